@@ -1,0 +1,175 @@
+package v1beta1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ConfigFinalizer is held until the bootstrap token of the node is removed from the workload cluster.
+const ConfigFinalizer = "windowsbootstrapconfig.bootstrap.cluster.x-k8s.io/token"
+
+// WindowsBootstrapConfigSpec says how a Windows VM becomes a node. All of it may be left out.
+type WindowsBootstrapConfigSpec struct {
+	// node is what the node is registered with.
+	//
+	// +optional
+	Node NodeRegistration `json:"node,omitempty,omitzero"`
+
+	// kubelet settings.
+	//
+	// +optional
+	Kubelet Kubelet `json:"kubelet,omitempty,omitzero"`
+
+	// deadlineSeconds the guest may take from its first boot until it has joined, reboots not counted; 1800 when left out.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=300
+	// +kubebuilder:validation:Maximum=7200
+	DeadlineSeconds int32 `json:"deadlineSeconds,omitempty"`
+}
+
+// NodeRegistration is what the node is registered with.
+//
+// +kubebuilder:validation:MinProperties=1
+type NodeRegistration struct {
+	// labels of the node.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	Labels []NodeLabel `json:"labels,omitempty"`
+
+	// taints of the node. Left out, the node gets os=windows:NoSchedule, which keeps pods away that do not say they are
+	// made for Windows; an empty list means no taint. Cluster API's own "uninitialized" taint is always added.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=0
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(t, t.effect in ['NoSchedule', 'PreferNoSchedule', 'NoExecute'])",message="effect must be NoSchedule, PreferNoSchedule or NoExecute"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, size(t.key) <= 317 && (!has(t.value) || size(t.value) <= 63))",message="a key has at most 317 characters and a value 63"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, t.key.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$'))",message="key must be a qualified name such as os or example.com/pool"
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.value) || t.value.matches('^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$'))",message="value must consist of letters, digits, '-', '_' and '.'"
+	Taints *[]corev1.Taint `json:"taints,omitempty"`
+}
+
+// NodeLabel is a label that the kubelet gives its own node.
+//
+// +kubebuilder:validation:XValidation:rule="!self.name.matches('^([a-z0-9.-]+[.])?(kubernetes|k8s)[.]io/') || self.name.matches('^([a-z0-9.-]+[.])?(kubelet|node)[.]kubernetes[.]io/') || self.name in ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region', 'node.kubernetes.io/instance-type']",message="a kubelet may not give itself this label of kubernetes.io or k8s.io; put it into metadata.labels of the Machine, Cluster API copies it to the node, or use a name below node.kubernetes.io/",fieldPath=".name"
+type NodeLabel struct {
+	// name of the label, such as example.com/pool.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`
+	Name string `json:"name,omitempty"`
+
+	// value of the label.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
+	Value string `json:"value,omitempty"`
+}
+
+// Kubelet is what can be said of the kubelet.
+//
+// +kubebuilder:validation:MinProperties=1
+type Kubelet struct {
+	// maxPods of the node; 110 when left out.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=500
+	MaxPods int32 `json:"maxPods,omitempty"`
+}
+
+// WindowsBootstrapConfigStatus is how far the user data is.
+type WindowsBootstrapConfigStatus struct {
+	// conditions: Ready sums up the others; docs/conditions.md has every reason with its likely cause and what to do.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// observedGeneration is the generation that the conditions speak of; -1 until the controller has seen the object.
+	//
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// initialization tells Cluster API how far the user data is.
+	//
+	// +optional
+	Initialization WindowsBootstrapConfigInitialization `json:"initialization,omitempty,omitzero"`
+
+	// dataSecretName is the Secret with the user data.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	DataSecretName string `json:"dataSecretName,omitempty"`
+}
+
+// WindowsBootstrapConfigInitialization is Cluster API's contract: what only ever happens once.
+//
+// +kubebuilder:validation:MinProperties=1
+type WindowsBootstrapConfigInitialization struct {
+	// dataSecretCreated is true once the Secret is there.
+	//
+	// +optional
+	DataSecretCreated *bool `json:"dataSecretCreated,omitempty"`
+}
+
+// WindowsBootstrapConfig becomes the user data of one Windows VM: Cluster API's BootstrapConfig.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=windowsbootstrapconfigs,scope=Namespaced,shortName=winbc,categories=cluster-api
+// +kubebuilder:metadata:labels="cluster.x-k8s.io/v1beta2=v1beta1"
+// +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']",description="Cluster the config belongs to"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="User data is there"
+// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].reason",description="Why it is Ready or not, see docs/conditions.md"
+// +kubebuilder:printcolumn:name="Data secret created",type="string",JSONPath=".status.initialization.dataSecretCreated",description="Secret with the user data is there"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+// +kubebuilder:printcolumn:name="Paused",type="string",JSONPath=".status.conditions[?(@.type==\"Paused\")].status",description="Reconciliation is paused",priority=10
+// +kubebuilder:printcolumn:name="Message",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].message",description="What is going on, or what to do",priority=10
+type WindowsBootstrapConfig struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object's metadata.
+	//
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec is how the VM becomes a node.
+	//
+	// +optional
+	Spec WindowsBootstrapConfigSpec `json:"spec,omitempty"`
+	// status is how far the user data is. The default makes GitOps tools wait for the first look of the controller.
+	//
+	// +optional
+	// +kubebuilder:default={"observedGeneration":-1}
+	Status WindowsBootstrapConfigStatus `json:"status,omitempty,omitzero"`
+}
+
+// GetConditions returns the conditions of the config.
+func (c *WindowsBootstrapConfig) GetConditions() []metav1.Condition { return c.Status.Conditions }
+
+// SetConditions replaces the conditions of the config.
+func (c *WindowsBootstrapConfig) SetConditions(conditions []metav1.Condition) {
+	c.Status.Conditions = conditions
+}
+
+// WindowsBootstrapConfigList is a list of configs.
+//
+// +kubebuilder:object:root=true
+type WindowsBootstrapConfigList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []WindowsBootstrapConfig `json:"items"`
+}

@@ -1,0 +1,57 @@
+package v1beta1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// WindowsBootstrapConfigTemplateSpec is immutable: a change is a new template under a new name.
+type WindowsBootstrapConfigTemplateSpec struct {
+	// template of the configs that are made from it.
+	//
+	// +required
+	Template WindowsBootstrapConfigTemplateResource `json:"template,omitempty,omitzero"`
+}
+
+// WindowsBootstrapConfigTemplateResource is what every config of the template gets.
+type WindowsBootstrapConfigTemplateResource struct {
+	// metadata: labels and annotations for the configs.
+	//
+	// +optional
+	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty,omitzero"`
+
+	// spec of the configs; {} is a good one.
+	//
+	// +required
+	Spec WindowsBootstrapConfigSpec `json:"spec,omitempty"`
+}
+
+// WindowsBootstrapConfigTemplate is the pattern of WindowsBootstrapConfigs: Cluster API's BootstrapConfigTemplate.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:resource:path=windowsbootstrapconfigtemplates,scope=Namespaced,shortName=winbct,categories=cluster-api
+// +kubebuilder:metadata:labels="cluster.x-k8s.io/v1beta2=v1beta1"
+// +kubebuilder:printcolumn:name="ClusterClass",type="string",JSONPath=".metadata.ownerReferences[?(@.kind==\"ClusterClass\")].name",description="ClusterClass that uses the template"
+// +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.ownerReferences[?(@.kind==\"Cluster\")].name",description="Cluster that uses the template"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+type WindowsBootstrapConfigTemplate struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object's metadata.
+	//
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec is the pattern.
+	//
+	// +required
+	Spec WindowsBootstrapConfigTemplateSpec `json:"spec,omitempty"`
+}
+
+// WindowsBootstrapConfigTemplateList is a list of templates.
+//
+// +kubebuilder:object:root=true
+type WindowsBootstrapConfigTemplateList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []WindowsBootstrapConfigTemplate `json:"items"`
+}

@@ -1,0 +1,240 @@
+package v1beta1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// MachineFinalizer is held until nothing of the VM is left in its cloud.
+const MachineFinalizer = "windowsmachine.infrastructure.cluster.x-k8s.io/vm"
+
+// WindowsMachineSpec says in which cloud the VM is made and how.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.vsphere) != has(self.azure)",message="write exactly one cloud: either spec.vsphere or spec.azure"
+type WindowsMachineSpec struct {
+	// providerID is the VM's identity, equal to spec.providerID of its Node. The controller writes it before it asks the
+	// cloud for the VM, so that a VM is never made twice; leave it empty.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	ProviderID string `json:"providerID,omitempty"`
+
+	// vsphere makes the VM by cloning a template of a vCenter.
+	//
+	// +optional
+	VSphere *VSphereVM `json:"vsphere,omitempty"`
+
+	// azure makes the VM in an Azure subscription.
+	//
+	// +optional
+	Azure *AzureVM `json:"azure,omitempty"`
+}
+
+// WindowsMachineStatus is what is known of the VM. All of it can be found again from the cloud and the Machine.
+type WindowsMachineStatus struct {
+	// conditions: Ready sums up the others; docs/conditions.md has every reason with its likely cause and what to do.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// observedGeneration is the generation that the conditions speak of; -1 until the controller has seen the object.
+	//
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// initialization tells Cluster API how far the machine is.
+	//
+	// +optional
+	Initialization WindowsMachineInitialization `json:"initialization,omitempty,omitzero"`
+
+	// phase is the short answer to "how far is it": Pending, Provisioning, Bootstrapping, Running, Failed or Deleting.
+	//
+	// +optional
+	// +kubebuilder:validation:Enum=Pending;Provisioning;Bootstrapping;Running;Failed;Deleting
+	Phase Phase `json:"phase,omitempty"`
+
+	// computerName is the name of the VM, of the computer in it and of its Node: at most 15 characters, as Windows wants.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=15
+	ComputerName string `json:"computerName,omitempty"`
+
+	// nodeName is the Node that the machine has become.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	NodeName string `json:"nodeName,omitempty"`
+
+	// windowsBuild is the build that the guest reports, such as 20348.2700.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	WindowsBuild string `json:"windowsBuild,omitempty"`
+
+	// addresses of the VM as its cloud and its guest report them.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
+
+	// failureDomain the VM runs in.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	FailureDomain string `json:"failureDomain,omitempty"`
+
+	// bootstrap is the last that the guest told of its bootstrap.
+	//
+	// +optional
+	Bootstrap *BootstrapProgress `json:"bootstrap,omitempty"`
+}
+
+// WindowsMachineInitialization is Cluster API's contract: what only ever happens once.
+//
+// +kubebuilder:validation:MinProperties=1
+type WindowsMachineInitialization struct {
+	// provisioned is true once the VM is there and running.
+	//
+	// +optional
+	Provisioned *bool `json:"provisioned,omitempty"`
+}
+
+// BootstrapProgress is the guest's own word: shown, never acted upon.
+type BootstrapProgress struct {
+	// state of the bootstrap: running, rebooting, succeeded or failed.
+	//
+	// +optional
+	// +kubebuilder:validation:Enum=running;rebooting;succeeded;failed
+	State string `json:"state,omitempty"`
+
+	// phase that the guest is in, or failed in, with its number: "3/5 join".
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Phase string `json:"phase,omitempty"`
+
+	// step within the phase.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Step string `json:"step,omitempty"`
+
+	// reason of a failure, one of docs/conditions.md.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Reason string `json:"reason,omitempty"`
+
+	// message of a failure.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+
+	// exitCode of the program that failed.
+	//
+	// +optional
+	ExitCode int32 `json:"exitCode,omitempty"`
+
+	// elapsedSeconds since the bootstrap began, down time not counted.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ElapsedSeconds int32 `json:"elapsedSeconds,omitempty"`
+
+	// lastLines of the program that failed, without secrets.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	// +kubebuilder:validation:items:MaxLength=256
+	LastLines []string `json:"lastLines,omitempty"`
+
+	// warnings of steps that failed but may.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	// +kubebuilder:validation:items:MaxLength=512
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Phase is the short answer to "how far is it".
+type Phase string
+
+// The phases of a machine's life.
+const (
+	PhasePending       Phase = "Pending"
+	PhaseProvisioning  Phase = "Provisioning"
+	PhaseBootstrapping Phase = "Bootstrapping"
+	PhaseRunning       Phase = "Running"
+	PhaseFailed        Phase = "Failed"
+	PhaseDeleting      Phase = "Deleting"
+)
+
+// WindowsMachine is one Windows VM that becomes a node: Cluster API's InfraMachine.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=windowsmachines,scope=Namespaced,shortName=winm,categories=cluster-api
+// +kubebuilder:metadata:labels="cluster.x-k8s.io/v1beta2=v1beta1"
+// +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']",description="Cluster the machine belongs to"
+// +kubebuilder:printcolumn:name="Phase",type="string",JSONPath=".status.phase",description="How far the machine is"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="VM runs and its node has joined"
+// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].reason",description="Why it is Ready or not, see docs/conditions.md"
+// +kubebuilder:printcolumn:name="Node",type="string",JSONPath=".status.nodeName",description="Node that the machine has become"
+// +kubebuilder:printcolumn:name="Build",type="string",JSONPath=".status.windowsBuild",description="Windows build that the guest reports"
+// +kubebuilder:printcolumn:name="Provisioned",type="string",JSONPath=".status.initialization.provisioned",description="VM is there and running"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+// +kubebuilder:printcolumn:name="Provider ID",type="string",JSONPath=".spec.providerID",description="Identity of the VM",priority=10
+// +kubebuilder:printcolumn:name="Computer Name",type="string",JSONPath=".status.computerName",description="Name of VM, computer and node",priority=10
+// +kubebuilder:printcolumn:name="IP",type="string",JSONPath=".status.addresses[?(@.type==\"InternalIP\")].address",description="Addresses of the VM",priority=10
+// +kubebuilder:printcolumn:name="Paused",type="string",JSONPath=".status.conditions[?(@.type==\"Paused\")].status",description="Reconciliation is paused",priority=10
+// +kubebuilder:printcolumn:name="Message",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].message",description="What is going on, or what to do",priority=10
+type WindowsMachine struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object's metadata.
+	//
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec is the wanted VM. The rules that compare with the past stand here and not at the type, which templates share:
+	// a template is guarded by an admission policy that lets the dry-run of ClusterClass through.
+	//
+	// +required
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.providerID) && self.providerID == oldSelf.providerID)",message="providerID names the VM that was made and cannot be changed; delete the Machine to get another VM",fieldPath=".providerID"
+	// +kubebuilder:validation:XValidation:rule="has(self.vsphere) == has(oldSelf.vsphere) && (!has(self.vsphere) || self.vsphere == oldSelf.vsphere)",message="a VM is never edited: write a new WindowsMachineTemplate and name it in the MachineDeployment, then the machines are replaced",fieldPath=".vsphere"
+	// +kubebuilder:validation:XValidation:rule="has(self.azure) == has(oldSelf.azure) && (!has(self.azure) || self.azure == oldSelf.azure)",message="a VM is never edited: write a new WindowsMachineTemplate and name it in the MachineDeployment, then the machines are replaced",fieldPath=".azure"
+	Spec WindowsMachineSpec `json:"spec,omitempty"`
+	// status is what is known of the VM. The default makes GitOps tools wait for the first look of the controller.
+	//
+	// +optional
+	// +kubebuilder:default={"observedGeneration":-1}
+	Status WindowsMachineStatus `json:"status,omitempty,omitzero"`
+}
+
+// GetConditions returns the conditions of the machine.
+func (m *WindowsMachine) GetConditions() []metav1.Condition { return m.Status.Conditions }
+
+// SetConditions replaces the conditions of the machine.
+func (m *WindowsMachine) SetConditions(conditions []metav1.Condition) {
+	m.Status.Conditions = conditions
+}
+
+// WindowsMachineList is a list of machines.
+//
+// +kubebuilder:object:root=true
+type WindowsMachineList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []WindowsMachine `json:"items"`
+}

@@ -1,0 +1,95 @@
+package v1beta1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// WindowsMachineTemplateSpec is immutable: a change is a new template under a new name.
+type WindowsMachineTemplateSpec struct {
+	// template of the machines that are made from it.
+	//
+	// +required
+	Template WindowsMachineTemplateResource `json:"template,omitempty,omitzero"`
+}
+
+// WindowsMachineTemplateResource is what every machine of the template gets.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.providerID)",message="providerID names one VM and cannot stand in a template; leave it out",fieldPath=".spec.providerID"
+type WindowsMachineTemplateResource struct {
+	// metadata: labels and annotations for the machines.
+	//
+	// +optional
+	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty,omitzero"`
+
+	// spec of the machines.
+	//
+	// +required
+	Spec WindowsMachineSpec `json:"spec,omitempty,omitzero"`
+}
+
+// WindowsMachineTemplateStatus lets the cluster autoscaler scale from zero. Every value is a string, as it wants.
+type WindowsMachineTemplateStatus struct {
+	// capacity of a machine of this template.
+	//
+	// +optional
+	Capacity corev1.ResourceList `json:"capacity,omitempty"`
+
+	// nodeInfo of a machine of this template.
+	//
+	// +optional
+	NodeInfo NodeInfo `json:"nodeInfo,omitempty,omitzero"`
+}
+
+// NodeInfo says what kind of node a machine becomes.
+//
+// +kubebuilder:validation:MinProperties=1
+type NodeInfo struct {
+	// architecture of the node.
+	//
+	// +optional
+	// +kubebuilder:validation:Enum=amd64;arm64
+	Architecture string `json:"architecture,omitempty"`
+
+	// operatingSystem of the node.
+	//
+	// +optional
+	// +kubebuilder:validation:Enum=windows
+	OperatingSystem string `json:"operatingSystem,omitempty"`
+}
+
+// WindowsMachineTemplate is the pattern of WindowsMachines: Cluster API's InfraMachineTemplate.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=windowsmachinetemplates,scope=Namespaced,shortName=winmt,categories=cluster-api
+// +kubebuilder:metadata:labels="cluster.x-k8s.io/v1beta2=v1beta1"
+// +kubebuilder:printcolumn:name="ClusterClass",type="string",JSONPath=".metadata.ownerReferences[?(@.kind==\"ClusterClass\")].name",description="ClusterClass that uses the template"
+// +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.ownerReferences[?(@.kind==\"Cluster\")].name",description="Cluster that uses the template"
+// +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+type WindowsMachineTemplate struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object's metadata.
+	//
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec is the pattern.
+	//
+	// +required
+	Spec WindowsMachineTemplateSpec `json:"spec,omitempty,omitzero"`
+	// status is for the cluster autoscaler.
+	//
+	// +optional
+	Status WindowsMachineTemplateStatus `json:"status,omitempty,omitzero"`
+}
+
+// WindowsMachineTemplateList is a list of templates.
+//
+// +kubebuilder:object:root=true
+type WindowsMachineTemplateList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []WindowsMachineTemplate `json:"items"`
+}

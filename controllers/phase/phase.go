@@ -1,0 +1,113 @@
+// Package phase says how one phase of a reconcile ends and what follows from it. It is the only place where an answer
+// becomes a retry.
+package phase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// How long to wait where nothing wakes us.
+const (
+	// soon: something that is about to happen and has no watch.
+	soon = 5 * time.Second
+	// secrets: how soon a mended Secret is noticed.
+	secrets = 15 * time.Second
+	// slow: nothing of ours changes it, and asking costs.
+	slow = 2 * time.Minute
+)
+
+// Outcome is how a phase ended. The zero value means: go on with the next one.
+type Outcome struct {
+	// Reason and Message for the condition. The message says what is missing, to the person with kubectl, and must not
+	// change from try to try.
+	Reason  string
+	Message string
+
+	// After is when to look again though no watch says so; zero means that a watch will wake us.
+	After time.Duration
+
+	// Stalled says that only a change by somebody can help.
+	Stalled bool
+
+	// Err is returned to the queue, which backs off.
+	Err error
+}
+
+// Func is a phase: it reads or changes one thing and says how that ended.
+type Func[Facts any] func(ctx context.Context, f Facts) Outcome
+
+// Run goes through the phases until one does not say "go on".
+func Run[Facts any](ctx context.Context, f Facts, phases ...Func[Facts]) Outcome {
+	for _, phase := range phases {
+		if outcome := phase(ctx, f); outcome.Ends() {
+			return outcome
+		}
+	}
+	return Outcome{}
+}
+
+// Ends says whether the phases after this one have to wait.
+func (o Outcome) Ends() bool { return o.Reason != "" || o.Err != nil }
+
+// Result is what the outcome means for the queue.
+func (o Outcome) Result() (ctrl.Result, error) {
+	if o.Err != nil {
+		return ctrl.Result{}, o.Err
+	}
+	return ctrl.Result{RequeueAfter: o.After}, nil
+}
+
+// Wait ends the phase until a watch wakes us.
+func Wait(reason, format string, args ...any) Outcome {
+	return Outcome{Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// Poll ends the phase for a moment, because no watch tells of what is missing.
+func Poll(reason, format string, args ...any) Outcome {
+	outcome := Wait(reason, format, args...)
+	outcome.After = soon
+	return outcome
+}
+
+// Stall ends the phase until somebody changes something. It is looked at again, slowly, since that may be elsewhere.
+func Stall(reason, format string, args ...any) Outcome {
+	outcome := Wait(reason, format, args...)
+	outcome.After = slow
+	outcome.Stalled = true
+	return outcome
+}
+
+// Fail ends the phase with an error that has no reason of its own.
+func Fail(err error) Outcome {
+	return Outcome{Err: err}
+}
+
+// Cloud turns the error of a cloud into an outcome: the cloud says what kind it is, we what to do.
+func Cloud(err error) Outcome {
+	var answer *cloud.Error
+	if !errors.As(err, &answer) || answer.Reason == "" {
+		return Fail(err)
+	}
+	outcome := Wait(answer.Reason, "%s", answer.Message)
+	switch answer.Kind {
+	case cloud.Throttled:
+		outcome.After = max(answer.After, soon)
+	case cloud.Exhausted:
+		outcome.After = slow
+	case cloud.Denied:
+		// Other credentials come in a Secret that nobody watches; the account remembers that these were refused.
+		outcome.After = secrets
+	case cloud.Invalid:
+		outcome.After, outcome.Stalled = slow, true
+	default:
+		outcome.Err = err
+	}
+	return outcome
+}

@@ -1,0 +1,96 @@
+package cloud
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+// Accounts keeps one connection for each account that is in use, and its Watch running. It is a manager.Runnable; the
+// zero value with Changed set is ready.
+type Accounts struct {
+	// Changed gets the keys of all accounts.
+	Changed chan<- Key
+
+	mu      sync.Mutex
+	open    map[string]*account // by Secret
+	running sync.WaitGroup
+	ctx     context.Context //nolint:containedctx // because a Runnable gets the context of all it starts only when it is started
+}
+
+type account struct {
+	cloud  Cloud
+	digest [sha256.Size]byte
+	stop   context.CancelFunc
+}
+
+// Start lets connections be made and ends them all, sessions included, once ctx ends.
+func (a *Accounts) Start(ctx context.Context) error {
+	a.mu.Lock()
+	a.ctx = ctx
+	a.mu.Unlock()
+	<-ctx.Done()
+	a.running.Wait()
+	return nil
+}
+
+// Get returns the account of a Secret, connected anew when the credentials in it are other ones than last time.
+func (a *Accounts) Get(p Provider, secret Key, credentials map[string][]byte) (Cloud, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ctx == nil || a.ctx.Err() != nil {
+		return nil, Errorf(Transient, "", "the manager is starting or stopping")
+	}
+	id, digest := fmt.Sprintf("%T %s", p, secret), digestOf(credentials)
+	have := a.open[id]
+	if have != nil && have.digest == digest {
+		return have.cloud, nil
+	}
+	cloud, err := p.Connect(credentials)
+	if err != nil {
+		return nil, err
+	}
+	if have != nil {
+		have.stop()
+	}
+	ctx, stop := context.WithCancel(a.ctx)
+	if a.open == nil {
+		a.open = map[string]*account{}
+	}
+	a.open[id] = &account{cloud: cloud, digest: digest, stop: stop}
+	a.running.Go(func() { a.watch(ctx, cloud, secret) })
+	return cloud, nil
+}
+
+// watch keeps the account's Watch running; its errors are the account's trouble, which machines notice by themselves.
+func (a *Accounts) watch(ctx context.Context, cloud Cloud, secret Key) {
+	log := logr.FromContextOrDiscard(ctx).WithValues("account", secret)
+	for wait := time.Second; ctx.Err() == nil; wait = min(2*wait, 30*time.Second) {
+		start := time.Now()
+		if err := cloud.Watch(ctx, a.Changed); err != nil {
+			log.V(2).Info("Watch of the account ended, starting it again", "error", err.Error())
+		}
+		if time.Since(start) > time.Minute {
+			wait = time.Second
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+}
+
+func digestOf(credentials map[string][]byte) [sha256.Size]byte {
+	sum := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(credentials)) {
+		fmt.Fprintf(sum, "%d %s %d ", len(name), name, len(credentials[name]))
+		sum.Write(credentials[name])
+	}
+	return [sha256.Size]byte(sum.Sum(nil))
+}
