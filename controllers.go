@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/capwin/cluster-api-provider-windows/controllers/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
+)
+
+// addControllers is the one place where all rooms are named.
+func addControllers(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, wanted map[string]bool) error {
+	workload, err := addClusterCache(ctx, mgr, flags)
+	if err != nil {
+		return err
+	}
+	if wanted[infrastructure] {
+		if err := addMachine(ctx, mgr, flags, workload); err != nil {
+			return fmt.Errorf("add windowsmachine controller: %w", err)
+		}
+	}
+	if wanted[bootstrapping] {
+		if err := addBootstrap(ctx, mgr, flags, workload); err != nil {
+			return fmt.Errorf("add windowsbootstrapconfig controller: %w", err)
+		}
+	}
+	for _, add := range []func(string, healthz.Checker) error{mgr.AddHealthzCheck, mgr.AddReadyzCheck} {
+		if err := add("ping", healthz.Ping); err != nil {
+			return fmt.Errorf("add health check: %w", err)
+		}
+	}
+	return nil
+}
+
+func addClusterCache(ctx context.Context, mgr ctrl.Manager, flags *managerFlags) (clustercache.ClusterCache, error) {
+	workload, err := clustercache.SetupWithManager(ctx, mgr, clustercache.Options{
+		SecretClient:     mgr.GetAPIReader(),
+		WatchFilterValue: flags.watchFilter,
+		Cache:            clustercache.CacheOptions{DefaultTransform: ctrlcache.TransformStripManagedFields()},
+		Client: clustercache.ClientOptions{
+			QPS: flags.clusterCacheQPS, Burst: flags.clusterCacheBurst, UserAgent: managerName,
+			Cache: clustercache.ClientCacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}},
+		},
+	}, controller.Options{MaxConcurrentReconciles: flags.clusterCacheConcurrency})
+	if err != nil {
+		return nil, fmt.Errorf("add cluster cache: %w", err)
+	}
+	return workload, nil
+}
+
+func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, workload clustercache.ClusterCache) error {
+	changed := make(chan cloud.Key, 1024)
+	accounts := &cloud.Accounts{Changed: changed}
+	if err := mgr.Add(accounts); err != nil {
+		return err
+	}
+	return (&machine.Reconciler{
+		Client:      mgr.GetClient(),
+		Secrets:     mgr.GetAPIReader(),
+		Workload:    workload,
+		VSphere:     vsphere.Provider{},
+		Accounts:    accounts,
+		Changed:     changed,
+		Events:      mgr.GetEventRecorder("windowsmachine"),
+		WatchFilter: flags.watchFilter,
+	}).SetupWithManager(ctx, mgr, controller.Options{MaxConcurrentReconciles: flags.machineConcurrency})
+}
+
+func addBootstrap(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, workload clustercache.ClusterCache) error {
+	return (&bootstrap.Reconciler{
+		Client:      mgr.GetClient(),
+		Secrets:     mgr.GetAPIReader(),
+		Workload:    workload,
+		TokenTTL:    flags.tokenTTL,
+		Now:         time.Now,
+		WatchFilter: flags.watchFilter,
+	}).SetupWithManager(ctx, mgr, controller.Options{MaxConcurrentReconciles: flags.configConcurrency})
+}

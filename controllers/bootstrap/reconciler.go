@@ -1,0 +1,203 @@
+// Package bootstrap makes the user data of a Windows machine, once, and keeps its bootstrap token alive until the node
+// has joined.
+package bootstrap
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/linux"
+	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+)
+
+// Reconciler makes user data and looks after tokens.
+type Reconciler struct {
+	Client client.Client
+	// Secrets are read from the API server itself: they are never cached.
+	Secrets client.Reader
+	// Workload reaches the workload clusters.
+	Workload linux.Workload
+	// TokenTTL is how long a token lives when nobody keeps it alive.
+	TokenTTL time.Duration
+	// Now is the clock.
+	Now func() time.Time
+	// WatchFilter is the value of the watch-filter label, if this manager has one.
+	WatchFilter string
+}
+
+// SetupWithManager says what wakes the reconciler.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	log := ctrl.LoggerFrom(ctx)
+	ofCluster, err := util.ClusterToTypedObjectsMapper(r.Client, &bootstrapv1.WindowsBootstrapConfigList{}, mgr.GetScheme())
+	if err != nil {
+		return fmt.Errorf("map clusters to windowsbootstrapconfigs: %w", err)
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("windowsbootstrapconfig").
+		For(&bootstrapv1.WindowsBootstrapConfig{}).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(ofMachine)).
+		Watches(&infrav1.WindowsMachine{}, handler.EnqueueRequestsFromMapFunc(r.ofWindowsMachine)).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster)).
+		WithEventFilter(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter)).
+		WithOptions(options).
+		Complete(r)
+}
+
+// ofMachine finds the config of a Machine.
+func ofMachine(_ context.Context, o client.Object) []ctrl.Request {
+	machine, ok := o.(*clusterv1.Machine)
+	if !ok || machine.Spec.Bootstrap.ConfigRef.Kind != "WindowsBootstrapConfig" {
+		return nil
+	}
+	return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: machine.Namespace, Name: machine.Spec.Bootstrap.ConfigRef.Name}}}
+}
+
+// ofWindowsMachine finds the config that waits for a machine's identity.
+func (r *Reconciler) ofWindowsMachine(ctx context.Context, o client.Object) []ctrl.Request {
+	machine, ok := o.(*infrav1.WindowsMachine)
+	if !ok {
+		return nil
+	}
+	owner, err := util.GetOwnerMachine(ctx, r.Client, machine.ObjectMeta)
+	if err != nil || owner == nil {
+		return nil
+	}
+	return ofMachine(ctx, owner)
+}
+
+// Reconcile brings one config a step further: load, decide what is next, do it, report, write once.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	f, err := r.load(ctx, request.NamespacedName)
+	if err != nil || f == nil {
+		return ctrl.Result{}, err
+	}
+	outcome := r.next(ctx, f)
+	if f.released {
+		return ctrl.Result{}, nil
+	}
+	report(f, outcome)
+	if err := r.write(ctx, f); err != nil {
+		return ctrl.Result{}, err
+	}
+	result, err := outcome.Result()
+	if err == nil && result.RequeueAfter == 0 {
+		result.RequeueAfter = f.again
+	}
+	return result, err
+}
+
+// facts is what is known of one config during one reconcile.
+type facts struct {
+	// before is the config as the API server has it, config as it will be.
+	before, config *bootstrapv1.WindowsBootstrapConfig
+
+	owner   *clusterv1.Machine
+	cluster *clusterv1.Cluster
+	machine *infrav1.WindowsMachine
+
+	// These come on the way: the Secret with the user data, the workload cluster, the token.
+	secret   *corev1.Secret
+	workload client.Client
+	token    string
+
+	// again is when the token wants to be looked at.
+	again time.Duration
+
+	// released says that the object has gone with its finalizer.
+	released bool
+}
+
+func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, error) {
+	f := &facts{config: &bootstrapv1.WindowsBootstrapConfig{}}
+	err := r.Client.Get(ctx, key, f.config)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get windowsbootstrapconfig: %w", err)
+	}
+	f.before = f.config.DeepCopy()
+	f.owner, err = util.GetOwnerMachine(ctx, r.Client, f.config.ObjectMeta)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("get owner machine: %w", err)
+	}
+	if name := clusterName(f); name != "" {
+		f.cluster, err = util.GetClusterByName(ctx, r.Client, f.config.Namespace, name)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("get cluster: %w", err)
+		}
+	}
+	return f, r.loadWindowsMachine(ctx, f)
+}
+
+func clusterName(f *facts) string {
+	if f.owner != nil {
+		return f.owner.Spec.ClusterName
+	}
+	return f.config.Labels[clusterv1.ClusterNameLabel]
+}
+
+func (r *Reconciler) loadWindowsMachine(ctx context.Context, f *facts) error {
+	if f.owner == nil || f.owner.Spec.InfrastructureRef.Kind != "WindowsMachine" {
+		return nil
+	}
+	var machine infrav1.WindowsMachine
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: f.owner.Namespace, Name: f.owner.Spec.InfrastructureRef.Name}, &machine)
+	if err == nil {
+		f.machine = &machine
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("get windowsmachine: %w", err)
+	}
+	return nil
+}
+
+// next does what is next to be done.
+func (r *Reconciler) next(ctx context.Context, f *facts) phase.Outcome {
+	switch {
+	case paused(f):
+		return phase.Outcome{}
+	case deleting(f) && !controllerutil.ContainsFinalizer(f.config, bootstrapv1.ConfigFinalizer):
+		return phase.Outcome{}
+	case deleting(f):
+		return phase.Run(ctx, f, r.dropToken, r.release)
+	default:
+		return phase.Run(ctx, f, owned, r.find, ready, r.reach, r.claim, r.issueToken, r.store, r.keepToken)
+	}
+}
+
+func deleting(f *facts) bool { return !f.config.DeletionTimestamp.IsZero() }
+
+func paused(f *facts) bool {
+	return f.cluster != nil && annotations.IsPaused(f.cluster, f.config) || annotations.HasPaused(f.config)
+}
+
+func joined(f *facts) bool { return f.owner != nil && f.owner.Status.NodeRef.IsDefined() }
+
+// write patches the status, if it changed. The resource version goes with it: a report on an old object is not written.
+func (r *Reconciler) write(ctx context.Context, f *facts) error {
+	if equality.Semantic.DeepEqual(f.before.Status, f.config.Status) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(f.before, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Status().Patch(ctx, f.config, patch); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("patch status of windowsbootstrapconfig: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package bootstrap
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+)
+
+// report writes into the status what is known. It is pure: the same facts and outcome give the same status.
+func report(f *facts, outcome phase.Outcome) {
+	status := &f.config.Status
+	status.ObservedGeneration = f.config.Generation
+	conditions.Set(f.config, pausedCondition(f))
+	if paused(f) {
+		if conditions.Get(f.config, bootstrapv1.ReadyCondition) == nil {
+			conditions.Set(f.config, metav1.Condition{Type: bootstrapv1.ReadyCondition, Status: metav1.ConditionUnknown,
+				Reason: clusterv1.PausedReason, Message: "the config is paused and was not looked at yet"})
+		}
+		return
+	}
+	if name := dataSecretName(f); name != "" {
+		status.DataSecretName = name
+		status.Initialization.DataSecretCreated = ptr.To(true)
+	}
+	data := dataCondition(f, outcome)
+	conditions.Set(f.config, data)
+	data.Type = bootstrapv1.ReadyCondition
+	conditions.Set(f.config, data)
+	conditions.Set(f.config, stalledCondition(outcome))
+}
+
+// dataSecretName is the Secret that there is, or that the Machine already uses: status is lost in a move.
+func dataSecretName(f *facts) string {
+	if f.secret != nil {
+		return f.secret.Name
+	}
+	if f.owner != nil {
+		return ptr.Deref(f.owner.Spec.Bootstrap.DataSecretName, "")
+	}
+	return ""
+}
+
+func pausedCondition(f *facts) metav1.Condition {
+	c := metav1.Condition{Type: bootstrapv1.PausedCondition, Status: metav1.ConditionFalse, Reason: clusterv1.NotPausedReason}
+	if paused(f) {
+		c.Status, c.Reason = metav1.ConditionTrue, clusterv1.PausedReason
+		c.Message = "spec.paused of the Cluster or the annotation cluster.x-k8s.io/paused is set"
+	}
+	return c
+}
+
+// dataCondition says whether the user data is there. Trouble with the token afterwards does not make it less there.
+func dataCondition(f *facts, outcome phase.Outcome) metav1.Condition {
+	c := metav1.Condition{Type: bootstrapv1.DataSecretAvailableCondition, Status: metav1.ConditionFalse, Reason: outcome.Reason, Message: outcome.Message}
+	switch {
+	case deleting(f):
+		c.Reason, c.Message = bootstrapv1.DeletingReason, outcome.Message
+	case f.secret != nil || joined(f):
+		c.Status, c.Reason = metav1.ConditionTrue, bootstrapv1.DataSecretAvailableReason
+	case outcome.Reason == "" && outcome.Err != nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, bootstrapv1.InternalErrorReason, outcome.Err.Error()
+	}
+	return c
+}
+
+func stalledCondition(outcome phase.Outcome) metav1.Condition {
+	c := metav1.Condition{Type: bootstrapv1.StalledCondition, Status: metav1.ConditionFalse, Reason: bootstrapv1.NotStalledReason}
+	if outcome.Stalled {
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, outcome.Reason, outcome.Message
+	}
+	return c
+}

@@ -1,0 +1,185 @@
+package bootstrap
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+)
+
+const (
+	nodeGroup = "system:bootstrappers:kubeadm:default-node-token"
+
+	// maxTokenIDs is how many ids are tried when others have the first ones: they have 30 bits.
+	maxTokenIDs = 5
+)
+
+var tokenAlphabet = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// tokenID is a function of the config, so that a token is never made twice, wherever the process dies.
+func tokenID(config *bootstrapv1.WindowsBootstrapConfig, try int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", config.UID, try))
+	return tokenAlphabet.EncodeToString(sum[:])[:6]
+}
+
+func newTokenSecret() string {
+	random := make([]byte, 10)
+	// It never fails: since Go 1.24 a system without randomness ends the program.
+	_, _ = rand.Read(random)
+	return tokenAlphabet.EncodeToString(random)
+}
+
+// mark says in the token whose it is.
+func mark(config *bootstrapv1.WindowsBootstrapConfig) string {
+	return fmt.Sprintf("capwin bootstrap token of %s/%s %s", config.Namespace, config.Name, config.UID)
+}
+
+// issueToken makes the token, or finds the one that was made before.
+func (r *Reconciler) issueToken(ctx context.Context, f *facts) phase.Outcome {
+	if settled(f) {
+		return phase.Outcome{}
+	}
+	for try := range maxTokenIDs {
+		id := tokenID(f.config, try)
+		token, err := r.putToken(ctx, f, id+"."+newTokenSecret())
+		if err != nil {
+			return phase.Fail(err)
+		}
+		if string(token.Data[bootstrapapi.BootstrapTokenDescriptionKey]) == mark(f.config) {
+			f.token = id + "." + string(token.Data[bootstrapapi.BootstrapTokenSecretKey])
+			return phase.Outcome{}
+		}
+	}
+	return phase.Fail(fmt.Errorf("all %d ids for the bootstrap token are taken by others", maxTokenIDs))
+}
+
+// putToken returns the token that is there under this id, made now if there is none.
+func (r *Reconciler) putToken(ctx context.Context, f *facts, token string) (*corev1.Secret, error) {
+	id, secretPart, _ := strings.Cut(token, ".")
+	secret := &corev1.Secret{}
+	err := f.workload.Get(ctx, tokenKey(id), secret)
+	if !apierrors.IsNotFound(err) {
+		return secret, wrap("get bootstrap token", err)
+	}
+	secret = &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: tokenKey(id).Namespace, Name: tokenKey(id).Name},
+		Type:       bootstrapapi.SecretTypeBootstrapToken,
+		Data: map[string][]byte{
+			bootstrapapi.BootstrapTokenIDKey:               []byte(id),
+			bootstrapapi.BootstrapTokenSecretKey:           []byte(secretPart),
+			bootstrapapi.BootstrapTokenExpirationKey:       r.expiration(),
+			bootstrapapi.BootstrapTokenUsageSigningKey:     []byte("true"),
+			bootstrapapi.BootstrapTokenUsageAuthentication: []byte("true"),
+			bootstrapapi.BootstrapTokenExtraGroupsKey:      []byte(nodeGroup),
+			bootstrapapi.BootstrapTokenDescriptionKey:      []byte(mark(f.config)),
+		},
+	}
+	return secret, wrap("make bootstrap token", f.workload.Create(ctx, secret))
+}
+
+func tokenKey(id string) client.ObjectKey {
+	return client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: bootstrapapi.BootstrapTokenSecretPrefix + id}
+}
+
+func wrap(act string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", act, err)
+}
+
+func (r *Reconciler) expiration() []byte {
+	return []byte(r.Now().UTC().Add(r.TokenTTL).Format(time.RFC3339))
+}
+
+// keepToken keeps the token alive until the node has joined or its bootstrap has failed for good; then it removes it, and
+// the finalizer with it.
+func (r *Reconciler) keepToken(ctx context.Context, f *facts) phase.Outcome {
+	if !controllerutil.ContainsFinalizer(f.config, bootstrapv1.ConfigFinalizer) {
+		return phase.Outcome{}
+	}
+	if joined(f) || bootstrapFailed(f) {
+		if outcome := r.removeToken(ctx, f); outcome.Ends() {
+			return outcome
+		}
+		before := f.config.DeepCopy()
+		controllerutil.RemoveFinalizer(f.config, bootstrapv1.ConfigFinalizer)
+		return r.patchFinalizers(ctx, f, before)
+	}
+	f.again = r.TokenTTL / 3
+	// The very token that the VM has got is put back if it expired.
+	token, err := r.putToken(ctx, f, string(f.secret.Data[keyToken]))
+	if err != nil {
+		return phase.Fail(err)
+	}
+	return r.extendToken(ctx, f, token)
+}
+
+func bootstrapFailed(f *facts) bool {
+	return f.machine != nil && f.machine.Status.Bootstrap != nil && f.machine.Status.Bootstrap.State == string(plan.StateFailed)
+}
+
+func (r *Reconciler) extendToken(ctx context.Context, f *facts, token *corev1.Secret) phase.Outcome {
+	expires, err := time.Parse(time.RFC3339, string(token.Data[bootstrapapi.BootstrapTokenExpirationKey]))
+	if err == nil && expires.Sub(r.Now()) > r.TokenTTL/2 {
+		return phase.Outcome{}
+	}
+	patch := client.MergeFrom(token.DeepCopy())
+	token.Data[bootstrapapi.BootstrapTokenExpirationKey] = r.expiration()
+	if err := f.workload.Patch(ctx, token, patch); err != nil {
+		return phase.Fail(fmt.Errorf("extend bootstrap token: %w", err))
+	}
+	return phase.Outcome{}
+}
+
+// removeToken removes what token there is of this config, and no other's.
+func (r *Reconciler) removeToken(ctx context.Context, f *facts) phase.Outcome {
+	for try := range maxTokenIDs {
+		var token corev1.Secret
+		err := f.workload.Get(ctx, tokenKey(tokenID(f.config, try)), &token)
+		if client.IgnoreNotFound(err) != nil {
+			return phase.Fail(fmt.Errorf("get bootstrap token: %w", err))
+		}
+		if string(token.Data[bootstrapapi.BootstrapTokenDescriptionKey]) != mark(f.config) {
+			continue
+		}
+		if err := f.workload.Delete(ctx, &token); client.IgnoreNotFound(err) != nil {
+			return phase.Fail(fmt.Errorf("remove bootstrap token: %w", err))
+		}
+		ctrl.LoggerFrom(ctx).Info("Bootstrap token removed", "token", token.Name)
+		return phase.Outcome{}
+	}
+	return phase.Outcome{}
+}
+
+// dropToken removes the token of a config that goes. A workload cluster that is going too, or stays out of reach for
+// longer than a token lives, is no reason to hold the object.
+func (r *Reconciler) dropToken(ctx context.Context, f *facts) phase.Outcome {
+	if f.cluster == nil || r.Now().After(f.config.DeletionTimestamp.Add(r.TokenTTL)) {
+		return phase.Outcome{}
+	}
+	var err error
+	if f.workload, err = r.Workload.GetClient(ctx, client.ObjectKeyFromObject(f.cluster)); err == nil {
+		return r.removeToken(ctx, f)
+	}
+	if !f.cluster.DeletionTimestamp.IsZero() {
+		return phase.Outcome{}
+	}
+	return phase.Poll(bootstrapv1.WorkloadUnreachableReason,
+		"the API server of Cluster %s is not reached; the config goes once its token is removed there, or has expired", f.cluster.Name)
+}

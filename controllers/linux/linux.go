@@ -1,0 +1,48 @@
+// Package linux keeps Windows behind Linux: no user data and no VM before the Cluster has a control plane that runs on
+// Linux.
+package linux
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+)
+
+const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
+
+// Workload reaches the API servers of workload clusters. An error means that the cluster is not reached now.
+type Workload interface {
+	// GetClient returns a client that may read from a cache, never for Secrets.
+	GetClient(ctx context.Context, cluster client.ObjectKey) (client.Client, error)
+}
+
+// ControlPlaneReady ends a phase until the Cluster's control plane is initialised and one of its Nodes, on Linux, is Ready.
+func ControlPlaneReady(ctx context.Context, workload Workload, cluster *clusterv1.Cluster) phase.Outcome {
+	if !ptr.Deref(cluster.Status.Initialization.ControlPlaneInitialized, false) {
+		return phase.Wait(infrav1.WaitingForControlPlaneReason, "the control plane of Cluster %s is not initialised yet", cluster.Name)
+	}
+	c, err := workload.GetClient(ctx, client.ObjectKeyFromObject(cluster))
+	if err != nil {
+		ctrl.LoggerFrom(ctx).V(4).Info("Workload cluster is not reached", "error", err.Error())
+		return phase.Poll(infrav1.WaitingForLinuxNodeReason, "the API server of Cluster %s is not reached yet", cluster.Name)
+	}
+	var nodes corev1.NodeList
+	if err := c.List(ctx, &nodes, client.HasLabels{controlPlaneLabel}, client.MatchingLabels{corev1.LabelOSStable: "linux"}); err != nil {
+		return phase.Fail(err)
+	}
+	for _, node := range nodes.Items {
+		if util.IsNodeReady(&node) {
+			return phase.Outcome{}
+		}
+	}
+	return phase.Poll(infrav1.WaitingForLinuxNodeReason,
+		"none of the %d Linux control-plane Nodes of Cluster %s is Ready; Windows machines come after Linux", len(nodes.Items), cluster.Name)
+}

@@ -1,0 +1,200 @@
+// Package machine makes the VM of a WindowsMachine, tells how far it is, and removes it again.
+package machine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/predicates"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/linux"
+	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// reread is how often a machine that has not joined is looked at though nothing was heard of it.
+const reread = time.Minute
+
+// Reconciler makes, watches and removes VMs.
+type Reconciler struct {
+	Client client.Client
+	// Secrets are read from the API server itself: they are never cached.
+	Secrets client.Reader
+	// Workload reaches the workload clusters.
+	Workload linux.Workload
+	// VSphere and Azure are the clouds that this manager runs machines in; nil is one that it does not.
+	VSphere, Azure cloud.Provider
+	// Accounts keeps the connections, and Changed gets the keys of machines whose VM changed.
+	Accounts *cloud.Accounts
+	Changed  <-chan cloud.Key
+	// Events tells people what changed.
+	Events events.EventRecorder
+	// WatchFilter is the value of the watch-filter label, if this manager has one.
+	WatchFilter string
+}
+
+// SetupWithManager says what wakes the reconciler.
+func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
+	log := ctrl.LoggerFrom(ctx)
+	gvk := infrav1.GroupVersion.WithKind("WindowsMachine")
+	ofCluster, err := util.ClusterToTypedObjectsMapper(r.Client, &infrav1.WindowsMachineList{}, mgr.GetScheme())
+	if err != nil {
+		return fmt.Errorf("map clusters to windowsmachines: %w", err)
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("windowsmachine").
+		For(&infrav1.WindowsMachine{}).
+		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(util.MachineToInfrastructureMapFunc(gvk))).
+		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster)).
+		WatchesRawSource(source.Func(r.enqueueChanged)).
+		WithEventFilter(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter)).
+		WithOptions(options).
+		Complete(r)
+}
+
+// Reconcile brings one machine a step further: load, decide what is next, do it, report, write once.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	f, err := r.load(ctx, request.NamespacedName)
+	if err != nil || f == nil {
+		return ctrl.Result{}, err
+	}
+	outcome := r.next(ctx, f)
+	if f.released {
+		return ctrl.Result{}, nil
+	}
+	before := f.before.Status
+	report(f, outcome)
+	if err := r.write(ctx, f); err != nil {
+		return ctrl.Result{}, err
+	}
+	r.tell(f, before)
+	result, err := outcome.Result()
+	if !outcome.Ends() && !joined(f) && !paused(f) {
+		result.RequeueAfter = reread
+	}
+	return result, err
+}
+
+// facts is what is known of one machine during one reconcile.
+type facts struct {
+	// before is the machine as the API server has it, machine as it will be.
+	before, machine *infrav1.WindowsMachine
+
+	owner   *clusterv1.Machine
+	cluster *clusterv1.Cluster
+
+	// These come on the way: who the VM is, its account, and what the cloud says of it.
+	identity cloud.Identity
+	cloud    cloud.Cloud
+	vm       *cloud.VM
+
+	// released says that the object has gone with its finalizer.
+	released bool
+}
+
+func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, error) {
+	f := &facts{machine: &infrav1.WindowsMachine{}}
+	err := r.Client.Get(ctx, key, f.machine)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get windowsmachine: %w", err)
+	}
+	f.before = f.machine.DeepCopy()
+	f.owner, err = util.GetOwnerMachine(ctx, r.Client, f.machine.ObjectMeta)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("get owner machine: %w", err)
+	}
+	if name := clusterName(f); name != "" {
+		f.cluster, err = util.GetClusterByName(ctx, r.Client, f.machine.Namespace, name)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("get cluster: %w", err)
+		}
+	}
+	return f, nil
+}
+
+func clusterName(f *facts) string {
+	if f.owner != nil {
+		return f.owner.Spec.ClusterName
+	}
+	return f.machine.Labels[clusterv1.ClusterNameLabel]
+}
+
+// next does what is next to be done.
+func (r *Reconciler) next(ctx context.Context, f *facts) phase.Outcome {
+	switch {
+	case paused(f):
+		return phase.Outcome{}
+	case deleting(f) && !controllerutil.ContainsFinalizer(f.machine, infrav1.MachineFinalizer):
+		return phase.Outcome{}
+	case deleting(f):
+		return phase.Run(ctx, f, r.identify, r.connect, r.remove, r.release)
+	default:
+		return phase.Run(ctx, f, r.owned, r.claim, r.ready, r.connect, r.provision)
+	}
+}
+
+func deleting(f *facts) bool { return !f.machine.DeletionTimestamp.IsZero() }
+
+func paused(f *facts) bool {
+	return f.cluster != nil && annotations.IsPaused(f.cluster, f.machine) || annotations.HasPaused(f.machine)
+}
+
+// write patches the status, if it changed. The resource version goes with it: a report on an old object is not written.
+func (r *Reconciler) write(ctx context.Context, f *facts) error {
+	if equality.Semantic.DeepEqual(f.before.Status, f.machine.Status) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(f.before, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Status().Patch(ctx, f.machine, patch); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("patch status of windowsmachine: %w", err)
+	}
+	return nil
+}
+
+// tell makes an event of a change of the Ready condition's reason.
+func (r *Reconciler) tell(f *facts, before infrav1.WindowsMachineStatus) {
+	was := conditions.Get(&infrav1.WindowsMachine{Status: before}, infrav1.ReadyCondition)
+	now := conditions.Get(f.machine, infrav1.ReadyCondition)
+	if now == nil || was != nil && was.Reason == now.Reason {
+		return
+	}
+	kind := "Normal"
+	if conditions.IsTrue(f.machine, infrav1.StalledCondition) {
+		kind = "Warning"
+	}
+	r.Events.Eventf(f.machine, nil, kind, now.Reason, "Reconcile", "%s", now.Message)
+}
+
+// enqueueChanged lets the clouds wake the reconciler. A key is a hint: what has changed is asked.
+func (r *Reconciler) enqueueChanged(ctx context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case key := <-r.Changed:
+				queue.Add(ctrl.Request{NamespacedName: key})
+			}
+		}
+	}()
+	return nil
+}

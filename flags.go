@@ -1,0 +1,147 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	cliflag "k8s.io/component-base/cli/flag"
+	logsv1 "k8s.io/component-base/logs/api/v1"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/cluster-api/feature"
+	"sigs.k8s.io/cluster-api/util/apiwarnings"
+	capiflags "sigs.k8s.io/cluster-api/util/flags"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const managerName = "capwin-manager"
+
+// The two halves that --controllers names: the same binary is deployed once for each provider.
+const (
+	infrastructure = "infrastructure"
+	bootstrapping  = "bootstrap"
+)
+
+// managerFlags are the flags that Cluster API's own managers have, and --controllers.
+type managerFlags struct {
+	logs        *logsv1.LoggingConfiguration
+	diagnostics capiflags.ManagerOptions
+
+	controllers []string
+	namespace   string
+	watchFilter string
+	healthAddr  string
+	syncPeriod  time.Duration
+	qps         float32
+	burst       int
+
+	leaderElect   bool
+	leaseDuration time.Duration
+	renewDeadline time.Duration
+	retryPeriod   time.Duration
+
+	machineConcurrency      int
+	configConcurrency       int
+	clusterCacheConcurrency int
+	clusterCacheQPS         float32
+	clusterCacheBurst       int
+	tokenTTL                time.Duration
+}
+
+func newFlags(fs *pflag.FlagSet) *managerFlags {
+	f := &managerFlags{logs: logsv1.NewLoggingConfiguration()}
+	fs.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
+	logsv1.AddFlags(f.logs, fs)
+	capiflags.AddManagerOptions(fs, &f.diagnostics)
+	feature.MutableGates.AddFlag(fs)
+	fs.AddGoFlagSet(flag.CommandLine) // --kubeconfig
+	fs.StringSliceVar(&f.controllers, "controllers", []string{infrastructure, bootstrapping}, "Providers to run: infrastructure, bootstrap, or both.")
+	fs.StringVar(&f.namespace, "namespace", "", "Namespace whose objects are looked after; empty means all.")
+	fs.StringVar(&f.watchFilter, "watch-filter", "", "Value of the label cluster.x-k8s.io/watch-filter of the objects that are looked after; empty means all.")
+	fs.StringVar(&f.healthAddr, "health-addr", ":9440", "Address of /healthz and /readyz.")
+	fs.DurationVar(&f.syncPeriod, "sync-period", 10*time.Minute, "How often every object is looked at though nothing was heard of it.")
+	fs.Float32Var(&f.qps, "kube-api-qps", 100, "Queries per second to the management cluster, at the most.")
+	fs.IntVar(&f.burst, "kube-api-burst", 200, "Queries in one burst to the management cluster, at the most.")
+	f.addLeaderFlags(fs)
+	f.addControllerFlags(fs)
+	return f
+}
+
+func (f *managerFlags) addLeaderFlags(fs *pflag.FlagSet) {
+	fs.BoolVar(&f.leaderElect, "leader-elect", false, "Let only one of several managers be active.")
+	fs.DurationVar(&f.leaseDuration, "leader-elect-lease-duration", 15*time.Second, "How long the others wait before they take over.")
+	fs.DurationVar(&f.renewDeadline, "leader-elect-renew-deadline", 10*time.Second, "How long the active manager tries to stay so before it gives up.")
+	fs.DurationVar(&f.retryPeriod, "leader-elect-retry-period", 2*time.Second, "How long to wait between tries.")
+}
+
+func (f *managerFlags) addControllerFlags(fs *pflag.FlagSet) {
+	fs.IntVar(&f.machineConcurrency, "windowsmachine-concurrency", 100, "WindowsMachines looked after at the same time.")
+	fs.IntVar(&f.configConcurrency, "windowsbootstrapconfig-concurrency", 100, "WindowsBootstrapConfigs looked after at the same time.")
+	fs.IntVar(&f.clusterCacheConcurrency, "clustercache-concurrency", 100, "Workload clusters looked after at the same time.")
+	fs.Float32Var(&f.clusterCacheQPS, "clustercache-client-qps", 20, "Queries per second to one workload cluster, at the most.")
+	fs.IntVar(&f.clusterCacheBurst, "clustercache-client-burst", 30, "Queries in one burst to one workload cluster, at the most.")
+	fs.DurationVar(&f.tokenTTL, "bootstrap-token-ttl", 30*time.Minute, "How long a bootstrap token lives when nobody keeps it alive. It is kept alive until its node has joined.")
+}
+
+// wanted is the set of controllers, checked.
+func (f *managerFlags) wanted() (map[string]bool, error) {
+	wanted := map[string]bool{}
+	for _, name := range f.controllers {
+		if name != infrastructure && name != bootstrapping {
+			return nil, fmt.Errorf("--controllers=%s: write infrastructure, bootstrap, or both with a comma", name)
+		}
+		wanted[name] = true
+	}
+	return wanted, nil
+}
+
+func (f *managerFlags) restConfig() (*rest.Config, error) {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return nil, fmt.Errorf("find the management cluster: %w", err)
+	}
+	config.QPS, config.Burst, config.UserAgent = f.qps, f.burst, managerName
+	config.WarningHandler = apiwarnings.DefaultHandler(klog.Background().WithName("API server warning"))
+	return config, nil
+}
+
+func (f *managerFlags) options(scheme *runtime.Scheme) (ctrl.Options, error) {
+	_, metrics, err := capiflags.GetManagerOptions(f.diagnostics)
+	if err != nil {
+		return ctrl.Options{}, fmt.Errorf("diagnostics flags: %w", err)
+	}
+	options := ctrl.Options{
+		Scheme:                 scheme,
+		Metrics:                *metrics,
+		HealthProbeBindAddress: f.healthAddr,
+		LeaderElection:         f.leaderElect,
+		LeaderElectionID:       "capwin-" + electionName(f.controllers),
+		LeaseDuration:          &f.leaseDuration,
+		RenewDeadline:          &f.renewDeadline,
+		RetryPeriod:            &f.retryPeriod,
+		Cache: cache.Options{
+			SyncPeriod:       &f.syncPeriod,
+			DefaultTransform: cache.TransformStripManagedFields(),
+		},
+		// Secrets are never cached: one get by name is all that is allowed, and all that is needed.
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
+	}
+	if f.namespace != "" {
+		options.Cache.DefaultNamespaces = map[string]cache.Config{f.namespace: {}}
+	}
+	return options, nil
+}
+
+// electionName keeps the two providers' leaders apart when both run in one namespace.
+func electionName(controllers []string) string {
+	if len(controllers) == 1 {
+		return controllers[0]
+	}
+	return "manager"
+}

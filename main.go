@@ -1,0 +1,73 @@
+// Command manager runs the controllers of Cluster API Provider Windows: the infrastructure provider, the bootstrap
+// provider, or both.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/klog/v2"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	logsv1 "k8s.io/component-base/logs/api/v1"
+	_ "k8s.io/component-base/logs/json/register" // for --logging-format=json
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+)
+
+func main() {
+	flags := newFlags(pflag.CommandLine)
+	pflag.Parse()
+	if err := logsv1.ValidateAndApply(flags.logs, nil); err != nil {
+		fmt.Fprintf(os.Stderr, "logging flags: %v\n", err)
+		os.Exit(2)
+	}
+	ctrl.SetLogger(klog.Background())
+	if err := run(ctrl.SetupSignalHandler(), flags); err != nil {
+		klog.Background().Error(err, "The manager ends")
+		klog.FlushAndExit(klog.ExitFlushTimeout, 1)
+	}
+}
+
+// run starts the controllers that the flags name and runs them until ctx ends.
+func run(ctx context.Context, flags *managerFlags) error {
+	wanted, err := flags.wanted()
+	if err != nil {
+		return err
+	}
+	config, err := flags.restConfig()
+	if err != nil {
+		return err
+	}
+	options, err := flags.options(newScheme())
+	if err != nil {
+		return err
+	}
+	mgr, err := ctrl.NewManager(config, options)
+	if err != nil {
+		return fmt.Errorf("make manager: %w", err)
+	}
+	if err := addControllers(ctrl.LoggerInto(ctx, mgr.GetLogger()), mgr, flags, wanted); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme, bootstrapv1.AddToScheme,
+	} {
+		// It only fails for a type that cannot be registered, which every test would see.
+		if err := add(scheme); err != nil {
+			panic(err)
+		}
+	}
+	return scheme
+}

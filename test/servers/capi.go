@@ -1,0 +1,159 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// CAPIOptions choose the parts of Cluster API.
+type CAPIOptions struct {
+	// CoreOnly leaves out the kubeadm providers, which worker nodes of ours do not need.
+	CoreOnly bool
+}
+
+// InstallCAPI puts Cluster API on a management cluster: its API with our ExternalControlPlane, its webhooks, and its managers,
+// which run as plain processes until the cluster is stopped. When it returns, webhooks answer.
+func InstallCAPI(ctx context.Context, m *Management, opts CAPIOptions) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	chosen := providers
+	if opts.CoreOnly {
+		chosen = providers[:1] // core is the first
+	}
+	if err := installProviders(ctx, m, chosen); err != nil {
+		return fmt.Errorf("install cluster api: %w", err)
+	}
+	return nil
+}
+
+func installProviders(ctx context.Context, m *Management, chosen []provider) error {
+	ca, certificates, err := webhookCertificates(m.servers.dir)
+	if err != nil {
+		return err
+	}
+	external, err := externalControlPlaneDefinition()
+	if err != nil {
+		return err
+	}
+	var managers []server
+	objects := []unstructured.Unstructured{external}
+	for _, p := range chosen {
+		manager, own, err := m.prepare(p, ca, certificates)
+		if err != nil {
+			return err
+		}
+		managers, objects = append(managers, manager), append(objects, own...)
+	}
+	api, err := m.client()
+	if err != nil {
+		return err
+	}
+	if err := apply(ctx, api, objects); err != nil {
+		return err
+	}
+	if err := m.servers.start(ctx, managers...); err != nil {
+		return err
+	}
+	return webhooksAnswer(ctx, api)
+}
+
+// webhookCertificates writes one serving certificate for all managers: they are all on loopback.
+func webhookCertificates(dir string) (ca []byte, certificates string, err error) {
+	issuer, err := newAuthority("webhook-ca")
+	if err != nil {
+		return nil, "", err
+	}
+	serving, err := issuer.serving()
+	if err != nil {
+		return nil, "", err
+	}
+	certificates = filepath.Join(dir, "webhooks")
+	if err := os.MkdirAll(certificates, 0o700); err != nil {
+		return nil, "", fmt.Errorf("create folder of webhook certificates: %w", err)
+	}
+	return issuer.pem, certificates, serving.write(certificates, "tls")
+}
+
+// prepare returns how to run a provider's manager, and its objects with webhooks that point at it.
+func (m *Management) prepare(p provider, ca []byte, certificates string) (server, []unstructured.Unstructured, error) {
+	rendered, err := m.binaries.manifest(p)
+	if err != nil {
+		return server{}, nil, err
+	}
+	ports, err := freePorts(3)
+	if err != nil {
+		return server{}, nil, err
+	}
+	webhooks, health, diagnostics := ports[0], ports[1], ports[2]
+	endpoint := webhookEndpoint{url: "https://" + address(webhooks), ca: ca}
+	if err := endpoint.patch(rendered.Objects); err != nil {
+		return server{}, nil, err
+	}
+	manager := server{
+		name: p.name,
+		path: m.binaries.Path(p.name),
+		// Later flags win over those of the Deployment.
+		args: slices.Concat(rendered.Arguments, []string{
+			"--leader-elect=false",
+			"--kubeconfig=" + m.KubeconfigFile,
+			"--webhook-cert-dir=" + certificates,
+			"--webhook-port=" + strconv.Itoa(webhooks),
+			"--health-addr=" + address(health),
+			"--diagnostics-address=" + address(diagnostics),
+			"--insecure-diagnostics=true",
+		}),
+		ready: answersOK(healthClient, "http://"+address(health)+"/readyz"),
+	}
+	return manager, rendered.Objects, nil
+}
+
+// apply creates or updates the objects and waits until the API server serves the new kinds.
+func apply(ctx context.Context, api client.Client, objects []unstructured.Unstructured) error {
+	var applies errgroup.Group
+	// More at a time do not help: the API server is busy with each one's schema.
+	applies.SetLimit(4)
+	for i := range objects {
+		applies.Go(func() error { return applyOne(ctx, api, &objects[i]) })
+	}
+	return applies.Wait()
+}
+
+func applyOne(ctx context.Context, api client.Client, object *unstructured.Unstructured) error {
+	wanted := object.DeepCopy()
+	applied := client.ApplyConfigurationFromUnstructured(wanted)
+	if err := api.Apply(ctx, applied, client.FieldOwner("capwin-servers"), client.ForceOwnership); err != nil {
+		return fmt.Errorf("apply %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	if object.GetKind() != "CustomResourceDefinition" {
+		return nil
+	}
+	return established(ctx, api, wanted)
+}
+
+func established(ctx context.Context, api client.Client, crd *unstructured.Unstructured) error {
+	return poll(ctx, func(ctx context.Context) error {
+		if err := api.Get(ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+			return err
+		}
+		// A definition nobody has looked at has null for conditions, which is an error here.
+		conditions, _, err := unstructured.NestedSlice(crd.Object, "status", "conditions")
+		if err != nil {
+			return err
+		}
+		for _, c := range conditions {
+			if c, ok := c.(map[string]any); ok && c["type"] == "Established" && c["status"] == "True" {
+				return nil
+			}
+		}
+		return errors.New("custom resource definition " + crd.GetName() + " is not established")
+	})
+}

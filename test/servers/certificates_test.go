@@ -1,0 +1,86 @@
+package servers
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+func TestCertificatesServeAndLogIn(t *testing.T) {
+	ca, err := newAuthority("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	serving, err := ca.serving()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := ca.client("jane", "admins")
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, err := handshake(t, ca, serving, client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "CN=jane,O=admins"; user != want {
+		t.Errorf("the server sees %s, want %s", user, want)
+	}
+	stranger, err := newAuthority("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := handshake(t, stranger, serving, client); err == nil {
+		t.Error("a client that trusts another authority connects")
+	}
+}
+
+func TestFreePortsAreDistinct(t *testing.T) {
+	seen := map[int]bool{}
+	for range 20 {
+		ports, err := freePorts(5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, port := range ports {
+			if seen[port] || port < firstPort || port >= lastPort {
+				t.Errorf("port %d is given twice or out of range", port)
+			}
+			seen[port] = true
+		}
+	}
+}
+
+// handshake returns the user that a server sees.
+func handshake(t *testing.T, trusted *authority, serving, client pair) (string, error) {
+	t.Helper()
+	load := func(p pair) []tls.Certificate {
+		loaded, err := tls.X509KeyPair(p.certificate, p.key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []tls.Certificate{loaded}
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(trusted.certificate)
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.TLS.PeerCertificates[0].Subject.String())
+	}))
+	s.TLS = &tls.Config{Certificates: load(serving), ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12}
+	s.StartTLS()
+	defer s.Close()
+	c := &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: pool, Certificates: load(client), MinVersion: tls.VersionTLS12},
+	}}
+	defer c.CloseIdleConnections()
+	response, err := c.Get(s.URL)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	user, err := io.ReadAll(response.Body)
+	return string(user), err
+}

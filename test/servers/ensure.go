@@ -1,0 +1,185 @@
+package servers
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// FolderVariable names the environment variable that points at a ready folder of servers; with it nothing is built.
+const FolderVariable = "CAPWIN_SERVERS"
+
+// signOfLife is how often a long build says that it is still at work.
+const signOfLife = 15 * time.Second
+
+// Binaries is a folder with all programs and manifests of this package.
+type Binaries struct{ Dir string }
+
+// Path returns the path of a program, such as "kubectl" or "clusterctl".
+func (b Binaries) Path(name string) string { return filepath.Join(b.Dir, name) }
+
+// Ensure returns the folder with all programs and manifests. What is missing is built first, with a line to progress for
+// each; what is there is never built again. Two processes never build at the same time.
+func Ensure(ctx context.Context, progress io.Writer) (Binaries, error) {
+	if dir := os.Getenv(FolderVariable); dir != "" {
+		return readyFolder(Binaries{Dir: dir})
+	}
+	s, err := openStore(progress)
+	if err != nil || len(s.missing()) == 0 {
+		return s.Binaries, err
+	}
+	unlock, err := lock(ctx, s.Dir+".lock", progress)
+	if err != nil {
+		return Binaries{}, err
+	}
+	defer unlock()
+	return s.Binaries, s.fill(ctx)
+}
+
+func readyFolder(b Binaries) (Binaries, error) {
+	if missing := b.missing(); len(missing) > 0 {
+		return Binaries{}, fmt.Errorf("use servers of %s=%s: %v not there", FolderVariable, b.Dir, missing)
+	}
+	return b, nil
+}
+
+// missing lists what the folder still lacks. Existence is enough: files enter the folder complete or not at all.
+func (b Binaries) missing() []string {
+	var names []string
+	for _, name := range contents() {
+		if _, err := os.Stat(b.Path(name)); err != nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func contents() []string {
+	var names []string
+	for _, p := range programs {
+		names = append(names, p.name)
+	}
+	for _, p := range providers {
+		names = append(names, p.file())
+	}
+	return names
+}
+
+// store is the folder in the user's cache that Ensure fills.
+type store struct {
+	Binaries
+	tools    toolset
+	progress io.Writer
+}
+
+func openStore(progress io.Writer) (store, error) {
+	tools, err := findTools()
+	if err != nil {
+		return store{}, err
+	}
+	key, err := tools.key()
+	if err != nil {
+		return store{}, err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return store{}, fmt.Errorf("find cache folder: %w", err)
+	}
+	s := store{Binaries: Binaries{Dir: filepath.Join(cache, "capwin", "servers", key)}, tools: tools, progress: progress}
+	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
+		return store{}, fmt.Errorf("create cache folder: %w", err)
+	}
+	return s, nil
+}
+
+// fill makes what is missing; another process may have made some of it while we waited for the lock.
+func (s store) fill(ctx context.Context) error {
+	if err := s.download(ctx); err != nil {
+		return err
+	}
+	for _, p := range programs {
+		if s.has(p.name) {
+			continue
+		}
+		if err := s.build(ctx, p); err != nil {
+			return err
+		}
+	}
+	return s.renderAll(ctx)
+}
+
+func (s store) has(name string) bool {
+	_, err := os.Stat(s.Path(name))
+	return err == nil
+}
+
+// build compiles one program beside its place and moves it there when it is complete.
+func (s store) build(ctx context.Context, p program) error {
+	version, err := s.tools.version(p.module)
+	if err != nil {
+		return err
+	}
+	s.say("building %s %s (about %s on two cores, once)", p.name, version, p.cost)
+	start := time.Now()
+	part := s.part(p.name)
+	defer func() { _ = os.Remove(part) }()
+	if err := s.compile(ctx, p, ldflags(p.module, version), part); err != nil {
+		return fmt.Errorf("build %s: %w", p.name, err)
+	}
+	if err := os.Rename(part, s.Path(p.name)); err != nil {
+		return fmt.Errorf("build %s: %w", p.name, err)
+	}
+	s.say("built %s in %s", p.name, since(start))
+	return nil
+}
+
+func (s store) compile(ctx context.Context, p program, ldflags, out string) error {
+	done := make(chan error, 1)
+	go func() { done <- s.goBuild(ctx, p.pkg, ldflags, out) }()
+	start, tick := time.Now(), time.NewTicker(signOfLife)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-tick.C:
+			s.say("  still building %s, %s so far", p.name, since(start))
+		}
+	}
+}
+
+func (s store) goBuild(ctx context.Context, pkg, ldflags, out string) error {
+	cmd := command(ctx, "go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", out, pkg)
+	cmd.Dir = s.tools.dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	_, err := run(cmd)
+	return err
+}
+
+// write puts a file into the folder at once or not at all.
+func (s store) write(name string, content []byte) error {
+	part := s.part(name)
+	defer func() { _ = os.Remove(part) }()
+	err := os.WriteFile(part, content, 0o644)
+	if err == nil {
+		err = os.Rename(part, s.Path(name))
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
+
+// part is where a file grows: on the same disk, so that moving it into place is one step.
+func (s store) part(name string) string { return s.Path("." + name + ".part") }
+
+func (s store) say(format string, args ...any) {
+	if s.progress != nil {
+		fmt.Fprintf(s.progress, format+"\n", args...)
+	}
+}
+
+func since(start time.Time) time.Duration { return time.Since(start).Round(time.Second) }

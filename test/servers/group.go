@@ -1,0 +1,73 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// group runs the servers of one cluster in tiers: a tier starts when the one before is ready, and stops before it.
+type group struct {
+	dir   string
+	mu    sync.Mutex
+	tiers [][]*process
+}
+
+func newGroup(dir string) (*group, error) {
+	if dir == "" {
+		return nil, errors.New("start servers: no run folder given")
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("create run folder: %w", err)
+	}
+	return &group{dir: dir}, nil
+}
+
+// start starts a tier and waits until all of it is ready. What it started is stopped with the group, also after an error.
+func (g *group) start(ctx context.Context, tier ...server) error {
+	var processes []*process
+	defer func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.tiers = append(g.tiers, processes)
+	}()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	waits, ctx := errgroup.WithContext(ctx)
+	for _, s := range tier {
+		p, err := launch(g.dir, s)
+		if err != nil {
+			cancel()
+			_ = waits.Wait() // only says that we have just cancelled it
+			return err
+		}
+		processes = append(processes, p)
+		waits.Go(func() error { return p.awaitReady(ctx) })
+	}
+	return waits.Wait()
+}
+
+// stop ends all servers, the last tier first. A second call does nothing.
+func (g *group) stop() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var errs []error
+	for _, tier := range slices.Backward(g.tiers) {
+		errs = append(errs, stopAll(tier))
+	}
+	g.tiers = nil
+	return errors.Join(errs...)
+}
+
+func stopAll(tier []*process) error {
+	var stops errgroup.Group
+	for _, p := range tier {
+		stops.Go(func() error { return p.stop(stopGrace) })
+	}
+	return stops.Wait()
+}

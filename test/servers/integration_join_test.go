@@ -1,0 +1,113 @@
+package servers
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"testing"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+const joiningNode = "win-0"
+
+// testNodeCertificate does what a joining kubelet does: with the token it asks for a certificate, which the controllers
+// approve and sign; with that certificate it may make its own node and no other.
+func testNodeCertificate(t *testing.T, w *Workload) {
+	key, request := nodeRequest(t)
+	asToken := rest.AnonymousClientConfig(w.Config)
+	asToken.BearerToken = bootstrapToken(t, w)
+	bootstrap := clientOf(t, asToken)
+	requests := bootstrap.CertificatesV1().CertificateSigningRequests()
+	if _, err := requests.Create(t.Context(), request, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var certificate []byte
+	eventually(t, func(ctx context.Context) error {
+		found, err := requests.Get(ctx, request.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if certificate = found.Status.Certificate; len(certificate) == 0 {
+			return fmt.Errorf("no certificate yet, conditions %v", found.Status.Conditions)
+		}
+		return nil
+	})
+	asNode := rest.AnonymousClientConfig(w.Config)
+	asNode.CertData, asNode.KeyData = certificate, key
+	nodes := clientOf(t, asNode).CoreV1().Nodes()
+	if _, err := nodes.Create(t.Context(), newNode("other"), metav1.CreateOptions{}); err == nil {
+		t.Error("a node may make another node")
+	}
+	if _, err := nodes.Create(t.Context(), newNode(joiningNode), metav1.CreateOptions{}); err != nil {
+		t.Errorf("a node may not make itself: %v", err)
+	}
+	if err := nodes.Delete(t.Context(), joiningNode, metav1.DeleteOptions{}); err == nil {
+		t.Error("a node may delete itself")
+	}
+	if err := w.client.CoreV1().Nodes().Delete(t.Context(), joiningNode, metav1.DeleteOptions{}); err != nil {
+		t.Error(err)
+	}
+}
+
+func newNode(name string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+}
+
+func clientOf(t *testing.T, config *rest.Config) kubernetes.Interface {
+	t.Helper()
+	c, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func bootstrapToken(t *testing.T, w *Workload) string {
+	t.Helper()
+	secrets, err := w.client.CoreV1().Secrets("kube-system").List(t.Context(), metav1.ListOptions{
+		FieldSelector: "type=" + string(corev1.SecretTypeBootstrapToken),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(secrets.Items) != 1 {
+		t.Fatalf("%d bootstrap tokens, want the one of kubeadm", len(secrets.Items))
+	}
+	data := secrets.Items[0].Data
+	return string(data["token-id"]) + "." + string(data["token-secret"])
+}
+
+func nodeRequest(t *testing.T) (key []byte, request *certificatesv1.CertificateSigningRequest) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{
+		Subject: pkix.Name{CommonName: "system:node:" + joiningNode, Organization: []string{"system:nodes"}},
+	}, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return encode("PRIVATE KEY", keyDER), &certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{Name: joiningNode},
+		Spec: certificatesv1.CertificateSigningRequestSpec{
+			Request:    encode("CERTIFICATE REQUEST", der),
+			SignerName: certificatesv1.KubeAPIServerClientKubeletSignerName,
+			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
+		},
+	}
+}

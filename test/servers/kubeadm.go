@@ -1,0 +1,144 @@
+package servers
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"text/template"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// kubeadmAddress is what kubeadm is told to advertise, as it refuses loopback. It is an address for documentation that is
+// written into certificates and never contacted.
+const kubeadmAddress = "192.0.2.2"
+
+// nodePKI is where the certificates of a control plane lie as the cluster's own records have it.
+const nodePKI = "/etc/kubernetes/pki"
+
+//go:embed kubeadm.yaml.tmpl
+var kubeadmTemplate string
+
+var kubeadmConfig = template.Must(template.New("kubeadm").Parse(kubeadmTemplate))
+
+// kubeadm runs phases of `kubeadm init` for a control plane whose processes we run ourselves.
+type kubeadm struct {
+	binary string
+	dir    string
+	values kubeadmValues
+}
+
+// kubeadmValues fill kubeadm.yaml.tmpl.
+type kubeadmValues struct {
+	Address  string
+	Loopback string
+	Port     int
+	Version  string
+	PKI      string
+	NodeName string
+}
+
+func newKubeadm(ctx context.Context, b Binaries, dir string, port int) (kubeadm, error) {
+	out, err := run(command(ctx, b.Path("kubeadm"), "version", "--output=short"))
+	if err != nil {
+		return kubeadm{}, fmt.Errorf("ask kubeadm's version: %w", err)
+	}
+	k := kubeadm{binary: b.Path("kubeadm"), dir: dir, values: kubeadmValues{
+		Address: kubeadmAddress, Loopback: loopback, Port: port, NodeName: ControlPlaneNode,
+		Version: string(bytes.TrimSpace(out)),
+	}}
+	// Two files that differ in one path: certificates are made in the run folder, but what the cluster records about itself
+	// must name the place every real control plane has them in.
+	return k, errors.Join(k.writeConfig("kubeadm-files.yaml", k.pki()), k.writeConfig("kubeadm-cluster.yaml", nodePKI))
+}
+
+func (k kubeadm) pki() string { return filepath.Join(k.dir, "pki") }
+
+func (k kubeadm) kubeconfig(name string) string { return filepath.Join(k.dir, name+".conf") }
+
+func (k kubeadm) writeConfig(name, pki string) error {
+	values := k.values
+	values.PKI = pki
+	var text bytes.Buffer
+	if err := kubeadmConfig.Execute(&text, values); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	if err := os.WriteFile(filepath.Join(k.dir, name), text.Bytes(), 0o600); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
+
+// writeFiles makes the certificates and kubeconfigs. All but the authority's own wait for the authority only.
+func (k kubeadm) writeFiles(ctx context.Context) error {
+	if err := k.certificates(ctx, "ca"); err != nil {
+		return err
+	}
+	phases, ctx := errgroup.WithContext(ctx)
+	phases.Go(func() error { return k.certificates(ctx, "apiserver", "apiserver-kubelet-client") })
+	phases.Go(func() error { return k.certificates(ctx, "front-proxy-ca", "front-proxy-client", "sa") })
+	for _, name := range kubeconfigs {
+		phases.Go(func() error { return k.writeKubeconfig(ctx, name) })
+	}
+	return phases.Wait()
+}
+
+var kubeconfigs = []string{"admin", "super-admin", "controller-manager", "scheduler"}
+
+func (k kubeadm) certificates(ctx context.Context, names ...string) error {
+	for _, name := range names {
+		if err := k.phase(ctx, "kubeadm-files.yaml", "certs", name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeKubeconfig makes one and points it at loopback instead of the advertised address.
+func (k kubeadm) writeKubeconfig(ctx context.Context, name string) error {
+	if err := k.phase(ctx, "kubeadm-files.yaml", "kubeconfig", name, "--kubeconfig-dir="+k.dir); err != nil {
+		return err
+	}
+	config, err := clientcmd.LoadFromFile(k.kubeconfig(name))
+	if err != nil {
+		return fmt.Errorf("read kubeconfig: %w", err)
+	}
+	for _, cluster := range config.Clusters {
+		cluster.Server = "https://" + address(k.values.Port)
+	}
+	if err := clientcmd.WriteToFile(*config, k.kubeconfig(name)); err != nil {
+		return fmt.Errorf("write kubeconfig: %w", err)
+	}
+	return nil
+}
+
+// fillCluster writes into the running cluster what `kubeadm init` writes: its configuration, the kubelets', the rules and
+// the token by which nodes join, and CoreDNS.
+func (k kubeadm) fillCluster(ctx context.Context) error {
+	phases, ctx := errgroup.WithContext(ctx)
+	for _, phase := range clusterPhases {
+		phases.Go(func() error {
+			return k.phase(ctx, "kubeadm-cluster.yaml", slices.Concat(phase, []string{"--kubeconfig=" + k.kubeconfig("super-admin")})...)
+		})
+	}
+	return phases.Wait()
+}
+
+// clusterPhases do not depend on each other.
+var clusterPhases = [][]string{{"upload-config", "kubeadm"}, {"upload-config", "kubelet"}, {"bootstrap-token"}, {"addon", "coredns"}}
+
+func (k kubeadm) phase(ctx context.Context, config string, args ...string) error {
+	args = slices.Concat([]string{"init", "phase"}, args, []string{"--config=" + filepath.Join(k.dir, config)})
+	cmd := command(ctx, k.binary, args...)
+	cmd.Dir = k.dir
+	if _, err := run(cmd); err != nil {
+		return fmt.Errorf("run kubeadm: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package servers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+)
+
+// provider is one part of Cluster API: a program and the manifests in its module's source.
+type provider struct {
+	name   string
+	config string
+}
+
+func (p provider) file() string { return p.name + ".json" }
+
+// variables are the settings of Cluster API's manifests that differ from their defaults.
+var variables = map[string]string{
+	"CLUSTER_TOPOLOGY": "true",
+	// With it an object is reconciled at most once a second, which tests would only wait for.
+	"EXP_RECONCILER_RATE_LIMITING": "false",
+}
+
+// manifest is what a provider's manifests come down to when its manager runs as a plain process: the API it serves and the
+// arguments of the manager. Its webhooks still point at a Service.
+type manifest struct {
+	Arguments []string                    `json:"arguments"`
+	Objects   []unstructured.Unstructured `json:"objects"`
+}
+
+// appliedKinds are the kinds a manager outside the cluster needs inside it; it runs as cluster admin, without RBAC.
+var appliedKinds = []string{
+	"CustomResourceDefinition", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration",
+	"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+}
+
+// renderAll keeps every provider's manifest in the folder, so that a start needs neither kustomize nor the module's source.
+func (s store) renderAll(ctx context.Context) error {
+	source := ""
+	for _, p := range providers {
+		if s.has(p.file()) {
+			continue
+		}
+		var err error
+		if source == "" {
+			if source, err = s.tools.sourceOf(ctx, capiModule); err != nil {
+				return err
+			}
+		}
+		s.say("rendering manifests of %s", p.name)
+		if err = s.render(p, source); err != nil {
+			return fmt.Errorf("render manifests of %s: %w", p.name, err)
+		}
+	}
+	return nil
+}
+
+func (s store) render(p provider, source string) error {
+	rendered, err := build(filepath.Join(source, filepath.FromSlash(p.config)))
+	if err != nil {
+		return err
+	}
+	content, err := json.Marshal(rendered)
+	if err != nil {
+		return err
+	}
+	return s.write(p.file(), content)
+}
+
+// build runs kustomize on a folder.
+func build(folder string) (manifest, error) {
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
+	if err != nil {
+		return manifest{}, fmt.Errorf("build %s: %w", folder, err)
+	}
+	return reduce(resources)
+}
+
+func reduce(resources resmap.ResMap) (manifest, error) {
+	var m manifest
+	for _, resource := range resources.Resources() {
+		kind := resource.GetKind()
+		if kind != "Deployment" && !slices.Contains(appliedKinds, kind) {
+			continue
+		}
+		object, err := decode(resource)
+		if err != nil {
+			return manifest{}, fmt.Errorf("%s %s: %w", kind, resource.GetName(), err)
+		}
+		if kind != "Deployment" {
+			m.Objects = append(m.Objects, object)
+			continue
+		}
+		if m.Arguments, err = managerArguments(object); err != nil {
+			return manifest{}, err
+		}
+	}
+	return m, nil
+}
+
+func decode(resource json.Marshaler) (unstructured.Unstructured, error) {
+	var object unstructured.Unstructured
+	text, err := resource.MarshalJSON()
+	if err != nil {
+		return object, err
+	}
+	return object, object.UnmarshalJSON(text)
+}
+
+// managerArguments are the arguments the provider's own Deployment gives its manager, with variables filled in.
+func managerArguments(deployment unstructured.Unstructured) ([]string, error) {
+	containers, _, err := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+	if err != nil || len(containers) == 0 {
+		return nil, fmt.Errorf("find manager in deployment %s: %w", deployment.GetName(), err)
+	}
+	container, _ := containers[0].(map[string]any)
+	arguments, _, err := unstructured.NestedStringSlice(container, "args")
+	if err != nil {
+		return nil, fmt.Errorf("read arguments of deployment %s: %w", deployment.GetName(), err)
+	}
+	for i := range arguments {
+		if arguments[i], err = substitute(arguments[i], variables); err != nil {
+			return nil, fmt.Errorf("read arguments of deployment %s: %w", deployment.GetName(), err)
+		}
+	}
+	return arguments, nil
+}
+
+func (b Binaries) manifest(p provider) (manifest, error) {
+	var m manifest
+	content, err := os.ReadFile(b.Path(p.file()))
+	if err == nil {
+		err = json.Unmarshal(content, &m)
+	}
+	if err != nil {
+		return manifest{}, fmt.Errorf("read manifests of %s: %w", p.name, err)
+	}
+	return m, nil
+}

@@ -1,0 +1,126 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+const (
+	// pollInterval is how often a condition is asked for again; loopback servers answer in a millisecond.
+	pollInterval = 50 * time.Millisecond
+	// stopGrace is how long a server may take to end before it is killed; API servers take three seconds.
+	stopGrace = 5 * time.Second
+	// logTail is how many lines of its output go into the error of a program that fails.
+	logTail = 15
+)
+
+// server says how to run one program and how to see that it is ready.
+type server struct {
+	name  string
+	path  string
+	args  []string
+	ready probe
+}
+
+// process is a running server. Its output is in a log file.
+type process struct {
+	server
+	log    string
+	pid    int
+	exited chan struct{}
+	err    error // valid once exited is closed
+}
+
+// launch starts a server without waiting for it to be ready.
+func launch(dir string, s server) (*process, error) {
+	p := &process{server: s, log: filepath.Join(dir, s.name+".log"), exited: make(chan struct{})}
+	log, err := os.Create(p.log)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", s.name, err)
+	}
+	cmd := exec.Command(s.path, s.args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = dir, log, log, childAttributes()
+	started := make(chan error)
+	go func() {
+		// The death signal of a child comes when the thread ends that started it. So one thread stays for each child.
+		runtime.LockOSThread()
+		defer func() { _ = log.Close() }()
+		if err := cmd.Start(); err != nil {
+			started <- err
+			return
+		}
+		p.pid = cmd.Process.Pid
+		started <- nil
+		p.err = cmd.Wait()
+		close(p.exited)
+	}()
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("start %s: %w", s.name, err)
+	}
+	return p, nil
+}
+
+// awaitReady returns when the server is ready, and with the end of its log when it dies or ctx ends before.
+func (p *process) awaitReady(ctx context.Context) error {
+	died := errors.New("it ended")
+	err := poll(ctx, func(ctx context.Context) error {
+		select {
+		case <-p.exited:
+			return final{died}
+		default:
+			return p.ready(ctx)
+		}
+	})
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, died) {
+		err = fmt.Errorf("it ended: %w", p.err)
+	}
+	return fmt.Errorf("wait for %s to be ready: %w\nlast lines of %s:\n%s", p.name, err, p.log, p.lastLog())
+}
+
+func (p *process) lastLog() string {
+	text, err := os.ReadFile(p.log)
+	if err != nil {
+		return err.Error()
+	}
+	return lastLines(string(text), logTail)
+}
+
+// stop asks the server to end and kills it after a grace period.
+func (p *process) stop(grace time.Duration) error {
+	if err := p.signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	select {
+	case <-p.exited:
+		return nil
+	case <-time.After(grace):
+	}
+	if err := p.signal(syscall.SIGKILL); err != nil {
+		return err
+	}
+	<-p.exited
+	return nil
+}
+
+func (p *process) signal(signal syscall.Signal) error {
+	select {
+	case <-p.exited:
+		return nil
+	default:
+	}
+	// The whole group, so that nothing stays that the server may have started. That it has just ended is what we want.
+	if err := syscall.Kill(-p.pid, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("send %s to %s: %w", signal, p.name, err)
+	}
+	return nil
+}
