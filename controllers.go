@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -76,7 +77,7 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, work
 		Changed:     changed,
 		Events:      mgr.GetEventRecorder("windowsmachine"),
 		WatchFilter: flags.watchFilter,
-	}).SetupWithManager(ctx, mgr, controller.Options{MaxConcurrentReconciles: flags.machineConcurrency})
+	}).SetupWithManager(ctx, mgr, options(flags.machineConcurrency))
 }
 
 func addBootstrap(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, workload clustercache.ClusterCache) error {
@@ -87,5 +88,13 @@ func addBootstrap(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, wo
 		TokenTTL:    flags.tokenTTL,
 		Now:         time.Now,
 		WatchFilter: flags.watchFilter,
-	}).SetupWithManager(ctx, mgr, controller.Options{MaxConcurrentReconciles: flags.configConcurrency})
+	}).SetupWithManager(ctx, mgr, options(flags.configConcurrency))
+}
+
+// options bounds the back-off: what comes back after an outage of an hour must not wait for another quarter of one.
+func options(concurrency int) controller.Options {
+	return controller.Options{
+		MaxConcurrentReconciles: concurrency,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](50*time.Millisecond, time.Minute),
+	}
 }

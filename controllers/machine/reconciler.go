@@ -75,13 +75,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, err
 	}
 	outcome := r.next(ctx, f)
-	if f.released {
-		return ctrl.Result{}, nil
+	if f.released || outcome.Outdated() {
+		return outcome.Result()
 	}
 	before := f.before.Status
 	report(f, outcome)
 	if err := r.write(ctx, f); err != nil {
-		return ctrl.Result{}, err
+		return phase.Fail(err).Result()
 	}
 	r.tell(f, before)
 	result, err := outcome.Result()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -15,6 +16,8 @@ import (
 
 // How long to wait where nothing wakes us.
 const (
+	// again: the cache is about to show what somebody else has changed.
+	again = 100 * time.Millisecond
 	// soon: something that is about to happen and has no watch.
 	soon = 5 * time.Second
 	// secrets: how soon a mended Secret is noticed.
@@ -43,6 +46,9 @@ type Outcome struct {
 // Func is a phase: it reads or changes one thing and says how that ended.
 type Func[Facts any] func(ctx context.Context, f Facts) Outcome
 
+// Outdated says that something was changed under us, so that there is nothing to report.
+func (o Outcome) Outdated() bool { return apierrors.IsConflict(o.Err) }
+
 // Run goes through the phases until one does not say "go on".
 func Run[Facts any](ctx context.Context, f Facts, phases ...Func[Facts]) Outcome {
 	for _, phase := range phases {
@@ -56,8 +62,12 @@ func Run[Facts any](ctx context.Context, f Facts, phases ...Func[Facts]) Outcome
 // Ends says whether the phases after this one have to wait.
 func (o Outcome) Ends() bool { return o.Reason != "" || o.Err != nil }
 
-// Result is what the outcome means for the queue.
+// Result is what the outcome means for the queue. A conflict is no error: what was decided upon is not what is there any
+// more, and is looked at again.
 func (o Outcome) Result() (ctrl.Result, error) {
+	if o.Outdated() {
+		return ctrl.Result{RequeueAfter: again}, nil
+	}
 	if o.Err != nil {
 		return ctrl.Result{}, o.Err
 	}
@@ -108,6 +118,9 @@ func Cloud(err error) Outcome {
 		outcome.After, outcome.Stalled = slow, true
 	default:
 		outcome.Err = err
+		if answer.Err != nil {
+			outcome.Err = fmt.Errorf("%w: %w", err, answer.Err) // for the log
+		}
 	}
 	return outcome
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -48,7 +50,7 @@ func TestCloud(t *testing.T) {
 		want   phase.Outcome
 	}{
 		"transient": {"the queue backs off, the condition says why", transient,
-			phase.Outcome{Reason: "CloudUnreachable", Message: "no answer", Err: transient}},
+			phase.Outcome{Reason: "CloudUnreachable", Message: "no answer", Err: errBoom}},
 		"throttled": {"wait for as long as the cloud asked", &cloud.Error{Kind: cloud.Throttled, Reason: "R", Message: "m", After: time.Minute},
 			phase.Outcome{Reason: "R", Message: "m", After: time.Minute}},
 		"throttled without a time": {"never hot", &cloud.Error{Kind: cloud.Throttled, Reason: "R", Message: "m"},
@@ -85,6 +87,8 @@ func TestResult(t *testing.T) {
 		"poll":  {"nothing wakes us", phase.Poll("R", "m"), 5 * time.Second, nil},
 		"stall": {"looked at again, slowly", phase.Stall("R", "m"), 2 * time.Minute, nil},
 		"fail":  {"the queue backs off", phase.Fail(errBoom), 0, errBoom},
+		"outdated": {"a conflict is looked at again, without a word in the log",
+			phase.Fail(fmt.Errorf("patch: %w", apierrors.NewConflict(schema.GroupResource{}, "m", errBoom))), 100 * time.Millisecond, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result, err := c.outcome.Result()

@@ -48,11 +48,7 @@ type NodeRegistration struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=0
 	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:XValidation:rule="self.all(t, t.effect in ['NoSchedule', 'PreferNoSchedule', 'NoExecute'])",message="effect must be NoSchedule, PreferNoSchedule or NoExecute"
-	// +kubebuilder:validation:XValidation:rule="self.all(t, size(t.key) <= 317 && (!has(t.value) || size(t.value) <= 63))",message="a key has at most 317 characters and a value 63"
-	// +kubebuilder:validation:XValidation:rule="self.all(t, t.key.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$'))",message="key must be a qualified name such as os or example.com/pool"
-	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.value) || t.value.matches('^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$'))",message="value must consist of letters, digits, '-', '_' and '.'"
-	Taints *[]corev1.Taint `json:"taints,omitempty"`
+	Taints *[]NodeTaint `json:"taints,omitempty"`
 }
 
 // NodeLabel is a label that the kubelet gives its own node.
@@ -74,6 +70,31 @@ type NodeLabel struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
 	Value string `json:"value,omitempty"`
+}
+
+// NodeTaint is a taint that the node is registered with.
+type NodeTaint struct {
+	// key of the taint, such as os or example.com/pool.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`
+	Key string `json:"key,omitempty"`
+
+	// value of the taint.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
+	Value string `json:"value,omitempty"`
+
+	// effect on pods that do not tolerate the taint: NoSchedule, PreferNoSchedule or NoExecute.
+	//
+	// +required
+	// +kubebuilder:validation:Enum=NoSchedule;PreferNoSchedule;NoExecute
+	Effect corev1.TaintEffect `json:"effect,omitempty"`
 }
 
 // Kubelet is what can be said of the kubelet.

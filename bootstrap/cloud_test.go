@@ -1,0 +1,87 @@
+package bootstrap_test
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
+)
+
+// The node must tell its story by the channel that its cloud has, and leave no copy of its user data behind.
+func TestCloudChannels(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		change  func(*bootstrap.Input)
+		report  []plan.Channel
+		erase   string
+		because string
+	}{
+		{"vSphere", func(*bootstrap.Input) {}, []plan.Channel{
+			{Do: plan.ChannelGuestInfo, Program: plan.Text(`C:\Program Files\VMware\VMware Tools\rpctool.exe`), Key: "guestinfo.capwin.report"},
+		}, `C:\run\kubeadm\join-config.yaml`, "guestinfo is blanked by the controller"},
+		{"Azure", onAzure, []plan.Channel{
+			{Do: plan.ChannelConsole, Port: "COM2"}, {Do: plan.ChannelAzure, URL: "http://168.63.129.16"},
+		}, `C:\AzureData\CustomData*`, "Azure keeps a copy on the disk"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := render(t, plainInput(t, test.change)).Plan()
+			if diff := cmp.Diff(test.report, p.Report); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if !strings.Contains(fmt.Sprint(p.Erase), test.erase) {
+				t.Errorf("erases %v, not %s: %s", p.Erase, test.erase, test.because)
+			}
+		})
+	}
+}
+
+// manyLabels can not be packed: their values are hashes.
+func manyLabels(count int) func(*bootstrap.Input) {
+	var labels []bootstrapv1.NodeLabel
+	for i := range count {
+		digest := sha256.Sum256([]byte(fmt.Sprint(i)))
+		labels = append(labels, bootstrapv1.NodeLabel{Name: fmt.Sprintf("example.com/%d", i), Value: hex.EncodeToString(digest[:31])})
+	}
+	return withLabels(labels...)
+}
+
+// What a cloud does not carry must be refused before a VM is bought, what it carries must not.
+func TestUserDataFitsItsCloud(t *testing.T) {
+	for _, test := range []struct {
+		name, reason string
+		changes      []func(*bootstrap.Input)
+		fits         bool
+	}{
+		{"vSphere, most labels the API takes", "64 of them", []func(*bootstrap.Input){manyLabels(64)}, true},
+		{"vSphere, near the limit", "more than the cheap estimate allows, less than the limit", []func(*bootstrap.Input){manyLabels(330)}, true},
+		{"vSphere, too much", "guestinfo would cut it", []func(*bootstrap.Input){manyLabels(500)}, false},
+		{"Azure, most labels the API takes", "64 of them", []func(*bootstrap.Input){onAzure, manyLabels(64)}, true},
+		{"Azure, too much", "ARM refuses it", []func(*bootstrap.Input){onAzure, manyLabels(1500)}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			userData, err := bootstrap.Render(plainInput(t, test.changes...))
+			var refused *bootstrap.InvalidError
+			if test.fits != (err == nil) || err != nil && !errors.As(err, &refused) {
+				t.Fatalf("%v, want fits %t: %s", err, test.fits, test.reason)
+			}
+			if err != nil && !strings.Contains(err.Error(), "write fewer or shorter labels and taints") {
+				t.Errorf("%q does not say what to write", err)
+			}
+			value := base64.StdEncoding.EncodedLen(len(scripts.Gzip(userData.Bytes())))
+			if err == nil && value > 60_000 {
+				t.Errorf("taken with %d bytes", value)
+			}
+			t.Logf("%d bytes raw, %d as guestinfo", len(userData.Bytes()), value)
+		})
+	}
+}

@@ -1,0 +1,148 @@
+package bootstrap
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/version"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+)
+
+// node is an Input that has been read and found good: plain values, defaults filled in.
+type node struct {
+	machine    plan.Machine
+	providerID string
+	cloud      cloud
+	// cpus and memoryMiB are 0 when only the node will know.
+	cpus, memoryMiB int
+
+	// version is the Machine's, minor its second number: 36 of v1.36.3.
+	version   string
+	minor     uint64
+	endpoint  clusterv1.APIEndpoint
+	authority authority
+	token     string
+
+	labels          []string // name=value, sorted
+	taints          []corev1.Taint
+	maxPods         int
+	deadlineSeconds int
+}
+
+// The defaults of WindowsBootstrapConfig.
+const (
+	defaultMaxPods         = 110
+	defaultDeadlineSeconds = 1800
+)
+
+// computerName is what Windows, DNS and Kubernetes all take for a name.
+var computerName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,13}[a-z0-9])?$`)
+
+// bootstrapToken is what kubeadm takes for a token.
+var bootstrapToken = regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
+
+func readNode(in Input) (*node, error) {
+	if err := tooEarly(in); err != nil {
+		return nil, err
+	}
+	n := &node{
+		machine: plan.Machine{
+			Namespace: in.Machine.Namespace, Name: in.Machine.Name, UID: string(in.Machine.UID),
+			Node: in.WindowsMachine.Status.ComputerName, Cluster: in.Cluster.Name,
+		},
+		providerID:      in.WindowsMachine.Spec.ProviderID,
+		cloud:           cloudOf(in.WindowsMachine.Spec),
+		version:         in.Machine.Spec.Version,
+		token:           in.Token,
+		maxPods:         orDefault(in.Config.Spec.Kubelet.MaxPods, defaultMaxPods),
+		deadlineSeconds: orDefault(in.Config.Spec.DeadlineSeconds, defaultDeadlineSeconds),
+	}
+	if vm := in.WindowsMachine.Spec.VSphere; vm != nil {
+		n.cpus, n.memoryMiB = int(vm.CPUs), int(vm.MemoryMiB)
+	}
+	var err error
+	if n.minor, err = readMinor(n.version); err != nil {
+		return nil, err
+	}
+	if n.endpoint, err = readEndpoint(in.Cluster); err != nil {
+		return nil, err
+	}
+	if n.authority, err = readAuthority(in.Cluster.Name, in.ClusterCA); err != nil {
+		return nil, err
+	}
+	if n.labels, err = readLabels(in.Config.Spec.Node.Labels); err != nil {
+		return nil, err
+	}
+	n.taints, err = readTaints(in.Config.Spec.Node.Taints)
+	return n, err
+}
+
+// tooEarly refuses what no user can write: our own controllers make it before they render.
+func tooEarly(in Input) error {
+	if in.Cluster == nil || in.Machine == nil || in.WindowsMachine == nil || in.Config == nil {
+		return errors.New("render: Cluster, Machine, WindowsMachine and WindowsBootstrapConfig must be there")
+	}
+	for _, must := range []struct {
+		holds bool
+		say   string
+	}{
+		{in.Machine.UID != "", "the Machine has no UID"},
+		{computerName.MatchString(in.WindowsMachine.Status.ComputerName), "the WindowsMachine has no status.computerName that Windows takes"},
+		{in.WindowsMachine.Spec.ProviderID != "", "the WindowsMachine has no spec.providerID"},
+		{(in.WindowsMachine.Spec.VSphere == nil) != (in.WindowsMachine.Spec.Azure == nil), "the WindowsMachine does not name one cloud"},
+		{bootstrapToken.MatchString(in.Token), "the bootstrap token is not of the form id.secret"}, // without the token: it is a secret
+	} {
+		if !must.holds {
+			return fmt.Errorf("render %s/%s: %s", in.Machine.Namespace, in.Machine.Name, must.say)
+		}
+	}
+	return nil
+}
+
+func orDefault(value int32, fallback int) int {
+	if value == 0 {
+		return fallback
+	}
+	return int(value)
+}
+
+// oldestMinor is the oldest 1.x whose kubeadm and kubelet take what is rendered here.
+const oldestMinor = 30
+
+func readMinor(text string) (uint64, error) {
+	const field = "Machine spec.version"
+	if text == "" {
+		return 0, invalid(field, "it is empty; write the Kubernetes version that the image carries, such as v1.36.3")
+	}
+	parsed, err := version.ParseTolerantImageTag(text)
+	if err != nil {
+		return 0, invalid(field, "%q is not a version; write one such as v1.36.3", text)
+	}
+	if parsed.Major != 1 || parsed.Minor < oldestMinor {
+		return 0, invalid(field, "%q is not supported; write v1.%d.0 or a later v1", text, oldestMinor)
+	}
+	return parsed.Minor, nil
+}
+
+func readEndpoint(cluster *clusterv1.Cluster) (clusterv1.APIEndpoint, error) {
+	const field = "Cluster spec.controlPlaneEndpoint"
+	endpoint := cluster.Spec.ControlPlaneEndpoint
+	if !endpoint.IsValid() {
+		return endpoint, invalid(field, "host or port is missing; write them, or wait until the cluster's infrastructure has")
+	}
+	name := validation.IsDNS1123Subdomain(strings.ToLower(endpoint.Host)) == nil
+	if !name && validation.IsValidIP(nil, endpoint.Host) != nil {
+		return endpoint, invalid(field, "host %q is neither a DNS name nor an IP address; write one without scheme, port and brackets",
+			endpoint.Host)
+	}
+	if endpoint.Port < 1 || endpoint.Port > 65535 {
+		return endpoint, invalid(field, "port %d is none; write 1 to 65535", endpoint.Port)
+	}
+	return endpoint, nil
+}

@@ -1,0 +1,266 @@
+package bootstrap_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+)
+
+const (
+	testToken  = "abcdef.0123456789abcdef"
+	testSecret = "0123456789abcdef"
+)
+
+// plainInput is a good Input: a machine on vSphere of known size, everything else left out.
+func plainInput(tb testing.TB, changes ...func(*bootstrap.Input)) bootstrap.Input {
+	tb.Helper()
+	in := bootstrap.Input{
+		Cluster: &clusterv1.Cluster{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "blue"},
+			Spec:       clusterv1.ClusterSpec{ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "10.0.0.10", Port: 6443}},
+		},
+		Machine: &clusterv1.Machine{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "blue-win-x7k2p", UID: "0b6f2f0e-52b0-4a5c-9d53-2f1f3f7f9d10"},
+			Spec:       clusterv1.MachineSpec{Version: "v1.36.3"},
+		},
+		WindowsMachine: &infrav1.WindowsMachine{
+			Spec: infrav1.WindowsMachineSpec{
+				ProviderID: "vsphere://420f7a1c-5d1e-4b6a-8f52-0c9f5f3b2a11",
+				VSphere:    &infrav1.VSphereVM{CPUs: 4, MemoryMiB: 16384},
+			},
+			Status: infrav1.WindowsMachineStatus{ComputerName: "blue-win-x7k2p"},
+		},
+		Config:    &bootstrapv1.WindowsBootstrapConfig{},
+		ClusterCA: readTestdata(tb, "ca.crt"),
+		Token:     testToken,
+	}
+	for _, change := range changes {
+		change(&in)
+	}
+	return in
+}
+
+func readTestdata(tb testing.TB, name string) []byte {
+	tb.Helper()
+	data, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return data
+}
+
+// The changes that the tests make to a plain Input.
+
+func onAzure(in *bootstrap.Input) {
+	in.WindowsMachine.Spec.VSphere = nil
+	in.WindowsMachine.Spec.Azure = &infrav1.AzureVM{VMSize: "Standard_D4s_v5"}
+	in.WindowsMachine.Spec.ProviderID = "azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/blue-win-x7k2p"
+}
+
+func ofTemplateSize(in *bootstrap.Input) {
+	in.WindowsMachine.Spec.VSphere.CPUs, in.WindowsMachine.Spec.VSphere.MemoryMiB = 0, 0
+}
+
+func ofVersion(version string) func(*bootstrap.Input) {
+	return func(in *bootstrap.Input) { in.Machine.Spec.Version = version }
+}
+
+func withLabels(labels ...bootstrapv1.NodeLabel) func(*bootstrap.Input) {
+	return func(in *bootstrap.Input) { in.Config.Spec.Node.Labels = labels }
+}
+
+func withTaints(taints ...corev1.Taint) func(*bootstrap.Input) {
+	wanted := []bootstrapv1.NodeTaint{}
+	for _, taint := range taints {
+		wanted = append(wanted, bootstrapv1.NodeTaint{Key: taint.Key, Value: taint.Value, Effect: taint.Effect})
+	}
+	return func(in *bootstrap.Input) { in.Config.Spec.Node.Taints = &wanted }
+}
+
+func withEndpoint(host string, port int32) func(*bootstrap.Input) {
+	return func(in *bootstrap.Input) {
+		in.Cluster.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: host, Port: port}
+	}
+}
+
+func withCA(pem []byte) func(*bootstrap.Input) {
+	return func(in *bootstrap.Input) { in.ClusterCA = pem }
+}
+
+func withPods(count int32) func(*bootstrap.Input) {
+	return func(in *bootstrap.Input) { in.Config.Spec.Kubelet.MaxPods = count }
+}
+
+// A mistake of the user must name the field, the value and what to write; one of ours must not be told to the user.
+func TestRenderRefuses(t *testing.T) {
+	taint := corev1.Taint{Key: "os", Value: "windows", Effect: corev1.TaintEffectNoSchedule}
+	key := "-----BEGIN EC PRIVATE KEY-----\nAAAA\n-----END EC PRIVATE KEY-----\n"
+	junk := "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+	for _, test := range []struct {
+		name, reason string
+		change       func(*bootstrap.Input)
+		field, want  string // without a field it is our own fault
+	}{
+		{
+			"no version", "kubeadm's configuration depends on it", ofVersion(""),
+			"Machine spec.version", "such as v1.36.3",
+		},
+		{
+			"no version number", "nothing can be made of it", ofVersion("latest"),
+			"Machine spec.version", `"latest" is not a version; write one such as v1.36.3`,
+		},
+		{
+			"old version", "its kubelet does not take what we render", ofVersion("v1.29.9"),
+			"Machine spec.version", `"v1.29.9" is not supported; write v1.30.0 or a later v1`,
+		},
+		{
+			"version 2", "nobody knows what it will be", ofVersion("v2.40.0"),
+			"Machine spec.version", "is not supported",
+		},
+		{
+			"no endpoint", "there is nothing to join", withEndpoint("", 0),
+			"Cluster spec.controlPlaneEndpoint", "host or port is missing",
+		},
+		{
+			"no port", "half an endpoint is none", withEndpoint("api", 0),
+			"Cluster spec.controlPlaneEndpoint", "host or port is missing",
+		},
+		{
+			"URL as host", "kubeadm wants a host", withEndpoint("https://api", 6443),
+			"Cluster spec.controlPlaneEndpoint", `"https://api" is neither`,
+		},
+		{
+			"brackets", "we add them ourselves", withEndpoint("[fd00::1]", 6443),
+			"Cluster spec.controlPlaneEndpoint", "without scheme, port and brackets",
+		},
+		{
+			"large port", "there is none such", withEndpoint("api", 70000),
+			"Cluster spec.controlPlaneEndpoint", "port 70000 is none",
+		},
+		{
+			"negative port", "there is none such", withEndpoint("api", -1),
+			"Cluster spec.controlPlaneEndpoint", "port -1 is none",
+		},
+		{
+			"no CA", "a node trusts nobody blindly", withCA(nil),
+			"Secret blue-ca, key tls.crt", "it holds no certificate",
+		},
+		{
+			"text as CA", "it pins nothing", withCA([]byte("hello")),
+			"Secret blue-ca, key tls.crt", "it holds no certificate",
+		},
+		{
+			"key as CA", "somebody mixed up the keys of the Secret", withCA([]byte(key)),
+			"Secret blue-ca, key tls.crt", "it holds a EC PRIVATE KEY; write certificates only",
+		},
+		{
+			"broken CA", "a pin of nothing would trust nobody", withCA([]byte(junk)),
+			"Secret blue-ca, key tls.crt", "can not be read",
+		},
+		{
+			"label without name", "the kubelet exits", withLabels(bootstrapv1.NodeLabel{Value: "x"}),
+			"WindowsBootstrapConfig spec.node.labels", `name ""`,
+		},
+		{
+			"label with comma", "it would become two", withLabels(bootstrapv1.NodeLabel{Name: "a", Value: "b,c=d"}),
+			"WindowsBootstrapConfig spec.node.labels", `value "b,c=d" of a`,
+		},
+		{
+			"label of Kubernetes", "the kubelet exits", withLabels(bootstrapv1.NodeLabel{Name: "node-role.kubernetes.io/worker"}),
+			"WindowsBootstrapConfig spec.node.labels", "metadata.labels of the Machine",
+		},
+		{
+			"label for os", "the node would call itself Linux", withLabels(bootstrapv1.NodeLabel{Name: "kubernetes.io/os", Value: "linux"}),
+			"WindowsBootstrapConfig spec.node.labels", "may not give itself the label kubernetes.io/os",
+		},
+		{
+			"label twice", "one of the two would win", withLabels(bootstrapv1.NodeLabel{Name: "a", Value: "1"}, bootstrapv1.NodeLabel{Name: "a", Value: "2"}),
+			"WindowsBootstrapConfig spec.node.labels", "a is there twice",
+		},
+		{
+			"taint without key", "the API server refuses the Node", withTaints(corev1.Taint{Effect: "NoSchedule"}),
+			"WindowsBootstrapConfig spec.node.taints", `key ""`,
+		},
+		{
+			"taint with odd value", "the API server refuses the Node", withTaints(corev1.Taint{Key: "a", Value: "b c", Effect: "NoSchedule"}),
+			"WindowsBootstrapConfig spec.node.taints", `value "b c" of a`,
+		},
+		{
+			"taint with odd effect", "the API server refuses the Node", withTaints(corev1.Taint{Key: "a", Effect: "Never"}),
+			"WindowsBootstrapConfig spec.node.taints", `effect "Never" of a is none; write NoSchedule`,
+		},
+		{
+			"taint twice", "the API server refuses the Node", withTaints(taint, taint),
+			"WindowsBootstrapConfig spec.node.taints", "os:NoSchedule is there twice",
+		},
+		{
+			"taint of Cluster API", "it is always there", withTaints(clusterv1.NodeUninitializedTaint),
+			"WindowsBootstrapConfig spec.node.taints", "is always there; leave it out",
+		},
+
+		{"no Cluster", "the caller was too early", func(in *bootstrap.Input) { in.Cluster = nil }, "", "must be there"},
+		{"no UID", "the node's reports could not be told apart", func(in *bootstrap.Input) { in.Machine.UID = "" }, "", "no UID"},
+		{"no computer name", "our machine controller writes it", func(in *bootstrap.Input) { in.WindowsMachine.Status.ComputerName = "" }, "", "status.computerName"},
+		{"long computer name", "Windows would cut it", func(in *bootstrap.Input) { in.WindowsMachine.Status.ComputerName = "blue-win-x7k2pqq" }, "", "status.computerName"},
+		{"upper case", "the Node would have another name", func(in *bootstrap.Input) { in.WindowsMachine.Status.ComputerName = "BLUE" }, "", "status.computerName"},
+		{"no provider ID", "our machine controller writes it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.ProviderID = "" }, "", "spec.providerID"},
+		{"no cloud", "the API forbids it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.VSphere = nil }, "", "one cloud"},
+		{"two clouds", "the API forbids it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.Azure = &infrav1.AzureVM{} }, "", "one cloud"},
+		{"no token", "our bootstrap controller makes it", func(in *bootstrap.Input) { in.Token = "" }, "", "id.secret"},
+		{"odd token", "it would end in a command line", func(in *bootstrap.Input) { in.Token = "abcdef.0123456789abcde\n" }, "", "id.secret"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			userData, err := bootstrap.Render(plainInput(t, test.change))
+			if err == nil {
+				t.Fatalf("rendered, though %s", test.reason)
+			}
+			if len(userData.Bytes()) > 0 || userData.Plan() != nil {
+				t.Error("there is user data beside the error")
+			}
+			var refused *bootstrap.InvalidError
+			if errors.As(err, &refused) != (test.field != "") || refused != nil && refused.Field != test.field {
+				t.Errorf("field of %v, want %q", err, test.field)
+			}
+			if !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), testSecret) {
+				t.Errorf("%q, want %q and no secret", err, test.want)
+			}
+		})
+	}
+}
+
+// Whatever a user may write must be taken.
+func TestRenderTakes(t *testing.T) {
+	for _, test := range []struct {
+		name, reason string
+		change       func(*bootstrap.Input)
+	}{
+		{"version without v", "kubeadm's own form", ofVersion("1.36.3")},
+		{"version with build", "distributions add one", ofVersion("v1.34.2+vmware.1")},
+		{"version as image tag", "the same as a tag", ofVersion("v1.34.2_vmware.1")},
+		{"pre-release", "CI tests them", ofVersion("v1.37.0-alpha.1")},
+		{"IPv6 endpoint", "dual-stack clusters have one", withEndpoint("fd00::10", 6443)},
+		{"name with capitals", "DNS does not mind", withEndpoint("API.example.com", 443)},
+		{"two CAs", "the CA is being replaced", withCA(append(readTestdata(t, "ca.crt"), readTestdata(t, "ca-next.crt")...))},
+		{"text around the CA", "openssl writes it", withCA(append([]byte("subject=CN = kubernetes\n"), readTestdata(t, "ca.crt")...))},
+		{"label without value", "it marks", withLabels(bootstrapv1.NodeLabel{Name: "example.com/gpu"})},
+		{"label below node.kubernetes.io", "kubelets may", withLabels(bootstrapv1.NodeLabel{Name: "node.kubernetes.io/pool", Value: "a"})},
+		{"zone", "kubelets may", withLabels(bootstrapv1.NodeLabel{Name: "topology.kubernetes.io/zone", Value: "z1"})},
+		{"same taint, other effect", "that is another taint", withTaints(
+			corev1.Taint{Key: "a", Effect: corev1.TaintEffectNoSchedule}, corev1.Taint{Key: "a", Effect: corev1.TaintEffectNoExecute})},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if _, err := bootstrap.Render(plainInput(t, test.change)); err != nil {
+				t.Errorf("%v, though %s", err, test.reason)
+			}
+		})
+	}
+}

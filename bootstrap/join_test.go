@@ -1,0 +1,149 @@
+package bootstrap_test
+
+import (
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	kubeadmv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	kubeadm "sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+)
+
+func joinText(t *testing.T, p *plan.Plan) string {
+	t.Helper()
+	return step[*plan.File](t, p, "join-configuration").Text.String()
+}
+
+func joinConfiguration(t *testing.T, p *plan.Plan) *kubeadmv1.JoinConfiguration {
+	t.Helper()
+	configuration, err := kubeadm.UnmarshalJoinConfiguration(joinText(t, p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return configuration
+}
+
+// pin is what kubeadm compares: the hash of the public key.
+func pin(t *testing.T, data []byte) string {
+	t.Helper()
+	block, _ := pem.Decode(data)
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := x509.MarshalPKIXPublicKey(certificate.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest := sha256.Sum256(key)
+	return "sha256:" + hex.EncodeToString(digest[:])
+}
+
+func TestJoinConfiguration(t *testing.T) {
+	p := render(t, plainInput(t, withLabels(bootstrapv1.NodeLabel{Name: "a", Value: "1"}))).Plan()
+	got := joinConfiguration(t, p)
+	got.NodeRegistration.Taints = nil                           // has its own test
+	got.Discovery.BootstrapToken.UnsafeSkipCAVerification = nil // has its own test
+	text := func(s string) *string { return &s }
+	want := &kubeadmv1.JoinConfiguration{
+		NodeRegistration: kubeadmv1.NodeRegistrationOptions{
+			Name: "blue-win-x7k2p", CRISocket: "npipe:////./pipe/containerd-containerd",
+			KubeletExtraArgs: []kubeadmv1.Arg{
+				{Name: "cloud-provider", Value: text("external")},
+				{Name: "windows-priorityclass", Value: text("ABOVE_NORMAL_PRIORITY_CLASS")},
+				{Name: "node-labels", Value: text("a=1")},
+			},
+		},
+		Discovery: kubeadmv1.Discovery{BootstrapToken: kubeadmv1.BootstrapTokenDiscovery{
+			Token: testToken, APIServerEndpoint: "10.0.0.10:6443",
+			CACertHashes: []string{pin(t, readTestdata(t, "ca.crt"))},
+		}},
+		Patches: kubeadmv1.Patches{Directory: `C:\run\kubeadm\patches`},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The configuration must be in the version that the Machine's kubeadm reads.
+func TestJoinConfigurationVersion(t *testing.T) {
+	for version, want := range map[string]string{
+		"v1.30.0": "v1beta3", "v1.30.14": "v1beta3", "v1.31.0": "v1beta4", "v1.36.3": "v1beta4", "v1.37.0-rc.0": "v1beta4",
+	} {
+		text := joinText(t, render(t, plainInput(t, ofVersion(version))).Plan())
+		if !strings.HasPrefix(text, "apiVersion: kubeadm.k8s.io/"+want+"\n") {
+			t.Errorf("%s gets %q, want %s", version, strings.SplitN(text, "\n", 2)[0], want)
+		}
+	}
+}
+
+// While a CA is being replaced, either may have signed what the API server shows: pin both, look at neither beforehand.
+func TestDiscoveryDuringRotation(t *testing.T) {
+	both := append(readTestdata(t, "ca.crt"), readTestdata(t, "ca-next.crt")...)
+	p := render(t, plainInput(t, withCA(both))).Plan()
+	want := []string{pin(t, readTestdata(t, "ca.crt")), pin(t, readTestdata(t, "ca-next.crt"))}
+	if diff := cmp.Diff(want, joinConfiguration(t, p).Discovery.BootstrapToken.CACertHashes); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, phase := range p.Phases {
+		for _, step := range phase.Steps {
+			if wait, ok := step.(*plan.WaitFor); ok && wait.CA != nil {
+				t.Errorf("%s insists on one of two CAs", wait.Name)
+			}
+		}
+	}
+}
+
+// No input may make a node trust blindly.
+func TestNeverUnsafe(t *testing.T) {
+	for _, golden := range goldens {
+		p := render(t, plainInput(t, golden.changes...)).Plan()
+		if text := joinText(t, p); strings.Contains(strings.ToLower(text), "unsafe") {
+			t.Errorf("%s: %s", golden.name, text)
+		}
+		if pins := joinConfiguration(t, p).Discovery.BootstrapToken.CACertHashes; len(pins) == 0 {
+			t.Errorf("%s: no pins", golden.name)
+		}
+	}
+}
+
+func TestEndpoint(t *testing.T) {
+	for _, test := range []struct {
+		name, reason, host string
+		want               string
+	}{
+		{"IPv4", "as it is", "10.0.0.10", "10.0.0.10:6443"},
+		{"IPv6", "brackets for kubeadm, none for a socket", "fd00::10", "[fd00::10]:6443"},
+		{"name", "as it is", "api.example.com", "api.example.com:6443"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := render(t, plainInput(t, withEndpoint(test.host, 6443))).Plan()
+			if got := joinConfiguration(t, p).Discovery.BootstrapToken.APIServerEndpoint; got != test.want {
+				t.Errorf("kubeadm gets %s, want %s: %s", got, test.want, test.reason)
+			}
+			if got := step[*plan.WaitFor](t, p, "api-server-identity"); got.Host.String() != test.host || got.Port.String() != "6443" {
+				t.Errorf("waits for %s port %s: %s", got.Host, got.Port, test.reason)
+			}
+		})
+	}
+}
+
+// A CA that did not sign itself can not be the end of a chain on the node.
+func TestIntermediateCA(t *testing.T) {
+	p := render(t, plainInput(t, withCA(readTestdata(t, "ca-intermediate.crt")))).Plan()
+	for _, phase := range p.Phases {
+		for _, step := range phase.Steps {
+			if step.Base().Reason == bootstrap.ReasonAPIServerCAMismatch {
+				t.Errorf("%s builds a chain that ends elsewhere", step.Base().Name)
+			}
+		}
+	}
+}

@@ -1,0 +1,195 @@
+package bootstrap_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	kubeletv1 "k8s.io/kubelet/config/v1beta1"
+	"sigs.k8s.io/yaml"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+)
+
+// step finds a step of a plan by its name.
+func step[S plan.Step](t *testing.T, p *plan.Plan, name string) S {
+	t.Helper()
+	for _, phase := range p.Phases {
+		for _, step := range phase.Steps {
+			if found, ok := step.(S); ok && step.Base().Name == name {
+				return found
+			}
+		}
+	}
+	t.Fatalf("no step %s of this kind", name)
+	panic("unreachable")
+}
+
+// linuxConfig is a cluster's kubelet configuration that was written with Linux in mind.
+const linuxConfig = `
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+cgroupDriver: systemd
+clusterDNS: [10.96.0.10]
+clusterDomain: cluster.local
+containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
+evictionHard: {memory.available: 100Mi, pid.available: 10%}
+kubeReserved: {memory: 100Mi, pid: "1000"}
+maxPods: 200
+rotateCertificates: true
+singleProcessOOMKill: true
+userNamespaces: {idsPerPod: 65536}
+`
+
+// merged is what kubeadm makes of the cluster's configuration and the node's patch (RFC 7386), read strictly, as the
+// kubelet does.
+func merged(t *testing.T, p *plan.Plan, facts map[string]string) kubeletv1.KubeletConfiguration {
+	t.Helper()
+	var target map[string]any
+	if err := yaml.Unmarshal([]byte(linuxConfig), &target); err != nil {
+		t.Fatal(err)
+	}
+	var patch map[string]any
+	if err := yaml.Unmarshal(patchText(t, p, facts), &patch); err != nil {
+		t.Fatal(err)
+	}
+	mergePatch(target, patch)
+	data, err := json.Marshal(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config kubeletv1.KubeletConfiguration
+	if err := yaml.UnmarshalStrict(data, &config); err != nil {
+		t.Fatalf("the kubelet does not take its configuration: %v", err)
+	}
+	return config
+}
+
+func mergePatch(target, patch map[string]any) {
+	for name, value := range patch {
+		inner, isObject := value.(map[string]any)
+		have, hasObject := target[name].(map[string]any)
+		switch {
+		case value == nil:
+			delete(target, name)
+		case isObject && hasObject:
+			mergePatch(have, inner)
+		default:
+			target[name] = value
+		}
+	}
+}
+
+// patchText is the patch as it stands on the node's disk.
+func patchText(t *testing.T, p *plan.Plan, facts map[string]string) []byte {
+	t.Helper()
+	if facts == nil {
+		return []byte(step[*plan.File](t, p, "kubelet-patch").Text.String())
+	}
+	return lookUp(t, step[*plan.Reservations](t, p, "kubelet-patch"), facts)
+}
+
+func TestKubeletConfiguration(t *testing.T) {
+	p := render(t, plainInput(t, withPods(60))).Plan()
+	got := merged(t, p, nil)
+	for _, test := range []struct {
+		what      string
+		want, got any
+		reason    string
+	}{
+		{"singleProcessOOMKill", (*bool)(nil), got.SingleProcessOOMKill, "a kubelet on Windows exits when it is set"},
+		{"userNamespaces", (*kubeletv1.UserNamespaces)(nil), got.UserNamespaces, "a kubelet on Windows exits when it is set"},
+		{"cgroupsPerQOS", false, *got.CgroupsPerQOS, "there are no cgroups"},
+		{"enforceNodeAllocatable", []string{"none"}, got.EnforceNodeAllocatable, "an empty list becomes [pods]"},
+		{"providerID", "vsphere://420f7a1c-5d1e-4b6a-8f52-0c9f5f3b2a11", got.ProviderID, "Cluster API finds the Node by it"},
+		{"maxPods", int32(60), got.MaxPods, "the user's"},
+		{"containerRuntimeEndpoint", "npipe:////./pipe/containerd-containerd", got.ContainerRuntimeEndpoint, "the cluster's is a Unix socket"},
+		{
+			"evictionHard",
+			map[string]string{"memory.available": "500Mi", "nodefs.available": "10%", "imagefs.available": "15%", "pid.available": "10%"},
+			got.EvictionHard, "all three; what Linux adds is never observed",
+		},
+		{"systemReserved", map[string]string{"cpu": "500m", "memory": "2Gi", "ephemeral-storage": "1Gi"}, got.SystemReserved, "2 GiB for Windows"},
+		{"kubeReserved", map[string]string{"cpu": "80m", "memory": "915Mi", "ephemeral-storage": "1Gi", "pid": "1000"}, got.KubeReserved, "255 + 60 x 11"},
+		{"shutdownGracePeriod", "1m0s", got.ShutdownGracePeriod.Duration.String(), "pods end before Windows does"},
+		{"shutdownGracePeriodCriticalPods", "20s", got.ShutdownGracePeriodCriticalPods.Duration.String(), "some of it for the last ones"},
+		{"clusterDNS", []string{"10.96.0.10"}, got.ClusterDNS, "the cluster's own is kept"},
+	} {
+		if diff := cmp.Diff(test.want, test.got); diff != "" {
+			t.Errorf("%s: %s (-want +got):\n%s", test.what, test.reason, diff)
+		}
+	}
+}
+
+// The node must register with its taints, or pods come before it is ready for them.
+func TestTaints(t *testing.T) {
+	own := corev1.Taint{Key: "node.cluster.x-k8s.io/uninitialized", Effect: corev1.TaintEffectNoSchedule}
+	windows := corev1.Taint{Key: "os", Value: "windows", Effect: corev1.TaintEffectNoSchedule}
+	user := corev1.Taint{Key: "a", Effect: corev1.TaintEffectPreferNoSchedule}
+	for _, test := range []struct {
+		name, reason string
+		change       func(*bootstrap.Input)
+		want         []corev1.Taint
+	}{
+		{"nothing said", "pods not made for Windows must stay away", func(*bootstrap.Input) {}, []corev1.Taint{own, windows}},
+		{"empty list", "the user wants none", withTaints(), []corev1.Taint{own}},
+		{"a list", "the user wants these", withTaints(user), []corev1.Taint{own, user}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := render(t, plainInput(t, test.change)).Plan()
+			if diff := cmp.Diff(test.want, merged(t, p, nil).RegisterWithTaints); diff != "" {
+				t.Errorf("kubelet: %s (-want +got):\n%s", test.reason, diff)
+			}
+			if diff := cmp.Diff(test.want, *joinConfiguration(t, p).NodeRegistration.Taints); diff != "" {
+				t.Errorf("kubeadm: %s (-want +got):\n%s", test.reason, diff)
+			}
+		})
+	}
+}
+
+func TestKubeletService(t *testing.T) {
+	labels := withLabels(bootstrapv1.NodeLabel{Name: "b", Value: "2"}, bootstrapv1.NodeLabel{Name: "a", Value: "1"})
+	service := step[*plan.Service](t, render(t, plainInput(t, labels)).Plan(), "kubelet-service")
+	var command []string
+	for _, value := range service.Command {
+		command = append(command, value.String())
+	}
+	for _, test := range []struct{ arg, reason string }{
+		{"--windows-service", "without it Windows can not stop the kubelet in order"},
+		{"--hostname-override=blue-win-x7k2p", "or the node's name is what Windows answers"},
+		{"--cloud-provider=external", "flag only"},
+		{"--windows-priorityclass=ABOVE_NORMAL_PRIORITY_CLASS", "flag only; pods must not starve the kubelet"},
+		{"--node-labels=a=1,b=2", "flag only; sorted, so that the same spec gives the same service"},
+		{`--bootstrap-kubeconfig=C:\etc\kubernetes\bootstrap-kubelet.conf`, "kubeadm writes it there"},
+		{`--kubeconfig=C:\etc\kubernetes\kubelet.conf`, "the join waits for it"},
+		{`--config=C:\var\lib\kubelet\config.yaml`, "kubeadm writes it there"},
+	} {
+		if !slices.Contains(command, test.arg) {
+			t.Errorf("no %s: %s", test.arg, test.reason)
+		}
+	}
+	if runner, kubelet := command[0], slices.Index(command, `C:\k\kubelet.exe`); !strings.HasSuffix(runner, "kube-log-runner.exe") || kubelet < 1 {
+		t.Errorf("command %q does not run the kubelet in the log runner", command)
+	}
+	if diff := cmp.Diff(plan.Texts("containerd"), service.DependsOn); diff != "" || len(service.RestartSeconds) == 0 {
+		t.Errorf("service must wait for containerd and restart: %s", diff)
+	}
+}
+
+// A log runner exits at a flag it does not know, and the kubelet with it.
+func TestLogRotationByVersion(t *testing.T) {
+	for version, want := range map[string]bool{
+		"v1.30.0": false, "v1.33.9": false, "v1.34.0": true, "v1.36.3": true, "v1.37.0-alpha.1": true,
+	} {
+		service := step[*plan.Service](t, render(t, plainInput(t, ofVersion(version))).Plan(), "kubelet-service")
+		rotates := slices.ContainsFunc(service.Command, func(arg plan.Value) bool { return strings.HasPrefix(arg.String(), "--log-file-size=") })
+		if rotates != want {
+			t.Errorf("%s: rotates %t, want %t", version, rotates, want)
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package bootstrap
+
+import (
+	"strconv"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+)
+
+// Where things are on a node. kubeadm and image-builder have decided most of it.
+const (
+	kubernetesDirectory = `C:\etc\kubernetes`
+	bootstrapKubeconfig = kubernetesDirectory + `\bootstrap-kubelet.conf`
+	kubeconfig          = kubernetesDirectory + `\kubelet.conf`
+	kubeletDirectory    = `C:\var\lib\kubelet`
+	kubeletKeys         = kubeletDirectory + `\pki`
+	kubeletLogs         = `C:\var\log\kubelet`
+
+	joinDirectory    = `C:\run\kubeadm`
+	joinFile         = joinDirectory + `\join-config.yaml`
+	patchesDirectory = joinDirectory + `\patches`
+	kubeletPatchFile = patchesDirectory + `\kubeletconfiguration0+merge.yaml`
+
+	kubeadmProgram = `C:\k\kubeadm.exe`
+)
+
+// oldestWindows is the build of Windows Server 2019.
+const oldestWindows = "17763"
+
+// waitSeconds keeps cloudbase-init waiting: short, for Azure gives a machine little time to say that it is there.
+const waitSeconds = 60
+
+// nodePlan is the whole story of a node.
+func nodePlan(n *node) (*plan.Plan, error) {
+	prepare, err := prepareFiles(n)
+	if err != nil {
+		return nil, err
+	}
+	return &plan.Plan{
+		Version:         plan.Version,
+		Machine:         n.machine,
+		DeadlineSeconds: n.deadlineSeconds,
+		WaitSeconds:     waitSeconds,
+		Report:          n.cloud.channels,
+		Redact:          []string{n.token, n.token[len("abcdef."):]},
+		Erase:           append(plan.Texts(joinFile, bootstrapKubeconfig), n.cloud.erase...),
+		Phases: []plan.Phase{
+			prepare,
+			containerRuntime(),
+			kubeletService(n),
+			apiServer(n),
+			join(),
+			verify(),
+		},
+	}, nil
+}
+
+// prepareFiles writes what kubeadm will read. Folders that hold keys or the token are closed before anything is in them.
+func prepareFiles(n *node) (plan.Phase, error) {
+	configuration, err := joinConfiguration(n)
+	if err != nil {
+		return plan.Phase{}, err
+	}
+	patch, err := kubeletPatchStep(n)
+	if err != nil {
+		return plan.Phase{}, err
+	}
+	return plan.Phase{Name: "prepare", Steps: []plan.Step{
+		&plan.Check{
+			Common: plan.Common{Name: "windows-build", Reason: ReasonWindowsNotSupported},
+			Test:   plan.Test{Fact: "osBuild", AtLeast: plan.Text(oldestWindows)},
+		},
+		directory("kubeadm-folder", joinDirectory, plan.AccessAdmin),
+		directory("kubernetes-folder", kubernetesDirectory, plan.AccessAdmin),
+		directory("kubelet-logs", kubeletLogs, plan.AccessInherit),
+		&plan.File{
+			Common: plan.Common{Name: "join-configuration", Reason: ReasonNodeFilesFailed},
+			Path:   plan.Text(joinFile), Text: plan.Text(configuration), Access: plan.AccessAdmin,
+		},
+		patch,
+	}}, nil
+}
+
+func directory(name, path string, access plan.Access) plan.Step {
+	return &plan.Directory{Common: plan.Common{Name: name, Reason: ReasonNodeFilesFailed}, Path: plan.Text(path), Access: access}
+}
+
+func containerRuntime() plan.Phase {
+	return plan.Phase{Name: "container-runtime", Steps: []plan.Step{
+		&plan.ServiceState{
+			Common:  plan.Common{Name: "containerd-running", Reason: ReasonContainerRuntimeNotReady, TimeoutSeconds: 120, Attempts: 3},
+			Service: "containerd", State: plan.ServiceRunning,
+		},
+		&plan.WaitFor{
+			Common: plan.Common{Name: "containerd-answers", Reason: ReasonContainerRuntimeNotReady, TimeoutSeconds: 120},
+			For:    plan.ForPipe, Target: plan.Text("containerd-containerd"),
+		},
+	}}
+}
+
+// kubeletService makes the service ours, whatever the image brought, and stops what may run by the old definition:
+// kubeadm starts it when its configuration is there. An image made of a machine that had joined must not pass for a
+// node that has: its identity goes.
+func kubeletService(n *node) plan.Phase {
+	return plan.Phase{Name: "kubelet", Steps: []plan.Step{
+		&plan.Service{
+			Common:  plan.Common{Name: "kubelet-service", Reason: ReasonKubeletServiceFailed, Attempts: 3},
+			Service: "kubelet", Command: kubeletCommand(n), Start: plan.StartAuto,
+			DependsOn: plan.Texts("containerd"), RestartSeconds: []int{10, 30, 60},
+		},
+		&plan.ServiceState{
+			Common:  plan.Common{Name: "kubelet-stopped", Reason: ReasonKubeletServiceFailed, Attempts: 3},
+			Service: "kubelet", State: plan.ServiceStopped,
+		},
+		&plan.Remove{
+			Common: plan.Common{Name: "leftovers", Reason: ReasonNodeFilesFailed, Attempts: 3},
+			Paths:  plan.Texts(kubeconfig, bootstrapKubeconfig, kubernetesDirectory+`\pki\ca.crt`, kubeletKeys),
+		},
+		directory("kubelet-keys", kubeletKeys, plan.AccessAdmin),
+	}}
+}
+
+// apiServer waits for an answer first and looks at the certificate then, so that a cluster with another CA is told from
+// one that is not there.
+func apiServer(n *node) plan.Phase {
+	host, port := plan.Text(n.endpoint.Host), plan.Text(strconv.Itoa(int(n.endpoint.Port)))
+	steps := []plan.Step{&plan.WaitFor{
+		Common: plan.Common{Name: "api-server-answers", Reason: ReasonAPIServerUnreachable, TimeoutSeconds: 600},
+		For:    plan.ForHTTPS, Host: host, Port: port, Insecure: true,
+	}}
+	if n.authority.root != nil {
+		steps = append(steps, &plan.WaitFor{
+			Common: plan.Common{Name: "api-server-identity", Reason: ReasonAPIServerCAMismatch, TimeoutSeconds: 60},
+			For:    plan.ForHTTPS, Host: host, Port: port, CA: n.authority.root,
+		})
+	}
+	return plan.Phase{Name: "api-server", Steps: steps}
+}
+
+// join runs kubeadm. A second kubeadm join after one that failed or was cut short finds its own files and refuses, so
+// they are cleared first.
+func join() plan.Phase {
+	pause := 15
+	return plan.Phase{Name: "join", Steps: []plan.Step{
+		&plan.Run{
+			Common: plan.Common{
+				Name: "kubeadm-join", Reason: ReasonJoinFailed,
+				TimeoutSeconds: 900, Attempts: 3, DelaySeconds: &pause,
+			},
+			Argv: plan.Texts(kubeadmProgram, "join", "--config", joinFile, "--v=5"),
+			Program: plan.Program{
+				Creates:  plan.Text(kubeconfig),
+				Undo:     plan.Texts(kubeadmProgram, "reset", "-f", "--cri-socket", criSocket),
+				Diagnose: joinDiagnoses,
+			},
+		},
+	}}
+}
+
+// verify looks at what kubeadm left, and closes the folder of keys again, which an undo may have made anew.
+func verify() plan.Phase {
+	return plan.Phase{Name: "verify", Steps: []plan.Step{
+		&plan.WaitFor{
+			Common: plan.Common{Name: "kubelet-registered", Reason: ReasonJoinFailed, TimeoutSeconds: 60},
+			For:    plan.ForFile, Target: plan.Text(kubeconfig),
+		},
+		&plan.ServiceState{
+			Common:  plan.Common{Name: "kubelet-running", Reason: ReasonKubeletNotHealthy, TimeoutSeconds: 120, Attempts: 2},
+			Service: "kubelet", State: plan.ServiceRunning,
+		},
+		directory("kubelet-keys", kubeletKeys, plan.AccessAdmin),
+	}}
+}

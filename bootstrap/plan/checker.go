@@ -1,0 +1,210 @@
+package plan
+
+import (
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// checker collects what is wrong with a plan. The kinds use it; it knows what texts Windows takes.
+type checker struct {
+	where    string
+	facts    map[string]bool
+	problems []error
+}
+
+var (
+	lineName    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]{0,62}$`)
+	reasonName  = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
+	factName    = regexp.MustCompile(`^[a-z][A-Za-z0-9]{0,62}$`)
+	userName    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,19}$`)
+	serviceName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,80}$`)
+	variable    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.()-]*$`)
+	absolute    = regexp.MustCompile(`^[A-Za-z]:\\`)
+	forbidden   = regexp.MustCompile(`[\x00-\x1f<>:"|?*/]|\\\\|[. ](\\|$)`)
+)
+
+// startFacts are known before the first step.
+func startFacts() map[string]bool {
+	facts := map[string]bool{}
+	for _, name := range []string{"osBuild", "osUbr", "memoryMiB", "cpus", "diskFreeMiB", "computerName", "smbios"} {
+		facts[name] = true
+	}
+	return facts
+}
+
+func (c *checker) must(holds bool, field, format string, args ...any) {
+	if holds {
+		return
+	}
+	message := strings.TrimSpace(field + " " + fmt.Sprintf(format, args...))
+	c.problems = append(c.problems, &Error{Where: c.where, Message: message})
+}
+
+func (c *checker) oneOf(field, got string, allowed ...string) {
+	c.must(slices.Contains(allowed, got), field, "%q must be one of %s", got,
+		strings.Trim(strings.Join(allowed, ", "), ", "))
+}
+
+func (c *checker) reason(field, reason string) {
+	c.must(reasonName.MatchString(reason), field, "%q must be a name such as JoinFailed", reason)
+}
+
+func (c *checker) service(field, name string) {
+	c.must(serviceName.MatchString(name), field, "%q is no name of a service", name)
+}
+
+// fact: one that no earlier step sets would end the bootstrap on the node.
+func (c *checker) fact(field, name string) {
+	c.must(c.facts[name], field, "fact '%s' is not known here", name)
+}
+
+func (c *checker) value(field string, value Value) {
+	for _, part := range value {
+		if part.Fact != "" {
+			c.fact(field, part.Fact)
+		}
+		c.must(!strings.ContainsRune(part.Text, 0), field, "holds a NUL character")
+	}
+}
+
+func (c *checker) list(field string, values []Value) {
+	c.must(len(values) > 0, field, "is empty")
+	for _, value := range values {
+		c.must(value != nil, field, "has a null")
+		c.value(field, value)
+	}
+}
+
+func (c *checker) test(prefix string, test Test) {
+	c.must(test.Fact != "", prefix+"fact", "is missing")
+	asked := false
+	for _, value := range []Value{test.Is, test.IsNot, test.AtLeast, test.Below} {
+		asked = asked || value != nil
+		c.value(prefix+"fact", value)
+	}
+	c.must(asked, prefix+"fact", "must be compared: is, isNot, atLeast or below")
+}
+
+// path: absolute, with backslashes, in no need of being normalised, no stream and no device.
+func (c *checker) path(field string, value Value) { c.windowsPath(field, value, "") }
+
+// pattern is a path with wildcards in its last segment.
+func (c *checker) pattern(field string, value Value) { c.windowsPath(field, value, "*?") }
+
+func (c *checker) windowsPath(field string, value Value, wildcards string) {
+	c.value(field, value)
+	text := value.sample()
+	if !absolute.MatchString(text) {
+		c.must(false, field, `%q must be an absolute path such as C:\run`, value)
+		return
+	}
+	rest := text[len("C:"):]
+	last := strings.LastIndexByte(rest, '\\') + 1
+	harmless := strings.Map(func(char rune) rune {
+		if strings.ContainsRune(wildcards, char) {
+			return '0'
+		}
+		return char
+	}, rest[last:])
+	c.must(!forbidden.MatchString(rest[:last]+harmless), field,
+		`%q must be a plain path: backslashes, no "..", none of <>:"|?*, no part that ends in a dot or blank`, value)
+}
+
+// sample is the text with every fact replaced by a harmless one.
+func (v Value) sample() string {
+	var text strings.Builder
+	for _, part := range v {
+		if part.Fact != "" {
+			text.WriteByte('0')
+		}
+		text.WriteString(part.Text)
+	}
+	return text.String()
+}
+
+func (c *checker) hasSuffix(field string, value Value, suffixes ...string) {
+	text := strings.ToLower(value.sample())
+	matches := func(suffix string) bool { return strings.HasSuffix(text, suffix) }
+	c.must(slices.ContainsFunc(suffixes, matches), field, "%q must end in %s", value, strings.Join(suffixes, " or "))
+}
+
+// argv is a program and its arguments.
+func (c *checker) argv(field string, argv []Value) {
+	c.list(field, argv)
+	if len(argv) > 0 {
+		c.program(field, argv[0])
+	}
+}
+
+// program is an absolute path, or the bare name of one that Windows brings.
+func (c *checker) program(field string, program Value) {
+	text := program.sample()
+	if lineName.MatchString(text) && strings.HasSuffix(text, ".exe") {
+		return
+	}
+	c.path(field, program)
+	c.hasSuffix(field, program, ".exe")
+}
+
+// expression must be read alike by .NET and Go: what Go reads and has no flags is.
+func (c *checker) expression(field, expression string) {
+	_, err := syntax.Parse(expression, syntax.Perl)
+	c.must(err == nil && expression != "" && !strings.Contains(expression, "(?"), field,
+		"%q must be a plain regular expression", expression)
+}
+
+// variables: Windows ignores the case of a name, so two that differ only there would be one.
+func (c *checker) variables(field string, variables map[string]Value) {
+	seen := map[string]bool{}
+	for name, value := range variables {
+		c.must(variable.MatchString(name), field, "%q is no name of a variable", name)
+		c.must(!seen[strings.ToLower(name)], field, "%q is there twice, in other case", name)
+		seen[strings.ToLower(name)] = true
+		c.value(field, value)
+	}
+}
+
+// port may be a fact.
+func (c *checker) port(field string, value Value) {
+	if value != nil {
+		c.number(field, value, 1, 65535)
+	}
+}
+
+// number in digits; a Value with a fact in it is the node's to check.
+func (c *checker) number(field string, value Value, least, most int64) {
+	c.value(field, value)
+	for _, part := range value {
+		if part.Fact != "" {
+			return
+		}
+	}
+	number, err := strconv.ParseInt(value.sample(), 10, 64)
+	c.must(err == nil && number >= least && number <= most, field, "%q must be a number from %d to %d", value, least, most)
+}
+
+// tree: names that differ only in case are one for PowerShell.
+func (c *checker) tree(field string, node any) {
+	switch node := node.(type) {
+	case map[string]any:
+		if name, ok := leafFact(node); ok {
+			c.fact(field, name)
+			return
+		}
+		seen := map[string]bool{}
+		for name, child := range node {
+			lower := strings.ToLower(name)
+			c.must(name != "" && !seen[lower], field, "%q is empty or there twice, in other case", name)
+			seen[lower] = true
+			c.tree(field+"."+name, child)
+		}
+	case []any:
+		for _, child := range node {
+			c.tree(field, child)
+		}
+	}
+}

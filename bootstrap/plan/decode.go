@@ -1,0 +1,192 @@
+package plan
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	kjson "sigs.k8s.io/json"
+)
+
+// Error says what is wrong with a plan, and where.
+type Error struct {
+	// Where is the phase and step, empty for the plan itself.
+	Where string
+	// Message is the sentence that interpreters report as PlanNotUnderstood.
+	Message string
+}
+
+// Error is the place and the sentence.
+func (e *Error) Error() string {
+	if e.Where == "" {
+		return e.Message
+	}
+	return e.Where + ": " + e.Message
+}
+
+// Decode reads a plan, and refuses one that an interpreter could not understand whole: another version, an unknown kind
+// or field, a missing field. Whether what it understands makes sense is for Validate.
+func Decode(data []byte) (*Plan, error) {
+	if err := checkVersion(data); err != nil {
+		return nil, err
+	}
+	var read document
+	if err := decodeStrict(data, &read); err != nil {
+		return nil, &Error{Message: err.Error()}
+	}
+	plan := read.Plan
+	if err := decodeLogs(read.Logs, &plan); err != nil {
+		return nil, err
+	}
+	for _, field := range []struct{ name, value string }{
+		{"uid", plan.Machine.UID}, {"name", plan.Machine.Name}, {"node", plan.Machine.Node},
+	} {
+		if field.value == "" {
+			return nil, &Error{Message: fmt.Sprintf("machine.%s is missing", field.name)}
+		}
+	}
+	var err error
+	if plan.Phases, err = decodePhases("phases", read.Phases); err != nil {
+		return nil, err
+	}
+	if len(read.EveryBoot) == 0 || string(read.EveryBoot) == "null" {
+		return &plan, nil
+	}
+	if plan.EveryBoot, err = decodePhases("everyBoot", read.EveryBoot); err != nil {
+		return nil, err
+	}
+	return &plan, nil
+}
+
+// document is a plan whose steps are not read yet: its own fields win over those of Plan.
+type document struct {
+	Plan
+	Logs      json.RawMessage `json:"logs"`
+	Phases    json.RawMessage `json:"phases"`
+	EveryBoot json.RawMessage `json:"everyBoot"`
+}
+
+// checkVersion comes first: in another version any field may mean another thing.
+func checkVersion(data []byte) error {
+	var read struct {
+		Version any `json:"version"`
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &read); err != nil {
+		return &Error{Message: fmt.Sprintf("no JSON object: %v", err)}
+	}
+	if read.Version == nil {
+		read.Version = ""
+	}
+	if fmt.Sprint(read.Version) != fmt.Sprint(Version) {
+		return &Error{Message: fmt.Sprintf("plan version '%v' is not %d", read.Version, Version)}
+	}
+	return nil
+}
+
+// decodeLogs reads a step that need not say its kind.
+func decodeLogs(data []byte, plan *Plan) error {
+	if len(data) == 0 || string(data) == "null" {
+		return nil
+	}
+	var fields map[string]json.RawMessage
+	if err := decodeStrict(data, &fields); err != nil {
+		return &Error{Where: "logs", Message: err.Error()}
+	}
+	if fields["do"] == nil {
+		fields["do"] = json.RawMessage(`"collectLogs"`)
+	}
+	step, err := decodeFields(fields)
+	if err != nil {
+		return &Error{Where: "logs", Message: err.Error()}
+	}
+	logs, ok := step.(*CollectLogs)
+	if !ok {
+		return &Error{Where: "logs", Message: fmt.Sprintf("step kind '%s' does not collect logs", step.Kind())}
+	}
+	plan.Logs = logs
+	return nil
+}
+
+func decodePhases(list string, data []byte) ([]Phase, error) {
+	var items []json.RawMessage
+	if err := json.Unmarshal(data, &items); err != nil || items == nil {
+		return nil, &Error{Message: list + " is not a list"}
+	}
+	phases := make([]Phase, 0, len(items))
+	for i, item := range items {
+		var read struct {
+			Name  string            `json:"name"`
+			Steps []json.RawMessage `json:"steps"`
+		}
+		if err := decodeStrict(item, &read); err != nil {
+			return nil, &Error{Where: fmt.Sprintf("%s[%d]", list, i), Message: err.Error()}
+		}
+		if read.Steps == nil {
+			return nil, &Error{Where: "phase " + read.Name, Message: "a phase has no list of steps"}
+		}
+		phase := Phase{Name: read.Name, Steps: make([]Step, 0, len(read.Steps))}
+		for j, data := range read.Steps {
+			step, err := decodeStep(data)
+			if err != nil {
+				return nil, &Error{Where: fmt.Sprintf("phase %s, step %d", read.Name, j+1), Message: err.Error()}
+			}
+			phase.Steps = append(phase.Steps, step)
+		}
+		phases = append(phases, phase)
+	}
+	return phases, nil
+}
+
+func decodeStep(data []byte) (Step, error) {
+	if data[0] != '{' {
+		return nil, errors.New("a step is not an object")
+	}
+	var fields map[string]json.RawMessage
+	if err := decodeStrict(data, &fields); err != nil {
+		return nil, err
+	}
+	return decodeFields(fields)
+}
+
+func decodeFields(fields map[string]json.RawMessage) (Step, error) {
+	var name string
+	if err := json.Unmarshal(fields["do"], &name); err != nil {
+		return nil, errors.New("step kind '' is unknown")
+	}
+	known, ok := kinds[Kind(name)]
+	if !ok {
+		return nil, fmt.Errorf("step kind '%s' is unknown", name)
+	}
+	for _, field := range known.required {
+		if _, ok := fields[field]; !ok {
+			return nil, fmt.Errorf("step '%s' (%s) lacks '%s'", stepName(fields), name, field)
+		}
+	}
+	delete(fields, "do")
+	rest, err := json.Marshal(fields)
+	if err != nil {
+		return nil, err
+	}
+	step := known.empty()
+	if err := decodeStrict(rest, step); err != nil {
+		return nil, fmt.Errorf("step '%s' (%s): %w", stepName(fields), name, err)
+	}
+	return step, nil
+}
+
+func stepName(fields map[string]json.RawMessage) string {
+	var name string
+	if json.Unmarshal(fields["name"], &name) != nil {
+		return ""
+	}
+	return name
+}
+
+// decodeStrict takes each field once, by its exact name, and no other.
+func decodeStrict(data []byte, into any) error {
+	strict, err := kjson.UnmarshalStrict(data, into)
+	if err != nil {
+		return err
+	}
+	return errors.Join(strict...)
+}

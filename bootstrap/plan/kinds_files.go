@@ -1,0 +1,136 @@
+package plan
+
+// Access says who may read a file or folder.
+type Access string
+
+// AccessAdmin lets in SYSTEM and Administrators only; AccessInherit, like the empty Access, leaves it as it is.
+const (
+	AccessAdmin   Access = "admin"
+	AccessInherit Access = "inherit"
+)
+
+// File writes a file, unless one with the same content is there. Access comes before content.
+type File struct {
+	Common
+	Path Value `json:"path"`
+	// Text is the content, and wins over Content.
+	Text Value `json:"text,omitempty"`
+	// Content as bytes, base64 in JSON.
+	Content []byte `json:"content,omitempty"`
+	Access  Access `json:"access,omitempty"`
+}
+
+// Directory makes a folder and those above it.
+type Directory struct {
+	Common
+	Path   Value  `json:"path"`
+	Access Access `json:"access,omitempty"`
+}
+
+// Remove deletes files and folders; that they are not there is fine.
+type Remove struct {
+	Common
+	// Paths are literal.
+	Paths []Value `json:"paths,omitempty"`
+	// Patterns have wildcards in their last segment.
+	Patterns []Value `json:"patterns,omitempty"`
+}
+
+// Reservations writes a JSON file whose content depends on the size of the machine, which only the node knows.
+type Reservations struct {
+	Common
+	Path   Value  `json:"path"`
+	Access Access `json:"access,omitempty"`
+	// Patch is what does not depend on it.
+	Patch Tree              `json:"patch,omitempty"`
+	Rules []ReservationRule `json:"rules"`
+}
+
+// ReservationRule sets one field of the file by the value of a fact.
+type ReservationRule struct {
+	// Set is the field, dotted: systemReserved.memory.
+	Set  string `json:"set"`
+	Fact string `json:"fact"`
+	// Rows in order; the first that fits counts. No row that fits is a failure.
+	Rows []ReservationRow `json:"rows"`
+}
+
+// ReservationRow fits where the fact is below; without Below it always fits.
+type ReservationRow struct {
+	Below string `json:"below,omitempty"`
+	Value any    `json:"value"`
+}
+
+// CollectLogs writes the newest parts of logs into one zip, without secrets.
+type CollectLogs struct {
+	Common
+	Path     Value    `json:"path"`
+	Patterns []Value  `json:"patterns,omitempty"`
+	Events   []string `json:"events,omitempty"`
+	// MaxMiB of all logs, unpacked; 10 when 0.
+	MaxMiB int `json:"maxMiB,omitempty"`
+}
+
+// Kind is "file".
+func (*File) Kind() Kind { return "file" }
+
+// Kind is "directory".
+func (*Directory) Kind() Kind { return "directory" }
+
+// Kind is "remove".
+func (*Remove) Kind() Kind { return "remove" }
+
+// Kind is "reservations".
+func (*Reservations) Kind() Kind { return "reservations" }
+
+// Kind is "collectLogs".
+func (*CollectLogs) Kind() Kind { return "collectLogs" }
+
+func (s *File) check(c *checker) {
+	c.path("path", s.Path)
+	c.value("text", s.Text)
+	c.oneOf("access", string(s.Access), "", string(AccessAdmin), string(AccessInherit))
+	c.must(s.Text == nil || s.Content == nil, "content", "is given twice: leave out text or content")
+}
+
+func (s *Directory) check(c *checker) {
+	c.path("path", s.Path)
+	c.oneOf("access", string(s.Access), "", string(AccessAdmin), string(AccessInherit))
+}
+
+func (s *Remove) check(c *checker) {
+	c.must(len(s.Paths)+len(s.Patterns) > 0, "paths", "is empty, and patterns too: there is nothing to remove")
+	for _, path := range s.Paths {
+		c.path("paths", path)
+	}
+	for _, pattern := range s.Patterns {
+		c.pattern("patterns", pattern)
+	}
+}
+
+func (s *Reservations) check(c *checker) {
+	c.path("path", s.Path)
+	c.oneOf("access", string(s.Access), "", string(AccessAdmin), string(AccessInherit))
+	c.tree("patch", map[string]any(s.Patch))
+	c.must(len(s.Rules) > 0, "rules", "is empty: a file that is the same on every machine is a step of kind file")
+	for _, rule := range s.Rules {
+		c.must(rule.Set != "", "rules.set", "is missing")
+		c.fact("rules.fact", rule.Fact)
+		c.must(len(rule.Rows) > 0, "rules.rows", "is empty")
+		for i, row := range rule.Rows {
+			c.must(row.Value != nil, "rules.rows.value", "is missing")
+			c.must(row.Below != "" || i == len(rule.Rows)-1, "rules.rows.below", "may only be missing in the last row")
+		}
+	}
+}
+
+func (s *CollectLogs) check(c *checker) {
+	c.path("path", s.Path)
+	c.must(s.MaxMiB >= 0, "maxMiB", "must not be negative")
+	for _, pattern := range s.Patterns {
+		c.pattern("patterns", pattern)
+	}
+	for _, event := range s.Events {
+		c.must(event != "", "events", "has an empty name")
+	}
+}

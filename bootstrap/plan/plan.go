@@ -1,0 +1,95 @@
+// Package plan is what a Windows node does to join its cluster, as data: phases of typed, idempotent steps from a closed
+// set of kinds. The renderer writes a plan, interpreters (bootstrap/scripts, test/lab) carry it out, people read it.
+//
+// A plan holds no code. What differs from node to node is a Value: a file's content, a registry value, one argument of
+// a program. Nothing in a Value is ever scanned for placeholders; what only the node knows stands there as a Fact.
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Version is the version of the language that this package speaks.
+const Version = 1
+
+// Plan is all that a node has to do.
+type Plan struct {
+	Version int     `json:"version"`
+	Machine Machine `json:"machine"`
+
+	// DeadlineSeconds bounds the whole bootstrap, time of reboots not counted; 1800 when 0.
+	DeadlineSeconds int `json:"deadlineSeconds,omitempty"`
+	// WaitSeconds is how long the loader waits for a first result before it lets cloudbase-init go on; 60 when 0.
+	WaitSeconds int `json:"waitSeconds,omitempty"`
+	// MaxReboots that steps may ask for; 5 when 0.
+	MaxReboots int `json:"maxReboots,omitempty"`
+
+	// Report lists the channels by which the node tells how far it is.
+	Report []Channel `json:"report"`
+	// Redact lists secrets: they never appear in a report, log or message.
+	Redact []string `json:"redact,omitempty"`
+	// Erase lists what is deleted when the bootstrap is over, however it ends; wildcards in the last segment.
+	Erase []Value `json:"erase,omitempty"`
+	// Logs are collected when the bootstrap fails.
+	Logs *CollectLogs `json:"logs,omitempty"`
+
+	Phases []Phase `json:"phases"`
+	// EveryBoot runs at each start of the machine after a success. It stays on the disk in clear: no secrets.
+	EveryBoot []Phase `json:"everyBoot,omitempty"`
+}
+
+// Machine says whose plan this is.
+type Machine struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	UID       string `json:"uid"`
+	Node      string `json:"node"`
+	Cluster   string `json:"cluster"`
+}
+
+// Phase is a chapter of the story that the node tells.
+type Phase struct {
+	Name  string `json:"name"`
+	Steps []Step `json:"steps"`
+}
+
+// ChannelKind is a way to send a report.
+type ChannelKind string
+
+// The channels: VMware's guestinfo variables, Azure's host agent (failures only), a serial port.
+const (
+	ChannelGuestInfo ChannelKind = "guestinfo"
+	ChannelAzure     ChannelKind = "azure"
+	ChannelConsole   ChannelKind = "console"
+)
+
+// Channel is one way to send a report, and where to.
+type Channel struct {
+	Do ChannelKind `json:"do"`
+	// Program and Key are guestinfo's: the tool that sets the variable, and the variable.
+	Program Value  `json:"program,omitempty"`
+	Key     string `json:"key,omitempty"`
+	// URL is azure's.
+	URL string `json:"url,omitempty"`
+	// Port is the console's; empty means standard output.
+	Port string `json:"port,omitempty"`
+}
+
+// Encode writes the plan as JSON. Equal plans give equal bytes.
+func (p *Plan) Encode() ([]byte, error) {
+	data, err := json.Marshal(p)
+	if err != nil {
+		return nil, fmt.Errorf("encode plan: %w", err)
+	}
+	return data, nil
+}
+
+// String hides the plan: it holds the join token.
+func (*Plan) String() string { return "[hidden]" }
+
+// GoString hides the plan.
+func (*Plan) GoString() string { return "[hidden]" }
+
+// MarshalLog hides the plan.
+func (*Plan) MarshalLog() any { return "[hidden]" }

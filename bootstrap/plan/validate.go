@@ -1,0 +1,136 @@
+package plan
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Validate says all that is wrong with a plan: phase, step and field. Interpreters need not ask; renderers must.
+func (p *Plan) Validate() error {
+	c := &checker{facts: startFacts()}
+	c.must(p.Version == Version, "version", "%d is not %d", p.Version, Version)
+	c.must(p.Machine.UID != "" && p.Machine.Name != "" && p.Machine.Node != "", "machine", "must have uid, name and node")
+	c.must(p.DeadlineSeconds >= 0 && p.WaitSeconds >= 0 && p.MaxReboots >= 0, "deadlineSeconds",
+		"deadlineSeconds, waitSeconds and maxReboots must not be negative")
+	for _, channel := range p.Report {
+		c.channel(channel)
+	}
+	for _, secret := range p.Redact {
+		c.must(len(secret) >= 8, "redact", "has a text of %d characters: so short, it would hide what is no secret", len(secret))
+	}
+	for _, pattern := range p.Erase {
+		c.pattern("erase", pattern)
+	}
+	if p.Logs != nil {
+		c.where = "logs"
+		p.Logs.check(c)
+	}
+	c.phases(p.Phases)
+	c.phases(p.EveryBoot)
+	c.secrets(p.EveryBoot, p.Redact)
+	return errors.Join(c.problems...)
+}
+
+func (c *checker) phases(phases []Phase) {
+	names := map[string]bool{}
+	for _, phase := range phases {
+		c.where = "phase " + phase.Name
+		c.must(lineName.MatchString(phase.Name), "name", "%q must be letters, digits, '.' and '-', 63 at most", phase.Name)
+		c.must(!names[phase.Name], "name", "%q is there twice", phase.Name)
+		names[phase.Name] = true
+		steps := map[string]bool{}
+		for _, step := range phase.Steps {
+			base := step.Base()
+			c.where = fmt.Sprintf("phase %s, step %s", phase.Name, base.Name)
+			c.must(!steps[base.Name], "name", "%q is there twice", base.Name)
+			steps[base.Name] = true
+			c.common(base)
+			step.check(c)
+		}
+	}
+	c.where = ""
+}
+
+func (c *checker) common(base *Common) {
+	c.must(lineName.MatchString(base.Name), "name", "%q must be letters, digits, '.' and '-', 63 at most", base.Name)
+	if base.Reason != "" {
+		c.reason("reason", base.Reason)
+	}
+	c.must(base.TimeoutSeconds >= 0, "timeoutSeconds", "must not be negative")
+	c.must(base.Attempts >= 0, "attempts", "must not be negative")
+	c.must(base.DelaySeconds == nil || *base.DelaySeconds >= 0, "delaySeconds", "must not be negative")
+	if base.When != nil {
+		c.test("when.", *base.When)
+	}
+}
+
+// channelFields are those that belong to a channel.
+var channelFields = map[ChannelKind][4]bool{
+	ChannelGuestInfo: {true, true, false, false},
+	ChannelAzure:     {false, false, true, false},
+	ChannelConsole:   {false, false, false, true},
+}
+
+func (c *checker) channel(channel Channel) {
+	wanted, known := channelFields[channel.Do]
+	c.must(known, "report", "channel '%s' is unknown", channel.Do)
+	found := [4]bool{channel.Program != nil, channel.Key != "", channel.URL != "", channel.Port != ""}
+	if channel.Do == ChannelConsole {
+		found[3] = true // no port is standard output
+	}
+	c.must(!known || found == wanted, "report",
+		"channel '%s': guestinfo has program and key, azure has url, console may have port", channel.Do)
+	if channel.Program != nil {
+		c.program("report.program", channel.Program)
+	}
+}
+
+// secrets: what runs at every boot stays on the disk in clear when redact is long gone.
+func (c *checker) secrets(phases []Phase, secrets []string) {
+	if len(phases) == 0 || len(secrets) == 0 {
+		return
+	}
+	data, err := json.Marshal(phases)
+	if err != nil {
+		c.problems = append(c.problems, err)
+		return
+	}
+	var tree any
+	if err := json.Unmarshal(data, &tree); err != nil {
+		c.problems = append(c.problems, err)
+		return
+	}
+	for _, secret := range secrets {
+		c.must(secret == "" || !holds(tree, secret), "everyBoot", "holds a value of redact: it would stay on the disk in clear")
+	}
+}
+
+// holds looks for a text in a tree of JSON: in strings, in names, in what base64 hides, and across the parts of a value.
+func holds(node any, text string) bool {
+	switch node := node.(type) {
+	case string:
+		decoded, err := base64.StdEncoding.DecodeString(node)
+		return strings.Contains(node, text) || err == nil && strings.Contains(string(decoded), text)
+	case []any:
+		var joined strings.Builder
+		for _, item := range node {
+			if part, ok := item.(string); ok {
+				joined.WriteString(part)
+			}
+			if holds(item, text) {
+				return true
+			}
+		}
+		return strings.Contains(joined.String(), text)
+	case map[string]any:
+		for name, item := range node {
+			if strings.Contains(name, text) || holds(item, text) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,183 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Value is a text that may contain facts which only the node knows. In JSON it is a string, or a list of parts, each a
+// string or {"fact": name}. Nil means absent, which is not the same as the empty text.
+type Value []Part
+
+// Part is a piece of a Value: literal text, or the name of a fact.
+type Part struct {
+	Text string
+	Fact string
+}
+
+// Text is a Value that is the same on every node.
+func Text(text string) Value { return Value{{Text: text}} }
+
+// FromFact is a Value that the node finds out.
+func FromFact(name string) Value { return Value{{Fact: name}} }
+
+// Parts joins Values to one.
+func Parts(values ...Value) Value {
+	var joined Value
+	for _, value := range values {
+		joined = append(joined, value...)
+	}
+	return joined
+}
+
+// Texts makes a list of Values.
+func Texts(texts ...string) []Value {
+	values := make([]Value, 0, len(texts))
+	for _, text := range texts {
+		values = append(values, Text(text))
+	}
+	return values
+}
+
+// Resolve puts the facts in. A fact that is not known is an error.
+func (v Value) Resolve(facts map[string]string) (string, error) {
+	var text strings.Builder
+	for _, part := range v {
+		if part.Fact == "" {
+			text.WriteString(part.Text)
+			continue
+		}
+		found, ok := facts[part.Fact]
+		if !ok {
+			return "", fmt.Errorf("fact '%s' is not known", part.Fact)
+		}
+		text.WriteString(found)
+	}
+	return text.String(), nil
+}
+
+// String shows a Value to people: facts in angle brackets.
+func (v Value) String() string {
+	var text strings.Builder
+	for _, part := range v {
+		if part.Fact == "" {
+			text.WriteString(part.Text)
+			continue
+		}
+		text.WriteString("<" + part.Fact + ">")
+	}
+	return text.String()
+}
+
+// MarshalJSON writes a string where there is no fact, else the list of parts.
+func (v Value) MarshalJSON() ([]byte, error) {
+	if len(v) == 0 {
+		return []byte("null"), nil
+	}
+	if len(v) == 1 && v[0].Fact == "" {
+		return json.Marshal(v[0].Text)
+	}
+	return json.Marshal([]Part(v))
+}
+
+// UnmarshalJSON also takes a number, which stands for its digits: a port is easier to read as one.
+func (v *Value) UnmarshalJSON(data []byte) error {
+	switch {
+	case string(data) == "null":
+		*v = nil
+		return nil
+	case data[0] == '[':
+		var parts []Part
+		if err := json.Unmarshal(data, &parts); err != nil {
+			return err
+		}
+		if *v = parts; len(parts) == 0 {
+			*v = Text("")
+		}
+		return nil
+	case data[0] == '"':
+		var text string
+		if err := json.Unmarshal(data, &text); err != nil {
+			return err
+		}
+		*v = Text(text)
+		return nil
+	}
+	var number json.Number
+	if err := json.Unmarshal(data, &number); err != nil {
+		return fmt.Errorf("a value must be a string or a list of parts, not %s", data)
+	}
+	*v = Text(number.String())
+	return nil
+}
+
+// MarshalJSON writes a string or {"fact": name}.
+func (p Part) MarshalJSON() ([]byte, error) {
+	if p.Fact == "" {
+		return json.Marshal(p.Text)
+	}
+	return json.Marshal(map[string]string{"fact": p.Fact})
+}
+
+// UnmarshalJSON refuses an object that is not exactly {"fact": name}.
+func (p *Part) UnmarshalJSON(data []byte) error {
+	if data[0] == '"' {
+		return json.Unmarshal(data, &p.Text)
+	}
+	var fact map[string]string
+	if err := json.Unmarshal(data, &fact); err != nil || len(fact) != 1 || fact["fact"] == "" {
+		return fmt.Errorf(`a part must be a string or {"fact": name}, not %s`, data)
+	}
+	p.Fact = fact["fact"]
+	return nil
+}
+
+// Tree is a JSON object in which a leaf {"fact": name} stands for the fact's value.
+type Tree map[string]any
+
+// FactLeaf is a leaf of a Tree that the node finds out.
+func FactLeaf(name string) map[string]any { return map[string]any{"fact": name} }
+
+// Resolve returns a copy with the facts put in. A fact that is not known is an error.
+func (t Tree) Resolve(facts map[string]string) (map[string]any, error) {
+	resolved := make(map[string]any, len(t))
+	for key, node := range t {
+		value, err := resolveNode(node, facts)
+		if err != nil {
+			return nil, err
+		}
+		resolved[key] = value
+	}
+	return resolved, nil
+}
+
+func resolveNode(node any, facts map[string]string) (any, error) {
+	switch node := node.(type) {
+	case map[string]any:
+		if name, ok := leafFact(node); ok {
+			return FromFact(name).Resolve(facts)
+		}
+		return Tree(node).Resolve(facts)
+	case []any:
+		resolved := make([]any, 0, len(node))
+		for _, item := range node {
+			value, err := resolveNode(item, facts)
+			if err != nil {
+				return nil, err
+			}
+			resolved = append(resolved, value)
+		}
+		return resolved, nil
+	}
+	return node, nil
+}
+
+// leafFact tells whether a node of a tree is {"fact": name}.
+func leafFact(node map[string]any) (string, bool) {
+	if len(node) != 1 {
+		return "", false
+	}
+	name, ok := node["fact"].(string)
+	return name, ok
+}

@@ -1,0 +1,114 @@
+package plan_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+)
+
+func TestValue(t *testing.T) {
+	facts := map[string]string{"cpus": "4", "tricky": `{"fact":"cpus"}`}
+	for _, test := range []struct {
+		name, reason          string
+		value                 plan.Value
+		json, resolved, shown string
+	}{
+		{"text", "as it is", plan.Text("a"), `"a"`, "a", "a"},
+		{"empty text", "present, and empty", plan.Text(""), `""`, "", ""},
+		{"fact", "of the node", plan.FromFact("cpus"), `[{"fact":"cpus"}]`, "4", "<cpus>"},
+		{"parts", "in order", plan.Parts(plan.Text("n="), plan.FromFact("cpus"), plan.Text(";")), `["n=",{"fact":"cpus"},";"]`, "n=4;", "n=<cpus>;"},
+		{
+			"placeholders in a text", "user text is never scanned", plan.Text(`{"fact":"cpus"} $x %x% {{x}}`),
+			`"{\"fact\":\"cpus\"} $x %x% {{x}}"`, `{"fact":"cpus"} $x %x% {{x}}`, `{"fact":"cpus"} $x %x% {{x}}`,
+		},
+		{"placeholder in a fact", "nor is a fact", plan.FromFact("tricky"), `[{"fact":"tricky"}]`, `{"fact":"cpus"}`, "<tricky>"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			data, err := json.Marshal(test.value)
+			if err != nil || string(data) != test.json {
+				t.Errorf("JSON %s (%v), want %s: %s", data, err, test.json, test.reason)
+			}
+			var back plan.Value
+			if err := json.Unmarshal(data, &back); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.value, back); diff != "" {
+				t.Errorf("comes back as (-want +got):\n%s", diff)
+			}
+			resolved, err := test.value.Resolve(facts)
+			if err != nil || resolved != test.resolved {
+				t.Errorf("resolves to %q (%v), want %q: %s", resolved, err, test.resolved, test.reason)
+			}
+			if got := test.value.String(); got != test.shown {
+				t.Errorf("shown as %q, want %q", got, test.shown)
+			}
+		})
+	}
+}
+
+func TestValueFromJSON(t *testing.T) {
+	for _, test := range []struct {
+		name, json string
+		want       plan.Value
+		fails      bool
+	}{
+		{"number", "6443", plan.Text("6443"), false},
+		{"null is absent", "null", nil, false},
+		{"no parts is empty", "[]", plan.Text(""), false},
+		{"true", "true", nil, true},
+		{"object", `{"fact":"cpus"}`, nil, true},
+		{"number among parts", `["a",1]`, nil, true},
+		{"fact without name", `[{"fact":""}]`, nil, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var got plan.Value
+			if err := json.Unmarshal([]byte(test.json), &got); (err != nil) != test.fails {
+				t.Fatalf("%v, want failure %t", err, test.fails)
+			}
+			if diff := cmp.Diff(test.want, got); !test.fails && diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestUnknownFact(t *testing.T) {
+	if _, err := plan.Parts(plan.Text("a"), plan.FromFact("nope")).Resolve(nil); err == nil || err.Error() != "fact 'nope' is not known" {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestTreeResolve(t *testing.T) {
+	facts := map[string]string{"cpus": "4"}
+	tree := plan.Tree{
+		"plain": "a", "none": nil, "number": 2, "leaf": plan.FactLeaf("cpus"),
+		"list":   []any{plan.FactLeaf("cpus"), "b", map[string]any{"deep": plan.FactLeaf("cpus")}},
+		"object": map[string]any{"fact": "cpus", "and": "more"},
+	}
+	want := map[string]any{
+		"plain": "a", "none": nil, "number": 2, "leaf": "4",
+		"list":   []any{"4", "b", map[string]any{"deep": "4"}},
+		"object": map[string]any{"fact": "cpus", "and": "more"},
+	}
+	got, err := tree.Resolve(facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]any{"fact": "cpus"}, tree["leaf"]); diff != "" {
+		t.Errorf("Resolve changes the tree:\n%s", diff)
+	}
+	for name, broken := range map[string]plan.Tree{
+		"leaf": {"a": plan.FactLeaf("nope")}, "in a list": {"a": []any{plan.FactLeaf("nope")}},
+		"in an object": {"a": map[string]any{"b": plan.FactLeaf("nope"), "c": 1}},
+	} {
+		if _, err := broken.Resolve(facts); err == nil {
+			t.Errorf("%s: an unknown fact resolves", name)
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package plan_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+)
+
+// vector is what this test needs of a case in vectors/, whose README explains the rest.
+type vector struct {
+	Name   string          `json:"name"`
+	Plan   json.RawMessage `json:"plan"`
+	Expect struct {
+		Reason  string `json:"reason"`
+		Message string `json:"message"`
+	} `json:"expect"`
+}
+
+func readVectors(t *testing.T) map[string]vector {
+	t.Helper()
+	paths, err := filepath.Glob("vectors/*.json")
+	if err != nil || len(paths) < 100 {
+		t.Fatalf("found %d vectors, want 100 or more (%v)", len(paths), err)
+	}
+	vectors := map[string]vector{}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var one vector
+		if err := json.Unmarshal(data, &one); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		vectors[strings.TrimSuffix(filepath.Base(path), ".json")] = one
+	}
+	return vectors
+}
+
+// Decode must refuse exactly the plans that an interpreter does not understand, in the same words, and lose nothing of
+// the others.
+func TestVectors(t *testing.T) {
+	for name, vector := range readVectors(t) {
+		t.Run(name, func(t *testing.T) {
+			decoded, err := plan.Decode(vector.Plan)
+			if vector.Expect.Reason == "PlanNotUnderstood" {
+				var refused *plan.Error
+				if !errors.As(err, &refused) || refused.Message != vector.Expect.Message {
+					t.Fatalf("Decode: %v, want %q", err, vector.Expect.Message)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			encoded, err := decoded.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(normal(t, vector.Plan), normal(t, encoded)); diff != "" {
+				t.Errorf("a round trip changes the plan (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// normal is a plan without what means nothing: empty lists, whether a number stands as digits in a string, and that the
+// step which collects logs is of the kind that collects logs.
+func normal(t *testing.T, data []byte) any {
+	t.Helper()
+	var document map[string]any
+	if err := json.Unmarshal(data, &document); err != nil {
+		t.Fatal(err)
+	}
+	if logs, ok := document["logs"].(map[string]any); ok {
+		delete(logs, "do")
+	}
+	return normalNode(document)
+}
+
+func normalNode(node any) any {
+	switch node := node.(type) {
+	case float64:
+		return fmt.Sprint(node)
+	case []any:
+		list := []any{}
+		for _, item := range node {
+			list = append(list, normalNode(item))
+		}
+		return list
+	case map[string]any:
+		object := map[string]any{}
+		for name, item := range node {
+			if list, ok := item.([]any); !ok || len(list) > 0 {
+				object[name] = normalNode(item)
+			}
+		}
+		return object
+	}
+	return node
+}
+
+// What Validate finds in the vectors: plans that are understood and can not work, or that lean on the test's world.
+var invalidVectors = map[string]string{
+	"05-file-parts":               "content is given twice",
+	"06-file-unknown-fact":        "fact 'nope' is not known here",
+	"22-run-fails":                "redact has a text of 6 characters",
+	"36-waitfor-unknown":          `for "moon" must be one of tcp`,
+	"85-script-path-of-parts":     "content is given twice",
+	"94-everyboot-keeps-the-plan": "redact has a text of 6 characters",
+	"96-everyboot-deadline-anew":  `name "slow again" must be letters`,
+}
+
+func TestVectorsValidate(t *testing.T) {
+	for name, vector := range readVectors(t) {
+		t.Run(name, func(t *testing.T) {
+			decoded, err := plan.Decode(vector.Plan)
+			if err != nil {
+				t.Skip("not understood")
+			}
+			want, known := invalidVectors[name]
+			err = decoded.Validate()
+			if known != (err != nil) || known && !strings.Contains(err.Error(), want) {
+				t.Errorf("Validate: %v, want %q", err, want)
+			}
+		})
+	}
+}

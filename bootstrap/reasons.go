@@ -1,0 +1,137 @@
+package bootstrap
+
+import "slices"
+
+// The reasons by which a node says why it did not join. Names are kept for ever: alerts and runbooks lean on them.
+const (
+	ReasonWindowsNotSupported      = "WindowsNotSupported"
+	ReasonNodeFilesFailed          = "NodeFilesFailed"
+	ReasonContainerRuntimeNotReady = "ContainerRuntimeNotReady"
+	ReasonKubeletServiceFailed     = "KubeletServiceFailed"
+	ReasonAPIServerUnreachable     = "ApiServerUnreachable"
+	ReasonAPIServerCAMismatch      = "ApiServerCaMismatch"
+	ReasonTokenRejected            = "TokenRejected"
+	ReasonClockWrong               = "ClockWrong"
+	ReasonPreflightFailed          = "PreflightFailed"
+	ReasonNodeNameTaken            = "NodeNameTaken"
+	ReasonTLSBootstrapFailed       = "TLSBootstrapFailed"
+	ReasonKubeletNotHealthy        = "KubeletNotHealthy"
+	ReasonJoinFailed               = "JoinFailed"
+
+	// Those of the interpreter itself, whatever the plan says.
+	ReasonPlanNotUnderstood = "PlanNotUnderstood"
+	ReasonBootstrapTimeout  = "BootstrapTimeout"
+	ReasonTooManyReboots    = "TooManyReboots"
+	ReasonFactsUnavailable  = "FactsUnavailable"
+	ReasonInternalError     = "InternalError"
+)
+
+// Reason explains one reason to the person with kubectl.
+type Reason struct {
+	Name    string
+	Meaning string
+	Cause   string
+	// Command shows more, or what to do.
+	Command string
+}
+
+// Reasons are all that a node may give for a failed bootstrap. docs/conditions.md lists them; a test compares.
+func Reasons() []Reason { return slices.Clone(reasons) }
+
+const (
+	describe  = "kubectl describe windowsmachine NAME"
+	onTheNode = `Get-Content C:\ProgramData\capwin\agent.log -Tail 50 (on the node)`
+)
+
+var reasons = []Reason{
+	{
+		ReasonWindowsNotSupported, "Windows is older than Server 2019",
+		"an old image",
+		"kubectl get windowsmachine NAME -o jsonpath={.status.windowsBuild}",
+	},
+	{
+		ReasonNodeFilesFailed, "files or folders that kubeadm needs could not be written",
+		"disk C: is full or read-only",
+		onTheNode,
+	},
+	{
+		ReasonContainerRuntimeNotReady, "containerd does not run or does not answer on its pipe",
+		"an image without containerd, or with a broken configuration of it",
+		`Get-Content C:\var\log\containerd\containerd.log -Tail 50 (on the node)`,
+	},
+	{
+		ReasonKubeletServiceFailed, "the Windows service of the kubelet could not be made or stopped",
+		"another program holds the service",
+		"sc.exe qc kubelet (on the node)",
+	},
+	{
+		ReasonAPIServerUnreachable, "the API server does not answer the node",
+		"a firewall, route or name that is missing in the node's network, or an API server that is down",
+		"Test-NetConnection HOST -Port 6443 (on the node)",
+	},
+	{
+		ReasonAPIServerCAMismatch, "what answers as API server is not of this cluster's CA",
+		"another cluster behind the endpoint, a proxy that opens TLS, or a clock that is wrong",
+		"kubectl get secret CLUSTER-ca -o yaml (its tls.crt must be the API server's CA)",
+	},
+	{
+		ReasonTokenRejected, "the cluster does not know the bootstrap token",
+		"it expired before the node came up, or somebody deleted it",
+		"kubectl delete machine NAME (its replacement gets a new token)",
+	},
+	{
+		ReasonClockWrong, "a certificate is not valid at the node's time",
+		"the clock of the host or of the image is wrong",
+		"w32tm /query /status (on the node)",
+	},
+	{
+		ReasonPreflightFailed, "kubeadm found the node not fit to join",
+		"the last lines name each check that failed",
+		describe,
+	},
+	{
+		ReasonNodeNameTaken, "a Ready Node of this name is in the cluster already",
+		"a VM that was not deleted, or another machine of this name",
+		"kubectl get node NAME -o wide (in the workload cluster)",
+	},
+	{
+		ReasonTLSBootstrapFailed, "the kubelet got no certificate",
+		"the cluster does not approve or sign the request of a new node",
+		"kubectl get csr (in the workload cluster)",
+	},
+	{
+		ReasonKubeletNotHealthy, "the kubelet does not run, or does not say that it is well",
+		"a kubelet configuration that this version refuses",
+		`Get-Content C:\var\log\kubelet\kubelet.log -Tail 50 (on the node)`,
+	},
+	{
+		ReasonJoinFailed, "kubeadm join failed, or did not end in its time",
+		"the last lines are kubeadm's",
+		describe,
+	},
+	{
+		ReasonPlanNotUnderstood, "the agent does not understand the plan it was given",
+		"a fault of ours",
+		describe,
+	},
+	{
+		ReasonBootstrapTimeout, "the bootstrap was not done within spec.deadlineSeconds",
+		"a slow disk or network; the phase says where the time went",
+		describe,
+	},
+	{
+		ReasonTooManyReboots, "steps wanted more reboots than are allowed",
+		"a Windows feature or update that never finishes",
+		onTheNode,
+	},
+	{
+		ReasonFactsUnavailable, "Windows does not say what machine it is",
+		"a broken WMI repository in the image",
+		"winmgmt /verifyrepository (on the node)",
+	},
+	{
+		ReasonInternalError, "the agent failed in a way that has no reason of its own",
+		"a fault of ours",
+		onTheNode,
+	},
+}

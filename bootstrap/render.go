@@ -1,0 +1,91 @@
+// Package bootstrap decides what a Windows VM does to become a node, and writes it as user data. It is pure: no client,
+// no clock, no context; the same input gives the same bytes.
+//
+// Render reads the input into a node (input.go), makes the node's plan (phases.go) of what kubeadm (join.go) and the
+// kubelet (kubelet.go, kubelet_config.go, reservations.go) need, and packs it behind the constant scripts.
+package bootstrap
+
+import (
+	"fmt"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
+)
+
+// Input is all that user data is made of.
+type Input struct {
+	Cluster *clusterv1.Cluster
+	Machine *clusterv1.Machine
+	// WindowsMachine has its spec.providerID and status.computerName by now.
+	WindowsMachine *infrav1.WindowsMachine
+	Config         *bootstrapv1.WindowsBootstrapConfig
+	// ClusterCA is the PEM of all certificates that may have signed the API server's.
+	ClusterCA []byte
+	// Token is the bootstrap token: id.secret.
+	Token string
+}
+
+// Render makes the user data of one VM. An *InvalidError is for the user: only another spec helps. Any other error
+// means that the caller was too early, or a fault of ours.
+func Render(in Input) (UserData, error) {
+	n, err := readNode(in)
+	if err != nil {
+		return UserData{}, err
+	}
+	p, err := nodePlan(n)
+	if err != nil {
+		return UserData{}, err
+	}
+	if err := p.Validate(); err != nil {
+		return UserData{}, fmt.Errorf("plan of %s: %w", n.machine.Name, err)
+	}
+	data, err := p.Encode()
+	if err != nil {
+		return UserData{}, err
+	}
+	userData := UserData{bytes: scripts.UserData(data), plan: p}
+	if err := n.cloud.fits(userData.bytes); err != nil {
+		return UserData{}, err
+	}
+	return userData, nil
+}
+
+// UserData is what the VM gets. It holds the join token, and so it hides itself from logs.
+type UserData struct {
+	bytes []byte
+	plan  *plan.Plan
+}
+
+// Bytes is the script that cloudbase-init runs.
+func (u UserData) Bytes() []byte { return u.bytes }
+
+// Plan is what the script carries out.
+func (u UserData) Plan() *plan.Plan { return u.plan }
+
+// String hides the user data.
+func (UserData) String() string { return "[hidden]" }
+
+// GoString hides the user data.
+func (UserData) GoString() string { return "[hidden]" }
+
+// MarshalLog hides the user data.
+func (UserData) MarshalLog() any { return "[hidden]" }
+
+// InvalidError says what the user has to change, and where.
+type InvalidError struct {
+	// Field with the object it belongs to: WindowsBootstrapConfig spec.node.labels.
+	Field string
+	// Message names the value and says what to write instead.
+	Message string
+}
+
+// Error is field and sentence.
+func (e *InvalidError) Error() string { return e.Field + ": " + e.Message }
+
+func invalid(field, format string, args ...any) error {
+	return &InvalidError{Field: field, Message: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,205 @@
+package bootstrap_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
+)
+
+var update = flag.Bool("update", false, "write the golden plans anew")
+
+// goldens are the machines whose whole plan is kept in testdata/golden, to be read when it changes.
+var goldens = []struct {
+	name, reason string
+	changes      []func(*bootstrap.Input)
+}{
+	{"vsphere", "the plainest of machines", nil},
+	{"vsphere-template-size", "the node finds its reservations", []func(*bootstrap.Input){ofTemplateSize}},
+	{"vsphere-template-memory", "half is known, half found", []func(*bootstrap.Input){func(in *bootstrap.Input) {
+		in.WindowsMachine.Spec.VSphere.MemoryMiB = 0
+	}}},
+	{"azure", "other channels, copies to erase, size by name only", []func(*bootstrap.Input){onAzure}},
+	{"kubernetes-1.30", "kubeadm v1beta3, no log rotation", []func(*bootstrap.Input){ofVersion("v1.30.14")}},
+	{"kubernetes-1.33", "kubeadm v1beta4, no log rotation", []func(*bootstrap.Input){ofVersion("v1.33.5")}},
+	{"labels-and-taints", "the user's own", []func(*bootstrap.Input){
+		withLabels(bootstrapv1.NodeLabel{Name: "example.com/pool", Value: "gpu"}, bootstrapv1.NodeLabel{Name: "example.com/batch"}),
+		withTaints(corev1.Taint{Key: "dedicated", Value: "build", Effect: corev1.TaintEffectNoExecute}),
+	}},
+	{"no-taints", "only Cluster API's own is left", []func(*bootstrap.Input){withTaints()}},
+	{"many-pods", "more pods, more memory for the kubelet", []func(*bootstrap.Input){withPods(250)}},
+	{"many-pods-template-size", "a longer table", []func(*bootstrap.Input){withPods(250), ofTemplateSize}},
+	{"ipv6-new-ca", "brackets only where they belong, two pins, no look at the certificate", []func(*bootstrap.Input){
+		withEndpoint("fd00::10", 6443),
+		func(in *bootstrap.Input) { in.ClusterCA = append(in.ClusterCA, secondCA...) },
+	}},
+	{"deadline", "the user's patience", []func(*bootstrap.Input){func(in *bootstrap.Input) {
+		in.Config.Spec.DeadlineSeconds = 3600
+	}}},
+}
+
+var secondCA = func() []byte {
+	data, err := os.ReadFile("testdata/ca-next.crt")
+	if err != nil {
+		panic(err)
+	}
+	return data
+}()
+
+func render(tb testing.TB, in bootstrap.Input) bootstrap.UserData {
+	tb.Helper()
+	userData, err := bootstrap.Render(in)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return userData
+}
+
+func TestGoldenPlans(t *testing.T) {
+	for _, golden := range goldens {
+		t.Run(golden.name, func(t *testing.T) {
+			encoded, err := render(t, plainInput(t, golden.changes...)).Plan().Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got bytes.Buffer
+			if err := json.Indent(&got, encoded, "", "  "); err != nil {
+				t.Fatal(err)
+			}
+			got.WriteByte('\n')
+			path := filepath.Join("testdata", "golden", golden.name+".json")
+			if *update {
+				if err := os.WriteFile(path, got.Bytes(), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got.String()); diff != "" {
+				t.Errorf("%s; go test ./bootstrap -update writes it anew (-want +got):\n%s", golden.reason, diff)
+			}
+		})
+	}
+}
+
+func TestGoldenFilesAllUsed(t *testing.T) {
+	files, err := filepath.Glob("testdata/golden/*.json")
+	if err != nil || len(files) != len(goldens) {
+		t.Errorf("%d files for %d golden plans (%v): remove those that no case has", len(files), len(goldens), err)
+	}
+}
+
+// The node gets the plan that Render made, and nothing else that differs from node to node.
+func TestUserDataCarriesThePlan(t *testing.T) {
+	for _, golden := range goldens {
+		userData := render(t, plainInput(t, golden.changes...))
+		data, err := scripts.Plan(userData.Bytes())
+		if err != nil {
+			t.Fatalf("%s: %v", golden.name, err)
+		}
+		carried, err := plan.Decode(data)
+		if err != nil {
+			t.Fatalf("%s: %v", golden.name, err)
+		}
+		want, _ := userData.Plan().Encode()
+		got, _ := carried.Encode()
+		if !bytes.Equal(want, got) {
+			t.Errorf("%s: another plan arrives", golden.name)
+		}
+		if n := len(userData.Bytes()); n > 40_000 {
+			t.Errorf("%s: %d bytes of user data: what made it so large?", golden.name, n)
+		}
+	}
+}
+
+func TestRenderIsPure(t *testing.T) {
+	in := plainInput(t, withLabels(bootstrapv1.NodeLabel{Name: "b"}, bootstrapv1.NodeLabel{Name: "a"}))
+	before := plainInput(t, withLabels(bootstrapv1.NodeLabel{Name: "b"}, bootstrapv1.NodeLabel{Name: "a"}))
+	first := render(t, in)
+	if diff := cmp.Diff(before, in); diff != "" {
+		t.Errorf("Render changes its input (-before +after):\n%s", diff)
+	}
+	if second := render(t, in); !bytes.Equal(first.Bytes(), second.Bytes()) {
+		t.Error("the same input gives other bytes")
+	}
+}
+
+// The token must not reach a log by accident.
+func TestUserDataHidesItself(t *testing.T) {
+	userData := render(t, plainInput(t))
+	for _, text := range []string{
+		fmt.Sprintf("%v %+v %#v %s", userData, userData, userData, userData),
+		fmt.Sprintf("%v %+v %#v %s", userData.Plan(), userData.Plan(), userData.Plan(), userData.Plan()),
+		fmt.Sprint(userData.MarshalLog()),
+		fmt.Sprint(userData.Plan().MarshalLog()),
+	} {
+		if strings.Trim(text, " ") == "" || strings.Trim(strings.ReplaceAll(text, "[hidden]", ""), " ") != "" {
+			t.Errorf("printed as %q", text)
+		}
+	}
+}
+
+// What holds for the plan of every machine.
+func TestPlansKeepTheirPromises(t *testing.T) {
+	listed := map[string]bool{}
+	for _, reason := range bootstrap.Reasons() {
+		listed[reason.Name] = true
+	}
+	for _, golden := range goldens {
+		p := render(t, plainInput(t, golden.changes...)).Plan()
+		if err := p.Validate(); err != nil {
+			t.Errorf("%s: %v", golden.name, err)
+		}
+		if diff := cmp.Diff([]string{testToken, testSecret}, p.Redact); diff != "" {
+			t.Errorf("%s: redact (-want +got):\n%s", golden.name, diff)
+		}
+		for _, phase := range p.Phases {
+			for _, step := range phase.Steps {
+				checkPromises(t, p, phase, step, listed)
+			}
+		}
+	}
+}
+
+func checkPromises(t *testing.T, p *plan.Plan, phase plan.Phase, step plan.Step, listed map[string]bool) {
+	t.Helper()
+	where := phase.Name + "/" + step.Base().Name
+	if !listed[step.Base().Reason] {
+		t.Errorf("%s fails for reason %q, which Reasons does not explain", where, step.Base().Reason)
+	}
+	if run, ok := step.(*plan.Run); ok {
+		for _, rule := range run.Diagnose {
+			if !listed[rule.Reason] {
+				t.Errorf("%s is diagnosed as %q, which Reasons does not explain", where, rule.Reason)
+			}
+		}
+	}
+	file, ok := step.(*plan.File)
+	if !ok || !strings.Contains(file.Text.String(), testSecret) {
+		return
+	}
+	if file.Access != plan.AccessAdmin {
+		t.Errorf("%s writes the token into a file that everybody reads", where)
+	}
+	erased := false
+	for _, pattern := range p.Erase {
+		erased = erased || pattern.String() == file.Path.String()
+	}
+	if !erased {
+		t.Errorf("%s writes the token into %s, which is not erased", where, file.Path)
+	}
+}

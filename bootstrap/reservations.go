@@ -1,0 +1,111 @@
+package bootstrap
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+)
+
+// What is kept from pods, whatever the size of the machine.
+const (
+	systemMemory     = "2Gi" // Windows itself
+	reservedStorage  = "1Gi" // each for Windows and for Kubernetes
+	evictionMemory   = "500Mi"
+	kubeMemoryBase   = 255 // MiB
+	kubeMemoryPerPod = 11  // MiB
+)
+
+// systemCPU is kept for Windows, which has more to do on a larger machine.
+func systemCPU(cpus int) string {
+	switch {
+	case cpus < 8:
+		return "500m"
+	case cpus <= 16:
+		return "1"
+	}
+	return "2"
+}
+
+// kubeCPU is kept for kubelet and containerd: 6 % of the first core, 1 % of the second, half of it of the next two and
+// a quarter of the others.
+func kubeCPU(cpus int) string {
+	milli := 0.0
+	for core := 1; core <= cpus; core++ {
+		switch {
+		case core == 1:
+			milli += 60
+		case core == 2:
+			milli += 10
+		case core <= 4:
+			milli += 5
+		default:
+			milli += 2.5
+		}
+	}
+	return fmt.Sprintf("%dm", int(milli))
+}
+
+// kubeMemory is kept for kubelet, containerd and what runs beside each pod, but never more than a quarter.
+func kubeMemory(memoryMiB, maxPods int) string {
+	return fmt.Sprintf("%dMi", min(kubeMemoryBase+kubeMemoryPerPod*maxPods, memoryMiB/4))
+}
+
+// reserve writes into the patch what can be known now, and returns the rules by which the node finds the rest.
+func reserve(patch plan.Tree, n *node) []plan.ReservationRule {
+	system := map[string]any{"memory": systemMemory, "ephemeral-storage": reservedStorage}
+	kube := map[string]any{"ephemeral-storage": reservedStorage}
+	patch["systemReserved"], patch["kubeReserved"] = system, kube
+	var rules []plan.ReservationRule
+	if n.cpus > 0 {
+		system["cpu"], kube["cpu"] = systemCPU(n.cpus), kubeCPU(n.cpus)
+	} else {
+		rules = append(rules,
+			plan.ReservationRule{Set: "systemReserved.cpu", Fact: "cpus", Rows: cpuRows(systemCPU)},
+			plan.ReservationRule{Set: "kubeReserved.cpu", Fact: "cpus", Rows: cpuRows(kubeCPU)})
+	}
+	if n.memoryMiB > 0 {
+		kube["memory"] = kubeMemory(n.memoryMiB, n.maxPods)
+	} else {
+		rules = append(rules, plan.ReservationRule{Set: "kubeReserved.memory", Fact: "memoryMiB", Rows: memoryRows(n.maxPods)})
+	}
+	return rules
+}
+
+// cpuCounts begin the rows of the table: those that VMs are made with, and the edges of systemCPU.
+var cpuCounts = []int{1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 17, 20, 24, 28, 32, 40, 48, 64, 80, 96, 112, 128, 192, 256, 384, 512}
+
+func cpuRows(value func(cpus int) string) []plan.ReservationRow {
+	var rows []plan.ReservationRow
+	for i, cpus := range cpuCounts {
+		below := ""
+		if i+1 < len(cpuCounts) {
+			below = strconv.Itoa(cpuCounts[i+1])
+		}
+		rows = addRow(rows, below, value(cpus))
+	}
+	return rows
+}
+
+// memoryStep is how fine the table of memory is.
+const memoryStep = 256
+
+// memoryRows give a machine what its upper edge would get: Windows sees a little less than the VM was given, so that
+// 8191 MiB means 8192. From the edge on where a quarter is enough, all get the same.
+func memoryRows(maxPods int) []plan.ReservationRow {
+	full := kubeMemoryBase + kubeMemoryPerPod*maxPods
+	var rows []plan.ReservationRow
+	for edge := 2048; edge/4 < full; edge += memoryStep {
+		rows = addRow(rows, strconv.Itoa(edge), kubeMemory(edge, maxPods))
+	}
+	return addRow(rows, "", fmt.Sprintf("%dMi", full))
+}
+
+// addRow widens the last row when the next one says the same.
+func addRow(rows []plan.ReservationRow, below, value string) []plan.ReservationRow {
+	if last := len(rows) - 1; last >= 0 && rows[last].Value == value {
+		rows[last].Below = below
+		return rows
+	}
+	return append(rows, plan.ReservationRow{Below: below, Value: value})
+}

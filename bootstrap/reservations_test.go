@@ -1,0 +1,141 @@
+package bootstrap_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+)
+
+// lookUp does what a node does with a reservations step.
+func lookUp(t *testing.T, step *plan.Reservations, facts map[string]string) []byte {
+	t.Helper()
+	patch, err := step.Patch.Resolve(facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rule := range step.Rules {
+		have, err := strconv.Atoi(facts[rule.Fact])
+		if err != nil {
+			t.Fatalf("no fact %s", rule.Fact)
+		}
+		node, keys := patch, strings.Split(rule.Set, ".")
+		for _, key := range keys[:len(keys)-1] {
+			node = node[key].(map[string]any)
+		}
+		node[keys[len(keys)-1]] = firstRow(t, rule, have)
+	}
+	data, err := json.Marshal(patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func firstRow(t *testing.T, rule plan.ReservationRule, have int) any {
+	t.Helper()
+	for _, row := range rule.Rows {
+		below, err := strconv.Atoi(row.Below)
+		if row.Below == "" || err == nil && have < below {
+			return row.Value
+		}
+	}
+	t.Fatalf("no row of %s fits %d", rule.Set, have)
+	return nil
+}
+
+func ofSize(cpus, memoryMiB int32) func(*bootstrap.Input) {
+	return func(in *bootstrap.Input) {
+		in.WindowsMachine.Spec.VSphere.CPUs, in.WindowsMachine.Spec.VSphere.MemoryMiB = cpus, memoryMiB
+	}
+}
+
+// The documented formula, size by size.
+func TestReservations(t *testing.T) {
+	for _, test := range []struct {
+		cpus, memoryMiB, pods          int32
+		systemCPU, kubeCPU, kubeMemory string
+		reason                         string
+	}{
+		{2, 4096, 110, "500m", "70m", "1024Mi", "the smallest: no more than a quarter"},
+		{2, 8192, 110, "500m", "70m", "1465Mi", "255 + 110 x 11"},
+		{4, 16384, 110, "500m", "80m", "1465Mi", "memory does not grow with the machine"},
+		{7, 16384, 110, "500m", "87m", "1465Mi", "the last with half a core for Windows"},
+		{8, 32768, 110, "1", "90m", "1465Mi", "a whole core from 8 on"},
+		{16, 65536, 110, "1", "110m", "1465Mi", "still one at 16"},
+		{17, 65536, 110, "2", "112m", "1465Mi", "two above 16"},
+		{64, 262144, 110, "2", "230m", "1465Mi", "a quarter of a percent for each core"},
+		{4, 16384, 30, "500m", "80m", "585Mi", "few pods, little memory"},
+		{4, 16384, 250, "500m", "80m", "3005Mi", "many pods, much memory"},
+		{4, 8192, 500, "500m", "80m", "2048Mi", "many pods on a small machine: no more than a quarter"},
+	} {
+		name := fmt.Sprintf("%d cpus %d MiB %d pods", test.cpus, test.memoryMiB, test.pods)
+		t.Run(name, func(t *testing.T) {
+			got := merged(t, render(t, plainInput(t, ofSize(test.cpus, test.memoryMiB), withPods(test.pods))).Plan(), nil)
+			if got.SystemReserved["cpu"] != test.systemCPU || got.SystemReserved["memory"] != "2Gi" {
+				t.Errorf("system %v, want cpu %s: %s", got.SystemReserved, test.systemCPU, test.reason)
+			}
+			if got.KubeReserved["cpu"] != test.kubeCPU || got.KubeReserved["memory"] != test.kubeMemory {
+				t.Errorf("kube %v, want cpu %s, memory %s: %s", got.KubeReserved, test.kubeCPU, test.kubeMemory, test.reason)
+			}
+		})
+	}
+}
+
+// A node that looks itself up must find what we would have said of its VM, though Windows sees some MiB less of it.
+func TestNodeFindsTheSameReservations(t *testing.T) {
+	for _, pods := range []int32{30, 110, 500} {
+		table := render(t, plainInput(t, ofTemplateSize, withPods(pods))).Plan()
+		for _, cpus := range []int32{2, 7, 8, 16, 17, 32, 128} {
+			for memory := int32(4096); memory <= 32768; memory += 2048 {
+				known := merged(t, render(t, plainInput(t, ofSize(cpus, memory), withPods(pods))).Plan(), nil)
+				for _, hidden := range []int32{1, 3, 64} {
+					found := merged(t, table, map[string]string{"cpus": fmt.Sprint(cpus), "memoryMiB": fmt.Sprint(memory - hidden)})
+					if fmt.Sprint(known.KubeReserved, known.SystemReserved) != fmt.Sprint(found.KubeReserved, found.SystemReserved) {
+						t.Fatalf("%d cpus, %d-%d MiB, %d pods: we say %v %v, the node finds %v %v", cpus, memory, hidden, pods,
+							known.KubeReserved, known.SystemReserved, found.KubeReserved, found.SystemReserved)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Where a size is given, there must be nothing left to find, and where none is, nothing must be guessed.
+func TestWhoReserves(t *testing.T) {
+	for _, test := range []struct {
+		name, reason    string
+		cpus, memoryMiB int32
+		rules           int
+	}{
+		{"all known", "Go knows best", 4, 8192, 0},
+		{"memory unknown", "one table", 4, 0, 1},
+		{"cpus unknown", "Windows' and Kubernetes' share of them", 0, 8192, 2},
+		{"nothing known", "three tables", 0, 0, 3},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := render(t, plainInput(t, ofSize(test.cpus, test.memoryMiB))).Plan()
+			if test.rules == 0 {
+				step[*plan.File](t, p, "kubelet-patch")
+				return
+			}
+			if got := len(step[*plan.Reservations](t, p, "kubelet-patch").Rules); got != test.rules {
+				t.Errorf("%d rules, want %d: %s", got, test.rules, test.reason)
+			}
+		})
+	}
+}
+
+// However odd a machine is, some row must fit, or it never joins.
+func TestTableHasNoHoles(t *testing.T) {
+	p := render(t, plainInput(t, ofTemplateSize)).Plan()
+	for _, cpus := range []string{"1", "9", "511", "1000"} {
+		for _, memory := range []string{"512", "2047", "2048", "5859", "5860", "5861", "24000000"} {
+			merged(t, p, map[string]string{"cpus": cpus, "memoryMiB": memory})
+		}
+	}
+}

@@ -1,0 +1,136 @@
+// Package scripts holds the PowerShell that every Windows node runs, and packs it around a plan as user data.
+//
+// loader.ps1 is what cloudbase-init starts: it unpacks two blobs, the agent (agent.ps1 and steps.ps1 in one) and the
+// plan. All three scripts are constant; their hashes are pinned by a test. Whatever differs from node to node is in the
+// plan, and the plan reaches the user data as base64 only: no value can become code.
+package scripts
+
+import (
+	"bytes"
+	"compress/gzip"
+	_ "embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+)
+
+//go:embed loader.ps1
+var loader string
+
+//go:embed agent.ps1
+var agent string
+
+//go:embed steps.ps1
+var steps string
+
+// The loader's places for the blobs.
+const (
+	agentPlace = "@@AGENT@@"
+	planPlace  = "@@PLAN@@"
+)
+
+// frame is the user data without its plan: packed once, since it is the same for all.
+var frame = sync.OnceValue(func() [2]string {
+	before, after, _ := strings.Cut(loader, planPlace)
+	return [2]string{strings.Replace(before, agentPlace, blob([]byte(Agent())), 1), after}
+})
+
+// UserData is the loader around the agent and a plan: pure ASCII, for every plan the same but for one blob.
+func UserData(plan []byte) []byte {
+	frame := frame()
+	packed := blob(plan)
+	data := make([]byte, 0, len(frame[0])+len(packed)+len(frame[1]))
+	data = append(data, frame[0]...)
+	data = append(data, packed...)
+	return append(data, frame[1]...)
+}
+
+// Plan takes the plan out of user data again. It refuses what differs from UserData anywhere else.
+func Plan(userData []byte) ([]byte, error) {
+	frame := frame()
+	rest, begins := bytes.CutPrefix(userData, []byte(frame[0]))
+	packed, ends := bytes.CutSuffix(rest, []byte(frame[1]))
+	if !begins || !ends {
+		return nil, errors.New("the user data is not that of this release")
+	}
+	plan, err := unblob(string(packed))
+	if err != nil {
+		return nil, fmt.Errorf("unpack plan: %w", err)
+	}
+	return plan, nil
+}
+
+// Agent is the interpreter as it stands on a node: one script, lines trimmed, without comments and blank lines. Lines
+// of here-strings are left as they are.
+var Agent = sync.OnceValue(func() string {
+	var packed strings.Builder
+	here, comment := false, false
+	for line := range strings.Lines(agent + "\n" + steps) {
+		line = strings.TrimRight(line, "\r\n")
+		if here {
+			here = !strings.HasPrefix(line, "'@")
+			packed.WriteString(line + "\n")
+			continue
+		}
+		line = strings.TrimSpace(line)
+		comment = comment || strings.HasPrefix(line, "<#")
+		if !comment && line != "" && line[0] != '#' {
+			packed.WriteString(line + "\n")
+		}
+		comment = comment && !strings.HasSuffix(line, "#>")
+		here = strings.HasSuffix(line, "@'")
+	}
+	return packed.String()
+})
+
+// blobLine is where a blob is wrapped: editors and cloudbase-init's log cope with such lines.
+const blobLine = 1000
+
+// writers are kept, because a new one allocates more than all the rest of a rendering.
+var writers = sync.Pool{New: func() any {
+	writer, err := gzip.NewWriterLevel(nil, gzip.BestCompression)
+	if err != nil {
+		panic(err) // only a level that does not exist
+	}
+	return writer
+}}
+
+// Gzip packs as small as can be; equal data gives equal bytes, for the header has neither name nor time.
+func Gzip(data []byte) []byte {
+	writer := writers.Get().(*gzip.Writer)
+	defer writers.Put(writer)
+	var packed bytes.Buffer
+	writer.Reset(&packed)
+	_, err := writer.Write(data)
+	if err = errors.Join(err, writer.Close()); err != nil {
+		panic(err) // a bytes.Buffer takes everything
+	}
+	return packed.Bytes()
+}
+
+func blob(data []byte) string {
+	text := base64.StdEncoding.EncodeToString(Gzip(data))
+	var wrapped strings.Builder
+	wrapped.Grow(len(text) + len(text)/blobLine + 1)
+	for len(text) > blobLine {
+		wrapped.WriteString(text[:blobLine] + "\n")
+		text = text[blobLine:]
+	}
+	wrapped.WriteString(text)
+	return wrapped.String()
+}
+
+func unblob(text string) ([]byte, error) {
+	packed, err := base64.StdEncoding.DecodeString(text) // which skips line ends
+	if err != nil {
+		return nil, err
+	}
+	reader, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(reader)
+}

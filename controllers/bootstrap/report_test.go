@@ -1,0 +1,169 @@
+package bootstrap
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+)
+
+// row is what `kubectl get windowsbootstrapconfigs` would show.
+type row struct {
+	Ready, Data, Stalled, Secret string
+	Created                      bool
+}
+
+func rowOf(c *bootstrapv1.WindowsBootstrapConfig) row {
+	return row{
+		Ready: short(c, bootstrapv1.ReadyCondition), Data: short(c, bootstrapv1.DataSecretAvailableCondition),
+		Stalled: short(c, bootstrapv1.StalledCondition), Secret: c.Status.DataSecretName,
+		Created: ptr.Deref(c.Status.Initialization.DataSecretCreated, false),
+	}
+}
+
+func short(c *bootstrapv1.WindowsBootstrapConfig, kind string) string {
+	condition := conditions.Get(c, kind)
+	if condition == nil {
+		return ""
+	}
+	return string(condition.Status) + " " + condition.Reason
+}
+
+func world(change ...func(*facts)) *facts {
+	f := &facts{
+		config:  &bootstrapv1.WindowsBootstrapConfig{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: "ns", Generation: 2}},
+		owner:   &clusterv1.Machine{},
+		cluster: &clusterv1.Cluster{},
+	}
+	for _, c := range change {
+		c(f)
+	}
+	return f
+}
+
+func stored(f *facts) { f.secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "m"}} }
+
+func used(f *facts) { f.owner.Spec.Bootstrap.DataSecretName = ptr.To("m") }
+
+func withNode(f *facts) { f.owner.Status.NodeRef = clusterv1.MachineNodeReference{Name: "n"} }
+
+func TestReport(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		facts   *facts
+		outcome phase.Outcome
+		want    row
+	}{
+		"waits": {
+			"the reason of the phase that waits is the reason of Ready",
+			world(), phase.Wait(bootstrapv1.WaitingForControlPlaneReason, "not yet"),
+			row{Ready: "False WaitingForControlPlane", Data: "False WaitingForControlPlane", Stalled: "False NotStalled"},
+		},
+		"invalid": {
+			"only another config helps, and GitOps tools hear of it",
+			world(), phase.Stall(bootstrapv1.ConfigInvalidReason, "no"),
+			row{Ready: "False ConfigInvalid", Data: "False ConfigInvalid", Stalled: "True ConfigInvalid"},
+		},
+		"stored": {
+			"Cluster API gets the name once the Secret is there",
+			world(stored), phase.Outcome{},
+			row{Ready: "True DataSecretAvailable", Data: "True DataSecretAvailable", Stalled: "False NotStalled", Secret: "m", Created: true},
+		},
+		"stored, token out of reach": {
+			"trouble afterwards does not take the user data away",
+			world(stored), phase.Poll(bootstrapv1.WorkloadUnreachableReason, "down"),
+			row{Ready: "True DataSecretAvailable", Data: "True DataSecretAvailable", Stalled: "False NotStalled", Secret: "m", Created: true},
+		},
+		"moved": {
+			"status is lost in a move, the Machine still names the Secret",
+			world(stored, used), phase.Outcome{},
+			row{Ready: "True DataSecretAvailable", Data: "True DataSecretAvailable", Stalled: "False NotStalled", Secret: "m", Created: true},
+		},
+		"joined": {
+			"a node that joined needs no Secret any more",
+			world(used, withNode), phase.Outcome{},
+			row{Ready: "True DataSecretAvailable", Data: "True DataSecretAvailable", Stalled: "False NotStalled", Secret: "m", Created: true},
+		},
+		"lost": {
+			"a Secret that is gone under a booting VM is not made anew",
+			world(used), phase.Stall(bootstrapv1.DataSecretLostReason, "gone"),
+			row{Ready: "False DataSecretLost", Data: "False DataSecretLost", Stalled: "True DataSecretLost", Secret: "m", Created: true},
+		},
+		"error": {
+			"an error without a reason is not hidden",
+			world(), phase.Fail(errors.New("boom")),
+			row{Ready: "Unknown InternalError", Data: "Unknown InternalError", Stalled: "False NotStalled"},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			report(c.facts, c.outcome)
+			if diff := cmp.Diff(c.want, rowOf(c.facts.config)); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
+			}
+			if c.facts.config.Status.ObservedGeneration != 2 {
+				t.Error("observedGeneration is not written")
+			}
+			again := c.facts.config.DeepCopy()
+			report(c.facts, c.outcome)
+			if diff := cmp.Diff(again.Status, c.facts.config.Status); diff != "" {
+				t.Errorf("a second report on the same facts changes the status:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestReportPaused(t *testing.T) {
+	f := world(func(f *facts) { f.config.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })
+	report(f, phase.Outcome{})
+	if got := short(f.config, bootstrapv1.PausedCondition) + ", " + short(f.config, bootstrapv1.ReadyCondition); got != "True Paused, Unknown Paused" {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestTokenID(t *testing.T) {
+	config := func(uid string) *bootstrapv1.WindowsBootstrapConfig {
+		return &bootstrapv1.WindowsBootstrapConfig{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid)}}
+	}
+	if tokenID(config("a"), 0) != tokenID(config("a"), 0) {
+		t.Error("the id of a config's token must be the same for ever, or a crash makes a second token")
+	}
+	seen := map[string]bool{}
+	for _, uid := range []string{"a", "b", "c"} {
+		for try := range maxTokenIDs {
+			id := tokenID(config(uid), try)
+			if len(id) != 6 || seen[id] {
+				t.Errorf("token id %q of %s, try %d", id, uid, try)
+			}
+			seen[id] = true
+		}
+	}
+}
+
+func TestTokenSecretsDiffer(t *testing.T) {
+	seen := map[string]bool{}
+	for range 1000 {
+		secret := newTokenSecret()
+		if len(secret) != 16 || seen[secret] {
+			t.Fatalf("token secret of %d characters, or one that came before", len(secret))
+		}
+		seen[secret] = true
+	}
+}
+
+func TestExpiration(t *testing.T) {
+	r := Reconciler{TokenTTL: time.Hour, Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6, time.FixedZone("x", 3600)) }}
+	if got, want := string(r.expiration()), "2026-01-02T03:04:05Z"; got != want {
+		t.Errorf("the token cleaner wants UTC without fractions: got %s, want %s", got, want)
+	}
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/lab"
+)
+
+const (
+	pool = "win"
+	// patience with one chapter; a warm one takes seconds.
+	patience = 5 * time.Minute
+	// look is how often the API server is asked what is to be shown.
+	look = 250 * time.Millisecond
+)
+
+// story is what the demo shows, and what it measures on the way.
+type story struct {
+	lab    *lab.Lab
+	screen *screen
+	took   []measure
+}
+
+type measure struct {
+	what string
+	took time.Duration
+}
+
+// tell goes through the life of a pool.
+func (s *story) tell(ctx context.Context) error {
+	chapters := []struct {
+		title  string
+		act    func(context.Context) error
+		wanted int32
+	}{
+		{"A MachineDeployment with 3 Windows machines", s.apply, 3},
+		{"Scaled to 5, as a change in Git would do", s.scale(5), 5},
+		{"Scaled to 1", s.scale(1), 1},
+		{"Deleted, with the Cluster", s.remove, 0},
+	}
+	for _, chapter := range chapters {
+		if err := s.chapter(ctx, chapter.title, chapter.act, chapter.wanted); err != nil {
+			return fmt.Errorf("%s: %w", strings.ToLower(chapter.title[:1])+chapter.title[1:], err)
+		}
+	}
+	s.summary()
+	return nil
+}
+
+func (s *story) apply(ctx context.Context) error {
+	return s.lab.Apply(ctx, lab.Pool{Name: pool, Replicas: 3})
+}
+
+func (s *story) scale(replicas int32) func(context.Context) error {
+	return func(ctx context.Context) error { return s.lab.Scale(ctx, pool, replicas) }
+}
+
+func (s *story) remove(ctx context.Context) error { return s.lab.Delete(ctx) }
+
+// chapter acts and shows the machines until as many nodes as wanted are Ready, and no others are there.
+func (s *story) chapter(ctx context.Context, title string, act func(context.Context) error, wanted int32) error {
+	s.screen.title(title)
+	begin := time.Now()
+	if err := act(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		done, err := s.show(ctx, begin, wanted)
+		if err != nil {
+			return err
+		}
+		if done {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("not done after %s: %w", patience, context.Cause(ctx))
+		case <-time.After(look):
+		}
+	}
+	took := time.Since(begin)
+	s.took = append(s.took, measure{title, took})
+	s.screen.done(took)
+	return nil
+}
+
+// show prints the machines as the API server has them and says whether the chapter is over.
+func (s *story) show(ctx context.Context, begin time.Time, wanted int32) (bool, error) {
+	var machines infrav1.WindowsMachineList
+	if err := s.lab.Client.List(ctx, &machines, client.InNamespace(lab.Namespace)); err != nil {
+		return false, fmt.Errorf("list windowsmachines: %w", err)
+	}
+	s.screen.show(time.Since(begin), rows(machines.Items))
+	if len(machines.Items) != int(wanted) {
+		return false, nil
+	}
+	ready, err := s.readyNodes(ctx)
+	if err != nil || ready != int(wanted) {
+		return false, err
+	}
+	return s.settled(ctx, wanted)
+}
+
+// settled says whether Cluster API calls the pool Available, or has forgotten it with its Cluster.
+func (s *story) settled(ctx context.Context, wanted int32) (bool, error) {
+	var deployments clusterv1.MachineDeploymentList
+	if err := s.lab.Client.List(ctx, &deployments, client.InNamespace(lab.Namespace)); err != nil {
+		return false, fmt.Errorf("list machinedeployments: %w", err)
+	}
+	if wanted == 0 {
+		return len(deployments.Items) == 0, nil
+	}
+	for _, d := range deployments.Items {
+		if d.Status.AvailableReplicas == nil || *d.Status.AvailableReplicas != wanted || !conditions.IsTrue(&d, clusterv1.AvailableCondition) {
+			return false, nil
+		}
+	}
+	return len(deployments.Items) > 0, nil
+}
+
+func (s *story) readyNodes(ctx context.Context) (int, error) {
+	var nodes corev1.NodeList
+	if err := s.lab.WorkloadClient.List(ctx, &nodes, client.MatchingLabels{corev1.LabelOSStable: "windows"}); err != nil {
+		return 0, fmt.Errorf("list nodes: %w", err)
+	}
+	ready := 0
+	for _, node := range nodes.Items {
+		for _, condition := range node.Status.Conditions {
+			if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
+				ready++
+			}
+		}
+	}
+	return ready, nil
+}
+
+// summary prints what was measured.
+func (s *story) summary() {
+	s.screen.title("Measured")
+	for _, m := range s.lab.Started() {
+		s.screen.printf("  %-52s %6.1f s\n", m.What, m.Took.Seconds())
+	}
+	for _, m := range s.took {
+		s.screen.printf("  %-52s %6.1f s\n", m.what, m.took.Seconds())
+	}
+	calls := s.lab.VCenter.Calls()
+	total := 0
+	for _, n := range calls {
+		total += n
+	}
+	s.screen.printf("  %-52s %6d\n", "calls to the vCenter, for 5 machines made and removed", total)
+	for _, method := range slices.SortedFunc(maps.Keys(calls), func(a, b string) int { return calls[b] - calls[a] }) {
+		s.screen.printf("    %-50s %6d\n", method, calls[method])
+	}
+}
+
+// keep stays up with a pool of three.
+func (s *story) keep(ctx context.Context) error {
+	if err := s.chapter(ctx, "A MachineDeployment with 3 Windows machines", s.apply, 3); err != nil {
+		return err
+	}
+	kubectl := s.lab.Kubectl()
+	s.screen.title("It stays up until you press Ctrl-C. In another terminal:")
+	for _, line := range []string{
+		"export KUBECONFIG=" + s.lab.Management.KubeconfigFile + "   # the management cluster",
+		kubectl + " get windowsmachines -o wide",
+		kubectl + " describe windowsmachine",
+		kubectl + " scale machinedeployment " + pool + " --replicas=4",
+		kubectl + " delete machine --wait=false $(" + kubectl + " get machines -o name | head -1 | cut -d/ -f2)   # it is replaced",
+		s.lab.Clusterctl() + " describe cluster " + lab.ClusterName + " --echo",
+		kubectl + " --kubeconfig " + s.lab.Workload.KubeconfigFile + " get nodes,pods -A -o wide   # the workload cluster",
+		"ls " + s.lab.GuestsDir() + "   # the nodes' disks, registries and reports",
+		"ls " + s.lab.Dir() + "   # logs of every server",
+	} {
+		s.screen.printf("  %s\n", line)
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}

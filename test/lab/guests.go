@@ -1,0 +1,69 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"sync"
+
+	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/vcenter"
+)
+
+// firstAddress of the guests is of a network for documentation: it is shown, and nothing is ever sent there.
+var firstAddress = netip.MustParseAddr("198.51.100.10")
+
+// guests plays the VMs of the vCenter. Each VM keeps its disk and its address from one power-on to the next.
+type guests struct {
+	lab *Lab
+
+	mu        sync.Mutex
+	next      netip.Addr
+	addresses map[string]netip.Addr
+}
+
+// runGuests lets the guests live until the lab stops.
+func (l *Lab) runGuests() {
+	g := &guests{lab: l, next: firstAddress, addresses: map[string]netip.Addr{}}
+	ctx, cancel := context.WithCancel(context.Background())
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		if err := l.VCenter.Run(ctx, g.play); err != nil {
+			fmt.Fprintf(l.options.Progress, "the guests end: %v\n", err)
+		}
+	}()
+	l.stopGuests = func() { cancel(); <-over }
+}
+
+func (g *guests) play(ctx context.Context, vm *vcenter.VM) {
+	name, err := vm.Name(ctx)
+	if err == nil {
+		err = g.guestOf(name).Boot(ctx, vm)
+	}
+	if err != nil && ctx.Err() == nil {
+		fmt.Fprintf(g.lab.options.Progress, "the guest of VM %s ends: %v\n", name, err)
+	}
+}
+
+func (g *guests) guestOf(name string) guest.Guest {
+	simulated := &guest.Simulated{
+		Dir:      filepath.Join(g.lab.GuestsDir(), name),
+		BootTime: g.lab.options.BootTime,
+		Address:  g.address(name).String(),
+	}
+	if g.lab.options.Faults != nil {
+		simulated.Faults = g.lab.options.Faults(name)
+	}
+	return simulated
+}
+
+func (g *guests) address(name string) netip.Addr {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, has := g.addresses[name]; !has {
+		g.addresses[name], g.next = g.next, g.next.Next()
+	}
+	return g.addresses[name]
+}

@@ -1,0 +1,219 @@
+// Package lab runs the whole way of the product on one machine: a management cluster with Cluster API and our manager, a
+// workload cluster, a vCenter, and guests that do what their user data says. Only the vCenter and the guests are
+// simulated. The demo shows it, and tests assert on it.
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/vcenter"
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
+)
+
+// Options of a lab.
+type Options struct {
+	// Dir is the folder it runs in; empty makes one that goes with the lab.
+	Dir string
+	// BootTime is how long a VM takes until Windows runs.
+	BootTime time.Duration
+	// Faults says what goes wrong in the guest of the VM with this name.
+	Faults func(vm string) guest.Faults
+	// WithoutLinux leaves the workload cluster without its Linux node until RegisterControlPlaneNode.
+	WithoutLinux bool
+	// WithoutManager starts no manager of ours: the caller runs the controllers.
+	WithoutManager bool
+	// Progress is told what is going on.
+	Progress io.Writer
+}
+
+// Lab is a running lab.
+type Lab struct {
+	Management *servers.Management
+	Workload   *servers.Workload
+	VCenter    *vcenter.VCenter
+	// Client and WorkloadClient are admins of the two clusters, without a cache.
+	Client, WorkloadClient client.Client
+
+	options    Options
+	binaries   servers.Binaries
+	temporary  bool
+	started    []Step
+	mu         sync.Mutex
+	stopGuests func()
+}
+
+// Step is what was started, and how long that took.
+type Step struct {
+	What string
+	Took time.Duration
+}
+
+// Start runs a lab. The context bounds the start alone; it runs until Stop.
+func Start(ctx context.Context, options Options) (*Lab, error) {
+	l := &Lab{options: options, stopGuests: func() {}}
+	if err := l.start(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("start lab: %w", err), l.Stop())
+	}
+	return l, nil
+}
+
+func (l *Lab) start(ctx context.Context) error {
+	if l.options.Progress == nil {
+		l.options.Progress = io.Discard
+	}
+	if l.options.Dir == "" {
+		dir, err := os.MkdirTemp("", "capwin-lab-")
+		if err != nil {
+			return fmt.Errorf("create folder: %w", err)
+		}
+		l.options.Dir, l.temporary = dir, true
+	}
+	var err error
+	if l.binaries, err = servers.Ensure(ctx, l.options.Progress); err != nil {
+		return err
+	}
+	begin := time.Now()
+	both, bound := errgroup.WithContext(ctx)
+	both.Go(func() error { return l.startManagement(bound) })
+	both.Go(func() error { return l.startWorkload(bound) })
+	both.Go(func() error { return l.startVCenter(bound) })
+	if err := both.Wait(); err != nil {
+		return err
+	}
+	if err := l.connect(ctx); err != nil {
+		return err
+	}
+	l.step("all control planes, Cluster API and the manager", begin)
+	return nil
+}
+
+func (l *Lab) startManagement(ctx context.Context) error {
+	begin := time.Now()
+	m, err := servers.StartManagement(ctx, servers.ManagementOptions{Binaries: l.binaries, Dir: filepath.Join(l.Dir(), "management")})
+	if err != nil {
+		return err
+	}
+	l.Management = m
+	l.step("management cluster", begin)
+	begin = time.Now()
+	parts := errgroup.Group{}
+	parts.Go(func() error { return servers.InstallCAPI(ctx, m, servers.CAPIOptions{CoreOnly: true}) })
+	parts.Go(func() error { return servers.InstallAPI(ctx, m) })
+	if err := parts.Wait(); err != nil {
+		return err
+	}
+	l.step("Cluster API and our API", begin)
+	if l.options.WithoutManager {
+		return nil
+	}
+	begin = time.Now()
+	if err := servers.StartManager(ctx, m); err != nil {
+		return err
+	}
+	l.step("our manager", begin)
+	return nil
+}
+
+func (l *Lab) startWorkload(ctx context.Context) error {
+	begin := time.Now()
+	w, err := servers.StartWorkload(ctx, servers.WorkloadOptions{
+		Binaries: l.binaries, Dir: filepath.Join(l.Dir(), "workload"), WithoutNode: l.options.WithoutLinux,
+	})
+	if err != nil {
+		return err
+	}
+	l.Workload = w
+	l.step("workload cluster, Kubernetes "+w.Version, begin)
+	return nil
+}
+
+func (l *Lab) startVCenter(ctx context.Context) error {
+	begin := time.Now()
+	v, err := vcenter.Start(ctx)
+	if err != nil {
+		return err
+	}
+	l.VCenter = v
+	l.step("vCenter", begin)
+	return nil
+}
+
+// connect shows the workload cluster to Cluster API and lets the guests run.
+func (l *Lab) connect(ctx context.Context) error {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme, bootstrapv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return err
+		}
+	}
+	var err error
+	if l.Client, err = client.New(l.Management.Config, client.Options{Scheme: scheme}); err != nil {
+		return fmt.Errorf("connect to management cluster: %w", err)
+	}
+	if l.WorkloadClient, err = client.New(l.Workload.Config, client.Options{Scheme: scheme}); err != nil {
+		return fmt.Errorf("connect to workload cluster: %w", err)
+	}
+	l.runGuests()
+	join := servers.JoinOptions{Namespace: Namespace, Name: ClusterName, Initialized: true}
+	return servers.JoinAsCluster(ctx, l.Management, l.Workload, join)
+}
+
+func (l *Lab) step(what string, begin time.Time) {
+	took := time.Since(begin)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.started = append(l.started, Step{what, took})
+	fmt.Fprintf(l.options.Progress, "  started %-52s %6.1f s\n", what, took.Seconds())
+}
+
+// Started says how long what took.
+func (l *Lab) Started() []Step { return l.started }
+
+// Dir is where the lab runs.
+func (l *Lab) Dir() string { return l.options.Dir }
+
+// GuestsDir has a folder for each guest.
+func (l *Lab) GuestsDir() string { return filepath.Join(l.Dir(), "guests") }
+
+// Kubectl and Clusterctl are the programs of the lab's versions.
+func (l *Lab) Kubectl() string { return l.binaries.Path("kubectl") }
+
+// Clusterctl is the program of the lab's version.
+func (l *Lab) Clusterctl() string { return l.binaries.Path("clusterctl") }
+
+// Stop ends everything, and removes the folder if the lab made it.
+func (l *Lab) Stop() error {
+	var errs []error
+	l.stopGuests()
+	var stops errgroup.Group
+	if l.Management != nil {
+		stops.Go(l.Management.Stop)
+	}
+	if l.Workload != nil {
+		stops.Go(l.Workload.Stop)
+	}
+	errs = append(errs, stops.Wait())
+	if l.VCenter != nil {
+		l.VCenter.Stop()
+	}
+	if l.temporary {
+		errs = append(errs, os.RemoveAll(l.Dir()))
+	}
+	return errors.Join(errs...)
+}

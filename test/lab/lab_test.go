@@ -1,0 +1,256 @@
+package lab_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/lab"
+)
+
+// TestLifeOfAPool is the story of `make demo` with assertions: everything runs, only vCenter and guests are simulated.
+func TestLifeOfAPool(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts two control planes; CI runs it")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
+	defer cancel()
+	l, err := lab.Start(ctx, lab.Options{Dir: t.TempDir(), BootTime: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := &story{T: t, lab: l}
+
+	s.must(l.Apply(ctx, lab.Pool{Name: "win", Replicas: 3}))
+	s.await(ctx, 3)
+	s.assertOneVMPerMachine(ctx)
+	s.assertNodes(ctx)
+	s.assertCoreDNSOnLinux(ctx)
+
+	s.must(l.Scale(ctx, "win", 5))
+	s.await(ctx, 5)
+	s.assertOneVMPerMachine(ctx)
+
+	s.must(l.Scale(ctx, "win", 1))
+	s.await(ctx, 1)
+	s.assertOneVMPerMachine(ctx)
+	s.assertTokens(ctx, 0)
+
+	s.must(l.Delete(ctx))
+	s.await(ctx, 0)
+	s.assertNothingLeft(ctx)
+}
+
+type story struct {
+	*testing.T
+	lab *lab.Lab
+}
+
+func (s *story) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// await waits until so many machines are Ready and their nodes joined and initialized, and no others are there.
+func (s *story) await(ctx context.Context, wanted int) {
+	s.Helper()
+	var last string
+	s.poll(ctx, func() bool {
+		machines, nodes := s.machines(ctx), s.nodes(ctx)
+		last = ""
+		settled := 0
+		for _, m := range machines {
+			last += fmt.Sprintf("\n%s %s %+v", m.Name, m.Status.Phase, m.Status.Conditions)
+			if m.Status.Phase == infrav1.PhaseRunning {
+				settled++
+			}
+		}
+		for _, n := range nodes {
+			if !initialized(n) {
+				settled--
+			}
+		}
+		return settled == wanted && len(machines) == wanted && len(nodes) == wanted
+	}, func() string { return fmt.Sprintf("wanted %d machines with nodes, have:%s", wanted, last) })
+}
+
+// initialized says whether Cluster API has taken its taint off and the node is Ready.
+func initialized(n corev1.Node) bool {
+	for _, taint := range n.Spec.Taints {
+		if taint.Key == clusterv1.NodeUninitializedTaint.Key {
+			return false
+		}
+	}
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+func (s *story) poll(ctx context.Context, done func() bool, failure func() string) {
+	s.Helper()
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	limit := time.After(2 * time.Minute)
+	for !done() {
+		select {
+		case <-ctx.Done():
+			s.Fatal(ctx.Err(), failure())
+		case <-limit:
+			s.Fatal("too late: ", failure())
+		case <-tick.C:
+		}
+	}
+}
+
+func (s *story) machines(ctx context.Context) []infrav1.WindowsMachine {
+	var list infrav1.WindowsMachineList
+	s.must(s.lab.Client.List(ctx, &list))
+	return list.Items
+}
+
+func (s *story) nodes(ctx context.Context) []corev1.Node {
+	var list corev1.NodeList
+	s.must(s.lab.WorkloadClient.List(ctx, &list, client.MatchingLabels{corev1.LabelOSStable: "windows"}))
+	return list.Items
+}
+
+func (s *story) assertOneVMPerMachine(ctx context.Context) {
+	s.Helper()
+	wanted := map[string]bool{}
+	for _, m := range s.machines(ctx) {
+		wanted[m.Status.ComputerName] = true
+	}
+	vms, err := s.lab.VCenter.VMs(ctx)
+	s.must(err)
+	have := map[string]bool{}
+	for _, vm := range vms {
+		have[vm] = true
+	}
+	if diff := cmp.Diff(wanted, have); diff != "" || len(vms) != len(wanted) {
+		s.Errorf("VMs are not those of the machines (-machines +vcenter):\n%s", diff)
+	}
+}
+
+func (s *story) assertNodes(ctx context.Context) {
+	s.Helper()
+	nodes := map[string]corev1.Node{}
+	for _, n := range s.nodes(ctx) {
+		nodes[n.Name] = n
+	}
+	for _, m := range s.machines(ctx) {
+		n := nodes[m.Status.ComputerName]
+		type facts struct{ ProviderID, NodeName, Pool, OS, Build, Taint string }
+		want := facts{m.Spec.ProviderID, m.Status.NodeName, "win", "windows", "10.0.20348", "os=windows:NoSchedule"}
+		got := facts{n.Spec.ProviderID, n.Name, n.Labels["example.com/pool"], n.Labels[corev1.LabelOSStable], n.Labels[corev1.LabelWindowsBuild], ""}
+		for _, taint := range n.Spec.Taints {
+			if taint.Key == "os" {
+				got.Taint = taint.ToString()
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			s.Errorf("node of %s (-want +got):\n%s", m.Name, diff)
+		}
+		assertReserved(s.T, n)
+	}
+}
+
+// assertReserved checks that Windows keeps at least 2 GiB, and that the node says so to the scheduler.
+func assertReserved(t *testing.T, n corev1.Node) {
+	t.Helper()
+	capacity, allocatable := n.Status.Capacity[corev1.ResourceMemory], n.Status.Allocatable[corev1.ResourceMemory]
+	capacity.Sub(allocatable)
+	if capacity.Value() < 2<<30 {
+		t.Errorf("node %s keeps only %s for Windows", n.Name, capacity.String())
+	}
+	if pods := n.Status.Allocatable[corev1.ResourcePods]; pods.Value() != 110 {
+		t.Errorf("node %s takes %s pods", n.Name, pods.String())
+	}
+}
+
+// assertCoreDNSOnLinux checks what the real scheduler did with the pods of the Deployment that kubeadm ships.
+func (s *story) assertCoreDNSOnLinux(ctx context.Context) {
+	s.Helper()
+	windows := map[string]bool{}
+	for _, n := range s.nodes(ctx) {
+		windows[n.Name] = true
+	}
+	var pods corev1.PodList
+	s.must(s.lab.WorkloadClient.List(ctx, &pods, client.InNamespace("kube-system"), client.MatchingLabels{"k8s-app": "kube-dns"}))
+	bound := 0
+	for _, pod := range pods.Items {
+		if windows[pod.Spec.NodeName] {
+			s.Errorf("CoreDNS pod %s is on the Windows node %s", pod.Name, pod.Spec.NodeName)
+		}
+		if pod.Spec.NodeName != "" {
+			bound++
+		}
+	}
+	if bound == 0 {
+		s.Error("no CoreDNS pod is bound at all, so that nothing is shown")
+	}
+}
+
+func (s *story) assertTokens(ctx context.Context, wanted int) {
+	s.Helper()
+	count := -1
+	s.poll(ctx, func() bool {
+		var secrets corev1.SecretList
+		s.must(s.lab.WorkloadClient.List(ctx, &secrets, client.InNamespace("kube-system")))
+		count = 0
+		for _, secret := range secrets.Items {
+			if secret.Type == corev1.SecretTypeBootstrapToken && strings.HasPrefix(string(secret.Data["description"]), "capwin") {
+				count++
+			}
+		}
+		return count == wanted
+	}, func() string { return fmt.Sprintf("%d bootstrap tokens, wanted %d", count, wanted) })
+}
+
+func (s *story) assertNothingLeft(ctx context.Context) {
+	s.Helper()
+	vms, err := s.lab.VCenter.VMs(ctx)
+	s.must(err)
+	if len(vms) > 0 {
+		s.Errorf("VMs are left: %v", vms)
+	}
+	s.assertTokens(ctx, 0)
+	for _, list := range []client.ObjectList{&infrav1.WindowsMachineList{}, &bootstrapv1.WindowsBootstrapConfigList{}, &clusterv1.MachineList{}, &clusterv1.ClusterList{}} {
+		s.must(s.lab.Client.List(ctx, list))
+		if n := count(list); n > 0 {
+			s.Errorf("%d objects are left: %T", n, list)
+		}
+	}
+}
+
+func count(list client.ObjectList) int {
+	switch l := list.(type) {
+	case *infrav1.WindowsMachineList:
+		return len(l.Items)
+	case *bootstrapv1.WindowsBootstrapConfigList:
+		return len(l.Items)
+	case *clusterv1.MachineList:
+		return len(l.Items)
+	case *clusterv1.ClusterList:
+		return len(l.Items)
+	}
+	return -1
+}

@@ -1,0 +1,101 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"text/template"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capwin/cluster-api-provider-windows/test/lab/vcenter"
+)
+
+//go:embed pool.yaml
+var poolYAML string
+
+// Where the lab's cluster is.
+const (
+	Namespace   = "default"
+	ClusterName = "demo"
+)
+
+// Pool is a MachineDeployment of Windows machines with all that belongs to it.
+type Pool struct {
+	Name     string
+	Replicas int32
+	// Template is the vCenter's when empty.
+	Template string
+}
+
+// Manifest is the pool's YAML, as a user would apply it.
+func (l *Lab) Manifest(p Pool) ([]byte, error) {
+	credentials := map[string]string{}
+	for key, value := range l.VCenter.Credentials() {
+		credentials[key] = base64.StdEncoding.EncodeToString(value)
+	}
+	if p.Template == "" {
+		p.Template = vcenter.Template
+	}
+	var text bytes.Buffer
+	err := template.Must(template.New("pool").Parse(poolYAML)).Execute(&text, map[string]any{
+		"Name": p.Name, "Namespace": Namespace, "Cluster": ClusterName, "Replicas": p.Replicas, "Version": l.Workload.Version,
+		"Credentials": credentials, "Template": p.Template,
+		"Datacenter": vcenter.Datacenter, "ResourcePool": vcenter.ResourcePool, "Folder": vcenter.Folder,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("render pool: %w", err)
+	}
+	return text.Bytes(), nil
+}
+
+// Apply makes a pool, or brings it in line.
+func (l *Lab) Apply(ctx context.Context, p Pool) error {
+	manifest, err := l.Manifest(p)
+	if err != nil {
+		return err
+	}
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096)
+	for {
+		var object unstructured.Unstructured
+		err := decoder.Decode(&object)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read pool: %w", err)
+		}
+		apply := client.ApplyConfigurationFromUnstructured(&object)
+		if err := l.Client.Apply(ctx, apply, client.FieldOwner("lab"), client.ForceOwnership); err != nil {
+			return fmt.Errorf("apply %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+}
+
+// Scale changes the number of machines, as a change in Git would.
+func (l *Lab) Scale(ctx context.Context, pool string, replicas int32) error {
+	deployment := &clusterv1.MachineDeployment{}
+	deployment.Namespace, deployment.Name = Namespace, pool
+	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas))
+	if err := l.Client.Patch(ctx, deployment, patch); err != nil {
+		return fmt.Errorf("scale pool %s: %w", pool, err)
+	}
+	return nil
+}
+
+// Delete removes the Cluster, and so the pools.
+func (l *Lab) Delete(ctx context.Context) error {
+	cluster := &clusterv1.Cluster{}
+	cluster.Namespace, cluster.Name = Namespace, ClusterName
+	if err := l.Client.Delete(ctx, cluster); err != nil {
+		return fmt.Errorf("delete cluster: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package vcenter
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/property"
+	"github.com/vmware/govmomi/view"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
+)
+
+// Play is what happens while a VM is on: it runs from power-on until ctx ends, which is power-off.
+type Play func(ctx context.Context, vm *VM)
+
+// Run plays every VM that is on, until ctx ends.
+func (v *VCenter) Run(ctx context.Context, play Play) error {
+	views, err := view.NewManager(v.client.Client).CreateContainerView(ctx, v.client.ServiceContent.RootFolder, []string{"VirtualMachine"}, true)
+	if err != nil {
+		return fmt.Errorf("view of VMs: %w", err)
+	}
+	h := &hypervisor{vcenter: v, play: play, on: map[types.ManagedObjectReference]context.CancelFunc{}}
+	defer h.guests.Wait()
+	filter := new(property.WaitFilter)
+	filter.Spec.ObjectSet = []types.ObjectSpec{{
+		Obj: views.Reference(), Skip: types.NewBool(true),
+		SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{Type: "ContainerView", Path: "view"}},
+	}}
+	filter.Spec.PropSet = []types.PropertySpec{{Type: "VirtualMachine", PathSet: []string{"runtime.powerState"}}}
+	err = property.WaitForUpdates(ctx, property.DefaultCollector(v.client.Client), filter, func(updates []types.ObjectUpdate) bool {
+		for _, update := range updates {
+			h.see(ctx, update)
+		}
+		return false
+	})
+	if ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("watch VMs: %w", err)
+}
+
+type hypervisor struct {
+	vcenter *VCenter
+	play    Play
+	guests  sync.WaitGroup
+	on      map[types.ManagedObjectReference]context.CancelFunc
+}
+
+// see starts or stops the guest of a VM. Updates may come twice.
+func (h *hypervisor) see(ctx context.Context, update types.ObjectUpdate) {
+	stop, isOn := h.on[update.Obj]
+	switch on := powersOn(update); {
+	case on && !isOn:
+		guest, stop := context.WithCancel(ctx)
+		h.on[update.Obj] = stop
+		vm := &VM{object: object.NewVirtualMachine(h.vcenter.client.Client, update.Obj)}
+		h.guests.Go(func() { h.play(guest, vm) })
+	case isOn && !on:
+		stop()
+		delete(h.on, update.Obj)
+	}
+}
+
+func powersOn(update types.ObjectUpdate) bool {
+	if update.Kind == types.ObjectUpdateKindLeave {
+		return false
+	}
+	for _, change := range update.ChangeSet {
+		if change.Name == "runtime.powerState" {
+			return change.Val == types.VirtualMachinePowerStatePoweredOn
+		}
+	}
+	return false
+}
+
+var _ guest.VM = (*VM)(nil)
+
+// VM is what a guest can see and do of the VM it runs in.
+type VM struct {
+	object *object.VirtualMachine
+}
+
+// Name of the VM in the vCenter. A guest does not see it.
+func (m *VM) Name(ctx context.Context) (string, error) {
+	name, err := m.object.ObjectName(ctx)
+	if err != nil {
+		return "", fmt.Errorf("read name of VM: %w", err)
+	}
+	return name, nil
+}
+
+// Hardware is what firmware tells.
+func (m *VM) Hardware(ctx context.Context) (guest.Hardware, error) {
+	var vm mo.VirtualMachine
+	if err := m.object.Properties(ctx, m.object.Reference(), []string{"config"}, &vm); err != nil {
+		return guest.Hardware{}, fmt.Errorf("read VM: %w", err)
+	}
+	return guest.Hardware{
+		UUID: vm.Config.Uuid, CPUs: int(vm.Config.Hardware.NumCPU), MemoryMiB: int64(vm.Config.Hardware.MemoryMB),
+	}, nil
+}
+
+// Guestinfo is what `rpctool info-get guestinfo.KEY` prints in the guest.
+func (m *VM) Guestinfo(ctx context.Context, key string) (string, bool, error) {
+	var vm mo.VirtualMachine
+	if err := m.object.Properties(ctx, m.object.Reference(), []string{"config.extraConfig"}, &vm); err != nil {
+		return "", false, fmt.Errorf("read guestinfo: %w", err)
+	}
+	value, found := object.OptionValueList(vm.Config.ExtraConfig).GetString(key)
+	return value, found, nil
+}
+
+// SetGuestinfo is what `rpctool info-set guestinfo.KEY VALUE` does in the guest.
+func (m *VM) SetGuestinfo(ctx context.Context, key, value string) error {
+	return m.reconfigure(ctx, &types.OptionValue{Key: key, Value: value})
+}
+
+// SetAddress is what VMware Tools report: the guest's name and address.
+func (m *VM) SetAddress(ctx context.Context, hostname, address string) error {
+	return m.reconfigure(ctx,
+		&types.OptionValue{Key: "SET.guest.hostName", Value: hostname},
+		&types.OptionValue{Key: "SET.guest.ipAddress", Value: address})
+}
+
+func (m *VM) reconfigure(ctx context.Context, options ...types.BaseOptionValue) error {
+	task, err := m.object.Reconfigure(ctx, types.VirtualMachineConfigSpec{ExtraConfig: options})
+	if err == nil {
+		err = task.Wait(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("write guestinfo: %w", err)
+	}
+	return nil
+}
