@@ -23,8 +23,8 @@ type guests struct {
 	addresses map[string]netip.Addr
 }
 
-// runGuests lets the guests live until the lab stops.
-func (l *Lab) runGuests() {
+// runGuests lets the guests live until stop.
+func (l *Lab) runGuests() (stop func()) {
 	g := &guests{lab: l, next: firstAddress, addresses: map[string]netip.Addr{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	over := make(chan struct{})
@@ -34,7 +34,7 @@ func (l *Lab) runGuests() {
 			fmt.Fprintf(l.options.Progress, "the guests end: %v\n", err)
 		}
 	}()
-	l.stopGuests = func() { cancel(); <-over }
+	return func() { cancel(); <-over }
 }
 
 func (g *guests) play(ctx context.Context, vm *vcenter.VM) {

@@ -169,7 +169,8 @@ func (l *Lab) connect(ctx context.Context) error {
 	if l.WorkloadClient, err = client.New(l.Workload.Config, client.Options{Scheme: scheme}); err != nil {
 		return fmt.Errorf("connect to workload cluster: %w", err)
 	}
-	l.runGuests()
+	stopController, stopGuests := l.runCloudController(), l.runGuests()
+	l.stopGuests = func() { stopController(); stopGuests() }
 	join := servers.JoinOptions{Namespace: Namespace, Name: ClusterName, Initialized: true}
 	return servers.JoinAsCluster(ctx, l.Management, l.Workload, join)
 }
@@ -191,11 +192,8 @@ func (l *Lab) Dir() string { return l.options.Dir }
 // GuestsDir has a folder for each guest.
 func (l *Lab) GuestsDir() string { return filepath.Join(l.Dir(), "guests") }
 
-// Kubectl and Clusterctl are the programs of the lab's versions.
-func (l *Lab) Kubectl() string { return l.binaries.Path("kubectl") }
-
-// Clusterctl is the program of the lab's version.
-func (l *Lab) Clusterctl() string { return l.binaries.Path("clusterctl") }
+// Programs is the folder of kubectl, clusterctl and the servers.
+func (l *Lab) Programs() string { return l.binaries.Dir }
 
 // Stop ends everything, and removes the folder if the lab made it.
 func (l *Lab) Stop() error {

@@ -40,12 +40,11 @@ func installProviders(ctx context.Context, m *Management, chosen []provider) err
 	if err != nil {
 		return err
 	}
-	external, err := externalControlPlaneDefinition()
+	objects, err := externalDefinitions()
 	if err != nil {
 		return err
 	}
 	var managers []server
-	objects := []unstructured.Unstructured{external}
 	for _, p := range chosen {
 		manager, own, err := m.prepare(p, ca, certificates)
 		if err != nil {

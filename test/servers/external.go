@@ -20,20 +20,42 @@ var ExternalControlPlane = schema.GroupVersionKind{
 	Group: "controlplane.cluster.x-k8s.io", Version: "v1alpha1", Kind: "ExternalControlPlane",
 }
 
+// ExternalCluster is the same for the infrastructure of a Cluster.
+var ExternalCluster = schema.GroupVersionKind{
+	Group: "infrastructure.cluster.x-k8s.io", Version: "v1alpha1", Kind: "ExternalCluster",
+}
+
 //go:embed externalcontrolplane.yaml
 var externalControlPlaneCRD []byte
 
-func externalControlPlaneDefinition() (unstructured.Unstructured, error) {
-	var crd unstructured.Unstructured
-	if err := yaml.Unmarshal(externalControlPlaneCRD, &crd.Object); err != nil {
-		return crd, fmt.Errorf("read definition of ExternalControlPlane: %w", err)
+//go:embed externalcluster.yaml
+var externalClusterCRD []byte
+
+func externalDefinitions() ([]unstructured.Unstructured, error) {
+	crds := make([]unstructured.Unstructured, 2)
+	for i, text := range [][]byte{externalControlPlaneCRD, externalClusterCRD} {
+		if err := yaml.Unmarshal(text, &crds[i].Object); err != nil {
+			return nil, fmt.Errorf("read definition of external kinds: %w", err)
+		}
 	}
-	return crd, nil
+	return crds, nil
+}
+
+// createExternalCluster makes one that is provisioned.
+func createExternalCluster(ctx context.Context, api client.Client, key types.NamespacedName) error {
+	cluster := external(ExternalCluster, key)
+	if err := api.Create(ctx, cluster); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create external cluster %s: %w", key, err)
+	}
+	return writeStatus(ctx, api, cluster, map[string]any{
+		"initialization": map[string]any{"provisioned": true},
+		"conditions":     []any{isTrue("Ready")},
+	})
 }
 
 // createExternalControlPlane makes one that is not initialized yet.
 func createExternalControlPlane(ctx context.Context, api client.Client, key types.NamespacedName, version string) error {
-	plane := externalControlPlane(key)
+	plane := external(ExternalControlPlane, key)
 	plane.Object["spec"] = map[string]any{"version": version}
 	if err := api.Create(ctx, plane); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create external control plane %s: %w", key, err)
@@ -48,7 +70,7 @@ func MarkInitialized(ctx context.Context, m *Management, key types.NamespacedNam
 	if err != nil {
 		return err
 	}
-	plane := externalControlPlane(key)
+	plane := external(ExternalControlPlane, key)
 	if err := api.Get(ctx, key, plane); err != nil {
 		return fmt.Errorf("get external control plane %s: %w", key, err)
 	}
@@ -65,26 +87,30 @@ func initializedStatus(version string) map[string]any {
 		"initialization":              map[string]any{"controlPlaneInitialized": true},
 		"version":                     version,
 		"versions":                    []any{map[string]any{"version": version}},
-		"conditions": []any{map[string]any{
-			"type": "Available", "status": "True", "reason": "Available", "message": "",
-			"lastTransitionTime": metav1.Now().UTC().Format("2006-01-02T15:04:05Z"),
-		}},
+		"conditions":                  []any{isTrue("Available")},
 	}
 }
 
-func externalControlPlane(key types.NamespacedName) *unstructured.Unstructured {
-	plane := &unstructured.Unstructured{}
-	plane.SetGroupVersionKind(ExternalControlPlane)
-	plane.SetNamespace(key.Namespace)
-	plane.SetName(key.Name)
-	return plane
+func isTrue(kind string) map[string]any {
+	return map[string]any{
+		"type": kind, "status": "True", "reason": kind, "message": "",
+		"lastTransitionTime": metav1.Now().UTC().Format("2006-01-02T15:04:05Z"),
+	}
 }
 
-func writeStatus(ctx context.Context, api client.Client, plane *unstructured.Unstructured, status map[string]any) error {
-	before := plane.DeepCopy()
-	plane.Object["status"] = status
-	if err := api.Status().Patch(ctx, plane, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("write status of external control plane %s: %w", plane.GetName(), err)
+func external(kind schema.GroupVersionKind, key types.NamespacedName) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(kind)
+	object.SetNamespace(key.Namespace)
+	object.SetName(key.Name)
+	return object
+}
+
+func writeStatus(ctx context.Context, api client.Client, object *unstructured.Unstructured, status map[string]any) error {
+	before := object.DeepCopy()
+	object.Object["status"] = status
+	if err := api.Status().Patch(ctx, object, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("write status of %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ type JoinOptions struct {
 	Initialized bool
 }
 
-// JoinAsCluster shows a workload cluster to Cluster API: a Cluster with its endpoint, an ExternalControlPlane, and the Secrets
+// JoinAsCluster shows a workload cluster to Cluster API: a Cluster with its endpoint, an ExternalControlPlane, an ExternalCluster, and the Secrets
 // with the kubeconfig and the authority, all in one namespace, which is made if need be. Workers may then be added to the
 // Cluster as to any other.
 func JoinAsCluster(ctx context.Context, m *Management, w *Workload, opts JoinOptions) error {
@@ -55,6 +55,9 @@ func join(ctx context.Context, api client.Client, w *Workload, key types.Namespa
 	if err := createExternalControlPlane(ctx, api, key, w.Version); err != nil {
 		return err
 	}
+	if err := createExternalCluster(ctx, api, key); err != nil {
+		return err
+	}
 	return createAll(ctx, api, newCluster(key, w))
 }
 
@@ -77,6 +80,9 @@ func newCluster(key types.NamespacedName, w *Workload) *clusterv1.Cluster {
 				ServiceDomain: "cluster.local",
 			},
 			ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: w.Host, Port: int32(w.Port)},
+			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
+				APIGroup: ExternalCluster.Group, Kind: ExternalCluster.Kind, Name: key.Name,
+			},
 			ControlPlaneRef: clusterv1.ContractVersionedObjectReference{
 				APIGroup: ExternalControlPlane.Group, Kind: ExternalControlPlane.Kind, Name: key.Name,
 			},

@@ -172,18 +172,20 @@ func (s *story) keep(ctx context.Context) error {
 	if err := s.chapter(ctx, "A MachineDeployment with 3 Windows machines", s.apply, 3); err != nil {
 		return err
 	}
-	kubectl := s.lab.Kubectl()
 	s.screen.title("It stays up until you press Ctrl-C. In another terminal:")
 	for _, line := range []string{
-		"export KUBECONFIG=" + s.lab.Management.KubeconfigFile + "   # the management cluster",
-		kubectl + " get windowsmachines -o wide",
-		kubectl + " describe windowsmachine",
-		kubectl + " scale machinedeployment " + pool + " --replicas=4",
-		kubectl + " delete machine --wait=false $(" + kubectl + " get machines -o name | head -1 | cut -d/ -f2)   # it is replaced",
-		s.lab.Clusterctl() + " describe cluster " + lab.ClusterName + " --echo",
-		kubectl + " --kubeconfig " + s.lab.Workload.KubeconfigFile + " get nodes,pods -A -o wide   # the workload cluster",
+		"export PATH=" + s.lab.Programs() + ":$PATH",
+		"export KUBECONFIG=" + s.lab.Management.KubeconfigFile,
+		"",
+		"kubectl get windowsmachines -o wide",
+		"clusterctl describe cluster " + lab.ClusterName + " --echo",
+		"kubectl scale machinedeployment " + pool + " --replicas=4",
+		"kubectl delete machine --wait=false $(kubectl get machines -o name | head -1 | cut -d/ -f2)   # it is replaced",
+		"kubectl explain windowsmachine.spec.vsphere",
+		"kubectl --kubeconfig " + s.lab.Workload.KubeconfigFile + " get nodes,pods -A -o wide   # the workload cluster",
+		"",
 		"ls " + s.lab.GuestsDir() + "   # the nodes' disks, registries and reports",
-		"ls " + s.lab.Dir() + "   # logs of every server",
+		"ls " + s.lab.Dir() + "/*/*.log   # every server's log",
 	} {
 		s.screen.printf("  %s\n", line)
 	}
