@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -40,6 +42,7 @@ func TestLifeOfAPool(t *testing.T) {
 	s.assertOneVMPerMachine(ctx)
 	s.assertNodes(ctx)
 	s.assertCoreDNSOnLinux(ctx)
+	s.assertWindowsPodIsBound(ctx)
 
 	s.must(l.Scale(ctx, "win", 5))
 	s.await(ctx, 5)
@@ -50,9 +53,13 @@ func TestLifeOfAPool(t *testing.T) {
 	s.assertOneVMPerMachine(ctx)
 	s.assertTokens(ctx, 0)
 
-	s.must(l.Delete(ctx))
+	s.must(l.Remove(ctx, "win"))
 	s.await(ctx, 0)
-	s.assertNothingLeft(ctx)
+	s.assertNoVM(ctx)
+	s.assertTokens(ctx, 0)
+
+	s.must(l.RemoveCluster(ctx))
+	s.assertNoObjects(ctx)
 }
 
 type story struct {
@@ -209,6 +216,28 @@ func (s *story) assertCoreDNSOnLinux(ctx context.Context) {
 	}
 }
 
+// assertWindowsPodIsBound checks that the real scheduler takes the nodes for what they are: nothing but the taint that
+// pods for Windows tolerate is left on them.
+func (s *story) assertWindowsPodIsBound(ctx context.Context) {
+	s.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "windows"},
+		Spec: corev1.PodSpec{
+			NodeSelector: map[string]string{corev1.LabelOSStable: "windows"},
+			Tolerations:  []corev1.Toleration{{Key: "os", Value: "windows", Effect: corev1.TaintEffectNoSchedule}},
+			Containers:   []corev1.Container{{Name: "c", Image: "example.com/iis"}},
+		},
+	}
+	s.poll(ctx, func() bool { // the default ServiceAccount comes a moment after its namespace
+		return client.IgnoreAlreadyExists(s.lab.WorkloadClient.Create(ctx, pod)) == nil
+	}, func() string { return "the pod is refused" })
+	s.poll(ctx, func() bool {
+		s.must(s.lab.WorkloadClient.Get(ctx, client.ObjectKeyFromObject(pod), pod))
+		return pod.Spec.NodeName != ""
+	}, func() string { return fmt.Sprintf("the pod is bound to no node: %+v", pod.Status.Conditions) })
+	s.must(s.lab.WorkloadClient.Delete(ctx, pod, client.GracePeriodSeconds(0)))
+}
+
 func (s *story) assertTokens(ctx context.Context, wanted int) {
 	s.Helper()
 	count := -1
@@ -225,32 +254,30 @@ func (s *story) assertTokens(ctx context.Context, wanted int) {
 	}, func() string { return fmt.Sprintf("%d bootstrap tokens, wanted %d", count, wanted) })
 }
 
-func (s *story) assertNothingLeft(ctx context.Context) {
+func (s *story) assertNoVM(ctx context.Context) {
 	s.Helper()
 	vms, err := s.lab.VCenter.VMs(ctx)
 	s.must(err)
 	if len(vms) > 0 {
 		s.Errorf("VMs are left: %v", vms)
 	}
-	s.assertTokens(ctx, 0)
-	for _, list := range []client.ObjectList{&infrav1.WindowsMachineList{}, &bootstrapv1.WindowsBootstrapConfigList{}, &clusterv1.MachineList{}, &clusterv1.ClusterList{}} {
-		s.must(s.lab.Client.List(ctx, list))
-		if n := count(list); n > 0 {
-			s.Errorf("%d objects are left: %T", n, list)
-		}
-	}
 }
 
-func count(list client.ObjectList) int {
-	switch l := list.(type) {
-	case *infrav1.WindowsMachineList:
-		return len(l.Items)
-	case *bootstrapv1.WindowsBootstrapConfigList:
-		return len(l.Items)
-	case *clusterv1.MachineList:
-		return len(l.Items)
-	case *clusterv1.ClusterList:
-		return len(l.Items)
-	}
-	return -1
+// assertNoObjects waits until no finalizer holds anything.
+func (s *story) assertNoObjects(ctx context.Context) {
+	s.Helper()
+	left := ""
+	s.poll(ctx, func() bool {
+		left = ""
+		for _, list := range []client.ObjectList{
+			&infrav1.WindowsMachineList{}, &infrav1.WindowsMachineTemplateList{}, &bootstrapv1.WindowsBootstrapConfigList{},
+			&bootstrapv1.WindowsBootstrapConfigTemplateList{}, &clusterv1.MachineList{}, &clusterv1.ClusterList{},
+		} {
+			s.must(s.lab.Client.List(ctx, list))
+			if n := meta.LenList(list); n > 0 {
+				left += fmt.Sprintf(" %d %T", n, list)
+			}
+		}
+		return left == ""
+	}, func() string { return "left:" + left })
 }

@@ -90,12 +90,22 @@ func (l *Lab) Scale(ctx context.Context, pool string, replicas int32) error {
 	return nil
 }
 
-// Delete removes the Cluster, and so the pools.
-func (l *Lab) Delete(ctx context.Context) error {
+// Remove removes a pool's machines. Its templates stay until the Cluster goes.
+func (l *Lab) Remove(ctx context.Context, pool string) error {
+	deployment := &clusterv1.MachineDeployment{}
+	deployment.Namespace, deployment.Name = Namespace, pool
+	if err := l.Client.Delete(ctx, deployment); err != nil {
+		return fmt.Errorf("remove pool %s: %w", pool, err)
+	}
+	return nil
+}
+
+// RemoveCluster removes the Cluster. Cluster API leaves Nodes alone then: their cluster goes with them.
+func (l *Lab) RemoveCluster(ctx context.Context) error {
 	cluster := &clusterv1.Cluster{}
 	cluster.Namespace, cluster.Name = Namespace, ClusterName
 	if err := l.Client.Delete(ctx, cluster); err != nil {
-		return fmt.Errorf("delete cluster: %w", err)
+		return fmt.Errorf("remove cluster: %w", err)
 	}
 	return nil
 }

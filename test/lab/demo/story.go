@@ -47,7 +47,7 @@ func (s *story) tell(ctx context.Context) error {
 		{"A MachineDeployment with 3 Windows machines", s.apply, 3},
 		{"Scaled to 5, as a change in Git would do", s.scale(5), 5},
 		{"Scaled to 1", s.scale(1), 1},
-		{"Deleted, with the Cluster", s.remove, 0},
+		{"Deleted", s.remove, 0},
 	}
 	for _, chapter := range chapters {
 		if err := s.chapter(ctx, chapter.title, chapter.act, chapter.wanted); err != nil {
@@ -66,7 +66,7 @@ func (s *story) scale(replicas int32) func(context.Context) error {
 	return func(ctx context.Context) error { return s.lab.Scale(ctx, pool, replicas) }
 }
 
-func (s *story) remove(ctx context.Context) error { return s.lab.Delete(ctx) }
+func (s *story) remove(ctx context.Context) error { return s.lab.Remove(ctx, pool) }
 
 // chapter acts and shows the machines until as many nodes as wanted are Ready, and no others are there.
 func (s *story) chapter(ctx context.Context, title string, act func(context.Context) error, wanted int32) error {
@@ -114,7 +114,7 @@ func (s *story) show(ctx context.Context, begin time.Time, wanted int32) (bool, 
 	return s.settled(ctx, wanted)
 }
 
-// settled says whether Cluster API calls the pool Available, or has forgotten it with its Cluster.
+// settled says whether Cluster API calls the pool Available, or has forgotten it.
 func (s *story) settled(ctx context.Context, wanted int32) (bool, error) {
 	var deployments clusterv1.MachineDeploymentList
 	if err := s.lab.Client.List(ctx, &deployments, client.InNamespace(lab.Namespace)); err != nil {
