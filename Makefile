@@ -1,0 +1,62 @@
+# make help lists the targets. Tools are run at the versions pinned here; nothing is installed.
+SHELL := /usr/bin/env bash -o pipefail
+.DEFAULT_GOAL := help
+
+CONTROLLER_GEN := go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.21.0
+GOLANGCI_LINT  := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+VERSION ?= v0.1.0
+IMAGE   ?= ghcr.io/capwin/cluster-api-provider-windows:$(VERSION)
+OUT     ?= out
+KEEP    ?=
+
+export CGO_ENABLED ?= 0
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: ## Run a cluster with Windows machines in simulators; KEEP=1 leaves it running
+	go run ./test/lab/demo $(if $(KEEP),-keep)
+
+.PHONY: test
+test: servers ## Run all tests
+	go test ./...
+
+.PHONY: test-race
+test-race: servers ## Run all tests under the race detector (needs a C compiler)
+	CGO_ENABLED=1 go test -race ./...
+
+.PHONY: servers
+servers: ## Get the real servers that tests and demo run; the first time this takes minutes
+	@go run ./test/servers/cmd/fetch >/dev/null
+
+.PHONY: generate
+generate: ## Write deep copies and CRDs anew from the API types
+	$(CONTROLLER_GEN) object paths=./api/...
+	$(CONTROLLER_GEN) crd:maxDescLen=400 paths=./api/... output:crd:artifacts:config=config/crd/bases
+
+.PHONY: lint
+lint: ## Run the linters of .golangci.yml
+	$(GOLANGCI_LINT) run ./...
+
+.PHONY: verify
+verify: verify-generate lint test ## All that must hold before a merge: CI runs this
+
+.PHONY: verify-generate
+verify-generate: ## Fail when generated files are not what generate writes
+	@before=$$(mktemp -d) && trap 'rm -rf "$$before"' EXIT && cp -r api config/crd "$$before" && $(MAKE) --no-print-directory generate && \
+	diff -r "$$before/api" api && diff -r "$$before/crd" config/crd || { echo "generated files were stale: commit what generate wrote"; exit 1; }
+
+.PHONY: build
+build: ## Build bin/manager
+	go build -trimpath -ldflags '-s -w' -o bin/manager .
+
+.PHONY: release
+release: ## Write a local clusterctl repository to out/repository (VERSION, IMAGE, OUT)
+	go run ./config/release -version $(VERSION) -image $(IMAGE) -out $(OUT)/repository
+
+.PHONY: clean
+clean: ## Remove what was built here; the servers in the user's cache stay
+	rm -rf bin $(OUT)

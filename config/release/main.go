@@ -1,0 +1,139 @@
+// Command release writes a clusterctl repository for local use: the components of both providers, the flavors and a
+// clusterctl.yaml that names them.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+)
+
+// manifestImage is the image that config/manager names.
+const manifestImage = "ghcr.io/capwin/cluster-api-provider-windows:v0.1.0"
+
+func main() {
+	var r release
+	flag.StringVar(&r.version, "version", "v0.1.0", "version of the release")
+	flag.StringVar(&r.image, "image", manifestImage, "image of the managers")
+	flag.StringVar(&r.out, "out", "out/repository", "folder to write")
+	flag.StringVar(&r.source, "source", ".", "root of this repository")
+	flag.Parse()
+	if err := r.write(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+type release struct{ version, image, out, source string }
+
+// component is one provider of the release: what clusterctl calls it and what it finds in the provider's folder.
+type component struct {
+	kind         string
+	providerType string
+	files        []string
+}
+
+var components = []component{
+	{kind: "infrastructure", providerType: "InfrastructureProvider", files: []string{"metadata.yaml", "templates/*.yaml"}},
+	{kind: "bootstrap", providerType: "BootstrapProvider", files: []string{"metadata.yaml"}},
+}
+
+func (r release) write() error {
+	out, err := filepath.Abs(r.out)
+	if err != nil {
+		return fmt.Errorf("find folder %s: %w", r.out, err)
+	}
+	r.out = out
+	for _, c := range components {
+		if err := r.writeComponent(c); err != nil {
+			return fmt.Errorf("write %s provider: %w", c.kind, err)
+		}
+	}
+	config := filepath.Join(r.out, "clusterctl.yaml")
+	if err := r.writeConfig(config); err != nil {
+		return fmt.Errorf("write %s: %w", config, err)
+	}
+	fmt.Printf("wrote %s; use it with: clusterctl --config %s generate cluster NAME -i windows:%s --flavor windows-vsphere\n", r.out, config, r.version)
+	return nil
+}
+
+func (r release) writeComponent(c component) error {
+	if err := os.MkdirAll(r.folder(c), 0o750); err != nil {
+		return err
+	}
+	manifests, err := r.render(c)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(r.manifests(c), manifests, 0o600); err != nil {
+		return err
+	}
+	for _, pattern := range c.files {
+		if err := r.copy(c, pattern); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r release) render(c component) ([]byte, error) {
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).
+		Run(filesys.MakeFsOnDisk(), filepath.Join(r.source, "config", c.kind))
+	if err != nil {
+		return nil, err
+	}
+	manifests, err := resources.AsYaml()
+	return []byte(strings.ReplaceAll(string(manifests), manifestImage, r.image)), err
+}
+
+// copy takes over files of the repository as they are.
+func (r release) copy(c component, pattern string) error {
+	files, err := filepath.Glob(filepath.Join(r.source, filepath.FromSlash(pattern)))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(r.folder(c), filepath.Base(file)), content, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeConfig writes the clusterctl configuration; clusterctl wants absolute paths.
+func (r release) writeConfig(file string) error {
+	type provider struct {
+		Name string `json:"name"`
+		Type string `json:"type"`
+		URL  string `json:"url"`
+	}
+	var config struct {
+		Providers []provider `json:"providers"`
+	}
+	for _, c := range components {
+		config.Providers = append(config.Providers, provider{Name: "windows", Type: c.providerType, URL: "file://" + r.manifests(c)})
+	}
+	content, err := yaml.Marshal(config)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, content, 0o600)
+}
+
+func (r release) folder(c component) string {
+	return filepath.Join(r.out, c.kind+"-windows", r.version)
+}
+
+func (r release) manifests(c component) string {
+	return filepath.Join(r.folder(c), c.kind+"-components.yaml")
+}

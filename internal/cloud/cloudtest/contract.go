@@ -1,0 +1,332 @@
+package cloudtest
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// Run tries everything that package cloud promises, each on a new cloud.
+func Run(t *testing.T, newHarness func(*testing.T) Harness) {
+	for _, c := range []struct {
+		name string
+		test func(world)
+	}{
+		{"identity never changes", identity},
+		{"observing nothing makes nothing", observeNothing},
+		{"one VM, however often it is asked for", oneVM},
+		{"one VM, however many ask for it at once", oneVMConcurrently},
+		{"a lost answer does not double the VM", lostAnswer},
+		{"a lost answer does not leave the VM behind", lostAnswerThenDelete},
+		{"a VM under way is one that is being made", underWay},
+		{"a running VM is reported", running},
+		{"a VM that was stopped stays stopped", stopped},
+		{"a VM that vanished is not found", vanished},
+		{"the guest gets the user data as it is", userData},
+		{"somebody else's VM is left alone", stranger},
+		{"deleting nothing is done at once", deleteNothing},
+		{"deleting leaves nothing", deleteAll},
+		{"deleting while it is being made leaves nothing", deleteWhileCreating},
+		{"a machine that never had a place can be deleted", deleteMisspelt},
+		{"wrong credentials", wrongCredentials},
+		{"nobody answers", nobodyAnswers},
+		{"the template is not there", noTemplate},
+		{"user data is never printed", secrets},
+		{"changes are sent", watchSends},
+		{"all keys are sent after a lost connection", watchResends},
+		{"nothing stays when the watch has ended", watchEnds},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.test(world{newHarness(t), t}) })
+	}
+}
+
+func identity(w world) {
+	a, b := object("pool-a-worker-1", w.Spec), object("pool-a-worker-1", w.Spec)
+	first, second := w.machineOf(a), w.machineOf(b)
+	if first.Name == second.Name || first.ProviderID == second.ProviderID {
+		w.t.Errorf("two machines are both %+v", first.Identity)
+	}
+	if !regexp.MustCompile(`^[a-z][a-z0-9-]{0,13}[a-z0-9]$`).MatchString(first.Name) {
+		w.t.Errorf("%q is no name for a Windows computer", first.Name)
+	}
+	a.UID = types.UID("another one, after clusterctl move")
+	if again := w.machineOf(a); again.Identity != first.Identity {
+		w.t.Errorf("identity changes from %+v to %+v when the UID does", first.Identity, again.Identity)
+	}
+	for _, wrong := range []string{"other://1", first.ProviderID + "x", strings.ToUpper(first.ProviderID)} {
+		a.Spec.ProviderID = wrong
+		_, err := w.Provider.Identify(a)
+		w.wantError(err, cloud.Invalid, infrav1.SpecInvalidReason)
+	}
+}
+
+func observeNothing(w world) {
+	c, m := w.process(), w.machine("m")
+	w.wantAbsent(c, m)
+	w.wantAbsent(c, m)
+	w.wantVMs()
+}
+
+func oneVM(w world) {
+	c, m := w.process(), w.machine("m")
+	w.ensure(c, m)
+	for range 3 {
+		w.ensure(c, m)
+		w.ensure(w.process(), m)
+	}
+	w.wantVMs(m.Name)
+}
+
+func oneVMConcurrently(w world) {
+	m := w.machine("m")
+	var all sync.WaitGroup
+	for range 2 {
+		c := w.process()
+		for range 3 {
+			all.Go(func() {
+				for range 5 {
+					if vm, err := c.Ensure(w.t.Context(), m); err != nil && kind(err) != cloud.Transient {
+						w.t.Errorf("Ensure = %+v, %v", vm, describe(err))
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	w.ensure(w.process(), m)
+	w.wantVMs(m.Name)
+}
+
+func lostAnswer(w world) {
+	c, m := w.process(), w.machine("m")
+	w.LoseAnswer()
+	_, err := c.Ensure(w.t.Context(), m)
+	w.wantError(err, cloud.Transient, infrav1.CloudUnreachableReason)
+	w.ensure(c, m)
+	w.ensure(w.process(), m)
+	w.wantVMs(m.Name)
+	w.remove(c, m)
+	w.wantVMs()
+}
+
+func lostAnswerThenDelete(w world) {
+	c, m := w.process(), w.machine("m")
+	release := w.Hold()
+	w.LoseAnswer()
+	_, err := c.Ensure(w.t.Context(), m)
+	w.wantError(err, cloud.Transient, infrav1.CloudUnreachableReason)
+	w.wantNotYetGone(c, m)
+	w.wantNotYetGone(w.process(), m)
+	release()
+	w.remove(w.process(), m)
+	w.wantVMs()
+}
+
+func underWay(w world) {
+	c, m := w.process(), w.machine("m")
+	release := w.Hold()
+	for range 3 {
+		vm, err := c.Ensure(w.t.Context(), m)
+		if err != nil || vm.State != cloud.Creating || vm.Detail == "" {
+			w.t.Errorf("Ensure = %+v, %v, want that it is being made, and how", vm, describe(err))
+		}
+		if vm := w.observe(c, m); vm.State != cloud.Creating || vm.Detail == "" {
+			w.t.Errorf("Observe = %+v, want that it is being made, and how", vm)
+		}
+	}
+	if vm, err := w.process().Ensure(w.t.Context(), m); err != nil || vm.State != cloud.Creating {
+		w.t.Errorf("Ensure of another process = %+v, %v, want that it is being made", vm, describe(err))
+	}
+	release()
+	w.ensure(c, m)
+	w.wantVMs(m.Name)
+}
+
+func running(w world) {
+	c, m := w.process(), w.machine("m")
+	w.ensure(c, m)
+	w.Address(m.Name, "10.1.2.3")
+	w.Report(m.Name, `{"state":"running"}`)
+	want := cloud.VM{
+		State: cloud.Running,
+		Addresses: []clusterv1.MachineAddress{
+			{Type: clusterv1.MachineHostName, Address: m.Name},
+			{Type: clusterv1.MachineInternalDNS, Address: m.Name},
+			{Type: clusterv1.MachineInternalIP, Address: "10.1.2.3"},
+		},
+		Report: `{"state":"running"}`,
+	}
+	if diff := cmp.Diff(want, w.observe(c, m)); diff != "" {
+		w.t.Errorf("Observe (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, w.ensure(c, m)); diff != "" {
+		w.t.Errorf("Ensure (-want +got):\n%s", diff)
+	}
+}
+
+func stopped(w world) {
+	c, m := w.process(), w.machine("m")
+	w.ensure(c, m)
+	w.PowerOff(m.Name)
+	for _, c := range []cloud.Cloud{c, w.process()} {
+		if vm := w.observe(c, m); vm.State != cloud.Stopped {
+			w.t.Errorf("Observe = %+v, want %s", vm, cloud.Stopped)
+		}
+		if vm, err := c.Ensure(w.t.Context(), m); err != nil || vm.State != cloud.Stopped {
+			w.t.Errorf("Ensure = %+v, %v, want %s", vm, describe(err), cloud.Stopped)
+		}
+	}
+	w.remove(c, m)
+	w.wantVMs()
+}
+
+func vanished(w world) {
+	c, m := w.process(), w.machine("m")
+	w.ensure(c, m)
+	w.Remove(m.Name)
+	w.wantAbsent(c, m)
+	w.wantAbsent(w.process(), m)
+	w.remove(c, m)
+}
+
+func userData(w world) {
+	c, m := w.process(), w.machine("m")
+	m.UserData = make(cloud.UserData, 20_000)
+	_, _ = rand.Read(m.UserData)
+	w.ensure(c, m)
+	if got := w.UserData(m.Name); !bytes.Equal(got, m.UserData) {
+		w.t.Errorf("the guest gets %d bytes that are not the %d of the user data", len(got), len(m.UserData))
+	}
+	if got := w.ComputerName(m.Name); got != m.Name {
+		w.t.Errorf("the guest is to be called %q, want %q", got, m.Name)
+	}
+}
+
+func stranger(w world) {
+	c, m := w.process(), w.machine("m")
+	w.Occupy(m.Name)
+	before := w.Inspect(m.Name)
+	for _, c := range []cloud.Cloud{c, w.process()} {
+		w.wantAbsent(c, m)
+		_, err := c.Ensure(w.t.Context(), m)
+		w.wantError(err, cloud.Invalid, infrav1.NameTakenReason)
+		w.wantAbsent(c, m)
+		w.remove(c, m)
+	}
+	if diff := cmp.Diff(before, w.Inspect(m.Name)); diff != "" {
+		w.t.Errorf("the VM was changed (-before +after):\n%s", diff)
+	}
+	w.wantVMs(m.Name)
+}
+
+func deleteNothing(w world) {
+	c, m := w.process(), w.machine("m")
+	for range 2 {
+		if err := c.Delete(w.t.Context(), m); !errors.Is(err, cloud.ErrNotFound) {
+			w.t.Errorf("Delete = %v, want ErrNotFound", describe(err))
+		}
+	}
+}
+
+func deleteAll(w world) {
+	c, gone, stays := w.process(), w.machine("gone"), w.machine("stays")
+	w.ensure(c, gone)
+	w.ensure(c, stays)
+	w.remove(c, gone)
+	w.wantVMs(stays.Name)
+	w.remove(c, gone)
+	w.wantAbsent(c, gone)
+	w.remove(w.process(), stays)
+	w.wantVMs()
+}
+
+func deleteWhileCreating(w world) {
+	c, m := w.process(), w.machine("m")
+	release := w.Hold()
+	if _, err := c.Ensure(w.t.Context(), m); err != nil {
+		w.t.Fatalf("ensure: %v", describe(err))
+	}
+	w.wantNotYetGone(c, m)
+	w.wantNotYetGone(w.process(), m)
+	release()
+	w.remove(w.process(), m)
+	w.remove(c, m)
+	w.wantVMs()
+}
+
+// wantNotYetGone deletes some times and is never told that it is done.
+func (w world) wantNotYetGone(c cloud.Cloud, m cloud.Machine) {
+	w.t.Helper()
+	for range 3 {
+		if err := c.Delete(w.t.Context(), m); err != nil {
+			w.t.Errorf("Delete = %v while a request is under way, want nil", describe(err))
+		}
+	}
+}
+
+func deleteMisspelt(w world) {
+	spec := w.Spec.DeepCopy()
+	w.Misspell(spec)
+	m := w.machineOf(object("m", *spec))
+	c := w.process()
+	_, _ = c.Ensure(w.t.Context(), m)
+	w.remove(c, m)
+}
+
+func wrongCredentials(w world) {
+	w.wantSame(w.connect(w.WrongCredentials), w.machine("m"), cloud.Denied, infrav1.CredentialsRejectedReason)
+}
+
+func nobodyAnswers(w world) {
+	w.wantSame(w.connect(w.DeadCredentials), w.machine("m"), cloud.Transient, infrav1.CloudUnreachableReason)
+}
+
+func noTemplate(w world) {
+	spec := w.Spec.DeepCopy()
+	w.Misspell(spec)
+	c, m := w.process(), w.machineOf(object("m", *spec))
+	for range 2 {
+		_, err := c.Ensure(w.t.Context(), m)
+		w.wantError(err, cloud.Invalid, infrav1.TemplateNotFoundReason)
+	}
+	w.wantVMs()
+}
+
+// wantSame wants the same error from all methods, each time with the same words.
+func (w world) wantSame(c cloud.Cloud, m cloud.Machine, kind cloud.Kind, reason string) {
+	w.t.Helper()
+	var messages []string
+	for range 2 {
+		_, observed := c.Observe(w.t.Context(), m)
+		_, ensured := c.Ensure(w.t.Context(), m)
+		for _, err := range []error{observed, ensured, c.Delete(w.t.Context(), m)} {
+			w.wantError(err, kind, reason)
+			messages = append(messages, err.Error())
+		}
+	}
+	if slices.Sort(messages); len(slices.Compact(messages)) != 1 {
+		w.t.Errorf("the message changes: %q", messages)
+	}
+}
+
+func secrets(w world) {
+	c, m := w.process(), w.machine("m")
+	m.UserData = cloud.UserData("token-of-a-node")
+	w.LoseAnswer()
+	_, err := c.Ensure(w.t.Context(), m)
+	if text := strings.ToLower(cmp.Diff(nil, describe(err))); strings.Contains(text, "token-of-a-node") {
+		w.t.Errorf("the error tells the user data: %s", text)
+	}
+}

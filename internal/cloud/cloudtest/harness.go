@@ -1,0 +1,207 @@
+// Package cloudtest is the contract of package cloud as tests. Every cloud runs them against the most real thing there is
+// for it, and so does the fake: what the controllers may rely on is what passes here.
+package cloudtest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// Harness is an empty cloud and the hands of its owner.
+type Harness struct {
+	Provider cloud.Provider
+
+	// Credentials that are right; WrongCredentials are refused, and nobody answers to DeadCredentials.
+	Credentials, WrongCredentials, DeadCredentials map[string][]byte
+
+	// Spec that the cloud can carry out. Misspell makes the spec name a template that is not there.
+	Spec     infrav1.WindowsMachineSpec
+	Misspell func(*infrav1.WindowsMachineSpec)
+
+	// Hold keeps requests for VMs that come from now on under way until release is called.
+	Hold func() (release func())
+
+	// LoseAnswer breaks the connection over which the next request for a VM comes, when it was carried out.
+	LoseAnswer func()
+
+	// Cut breaks all connections of this moment.
+	Cut func()
+
+	// Sessions counts those that are open.
+	Sessions func() int
+
+	// VMs lists the names of all VMs. Inspect returns all there is to know of the one of a name.
+	VMs     func() []string
+	Inspect func(name string) string
+
+	// Occupy makes a running VM of that name that is not ours, where ours would be.
+	Occupy func(name string)
+
+	// What happens to a VM, and what its guest does and sees.
+	PowerOff, Remove func(name string)
+	Address, Report  func(name, value string)
+	UserData         func(name string) []byte
+	ComputerName     func(name string) string
+}
+
+// world is a harness in a test.
+type world struct {
+	Harness
+	t *testing.T
+}
+
+// patience is how long something may take that happens by itself.
+const patience = 20 * time.Second
+
+// eventually tries until it is so.
+func (w world) eventually(what string, so func() bool) {
+	w.t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(patience); !so(); {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			w.t.Fatalf("not in %s: %s", patience, what)
+		}
+	}
+}
+
+// process connects as a process does that knows nothing. Its session ends with the test.
+func (w world) process() cloud.Cloud {
+	w.t.Helper()
+	return w.connect(w.Credentials)
+}
+
+func (w world) connect(credentials map[string][]byte) cloud.Cloud {
+	w.t.Helper()
+	c, err := w.Provider.Connect(credentials)
+	if err != nil {
+		w.t.Fatalf("connect: %v", err)
+	}
+	w.t.Cleanup(func() {
+		ended, end := context.WithCancel(context.Background())
+		end()
+		if err := c.Watch(ended, make(chan cloud.Key)); err != nil {
+			w.t.Errorf("Watch with a context that has ended: %v", err)
+		}
+	})
+	return c
+}
+
+func object(name string, spec infrav1.WindowsMachineSpec) *infrav1.WindowsMachine {
+	return &infrav1.WindowsMachine{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(uuid.NewString())},
+		Spec:       *spec.DeepCopy(),
+	}
+}
+
+// machine is what the controllers hand to a cloud of a new WindowsMachine.
+func (w world) machine(name string) cloud.Machine {
+	w.t.Helper()
+	return w.machineOf(object(name, w.Spec))
+}
+
+func (w world) machineOf(o *infrav1.WindowsMachine) cloud.Machine {
+	w.t.Helper()
+	identity, err := w.Provider.Identify(o)
+	if err != nil {
+		w.t.Fatalf("identify: %v", err)
+	}
+	o.Spec.ProviderID = identity.ProviderID
+	return cloud.Machine{
+		Identity: identity,
+		Key:      cloud.Key{Namespace: o.Namespace, Name: o.Name},
+		Spec:     o.Spec,
+		UserData: cloud.UserData("#ps1_sysnative\n# user data of " + o.Name),
+	}
+}
+
+// ensure calls Ensure until the VM runs, as the controllers do. Errors that go away may come up.
+func (w world) ensure(c cloud.Cloud, m cloud.Machine) cloud.VM {
+	w.t.Helper()
+	var vm cloud.VM
+	w.eventually("Ensure reports a running VM", func() bool {
+		var err error
+		vm, err = c.Ensure(w.t.Context(), m)
+		if err != nil && kind(err) != cloud.Transient {
+			w.t.Fatalf("ensure: %v", describe(err))
+		}
+		return err == nil && vm.State == cloud.Running
+	})
+	return vm
+}
+
+// remove calls Delete until nothing is left.
+func (w world) remove(c cloud.Cloud, m cloud.Machine) {
+	w.t.Helper()
+	w.eventually("Delete says that nothing is left", func() bool {
+		err := c.Delete(w.t.Context(), m)
+		if err != nil && !errors.Is(err, cloud.ErrNotFound) && kind(err) != cloud.Transient {
+			w.t.Fatalf("delete: %v", describe(err))
+		}
+		return errors.Is(err, cloud.ErrNotFound)
+	})
+}
+
+func (w world) observe(c cloud.Cloud, m cloud.Machine) cloud.VM {
+	w.t.Helper()
+	vm, err := c.Observe(w.t.Context(), m)
+	if err != nil {
+		w.t.Fatalf("observe: %v", describe(err))
+	}
+	return vm
+}
+
+func (w world) wantAbsent(c cloud.Cloud, m cloud.Machine) {
+	w.t.Helper()
+	if vm, err := c.Observe(w.t.Context(), m); !errors.Is(err, cloud.ErrNotFound) {
+		w.t.Errorf("Observe = %+v, %v, want ErrNotFound", vm, describe(err))
+	}
+}
+
+func (w world) wantVMs(names ...string) {
+	w.t.Helper()
+	have := w.VMs()
+	if len(have) != len(names) {
+		w.t.Fatalf("the cloud has VMs %q, want %q", have, names)
+	}
+	for i := range names {
+		if have[i] != names[i] {
+			w.t.Fatalf("the cloud has VMs %q, want %q", have, names)
+		}
+	}
+}
+
+// wantError wants an error of ours, with a sentence.
+func (w world) wantError(err error, want cloud.Kind, reason string) {
+	w.t.Helper()
+	e := (*cloud.Error)(nil)
+	if !errors.As(err, &e) || e.Kind != want || e.Reason != reason || e.Message == "" {
+		w.t.Errorf("error is %v, want %s/%s and a message", describe(err), want, reason)
+	}
+}
+
+func kind(err error) cloud.Kind {
+	if e := (*cloud.Error)(nil); errors.As(err, &e) {
+		return e.Kind
+	}
+	return cloud.Transient
+}
+
+// describe is an error with what logs get of it.
+func describe(err error) any {
+	if e := (*cloud.Error)(nil); errors.As(err, &e) {
+		return []any{e.Kind, e.Reason, e.Message, e.Err}
+	}
+	return err
+}

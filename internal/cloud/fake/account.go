@@ -1,0 +1,208 @@
+package fake
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+const scheme = "fake://"
+
+// Provider is the fake cloud's.
+type Provider struct{ World *World }
+
+var _ cloud.Provider = Provider{}
+
+// Identify takes the machine's UID for the VM's id.
+func (Provider) Identify(m *infrav1.WindowsMachine) (cloud.Identity, error) {
+	if m.Spec.ProviderID == "" && m.UID == "" {
+		return cloud.Identity{}, cloud.Errorf(cloud.Transient, "", "the API server has not given the machine a UID yet")
+	}
+	id := cmp.Or(strings.TrimPrefix(m.Spec.ProviderID, scheme), uuid.NewSHA1(uuid.NameSpaceURL, []byte(m.UID)).String())
+	if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id || m.Spec.ProviderID != "" && m.Spec.ProviderID != scheme+id {
+		return cloud.Identity{}, cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason, "spec.providerID %q is not a fake one", m.Spec.ProviderID)
+	}
+	return cloud.Identity{Name: cloud.ComputerName(m.Name, id), ProviderID: scheme + id}, nil
+}
+
+// CredentialsOf names the Secret that the spec refers to.
+func (Provider) CredentialsOf(m *infrav1.WindowsMachine) string {
+	if m.Spec.Azure == nil {
+		return ""
+	}
+	return m.Spec.Azure.CredentialsRef.Name
+}
+
+// Connect wants the key password. With the key server, the cloud is one that never answers.
+func (p Provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
+	if len(credentials["password"]) == 0 {
+		return nil, cloud.Errorf(cloud.Denied, infrav1.CredentialsMissingReason, "the Secret has no key %q: add it", "password")
+	}
+	return &account{world: p.World, password: string(credentials["password"]), nowhere: credentials["server"] != nil}, nil
+}
+
+type account struct {
+	world    *World
+	password string
+	nowhere  bool
+	closed   bool // guarded by the world's lock
+	failed   map[string]error
+}
+
+var _ cloud.Cloud = (*account)(nil)
+
+func (a *account) Observe(_ context.Context, m cloud.Machine) (cloud.VM, error) {
+	defer a.world.mu.Unlock()
+	if err := a.enter("observe"); err != nil {
+		return cloud.VM{}, err
+	}
+	if err := a.failure(m); err != nil {
+		return cloud.VM{}, err
+	}
+	if a.world.underWay(Create, m.Name).is(m) {
+		return creating(), nil
+	}
+	if vm := a.world.vms[m.Name]; vm.is(m) {
+		return vm.report(m), nil
+	}
+	return cloud.VM{}, cloud.ErrNotFound
+}
+
+func (a *account) Ensure(_ context.Context, m cloud.Machine) (cloud.VM, error) {
+	w := a.world
+	defer w.mu.Unlock()
+	if err := a.enter("ensure"); err != nil {
+		return cloud.VM{}, err
+	}
+	if err := a.failure(m); err != nil {
+		return cloud.VM{}, err
+	}
+	switch vm := w.vms[m.Name]; {
+	case w.underWay(Create, m.Name).is(m):
+		return creating(), nil
+	case vm.is(m):
+		vm.On = vm.On || !vm.Ran
+		vm.Ran = true
+		return vm.report(m), nil
+	case vm != nil:
+		return cloud.VM{}, cloud.Errorf(cloud.Invalid, infrav1.NameTakenReason, "a VM %q is there and not this machine's: remove it", m.Name)
+	case m.Spec.Azure == nil || m.Spec.Azure.ImageID != cmp.Or(w.Image, "image"):
+		return cloud.VM{}, cloud.Errorf(cloud.Invalid, infrav1.TemplateNotFoundReason, "the image is not there: write the name of one that is")
+	}
+	return a.create(m)
+}
+
+func (a *account) create(m cloud.Machine) (cloud.VM, error) {
+	w := a.world
+	w.count("create")
+	if len(w.failures) > 0 {
+		a.failed[m.ProviderID] = w.failures[0]
+		w.failures = w.failures[1:]
+		w.changed(m.Key)
+		return creating(), nil
+	}
+	w.ask(&request{Create, VM{
+		Name: m.Name, ID: m.ProviderID, Owner: m.Key, ProviderID: m.ProviderID, On: true, Ran: true, UserData: slices.Clone(m.UserData),
+	}})
+	if w.lose > 0 {
+		w.lose--
+		return cloud.VM{}, away(errors.New("the connection broke"))
+	}
+	return creating(), nil
+}
+
+func (a *account) Delete(_ context.Context, m cloud.Machine) error {
+	w := a.world
+	defer w.mu.Unlock()
+	if err := a.enter("delete"); err != nil {
+		return err
+	}
+	delete(a.failed, m.ProviderID)
+	if w.underWay(Create, m.Name).is(m) || w.underWay(Remove, m.Name).is(m) {
+		return nil
+	}
+	if vm := w.vms[m.Name]; vm.is(m) {
+		w.count("remove")
+		w.ask(&request{Remove, *vm})
+		return nil
+	}
+	return cloud.ErrNotFound
+}
+
+// enter locks the world, and lets in who has the password.
+func (a *account) enter(call string) error {
+	a.world.mu.Lock()
+	w := a.world
+	w.count(call)
+	switch {
+	case a.closed:
+		return away(errors.New("the account is closed"))
+	case a.nowhere:
+		return away(errors.New("no such server"))
+	case w.away != nil:
+		return w.away
+	case a.password != cmp.Or(w.Password, "secret"):
+		return cloud.Errorf(cloud.Denied, infrav1.CredentialsRejectedReason, "the password is wrong: correct it in the Secret")
+	}
+	if w.sessions == nil {
+		w.sessions = map[*account]bool{}
+	}
+	w.sessions[a] = true
+	if a.failed == nil {
+		a.failed = map[string]error{}
+	}
+	return nil
+}
+
+func (a *account) failure(m cloud.Machine) error {
+	err := a.failed[m.ProviderID]
+	delete(a.failed, m.ProviderID)
+	return err
+}
+
+func (w *World) count(call string) {
+	if w.calls == nil {
+		w.calls = map[string]int{}
+	}
+	w.calls[call]++
+}
+
+func away(cause error) error {
+	return &cloud.Error{
+		Kind: cloud.Transient, Reason: infrav1.CloudUnreachableReason, Message: "the cloud does not answer; it is asked again", Err: cause,
+	}
+}
+
+func creating() cloud.VM { return cloud.VM{State: cloud.Creating, Detail: "being made"} }
+
+func (r *request) is(m cloud.Machine) bool { return r != nil && r.vm.is(m) }
+
+func (v *VM) is(m cloud.Machine) bool {
+	return v != nil && v.Owner == m.Key && v.ProviderID == m.ProviderID
+}
+
+func (v *VM) report(m cloud.Machine) cloud.VM {
+	vm := cloud.VM{
+		State: cloud.Stopped,
+		Addresses: []clusterv1.MachineAddress{
+			{Type: clusterv1.MachineHostName, Address: m.Name},
+			{Type: clusterv1.MachineInternalDNS, Address: m.Name},
+		},
+		Report: v.Report,
+	}
+	if v.On {
+		vm.State = cloud.Running
+	}
+	if v.Address != "" {
+		vm.Addresses = append(vm.Addresses, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: v.Address})
+	}
+	return vm
+}

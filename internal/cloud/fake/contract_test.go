@@ -1,0 +1,42 @@
+package fake
+
+import (
+	"fmt"
+	"testing"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
+)
+
+func TestContract(t *testing.T) {
+	cloudtest.Run(t, func(*testing.T) cloudtest.Harness {
+		w := &World{}
+		return cloudtest.Harness{
+			Provider:         Provider{w},
+			Credentials:      map[string][]byte{"password": []byte("secret")},
+			WrongCredentials: map[string][]byte{"password": []byte("wrong")},
+			DeadCredentials:  map[string][]byte{"password": []byte("secret"), "server": []byte("dead")},
+			Spec:             infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{ImageID: "image"}},
+			Misspell:         func(s *infrav1.WindowsMachineSpec) { s.Azure.ImageID = "imaeg" },
+			Hold:             func() func() { return w.Hold(Create) },
+			LoseAnswer:       w.LoseAnswer,
+			Cut:              w.Cut,
+			Sessions:         w.Sessions,
+			VMs:              w.Names,
+			Inspect: func(name string) string {
+				vm, _ := w.Get(name)
+				return fmt.Sprintf("%+v", vm)
+			},
+			Occupy:   func(name string) { w.Put(VM{Name: name, ID: "somebody else's", On: true}) },
+			PowerOff: func(name string) { w.Update(name, func(vm *VM) { vm.On = false }) },
+			Remove:   w.Drop,
+			Address:  func(name, value string) { w.Update(name, func(vm *VM) { vm.Address = value }) },
+			Report:   func(name, value string) { w.Update(name, func(vm *VM) { vm.Report = value }) },
+			UserData: func(name string) []byte {
+				vm, _ := w.Get(name)
+				return vm.UserData
+			},
+			ComputerName: func(name string) string { return name },
+		}
+	})
+}

@@ -1,0 +1,95 @@
+package fake
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// watch is a Watch that runs.
+type watch struct {
+	mu      sync.Mutex
+	keys    map[cloud.Key]bool
+	filled  chan struct{}
+	broken  chan struct{}
+	breaker sync.Once
+}
+
+func (w *watch) cut() { w.breaker.Do(func() { close(w.broken) }) }
+
+func (w *watch) add(keys ...cloud.Key) {
+	w.mu.Lock()
+	for _, k := range keys {
+		w.keys[k] = true
+	}
+	w.mu.Unlock()
+	select {
+	case w.filled <- struct{}{}:
+	default:
+	}
+}
+
+// take returns one key, if there is one.
+func (w *watch) take() (cloud.Key, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for k := range w.keys {
+		delete(w.keys, k)
+		return k, true
+	}
+	return cloud.Key{}, false
+}
+
+// Watch sends the keys of all VMs first, and then of those that change.
+func (a *account) Watch(ctx context.Context, changed chan<- cloud.Key) error {
+	w := &watch{keys: map[cloud.Key]bool{}, filled: make(chan struct{}, 1), broken: make(chan struct{})}
+	if err := a.begin(w); err != nil && ctx.Err() == nil {
+		return err
+	}
+	defer a.end(ctx, w)
+	for {
+		out, key := changed, cloud.Key{}
+		var ok bool
+		if key, ok = w.take(); !ok {
+			out = nil
+		}
+		select {
+		case out <- key:
+		case <-w.filled:
+			if ok {
+				w.add(key)
+			}
+		case <-w.broken:
+			return away(errors.New("the connection broke"))
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (a *account) begin(w *watch) error {
+	defer a.world.mu.Unlock()
+	if err := a.enter("watch"); err != nil {
+		return err
+	}
+	if a.world.watches == nil {
+		a.world.watches = map[*watch]bool{}
+	}
+	a.world.watches[w] = true
+	for _, vm := range a.world.vms {
+		w.add(vm.Owner)
+	}
+	return nil
+}
+
+func (a *account) end(ctx context.Context, w *watch) {
+	a.world.mu.Lock()
+	defer a.world.mu.Unlock()
+	delete(a.world.watches, w)
+	if ctx.Err() != nil {
+		a.closed = true
+		delete(a.world.sessions, a)
+	}
+}

@@ -1,0 +1,220 @@
+// Package fake is a second cloud, in memory. It is a simulation with state, no list of expected calls: it makes VMs some
+// time after they were asked for, keeps names unique, loses answers and is away when told to. It passes the same contract
+// test as the real clouds, so that what works with it in a controller's test works with them.
+//
+// It reads the part of the spec that is Azure's, which keeps the controllers honest: nothing of vSphere is in it.
+package fake
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// VM is one of the cloud's, ours or not.
+type VM struct {
+	Name       string
+	ID         string
+	Owner      cloud.Key // the mark, with ProviderID
+	ProviderID string
+	On         bool
+	Ran        bool // has been on
+	Address    string
+	Report     string
+	UserData   []byte
+}
+
+// World is the cloud. The zero value is empty, has the image Image and lets in who knows the Password. Set the exported
+// fields before it is used.
+type World struct {
+	// Image that there is, and the password; the zero value means "image" and "secret".
+	Image, Password string
+
+	mu       sync.Mutex
+	vms      map[string]*VM // by name
+	requests []*request
+	held     map[act]bool
+	lose     int
+	failures []error
+	away     error
+	sessions map[*account]bool
+	watches  map[*watch]bool
+	calls    map[string]int
+}
+
+// act is what can be asked for.
+type act string
+
+// What Hold can keep under way.
+const (
+	Create act = "create"
+	Remove act = "delete"
+)
+
+// request is under way.
+type request struct {
+	act act
+	vm  VM
+}
+
+// Hold keeps the requests of a kind that come from now on under way until release is called.
+func (w *World) Hold(what act) (release func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.held == nil {
+		w.held = map[act]bool{}
+	}
+	w.held[what] = true
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.held[what] = false
+		due := w.requests
+		w.requests = nil
+		for _, r := range due {
+			w.ask(r)
+		}
+	}
+}
+
+// FailNextCreate makes the next request for a VM end with an error, which the next Ensure gets to know.
+func (w *World) FailNextCreate(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.failures = append(w.failures, err)
+}
+
+// LoseAnswer lets the next request for a VM be carried out and its answer be lost.
+func (w *World) LoseAnswer() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lose++
+}
+
+// Away makes every call fail with an error, until it is called with nil.
+func (w *World) Away(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.away = err
+	if err != nil {
+		w.cut()
+	}
+}
+
+// Cut ends all watches with an error.
+func (w *World) Cut() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cut()
+}
+
+func (w *World) cut() {
+	for watch := range w.watches {
+		watch.cut()
+	}
+}
+
+// Names of all VMs.
+func (w *World) Names() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Sorted(maps.Keys(w.vms))
+}
+
+// Get returns the VM of that name as it is now, or none.
+func (w *World) Get(name string) (VM, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if vm := w.vms[name]; vm != nil {
+		return *vm, true
+	}
+	return VM{}, false
+}
+
+// Put makes a VM, or changes the one of that name, as somebody else does.
+func (w *World) Put(vm VM) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	vm.Ran = vm.Ran || vm.On
+	w.put(vm)
+}
+
+// Update changes the VM of that name, if there is one: its guest or somebody else does something.
+func (w *World) Update(name string, change func(*VM)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if vm := w.vms[name]; vm != nil {
+		change(vm)
+		w.changed(vm.Owner)
+	}
+}
+
+// Drop removes the VM of that name, as somebody else does.
+func (w *World) Drop(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.drop(name)
+}
+
+// Sessions counts those that are open.
+func (w *World) Sessions() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.sessions)
+}
+
+// Calls counts the requests since the last time, by kind.
+func (w *World) Calls() map[string]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	calls := w.calls
+	w.calls = nil
+	return calls
+}
+
+func (w *World) put(vm VM) {
+	if w.vms == nil {
+		w.vms = map[string]*VM{}
+	}
+	w.vms[vm.Name] = &vm
+	w.changed(vm.Owner)
+}
+
+func (w *World) drop(name string) {
+	if vm := w.vms[name]; vm != nil {
+		delete(w.vms, name)
+		w.changed(vm.Owner)
+	}
+}
+
+func (w *World) changed(keys ...cloud.Key) {
+	for watch := range w.watches {
+		watch.add(keys...)
+	}
+}
+
+// ask carries a request out, or keeps it.
+func (w *World) ask(r *request) {
+	switch {
+	case w.held[r.act]:
+		w.requests = append(w.requests, r)
+	case r.act == Remove:
+		w.drop(r.vm.Name)
+	case w.vms[r.vm.Name] == nil:
+		w.put(r.vm)
+	default: // the name was taken meanwhile: the request fails
+		w.changed(r.vm.Owner)
+	}
+}
+
+// underWay finds the request for a VM of that name.
+func (w *World) underWay(what act, name string) *request {
+	for _, r := range w.requests {
+		if r.act == what && r.vm.Name == name {
+			return r
+		}
+	}
+	return nil
+}

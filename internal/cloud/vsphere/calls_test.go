@@ -1,0 +1,121 @@
+package vsphere
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// eventually tries until it is so.
+func eventually(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(20 * time.Second); !so(); {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("not in time: %s", what)
+		}
+	}
+}
+
+// watched runs an account's watch and returns the keys that it sends. It is in sync when it returns.
+func watched(t *testing.T, a *account) <-chan cloud.Key {
+	t.Helper()
+	ctx, end := context.WithCancel(context.Background())
+	keys, ended := make(chan cloud.Key, 1000), make(chan error, 1)
+	go func() { ended <- a.Watch(ctx, keys) }()
+	t.Cleanup(func() {
+		end()
+		if err := <-ended; err != nil {
+			t.Errorf("watch: %v", err)
+		}
+	})
+	eventually(t, "the inventory is in sync", func() bool {
+		a.inventory.mu.Lock()
+		defer a.inventory.mu.Unlock()
+		return a.inventory.synced
+	})
+	return keys
+}
+
+// driven calls step once for each time that the machine's key is sent, as the controllers do, until it is done.
+func driven(t *testing.T, keys <-chan cloud.Key, m cloud.Machine, step func() bool) {
+	t.Helper()
+	for deadline := time.After(20 * time.Second); !step(); {
+		for wait := true; wait; {
+			select {
+			case key := <-keys:
+				wait = key != m.Key
+			case <-deadline:
+				t.Fatal("no key was sent and the machine is not done")
+			}
+		}
+	}
+}
+
+// TestCalls pins what a machine costs: the reason for all of the inventory, the ledger and the watch.
+func TestCalls(t *testing.T) {
+	v := newVCenter(t)
+	a := v.account()
+	keys := watched(t, a)
+	ensured := func(m cloud.Machine) func() bool {
+		return func() bool {
+			vm, err := a.Ensure(t.Context(), m)
+			v.must(err)
+			return vm.State == cloud.Running
+		}
+	}
+	first, m := v.machine("first"), v.machine("m")
+	driven(t, keys, first, ensured(first))
+
+	v.count()
+	release := v.template.hold()
+	if ensured(m)() {
+		t.Fatal("the VM runs before it is made")
+	}
+	compare(t, "asking for a VM", v, map[string]int{"FindByUuid": 1, "FindChild": 1, "CloneVM_Task": 1, "ModifyListView": 1})
+	for range 5 {
+		ensured(m)()
+	}
+	compare(t, "while it is being made", v, map[string]int{})
+	release()
+	driven(t, keys, m, ensured(m))
+	after := v.count()
+	if sum(after) != sum(after, "FindByUuid", "RetrieveProperties") || sum(after) > 2 {
+		t.Errorf("when it is made: calls %v, want one look at most", after)
+	}
+
+	for range 20 {
+		_, err := a.Observe(t.Context(), m)
+		v.must(err)
+		ensured(m)()
+	}
+	compare(t, "while nothing changes", v, map[string]int{})
+
+	driven(t, keys, m, func() bool {
+		err := a.Delete(t.Context(), m)
+		if err != nil && !errors.Is(err, cloud.ErrNotFound) {
+			t.Fatal(err)
+		}
+		return err != nil
+	})
+	deleted := v.count()
+	t.Logf("deleting: %v", deleted)
+	if sum(deleted, "PowerOffVM_Task") != 1 || sum(deleted, "Destroy_Task") != 1 || sum(deleted) > 8 {
+		t.Errorf("deleting: calls %v, want 2 tasks and 8 calls at most", deleted)
+	}
+}
+
+func compare(t *testing.T, what string, v *vcenter, want map[string]int) {
+	t.Helper()
+	if diff := cmp.Diff(want, v.count()); diff != "" {
+		t.Errorf("calls %s (-want +got):\n%s", what, diff)
+	}
+}

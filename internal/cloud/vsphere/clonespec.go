@@ -1,0 +1,99 @@
+package vsphere
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// maxUserData is how much of packed user data a guest can read: VMware Tools take 64 KiB in one guestinfo value, and we
+// leave some room.
+const maxUserData = 60_000
+
+// placement is where a VM is made and of what, as vCenter names these things.
+type placement struct {
+	template  types.ManagedObjectReference
+	folder    types.ManagedObjectReference
+	pool      types.ManagedObjectReference
+	datastore *types.ManagedObjectReference
+
+	// adapter of the template, connected to the network of the spec; nil where the template's network will do.
+	adapter types.BaseVirtualDevice
+}
+
+// cloneSpec says all that a VM needs in one request: there is no second one that could be lost.
+func cloneSpec(m cloud.Machine, at placement) (types.VirtualMachineCloneSpec, error) {
+	extra, err := guestinfo(m)
+	if err != nil {
+		return types.VirtualMachineCloneSpec{}, err
+	}
+	config := &types.VirtualMachineConfigSpec{
+		// The guest sees Uuid in its firmware, which is what makes it known to the cloud provider as well. vCenter finds
+		// VMs by InstanceUuid, which it keeps unique.
+		Uuid:         idOf(m),
+		InstanceUuid: idOf(m),
+		NumCPUs:      m.Spec.VSphere.CPUs,
+		MemoryMB:     int64(m.Spec.VSphere.MemoryMiB),
+		ExtraConfig:  extra,
+	}
+	if at.adapter != nil {
+		config.DeviceChange = []types.BaseVirtualDeviceConfigSpec{&types.VirtualDeviceConfigSpec{
+			Operation: types.VirtualDeviceConfigSpecOperationEdit, Device: at.adapter,
+		}}
+	}
+	return types.VirtualMachineCloneSpec{
+		Location: types.VirtualMachineRelocateSpec{Folder: &at.folder, Pool: &at.pool, Datastore: at.datastore},
+		Config:   config,
+		PowerOn:  true,
+	}, nil
+}
+
+// guestinfo is what cloudbase-init reads in the guest, and our marks.
+func guestinfo(m cloud.Machine) ([]types.BaseOptionValue, error) {
+	userData := pack(m.UserData)
+	if len(userData) > maxUserData {
+		return nil, cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
+			"the user data is %d bytes when packed and a vSphere guest can read %d: write less into files and commands of the "+
+				"bootstrap configuration", len(userData), maxUserData)
+	}
+	metadata, err := json.Marshal(map[string]string{"instance-id": idOf(m), "local-hostname": m.Name})
+	if err != nil {
+		return nil, err
+	}
+	var all []types.BaseOptionValue
+	for _, o := range []struct{ key, value string }{
+		{"guestinfo.userdata", userData},
+		{"guestinfo.userdata.encoding", "gzip+base64"},
+		{"guestinfo.metadata", base64.StdEncoding.EncodeToString(metadata)},
+		{"guestinfo.metadata.encoding", "base64"},
+		{markOwner, m.Key.String()},
+		{markProviderID, m.ProviderID},
+	} {
+		all = append(all, &types.OptionValue{Key: o.key, Value: o.value})
+	}
+	return all, nil
+}
+
+func pack(data []byte) string {
+	var packed bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // fails only for a level that there is not
+	_, _ = w.Write(data)                                       // a Buffer takes everything
+	_ = w.Close()
+	return base64.StdEncoding.EncodeToString(packed.Bytes())
+}
+
+// reconnected is the template's adapter with another network behind it. Its address is left to vCenter: two VMs must not
+// have the template's.
+func reconnected(adapter types.BaseVirtualEthernetCard, network types.BaseVirtualDeviceBackingInfo) types.BaseVirtualDevice {
+	card := adapter.GetVirtualEthernetCard()
+	card.Backing = network
+	card.MacAddress = ""
+	device, _ := adapter.(types.BaseVirtualDevice)
+	return device
+}

@@ -1,0 +1,108 @@
+package vsphere
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/types"
+	"golang.org/x/sync/singleflight"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+)
+
+// keepPlaces is how long a name is taken for the same thing. A template that is replaced by another of the same name is
+// noticed at the latest then, and at once where the old one was removed.
+const keepPlaces = 10 * time.Minute
+
+// placements remembers where the VMs of a spec go: the hundred machines of a pool ask once.
+type placements struct {
+	now     func() time.Time
+	lookups singleflight.Group
+
+	mu    sync.Mutex
+	known map[infrav1.VSphereVM]located
+}
+
+type located struct {
+	placement
+	until time.Time
+}
+
+// of finds the placement of a spec.
+func (p *placements) of(ctx context.Context, c *connection, spec infrav1.VSphereVM) (placement, error) {
+	key := placeKey(spec)
+	if at, ok := p.get(key); ok {
+		return at, nil
+	}
+	done := p.lookups.DoChan(fmt.Sprintf("%q", key), func() (any, error) {
+		var at placement
+		err := c.do(context.WithoutCancel(ctx), func(ctx context.Context, client *vim25.Client) error {
+			var err error
+			at, err = locate(ctx, client, key)
+			return err
+		})
+		if err == nil {
+			p.put(key, at)
+		}
+		return at, err
+	})
+	select {
+	case <-ctx.Done():
+		return placement{}, classify(ctx.Err())
+	case r := <-done:
+		at, _ := r.Val.(placement)
+		return at, r.Err
+	}
+}
+
+// folder finds the folder of a spec's VM, also where the rest of the spec is wrong or gone.
+func (p *placements) folder(ctx context.Context, c *connection, spec infrav1.VSphereVM) (types.ManagedObjectReference, error) {
+	if at, ok := p.get(placeKey(spec)); ok {
+		return at.folder, nil
+	}
+	var ref types.ManagedObjectReference
+	err := c.do(ctx, func(ctx context.Context, client *vim25.Client) error {
+		var err error
+		ref, err = locateFolder(ctx, client, spec)
+		return err
+	})
+	return ref, err
+}
+
+func (p *placements) get(key infrav1.VSphereVM) (placement, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at, ok := p.known[key]
+	return at.placement, ok && p.now().Before(at.until)
+}
+
+func (p *placements) put(key infrav1.VSphereVM, at placement) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	for old, at := range p.known {
+		if !now.Before(at.until) {
+			delete(p.known, old)
+		}
+	}
+	if p.known == nil {
+		p.known = map[infrav1.VSphereVM]located{}
+	}
+	p.known[key] = located{at, now.Add(keepPlaces)}
+}
+
+// forget makes the next VM of the spec look again.
+func (p *placements) forget(spec infrav1.VSphereVM) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.known, placeKey(spec))
+}
+
+// placeKey is what of a spec says where the VM goes.
+func placeKey(spec infrav1.VSphereVM) infrav1.VSphereVM {
+	spec.CredentialsRef, spec.CPUs, spec.MemoryMiB = infrav1.SecretReference{}, 0, 0
+	return spec
+}

@@ -1,0 +1,206 @@
+package vsphere
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/vmware/govmomi/find"
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/view"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// place is something that a spec names.
+type place struct {
+	field  string
+	value  string
+	folder string   // of the datacenter, that a name or relative path is looked for in
+	kinds  []string // that it can be; the first one is for people
+	reason string
+}
+
+func (p place) what() string { return strings.ToLower(p.field) }
+
+// atlas finds the places of one datacenter.
+type atlas struct {
+	client     *vim25.Client
+	datacenter types.ManagedObjectReference
+	path       string
+}
+
+// locate finds all that a spec names.
+func locate(ctx context.Context, c *vim25.Client, spec infrav1.VSphereVM) (placement, error) {
+	a, err := open(ctx, c, spec.Datacenter)
+	if err != nil {
+		return placement{}, err
+	}
+	var at placement
+	at.template, err = a.find(ctx, place{"template", spec.Template, "vm", []string{"VirtualMachine"}, infrav1.TemplateNotFoundReason})
+	if err != nil {
+		return placement{}, err
+	}
+	if at.folder, err = a.folder(ctx, spec.Folder); err != nil {
+		return placement{}, err
+	}
+	if at.pool, err = a.pool(ctx, spec.ResourcePool); err != nil {
+		return placement{}, err
+	}
+	if spec.Datastore != "" {
+		store, err := a.find(ctx, place{"datastore", spec.Datastore, "datastore", []string{"Datastore"}, infrav1.PlacementNotFoundReason})
+		if err != nil {
+			return placement{}, err
+		}
+		at.datastore = &store
+	}
+	if spec.Network != "" {
+		at.adapter, err = a.adapter(ctx, at.template, spec.Network)
+	}
+	return at, err
+}
+
+// locateFolder finds where the VM of a spec is, whatever else of the spec is gone.
+func locateFolder(ctx context.Context, c *vim25.Client, spec infrav1.VSphereVM) (types.ManagedObjectReference, error) {
+	a, err := open(ctx, c, spec.Datacenter)
+	if err != nil {
+		return types.ManagedObjectReference{}, err
+	}
+	return a.folder(ctx, spec.Folder)
+}
+
+func open(ctx context.Context, c *vim25.Client, name string) (atlas, error) {
+	root := atlas{client: c, datacenter: c.ServiceContent.RootFolder}
+	ref, err := root.find(ctx, place{"datacenter", name, "", []string{"Datacenter"}, infrav1.PlacementNotFoundReason})
+	if err != nil {
+		return atlas{}, err
+	}
+	path, err := find.InventoryPath(ctx, c, ref)
+	return atlas{client: c, datacenter: ref, path: path}, err
+}
+
+func (a atlas) folder(ctx context.Context, name string) (types.ManagedObjectReference, error) {
+	if name == "" {
+		name = a.path + "/vm"
+	}
+	return a.find(ctx, place{"folder", name, "vm", []string{"Folder"}, infrav1.PlacementNotFoundReason})
+}
+
+// pool is the one of that name or else, if there is just one cluster or host, its root pool.
+func (a atlas) pool(ctx context.Context, name string) (types.ManagedObjectReference, error) {
+	if name != "" {
+		return a.find(ctx, place{"resourcePool", name, "host", []string{"ResourcePool", "VirtualApp"}, infrav1.PlacementNotFoundReason})
+	}
+	all, err := a.all(ctx, []string{"ComputeResource"}, "ComputeResource", "resourcePool")
+	if err != nil {
+		return types.ManagedObjectReference{}, err
+	}
+	var pools []types.ManagedObjectReference
+	for _, p := range all {
+		if pool, ok := p["resourcePool"].(types.ManagedObjectReference); ok {
+			pools = append(pools, pool)
+		}
+	}
+	if len(pools) != 1 {
+		return types.ManagedObjectReference{}, cloud.Errorf(cloud.Invalid, infrav1.PlacementNotFoundReason,
+			"datacenter %q has %d clusters and hosts that the vCenter account may see: say in spec.vsphere.resourcePool which pool to use, "+
+				"such as /dc/host/cluster/Resources", a.path, len(pools))
+	}
+	return pools[0], nil
+}
+
+// adapter is the template's first one, connected to another network.
+func (a atlas) adapter(ctx context.Context, template types.ManagedObjectReference, name string) (types.BaseVirtualDevice, error) {
+	ref, err := a.find(ctx, place{"network", name, "network",
+		[]string{"Network", "DistributedVirtualPortgroup", "OpaqueNetwork"}, infrav1.PlacementNotFoundReason})
+	if err != nil {
+		return nil, err
+	}
+	network, ok := object.NewReference(a.client, ref).(object.NetworkReference)
+	if !ok {
+		return nil, cloud.Errorf(cloud.Invalid, infrav1.PlacementNotFoundReason, "spec.vsphere.network %q is no network", name)
+	}
+	backing, err := network.EthernetCardBackingInfo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	devices, err := object.NewVirtualMachine(a.client, template).Device(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range devices {
+		if card, ok := d.(types.BaseVirtualEthernetCard); ok {
+			return reconnected(card, backing), nil
+		}
+	}
+	return nil, cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
+		"the template has no network adapter that could be connected to spec.vsphere.network %q: add one to the template", name)
+}
+
+// find looks for a place by path and then, if it is a name alone, everywhere in the datacenter. Names are compared as
+// they are: they are no patterns.
+func (a atlas) find(ctx context.Context, p place) (types.ManagedObjectReference, error) {
+	path := p.value
+	if !strings.HasPrefix(path, "/") {
+		path = strings.TrimPrefix(a.path+"/"+p.folder+"/"+path, "//")
+	}
+	found, err := methods.FindByInventoryPath(ctx, a.client, &types.FindByInventoryPath{
+		This: *a.client.ServiceContent.SearchIndex, InventoryPath: path,
+	})
+	if err != nil {
+		return types.ManagedObjectReference{}, err
+	}
+	if ref := found.Returnval; ref != nil && slices.Contains(p.kinds, ref.Type) {
+		return *ref, nil
+	}
+	if !strings.Contains(p.value, "/") {
+		return a.search(ctx, p)
+	}
+	return types.ManagedObjectReference{}, a.missing(p)
+}
+
+func (a atlas) search(ctx context.Context, p place) (types.ManagedObjectReference, error) {
+	all, err := a.all(ctx, p.kinds, "ManagedEntity", "name")
+	if err != nil {
+		return types.ManagedObjectReference{}, err
+	}
+	var found []types.ManagedObjectReference
+	for ref, properties := range all {
+		if properties["name"] == p.value {
+			found = append(found, ref)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return types.ManagedObjectReference{}, a.missing(p)
+	case 1:
+		return found[0], nil
+	}
+	return types.ManagedObjectReference{}, cloud.Errorf(cloud.Invalid, p.reason,
+		"spec.vsphere.%s %q could be any of %d: write the inventory path of the one you mean", p.field, p.value, len(found))
+}
+
+func (a atlas) missing(p place) error {
+	where := "the vCenter"
+	if a.path != "" {
+		where = "datacenter " + a.path
+	}
+	return cloud.Errorf(cloud.Invalid, p.reason,
+		"spec.vsphere.%s %q is not in %s, or the vCenter account may not see it: write the name or inventory path of a %s that is there",
+		p.field, p.value, where, p.what())
+}
+
+// all reads a property of everything of some kinds in the datacenter; base is a kind that all of them are.
+func (a atlas) all(ctx context.Context, kinds []string, base, property string) (map[types.ManagedObjectReference]properties, error) {
+	v, err := view.NewManager(a.client).CreateContainerView(ctx, a.datacenter, kinds, true)
+	if err != nil {
+		return nil, err
+	}
+	found, err := read(ctx, a.client, v.Reference(), "view", base, property)
+	_ = v.Destroy(ctx) // it goes with the session at the latest
+	return found, err
+}

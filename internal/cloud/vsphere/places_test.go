@@ -1,0 +1,126 @@
+package vsphere
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vmware/govmomi/find"
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+func TestPlaces(t *testing.T) {
+	v := newVCenter(t)
+	ctx := t.Context()
+	// Two folders of one name, and a deeper one.
+	for _, path := range []string{"a", "a/same", "b", "b/same", "b/deep"} {
+		parent, name := "/DC0/vm", path
+		if i := strings.LastIndex(path, "/"); i > 0 {
+			parent, name = parent+"/"+path[:i], path[i+1:]
+		}
+		f, err := find.NewFinder(v.admin).Folder(ctx, parent)
+		v.must(err)
+		_, err = f.CreateFolder(ctx, name)
+		v.must(err)
+	}
+	for name, c := range map[string]struct {
+		change func(*infrav1.VSphereVM)
+		reason string // "" is fine
+		says   string
+	}{
+		"all of it": {func(*infrav1.VSphereVM) {}, "", ""},
+		"paths": {func(s *infrav1.VSphereVM) {
+			s.Datacenter, s.Template, s.Folder = "/DC0", "/DC0/vm/windows-2022", "/DC0/vm/b/deep"
+		}, "", ""},
+		"relative path":          {func(s *infrav1.VSphereVM) { s.Folder, s.ResourcePool = "b/deep", "DC0_C0/Resources" }, "", ""},
+		"a name deep below":      {func(s *infrav1.VSphereVM) { s.Folder = "deep" }, "", ""},
+		"the datacenter's":       {func(s *infrav1.VSphereVM) { s.Folder = "" }, "", ""},
+		"datastore":              {func(s *infrav1.VSphereVM) { s.Datastore = "LocalDS_0" }, "", ""},
+		"network":                {func(s *infrav1.VSphereVM) { s.Network = "VM Network" }, "", ""},
+		"distributed port group": {func(s *infrav1.VSphereVM) { s.Network = "/DC0/network/DC0_DVPG0" }, "", ""},
+		"no datacenter": {func(s *infrav1.VSphereVM) { s.Datacenter = "DC9" }, infrav1.PlacementNotFoundReason,
+			`spec.vsphere.datacenter "DC9" is not in the vCenter`},
+		"no template": {func(s *infrav1.VSphereVM) { s.Template = "windows" }, infrav1.TemplateNotFoundReason,
+			`spec.vsphere.template "windows" is not in datacenter /DC0`},
+		"a pattern is no name": {func(s *infrav1.VSphereVM) { s.Template = "windows*" }, infrav1.TemplateNotFoundReason, `"windows*"`},
+		"no folder":            {func(s *infrav1.VSphereVM) { s.Folder = "c" }, infrav1.PlacementNotFoundReason, `spec.vsphere.folder "c"`},
+		"two folders":          {func(s *infrav1.VSphereVM) { s.Folder = "same" }, infrav1.PlacementNotFoundReason, "any of 2"},
+		"a template as folder": {func(s *infrav1.VSphereVM) { s.Folder = "windows-2022" }, infrav1.PlacementNotFoundReason, "spec.vsphere.folder"},
+		"no pool":              {func(s *infrav1.VSphereVM) { s.ResourcePool = "x" }, infrav1.PlacementNotFoundReason, "spec.vsphere.resourcePool"},
+		"which pool":           {func(s *infrav1.VSphereVM) { s.ResourcePool = "" }, infrav1.PlacementNotFoundReason, "2 clusters and hosts"},
+		"no datastore":         {func(s *infrav1.VSphereVM) { s.Datastore = "x" }, infrav1.PlacementNotFoundReason, "spec.vsphere.datastore"},
+		"no network":           {func(s *infrav1.VSphereVM) { s.Network = "x" }, infrav1.PlacementNotFoundReason, "spec.vsphere.network"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := v.spec()
+			c.change(spec.VSphere)
+			a := v.account()
+			_, err := a.placements.of(t.Context(), &a.connection, *spec.VSphere)
+			if c.reason == "" {
+				v.must(err)
+				return
+			}
+			wantError(t, err, cloud.Invalid, c.reason)
+			if err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("message %q does not say %q", err, c.says)
+			}
+			// A machine that could never be made can always be deleted.
+			deleted(t, a, machineOf(t, "m", spec))
+		})
+	}
+}
+
+func TestOnlyPool(t *testing.T) {
+	v := newVCenter(t, func(m *simulator.Model) { m.Host = 0 })
+	spec := v.spec()
+	spec.VSphere.ResourcePool = ""
+	running(t, v.account(), machineOf(t, "m", spec))
+}
+
+// TestNetwork: the VM's adapter is where the spec says, and there is still one.
+func TestNetwork(t *testing.T) {
+	v := newVCenter(t)
+	spec := v.spec()
+	spec.VSphere.Network = "DC0_DVPG0"
+	m := machineOf(t, "m", spec)
+	running(t, v.account(), m)
+	devices, err := v.vm(m.Name).Device(t.Context())
+	v.must(err)
+	cards := devices.SelectByType((*types.VirtualEthernetCard)(nil))
+	if len(cards) != 1 {
+		t.Fatalf("the VM has %d adapters, want 1", len(cards))
+	}
+	backing := cards[0].GetVirtualDevice().Backing
+	if _, ok := backing.(*types.VirtualEthernetCardDistributedVirtualPortBackingInfo); !ok {
+		t.Errorf("the adapter's backing is %T", backing)
+	}
+}
+
+// TestPlacesAreRemembered: the machines of a pool ask once.
+func TestPlacesAreRemembered(t *testing.T) {
+	v := newVCenter(t)
+	a := v.account()
+	v.count()
+	of := func() {
+		spec := v.spec().VSphere
+		_, err := a.placements.of(t.Context(), &a.connection, *spec)
+		v.must(err)
+	}
+	of()
+	first := v.count()
+	of()
+	if again := v.count(); sum(again) != 0 || sum(first) == 0 {
+		t.Errorf("calls %v and then %v, want some and none", first, again)
+	}
+	t.Logf("calls to find the places of a spec: %v", first)
+	now := a.now()
+	a.placements.now = func() time.Time { return now.Add(keepPlaces) }
+	of()
+	if again := v.count(); sum(again) == 0 {
+		t.Error("the places are never looked up again")
+	}
+}

@@ -1,0 +1,219 @@
+package vsphere
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/vmware/govmomi/task"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+func TestClassify(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault  types.BaseMethodFault
+		kind   cloud.Kind
+		reason string
+	}{
+		"wrong password":           {&types.InvalidLogin{}, cloud.Denied, infrav1.CredentialsRejectedReason},
+		"expired password":         {&types.PasswordExpired{}, cloud.Denied, infrav1.CredentialsRejectedReason},
+		"privilege":                {&types.NoPermission{PrivilegeId: "VirtualMachine.Provisioning.DeployTemplate"}, cloud.Denied, infrav1.CredentialsRejectedReason},
+		"session":                  {&types.NotAuthenticated{}, cloud.Transient, infrav1.CloudUnreachableReason},
+		"memory":                   {&types.InsufficientMemoryResourcesFault{}, cloud.Exhausted, infrav1.CapacityExhaustedReason},
+		"standby cpu":              {&types.InsufficientStandbyCpuResource{}, cloud.Exhausted, infrav1.CapacityExhaustedReason},
+		"no room on the datastore": {&types.NoDiskSpace{}, cloud.Exhausted, infrav1.CapacityExhaustedReason},
+		"no host is up":            {&types.NoActiveHostInCluster{}, cloud.Exhausted, infrav1.CapacityExhaustedReason},
+		"name":                     {&types.DuplicateName{}, cloud.Invalid, infrav1.NameTakenReason},
+		"gone":                     {&types.ManagedObjectNotFound{}, cloud.Transient, infrav1.CloudUnreachableReason},
+		"busy":                     {&types.TaskInProgress{}, cloud.Transient, infrav1.CloudUnreachableReason},
+		"state":                    {&types.InvalidPowerState{}, cloud.Transient, infrav1.CloudUnreachableReason},
+		"host away":                {&types.HostNotConnected{}, cloud.Transient, infrav1.CloudUnreachableReason},
+		"cancelled":                {&types.RequestCanceled{}, cloud.Transient, infrav1.CloudUnreachableReason},
+		"datastore away":           {&types.InaccessibleDatastore{}, cloud.Transient, infrav1.CloudUnreachableReason},
+		"too many cpus":            {&types.NotEnoughCpus{}, cloud.Invalid, infrav1.SpecInvalidReason},
+		"argument":                 {&types.InvalidArgument{InvalidProperty: "spec.location.pool"}, cloud.Invalid, infrav1.SpecInvalidReason},
+		"unknown":                  {&types.SystemError{}, cloud.Transient, infrav1.CloudUnreachableReason},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer := classify(soap.WrapSoapFault(&soap.Fault{Detail: struct {
+				Fault types.AnyType `xml:",any,typeattr"`
+			}{c.fault}}))
+			ended := classify(task.Error{LocalizedMethodFault: &types.LocalizedMethodFault{Fault: c.fault, LocalizedMessage: "on host-17"}})
+			cause := classify(task.Error{LocalizedMethodFault: &types.LocalizedMethodFault{Fault: &types.GenericVmConfigFault{
+				VmConfigFault: types.VmConfigFault{VimFault: types.VimFault{MethodFault: types.MethodFault{
+					FaultCause: &types.LocalizedMethodFault{Fault: c.fault},
+				}}},
+			}}})
+			for _, err := range []error{answer, ended} {
+				wantError(t, err, c.kind, c.reason)
+				if err.Error() != answer.Error() {
+					t.Errorf("message is %q of a call and %q of a task", answer, err)
+				}
+			}
+			if cause == nil {
+				t.Error("a fault with a cause is no error")
+			}
+		})
+	}
+	for name, err := range map[string]error{
+		"timeout": context.DeadlineExceeded, "broken": io.ErrUnexpectedEOF, "something": errors.New("dial tcp 10.0.0.1:49152: refused"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			wantError(t, classify(err), cloud.Transient, infrav1.CloudUnreachableReason)
+			if classify(err).Error() != unreachable.message {
+				t.Errorf("message %q has something in it that changes", classify(err))
+			}
+			if !errors.Is(classify(err), err) {
+				t.Error("the cause is lost")
+			}
+		})
+	}
+	if classify(nil) != nil || !errors.Is(classify(fmt.Errorf("x: %w", cloud.ErrNotFound)), cloud.ErrNotFound) {
+		t.Error("classify changes what is no error of vCenter")
+	}
+	own := cloud.Errorf(cloud.Throttled, "", "x")
+	if got := classify(own); got != error(own) {
+		t.Errorf("classify = %v, want the error that was classified already", got)
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	m := cloud.Machine{Identity: cloud.Identity{Name: "pool-abc"}}
+	names := []clusterv1.MachineAddress{{Type: clusterv1.MachineHostName, Address: "pool-abc"}, {Type: clusterv1.MachineInternalDNS, Address: "pool-abc"}}
+	ip := func(all ...string) []clusterv1.MachineAddress {
+		want := append([]clusterv1.MachineAddress{}, names...)
+		for _, a := range all {
+			want = append(want, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: a})
+		}
+		return want
+	}
+	for name, c := range map[string]struct {
+		s    sighting
+		ran  bool
+		want cloud.VM
+	}{
+		"made": {sighting{power: "poweredOff"}, false, cloud.VM{State: cloud.Creating, Detail: "made, not yet switched on", Addresses: names}},
+		"runs": {sighting{power: "poweredOn", report: "r"}, false, cloud.VM{State: cloud.Running, Addresses: names, Report: "r"}},
+		"off":  {sighting{power: "poweredOff"}, true, cloud.VM{State: cloud.Stopped, Detail: "switched off", Addresses: names}},
+		"suspended": {sighting{power: "suspended"}, true,
+			cloud.VM{State: cloud.Stopped, Detail: "suspended in the vCenter", Addresses: names}},
+		"addresses once, the main one first, none of the link": {
+			sighting{power: "poweredOn", address: "10.0.0.2", nics: []types.GuestNicInfo{
+				{IpAddress: []string{"fe80::1", "10.0.0.1", "10.0.0.2", "127.0.0.1"}}, {IpAddress: []string{"169.254.3.4", "2001:db8::1", "nonsense", "0.0.0.0"}},
+			}}, true, cloud.VM{State: cloud.Running, Addresses: ip("10.0.0.2", "10.0.0.1", "2001:db8::1")},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, describe(m, &c.s, c.ran)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestBelongsTo(t *testing.T) {
+	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
+	ours := sighting{name: m.Name, id: idOf(m), owner: "default/m", providerID: m.ProviderID}
+	for name, c := range map[string]struct {
+		change func(*sighting)
+		want   bool
+	}{
+		"ours":                              {func(*sighting) {}, true},
+		"renamed by somebody":               {func(s *sighting) { s.name = "old" }, true},
+		"vCenter gave it another id":        {func(s *sighting) { s.id = "another" }, true},
+		"a clone of ours, marks and all":    {func(s *sighting) { s.name, s.id = "copy", "another" }, false},
+		"no marks":                          {func(s *sighting) { s.owner, s.providerID = "", "" }, false},
+		"of an older machine of that name":  {func(s *sighting) { s.providerID = "vsphere://older" }, false},
+		"of a machine in another namespace": {func(s *sighting) { s.owner = "other/m" }, false},
+		"vCenter knows nothing but a name":  {func(s *sighting) { *s = sighting{name: m.Name} }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := ours
+			c.change(&s)
+			if got := s.belongsTo(m); got != c.want {
+				t.Errorf("belongsTo = %v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestInventory(t *testing.T) {
+	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
+	ref := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}
+	change := func(kind types.ObjectUpdateKind, ref types.ManagedObjectReference, pairs ...any) types.ObjectUpdate {
+		u := types.ObjectUpdate{Kind: kind, Obj: ref}
+		for i := 0; i < len(pairs); i += 2 {
+			u.ChangeSet = append(u.ChangeSet, types.PropertyChange{Name: pairs[i].(string), Val: pairs[i+1]}) //nolint:forcetypeassert // because this is a test
+		}
+		return u
+	}
+	mark := func(value string) types.OptionValue { return types.OptionValue{Value: value} }
+	var i inventory
+	i.begin()
+	if keys := i.update(change(types.ObjectUpdateKindEnter, ref, "name", m.Name)); len(keys) != 0 {
+		t.Errorf("a VM without marks concerns %v", keys)
+	}
+	keys := i.update(change(types.ObjectUpdateKindModify, ref, "config.instanceUuid", idOf(m),
+		extraConfig(markOwner), mark("default/m"), extraConfig(markProviderID), mark(m.ProviderID)))
+	if diff := cmp.Diff([]cloud.Key{m.Key}, keys); diff != "" {
+		t.Errorf("marks that come later (-want +got):\n%s", diff)
+	}
+	if i.find(m) != nil {
+		t.Error("an inventory that is not complete knows the VM")
+	}
+	if diff := cmp.Diff([]cloud.Key{m.Key}, i.complete()); diff != "" {
+		t.Errorf("keys of all (-want +got):\n%s", diff)
+	}
+	copied := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-2"}
+	i.update(change(types.ObjectUpdateKindEnter, copied, "name", "copy", "config.instanceUuid", "11111111-1111-1111-1111-111111111111",
+		extraConfig(markOwner), mark("default/m"), extraConfig(markProviderID), mark(m.ProviderID)))
+	if s := i.find(m); s == nil || s.ref != ref {
+		t.Errorf("find = %+v, want the VM and not its clone", s)
+	}
+	i.update(change(types.ObjectUpdateKindEnter, ref, "runtime.powerState", types.VirtualMachinePowerStatePoweredOn))
+	if s := i.find(m); s == nil || s.name != m.Name || s.off() {
+		t.Errorf("find = %+v after it entered once more, want all that was known and the change", s)
+	}
+	i.lose()
+	if i.find(m) != nil {
+		t.Error("an inventory that gets no changes answers")
+	}
+	i.complete()
+	if keys := i.update(change(types.ObjectUpdateKindLeave, ref)); len(keys) != 1 || i.find(m) != nil {
+		t.Errorf("a VM that left concerns %v and is %+v", keys, i.find(m))
+	}
+	if keys := i.begin(); len(keys) != 1 {
+		t.Errorf("keys known before = %v", keys)
+	}
+}
+
+func TestSuspects(t *testing.T) {
+	ref := func(name string) types.ManagedObjectReference {
+		return types.ManagedObjectReference{Type: "Task", Value: name}
+	}
+	var s suspects
+	if s.cleared() {
+		t.Error("cleared before anybody asked")
+	}
+	known := map[types.ManagedObjectReference]bool{ref("ours"): true}
+	s.narrow([]types.ManagedObjectReference{ref("ours"), ref("a"), ref("b")}, known)
+	if s.cleared() || len(s.tasks) != 2 {
+		t.Errorf("suspects are %v, want a and b", s.tasks)
+	}
+	s.narrow([]types.ManagedObjectReference{ref("b"), ref("later")}, nil)
+	if len(s.tasks) != 1 || !s.tasks[ref("b")] {
+		t.Errorf("suspects are %v, want b: later ones cannot be it", s.tasks)
+	}
+	s.narrow([]types.ManagedObjectReference{ref("later")}, nil)
+	if !s.cleared() {
+		t.Errorf("suspects are %v, want none", s.tasks)
+	}
+}

@@ -1,0 +1,142 @@
+package vsphere
+
+import (
+	"net/netip"
+
+	"github.com/vmware/govmomi/vim25/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// The marks on a VM say whose it is. They are not guestinfo keys because a guest can write those, and only those.
+const (
+	markOwner      = "capwin.owner"
+	markProviderID = "capwin.providerID"
+
+	// reportKey is where the guest writes how far its bootstrap is.
+	reportKey = "guestinfo.capwin.report"
+)
+
+// paths are the properties of a VM that are read and watched. Of extraConfig only single keys: the whole of it holds the
+// user data and would come again with each change.
+var paths = []string{
+	"name",
+	"config.instanceUuid",
+	"runtime.powerState",
+	"runtime.connectionState",
+	"guest.ipAddress",
+	"guest.net",
+	extraConfig(markOwner),
+	extraConfig(markProviderID),
+	extraConfig(reportKey),
+}
+
+func extraConfig(key string) string { return `config.extraConfig["` + key + `"]` }
+
+// sighting is what was last seen of a VM, ours or not.
+type sighting struct {
+	ref        types.ManagedObjectReference
+	name       string
+	id         string
+	owner      string
+	providerID string
+	power      types.VirtualMachinePowerState
+	connection types.VirtualMachineConnectionState
+	address    string
+	nics       []types.GuestNicInfo
+	report     string
+}
+
+// set takes over one property; a nil value means that it has none now.
+func (s *sighting) set(path string, value any) {
+	switch path {
+	case "name":
+		s.name, _ = value.(string)
+	case "config.instanceUuid":
+		s.id, _ = value.(string)
+	case "runtime.powerState":
+		s.power, _ = value.(types.VirtualMachinePowerState)
+	case "runtime.connectionState":
+		s.connection, _ = value.(types.VirtualMachineConnectionState)
+	case "guest.ipAddress":
+		s.address, _ = value.(string)
+	case "guest.net":
+		nics, _ := value.(types.ArrayOfGuestNicInfo)
+		s.nics = nics.GuestNicInfo
+	case extraConfig(markOwner):
+		s.owner = option(value)
+	case extraConfig(markProviderID):
+		s.providerID = option(value)
+	case extraConfig(reportKey):
+		s.report = option(value)
+	}
+}
+
+func option(value any) string {
+	o, ok := value.(types.BaseOptionValue)
+	if v, plain := value.(types.OptionValue); plain {
+		o, ok = &v, true
+	}
+	if !ok || o.GetOptionValue() == nil {
+		return ""
+	}
+	text, _ := o.GetOptionValue().Value.(string)
+	return text
+}
+
+// readable says that vCenter knows the VM's configuration. While a VM is being cloned, and while its host or datastore is
+// away, it may know the name alone, and then nobody can say whose VM it is.
+func (s *sighting) readable() bool { return s.id != "" }
+
+// belongsTo says that the VM is m's. The marks alone would not do: a clone that somebody made of our VM has them too.
+func (s *sighting) belongsTo(m cloud.Machine) bool {
+	return s.owner == m.Key.String() && s.providerID == m.ProviderID && (s.id == idOf(m) || s.name == m.Name)
+}
+
+func (s *sighting) off() bool { return s.power == types.VirtualMachinePowerStatePoweredOff }
+
+// describe says of m's VM what the controllers want to know. ran says that it was switched on before.
+func describe(m cloud.Machine, s *sighting, ran bool) cloud.VM {
+	vm := cloud.VM{
+		Addresses: []clusterv1.MachineAddress{
+			{Type: clusterv1.MachineHostName, Address: m.Name},
+			{Type: clusterv1.MachineInternalDNS, Address: m.Name},
+		},
+		Report: s.report,
+	}
+	switch {
+	case s.power == types.VirtualMachinePowerStatePoweredOn:
+		vm.State = cloud.Running
+	case !ran:
+		vm.State, vm.Detail = cloud.Creating, "made, not yet switched on"
+	case s.power == types.VirtualMachinePowerStateSuspended:
+		vm.State, vm.Detail = cloud.Stopped, "suspended in the vCenter"
+	default:
+		vm.State, vm.Detail = cloud.Stopped, "switched off"
+	}
+	for _, ip := range s.ips() {
+		vm.Addresses = append(vm.Addresses, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: ip})
+	}
+	return vm
+}
+
+// ips lists each address once, the one that VMware Tools takes for the main one first. Those that are good on their own
+// link alone, which Windows makes up when there is no DHCP, are left out.
+func (s *sighting) ips() []string {
+	all := []string{s.address}
+	for _, nic := range s.nics {
+		all = append(all, nic.IpAddress...)
+	}
+	var good []string
+	seen := map[netip.Addr]bool{}
+	for _, text := range all {
+		ip, err := netip.ParseAddr(text)
+		if err != nil || seen[ip] || !ip.IsGlobalUnicast() {
+			continue
+		}
+		seen[ip] = true
+		good = append(good, ip.String())
+	}
+	return good
+}

@@ -1,0 +1,163 @@
+package vsphere
+
+import (
+	"context"
+	"time"
+
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+const (
+	// maxWait is how long vCenter holds its answer when there is nothing to tell. It is well below the half hour after
+	// which an idle session ends.
+	maxWait = 3 * time.Minute
+
+	// leaveTimeout is how long to wait for vCenter when the watch ends.
+	leaveTimeout = 5 * time.Second
+)
+
+// Watch keeps the inventory and the state of tasks, and sends the keys of what changes.
+func (a *account) Watch(ctx context.Context, changed chan<- cloud.Key) error {
+	if !a.watching.CompareAndSwap(false, true) {
+		return cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason, "the account is being watched already")
+	}
+	defer a.watching.Store(false)
+	var keys outbox
+	sent := keys.deliver(ctx, changed)
+	err := a.watch(ctx, &keys)
+	if ctx.Err() == nil {
+		keys.close()
+		<-sent
+		return err
+	}
+	<-sent
+	a.connection.close(ctx)
+	return nil
+}
+
+func (a *account) watch(ctx context.Context, keys *outbox) error {
+	keys.add(a.inventory.begin()...)
+	defer a.inventory.lose()
+	defer a.ledger.watched(nil)
+	w, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer a.view.Store(nil)
+	a.view.Store(w.tasks)
+	a.follow(ctx)
+	defer w.free(ctx)
+
+	for synced, version := false, ""; ctx.Err() == nil; {
+		set, err := w.next(ctx, version)
+		if err != nil {
+			return classify(err)
+		}
+		if set == nil {
+			continue // nothing has changed in maxWait
+		}
+		version = set.Version
+		keys.add(a.apply(set)...)
+		if !synced && (set.Truncated == nil || !*set.Truncated) {
+			synced = true
+			keys.add(a.inventory.complete()...)
+			keys.add(a.ledger.all()...)
+		}
+	}
+	return nil
+}
+
+// apply takes over what has changed.
+func (a *account) apply(set *types.UpdateSet) []cloud.Key {
+	var keys []cloud.Key
+	for _, f := range set.FilterSet {
+		for _, o := range f.ObjectSet {
+			if o.Obj.Type == "Task" {
+				keys = append(keys, a.ledger.update(o)...)
+				continue
+			}
+			keys = append(keys, a.inventory.update(o)...)
+		}
+	}
+	return keys
+}
+
+// watcher is a property collector of vCenter's. It ends with the session.
+type watcher struct {
+	client    *vim25.Client
+	collector types.ManagedObjectReference
+	vms       types.ManagedObjectReference // the view of all VMs
+	tasks     *taskView
+}
+
+// open makes the collector: of all VMs that the account may see, wherever they are, and of the tasks that are added later.
+func (a *account) open(ctx context.Context) (*watcher, error) {
+	w := &watcher{}
+	err := a.connection.do(ctx, func(ctx context.Context, c *vim25.Client) error {
+		w.client = c
+		made, err := methods.CreatePropertyCollector(ctx, c, &types.CreatePropertyCollector{This: c.ServiceContent.PropertyCollector})
+		if err != nil {
+			return err
+		}
+		w.collector = made.Returnval
+		vms, err := methods.CreateContainerView(ctx, c, &types.CreateContainerView{
+			This: *c.ServiceContent.ViewManager, Container: c.ServiceContent.RootFolder, Type: []string{"VirtualMachine"}, Recursive: true,
+		})
+		if err != nil {
+			return err
+		}
+		w.vms = vms.Returnval
+		tasks, err := methods.CreateListView(ctx, c, &types.CreateListView{This: *c.ServiceContent.ViewManager})
+		if err != nil {
+			return err
+		}
+		w.tasks = &taskView{client: c, ref: tasks.Returnval}
+		if err := w.filter(ctx, w.vms, "VirtualMachine", paths); err != nil {
+			return err
+		}
+		return w.filter(ctx, w.tasks.ref, "Task", taskPaths)
+	})
+	return w, err
+}
+
+func (w *watcher) filter(ctx context.Context, view types.ManagedObjectReference, kind string, want []string) error {
+	_, err := methods.CreateFilter(ctx, w.client, &types.CreateFilter{This: w.collector, Spec: types.PropertyFilterSpec{
+		ObjectSet: []types.ObjectSpec{{
+			Obj:       view,
+			Skip:      types.NewBool(true),
+			SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{Type: view.Type, Path: "view"}},
+		}},
+		PropSet: []types.PropertySpec{{Type: kind, PathSet: want}},
+	}})
+	return err
+}
+
+// next waits for changes after a version, or for all there is after none. It gives up where not even the word that
+// nothing has changed arrives.
+func (w *watcher) next(ctx context.Context, version string) (*types.UpdateSet, error) {
+	ctx, cancel := context.WithTimeout(ctx, maxWait+callTimeout)
+	defer cancel()
+	answer, err := methods.WaitForUpdatesEx(ctx, w.client, &types.WaitForUpdatesEx{
+		This: w.collector, Version: version, Options: &types.WaitOptions{MaxWaitSeconds: types.NewInt32(int32(maxWait.Seconds()))},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer.Returnval, nil
+}
+
+// free removes the collector and its views at the end of the watch, so that a vCenter that we lose now and then does not
+// gather them. It is best effort: they go with the session at the latest.
+func (w *watcher) free(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
+	defer cancel()
+	w.client.CloseIdleConnections() // where one connection broke, the others may have as well
+	_, _ = methods.DestroyPropertyCollector(ctx, w.client, &types.DestroyPropertyCollector{This: w.collector})
+	_, _ = methods.DestroyView(ctx, w.client, &types.DestroyView{This: w.vms})
+	_, _ = methods.DestroyView(ctx, w.client, &types.DestroyView{This: w.tasks.ref})
+}

@@ -1,0 +1,243 @@
+package admission
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/contract"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// definitionFacts is what Cluster API, clusterctl and people rely on in a CRD.
+type definitionFacts struct {
+	Name, ListKind, ShortName, Scope, Contract, Provider string
+	Categories, Versions                                 []string
+	Status                                               bool
+}
+
+// The contract of Cluster API v1beta2, to the letter.
+func TestDefinitions(t *testing.T) {
+	shortNames := map[string]string{
+		"WindowsMachine": "winm", "WindowsMachineTemplate": "winmt",
+		"WindowsBootstrapConfig": "winbc", "WindowsBootstrapConfigTemplate": "winbct",
+	}
+	if len(definitions) != len(shortNames) {
+		t.Errorf("want %d kinds, got %d", len(shortNames), len(definitions))
+	}
+	for kind, shortName := range shortNames {
+		component := "infrastructure"
+		if strings.Contains(kind, "Bootstrap") {
+			component = "bootstrap"
+		}
+		want := definitionFacts{
+			Name:       contract.CalculateCRDName(component+".cluster.x-k8s.io", kind),
+			ListKind:   kind + "List",
+			ShortName:  shortName,
+			Scope:      "Namespaced",
+			Contract:   "v1beta1",
+			Provider:   component + "-windows",
+			Categories: []string{"cluster-api"},
+			Versions:   []string{"v1beta1"},
+			Status:     kind != "WindowsBootstrapConfigTemplate",
+		}
+		if diff := cmp.Diff(want, factsOf(definitions[kind])); diff != "" {
+			t.Errorf("definition of %s (-want +got):\n%s", kind, diff)
+		}
+	}
+}
+
+func factsOf(definition *apiextensionsv1.CustomResourceDefinition) definitionFacts {
+	facts := definitionFacts{
+		Name:       definition.Name,
+		ListKind:   definition.Spec.Names.ListKind,
+		ShortName:  strings.Join(definition.Spec.Names.ShortNames, ","),
+		Scope:      string(definition.Spec.Scope),
+		Contract:   definition.Labels["cluster.x-k8s.io/v1beta2"],
+		Provider:   definition.Labels[clusterv1.ProviderNameLabel],
+		Categories: definition.Spec.Names.Categories,
+	}
+	for _, version := range definition.Spec.Versions {
+		facts.Versions = append(facts.Versions, version.Name)
+		facts.Status = version.Subresources != nil && version.Subresources.Status != nil
+	}
+	return facts
+}
+
+// What people see first, with the real kubectl.
+func TestColumns(t *testing.T) {
+	cases := map[string]string{
+		"windowsmachines":                 "NAME CLUSTER PHASE READY REASON NODE BUILD PROVISIONED AGE",
+		"windowsmachinetemplates":         "NAME CLUSTERCLASS CLUSTER AGE",
+		"windowsbootstrapconfigs":         "NAME CLUSTER READY REASON DATA SECRET CREATED AGE",
+		"windowsbootstrapconfigtemplates": "NAME CLUSTERCLASS CLUSTER AGE",
+	}
+	for kind := range definitions {
+		if err := api.Create(t.Context(), newObject(kind)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for resource, want := range cases {
+		first, _, _ := strings.Cut(runKubectl(t, "get", resource), "\n")
+		if got := strings.Join(strings.Fields(first), " "); got != want {
+			t.Errorf("kubectl get %s\nwant %s\n got %s", resource, want, got)
+		}
+	}
+}
+
+// A row with everything in it, since a wrong path in a column shows nothing and fails nowhere.
+func TestColumnsShowTheStatus(t *testing.T) {
+	machine := newObject("WindowsMachine")
+	machine.SetGenerateName("")
+	machine.SetName("row")
+	machine.SetLabels(map[string]string{clusterv1.ClusterNameLabel: "prod"})
+	status := machine.Object["status"]
+	if err := api.Create(t.Context(), machine); err != nil {
+		t.Fatal(err)
+	}
+	machine.Object["status"] = status
+	set(machine.Object, "status.conditions", []any{map[string]any{
+		"type": "Ready", "status": "True", "reason": "Joined", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z",
+	}})
+	if err := api.Status().Update(t.Context(), machine); err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Fields(runKubectl(t, "get", "winm", "row", "--no-headers"))
+	want := []string{"row", "prod", "Running", "True", "Joined", "win-1", "20348.1", "true"}
+	if diff := cmp.Diff(want, got[:min(len(got), len(want))]); diff != "" {
+		t.Errorf("row (-want +got):\n%s", diff)
+	}
+}
+
+// Until the controller has looked, GitOps tools must not take an object for finished.
+func TestNewObjectsAreNotYetObserved(t *testing.T) {
+	for _, kind := range []string{"WindowsMachine", "WindowsBootstrapConfig"} {
+		made := newObject(kind)
+		if err := api.Create(t.Context(), made); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]any{"observedGeneration": int64(-1)}
+		if diff := cmp.Diff(want, made.Object["status"]); diff != "" {
+			t.Errorf("status of a new %s (-want +got):\n%s", kind, diff)
+		}
+	}
+}
+
+// What was installed before the tests is what the folder holds now. It is rendered once more because Go keeps the result
+// of a test until a file changes that was read during it, not before it.
+func TestRenderedAgain(t *testing.T) {
+	var again []*unstructured.Unstructured
+	for _, component := range components {
+		rendered, err := render(component)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again = append(again, rendered...)
+	}
+	if diff := cmp.Diff(objects, again); diff != "" {
+		t.Errorf("objects differ (-installed +rendered):\n%s", diff)
+	}
+}
+
+// clusterctl takes the objects of a component by label and name.
+func TestComponents(t *testing.T) {
+	count := map[string]int{}
+	for _, made := range objects {
+		provider := made.GetLabels()[clusterv1.ProviderNameLabel]
+		count[provider+" "+made.GetKind()]++
+		if namespaced, err := api.IsObjectNamespaced(made); err != nil {
+			t.Error(err)
+		} else if namespaced != (made.GetNamespace() != "") {
+			t.Errorf("%s %s: namespace is %q", made.GetKind(), made.GetName(), made.GetNamespace())
+		}
+		namespace := "capwin-" + strings.TrimSuffix(provider, "-windows") + "-system"
+		ours := made.GetNamespace() == namespace || strings.HasPrefix(made.GetName(), namespace)
+		if !ours && made.GetKind() != "CustomResourceDefinition" {
+			t.Errorf("%s %s is not in %s and not named after it", made.GetKind(), made.GetName(), namespace)
+		}
+	}
+	want := map[string]int{}
+	for _, provider := range []string{"infrastructure-windows", "bootstrap-windows"} {
+		for kind, number := range map[string]int{
+			"Namespace": 1, "CustomResourceDefinition": 2, "ServiceAccount": 1, "Role": 1, "RoleBinding": 1, "ClusterRole": 1,
+			"ClusterRoleBinding": 1, "Deployment": 1, "ValidatingAdmissionPolicy": 1, "ValidatingAdmissionPolicyBinding": 1,
+		} {
+			want[provider+" "+kind] = number
+		}
+	}
+	if diff := cmp.Diff(want, count); diff != "" {
+		t.Errorf("objects (-want +got):\n%s", diff)
+	}
+}
+
+// Least privilege: no wildcard, no Secret that could be listed or changed.
+func TestRoles(t *testing.T) {
+	for _, made := range objects {
+		if made.GetKind() != "ClusterRole" && made.GetKind() != "Role" {
+			continue
+		}
+		granted, _, err := unstructured.NestedSlice(made.Object, "rules")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, granted := range granted {
+			checkGrant(t, made.GetName(), granted.(map[string]any))
+		}
+	}
+}
+
+func checkGrant(t *testing.T, role string, granted map[string]any) {
+	t.Helper()
+	list := func(field string) []string {
+		values, _, _ := unstructured.NestedStringSlice(granted, field)
+		return values
+	}
+	for _, field := range []string{"apiGroups", "resources", "verbs"} {
+		if slices.Contains(list(field), "*") {
+			t.Errorf("%s has a wildcard in %s: %v", role, field, granted)
+		}
+	}
+	if !slices.Contains(list("resources"), "secrets") {
+		return
+	}
+	for _, verb := range list("verbs") {
+		if verb != "get" && (verb != "create" || !strings.Contains(role, "bootstrap")) {
+			t.Errorf("%s may %s secrets", role, verb)
+		}
+	}
+}
+
+// The Pods pass the restricted profile that their namespace asks for; the API server itself warns of what would not.
+func TestDeploymentsPassTheRestrictedProfile(t *testing.T) {
+	for _, made := range objects {
+		if made.GetKind() != "Deployment" {
+			continue
+		}
+		pod := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod"}}
+		template, _, err := unstructured.NestedMap(made.Object, "spec", "template", "spec")
+		if err != nil {
+			t.Fatal(err)
+		}
+		pod.Object["spec"] = template
+		pod.SetName("restricted")
+		pod.SetNamespace(made.GetNamespace())
+		if err := api.Create(t.Context(), pod, client.DryRunAll); err != nil {
+			t.Errorf("pod of %s: %v", made.GetName(), err)
+		}
+	}
+}
+
+func runKubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), kubectl, append([]string{"--kubeconfig", kubeconfig, "--cache-dir", t.TempDir()}, args...)...)
+	output, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, output)
+	}
+	return string(output)
+}

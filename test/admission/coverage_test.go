@@ -1,0 +1,112 @@
+package admission
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// imported are the fields whose types, and so whose limits, are Kubernetes' or Cluster API's.
+var imported = map[string]string{
+	"status.conditions":      "metav1.Condition",
+	"status.addresses":       "Cluster API's MachineAddress",
+	"spec.template.metadata": "Cluster API's ObjectMeta",
+}
+
+// found is what a CRD refuses: its limits as "field marker", its rules as "field: message".
+type found struct {
+	limits map[string]bool
+	rules  map[string]bool
+}
+
+// A limit or rule that no case tries, and a case for one that is gone, fail here.
+func TestEveryRuleAndLimitIsTried(t *testing.T) {
+	var tried struct{ rules, limits int }
+	for kind, definition := range definitions {
+		f := found{limits: map[string]bool{}, rules: map[string]bool{}}
+		f.walk("", definition.Spec.Versions[0].Schema.OpenAPIV3Schema)
+		for _, r := range rules[kind] {
+			if len(r.accepted) == 0 || len(r.refused) == 0 {
+				t.Errorf("%s: rule is not tried both ways: %s", kind, r.message)
+			}
+		}
+		compare(t, kind, f.rules, triedRules(kind))
+		compare(t, kind, f.limits, triedLimits(kind))
+		tried.rules += len(f.rules)
+		tried.limits += len(f.limits)
+	}
+	t.Logf("%d rules and %d limits of %d kinds tried both ways", tried.rules, tried.limits, len(definitions))
+}
+
+func triedRules(kind string) map[string]bool {
+	tried := map[string]bool{}
+	for _, r := range rules[kind] {
+		tried[in(kind, r.at)+": "+r.message] = true
+	}
+	return tried
+}
+
+func triedLimits(kind string) map[string]bool {
+	tried := map[string]bool{}
+	for _, l := range limits[kind] {
+		tried[l.in(kind)+" "+l.marker] = true
+	}
+	return tried
+}
+
+func compare(t *testing.T, kind string, found, tried map[string]bool) {
+	t.Helper()
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		if !tried[name] {
+			t.Errorf("%s: no case tries %s", kind, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(tried)) {
+		if !found[name] {
+			t.Errorf("%s: a case tries what the API has not: %s", kind, name)
+		}
+	}
+}
+
+// walk goes through a schema; a field is named with a dot in front.
+func (f found) walk(field string, schema *apiextensionsv1.JSONSchemaProps) {
+	name := strings.TrimPrefix(field, ".")
+	if imported[name] != "" {
+		return
+	}
+	for _, rule := range schema.XValidations {
+		f.rules[name+": "+rule.Message] = true
+	}
+	for _, child := range schema.Required {
+		f.limits[strings.TrimPrefix(field+"."+child, ".")+" required"] = true
+	}
+	for marker, present := range markers(schema) {
+		if present {
+			f.limits[name+" "+marker] = true
+		}
+	}
+	for child, properties := range schema.Properties {
+		f.walk(field+"."+child, &properties)
+	}
+	if schema.Items != nil {
+		f.walk(field+"[]", schema.Items.Schema)
+	}
+}
+
+func markers(schema *apiextensionsv1.JSONSchemaProps) map[string]bool {
+	return map[string]bool{
+		"minLength":     schema.MinLength != nil,
+		"maxLength":     schema.MaxLength != nil,
+		"pattern":       schema.Pattern != "",
+		"minimum":       schema.Minimum != nil,
+		"maximum":       schema.Maximum != nil,
+		"enum":          len(schema.Enum) > 0,
+		"minItems":      schema.MinItems != nil && *schema.MinItems > 0,
+		"maxItems":      schema.MaxItems != nil,
+		"minProperties": schema.MinProperties != nil,
+		"maxProperties": schema.MaxProperties != nil,
+	}
+}

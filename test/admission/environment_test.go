@@ -1,0 +1,174 @@
+// Package admission holds the API against a real API server: our CRDs and policies as the components install them, every
+// rule and limit tried both ways.
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
+)
+
+const (
+	owner     = client.FieldOwner("admission-test")
+	patience  = time.Minute
+	frequency = 100 * time.Millisecond
+)
+
+// What all tests share: they only create, under names of their own.
+var (
+	api        client.Client
+	kubectl    string
+	kubeconfig string
+	components = []string{"infrastructure", "bootstrap"}
+	// objects are those of both components, as rendered.
+	objects []*unstructured.Unstructured
+	// definitions are the CRDs among them, by kind.
+	definitions = map[string]*apiextensionsv1.CustomResourceDefinition{}
+)
+
+func TestMain(m *testing.M) {
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (code int, err error) {
+	binaries, err := servers.Ensure(context.Background(), os.Stderr)
+	if err != nil {
+		return 0, err
+	}
+	environment := &envtest.Environment{BinaryAssetsDirectory: binaries.Dir}
+	config, err := environment.Start()
+	if err != nil {
+		return 0, fmt.Errorf("start api server: %w", err)
+	}
+	defer func() { err = errors.Join(err, environment.Stop()) }()
+	if api, err = client.New(config, client.Options{}); err != nil {
+		return 0, err
+	}
+	dir, err := os.MkdirTemp("", "admission")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	kubectl, kubeconfig = binaries.Path("kubectl"), filepath.Join(dir, "kubeconfig")
+	if err := os.WriteFile(kubeconfig, environment.KubeConfig, 0o600); err != nil {
+		return 0, err
+	}
+	if err := install(); err != nil {
+		return 0, fmt.Errorf("install components: %w", err)
+	}
+	return m.Run(), nil
+}
+
+// install applies everything of both components, RBAC and Deployments too: that the API server takes them is a test.
+func install() error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for _, component := range components {
+		rendered, err := render(component)
+		if err != nil {
+			return err
+		}
+		for _, object := range rendered {
+			objects = append(objects, object.DeepCopy())
+			if err := apply(ctx, object); err != nil {
+				return err
+			}
+		}
+	}
+	return policiesWork(ctx)
+}
+
+func render(component string) ([]*unstructured.Unstructured, error) {
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).
+		Run(filesys.MakeFsOnDisk(), filepath.Join("..", "..", "config", component))
+	if err != nil {
+		return nil, fmt.Errorf("render %s: %w", component, err)
+	}
+	var rendered []*unstructured.Unstructured
+	for _, resource := range resources.Resources() {
+		content, err := resource.MarshalJSON()
+		if err != nil {
+			return nil, fmt.Errorf("render %s: %w", component, err)
+		}
+		object := &unstructured.Unstructured{}
+		if err := object.UnmarshalJSON(content); err != nil {
+			return nil, fmt.Errorf("render %s: %w", component, err)
+		}
+		rendered = append(rendered, object)
+	}
+	return rendered, nil
+}
+
+func apply(ctx context.Context, object *unstructured.Unstructured) error {
+	if err := api.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), owner); err != nil {
+		return fmt.Errorf("apply %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	if object.GetKind() != "CustomResourceDefinition" {
+		return nil
+	}
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, definition); err != nil {
+		return err
+	}
+	definitions[definition.Spec.Names.Kind] = definition
+	return served(ctx, definition)
+}
+
+// served waits until objects of the kind can be listed.
+func served(ctx context.Context, definition *apiextensionsv1.CustomResourceDefinition) error {
+	list := &unstructured.UnstructuredList{Object: map[string]any{
+		"apiVersion": definition.Spec.Group + "/" + definition.Spec.Versions[0].Name,
+		"kind":       definition.Spec.Names.ListKind,
+	}}
+	return wait.PollUntilContextCancel(ctx, frequency, true, func(ctx context.Context) (bool, error) {
+		return api.List(ctx, list) == nil, nil
+	})
+}
+
+// policiesWork waits until the API server carries out both policies, which it does a moment after it has them.
+func policiesWork(ctx context.Context) error {
+	for _, kind := range templateKinds {
+		template := newObject(kind)
+		if err := api.Create(ctx, template); err != nil {
+			return err
+		}
+		set(template.Object, changedField[kind], int64(changedValue))
+		err := wait.PollUntilContextCancel(ctx, frequency, true, func(ctx context.Context) (bool, error) {
+			return api.Update(ctx, template.DeepCopy(), client.DryRunAll) != nil, nil
+		})
+		if err != nil {
+			return fmt.Errorf("wait for the policy of %s: %w", kind, err)
+		}
+	}
+	return nil
+}
+
+func object(group, kind, content string) *unstructured.Unstructured {
+	fields := parse(content)
+	fields["apiVersion"], fields["kind"] = group+".cluster.x-k8s.io/v1beta1", kind
+	made := &unstructured.Unstructured{Object: fields}
+	made.SetNamespace(metav1.NamespaceDefault)
+	made.SetGenerateName("case-")
+	return made
+}

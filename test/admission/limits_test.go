@@ -1,0 +1,259 @@
+package admission
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// limit is one marker of the API with a value that is just right, one that is just wrong, and what the API server then says.
+type limit struct {
+	field   string
+	marker  string
+	right   any
+	wrong   any
+	refusal string
+}
+
+// limits of each kind; templates share those of the objects they make.
+var limits = map[string][]limit{
+	"WindowsMachine": join([]limit{required("spec")}, text("spec.providerID", 512), machineLimits, machineStatusLimits),
+	"WindowsMachineTemplate": join(machineLimits, templateStatusLimits, templateLimits, []limit{
+		// A rule keeps it out of templates altogether.
+		{"spec.providerID", "minLength", absent, "", "should be at least 1 chars long"},
+		{"spec.providerID", "maxLength", absent, long(513), "may not be more than 512"},
+	}),
+	"WindowsBootstrapConfig": join(configLimits, text("status.dataSecretName", 253),
+		[]limit{empty("status.initialization", map[string]any{"dataSecretCreated": true})}),
+	"WindowsBootstrapConfigTemplate": join(configLimits, templateLimits),
+}
+
+var machineLimits = join(
+	reference("spec.vsphere.credentialsRef"),
+	[]limit{required("spec.vsphere.datacenter"), required("spec.vsphere.template")},
+	text("spec.vsphere.datacenter", 1024),
+	text("spec.vsphere.template", 1024),
+	text("spec.vsphere.folder", 1024),
+	text("spec.vsphere.resourcePool", 1024),
+	text("spec.vsphere.datastore", 1024),
+	text("spec.vsphere.network", 1024),
+	between("spec.vsphere.cpus", 2, 768),
+	between("spec.vsphere.memoryMiB", 4096, 25165824),
+	reference("spec.azure.credentialsRef"),
+	[]limit{
+		required("spec.azure.subscriptionID"),
+		{"spec.azure.subscriptionID", "minLength", guid, guid[1:], "should be at least 36 chars long"},
+		{"spec.azure.subscriptionID", "maxLength", guid, guid + "1", "may not be more than 36"},
+		{"spec.azure.subscriptionID", "pattern", guid, strings.Replace(guid, "1", "g", 1), "should match '^[0-9a-fA-F]{8}"},
+		required("spec.azure.resourceGroup"),
+		pattern("spec.azure.resourceGroup", "My.Group_(1)-a", "ends-with-dot."),
+		required("spec.azure.location"),
+		pattern("spec.azure.location", "westeurope", "West Europe"),
+		required("spec.azure.vmSize"),
+		pattern("spec.azure.vmSize", "Standard_D4s_v5", "Standard D4"),
+		required("spec.azure.imageID"),
+		required("spec.azure.subnetID"),
+	},
+	text("spec.azure.resourceGroup", 90),
+	text("spec.azure.location", 64),
+	text("spec.azure.vmSize", 64),
+	text("spec.azure.imageID", 1024),
+	text("spec.azure.subnetID", 1024),
+)
+
+const guid = "11111111-2222-3333-4444-555555555555"
+
+var machineStatusLimits = join(
+	[]limit{
+		empty("status.initialization", map[string]any{"provisioned": true}),
+		oneOf("status.phase", "Running", "Sleeping"),
+		oneOf("status.bootstrap.state", "failed", "lost"),
+		{"status.bootstrap.elapsedSeconds", "minimum", int64(0), int64(-1), "should be greater than or equal to 0"},
+		{"status.bootstrap.lastLines", "maxItems", repeat("a", 20), repeat("a", 21), "must have at most 20 items"},
+		{"status.bootstrap.lastLines[]", "maxLength", long(256), long(257), "may not be more than 256"},
+		{"status.bootstrap.warnings", "maxItems", repeat("a", 20), repeat("a", 21), "must have at most 20 items"},
+		{"status.bootstrap.warnings[]", "maxLength", long(512), long(513), "may not be more than 512"},
+		atMost("status.bootstrap.phase", 128), atMost("status.bootstrap.step", 128), atMost("status.bootstrap.reason", 128),
+		atMost("status.bootstrap.message", 1024),
+	},
+	text("status.computerName", 15),
+	text("status.nodeName", 253),
+	text("status.windowsBuild", 64),
+	text("status.failureDomain", 256),
+)
+
+var templateLimits = []limit{required("spec"), required("spec.template"), required("spec.template.spec")}
+
+var templateStatusLimits = []limit{
+	empty("status.nodeInfo", map[string]any{"architecture": "amd64"}),
+	oneOf("status.nodeInfo.architecture", "arm64", "s390x"),
+	oneOf("status.nodeInfo.operatingSystem", "windows", "linux"),
+}
+
+var configLimits = join(
+	between("spec.deadlineSeconds", 300, 7200),
+	between("spec.kubelet.maxPods", 1, 500),
+	[]limit{
+		empty("spec.kubelet", map[string]any{"maxPods": int64(1)}),
+		empty("spec.node", map[string]any{"taints": []any{}}),
+		{"spec.node.labels", "minItems", labels(1), labels(0), "should have at least 1 items"},
+		{"spec.node.labels", "maxItems", labels(64), labels(65), "must have at most 64 items"},
+		required("spec.node.labels[].name"),
+		{"spec.node.labels[].name", "minLength", "a", "", "should be at least 1 chars long"},
+		{
+			"spec.node.labels[].name", "maxLength", long(253) + "/" + long(63), long(254) + "/" + long(63),
+			"may not be more than 317",
+		},
+		pattern("spec.node.labels[].name", "example.com/A_b.c", "Example.com/a"),
+		pattern("spec.node.labels[].value", "A_b.c", "-a"),
+		{"spec.node.taints", "maxItems", taints(32), taints(33), "must have at most 32 items"},
+		required("spec.node.taints[].key"),
+		{"spec.node.taints[].key", "minLength", "a", "", "should be at least 1 chars long"},
+		{
+			"spec.node.taints[].key", "maxLength", long(253) + "/" + long(63), long(254) + "/" + long(63),
+			"may not be more than 317",
+		},
+		pattern("spec.node.taints[].key", "example.com/pool", "/pool"),
+		pattern("spec.node.taints[].value", "A_b.c-1", "a,b"),
+		required("spec.node.taints[].effect"),
+		oneOf("spec.node.taints[].effect", "PreferNoSchedule", "Never"),
+	},
+	text("spec.node.taints[].value", 63),
+	text("spec.node.labels[].value", 63),
+)
+
+func TestLimits(t *testing.T) {
+	for kind, limits := range limits {
+		for _, l := range limits {
+			t.Run(strings.Join([]string{kind, l.field, l.marker}, " "), func(t *testing.T) { l.try(t, kind) })
+		}
+	}
+}
+
+func (l limit) try(t *testing.T, kind string) {
+	t.Helper()
+	send := create
+	if strings.HasPrefix(l.field, "status") {
+		send = updateStatus
+	}
+	if err := send(t, l.object(kind, l.right)); err != nil {
+		t.Errorf("want %v accepted, got: %v", l.right, err)
+	}
+	mustRefuse(t, send(t, l.object(kind, l.wrong)), strings.ReplaceAll(l.in(kind), "[]", "[0]"), l.refusal)
+}
+
+func (l limit) object(kind string, value any) *unstructured.Unstructured {
+	made := newObjectFor(kind, l.field)
+	if value != right {
+		set(made.Object, l.in(kind), value)
+	}
+	return made
+}
+
+func (l limit) in(kind string) string {
+	if l.field == "spec" {
+		return l.field
+	}
+	return in(kind, l.field)
+}
+
+// right is the value that a good object has.
+const right = "the value of a good object"
+
+func create(t *testing.T, made *unstructured.Unstructured) error {
+	t.Helper()
+	return api.Create(t.Context(), made.DeepCopy(), client.DryRunAll)
+}
+
+func updateStatus(t *testing.T, made *unstructured.Unstructured) error {
+	t.Helper()
+	status := made.Object["status"]
+	stored := made.DeepCopy()
+	if err := api.Create(t.Context(), stored); err != nil {
+		t.Fatal(err)
+	}
+	stored.Object["status"] = status
+	return api.Status().Update(t.Context(), stored, client.DryRunAll)
+}
+
+// mustRefuse wants an error that names the field and says the sentence.
+func mustRefuse(t *testing.T, err error, field, refusal string) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("want it refused with %q, got accepted", refusal)
+		return
+	}
+	if !strings.Contains(err.Error(), field+":") || !strings.Contains(err.Error(), refusal) {
+		t.Errorf("want %q of %q, got: %v", refusal, field, err)
+	}
+}
+
+func required(field string) limit {
+	return limit{field, "required", right, absent, "Required value"}
+}
+
+// text has from one character to a number of them.
+func text(field string, longest int) []limit {
+	return []limit{{field, "minLength", "a", "", "should be at least 1 chars long"}, atMost(field, longest)}
+}
+
+func atMost(field string, longest int) limit {
+	return limit{field, "maxLength", long(longest), long(longest + 1), fmt.Sprintf("may not be more than %d", longest)}
+}
+
+func between(field string, least, most int64) []limit {
+	return []limit{
+		{field, "minimum", least, least - 1, fmt.Sprintf("should be greater than or equal to %d", least)},
+		{field, "maximum", most, most + 4, fmt.Sprintf("should be less than or equal to %d", most)},
+	}
+}
+
+func pattern(field, right, wrong string) limit {
+	return limit{field, "pattern", right, wrong, "should match '^"}
+}
+
+func oneOf(field, right, wrong string) limit {
+	return limit{field, "enum", right, wrong, "supported values: "}
+}
+
+// empty is a struct that may be left out but not be empty.
+func empty(field string, right map[string]any) limit {
+	return limit{field, "minProperties", right, map[string]any{}, "should have at least 1 properties"}
+}
+
+func reference(field string) []limit {
+	return join([]limit{required(field), required(field + ".name")}, text(field+".name", 253))
+}
+
+func long(length int) string { return strings.Repeat("a", length) }
+
+func repeat(item any, times int) []any {
+	items := make([]any, times)
+	for i := range items {
+		items[i] = item
+	}
+	return items
+}
+
+func labels(times int) []any {
+	items := make([]any, times)
+	for i := range items {
+		items[i] = map[string]any{"name": fmt.Sprint("label-", i), "value": "a"}
+	}
+	return items
+}
+
+func taints(times int) []any {
+	return repeat(map[string]any{"key": "os", "effect": "NoSchedule"}, times)
+}
+
+func join(lists ...[]limit) []limit {
+	var all []limit
+	for _, list := range lists {
+		all = append(all, list...)
+	}
+	return all
+}

@@ -1,0 +1,116 @@
+package admission
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// Every field of a spec, with a value that is right.
+const (
+	vsphereSpec = `{providerID: "vsphere://1", vsphere: {credentialsRef: {name: vcenter}, datacenter: dc, template: win2022,
+	  folder: nodes, resourcePool: pool, datastore: store, network: net, cpus: 4, memoryMiB: 8192}}`
+	azureSpec = `{azure: {credentialsRef: {name: identity}, subscriptionID: 11111111-2222-3333-4444-555555555555,
+	  resourceGroup: group, location: westeurope, vmSize: Standard_D4s_v5, imageID: /images/win2022, subnetID: /subnets/nodes}}`
+	configSpec = `{deadlineSeconds: 1800, kubelet: {maxPods: 50}, node: {labels: [{name: example.com/pool, value: win}],
+	  taints: [{key: os, value: windows, effect: NoSchedule}]}}`
+)
+
+// Every status that has limits.
+const (
+	machineStatus = `{observedGeneration: 1, phase: Running, computerName: win-1, nodeName: win-1, windowsBuild: "20348.1",
+	  failureDomain: az1, initialization: {provisioned: true}, bootstrap: {state: running, phase: 1/5 files, step: a, reason: R,
+	  message: m, elapsedSeconds: 1, lastLines: [line], warnings: [warning]}}`
+	templateStatus = `{capacity: {cpu: "4"}, nodeInfo: {architecture: amd64, operatingSystem: windows}}`
+	configStatus   = `{observedGeneration: 1, dataSecretName: secret, initialization: {dataSecretCreated: true}}`
+)
+
+// kinds are the objects that a case can be tried on. Their templates hold the same spec one level deeper.
+var kinds = map[string]func() *unstructured.Unstructured{
+	"WindowsMachine": func() *unstructured.Unstructured {
+		return object("infrastructure", "WindowsMachine", "{spec: "+vsphereSpec+", status: "+machineStatus+"}")
+	},
+	"WindowsMachineTemplate": func() *unstructured.Unstructured {
+		made := object("infrastructure", "WindowsMachineTemplate",
+			"{spec: {template: {metadata: {labels: {a: b}}, spec: "+vsphereSpec+"}}, status: "+templateStatus+"}")
+		set(made.Object, "spec.template.spec.providerID", absent)
+		return made
+	},
+	"WindowsBootstrapConfig": func() *unstructured.Unstructured {
+		return object("bootstrap", "WindowsBootstrapConfig", "{spec: "+configSpec+", status: "+configStatus+"}")
+	},
+	"WindowsBootstrapConfigTemplate": func() *unstructured.Unstructured {
+		return object("bootstrap", "WindowsBootstrapConfigTemplate",
+			"{spec: {template: {metadata: {labels: {a: b}}, spec: "+configSpec+"}}}")
+	},
+}
+
+// newObject returns a good one of the kind, with all fields of its first cloud.
+func newObject(kind string) *unstructured.Unstructured { return kinds[kind]() }
+
+// newObjectFor returns a good one of the kind that has the field, on Azure if the field is Azure's.
+func newObjectFor(kind, field string) *unstructured.Unstructured {
+	made := newObject(kind)
+	if strings.HasPrefix(field, "spec.azure") {
+		set(made.Object, in(kind, "spec"), parse(azureSpec))
+	}
+	return made
+}
+
+// in turns a field of a spec into the same field of a kind: templates have it one level deeper, besides fields of their own.
+func in(kind, field string) string {
+	rest, ok := strings.CutPrefix(field, "spec")
+	if !ok || !strings.HasSuffix(kind, "Template") || strings.HasPrefix(field, "spec.template") {
+		return field
+	}
+	return "spec.template.spec" + rest
+}
+
+func parse(content string) map[string]any {
+	fields := map[string]any{}
+	// Cases are written by hand: one that does not parse is a mistake of the test.
+	if err := yaml.Unmarshal([]byte(content), &fields); err != nil {
+		panic(fmt.Sprintf("%v in %s", err, content))
+	}
+	return fields
+}
+
+// absent is the value of a field that is left out.
+var absent = struct{ absent string }{"absent"}
+
+// set writes a value to a field such as spec.node.labels[].name; [] is the first item of a list.
+func set(fields map[string]any, field string, value any) {
+	name, rest, more := strings.Cut(field, ".")
+	list, isItem := strings.CutSuffix(name, "[]")
+	switch {
+	case !more && isItem:
+		fields[list] = []any{value}
+	case !more && value == any(absent):
+		delete(fields, name)
+	case !more:
+		fields[name] = value
+	case isItem:
+		items, _ := fields[list].([]any)
+		item, _ := items[0].(map[string]any)
+		set(item, rest, value)
+	default:
+		child, _ := fields[name].(map[string]any)
+		if child == nil {
+			child = map[string]any{}
+			fields[name] = child
+		}
+		set(child, rest, value)
+	}
+}
+
+// setAll makes several edits, in the order of the fields' names.
+func setAll(made *unstructured.Unstructured, edits map[string]any) *unstructured.Unstructured {
+	for _, field := range slices.Sorted(maps.Keys(edits)) {
+		set(made.Object, in(made.GetKind(), field), edits[field])
+	}
+	return made
+}

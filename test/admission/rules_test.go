@@ -1,0 +1,151 @@
+package admission
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// rule is a CEL rule of the API with edits of a good object that it must let through, and such that it must refuse.
+type rule struct {
+	// at is where the rule stands, field what its refusal names.
+	at, field string
+	message   string
+	// changes: the edits are made to an object that exists.
+	changes  bool
+	accepted []map[string]any
+	refused  []map[string]any
+}
+
+var rules = map[string][]rule{
+	"WindowsMachine": {
+		oneCloud, memory,
+		{
+			at: "spec", field: "spec.providerID", changes: true,
+			message: "providerID names the VM that was made and cannot be changed; delete the Machine to get another VM",
+			accepted: []map[string]any{
+				{"metadata.labels": map[string]any{"a": "b"}},
+				{"spec.providerID": "vsphere://1"},
+			},
+			refused: []map[string]any{{"spec.providerID": "vsphere://2"}, {"spec.providerID": absent}},
+		},
+		{
+			at: "spec", field: "spec.vsphere", changes: true, message: editedVM,
+			accepted: []map[string]any{{"spec.vsphere.cpus": int64(4)}},
+			refused: []map[string]any{
+				{"spec.vsphere.cpus": int64(8)},
+				{"spec.vsphere.folder": absent},
+				{"spec.vsphere": absent, "spec.azure": parse(azureSpec)["azure"]},
+			},
+		},
+		{
+			at: "spec", field: "spec.azure", changes: true, message: editedVM,
+			accepted: []map[string]any{{"spec.azure.vmSize": "Standard_D4s_v5"}},
+			refused: []map[string]any{
+				{"spec.azure.vmSize": "Standard_D8s_v5"},
+				{"spec.azure": absent, "spec.vsphere": parse(vsphereSpec)["vsphere"]},
+			},
+		},
+	},
+	"WindowsMachineTemplate": {
+		oneCloud, memory,
+		{
+			at: "spec.template", field: "spec.template.spec.providerID",
+			message:  "providerID names one VM and cannot stand in a template; leave it out",
+			accepted: []map[string]any{{"spec.providerID": absent}},
+			refused:  []map[string]any{{"spec.providerID": "vsphere://1"}},
+		},
+	},
+	"WindowsBootstrapConfig":         configRules,
+	"WindowsBootstrapConfigTemplate": configRules,
+}
+
+const editedVM = "a VM is never edited: write a new WindowsMachineTemplate and name it in the MachineDeployment, " +
+	"then the machines are replaced"
+
+var oneCloud = rule{
+	at: "spec", field: "spec", message: "write exactly one cloud: either spec.vsphere or spec.azure",
+	accepted: []map[string]any{{}, {"spec": parse(azureSpec)}},
+	refused:  []map[string]any{{"spec.vsphere": absent}, {"spec.azure": parse(azureSpec)["azure"]}},
+}
+
+var memory = rule{
+	at: "spec.vsphere", field: "spec.vsphere.memoryMiB",
+	message:  "memoryMiB must be a multiple of 4: vSphere takes no other sizes",
+	accepted: []map[string]any{{"spec.vsphere.memoryMiB": int64(4100)}, {"spec.vsphere.memoryMiB": absent}},
+	refused:  []map[string]any{{"spec.vsphere.memoryMiB": int64(4098)}},
+}
+
+var configRules = []rule{
+	{
+		at: "spec.node.labels[]", field: "spec.node.labels[0].name",
+		message: "a kubelet may not give itself this label of kubernetes.io or k8s.io; put it into metadata.labels of the Machine, " +
+			"Cluster API copies it to the node, or use a name below node.kubernetes.io/",
+		accepted: []map[string]any{
+			{"spec.node.labels[].name": "pool"},
+			{"spec.node.labels[].name": "example.com/pool"},
+			{"spec.node.labels[].name": "node.kubernetes.io/pool"},
+			{"spec.node.labels[].name": "my.node.kubernetes.io/pool"},
+			{"spec.node.labels[].name": "kubelet.kubernetes.io/pool"},
+			{"spec.node.labels[].name": "topology.kubernetes.io/zone"},
+			{"spec.node.labels[].name": "topology.kubernetes.io/region"},
+			{"spec.node.labels[].name": "node.kubernetes.io/instance-type"},
+			{"spec.node.labels[].name": "notkubernetes.io/pool"},
+		},
+		refused: []map[string]any{
+			{"spec.node.labels[].name": "node-role.kubernetes.io/worker"},
+			{"spec.node.labels[].name": "kubernetes.io/role"},
+			{"spec.node.labels[].name": "a.k8s.io/pool"},
+			{"spec.node.labels[].name": "topology.kubernetes.io/rack"},
+		},
+	},
+}
+
+func TestRules(t *testing.T) {
+	for kind, rules := range rules {
+		for _, r := range rules {
+			t.Run(kind+" "+r.message, func(t *testing.T) { r.try(t, kind) })
+		}
+	}
+}
+
+func (r rule) try(t *testing.T, kind string) {
+	t.Helper()
+	send := create
+	made := newObjectFor(kind, r.field)
+	if r.changes {
+		if err := api.Create(t.Context(), made); err != nil {
+			t.Fatal(err)
+		}
+		send = update
+	}
+	for _, edits := range r.accepted {
+		if err := send(t, setAll(made.DeepCopy(), edits)); err != nil {
+			t.Errorf("want %v accepted, got: %v", edits, err)
+		}
+	}
+	for _, edits := range r.refused {
+		mustRefuse(t, send(t, setAll(made.DeepCopy(), edits)), in(kind, r.field), r.message)
+	}
+}
+
+func update(t *testing.T, made *unstructured.Unstructured) error {
+	t.Helper()
+	return api.Update(t.Context(), made, client.DryRunAll)
+}
+
+// The one transition that must work: the controller writes the identity once.
+func TestProviderIDIsWrittenOnce(t *testing.T) {
+	machine := newObject("WindowsMachine")
+	set(machine.Object, "spec.providerID", absent)
+	if err := api.Create(t.Context(), machine); err != nil {
+		t.Fatal(err)
+	}
+	set(machine.Object, "spec.providerID", "vsphere://1")
+	if err := api.Update(t.Context(), machine); err != nil {
+		t.Fatalf("write providerID: %v", err)
+	}
+	set(machine.Object, "spec.providerID", "vsphere://2")
+	mustRefuse(t, update(t, machine), "spec.providerID", "cannot be changed")
+}

@@ -1,0 +1,213 @@
+package controllers
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
+	"github.com/capwin/cluster-api-provider-windows/test/world"
+)
+
+// writes are all that our controllers write to Kubernetes for one machine, from its creation until nothing is left: each is
+// a request that a management cluster has to carry, for every machine.
+var writes = []string{
+	"management PATCH windowsbootstrapconfigs finalizers #1",
+	"management PATCH windowsbootstrapconfigs finalizers #2",
+	"management PATCH windowsbootstrapconfigs/status Ready=DataSecretAvailable #1",
+	"management PATCH windowsmachines finalizers #1",
+	"management PATCH windowsmachines finalizers,providerID #1",
+	"management PATCH windowsmachines/status Ready=Deleting #1",
+	"management PATCH windowsmachines/status Ready=Joined #1",
+	"management PATCH windowsmachines/status Ready=Provisioning #1",
+	"management PATCH windowsmachines/status Ready=WaitingForBootstrapData #1",
+	"management PATCH windowsmachines/status Ready=WaitingForGuest #1",
+	"management PATCH windowsmachines/status Ready=WaitingForNode #1",
+	"management POST secrets #1",
+	"workload DELETE secrets #1",
+	"workload POST secrets #1",
+}
+
+func TestLife(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, world.Start{Credentials: password})
+	m := s.machine("m")
+	m.CreateWithoutConfig(t)
+	m.Await(t, "owner", func(s world.State) string {
+		if len(s.Windows.OwnerReferences) == 0 {
+			return "Cluster API has not looked at it"
+		}
+		return ""
+	})
+	s.start(t)
+
+	claimed := m.Await(t, "claim", world.Windows("Ready False WaitingForBootstrapData"))
+	if claimed.Windows.Spec.ProviderID == "" || !slices.Contains(claimed.Windows.Finalizers, infrav1.MachineFinalizer) {
+		t.Error("a machine that goes on must have its provider ID and finalizer")
+	}
+	if calls := s.cloud.Calls(); len(calls) > 0 {
+		t.Errorf("the cloud was asked for %v before there is anything to make", calls)
+	}
+	world.Eventually(t, "claim in the cache", s.cached(m))
+	m.CreateConfig(t)
+	m.Touch(t, m.Core, "config")
+
+	booting := m.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"), world.Tokens(1), world.DataSecretNamed)
+	checkSecret(t, booting)
+	name := booting.Windows.Status.ComputerName
+	s.vms(t, name)
+	if vm, _ := s.cloud.Get(name); !slices.Equal(vm.UserData, booting.Data.Data["value"]) {
+		t.Error("the VM got other user data than the Secret has")
+	}
+	s.tell(booting, succeeded)
+	m.Await(t, "report", world.Windows("Ready False WaitingForNode"))
+	m.Join(t)
+	checkJoined(t, m.Await(t, "node", world.Windows("Ready True Joined"), world.Tokens(0), released))
+
+	release := s.cloud.Hold(fake.Remove)
+	m.Delete(t)
+	deleting := m.Await(t, "deletion", world.Windows("Ready False Deleting"))
+	if deleting.Config == nil || deleting.Core == nil || deleting.Node == nil {
+		t.Errorf("the VM goes first, as long as it is there the others stay:\n%s", deleting)
+	}
+	release()
+	m.Await(t, "end", world.Gone)
+	s.vms(t)
+	effects := slices.Sorted(slices.Values(s.process.Gate.Effects()))
+	fmt.Fprintf(os.Stderr, "Kubernetes writes per machine life: %d\n", len(effects))
+	if diff := cmp.Diff(writes, effects); diff != "" {
+		t.Errorf("a machine costs other writes than are pinned (-want +got):\n%s", diff)
+	}
+}
+
+// checkSecret holds the bootstrap Secret against Cluster API's contract.
+func checkSecret(t *testing.T, s world.State) {
+	t.Helper()
+	type contract struct {
+		Name, Label, Type string
+		Owner             metav1.OwnerReference
+		Immutable         bool
+		Keys              []string
+		DataSecretName    string
+		Machine           string
+	}
+	have := contract{
+		s.Data.Name, s.Data.Labels[clusterv1.ClusterNameLabel], string(s.Data.Type), s.Data.OwnerReferences[0], *s.Data.Immutable,
+		slices.Sorted(maps.Keys(s.Data.Data)), s.Config.Status.DataSecretName, *s.Core.Spec.Bootstrap.DataSecretName,
+	}
+	want := contract{
+		s.Config.Name, world.ClusterName, "cluster.x-k8s.io/secret",
+		*metav1.NewControllerRef(s.Config, bootstrapv1.GroupVersion.WithKind("WindowsBootstrapConfig")), true,
+		[]string{"token", "value"}, s.Config.Name, s.Config.Name,
+	}
+	if diff := cmp.Diff(want, have); diff != "" {
+		t.Errorf("the bootstrap Secret breaks the contract (-want +got):\n%s", diff)
+	}
+}
+
+func checkJoined(t *testing.T, s world.State) {
+	t.Helper()
+	if s.Core.Spec.ProviderID != s.Windows.Spec.ProviderID || s.Node.Spec.ProviderID != s.Windows.Spec.ProviderID {
+		t.Errorf("provider IDs differ: Machine %q, WindowsMachine %q", s.Core.Spec.ProviderID, s.Windows.Spec.ProviderID)
+	}
+	if s.Core.Status.NodeRef.Name != s.Windows.Status.ComputerName || s.Windows.Status.NodeName != s.Node.Name {
+		t.Errorf("names differ: node %q, computer %q", s.Core.Status.NodeRef.Name, s.Windows.Status.ComputerName)
+	}
+	if s.Windows.Status.Phase != infrav1.PhaseRunning || s.Windows.Status.WindowsBuild != "20348.2700" {
+		t.Errorf("phase %s, build %s", s.Windows.Status.Phase, s.Windows.Status.WindowsBuild)
+	}
+}
+
+func TestPausedCluster(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, world.Start{Credentials: password})
+	s.Pause(t, true)
+	s.start(t)
+	m := s.machine("m")
+	m.Create(t)
+	m.Await(t, "pause", world.Windows("Paused True Paused"), world.Config("Paused True Paused"), world.Windows("Ready Unknown Paused"))
+	s.look(t, m)
+	state := m.Load(t)
+	if len(state.Windows.Finalizers)+len(state.Config.Finalizers)+len(state.Tokens)+len(s.cloud.Calls()) > 0 || state.Windows.Spec.ProviderID != "" {
+		t.Errorf("something was done though the Cluster is paused:\n%s", state)
+	}
+	s.Pause(t, false)
+	m.Await(t, "life after the pause", world.Windows("Ready False WaitingForGuest"), world.Windows("Paused False NotPaused"))
+}
+
+func TestPausedMachine(t *testing.T) {
+	s := ready(t)
+	m, state := s.running(t)
+	world.Change(t, s.Client, state.Windows, func(w *infrav1.WindowsMachine) {
+		w.Annotations = map[string]string{clusterv1.PausedAnnotation: ""}
+	})
+	m.Await(t, "pause", world.Windows("Paused True Paused"))
+	s.cloud.Calls()
+	m.Delete(t)
+	m.Await(t, "the deletion of a paused machine", func(s world.State) string {
+		if s.Windows.DeletionTimestamp.IsZero() {
+			return "Cluster API has not asked for it"
+		}
+		return ""
+	})
+	s.look(t, m)
+	if calls := s.cloud.Calls(); len(calls) > 0 {
+		t.Errorf("the cloud was asked for %v though the machine is paused", calls)
+	}
+	paused := m.Load(t).Windows
+	world.Change(t, s.Client, paused, func(w *infrav1.WindowsMachine) { w.Annotations = nil })
+	m.Await(t, "end", world.Gone)
+	s.vms(t)
+}
+
+func TestWatchFilter(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, world.Start{Credentials: password})
+	options := s.options()
+	options.WatchFilter = "ours"
+	s.process = s.Run(t, options)
+	other, ours := s.machine("other"), s.machine("ours")
+	for _, object := range []client.Object{ours.Core, ours.Windows, ours.Config} {
+		object.GetLabels()[clusterv1.WatchLabel] = "ours"
+	}
+	other.Create(t)
+	ours.Create(t)
+	done := ours.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"))
+	s.vms(t, done.Windows.Status.ComputerName)
+	if state := other.Load(t); len(state.Windows.Status.Conditions)+len(state.Config.Status.Conditions)+len(state.Windows.Finalizers) > 0 {
+		t.Errorf("a machine without the label was touched:\n%s", state)
+	}
+}
+
+// TestSteady forces looks at a machine with which all is well: they must cost nothing.
+func TestSteady(t *testing.T) {
+	s := ready(t)
+	m, state := s.running(t)
+	s.look(t, m)
+	before := s.process.Gate.Effects()
+	s.cloud.Calls()
+	const looks = 10
+	for i := range looks {
+		m.Touch(t, state.Windows, fmt.Sprint(i))
+		m.Touch(t, state.Config, fmt.Sprint(i))
+		s.process.Reconcile(t, world.Machines, m.Key)
+		s.process.Reconcile(t, world.Configs, m.Key)
+	}
+	if diff := cmp.Diff(before, s.process.Gate.Effects()); diff != "" {
+		t.Errorf("a machine with which all is well is written to (-before +after):\n%s", diff)
+	}
+	calls := s.cloud.Calls()
+	delete(calls, "observe") // which a real cloud answers from what it watches
+	if len(calls) > 0 {
+		t.Errorf("the cloud was asked for %v", calls)
+	}
+}

@@ -1,0 +1,79 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/world"
+)
+
+// cached waits until our controllers see the claim that they wrote.
+func (s *stage) cached(m *world.Machine) func(context.Context) error {
+	return func(ctx context.Context) error {
+		var seen infrav1.WindowsMachine
+		if err := s.process.Cache.Get(ctx, m.Key, &seen); err != nil {
+			return err
+		}
+		if seen.Status.ComputerName == "" {
+			return errors.New("not yet")
+		}
+		return nil
+	}
+}
+
+// TestLinuxFirst takes the one Linux node away that all tests share; those that run beside others have not begun by then.
+func TestLinuxFirst(t *testing.T) {
+	s := newStage(t, world.Start{Credentials: password, NotInitialized: true})
+	s.start(t)
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	check(shared.RemoveLinuxNode(t.Context()))
+	m, own := s.machine("m"), s.withOwnData(t)
+	m.Create(t)
+	own.CreateWithoutConfig(t)
+
+	nothing := func(configReason, machineReason string) {
+		t.Helper()
+		s.look(t, m)
+		s.process.Reconcile(t, world.Machines, own.Key)
+		state := m.Await(t, configReason, world.Config("Ready False "+configReason), world.Windows("Ready False WaitingForBootstrapData"))
+		own.Await(t, machineReason, world.Windows("Ready False "+machineReason))
+		if state.Data != nil || len(state.Tokens) > 0 || len(state.Config.Finalizers) > 0 || len(s.cloud.Calls()) > 0 {
+			t.Errorf("something was made before Linux is there:\n%s", state)
+		}
+	}
+	nothing("WaitingForControlPlane", "WaitingForControlPlane")
+	s.Initialize(t)
+	nothing("WaitingForLinuxNode", "WaitingForLinuxNode")
+	check(shared.AddLinuxNode(t.Context()))
+	check(shared.SetLinuxNodeReady(t.Context(), corev1.ConditionFalse))
+	nothing("WaitingForLinuxNode", "WaitingForLinuxNode")
+	check(shared.SetLinuxNodeReady(t.Context(), corev1.ConditionTrue))
+	s.look(t, m)
+	s.process.Reconcile(t, world.Machines, own.Key)
+	m.Await(t, "life after Linux", world.Windows("Ready False WaitingForGuest"), world.Tokens(1))
+	own.Await(t, "life after Linux", world.Windows("Ready False WaitingForGuest"))
+}
+
+// withOwnData is a machine whose user made the bootstrap data.
+func (s *stage) withOwnData(t *testing.T) *world.Machine {
+	t.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: "own-data"}, Data: map[string][]byte{"value": []byte("x")}}
+	if err := s.Client.Create(t.Context(), secret); client.IgnoreAlreadyExists(err) != nil {
+		t.Fatal(err)
+	}
+	m := s.machine("own")
+	m.Core.Spec.Bootstrap.ConfigRef.Kind, m.Core.Spec.Bootstrap.ConfigRef.Name, m.Core.Spec.Bootstrap.ConfigRef.APIGroup = "", "", ""
+	m.Core.Spec.Bootstrap.DataSecretName = &secret.Name
+	return m
+}

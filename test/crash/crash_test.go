@@ -1,0 +1,216 @@
+package crash
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capwin/cluster-api-provider-windows/test/world"
+)
+
+var shared *world.World
+
+// atOnce is how many lives are lived at the same time: they wait more than they work.
+const atOnce = 6
+
+func TestMain(m *testing.M) {
+	if os.Getenv(simulating) == "" {
+		world.Main(m, &shared, atOnce)
+	}
+	if err := simulate(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// place is where one machine at a time lives.
+type place struct {
+	*world.Namespace
+	datacenter *datacenter
+}
+
+// scenario is a way that a machine's life may take.
+type scenario struct {
+	name string
+	slow bool
+	live func(*testing.T, *run)
+	// effects are all that our controllers change in the world meanwhile. The list is pinned: an effect that is missing here
+	// was not tried, one that has gone needs no trying.
+	effects []string
+}
+
+// untilReady is what both scenarios begin with.
+var untilReady = []string{
+	"management PATCH windowsmachines finalizers,providerID #1",
+	"management PATCH windowsmachines/status Ready=WaitingForBootstrapData #1",
+	"management PATCH windowsbootstrapconfigs finalizers #1",
+	"workload POST secrets #1",
+	"management POST secrets #1",
+	"management PATCH windowsbootstrapconfigs/status Ready=DataSecretAvailable #1",
+	"vcenter Login #1",
+	"vcenter CloneVM_Task #1",
+	"management PATCH windowsmachines/status Ready=Provisioning #1",
+}
+
+// untilGone is what both end with.
+var untilGone = []string{
+	"workload DELETE secrets #1",
+	"management PATCH windowsbootstrapconfigs finalizers #2",
+	"management PATCH windowsmachines/status Ready=Deleting #1",
+	"vcenter PowerOffVM_Task #1",
+	"vcenter Destroy_Task #1",
+	"management PATCH windowsmachines finalizers #1",
+}
+
+var scenarios = []scenario{
+	{
+		name: "live", live: live,
+		effects: slices.Concat(untilReady, []string{
+			"management PATCH windowsmachines/status Ready=WaitingForGuest #1",
+			"management PATCH windowsmachines/status Ready=WaitingForNode #1",
+			"management PATCH windowsmachines/status Ready=Joined #1",
+		}, untilGone),
+	},
+	{name: "stillborn", slow: true, live: stillborn, effects: slices.Concat(untilReady, untilGone)},
+}
+
+// live is a machine that becomes a node and is deleted.
+func live(t *testing.T, r *run) {
+	r.claimed(t)
+	r.joined(t)
+	name := r.machine.Load(t).Windows.Status.ComputerName
+	r.look(t, name, 1, "cloned")
+	r.machine.Delete(t)
+	r.gone(t)
+	r.look(t, name, 0, "cloned removed")
+}
+
+// stillborn is a machine that is deleted while its VM is being made.
+func stillborn(t *testing.T, r *run) {
+	r.claimed(t)
+	name := r.machine.Load(t).Windows.Status.ComputerName
+	r.deleteWhileCreating(t)
+	r.gone(t)
+	r.look(t, name, 0, "cloned removed")
+	if n := r.slow.begun(); n != 1 {
+		t.Errorf("%d clones were asked for", n)
+	}
+}
+
+// TestCrash kills the process before and after each effect of each scenario.
+func TestCrash(t *testing.T) {
+	if shared == nil {
+		t.Skip("needs real servers")
+	}
+	places := make(chan place, atOnce)
+	for range atOnce {
+		places <- place{shared.Namespace(t, world.Start{}), startDatacenter(t)}
+	}
+	effects, runs := 0, 0
+	var violations atomic.Int32
+	for _, s := range scenarios {
+		reference(t, s, places)
+		effects += len(s.effects)
+		runs += 2 * len(s.effects)
+	}
+	t.Run("plans", func(t *testing.T) {
+		for _, s := range scenarios {
+			for _, effect := range s.effects {
+				for _, after := range []bool{false, true} {
+					try(t, s, world.Plan{Effect: effect, After: after}, places, &violations)
+				}
+			}
+		}
+	})
+	for range atOnce {
+		noData(t, <-places)
+	}
+	fmt.Fprintf(os.Stderr, "effects tried: %d (before and after), runs: %d, violations: %d\n", effects, runs, violations.Load())
+	if effects != 33 || runs != 66 {
+		t.Errorf("the matrix has %d effects and %d runs and not 33 and 66", effects, runs)
+	}
+}
+
+// reference is a run without a crash: it says what the effects are.
+func reference(t *testing.T, s scenario, places chan place) {
+	t.Run("reference "+s.name, func(t *testing.T) {
+		at := <-places
+		defer func() { places <- at }()
+		r := begin(t, at, s.clones(), world.Plan{})
+		s.live(t, r)
+		want, have := slices.Sorted(slices.Values(s.effects)), slices.Sorted(slices.Values(r.effects()))
+		if diff := cmp.Diff(want, have); diff != "" {
+			t.Errorf("the effects are other ones than those that are pinned (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func (s scenario) clones() *slowClone {
+	if s.slow {
+		return &slowClone{}
+	}
+	return nil
+}
+
+// try lives a life with a crash in it.
+func try(t *testing.T, s scenario, plan world.Plan, places chan place, violations *atomic.Int32) {
+	t.Run(s.name+" "+plan.String(), func(t *testing.T) {
+		t.Parallel()
+		at := <-places
+		t.Cleanup(func() {
+			if t.Failed() {
+				violations.Add(1)
+			}
+			places <- at
+		})
+		r := begin(t, at, s.clones(), plan)
+		s.live(t, r)
+		if !r.hit() {
+			t.Error("the effect did not come about")
+		}
+		once(t, r.effects())
+	})
+}
+
+// noData checks that no bootstrap Secret is left. Kubernetes removes them when their configs have gone; it takes half a minute
+// to learn of our kinds, which no run waits for.
+func noData(t *testing.T, at place) {
+	t.Helper()
+	world.Eventually(t, "no bootstrap Secret in "+at.Name, func(ctx context.Context) error {
+		var secrets corev1.SecretList
+		if err := shared.Client.List(ctx, &secrets, client.InNamespace(at.Name)); err != nil {
+			return err
+		}
+		for _, s := range secrets.Items {
+			if len(s.OwnerReferences) > 0 {
+				return errors.New("there is " + s.Name)
+			}
+		}
+		return nil
+	})
+}
+
+// once checks that what must be made once was made once, over all processes.
+func once(t *testing.T, effects []string) {
+	t.Helper()
+	for _, name := range []string{"workload POST secrets", "management POST secrets", "vcenter CloneVM_Task"} {
+		n := 0
+		for _, e := range effects {
+			if strings.HasPrefix(e, name) {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("%s: %d times", name, n)
+		}
+	}
+}

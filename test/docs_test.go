@@ -1,0 +1,171 @@
+package test
+
+import (
+	"go/ast"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+)
+
+const conditionsPage = "docs/conditions.md"
+
+// Every condition and reason that a user can meet has a line that says what it means, why, and what to run.
+func TestConditionsAreDocumented(t *testing.T) {
+	wanted := []string{}
+	for _, group := range []string{"infrastructure", "bootstrap"} {
+		wanted = append(wanted, constants(t, "api/"+group+"/v1beta1/conditions.go")...)
+	}
+	for _, reason := range bootstrap.Reasons() {
+		wanted = append(wanted, reason.Name)
+	}
+	// What Cluster API itself calls a pause.
+	wanted = append(wanted, "Paused", "NotPaused")
+	compare(t, conditionsPage, wanted, tableColumn(t, conditionsPage, 0))
+	for _, row := range tableRows(t, conditionsPage) {
+		if len(row) != 4 || slices.Contains(row, "") {
+			t.Errorf("%s: a row has name, meaning, likely cause and command: %v", conditionsPage, row)
+		}
+	}
+}
+
+// constants returns the values of the conditions and reasons in a file. One that is Cluster API's is named as there.
+func constants(t *testing.T, file string) []string {
+	t.Helper()
+	s, err := read(filepath.Join(root, filepath.FromSlash(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values []string
+	for _, declaration := range s.file.Decls {
+		block, ok := declaration.(*ast.GenDecl)
+		if !ok || block.Tok != token.CONST {
+			continue
+		}
+		for _, spec := range block.Specs {
+			values = append(values, value(t, s, spec.(*ast.ValueSpec)))
+		}
+	}
+	return values
+}
+
+func value(t *testing.T, s source, spec *ast.ValueSpec) string {
+	t.Helper()
+	switch v := spec.Values[0].(type) {
+	case *ast.BasicLit:
+		text, err := strconv.Unquote(v.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	case *ast.SelectorExpr:
+		return strings.TrimSuffix(strings.TrimSuffix(v.Sel.Name, "Condition"), "Reason")
+	default:
+		t.Fatalf("%s: a constant is a string or Cluster API's", s.position(spec))
+		return ""
+	}
+}
+
+// Nothing that is written for people may lead nowhere.
+func TestLinks(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`)
+	for _, page := range pages(t) {
+		content, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range link.FindAllStringSubmatch(string(content), -1) {
+			if strings.Contains(found[1], "://") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), found[1])); err != nil {
+				t.Errorf("%s: link to %s: %v", page, found[1], err)
+			}
+		}
+	}
+}
+
+// The README is read whole or not at all.
+func TestReadmeIsShort(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(string(content), "\n"); lines > 150 {
+		t.Errorf("README.md has %d lines, want at most 150", lines)
+	}
+}
+
+func pages(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/decisions/*.md"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, found...)
+	}
+	return all
+}
+
+// tableRows are the cells of all tables of a page, without their heads.
+func tableRows(t *testing.T, page string) [][]string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(page)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows [][]string
+	body := false
+	for line := range strings.Lines(string(content)) {
+		line = strings.TrimSpace(line)
+		switch {
+		case !strings.HasPrefix(line, "|"):
+			body = false
+		case strings.HasPrefix(line, "| ---"):
+			body = true
+		case body:
+			rows = append(rows, cells(line))
+		}
+	}
+	return rows
+}
+
+func cells(line string) []string {
+	row := strings.Split(strings.Trim(line, "|"), " | ")
+	for i := range row {
+		row[i] = strings.TrimSpace(row[i])
+	}
+	return row
+}
+
+func tableColumn(t *testing.T, page string, column int) []string {
+	t.Helper()
+	var values []string
+	for _, row := range tableRows(t, page) {
+		values = append(values, strings.Trim(row[column], "`"))
+	}
+	return values
+}
+
+// compare wants the page to list what the code has, nothing more and nothing less.
+func compare(t *testing.T, page string, code, listed []string) {
+	t.Helper()
+	for _, name := range code {
+		if !slices.Contains(listed, name) {
+			t.Errorf("%s lacks %s", page, name)
+		}
+	}
+	for _, name := range listed {
+		if !slices.Contains(code, name) {
+			t.Errorf("%s lists %s, which the code has not", page, name)
+		}
+	}
+}

@@ -1,0 +1,247 @@
+// Package agent carries out a plan on a simulated Windows, from the written semantics of the plan language
+// (bootstrap/plan, bootstrap/plan/vectors): the second interpreter beside the PowerShell that real machines run.
+//
+// It lives as the agent of a real machine does: started by a task at every boot, killed at any moment, continued from
+// C:\ProgramData\capwin\state.json.
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+)
+
+// Where the agent lives, what it is called, and what it leaves when all is done.
+const (
+	Root     = `C:\ProgramData\capwin`
+	Sentinel = `C:\run\cluster-api\bootstrap-success.complete`
+	TaskName = "capwin-agent"
+)
+
+// restart is what a step asks for: a reboot, and then the next step or the same one again.
+type restart string
+
+const (
+	thenNext  restart = "next"
+	thenAgain restart = "again"
+)
+
+// run is one life of the agent's process.
+type run struct {
+	machine *windows.Machine
+	head    head
+	plan    *plan.Plan
+	state   *state
+	facts   map[string]string
+	restart restart
+	// boot is the result of everyBoot, from its beginning to the end of the process.
+	boot *plan.ReportBoot
+	// problem is what the last probe of a waiting step saw.
+	problem      string
+	started      time.Time
+	startElapsed int
+}
+
+// Run carries out the plan on the machine, until the end, a reboot or the end of ctx, which is a kill: nothing is written any more.
+func Run(ctx context.Context, machine *windows.Machine) error {
+	release, mine := machine.Lock(TaskName)
+	if !mine {
+		return errors.New("another agent is at work")
+	}
+	defer release()
+	r := &run{machine: machine, facts: map[string]string{}, started: machine.Clock.Now()}
+	err := r.carryOut(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err == nil {
+		return nil
+	}
+	return r.fail(ctx, err)
+}
+
+func (r *run) carryOut(ctx context.Context) error {
+	if err := r.load(ctx); err != nil {
+		return err
+	}
+	if len(r.facts) > 0 && r.otherMachine() {
+		return nil
+	}
+	marked, err := r.machine.BootMarked()
+	switch {
+	case err != nil:
+		return err
+	case r.state.State == plan.StateRebooting && marked:
+		return r.shutdown(ctx)
+	case r.hasEveryBoot() && !marked:
+		return r.everyBoot(ctx)
+	case r.state.over():
+		if err := r.forget(); err != nil {
+			return err
+		}
+		return r.finish(ctx)
+	}
+	r.state.State = plan.StateRunning
+	if err := r.phases(ctx, r.plan.Phases); err != nil || r.restart != "" {
+		return err
+	}
+	return r.succeed(ctx)
+}
+
+// load reads plan, state and facts. A plan that is not understood ends the bootstrap before anything is changed.
+func (r *run) load(ctx context.Context) error {
+	text, _ := r.machine.ReadFile(Root + `\plan.json`) // no plan is one that is not understood
+	r.head = readHead(text)
+	r.state = r.readState()
+	r.startElapsed = r.state.Elapsed
+	if r.state.over() {
+		return nil
+	}
+	if err := r.decode(text); err != nil {
+		return err
+	}
+	r.state.Phases = max(r.state.Phases, len(r.plan.Phases))
+	if err := r.findFacts(ctx); err != nil {
+		return err
+	}
+	if r.state.SMBIOS == "" {
+		r.state.SMBIOS = r.facts["smbios"]
+	}
+	return nil
+}
+
+func (r *run) decode(text []byte) error {
+	var err error
+	if r.plan, err = plan.Decode(text); err == nil {
+		return nil
+	}
+	message := err.Error()
+	if wrong, ok := errors.AsType[*plan.Error](err); ok {
+		message = wrong.Message
+	}
+	return &failure{reason: "PlanNotUnderstood", message: message, final: true}
+}
+
+// phases runs what is left of a list of phases.
+func (r *run) phases(ctx context.Context, phases []plan.Phase) error {
+	s := r.state
+	for s.Phase < len(phases) {
+		phase := phases[s.Phase]
+		s.PhaseName = phase.Name
+		for s.Step < len(phase.Steps) {
+			step := phase.Steps[s.Step]
+			s.StepName = step.Base().Name
+			if err := r.step(ctx, step); err != nil {
+				return err
+			}
+			if r.restart != "" && r.boot != nil {
+				r.warn(s.StepName + ": asks for a reboot, which everyBoot does not do")
+				r.restart = ""
+			}
+			if r.restart != "" {
+				return r.reboot(ctx)
+			}
+			s.Step++
+		}
+		now := r.elapsed()
+		s.Durations[s.PhaseName] = now - s.PhaseElapsed
+		s.PhaseElapsed = now
+		s.Phase++
+		s.Step = 0
+		if err := r.save(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step makes the attempts of one step.
+func (r *run) step(ctx context.Context, step plan.Step) error {
+	base, s := step.Base(), r.state
+	if base.When != nil && r.mismatch(*base.When) != "" {
+		r.log("skip %s", base.Name)
+		return nil
+	}
+	limit, delay := max(1, base.Attempts), 5*time.Second
+	if base.DelaySeconds != nil {
+		delay = time.Duration(*base.DelaySeconds) * time.Second
+	}
+	var problem *failure
+	for {
+		err := r.attempt(ctx, step, limit)
+		if err == nil || ctx.Err() != nil {
+			s.Attempts, s.Tries = 0, 0
+			return ctx.Err()
+		}
+		problem = asFailure(err)
+		r.log("%s", r.protect(problem.message, 2000))
+		s.Attempts++
+		if problem.final || s.Attempts >= limit {
+			break
+		}
+		if err := r.machine.Clock.Sleep(ctx, delay); err != nil {
+			return err
+		}
+	}
+	s.Attempts, s.Tries = 0, 0
+	if base.Optional && !problem.final {
+		r.warn(base.Name + ": " + problem.message)
+		return nil
+	}
+	problem.reason = cmp.Or(problem.reason, base.Reason, defaultReason(step))
+	return problem
+}
+
+// attempt keeps in mind that it began: after a kill, the step is made again.
+func (r *run) attempt(ctx context.Context, step plan.Step, limit int) error {
+	if err := r.checkDeadline(); err != nil {
+		return err
+	}
+	s := r.state
+	s.Tries++
+	if err := r.save(); err != nil {
+		return err
+	}
+	if s.Step == 0 && s.Tries == 1 {
+		r.report(ctx)
+	}
+	r.log("%s %s, attempt %d of %d", step.Kind(), step.Base().Name, s.Attempts+1, limit)
+	return r.do(ctx, step)
+}
+
+// reboot writes down what comes after it, first.
+func (r *run) reboot(ctx context.Context) error {
+	s, limit := r.state, 5
+	if r.plan.MaxReboots > 0 {
+		limit = r.plan.MaxReboots
+	}
+	if s.Reboots >= limit {
+		message := fmt.Sprintf("rebooted %d times, and '%s' wants another", limit, s.StepName)
+		return &failure{reason: "TooManyReboots", message: message, final: true}
+	}
+	if r.restart == thenNext {
+		s.Step++
+	}
+	s.Reboots++
+	s.Pending = false
+	s.State = plan.StateRebooting
+	if err := r.machine.MarkBoot(); err != nil {
+		return err
+	}
+	if err := r.save(); err != nil {
+		return err
+	}
+	r.report(ctx)
+	return r.shutdown(ctx)
+}
+
+func (r *run) shutdown(ctx context.Context) error {
+	r.log("reboot")
+	_, err := r.tool(ctx, []string{"shutdown.exe", "/r", "/t", "5", "/f", "/d", "p:2:4"}, 0)
+	return err
+}

@@ -1,0 +1,195 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+)
+
+// succeed erases, empties the plan, leaves the sentinel, then says so: each may be done twice.
+func (r *run) succeed(ctx context.Context) error {
+	r.state.StepName = ""
+	if err := r.forget(); err != nil {
+		return err
+	}
+	if r.head.keepsEveryBoot() {
+		// It has to wait for the next start of the machine.
+		if err := r.machine.MarkBoot(); err != nil {
+			r.warn("boot marker: " + err.Error())
+		}
+	}
+	if err := r.machine.WriteFile(Sentinel, []byte("success\n"), ""); err != nil {
+		return err
+	}
+	r.state.State = plan.StateSucceeded
+	if err := r.save(); err != nil {
+		return err
+	}
+	return r.finish(ctx)
+}
+
+// fail keeps the failure first: an end in the middle must not lose it.
+func (r *run) fail(ctx context.Context, err error) error {
+	problem := asFailure(err)
+	s := r.state
+	if s == nil || r.boot != nil {
+		r.log("%s", r.protect(problem.message, 2000))
+		return problem
+	}
+	s.State = plan.StateFailed
+	s.Reason = cmp.Or(problem.reason, "InternalError")
+	s.Message = r.protect(problem.message, 1000)
+	s.ExitCode = problem.exitCode
+	if problem.text != "" {
+		s.LastLines = r.lastLines(problem.text)
+	}
+	if err := r.save(); err != nil {
+		return err
+	}
+	if r.head.Logs != nil {
+		if err := r.collectLogs(ctx, r.head.Logs); err != nil {
+			r.warn("logs: " + err.Error())
+		}
+	}
+	if err := r.forget(); err != nil {
+		return err
+	}
+	return r.finish(ctx)
+}
+
+// finish reports, and leaves the task alone only for everyBoot.
+func (r *run) finish(ctx context.Context) error {
+	r.report(ctx)
+	if r.hasEveryBoot() {
+		return nil
+	}
+	if err := r.machine.DisableTask(TaskName); err != nil {
+		r.log("task: %v", err)
+	}
+	return nil
+}
+
+// forget erases the copies of the user data, and of the plan all but what a report and everyBoot need.
+func (r *run) forget() error {
+	paths, err := r.match(r.head.Erase)
+	if err != nil {
+		r.warn("erase: " + err.Error())
+	}
+	for _, path := range paths {
+		if err := r.machine.Remove(path); err != nil {
+			r.warn("erase: " + err.Error())
+		}
+	}
+	rest := kept{Version: r.head.Version, Machine: r.head.Machine, Report: r.head.Report, Phases: []string{}}
+	if r.head.keepsEveryBoot() && r.state.State != plan.StateFailed {
+		rest.EveryBoot, rest.DeadlineSeconds = r.head.EveryBoot, r.head.DeadlineSeconds
+	}
+	text, err := json.Marshal(rest)
+	if err != nil {
+		return fmt.Errorf("empty the plan: %w", err)
+	}
+	return r.machine.Keep(Root+`\plan.json`, text)
+}
+
+func (r *run) hasEveryBoot() bool {
+	return r.state.State == plan.StateSucceeded && r.head.keepsEveryBoot()
+}
+
+// everyBoot runs at a later start of the machine. Its progress is kept in a copy of the state that is never written.
+func (r *run) everyBoot(ctx context.Context) error {
+	own := r.state
+	r.boot = &plan.ReportBoot{State: plan.StateRunning, At: r.stamp()}
+	other, err := r.everyBootPhases(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if other {
+		r.state = own
+		return nil
+	}
+	r.boot.State = plan.StateSucceeded
+	if err != nil {
+		r.describeBoot(asFailure(err))
+	}
+	own.Warnings, own.Facts = r.state.Warnings, r.state.Facts
+	r.state = own
+	return r.finishEveryBoot(ctx)
+}
+
+func (r *run) everyBootPhases(ctx context.Context) (otherMachine bool, err error) {
+	text, err := r.machine.ReadFile(Root + `\plan.json`)
+	if err != nil {
+		return false, err
+	}
+	if err := r.decode(text); err != nil {
+		return false, err
+	}
+	if err := r.findFacts(ctx); err != nil {
+		return false, err
+	}
+	if r.otherMachine() {
+		return true, nil
+	}
+	r.state = r.state.forBoot(len(r.plan.EveryBoot), r.boot)
+	r.startElapsed = 0
+	return false, r.phases(ctx, r.plan.EveryBoot)
+}
+
+func (r *run) describeBoot(problem *failure) {
+	message := problem.message
+	if r.state.StepName != "" {
+		message = r.state.StepName + ": " + message
+	}
+	r.boot.State = plan.StateFailed
+	r.boot.Reason = cmp.Or(problem.reason, "InternalError")
+	r.boot.Message = r.protect(message, 1000)
+}
+
+func (r *run) finishEveryBoot(ctx context.Context) error {
+	r.boot.At = r.stamp()
+	r.log("every boot: %s %s %s", r.boot.State, r.boot.Reason, r.boot.Message)
+	r.state.Boot = r.boot
+	if err := r.write(); err != nil {
+		return err
+	}
+	r.report(ctx)
+	if r.boot.State != plan.StateSucceeded {
+		return nil // the task may be started again by hand
+	}
+	return r.machine.MarkBoot()
+}
+
+// failure ends a step.
+type failure struct {
+	message string
+	reason  string
+	// final failures get no other attempt, also not those of optional steps.
+	final bool
+	// text is what a program wrote, exitCode how it ended.
+	text     string
+	exitCode int
+}
+
+// Error is the message.
+func (f *failure) Error() string { return f.message }
+
+func asFailure(err error) *failure {
+	if problem, ok := errors.AsType[*failure](err); ok {
+		return problem
+	}
+	return &failure{message: err.Error()}
+}
+
+func failf(format string, args ...any) *failure {
+	return &failure{message: fmt.Sprintf(format, args...)}
+}
+
+func defaultReason(step plan.Step) string {
+	kind := []byte(step.Kind())
+	kind[0] -= 'a' - 'A'
+	return string(kind) + "Failed"
+}

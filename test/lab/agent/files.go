@@ -1,0 +1,256 @@
+package agent
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+)
+
+func (r *run) file(step *plan.File) error {
+	content := step.Content
+	if step.Text != nil {
+		text, err := r.value(step.Text)
+		if err != nil {
+			return err
+		}
+		content = []byte(text)
+	}
+	path, err := r.value(step.Path)
+	if err != nil {
+		return err
+	}
+	return r.writeOnce(path, content, step.Access)
+}
+
+func (r *run) writeOnce(path string, content []byte, access plan.Access) error {
+	sddl, err := fileAccess(access)
+	if err != nil {
+		return err
+	}
+	return r.writeAs(path, content, sddl)
+}
+
+// writeAs leaves a file with the same content alone, but for its access.
+func (r *run) writeAs(path string, content []byte, sddl string) error {
+	have, err := r.machine.ReadFile(path)
+	if err != nil || !bytes.Equal(have, content) {
+		return r.machine.WriteFile(path, content, sddl)
+	}
+	if sddl == "" {
+		return nil
+	}
+	return r.machine.Protect(path, sddl)
+}
+
+func fileAccess(access plan.Access) (string, error) {
+	switch access {
+	case plan.AccessAdmin:
+		return windows.AdminOnlyFile, nil
+	case "", plan.AccessInherit:
+		return "", nil
+	}
+	return "", fmt.Errorf("access '%s' is unknown", access)
+}
+
+func (r *run) directory(step *plan.Directory) error {
+	path, err := r.value(step.Path)
+	if err != nil {
+		return err
+	}
+	sddl, err := fileAccess(step.Access)
+	if err != nil {
+		return err
+	}
+	if err := r.machine.MakeDirectory(path); err != nil || sddl == "" {
+		return err
+	}
+	return r.machine.Protect(path, windows.AdminOnly)
+}
+
+func (r *run) remove(step *plan.Remove) error {
+	paths, err := r.values(step.Paths)
+	if err != nil {
+		return err
+	}
+	matched, err := r.match(step.Patterns)
+	if err != nil {
+		return err
+	}
+	for _, path := range append(paths, matched...) {
+		if err := r.machine.Remove(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reservations writes the file whose content depends on the size of the machine.
+func (r *run) reservations(step *plan.Reservations) error {
+	path, err := r.value(step.Path)
+	if err != nil {
+		return err
+	}
+	patch, err := step.Patch.Resolve(r.facts)
+	if err != nil {
+		return err
+	}
+	for _, rule := range step.Rules {
+		found, err := r.value(plan.FromFact(rule.Fact))
+		if err != nil {
+			return err
+		}
+		row := firstRow(rule.Rows, found)
+		if row == nil {
+			return failf("no row of '%s' fits %s = %s", rule.Set, rule.Fact, found)
+		}
+		value, err := plan.Tree{"": row.Value}.Resolve(r.facts)
+		if err != nil {
+			return err
+		}
+		if err := set(patch, strings.Split(rule.Set, "."), value[""]); err != nil {
+			return err
+		}
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(patch); err != nil {
+		return err
+	}
+	return r.writeOnce(path, bytes.TrimSpace(text.Bytes()), step.Access)
+}
+
+func firstRow(rows []plan.ReservationRow, found string) *plan.ReservationRow {
+	for i, row := range rows {
+		if row.Below == "" || compareVersions(found, row.Below) < 0 {
+			return &rows[i]
+		}
+	}
+	return nil
+}
+
+func set(node map[string]any, keys []string, value any) error {
+	for _, key := range keys[:len(keys)-1] {
+		if node[key] == nil {
+			node[key] = map[string]any{}
+		}
+		next, ok := node[key].(map[string]any)
+		if !ok {
+			return fmt.Errorf("'%s' is no object in which '%s' could be set", key, strings.Join(keys, "."))
+		}
+		node = next
+	}
+	node[keys[len(keys)-1]] = value
+	return nil
+}
+
+const mebibyte = 1 << 20
+
+// collectLogs writes what is newest of text and event logs into one zip, secrets hidden.
+func (r *run) collectLogs(ctx context.Context, step *plan.CollectLogs) error {
+	target, err := r.value(step.Path)
+	if err != nil {
+		return err
+	}
+	paths, err := r.match(step.Patterns)
+	if err != nil {
+		return err
+	}
+	var packed bytes.Buffer
+	logs := &logZip{run: r, zip: zip.NewWriter(&packed), left: 10 * mebibyte}
+	if step.MaxMiB > 0 {
+		logs.left = step.MaxMiB * mebibyte
+	}
+	for _, event := range step.Events {
+		found, err := r.program(ctx, []string{"wevtutil.exe", "qe", event, "/c:500", "/rd:true", "/f:text"}, 60, nil, "")
+		if err != nil {
+			return err
+		}
+		if err := logs.add("events/"+notInName.ReplaceAllString(event, "-")+".txt", found.Text()); err != nil {
+			return err
+		}
+	}
+	for _, path := range paths {
+		if !r.machine.FileExists(path) {
+			continue
+		}
+		content, err := r.machine.ReadFile(path)
+		if err != nil {
+			r.warn("logs: " + err.Error())
+			continue
+		}
+		entry := strings.TrimLeft(strings.ReplaceAll(path[2:], `\`, "/"), "/")
+		if err := logs.add(entry, string(content[max(0, len(content)-2*mebibyte):])); err != nil {
+			return err
+		}
+	}
+	if err := logs.zip.Close(); err != nil {
+		return err
+	}
+	return r.machine.Keep(target, packed.Bytes())
+}
+
+// logZip takes texts as long as they fit.
+type logZip struct {
+	run  *run
+	zip  *zip.Writer
+	left int
+}
+
+func (l *logZip) add(name, text string) error {
+	clean := l.run.hide(text)
+	if len(clean) > l.left {
+		return nil
+	}
+	l.left -= len(clean)
+	entry, err := l.zip.Create(name)
+	if err != nil {
+		return err
+	}
+	_, err = entry.Write([]byte(clean))
+	return err
+}
+
+// registry sets a value of the wanted type.
+func (r *run) registry(step *plan.Registry) error {
+	value, err := r.registryValue(step)
+	if err != nil {
+		return err
+	}
+	return r.setOnce(step.Key, step.ValueName, value)
+}
+
+func (r *run) registryValue(step *plan.Registry) (value windows.RegistryValue, err error) {
+	value.Type = string(step.Type)
+	switch step.Type {
+	case "", plan.RegistryString:
+		value.Type = string(plan.RegistryString)
+		value.Text, err = r.value(step.Value)
+	case plan.RegistryExpandString:
+		value.Text, err = r.value(step.Value)
+	case plan.RegistryDWord:
+		value.Number, err = r.number(step.Value, 32)
+	case plan.RegistryQWord:
+		value.Number, err = r.number(step.Value, 64)
+	case plan.RegistryMultiString:
+		value.List, err = r.values(step.Values)
+	default:
+		err = errors.New("registry type '" + value.Type + "' is unknown")
+	}
+	return value, err
+}
+
+func (r *run) setOnce(key, name string, value windows.RegistryValue) error {
+	have, ok, err := r.machine.ReadRegistry(key, name)
+	if err != nil || ok && have.Equal(value) {
+		return err
+	}
+	return r.machine.WriteRegistry(key, name, value)
+}

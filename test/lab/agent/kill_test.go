@@ -1,0 +1,283 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+)
+
+// killPoints is how often the agent was killed in each of the two ways; a change of the agent that takes points away is seen here.
+const killPoints = 165
+
+// longPlan has one of all that must not be done twice or half: two reasons to reboot, a program with undo, a user, a network.
+const longPlan = `{"version":1,"machine":{"namespace":"ns","name":"m","uid":"uid-1","node":"win-1","cluster":"c"},
+"report":[{"do":"guestinfo","program":"rpctool.exe","key":"guestinfo.capwin.report"}],"redact":["s3cret-value"],"erase":["C:\\AzureData\\Custom*"],
+"phases":[
+ {"name":"prepare","steps":[
+  {"do":"directory","name":"folder","path":"C:\\k","access":"admin"},
+  {"do":"file","name":"secret","path":"C:\\k\\join.yaml","text":"token: s3cret-value","access":"admin"},
+  {"do":"registry","name":"number","key":"HKEY_LOCAL_MACHINE\\SOFTWARE\\a","valueName":"n","type":"DWord","value":"7"},
+  {"do":"environment","name":"proxy","variables":{"HTTP_PROXY":"http://p:3128"}},
+  {"do":"firewall","name":"ports","rules":[{"name":"capwin-kubelet","protocol":"TCP","ports":["10250"]}]},
+  {"do":"localUser","name":"user","user":"capi","groups":["S-1-5-32-544"],"sshKeys":["ssh-ed25519 AAAA x"]},
+  {"do":"pageFile","name":"pages","sizeMiB":"8192"},
+  {"do":"reboot","name":"pages-reboot","if":"pending"},
+  {"do":"feature","name":"containers","features":["Containers"]}]},
+ {"name":"join","steps":[
+  {"do":"service","name":"service","service":"kubelet","command":["C:\\k\\kubelet.exe","--windows-service"],"restartSeconds":[10]},
+  {"do":"hnsNetwork","name":"net","request":{"Name":"External","Type":"L2Bridge"}},
+  {"do":"fact","name":"version","argv":["kubeadm.exe","version"],"match":"v([\\d.]+)","set":"kubeadm"},
+  {"do":"run","name":"join","argv":["kubeadm.exe","join"],"creates":"C:\\etc\\kubelet.conf","undo":["kubeadm.exe","reset"],"attempts":2},
+  {"do":"serviceState","name":"start","service":"kubelet","state":"running"},
+  {"do":"remove","name":"clean","paths":["C:\\k\\join.yaml"]}]}],
+"everyBoot":[{"name":"network","steps":[{"do":"hnsCleanup","name":"stale","networks":["Calico*"]}]}]}`
+
+func longVector() *vector {
+	one := 1
+	return &vector{Plan: json.RawMessage(longPlan), World: world{
+		Files:     map[string]string{`C:\AzureData\CustomData.bin`: "s3cret-value"},
+		Features:  map[string]string{"Containers": "Available"},
+		Addresses: []worldAddress{{Index: 9, Address: "10.0.0.5/24"}}, ManagementIP: "10.0.0.5", FeatureReboot: true,
+		Commands: []*command{
+			{Argv: []string{"rpctool.exe"}},
+			{Argv: []string{"kubeadm.exe", "version"}, Out: "v1.36.3"},
+			{Argv: []string{"kubeadm.exe", "reset"}, Writes: map[string]string{`C:\reset`: "done"}},
+			{Argv: []string{"kubeadm.exe", "join"}, Exit: 1, Times: &one},
+			{Argv: []string{"kubeadm.exe", "join"}, Writes: map[string]string{`C:\etc\kubelet.conf`: "joined"}},
+		},
+	}}
+}
+
+// errKilled is thrown out of the agent where a real one would just end.
+var errKilled = errors.New("killed")
+
+// way is what happens after a kill: the task starts the agent again, or the machine lost its power.
+type way string
+
+const (
+	taskRestarts way = "the task restarts it"
+	powerLoss    way = "the machine loses power"
+)
+
+func TestKilledAnywhere(t *testing.T) {
+	t.Parallel()
+	for _, how := range []way{taskRestarts, powerLoss} {
+		t.Run(string(how), func(t *testing.T) {
+			t.Parallel()
+			want := (&killer{stage: newStage(t, longVector())}).live(how)
+			point := 0
+			for ; ; point++ {
+				k := &killer{stage: newStage(t, longVector()), at: point + 1}
+				got := k.live(how)
+				if !k.killed {
+					break
+				}
+				if how == powerLoss && got.Reboots < want.Reboots {
+					got.Reboots = want.Reboots // the loss of power was the reboot that a feature wants
+				}
+				if difference := cmp.Diff(want, got); difference != "" {
+					t.Fatalf("killed at point %d, %s: -want +got\n%s", point+1, k.where, difference)
+				}
+			}
+			t.Logf("killed at %d points", point)
+			if point < killPoints {
+				t.Errorf("killed at %d points, at least %d are pinned", point, killPoints)
+			}
+		})
+	}
+}
+
+// killer ends the agent at the at'th point: before a door that changes something, or after an effect.
+type killer struct {
+	*stage
+	at, seen int
+	killed   bool
+	where    string
+}
+
+// end is what must be the same, wherever the agent was killed.
+type end struct {
+	State, Boot plan.State
+	Reason      string
+	Reboots     int
+	Facts       map[string]string
+	Files       map[string]string
+	Registry    map[string]windows.RegistryKey
+	Services    map[string]string
+	Firewall    map[string]string
+	Users       map[string]*windows.User
+	HNS         []string
+	TaskLeft    bool
+}
+
+func (k *killer) live(how way) end {
+	k.t.Helper()
+	count := func(what string) {
+		if k.seen++; k.seen == k.at {
+			k.killed, k.where = true, what
+			panic(errKilled)
+		}
+	}
+	k.onEffect = count
+	k.machine.OnDoor = func(door string) {
+		verb, _, _ := strings.Cut(door, "-")
+		if verb != "Get" && verb != "Read" && verb != "Test" { // which change nothing
+			count(door)
+		}
+	}
+	for range 2 { // the bootstrap, then a later start of the machine
+		for lives := 0; ; lives++ {
+			if lives > 20 {
+				k.t.Fatalf("killed at point %d, %s: no end", k.at, k.where)
+			}
+			killed := k.life()
+			if !killed && !k.machine.RebootAsked() {
+				break
+			}
+			if k.machine.RebootAsked() || how == powerLoss {
+				k.powerCycle()
+			}
+		}
+		k.powerCycle()
+	}
+	return k.end()
+}
+
+// life runs the agent until it ends or is killed.
+func (k *killer) life() (killed bool) {
+	k.t.Helper()
+	defer func() {
+		if caught := recover(); caught != nil && caught != errKilled { //nolint:errorlint // because it is what we threw
+			panic(caught)
+		}
+		killed = killed || k.killed && k.seen == k.at
+	}()
+	if err := Run(context.Background(), k.machine); err != nil {
+		k.t.Fatal(err)
+	}
+	return false
+}
+
+func (k *killer) powerCycle() {
+	k.t.Helper()
+	if err := k.machine.Boot(); err != nil {
+		k.t.Fatal(err)
+	}
+	err := k.machine.Setup(func(s *windows.State) {
+		if !slices.ContainsFunc(s.HNS, func(item map[string]any) bool { return item["Name"] == "Calico" }) {
+			s.HNS = append(s.HNS, map[string]any{"kind": "networks", "ID": "stale", "Name": "Calico", "Type": "Overlay"})
+		}
+	})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+func (k *killer) end() end {
+	k.t.Helper()
+	k.machine.OnDoor, k.onEffect = nil, nil
+	var last state
+	k.read(Root+`\state.json`, &last)
+	got := end{
+		State: last.State, Reason: last.Reason, Reboots: last.Reboots, Facts: last.Facts,
+		Files: k.files(), Services: map[string]string{}, TaskLeft: !k.has("task.disable " + TaskName),
+	}
+	if last.Boot != nil {
+		got.Boot = last.Boot.State
+	}
+	err := k.machine.Setup(func(s *windows.State) {
+		got.Registry, got.Firewall, got.Users = maps.Clone(s.Registry), maps.Clone(s.Firewall), maps.Clone(s.Users)
+		for name, service := range s.Services {
+			got.Services[name] = service.ImagePath
+		}
+		for _, item := range s.HNS {
+			got.HNS = append(got.HNS, item["Name"].(string))
+		}
+	})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return got
+}
+
+// files are those of the disk but the agent's own, whose times and attempts may differ.
+func (k *killer) files() map[string]string {
+	k.t.Helper()
+	found := map[string]string{}
+	root, err := k.machine.HostPath(`C:\`)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	err = filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || strings.Contains(path, "/ProgramData/capwin/") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		found[strings.TrimPrefix(path, root)] = string(text)
+		return err
+	})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return found
+}
+
+// harmless doors may fail without failing the bootstrap: a channel of reports, and the task, which finds nothing to do.
+var harmless = []string{"Disable-ScheduledTask", "Invoke-WebRequest", "rpctool.exe", "wevtutil.exe"}
+
+func TestEveryDoorFails(t *testing.T) {
+	t.Parallel()
+	tried := 0
+	for _, file := range vectorFiles(t) {
+		if readVector(t, file).Expect.State != string(plan.StateSucceeded) {
+			continue
+		}
+		doors := map[string]bool{}
+		s := newStage(t, readVector(t, file))
+		s.machine.OnDoor = func(door string) { doors[door] = true }
+		s.live()
+		delete(doors, "keep")
+		for door := range doors {
+			tried++
+			failDoor(t, file, door)
+		}
+	}
+	t.Logf("%d doors of 68 vectors failed", tried)
+}
+
+func failDoor(t *testing.T, file, door string) {
+	t.Helper()
+	v := readVector(t, file)
+	v.World.Throws, v.World.ThrowTimes = map[string]string{door: "broken here"}, nil
+	s := newStage(t, v)
+	told := ""
+	s.heard = func(err error) { told += err.Error() }
+	s.live()
+	var report plan.Report
+	s.read(Root+`\report.json`, &report)
+	if report.State == plan.StateFailed {
+		if report.Reason == "" || !strings.Contains(report.Message, "broken here") || s.machine.FileExists(Sentinel) {
+			t.Errorf("%s, %s fails: %s %q", v.Name, door, report.Reason, report.Message)
+		}
+		return
+	}
+	told += strings.Join(report.Warnings, "\n")
+	if report.Boot != nil {
+		told += report.Boot.Message
+	}
+	channel := strings.HasSuffix(file, "-report-guestinfo.json") && door == "Invoke-Program"
+	if !strings.Contains(told, "broken here") && !slices.Contains(harmless, door) && !channel {
+		t.Errorf("%s: %s failed, and nobody heard of it", v.Name, door)
+	}
+}

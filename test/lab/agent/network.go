@@ -1,0 +1,307 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+)
+
+var notHex = regexp.MustCompile(`[^0-9A-Fa-f]`)
+
+// address gives an adapter its addresses, and takes away those that are stale.
+func (r *run) address(step *plan.Address) error {
+	adapter, err := r.adapter(step.MAC)
+	if err != nil {
+		return err
+	}
+	wanted, err := r.values(step.Addresses)
+	if err != nil {
+		return err
+	}
+	for _, six := range []bool{false, true} {
+		some := slices.DeleteFunc(slices.Clone(wanted), func(a string) bool { return windows.IPv6(a) != six })
+		if err := r.family(adapter.Index, six, some, step.MTU); err != nil {
+			return err
+		}
+	}
+	if err := r.routes(adapter.Index, step); err != nil {
+		return err
+	}
+	return r.dns(adapter.Index, step.DNS)
+}
+
+// adapter: with a vSwitch on it, two have the same MAC, and the addresses belong to the virtual one.
+func (r *run) adapter(mac plan.Value) (windows.Adapter, error) {
+	text, err := r.value(mac)
+	if err != nil {
+		return windows.Adapter{}, err
+	}
+	wanted := notHex.ReplaceAllString(text, "")
+	all, err := r.machine.NetAdapters()
+	if err != nil {
+		return windows.Adapter{}, err
+	}
+	var found *windows.Adapter
+	for i, one := range all {
+		same := strings.EqualFold(notHex.ReplaceAllString(one.MAC, ""), wanted)
+		if same && (found == nil || one.Virtual && !found.Virtual) {
+			found = &all[i]
+		}
+	}
+	if found == nil {
+		return windows.Adapter{}, failf("no adapter has the MAC %s", wanted)
+	}
+	return *found, nil
+}
+
+// family brings one IP family of an interface in line; a family without a wanted address is left alone.
+func (r *run) family(index int, six bool, wanted []string, mtu int) error {
+	if len(wanted) == 0 {
+		return nil
+	}
+	if err := r.configureInterface(index, six, mtu); err != nil {
+		return err
+	}
+	all, err := r.machine.NetAddresses()
+	if err != nil {
+		return err
+	}
+	var have []string
+	for _, one := range all {
+		if one.Index != index || windows.IPv6(one.Address) != six || one.Origin != "Manual" && one.Origin != "Dhcp" {
+			continue
+		}
+		have = append(have, one.Address)
+		if slices.Contains(wanted, one.Address) {
+			continue
+		}
+		text, _, _ := strings.Cut(one.Address, "/")
+		if err := r.machine.RemoveAddress(index, text); err != nil {
+			return err
+		}
+	}
+	for _, one := range wanted {
+		if slices.Contains(have, one) {
+			continue
+		}
+		if err := r.machine.AddAddress(index, one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) configureInterface(index int, six bool, mtu int) error {
+	family := "IPv4"
+	if six {
+		family = "IPv6"
+	}
+	now, err := r.machine.NetInterface(index)
+	if err != nil {
+		return err
+	}
+	if now.DHCP {
+		if err := r.machine.SetDHCP(index, family); err != nil {
+			return err
+		}
+	}
+	if mtu > 0 && now.MTU != mtu {
+		return r.machine.SetMTU(index, family, mtu)
+	}
+	return nil
+}
+
+func (r *run) routes(index int, step *plan.Address) error {
+	gateways, err := r.values(step.Gateways)
+	if err != nil {
+		return err
+	}
+	for _, gateway := range gateways {
+		to := "0.0.0.0/0"
+		if windows.IPv6(gateway) {
+			to = "::/0"
+		}
+		if err := r.routeOnce(index, to, gateway); err != nil {
+			return err
+		}
+	}
+	for _, hop := range step.Routes {
+		ends, err := r.values([]plan.Value{hop.To, hop.Via})
+		if err != nil {
+			return err
+		}
+		if err := r.routeOnce(index, ends[0], ends[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// routeOnce replaces what an interface has for a destination.
+func (r *run) routeOnce(index int, to, via string) error {
+	all, err := r.machine.NetRoutes(to)
+	if err != nil {
+		return err
+	}
+	all = slices.DeleteFunc(all, func(one windows.Route) bool { return one.Index != index })
+	if slices.ContainsFunc(all, func(one windows.Route) bool { return one.Via == via }) {
+		return nil
+	}
+	for _, old := range all {
+		if err := r.machine.RemoveRoute(index, to, old.Via); err != nil {
+			return err
+		}
+	}
+	return r.machine.AddRoute(index, to, via)
+}
+
+func (r *run) dns(index int, servers []plan.Value) error {
+	wanted, err := r.values(servers)
+	if err != nil {
+		return err
+	}
+	have, err := r.machine.DNSServers(index)
+	if err != nil {
+		return err
+	}
+	// Windows lists these site-local ones where there is no IPv6 server.
+	have = slices.DeleteFunc(slices.Clone(have), func(one string) bool { return strings.HasPrefix(strings.ToLower(one), "fec0:") })
+	if len(wanted) == 0 || slices.Equal(have, wanted) {
+		return nil
+	}
+	return r.machine.SetDNSServers(index, wanted)
+}
+
+// route sends destinations the way of the default route, wherever a vSwitch has moved it.
+func (r *run) route(step *plan.Route) error {
+	destinations, err := r.values(step.Destinations)
+	if err != nil {
+		return err
+	}
+	all, err := r.machine.NetRoutes("0.0.0.0/0")
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		return failf("there is no default route")
+	}
+	best := slices.MinFunc(all, func(a, b windows.Route) int { return a.Cost - b.Cost })
+	for _, to := range destinations {
+		if err := r.routeOnce(best.Index, to, best.Via); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) hasAddress(address string) (bool, error) {
+	all, err := r.machine.NetAddresses()
+	return slices.ContainsFunc(all, func(one windows.Address) bool { return strings.HasPrefix(one.Address, address+"/") }), err
+}
+
+// hnsNetwork makes the network, waits for its management address, and keeps that as a fact.
+func (r *run) hnsNetwork(ctx context.Context, step *plan.HNSNetwork) error {
+	request, err := step.Request.Resolve(r.facts)
+	if err != nil {
+		return err
+	}
+	networks, err := r.machine.HNSCall("GET", "/networks", "")
+	if err != nil {
+		return err
+	}
+	there := false
+	for _, network := range networks {
+		if network["Name"] != request["Name"] {
+			continue
+		}
+		if network["Type"] == request["Type"] {
+			there = true
+			continue
+		}
+		if _, err := r.machine.HNSCall("DELETE", fmt.Sprintf("/networks/%v", network["ID"]), ""); err != nil {
+			return err
+		}
+	}
+	if !there {
+		if err := r.createNetwork(request); err != nil {
+			return err
+		}
+	}
+	found := ""
+	probe := func(context.Context) (bool, error) {
+		if found, err = r.managementAddress(request["Name"]); err != nil || found == "" {
+			return false, err
+		}
+		return r.hasAddress(found)
+	}
+	what := fmt.Sprintf("HNS network %v has no management address", request["Name"])
+	if err := r.waitUntil(ctx, probe, orElse(step.TimeoutSeconds, 180), what); err != nil {
+		return err
+	}
+	r.setFact(plan.FactManagementIP, found)
+	return nil
+}
+
+func (r *run) createNetwork(request map[string]any) error {
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(request); err != nil {
+		return err
+	}
+	_, err := r.machine.HNSCall("POST", "/networks", strings.TrimSpace(body.String()))
+	return err
+}
+
+func (r *run) managementAddress(name any) (string, error) {
+	networks, err := r.machine.HNSCall("GET", "/networks", "")
+	for _, network := range networks {
+		if network["Name"] == name {
+			address, _ := network["ManagementIP"].(string)
+			return address, err
+		}
+	}
+	return "", err
+}
+
+// hnsCleanup deletes what is named and not kept: endpoints first, which hold their networks.
+func (r *run) hnsCleanup(step *plan.HNSCleanup) error {
+	keep, err := r.values(step.Keep)
+	if err != nil {
+		return err
+	}
+	for _, what := range []struct {
+		path  string
+		names []plan.Value
+	}{{"/endpoints", step.Endpoints}, {"/networks", step.Networks}} {
+		names, err := r.values(what.names)
+		if err != nil {
+			return err
+		}
+		items, err := r.machine.HNSCall("GET", what.path, "")
+		if err != nil {
+			return err
+		}
+		for _, item := range items {
+			name, _ := item["Name"].(string)
+			if !likeAny(name, names) || likeAny(name, keep) {
+				continue
+			}
+			if _, err := r.machine.HNSCall("DELETE", fmt.Sprintf("%s/%v", what.path, item["ID"]), ""); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func likeAny(name string, masks []string) bool {
+	return slices.ContainsFunc(masks, func(mask string) bool { return windows.Like(name, mask) })
+}

@@ -1,0 +1,253 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+)
+
+// program runs a program, at most as long as the deadline lets it.
+func (r *run) program(ctx context.Context, argv []string, limit int, env map[string]string, dir string) (windows.Result, error) {
+	seconds := max(1, min(limit, r.deadline()-r.elapsed()))
+	return r.machine.Run(ctx, windows.Command{Argv: argv, Env: env, Dir: dir, Limit: time.Duration(seconds) * time.Second})
+}
+
+// tool runs a program of Windows, whose exit code must be one of ok.
+func (r *run) tool(ctx context.Context, argv []string, ok ...int) (windows.Result, error) {
+	done, err := r.program(ctx, argv, 60, nil, "")
+	if err != nil {
+		return done, err
+	}
+	if done.TimedOut || !slices.Contains(ok, done.ExitCode) {
+		named := strings.Join(argv[:min(3, len(argv))], " ")
+		message := fmt.Sprintf("%s: exit code %d", named, done.ExitCode)
+		return done, &failure{message: message, text: done.Text(), exitCode: done.ExitCode}
+	}
+	return done, nil
+}
+
+func (r *run) runStep(ctx context.Context, step *plan.Run) error {
+	argv, err := r.values(step.Argv)
+	if err != nil {
+		return err
+	}
+	return r.runProgram(ctx, step.Common, argv, step.Program)
+}
+
+func (r *run) script(ctx context.Context, step *plan.Script) error {
+	path, err := r.value(step.Path)
+	if err != nil {
+		return err
+	}
+	argv := []string{"cmd.exe", "/d", "/c", path}
+	if strings.HasSuffix(strings.ToLower(path), ".ps1") {
+		argv = []string{"powershell.exe", "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass", "-File", path}
+	}
+	return r.runProgram(ctx, step.Common, argv, step.Program)
+}
+
+// runProgram is done when the file that the program creates is there, or when it ends as wanted.
+func (r *run) runProgram(ctx context.Context, base plan.Common, argv []string, program plan.Program) error {
+	made, err := r.value(program.Creates)
+	if err != nil || made != "" && r.machine.FileExists(made) {
+		return err
+	}
+	if err := r.undo(ctx, program); err != nil {
+		return err
+	}
+	env, err := r.valueMap(program.Environment)
+	if err != nil {
+		return err
+	}
+	limit := orElse(base.TimeoutSeconds, 600)
+	done, err := r.program(ctx, argv, limit, env, program.Directory)
+	if err != nil {
+		return err
+	}
+	if err := r.keepOutput(base.Name, done); err != nil {
+		return err
+	}
+	switch {
+	case done.TimedOut:
+	case slices.Contains(program.RebootExitCodes, done.ExitCode):
+		r.restart = thenNext
+		return nil
+	case slices.Contains(program.OkExitCodes, done.ExitCode), len(program.OkExitCodes) == 0 && done.ExitCode == 0:
+		return nil
+	}
+	return diagnose(program.Diagnose, windows.Base(argv[0]), limit, done)
+}
+
+// undo clears what an attempt has left that failed or was cut short.
+func (r *run) undo(ctx context.Context, program plan.Program) error {
+	if len(program.Undo) == 0 || r.state.Tries < 2 {
+		return nil
+	}
+	argv, err := r.values(program.Undo)
+	if err != nil {
+		return err
+	}
+	_, err = r.program(ctx, argv, 300, nil, "")
+	return err
+}
+
+func (r *run) keepOutput(step string, done windows.Result) error {
+	name := fmt.Sprintf(`%s\logs\%02d-%02d-%s`, Root, r.state.Phase+1, r.state.Step+1, notInName.ReplaceAllString(step, "-"))
+	if err := r.machine.Put(name+".out.log", []byte(done.Stdout)); err != nil {
+		return err
+	}
+	return r.machine.Put(name+".err.log", []byte(done.Stderr))
+}
+
+// diagnose gives the failure of a program its name.
+func diagnose(rules []plan.Diagnosis, program string, limit int, done windows.Result) error {
+	what := fmt.Sprintf("%s ended with exit code %d", program, done.ExitCode)
+	if done.TimedOut {
+		what = fmt.Sprintf("%s did not end within %d s and was stopped", program, limit)
+	}
+	problem := &failure{message: what, text: done.Text(), exitCode: done.ExitCode}
+	for _, rule := range rules {
+		found, err := find(rule.Match, done.Text())
+		if err != nil {
+			return err
+		}
+		if found != nil {
+			problem.message, problem.reason = fmt.Sprintf("%s (%s)", rule.Message, what), rule.Reason
+			return problem
+		}
+	}
+	return problem
+}
+
+// find matches without regard to case.
+func find(expression, text string) ([]string, error) {
+	compiled, err := regexp.Compile("(?i)" + expression)
+	if err != nil {
+		return nil, fmt.Errorf("the expression '%s' is wrong: %w", expression, err)
+	}
+	return compiled.FindStringSubmatch(text), nil
+}
+
+func (r *run) fact(ctx context.Context, step *plan.Fact) error {
+	argv, err := r.values(step.Argv)
+	if err != nil {
+		return err
+	}
+	done, err := r.program(ctx, argv, orElse(step.TimeoutSeconds, 60), nil, "")
+	if err != nil {
+		return err
+	}
+	found, err := find(step.Match, done.Text())
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		message := fmt.Sprintf("no match for fact '%s' (exit code %d)", step.Set, done.ExitCode)
+		return &failure{message: message, text: done.Text(), exitCode: done.ExitCode}
+	}
+	r.setFact(step.Set, strings.TrimSpace(found[min(1, len(found)-1)]))
+	return nil
+}
+
+func (r *run) check(step *plan.Check) error {
+	if mismatch := r.mismatch(step.Test); mismatch != "" {
+		return failf("%s", mismatch)
+	}
+	return nil
+}
+
+func orElse(value, other int) int {
+	if value > 0 {
+		return value
+	}
+	return other
+}
+
+// waitFor asks every two seconds.
+func (r *run) waitFor(ctx context.Context, step *plan.WaitFor) error {
+	target, err := r.value(step.Target)
+	if step.Host != nil {
+		target, err = r.value(step.Host)
+	}
+	if err != nil {
+		return err
+	}
+	port := int64(0)
+	if step.Port != nil {
+		if port, err = r.number(step.Port, 32); err != nil {
+			return err
+		}
+	}
+	probe, err := r.probe(step, target, int(port))
+	if err != nil {
+		return err
+	}
+	what := fmt.Sprintf("no %s %s", step.For, target)
+	if port != 0 {
+		what += fmt.Sprintf(":%d", port)
+	}
+	return r.waitUntil(ctx, probe, orElse(step.TimeoutSeconds, 300), what)
+}
+
+// probe looks once.
+type probe func(ctx context.Context) (bool, error)
+
+func (r *run) probe(step *plan.WaitFor, target string, port int) (probe, error) {
+	path := "/healthz"
+	if step.Path != nil {
+		var err error
+		if path, err = r.value(step.Path); err != nil {
+			return nil, err
+		}
+	}
+	server := windows.Server{Host: target, Port: port, Path: path, CA: step.CA, Insecure: step.Insecure}
+	look := func(answers bool, seen string, err error) (bool, error) {
+		r.problem = seen
+		return answers, err
+	}
+	switch step.For {
+	case plan.ForTCP:
+		return func(ctx context.Context) (bool, error) { return look(r.machine.TCPAnswers(ctx, target, port)) }, nil
+	case plan.ForHTTPS:
+		return func(ctx context.Context) (bool, error) { return look(r.machine.HTTPSAnswers(ctx, server)) }, nil
+	case plan.ForFile:
+		return func(context.Context) (bool, error) { return r.machine.FileExists(target), nil }, nil
+	case plan.ForPipe:
+		return func(context.Context) (bool, error) { return r.machine.PipeAnswers(target) }, nil
+	case plan.ForServiceRunning:
+		return r.serviceIs(target, windows.Running), nil
+	case plan.ForAddress:
+		return func(context.Context) (bool, error) { return r.hasAddress(target) }, nil
+	}
+	return nil, failf("cannot wait for '%s'", step.For)
+}
+
+// waitUntil ends with the deadline, even of an optional step.
+func (r *run) waitUntil(ctx context.Context, holds probe, seconds int, what string) error {
+	end := r.elapsed() + seconds
+	for r.problem = ""; ; {
+		done, err := holds(ctx)
+		if err != nil || done {
+			return err
+		}
+		if err := r.checkDeadline(); err != nil {
+			return err
+		}
+		if r.elapsed() >= end {
+			message := fmt.Sprintf("%s after %d s", what, seconds)
+			if r.problem != "" {
+				message += " (" + r.problem + ")"
+			}
+			return failf("%s", message)
+		}
+		if err := r.machine.Clock.Sleep(ctx, 2*time.Second); err != nil {
+			return err
+		}
+	}
+}

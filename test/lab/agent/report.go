@@ -1,0 +1,194 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+)
+
+var (
+	joinToken    = regexp.MustCompile(`[a-z0-9]{6}\.[a-z0-9]{16}`)
+	notPrintable = regexp.MustCompile(`[^\x20-\x7e]+`)
+	lineEnd      = regexp.MustCompile(`\r?\n|\r`)
+	notInName    = regexp.MustCompile(`[^\w.-]`)
+)
+
+// hide takes the plan's secrets, and whatever looks like a join token, out of a text.
+func (r *run) hide(text string) string {
+	for _, secret := range r.head.Redact {
+		if secret != "" {
+			text = strings.ReplaceAll(text, secret, "[redacted]")
+		}
+	}
+	return joinToken.ReplaceAllString(text, "[redacted]")
+}
+
+// protect: no secret, printable ASCII, one line, bounded.
+func (r *run) protect(text string, limit int) string {
+	clean := notPrintable.ReplaceAllString(r.hide(text), " ")
+	if len(clean) > limit {
+		return clean[:limit-3] + "..."
+	}
+	return clean
+}
+
+// lastLines are the last 20 lines that are not blank, 200 characters each.
+func (r *run) lastLines(text string) []string {
+	lines := slices.DeleteFunc(lineEnd.Split(r.hide(text), -1), func(line string) bool { return strings.TrimSpace(line) == "" })
+	lines = lines[max(0, len(lines)-20):]
+	for i, line := range lines {
+		lines[i] = r.protect(line, 200)
+	}
+	return lines
+}
+
+// warn keeps a warning once, at most 20 of them.
+func (r *run) warn(message string) {
+	text := r.protect(message, 300)
+	r.log("warning: %s", text)
+	if len(r.state.Warnings) < 20 && !slices.Contains(r.state.Warnings, text) {
+		r.state.Warnings = append(r.state.Warnings, text)
+	}
+}
+
+func (r *run) log(format string, args ...any) {
+	line := r.stamp() + " " + fmt.Sprintf(format, args...) + "\r\n"
+	_ = r.machine.Append(Root+`\agent.log`, []byte(line)) // a log that cannot be written must not end a bootstrap
+}
+
+// report writes report.json and sends it. It never fails the bootstrap: a channel that does not work is a line in the log.
+func (r *run) report(ctx context.Context) {
+	text, err := r.reportText()
+	if err == nil {
+		err = r.machine.Keep(Root+`\report.json`, []byte(text))
+	}
+	if err != nil {
+		r.log("report: %s", r.protect(err.Error(), 300))
+		return
+	}
+	for _, channel := range r.head.Report {
+		if err := r.send(ctx, channel, text); err != nil {
+			r.log("report %s: %s", channel.Do, r.protect(err.Error(), 300))
+		}
+	}
+}
+
+func (r *run) send(ctx context.Context, channel plan.Channel, text string) error {
+	switch channel.Do {
+	case plan.ChannelGuestInfo:
+		program, err := r.value(channel.Program)
+		if err != nil {
+			return err
+		}
+		_, err = r.tool(ctx, []string{program, "info-set " + channel.Key + " " + text}, 0)
+		return err
+	case plan.ChannelAzure:
+		return r.sendAzure(ctx, channel.URL)
+	case plan.ChannelConsole:
+		return r.sendConsole(channel.Port)
+	}
+	return fmt.Errorf("channel '%s' is unknown", channel.Do)
+}
+
+func (r *run) reportText() (string, error) {
+	s := r.state
+	report := plan.Report{
+		Version: plan.Version, UID: s.UID, State: s.State, Reason: s.Reason, Message: s.Message,
+		Phase: plan.ReportPhase{Index: min(s.Phase+1, s.Phases), Of: s.Phases, Name: s.PhaseName},
+		Step:  s.StepName, ExitCode: s.ExitCode, Reboots: s.Reboots, Elapsed: s.Elapsed,
+		LastLines: s.LastLines, Warnings: s.Warnings, Durations: s.Durations,
+		Facts: plan.ReportFacts{OS: r.facts["osBuild"] + "." + r.facts["osUbr"], MemoryMiB: r.facts["memoryMiB"], CPUs: r.facts["cpus"]},
+		At:    r.stamp(), Boot: s.Boot,
+	}
+	if r.boot == nil {
+		report.Elapsed = r.elapsed()
+	}
+	text, err := r.encode(report)
+	for err == nil && len(text) > plan.MaxReportBytes-384 && len(report.LastLines)+len(report.Warnings) > 0 {
+		report.LastLines = report.LastLines[min(5, len(report.LastLines)):]
+		report.Warnings = report.Warnings[min(5, len(report.Warnings)):]
+		text, err = r.encode(report)
+	}
+	return text, err
+}
+
+// encode writes ASCII: names in a plan may be any text.
+func (r *run) encode(report plan.Report) (string, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(report); err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	for _, char := range r.hide(strings.TrimSpace(out.String())) {
+		switch {
+		case char < 0x80:
+			text.WriteRune(char)
+		case char < 0x10000:
+			fmt.Fprintf(&text, `\u%04x`, char)
+		default:
+			fmt.Fprintf(&text, `\u%04x\u%04x`, 0xd800+(char-0x10000)>>10, 0xdc00+(char-0x10000)&0x3ff)
+		}
+	}
+	return text.String(), nil
+}
+
+// goalState and health are WireServer's words.
+type goalState struct {
+	Incarnation string `xml:"Incarnation"`
+	Container   struct {
+		ContainerID  string `xml:"ContainerId"`
+		RoleInstance string `xml:"RoleInstanceList>RoleInstance>InstanceId"`
+	} `xml:"Container"`
+}
+
+type health struct {
+	XMLName     xml.Name `xml:"Health"`
+	Incarnation string   `xml:"GoalStateIncarnation"`
+	Container   string   `xml:"Container>ContainerId"`
+	Instance    string   `xml:"Container>RoleInstanceList>Role>InstanceId"`
+	State       string   `xml:"Container>RoleInstanceList>Role>Health>State"`
+	SubStatus   string   `xml:"Container>RoleInstanceList>Role>Health>Details>SubStatus"`
+	Description string   `xml:"Container>RoleInstanceList>Role>Health>Details>Description"`
+}
+
+// sendAzure: only a failure is news, Ready is cloudbase-init's to say.
+func (r *run) sendAzure(ctx context.Context, url string) error {
+	if r.state.State != plan.StateFailed {
+		return nil
+	}
+	answer, err := r.machine.Web(ctx, http.MethodGet, url+"/machine?comp=goalstate", "", nil)
+	if err != nil {
+		return err
+	}
+	var goal goalState
+	if err := xml.Unmarshal(answer, &goal); err != nil {
+		return fmt.Errorf("read the goal state: %w", err)
+	}
+	description := r.protect(r.state.Reason+": "+r.state.Message, 480)
+	body, err := xml.Marshal(health{
+		Incarnation: goal.Incarnation, Container: goal.Container.ContainerID, Instance: goal.Container.RoleInstance,
+		State: "NotReady", SubStatus: "ProvisioningFailed", Description: description,
+	})
+	if err != nil {
+		return err
+	}
+	_, err = r.machine.Web(ctx, http.MethodPost, url+"/machine?comp=health", description, append([]byte(xml.Header), body...))
+	return err
+}
+
+func (r *run) sendConsole(port string) error {
+	s := r.state
+	step := notInName.ReplaceAllString(s.StepName, "-")
+	line := fmt.Sprintf("CAPWIN uid=%s phase=%d/%d step=%s state=%s reason=%s", s.UID, s.Phase+1, s.Phases, step, s.State, s.Reason)
+	return r.machine.WriteSerial(port, line)
+}

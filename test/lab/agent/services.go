@@ -1,0 +1,183 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+)
+
+// environment sets variables of services, or of the machine.
+func (r *run) environment(step *plan.Environment) error {
+	texts, err := r.valueMap(step.Variables)
+	if err != nil {
+		return err
+	}
+	names := slices.Sorted(maps.Keys(texts))
+	lines := make([]string, 0, len(names))
+	for _, name := range names {
+		lines = append(lines, name+"="+texts[name])
+	}
+	for _, service := range step.Services {
+		key := windows.ServicesKey + `\` + service
+		if err := r.setOnce(key, "Environment", windows.MultiString(lines...)); err != nil {
+			return err
+		}
+	}
+	if len(step.Services) > 0 {
+		return nil
+	}
+	for _, name := range names {
+		key := windows.ControlKey + `\Session Manager\Environment`
+		if err := r.setOnce(key, name, windows.Text(texts[name])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// service makes a service or brings it in line in place: one that is deleted and made again may be stuck until a reboot.
+func (r *run) service(ctx context.Context, step *plan.Service) error {
+	command, err := r.values(step.Command)
+	if err != nil {
+		return err
+	}
+	depends, err := r.values(step.DependsOn)
+	if err != nil {
+		return err
+	}
+	wanted := settings{image: windows.JoinArguments(command), start: string(step.Start), depends: strings.Join(depends, "/")}
+	if wanted.start == "" {
+		wanted.start = string(plan.StartAuto)
+	}
+	have, err := r.serviceSettings(step.Service)
+	if err != nil {
+		return err
+	}
+	if !strings.EqualFold(have.depends, wanted.depends) || have.image != wanted.image || have.start != wanted.start {
+		if err := r.configure(ctx, step.Service, have, wanted); err != nil {
+			return err
+		}
+	}
+	return r.failureActions(ctx, step)
+}
+
+// settings of a service, as the registry has them. An empty image means that there is no service.
+type settings struct{ image, start, depends string }
+
+func (r *run) serviceSettings(name string) (settings, error) {
+	values := map[string]windows.RegistryValue{}
+	for _, one := range []string{"ImagePath", "Start", "DelayedAutostart", "DependOnService"} {
+		value, _, err := r.machine.ReadRegistry(windows.ServicesKey+`\`+name, one)
+		if err != nil {
+			return settings{}, err
+		}
+		values[one] = value
+	}
+	have := settings{image: values["ImagePath"].Text, depends: strings.Join(values["DependOnService"].List, "/")}
+	switch values["Start"].Number {
+	case 2:
+		have.start = string(plan.StartAuto)
+		if values["DelayedAutostart"].Number == 1 {
+			have.start = string(plan.StartDelayedAuto)
+		}
+	case 3:
+		have.start = string(plan.StartDemand)
+	case 4:
+		have.start = string(plan.StartDisabled)
+	}
+	return have, nil
+}
+
+func (r *run) configure(ctx context.Context, name string, have, wanted settings) error {
+	verb := "create"
+	if have.image != "" {
+		verb = "config"
+	}
+	if strings.Contains(strings.ToLower(have.image), "nssm.exe") {
+		if err := r.bring(ctx, name, windows.Stopped, 60); err != nil {
+			return err
+		}
+		if err := r.machine.ClearRegistry(windows.ServicesKey + `\` + name + `\Parameters`); err != nil {
+			return err
+		}
+	}
+	argv := []string{"sc.exe", verb, name, "binPath=", wanted.image, "start=", wanted.start, "obj=", "LocalSystem"}
+	switch {
+	case wanted.depends != "":
+		argv = append(argv, "depend=", wanted.depends)
+	case have.image != "":
+		argv = append(argv, "depend=", "/") // which removes them
+	}
+	_, err := r.tool(ctx, argv, 0)
+	return err
+}
+
+func (r *run) failureActions(ctx context.Context, step *plan.Service) error {
+	if len(step.RestartSeconds) == 0 {
+		return nil
+	}
+	actions := make([]string, 0, len(step.RestartSeconds))
+	for _, seconds := range step.RestartSeconds {
+		actions = append(actions, fmt.Sprintf("restart/%d", seconds*1000))
+	}
+	argv := []string{"sc.exe", "failure", step.Service, "reset=", "900", "actions=", strings.Join(actions, "/")}
+	if _, err := r.tool(ctx, argv, 0); err != nil {
+		return err
+	}
+	_, err := r.tool(ctx, []string{"sc.exe", "failureflag", step.Service, "1"}, 0)
+	return err
+}
+
+func (r *run) serviceState(ctx context.Context, step *plan.ServiceState) error {
+	have, err := r.machine.ServiceState(step.Service)
+	if err != nil {
+		return err
+	}
+	if have == windows.Absent {
+		return failf("service %s does not exist", step.Service)
+	}
+	limit := orElse(step.TimeoutSeconds, 60)
+	states := map[string][]string{
+		plan.ServiceRunning:   {windows.Running},
+		plan.ServiceStopped:   {windows.Stopped},
+		plan.ServiceRestarted: {windows.Stopped, windows.Running},
+	}[step.State]
+	if states == nil {
+		return failf("service state '%s' is unknown", step.State)
+	}
+	for _, state := range states {
+		if err := r.bring(ctx, step.Service, state, limit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bring starts or stops a service and looks whether it worked. A service that does not exist is left alone.
+func (r *run) bring(ctx context.Context, name, wanted string, limit int) error {
+	have, err := r.machine.ServiceState(name)
+	if err != nil || have == wanted || have == windows.Absent {
+		return err
+	}
+	verb, already := "start", 1056
+	if wanted == windows.Stopped {
+		verb, already = "stop", 1062
+	}
+	const cannotAcceptNow = 1061
+	if _, err := r.tool(ctx, []string{"sc.exe", verb, name}, 0, already, cannotAcceptNow); err != nil {
+		return err
+	}
+	return r.waitUntil(ctx, r.serviceIs(name, wanted), limit, fmt.Sprintf("service %s is not %s", name, wanted))
+}
+
+func (r *run) serviceIs(name, wanted string) probe {
+	return func(context.Context) (bool, error) {
+		state, err := r.machine.ServiceState(name)
+		return state == wanted, err
+	}
+}

@@ -1,0 +1,272 @@
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+)
+
+// firewall: the description of a rule says what it opens, so that a change is seen.
+func (r *run) firewall(step *plan.Firewall) error {
+	for _, wanted := range step.Rules {
+		rule := windows.FirewallRule{Name: wanted.Name, Protocol: wanted.Protocol, Remote: []string{"Any"}}
+		var err error
+		if rule.Ports, err = r.values(wanted.Ports); err != nil {
+			return err
+		}
+		if len(wanted.Remote) > 0 {
+			if rule.Remote, err = r.values(wanted.Remote); err != nil {
+				return err
+			}
+		}
+		rule.Description = fmt.Sprintf("capwin %s %s from %s", rule.Protocol, strings.Join(rule.Ports, ","), strings.Join(rule.Remote, ","))
+		if err := r.setRule(rule); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) setRule(rule windows.FirewallRule) error {
+	have, err := r.machine.FirewallDescription(rule.Name)
+	if err != nil || have == rule.Description {
+		return err
+	}
+	if have != "" {
+		if err := r.machine.RemoveFirewallRule(rule.Name); err != nil {
+			return err
+		}
+	}
+	return r.machine.AddFirewallRule(rule)
+}
+
+// feature looks again after a reboot.
+func (r *run) feature(step *plan.Feature) error {
+	names, err := r.values(step.Features)
+	if err != nil {
+		return err
+	}
+	have, err := r.machine.Features(names)
+	if err != nil {
+		return err
+	}
+	var unknown, missing []string
+	pending := false
+	for _, name := range names {
+		switch have[name] {
+		case "":
+			unknown = append(unknown, name)
+		case "Installed":
+		case "InstallPending":
+			pending = true
+		default:
+			missing = append(missing, name)
+		}
+	}
+	if len(unknown) > 0 {
+		return failf("no such Windows feature: %s", strings.Join(unknown, ", "))
+	}
+	if len(missing) == 0 {
+		if pending {
+			r.restart = thenAgain
+		}
+		return nil
+	}
+	success, reboot, err := r.machine.InstallFeatures(missing)
+	if err != nil {
+		return err
+	}
+	if !success {
+		return failf("installing %s failed", strings.Join(missing, ", "))
+	}
+	if reboot {
+		r.restart = thenAgain
+	}
+	return nil
+}
+
+func (r *run) rebootStep(step *plan.Reboot) error {
+	wanted := r.state.Pending || step.If == plan.RebootAlways
+	const servicing = `HKEY_LOCAL_MACHINE\SOFTWARE\Microsoft\Windows\CurrentVersion`
+	for _, key := range []string{`\Component Based Servicing\RebootPending`, `\WindowsUpdate\Auto Update\RebootRequired`} {
+		there, err := r.machine.HasRegistryKey(servicing + key)
+		if err != nil {
+			return err
+		}
+		wanted = wanted || there
+	}
+	if wanted {
+		r.restart = thenNext
+	}
+	return nil
+}
+
+func (r *run) time(ctx context.Context, step *plan.Time) error {
+	if err := r.zone(ctx, step.Zone); err != nil {
+		return err
+	}
+	servers, err := r.values(step.NTP)
+	if err != nil || len(servers) == 0 {
+		return err
+	}
+	peers := strings.Join(servers, ",0x8 ") + ",0x8"
+	same, err := r.hasPeers(peers)
+	if err != nil || same {
+		return err
+	}
+	if err := r.bring(ctx, "w32time", windows.Running, 60); err != nil {
+		return err
+	}
+	if _, err := r.tool(ctx, []string{"w32tm.exe", "/config", "/manualpeerlist:" + peers, "/syncfromflags:manual", "/update"}, 0); err != nil {
+		return err
+	}
+	_, err = r.tool(ctx, []string{"w32tm.exe", "/resync", "/nowait"}, 0)
+	return err
+}
+
+func (r *run) zone(ctx context.Context, zone string) error {
+	if zone == "" {
+		return nil
+	}
+	done, err := r.tool(ctx, []string{"tzutil.exe", "/g"}, 0)
+	if err != nil || strings.TrimSpace(done.Text()) == zone {
+		return err
+	}
+	_, err = r.tool(ctx, []string{"tzutil.exe", "/s", zone}, 0)
+	return err
+}
+
+func (r *run) hasPeers(peers string) (bool, error) {
+	key := windows.ServicesKey + `\W32Time\Parameters`
+	have, _, err := r.machine.ReadRegistry(key, "NtpServer")
+	if err != nil {
+		return false, err
+	}
+	kind, _, err := r.machine.ReadRegistry(key, "Type")
+	return have.Text == peers && kind.Text == "NTP", err
+}
+
+// localUser: nobody knows the password, entry is by key.
+func (r *run) localUser(step *plan.LocalUser) error {
+	groups, err := r.values(step.Groups)
+	if err != nil {
+		return err
+	}
+	keys, err := r.values(step.SSHKeys)
+	if err != nil {
+		return err
+	}
+	sid, err := r.machine.LocalUser(step.User)
+	if err == nil && sid == "" {
+		sid, err = r.machine.AddLocalUser(step.User, password())
+	}
+	if err != nil {
+		return err
+	}
+	for _, group := range groups {
+		if err := r.machine.AddGroupMember(group, step.User); err != nil {
+			return err
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	home, err := r.machine.UserProfile(sid, step.User)
+	if err != nil {
+		return err
+	}
+	folder := home + `\.ssh`
+	if err := r.machine.MakeDirectory(folder); err != nil {
+		return err
+	}
+	if err := r.machine.Protect(folder, windows.AdminOnly+"(A;OICI;FA;;;"+sid+")"); err != nil {
+		return err
+	}
+	return r.writeAs(folder+`\authorized_keys`, []byte(strings.Join(keys, "\n")+"\n"), windows.AdminOnlyFile+"(A;;FA;;;"+sid+")")
+}
+
+// password has 68 characters, of all the classes that a policy may want.
+func password() string {
+	random := make([]byte, 48)
+	_, _ = rand.Read(random) // never fails
+	return "aA1!" + base64.StdEncoding.EncodeToString(random)
+}
+
+func (r *run) pageFile(step *plan.PageFile) error {
+	size, err := r.number(step.SizeMiB, 32)
+	if err != nil {
+		return err
+	}
+	wanted := `?:\pagefile.sys`
+	if size > 0 {
+		wanted = fmt.Sprintf(`C:\pagefile.sys %d %d`, size, size)
+	}
+	key := windows.ControlKey + `\Session Manager\Memory Management`
+	have, ok, err := r.machine.ReadRegistry(key, "PagingFiles")
+	if err != nil || ok && have.Equal(windows.MultiString(wanted)) {
+		return err
+	}
+	// Intent before effect: an end in between must not lose the reboot.
+	r.state.Pending = true
+	if err := r.save(); err != nil {
+		return err
+	}
+	return r.machine.WriteRegistry(key, "PagingFiles", windows.MultiString(wanted))
+}
+
+func (r *run) defenderExclusions(step *plan.DefenderExclusions) error {
+	folders, err := r.values(step.Folders)
+	if err != nil {
+		return err
+	}
+	processes, err := r.values(step.Processes)
+	if err != nil {
+		return err
+	}
+	have, err := r.machine.DefenderExclusions()
+	if err != nil {
+		return err
+	}
+	return r.machine.ExcludeFromDefender(missing(folders, have.Paths), missing(processes, have.Processes))
+}
+
+func missing(wanted, have []string) []string {
+	return slices.DeleteFunc(wanted, func(one string) bool {
+		return slices.ContainsFunc(have, func(other string) bool { return strings.EqualFold(one, other) })
+	})
+}
+
+// The words of netsh are translated, its two numbers are not.
+var netshNumber = regexp.MustCompile(`:\s*(\d+)`)
+
+func (r *run) portRange(ctx context.Context, step *plan.PortRange) error {
+	for _, family := range []string{"ipv4", "ipv6"} {
+		for _, protocol := range []string{"tcp", "udp"} {
+			if err := r.setPorts(ctx, family, protocol, step.Start, step.Count); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *run) setPorts(ctx context.Context, family, protocol string, start, count int) error {
+	done, err := r.tool(ctx, []string{"netsh.exe", "interface", family, "show", "dynamicport", protocol}, 0)
+	if err != nil {
+		return err
+	}
+	found := netshNumber.FindAllStringSubmatch(done.Text(), 2)
+	if len(found) == 2 && found[0][1] == fmt.Sprint(start) && found[1][1] == fmt.Sprint(count) {
+		return nil
+	}
+	argv := []string{"netsh.exe", "interface", family, "set", "dynamicport", protocol, fmt.Sprintf("start=%d", start), fmt.Sprintf("num=%d", count)}
+	_, err = r.tool(ctx, argv, 0)
+	return err
+}

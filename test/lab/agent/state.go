@@ -1,0 +1,187 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+)
+
+// head is what can be read even of a plan that is not understood: whose it is, whom to tell, and what to hide and erase.
+type head struct {
+	Version         json.RawMessage
+	Machine         plan.Machine
+	DeadlineSeconds int
+	Report          []plan.Channel
+	Redact          []string
+	Erase           []plan.Value
+	Logs            *plan.CollectLogs
+	EveryBoot       json.RawMessage
+}
+
+func readHead(text []byte) head {
+	var fields map[string]json.RawMessage
+	read := head{Version: json.RawMessage("null")}
+	if json.Unmarshal(text, &fields) != nil {
+		return read
+	}
+	for name, into := range map[string]any{
+		"machine": &read.Machine, "deadlineSeconds": &read.DeadlineSeconds, "report": &read.Report, "redact": &read.Redact,
+		"erase": &read.Erase, "logs": &read.Logs,
+	} {
+		if field := fields[name]; field != nil {
+			_ = json.Unmarshal(field, into) // Decode tells what is wrong; here counts what can be read
+		}
+	}
+	if fields["version"] != nil {
+		read.Version = fields["version"]
+	}
+	read.EveryBoot = fields["everyBoot"]
+	return read
+}
+
+// keepsEveryBoot says that there is at least one phase for later boots.
+func (h head) keepsEveryBoot() bool {
+	var list []json.RawMessage
+	return json.Unmarshal(h.EveryBoot, &list) == nil && len(list) > 0
+}
+
+// kept is the plan after the bootstrap.
+type kept struct {
+	Version         json.RawMessage `json:"version"`
+	Machine         plan.Machine    `json:"machine"`
+	Report          []plan.Channel  `json:"report"`
+	Phases          []string        `json:"phases"`
+	DeadlineSeconds int             `json:"deadlineSeconds,omitempty"`
+	EveryBoot       json.RawMessage `json:"everyBoot,omitempty"`
+}
+
+// state is state.json: how far the bootstrap is, so that another life of the agent can go on.
+type state struct {
+	Version      int               `json:"version"`
+	UID          string            `json:"uid"`
+	State        plan.State        `json:"state"`
+	Reason       string            `json:"reason"`
+	Message      string            `json:"message"`
+	ExitCode     int               `json:"exitCode"`
+	LastLines    []string          `json:"lastLines"`
+	Warnings     []string          `json:"warnings"`
+	Phase        int               `json:"phase"`
+	Phases       int               `json:"phases"`
+	PhaseName    string            `json:"phaseName"`
+	Step         int               `json:"step"`
+	StepName     string            `json:"stepName"`
+	Attempts     int               `json:"attempts"` // failed ones of the step
+	Tries        int               `json:"tries"`    // begun ones, those that were cut short included
+	Reboots      int               `json:"reboots"`
+	Pending      bool              `json:"pending"` // a step made a reboot necessary
+	Elapsed      int               `json:"elapsed"`
+	PhaseElapsed int               `json:"phaseElapsed"`
+	Durations    map[string]int    `json:"durations"`
+	Facts        map[string]string `json:"facts"`
+	SMBIOS       string            `json:"smbios"`
+	Boot         *plan.ReportBoot  `json:"boot,omitempty"`
+}
+
+func (s *state) over() bool { return s.State == plan.StateSucceeded || s.State == plan.StateFailed }
+
+// forBoot is a copy in which everyBoot counts from its beginning.
+func (s *state) forBoot(phases int, boot *plan.ReportBoot) *state {
+	other := *s
+	other.Phase, other.Step, other.Attempts, other.Tries, other.PhaseElapsed = 0, 0, 0, 0, 0
+	other.Phases, other.Durations, other.Pending, other.Boot = phases, map[string]int{}, false, boot
+	other.Facts, other.Warnings = maps.Clone(s.Facts), slices.Clone(s.Warnings)
+	return &other
+}
+
+// readState takes the state of this plan, or begins.
+func (r *run) readState() *state {
+	begin := &state{
+		Version: 1, UID: r.head.Machine.UID, State: plan.StateRunning, LastLines: []string{}, Warnings: []string{},
+		Durations: map[string]int{}, Facts: map[string]string{},
+	}
+	text, err := r.machine.ReadFile(Root + `\state.json`)
+	if err != nil {
+		return begin
+	}
+	found := *begin
+	if json.Unmarshal(text, &found) != nil || found.UID != r.head.Machine.UID {
+		return begin
+	}
+	return &found
+}
+
+// save writes the state of the bootstrap; everyBoot writes only its result.
+func (r *run) save() error {
+	if r.boot != nil {
+		return nil
+	}
+	r.state.Elapsed = r.elapsed()
+	return r.write()
+}
+
+func (r *run) write() error {
+	text, err := json.Marshal(r.state)
+	if err != nil {
+		return fmt.Errorf("write state: %w", err)
+	}
+	return r.machine.Keep(Root+`\state.json`, text)
+}
+
+// elapsed counts the time that the agent was at work, by a clock that nobody sets.
+func (r *run) elapsed() int {
+	return r.startElapsed + int(r.machine.Clock.Now().Sub(r.started)/time.Second)
+}
+
+func (r *run) deadline() int {
+	if r.head.DeadlineSeconds > 0 {
+		return r.head.DeadlineSeconds
+	}
+	return 1800
+}
+
+func (r *run) checkDeadline() error {
+	if r.elapsed() < r.deadline() {
+		return nil
+	}
+	message := fmt.Sprintf("the deadline of %d s has passed", r.deadline())
+	return &failure{reason: "BootstrapTimeout", message: message, final: true}
+}
+
+func (r *run) stamp() string { return r.machine.Clock.Now().UTC().Format("20060102T150405Z") }
+
+// findFacts asks the machine, which can be late after a boot, and adds what steps have found.
+func (r *run) findFacts(ctx context.Context) error {
+	for try := 1; ; try++ {
+		facts, err := r.machine.Facts()
+		if err == nil {
+			r.facts = facts
+			maps.Copy(r.facts, r.state.Facts)
+			return nil
+		}
+		if try == 5 {
+			return &failure{reason: "FactsUnavailable", message: "facts: " + err.Error(), final: true}
+		}
+		if err := r.machine.Clock.Sleep(ctx, 5*time.Second); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *run) setFact(name, value string) {
+	r.facts[name] = value
+	r.state.Facts[name] = value
+}
+
+// otherMachine: a copied disk. The plan is not this machine's, and the loader will bring the right one.
+func (r *run) otherMachine() bool {
+	other := r.state.SMBIOS != r.facts["smbios"]
+	if other {
+		r.log("the disk of another machine")
+	}
+	return other
+}

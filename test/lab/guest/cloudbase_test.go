@@ -1,0 +1,266 @@
+package guest
+
+import (
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/agent"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+)
+
+func TestGuestDataEncodings(t *testing.T) {
+	t.Parallel()
+	plain := base64.StdEncoding.EncodeToString([]byte("hello"))
+	for _, c := range []struct {
+		name, reason, value, encoding, want, problem string
+	}{
+		{"plaintext", "said so", "hello", "plaintext", "hello", ""},
+		{"no encoding", "is plaintext", "hello", "", "hello", ""},
+		{"blank encoding", "guests can not delete keys, they set a space", "hello", " ", "hello", ""},
+		{"base64", "the long name", plain, "base64", "hello", ""},
+		{"b64", "the short name", plain, "b64", "hello", ""},
+		{"gzip+base64", "the long name", packed([]byte("hello")), "gzip+base64", "hello", ""},
+		{"gz+b64", "the short name", packed([]byte("hello")), "gz+b64", "hello", ""},
+		{"wrapped base64", "Python skips what is no base64", plain[:4] + "\n" + plain[4:], "base64", "hello", ""},
+		{"no value", "there is none", "", "base64", "", ""},
+		{"other encoding", "raises", "hello", "zstd", "", "Encoding zstd not supported"},
+		{"upper case", "names are compared as they are", plain, "Base64", "", "Encoding Base64 not supported"},
+		{"gzip without base64", "no such encoding", "hello", "gzip", "", "Encoding gzip not supported"},
+		{"broken padding", "raises", plain[:len(plain)-1], "base64", "", "incorrect padding"},
+		{"no gzip", "raises", plain, "gzip+base64", "", "not a gzipped file"},
+	} {
+		data, err := decodeGuestData(c.value, c.encoding)
+		switch {
+		case c.problem == "" && (err != nil || string(data) != c.want):
+			t.Errorf("%s (%s): %q, %v", c.name, c.reason, data, err)
+		case c.problem != "" && (err == nil || !strings.Contains(err.Error(), c.problem)):
+			t.Errorf("%s (%s): %v, want %s", c.name, c.reason, err, c.problem)
+		}
+	}
+}
+
+func TestFormats(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text, reason string
+		want         format
+	}{
+		{"#ps1_sysnative\nexit", "ours", powershell64},
+		{"#ps1\r\nexit", "the same", powershell64},
+		{"#ps1_x86\nexit", "32 bits", powershell32},
+		{"#ps1_sysnative\n# Content-Type: multipart\n\nexit", "the words in the first paragraph", multipart},
+		{"#ps1_sysnative\n\n# Content-Type: multipart", "the words after it", powershell64},
+		{"## template: jinja\n#cloud-config\n", "line 1", jinja},
+		{"#cloud-config\n", "byte 0", cloudConfig},
+		{"# cloud-config\n", "a blank too many", unsupported},
+		{"\n#ps1\nexit", "not at byte 0", unsupported},
+		{"\ufeff#ps1\nexit", "a BOM is before it", unsupported},
+		{"rem cmd \n", "", batchFile},
+		{"#! /usr/bin/env python\n", "", pythonScript},
+		{"#!/bin/bash\n", "", bashScript},
+		{"hi <powershell>exit</powershell>", "anywhere", ec2Config},
+		{"#\x00p\x00s\x001\x00\n\x00", "UTF-16", unsupported},
+		{"#ps1", "nothing after it", unsupported},
+	} {
+		if got := formatOf([]byte(c.text)); got != c.want {
+			t.Errorf("%q (%s): %s, want %s", c.text, c.reason, got, c.want)
+		}
+	}
+}
+
+func TestComputerNames(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"win-1": "win-1", "win-1.example.com": "win-1", "a-very-long-computer-name": "a-very-long-com", "a-very-longcom-puter": "a-very-longcom0",
+	} {
+		if got := netBIOSName(name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// initLog is where cloudbase-init writes.
+const initLog = "Program Files/Cloudbase Solutions/Cloudbase-Init/log/cloudbase-init.log"
+
+// smallPlan makes a file and reports.
+const smallPlan = `{"version":1,"machine":{"namespace":"ns","name":"m","uid":"uid-1","node":"win-1","cluster":"c"},"waitSeconds":1,
+"report":[{"do":"guestinfo","program":"C:\\Program Files\\VMware\\VMware Tools\\rpctool.exe","key":"guestinfo.capwin.report"}],
+"phases":[{"name":"main","steps":[
+ {"do":"check","name":"name","fact":"computerName","is":"WIN-1"},
+ {"do":"fact","name":"version","argv":["kubeadm.exe","version","-o","short"],"match":"v([\\d.]+)","set":"kubeadm"},
+ {"do":"file","name":"hello","path":"C:\\hello.txt","text":["on ",{"fact":"osBuild"},".",{"fact":"osUbr"},", kubeadm ",{"fact":"kubeadm"}]},
+ {"do":"time","name":"clock","zone":"UTC","ntp":["10.0.0.1"]},
+ {"do":"portRange","name":"ports","start":34000,"count":31536},
+ {"do":"reboot","name":"again","if":"always"},
+ {"do":"serviceState","name":"runtime","service":"containerd","state":"running"},
+ {"do":"waitFor","name":"pipe","for":"pipe","target":"containerd-containerd"}]}]}`
+
+func TestBoot(t *testing.T) {
+	t.Parallel()
+	vm := newVM(scripts.UserData([]byte(smallPlan)), "win-1.example.com")
+	guest := &Simulated{Dir: t.TempDir(), Address: "10.0.0.7", Build: "26100.1", KubernetesVersion: "v1.35.0"}
+	off := powerOn(t, guest, vm)
+	report := vm.awaitEnd(t, time.Minute)
+	if report.State != plan.StateSucceeded || report.Reboots != 1 || report.Facts.OS != "26100.1" || report.Facts.MemoryMiB != "16384" {
+		t.Errorf("report is %+v", report)
+	}
+	off()
+	if got := diskFile(t, guest, "hello.txt"); got != "on 26100.1, kubeadm 1.35.0" {
+		t.Errorf("hello.txt: %q", got)
+	}
+	if vm.host != "WIN-1 10.0.0.7" {
+		t.Errorf("VMware Tools say %q", vm.host)
+	}
+	said := diskFile(t, guest, initLog)
+	if strings.Count(said, "Executing plugin 'UserDataPlugin'") != 1 || strings.Count(said, "Setting hostname: win-1") != 1 {
+		t.Errorf("cloudbase-init did not run each plugin once:\n%s", said)
+	}
+	off = powerOn(t, guest, vm) // the same disk once more: nothing is left to do
+	eventually(t, "the second power-on", func() bool { return strings.Count(effects(t, guest), "service containerd Running") == 4 })
+	off()
+	if n := strings.Count(effects(t, guest), "file "+agent.Sentinel); n != 1 {
+		t.Errorf("the sentinel was written %d times", n)
+	}
+}
+
+func diskFile(t *testing.T, guest *Simulated, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(guest.Dir, "C", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func effects(t *testing.T, guest *Simulated) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(guest.Dir, "effects.log"))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// What cloudbase-init refuses or ignores is a line in its log, and no node.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	good := scripts.UserData([]byte(smallPlan))
+	for _, c := range []struct {
+		name   string
+		change func(v *fakeVM)
+		says   string
+	}{
+		{"no metadata", func(v *fakeVM) { delete(v.info, "guestinfo.metadata") }, "'NoneType' object has no attribute 'read'"},
+		{"metadata no mapping", func(v *fakeVM) { v.set("metadata", "- a", "") }, "No metadata service found"},
+		{"unknown encoding of metadata", func(v *fakeVM) { v.info["guestinfo.metadata.encoding"] = "zip" }, "Encoding zip not supported"},
+		{"unknown encoding", func(v *fakeVM) { v.info["guestinfo.userdata.encoding"] = "zip" }, "Encoding zip not supported"},
+		{"too large", func(v *fakeVM) { v.info["guestinfo.userdata"] += strings.Repeat("A", 64<<10) }, "more than the 65536"},
+		{"no user data", func(v *fakeVM) { v.set("userdata", "", "") }, "User data not found in metadata"},
+		{"byte order mark", func(v *fakeVM) { v.set("userdata", packed(append([]byte("\ufeff"), good...)), "gz+b64") }, "Unsupported user_data format"},
+		{"cloud-config", func(v *fakeVM) { v.set("userdata", "#cloud-config\nruncmd: []\n", "") }, "does not run a cloud-config"},
+		{"another script", func(v *fakeVM) { v.set("userdata", "#ps1_sysnative\nWrite-Output 1\n", "") }, "the user data is not that of this release"},
+		{"a changed loader", func(v *fakeVM) {
+			v.set("userdata", packed([]byte(strings.Replace(string(good), "exit 0", "exit 2", 1))), "gz+b64")
+		}, "the user data is not that of this release"},
+		{"a plan that is none", func(v *fakeVM) { v.set("userdata", packed(scripts.UserData([]byte("[]"))), "gz+b64") }, "reason=LoaderFailed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			vm := newVM(good, "win-1")
+			c.change(vm)
+			guest := &Simulated{Dir: t.TempDir()}
+			off := powerOn(t, guest, vm)
+			log := filepath.Join(guest.Dir, "C", filepath.FromSlash(initLog))
+			eventually(t, c.says, func() bool {
+				text, err := os.ReadFile(log)
+				return err == nil && strings.Contains(string(text), c.says)
+			})
+			off()
+			if strings.Contains(effects(t, guest), "task.enable") {
+				t.Error("the task was started")
+			}
+		})
+	}
+}
+
+func (v *fakeVM) set(name, value, encoding string) {
+	v.info["guestinfo."+name], v.info["guestinfo."+name+".encoding"] = value, encoding
+}
+
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		faults Faults
+		step   string
+		want   plan.Report
+	}{
+		{
+			"kubeadm of another version",
+			Faults{Kubeadm: "v1.29.0"},
+			`{"do":"fact","name":"f","argv":["kubeadm.exe","version","-o","short"],"match":"v([\\d.]+)","set":"kubeadm"},
+			 {"do":"check","name":"c","reason":"WrongVersion","fact":"kubeadm","atLeast":"1.36"}`,
+			plan.Report{State: plan.StateFailed, Reason: "WrongVersion", Message: "fact kubeadm is '1.29.0', wanted: atLeast '1.36'"},
+		},
+		{
+			"a program hangs",
+			Faults{Hangs: "kubeadm.exe"},
+			`{"do":"run","name":"r","argv":["C:\\k\\kubeadm.exe","reset","-f"],"timeoutSeconds":1}`,
+			plan.Report{State: plan.StateFailed, Reason: "RunFailed", Message: "kubeadm.exe did not end within 1 s and was stopped"},
+		},
+		{
+			"no network",
+			Faults{Unreachable: true},
+			`{"do":"waitFor","name":"w","for":"tcp","host":"127.0.0.1","port":1,"timeoutSeconds":1}`,
+			plan.Report{State: plan.StateFailed, Reason: "WaitForFailed", Message: "no tcp 127.0.0.1:1 after 1 s (" + errCut.Error() + ")"},
+		},
+		{
+			"an unknown program",
+			Faults{},
+			`{"do":"run","name":"r","argv":["C:\\k\\kubectl.exe"]}`,
+			plan.Report{State: plan.StateFailed, Reason: "RunFailed", Message: `The system cannot find the file specified: C:\k\kubectl.exe`},
+		},
+		{
+			"the agent is killed once",
+			Faults{KillAgentIn: "second"},
+			`{"do":"file","name":"first","path":"C:\\a.txt","text":"a"},{"do":"file","name":"second","path":"C:\\b.txt","text":"b"}`,
+			plan.Report{State: plan.StateSucceeded},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			text := strings.Split(smallPlan, `"phases"`)[0] + `"phases":[{"name":"main","steps":[` + c.step + `]}]}`
+			vm := newVM(scripts.UserData([]byte(text)), "win-1")
+			powerOn(t, &Simulated{Dir: t.TempDir(), Faults: c.faults}, vm)
+			got := vm.awaitEnd(t, time.Minute)
+			if difference := cmp.Diff(c.want, plan.Report{State: got.State, Reason: got.Reason, Message: got.Message}); difference != "" {
+				t.Errorf("-want +got\n%s", difference)
+			}
+		})
+	}
+}
+
+// Silent: the node comes up, and nobody hears of it.
+func TestSilent(t *testing.T) {
+	t.Parallel()
+	vm := newVM(scripts.UserData([]byte(smallPlan)), "win-1")
+	guest := &Simulated{Dir: t.TempDir(), Faults: Faults{Silent: true}}
+	off := powerOn(t, guest, vm)
+	eventually(t, "the sentinel", func() bool { return strings.Contains(effects(t, guest), "task.disable "+agent.TaskName) })
+	off()
+	if vm.host != "" || len(vm.reports) > 0 {
+		t.Errorf("heard of %q, %v", vm.host, vm.reports)
+	}
+	machine, err := windows.New(guest.Dir)
+	if err != nil || machine.ComputerName() != "WIN-1" || machine.TaskEnabled(agent.TaskName) {
+		t.Errorf("the disk does not keep what was done: %v", err)
+	}
+}

@@ -1,0 +1,175 @@
+package guest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	tokenapi "k8s.io/cluster-bootstrap/token/api"
+	"k8s.io/cluster-bootstrap/token/jws"
+)
+
+// discover finds the cluster and its CA: by the token, whose signature nobody else can make, and by the pinned keys. The
+// answer is a kubeconfig for the TLS bootstrap.
+func (j *joining) discover(ctx context.Context) (*clientcmdapi.Config, error) {
+	if j.config.discoveryFile != "" {
+		return j.discoverByFile()
+	}
+	first, err := j.clusterInfo(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	text, err := j.verifyToken(first)
+	if err != nil {
+		return nil, err
+	}
+	config, err := clientcmd.Load([]byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("couldn't parse the kubeconfig file in the %s ConfigMap: %w", tokenapi.ConfigMapClusterInfo, err)
+	}
+	ca, err := authority(config)
+	if err != nil {
+		return nil, err
+	}
+	if !j.config.unsafeSkipCA {
+		if err := j.verifyAuthority(ctx, ca, first); err != nil {
+			return nil, err
+		}
+	}
+	return j.bootstrapConfig(config, ca), nil
+}
+
+// discoverByFile trusts a kubeconfig that somebody has put on the disk.
+func (j *joining) discoverByFile() (*clientcmdapi.Config, error) {
+	text, err := j.machine.ReadFile(j.config.discoveryFile)
+	if err != nil {
+		return nil, fmt.Errorf("couldn't load the discovery file: %w", err)
+	}
+	config, err := clientcmd.Load(text)
+	if err != nil {
+		return nil, err
+	}
+	ca, err := authority(config)
+	if err != nil {
+		return nil, err
+	}
+	if j.config.bootstrapToken == "" {
+		return nil, errors.New("could not find authentication credentials for the TLS bootstrap process")
+	}
+	return j.bootstrapConfig(config, ca), nil
+}
+
+// clusterInfo asks as nobody, for as long as the discovery may take; with a CA it wants the server to prove itself.
+func (j *joining) clusterInfo(ctx context.Context, ca []byte) (*corev1.ConfigMap, error) {
+	config := &rest.Config{
+		Host: "https://" + j.config.endpoint, Dial: j.faults.dialer(), Timeout: 10 * time.Second,
+		TLSClientConfig: rest.TLSClientConfig{Insecure: ca == nil, CAData: ca},
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	var last error
+	for end := j.machine.Clock.Now().Add(j.config.discovery); ; {
+		found, err := client.CoreV1().ConfigMaps(metav1.NamespacePublic).Get(ctx, tokenapi.ConfigMapClusterInfo, metav1.GetOptions{})
+		switch {
+		case err != nil:
+			last = fmt.Errorf("failed to request the cluster-info ConfigMap: %w", err)
+		case found.Data[tokenapi.JWSSignatureKeyPrefix+j.config.tokenID] == "":
+			last = fmt.Errorf("could not find a JWS signature in the cluster-info ConfigMap for token ID %q", j.config.tokenID)
+		default:
+			return found, nil
+		}
+		if !j.machine.Clock.Now().Before(end) || j.machine.Clock.Sleep(ctx, 5*time.Second) != nil {
+			return nil, last
+		}
+		j.call.Fail("[discovery] Retrying due to error: %v", last)
+	}
+}
+
+func (j *joining) verifyToken(info *corev1.ConfigMap) (string, error) {
+	text := info.Data[tokenapi.KubeConfigKey]
+	if text == "" {
+		return "", fmt.Errorf("there is no %s key in the %s ConfigMap. This API Server isn't set up for token bootstrapping, can't connect",
+			tokenapi.KubeConfigKey, tokenapi.ConfigMapClusterInfo)
+	}
+	signature := info.Data[tokenapi.JWSSignatureKeyPrefix+j.config.tokenID]
+	if !jws.DetachedTokenIsValid(signature, text, j.config.tokenID, j.config.tokenSecret) {
+		return "", errors.New("failed to verify JWS signature of received cluster info object, can't trust this API Server")
+	}
+	return text, nil
+}
+
+// verifyAuthority looks at the key first, then asks once more a server that proves to be of this CA.
+func (j *joining) verifyAuthority(ctx context.Context, ca []byte, first *corev1.ConfigMap) error {
+	certificates, err := parseCertificates(ca)
+	if err != nil {
+		return fmt.Errorf("failed to parse cluster CA from the %s ConfigMap: %w", tokenapi.ConfigMapClusterInfo, err)
+	}
+	var hashes []string
+	pinned := false
+	for _, one := range certificates {
+		hash := publicKeyHash(one)
+		hashes = append(hashes, hash)
+		pinned = pinned || slices.ContainsFunc(j.config.caHashes, func(pin string) bool { return strings.EqualFold(pin, hash) })
+	}
+	if !pinned {
+		return fmt.Errorf("cluster CA found in %s ConfigMap is invalid: none of the public keys %q are pinned",
+			tokenapi.ConfigMapClusterInfo, strings.Join(hashes, ":"))
+	}
+	second, err := j.clusterInfo(ctx, ca)
+	if err != nil {
+		return err
+	}
+	if second.Data[tokenapi.KubeConfigKey] != first.Data[tokenapi.KubeConfigKey] {
+		return fmt.Errorf("the second kubeconfig from the %s ConfigMap (using validated TLS) was different from the first", tokenapi.ConfigMapClusterInfo)
+	}
+	return nil
+}
+
+// publicKeyHash is how kubeadm pins a CA.
+func publicKeyHash(certificate *x509.Certificate) string {
+	sum := sha256.Sum256(certificate.RawSubjectPublicKeyInfo)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+func authority(config *clientcmdapi.Config) ([]byte, error) {
+	for _, cluster := range config.Clusters {
+		if len(bytes.TrimSpace(cluster.CertificateAuthorityData)) > 0 {
+			return cluster.CertificateAuthorityData, nil
+		}
+	}
+	return nil, fmt.Errorf("malformed kubeconfig in the %s ConfigMap: no cluster with a CA", tokenapi.ConfigMapClusterInfo)
+}
+
+// bootstrapConfig is the discovered cluster with the token as identity.
+func (j *joining) bootstrapConfig(found *clientcmdapi.Config, ca []byte) *clientcmdapi.Config {
+	server := ""
+	for _, cluster := range found.Clusters {
+		server = cluster.Server
+	}
+	return kubeconfig(server, ca, &clientcmdapi.AuthInfo{Token: j.config.bootstrapToken}, "tls-bootstrap-token-user")
+}
+
+func kubeconfig(server string, ca []byte, user *clientcmdapi.AuthInfo, name string) *clientcmdapi.Config {
+	const cluster = "kubernetes"
+	return &clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{cluster: {Server: server, CertificateAuthorityData: ca}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: user},
+		Contexts:       map[string]*clientcmdapi.Context{name + "@" + cluster: {Cluster: cluster, AuthInfo: name}},
+		CurrentContext: name + "@" + cluster,
+	}
+}

@@ -1,0 +1,273 @@
+// Package guest plays what runs in a VM of the lab: a Windows image with cloudbase-init, kubeadm and the kubelet. It carries
+// out the user data that it finds, joins the real workload cluster, and reports as a real node does.
+package guest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/test/lab/agent"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+)
+
+// Guest plays one VM. Boot runs from power-on until ctx ends, which is power-off; after that it may be called again, for the
+// next power-on of the same disk. An error says that the guest could not be played, not that its bootstrap failed.
+type Guest interface {
+	Boot(ctx context.Context, vm VM) error
+}
+
+// VM is all that a guest gets from the hypervisor. It MUST NOT use anything else of the lab.
+type VM interface {
+	// Hardware is what the firmware tells.
+	Hardware(ctx context.Context) (Hardware, error)
+	// Guestinfo is `rpctool "info-get KEY"`, SetGuestinfo `rpctool "info-set KEY VALUE"`; KEY begins with "guestinfo.".
+	Guestinfo(ctx context.Context, key string) (value string, found bool, err error)
+	SetGuestinfo(ctx context.Context, key, value string) error
+	// SetAddress is what VMware Tools report of the guest.
+	SetAddress(ctx context.Context, hostname, address string) error
+}
+
+// Hardware is the size and the identity of a VM.
+type Hardware struct {
+	UUID      string
+	CPUs      int
+	MemoryMiB int64
+}
+
+// Simulated is a Guest whose Windows is a folder. The zero value of every field but Dir is a plain image.
+type Simulated struct {
+	// Dir is the disk, and beside it the rest of Windows as JSON. It is read again at every power-on.
+	Dir string
+	// BootTime is how long each start of Windows takes.
+	BootTime time.Duration
+	// Address of the node; 127.0.0.1 when empty.
+	Address string
+	// Build and revision of Windows; 20348.2700 when empty.
+	Build string
+	// KubernetesVersion on the image; v1.36.3 when empty.
+	KubernetesVersion string
+	// Programs are added to the image: path on the disk and what it does.
+	Programs map[string]windows.Program
+	Faults   Faults
+}
+
+// Faults are what goes wrong. The zero value is a healthy guest.
+type Faults struct {
+	// Unreachable cuts the network of the guest: nothing answers.
+	Unreachable bool
+	// Silent breaks the writing half of VMware Tools: no report and no address arrives.
+	Silent bool
+	// Kubeadm is the version of kubeadm, if the image has another one than the kubelet's.
+	Kubeadm string
+	// KubeletSick never becomes healthy.
+	KubeletSick bool
+	// Hangs is a program that never ends, such as kubeadm.exe.
+	Hangs string
+	// KillAgentIn is the name of a step in which the agent is killed once.
+	KillAgentIn string
+}
+
+const (
+	defaultAddress = "127.0.0.1"
+	defaultBuild   = "20348.2700"
+	defaultVersion = "v1.36.3"
+	// taskRestart is when the task scheduler starts a killed agent again: a minute on a real machine.
+	taskRestart = time.Second
+)
+
+// Boot is part of Guest.
+func (g *Simulated) Boot(ctx context.Context, vm VM) error {
+	hardware, err := vm.Hardware(ctx)
+	if err != nil {
+		return fmt.Errorf("read hardware: %w", err)
+	}
+	machine, err := windows.New(g.Dir)
+	if err != nil {
+		return err
+	}
+	p := &power{guest: g, vm: vm, machine: machine, hardware: hardware}
+	if err := p.install(); err != nil {
+		return fmt.Errorf("lay out the image: %w", err)
+	}
+	for ctx.Err() == nil {
+		if err := p.session(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// power is the guest while the VM is on.
+type power struct {
+	guest    *Simulated
+	vm       VM
+	machine  *windows.Machine
+	hardware Hardware
+	// agents counts the agents that run: the task scheduler starts no second one.
+	agents sync.WaitGroup
+	mu     sync.Mutex
+	busy   bool
+	killed bool
+}
+
+// session is one start of Windows, until it is started again or the power goes.
+func (p *power) session(ctx context.Context) error {
+	if err := p.machine.Boot(); err != nil {
+		return err
+	}
+	if p.machine.Clock.Sleep(ctx, p.guest.BootTime) != nil {
+		return nil // powered off while it started
+	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	var parts sync.WaitGroup
+	parts.Go(func() { p.machine.RunServices(ctx) })
+	parts.Go(func() { p.tellAddress(ctx) })
+	if p.machine.TaskEnabled(agent.TaskName) {
+		p.startTask(ctx)
+	}
+	idle := make(chan struct{})
+	parts.Go(func() {
+		defer close(idle)
+		p.cloudbaseInit(ctx)
+	})
+	select {
+	case <-ctx.Done():
+	case <-p.machine.Rebooting():
+		p.grace(ctx, idle)
+	}
+	end()
+	parts.Wait()
+	p.agents.Wait()
+	return nil
+}
+
+// grace is the time between a call of shutdown.exe and the end: enough for cloudbase-init to note that a script has ended.
+func (p *power) grace(ctx context.Context, idle <-chan struct{}) {
+	ctx, cancel := p.machine.Clock.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	select {
+	case <-idle:
+	case <-ctx.Done():
+	}
+}
+
+// tellAddress is VMware Tools' part, which do it when Windows has an address.
+func (p *power) tellAddress(ctx context.Context) {
+	if p.guest.Faults.Silent {
+		return
+	}
+	if err := p.vm.SetAddress(ctx, p.machine.ComputerName(), p.guest.address()); err != nil && ctx.Err() == nil {
+		p.note("VMware Tools: %v", err)
+	}
+}
+
+// startTask starts the agent, unless it runs, and again after it was killed.
+func (p *power) startTask(ctx context.Context) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.busy {
+		return
+	}
+	p.busy = true
+	p.agents.Go(func() {
+		defer p.idle()
+		for p.agentDied(ctx) {
+			if p.machine.Clock.Sleep(ctx, taskRestart) != nil {
+				return
+			}
+		}
+	})
+}
+
+func (p *power) idle() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.busy = false
+}
+
+// agentDied is one life of the agent; it says whether the agent was killed.
+func (p *power) agentDied(ctx context.Context) bool {
+	ended := make(chan error, 1)
+	go func() {
+		defer close(ended) // also when it is killed in the middle
+		ended <- agent.Run(ctx, p.machine)
+	}()
+	err, lived := <-ended
+	if err != nil && ctx.Err() == nil {
+		p.note("agent: %v", err)
+	}
+	return !lived
+}
+
+// kill ends the agent in the step of the fault: the effect is the state that says that the step begins.
+func (p *power) kill(effect string) {
+	step := p.guest.Faults.KillAgentIn
+	if step == "" || effect != `keep `+agent.Root+`\state.json` {
+		return
+	}
+	// The machine must not be asked here; its disk may.
+	text, err := readHost(p.machine, agent.Root+`\state.json`)
+	if err != nil || !strings.Contains(text, `"stepName":"`+step+`"`) {
+		return
+	}
+	p.mu.Lock()
+	first := !p.killed
+	p.killed = true
+	p.mu.Unlock()
+	if first {
+		runtime.Goexit()
+	}
+}
+
+// note writes down what nobody in the guest would hear of.
+func (p *power) note(format string, args ...any) {
+	line := time.Now().UTC().Format(time.RFC3339) + " " + fmt.Sprintf(format, args...) + "\r\n"
+	_ = p.machine.Append(`C:\lab.log`, []byte(line)) // for people
+}
+
+func (g *Simulated) address() string { return orElse(g.Address, defaultAddress) }
+
+func (g *Simulated) version() string { return orElse(g.KubernetesVersion, defaultVersion) }
+
+func (g *Simulated) build() (build, revision string) {
+	build, revision, _ = strings.Cut(orElse(g.Build, defaultBuild), ".")
+	return build, revision
+}
+
+func orElse(text, other string) string {
+	if text != "" {
+		return text
+	}
+	return other
+}
+
+var errCut = errors.New("a socket operation was attempted to an unreachable network")
+
+// cut is the network of a guest that has none.
+type cut struct{}
+
+// TCP is part of windows.Network.
+func (cut) TCP(context.Context, string, int) (bool, string) { return false, errCut.Error() }
+
+// HTTPS is part of windows.Network.
+func (cut) HTTPS(context.Context, windows.Server) (bool, string) { return false, errCut.Error() }
+
+// Web is part of windows.Network.
+func (cut) Web(context.Context, string, string, []byte) ([]byte, error) { return nil, errCut }
+
+// dialer is for clients of the API server: nil is the usual one.
+func (f Faults) dialer() func(context.Context, string, string) (net.Conn, error) {
+	if !f.Unreachable {
+		return nil
+	}
+	return func(_ context.Context, _, address string) (net.Conn, error) {
+		return nil, fmt.Errorf("dial tcp %s: connectex: %w", address, errCut)
+	}
+}

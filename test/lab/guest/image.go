@@ -1,0 +1,176 @@
+package guest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+)
+
+// Where image-builder puts things.
+const (
+	rpctoolPath    = `C:\Program Files\VMware\VMware Tools\rpctool.exe`
+	containerdPath = `C:\Program Files\containerd\containerd.exe`
+	containerdPipe = "containerd-containerd"
+	kubeadmPath    = `C:\k\kubeadm.exe`
+	kubeletPath    = `C:\k\kubelet.exe`
+	logRunnerPath  = `C:\k\kube-log-runner.exe`
+	machinePath    = `C:\Windows\system32;C:\Windows;C:\Program Files\containerd;C:\k`
+	adapterIndex   = 6
+)
+
+// install puts the programs in their places, and on a new disk all that image-builder has made.
+func (p *power) install() error {
+	m := p.machine
+	build, revision := p.guest.build()
+	m.Hardware = windows.Hardware{
+		SMBIOS: p.hardware.UUID, CPUs: p.hardware.CPUs, MemoryMiB: p.hardware.MemoryMiB, DiskFreeMiB: 60000, OSBuild: build,
+	}
+	m.ManagementIP = p.guest.address()
+	m.OnEffect = p.kill
+	m.Intercept = p.hang
+	if p.guest.Faults.Unreachable {
+		m.Network = cut{}
+	}
+	programs := map[string]windows.Program{
+		rpctoolPath: p.rpctool, containerdPath: containerd, kubeadmPath: p.kubeadm, kubeletPath: p.kubelet, logRunnerPath: p.logRunner,
+	}
+	maps.Copy(programs, p.guest.Programs)
+	for path, program := range programs {
+		if err := m.Install(path, program); err != nil {
+			return err
+		}
+	}
+	// Where a person looks first; it leads nowhere until the agent has reported.
+	if err := os.Symlink(filepath.FromSlash("C/ProgramData/capwin/report.json"), filepath.Join(p.guest.Dir, "report.json")); err != nil && !os.IsExist(err) {
+		return err
+	}
+	ubr, err := strconv.ParseInt(revision, 10, 64)
+	if err != nil {
+		return fmt.Errorf("the revision of %s is no number", p.guest.Build)
+	}
+	return m.Setup(func(s *windows.State) {
+		if s.ComputerName == "" {
+			p.furnish(s, build, ubr)
+		}
+	})
+}
+
+// furnish is the image as it is before its first start.
+func (p *power) furnish(s *windows.State, build string, ubr int64) {
+	s.ComputerName = "WIN-" + strings.ToUpper(strings.ReplaceAll(p.hardware.UUID, "-", "") + "00000000000")[:11]
+	s.SetValue(windows.VersionKey, "CurrentBuildNumber", windows.Text(build))
+	s.SetValue(windows.VersionKey, "UBR", windows.DWord(ubr))
+	s.SetValue(windows.VersionKey, "ProductName", windows.Text(productName(build)))
+	s.SetValue(windows.ControlKey+`\Session Manager\Environment`, "Path", windows.Text(machinePath))
+	s.Features = map[string]string{"Containers": "Installed", "Hyper-V": "Installed", "Hyper-V-PowerShell": "Installed"}
+	s.Defender = &windows.Defender{Processes: []string{"containerd.exe", "ctr.exe"}}
+	s.Firewall = map[string]string{"kubelet": "image-builder TCP 10250"}
+	s.Adapters = []windows.Adapter{{Index: adapterIndex, MAC: "00-50-56-00-00-01", Name: "Ethernet0", DHCP: true, MTU: 1500}}
+	s.Addresses = []windows.Address{{Index: adapterIndex, Address: p.guest.address() + "/24", Origin: "Dhcp"}}
+	s.Routes = []windows.Route{{Index: adapterIndex, To: "0.0.0.0/0", Via: gateway(p.guest.address()), Cost: 25}}
+	s.Services = map[string]*windows.Service{}
+	service(s, "w32time", "", 3)
+	service(s, "containerd", windows.JoinArguments([]string{containerdPath, "--run-service"}), 2)
+	service(s, "kubelet", windows.JoinArguments([]string{
+		logRunnerPath, "--log-file=C:/var/log/kubelet/kubelet.log", kubeletPath, "--windows-service", "--cert-dir=C:/var/lib/kubelet/pki",
+		"--config=C:/var/lib/kubelet/config.yaml", "--bootstrap-kubeconfig=C:/etc/kubernetes/bootstrap-kubelet.conf",
+		"--kubeconfig=C:/etc/kubernetes/kubelet.conf", "--enable-debugging-handlers", "--cgroups-per-qos=false",
+		"--enforce-node-allocatable=", "--container-runtime-endpoint=npipe:////./pipe/containerd-containerd", "--resolv-conf=",
+	}), 2, "containerd")
+}
+
+// gateway is the first address of the node's network.
+func gateway(address string) string { return address[:strings.LastIndex(address, ".")+1] + "1" }
+
+func service(s *windows.State, name, image string, start int64, dependsOn ...string) {
+	key := windows.ServicesKey + `\` + name
+	s.Services[name] = &windows.Service{State: windows.Stopped, ImagePath: image}
+	s.SetValue(key, "Start", windows.DWord(start))
+	if image != "" {
+		s.SetValue(key, "ImagePath", windows.RegistryValue{Type: "ExpandString", Text: image})
+	}
+	if len(dependsOn) > 0 {
+		s.SetValue(key, "DependOnService", windows.MultiString(dependsOn...))
+	}
+}
+
+// productName by the build of Windows.
+func productName(build string) string {
+	year := map[string]string{"17763": "2019", "20348": "2022", "26100": "2025"}[build]
+	if year == "" {
+		return "Windows Server Datacenter"
+	}
+	return "Windows Server " + year + " Datacenter"
+}
+
+// hang takes the place of the program of the fault.
+func (p *power) hang(call *windows.Call) windows.Program {
+	hangs := p.guest.Faults.Hangs
+	if hangs == "" || !strings.EqualFold(windows.Base(call.Argv[0]), hangs) {
+		return nil
+	}
+	return func(ctx context.Context, _ *windows.Call) int {
+		<-ctx.Done()
+		return -1
+	}
+}
+
+// containerd listens on its pipe while it runs.
+func containerd(ctx context.Context, call *windows.Call) int {
+	if call.Service == "" {
+		return call.Fail("containerd: failed to start: the service process could not connect to the service controller")
+	}
+	call.Machine.OpenPipe(containerdPipe)
+	defer call.Machine.ClosePipe(containerdPipe)
+	call.Running()
+	<-ctx.Done()
+	return 0
+}
+
+// largestValue that VMware Tools carry.
+const largestValue = 64 << 10
+
+// rpctool is the guest's side of guestinfo.
+func (p *power) rpctool(ctx context.Context, call *windows.Call) int {
+	if len(call.Argv) != 2 {
+		return call.Fail("rpctool: Usage: rpctool <text>")
+	}
+	verb, rest, _ := strings.Cut(call.Argv[1], " ")
+	key, value, _ := strings.Cut(rest, " ")
+	if !strings.HasPrefix(key, "guestinfo.") {
+		return call.Fail("Unknown command")
+	}
+	switch verb {
+	case "info-get":
+		value, found, err := p.vm.Guestinfo(ctx, key)
+		if err != nil || !found {
+			return call.Fail("No value found")
+		}
+		call.Print("%s", value)
+		return 0
+	case "info-set":
+		if p.guest.Faults.Silent || len(value) > largestValue {
+			return call.Fail("Failed to send message")
+		}
+		if err := p.vm.SetGuestinfo(ctx, key, value); err != nil {
+			return call.Fail("Failed to send message: %v", err)
+		}
+		return 0
+	}
+	return call.Fail("Unknown command")
+}
+
+func readHost(m *windows.Machine, path string) (string, error) {
+	host, err := m.HostPath(path)
+	if err != nil {
+		return "", err
+	}
+	text, err := os.ReadFile(host)
+	return string(text), err
+}

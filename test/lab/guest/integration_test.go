@@ -1,0 +1,264 @@
+package guest
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
+)
+
+// cluster is a real workload cluster.
+type cluster struct {
+	*servers.Workload
+	client kubernetes.Interface
+	token  string
+}
+
+func TestJoin(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts real servers")
+	}
+	c := startCluster(t)
+	t.Run("a node joins, lives and comes back", func(t *testing.T) { testHealthyNode(t, c) })
+	t.Run("failures have their names", func(t *testing.T) { testFailures(t, c) })
+}
+
+func startCluster(t *testing.T) *cluster {
+	t.Helper()
+	binaries, err := servers.Ensure(t.Context(), t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := servers.StartWorkload(t.Context(), servers.WorkloadOptions{Binaries: binaries, Dir: filepath.Join(t.TempDir(), "workload"), WithoutNode: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Stop() })
+	client, err := kubernetes.NewForConfig(w.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets, err := client.CoreV1().Secrets("kube-system").List(t.Context(), metav1.ListOptions{FieldSelector: "type=" + string(corev1.SecretTypeBootstrapToken)})
+	if err != nil || len(secrets.Items) == 0 {
+		t.Fatalf("%d bootstrap tokens (%v)", len(secrets.Items), err)
+	}
+	data := secrets.Items[0].Data
+	return &cluster{Workload: w, client: client, token: string(data["token-id"]) + "." + string(data["token-secret"])}
+}
+
+// userData is what the product renders for a machine of this name.
+func (c *cluster) userData(t *testing.T, name string, changes ...func(*bootstrap.Input)) []byte {
+	t.Helper()
+	in := bootstrap.Input{
+		Cluster: &clusterv1.Cluster{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "blue"},
+			Spec:       clusterv1.ClusterSpec{ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: c.Host, Port: int32(c.Port)}}, //nolint:gosec // because a port fits
+		},
+		Machine: &clusterv1.Machine{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: name, UID: types.UID("uid-" + name)},
+			Spec:       clusterv1.MachineSpec{Version: c.Version},
+		},
+		WindowsMachine: &infrav1.WindowsMachine{
+			Spec:   infrav1.WindowsMachineSpec{ProviderID: "vsphere://" + name, VSphere: &infrav1.VSphereVM{CPUs: 4, MemoryMiB: 16384}},
+			Status: infrav1.WindowsMachineStatus{ComputerName: name},
+		},
+		Config:    &bootstrapv1.WindowsBootstrapConfig{},
+		ClusterCA: c.CA, Token: c.token,
+	}
+	in.Config.Spec.Node.Labels = []bootstrapv1.NodeLabel{{Name: "example.com/pool", Value: "a"}}
+	for _, change := range changes {
+		change(&in)
+	}
+	rendered, err := bootstrap.Render(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rendered.Bytes()
+}
+
+func (c *cluster) node(ctx context.Context, name string) (*corev1.Node, error) {
+	return c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+}
+
+func testHealthyNode(t *testing.T, c *cluster) {
+	const name = "win-healthy"
+	vm := newVM(c.userData(t, name), name)
+	guest := &Simulated{Dir: t.TempDir(), KubernetesVersion: c.Version}
+	t.Cleanup(func() { showLogs(t, guest) })
+	off := powerOn(t, guest, vm)
+	if report := vm.awaitEnd(t, time.Minute); report.State != plan.StateSucceeded {
+		t.Fatalf("the bootstrap ended %s: %s %s %v", report.State, report.Reason, report.Message, report.LastLines)
+	}
+	eventually(t, "the node is Ready", func() bool { node, err := c.node(t.Context(), name); return err == nil && ready(node) })
+	checkNode(t, c, name)
+	eventually(t, "the node has a lease", func() bool {
+		lease, err := c.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(t.Context(), name, metav1.GetOptions{})
+		return err == nil && *lease.Spec.HolderIdentity == name && lease.OwnerReferences[0].Name == name
+	})
+	checkDisk(t, guest, c)
+
+	// The Node goes while the guest is off, and the next start makes it again: with its certificate, not with the token.
+	off()
+	if err := c.client.CoreV1().Nodes().Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	powerOn(t, guest, vm)
+	eventually(t, "the node is back", func() bool { _, err := c.node(t.Context(), name); return err == nil })
+}
+
+func ready(node *corev1.Node) bool {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+func checkNode(t *testing.T, c *cluster, name string) {
+	t.Helper()
+	node, err := c.node(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for label, want := range map[string]string{
+		"example.com/pool": "a", corev1.LabelOSStable: "windows", corev1.LabelWindowsBuild: "10.0.20348", corev1.LabelHostname: name,
+	} {
+		if node.Labels[label] != want {
+			t.Errorf("label %s is %q, want %q", label, node.Labels[label], want)
+		}
+	}
+	var taints []string
+	for _, taint := range node.Spec.Taints {
+		taints = append(taints, taint.Key)
+	}
+	if !strings.Contains(strings.Join(taints, " "), "node.cloudprovider.kubernetes.io/uninitialized") {
+		t.Errorf("taints are %v", taints)
+	}
+	if node.Spec.ProviderID != "vsphere://"+name || node.Status.NodeInfo.KubeletVersion != c.Version || node.Status.NodeInfo.KernelVersion != "10.0.20348.2700" {
+		t.Errorf("providerID %q, node info %+v", node.Spec.ProviderID, node.Status.NodeInfo)
+	}
+	memory := node.Status.Allocatable[corev1.ResourceMemory]
+	if capacity := node.Status.Capacity[corev1.ResourceMemory]; capacity.Value() != 16384<<20 || memory.Cmp(capacity) >= 0 {
+		t.Errorf("memory: capacity %v, allocatable %v", &capacity, &memory)
+	}
+}
+
+// checkDisk: no secret is left where a person could find it.
+func checkDisk(t *testing.T, guest *Simulated, c *cluster) {
+	t.Helper()
+	err := filepath.WalkDir(guest.Dir, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if strings.Contains(string(text), c.token) {
+			t.Errorf("%s holds the token", strings.TrimPrefix(path, guest.Dir))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// showLogs of a guest that did not do as it should.
+func showLogs(t *testing.T, guest *Simulated) {
+	t.Helper()
+	if !t.Failed() {
+		return
+	}
+	for _, pattern := range []string{"C/ProgramData/capwin/agent.log", "C/ProgramData/capwin/logs/*", "C/var/log/kubelet/*", "C/lab.log", "effects.log"} {
+		paths, err := filepath.Glob(filepath.Join(guest.Dir, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			t.Logf("%s (%v)\n%s", path, err, text)
+		}
+	}
+}
+
+// short makes kubeadm and the plan impatient: what must fail shall not take minutes.
+func short(t *testing.T, userData []byte, replace ...string) []byte {
+	t.Helper()
+	return repack(t, userData, append(replace,
+		`"timeoutSeconds":600`, `"timeoutSeconds":5`, `"timeoutSeconds":60,`, `"timeoutSeconds":5,`, `"attempts":3`, `"attempts":1`,
+		`discovery:\n  bootstrapToken`, `timeouts: {discovery: 2s, kubeletHealthCheck: 3s, tlsBootstrap: 3s}\ndiscovery:\n  bootstrapToken`)...)
+}
+
+func testFailures(t *testing.T, c *cluster) {
+	closed := closedPort(t)
+	for _, one := range []struct {
+		name   string
+		faults Faults
+		render func(in *bootstrap.Input)
+		// replace in the plan what Render would not write.
+		replace []string
+		reason  string
+	}{
+		{"win-port", Faults{}, func(in *bootstrap.Input) { in.Cluster.Spec.ControlPlaneEndpoint.Port = closed }, nil, bootstrap.ReasonAPIServerUnreachable},
+		{"win-cut", Faults{Unreachable: true}, nil, nil, bootstrap.ReasonAPIServerUnreachable},
+		{"win-token", Faults{}, func(in *bootstrap.Input) { in.Token = "zzzzzz.0123456789abcdef" }, nil, bootstrap.ReasonTokenRejected},
+		{"win-secret", Faults{}, func(in *bootstrap.Input) { in.Token = c.token[:7] + "0123456789abcdef" }, nil, bootstrap.ReasonTokenRejected},
+		{"win-pin", Faults{}, nil, []string{"sha256:", "sha256:00"}, bootstrap.ReasonAPIServerCAMismatch},
+		{"win-sick", Faults{KubeletSick: true}, nil, nil, bootstrap.ReasonKubeletNotHealthy},
+		{"win-bad", Faults{}, nil, []string{`\"singleProcessOOMKill\":null`, `\"singleProcessOOMKill\":true`}, bootstrap.ReasonKubeletNotHealthy},
+	} {
+		t.Run(one.name, func(t *testing.T) {
+			t.Parallel()
+			change := func(in *bootstrap.Input) {
+				if one.render != nil {
+					one.render(in)
+				}
+			}
+			vm := newVM(short(t, c.userData(t, one.name, change), one.replace...), one.name)
+			guest := &Simulated{Dir: t.TempDir(), KubernetesVersion: c.Version, Faults: one.faults}
+			t.Cleanup(func() { showLogs(t, guest) })
+			powerOn(t, guest, vm)
+			if report := vm.awaitEnd(t, 2*time.Minute); report.State != plan.StateFailed || report.Reason != one.reason {
+				t.Errorf("the bootstrap ended %s: %s %q %v, want %s", report.State, report.Reason, report.Message, report.LastLines, one.reason)
+			}
+			if _, err := c.node(t.Context(), one.name); !apierrors.IsNotFound(err) {
+				t.Errorf("there is a node, or none can be asked for: %v", err)
+			}
+		})
+	}
+}
+
+// closedPort is one on which nobody listens.
+func closedPort(t *testing.T) int32 {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	_, text, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int32(port)
+}

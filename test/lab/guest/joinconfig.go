@@ -1,0 +1,201 @@
+package guest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/version"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types/upstreamv1beta3"
+	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types/upstreamv1beta4"
+)
+
+// joinConfig is what this kubeadm understands of a JoinConfiguration.
+type joinConfig struct {
+	name, criSocket      string
+	endpoint             string
+	bootstrapToken       string // for the TLS bootstrap
+	tokenID, tokenSecret string // of the discovery
+	caHashes             []string
+	unsafeSkipCA         bool
+	discoveryFile        string
+	patches              string
+	kubeletFlags         []string
+	discovery            time.Duration
+	kubeletHealth        time.Duration
+	tlsBootstrap         time.Duration
+}
+
+const kubeadmGroup = "kubeadm.k8s.io/"
+
+var tokenShape = regexp.MustCompile(`^([a-z0-9]{6})\.([a-z0-9]{16})$`)
+
+// readJoinConfig is strict where kubeadm only warns: an unknown field would be lost on a real node.
+func readJoinConfig(text []byte, kubernetes string) (*joinConfig, error) {
+	var head struct{ APIVersion, Kind string }
+	if err := yaml.Unmarshal(text, &head); err != nil {
+		return nil, fmt.Errorf("couldn't decode the configuration: %w", err)
+	}
+	if head.Kind != "JoinConfiguration" {
+		return nil, fmt.Errorf("no JoinConfiguration found in config: kind is %q", head.Kind)
+	}
+	c := &joinConfig{discovery: 5 * time.Minute, kubeletHealth: 4 * time.Minute, tlsBootstrap: 5 * time.Minute}
+	var err error
+	switch head.APIVersion {
+	case kubeadmGroup + "v1beta3":
+		err = c.readV1Beta3(text)
+	case kubeadmGroup + "v1beta4":
+		if version.MustParseGeneric(kubernetes).LessThan(version.MajorMinor(1, 31)) {
+			return nil, fmt.Errorf("kubeadm %s does not know %s", kubernetes, head.APIVersion)
+		}
+		err = c.readV1Beta4(text)
+	default:
+		err = fmt.Errorf("your configuration file uses an API version that is not supported: %q", head.APIVersion)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c, c.check()
+}
+
+func (c *joinConfig) readV1Beta3(text []byte) error {
+	var read upstreamv1beta3.JoinConfiguration
+	if err := decodeStrict(text, &read); err != nil {
+		return err
+	}
+	if read.ControlPlane != nil {
+		return errNoControlPlane
+	}
+	if token := read.Discovery.BootstrapToken; token != nil {
+		c.byToken(token.Token, token.APIServerEndpoint, token.CACertHashes, token.UnsafeSkipCAVerification)
+	}
+	if read.Discovery.File != nil {
+		c.discoveryFile = read.Discovery.File.KubeConfigPath
+	}
+	if read.Discovery.Timeout != nil {
+		c.discovery = read.Discovery.Timeout.Duration
+	}
+	if read.Patches != nil {
+		c.patches = read.Patches.Directory
+	}
+	c.bootstrapToken = orElse(read.Discovery.TLSBootstrapToken, c.bootstrapToken)
+	c.name, c.criSocket = read.NodeRegistration.Name, read.NodeRegistration.CRISocket
+	c.flags(read.NodeRegistration.KubeletExtraArgs, read.NodeRegistration.Taints)
+	return unplayed(read.CACertPath, read.SkipPhases, false)
+}
+
+func (c *joinConfig) readV1Beta4(text []byte) error {
+	var read upstreamv1beta4.JoinConfiguration
+	if err := decodeStrict(text, &read); err != nil {
+		return err
+	}
+	if read.ControlPlane != nil {
+		return errNoControlPlane
+	}
+	if token := read.Discovery.BootstrapToken; token != nil {
+		c.byToken(token.Token, token.APIServerEndpoint, token.CACertHashes, token.UnsafeSkipCAVerification)
+	}
+	if read.Discovery.File != nil {
+		c.discoveryFile = read.Discovery.File.KubeConfigPath
+	}
+	if read.Patches != nil {
+		c.patches = read.Patches.Directory
+	}
+	if limits := read.Timeouts; limits != nil {
+		for into, limit := range map[*time.Duration]*time.Duration{
+			&c.discovery: duration(limits.Discovery), &c.kubeletHealth: duration(limits.KubeletHealthCheck), &c.tlsBootstrap: duration(limits.TLSBootstrap),
+		} {
+			if limit != nil {
+				*into = *limit
+			}
+		}
+	}
+	c.bootstrapToken = orElse(read.Discovery.TLSBootstrapToken, c.bootstrapToken)
+	c.name, c.criSocket = read.NodeRegistration.Name, read.NodeRegistration.CRISocket
+	extra := map[string]string{}
+	for _, arg := range read.NodeRegistration.KubeletExtraArgs {
+		extra[arg.Name] = arg.Value
+	}
+	c.flags(extra, read.NodeRegistration.Taints)
+	return unplayed(read.CACertPath, read.SkipPhases, read.DryRun)
+}
+
+var errNoControlPlane = errors.New("a Windows node can not be a control plane")
+
+func (c *joinConfig) byToken(token, endpoint string, hashes []string, unsafe bool) {
+	c.bootstrapToken, c.endpoint, c.caHashes, c.unsafeSkipCA = token, endpoint, hashes, unsafe
+	if parts := tokenShape.FindStringSubmatch(token); parts != nil {
+		c.tokenID, c.tokenSecret = parts[1], parts[2]
+	}
+}
+
+// check is kubeadm's validation, and the promises of ours that a Windows worker needs.
+func (c *joinConfig) check() error {
+	switch {
+	case c.name == "":
+		return errors.New("nodeRegistration.name is empty: the lab's kubeadm does not guess")
+	case c.name != strings.ToLower(c.name):
+		return fmt.Errorf("nodeRegistration.name: Invalid value: %q: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters", c.name)
+	case c.discoveryFile != "":
+		return nil
+	case c.endpoint == "":
+		return errors.New("discovery: Invalid value: \"\": bootstrapToken or file must be set")
+	case c.tokenID == "":
+		return errors.New("discovery.bootstrapToken.token: Invalid value: the bootstrap token is invalid")
+	case len(c.caHashes) == 0 && !c.unsafeSkipCA:
+		return errors.New("discovery.bootstrapToken: Invalid value: using token-based discovery without caCertHashes can be unsafe. " +
+			"Set unsafeSkipCAVerification to continue")
+	}
+	return nil
+}
+
+// decodeStrict takes YAML whose fields are all known by their exact names, none of them twice.
+func decodeStrict(text []byte, into any) error {
+	data, err := yaml.YAMLToJSONStrict(text)
+	if err != nil {
+		return err
+	}
+	strict, err := kjson.UnmarshalStrict(data, into)
+	if err = errors.Join(append(strict, err)...); err != nil {
+		return fmt.Errorf("strict decoding error: %w", err)
+	}
+	return nil
+}
+
+func duration(d *metav1.Duration) *time.Duration {
+	if d == nil {
+		return nil
+	}
+	return &d.Duration
+}
+
+// flags is the kubelet's command line as kubeadm writes it for services that read it. Ours does not.
+func (c *joinConfig) flags(extra map[string]string, taints []corev1.Taint) {
+	for _, name := range slices.Sorted(maps.Keys(extra)) {
+		c.kubeletFlags = append(c.kubeletFlags, "--"+name+"="+extra[name])
+	}
+	var texts []string
+	for _, taint := range taints {
+		texts = append(texts, taint.ToString())
+	}
+	if len(texts) > 0 {
+		c.kubeletFlags = append(c.kubeletFlags, "--register-with-taints="+strings.Join(texts, ","))
+	}
+}
+
+// unplayed are fields that a real kubeadm heeds and this one does not: better no node than another one.
+func unplayed(caPath string, skipPhases []string, dryRun bool) error {
+	if len(skipPhases) > 0 || dryRun || caPath != "" && !strings.HasSuffix(caPath, "/etc/kubernetes/pki/ca.crt") {
+		return errors.New("the lab's kubeadm plays neither skipPhases nor dryRun nor another caCertPath")
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+package guest
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"encoding/pem"
+	"fmt"
+	"strings"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/certificate/csr"
+
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+)
+
+// logRunner is kube-log-runner.exe: it runs another program and keeps what that writes.
+func (p *power) logRunner(ctx context.Context, call *windows.Call) int {
+	logFile, command, err := logRunnerFlags(call.Argv[1:], p.guest.version())
+	if err != nil {
+		return call.Fail("%v", err)
+	}
+	wrapped := *call
+	wrapped.Argv = command
+	if logFile != "" {
+		log := appender{call.Machine, logFile}
+		wrapped.Stdout, wrapped.Stderr = log, log
+	}
+	program, err := call.Machine.Find(&wrapped)
+	if err != nil {
+		return call.Fail("%v", err)
+	}
+	return program(ctx, &wrapped)
+}
+
+// kubelet is kubelet.exe.
+func (p *power) kubelet(ctx context.Context, call *windows.Call) int {
+	flags, err := readKubeletFlags(call.Argv[1:])
+	if err != nil {
+		return call.Fail("E0101 command failed: %v", err)
+	}
+	if call.Service != "" && !flags.service {
+		return call.Fail("E0101 the service did not respond to the start or control request in a timely fashion (1053): no --windows-service")
+	}
+	text, err := call.Machine.ReadFile(flags.config)
+	if err != nil {
+		return call.Fail("E0101 command failed: failed to load kubelet config file, path: %s, error: %v", flags.config, err)
+	}
+	config, err := readKubeletConfig(text)
+	if err != nil {
+		return call.Fail("E0101 command failed: failed to validate kubelet configuration, error: %v, path: %s", err, flags.config)
+	}
+	if p.guest.Faults.KubeletSick {
+		<-ctx.Done()
+		return 0
+	}
+	call.Running()
+	call.Machine.OpenPipe(healthz)
+	defer call.Machine.ClosePipe(healthz)
+	n := &node{power: p, call: call, flags: flags, config: config, name: flags.hostname}
+	if n.name == "" {
+		n.name = strings.ToLower(call.Machine.ComputerName())
+	}
+	err = n.run(ctx)
+	if ctx.Err() == nil {
+		return call.Fail("E0101 command failed: failed to run Kubelet: %v", err)
+	}
+	return 0
+}
+
+// run ends with ctx, or with what keeps the kubelet from running.
+func (n *node) run(ctx context.Context) error {
+	if err := n.bootstrap(ctx); err != nil {
+		return err
+	}
+	client, err := n.client(n.flags.kubeconfig)
+	if err != nil {
+		return err
+	}
+	return n.live(ctx, client)
+}
+
+func (n *node) client(path string) (kubernetes.Interface, error) {
+	text, err := n.call.Machine.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	found, err := clientcmd.Load(text)
+	if err != nil {
+		return nil, fmt.Errorf("unable to load kubeconfig: %w", err)
+	}
+	for _, user := range found.AuthInfos {
+		if user.ClientCertificate == "" {
+			continue
+		}
+		both, err := n.call.Machine.ReadFile(user.ClientCertificate)
+		if err != nil {
+			return nil, err
+		}
+		user.ClientCertificate, user.ClientKey, user.ClientCertificateData, user.ClientKeyData = "", "", both, both
+	}
+	config, err := clientcmd.NewDefaultClientConfig(*found, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("unable to load kubeconfig: %w", err)
+	}
+	config.Dial = n.power.guest.Faults.dialer()
+	config.Timeout = 10 * time.Second
+	return kubernetes.NewForConfig(config)
+}
+
+// bootstrap gets a certificate with the token, once: what is there is used again.
+func (n *node) bootstrap(ctx context.Context) error {
+	m := n.call.Machine
+	if m.FileExists(n.flags.kubeconfig) {
+		return nil
+	}
+	client, err := n.client(n.flags.bootstrap)
+	if err != nil {
+		return fmt.Errorf("unable to load bootstrap kubeconfig: %w", err)
+	}
+	certificate, key, err := n.requestCertificate(ctx, client)
+	if err != nil {
+		return err
+	}
+	pemFile := strings.ReplaceAll(n.flags.certDir, "/", `\`) + `\kubelet-client-current.pem`
+	if err := m.Put(pemFile, append(certificate, key...)); err != nil {
+		return err
+	}
+	text, err := n.kubeconfig(pemFile)
+	if err != nil {
+		return err
+	}
+	return m.Put(n.flags.kubeconfig, text)
+}
+
+// requestCertificate asks for the identity of a node, and waits until the cluster has approved and signed it.
+func (n *node) requestCertificate(ctx context.Context, client kubernetes.Interface) (certificate, key []byte, err error) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	der, err := x509.MarshalECPrivateKey(private)
+	if err != nil {
+		return nil, nil, err
+	}
+	subject := pkix.Name{Organization: []string{"system:nodes"}, CommonName: "system:node:" + n.name}
+	request, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: subject}, private)
+	if err != nil {
+		return nil, nil, err
+	}
+	usages := []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}
+	asPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: request})
+	sum := sha256.Sum256(request)
+	name, uid, err := csr.RequestCertificateWithContext(ctx, client, asPEM, "node-csr-"+hex.EncodeToString(sum[:16]),
+		certificatesv1.KubeAPIServerClientKubeletSignerName, nil, usages, private)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot create certificate signing request: %w", err)
+	}
+	certificate, err = csr.WaitForCertificate(ctx, client, name, uid)
+	return certificate, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), err
+}
+
+// kubeconfig is that of the bootstrap with the certificate instead of the token.
+func (n *node) kubeconfig(pemFile string) ([]byte, error) {
+	text, err := n.call.Machine.ReadFile(n.flags.bootstrap)
+	if err != nil {
+		return nil, err
+	}
+	found, err := clientcmd.Load(text)
+	if err != nil {
+		return nil, err
+	}
+	ca, err := authority(found)
+	if err != nil {
+		return nil, err
+	}
+	server := ""
+	for _, cluster := range found.Clusters {
+		server = cluster.Server
+	}
+	user := &clientcmdapi.AuthInfo{ClientCertificate: pemFile, ClientKey: pemFile}
+	return clientcmd.Write(*kubeconfig(server, ca, user, "default-auth"))
+}

@@ -1,0 +1,152 @@
+package guest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/yaml"
+)
+
+const goodKubelet = `apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+containerRuntimeEndpoint: npipe:////./pipe/containerd-containerd
+cgroupsPerQOS: false
+enforceNodeAllocatable: [none]
+`
+
+func TestKubeletConfiguration(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, patch, problem string }{
+		{"good", ``, ""},
+		{"a Linux cluster's defaults", `{"cgroupsPerQOS":true,"enforceNodeAllocatable":["pods"]}`, ""},
+		{"an empty list falls back to pods", `{"enforceNodeAllocatable":[]}`, "cgroupsPerQOS (--cgroups-per-qos) must be set to true"},
+		{"singleProcessOOMKill", `{"singleProcessOOMKill":false}`, "singleProcessOOMKill is not supported on Windows"},
+		{"userNamespaces", `{"userNamespaces":{}}`, "userNamespaces is not supported on Windows"},
+		{"unknown field", `{"providerId":"x"}`, `unknown field "providerId"`},
+		{"unknown enforcement", `{"enforceNodeAllocatable":["all"]}`, `option "all" specified`},
+		{"none and more", `{"enforceNodeAllocatable":["none","pods"]}`, "may not contain additional enforcements"},
+		{"no cgroup for it", `{"enforceNodeAllocatable":["kube-reserved"]}`, "a cgroup must be specified"},
+		{"reserved what is no resource", `{"kubeReserved":{"gpu":"1"}}`, `cannot reserve "gpu" resource`},
+		{"reserved less than nothing", `{"systemReserved":{"memory":"-1Gi"}}`, "cannot be negative"},
+		{"unknown signal", `{"evictionHard":{"memory.free":"1Gi"}}`, "unsupported eviction signal"},
+		{"percentage over 100", `{"evictionHard":{"nodefs.available":"120%"}}`, "must be 0 to 100%"},
+		{"a resolver file", `{"resolvConf":"/etc/resolv.conf"}`, "resolvConf must be"},
+		{"grace", `{"shutdownGracePeriod":"10s","shutdownGracePeriodCriticalPods":"20s"}`, "must be <= shutdownGracePeriod"},
+		{"managed CPUs", `{"cpuManagerPolicy":"static"}`, "WindowsCPUAndMemoryAffinity"},
+		{"a feature gate", `{"featureGates":{"X":true}}`, "feature gates are not known"},
+		{"no pipe", `{"containerRuntimeEndpoint":"unix:///run/containerd.sock"}`, "is no named pipe"},
+		{"less than no pods", `{"maxPods":-1}`, "must not be a negative number"},
+		{"another version", `{"apiVersion":"kubelet.config.k8s.io/v1"}`, `no kind "KubeletConfiguration" is registered`},
+	} {
+		tree, err := toTree([]byte(goodKubelet))
+		if err != nil {
+			t.Fatal(err)
+		}
+		patch, err := toTree([]byte(orElse(c.patch, "{}")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		mergePatch(tree, patch)
+		text, err := yaml.Marshal(tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = readKubeletConfig(text)
+		if c.problem == "" && err != nil || c.problem != "" && (err == nil || !strings.Contains(err.Error(), c.problem)) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.problem)
+		}
+	}
+}
+
+func TestAllocatable(t *testing.T) {
+	t.Parallel()
+	config, err := readKubeletConfig([]byte(goodKubelet + `
+kubeReserved: {cpu: 100m, memory: 1Gi}
+systemReserved: {cpu: 400m, memory: 2Gi, pid: "100"}
+evictionHard: {memory.available: 500Mi, nodefs.available: 10%, imagefs.available: 15%}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	capacity := corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("16Gi"),
+		corev1.ResourceEphemeralStorage: resource.MustParse("80Gi"), corev1.ResourcePods: resource.MustParse("110"),
+	}
+	got := map[string]string{}
+	for name, amount := range allocatable(capacity, config) {
+		got[string(name)] = amount.String()
+	}
+	want := map[string]string{"cpu": "3500m", "memory": "12812Mi", "ephemeral-storage": "72Gi", "pods": "110"}
+	if difference := cmp.Diff(want, got); difference != "" {
+		t.Errorf("-want +got\n%s", difference)
+	}
+}
+
+func TestKubeletFlags(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, flags, problem string }{
+		{"ours", "--windows-service --cert-dir=C:\\p --hostname-override=n --cloud-provider=external --windows-priorityclass=ABOVE_NORMAL_PRIORITY_CLASS --node-labels=a.b/c=d", ""},
+		{"image-builder's", "--windows-service --enable-debugging-handlers --cgroups-per-qos=false --enforce-node-allocatable= --resolv-conf=", ""},
+		{"removed", "--pod-infra-container-image=pause", "unknown flag: --pod-infra-container-image"},
+		{"misspelt", "--windows-servise", "unknown flag"},
+		{"known but not played", "--max-pods=5", "does not play --max-pods"},
+		{"priority", "--windows-priorityclass=HIGH", "unknown priority class HIGH"},
+		{"in-tree provider", "--cloud-provider=vsphere", "unknown cloud provider"},
+		{"a label of Kubernetes", "--node-labels=node-role.kubernetes.io/worker=", "unknown 'kubernetes.io' or 'k8s.io' labels"},
+		{"an allowed one", "--node-labels=node.kubernetes.io/pool=a,topology.kubernetes.io/zone=z", ""},
+		{"no pair", "--node-labels=a", "malformed pair"},
+		{"an argument", "extra", "unknown command"},
+	} {
+		_, err := readKubeletFlags(append(strings.Fields(c.flags), `--config=C:\c`, `--kubeconfig=C:\k`))
+		if c.problem == "" && err != nil || c.problem != "" && (err == nil || !strings.Contains(err.Error(), c.problem)) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.problem)
+		}
+	}
+}
+
+func TestLogRunnerFlags(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, version, args, file, problem string }{
+		{"plain", "v1.30.0", "--log-file=C:/var/log/k.log kubelet.exe --v=2", `C:\var\log\k.log`, ""},
+		{"rotates", "v1.34.0", "--log-file=C:/k.log --log-file-size=50Mi --log-file-age=168h kubelet.exe", `C:\k.log`, ""},
+		{"too old to rotate", "v1.33.9", "--log-file=C:/k.log --log-file-size=50Mi kubelet.exe", "", "flag provided but not defined: -log-file-size"},
+		{"nothing to run", "v1.36.3", "--log-file=C:/k.log", "", "no command"},
+	} {
+		file, _, err := logRunnerFlags(strings.Fields(c.args), c.version)
+		if file != c.file || (err == nil) != (c.problem == "") || err != nil && !strings.Contains(err.Error(), c.problem) {
+			t.Errorf("%s: %q, %v", c.name, file, err)
+		}
+	}
+}
+
+func TestJoinConfigurations(t *testing.T) {
+	t.Parallel()
+	const rest = `
+nodeRegistration: {name: win-1, criSocket: "npipe:////./pipe/containerd-containerd", taints: [{key: os, value: windows, effect: NoSchedule}]}
+discovery: {bootstrapToken: {token: abcdef.0123456789abcdef, apiServerEndpoint: "10.0.0.1:6443", caCertHashes: ["sha256:aa"]}}
+`
+	head := func(version string) string {
+		return "kind: JoinConfiguration\napiVersion: kubeadm.k8s.io/" + version + rest
+	}
+	for _, c := range []struct{ name, version, text, problem string }{
+		{"v1beta4", "v1.36.3", head("v1beta4"), ""},
+		{"v1beta3", "v1.30.0", head("v1beta3"), ""},
+		{"too new for kubeadm", "v1.30.0", head("v1beta4"), "does not know"},
+		{"too old an API", "v1.36.3", head("v1beta2"), "not supported"},
+		{"another kind", "v1.36.3", strings.Replace(head("v1beta4"), "JoinConfiguration", "InitConfiguration", 1), "no JoinConfiguration found"},
+		{"unknown field", "v1.36.3", head("v1beta4") + "patch: {}\n", `unknown field "patch"`},
+		{"control plane", "v1.36.3", head("v1beta4") + "controlPlane: {}\n", "can not be a control plane"},
+		{"phases", "v1.36.3", head("v1beta4") + "skipPhases: [preflight]\n", "plays neither skipPhases"},
+		{"no pins", "v1.36.3", strings.Replace(head("v1beta4"), `["sha256:aa"]`, "[]", 1), "without caCertHashes can be unsafe"},
+		{"no token", "v1.36.3", strings.Replace(head("v1beta4"), "abcdef.0", "abcdef-0", 1), "token is invalid"},
+		{"upper case", "v1.36.3", strings.Replace(head("v1beta4"), "win-1", "WIN-1", 1), "lower case"},
+	} {
+		_, err := readJoinConfig([]byte(c.text), c.version)
+		if c.problem == "" && err != nil || c.problem != "" && (err == nil || !strings.Contains(err.Error(), c.problem)) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.problem)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package windows
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Clock is the machine's time. All waiting in the machine goes through it.
+type Clock interface {
+	Now() time.Time
+	// Sleep returns early, with ctx's error, when ctx ends.
+	Sleep(ctx context.Context, d time.Duration) error
+	// WithTimeout is context.WithTimeout by this clock.
+	WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc)
+}
+
+// RealClock is the host's.
+type RealClock struct{}
+
+// Now is part of Clock.
+func (RealClock) Now() time.Time { return time.Now() }
+
+// Sleep is part of Clock.
+func (RealClock) Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// WithTimeout is part of Clock.
+func (RealClock) WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, d)
+}
+
+// VirtualClock stands still but for Sleep. It serves one goroutine at a time.
+type VirtualClock struct {
+	mu     sync.Mutex
+	now    time.Time
+	limits map[*limit]bool
+}
+
+type limit struct {
+	at     time.Time
+	cancel context.CancelCauseFunc
+}
+
+// NewVirtualClock starts at the given time.
+func NewVirtualClock(start time.Time) *VirtualClock {
+	return &VirtualClock{now: start, limits: map[*limit]bool{}}
+}
+
+// Now is part of Clock.
+func (c *VirtualClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Sleep moves the clock by d, or to the first time limit before that, which then ends its context.
+func (c *VirtualClock) Sleep(ctx context.Context, d time.Duration) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	end := c.now.Add(d)
+	var first *limit
+	for limit := range c.limits {
+		if limit.at.Before(end) && (first == nil || limit.at.Before(first.at)) {
+			first = limit
+		}
+	}
+	if first == nil {
+		c.now = end
+		return ctx.Err()
+	}
+	c.now = first.at
+	first.cancel(context.DeadlineExceeded)
+	return ctx.Err()
+}
+
+// WithTimeout is part of Clock.
+func (c *VirtualClock) WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	limited, cancel := context.WithCancelCause(ctx)
+	entry := &limit{at: c.now.Add(d), cancel: cancel}
+	c.limits[entry] = true
+	return limited, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.limits, entry)
+		cancel(context.Canceled)
+	}
+}

@@ -1,0 +1,281 @@
+package windows
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"sort"
+	"strings"
+)
+
+// AdminOnly and AdminOnlyFile give SYSTEM and Administrators all, and nobody else anything.
+const (
+	AdminOnly     = "D:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
+	AdminOnlyFile = "D:PAI(A;;FA;;;SY)(A;;FA;;;BA)"
+)
+
+var absolute = regexp.MustCompile(`^[A-Za-z]:\\`)
+
+// HostPath is where a file of the machine lies on this host. Upper and lower case are the same, as on Windows.
+func (m *Machine) HostPath(name string) (string, error) {
+	clean := strings.ReplaceAll(name, "/", `\`)
+	if !absolute.MatchString(clean) {
+		return "", fmt.Errorf("the path %q is not absolute", name)
+	}
+	host := filepath.Join(m.dir, strings.ToUpper(clean[:1]))
+	for part := range strings.SplitSeq(clean[3:], `\`) {
+		if part == "" || part == "." {
+			continue
+		}
+		if part == ".." || strings.ContainsAny(part, `<>:"|?*`) {
+			return "", fmt.Errorf("the filename, directory name, or volume label syntax of %q is incorrect", name)
+		}
+		host = filepath.Join(host, sameCase(host, part))
+	}
+	return host, nil
+}
+
+// sameCase is the name of the entry of folder that Windows would take for part.
+func sameCase(folder, part string) string {
+	if _, err := os.Lstat(filepath.Join(folder, part)); err == nil {
+		return part
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return part
+	}
+	for _, entry := range entries {
+		if strings.EqualFold(entry.Name(), part) {
+			return entry.Name()
+		}
+	}
+	return part
+}
+
+// ReadFile reads a file of the machine.
+func (m *Machine) ReadFile(name string) ([]byte, error) {
+	host, err := m.HostPath(name)
+	if err != nil {
+		return nil, err
+	}
+	m.disk.RLock()
+	content, err := os.ReadFile(host)
+	m.disk.RUnlock()
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("open %s: %w", name, os.ErrNotExist)
+	}
+	return content, err
+}
+
+// FileExists is true for files, not for folders.
+func (m *Machine) FileExists(name string) bool {
+	host, err := m.HostPath(name)
+	if err != nil {
+		return false
+	}
+	m.disk.RLock()
+	defer m.disk.RUnlock()
+	found, err := os.Stat(host)
+	return err == nil && !found.IsDir()
+}
+
+// DirectoryExists is true for folders.
+func (m *Machine) DirectoryExists(name string) bool {
+	host, err := m.HostPath(name)
+	if err != nil {
+		return false
+	}
+	found, err := os.Stat(host)
+	return err == nil && found.IsDir()
+}
+
+// WriteFile replaces a file as a whole: access first, then content, then one rename. An empty sddl inherits.
+func (m *Machine) WriteFile(name string, content []byte, sddl string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.enter("Save-File"); err != nil {
+		return err
+	}
+	if sddl != "" {
+		if err := m.protect(name, sddl); err != nil {
+			return err
+		}
+	}
+	if err := m.Put(name, content); err != nil {
+		return err
+	}
+	sum := sha256.Sum256(content)
+	m.tell("file %s %s %d", name, hex.EncodeToString(sum[:])[:12], len(content))
+	return nil
+}
+
+// Put writes a file without an effect: for programs, which are effects themselves, and for images.
+func (m *Machine) Put(name string, content []byte) error {
+	host, err := m.HostPath(name)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(host), 0o700); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	m.disk.Lock()
+	defer m.disk.Unlock()
+	if err := replace(host, content); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
+
+// replace removes the old file first: a file system of the host that is asked to replace one in place waits for its disk.
+func replace(host string, content []byte) error {
+	if err := os.Remove(host); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return os.WriteFile(host, content, 0o600)
+}
+
+// Keep writes a file of the agent's own: an effect that nobody outside cares for.
+func (m *Machine) Keep(name string, content []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.enter("keep"); err != nil {
+		return err
+	}
+	if err := m.Put(name, content); err != nil {
+		return err
+	}
+	m.tell("keep %s", name)
+	return nil
+}
+
+// Append adds to a file, without an effect: it is a log.
+func (m *Machine) Append(name string, content []byte) error {
+	host, err := m.HostPath(name)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(host), 0o700); err != nil {
+		return fmt.Errorf("append to %s: %w", name, err)
+	}
+	file, err := os.OpenFile(host, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("append to %s: %w", name, err)
+	}
+	_, err = file.Write(content)
+	return errors.Join(err, file.Close())
+}
+
+// MakeDirectory makes a folder that is not there.
+func (m *Machine) MakeDirectory(name string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.enter("Add-Folder"); err != nil {
+		return err
+	}
+	if m.DirectoryExists(name) {
+		return nil
+	}
+	host, err := m.HostPath(name)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(host, 0o700); err != nil {
+		return fmt.Errorf("create %s: %w", name, err)
+	}
+	m.tell("directory %s", name)
+	return nil
+}
+
+// Remove removes a file, or a folder with all in it.
+func (m *Machine) Remove(name string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.enter("Clear-Path"); err != nil {
+		return err
+	}
+	if !m.FileExists(name) && !m.DirectoryExists(name) {
+		return nil
+	}
+	host, err := m.HostPath(name)
+	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(host); err != nil {
+		return fmt.Errorf("remove %s: %w", name, err)
+	}
+	m.tell("remove %s", name)
+	return nil
+}
+
+// Protect sets the access of a file or folder, if it is another.
+func (m *Machine) Protect(name, sddl string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.protect(name, sddl)
+}
+
+func (m *Machine) protect(name, sddl string) error {
+	if err := m.enter("Get-Acl"); err != nil {
+		return err
+	}
+	key := strings.ToLower(name)
+	if m.state.ACLs[key] == sddl {
+		return nil
+	}
+	if err := m.enter("Set-Acl"); err != nil {
+		return err
+	}
+	m.state.ACLs[key] = sddl
+	return m.changed("acl %s %s", name, sddl)
+}
+
+// Access is the SDDL that was set, or "".
+func (m *Machine) Access(name string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.state.ACLs[strings.ToLower(name)]
+}
+
+// Match lists what fits a pattern, sorted. Wildcards count in the last segment only.
+func (m *Machine) Match(pattern string) ([]string, error) {
+	cut := strings.LastIndexAny(pattern, `\/`)
+	if cut < 0 {
+		return nil, fmt.Errorf("the pattern %q is not absolute", pattern)
+	}
+	folder, mask := pattern[:cut], pattern[cut+1:]
+	host, err := m.HostPath(folder + `\`)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(host)
+	if err != nil {
+		return nil, nil //nolint:nilerr // because a folder that is not there holds nothing that fits
+	}
+	var found []string
+	for _, entry := range entries {
+		if Like(entry.Name(), mask) {
+			found = append(found, folder+`\`+entry.Name())
+		}
+	}
+	sort.Strings(found)
+	return found, nil
+}
+
+// Like is PowerShell's -like: *, ? and [] without regard to case.
+func Like(text, mask string) bool {
+	fits, err := path.Match(strings.ToLower(escapeSlash(mask)), strings.ToLower(escapeSlash(text)))
+	return err == nil && fits
+}
+
+// path.Match gives the two slashes a meaning that names of networks and files do not have.
+func escapeSlash(text string) string {
+	return strings.NewReplacer("/", "\x01", `\`, "\x02").Replace(text)
+}
+
+// Base is the last segment of a path.
+func Base(name string) string { return name[strings.LastIndexAny(name, `\/`)+1:] }

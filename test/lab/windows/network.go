@@ -1,0 +1,239 @@
+package windows
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Adapter is a network adapter with its IP interface.
+type Adapter struct {
+	Index   int    `json:"index"`
+	MAC     string `json:"mac"`
+	Name    string `json:"name"`
+	Virtual bool   `json:"virtual,omitempty"`
+	// DHCP is for IPv4; nobody in these machines uses DHCPv6.
+	DHCP bool `json:"dhcp"`
+	MTU  int  `json:"mtu"`
+}
+
+// Address is an address of an interface. It is Preferred from the time Preferred on.
+type Address struct {
+	Index     int       `json:"index"`
+	Address   string    `json:"address"`
+	Origin    string    `json:"origin"`
+	Preferred time.Time `json:"preferred,omitzero"`
+}
+
+// IPv6 says to which family an address belongs.
+func IPv6(address string) bool { return strings.Contains(address, ":") }
+
+// Route is a route of an interface. Cost is the sum of its metric and the interface's.
+type Route struct {
+	Index int    `json:"index"`
+	To    string `json:"to"`
+	Via   string `json:"via"`
+	Cost  int    `json:"cost"`
+}
+
+// NetAdapters lists the adapters.
+func (m *Machine) NetAdapters() ([]Adapter, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.state.Adapters), m.enter("Get-NetAdapter")
+}
+
+// SetDHCP turns DHCP off for a family of an interface.
+func (m *Machine) SetDHCP(index int, family string) error {
+	return m.setInterface(index, func(a *Adapter) { a.DHCP = false }, "interface.dhcp %d %s Disabled", index, family)
+}
+
+// SetMTU sets the largest packet of an interface.
+func (m *Machine) SetMTU(index int, family string, mtu int) error {
+	return m.setInterface(index, func(a *Adapter) { a.MTU = mtu }, "interface.mtu %d %s %d", index, family, mtu)
+}
+
+func (m *Machine) setInterface(index int, set func(*Adapter), effect string, args ...any) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.enter("Set-NetIPInterface"); err != nil {
+		return err
+	}
+	for i := range m.state.Adapters {
+		if m.state.Adapters[i].Index == index {
+			set(&m.state.Adapters[i])
+			return m.changed(effect, args...)
+		}
+	}
+	return fmt.Errorf("no interface has the index %d", index)
+}
+
+// NetInterface is an interface as it is now.
+func (m *Machine) NetInterface(index int) (Adapter, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.enter("Get-NetIPInterface"); err != nil {
+		return Adapter{}, err
+	}
+	for _, adapter := range m.state.Adapters {
+		if adapter.Index == index {
+			return adapter, nil
+		}
+	}
+	return Adapter{}, fmt.Errorf("no interface has the index %d", index)
+}
+
+// NetAddresses lists the addresses that can be used now.
+func (m *Machine) NetAddresses() ([]Address, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.enter("Get-NetIPAddress"); err != nil {
+		return nil, err
+	}
+	var usable []Address
+	for _, address := range m.state.Addresses {
+		if !m.Clock.Now().Before(address.Preferred) {
+			usable = append(usable, address)
+		}
+	}
+	return usable, nil
+}
+
+// AddAddress adds an address with its prefix length.
+func (m *Machine) AddAddress(index int, address string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.enter("New-NetIPAddress"); err != nil {
+		return err
+	}
+	m.state.Addresses = append(m.state.Addresses, Address{Index: index, Address: address, Origin: "Manual"})
+	return m.changed("address.add %d %s", index, address)
+}
+
+// RemoveAddress removes an address, given without its prefix length.
+func (m *Machine) RemoveAddress(index int, address string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.enter("Remove-NetIPAddress"); err != nil {
+		return err
+	}
+	m.state.Addresses = slices.DeleteFunc(m.state.Addresses, func(a Address) bool {
+		return a.Index == index && strings.HasPrefix(a.Address, address+"/")
+	})
+	return m.changed("address.remove %d %s", index, address)
+}
+
+// NetRoutes lists the routes to a destination.
+func (m *Machine) NetRoutes(to string) ([]Route, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.enter("Get-NetRoute"); err != nil {
+		return nil, err
+	}
+	var found []Route
+	for _, route := range m.state.Routes {
+		if route.To == to {
+			found = append(found, route)
+		}
+	}
+	return found, nil
+}
+
+// AddRoute adds a route.
+func (m *Machine) AddRoute(index int, to, via string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.enter("New-NetRoute"); err != nil {
+		return err
+	}
+	m.state.Routes = append(m.state.Routes, Route{Index: index, To: to, Via: via})
+	return m.changed("route.add %d %s %s", index, to, via)
+}
+
+// RemoveRoute removes a route.
+func (m *Machine) RemoveRoute(index int, to, via string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.enter("Remove-NetRoute"); err != nil {
+		return err
+	}
+	m.state.Routes = slices.DeleteFunc(m.state.Routes, func(r Route) bool { return r.Index == index && r.To == to && r.Via == via })
+	return m.changed("route.remove %d %s %s", index, to, via)
+}
+
+// DNSServers are those of an interface.
+func (m *Machine) DNSServers(index int) ([]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.state.DNS[index], m.enter("Get-DnsClientServerAddress")
+}
+
+// SetDNSServers replaces those of an interface.
+func (m *Machine) SetDNSServers(index int, servers []string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.enter("Set-DnsClientServerAddress"); err != nil {
+		return err
+	}
+	m.state.DNS[index] = servers
+	return m.changed("dns.set %d %s", index, strings.Join(servers, ","))
+}
+
+// HNSCall is the host network service: GET, POST and DELETE of /networks and /endpoints, with JSON both ways.
+func (m *Machine) HNSCall(method, path, body string) ([]map[string]any, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.enter("Send-HnsCall"); err != nil {
+		return nil, err
+	}
+	kind, id, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	switch method {
+	case "GET":
+	case "DELETE":
+		m.state.HNS = slices.DeleteFunc(m.state.HNS, func(item map[string]any) bool { return item["ID"] == id })
+	case "POST":
+		item := map[string]any{}
+		if err := json.Unmarshal([]byte(body), &item); err != nil {
+			return nil, fmt.Errorf("HNS %s %s: 0x80070057", method, path)
+		}
+		m.state.NextID++
+		item["ID"], item["kind"], item["ManagementIP"] = "id-"+strconv.Itoa(m.state.NextID), kind, m.ManagementIP
+		m.state.HNS = append(m.state.HNS, item)
+	default:
+		return nil, fmt.Errorf("HNS %s %s: 0x80070057", method, path)
+	}
+	var items []map[string]any
+	for _, item := range m.state.HNS {
+		if item["kind"] == kind {
+			items = append(items, item)
+		}
+	}
+	if method == "GET" {
+		return items, nil
+	}
+	return items, m.changed("hns %s %s %s", method, path, body)
+}
+
+// OpenPipe and ClosePipe are for programs that listen on a named pipe.
+func (m *Machine) OpenPipe(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.volatile.pipes[strings.ToLower(name)] = true
+}
+
+// ClosePipe ends what OpenPipe began.
+func (m *Machine) ClosePipe(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.volatile.pipes, strings.ToLower(name))
+}
+
+// PipeAnswers says whether a program listens on the pipe.
+func (m *Machine) PipeAnswers(name string) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.volatile.pipes[strings.ToLower(name)], m.enter("Test-Pipe")
+}

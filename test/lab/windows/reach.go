@@ -1,0 +1,171 @@
+package windows
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Network is the world outside of the machine. TCP and HTTPS say whether the other side answers, and if not, what was seen.
+type Network interface {
+	TCP(ctx context.Context, host string, port int) (answers bool, seen string)
+	HTTPS(ctx context.Context, server Server) (answers bool, seen string)
+	// Web asks for a page; any answer but success is an error.
+	Web(ctx context.Context, method, url string, body []byte) ([]byte, error)
+}
+
+// Server is an HTTPS server, and by what to know it: the CA that has issued its certificate, or nothing if Insecure.
+type Server struct {
+	Host, Path string
+	Port       int
+	CA         []byte
+	Insecure   bool
+}
+
+// TCPAnswers is the door to Network.TCP.
+func (m *Machine) TCPAnswers(ctx context.Context, host string, port int) (answers bool, seen string, err error) {
+	if err := m.pass("Test-Tcp"); err != nil {
+		return false, "", err
+	}
+	answers, seen = m.Network.TCP(ctx, host, port)
+	return answers, seen, nil
+}
+
+// HTTPSAnswers is the door to Network.HTTPS.
+func (m *Machine) HTTPSAnswers(ctx context.Context, server Server) (answers bool, seen string, err error) {
+	if err := m.pass("Test-TlsServer"); err != nil {
+		return false, "", err
+	}
+	answers, seen = m.Network.HTTPS(ctx, server)
+	return answers, seen, nil
+}
+
+// Web is the door to Network.Web. What is posted is an effect, shown as summary.
+func (m *Machine) Web(ctx context.Context, method, url, summary string, body []byte) ([]byte, error) {
+	if err := m.pass("Invoke-WebRequest"); err != nil {
+		return nil, err
+	}
+	answer, err := m.Network.Web(ctx, method, url, body)
+	if err != nil || method != http.MethodPost {
+		return answer, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return answer, m.changed("post %s %s", url, summary)
+}
+
+// WriteSerial writes a line to a serial port, which is a file in C:\serial; the port "" is the console.
+func (m *Machine) WriteSerial(port, line string) error {
+	if port == "" {
+		port = "console"
+	}
+	if strings.ContainsAny(port, `/\.`) {
+		return fmt.Errorf("the port %q does not exist", port)
+	}
+	return m.Append(`C:\serial\`+port+`.log`, []byte(line+"\r\n"))
+}
+
+func (m *Machine) pass(door string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.enter(door)
+}
+
+// RealNetwork is this host's.
+type RealNetwork struct{}
+
+const patience = 5 * time.Second
+
+// TCP is part of Network.
+func (RealNetwork) TCP(ctx context.Context, host string, port int) (answers bool, seen string) {
+	dialer := net.Dialer{Timeout: patience}
+	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	if err != nil {
+		return false, err.Error()
+	}
+	_ = conn.Close()
+	return true, ""
+}
+
+// HTTPS is part of Network. 401 and 403 are answers of a server that is there.
+func (RealNetwork) HTTPS(ctx context.Context, server Server) (answers bool, seen string) {
+	client := http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: server.tls(), DisableKeepAlives: true}}
+	url := "https://" + net.JoinHostPort(server.Host, strconv.Itoa(server.Port)) + server.Path
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return false, err.Error()
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return false, err.Error()
+	}
+	_ = response.Body.Close()
+	switch response.StatusCode {
+	case http.StatusOK, http.StatusUnauthorized, http.StatusForbidden:
+		return true, ""
+	}
+	return false, response.Proto + " " + response.Status
+}
+
+func (s Server) tls() *tls.Config {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: s.Host}
+	if !s.Insecure && s.CA == nil {
+		return config
+	}
+	config.InsecureSkipVerify = true // the plan says by which CA to know the server, and not by its name
+	config.VerifyConnection = func(state tls.ConnectionState) error {
+		if s.CA == nil {
+			return nil
+		}
+		return issuedBy(state.PeerCertificates, s.CA)
+	}
+	return config
+}
+
+func issuedBy(chain []*x509.Certificate, der []byte) error {
+	ca, err := x509.ParseCertificate(der)
+	if err != nil {
+		return err
+	}
+	roots, others := x509.NewCertPool(), x509.NewCertPool()
+	roots.AddCert(ca)
+	for _, certificate := range chain[1:] {
+		others.AddCert(certificate)
+	}
+	_, err = chain[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: others, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+	if err != nil {
+		return errors.New("certificate of another CA")
+	}
+	return nil
+}
+
+// Web is part of Network.
+func (RealNetwork) Web(ctx context.Context, method, url string, body []byte) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("x-ms-version", "2015-04-05")
+	request.Header.Set("x-ms-guest-agent-name", "capwin")
+	request.Header.Set("Content-Type", "text/xml; charset=utf-8")
+	client := http.Client{Timeout: 2 * patience}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	answer, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	if err == nil && response.StatusCode/100 != 2 {
+		err = fmt.Errorf("%s %s: %s", method, url, response.Status)
+	}
+	return answer, err
+}

@@ -1,0 +1,288 @@
+package windows
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// States of a service.
+const (
+	Absent       = "Absent"
+	Stopped      = "Stopped"
+	StartPending = "StartPending"
+	Running      = "Running"
+	StopPending  = "StopPending"
+)
+
+// Exit codes of sc.exe, which are Windows' errors.
+const (
+	errFileNotFound     = 2
+	errDependent        = 1068
+	errAlreadyRunning   = 1056
+	errDisabled         = 1058
+	errCannotAccept     = 1061
+	errNotActive        = 1062
+	errProcessAborted   = 1067
+	errServiceExists    = 1073
+	errServiceNotExist  = 1060
+	errInvalidArguments = 1639
+)
+
+// Service is what the service manager knows beyond the registry.
+type Service struct {
+	State string `json:"state"`
+	// ImagePath is a copy of the registry's, for people.
+	ImagePath string `json:"imagePath,omitempty"`
+	// Broken never starts, stubborn never stops.
+	Broken   bool `json:"broken,omitempty"`
+	Stubborn bool `json:"stubborn,omitempty"`
+	// RestartMilliseconds are the failure actions, one for each failure; the last one repeats.
+	RestartMilliseconds []int `json:"restartMilliseconds,omitempty"`
+	ExitCode            int   `json:"exitCode,omitempty"`
+	Starts              int   `json:"starts,omitempty"`
+}
+
+type startRequest struct {
+	name   string
+	answer chan int
+}
+
+// ServiceState is the state of a service, or Absent.
+func (m *Machine) ServiceState(name string) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.enter("Get-Service"); err != nil {
+		return "", err
+	}
+	return m.serviceState(name), nil
+}
+
+func (m *Machine) serviceState(name string) string {
+	if service := m.service(name); service != nil {
+		return service.State
+	}
+	return Absent
+}
+
+func (m *Machine) service(name string) *Service {
+	for have, service := range m.state.Services {
+		if strings.EqualFold(have, name) {
+			return service
+		}
+	}
+	return nil
+}
+
+// RunServices is the service manager: from the boot until ctx ends. It starts the automatic services, then what is asked for.
+func (m *Machine) RunServices(ctx context.Context) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	for _, name := range m.automatic() {
+		m.accept(ctx, &all, name)
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case request := <-m.starts:
+			request.answer <- m.accept(ctx, &all, request.name)
+		}
+	}
+}
+
+func (m *Machine) automatic() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var names []string
+	for name := range m.state.Services {
+		if start, ok := m.state.value(ServicesKey+`\`+name, "Start"); ok && start.Number == 2 {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// start asks the service manager to start a service; the answer is an error of Windows.
+func (m *Machine) start(ctx context.Context, name string) int {
+	if m.PaperServices {
+		return m.startOnPaper(name)
+	}
+	request := startRequest{name: name, answer: make(chan int, 1)}
+	select {
+	case <-ctx.Done():
+		return errProcessAborted
+	case m.starts <- request:
+		return <-request.answer
+	}
+}
+
+func (m *Machine) startOnPaper(name string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	service := m.service(name)
+	if service == nil {
+		return errServiceNotExist
+	}
+	if service.State == Running {
+		return errAlreadyRunning
+	}
+	if !service.Broken {
+		service.State = Running
+	}
+	return 0
+}
+
+// accept starts a service and those it depends on.
+func (m *Machine) accept(ctx context.Context, all *sync.WaitGroup, name string) int {
+	line, depends, code := m.startable(name)
+	if code != 0 {
+		return code
+	}
+	for _, other := range depends {
+		if code := m.accept(ctx, all, other); code != 0 && code != errAlreadyRunning {
+			m.setService(name, Stopped, errDependent)
+			return errDependent
+		}
+	}
+	if line == "" {
+		m.setService(name, Running, 0) // a part of Windows
+		return 0
+	}
+	call := &Call{Machine: m, Argv: SplitArguments(line), Service: name}
+	program, err := m.Find(call)
+	if err != nil {
+		m.setService(name, Stopped, errFileNotFound)
+		return errFileNotFound
+	}
+	own, cancel := context.WithCancel(ctx)
+	m.mu.Lock()
+	if waits := m.volatile.running[strings.ToLower(name)]; waits != nil {
+		waits() // it has failed, and would be started again
+	}
+	m.volatile.running[strings.ToLower(name)] = cancel
+	m.mu.Unlock()
+	all.Go(func() { m.serve(own, program, call) })
+	return 0
+}
+
+// startable says how to start a service, or the error of Windows why not.
+func (m *Machine) startable(name string) (line string, depends []string, code int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	service := m.service(name)
+	if service == nil {
+		return "", nil, errServiceNotExist
+	}
+	if service.State != Stopped {
+		return "", nil, errAlreadyRunning
+	}
+	key := ServicesKey + `\` + name
+	if start, ok := m.state.value(key, "Start"); ok && start.Number == 4 {
+		return "", nil, errDisabled
+	}
+	service.State = StartPending
+	image, _ := m.state.value(key, "ImagePath")
+	dependsOn, _ := m.state.value(key, "DependOnService")
+	return image.Text, dependsOn.List, 0
+}
+
+// serve runs a service, and again after a failure as its failure actions say.
+func (m *Machine) serve(ctx context.Context, program Program, call *Call) {
+	name := call.Service
+	for failures := 0; ; failures++ {
+		again := *call
+		again.Env = m.serviceEnvironment(name)
+		again.Running = func() { m.setService(name, Running, 0) }
+		log := &fileLog{machine: m, name: `C:\Windows\Temp\service-` + name + `.log`}
+		again.Stdout, again.Stderr = log, log
+		m.setService(name, StartPending, 0)
+		code := program(ctx, &again)
+		m.setService(name, Stopped, code)
+		delay, restart := m.restartDelay(name, failures)
+		if ctx.Err() != nil || !restart || m.Clock.Sleep(ctx, delay) != nil {
+			return
+		}
+	}
+}
+
+func (m *Machine) serviceEnvironment(name string) map[string]string {
+	m.mu.Lock()
+	own, _ := m.state.value(ServicesKey+`\`+name, "Environment")
+	m.mu.Unlock()
+	env := map[string]string{}
+	for _, line := range own.List {
+		key, value, _ := strings.Cut(line, "=")
+		env[key] = value
+	}
+	return m.environment(env)
+}
+
+func (m *Machine) restartDelay(name string, failures int) (time.Duration, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	service := m.service(name)
+	if service == nil || len(service.RestartMilliseconds) == 0 {
+		return 0, false
+	}
+	index := min(failures, len(service.RestartMilliseconds)-1)
+	return time.Duration(service.RestartMilliseconds[index]) * time.Millisecond, true
+}
+
+func (m *Machine) setService(name, state string, code int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	service := m.service(name)
+	if service == nil {
+		return
+	}
+	if state == Running && service.State != Running {
+		service.Starts++
+	}
+	service.State, service.ExitCode = state, code
+	if err := m.changed("service %s %s %d", name, state, code); err != nil {
+		panic(fmt.Sprintf("the state of the simulated Windows cannot be kept: %v", err))
+	}
+}
+
+func (m *Machine) stop(name string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	service := m.service(name)
+	cancel := m.volatile.running[strings.ToLower(name)]
+	switch {
+	case service == nil:
+		return errServiceNotExist
+	case service.State == Stopped && cancel == nil:
+		return errNotActive
+	case service.Stubborn:
+		return 0
+	case cancel != nil:
+		delete(m.volatile.running, strings.ToLower(name))
+		if service.State == Running {
+			service.State = StopPending
+		}
+		cancel()
+	default:
+		service.State = Stopped
+	}
+	return 0
+}
+
+// fileLog appends to a file of the machine.
+type fileLog struct {
+	mu      sync.Mutex
+	machine *Machine
+	name    string
+}
+
+// Write is io.Writer.
+func (l *fileLog) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(text), l.machine.Append(l.name, text)
+}

@@ -1,0 +1,252 @@
+package windows
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// installTools puts the programs of Windows itself on the disk.
+func (m *Machine) installTools() {
+	for name, program := range map[string]Program{
+		"sc.exe": scTool, "netsh.exe": netshTool, "tzutil.exe": tzutilTool, "w32tm.exe": w32tmTool,
+		"shutdown.exe": shutdownTool, "wevtutil.exe": wevtutilTool,
+	} {
+		m.programs[name] = program
+		if err := m.Install(system32+`\`+name, program); err != nil {
+			panic(fmt.Sprintf("the disk of the simulated Windows cannot be written: %v", err))
+		}
+	}
+}
+
+func scTool(ctx context.Context, call *Call) int {
+	m, args := call.Machine, call.Argv[1:]
+	if len(args) < 2 {
+		return errInvalidArguments
+	}
+	verb, name := strings.ToLower(args[0]), args[1]
+	code := errInvalidArguments
+	switch verb {
+	case "create", "config":
+		code = m.configure(verb == "create", name, args[2:])
+	case "failure", "failureflag":
+		code = m.failureActions(verb, name, args[2:])
+	case "start":
+		code = m.start(ctx, name)
+	case "stop":
+		code = m.stop(name)
+	case "query":
+		state, err := m.ServiceState(name)
+		if code = 0; err != nil || state == Absent {
+			code = errServiceNotExist
+		}
+		call.Print("SERVICE_NAME: %s\n        STATE : %s", name, state)
+	}
+	if code != 0 {
+		call.Print("[SC] %s FAILED %d", verb, code)
+	}
+	return code
+}
+
+var startCodes = map[string]int64{"auto": 2, "delayed-auto": 2, "demand": 3, "disabled": 4}
+
+func (m *Machine) configure(create bool, name string, options []string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	have := m.service(name)
+	if create && have != nil {
+		return errServiceExists
+	}
+	if !create && have == nil {
+		return errServiceNotExist
+	}
+	if len(options)%2 != 0 {
+		return errInvalidArguments
+	}
+	if have == nil {
+		have = &Service{State: Stopped}
+		m.state.Services[name] = have
+	}
+	key := ServicesKey + `\` + name
+	for i := 0; i < len(options); i += 2 {
+		value := options[i+1]
+		switch strings.ToLower(options[i]) {
+		case "binpath=":
+			have.ImagePath = value
+			m.state.SetValue(key, "ImagePath", RegistryValue{Type: "ExpandString", Text: value})
+		case "start=":
+			code, ok := startCodes[value]
+			if !ok {
+				return errInvalidArguments
+			}
+			m.state.SetValue(key, "Start", DWord(code))
+			delayed := int64(0)
+			if value == "delayed-auto" {
+				delayed = 1
+			}
+			m.state.SetValue(key, "DelayedAutostart", DWord(delayed))
+		case "depend=":
+			m.state.SetValue(key, "DependOnService", MultiString(strings.FieldsFunc(value, isSlash)...))
+		case "obj=":
+			m.state.SetValue(key, "ObjectName", Text(value))
+		default:
+			return errInvalidArguments
+		}
+	}
+	return m.kept()
+}
+
+func isSlash(r rune) bool { return r == '/' }
+
+func (m *Machine) failureActions(verb, name string, options []string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	service := m.service(name)
+	if service == nil {
+		return errServiceNotExist
+	}
+	if verb == "failureflag" {
+		return m.kept()
+	}
+	for i := 0; i+1 < len(options); i += 2 {
+		if options[i] != "actions=" {
+			continue
+		}
+		service.RestartMilliseconds = nil
+		parts := strings.Split(options[i+1], "/")
+		for j := 0; j+1 < len(parts); j += 2 {
+			delay, err := strconv.Atoi(parts[j+1])
+			if parts[j] != "restart" || err != nil {
+				return errInvalidArguments
+			}
+			service.RestartMilliseconds = append(service.RestartMilliseconds, delay)
+		}
+	}
+	return m.kept()
+}
+
+// kept saves the state; mu is held. The effect is the start of the program.
+func (m *Machine) kept() int {
+	if err := m.save(); err != nil {
+		return errProcessAborted
+	}
+	return 0
+}
+
+// PortRange is a dynamic port range.
+type PortRange struct{ Start, Count int }
+
+var (
+	showPorts = regexp.MustCompile(`^interface (ipv[46]) show dynamicport (tcp|udp)$`)
+	setPorts  = regexp.MustCompile(`^interface (ipv[46]) set dynamicport (tcp|udp) start=(\d+) num=(\d+)$`)
+)
+
+func netshTool(_ context.Context, call *Call) int {
+	m, line := call.Machine, strings.ToLower(strings.Join(call.Argv[1:], " "))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if found := showPorts.FindStringSubmatch(line); found != nil {
+		ports, ok := m.state.DynamicPorts[found[1]+" "+found[2]]
+		if !ok {
+			ports = PortRange{Start: 49152, Count: 16384}
+		}
+		call.Print("\nProtocol %s Dynamic Port Range\n---------------------------------", found[2])
+		call.Print("Start Port      : %d\nNumber of Ports : %d\n", ports.Start, ports.Count)
+		return 0
+	}
+	found := setPorts.FindStringSubmatch(line)
+	if found == nil {
+		return call.Fail("The following command was not found: %s.", line)
+	}
+	start, err1 := strconv.Atoi(found[3])
+	count, err2 := strconv.Atoi(found[4])
+	if err1 != nil || err2 != nil || start < 1025 || count < 255 || start+count > 65536 {
+		return call.Fail("The parameter is incorrect.")
+	}
+	m.state.DynamicPorts[found[1]+" "+found[2]] = PortRange{Start: start, Count: count}
+	return m.kept()
+}
+
+func tzutilTool(_ context.Context, call *Call) int {
+	m := call.Machine
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case len(call.Argv) == 2 && call.Argv[1] == "/g":
+		zone := m.state.TimeZone
+		if zone == "" {
+			zone = "Pacific Standard Time"
+		}
+		_, _ = fmt.Fprint(call.Stdout, zone)
+		return 0
+	case len(call.Argv) == 3 && call.Argv[1] == "/s":
+		m.state.TimeZone = call.Argv[2]
+		return m.kept()
+	}
+	return call.Fail("Usage: tzutil </? | /g | /s TimeZoneID[_dstoff] | /l>")
+}
+
+func w32tmTool(_ context.Context, call *Call) int {
+	m := call.Machine
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.serviceState("w32time") == Stopped {
+		return call.Fail("The following error occurred: The service has not been started. (0x80070426)")
+	}
+	switch call.Argv[min(1, len(call.Argv)-1)] {
+	case "/resync":
+		return 0
+	case "/config":
+		for _, option := range call.Argv[2:] {
+			if peers, ok := strings.CutPrefix(option, "/manualpeerlist:"); ok {
+				key := ServicesKey + `\W32Time\Parameters`
+				m.state.SetValue(key, "NtpServer", Text(peers))
+				m.state.SetValue(key, "Type", Text("NTP"))
+			}
+		}
+		return m.kept()
+	}
+	return call.Fail("The command %s is unknown.", strings.Join(call.Argv[1:], " "))
+}
+
+func shutdownTool(_ context.Context, call *Call) int {
+	if len(call.Argv) < 2 || call.Argv[1] != "/r" {
+		return call.Fail("Usage: shutdown /r [/t xxx] [/f] [/d [p|u:]xx:yy]")
+	}
+	call.Machine.AskReboot()
+	return 0
+}
+
+// AskReboot is what shutdown.exe and parts of Windows do to start the machine once more.
+func (m *Machine) AskReboot() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.volatile.rebooting {
+		m.volatile.rebooting = true
+		close(m.volatile.reboot)
+	}
+}
+
+// RebootAsked says that AskReboot was called since the last Boot.
+func (m *Machine) RebootAsked() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.volatile.rebooting
+}
+
+// Rebooting is closed by AskReboot.
+func (m *Machine) Rebooting() <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.volatile.reboot
+}
+
+func wevtutilTool(_ context.Context, call *Call) int {
+	if len(call.Argv) < 3 || call.Argv[1] != "qe" {
+		return call.Fail("Unknown command. The parameter is incorrect.")
+	}
+	call.Print("Event[0]\n  Log Name: %s\n  Computer: %s\n", call.Argv[2], call.Machine.ComputerName())
+	return 0
+}

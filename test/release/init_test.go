@@ -1,0 +1,92 @@
+package release
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
+)
+
+// everyKind of object that our components have.
+const everyKind = "clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings,customresourcedefinitions," +
+	"deployments,roles,rolebindings,serviceaccounts"
+
+// The life of both providers in a management cluster, as clusterctl leads it: two providers of one name in one repository
+// stay apart, and deleting one takes its own along and nothing of the other. No Pod runs.
+func TestInit(t *testing.T) {
+	binaries, err := servers.Ensure(t.Context(), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := user{t: t, binaries: binaries, home: t.TempDir()}
+	u.config = initRepository(t)
+	management := startManagement(t, binaries, servers.CAPIOptions{CoreOnly: true})
+	u.kubectl(management, testdata(t, "cert-manager-stand-ins.yaml"), "apply", "--server-side", "-f", "-")
+	kubeconfig := "--kubeconfig=" + management.KubeconfigFile
+
+	u.clusterctl("init", kubeconfig, "--core", "cluster-api:v1.14.2", "--control-plane", "-",
+		"--infrastructure", "windows:"+version, "--bootstrap", "windows:"+version)
+	infrastructure, bootstrap := u.objects(management, "infrastructure-windows"), u.objects(management, "bootstrap-windows")
+	if len(infrastructure) != 10 || len(bootstrap) != 10 {
+		t.Errorf("want 10 objects of each provider, got %v and %v", infrastructure, bootstrap)
+	}
+
+	// Installed, the version need not be named.
+	cluster := u.clusterctl("generate", "cluster", "demo", kubeconfig, "--infrastructure", "windows", "--flavor", "windows-vsphere",
+		"--kubernetes-version", "v1.36.3")
+	if !strings.Contains(string(cluster), "kind: WindowsMachineTemplate") {
+		t.Errorf("generate cluster wrote no WindowsMachineTemplate:\n%s", cluster)
+	}
+
+	u.clusterctl("delete", kubeconfig, "--infrastructure", "windows")
+	left := slices.DeleteFunc(u.objects(management, "infrastructure-windows"), isCRD)
+	if len(left) > 0 {
+		t.Errorf("after clusterctl delete there is still %v", left)
+	}
+	if diff := cmp.Diff(bootstrap, u.objects(management, "bootstrap-windows")); diff != "" {
+		t.Errorf("deleting the infrastructure provider changed the bootstrap provider (-before +after):\n%s", diff)
+	}
+}
+
+func isCRD(name string) bool { return strings.HasPrefix(name, "customresourcedefinition") }
+
+func (u user) objects(management *servers.Management, provider string) []string {
+	u.t.Helper()
+	names := u.kubectl(management, nil, "get", everyKind, "-A", "-o", "name", "-l", "cluster.x-k8s.io/provider="+provider)
+	return strings.Fields(string(names))
+}
+
+// initRepository writes a release, and beside it a stand-in for Cluster API's core provider, whose release is not at hand.
+func initRepository(t *testing.T) (config string) {
+	t.Helper()
+	repository := writeRelease(t)
+	core := filepath.Join(repository, "cluster-api", "v1.14.2")
+	if err := os.MkdirAll(core, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for file, content := range map[string]string{
+		"core-components.yaml": "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: capi-system\n",
+		"metadata.yaml": "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\n" +
+			"releaseSeries:\n- {major: 1, minor: 14, contract: v1beta2}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(core, file), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config = filepath.Join(repository, "clusterctl.yaml")
+	content, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := string(content) + "- name: cluster-api\n  type: CoreProvider\n  url: file://" + filepath.Join(core, "core-components.yaml") +
+		"\ncert-manager:\n  externallyProvisioned: true\n"
+	if err := os.WriteFile(config, []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return config
+}

@@ -1,0 +1,131 @@
+package test
+
+import (
+	"go/ast"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/capwin/cluster-api-provider-windows"
+
+// room says what the packages of a folder may import of ours. The longest matching folder decides.
+type room struct {
+	folder string
+	may    []string
+}
+
+// everything is for rooms that know all others.
+const everything = ""
+
+// The picture is in docs/architecture.md.
+var rooms = []room{
+	{folder: "api"},
+	{folder: "bootstrap", may: []string{"api", "bootstrap"}},
+	{folder: "bootstrap/plan"},
+	{folder: "bootstrap/scripts"},
+	{folder: "internal/placement", may: []string{"api", "internal/placement"}},
+	{folder: "internal/cloud", may: []string{"api"}},
+	{folder: "internal/cloud/cloudtest", may: []string{"api", "internal/cloud"}},
+	{folder: "internal/cloud/fake", may: []string{"api", "internal/cloud"}},
+	{folder: "internal/cloud/azure", may: []string{"api", "internal/cloud"}},
+	{folder: "internal/cloud/vsphere", may: []string{"api", "internal/cloud"}},
+	{folder: "controllers", may: []string{"api", "bootstrap", "internal/cloud", "internal/placement", "controllers"}},
+	{folder: ".", may: []string{"api", "bootstrap", "internal", "controllers"}},
+	{folder: "cmd", may: []string{"api", "bootstrap", "internal", "controllers"}},
+	{folder: "config"},
+	{folder: "test", may: []string{everything}},
+}
+
+// implementations are the clouds: only main.go and tests know them by name.
+var implementations = []string{"internal/cloud/azure", "internal/cloud/vsphere", "internal/cloud/fake", "internal/cloud/cloudtest"}
+
+// pure rooms decide and do nothing: same input, same output, nothing waits.
+var pure = []string{"bootstrap", "internal/placement"}
+
+// What a pure room must not import, by prefix, and of package time, what it must not call.
+var (
+	impure      = []string{"context", "net/http", "os", "k8s.io/client-go", "sigs.k8s.io/controller-runtime", "math/rand", "crypto/rand"}
+	impureClock = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick"}
+)
+
+func TestRooms(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.isTest {
+			continue // a test may bring what its room works with in production
+		}
+		for _, imported := range s.imports() {
+			checkImport(t, s, imported)
+		}
+		if within(s.folder, pure...) {
+			checkPure(t, s)
+		}
+	}
+}
+
+func checkImport(t *testing.T, s source, imported string) {
+	t.Helper()
+	ours, ok := strings.CutPrefix(imported, module+"/")
+	if !ok || ours == s.folder {
+		return
+	}
+	r := roomOf(s.folder)
+	if !within(ours, r.may...) {
+		t.Errorf("%s imports %s; the room %s may import only %v of ours", s.path, ours, r.folder, r.may)
+	}
+	if within(ours, implementations...) && !within(s.folder, "test") && s.folder != "." {
+		t.Errorf("%s imports %s; only main.go knows clouds by name", s.path, ours)
+	}
+}
+
+func checkPure(t *testing.T, s source) {
+	t.Helper()
+	for _, imported := range s.imports() {
+		if within(imported, impure...) {
+			t.Errorf("%s imports %s; its room is pure", s.path, imported)
+		}
+	}
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		selector, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		if x, ok := selector.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains(impureClock, selector.Sel.Name) {
+			t.Errorf("%s calls time.%s; its room is pure", s.position(selector), selector.Sel.Name)
+		}
+		return true
+	})
+}
+
+func roomOf(folder string) room {
+	found := room{folder: "of no name"}
+	longest := -1
+	for _, r := range rooms {
+		if within(folder, r.folder) && len(r.folder) > longest {
+			found, longest = r, len(r.folder)
+		}
+	}
+	return found
+}
+
+// within says whether a package path is one of the folders or below it.
+func within(name string, folders ...string) bool {
+	for _, folder := range folders {
+		if folder == everything || name == folder || strings.HasPrefix(name, folder+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func (s source) imports() []string {
+	var all []string
+	for _, spec := range s.file.Imports {
+		// The parser has seen to it that it is quoted.
+		name, _ := strconv.Unquote(spec.Path.Value)
+		all = append(all, path.Clean(name))
+	}
+	return all
+}

@@ -1,0 +1,132 @@
+package world
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
+)
+
+// What every namespace has.
+const (
+	ClusterName = "linux-first"
+	Credentials = "cloud"
+)
+
+// Namespace is a test's own part of the world, with a Cluster whose control plane is not ours.
+type Namespace struct {
+	*World
+	Name string
+}
+
+// Start says how a namespace begins.
+type Start struct {
+	// NotInitialized leaves the control plane uninitialised until Initialize.
+	NotInitialized bool
+	// Credentials are the data of the Secret that machines refer to; nil means none is there.
+	Credentials map[string][]byte
+}
+
+var namespaces atomic.Int32
+
+// Namespace makes one. Nothing of it is removed in the end: the world is.
+func (w *World) Namespace(t *testing.T, s Start) *Namespace {
+	t.Helper()
+	if w == nil {
+		t.Skip("needs real servers")
+	}
+	n := &Namespace{World: w, Name: fmt.Sprintf("%s-%d", label(t.Name()), namespaces.Add(1))}
+	join := servers.JoinOptions{Namespace: n.Name, Name: ClusterName, Initialized: !s.NotInitialized}
+	if err := servers.JoinAsCluster(t.Context(), w.Management, w.workload, join); err != nil {
+		t.Fatal(err)
+	}
+	if s.Credentials != nil {
+		n.SetCredentials(t, s.Credentials)
+	}
+	Eventually(t, "the Cluster's own infrastructure and control plane", func(ctx context.Context) error {
+		status := n.Cluster(ctx, t).Status.Initialization
+		if !ptr.Deref(status.InfrastructureProvisioned, false) || ptr.Deref(status.ControlPlaneInitialized, false) == s.NotInitialized {
+			return fmt.Errorf("initialization is %+v", status)
+		}
+		return nil
+	})
+	return n
+}
+
+// label makes a name for Kubernetes of a test's.
+func label(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(strings.TrimPrefix(name, "Test")))
+	return strings.Trim(name[:min(len(name), 40)], "-")
+}
+
+// Initialize lets the control plane become initialised.
+func (n *Namespace) Initialize(t *testing.T) {
+	t.Helper()
+	if err := servers.MarkInitialized(t.Context(), n.Management, client.ObjectKey{Namespace: n.Name, Name: ClusterName}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Cluster reads the Cluster.
+func (n *Namespace) Cluster(ctx context.Context, t *testing.T) *clusterv1.Cluster {
+	t.Helper()
+	cluster := &clusterv1.Cluster{}
+	if err := n.Client.Get(ctx, client.ObjectKey{Namespace: n.Name, Name: ClusterName}, cluster); err != nil {
+		t.Fatal(err)
+	}
+	return cluster
+}
+
+// SetCredentials creates or replaces the Secret with the cloud's credentials.
+func (n *Namespace) SetCredentials(t *testing.T, data map[string][]byte) {
+	t.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: n.Name, Name: Credentials}, Data: maps.Clone(data)}
+	err := n.Client.Create(t.Context(), secret)
+	if err != nil {
+		err = n.Client.Update(t.Context(), secret)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Pause sets or clears spec.paused of the Cluster.
+func (n *Namespace) Pause(t *testing.T, paused bool) {
+	t.Helper()
+	Change(t, n.Client, n.Cluster(t.Context(), t), func(c *clusterv1.Cluster) { c.Spec.Paused = new(paused) })
+}
+
+// Change patches an object with what the function changes in it.
+func Change[O client.Object](t *testing.T, api client.Client, object O, change func(O)) {
+	t.Helper()
+	before, _ := object.DeepCopyObject().(client.Object)
+	change(object)
+	if err := api.Patch(t.Context(), object, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ChangeStatus patches the status of an object with what the function changes in it.
+func ChangeStatus[O client.Object](t *testing.T, api client.Client, object O, change func(O)) {
+	t.Helper()
+	before, _ := object.DeepCopyObject().(client.Object)
+	change(object)
+	if err := api.Status().Patch(t.Context(), object, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+}

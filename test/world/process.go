@@ -1,0 +1,191 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/capwin/cluster-api-provider-windows/controllers/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// Options say how our controllers are run.
+type Options struct {
+	VSphere, Azure cloud.Provider
+	WatchFilter    string
+	// TokenTTL is that of the flag when zero.
+	TokenTTL time.Duration
+	// Now is the clock's when nil.
+	Now func() time.Time
+	// Gate sees what the process does; one that lets everything pass when nil.
+	Gate *Gate
+}
+
+// Process is our two controllers at work, as the manager runs them, in one namespace.
+type Process struct {
+	Gate *Gate
+	// Cache is what the controllers read from.
+	Cache client.Reader
+	// Unreachable makes the workload cluster one that does not answer.
+	Unreachable atomic.Bool
+
+	queues map[string]*queue
+	logs   *Log
+	cancel context.CancelFunc
+	ended  chan struct{}
+	err    error
+}
+
+// The controllers of a process.
+const (
+	Machines = "windowsmachine"
+	Configs  = "windowsbootstrapconfig"
+)
+
+// Run starts a process. It ends with the test, if nobody stops it before.
+func (n *Namespace) Run(t *testing.T, o Options) *Process {
+	t.Helper()
+	p, err := n.Launch(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.Stop(); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Logf("the controllers of %s said:\n%s", n.Name, p.logs)
+		}
+	})
+	return p
+}
+
+// Launch starts a process for a caller that ends it.
+func (n *Namespace) Launch(o Options) (*Process, error) {
+	p := &Process{Gate: o.Gate, queues: newQueues(), logs: &Log{}, ended: make(chan struct{})}
+	if p.Gate == nil {
+		p.Gate = &Gate{}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	p.cancel = cancel
+	p.Gate.Kill = cancel
+	mgr, err := p.manager(n)
+	if err == nil {
+		err = p.addControllers(ctrl.LoggerInto(ctx, mgr.GetLogger()), n, mgr, o)
+	}
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	p.Cache = mgr.GetCache()
+	go func() {
+		defer close(p.ended)
+		p.err = mgr.Start(ctx)
+	}()
+	return p, nil
+}
+
+func (p *Process) manager(n *Namespace) (ctrl.Manager, error) {
+	management := rest.CopyConfig(n.Management.Config)
+	management.WrapTransport = p.Gate.Wrap("management")
+	return ctrl.NewManager(management, ctrl.Options{
+		Scheme:                  n.scheme,
+		MapperProvider:          func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return n.mapper, nil },
+		Logger:                  p.logs.Logger(),
+		Metrics:                 server.Options{BindAddress: "0"},
+		Cache:                   cache.Options{DefaultNamespaces: map[string]cache.Config{n.Name: {}}, DefaultTransform: cache.TransformStripManagedFields()},
+		Client:                  client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
+		Controller:              config.Controller{SkipNameValidation: ptr.To(true)},
+		GracefulShutdownTimeout: ptr.To(20 * time.Second),
+	})
+}
+
+func (p *Process) addControllers(ctx context.Context, n *Namespace, mgr ctrl.Manager, o Options) error {
+	if o.TokenTTL == 0 {
+		o.TokenTTL = 30 * time.Minute
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	changed := make(chan cloud.Key, 1024)
+	accounts := &cloud.Accounts{Changed: changed}
+	workload := &workload{namespace: n, process: p}
+	return errors.Join(
+		mgr.Add(accounts),
+		(&machine.Reconciler{
+			Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Workload: workload, VSphere: o.VSphere, Azure: o.Azure,
+			Accounts: accounts, Changed: changed, Events: mgr.GetEventRecorder(Machines), WatchFilter: o.WatchFilter,
+		}).SetupWithManager(ctx, mgr, p.options(Machines)),
+		(&bootstrap.Reconciler{
+			Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Workload: workload, TokenTTL: o.TokenTTL, Now: o.Now,
+			WatchFilter: o.WatchFilter,
+		}).SetupWithManager(ctx, mgr, p.options(Configs)),
+	)
+}
+
+// options make a controller use a queue that a test can watch.
+func (p *Process) options(name string) controller.Options {
+	return controller.Options{
+		MaxConcurrentReconciles: 10,
+		NewQueue: func(string, workqueue.TypedRateLimiter[ctrl.Request]) workqueue.TypedRateLimitingInterface[ctrl.Request] {
+			return p.queues[name]
+		},
+	}
+}
+
+// Stop ends the process as a signal would, and waits for it.
+func (p *Process) Stop() error {
+	p.cancel()
+	<-p.ended
+	return p.err
+}
+
+// Kill ends the process as a signal that cannot be handled would: nothing it still does has an effect.
+func (p *Process) Kill() error {
+	p.Gate.Shut()
+	return p.Stop()
+}
+
+// Ended is closed when the process has ended.
+func (p *Process) Ended() <-chan struct{} { return p.ended }
+
+// Log is what the controllers said.
+func (p *Process) Log() string { return p.logs.String() }
+
+// Reconcile has a controller look at an object, as it does every few minutes, and returns when it has.
+func (p *Process) Reconcile(t *testing.T, controller string, key client.ObjectKey) {
+	t.Helper()
+	if !p.TryReconcile(controller, key) {
+		t.Fatalf("%s was not looked at: the process has ended", key)
+	}
+}
+
+// TryReconcile is Reconcile of a process that may be killed meanwhile; then it is false.
+func (p *Process) TryReconcile(controller string, key client.ObjectKey) bool {
+	return p.queues[controller].work(ctrl.Request{NamespacedName: key})
+}
+
+func newQueues() map[string]*queue {
+	queues := map[string]*queue{}
+	for _, name := range []string{Machines, Configs} {
+		limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](5*time.Millisecond, time.Second)
+		queues[name] = newQueue(name, limiter)
+	}
+	return queues
+}

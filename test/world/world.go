@@ -1,0 +1,196 @@
+// Package world is where controllers are tested: a real API server with Cluster API's core manager and our API, started
+// once for all tests of a binary. Each test has a namespace with a Cluster of its own in it and runs our controllers there,
+// inside the test's process, so that it can stop them anywhere and see all that they do.
+//
+// The one API server is the workload cluster of all these Clusters as well: what our controllers keep apart are clients.
+package world
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
+)
+
+// World is what all tests of a binary share.
+type World struct {
+	// Client is an admin's. It has no cache: what it reads is so.
+	Client client.Client
+	// Management is the cluster, for those who need more of it.
+	Management *servers.Management
+
+	workload *servers.Workload
+	scheme   *runtime.Scheme
+	mapper   meta.RESTMapper
+}
+
+// Main runs the tests of a binary in a world, some of them at the same time: they wait more than they work. With -short
+// there is no world, and tests that want a namespace are skipped.
+func Main(m *testing.M, shared **World, parallel int) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", strconv.Itoa(parallel)); err != nil {
+		panic(err)
+	}
+	ctrl.SetLogger(logr.Discard())
+	code, err := run(m, shared)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M, shared **World) (code int, err error) {
+	if testing.Short() {
+		return m.Run(), nil
+	}
+	dir, err := os.MkdirTemp("", "world")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	begin := time.Now()
+	w, err := start(context.Background(), dir)
+	if err != nil {
+		return 0, err
+	}
+	fmt.Fprintf(os.Stderr, "world started in %.1f s\n", time.Since(begin).Seconds())
+	defer func() { err = errors.Join(err, w.Management.Stop()) }()
+	*shared = w
+	return m.Run(), nil
+}
+
+func start(ctx context.Context, dir string) (*World, error) {
+	binaries, err := servers.Ensure(ctx, os.Stderr)
+	if err != nil {
+		return nil, err
+	}
+	management, err := servers.StartManagement(ctx, servers.ManagementOptions{Binaries: binaries, Dir: filepath.Join(dir, "management")})
+	if err != nil {
+		return nil, err
+	}
+	w := &World{Management: management}
+	var parts errgroup.Group
+	parts.Go(func() error { return servers.InstallCAPI(ctx, management, servers.CAPIOptions{CoreOnly: true}) })
+	parts.Go(func() error { return servers.InstallAPI(ctx, management) })
+	if err := parts.Wait(); err != nil {
+		return nil, errors.Join(err, management.Stop())
+	}
+	if err := errors.Join(w.connect(), w.showAsWorkload(), w.AddLinuxNode(ctx)); err != nil {
+		return nil, errors.Join(err, management.Stop())
+	}
+	return w, nil
+}
+
+func (w *World) connect() error {
+	w.scheme = runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme, bootstrapv1.AddToScheme,
+	} {
+		if err := add(w.scheme); err != nil {
+			return err
+		}
+	}
+	http, err := rest.HTTPClientFor(w.Management.Config)
+	if err != nil {
+		return err
+	}
+	if w.mapper, err = apiutil.NewDynamicRESTMapper(w.Management.Config, http); err != nil {
+		return err
+	}
+	w.Client, err = client.New(w.Management.Config, client.Options{Scheme: w.scheme, Mapper: w.mapper})
+	return err
+}
+
+// showAsWorkload describes the API server as a workload cluster that Cluster API can be shown.
+func (w *World) showAsWorkload() error {
+	config := w.Management.Config
+	host, err := url.Parse(config.Host)
+	if err != nil {
+		return err
+	}
+	port, err := strconv.Atoi(host.Port())
+	if err != nil {
+		return err
+	}
+	kubeconfig, err := os.ReadFile(w.Management.KubeconfigFile)
+	if err != nil {
+		return err
+	}
+	server, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return err
+	}
+	version, err := server.ServerVersion()
+	if err != nil {
+		return err
+	}
+	w.workload = &servers.Workload{
+		Config: config, KubeconfigFile: w.Management.KubeconfigFile, Kubeconfig: kubeconfig,
+		CA: config.CAData, Host: host.Hostname(), Port: port, Version: version.GitVersion,
+	}
+	return nil
+}
+
+// AddLinuxNode makes the Linux control-plane node, Ready.
+func (w *World) AddLinuxNode(ctx context.Context) error {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name:   servers.ControlPlaneNode,
+		Labels: map[string]string{corev1.LabelOSStable: "linux", "node-role.kubernetes.io/control-plane": ""},
+	}}
+	if err := w.Client.Create(ctx, node); err != nil {
+		return fmt.Errorf("create linux node: %w", err)
+	}
+	return w.setNodeReady(ctx, node, corev1.ConditionTrue)
+}
+
+// SetLinuxNodeReady says of the Linux node whether it is Ready.
+func (w *World) SetLinuxNodeReady(ctx context.Context, ready corev1.ConditionStatus) error {
+	node := &corev1.Node{}
+	if err := w.Client.Get(ctx, client.ObjectKey{Name: servers.ControlPlaneNode}, node); err != nil {
+		return err
+	}
+	return w.setNodeReady(ctx, node, ready)
+}
+
+// RemoveLinuxNode takes the Linux node away.
+func (w *World) RemoveLinuxNode(ctx context.Context) error {
+	return w.Client.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: servers.ControlPlaneNode}})
+}
+
+func (w *World) setNodeReady(ctx context.Context, node *corev1.Node, ready corev1.ConditionStatus) error {
+	before := node.DeepCopy()
+	now := metav1.Now()
+	node.Status.NodeInfo.OperatingSystem = node.Labels[corev1.LabelOSStable]
+	node.Status.Conditions = []corev1.NodeCondition{{
+		Type: corev1.NodeReady, Status: ready, Reason: "Test", LastHeartbeatTime: now, LastTransitionTime: now,
+	}}
+	if err := w.Client.Status().Patch(ctx, node, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("write status of node %s: %w", node.Name, err)
+	}
+	return nil
+}
