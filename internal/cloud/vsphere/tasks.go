@@ -113,10 +113,10 @@ func (a *account) begin(ctx context.Context, m cloud.Machine, j job,
 	}
 	logr.FromContextOrDiscard(ctx).Info("started a vCenter task", "machine", m.Key, "vm", m.Name, "act", j.act, "task", j.task.Value)
 	j.state = types.TaskInfoStateQueued
-	a.ledger.with(m, func(w *work) { w.job = &j })
+	remembered := j // the watch changes it as soon as it is remembered
+	a.ledger.with(m, func(w *work) { w.job = &remembered })
 	a.follow(ctx)
-	copied := j
-	return &copied, nil
+	return &j, nil
 }
 
 // earlierClones says whether something may be on its way that this process has not begun, or does not know that it has.

@@ -49,10 +49,6 @@ type vcenter struct {
 	drop  bool
 }
 
-// oneAtATime keeps readers out while the simulator clones: it writes to the new VM without the lock that it reads it
-// with, which the race detector would report instead of our own races. Without that detector, readers see VMs half made.
-var oneAtATime bool
-
 const (
 	testUser     = "capwin@vsphere.local"
 	testPassword = "a pass/word & more"

@@ -1,0 +1,5 @@
+//go:build !race
+
+package vsphere
+
+const oneAtATime = false
