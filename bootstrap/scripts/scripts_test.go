@@ -132,7 +132,7 @@ func TestAgentKeepsAllCode(t *testing.T) {
 func TestPlanRoundTrip(t *testing.T) {
 	noise := bytes.Repeat([]byte("0123456789abcdef\x00\xff'@\n@@AGENT@@ @@PLAN@@"), 5000)
 	for i := range noise {
-		noise[i] ^= byte(i * i >> 3) // too uneven to pack well: many lines
+		noise[i] ^= byte(i * i >> 3 & 0xff) // too uneven to pack well: many lines
 	}
 	for _, test := range []struct {
 		name string

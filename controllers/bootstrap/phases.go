@@ -137,8 +137,7 @@ func (r *Reconciler) store(ctx context.Context, f *facts) phase.Outcome {
 	userData, err := bootstrap.Render(bootstrap.Input{
 		Cluster: f.cluster, Machine: f.owner, WindowsMachine: f.machine, Config: f.config, ClusterCA: ca, Token: f.token,
 	})
-	var invalid *bootstrap.InvalidError
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*bootstrap.InvalidError](err); ok {
 		return phase.Stall(bootstrapv1.ConfigInvalidReason, "%s", invalid.Error())
 	}
 	if err != nil {
@@ -179,7 +178,7 @@ func dataSecret(f *facts, userData []byte) *corev1.Secret {
 			OwnerReferences: []metav1.OwnerReference{*owner},
 		},
 		Type:      clusterv1.ClusterSecretType,
-		Immutable: ptr.To(true),
+		Immutable: new(true),
 		Data:      map[string][]byte{keyValue: userData, keyToken: []byte(f.token)},
 	}
 }

@@ -17,14 +17,16 @@ func report(f *facts, outcome phase.Outcome) {
 	conditions.Set(f.config, pausedCondition(f))
 	if paused(f) {
 		if conditions.Get(f.config, bootstrapv1.ReadyCondition) == nil {
-			conditions.Set(f.config, metav1.Condition{Type: bootstrapv1.ReadyCondition, Status: metav1.ConditionUnknown,
-				Reason: clusterv1.PausedReason, Message: "the config is paused and was not looked at yet"})
+			conditions.Set(f.config, metav1.Condition{
+				Type: bootstrapv1.ReadyCondition, Status: metav1.ConditionUnknown,
+				Reason: clusterv1.PausedReason, Message: "the config is paused and was not looked at yet",
+			})
 		}
 		return
 	}
 	if name := dataSecretName(f); name != "" {
 		status.DataSecretName = name
-		status.Initialization.DataSecretCreated = ptr.To(true)
+		status.Initialization.DataSecretCreated = new(true)
 	}
 	data := dataCondition(f, outcome)
 	conditions.Set(f.config, data)

@@ -53,7 +53,7 @@ func world(change ...func(*facts)) *facts {
 
 func stored(f *facts) { f.secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "m"}} }
 
-func used(f *facts) { f.owner.Spec.Bootstrap.DataSecretName = ptr.To("m") }
+func used(f *facts) { f.owner.Spec.Bootstrap.DataSecretName = new("m") }
 
 func withNode(f *facts) { f.owner.Status.NodeRef = clusterv1.MachineNodeReference{Name: "n"} }
 
@@ -76,7 +76,8 @@ func TestReport(t *testing.T) {
 		},
 		"stored": {
 			"Cluster API gets the name once the Secret is there",
-			world(stored), phase.Outcome{},
+			world(stored),
+			phase.Outcome{},
 			row{Ready: "True DataSecretAvailable", Data: "True DataSecretAvailable", Stalled: "False NotStalled", Secret: "m", Created: true},
 		},
 		"stored, token out of reach": {
@@ -86,12 +87,14 @@ func TestReport(t *testing.T) {
 		},
 		"moved": {
 			"status is lost in a move, the Machine still names the Secret",
-			world(stored, used), phase.Outcome{},
+			world(stored, used),
+			phase.Outcome{},
 			row{Ready: "True DataSecretAvailable", Data: "True DataSecretAvailable", Stalled: "False NotStalled", Secret: "m", Created: true},
 		},
 		"joined": {
 			"a node that joined needs no Secret any more",
-			world(used, withNode), phase.Outcome{},
+			world(used, withNode),
+			phase.Outcome{},
 			row{Ready: "True DataSecretAvailable", Data: "True DataSecretAvailable", Stalled: "False NotStalled", Secret: "m", Created: true},
 		},
 		"lost": {
@@ -135,8 +138,8 @@ func TestTokenID(t *testing.T) {
 	config := func(uid string) *bootstrapv1.WindowsBootstrapConfig {
 		return &bootstrapv1.WindowsBootstrapConfig{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid)}}
 	}
-	if tokenID(config("a"), 0) != tokenID(config("a"), 0) {
-		t.Error("the id of a config's token must be the same for ever, or a crash makes a second token")
+	if id := tokenID(config("a"), 0); id != "27uysz" {
+		t.Errorf("%s: %s", id, "the id of a config's token must be the same for ever, or a crash makes a second token")
 	}
 	seen := map[string]bool{}
 	for _, uid := range []string{"a", "b", "c"} {

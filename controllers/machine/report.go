@@ -46,7 +46,7 @@ func report(f *facts, outcome phase.Outcome) {
 
 func reportVM(status *infrav1.WindowsMachineStatus, vm cloud.VM) {
 	if vm.State == cloud.Running {
-		status.Initialization.Provisioned = ptr.To(true)
+		status.Initialization.Provisioned = new(true)
 	}
 	if len(vm.Addresses) > 0 {
 		status.Addresses = vm.Addresses

@@ -98,42 +98,50 @@ func TestReport(t *testing.T) {
 		},
 		"silent guest": {
 			"provisioned is said before the guest has spoken, or Cluster API would not look for the node",
-			world(vm(cloud.Running, "")), phase.Outcome{},
+			world(vm(cloud.Running, "")),
+			phase.Outcome{},
 			row{Phase: "Bootstrapping", Ready: "False WaitingForGuest", VM: "True Provisioned", Bootstrap: "Unknown WaitingForGuest", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Provisioned: true},
 		},
 		"guest at work": {
 			"progress is no failure",
-			world(vm(cloud.Running, running)), phase.Outcome{},
+			world(vm(cloud.Running, running)),
+			phase.Outcome{},
 			row{Phase: "Bootstrapping", Ready: "False Bootstrapping", VM: "True Provisioned", Bootstrap: "Unknown Bootstrapping", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Build: "20348.2700", Provisioned: true},
 		},
 		"guest failed": {
 			"a bootstrap that failed is final and says so to GitOps tools; a reason that is not documented is replaced",
-			world(vm(cloud.Running, failed)), phase.Outcome{},
+			world(vm(cloud.Running, failed)),
+			phase.Outcome{},
 			row{Phase: "Failed", Ready: "False BootstrapFailed", VM: "True Provisioned", Bootstrap: "False BootstrapFailed", Stalled: "True BootstrapFailed", Cloud: "Unknown CloudNotAsked", Provisioned: true},
 		},
 		"guest done": {
 			"the node is still to be seen",
-			world(vm(cloud.Running, succeeded)), phase.Outcome{},
+			world(vm(cloud.Running, succeeded)),
+			phase.Outcome{},
 			row{Phase: "Bootstrapping", Ready: "False WaitingForNode", VM: "True Provisioned", Bootstrap: "True BootstrapSucceeded", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Build: "20348.2700", Provisioned: true},
 		},
 		"joined": {
 			"all is well",
-			world(vm(cloud.Running, succeeded), withNode), phase.Outcome{},
+			world(vm(cloud.Running, succeeded), withNode),
+			phase.Outcome{},
 			row{Phase: "Running", Ready: "True Joined", VM: "True Provisioned", Bootstrap: "True BootstrapSucceeded", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Build: "20348.2700", Node: "m-abc", Provisioned: true},
 		},
 		"joined without a word": {
 			"a node that joined is better proof than a guest whose tools are dead",
-			world(vm(cloud.Running, ""), withNode), phase.Outcome{},
+			world(vm(cloud.Running, ""), withNode),
+			phase.Outcome{},
 			row{Phase: "Running", Ready: "True Joined", VM: "True Provisioned", Bootstrap: "True BootstrapSucceeded", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Node: "m-abc", Provisioned: true},
 		},
 		"cloud down": {
 			"an outage of the cloud makes no running machine unready",
-			world(wasRunning), phase.Outcome{Reason: infrav1.CloudUnreachableReason, Message: "no answer", Err: errBoom},
+			world(wasRunning),
+			phase.Outcome{Reason: infrav1.CloudUnreachableReason, Message: "no answer", Err: errBoom},
 			row{Phase: "Running", Ready: "True Joined", VM: "True Provisioned", Bootstrap: "True BootstrapSucceeded", Stalled: "False NotStalled", Cloud: "False CloudUnreachable", Build: "20348.2700", Node: "m-abc", Provisioned: true},
 		},
 		"cloud down before there was a VM": {
 			"there it is the reason",
-			world(), phase.Outcome{Reason: infrav1.CloudUnreachableReason, Message: "no answer", Err: errBoom},
+			world(),
+			phase.Outcome{Reason: infrav1.CloudUnreachableReason, Message: "no answer", Err: errBoom},
 			row{Phase: "Pending", Ready: "False CloudUnreachable", VM: "False CloudUnreachable", Bootstrap: "Unknown Provisioning", Stalled: "False NotStalled", Cloud: "False CloudUnreachable"},
 		},
 		"vanished": {
@@ -187,7 +195,7 @@ func assertWhole(t *testing.T, m *infrav1.WindowsMachine) {
 }
 
 func TestReportPaused(t *testing.T) {
-	f := world(func(f *facts) { f.cluster.Spec.Paused = ptr.To(true) })
+	f := world(func(f *facts) { f.cluster.Spec.Paused = new(true) })
 	report(f, phase.Outcome{})
 	if got := short(f.machine, infrav1.PausedCondition); got != "True Paused" {
 		t.Errorf("Paused is %q", got)
@@ -218,10 +226,14 @@ func TestProgressOfUntrustedReports(t *testing.T) {
 		"unknown state": {"a state that the API has not would be refused by the API server", `{"version":1,"state":"dancing"}`, nil},
 		"other version": {"a report of another kind is none", `{"version":2,"state":"running"}`, nil},
 		"too large":     {"a guest cannot fill the API server", `{"version":1,"state":"running","message":"` + strings.Repeat("x", 70000) + `"}`, nil},
-		"control characters": {"nothing that a terminal would obey", `{"version":1,"state":"running","phase":{"index":1,"of":2,"name":"a[31m` + "\\u001b" + `"},"elapsed":-4}`,
-			&infrav1.BootstrapProgress{State: "running", Phase: "1/2 a[31m "}},
-		"long": {"cut to the size of the field", `{"version":1,"state":"failed","message":"` + long + `","lastLines":["` + long + `"],"reason":"nope"}`,
-			&infrav1.BootstrapProgress{State: "failed", Phase: "0/0 ", Reason: "BootstrapFailed", Message: long[:1021] + "...", LastLines: []string{long[:253] + "..."}}},
+		"control characters": {
+			"nothing that a terminal would obey", `{"version":1,"state":"running","phase":{"index":1,"of":2,"name":"a[31m` + "\\u001b" + `"},"elapsed":-4}`,
+			&infrav1.BootstrapProgress{State: "running", Phase: "1/2 a[31m "},
+		},
+		"long": {
+			"cut to the size of the field", `{"version":1,"state":"failed","message":"` + long + `","lastLines":["` + long + `"],"reason":"nope"}`,
+			&infrav1.BootstrapProgress{State: "failed", Phase: "0/0 ", Reason: "BootstrapFailed", Message: long[:1021] + "...", LastLines: []string{long[:253] + "..."}},
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -49,20 +49,34 @@ func TestCloud(t *testing.T) {
 		err    error
 		want   phase.Outcome
 	}{
-		"transient": {"the queue backs off, the condition says why", transient,
-			phase.Outcome{Reason: "CloudUnreachable", Message: "no answer", Err: errBoom}},
-		"throttled": {"wait for as long as the cloud asked", &cloud.Error{Kind: cloud.Throttled, Reason: "R", Message: "m", After: time.Minute},
-			phase.Outcome{Reason: "R", Message: "m", After: time.Minute}},
-		"throttled without a time": {"never hot", &cloud.Error{Kind: cloud.Throttled, Reason: "R", Message: "m"},
-			phase.Outcome{Reason: "R", Message: "m", After: 5 * time.Second}},
-		"exhausted": {"slowly, nobody has to change the spec", cloud.Errorf(cloud.Exhausted, "R", "m"),
-			phase.Outcome{Reason: "R", Message: "m", After: 2 * time.Minute}},
-		"denied": {"other credentials may come without a watch", cloud.Errorf(cloud.Denied, "R", "m"),
-			phase.Outcome{Reason: "R", Message: "m", After: 15 * time.Second}},
-		"invalid": {"only another spec helps", cloud.Errorf(cloud.Invalid, "R", "m"),
-			phase.Outcome{Reason: "R", Message: "m", After: 2 * time.Minute, Stalled: true}},
-		"wrapped": {"the kind is found below other words", fmt.Errorf("ensure: %w", cloud.Errorf(cloud.Denied, "R", "m")),
-			phase.Outcome{Reason: "R", Message: "m", After: 15 * time.Second}},
+		"transient": {
+			"the queue backs off, the condition says why", transient,
+			phase.Outcome{Reason: "CloudUnreachable", Message: "no answer", Err: errBoom},
+		},
+		"throttled": {
+			"wait for as long as the cloud asked", &cloud.Error{Kind: cloud.Throttled, Reason: "R", Message: "m", After: time.Minute},
+			phase.Outcome{Reason: "R", Message: "m", After: time.Minute},
+		},
+		"throttled without a time": {
+			"never hot", &cloud.Error{Kind: cloud.Throttled, Reason: "R", Message: "m"},
+			phase.Outcome{Reason: "R", Message: "m", After: 5 * time.Second},
+		},
+		"exhausted": {
+			"slowly, nobody has to change the spec", cloud.Errorf(cloud.Exhausted, "R", "m"),
+			phase.Outcome{Reason: "R", Message: "m", After: 2 * time.Minute},
+		},
+		"denied": {
+			"other credentials may come without a watch", cloud.Errorf(cloud.Denied, "R", "m"),
+			phase.Outcome{Reason: "R", Message: "m", After: 15 * time.Second},
+		},
+		"invalid": {
+			"only another spec helps", cloud.Errorf(cloud.Invalid, "R", "m"),
+			phase.Outcome{Reason: "R", Message: "m", After: 2 * time.Minute, Stalled: true},
+		},
+		"wrapped": {
+			"the kind is found below other words", fmt.Errorf("ensure: %w", cloud.Errorf(cloud.Denied, "R", "m")),
+			phase.Outcome{Reason: "R", Message: "m", After: 15 * time.Second},
+		},
 		"other":          {"an error of nobody is an error", errBoom, phase.Outcome{Err: errBoom}},
 		"without reason": {"a cloud that gives no reason gets none", &cloud.Error{Kind: cloud.Transient, Message: "m", Err: errBoom}, phase.Outcome{Err: errBoom}},
 	}
@@ -87,8 +101,10 @@ func TestResult(t *testing.T) {
 		"poll":  {"nothing wakes us", phase.Poll("R", "m"), 5 * time.Second, nil},
 		"stall": {"looked at again, slowly", phase.Stall("R", "m"), 2 * time.Minute, nil},
 		"fail":  {"the queue backs off", phase.Fail(errBoom), 0, errBoom},
-		"outdated": {"a conflict is looked at again, without a word in the log",
-			phase.Fail(fmt.Errorf("patch: %w", apierrors.NewConflict(schema.GroupResource{}, "m", errBoom))), 100 * time.Millisecond, nil},
+		"outdated": {
+			"a conflict is looked at again, without a word in the log",
+			phase.Fail(fmt.Errorf("patch: %w", apierrors.NewConflict(schema.GroupResource{}, "m", errBoom))), 100 * time.Millisecond, nil,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result, err := c.outcome.Result()

@@ -141,6 +141,7 @@ func TestPausedCluster(t *testing.T) {
 		t.Errorf("something was done though the Cluster is paused:\n%s", state)
 	}
 	s.Pause(t, false)
+	m.Touch(t, m.Core, "unpaused") // Cluster API may take minutes to notice
 	m.Await(t, "life after the pause", world.Windows("Ready False WaitingForGuest"), world.Windows("Paused False NotPaused"))
 }
 

@@ -79,7 +79,7 @@ func newCluster(key types.NamespacedName, w *Workload) *clusterv1.Cluster {
 				Services:      clusterv1.NetworkRanges{CIDRBlocks: []string{serviceNetwork}},
 				ServiceDomain: "cluster.local",
 			},
-			ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: w.Host, Port: int32(w.Port)},
+			ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: w.Host, Port: int32(w.Port)}, //nolint:gosec // because a port fits
 			InfrastructureRef: clusterv1.ContractVersionedObjectReference{
 				APIGroup: ExternalCluster.Group, Kind: ExternalCluster.Kind, Name: key.Name,
 			},

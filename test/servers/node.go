@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/utils/ptr"
 )
 
 // ControlPlaneNode is the name of a workload cluster's Linux node.
@@ -124,8 +123,8 @@ func nodeLease(node *corev1.Node) *coordinationv1.Lease {
 		},
 		Spec: coordinationv1.LeaseSpec{
 			HolderIdentity:       &node.Name,
-			LeaseDurationSeconds: ptr.To(int32(leaseDuration.Seconds())),
-			RenewTime:            ptr.To(metav1.NowMicro()),
+			LeaseDurationSeconds: new(int32(leaseDuration.Seconds())),
+			RenewTime:            new(metav1.NowMicro()),
 		},
 	}
 }
@@ -163,7 +162,7 @@ func renew(ctx context.Context, client kubernetes.Interface, lease *coordination
 	if err != nil {
 		return
 	}
-	current.Spec.RenewTime = ptr.To(metav1.NowMicro())
+	current.Spec.RenewTime = new(metav1.NowMicro())
 	_, _ = leases.Update(ctx, current, metav1.UpdateOptions{})
 }
 

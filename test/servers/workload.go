@@ -72,10 +72,14 @@ func StartWorkload(ctx context.Context, opts WorkloadOptions) (*Workload, error)
 	return w, nil
 }
 
-// String keeps the admin's kubeconfig out of logs, and so do GoString and MarshalLog.
-func (*Workload) String() string   { return "[hidden]" }
+// String keeps the admin's kubeconfig out of logs.
+func (*Workload) String() string { return "[hidden]" }
+
+// GoString keeps the admin's kubeconfig out of logs.
 func (*Workload) GoString() string { return "[hidden]" }
-func (*Workload) MarshalLog() any  { return "[hidden]" }
+
+// MarshalLog keeps the admin's kubeconfig out of logs.
+func (*Workload) MarshalLog() any { return "[hidden]" }
 
 // Stop ends the cluster. It may be called twice.
 func (w *Workload) Stop() error {

@@ -47,7 +47,9 @@ func (w world) watch(c cloud.Cloud) *listener {
 	}()
 	w.t.Cleanup(func() {
 		end()
-		<-l.ended
+		if err := <-l.ended; err != nil {
+			w.t.Errorf("Watch = %v when its context has ended, want nil", describe(err))
+		}
 	})
 	return l
 }

@@ -50,9 +50,9 @@ func (a *account) Watch(ctx context.Context, changed chan<- cloud.Key) error {
 	}
 	defer a.end(ctx, w)
 	for {
-		out, key := changed, cloud.Key{}
-		var ok bool
-		if key, ok = w.take(); !ok {
+		out := changed
+		key, ok := w.take()
+		if !ok {
 			out = nil
 		}
 		select {

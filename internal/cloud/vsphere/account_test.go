@@ -40,7 +40,7 @@ func deleted(t *testing.T, a *account, m cloud.Machine) {
 }
 
 // cloneBy makes a VM as a controller would have, or as somebody else does.
-func (v *vcenter) cloneBy(m cloud.Machine, name string, change func(*types.VirtualMachineCloneSpec)) types.ManagedObjectReference {
+func (v *vcenter) cloneBy(m cloud.Machine, name string, change func(*types.VirtualMachineCloneSpec)) {
 	v.t.Helper()
 	a := v.account()
 	at, err := a.placements.of(v.t.Context(), &a.connection, *m.Spec.VSphere)
@@ -51,7 +51,6 @@ func (v *vcenter) cloneBy(m cloud.Machine, name string, change func(*types.Virtu
 	task, err := object.NewVirtualMachine(v.admin, v.template.Self).Clone(v.t.Context(), v.folder, name, spec)
 	v.must(err)
 	v.must(task.Wait(v.t.Context()))
-	return v.vm(name).Reference()
 }
 
 func TestFailedCloneIsToldAndTriedAgain(t *testing.T) {
@@ -140,7 +139,7 @@ func TestUnreachableVMIsNotGone(t *testing.T) {
 	deleted(t, a, m)
 }
 
-// TestNamelessVMIsNotGone: when its storage is away, vCenter knows neither the configuration nor the id of a VM.
+// TestUnreadableVMIsNotGone: when its storage is away, vCenter knows neither the configuration nor the id of a VM.
 func TestUnreadableVMIsNotGone(t *testing.T) {
 	v := newVCenter(t)
 	a, m := v.account(), v.machine("m")

@@ -86,7 +86,7 @@ func seen(ctx context.Context, c *vim25.Client, m cloud.Machine, ref types.Manag
 
 func byID(ctx context.Context, c *vim25.Client, m cloud.Machine) (*sighting, error) {
 	answer, err := methods.FindByUuid(ctx, c, &types.FindByUuid{
-		This: *c.ServiceContent.SearchIndex, Uuid: idOf(m), VmSearch: true, InstanceUuid: types.NewBool(true),
+		This: *c.ServiceContent.SearchIndex, Uuid: idOf(m), VmSearch: true, InstanceUuid: new(true),
 	})
 	if err != nil || answer.Returnval == nil {
 		return nil, err

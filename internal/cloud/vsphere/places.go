@@ -115,8 +115,11 @@ func (a atlas) pool(ctx context.Context, name string) (types.ManagedObjectRefere
 
 // adapter is the template's first one, connected to another network.
 func (a atlas) adapter(ctx context.Context, template types.ManagedObjectReference, name string) (types.BaseVirtualDevice, error) {
-	ref, err := a.find(ctx, place{"network", name, "network",
-		[]string{"Network", "DistributedVirtualPortgroup", "OpaqueNetwork"}, infrav1.PlacementNotFoundReason})
+	ref, err := a.find(ctx, place{
+		"network", name, "network",
+		[]string{"Network", "DistributedVirtualPortgroup", "OpaqueNetwork"},
+		infrav1.PlacementNotFoundReason,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +203,7 @@ func (a atlas) all(ctx context.Context, kinds []string, base, property string) (
 	if err != nil {
 		return nil, err
 	}
-	found, err := read(ctx, a.client, v.Reference(), "view", base, property)
+	found, err := read(ctx, a.client, source{v.Reference(), "view"}, base, property)
 	_ = v.Destroy(ctx) // it goes with the session at the latest
 	return found, err
 }

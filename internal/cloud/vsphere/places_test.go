@@ -42,10 +42,14 @@ func TestPlaces(t *testing.T) {
 		"datastore":              {func(s *infrav1.VSphereVM) { s.Datastore = "LocalDS_0" }, "", ""},
 		"network":                {func(s *infrav1.VSphereVM) { s.Network = "VM Network" }, "", ""},
 		"distributed port group": {func(s *infrav1.VSphereVM) { s.Network = "/DC0/network/DC0_DVPG0" }, "", ""},
-		"no datacenter": {func(s *infrav1.VSphereVM) { s.Datacenter = "DC9" }, infrav1.PlacementNotFoundReason,
-			`spec.vsphere.datacenter "DC9" is not in the vCenter`},
-		"no template": {func(s *infrav1.VSphereVM) { s.Template = "windows" }, infrav1.TemplateNotFoundReason,
-			`spec.vsphere.template "windows" is not in datacenter /DC0`},
+		"no datacenter": {
+			func(s *infrav1.VSphereVM) { s.Datacenter = "DC9" }, infrav1.PlacementNotFoundReason,
+			`spec.vsphere.datacenter "DC9" is not in the vCenter`,
+		},
+		"no template": {
+			func(s *infrav1.VSphereVM) { s.Template = "windows" }, infrav1.TemplateNotFoundReason,
+			`spec.vsphere.template "windows" is not in datacenter /DC0`,
+		},
 		"a pattern is no name": {func(s *infrav1.VSphereVM) { s.Template = "windows*" }, infrav1.TemplateNotFoundReason, `"windows*"`},
 		"no folder":            {func(s *infrav1.VSphereVM) { s.Folder = "c" }, infrav1.PlacementNotFoundReason, `spec.vsphere.folder "c"`},
 		"two folders":          {func(s *infrav1.VSphereVM) { s.Folder = "same" }, infrav1.PlacementNotFoundReason, "any of 2"},

@@ -43,9 +43,9 @@ func TestClassify(t *testing.T) {
 		"unknown":                  {&types.SystemError{}, cloud.Transient, infrav1.CloudUnreachableReason},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer := classify(soap.WrapSoapFault(&soap.Fault{Detail: struct {
-				Fault types.AnyType `xml:",any,typeattr"`
-			}{c.fault}}))
+			body := &soap.Fault{}
+			body.Detail.Fault = c.fault
+			answer := classify(soap.WrapSoapFault(body))
 			ended := classify(task.Error{LocalizedMethodFault: &types.LocalizedMethodFault{Fault: c.fault, LocalizedMessage: "on host-17"}})
 			cause := classify(task.Error{LocalizedMethodFault: &types.LocalizedMethodFault{Fault: &types.GenericVmConfigFault{
 				VmConfigFault: types.VmConfigFault{VimFault: types.VimFault{MethodFault: types.MethodFault{
@@ -80,7 +80,7 @@ func TestClassify(t *testing.T) {
 		t.Error("classify changes what is no error of vCenter")
 	}
 	own := cloud.Errorf(cloud.Throttled, "", "x")
-	if got := classify(own); got != error(own) {
+	if got := classify(own); !errors.Is(got, own) {
 		t.Errorf("classify = %v, want the error that was classified already", got)
 	}
 }
@@ -103,8 +103,11 @@ func TestDescribe(t *testing.T) {
 		"made": {sighting{power: "poweredOff"}, false, cloud.VM{State: cloud.Creating, Detail: "made, not yet switched on", Addresses: names}},
 		"runs": {sighting{power: "poweredOn", report: "r"}, false, cloud.VM{State: cloud.Running, Addresses: names, Report: "r"}},
 		"off":  {sighting{power: "poweredOff"}, true, cloud.VM{State: cloud.Stopped, Detail: "switched off", Addresses: names}},
-		"suspended": {sighting{power: "suspended"}, true,
-			cloud.VM{State: cloud.Stopped, Detail: "suspended in the vCenter", Addresses: names}},
+		"suspended": {
+			sighting{power: "suspended"},
+			true,
+			cloud.VM{State: cloud.Stopped, Detail: "suspended in the vCenter", Addresses: names},
+		},
 		"addresses once, the main one first, none of the link": {
 			sighting{power: "poweredOn", address: "10.0.0.2", nics: []types.GuestNicInfo{
 				{IpAddress: []string{"fe80::1", "10.0.0.1", "10.0.0.2", "127.0.0.1"}}, {IpAddress: []string{"169.254.3.4", "2001:db8::1", "nonsense", "0.0.0.0"}},
@@ -148,21 +151,19 @@ func TestBelongsTo(t *testing.T) {
 func TestInventory(t *testing.T) {
 	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
 	ref := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}
-	change := func(kind types.ObjectUpdateKind, ref types.ManagedObjectReference, pairs ...any) types.ObjectUpdate {
-		u := types.ObjectUpdate{Kind: kind, Obj: ref}
-		for i := 0; i < len(pairs); i += 2 {
-			u.ChangeSet = append(u.ChangeSet, types.PropertyChange{Name: pairs[i].(string), Val: pairs[i+1]}) //nolint:forcetypeassert // because this is a test
-		}
-		return u
+	change := func(kind types.ObjectUpdateKind, ref types.ManagedObjectReference, changes ...types.PropertyChange) types.ObjectUpdate {
+		return types.ObjectUpdate{Kind: kind, Obj: ref, ChangeSet: changes}
 	}
-	mark := func(value string) types.OptionValue { return types.OptionValue{Value: value} }
+	is := func(name string, value any) types.PropertyChange { return types.PropertyChange{Name: name, Val: value} }
+	marks := []types.PropertyChange{
+		is(extraConfig(markOwner), types.OptionValue{Value: "default/m"}), is(extraConfig(markProviderID), types.OptionValue{Value: m.ProviderID}),
+	}
 	var i inventory
 	i.begin()
-	if keys := i.update(change(types.ObjectUpdateKindEnter, ref, "name", m.Name)); len(keys) != 0 {
+	if keys := i.update(change(types.ObjectUpdateKindEnter, ref, is("name", m.Name))); len(keys) != 0 {
 		t.Errorf("a VM without marks concerns %v", keys)
 	}
-	keys := i.update(change(types.ObjectUpdateKindModify, ref, "config.instanceUuid", idOf(m),
-		extraConfig(markOwner), mark("default/m"), extraConfig(markProviderID), mark(m.ProviderID)))
+	keys := i.update(change(types.ObjectUpdateKindModify, ref, append(marks, is("config.instanceUuid", idOf(m)))...))
 	if diff := cmp.Diff([]cloud.Key{m.Key}, keys); diff != "" {
 		t.Errorf("marks that come later (-want +got):\n%s", diff)
 	}
@@ -173,12 +174,12 @@ func TestInventory(t *testing.T) {
 		t.Errorf("keys of all (-want +got):\n%s", diff)
 	}
 	copied := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-2"}
-	i.update(change(types.ObjectUpdateKindEnter, copied, "name", "copy", "config.instanceUuid", "11111111-1111-1111-1111-111111111111",
-		extraConfig(markOwner), mark("default/m"), extraConfig(markProviderID), mark(m.ProviderID)))
+	i.update(change(types.ObjectUpdateKindEnter, copied,
+		append(marks, is("name", "copy"), is("config.instanceUuid", "11111111-1111-1111-1111-111111111111"))...))
 	if s := i.find(m); s == nil || s.ref != ref {
 		t.Errorf("find = %+v, want the VM and not its clone", s)
 	}
-	i.update(change(types.ObjectUpdateKindEnter, ref, "runtime.powerState", types.VirtualMachinePowerStatePoweredOn))
+	i.update(change(types.ObjectUpdateKindEnter, ref, is("runtime.powerState", types.VirtualMachinePowerStatePoweredOn)))
 	if s := i.find(m); s == nil || s.name != m.Name || s.off() {
 		t.Errorf("find = %+v after it entered once more, want all that was known and the change", s)
 	}

@@ -12,13 +12,18 @@ import (
 // properties of an object, by path. A property without a value is not in it.
 type properties map[string]any
 
-// read gets properties of objects: of those given or, with a path, of those that the path in them leads to.
-func read(ctx context.Context, c *vim25.Client, from types.ManagedObjectReference, via, kind string, want ...string,
-) (map[types.ManagedObjectReference]properties, error) {
-	object := types.ObjectSpec{Obj: from}
-	if via != "" {
-		object.Skip = types.NewBool(true)
-		object.SelectSet = []types.BaseSelectionSpec{&types.TraversalSpec{Type: from.Type, Path: via}}
+// source is an object or, with a path, those that the path in it leads to.
+type source struct {
+	object types.ManagedObjectReference
+	via    string
+}
+
+// read gets properties of objects of a kind.
+func read(ctx context.Context, c *vim25.Client, from source, kind string, want ...string) (map[types.ManagedObjectReference]properties, error) {
+	object := types.ObjectSpec{Obj: from.object}
+	if from.via != "" {
+		object.Skip = new(true)
+		object.SelectSet = []types.BaseSelectionSpec{&types.TraversalSpec{Type: from.object.Type, Path: from.via}}
 	}
 	answer, err := methods.RetrieveProperties(ctx, c, &types.RetrieveProperties{
 		This: c.ServiceContent.PropertyCollector,
@@ -56,7 +61,7 @@ func denied(missing []types.MissingProperty) error {
 
 // readVM reads one VM. One that is gone is ManagedObjectNotFound.
 func readVM(ctx context.Context, c *vim25.Client, ref types.ManagedObjectReference) (*sighting, error) {
-	found, err := read(ctx, c, ref, "", ref.Type, paths...)
+	found, err := read(ctx, c, source{object: ref}, ref.Type, paths...)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ func (a *account) settle(ctx context.Context, m cloud.Machine) (*job, error) {
 		return nil, nil
 	}
 	if !j.watched && !j.ended() {
-		if err := a.poll(ctx, m, &j); err != nil {
+		if err := a.poll(ctx, &j); err != nil {
 			return nil, err
 		}
 	}
@@ -49,9 +49,9 @@ func overtaken(by act, err error) bool {
 }
 
 // poll reads a task that is not watched. Tasks vanish some minutes after their end: then only the VM can tell how it was.
-func (a *account) poll(ctx context.Context, m cloud.Machine, j *job) error {
+func (a *account) poll(ctx context.Context, j *job) error {
 	err := a.connection.do(ctx, func(ctx context.Context, c *vim25.Client) error {
-		found, err := read(ctx, c, j.task, "", "Task", taskPaths...)
+		found, err := read(ctx, c, source{object: j.task}, "Task", taskPaths...)
 		for path, value := range found[j.task] {
 			j.set(path, value)
 		}
@@ -163,7 +163,7 @@ func (a *account) narrow(ctx context.Context, m cloud.Machine, s *suspects) (boo
 func (a *account) clones(ctx context.Context) ([]types.ManagedObjectReference, error) {
 	var running []types.ManagedObjectReference
 	err := a.connection.do(ctx, func(ctx context.Context, c *vim25.Client) error {
-		tasks, err := read(ctx, c, *c.ServiceContent.TaskManager, "recentTask", "Task", "info.descriptionId", "info.state")
+		tasks, err := read(ctx, c, source{*c.ServiceContent.TaskManager, "recentTask"}, "Task", "info.descriptionId", "info.state")
 		running = nil
 		for ref, p := range tasks {
 			id, _ := p["info.descriptionId"].(string)

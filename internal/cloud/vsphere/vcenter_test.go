@@ -100,8 +100,8 @@ func (v *vcenter) prepare() {
 	v.must(err)
 	v.folder, err = root.CreateFolder(ctx, "capwin")
 	v.must(err)
-	real, _ := v.model.Map().Get(vm.Reference()).(*simulator.VirtualMachine)
-	v.template = &gatedTemplate{VirtualMachine: real}
+	plain, _ := v.model.Map().Get(vm.Reference()).(*simulator.VirtualMachine)
+	v.template = &gatedTemplate{VirtualMachine: plain}
 	if oneAtATime {
 		v.template.busy = new(sync.RWMutex)
 	}

@@ -129,7 +129,7 @@ func (w *watcher) filter(ctx context.Context, view types.ManagedObjectReference,
 	_, err := methods.CreateFilter(ctx, w.client, &types.CreateFilter{This: w.collector, Spec: types.PropertyFilterSpec{
 		ObjectSet: []types.ObjectSpec{{
 			Obj:       view,
-			Skip:      types.NewBool(true),
+			Skip:      new(true),
 			SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{Type: view.Type, Path: "view"}},
 		}},
 		PropSet: []types.PropertySpec{{Type: kind, PathSet: want}},
@@ -143,7 +143,7 @@ func (w *watcher) next(ctx context.Context, version string) (*types.UpdateSet, e
 	ctx, cancel := context.WithTimeout(ctx, maxWait+callTimeout)
 	defer cancel()
 	answer, err := methods.WaitForUpdatesEx(ctx, w.client, &types.WaitForUpdatesEx{
-		This: w.collector, Version: version, Options: &types.WaitOptions{MaxWaitSeconds: types.NewInt32(int32(maxWait.Seconds()))},
+		This: w.collector, Version: version, Options: &types.WaitOptions{MaxWaitSeconds: new(int32(maxWait.Seconds()))},
 	})
 	if err != nil {
 		return nil, err

@@ -16,8 +16,8 @@ import (
 const (
 	format = "  %-22s %-14s %-26s %-16s %-11s %s"
 	// Control sequences: one line up, and clear from here to the end of the screen.
-	up    = "\x1b[1A"
-	clear = "\x1b[J"
+	up   = "\x1b[1A"
+	wipe = "\x1b[J"
 )
 
 // screen shows one line for each machine: drawn over on a terminal, and else printed when it changes.
@@ -54,7 +54,7 @@ func (s *screen) show(elapsed time.Duration, rows []row) {
 		s.log(elapsed, rows)
 		return
 	}
-	s.printf("%s%s", strings.Repeat(up, s.drawn), clear)
+	s.printf("%s%s", strings.Repeat(up, s.drawn), wipe)
 	lines := []string{fmt.Sprintf(format, "NAME", "PHASE", "REASON", "NODE", "BUILD", "MESSAGE")}
 	for _, r := range rows {
 		lines = append(lines, r.line())

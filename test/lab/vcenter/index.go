@@ -20,7 +20,7 @@ func (i *patientIndex) FindChild(ctx *simulator.Context, request *types.FindChil
 		if answer := i.find(ctx, request); answer != nil {
 			return answer
 		}
-		time.Sleep(time.Millisecond)
+		<-time.After(time.Millisecond)
 	}
 }
 

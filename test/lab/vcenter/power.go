@@ -27,7 +27,7 @@ func (v *VCenter) Run(ctx context.Context, play Play) error {
 	defer h.guests.Wait()
 	filter := new(property.WaitFilter)
 	filter.Spec.ObjectSet = []types.ObjectSpec{{
-		Obj: views.Reference(), Skip: types.NewBool(true),
+		Obj: views.Reference(), Skip: new(true),
 		SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{Type: "ContainerView", Path: "view"}},
 	}}
 	filter.Spec.PropSet = []types.PropertySpec{{Type: "VirtualMachine", PathSet: []string{"runtime.powerState"}}}

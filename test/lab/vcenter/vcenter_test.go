@@ -2,6 +2,7 @@ package vcenter_test
 
 import (
 	"context"
+	"net/url"
 	"testing"
 	"time"
 
@@ -10,8 +11,6 @@ import (
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vim25/types"
-
-	"net/url"
 
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/vcenter"
@@ -85,8 +84,10 @@ func TestVMIsPlayedWhileItIsOn(t *testing.T) {
 func clone(ctx context.Context, t *testing.T, v *vcenter.VCenter) *object.VirtualMachine {
 	t.Helper()
 	credentials := v.Credentials()
-	address := &url.URL{Scheme: "https", Host: string(credentials["server"]), Path: "/sdk",
-		User: url.UserPassword(string(credentials["username"]), string(credentials["password"]))}
+	address := &url.URL{
+		Scheme: "https", Host: string(credentials["server"]), Path: "/sdk",
+		User: url.UserPassword(string(credentials["username"]), string(credentials["password"])),
+	}
 	c, err := govmomi.NewClient(ctx, address, true)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,147 @@
+package controllers
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/test/world"
+)
+
+func TestMissingCA(t *testing.T) {
+	s := ready(t)
+	ca := &corev1.Secret{}
+	ca.Namespace, ca.Name = s.Name, world.ClusterName+"-ca"
+	if err := s.Client.Delete(t.Context(), ca); err != nil {
+		t.Fatal(err)
+	}
+	m := s.machine("m")
+	m.Create(t)
+	if state := m.Await(t, "CA", world.Config("Ready False WaitingForClusterCA")); state.Data != nil {
+		t.Error("a node would trust blindly")
+	}
+	again := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ca.Namespace, Name: ca.Name}, Data: map[string][]byte{"tls.crt": s.Management.Config.CAData}}
+	if err := s.Client.Create(t.Context(), again); err != nil {
+		t.Fatal(err)
+	}
+	s.look(t, m)
+	m.Await(t, "life with a CA", world.Windows("Ready False WaitingForGuest"), world.Tokens(1))
+}
+
+func TestControlPlaneMachine(t *testing.T) {
+	s := ready(t)
+	m := s.machine("m")
+	m.Core.Labels[clusterv1.MachineControlPlaneLabel] = ""
+	m.Create(t)
+	m.Await(t, "refusal", world.Config("Ready False OwnerNotSupported"), world.Config("Stalled True OwnerNotSupported"))
+	if state := m.Load(t); state.Data != nil || len(state.Tokens) > 0 || len(state.Config.Finalizers) > 0 {
+		t.Errorf("something was made for it:\n%s", state)
+	}
+	s.vms(t)
+}
+
+func TestMachinePool(t *testing.T) {
+	s := ready(t)
+	pool := &clusterv1.MachinePool{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: "pool"},
+		Spec: clusterv1.MachinePoolSpec{ClusterName: world.ClusterName, Template: clusterv1.MachineTemplateSpec{
+			Spec: s.machine("pool").Core.Spec,
+		}},
+	}
+	if err := s.Client.Create(t.Context(), pool); err != nil {
+		t.Fatal(err)
+	}
+	m := s.machine("pool")
+	m.Config.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(pool, clusterv1.GroupVersion.WithKind("MachinePool"))}
+	if err := s.Client.Create(t.Context(), m.Config); err != nil {
+		t.Fatal(err)
+	}
+	m.Await(t, "refusal", world.Config("Ready False OwnerNotSupported"), world.Config("Stalled True OwnerNotSupported"))
+}
+
+// TestFailedBootstrap has a guest that gives up.
+func TestFailedBootstrap(t *testing.T) {
+	s := ready(t)
+	m, state := s.booting(t)
+	reason := bootstrap.Reasons()[0].Name
+	s.tell(state, `{"version":1,"state":"failed","reason":"`+reason+`","message":"it did not work","exitCode":3,"elapsed":180,`+
+		`"phase":{"index":4,"of":5,"name":"join"},"lastLines":["x509: unknown authority"]}`)
+	failed := m.Await(t, "failure", world.Windows("Ready False "+reason), world.Windows("Stalled True "+reason), world.Tokens(0), released)
+	message := failed.Windows.Status.Conditions[0].Message
+	for _, c := range failed.Windows.Status.Conditions {
+		if c.Type == "Ready" {
+			message = c.Message
+		}
+	}
+	if !strings.Contains(message, "4/5 join") || !strings.Contains(message, "x509: unknown authority") {
+		t.Errorf("the message does not say what happened: %s", message)
+	}
+	s.vms(t, state.Windows.Status.ComputerName)
+	s.look(t, m)
+	m.Await(t, "no new token", world.Tokens(0))
+	s.gone(t, m)
+}
+
+// TestUntrustedReports has a guest that lies: what it writes must neither stop the controllers nor end up in the API as it is.
+func TestUntrustedReports(t *testing.T) {
+	s := ready(t)
+	m, state := s.booting(t)
+	for _, report := range []string{
+		"{", `{"version":1,"state":"dancing"}`, `{"version":7,"state":"succeeded"}`, `{"version":1,"state":"failed","message":"` + strings.Repeat("x", 100_000) + `"}`,
+	} {
+		s.tell(state, report)
+		s.look(t, m)
+		m.Await(t, "no notice", world.Windows("Ready False WaitingForGuest"), world.Tokens(1))
+	}
+	s.tell(state, `{"version":1,"state":"failed","reason":"Joined","message":"`+strings.Repeat("y", 5000)+`\u001b[31m","elapsed":-5,"phase":{"index":1,"of":1,"name":"p"}}`)
+	lied := m.Await(t, "failure", world.Windows("Ready False BootstrapFailed"))
+	if text := lied.Windows.Status.Bootstrap.Message; len(text) > 1024 || strings.ContainsRune(text, '\x1b') {
+		t.Errorf("the guest's message is %d long", len(text))
+	}
+}
+
+// TestLostSecret removes the bootstrap Secret under a VM that boots with it.
+func TestLostSecret(t *testing.T) {
+	s := ready(t)
+	m, state := s.booting(t)
+	if err := s.Client.Delete(t.Context(), state.Data); err != nil {
+		t.Fatal(err)
+	}
+	s.look(t, m)
+	lost := m.Await(t, "notice", world.Config("Stalled True DataSecretLost"))
+	if lost.Data != nil || len(lost.Tokens) != 1 {
+		t.Errorf("another Secret or token was made:\n%s", lost)
+	}
+	s.vms(t, state.Windows.Status.ComputerName)
+	s.tell(state, succeeded)
+	m.Await(t, "report", world.Windows("Ready False WaitingForNode"))
+	m.Join(t)
+	m.Await(t, "node all the same", world.Windows("Ready True Joined"), world.Config("Ready True DataSecretAvailable"), world.Tokens(0), released)
+	s.gone(t, m)
+}
+
+// TestForeignSecret has a Secret of somebody else's under the name that ours must have.
+func TestForeignSecret(t *testing.T) {
+	s := ready(t)
+	foreign := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: "m"}, Data: map[string][]byte{"value": []byte("theirs")}}
+	if err := s.Client.Create(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
+	m := s.machine("m")
+	m.Create(t)
+	stalled := m.Await(t, "refusal", world.Config("Stalled True ConfigInvalid"))
+	if diff := cmp.Diff(foreign.Data, stalled.Data.Data); diff != "" || stalled.Data.UID != foreign.UID || len(stalled.Tokens) > 0 {
+		t.Errorf("somebody else's Secret was touched: %s", diff)
+	}
+	s.vms(t)
+	if err := s.Client.Delete(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
+	s.look(t, m)
+	m.Await(t, "life without it", world.Windows("Ready False WaitingForGuest"))
+}

@@ -1,0 +1,161 @@
+package controllers
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
+	"github.com/capwin/cluster-api-provider-windows/test/world"
+)
+
+var errAway = &cloud.Error{
+	Kind: cloud.Transient, Reason: infrav1.CloudUnreachableReason, Message: "no answer", Err: errors.New("connection refused"),
+}
+
+// TestBadInput has what users get wrong: each gets a reason of its own, nothing is made, and the mended thing is noticed.
+func TestBadInput(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		spoil   func(*testing.T, *stage, *world.Machine)
+		want    []string
+		mend    func(*testing.T, *stage)
+		process func(*world.Options)
+	}{
+		"no credentials": {
+			reason: "the Secret may come after the machines",
+			want:   []string{"Ready False CredentialsMissing", "CloudReachable False CredentialsMissing", "Stalled False NotStalled"},
+			mend:   func(t *testing.T, s *stage) { s.SetCredentials(t, password) },
+		},
+		"incomplete credentials": {
+			reason: "a Secret without the key is as good as none",
+			spoil: func(t *testing.T, s *stage, _ *world.Machine) {
+				s.SetCredentials(t, map[string][]byte{"passwd": []byte("x")})
+			},
+			want: []string{"Ready False CredentialsMissing", "CloudReachable False CredentialsMissing"},
+			mend: func(t *testing.T, s *stage) { s.SetCredentials(t, password) },
+		},
+		"wrong credentials": {
+			reason: "other ones in the same Secret make another connection",
+			spoil: func(t *testing.T, s *stage, _ *world.Machine) {
+				s.SetCredentials(t, map[string][]byte{"password": []byte("x")})
+			},
+			want: []string{"Ready False CredentialsRejected", "CloudReachable False CredentialsRejected", "Stalled False NotStalled"},
+			mend: func(t *testing.T, s *stage) { s.SetCredentials(t, password) },
+		},
+		"cloud away": {
+			reason: "before there is a VM that is why there is none",
+			spoil: func(t *testing.T, s *stage, _ *world.Machine) {
+				s.SetCredentials(t, password)
+				s.cloud.Away(errAway)
+			},
+			want: []string{"Ready False CloudUnreachable", "CloudReachable False CloudUnreachable", "Stalled False NotStalled"},
+			mend: func(_ *testing.T, s *stage) { s.cloud.Away(nil) },
+		},
+		"no such template": {
+			reason: "only another spec helps, which means another machine",
+			spoil: func(t *testing.T, s *stage, m *world.Machine) {
+				s.SetCredentials(t, password)
+				m.Windows.Spec.Azure.ImageID = "nowhere"
+			},
+			want: []string{"Ready False TemplateNotFound", "Stalled True TemplateNotFound", "CloudReachable True CloudReachable"},
+		},
+		"cloud that this manager has not": {
+			reason:  "a machine for another release is left alone",
+			spoil:   func(t *testing.T, s *stage, _ *world.Machine) { s.SetCredentials(t, password) },
+			process: func(o *world.Options) { o.Azure = nil },
+			want:    []string{"Ready False CloudNotSupported", "Stalled True CloudNotSupported"},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, world.Start{})
+			m := s.machine("m")
+			if c.spoil != nil {
+				c.spoil(t, s, m)
+			}
+			options := s.options()
+			if c.process != nil {
+				c.process(&options)
+			}
+			s.process = s.Run(t, options)
+			m.Create(t)
+			for _, want := range c.want {
+				m.Await(t, c.reason, world.Windows(want))
+			}
+			s.vms(t)
+			if c.mend != nil {
+				c.mend(t, s)
+				s.process.Reconcile(t, world.Machines, m.Key)
+				m.Await(t, "life after it was mended", world.Windows("Ready False WaitingForGuest"))
+			}
+			s.gone(t, m)
+			s.vms(t)
+		})
+	}
+}
+
+// TestForeignVM has somebody else's VM of the very name that the machine's must have.
+func TestForeignVM(t *testing.T) {
+	s := ready(t)
+	m := s.machine("m")
+	m.CreateWithoutConfig(t)
+	claimed := m.Await(t, "claim", world.Windows("Ready False WaitingForBootstrapData"))
+	foreign := fake.VM{Name: claimed.Windows.Status.ComputerName, ID: "theirs", ProviderID: claimed.Windows.Spec.ProviderID, On: true, Ran: true}
+	s.cloud.Put(foreign)
+	world.Eventually(t, "claim in the cache", s.cached(m))
+	m.CreateConfig(t)
+	m.Touch(t, m.Core, "config")
+	m.Await(t, "refusal", world.Windows("Ready False NameTaken"), world.Windows("Stalled True NameTaken"))
+	s.gone(t, m)
+	have, _ := s.cloud.Get(foreign.Name)
+	if diff := cmp.Diff(foreign, have); diff != "" {
+		t.Errorf("somebody else's VM was touched (-before +after):\n%s", diff)
+	}
+}
+
+// TestOutage has a cloud that goes away under a running machine, and comes back.
+func TestOutage(t *testing.T) {
+	s := ready(t)
+	m, _ := s.running(t)
+	s.cloud.Away(errAway)
+	s.process.Reconcile(t, world.Machines, m.Key)
+	m.Await(t, "outage", world.Windows("CloudReachable False CloudUnreachable"), world.Windows("Ready True Joined"), world.Windows("VMProvisioned True Provisioned"))
+	s.cloud.Away(nil)
+	s.process.Reconcile(t, world.Machines, m.Key)
+	m.Await(t, "end of the outage", world.Windows("CloudReachable True CloudReachable"), world.Windows("Ready True Joined"))
+}
+
+// TestVanishedVM has a VM that somebody removes.
+func TestVanishedVM(t *testing.T) {
+	s := ready(t)
+	m, state := s.running(t)
+	s.cloud.Calls()
+	s.cloud.Drop(state.Windows.Status.ComputerName)
+	m.Await(t, "notice", world.Windows("Ready False VMVanished"), world.Windows("Stalled True VMVanished"))
+	s.look(t, m)
+	s.vms(t)
+	if calls := s.cloud.Calls(); calls["ensure"]+calls["create"] > 0 {
+		t.Errorf("another VM was asked for: %v", calls)
+	}
+	s.gone(t, m)
+}
+
+// TestStoppedVM has a VM that somebody switches off, and on again.
+func TestStoppedVM(t *testing.T) {
+	s := ready(t)
+	m, state := s.running(t)
+	name := state.Windows.Status.ComputerName
+	s.cloud.Update(name, func(vm *fake.VM) { vm.On = false })
+	m.Await(t, "notice", world.Windows("Ready False VMNotRunning"), world.Windows("Stalled False NotStalled"))
+	s.look(t, m)
+	if vm, _ := s.cloud.Get(name); vm.On {
+		t.Error("a VM that somebody switched off was switched on")
+	}
+	s.cloud.Update(name, func(vm *fake.VM) { vm.On = true })
+	m.Await(t, "recovery", world.Windows("Ready True Joined"))
+}

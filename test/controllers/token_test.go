@@ -1,0 +1,200 @@
+package controllers
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/world"
+)
+
+// expiry is when the machine's only token expires.
+func expiry(t *testing.T, s world.State) time.Time {
+	t.Helper()
+	if len(s.Tokens) != 1 {
+		t.Fatalf("there are %d tokens", len(s.Tokens))
+	}
+	at, err := time.Parse(time.RFC3339, string(s.Tokens[0].Data["expiration"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// TestTokenIsKeptAlive puts the clock forward while a VM takes its time.
+func TestTokenIsKeptAlive(t *testing.T) {
+	s := ready(t)
+	m, booting := s.booting(t)
+	first := expiry(t, booting)
+
+	s.clock.advance(tokenTTL / 3)
+	s.process.Reconcile(t, world.Configs, m.Key)
+	if now := expiry(t, m.Load(t)); !now.Equal(first) {
+		t.Error("a token that has most of its time left was written to")
+	}
+	s.clock.advance(tokenTTL / 3)
+	s.process.Reconcile(t, world.Configs, m.Key)
+	extended := m.Load(t)
+	if now := expiry(t, extended); !now.After(first.Add(tokenTTL / 2)) {
+		t.Errorf("the token was not extended: %s, before %s", now, first)
+	}
+
+	// Nobody looked for longer than it lives, and Kubernetes removed it: the VM has this one and no other.
+	if err := s.Client.Delete(t.Context(), &extended.Tokens[0]); err != nil {
+		t.Fatal(err)
+	}
+	s.clock.advance(2 * tokenTTL)
+	s.process.Reconcile(t, world.Configs, m.Key)
+	back := m.Await(t, "token put back", world.Tokens(1))
+	if diff := cmp.Diff(tokenOf(booting), tokenOf(back)); diff != "" {
+		t.Errorf("another token was put back (-want +got):\n%s", diff)
+	}
+	if !expiry(t, back).After(s.clock.now().Add(tokenTTL / 2)) {
+		t.Error("the token that was put back is about to expire")
+	}
+	s.gone(t, m)
+}
+
+func tokenOf(s world.State) string {
+	return string(s.Tokens[0].Data["token-id"]) + "." + string(s.Tokens[0].Data["token-secret"])
+}
+
+// firstTokenID is the id that a config's token gets if nobody else has it. It is pinned: another one would make second tokens
+// for configs that have one.
+func firstTokenID(config *bootstrapv1.WindowsBootstrapConfig) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/0", config.UID))
+	return base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").EncodeToString(sum[:])[:6]
+}
+
+// TestTakenTokenID has somebody else's token under the id that ours would get.
+func TestTakenTokenID(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, world.Start{Credentials: password})
+	m := s.machine("m")
+	m.Create(t)
+	id := firstTokenID(m.Config)
+	foreign := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "bootstrap-token-" + id}, Type: "bootstrap.kubernetes.io/token",
+		Data: map[string][]byte{"token-id": []byte(id), "token-secret": []byte("0123456789abcdef"), "description": []byte("theirs")},
+	}
+	if err := s.Client.Create(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
+	s.start(t)
+	booting := m.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"), world.Tokens(1))
+	if booting.Tokens[0].Name == foreign.Name {
+		t.Error("somebody else's token was taken")
+	}
+	s.gone(t, m)
+	var after corev1.Secret
+	if err := s.Client.Get(t.Context(), world.KeyOf(foreign), &after); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(foreign.Data, after.Data); diff != "" || after.ResourceVersion != foreign.ResourceVersion {
+		t.Errorf("somebody else's token was changed: %s", diff)
+	}
+}
+
+// TestDeletionOutOfReach deletes a machine whose workload cluster does not answer.
+func TestDeletionOutOfReach(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		then   func(*stage)
+		tokens int
+	}{
+		"until it answers": {"the token is removed first", func(s *stage) { s.process.Unreachable.Store(false) }, 0},
+		"for good":         {"the token has expired by itself: nothing is gained by waiting", func(s *stage) { s.clock.advance(tokenTTL + time.Minute) }, 1},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := ready(t)
+			m, _ := s.booting(t)
+			s.process.Unreachable.Store(true)
+			m.Delete(t)
+			m.Await(t, "the config's deletion", world.Config("Ready False Deleting"), func(s world.State) string {
+				if s.Windows != nil {
+					return "the WindowsMachine is there"
+				}
+				return ""
+			})
+			s.process.Reconcile(t, world.Configs, m.Key)
+			if state := m.Load(t); state.Config == nil || len(state.Tokens) != 1 {
+				t.Fatalf("the config went before its token:\n%s", state)
+			}
+			c.then(s)
+			s.process.TryReconcile(world.Configs, m.Key)
+			m.Await(t, c.reason, world.Tokens(c.tokens), func(s world.State) string {
+				if s.Config != nil || s.Core != nil {
+					return "the objects are there"
+				}
+				return ""
+			})
+		})
+	}
+}
+
+// TestTwoManagers runs two processes at once, as when leader election fails or a rollout overlaps.
+func TestTwoManagers(t *testing.T) {
+	s := ready(t)
+	other := s.Run(t, s.options())
+	m, state := s.running(t)
+	s.vms(t, state.Windows.Status.ComputerName)
+	calls := s.cloud.Calls()
+	have := []int{calls["create"], count("workload POST secrets", s.process, other), count("management POST secrets", s.process, other)}
+	if diff := cmp.Diff([]int{1, 1, 1}, have); diff != "" {
+		t.Errorf("VMs, tokens and bootstrap Secrets made (-want +got):\n%s", diff)
+	}
+	s.gone(t, m)
+	s.vms(t)
+}
+
+// TestMove does to the objects what `clusterctl move` does: they are made anew, without status and with other UIDs.
+func TestMove(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		live   func(*stage, *testing.T) (*world.Machine, world.State)
+		want   string
+		tokens int
+	}{
+		"a node":          {"all of the status is found again", (*stage).running, "Ready True Joined", 0},
+		"a VM that boots": {"nothing is made twice, and its token is kept", (*stage).booting, "Ready False WaitingForGuest", 1},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := ready(t)
+			m, before := c.live(s, t)
+			s.Pause(t, true)
+			m.Await(t, "pause", world.Windows("Paused True Paused"), world.Config("Paused True Paused"))
+			if err := s.process.Stop(); err != nil {
+				t.Fatal(err)
+			}
+			s.cloud.Calls()
+			moved := m.Move(t)
+			s.Pause(t, false)
+			s.start(t)
+			m.Touch(t, moved.Core, "moved")
+			after := m.Await(t, c.reason, world.Windows(c.want), world.Config("Ready True DataSecretAvailable"), world.Tokens(c.tokens))
+			if after.Windows.Spec.ProviderID != before.Windows.Spec.ProviderID || after.Windows.Status.ComputerName != before.Windows.Status.ComputerName {
+				t.Errorf("it is another VM now: %s", after)
+			}
+			if calls := s.cloud.Calls(); calls["create"]+calls["remove"] > 0 || count("", s.process) != count("management PATCH", s.process) {
+				t.Errorf("something was made or removed: %v, %v", calls, s.process.Gate.Effects())
+			}
+			if c.tokens > 0 {
+				s.tell(after, succeeded)
+				m.Await(t, "report", world.Windows("Ready False WaitingForNode"))
+				m.Join(t)
+				m.Await(t, "node after the move", world.Windows("Ready True Joined"), world.Tokens(0), released)
+			}
+			s.gone(t, m)
+			s.vms(t)
+		})
+	}
+}

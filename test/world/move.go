@@ -1,0 +1,64 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+)
+
+// KeyOf is the name of an object.
+func KeyOf(o client.Object) client.ObjectKey { return client.ObjectKeyFromObject(o) }
+
+// Move makes the machine's objects anew, as `clusterctl move` does in another management cluster: with what was in their
+// metadata and spec, without their status, and with other UIDs. The Cluster must be paused.
+func (m *Machine) Move(t *testing.T) State {
+	t.Helper()
+	old := m.Load(t)
+	for _, object := range []client.Object{old.Core, old.Windows, old.Config, old.Data} {
+		m.remove(t, object)
+	}
+	renew(old.Core)
+	m.create(t, old.Core)
+	owner := *metav1.NewControllerRef(old.Core, clusterv1.GroupVersion.WithKind("Machine"))
+	for _, object := range []client.Object{old.Windows, old.Config} {
+		renew(object, owner)
+		m.create(t, object)
+	}
+	renew(old.Data, *metav1.NewControllerRef(old.Config, bootstrapv1.GroupVersion.WithKind("WindowsBootstrapConfig")))
+	m.create(t, old.Data)
+	m.Core = old.Core
+	return old
+}
+
+// remove takes an object away without anybody acting on it.
+func (m *Machine) remove(t *testing.T, object client.Object) {
+	t.Helper()
+	api := m.namespace.Client
+	gone, _ := object.DeepCopyObject().(client.Object)
+	Change(t, api, gone, func(o client.Object) { o.SetFinalizers(nil) })
+	if err := api.Delete(t.Context(), gone, client.PropagationPolicy(metav1.DeletePropagationOrphan)); client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	Eventually(t, "removal", func(ctx context.Context) error {
+		err := api.Get(ctx, KeyOf(object), gone)
+		if err == nil {
+			gone.SetFinalizers(nil)
+			err = errors.Join(errors.New("it is there"), client.IgnoreNotFound(api.Update(ctx, gone)))
+		}
+		return client.IgnoreNotFound(err)
+	})
+}
+
+// renew lets the API server give an object another identity.
+func renew(object client.Object, owners ...metav1.OwnerReference) {
+	object.SetResourceVersion("")
+	object.SetUID("")
+	object.SetOwnerReferences(owners)
+	object.SetManagedFields(nil)
+}
