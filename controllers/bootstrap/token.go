@@ -149,13 +149,25 @@ func (r *Reconciler) extendToken(ctx context.Context, f *facts, token *corev1.Se
 
 // removeToken removes what token there is of this config, and no other's.
 func (r *Reconciler) removeToken(ctx context.Context, f *facts) phase.Outcome {
+	issued, err := r.issuedToken(ctx, f)
+	if err != nil {
+		return phase.Fail(err)
+	}
+	var ids []string
+	if id, _, found := strings.Cut(issued, "."); found {
+		ids = append(ids, id)
+	}
 	for try := range maxTokenIDs {
+		ids = append(ids, tokenID(f.config, try))
+	}
+	for _, id := range ids {
 		var token corev1.Secret
-		err := f.workload.Get(ctx, tokenKey(tokenID(f.config, try)), &token)
+		err := f.workload.Get(ctx, tokenKey(id), &token)
 		if client.IgnoreNotFound(err) != nil {
 			return phase.Fail(fmt.Errorf("get bootstrap token: %w", err))
 		}
-		if string(token.Data[bootstrapapi.BootstrapTokenDescriptionKey]) != mark(f.config) {
+		own := string(token.Data[bootstrapapi.BootstrapTokenDescriptionKey]) == mark(f.config)
+		if !own && id+"."+string(token.Data[bootstrapapi.BootstrapTokenSecretKey]) != issued {
 			continue
 		}
 		if err := f.workload.Delete(ctx, &token); client.IgnoreNotFound(err) != nil {
@@ -165,6 +177,20 @@ func (r *Reconciler) removeToken(ctx context.Context, f *facts) phase.Outcome {
 		return phase.Outcome{}
 	}
 	return phase.Outcome{}
+}
+
+// issuedToken is the token in the bootstrap Secret, if there is one. It finds the token of a config that was moved to another
+// management cluster, where it has another UID than the one that the token was made for.
+func (r *Reconciler) issuedToken(ctx context.Context, f *facts) (string, error) {
+	var secret corev1.Secret
+	err := r.Secrets.Get(ctx, client.ObjectKeyFromObject(f.config), &secret)
+	if client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("get bootstrap secret: %w", err)
+	}
+	if !metav1.IsControlledBy(&secret, f.config) {
+		return "", nil
+	}
+	return string(secret.Data[keyToken]), nil
 }
 
 // dropToken removes the token of a config that goes. A workload cluster that is going too, or stays out of reach for

@@ -59,6 +59,7 @@ func TestTokenIsKeptAlive(t *testing.T) {
 	if !expiry(t, back).After(s.clock.now().Add(tokenTTL / 2)) {
 		t.Error("the token that was put back is about to expire")
 	}
+	s.clock.advance(-3 * tokenTTL) // or the config would not wait for the removal of a token that has expired
 	s.gone(t, m)
 }
 

@@ -1,0 +1,86 @@
+// Command clusterctl-windows shows, offline, what a Windows machine will be given and what it will do with it. clusterctl
+// finds it as a plugin: "clusterctl windows".
+//
+// It reads objects from files (objects.go), brings together what the controllers would (machine.go, templates.go,
+// cloud.go), has bootstrap.Render render it, and writes that down (render.go) or tells it (plan.go, sentences*.go).
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/pflag"
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
+}
+
+// streams are where the program reads and writes: results go to out, notes and errors to err.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// What the program ends with.
+const (
+	exitDone    = 0
+	exitRefused = 1 // the objects do not make a machine
+	exitUsage   = 2 // the command line is not understood
+)
+
+func run(args []string, s streams) int {
+	err := dispatch(args, s)
+	var usage *usageError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &usage):
+		fmt.Fprintf(s.err, "%v\n\n%s", err, usage.help)
+		return exitUsage
+	}
+	fmt.Fprintln(s.err, err)
+	return exitRefused
+}
+
+func dispatch(args []string, s streams) error {
+	if len(args) == 0 {
+		return &usageError{problem: "a command is missing", help: overview()}
+	}
+	switch args[0] {
+	case "-h", "--help", "help":
+		fmt.Fprint(s.out, overview())
+		return nil
+	}
+	for _, c := range commands {
+		if c.name == args[0] {
+			return c.start(args[1:], s)
+		}
+	}
+	return &usageError{problem: fmt.Sprintf("%q is no command", args[0]), help: overview()}
+}
+
+func (c command) start(args []string, s streams) error {
+	o, err := c.parse(args)
+	if errors.Is(err, pflag.ErrHelp) {
+		fmt.Fprint(s.out, c.help())
+		return nil
+	}
+	if err != nil {
+		return &usageError{problem: err.Error(), help: c.help()}
+	}
+	found, err := readObjects(o, s.in)
+	if err != nil {
+		return err
+	}
+	m, err := gather(found, o)
+	if err != nil {
+		return err
+	}
+	for _, note := range m.notes {
+		fmt.Fprintf(s.err, "note: %s\n", note)
+	}
+	return c.run(m, o, s)
+}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+)
+
+// objects are all that the files hold. They are decoded once they are asked for.
+type objects struct {
+	all []object
+	// source names the files, for people.
+	source string
+}
+
+// object is one of them.
+type object struct {
+	version   schema.GroupVersion
+	kind, uid string
+	key       types.NamespacedName
+	data      []byte // JSON
+}
+
+func (o object) String() string { return o.kind + " " + o.key.String() }
+
+// versions of the kinds that are asked for.
+var versions = map[string]schema.GroupVersion{
+	"Cluster":                        clusterv1.GroupVersion,
+	"Machine":                        clusterv1.GroupVersion,
+	"MachineDeployment":              clusterv1.GroupVersion,
+	"WindowsMachine":                 infrav1.GroupVersion,
+	"WindowsMachineTemplate":         infrav1.GroupVersion,
+	"WindowsBootstrapConfig":         bootstrapv1.GroupVersion,
+	"WindowsBootstrapConfigTemplate": bootstrapv1.GroupVersion,
+	"Secret":                         corev1.SchemeGroupVersion,
+}
+
+func readObjects(o options, stdin io.Reader) (*objects, error) {
+	found := &objects{}
+	var names []string
+	for _, file := range o.files {
+		name, data, err := readSource(file, stdin)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+		if err := found.addDocuments(data, o.namespace); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	found.source = strings.Join(names, ", ")
+	return found, nil
+}
+
+func readSource(file string, stdin io.Reader) (name string, data []byte, err error) {
+	if file == "-" {
+		data, err = io.ReadAll(stdin)
+		return "standard input", data, err
+	}
+	data, err = os.ReadFile(file)
+	return file, data, err
+}
+
+func (o *objects) addDocuments(data []byte, namespace string) error {
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	for number := 1; ; number++ {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		text, err := yaml.YAMLToJSONStrict(document)
+		if err == nil {
+			err = o.add(text, namespace)
+		}
+		if err != nil {
+			return fmt.Errorf("document %d: %w", number, err)
+		}
+	}
+}
+
+// add takes an object, or all objects of a list as kubectl writes it.
+func (o *objects) add(data []byte, namespace string) error {
+	if string(data) == "null" {
+		return nil // comments
+	}
+	var read struct {
+		metav1.TypeMeta
+		Metadata metav1.ObjectMeta `json:"metadata"`
+		Items    []json.RawMessage `json:"items"`
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &read); err != nil {
+		return fmt.Errorf("no object of Kubernetes: %w", err)
+	}
+	version, err := schema.ParseGroupVersion(read.APIVersion)
+	if err != nil || read.Kind == "" || version.Version == "" {
+		return errors.New("no object of Kubernetes: apiVersion or kind is missing")
+	}
+	if strings.HasSuffix(read.Kind, "List") {
+		for _, item := range read.Items {
+			if err := o.add(item, namespace); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	key := types.NamespacedName{Namespace: read.Metadata.Namespace, Name: read.Metadata.Name}
+	if key.Namespace == "" {
+		key.Namespace = namespace
+	}
+	o.all = append(o.all, object{version: version, kind: read.Kind, uid: string(read.Metadata.UID), key: key, data: data})
+	return nil
+}
+
+// of lists the objects of a kind.
+func (o *objects) of(kind string) []object {
+	var found []object
+	for _, one := range o.all {
+		if one.kind == kind && one.version.Group == versions[kind].Group {
+			found = append(found, one)
+		}
+	}
+	return found
+}
+
+// missingError says what else has to be in the files, and how to get it.
+type missingError struct {
+	kind   string
+	key    types.NamespacedName
+	source string
+}
+
+// Error names the object and the command that prints it.
+func (e *missingError) Error() string {
+	return fmt.Sprintf("%s %s is not in %s; add what this prints: kubectl get %s %s -n %s -o yaml",
+		e.kind, e.key, e.source, strings.ToLower(e.kind), e.key.Name, e.key.Namespace)
+}
+
+// load decodes the one object of this kind and key.
+func load[T any, P interface {
+	*T
+	metav1.Object
+}](o *objects, kind string, key types.NamespacedName,
+) (P, error) {
+	var found []object
+	for _, one := range o.of(kind) {
+		if one.key == key {
+			found = append(found, one)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, &missingError{kind: kind, key: key, source: o.source}
+	case 1:
+		return decode[T, P](found[0])
+	}
+	return nil, fmt.Errorf("%s is %d times in %s; leave one", found[0], len(found), o.source)
+}
+
+func decode[T any, P interface {
+	*T
+	metav1.Object
+}](one object) (P, error) {
+	if want := versions[one.kind]; one.version != want {
+		return nil, fmt.Errorf("%s has apiVersion %s; only %s is read, which this prints: kubectl get %s.%s.%s %s -n %s -o yaml",
+			one, one.version, want, strings.ToLower(one.kind), want.Version, want.Group, one.key.Name, one.key.Namespace)
+	}
+	decoded := P(new(T))
+	unknown, err := kjson.UnmarshalStrict(one.data, decoded)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", one, err)
+	}
+	// Of Cluster API a newer release may have more fields; of ours it would render other bytes.
+	if ours := one.version == infrav1.GroupVersion || one.version == bootstrapv1.GroupVersion; ours && len(unknown) > 0 {
+		return nil, fmt.Errorf("%s: %w", one, errors.Join(unknown...))
+	}
+	decoded.SetNamespace(one.key.Namespace)
+	return decoded, nil
+}

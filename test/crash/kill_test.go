@@ -1,0 +1,137 @@
+package crash
+
+import (
+	"bytes"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/capwin/cluster-api-provider-windows/test/world"
+)
+
+// TestKilledManager does to the real manager what TestCrash does to its controllers: SIGKILL at a call to the vCenter. What a
+// process keeps in package variables is lost here as well.
+func TestKilledManager(t *testing.T) {
+	if shared == nil {
+		t.Skip("needs real servers")
+	}
+	program := filepath.Join(t.TempDir(), "manager")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../..")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build manager: %v\n%s", err, output)
+	}
+	for _, plan := range []world.Plan{
+		{Effect: "vcenter CloneVM_Task #1"},
+		{Effect: "vcenter CloneVM_Task #1", After: true},
+		{Effect: "vcenter Destroy_Task #1", After: true},
+	} {
+		t.Run(plan.String(), func(t *testing.T) {
+			t.Parallel()
+			at := place{shared.Namespace(t, world.Start{}), startDatacenter(t)}
+			r := &run{namespace: at.Namespace, datacenter: at.datacenter, machine: at.NewMachine("killed")}
+			managers := &managers{program: program, at: at}
+			managers.start(t, plan)
+			t.Cleanup(func() { managers.end(t) })
+			r.machine.Create(t)
+			r.joined(t)
+			name := r.machine.Load(t).Windows.Status.ComputerName
+			r.look(t, name, 1, "cloned")
+			r.machine.Delete(t)
+			r.gone(t)
+			r.look(t, name, 0, "cloned removed")
+			managers.mu.Lock()
+			defer managers.mu.Unlock()
+			if !managers.gates[0].Hit() || len(managers.gates) != 2 {
+				t.Errorf("%d managers ran", len(managers.gates))
+			}
+		})
+	}
+}
+
+// managers are the processes of one machine's life, one after the other.
+type managers struct {
+	program string
+	at      place
+
+	mu    sync.Mutex
+	over  bool
+	gates []*world.Gate
+	last  *exec.Cmd
+	kept  sync.WaitGroup
+	logs  []*bytes.Buffer
+	fails error
+}
+
+func (m *managers) start(t *testing.T, plan world.Plan) {
+	gate := &world.Gate{Plan: plan}
+	f := m.at.datacenter.front(gate, nil)
+	m.at.SetCredentials(t, f.credentials())
+	log := &bytes.Buffer{}
+	manager := exec.Command(m.program, //nolint:noctx // because it is killed
+		"--kubeconfig="+m.at.Management.KubeconfigFile, "--namespace="+m.at.Name, "--health-addr=127.0.0.1:0",
+		"--diagnostics-address=127.0.0.1:0", "--insecure-diagnostics=true")
+	manager.Stdout, manager.Stderr = log, log
+	gate.Kill = func() { _ = manager.Process.Kill() }
+	if err := manager.Start(); err != nil {
+		m.fails = errors.Join(m.fails, err)
+		return
+	}
+	m.gates, m.logs, m.last = append(m.gates, gate), append(m.logs, log), manager
+	m.kept.Go(func() {
+		_ = manager.Wait() // it was killed
+		f.CloseClientConnections()
+		f.Close()
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if !m.over {
+			m.start(t, world.Plan{})
+		}
+	})
+}
+
+func (m *managers) end(t *testing.T) {
+	m.mu.Lock()
+	m.over = true
+	_ = m.last.Process.Kill()
+	m.mu.Unlock()
+	m.kept.Wait()
+	if m.fails != nil {
+		t.Error(m.fails)
+	}
+	if t.Failed() {
+		for _, log := range m.logs {
+			t.Logf("a manager said:\n%s", log)
+		}
+	}
+}
+
+// TestSteady looks again and again at a machine with which all is well: it must cost the vCenter nothing and Kubernetes one
+// read of a Secret each.
+func TestSteady(t *testing.T) {
+	at := place{shared.Namespace(t, world.Start{}), startDatacenter(t)}
+	r := begin(t, at, nil, world.Plan{})
+	r.claimed(t)
+	r.joined(t)
+	p := r.process()
+	p.Reconcile(t, world.Machines, r.machine.Key)
+	p.Reconcile(t, world.Configs, r.machine.Key)
+	effects, reads := p.Gate.Effects(), p.Gate.Reads()
+	const looks = 10
+	for range looks {
+		p.Reconcile(t, world.Machines, r.machine.Key)
+		p.Reconcile(t, world.Configs, r.machine.Key)
+	}
+	if diff := cmp.Diff(effects, p.Gate.Effects()); diff != "" {
+		t.Errorf("something was changed (-before +after):\n%s", diff)
+	}
+	reads["management GET secrets"] += 2 * looks
+	if diff := cmp.Diff(reads, p.Gate.Reads()); diff != "" {
+		t.Errorf("looking again costs other reads than one of a Secret by each controller (-want +got):\n%s", diff)
+	}
+	r.machine.Delete(t)
+	r.gone(t)
+}
