@@ -85,7 +85,7 @@ func (r *Reconciler) ready(ctx context.Context, f *facts) phase.Outcome {
 // hadVM says whether the machine's VM was there once: then no second one is made. The Machine knows it too, since
 // status is lost in a move.
 func hadVM(f *facts) bool {
-	return ptr.Deref(f.machine.Status.Initialization.Provisioned, false) || f.owner.Spec.ProviderID != ""
+	return ptr.Deref(f.machine.Status.Initialization.Provisioned, false) || f.owner != nil && f.owner.Spec.ProviderID != ""
 }
 
 func (r *Reconciler) connect(ctx context.Context, f *facts) phase.Outcome {
@@ -149,7 +149,9 @@ func (r *Reconciler) vm(ctx context.Context, f *facts) (cloud.VM, error) {
 }
 
 func (f *facts) cloudMachine() cloud.Machine {
-	m := cloud.Machine{Identity: f.identity, Key: client.ObjectKeyFromObject(f.machine), Spec: f.machine.Spec}
+	m := cloud.Machine{
+		Identity: f.identity, Key: client.ObjectKeyFromObject(f.machine), Spec: f.machine.Spec, Existed: hadVM(f),
+	}
 	if f.owner != nil {
 		m.FailureDomain = f.owner.Spec.FailureDomain
 	}

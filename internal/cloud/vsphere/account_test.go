@@ -204,3 +204,16 @@ func TestTemplateReplaced(t *testing.T) {
 	wantError(t, err, cloud.Transient, infrav1.CloudUnreachableReason)
 	running(t, a, v.machine("second"))
 }
+
+// TestHiddenPlaceIsNotGone: an account that lost its right to see a folder finds nothing there.
+func TestHiddenPlaceIsNotGone(t *testing.T) {
+	v := newVCenter(t)
+	m := v.machine("m")
+	m.Spec.VSphere.Folder = "no-such-folder"
+	m.Existed = true
+	wantError(t, v.account().Delete(t.Context(), m), cloud.Invalid, infrav1.PlacementNotFoundReason)
+	m.Existed = false
+	if err := v.account().Delete(t.Context(), m); !errors.Is(err, cloud.ErrNotFound) {
+		t.Errorf("Delete = %v, want ErrNotFound: a machine with a typo never had a VM and must not stay for ever", err)
+	}
+}

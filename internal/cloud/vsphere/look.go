@@ -48,7 +48,7 @@ func (a *account) ask(ctx context.Context, m cloud.Machine) (found, error) {
 		return f, err
 	}
 	folder, err := a.placements.folder(ctx, &a.connection, *m.Spec.VSphere)
-	if absent(err) {
+	if absent(err) && !m.Existed {
 		return found{}, nil
 	}
 	if err != nil {
