@@ -11,6 +11,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/version"
 
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
 
@@ -28,6 +29,12 @@ type node struct {
 	endpoint  clusterv1.APIEndpoint
 	authority authority
 	token     string
+
+	// spec is the user's, for the parts of a plan; network is the Cluster's.
+	spec    bootstrapv1.WindowsBootstrapConfigSpec
+	network clusterv1.ClusterNetwork
+	// sources are the Secrets and ConfigMaps that the spec refers to: "secret/NAME/KEY" or "configmap/NAME/KEY".
+	sources map[string][]byte
 
 	labels          []string // name=value, sorted
 	taints          []corev1.Taint
@@ -58,6 +65,9 @@ func readNode(in Input) (*node, error) {
 		},
 		providerID:      in.WindowsMachine.Spec.ProviderID,
 		cloud:           cloudOf(in.WindowsMachine.Spec),
+		spec:            in.Config.Spec,
+		network:         in.Cluster.Spec.ClusterNetwork,
+		sources:         in.Sources,
 		version:         in.Machine.Spec.Version,
 		token:           in.Token,
 		maxPods:         orDefault(in.Config.Spec.Kubelet.MaxPods, defaultMaxPods),

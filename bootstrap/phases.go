@@ -29,13 +29,39 @@ const oldestWindows = "17763"
 // waitSeconds keeps cloudbase-init waiting: short, for Azure gives a machine little time to say that it is there.
 const waitSeconds = 60
 
+// The phases of a node's bootstrap, in their order. One that has no steps is left out.
+const (
+	phasePrepare   = "prepare"
+	phaseWindows   = "windows"
+	phaseNetwork   = "network"
+	phaseContainer = "container-runtime"
+	phaseKubelet   = "kubelet"
+	phaseAPIServer = "api-server"
+	phaseJoin      = "join"
+	phaseVerify    = "verify"
+)
+
+var phaseOrder = []string{
+	phasePrepare, phaseWindows, phaseNetwork, phaseContainer, phaseKubelet, phaseAPIServer, phaseJoin, phaseVerify,
+}
+
+// part is what one room of the spec brings to a plan: steps by phase, steps for every boot, and what has to be hidden or
+// erased because of them.
+type part struct {
+	steps     map[string][]plan.Step
+	everyBoot []plan.Step
+	redact    []string
+	erase     []plan.Value
+}
+
+// parts in the order in which their steps stand in a phase.
+var parts = []func(*node) (part, error){
+	customPart, windowsPart, networkPart, containerdPart, joinPart, kubeletPart,
+}
+
 // nodePlan is the whole story of a node.
 func nodePlan(n *node) (*plan.Plan, error) {
-	prepare, err := prepareFiles(n)
-	if err != nil {
-		return nil, err
-	}
-	return &plan.Plan{
+	p := &plan.Plan{
 		Version:         plan.Version,
 		Machine:         n.machine,
 		DeadlineSeconds: n.deadlineSeconds,
@@ -43,28 +69,58 @@ func nodePlan(n *node) (*plan.Plan, error) {
 		Report:          n.cloud.channels,
 		Redact:          []string{n.token, n.token[len("abcdef."):]},
 		Erase:           append(plan.Texts(joinFile, bootstrapKubeconfig), n.cloud.erase...),
-		Phases: []plan.Phase{
-			prepare,
-			containerRuntime(),
-			kubeletService(n),
-			apiServer(n),
-			join(),
-			verify(),
-		},
-	}, nil
+	}
+	steps := map[string][]plan.Step{}
+	var everyBoot []plan.Step
+	for _, make := range parts {
+		own, err := make(n)
+		if err != nil {
+			return nil, err
+		}
+		for phase, more := range own.steps {
+			steps[phase] = append(steps[phase], more...)
+		}
+		everyBoot = append(everyBoot, own.everyBoot...)
+		p.Redact, p.Erase = append(p.Redact, own.redact...), append(p.Erase, own.erase...)
+	}
+	for _, name := range phaseOrder {
+		if len(steps[name]) > 0 {
+			p.Phases = append(p.Phases, plan.Phase{Name: name, Steps: steps[name]})
+		}
+	}
+	if len(everyBoot) > 0 {
+		p.EveryBoot = []plan.Phase{{Name: "every-boot", Steps: everyBoot}}
+	}
+	return p, nil
+}
+
+// joinPart is what every node does: files, runtime, kubelet, join.
+func joinPart(n *node) (part, error) {
+	prepare, err := prepareFiles(n)
+	if err != nil {
+		return part{}, err
+	}
+	return part{steps: map[string][]plan.Step{
+		phasePrepare:   prepare,
+		phaseContainer: containerRuntime(),
+		phaseKubelet:   kubeletService(n),
+		phaseAPIServer: apiServer(n),
+		phaseJoin:      join(),
+		phaseVerify:    verify(),
+	}}, nil
 }
 
 // prepareFiles writes what kubeadm will read. Folders that hold keys or the token are closed before anything is in them.
-func prepareFiles(n *node) (plan.Phase, error) {
+func prepareFiles(n *node) ([]plan.Step, error) {
 	configuration, err := joinConfiguration(n)
 	if err != nil {
-		return plan.Phase{}, err
+		return nil, err
 	}
 	patch, err := kubeletPatchStep(n)
 	if err != nil {
-		return plan.Phase{}, err
+		return nil, err
 	}
-	return plan.Phase{Name: "prepare", Steps: []plan.Step{
+	return []plan.Step{
 		&plan.Check{
 			Common: plan.Common{Name: "windows-build", Reason: ReasonWindowsNotSupported},
 			Test:   plan.Test{Fact: "osBuild", AtLeast: plan.Text(oldestWindows)},
@@ -77,15 +133,15 @@ func prepareFiles(n *node) (plan.Phase, error) {
 			Path:   plan.Text(joinFile), Text: plan.Text(configuration), Access: plan.AccessAdmin,
 		},
 		patch,
-	}}, nil
+	}, nil
 }
 
 func directory(name, path string, access plan.Access) plan.Step {
 	return &plan.Directory{Common: plan.Common{Name: name, Reason: ReasonNodeFilesFailed}, Path: plan.Text(path), Access: access}
 }
 
-func containerRuntime() plan.Phase {
-	return plan.Phase{Name: "container-runtime", Steps: []plan.Step{
+func containerRuntime() []plan.Step {
+	return []plan.Step{
 		&plan.ServiceState{
 			Common:  plan.Common{Name: "containerd-running", Reason: ReasonContainerRuntimeNotReady, TimeoutSeconds: 120, Attempts: 3},
 			Service: "containerd", State: plan.ServiceRunning,
@@ -94,14 +150,14 @@ func containerRuntime() plan.Phase {
 			Common: plan.Common{Name: "containerd-answers", Reason: ReasonContainerRuntimeNotReady, TimeoutSeconds: 120},
 			For:    plan.ForPipe, Target: plan.Text("containerd-containerd"),
 		},
-	}}
+	}
 }
 
 // kubeletService makes the service ours, whatever the image brought, and stops what may run by the old definition:
 // kubeadm starts it when its configuration is there. An image made of a machine that had joined must not pass for a
 // node that has: its identity goes.
-func kubeletService(n *node) plan.Phase {
-	return plan.Phase{Name: "kubelet", Steps: []plan.Step{
+func kubeletService(n *node) []plan.Step {
+	return []plan.Step{
 		&plan.Service{
 			Common:  plan.Common{Name: "kubelet-service", Reason: ReasonKubeletServiceFailed, Attempts: 3},
 			Service: "kubelet", Command: kubeletCommand(n), Start: plan.StartAuto,
@@ -116,12 +172,12 @@ func kubeletService(n *node) plan.Phase {
 			Paths:  plan.Texts(kubeconfig, bootstrapKubeconfig, kubernetesDirectory+`\pki\ca.crt`, kubeletKeys),
 		},
 		directory("kubelet-keys", kubeletKeys, plan.AccessAdmin),
-	}}
+	}
 }
 
 // apiServer waits for an answer first and looks at the certificate then, so that a cluster with another CA is told from
 // one that is not there.
-func apiServer(n *node) plan.Phase {
+func apiServer(n *node) []plan.Step {
 	host, port := plan.Text(n.endpoint.Host), plan.Text(strconv.Itoa(int(n.endpoint.Port)))
 	steps := []plan.Step{&plan.WaitFor{
 		Common: plan.Common{Name: "api-server-answers", Reason: ReasonAPIServerUnreachable, TimeoutSeconds: 600},
@@ -133,14 +189,14 @@ func apiServer(n *node) plan.Phase {
 			For:    plan.ForHTTPS, Host: host, Port: port, CA: n.authority.root,
 		})
 	}
-	return plan.Phase{Name: "api-server", Steps: steps}
+	return steps
 }
 
 // join runs kubeadm. A second kubeadm join after one that failed or was cut short finds its own files and refuses, so
 // they are cleared first.
-func join() plan.Phase {
+func join() []plan.Step {
 	pause := 15
-	return plan.Phase{Name: "join", Steps: []plan.Step{
+	return []plan.Step{
 		&plan.Run{
 			Common: plan.Common{
 				Name: "kubeadm-join", Reason: ReasonJoinFailed,
@@ -153,12 +209,12 @@ func join() plan.Phase {
 				Diagnose: joinDiagnoses,
 			},
 		},
-	}}
+	}
 }
 
 // verify looks at what kubeadm left, and closes the folder of keys again, which an undo may have made anew.
-func verify() plan.Phase {
-	return plan.Phase{Name: "verify", Steps: []plan.Step{
+func verify() []plan.Step {
+	return []plan.Step{
 		&plan.WaitFor{
 			Common: plan.Common{Name: "kubelet-registered", Reason: ReasonJoinFailed, TimeoutSeconds: 60},
 			For:    plan.ForFile, Target: plan.Text(kubeconfig),
@@ -168,5 +224,5 @@ func verify() plan.Phase {
 			Service: "kubelet", State: plan.ServiceRunning,
 		},
 		directory("kubelet-keys", kubeletKeys, plan.AccessAdmin),
-	}}
+	}
 }

@@ -27,6 +27,9 @@ type Input struct {
 	ClusterCA []byte
 	// Token is the bootstrap token: id.secret.
 	Token string
+	// Sources are the contents of the Secrets and ConfigMaps that the config refers to, by "secret/NAME/KEY" and
+	// "configmap/NAME/KEY".
+	Sources map[string][]byte
 }
 
 // Render makes the user data of one VM. An *InvalidError is for the user: only another spec helps. Any other error

@@ -20,6 +20,36 @@ type WindowsBootstrapConfigSpec struct {
 	// +optional
 	Kubelet Kubelet `json:"kubelet,omitempty,omitzero"`
 
+	// reservations keep cpu, memory and disk for Windows and Kubernetes; left out, they follow from the size of the VM.
+	//
+	// +optional
+	Reservations Reservations `json:"reservations,omitempty,omitzero"`
+
+	// pageFile of Windows; left out, it is as the image has it.
+	//
+	// +optional
+	PageFile PageFile `json:"pageFile,omitempty,omitzero"`
+
+	// network mode of the node and what goes with it.
+	//
+	// +optional
+	Network Network `json:"network,omitempty,omitzero"`
+
+	// containerd settings: registries, images, isolation.
+	//
+	// +optional
+	Containerd Containerd `json:"containerd,omitempty,omitzero"`
+
+	// windows settings: proxy, time, users, Defender and the like.
+	//
+	// +optional
+	Windows Windows `json:"windows,omitempty,omitzero"`
+
+	// files and scripts of the user's own.
+	//
+	// +optional
+	Custom Custom `json:"custom,omitempty,omitzero"`
+
 	// deadlineSeconds the guest may take from its first boot until it has joined, reboots not counted; 1800 when left out.
 	//
 	// +optional
@@ -95,18 +125,6 @@ type NodeTaint struct {
 	// +required
 	// +kubebuilder:validation:Enum=NoSchedule;PreferNoSchedule;NoExecute
 	Effect corev1.TaintEffect `json:"effect,omitempty"`
-}
-
-// Kubelet is what can be said of the kubelet.
-//
-// +kubebuilder:validation:MinProperties=1
-type Kubelet struct {
-	// maxPods of the node; 110 when left out.
-	//
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=500
-	MaxPods int32 `json:"maxPods,omitempty"`
 }
 
 // WindowsBootstrapConfigStatus is how far the user data is.

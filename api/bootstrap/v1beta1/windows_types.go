@@ -1,0 +1,16 @@
+package v1beta1
+
+// Containerd is what can be said of containerd.
+//
+// +kubebuilder:validation:MinProperties=1
+type Containerd struct{}
+
+// Windows is what can be said of Windows itself.
+//
+// +kubebuilder:validation:MinProperties=1
+type Windows struct{}
+
+// Custom is what users bring.
+//
+// +kubebuilder:validation:MinProperties=1
+type Custom struct{}
