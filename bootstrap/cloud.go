@@ -26,6 +26,7 @@ type cloud struct {
 	// carries tells whether the cloud carries so much user data.
 	carries func(userData []byte) bool
 	limit   string
+	azure   bool
 }
 
 var vsphere = cloud{
@@ -47,6 +48,7 @@ var azure = cloud{
 	erase:   plan.Texts(`C:\AzureData\CustomData*`),
 	carries: func(userData []byte) bool { return len(userData) <= maxCustomDataBytes },
 	limit:   "65535 bytes, which is what Azure takes as custom data",
+	azure:   true,
 }
 
 // cloudOf is the one that the spec names; the API lets nobody name none or both.

@@ -1,4 +1,189 @@
 package bootstrap
 
-// networkPart is the network mode.
-func networkPart(_ *node) (part, error) { return part{}, nil }
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+)
+
+// networkPart is the network mode: what a CNI must find before the node joins, what of it can only be written when the
+// Node has its pod CIDR, and what has to go at every boot. Without spec.network there is nothing to do.
+func networkPart(n *node) (part, error) {
+	if reflect.ValueOf(n.spec.Network).IsZero() {
+		return part{}, nil
+	}
+	net, err := readNetwork(n)
+	if err != nil {
+		return part{}, err
+	}
+	files, err := net.files()
+	if err != nil {
+		return part{}, err
+	}
+	boot, err := net.everyBoot()
+	if err != nil {
+		return part{}, err
+	}
+	before := slices.Concat(net.patchLevel(), net.cleanup(), net.openPorts(), net.vSwitch())
+	if !net.needsPodCIDR() {
+		return part{steps: map[string][]plan.Step{phaseNetwork: append(before, files...)}, everyBoot: boot}, nil
+	}
+	return part{
+		steps:     map[string][]plan.Step{phaseNetwork: before, phaseVerify: slices.Concat(net.podCIDR(), net.ownNetwork(), files)},
+		everyBoot: boot,
+	}, nil
+}
+
+// needsPodCIDR: host-local addresses, and what is reserved among them, are of the Node's own pod CIDR.
+func (net *network) needsPodCIDR() bool {
+	return net.own || net.proxied() && net.sourceVIP == vipReserved
+}
+
+// The facts that the Node's pod CIDR gives. It must be a /24, as the controller manager hands out by default: a plan can
+// join texts, not count.
+const (
+	factPodPrefix  = "podPrefix"
+	factPodCIDR    = "podCIDR"
+	factPodGateway = "podGateway"
+)
+
+// Windows' and our own addresses in a pod CIDR: the plug-ins take the first or second for the gateway, the last is the
+// source VIP of kube-proxy.
+var (
+	podCIDRValue = plan.Parts(plan.FromFact(factPodPrefix), plan.Text(".0/24"))
+	podGateway   = plan.Parts(plan.FromFact(factPodPrefix), plan.Text(".1"))
+	lastForPods  = plan.Parts(plan.FromFact(factPodPrefix), plan.Text(".253"))
+	sourceVIPOf  = plan.Parts(plan.FromFact(factPodPrefix), plan.Text(".254"))
+)
+
+// podCIDR asks the API server as the node itself. A tree takes whole facts only, so two are echoed together.
+func (net *network) podCIDR() []plan.Step {
+	if !net.needsPodCIDR() {
+		return nil
+	}
+	pause := 10
+	steps := []plan.Step{&plan.Fact{
+		Common: plan.Common{Name: "pod-cidr", Reason: ReasonPodCIDRMissing, TimeoutSeconds: 30, Attempts: 30, DelaySeconds: &pause},
+		Argv: plan.Texts(`C:\k\kubectl.exe`, "--kubeconfig", kubeconfig, "get", "node", net.node.machine.Node,
+			"--output", "jsonpath={.spec.podCIDRs}"),
+		Match: `([0-9]+[.][0-9]+[.][0-9]+)[.]0/24`, Set: factPodPrefix,
+	}}
+	if net.own {
+		steps = append(steps, echo("pod-subnet", podCIDRValue, factPodCIDR), echo("pod-gateway", podGateway, factPodGateway))
+	}
+	return steps
+}
+
+func echo(name string, value plan.Value, set string) plan.Step {
+	return &plan.Fact{
+		Common: plan.Common{Name: name, Reason: ReasonPodCIDRMissing},
+		Argv:   append(plan.Texts("cmd.exe", "/d", "/c", "echo"), value), Match: `[0-9./]+`, Set: set,
+	}
+}
+
+// vSwitch makes the external network and keeps the way to the cloud's own addresses, which Windows loses with it.
+func (net *network) vSwitch() []plan.Step {
+	if net.external == "" {
+		return nil
+	}
+	steps := []plan.Step{&plan.HNSNetwork{
+		Common:  plan.Common{Name: "external-network", Reason: ReasonNetworkNotReady, TimeoutSeconds: 180, Attempts: 3},
+		Request: net.externalRequest(),
+	}}
+	if net.node.cloud.azure {
+		steps = append(steps, &plan.Route{
+			Common:       plan.Common{Name: "metadata-routes", Reason: ReasonNetworkNotReady, Attempts: 6},
+			Destinations: plan.Texts("169.254.169.254/32", "168.63.129.16/32"),
+		})
+	}
+	return steps
+}
+
+// externalRequest is a network that nobody uses, of addresses that nobody has: it is there for its vSwitch.
+func (net *network) externalRequest() plan.Tree {
+	subnet := map[string]any{"AddressPrefix": "192.168.255.0/30", "GatewayAddress": "192.168.255.1"}
+	if net.overlay() {
+		subnet["Policies"] = []any{map[string]any{"Type": "VSID", "VSID": 9999}}
+	}
+	return net.request(net.external, subnet)
+}
+
+// ownNetwork is the network of the pods where no daemon makes it.
+func (net *network) ownNetwork() []plan.Step {
+	if !net.own {
+		return nil
+	}
+	subnet := map[string]any{"AddressPrefix": plan.FactLeaf(factPodCIDR), "GatewayAddress": plan.FactLeaf(factPodGateway)}
+	if net.overlay() {
+		subnet["Policies"] = []any{map[string]any{"Type": "VSID", "VSID": net.vni}}
+	}
+	return []plan.Step{&plan.HNSNetwork{
+		Common:  plan.Common{Name: "pod-network", Reason: ReasonNetworkNotReady, TimeoutSeconds: 180, Attempts: 3},
+		Request: net.request(net.name, subnet),
+	}}
+}
+
+func (net *network) request(name string, subnet map[string]any) plan.Tree {
+	kind := "L2Bridge"
+	if net.overlay() {
+		kind = "Overlay"
+	}
+	request := plan.Tree{"Name": name, "Type": kind, "Subnets": []any{subnet}}
+	if net.spec.Interface != "" {
+		request["NetworkAdapterName"] = net.spec.Interface
+	}
+	return request
+}
+
+// The ports of VXLAN, of Geneve, and of kube-proxy's health check.
+const (
+	vxlanPort       = "4789"
+	genevePort      = "6081"
+	proxyHealthPort = "10256"
+)
+
+// ownRules are the names of the firewall rules that are ours.
+var ownRules = []string{"nodeports-tcp", "nodeports-udp", "kube-proxy-health", "vxlan", "geneve"}
+
+// openPorts: what others reach on the node, and what Windows must not take for itself.
+func (net *network) openPorts() []plan.Step {
+	steps := []plan.Step{&plan.PortRange{
+		Common: plan.Common{Name: "dynamic-ports", Reason: ReasonNetworkSettingsFailed},
+		Start:  int(net.dynamicPorts.First), Count: int(net.dynamicPorts.Last-net.dynamicPorts.First) + 1,
+	}}
+	rules := []plan.FirewallRule{}
+	if net.mode != bootstrapv1.NetworkNone {
+		nodePorts := showPorts(net.nodePorts)
+		rules = append(rules, openRule("nodeports-tcp", "TCP", nodePorts), openRule("nodeports-udp", "UDP", nodePorts),
+			openRule("kube-proxy-health", "TCP", proxyHealthPort))
+	}
+	if net.overlay() {
+		rules = append(rules, openRule("vxlan", "UDP", vxlanPort))
+	}
+	if net.mode == bootstrapv1.NetworkTransparent {
+		rules = append(rules, openRule("geneve", "UDP", genevePort))
+	}
+	for _, rule := range net.spec.Firewall {
+		rules = append(rules, openRule(rule.Name, rule.Protocol, showPorts(portsOr(rule.Ports, rule.Ports))))
+	}
+	if len(rules) == 0 {
+		return steps
+	}
+	return append(steps, &plan.Firewall{
+		Common: plan.Common{Name: "network-firewall", Reason: ReasonNetworkSettingsFailed, Attempts: 3}, Rules: rules,
+	})
+}
+
+func openRule(name, protocol, ports string) plan.FirewallRule {
+	return plan.FirewallRule{Name: "capwin-" + name, Protocol: protocol, Ports: plan.Texts(ports)}
+}
+
+func showPorts(ports bootstrapv1.Ports) string {
+	if ports.First == ports.Last {
+		return fmt.Sprint(ports.First)
+	}
+	return fmt.Sprintf("%d-%d", ports.First, ports.Last)
+}

@@ -17,6 +17,11 @@ const (
 	ReasonTLSBootstrapFailed       = "TLSBootstrapFailed"
 	ReasonKubeletNotHealthy        = "KubeletNotHealthy"
 	ReasonJoinFailed               = "JoinFailed"
+	ReasonWindowsPatchLevelTooLow  = "WindowsPatchLevelTooLow"
+	ReasonStaleNetworks            = "StaleNetworksNotRemoved"
+	ReasonNetworkSettingsFailed    = "NetworkSettingsFailed"
+	ReasonNetworkNotReady          = "NetworkNotReady"
+	ReasonPodCIDRMissing           = "PodCidrMissing"
 
 	// Those of the interpreter itself, whatever the plan says.
 	ReasonPlanNotUnderstood = "PlanNotUnderstood"
@@ -108,6 +113,31 @@ var reasons = []Reason{
 		ReasonJoinFailed, "kubeadm join failed, or did not end in its time",
 		"the last lines are kubeadm's",
 		describe,
+	},
+	{
+		ReasonWindowsPatchLevelTooLow, "Windows lacks an update that the network mode needs",
+		"an old image; the message names the update's number behind the build",
+		"kubectl get windowsmachine NAME -o jsonpath={.status.windowsBuild}",
+	},
+	{
+		ReasonStaleNetworks, "networks, endpoints or files of another CNI or machine could not be removed",
+		"the Host Networking Service does not answer, or a program holds a file",
+		"Get-HnsNetwork (on the node)",
+	},
+	{
+		ReasonNetworkSettingsFailed, "dynamic ports or firewall rules could not be set",
+		"a policy of the domain, or the firewall's service is disabled",
+		"Get-Service mpssvc (on the node)",
+	},
+	{
+		ReasonNetworkNotReady, "the HNS network of the mode could not be made, or got no address, or there is no default route",
+		"spec.network.interface names none, no DHCP answers on the new vSwitch, or the interface has one already",
+		"Get-HnsNetwork (on the node)",
+	},
+	{
+		ReasonPodCIDRMissing, "the cluster gave the Node no pod CIDR of the size /24",
+		"a controller manager without --allocate-node-cidrs, with another --node-cidr-mask-size, or without CIDRs left",
+		"kubectl get node NAME -o jsonpath={.spec.podCIDRs} (in the workload cluster)",
 	},
 	{
 		ReasonPlanNotUnderstood, "the agent does not understand the plan it was given",

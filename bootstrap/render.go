@@ -50,7 +50,11 @@ func Render(in Input) (UserData, error) {
 	if err != nil {
 		return UserData{}, err
 	}
-	userData := UserData{bytes: scripts.UserData(data), plan: p}
+	risks, err := warnings(n)
+	if err != nil {
+		return UserData{}, err
+	}
+	userData := UserData{bytes: scripts.UserData(data), plan: p, warnings: risks}
 	if err := n.cloud.fits(userData.bytes); err != nil {
 		return UserData{}, err
 	}
@@ -59,8 +63,9 @@ func Render(in Input) (UserData, error) {
 
 // UserData is what the VM gets. It holds the join token, and so it hides itself from logs.
 type UserData struct {
-	bytes []byte
-	plan  *plan.Plan
+	bytes    []byte
+	plan     *plan.Plan
+	warnings []string
 }
 
 // Bytes is the script that cloudbase-init runs.
@@ -68,6 +73,9 @@ func (u UserData) Bytes() []byte { return u.bytes }
 
 // Plan is what the script carries out.
 func (u UserData) Plan() *plan.Plan { return u.plan }
+
+// Warnings are sentences about what may not work and was rendered all the same.
+func (u UserData) Warnings() []string { return u.warnings }
 
 // String hides the user data.
 func (UserData) String() string { return "[hidden]" }

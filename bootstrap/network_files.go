@@ -1,0 +1,162 @@
+package bootstrap
+
+import (
+	"fmt"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+)
+
+const (
+	cniFolder   = `C:\etc\cni\net.d`
+	proxyFolder = `C:\var\lib\kube-proxy`
+	proxyFile   = proxyFolder + `\config.conf`
+)
+
+// cniVersion is the newest that the plug-ins' own samples for Windows have: win-bridge and win-overlay answer no CHECK.
+const cniVersion = "0.3.0"
+
+// files of the CNI and of kube-proxy. Nothing in them is secret.
+func (net *network) files() ([]plan.Step, error) {
+	var steps []plan.Step
+	if net.written() {
+		text, err := jsonValue(net.config(net))
+		if err != nil {
+			return nil, fmt.Errorf("%s of %s: %w", net.file, net.node.machine.Name, err)
+		}
+		steps = append(steps, networkFile("cni-configuration", plan.Text(cniFolder+`\`+net.file), text))
+	}
+	if !net.proxied() {
+		return steps, nil
+	}
+	if net.sourceVIP == vipReserved && !net.own {
+		steps = append(steps, net.reservation())
+	}
+	text, err := jsonValue(net.proxyConfig())
+	if err != nil {
+		return nil, fmt.Errorf("kube-proxy configuration of %s: %w", net.node.machine.Name, err)
+	}
+	return append(steps, networkFile("kube-proxy-configuration", plan.Text(proxyFile), text)), nil
+}
+
+func networkFile(name string, path, text plan.Value) plan.Step {
+	return &plan.File{Common: plan.Common{Name: name, Reason: ReasonNodeFilesFailed}, Path: path, Text: text}
+}
+
+// reservation tells host-local, whose file is named like the address, that somebody has it: flannel hands out all of a
+// pod CIDR, and an address that a pod has as well is the death of both.
+func (net *network) reservation() plan.Step {
+	path := plan.Parts(plan.Text(cniState+`\`+net.name+`\`), sourceVIPOf)
+	return networkFile("source-vip", path, plan.Text("capwin-source-vip\r\neth0"))
+}
+
+// flannelConfig asks the plug-in flannel for what its daemon has found, and hands it on to a plug-in for Windows.
+func flannelConfig(net *network) plan.Tree {
+	return plan.Tree{
+		"cniVersion": cniVersion, "name": net.name, "type": "flannel",
+		"capabilities": capabilities(), "delegate": map[string]any(net.plugin()),
+	}
+}
+
+// hostLocalConfig is the plug-in for Windows itself. Of the Node's addresses it gives away neither the gateways, of which
+// win-bridge takes the second and win-overlay the first, nor the source VIP.
+func hostLocalConfig(net *network) plan.Tree {
+	config := net.plugin()
+	config["cniVersion"], config["name"], config["capabilities"] = cniVersion, net.name, capabilities()
+	config["ipam"] = map[string]any{"type": "host-local", "ranges": []any{[]any{map[string]any{
+		"subnet":     podCIDRValue,
+		"rangeStart": plan.Parts(plan.FromFact(factPodPrefix), plan.Text(".3")),
+		"rangeEnd":   lastForPods,
+	}}}}
+	return config
+}
+
+func capabilities() map[string]any { return map[string]any{"portMappings": true, "dns": true} }
+
+// plugin is win-bridge or win-overlay, by the interface of HNS that containerd's pods need.
+func (net *network) plugin() plan.Tree {
+	node := plan.Parts(plan.FromFact(plan.FactManagementIP), plan.Text("/32"))
+	name, reachNode := "win-bridge", endpointPolicy("SDNRoute", map[string]any{"DestinationPrefix": node, "NeedEncap": true})
+	if net.overlay() {
+		name = "win-overlay"
+		reachNode = endpointPolicy("ProviderAddress", map[string]any{"ProviderAddress": plan.FromFact(plan.FactManagementIP)})
+	}
+	policies := []any{endpointPolicy("OutBoundNAT", map[string]any{"Exceptions": anys(net.exceptions.texts())})}
+	for _, services := range net.services.four().texts() {
+		policies = append(policies, endpointPolicy("SDNRoute", map[string]any{"DestinationPrefix": services, "NeedEncap": true}))
+	}
+	config := plan.Tree{
+		"type": name, "apiVersion": 2, "policies": append(policies, reachNode),
+		"dns": map[string]any{"nameservers": []any{net.dns}, "search": []any{"svc." + net.domain}},
+	}
+	if net.dsr() {
+		config["loopbackDSR"] = true
+	}
+	return config
+}
+
+func endpointPolicy(kind string, settings map[string]any) any {
+	return map[string]any{"name": "EndpointPolicy", "value": map[string]any{"Type": kind, "Settings": settings}}
+}
+
+// azureConfig is azure-vnet's, whose policies are of the older form. Pods must not ask the host agent, who tells secrets.
+func azureConfig(net *network) plan.Tree {
+	mode := "bridge"
+	if net.mode == bootstrapv1.NetworkL2Tunnel {
+		mode = "tunnel"
+	}
+	args := []any{azurePolicy("OutBoundNAT", map[string]any{"ExceptionList": anys(net.exceptions.texts())})}
+	for _, services := range net.services.texts() {
+		args = append(args, azurePolicy("ROUTE", map[string]any{"DestinationPrefix": services, "NeedEncap": true}))
+	}
+	for _, port := range []string{"80", "32526"} {
+		args = append(args, azurePolicy("ACL", map[string]any{
+			"Protocols": "6", "Action": "Block", "Direction": "Out", "RemoteAddresses": "168.63.129.16/32",
+			"RemotePorts": port, "Priority": 200, "RuleType": "Switch",
+		}))
+	}
+	for _, direction := range []string{"In", "Out"} {
+		args = append(args, azurePolicy("ACL", map[string]any{"Action": "Allow", "Direction": direction, "Priority": 65500}))
+	}
+	plugin := map[string]any{
+		"type": "azure-vnet", "mode": mode, "bridge": "azure0", "capabilities": capabilities(),
+		"ipam":           map[string]any{"type": "azure-vnet-ipam"},
+		"dns":            map[string]any{"Nameservers": []any{net.dns, "168.63.129.16"}, "Search": []any{"svc." + net.domain}},
+		"AdditionalArgs": args,
+	}
+	if !net.dsr() {
+		plugin["windowsSettings"] = map[string]any{"disableLoopbackDSR": true}
+	}
+	return plan.Tree{"cniVersion": cniVersion, "name": net.name, "plugins": []any{plugin}}
+}
+
+func azurePolicy(kind string, value map[string]any) any {
+	value["Type"] = kind
+	return map[string]any{"Name": "EndpointPolicy", "Value": value}
+}
+
+// proxyConfig is a KubeProxyConfiguration. Its host name is the Node's: kube-proxy takes away the endpoints of a node
+// that it does not find.
+func (net *network) proxyConfig() plan.Tree {
+	winkernel := map[string]any{"networkName": net.name, "enableDSR": net.dsr()}
+	if net.sourceVIP == vipReserved {
+		winkernel["sourceVip"] = sourceVIPOf
+	}
+	return plan.Tree{
+		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration", "mode": "kernelspace",
+		"clientConnection":   map[string]any{"kubeconfig": proxyFolder + `\kubeconfig.conf`},
+		"clusterCIDR":        net.pods.String(),
+		"hostnameOverride":   net.node.machine.Node,
+		"healthzBindAddress": "0.0.0.0:" + proxyHealthPort,
+		"metricsBindAddress": "127.0.0.1:10249",
+		"winkernel":          winkernel,
+	}
+}
+
+func anys(texts []string) []any {
+	all := make([]any, 0, len(texts))
+	for _, text := range texts {
+		all = append(all, text)
+	}
+	return all
+}

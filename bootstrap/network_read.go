@@ -1,0 +1,286 @@
+package bootstrap
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+)
+
+const (
+	fieldNetwork  = "WindowsBootstrapConfig spec.network"
+	fieldPods     = "Cluster spec.clusterNetwork.pods.cidrBlocks"
+	fieldServices = "Cluster spec.clusterNetwork.services.cidrBlocks"
+)
+
+// The defaults of spec.network.
+const (
+	defaultVNI           = 4096
+	defaultServiceDomain = "cluster.local"
+	// dnsAddress is the number of the address in the service CIDR that kubeadm gives to the cluster's DNS.
+	dnsAddress = 10
+	// firstDynamicPort is where images have them begin.
+	firstDynamicPort = 34000
+	lastPort         = 65535
+)
+
+var defaultNodePorts = bootstrapv1.Ports{First: 30000, Last: 32767}
+
+// network is the node's spec.network, read and found good.
+type network struct {
+	profile
+	node *node
+	spec bootstrapv1.Network
+
+	name     string // of the HNS network of the pods
+	vni      int
+	pods     ranges
+	services ranges
+	// exceptions are IPv4 CIDRs that pods reach with their own address.
+	exceptions ranges
+	dns        string
+	domain     string
+
+	nodePorts, dynamicPorts bootstrapv1.Ports
+}
+
+func readNetwork(n *node) (*network, error) {
+	spec := n.spec.Network
+	p, err := profileOf(spec)
+	if err != nil {
+		return nil, err
+	}
+	net := &network{
+		profile: p, node: n, spec: spec, name: p.networkName(spec), vni: orDefault(spec.VNI, defaultVNI),
+		nodePorts: portsOr(spec.NodePorts, defaultNodePorts),
+	}
+	net.dynamicPorts = portsOr(spec.DynamicPorts, bootstrapv1.Ports{First: max(firstDynamicPort, net.nodePorts.Last+1), Last: lastPort})
+	for _, read := range []func(*network) error{
+		(*network).onCloud, (*network).strayFields, (*network).numbers, (*network).clusterNetwork, (*network).families,
+		(*network).needsRanges, (*network).readExceptions, (*network).readDNS, (*network).ports, (*network).firewallRules,
+	} {
+		if err := read(net); err != nil {
+			return nil, err
+		}
+	}
+	return net, nil
+}
+
+// mostPodsOnAzure: an interface has 256 addresses, and one is the node's.
+const mostPodsOnAzure = 255
+
+// onCloud refuses what the machine's cloud can not carry.
+func (net *network) onCloud() error {
+	switch {
+	case net.azure && !net.node.cloud.azure:
+		return invalid(fieldNetwork+".cni", "%s works on Azure only, and the machine is on vSphere; write mode overlay with Flannel or Calico", net.cni)
+	case net.node.cloud.azure && net.mode == bootstrapv1.NetworkTransparent:
+		return invalid(fieldNetwork+".mode", "transparent gives pods MAC addresses of their own, which Azure drops; write l2tunnel with AzureCNI or overlay")
+	case net.azure && net.node.maxPods > mostPodsOnAzure:
+		return invalid("WindowsBootstrapConfig spec.kubelet.maxPods",
+			"%d pods do not get an address each, an interface on Azure has 256; write %d or less", net.node.maxPods, mostPodsOnAzure)
+	}
+	return nil
+}
+
+// strayFields refuses what would be without effect.
+func (net *network) strayFields() error {
+	for _, field := range []struct {
+		name       string
+		set, takes bool
+		instead    string
+	}{
+		{"vni", net.spec.VNI != 0, net.overlay() && net.written(), "write it into the CNI's own configuration"},
+		{"interface", net.spec.Interface != "", net.external != "", "the CNI chooses it"},
+		{"networkName", net.spec.NetworkName != "", net.network != "", "there is none in this mode"},
+		{"exceptionCIDRs", len(net.spec.ExceptionCIDRs) > 0, net.written(), "write them into the CNI's own configuration"},
+		{"clusterDNS", net.spec.ClusterDNS != "", net.written(), "write it into the CNI's own configuration"},
+	} {
+		if field.set && !field.takes {
+			return invalid(fieldNetwork+"."+field.name, "it has no effect in mode %s with %s; leave it out, %s",
+				net.mode, cniName(net.cni), field.instead)
+		}
+	}
+	return net.kubeProxyFits()
+}
+
+func (net *network) kubeProxyFits() error {
+	const field = fieldNetwork + ".kubeProxy"
+	proxy := net.spec.KubeProxy
+	switch {
+	case proxy == (bootstrapv1.KubeProxy{}):
+		return nil
+	case net.network == "":
+		return invalid(field, "mode %s has no HNS network that we know; leave it out, its DaemonSet brings what it needs", net.mode)
+	case net.sourceVIP == vipOfCNI:
+		return invalid(field, "its source VIP is that of an endpoint that %s makes after the join; leave it out, the DaemonSet of kube-proxy waits for it", net.cni)
+	case proxy.ConfigFile != bootstrapv1.KubeProxyConfigFileManaged:
+		return invalid(field+".configFile", "%q is none; write Managed, or leave kubeProxy out", proxy.ConfigFile)
+	case !slices.Contains([]bootstrapv1.DirectServerReturn{"", bootstrapv1.DSREnabled, bootstrapv1.DSRDisabled}, proxy.DSR):
+		return invalid(field+".dsr", "%q is none; write Enabled or Disabled", proxy.DSR)
+	}
+	return nil
+}
+
+// numbers that Windows takes: the API says the same.
+func (net *network) numbers() error {
+	if net.vni < 4096 || net.vni > 1<<24-1 {
+		return invalid(fieldNetwork+".vni", "%d is not taken by Windows; write 4096 to 16777215, the same as on the Linux nodes", net.vni)
+	}
+	return nil
+}
+
+func (net *network) clusterNetwork() error {
+	var err error
+	if net.pods, err = clusterRanges(fieldPods, net.node.network.Pods); err != nil {
+		return err
+	}
+	if net.services, err = clusterRanges(fieldServices, net.node.network.Services); err != nil {
+		return err
+	}
+	if net.pods.overlaps(net.services) {
+		return invalid(fieldServices, "%s overlaps the pods' %s; write CIDRs that do not", net.services, net.pods)
+	}
+	net.domain = net.node.network.ServiceDomain
+	if net.domain == "" {
+		net.domain = defaultServiceDomain
+	}
+	if len(validation.IsDNS1123Subdomain(net.domain)) > 0 {
+		return invalid("Cluster spec.clusterNetwork.serviceDomain", "%q is no DNS name; write one such as cluster.local", net.domain)
+	}
+	return nil
+}
+
+// families: Windows has no pods with IPv6 only, and no IPv6 in a VXLAN.
+func (net *network) families() error {
+	if net.mode == bootstrapv1.NetworkNone {
+		return nil
+	}
+	const onlySix = "%s is IPv6 only, which pods on Windows do not have; add a CIDR of IPv4"
+	if net.pods.onlySix() {
+		return invalid(fieldPods, onlySix, net.pods)
+	}
+	if net.services.onlySix() {
+		return invalid(fieldServices, onlySix, net.services)
+	}
+	if net.overlay() && net.pods.dual() {
+		return invalid(fieldPods, "%s is dual-stack, and overlay on Windows carries IPv4 only; write a CIDR of IPv4 only, or mode l2bridge", net.pods)
+	}
+	return nil
+}
+
+// needsRanges: a configuration that is written without them sends packets nowhere.
+func (net *network) needsRanges() error {
+	if len(net.pods) == 0 && (net.written() && !net.azure || net.proxied()) {
+		return invalid(fieldPods, "it is empty; write the CIDR of the cluster's pods, such as 10.244.0.0/16, it goes into the files of %s", net.cni)
+	}
+	if len(net.services) == 0 && net.written() {
+		return invalid(fieldServices, "it is empty; write the CIDR of the cluster's Services, such as 10.96.0.0/12, it goes into the files of %s", net.cni)
+	}
+	return nil
+}
+
+// readExceptions: what pods reach with their own address is IPv4, for only IPv4 is translated.
+func (net *network) readExceptions() error {
+	const field = fieldNetwork + ".exceptionCIDRs"
+	extra, err := readCIDRs(field, net.spec.ExceptionCIDRs)
+	if err != nil {
+		return err
+	}
+	if len(extra.four()) < len(extra) {
+		return invalid(field, "%s has IPv6, whose addresses are never translated; write IPv4 only", extra)
+	}
+	net.exceptions = slices.Concat(net.pods.four(), net.services.four(), extra)
+	return nil
+}
+
+func (net *network) readDNS() error {
+	if !net.written() {
+		return nil
+	}
+	const field = fieldNetwork + ".clusterDNS"
+	services := net.services.four()[0]
+	if net.spec.ClusterDNS == "" {
+		address, ok := nthAddress(services, dnsAddress)
+		if !ok {
+			return invalid(fieldServices, "%s has no tenth address for the cluster's DNS; write a larger one, or spec.network.clusterDNS", services)
+		}
+		net.dns = address.String()
+		return nil
+	}
+	address, err := netip.ParseAddr(net.spec.ClusterDNS)
+	if err != nil || address.String() != net.spec.ClusterDNS || !net.services.contains(address) {
+		return invalid(field, "%q is no address of the Services' %s; write one, or leave it out for the tenth", net.spec.ClusterDNS, net.services)
+	}
+	net.dns = net.spec.ClusterDNS
+	return nil
+}
+
+// fewestDynamicPorts is what netsh takes.
+const fewestDynamicPorts = 255
+
+func (net *network) ports() error {
+	const field = fieldNetwork + ".dynamicPorts"
+	if err := goodPorts(fieldNetwork+".nodePorts", net.nodePorts); err != nil {
+		return err
+	}
+	if net.nodePorts.Last+fewestDynamicPorts > lastPort && net.spec.DynamicPorts == (bootstrapv1.Ports{}) {
+		return invalid(field, "there is no room behind the nodePorts, which end at %d; write ports before them", net.nodePorts.Last)
+	}
+	if err := goodPorts(field, net.dynamicPorts); err != nil {
+		return err
+	}
+	dynamic := net.dynamicPorts
+	if dynamic.First < 1025 || dynamic.Last-dynamic.First+1 < fewestDynamicPorts {
+		return invalid(field, "%s is not taken by Windows; write %d ports or more, from 1025 on", showPorts(dynamic), fewestDynamicPorts)
+	}
+	if dynamic.First <= net.nodePorts.Last && net.nodePorts.First <= dynamic.Last {
+		return invalid(field, "%s overlaps the nodePorts %s; write ports before or behind them", showPorts(dynamic), showPorts(net.nodePorts))
+	}
+	return nil
+}
+
+func portsOr(given, fallback bootstrapv1.Ports) bootstrapv1.Ports {
+	if given == (bootstrapv1.Ports{}) {
+		return fallback
+	}
+	if given.Last == 0 {
+		given.Last = given.First
+	}
+	return given
+}
+
+func goodPorts(field string, ports bootstrapv1.Ports) error {
+	if ports.First < 1 || ports.Last > lastPort || ports.First > ports.Last {
+		return invalid(field, "%s are no ports; write first and last from 1 to %d", showPorts(ports), lastPort)
+	}
+	return nil
+}
+
+func (net *network) firewallRules() error {
+	const field = fieldNetwork + ".firewall"
+	seen := map[string]bool{}
+	for _, rule := range net.spec.Firewall {
+		if len(validation.IsDNS1123Label(rule.Name)) > 0 || slices.Contains(ownRules, rule.Name) || seen[rule.Name] {
+			return invalid(field, "name %q is there twice, or none; write lower case letters, digits and '-', and none of %s",
+				rule.Name, strings.Join(ownRules, ", "))
+		}
+		seen[rule.Name] = true
+		if rule.Protocol != "TCP" && rule.Protocol != "UDP" {
+			return invalid(field, "protocol %q of %s is none; write TCP or UDP", rule.Protocol, rule.Name)
+		}
+		if err := goodPorts(field, portsOr(rule.Ports, rule.Ports)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// proxied tells whether we write kube-proxy's configuration.
+func (net *network) proxied() bool { return net.spec.KubeProxy != (bootstrapv1.KubeProxy{}) }
+
+// dsr is on unless somebody turns it off.
+func (net *network) dsr() bool { return net.spec.KubeProxy.DSR != bootstrapv1.DSRDisabled }

@@ -1,0 +1,74 @@
+package bootstrap
+
+import (
+	"reflect"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+)
+
+// warnings are what works only if others have done their part, which nobody can see from here.
+func warnings(n *node) ([]string, error) {
+	if reflect.ValueOf(n.spec.Network).IsZero() {
+		return nil, nil
+	}
+	net, err := readNetwork(n)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, warning := range networkWarnings {
+		if warning.holds(net) {
+			all = append(all, fieldNetwork+": "+warning.say)
+		}
+	}
+	return all, nil
+}
+
+var networkWarnings = []struct {
+	holds func(*network) bool
+	say   string
+}{
+	{
+		func(net *network) bool {
+			return net.mode == bootstrapv1.NetworkL2Bridge && net.node.cloud.azure && net.cni != bootstrapv1.CNIAzure
+		},
+		"l2bridge on Azure needs a route table entry to each node's pod CIDR, and IP forwarding on its interface; " +
+			"use mode overlay where nobody keeps them",
+	},
+	{
+		func(net *network) bool { return net.mode == bootstrapv1.NetworkL2Bridge && !net.node.cloud.azure },
+		"l2bridge sends pods' packets into the machines' network as they are: all nodes must be in one subnet, or routers must know " +
+			"the pod CIDRs",
+	},
+	{
+		func(net *network) bool { return net.azure },
+		"each pod takes an address of the subnet: the interface of the machine needs spec.kubelet.maxPods secondary addresses",
+	},
+	{
+		func(net *network) bool { return net.written() && len(net.spec.ExceptionCIDRs) == 0 },
+		"exceptionCIDRs is empty: pods reach machines beside the cluster's own pods and services with the node's address; " +
+			"write the machines' subnet where they must see the pod's",
+	},
+	{
+		func(net *network) bool { return net.cni == bootstrapv1.CNIWinBridge },
+		"WinBridge has no daemon: something of yours must make the endpoint of the host that is the pods' gateway, the second address " +
+			"of the pod CIDR, and the routes between nodes",
+	},
+	{
+		func(net *network) bool { return net.cni == bootstrapv1.CNIWinOverlay },
+		"WinOverlay has no daemon: something of yours must tell the VXLAN of this node where the pods of the others are",
+	},
+	{
+		func(net *network) bool { return net.mode == bootstrapv1.NetworkTransparent },
+		"transparent leaves the network to the CNI: the image must have its driver, such as Open vSwitch, and the port group of vSphere " +
+			"must allow forged transmits and MAC changes",
+	},
+	{
+		func(net *network) bool { return net.pods.dual() && !net.dual },
+		"the cluster is dual-stack, this CNI gives pods on Windows IPv4 only",
+	},
+	{
+		func(net *network) bool { return net.proxied() && !net.dsr() },
+		"without DSR a Service takes up to 64 of the dynamic ports of each node, and loses the address of the client",
+	},
+}
