@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,11 +22,15 @@ import (
 
 var update = flag.Bool("update", false, "write the golden plans anew")
 
-// goldens are the machines whose whole plan is kept in testdata/golden, to be read when it changes.
-var goldens = []struct {
+// goldenCase is a machine whose whole plan is kept in testdata/golden, to be read when it changes.
+type goldenCase struct {
 	name, reason string
 	changes      []func(*bootstrap.Input)
-}{
+}
+
+var goldens = slices.Concat(plainGoldens, networkGoldens)
+
+var plainGoldens = []goldenCase{
 	{"vsphere", "the plainest of machines", nil},
 	{"vsphere-template-size", "the node finds its reservations", []func(*bootstrap.Input){ofTemplateSize}},
 	{"vsphere-template-memory", "half is known, half found", []func(*bootstrap.Input){func(in *bootstrap.Input) {

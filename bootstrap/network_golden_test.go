@@ -1,0 +1,125 @@
+package bootstrap_test
+
+import (
+	"testing"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+)
+
+// networkGoldens are every mode with every CNI that is allowed. test/lab/agent runs their plans.
+var networkGoldens = []goldenCase{
+	{"network-l2bridge-flannel", "host-gw on vSphere", inNetwork("l2bridge", "Flannel")},
+	{"network-l2bridge-calico", "Calico writes its own configuration", inNetwork("l2bridge", "Calico")},
+	{"network-l2bridge-winbridge", "addresses of the Node's own pod CIDR", inNetwork("l2bridge", "WinBridge")},
+	{"network-l2bridge-all-fields", "all that can be said", inNetwork("l2bridge", "Flannel", withEveryField)},
+	{"network-l2bridge-dual-stack", "only IPv4 is translated", inNetwork("l2bridge", "Flannel", dualStack, withKubeProxy)},
+	{"network-overlay-flannel", "VXLAN", inNetwork("overlay", "Flannel")},
+	{"network-overlay-flannel-kube-proxy", "an address is reserved", inNetwork("overlay", "Flannel", withKubeProxy, withVNI(5000))},
+	{"network-overlay-calico", "VXLAN by Calico", inNetwork("overlay", "Calico")},
+	{"network-overlay-ovn", "the hybrid overlay makes its networks itself", inNetwork("overlay", "OVNKubernetes")},
+	{"network-overlay-winoverlay", "the source VIP is outside of the range", inNetwork("overlay", "WinOverlay", withKubeProxy)},
+	{"network-transparent-antrea", "the CNI owns the network", inNetwork("transparent", "Antrea")},
+	{"network-transparent", "a CNI that we do not know owns the network", inNetwork("transparent", "")},
+	{"network-none", "ports only", inNetwork("none", "")},
+
+	{"network-azure-l2bridge-azurecni", "addresses of the virtual network", inNetwork("l2bridge", "AzureCNI", onAzure)},
+	{"network-azure-l2tunnel-azurecni", "the same through the tunnel", inNetwork("l2tunnel", "AzureCNI", onAzure, withKubeProxy)},
+	{"network-azure-l2tunnel-dual-stack", "AzureCNI has IPv6 too", inNetwork("l2tunnel", "AzureCNI", onAzure, dualStack)},
+	{"network-azure-l2bridge-flannel", "route tables are the user's", inNetwork("l2bridge", "Flannel", onAzure)},
+	{"network-azure-l2bridge-calico", "route tables are the user's", inNetwork("l2bridge", "Calico", onAzure)},
+	{"network-azure-l2bridge-winbridge", "the cloud's addresses are kept", inNetwork("l2bridge", "WinBridge", onAzure)},
+	{"network-azure-overlay-flannel", "the cloud's addresses are kept", inNetwork("overlay", "Flannel", onAzure, withKubeProxy)},
+	{"network-azure-overlay-calico", "the cloud's addresses are kept", inNetwork("overlay", "Calico", onAzure)},
+	{"network-azure-overlay-ovn", "nothing to keep, the CNI makes the vSwitch", inNetwork("overlay", "OVNKubernetes", onAzure)},
+	{"network-azure-overlay-winoverlay", "the cloud's addresses are kept", inNetwork("overlay", "WinOverlay", onAzure)},
+	{"network-azure-none", "ports only", inNetwork("none", "", onAzure)},
+}
+
+// inNetwork is a plain cluster with pods and services, and a network of the mode.
+func inNetwork(mode bootstrapv1.NetworkMode, cni bootstrapv1.CNI, changes ...func(*bootstrap.Input)) []func(*bootstrap.Input) {
+	return append([]func(*bootstrap.Input){withRanges([]string{"10.244.0.0/16"}, []string{"10.96.0.0/12"}), func(in *bootstrap.Input) {
+		in.Config.Spec.Network.Mode, in.Config.Spec.Network.CNI = mode, cni
+	}}, changes...)
+}
+
+func withRanges(pods, services []string) func(*bootstrap.Input) {
+	return func(in *bootstrap.Input) {
+		in.Cluster.Spec.ClusterNetwork = clusterv1.ClusterNetwork{
+			Pods: clusterv1.NetworkRanges{CIDRBlocks: pods}, Services: clusterv1.NetworkRanges{CIDRBlocks: services},
+		}
+	}
+}
+
+func dualStack(in *bootstrap.Input) {
+	withRanges([]string{"10.244.0.0/16", "fd00:10:244::/56"}, []string{"10.96.0.0/16", "fd00:10:96::/112"})(in)
+}
+
+func withNetwork(change func(*bootstrapv1.Network)) func(*bootstrap.Input) {
+	return func(in *bootstrap.Input) { change(&in.Config.Spec.Network) }
+}
+
+func withVNI(vni int32) func(*bootstrap.Input) {
+	return withNetwork(func(n *bootstrapv1.Network) { n.VNI = vni })
+}
+
+func withKubeProxy(in *bootstrap.Input) {
+	in.Config.Spec.Network.KubeProxy.ConfigFile = bootstrapv1.KubeProxyConfigFileManaged
+}
+
+func withEveryField(in *bootstrap.Input) {
+	in.Cluster.Spec.ClusterNetwork.ServiceDomain = "blue.example.com"
+	in.Config.Spec.Network = bootstrapv1.Network{
+		Mode: bootstrapv1.NetworkL2Bridge, CNI: bootstrapv1.CNIFlannel, Interface: "Ethernet0 2", NetworkName: "pods",
+		ExceptionCIDRs: []string{"192.168.10.0/24", "172.16.0.0/12"}, ClusterDNS: "10.96.0.53",
+		NodePorts:    bootstrapv1.Ports{First: 20000, Last: 20999},
+		DynamicPorts: bootstrapv1.Ports{First: 40000, Last: 60000},
+		Firewall: []bootstrapv1.FirewallRule{
+			{Name: "metrics", Protocol: "TCP", Ports: bootstrapv1.Ports{First: 9182}},
+			{Name: "games", Protocol: "UDP", Ports: bootstrapv1.Ports{First: 7000, Last: 7100}},
+		},
+		KubeProxy: bootstrapv1.KubeProxy{ConfigFile: bootstrapv1.KubeProxyConfigFileManaged, DSR: bootstrapv1.DSRDisabled},
+	}
+}
+
+// Every pair that the API takes has a golden plan on each cloud that it may be on.
+func TestEveryNetworkHasAGoldenPlan(t *testing.T) {
+	type world struct {
+		azure bool
+		mode  bootstrapv1.NetworkMode
+		cni   bootstrapv1.CNI
+	}
+	seen := map[world]bool{}
+	for _, golden := range networkGoldens {
+		in := plainInput(t, golden.changes...)
+		seen[world{in.WindowsMachine.Spec.Azure != nil, in.Config.Spec.Network.Mode, in.Config.Spec.Network.CNI}] = true
+	}
+	allowed := 0
+	for _, azure := range []bool{false, true} {
+		for _, mode := range everyMode {
+			for _, cni := range everyCNI {
+				changes := inNetwork(mode, cni)
+				if azure {
+					changes = append(changes, onAzure)
+				}
+				_, err := bootstrap.Render(plainInput(t, changes...))
+				if err == nil {
+					allowed++
+				}
+				if w := (world{azure, mode, cni}); seen[w] != (err == nil) {
+					t.Errorf("%+v: golden plan %t, but: %v", w, seen[w], err)
+				}
+			}
+		}
+	}
+	if allowed != 20 {
+		t.Errorf("%d of %d combinations are allowed, 20 are known", allowed, 2*len(everyMode)*len(everyCNI))
+	}
+}
+
+var (
+	everyMode = []bootstrapv1.NetworkMode{"l2bridge", "l2tunnel", "overlay", "transparent", "none"}
+	everyCNI  = []bootstrapv1.CNI{"", "Flannel", "Calico", "AzureCNI", "OVNKubernetes", "Antrea", "WinBridge", "WinOverlay"}
+)
