@@ -1,0 +1,240 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+)
+
+var update = flag.Bool("update", false, "write the ends of the network plans anew")
+
+// networkPlans is how many golden plans of networks there are: none is skipped, none is lost.
+const networkPlans = 24
+
+// networkWorld is a machine whose image was made of a node: what that one left must go. The user's own stays.
+func networkWorld(golden []byte) *vector {
+	const kubectl = `C:\k\kubectl.exe`
+	once := 1
+	return &vector{Plan: golden, World: world{
+		Files: map[string]string{
+			`C:\k\kubeadm.exe`: "program", `C:\k\SourceVip.json`: "old", `C:\run\flannel\subnet.env`: "old",
+			`C:\var\lib\cni\networks\cbr0\10.244.9.2`: "old", `C:\etc\cni\net.d\10-calico.conf`: "old", `C:\etc\cni\net.d\99-mine.conf`: "mine",
+		},
+		Registry: map[string]map[string]any{windows.VersionKey: {"UBR": float64(4000)}},
+		Services: map[string]*windows.Service{
+			"containerd": {State: "Running", ImagePath: `C:\containerd.exe`},
+		},
+		HNS:          stale("Old"),
+		Pipes:        []string{"containerd-containerd"},
+		TLS:          map[string]any{"10.0.0.10:6443": true},
+		Adapters:     []worldAdapter{{Index: 9, MAC: "00-50-56-00-00-01", Name: "Ethernet0 2"}},
+		Addresses:    []worldAddress{{Index: 9, Address: "10.0.0.5/24"}},
+		Routes:       []worldRoute{{Index: 9, To: "0.0.0.0/0", Via: "10.0.0.1"}},
+		ManagementIP: "10.0.0.5",
+		Commands: []*command{
+			{Argv: []string{`C:\k\kubeadm.exe`, "join"}, Writes: map[string]string{`C:\etc\kubernetes\kubelet.conf`: "joined"}},
+			{Argv: []string{kubectl}, Out: "Error from server", Exit: 1, Times: &once},
+			{Argv: []string{kubectl}, Out: `["10.244.3.0/24"]`},
+			{Argv: []string{"cmd.exe", "/d", "/c", "echo", "10.244.3.0/24"}, Out: "10.244.3.0/24\r\n"},
+			{Argv: []string{"cmd.exe", "/d", "/c", "echo", "10.244.3.1"}, Out: "10.244.3.1\r\n"},
+			{Argv: []string{`C:\Program Files\VMware\VMware Tools\rpctool.exe`}},
+		},
+	}}
+}
+
+// stale is what CNIs leave in HNS; nat and what nobody knows stay.
+func stale(id string) []map[string]any {
+	var items []map[string]any
+	for i, name := range []string{"nat", "mine", "Calico", "flannel.4096", "cbr0", "azure"} {
+		items = append(items, map[string]any{"kind": "networks", "ID": fmt.Sprint(id, i), "Name": name, "Type": "Overlay", "ManagementIP": "10.9.9.9"})
+	}
+	for i, name := range []string{"mine", "Calico_ep", "abc_cbr0", "abc_flannel.4096", "abc-eth0"} {
+		items = append(items, map[string]any{"kind": "endpoints", "ID": fmt.Sprint(id, "-ep", i), "Name": name})
+	}
+	return items
+}
+
+// Each golden plan of a network is run as a whole; its end is kept in testdata/network. Two later starts of the machine,
+// with what a reboot leaves, end there again.
+func TestNetworkPlans(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../../bootstrap/testdata/golden/network-*.json")
+	if err != nil || len(files) != networkPlans {
+		t.Fatalf("%d golden plans of networks, %d are pinned (%v)", len(files), networkPlans, err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			golden, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := newStage(t, networkWorld(golden))
+			s.live()
+			s.mustSucceed()
+			end := s.networkEnd()
+			compareEnd(t, filepath.Join("testdata", "network", name+".txt"), end)
+			s.startAgain(golden, end)
+		})
+	}
+}
+
+func (s *stage) mustSucceed() {
+	s.t.Helper()
+	var report plan.Report
+	if s.read(Root+`\report.json`, &report); report.State != plan.StateSucceeded || len(report.Warnings) > 0 {
+		s.t.Fatalf("%s at %s: %s %q %q", report.State, report.Step, report.Reason, report.Message, report.Warnings)
+	}
+}
+
+// startAgain boots twice, with networks of a CNI that has run meanwhile.
+func (s *stage) startAgain(golden []byte, end string) {
+	s.t.Helper()
+	p, err := plan.Decode(golden)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if len(p.EveryBoot) == 0 {
+		if !s.has("task.disable " + TaskName) {
+			s.t.Error("the task is left without work")
+		}
+		return
+	}
+	for range 2 {
+		s.put(`C:\var\lib\cni\networks\x\10.244.3.7`, "old")
+		if err := s.machine.Boot(); err != nil {
+			s.t.Fatal(err)
+		}
+		s.cniWasHere(p.EveryBoot[0])
+		s.start()
+		var report plan.Report
+		s.read(Root+`\report.json`, &report)
+		if report.Boot == nil || report.Boot.State != plan.StateSucceeded || len(report.Warnings) > 0 {
+			s.t.Fatalf("boot: %+v %q", report.Boot, report.Warnings)
+		}
+		if difference := cmp.Diff(end, s.networkEnd()); difference != "" {
+			s.t.Errorf("a later start ends elsewhere (-first +later):\n%s", difference)
+		}
+	}
+}
+
+// cniWasHere puts in what the plan's CNI has made since the last start.
+func (s *stage) cniWasHere(boot plan.Phase) {
+	s.t.Helper()
+	found := false
+	for _, step := range boot.Steps {
+		cleanup, ok := step.(*plan.HNSCleanup)
+		if !ok {
+			continue
+		}
+		found = true
+		name := cleanup.Networks[0].String()
+		err := s.machine.Setup(func(state *windows.State) {
+			state.HNS = append(state.HNS,
+				map[string]any{"kind": "networks", "ID": "cni", "Name": name, "Type": "Overlay", "ManagementIP": "10.0.0.5"},
+				map[string]any{"kind": "endpoints", "ID": "cni-ep", "Name": "abc_" + name})
+		})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	if !found {
+		s.t.Error("nothing is cleaned up at every boot")
+	}
+}
+
+// networkEnd is all of the machine that a network plan may change, one thing on a line.
+func (s *stage) networkEnd() string {
+	s.t.Helper()
+	var lines []string
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	err := s.machine.Setup(func(state *windows.State) {
+		for _, item := range state.HNS {
+			shown := maps.Clone(item)
+			delete(shown, "ID")
+			add("hns %s", asJSON(s.t, shown))
+		}
+		for _, route := range state.Routes {
+			add("route %s via %s on %d", route.To, route.Via, route.Index)
+		}
+		for _, description := range state.Firewall {
+			add("firewall %s", description)
+		}
+		add("dynamic ports %s", asJSON(s.t, state.DynamicPorts))
+		add("kubelet %s", state.Services["kubelet"].State)
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, folder := range []string{`C:\etc\cni`, `C:\var\lib\cni`, `C:\var\lib\kube-proxy`, `C:\run\flannel`, `C:\k`} {
+		lines = append(lines, s.filesBelow(folder)...)
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// filesBelow a folder with their contents. One that programs read as JSON must be JSON.
+func (s *stage) filesBelow(folder string) []string {
+	s.t.Helper()
+	root, err := s.machine.HostPath(folder)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var lines []string
+	err = filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+		if os.IsNotExist(err) || err == nil && entry.IsDir() {
+			return nil
+		}
+		text, readErr := os.ReadFile(path)
+		if err := errors.Join(err, readErr); err != nil {
+			return err
+		}
+		if strings.HasPrefix(string(text), "{") && !json.Valid(text) {
+			s.t.Errorf("%s is no JSON: %s", path, text)
+		}
+		lines = append(lines, fmt.Sprintf("file %s%s %q", folder, strings.ReplaceAll(path[len(root):], "/", `\`), text))
+		return nil
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return lines
+}
+
+func asJSON(t *testing.T, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func compareEnd(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if difference := cmp.Diff(string(want), got); difference != "" {
+		t.Errorf("go test ./test/lab/agent -update writes it anew (-want +got):\n%s", difference)
+	}
+}
