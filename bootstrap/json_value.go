@@ -48,7 +48,8 @@ func (w *valueWriter) write(node any) error {
 }
 
 func (w *valueWriter) object(fields map[string]any) error {
-	between := "{"
+	between := ""
+	w.text("{")
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		quoted, err := json.Marshal(name)
 		if err != nil {

@@ -1,0 +1,199 @@
+package bootstrap_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+)
+
+const (
+	specNetwork   = "WindowsBootstrapConfig spec.network"
+	podsField     = "Cluster spec.clusterNetwork.pods.cidrBlocks"
+	servicesField = "Cluster spec.clusterNetwork.services.cidrBlocks"
+)
+
+func exceptions(cidrs ...string) func(*bootstrap.Input) {
+	return withNetwork(func(n *bootstrapv1.Network) { n.ExceptionCIDRs = cidrs })
+}
+
+func clusterDNS(address string) func(*bootstrap.Input) {
+	return withNetwork(func(n *bootstrapv1.Network) { n.ClusterDNS = address })
+}
+
+func nodePorts(first, last int32) func(*bootstrap.Input) {
+	return withNetwork(func(n *bootstrapv1.Network) { n.NodePorts = bootstrapv1.Ports{First: first, Last: last} })
+}
+
+func dynamicPorts(first, last int32) func(*bootstrap.Input) {
+	return withNetwork(func(n *bootstrapv1.Network) { n.DynamicPorts = bootstrapv1.Ports{First: first, Last: last} })
+}
+
+func opening(rules ...bootstrapv1.FirewallRule) func(*bootstrap.Input) {
+	return withNetwork(func(n *bootstrapv1.Network) { n.Firewall = rules })
+}
+
+func withInterface(name string) func(*bootstrap.Input) {
+	return withNetwork(func(n *bootstrapv1.Network) { n.Interface = name })
+}
+
+func withDomain(domain string) func(*bootstrap.Input) {
+	return func(in *bootstrap.Input) { in.Cluster.Spec.ClusterNetwork.ServiceDomain = domain }
+}
+
+func withDSR(dsr bootstrapv1.DirectServerReturn) func(*bootstrap.Input) {
+	return withNetwork(func(n *bootstrapv1.Network) {
+		n.KubeProxy = bootstrapv1.KubeProxy{ConfigFile: bootstrapv1.KubeProxyConfigFileManaged, DSR: dsr}
+	})
+}
+
+// What cannot work names the field, the value and what to write instead, also where the API server was not asked.
+func TestNetworkRefuses(t *testing.T) {
+	metrics := bootstrapv1.FirewallRule{Name: "metrics", Protocol: "TCP", Ports: bootstrapv1.Ports{First: 9182}}
+	six, four := []string{"fd00:1::/56"}, []string{"10.244.0.0/16"}
+	for _, test := range []struct {
+		name        string
+		changes     []func(*bootstrap.Input)
+		field, want string
+	}{
+		{"NAT", inNetwork("nat", ""), specNetwork + ".mode", `"nat" is none; write l2bridge, l2tunnel, overlay, transparent or none`},
+		{"no mode", []func(*bootstrap.Input){withVNI(4096)}, specNetwork + ".mode", `"" is none`},
+		{"overlay without CNI", inNetwork("overlay", ""), specNetwork + ".cni", "no cni does not go with mode overlay; write Flannel or Calico or"},
+		{"overlay by AzureCNI", inNetwork("overlay", "AzureCNI", onAzure), specNetwork + ".cni", "AzureCNI does not go with mode overlay"},
+		{"none with a CNI", inNetwork("none", "Calico"), specNetwork + ".cni", "Calico does not go with mode none; write no cni, or another mode"},
+		{"AzureCNI on vSphere", inNetwork("l2bridge", "AzureCNI"), specNetwork + ".cni", "works on Azure only, and the machine is on vSphere"},
+		{"l2tunnel on vSphere", inNetwork("l2tunnel", "AzureCNI"), specNetwork + ".cni", "works on Azure only"},
+		{"transparent on Azure", inNetwork("transparent", "Antrea", onAzure), specNetwork + ".mode", "which Azure drops; write l2tunnel"},
+		{"more pods than addresses", inNetwork("l2tunnel", "AzureCNI", onAzure, withPods(256)), "WindowsBootstrapConfig spec.kubelet.maxPods", "256 pods do not get an address each, an interface on Azure has 256; write 255 or less"},
+		{"VNI for Calico", inNetwork("overlay", "Calico", withVNI(4096)), specNetwork + ".vni", "has no effect in mode overlay with Calico; leave it out"},
+		{"VNI without VXLAN", inNetwork("l2bridge", "Flannel", withVNI(4096)), specNetwork + ".vni", "has no effect"},
+		{"small VNI", inNetwork("overlay", "Flannel", withVNI(4095)), specNetwork + ".vni", "4095 is not taken by Windows; write 4096 to 16777215"},
+		{"large VNI", inNetwork("overlay", "Flannel", withVNI(1<<24)), specNetwork + ".vni", "is not taken by Windows"},
+		{"interface for OVN", inNetwork("overlay", "OVNKubernetes", withInterface("a")), specNetwork + ".interface", "has no effect"},
+		{"interface for none", inNetwork("none", "", withInterface("a")), specNetwork + ".interface", "mode none with no cni; leave it out"},
+		{"name for Antrea", inNetwork("transparent", "Antrea", withNetwork(func(n *bootstrapv1.Network) { n.NetworkName = "a" })), specNetwork + ".networkName", "has no effect"},
+		{"exceptions for Calico", inNetwork("l2bridge", "Calico", exceptions("10.0.0.0/8")), specNetwork + ".exceptionCIDRs", "has no effect"},
+		{"DNS for Calico", inNetwork("l2bridge", "Calico", clusterDNS("10.96.0.10")), specNetwork + ".clusterDNS", "has no effect"},
+		{"kube-proxy of Antrea", inNetwork("transparent", "Antrea", withKubeProxy), specNetwork + ".kubeProxy", "leave it out"},
+		{"kube-proxy of Calico's VXLAN", inNetwork("overlay", "Calico", withKubeProxy), specNetwork + ".kubeProxy", "that Calico makes after the join; leave it out"},
+		{"kube-proxy of OVN", inNetwork("overlay", "OVNKubernetes", withKubeProxy), specNetwork + ".kubeProxy", "that OVNKubernetes makes after the join"},
+		{"kube-proxy of nobody", inNetwork("overlay", "Flannel", withNetwork(func(n *bootstrapv1.Network) { n.KubeProxy.DSR = "Enabled" })), specNetwork + ".kubeProxy.configFile", `"" is none; write Managed`},
+		{"odd DSR", inNetwork("overlay", "Flannel", withDSR("true")), specNetwork + ".kubeProxy.dsr", `"true" is none; write Enabled or Disabled`},
+
+		{"no pods", inNetwork("overlay", "Flannel", withRanges(nil, four)), podsField, "it is empty; write the CIDR of the cluster's pods"},
+		{"no pods for kube-proxy", inNetwork("l2tunnel", "AzureCNI", onAzure, withRanges(nil, four), withKubeProxy), podsField, "it is empty"},
+		{"no services", inNetwork("overlay", "Flannel", withRanges(four, nil)), servicesField, "it is empty; write the CIDR of the cluster's Services"},
+		{"odd pods", inNetwork("overlay", "Calico", withRanges([]string{"10.244.0.0"}, nil)), podsField, `"10.244.0.0" is not a CIDR`},
+		{"odd services", inNetwork("overlay", "Calico", withRanges(nil, []string{"10.96.0.1/12"})), servicesField, "write 10.96.0.0/12"},
+		{"overlap", inNetwork("overlay", "Calico", withRanges(four, []string{"10.244.8.0/24"})), servicesField, "10.244.8.0/24 overlaps the pods' 10.244.0.0/16"},
+		{"IPv6 only", inNetwork("l2bridge", "Calico", withRanges(six, nil)), podsField, "fd00:1::/56 is IPv6 only, which pods on Windows do not have; add a CIDR of IPv4"},
+		{"IPv6 only with Antrea", inNetwork("transparent", "Antrea", withRanges(six, nil)), podsField, "is IPv6 only"},
+		{"services of IPv6 only", inNetwork("l2bridge", "Flannel", withRanges(four, []string{"fd00:2::/112"})), servicesField, "is IPv6 only"},
+		{"dual-stack VXLAN", inNetwork("overlay", "Flannel", dualStack), podsField, "overlay on Windows carries IPv4 only; write a CIDR of IPv4 only"},
+		{"few services", inNetwork("overlay", "Flannel", withRanges(four, []string{"10.96.0.0/29"})), servicesField, "10.96.0.0/29 has no tenth address"},
+		{"odd domain", inNetwork("overlay", "Flannel", withDomain(`a"b`)), "Cluster spec.clusterNetwork.serviceDomain", "is no DNS name; write one such as cluster.local"},
+		{"odd exception", inNetwork("overlay", "Flannel", exceptions("10.0.0.1/8")), specNetwork + ".exceptionCIDRs", `"10.0.0.1/8" has bits behind its prefix, or another form; write 10.0.0.0/8`},
+		{"exception of IPv6", inNetwork("l2bridge", "Flannel", exceptions("fd00::/8")), specNetwork + ".exceptionCIDRs", "write IPv4 only"},
+		{"DNS elsewhere", inNetwork("overlay", "Flannel", clusterDNS("10.0.0.10")), specNetwork + ".clusterDNS", `"10.0.0.10" is no address of the Services' 10.96.0.0/12`},
+		{"DNS by name", inNetwork("overlay", "Flannel", clusterDNS("dns")), specNetwork + ".clusterDNS", `"dns" is no address`},
+
+		{"ports the wrong way", inNetwork("none", "", nodePorts(81, 80)), specNetwork + ".nodePorts", "81-80 are no ports"},
+		{"no ports", inNetwork("none", "", nodePorts(-1, 80)), specNetwork + ".nodePorts", "are no ports; write first and last from 1 to 65535"},
+		{"few dynamic ports", inNetwork("none", "", dynamicPorts(50000, 50100)), specNetwork + ".dynamicPorts", "50000-50100 is not taken by Windows; write 255 ports or more"},
+		{"low dynamic ports", inNetwork("none", "", dynamicPorts(1000, 2000)), specNetwork + ".dynamicPorts", "from 1025 on"},
+		{"dynamic ports beyond", inNetwork("none", "", dynamicPorts(60000, 70000)), specNetwork + ".dynamicPorts", "are no ports"},
+		{"overlap of ports", inNetwork("none", "", dynamicPorts(32000, 65535)), specNetwork + ".dynamicPorts", "32000-65535 overlaps the nodePorts 30000-32767; write ports before or behind them"},
+		{"no room for ports", inNetwork("none", "", nodePorts(30000, 65400)), specNetwork + ".dynamicPorts", "no room behind the nodePorts, which end at 65400; write ports before them"},
+		{"rule without name", inNetwork("none", "", opening(bootstrapv1.FirewallRule{Protocol: "TCP", Ports: metrics.Ports})), specNetwork + ".firewall", `name ""`},
+		{"rule twice", inNetwork("none", "", opening(metrics, metrics)), specNetwork + ".firewall", `name "metrics" is there twice`},
+		{"our rule", inNetwork("none", "", opening(bootstrapv1.FirewallRule{Name: "vxlan", Protocol: "UDP", Ports: metrics.Ports})), specNetwork + ".firewall", `name "vxlan" is there twice`},
+		{"odd protocol", inNetwork("none", "", opening(bootstrapv1.FirewallRule{Name: "a", Protocol: "ICMP", Ports: metrics.Ports})), specNetwork + ".firewall", `protocol "ICMP" of a is none; write TCP or UDP`},
+		{"rule without ports", inNetwork("none", "", opening(bootstrapv1.FirewallRule{Name: "a", Protocol: "TCP"})), specNetwork + ".firewall", "are no ports"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := bootstrap.Render(plainInput(t, test.changes...))
+			var refused *bootstrap.InvalidError
+			if !errors.As(err, &refused) || refused.Field != test.field || !strings.Contains(refused.Message, test.want) {
+				t.Errorf("%v, want %s: %s", err, test.field, test.want)
+			}
+		})
+	}
+}
+
+func TestNetworkTakes(t *testing.T) {
+	for _, test := range []struct {
+		reason  string
+		changes []func(*bootstrap.Input)
+	}{
+		{"a CNI of one's own may do IPv6", inNetwork("none", "", withRanges([]string{"fd00:1::/56"}, nil))},
+		{"Calico knows its pods itself", inNetwork("overlay", "Calico", withRanges(nil, nil))},
+		{"AzureCNI's pods are in the virtual network", inNetwork("l2tunnel", "AzureCNI", onAzure, withRanges(nil, []string{"10.96.0.0/16"}), withPods(255))},
+		{"the largest VNI", inNetwork("overlay", "WinOverlay", withVNI(1<<24-1))},
+		{"dynamic ports before the node ports", inNetwork("none", "", nodePorts(30000, 65400), dynamicPorts(1025, 29999))},
+		{"one node port", inNetwork("none", "", withNetwork(func(n *bootstrapv1.Network) { n.NodePorts.First = 30000 }))},
+		{"DNS at another address", inNetwork("l2bridge", "Flannel", dualStack, clusterDNS("10.96.0.53"))},
+	} {
+		if _, err := bootstrap.Render(plainInput(t, test.changes...)); err != nil {
+			t.Errorf("%s: %v", test.reason, err)
+		}
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	mine := exceptions("10.0.0.0/24")
+	for _, test := range []struct {
+		name    string
+		changes []func(*bootstrap.Input)
+		want    []string // a word of each, in order
+	}{
+		{"nothing said", nil, nil},
+		{"none", inNetwork("none", "", dualStack), nil},
+		{"VXLAN", inNetwork("overlay", "Calico"), nil},
+		{"VXLAN by Flannel", inNetwork("overlay", "Flannel", mine, withKubeProxy), nil},
+		{"no exceptions", inNetwork("overlay", "Flannel"), []string{"exceptionCIDRs is empty"}},
+		{"one subnet", inNetwork("l2bridge", "Flannel", mine), []string{"all nodes must be in one subnet"}},
+		{"route tables", inNetwork("l2bridge", "Calico", onAzure), []string{"needs a route table entry"}},
+		{"addresses", inNetwork("l2bridge", "AzureCNI", onAzure, mine, dualStack), []string{"secondary addresses"}},
+		{"half of dual-stack", inNetwork("l2bridge", "Calico", dualStack), []string{"one subnet", "gives pods on Windows IPv4 only"}},
+		{"no daemon", inNetwork("l2bridge", "WinBridge", mine), []string{"one subnet", "WinBridge has no daemon"}},
+		{"no daemon in VXLAN", inNetwork("overlay", "WinOverlay", mine), []string{"WinOverlay has no daemon"}},
+		{"Open vSwitch", inNetwork("transparent", "Antrea", dualStack), []string{"forged transmits"}},
+		{"no DSR", inNetwork("overlay", "Flannel", mine, withDSR("Disabled")), []string{"without DSR"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := render(t, plainInput(t, test.changes...)).Warnings()
+			if !slices.EqualFunc(got, test.want, strings.Contains) {
+				t.Errorf("%q, want %q", got, test.want)
+			}
+			for _, warning := range got {
+				if !strings.HasPrefix(warning, specNetwork+": ") {
+					t.Errorf("%q does not say of what it speaks", warning)
+				}
+			}
+		})
+	}
+}
+
+// What stays on the disk in clear names no token, and leaves the kubelet running whatever fails.
+func TestEveryBootEndsWithTheKubelet(t *testing.T) {
+	for _, golden := range networkGoldens {
+		boot := render(t, plainInput(t, golden.changes...)).Plan().EveryBoot
+		if len(boot) == 0 {
+			continue
+		}
+		steps := boot[0].Steps
+		for _, step := range steps[:len(steps)-1] {
+			if !step.Base().Optional {
+				t.Errorf("%s: %s would keep the kubelet from starting", golden.name, step.Base().Name)
+			}
+		}
+		last, ok := steps[len(steps)-1].(*plan.ServiceState)
+		if !ok || last.Service != "kubelet" || last.State != plan.ServiceRunning || last.Optional {
+			t.Errorf("%s: the kubelet is not started again", golden.name)
+		}
+	}
+}
