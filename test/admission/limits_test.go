@@ -123,6 +123,7 @@ var configLimits = join(
 	},
 	text("spec.node.taints[].value", 63),
 	text("spec.node.labels[].value", 63),
+	networkLimits,
 )
 
 func TestLimits(t *testing.T) {

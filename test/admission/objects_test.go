@@ -17,7 +17,10 @@ const (
 	azureSpec = `{azure: {credentialsRef: {name: identity}, subscriptionID: 11111111-2222-3333-4444-555555555555,
 	  resourceGroup: group, location: westeurope, vmSize: Standard_D4s_v5, imageID: /images/win2022, subnetID: /subnets/nodes}}`
 	configSpec = `{deadlineSeconds: 1800, kubelet: {maxPods: 50}, node: {labels: [{name: example.com/pool, value: win}],
-	  taints: [{key: os, value: windows, effect: NoSchedule}]}}`
+	  taints: [{key: os, value: windows, effect: NoSchedule}]}, network: {mode: overlay, cni: Flannel, interface: Ethernet0,
+	  networkName: flannel.4096, vni: 4096, exceptionCIDRs: [192.168.0.0/16], clusterDNS: 10.96.0.10,
+	  nodePorts: {first: 30000, last: 32767}, dynamicPorts: {first: 34000, last: 65535},
+	  firewall: [{name: metrics, protocol: TCP, ports: {first: 9100, last: 9200}}], kubeProxy: {configFile: Managed, dsr: Enabled}}}`
 )
 
 // Every status that has limits.

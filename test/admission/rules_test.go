@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -77,7 +78,7 @@ var memory = rule{
 	refused:  []map[string]any{{"spec.vsphere.memoryMiB": int64(4098)}},
 }
 
-var configRules = []rule{
+var configRules = slices.Concat(networkRules, []rule{
 	{
 		at: "spec.node.labels[]", field: "spec.node.labels[0].name",
 		message: "a kubelet may not give itself this label of kubernetes.io or k8s.io; put it into metadata.labels of the Machine, " +
@@ -100,7 +101,7 @@ var configRules = []rule{
 			{"spec.node.labels[].name": "topology.kubernetes.io/rack"},
 		},
 	},
-}
+})
 
 func TestRules(t *testing.T) {
 	for kind, rules := range rules {
