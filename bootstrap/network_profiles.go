@@ -31,12 +31,10 @@ type profile struct {
 	azure, dual bool
 }
 
-// sourceVIP is a way to the address that an overlay's kube-proxy needs for itself.
+// sourceVIP is a way to the address that an overlay's kube-proxy needs for itself; empty: in other modes it needs none.
 type sourceVIP string
 
 const (
-	// vipNotNeeded: not in this mode.
-	vipNotNeeded sourceVIP = ""
 	// vipReserved: an address of the Node's pod CIDR that host-local is kept from.
 	vipReserved sourceVIP = "reserved"
 	// vipOfCNI: the address of an endpoint that the CNI makes once it runs; its kube-proxy waits for it.

@@ -2,6 +2,7 @@ package bootstrap
 
 import (
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -59,7 +60,7 @@ func readNetwork(n *node) (*network, error) {
 	}
 	net.dynamicPorts = portsOr(spec.DynamicPorts, bootstrapv1.Ports{First: max(firstDynamicPort, net.nodePorts.Last+1), Last: lastPort})
 	for _, read := range []func(*network) error{
-		(*network).onCloud, (*network).strayFields, (*network).numbers, (*network).clusterNetwork, (*network).families,
+		(*network).onCloud, (*network).strayFields, (*network).namesAndNumbers, (*network).clusterNetwork, (*network).families,
 		(*network).needsRanges, (*network).readExceptions, (*network).readDNS, (*network).ports, (*network).firewallRules,
 	} {
 		if err := read(net); err != nil {
@@ -125,8 +126,19 @@ func (net *network) kubeProxyFits() error {
 	return nil
 }
 
-// numbers that Windows takes: the API says the same.
-func (net *network) numbers() error {
+// The API says the same. A name ends in paths and in patterns of names, which it must not widen.
+var (
+	adapterName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ()#._-]{0,63}$`)
+	hnsName     = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
+)
+
+func (net *network) namesAndNumbers() error {
+	if name := net.spec.NetworkName; name != "" && !hnsName.MatchString(name) {
+		return invalid(fieldNetwork+".networkName", "%q is no name that all CNIs take; write letters, digits, '.', '_' and '-', 63 at most", name)
+	}
+	if name := net.spec.Interface; name != "" && !adapterName.MatchString(name) {
+		return invalid(fieldNetwork+".interface", "%q is no name of an interface; write one such as Ethernet0", name)
+	}
 	if net.vni < 4096 || net.vni > 1<<24-1 {
 		return invalid(fieldNetwork+".vni", "%d is not taken by Windows; write 4096 to 16777215, the same as on the Linux nodes", net.vni)
 	}

@@ -1,0 +1,92 @@
+package bootstrap_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+)
+
+// proxyConfiguration is what we write of kubeproxy.config.k8s.io/v1alpha1, by its own names: kube-proxy drops what it
+// does not know with a line in its log only.
+type proxyConfiguration struct {
+	APIVersion       string `json:"apiVersion"`
+	Kind             string `json:"kind"`
+	Mode             string `json:"mode"`
+	ClientConnection struct {
+		Kubeconfig string `json:"kubeconfig"`
+	} `json:"clientConnection"`
+	ClusterCIDR        string `json:"clusterCIDR"`
+	HostnameOverride   string `json:"hostnameOverride"`
+	HealthzBindAddress string `json:"healthzBindAddress"`
+	MetricsBindAddress string `json:"metricsBindAddress"`
+	Winkernel          struct {
+		NetworkName string `json:"networkName"`
+		SourceVip   string `json:"sourceVip,omitempty"`
+		EnableDSR   bool   `json:"enableDSR"`
+	} `json:"winkernel"`
+}
+
+func TestProxyConfiguration(t *testing.T) {
+	found := 0
+	for _, golden := range networkGoldens {
+		in := plainInput(t, golden.changes...)
+		for _, phase := range render(t, in).Plan().Phases {
+			for _, step := range phase.Steps {
+				file, ok := step.(*plan.File)
+				if !ok || !strings.HasPrefix(file.Path.String(), `C:\var\lib\kube-proxy\`) {
+					continue
+				}
+				found++
+				got := readProxy(t, file)
+				if got.Mode != "kernelspace" || got.HostnameOverride != "blue-win-x7k2p" || got.Winkernel.NetworkName == "" {
+					t.Errorf("%s: %+v", golden.name, got)
+				}
+				overlay := in.Config.Spec.Network.Mode == "overlay"
+				if want := map[bool]string{true: "10.244.3.254"}[overlay]; got.Winkernel.SourceVip != want {
+					t.Errorf("%s: source VIP %q, want %q", golden.name, got.Winkernel.SourceVip, want)
+				}
+				if dsr := in.Config.Spec.Network.KubeProxy.DSR != "Disabled"; got.Winkernel.EnableDSR != dsr {
+					t.Errorf("%s: DSR %t, want %t", golden.name, got.Winkernel.EnableDSR, dsr)
+				}
+			}
+		}
+	}
+	if found != 6 {
+		t.Errorf("%d golden plans configure kube-proxy, 6 are known", found)
+	}
+}
+
+// readProxy reads strictly, and wants each field to be there once.
+func readProxy(t *testing.T, file *plan.File) proxyConfiguration {
+	t.Helper()
+	text, err := file.Text.Resolve(map[string]string{"podPrefix": "10.244.3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.DisallowUnknownFields()
+	var got proxyConfiguration
+	if err := decoder.Decode(&got); err != nil {
+		t.Fatal(err)
+	}
+	var wanted, written any
+	again, err := json.Marshal(got)
+	if err == nil {
+		err = json.Unmarshal(again, &wanted)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.NewDecoder(bytes.NewBufferString(text)).Decode(&written); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(wanted, written); diff != "" {
+		t.Errorf("names in other case, or missing (-want +got):\n%s", diff)
+	}
+	return got
+}
