@@ -141,9 +141,13 @@ func (r *Reconciler) claim(ctx context.Context, f *facts) phase.Outcome {
 	return r.patchFinalizers(ctx, f, before)
 }
 
+// patchFinalizers fails where the object has gone meanwhile, unless it was to go: what is made for it nobody would remove.
 func (r *Reconciler) patchFinalizers(ctx context.Context, f *facts, before *bootstrapv1.WindowsBootstrapConfig) phase.Outcome {
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Patch(ctx, f.config, patch); client.IgnoreNotFound(err) != nil {
+	err := r.Client.Patch(ctx, f.config, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if f.released {
+		err = client.IgnoreNotFound(err)
+	}
+	if err != nil {
 		return phase.Fail(fmt.Errorf("patch finalizers: %w", err))
 	}
 	f.before = f.config.DeepCopy()

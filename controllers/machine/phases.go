@@ -47,13 +47,18 @@ func (r *Reconciler) hold(ctx context.Context, f *facts) phase.Outcome {
 	return r.patch(ctx, f, before)
 }
 
-// patch writes spec and metadata, if they changed.
+// patch writes spec and metadata, if they changed. That the object has gone meanwhile is fine only for one that is released:
+// what is made for any other nobody would remove.
 func (r *Reconciler) patch(ctx context.Context, f *facts, before *infrav1.WindowsMachine) phase.Outcome {
 	if before.Spec.ProviderID == f.machine.Spec.ProviderID && len(before.Finalizers) == len(f.machine.Finalizers) {
 		return phase.Outcome{}
 	}
 	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Patch(ctx, f.machine, lock); client.IgnoreNotFound(err) != nil {
+	err := r.Client.Patch(ctx, f.machine, lock)
+	if f.released {
+		err = client.IgnoreNotFound(err)
+	}
+	if err != nil {
 		return phase.Fail(fmt.Errorf("patch windowsmachine: %w", err))
 	}
 	f.before = f.machine.DeepCopy()
@@ -193,10 +198,10 @@ func (r *Reconciler) remove(ctx context.Context, f *facts) phase.Outcome {
 func (r *Reconciler) release(ctx context.Context, f *facts) phase.Outcome {
 	before := f.machine.DeepCopy()
 	controllerutil.RemoveFinalizer(f.machine, infrav1.MachineFinalizer)
+	f.released = true
 	if outcome := r.patch(ctx, f, before); outcome.Ends() {
 		return outcome
 	}
 	ctrl.LoggerFrom(ctx).Info("Nothing is left of the VM, the machine is released", "vm", f.identity.Name)
-	f.released = true
 	return phase.Outcome{}
 }
