@@ -159,12 +159,8 @@ func (r *Reconciler) store(ctx context.Context, f *facts) phase.Outcome {
 	if settled(f) {
 		return phase.Outcome{}
 	}
-	ca, outcome := r.clusterCA(ctx, f)
-	if outcome.Ends() {
-		return outcome
-	}
 	userData, err := bootstrap.Render(bootstrap.Input{
-		Cluster: f.cluster, Machine: f.owner, WindowsMachine: f.machine, Config: f.config, ClusterCA: ca, Token: f.token,
+		Cluster: f.cluster, Machine: f.owner, WindowsMachine: f.machine, Config: f.config, ClusterCA: f.ca, Token: f.token,
 	})
 	if invalid, ok := errors.AsType[*bootstrap.InvalidError](err); ok {
 		return phase.Stall(bootstrapv1.ConfigInvalidReason, "%s", invalid.Error())
@@ -181,20 +177,23 @@ func (r *Reconciler) store(ctx context.Context, f *facts) phase.Outcome {
 	return phase.Outcome{}
 }
 
-// clusterCA is what the node will trust, and nothing else.
-func (r *Reconciler) clusterCA(ctx context.Context, f *facts) ([]byte, phase.Outcome) {
+// trust reads what the node will trust, and nothing else.
+func (r *Reconciler) trust(ctx context.Context, f *facts) phase.Outcome {
+	if settled(f) {
+		return phase.Outcome{}
+	}
 	var secret corev1.Secret
 	key := client.ObjectKey{Namespace: f.cluster.Namespace, Name: f.cluster.Name + "-ca"}
 	err := r.Secrets.Get(ctx, key, &secret)
 	if client.IgnoreNotFound(err) != nil {
-		return nil, phase.Fail(fmt.Errorf("get cluster CA: %w", err))
+		return phase.Fail(fmt.Errorf("get cluster CA: %w", err))
 	}
-	ca := secret.Data[corev1.TLSCertKey]
-	if len(ca) == 0 {
-		return nil, phase.Poll(bootstrapv1.WaitingForClusterCAReason,
+	f.ca = secret.Data[corev1.TLSCertKey]
+	if len(f.ca) == 0 {
+		return phase.AwaitSecret(bootstrapv1.WaitingForClusterCAReason,
 			"Secret %s with the CA of the cluster under the key tls.crt is not there; a node joins no cluster that it cannot verify", key.Name)
 	}
-	return ca, phase.Outcome{}
+	return phase.Outcome{}
 }
 
 func dataSecret(f *facts, userData []byte) *corev1.Secret {

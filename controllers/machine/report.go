@@ -25,8 +25,10 @@ func report(f *facts, outcome phase.Outcome) {
 	conditions.Set(f.machine, pausedCondition(f))
 	if paused(f) {
 		if conditions.Get(f.machine, infrav1.ReadyCondition) == nil {
-			conditions.Set(f.machine, metav1.Condition{Type: infrav1.ReadyCondition, Status: metav1.ConditionUnknown,
-				Reason: clusterv1.PausedReason, Message: "the machine is paused and was not looked at yet"})
+			conditions.Set(f.machine, metav1.Condition{
+				Type: infrav1.ReadyCondition, Status: metav1.ConditionUnknown,
+				Reason: clusterv1.PausedReason, Message: "the machine is paused and was not looked at yet",
+			})
 		}
 		return
 	}
