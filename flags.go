@@ -18,6 +18,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 )
 
 const managerName = "capwin-manager"
@@ -27,6 +28,9 @@ const (
 	infrastructure = "infrastructure"
 	bootstrapping  = "bootstrap"
 )
+
+// minTokenTTL leaves time to look after a token three times in its life.
+const minTokenTTL = time.Minute
 
 // managerFlags are the flags that Cluster API's own managers have, and --controllers.
 type managerFlags struct {
@@ -98,6 +102,9 @@ func (f *managerFlags) wanted() (map[string]bool, error) {
 		}
 		wanted[name] = true
 	}
+	if f.tokenTTL < minTokenTTL {
+		return nil, fmt.Errorf("--bootstrap-token-ttl=%s: write at least %s", f.tokenTTL, minTokenTTL)
+	}
 	return wanted, nil
 }
 
@@ -119,6 +126,7 @@ func (f *managerFlags) options(scheme *runtime.Scheme) (ctrl.Options, error) {
 	options := ctrl.Options{
 		Scheme:                 scheme,
 		Metrics:                *metrics,
+		Controller:             config.Controller{UsePriorityQueue: new(feature.Gates.Enabled(feature.PriorityQueue))},
 		HealthProbeBindAddress: f.healthAddr,
 		LeaderElection:         f.leaderElect,
 		LeaderElectionID:       "capwin-" + electionName(f.controllers),

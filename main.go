@@ -41,7 +41,7 @@ func run(ctx context.Context, flags *managerFlags) error {
 	if err != nil {
 		return err
 	}
-	config, err := flags.restConfig()
+	restConfig, err := flags.restConfig()
 	if err != nil {
 		return err
 	}
@@ -49,14 +49,14 @@ func run(ctx context.Context, flags *managerFlags) error {
 	if err != nil {
 		return err
 	}
-	mgr, err := ctrl.NewManager(config, options)
+	mgr, err := ctrl.NewManager(restConfig, options)
 	if err != nil {
 		return fmt.Errorf("make manager: %w", err)
 	}
 	if err := addControllers(ctrl.LoggerInto(ctx, mgr.GetLogger()), mgr, flags, wanted); err != nil {
 		return err
 	}
-	return mgr.Start(ctx)
+	return mgr.Start(ctrl.LoggerInto(ctx, mgr.GetLogger()))
 }
 
 func newScheme() *runtime.Scheme {

@@ -2,7 +2,7 @@
 // finds it as a plugin: "clusterctl windows".
 //
 // It reads objects from files (objects.go), brings together what the controllers would (machine.go, templates.go,
-// cloud.go), has bootstrap.Render render it, and writes that down (render.go) or tells it (plan.go, sentences*.go).
+// cluster.go, token.go, clouds.go), has bootstrap.Render render it, and writes that down (render.go) or tells it (plan.go, sentences.go, kinds.go).
 package main
 
 import (

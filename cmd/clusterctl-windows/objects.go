@@ -32,10 +32,10 @@ type objects struct {
 
 // object is one of them.
 type object struct {
-	version   schema.GroupVersion
-	kind, uid string
-	key       types.NamespacedName
-	data      []byte // JSON
+	version schema.GroupVersion
+	kind    string
+	key     types.NamespacedName
+	data    []byte // JSON
 }
 
 func (o object) String() string { return o.kind + " " + o.key.String() }
@@ -98,16 +98,19 @@ func (o *objects) addDocuments(data []byte, namespace string) error {
 	}
 }
 
+// envelope is what all objects have, and lists.
+type envelope struct {
+	metav1.TypeMeta
+	Metadata metav1.ObjectMeta `json:"metadata"`
+	Items    []json.RawMessage `json:"items"`
+}
+
 // add takes an object, or all objects of a list as kubectl writes it.
 func (o *objects) add(data []byte, namespace string) error {
 	if string(data) == "null" {
 		return nil // comments
 	}
-	var read struct {
-		metav1.TypeMeta
-		Metadata metav1.ObjectMeta `json:"metadata"`
-		Items    []json.RawMessage `json:"items"`
-	}
+	var read envelope
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &read); err != nil {
 		return fmt.Errorf("no object of Kubernetes: %w", err)
 	}
@@ -127,7 +130,7 @@ func (o *objects) add(data []byte, namespace string) error {
 	if key.Namespace == "" {
 		key.Namespace = namespace
 	}
-	o.all = append(o.all, object{version: version, kind: read.Kind, uid: string(read.Metadata.UID), key: key, data: data})
+	o.all = append(o.all, object{version: version, kind: read.Kind, key: key, data: data})
 	return nil
 }
 
@@ -155,12 +158,14 @@ func (e *missingError) Error() string {
 		e.kind, e.key, e.source, strings.ToLower(e.kind), e.key.Name, e.key.Namespace)
 }
 
-// load decodes the one object of this kind and key.
-func load[T any, P interface {
+// pointer to an object's type.
+type pointer[T any] interface {
 	*T
 	metav1.Object
-}](o *objects, kind string, key types.NamespacedName,
-) (P, error) {
+}
+
+// load decodes the one object of this kind and key.
+func load[T any, P pointer[T]](o *objects, kind string, key types.NamespacedName) (P, error) {
 	var found []object
 	for _, one := range o.of(kind) {
 		if one.key == key {
@@ -176,10 +181,7 @@ func load[T any, P interface {
 	return nil, fmt.Errorf("%s is %d times in %s; leave one", found[0], len(found), o.source)
 }
 
-func decode[T any, P interface {
-	*T
-	metav1.Object
-}](one object) (P, error) {
+func decode[T any, P pointer[T]](one object) (P, error) {
 	if want := versions[one.kind]; one.version != want {
 		return nil, fmt.Errorf("%s has apiVersion %s; only %s is read, which this prints: kubectl get %s.%s.%s %s -n %s -o yaml",
 			one, one.version, want, strings.ToLower(one.kind), want.Version, want.Group, one.key.Name, one.key.Namespace)

@@ -21,6 +21,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 )
 
+const kind = "WindowsBootstrapConfig"
+
 // The keys of the bootstrap Secret. "value" is the contract; the token is kept beside it, because the same one has to be
 // put back when it expired under a VM that takes its time.
 const (
@@ -50,26 +52,46 @@ func owned(_ context.Context, f *facts) phase.Outcome {
 
 // find looks for the Secret of an earlier time. It is never made anew under a VM that may boot with it.
 func (r *Reconciler) find(ctx context.Context, f *facts) phase.Outcome {
+	if joined(f) && !controllerutil.ContainsFinalizer(f.config, bootstrapv1.ConfigFinalizer) {
+		return phase.Outcome{}
+	}
 	var secret corev1.Secret
 	key := client.ObjectKey{Namespace: f.config.Namespace, Name: ptr.Deref(f.owner.Spec.Bootstrap.DataSecretName, f.config.Name)}
 	err := r.Secrets.Get(ctx, key, &secret)
 	switch {
-	case err == nil && !metav1.IsControlledBy(&secret, f.config):
+	case err == nil && metav1.IsControlledBy(&secret, f.config):
+		f.secret = &secret
+	case err == nil && used(f) && metav1.GetControllerOf(&secret) == nil:
+		return r.adopt(ctx, f, &secret)
+	case err == nil && !joined(f):
 		return phase.Stall(bootstrapv1.ConfigInvalidReason,
 			"Secret %s has the name that the user data must have, and is not of this config; remove it, or rename the config", key.Name)
-	case err == nil:
-		f.secret = &secret
-	case !apierrors.IsNotFound(err):
+	case err != nil && !apierrors.IsNotFound(err):
 		return phase.Fail(fmt.Errorf("get bootstrap secret: %w", err))
-	case f.owner.Spec.Bootstrap.DataSecretName != nil && !joined(f):
+	case err != nil && used(f) && !joined(f):
 		return phase.Stall(bootstrapv1.DataSecretLostReason,
 			"Secret %s is gone before the node has joined, and its VM may already boot with it; delete the Machine to get another one", key.Name)
 	}
 	return phase.Outcome{}
 }
 
+// adopt takes back a Secret that lost its owner, as it does in a restore: the Machine still says that it is the one.
+func (r *Reconciler) adopt(ctx context.Context, f *facts, secret *corev1.Secret) phase.Outcome {
+	before := secret.DeepCopy()
+	secret.OwnerReferences = append(secret.OwnerReferences, *metav1.NewControllerRef(f.config, bootstrapv1.GroupVersion.WithKind(kind)))
+	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Patch(ctx, secret, lock); err != nil {
+		return phase.Fail(fmt.Errorf("own bootstrap secret again: %w", err))
+	}
+	f.secret = secret
+	return phase.Outcome{}
+}
+
+// used says that Cluster API has taken the Secret's name over.
+func used(f *facts) bool { return f.owner.Spec.Bootstrap.DataSecretName != nil }
+
 // settled says that there is nothing to be made any more.
-func settled(f *facts) bool { return f.secret != nil || joined(f) }
+func settled(f *facts) bool { return f.secret != nil || used(f) || joined(f) }
 
 func ready(_ context.Context, f *facts) phase.Outcome {
 	switch {
@@ -86,15 +108,18 @@ func ready(_ context.Context, f *facts) phase.Outcome {
 	return phase.Outcome{}
 }
 
-// reach waits until Linux is there, and connects to the workload cluster where something has to be done in it.
+// linuxFirst waits until Linux is there.
+func (r *Reconciler) linuxFirst(ctx context.Context, f *facts) phase.Outcome {
+	if settled(f) {
+		return phase.Outcome{}
+	}
+	return linux.ControlPlaneReady(ctx, r.Workload, f.cluster)
+}
+
+// reach connects to the workload cluster, where something has to be done in it.
 func (r *Reconciler) reach(ctx context.Context, f *facts) phase.Outcome {
 	if settled(f) && !controllerutil.ContainsFinalizer(f.config, bootstrapv1.ConfigFinalizer) {
 		return phase.Outcome{}
-	}
-	if !settled(f) {
-		if outcome := linux.ControlPlaneReady(ctx, r.Workload, f.cluster); outcome.Ends() {
-			return outcome
-		}
 	}
 	var err error
 	if f.workload, err = r.Workload.GetClient(ctx, client.ObjectKeyFromObject(f.cluster)); err != nil {
@@ -116,9 +141,13 @@ func (r *Reconciler) claim(ctx context.Context, f *facts) phase.Outcome {
 	return r.patchFinalizers(ctx, f, before)
 }
 
+// patchFinalizers fails where the object has gone meanwhile, unless it was to go: what is made for it nobody would remove.
 func (r *Reconciler) patchFinalizers(ctx context.Context, f *facts, before *bootstrapv1.WindowsBootstrapConfig) phase.Outcome {
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Patch(ctx, f.config, patch); client.IgnoreNotFound(err) != nil {
+	err := r.Client.Patch(ctx, f.config, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if f.released {
+		err = client.IgnoreNotFound(err)
+	}
+	if err != nil {
 		return phase.Fail(fmt.Errorf("patch finalizers: %w", err))
 	}
 	f.before = f.config.DeepCopy()
@@ -130,12 +159,8 @@ func (r *Reconciler) store(ctx context.Context, f *facts) phase.Outcome {
 	if settled(f) {
 		return phase.Outcome{}
 	}
-	ca, outcome := r.clusterCA(ctx, f)
-	if outcome.Ends() {
-		return outcome
-	}
 	userData, err := bootstrap.Render(bootstrap.Input{
-		Cluster: f.cluster, Machine: f.owner, WindowsMachine: f.machine, Config: f.config, ClusterCA: ca, Token: f.token,
+		Cluster: f.cluster, Machine: f.owner, WindowsMachine: f.machine, Config: f.config, ClusterCA: f.ca, Token: f.token,
 	})
 	if invalid, ok := errors.AsType[*bootstrap.InvalidError](err); ok {
 		return phase.Stall(bootstrapv1.ConfigInvalidReason, "%s", invalid.Error())
@@ -152,24 +177,27 @@ func (r *Reconciler) store(ctx context.Context, f *facts) phase.Outcome {
 	return phase.Outcome{}
 }
 
-// clusterCA is what the node will trust, and nothing else.
-func (r *Reconciler) clusterCA(ctx context.Context, f *facts) ([]byte, phase.Outcome) {
+// trust reads what the node will trust, and nothing else.
+func (r *Reconciler) trust(ctx context.Context, f *facts) phase.Outcome {
+	if settled(f) {
+		return phase.Outcome{}
+	}
 	var secret corev1.Secret
 	key := client.ObjectKey{Namespace: f.cluster.Namespace, Name: f.cluster.Name + "-ca"}
 	err := r.Secrets.Get(ctx, key, &secret)
 	if client.IgnoreNotFound(err) != nil {
-		return nil, phase.Fail(fmt.Errorf("get cluster CA: %w", err))
+		return phase.Fail(fmt.Errorf("get cluster CA: %w", err))
 	}
-	ca := secret.Data[corev1.TLSCertKey]
-	if len(ca) == 0 {
-		return nil, phase.Poll(bootstrapv1.WaitingForClusterCAReason,
+	f.ca = secret.Data[corev1.TLSCertKey]
+	if len(f.ca) == 0 {
+		return phase.AwaitSecret(bootstrapv1.WaitingForClusterCAReason,
 			"Secret %s with the CA of the cluster under the key tls.crt is not there; a node joins no cluster that it cannot verify", key.Name)
 	}
-	return ca, phase.Outcome{}
+	return phase.Outcome{}
 }
 
 func dataSecret(f *facts, userData []byte) *corev1.Secret {
-	owner := metav1.NewControllerRef(f.config, bootstrapv1.GroupVersion.WithKind("WindowsBootstrapConfig"))
+	owner := metav1.NewControllerRef(f.config, bootstrapv1.GroupVersion.WithKind(kind))
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:       f.config.Namespace,

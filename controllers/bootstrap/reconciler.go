@@ -62,7 +62,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 // ofMachine finds the config of a Machine.
 func ofMachine(_ context.Context, o client.Object) []ctrl.Request {
 	machine, ok := o.(*clusterv1.Machine)
-	if !ok || machine.Spec.Bootstrap.ConfigRef.Kind != "WindowsBootstrapConfig" {
+	if !ok || machine.Spec.Bootstrap.ConfigRef.Kind != kind {
 		return nil
 	}
 	return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: machine.Namespace, Name: machine.Spec.Bootstrap.ConfigRef.Name}}}
@@ -111,8 +111,9 @@ type facts struct {
 	cluster *clusterv1.Cluster
 	machine *infrav1.WindowsMachine
 
-	// These come on the way: the Secret with the user data, the workload cluster, the token.
+	// These come on the way: the Secret with the user data, the cluster's CA, the workload cluster, the token.
 	secret   *corev1.Secret
+	ca       []byte
 	workload client.Client
 	token    string
 
@@ -178,7 +179,7 @@ func (r *Reconciler) next(ctx context.Context, f *facts) phase.Outcome {
 	case deleting(f):
 		return phase.Run(ctx, f, r.dropToken, r.release)
 	default:
-		return phase.Run(ctx, f, owned, r.find, ready, r.reach, r.claim, r.issueToken, r.store, r.keepToken)
+		return phase.Run(ctx, f, owned, ready, r.linuxFirst, r.find, r.trust, r.reach, r.claim, r.issueToken, r.store, r.keepToken)
 	}
 }
 

@@ -63,6 +63,9 @@ func dataCondition(f *facts, outcome phase.Outcome) metav1.Condition {
 		c.Reason, c.Message = bootstrapv1.DeletingReason, outcome.Message
 	case f.secret != nil || joined(f):
 		c.Status, c.Reason = metav1.ConditionTrue, bootstrapv1.DataSecretAvailableReason
+	case outcome.Reason == "" && outcome.Err != nil && conditions.GetReason(f.config, c.Type) == bootstrapv1.InternalErrorReason:
+		// The text of an error may change from try to try, and a status that changes wakes us: the log has them all.
+		return *conditions.Get(f.config, c.Type)
 	case outcome.Reason == "" && outcome.Err != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, bootstrapv1.InternalErrorReason, outcome.Err.Error()
 	}

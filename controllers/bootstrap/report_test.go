@@ -53,7 +53,7 @@ func world(change ...func(*facts)) *facts {
 
 func stored(f *facts) { f.secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "m"}} }
 
-func used(f *facts) { f.owner.Spec.Bootstrap.DataSecretName = new("m") }
+func named(f *facts) { f.owner.Spec.Bootstrap.DataSecretName = new("m") }
 
 func withNode(f *facts) { f.owner.Status.NodeRef = clusterv1.MachineNodeReference{Name: "n"} }
 
@@ -87,19 +87,19 @@ func TestReport(t *testing.T) {
 		},
 		"moved": {
 			"status is lost in a move, the Machine still names the Secret",
-			world(stored, used),
+			world(stored, named),
 			phase.Outcome{},
 			row{Ready: "True DataSecretAvailable", Data: "True DataSecretAvailable", Stalled: "False NotStalled", Secret: "m", Created: true},
 		},
 		"joined": {
 			"a node that joined needs no Secret any more",
-			world(used, withNode),
+			world(named, withNode),
 			phase.Outcome{},
 			row{Ready: "True DataSecretAvailable", Data: "True DataSecretAvailable", Stalled: "False NotStalled", Secret: "m", Created: true},
 		},
 		"lost": {
 			"a Secret that is gone under a booting VM is not made anew",
-			world(used), phase.Stall(bootstrapv1.DataSecretLostReason, "gone"),
+			world(named), phase.Stall(bootstrapv1.DataSecretLostReason, "gone"),
 			row{Ready: "False DataSecretLost", Data: "False DataSecretLost", Stalled: "True DataSecretLost", Secret: "m", Created: true},
 		},
 		"error": {

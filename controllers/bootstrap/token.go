@@ -123,7 +123,12 @@ func (r *Reconciler) keepToken(ctx context.Context, f *facts) phase.Outcome {
 	}
 	f.again = r.TokenTTL / 3
 	// The very token that the VM has got is put back if it expired.
-	token, err := r.putToken(ctx, f, string(f.secret.Data[keyToken]))
+	issued := string(f.secret.Data[keyToken])
+	id, secretPart, _ := strings.Cut(issued, ".")
+	token, err := r.putToken(ctx, f, issued)
+	if err == nil && string(token.Data[bootstrapapi.BootstrapTokenSecretKey]) != secretPart {
+		err = fmt.Errorf("bootstrap token %s in the workload cluster is not the node's any more: somebody has replaced it", id)
+	}
 	if err != nil {
 		return phase.Fail(err)
 	}

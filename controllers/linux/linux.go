@@ -44,5 +44,6 @@ func ControlPlaneReady(ctx context.Context, workload Workload, cluster *clusterv
 		}
 	}
 	return phase.Poll(infrav1.WaitingForLinuxNodeReason,
-		"none of the %d Linux control-plane Nodes of Cluster %s is Ready; Windows machines come after Linux", len(nodes.Items), cluster.Name)
+		"of the %d Nodes of Cluster %s with the labels %s and %s=linux none is Ready; Windows machines come after Linux",
+		len(nodes.Items), cluster.Name, controlPlaneLabel, corev1.LabelOSStable)
 }

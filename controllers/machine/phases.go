@@ -28,21 +28,38 @@ func (r *Reconciler) owned(_ context.Context, f *facts) phase.Outcome {
 	return phase.Outcome{}
 }
 
-// claim writes down who the VM will be, and holds the finalizer, before anything is asked of the cloud. Everything after
-// a crash, a restore or a move starts from these two.
+// claim writes down who the VM will be before anything is asked of the cloud. Everything after a crash, a restore or a
+// move starts from it, and so does the node's kubelet configuration.
 func (r *Reconciler) claim(ctx context.Context, f *facts) phase.Outcome {
 	if outcome := r.identify(ctx, f); outcome.Ends() {
 		return outcome
 	}
 	before := f.machine.DeepCopy()
-	controllerutil.AddFinalizer(f.machine, infrav1.MachineFinalizer)
 	f.machine.Spec.ProviderID = f.identity.ProviderID
+	return r.patch(ctx, f, before)
+}
+
+// hold keeps the object from going while there may be a VM. Until then it may go freely: a machine whose account never
+// answered has nothing to clean up, and must not need the account for that.
+func (r *Reconciler) hold(ctx context.Context, f *facts) phase.Outcome {
+	before := f.machine.DeepCopy()
+	controllerutil.AddFinalizer(f.machine, infrav1.MachineFinalizer)
+	return r.patch(ctx, f, before)
+}
+
+// patch writes spec and metadata, if they changed. That the object has gone meanwhile is fine only for one that is released:
+// what is made for any other nobody would remove.
+func (r *Reconciler) patch(ctx context.Context, f *facts, before *infrav1.WindowsMachine) phase.Outcome {
 	if before.Spec.ProviderID == f.machine.Spec.ProviderID && len(before.Finalizers) == len(f.machine.Finalizers) {
 		return phase.Outcome{}
 	}
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Patch(ctx, f.machine, patch); err != nil {
-		return phase.Fail(fmt.Errorf("claim provider ID and finalizer: %w", err))
+	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	err := r.Client.Patch(ctx, f.machine, lock)
+	if f.released {
+		err = client.IgnoreNotFound(err)
+	}
+	if err != nil {
+		return phase.Fail(fmt.Errorf("patch windowsmachine: %w", err))
 	}
 	f.before = f.machine.DeepCopy()
 	return phase.Outcome{}
@@ -74,6 +91,9 @@ func (r *Reconciler) ready(ctx context.Context, f *facts) phase.Outcome {
 	switch {
 	case hadVM(f):
 		return phase.Outcome{}
+	case f.owner.Spec.FailureDomain != "":
+		return phase.Stall(infrav1.SpecInvalidReason,
+			"Machine %s asks for failure domain %q, which this release does not place VMs in; leave it out", f.owner.Name, f.owner.Spec.FailureDomain)
 	case !ptr.Deref(f.cluster.Status.Initialization.InfrastructureProvisioned, false):
 		return phase.Wait(infrav1.WaitingForClusterInfrastructureReason, "the infrastructure of Cluster %s is not provisioned yet", f.cluster.Name)
 	case f.owner.Spec.Bootstrap.DataSecretName == nil:
@@ -93,10 +113,14 @@ func (r *Reconciler) connect(ctx context.Context, f *facts) phase.Outcome {
 	key := client.ObjectKey{Namespace: f.machine.Namespace, Name: provider.CredentialsOf(f.machine)}
 	var secret corev1.Secret
 	err := r.Secrets.Get(ctx, key, &secret)
+	if apierrors.IsNotFound(err) && deleting(f) {
+		return phase.AwaitSecret(infrav1.CredentialsMissingReason,
+			"the VM is still there, and Secret %s to remove it with is not; create it again, or remove the VM by hand and then the finalizer %s",
+			key.Name, infrav1.MachineFinalizer)
+	}
 	if apierrors.IsNotFound(err) {
-		outcome := phase.Poll(infrav1.CredentialsMissingReason,
+		return phase.AwaitSecret(infrav1.CredentialsMissingReason,
 			"there is no Secret %s with the cloud's credentials; create it in namespace %s", key.Name, key.Namespace)
-		return outcome
 	}
 	if err != nil {
 		return phase.Fail(fmt.Errorf("get credentials: %w", err))
@@ -111,6 +135,10 @@ func (r *Reconciler) connect(ctx context.Context, f *facts) phase.Outcome {
 // provision asks for the VM, or for how it is.
 func (r *Reconciler) provision(ctx context.Context, f *facts) phase.Outcome {
 	vm, err := r.vm(ctx, f)
+	if apierrors.IsNotFound(err) {
+		return phase.AwaitSecret(infrav1.WaitingForBootstrapDataReason,
+			"Secret %s with the bootstrap data is not there; see the bootstrap config of Machine %s", *f.owner.Spec.Bootstrap.DataSecretName, f.owner.Name)
+	}
 	if errors.Is(err, cloud.ErrNotFound) {
 		return phase.Stall(infrav1.VMVanishedReason,
 			"VM %s was there and is gone; a machine gets no second VM, delete the Machine or let a MachineHealthCheck do it", f.identity.Name)
@@ -149,13 +177,9 @@ func (r *Reconciler) vm(ctx context.Context, f *facts) (cloud.VM, error) {
 }
 
 func (f *facts) cloudMachine() cloud.Machine {
-	m := cloud.Machine{
+	return cloud.Machine{
 		Identity: f.identity, Key: client.ObjectKeyFromObject(f.machine), Spec: f.machine.Spec, Existed: hadVM(f),
 	}
-	if f.owner != nil {
-		m.FailureDomain = f.owner.Spec.FailureDomain
-	}
-	return m
 }
 
 // remove asks for the VM's removal until nothing is left of it.
@@ -173,13 +197,11 @@ func (r *Reconciler) remove(ctx context.Context, f *facts) phase.Outcome {
 // release lets the object go.
 func (r *Reconciler) release(ctx context.Context, f *facts) phase.Outcome {
 	before := f.machine.DeepCopy()
-	if controllerutil.RemoveFinalizer(f.machine, infrav1.MachineFinalizer) {
-		patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-		if err := r.Client.Patch(ctx, f.machine, patch); client.IgnoreNotFound(err) != nil {
-			return phase.Fail(fmt.Errorf("release finalizer: %w", err))
-		}
-		ctrl.LoggerFrom(ctx).Info("Nothing is left of the VM, the machine is released", "vm", f.identity.Name)
-	}
+	controllerutil.RemoveFinalizer(f.machine, infrav1.MachineFinalizer)
 	f.released = true
+	if outcome := r.patch(ctx, f, before); outcome.Ends() {
+		return outcome
+	}
+	ctrl.LoggerFrom(ctx).Info("Nothing is left of the VM, the machine is released", "vm", f.identity.Name)
 	return phase.Outcome{}
 }

@@ -17,6 +17,7 @@ const (
 	maxLine    = 256
 	maxWarning = 512
 	maxLines   = 20
+	maxNote    = 1024 // of an Event
 )
 
 // progressOf reads a guest's report. Any program in the guest can write it, so that it is cut to size, cleaned, and

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/labels"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,8 +46,9 @@ type Reconciler struct {
 	Changed  <-chan cloud.Key
 	// Events tells people what changed.
 	Events events.EventRecorder
-	// WatchFilter is the value of the watch-filter label, if this manager has one.
-	WatchFilter string
+	// WatchFilter is the value of the watch-filter label, and Namespace the only one that is looked after, if this manager
+	// has them.
+	WatchFilter, Namespace string
 }
 
 // SetupWithManager says what wakes the reconciler.
@@ -117,6 +119,10 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, er
 	if err != nil {
 		return nil, fmt.Errorf("get windowsmachine: %w", err)
 	}
+	// A cloud's key comes for every VM of the account, also for those that another manager looks after.
+	if r.WatchFilter != "" && !labels.HasWatchLabel(f.machine, r.WatchFilter) {
+		return nil, nil
+	}
 	f.before = f.machine.DeepCopy()
 	f.owner, err = util.GetOwnerMachine(ctx, r.Client, f.machine.ObjectMeta)
 	if client.IgnoreNotFound(err) != nil {
@@ -148,7 +154,7 @@ func (r *Reconciler) next(ctx context.Context, f *facts) phase.Outcome {
 	case deleting(f):
 		return phase.Run(ctx, f, r.identify, r.connect, r.remove, r.release)
 	default:
-		return phase.Run(ctx, f, r.owned, r.claim, r.ready, r.connect, r.provision)
+		return phase.Run(ctx, f, r.owned, r.claim, r.ready, r.connect, r.hold, r.provision)
 	}
 }
 
@@ -181,7 +187,7 @@ func (r *Reconciler) tell(f *facts, before infrav1.WindowsMachineStatus) {
 	if conditions.IsTrue(f.machine, infrav1.StalledCondition) {
 		kind = "Warning"
 	}
-	r.Events.Eventf(f.machine, nil, kind, now.Reason, "Reconcile", "%s", now.Message)
+	r.Events.Eventf(f.machine, nil, kind, now.Reason, "Reconcile", "%s", clean(now.Message, maxNote))
 }
 
 // enqueueChanged lets the clouds wake the reconciler. A key is a hint: what has changed is asked.
@@ -192,7 +198,9 @@ func (r *Reconciler) enqueueChanged(ctx context.Context, queue workqueue.TypedRa
 			case <-ctx.Done():
 				return
 			case key := <-r.Changed:
-				queue.Add(ctrl.Request{NamespacedName: key})
+				if r.Namespace == "" || r.Namespace == key.Namespace {
+					queue.Add(ctrl.Request{NamespacedName: key})
+				}
 			}
 		}
 	}()

@@ -15,6 +15,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
+// maxAddresses is what the API takes; guests may have more.
+const maxAddresses = 32
+
 // report writes into the status what is known. It is pure: the same facts and outcome give the same status.
 func report(f *facts, outcome phase.Outcome) {
 	status := &f.machine.Status
@@ -22,7 +25,10 @@ func report(f *facts, outcome phase.Outcome) {
 	conditions.Set(f.machine, pausedCondition(f))
 	if paused(f) {
 		if conditions.Get(f.machine, infrav1.ReadyCondition) == nil {
-			setCondition(f, infrav1.ReadyCondition, metav1.ConditionUnknown, clusterv1.PausedReason, "the machine is paused and was not looked at yet")
+			conditions.Set(f.machine, metav1.Condition{
+				Type: infrav1.ReadyCondition, Status: metav1.ConditionUnknown,
+				Reason: clusterv1.PausedReason, Message: "the machine is paused and was not looked at yet",
+			})
 		}
 		return
 	}
@@ -48,8 +54,8 @@ func reportVM(status *infrav1.WindowsMachineStatus, vm cloud.VM) {
 	if vm.State == cloud.Running {
 		status.Initialization.Provisioned = new(true)
 	}
-	if len(vm.Addresses) > 0 {
-		status.Addresses = vm.Addresses
+	if n := min(len(vm.Addresses), maxAddresses); n > 0 {
+		status.Addresses = vm.Addresses[:n]
 	}
 	if vm.FailureDomain != "" {
 		status.FailureDomain = vm.FailureDomain
@@ -80,6 +86,9 @@ func vmCondition(f *facts, outcome phase.Outcome) metav1.Condition {
 		// A cloud that does not answer does not make a running VM less there: CloudReachable says it.
 		return *known
 	case outcome.Reason != "":
+	case outcome.Err != nil && known != nil && known.Reason == infrav1.InternalErrorReason:
+		// The text of an error may change from try to try, and a status that changes wakes us: the log has them all.
+		return *known
 	case outcome.Err != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, infrav1.InternalErrorReason, outcome.Err.Error()
 	case deleting(f):
@@ -184,7 +193,3 @@ func phaseOf(f *facts) infrav1.Phase {
 }
 
 func joined(f *facts) bool { return f.owner != nil && f.owner.Status.NodeRef.IsDefined() }
-
-func setCondition(f *facts, kind string, status metav1.ConditionStatus, reason, message string) {
-	conditions.Set(f.machine, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message})
-}

@@ -17,7 +17,7 @@ import (
 // How long to wait where nothing wakes us.
 const (
 	// again: the cache is about to show what somebody else has changed.
-	again = 100 * time.Millisecond
+	again = 500 * time.Millisecond
 	// soon: something that is about to happen and has no watch.
 	soon = 5 * time.Second
 	// secrets: how soon a mended Secret is noticed.
@@ -83,6 +83,13 @@ func Wait(reason, format string, args ...any) Outcome {
 func Poll(reason, format string, args ...any) Outcome {
 	outcome := Wait(reason, format, args...)
 	outcome.After = soon
+	return outcome
+}
+
+// AwaitSecret ends the phase until a Secret is there. Secrets are not watched, and each look is a call.
+func AwaitSecret(reason, format string, args ...any) Outcome {
+	outcome := Wait(reason, format, args...)
+	outcome.After = secrets
 	return outcome
 }
 

@@ -103,7 +103,7 @@ func TestResult(t *testing.T) {
 		"fail":  {"the queue backs off", phase.Fail(errBoom), 0, errBoom},
 		"outdated": {
 			"a conflict is looked at again, without a word in the log",
-			phase.Fail(fmt.Errorf("patch: %w", apierrors.NewConflict(schema.GroupResource{}, "m", errBoom))), 100 * time.Millisecond, nil,
+			phase.Fail(fmt.Errorf("patch: %w", apierrors.NewConflict(schema.GroupResource{}, "m", errBoom))), 500 * time.Millisecond, nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

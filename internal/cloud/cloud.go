@@ -36,7 +36,7 @@ type Cloud interface {
 	Watch(ctx context.Context, changed chan<- Key) error
 }
 
-// Provider is one kind of cloud. Only main.go knows all of them by name.
+// Provider is one kind of cloud. Only main.go and the clusterctl plugin know all of them by name.
 type Provider interface {
 	// Identify says who the machine's VM is. It MUST be pure, MUST give the same answer for ever once spec.providerID
 	// holds what it said, and two machines MUST NOT get the same answer.
@@ -69,9 +69,6 @@ type Machine struct {
 	// Spec has the part of this cloud.
 	Spec infrav1.WindowsMachineSpec
 
-	// FailureDomain of the Machine, if it has one.
-	FailureDomain string
-
 	// Existed says that the VM was there once: that its place is not found then does not mean that it is gone.
 	Existed bool
 
@@ -84,7 +81,7 @@ type VM struct {
 	// State of the VM.
 	State State
 
-	// Detail is what the cloud is doing, for people: "cloning, 40 %".
+	// Detail is what the cloud is doing, for people: "cloning". It must not change while that goes on.
 	Detail string
 
 	// Addresses that the cloud and the guest report.

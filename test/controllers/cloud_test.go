@@ -18,6 +18,7 @@ var errAway = &cloud.Error{
 
 // TestBadInput has what users get wrong: each gets a reason of its own, nothing is made, and the mended thing is noticed.
 func TestBadInput(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason  string
 		spoil   func(*testing.T, *stage, *world.Machine)

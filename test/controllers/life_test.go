@@ -25,7 +25,8 @@ var writes = []string{
 	"management PATCH windowsbootstrapconfigs finalizers #2",
 	"management PATCH windowsbootstrapconfigs/status Ready=DataSecretAvailable #1",
 	"management PATCH windowsmachines finalizers #1",
-	"management PATCH windowsmachines finalizers,providerID #1",
+	"management PATCH windowsmachines finalizers #2",
+	"management PATCH windowsmachines providerID #1",
 	"management PATCH windowsmachines/status Ready=Deleting #1",
 	"management PATCH windowsmachines/status Ready=Joined #1",
 	"management PATCH windowsmachines/status Ready=Provisioning #1",
@@ -51,8 +52,8 @@ func TestLife(t *testing.T) {
 	s.start(t)
 
 	claimed := m.Await(t, "claim", world.Windows("Ready False WaitingForBootstrapData"))
-	if claimed.Windows.Spec.ProviderID == "" || !slices.Contains(claimed.Windows.Finalizers, infrav1.MachineFinalizer) {
-		t.Error("a machine that goes on must have its provider ID and finalizer")
+	if claimed.Windows.Spec.ProviderID == "" || len(claimed.Windows.Finalizers) > 0 {
+		t.Error("a machine has its provider ID before all else, and holds nothing before there may be a VM")
 	}
 	if calls := s.cloud.Calls(); len(calls) > 0 {
 		t.Errorf("the cloud was asked for %v before there is anything to make", calls)
@@ -67,6 +68,9 @@ func TestLife(t *testing.T) {
 	s.vms(t, name)
 	if vm, _ := s.cloud.Get(name); !slices.Equal(vm.UserData, booting.Data.Data["value"]) {
 		t.Error("the VM got other user data than the Secret has")
+	}
+	if !slices.Contains(booting.Windows.Finalizers, infrav1.MachineFinalizer) {
+		t.Error("a machine with a VM must have its finalizer")
 	}
 	s.tell(booting, succeeded)
 	m.Await(t, "report", world.Windows("Ready False WaitingForNode"))
@@ -107,7 +111,8 @@ func checkSecret(t *testing.T, s world.State) {
 	want := contract{
 		s.Config.Name, world.ClusterName, "cluster.x-k8s.io/secret",
 		*metav1.NewControllerRef(s.Config, bootstrapv1.GroupVersion.WithKind("WindowsBootstrapConfig")), true,
-		[]string{"token", "value"}, s.Config.Name, s.Config.Name,
+		[]string{"token", "value"},
+		s.Config.Name, s.Config.Name,
 	}
 	if diff := cmp.Diff(want, have); diff != "" {
 		t.Errorf("the bootstrap Secret breaks the contract (-want +got):\n%s", diff)
@@ -184,6 +189,8 @@ func TestWatchFilter(t *testing.T) {
 	ours.Create(t)
 	done := ours.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"))
 	s.vms(t, done.Windows.Status.ComputerName)
+	// A cloud sends the keys of all VMs of its account, past the filter of the API server's events.
+	s.process.Reconcile(t, world.Machines, other.Key)
 	if state := other.Load(t); len(state.Windows.Status.Conditions)+len(state.Config.Status.Conditions)+len(state.Windows.Finalizers) > 0 {
 		t.Errorf("a machine without the label was touched:\n%s", state)
 	}

@@ -105,6 +105,7 @@ func TestTakenTokenID(t *testing.T) {
 
 // TestDeletionOutOfReach deletes a machine whose workload cluster does not answer.
 func TestDeletionOutOfReach(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		then   func(*stage)
@@ -158,6 +159,7 @@ func TestTwoManagers(t *testing.T) {
 
 // TestMove does to the objects what `clusterctl move` does: they are made anew, without status and with other UIDs.
 func TestMove(t *testing.T) {
+	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		live   func(*stage, *testing.T) (*world.Machine, world.State)

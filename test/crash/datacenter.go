@@ -40,8 +40,9 @@ func simulate() error {
 	if err := json.NewEncoder(os.Stdout).Encode(v.Credentials()); err != nil {
 		return err
 	}
+	// It is not stopped but ends with its process: it would wait for calls of clients that were killed. Its files are in the
+	// test's own folder.
 	_, err = io.Copy(io.Discard, os.Stdin)
-	v.Stop()
 	return err
 }
 
@@ -56,8 +57,8 @@ type datacenter struct {
 func startDatacenter(t *testing.T) *datacenter {
 	t.Helper()
 	// The context of a test ends before its cleanups: the vCenter ends in them, after those who use it.
-	command := exec.Command(os.Args[0]) //nolint:noctx // because of that
-	command.Env = append(os.Environ(), simulating+"=1")
+	command := exec.Command(os.Args[0])
+	command.Env = append(os.Environ(), simulating+"=1", "TMPDIR="+t.TempDir())
 	command.Stderr = os.Stderr
 	in, err := command.StdinPipe()
 	if err != nil {

@@ -86,12 +86,12 @@ type answer struct {
 }
 
 func (f *front) forward(ctx context.Context, r *http.Request, body []byte) answer {
-	request, err := http.NewRequestWithContext(ctx, r.Method, f.datacenter.url+r.URL.Path, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, r.Method, f.datacenter.url+r.URL.Path, bytes.NewReader(body)) //nolint:gosec // because the simulator is asked and nobody else
 	if err != nil {
 		return answer{}
 	}
 	request.Header = r.Header.Clone()
-	response, err := f.datacenter.http.Do(request)
+	response, err := f.datacenter.http.Do(request) //nolint:gosec // because of that
 	if err != nil {
 		return answer{}
 	}

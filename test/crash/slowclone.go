@@ -3,6 +3,7 @@ package crash
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -115,9 +116,9 @@ func (d *datacenter) finish(ctx context.Context, request *methods.CloneVM_TaskBo
 	}
 	end := &types.SetTaskState{This: running, State: types.TaskInfoStateSuccess}
 	info, err := object.NewTask(d.client, started.Returnval).WaitForResult(ctx)
-	failed, ok := err.(task.Error)
+	var failed task.Error
 	switch {
-	case ok:
+	case errors.As(err, &failed):
 		end.State, end.Fault = types.TaskInfoStateError, failed.LocalizedMethodFault
 	case err != nil:
 		return fmt.Errorf("wait for clone: %w", err)

@@ -32,6 +32,8 @@ type Gate struct {
 	Plan Plan
 	// Kill is called, once, when the plan is carried out.
 	Kill func()
+	// Before is called, if it is set, before an effect takes place: what it does, the process could not know of.
+	Before func(effect string)
 
 	mu      sync.Mutex
 	dead    bool
@@ -47,6 +49,7 @@ func (g *Gate) Change(name string, forward func() (done bool)) error {
 	if err := g.enter(name); err != nil {
 		return err
 	}
+	g.wait(name)
 	return g.leave(name, forward())
 }
 
@@ -60,6 +63,17 @@ func (g *Gate) enter(name string) error {
 		return g.die()
 	}
 	return nil
+}
+
+// wait lets others be faster.
+func (g *Gate) wait(name string) {
+	if g.Before == nil {
+		return
+	}
+	g.mu.Lock()
+	effect := numbered(name, g.counts[name]+1)
+	g.mu.Unlock()
+	g.Before(effect)
 }
 
 func (g *Gate) leave(name string, done bool) error {

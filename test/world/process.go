@@ -111,7 +111,7 @@ func (p *Process) manager(n *Namespace) (ctrl.Manager, error) {
 		Metrics:                 server.Options{BindAddress: "0"},
 		Cache:                   cache.Options{DefaultNamespaces: map[string]cache.Config{n.Name: {}}, DefaultTransform: cache.TransformStripManagedFields()},
 		Client:                  client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
-		Controller:              config.Controller{SkipNameValidation: ptr.To(true)},
+		Controller:              config.Controller{SkipNameValidation: new(true)},
 		GracefulShutdownTimeout: ptr.To(20 * time.Second),
 	})
 }

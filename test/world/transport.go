@@ -38,7 +38,7 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	var response *http.Response
 	var failed error
 	killed := t.gate.Change(name, func() bool {
-		response, failed = t.next.RoundTrip(request)
+		response, failed = t.next.RoundTrip(request) //nolint:bodyclose // because who gets the response closes it
 		return failed == nil && response.StatusCode < http.StatusMultipleChoices
 	})
 	if killed != nil {

@@ -2,7 +2,6 @@ package vsphere
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -177,11 +176,8 @@ func (j *job) underWay() bool { return j != nil && !j.ended() }
 
 // report says what the job does, for people.
 func (j *job) report() cloud.VM {
-	switch {
-	case j == nil:
+	if j == nil {
 		return cloud.VM{}
-	case j.act == cloning && j.progress > 0:
-		return creating(fmt.Sprintf("%s, %d %%", j.act, j.progress))
 	}
 	return creating(string(j.act))
 }

@@ -83,11 +83,11 @@ func (i *inventory) drop(s *sighting) {
 func (i *inventory) find(m cloud.Machine) *sighting {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	ref, ok := i.ours[m.ProviderID]
-	if !ok || !i.synced || !i.vms[ref].belongsTo(m) {
+	s := i.vms[i.ours[m.ProviderID]]
+	if s == nil || !i.synced || !s.belongsTo(m) {
 		return nil
 	}
-	found := *i.vms[ref]
+	found := *s
 	return &found
 }
 

@@ -150,12 +150,15 @@ func (s *story) readyNodes(ctx context.Context) (int, error) {
 // summary prints what was measured.
 func (s *story) summary() {
 	s.screen.title("Measured")
-	for _, m := range s.lab.Started() {
+	started := s.lab.Started()
+	for _, m := range started {
 		s.screen.printf("  %-52s %6.1f s\n", m.What, m.Took.Seconds())
 	}
 	for _, m := range s.took {
 		s.screen.printf("  %-52s %6.1f s\n", m.what, m.took.Seconds())
 	}
+	first := started[len(started)-1].Took + s.took[0].took
+	s.screen.printf("  %-52s %6.1f s\n", "from nothing to three Ready nodes", first.Seconds())
 	calls := s.lab.VCenter.Calls()
 	total := 0
 	for _, n := range calls {

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/vmware/govmomi"
 	"github.com/vmware/govmomi/find"
@@ -32,6 +33,9 @@ const (
 	Folder       = "windows"
 	Template     = "windows-2022-v1.36.3"
 
+	// turnTime is what a VM takes to come or go, and the watches to see it.
+	turnTime = 250 * time.Millisecond
+
 	username = "capwin@vsphere.local"
 	password = "lab-only"
 )
@@ -42,6 +46,7 @@ type VCenter struct {
 	server *simulator.Server
 	client *govmomi.Client // the hypervisor's own session
 
+	turn  chan struct{}
 	mu    sync.Mutex
 	calls map[string]int
 	lab   string // key of the hypervisor's session, whose calls do not count
@@ -57,7 +62,7 @@ func Start(ctx context.Context) (*VCenter, error) {
 	}
 	model.Service.TLS = new(tls.Config)
 	model.Service.Listen = &url.URL{Host: "127.0.0.1:0", User: url.UserPassword(username, password)}
-	v := &VCenter{model: model, calls: map[string]int{}}
+	v := &VCenter{model: model, calls: map[string]int{}, turn: make(chan struct{}, 1)}
 	model.Map().Handler = v.call
 	v.server = model.Service.NewServer()
 	if err := v.prepare(ctx); err != nil {
@@ -87,6 +92,9 @@ func (v *VCenter) Credentials() map[string][]byte {
 
 // call is asked for every call: it counts those of others than the hypervisor, and gives the search index patience.
 func (v *VCenter) call(ctx *simulator.Context, method *simulator.Method) (mo.Reference, types.BaseMethodFault) {
+	if method.Name == "CloneVM_Task" || method.Name == "Destroy_Task" {
+		v.takeTurn()
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if ctx.Session == nil || ctx.Session.Key != v.lab {
@@ -96,6 +104,13 @@ func (v *VCenter) call(ctx *simulator.Context, method *simulator.Method) (mo.Ref
 		return &patientIndex{index}, nil
 	}
 	return nil, nil
+}
+
+// takeTurn keeps VMs from coming and going at the same time: the simulator (v0.56.0) locks up for good when one does
+// before all watches have taken in the one before (a view waits for its filter, and the filter for the view).
+func (v *VCenter) takeTurn() {
+	v.turn <- struct{}{}
+	time.AfterFunc(turnTime, func() { <-v.turn })
 }
 
 // Calls made by others than the lab, by method.

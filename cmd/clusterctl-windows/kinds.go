@@ -1,0 +1,190 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+)
+
+func sayFile(s *plan.File) string {
+	size := len(s.Content)
+	if s.Text != nil {
+		size = len(s.Text.String())
+	}
+	return fmt.Sprintf("writes %s, %d bytes%s", s.Path, size, access(s.Access))
+}
+
+func sayDirectory(s *plan.Directory) string {
+	return "makes the folder " + s.Path.String() + access(s.Access)
+}
+
+func access(a plan.Access) string {
+	if a == plan.AccessAdmin {
+		return ", for SYSTEM and Administrators only"
+	}
+	return ""
+}
+
+func sayRemove(s *plan.Remove) string {
+	return "deletes " + values(append(append([]plan.Value{}, s.Paths...), s.Patterns...))
+}
+
+func sayReservations(s *plan.Reservations) string {
+	var set []string
+	for _, rule := range s.Rules {
+		set = append(set, fmt.Sprintf("%s by <%s>", rule.Set, rule.Fact))
+	}
+	return fmt.Sprintf("writes %s%s, with %s", s.Path, access(s.Access), strings.Join(set, ", "))
+}
+
+// Of logs, no more than this is collected when the step does not say.
+const defaultLogs = 10
+
+func sayCollectLogs(s *plan.CollectLogs) string {
+	return fmt.Sprintf("collects at most %d MiB of logs in %s, without secrets%s%s", cmp.Or(s.MaxMiB, defaultLogs), s.Path,
+		clause(": ", values(s.Patterns)), clause("; events of ", strings.Join(s.Events, ", ")))
+}
+
+func sayRegistry(s *plan.Registry) string {
+	name := cmp.Or(s.ValueName, "(default)")
+	value := quoted(s.Value)
+	if s.Type == plan.RegistryMultiString {
+		value = values(s.Values)
+	}
+	return fmt.Sprintf("sets the registry value %s of %s to the %s %s", name, s.Key, cmp.Or(s.Type, plan.RegistryString), value)
+}
+
+func sayEnvironment(s *plan.Environment) string {
+	whose := "the machine"
+	if len(s.Services) > 0 {
+		whose = "the services " + strings.Join(s.Services, ", ")
+	}
+	return "sets variables of " + whose + ": " + assignments(s.Variables)
+}
+
+func sayService(s *plan.Service) string {
+	var restarts []string
+	for _, pause := range s.RestartSeconds {
+		restarts = append(restarts, seconds(pause))
+	}
+	return fmt.Sprintf("makes or changes the Windows service %s (start %s%s%s) to run %s", s.Service, cmp.Or(s.Start, plan.StartAuto),
+		clause(", after ", values(s.DependsOn)), clause(", restarted after ", strings.Join(restarts, ", ")), commandLine(s.Command))
+}
+
+var states = map[string]string{
+	plan.ServiceRunning:   "starts the service %s, unless it runs",
+	plan.ServiceStopped:   "stops the service %s, if it runs",
+	plan.ServiceRestarted: "restarts the service %s",
+}
+
+func sayServiceState(s *plan.ServiceState) string {
+	words, ok := states[s.State]
+	if !ok {
+		words = "makes the service %s " + s.State
+	}
+	return fmt.Sprintf(words, s.Service)
+}
+
+func sayFirewall(s *plan.Firewall) string {
+	var rules []string
+	for _, rule := range s.Rules {
+		from := cmp.Or(values(rule.Remote), "anywhere")
+		rules = append(rules, fmt.Sprintf("%s %s from %s (%s)", rule.Protocol, values(rule.Ports), from, rule.Name))
+	}
+	return "opens in the firewall " + strings.Join(rules, "; ")
+}
+
+func sayFeature(s *plan.Feature) string {
+	return "installs the Windows features " + values(s.Features) + ", with a reboot where they want one"
+}
+
+func sayReboot(s *plan.Reboot) string {
+	if s.If == plan.RebootPending {
+		return "reboots, if Windows or an earlier step wants it"
+	}
+	return "reboots"
+}
+
+func sayTime(s *plan.Time) string {
+	var set []string
+	if s.Zone != "" {
+		set = append(set, "the time zone "+s.Zone)
+	}
+	if len(s.NTP) > 0 {
+		set = append(set, "the time servers "+values(s.NTP))
+	}
+	return "sets " + strings.Join(set, " and ")
+}
+
+// sayLocalUser counts keys: they are long, and node.json has them.
+func sayLocalUser(s *plan.LocalUser) string {
+	return fmt.Sprintf("makes the user %s, without a password that anybody knows%s, with %d SSH keys", s.User,
+		clause(", in the groups ", values(s.Groups)), len(s.SSHKeys))
+}
+
+func sayPageFile(s *plan.PageFile) string {
+	if s.SizeMiB.String() == "0" {
+		return "lets Windows manage the page file, after a reboot"
+	}
+	return "makes the page file " + s.SizeMiB.String() + " MiB, after a reboot"
+}
+
+func sayDefenderExclusions(s *plan.DefenderExclusions) string {
+	var left []string
+	if len(s.Folders) > 0 {
+		left = append(left, "the folders "+values(s.Folders))
+	}
+	if len(s.Processes) > 0 {
+		left = append(left, "the processes "+values(s.Processes))
+	}
+	return "has Defender leave alone " + strings.Join(left, " and ")
+}
+
+func sayPortRange(s *plan.PortRange) string {
+	return fmt.Sprintf("sets the dynamic ports of TCP and UDP to %d-%d", s.Start, s.Start+s.Count-1)
+}
+
+func sayAddress(s *plan.Address) string {
+	var hops []string
+	for _, hop := range s.Routes {
+		hops = append(hops, fmt.Sprintf("%s via %s", hop.To, hop.Via))
+	}
+	mtu := ""
+	if s.MTU != 0 {
+		mtu = strconv.Itoa(s.MTU)
+	}
+	return fmt.Sprintf("gives the adapter %s the addresses %s", s.MAC, values(s.Addresses)) +
+		clause(", gateways ", values(s.Gateways)) + clause(", DNS ", values(s.DNS)) +
+		clause(", routes to ", strings.Join(hops, ", ")) + clause(", MTU ", mtu)
+}
+
+func sayRoute(s *plan.Route) string {
+	return "sends " + values(s.Destinations) + " the way of the default route"
+}
+
+func sayHNSNetwork(s *plan.HNSNetwork) string {
+	return fmt.Sprintf("makes the HNS network %v of type %v, unless it is there, and keeps its address as <%s>",
+		leaf(s.Request["Name"]), leaf(s.Request["Type"]), plan.FactManagementIP)
+}
+
+// leaf of a tree: a fact is shown as in a Value.
+func leaf(node any) any {
+	if fact, ok := node.(map[string]any); ok && len(fact) == 1 && fact["fact"] != nil {
+		return fmt.Sprintf("<%v>", fact["fact"])
+	}
+	return node
+}
+
+func sayHNSCleanup(s *plan.HNSCleanup) string {
+	var gone []string
+	if len(s.Networks) > 0 {
+		gone = append(gone, "the HNS networks "+values(s.Networks))
+	}
+	if len(s.Endpoints) > 0 {
+		gone = append(gone, "the HNS endpoints "+values(s.Endpoints))
+	}
+	return "deletes " + strings.Join(gone, " and ") + clause(", but keeps ", values(s.Keep))
+}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// machine is what is rendered.
+type machine struct {
+	cluster  *clusterv1.Cluster
+	owner    *clusterv1.Machine
+	vm       *infrav1.WindowsMachine
+	config   *bootstrapv1.WindowsBootstrapConfig
+	ca       []byte
+	token    string
+	identity cloud.Identity
+	userData bootstrap.UserData
+	// stored is the user data that the machine's bootstrap Secret holds already.
+	stored []byte
+	// notes say what was made up, and what a reader might take for something else.
+	notes []string
+}
+
+// gather brings together what the controllers would. Of what an API server or a controller writes, what is not there yet
+// is made up, and noted.
+func gather(o *objects, opts options) (*machine, error) {
+	m, err := findMachine(o, opts.machine)
+	if m == nil {
+		return nil, err
+	}
+	// All that is missing is told at once.
+	if err := errors.Join(err, m.loadCluster(o), m.loadAuthority(o)); err != nil {
+		return nil, err
+	}
+	if err := fits(m); err != nil {
+		return nil, err
+	}
+	if err := m.findToken(o); err != nil {
+		return nil, err
+	}
+	m.fillUIDs()
+	if err := m.fillIdentity(); err != nil {
+		return nil, err
+	}
+	return m, m.render()
+}
+
+// render feeds Render with the same as the controller of WindowsBootstrapConfig does.
+func (m *machine) render() error {
+	var err error
+	m.userData, err = bootstrap.Render(bootstrap.Input{
+		Cluster: m.cluster, Machine: m.owner, WindowsMachine: m.vm, Config: m.config, ClusterCA: m.ca, Token: m.token,
+	})
+	if err == nil && m.stored != nil && !bytes.Equal(m.stored, m.userData.Bytes()) {
+		m.note("the bootstrap Secret of Machine %s holds other user data than is shown here: another release rendered it, or other objects",
+			m.owner.Name)
+	}
+	return err
+}
+
+// name of the Machine, for people.
+func (m *machine) name() string { return "Machine " + m.owner.Namespace + "/" + m.owner.Name }
+
+func (m *machine) note(format string, args ...any) {
+	m.notes = append(m.notes, fmt.Sprintf(format, args...))
+}
+
+// findMachine takes the Machine of this name, or makes one as a MachineDeployment would. With an error that others may
+// follow there is a machine too, of which only the owner is known.
+func findMachine(o *objects, name string) (*machine, error) {
+	machines := named(o.of("Machine"), name)
+	if len(machines) > 1 {
+		return nil, fmt.Errorf("%s has several Machines of this name: %s; write --machine NAMESPACE/NAME, and leave one of each",
+			o.source, list(machines))
+	}
+	if len(machines) == 1 {
+		return fromMachine(o, machines[0])
+	}
+	deployment, err := findDeployment(o, name)
+	if err != nil {
+		return nil, err
+	}
+	return fromDeployment(o, deployment, name)
+}
+
+// named are those of a name, which may say the namespace too.
+func named(all []object, name string) []object {
+	var found []object
+	for _, one := range all {
+		if one.key.Name == name || one.key.String() == name {
+			found = append(found, one)
+		}
+	}
+	return found
+}
+
+func list(all []object) string {
+	var names []string
+	for _, one := range all {
+		names = append(names, one.key.String())
+	}
+	return strings.Join(names, ", ")
+}
+
+func fromMachine(o *objects, one object) (*machine, error) {
+	owner, err := decode[clusterv1.Machine](one)
+	if err != nil {
+		return nil, err
+	}
+	m := &machine{owner: owner}
+	vm, config := owner.Spec.InfrastructureRef, owner.Spec.Bootstrap.ConfigRef
+	if err := errors.Join(wantKind(one, vm, "WindowsMachine"), wantKind(one, config, "WindowsBootstrapConfig")); err != nil {
+		return nil, err
+	}
+	var noVM, noConfig error
+	m.vm, noVM = load[infrav1.WindowsMachine](o, vm.Kind, types.NamespacedName{Namespace: owner.Namespace, Name: vm.Name})
+	m.config, noConfig = load[bootstrapv1.WindowsBootstrapConfig](o, config.Kind, types.NamespacedName{Namespace: owner.Namespace, Name: config.Name})
+	return m, errors.Join(noVM, noConfig)
+}
+
+func wantKind(of object, ref clusterv1.ContractVersionedObjectReference, kind string) error {
+	if ref.Kind == kind {
+		return nil
+	}
+	if ref.Kind == "" {
+		return fmt.Errorf("%s refers to no %s, which it needs", of, kind)
+	}
+	return fmt.Errorf("%s refers to the %s %s where a Windows machine has a %s", of, ref.Kind, ref.Name, kind)
+}
+
+// fits refuses what the API server and the controllers would.
+func fits(m *machine) error {
+	if _, ok := m.owner.Labels[clusterv1.MachineControlPlaneLabel]; ok {
+		return fmt.Errorf("%s is a control-plane machine; control planes run on Linux", m.name())
+	}
+	if (m.vm.Spec.VSphere == nil) == (m.vm.Spec.Azure == nil) {
+		return fmt.Errorf("WindowsMachine spec of %s: write exactly one cloud, either spec.vsphere or spec.azure", m.name())
+	}
+	return nil
+}
+
+// loadAuthority reads what the node will trust.
+func (m *machine) loadAuthority(o *objects) error {
+	key := types.NamespacedName{Namespace: m.owner.Namespace, Name: m.owner.Spec.ClusterName + "-ca"}
+	secret, err := load[corev1.Secret](o, "Secret", key)
+	if _, missing := errors.AsType[*missingError](err); missing {
+		return fmt.Errorf("%w (its tls.crt is enough: leave out tls.key, the private key)", err)
+	}
+	if err != nil {
+		return err
+	}
+	if m.ca = valueOf(secret, corev1.TLSCertKey); len(m.ca) == 0 {
+		return fmt.Errorf("%s has nothing under the key %s; write the cluster's CA in PEM", object{kind: "Secret", key: key}, corev1.TLSCertKey)
+	}
+	return nil
+}
+
+// valueOf a Secret, which may not have been at an API server yet.
+func valueOf(secret *corev1.Secret, key string) []byte {
+	if text, ok := secret.StringData[key]; ok {
+		return []byte(text)
+	}
+	return secret.Data[key]
+}
+
+// placeholders is the namespace of the UIDs that are made up.
+var placeholders = uuid.MustParse("d2c0f5f6-7d0e-4c53-9a4f-0d6f0b6a9a11")
+
+// fillUIDs makes up what only an API server gives: the plan holds the one, the VM's name follows from the other.
+func (m *machine) fillUIDs() {
+	for _, one := range []struct {
+		kind, follows string
+		uid           *types.UID
+	}{
+		{"Machine", "the plan", &m.owner.UID},
+		{"WindowsMachine", "providerID and computer name", &m.vm.UID},
+	} {
+		if *one.uid != "" || one.kind == "WindowsMachine" && m.vm.Spec.ProviderID != "" {
+			continue
+		}
+		name := m.owner.Namespace + "/" + m.owner.Name
+		*one.uid = types.UID(uuid.NewSHA1(placeholders, []byte(one.kind+" "+name)).String())
+		m.note("%s %s has no UID yet: %s stands in for it, and %s will differ in a real machine", one.kind, name, *one.uid, one.follows)
+	}
+}
+
+// fillIdentity says who the VM is, as the controller of WindowsMachine does.
+func (m *machine) fillIdentity() error {
+	var err error
+	if m.identity, err = identify(m.vm); err != nil {
+		return fmt.Errorf("WindowsMachine %s/%s: %w", m.owner.Namespace, m.vm.Name, err)
+	}
+	m.vm.Spec.ProviderID = m.identity.ProviderID
+	if m.vm.Status.ComputerName == "" {
+		m.vm.Status.ComputerName = m.identity.Name
+	}
+	return nil
+}

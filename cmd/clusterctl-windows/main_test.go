@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden texts anew")
+
+const (
+	machineFile = "testdata/machine.yaml"
+	gitFile     = "testdata/git.yaml"
+	machineName = "blue-windows-x7k2p-q9d4t"
+
+	testToken  = "abcdef.0123456789abcdef"
+	testSecret = "0123456789abcdef"
+)
+
+// ended is all that the caller of the program sees.
+type ended struct {
+	Code     int
+	Out, Err string
+}
+
+func call(t *testing.T, stdin string, args ...string) ended {
+	t.Helper()
+	var out, err bytes.Buffer
+	code := run(args, streams{in: strings.NewReader(stdin), out: &out, err: &err})
+	return ended{code, out.String(), err.String()}
+}
+
+func readText(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// changed is a file of testdata with other words in it.
+func changed(t *testing.T, path string, oldnew ...string) string {
+	t.Helper()
+	text := readText(t, path)
+	for pair := range slices.Chunk(oldnew, 2) {
+		if !strings.Contains(text, pair[0]) {
+			t.Fatalf("%s has no %q", path, pair[0])
+		}
+		text = strings.ReplaceAll(text, pair[0], pair[1])
+	}
+	return text
+}
+
+// without leaves out the documents that hold a text.
+func without(t *testing.T, path string, texts ...string) string {
+	t.Helper()
+	documents := strings.Split(readText(t, path), "---\n")
+	var left []string
+	for _, document := range documents {
+		keep := true
+		for _, text := range texts {
+			keep = keep && !strings.Contains(document, text)
+		}
+		if keep {
+			left = append(left, document)
+		}
+	}
+	if len(left) == len(documents) {
+		t.Fatalf("%s has no %q", path, texts)
+	}
+	return strings.Join(left, "---\n")
+}
+
+func checkGolden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(readText(t, path), got); diff != "" {
+		t.Errorf("go test ./cmd/clusterctl-windows -update writes %s anew (-want +got):\n%s", name, diff)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		args   []string
+		want   string
+	}{
+		"nothing":         {"a program without a command does nothing", nil, "a command is missing"},
+		"unknown command": {"a misspelt command is not guessed", []string{"rendr"}, `"rendr" is no command`},
+		"unknown flag":    {"flags are not guessed either", []string{"plan", "--wat"}, "unknown flag: --wat"},
+		"no file":         {"there is nothing to read", []string{"plan", "--machine", "m"}, "-f FILE is missing"},
+		"no machine":      {"even of one machine the name is said", []string{"plan", "-f", machineFile}, "--machine NAME is missing"},
+		"no folder":       {"secrets are written nowhere by default", []string{"render", "-f", machineFile, "--machine", "m"}, "-o DIR is missing"},
+		"argument":        {"a forgotten -f is noticed", []string{"plan", "-f", machineFile, "--machine", "m", "x"}, `"x" is one argument too many`},
+		"plan writes no secrets": {
+			"the flag belongs to render", []string{"plan", "--show-secrets"}, "unknown flag: --show-secrets",
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := call(t, "", c.args...)
+			if got.Code != exitUsage || got.Out != "" || !strings.HasPrefix(got.Err, c.want+"\n\n") || !strings.Contains(got.Err, "Usage:") {
+				t.Errorf("%s: got %+v, want exit 2, %q and the usage", c.reason, got, c.want)
+			}
+		})
+	}
+}
+
+func TestHelp(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"--help", "clusterctl windows plan"},
+		{"-h", "clusterctl windows render"},
+		{"help", "clusterctl windows render"},
+		{"render --help", "--show-secrets"},
+		{"plan -h", "--machine NAME"},
+		{"plan -f x --help", "--machine NAME"},
+	} {
+		got := call(t, "", strings.Fields(c.args)...)
+		if got.Code != exitDone || got.Err != "" || !strings.Contains(got.Out, c.want) {
+			t.Errorf("%s: got %+v, want exit 0 and %q", c.args, got, c.want)
+		}
+	}
+}
+
+// Whoever reads from a pipe or from several files gets the same.
+func TestWhereObjectsComeFrom(t *testing.T) {
+	want := call(t, "", "plan", "-f", machineFile, "--machine", machineName)
+	if want.Code != exitDone {
+		t.Fatal(want.Err)
+	}
+	piped := call(t, readText(t, machineFile), "plan", "-f", "-", "--machine", "team-a/"+machineName)
+	if diff := cmp.Diff(want, piped); diff != "" {
+		t.Errorf("standard input (-file +pipe):\n%s", diff)
+	}
+	first, rest, _ := strings.Cut(readText(t, machineFile), "---\n")
+	half := filepath.Join(t.TempDir(), "cluster.yaml")
+	if err := os.WriteFile(half, []byte(first), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	split := call(t, rest, "plan", "-f", half, "-f", "-", "--machine", machineName)
+	if diff := cmp.Diff(want, split); diff != "" {
+		t.Errorf("two files (-one +two):\n%s", diff)
+	}
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+)
+
+func TestPlanOfMachines(t *testing.T) {
+	for _, c := range []struct{ golden, file, name string }{
+		{"plan-machine.txt", machineFile, machineName},
+		{"plan-git.txt", gitFile, "blue-windows-x7k2p-q9d4t"},
+	} {
+		got := call(t, "", "plan", "-f", c.file, "--machine", c.name)
+		if got.Code != exitDone {
+			t.Errorf("%s: %s", c.golden, got.Err)
+			continue
+		}
+		checkGolden(t, c.golden, got.Out)
+		if again := call(t, "", "plan", "-f", c.file, "--machine", c.name); again != got {
+			t.Errorf("%s: the same input is told in other words", c.golden)
+		}
+		if strings.Contains(got.Out, testSecret) {
+			t.Errorf("%s: the token is in it", c.golden)
+		}
+	}
+}
+
+// allKinds is a plan that has a step of each kind.
+func allKinds(t *testing.T) *plan.Plan {
+	t.Helper()
+	p, err := plan.Decode([]byte(readText(t, "testdata/all-kinds.json")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestPlanOfAllKinds(t *testing.T) {
+	got := tell(allKinds(t))
+	checkGolden(t, "plan-all-kinds.txt", got)
+	if strings.Contains(got, "very-secret-token") {
+		t.Error("a secret is told")
+	}
+}
+
+// A kind that a later release adds must get its sentence, and a place in the plan above.
+func TestEveryKindHasASentence(t *testing.T) {
+	kinds := kindsOfPlan(t)
+	if len(kinds) < 27 {
+		t.Errorf("only %d kinds were found", len(kinds))
+	}
+	if diff := cmp.Diff(kinds, slices.Sorted(maps.Keys(sentences))); diff != "" {
+		t.Errorf("kinds and their sentences (-kinds +sentences):\n%s", diff)
+	}
+	said := map[plan.Kind]string{}
+	p := allKinds(t)
+	for _, phase := range append(p.Phases, p.EveryBoot...) {
+		for _, step := range phase.Steps {
+			said[step.Kind()] = sentenceOf(step)
+		}
+	}
+	if diff := cmp.Diff(kinds, slices.Sorted(maps.Keys(said))); diff != "" {
+		t.Errorf("testdata/all-kinds.json (-kinds +steps):\n%s", diff)
+	}
+	for kind, sentence := range said {
+		if len(sentence) < 7 || strings.Contains(sentence, "%!") || strings.HasSuffix(sentence, ".") || strings.Contains(sentence, "is said to be") {
+			t.Errorf("%s: %q is no sentence", kind, sentence)
+		}
+	}
+}
+
+// kindsOfPlan reads the names of the kinds where they are declared: the package keeps its list to itself.
+func kindsOfPlan(t *testing.T) []plan.Kind {
+	t.Helper()
+	files, err := filepath.Glob("../../bootstrap/plan/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kinds []plan.Kind
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, declaration := range file.Decls {
+			method, ok := declaration.(*ast.FuncDecl)
+			if !ok || method.Recv == nil || method.Name.Name != "Kind" {
+				continue
+			}
+			literal := method.Body.List[0].(*ast.ReturnStmt).Results[0].(*ast.BasicLit)
+			kind, err := strconv.Unquote(literal.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			kinds = append(kinds, plan.Kind(kind))
+		}
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+func TestSeconds(t *testing.T) {
+	for n, want := range map[int]string{0: "0s", 10: "10s", 60: "1m", 90: "1m30s", 600: "10m", 1800: "30m", 3600: "1h", 3660: "1h1m", 7205: "2h0m5s"} {
+		if got := seconds(n); got != want {
+			t.Errorf("%d seconds are %s, want %s", n, got, want)
+		}
+	}
+}
+
+func TestSecretsOfSeveralLinesAreMasked(t *testing.T) {
+	p := &plan.Plan{
+		Redact: []string{"first\nsecond"},
+		Phases: []plan.Phase{{Name: "p", Steps: []plan.Step{
+			&plan.Environment{Variables: map[string]plan.Value{"KEY": plan.Text("first\nsecond"), "MORE": plan.Text("a\r\nb")}},
+		}}},
+	}
+	if got := tell(p); !strings.Contains(got, `KEY=[hidden], MORE=a\nb.`) {
+		t.Errorf("got %s", got)
+	}
+}
+
+// A release that knows more kinds than this one is not silent about them.
+func TestStrangeSteps(t *testing.T) {
+	if got := of(sayFile)(&plan.Run{}); got != "is said to be a run and is a *plan.Run" {
+		t.Errorf("got %q", got)
+	}
+	if got := sayServiceState(&plan.ServiceState{Service: "s", State: "paused"}); got != "makes the service s paused" {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,241 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
+)
+
+// ofController is what the controller renders of the objects in testdata/machine.yaml, written down once more.
+func ofController(t *testing.T) []byte {
+	t.Helper()
+	in := bootstrap.Input{
+		Cluster: &clusterv1.Cluster{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "blue"},
+			Spec:       clusterv1.ClusterSpec{ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "10.0.0.10", Port: 6443}},
+		},
+		Machine: &clusterv1.Machine{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: machineName, UID: "0b6f2f0e-52b0-4a5c-9d53-2f1f3f7f9d10"},
+			Spec:       clusterv1.MachineSpec{ClusterName: "blue", Version: "v1.36.3"},
+		},
+		WindowsMachine: &infrav1.WindowsMachine{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: machineName},
+			Spec: infrav1.WindowsMachineSpec{
+				ProviderID: "vsphere://420f7a1c-5d1e-4b6a-8f52-0c9f5f3b2a11",
+				VSphere:    &infrav1.VSphereVM{CPUs: 4, MemoryMiB: 16384},
+			},
+		},
+		Config: &bootstrapv1.WindowsBootstrapConfig{Spec: bootstrapv1.WindowsBootstrapConfigSpec{
+			Node: bootstrapv1.NodeRegistration{Labels: []bootstrapv1.NodeLabel{{Name: "example.com/pool", Value: "blue"}}},
+		}},
+		ClusterCA: []byte(readText(t, "../../bootstrap/testdata/ca.crt")),
+		Token:     testToken,
+	}
+	identity, err := vsphere.Provider{}.Identify(in.WindowsMachine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.WindowsMachine.Status.ComputerName = identity.Name
+	userData, err := bootstrap.Render(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return userData.Bytes()
+}
+
+// A machine of the templates is given what a Machine with these UIDs would be.
+func TestMachineOfTemplatesGetsTheSame(t *testing.T) {
+	vm := &infrav1.WindowsMachine{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "blue-windows-1", UID: "0511fb82-b721-5d3d-bb47-5e6506585efe"},
+		Spec:       infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}},
+	}
+	identity, err := vsphere.Provider{}.Identify(vm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	vm.Spec.ProviderID, vm.Status.ComputerName = identity.ProviderID, identity.Name
+	want, err := bootstrap.Render(bootstrap.Input{
+		Cluster: &clusterv1.Cluster{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "blue"},
+			Spec:       clusterv1.ClusterSpec{ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "10.0.0.10", Port: 6443}},
+		},
+		Machine: &clusterv1.Machine{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "blue-windows-1", UID: "d5d74958-3344-5fa1-b7fe-34c4df387a27"},
+			Spec:       clusterv1.MachineSpec{ClusterName: "blue", Version: "v1.36.3"},
+		},
+		WindowsMachine: vm,
+		Config:         &bootstrapv1.WindowsBootstrapConfig{Spec: bootstrapv1.WindowsBootstrapConfigSpec{DeadlineSeconds: 1500}},
+		ClusterCA:      []byte(readText(t, "../../bootstrap/testdata/ca.crt")),
+		Token:          placeholderToken,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := rendered(t, t.TempDir(), readText(t, gitFile), "--machine", "blue-windows-1")
+	if files["userdata"] != string(want.Bytes()) {
+		t.Error("userdata is not what the controller would make")
+	}
+	if !strings.Contains(files["metadata"], identity.Name) || strings.Contains(files["node.json"], placeholderToken) {
+		t.Errorf("metadata is %s, or node.json shows the token", files["metadata"])
+	}
+}
+
+func rendered(t *testing.T, folder, stdin string, args ...string) map[string]string {
+	t.Helper()
+	got := call(t, stdin, append([]string{"render", "-f", "-", "-o", folder}, args...)...)
+	if got.Code != exitDone {
+		t.Fatal(got.Err)
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, entry := range entries {
+		files[entry.Name()] = readText(t, filepath.Join(folder, entry.Name()))
+	}
+	return files
+}
+
+func TestRenderWritesWhatTheGuestSees(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "made", "anew")
+	files := rendered(t, folder, readText(t, machineFile), "--machine", machineName, "--show-secrets")
+	want := ofController(t)
+	if files["userdata"] != string(want) {
+		t.Error("userdata is not what the controller makes")
+	}
+	names := `{"instance-id":"420f7a1c-5d1e-4b6a-8f52-0c9f5f3b2a11","local-hostname":"blue-9pr28t2qb2"}`
+	if files["metadata"] != names {
+		t.Errorf("metadata is %s, want %s", files["metadata"], names)
+	}
+	inside, err := scripts.Plan(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, []byte(files["node.json"])); err != nil || compact.String() != string(inside) {
+		t.Errorf("node.json in clear is not the plan in userdata (%v)", err)
+	}
+	if len(files) != 3 {
+		t.Errorf("%d files are written, want 3", len(files))
+	}
+}
+
+func TestRenderIsDeterministic(t *testing.T) {
+	for _, file := range []string{machineFile, gitFile} {
+		first := rendered(t, t.TempDir(), readText(t, file), "--machine", machineName)
+		second := rendered(t, t.TempDir(), readText(t, file), "--machine", machineName)
+		if diff := cmp.Diff(first, second); diff != "" {
+			t.Errorf("%s gives other files the second time:\n%s", file, diff)
+		}
+	}
+}
+
+func TestRenderMasksSecrets(t *testing.T) {
+	files := rendered(t, t.TempDir(), readText(t, machineFile), "--machine", machineName)
+	node := files["node.json"]
+	if strings.Contains(node, testSecret) || strings.Contains(node, "abcdef.") || !strings.Contains(node, masked) {
+		t.Error("node.json tells the token")
+	}
+	plain := rendered(t, t.TempDir(), readText(t, machineFile), "--machine", machineName, "--show-secrets")
+	if strings.ReplaceAll(strings.ReplaceAll(plain["node.json"], testToken, masked), testSecret, masked) != node {
+		t.Error("more than the token is masked")
+	}
+	if plain["userdata"] != files["userdata"] {
+		t.Error("the flag changes what the guest gets")
+	}
+}
+
+// Others may be able to read what was there before.
+func TestRenderReplacesItsFilesOnly(t *testing.T) {
+	folder := t.TempDir()
+	for _, name := range []string{"userdata", "metadata", "node.json", "notes.txt"} {
+		//nolint:gosec // because a file that everybody reads is what the case is about
+		if err := os.WriteFile(filepath.Join(folder, name), []byte("old"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files := rendered(t, folder, readText(t, machineFile), "--machine", machineName)
+	if files["notes.txt"] != "old" || len(files) != 4 {
+		t.Errorf("other files are touched, or left behind: %d files", len(files))
+	}
+	for _, name := range []string{"userdata", "metadata", "node.json"} {
+		stat, err := os.Stat(filepath.Join(folder, name))
+		if err != nil || stat.Mode().Perm() != 0o600 || files[name] == "old" {
+			t.Errorf("%s: mode %v, %v; want it anew with 0600", name, stat.Mode(), err)
+		}
+	}
+	files = rendered(t, folder, onAzure(t), "--machine", machineName)
+	if _, left := files["metadata"]; left {
+		t.Error("the metadata of another machine is left beside a machine that has none")
+	}
+}
+
+// onAzure is a machine whose identity others have written down.
+func onAzure(t *testing.T) string {
+	t.Helper()
+	return changed(t, machineFile,
+		"vsphere://420f7a1c-5d1e-4b6a-8f52-0c9f5f3b2a11", "azure:///subscriptions/s/virtualMachines/win-1",
+		"    vsphere:\n", "    azure:\n", "      datacenter: dc\n      template: windows-2022\n      cpus: 4\n      memoryMiB: 16384\n",
+		"      vmSize: Standard_D4s_v5\n  status:\n    computerName: win-1\n")
+}
+
+func TestRenderSaysWhatItWrote(t *testing.T) {
+	folder := t.TempDir()
+	got := call(t, "", "render", "-f", machineFile, "--machine", machineName, "-o", folder)
+	for _, want := range []string{"userdata: ", "metadata: 89 bytes, ", "node.json: ", "secrets masked"} {
+		if !strings.Contains(got.Out, want) {
+			t.Errorf("%q does not say %q", got.Out, want)
+		}
+	}
+	if got.Err != "" {
+		t.Errorf("nothing was made up, and %q is said", got.Err)
+	}
+}
+
+func TestRenderIntoAFile(t *testing.T) {
+	got := call(t, "", "render", "-f", machineFile, "--machine", machineName, "-o", machineFile)
+	if got.Code != exitRefused || !strings.Contains(got.Err, "not a directory") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestMaskJSON(t *testing.T) {
+	secrets := []string{"secret-part", "id.secret-part", `quo"te\d-secret`, "<html>&secret"}
+	quotedSecret, _ := json.Marshal(secrets[2])
+	cases := map[string]struct{ reason, in, want string }{
+		"alone":      {"the plainest", `{"a":"secret-part"}`, `{"a":"[hidden]"}`},
+		"within":     {"the rest of the text is of use", `["--token=id.secret-part x"]`, `["--token=[hidden] x"]`},
+		"as a name":  {"names are strings too", `{"secret-part":1}`, `{"[hidden]":1}`},
+		"escaped":    {"JSON writes it otherwise than it is", string(quotedSecret), `"[hidden]"`},
+		"html":       {"Go writes it otherwise still", `"a\u003chtml\u003e\u0026secret"`, `"a[hidden]"`},
+		"in base64":  {"bytes of files", `"` + base64.StdEncoding.EncodeToString([]byte("x secret-part")) + `"`, `"[hidden]"`},
+		"none":       {"nothing else is touched", `{"b" : "C:\\x \u003c", "a":[1, null]}`, `{"b" : "C:\\x \u003c", "a":[1, null]}`},
+		"two of one": {"each of them", `"secret-part secret-part"`, `"[hidden] [hidden]"`},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := maskJSON([]byte(c.in), secrets)
+			if err != nil || string(got) != c.want {
+				t.Errorf("%s: got %s, %v, want %s", c.reason, got, err, c.want)
+			}
+		})
+	}
+	if got, err := maskJSON([]byte(`["secret-","part"]`), secrets); err == nil {
+		t.Errorf("a secret in pieces passes as %s", got)
+	}
+}

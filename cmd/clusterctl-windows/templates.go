@@ -1,0 +1,126 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+)
+
+// findDeployment finds the MachineDeployment that would make a machine of this name. Where it is the only one and there
+// are no Machines whose name may be misspelt, any name will do.
+func findDeployment(o *objects, name string) (*clusterv1.MachineDeployment, error) {
+	deployments, err := windowsDeployments(o)
+	if err != nil {
+		return nil, err
+	}
+	if len(deployments) == 1 && len(o.of("Machine")) == 0 {
+		return deployments[0], nil
+	}
+	var best *clusterv1.MachineDeployment
+	for _, one := range deployments {
+		if makes(one, name) && (best == nil || len(best.Name) < len(one.Name)) {
+			best = one
+		}
+	}
+	if best == nil {
+		return nil, unknownMachine(o, deployments, name)
+	}
+	return best, nil
+}
+
+func windowsDeployments(o *objects) ([]*clusterv1.MachineDeployment, error) {
+	var found []*clusterv1.MachineDeployment
+	for _, one := range o.of("MachineDeployment") {
+		deployment, err := decode[clusterv1.MachineDeployment](one)
+		if err != nil {
+			return nil, err
+		}
+		if deployment.Spec.Template.Spec.InfrastructureRef.Kind == "WindowsMachineTemplate" {
+			found = append(found, deployment)
+		}
+	}
+	return found, nil
+}
+
+// makes says whether the name is one that Cluster API gives to machines of the deployment.
+func makes(deployment *clusterv1.MachineDeployment, name string) bool {
+	if namespace, rest, ok := strings.Cut(name, "/"); ok {
+		return namespace == deployment.Namespace && makes(deployment, rest)
+	}
+	return strings.HasPrefix(name+"-", deployment.Name+"-")
+}
+
+// unknownMachine says which machines there are.
+func unknownMachine(o *objects, deployments []*clusterv1.MachineDeployment, name string) error {
+	var there []string
+	if machines := o.of("Machine"); len(machines) > 0 {
+		there = append(there, "Machines "+list(machines))
+	}
+	for _, one := range deployments {
+		there = append(there, fmt.Sprintf("MachineDeployment %s/%s, whose machines are named %s-...", one.Namespace, one.Name, one.Name))
+	}
+	if len(there) == 0 {
+		there = append(there, "neither a Machine nor a MachineDeployment of Windows machines")
+	}
+	short := name[strings.LastIndex(name, "/")+1:]
+	return fmt.Errorf("no Machine %s is in %s, which has %s; another one is printed by: kubectl get machine %s -o yaml",
+		name, o.source, strings.Join(there, "; "), short)
+}
+
+// fromDeployment makes what Cluster API would make of the deployment's templates.
+func fromDeployment(o *objects, deployment *clusterv1.MachineDeployment, name string) (*machine, error) {
+	template := deployment.Spec.Template
+	of := object{kind: "MachineDeployment", key: types.NamespacedName{Namespace: deployment.Namespace, Name: deployment.Name}}
+	vm, config := template.Spec.InfrastructureRef, template.Spec.Bootstrap.ConfigRef
+	if err := wantKind(of, config, "WindowsBootstrapConfigTemplate"); err != nil {
+		return nil, err
+	}
+	name = strings.TrimPrefix(name, deployment.Namespace+"/")
+	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+		return nil, fmt.Errorf("%q is no name of a Machine: %s", name, problems[0])
+	}
+	m := &machine{owner: newOwner(deployment, name)}
+	m.note("Machine %s is not there yet: it is made as MachineDeployment %s would make it", name, of.key)
+	vms, noVM := load[infrav1.WindowsMachineTemplate](o, vm.Kind, types.NamespacedName{Namespace: of.key.Namespace, Name: vm.Name})
+	configs, noConfig := load[bootstrapv1.WindowsBootstrapConfigTemplate](o, config.Kind, types.NamespacedName{Namespace: of.key.Namespace, Name: config.Name})
+	if err := errors.Join(noVM, noConfig); err != nil {
+		return m, err
+	}
+	m.vm = &infrav1.WindowsMachine{ObjectMeta: metaOf(m.owner, vms.Spec.Template.ObjectMeta), Spec: vms.Spec.Template.Spec}
+	m.config = &bootstrapv1.WindowsBootstrapConfig{
+		ObjectMeta: metaOf(m.owner, configs.Spec.Template.ObjectMeta), Spec: configs.Spec.Template.Spec,
+	}
+	return m, nil
+}
+
+func newOwner(deployment *clusterv1.MachineDeployment, name string) *clusterv1.Machine {
+	template := deployment.Spec.Template
+	owner := &clusterv1.Machine{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: deployment.Namespace, Name: name,
+			Labels: maps.Clone(template.Labels), Annotations: maps.Clone(template.Annotations),
+		},
+		Spec: template.Spec,
+	}
+	owner.Spec.ClusterName = deployment.Spec.ClusterName
+	owner.Spec.InfrastructureRef.Kind, owner.Spec.InfrastructureRef.Name = "WindowsMachine", name
+	owner.Spec.Bootstrap.ConfigRef.Kind, owner.Spec.Bootstrap.ConfigRef.Name = "WindowsBootstrapConfig", name
+	return owner
+}
+
+// metaOf a machine's companion: it has the machine's name.
+func metaOf(owner *clusterv1.Machine, template clusterv1.ObjectMeta) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: owner.Namespace, Name: owner.Name,
+		Labels: maps.Clone(template.Labels), Annotations: maps.Clone(template.Annotations),
+	}
+}

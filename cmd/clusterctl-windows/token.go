@@ -1,0 +1,44 @@
+package main
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
+	"k8s.io/utils/ptr"
+)
+
+// placeholderToken has the form of a token, and is none.
+const placeholderToken = "sample.placeholdertoken"
+
+// findToken prefers the token that the machine's bootstrap Secret has, as the controller of WindowsBootstrapConfig wrote
+// it there.
+func (m *machine) findToken(o *objects) error {
+	key := types.NamespacedName{Namespace: m.owner.Namespace, Name: ptr.Deref(m.owner.Spec.Bootstrap.DataSecretName, m.config.Name)}
+	var tokens []string
+	for _, one := range o.of("Secret") {
+		secret, err := decode[corev1.Secret](one)
+		if err != nil {
+			return err
+		}
+		if token := valueOf(secret, "token"); one.key == key && len(token) > 0 {
+			m.token, m.stored = string(token), valueOf(secret, "value")
+			return nil
+		}
+		if secret.Type == bootstrapapi.SecretTypeBootstrapToken {
+			id, secretPart := valueOf(secret, bootstrapapi.BootstrapTokenIDKey), valueOf(secret, bootstrapapi.BootstrapTokenSecretKey)
+			tokens = append(tokens, string(id)+"."+string(secretPart))
+		}
+	}
+	switch len(tokens) {
+	case 0:
+		m.token = placeholderToken
+		m.note("there is no bootstrap token: %s stands in for it, with which no node joins", placeholderToken)
+	case 1:
+		m.token = tokens[0]
+	default:
+		return fmt.Errorf("%s has %d Secrets of type %s; leave the machine's own", o.source, len(tokens), bootstrapapi.SecretTypeBootstrapToken)
+	}
+	return nil
+}
