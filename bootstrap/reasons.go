@@ -17,6 +17,9 @@ const (
 	ReasonTLSBootstrapFailed       = "TLSBootstrapFailed"
 	ReasonKubeletNotHealthy        = "KubeletNotHealthy"
 	ReasonJoinFailed               = "JoinFailed"
+	ReasonFilesFailed              = "FilesFailed"
+	ReasonPreJoinScriptFailed      = "PreJoinScriptFailed"
+	ReasonPostJoinScriptFailed     = "PostJoinScriptFailed"
 
 	// Those of the interpreter itself, whatever the plan says.
 	ReasonPlanNotUnderstood = "PlanNotUnderstood"
@@ -107,6 +110,21 @@ var reasons = []Reason{
 	{
 		ReasonJoinFailed, "kubeadm join failed, or did not end in its time",
 		"the last lines are kubeadm's",
+		describe,
+	},
+	{
+		ReasonFilesFailed, "a file of spec.custom.files could not be written",
+		"a folder has its name, or disk C: is full",
+		onTheNode,
+	},
+	{
+		ReasonPreJoinScriptFailed, "a script of spec.custom.preJoin failed, or did not end in its time",
+		"the last lines are the script's",
+		describe,
+	},
+	{
+		ReasonPostJoinScriptFailed, "a script of spec.custom.postJoin failed, or did not end in its time",
+		"the last lines are the script's",
 		describe,
 	},
 	{

@@ -9,8 +9,3 @@ type Containerd struct{}
 //
 // +kubebuilder:validation:MinProperties=1
 type Windows struct{}
-
-// Custom is what users bring.
-//
-// +kubebuilder:validation:MinProperties=1
-type Custom struct{}
