@@ -12,7 +12,7 @@ var plainPath = regexp.MustCompile(`^[Cc]:(\\[^\x00-\x1f<>:"|?*/\\]*[^\x00-\x1f<
 // ownPlaces are written by us, kubeadm or the agent, and by nobody else.
 var ownPlaces = []string{
 	joinDirectory, ownDirectory, kubernetesDirectory, kubeletKeys, kubeletDirectory + `\config.yaml`,
-	`C:\ProgramData\capwin`, `C:\run\cluster-api`,
+	`C:\ProgramData\capwin`, `C:\run\cluster-api`, certsDirectory, dropInsDirectory, azureConfigFile, toolsConfFile,
 }
 
 // checkPath refuses what Windows would not take, or what is ours.

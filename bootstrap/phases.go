@@ -36,6 +36,7 @@ const (
 	phaseNetwork   = "network"
 	phasePreJoin   = "pre-join"
 	phaseContainer = "container-runtime"
+	phaseImages    = "images"
 	phaseKubelet   = "kubelet"
 	phaseAPIServer = "api-server"
 	phaseJoin      = "join"
@@ -44,8 +45,8 @@ const (
 )
 
 var phaseOrder = []string{
-	phasePrepare, phaseWindows, phaseNetwork, phasePreJoin, phaseContainer, phaseKubelet, phaseAPIServer, phaseJoin, phaseVerify,
-	phasePostJoin,
+	phasePrepare, phaseWindows, phaseNetwork, phasePreJoin, phaseContainer, phaseImages, phaseKubelet, phaseAPIServer, phaseJoin,
+	phaseVerify, phasePostJoin,
 }
 
 // part is what one room of the spec brings to a plan: steps by phase, steps for every boot, and what has to be hidden or
@@ -79,6 +80,7 @@ func nodePlan(n *node) (*plan.Plan, error) {
 		WaitSeconds:     waitSeconds,
 		Report:          n.cloud.channels,
 		Redact:          []string{n.token, n.token[len("abcdef."):]},
+		Logs:            logs(),
 		Erase:           append(plan.Texts(joinFile, bootstrapKubeconfig), n.cloud.erase...),
 	}
 	steps := map[string][]plan.Step{}

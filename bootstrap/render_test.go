@@ -55,13 +55,15 @@ var plainGoldens = []golden{
 	}}},
 }
 
-var secondCA = func() []byte {
-	data, err := os.ReadFile("testdata/ca-next.crt")
+var firstCA, secondCA = mustRead("testdata/ca.crt"), mustRead("testdata/ca-next.crt")
+
+func mustRead(path string) []byte {
+	data, err := os.ReadFile(path)
 	if err != nil {
 		panic(err)
 	}
 	return data
-}()
+}
 
 func render(tb testing.TB, in bootstrap.Input) bootstrap.UserData {
 	tb.Helper()

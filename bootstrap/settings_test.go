@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
@@ -17,6 +19,32 @@ const hidden = "correct-horse-battery"
 var settingsGoldens = []golden{
 	{"files", "text, bytes, a Secret for administrators only", []func(*bootstrap.Input){withFiles}},
 	{"scripts", "before and after the join, written before they run, erased in the end", []func(*bootstrap.Input){withScripts}},
+	{"proxy", "machine, containerd, kubelet, and what stays near", []func(*bootstrap.Input){withNetwork, withProxy}},
+	{"trusted-certificates", "one step for each of a file", []func(*bootstrap.Input){withTrust}},
+	{"registries", "mirrors, CA and credentials, also of a mirror", []func(*bootstrap.Input){withRegistries}},
+	{"images", "another pause image, and some before the join", []func(*bootstrap.Input){withImages}},
+	{"drop-ins", "the user's own words to containerd", []func(*bootstrap.Input){withDropIns}},
+	{"hyper-v", "a feature, and a handler for a RuntimeClass", []func(*bootstrap.Input){withHyperV}},
+	{"time", "zone and servers", []func(*bootstrap.Input){withTime}},
+	{"users", "by key only", []func(*bootstrap.Input){withUsers}},
+	{"features-and-defender", "more of both", []func(*bootstrap.Input){withFeatures}},
+	{"csi-proxy", "a service of a program that is there", []func(*bootstrap.Input){withCSIProxy}},
+	{"azure-json", "no secret in it", []func(*bootstrap.Input){onAzure, withAzureConfig}},
+	{"everything", "all at once on vSphere", everything},
+	{"everything-azure", "all at once on Azure", append([]func(*bootstrap.Input){onAzure, withAzureConfig}, everything...)},
+}
+
+var everything = []func(*bootstrap.Input){
+	withFiles, withScripts, withNetwork, withProxy, withTrust, withRegistries, withImages, withDropIns, withHyperV, withTime,
+	withUsers, withFeatures, withCSIProxy,
+}
+
+func windows(change func(*bootstrapv1.Windows)) func(*bootstrap.Input) {
+	return func(in *bootstrap.Input) { change(&in.Config.Spec.Windows) }
+}
+
+func containerd(change func(*bootstrapv1.Containerd)) func(*bootstrap.Input) {
+	return func(in *bootstrap.Input) { change(&in.Config.Spec.Containerd) }
 }
 
 func custom(change func(*bootstrapv1.Custom)) func(*bootstrap.Input) {
@@ -61,6 +89,94 @@ func withScripts(in *bootstrap.Input) {
 	source(in, "secret/app/register", "register.exe --key\n"+hidden)
 }
 
+func withNetwork(in *bootstrap.Input) {
+	in.Cluster.Spec.ClusterNetwork = clusterv1.ClusterNetwork{
+		Pods:     clusterv1.NetworkRanges{CIDRBlocks: []string{"10.244.0.0/16"}},
+		Services: clusterv1.NetworkRanges{CIDRBlocks: []string{"10.96.0.0/12"}},
+	}
+}
+
+func withProxy(in *bootstrap.Input) {
+	in.Config.Spec.Windows.Proxy = bootstrapv1.Proxy{
+		HTTP: "http://proxy.example.com:3128", HTTPS: "http://node:proxy-password@proxy.example.com:3128",
+		NoProxy: []string{".example.com", "10.0.0.0/8", "localhost"},
+	}
+}
+
+func withTrust(in *bootstrap.Input) {
+	in.Config.Spec.Windows.TrustedCertificates = []bootstrapv1.TrustedCertificate{
+		{Name: "company", ContentFrom: fromConfigMap("cas", "company")},
+		{Name: "proxy", Content: string(secondCA)},
+	}
+	source(in, "configmap/cas/company", "a comment\n"+string(firstCA)+string(secondCA))
+}
+
+func withRegistries(in *bootstrap.Input) {
+	in.Config.Spec.Containerd.Registries = []bootstrapv1.Registry{
+		{Host: "docker.io", Mirrors: []bootstrapv1.RegistryMirror{
+			{URL: "https://harbor.example.com:8443/v2/docker-hub"}, {URL: "http://10.0.0.5:5000"},
+		}},
+		{
+			Host: "harbor.example.com:8443", CA: fromConfigMap("cas", "harbor"),
+			CredentialsRef: bootstrapv1.SecretReference{Name: "harbor"},
+		},
+		{Host: "_default", Mirrors: []bootstrapv1.RegistryMirror{{URL: "https://mirror.example.com"}}},
+	}
+	source(in, "configmap/cas/harbor", string(firstCA))
+	source(in, "secret/harbor/username", "node")
+	source(in, "secret/harbor/password", hidden+"\n")
+}
+
+func withImages(in *bootstrap.Input) {
+	in.Config.Spec.Containerd.PauseImage = "registry.example.com/pause:3.10.2"
+	in.Config.Spec.Containerd.PrepullImages = []string{"mcr.microsoft.com/windows/nanoserver:ltsc2022", "localhost:5000/app@sha256:" + strings.Repeat("a", 64)}
+}
+
+func withDropIns(in *bootstrap.Input) {
+	in.Config.Spec.Containerd.DropIns = []bootstrapv1.ContainerdDropIn{
+		{Name: "pulls", Content: "version = 3\n[plugins.'io.containerd.cri.v1.images']\nmax_concurrent_downloads = 8\n"},
+		{Name: "plugin", ContentFrom: fromSecret("plugin", "toml")},
+	}
+	source(in, "secret/plugin/toml", "version = 3\n# "+hidden+"\n")
+}
+
+func withHyperV(in *bootstrap.Input) {
+	in.Config.Spec.Containerd.HyperVIsolation = bootstrapv1.HyperVIsolationEnabled
+}
+
+func withTime(in *bootstrap.Input) {
+	in.Config.Spec.Windows.TimeZone = "W. Europe Standard Time"
+	in.Config.Spec.Windows.NTPServers = []string{"time.example.com", "10.0.0.2"}
+}
+
+const publicKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ7x1x8M3N8pEb1oQx4y1e7VxWk2uJvH6cN4tYpQmZ0a ops@example.com"
+
+func withUsers(in *bootstrap.Input) {
+	in.Config.Spec.Windows.Users = []bootstrapv1.LocalUser{
+		{Name: "ops", Role: bootstrapv1.UserRoleAdministrator, SSHKeys: []string{publicKey}},
+		{Name: "log_reader", SSHKeys: []string{publicKey}},
+	}
+}
+
+func withFeatures(in *bootstrap.Input) {
+	in.Config.Spec.Windows.Features = []string{"Containers"}
+	in.Config.Spec.Windows.DefenderExclusions = bootstrapv1.DefenderExclusions{Folders: []string{`C:\data`}, Processes: []string{"app.exe"}}
+}
+
+func withCSIProxy(in *bootstrap.Input) { in.Config.Spec.Windows.CSIProxy.Path = `C:\k\csi-proxy.exe` }
+
+const tenant = "11111111-2222-3333-4444-555555555555"
+
+func withAzureConfig(in *bootstrap.Input) {
+	if vm := in.WindowsMachine.Spec.Azure; vm != nil {
+		vm.SubscriptionID, vm.ResourceGroup, vm.Location = tenant, "nodes", "westeurope"
+		vm.SubnetID = "/subscriptions/s/resourceGroups/network/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes"
+	}
+	in.Config.Spec.Windows.AzureCloudConfig = bootstrapv1.AzureCloudConfig{
+		TenantID: tenant, UserAssignedIdentityID: tenant, SecurityGroupName: "nodes-nsg", RouteTableName: "nodes-routes",
+	}
+}
+
 // settingsRefused are mistakes of users.
 var settingsRefused = []struct {
 	name, field, want string
@@ -101,7 +217,89 @@ var settingsRefused = []struct {
 		"script twice", "spec.custom.preJoin[1]", `the name "a" is there twice`,
 		withPreJoin(bootstrapv1.CustomScript{Name: "a", Content: "a"}, bootstrapv1.CustomScript{Name: "a", Content: "b"}),
 	},
+	{"proxy without host", "spec.windows.proxy.http", "is no proxy; write scheme, host and port only", badProxy("http://:3128")},
+	{"proxy with path", "spec.windows.proxy.http", "is no proxy", badProxy("http://user:" + hidden + "@proxy/path")},
+	{"proxy of other scheme", "spec.windows.proxy.http", "is no proxy", badProxy("socks5://proxy:1080")},
+	{"no URL", "spec.windows.proxy.http", "is no URL", badProxy("http://user:" + hidden + "%zz@proxy")},
+	{"exceptions without a proxy", "spec.windows.proxy", "noProxy means nothing without a proxy", windows(func(w *bootstrapv1.Windows) { w.Proxy.NoProxy = []string{"a"} })},
+	{"odd exception", "spec.windows.proxy.noProxy", `"a,b" is no host`, windows(func(w *bootstrapv1.Windows) {
+		w.Proxy = bootstrapv1.Proxy{HTTP: "http://p:1", NoProxy: []string{"a,b"}}
+	})},
+	{"no certificate", "spec.windows.trustedCertificates[0]", "it holds no certificate", badTrust("a", "hello")},
+	{"key as certificate", "spec.windows.trustedCertificates[0]", "it holds a PRIVATE KEY", badTrust("a", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n")},
+	{"broken certificate", "spec.windows.trustedCertificates[0]", "can not be read", badTrust("a", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")},
+	{"certificate without a name", "spec.windows.trustedCertificates[0]", `name "" is none`, badTrust("", string(firstCA))},
+	{"zone of the IANA", "spec.windows.timeZone", `"Europe/Berlin" is no time zone of Windows`, windows(func(w *bootstrapv1.Windows) { w.TimeZone = "Europe/Berlin" })},
+	{"odd time server", "spec.windows.ntpServers", `"a b" is neither`, windows(func(w *bootstrapv1.Windows) { w.NTPServers = []string{"a b"} })},
+	{"odd feature", "spec.windows.features", `"a b" is no feature`, windows(func(w *bootstrapv1.Windows) { w.Features = []string{"a b"} })},
+	{"odd user", "spec.windows.users[0]", `name "a b" is none`, badUser("a b", "", publicKey)},
+	{"user of Windows", "spec.windows.users[0]", `the name "Administrator" is taken`, badUser("Administrator", "", publicKey)},
+	{"user twice", "spec.windows.users[1]", `the name "A" is there twice`, windows(func(w *bootstrapv1.Windows) {
+		w.Users = []bootstrapv1.LocalUser{{Name: "a", SSHKeys: []string{publicKey}}, {Name: "A", SSHKeys: []string{publicKey}}}
+	})},
+	{"odd role", "spec.windows.users[0]", `role "King" is none`, badUser("a", "King", publicKey)},
+	{"user without a key", "spec.windows.users[0]", "sshKeys is empty", badUser("a", "")},
+	{"private key", "spec.windows.users[0]", "sshKeys[0] is no public key", badUser("a", "", "-----BEGIN "+hidden)},
+	{"cut key", "spec.windows.users[0]", "sshKeys[1] is cut off or damaged", badUser("a", "", publicKey, "ssh-rsa AAAA")},
+	{"odd exclusion", "spec.windows.defenderExclusions.folders", `"D:\\a" is no plain path`, windows(func(w *bootstrapv1.Windows) { w.DefenderExclusions.Folders = []string{`D:\a`} })},
+	{"path as process", "spec.windows.defenderExclusions.processes", "is no name of a program", windows(func(w *bootstrapv1.Windows) {
+		w.DefenderExclusions.Processes = []string{`C:\a.exe`}
+	})},
+	{"odd csi-proxy", "spec.windows.csiProxy.path", "is no program on drive C:", windows(func(w *bootstrapv1.Windows) { w.CSIProxy.Path = `C:\k\csi-proxy` })},
+	{"azure.json on vSphere", "spec.windows.azureCloudConfig", "the machine is not on Azure", withAzureConfig},
+	{"German cloud", "spec.windows.azureCloudConfig.cloud", `"AzureGermanCloud" is none`, badAzure(func(c *bootstrapv1.AzureCloudConfig) { c.Cloud = "AzureGermanCloud" })},
+	{"odd tenant", "spec.windows.azureCloudConfig.tenantID", `"x" is no id`, badAzure(func(c *bootstrapv1.AzureCloudConfig) { c.TenantID = "x" })},
+	{"odd identity", "spec.windows.azureCloudConfig.userAssignedIdentityID", `"x" is no id`, badAzure(func(c *bootstrapv1.AzureCloudConfig) { c.UserAssignedIdentityID = "x" })},
+	{"odd group", "spec.windows.azureCloudConfig.securityGroupName", `"/x" is no name`, badAzure(func(c *bootstrapv1.AzureCloudConfig) { c.SecurityGroupName = "/x" })},
+	{"odd routes", "spec.windows.azureCloudConfig.routeTableName", `"/x" is no name`, badAzure(func(c *bootstrapv1.AzureCloudConfig) { c.RouteTableName = "/x" })},
+	{"pause without registry", "spec.containerd.pauseImage", `"pause:3.10" is no full name`, containerd(func(c *bootstrapv1.Containerd) { c.PauseImage = "pause:3.10" })},
+	{"image of Docker's kind", "spec.containerd.prepullImages[0]", `"nginx" is no full name`, containerd(func(c *bootstrapv1.Containerd) { c.PrepullImages = []string{"nginx"} })},
+	{"odd isolation", "spec.containerd.hyperVIsolation", `"Yes" is none`, containerd(func(c *bootstrapv1.Containerd) { c.HyperVIsolation = "Yes" })},
+	{"drop-in without a name", "spec.containerd.dropIns[0]", `name "" is none`, containerd(func(c *bootstrapv1.Containerd) { c.DropIns = []bootstrapv1.ContainerdDropIn{{Content: "a"}} })},
+	{"odd registry", "spec.containerd.registries[0]", `host "https://a" is none`, badRegistry(bootstrapv1.Registry{Host: "https://a", CredentialsRef: bootstrapv1.SecretReference{Name: "a"}})},
+	{"registry of nothing", "spec.containerd.registries[0]", "it says nothing of a.example.com", badRegistry(bootstrapv1.Registry{Host: "a.example.com"})},
+	{"registry twice", "spec.containerd.registries[1]", "is there twice", badRegistry(goodMirror, goodMirror)},
+	{"credentials for all", "spec.containerd.registries[0]", "would go to every registry", badRegistry(bootstrapv1.Registry{Host: "_default", CredentialsRef: bootstrapv1.SecretReference{Name: "a"}})},
+	{
+		"no password", "spec.containerd.registries[0].credentialsRef", `Secret a has nothing under the key "username"`,
+		badRegistry(bootstrapv1.Registry{Host: "a.example.com", CredentialsRef: bootstrapv1.SecretReference{Name: "a"}}),
+	},
+	{
+		"odd mirror", "spec.containerd.registries[0]", `mirror "ftp://a" is no URL`,
+		badRegistry(bootstrapv1.Registry{Host: "a.example.com", Mirrors: []bootstrapv1.RegistryMirror{{URL: "ftp://a"}}}),
+	},
+	{"file of ours", "spec.custom.files[0]", `is below C:\k\azure.json`, withFile(bootstrapv1.CustomFile{Path: `C:\k\azure.json`, Content: "a"})},
 	{"script without content", "spec.custom.preJoin[0]", "write either content or contentFrom", withPreJoin(bootstrapv1.CustomScript{Name: "a"})},
+}
+
+var goodMirror = bootstrapv1.Registry{Host: "a.example.com", Mirrors: []bootstrapv1.RegistryMirror{{URL: "https://b"}}}
+
+func badRegistry(registries ...bootstrapv1.Registry) func(*bootstrap.Input) {
+	return containerd(func(c *bootstrapv1.Containerd) { c.Registries = registries })
+}
+
+func badProxy(url string) func(*bootstrap.Input) {
+	return windows(func(w *bootstrapv1.Windows) { w.Proxy.HTTP = url })
+}
+
+func badTrust(name, pem string) func(*bootstrap.Input) {
+	return windows(func(w *bootstrapv1.Windows) {
+		w.TrustedCertificates = []bootstrapv1.TrustedCertificate{{Name: name, Content: pem}}
+	})
+}
+
+func badUser(name string, role bootstrapv1.UserRole, keys ...string) func(*bootstrap.Input) {
+	return windows(func(w *bootstrapv1.Windows) {
+		w.Users = []bootstrapv1.LocalUser{{Name: name, Role: role, SSHKeys: keys}}
+	})
+}
+
+func badAzure(change func(*bootstrapv1.AzureCloudConfig)) func(*bootstrap.Input) {
+	return func(in *bootstrap.Input) {
+		onAzure(in)
+		withAzureConfig(in)
+		change(&in.Config.Spec.Windows.AzureCloudConfig)
+	}
 }
 
 func withFile(files ...bootstrapv1.CustomFile) func(*bootstrap.Input) {
@@ -169,6 +367,34 @@ func TestSecretsOfSettings(t *testing.T) {
 					t.Errorf("%s: %s/%s shows a secret", golden.name, phase.Name, step.Base().Name)
 				}
 			}
+		}
+	}
+}
+
+// A password in the URL of a proxy must not be told.
+func TestProxyPasswordIsHidden(t *testing.T) {
+	for url, want := range map[string]string{
+		"http://proxy:3128": "", "http://node@proxy": "http://node@proxy",
+		"http://node:proxy-password@proxy:3128": "proxy-password",
+		"http://user:short@proxy":               "user:short",
+		"http://u:short@proxy":                  "u:short@", "http://u:b@h": "http://u:b@h",
+	} {
+		var got []string
+		if p := render(t, plainInput(t, badProxy(url))).Plan(); len(p.Redact) > 2 {
+			got = p.Redact[2:]
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %q is hidden, want %q", url, got, want)
+		}
+	}
+}
+
+func TestNoProxy(t *testing.T) {
+	p := render(t, plainInput(t, withNetwork, withProxy)).Plan()
+	want := "localhost,127.0.0.1,::1,169.254.169.254,168.63.129.16,.svc,.cluster.local,blue-win-x7k2p,10.0.0.10,10.244.0.0/16,10.96.0.0/12,.example.com,10.0.0.0/8"
+	for _, name := range []string{"proxy", "containerd-proxy", "kubelet-proxy"} {
+		if got := step[*plan.Environment](t, p, name).Variables["NO_PROXY"].String(); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
 }

@@ -32,6 +32,18 @@ func Sources(spec bootstrapv1.WindowsBootstrapConfigSpec) []Source {
 	for _, script := range slices.Concat(spec.Custom.PreJoin, spec.Custom.PostJoin) {
 		all = append(all, sourceOf(script.ContentFrom)...)
 	}
+	for _, certificate := range spec.Windows.TrustedCertificates {
+		all = append(all, sourceOf(certificate.ContentFrom)...)
+	}
+	for _, registry := range spec.Containerd.Registries {
+		all = append(all, sourceOf(registry.CA)...)
+		if name := registry.CredentialsRef.Name; name != "" {
+			all = append(all, credentialSources(name)...)
+		}
+	}
+	for _, dropIn := range spec.Containerd.DropIns {
+		all = append(all, sourceOf(dropIn.ContentFrom)...)
+	}
 	slices.SortFunc(all, func(a, b Source) int { return strings.Compare(a.String(), b.String()) })
 	return slices.Compact(all)
 }
@@ -45,6 +57,11 @@ func sourceOf(from bootstrapv1.ContentSource) []Source {
 		return []Source{{SourceConfigMap, from.ConfigMap.Name, from.ConfigMap.Key}}
 	}
 	return nil
+}
+
+// credentialSources are user and password.
+func credentialSources(name string) []Source {
+	return []Source{{SourceSecret, name, "username"}, {SourceSecret, name, "password"}}
 }
 
 // content is what a user wrote, here or there.

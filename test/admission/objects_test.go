@@ -17,7 +17,7 @@ const (
 	azureSpec = `{azure: {credentialsRef: {name: identity}, subscriptionID: 11111111-2222-3333-4444-555555555555,
 	  resourceGroup: group, location: westeurope, vmSize: Standard_D4s_v5, imageID: /images/win2022, subnetID: /subnets/nodes}}`
 	configSpec = `{deadlineSeconds: 1800, kubelet: {maxPods: 50}, node: {labels: [{name: example.com/pool, value: win}],
-	  taints: [{key: os, value: windows, effect: NoSchedule}]}}`
+	  taints: [{key: os, value: windows, effect: NoSchedule}]}, ` + settingsSpec + `}`
 )
 
 // Every status that has limits.
@@ -57,6 +57,9 @@ func newObjectFor(kind, field string) *unstructured.Unstructured {
 	made := newObject(kind)
 	if strings.HasPrefix(field, "spec.azure") {
 		set(made.Object, in(kind, "spec"), parse(azureSpec))
+	}
+	if at, _, ok := strings.Cut(field, ".contentFrom"); ok {
+		setAll(made, map[string]any{at + ".content": absent, at + ".contentFrom": source(field)})
 	}
 	return made
 }
