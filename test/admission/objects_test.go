@@ -61,6 +61,9 @@ func newObjectFor(kind, field string) *unstructured.Unstructured {
 	if at, _, ok := strings.Cut(field, ".contentFrom"); ok {
 		setAll(made, map[string]any{at + ".content": absent, at + ".contentFrom": source(field)})
 	}
+	if strings.HasPrefix(field, "spec.containerd.registries[].ca.configMap") {
+		setAll(made, map[string]any{"spec.containerd.registries[].ca": source(field)})
+	}
 	return made
 }
 

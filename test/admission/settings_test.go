@@ -8,7 +8,16 @@ import (
 
 // settingsSpec is every setting of Windows, of containerd and of the user's own, with a value that is right.
 const settingsSpec = `custom: {files: [{path: 'C:\etc\app.conf', content: a, access: Administrators}],
-	  preJoin: [{name: pre, type: Cmd, content: a, timeoutSeconds: 60}], postJoin: [{name: post, content: a}]}`
+	  preJoin: [{name: pre, type: Cmd, content: a, timeoutSeconds: 60}], postJoin: [{name: post, content: a}]},
+	  containerd: {registries: [{host: docker.io, mirrors: [{url: 'https://mirror.example.com'}], ca: {secret: {name: a, key: a}},
+	  credentialsRef: {name: a}}], pauseImage: registry.example.com/pause:1, prepullImages: [registry.example.com/app:1],
+	  hyperVIsolation: Enabled, dropIns: [{name: a, content: a}]},
+	  windows: {proxy: {http: 'http://proxy:3128', https: 'http://proxy:3128', noProxy: [.example.com]},
+	  trustedCertificates: [{name: a, content: a}], timeZone: UTC, ntpServers: [time.example.com],
+	  users: [{name: ops, role: User, sshKeys: [ssh-ed25519 AAAA ops]}], features: [Containers],
+	  defenderExclusions: {folders: ['C:\data'], processes: [app.exe]}, csiProxy: {path: 'C:\k\csi-proxy.exe'},
+	  azureCloudConfig: {cloud: AzurePublicCloud, tenantID: 11111111-2222-3333-4444-555555555555,
+	  userAssignedIdentityID: 11111111-2222-3333-4444-555555555555, securityGroupName: a, routeTableName: a}}`
 
 // source is where a content may be, of the kind that the field is of.
 func source(field string) map[string]any {
@@ -33,10 +42,135 @@ var settingsLimits = join(
 	contents("spec.custom.files[]"),
 	scripts("spec.custom.preJoin"),
 	scripts("spec.custom.postJoin"),
+	containerdLimits, windowsLimits, azureConfigLimits,
 )
+
+var containerdLimits = join(
+	[]limit{empty("spec.containerd", map[string]any{"pauseImage": "a"})},
+	items("spec.containerd.registries", 16, registry),
+	[]limit{
+		required("spec.containerd.registries[].host"), pattern("spec.containerd.registries[].host", "a.example.com:5000", "https://a"),
+		required("spec.containerd.registries[].mirrors[].url"),
+		pattern("spec.containerd.registries[].mirrors[].url", "https://a.example.com/v2/hub", "ftp://a"),
+		{"spec.containerd.registries[].mirrors[].url", "minLength", "http://a", "", "should be at least 1 chars long"},
+		{"spec.containerd.registries[].mirrors[].url", "maxLength", "http://" + long(505), "http://" + long(506), "may not be more than 512"},
+		required("spec.containerd.registries[].credentialsRef.name"),
+		pattern("spec.containerd.pauseImage", "a.example.com/b:1", "a b"),
+		oneOf("spec.containerd.hyperVIsolation", "Disabled", "Maybe"),
+		required("spec.containerd.dropIns[].name"), pattern("spec.containerd.dropIns[].name", "a-1", "A"),
+	},
+	text("spec.containerd.registries[].host", 253),
+	text("spec.containerd.registries[].credentialsRef.name", 253),
+	items("spec.containerd.registries[].mirrors", 8, func(key string) map[string]any { return map[string]any{"url": "https://" + key} }),
+	references("spec.containerd.registries[].ca"),
+	text("spec.containerd.pauseImage", 512),
+	texts("spec.containerd.prepullImages", 32, "", 512, "", "a b"),
+	items("spec.containerd.dropIns", 16, script),
+	text("spec.containerd.dropIns[].name", 40),
+	contents("spec.containerd.dropIns[]"),
+)
+
+var windowsLimits = join(
+	[]limit{
+		empty("spec.windows", map[string]any{"timeZone": "UTC"}),
+		empty("spec.windows.proxy", map[string]any{"http": "http://a"}),
+		required("spec.windows.trustedCertificates[].name"), pattern("spec.windows.trustedCertificates[].name", "a-1", "A"),
+		pattern("spec.windows.timeZone", "W. Europe Standard Time", "Europe/Berlin"),
+		{"spec.windows.timeZone", "minLength", "UTC", "", "should be at least 1 chars long"},
+		{"spec.windows.timeZone", "maxLength", "A" + long(49) + " Standard Time", "A" + long(50) + " Standard Time", "may not be more than 64"},
+		required("spec.windows.users[].name"), pattern("spec.windows.users[].name", "a_B-1", "a b"),
+		oneOf("spec.windows.users[].role", "Administrator", "King"),
+		required("spec.windows.users[].sshKeys"),
+		empty("spec.windows.defenderExclusions", map[string]any{"processes": []any{"a.exe"}}),
+		required("spec.windows.csiProxy.path"), pattern("spec.windows.csiProxy.path", `c:\csi-proxy.exe`, `C:\csi-proxy`),
+		{"spec.windows.csiProxy.path", "minLength", `C:\a.exe`, "", "should be at least 1 chars long"},
+		{"spec.windows.csiProxy.path", "maxLength", `C:\` + long(233) + ".exe", `C:\` + long(234) + ".exe", "may not be more than 240"},
+	},
+	url("spec.windows.proxy.http"), url("spec.windows.proxy.https"),
+	texts("spec.windows.proxy.noProxy", 64, "", 253, "", "a,b"),
+	items("spec.windows.trustedCertificates", 16, script),
+	text("spec.windows.trustedCertificates[].name", 40),
+	contents("spec.windows.trustedCertificates[]"),
+	texts("spec.windows.ntpServers", 8, "", 253, "", "a b"),
+	items("spec.windows.users", 16, func(key string) map[string]any {
+		return map[string]any{"name": key, "sshKeys": []any{"ssh-rsa AAAA"}}
+	}),
+	text("spec.windows.users[].name", 20),
+	texts("spec.windows.users[].sshKeys", 16, "ssh-rsa AAAA", 2048, "", "hello"),
+	texts("spec.windows.features", 32, "", 64, "", "a b"),
+	texts("spec.windows.defenderExclusions.folders", 32, `C:\`, 240, "", "data"),
+	texts("spec.windows.defenderExclusions.processes", 32, "", 64, ".exe", "a.com"),
+)
+
+var azureConfigLimits = join(
+	[]limit{
+		required("spec.windows.azureCloudConfig.tenantID"), oneOf("spec.windows.azureCloudConfig.cloud", "AzureChinaCloud", "AzureGermanCloud"),
+		pattern("spec.windows.azureCloudConfig.securityGroupName", "a_B-1.c", "/a"),
+		pattern("spec.windows.azureCloudConfig.routeTableName", "a_B-1.c", "/a"),
+	},
+	identifier("spec.windows.azureCloudConfig.tenantID"), identifier("spec.windows.azureCloudConfig.userAssignedIdentityID"),
+	text("spec.windows.azureCloudConfig.securityGroupName", 80),
+	text("spec.windows.azureCloudConfig.routeTableName", 80),
+)
+
+func registry(key string) map[string]any {
+	return map[string]any{"host": key, "credentialsRef": map[string]any{"name": "a"}}
+}
+
+func identifier(field string) []limit {
+	return []limit{
+		{field, "minLength", guid, guid[1:], "should be at least 36 chars long"},
+		{field, "maxLength", guid, guid + "1", "may not be more than 36"},
+		pattern(field, guid, strings.Replace(guid, "1", "g", 1)),
+	}
+}
+
+func url(field string) []limit {
+	return []limit{
+		pattern(field, "https://user:password@a.example.com:1/", "http://a/b"),
+		{field, "minLength", "http://a", "", "should be at least 1 chars long"},
+		{field, "maxLength", "http://" + long(1017), "http://" + long(1018), "may not be more than 1024"},
+	}
+}
+
+// texts are the limits of a list of texts, each with a head and a tail that it must have.
+func texts(field string, most int, head string, longest int, tail, wrong string) []limit {
+	of := func(times int) []any {
+		all := make([]any, times)
+		for i := range all {
+			all[i] = fmt.Sprint(head, "a", i, tail)
+		}
+		return all
+	}
+	fill := longest - len(head) - len(tail)
+	return []limit{
+		{field, "minItems", of(1), []any{}, "should have at least 1 items"},
+		{field, "maxItems", of(most), of(most + 1), fmt.Sprintf("must have at most %d items", most)},
+		{field + "[]", "minLength", head + "a" + tail, "", "should be at least 1 chars long"},
+		{field + "[]", "maxLength", head + long(fill) + tail, head + long(fill+1) + tail, fmt.Sprintf("may not be more than %d", longest)},
+		pattern(field+"[]", head+"a"+tail, wrong),
+	}
+}
 
 var settingsRules = slices.Concat(
 	contentRules("spec.custom.files"), contentRules("spec.custom.preJoin"), contentRules("spec.custom.postJoin"),
+	contentRules("spec.windows.trustedCertificates"), contentRules("spec.containerd.dropIns"),
+	[]rule{
+		sourceRule("spec.containerd.registries[].ca", nil, both),
+		{
+			at: "spec.containerd.registries[]", field: "spec.containerd.registries[0]", message: "write mirrors, ca or credentialsRef",
+			accepted: []map[string]any{
+				{"spec.containerd.registries[]": map[string]any{"host": "a", "ca": source("secret")}},
+				{"spec.containerd.registries[]": registry("a")},
+			},
+			refused: []map[string]any{{"spec.containerd.registries[]": map[string]any{"host": "a"}}},
+		},
+		{
+			at: "spec.windows.proxy", field: "spec.windows.proxy", message: "write http, https or both",
+			accepted: []map[string]any{{"spec.windows.proxy.http": absent}, {"spec.windows.proxy.https": absent}},
+			refused:  []map[string]any{{"spec.windows.proxy": map[string]any{"noProxy": []any{"a"}}}},
+		},
+	},
 	[]rule{{
 		at: "spec.custom.files[]", field: "spec.custom.files[0].access",
 		message: "a file with the content of a Secret is for Administrators only: leave access out, or take the content from a ConfigMap",
@@ -76,10 +210,11 @@ func scripts(at string) []limit {
 	)
 }
 
+var both = map[string]any{"secret": source("secret")["secret"], "configMap": source("configMap")["configMap"]}
+
 // contentRules are those of a list whose items have content or contentFrom.
 func contentRules(list string) []rule {
 	at, item := list+"[]", strings.ReplaceAll(list+"[]", "[]", "[0]")
-	both := map[string]any{"secret": source("secret")["secret"], "configMap": source("configMap")["configMap"]}
 	return []rule{
 		{
 			at: at, field: item, message: "write either content or contentFrom",
