@@ -31,6 +31,7 @@ const (
 	ReasonContainerdConfigFailed   = "ContainerdConfigFailed"
 	ReasonImagePullFailed          = "ImagePullFailed"
 	ReasonCSIProxyFailed           = "CsiProxyFailed"
+	ReasonDomainJoinFailed         = "DomainJoinFailed"
 
 	// Those of the interpreter itself, whatever the plan says.
 	ReasonPlanNotUnderstood = "PlanNotUnderstood"
@@ -192,6 +193,11 @@ var reasons = []Reason{
 		ReasonCSIProxyFailed, "csi-proxy is not there or does not run",
 		"a wrong path in spec.windows.csiProxy.path",
 		"sc.exe qc csiproxy (on the node)",
+	},
+	{
+		ReasonDomainJoinFailed, "the node could not join the domain of spec.windows.domain",
+		"a DNS server that does not know the domain, or credentials that may not join machines",
+		`Get-Content C:\Windows\debug\NetSetup.LOG -Tail 50 (on the node)`,
 	},
 	{
 		ReasonPlanNotUnderstood, "the agent does not understand the plan it was given",

@@ -15,8 +15,8 @@ import (
 const anyRegistry = "_default"
 
 var (
-	registryHost = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?(:[0-9]{1,5})?|_default)$`)
-	mirrorURL    = regexp.MustCompile(`^https?://[a-z0-9]([-a-z0-9.]*[a-z0-9])?(:[0-9]{1,5})?(/[A-Za-z0-9._~-]+)*$`)
+	registryHost = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?(:\d{1,5})?|_default)$`)
+	mirrorURL    = regexp.MustCompile(`^https?://[a-z0-9]([-a-z0-9.]*[a-z0-9])?(:\d{1,5})?(/[A-Za-z0-9._~-]+)*$`)
 )
 
 // registry is what containerd has to know of one host.

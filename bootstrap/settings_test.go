@@ -30,13 +30,14 @@ var settingsGoldens = []golden{
 	{"features-and-defender", "more of both", []func(*bootstrap.Input){withFeatures}},
 	{"csi-proxy", "a service of a program that is there", []func(*bootstrap.Input){withCSIProxy}},
 	{"azure-json", "no secret in it", []func(*bootstrap.Input){onAzure, withAzureConfig}},
+	{"domain", "a member after a restart, and the password gone", []func(*bootstrap.Input){withDomain}},
 	{"everything", "all at once on vSphere", everything},
 	{"everything-azure", "all at once on Azure", append([]func(*bootstrap.Input){onAzure, withAzureConfig}, everything...)},
 }
 
 var everything = []func(*bootstrap.Input){
 	withFiles, withScripts, withNetwork, withProxy, withTrust, withRegistries, withImages, withDropIns, withHyperV, withTime,
-	withUsers, withFeatures, withCSIProxy,
+	withUsers, withFeatures, withCSIProxy, withDomain,
 }
 
 func windows(change func(*bootstrapv1.Windows)) func(*bootstrap.Input) {
@@ -165,6 +166,15 @@ func withFeatures(in *bootstrap.Input) {
 
 func withCSIProxy(in *bootstrap.Input) { in.Config.Spec.Windows.CSIProxy.Path = `C:\k\csi-proxy.exe` }
 
+func withDomain(in *bootstrap.Input) {
+	in.Config.Spec.Windows.Domain = bootstrapv1.Domain{
+		Name: "corp.example.com", OrganizationalUnit: "OU=Nodes,DC=corp,DC=example,DC=com",
+		CredentialsRef: bootstrapv1.SecretReference{Name: "joiner"},
+	}
+	source(in, "secret/joiner/username", `CORP\joiner`)
+	source(in, "secret/joiner/password", hidden)
+}
+
 const tenant = "11111111-2222-3333-4444-555555555555"
 
 func withAzureConfig(in *bootstrap.Input) {
@@ -246,6 +256,13 @@ var settingsRefused = []struct {
 		w.DefenderExclusions.Processes = []string{`C:\a.exe`}
 	})},
 	{"odd csi-proxy", "spec.windows.csiProxy.path", "is no program on drive C:", windows(func(w *bootstrapv1.Windows) { w.CSIProxy.Path = `C:\k\csi-proxy` })},
+	{"domain without dots", "spec.windows.domain.name", `"CORP" is no domain; write its DNS name`, badDomain(bootstrapv1.Domain{Name: "CORP"})},
+	{"odd unit", "spec.windows.domain.organizationalUnit", `"Nodes" is none`, badDomain(bootstrapv1.Domain{Name: "a.b", OrganizationalUnit: "Nodes"})},
+	{"domain without a Secret", "spec.windows.domain.credentialsRef", "it is empty", badDomain(bootstrapv1.Domain{Name: "a.b"})},
+	{
+		"Secret that is not there", "spec.windows.domain.credentialsRef", `Secret a has nothing under the key "username"`,
+		badDomain(bootstrapv1.Domain{Name: "a.b", CredentialsRef: bootstrapv1.SecretReference{Name: "a"}}),
+	},
 	{"azure.json on vSphere", "spec.windows.azureCloudConfig", "the machine is not on Azure", withAzureConfig},
 	{"German cloud", "spec.windows.azureCloudConfig.cloud", `"AzureGermanCloud" is none`, badAzure(func(c *bootstrapv1.AzureCloudConfig) { c.Cloud = "AzureGermanCloud" })},
 	{"odd tenant", "spec.windows.azureCloudConfig.tenantID", `"x" is no id`, badAzure(func(c *bootstrapv1.AzureCloudConfig) { c.TenantID = "x" })},
@@ -280,6 +297,10 @@ func badRegistry(registries ...bootstrapv1.Registry) func(*bootstrap.Input) {
 
 func badProxy(url string) func(*bootstrap.Input) {
 	return windows(func(w *bootstrapv1.Windows) { w.Proxy.HTTP = url })
+}
+
+func badDomain(domain bootstrapv1.Domain) func(*bootstrap.Input) {
+	return windows(func(w *bootstrapv1.Windows) { w.Domain = domain })
 }
 
 func badTrust(name, pem string) func(*bootstrap.Input) {

@@ -37,10 +37,9 @@ func Sources(spec bootstrapv1.WindowsBootstrapConfigSpec) []Source {
 	}
 	for _, registry := range spec.Containerd.Registries {
 		all = append(all, sourceOf(registry.CA)...)
-		if name := registry.CredentialsRef.Name; name != "" {
-			all = append(all, credentialSources(name)...)
-		}
+		all = append(all, credentialSources(registry.CredentialsRef.Name)...)
 	}
+	all = append(all, credentialSources(spec.Windows.Domain.CredentialsRef.Name)...)
 	for _, dropIn := range spec.Containerd.DropIns {
 		all = append(all, sourceOf(dropIn.ContentFrom)...)
 	}
@@ -59,8 +58,11 @@ func sourceOf(from bootstrapv1.ContentSource) []Source {
 	return nil
 }
 
-// credentialSources are user and password.
+// credentialSources are user and password, or none where no Secret is named.
 func credentialSources(name string) []Source {
+	if name == "" {
+		return nil
+	}
 	return []Source{{SourceSecret, name, "username"}, {SourceSecret, name, "password"}}
 }
 

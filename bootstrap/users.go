@@ -21,7 +21,7 @@ var (
 	userName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,19}$`)
 	// builtInUsers are Windows' own and cloudbase-init's service.
 	builtInUsers = []string{"administrator", "guest", "defaultaccount", "wdagutilityaccount", "system", "cloudbase-init"}
-	sshKey       = regexp.MustCompile(`^(ssh-(?:ed25519|rsa)|ecdsa-sha2-nistp(?:256|384|521)|sk-(?:ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com) ([A-Za-z0-9+/]+={0,2})( [ -~]*)?$`)
+	sshKey       = regexp.MustCompile(`^(ssh-(?:ed25519|rsa)|ecdsa-sha2-nistp(?:256|384|521)|sk-(?:ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com) ([A-Za-z0-9+/]+={0,2})( [\x20-\x7e]*)?$`)
 )
 
 func (p *part) users(n *node) error {

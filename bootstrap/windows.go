@@ -18,6 +18,7 @@ func windowsPart(n *node) (part, error) {
 	p.add(phasePrepare, imageVersion(n)...)
 	for _, setting := range []func(*part, *node) error{
 		(*part).trust, (*part).proxy, (*part).clock, (*part).features, (*part).users, (*part).defender, (*part).csiProxy, (*part).azureConfig,
+		(*part).domain,
 	} {
 		if err := setting(&p, n); err != nil {
 			return part{}, err

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -17,7 +18,8 @@ const settingsSpec = `custom: {files: [{path: 'C:\etc\app.conf', content: a, acc
 	  users: [{name: ops, role: User, sshKeys: [ssh-ed25519 AAAA ops]}], features: [Containers],
 	  defenderExclusions: {folders: ['C:\data'], processes: [app.exe]}, csiProxy: {path: 'C:\k\csi-proxy.exe'},
 	  azureCloudConfig: {cloud: AzurePublicCloud, tenantID: 11111111-2222-3333-4444-555555555555,
-	  userAssignedIdentityID: 11111111-2222-3333-4444-555555555555, securityGroupName: a, routeTableName: a}}`
+	  userAssignedIdentityID: 11111111-2222-3333-4444-555555555555, securityGroupName: a, routeTableName: a},
+	  domain: {name: corp.example.com, organizationalUnit: 'OU=Nodes', credentialsRef: {name: a}}}`
 
 // source is where a content may be, of the kind that the field is of.
 func source(field string) map[string]any {
@@ -42,7 +44,7 @@ var settingsLimits = join(
 	contents("spec.custom.files[]"),
 	scripts("spec.custom.preJoin"),
 	scripts("spec.custom.postJoin"),
-	containerdLimits, windowsLimits, azureConfigLimits,
+	containerdLimits, windowsLimits, azureConfigLimits, domainLimits,
 )
 
 var containerdLimits = join(
@@ -64,7 +66,7 @@ var containerdLimits = join(
 	items("spec.containerd.registries[].mirrors", 8, func(key string) map[string]any { return map[string]any{"url": "https://" + key} }),
 	references("spec.containerd.registries[].ca"),
 	text("spec.containerd.pauseImage", 512),
-	texts("spec.containerd.prepullImages", 32, "", 512, "", "a b"),
+	texts("spec.containerd.prepullImages", 32, 512, shape{wrong: "a b"}),
 	items("spec.containerd.dropIns", 16, script),
 	text("spec.containerd.dropIns[].name", 40),
 	contents("spec.containerd.dropIns[]"),
@@ -87,19 +89,19 @@ var windowsLimits = join(
 		{"spec.windows.csiProxy.path", "maxLength", `C:\` + long(233) + ".exe", `C:\` + long(234) + ".exe", "may not be more than 240"},
 	},
 	url("spec.windows.proxy.http"), url("spec.windows.proxy.https"),
-	texts("spec.windows.proxy.noProxy", 64, "", 253, "", "a,b"),
+	texts("spec.windows.proxy.noProxy", 64, 253, shape{wrong: "a,b"}),
 	items("spec.windows.trustedCertificates", 16, script),
 	text("spec.windows.trustedCertificates[].name", 40),
 	contents("spec.windows.trustedCertificates[]"),
-	texts("spec.windows.ntpServers", 8, "", 253, "", "a b"),
+	texts("spec.windows.ntpServers", 8, 253, shape{wrong: "a b"}),
 	items("spec.windows.users", 16, func(key string) map[string]any {
 		return map[string]any{"name": key, "sshKeys": []any{"ssh-rsa AAAA"}}
 	}),
 	text("spec.windows.users[].name", 20),
-	texts("spec.windows.users[].sshKeys", 16, "ssh-rsa AAAA", 2048, "", "hello"),
-	texts("spec.windows.features", 32, "", 64, "", "a b"),
-	texts("spec.windows.defenderExclusions.folders", 32, `C:\`, 240, "", "data"),
-	texts("spec.windows.defenderExclusions.processes", 32, "", 64, ".exe", "a.com"),
+	texts("spec.windows.users[].sshKeys", 16, 2048, shape{head: "ssh-rsa AAAA", wrong: "hello"}),
+	texts("spec.windows.features", 32, 64, shape{wrong: "a b"}),
+	texts("spec.windows.defenderExclusions.folders", 32, 240, shape{head: `C:\`, wrong: "data"}),
+	texts("spec.windows.defenderExclusions.processes", 32, 64, shape{tail: ".exe", wrong: "a.com"}),
 )
 
 var azureConfigLimits = join(
@@ -111,6 +113,18 @@ var azureConfigLimits = join(
 	identifier("spec.windows.azureCloudConfig.tenantID"), identifier("spec.windows.azureCloudConfig.userAssignedIdentityID"),
 	text("spec.windows.azureCloudConfig.securityGroupName", 80),
 	text("spec.windows.azureCloudConfig.routeTableName", 80),
+)
+
+var domainLimits = join(
+	[]limit{
+		required("spec.windows.domain.name"), pattern("spec.windows.domain.name", "corp.example.com", "CORP"),
+		{"spec.windows.domain.name", "minLength", "a.b", "", "should be at least 1 chars long"},
+		{"spec.windows.domain.name", "maxLength", "a." + long(251), "a." + long(252), "may not be more than 253"},
+		pattern("spec.windows.domain.organizationalUnit", "OU=Nodes,DC=a", "Nodes"),
+		{"spec.windows.domain.organizationalUnit", "minLength", "OU=a", "", "should be at least 1 chars long"},
+		{"spec.windows.domain.organizationalUnit", "maxLength", "OU=" + long(1021), "OU=" + long(1022), "may not be more than 1024"},
+	},
+	reference("spec.windows.domain.credentialsRef"),
 )
 
 func registry(key string) map[string]any {
@@ -133,22 +147,25 @@ func url(field string) []limit {
 	}
 }
 
-// texts are the limits of a list of texts, each with a head and a tail that it must have.
-func texts(field string, most int, head string, longest int, tail, wrong string) []limit {
+// shape is what a text must begin and end with, and one that has another.
+type shape struct{ head, tail, wrong string }
+
+// texts are the limits of a list of texts.
+func texts(field string, most, longest int, s shape) []limit {
 	of := func(times int) []any {
 		all := make([]any, times)
 		for i := range all {
-			all[i] = fmt.Sprint(head, "a", i, tail)
+			all[i] = fmt.Sprint(s.head, "a", i, s.tail)
 		}
 		return all
 	}
-	fill := longest - len(head) - len(tail)
+	fill := longest - len(s.head) - len(s.tail)
 	return []limit{
 		{field, "minItems", of(1), []any{}, "should have at least 1 items"},
 		{field, "maxItems", of(most), of(most + 1), fmt.Sprintf("must have at most %d items", most)},
-		{field + "[]", "minLength", head + "a" + tail, "", "should be at least 1 chars long"},
-		{field + "[]", "maxLength", head + long(fill) + tail, head + long(fill+1) + tail, fmt.Sprintf("may not be more than %d", longest)},
-		pattern(field+"[]", head+"a"+tail, wrong),
+		{field + "[]", "minLength", s.head + "a" + s.tail, "", "should be at least 1 chars long"},
+		{field + "[]", "maxLength", s.head + long(fill) + s.tail, s.head + long(fill+1) + s.tail, fmt.Sprintf("may not be more than %d", longest)},
+		pattern(field+"[]", s.head+"a"+s.tail, s.wrong),
 	}
 }
 
@@ -229,9 +246,7 @@ func contentRules(list string) []rule {
 func sourceRule(at string, beside, both map[string]any) rule {
 	edit := func(value any) map[string]any {
 		edits := map[string]any{at: value}
-		for field, other := range beside {
-			edits[field] = other
-		}
+		maps.Copy(edits, beside)
 		return edits
 	}
 	return rule{

@@ -72,6 +72,37 @@ type Windows struct {
 	//
 	// +optional
 	AzureCloudConfig AzureCloudConfig `json:"azureCloudConfig,omitempty,omitzero"`
+
+	// domain of Active Directory that the node joins, with a restart, before it joins the cluster. Pods with a gMSA need it where no
+	// plugin gives them credentials. Its accounts stay in the directory when a node is deleted.
+	//
+	// +optional
+	Domain Domain `json:"domain,omitempty,omitzero"`
+}
+
+// Domain of Active Directory.
+type Domain struct {
+	// name of the domain in DNS, such as corp.example.com.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?([.][A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)+$`
+	Name string `json:"name,omitempty"`
+
+	// organizationalUnit for the node's account, such as OU=Nodes,DC=corp,DC=example,DC=com; left out, the domain's default.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:Pattern=`^(OU|CN|ou|cn)=.+$`
+	OrganizationalUnit string `json:"organizationalUnit,omitempty"`
+
+	// credentialsRef names a Secret with the keys username, such as CORP\joiner, and password. The account needs no more than
+	// the right to join machines.
+	//
+	// +required
+	CredentialsRef SecretReference `json:"credentialsRef,omitempty,omitzero"`
 }
 
 // Proxy is how the node reaches what is not near.

@@ -35,10 +35,22 @@ func settled(t *testing.T, golden string) *vector {
 			{Argv: []string{kubeadmPath, "version"}, Out: "v1.36.3\n"},
 			{Argv: []string{kubeadmPath, "join"}, Writes: map[string]string{kubeletConf: "joined"}},
 			{Argv: []string{`C:\Program Files\VMware\VMware Tools\rpctool.exe`}},
-			{Argv: []string{"certutil.exe"}}, {Argv: []string{"powershell.exe"}}, {Argv: []string{"cmd.exe"}},
+			domainJoin(),
+			{Argv: []string{"certutil.exe"}},
+			{Argv: []string{"powershell.exe"}},
+			{Argv: []string{"cmd.exe"}},
 			{Argv: []string{`C:\Program Files\containerd\ctr.exe`}},
 		},
 	}}
+}
+
+// domainJoin is the script's first run; the machine is a member after the restart, and it is not run again.
+func domainJoin() *command {
+	once := 1
+	return &command{
+		Argv: []string{"powershell.exe", "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass", "-File", `C:\run\capwin\domain-join.ps1`},
+		Exit: 3010, Times: &once,
+	}
 }
 
 // settle lives with a containerd that listens after every start of the machine.
@@ -74,7 +86,7 @@ func TestEverySettingIsCarriedOut(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, settled(t, golden))
 			s.settle()
-			if report := s.end(); report.State != plan.StateSucceeded || len(report.Warnings) > 0 || report.Reboots != 1 {
+			if report := s.end(); report.State != plan.StateSucceeded || len(report.Warnings) > 0 || report.Reboots != 2 {
 				t.Fatalf("%s of %s/%s: %s %s, reboots %d, warnings %q", report.State, report.Phase.Name, report.Step, report.Reason,
 					report.Message, report.Reboots, report.Warnings)
 			}
@@ -111,8 +123,10 @@ func (s *stage) checkSettings() {
 			s.t.Errorf("%s has no %q: %s", path, want, text)
 		}
 	}
-	if s.there(`C:\run\capwin\scripts\pre-join-agent.ps1`) {
-		s.t.Error("a script is still there")
+	for _, path := range []string{`C:\run\capwin\scripts\pre-join-agent.ps1`, `C:\run\capwin\domain-join.json`} {
+		if s.there(path) {
+			s.t.Errorf("%s is still there", path)
+		}
 	}
 	all := strings.Join(s.effects, "\n")
 	for _, want := range []string{
@@ -133,15 +147,16 @@ func TestSettingsFailByTheirNames(t *testing.T) {
 	t.Parallel()
 	for reason, change := range map[string]func(w *world){
 		"ImageVersionMismatch": func(w *world) { w.Commands[0].Out = "v1.35.1\n" },
-		"TrustFailed":          func(w *world) { w.Commands[3].Exit = 5 },
+		"TrustFailed":          func(w *world) { w.Commands[4].Exit = 5 },
+		"DomainJoinFailed":     func(w *world) { w.Commands[3].Exit, w.Commands[3].Times = 1, nil },
 		"FeatureFailed":        func(w *world) { w.FeatureFails = true },
-		"PreJoinScriptFailed":  func(w *world) { w.Commands[4].Exit = 1 },
+		"PreJoinScriptFailed":  func(w *world) { w.Commands[5].Exit = 1 },
 		"CsiProxyFailed":       func(w *world) { delete(w.Files, `C:\k\csi-proxy.exe`) },
 		"TimeFailed":           func(w *world) { w.Commands = append(w.Commands, &command{Argv: []string{"tzutil.exe"}, Exit: 1}) },
 		"PostJoinScriptFailed": func(w *world) {
 			once := 1
-			w.Commands = slices.Insert(w.Commands, 4, &command{Argv: []string{"powershell.exe"}, Times: &once})
-			w.Commands[5].Exit = 1
+			w.Commands = slices.Insert(w.Commands, 5, &command{Argv: []string{"powershell.exe"}, Times: &once})
+			w.Commands[6].Exit = 1
 		},
 	} {
 		t.Run(reason, func(t *testing.T) {
@@ -164,7 +179,7 @@ func TestSettingsFailByTheirNames(t *testing.T) {
 func TestSettingsThatOnlyWarn(t *testing.T) {
 	t.Parallel()
 	v := settled(t, "everything")
-	v.World.Commands[6].Exit = 1 // ctr
+	v.World.Commands[7].Exit = 1 // ctr
 	delete(v.World.Services, "VMTools")
 	s := newStage(t, v)
 	s.settle()
