@@ -24,7 +24,7 @@ var domainScript string
 // domainMember is what domainScript reads.
 type domainMember struct {
 	Domain             string `json:"domain"`
-	OrganizationalUnit string `json:"organizationalUnit,omitempty"`
+	OrganizationalUnit string `json:"organizationalUnit"`
 	Username           string `json:"username"`
 	Password           string `json:"password"`
 }
@@ -44,7 +44,7 @@ func (p *part) domain(n *node) error {
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(member)
+	text, err := json.Marshal(member) //nolint:gosec // because the file is for administrators only and removed at once
 	if err != nil {
 		return fmt.Errorf("domain of %s: %w", n.machine.Name, err)
 	}

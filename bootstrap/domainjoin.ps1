@@ -1,5 +1,6 @@
 # Joins the Active Directory domain that the file beside this script names. It may run again: a member stays one. Exit code
 # 3010: a member after a restart.
+Set-StrictMode -Version 2
 $ErrorActionPreference = 'Stop'
 $wanted = Get-Content -LiteralPath 'C:\run\capwin\domain-join.json' -Raw -Encoding UTF8 | ConvertFrom-Json
 $computer = Get-CimInstance -ClassName Win32_ComputerSystem
