@@ -27,12 +27,22 @@ func containerdPart(n *node) (part, error) {
 		return part{}, err
 	}
 	if len(p.steps[phaseContainer]) > 0 || hasProxy(n) {
-		p.add(phaseContainer, &plan.ServiceState{
-			Common:  plan.Common{Name: "containerd-restarted", Reason: ReasonContainerRuntimeNotReady, TimeoutSeconds: 120, Attempts: 3},
-			Service: "containerd", State: plan.ServiceRestarted,
-		})
+		p.add(phaseContainer, restartContainerd()...)
 	}
 	return p, p.prepull(n)
+}
+
+// restartContainerd: Windows stops no service on which a running one depends, and the image's kubelet may run. One that is
+// not there is no hindrance.
+func restartContainerd() []plan.Step {
+	common := plan.Common{Name: "kubelet-stopped", Reason: ReasonContainerRuntimeNotReady, TimeoutSeconds: 120, Attempts: 3}
+	stop, restart := common, common
+	stop.Optional = true
+	restart.Name = "containerd-restarted"
+	return []plan.Step{
+		&plan.ServiceState{Common: stop, Service: "kubelet", State: plan.ServiceStopped},
+		&plan.ServiceState{Common: restart, Service: "containerd", State: plan.ServiceRestarted},
+	}
 }
 
 // dropIns: ours first, so that a user's wins.
