@@ -63,7 +63,7 @@ func (c cloud) fits(userData []byte) error {
 	if c.carries(userData) {
 		return nil
 	}
-	return invalid("WindowsBootstrapConfig spec", "it makes %d bytes of user data, more than %s; write fewer or shorter labels and taints",
+	return invalid("WindowsBootstrapConfig spec", "it makes %d bytes of user data, more than %s; write fewer or shorter files, scripts, labels and taints",
 		len(userData), c.limit)
 }
 

@@ -74,7 +74,7 @@ func TestUserDataFitsItsCloud(t *testing.T) {
 			if test.fits != (err == nil) || err != nil && !errors.As(err, &refused) {
 				t.Fatalf("%v, want fits %t: %s", err, test.fits, test.reason)
 			}
-			if err != nil && !strings.Contains(err.Error(), "write fewer or shorter labels and taints") {
+			if err != nil && !strings.Contains(err.Error(), "write fewer or shorter files, scripts, labels and taints") {
 				t.Errorf("%q does not say what to write", err)
 			}
 			value := base64.StdEncoding.EncodedLen(len(scripts.Gzip(userData.Bytes())))

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/version"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
 
@@ -33,6 +34,8 @@ type node struct {
 	// spec is the user's, for the parts of a plan; network is the Cluster's.
 	spec    bootstrapv1.WindowsBootstrapConfigSpec
 	network clusterv1.ClusterNetwork
+	// azure is the VM's spec, when it is on Azure.
+	azure *infrav1.AzureVM
 	// sources are the Secrets and ConfigMaps that the spec refers to: "secret/NAME/KEY" or "configmap/NAME/KEY".
 	sources map[string][]byte
 
@@ -67,6 +70,7 @@ func readNode(in Input) (*node, error) {
 		cloud:           cloudOf(in.WindowsMachine.Spec),
 		spec:            in.Config.Spec,
 		network:         in.Cluster.Spec.ClusterNetwork,
+		azure:           in.WindowsMachine.Spec.Azure,
 		sources:         in.Sources,
 		version:         in.Machine.Spec.Version,
 		token:           in.Token,

@@ -34,15 +34,19 @@ const (
 	phasePrepare   = "prepare"
 	phaseWindows   = "windows"
 	phaseNetwork   = "network"
+	phasePreJoin   = "pre-join"
 	phaseContainer = "container-runtime"
+	phaseImages    = "images"
 	phaseKubelet   = "kubelet"
 	phaseAPIServer = "api-server"
 	phaseJoin      = "join"
 	phaseVerify    = "verify"
+	phasePostJoin  = "post-join"
 )
 
 var phaseOrder = []string{
-	phasePrepare, phaseWindows, phaseNetwork, phaseContainer, phaseKubelet, phaseAPIServer, phaseJoin, phaseVerify,
+	phasePrepare, phaseWindows, phaseNetwork, phasePreJoin, phaseContainer, phaseImages, phaseKubelet, phaseAPIServer, phaseJoin,
+	phaseVerify, phasePostJoin,
 }
 
 // part is what one room of the spec brings to a plan: steps by phase, steps for every boot, and what has to be hidden or
@@ -52,6 +56,14 @@ type part struct {
 	everyBoot []plan.Step
 	redact    []string
 	erase     []plan.Value
+}
+
+// add steps to a phase.
+func (p *part) add(phase string, steps ...plan.Step) {
+	if p.steps == nil {
+		p.steps = map[string][]plan.Step{}
+	}
+	p.steps[phase] = append(p.steps[phase], steps...)
 }
 
 // parts in the order in which their steps stand in a phase.
@@ -68,6 +80,7 @@ func nodePlan(n *node) (*plan.Plan, error) {
 		WaitSeconds:     waitSeconds,
 		Report:          n.cloud.channels,
 		Redact:          []string{n.token, n.token[len("abcdef."):]},
+		Logs:            logs(),
 		Erase:           append(plan.Texts(joinFile, bootstrapKubeconfig), n.cloud.erase...),
 	}
 	steps := map[string][]plan.Step{}

@@ -22,6 +22,21 @@ const (
 	ReasonNetworkSettingsFailed    = "NetworkSettingsFailed"
 	ReasonNetworkNotReady          = "NetworkNotReady"
 	ReasonPodCIDRMissing           = "PodCidrMissing"
+	ReasonFilesFailed              = "FilesFailed"
+	ReasonPreJoinScriptFailed      = "PreJoinScriptFailed"
+	ReasonPostJoinScriptFailed     = "PostJoinScriptFailed"
+	ReasonImageVersionMismatch     = "ImageVersionMismatch"
+	ReasonTrustFailed              = "TrustFailed"
+	ReasonProxyFailed              = "ProxyFailed"
+	ReasonTimeFailed               = "TimeFailed"
+	ReasonFeatureFailed            = "FeatureFailed"
+	ReasonUserFailed               = "UserFailed"
+	ReasonDefenderFailed           = "DefenderFailed"
+	ReasonVMwareToolsFailed        = "VMwareToolsFailed"
+	ReasonContainerdConfigFailed   = "ContainerdConfigFailed"
+	ReasonImagePullFailed          = "ImagePullFailed"
+	ReasonCSIProxyFailed           = "CsiProxyFailed"
+	ReasonDomainJoinFailed         = "DomainJoinFailed"
 
 	// Those of the interpreter itself, whatever the plan says.
 	ReasonPlanNotUnderstood = "PlanNotUnderstood"
@@ -138,6 +153,81 @@ var reasons = []Reason{
 		ReasonPodCIDRMissing, "the cluster gave the Node no pod CIDR of the size /24",
 		"a controller manager without --allocate-node-cidrs, with another --node-cidr-mask-size, or without CIDRs left",
 		"kubectl get node NAME -o jsonpath={.spec.podCIDRs} (in the workload cluster)",
+	},
+	{
+		ReasonFilesFailed, "a file of spec.custom.files could not be written",
+		"a folder has its name, or disk C: is full",
+		onTheNode,
+	},
+	{
+		ReasonPreJoinScriptFailed, "a script of spec.custom.preJoin failed, or did not end in its time",
+		"the last lines are the script's",
+		describe,
+	},
+	{
+		ReasonPostJoinScriptFailed, "a script of spec.custom.postJoin failed, or did not end in its time",
+		"the last lines are the script's",
+		describe,
+	},
+	{
+		ReasonImageVersionMismatch, "the image carries another minor version of Kubernetes than the Machine wants, or no kubeadm",
+		"spec.version of the Machine was raised without another image",
+		"kubectl get machine NAME -o jsonpath={.spec.version}",
+	},
+	{
+		ReasonTrustFailed, "a certificate of spec.windows.trustedCertificates could not be put into Windows' store",
+		"a policy that locks the store",
+		"certutil.exe -store Root (on the node)",
+	},
+	{
+		ReasonProxyFailed, "the variables of the proxy could not be set",
+		"a registry that is locked by a policy",
+		onTheNode,
+	},
+	{
+		ReasonTimeFailed, "the time zone or the time servers could not be set",
+		"a zone that this Windows does not know, or a disabled time service",
+		"w32tm /query /configuration (on the node)",
+	},
+	{
+		ReasonFeatureFailed, "a Windows feature could not be installed",
+		"a name that Get-WindowsFeature does not show, or an image whose sources were removed",
+		"Get-WindowsFeature (on the node)",
+	},
+	{
+		ReasonUserFailed, "a user of spec.windows.users could not be made",
+		"a policy for accounts",
+		"Get-LocalUser (on the node)",
+	},
+	{
+		ReasonDefenderFailed, "the exclusions of Microsoft Defender could not be set; the node joins all the same",
+		"a Windows without Defender, or one that is managed centrally",
+		"Get-MpPreference (on the node)",
+	},
+	{
+		ReasonVMwareToolsFailed, "VMware Tools could not be told which adapters to report; the node joins all the same",
+		"an image with other guest tools",
+		"Get-Service VMTools (on the node)",
+	},
+	{
+		ReasonContainerdConfigFailed, "containerd's configuration could not be written",
+		"disk C: is full or read-only",
+		onTheNode,
+	},
+	{
+		ReasonImagePullFailed, "an image of spec.containerd.prepullImages could not be pulled; the node joins all the same",
+		"a wrong name, or a registry that is not reached",
+		describe,
+	},
+	{
+		ReasonCSIProxyFailed, "csi-proxy is not there or does not run",
+		"a wrong path in spec.windows.csiProxy.path",
+		"sc.exe qc csiproxy (on the node)",
+	},
+	{
+		ReasonDomainJoinFailed, "the node could not join the domain of spec.windows.domain",
+		"a DNS server that does not know the domain, or credentials that may not join machines",
+		`Get-Content C:\Windows\debug\NetSetup.LOG -Tail 50 (on the node)`,
 	},
 	{
 		ReasonPlanNotUnderstood, "the agent does not understand the plan it was given",

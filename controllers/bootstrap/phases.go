@@ -161,6 +161,7 @@ func (r *Reconciler) store(ctx context.Context, f *facts) phase.Outcome {
 	}
 	userData, err := bootstrap.Render(bootstrap.Input{
 		Cluster: f.cluster, Machine: f.owner, WindowsMachine: f.machine, Config: f.config, ClusterCA: f.ca, Token: f.token,
+		Sources: f.sources,
 	})
 	if invalid, ok := errors.AsType[*bootstrap.InvalidError](err); ok {
 		return phase.Stall(bootstrapv1.ConfigInvalidReason, "%s", invalid.Error())

@@ -29,7 +29,7 @@ import (
 // Reconciler makes user data and looks after tokens.
 type Reconciler struct {
 	Client client.Client
-	// Secrets are read from the API server itself: they are never cached.
+	// Secrets, and ConfigMaps, are read from the API server itself: they are never cached.
 	Secrets client.Reader
 	// Workload reaches the workload clusters.
 	Workload linux.Workload
@@ -117,6 +117,9 @@ type facts struct {
 	workload client.Client
 	token    string
 
+	// sources are what the spec refers to, by the names of bootstrap.Source.
+	sources map[string][]byte
+
 	// again is when the token wants to be looked at.
 	again time.Duration
 
@@ -179,7 +182,7 @@ func (r *Reconciler) next(ctx context.Context, f *facts) phase.Outcome {
 	case deleting(f):
 		return phase.Run(ctx, f, r.dropToken, r.release)
 	default:
-		return phase.Run(ctx, f, owned, ready, r.linuxFirst, r.find, r.trust, r.reach, r.claim, r.issueToken, r.store, r.keepToken)
+		return phase.Run(ctx, f, owned, ready, r.linuxFirst, r.find, r.trust, r.readSources, r.reach, r.claim, r.issueToken, r.store, r.keepToken)
 	}
 }
 

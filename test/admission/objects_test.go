@@ -20,7 +20,7 @@ const (
 	  taints: [{key: os, value: windows, effect: NoSchedule}]}, network: {mode: overlay, cni: Flannel, interface: Ethernet0,
 	  networkName: flannel.4096, vni: 4096, exceptionCIDRs: [192.168.0.0/16], clusterDNS: 10.96.0.10,
 	  nodePorts: {first: 30000, last: 32767}, dynamicPorts: {first: 34000, last: 65535},
-	  firewall: [{name: metrics, protocol: TCP, ports: {first: 9100, last: 9200}}], kubeProxy: {configFile: Managed, dsr: Enabled}}}`
+	  firewall: [{name: metrics, protocol: TCP, ports: {first: 9100, last: 9200}}], kubeProxy: {configFile: Managed, dsr: Enabled}}, ` + settingsSpec + `}`
 )
 
 // Every status that has limits.
@@ -60,6 +60,12 @@ func newObjectFor(kind, field string) *unstructured.Unstructured {
 	made := newObject(kind)
 	if strings.HasPrefix(field, "spec.azure") {
 		set(made.Object, in(kind, "spec"), parse(azureSpec))
+	}
+	if at, _, ok := strings.Cut(field, ".contentFrom"); ok {
+		setAll(made, map[string]any{at + ".content": absent, at + ".contentFrom": source(field)})
+	}
+	if strings.HasPrefix(field, "spec.containerd.registries[].ca.configMap") {
+		setAll(made, map[string]any{"spec.containerd.registries[].ca": source(field)})
 	}
 	return made
 }

@@ -35,6 +35,9 @@ const (
 	// WaitingForClusterCAReason: the Secret with the cluster's CA is not there; nothing is rendered that trusts blindly.
 	WaitingForClusterCAReason = "WaitingForClusterCA"
 
+	// WaitingForSourcesReason: a Secret or ConfigMap that the config refers to is not there, or lacks the key.
+	WaitingForSourcesReason = "WaitingForSources"
+
 	// WaitingForMachineIdentityReason: the infrastructure machine has not said its provider ID and computer name.
 	WaitingForMachineIdentityReason = "WaitingForMachineIdentity"
 

@@ -76,6 +76,7 @@ func (p *power) furnish(s *windows.State, build string, ubr int64) {
 	s.Routes = []windows.Route{{Index: adapterIndex, To: "0.0.0.0/0", Via: gateway(p.guest.address()), Cost: 25}}
 	s.Services = map[string]*windows.Service{}
 	service(s, "w32time", "", 3)
+	service(s, "VMTools", "", 2)
 	service(s, "containerd", windows.JoinArguments([]string{containerdPath, "--run-service"}), 2)
 	service(s, "kubelet", windows.JoinArguments([]string{
 		logRunnerPath, "--log-file=C:/var/log/kubelet/kubelet.log", kubeletPath, "--windows-service", "--cert-dir=C:/var/lib/kubelet/pki",

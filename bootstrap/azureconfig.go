@@ -1,0 +1,93 @@
+package bootstrap
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+)
+
+// azureConfigFile is where CSI drivers of Azure look on Windows.
+const azureConfigFile = `C:\k\azure.json`
+
+// azureJSON is what cloud-provider-azure reads. It has no secret: the node acts by its managed identity.
+type azureJSON struct {
+	Cloud                       string `json:"cloud"`
+	TenantID                    string `json:"tenantId"`
+	SubscriptionID              string `json:"subscriptionId"`
+	ResourceGroup               string `json:"resourceGroup"`
+	Location                    string `json:"location"`
+	VMType                      string `json:"vmType"`
+	VnetName                    string `json:"vnetName"`
+	VnetResourceGroup           string `json:"vnetResourceGroup"`
+	SubnetName                  string `json:"subnetName"`
+	SecurityGroupName           string `json:"securityGroupName,omitempty"`
+	RouteTableName              string `json:"routeTableName,omitempty"`
+	LoadBalancerSKU             string `json:"loadBalancerSku"`
+	UseInstanceMetadata         bool   `json:"useInstanceMetadata"`
+	UseManagedIdentityExtension bool   `json:"useManagedIdentityExtension"`
+	UserAssignedIdentityID      string `json:"userAssignedIdentityID,omitempty"`
+}
+
+var (
+	guid        = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+	azureName   = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._-]{0,79})?$`)
+	azureSubnet = regexp.MustCompile(`(?i)^/subscriptions/[^/]+/resourceGroups/([^/]+)/providers/Microsoft\.Network/virtualNetworks/([^/]+)/subnets/([^/]+)$`)
+	azureClouds = []string{"AzurePublicCloud", "AzureUSGovernmentCloud", "AzureChinaCloud"}
+)
+
+func (p *part) azureConfig(n *node) error {
+	wanted := n.spec.Windows.AzureCloudConfig
+	if wanted == (bootstrapv1.AzureCloudConfig{}) {
+		return nil
+	}
+	config, err := azureConfigOf(n, wanted)
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(config, "", "  ")
+	if err != nil {
+		return fmt.Errorf("azure.json of %s: %w", n.machine.Name, err)
+	}
+	file := fileStep("azure-json", ReasonNodeFilesFailed, azureConfigFile, append(text, '\n'))
+	file.Access = plan.AccessAdmin
+	p.add(phasePrepare, file)
+	return nil
+}
+
+func azureConfigOf(n *node, wanted bootstrapv1.AzureCloudConfig) (azureJSON, error) {
+	const field = windowsField + ".azureCloudConfig"
+	if n.azure == nil {
+		return azureJSON{}, invalid(field, "the machine is not on Azure; leave it out")
+	}
+	cloud := strings.TrimSpace(string(wanted.Cloud))
+	if cloud == "" {
+		cloud = azureClouds[0]
+	}
+	subnet := azureSubnet.FindStringSubmatch(n.azure.SubnetID)
+	switch {
+	case !slices.Contains(azureClouds, cloud):
+		return azureJSON{}, invalid(field+".cloud", "%q is none; write %s", cloud, strings.Join(azureClouds, ", "))
+	case !guid.MatchString(wanted.TenantID):
+		return azureJSON{}, invalid(field+".tenantID", "%q is no id; write that of the subscription's tenant (az account show)", wanted.TenantID)
+	case wanted.UserAssignedIdentityID != "" && !guid.MatchString(wanted.UserAssignedIdentityID):
+		return azureJSON{}, invalid(field+".userAssignedIdentityID", "%q is no id; write the client ID of the identity", wanted.UserAssignedIdentityID)
+	case !azureName.MatchString(wanted.SecurityGroupName):
+		return azureJSON{}, invalid(field+".securityGroupName", "%q is no name; write the last part of its resource id", wanted.SecurityGroupName)
+	case !azureName.MatchString(wanted.RouteTableName):
+		return azureJSON{}, invalid(field+".routeTableName", "%q is no name; write the last part of its resource id", wanted.RouteTableName)
+	case subnet == nil:
+		return azureJSON{}, invalid("WindowsMachine spec.azure.subnetID", "%q is no resource id of a subnet; write /subscriptions/.../subnets/NAME",
+			n.azure.SubnetID)
+	}
+	return azureJSON{
+		Cloud: cloud, TenantID: wanted.TenantID, SubscriptionID: n.azure.SubscriptionID, ResourceGroup: n.azure.ResourceGroup,
+		Location: n.azure.Location, VMType: "standard", VnetResourceGroup: subnet[1], VnetName: subnet[2], SubnetName: subnet[3],
+		SecurityGroupName: wanted.SecurityGroupName, RouteTableName: wanted.RouteTableName, LoadBalancerSKU: "standard",
+		UseInstanceMetadata: true, UseManagedIdentityExtension: true, UserAssignedIdentityID: wanted.UserAssignedIdentityID,
+	}, nil
+}

@@ -1,0 +1,261 @@
+package bootstrap_test
+
+import (
+	"strings"
+	"testing"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+)
+
+// hidden is what the Secrets of these tests hold: it may stand in files for administrators and nowhere else.
+const hidden = "correct-horse-battery"
+
+// settingsGoldens are machines of whose Windows the user has said something.
+var settingsGoldens = []goldenCase{
+	{"files", "text, bytes, a Secret for administrators only", []func(*bootstrap.Input){withFiles}},
+	{"scripts", "before and after the join, written before they run, erased in the end", []func(*bootstrap.Input){withScripts}},
+	{"proxy", "machine, containerd, kubelet, and what stays near", []func(*bootstrap.Input){withClusterNetwork, withProxy}},
+	{"trusted-certificates", "one step for each of a file", []func(*bootstrap.Input){withTrust}},
+	{"registries", "mirrors, CA and credentials, also of a mirror", []func(*bootstrap.Input){withRegistries}},
+	{"images", "another pause image, and some before the join", []func(*bootstrap.Input){withImages}},
+	{"drop-ins", "the user's own words to containerd", []func(*bootstrap.Input){withDropIns}},
+	{"hyper-v", "a feature, and a handler for a RuntimeClass", []func(*bootstrap.Input){withHyperV}},
+	{"time", "zone and servers", []func(*bootstrap.Input){withTime}},
+	{"users", "by key only", []func(*bootstrap.Input){withUsers}},
+	{"features-and-defender", "more of both", []func(*bootstrap.Input){withFeatures}},
+	{"csi-proxy", "a service of a program that is there", []func(*bootstrap.Input){withCSIProxy}},
+	{"azure-json", "no secret in it", []func(*bootstrap.Input){onAzure, withAzureConfig}},
+	{"domain", "a member after a restart, and the password gone", []func(*bootstrap.Input){withDomainJoin}},
+	{"everything", "all at once on vSphere", everything},
+	{"everything-azure", "all at once on Azure", append([]func(*bootstrap.Input){onAzure, withAzureConfig}, everything...)},
+}
+
+var everything = []func(*bootstrap.Input){
+	withFiles, withScripts, withClusterNetwork, withProxy, withTrust, withRegistries, withImages, withDropIns, withHyperV, withTime,
+	withUsers, withFeatures, withCSIProxy, withDomainJoin,
+}
+
+func windows(change func(*bootstrapv1.Windows)) func(*bootstrap.Input) {
+	return func(in *bootstrap.Input) { change(&in.Config.Spec.Windows) }
+}
+
+func containerd(change func(*bootstrapv1.Containerd)) func(*bootstrap.Input) {
+	return func(in *bootstrap.Input) { change(&in.Config.Spec.Containerd) }
+}
+
+func custom(change func(*bootstrapv1.Custom)) func(*bootstrap.Input) {
+	return func(in *bootstrap.Input) { change(&in.Config.Spec.Custom) }
+}
+
+// source puts a text where the spec refers to.
+func source(in *bootstrap.Input, name, text string) {
+	if in.Sources == nil {
+		in.Sources = map[string][]byte{}
+	}
+	in.Sources[name] = []byte(text)
+}
+
+func fromSecret(name, key string) bootstrapv1.ContentSource {
+	return bootstrapv1.ContentSource{Secret: bootstrapv1.KeyReference{Name: name, Key: key}}
+}
+
+func fromConfigMap(name, key string) bootstrapv1.ContentSource {
+	return bootstrapv1.ContentSource{ConfigMap: bootstrapv1.KeyReference{Name: name, Key: key}}
+}
+
+func withFiles(in *bootstrap.Input) {
+	in.Config.Spec.Custom.Files = []bootstrapv1.CustomFile{
+		{Path: `C:\etc\app.conf`, Content: "pool=blue\r\n"},
+		{Path: `C:\etc\app.key`, ContentFrom: fromSecret("app", "key")},
+		{Path: `C:\etc\logo.png`, ContentFrom: fromConfigMap("app", "logo"), Access: bootstrapv1.FileAccessAdministrators},
+	}
+	source(in, "secret/app/key", hidden)
+	source(in, "configmap/app/logo", "\x89PNG\x00\xff")
+}
+
+func withScripts(in *bootstrap.Input) {
+	in.Config.Spec.Custom.PreJoin = []bootstrapv1.CustomScript{
+		{Name: "agent", Content: "Write-Output 'hello'"},
+		{Name: "drivers", Type: bootstrapv1.ScriptCmd, ContentFrom: fromConfigMap("app", "drivers"), TimeoutSeconds: 900},
+	}
+	in.Config.Spec.Custom.PostJoin = []bootstrapv1.CustomScript{
+		{Name: "agent", Type: bootstrapv1.ScriptPowerShell, ContentFrom: fromSecret("app", "register")},
+	}
+	source(in, "configmap/app/drivers", "@echo off\r\nexit /b 0\r\n")
+	source(in, "secret/app/register", "register.exe --key\n"+hidden)
+}
+
+func withClusterNetwork(in *bootstrap.Input) {
+	in.Cluster.Spec.ClusterNetwork = clusterv1.ClusterNetwork{
+		Pods:     clusterv1.NetworkRanges{CIDRBlocks: []string{"10.244.0.0/16"}},
+		Services: clusterv1.NetworkRanges{CIDRBlocks: []string{"10.96.0.0/12"}},
+	}
+}
+
+func withProxy(in *bootstrap.Input) {
+	in.Config.Spec.Windows.Proxy = bootstrapv1.Proxy{
+		HTTP: "http://proxy.example.com:3128", HTTPS: "http://node:proxy-password@proxy.example.com:3128",
+		NoProxy: []string{".example.com", "10.0.0.0/8", "localhost"},
+	}
+}
+
+func withTrust(in *bootstrap.Input) {
+	in.Config.Spec.Windows.TrustedCertificates = []bootstrapv1.TrustedCertificate{
+		{Name: "company", ContentFrom: fromConfigMap("cas", "company")},
+		{Name: "proxy", Content: string(secondCA)},
+	}
+	source(in, "configmap/cas/company", "a comment\n"+string(firstCA)+string(secondCA))
+}
+
+func withRegistries(in *bootstrap.Input) {
+	in.Config.Spec.Containerd.Registries = []bootstrapv1.Registry{
+		{Host: "docker.io", Mirrors: []bootstrapv1.RegistryMirror{
+			{URL: "https://harbor.example.com:8443/v2/docker-hub"}, {URL: "http://10.0.0.5:5000"},
+		}},
+		{
+			Host: "harbor.example.com:8443", CA: fromConfigMap("cas", "harbor"),
+			CredentialsRef: bootstrapv1.SecretReference{Name: "harbor"},
+		},
+		{Host: "_default", Mirrors: []bootstrapv1.RegistryMirror{{URL: "https://mirror.example.com"}}},
+	}
+	source(in, "configmap/cas/harbor", string(firstCA))
+	source(in, "secret/harbor/username", "node")
+	source(in, "secret/harbor/password", hidden+"\n")
+}
+
+func withImages(in *bootstrap.Input) {
+	in.Config.Spec.Containerd.PauseImage = "registry.example.com/pause:3.10.2"
+	in.Config.Spec.Containerd.PrepullImages = []string{"mcr.microsoft.com/windows/nanoserver:ltsc2022", "localhost:5000/app@sha256:" + strings.Repeat("a", 64)}
+}
+
+func withDropIns(in *bootstrap.Input) {
+	in.Config.Spec.Containerd.DropIns = []bootstrapv1.ContainerdDropIn{
+		{Name: "pulls", Content: "version = 3\n[plugins.'io.containerd.cri.v1.images']\nmax_concurrent_downloads = 8\n"},
+		{Name: "plugin", ContentFrom: fromSecret("plugin", "toml")},
+	}
+	source(in, "secret/plugin/toml", "version = 3\n# "+hidden+"\n")
+}
+
+func withHyperV(in *bootstrap.Input) {
+	in.Config.Spec.Containerd.HyperVIsolation = bootstrapv1.HyperVIsolationEnabled
+}
+
+func withTime(in *bootstrap.Input) {
+	in.Config.Spec.Windows.TimeZone = "W. Europe Standard Time"
+	in.Config.Spec.Windows.NTPServers = []string{"time.example.com", "10.0.0.2"}
+}
+
+const publicKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ7x1x8M3N8pEb1oQx4y1e7VxWk2uJvH6cN4tYpQmZ0a ops@example.com"
+
+func withUsers(in *bootstrap.Input) {
+	in.Config.Spec.Windows.Users = []bootstrapv1.LocalUser{
+		{Name: "ops", Role: bootstrapv1.UserRoleAdministrator, SSHKeys: []string{publicKey}},
+		{Name: "log_reader", SSHKeys: []string{publicKey}},
+	}
+}
+
+func withFeatures(in *bootstrap.Input) {
+	in.Config.Spec.Windows.Features = []string{"Containers"}
+	in.Config.Spec.Windows.DefenderExclusions = bootstrapv1.DefenderExclusions{Folders: []string{`C:\data`}, Processes: []string{"app.exe"}}
+}
+
+func withCSIProxy(in *bootstrap.Input) { in.Config.Spec.Windows.CSIProxy.Path = `C:\k\csi-proxy.exe` }
+
+func withDomainJoin(in *bootstrap.Input) {
+	in.Config.Spec.Windows.Domain = bootstrapv1.Domain{
+		Name: "corp.example.com", OrganizationalUnit: "OU=Nodes,DC=corp,DC=example,DC=com",
+		CredentialsRef: bootstrapv1.SecretReference{Name: "joiner"},
+	}
+	source(in, "secret/joiner/username", `CORP\joiner`)
+	source(in, "secret/joiner/password", hidden)
+}
+
+const tenant = "11111111-2222-3333-4444-555555555555"
+
+func withAzureConfig(in *bootstrap.Input) {
+	if vm := in.WindowsMachine.Spec.Azure; vm != nil {
+		vm.SubscriptionID, vm.ResourceGroup, vm.Location = tenant, "nodes", "westeurope"
+		vm.SubnetID = "/subscriptions/s/resourceGroups/network/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes"
+	}
+	in.Config.Spec.Windows.AzureCloudConfig = bootstrapv1.AzureCloudConfig{
+		TenantID: tenant, UserAssignedIdentityID: tenant, SecurityGroupName: "nodes-nsg", RouteTableName: "nodes-routes",
+	}
+}
+
+// Whatever a spec refers to must be known before it is rendered.
+func TestSourcesAreComplete(t *testing.T) {
+	for _, golden := range settingsGoldens {
+		in := plainInput(t, golden.changes...)
+		listed := map[string]bool{}
+		for _, source := range bootstrap.Sources(in.Config.Spec) {
+			listed[source.String()] = true
+		}
+		for name := range in.Sources {
+			if !listed[name] {
+				t.Errorf("%s: %s is not listed", golden.name, name)
+			}
+			delete(listed, name)
+		}
+		if len(listed) > 0 {
+			t.Errorf("%s: listed and not used: %v", golden.name, listed)
+		}
+	}
+}
+
+// What comes from a Secret is hidden, or stands where only administrators look; nothing of it outlives the bootstrap in
+// the plan.
+func TestSecretsOfSettings(t *testing.T) {
+	for _, golden := range settingsGoldens {
+		p := render(t, plainInput(t, golden.changes...)).Plan()
+		everyBoot := &plan.Plan{Phases: p.EveryBoot}
+		data, err := everyBoot.Encode()
+		if err != nil || strings.Contains(string(data), hidden) {
+			t.Errorf("%s: everyBoot tells a secret (%v)", golden.name, err)
+		}
+		for _, phase := range p.Phases {
+			for _, step := range phase.Steps {
+				one := plan.Plan{Phases: []plan.Phase{{Name: "a", Steps: []plan.Step{step}}}}
+				data, err := one.Encode()
+				if err != nil {
+					t.Fatal(err)
+				}
+				file, isFile := step.(*plan.File)
+				if strings.Contains(string(data), hidden) && (!isFile || file.Access != plan.AccessAdmin) {
+					t.Errorf("%s: %s/%s shows a secret", golden.name, phase.Name, step.Base().Name)
+				}
+			}
+		}
+	}
+}
+
+// A password in the URL of a proxy must not be told.
+func TestProxyPasswordIsHidden(t *testing.T) {
+	for url, want := range map[string]string{
+		"http://proxy:3128": "", "http://node@proxy": "http://node@proxy",
+		"http://node:proxy-password@proxy:3128": "proxy-password",
+		"http://user:short@proxy":               "user:short",
+		"http://u:short@proxy":                  "u:short@", "http://u:b@h": "http://u:b@h",
+	} {
+		var got []string
+		if p := render(t, plainInput(t, badProxy(url))).Plan(); len(p.Redact) > 2 {
+			got = p.Redact[2:]
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %q is hidden, want %q", url, got, want)
+		}
+	}
+}
+
+func TestNoProxy(t *testing.T) {
+	p := render(t, plainInput(t, withClusterNetwork, withProxy)).Plan()
+	want := "localhost,127.0.0.1,::1,169.254.169.254,168.63.129.16,.svc,.cluster.local,blue-win-x7k2p,10.0.0.10,10.244.0.0/16,10.96.0.0/12,.example.com,10.0.0.0/8"
+	for _, name := range []string{"proxy", "containerd-proxy", "kubelet-proxy"} {
+		if got := step[*plan.Environment](t, p, name).Variables["NO_PROXY"].String(); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}

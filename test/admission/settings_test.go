@@ -1,0 +1,277 @@
+package admission
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// settingsSpec is every setting of Windows, of containerd and of the user's own, with a value that is right.
+const settingsSpec = `custom: {files: [{path: 'C:\etc\app.conf', content: a, access: Administrators}],
+	  preJoin: [{name: pre, type: Cmd, content: a, timeoutSeconds: 60}], postJoin: [{name: post, content: a}]},
+	  containerd: {registries: [{host: docker.io, mirrors: [{url: 'https://mirror.example.com'}], ca: {secret: {name: a, key: a}},
+	  credentialsRef: {name: a}}], pauseImage: registry.example.com/pause:1, prepullImages: [registry.example.com/app:1],
+	  hyperVIsolation: Enabled, dropIns: [{name: a, content: a}]},
+	  windows: {proxy: {http: 'http://proxy:3128', https: 'http://proxy:3128', noProxy: [.example.com]},
+	  trustedCertificates: [{name: a, content: a}], timeZone: UTC, ntpServers: [time.example.com],
+	  users: [{name: ops, role: User, sshKeys: [ssh-ed25519 AAAA ops]}], features: [Containers],
+	  defenderExclusions: {folders: ['C:\data'], processes: [app.exe]}, csiProxy: {path: 'C:\k\csi-proxy.exe'},
+	  azureCloudConfig: {cloud: AzurePublicCloud, tenantID: 11111111-2222-3333-4444-555555555555,
+	  userAssignedIdentityID: 11111111-2222-3333-4444-555555555555, securityGroupName: a, routeTableName: a},
+	  domain: {name: corp.example.com, organizationalUnit: 'OU=Nodes', credentialsRef: {name: a}}}`
+
+// source is where a content may be, of the kind that the field is of.
+func source(field string) map[string]any {
+	if strings.Contains(field, "configMap") {
+		return map[string]any{"configMap": map[string]any{"name": "a", "key": "a"}}
+	}
+	return map[string]any{"secret": map[string]any{"name": "a", "key": "a"}}
+}
+
+var settingsLimits = join(
+	[]limit{
+		empty("spec.custom", map[string]any{"postJoin": many(1, script)}),
+	},
+	items("spec.custom.files", 64, file),
+	[]limit{
+		required("spec.custom.files[].path"),
+		{"spec.custom.files[].path", "minLength", `C:\a`, "", "should be at least 1 chars long"},
+		{"spec.custom.files[].path", "maxLength", `C:\` + long(237), `C:\` + long(238), "may not be more than 240"},
+		pattern("spec.custom.files[].path", `c:\Program Files (x86)\.app\a.b`, `C:\a\..\b`),
+		oneOf("spec.custom.files[].access", "Administrators", "Everybody"),
+	},
+	contents("spec.custom.files[]"),
+	scripts("spec.custom.preJoin"),
+	scripts("spec.custom.postJoin"),
+	containerdLimits, windowsLimits, azureConfigLimits, domainLimits,
+)
+
+var containerdLimits = join(
+	[]limit{empty("spec.containerd", map[string]any{"pauseImage": "a"})},
+	items("spec.containerd.registries", 16, registry),
+	[]limit{
+		required("spec.containerd.registries[].host"), pattern("spec.containerd.registries[].host", "a.example.com:5000", "https://a"),
+		required("spec.containerd.registries[].mirrors[].url"),
+		pattern("spec.containerd.registries[].mirrors[].url", "https://a.example.com/v2/hub", "ftp://a"),
+		{"spec.containerd.registries[].mirrors[].url", "minLength", "http://a", "", "should be at least 1 chars long"},
+		{"spec.containerd.registries[].mirrors[].url", "maxLength", "http://" + long(505), "http://" + long(506), "may not be more than 512"},
+		required("spec.containerd.registries[].credentialsRef.name"),
+		pattern("spec.containerd.pauseImage", "a.example.com/b:1", "a b"),
+		oneOf("spec.containerd.hyperVIsolation", "Disabled", "Maybe"),
+		required("spec.containerd.dropIns[].name"), pattern("spec.containerd.dropIns[].name", "a-1", "A"),
+	},
+	text("spec.containerd.registries[].host", 253),
+	text("spec.containerd.registries[].credentialsRef.name", 253),
+	items("spec.containerd.registries[].mirrors", 8, func(key string) map[string]any { return map[string]any{"url": "https://" + key} }),
+	references("spec.containerd.registries[].ca"),
+	text("spec.containerd.pauseImage", 512),
+	texts("spec.containerd.prepullImages", 32, 512, shape{wrong: "a b"}),
+	items("spec.containerd.dropIns", 16, script),
+	text("spec.containerd.dropIns[].name", 40),
+	contents("spec.containerd.dropIns[]"),
+)
+
+var windowsLimits = join(
+	[]limit{
+		empty("spec.windows", map[string]any{"timeZone": "UTC"}),
+		empty("spec.windows.proxy", map[string]any{"http": "http://a"}),
+		required("spec.windows.trustedCertificates[].name"), pattern("spec.windows.trustedCertificates[].name", "a-1", "A"),
+		pattern("spec.windows.timeZone", "W. Europe Standard Time", "Europe/Berlin"),
+		{"spec.windows.timeZone", "minLength", "UTC", "", "should be at least 1 chars long"},
+		{"spec.windows.timeZone", "maxLength", "A" + long(49) + " Standard Time", "A" + long(50) + " Standard Time", "may not be more than 64"},
+		required("spec.windows.users[].name"), pattern("spec.windows.users[].name", "a_B-1", "a b"),
+		oneOf("spec.windows.users[].role", "Administrator", "King"),
+		required("spec.windows.users[].sshKeys"),
+		empty("spec.windows.defenderExclusions", map[string]any{"processes": []any{"a.exe"}}),
+		required("spec.windows.csiProxy.path"), pattern("spec.windows.csiProxy.path", `c:\csi-proxy.exe`, `C:\csi-proxy`),
+		{"spec.windows.csiProxy.path", "minLength", `C:\a.exe`, "", "should be at least 1 chars long"},
+		{"spec.windows.csiProxy.path", "maxLength", `C:\` + long(233) + ".exe", `C:\` + long(234) + ".exe", "may not be more than 240"},
+	},
+	url("spec.windows.proxy.http"), url("spec.windows.proxy.https"),
+	texts("spec.windows.proxy.noProxy", 64, 253, shape{wrong: "a,b"}),
+	items("spec.windows.trustedCertificates", 16, script),
+	text("spec.windows.trustedCertificates[].name", 40),
+	contents("spec.windows.trustedCertificates[]"),
+	texts("spec.windows.ntpServers", 8, 253, shape{wrong: "a b"}),
+	items("spec.windows.users", 16, func(key string) map[string]any {
+		return map[string]any{"name": key, "sshKeys": []any{"ssh-rsa AAAA"}}
+	}),
+	text("spec.windows.users[].name", 20),
+	texts("spec.windows.users[].sshKeys", 16, 2048, shape{head: "ssh-rsa AAAA", wrong: "hello"}),
+	texts("spec.windows.features", 32, 64, shape{wrong: "a b"}),
+	texts("spec.windows.defenderExclusions.folders", 32, 240, shape{head: `C:\`, wrong: "data"}),
+	texts("spec.windows.defenderExclusions.processes", 32, 64, shape{tail: ".exe", wrong: "a.com"}),
+)
+
+var azureConfigLimits = join(
+	[]limit{
+		required("spec.windows.azureCloudConfig.tenantID"), oneOf("spec.windows.azureCloudConfig.cloud", "AzureChinaCloud", "AzureGermanCloud"),
+		pattern("spec.windows.azureCloudConfig.securityGroupName", "a_B-1.c", "/a"),
+		pattern("spec.windows.azureCloudConfig.routeTableName", "a_B-1.c", "/a"),
+	},
+	identifier("spec.windows.azureCloudConfig.tenantID"), identifier("spec.windows.azureCloudConfig.userAssignedIdentityID"),
+	text("spec.windows.azureCloudConfig.securityGroupName", 80),
+	text("spec.windows.azureCloudConfig.routeTableName", 80),
+)
+
+var domainLimits = join(
+	[]limit{
+		required("spec.windows.domain.name"), pattern("spec.windows.domain.name", "corp.example.com", "CORP"),
+		{"spec.windows.domain.name", "minLength", "a.b", "", "should be at least 1 chars long"},
+		{"spec.windows.domain.name", "maxLength", "a." + long(251), "a." + long(252), "may not be more than 253"},
+		pattern("spec.windows.domain.organizationalUnit", "OU=Nodes,DC=a", "Nodes"),
+		{"spec.windows.domain.organizationalUnit", "minLength", "OU=a", "", "should be at least 1 chars long"},
+		{"spec.windows.domain.organizationalUnit", "maxLength", "OU=" + long(1021), "OU=" + long(1022), "may not be more than 1024"},
+	},
+	reference("spec.windows.domain.credentialsRef"),
+)
+
+func registry(key string) map[string]any {
+	return map[string]any{"host": key, "credentialsRef": map[string]any{"name": "a"}}
+}
+
+func identifier(field string) []limit {
+	return []limit{
+		{field, "minLength", guid, guid[1:], "should be at least 36 chars long"},
+		{field, "maxLength", guid, guid + "1", "may not be more than 36"},
+		pattern(field, guid, strings.Replace(guid, "1", "g", 1)),
+	}
+}
+
+func url(field string) []limit {
+	return []limit{
+		pattern(field, "https://user:password@a.example.com:1/", "http://a/b"),
+		{field, "minLength", "http://a", "", "should be at least 1 chars long"},
+		{field, "maxLength", "http://" + long(1017), "http://" + long(1018), "may not be more than 1024"},
+	}
+}
+
+// shape is what a text must begin and end with, and one that has another.
+type shape struct{ head, tail, wrong string }
+
+// texts are the limits of a list of texts.
+func texts(field string, most, longest int, s shape) []limit {
+	of := func(times int) []any {
+		all := make([]any, times)
+		for i := range all {
+			all[i] = fmt.Sprint(s.head, "a", i, s.tail)
+		}
+		return all
+	}
+	fill := longest - len(s.head) - len(s.tail)
+	return []limit{
+		{field, "minItems", of(1), []any{}, "should have at least 1 items"},
+		{field, "maxItems", of(most), of(most + 1), fmt.Sprintf("must have at most %d items", most)},
+		{field + "[]", "minLength", s.head + "a" + s.tail, "", "should be at least 1 chars long"},
+		{field + "[]", "maxLength", s.head + long(fill) + s.tail, s.head + long(fill+1) + s.tail, fmt.Sprintf("may not be more than %d", longest)},
+		pattern(field+"[]", s.head+"a"+s.tail, s.wrong),
+	}
+}
+
+var settingsRules = slices.Concat(
+	contentRules("spec.custom.files"), contentRules("spec.custom.preJoin"), contentRules("spec.custom.postJoin"),
+	contentRules("spec.windows.trustedCertificates"), contentRules("spec.containerd.dropIns"),
+	[]rule{
+		sourceRule("spec.containerd.registries[].ca", nil, both),
+		{
+			at: "spec.containerd.registries[]", field: "spec.containerd.registries[0]", message: "write mirrors, ca or credentialsRef",
+			accepted: []map[string]any{
+				{"spec.containerd.registries[]": map[string]any{"host": "a", "ca": source("secret")}},
+				{"spec.containerd.registries[]": registry("a")},
+			},
+			refused: []map[string]any{{"spec.containerd.registries[]": map[string]any{"host": "a"}}},
+		},
+		{
+			at: "spec.windows.proxy", field: "spec.windows.proxy", message: "write http, https or both",
+			accepted: []map[string]any{{"spec.windows.proxy.http": absent}, {"spec.windows.proxy.https": absent}},
+			refused:  []map[string]any{{"spec.windows.proxy": map[string]any{"noProxy": []any{"a"}}}},
+		},
+	},
+	[]rule{{
+		at: "spec.custom.files[]", field: "spec.custom.files[0].access",
+		message: "a file with the content of a Secret is for Administrators only: leave access out, or take the content from a ConfigMap",
+		accepted: []map[string]any{
+			{"spec.custom.files[].access": "Inherited", "spec.custom.files[].content": absent, "spec.custom.files[].contentFrom": source("configMap")},
+			{"spec.custom.files[].access": absent, "spec.custom.files[].content": absent, "spec.custom.files[].contentFrom": source("secret")},
+		},
+		refused: []map[string]any{
+			{"spec.custom.files[].access": "Inherited", "spec.custom.files[].content": absent, "spec.custom.files[].contentFrom": source("secret")},
+		},
+	}},
+)
+
+// contents are the limits of content and contentFrom.
+func contents(at string) []limit {
+	return join(text(at+".content", 32768), references(at+".contentFrom"))
+}
+
+// references are the limits of a ContentSource.
+func references(at string) []limit {
+	all := []limit{empty(at, source("secret"))}
+	for _, kind := range []string{".secret", ".configMap"} {
+		for _, field := range []string{".name", ".key"} {
+			all = join(all, []limit{required(at + kind + field)}, text(at+kind+field, 253))
+		}
+	}
+	return all
+}
+
+func scripts(at string) []limit {
+	return join(
+		items(at, 16, script),
+		[]limit{required(at + "[].name"), pattern(at+"[].name", "a-1", "A b"), oneOf(at+"[].type", "PowerShell", "Perl")},
+		text(at+"[].name", 40),
+		contents(at+"[]"),
+		between(at+"[].timeoutSeconds", 1, 3600),
+	)
+}
+
+var both = map[string]any{"secret": source("secret")["secret"], "configMap": source("configMap")["configMap"]}
+
+// contentRules are those of a list whose items have content or contentFrom.
+func contentRules(list string) []rule {
+	at, item := list+"[]", strings.ReplaceAll(list+"[]", "[]", "[0]")
+	return []rule{
+		{
+			at: at, field: item, message: "write either content or contentFrom",
+			accepted: []map[string]any{{}, {at + ".content": absent, at + ".contentFrom": source("configMap")}},
+			refused:  []map[string]any{{at + ".content": absent}, {at + ".contentFrom": source("configMap")}},
+		},
+		sourceRule(at+".contentFrom", map[string]any{at + ".content": absent}, both),
+	}
+}
+
+// sourceRule is that of a ContentSource, which needs other edits beside it.
+func sourceRule(at string, beside, both map[string]any) rule {
+	edit := func(value any) map[string]any {
+		edits := map[string]any{at: value}
+		maps.Copy(edits, beside)
+		return edits
+	}
+	return rule{
+		at: at, field: strings.ReplaceAll(at, "[]", "[0]"), message: "write either secret or configMap",
+		accepted: []map[string]any{edit(source("secret")), edit(source("configMap"))},
+		refused:  []map[string]any{edit(both)},
+	}
+}
+
+func file(key string) map[string]any { return map[string]any{"path": `C:\` + key, "content": "a"} }
+
+func script(key string) map[string]any { return map[string]any{"name": key, "content": "a"} }
+
+// items are the limits of a list with keys.
+func items(field string, most int, item func(key string) map[string]any) []limit {
+	return []limit{
+		{field, "minItems", many(1, item), []any{}, "should have at least 1 items"},
+		{field, "maxItems", many(most, item), many(most+1, item), fmt.Sprintf("must have at most %d items", most)},
+	}
+}
+
+func many(times int, item func(key string) map[string]any) []any {
+	all := make([]any, times)
+	for i := range all {
+		all[i] = item(fmt.Sprint("a", i))
+	}
+	return all
+}

@@ -1,0 +1,65 @@
+package controllers
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/world"
+)
+
+// TestMissingSources has a config that refers to what comes later.
+func TestMissingSources(t *testing.T) {
+	s := ready(t)
+	m := s.machine("m")
+	m.Config.Spec.Custom = bootstrapv1.Custom{
+		Files: []bootstrapv1.CustomFile{{
+			Path:        `C:\etc\app.key`,
+			ContentFrom: bootstrapv1.ContentSource{Secret: bootstrapv1.KeyReference{Name: "app", Key: "key"}},
+		}},
+		PostJoin: []bootstrapv1.CustomScript{{
+			Name:        "register",
+			ContentFrom: bootstrapv1.ContentSource{ConfigMap: bootstrapv1.KeyReference{Name: "app", Key: "register"}},
+		}},
+	}
+	m.Create(t)
+	waiting := m.Await(t, "notice", world.Config("Ready False WaitingForSources"), world.Tokens(0))
+	if message := readyMessage(waiting.Config); !strings.Contains(message, `key "register"`) && !strings.Contains(message, `key "key"`) {
+		t.Errorf("the message does not say what is missing: %s", message)
+	}
+	meta := metav1.ObjectMeta{Namespace: s.Name, Name: "app"}
+	if err := s.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"other": []byte("x")}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"register": "exit 0"}}); err != nil {
+		t.Fatal(err)
+	}
+	s.look(t, m)
+	m.Await(t, "notice of the key", world.Config("Ready False WaitingForSources"), func(state world.State) string {
+		if message := readyMessage(state.Config); !strings.Contains(message, `Secret app with something under the key "key"`) {
+			return "the message is " + message
+		}
+		return ""
+	})
+	secret := &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"key": []byte("correct-horse-battery")}}
+	if err := s.Client.Update(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	s.look(t, m)
+	state := m.Await(t, "life with them", world.Windows("Ready False WaitingForGuest"), world.Tokens(1))
+	if strings.Contains(readyMessage(state.Config), "correct-horse") {
+		t.Error("the status tells a secret")
+	}
+}
+
+func readyMessage(config *bootstrapv1.WindowsBootstrapConfig) string {
+	for _, c := range config.Status.Conditions {
+		if c.Type == bootstrapv1.ReadyCondition {
+			return c.Message
+		}
+	}
+	return ""
+}
