@@ -35,6 +35,7 @@ func networkWorld(golden []byte) *vector {
 		Registry: map[string]map[string]any{windows.VersionKey: {"UBR": float64(4000)}},
 		Services: map[string]*windows.Service{
 			"containerd": {State: "Running", ImagePath: `C:\containerd.exe`},
+			"VMTools":    {State: "Running", ImagePath: `C:\vmtoolsd.exe`},
 		},
 		HNS:          stale("Old"),
 		Pipes:        []string{"containerd-containerd"},
@@ -44,6 +45,7 @@ func networkWorld(golden []byte) *vector {
 		Routes:       []worldRoute{{Index: 9, To: "0.0.0.0/0", Via: "10.0.0.1"}},
 		ManagementIP: "10.0.0.5",
 		Commands: []*command{
+			{Argv: []string{`C:\k\kubeadm.exe`, "version"}, Out: "v1.36.3\n"},
 			{Argv: []string{`C:\k\kubeadm.exe`, "join"}, Writes: map[string]string{`C:\etc\kubernetes\kubelet.conf`: "joined"}},
 			{Argv: []string{kubectl}, Out: "Error from server", Exit: 1, Times: &once},
 			{Argv: []string{kubectl}, Out: `["10.244.3.0/24"]`},
