@@ -57,8 +57,8 @@ var rules = map[string][]rule{
 			refused:  []map[string]any{{"spec.providerID": "vsphere://1"}},
 		},
 	},
-	"WindowsBootstrapConfig":         configRules,
-	"WindowsBootstrapConfigTemplate": configRules,
+	"WindowsBootstrapConfig":         append(kubeletRules, configRules...),
+	"WindowsBootstrapConfigTemplate": append(kubeletRules, configRules...),
 }
 
 const editedVM = "a VM is never edited: write a new WindowsMachineTemplate and name it in the MachineDeployment, " +
