@@ -160,7 +160,7 @@ func (k *kubelet) readSwitches(spec bootstrapv1.Kubelet, minor uint64) error {
 	if on, said := k.gates[logQueryGate]; said && !on {
 		return invalid(gatesField, "%s is Disabled, which spec.kubelet.systemLogQuery Enabled needs; leave one of them out", logQueryGate)
 	}
-	if inMinor(kubeletGates[logQueryGate], minor) == freeThere {
+	if !gateOn(logQueryGate, k.gates, minor) {
 		k.gates[logQueryGate] = true
 	}
 	return nil

@@ -161,3 +161,12 @@ func readGates(gates []bootstrapv1.FeatureGate, minor uint64) (map[string]bool, 
 	}
 	return wanted, nil
 }
+
+// gateOn says whether a gate is on, by what the user says or else by itself.
+func gateOn(name string, said map[string]bool, minor uint64) bool {
+	if on, ok := said[name]; ok {
+		return on
+	}
+	letter := inMinor(kubeletGates[name], minor)
+	return letter == onThere || letter == lockedOn
+}

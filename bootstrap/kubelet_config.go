@@ -24,8 +24,8 @@ func kubeletPatch(n *node) plan.Tree {
 		// There are no cgroups. An empty list would be lost on the way, and false alone is refused.
 		"cgroupsPerQOS":                   false,
 		"enforceNodeAllocatable":          []any{"none"},
-		"shutdownGracePeriod":             "60s",
-		"shutdownGracePeriodCriticalPods": "20s",
+		"shutdownGracePeriod":             shutdownGrace.String(),
+		"shutdownGracePeriodCriticalPods": shutdownGraceCritical.String(),
 	}
 	if len(n.kubelet.gates) > 0 {
 		patch["featureGates"] = gateTree(n.kubelet.gates)

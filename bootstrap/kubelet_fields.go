@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubeletv1 "k8s.io/kubelet/config/v1beta1"
 	sigsjson "sigs.k8s.io/json"
 )
@@ -36,6 +39,12 @@ var ownedFields = map[string]string{
 	"systemReserved":           "write spec.reservations.system",
 }
 
+// How long pods have when Windows shuts down, and how much of it is for the critical ones.
+const (
+	shutdownGrace         = 60 * time.Second
+	shutdownGraceCritical = 20 * time.Second
+)
+
 // unsupportedFields make a kubelet on Windows exit, or do nothing there while they look as if they did.
 var unsupportedFields = map[string]string{
 	"singleProcessOOMKill": "a kubelet on Windows exits when it is set",
@@ -49,6 +58,9 @@ var unsupportedFields = map[string]string{
 	"cpuCFSQuotaPeriod":             "Windows limits cpu by job objects",
 	"failCgroupV1":                  "there are no cgroups on Windows",
 	"failSwapOn":                    "the page file is spec.pageFile's",
+	"hairpinMode":                   "the CNI decides it",
+	"podLogsDir":                    "log collectors look into C:\\var\\log\\pods",
+	"showHiddenMetricsForVersion":   "a version that it does not fit makes the kubelet exit",
 	"iptablesDropBit":               "there is no iptables on Windows",
 	"iptablesMasqueradeBit":         "there is no iptables on Windows",
 	"kernelMemcgNotification":       "there are no cgroups on Windows",
@@ -70,16 +82,29 @@ var unsupportedFields = map[string]string{
 	"systemReservedCgroup":          "there are no cgroups on Windows",
 }
 
-// affinityGate lets a kubelet on Windows give out cpus and memory by NUMA node; without it the affinityFields are ignored
-// or make it exit.
+// affinityGate lets a kubelet on Windows give out cpus and memory by NUMA node.
 const affinityGate = "WindowsCPUAndMemoryAffinity"
 
-var affinityFields = []string{
-	"cpuManagerPolicy", "cpuManagerPolicyOptions", "cpuManagerReconcilePeriod", "memoryManagerPolicy", "reservedMemory",
-	"topologyManagerPolicy", "topologyManagerPolicyOptions", "topologyManagerScope",
+// neededGates are those without which a kubelet on Windows ignores a field or exits at it.
+var neededGates = map[string]string{
+	"cpuManagerPolicy":                       affinityGate,
+	"cpuManagerPolicyOptions":                affinityGate,
+	"cpuManagerReconcilePeriod":              affinityGate,
+	"memoryManagerPolicy":                    affinityGate,
+	"reservedMemory":                         affinityGate,
+	"topologyManagerPolicy":                  affinityGate,
+	"topologyManagerPolicyOptions":           affinityGate,
+	"topologyManagerScope":                   affinityGate,
+	"crashLoopBackOff":                       "KubeletCrashLoopBackOffMax",
+	"imageMaximumGCAge":                      "ImageMaximumGCAge",
+	"imagePullCredentialsVerificationPolicy": "KubeletEnsureSecretPulledImages",
+	"preloadedImagesVerificationAllowlist":   "KubeletEnsureSecretPulledImages",
+	"shutdownGracePeriodByPodPriority":       "GracefulNodeShutdownBasedOnPodPriority",
+	"tracing":                                "KubeletTracing",
 }
 
-// readConfiguration reads the user's fields of a KubeletConfiguration as strictly as the kubelet does.
+// readConfiguration reads the user's fields of a KubeletConfiguration more strictly than the kubelet, which writes a line
+// about a field that it does not know into its log and goes on without it.
 func readConfiguration(raw []byte, gates map[string]bool, minor uint64) (map[string]any, error) {
 	if len(raw) == 0 {
 		return nil, nil
@@ -95,13 +120,20 @@ func readConfiguration(raw []byte, gates map[string]bool, minor uint64) (map[str
 			return nil, err
 		}
 	}
-	var typed kubeletv1.KubeletConfiguration
+	// What we render and the user may change.
+	typed := kubeletv1.KubeletConfiguration{
+		ShutdownGracePeriod:             metav1.Duration{Duration: shutdownGrace},
+		ShutdownGracePeriodCriticalPods: metav1.Duration{Duration: shutdownGraceCritical},
+	}
 	problems, err := sigsjson.UnmarshalStrict(raw, &typed)
 	if err != nil {
 		return nil, invalid(configurationField, "the kubelet can not read it: %v", err)
 	}
 	if len(problems) > 0 {
-		return nil, invalid(configurationField, "the kubelet would not start: %v; write what the KubeletConfiguration of v1.%d has", problems[0], minor)
+		return nil, invalid(configurationField, "the kubelet would ignore it: %v; write what the KubeletConfiguration of v1.%d has", problems[0], minor)
+	}
+	if hasFact(fields) {
+		return nil, invalid(configurationField, "no map in it has a key %q; leave it out", "fact") // it would be one of the node's facts
 	}
 	for _, rule := range fieldRules {
 		if rule.wrong(&typed) {
@@ -109,6 +141,21 @@ func readConfiguration(raw []byte, gates map[string]bool, minor uint64) (map[str
 		}
 	}
 	return fields, nil
+}
+
+// hasFact finds what a plan would take for a fact of the node.
+func hasFact(tree any) bool {
+	switch tree := tree.(type) {
+	case map[string]any:
+		for key, below := range tree {
+			if key == "fact" || hasFact(below) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(tree, hasFact)
+	}
+	return false
 }
 
 func checkField(name string, gates map[string]bool, minor uint64) error {
@@ -119,12 +166,12 @@ func checkField(name string, gates map[string]bool, minor uint64) error {
 		return invalid(configurationField, "%s: %s; leave it out", name, why)
 	}
 	if line := kubeletFields[name]; inMinor(line, minor) == unknownThere {
-		return invalid(configurationField, "the kubelet of v1.%d has no field %q and would not start (it is known in: %s); leave it out",
+		return invalid(configurationField, "the kubelet of v1.%d has no field %q and would ignore it (it is known in: %s); leave it out",
 			minor, name, knownMinors(line))
 	}
-	if slices.Contains(affinityFields, name) && !gates[affinityGate] {
-		return invalid(configurationField, "%s needs the feature gate %s on Windows; write it into spec.kubelet.featureGates, or leave the field out",
-			name, affinityGate)
+	if gate := neededGates[name]; gate != "" && !gateOn(gate, gates, minor) {
+		return invalid(configurationField, "%s needs the feature gate %s; write it into spec.kubelet.featureGates, or leave the field out",
+			name, gate)
 	}
 	return nil
 }
@@ -156,18 +203,49 @@ var fieldRules = []struct {
 		},
 	},
 	{
-		"maxParallelImagePulls above 1 needs serializeImagePulls: false, and below 1 pulls nothing", "write both, or leave it out",
+		"maxParallelImagePulls above 1 contradicts serializeImagePulls: true, and below 1 pulls nothing", "write one of them",
 		func(c *kubeletv1.KubeletConfiguration) bool {
 			pulls := orElse(c.MaxParallelImagePulls, 1)
-			return pulls < 1 || pulls > 1 && (c.SerializeImagePulls == nil || *c.SerializeImagePulls)
+			return pulls < 1 || pulls > 1 && c.SerializeImagePulls != nil && *c.SerializeImagePulls
 		},
 	},
 	{
 		"shutdownGracePeriod must be at least as long as shutdownGracePeriodCriticalPods, and neither between 0s and 1s", "write both, such as 60s and 20s",
 		func(c *kubeletv1.KubeletConfiguration) bool {
-			all, critical := c.ShutdownGracePeriod.Seconds(), c.ShutdownGracePeriodCriticalPods.Seconds()
-			tooShort := all < 0 || critical < 0 || all > 0 && all < 1 || critical > 0 && critical < 1
-			return tooShort || all > 0 && critical > all || all == 0 && critical > 60
+			all, critical := c.ShutdownGracePeriod.Duration, c.ShutdownGracePeriodCriticalPods.Duration
+			return critical > all || all < 0 || critical < 0 || all > 0 && all < time.Second || critical > 0 && critical < time.Second
+		},
+	},
+	{
+		"shutdownGracePeriodByPodPriority takes the place of the other two", "write shutdownGracePeriod and shutdownGracePeriodCriticalPods as 0s",
+		func(c *kubeletv1.KubeletConfiguration) bool {
+			return len(c.ShutdownGracePeriodByPodPriority) > 0 && (c.ShutdownGracePeriod.Duration > 0 || c.ShutdownGracePeriodCriticalPods.Duration > 0)
+		},
+	},
+	{
+		"bursts and rates must not be negative", "write 0 or more, or leave them out",
+		func(c *kubeletv1.KubeletConfiguration) bool {
+			return min(c.EventBurst, c.KubeAPIBurst, c.RegistryBurst, orElse(c.EventRecordQPS, 0), orElse(c.KubeAPIQPS, 0),
+				orElse(c.RegistryPullQPS, 0)) < 0 || orElse(c.NodeStatusMaxImages, 0) < -1
+		},
+	},
+	{
+		"containerLogMonitorInterval must be 3s or more", "write 10s",
+		func(c *kubeletv1.KubeletConfiguration) bool {
+			return c.ContainerLogMonitorInterval != nil && c.ContainerLogMonitorInterval.Duration < 3*time.Second
+		},
+	},
+	{
+		"imageMaximumGCAge must be longer than imageMinimumGCAge, and neither negative", "write both, such as 168h and 2m",
+		func(c *kubeletv1.KubeletConfiguration) bool {
+			least, most := c.ImageMinimumGCAge.Duration, c.ImageMaximumGCAge.Duration
+			return least < 0 || most < 0 || most > 0 && most <= least
+		},
+	},
+	{
+		"logging.format is text or json, and its options need alpha gates", "write format: text or format: json, and no options",
+		func(c *kubeletv1.KubeletConfiguration) bool {
+			return !slices.Contains([]string{"", "text", "json"}, c.Logging.Format) || !reflect.ValueOf(c.Logging.Options).IsZero()
 		},
 	},
 	{

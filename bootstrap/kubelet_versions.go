@@ -9,7 +9,8 @@ import (
 // version. A later one is taken to be like the last.
 const (
 	unknownThere = '-' // the kubelet exits, or panics
-	freeThere    = 'f'
+	freeThere    = 'f' // a flag or field that is there, a gate that is off unless somebody says otherwise
+	onThere      = 'n' // a gate that is on unless somebody says otherwise
 	lockedOn     = 'T' // the kubelet panics at false
 	lockedOff    = 'F' // the kubelet panics at true
 )

@@ -4,7 +4,8 @@
 // for Linux: flags and validation are those of a kubelet.exe, though it runs here.
 //
 //	kubelet dump          prints flags, feature gates and configuration fields as JSON
-//	kubelet check FILE... decodes each file as a kubelet does, strictly, and validates it
+//	kubelet takes FILE...   decodes each file as a kubelet does, strictly, validates it, and fails if one is refused
+//	kubelet refuses FILE... does the same, and fails if one is taken
 package main
 
 import (
@@ -23,7 +24,6 @@ import (
 	_ "k8s.io/component-base/logs/json/register" // as cmd/kubelet does
 	kubeletv1 "k8s.io/kubelet/config/v1beta1"
 	"k8s.io/kubernetes/cmd/kubelet/app/options"
-	kubeletscheme "k8s.io/kubernetes/pkg/kubelet/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/kubelet/apis/config/validation"
 	"k8s.io/kubernetes/pkg/kubelet/kubeletconfig/configfiles"
 	utilfs "k8s.io/kubernetes/pkg/util/filesystem"
@@ -44,10 +44,10 @@ func run(args []string) error {
 	switch {
 	case len(args) == 1 && args[0] == "dump":
 		return dump()
-	case len(args) > 1 && args[0] == "check":
-		return check(args[1:])
+	case len(args) > 1 && (args[0] == "takes" || args[0] == "refuses"):
+		return check(args[1:], args[0] == "takes")
 	}
-	return fmt.Errorf("usage: kubelet dump | kubelet check FILE...")
+	return fmt.Errorf("usage: kubelet dump | kubelet takes FILE... | kubelet refuses FILE...")
 }
 
 // knowledge is what a kubelet takes; test/kubelet/versions has one for each minor version.
@@ -106,20 +106,17 @@ func fields(of reflect.Type) []string {
 }
 
 // check reads files by the kubelet's own loader, which is strict, defaults them and validates them.
-func check(files []string) error {
-	if _, _, err := kubeletscheme.NewSchemeAndCodecs(); err != nil {
-		return err
-	}
-	refused := 0
+func check(files []string, takes bool) error {
+	wrong := 0
 	for _, file := range files {
-		if err := checkFile(file); err != nil {
-			refused++
-			fmt.Printf("%s: %v\n", file, err)
+		err := checkFile(file)
+		fmt.Printf("%s: %v\n", file, err)
+		if (err == nil) != takes {
+			wrong++
 		}
 	}
-	fmt.Printf("%d of %d configurations refused\n", refused, len(files))
-	if refused > 0 {
-		os.Exit(1)
+	if wrong > 0 {
+		return fmt.Errorf("%d of %d are not as wanted", wrong, len(files))
 	}
 	return nil
 }

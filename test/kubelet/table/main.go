@@ -33,7 +33,7 @@ func main() {
 }
 
 // letters stand for what a version makes of a feature gate.
-var letters = map[string]byte{"on": 'f', "off": 'f', "on locked": 'T', "off locked": 'F'}
+var letters = map[string]byte{"on": 'n', "off": 'f', "on locked": 'T', "off locked": 'F'}
 
 func table(files []string) ([]byte, error) {
 	slices.Sort(files)
