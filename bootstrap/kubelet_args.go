@@ -69,16 +69,17 @@ var takenFlags = map[string]struct {
 }{
 	"image-credential-provider-bin-dir": {windowsPath, `a folder such as C:\var\lib\kubelet\credential-provider`},
 	"image-credential-provider-config":  {windowsPath, `a file such as C:\var\lib\kubelet\credential-provider.yaml`},
-	"log-flush-frequency":               {regexp.MustCompile(`^[1-9][0-9]{0,3}(ms|s|m)$`), "a time such as 5s"},
+	"log-flush-frequency":               {regexp.MustCompile(`^[1-9]\d{0,3}(ms|s|m)$`), "a time such as 5s"},
 	"logging-format":                    {regexp.MustCompile(`^(text|json)$`), "text or json"},
 	"node-ip": {
 		regexp.MustCompile(`^(0\.0\.0\.0|::)$`),
 		"0.0.0.0 or :: for the family of the node's first address: an address of its own would be given to every node of the config",
 	},
-	"vmodule": {regexp.MustCompile(`^[A-Za-z0-9_*]+=[0-9]{1,2}(,[A-Za-z0-9_*]+=[0-9]{1,2})*$`), "pairs such as kubelet_node_status=4"},
+	"vmodule": {regexp.MustCompile(`^[A-Za-z0-9_*]+=\d{1,2}(,[A-Za-z0-9_*]+=\d{1,2})*$`), "pairs such as kubelet_node_status=4"},
 }
 
-var windowsPath = regexp.MustCompile(`^[A-Za-z]:[\\/][ !#-)+-9;=@-{}~]*$`)
+// windowsPath is absolute, of printable ASCII, without what Windows refuses in names.
+var windowsPath = regexp.MustCompile(`^[A-Za-z]:[\\/][^\x00-\x1f"*:<>?|\x7f-\x{10ffff}]*$`)
 
 // readArgs gives the user's flags, sorted by name.
 func readArgs(args []bootstrapv1.KubeletArg, minor uint64) ([]flag, error) {

@@ -71,6 +71,7 @@ func TestKubeletRefusals(t *testing.T) {
 		{"one address for all", "", kubeletArgs(arg("node-ip", "10.0.0.1")), argsField, `value "10.0.0.1" of node-ip; write 0.0.0.0 or ::`},
 		{"format", "", kubeletArgs(arg("logging-format", "xml")), argsField, `value "xml" of logging-format; write text or json`},
 		{"no value", "", kubeletArgs(bootstrapv1.KubeletArg{Name: "logging-format"}), argsField, `value "" of logging-format`},
+		{"colon in a path", "", kubeletArgs(arg("image-credential-provider-config", `C:\a:b`)), argsField, `write a file such as C:\var`},
 		{"quote in a path", "", kubeletArgs(arg("image-credential-provider-config", `C:\a" --v=9`)), argsField, `write a file such as C:\var`},
 		{"Linux path", "", kubeletArgs(arg("image-credential-provider-bin-dir", "/usr/bin")), argsField, `write a folder such as C:\var`},
 
@@ -231,7 +232,7 @@ func TestRefusedConfigurations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		path := filepath.Join("../test/kubelet/testdata/refused", name+".json")
+		path := "../test/kubelet/testdata/refused/" + name + ".json"
 		if *update {
 			if err := os.WriteFile(path, got, 0o600); err != nil {
 				t.Fatal(err)

@@ -72,8 +72,8 @@ func nodePlan(n *node) (*plan.Plan, error) {
 	}
 	steps := map[string][]plan.Step{}
 	var everyBoot []plan.Step
-	for _, make := range parts {
-		own, err := make(n)
+	for _, partOf := range parts {
+		own, err := partOf(n)
 		if err != nil {
 			return nil, err
 		}

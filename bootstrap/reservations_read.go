@@ -41,9 +41,9 @@ func (t thresholds) tree() map[string]any {
 
 // The API has the same patterns.
 var (
-	cpuText       = regexp.MustCompile(`^(0|[1-9][0-9]{0,6})m?$`)
-	sizeText      = regexp.MustCompile(`^[1-9][0-9]{0,9}(Mi|Gi)$`)
-	thresholdText = regexp.MustCompile(`^([1-9][0-9]{0,9}(Mi|Gi)|[1-9][0-9]?%)$`)
+	cpuText       = regexp.MustCompile(`^(0|[1-9]\d{0,6})m?$`)
+	sizeText      = regexp.MustCompile(`^[1-9]\d{0,9}(Mi|Gi)$`)
+	thresholdText = regexp.MustCompile(`^([1-9]\d{0,9}(Mi|Gi)|[1-9]\d?%)$`)
 )
 
 // leastMemory is what Windows, kubelet and containerd need.

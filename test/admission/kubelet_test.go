@@ -1,6 +1,9 @@
 package admission
 
-import "fmt"
+import (
+	"fmt"
+	"maps"
+)
 
 var kubeletLimits = join(
 	[]limit{
@@ -113,9 +116,7 @@ func numbered(times int, alike map[string]any, name string) []any {
 	items := make([]any, times)
 	for i := range items {
 		item := map[string]any{"name": fmt.Sprint(name, i)}
-		for key, value := range alike {
-			item[key] = value
-		}
+		maps.Copy(item, alike)
 		items[i] = item
 	}
 	return items

@@ -37,8 +37,10 @@ func TestAllocatableIsAsPredicted(t *testing.T) {
 	}
 	for name, spec := range specs {
 		for _, size := range []bootstrap.Size{
-			{CPUs: 2, MemoryMiB: 8192, DiskBytes: 40 << 30}, {CPUs: 4, MemoryMiB: 16384, DiskBytes: 80 << 30},
-			{CPUs: 7, MemoryMiB: 12292, DiskBytes: 127 << 30}, {CPUs: 64, MemoryMiB: 262144, DiskBytes: 1<<40 - 1},
+			{CPUs: 2, MemoryMiB: 8192, DiskBytes: 40 << 30},
+			{CPUs: 4, MemoryMiB: 16384, DiskBytes: 80 << 30},
+			{CPUs: 7, MemoryMiB: 12292, DiskBytes: 127 << 30},
+			{CPUs: 64, MemoryMiB: 262144, DiskBytes: 1<<40 - 1},
 		} {
 			t.Run(fmt.Sprint(name, " ", size), func(t *testing.T) {
 				t.Parallel()
@@ -48,8 +50,10 @@ func TestAllocatableIsAsPredicted(t *testing.T) {
 				}
 				config := kubeletConfigOf(t, spec, size)
 				capacity := corev1.ResourceList{
-					corev1.ResourceCPU: *resource.NewQuantity(int64(size.CPUs), resource.DecimalSI), corev1.ResourceMemory: *resource.NewQuantity(int64(size.MemoryMiB)<<20, resource.BinarySI),
-					corev1.ResourceEphemeralStorage: *resource.NewQuantity(size.DiskBytes, resource.BinarySI), corev1.ResourcePods: *resource.NewQuantity(int64(config.MaxPods), resource.DecimalSI),
+					corev1.ResourceCPU:              *resource.NewQuantity(int64(size.CPUs), resource.DecimalSI),
+					corev1.ResourceMemory:           *resource.NewQuantity(int64(size.MemoryMiB)<<20, resource.BinarySI),
+					corev1.ResourceEphemeralStorage: *resource.NewQuantity(size.DiskBytes, resource.BinarySI),
+					corev1.ResourcePods:             *resource.NewQuantity(int64(config.MaxPods), resource.DecimalSI),
 				}
 				got := allocatable(capacity, config)
 				for resourceName, amount := range got {
@@ -72,6 +76,10 @@ func kubeletConfigOf(t *testing.T, spec bootstrapv1.WindowsBootstrapConfigSpec, 
 	if err != nil {
 		t.Fatal(err)
 	}
+	vm := &infrav1.VSphereVM{}
+	if err := json.Unmarshal(fmt.Appendf(nil, `{"cpus": %d, "memoryMiB": %d}`, size.CPUs, size.MemoryMiB), vm); err != nil {
+		t.Fatal(err)
+	}
 	userData, err := bootstrap.Render(bootstrap.Input{
 		Cluster: &clusterv1.Cluster{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"},
@@ -82,7 +90,7 @@ func kubeletConfigOf(t *testing.T, spec bootstrapv1.WindowsBootstrapConfigSpec, 
 		},
 		WindowsMachine: &infrav1.WindowsMachine{
 			Spec: infrav1.WindowsMachineSpec{
-				ProviderID: "vsphere://1", VSphere: &infrav1.VSphereVM{CPUs: int32(size.CPUs), MemoryMiB: int32(size.MemoryMiB)},
+				ProviderID: "vsphere://1", VSphere: vm,
 			},
 			Status: infrav1.WindowsMachineStatus{ComputerName: "m"},
 		},
