@@ -14,7 +14,7 @@ export CGO_ENABLED ?= 0
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: ## Run a cluster with Windows machines in simulators; KEEP=1 leaves it running
@@ -27,6 +27,14 @@ test: servers ## Run all tests
 .PHONY: test-race
 test-race: servers ## Run all tests under the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race ./...
+
+.PHONY: test-cloudbase-init
+test-cloudbase-init: ## Run the real cloudbase-init on our user data (needs python3 with venv, and PyPI once)
+	go test -count=1 -tags cloudbaseinit ./test/cloudbaseinit
+
+.PHONY: test-kubelet
+test-kubelet: ## Ask the real kubelet what it takes, and whether it takes what is rendered
+	./test/kubelet/check.sh
 
 .PHONY: servers
 servers: ## Get the real servers that tests and demo run; the first time this takes minutes

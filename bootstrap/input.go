@@ -41,7 +41,8 @@ type node struct {
 
 	labels          []string // name=value, sorted
 	taints          []corev1.Taint
-	maxPods         int
+	kubelet         kubelet
+	reservations    reservations
 	deadlineSeconds int
 }
 
@@ -74,7 +75,6 @@ func readNode(in Input) (*node, error) {
 		sources:         in.Sources,
 		version:         in.Machine.Spec.Version,
 		token:           in.Token,
-		maxPods:         orDefault(in.Config.Spec.Kubelet.MaxPods, defaultMaxPods),
 		deadlineSeconds: orDefault(in.Config.Spec.DeadlineSeconds, defaultDeadlineSeconds),
 	}
 	if vm := in.WindowsMachine.Spec.VSphere; vm != nil {
@@ -93,8 +93,16 @@ func readNode(in Input) (*node, error) {
 	if n.labels, err = readLabels(in.Config.Spec.Node.Labels); err != nil {
 		return nil, err
 	}
-	n.taints, err = readTaints(in.Config.Spec.Node.Taints)
-	return n, err
+	if n.taints, err = readTaints(in.Config.Spec.Node.Taints); err != nil {
+		return nil, err
+	}
+	if n.kubelet, err = readKubelet(in.Config.Spec.Kubelet, n.minor); err != nil {
+		return nil, err
+	}
+	if n.reservations, err = readReservations(in.Config.Spec.Reservations); err != nil {
+		return nil, err
+	}
+	return n, n.leavesSomething()
 }
 
 // tooEarly refuses what no user can write: our own controllers make it before they render.

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
@@ -99,6 +100,24 @@ func withCA(pem []byte) func(*bootstrap.Input) {
 func withPods(count int32) func(*bootstrap.Input) {
 	return func(in *bootstrap.Input) { in.Config.Spec.Kubelet.MaxPods = count }
 }
+
+func withKubelet(kubelet bootstrapv1.Kubelet) func(*bootstrap.Input) {
+	return func(in *bootstrap.Input) { in.Config.Spec.Kubelet = kubelet }
+}
+
+func withReservations(reservations bootstrapv1.Reservations) func(*bootstrap.Input) {
+	return func(in *bootstrap.Input) { in.Config.Spec.Reservations = reservations }
+}
+
+func withPageFile(pageFile bootstrapv1.PageFile) func(*bootstrap.Input) {
+	return func(in *bootstrap.Input) { in.Config.Spec.PageFile = pageFile }
+}
+
+func arg(name, value string) bootstrapv1.KubeletArg {
+	return bootstrapv1.KubeletArg{Name: name, Value: &value}
+}
+
+func raw(text string) runtime.RawExtension { return runtime.RawExtension{Raw: []byte(text)} }
 
 // A mistake of the user must name the field, the value and what to write; one of ours must not be told to the user.
 func TestRenderRefuses(t *testing.T) {

@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -14,25 +15,31 @@ import (
 func kubeletPatch(n *node) plan.Tree {
 	patch := plan.Tree{
 		"providerID":               n.providerID,
-		"maxPods":                  n.maxPods,
+		"maxPods":                  n.kubelet.maxPods,
 		"registerWithTaints":       taintTrees(n.taints),
 		"containerRuntimeEndpoint": criSocket,
 		// A kubelet on Windows exits when one of these is set at all.
 		"singleProcessOOMKill": nil,
 		"userNamespaces":       nil,
 		// There are no cgroups. An empty list would be lost on the way, and false alone is refused.
-		"cgroupsPerQOS":          false,
-		"enforceNodeAllocatable": []any{"none"},
-		// All three, because naming one drops the defaults of the others.
-		"evictionHard": map[string]any{
-			"memory.available":  evictionMemory,
-			"nodefs.available":  "10%",
-			"imagefs.available": "15%",
-		},
-		"shutdownGracePeriod":             "60s",
-		"shutdownGracePeriodCriticalPods": "20s",
+		"cgroupsPerQOS":                   false,
+		"enforceNodeAllocatable":          []any{"none"},
+		"shutdownGracePeriod":             shutdownGrace.String(),
+		"shutdownGracePeriodCriticalPods": shutdownGraceCritical.String(),
 	}
+	if len(n.kubelet.gates) > 0 {
+		patch["featureGates"] = gateTree(n.kubelet.gates)
+	}
+	maps.Copy(patch, n.kubelet.fields)
 	return patch
+}
+
+func gateTree(gates map[string]bool) map[string]any {
+	tree := make(map[string]any, len(gates))
+	for name, enabled := range gates {
+		tree[name] = enabled
+	}
+	return tree
 }
 
 func taintTrees(taints []corev1.Taint) []any {

@@ -80,9 +80,9 @@ func (net *network) onCloud() error {
 		return invalid(fieldNetwork+".cni", "%s works on Azure only, and the machine is on vSphere; write mode overlay with Flannel or Calico", net.cni)
 	case net.node.cloud.azure && net.mode == bootstrapv1.NetworkTransparent:
 		return invalid(fieldNetwork+".mode", "transparent gives pods MAC addresses of their own, which Azure drops; write l2tunnel with AzureCNI or overlay")
-	case net.azure && net.node.maxPods > mostPodsOnAzure:
+	case net.azure && net.node.kubelet.maxPods > mostPodsOnAzure:
 		return invalid("WindowsBootstrapConfig spec.kubelet.maxPods",
-			"%d pods do not get an address each, an interface on Azure has 256; write %d or less", net.node.maxPods, mostPodsOnAzure)
+			"%d pods do not get an address each, an interface on Azure has 256; write %d or less", net.node.kubelet.maxPods, mostPodsOnAzure)
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func (p *part) add(phase string, steps ...plan.Step) {
 
 // parts in the order in which their steps stand in a phase.
 var parts = []func(*node) (part, error){
-	customPart, windowsPart, networkPart, containerdPart, joinPart, kubeletPart,
+	customPart, windowsPart, networkPart, containerdPart, joinPart, pageFilePart, kubeletPart,
 }
 
 // nodePlan is the whole story of a node.
@@ -173,7 +173,7 @@ func kubeletService(n *node) []plan.Step {
 	return []plan.Step{
 		&plan.Service{
 			Common:  plan.Common{Name: "kubelet-service", Reason: ReasonKubeletServiceFailed, Attempts: 3},
-			Service: "kubelet", Command: kubeletCommand(n), Start: plan.StartAuto,
+			Service: "kubelet", Command: plan.Texts(kubeletCommand(n)...), Start: n.kubelet.start,
 			DependsOn: plan.Texts("containerd"), RestartSeconds: []int{10, 30, 60},
 		},
 		&plan.ServiceState{

@@ -8,6 +8,9 @@ const (
 	ReasonNodeFilesFailed          = "NodeFilesFailed"
 	ReasonContainerRuntimeNotReady = "ContainerRuntimeNotReady"
 	ReasonKubeletServiceFailed     = "KubeletServiceFailed"
+	ReasonKubeletArgsNotApplied    = "KubeletArgsNotApplied"
+	ReasonPageFileFailed           = "PageFileFailed"
+	ReasonPageFileMissing          = "PageFileMissing"
 	ReasonAPIServerUnreachable     = "ApiServerUnreachable"
 	ReasonAPIServerCAMismatch      = "ApiServerCaMismatch"
 	ReasonTokenRejected            = "TokenRejected"
@@ -83,6 +86,21 @@ var reasons = []Reason{
 		ReasonKubeletServiceFailed, "the Windows service of the kubelet could not be made or stopped",
 		"another program holds the service",
 		"sc.exe qc kubelet (on the node)",
+	},
+	{
+		ReasonKubeletArgsNotApplied, "the kubelet's service does not have the arguments that were asked for",
+		"a script of the image or of the config made the service anew during the join",
+		`reg.exe query HKLM\SYSTEM\CurrentControlSet\Services\kubelet /v ImagePath (on the node)`,
+	},
+	{
+		ReasonPageFileFailed, "the page file could not be set",
+		"a policy of the domain, or a disk without room for it",
+		onTheNode,
+	},
+	{
+		ReasonPageFileMissing, "Windows has no page file, and would stall when its memory is used up",
+		"an image whose page file was turned off; write spec.pageFile.policy Managed or Fixed",
+		"kubectl get windowsbootstrapconfig NAME -o jsonpath={.spec.pageFile}",
 	},
 	{
 		ReasonAPIServerUnreachable, "the API server does not answer the node",

@@ -2,7 +2,8 @@
 // no clock, no context; the same input gives the same bytes.
 //
 // Render reads the input into a node (input.go), makes the node's plan (phases.go) of what kubeadm (join.go) and the
-// kubelet (kubelet.go, kubelet_config.go, reservations.go) need, and packs it behind the constant scripts.
+// kubelet (kubelet.go, kubelet_config.go, reservations.go) need, and packs it behind the constant scripts. What a kubelet
+// would exit at is refused by kubelet_args.go and kubelet_fields.go; test/kubelet asks the real one.
 package bootstrap
 
 import (

@@ -50,6 +50,50 @@ var plainGoldens = []goldenCase{
 		withEndpoint("fd00::10", 6443),
 		func(in *bootstrap.Input) { in.ClusterCA = append(in.ClusterCA, secondCA...) },
 	}},
+	{"kubelet-flags", "the user's flags, log, priority and start", []func(*bootstrap.Input){withKubelet(bootstrapv1.Kubelet{
+		ExtraArgs: []bootstrapv1.KubeletArg{
+			arg("vmodule", "kubelet_node_status=4"), arg("image-credential-provider-bin-dir", `C:\Program Files\providers\`),
+		},
+		PriorityClass: bootstrapv1.PriorityHigh, Start: bootstrapv1.ServiceStartAutomaticDelayed,
+		Log: bootstrapv1.KubeletLog{Verbosity: new(int32(4)), MaxSizeMiB: 20, MaxAgeHours: 24},
+	})}},
+	{"kubelet-no-cloud-provider", "nobody else makes the Node ready", []func(*bootstrap.Input){withKubelet(bootstrapv1.Kubelet{
+		CloudProvider: bootstrapv1.CloudProviderNone, ExtraArgs: []bootstrapv1.KubeletArg{arg("node-ip", "::")},
+	})}},
+	{"kubelet-affinity", "a gate and the fields that need it", []func(*bootstrap.Input){withKubelet(bootstrapv1.Kubelet{
+		FeatureGates:  []bootstrapv1.FeatureGate{{Name: "WindowsCPUAndMemoryAffinity", State: bootstrapv1.StateEnabled}},
+		Configuration: raw(`{"cpuManagerPolicy": "static", "topologyManagerPolicy": "best-effort"}`),
+	})}},
+	{"kubelet-log-query", "the gate is locked on", []func(*bootstrap.Input){withKubelet(bootstrapv1.Kubelet{
+		SystemLogQuery: bootstrapv1.StateEnabled, ServerCertificates: bootstrapv1.ServerCertificatesClusterSigned,
+	})}},
+	{"kubelet-log-query-1.35", "the gate must be set", []func(*bootstrap.Input){ofVersion("v1.35.4"), withKubelet(bootstrapv1.Kubelet{
+		SystemLogQuery: bootstrapv1.StateEnabled, ServerCertificates: bootstrapv1.ServerCertificatesSelfSigned,
+	})}},
+	{"kubelet-configuration", "what has no field here", []func(*bootstrap.Input){withKubelet(bootstrapv1.Kubelet{
+		Configuration: raw(`{"containerLogMaxSize": "20Mi", "containerLogMaxFiles": 3, "imageGCHighThresholdPercent": 70, "imageGCLowThresholdPercent": 60,
+		  "shutdownGracePeriod": "120s", "evictionSoft": {"memory.available": "1Gi"}, "evictionSoftGracePeriod": {"memory.available": "90s"}}`),
+	})}},
+	{"kubelet-1.30", "all that the oldest version takes", []func(*bootstrap.Input){ofVersion("v1.30.14"), withKubelet(bootstrapv1.Kubelet{
+		ExtraArgs: []bootstrapv1.KubeletArg{arg("logging-format", "json")}, SystemLogQuery: bootstrapv1.StateEnabled,
+		FeatureGates: []bootstrapv1.FeatureGate{{Name: "WindowsHostNetwork", State: bootstrapv1.StateDisabled}},
+		Log:          bootstrapv1.KubeletLog{Verbosity: new(int32(0))}, Configuration: raw(`{"containerLogMaxSize": "20Mi"}`),
+	})}},
+	{"reservations", "all of it is said", []func(*bootstrap.Input){withReservations(bootstrapv1.Reservations{
+		System:   bootstrapv1.Reserved{CPU: "1", Memory: "3Gi", EphemeralStorage: "10Gi"},
+		Kube:     bootstrapv1.Reserved{CPU: "250m", Memory: "1Gi", EphemeralStorage: "2Gi"},
+		Eviction: bootstrapv1.Eviction{MemoryAvailable: "5%", NodeFSAvailable: "20%", ImageFSAvailable: "10Gi"},
+	})}},
+	{"reservations-template-size", "what is said needs no table", []func(*bootstrap.Input){ofTemplateSize, withReservations(bootstrapv1.Reservations{
+		System: bootstrapv1.Reserved{CPU: "1"}, Kube: bootstrapv1.Reserved{Memory: "1Gi"},
+	})}},
+	{"reservations-low-memory", "the user accepts it", []func(*bootstrap.Input){ofSize(2, 4096), withReservations(bootstrapv1.Reservations{
+		System: bootstrapv1.Reserved{Memory: "1Gi"}, Kube: bootstrapv1.Reserved{Memory: "512Mi"}, LowMemory: bootstrapv1.LowMemoryAccepted,
+	})}},
+	{"page-file-managed", "a reboot, should it change", []func(*bootstrap.Input){withPageFile(bootstrapv1.PageFile{Policy: bootstrapv1.PageFileManaged})}},
+	{"page-file-fixed-azure", "it moves to the disk of Windows", []func(*bootstrap.Input){
+		onAzure, withPageFile(bootstrapv1.PageFile{Policy: bootstrapv1.PageFileFixed, SizeMiB: 8192}),
+	}},
 	{"deadline", "the user's patience", []func(*bootstrap.Input){func(in *bootstrap.Input) {
 		in.Config.Spec.DeadlineSeconds = 3600
 	}}},

@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
@@ -12,6 +13,8 @@ const (
 	systemMemory     = "2Gi" // Windows itself
 	reservedStorage  = "1Gi" // each for Windows and for Kubernetes
 	evictionMemory   = "500Mi"
+	evictionNodeFS   = "10%"
+	evictionImageFS  = "15%"
 	kubeMemoryBase   = 255 // MiB
 	kubeMemoryPerPod = 11  // MiB
 )
@@ -53,21 +56,40 @@ func kubeMemory(memoryMiB, maxPods int) string {
 
 // reserve writes into the patch what can be known now, and returns the rules by which the node finds the rest.
 func reserve(patch plan.Tree, n *node) []plan.ReservationRule {
-	system := map[string]any{"memory": systemMemory, "ephemeral-storage": reservedStorage}
-	kube := map[string]any{"ephemeral-storage": reservedStorage}
+	system, kube := n.reservations.system.tree(), n.reservations.kube.tree()
 	patch["systemReserved"], patch["kubeReserved"] = system, kube
+	patch["evictionHard"] = n.reservations.eviction.tree()
 	var rules []plan.ReservationRule
-	if n.cpus > 0 {
-		system["cpu"], kube["cpu"] = systemCPU(n.cpus), kubeCPU(n.cpus)
-	} else {
-		rules = append(rules,
-			plan.ReservationRule{Set: "systemReserved.cpu", Fact: "cpus", Rows: cpuRows(systemCPU)},
-			plan.ReservationRule{Set: "kubeReserved.cpu", Fact: "cpus", Rows: cpuRows(kubeCPU)})
-	}
-	if n.memoryMiB > 0 {
-		kube["memory"] = kubeMemory(n.memoryMiB, n.maxPods)
-	} else {
-		rules = append(rules, plan.ReservationRule{Set: "kubeReserved.memory", Fact: "memoryMiB", Rows: memoryRows(n.maxPods)})
+	for _, open := range []struct {
+		of         map[string]any
+		said       string
+		name, fact string
+		known      int
+		value      func(fact int) string
+		rows       func() []plan.ReservationRow
+	}{
+		{
+			system, n.reservations.system.cpu, "systemReserved.cpu", "cpus", n.cpus,
+			systemCPU, func() []plan.ReservationRow { return cpuRows(systemCPU) },
+		},
+		{
+			kube, n.reservations.kube.cpu, "kubeReserved.cpu", "cpus", n.cpus,
+			kubeCPU, func() []plan.ReservationRow { return cpuRows(kubeCPU) },
+		},
+		{
+			kube, n.reservations.kube.memory, "kubeReserved.memory", "memoryMiB", n.memoryMiB,
+			func(memoryMiB int) string { return kubeMemory(memoryMiB, n.kubelet.maxPods) },
+			func() []plan.ReservationRow { return memoryRows(n.kubelet.maxPods) },
+		},
+	} {
+		_, resource, _ := strings.Cut(open.name, ".")
+		switch {
+		case open.said != "":
+		case open.known > 0:
+			open.of[resource] = open.value(open.known)
+		default:
+			rules = append(rules, plan.ReservationRule{Set: open.name, Fact: open.fact, Rows: open.rows()})
+		}
 	}
 	return rules
 }

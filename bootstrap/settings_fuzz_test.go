@@ -22,11 +22,11 @@ func FuzzSettings(f *testing.F) {
 				withFile(bootstrapv1.CustomFile{Path: path, Content: text})(in)
 				withPreJoin(bootstrapv1.CustomScript{Name: name, Content: text})(in)
 			},
-			windows(func(w *bootstrapv1.Windows) {
+			ofWindows(func(w *bootstrapv1.Windows) {
 				w.Proxy = bootstrapv1.Proxy{HTTPS: proxy, NoProxy: []string{near}}
 				w.TimeZone, w.NTPServers, w.Features = zone, []string{near}, []string{name}
 			}),
-			windows(func(w *bootstrapv1.Windows) {
+			ofWindows(func(w *bootstrapv1.Windows) {
 				w.Users = []bootstrapv1.LocalUser{{Name: user, SSHKeys: []string{publicKey}}}
 				w.DefenderExclusions = bootstrapv1.DefenderExclusions{Folders: []string{path}, Processes: []string{name + ".exe"}}
 				w.CSIProxy.Path = path + ".exe"

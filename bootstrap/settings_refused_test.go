@@ -53,31 +53,31 @@ var settingsRefused = []struct {
 	{"proxy with path", "spec.windows.proxy.http", "is no proxy", badProxy("http://user:" + hidden + "@proxy/path")},
 	{"proxy of other scheme", "spec.windows.proxy.http", "is no proxy", badProxy("socks5://proxy:1080")},
 	{"no URL", "spec.windows.proxy.http", "is no URL", badProxy("http://user:" + hidden + "%zz@proxy")},
-	{"exceptions without a proxy", "spec.windows.proxy", "noProxy means nothing without a proxy", windows(func(w *bootstrapv1.Windows) { w.Proxy.NoProxy = []string{"a"} })},
-	{"odd exception", "spec.windows.proxy.noProxy", `"a,b" is no host`, windows(func(w *bootstrapv1.Windows) {
+	{"exceptions without a proxy", "spec.windows.proxy", "noProxy means nothing without a proxy", ofWindows(func(w *bootstrapv1.Windows) { w.Proxy.NoProxy = []string{"a"} })},
+	{"odd exception", "spec.windows.proxy.noProxy", `"a,b" is no host`, ofWindows(func(w *bootstrapv1.Windows) {
 		w.Proxy = bootstrapv1.Proxy{HTTP: "http://p:1", NoProxy: []string{"a,b"}}
 	})},
 	{"no certificate", "spec.windows.trustedCertificates[0]", "it holds no certificate", badTrust("a", "hello")},
 	{"key as certificate", "spec.windows.trustedCertificates[0]", "it holds a PRIVATE KEY", badTrust("a", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n")},
 	{"broken certificate", "spec.windows.trustedCertificates[0]", "can not be read", badTrust("a", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")},
 	{"certificate without a name", "spec.windows.trustedCertificates[0]", `name "" is none`, badTrust("", string(firstCA))},
-	{"zone of the IANA", "spec.windows.timeZone", `"Europe/Berlin" is no time zone of Windows`, windows(func(w *bootstrapv1.Windows) { w.TimeZone = "Europe/Berlin" })},
-	{"odd time server", "spec.windows.ntpServers", `"a b" is neither`, windows(func(w *bootstrapv1.Windows) { w.NTPServers = []string{"a b"} })},
-	{"odd feature", "spec.windows.features", `"a b" is no feature`, windows(func(w *bootstrapv1.Windows) { w.Features = []string{"a b"} })},
+	{"zone of the IANA", "spec.windows.timeZone", `"Europe/Berlin" is no time zone of Windows`, ofWindows(func(w *bootstrapv1.Windows) { w.TimeZone = "Europe/Berlin" })},
+	{"odd time server", "spec.windows.ntpServers", `"a b" is neither`, ofWindows(func(w *bootstrapv1.Windows) { w.NTPServers = []string{"a b"} })},
+	{"odd feature", "spec.windows.features", `"a b" is no feature`, ofWindows(func(w *bootstrapv1.Windows) { w.Features = []string{"a b"} })},
 	{"odd user", "spec.windows.users[0]", `name "a b" is none`, badUser("a b", "", publicKey)},
 	{"user of Windows", "spec.windows.users[0]", `the name "Administrator" is taken`, badUser("Administrator", "", publicKey)},
-	{"user twice", "spec.windows.users[1]", `the name "A" is there twice`, windows(func(w *bootstrapv1.Windows) {
+	{"user twice", "spec.windows.users[1]", `the name "A" is there twice`, ofWindows(func(w *bootstrapv1.Windows) {
 		w.Users = []bootstrapv1.LocalUser{{Name: "a", SSHKeys: []string{publicKey}}, {Name: "A", SSHKeys: []string{publicKey}}}
 	})},
 	{"odd role", "spec.windows.users[0]", `role "King" is none`, badUser("a", "King", publicKey)},
 	{"user without a key", "spec.windows.users[0]", "sshKeys is empty", badUser("a", "")},
 	{"private key", "spec.windows.users[0]", "sshKeys[0] is no public key", badUser("a", "", "-----BEGIN "+hidden)},
 	{"cut key", "spec.windows.users[0]", "sshKeys[1] is cut off or damaged", badUser("a", "", publicKey, "ssh-rsa AAAA")},
-	{"odd exclusion", "spec.windows.defenderExclusions.folders", `"D:\\a" is no plain path`, windows(func(w *bootstrapv1.Windows) { w.DefenderExclusions.Folders = []string{`D:\a`} })},
-	{"path as process", "spec.windows.defenderExclusions.processes", "is no name of a program", windows(func(w *bootstrapv1.Windows) {
+	{"odd exclusion", "spec.windows.defenderExclusions.folders", `"D:\\a" is no plain path`, ofWindows(func(w *bootstrapv1.Windows) { w.DefenderExclusions.Folders = []string{`D:\a`} })},
+	{"path as process", "spec.windows.defenderExclusions.processes", "is no name of a program", ofWindows(func(w *bootstrapv1.Windows) {
 		w.DefenderExclusions.Processes = []string{`C:\a.exe`}
 	})},
-	{"odd csi-proxy", "spec.windows.csiProxy.path", "is no program on drive C:", windows(func(w *bootstrapv1.Windows) { w.CSIProxy.Path = `C:\k\csi-proxy` })},
+	{"odd csi-proxy", "spec.windows.csiProxy.path", "is no program on drive C:", ofWindows(func(w *bootstrapv1.Windows) { w.CSIProxy.Path = `C:\k\csi-proxy` })},
 	{"domain without dots", "spec.windows.domain.name", `"CORP" is no domain; write its DNS name`, badDomain(bootstrapv1.Domain{Name: "CORP"})},
 	{"odd unit", "spec.windows.domain.organizationalUnit", `"Nodes" is none`, badDomain(bootstrapv1.Domain{Name: "a.b", OrganizationalUnit: "Nodes"})},
 	{"domain without a Secret", "spec.windows.domain.credentialsRef", "it is empty", badDomain(bootstrapv1.Domain{Name: "a.b"})},
@@ -118,21 +118,21 @@ func badRegistry(registries ...bootstrapv1.Registry) func(*bootstrap.Input) {
 }
 
 func badProxy(url string) func(*bootstrap.Input) {
-	return windows(func(w *bootstrapv1.Windows) { w.Proxy.HTTP = url })
+	return ofWindows(func(w *bootstrapv1.Windows) { w.Proxy.HTTP = url })
 }
 
 func badDomain(domain bootstrapv1.Domain) func(*bootstrap.Input) {
-	return windows(func(w *bootstrapv1.Windows) { w.Domain = domain })
+	return ofWindows(func(w *bootstrapv1.Windows) { w.Domain = domain })
 }
 
 func badTrust(name, pem string) func(*bootstrap.Input) {
-	return windows(func(w *bootstrapv1.Windows) {
+	return ofWindows(func(w *bootstrapv1.Windows) {
 		w.TrustedCertificates = []bootstrapv1.TrustedCertificate{{Name: name, Content: pem}}
 	})
 }
 
 func badUser(name string, role bootstrapv1.UserRole, keys ...string) func(*bootstrap.Input) {
-	return windows(func(w *bootstrapv1.Windows) {
+	return ofWindows(func(w *bootstrapv1.Windows) {
 		w.Users = []bootstrapv1.LocalUser{{Name: name, Role: role, SSHKeys: keys}}
 	})
 }

@@ -39,7 +39,7 @@ var everything = []func(*bootstrap.Input){
 	withUsers, withFeatures, withCSIProxy, withDomainJoin,
 }
 
-func windows(change func(*bootstrapv1.Windows)) func(*bootstrap.Input) {
+func ofWindows(change func(*bootstrapv1.Windows)) func(*bootstrap.Input) {
 	return func(in *bootstrap.Input) { change(&in.Config.Spec.Windows) }
 }
 

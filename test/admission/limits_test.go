@@ -95,6 +95,7 @@ var templateStatusLimits = []limit{
 
 var configLimits = join(
 	settingsLimits,
+	kubeletLimits, reservationLimits,
 	between("spec.deadlineSeconds", 300, 7200),
 	between("spec.kubelet.maxPods", 1, 500),
 	[]limit{

@@ -58,8 +58,8 @@ var rules = map[string][]rule{
 			refused:  []map[string]any{{"spec.providerID": "vsphere://1"}},
 		},
 	},
-	"WindowsBootstrapConfig":         slices.Concat(configRules, settingsRules),
-	"WindowsBootstrapConfigTemplate": slices.Concat(configRules, settingsRules),
+	"WindowsBootstrapConfig":         slices.Concat(configRules, kubeletRules, settingsRules),
+	"WindowsBootstrapConfigTemplate": slices.Concat(configRules, kubeletRules, settingsRules),
 }
 
 const editedVM = "a VM is never edited: write a new WindowsMachineTemplate and name it in the MachineDeployment, " +

@@ -68,6 +68,7 @@ func (p *power) furnish(s *windows.State, build string, ubr int64) {
 	s.SetValue(windows.VersionKey, "UBR", windows.DWord(ubr))
 	s.SetValue(windows.VersionKey, "ProductName", windows.Text(productName(build)))
 	s.SetValue(windows.ControlKey+`\Session Manager\Environment`, "Path", windows.Text(machinePath))
+	s.SetValue(windows.ControlKey+`\Session Manager\Memory Management`, "PagingFiles", windows.MultiString(`?:\pagefile.sys`))
 	s.Features = map[string]string{"Containers": "Installed", "Hyper-V": "Installed", "Hyper-V-PowerShell": "Installed"}
 	s.Defender = &windows.Defender{Processes: []string{"containerd.exe", "ctr.exe"}}
 	s.Firewall = map[string]string{"kubelet": "image-builder TCP 10250"}

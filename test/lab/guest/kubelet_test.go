@@ -79,7 +79,7 @@ evictionHard: {memory.available: 500Mi, nodefs.available: 10%, imagefs.available
 	for name, amount := range allocatable(capacity, config) {
 		got[string(name)] = amount.String()
 	}
-	want := map[string]string{"cpu": "3500m", "memory": "12812Mi", "ephemeral-storage": "72Gi", "pods": "110"}
+	want := map[string]string{"cpu": "3500m", "memory": "12812Mi", "ephemeral-storage": "77309411200", "pods": "110"}
 	if difference := cmp.Diff(want, got); difference != "" {
 		t.Errorf("-want +got\n%s", difference)
 	}

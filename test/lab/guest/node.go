@@ -219,7 +219,8 @@ func threshold(text string, whole int64) (resource.Quantity, error) {
 	if err != nil || share < 0 || share > 100 {
 		return resource.Quantity{}, fmt.Errorf("eviction percentage threshold %q must be 0 to 100%%", text)
 	}
-	return *resource.NewQuantity(int64(float64(whole)*share/100), resource.BinarySI), nil
+	// The kubelet keeps a percentage in 32 bits, which is some bytes more or less.
+	return *resource.NewQuantity(int64(float64(whole)*float64(float32(share)/100)), resource.BinarySI), nil
 }
 
 // renew keeps the lease by which the cluster knows that the node lives.

@@ -124,7 +124,7 @@ func (m *Machine) announce(command Command) error {
 // reads says that a command only looks.
 func reads(argv []string) bool {
 	line := strings.ToLower(strings.Join(argv, " "))
-	for _, mask := range []string{"tzutil.exe /g*", "netsh.exe interface * show *", "wevtutil.exe qe *", "sc.exe query *"} {
+	for _, mask := range []string{"tzutil.exe /g*", "netsh.exe interface * show *", "wevtutil.exe qe *", "sc.exe query *", "reg.exe query *"} {
 		if Like(line, mask) {
 			return true
 		}

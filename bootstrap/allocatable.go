@@ -1,0 +1,82 @@
+package bootstrap
+
+import (
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+)
+
+// Size of a machine. What is 0 is not known.
+type Size struct {
+	CPUs      int
+	MemoryMiB int
+	// DiskBytes is the size of the volume that Windows, kubelet and containerd share.
+	DiskBytes int64
+}
+
+// Allocatable is what the Node of a machine will offer to pods, by the kubelet's own arithmetic: capacity less both
+// reservations and the hard eviction thresholds. A resource of unknown size is left out. Windows sees some MiB less than
+// the VM was given, and its Node offers that much less.
+func Allocatable(spec bootstrapv1.WindowsBootstrapConfigSpec, size Size) (corev1.ResourceList, error) {
+	kept, err := readReservations(spec.Reservations)
+	if err != nil {
+		return nil, err
+	}
+	return kept.allocatable(size, orDefault(spec.Kubelet.MaxPods, defaultMaxPods)), nil
+}
+
+func (r reservations) allocatable(size Size, maxPods int) corev1.ResourceList {
+	left := corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(int64(maxPods), resource.DecimalSI)}
+	if size.CPUs > 0 {
+		cpus := *resource.NewQuantity(int64(size.CPUs), resource.DecimalSI)
+		left[corev1.ResourceCPU] = less(cpus, orText(r.system.cpu, systemCPU(size.CPUs)), orText(r.kube.cpu, kubeCPU(size.CPUs)))
+	}
+	if size.MemoryMiB > 0 {
+		memory := *resource.NewQuantity(int64(size.MemoryMiB)<<20, resource.BinarySI)
+		left[corev1.ResourceMemory] = less(memory, r.system.memory, orText(r.kube.memory, kubeMemory(size.MemoryMiB, maxPods)), r.eviction.memory)
+	}
+	if size.DiskBytes > 0 {
+		disk := *resource.NewQuantity(size.DiskBytes, resource.BinarySI)
+		left[corev1.ResourceEphemeralStorage] = less(disk, r.system.storage, r.kube.storage, r.eviction.nodefs)
+	}
+	return left
+}
+
+// less takes amounts, or percentages of the whole, away; nothing is less than nothing.
+func less(whole resource.Quantity, amounts ...string) resource.Quantity {
+	left := whole.DeepCopy()
+	for _, amount := range amounts {
+		left.Sub(amountOf(amount, whole.Value()))
+	}
+	if left.Sign() < 0 {
+		return resource.Quantity{Format: whole.Format}
+	}
+	return left
+}
+
+// amountOf reads what has been read before. The kubelet keeps a percentage in 32 bits, which is some bytes more or less.
+func amountOf(text string, whole int64) resource.Quantity {
+	percent, isPercent := strings.CutSuffix(text, "%")
+	if !isPercent {
+		return resource.MustParse(text)
+	}
+	share, _ := strconv.ParseFloat(percent, 32) // its pattern is a number's
+	return *resource.NewQuantity(int64(float64(whole)*float64(float32(share)/100)), resource.BinarySI)
+}
+
+// leavesSomething refuses reservations that leave pods nothing of a machine whose size is known.
+func (n *node) leavesSomething() error {
+	left := n.reservations.allocatable(Size{CPUs: n.cpus, MemoryMiB: n.memoryMiB}, n.kubelet.maxPods)
+	for name, has := range map[corev1.ResourceName]string{
+		corev1.ResourceCPU: strconv.Itoa(n.cpus) + " cpus", corev1.ResourceMemory: strconv.Itoa(n.memoryMiB) + " MiB",
+	} {
+		if amount, known := left[name]; known && amount.IsZero() {
+			return invalid(reservationsField, "they and the eviction threshold leave no %s of the VM's %s to pods; write less, or use a larger VM", name, has)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,212 @@
+package bootstrap_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+)
+
+// refusedByTheKubelet are some of those that TestKubeletRefusals has; test/kubelet shows that the kubelet exits at each.
+var refusedByTheKubelet = map[string]string{
+	"exits":            `{"singleProcessOOMKill": false}`,
+	"exits-too":        `{"userNamespaces": {"idsPerPod": 65536}}`,
+	"run-once":         `{"runOnce": true}`,
+	"unknown-gate":     `{"featureGates": {"WinDRS": true}}`,
+	"locked-gate":      `{"featureGates": {"WinDSR": false}}`,
+	"wrong-type":       `{"containerLogMaxFiles": "three"}`,
+	"one-log-file":     `{"containerLogMaxFiles": 1}`,
+	"no-log-workers":   `{"containerLogMaxWorkers": 0}`,
+	"hasty-monitor":    `{"containerLogMonitorInterval": "1s"}`,
+	"image-thresholds": `{"imageGCLowThresholdPercent": 90}`,
+	"image-ages":       `{"imageMaximumGCAge": "1m", "imageMinimumGCAge": "2m"}`,
+	"parallel-pulls":   `{"maxParallelImagePulls": 5, "serializeImagePulls": true}`,
+	"grace-periods":    `{"shutdownGracePeriod": "10s"}`,
+	"grace-twice":      `{"shutdownGracePeriodByPodPriority": [{"priority": 0, "shutdownGracePeriodSeconds": 5}]}`,
+	"negative-burst":   `{"eventBurst": -1}`,
+	"log-format":       `{"logging": {"format": "xml"}}`,
+	"port":             `{"port": 70000}`,
+	"lease":            `{"nodeLeaseDurationSeconds": -1}`,
+	"hidden-metrics":   `{"showHiddenMetricsForVersion": "1.2"}`,
+	"cgroups-only":     `{"enforceNodeAllocatable": ["pods"]}`,
+}
+
+func TestRefusedConfigurations(t *testing.T) {
+	for name, text := range refusedByTheKubelet {
+		if name != "cgroups-only" {
+			if _, err := bootstrap.Render(plainInput(t, kubeletConfig(text))); err == nil {
+				t.Errorf("%s is rendered", name)
+			}
+		}
+		var target, patch map[string]any
+		if err := json.Unmarshal(mergedText(t, render(t, plainInput(t)).Plan()), &target); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(text), &patch); err != nil {
+			t.Fatal(err)
+		}
+		mergePatch(target, patch)
+		got, err := json.Marshal(target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := "../test/kubelet/testdata/refused/" + name + ".json"
+		if *update {
+			if err := os.WriteFile(path, got, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want, err := os.ReadFile(path); err != nil || !bytes.Equal(want, got) {
+			t.Errorf("%s (%v): go test ./bootstrap -update writes it anew", path, err)
+		}
+	}
+}
+
+// The command that is looked for at the end must be the one that the service step makes.
+func TestKubeletCommandIsLookedAt(t *testing.T) {
+	for _, golden := range goldens {
+		p := render(t, plainInput(t, golden.changes...)).Plan()
+		var argv []string
+		for _, value := range step[*plan.Service](t, p, "kubelet-service").Command {
+			argv = append(argv, value.String())
+		}
+		want := windows.JoinArguments(argv)
+		if got := step[*plan.Check](t, p, "kubelet-arguments").Is.String(); got != want {
+			t.Errorf("%s: looks for\n%s\nbut the service has\n%s", golden.name, got, want)
+		}
+	}
+}
+
+// The configurations of all golden plans, merged as kubeadm does, are kept for the kubelet's own decoder and validation:
+// see test/kubelet.
+func TestMergedConfigurations(t *testing.T) {
+	const folder = "../test/kubelet/testdata/configurations"
+	var names []string
+	for _, golden := range goldens {
+		p := render(t, plainInput(t, golden.changes...)).Plan()
+		names = append(names, golden.name+".json")
+		got := mergedText(t, p)
+		path := filepath.Join(folder, golden.name+".json")
+		if *update {
+			if err := os.WriteFile(path, got, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), string(got)); diff != "" {
+			t.Errorf("%s: go test ./bootstrap -update writes it anew, make test-kubelet asks the kubelet (-want +got):\n%s", golden.name, diff)
+		}
+	}
+	files, err := os.ReadDir(folder)
+	if err != nil || len(files) != len(names) {
+		t.Errorf("%d files for %d golden plans (%v): remove those that no case has", len(files), len(names), err)
+	}
+}
+
+func mergedText(t *testing.T, p *plan.Plan) []byte {
+	t.Helper()
+	var facts map[string]string
+	for _, phase := range p.Phases {
+		for _, step := range phase.Steps {
+			if _, finds := step.(*plan.Reservations); finds {
+				facts = map[string]string{"cpus": "4", "memoryMiB": "16383"}
+			}
+		}
+	}
+	var target, patch map[string]any
+	for text, tree := range map[string]*map[string]any{linuxConfig: &target, string(patchText(t, p, facts)): &patch} {
+		if err := yaml.Unmarshal([]byte(text), tree); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mergePatch(target, patch)
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetIndent("", " ")
+	if err := encoder.Encode(target); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// The table of the code is the one that the kubelets' sources give: make test-kubelet reads them again.
+func TestTableIsOfTheSources(t *testing.T) {
+	files, err := filepath.Glob("../test/kubelet/versions/v1.*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no versions: %v", err)
+	}
+	asked := 0
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var known struct{ Gates map[string]string }
+		if err := json.Unmarshal(content, &known); err != nil {
+			t.Fatal(err)
+		}
+		version := strings.TrimSuffix(filepath.Base(file), ".json")
+		for _, name := range slices.Sorted(maps.Keys(known.Gates)) {
+			for _, state := range []bootstrapv1.State{bootstrapv1.StateEnabled, bootstrapv1.StateDisabled} {
+				opposite := map[bootstrapv1.State]string{bootstrapv1.StateEnabled: "off locked", bootstrapv1.StateDisabled: "on locked"}
+				err := bootstrap.CheckFeatureGate(version, name, state)
+				if refused := known.Gates[name] == opposite[state]; refused != (err != nil) {
+					t.Errorf("%s: %s %s: %v, though the kubelet's is %s", version, name, state, err, known.Gates[name])
+				}
+				asked++
+			}
+		}
+	}
+	t.Logf("%d gates asked for", asked)
+}
+
+// Whatever a user writes becomes a plan that is valid, or a refusal that names a field: never a fault of ours.
+func FuzzKubelet(f *testing.F) {
+	f.Add("node-ip", "::", "WinDSR", `{"containerLogMaxFiles": 3}`, "1", "2Gi", "5%", int32(0))
+	f.Add("vmodule", "a=1", "NodeLogQuery", `{"tracing": null, "logging": {"format": "json"}}`, "500m", "1025Mi", "1Gi", int32(2048))
+	f.Add("image-credential-provider-config", `C:\a b\`, "", `{"evictionSoft": {"fact": "cpus"}}`, "0", "", "", int32(-1))
+	f.Fuzz(func(t *testing.T, name, value, gate, config, cpu, memory, left string, pageFile int32) {
+		spec := &bootstrapv1.WindowsBootstrapConfigSpec{
+			Reservations: bootstrapv1.Reservations{
+				System:   bootstrapv1.Reserved{CPU: cpu, Memory: memory},
+				Eviction: bootstrapv1.Eviction{MemoryAvailable: left},
+			},
+		}
+		spec.Kubelet.Configuration = raw(config)
+		if name != "" {
+			spec.Kubelet.ExtraArgs = []bootstrapv1.KubeletArg{arg(name, value)}
+		}
+		if gate != "" {
+			spec.Kubelet.FeatureGates = []bootstrapv1.FeatureGate{{Name: gate, State: bootstrapv1.StateEnabled}}
+		}
+		if pageFile != 0 {
+			spec.PageFile = bootstrapv1.PageFile{Policy: bootstrapv1.PageFileFixed, SizeMiB: pageFile}
+		}
+		in := plainInput(t, ofTemplateSize)
+		in.Config.Spec = *spec
+		userData, err := bootstrap.Render(in)
+		var refused *bootstrap.InvalidError
+		if err != nil && !errors.As(err, &refused) {
+			t.Fatalf("a fault of ours: %v", err)
+		}
+		if err == nil {
+			checkUserData(t, userData.Bytes())
+		}
+	})
+}

@@ -1,0 +1,131 @@
+package admission
+
+import (
+	"fmt"
+	"maps"
+)
+
+var kubeletLimits = join(
+	[]limit{
+		oneOf("spec.kubelet.cloudProvider", "None", "vsphere"),
+		oneOf("spec.kubelet.priorityClass", "High", "Realtime"),
+		oneOf("spec.kubelet.start", "AutomaticDelayed", "Manual"),
+		oneOf("spec.kubelet.serverCertificates", "ClusterSigned", "Unsigned"),
+		oneOf("spec.kubelet.systemLogQuery", "Disabled", "true"),
+		{"spec.kubelet.extraArgs", "minItems", kubeletArgs(1), kubeletArgs(0), "should have at least 1 items"},
+		{"spec.kubelet.extraArgs", "maxItems", kubeletArgs(32), kubeletArgs(33), "must have at most 32 items"},
+		required("spec.kubelet.extraArgs[].name"),
+		pattern("spec.kubelet.extraArgs[].name", "node-ip", "--node-ip"),
+		required("spec.kubelet.extraArgs[].value"),
+		{"spec.kubelet.extraArgs[].value", "maxLength", long(1024), long(1025), "may not be more than 1024"},
+		pattern("spec.kubelet.extraArgs[].value", `C:\Program Files\a`, `C:\"a"`),
+		{"spec.kubelet.featureGates", "minItems", gates(1), gates(0), "should have at least 1 items"},
+		{"spec.kubelet.featureGates", "maxItems", gates(64), gates(65), "must have at most 64 items"},
+		required("spec.kubelet.featureGates[].name"),
+		{"spec.kubelet.featureGates[].name", "minLength", "A", "", "should be at least 1 chars long"},
+		{"spec.kubelet.featureGates[].name", "maxLength", "A" + long(63), "A" + long(64), "may not be more than 64"},
+		pattern("spec.kubelet.featureGates[].name", "NodeLogQuery", "nodeLogQuery"),
+		required("spec.kubelet.featureGates[].state"),
+		oneOf("spec.kubelet.featureGates[].state", "Disabled", "true"),
+		empty("spec.kubelet.log", map[string]any{"verbosity": int64(0)}),
+		empty("spec.kubelet.configuration", map[string]any{"containerLogMaxSize": "20Mi"}),
+		{"spec.kubelet.configuration", "maxProperties", fields(64), fields(65), "must have at most 64 items"},
+	},
+	text("spec.kubelet.extraArgs[].name", 64),
+	between("spec.kubelet.log.verbosity", 0, 10),
+	between("spec.kubelet.log.maxSizeMiB", 1, 1024),
+	between("spec.kubelet.log.maxAgeHours", 1, 8760),
+)
+
+var reservationLimits = join(
+	[]limit{
+		empty("spec.reservations", map[string]any{"lowMemory": "IAcceptThatWindowsMayStall"}),
+		empty("spec.reservations.system", map[string]any{"cpu": "1"}),
+		empty("spec.reservations.kube", map[string]any{"cpu": "1"}),
+		empty("spec.reservations.eviction", map[string]any{"memoryAvailable": "5%"}),
+		oneOf("spec.reservations.lowMemory", "IAcceptThatWindowsMayStall", "Yes"),
+		required("spec.pageFile.policy"),
+		oneOf("spec.pageFile.policy", "Fixed", "None"),
+	},
+	reserved("spec.reservations.system"), reserved("spec.reservations.kube"),
+	threshold("spec.reservations.eviction.memoryAvailable"), threshold("spec.reservations.eviction.nodefsAvailable"),
+	threshold("spec.reservations.eviction.imagefsAvailable"),
+	between("spec.pageFile.sizeMiB", 1024, 1048576),
+)
+
+func reserved(field string) []limit {
+	return []limit{
+		{field + ".cpu", "minLength", "1", "", "should be at least 1 chars long"},
+		{field + ".cpu", "maxLength", "1234567m", "12345678m", "may not be more than 8"},
+		pattern(field+".cpu", "500m", "0.5"),
+		{field + ".memory", "minLength", "4Gi", "", "should be at least 1 chars long"},
+		{field + ".memory", "maxLength", "1234567890Mi", "12345678901Mi", "may not be more than 12"},
+		pattern(field+".memory", "2048Mi", "2G"),
+		{field + ".ephemeralStorage", "minLength", "1Gi", "", "should be at least 1 chars long"},
+		{field + ".ephemeralStorage", "maxLength", "1234567890Mi", "12345678901Mi", "may not be more than 12"},
+		pattern(field+".ephemeralStorage", "2048Mi", "0Gi"),
+	}
+}
+
+func threshold(field string) []limit {
+	return []limit{
+		{field, "minLength", "5%", "5", "should be at least 2 chars long"},
+		{field, "maxLength", "1234567890Mi", "12345678901Mi", "may not be more than 12"},
+		pattern(field, "99%", "100%"),
+	}
+}
+
+var kubeletRules = []rule{
+	{
+		at: "spec.reservations", field: "spec.reservations.system",
+		message: "system.memory and kube.memory must keep at least 2Gi for Windows and Kubernetes: write more, leave system.memory out, " +
+			"or write lowMemory: IAcceptThatWindowsMayStall",
+		accepted: []map[string]any{
+			{"spec.reservations.system.memory": "1Gi"}, // accepted in words
+			{"spec.reservations.lowMemory": absent, "spec.reservations.system.memory": "1Gi"},
+			{"spec.reservations.lowMemory": absent, "spec.reservations.system.memory": "2Gi", "spec.reservations.kube": absent},
+			{"spec.reservations.lowMemory": absent, "spec.reservations.system.memory": absent},
+			{"spec.reservations.lowMemory": absent, "spec.reservations.system": absent},
+		},
+		refused: []map[string]any{
+			{"spec.reservations.lowMemory": absent, "spec.reservations.system.memory": "1023Mi"},
+			{"spec.reservations.lowMemory": absent, "spec.reservations.system.memory": "2047Mi", "spec.reservations.kube": absent},
+		},
+	},
+	{
+		at: "spec.pageFile", field: "spec.pageFile.sizeMiB",
+		message: "sizeMiB belongs to policy Fixed and to no other: write both, or leave sizeMiB out",
+		accepted: []map[string]any{
+			{"spec.pageFile.policy": "Managed", "spec.pageFile.sizeMiB": absent},
+			{"spec.pageFile.policy": "Image", "spec.pageFile.sizeMiB": absent},
+		},
+		refused: []map[string]any{{"spec.pageFile.policy": "Managed"}, {"spec.pageFile.sizeMiB": absent}},
+	},
+}
+
+func kubeletArgs(times int) []any {
+	return numbered(times, map[string]any{"value": ""}, "a")
+}
+
+func gates(times int) []any {
+	return numbered(times, map[string]any{"state": "Enabled"}, "A")
+}
+
+// numbered are alike but for their names.
+func numbered(times int, alike map[string]any, name string) []any {
+	items := make([]any, times)
+	for i := range items {
+		item := map[string]any{"name": fmt.Sprint(name, i)}
+		maps.Copy(item, alike)
+		items[i] = item
+	}
+	return items
+}
+
+func fields(times int) map[string]any {
+	all := map[string]any{}
+	for i := range times {
+		all[fmt.Sprint("field", i)] = int64(i)
+	}
+	return all
+}

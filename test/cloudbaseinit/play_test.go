@@ -1,0 +1,112 @@
+//go:build cloudbaseinit
+
+package cloudbaseinit
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const (
+	onVSphere = "vsphere"
+	onAzure   = "azure"
+
+	// imageName is what Windows calls itself before cloudbase-init: as the lab's image does on labUUID.
+	imageName = "WIN-420F7A1C5D1"
+	labUUID   = "420f7a1c-5d1e-4b6a-8f52-0c9f5f3b2a11"
+)
+
+// machine is what driver.py gets to know of a guest.
+type machine struct {
+	Name  string `json:"name"`
+	Cloud string `json:"cloud"`
+	// ComputerName is that of Windows before the first boot.
+	ComputerName string `json:"computerName"`
+	// Guestinfo is all there is on vSphere.
+	Guestinfo map[string]string `json:"guestinfo,omitempty"`
+	// On Azure: ovf-env.xml and the host agent know the names, CustomData.bin may be missing.
+	HostName   string `json:"hostName,omitempty"`
+	InstanceID string `json:"instanceId,omitempty"`
+	CustomData []byte `json:"customData"`
+	// ExitCode and Stdout of every program but rpctool.exe.
+	ExitCode int    `json:"exitCode"`
+	Stdout   string `json:"stdout"`
+}
+
+// outcome is what the real cloudbase-init did. The last boot is one that nothing asked for.
+type outcome struct {
+	Name  string `json:"name"`
+	Boots []boot `json:"boots"`
+	// Registry has values by key and name.
+	Registry map[string]map[string]any `json:"registry"`
+}
+
+type boot struct {
+	Log       string    `json:"log"`
+	COM2      string    `json:"com2"`
+	Error     string    `json:"error"`
+	Health    []string  `json:"health"`
+	Processes []process `json:"processes"`
+	Rebooted  bool      `json:"rebooted"`
+	// ComputerName as it will be at the next boot.
+	ComputerName string `json:"computerName"`
+	// Left are the files that are still in the folder for temporary ones.
+	Left []string `json:"left"`
+}
+
+// process that was started, with the bytes of its last argument if that is a file.
+type process struct {
+	Args   []string `json:"args"`
+	Shell  bool     `json:"shell"`
+	Script []byte   `json:"script"`
+}
+
+// play runs a release on all machines.
+func play(t *testing.T, r release, machines []machine) []outcome {
+	t.Helper()
+	input, err := json.Marshal(machines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := exec.CommandContext(t.Context(), install(t, r), "-I", "-B", "driver.py")
+	run.Env = append(os.Environ(), "GUESTS="+t.TempDir(), "TMPDIR="+t.TempDir())
+	run.Stdin = bytes.NewReader(input)
+	var problems strings.Builder
+	run.Stderr = &problems
+	output, err := run.Output()
+	if err != nil {
+		t.Fatalf("driver.py: %v\n%s", err, problems.String())
+	}
+	var outcomes []outcome
+	if err := json.Unmarshal(output, &outcomes); err != nil {
+		t.Fatalf("driver.py: %v\n%s", err, output)
+	}
+	if len(outcomes) != len(machines) || !strings.Contains(outcomes[0].Boots[0].Log, "Cloudbase-Init version: "+r.version) {
+		t.Fatalf("%d outcomes for %d machines, of another version than %s?", len(outcomes), len(machines), r.version)
+	}
+	return outcomes
+}
+
+// said is all that a guest wrote where people can read it.
+func (o outcome) said() string {
+	var all strings.Builder
+	for _, b := range o.Boots {
+		all.WriteString(b.Log + b.COM2 + strings.Join(b.Health, "\n"))
+	}
+	return all.String()
+}
+
+// processes of all boots.
+func (o outcome) processes() []process {
+	var all []process
+	for _, b := range o.Boots {
+		all = append(all, b.Processes...)
+	}
+	return all
+}
+
+func (o outcome) last() boot { return o.Boots[len(o.Boots)-1] }

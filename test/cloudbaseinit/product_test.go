@@ -1,0 +1,204 @@
+//go:build cloudbaseinit
+
+package cloudbaseinit
+
+import (
+	"bytes"
+	"encoding/base64"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+)
+
+const token = "abcdef.0123456789abcdef"
+
+// product is one machine as the controllers would make it, and what it must come to.
+type product struct {
+	machine
+	userData   []byte
+	computer   string
+	instanceID string
+	boots      int
+}
+
+// ours are machines of both clouds, whose loader ends well or not: to cloudbase-init that must be the same.
+func ours(t *testing.T) []product {
+	t.Helper()
+	all := cloned(t, map[string]func(*bootstrap.Input){
+		"blue-win-x7k2p": nil,
+		"a-long-cluster-name-md-0-windows-2022-abcde-x7k2p": withLabels,
+		"blue.win.example": func(in *bootstrap.Input) { in.Machine.Spec.Version = "v1.30.14" },
+	})
+	for name, change := range map[string]func(*bootstrap.Input){"blue-az-x7k2p": nil, "blue-az-labels": withLabels} {
+		all = append(all, provisioned(t, name, change))
+	}
+	for _, p := range all {
+		p.Name += ", loader fails"
+		p.ExitCode, p.Stdout = 1, "CAPWIN state=failed phase=loader reason=LoaderFailed at line 9: IOException\r\n"
+		all = append(all, p)
+	}
+	return all
+}
+
+// provisioned is a machine that Azure makes: custom data arrives as the bytes they were, and Windows has its name already.
+func provisioned(t *testing.T, name string, change func(*bootstrap.Input)) product {
+	t.Helper()
+	object := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: name}}
+	object.Spec.Azure = &infrav1.AzureVM{VMSize: "Standard_D4s_v5"}
+	object.Spec.ProviderID = "azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/" + name
+	object.Status.ComputerName = name
+	data := render(t, object, change)
+	return product{
+		machine: machine{
+			Name: name, Cloud: onAzure, ComputerName: name, HostName: name, InstanceID: "id-of-" + name, CustomData: data,
+			Stdout: "CAPWIN uid=1 state=running phase=join reason=\r\n",
+		},
+		userData: data, computer: name, instanceID: "id-of-" + name, boots: 2,
+	}
+}
+
+func render(t *testing.T, object *infrav1.WindowsMachine, change func(*bootstrap.Input)) []byte {
+	t.Helper()
+	ca, err := os.ReadFile("../../bootstrap/testdata/ca.crt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := bootstrap.Input{
+		Cluster: &clusterv1.Cluster{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "blue"},
+			Spec:       clusterv1.ClusterSpec{ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "10.0.0.10", Port: 6443}},
+		},
+		Machine: &clusterv1.Machine{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: object.Name, UID: types.UID("uid-" + object.Name)},
+			Spec:       clusterv1.MachineSpec{Version: "v1.36.3"},
+		},
+		WindowsMachine: object, Config: &bootstrapv1.WindowsBootstrapConfig{}, ClusterCA: ca, Token: token,
+	}
+	if change != nil {
+		change(&in)
+	}
+	data, err := bootstrap.Render(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data.Bytes()
+}
+
+// withLabels has values that would be something to cloudbase-init, were they anywhere but in the plan.
+func withLabels(in *bootstrap.Input) {
+	in.Config.Spec.Node.Labels = []bootstrapv1.NodeLabel{{Name: "example.com/script", Value: "powershell"}}
+	in.Config.Spec.Node.Taints = &[]bootstrapv1.NodeTaint{{Key: "example.com/multipart", Value: "Content-Type", Effect: corev1.TaintEffectNoExecute}}
+}
+
+func TestUserDataIsTakenAsMeant(t *testing.T) {
+	t.Parallel()
+	products := ours(t)
+	var machines []machine
+	for _, p := range products {
+		machines = append(machines, p.machine)
+	}
+	for _, r := range releases {
+		t.Run(r.version, func(t *testing.T) {
+			t.Parallel()
+			for i, o := range play(t, r, machines) {
+				t.Run(products[i].Cloud+"/"+o.Name, func(t *testing.T) { check(t, products[i], o) })
+			}
+		})
+	}
+}
+
+func check(t *testing.T, p product, o outcome) {
+	t.Helper()
+	if len(o.Boots) != p.boots {
+		t.Errorf("%d boots, want %d, the last of them unasked", len(o.Boots), p.boots)
+	}
+	for i, b := range o.Boots {
+		if b.Error != "" || len(b.Left) > 0 {
+			t.Errorf("boot %d: error %q, files left: %v", i, b.Error, b.Left)
+		}
+		if wrong := complaints.FindAllString(b.Log, -1); len(wrong) > 0 {
+			t.Errorf("boot %d: cloudbase-init complains: %q", i, wrong)
+		}
+	}
+	checkScript(t, p, o.processes())
+	checkMarks(t, p, o)
+	checkHealth(t, p, o.Boots)
+	checkSecrets(t, p, o.said())
+}
+
+var complaints = regexp.MustCompile(`(?m)^.* (WARNING|ERROR|CRITICAL) .*$`)
+
+// One script, ours to the byte, by the 64-bit PowerShell; no second one at any boot.
+func checkScript(t *testing.T, p product, all []process) {
+	t.Helper()
+	if len(all) != 1 {
+		t.Fatalf("%d programs were run, want one: %v", len(all), all)
+	}
+	if !bytes.Equal(all[0].Script, p.userData) {
+		t.Error("the script is not what Render made, byte by byte")
+	}
+	line := regexp.MustCompile(`^C:\\Windows\\system32\\WindowsPowerShell\\v1\.0\\powershell\.exe ` +
+		`-ExecutionPolicy RemoteSigned -NonInteractive -File /\S+/[0-9a-f-]{36}\.ps1$`)
+	if got := strings.Join(all[0].Args, " "); all[0].Shell || !line.MatchString(got) {
+		t.Errorf("command line: %s", got)
+	}
+}
+
+// The name as it was meant, and the marks under our instance id that keep every plugin from running again.
+func checkMarks(t *testing.T, p product, o outcome) {
+	t.Helper()
+	if got := o.last().ComputerName; got != p.computer || len(got) > 15 {
+		t.Errorf("the computer is called %q, want %q", got, p.computer)
+	}
+	marks := o.Registry[`SOFTWARE\Cloudbase Solutions\Cloudbase-Init\`+p.instanceID+`\Plugins`]
+	if len(o.Registry) != 1 || marks["UserDataPlugin"] != 1.0 || marks["SetHostNamePlugin"] != 1.0 {
+		t.Errorf("marks in the registry: %v", o.Registry)
+	}
+	if !strings.Contains(o.said(), "Instance id: "+p.instanceID) {
+		t.Errorf("the instance id is not %s", p.instanceID)
+	}
+}
+
+// Azure hears that all went well, whatever our loader said: failures are for our own reports.
+func checkHealth(t *testing.T, p product, boots []boot) {
+	t.Helper()
+	for i, b := range boots {
+		if p.Cloud == onVSphere {
+			continue
+		}
+		if len(b.Health) != 2 || !strings.Contains(b.Health[0], "<SubStatus>Provisioning</SubStatus>") || !strings.Contains(b.Health[1], "<State>Ready</State>") {
+			t.Errorf("boot %d: Azure hears %q", i, b.Health)
+		}
+	}
+}
+
+// Neither the token nor a piece of what carries it: the plan is base64 of gzip, and anybody can undo that.
+func checkSecrets(t *testing.T, p product, said string) {
+	t.Helper()
+	if !strings.Contains(said, strings.TrimSpace(p.Stdout)) {
+		t.Error("the loader's line is not in the log, so the log is not the whole log")
+	}
+	secrets := map[string]string{"the token": token, "the token's secret": token[7:], "the token in base64": base64.StdEncoding.EncodeToString([]byte(token))}
+	for name, secret := range secrets {
+		if strings.Contains(said, secret) {
+			t.Errorf("%s is logged", name)
+		}
+	}
+	said = strings.ReplaceAll(said, strings.TrimSpace(p.Stdout), "") // of which half stands in the loader, too
+	const piece = 40                                                 // so that any 80 bytes in a row are found
+	for at := 0; at+piece <= len(p.userData); at += piece {
+		if part := string(p.userData[at : at+piece]); strings.Contains(said, part) {
+			t.Fatalf("user data is logged: %q", part)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+//go:build cloudbaseinit
+
+package cloudbaseinit
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/vcenter"
+)
+
+const patience = time.Minute
+
+// cloned are machines that our provider makes in a simulated vCenter: their guestinfo is what stands on the VM there.
+func cloned(t *testing.T, machines map[string]func(*bootstrap.Input)) []product {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	v, err := vcenter.Start(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Stop()
+	var all []product
+	for name, change := range machines {
+		m := order(t, name, change)
+		all = append(all, product{
+			machine:  machine{Name: name, Cloud: onVSphere, ComputerName: imageName, Stdout: "CAPWIN uid=1 state=running phase=join reason=\r\n"},
+			userData: m.UserData, computer: m.Name, instanceID: strings.TrimPrefix(m.ProviderID, "vsphere://"), boots: 3,
+		})
+		ensure(ctx, t, v, m)
+	}
+	// Only now, for the simulator can lock up when one session looks while another one clones.
+	seen := look(ctx, t, v, len(all))
+	for i := range all {
+		all[i].Guestinfo = seen[all[i].computer]
+	}
+	slices.SortFunc(all, func(a, b product) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// look returns the guestinfo of all VMs that are on, by their names.
+func look(ctx context.Context, t *testing.T, v *vcenter.VCenter, count int) map[string]map[string]string {
+	t.Helper()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	type sight struct {
+		name      string
+		guestinfo map[string]string
+	}
+	sights, ended := make(chan sight, count), make(chan error, 1)
+	go func() {
+		ended <- v.Run(ctx, func(ctx context.Context, vm *vcenter.VM) {
+			name, err := vm.Name(ctx)
+			if err != nil {
+				t.Error(err)
+			}
+			sights <- sight{name, read(ctx, t, vm)}
+		})
+	}()
+	all := map[string]map[string]string{}
+	for len(all) < count {
+		select {
+		case one := <-sights:
+			all[one.name] = one.guestinfo
+		case <-ctx.Done():
+			t.Fatalf("%d VMs are on, want %d", len(all), count)
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// read asks for what cloudbase-init asks for.
+func read(ctx context.Context, t *testing.T, vm *vcenter.VM) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, key := range []string{"guestinfo.metadata", "guestinfo.metadata.encoding", "guestinfo.userdata", "guestinfo.userdata.encoding"} {
+		value, found, err := vm.Guestinfo(ctx, key)
+		if err != nil {
+			t.Error(err)
+		}
+		if found {
+			all[key] = value
+		}
+	}
+	return all
+}
+
+// order is what the controllers hand to the cloud.
+func order(t *testing.T, name string, change func(*bootstrap.Input)) cloud.Machine {
+	t.Helper()
+	object := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: name, UID: types.UID("uid-of-" + name)}}
+	object.Spec.VSphere = &infrav1.VSphereVM{
+		CredentialsRef: infrav1.SecretReference{Name: "vcenter"}, Datacenter: vcenter.Datacenter, Template: vcenter.Template,
+		Folder: vcenter.Folder, ResourcePool: vcenter.ResourcePool, CPUs: 4, MemoryMiB: 8192,
+	}
+	identity, err := vsphere.Provider{}.Identify(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object.Spec.ProviderID, object.Status.ComputerName = identity.ProviderID, identity.Name
+	return cloud.Machine{
+		Identity: identity, Key: cloud.Key{Namespace: object.Namespace, Name: object.Name}, Spec: object.Spec,
+		UserData: render(t, object, change),
+	}
+}
+
+// ensure calls our provider until the VM runs, as the controllers do, and ends its session.
+func ensure(ctx context.Context, t *testing.T, v *vcenter.VCenter, m cloud.Machine) {
+	t.Helper()
+	account, err := vsphere.Provider{}.Connect(v.Credentials())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for vm, err := account.Ensure(ctx, m); vm.State != cloud.Running; vm, err = account.Ensure(ctx, m) {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("%s does not run: %v", m.Name, err)
+		}
+	}
+	over, end := context.WithCancel(ctx)
+	end()
+	if err := account.Watch(over, make(chan cloud.Key)); err != nil {
+		t.Error(err)
+	}
+}

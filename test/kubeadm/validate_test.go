@@ -1,0 +1,99 @@
+// Package kubeadm holds what is rendered for kubeadm against the real one.
+package kubeadm
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
+)
+
+const goldenPlans = "../../bootstrap/testdata/golden/*.json"
+
+// kubeadm reads strictly: a field that it does not know is an error, as it would be on the node.
+func TestJoinConfigurations(t *testing.T) {
+	binaries, err := servers.Ensure(t.Context(), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(goldenPlans)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no golden plans: %v", err)
+	}
+	seen := map[string]int{}
+	for _, file := range files {
+		text := joinConfiguration(t, file)
+		version := strings.TrimSpace(strings.Split(strings.SplitAfter(text, "kubeadm.k8s.io/")[1], "\n")[0])
+		seen[version]++
+		if said, err := validate(t, binaries, text); err != nil {
+			t.Errorf("%s (%s): %v: %s", file, version, err, said)
+		}
+	}
+	for _, version := range []string{"v1beta3", "v1beta4"} {
+		if seen[version] == 0 {
+			t.Errorf("no golden plan has a JoinConfiguration of %s", version)
+		}
+	}
+}
+
+// The real kubeadm must be able to say no, or the test above says nothing.
+func TestKubeadmRefuses(t *testing.T) {
+	binaries, err := servers.Ensure(t.Context(), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := joinConfiguration(t, strings.Replace(goldenPlans, "*", "vsphere", 1))
+	for _, c := range []struct{ name, from, to, says string }{
+		{"unknown field", "nodeRegistration:", "nodeRegistrations:", `unknown field "nodeRegistrations"`},
+		{"another kind", "kind: JoinConfiguration", "kind: JoinConfig", "JoinConfig"},
+		{"broken token", "token: abcdef.", "token: abcdef-", "token is invalid"},
+	} {
+		if !strings.Contains(good, c.from) {
+			t.Fatalf("%s: nothing to change in\n%s", c.name, good)
+		}
+		said, err := validate(t, binaries, strings.Replace(good, c.from, c.to, 1))
+		if err == nil || !strings.Contains(said, c.says) {
+			t.Errorf("%s: %v, %q", c.name, err, said)
+		}
+	}
+}
+
+func validate(t *testing.T, binaries servers.Binaries, text string) (said string, err error) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "join.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), binaries.Path("kubeadm"), "config", "validate", "--config", file).CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("kubeadm config validate: %w", err)
+	}
+	return string(out), err
+}
+
+// joinConfiguration is what a golden plan writes for kubeadm.
+func joinConfiguration(t *testing.T, file string) string {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoded, err := plan.Decode(content)
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	for _, phase := range decoded.Phases {
+		for _, step := range phase.Steps {
+			if file, ok := step.(*plan.File); ok && file.Base().Name == "join-configuration" {
+				return file.Text.String()
+			}
+		}
+	}
+	t.Fatalf("%s has no join configuration", file)
+	return ""
+}

@@ -1,0 +1,136 @@
+package guest
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kubeletv1 "k8s.io/kubelet/config/v1beta1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/yaml"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+)
+
+// What we say that a Node will offer must be what its kubelet then makes of the configuration that we render.
+func TestAllocatableIsAsPredicted(t *testing.T) {
+	t.Parallel()
+	specs := map[string]bootstrapv1.WindowsBootstrapConfigSpec{
+		"auto":      {},
+		"many pods": {Kubelet: bootstrapv1.Kubelet{MaxPods: 250}},
+		"explicit": {Reservations: bootstrapv1.Reservations{
+			System:   bootstrapv1.Reserved{CPU: "1", Memory: "3Gi", EphemeralStorage: "10Gi"},
+			Kube:     bootstrapv1.Reserved{CPU: "250m", Memory: "700Mi", EphemeralStorage: "2Gi"},
+			Eviction: bootstrapv1.Eviction{MemoryAvailable: "5%", NodeFSAvailable: "7%"},
+		}},
+		"low": {Reservations: bootstrapv1.Reservations{
+			System: bootstrapv1.Reserved{Memory: "512Mi"}, LowMemory: bootstrapv1.LowMemoryAccepted,
+		}},
+	}
+	for name, spec := range specs {
+		for _, size := range []bootstrap.Size{
+			{CPUs: 2, MemoryMiB: 8192, DiskBytes: 40 << 30},
+			{CPUs: 4, MemoryMiB: 16384, DiskBytes: 80 << 30},
+			{CPUs: 7, MemoryMiB: 12292, DiskBytes: 127 << 30},
+			{CPUs: 64, MemoryMiB: 262144, DiskBytes: 1<<40 - 1},
+		} {
+			t.Run(fmt.Sprint(name, " ", size), func(t *testing.T) {
+				t.Parallel()
+				want, err := bootstrap.Allocatable(spec, size)
+				if err != nil {
+					t.Fatal(err)
+				}
+				config := kubeletConfigOf(t, spec, size)
+				capacity := corev1.ResourceList{
+					corev1.ResourceCPU:              *resource.NewQuantity(int64(size.CPUs), resource.DecimalSI),
+					corev1.ResourceMemory:           *resource.NewQuantity(int64(size.MemoryMiB)<<20, resource.BinarySI),
+					corev1.ResourceEphemeralStorage: *resource.NewQuantity(size.DiskBytes, resource.BinarySI),
+					corev1.ResourcePods:             *resource.NewQuantity(int64(config.MaxPods), resource.DecimalSI),
+				}
+				got := allocatable(capacity, config)
+				for resourceName, amount := range got {
+					if predicted := want[resourceName]; predicted.Cmp(amount) != 0 {
+						t.Errorf("%s: predicted %s, the kubelet says %s", resourceName, &predicted, &amount)
+					}
+				}
+				if len(got) != len(want) {
+					t.Errorf("predicted %v, the kubelet says %v", want, got)
+				}
+			})
+		}
+	}
+}
+
+// kubeletConfigOf is what the kubelet of a machine reads: the patch of its plan on the least configuration.
+func kubeletConfigOf(t *testing.T, spec bootstrapv1.WindowsBootstrapConfigSpec, size bootstrap.Size) *kubeletv1.KubeletConfiguration {
+	t.Helper()
+	ca, err := os.ReadFile("../../../bootstrap/testdata/ca.crt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	vm := &infrav1.VSphereVM{}
+	if err := json.Unmarshal(fmt.Appendf(nil, `{"cpus": %d, "memoryMiB": %d}`, size.CPUs, size.MemoryMiB), vm); err != nil {
+		t.Fatal(err)
+	}
+	userData, err := bootstrap.Render(bootstrap.Input{
+		Cluster: &clusterv1.Cluster{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"},
+			Spec:       clusterv1.ClusterSpec{ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "10.0.0.10", Port: 6443}},
+		},
+		Machine: &clusterv1.Machine{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m", UID: "uid"}, Spec: clusterv1.MachineSpec{Version: defaultVersion},
+		},
+		WindowsMachine: &infrav1.WindowsMachine{
+			Spec: infrav1.WindowsMachineSpec{
+				ProviderID: "vsphere://1", VSphere: vm,
+			},
+			Status: infrav1.WindowsMachineStatus{ComputerName: "m"},
+		},
+		Config:    &bootstrapv1.WindowsBootstrapConfig{Spec: spec},
+		ClusterCA: ca, Token: "abcdef.0123456789abcdef",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, phase := range userData.Plan().Phases {
+		for _, step := range phase.Steps {
+			file, ok := step.(*plan.File)
+			if !ok || !strings.HasSuffix(file.Path.String(), "+merge.yaml") {
+				continue
+			}
+			return readPatched(t, file.Text.String())
+		}
+	}
+	t.Fatal("no patch")
+	return nil
+}
+
+func readPatched(t *testing.T, patch string) *kubeletv1.KubeletConfiguration {
+	t.Helper()
+	tree, err := toTree([]byte(goodKubelet))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var changes map[string]any
+	if err := json.Unmarshal([]byte(patch), &changes); err != nil {
+		t.Fatal(err)
+	}
+	mergePatch(tree, changes)
+	text, err := yaml.Marshal(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := readKubeletConfig(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}

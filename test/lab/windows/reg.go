@@ -1,0 +1,40 @@
+package windows
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// registryTypes are the types of values as reg.exe prints them.
+var registryTypes = map[string]string{
+	"String": "REG_SZ", "ExpandString": "REG_EXPAND_SZ", "DWord": "REG_DWORD", "QWord": "REG_QWORD", "MultiString": "REG_MULTI_SZ",
+}
+
+// regTool is reg.exe, of which it plays `reg query KEY /v NAME`.
+func regTool(_ context.Context, call *Call) int {
+	args := call.Argv[1:]
+	if len(args) != 4 || !strings.EqualFold(args[0], "query") || !strings.EqualFold(args[2], "/v") {
+		return call.Fail("ERROR: Invalid syntax.")
+	}
+	key := args[1]
+	if below, short := strings.CutPrefix(strings.ToUpper(key), `HKLM\`); short {
+		key = `HKEY_LOCAL_MACHINE\` + key[len(key)-len(below):]
+	}
+	value, ok, err := call.Machine.ReadRegistry(key, args[3])
+	if err != nil || !ok {
+		return call.Fail("ERROR: The system was unable to find the specified registry key or value.")
+	}
+	call.Print("\r\n%s\r\n    %s    %s    %s\r\n\r\n", key, args[3], registryTypes[value.Type], printed(value))
+	return 0
+}
+
+func printed(value RegistryValue) string {
+	switch value.Type {
+	case "DWord", "QWord":
+		return fmt.Sprintf("%#x", value.Number)
+	case "MultiString":
+		return strings.Join(value.List, `\0`)
+	}
+	return value.Text
+}
