@@ -23,6 +23,11 @@ var update = flag.Bool("update", false, "write the ends of the network plans ane
 // networkPlans is how many golden plans of networks there are: none is skipped, none is lost.
 const networkPlans = 24
 
+// Windows is installed with a page file that it manages itself.
+const memoryKey = windows.ControlKey + `\Session Manager\Memory Management`
+
+var managedPageFile = map[string]any{"PagingFiles": []any{`?:\pagefile.sys`}}
+
 // networkWorld is a machine whose image was made of a node: what that one left must go. The user's own stays.
 func networkWorld(golden []byte) *vector {
 	const kubectl = `C:\k\kubectl.exe`
@@ -32,7 +37,7 @@ func networkWorld(golden []byte) *vector {
 			`C:\k\kubeadm.exe`: "program", `C:\k\SourceVip.json`: "old", `C:\run\flannel\subnet.env`: "old",
 			`C:\var\lib\cni\networks\cbr0\10.244.9.2`: "old", `C:\etc\cni\net.d\10-calico.conf`: "old", `C:\etc\cni\net.d\99-mine.conf`: "mine",
 		},
-		Registry: map[string]map[string]any{windows.VersionKey: {"UBR": float64(4000)}},
+		Registry: map[string]map[string]any{windows.VersionKey: {"UBR": float64(4000)}, memoryKey: managedPageFile},
 		Services: map[string]*windows.Service{
 			"containerd": {State: "Running", ImagePath: `C:\containerd.exe`},
 			"VMTools":    {State: "Running", ImagePath: `C:\vmtoolsd.exe`},
@@ -261,7 +266,7 @@ func TestPatchLevels(t *testing.T) {
 	} {
 		v := networkWorld(mustRead(t, test.golden))
 		v.World.Facts = map[string]string{"osBuild": test.build}
-		v.World.Registry = map[string]map[string]any{windows.VersionKey: {"UBR": test.update}}
+		v.World.Registry[windows.VersionKey] = map[string]any{"UBR": test.update}
 		s := newStage(t, v)
 		before := s.networkFacts()
 		s.live()

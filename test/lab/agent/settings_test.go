@@ -27,7 +27,7 @@ func settled(t *testing.T, golden string) *vector {
 	return &vector{Plan: text, World: world{
 		Files:    map[string]string{`C:\k\csi-proxy.exe`: "a program"},
 		Services: map[string]*windows.Service{"containerd": running(), "kubelet": running(), "VMTools": running(), "w32time": running()},
-		Registry: map[string]map[string]any{windows.ServicesKey + `\kubelet`: {"ImagePath": `C:\a.exe`}},
+		Registry: map[string]map[string]any{windows.ServicesKey + `\kubelet`: {"ImagePath": `C:\a.exe`}, memoryKey: managedPageFile},
 		Features: map[string]string{"Containers": "Installed", "Hyper-V": "Available"}, FeatureReboot: true,
 		Pipes: []string{"containerd-containerd"},
 		TLS:   map[string]any{"10.0.0.10:6443": true},
