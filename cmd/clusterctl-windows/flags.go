@@ -34,8 +34,8 @@ Secrets are masked.`,
 	},
 }
 
-const aboutFiles = `FILE holds Cluster, Machine, WindowsMachine, WindowsBootstrapConfig and the Secret CLUSTER-ca; other objects are passed
-over. Without a Machine a MachineDeployment and its two templates do: then any NAME is that of a machine made of them.
+const aboutFiles = `FILE holds Cluster, Machine, WindowsMachine, WindowsBootstrapConfig, the Secret CLUSTER-ca and the Secrets and ConfigMaps
+that the config refers to; other objects are passed over. Without a Machine a MachineDeployment and its two templates do: then any NAME is that of a machine made of them.
 The bootstrap token is that of the machine's bootstrap Secret or of a Secret of type bootstrap.kubernetes.io/token;
 where there is neither, and for UIDs that only an API server gives, a placeholder is used and a note says so.
 `

@@ -25,6 +25,7 @@ type machine struct {
 	config   *bootstrapv1.WindowsBootstrapConfig
 	ca       []byte
 	token    string
+	sources  map[string][]byte
 	identity cloud.Identity
 	userData bootstrap.UserData
 	// stored is the user data that the machine's bootstrap Secret holds already.
@@ -41,7 +42,7 @@ func gather(o *objects, opts options) (*machine, error) {
 		return nil, err
 	}
 	// All that is missing is told at once.
-	if err := errors.Join(err, m.loadCluster(o), m.loadAuthority(o)); err != nil {
+	if err := errors.Join(err, m.loadCluster(o), m.loadAuthority(o), m.loadSources(o)); err != nil {
 		return nil, err
 	}
 	if err := fits(m); err != nil {
@@ -62,6 +63,7 @@ func (m *machine) render() error {
 	var err error
 	m.userData, err = bootstrap.Render(bootstrap.Input{
 		Cluster: m.cluster, Machine: m.owner, WindowsMachine: m.vm, Config: m.config, ClusterCA: m.ca, Token: m.token,
+		Sources: m.sources,
 	})
 	if err == nil && m.stored != nil && !bytes.Equal(m.stored, m.userData.Bytes()) {
 		m.note("the bootstrap Secret of Machine %s holds other user data than is shown here: another release rendered it, or other objects",

@@ -50,6 +50,7 @@ var versions = map[string]schema.GroupVersion{
 	"WindowsBootstrapConfig":         bootstrapv1.GroupVersion,
 	"WindowsBootstrapConfigTemplate": bootstrapv1.GroupVersion,
 	"Secret":                         corev1.SchemeGroupVersion,
+	"ConfigMap":                      corev1.SchemeGroupVersion,
 }
 
 func readObjects(o options, stdin io.Reader) (*objects, error) {

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+)
+
+// loadSources finds what the config takes files, scripts and credentials from. All that is missing is told at once.
+func (m *machine) loadSources(o *objects) error {
+	if m.config == nil {
+		return nil // which is told already
+	}
+	m.sources = map[string][]byte{}
+	var errs []error
+	for _, source := range bootstrap.Sources(m.config.Spec) {
+		key := types.NamespacedName{Namespace: m.config.Namespace, Name: source.Name}
+		data, err := contentOf(o, source, key)
+		if err == nil && len(data) == 0 {
+			err = fmt.Errorf("%s has nothing under the key %s, which the config refers to", object{kind: source.Kind, key: key}, source.Key)
+		}
+		errs = append(errs, err)
+		m.sources[source.String()] = data
+	}
+	return errors.Join(errs...)
+}
+
+func contentOf(o *objects, source bootstrap.Source, key types.NamespacedName) ([]byte, error) {
+	if source.Kind == bootstrap.SourceSecret {
+		secret, err := load[corev1.Secret](o, "Secret", key)
+		if err != nil {
+			return nil, err
+		}
+		return valueOf(secret, source.Key), nil
+	}
+	configMap, err := load[corev1.ConfigMap](o, "ConfigMap", key)
+	if err != nil {
+		return nil, err
+	}
+	if text, ok := configMap.Data[source.Key]; ok {
+		return []byte(text), nil
+	}
+	return configMap.BinaryData[source.Key], nil
+}

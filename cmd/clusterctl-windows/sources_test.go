@@ -1,0 +1,40 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+const appSecret = `
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: app, namespace: team-a}
+stringData: {license: a-license-of-the-app}
+`
+
+// configWithFile is the machine with a config that takes a file from a Secret.
+func configWithFile(t *testing.T) string {
+	t.Helper()
+	return changed(t, machineFile, "    node:\n      labels:", `    custom:
+      files:
+      - path: 'C:\app\license.txt'
+        contentFrom: {secret: {name: app, key: license}}
+    node:
+      labels:`)
+}
+
+func TestSources(t *testing.T) {
+	for name, test := range map[string]struct{ reason, more, out, err string }{
+		"there":   {"a file of a Secret is part of the plan", appSecret, `writes C:\app\license.txt, 20 bytes`, ""},
+		"missing": {"what is missing is told with the command that prints it", "", "", "kubectl get secret app -n team-a -o yaml"},
+		"empty":   {"a key that is not there is told", strings.Replace(appSecret, "license:", "other:", 1), "", "nothing under the key license"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := call(t, configWithFile(t)+test.more, "plan", "-f", "-", "--machine", machineName)
+			if !strings.Contains(got.Out, test.out) || !strings.Contains(got.Err, test.err) || (got.Code == 0) != (test.err == "") {
+				t.Errorf("%s: exit %d\n%s\n%s", test.reason, got.Code, got.Out, got.Err)
+			}
+		})
+	}
+}
