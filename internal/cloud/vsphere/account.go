@@ -81,6 +81,15 @@ func (a *account) Ensure(ctx context.Context, m cloud.Machine) (cloud.VM, error)
 	if found.stranger {
 		return cloud.VM{}, a.nameTaken(ctx, m)
 	}
+	var failed error
+	a.ledger.with(m, func(w *work) {
+		if a.now().Before(w.again) {
+			failed = w.failed
+		}
+	})
+	if failed != nil {
+		return cloud.VM{}, failed
+	}
 	return a.clone(ctx, m)
 }
 

@@ -57,6 +57,8 @@ func TestFailedCloneIsToldAndTriedAgain(t *testing.T) {
 	for _, watching := range []bool{false, true} {
 		v := newVCenter(t)
 		a, m := v.account(), v.machine("m")
+		var later atomic.Int64
+		a.now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
 		if watching {
 			watched(t, a)
 		}
@@ -68,6 +70,12 @@ func TestFailedCloneIsToldAndTriedAgain(t *testing.T) {
 		})
 		wantError(t, err, cloud.Exhausted, infrav1.CapacityExhaustedReason)
 		v.template.fail(nil)
+		_, err = a.Ensure(t.Context(), m)
+		wantError(t, err, cloud.Exhausted, infrav1.CapacityExhaustedReason)
+		if calls := v.count(); calls["CloneVM_Task"] != 1 {
+			t.Errorf("calls %v, want no second clone at once", calls)
+		}
+		later.Store(int64(firstPause))
 		running(t, a, m)
 		deleted(t, a, m)
 	}
@@ -215,5 +223,28 @@ func TestHiddenPlaceIsNotGone(t *testing.T) {
 	m.Existed = false
 	if err := v.account().Delete(t.Context(), m); !errors.Is(err, cloud.ErrNotFound) {
 		t.Errorf("Delete = %v, want ErrNotFound: a machine with a typo never had a VM and must not stay for ever", err)
+	}
+}
+
+// TestUnmarkedVMIsNotGone: somebody has cleared the advanced configuration of our VM.
+func TestUnmarkedVMIsNotGone(t *testing.T) {
+	v := newVCenter(t)
+	a, m := v.account(), v.machine("m")
+	running(t, a, m)
+	task, err := v.vm(m.Name).Reconfigure(t.Context(), types.VirtualMachineConfigSpec{
+		ExtraConfig: []types.BaseOptionValue{&types.OptionValue{Key: markOwner, Value: ""}},
+	})
+	v.must(err)
+	v.must(task.Wait(t.Context()))
+	for name, a := range map[string]*account{"seen before": a, "not seen before": v.account()} {
+		if err := a.Delete(t.Context(), m); err != nil {
+			t.Errorf("%s: Delete = %v, want nil: the machine must not be let go", name, err)
+		}
+		if vm, err := a.Ensure(t.Context(), m); err != nil || vm.State == cloud.Running {
+			t.Errorf("%s: Ensure = %+v, %v", name, vm, err)
+		}
+	}
+	if calls := v.count(); calls["CloneVM_Task"] != 1 || calls["PowerOffVM_Task"]+calls["Destroy_Task"] != 0 {
+		t.Errorf("calls %v, want the one clone and no more", calls)
 	}
 }

@@ -2,6 +2,7 @@ package vsphere
 
 import (
 	"context"
+	"errors"
 
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/methods"
@@ -43,6 +44,9 @@ func (a *account) ask(ctx context.Context, m cloud.Machine) (found, error) {
 		}
 		return err
 	})
+	if errors.Is(err, errUnmarked) {
+		return found{unreadable: true}, nil
+	}
 	if err != nil || f.vm != nil {
 		a.remember(m, f.vm)
 		return f, err
@@ -78,11 +82,20 @@ func seen(ctx context.Context, c *vim25.Client, m cloud.Machine, ref types.Manag
 	if is[*types.ManagedObjectNotFound](err) {
 		return nil, nil
 	}
-	if err != nil || s.readable() && !s.belongsTo(m) {
+	switch {
+	case err != nil:
 		return nil, err
+	case !s.readable() || s.belongsTo(m):
+		return s, nil
+	case s.id == idOf(m):
+		return nil, errUnmarked
 	}
-	return s, nil
+	return nil, nil
 }
+
+// errUnmarked is a VM that has the machine's id and not its marks: one in the making, which gets them a moment later, or
+// one whose marks somebody has removed. It is neither the machine's to touch, nor is the machine's gone.
+var errUnmarked = errors.New("a VM has the machine's id, not its marks")
 
 func byID(ctx context.Context, c *vim25.Client, m cloud.Machine) (*sighting, error) {
 	answer, err := methods.FindByUuid(ctx, c, &types.FindByUuid{
@@ -115,8 +128,10 @@ func byName(ctx context.Context, c *vim25.Client, m cloud.Machine, folder types.
 		return found{}, err
 	case !s.readable():
 		return found{unreadable: true}, nil
-	case !s.belongsTo(m):
-		return found{stranger: true}, nil
+	case s.belongsTo(m):
+		return found{vm: s}, nil
+	case s.id == idOf(m):
+		return found{unreadable: true}, nil
 	}
-	return found{vm: s}, nil
+	return found{stranger: true}, nil
 }

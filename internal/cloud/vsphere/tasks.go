@@ -33,7 +33,11 @@ func (a *account) settle(ctx context.Context, m cloud.Machine) (*job, error) {
 	if j.harmless() {
 		return &j, nil
 	}
-	return &j, classify(j.err())
+	err := classify(j.err())
+	if j.act == cloning && err != nil {
+		a.ledger.with(m, func(w *work) { w.fail(err, a.now()) })
+	}
+	return &j, err
 }
 
 // harmless errors say that somebody else was faster: what there is now has to be looked at.

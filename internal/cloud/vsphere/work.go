@@ -67,9 +67,26 @@ type work struct {
 	ran  bool                         // its VM was switched on before
 	vm   types.ManagedObjectReference // of its VM, once seen
 	lost time.Time                    // when the answer to a request for the VM was lost, the request perhaps not
-	may  suspects                     // clones that others began and that may make its VM
+
+	// failed is why the last clone failed, and again when the next one may be asked for: longer after each.
+	failed error
+	again  time.Time
+	tries  int
+
+	may suspects // clones that others began and that may make its VM
 
 	deleting bool // the suspects are those of the time after the last Ensure
+}
+
+// How long a failed clone is left alone: what made it fail, such as a full datastore, is seldom gone in a second.
+const (
+	firstPause = 30 * time.Second
+	lastPause  = 5 * time.Minute
+)
+
+func (w *work) fail(err error, now time.Time) {
+	pause := min(firstPause<<min(w.tries, 8), lastPause)
+	w.failed, w.again, w.tries = err, now.Add(pause), w.tries+1
 }
 
 // suspects are clones that were under way when first asked for and of which nobody can say what they make. They get fewer.
