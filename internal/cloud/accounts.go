@@ -71,11 +71,13 @@ func (a *Accounts) Get(p Provider, secret Key, credentials map[string][]byte) (C
 // watch keeps the account's Watch running; its errors are the account's trouble, which machines notice by themselves.
 func (a *Accounts) watch(ctx context.Context, cloud Cloud, secret Key) {
 	log := logr.FromContextOrDiscard(ctx).WithValues("account", secret)
-	for wait := time.Second; ctx.Err() == nil; wait = min(2*wait, 30*time.Second) {
+	for wait := time.Second; ; wait = min(2*wait, 30*time.Second) {
 		start := time.Now()
-		if err := cloud.Watch(ctx, a.Changed); err != nil {
-			log.V(2).Info("Watch of the account ended, starting it again", "error", err.Error())
+		err := cloud.Watch(ctx, a.Changed)
+		if ctx.Err() != nil {
+			return // and Watch has ended the session, also when it was called after the end
 		}
+		log.Info("Watch of the account ended, starting it again", "error", err)
 		if time.Since(start) > time.Minute {
 			wait = time.Second
 		}

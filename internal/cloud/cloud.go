@@ -31,7 +31,7 @@ type Cloud interface {
 	Delete(ctx context.Context, m Machine) error
 
 	// Watch sends the key of every machine worth looking at again, until ctx ends; then it ends the account's session and
-	// returns nil, and the Cloud is of no use any more. A key is a hint, never a fact: after a lost connection all of them MUST be sent once more. An error
+	// returns nil, and the Cloud is of no use any more; called with a ctx that has ended it does only that. A key is a hint, never a fact: after a lost connection all of them MUST be sent once more. An error
 	// means that it could not go on and has to be started again.
 	Watch(ctx context.Context, changed chan<- Key) error
 }
