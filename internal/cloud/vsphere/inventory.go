@@ -84,7 +84,8 @@ func (i *inventory) find(m cloud.Machine) *sighting {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	s := i.vms[i.ours[m.ProviderID]]
-	if s == nil || !i.synced || !s.belongsTo(m) {
+	// The id decides: in another folder a copy may have the name and the marks as well.
+	if s == nil || !i.synced || s.id != idOf(m) || !s.belongsTo(m) {
 		return nil
 	}
 	found := *s
