@@ -110,7 +110,7 @@ func TestDescribe(t *testing.T) {
 		},
 		"addresses once, the main one first, none of the link": {
 			sighting{power: "poweredOn", address: "10.0.0.2", nics: []types.GuestNicInfo{
-				{IpAddress: []string{"fe80::1", "10.0.0.1", "10.0.0.2", "127.0.0.1"}}, {IpAddress: []string{"169.254.3.4", "2001:db8::1", "nonsense", "0.0.0.0"}},
+				{IpAddress: []string{"fe80::1", "10.0.0.1", "10.0.0.2", "127.0.0.1"}}, {IpAddress: []string{"169.254.3.4", "2001:db8::1", "nonsense", "0.0.0.0", "2001:db8::2%any text", "::ffff:10.0.0.2"}},
 			}}, true, cloud.VM{State: cloud.Running, Addresses: ip("10.0.0.2", "10.0.0.1", "2001:db8::1")},
 		},
 	} {

@@ -132,7 +132,8 @@ func (s *sighting) ips() []string {
 	seen := map[netip.Addr]bool{}
 	for _, text := range all {
 		ip, err := netip.ParseAddr(text)
-		if err != nil || seen[ip] || !ip.IsGlobalUnicast() {
+		// A zone may be any text, and comes from the guest.
+		if ip = ip.Unmap(); err != nil || ip.Zone() != "" || seen[ip] || !ip.IsGlobalUnicast() {
 			continue
 		}
 		seen[ip] = true
