@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
-	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,6 +22,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/linux"
+	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 )
 
@@ -137,24 +137,10 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, er
 		return nil, fmt.Errorf("get windowsbootstrapconfig: %w", err)
 	}
 	f.before = f.config.DeepCopy()
-	f.owner, err = util.GetOwnerMachine(ctx, r.Client, f.config.ObjectMeta)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("get owner machine: %w", err)
-	}
-	if name := clusterName(f); name != "" {
-		f.cluster, err = util.GetClusterByName(ctx, r.Client, f.config.Namespace, name)
-		if client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("get cluster: %w", err)
-		}
+	if f.owner, f.cluster, err = owner.Of(ctx, r.Client, f.config); err != nil {
+		return nil, err
 	}
 	return f, r.loadWindowsMachine(ctx, f)
-}
-
-func clusterName(f *facts) string {
-	if f.owner != nil {
-		return f.owner.Spec.ClusterName
-	}
-	return f.config.Labels[clusterv1.ClusterNameLabel]
 }
 
 func (r *Reconciler) loadWindowsMachine(ctx context.Context, f *facts) error {
@@ -188,11 +174,9 @@ func (r *Reconciler) next(ctx context.Context, f *facts) phase.Outcome {
 
 func deleting(f *facts) bool { return !f.config.DeletionTimestamp.IsZero() }
 
-func paused(f *facts) bool {
-	return f.cluster != nil && annotations.IsPaused(f.cluster, f.config) || annotations.HasPaused(f.config)
-}
+func paused(f *facts) bool { return owner.Paused(f.cluster, f.config) }
 
-func joined(f *facts) bool { return f.owner != nil && f.owner.Status.NodeRef.IsDefined() }
+func joined(f *facts) bool { return owner.Joined(f.owner) }
 
 // write patches the status, if it changed. The resource version goes with it: a report on an old object is not written.
 func (r *Reconciler) write(ctx context.Context, f *facts) error {

@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 )
 
@@ -14,7 +15,7 @@ import (
 func report(f *facts, outcome phase.Outcome) {
 	status := &f.config.Status
 	status.ObservedGeneration = f.config.Generation
-	conditions.Set(f.config, pausedCondition(f))
+	conditions.Set(f.config, owner.PausedCondition(paused(f)))
 	if paused(f) {
 		if conditions.Get(f.config, bootstrapv1.ReadyCondition) == nil {
 			conditions.Set(f.config, metav1.Condition{
@@ -44,15 +45,6 @@ func dataSecretName(f *facts) string {
 		return ptr.Deref(f.owner.Spec.Bootstrap.DataSecretName, "")
 	}
 	return ""
-}
-
-func pausedCondition(f *facts) metav1.Condition {
-	c := metav1.Condition{Type: bootstrapv1.PausedCondition, Status: metav1.ConditionFalse, Reason: clusterv1.NotPausedReason}
-	if paused(f) {
-		c.Status, c.Reason = metav1.ConditionTrue, clusterv1.PausedReason
-		c.Message = "spec.paused of the Cluster or the annotation cluster.x-k8s.io/paused is set"
-	}
-	return c
 }
 
 // dataCondition says whether the user data is there. Trouble with the token afterwards does not make it less there.

@@ -187,6 +187,9 @@ func (r *Reconciler) removeToken(ctx context.Context, f *facts) phase.Outcome {
 // issuedToken is the token in the bootstrap Secret, if there is one. It finds the token of a config that was moved to another
 // management cluster, where it has another UID than the one that the token was made for.
 func (r *Reconciler) issuedToken(ctx context.Context, f *facts) (string, error) {
+	if f.secret != nil {
+		return string(f.secret.Data[keyToken]), nil
+	}
 	var secret corev1.Secret
 	err := r.Secrets.Get(ctx, client.ObjectKeyFromObject(f.config), &secret)
 	if client.IgnoreNotFound(err) != nil {

@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
-	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/labels"
 	"sigs.k8s.io/cluster-api/util/predicates"
@@ -25,6 +24,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/linux"
+	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
@@ -124,24 +124,10 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, er
 		return nil, nil
 	}
 	f.before = f.machine.DeepCopy()
-	f.owner, err = util.GetOwnerMachine(ctx, r.Client, f.machine.ObjectMeta)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("get owner machine: %w", err)
-	}
-	if name := clusterName(f); name != "" {
-		f.cluster, err = util.GetClusterByName(ctx, r.Client, f.machine.Namespace, name)
-		if client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("get cluster: %w", err)
-		}
+	if f.owner, f.cluster, err = owner.Of(ctx, r.Client, f.machine); err != nil {
+		return nil, err
 	}
 	return f, nil
-}
-
-func clusterName(f *facts) string {
-	if f.owner != nil {
-		return f.owner.Spec.ClusterName
-	}
-	return f.machine.Labels[clusterv1.ClusterNameLabel]
 }
 
 // next does what is next to be done.
@@ -160,9 +146,7 @@ func (r *Reconciler) next(ctx context.Context, f *facts) phase.Outcome {
 
 func deleting(f *facts) bool { return !f.machine.DeletionTimestamp.IsZero() }
 
-func paused(f *facts) bool {
-	return f.cluster != nil && annotations.IsPaused(f.cluster, f.machine) || annotations.HasPaused(f.machine)
-}
+func paused(f *facts) bool { return owner.Paused(f.cluster, f.machine) }
 
 // write patches the status, if it changed. The resource version goes with it: a report on an old object is not written.
 func (r *Reconciler) write(ctx context.Context, f *facts) error {

@@ -11,6 +11,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
@@ -22,7 +23,7 @@ const maxAddresses = 32
 func report(f *facts, outcome phase.Outcome) {
 	status := &f.machine.Status
 	status.ObservedGeneration = f.machine.Generation
-	conditions.Set(f.machine, pausedCondition(f))
+	conditions.Set(f.machine, owner.PausedCondition(paused(f)))
 	if paused(f) {
 		if conditions.Get(f.machine, infrav1.ReadyCondition) == nil {
 			conditions.Set(f.machine, metav1.Condition{
@@ -67,15 +68,6 @@ func reportVM(status *infrav1.WindowsMachineStatus, vm cloud.VM) {
 	if build != "" {
 		status.WindowsBuild = build
 	}
-}
-
-func pausedCondition(f *facts) metav1.Condition {
-	c := metav1.Condition{Type: infrav1.PausedCondition, Status: metav1.ConditionFalse, Reason: clusterv1.NotPausedReason}
-	if paused(f) {
-		c.Status, c.Reason = metav1.ConditionTrue, clusterv1.PausedReason
-		c.Message = "spec.paused of the Cluster or the annotation cluster.x-k8s.io/paused is set"
-	}
-	return c
 }
 
 func vmCondition(f *facts, outcome phase.Outcome) metav1.Condition {
@@ -192,4 +184,4 @@ func phaseOf(f *facts) infrav1.Phase {
 	}
 }
 
-func joined(f *facts) bool { return f.owner != nil && f.owner.Status.NodeRef.IsDefined() }
+func joined(f *facts) bool { return owner.Joined(f.owner) }

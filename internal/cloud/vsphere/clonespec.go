@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
-	"encoding/json"
 
 	"github.com/vmware/govmomi/vim25/types"
 
@@ -62,7 +61,7 @@ func guestinfo(m cloud.Machine) ([]types.BaseOptionValue, error) {
 			"the user data is %d bytes when packed and a vSphere guest can read %d: write less into files and commands of the "+
 				"bootstrap configuration", len(userData), maxUserData)
 	}
-	metadata, err := json.Marshal(map[string]string{"instance-id": idOf(m), "local-hostname": m.Name})
+	metadata, err := Metadata(m)
 	if err != nil {
 		return nil, err
 	}

@@ -24,13 +24,12 @@ const (
 
 // job is a task of vCenter that this process started for a machine.
 type job struct {
-	act      act
-	task     types.ManagedObjectReference
-	vm       types.ManagedObjectReference // that it is done to; none when cloning
-	watched  bool                         // changes are pushed
-	state    types.TaskInfoState
-	progress int32
-	fault    *types.LocalizedMethodFault
+	act     act
+	task    types.ManagedObjectReference
+	vm      types.ManagedObjectReference // that it is done to; none when cloning
+	watched bool                         // changes are pushed
+	state   types.TaskInfoState
+	fault   *types.LocalizedMethodFault
 }
 
 func (j *job) ended() bool {
@@ -48,8 +47,6 @@ func (j *job) set(path string, value any) {
 	switch path {
 	case "info.state":
 		j.state, _ = value.(types.TaskInfoState)
-	case "info.progress":
-		j.progress, _ = value.(int32)
 	case "info.error":
 		if f, ok := value.(types.LocalizedMethodFault); ok {
 			j.fault = &f
@@ -58,7 +55,7 @@ func (j *job) set(path string, value any) {
 }
 
 // taskPaths are the properties of a task that are read and watched.
-var taskPaths = []string{"info.state", "info.progress", "info.error"}
+var taskPaths = []string{"info.state", "info.error"}
 
 // work is what this process remembers of a machine.
 type work struct {

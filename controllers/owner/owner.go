@@ -1,0 +1,53 @@
+// Package owner finds what an object of ours belongs to, a Machine and a Cluster, and what these say of it.
+package owner
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Of reads the Machine and the Cluster of an object. Nil is one that is not there, or not known yet.
+func Of(ctx context.Context, c client.Client, o client.Object) (*clusterv1.Machine, *clusterv1.Cluster, error) {
+	machine, err := util.GetOwnerMachine(ctx, c, metav1.ObjectMeta{Namespace: o.GetNamespace(), OwnerReferences: o.GetOwnerReferences()})
+	if client.IgnoreNotFound(err) != nil {
+		return nil, nil, fmt.Errorf("get owner machine: %w", err)
+	}
+	name := o.GetLabels()[clusterv1.ClusterNameLabel]
+	if machine != nil {
+		name = machine.Spec.ClusterName
+	}
+	if name == "" {
+		return machine, nil, nil
+	}
+	cluster, err := util.GetClusterByName(ctx, c, o.GetNamespace(), name)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, nil, fmt.Errorf("get cluster: %w", err)
+	}
+	return machine, cluster, nil
+}
+
+// Joined says whether the Machine has become a Node.
+func Joined(machine *clusterv1.Machine) bool {
+	return machine != nil && machine.Status.NodeRef.IsDefined()
+}
+
+// Paused says whether the Cluster, or the object itself, is paused.
+func Paused(cluster *clusterv1.Cluster, o client.Object) bool {
+	return cluster != nil && annotations.IsPaused(cluster, o) || annotations.HasPaused(o)
+}
+
+// PausedCondition tells people so.
+func PausedCondition(paused bool) metav1.Condition {
+	c := metav1.Condition{Type: clusterv1.PausedCondition, Status: metav1.ConditionFalse, Reason: clusterv1.NotPausedReason}
+	if paused {
+		c.Status, c.Reason = metav1.ConditionTrue, clusterv1.PausedReason
+		c.Message = "spec.paused of the Cluster or the annotation cluster.x-k8s.io/paused is set"
+	}
+	return c
+}
