@@ -176,6 +176,21 @@ func (p *Process) Reconcile(t *testing.T, controller string, key client.ObjectKe
 	}
 }
 
+// Reads are the reads of the process so far, and how often the controller has looked at the object for them: Cluster API
+// may make it look once more at any time.
+func (p *Process) Reads(controller string, key client.ObjectKey) (reads map[string]int, looks int) {
+	request := ctrl.Request{NamespacedName: key}
+	for {
+		before, idle := p.queues[controller].looks(request)
+		reads = p.Gate.Reads()
+		after, _ := p.queues[controller].looks(request)
+		if idle && before == after {
+			return reads, after
+		}
+		p.queues[controller].work(request)
+	}
+}
+
 // TryReconcile is Reconcile of a process that may be killed meanwhile; then it is false.
 func (p *Process) TryReconcile(controller string, key client.ObjectKey) bool {
 	return p.queues[controller].work(ctrl.Request{NamespacedName: key})

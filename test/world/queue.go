@@ -49,6 +49,13 @@ func (q *queue) Done(request ctrl.Request) {
 	q.TypedRateLimitingInterface.Done(request)
 }
 
+// looks says how often a request was worked on, and whether none of that goes on now.
+func (q *queue) looks(request ctrl.Request) (made int, idle bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.started[request], q.started[request] == q.finished[request]
+}
+
 // work adds a request and returns when it was worked off from beginning to end, or when the queue is closed.
 func (q *queue) work(request ctrl.Request) bool {
 	q.mu.Lock()
