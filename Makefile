@@ -9,6 +9,7 @@ VERSION ?= v0.1.0
 IMAGE   ?= ghcr.io/capwin/cluster-api-provider-windows:$(VERSION)
 OUT     ?= out
 KEEP    ?=
+TRIES   ?= 1000000
 
 export CGO_ENABLED ?= 0
 
@@ -35,6 +36,14 @@ test-cloudbase-init: ## Run the real cloudbase-init on our user data (needs pyth
 .PHONY: test-kubelet
 test-kubelet: ## Ask the real kubelet what it takes, and whether it takes what is rendered
 	./test/kubelet/check.sh
+
+.PHONY: fuzz
+fuzz: ## Render TRIES machines that nobody would write, and look for text that left its place
+	go test ./bootstrap -run '^$$' -fuzz FuzzRender -fuzztime $(TRIES)x
+
+.PHONY: bench
+bench: ## Measure how long a rendering takes and what it allocates
+	go test ./bootstrap -run '^$$' -bench Render
 
 .PHONY: servers
 servers: ## Get the real servers that tests and demo run; the first time this takes minutes

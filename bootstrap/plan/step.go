@@ -86,29 +86,41 @@ var kinds = map[Kind]kind{
 }
 
 // MarshalJSON writes every step with its kind first.
-func (p Phase) MarshalJSON() ([]byte, error) {
-	steps := make([]json.RawMessage, 0, len(p.Steps))
-	for _, step := range p.Steps {
-		data, err := encodeStep(step)
-		if err != nil {
-			return nil, fmt.Errorf("phase %s, step %s: %w", p.Name, step.Base().Name, err)
+func (p Phase) MarshalJSON() ([]byte, error) { return p.appendJSON(nil) }
+
+func appendPhases(data []byte, phases []Phase) ([]byte, error) {
+	data = append(data, '[')
+	for i, phase := range phases {
+		if i > 0 {
+			data = append(data, ',')
 		}
-		steps = append(steps, data)
+		var err error
+		if data, err = phase.appendJSON(data); err != nil {
+			return nil, err
+		}
 	}
-	return json.Marshal(struct {
-		Name  string            `json:"name"`
-		Steps []json.RawMessage `json:"steps"`
-	}{p.Name, steps})
+	return append(data, ']'), nil
 }
 
-func encodeStep(step Step) ([]byte, error) {
-	fields, err := json.Marshal(step)
+func (p Phase) appendJSON(data []byte) ([]byte, error) {
+	name, err := json.Marshal(p.Name)
 	if err != nil {
 		return nil, err
 	}
-	data := fmt.Appendf(nil, `{"do":%q`, step.Kind())
-	if len(fields) > len("{}") {
-		data = append(data, ',')
+	data = append(append(append(data, `{"name":`...), name...), `,"steps":[`...)
+	for i, step := range p.Steps {
+		fields, err := json.Marshal(step)
+		if err != nil {
+			return nil, fmt.Errorf("phase %s, step %s: %w", p.Name, step.Base().Name, err)
+		}
+		if i > 0 {
+			data = append(data, ',')
+		}
+		data = fmt.Appendf(data, `{"do":%q`, step.Kind())
+		if len(fields) > len("{}") {
+			data = append(data, ',')
+		}
+		data = append(data, fields[1:]...)
 	}
-	return append(data, fields[1:]...), nil
+	return append(data, "]}"...), nil
 }
