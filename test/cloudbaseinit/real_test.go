@@ -21,11 +21,7 @@ func TestSamples(t *testing.T) {
 			t.Parallel()
 			for i, o := range play(t, r, guests(all)) {
 				s := all[i]
-				want := s.want
-				if r == newest && s.wantNewest != nil {
-					want = *s.wantNewest
-				}
-				if diff := cmp.Diff(want, judge(o, s.userData)); diff != "" {
+				if diff := cmp.Diff(s.wanted(r), judge(o, s.userData)); diff != "" {
 					t.Errorf("%s (%s), -want +got:\n%s%q", s.name, s.reason, diff, complaints.FindAllString(o.said(), 3))
 				}
 			}
