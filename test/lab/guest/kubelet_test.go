@@ -124,9 +124,10 @@ func TestLogRunnerFlags(t *testing.T) {
 
 func TestJoinConfigurations(t *testing.T) {
 	t.Parallel()
-	const rest = `
+	pin := strings.Repeat("a1", 32)
+	rest := `
 nodeRegistration: {name: win-1, criSocket: "npipe:////./pipe/containerd-containerd", taints: [{key: os, value: windows, effect: NoSchedule}]}
-discovery: {bootstrapToken: {token: abcdef.0123456789abcdef, apiServerEndpoint: "10.0.0.1:6443", caCertHashes: ["sha256:aa"]}}
+discovery: {bootstrapToken: {token: abcdef.0123456789abcdef, apiServerEndpoint: "10.0.0.1:6443", caCertHashes: ["sha256:` + pin + `"]}}
 `
 	head := func(version string) string {
 		return "kind: JoinConfiguration\napiVersion: kubeadm.k8s.io/" + version + rest
@@ -140,13 +141,47 @@ discovery: {bootstrapToken: {token: abcdef.0123456789abcdef, apiServerEndpoint: 
 		{"unknown field", "v1.36.3", head("v1beta4") + "patch: {}\n", `unknown field "patch"`},
 		{"control plane", "v1.36.3", head("v1beta4") + "controlPlane: {}\n", "can not be a control plane"},
 		{"phases", "v1.36.3", head("v1beta4") + "skipPhases: [preflight]\n", "plays neither skipPhases"},
-		{"no pins", "v1.36.3", strings.Replace(head("v1beta4"), `["sha256:aa"]`, "[]", 1), "without caCertHashes can be unsafe"},
+		{"no pins", "v1.36.3", strings.Replace(head("v1beta4"), `["sha256:`+pin+`"]`, "[]", 1), "without caCertHashes can be unsafe"},
+		{"no port", "v1.36.3", strings.Replace(head("v1beta4"), "10.0.0.1:6443", "10.0.0.1", 1), "missing port"},
+		{"token and file", "v1.36.3", strings.Replace(head("v1beta4"), "discovery: {", "discovery: {file: {kubeConfigPath: C:/f}, ", 1), "cannot both be set"},
+		{"blank in the name", "v1.36.3", strings.Replace(head("v1beta4"), "win-1", "win 1", 1), "RFC 1123"},
 		{"no token", "v1.36.3", strings.Replace(head("v1beta4"), "abcdef.0", "abcdef-0", 1), "token is invalid"},
 		{"upper case", "v1.36.3", strings.Replace(head("v1beta4"), "win-1", "WIN-1", 1), "lower case"},
 	} {
 		_, err := readJoinConfig([]byte(c.text), c.version)
 		if c.problem == "" && err != nil || c.problem != "" && (err == nil || !strings.Contains(err.Error(), c.problem)) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.problem)
+		}
+	}
+}
+
+func TestPins(t *testing.T) {
+	t.Parallel()
+	good := "sha256:" + strings.Repeat("a1", 32)
+	for _, pins := range [][]string{nil, {good}, {strings.ToUpper(good), good}} {
+		if err := checkPins(pins); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, bad := range []string{"", good[:20], good + "00", good[7:], "sha512:" + good[7:], strings.Replace(good, "a", "g", 1)} {
+		if checkPins([]string{good, bad}) == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+}
+
+func TestVersionOfTheCluster(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ cluster, problem string }{
+		{"kubernetesVersion: v1.36.3", ""},
+		{"kubernetesVersion: v1.35.0", ""},
+		{"kubernetesVersion: v1.37.1", ""},
+		{"kubernetesVersion: v1.34.9", "only supports deploying clusters with the control plane version >= 1.35.0"},
+		{"", "couldn't parse Kubernetes version"},
+	} {
+		err := versionFits(c.cluster, "v1.36.3")
+		if c.problem == "" && err != nil || c.problem != "" && (err == nil || !strings.Contains(err.Error(), c.problem)) {
+			t.Errorf("%s: %v, want %q", c.cluster, err, c.problem)
 		}
 	}
 }
