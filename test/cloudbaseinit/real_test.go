@@ -95,7 +95,9 @@ ethernets:
 		var want [][]any
 		if r == newest {
 			want = [][]any{
-				{"rename_network_adapter", "Ethernet0", "eth0"}, {"set_network_adapter_mtu", "eth0", 1400.0}, {"enable_network_adapter", "eth0", true},
+				{"rename_network_adapter", "Ethernet0", "eth0"},
+				{"set_network_adapter_mtu", "eth0", 1400.0},
+				{"enable_network_adapter", "eth0", true},
 				{"set_static_network_config", "eth0", "10.0.0.5", "24", "10.0.0.1", []any{"10.0.0.2"}},
 			}
 		}

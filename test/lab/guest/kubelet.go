@@ -102,12 +102,15 @@ func (n *node) run(ctx context.Context) error {
 
 // findsAll: what a kubelet must find when it starts.
 func (n *node) findsAll() error {
-	ca := strings.ReplaceAll(n.config.Authentication.X509.ClientCAFile, "/", `\`)
-	if ca != "" && !n.call.Machine.FileExists(ca) {
+	m, flags := n.call.Machine, n.flags
+	if ca := n.config.Authentication.X509.ClientCAFile; ca != "" && !m.FileExists(ca) {
 		return fmt.Errorf("unable to load client CA file %s: the system cannot find the file specified", ca)
 	}
-	if endpoint := n.config.ContainerRuntimeEndpoint; !runtimeAnswers(n.call.Machine, endpoint) {
+	if endpoint := n.config.ContainerRuntimeEndpoint; !runtimeAnswers(m, endpoint) {
 		return fmt.Errorf("validate service connection: validate CRI v1 runtime API for endpoint %q: rpc error: code = Unavailable", endpoint)
+	}
+	if flags.providers+flags.providersDir != "" && !(m.FileExists(flags.providers) && m.DirectoryExists(flags.providersDir)) {
+		return fmt.Errorf("failed to register CRI auth plugins: no configuration %q or no folder %q", flags.providers, flags.providersDir)
 	}
 	return nil
 }

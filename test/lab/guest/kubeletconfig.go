@@ -42,9 +42,12 @@ func (j *joining) downloadConfig(ctx context.Context, client kubernetes.Interfac
 
 // versionFits: kubeadm serves control planes of its own minor version, the one before, and all later ones.
 func versionFits(clusterConfiguration, kubeadm string) error {
-	var cluster struct{ KubernetesVersion string }
+	var cluster struct{ APIVersion, KubernetesVersion string }
 	if err := yaml.Unmarshal([]byte(clusterConfiguration), &cluster); err != nil {
 		return fmt.Errorf("failed to decode cluster configuration data: %w", err)
+	}
+	if cluster.APIVersion == kubeadmGroup+"v1beta4" && version.MustParseSemantic(kubeadm).LessThan(version.MajorMinor(1, 31)) {
+		return fmt.Errorf("no kind %q is registered for version %q", "ClusterConfiguration", cluster.APIVersion)
 	}
 	has, err := version.ParseSemantic(cluster.KubernetesVersion)
 	if err != nil {
