@@ -4,6 +4,7 @@ package cloudbaseinit
 
 import (
 	"encoding/base64"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -139,6 +140,18 @@ func TestExitCodes(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// None of the codes that mean something is ours.
+func TestLoaderExits(t *testing.T) {
+	t.Parallel()
+	var codes []string
+	for _, found := range regexp.MustCompile(`(?mi)\bexit\b *(\S*)`).FindAllSubmatch(scripts.UserData([]byte("{}")), -1) {
+		codes = append(codes, string(found[1]))
+	}
+	if diff := cmp.Diff([]string{"0", "1"}, codes); diff != "" {
+		t.Errorf("the loader's exit codes, -want +got:\n%s", diff)
 	}
 }
 
