@@ -41,9 +41,10 @@ servers: ## Get the real servers that tests and demo run; the first time this ta
 	@go run ./test/servers/cmd/fetch >/dev/null
 
 .PHONY: generate
-generate: ## Write deep copies and CRDs anew from the API types
+generate: ## Write deep copies and CRDs anew from the API types, and docs/plan.md from the step kinds
 	$(CONTROLLER_GEN) object paths=./api/...
 	$(CONTROLLER_GEN) crd:maxDescLen=400 paths=./api/... output:crd:artifacts:config=config/crd/bases
+	go run ./test/plandoc docs/plan.md
 
 .PHONY: lint
 lint: ## Run the linters of .golangci.yml
@@ -54,8 +55,8 @@ verify: verify-generate lint test ## All that must hold before a merge: CI runs 
 
 .PHONY: verify-generate
 verify-generate: ## Fail when generated files are not what generate writes
-	@before=$$(mktemp -d) && trap 'rm -rf "$$before"' EXIT && cp -r api config/crd "$$before" && $(MAKE) --no-print-directory generate && \
-	diff -r "$$before/api" api && diff -r "$$before/crd" config/crd || { echo "generated files were stale: commit what generate wrote"; exit 1; }
+	@before=$$(mktemp -d) && trap 'rm -rf "$$before"' EXIT && cp -r api config/crd docs/plan.md "$$before" && $(MAKE) --no-print-directory generate && \
+	diff -r "$$before/api" api && diff -r "$$before/crd" config/crd && diff "$$before/plan.md" docs/plan.md || { echo "generated files were stale: commit what generate wrote"; exit 1; }
 
 .PHONY: build
 build: ## Build bin/manager

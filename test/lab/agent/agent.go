@@ -193,7 +193,7 @@ func (r *run) step(ctx context.Context, step plan.Step) error {
 		r.warn(base.Name + ": " + problem.message)
 		return nil
 	}
-	problem.reason = cmp.Or(problem.reason, base.Reason, defaultReason(step))
+	problem.reason = cmp.Or(problem.reason, base.Reason, step.Kind().DefaultReason())
 	return problem
 }
 

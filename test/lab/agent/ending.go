@@ -187,9 +187,3 @@ func asFailure(err error) *failure {
 func failf(format string, args ...any) *failure {
 	return &failure{message: fmt.Sprintf(format, args...)}
 }
-
-func defaultReason(step plan.Step) string {
-	kind := []byte(step.Kind())
-	kind[0] -= 'a' - 'A'
-	return string(kind) + "Failed"
-}
