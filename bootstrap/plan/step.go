@@ -94,11 +94,11 @@ func kindOf(name Kind) Step {
 func required(of reflect.Type) []string {
 	var names []string
 	for field := range of.Fields() {
-		name, options, tagged := strings.Cut(field.Tag.Get("json"), ",")
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		switch {
 		case field.Anonymous:
 			names = append(names, required(field.Type)...)
-		case name != "-" && !(tagged && options == "omitempty"):
+		case name != "-" && options != "omitempty":
 			names = append(names, name)
 		}
 	}

@@ -71,7 +71,7 @@ func (p *pkg) kind(step plan.Step) string {
 	}
 	names := p.names(name)
 	names[name], names["TimeoutSeconds"] = kind, "timeoutSeconds"
-	text := fmt.Sprintf("### %s\n\n%s\n\nAlready so: %s Default reason: `%s`.\n", kind,
+	text := fmt.Sprintf("### %s\n\n%s\n\nAlready so: %s Default reason: %#q.\n", kind,
 		cell(about, names), cell(already, names), step.Kind().DefaultReason())
 	if rows := p.table(name); rows != "" {
 		text += "\n" + rows

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,7 +20,7 @@ func TestPageIsFresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile("docs/plan.md")
-	if err != nil || string(got) != string(want) {
+	if err != nil || !bytes.Equal(got, want) {
 		t.Errorf("docs/plan.md is stale (%v): make generate writes it anew", err)
 	}
 }
