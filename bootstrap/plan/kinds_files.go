@@ -1,5 +1,7 @@
 package plan
 
+import "strings"
+
 // Access says who may read a file or folder.
 type Access string
 
@@ -138,12 +140,24 @@ func (s *Reservations) check(c *checker) {
 	c.must(len(s.Rules) > 0, "rules", "is empty: a file that is the same on every machine is a step of kind file")
 	for _, rule := range s.Rules {
 		c.must(rule.Set != "", "rules.set", "is missing")
+		c.way("rules.set", s.Patch, rule.Set)
 		c.fact("rules.fact", rule.Fact)
 		c.must(len(rule.Rows) > 0, "rules.rows", "is empty")
 		for i, row := range rule.Rows {
 			c.must(row.Value != nil, "rules.rows.value", "is missing")
 			c.must(row.Below != "" || i == len(rule.Rows)-1, "rules.rows.below", "may only be missing in the last row")
 		}
+	}
+}
+
+// way of a dotted name through a tree: objects, or nothing yet.
+func (c *checker) way(field string, tree map[string]any, dotted string) {
+	keys := strings.Split(dotted, ".")
+	for _, key := range keys[:len(keys)-1] {
+		next, isObject := tree[key].(map[string]any)
+		_, isFact := leafFact(next)
+		c.must(tree[key] == nil || isObject && !isFact, field, "goes through %s, which is no object in patch", key)
+		tree = next
 	}
 }
 

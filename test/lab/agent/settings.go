@@ -234,7 +234,11 @@ func (r *run) defenderExclusions(step *plan.DefenderExclusions) error {
 	if err != nil {
 		return err
 	}
-	return r.machine.ExcludeFromDefender(missing(folders, have.Paths), missing(processes, have.Processes))
+	folders, processes = missing(folders, have.Paths), missing(processes, have.Processes)
+	if len(folders)+len(processes) == 0 {
+		return nil
+	}
+	return r.machine.ExcludeFromDefender(folders, processes)
 }
 
 func missing(wanted, have []string) []string {
