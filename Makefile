@@ -36,6 +36,10 @@ test-cloudbase-init: ## Run the real cloudbase-init on our user data (needs pyth
 test-kubelet: ## Ask the real kubelet what it takes, and whether it takes what is rendered
 	./test/kubelet/check.sh
 
+.PHONY: test-powershell
+test-powershell: ## Run vectors and function tests on the scripts of a node (needs pwsh with Pester 5, or is left out)
+	@./test/powershell/run.sh
+
 .PHONY: servers
 servers: ## Get the real servers that tests and demo run; the first time this takes minutes
 	@go run ./test/servers/cmd/fetch >/dev/null
