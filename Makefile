@@ -51,8 +51,9 @@ generate: ## Write deep copies and CRDs anew from the API types, and docs/plan.m
 	go run ./test/plandoc docs/plan.md
 
 .PHONY: lint
-lint: ## Run the linters of .golangci.yml
+lint: ## Run the linters of .golangci.yml, and our check of the scripts that nodes run
 	$(GOLANGCI_LINT) run ./...
+	go run ./test/scriptcheck
 
 .PHONY: verify
 verify: verify-generate lint test ## All that must hold before a merge: CI runs this
