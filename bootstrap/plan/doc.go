@@ -31,8 +31,9 @@
 // # State, kills and reboots
 //
 // Before every attempt and after every phase the state is on the disk. After a kill the step that was at work is made
-// again, which is why each kind says what counts as "already so"; the attempt that was cut short does not count as failed.
-// Time is counted by a clock that nobody sets, whole seconds, while the interpreter is at work: down time does not count.
+// again, which is why each kind says what counts as "already so" (paths, addresses and names compared as Windows does,
+// without regard to case, contents with it); the attempt that was cut short does not count as failed. Time is counted by
+// a clock that nobody sets, whole seconds, while the interpreter is at work: down time does not count.
 //
 // A step asks for a reboot and then for the next step, or for itself again. The state is written first, then a key that
 // only lives until the next start of the machine, then shutdown is called. While the key is there, the reboot has not

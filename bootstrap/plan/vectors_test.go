@@ -123,6 +123,8 @@ var invalidVectors = map[string]string{
 	"114-check-wants-unknown-fact":    "fact 'nope' is not known here",
 	"115-when-wants-unknown-fact":     "fact 'nope' is not known here",
 	"126-reservations-unknown-fact":   "fact 'nope' is not known here",
+	"198-file-unknown-access":         `access "admins" must be one of`,
+	"199-service-unknown-state":       `state "sleeping" must be one of`,
 	"193-everyboot-when-unknown":      "fact 'nope' is not known here",
 }
 

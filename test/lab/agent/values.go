@@ -92,6 +92,11 @@ func (r *run) mismatch(test plan.Test) (string, error) {
 	return "", nil
 }
 
+// same says whether Windows takes two texts for one: paths, addresses and names have no case.
+func same(one string) func(string) bool {
+	return func(other string) bool { return strings.EqualFold(one, other) }
+}
+
 // compareVersions compares dotted numbers: a leading v, and all from the first other character on, is ignored.
 func compareVersions(left, right string) int {
 	a, b := versionParts(left), versionParts(right)
@@ -104,7 +109,7 @@ func compareVersions(left, right string) int {
 }
 
 func versionParts(text string) []string {
-	text = strings.TrimPrefix(text, "v")
+	text = strings.TrimPrefix(strings.ToLower(text), "v")
 	end := strings.IndexFunc(text, func(c rune) bool { return c != '.' && (c < '0' || c > '9') })
 	if end >= 0 {
 		text = text[:end]
