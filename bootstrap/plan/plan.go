@@ -47,7 +47,7 @@ type Machine struct {
 	UID string `json:"uid"`
 	// Node is the name of the node, which is the computer's.
 	Node string `json:"node"`
-	// Cluster is the name of the Cluster.
+	// Cluster to which the node belongs.
 	Cluster string `json:"cluster"`
 }
 

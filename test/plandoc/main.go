@@ -50,25 +50,39 @@ func (p *pkg) page() []byte {
 	}
 	out.WriteString("\n## Fields of a plan\n\n" + p.table("Plan"))
 	out.WriteString("\n## Fields of every step\n\nEach step has `do`, its kind, and may have:\n\n" + p.table("Common"))
-	out.WriteString("\n## Kinds\n\nFields that a kind must have are marked *.\n")
-	steps := plan.Kinds()
-	slices.SortFunc(steps, func(a, b plan.Step) int { return cmp.Compare(a.Kind(), b.Kind()) })
-	for _, step := range steps {
-		out.WriteString("\n" + p.kind(step))
-	}
+	out.WriteString("\n" + p.kinds())
 	out.WriteString("\n## The report\n\n" + markdown(p.types["Report"].comment) + "\n" + p.table("Report"))
 	return out.Bytes()
 }
 
+// kinds is the list of all kinds, and the section of each.
+func (p *pkg) kinds() string {
+	steps := plan.Kinds()
+	slices.SortFunc(steps, func(a, b plan.Step) int { return cmp.Compare(a.Kind(), b.Kind()) })
+	var index, sections strings.Builder
+	for _, step := range steps {
+		name, about, _ := p.said(step)
+		sentence, _, _ := strings.Cut(strings.TrimPrefix(cell(about, nil), name+" "), ". ")
+		fmt.Fprintf(&index, "| [%s](#%s) | %s |\n", step.Kind(), strings.ToLower(string(step.Kind())), strings.TrimSuffix(sentence, "."))
+		sections.WriteString("\n" + p.kind(step))
+	}
+	return "## Kinds\n\n| kind | |\n| --- | --- |\n" + index.String() + "\nFields that a kind must have are marked *.\n" + sections.String()
+}
+
+// said is what the comment of a kind's type says: what it does, and what counts as done.
+func (p *pkg) said(step plan.Step) (name, about, already string) {
+	name = strings.TrimPrefix(fmt.Sprintf("%T", step), "*plan.")
+	about, already, _ = strings.Cut(p.types[name].comment, "\nAlready so: ")
+	return name, about, already
+}
+
 // kind is the section of one kind.
 func (p *pkg) kind(step plan.Step) string {
-	name := strings.TrimPrefix(fmt.Sprintf("%T", step), "*plan.")
-	kind := string(step.Kind())
-	said := p.types[name].comment
-	about, already, ok := strings.Cut(said, "\nAlready so: ")
-	if !ok {
+	name, about, already := p.said(step)
+	if already == "" {
 		p.lacks("%s says not what is already so", name)
 	}
+	kind := string(step.Kind())
 	names := p.names(name)
 	names[name], names["TimeoutSeconds"] = kind, "timeoutSeconds"
 	text := fmt.Sprintf("### %s\n\n%s\n\nAlready so: %s Default reason: %#q.\n", kind,
