@@ -88,6 +88,7 @@ func addBootstrap(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, wo
 		Secrets:     mgr.GetAPIReader(),
 		Workload:    workload,
 		TokenTTL:    flags.tokenTTL,
+		Events:      mgr.GetEventRecorder("windowsbootstrapconfig"),
 		Now:         time.Now,
 		WatchFilter: flags.watchFilter,
 	}).SetupWithManager(ctx, mgr, options(flags.configConcurrency))

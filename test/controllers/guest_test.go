@@ -1,12 +1,18 @@
 package controllers
 
 import (
+	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	eventsv1 "k8s.io/api/events/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
@@ -63,4 +69,38 @@ func (s *stage) steady(t *testing.T, m *world.Machine) {
 	if diff := cmp.Diff(before, s.process.Gate.Effects()); diff != "" {
 		t.Errorf("a machine of which nothing new is heard is written to (-before +after):\n%s", diff)
 	}
+}
+
+// TestWarnings has a config that needs something of the machines' network: it is rendered, and says so once, wherever it is
+// looked at from.
+func TestWarnings(t *testing.T) {
+	s := ready(t)
+	m := s.machine("m")
+	m.Config.Spec.Network = bootstrapv1.Network{Mode: bootstrapv1.NetworkL2Bridge, CNI: bootstrapv1.CNICalico}
+	m.Create(t)
+	warned := m.Await(t, "warning", world.Windows("Ready False WaitingForGuest"), world.Config("HasWarnings True WarningsGiven"), world.Config("Ready True DataSecretAvailable"))
+	if got := conditions.GetMessage(warned.Config, bootstrapv1.HasWarningsCondition); !strings.HasPrefix(got, "WindowsBootstrapConfig spec.network: l2bridge on Azure needs") {
+		t.Errorf("the warning reads %q", got)
+	}
+	s.steady(t, m)
+
+	// As after a move: status is not taken along, the Secret is.
+	config := warned.Config.DeepCopy()
+	config.Status = bootstrapv1.WindowsBootstrapConfigStatus{}
+	if err := s.Client.Status().Update(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	m.Await(t, "warning, again", world.Config("HasWarnings True WarningsGiven"))
+	world.Eventually(t, "an event", func(ctx context.Context) error {
+		var list eventsv1.EventList
+		if err := s.Client.List(ctx, &list, client.InNamespace(s.Name)); err != nil {
+			return err
+		}
+		for _, e := range list.Items {
+			if e.Reason == bootstrapv1.WarningsGivenReason && e.Regarding.Name == m.Key.Name && e.Type == "Warning" {
+				return nil
+			}
+		}
+		return fmt.Errorf("%d events, and none of the warning", len(list.Items))
+	})
 }

@@ -135,7 +135,7 @@ func (p *Process) addControllers(ctx context.Context, n *Namespace, mgr ctrl.Man
 		}).SetupWithManager(ctx, mgr, p.options(Machines)),
 		(&bootstrap.Reconciler{
 			Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Workload: workload, TokenTTL: o.TokenTTL, Now: o.Now,
-			WatchFilter: o.WatchFilter,
+			Events: mgr.GetEventRecorder(Configs), WatchFilter: o.WatchFilter,
 		}).SetupWithManager(ctx, mgr, p.options(Configs)),
 	)
 }
