@@ -89,9 +89,9 @@ func success(p *infrav1.BootstrapProgress, limit time.Duration) string {
 	case 0:
 		return text
 	case 1:
-		return fmt.Sprintf("%s, with a warning: %q", text, p.Warnings[0])
+		return text + ", with a warning: " + quote(p.Warnings[0])
 	default:
-		return fmt.Sprintf("%s, with %d warnings, the last: %q", text, n, p.Warnings[n-1])
+		return fmt.Sprintf("%s, with %d warnings, the last: %s", text, n, quote(p.Warnings[n-1]))
 	}
 }
 
@@ -102,8 +102,11 @@ func failure(p *infrav1.BootstrapProgress) string {
 	if p.ExitCode != 0 {
 		text += fmt.Sprintf("exit %d, ", p.ExitCode)
 	}
-	return text + fmt.Sprintf("%q (%s)", cause(p), p.Reason)
+	return fmt.Sprintf("%s%s (%s)", text, quote(cause(p)), p.Reason)
 }
+
+// quote leaves paths of Windows as they are.
+func quote(text string) string { return `"` + strings.ReplaceAll(text, `"`, `'`) + `"` }
 
 // ended is what an agent says of a program that ended by itself: alone, or in parentheses behind the name of the failure.
 var ended = regexp.MustCompile(`^\S+ ended with exit code -?\d+$| \(\S+ ended with exit code -?\d+\)$`)

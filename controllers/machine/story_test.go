@@ -67,6 +67,11 @@ func TestSentences(t *testing.T) {
 			world(vm(cloud.Running, `{"version":1,"state":"failed","reason":"PreJoinScriptFailed","message":"cmd.exe ended with exit code -7","phase":{"index":3,"of":11,"name":"pre-join"},"exitCode":-7,"elapsed":1,"lastLines":[""]}`)),
 			ready, `Bootstrap 3/11 pre-join failed after 1s: exit -7, "cmd.exe ended with exit code -7" (PreJoinScriptFailed)`,
 		},
+		"failure with quotes and paths": {
+			"they are to be read, not to be parsed",
+			world(vm(cloud.Running, `{"version":1,"state":"failed","reason":"FilesFailed","message":"copy \"C:\\a b\": no","phase":{"index":1,"of":7,"name":"prepare"},"elapsed":1}`)),
+			ready, `Bootstrap 1/7 prepare failed after 1s: "copy 'C:\a b': no" (FilesFailed)`,
+		},
 		"failure without a program": {
 			"there is no exit code",
 			world(vm(cloud.Running, `{"version":1,"state":"failed","reason":"BootstrapTimeout","message":"the deadline of 1800 s has passed","phase":{"index":9,"of":11,"name":"join"},"elapsed":1800}`)),
