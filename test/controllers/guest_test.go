@@ -26,9 +26,14 @@ func TestSilentGuest(t *testing.T) {
 	s.clock.advance(44 * time.Minute)
 	s.look(t, m)
 	m.Await(t, "patience", world.Windows("Ready False WaitingForGuest"), world.Windows("Stalled False NotStalled"))
-	s.clock.advance(2 * time.Minute)
+	// A look shortly before leads to one at the very moment: nobody asks for that one.
+	due := conditions.GetLastTransitionTime(state.Windows, infrav1.VMProvisionedCondition).Add(45 * time.Minute)
+	s.clock.advance(due.Sub(s.clock.now()) - 3*time.Second)
 	s.process.Reconcile(t, world.Machines, m.Key)
 	m.Await(t, "notice", world.Windows("Ready False GuestSilent"), world.Windows("Stalled True GuestSilent"))
+	if late := s.clock.now().Sub(due); late < 0 || late > 30*time.Second {
+		t.Errorf("the guest was given up %s after it was due", late)
+	}
 	s.steady(t, m)
 
 	s.tell(state, working)
