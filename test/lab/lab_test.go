@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -177,6 +178,19 @@ func (s *story) assertNodes(ctx context.Context) {
 			s.Errorf("node of %s (-want +got):\n%s", m.Name, diff)
 		}
 		assertReserved(s.T, n)
+		assertPredicted(s.T, m, n)
+	}
+}
+
+// assertPredicted checks that the machine knew before what its node offers to pods now, as far as its spec has sizes.
+func assertPredicted(t *testing.T, m infrav1.WindowsMachine, n corev1.Node) {
+	t.Helper()
+	offered := corev1.ResourceList{}
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods} {
+		offered[name] = n.Status.Allocatable[name]
+	}
+	if !equality.Semantic.DeepEqual(offered, m.Status.Allocatable) {
+		t.Errorf("machine %s predicts %v, its node offers %v", m.Name, m.Status.Allocatable, offered)
 	}
 }
 
