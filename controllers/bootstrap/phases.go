@@ -116,7 +116,11 @@ func (r *Reconciler) linuxFirst(ctx context.Context, f *facts) phase.Outcome {
 	if settled(f) {
 		return phase.Outcome{}
 	}
-	return linux.ControlPlaneReady(ctx, r.Workload, f.cluster)
+	controlPlane, outcome := linux.ControlPlaneReady(ctx, r.Workload, f.cluster)
+	if outcome.Ends() || controlPlane == "" {
+		return outcome
+	}
+	return skew(f.owner, controlPlane)
 }
 
 // reach connects to the workload cluster, where something has to be done in it.

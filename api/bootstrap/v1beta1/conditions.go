@@ -36,6 +36,9 @@ const (
 	// WaitingForLinuxNodeReason: no Ready Linux control-plane Node is seen in the workload cluster.
 	WaitingForLinuxNodeReason = "WaitingForLinuxNode"
 
+	// WaitingForControlPlaneVersionReason: the Machine wants a newer Kubernetes than its control plane has.
+	WaitingForControlPlaneVersionReason = "WaitingForControlPlaneVersion"
+
 	// WaitingForClusterCAReason: the Secret with the cluster's CA is not there; nothing is rendered that trusts blindly.
 	WaitingForClusterCAReason = "WaitingForClusterCA"
 
