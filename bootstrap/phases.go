@@ -113,14 +113,18 @@ func joinPart(n *node) (part, error) {
 	if err != nil {
 		return part{}, err
 	}
-	return part{steps: map[string][]plan.Step{
+	p := part{steps: map[string][]plan.Step{
 		phasePrepare:   prepare,
 		phaseContainer: containerRuntime(),
 		phaseKubelet:   kubeletService(n),
 		phaseAPIServer: apiServer(n),
-		phaseJoin:      join(),
+		phaseJoin:      join(n),
 		phaseVerify:    verify(),
-	}}, nil
+	}}
+	if n.discovery != "" {
+		p.erase = plan.Texts(discoveryFile)
+	}
+	return p, nil
 }
 
 // prepareFiles writes what kubeadm will read. Folders that hold keys or the token are closed before anything is in them.
@@ -133,7 +137,7 @@ func prepareFiles(n *node) ([]plan.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []plan.Step{
+	steps := []plan.Step{
 		&plan.Check{
 			Common: plan.Common{Name: "windows-build", Reason: ReasonWindowsNotSupported},
 			Test:   plan.Test{Fact: "osBuild", AtLeast: plan.Text(oldestWindows)},
@@ -141,12 +145,12 @@ func prepareFiles(n *node) ([]plan.Step, error) {
 		directory("kubeadm-folder", joinDirectory, plan.AccessAdmin),
 		directory("kubernetes-folder", kubernetesDirectory, plan.AccessAdmin),
 		directory("kubelet-logs", kubeletLogs, plan.AccessInherit),
-		&plan.File{
-			Common: plan.Common{Name: "join-configuration", Reason: ReasonNodeFilesFailed},
-			Path:   plan.Text(joinFile), Text: plan.Text(configuration), Access: plan.AccessAdmin,
-		},
-		patch,
-	}, nil
+	}
+	steps = append(steps, discoverySteps(n)...)
+	return append(steps, &plan.File{
+		Common: plan.Common{Name: "join-configuration", Reason: ReasonNodeFilesFailed},
+		Path:   plan.Text(joinFile), Text: plan.Text(configuration), Access: plan.AccessAdmin,
+	}, patch), nil
 }
 
 func directory(name, path string, access plan.Access) plan.Step {
@@ -207,22 +211,24 @@ func apiServer(n *node) []plan.Step {
 
 // join runs kubeadm. A second kubeadm join after one that failed or was cut short finds its own files and refuses, so
 // they are cleared first.
-func join() []plan.Step {
+func join(n *node) []plan.Step {
 	pause := 15
-	return []plan.Step{
-		&plan.Run{
-			Common: plan.Common{
-				Name: "kubeadm-join", Reason: ReasonJoinFailed,
-				TimeoutSeconds: 900, Attempts: 3, DelaySeconds: &pause,
-			},
-			Argv: plan.Texts(kubeadmProgram, "join", "--config", joinFile, "--v=5"),
-			Program: plan.Program{
-				Creates:  plan.Text(kubeconfig),
-				Undo:     plan.Texts(kubeadmProgram, "reset", "-f", "--cri-socket", criSocket),
-				Diagnose: joinDiagnoses,
-			},
+	run := &plan.Run{
+		Common: plan.Common{
+			Name: "kubeadm-join", Reason: ReasonJoinFailed,
+			TimeoutSeconds: 900, Attempts: 3, DelaySeconds: &pause,
+		},
+		Argv: plan.Texts(kubeadmProgram, "join", "--config", joinFile, "--v=5"),
+		Program: plan.Program{
+			Creates:  plan.Text(kubeconfig),
+			Undo:     plan.Texts(kubeadmProgram, "reset", "-f", "--cri-socket", criSocket),
+			Diagnose: joinDiagnoses,
 		},
 	}
+	if n.discovery != "" {
+		run.Directory = joinDirectory // discoveryPath has no drive: it is that of the folder in which kubeadm runs
+	}
+	return []plan.Step{run}
 }
 
 // verify looks at what kubeadm left, and closes the folder of keys again, which an undo may have made anew.

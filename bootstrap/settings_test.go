@@ -29,6 +29,8 @@ var settingsGoldens = []goldenCase{
 	{"features-and-defender", "more of both", []func(*bootstrap.Input){withFeatures}},
 	{"csi-proxy", "a service of a program that is there", []func(*bootstrap.Input){withCSIProxy}},
 	{"azure-json", "no secret in it", []func(*bootstrap.Input){onAzure, withAzureConfig}},
+	{"discovery", "a kubeconfig of the user's, with another endpoint and CA", []func(*bootstrap.Input){withDiscovery}},
+	{"discovery-1.30", "the same to an older kubeadm", []func(*bootstrap.Input){withDiscovery, ofVersion("v1.30.14")}},
 	{"domain", "a member after a restart, and the password gone", []func(*bootstrap.Input){withDomainJoin}},
 	{"everything", "all at once on vSphere", everything},
 	{"everything-azure", "all at once on Azure", append([]func(*bootstrap.Input){onAzure, withAzureConfig}, everything...)},

@@ -153,8 +153,11 @@ func fits(m *machine) error {
 	return nil
 }
 
-// loadAuthority reads what the node will trust.
+// loadAuthority reads what the node will trust. A kubeconfig of the user's brings its own CA.
 func (m *machine) loadAuthority(o *objects) error {
+	if m.config != nil && m.config.Spec.Discovery.KubeconfigSecret.Name != "" {
+		return nil
+	}
 	key := types.NamespacedName{Namespace: m.owner.Namespace, Name: m.owner.Spec.ClusterName + "-ca"}
 	secret, err := load[corev1.Secret](o, "Secret", key)
 	if _, missing := errors.AsType[*missingError](err); missing {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -26,9 +27,9 @@ import (
 // answer is a kubeconfig for the TLS bootstrap.
 func (j *joining) discover(ctx context.Context) (*clientcmdapi.Config, error) {
 	if j.config.discoveryFile != "" {
-		return j.discoverByFile()
+		return j.discoverByFile(ctx)
 	}
-	first, err := j.clusterInfo(ctx, nil)
+	first, err := j.clusterInfo(ctx, "https://"+j.config.endpoint, nil, j.signed)
 	if err != nil {
 		return nil, err
 	}
@@ -52,9 +53,10 @@ func (j *joining) discover(ctx context.Context) (*clientcmdapi.Config, error) {
 	return j.bootstrapConfig(config, ca), nil
 }
 
-// discoverByFile trusts a kubeconfig that somebody has put on the disk.
-func (j *joining) discoverByFile() (*clientcmdapi.Config, error) {
-	text, err := j.machine.ReadFile(j.config.discoveryFile)
+// discoverByFile trusts a kubeconfig that is on the disk, and wants its server to prove that it is of its CA. Credentials in
+// such a file, with which a real kubeadm joins, are not played: nobody here renders them.
+func (j *joining) discoverByFile(ctx context.Context) (*clientcmdapi.Config, error) {
+	text, err := j.machine.ReadFile(j.onDrive(j.config.discoveryFile))
 	if err != nil {
 		return nil, fmt.Errorf("couldn't load the discovery file: %w", err)
 	}
@@ -62,20 +64,51 @@ func (j *joining) discoverByFile() (*clientcmdapi.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	ca, err := authority(config)
-	if err != nil {
-		return nil, err
+	if len(config.AuthInfos) > 0 {
+		return nil, errors.New("the lab's kubeadm plays no credentials of a discovery file")
+	}
+	cluster := config.Clusters[""]
+	if current := config.Contexts[config.CurrentContext]; cluster == nil && current != nil {
+		cluster = config.Clusters[current.Cluster]
+	}
+	if cluster == nil {
+		return nil, fmt.Errorf("the provided kubeconfig file is malformed: the current context is invalid: %s", config.CurrentContext)
+	}
+	if _, err := parseCertificates(cluster.CertificateAuthorityData); err != nil {
+		return nil, fmt.Errorf("could not get CA certificate from discovery kubeconfig: %w", err)
+	}
+	_, err = j.clusterInfo(ctx, cluster.Server, cluster.CertificateAuthorityData, func(*corev1.ConfigMap) error { return nil })
+	if err != nil && !apierrors.IsForbidden(err) {
+		return nil, fmt.Errorf("Abort reading the %s ConfigMap after timeout of %v: %w", //nolint:staticcheck // because kubeadm says it so
+			tokenapi.ConfigMapClusterInfo, j.config.discovery, err)
 	}
 	if j.config.bootstrapToken == "" {
 		return nil, errors.New("could not find authentication credentials for the TLS bootstrap process")
 	}
-	return j.bootstrapConfig(config, ca), nil
+	return j.bootstrapConfig(config, cluster.CertificateAuthorityData), nil
 }
 
-// clusterInfo asks as nobody, for as long as the discovery may take; with a CA it wants the server to prove itself.
-func (j *joining) clusterInfo(ctx context.Context, ca []byte) (*corev1.ConfigMap, error) {
+// onDrive is a path without a drive as Windows takes it: on that of the folder in which the program runs.
+func (j *joining) onDrive(path string) string {
+	if !strings.HasPrefix(path, "/") {
+		return path
+	}
+	return orElse(j.call.Dir, `C:\`)[:2] + path
+}
+
+// signed wants the signature of the token that the node came with.
+func (j *joining) signed(info *corev1.ConfigMap) error {
+	if info.Data[tokenapi.JWSSignatureKeyPrefix+j.config.tokenID] == "" {
+		return fmt.Errorf("could not find a JWS signature in the cluster-info ConfigMap for token ID %q", j.config.tokenID)
+	}
+	return nil
+}
+
+// clusterInfo asks as nobody, for as long as the discovery may take, until what is found is good; with a CA it wants the
+// server to prove itself. A server that lets nobody look has answered.
+func (j *joining) clusterInfo(ctx context.Context, server string, ca []byte, good func(*corev1.ConfigMap) error) (*corev1.ConfigMap, error) {
 	config := &rest.Config{
-		Host: "https://" + j.config.endpoint, Dial: j.faults.dialer(), Timeout: 10 * time.Second,
+		Host: server, Dial: j.faults.dialer(), Timeout: 10 * time.Second,
 		TLSClientConfig: rest.TLSClientConfig{Insecure: ca == nil, CAData: ca},
 	}
 	client, err := kubernetes.NewForConfig(config)
@@ -85,13 +118,13 @@ func (j *joining) clusterInfo(ctx context.Context, ca []byte) (*corev1.ConfigMap
 	var last error
 	for end := j.machine.Clock.Now().Add(j.config.discovery); ; {
 		found, err := client.CoreV1().ConfigMaps(metav1.NamespacePublic).Get(ctx, tokenapi.ConfigMapClusterInfo, metav1.GetOptions{})
-		switch {
-		case err != nil:
+		if err != nil {
 			last = fmt.Errorf("failed to request the cluster-info ConfigMap: %w", err)
-		case found.Data[tokenapi.JWSSignatureKeyPrefix+j.config.tokenID] == "":
-			last = fmt.Errorf("could not find a JWS signature in the cluster-info ConfigMap for token ID %q", j.config.tokenID)
-		default:
+		} else if last = good(found); last == nil {
 			return found, nil
+		}
+		if j.config.discoveryFile != "" && apierrors.IsForbidden(last) {
+			return nil, last
 		}
 		if !j.machine.Clock.Now().Before(end) || j.machine.Clock.Sleep(ctx, 5*time.Second) != nil {
 			return nil, last
@@ -130,7 +163,7 @@ func (j *joining) verifyAuthority(ctx context.Context, ca []byte, first *corev1.
 		return fmt.Errorf("cluster CA found in %s ConfigMap is invalid: none of the public keys %q are pinned",
 			tokenapi.ConfigMapClusterInfo, strings.Join(hashes, ":"))
 	}
-	second, err := j.clusterInfo(ctx, ca)
+	second, err := j.clusterInfo(ctx, "https://"+j.config.endpoint, ca, j.signed)
 	if err != nil {
 		return err
 	}

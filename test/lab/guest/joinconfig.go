@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -146,7 +147,7 @@ func (c *joinConfig) check() error {
 	case c.name != strings.ToLower(c.name):
 		return fmt.Errorf("nodeRegistration.name: Invalid value: %q: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters", c.name)
 	case c.discoveryFile != "":
-		return nil
+		return checkDiscoveryFile(c.discoveryFile)
 	case c.endpoint == "":
 		return errors.New("discovery: Invalid value: \"\": bootstrapToken or file must be set")
 	case c.tokenID == "":
@@ -154,6 +155,20 @@ func (c *joinConfig) check() error {
 	case len(c.caHashes) == 0 && !c.unsafeSkipCA:
 		return errors.New("discovery.bootstrapToken: Invalid value: using token-based discovery without caCertHashes can be unsafe. " +
 			"Set unsafeSkipCAVerification to continue")
+	}
+	return nil
+}
+
+// checkDiscoveryFile is kubeadm's: it takes the drive of a Windows path for the scheme of a URL. URLs are not played.
+func checkDiscoveryFile(path string) error {
+	parsed, err := url.Parse(path)
+	switch {
+	case err != nil:
+		return fmt.Errorf("discovery.file.kubeConfigPath: Invalid value: %q: not a valid HTTPS URL or a file on disk", path)
+	case parsed.Scheme == "https":
+		return errors.New("the lab's kubeadm does not fetch a discovery file by https")
+	case parsed.Scheme != "":
+		return fmt.Errorf("discovery.file.kubeConfigPath: Invalid value: %q: if a URL is used, the scheme must be https", path)
 	}
 	return nil
 }
