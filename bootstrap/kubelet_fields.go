@@ -47,6 +47,7 @@ const (
 
 // unsupportedFields make a kubelet on Windows exit, or do nothing there while they look as if they did.
 var unsupportedFields = map[string]string{
+	"defaultPodSysctls":    "a kubelet on Windows exits when it is set",
 	"singleProcessOOMKill": "a kubelet on Windows exits when it is set",
 	"userNamespaces":       "a kubelet on Windows exits when it is set",
 	"runOnce":              "a kubelet that runs once exits",

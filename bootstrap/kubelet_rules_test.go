@@ -68,7 +68,10 @@ func TestKubeletRefusals(t *testing.T) {
 		{"gate too new", "v1.31.0", kubeletGate("WindowsCPUAndMemoryAffinity", "Enabled"), gatesField, "(it is known in: 1.32 and later)"},
 		{"gate too old", "v1.36.0", kubeletGate("CloudDualStackNodeIPs", "Enabled"), gatesField, "(it is known in: 1.30 to 1.31)"},
 		{"locked on", "v1.34.0", kubeletGate("WinDSR", "Disabled"), gatesField, "WinDSR can not be Disabled in v1.34: it is locked"},
-		{"locked in a later version", "v1.37.0", kubeletGate("WinDSR", "Disabled"), gatesField, "WinDSR can not be Disabled in v1.37"},
+		{"locked in a later version", "v1.38.0", kubeletGate("WinDSR", "Disabled"), gatesField, "WinDSR can not be Disabled in v1.38"},
+		{"gate gone in 1.37", "v1.37.1", kubeletGate("SidecarContainers", "Enabled"), gatesField, `the kubelet of v1.37 has no feature gate "SidecarContainers"`},
+		{"gate of 1.37", "v1.36.3", kubeletGate("DefaultPodSysctls", "Enabled"), gatesField, "(it is known in: 1.37 and later)"},
+		{"sysctls", "v1.37.1", kubeletConfig(`{"defaultPodSysctls": {"net.ipv4.tcp_syncookies": "1"}}`), configField, "defaultPodSysctls"},
 		{"no state", "", kubeletGate("WinDSR", ""), gatesField, `state "" of WinDSR is none; write Enabled or Disabled`},
 		{"gate twice", "", withKubelet(bootstrapv1.Kubelet{FeatureGates: []bootstrapv1.FeatureGate{
 			{Name: "WinDSR", State: "Enabled"}, {Name: "WinDSR", State: "Enabled"},

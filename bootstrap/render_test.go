@@ -39,6 +39,7 @@ var plainGoldens = []goldenCase{
 	{"azure", "other channels, copies to erase, size by name only", []func(*bootstrap.Input){onAzure}},
 	{"kubernetes-1.30", "kubeadm v1beta3, no log rotation", []func(*bootstrap.Input){ofVersion("v1.30.14")}},
 	{"kubernetes-1.33", "kubeadm v1beta4, no log rotation", []func(*bootstrap.Input){ofVersion("v1.33.5")}},
+	{"kubernetes-1.37", "the newest that is known", []func(*bootstrap.Input){ofVersion("v1.37.1")}},
 	{"labels-and-taints", "the user's own", []func(*bootstrap.Input){
 		withLabels(bootstrapv1.NodeLabel{Name: "example.com/pool", Value: "gpu"}, bootstrapv1.NodeLabel{Name: "example.com/batch"}),
 		withTaints(corev1.Taint{Key: "dedicated", Value: "build", Effect: corev1.TaintEffectNoExecute}),

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Asks the real kubelet. Fails when the versions of ./versions are not what the sources say, when the last of them is not
-# what the built kubelet says, when the table in bootstrap is not made of them, or when the kubelet refuses a configuration
-# that we render or takes one that we refuse.
+# Asks the real kubelet. Fails when the versions of ./versions are not what the sources say, when the one that is built says
+# something else, when the table in bootstrap is not made of them, or when the kubelet refuses a configuration that we render
+# or takes one that we refuse.
 set -euo pipefail
 cd "$(dirname "$0")"
 work=$(mktemp -d)
