@@ -227,7 +227,7 @@ var kubeletGates = map[string]string{
 	"DRADeviceTaintRules":                                  "-----ffn",
 	"DRADeviceTaints":                                      "---fffnn",
 	"DRAExtendedResource":                                  "----ffnT",
-	"DRAFractionalCapacityRange":                           "-------n",
+	"DRAFractionalCapacityRange":                           "-------f",
 	"DRAListTypeAttributes":                                "------ff",
 	"DRANodeAllocatableResources":                          "------ff",
 	"DRAOptionalNodeOperations":                            "-------f",
