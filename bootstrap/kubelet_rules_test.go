@@ -71,6 +71,8 @@ func TestKubeletRefusals(t *testing.T) {
 		{"locked in a later version", "v1.38.0", kubeletGate("WinDSR", "Disabled"), gatesField, "WinDSR can not be Disabled in v1.38"},
 		{"gate gone in 1.37", "v1.37.1", kubeletGate("SidecarContainers", "Enabled"), gatesField, `the kubelet of v1.37 has no feature gate "SidecarContainers"`},
 		{"gate of 1.37", "v1.36.3", kubeletGate("DefaultPodSysctls", "Enabled"), gatesField, "(it is known in: 1.37 and later)"},
+		{"log elsewhere", "", kubeletLog(bootstrapv1.KubeletLog{Directory: `D:\logs`}), logField + ".directory", `"D:\\logs" is no plain path on drive C:`},
+		{"log among keys", "", kubeletLog(bootstrapv1.KubeletLog{Directory: `C:\etc\kubernetes\logs`}), logField + ".directory", "which is not for users"},
 		{"sysctls", "v1.37.1", kubeletConfig(`{"defaultPodSysctls": {"net.ipv4.tcp_syncookies": "1"}}`), configField, "defaultPodSysctls"},
 		{"no state", "", kubeletGate("WinDSR", ""), gatesField, `state "" of WinDSR is none; write Enabled or Disabled`},
 		{"gate twice", "", withKubelet(bootstrapv1.Kubelet{FeatureGates: []bootstrapv1.FeatureGate{

@@ -68,7 +68,7 @@ func (p *part) add(phase string, steps ...plan.Step) {
 
 // parts in the order in which their steps stand in a phase.
 var parts = []func(*node) (part, error){
-	customPart, windowsPart, networkPart, containerdPart, joinPart, pageFilePart, kubeletPart,
+	customPart, imagePart, windowsPart, networkPart, containerdPart, joinPart, pageFilePart, kubeletPart,
 }
 
 // nodePlan is the whole story of a node.
@@ -80,7 +80,7 @@ func nodePlan(n *node) (*plan.Plan, error) {
 		WaitSeconds:     waitSeconds,
 		Report:          n.cloud.channels,
 		Redact:          []string{n.token, n.token[len("abcdef."):]},
-		Logs:            logs(),
+		Logs:            logs(n.kubelet.logDirectory),
 		Erase:           append(plan.Texts(joinFile, bootstrapKubeconfig), n.cloud.erase...),
 	}
 	steps := map[string][]plan.Step{}
@@ -144,7 +144,7 @@ func prepareFiles(n *node) ([]plan.Step, error) {
 		},
 		directory("kubeadm-folder", joinDirectory, plan.AccessAdmin),
 		directory("kubernetes-folder", kubernetesDirectory, plan.AccessAdmin),
-		directory("kubelet-logs", kubeletLogs, plan.AccessInherit),
+		directory("kubelet-logs", n.kubelet.logDirectory, plan.AccessInherit),
 	}
 	steps = append(steps, discoverySteps(n)...)
 	return append(steps, &plan.File{
@@ -167,6 +167,16 @@ func containerRuntime() []plan.Step {
 			Common: plan.Common{Name: "containerd-answers", Reason: ReasonContainerRuntimeNotReady, TimeoutSeconds: 120},
 			For:    plan.ForPipe, Target: plan.Text("containerd-containerd"),
 		},
+		// The image says with which arguments containerd runs: only what it does after a failure is ours.
+		serviceTool("containerd-restarts", "failure", "containerd", "reset=", "900", "actions=", "restart/10000/restart/30000/restart/60000"),
+		serviceTool("containerd-restarts-always", "failureflag", "containerd", "1"),
+	}
+}
+
+func serviceTool(name string, args ...string) plan.Step {
+	return &plan.Run{
+		Common: plan.Common{Name: name, Reason: ReasonContainerdConfigFailed, TimeoutSeconds: 60, Attempts: 3},
+		Argv:   plan.Texts(append([]string{"sc.exe"}, args...)...),
 	}
 }
 

@@ -58,6 +58,9 @@ var plainGoldens = []goldenCase{
 		PriorityClass: bootstrapv1.PriorityHigh, Start: bootstrapv1.ServiceStartAutomaticDelayed,
 		Log: bootstrapv1.KubeletLog{Verbosity: new(int32(4)), MaxSizeMiB: 20, MaxAgeHours: 24},
 	})}},
+	{"kubelet-log-directory", "a disk has room elsewhere", []func(*bootstrap.Input){withKubelet(bootstrapv1.Kubelet{
+		Log: bootstrapv1.KubeletLog{Directory: `C:\Kubernetes Logs\kubelet`},
+	})}},
 	{"kubelet-no-cloud-provider", "nobody else makes the Node ready", []func(*bootstrap.Input){withKubelet(bootstrapv1.Kubelet{
 		CloudProvider: bootstrapv1.CloudProviderNone, ExtraArgs: []bootstrapv1.KubeletArg{arg("node-ip", "::")},
 	})}},

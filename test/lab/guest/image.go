@@ -16,6 +16,7 @@ import (
 const (
 	rpctoolPath    = `C:\Program Files\VMware\VMware Tools\rpctool.exe`
 	containerdPath = `C:\Program Files\containerd\containerd.exe`
+	ctrPath        = `C:\Program Files\containerd\ctr.exe`
 	containerdPipe = "containerd-containerd"
 	kubeadmPath    = `C:\k\kubeadm.exe`
 	kubeletPath    = `C:\k\kubelet.exe`
@@ -38,7 +39,7 @@ func (p *power) install() error {
 		m.Network = cut{}
 	}
 	programs := map[string]windows.Program{
-		rpctoolPath: p.rpctool, containerdPath: containerd, kubeadmPath: p.kubeadm, kubeletPath: p.kubelet, logRunnerPath: p.logRunner,
+		rpctoolPath: p.rpctool, containerdPath: containerd, ctrPath: ctr, kubeadmPath: p.kubeadm, kubeletPath: p.kubelet, logRunnerPath: p.logRunner,
 	}
 	maps.Copy(programs, p.guest.Programs)
 	for path, program := range programs {
@@ -121,18 +122,6 @@ func (p *power) hang(call *windows.Call) windows.Program {
 		<-ctx.Done()
 		return -1
 	}
-}
-
-// containerd listens on its pipe while it runs.
-func containerd(ctx context.Context, call *windows.Call) int {
-	if call.Service == "" {
-		return call.Fail("containerd: failed to start: the service process could not connect to the service controller")
-	}
-	call.Machine.OpenPipe(containerdPipe)
-	defer call.Machine.ClosePipe(containerdPipe)
-	call.Running()
-	<-ctx.Done()
-	return 0
 }
 
 // largestValue that VMware Tools carry.
