@@ -69,6 +69,9 @@ func (m *machine) render() error {
 		m.note("the bootstrap Secret of Machine %s holds other user data than is shown here: another release rendered it, or other objects",
 			m.owner.Name)
 	}
+	for _, warning := range m.userData.Warnings() {
+		m.note("%s", warning)
+	}
 	return err
 }
 
