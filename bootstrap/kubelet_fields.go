@@ -10,6 +10,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	kubeletv1 "k8s.io/kubelet/config/v1beta1"
 	sigsjson "sigs.k8s.io/json"
 )
@@ -253,6 +254,14 @@ var fieldRules = []struct {
 		"port, readOnlyPort and healthzPort must be ports", "write 1 to 65535",
 		func(c *kubeletv1.KubeletConfiguration) bool {
 			return c.Port < 0 || c.Port > 65535 || c.ReadOnlyPort < 0 || c.ReadOnlyPort > 65535 || orElse(c.HealthzPort, 1) < 0 || orElse(c.HealthzPort, 1) > 65535
+		},
+	},
+	{
+		"clusterDNS has addresses and clusterDomain is a domain: the kubelet leaves out what is none, and Pods have no DNS",
+		"write clusterDNS: [10.96.0.10] and clusterDomain: cluster.local, or leave them out",
+		func(c *kubeletv1.KubeletConfiguration) bool {
+			noAddress := func(text string) bool { return validation.IsValidIP(nil, text) != nil }
+			return slices.ContainsFunc(c.ClusterDNS, noAddress) || c.ClusterDomain != "" && validation.IsDNS1123Subdomain(c.ClusterDomain) != nil
 		},
 	},
 	{

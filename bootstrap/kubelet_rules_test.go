@@ -104,6 +104,8 @@ func TestKubeletRefusals(t *testing.T) {
 		{"grace twice", "", kubeletConfig(`{"shutdownGracePeriodByPodPriority": [{"priority": 0, "shutdownGracePeriodSeconds": 5}]}`), configField, "takes the place of the other two"},
 		{"negative burst", "", kubeletConfig(`{"eventBurst": -1}`), configField, "write 0 or more"},
 		{"hasty log monitor", "", kubeletConfig(`{"containerLogMonitorInterval": "1s"}`), configField, "write 10s"},
+		{"DNS by name", "", kubeletConfig(`{"clusterDNS": ["dns.example.com"]}`), configField, "write clusterDNS: [10.96.0.10]"},
+		{"odd domain", "", kubeletConfig(`{"clusterDomain": "cluster_local"}`), configField, "clusterDomain is a domain"},
 		{"image ages", "", kubeletConfig(`{"imageMaximumGCAge": "1m", "imageMinimumGCAge": "2m"}`), configField, "write both, such as 168h and 2m"},
 		{"log format", "", kubeletConfig(`{"logging": {"format": "xml"}}`), configField, "write format: text or format: json"},
 		{"gate said to be off", "v1.35.0", withKubelet(bootstrapv1.Kubelet{

@@ -75,7 +75,7 @@ var plainGoldens = []goldenCase{
 		SystemLogQuery: bootstrapv1.StateEnabled, ServerCertificates: bootstrapv1.ServerCertificatesSelfSigned,
 	})}},
 	{"kubelet-configuration", "what has no field here", []func(*bootstrap.Input){withKubelet(bootstrapv1.Kubelet{
-		Configuration: raw(`{"containerLogMaxSize": "20Mi", "containerLogMaxFiles": 3, "imageGCHighThresholdPercent": 70, "imageGCLowThresholdPercent": 60,
+		Configuration: raw(`{"clusterDNS": ["10.96.0.10", "fd00::a"], "clusterDomain": "blue.local", "containerLogMaxSize": "20Mi", "containerLogMaxFiles": 3, "imageGCHighThresholdPercent": 70, "imageGCLowThresholdPercent": 60,
 		  "shutdownGracePeriod": "120s", "evictionSoft": {"memory.available": "1Gi"}, "evictionSoftGracePeriod": {"memory.available": "90s"}}`),
 	})}},
 	{"kubelet-1.30", "all that the oldest version takes", []func(*bootstrap.Input){ofVersion("v1.30.14"), withKubelet(bootstrapv1.Kubelet{

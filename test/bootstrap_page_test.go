@@ -107,7 +107,7 @@ func TestBootstrapExamplesAreRendered(t *testing.T) {
 // exampleInput is a machine of the config on vSphere, with all that the config refers to.
 func exampleInput(t *testing.T, config *bootstrapv1.WindowsBootstrapConfig) bootstrap.Input {
 	t.Helper()
-	ca, err := os.ReadFile(filepath.Join(root, "bootstrap/testdata/ca.crt"))
+	ca, err := os.ReadFile(filepath.Join(root, "bootstrap", "testdata", "ca.crt"))
 	if err != nil {
 		t.Fatal(err)
 	}
