@@ -16,6 +16,7 @@ func FuzzSettings(f *testing.F) {
 	f.Add(`C:\etc\a.conf`, "text", "agent", "http://u:p@proxy:1", ".a", "UTC", "ops", "docker.io", "https://m/v2/a", "a.b/c:1", "corp.a")
 	f.Add(`C:\a\`, "'@\n$(calc)", "-", "http://[::1", "a,b", "UTC+1", "a.", "_default", "http://m'", "a.b/c:1'", "..")
 	f.Add("C:\\a\u2028", "\x00\xff", "a\n", "https://%", "::/0", "Standard Time", "con", "a:1:2", "https://a:99999999/", "a/b", "a..b")
+	f.Add(`C:\a`, clusterInfo("https://a", firstCA), "a", "http://p:1", "b", "UTC", "ops", "a.b", "https://[fd00::1]:6443", "a.b/c", "a.b")
 	f.Fuzz(func(t *testing.T, path, text, name, proxy, near, zone, user, host, mirror, image, domain string) {
 		for i, change := range []func(*bootstrap.Input){
 			func(in *bootstrap.Input) {
@@ -36,7 +37,10 @@ func FuzzSettings(f *testing.F) {
 				c.PauseImage, c.PrepullImages = image, []string{image}
 				c.DropIns = []bootstrapv1.ContainerdDropIn{{Name: name, Content: text}}
 			}),
+			discoveredBy(text),
+			discoveredBy(clusterInfo(mirror, firstCA)),
 			func(in *bootstrap.Input) {
+				withGMSAPlugin(in)
 				withDomainJoin(in)
 				in.Config.Spec.Windows.Domain.Name = domain
 				source(in, "secret/joiner/password", text)
