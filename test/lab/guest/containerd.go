@@ -12,9 +12,8 @@ import (
 const (
 	containerdVersion = "v2.3.2"
 	imagePause        = "registry.k8s.io/pause:3.10.2"
+	imagesPath        = `C:\Program Files\containerd\ctr.exe`
 	dropIns           = `C:\Program Files\containerd\conf.d\*.toml`
-	// pulledImages is what ctr has pulled, one on each line: there are no images in this containerd.
-	pulledImages = `C:\ProgramData\containerd\lab-images.txt`
 )
 
 // containerd listens on its pipe while it runs, and tells its version and its pause image.
@@ -63,28 +62,22 @@ func pauseImage(machine *windows.Machine) (string, error) {
 	return pause, nil
 }
 
-// ctr is ctr.exe, of which it plays `images list name==IMAGE` and `images pull IMAGE`. A pull reaches every registry.
-func ctr(_ context.Context, call *windows.Call) int {
-	args := call.Argv[1:]
-	if len(args) < 5 || strings.Join(args[:3], " ") != "--namespace k8s.io images" {
-		return call.Fail("ctr: the lab's plays images list and images pull of the namespace k8s.io")
-	}
-	image := args[len(args)-1]
-	switch args[3] {
-	case "list":
-		image = strings.TrimPrefix(image, "name==")
-		call.Print("REF\tTYPE\tDIGEST\tSIZE\tPLATFORMS\tLABELS\t")
-		pulled, _ := call.Machine.ReadFile(pulledImages) // nothing is pulled yet
-		if image == imagePause || slices.Contains(strings.Split(string(pulled), "\n"), image) {
-			call.Print("%s\tapplication/vnd.oci.image.index.v1+json\tsha256:00\t1.0 MiB\twindows/amd64\t-\t", image)
+// images is ctr.exe, of which it plays `images list name==IMAGE`: the image has its own pause image and no other. What else
+// ctr does is the other program's; without one, all is pulled.
+func images(other windows.Program) windows.Program {
+	return func(ctx context.Context, call *windows.Call) int {
+		list := []string{"--namespace", "k8s.io", "images", "list"}
+		if len(call.Argv) == 6 && slices.Equal(call.Argv[1:5], list) {
+			call.Print("REF\tTYPE\tDIGEST\tSIZE\tPLATFORMS\tLABELS\t")
+			if call.Argv[5] == "name=="+imagePause {
+				call.Print("%s\tapplication/vnd.oci.image.index.v1+json\tsha256:00\t1.0 MiB\twindows/amd64\t-\t", imagePause)
+			}
+			return 0
 		}
-		return 0
-	case "pull":
-		if err := call.Machine.Append(pulledImages, []byte(image+"\n")); err != nil {
-			return call.Fail("ctr: %v", err)
+		if other != nil {
+			return other(ctx, call)
 		}
-		call.Print("%s: resolved", image)
+		call.Print("%s: done", call.Argv[len(call.Argv)-1])
 		return 0
 	}
-	return call.Fail("ctr: the lab's plays images list and images pull")
 }

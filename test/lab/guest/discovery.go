@@ -29,7 +29,7 @@ func (j *joining) discover(ctx context.Context) (*clientcmdapi.Config, error) {
 	if j.config.discoveryFile != "" {
 		return j.discoverByFile(ctx)
 	}
-	first, err := j.clusterInfo(ctx, "https://"+j.config.endpoint, nil, j.signed)
+	first, err := j.clusterInfo(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -77,8 +77,8 @@ func (j *joining) discoverByFile(ctx context.Context) (*clientcmdapi.Config, err
 	if _, err := parseCertificates(cluster.CertificateAuthorityData); err != nil {
 		return nil, fmt.Errorf("could not get CA certificate from discovery kubeconfig: %w", err)
 	}
-	_, err = j.clusterInfo(ctx, cluster.Server, cluster.CertificateAuthorityData, func(*corev1.ConfigMap) error { return nil })
-	if err != nil && !apierrors.IsForbidden(err) {
+	j.config.endpoint = strings.TrimPrefix(cluster.Server, "https://")
+	if _, err := j.clusterInfo(ctx, cluster.CertificateAuthorityData); err != nil && !apierrors.IsForbidden(err) {
 		return nil, fmt.Errorf("Abort reading the %s ConfigMap after timeout of %v: %w", //nolint:staticcheck // because kubeadm says it so
 			tokenapi.ConfigMapClusterInfo, j.config.discovery, err)
 	}
@@ -96,19 +96,10 @@ func (j *joining) onDrive(path string) string {
 	return orElse(j.call.Dir, `C:\`)[:2] + path
 }
 
-// signed wants the signature of the token that the node came with.
-func (j *joining) signed(info *corev1.ConfigMap) error {
-	if info.Data[tokenapi.JWSSignatureKeyPrefix+j.config.tokenID] == "" {
-		return fmt.Errorf("could not find a JWS signature in the cluster-info ConfigMap for token ID %q", j.config.tokenID)
-	}
-	return nil
-}
-
-// clusterInfo asks as nobody, for as long as the discovery may take, until what is found is good; with a CA it wants the
-// server to prove itself. A server that lets nobody look has answered.
-func (j *joining) clusterInfo(ctx context.Context, server string, ca []byte, good func(*corev1.ConfigMap) error) (*corev1.ConfigMap, error) {
+// clusterInfo asks as nobody, for as long as the discovery may take; with a CA it wants the server to prove itself.
+func (j *joining) clusterInfo(ctx context.Context, ca []byte) (*corev1.ConfigMap, error) {
 	config := &rest.Config{
-		Host: server, Dial: j.faults.dialer(), Timeout: 10 * time.Second,
+		Host: "https://" + j.config.endpoint, Dial: j.faults.dialer(), Timeout: 10 * time.Second,
 		TLSClientConfig: rest.TLSClientConfig{Insecure: ca == nil, CAData: ca},
 	}
 	client, err := kubernetes.NewForConfig(config)
@@ -118,15 +109,17 @@ func (j *joining) clusterInfo(ctx context.Context, server string, ca []byte, goo
 	var last error
 	for end := j.machine.Clock.Now().Add(j.config.discovery); ; {
 		found, err := client.CoreV1().ConfigMaps(metav1.NamespacePublic).Get(ctx, tokenapi.ConfigMapClusterInfo, metav1.GetOptions{})
-		if err != nil {
+		switch {
+		case err != nil:
 			last = fmt.Errorf("failed to request the cluster-info ConfigMap: %w", err)
-		} else if last = good(found); last == nil {
+		case j.config.discoveryFile == "" && found.Data[tokenapi.JWSSignatureKeyPrefix+j.config.tokenID] == "":
+			last = fmt.Errorf("could not find a JWS signature in the cluster-info ConfigMap for token ID %q", j.config.tokenID)
+		default:
 			return found, nil
 		}
-		if j.config.discoveryFile != "" && apierrors.IsForbidden(last) {
-			return nil, last
-		}
-		if !j.machine.Clock.Now().Before(end) || j.machine.Clock.Sleep(ctx, 5*time.Second) != nil {
+		// Whoever lets nobody look has answered, and a file needs no more.
+		forbidden := j.config.discoveryFile != "" && apierrors.IsForbidden(last)
+		if forbidden || !j.machine.Clock.Now().Before(end) || j.machine.Clock.Sleep(ctx, 5*time.Second) != nil {
 			return nil, last
 		}
 		j.call.Fail("[discovery] Retrying due to error: %v", last)
@@ -163,7 +156,7 @@ func (j *joining) verifyAuthority(ctx context.Context, ca []byte, first *corev1.
 		return fmt.Errorf("cluster CA found in %s ConfigMap is invalid: none of the public keys %q are pinned",
 			tokenapi.ConfigMapClusterInfo, strings.Join(hashes, ":"))
 	}
-	second, err := j.clusterInfo(ctx, "https://"+j.config.endpoint, ca, j.signed)
+	second, err := j.clusterInfo(ctx, ca)
 	if err != nil {
 		return err
 	}

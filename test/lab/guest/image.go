@@ -16,7 +16,6 @@ import (
 const (
 	rpctoolPath    = `C:\Program Files\VMware\VMware Tools\rpctool.exe`
 	containerdPath = `C:\Program Files\containerd\containerd.exe`
-	ctrPath        = `C:\Program Files\containerd\ctr.exe`
 	containerdPipe = "containerd-containerd"
 	kubeadmPath    = `C:\k\kubeadm.exe`
 	kubeletPath    = `C:\k\kubelet.exe`
@@ -39,8 +38,9 @@ func (p *power) install() error {
 		m.Network = cut{}
 	}
 	programs := map[string]windows.Program{
-		rpctoolPath: p.rpctool, containerdPath: containerd, ctrPath: ctr, kubeadmPath: p.kubeadm, kubeletPath: p.kubelet, logRunnerPath: p.logRunner,
+		rpctoolPath: p.rpctool, containerdPath: containerd, kubeadmPath: p.kubeadm, kubeletPath: p.kubelet, logRunnerPath: p.logRunner,
 	}
+	programs[imagesPath] = images(programs[imagesPath])
 	maps.Copy(programs, p.guest.Programs)
 	for path, program := range programs {
 		if err := m.Install(path, program); err != nil {
