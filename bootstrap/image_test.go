@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
@@ -56,9 +57,13 @@ func TestWarningsOfTheMachine(t *testing.T) {
 		says    string
 		asks    bool
 	}{
-		"plain":           {nil, "", false},
-		"little memory":   {[]func(*bootstrap.Input){ofSize(2, 6144)}, "WindowsMachine spec.vsphere.memoryMiB: 6144 is little", true},
-		"just enough":     {[]func(*bootstrap.Input){ofSize(2, 8192)}, "", false},
+		"plain":         {nil, "", false},
+		"little memory": {[]func(*bootstrap.Input){ofSize(2, 6144)}, "WindowsMachine spec.vsphere.memoryMiB: 6144 is little", true},
+		"just enough":   {[]func(*bootstrap.Input){ofSize(2, 8192)}, "", false},
+		"isolation":     {[]func(*bootstrap.Input){withHyperV}, "spec.containerd.hyperVIsolation: the VM needs nested virtualization", false},
+		"low memory": {[]func(*bootstrap.Input){withReservations(bootstrapv1.Reservations{
+			System: bootstrapv1.Reserved{Memory: "1Gi"}, LowMemory: bootstrapv1.LowMemoryAccepted,
+		})}, "spec.reservations.lowMemory: a node with less", false},
 		"size unknown":    {[]func(*bootstrap.Input){ofTemplateSize}, "", true},
 		"newest version":  {[]func(*bootstrap.Input){ofVersion("v1.37.1")}, "", false},
 		"unknown version": {[]func(*bootstrap.Input){ofVersion("v1.38.0")}, "Machine spec.version: v1.38.0 is newer than v1.37", false},

@@ -28,7 +28,7 @@ func warnings(n *node) ([]string, error) {
 	return all, nil
 }
 
-// warnings of version and size. What only the node knows of itself is asked there: see soundness.
+// warnings of version, size and what was dared. What only the node knows of itself is asked there: see soundness.
 func (n *node) warnings() []string {
 	var all []string
 	if n.minor > lastMinor {
@@ -38,6 +38,13 @@ func (n *node) warnings() []string {
 	if n.memoryMiB > 0 && n.memoryMiB < smallMemory {
 		all = append(all, fmt.Sprintf("WindowsMachine spec.vsphere.memoryMiB: %d is little, Windows and Kubernetes alone take some 3 GiB of it; write %d or more",
 			n.memoryMiB, smallMemory))
+	}
+	if n.spec.Containerd.HyperVIsolation == bootstrapv1.HyperVIsolationEnabled {
+		all = append(all, containerdField+".hyperVIsolation: the VM needs nested virtualization: on vSphere a template that exposes it, "+
+			"on Azure a size that has it")
+	}
+	if n.spec.Reservations.LowMemory == bootstrapv1.LowMemoryAccepted {
+		all = append(all, reservationsField+".lowMemory: a node with less than 2Gi for Windows and Kubernetes may stall; give its Pods memory limits")
 	}
 	return all
 }
