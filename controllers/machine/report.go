@@ -105,12 +105,13 @@ func cloudCondition(f *facts, outcome phase.Outcome) metav1.Condition {
 	return c
 }
 
-// bootstrapCondition says what the guest tells. A Node that joined is better proof than any word of the guest.
+// bootstrapCondition says what the guest tells. A Node that joined is better proof than silence; a guest that says that it
+// failed later is believed.
 func bootstrapCondition(f *facts) metav1.Condition {
 	c := metav1.Condition{Type: infrav1.BootstrapSucceededCondition, Status: metav1.ConditionUnknown}
 	progress := f.machine.Status.Bootstrap
 	switch {
-	case progress != nil && progress.State == string(plan.StateFailed) && !joined(f):
+	case progress != nil && progress.State == string(plan.StateFailed):
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, progress.Reason, failure(progress)
 	case progress != nil && progress.State == string(plan.StateSucceeded) || joined(f):
 		c.Status, c.Reason = metav1.ConditionTrue, infrav1.BootstrapSucceededReason
