@@ -48,8 +48,11 @@ func (l *Lab) initializeNodes(ctx context.Context) error {
 			continue
 		}
 		address, err := l.addressOf(ctx, node.Spec.ProviderID)
-		if err != nil || address == "" {
+		if err != nil {
 			return err
+		}
+		if address == "" {
+			continue
 		}
 		before := node.DeepCopy()
 		node.Status.Addresses = []corev1.NodeAddress{

@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"sync"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/vcenter"
 )
@@ -40,23 +43,41 @@ func (l *Lab) runGuests() (stop func()) {
 func (g *guests) play(ctx context.Context, vm *vcenter.VM) {
 	name, err := vm.Name(ctx)
 	if err == nil {
-		err = g.guestOf(name).Boot(ctx, vm)
+		err = g.boot(ctx, vm, name)
 	}
 	if err != nil && ctx.Err() == nil {
 		fmt.Fprintf(g.lab.options.Progress, "the guest of VM %s ends: %v\n", name, err)
 	}
 }
 
-func (g *guests) guestOf(name string) guest.Guest {
+func (g *guests) boot(ctx context.Context, vm *vcenter.VM, name string) error {
 	simulated := &guest.Simulated{
 		Dir:      filepath.Join(g.lab.GuestsDir(), name),
 		BootTime: g.lab.options.BootTime,
 		Address:  g.address(name).String(),
 	}
-	if g.lab.options.Faults != nil {
-		simulated.Faults = g.lab.options.Faults(name)
+	if change := g.lab.options.Guest; change != nil {
+		pool, err := g.lab.poolOf(ctx, name)
+		if err != nil {
+			return err
+		}
+		change(pool, simulated)
 	}
-	return simulated
+	return simulated.Boot(ctx, vm)
+}
+
+// poolOf finds the pool whose machine has this computer name, which is the VM's name too.
+func (l *Lab) poolOf(ctx context.Context, computer string) (string, error) {
+	var machines infrav1.WindowsMachineList
+	if err := l.Client.List(ctx, &machines); err != nil {
+		return "", fmt.Errorf("list windowsmachines: %w", err)
+	}
+	for _, m := range machines.Items {
+		if m.Status.ComputerName == computer {
+			return m.Labels[clusterv1.MachineDeploymentNameLabel], nil
+		}
+	}
+	return "", fmt.Errorf("no machine has the computer name %s", computer)
 }
 
 func (g *guests) address(name string) netip.Addr {

@@ -32,8 +32,8 @@ type Options struct {
 	Dir string
 	// BootTime is how long a VM takes until Windows runs.
 	BootTime time.Duration
-	// Faults says what goes wrong in the guest of the VM with this name.
-	Faults func(vm string) guest.Faults
+	// Guest changes the guest of a machine of this pool before it is switched on: its image, its world, its faults.
+	Guest func(pool string, g *guest.Simulated)
 	// WithoutLinux leaves the workload cluster without its Linux node until RegisterControlPlaneNode.
 	WithoutLinux bool
 	// WithoutManager starts no manager of ours: the caller runs the controllers.

@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/vcenter"
 )
 
@@ -33,6 +35,8 @@ type Pool struct {
 	Replicas int32
 	// Template is the vCenter's when empty.
 	Template string
+	// Config is of the machines' bootstrap; nil labels their nodes with the name of the pool and leaves the rest out.
+	Config *bootstrapv1.WindowsBootstrapConfigSpec
 }
 
 // Manifest is the pool's YAML, as a user would apply it.
@@ -44,10 +48,17 @@ func (l *Lab) Manifest(p Pool) ([]byte, error) {
 	if p.Template == "" {
 		p.Template = vcenter.Template
 	}
+	var config []byte
+	if p.Config != nil {
+		var err error
+		if config, err = json.Marshal(p.Config); err != nil {
+			return nil, fmt.Errorf("render pool: %w", err)
+		}
+	}
 	var text bytes.Buffer
 	err := template.Must(template.New("pool").Parse(poolYAML)).Execute(&text, map[string]any{
 		"Name": p.Name, "Namespace": Namespace, "Cluster": ClusterName, "Replicas": p.Replicas, "Version": l.Workload.Version,
-		"Credentials": credentials, "Template": p.Template,
+		"Credentials": credentials, "Template": p.Template, "Config": string(config),
 		"Datacenter": vcenter.Datacenter, "ResourcePool": vcenter.ResourcePool, "Folder": vcenter.Folder,
 	})
 	if err != nil {

@@ -232,13 +232,13 @@ func TestFaults(t *testing.T) {
 			"no network",
 			Faults{Unreachable: true},
 			`{"do":"waitFor","name":"w","for":"tcp","host":"127.0.0.1","port":1,"timeoutSeconds":1}`,
-			plan.Report{State: plan.StateFailed, Reason: "WaitForFailed", Message: "no tcp 127.0.0.1:1 after 1 s (" + errCut.Error() + ")"},
+			plan.Report{State: plan.StateFailed, Reason: "WaitForFailed", Message: "no tcp 127.0.0.1:1 after 1 s (dial tcp 127.0.0.1:1: connectex: " + errCut.Error() + ")"},
 		},
 		{
 			"an unknown program",
 			Faults{},
-			`{"do":"run","name":"r","argv":["C:\\k\\kubectl.exe"]}`,
-			plan.Report{State: plan.StateFailed, Reason: "RunFailed", Message: `The system cannot find the file specified: C:\k\kubectl.exe`},
+			`{"do":"run","name":"r","argv":["C:\\k\\flannel.exe"]}`,
+			plan.Report{State: plan.StateFailed, Reason: "RunFailed", Message: `The system cannot find the file specified: C:\k\flannel.exe`},
 		},
 		{
 			"the agent is killed once",

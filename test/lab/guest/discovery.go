@@ -16,7 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -114,11 +113,8 @@ func (j *joining) onDrive(path string) string {
 
 // clusterInfo asks as nobody, for as long as the discovery may take; with a CA it wants the server to prove itself.
 func (j *joining) clusterInfo(ctx context.Context, ca []byte) (*corev1.ConfigMap, error) {
-	config := &rest.Config{
-		Host: "https://" + j.config.endpoint, Dial: j.faults.dialer(), Timeout: 10 * time.Second,
-		TLSClientConfig: rest.TLSClientConfig{Insecure: ca == nil, CAData: ca},
-	}
-	client, err := kubernetes.NewForConfig(config)
+	config := &rest.Config{Host: "https://" + j.config.endpoint, TLSClientConfig: rest.TLSClientConfig{Insecure: ca == nil, CAData: ca}}
+	client, err := connect(j.machine, config, j.faults.dialer("kubeadm.exe"))
 	if err != nil {
 		return nil, err
 	}

@@ -4,9 +4,8 @@ package guest
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -54,15 +53,34 @@ type Simulated struct {
 	KubernetesVersion string
 	// CloudbaseInit is the version on the image: 1.1.9, or 1.1.4 when empty. Others are not known here.
 	CloudbaseInit string
-	// Programs are added to the image: path on the disk and what it does.
+	// Programs are added to the image, or take the place of those it has: path on the disk and what it does.
 	Programs map[string]windows.Program
-	Faults   Faults
+	// Files are on the disk of the image, by their paths.
+	Files map[string]string
+	// Image changes the rest of the image.
+	Image func(s *windows.State)
+	// CNI is what the DaemonSet of the cluster's CNI does once the kubelet runs; nil writes a configuration where there is none.
+	CNI func(m *windows.Machine) error
+	// Domain is that of Active Directory which the guest's network knows.
+	Domain Domain
+	// Speed is how many seconds pass in the guest in one of the host; 0 is 1.
+	Speed  int
+	Faults Faults
+
+	once    sync.Once
+	reboots chan struct{}
 }
 
 // Faults are what goes wrong. The zero value is a healthy guest.
 type Faults struct {
 	// Unreachable cuts the network of the guest: nothing answers.
 	Unreachable bool
+	// Blocked are programs that the firewall of Windows lets nowhere, such as kubelet.exe.
+	Blocked []string
+	// Redirect is the address that answers in place of all others, as that of a proxy that opens TLS.
+	Redirect string
+	// NoDHCP leaves new networks without an address.
+	NoDHCP bool
 	// Silent breaks the writing half of VMware Tools: no report and no address arrives.
 	Silent bool
 	// Kubeadm is the version of kubeadm, if the image has another one than the kubelet's.
@@ -71,6 +89,16 @@ type Faults struct {
 	KubeletSick bool
 	// Hangs is a program that never ends, such as kubeadm.exe.
 	Hangs string
+	// Ahead is how wrong the date is, from the start on.
+	Ahead time.Duration
+	// Instead may run something in place of a program, or change the world before it runs; nil is the program itself.
+	Instead func(call *windows.Call) windows.Program
+	// Features say how Windows features fail to install.
+	Features windows.FeatureFaults
+	// Throws are the doors of Windows that fail, each with the words it fails with.
+	Throws map[string]string
+	// BadBlock turns a letter of the plan into another one on the disk.
+	BadBlock bool
 	// KillAgentIn is the name of a step in which the agent is killed once.
 	KillAgentIn string
 }
@@ -93,6 +121,9 @@ func (g *Simulated) Boot(ctx context.Context, vm VM) error {
 	if err != nil {
 		return err
 	}
+	if g.Speed > 1 {
+		machine.Clock = windows.NewFastClock(g.Speed)
+	}
 	p := &power{guest: g, vm: vm, machine: machine, hardware: hardware}
 	if err := p.install(); err != nil {
 		return fmt.Errorf("lay out the image: %w", err)
@@ -103,6 +134,21 @@ func (g *Simulated) Boot(ctx context.Context, vm VM) error {
 		}
 	}
 	return nil
+}
+
+// Restart starts Windows once more, as a person does with the button of the machine; it waits until there is a Windows to restart.
+func (g *Simulated) Restart(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case g.restarts() <- struct{}{}:
+		return nil
+	}
+}
+
+func (g *Simulated) restarts() chan struct{} {
+	g.once.Do(func() { g.reboots = make(chan struct{}) })
+	return g.reboots
 }
 
 // power is the guest while the VM is on.
@@ -143,6 +189,7 @@ func (p *power) session(ctx context.Context) error {
 	case <-ctx.Done():
 	case <-p.machine.Rebooting():
 		p.grace(ctx, idle)
+	case <-p.guest.restarts():
 	}
 	end()
 	parts.Wait()
@@ -208,6 +255,31 @@ func (p *power) agentDied(ctx context.Context) bool {
 	return !lived
 }
 
+// spoil is told what happens on the disk, and does its part of the faults there.
+func (p *power) spoil(effect string) {
+	if p.guest.Faults.BadBlock && effect == `keep `+agent.Root+`\plan.json` {
+		p.badBlock(agent.Root + `\plan.json`)
+	}
+	p.kill(effect)
+}
+
+// badBlock makes another kind of the plan's first step, which is one that nobody knows.
+func (p *power) badBlock(path string) {
+	text, err := readHost(p.machine, path)
+	if err != nil {
+		return
+	}
+	before, phases, _ := strings.Cut(text, `"phases":`)
+	text = before + `"phases":` + strings.Replace(phases, `"do":"`, `"do":"#`, 1)
+	host, err := p.machine.HostPath(path)
+	if err == nil {
+		err = os.WriteFile(host, []byte(text), 0o600)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("the disk of the simulated Windows cannot be spoiled: %v", err))
+	}
+}
+
 // kill ends the agent in the step of the fault: the effect is the state that says that the step begins.
 func (p *power) kill(effect string) {
 	step := p.guest.Faults.KillAgentIn
@@ -250,28 +322,4 @@ func orElse(text, other string) string {
 		return text
 	}
 	return other
-}
-
-var errCut = errors.New("a socket operation was attempted to an unreachable network")
-
-// cut is the network of a guest that has none.
-type cut struct{}
-
-// TCP is part of windows.Network.
-func (cut) TCP(context.Context, string, int) (bool, string) { return false, errCut.Error() }
-
-// HTTPS is part of windows.Network.
-func (cut) HTTPS(context.Context, windows.Server) (bool, string) { return false, errCut.Error() }
-
-// Web is part of windows.Network.
-func (cut) Web(context.Context, string, string, []byte) ([]byte, error) { return nil, errCut }
-
-// dialer is for clients of the API server: nil is the usual one.
-func (f Faults) dialer() func(context.Context, string, string) (net.Conn, error) {
-	if !f.Unreachable {
-		return nil
-	}
-	return func(_ context.Context, _, address string) (net.Conn, error) {
-		return nil, fmt.Errorf("dial tcp %s: connectex: %w", address, errCut)
-	}
 }

@@ -20,7 +20,10 @@ const (
 	kubeadmPath    = `C:\k\kubeadm.exe`
 	kubeletPath    = `C:\k\kubelet.exe`
 	logRunnerPath  = `C:\k\kube-log-runner.exe`
-	machinePath    = `C:\Windows\system32;C:\Windows;C:\Program Files\containerd;C:\k`
+	kubectlPath    = `C:\k\kubectl.exe`
+	ctrPath        = `C:\Program Files\containerd\ctr.exe`
+	powershellPath = `C:\Windows\System32\WindowsPowerShell\v1.0\powershell.exe`
+	machinePath    = `C:\Windows\system32;C:\Windows;C:\Windows\System32\WindowsPowerShell\v1.0;C:\Program Files\containerd;C:\k`
 	adapterIndex   = 6
 )
 
@@ -31,14 +34,10 @@ func (p *power) install() error {
 	m.Hardware = windows.Hardware{
 		SMBIOS: p.hardware.UUID, CPUs: p.hardware.CPUs, MemoryMiB: p.hardware.MemoryMiB, DiskFreeMiB: 60000, OSBuild: build,
 	}
-	m.ManagementIP = p.guest.address()
-	m.OnEffect = p.kill
-	m.Intercept = p.hang
-	if p.guest.Faults.Unreachable {
-		m.Network = cut{}
-	}
+	p.spoilWorld()
 	programs := map[string]windows.Program{
 		rpctoolPath: p.rpctool, containerdPath: containerd, kubeadmPath: p.kubeadm, kubeletPath: p.kubelet, logRunnerPath: p.logRunner,
+		kubectlPath: p.kubectl, ctrPath: p.ctr, powershellPath: p.powershell,
 	}
 	programs[imagesPath] = images(programs[imagesPath])
 	maps.Copy(programs, p.guest.Programs)
@@ -55,11 +54,40 @@ func (p *power) install() error {
 	if err != nil {
 		return fmt.Errorf("the revision of %s is no number", p.guest.Build)
 	}
-	return m.Setup(func(s *windows.State) {
-		if s.ComputerName == "" {
+	fresh := false
+	err = m.Setup(func(s *windows.State) {
+		if fresh = s.ComputerName == ""; fresh {
 			p.furnish(s, build, ubr)
+			p.guest.change(s)
 		}
 	})
+	for path, text := range p.guest.Files {
+		if fresh && err == nil {
+			err = m.Put(path, []byte(text))
+		}
+	}
+	return err
+}
+
+func (g *Simulated) change(s *windows.State) {
+	if g.Image != nil {
+		g.Image(s)
+	}
+}
+
+// spoilWorld puts the faults where Windows meets them.
+func (p *power) spoilWorld() {
+	m, faults := p.machine, p.guest.Faults
+	m.ManagementIP = p.guest.address()
+	if faults.NoDHCP {
+		m.ManagementIP = ""
+	}
+	m.SetTime(faults.Ahead)
+	m.OnEffect = p.spoil
+	m.Intercept = p.instead
+	m.Network = windows.RealNetwork{Dial: faults.dialer("powershell.exe")}
+	m.FeatureFaults = faults.Features
+	m.Throw(faults.Throws, -1)
 }
 
 // furnish is the image as it is before its first start.
@@ -112,8 +140,13 @@ func productName(build string) string {
 	return "Windows Server " + year + " Datacenter"
 }
 
-// hang takes the place of the program of the fault.
-func (p *power) hang(call *windows.Call) windows.Program {
+// instead takes the place of the programs of the faults.
+func (p *power) instead(call *windows.Call) windows.Program {
+	if other := p.guest.Faults.Instead; other != nil {
+		if program := other(call); program != nil {
+			return program
+		}
+	}
 	hangs := p.guest.Faults.Hangs
 	if hangs == "" || !strings.EqualFold(windows.Base(call.Argv[0]), hangs) {
 		return nil

@@ -29,6 +29,8 @@ const (
 	kubeletConfigFile = kubeletDir + `\config.yaml`
 	// healthz is where the kubelet answers; many nodes of a lab share this host's ports, so it is a name and not a port.
 	healthz = "127.0.0.1:10248/healthz"
+	// kubeletPort is where a kubelet serves; whoever listens there is in its way. It is a name for the same reason.
+	kubeletPort = "0.0.0.0:10250"
 )
 
 // kubeadm is kubeadm.exe.
@@ -121,12 +123,12 @@ func (j *joining) preflight() error {
 			fmt.Fprintf(&problems, "\t[ERROR %s]: %s already exists\n", check, path[2:])
 		}
 	}
-	if running, err := j.machine.PipeAnswers(healthz); (err != nil || running) && !j.ignored("Port-10250") {
-		problems.WriteString("\t[ERROR Port-10250]: Port 10250 is in use\n")
-	}
 	if !runtimeAnswers(j.machine, j.config.criSocket) {
 		fmt.Fprintf(&problems, "\t[ERROR CRI]: could not connect to the container runtime: failed to create new CRI runtime service: "+
 			"validate service connection: validate CRI v1 runtime API for endpoint %q: rpc error: code = Unavailable\n", j.config.criSocket)
+	}
+	if taken, err := j.machine.PipeAnswers(kubeletPort); (err != nil || taken) && !j.ignored("Port-10250") {
+		fmt.Fprint(&problems, "\t[ERROR Port-10250]: Port 10250 is in use\n")
 	}
 	if problems.Len() == 0 {
 		return nil
@@ -156,9 +158,7 @@ func (j *joining) client(config *clientcmdapi.Config) (kubernetes.Interface, err
 	if err != nil {
 		return nil, fmt.Errorf("could not create client from bootstrap kubeconfig: %w", err)
 	}
-	rest.Dial = j.faults.dialer()
-	rest.Timeout = 10 * time.Second
-	return kubernetes.NewForConfig(rest)
+	return connect(j.machine, rest, j.faults.dialer("kubeadm.exe"))
 }
 
 // startKubelet leaves the files that the kubelet reads, and starts it.

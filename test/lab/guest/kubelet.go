@@ -92,8 +92,10 @@ func (n *node) run(ctx context.Context) error {
 	if err := n.findsAll(); err != nil {
 		return err
 	}
-	n.call.Machine.OpenPipe(healthz)
-	defer n.call.Machine.ClosePipe(healthz)
+	for _, port := range []string{healthz, kubeletPort} {
+		n.call.Machine.OpenPipe(port)
+		defer n.call.Machine.ClosePipe(port)
+	}
 	if err := then(ctx); err != nil {
 		return err
 	}
@@ -124,27 +126,34 @@ func (n *node) client(path string) (kubernetes.Interface, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := clientcmd.Load(text)
+	found, err := embedCertificate(n.call.Machine, text)
 	if err != nil {
 		return nil, fmt.Errorf("unable to load kubeconfig: %w", err)
-	}
-	for _, user := range found.AuthInfos {
-		if user.ClientCertificate == "" {
-			continue
-		}
-		both, err := n.call.Machine.ReadFile(user.ClientCertificate)
-		if err != nil {
-			return nil, err
-		}
-		user.ClientCertificate, user.ClientKey, user.ClientCertificateData, user.ClientKeyData = "", "", both, both
 	}
 	config, err := clientcmd.NewDefaultClientConfig(*found, nil).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("unable to load kubeconfig: %w", err)
 	}
-	config.Dial = n.power.guest.Faults.dialer()
-	config.Timeout = 10 * time.Second
-	return kubernetes.NewForConfig(config)
+	return connect(n.call.Machine, config, n.power.guest.Faults.dialer("kubelet.exe"))
+}
+
+// embedCertificate reads a kubeconfig with the certificate that it names, which lies on the disk of the machine.
+func embedCertificate(m *windows.Machine, text []byte) (*clientcmdapi.Config, error) {
+	found, err := clientcmd.Load(text)
+	if err != nil {
+		return nil, err
+	}
+	for _, user := range found.AuthInfos {
+		if user.ClientCertificate == "" {
+			continue
+		}
+		both, err := m.ReadFile(user.ClientCertificate)
+		if err != nil {
+			return nil, err
+		}
+		user.ClientCertificate, user.ClientKey, user.ClientCertificateData, user.ClientKeyData = "", "", both, both
+	}
+	return found, nil
 }
 
 // bootstrap gets a certificate with the token, once: what is there is used again.
@@ -157,8 +166,12 @@ func (n *node) bootstrap(ctx context.Context) error {
 		return fmt.Errorf("unable to load bootstrap kubeconfig: %w", err)
 	}
 	certificate, key, err := n.requestCertificate(ctx, client)
-	if err != nil {
-		return err
+	for err != nil { // a real one asks in the background, and is healthy meanwhile
+		n.call.Fail("E0101 failed while requesting a signed certificate from the control plane: %v", err)
+		if err := n.call.Machine.Clock.Sleep(ctx, 2*time.Second); err != nil {
+			return err
+		}
+		certificate, key, err = n.requestCertificate(ctx, client)
 	}
 	if err := n.call.Machine.Put(n.pemFile(), append(certificate, key...)); err != nil {
 		return err

@@ -205,7 +205,7 @@ func TestWhatMustBeThere(t *testing.T) {
 	}{
 		{"all is well", func(*windows.Machine, *node) {}, "", ""},
 		{"no runtime", func(m *windows.Machine, _ *node) { m.ClosePipe(containerdPipe) }, "validate CRI v1 runtime API", "[ERROR CRI]"},
-		{"a kubelet runs", func(m *windows.Machine, _ *node) { m.OpenPipe(healthz) }, "", "Port 10250 is in use"},
+		{"a kubelet runs", func(m *windows.Machine, _ *node) { m.OpenPipe(kubeletPort) }, "", "Port 10250 is in use"},
 		{"no CA of clients", func(_ *windows.Machine, n *node) {
 			n.config.Authentication.X509.ClientCAFile = "C:/etc/kubernetes/pki/ca.crt"
 		}, "unable to load client CA file", ""},

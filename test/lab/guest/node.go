@@ -37,18 +37,27 @@ func (n *node) live(ctx context.Context, client kubernetes.Interface) error {
 			return err
 		}
 	}
+	if err := n.power.guest.cni()(n.call.Machine); err != nil {
+		n.call.Fail("E0101 the pod of the CNI fails: %v", err)
+	}
 	beat := time.Duration(n.config.NodeLeaseDurationSeconds) * time.Second / 4
 	every := orDuration(n.config.NodeStatusReportFrequency.Duration, 5*time.Minute)
-	reported := clock.Now()
-	for told := n.report(ctx, client); ; {
-		if err := n.renew(ctx, client); err != nil {
-			n.call.Fail("E0101 failed to ensure lease exists, will retry: %v", err)
+	var renewed, reported time.Time
+	for told := ""; ; {
+		now := clock.Now()
+		if wanted := n.readiness().Reason; told != wanted || now.Sub(reported) >= every {
+			if n.report(ctx, client) == nil {
+				told, reported = wanted, now
+			}
 		}
-		if err := clock.Sleep(ctx, beat); err != nil {
+		if now.Sub(renewed) >= beat {
+			renewed = now
+			if err := n.renew(ctx, client); err != nil {
+				n.call.Fail("E0101 failed to ensure lease exists, will retry: %v", err)
+			}
+		}
+		if err := clock.Sleep(ctx, time.Second); err != nil {
 			return err
-		}
-		if told != nil || clock.Now().Sub(reported) >= every {
-			told, reported = n.report(ctx, client), clock.Now()
 		}
 	}
 }
@@ -110,7 +119,7 @@ func (n *node) fill(status *corev1.NodeStatus, revision string) {
 	status.Capacity = n.capacity()
 	status.Allocatable = allocatable(status.Capacity, n.config)
 	status.NodeInfo = corev1.NodeSystemInfo{
-		MachineID: n.call.Machine.ComputerName(), SystemUUID: n.power.hardware.UUID, BootID: "1",
+		MachineID: n.call.Machine.ComputerName(), SystemUUID: n.power.hardware.UUID, BootID: strconv.Itoa(n.call.Machine.Boots()),
 		KernelVersion: "10.0." + n.call.Machine.Hardware.OSBuild + "." + revision, OSImage: productName(n.call.Machine.Hardware.OSBuild),
 		ContainerRuntimeVersion: "containerd://2.3.2", KubeletVersion: n.power.guest.version(),
 		OperatingSystem: "windows", Architecture: "amd64",
@@ -124,10 +133,22 @@ func (n *node) fill(status *corev1.NodeStatus, revision string) {
 		{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory", Message: "kubelet has sufficient memory available"},
 		{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasNoDiskPressure", Message: "kubelet has no disk pressure"},
 		{Type: corev1.NodePIDPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientPID", Message: "kubelet has sufficient PID available"},
-		{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status"},
+		n.readiness(),
 	} {
 		setCondition(status, one, now)
 	}
+}
+
+// readiness: containerd says that the network is ready once there is a configuration of a CNI, and the kubelet repeats it.
+func (n *node) readiness() corev1.NodeCondition {
+	found, err := n.call.Machine.Match(cniFolder + `\*.conf*`)
+	if err != nil || len(found) == 0 {
+		return corev1.NodeCondition{
+			Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady",
+			Message: "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized",
+		}
+	}
+	return corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status"}
 }
 
 // addresses: with an external cloud provider and no --node-ip, only the name; the rest is the provider's to say.

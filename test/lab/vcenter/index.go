@@ -1,34 +1,34 @@
 package vcenter
 
 import (
-	"time"
+	"slices"
 
 	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 )
 
 // patientIndex mends a fault of the simulator (v0.56.0): it gives a VM its name last, and panics when a name is looked
-// for in a folder meanwhile. A vCenter waits.
+// for in a folder meanwhile, with a lock in its hand that all others wait for.
 type patientIndex struct {
 	*simulator.SearchIndex
 }
 
-// FindChild looks again until every VM of the folder has a name.
+// FindChild looks among the VMs that have a name; one that has none yet is not there yet.
 func (i *patientIndex) FindChild(ctx *simulator.Context, request *types.FindChild) soap.HasFault {
-	for {
-		if answer := i.find(ctx, request); answer != nil {
-			return answer
-		}
-		<-time.After(time.Millisecond)
+	folder, ok := ctx.Map.Get(request.Entity).(*simulator.Folder)
+	if !ok {
+		return i.SearchIndex.FindChild(ctx, request)
 	}
-}
-
-func (i *patientIndex) find(ctx *simulator.Context, request *types.FindChild) (answer soap.HasFault) {
-	defer func() {
-		if recover() != nil {
-			answer = nil
-		}
-	}()
-	return i.SearchIndex.FindChild(ctx, request)
+	named := slices.DeleteFunc(slices.Clone(folder.ChildEntity), func(child types.ManagedObjectReference) bool {
+		vm, ok := ctx.Map.Get(child).(*simulator.VirtualMachine)
+		return ok && vm.Name == ""
+	})
+	body := &methods.FindChildBody{Res: new(types.FindChildResponse)}
+	if found := ctx.Map.FindByName(request.Name, named); found != nil {
+		ref := found.Reference()
+		body.Res.Returnval = &ref
+	}
+	return body
 }

@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/vmware/govmomi"
 	"github.com/vmware/govmomi/find"
@@ -33,9 +32,6 @@ const (
 	Folder       = "windows"
 	Template     = "windows-2022-v1.36.3"
 
-	// turnTime is what a VM takes to come or go, and the watches to see it.
-	turnTime = 250 * time.Millisecond
-
 	username = "capwin@vsphere.local"
 	password = "lab-only"
 )
@@ -46,7 +42,7 @@ type VCenter struct {
 	server *simulator.Server
 	client *govmomi.Client // the hypervisor's own session
 
-	turn  chan struct{}
+	turns *turns
 	mu    sync.Mutex
 	calls map[string]int
 	lab   string // key of the hypervisor's session, whose calls do not count
@@ -62,8 +58,9 @@ func Start(ctx context.Context) (*VCenter, error) {
 	}
 	model.Service.TLS = new(tls.Config)
 	model.Service.Listen = &url.URL{Host: "127.0.0.1:0", User: url.UserPassword(username, password)}
-	v := &VCenter{model: model, calls: map[string]int{}, turn: make(chan struct{}, 1)}
+	v := &VCenter{model: model, calls: map[string]int{}, turns: newTurns()}
 	model.Map().Handler = v.call
+	model.Map().AddHandler(v.turns)
 	v.server = model.Service.NewServer()
 	if err := v.prepare(ctx); err != nil {
 		v.Stop()
@@ -92,25 +89,19 @@ func (v *VCenter) Credentials() map[string][]byte {
 
 // call is asked for every call: it counts those of others than the hypervisor, and gives the search index patience.
 func (v *VCenter) call(ctx *simulator.Context, method *simulator.Method) (mo.Reference, types.BaseMethodFault) {
-	if method.Name == "CloneVM_Task" || method.Name == "Destroy_Task" {
-		v.takeTurn()
+	if ctx.Session != nil {
+		v.turns.call(ctx.Session.Key, method)
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if ctx.Session == nil || ctx.Session.Key != v.lab {
 		v.calls[method.Name]++
 	}
-	if index, ok := ctx.Map.Get(method.This).(*simulator.SearchIndex); ok {
-		return &patientIndex{index}, nil
+	// A session prefers what is in its own registry, even to a handler that is returned here.
+	if index, ok := ctx.Map.Get(method.This).(*simulator.SearchIndex); ok && ctx.Session != nil && ctx.Session.Registry.Get(method.This) == nil {
+		ctx.Session.Registry.Put(&patientIndex{index})
 	}
 	return nil, nil
-}
-
-// takeTurn keeps VMs from coming and going at the same time: the simulator (v0.56.0) locks up for good when one does
-// before all watches have taken in the one before (a view waits for its filter, and the filter for the view).
-func (v *VCenter) takeTurn() {
-	v.turn <- struct{}{}
-	time.AfterFunc(turnTime, func() { <-v.turn })
 }
 
 // Calls made by others than the lab, by method.

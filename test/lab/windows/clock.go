@@ -38,6 +38,36 @@ func (RealClock) WithTimeout(ctx context.Context, d time.Duration) (context.Cont
 	return context.WithTimeout(ctx, d)
 }
 
+// FastClock runs some times as fast as the host's: what waits for minutes in a machine is over in seconds.
+type FastClock struct {
+	start time.Time
+	times int64
+}
+
+// NewFastClock starts now.
+func NewFastClock(times int) *FastClock {
+	return &FastClock{start: time.Now(), times: int64(times)}
+}
+
+// Now is part of Clock.
+func (c *FastClock) Now() time.Time {
+	return c.start.Add(time.Duration(time.Since(c.start).Nanoseconds() * c.times))
+}
+
+// Sleep is part of Clock.
+func (c *FastClock) Sleep(ctx context.Context, d time.Duration) error {
+	return RealClock{}.Sleep(ctx, c.ofHost(d))
+}
+
+// WithTimeout is part of Clock.
+func (c *FastClock) WithTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, c.ofHost(d))
+}
+
+func (c *FastClock) ofHost(d time.Duration) time.Duration {
+	return time.Duration(d.Nanoseconds() / c.times)
+}
+
 // VirtualClock stands still but for Sleep. It serves one goroutine at a time.
 type VirtualClock struct {
 	mu     sync.Mutex
@@ -95,4 +125,18 @@ func (c *VirtualClock) WithTimeout(ctx context.Context, d time.Duration) (contex
 		delete(c.limits, entry)
 		cancel(context.Canceled)
 	}
+}
+
+// SetTime puts the date of the machine wrong by so much. Clock goes on as it was, as the ticks of a machine do.
+func (m *Machine) SetTime(ahead time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ahead = ahead
+}
+
+// Time is the date that the machine believes, by which it takes certificates for valid.
+func (m *Machine) Time() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return time.Now().Add(m.ahead)
 }

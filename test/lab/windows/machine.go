@@ -41,6 +41,8 @@ type Machine struct {
 
 	dir string
 	mu  sync.Mutex
+	// ahead is how wrong the date is.
+	ahead time.Duration
 	// disk keeps readers away from a file that is just replaced.
 	disk     sync.RWMutex
 	state    State
@@ -68,6 +70,8 @@ type Hardware struct {
 // State is what survives a reboot. Case zero is a machine on which nothing was ever set.
 type State struct {
 	ComputerName string                 `json:"computerName"`
+	Domain       string                 `json:"domain,omitempty"`
+	Boots        int                    `json:"boots"`
 	TimeZone     string                 `json:"timeZone"`
 	Features     map[string]string      `json:"features"`
 	Firewall     map[string]string      `json:"firewall"`
@@ -127,6 +131,7 @@ func (m *Machine) Boot() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.volatile = newVolatile()
+	m.state.Boots++
 	for name, state := range m.state.Features {
 		if state == "InstallPending" && !m.FeatureFaults.NeverDone {
 			m.state.Features[name] = "Installed"
@@ -138,6 +143,13 @@ func (m *Machine) Boot() error {
 		}
 	}
 	return m.save()
+}
+
+// Boots is how often the machine was started.
+func (m *Machine) Boots() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.state.Boots
 }
 
 // Throw makes doors fail with a message, at most times (negative: always).

@@ -29,6 +29,8 @@ type Server struct {
 	Port       int
 	CA         []byte
 	Insecure   bool
+	// Time at which its certificate must be valid; HTTPSAnswers fills it in.
+	Time time.Time
 }
 
 // TCPAnswers is the door to Network.TCP.
@@ -45,6 +47,7 @@ func (m *Machine) HTTPSAnswers(ctx context.Context, server Server) (answers bool
 	if err := m.pass("Test-TlsServer"); err != nil {
 		return false, "", err
 	}
+	server.Time = m.Time()
 	answers, seen = m.Network.HTTPS(ctx, server)
 	return answers, seen, nil
 }
@@ -81,14 +84,24 @@ func (m *Machine) pass(door string) error {
 }
 
 // RealNetwork is this host's.
-type RealNetwork struct{}
+type RealNetwork struct {
+	// Dial is how connections are made; nil is the host's way.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+}
 
 const patience = 5 * time.Second
 
-// TCP is part of Network.
-func (RealNetwork) TCP(ctx context.Context, host string, port int) (answers bool, seen string) {
+func (n RealNetwork) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if n.Dial != nil {
+		return n.Dial(ctx, network, address)
+	}
 	dialer := net.Dialer{Timeout: patience}
-	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	return dialer.DialContext(ctx, network, address)
+}
+
+// TCP is part of Network.
+func (n RealNetwork) TCP(ctx context.Context, host string, port int) (answers bool, seen string) {
+	conn, err := n.dial(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
 		return false, err.Error()
 	}
@@ -97,8 +110,9 @@ func (RealNetwork) TCP(ctx context.Context, host string, port int) (answers bool
 }
 
 // HTTPS is part of Network. 401 and 403 are answers of a server that is there.
-func (RealNetwork) HTTPS(ctx context.Context, server Server) (answers bool, seen string) {
-	client := http.Client{Timeout: patience, Transport: &http.Transport{TLSClientConfig: server.tls(), DisableKeepAlives: true}}
+func (n RealNetwork) HTTPS(ctx context.Context, server Server) (answers bool, seen string) {
+	transport := &http.Transport{DialContext: n.dial, TLSClientConfig: server.tls(), DisableKeepAlives: true}
+	client := http.Client{Timeout: patience, Transport: transport}
 	url := "https://" + net.JoinHostPort(server.Host, strconv.Itoa(server.Port)) + server.Path
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
@@ -117,7 +131,7 @@ func (RealNetwork) HTTPS(ctx context.Context, server Server) (answers bool, seen
 }
 
 func (s Server) tls() *tls.Config {
-	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: s.Host}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: s.Host, Time: func() time.Time { return s.Time }}
 	if !s.Insecure && s.CA == nil {
 		return config
 	}
@@ -126,13 +140,14 @@ func (s Server) tls() *tls.Config {
 		if s.CA == nil {
 			return nil
 		}
-		return issuedBy(state.PeerCertificates, s.CA)
+		return s.issued(state.PeerCertificates)
 	}
 	return config
 }
 
-func issuedBy(chain []*x509.Certificate, der []byte) error {
-	ca, err := x509.ParseCertificate(der)
+// issued does not say why not, as the script does not: a certificate that is not valid yet is one of another CA, too.
+func (s Server) issued(chain []*x509.Certificate) error {
+	ca, err := x509.ParseCertificate(s.CA)
 	if err != nil {
 		return err
 	}
@@ -141,7 +156,9 @@ func issuedBy(chain []*x509.Certificate, der []byte) error {
 	for _, certificate := range chain[1:] {
 		others.AddCert(certificate)
 	}
-	_, err = chain[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: others, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+	_, err = chain[0].Verify(x509.VerifyOptions{
+		Roots: roots, Intermediates: others, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}, CurrentTime: s.Time,
+	})
 	if err != nil {
 		return errors.New("certificate of another CA")
 	}
@@ -149,7 +166,7 @@ func issuedBy(chain []*x509.Certificate, der []byte) error {
 }
 
 // Web is part of Network.
-func (RealNetwork) Web(ctx context.Context, method, url string, body []byte) ([]byte, error) {
+func (n RealNetwork) Web(ctx context.Context, method, url string, body []byte) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -157,7 +174,7 @@ func (RealNetwork) Web(ctx context.Context, method, url string, body []byte) ([]
 	request.Header.Set("x-ms-version", "2015-04-05")
 	request.Header.Set("x-ms-guest-agent-name", "capwin")
 	request.Header.Set("Content-Type", "text/xml; charset=utf-8")
-	client := http.Client{Timeout: 2 * patience}
+	client := http.Client{Timeout: 2 * patience, Transport: &http.Transport{DialContext: n.dial, DisableKeepAlives: true}}
 	response, err := client.Do(request)
 	if err != nil {
 		return nil, err

@@ -29,6 +29,7 @@ const (
 	errProcessAborted   = 1067
 	errServiceExists    = 1073
 	errServiceNotExist  = 1060
+	errMarkedForDelete  = 1072
 	errInvalidArguments = 1639
 )
 
@@ -40,6 +41,8 @@ type Service struct {
 	// Broken never starts, stubborn never stops.
 	Broken   bool `json:"broken,omitempty"`
 	Stubborn bool `json:"stubborn,omitempty"`
+	// Doomed was deleted while a program still holds it, and can not be changed any more.
+	Doomed bool `json:"doomed,omitempty"`
 	// RestartMilliseconds are the failure actions, one for each failure; the last one repeats.
 	RestartMilliseconds []int `json:"restartMilliseconds,omitempty"`
 	ExitCode            int   `json:"exitCode,omitempty"`

@@ -12,7 +12,7 @@ import (
 func (m *Machine) installTools() {
 	for name, program := range map[string]Program{
 		"sc.exe": scTool, "netsh.exe": netshTool, "tzutil.exe": tzutilTool, "w32tm.exe": w32tmTool,
-		"shutdown.exe": shutdownTool, "wevtutil.exe": wevtutilTool, "reg.exe": regTool,
+		"shutdown.exe": shutdownTool, "wevtutil.exe": wevtutilTool, "reg.exe": regTool, "cmd.exe": cmdTool, "certutil.exe": certutilTool,
 	} {
 		m.programs[name] = program
 		if err := m.Install(system32+`\`+name, program); err != nil {
@@ -62,6 +62,9 @@ func (m *Machine) configure(create bool, name string, options []string) int {
 	if !create && have == nil {
 		return errServiceNotExist
 	}
+	if have != nil && have.Doomed {
+		return errMarkedForDelete
+	}
 	if len(options)%2 != 0 {
 		return errInvalidArguments
 	}
@@ -69,33 +72,38 @@ func (m *Machine) configure(create bool, name string, options []string) int {
 		have = &Service{State: Stopped}
 		m.state.Services[name] = have
 	}
-	key := ServicesKey + `\` + name
 	for i := 0; i < len(options); i += 2 {
-		value := options[i+1]
-		switch strings.ToLower(options[i]) {
-		case "binpath=":
-			have.ImagePath = value
-			m.state.SetValue(key, "ImagePath", RegistryValue{Type: "ExpandString", Text: value})
-		case "start=":
-			code, ok := startCodes[value]
-			if !ok {
-				return errInvalidArguments
-			}
-			m.state.SetValue(key, "Start", DWord(code))
-			delayed := int64(0)
-			if value == "delayed-auto" {
-				delayed = 1
-			}
-			m.state.SetValue(key, "DelayedAutostart", DWord(delayed))
-		case "depend=":
-			m.state.SetValue(key, "DependOnService", MultiString(strings.FieldsFunc(value, isSlash)...))
-		case "obj=":
-			m.state.SetValue(key, "ObjectName", Text(value))
-		default:
-			return errInvalidArguments
+		if code := m.setOption(have, ServicesKey+`\`+name, options[i], options[i+1]); code != 0 {
+			return code
 		}
 	}
 	return m.kept()
+}
+
+func (m *Machine) setOption(service *Service, key, option, value string) int {
+	switch strings.ToLower(option) {
+	case "binpath=":
+		service.ImagePath = value
+		m.state.SetValue(key, "ImagePath", RegistryValue{Type: "ExpandString", Text: value})
+	case "start=":
+		code, ok := startCodes[value]
+		if !ok {
+			return errInvalidArguments
+		}
+		m.state.SetValue(key, "Start", DWord(code))
+		delayed := int64(0)
+		if value == "delayed-auto" {
+			delayed = 1
+		}
+		m.state.SetValue(key, "DelayedAutostart", DWord(delayed))
+	case "depend=":
+		m.state.SetValue(key, "DependOnService", MultiString(strings.FieldsFunc(value, isSlash)...))
+	case "obj=":
+		m.state.SetValue(key, "ObjectName", Text(value))
+	default:
+		return errInvalidArguments
+	}
+	return 0
 }
 
 func isSlash(r rune) bool { return r == '/' }

@@ -1,0 +1,179 @@
+package lab_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/lab"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
+)
+
+// azureModes need Azure's own CNI. The lab has no Azure, so their nodes get what is rendered for Azure without our
+// controllers: the guest takes it as it takes vSphere's, and joins the same cluster.
+var azureModes = []mode{
+	{
+		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIAzure, daemon: daemon{network: "azure", kind: "L2Bridge"},
+		configuration: "10-azure.conflist", network: "azure", external: "ext", kind: "L2Bridge", proxied: true,
+	},
+	{
+		mode: bootstrapv1.NetworkL2Tunnel, cni: bootstrapv1.CNIAzure, daemon: daemon{network: "azure", kind: "L2Bridge"},
+		configuration: "10-azure.conflist", network: "azure", external: "ext", kind: "L2Bridge", proxied: true,
+	},
+}
+
+const azureToken = "azure0.0123456789abcdef"
+
+// assertAzureModes joins a node for each mode of Azure.
+func (j *joins) assertAzureModes(ctx context.Context) {
+	token := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "bootstrap-token-azure0"},
+		Type:       corev1.SecretTypeBootstrapToken,
+		StringData: map[string]string{
+			"token-id": azureToken[:6], "token-secret": azureToken[7:], "usage-bootstrap-authentication": "true",
+			"usage-bootstrap-signing": "true", "auth-extra-groups": "system:bootstrappers:kubeadm:default-node-token",
+		},
+	}
+	j.must(j.lab.WorkloadClient.Create(ctx, token))
+	for i, m := range azureModes {
+		j.playAzure(ctx, m, fmt.Sprintf("198.51.101.%d", 10+i))
+	}
+	for _, m := range azureModes {
+		j.assertAzure(ctx, m)
+	}
+}
+
+// playAzure lets a guest live with the user data of its mode until the test ends.
+func (j *joins) playAzure(ctx context.Context, m mode, address string) {
+	j.Helper()
+	name := "az-" + string(m.mode)
+	rendered, err := bootstrap.Render(j.azureInput(ctx, m, name))
+	j.must(err)
+	g := &guest.Simulated{Dir: filepath.Join(j.lab.GuestsDir(), name), Address: address, CNI: m.daemon.run}
+	leftovers(g)
+	ctx, cancel := context.WithCancel(ctx)
+	over := make(chan error, 1)
+	go func() { over <- g.Boot(ctx, newMemoryVM(name, rendered.Bytes())) }()
+	j.Cleanup(func() {
+		cancel()
+		if err := <-over; err != nil {
+			j.Error(err)
+		}
+	})
+}
+
+func (j *joins) azureInput(ctx context.Context, m mode, name string) bootstrap.Input {
+	j.Helper()
+	in := bootstrap.Input{
+		Cluster: &clusterv1.Cluster{},
+		Machine: &clusterv1.Machine{
+			ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: name, UID: types.UID("uid-" + name)},
+			Spec:       clusterv1.MachineSpec{Version: j.lab.Workload.Version},
+		},
+		WindowsMachine: &infrav1.WindowsMachine{
+			Spec:   infrav1.WindowsMachineSpec{ProviderID: "azure:///" + name, Azure: &infrav1.AzureVM{}},
+			Status: infrav1.WindowsMachineStatus{ComputerName: name},
+		},
+		Config:    &bootstrapv1.WindowsBootstrapConfig{Spec: *m.config()},
+		ClusterCA: j.lab.Workload.CA, Token: azureToken,
+	}
+	j.must(j.lab.Client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: lab.ClusterName}, in.Cluster))
+	return in
+}
+
+func (j *joins) assertAzure(ctx context.Context, m mode) {
+	j.Helper()
+	name, last := "az-"+string(m.mode), ""
+	wanted := []string{
+		"cni 10-azure.conflist", "endpoint pod2_azure", "kube-proxy of " + name + " in azure", "network azure of L2Bridge", "network ext of L2Bridge",
+		"network nat of NAT", "route 0.0.0.0/0 via 198.51.101.1", "route 168.63.129.16/32 via 198.51.101.1", "route 169.254.169.254/32 via 198.51.101.1",
+	}
+	j.poll(ctx, func() bool {
+		report, err := j.report(name)
+		if err != nil || report.State != plan.StateSucceeded {
+			last = fmt.Sprintf("%+v (%v)", report, err)
+			return false
+		}
+		node := &corev1.Node{}
+		j.must(j.lab.WorkloadClient.Get(ctx, client.ObjectKey{Name: name}, node))
+		last = cmp.Diff(wanted, j.azureEnd(name))
+		return last == "" && slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+		})
+	}, func() string {
+		j.showGuest(name)
+		return m.pool() + ": " + last
+	})
+}
+
+// azureEnd is what is there of networks and of the ways to the cloud.
+func (j *joins) azureEnd(name string) []string {
+	state, err := j.state(name)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	lines := append(hnsLines(state), j.filesOf(name)...)
+	for _, route := range state.Routes {
+		lines = append(lines, "route "+route.To+" via "+route.Via)
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// memoryVM is a VM that no cloud has.
+type memoryVM struct {
+	mu   sync.Mutex
+	info map[string]string
+}
+
+func newMemoryVM(name string, userData []byte) *memoryVM {
+	var packed bytes.Buffer
+	writer := gzip.NewWriter(&packed)
+	_, _ = writer.Write(userData) // a bytes.Buffer takes everything
+	_ = writer.Close()
+	return &memoryVM{info: map[string]string{
+		"guestinfo.metadata":          fmt.Sprintf(`{"instance-id":%q,"local-hostname":%q}`, name, name),
+		"guestinfo.userdata":          base64.StdEncoding.EncodeToString(packed.Bytes()),
+		"guestinfo.userdata.encoding": "gzip+base64",
+	}}
+}
+
+// Hardware is part of guest.VM.
+func (*memoryVM) Hardware(context.Context) (guest.Hardware, error) {
+	return guest.Hardware{UUID: "420f7a1c-5d1e-4b6a-8f52-0c9f5f3b2a11", CPUs: 4, MemoryMiB: 16384}, nil
+}
+
+// Guestinfo is part of guest.VM.
+func (v *memoryVM) Guestinfo(_ context.Context, key string) (string, bool, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	value, found := v.info[key]
+	return value, found, nil
+}
+
+// SetGuestinfo is part of guest.VM.
+func (v *memoryVM) SetGuestinfo(_ context.Context, key, value string) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.info[key] = value
+	return nil
+}
+
+// SetAddress is part of guest.VM. Azure knows the address without being told.
+func (*memoryVM) SetAddress(context.Context, string, string) error { return nil }

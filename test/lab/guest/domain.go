@@ -1,0 +1,69 @@
+package guest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"strings"
+
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+)
+
+// Domain is one of Active Directory, with who may join machines to it.
+type Domain struct{ Name, Username, Password string }
+
+// What Windows says of a domain that it does not find, and of who may not join machines.
+var (
+	errNoDomain = errors.New("the specified domain either does not exist or could not be contacted")
+	errNoEntry  = errors.New("the user name or password is incorrect")
+)
+
+// needsRestart is how programs on Windows say that they are done after a restart.
+const needsRestart = 3010
+
+var literalPath = regexp.MustCompile(`-LiteralPath '([^']+)'`)
+
+// powershell is powershell.exe -File FILE. Of all scripts it plays one: that which joins a domain, known by its command.
+func (p *power) powershell(_ context.Context, call *windows.Call) int {
+	script := call.Argv[len(call.Argv)-1]
+	text, err := call.Machine.ReadFile(script)
+	if err != nil {
+		return call.Fail("The argument '%s' to the -File parameter does not exist.", script)
+	}
+	found := literalPath.FindStringSubmatch(string(text))
+	if found == nil || !strings.Contains(string(text), "Add-Computer @join") {
+		return call.Fail("the lab's PowerShell does not play %s", script)
+	}
+	member, err := p.joinDomain(found[1])
+	if err != nil {
+		return call.Fail("Add-Computer : Computer '%s' failed to join domain '%s' from its current workgroup 'WORKGROUP' with following error message: %v",
+			call.Machine.ComputerName(), p.guest.Domain.Name, err)
+	}
+	if member {
+		return 0
+	}
+	return needsRestart
+}
+
+// joinDomain says whether the machine was a member before.
+func (p *power) joinDomain(file string) (member bool, err error) {
+	text, err := p.machine.ReadFile(file)
+	if err != nil {
+		return false, err
+	}
+	var wanted struct{ Domain, Username, Password string }
+	if err := json.Unmarshal(text, &wanted); err != nil {
+		return false, err
+	}
+	switch {
+	case !strings.EqualFold(wanted.Domain, p.guest.Domain.Name):
+		return false, errNoDomain
+	case wanted.Username != p.guest.Domain.Username || wanted.Password != p.guest.Domain.Password:
+		return false, errNoEntry
+	}
+	return member, p.machine.Setup(func(s *windows.State) {
+		member = s.Domain == wanted.Domain
+		s.Domain = wanted.Domain
+	})
+}

@@ -1,0 +1,127 @@
+package guest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/jsonpath"
+
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+)
+
+// kubectl is kubectl.exe, of which it plays `kubectl --kubeconfig FILE get node NAME --output jsonpath=TEMPLATE`.
+func (p *power) kubectl(ctx context.Context, call *windows.Call) int {
+	flags := newFlags("kubectl")
+	file, output := flags.String("kubeconfig", "", ""), flags.StringP("output", "o", "", "")
+	if err := flags.Parse(call.Argv[1:]); err != nil {
+		return call.Fail("error: %v", err)
+	}
+	template, isPath := strings.CutPrefix(*output, "jsonpath=")
+	if flags.NArg() != 3 || flags.Arg(0) != "get" || flags.Arg(1) != "node" || !isPath {
+		return call.Fail("error: the lab's kubectl does not know %q", call.Argv[1:])
+	}
+	answer, err := p.askNode(ctx, *file, flags.Arg(2), template)
+	if err != nil {
+		return call.Fail("%v", err)
+	}
+	_, _ = fmt.Fprint(call.Stdout, answer)
+	return 0
+}
+
+func (p *power) askNode(ctx context.Context, file, name, template string) (string, error) {
+	kubeconfig, err := p.machine.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("error: %w", err)
+	}
+	read, err := embedCertificate(p.machine, kubeconfig)
+	if err != nil {
+		return "", fmt.Errorf("error: %w", err)
+	}
+	config, err := clientcmd.NewDefaultClientConfig(*read, nil).ClientConfig()
+	if err != nil {
+		return "", fmt.Errorf("error: %w", err)
+	}
+	client, err := connect(p.machine, config, p.guest.Faults.dialer("kubectl.exe"))
+	if err != nil {
+		return "", fmt.Errorf("error: %w", err)
+	}
+	node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("error: ask the server: %w", err)
+	}
+	return printPath(node, template)
+}
+
+// printPath prints what a JSONPath finds in the JSON of an object, as kubectl does.
+func printPath(object any, template string) (string, error) {
+	text, err := json.Marshal(object)
+	if err != nil {
+		return "", err
+	}
+	var tree any
+	if err := json.Unmarshal(text, &tree); err != nil {
+		return "", err
+	}
+	path, out := jsonpath.New("out").AllowMissingKeys(true), &strings.Builder{}
+	if err := path.Parse(template); err != nil {
+		return "", err
+	}
+	err = path.Execute(out, tree)
+	return out.String(), err
+}
+
+// ctr is ctr.exe, of which it plays `ctr --namespace NAME images pull [--hosts-dir FOLDER] IMAGE`, up to the manifest.
+func (p *power) ctr(ctx context.Context, call *windows.Call) int {
+	flags := newFlags("ctr")
+	flags.String("namespace", "default", "")
+	flags.String("hosts-dir", "", "")
+	if err := flags.Parse(call.Argv[1:]); err != nil || flags.NArg() != 3 || flags.Arg(0) != "images" || flags.Arg(1) != "pull" {
+		return call.Fail("ctr: the lab does not know %q (%v)", call.Argv[1:], err)
+	}
+	image := flags.Arg(2)
+	if err := p.pull(ctx, image); err != nil {
+		return call.Fail("ctr: failed to resolve reference %q: %v", image, err)
+	}
+	call.Print("done: %s", image)
+	return 0
+}
+
+var imageParts = regexp.MustCompile(`^([^/]+)/([^:@]+)(?::([^@]+))?`)
+
+// pull asks the registry for the manifest. A registry on this machine is spoken to without TLS, as containerd does.
+func (p *power) pull(ctx context.Context, image string) error {
+	parts := imageParts.FindStringSubmatch(image)
+	if parts == nil {
+		return fmt.Errorf("invalid reference format")
+	}
+	host, name, tag := parts[1], parts[2], orElse(parts[3], "latest")
+	scheme := "https"
+	if only, _, _ := net.SplitHostPort(host); only == "localhost" || host == "localhost" {
+		scheme = "http"
+	}
+	url := scheme + "://" + host + "/v2/" + name + "/manifests/" + tag
+	request, err := http.NewRequestWithContext(ctx, http.MethodHead, url, http.NoBody)
+	if err != nil {
+		return err
+	}
+	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
+		DialContext: p.guest.Faults.dialer("ctr.exe"), DisableKeepAlives: true,
+	}}
+	response, err := client.Do(request)
+	if err != nil {
+		return fmt.Errorf("failed to do request: %w", err)
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("unexpected status from HEAD request to %s: %s", url, response.Status)
+	}
+	return nil
+}

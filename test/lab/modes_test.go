@@ -1,0 +1,291 @@
+package lab_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/lab"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+)
+
+// daemon is that of a CNI: it makes the network of the pods, starts a pod in it, and writes its configuration.
+type daemon struct{ network, kind, configuration string }
+
+func (d daemon) run(m *windows.Machine) error {
+	if d.configuration != "" {
+		if err := m.Put(cniFolder+`\`+d.configuration, []byte(`{"cniVersion":"0.3.0"}`)); err != nil {
+			return err
+		}
+	}
+	if d.network == "" {
+		return nil
+	}
+	there, err := m.HNSCall("GET", "/networks", "")
+	if err != nil || slices.ContainsFunc(there, func(n map[string]any) bool { return n["Name"] == d.network }) {
+		return err
+	}
+	if _, err := m.HNSCall("POST", "/networks", fmt.Sprintf(`{"Name":%q,"Type":%q}`, d.network, d.kind)); err != nil {
+		return err
+	}
+	if err := m.Put(`C:\var\lib\cni\networks\`+d.network+`\10.244.9.9`, []byte("a pod")); err != nil {
+		return err
+	}
+	_, err = m.HNSCall("POST", "/endpoints", fmt.Sprintf(`{"Name":"pod%d_%s"}`, m.Boots(), d.network))
+	return err
+}
+
+const cniFolder = `C:\etc\cni\net.d`
+
+// leftovers are of the node that the image was made of.
+func leftovers(g *guest.Simulated) {
+	g.Files = map[string]string{`C:\k\SourceVip.json`: "old", `C:\run\flannel\subnet.env`: "old", cniFolder + `\10-azure.conflist`: "{}"}
+	g.Image = func(s *windows.State) {
+		s.HNS = []map[string]any{
+			{"kind": "networks", "ID": "nat", "Name": "nat", "Type": "NAT"},
+			{"kind": "networks", "ID": "old", "Name": "azure", "Type": "Overlay", "ManagementIP": "10.9.9.9"},
+			{"kind": "endpoints", "ID": "old-ep", "Name": "0123-eth0"},
+		}
+	}
+}
+
+// modePools are a machine for every mode.
+func (j *joins) modePools() []lab.Pool {
+	var pools []lab.Pool
+	for _, m := range modes {
+		pools = append(pools, lab.Pool{Name: m.pool(), Replicas: 1, Config: m.config()})
+		j.worlds[m.pool()] = func(g *guest.Simulated) {
+			leftovers(g)
+			g.CNI = m.daemon.run
+		}
+	}
+	return pools
+}
+
+// assertModes waits for the nodes, looks at their Windows, starts all once more, and looks again.
+func (j *joins) assertModes(ctx context.Context) {
+	for _, m := range modes {
+		j.assertJoined(ctx, m, 1)
+	}
+	before := map[string]map[string]string{}
+	for _, m := range modes {
+		before[m.pool()] = j.networkIDs(ctx, m)
+		j.must(j.guest(m.pool()).Restart(ctx))
+	}
+	for _, m := range modes {
+		j.assertJoined(ctx, m, 2)
+		after := j.networkIDs(ctx, m)
+		if id := before[m.pool()][m.external]; after[m.external] != id {
+			j.Errorf("%s: the external network was made anew at a boot, which cuts all connections", m.pool())
+		}
+		if id := before[m.pool()][m.network]; m.booted && after[m.network] == id {
+			j.Errorf("%s: the network of the pods was not made anew at a boot", m.pool())
+		}
+	}
+}
+
+// assertJoined waits until the node of a mode is Ready since this start of its Windows, and all is as it has to be.
+func (j *joins) assertJoined(ctx context.Context, m mode, starts int) {
+	j.Helper()
+	var last string
+	var machine *infrav1.WindowsMachine
+	j.poll(ctx, func() bool {
+		if machine = j.machine(ctx, m.pool()); machine == nil {
+			last = "there is no machine"
+			return false
+		}
+		last = j.notJoined(ctx, m, machine, starts)
+		return last == ""
+	}, func() string {
+		if machine != nil {
+			j.showGuest(machine.Status.ComputerName)
+		}
+		return m.pool() + ": " + last
+	})
+}
+
+// notJoined says what is missing.
+func (j *joins) notJoined(ctx context.Context, m mode, machine *infrav1.WindowsMachine, starts int) string {
+	j.Helper()
+	node := j.node(ctx, machine)
+	switch {
+	case machine.Status.Phase != infrav1.PhaseRunning:
+		return fmt.Sprintf("the machine is %s: %+v", machine.Status.Phase, machine.Status.Conditions)
+	case node == nil || !initialized(*node):
+		return "the node is not Ready"
+	case node.Status.NodeInfo.BootID < strconv.Itoa(starts+rebootsOfImage):
+		return "the kubelet has not told of this start"
+	}
+	report, err := j.report(machine.Status.ComputerName)
+	switch {
+	case err != nil:
+		return err.Error()
+	case len(report.Warnings) > 0:
+		return fmt.Sprintf("warnings: %q", report.Warnings)
+	case starts > 1 && m.booted && (report.Boot == nil || report.Boot.State != plan.StateSucceeded):
+		return fmt.Sprintf("every boot: %+v", report.Boot)
+	}
+	return cmp.Diff(m.wanted(machine, node), j.have(machine, node))
+}
+
+// rebootsOfImage: cloudbase-init names the computer, which takes a start of its own.
+const rebootsOfImage = 1
+
+// wanted is the end of a mode, one thing on a line.
+func (m mode) wanted(machine *infrav1.WindowsMachine, node *corev1.Node) []string {
+	lines := []string{
+		"node-ip 0.0.0.0", "address " + internalIP(machine), "pods of a /24 true",
+		"cni " + m.configuration, "network nat of NAT",
+	}
+	if m.external != "" {
+		lines = append(lines, "network "+m.external+" of "+m.kind)
+	}
+	if m.network != "" {
+		lines = append(lines, "network "+m.network+" of "+m.kind)
+	}
+	if m.stale {
+		lines = append(lines, "network azure of Overlay", "endpoint 0123-eth0", "cni 10-azure.conflist", "stale SourceVip.json")
+	}
+	if m.daemon.network != "" {
+		boots := "2"
+		if m.booted {
+			boots = node.Status.NodeInfo.BootID
+		}
+		lines = append(lines, "endpoint pod"+boots+"_"+m.daemon.network)
+	}
+	if m.ours {
+		lines = append(lines, "cni is for "+m.network)
+	}
+	if m.proxied {
+		lines = append(lines, "kube-proxy of "+machine.Status.ComputerName+" in "+m.network)
+	}
+	if m.vip {
+		lines = append(lines, "kube-proxy has "+podPrefix(node)+".254")
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// have is what is there of the same things.
+func (j *joins) have(machine *infrav1.WindowsMachine, node *corev1.Node) []string {
+	j.Helper()
+	lines := []string{
+		"node-ip " + node.Annotations["alpha.kubernetes.io/provided-node-ip"],
+		fmt.Sprintf("pods of a /24 %t", strings.HasSuffix(node.Spec.PodCIDR, ".0/24")),
+	}
+	for _, address := range node.Status.Addresses {
+		if address.Type == corev1.NodeInternalIP {
+			lines = append(lines, "address "+address.Address)
+		}
+	}
+	state, err := j.state(machine.Status.ComputerName)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	lines = append(lines, hnsLines(state)...)
+	lines = append(lines, j.filesOf(machine.Status.ComputerName)...)
+	slices.Sort(lines)
+	return lines
+}
+
+func hnsLines(state *windows.State) []string {
+	var lines []string
+	for _, item := range state.HNS {
+		if item["kind"] == "networks" {
+			lines = append(lines, fmt.Sprintf("network %v of %v", item["Name"], item["Type"]))
+		} else {
+			lines = append(lines, fmt.Sprintf("endpoint %v", item["Name"]))
+		}
+	}
+	return lines
+}
+
+func internalIP(machine *infrav1.WindowsMachine) string {
+	for _, address := range machine.Status.Addresses {
+		if address.Type == clusterv1.MachineInternalIP {
+			return address.Address
+		}
+	}
+	return ""
+}
+
+func podPrefix(node *corev1.Node) string { return strings.TrimSuffix(node.Spec.PodCIDR, ".0/24") }
+
+// filesOf a guest that say how its pods are connected.
+func (j *joins) filesOf(computer string) []string {
+	disk := filepath.Join(j.lab.GuestsDir(), computer, "C")
+	var lines []string
+	entries, _ := os.ReadDir(filepath.Join(disk, "etc", "cni", "net.d")) // a folder that is not there is seen by the lines that lack
+	for _, entry := range entries {
+		lines = append(lines, "cni "+entry.Name())
+		var config struct {
+			Name         string
+			Capabilities any
+		}
+		if readJSON(filepath.Join(disk, "etc", "cni", "net.d", entry.Name()), &config) == nil && config.Capabilities != nil {
+			lines = append(lines, "cni is for "+config.Name)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(disk, "k", "SourceVip.json")); err == nil {
+		lines = append(lines, "stale SourceVip.json")
+	}
+	var proxy struct {
+		HostnameOverride string
+		Winkernel        struct{ NetworkName, SourceVip string }
+	}
+	if readJSON(filepath.Join(disk, "var", "lib", "kube-proxy", "config.conf"), &proxy) == nil {
+		lines = append(lines, "kube-proxy of "+proxy.HostnameOverride+" in "+proxy.Winkernel.NetworkName)
+		if proxy.Winkernel.SourceVip != "" {
+			lines = append(lines, "kube-proxy has "+proxy.Winkernel.SourceVip)
+		}
+	}
+	return lines
+}
+
+func readJSON(path string, into any) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, into)
+}
+
+// report is the last one that a guest has sent.
+func (j *joins) report(computer string) (*plan.Report, error) {
+	text, err := os.ReadFile(filepath.Join(j.lab.GuestsDir(), computer, "report.json"))
+	if err != nil {
+		return nil, err
+	}
+	return plan.DecodeReport(text)
+}
+
+// networkIDs are those of HNS, by name.
+func (j *joins) networkIDs(ctx context.Context, m mode) map[string]string {
+	j.Helper()
+	ids := map[string]string{}
+	j.poll(ctx, func() bool {
+		state, err := j.state(j.machine(ctx, m.pool()).Status.ComputerName)
+		if err != nil {
+			return false
+		}
+		for _, item := range state.HNS {
+			if item["kind"] == "networks" {
+				ids[fmt.Sprint(item["Name"])] = fmt.Sprint(item["ID"])
+			}
+		}
+		return true
+	}, func() string { return m.pool() + ": the networks cannot be read" })
+	return ids
+}

@@ -1,0 +1,78 @@
+package lab_test
+
+import (
+	"strings"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+)
+
+// mode is a network mode with its CNI, and what is there of both when a node has joined.
+type mode struct {
+	mode bootstrapv1.NetworkMode
+	cni  bootstrapv1.CNI
+	// daemon is what the DaemonSet of the CNI does on the node.
+	daemon daemon
+	// configuration is the file that containerd finds, and ours tells that the plan has written it.
+	configuration string
+	ours          bool
+	// network of the pods, external the one whose vSwitch the node talks by; both as HNS has them.
+	network, external, kind string
+	// proxied modes have kube-proxy's configuration, those with a vip an address for it.
+	proxied, vip bool
+	// booted modes are put in order at every boot.
+	booted bool
+	// stale tells that what another CNI has left in the image is not ours to remove.
+	stale bool
+}
+
+// modes are all that vSphere carries; TestEveryModeJoins compares.
+var modes = []mode{
+	{
+		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIFlannel, daemon: daemon{network: "cbr0", kind: "L2Bridge"},
+		configuration: "10-flannel.conf", ours: true, network: "cbr0", external: "External", kind: "L2Bridge", proxied: true, booted: true,
+	},
+	{
+		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNICalico, daemon: daemon{network: "Calico", kind: "L2Bridge", configuration: "10-calico.conf"},
+		configuration: "10-calico.conf", network: "Calico", external: "External", kind: "L2Bridge", proxied: true, booted: true,
+	},
+	{
+		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIWinBridge,
+		configuration: "10-win-bridge.conf", ours: true, network: "cbr0", external: "External", kind: "L2Bridge", proxied: true, booted: true,
+	},
+	{
+		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIFlannel, daemon: daemon{network: "flannel.4096", kind: "Overlay"},
+		configuration: "10-flannel.conf", ours: true, network: "flannel.4096", external: "External", kind: "Overlay", proxied: true, vip: true, booted: true,
+	},
+	{
+		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNICalico, daemon: daemon{network: "Calico", kind: "Overlay", configuration: "10-calico.conf"},
+		configuration: "10-calico.conf", network: "Calico", external: "External", kind: "Overlay", booted: true,
+	},
+	{
+		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIOVNKubernetes,
+		daemon:        daemon{network: "OVNKubernetesHybridOverlayNetwork", kind: "Overlay", configuration: "10-ovn.conf"},
+		configuration: "10-ovn.conf", network: "OVNKubernetesHybridOverlayNetwork", kind: "Overlay",
+	},
+	{
+		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIWinOverlay,
+		configuration: "10-win-overlay.conf", ours: true, network: "vxlan0", external: "External", kind: "Overlay", proxied: true, vip: true, booted: true,
+	},
+	{
+		mode: bootstrapv1.NetworkTransparent, cni: bootstrapv1.CNIAntrea, daemon: daemon{network: "antrea-hnsnetwork", kind: "Transparent", configuration: "10-antrea.conflist"},
+		configuration: "10-antrea.conflist", network: "antrea-hnsnetwork", kind: "Transparent", stale: true,
+	},
+	{mode: bootstrapv1.NetworkTransparent, daemon: daemon{configuration: "10-own.conf"}, configuration: "10-own.conf", stale: true},
+	{mode: bootstrapv1.NetworkNone, daemon: daemon{configuration: "10-own.conf"}, configuration: "10-own.conf", stale: true},
+}
+
+func (m mode) pool() string {
+	return strings.ToLower(strings.Trim(string(m.mode)+"-"+string(m.cni), "-"))
+}
+
+func (m mode) config() *bootstrapv1.WindowsBootstrapConfigSpec {
+	config := network(m.mode, m.cni)
+	if m.proxied {
+		config.Network.KubeProxy.ConfigFile = bootstrapv1.KubeProxyConfigFileManaged
+	}
+	config.Kubelet.ExtraArgs = []bootstrapv1.KubeletArg{{Name: "node-ip", Value: new("0.0.0.0")}}
+	return &config
+}

@@ -1,0 +1,109 @@
+package windows
+
+import (
+	"context"
+	"crypto/sha1" //nolint:gosec // because Windows names certificates by it
+	"encoding/pem"
+	"fmt"
+	"testing"
+	"time"
+)
+
+// A batch file runs line by line, and its last exit code is its own.
+func TestBatch(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	if err := m.Install(`C:\k\seven.exe`, func(_ context.Context, call *Call) int { call.Print("%s", call.Argv[1]); return 7 }); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, text, out string
+		code            int
+	}{
+		{"output", "@echo off\r\nrem nothing\r\necho hello world\r\n", "hello world\r\n", 0},
+		{"a file", "echo one>C:\\out.txt\r\n", "", 0},
+		{"a program", "C:\\k\\seven.exe \"a b\"\r\n", "a b\n", 7},
+		{"an end", "exit /b 3\r\necho never\r\n", "", 3},
+		{"no program", "frobnicate\r\n", "", 9009},
+	} {
+		if err := m.Put(`C:\run.cmd`, []byte(c.text)); err != nil {
+			t.Fatal(err)
+		}
+		done, err := m.Run(t.Context(), Command{Argv: []string{"cmd.exe", "/d", "/c", `C:\run.cmd`}, Limit: time.Minute})
+		if err != nil || done.ExitCode != c.code || done.Stdout != c.out {
+			t.Errorf("%s: exit code %d, %q, %v; want %d, %q", c.name, done.ExitCode, done.Stdout, err, c.code, c.out)
+		}
+	}
+	if text, err := m.ReadFile(`C:\out.txt`); err != nil || string(text) != "one\r\n" {
+		t.Errorf("the file holds %q (%v)", text, err)
+	}
+	done, err := m.Run(t.Context(), Command{Argv: []string{"cmd.exe", "/d", "/c", "echo", "10.244.1.0/24"}, Limit: time.Minute})
+	if err != nil || done.Stdout != "10.244.1.0/24\r\n" {
+		t.Errorf("echo: %q, %v", done.Stdout, err)
+	}
+}
+
+func TestCertutil(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("a certificate")})
+	for path, content := range map[string][]byte{`C:\ca.crt`: block, `C:\no.crt`: []byte("nothing")} {
+		if err := m.Put(path, content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add := func(path string) int {
+		done, err := m.Run(t.Context(), Command{Argv: []string{"certutil.exe", "-f", "-addstore", "Root", path}, Limit: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return done.ExitCode
+	}
+	if code := add(`C:\ca.crt`); code != 0 {
+		t.Errorf("a certificate is not taken: %d", code)
+	}
+	sum := sha1.Sum([]byte("a certificate")) //nolint:gosec // because Windows names certificates by it
+	if there, err := m.HasRegistryKey(fmt.Sprintf(`%s\%X`, rootsKey, sum)); err != nil || !there {
+		t.Errorf("the certificate is not among the roots: %v", err)
+	}
+	if code := add(`C:\no.crt`); code == 0 {
+		t.Error("a file without a certificate is taken")
+	}
+	m.Throw(map[string]string{"Write-Registry": "locked"}, -1)
+	if code := add(`C:\ca.crt`); code != -2147024891 {
+		t.Errorf("a locked store: %d", code)
+	}
+}
+
+// Time goes faster for all that waits, and the date is another thing than the ticks.
+func TestFastClockAndWrongDate(t *testing.T) {
+	t.Parallel()
+	clock := NewFastClock(1000)
+	begin := clock.Now()
+	if err := clock.Sleep(t.Context(), 10*time.Second); err != nil || clock.Now().Sub(begin) < 10*time.Second {
+		t.Errorf("slept %v, %v", clock.Now().Sub(begin), err)
+	}
+	limited, cancel := clock.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := clock.Sleep(limited, time.Hour); err == nil {
+		t.Error("a limit of ten seconds lets pass an hour")
+	}
+	m := newMachine(t)
+	m.SetTime(-time.Hour)
+	if late := time.Since(m.Time()); late < time.Hour || late > 2*time.Hour {
+		t.Errorf("the date is wrong by %v", late)
+	}
+}
+
+// A service that was deleted in use can not be changed.
+func TestDoomedService(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	if err := m.Setup(func(s *State) { s.Services["kubelet"] = &Service{State: Stopped, Doomed: true} }); err != nil {
+		t.Fatal(err)
+	}
+	done, err := m.Run(t.Context(), Command{Argv: []string{"sc.exe", "config", "kubelet", "start=", "auto"}, Limit: time.Minute})
+	if err != nil || done.ExitCode != errMarkedForDelete {
+		t.Errorf("exit code %d, %v", done.ExitCode, err)
+	}
+}

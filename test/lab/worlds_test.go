@@ -1,0 +1,308 @@
+package lab_test
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+)
+
+// haste is how much faster time goes in the guests that fail: kubeadm and plans wait for minutes until they give up.
+const haste = 20
+
+// provoked is a reason that a node gives, and the world in which it does.
+type provoked struct {
+	reason string
+	// in is what tells two worlds of one reason apart.
+	in string
+	// world spoils the guest, config is what its machine is asked for.
+	world  func(g *guest.Simulated)
+	config bootstrapv1.WindowsBootstrapConfigSpec
+	// phase in which it fails, and a part of what is told.
+	phase, says string
+	exitCode    int32
+	// soft ones are warnings of a node that joins.
+	soft bool
+}
+
+func (p provoked) pool() string { return strings.ToLower(p.reason) + p.in }
+
+// provocations of all reasons.
+func (j *joins) provocations() []provoked {
+	all := slices.Concat(j.ofTheImage(), j.ofTheNetwork(), j.ofTheJoin(), j.ofTheSettings(), j.ofTheAgent())
+	slices.SortFunc(all, func(a, b provoked) int { return strings.Compare(a.pool(), b.pool()) })
+	return all
+}
+
+// ofTheImage: what is wrong was wrong before the first start.
+func (j *joins) ofTheImage() []provoked {
+	return []provoked{
+		{
+			reason: bootstrap.ReasonWindowsNotSupported, phase: "prepare", says: "14393",
+			world: func(g *guest.Simulated) { g.Build = "14393.5000" },
+		},
+		{
+			reason: bootstrap.ReasonWindowsPatchLevelTooLow, phase: "network", says: "379",
+			world: func(g *guest.Simulated) { g.Build = "17763.100" }, config: network(bootstrapv1.NetworkOverlay, bootstrapv1.CNIFlannel),
+		},
+		{
+			reason: bootstrap.ReasonImageVersionMismatch, phase: "prepare", says: "1.35",
+			world: faulty(guest.Faults{Kubeadm: "v1.35.9"}),
+		},
+		{
+			reason: bootstrap.ReasonNodeFilesFailed, phase: "prepare", says: "kubeadm",
+			world: func(g *guest.Simulated) {
+				g.Files = map[string]string{`C:\run\kubeadm`: "a file in the place of a folder"}
+			},
+		},
+		{
+			reason: bootstrap.ReasonFilesFailed, phase: "prepare", says: `C:\app\settings.txt`,
+			world: func(g *guest.Simulated) {
+				g.Files = map[string]string{`C:\app\settings.txt\old`: "a folder in the place of a file"}
+			},
+			config: bootstrapv1.WindowsBootstrapConfigSpec{Custom: bootstrapv1.Custom{Files: []bootstrapv1.CustomFile{{Path: `C:\app\settings.txt`, Content: "new"}}}},
+		},
+		{
+			reason: bootstrap.ReasonContainerdConfigFailed, phase: "container-runtime", says: "conf.d",
+			world: func(g *guest.Simulated) {
+				g.Files = map[string]string{`C:\Program Files\containerd\conf.d`: "a file in the place of a folder"}
+			},
+			config: bootstrapv1.WindowsBootstrapConfigSpec{Containerd: bootstrapv1.Containerd{PauseImage: "registry.k8s.io/pause:3.10.2"}},
+		},
+		{
+			reason: bootstrap.ReasonContainerRuntimeNotReady, phase: "container-runtime", says: "containerd",
+			world: func(g *guest.Simulated) {
+				g.Programs = map[string]windows.Program{`C:\Program Files\containerd\containerd.exe`: func(_ context.Context, call *windows.Call) int {
+					return call.Fail("containerd: failed to load TOML from config.toml")
+				}}
+			},
+		},
+		{
+			reason: bootstrap.ReasonKubeletServiceFailed, phase: "kubelet", says: "sc.exe config kubelet", exitCode: 1072,
+			world: image(func(s *windows.State) { s.Services["kubelet"].Doomed = true }),
+		},
+		{
+			reason: bootstrap.ReasonPageFileMissing, phase: "windows", says: "pageFiles",
+			world: image(func(s *windows.State) {
+				s.SetValue(windows.ControlKey+`\Session Manager\Memory Management`, "PagingFiles", windows.MultiString(""))
+			}),
+		},
+		{
+			reason: bootstrap.ReasonDefenderFailed, says: "defender-exclusions: ", soft: true,
+			world: image(func(s *windows.State) { s.Defender = nil }),
+		},
+		{
+			reason: bootstrap.ReasonVMwareToolsFailed, says: "vmware-tools-restarted: ", soft: true,
+			world: image(func(s *windows.State) { delete(s.Services, "VMTools") }),
+		},
+	}
+}
+
+func (j *joins) ofTheNetwork() []provoked {
+	l2bridge := network(bootstrapv1.NetworkL2Bridge, bootstrapv1.CNIFlannel)
+	return []provoked{
+		{
+			reason: bootstrap.ReasonStaleNetworks, phase: "network", says: "0x800706ba", config: l2bridge,
+			world: throwing("Send-HnsCall", "HNS failed with error: the RPC server is unavailable (0x800706ba)"),
+		},
+		{
+			reason: bootstrap.ReasonNetworkSettingsFailed, phase: "network", says: "service", config: l2bridge,
+			world: throwing("New-NetFirewallRule", "the service cannot be started, because it is disabled"),
+		},
+		{
+			reason: bootstrap.ReasonNetworkNotReady, phase: "network", says: "External", config: l2bridge,
+			world: faulty(guest.Faults{NoDHCP: true}),
+		},
+		{
+			reason: bootstrap.ReasonPodCIDRMissing, phase: "verify", says: "podPrefix", exitCode: 1,
+			world:  faulty(guest.Faults{Blocked: []string{"kubectl.exe"}}),
+			config: network(bootstrapv1.NetworkL2Bridge, bootstrapv1.CNIWinBridge),
+		},
+		{
+			reason: bootstrap.ReasonAPIServerUnreachable, phase: "api-server", says: "unreachable network",
+			world: faulty(guest.Faults{Unreachable: true}),
+		},
+		{
+			reason: bootstrap.ReasonAPIServerCAMismatch, phase: "api-server", says: "another CA",
+			world: faulty(guest.Faults{Redirect: j.otherServer()}),
+		},
+		{
+			// The script that looks does not tell a wrong date from a wrong CA.
+			reason: bootstrap.ReasonAPIServerCAMismatch, in: "-date", phase: "api-server", says: "another CA",
+			world: faulty(guest.Faults{Ahead: -20 * 365 * 24 * time.Hour}),
+		},
+	}
+}
+
+// ofTheJoin: what kubeadm and the kubelet say.
+func (j *joins) ofTheJoin() []provoked {
+	return []provoked{
+		{
+			reason: bootstrap.ReasonTokenRejected, phase: "join", says: "token", exitCode: 1,
+			world: func(*guest.Simulated) { j.replaceToken(strings.ToLower(bootstrap.ReasonTokenRejected)) },
+		},
+		{
+			// A date that is wrong from the start is found before, so it goes wrong when kubeadm starts.
+			reason: bootstrap.ReasonClockWrong, phase: "join", says: "not valid at the node's time", exitCode: 1,
+			world: atJoin(func(call *windows.Call) windows.Program {
+				call.Machine.SetTime(20 * 365 * 24 * time.Hour)
+				return nil
+			}),
+		},
+		{
+			reason: bootstrap.ReasonPreflightFailed, phase: "join", says: "preflight", exitCode: 1,
+			world: withService("other", func(ctx context.Context, call *windows.Call) int {
+				call.Machine.OpenPipe("0.0.0.0:10250")
+				call.Running()
+				<-ctx.Done()
+				return 0
+			}),
+		},
+		{
+			reason: bootstrap.ReasonNodeNameTaken, phase: "join", says: "a Ready Node of this name", exitCode: 1,
+			world: func(g *guest.Simulated) { j.takeName(filepath.Base(g.Dir)) },
+		},
+		{
+			reason: bootstrap.ReasonTLSBootstrapFailed, phase: "join", says: "no certificate", exitCode: 1,
+			world: faulty(guest.Faults{Blocked: []string{"kubelet.exe"}}),
+		},
+		{
+			reason: bootstrap.ReasonKubeletNotHealthy, phase: "join", says: "kubelet", exitCode: 1,
+			world: faulty(guest.Faults{KubeletSick: true}),
+		},
+		{
+			reason: bootstrap.ReasonJoinFailed, phase: "join", says: "kubeadm.exe", exitCode: dllNotFound,
+			world: atJoin(func(*windows.Call) windows.Program {
+				return func(context.Context, *windows.Call) int { return dllNotFound }
+			}),
+		},
+		{
+			reason: bootstrap.ReasonKubeletArgsNotApplied, phase: "verify", says: "kubeletImagePath",
+			world: func(g *guest.Simulated) {
+				withService("repair", repairKubelet)(g)
+				g.Speed = 1
+			},
+		},
+	}
+}
+
+// dllNotFound is how Windows ends a program whose libraries are not there: 0xC0000135.
+const dllNotFound = -1073741515
+
+// repairKubelet is a program of an image that makes the kubelet's service its own once the node has joined.
+func repairKubelet(ctx context.Context, call *windows.Call) int {
+	call.Running()
+	for !call.Machine.FileExists(`C:\etc\kubernetes\kubelet.conf`) {
+		if call.Machine.Clock.Sleep(ctx, 10*time.Millisecond) != nil {
+			return 0
+		}
+	}
+	done, err := call.Machine.Run(ctx, windows.Command{
+		Argv: []string{"sc.exe", "config", "kubelet", "binPath=", `C:\k\kubelet.exe --config=C:\k\old.yaml`}, Limit: time.Minute,
+	})
+	if err != nil {
+		return call.Fail("%v", err)
+	}
+	<-ctx.Done()
+	return done.ExitCode
+}
+
+// ofTheSettings: what a config asks of Windows, and what it brings of its own.
+func (j *joins) ofTheSettings() []provoked {
+	const locked = "requested registry access is not allowed"
+	settings := func(w bootstrapv1.Windows) bootstrapv1.WindowsBootstrapConfigSpec {
+		return bootstrapv1.WindowsBootstrapConfigSpec{Windows: w}
+	}
+	script := []bootstrapv1.CustomScript{{
+		Name: "check", Type: bootstrapv1.ScriptCmd, Content: "@echo off\r\necho the licence server does not answer\r\nexit /b 7\r\n",
+	}}
+	return []provoked{
+		{
+			reason: bootstrap.ReasonPageFileFailed, phase: "windows", says: locked, world: throwing("Write-Registry", locked),
+			config: bootstrapv1.WindowsBootstrapConfigSpec{PageFile: bootstrapv1.PageFile{Policy: bootstrapv1.PageFileFixed, SizeMiB: 4096}},
+		},
+		{
+			reason: bootstrap.ReasonTrustFailed, phase: "windows", says: "certutil.exe", exitCode: -2147024891, world: throwing("Write-Registry", locked),
+			config: settings(bootstrapv1.Windows{TrustedCertificates: []bootstrapv1.TrustedCertificate{{Name: "corp", Content: string(j.lab.Workload.CA)}}}),
+		},
+		{
+			reason: bootstrap.ReasonProxyFailed, phase: "windows", says: locked, world: throwing("Write-Registry", locked),
+			config: settings(bootstrapv1.Windows{Proxy: bootstrapv1.Proxy{HTTPS: "http://proxy.example.com:3128"}}),
+		},
+		{
+			reason: bootstrap.ReasonTimeFailed, phase: "windows", says: "sc.exe start w32time", exitCode: 1058,
+			world:  image(func(s *windows.State) { s.SetValue(windows.ServicesKey+`\w32time`, "Start", windows.DWord(4)) }),
+			config: settings(bootstrapv1.Windows{NTPServers: []string{"time.example.com"}}),
+		},
+		{
+			reason: bootstrap.ReasonFeatureFailed, phase: "windows", says: "No-Such-Feature",
+			config: settings(bootstrapv1.Windows{Features: []string{"No-Such-Feature"}}),
+		},
+		{
+			reason: bootstrap.ReasonUserFailed, phase: "windows", says: "password", world: throwing("New-LocalUser", "the password does not meet the policy"),
+			config: settings(bootstrapv1.Windows{Users: []bootstrapv1.LocalUser{{Name: "ops", SSHKeys: []string{publicKey}}}}),
+		},
+		{
+			reason: bootstrap.ReasonCSIProxyFailed, phase: "kubelet", says: `C:\k\csi-proxy.exe`,
+			config: settings(bootstrapv1.Windows{CSIProxy: bootstrapv1.CSIProxy{Path: `C:\k\csi-proxy.exe`}}),
+		},
+		{
+			reason: bootstrap.ReasonDomainJoinFailed, phase: "windows", says: "domain", exitCode: 1,
+			config: settings(bootstrapv1.Windows{Domain: bootstrapv1.Domain{
+				Name: "corp.example.com", CredentialsRef: bootstrapv1.SecretReference{Name: domainSecret},
+			}}),
+		},
+		{
+			reason: bootstrap.ReasonPreJoinScriptFailed, phase: "pre-join", says: "licence server", exitCode: 7,
+			config: bootstrapv1.WindowsBootstrapConfigSpec{Custom: bootstrapv1.Custom{PreJoin: script}},
+		},
+		{
+			reason: bootstrap.ReasonPostJoinScriptFailed, phase: "post-join", says: "licence server", exitCode: 7,
+			config: bootstrapv1.WindowsBootstrapConfigSpec{Custom: bootstrapv1.Custom{PostJoin: script}},
+		},
+		{
+			reason: bootstrap.ReasonImagePullFailed, says: "pull-1: ", soft: true,
+			config: bootstrapv1.WindowsBootstrapConfigSpec{Containerd: bootstrapv1.Containerd{PrepullImages: []string{"localhost:1/app:1"}}},
+		},
+	}
+}
+
+// publicKey is nobody's.
+const publicKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA nobody"
+
+// ofTheAgent: what has nothing to do with a step.
+func (j *joins) ofTheAgent() []provoked {
+	return []provoked{
+		{
+			reason: bootstrap.ReasonPlanNotUnderstood, says: "#", world: faulty(guest.Faults{BadBlock: true}),
+		},
+		{
+			reason: bootstrap.ReasonBootstrapTimeout, phase: "join", says: "300 s",
+			world: atJoin(func(*windows.Call) windows.Program {
+				return func(ctx context.Context, _ *windows.Call) int { <-ctx.Done(); return -1 }
+			}),
+			config: bootstrapv1.WindowsBootstrapConfigSpec{DeadlineSeconds: 300},
+		},
+		{
+			reason: bootstrap.ReasonTooManyReboots, phase: "windows", says: "features",
+			world: func(g *guest.Simulated) {
+				g.Faults.Features = windows.FeatureFaults{NeedsReboot: true, NeverDone: true}
+				g.Image = func(s *windows.State) { s.Features["Web-Server"] = "Available" }
+			},
+			config: bootstrapv1.WindowsBootstrapConfigSpec{Windows: bootstrapv1.Windows{Features: []string{"Web-Server"}}},
+		},
+		{
+			reason: bootstrap.ReasonFactsUnavailable, says: "Invalid class", world: throwing("Get-CimInstance", "Invalid class"),
+		},
+		{
+			reason: bootstrap.ReasonInternalError, says: "marked for deletion",
+			world: throwing("Test-BootMarker", "illegal operation attempted on a registry key that has been marked for deletion"),
+		},
+	}
+}
