@@ -85,6 +85,14 @@ type WindowsMachineStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
 
+	// networks has what was found for spec.vsphere.networks, in their order, once all of it is there: it never changes after.
+	// Empty where no adapter has addresses of a pool.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	Networks []MachineNetwork `json:"networks,omitempty"`
+
 	// failureDomain the VM runs in.
 	//
 	// +optional
@@ -106,6 +114,47 @@ type WindowsMachineInitialization struct {
 	//
 	// +optional
 	Provisioned *bool `json:"provisioned,omitempty"`
+}
+
+// MachineNetwork is an adapter whose addresses are known before the VM is made.
+type MachineNetwork struct {
+	// name of the network, as in the spec.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Name string `json:"name,omitempty"`
+
+	// macAddress of an adapter with addresses of pools: the guest finds it by that. It follows from the first of them.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=17
+	// +kubebuilder:validation:MaxLength=17
+	MACAddress string `json:"macAddress,omitempty"`
+
+	// addresses that the pools gave, in the order of the pools.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=4
+	Addresses []NetworkAddress `json:"addresses,omitempty"`
+}
+
+// NetworkAddress is an address of a pool.
+type NetworkAddress struct {
+	// address with its prefix length, such as 10.0.0.5/24.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=43
+	Address string `json:"address,omitempty"`
+
+	// gateway of the address's network.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=39
+	Gateway string `json:"gateway,omitempty"`
 }
 
 // BootstrapProgress is the guest's own word: shown, never acted upon.
