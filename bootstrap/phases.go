@@ -68,7 +68,7 @@ func (p *part) add(phase string, steps ...plan.Step) {
 
 // parts in the order in which their steps stand in a phase.
 var parts = []func(*node) (part, error){
-	customPart, windowsPart, networkPart, containerdPart, joinPart, pageFilePart, kubeletPart,
+	addressPart, customPart, windowsPart, networkPart, containerdPart, joinPart, pageFilePart, kubeletPart,
 }
 
 // nodePlan is the whole story of a node.

@@ -8,14 +8,14 @@ import (
 
 // warnings are what works only if others have done their part, which nobody can see from here.
 func warnings(n *node) ([]string, error) {
+	all := addressWarnings(n)
 	if reflect.ValueOf(n.spec.Network).IsZero() {
-		return nil, nil
+		return all, nil
 	}
 	net, err := readNetwork(n)
 	if err != nil {
 		return nil, err
 	}
-	var all []string
 	for _, warning := range networkWarnings {
 		if warning.holds(net) {
 			all = append(all, fieldNetwork+": "+warning.say)
