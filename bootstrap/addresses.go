@@ -32,7 +32,12 @@ type hop struct {
 
 // Addressed says whether all is known that the machine's adapters need before there is a VM.
 func Addressed(m *infrav1.WindowsMachine) bool {
-	return !wantsAddresses(m) || len(m.Status.Networks) == len(m.Spec.VSphere.Networks)
+	if !wantsAddresses(m) {
+		return true
+	}
+	return slices.EqualFunc(m.Spec.VSphere.Networks, m.Status.Networks, func(wanted infrav1.VSphereNetwork, found infrav1.MachineNetwork) bool {
+		return len(wanted.AddressesFromPools) == len(found.Addresses)
+	})
 }
 
 func wantsAddresses(m *infrav1.WindowsMachine) bool {
@@ -69,8 +74,8 @@ func readAdapters(m *infrav1.WindowsMachine) ([]adapter, error) {
 
 func (a *adapter) readAddresses(given []infrav1.NetworkAddress, routed map[bool]bool) error {
 	field := fmt.Sprintf("WindowsMachine status.networks[%d]", a.number-1)
-	if a.mac == "" || len(given) == 0 {
-		return invalid(field, "it has no macAddress or no addresses; delete the Machine to get another one")
+	if a.mac == "" {
+		return invalid(field, "it has no macAddress; delete the Machine to get another one")
 	}
 	for _, one := range given {
 		prefix, err := netip.ParsePrefix(one.Address)

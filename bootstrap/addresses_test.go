@@ -3,6 +3,7 @@ package bootstrap_test
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -53,7 +54,7 @@ func staticAdapter(addresses ...string) vmAdapter {
 
 // numbered gives the adapter the MAC of its place.
 func numbered(a vmAdapter, number int) vmAdapter {
-	a.found.MACAddress = "00:50:56:00:00:0" + string(rune('0'+number))
+	a.found.MACAddress = "00:50:56:00:00:0" + strconv.Itoa(number)
 	return a
 }
 
@@ -153,7 +154,6 @@ func TestAddressesRefused(t *testing.T) {
 		field, want string
 	}{
 		{"no MAC", withFound(func(n *infrav1.MachineNetwork) { n.MACAddress = "" }), found, "no macAddress"},
-		{"no addresses", withFound(func(n *infrav1.MachineNetwork) { n.Addresses = nil }), found, "no addresses"},
 		{"no prefix", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Address = "10.0.0.5" }), found, `"10.0.0.5" is no address with a prefix length`},
 		{"another form", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Address = "FD00::5/64" }), found, `"FD00::5/64" is no address`},
 		{"gateway of another family", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Gateway = "fd00::1" }), found, `gateway "fd00::1" is none for 10.0.0.5/24`},
@@ -177,9 +177,15 @@ func TestAddressesRefused(t *testing.T) {
 			}
 		})
 	}
-	_, err := bootstrap.Render(plainInput(t, one, func(in *bootstrap.Input) { in.WindowsMachine.Status.Networks = nil }))
-	if _, invalid := errors.AsType[*bootstrap.InvalidError](err); err == nil || invalid {
-		t.Errorf("addresses that are not there yet are %v, want an error of the caller's", err)
+	for name, early := range map[string]func(*bootstrap.Input){
+		"nothing yet":  func(in *bootstrap.Input) { in.WindowsMachine.Status.Networks = nil },
+		"no addresses": withFound(func(n *infrav1.MachineNetwork) { n.Addresses = nil }),
+	} {
+		in := plainInput(t, one, early)
+		_, err := bootstrap.Render(in)
+		if _, invalid := errors.AsType[*bootstrap.InvalidError](err); err == nil || invalid || bootstrap.Addressed(in.WindowsMachine) {
+			t.Errorf("%s: got %v, want an error of the caller's", name, err)
+		}
 	}
 }
 

@@ -33,6 +33,8 @@ type Pool struct {
 	Replicas int32
 	// Template is the vCenter's when empty.
 	Template string
+	// Networks of the VMs as YAML, in one line; the template's when empty.
+	Networks string
 }
 
 // Manifest is the pool's YAML, as a user would apply it.
@@ -47,7 +49,7 @@ func (l *Lab) Manifest(p Pool) ([]byte, error) {
 	var text bytes.Buffer
 	err := template.Must(template.New("pool").Parse(poolYAML)).Execute(&text, map[string]any{
 		"Name": p.Name, "Namespace": Namespace, "Cluster": ClusterName, "Replicas": p.Replicas, "Version": l.Workload.Version,
-		"Credentials": credentials, "Template": p.Template,
+		"Credentials": credentials, "Template": p.Template, "Networks": p.Networks,
 		"Datacenter": vcenter.Datacenter, "ResourcePool": vcenter.ResourcePool, "Folder": vcenter.Folder,
 	})
 	if err != nil {

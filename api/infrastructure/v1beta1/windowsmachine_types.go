@@ -8,6 +8,10 @@ import (
 // MachineFinalizer is held until nothing of the VM is left in its cloud.
 const MachineFinalizer = "windowsmachine.infrastructure.cluster.x-k8s.io/vm"
 
+// AddressFinalizer is held on the IPAddressClaims of a machine, and on the addresses that they were given, for as long as
+// there may be a VM with these.
+const AddressFinalizer = "windowsmachine.infrastructure.cluster.x-k8s.io/address"
+
 // WindowsMachineSpec says in which cloud the VM is made and how.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.vsphere) != has(self.azure)",message="write exactly one cloud: either spec.vsphere or spec.azure"

@@ -25,7 +25,7 @@ func adapterChanges(at placement, known []infrav1.MachineNetwork) []types.BaseVi
 			continue
 		}
 		added := &types.VirtualVmxnet3{}
-		added.Key = int32(-1 - i) //nolint:gosec // because there are ten at most
+		added.Key = int32(-1 - i)
 		connect(&added.VirtualEthernetCard, network, mac)
 		change(types.VirtualDeviceConfigSpecOperationAdd, added)
 	}
@@ -42,7 +42,7 @@ func adapterChanges(at placement, known []infrav1.MachineNetwork) []types.BaseVi
 func reconnected(adapter types.BaseVirtualDevice, network types.BaseVirtualDeviceBackingInfo, mac string) types.BaseVirtualDevice {
 	copied := reflect.New(reflect.TypeOf(adapter).Elem())
 	copied.Elem().Set(reflect.ValueOf(adapter).Elem())
-	device, _ := copied.Interface().(types.BaseVirtualDevice)
+	device, _ := reflect.TypeAssert[types.BaseVirtualDevice](copied)
 	if card, ok := device.(types.BaseVirtualEthernetCard); ok {
 		connect(card.GetVirtualEthernetCard(), network, mac)
 	}

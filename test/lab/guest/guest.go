@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -38,6 +39,8 @@ type Hardware struct {
 	UUID      string
 	CPUs      int
 	MemoryMiB int64
+	// MACs of the adapters, in their order.
+	MACs []string
 }
 
 // Simulated is a Guest whose Windows is a folder. The zero value of every field but Dir is a plain image.
@@ -91,7 +94,7 @@ func (g *Simulated) Boot(ctx context.Context, vm VM) error {
 	if err != nil {
 		return err
 	}
-	p := &power{guest: g, vm: vm, machine: machine, hardware: hardware}
+	p := &power{guest: g, vm: vm, machine: machine, hardware: hardware, readdressed: make(chan struct{}, 1)}
 	if err := p.install(); err != nil {
 		return fmt.Errorf("lay out the image: %w", err)
 	}
@@ -114,6 +117,8 @@ type power struct {
 	mu     sync.Mutex
 	busy   bool
 	killed bool
+	// readdressed gets something when an address of Windows has changed.
+	readdressed chan struct{}
 }
 
 // session is one start of Windows, until it is started again or the power goes.
@@ -158,14 +163,44 @@ func (p *power) grace(ctx context.Context, idle <-chan struct{}) {
 	}
 }
 
-// tellAddress is VMware Tools' part, which do it when Windows has an address.
+// tellAddress is VMware Tools' part, which do it when Windows has an address, and when it has another one.
 func (p *power) tellAddress(ctx context.Context) {
 	if p.guest.Faults.Silent {
 		return
 	}
-	if err := p.vm.SetAddress(ctx, p.machine.ComputerName(), p.guest.address()); err != nil && ctx.Err() == nil {
-		p.note("VMware Tools: %v", err)
+	for ctx.Err() == nil {
+		if address := p.mainAddress(); address != "" {
+			if err := p.vm.SetAddress(ctx, p.machine.ComputerName(), address); err != nil && ctx.Err() == nil {
+				p.note("VMware Tools: %v", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-p.readdressed:
+		}
 	}
+}
+
+// mainAddress is the first one of the first adapter that has any.
+func (p *power) mainAddress() string {
+	all, err := p.machine.NetAddresses()
+	if err != nil || len(all) == 0 {
+		return ""
+	}
+	first := slices.MinFunc(all, func(a, b windows.Address) int { return a.Index - b.Index })
+	address, _, _ := strings.Cut(first.Address, "/")
+	return address
+}
+
+// effect is told of all that changes in Windows. The machine must not be asked here.
+func (p *power) effect(effect string) {
+	if strings.HasPrefix(effect, "address.") {
+		select {
+		case p.readdressed <- struct{}{}:
+		default: // it is about to look anyway
+		}
+	}
+	p.kill(effect)
 }
 
 // startTask starts the agent, unless it runs, and again after it was killed.
