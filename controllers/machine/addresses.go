@@ -202,23 +202,25 @@ func (r *Reconciler) keepOne(ctx context.Context, f *facts, claim *ipamv1.IPAddr
 	if err := r.Secrets.Get(ctx, client.ObjectKeyFromObject(claim), claim); err != nil {
 		return taken(fmt.Errorf("get ipaddressclaim %s: %w", claim.Name, err))
 	}
-	if !metav1.IsControlledBy(claim, f.machine) {
+	if !metav1.IsControlledBy(claim, f.machine) || claim.Status.AddressRef.Name == "" {
 		return errTaken
-	}
-	if controllerutil.ContainsFinalizer(claim, infrav1.AddressFinalizer) {
-		return nil // and so has its address
 	}
 	address, have, outcome := r.readAddress(ctx, claim)
-	if outcome.Err != nil {
+	switch {
+	case outcome.Err != nil:
 		return outcome.Err
-	}
-	if outcome.Ends() || have != known || !claim.DeletionTimestamp.IsZero() || !address.DeletionTimestamp.IsZero() {
+	case outcome.Ends():
+		return errTaken
+	case controllerutil.ContainsFinalizer(address, infrav1.AddressFinalizer):
+		return nil
+	case have != known || !claim.DeletionTimestamp.IsZero() || !address.DeletionTimestamp.IsZero():
 		return errTaken
 	}
-	if err := r.setFinalizer(ctx, address, controllerutil.AddFinalizer); err != nil {
+	// In this order a claim is there for as long as its address is held, so that it leads there.
+	if err := r.setFinalizer(ctx, claim, controllerutil.AddFinalizer); err != nil {
 		return taken(err)
 	}
-	return taken(r.setFinalizer(ctx, claim, controllerutil.AddFinalizer))
+	return taken(r.setFinalizer(ctx, address, controllerutil.AddFinalizer))
 }
 
 func taken(err error) error {
@@ -244,19 +246,21 @@ func (r *Reconciler) setFinalizer(ctx context.Context, o client.Object, set func
 // they are with their owner. The API server itself is asked, for the cache may not show yet what we hold.
 func (r *Reconciler) free(ctx context.Context, f *facts) phase.Outcome {
 	for _, claim := range claimsOf(f) {
-		if err := r.freeOne(ctx, f, claim); client.IgnoreNotFound(err) != nil {
+		if err := r.freeOne(ctx, claim); client.IgnoreNotFound(err) != nil {
 			return phase.Fail(err)
 		}
 	}
 	return phase.Outcome{}
 }
 
-func (r *Reconciler) freeOne(ctx context.Context, f *facts, claim *ipamv1.IPAddressClaim) error {
+// freeOne does not ask for the claim's owner: a restore from backup may have given the machine another UID. Nobody but a
+// machine of this name ever put our finalizer on a claim of this name.
+func (r *Reconciler) freeOne(ctx context.Context, claim *ipamv1.IPAddressClaim) error {
 	if err := r.Secrets.Get(ctx, client.ObjectKeyFromObject(claim), claim); err != nil {
 		return fmt.Errorf("get ipaddressclaim %s: %w", claim.Name, err)
 	}
-	if !metav1.IsControlledBy(claim, f.machine) {
-		return nil
+	if !controllerutil.ContainsFinalizer(claim, infrav1.AddressFinalizer) {
+		return nil // and so its address is not held either
 	}
 	address := &ipamv1.IPAddress{}
 	err := r.Secrets.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: claim.Status.AddressRef.Name}, address)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,10 +23,10 @@ import (
 var effects = []string{
 	"management POST ipaddressclaims #1",
 	"management POST ipaddressclaims #2",
-	"management PATCH ipaddresses finalizers #1",
 	"management PATCH ipaddressclaims finalizers #1",
-	"management PATCH ipaddresses finalizers #2",
+	"management PATCH ipaddresses finalizers #1",
 	"management PATCH ipaddressclaims finalizers #2",
+	"management PATCH ipaddresses finalizers #2",
 	"management PATCH ipaddresses finalizers #3",
 	"management PATCH ipaddressclaims finalizers #3",
 	"management PATCH ipaddresses finalizers #4",
@@ -35,13 +36,7 @@ var effects = []string{
 // TestLife: what the pools gave is in the status, in the user data and in the VM, is held while there is a VM and given back
 // after that.
 func TestLife(t *testing.T) {
-	left := make(chan []string, 1)
-	gate := &world.Gate{Before: func(effect string) {
-		if effect == "management PATCH ipaddresses finalizers #3" {
-			vms, err := datacenter.VMs(context.Background())
-			left <- append(vms, fmt.Sprint(err))
-		}
-	}}
+	gate, left := lookBefore("management PATCH ipaddresses finalizers #3")
 	s := newStage(t, gate)
 	s.SetCredentials(t, datacenter.Credentials())
 	s.pool(t, "nodes", "10.20.0.", "19")
@@ -79,9 +74,7 @@ func TestLife(t *testing.T) {
 
 	m.Delete(t)
 	m.Await(t, "end", world.Gone)
-	if vms := <-left; slices.Contains(vms, name) || vms[len(vms)-1] != "<nil>" {
-		t.Errorf("an address is given back while there are VMs %q", vms)
-	}
+	wantNoVM(t, <-left)
 	s.released(t, "life-0-0")
 	s.released(t, "life-1-0")
 	// The status says for which claim it waits, and so may be written once for each.
@@ -89,6 +82,41 @@ func TestLife(t *testing.T) {
 	if diff := cmp.Diff(effects, ours); diff != "" {
 		t.Errorf("effects (-want +got):\n%s", diff)
 	}
+}
+
+// lookBefore sends the VMs that there are right before an effect, and the error of the look.
+func lookBefore(wanted string) (*world.Gate, <-chan []string) {
+	left := make(chan []string, 1)
+	return &world.Gate{Before: func(effect string) {
+		if effect == wanted {
+			vms, err := datacenter.VMs(context.Background())
+			left <- append(vms, fmt.Sprint(err))
+		}
+	}}, left
+}
+
+func wantNoVM(t *testing.T, seen []string) {
+	t.Helper()
+	if !slices.Equal(seen, []string{"<nil>"}) {
+		t.Errorf("an address is given back while there are VMs %q", seen)
+	}
+}
+
+// TestForeground: who deletes in the foreground deletes the claims first. They, and the machine, wait for the VM.
+func TestForeground(t *testing.T) {
+	gate, left := lookBefore("management PATCH ipaddresses finalizers #2")
+	s := newStage(t, gate)
+	s.SetCredentials(t, datacenter.Credentials())
+	s.pool(t, "nodes", "10.28.0.", "19")
+	m := s.machine("foreground", "nodes")
+	s.running(t, m)
+	if err := s.Client.Delete(t.Context(), m.Windows.DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
+		t.Fatal(err)
+	}
+	wantNoVM(t, <-left)
+	s.released(t, "foreground-0-0")
+	m.Delete(t)
+	m.Await(t, "end", world.Gone)
 }
 
 // TestAddressIsKept: whatever happens to a claim, nobody else gets its address before the VM is gone; and then somebody does.

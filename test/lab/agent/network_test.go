@@ -309,6 +309,7 @@ func TestNetworkReasons(t *testing.T) {
 		{"New-NetFirewallRule", "network-overlay-ovn", "NetworkSettingsFailed"},
 		{"New-NetRoute", "network-azure-overlay-calico", "NetworkNotReady"},
 		{`C:\k\kubectl.exe`, "network-overlay-winoverlay", "PodCidrMissing"},
+		{"New-NetIPAddress", "network-none-static", "AddressesNotSet"},
 	} {
 		v := networkWorld(mustRead(t, test.golden))
 		if strings.HasSuffix(test.door, ".exe") {
@@ -331,6 +332,20 @@ func TestNetworkReasons(t *testing.T) {
 	var report plan.Report
 	if s.read(Root+`\report.json`, &report); report.Reason != "NetworkNotReady" {
 		t.Errorf("no address: %q %s", report.Reason, report.Message)
+	}
+}
+
+// Somebody has changed the VM's adapters in the vCenter: none has the MAC that was asked for.
+func TestAdapterIsMissing(t *testing.T) {
+	t.Parallel()
+	v := networkWorld(mustRead(t, "network-overlay-flannel-two-adapters"))
+	v.World.Adapters = v.World.Adapters[:1]
+	s := newStage(t, v)
+	s.live()
+	var report plan.Report
+	s.read(Root+`\report.json`, &report)
+	if report.Reason != "AddressesNotSet" || report.Step != "addresses-2" || !strings.Contains(report.Message, "no adapter has the MAC 005056000002") {
+		t.Errorf("%s: %q %s", report.Step, report.Reason, report.Message)
 	}
 }
 
