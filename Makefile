@@ -9,6 +9,7 @@ VERSION ?= v0.1.0
 IMAGE   ?= ghcr.io/capwin/cluster-api-provider-windows:$(VERSION)
 OUT     ?= out
 KEEP    ?=
+TRIES   ?= 1000000
 
 export CGO_ENABLED ?= 0
 
@@ -36,26 +37,40 @@ test-cloudbase-init: ## Run the real cloudbase-init on our user data (needs pyth
 test-kubelet: ## Ask the real kubelet what it takes, and whether it takes what is rendered
 	./test/kubelet/check.sh
 
+.PHONY: fuzz
+fuzz: ## Render TRIES machines that nobody would write, and look for text that left its place
+	go test ./bootstrap -run '^$$' -fuzz FuzzRender -fuzztime $(TRIES)x
+
+.PHONY: bench
+bench: ## Measure how long a rendering takes and what it allocates
+	go test ./bootstrap -run '^$$' -bench Render
+
+.PHONY: test-powershell
+test-powershell: ## Run vectors and function tests on the scripts of a node (needs pwsh with Pester 5, or is left out)
+	@./test/powershell/run.sh
+
 .PHONY: servers
 servers: ## Get the real servers that tests and demo run; the first time this takes minutes
 	@go run ./test/servers/cmd/fetch >/dev/null
 
 .PHONY: generate
-generate: ## Write deep copies and CRDs anew from the API types
+generate: ## Write deep copies and CRDs anew from the API types, and docs/plan.md from the step kinds
 	$(CONTROLLER_GEN) object paths=./api/...
 	$(CONTROLLER_GEN) crd:maxDescLen=400 paths=./api/... output:crd:artifacts:config=config/crd/bases
+	go run ./test/plandoc docs/plan.md
 
 .PHONY: lint
-lint: ## Run the linters of .golangci.yml
+lint: ## Run the linters of .golangci.yml, and our check of the scripts that nodes run
 	$(GOLANGCI_LINT) run ./...
+	go run ./test/scriptcheck
 
 .PHONY: verify
 verify: verify-generate lint test ## All that must hold before a merge: CI runs this
 
 .PHONY: verify-generate
 verify-generate: ## Fail when generated files are not what generate writes
-	@before=$$(mktemp -d) && trap 'rm -rf "$$before"' EXIT && cp -r api config/crd "$$before" && $(MAKE) --no-print-directory generate && \
-	diff -r "$$before/api" api && diff -r "$$before/crd" config/crd || { echo "generated files were stale: commit what generate wrote"; exit 1; }
+	@before=$$(mktemp -d) && trap 'rm -rf "$$before"' EXIT && cp -r api config/crd docs/plan.md "$$before" && $(MAKE) --no-print-directory generate && \
+	diff -r "$$before/api" api && diff -r "$$before/crd" config/crd && diff "$$before/plan.md" docs/plan.md || { echo "generated files were stale: commit what generate wrote"; exit 1; }
 
 .PHONY: build
 build: ## Build bin/manager

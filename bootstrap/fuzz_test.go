@@ -2,39 +2,40 @@ package bootstrap_test
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-
-	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
 )
 
-// No input may change a byte of the scripts or escape its place in the plan: what differs between two machines is the
-// plan's blob, and in the plan, text inside of values.
+// Whatever a user writes, in any field of any machine, is refused with a sentence that tells no secret, or makes user data
+// that differ from those of another machine in nothing but the plan's blob; and in the plan, text stays in its place:
+// no program, no fact, no step, no reason comes from it.
 func FuzzRender(f *testing.F) {
-	f.Add("blue", "blue-win", "uid-1", "vsphere://1", "10.0.0.10", "a", "b", "os", "windows", int32(110), int32(4))
-	f.Add(`'@`, "\n'@\nRemove-Item C:\\", `"`, `$(calc)`, `"; calc`, `{"fact":"cpus"}`, "@@PLAN@@", "`r`n", "<powershell>", int32(1), int32(0))
-	f.Add("\u2028", "Content-Type: multipart", "#>", "{{ x }}", "api.example.com", "kubernetes.io/os", ",", "=", "'", int32(500), int32(2))
-	plain := plainInput(f)
-	shape := skeleton(f, render(f, plain).Plan())
-	f.Fuzz(func(t *testing.T, cluster, machine, uid, provider, host, label, labelValue, taint, taintValue string, pods, cpus int32) {
-		in := plainInput(t, withEndpoint(host, 6443), withPods(min(max(pods, 1), 500)),
-			withLabels(bootstrapv1.NodeLabel{Name: label, Value: labelValue}),
-			withTaints(corev1.Taint{Key: taint, Value: taintValue, Effect: corev1.TaintEffectNoSchedule}))
-		in.Cluster.Name, in.Machine.Name, in.Machine.UID = cluster, machine, types.UID(uid)
-		in.WindowsMachine.Spec.ProviderID = provider
-		in.WindowsMachine.Spec.VSphere.CPUs = min(max(cpus, 1), 768)
+	for i := range goldens {
+		golden := uint8(i)
+		f.Add(golden, golden+7, []byte{0, golden, 1, 3, golden, 5, 7, golden, 2}, "'@\n$(calc)", int32(i))
+		f.Add(golden, golden+31, []byte{1, golden, 4, 2, golden, 3}, `{"fact":"cpus"}`, int32(-1))
+		f.Add(golden, golden+13, []byte{9, golden, 1, 5, golden, 6}, "\u2028\x00\xff#>\r\n<powershell>@@PLAN@@", int32(1<<30))
+	}
+	for _, text := range []string{
+		`"; calc; "`, "`r`n", "{{ x }}", "Content-Type: multipart", "kubernetes.io/os", "http://[::1", "::/0", `C:\a\`, "..", "con", "a:1:2", "10.0.0.0/33", "v1.99.0", "1e999Gi",
+	} {
+		f.Add(uint8(0), uint8(1), []byte{0, 1, 1, 0, 9, 2}, text, int32(0))
+	}
+	known := placesOf(f)
+	f.Fuzz(func(t *testing.T, golden, other uint8, spots []byte, text string, number int32) {
+		in := inputOf(t, golden)
+		mutation{other: inputOf(t, other), spots: spots, text: text, number: number}.apply(&in)
+		if in.Machine.Name == "" {
+			return // no API server has such a one
+		}
 		userData, err := bootstrap.Render(in)
 		if err != nil {
-			if strings.Contains(err.Error(), testSecret) {
-				t.Fatal("the error tells the token")
-			}
+			checkRefusal(t, err, text)
 			return
 		}
 		checkUserData(t, userData.Bytes())
@@ -46,33 +47,29 @@ func FuzzRender(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if utf8.ValidString(cluster+machine+uid) && (carried.Machine.Cluster != cluster || carried.Machine.UID != uid) {
-			t.Errorf("machine arrives as %+v", carried.Machine)
+		if err := carried.Validate(); err != nil {
+			t.Fatal(err)
 		}
-		if got := skeleton(t, carried); got != shape {
-			t.Errorf("input changes the plan's shape:\n%s\n%s", shape, got)
-		}
+		known.check(t, carried)
 	})
 }
 
-// skeleton is all of a plan that no input may change.
-func skeleton(tb testing.TB, p *plan.Plan) string {
-	tb.Helper()
-	var shape strings.Builder
-	for _, phase := range p.Phases {
-		for _, step := range phase.Steps {
-			shape.WriteString(phase.Name + "/" + step.Base().Name + ":" + string(step.Kind()) + " ")
-			switch step := step.(type) {
-			case *plan.File:
-				shape.WriteString(step.Path.String() + " ")
-			case *plan.Run:
-				for _, arg := range append(step.Argv, step.Undo...) {
-					shape.WriteString(arg.String() + " ")
-				}
-			}
+func inputOf(tb testing.TB, number uint8) bootstrap.Input {
+	return plainInput(tb, goldens[int(number)%len(goldens)].changes...)
+}
+
+// checkRefusal: what a user wrote is answered with a word for the user, and secrets are not in it, unless the user wrote
+// them where none belongs.
+func checkRefusal(t *testing.T, err error, text string) {
+	t.Helper()
+	if _, ok := errors.AsType[*bootstrap.InvalidError](err); !ok {
+		t.Fatalf("not a word for the user: %v", err)
+	}
+	for _, secret := range []string{testSecret, hidden} {
+		if strings.Contains(err.Error(), secret) && !strings.Contains(text, secret) {
+			t.Fatalf("the error tells a secret: %v", err)
 		}
 	}
-	return shape.String()
 }
 
 // checkUserData holds user data against what cloudbase-init would make of it.

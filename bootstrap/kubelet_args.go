@@ -92,13 +92,21 @@ func readArgs(args []bootstrapv1.KubeletArg, minor uint64) ([]flag, error) {
 		if err := checkArg(arg.Name, value, minor); err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(flags, func(other flag) bool { return other.name == arg.Name }) {
+		if given(flags, arg.Name) {
 			return nil, invalid(argsField, "%s is there twice; leave one out", arg.Name)
 		}
 		flags = append(flags, flag{arg.Name, value})
 	}
+	if given(flags, "image-credential-provider-bin-dir") != given(flags, "image-credential-provider-config") {
+		return nil, invalid(argsField, "a kubelet that is given one of image-credential-provider-bin-dir and image-credential-provider-config "+
+			"without the other exits; write both, or none")
+	}
 	slices.SortFunc(flags, func(a, b flag) int { return strings.Compare(a.name, b.name) })
 	return flags, nil
+}
+
+func given(flags []flag, name string) bool {
+	return slices.ContainsFunc(flags, func(f flag) bool { return f.name == name })
 }
 
 func checkArg(name, value string, minor uint64) error {

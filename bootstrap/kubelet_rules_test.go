@@ -63,6 +63,8 @@ func TestKubeletRefusals(t *testing.T) {
 		{"colon in a path", "", kubeletArgs(arg("image-credential-provider-config", `C:\a:b`)), argsField, `write a file such as C:\var`},
 		{"quote in a path", "", kubeletArgs(arg("image-credential-provider-config", `C:\a" --v=9`)), argsField, `write a file such as C:\var`},
 		{"Linux path", "", kubeletArgs(arg("image-credential-provider-bin-dir", "/usr/bin")), argsField, `write a folder such as C:\var`},
+		{"half a pair", "", kubeletArgs(arg("image-credential-provider-bin-dir", `C:\providers`)), argsField, "without the other exits; write both, or none"},
+		{"the other half", "", kubeletArgs(arg("image-credential-provider-config", `C:\providers.yaml`)), argsField, "without the other exits"},
 
 		{"unknown gate", "", kubeletGate("WinDRS", "Enabled"), gatesField, `the kubelet of v1.36 has no feature gate "WinDRS" and would not start`},
 		{"gate too new", "v1.31.0", kubeletGate("WindowsCPUAndMemoryAffinity", "Enabled"), gatesField, "(it is known in: 1.32 and later)"},

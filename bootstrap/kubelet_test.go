@@ -166,7 +166,7 @@ func TestKubeletService(t *testing.T) {
 		{"--windows-priorityclass=ABOVE_NORMAL_PRIORITY_CLASS", "flag only; pods must not starve the kubelet"},
 		{"--node-labels=a=1,b=2", "flag only; sorted, so that the same spec gives the same service"},
 		{`--bootstrap-kubeconfig=C:\etc\kubernetes\bootstrap-kubelet.conf`, "kubeadm writes it there"},
-		{`--kubeconfig=C:\etc\kubernetes\kubelet.conf`, "the join waits for it"},
+		{`--kubeconfig=C:\etc\kubernetes\kubelet.conf`, "kubeadm waits for it"},
 		{`--config=C:\var\lib\kubelet\config.yaml`, "kubeadm writes it there"},
 	} {
 		if !slices.Contains(command, test.arg) {

@@ -13,7 +13,9 @@ const (
 	kubeconfig          = kubernetesDirectory + `\kubelet.conf`
 	kubeletDirectory    = `C:\var\lib\kubelet`
 	kubeletKeys         = kubeletDirectory + `\pki`
-	kubeletLogs         = `C:\var\log\kubelet`
+	// kubeletCertificate is a link to the newest one; it is made when the cluster has signed the first.
+	kubeletCertificate = kubeletKeys + `\kubelet-client-current.pem`
+	kubeletLogs        = `C:\var\log\kubelet`
 
 	joinDirectory    = `C:\run\kubeadm`
 	joinFile         = joinDirectory + `\join-config.yaml`
@@ -205,7 +207,8 @@ func apiServer(n *node) []plan.Step {
 	return steps
 }
 
-// join runs kubeadm. A second kubeadm join after one that failed or was cut short finds its own files and refuses, so
+// join runs kubeadm. It is done once the kubelet has a certificate: kubelet.conf is there as soon as the kubelet has started,
+// and stays when nobody signs. A second kubeadm join after one that failed or was cut short finds its own files and refuses, so
 // they are cleared first.
 func join() []plan.Step {
 	pause := 15
@@ -217,7 +220,7 @@ func join() []plan.Step {
 			},
 			Argv: plan.Texts(kubeadmProgram, "join", "--config", joinFile, "--v=5"),
 			Program: plan.Program{
-				Creates:  plan.Text(kubeconfig),
+				Creates:  plan.Text(kubeletCertificate),
 				Undo:     plan.Texts(kubeadmProgram, "reset", "-f", "--cri-socket", criSocket),
 				Diagnose: joinDiagnoses,
 			},
@@ -230,7 +233,7 @@ func verify() []plan.Step {
 	return []plan.Step{
 		&plan.WaitFor{
 			Common: plan.Common{Name: "kubelet-registered", Reason: ReasonJoinFailed, TimeoutSeconds: 60},
-			For:    plan.ForFile, Target: plan.Text(kubeconfig),
+			For:    plan.ForFile, Target: plan.Text(kubeletCertificate),
 		},
 		&plan.ServiceState{
 			Common:  plan.Common{Name: "kubelet-running", Reason: ReasonKubeletNotHealthy, TimeoutSeconds: 120, Attempts: 2},

@@ -53,6 +53,7 @@ var plainGoldens = []goldenCase{
 	{"kubelet-flags", "the user's flags, log, priority and start", []func(*bootstrap.Input){withKubelet(bootstrapv1.Kubelet{
 		ExtraArgs: []bootstrapv1.KubeletArg{
 			arg("vmodule", "kubelet_node_status=4"), arg("image-credential-provider-bin-dir", `C:\Program Files\providers\`),
+			arg("image-credential-provider-config", `C:\k\providers.yaml`),
 		},
 		PriorityClass: bootstrapv1.PriorityHigh, Start: bootstrapv1.ServiceStartAutomaticDelayed,
 		Log: bootstrapv1.KubeletLog{Verbosity: new(int32(4)), MaxSizeMiB: 20, MaxAgeHours: 24},

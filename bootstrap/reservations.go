@@ -33,20 +33,8 @@ func systemCPU(cpus int) string {
 // kubeCPU is kept for kubelet and containerd: 6 % of the first core, 1 % of the second, half of it of the next two and
 // a quarter of the others.
 func kubeCPU(cpus int) string {
-	milli := 0.0
-	for core := 1; core <= cpus; core++ {
-		switch {
-		case core == 1:
-			milli += 60
-		case core == 2:
-			milli += 10
-		case core <= 4:
-			milli += 5
-		default:
-			milli += 2.5
-		}
-	}
-	return fmt.Sprintf("%dm", int(milli))
+	first, second, next, others := min(cpus, 1), min(max(cpus-1, 0), 1), min(max(cpus-2, 0), 2), max(cpus-4, 0)
+	return fmt.Sprintf("%dm", 60*first+10*second+5*next+others*5/2)
 }
 
 // kubeMemory is kept for kubelet, containerd and what runs beside each pod, but never more than a quarter.

@@ -34,7 +34,7 @@ var rooms = []room{
 	{folder: "internal/cloud/vsphere", may: []string{"api", "internal/cloud"}},
 	{folder: "controllers", may: []string{"api", "bootstrap", "internal/cloud", "internal/placement", "controllers"}},
 	{folder: ".", may: []string{"api", "bootstrap", "internal", "controllers"}},
-	{folder: "cmd", may: []string{"api", "bootstrap", "internal", "controllers"}},
+	{folder: "cmd", may: []string{"api", "bootstrap", "internal", "controllers", "config/crd"}},
 	{folder: "config"},
 	{folder: "test", may: []string{everything}},
 }

@@ -27,15 +27,6 @@ var (
 	forbidden   = regexp.MustCompile(`[\x00-\x1f<>:"|?*/]|\\\\|[. ](\\|$)`)
 )
 
-// startFacts are known before the first step.
-func startFacts() map[string]bool {
-	facts := map[string]bool{}
-	for _, name := range []string{"osBuild", "osUbr", "memoryMiB", "cpus", "diskFreeMiB", "computerName", "smbios"} {
-		facts[name] = true
-	}
-	return facts
-}
-
 func (c *checker) must(holds bool, field, format string, args ...any) {
 	if holds {
 		return

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 
 	kjson "sigs.k8s.io/json"
 )
@@ -153,11 +154,11 @@ func decodeFields(fields map[string]json.RawMessage) (Step, error) {
 	if err := json.Unmarshal(fields["do"], &name); err != nil {
 		return nil, errors.New("step kind '' is unknown")
 	}
-	known, ok := kinds[Kind(name)]
-	if !ok {
+	known := kindOf(Kind(name))
+	if known == nil {
 		return nil, fmt.Errorf("step kind '%s' is unknown", name)
 	}
-	for _, field := range known.required {
+	for _, field := range required(reflect.TypeOf(known).Elem()) {
 		if _, ok := fields[field]; !ok {
 			return nil, fmt.Errorf("step '%s' (%s) lacks '%s'", stepName(fields), name, field)
 		}
@@ -167,7 +168,7 @@ func decodeFields(fields map[string]json.RawMessage) (Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	step := known.empty()
+	step := empty(known)
 	if err := decodeStrict(rest, step); err != nil {
 		return nil, fmt.Errorf("step '%s' (%s): %w", stepName(fields), name, err)
 	}

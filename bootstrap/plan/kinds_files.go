@@ -1,5 +1,7 @@
 package plan
 
+import "strings"
+
 // Access says who may read a file or folder.
 type Access string
 
@@ -9,25 +11,35 @@ const (
 	AccessInherit Access = "inherit"
 )
 
-// File writes a file, unless one with the same content is there. Access comes before content.
+// File writes a file and the folders above it, as a whole: access comes before content, a reader never sees half of it.
+//
+// Already so: the content has the same SHA-256. Access is compared for itself.
 type File struct {
 	Common
+	// Path of the file.
 	Path Value `json:"path"`
 	// Text is the content, and wins over Content.
 	Text Value `json:"text,omitempty"`
-	// Content as bytes, base64 in JSON.
+	// Content as bytes.
 	Content []byte `json:"content,omitempty"`
-	Access  Access `json:"access,omitempty"`
-}
-
-// Directory makes a folder and those above it.
-type Directory struct {
-	Common
-	Path   Value  `json:"path"`
+	// Access for SYSTEM and Administrators only (admin), or as the folder has it (inherit, and when empty).
 	Access Access `json:"access,omitempty"`
 }
 
-// Remove deletes files and folders; that they are not there is fine.
+// Directory makes a folder and those above it.
+//
+// Already so: it is there. Access is compared for itself.
+type Directory struct {
+	Common
+	// Path of the folder.
+	Path Value `json:"path"`
+	// Access as for a file; what is made in the folder later has it too.
+	Access Access `json:"access,omitempty"`
+}
+
+// Remove deletes files, and folders with all in them.
+//
+// Already so: they are not there.
 type Remove struct {
 	Common
 	// Paths are literal.
@@ -37,19 +49,25 @@ type Remove struct {
 }
 
 // Reservations writes a JSON file whose content depends on the size of the machine, which only the node knows.
+//
+// Already so: as for a file.
 type Reservations struct {
 	Common
-	Path   Value  `json:"path"`
+	// Path of the file.
+	Path Value `json:"path"`
+	// Access as for a file.
 	Access Access `json:"access,omitempty"`
 	// Patch is what does not depend on it.
-	Patch Tree              `json:"patch,omitempty"`
+	Patch Tree `json:"patch,omitempty"`
+	// Rules in their order, each of which sets one field.
 	Rules []ReservationRule `json:"rules"`
 }
 
 // ReservationRule sets one field of the file by the value of a fact.
 type ReservationRule struct {
-	// Set is the field, dotted: systemReserved.memory.
-	Set  string `json:"set"`
+	// Set is the field, dotted: systemReserved.memory. Objects on the way are made; one that is none is a failure.
+	Set string `json:"set"`
+	// Fact that decides, compared as a version.
 	Fact string `json:"fact"`
 	// Rows in order; the first that fits counts. No row that fits is a failure.
 	Rows []ReservationRow `json:"rows"`
@@ -57,16 +75,23 @@ type ReservationRule struct {
 
 // ReservationRow fits where the fact is below; without Below it always fits.
 type ReservationRow struct {
+	// Below is the border; the row without it is the last one.
 	Below string `json:"below,omitempty"`
-	Value any    `json:"value"`
+	// Value is what the field is set to: a tree.
+	Value any `json:"value"`
 }
 
-// CollectLogs writes the newest parts of logs into one zip, without secrets.
+// CollectLogs writes the newest parts of logs into one zip, at most 2 MiB of a file, without secrets.
+//
+// Already so: never, it is written each time.
 type CollectLogs struct {
 	Common
-	Path     Value    `json:"path"`
-	Patterns []Value  `json:"patterns,omitempty"`
-	Events   []string `json:"events,omitempty"`
+	// Path of the zip.
+	Path Value `json:"path"`
+	// Patterns of files, with wildcards in their last segment.
+	Patterns []Value `json:"patterns,omitempty"`
+	// Events are logs of Windows' event log.
+	Events []string `json:"events,omitempty"`
 	// MaxMiB of all logs, unpacked; 10 when 0.
 	MaxMiB int `json:"maxMiB,omitempty"`
 }
@@ -115,12 +140,24 @@ func (s *Reservations) check(c *checker) {
 	c.must(len(s.Rules) > 0, "rules", "is empty: a file that is the same on every machine is a step of kind file")
 	for _, rule := range s.Rules {
 		c.must(rule.Set != "", "rules.set", "is missing")
+		c.way("rules.set", s.Patch, rule.Set)
 		c.fact("rules.fact", rule.Fact)
 		c.must(len(rule.Rows) > 0, "rules.rows", "is empty")
 		for i, row := range rule.Rows {
 			c.must(row.Value != nil, "rules.rows.value", "is missing")
 			c.must(row.Below != "" || i == len(rule.Rows)-1, "rules.rows.below", "may only be missing in the last row")
 		}
+	}
+}
+
+// way of a dotted name through a tree: objects, or nothing yet.
+func (c *checker) way(field string, tree map[string]any, dotted string) {
+	keys := strings.Split(dotted, ".")
+	for _, key := range keys[:len(keys)-1] {
+		next, isObject := tree[key].(map[string]any)
+		_, isFact := leafFact(next)
+		c.must(tree[key] == nil || isObject && !isFact, field, "goes through %s, which is no object in patch", key)
+		tree = next
 	}
 }
 

@@ -2,57 +2,78 @@ package plan
 
 import "fmt"
 
-// PortRange sets the dynamic ports of all four families.
+// PortRange sets the dynamic ports of TCP and UDP, IPv4 and IPv6.
+//
+// Already so: netsh shows the two numbers, asked for each of the four.
 type PortRange struct {
 	Common
+	// Start is the first port.
 	Start int `json:"start"`
+	// Count is how many ports there are.
 	Count int `json:"count"`
 }
 
-// Address gives an adapter static addresses.
+// Address gives an adapter static addresses: DHCP goes off, stale addresses of DHCP or of hand go, those of a router's
+// advertisement stay.
+//
+// Already so: each address, route, name server and the MTU is there; compared one by one. A family (IPv4, IPv6) without a
+// wanted address is left alone.
 type Address struct {
 	Common
-	// MAC finds the adapter; of two with the same, the virtual one.
+	// MAC finds the adapter, however it is written; of two with the same, the virtual one.
 	MAC Value `json:"mac"`
 	// Addresses with their prefix length: 10.0.0.5/24.
 	Addresses []Value `json:"addresses"`
-	// Gateways, at most one per family.
+	// Gateways, at most one per family. Another default route of the interface goes.
 	Gateways []Value `json:"gateways,omitempty"`
-	DNS      []Value `json:"dns,omitempty"`
-	Routes   []Hop   `json:"routes,omitempty"`
-	MTU      int     `json:"mtu,omitempty"`
+	// DNS are the name servers, in their order; those that are there stay when it is empty.
+	DNS []Value `json:"dns,omitempty"`
+	// Routes beside those of the gateways.
+	Routes []Hop `json:"routes,omitempty"`
+	// MTU is left as it is when 0.
+	MTU int `json:"mtu,omitempty"`
 }
 
 // Hop is a route: what is reached, and by which neighbour.
 type Hop struct {
-	To  Value `json:"to"`
+	// To is what is reached, with its prefix length.
+	To Value `json:"to"`
+	// Via is the neighbour.
 	Via Value `json:"via"`
 }
 
-// Route sends destinations the way of the best default route.
+// Route sends destinations the way of the best default route. That there is none is a failure.
+//
+// Already so: the interface of the default route has one to the destination, by the same neighbour.
 type Route struct {
 	Common
+	// Destinations with their prefix length.
 	Destinations []Value `json:"destinations"`
 }
 
 // HNSNetwork makes a network of the Host Networking Service, waits for its management address and keeps that as the
-// fact managementIP.
+// fact managementIP. TimeoutSeconds are 180 when 0.
+//
+// Already so: a network has the Name and Type of the request; one with this Name and another Type is replaced.
 type HNSNetwork struct {
 	Common
 	// Request is what HNS is asked; Name and Type tell whether the network is there already.
 	Request Tree `json:"request"`
 }
 
-// HNSCleanup deletes endpoints and networks by name, with wildcards.
+// HNSCleanup deletes endpoints, then networks of the Host Networking Service by name, with wildcards and without regard
+// to case.
+//
+// Already so: none that is there is named.
 type HNSCleanup struct {
 	Common
-	Networks  []Value `json:"networks"`
+	// Networks that go.
+	Networks []Value `json:"networks"`
+	// Endpoints that go.
 	Endpoints []Value `json:"endpoints,omitempty"`
-	Keep      []Value `json:"keep,omitempty"`
+	// Keep names those that stay all the same.
+	Keep []Value `json:"keep,omitempty"`
 }
-
-// FactManagementIP is set by HNSNetwork.
-const FactManagementIP = "managementIP"
 
 // Kind is "portRange".
 func (*PortRange) Kind() Kind { return "portRange" }

@@ -1,6 +1,8 @@
 package plan
 
-// Run runs a program. It is done when the exit code says so, or before it began when Creates is there.
+// Run runs a program. It is done when the exit code says so. TimeoutSeconds are 600 when 0; then all its processes are ended.
+//
+// Already so: the file Creates is there.
 type Run struct {
 	Common
 	// Argv is the program and its arguments, each quoted for Windows by the interpreter.
@@ -8,9 +10,12 @@ type Run struct {
 	Program
 }
 
-// Script runs a .ps1 or .cmd that is on the disk; it gets no arguments.
+// Script runs a .ps1 or .cmd that is on the disk; it gets no arguments. All else is as for run.
+//
+// Already so: the file Creates is there.
 type Script struct {
 	Common
+	// Path of the script.
 	Path Value `json:"path"`
 	Program
 }
@@ -20,52 +25,64 @@ type Program struct {
 	// OkExitCodes is [0] when empty.
 	OkExitCodes []int `json:"okExitCodes,omitempty"`
 	// RebootExitCodes mean: done, after a reboot.
-	RebootExitCodes []int            `json:"rebootExitCodes,omitempty"`
-	Environment     map[string]Value `json:"environment,omitempty"`
+	RebootExitCodes []int `json:"rebootExitCodes,omitempty"`
+	// Environment is put over that of the machine.
+	Environment map[string]Value `json:"environment,omitempty"`
 	// Directory to run in.
 	Directory string `json:"directory,omitempty"`
 	// Diagnose gives a failure its name, by what the program wrote. The first rule that matches counts.
 	Diagnose []Diagnosis `json:"diagnose,omitempty"`
 	// Creates is a file that is there once the program has done its work.
 	Creates Value `json:"creates,omitempty"`
-	// Undo is run before another attempt, also when the first was cut short.
+	// Undo is a program that is run before another attempt, also when the first was cut short. How it ends does not matter.
 	Undo []Value `json:"undo,omitempty"`
 }
 
-// Diagnosis turns output of a program into a reason. Match is a regular expression that .NET and Go understand alike,
-// compared without case.
+// Diagnosis turns output of a program into a reason.
 type Diagnosis struct {
-	Match   string `json:"match"`
-	Reason  string `json:"reason"`
+	// Match is a regular expression that .NET and Go understand alike, compared without case.
+	Match string `json:"match"`
+	// Reason of the failure.
+	Reason string `json:"reason"`
+	// Message to the person with kubectl.
 	Message string `json:"message"`
 }
 
-// Fact asks a program and keeps the answer as a fact.
+// Fact asks a program and keeps the answer as a fact; its exit code does not matter. TimeoutSeconds are 60 when 0.
+//
+// Already so: never, it is asked each time.
 type Fact struct {
 	Common
+	// Argv is the program and its arguments.
 	Argv []Value `json:"argv"`
-	// Match finds the answer in the output: its first group, or all of it.
+	// Match finds the answer in the output, without regard to case: its first group, or all of it, trimmed.
 	Match string `json:"match"`
 	// Set is the name of the fact.
 	Set string `json:"set"`
 }
 
-// Check fails when a fact is not as wanted.
+// Check fails when a fact is not as wanted. The message names fact, found and wanted.
+//
+// Already so: it changes nothing.
 type Check struct {
 	Common
 	Test
 }
 
-// WaitFor waits until something answers.
+// WaitFor waits until something answers, asked every 2 s. TimeoutSeconds are 300 when 0.
+//
+// Already so: it answers at once.
 type WaitFor struct {
 	Common
+	// For is what is waited for.
 	For Condition `json:"for"`
-	// Host and Port are those of tcp and https.
+	// Host of tcp and https.
 	Host Value `json:"host,omitempty"`
+	// Port of tcp and https.
 	Port Value `json:"port,omitempty"`
-	// Path is asked for by https; /healthz when nil.
+	// Path is asked for by https, which must answer with 200, 401 or 403; /healthz when it is left out.
 	Path Value `json:"path,omitempty"`
-	// CA in DER must have issued the certificate of https; names in it are not compared.
+	// CA as DER must have issued the certificate of https; names in it are not compared.
 	CA []byte `json:"ca,omitempty"`
 	// Insecure takes any certificate: it asks for an answer, not for an identity.
 	Insecure bool `json:"insecure,omitempty"`
@@ -86,7 +103,9 @@ const (
 	ForAddress        Condition = "address"
 )
 
-// SendReport sends the report now; it is also sent at the start of each phase and at the end.
+// SendReport sends the report now; it is also sent at the start of each phase, before a reboot and at the end. It never fails.
+//
+// Already so: it changes nothing.
 type SendReport struct {
 	Common
 }

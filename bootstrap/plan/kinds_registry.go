@@ -6,18 +6,20 @@ import (
 )
 
 // Registry sets one value.
+//
+// Already so: it is there with the same type and content.
 type Registry struct {
 	Common
 	// Key in full: HKEY_LOCAL_MACHINE\...
-	Key string
+	Key string `json:"key"`
 	// ValueName is empty for the key's default value.
-	ValueName string
+	ValueName string `json:"valueName,omitempty"`
 	// Type is String when empty.
-	Type RegistryType
-	// Value of all types but MultiString. A number is written in digits.
-	Value Value
-	// Values of a MultiString.
-	Values []Value
+	Type RegistryType `json:"type,omitempty"`
+	// Value; a number is written in digits, a MultiString is a list of values.
+	Value Value `json:"value"`
+	// Values of a MultiString, in place of Value.
+	Values []Value `json:"-"`
 }
 
 // RegistryType is the type of a registry value.
@@ -32,38 +34,33 @@ const (
 	RegistryMultiString  RegistryType = "MultiString"
 )
 
-// registryJSON is how a Registry stands in JSON: value is one Value or a list of them, as the type says.
-type registryJSON struct {
-	Common
-	Key       string          `json:"key"`
-	ValueName string          `json:"valueName,omitempty"`
-	Type      RegistryType    `json:"type,omitempty"`
-	Value     json.RawMessage `json:"value"`
-}
-
 // Kind is "registry".
 func (*Registry) Kind() Kind { return "registry" }
 
+// plainRegistry is a Registry as its tags say.
+type plainRegistry Registry
+
 // MarshalJSON writes the value as its type wants it.
 func (s *Registry) MarshalJSON() ([]byte, error) {
-	var content any = s.Value
-	if s.Type == RegistryMultiString {
-		content = s.Values
+	if s.Type != RegistryMultiString {
+		return json.Marshal((*plainRegistry)(s))
 	}
-	value, err := json.Marshal(content)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(registryJSON{s.Common, s.Key, s.ValueName, s.Type, value})
+	return json.Marshal(struct {
+		plainRegistry
+		Values []Value `json:"value"`
+	}{plainRegistry(*s), s.Values})
 }
 
 // UnmarshalJSON reads the value as its type wants it.
 func (s *Registry) UnmarshalJSON(data []byte) error {
-	var read registryJSON
+	var read struct {
+		plainRegistry
+		Value json.RawMessage `json:"value"`
+	}
 	if err := decodeStrict(data, &read); err != nil {
 		return err
 	}
-	*s = Registry{Common: read.Common, Key: read.Key, ValueName: read.ValueName, Type: read.Type}
+	*s = Registry(read.plainRegistry)
 	if s.Type == RegistryMultiString {
 		return decodeStrict(read.Value, &s.Values)
 	}

@@ -1,22 +1,31 @@
 package plan
 
 // Environment sets variables of services, or of the machine when it names none.
+//
+// Already so: each variable of the machine has its value; each service has this list of them, sorted by name.
 type Environment struct {
 	Common
+	// Variables by name.
 	Variables map[string]Value `json:"variables"`
-	Services  []string         `json:"services,omitempty"`
+	// Services that get them, and no other variables of their own.
+	Services []string `json:"services,omitempty"`
 }
 
-// Service makes a Windows service, or brings one in line in place, whatever made it.
+// Service makes a Windows service, or brings one in line in place, whatever made it: a wrapper (nssm) is stopped and
+// replaced. It neither starts nor stops it otherwise.
+//
+// Already so: command line, start and dependencies are equal in the registry. The failure actions are always written.
 type Service struct {
 	Common
+	// Service is its name.
 	Service string `json:"service"`
 	// Command is the program and its arguments.
 	Command []Value `json:"command"`
 	// Start is auto when empty.
-	Start     Start   `json:"start,omitempty"`
+	Start Start `json:"start,omitempty"`
+	// DependsOn are services that Windows starts before; others than these are taken away.
 	DependsOn []Value `json:"dependsOn,omitempty"`
-	// RestartSeconds to wait before the first, second and later restarts after a failure.
+	// RestartSeconds to wait before the first, second and later restarts after a failure. Empty leaves them as they are.
 	RestartSeconds []int `json:"restartSeconds,omitempty"`
 }
 
@@ -31,11 +40,16 @@ const (
 	StartDisabled    Start = "disabled"
 )
 
-// ServiceState starts, stops or restarts a service and sees to it that it worked.
+// ServiceState starts, stops or restarts a service and looks until it worked. TimeoutSeconds are 60 when 0. A service that
+// is not there is a failure.
+//
+// Already so: it has the state; restarted is stopped, then running.
 type ServiceState struct {
 	Common
+	// Service is its name.
 	Service string `json:"service"`
-	State   string `json:"state"`
+	// State is running, stopped or restarted.
+	State string `json:"state"`
 }
 
 // The states of ServiceState.
@@ -46,26 +60,38 @@ const (
 )
 
 // Firewall opens ports from outside.
+//
+// Already so: an enabled rule of the name carries a description of the same protocol, ports and addresses. Another is replaced.
 type Firewall struct {
 	Common
+	// Rules that let in.
 	Rules []FirewallRule `json:"rules"`
 }
 
 // FirewallRule lets remote addresses reach ports; any address when it names none.
 type FirewallRule struct {
-	Name     string  `json:"name"`
-	Protocol string  `json:"protocol"`
-	Ports    []Value `json:"ports"`
-	Remote   []Value `json:"remote,omitempty"`
+	// Name of the rule.
+	Name string `json:"name"`
+	// Protocol is TCP or UDP.
+	Protocol string `json:"protocol"`
+	// Ports, or ranges of them: 30000-32767.
+	Ports []Value `json:"ports"`
+	// Remote addresses that are let in; any when empty.
+	Remote []Value `json:"remote,omitempty"`
 }
 
-// Feature installs Windows features, with a reboot where they want one.
+// Feature installs Windows features, with a reboot where they want one, and looks again after it.
+//
+// Already so: Windows says Installed. InstallPending only wants the reboot.
 type Feature struct {
 	Common
+	// Features by the names that Get-WindowsFeature shows.
 	Features []Value `json:"features"`
 }
 
-// Reboot restarts the machine.
+// Reboot restarts the machine; the next step runs after it.
+//
+// Already so: nothing is pending, where if is pending.
 type Reboot struct {
 	Common
 	// If is always, or pending: only when Windows or an earlier step wants it.
@@ -79,31 +105,46 @@ const (
 )
 
 // Time sets the time zone and the servers that tell the time.
+//
+// Already so: tzutil shows the zone, the time service has these servers and no others.
 type Time struct {
 	Common
-	Zone string  `json:"zone,omitempty"`
-	NTP  []Value `json:"ntp,omitempty"`
+	// Zone as Windows calls it.
+	Zone string `json:"zone,omitempty"`
+	// NTP are names or addresses of time servers.
+	NTP []Value `json:"ntp,omitempty"`
 }
 
 // LocalUser makes a user whose password nobody knows; entry is by SSH key.
+//
+// Already so: the user, the memberships and the file of keys with its access are there; compared one by one.
 type LocalUser struct {
 	Common
+	// User is its name.
 	User string `json:"user"`
 	// Groups by SID, since their names are translated.
-	Groups  []Value `json:"groups,omitempty"`
+	Groups []Value `json:"groups,omitempty"`
+	// SSHKeys are all keys of the user; when empty, those that are there stay.
 	SSHKeys []Value `json:"sshKeys,omitempty"`
 }
 
-// PageFile sets the size of the page file; 0 lets Windows manage it. A change makes a reboot pending.
+// PageFile sets the size of the page file. A change makes a reboot pending.
+//
+// Already so: the registry says the same; then no reboot is pending because of it.
 type PageFile struct {
 	Common
+	// SizeMiB on disk C:; 0 lets Windows manage it.
 	SizeMiB Value `json:"sizeMiB"`
 }
 
-// DefenderExclusions are left alone by the virus scanner.
+// DefenderExclusions are left alone by the virus scanner. It fails where there is no Defender: make it optional.
+//
+// Already so: they are listed, in whatever case.
 type DefenderExclusions struct {
 	Common
-	Folders   []Value `json:"folders,omitempty"`
+	// Folders with all in them.
+	Folders []Value `json:"folders,omitempty"`
+	// Processes by the path or name of their program: what they open is not scanned.
 	Processes []Value `json:"processes,omitempty"`
 }
 

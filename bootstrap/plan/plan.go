@@ -1,11 +1,7 @@
-// Package plan is what a Windows node does to join its cluster, as data: phases of typed, idempotent steps from a closed
-// set of kinds. The renderer writes a plan, interpreters (bootstrap/scripts, test/lab) carry it out, people read it.
-//
-// A plan holds no code. What differs from node to node is a Value: a file's content, a registry value, one argument of
-// a program. Nothing in a Value is ever scanned for placeholders; what only the node knows stands there as a Fact.
 package plan
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 )
@@ -15,7 +11,9 @@ const Version = 1
 
 // Plan is all that a node has to do.
 type Plan struct {
-	Version int     `json:"version"`
+	// Version of the language: 1.
+	Version int `json:"version"`
+	// Machine says whose plan this is.
 	Machine Machine `json:"machine"`
 
 	// DeadlineSeconds bounds the whole bootstrap, time of reboots not counted; 1800 when 0.
@@ -25,7 +23,7 @@ type Plan struct {
 	// MaxReboots that steps may ask for; 5 when 0.
 	MaxReboots int `json:"maxReboots,omitempty"`
 
-	// Report lists the channels by which the node tells how far it is.
+	// Report lists the channels by which the node tells how far it is. One that does not work is a line in the log.
 	Report []Channel `json:"report"`
 	// Redact lists secrets: they never appear in a report, log or message.
 	Redact []string `json:"redact,omitempty"`
@@ -34,6 +32,7 @@ type Plan struct {
 	// Logs are collected when the bootstrap fails.
 	Logs *CollectLogs `json:"logs,omitempty"`
 
+	// Phases in their order.
 	Phases []Phase `json:"phases"`
 	// EveryBoot runs at each start of the machine after a success. It stays on the disk in clear: no secrets.
 	EveryBoot []Phase `json:"everyBoot,omitempty"`
@@ -41,16 +40,23 @@ type Plan struct {
 
 // Machine says whose plan this is.
 type Machine struct {
+	// Namespace of the WindowsMachine.
 	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	UID       string `json:"uid"`
-	Node      string `json:"node"`
-	Cluster   string `json:"cluster"`
+	// Name of the WindowsMachine.
+	Name string `json:"name"`
+	// UID of the WindowsMachine. Another UID on the disk means that the state there is of no use.
+	UID string `json:"uid"`
+	// Node is the name of the node, which is the computer's.
+	Node string `json:"node"`
+	// Cluster to which the node belongs.
+	Cluster string `json:"cluster"`
 }
 
 // Phase is a chapter of the story that the node tells.
 type Phase struct {
-	Name  string `json:"name"`
+	// Name of the phase, as the report tells it.
+	Name string `json:"name"`
+	// Steps in their order.
 	Steps []Step `json:"steps"`
 }
 
@@ -66,23 +72,38 @@ const (
 
 // Channel is one way to send a report, and where to.
 type Channel struct {
+	// Do is how the report is sent.
 	Do ChannelKind `json:"do"`
-	// Program and Key are guestinfo's: the tool that sets the variable, and the variable.
-	Program Value  `json:"program,omitempty"`
-	Key     string `json:"key,omitempty"`
-	// URL is azure's.
+	// Program of guestinfo: the tool that sets the variable.
+	Program Value `json:"program,omitempty"`
+	// Key of guestinfo: the variable.
+	Key string `json:"key,omitempty"`
+	// URL of azure: the host agent. Only a failure is posted.
 	URL string `json:"url,omitempty"`
-	// Port is the console's; empty means standard output.
+	// Port of console: a serial port; empty means standard output.
 	Port string `json:"port,omitempty"`
 }
 
-// Encode writes the plan as JSON. Equal plans give equal bytes.
+// Encode writes the plan as JSON. Equal plans give equal bytes. The phases, most of a plan, are put in as they are:
+// encoding/json would read them once more for each thing they stand in.
 func (p *Plan) Encode() ([]byte, error) {
-	data, err := json.Marshal(p)
+	head := *p
+	head.Phases, head.EveryBoot = nil, nil
+	data, err := json.Marshal(head)
 	if err != nil {
 		return nil, fmt.Errorf("encode plan: %w", err)
 	}
-	return data, nil
+	data = bytes.TrimSuffix(data, []byte("null}"))
+	if data, err = appendPhases(data, p.Phases); err != nil {
+		return nil, fmt.Errorf("encode plan: %w", err)
+	}
+	if len(p.EveryBoot) == 0 {
+		return append(data, '}'), nil
+	}
+	if data, err = appendPhases(append(data, `,"everyBoot":`...), p.EveryBoot); err != nil {
+		return nil, fmt.Errorf("encode plan: %w", err)
+	}
+	return append(data, '}'), nil
 }
 
 // String hides the plan: it holds the join token.

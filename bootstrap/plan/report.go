@@ -19,28 +19,38 @@ const (
 	StateFailed    State = "failed"
 )
 
-// Report is what a node tells of its bootstrap. It comes from a guest: a hint to show, never a fact to act upon.
+// Report is what a node tells of its bootstrap, in ASCII and at most 16 KiB. It comes from a guest: a hint to show, never a
+// fact to act upon.
 type Report struct {
-	Version int    `json:"version"`
-	UID     string `json:"uid"`
-	State   State  `json:"state"`
-	// Reason and Message of a failure.
-	Reason  string `json:"reason"`
+	// Version of the language: 1.
+	Version int `json:"version"`
+	// UID of the machine whose plan this is.
+	UID string `json:"uid"`
+	// State of the bootstrap.
+	State State `json:"state"`
+	// Reason of a failure.
+	Reason string `json:"reason"`
+	// Message of a failure, at most 1000 characters.
 	Message string `json:"message"`
 
+	// Phase is where the node is.
 	Phase ReportPhase `json:"phase"`
-	Step  string      `json:"step"`
+	// Step that is at work, or that has failed.
+	Step string `json:"step"`
 	// ExitCode of the program that failed.
 	ExitCode int `json:"exitCode"`
-	Reboots  int `json:"reboots"`
+	// Reboots that steps have asked for.
+	Reboots int `json:"reboots"`
 	// Elapsed seconds, down time not counted.
 	Elapsed int `json:"elapsed"`
 	// LastLines of the program that failed: at most 20 of 200 characters.
 	LastLines []string `json:"lastLines"`
-	Warnings  []string `json:"warnings"`
+	// Warnings, each once: at most 20 of 300 characters.
+	Warnings []string `json:"warnings"`
 	// Durations of the phases that are over, in seconds.
 	Durations map[string]int `json:"durations"`
-	Facts     ReportFacts    `json:"facts"`
+	// Facts of the machine.
+	Facts ReportFacts `json:"facts"`
 	// At is the node's clock: 20060102T150405Z.
 	At string `json:"at"`
 	// Boot is the result of what runs at every boot.
@@ -49,25 +59,34 @@ type Report struct {
 
 // ReportPhase is where the node is: phase Index of Of, counted from 1.
 type ReportPhase struct {
-	Index int    `json:"index"`
-	Of    int    `json:"of"`
-	Name  string `json:"name"`
+	// Index of the phase, from 1.
+	Index int `json:"index"`
+	// Of so many phases.
+	Of int `json:"of"`
+	// Name of the phase.
+	Name string `json:"name"`
 }
 
 // ReportFacts is what the node is.
 type ReportFacts struct {
 	// OS is build and revision: 20348.2700.
-	OS        string `json:"os"`
+	OS string `json:"os"`
+	// MemoryMiB of the machine.
 	MemoryMiB string `json:"memoryMiB"`
-	CPUs      string `json:"cpus"`
+	// CPUs are logical processors.
+	CPUs string `json:"cpus"`
 }
 
 // ReportBoot is the result of the last everyBoot.
 type ReportBoot struct {
-	State   State  `json:"state"`
-	Reason  string `json:"reason"`
+	// State of everyBoot: never rebooting.
+	State State `json:"state"`
+	// Reason of a failure.
+	Reason string `json:"reason"`
+	// Message of a failure, with the name of its step.
 	Message string `json:"message"`
-	At      string `json:"at"`
+	// At is the node's clock.
+	At string `json:"at"`
 }
 
 // DecodeReport reads a report. Fields that it does not know are left out: the node may be newer than we are.

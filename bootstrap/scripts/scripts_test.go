@@ -2,30 +2,12 @@ package scripts_test
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
 )
-
-// The scripts run as SYSTEM on every node: a change of them is a decision, made here. The vectors in ../plan/vectors and
-// a lint for Windows Server 2016 and 2019 must hold for what is pinned.
-const (
-	agentHash  = "63fa5b12a4220dec4625b85c61224223a6e2d7263e260cb8ea6cf406ca051354"
-	loaderHash = "f9c6d63d6d379711fc0c10ae04e449884e7bf71a5e09004f679cd40c074a2de6"
-)
-
-// maxBare is the most that user data may take without a plan.
-const maxBare = 26_000
-
-func hash(data []byte) string {
-	digest := sha256.Sum256(data)
-	return hex.EncodeToString(digest[:])
-}
 
 func read(t *testing.T, path string) []byte {
 	t.Helper()
@@ -34,70 +16,6 @@ func read(t *testing.T, path string) []byte {
 		t.Fatal(err)
 	}
 	return data
-}
-
-func TestPinned(t *testing.T) {
-	if got := hash([]byte(scripts.Agent())); got != agentHash {
-		t.Errorf("the packed agent is %s, pinned is %s", got, agentHash)
-	}
-	if got := hash(read(t, "loader.ps1")); got != loaderHash {
-		t.Errorf("the loader is %s, pinned is %s", got, loaderHash)
-	}
-}
-
-func TestSize(t *testing.T) {
-	bare := len(scripts.UserData(nil))
-	if bare > maxBare {
-		t.Errorf("%d bytes without a plan, more than %d", bare, maxBare)
-	}
-	t.Logf("agent %d bytes packed, user data %d without a plan", len(scripts.Agent()), bare)
-}
-
-// Windows PowerShell 5.1 reads a script without BOM in the code page of the machine.
-func TestPlainText(t *testing.T) {
-	paths, err := filepath.Glob("*.ps1")
-	if err != nil || len(paths) != 3 {
-		t.Fatalf("scripts %v (%v), want three", paths, err)
-	}
-	for _, path := range paths {
-		data := read(t, path)
-		for number, line := range strings.Split(string(data), "\n") {
-			for _, char := range line {
-				if char < ' ' || char > '~' {
-					t.Errorf("%s:%d: character %U", path, number+1, char)
-				}
-			}
-			if len(line) > 150 {
-				t.Errorf("%s:%d: %d characters in a line", path, number+1, len(line))
-			}
-		}
-	}
-}
-
-// The constant text must keep out of the way of cloudbase-init's other formats, and of its own places.
-func TestConstantWords(t *testing.T) {
-	text := string(scripts.UserData([]byte("{}")))
-	for word, reason := range map[string]string{
-		"@@":                      "a place that nothing was put in",
-		"multipart":               "MIME",
-		"<powershell>":            "EC2Config",
-		"<script>":                "EC2Config",
-		"template: jinja":         "jinja",
-		"Invoke-Expression":       "data as code",
-		"\r":                      "a checkout with other line ends changes the hash",
-		"kubeadm":                 "the scripts know no Kubernetes",
-		"vsphere":                 "the scripts know no cloud",
-		"l2bridge":                "the scripts know no network mode",
-		"os=windows":              "the scripts know no taint",
-		"ConvertTo-SecureString ": "no password in a script",
-	} {
-		if strings.Contains(strings.ToLower(text+scripts.Agent()), strings.ToLower(word)) {
-			t.Errorf("the scripts contain %q: %s", word, reason)
-		}
-	}
-	if !strings.HasPrefix(text, "#ps1_sysnative\n") {
-		t.Errorf("user data begins with %q", text[:20])
-	}
 }
 
 // Packing must take nothing but comments, blank lines and blanks around lines.

@@ -37,6 +37,9 @@ type machine struct {
 // gather brings together what the controllers would. Of what an API server or a controller writes, what is not there yet
 // is made up, and noted.
 func gather(o *objects, opts options) (*machine, error) {
+	if err := admit(o); err != nil {
+		return nil, err
+	}
 	m, err := findMachine(o, opts.machine)
 	if m == nil {
 		return nil, err
@@ -146,13 +149,10 @@ func wantKind(of object, ref clusterv1.ContractVersionedObjectReference, kind st
 	return fmt.Errorf("%s refers to the %s %s where a Windows machine has a %s", of, ref.Kind, ref.Name, kind)
 }
 
-// fits refuses what the API server and the controllers would.
+// fits refuses what the controllers would.
 func fits(m *machine) error {
 	if _, ok := m.owner.Labels[clusterv1.MachineControlPlaneLabel]; ok {
 		return fmt.Errorf("%s is a control-plane machine; control planes run on Linux", m.name())
-	}
-	if (m.vm.Spec.VSphere == nil) == (m.vm.Spec.Azure == nil) {
-		return fmt.Errorf("WindowsMachine spec of %s: write exactly one cloud, either spec.vsphere or spec.azure", m.name())
 	}
 	return nil
 }

@@ -82,9 +82,14 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 			"the controller refuses it too", changed(t, machineFile, "  uid: 0b6f2f0e", "  labels: {cluster.x-k8s.io/control-plane: \"\"}\n  uid: 0b6f2f0e"), machineName,
 			"Machine team-a/" + machineName + " is a control-plane machine; control planes run on Linux",
 		},
-		"no cloud": {
-			"the API server refuses it", changed(t, machineFile, "    vsphere:\n", "    azure: {}\n    vsphere:\n"), machineName,
-			"WindowsMachine spec of Machine team-a/" + machineName + ": write exactly one cloud, either spec.vsphere or spec.azure",
+		"two clouds": {
+			"a rule of the API server", changed(t, machineFile, "    vsphere:\n", "    azure:\n      credentialsRef: {name: identity}\n"+azureFields("      ")+"    vsphere:\n"), machineName,
+			"WindowsMachine team-a/" + machineName + `: spec: Invalid value: write exactly one cloud: either spec.vsphere or spec.azure`,
+		},
+		"out of range": {
+			"limits of the API server, all at once", changed(t, machineFile, "cpus: 4", "cpus: 1", "memoryMiB: 16384", "memoryMiB: 2"), machineName,
+			"WindowsMachine team-a/" + machineName + ": spec.vsphere.cpus: Invalid value: 1: spec.vsphere.cpus in body should be greater than or equal to 2\n" +
+				"WindowsMachine team-a/" + machineName + ": spec.vsphere.memoryMiB: Invalid value: 2: spec.vsphere.memoryMiB in body should be greater than or equal to 4096",
 		},
 		"pools without addresses": {
 			"the user data is made of them", changed(t, machineFile, "cpus: 4", "networks: "+withPool+"\n      cpus: 4"), machineName,
@@ -97,7 +102,7 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 		},
 		"a field of the wrong type": {
 			"what cannot be read is not guessed", changed(t, machineFile, "cpus: 4", "cpus: many"), machineName,
-			"WindowsMachine team-a/" + machineName + ": json: cannot unmarshal string into Go struct field VSphereVM.spec.vsphere.cpus of type int32",
+			"WindowsMachine team-a/" + machineName + ": spec.vsphere.cpus: Invalid value: \"string\": spec.vsphere.cpus in body must be of type integer: \"string\"",
 		},
 		"an older API": {
 			"Cluster API converts, this program does not", changed(t, machineFile, "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Machine", "apiVersion: cluster.x-k8s.io/v1beta1\nkind: Machine"), machineName,
@@ -130,7 +135,7 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 				"which is vsphere:// and a UUID in small letters: leave it empty, the controller writes it",
 		},
 		"Azure without an identity": {
-			"nothing here makes it", changed(t, gitFile, "      vsphere:\n", "      azure:\n", "        datacenter: dc\n        template: windows-2022\n", ""), "m",
+			"nothing here makes it", changed(t, gitFile, "      vsphere:\n", "      azure:\n", "        datacenter: dc\n        template: windows-2022\n", azureFields("        ")), "m",
 			"WindowsMachine default/m: this release runs no machines in Azure and cannot tell who the VM will be: write spec.providerID and status.computerName",
 		},
 		"no endpoint": {
@@ -142,9 +147,9 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 			"VSphereCluster default/blue: json: cannot unmarshal string into Go struct field APIEndpoint.spec.controlPlaneEndpoint.port of type int32",
 		},
 		"a label that a kubelet may not have": {
-			"Render's own words: field and sentence", changed(t, machineFile, "name: example.com/pool", "name: kubernetes.io/os"), machineName,
-			"WindowsBootstrapConfig spec.node.labels: a kubelet may not give itself the label kubernetes.io/os; write it into metadata.labels of the Machine, " +
-				"or use a name below node.kubernetes.io/",
+			"a rule of the API server", changed(t, machineFile, "name: example.com/pool", "name: kubernetes.io/os"), machineName,
+			"WindowsBootstrapConfig team-a/" + machineName + ": spec.node.labels[0].name: Invalid value: a kubelet may not give itself this label of kubernetes.io or k8s.io; " +
+				"put it into metadata.labels of the Machine, Cluster API copies it to the node, or use a name below node.kubernetes.io/",
 		},
 	}
 }

@@ -1,8 +1,9 @@
 // Command clusterctl-windows shows, offline, what a Windows machine will be given and what it will do with it. clusterctl
 // finds it as a plugin: "clusterctl windows".
 //
-// It reads objects from files (objects.go), brings together what the controllers would (machine.go, templates.go,
-// cluster.go, token.go, clouds.go), has bootstrap.Render render it, and writes that down (render.go) or tells it (plan.go, sentences.go, kinds.go).
+// It reads objects from files (objects.go), refuses what an API server would (admission.go), brings together what the
+// controllers would (machine.go, templates.go, cluster.go, token.go, clouds.go), has bootstrap.Render render it, and writes
+// that down (render.go) or tells it (plan.go, sentences.go, kinds.go).
 package main
 
 import (

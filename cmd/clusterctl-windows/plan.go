@@ -116,8 +116,7 @@ func endOf(step plan.Step) string {
 func reasonOf(step plan.Step) string {
 	reason := step.Base().Reason
 	if reason == "" {
-		kind := string(step.Kind())
-		reason = strings.ToUpper(kind[:1]) + kind[1:] + "Failed"
+		reason = step.Kind().DefaultReason()
 	}
 	var others []string
 	for _, rule := range diagnoses(step) {

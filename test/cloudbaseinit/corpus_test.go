@@ -21,6 +21,14 @@ type sample struct {
 	wantNewest *verdict
 }
 
+// wanted of a release.
+func (s sample) wanted(r release) verdict {
+	if r == newest && s.wantNewest != nil {
+		return *s.wantNewest
+	}
+	return s.want
+}
+
 const (
 	script       = "#ps1_sysnative\nexit 0\n"
 	goodMetadata = `{"instance-id":"uid-1","local-hostname":"win-1"}`
@@ -65,10 +73,13 @@ func formats() []sample {
 		{"jinja", "line 1", "## template: jinja\n#cloud-config\nruncmd: [dir]\n", jinja},
 		{"jinja, any blanks and case", "line 1", "##template:JINJA \n" + script, jinja},
 		{"jinja as part of a word", "is another engine's", "## template: jinja2\n" + script, unsupported},
+		{"jinja, its name in line 2", "not line 1", "## template:\njinja\n", unsupported},
 		{"jinja in line 2", "not line 1", "#ps1\n## template: jinja\n", powershell64},
 		{"cloud-config", "byte 0", "#cloud-config\nruncmd: [dir]\n", cloudConfig},
 		{"cloud-config, broken", "is no YAML", "#cloud-config\nruncmd: [dir\n", raised},
+		{"cloud-config, a list", "is no mapping", "#cloud-config\n- dir\n", raised},
 		{"# cloud-config", "a blank too many", "# cloud-config\nruncmd: [dir]\n", unsupported},
+		{"certificate, indented", "blanks before it do no harm", " \n-----BEGIN CERTIFICATE-----\n", certificate},
 		{"certificate", "is for another plugin", "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n", certificate},
 		{"batch", "", "rem cmd dir\r\n", batchFile},
 		{"batch, more blanks", "any number", "rem  cmd dir\r\n", batchFile},
@@ -110,6 +121,11 @@ func encodings() []sample {
 		{"more after the padding", "Python ends there", padded + padded, "base64", script, powershell64},
 		{"empty", "is the line end of rpctool", "", "plaintext", "\r\n", unsupported},
 		{"empty base64", "is nothing", "", "base64", "", none},
+		{"empty gzip", "is nothing, too", "", "gzip+base64", "", none},
+		{"gzip, cut off", "raises", packed[:40], "gzip+base64", script, noMetadata},
+		{"gzip in base64, cut off", "raises where it is unpacked", packed[:40], "base64", script, raised},
+		{"padding too early", "is skipped", "=" + padded[:1] + "=" + padded[1:], "base64", script, powershell64},
+		{"one letter too many", "raises", padded[:4] + "A", "base64", script, noMetadata},
 		{"unknown encoding", "raises", padded, "zstd", script, noMetadata},
 		{"upper case encoding", "names are compared as they are", padded, "Base64", script, noMetadata},
 		{"gzip without base64", "no such encoding", packed, "gzip", script, noMetadata},
@@ -148,6 +164,9 @@ func metadata() []sample {
 		{"no instance id", "runs at every boot", `{"local-hostname":"win-1"}`, verdict{powershell64, "win-1", true}, nil},
 		{"empty instance id", "is one", `{"instance-id":"","local-hostname":"win-1"}`, named(powershell64), nil},
 		{"number as instance id", "is no text", "instance-id: 5\nlocal-hostname: win-1\n", verdict{Taken: crashed}, new(named(powershell64))},
+		{"empty host name", "is none", hostName(""), verdict{Taken: powershell64}, nil},
+		{"zero as instance id", "is an empty one", "instance-id: 0\nlocal-hostname: win-1\n", named(powershell64), nil},
+		{"empty text", "is no metadata, but there is user data", "", unnamed, nil},
 		{"no host name", "the name stays", `{"instance-id":"uid-1"}`, verdict{Taken: powershell64}, nil},
 		{"number as host name", "is no text: that plugin fails alone", "instance-id: uid-1\nlocal-hostname: 5\n", verdict{Taken: powershell64}, nil},
 		{"qualified host name", "cut at the first dot", hostName("win-1.example.com"), named(powershell64), nil},

@@ -71,7 +71,7 @@ class Guest:
 
     def start(self):
         self.name = self.next_name  # a new name holds from the next boot
-        self.processes, self.health, self.com2, self.rebooted = [], [], [], False
+        self.processes, self.health, self.com2, self.network, self.rebooted = [], [], [], [], False
 
     def execute_process(self, args, shell=True, decode_output=False):
         """The process boundary: rpctool.exe answers, everything else is noted and ends as the case says."""
@@ -195,6 +195,9 @@ def replace_calls():
     utils.reboot = lambda _: guest.reboot()
     utils.terminate = lambda _: None  # stops the Windows service
     utils.check_os_version = lambda *_: True
+    utils.get_network_adapter_name_by_mac_address = lambda *_: "Ethernet0"
+    for name in ("rename_network_adapter", "enable_network_adapter", "set_network_adapter_mtu", "set_static_network_config"):
+        setattr(utils, name, lambda _, *args, name=name: guest.network.append([name, *args]))
     utils.get_logical_drives = lambda _: [guest.dir + "/"]
     hostname.platform = types.SimpleNamespace(node=lambda: guest.name)
     dhcp.get_dhcp_options = lambda *_: {245: socket.inet_aton(WIRE_SERVER)}
@@ -220,7 +223,7 @@ def boot():
     with open(log_file, encoding="utf-8", errors="replace") as file:
         logged = file.read()
     return {"log": logged, "com2": "".join(guest.com2), "error": error, "health": guest.health, "processes": guest.processes,
-            "rebooted": guest.rebooted, "computerName": guest.next_name, "left": os.listdir(tempfile.gettempdir())}
+            "network": guest.network, "rebooted": guest.rebooted, "computerName": guest.next_name, "left": os.listdir(tempfile.gettempdir())}
 
 
 def play(case):

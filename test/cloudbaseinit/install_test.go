@@ -15,7 +15,7 @@ import (
 // release of cloudbase-init on PyPI, with the hash of its wheel.
 type release struct{ version, sha256 string }
 
-// The versions that are run: that of image-builder's images, which is also the one that the lab plays, and the newest.
+// The versions that are run: that of image-builder's images, and the newest. The lab plays both.
 var (
 	pinnedByImages = release{"1.1.4", "005a9d0cf59a37e88076efc2afae370ecea682aed2964956d88fa819e46fb25e"}
 	newest         = release{"1.1.9", "ca22cd4b8c2188093378a337e60f739c13869d2f33da689f6fbb360d7fe8ccd1"}

@@ -52,6 +52,8 @@ type boot struct {
 	Health    []string  `json:"health"`
 	Processes []process `json:"processes"`
 	Rebooted  bool      `json:"rebooted"`
+	// Network are the calls that would have changed an adapter, each its name and its arguments.
+	Network [][]any `json:"network"`
 	// ComputerName as it will be at the next boot.
 	ComputerName string `json:"computerName"`
 	// Left are the files that are still in the folder for temporary ones.

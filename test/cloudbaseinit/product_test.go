@@ -31,18 +31,29 @@ type product struct {
 	boots      int
 }
 
-// ours are machines of both clouds, whose loader ends well or not: to cloudbase-init that must be the same.
+// ours are machines of both clouds with all golden plans, and some whose loader does not end well: to cloudbase-init that
+// must be the same.
 func ours(t *testing.T) []product {
 	t.Helper()
-	all := cloned(t, map[string]func(*bootstrap.Input){
-		"blue-win-x7k2p": nil,
-		"a-long-cluster-name-md-0-windows-2022-abcde-x7k2p": withLabels,
-		"blue.win.example": func(in *bootstrap.Input) { in.Machine.Spec.Version = "v1.30.14" },
-	})
-	for name, change := range map[string]func(*bootstrap.Input){"blue-az-x7k2p": nil, "blue-az-labels": withLabels} {
-		all = append(all, provisioned(t, name, change))
+	named := map[string]map[string]source{
+		onVSphere: {
+			"blue-win-x7k2p": rendered(nil),
+			"a-long-cluster-name-md-0-windows-2022-abcde-x7k2p": rendered(withLabels),
+			"blue.win.example": rendered(func(in *bootstrap.Input) { in.Machine.Spec.Version = "v1.30.14" }),
+		},
+		onAzure: {"blue-az-x7k2p": rendered(nil), "blue-az-labels": rendered(withLabels)},
+	}
+	golden := goldens(t)
+	all := cloned(t, named[onVSphere], golden[onVSphere])
+	for _, sources := range []map[string]source{named[onAzure], golden[onAzure]} {
+		for name, data := range sources {
+			all = append(all, provisioned(t, name, data))
+		}
 	}
 	for _, p := range all {
+		if strings.HasPrefix(p.Name, "golden") {
+			continue
+		}
 		p.Name += ", loader fails"
 		p.ExitCode, p.Stdout = 1, "CAPWIN state=failed phase=loader reason=LoaderFailed at line 9: IOException\r\n"
 		all = append(all, p)
@@ -51,19 +62,20 @@ func ours(t *testing.T) []product {
 }
 
 // provisioned is a machine that Azure makes: custom data arrives as the bytes they were, and Windows has its name already.
-func provisioned(t *testing.T, name string, change func(*bootstrap.Input)) product {
+func provisioned(t *testing.T, name string, userData source) product {
 	t.Helper()
 	object := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: name}}
 	object.Spec.Azure = &infrav1.AzureVM{VMSize: "Standard_D4s_v5"}
 	object.Spec.ProviderID = "azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/" + name
-	object.Status.ComputerName = name
-	data := render(t, object, change)
+	const computer = "blue-az-x7k2p"
+	object.Status.ComputerName = computer
+	data := userData(t, object)
 	return product{
 		machine: machine{
-			Name: name, Cloud: onAzure, ComputerName: name, HostName: name, InstanceID: "id-of-" + name, CustomData: data,
+			Name: name, Cloud: onAzure, ComputerName: computer, HostName: computer, InstanceID: "id-of-" + name, CustomData: data,
 			Stdout: "CAPWIN uid=1 state=running phase=join reason=\r\n",
 		},
-		userData: data, computer: name, instanceID: "id-of-" + name, boots: 2,
+		userData: data, computer: computer, instanceID: "id-of-" + name, boots: 2,
 	}
 }
 
@@ -126,10 +138,15 @@ func check(t *testing.T, p product, o outcome) {
 		if b.Error != "" || len(b.Left) > 0 {
 			t.Errorf("boot %d: error %q, files left: %v", i, b.Error, b.Left)
 		}
+		if len(b.Network) > 0 {
+			t.Errorf("boot %d: cloudbase-init sets the network: %v", i, b.Network)
+		}
 		if wrong := complaints.FindAllString(b.Log, -1); len(wrong) > 0 {
 			t.Errorf("boot %d: cloudbase-init complains: %q", i, wrong)
 		}
 	}
+	checkSize(t, p)
+	checkMetadata(t, p)
 	checkScript(t, p, o.processes())
 	checkMarks(t, p, o)
 	checkHealth(t, p, o.Boots)
@@ -146,6 +163,9 @@ func checkScript(t *testing.T, p product, all []process) {
 	}
 	if !bytes.Equal(all[0].Script, p.userData) {
 		t.Error("the script is not what Render made, byte by byte")
+	}
+	if !bytes.HasPrefix(p.userData, []byte("#ps1_sysnative\n")) {
+		t.Errorf("it begins with %q", p.userData[:20])
 	}
 	line := regexp.MustCompile(`^C:\\Windows\\system32\\WindowsPowerShell\\v1\.0\\powershell\.exe ` +
 		`-ExecutionPolicy RemoteSigned -NonInteractive -File /\S+/[0-9a-f-]{36}\.ps1$`)

@@ -3,6 +3,8 @@
 package cloudbaseinit
 
 import (
+	"encoding/base64"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -21,11 +23,7 @@ func TestSamples(t *testing.T) {
 			t.Parallel()
 			for i, o := range play(t, r, guests(all)) {
 				s := all[i]
-				want := s.want
-				if r == newest && s.wantNewest != nil {
-					want = *s.wantNewest
-				}
-				if diff := cmp.Diff(want, judge(o, s.userData)); diff != "" {
+				if diff := cmp.Diff(s.wanted(r), judge(o, s.userData)); diff != "" {
 					t.Errorf("%s (%s), -want +got:\n%s%q", s.name, s.reason, diff, complaints.FindAllString(o.said(), 3))
 				}
 			}
@@ -56,6 +54,7 @@ func TestSamplesOnAzure(t *testing.T) {
 		{"leading newline", "not at byte 0", []byte("\n" + script), unsupported},
 		{"multipart words", "in the first paragraph", []byte("#ps1_sysnative\n# Content-Type: multipart\n\nexit 0"), multipart},
 		{"jinja", "line 1", []byte("## template: jinja\n" + script), jinja},
+		{"as much as Azure carries", "65,535 bytes", []byte(script + strings.Repeat("#", 65_535-len(script))), powershell64},
 		{"empty", "is nothing", []byte{}, none},
 		{"no custom data", "is nothing", nil, none},
 	}
@@ -78,6 +77,39 @@ func TestSamplesOnAzure(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Why our metadata say nothing of the network: the images' release does not look, and the newest renames the adapter and
+// sets addresses behind our plan's back.
+func TestNetworkMetadata(t *testing.T) {
+	t.Parallel()
+	network := base64.StdEncoding.EncodeToString([]byte(`
+version: 2
+ethernets:
+  id0: {match: {macaddress: "00:50:56:00:00:01"}, set-name: eth0, mtu: 1400, addresses: [10.0.0.5/24], gateway4: 10.0.0.1, nameservers: {addresses: [10.0.0.2]}}
+`))
+	g := guestinfo(padded, "base64")
+	g["guestinfo.metadata"] = `{"instance-id":"uid-1","local-hostname":"win-1","network":"` + network + `","network.encoding":"base64"}`
+	g["guestinfo.metadata.encoding"] = "plaintext"
+	for _, r := range releases {
+		var want [][]any
+		if r == newest {
+			want = [][]any{
+				{"rename_network_adapter", "Ethernet0", "eth0"},
+				{"set_network_adapter_mtu", "eth0", 1400.0},
+				{"enable_network_adapter", "eth0", true},
+				{"set_static_network_config", "eth0", "10.0.0.5", "24", "10.0.0.1", []any{"10.0.0.2"}},
+			}
+		}
+		o := play(t, r, []machine{{Name: "network", Cloud: onVSphere, ComputerName: imageName, Guestinfo: g}})[0]
+		var got [][]any
+		for _, b := range o.Boots {
+			got = append(got, b.Network...)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s, -want +got:\n%s%q", r.version, diff, complaints.FindAllString(o.said(), 3))
+		}
 	}
 }
 
@@ -108,6 +140,18 @@ func TestExitCodes(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// None of the codes that mean something is ours.
+func TestLoaderExits(t *testing.T) {
+	t.Parallel()
+	var codes []string
+	for _, found := range regexp.MustCompile(`(?mi)\bexit\b *(\S*)`).FindAllSubmatch(scripts.UserData([]byte("{}")), -1) {
+		codes = append(codes, string(found[1]))
+	}
+	if diff := cmp.Diff([]string{"0", "1"}, codes); diff != "" {
+		t.Errorf("the loader's exit codes, -want +got:\n%s", diff)
 	}
 }
 

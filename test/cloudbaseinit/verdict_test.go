@@ -36,6 +36,9 @@ type verdict struct {
 	Again bool
 }
 
+// userDataRuns is a line of every boot in which they were not done with.
+const userDataRuns = "Executing plugin 'UserDataPlugin'"
+
 // saying are lines of the real log that decide, before programs are looked at.
 var saying = []struct{ line, means string }{
 	{"No metadata service found", noMetadata},
@@ -49,7 +52,7 @@ var saying = []struct{ line, means string }{
 
 // judge reads what the real cloudbase-init did with user data, unpacked as they were meant.
 func judge(o outcome, userData []byte) verdict {
-	v := verdict{Taken: taken(o, userData), Again: strings.Contains(o.last().Log, "User data content length")}
+	v := verdict{Taken: taken(o, userData), Again: strings.Contains(o.last().Log, userDataRuns)}
 	if name := o.last().ComputerName; name != imageName {
 		v.Computer = name
 	}

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/vcenter"
@@ -22,7 +21,7 @@ import (
 const patience = time.Minute
 
 // cloned are machines that our provider makes in a simulated vCenter: their guestinfo is what stands on the VM there.
-func cloned(t *testing.T, machines map[string]func(*bootstrap.Input)) []product {
+func cloned(t *testing.T, machines ...map[string]source) []product {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -32,13 +31,15 @@ func cloned(t *testing.T, machines map[string]func(*bootstrap.Input)) []product 
 	}
 	defer v.Stop()
 	var all []product
-	for name, change := range machines {
-		m := order(t, name, change)
-		all = append(all, product{
-			machine:  machine{Name: name, Cloud: onVSphere, ComputerName: imageName, Stdout: "CAPWIN uid=1 state=running phase=join reason=\r\n"},
-			userData: m.UserData, computer: m.Name, instanceID: strings.TrimPrefix(m.ProviderID, "vsphere://"), boots: 3,
-		})
-		ensure(ctx, t, v, m)
+	for _, sources := range machines {
+		for name, userData := range sources {
+			m := order(t, name, userData)
+			all = append(all, product{
+				machine:  machine{Name: name, Cloud: onVSphere, ComputerName: imageName, Stdout: "CAPWIN uid=1 state=running phase=join reason=\r\n"},
+				userData: m.UserData, computer: m.Name, instanceID: strings.TrimPrefix(m.ProviderID, "vsphere://"), boots: 3,
+			})
+			ensure(ctx, t, v, m)
+		}
 	}
 	// Only now, for the simulator can lock up when one session looks while another one clones.
 	seen := look(ctx, t, v, len(all))
@@ -101,7 +102,7 @@ func read(ctx context.Context, t *testing.T, vm *vcenter.VM) map[string]string {
 }
 
 // order is what the controllers hand to the cloud.
-func order(t *testing.T, name string, change func(*bootstrap.Input)) cloud.Machine {
+func order(t *testing.T, name string, userData source) cloud.Machine {
 	t.Helper()
 	object := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: name, UID: types.UID("uid-of-" + name)}}
 	object.Spec.VSphere = &infrav1.VSphereVM{
@@ -115,7 +116,7 @@ func order(t *testing.T, name string, change func(*bootstrap.Input)) cloud.Machi
 	object.Spec.ProviderID, object.Status.ComputerName = identity.ProviderID, identity.Name
 	return cloud.Machine{
 		Identity: identity, Key: cloud.Key{Namespace: object.Namespace, Name: object.Name}, Spec: object.Spec,
-		UserData: render(t, object, change),
+		UserData: userData(t, object),
 	}
 }
 

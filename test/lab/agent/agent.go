@@ -163,9 +163,15 @@ func (r *run) phases(ctx context.Context, phases []plan.Phase) error {
 // step makes the attempts of one step.
 func (r *run) step(ctx context.Context, step plan.Step) error {
 	base, s := step.Base(), r.state
-	if base.When != nil && r.mismatch(*base.When) != "" {
-		r.log("skip %s", base.Name)
-		return nil
+	if base.When != nil {
+		mismatch, err := r.mismatch(*base.When)
+		if err != nil {
+			return err // not the step's failure: nobody knows whether it is to be made
+		}
+		if mismatch != "" {
+			r.log("skip %s", base.Name)
+			return nil
+		}
 	}
 	limit, delay := max(1, base.Attempts), 5*time.Second
 	if base.DelaySeconds != nil {
@@ -193,7 +199,7 @@ func (r *run) step(ctx context.Context, step plan.Step) error {
 		r.warn(base.Name + ": " + problem.message)
 		return nil
 	}
-	problem.reason = cmp.Or(problem.reason, base.Reason, defaultReason(step))
+	problem.reason = cmp.Or(problem.reason, base.Reason, step.Kind().DefaultReason())
 	return problem
 }
 

@@ -36,9 +36,9 @@ func (r *run) succeed(ctx context.Context) error {
 func (r *run) fail(ctx context.Context, err error) error {
 	problem := asFailure(err)
 	s := r.state
-	if s == nil || r.boot != nil {
-		r.log("%s", r.protect(problem.message, 2000))
-		return problem
+	if r.boot != nil {
+		r.log("%s", r.protect(problem.message, 2000)) // the bootstrap stays what it was, and the next start tries again
+		return nil
 	}
 	s.State = plan.StateFailed
 	s.Reason = cmp.Or(problem.reason, "InternalError")
@@ -186,10 +186,4 @@ func asFailure(err error) *failure {
 
 func failf(format string, args ...any) *failure {
 	return &failure{message: fmt.Sprintf(format, args...)}
-}
-
-func defaultReason(step plan.Step) string {
-	kind := []byte(step.Kind())
-	kind[0] -= 'a' - 'A'
-	return string(kind) + "Failed"
 }

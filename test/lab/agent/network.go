@@ -79,7 +79,7 @@ func (r *run) family(index int, six bool, wanted []string, mtu int) error {
 			continue
 		}
 		have = append(have, one.Address)
-		if slices.Contains(wanted, one.Address) {
+		if slices.ContainsFunc(wanted, same(one.Address)) {
 			continue
 		}
 		text, _, _ := strings.Cut(one.Address, "/")
@@ -88,7 +88,7 @@ func (r *run) family(index int, six bool, wanted []string, mtu int) error {
 		}
 	}
 	for _, one := range wanted {
-		if slices.Contains(have, one) {
+		if slices.ContainsFunc(have, same(one)) {
 			continue
 		}
 		if err := r.machine.AddAddress(index, one); err != nil {
@@ -151,7 +151,7 @@ func (r *run) routeOnce(index int, to, via string) error {
 		return err
 	}
 	all = slices.DeleteFunc(all, func(one windows.Route) bool { return one.Index != index })
-	if slices.ContainsFunc(all, func(one windows.Route) bool { return one.Via == via }) {
+	if slices.ContainsFunc(all, func(one windows.Route) bool { return strings.EqualFold(one.Via, via) }) {
 		return nil
 	}
 	for _, old := range all {
@@ -173,7 +173,7 @@ func (r *run) dns(index int, servers []plan.Value) error {
 	}
 	// Windows lists these site-local ones where there is no IPv6 server.
 	have = slices.DeleteFunc(slices.Clone(have), func(one string) bool { return strings.HasPrefix(strings.ToLower(one), "fec0:") })
-	if len(wanted) == 0 || slices.Equal(have, wanted) {
+	if len(wanted) == 0 || slices.EqualFunc(have, wanted, strings.EqualFold) {
 		return nil
 	}
 	return r.machine.SetDNSServers(index, wanted)
@@ -203,7 +203,10 @@ func (r *run) route(step *plan.Route) error {
 
 func (r *run) hasAddress(address string) (bool, error) {
 	all, err := r.machine.NetAddresses()
-	return slices.ContainsFunc(all, func(one windows.Address) bool { return strings.HasPrefix(one.Address, address+"/") }), err
+	return slices.ContainsFunc(all, func(one windows.Address) bool {
+		text, _, _ := strings.Cut(one.Address, "/")
+		return strings.EqualFold(text, address)
+	}), err
 }
 
 // hnsNetwork makes the network, waits for its management address, and keeps that as a fact.

@@ -53,7 +53,7 @@ func networkWorld(golden []byte) *vector {
 		ManagementIP: "10.0.0.5",
 		Commands: []*command{
 			{Argv: []string{`C:\k\kubeadm.exe`, "version"}, Out: "v1.36.3\n"},
-			{Argv: []string{`C:\k\kubeadm.exe`, "join"}, Writes: map[string]string{`C:\etc\kubernetes\kubelet.conf`: "joined"}},
+			{Argv: []string{`C:\k\kubeadm.exe`, "join"}, Writes: map[string]string{`C:\var\lib\kubelet\pki\kubelet-client-current.pem`: "joined"}},
 			{Argv: []string{kubectl}, Out: "Error from server", Exit: 1, Times: &once},
 			{Argv: []string{kubectl}, Out: `["10.244.3.0/24"]`},
 			{Argv: []string{"cmd.exe", "/d", "/c", "echo", "10.244.3.0/24"}, Out: "10.244.3.0/24\r\n"},

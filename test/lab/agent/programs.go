@@ -156,10 +156,11 @@ func (r *run) fact(ctx context.Context, step *plan.Fact) error {
 }
 
 func (r *run) check(step *plan.Check) error {
-	if mismatch := r.mismatch(step.Test); mismatch != "" {
-		return failf("%s", mismatch)
+	mismatch, err := r.mismatch(step.Test)
+	if err == nil && mismatch != "" {
+		err = failf("%s", mismatch)
 	}
-	return nil
+	return err
 }
 
 func orElse(value, other int) int {

@@ -136,7 +136,7 @@ func (r *run) zone(ctx context.Context, zone string) error {
 		return nil
 	}
 	done, err := r.tool(ctx, []string{"tzutil.exe", "/g"}, 0)
-	if err != nil || strings.TrimSpace(done.Text()) == zone {
+	if err != nil || strings.EqualFold(strings.TrimSpace(done.Text()), zone) {
 		return err
 	}
 	_, err = r.tool(ctx, []string{"tzutil.exe", "/s", zone}, 0)
@@ -150,7 +150,7 @@ func (r *run) hasPeers(peers string) (bool, error) {
 		return false, err
 	}
 	kind, _, err := r.machine.ReadRegistry(key, "Type")
-	return have.Text == peers && kind.Text == "NTP", err
+	return strings.EqualFold(have.Text, peers) && kind.Text == "NTP", err
 }
 
 // localUser: nobody knows the password, entry is by key.
@@ -209,8 +209,8 @@ func (r *run) pageFile(step *plan.PageFile) error {
 		wanted = fmt.Sprintf(`C:\pagefile.sys %d %d`, size, size)
 	}
 	key := windows.ControlKey + `\Session Manager\Memory Management`
-	have, ok, err := r.machine.ReadRegistry(key, "PagingFiles")
-	if err != nil || ok && have.Equal(windows.MultiString(wanted)) {
+	have, _, err := r.machine.ReadRegistry(key, "PagingFiles")
+	if err != nil || len(have.List) == 1 && strings.EqualFold(have.List[0], wanted) {
 		return err
 	}
 	// Intent before effect: an end in between must not lose the reboot.
@@ -234,12 +234,16 @@ func (r *run) defenderExclusions(step *plan.DefenderExclusions) error {
 	if err != nil {
 		return err
 	}
-	return r.machine.ExcludeFromDefender(missing(folders, have.Paths), missing(processes, have.Processes))
+	folders, processes = missing(folders, have.Paths), missing(processes, have.Processes)
+	if len(folders)+len(processes) == 0 {
+		return nil
+	}
+	return r.machine.ExcludeFromDefender(folders, processes)
 }
 
 func missing(wanted, have []string) []string {
 	return slices.DeleteFunc(wanted, func(one string) bool {
-		return slices.ContainsFunc(have, func(other string) bool { return strings.EqualFold(one, other) })
+		return slices.ContainsFunc(have, same(one))
 	})
 }
 

@@ -13,7 +13,7 @@ import (
 
 const (
 	kubeadmPath = `C:\k\kubeadm.exe`
-	kubeletConf = `C:\etc\kubernetes\kubelet.conf`
+	kubeletPEM  = `C:\var\lib\kubelet\pki\kubelet-client-current.pem`
 )
 
 // settled is a machine of image-builder's on which the golden plan with all settings can run.
@@ -33,7 +33,7 @@ func settled(t *testing.T, golden string) *vector {
 		TLS:   map[string]any{"10.0.0.10:6443": true},
 		Commands: []*command{
 			{Argv: []string{kubeadmPath, "version"}, Out: "v1.36.3\n"},
-			{Argv: []string{kubeadmPath, "join"}, Writes: map[string]string{kubeletConf: "joined"}},
+			{Argv: []string{kubeadmPath, "join"}, Writes: map[string]string{kubeletPEM: "joined"}},
 			{Argv: []string{`C:\Program Files\VMware\VMware Tools\rpctool.exe`}},
 			domainJoin(),
 			{Argv: []string{"certutil.exe"}},

@@ -64,8 +64,9 @@ func (r *run) match(patterns []plan.Value) ([]string, error) {
 	return all, nil
 }
 
-// mismatch is "" when the fact is as wanted, else the sentence that says why not. An unknown fact is the empty text.
-func (r *run) mismatch(test plan.Test) string {
+// mismatch is "" when the fact is as wanted, else the sentence that says why not. An unknown fact is the empty text; what it
+// is compared with must be known.
+func (r *run) mismatch(test plan.Test) (string, error) {
 	found := r.facts[test.Fact]
 	for _, how := range []struct {
 		name   string
@@ -82,13 +83,18 @@ func (r *run) mismatch(test plan.Test) string {
 		}
 		wanted, err := r.value(how.wanted)
 		if err != nil {
-			return err.Error()
+			return "", err
 		}
 		if !how.holds(found, wanted) {
-			return fmt.Sprintf("fact %s is '%s', wanted: %s '%s'", test.Fact, found, how.name, wanted)
+			return fmt.Sprintf("fact %s is '%s', wanted: %s '%s'", test.Fact, found, how.name, wanted), nil
 		}
 	}
-	return ""
+	return "", nil
+}
+
+// same says whether Windows takes two texts for one: paths, addresses and names have no case.
+func same(one string) func(string) bool {
+	return func(other string) bool { return strings.EqualFold(one, other) }
 }
 
 // compareVersions compares dotted numbers: a leading v, and all from the first other character on, is ignored.
@@ -103,7 +109,7 @@ func compareVersions(left, right string) int {
 }
 
 func versionParts(text string) []string {
-	text = strings.TrimPrefix(text, "v")
+	text = strings.TrimPrefix(strings.ToLower(text), "v")
 	end := strings.IndexFunc(text, func(c rune) bool { return c != '.' && (c < '0' || c > '9') })
 	if end >= 0 {
 		text = text[:end]

@@ -16,8 +16,11 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
-// pinned is the number of vectors: none is skipped, none is lost.
-const pinned = 102
+// pinned is the number of vectors, succeeding that of those which end well: none is skipped, none is lost.
+const (
+	pinned     = 202
+	succeeding = 117
+)
 
 // expectation is what a vector says of the end.
 type expectation struct {
@@ -184,8 +187,8 @@ func TestSecondRunChangesNothing(t *testing.T) {
 			}
 		}
 	}
-	if tried != 68 {
-		t.Errorf("%d vectors succeed, 68 are pinned", tried)
+	if tried != succeeding {
+		t.Errorf("%d vectors succeed, %d are pinned", tried, succeeding)
 	}
 }
 
@@ -199,7 +202,11 @@ func (s *stage) again(v *vector) {
 	for _, pipe := range v.World.Pipes {
 		s.machine.OpenPipe(pipe)
 	}
-	if err := s.machine.Remove(Root + `\state.json`); err != nil {
+	file, err := s.machine.HostPath(Root + `\state.json`)
+	if err == nil {
+		err = os.Remove(file) // not by a door: that of this machine may be broken
+	}
+	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.put(Root+`\plan.json`, string(v.Plan))

@@ -2,12 +2,10 @@ package guest
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
-
-	"sigs.k8s.io/yaml"
 
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
@@ -17,79 +15,100 @@ const (
 	cloudbaseKey = `HKEY_LOCAL_MACHINE\SOFTWARE\Cloudbase Solutions\Cloudbase-Init`
 	// pluginDone is how cloudbase-init notes in the registry that a plugin need not run again.
 	pluginDone = 1
+	// imageCloudbase is the version of image-builder's images. The other one that is played is the newest.
+	imageCloudbase = "1.1.4"
 )
 
-// cloudbaseInit is cloudbase-init 1.1.4 as image-builder sets it up for vSphere: one metadata service, and of its plugins the
-// two that matter here. Failures are lines in its log, as on a real machine: nobody is told.
+// instance is what cloudbase-init's metadata service has read.
+type instance struct {
+	metadata map[string]any
+	userData []byte
+}
+
+// cloudbaseInit is cloudbase-init as image-builder sets it up for vSphere: one metadata service, and of its plugins the two
+// that matter here. Failures are lines in its log, as on a real machine: nobody is told.
 func (p *power) cloudbaseInit(ctx context.Context) {
-	metadata, err := p.metadata(ctx)
+	p.logInit("INFO", "Cloudbase-Init version: %s", p.guest.cloudbase())
+	found, err := p.guestInfoService(ctx)
 	if err != nil {
 		p.logInit("ERROR", "Failed to load metadata service 'VMwareGuestInfoService': %v", err)
 		p.logInit("ERROR", "No metadata service found")
+	} else if !p.plugins(ctx, found) {
 		return
+	}
+	p.logInit("INFO", "Plugins execution done")
+}
+
+// plugins says whether all of them had their turn.
+func (p *power) plugins(ctx context.Context, found *instance) bool {
+	key, err := p.marks(found.metadata["instance-id"])
+	if err != nil {
+		p.logInit("CRITICAL", "Unhandled error: %v", err)
+		return false
 	}
 	for _, plugin := range []struct {
 		name string
-		run  func(ctx context.Context, metadata map[string]any) error
+		run  func(ctx context.Context, found *instance) error
 	}{{"SetHostNamePlugin", p.setHostName}, {"UserDataPlugin", p.userData}} {
-		if ctx.Err() != nil || p.machine.RebootAsked() {
-			return // the rest runs after the reboot
+		if p.done(key, plugin.name) {
+			continue
 		}
-		p.plugin(ctx, plugin.name, metadata, plugin.run)
+		p.logInit("INFO", "Executing plugin '%s'", plugin.name)
+		if err := plugin.run(ctx, found); err != nil { // it is tried again at the next boot
+			p.logInit("ERROR", "plugin '%s' failed with error '%v'", plugin.name, err)
+		} else if key != "" && ctx.Err() == nil {
+			p.mark(key, plugin.name)
+		}
+		if ctx.Err() != nil || p.machine.RebootAsked() {
+			return false // the rest runs after the reboot
+		}
 	}
+	return true
 }
 
-// plugin runs once for each instance; without an instance id at every boot. One that raises is tried again at the next boot.
-func (p *power) plugin(ctx context.Context, name string, metadata map[string]any, run func(context.Context, map[string]any) error) {
-	key := ""
-	if id := text(metadata["instance-id"]); id != "" {
-		key = cloudbaseKey + `\` + id + `\Plugins`
-		if done, ok, _ := p.machine.ReadRegistry(key, name); ok && done.Number == pluginDone {
-			return
-		}
+// marks is the key that remembers which plugins are done for this instance. Without an id nothing is remembered; an empty
+// one is an id, and one that is no text ends 1.1.4.
+func (p *power) marks(id any) (string, error) {
+	if id == nil {
+		return "", nil
 	}
-	p.logInit("INFO", "Executing plugin '%s'", name)
-	if err := run(ctx, metadata); err != nil {
-		p.logInit("ERROR", "plugin '%s' failed with error '%v'", name, err)
-		return
+	if isFalse(id) {
+		return cloudbaseKey + `\Plugins`, nil
 	}
-	if key == "" || ctx.Err() != nil {
-		return
+	if _, ok := id.(string); !ok && p.guest.cloudbase() == imageCloudbase {
+		return "", fmt.Errorf("unsupported operand types for +: %T and 'str'", id)
 	}
-	if err := p.machine.WriteRegistry(key, name, windows.DWord(pluginDone)); err != nil {
+	return fmt.Sprintf(`%s\%v\Plugins`, cloudbaseKey, id), nil
+}
+
+func (p *power) done(key, plugin string) bool {
+	if key == "" {
+		return false
+	}
+	mark, ok, _ := p.machine.ReadRegistry(key, plugin) // a key that can not be read has no marks
+	return ok && mark.Number == pluginDone
+}
+
+func (p *power) mark(key, plugin string) {
+	if err := p.machine.WriteRegistry(key, plugin, windows.DWord(pluginDone)); err != nil {
 		p.logInit("ERROR", "%v", err)
 	}
 }
 
-// metadata is guestinfo.metadata: YAML, of which JSON is a part.
-func (p *power) metadata(ctx context.Context) (map[string]any, error) {
-	data, err := p.guestData(ctx, "metadata")
-	if err != nil {
-		return nil, err
-	}
-	if data == nil {
-		return nil, errors.New("'NoneType' object has no attribute 'read'") // 1.1.4 goes no further
-	}
-	var metadata map[string]any
-	if err := yaml.Unmarshal(data, &metadata); err != nil {
-		return nil, fmt.Errorf("metadata: %w", err)
-	}
-	if metadata == nil {
-		return nil, errors.New("the metadata are empty")
-	}
-	return metadata, nil
-}
-
 // setHostName renames the computer, which needs a reboot, if it has another name.
-func (p *power) setHostName(_ context.Context, metadata map[string]any) error {
-	wanted := text(metadata["local-hostname"])
-	if wanted == "" {
+func (p *power) setHostName(_ context.Context, found *instance) error {
+	value := found.metadata["local-hostname"]
+	if isFalse(value) {
 		p.logInit("DEBUG", "Hostname not found in metadata")
 		return nil
 	}
+	wanted, ok := value.(string)
+	if !ok {
+		return fmt.Errorf("%T object has no attribute 'split'", value)
+	}
 	name := netBIOSName(wanted)
-	if name != wanted {
-		p.logInit("WARNING", "Truncating host name for Netbios compatibility. Old name: %s, new name: %s", wanted, name)
+	if first, _, _ := strings.Cut(wanted, "."); len(name) < len(first) {
+		p.logInit("WARNING", "Truncating host name for Netbios compatibility. Old name: %s, new name: %s", first, name)
 	}
 	if strings.EqualFold(p.machine.ComputerName(), name) {
 		return nil
@@ -120,10 +139,7 @@ func (p *power) logInit(level, format string, args ...any) {
 	_ = p.machine.Append(cloudbaseLog, []byte(line)) // a log
 }
 
-// text is a value of the metadata as Python would print it.
-func text(value any) string {
-	if value == nil {
-		return ""
-	}
-	return fmt.Sprint(value)
+// isFalse is what Python takes for false.
+func isFalse(value any) bool {
+	return value == nil || slices.Contains([]any{"", 0.0, false}, value)
 }

@@ -24,20 +24,23 @@ func TestGuestDataEncodings(t *testing.T) {
 	}{
 		{"plaintext", "said so", "hello", "plaintext", "hello", ""},
 		{"no encoding", "is plaintext", "hello", "", "hello", ""},
-		{"blank encoding", "guests can not delete keys, they set a space", "hello", " ", "hello", ""},
-		{"base64", "the long name", plain, "base64", "hello", ""},
+		{"blank encoding", "guests can not delete keys, they set a space", "hello", " \r\n", "hello", ""},
+		{"base64", "the long name", plain + "\r\n", "base64\r\n", "hello", ""},
 		{"b64", "the short name", plain, "b64", "hello", ""},
 		{"gzip+base64", "the long name", packed([]byte("hello")), "gzip+base64", "hello", ""},
 		{"gz+b64", "the short name", packed([]byte("hello")), "gz+b64", "hello", ""},
 		{"wrapped base64", "Python skips what is no base64", plain[:4] + "\n" + plain[4:], "base64", "hello", ""},
+		{"more after the padding", "Python ends there", plain + plain, "base64", "hello", ""},
+		{"padding too early", "is skipped", "=" + plain[:1] + "=" + plain[1:], "base64", "hello", ""},
 		{"no value", "there is none", "", "base64", "", ""},
+		{"no value in gzip", "there is none", "\r\n", "gz+b64", "", ""},
 		{"other encoding", "raises", "hello", "zstd", "", "Encoding zstd not supported"},
 		{"upper case", "names are compared as they are", plain, "Base64", "", "Encoding Base64 not supported"},
 		{"gzip without base64", "no such encoding", "hello", "gzip", "", "Encoding gzip not supported"},
 		{"broken padding", "raises", plain[:len(plain)-1], "base64", "", "incorrect padding"},
 		{"no gzip", "raises", plain, "gzip+base64", "", "not a gzipped file"},
 	} {
-		data, err := decodeGuestData(c.value, c.encoding)
+		data, err := decodeGuestData([]byte(c.value), c.encoding)
 		switch {
 		case c.problem == "" && (err != nil || string(data) != c.want):
 			t.Errorf("%s (%s): %q, %v", c.name, c.reason, data, err)
@@ -63,8 +66,14 @@ func TestFormats(t *testing.T) {
 		{"# cloud-config\n", "a blank too many", unsupported},
 		{"\n#ps1\nexit", "not at byte 0", unsupported},
 		{"\ufeff#ps1\nexit", "a BOM is before it", unsupported},
-		{"rem cmd \n", "", batchFile},
-		{"#! /usr/bin/env python\n", "", pythonScript},
+		{"#ps1\vexit", "a vertical tab is a blank", powershell64},
+		{"#PS1\nexit", "compared as it is", unsupported},
+		{"#ps1\r\n\r\n# Content-Type: multipart", "only \\n\\n ends a paragraph", multipart},
+		{"##template:JINJA \n#ps1\n", "in any case", jinja},
+		{"## template:\njinja\n", "not line 1", unsupported},
+		{"\n-----BEGIN CERTIFICATE-----\n", "for another plugin", certificate},
+		{"rem  cmd \n", "", batchFile},
+		{"#! /usr/bin/env  python\n", "", pythonScript},
 		{"#!/bin/bash\n", "", bashScript},
 		{"hi <powershell>exit</powershell>", "anywhere", ec2Config},
 		{"#\x00p\x00s\x001\x00\n\x00", "UTF-16", unsupported},
@@ -159,11 +168,14 @@ func TestRefusals(t *testing.T) {
 		says   string
 	}{
 		{"no metadata", func(v *fakeVM) { delete(v.info, "guestinfo.metadata") }, "'NoneType' object has no attribute 'read'"},
-		{"metadata no mapping", func(v *fakeVM) { v.set("metadata", "- a", "") }, "No metadata service found"},
+		{"nothing", func(v *fakeVM) { clear(v.info) }, "No metadata service found"},
+		{"metadata no YAML", func(v *fakeVM) { v.set("metadata", "{", "") }, "No metadata service found"},
+		{"number as instance id", func(v *fakeVM) { v.set("metadata", "instance-id: 5", "") }, "CRITICAL"},
+		{"user data no UTF-8", func(v *fakeVM) { v.set("userdata", "#ps1\n\xff", "") }, "plugin 'UserDataPlugin' failed"},
 		{"unknown encoding of metadata", func(v *fakeVM) { v.info["guestinfo.metadata.encoding"] = "zip" }, "Encoding zip not supported"},
 		{"unknown encoding", func(v *fakeVM) { v.info["guestinfo.userdata.encoding"] = "zip" }, "Encoding zip not supported"},
 		{"too large", func(v *fakeVM) { v.info["guestinfo.userdata"] += strings.Repeat("A", 64<<10) }, "more than the 65536"},
-		{"no user data", func(v *fakeVM) { v.set("userdata", "", "") }, "User data not found in metadata"},
+		{"no user data", func(v *fakeVM) { delete(v.info, "guestinfo.userdata") }, "Plugins execution done"},
 		{"byte order mark", func(v *fakeVM) { v.set("userdata", packed(append([]byte("\ufeff"), good...)), "gz+b64") }, "Unsupported user_data format"},
 		{"cloud-config", func(v *fakeVM) { v.set("userdata", "#cloud-config\nruncmd: []\n", "") }, "does not run a cloud-config"},
 		{"another script", func(v *fakeVM) { v.set("userdata", "#ps1_sysnative\nWrite-Output 1\n", "") }, "the user data is not that of this release"},

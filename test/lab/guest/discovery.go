@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -32,6 +33,9 @@ func (j *joining) discover(ctx context.Context) (*clientcmdapi.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkPins(j.config.caHashes); err != nil {
+		return nil, err
+	}
 	text, err := j.verifyToken(first)
 	if err != nil {
 		return nil, err
@@ -44,12 +48,24 @@ func (j *joining) discover(ctx context.Context) (*clientcmdapi.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !j.config.unsafeSkipCA {
+	if len(j.config.caHashes) > 0 {
 		if err := j.verifyAuthority(ctx, ca, first); err != nil {
 			return nil, err
 		}
 	}
 	return j.bootstrapConfig(config, ca), nil
+}
+
+var pinShape = regexp.MustCompile(`(?i)^sha256:[0-9a-f]{64}$`)
+
+// checkPins: one that is none is refused, also beside another that would do.
+func checkPins(pins []string) error {
+	for _, pin := range pins {
+		if !pinShape.MatchString(pin) {
+			return fmt.Errorf("invalid discovery token CA certificate hash: invalid hash %q, expected a 32 byte SHA-256 hash", pin)
+		}
+	}
+	return nil
 }
 
 // discoverByFile trusts a kubeconfig that somebody has put on the disk.

@@ -52,6 +52,7 @@ const (
 type kubeletFlags struct {
 	config, kubeconfig, bootstrap, certDir string
 	hostname, nodeIP, cloudProvider        string
+	providers, providersDir                string // of credentials for images
 	labels                                 map[string]string
 	service                                bool
 }
@@ -78,6 +79,7 @@ func readKubeletFlags(args []string) (*kubeletFlags, error) {
 	read := &kubeletFlags{
 		config: get("config"), kubeconfig: get("kubeconfig"), bootstrap: get("bootstrap-kubeconfig"), certDir: get("cert-dir"),
 		hostname: get("hostname-override"), nodeIP: get("node-ip"), cloudProvider: get("cloud-provider"), service: get("windows-service") == "true",
+		providers: get("image-credential-provider-config"), providersDir: get("image-credential-provider-bin-dir"),
 	}
 	var err error
 	if read.labels, err = nodeLabels(get("node-labels")); err != nil {

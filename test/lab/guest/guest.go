@@ -55,6 +55,8 @@ type Simulated struct {
 	Build string
 	// KubernetesVersion on the image; v1.36.3 when empty.
 	KubernetesVersion string
+	// CloudbaseInit is the version on the image: 1.1.9, or 1.1.4 when empty. Others are not known here.
+	CloudbaseInit string
 	// Programs are added to the image: path on the disk and what it does.
 	Programs map[string]windows.Program
 	Faults   Faults
@@ -270,6 +272,8 @@ func (p *power) note(format string, args ...any) {
 func (g *Simulated) address() string { return orElse(g.Address, defaultAddress) }
 
 func (g *Simulated) version() string { return orElse(g.KubernetesVersion, defaultVersion) }
+
+func (g *Simulated) cloudbase() string { return orElse(g.CloudbaseInit, imageCloudbase) }
 
 func (g *Simulated) build() (build, revision string) {
 	build, revision, _ = strings.Cut(orElse(g.Build, defaultBuild), ".")

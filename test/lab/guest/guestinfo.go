@@ -5,13 +5,50 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 )
 
-// guestData reads guestinfo.NAME in the encoding that guestinfo.NAME.encoding names, as VMwareGuestInfoService does. Nil is
-// that there is none.
+// guestInfoService reads all there is before any plugin runs: whatever is wrong with one value, the other is lost with it.
+func (p *power) guestInfoService(ctx context.Context) (*instance, error) {
+	data, err := p.guestData(ctx, "metadata")
+	if err != nil {
+		return nil, err
+	}
+	found := &instance{}
+	if found.metadata, err = p.readMetadata(data); err != nil {
+		return nil, err
+	}
+	if found.userData, err = p.guestData(ctx, "userdata"); err != nil {
+		return nil, err
+	}
+	if len(found.metadata) == 0 && len(found.userData) == 0 {
+		return nil, errors.New("neither metadata nor user data")
+	}
+	return found, nil
+}
+
+// readMetadata takes YAML, of which JSON is a part. What is no mapping is as good as an empty one.
+func (p *power) readMetadata(data []byte) (map[string]any, error) {
+	if data == nil && p.guest.cloudbase() == imageCloudbase {
+		return nil, errors.New("'NoneType' object has no attribute 'read'")
+	}
+	var read any
+	if err := yaml.Unmarshal(data, &read); err != nil {
+		return nil, fmt.Errorf("invalid yaml data provided: %w", err)
+	}
+	metadata, ok := read.(map[string]any)
+	if !ok {
+		p.logInit("WARNING", "Instance metadata is not a dictionary.")
+	}
+	return metadata, nil
+}
+
+// guestData reads guestinfo.NAME in the encoding that guestinfo.NAME.encoding names. Nil is that there is none.
 func (p *power) guestData(ctx context.Context, name string) ([]byte, error) {
 	value, err := p.guestValue(ctx, name)
 	if err != nil {
@@ -21,47 +58,48 @@ func (p *power) guestData(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return decodeGuestData(value, encoding)
+	return decodeGuestData(value, string(encoding))
 }
 
-func (p *power) guestValue(ctx context.Context, name string) (string, error) {
+// guestValue is what rpctool prints, which ends with a line end; nil when it fails.
+func (p *power) guestValue(ctx context.Context, name string) ([]byte, error) {
 	value, found, err := p.vm.Guestinfo(ctx, "guestinfo."+name)
 	if err != nil {
-		return "", fmt.Errorf("read guestinfo.%s: %w", name, err)
-	}
-	if !found {
-		return "", nil
+		return nil, fmt.Errorf("read guestinfo.%s: %w", name, err)
 	}
 	if len(value) > largestValue {
-		return "", fmt.Errorf("guestinfo.%s has %d bytes, more than the %d that VMware Tools carry", name, len(value), largestValue)
+		p.logInit("DEBUG", "Failed to execute rpctool: guestinfo.%s has %d bytes, more than the %d that VMware Tools carry", name, len(value), largestValue)
+		return nil, nil
 	}
-	return value, nil
+	if !found {
+		return nil, nil
+	}
+	return []byte(value + "\r\n"), nil
 }
 
-func decodeGuestData(value, encoding string) ([]byte, error) {
+func decodeGuestData(value []byte, encoding string) (data []byte, err error) {
 	encoding = strings.TrimSpace(encoding)
-	base64ed, gzipped := false, false
 	switch encoding {
 	case "", "plaintext":
-	case "base64", "b64":
-		base64ed = true
-	case "gzip+base64", "gz+b64":
-		base64ed, gzipped = true, true
+		return value, nil
+	case "base64", "b64", "gzip+base64", "gz+b64":
 	default:
 		return nil, fmt.Errorf("Encoding %s not supported", encoding) //nolint:staticcheck // because cloudbase-init says it so
 	}
-	if value == "" {
+	if value == nil {
 		return nil, nil
 	}
-	data := []byte(value)
-	if base64ed {
-		var err error
-		if data, err = lenientBase64(value); err != nil {
-			return nil, err
-		}
+	data, err = lenientBase64(value)
+	if err != nil || !strings.HasPrefix(encoding, "gz") {
+		return data, err
 	}
-	if !gzipped {
-		return data, nil
+	return gunzip(data)
+}
+
+// gunzip takes nothing at all for the end of nothing, as Python does.
+func gunzip(data []byte) ([]byte, error) {
+	if len(data) == 0 {
+		return nil, nil
 	}
 	reader, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
@@ -70,17 +108,25 @@ func decodeGuestData(value, encoding string) ([]byte, error) {
 	return io.ReadAll(reader)
 }
 
-// lenientBase64 skips what is no base64, as Python does, but wants the padding.
-func lenientBase64(value string) ([]byte, error) {
-	clean := strings.Map(func(c rune) rune {
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("+/=", c) {
-			return c
+const base64Letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+// lenientBase64 skips what is no base64 and ends at the padding, which may not be missing: all as in Python.
+func lenientBase64(value []byte) ([]byte, error) {
+	var letters []byte
+	padding := 0
+	for _, c := range value {
+		switch {
+		case strings.IndexByte(base64Letters, c) >= 0:
+			letters, padding = append(letters, c), 0
+		case c == '=':
+			padding++
 		}
-		return -1
-	}, value)
-	data, err := base64.StdEncoding.DecodeString(clean)
-	if err != nil {
-		return nil, fmt.Errorf("incorrect padding: %w", err)
+		if used := len(letters) % 4; used >= 2 && used+padding >= 4 {
+			return base64.RawStdEncoding.DecodeString(string(letters))
+		}
 	}
-	return data, nil
+	if len(letters)%4 != 0 {
+		return nil, errors.New("incorrect padding")
+	}
+	return base64.RawStdEncoding.DecodeString(string(letters))
 }

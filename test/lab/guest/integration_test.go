@@ -38,6 +38,7 @@ func TestJoin(t *testing.T) {
 	c := startCluster(t)
 	t.Run("a node joins, lives and comes back", func(t *testing.T) { testHealthyNode(t, c) })
 	t.Run("failures have their names", func(t *testing.T) { testFailures(t, c) })
+	t.Run("a kubelet without a certificate has not joined", func(t *testing.T) { testNoCertificate(t, c) })
 }
 
 func startCluster(t *testing.T) *cluster {
@@ -207,6 +208,11 @@ func short(t *testing.T, userData []byte, replace ...string) []byte {
 
 func testFailures(t *testing.T, c *cluster) {
 	closed := closedPort(t)
+	authorities, err := parseCertificates(c.CA)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pin, other := publicKeyHash(authorities[0]), "sha256:"+strings.Repeat("0", 64)
 	for _, one := range []struct {
 		name   string
 		faults Faults
@@ -219,7 +225,7 @@ func testFailures(t *testing.T, c *cluster) {
 		{"win-cut", Faults{Unreachable: true}, nil, nil, bootstrap.ReasonAPIServerUnreachable},
 		{"win-token", Faults{}, func(in *bootstrap.Input) { in.Token = "zzzzzz.0123456789abcdef" }, nil, bootstrap.ReasonTokenRejected},
 		{"win-secret", Faults{}, func(in *bootstrap.Input) { in.Token = c.token[:7] + "0123456789abcdef" }, nil, bootstrap.ReasonTokenRejected},
-		{"win-pin", Faults{}, nil, []string{"sha256:", "sha256:00"}, bootstrap.ReasonAPIServerCAMismatch},
+		{"win-pin", Faults{}, nil, []string{pin, other}, bootstrap.ReasonAPIServerCAMismatch},
 		{"win-sick", Faults{KubeletSick: true}, nil, nil, bootstrap.ReasonKubeletNotHealthy},
 		{"win-bad", Faults{}, nil, []string{`\"singleProcessOOMKill\":null`, `\"singleProcessOOMKill\":true`}, bootstrap.ReasonKubeletNotHealthy},
 	} {
@@ -241,6 +247,20 @@ func testFailures(t *testing.T, c *cluster) {
 				t.Errorf("there is a node, or none can be asked for: %v", err)
 			}
 		})
+	}
+}
+
+// Nobody approves: kubelet.conf is there all the same, since the first attempt, and the kubelet is well.
+func testNoCertificate(t *testing.T, c *cluster) {
+	if err := c.client.RbacV1().ClusterRoleBindings().Delete(t.Context(), "kubeadm:node-autoapprove-bootstrap", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	vm := newVM(short(t, c.userData(t, "win-unsigned"), `"attempts":3,"delaySeconds":15`, `"attempts":2,"delaySeconds":0`), "win-unsigned")
+	guest := &Simulated{Dir: t.TempDir(), KubernetesVersion: c.Version}
+	t.Cleanup(func() { showLogs(t, guest) })
+	powerOn(t, guest, vm)
+	if report := vm.awaitEnd(t, 2*time.Minute); report.State != plan.StateFailed || report.Reason != bootstrap.ReasonTLSBootstrapFailed {
+		t.Errorf("the bootstrap ended %s: %s %q %v", report.State, report.Reason, report.Message, report.LastLines)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/version"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
@@ -143,8 +145,10 @@ func (c *joinConfig) check() error {
 	switch {
 	case c.name == "":
 		return errors.New("nodeRegistration.name is empty: the lab's kubeadm does not guess")
-	case c.name != strings.ToLower(c.name):
-		return fmt.Errorf("nodeRegistration.name: Invalid value: %q: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters", c.name)
+	case len(validation.IsDNS1123Subdomain(c.name)) > 0:
+		return fmt.Errorf("nodeRegistration.name: Invalid value: %q: %s", c.name, validation.IsDNS1123Subdomain(c.name)[0])
+	case c.discoveryFile != "" && c.endpoint != "":
+		return errors.New("discovery: Invalid value: \"\": bootstrapToken and file cannot both be set")
 	case c.discoveryFile != "":
 		return nil
 	case c.endpoint == "":
@@ -154,6 +158,9 @@ func (c *joinConfig) check() error {
 	case len(c.caHashes) == 0 && !c.unsafeSkipCA:
 		return errors.New("discovery.bootstrapToken: Invalid value: using token-based discovery without caCertHashes can be unsafe. " +
 			"Set unsafeSkipCAVerification to continue")
+	}
+	if _, _, err := net.SplitHostPort(c.endpoint); err != nil {
+		return fmt.Errorf("discovery.bootstrapToken.apiServerEndpoint: Invalid value: %q: %w", c.endpoint, err)
 	}
 	return nil
 }

@@ -55,8 +55,11 @@ func (p *power) kubeadmJoin(ctx context.Context, call *windows.Call, args []stri
 	if err := flags.Parse(args); err != nil || flags.NArg() > 0 || *config == "" {
 		return call.Fail("kubeadm join in the lab wants --config FILE: %v", err)
 	}
-	j := &joining{call: call, machine: call.Machine, faults: p.guest.Faults, ignore: *ignore}
-	if err := j.join(ctx, *config, p.guest.version()); err != nil {
+	j := &joining{
+		call: call, machine: call.Machine, faults: p.guest.Faults, ignore: *ignore,
+		version: orElse(p.guest.Faults.Kubeadm, p.guest.version()),
+	}
+	if err := j.join(ctx, *config); err != nil {
 		call.Fail("error: %v", err)
 		return call.Fail("To see the stack trace of this error execute with --v=5 or higher")
 	}
@@ -71,16 +74,17 @@ type joining struct {
 	machine *windows.Machine
 	faults  Faults
 	ignore  []string
+	version string
 	config  *joinConfig
 }
 
 // join is kubeadm's phases for a worker, with its words.
-func (j *joining) join(ctx context.Context, file, version string) error {
+func (j *joining) join(ctx context.Context, file string) error {
 	text, err := j.machine.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("unable to read config from %q: %w", file, err)
 	}
-	if j.config, err = readJoinConfig(text, version); err != nil {
+	if j.config, err = readJoinConfig(text, j.version); err != nil {
 		return err
 	}
 	j.call.Print("[preflight] Running pre-flight checks")
@@ -108,7 +112,7 @@ func (j *joining) join(ctx context.Context, file, version string) error {
 	return nil
 }
 
-// preflight: leftovers of another join, and no container runtime.
+// preflight: leftovers of another join, a kubelet that runs, and no container runtime.
 func (j *joining) preflight() error {
 	var problems strings.Builder
 	for _, path := range []string{kubeletConf, bootstrapConf, caFile} {
@@ -117,8 +121,10 @@ func (j *joining) preflight() error {
 			fmt.Fprintf(&problems, "\t[ERROR %s]: %s already exists\n", check, path[2:])
 		}
 	}
-	pipe, named := strings.CutPrefix(j.config.criSocket, "npipe:////./pipe/")
-	if answers, err := j.machine.PipeAnswers(pipe); !named || err != nil || !answers {
+	if running, err := j.machine.PipeAnswers(healthz); (err != nil || running) && !j.ignored("Port-10250") {
+		problems.WriteString("\t[ERROR Port-10250]: Port 10250 is in use\n")
+	}
+	if !runtimeAnswers(j.machine, j.config.criSocket) {
 		fmt.Fprintf(&problems, "\t[ERROR CRI]: could not connect to the container runtime: failed to create new CRI runtime service: "+
 			"validate service connection: validate CRI v1 runtime API for endpoint %q: rpc error: code = Unavailable\n", j.config.criSocket)
 	}
@@ -128,6 +134,12 @@ func (j *joining) preflight() error {
 	j.call.Fail("[preflight] Some fatal errors occurred:\n%s[preflight] If you know what you are doing, you can make a check non-fatal "+
 		"with `--ignore-preflight-errors=...`", problems.String())
 	return errors.New("preflight checks failed")
+}
+
+func runtimeAnswers(m *windows.Machine, endpoint string) bool {
+	pipe, named := strings.CutPrefix(endpoint, "npipe:////./pipe/")
+	answers, err := m.PipeAnswers(pipe)
+	return named && err == nil && answers
 }
 
 func (j *joining) ignored(check string) bool {
@@ -159,6 +171,9 @@ func (j *joining) startKubelet(ctx context.Context, client kubernetes.Interface,
 		return fmt.Errorf("couldn't save bootstrap-kubelet.conf to disk: %w", err)
 	}
 	for _, cluster := range bootstrap.Clusters {
+		if j.machine.FileExists(caFile) {
+			continue // it is another cluster's, if that check was ignored
+		}
 		if err := j.machine.Put(caFile, cluster.CertificateAuthorityData); err != nil {
 			return fmt.Errorf("couldn't save the CA certificate to disk: %w", err)
 		}
@@ -229,7 +244,7 @@ func (j *joining) waitForKubelet(ctx context.Context) error {
 			`returned error: Get "http://127.0.0.1:10248/healthz": dial tcp 127.0.0.1:10248: connectex: No connection could be made`)
 	}
 	j.call.Print("[kubelet-start] Waiting for the kubelet to perform the TLS Bootstrap")
-	if !j.poll(ctx, j.config.tlsBootstrap, func() bool { return j.machine.FileExists(kubeletConf) }) {
+	if !j.poll(ctx, j.config.tlsBootstrap, func() bool { return hasClient(j.machine, kubeletConf) }) {
 		return errors.New("failed while waiting for TLS bootstrap: context deadline exceeded")
 	}
 	return nil
@@ -264,7 +279,7 @@ func kubeadmReset(ctx context.Context, call *windows.Call, args []string) int {
 	if _, err := j.sc(ctx, "stop"); err != nil {
 		return call.Fail("error: %v", err)
 	}
-	for _, pattern := range []string{`C:\etc\kubernetes\*.conf`, `C:\etc\kubernetes\pki\*`, kubeletDir + `\*`} {
+	for _, pattern := range []string{kubeletConf, bootstrapConf, `C:\etc\kubernetes\pki\*`, kubeletDir + `\*`} {
 		paths, err := call.Machine.Match(pattern)
 		for _, path := range paths {
 			err = errors.Join(err, call.Machine.Remove(path))

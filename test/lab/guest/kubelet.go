@@ -64,8 +64,6 @@ func (p *power) kubelet(ctx context.Context, call *windows.Call) int {
 		return 0
 	}
 	call.Running()
-	call.Machine.OpenPipe(healthz)
-	defer call.Machine.ClosePipe(healthz)
 	n := &node{power: p, call: call, flags: flags, config: config, name: flags.hostname}
 	if n.name == "" {
 		n.name = strings.ToLower(call.Machine.ComputerName())
@@ -77,9 +75,22 @@ func (p *power) kubelet(ctx context.Context, call *windows.Call) int {
 	return 0
 }
 
-// run ends with ctx, or with what keeps the kubelet from running.
+// run ends with ctx, or with what keeps the kubelet from running. With rotation, as kubeadm has it, kubelet.conf is there
+// first, then the kubelet is well, and then it gets its certificate.
 func (n *node) run(ctx context.Context) error {
-	if err := n.bootstrap(ctx); err != nil {
+	first, then := n.pointToCertificate, n.bootstrap
+	if !n.config.RotateCertificates {
+		first, then = n.bootstrap, func(context.Context) error { return nil }
+	}
+	if err := first(ctx); err != nil {
+		return err
+	}
+	if err := n.findsAll(); err != nil {
+		return err
+	}
+	n.call.Machine.OpenPipe(healthz)
+	defer n.call.Machine.ClosePipe(healthz)
+	if err := then(ctx); err != nil {
 		return err
 	}
 	client, err := n.client(n.flags.kubeconfig)
@@ -87,6 +98,21 @@ func (n *node) run(ctx context.Context) error {
 		return err
 	}
 	return n.live(ctx, client)
+}
+
+// findsAll: what a kubelet must find when it starts.
+func (n *node) findsAll() error {
+	m, flags := n.call.Machine, n.flags
+	if ca := n.config.Authentication.X509.ClientCAFile; ca != "" && !m.FileExists(ca) {
+		return fmt.Errorf("unable to load client CA file %s: the system cannot find the file specified", ca)
+	}
+	if endpoint := n.config.ContainerRuntimeEndpoint; !runtimeAnswers(m, endpoint) {
+		return fmt.Errorf("validate service connection: validate CRI v1 runtime API for endpoint %q: rpc error: code = Unavailable", endpoint)
+	}
+	if flags.providers+flags.providersDir != "" && !(m.FileExists(flags.providers) && m.DirectoryExists(flags.providersDir)) {
+		return fmt.Errorf("failed to register CRI auth plugins: no configuration %q or no folder %q", flags.providers, flags.providersDir)
+	}
+	return nil
 }
 
 func (n *node) client(path string) (kubernetes.Interface, error) {
@@ -119,8 +145,7 @@ func (n *node) client(path string) (kubernetes.Interface, error) {
 
 // bootstrap gets a certificate with the token, once: what is there is used again.
 func (n *node) bootstrap(ctx context.Context) error {
-	m := n.call.Machine
-	if m.FileExists(n.flags.kubeconfig) {
+	if hasClient(n.call.Machine, n.flags.kubeconfig) {
 		return nil
 	}
 	client, err := n.client(n.flags.bootstrap)
@@ -131,15 +156,44 @@ func (n *node) bootstrap(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pemFile := strings.ReplaceAll(n.flags.certDir, "/", `\`) + `\kubelet-client-current.pem`
-	if err := m.Put(pemFile, append(certificate, key...)); err != nil {
+	if err := n.call.Machine.Put(n.pemFile(), append(certificate, key...)); err != nil {
 		return err
 	}
-	text, err := n.kubeconfig(pemFile)
+	return n.pointToCertificate(ctx)
+}
+
+// pointToCertificate writes kubelet.conf, which says nothing of whether there is a certificate.
+func (n *node) pointToCertificate(context.Context) error {
+	if hasClient(n.call.Machine, n.flags.kubeconfig) {
+		return nil
+	}
+	text, err := n.kubeconfig(n.pemFile())
 	if err != nil {
-		return err
+		return fmt.Errorf("unable to load bootstrap kubeconfig: %w", err)
 	}
-	return m.Put(n.flags.kubeconfig, text)
+	return n.call.Machine.Put(n.flags.kubeconfig, text)
+}
+
+func (n *node) pemFile() string {
+	return strings.ReplaceAll(n.flags.certDir, "/", `\`) + `\kubelet-client-current.pem`
+}
+
+// hasClient: the kubeconfig is there, and the certificate that it points to.
+func hasClient(m *windows.Machine, path string) bool {
+	text, err := m.ReadFile(path)
+	if err != nil {
+		return false
+	}
+	found, err := clientcmd.Load(text)
+	if err != nil {
+		return false
+	}
+	for _, user := range found.AuthInfos {
+		if !m.FileExists(user.ClientCertificate) {
+			return false
+		}
+	}
+	return true
 }
 
 // requestCertificate asks for the identity of a node, and waits until the cluster has approved and signed it.

@@ -1,13 +1,17 @@
 package guest
 
 import (
+	"io"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	kubeletv1 "k8s.io/kubelet/config/v1beta1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
 const goodKubelet = `apiVersion: kubelet.config.k8s.io/v1beta1
@@ -124,9 +128,10 @@ func TestLogRunnerFlags(t *testing.T) {
 
 func TestJoinConfigurations(t *testing.T) {
 	t.Parallel()
-	const rest = `
+	pin := strings.Repeat("a1", 32)
+	rest := `
 nodeRegistration: {name: win-1, criSocket: "npipe:////./pipe/containerd-containerd", taints: [{key: os, value: windows, effect: NoSchedule}]}
-discovery: {bootstrapToken: {token: abcdef.0123456789abcdef, apiServerEndpoint: "10.0.0.1:6443", caCertHashes: ["sha256:aa"]}}
+discovery: {bootstrapToken: {token: abcdef.0123456789abcdef, apiServerEndpoint: "10.0.0.1:6443", caCertHashes: ["sha256:` + pin + `"]}}
 `
 	head := func(version string) string {
 		return "kind: JoinConfiguration\napiVersion: kubeadm.k8s.io/" + version + rest
@@ -140,13 +145,87 @@ discovery: {bootstrapToken: {token: abcdef.0123456789abcdef, apiServerEndpoint: 
 		{"unknown field", "v1.36.3", head("v1beta4") + "patch: {}\n", `unknown field "patch"`},
 		{"control plane", "v1.36.3", head("v1beta4") + "controlPlane: {}\n", "can not be a control plane"},
 		{"phases", "v1.36.3", head("v1beta4") + "skipPhases: [preflight]\n", "plays neither skipPhases"},
-		{"no pins", "v1.36.3", strings.Replace(head("v1beta4"), `["sha256:aa"]`, "[]", 1), "without caCertHashes can be unsafe"},
+		{"no pins", "v1.36.3", strings.Replace(head("v1beta4"), `["sha256:`+pin+`"]`, "[]", 1), "without caCertHashes can be unsafe"},
+		{"no port", "v1.36.3", strings.Replace(head("v1beta4"), "10.0.0.1:6443", "10.0.0.1", 1), "missing port"},
+		{"token and file", "v1.36.3", strings.Replace(head("v1beta4"), "discovery: {", "discovery: {file: {kubeConfigPath: C:/f}, ", 1), "cannot both be set"},
+		{"blank in the name", "v1.36.3", strings.Replace(head("v1beta4"), "win-1", "win 1", 1), "RFC 1123"},
 		{"no token", "v1.36.3", strings.Replace(head("v1beta4"), "abcdef.0", "abcdef-0", 1), "token is invalid"},
 		{"upper case", "v1.36.3", strings.Replace(head("v1beta4"), "win-1", "WIN-1", 1), "lower case"},
 	} {
 		_, err := readJoinConfig([]byte(c.text), c.version)
 		if c.problem == "" && err != nil || c.problem != "" && (err == nil || !strings.Contains(err.Error(), c.problem)) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.problem)
+		}
+	}
+}
+
+func TestPins(t *testing.T) {
+	t.Parallel()
+	good := "sha256:" + strings.Repeat("a1", 32)
+	for _, pins := range [][]string{nil, {good}, {strings.ToUpper(good), good}} {
+		if err := checkPins(pins); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, bad := range []string{"", good[:20], good + "00", good[7:], "sha512:" + good[7:], strings.Replace(good, "a", "g", 1)} {
+		if checkPins([]string{good, bad}) == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+}
+
+func TestVersionOfTheCluster(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ kubeadm, cluster, problem string }{
+		{"v1.36.3", "kubernetesVersion: v1.36.3", ""},
+		{"v1.36.3", "kubernetesVersion: v1.35.0", ""},
+		{"v1.36.3", "kubernetesVersion: v1.37.1", ""},
+		{"v1.36.3", "kubernetesVersion: v1.34.9", "only supports deploying clusters with the control plane version >= 1.35.0"},
+		{"v1.36.3", "", "couldn't parse Kubernetes version"},
+		{"v1.31.0", "apiVersion: kubeadm.k8s.io/v1beta4\nkubernetesVersion: v1.32.0", ""},
+		{"v1.30.9", "apiVersion: kubeadm.k8s.io/v1beta4\nkubernetesVersion: v1.32.0", `is registered for version "kubeadm.k8s.io/v1beta4"`},
+		{"v1.30.9", "apiVersion: kubeadm.k8s.io/v1beta3\nkubernetesVersion: v1.32.0", ""},
+	} {
+		err := versionFits(c.cluster, c.kubeadm)
+		if c.problem == "" && err != nil || c.problem != "" && (err == nil || !strings.Contains(err.Error(), c.problem)) {
+			t.Errorf("%s: %v, want %q", c.cluster, err, c.problem)
+		}
+	}
+}
+
+// A node on which all is well, and then not.
+func TestWhatMustBeThere(t *testing.T) {
+	t.Parallel()
+	const endpoint = "npipe:////./pipe/" + containerdPipe
+	for _, c := range []struct {
+		name    string
+		change  func(m *windows.Machine, n *node)
+		kubelet string
+		kubeadm string
+	}{
+		{"all is well", func(*windows.Machine, *node) {}, "", ""},
+		{"no runtime", func(m *windows.Machine, _ *node) { m.ClosePipe(containerdPipe) }, "validate CRI v1 runtime API", "[ERROR CRI]"},
+		{"a kubelet runs", func(m *windows.Machine, _ *node) { m.OpenPipe(healthz) }, "", "Port 10250 is in use"},
+		{"no CA of clients", func(_ *windows.Machine, n *node) {
+			n.config.Authentication.X509.ClientCAFile = "C:/etc/kubernetes/pki/ca.crt"
+		}, "unable to load client CA file", ""},
+		{"half of what providers need", func(_ *windows.Machine, n *node) { n.flags.providersDir = `C:\Windows` }, "failed to register CRI auth plugins", ""},
+	} {
+		m, err := windows.New(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.OpenPipe(containerdPipe)
+		var said strings.Builder
+		call := &windows.Call{Machine: m, Stdout: io.Discard, Stderr: &said}
+		n := &node{call: call, flags: &kubeletFlags{}, config: &kubeletv1.KubeletConfiguration{ContainerRuntimeEndpoint: endpoint}}
+		c.change(m, n)
+		if err := n.findsAll(); c.kubelet == "" && err != nil || c.kubelet != "" && (err == nil || !strings.Contains(err.Error(), c.kubelet)) {
+			t.Errorf("%s: the kubelet says %v, want %q", c.name, err, c.kubelet)
+		}
+		j := &joining{call: call, machine: m, config: &joinConfig{criSocket: endpoint}}
+		if err := j.preflight(); (err == nil) != (c.kubeadm == "") || !strings.Contains(said.String(), c.kubeadm) {
+			t.Errorf("%s: kubeadm says %v, %s, want %q", c.name, err, said.String(), c.kubeadm)
 		}
 	}
 }

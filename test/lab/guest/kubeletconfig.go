@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/kubernetes"
 	kubeletv1 "k8s.io/kubelet/config/v1beta1"
 	"sigs.k8s.io/yaml"
@@ -21,8 +22,12 @@ import (
 func (j *joining) downloadConfig(ctx context.Context, client kubernetes.Interface) ([]byte, error) {
 	j.call.Print("[preflight] Reading configuration from the \"kubeadm-config\" ConfigMap in namespace \"kube-system\"...")
 	maps := client.CoreV1().ConfigMaps(metav1.NamespaceSystem)
-	if _, err := maps.Get(ctx, "kubeadm-config", metav1.GetOptions{}); err != nil {
+	cluster, err := maps.Get(ctx, "kubeadm-config", metav1.GetOptions{})
+	if err != nil {
 		return nil, fmt.Errorf("unable to fetch the kubeadm-config ConfigMap: failed to get config map: %w", err)
+	}
+	if err := versionFits(cluster.Data["ClusterConfiguration"], j.version); err != nil {
+		return nil, err
 	}
 	found, err := maps.Get(ctx, "kubelet-config", metav1.GetOptions{})
 	if err != nil {
@@ -33,6 +38,25 @@ func (j *joining) downloadConfig(ctx context.Context, client kubernetes.Interfac
 		return nil, fmt.Errorf("unexpected error when reading kubelet-config ConfigMap: kubelet key value pair missing")
 	}
 	return forWindows([]byte(text))
+}
+
+// versionFits: kubeadm serves control planes of its own minor version, the one before, and all later ones.
+func versionFits(clusterConfiguration, kubeadm string) error {
+	var cluster struct{ APIVersion, KubernetesVersion string }
+	if err := yaml.Unmarshal([]byte(clusterConfiguration), &cluster); err != nil {
+		return fmt.Errorf("failed to decode cluster configuration data: %w", err)
+	}
+	if cluster.APIVersion == kubeadmGroup+"v1beta4" && version.MustParseSemantic(kubeadm).LessThan(version.MajorMinor(1, 31)) {
+		return fmt.Errorf("no kind %q is registered for version %q", "ClusterConfiguration", cluster.APIVersion)
+	}
+	has, err := version.ParseSemantic(cluster.KubernetesVersion)
+	if err != nil {
+		return fmt.Errorf("couldn't parse Kubernetes version %q: %w", cluster.KubernetesVersion, err)
+	}
+	if least := version.MustParseSemantic(kubeadm).SubtractMinor(1).WithPatch(0); has.LessThan(least) {
+		return fmt.Errorf("this version of kubeadm only supports deploying clusters with the control plane version >= %s. Current version: v%s", least, has)
+	}
+	return nil
 }
 
 // forWindows is what kubeadm changes of a configuration that was made for Linux: no resolv.conf, paths with a drive.
@@ -62,7 +86,12 @@ func (j *joining) writeKubeletConfig(config []byte) error {
 			return fmt.Errorf("could not apply patches to the KubeletConfiguration: %w", err)
 		}
 	}
-	mergePatch(tree, map[string]any{"containerRuntimeEndpoint": j.config.criSocket})
+	flags := j.config.kubeletFlags
+	if version.MustParseSemantic(j.version).AtLeast(version.MajorMinor(1, 34)) {
+		mergePatch(tree, map[string]any{"containerRuntimeEndpoint": j.config.criSocket})
+	} else {
+		flags = append([]string{"--container-runtime-endpoint=" + j.config.criSocket}, flags...)
+	}
 	text, err := yaml.Marshal(tree)
 	if err != nil {
 		return err
@@ -71,8 +100,8 @@ func (j *joining) writeKubeletConfig(config []byte) error {
 		return fmt.Errorf("failed to write kubelet configuration to the file %q: %w", kubeletConfigFile, err)
 	}
 	j.call.Print("[kubelet-start] Writing kubelet configuration to file \"/var/lib/kubelet/config.yaml\"")
-	flags := fmt.Sprintf("KUBELET_KUBEADM_ARGS=%q\n", strings.Join(j.config.kubeletFlags, " "))
-	return j.machine.Put(kubeletDir+`\kubeadm-flags.env`, []byte(flags))
+	environment := fmt.Sprintf("KUBELET_KUBEADM_ARGS=%q\n", strings.Join(flags, " "))
+	return j.machine.Put(kubeletDir+`\kubeadm-flags.env`, []byte(environment))
 }
 
 var patchName = regexp.MustCompile(`^([a-z]+)([0-9a-zA-Z.-]*)(\+([a-z]+))?\.(yaml|json)$`)

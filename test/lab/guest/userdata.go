@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
-	"strings"
 	"time"
+	"unicode/utf8"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
@@ -27,38 +30,37 @@ const (
 	powershell64 format = "a PowerShell script"
 	powershell32 format = "a PowerShell script of 32 bits"
 	ec2Config    format = "EC2Config tags"
+	certificate  format = "a certificate"
 	unsupported  format = "nothing it knows"
 )
 
-// scriptFormats are tried in order, at byte 0 but for the last.
+// scriptFormats are tried in order, at byte 0 but for the last. Python takes a vertical tab for white space.
 var scriptFormats = []struct {
 	match  *regexp.Regexp
 	format format
 }{
-	{regexp.MustCompile(`(?i)^rem cmd\s`), batchFile},
-	{regexp.MustCompile(`(?i)^#!\s*/usr/bin/env\spython\s`), pythonScript},
-	{regexp.MustCompile(`(?i)^#!`), bashScript},
-	{regexp.MustCompile(`(?i)^#(ps1|ps1_sysnative)\s`), powershell64},
-	{regexp.MustCompile(`(?i)^#ps1_x86\s`), powershell32},
-	{regexp.MustCompile(`(?i)</?(script|powershell)>`), ec2Config},
+	{regexp.MustCompile(`^rem[\s\v]+cmd[\s\v]`), batchFile},
+	{regexp.MustCompile(`^#![\s\v]*/usr/bin/env[\s\v]+python[\s\v]`), pythonScript},
+	{regexp.MustCompile(`^#!`), bashScript},
+	{regexp.MustCompile(`^#(ps1|ps1_sysnative)[\s\v]`), powershell64},
+	{regexp.MustCompile(`^#ps1_x86[\s\v]`), powershell32},
+	{regexp.MustCompile(`</?(script|powershell)>`), ec2Config},
 }
 
-var blankLine = regexp.MustCompile(`\r?\n\r?\n`)
+var jinjaLine = regexp.MustCompile(`(?i)^##[\s\v]*template:[ \t\r\f\v]*jinja[ \t\r\f\v]*(\n|$)`)
 
 // formatOf decides in cloudbase-init's order.
 func formatOf(data []byte) format {
-	head := data
-	if end := blankLine.FindIndex(data); end != nil {
-		head = data[:end[0]]
-	}
-	if bytes.Contains(head, []byte("Content-Type: multipart")) {
+	paragraph, _, _ := bytes.Cut(data, []byte("\n\n"))
+	switch {
+	case bytes.Contains(paragraph, []byte("Content-Type: multipart")):
 		return multipart
-	}
-	if line, _, _ := bytes.Cut(data, []byte("\n")); strings.TrimRight(string(line), " \r") == "## template: jinja" {
+	case jinjaLine.Match(data):
 		return jinja
-	}
-	if bytes.HasPrefix(data, []byte("#cloud-config")) {
+	case bytes.HasPrefix(data, []byte("#cloud-config")):
 		return cloudConfig
+	case bytes.HasPrefix(bytes.TrimSpace(data), []byte("-----BEGIN CERTIFICATE-----")):
+		return certificate
 	}
 	for _, one := range scriptFormats {
 		if one.match.Match(data) {
@@ -70,41 +72,54 @@ func formatOf(data []byte) format {
 
 // userData runs what it can: our loader, around any plan. All else would run on a real machine, or be ignored there; here
 // it is a line in the log, and the node never comes.
-func (p *power) userData(ctx context.Context, _ map[string]any) error {
-	data, err := p.guestData(ctx, "userdata")
-	if err != nil {
-		return err
+func (p *power) userData(ctx context.Context, found *instance) (err error) {
+	data := found.userData
+	if bytes.HasPrefix(data, []byte("\x1f\x8b")) {
+		if data, err = gunzip(data); err != nil {
+			return err
+		}
 	}
 	if len(data) == 0 {
-		p.logInit("DEBUG", "User data not found in metadata")
 		return nil
 	}
 	p.logInit("DEBUG", "User data content length: %d", len(data))
+	if !utf8.Valid(data) {
+		return errors.New("no header could be found: the user data content is either invalid or empty")
+	}
 	switch format := formatOf(data); format {
 	case unsupported:
 		p.logInit("WARNING", "Unsupported user_data format")
-		return nil
+	case certificate:
+		p.logInit("DEBUG", "Found X509 certificate in userdata")
 	case powershell64:
-		return p.script(ctx, data)
+		p.script(ctx, data)
+	case cloudConfig:
+		if err := yaml.Unmarshal(data, &map[string]any{}); err != nil {
+			return err
+		}
+		p.cannotRun(format)
 	default:
-		p.logInit("ERROR", "the lab does not run %s: user data must be the loader of this release", format)
-		return nil
+		p.cannotRun(format)
 	}
+	return nil
+}
+
+func (p *power) cannotRun(what format) {
+	p.logInit("ERROR", "the lab does not run %s: user data must be the loader of this release", what)
 }
 
 // script runs the loader. A failing script is no failure to cloudbase-init.
-func (p *power) script(ctx context.Context, data []byte) error {
+func (p *power) script(ctx context.Context, data []byte) {
 	text, err := scripts.Plan(data)
 	if err != nil {
 		p.logInit("ERROR", "the lab does not run this script: %v", err)
-		return nil
+		return
 	}
 	line, err := p.load(ctx, text)
 	if err != nil {
 		line = fmt.Sprintf("CAPWIN state=failed phase=loader reason=LoaderFailed: %v", err)
 	}
 	p.logInit("DEBUG", "User_data stdout:\nb'%s\\r\\n'", line)
-	return nil
 }
 
 // told is what the loader looks at of plan and state.

@@ -135,7 +135,7 @@ func (m *Machine) NetRoutes(to string) ([]Route, error) {
 	}
 	var found []Route
 	for _, route := range m.state.Routes {
-		if route.To == to {
+		if strings.EqualFold(route.To, to) {
 			found = append(found, route)
 		}
 	}

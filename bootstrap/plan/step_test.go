@@ -1,0 +1,48 @@
+package plan
+
+import (
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The interpreter that real machines run has its own table of kinds and required fields.
+func TestKindsAreThoseOfTheAgent(t *testing.T) {
+	agent, err := os.ReadFile("../scripts/agent.ps1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(agent), "$StepKinds = @{")
+	table, _, _ = strings.Cut(table, "\n}")
+	want := map[string][]string{}
+	quoted := regexp.MustCompile(`'([^']+)'`)
+	for _, row := range regexp.MustCompile(`(?m)^\s+(\w+)\s+= (.+)$`).FindAllStringSubmatch(table, -1) {
+		want[row[1]] = []string{}
+		for _, field := range quoted.FindAllStringSubmatch(row[2], -1)[1:] { // the first is the function
+			want[row[1]] = append(want[row[1]], field[1])
+		}
+	}
+	got := map[string][]string{}
+	for _, step := range Kinds() {
+		got[string(step.Kind())] = append([]string{}, required(reflect.TypeOf(step).Elem())...)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("kinds and fields (-agent.ps1 +Go):\n%s", diff)
+	}
+}
+
+func TestKindsAreEmptyAndTheCallersOwn(t *testing.T) {
+	for _, step := range Kinds() {
+		if !reflect.ValueOf(step).Elem().IsZero() {
+			t.Errorf("%s is not empty", step.Kind())
+		}
+		step.Base().Name = "mine"
+	}
+	if name := Kinds()[0].Base().Name; name != "" {
+		t.Errorf("a caller's name %q is in the table", name)
+	}
+}

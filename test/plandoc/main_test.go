@@ -1,0 +1,50 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The page that is in the repository is the one that would be written.
+func TestPageIsFresh(t *testing.T) {
+	t.Chdir("../..")
+	file := filepath.Join(t.TempDir(), "plan.md")
+	if err := write(file); err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile("docs/plan.md")
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("docs/plan.md is stale (%v): make generate writes it anew", err)
+	}
+}
+
+// What has no words must not become an empty cell.
+func TestWordsAreAskedFor(t *testing.T) {
+	t.Chdir(t.TempDir())
+	source := "// Package plan is small.\npackage plan\n\ntype File struct {\n\tPath Value `json:\"path\"`\n}\n"
+	if err := os.MkdirAll("bootstrap/plan", 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("bootstrap/plan/file.go", []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := write("plan.md")
+	if err == nil {
+		t.Fatal("a kind without comment was written")
+	}
+	for _, want := range []string{"File says not what is already so", "File.Path has no comment"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	if _, err := os.Stat("plan.md"); err == nil {
+		t.Error("half a page was written")
+	}
+}

@@ -1,0 +1,183 @@
+# The parts that need no Windows, for real: programs, quoting, sockets, TLS, files, redaction, logs.
+BeforeAll {
+    $script:Here = (Resolve-Path "$PSScriptRoot/../../bootstrap/scripts").Path
+    $null = New-Item -ItemType Directory -Force "$TestDrive/root"
+    . "$Here/agent.ps1" -Root "$TestDrive/root" -NoRun
+    . "$Here/steps.ps1"
+    function New-State { $Agent.Plan = @{ redact = @('s3cret value'); deadlineSeconds = 600 }; $Agent.State = @{ warnings = @(); facts = @{}; phase = 0; step = 0; tries = 1; attempts = 0; phases = 1; phaseName = 'p'; stepName = 's'; uid = 'u'; state = 'running'; reason = ''; message = ''; exitCode = 0; reboots = 0; lastLines = @(); durations = @{} } }
+    New-State
+    # On Windows taskkill ends the tree; here a program of that name does the same for the test.
+    $null = New-Item -ItemType Directory -Force "$TestDrive/bin"
+    Set-Content "$TestDrive/bin/taskkill.exe" "#!/bin/sh`nfor c in `$(ps -o pid= --ppid `$2); do kill -9 `$c; done; kill -9 `$2`n"
+    if ($IsLinux) { chmod +x "$TestDrive/bin/taskkill.exe"; $env:PATH = "$TestDrive/bin:$env:PATH" }
+}
+
+Describe 'programs' -Skip:(-not $IsLinux) {
+    It 'gives exit code and both streams' {
+        $r = Invoke-Program @('sh', '-c', 'echo out; echo err >&2; exit 3')
+        $r.ExitCode | Should -Be 3
+        $r.Text | Should -Match '(?s)out.*err'
+    }
+    It 'is not blocked by full pipes' {
+        $r = Invoke-Program @('sh', '-c', 'i=0; while [ $i -lt 20000 ]; do echo outoutoutoutoutoutout; echo errerrerrerrerrerr >&2; i=$((i+1)); done') 60
+        $r.ExitCode | Should -Be 0
+        $r.Text.Length | Should -BeGreaterThan 500KB
+    }
+    It 'ends the tree at the time limit' {
+        $clock = [Diagnostics.Stopwatch]::StartNew()
+        $r = Invoke-Program @('sh', '-c', "echo begun; sleep 313.$PID & wait") 2
+        $r.TimedOut | Should -BeTrue
+        $r.Text | Should -Match 'begun'
+        $clock.Elapsed.TotalSeconds | Should -BeLessThan 9
+        @(Get-Process -Name sleep -ErrorAction SilentlyContinue | Where-Object { $_.CommandLine -match "313.$PID" }).Count | Should -Be 0
+    }
+    It 'does not wait for a grandchild that keeps the pipe' {
+        $clock = [Diagnostics.Stopwatch]::StartNew()
+        $r = Invoke-Program @('sh', '-c', 'echo done; sleep 40 & exit 0') 60
+        $r.ExitCode | Should -Be 0
+        $r.Text | Should -Match 'done'
+        $clock.Elapsed.TotalSeconds | Should -BeLessThan 20
+    }
+    It 'gives a program that asks an end of input' { (Invoke-Program @('sh', '-c', 'read x; echo "got:$x"') 10).Text | Should -Match 'got:' }
+    It 'sets variables and directory' { (Invoke-Program @('sh', '-c', 'echo $A; pwd') 10 '' @{ A = 'v w' } $TestDrive).Text | Should -Match "(?s)v w.*$([regex]::Escape((Split-Path -Leaf $TestDrive)))" }
+    It 'fails for a program that is not there' { { Invoke-Program @('no-such-program') } | Should -Throw }
+    It 'writes logs while it runs, both streams' {
+        $null = Invoke-Program @('sh', '-c', 'echo o; echo e >&2') 10 "$TestDrive/logs/x"
+        Get-Content "$TestDrive/logs/x.out.log" | Should -Be 'o'
+        Get-Content "$TestDrive/logs/x.err.log" | Should -Be 'e'
+    }
+    It 'hands arguments over unchanged: 300 random ones' {
+        $random = New-Object Random 7
+        $alphabet = [char[]]' "\\\abc''&|<>^%!;,()$`*?{}=/'
+        foreach ($round in 1..30) {
+            $argv = @(foreach ($i in 1..10) { -join @(for ($k = 0; $k -lt $random.Next(0, 9); $k++) { $alphabet[$random.Next($alphabet.Length)] }) })
+            $r = Invoke-Program (@('sh', '-c', 'for a; do printf "[%s]\n" "$a"; done', 'sh') + $argv)
+            $r.Text.TrimEnd("`n") | Should -BeExactly (@($argv | ForEach-Object { "[$_]" }) -join "`n")
+        }
+    }
+    It 'takes the tail of a long output' {
+        $r = Invoke-Program @('sh', '-c', 'i=0; while [ $i -lt 40 ]; do echo line $i; i=$((i+1)); done')
+        $lines = @(Get-LastLine $r.Text)
+        $lines.Count | Should -Be 20
+        $lines[-1] | Should -Be 'line 39'
+    }
+}
+
+Describe 'quoting by CommandLineToArgvW' {
+    It '<In> -> <Out>' -ForEach @(
+        @{ In = 'a'; Out = 'a' }, @{ In = ''; Out = '""' }, @{ In = 'a b'; Out = '"a b"' }, @{ In = 'C:\a b\'; Out = '"C:\a b\\"' }, @{ In = 'C:\a\'; Out = 'C:\a\' }
+        @{ In = 'say "x"'; Out = '"say \"x\""' }, @{ In = 'a\"b'; Out = '"a\\\"b"' }, @{ In = '\\srv\share x'; Out = '"\\srv\share x"' }, @{ In = "t`tb"; Out = "`"t`tb`"" }
+    ) { Join-Argument @($In) | Should -BeExactly $Out }
+}
+
+Describe 'values' {
+    It 'compares versions by number' {
+        Compare-Version '1.36.10' 'v1.36.9' | Should -Be 1
+        Compare-Version 'v1.36' '1.36.0' | Should -Be 0
+        Compare-Version '10.0.20348.1' '10.0.20348.2' | Should -Be -1
+        Compare-Version '1.37.0-rc.1' '1.37' | Should -Be 0
+        Compare-Version '' '1' | Should -Be -1
+    }
+    It 'keeps lists of one and empty lists' {
+        Set-Content "$TestDrive/l.json" '{"one":["a"],"none":[],"deep":{"x":[{"y":["z"]}]},"n":null,"b":false}'
+        $t = Read-Json "$TestDrive/l.json"
+        , $t['one'] | Should -BeOfType [array]
+        $t['one'].Count | Should -Be 1
+        $t['none'].Count | Should -Be 0
+        $t['deep']['x'][0]['y'][0] | Should -Be 'z'
+        $t['b'] | Should -BeFalse
+        $t['missing'] | Should -BeNullOrEmpty
+    }
+    It 'reads nothing from a broken file' { Set-Content "$TestDrive/b.json" '{"a":'; Read-Json "$TestDrive/b.json" | Should -BeNullOrEmpty }
+}
+
+Describe 'files' {
+    BeforeAll { function Protect-Path { } }
+    It 'leaves the old or the new content, and no rest' {
+        Save-File "$TestDrive/f/a.txt" ([byte[]](1, 2)) ''
+        Save-File "$TestDrive/f/a.txt" ([byte[]](3)) ''
+        [IO.File]::ReadAllBytes("$TestDrive/f/a.txt") | Should -Be 3
+        @(Get-ChildItem "$TestDrive/f").Count | Should -Be 1
+    }
+    It 'sets access before content' {
+        $script:Seen = @()
+        function Protect-Path([string]$Path) { $script:Seen += [IO.File]::ReadAllBytes($Path).Length }
+        Save-File "$TestDrive/f/secret" ([byte[]](1, 2, 3)) 'D:'
+        $script:Seen[0] | Should -Be 0
+    }
+    It 'tries a rename again that was refused, and gives up after 5 s' {
+        $null = New-Item -ItemType Directory -Force "$TestDrive/g/a.txt/not-a-file"
+        $clock = [Diagnostics.Stopwatch]::StartNew()
+        { Save-File "$TestDrive/g/a.txt" ([byte[]](1)) '' } | Should -Throw
+        $clock.Elapsed.TotalSeconds | Should -BeGreaterThan 4
+        $clock.Elapsed.TotalSeconds | Should -BeLessThan 15
+    }
+    It 'removes a link, not what it points to' -Skip:(-not $IsLinux) {
+        $null = New-Item -ItemType Directory -Force "$TestDrive/target", "$TestDrive/tree"
+        Set-Content "$TestDrive/target/keep" 'x'
+        $null = New-Item -ItemType SymbolicLink -Path "$TestDrive/tree/link" -Target "$TestDrive/target"
+        Clear-Path "$TestDrive/tree"
+        Test-Path "$TestDrive/tree" | Should -BeFalse
+        Test-Path "$TestDrive/target/keep" | Should -BeTrue
+    }
+}
+
+Describe 'sockets' -Skip:(-not $IsLinux -or -not (Get-Command openssl -ErrorAction SilentlyContinue)) {
+    BeforeAll {
+        Push-Location $TestDrive
+        foreach ($ca in 'good', 'bad') { openssl req -x509 -newkey rsa:2048 -nodes -keyout "$ca.key" -out "$ca.pem" -days 2 -subj "/CN=kubernetes-$ca" 2>$null }
+        openssl req -newkey rsa:2048 -nodes -keyout s.key -out s.csr -subj '/CN=kube-apiserver' 2>$null
+        openssl x509 -req -in s.csr -CA good.pem -CAkey good.key -CAcreateserial -out s.pem -days 2 2>$null
+        $script:Der = @{}
+        foreach ($ca in 'good', 'bad') { $Der[$ca] = (Get-Content "$ca.pem" | Where-Object { $_ -notlike '-*' }) -join '' }
+        $listener = New-Object Net.Sockets.TcpListener([Net.IPAddress]::Loopback, 0); $listener.Start(); $script:Port = $listener.LocalEndpoint.Port; $listener.Stop()
+        $script:Server = Start-Process -PassThru openssl -ArgumentList 's_server', '-accept', $Port, '-cert', 's.pem', '-key', 's.key', '-www', '-quiet', '-tls1_2' -RedirectStandardOutput so -RedirectStandardError se
+        for ($i = 0; $i -lt 50 -and -not (Test-Tcp '127.0.0.1' $Port); $i++) { Start-Sleep -Milliseconds 100 }
+        Pop-Location
+    }
+    AfterAll { Stop-Process -Id $script:Server.Id }
+    It 'sees an open and a closed port' { Test-Tcp '127.0.0.1' $Port | Should -BeTrue; Test-Tcp '127.0.0.1' 1 | Should -BeFalse; $Agent.LastProblem | Should -Match 'refused' }
+    It 'trusts the CA of the plan' { Test-TlsServer '127.0.0.1' $Port @{ ca = $Der.good } | Should -BeTrue }
+    It 'does not trust another CA' { Test-TlsServer '127.0.0.1' $Port @{ ca = $Der.bad } | Should -BeFalse; $Agent.LastProblem | Should -Match 'another CA' }
+    It 'does not trust an unknown CA by itself' { Test-TlsServer '127.0.0.1' $Port @{} | Should -BeFalse }
+    It 'asks no certificate when told so' { Test-TlsServer '127.0.0.1' $Port @{ insecure = $true } | Should -BeTrue }
+    It 'is no error without a server' { Test-TlsServer '127.0.0.1' 1 @{ insecure = $true } | Should -BeFalse }
+}
+
+Describe 'secrets' {
+    BeforeEach { New-State }
+    It 'hides exact strings and tokens, and leaves ASCII' {
+        $got = Protect-Text "a s3cret value b abcdef.0123456789abcdef`r`n$([char]0xe9)`e[1m" 200
+        $got | Should -Not -Match 's3cret|abcdef\.'
+        $got | Should -Match '^[\x20-\x7e]*$'
+    }
+    It 'hides a secret that a line limit would cut in two' {
+        (Get-LastLine (('x' * 195) + 's3cret value')) -join '' | Should -Not -Match 's3c'
+    }
+    It 'keeps the report below 16 KiB, whatever the lines are' {
+        $Agent.State['lastLines'] = [string[]]@(1..20 | ForEach-Object { '"' * 200 })
+        $Agent.State['warnings'] = [string[]]@(1..20 | ForEach-Object { '\' * 300 })
+        $Agent.State['message'] = '"' * 1000
+        $Agent.Facts = @{ osBuild = '20348'; osUbr = '1'; memoryMiB = '1'; cpus = '1' }
+        $json = Get-Report
+        $json.Length | Should -BeLessOrEqual 16384
+        $json | Should -Match '^[\x20-\x7e]*$'
+        $null = $json | ConvertFrom-Json
+    }
+    It 'writes collected logs redacted and limited' {
+        Set-Content "$TestDrive/a.log" 'tok abcdef.0123456789abcdef s3cret value'
+        Set-Content "$TestDrive/big.log" ('x' * 1500KB)
+        Set-Content "$TestDrive/big2.log" ('y' * 1500KB)
+        Invoke-CollectLogsStep @{ path = "$TestDrive/z/l.zip"; patterns = @("$TestDrive/*.log"); maxMiB = 2 }
+        Expand-Archive "$TestDrive/z/l.zip" "$TestDrive/z/out"
+        $files = @(Get-ChildItem -Recurse -File "$TestDrive/z/out")
+        $files.Count | Should -Be 2
+        Get-Content -Raw ($files | Where-Object Name -EQ 'a.log') | Should -Not -Match 's3cret|abcdef\.'
+    }
+    It 'makes passwords of 68 characters that differ' {
+        $p = Get-RandomPassword
+        $p.Length | Should -Be 68
+        $plain = foreach ($s in $p, (Get-RandomPassword)) { [Net.NetworkCredential]::new('', $s).Password }
+        $plain[0] | Should -Not -Be $plain[1]
+    }
+}

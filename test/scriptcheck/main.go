@@ -1,0 +1,183 @@
+// Command scriptcheck holds the PowerShell of a node to what no parser and no linter knows: it is constant, plain and short,
+// and the interpreter is free of any word of a plan's data. It prints what is wrong, and fails.
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
+)
+
+// The scripts run as SYSTEM on every node: a change of them is a decision, made here. The vectors in bootstrap/plan/vectors
+// and a lint for Windows Server 2016 and 2019 must hold for what is pinned.
+var pins = map[string]string{
+	"the packed agent":             "63fa5b12a4220dec4625b85c61224223a6e2d7263e260cb8ea6cf406ca051354",
+	"bootstrap/scripts/loader.ps1": "f9c6d63d6d379711fc0c10ae04e449884e7bf71a5e09004f679cd40c074a2de6",
+	"bootstrap/domainjoin.ps1":     "42fb1b1cb896d5dd7e6eef4a8c8add57bb4fce28165b73542f7f824e0b00d14f",
+}
+
+// What a reader can take in, and what user data may take without a plan.
+const (
+	longestLine     = 150
+	longestFunction = 40
+	mostLines       = 1500
+	mostBytes       = 26_000
+)
+
+// script is one file, named from the root of the repository.
+type script struct{ name, text string }
+
+func main() {
+	problems, err := check(".")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "scriptcheck:", err)
+		os.Exit(2)
+	}
+	for _, problem := range problems {
+		fmt.Println(problem)
+	}
+	if len(problems) > 0 {
+		os.Exit(1)
+	}
+}
+
+// check says all that is wrong with the scripts of the repository in root.
+func check(root string) ([]string, error) {
+	all, err := readScripts(root)
+	if err != nil {
+		return nil, err
+	}
+	language, err := readLanguage(root)
+	if err != nil {
+		return nil, err
+	}
+	var problems []string
+	lines := 0
+	packed := script{"the packed agent", scripts.Agent()}
+	for _, one := range append(all, packed) {
+		problems = append(problems, pinned(one)...)
+	}
+	for _, one := range all {
+		problems = append(problems, plain(one)...)
+		problems = append(problems, functions(one)...)
+		lines += strings.Count(one.text, "\n")
+		if one.name != "bootstrap/domainjoin.ps1" { // which is a plan's data itself
+			problems = append(problems, language.words(one)...)
+		}
+	}
+	problems = append(problems, sizes(lines, len(scripts.UserData(nil)))...)
+	problems = append(problems, language.unused()...)
+	return append(problems, formats(string(scripts.UserData([]byte("{}")))+packed.text)...), nil
+}
+
+func readScripts(root string) ([]script, error) {
+	var all []script
+	for _, folder := range []string{"bootstrap", "bootstrap/scripts"} {
+		files, err := filepath.Glob(filepath.Join(root, folder, "*.ps1"))
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, script{folder + "/" + filepath.Base(file), string(text)})
+		}
+	}
+	if len(all) != 4 {
+		return nil, fmt.Errorf("%d scripts, want 4: pin a new one, or say that one has gone", len(all))
+	}
+	return all, nil
+}
+
+func pinned(s script) []string {
+	digest := sha256.Sum256([]byte(s.text))
+	want, known := pins[s.name]
+	if got := hex.EncodeToString(digest[:]); known && got != want {
+		return []string{fmt.Sprintf("%s: it has the hash %s, pinned is %s", s.name, got, want)}
+	}
+	return nil
+}
+
+// plain: Windows PowerShell 5.1 reads a script without BOM in the code page of the machine, and a checkout with other line
+// ends would change the hash.
+func plain(s script) []string {
+	var problems []string
+	for number, line := range strings.Split(s.text, "\n") {
+		at := fmt.Sprintf("%s:%d", s.name, number+1)
+		for _, char := range line {
+			if char < ' ' || char > '~' {
+				problems = append(problems, fmt.Sprintf("%s: the character %U is not plain ASCII", at, char))
+			}
+		}
+		if len(line) > longestLine {
+			problems = append(problems, fmt.Sprintf("%s: %d characters in a line, more than %d", at, len(line), longestLine))
+		}
+	}
+	return problems
+}
+
+var functionHead = regexp.MustCompile(`^function ([\w-]+)`)
+
+// functions end with a brace in the first column, or in their first line.
+func functions(s script) []string {
+	var problems []string
+	name, first := "", 0
+	for number, line := range strings.Split(s.text, "\n") {
+		if head := functionHead.FindStringSubmatch(line); head != nil {
+			name, first = head[1], number
+		}
+		ends := strings.HasPrefix(line, "}") || number == first && strings.HasSuffix(line, "}")
+		if name == "" || !ends {
+			continue
+		}
+		if length := number - first + 1; length > longestFunction {
+			problems = append(problems, fmt.Sprintf("%s:%d: %s has %d lines, more than %d", s.name, first+1, name, length, longestFunction))
+		}
+		name = ""
+	}
+	if name != "" {
+		problems = append(problems, fmt.Sprintf("%s:%d: %s does not end", s.name, first+1, name))
+	}
+	return problems
+}
+
+func sizes(lines, bare int) []string {
+	var problems []string
+	if lines > mostLines {
+		problems = append(problems, fmt.Sprintf("the scripts have %d lines, more than %d", lines, mostLines))
+	}
+	if bare > mostBytes {
+		problems = append(problems, fmt.Sprintf("user data has %d bytes without a plan, more than %d", bare, mostBytes))
+	}
+	return problems
+}
+
+// formats: the constant text must keep out of the way of cloudbase-init's other formats, and of its own places for blobs.
+func formats(text string) []string {
+	var problems []string
+	if !strings.HasPrefix(text, "#ps1_sysnative\n") {
+		problems = append(problems, "user data does not begin with #ps1_sysnative: cloudbase-init would run it as 32 bits, or not at all")
+	}
+	for word, reason := range map[string]string{
+		"@@":                      "a place that nothing was put in",
+		"multipart":               "MIME",
+		"<powershell>":            "EC2Config",
+		"<script>":                "EC2Config",
+		"template: jinja":         "jinja",
+		"invoke-expression":       "data as code",
+		"convertto-securestring ": "a password in a script",
+	} {
+		if strings.Contains(strings.ToLower(text), word) {
+			problems = append(problems, fmt.Sprintf("user data contains %q: %s", word, reason))
+		}
+	}
+	return problems
+}
