@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -74,20 +75,20 @@ func readAdapters(m *infrav1.WindowsMachine) ([]adapter, error) {
 
 func (a *adapter) readAddresses(given []infrav1.NetworkAddress, routed map[bool]bool) error {
 	field := fmt.Sprintf("WindowsMachine status.networks[%d]", a.number-1)
-	if a.mac == "" {
-		return invalid(field, "it has no macAddress; delete the Machine to get another one")
+	if !adapterMAC.MatchString(a.mac) {
+		return invalid(field, "macAddress %q is none of VMware's; delete the Machine to get another one", a.mac)
 	}
 	for _, one := range given {
 		prefix, err := netip.ParsePrefix(one.Address)
-		if err != nil || prefix.String() != one.Address {
+		if err != nil || prefix.String() != one.Address || prefix.Addr().Is4In6() {
 			return invalid(field, "%q is no address with a prefix length; look at the pool that it is of", one.Address)
 		}
 		a.addresses = append(a.addresses, prefix)
 		if one.Gateway == "" || routed[prefix.Addr().Is4()] {
 			continue
 		}
-		gateway, err := netip.ParseAddr(one.Gateway)
-		if err != nil || gateway.Is4() != prefix.Addr().Is4() {
+		gateway, ok := plainAddress(one.Gateway)
+		if !ok || gateway.Is4() != prefix.Addr().Is4() {
 			return invalid(field, "gateway %q is none for %s; look at the pool that they are of", one.Gateway, one.Address)
 		}
 		routed[gateway.Is4()] = true
@@ -98,9 +99,12 @@ func (a *adapter) readAddresses(given []infrav1.NetworkAddress, routed map[bool]
 
 func (a *adapter) readRoutes(spec infrav1.VSphereNetwork) error {
 	field := fmt.Sprintf("%s[%d]", adaptersField, a.number-1)
+	if spec.MTU != 0 && (spec.MTU < 1280 || spec.MTU > 9000) {
+		return invalid(field+".mtu", "%d is none; write 1280 to 9000, or leave it out", spec.MTU)
+	}
 	for _, text := range spec.Nameservers {
-		server, err := netip.ParseAddr(text)
-		if err != nil {
+		server, ok := plainAddress(text)
+		if !ok {
 			return invalid(field+".nameservers", "%q is no address; write one such as 10.0.0.2", text)
 		}
 		a.dns = append(a.dns, server)
@@ -110,8 +114,8 @@ func (a *adapter) readRoutes(spec infrav1.VSphereNetwork) error {
 		if err != nil {
 			return err
 		}
-		via, err := netip.ParseAddr(route.Via)
-		if err != nil || via.Is4() != to.Addr().Is4() {
+		via, ok := plainAddress(route.Via)
+		if !ok || via.Is4() != to.Addr().Is4() {
 			return invalid(field+".routes", "%s has no neighbour %q; write an address of the same family", to, route.Via)
 		}
 		if !a.neighbour(via) {
@@ -121,6 +125,15 @@ func (a *adapter) readRoutes(spec infrav1.VSphereNetwork) error {
 		a.routes = append(a.routes, hop{to, via})
 	}
 	return nil
+}
+
+// adapterMAC is one of those that are chosen for adapters with addresses.
+var adapterMAC = regexp.MustCompile(`^00:50:56:[0-3][0-9a-f]:[0-9a-f]{2}:[0-9a-f]{2}$`)
+
+// plainAddress is one without a zone, which is a name on one computer, and in no other family's clothes.
+func plainAddress(text string) (netip.Addr, bool) {
+	address, err := netip.ParseAddr(text)
+	return address, err == nil && address.Zone() == "" && !address.Is4In6()
 }
 
 // neighbour: one of a family that has no address here may be reached by what DHCP brings.

@@ -153,7 +153,12 @@ func TestAddressesRefused(t *testing.T) {
 		change      func(*bootstrap.Input)
 		field, want string
 	}{
-		{"no MAC", withFound(func(n *infrav1.MachineNetwork) { n.MACAddress = "" }), found, "no macAddress"},
+		{"no MAC", withFound(func(n *infrav1.MachineNetwork) { n.MACAddress = "" }), found, `macAddress "" is none`},
+		{"another maker's MAC", withFound(func(n *infrav1.MachineNetwork) { n.MACAddress = "02:00:00:00:00:01" }), found, `"02:00:00:00:00:01" is none of VMware's`},
+		{"IPv4 in IPv6", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Address = "::ffff:10.0.0.5/120" }), found, "is no address"},
+		{"too small packets", withWanted(func(n *infrav1.VSphereNetwork) { n.MTU = 1279 }), wanted + ".mtu", "1279 is none; write 1280 to 9000"},
+		{"too large packets", withWanted(func(n *infrav1.VSphereNetwork) { n.MTU = 9001 }), wanted + ".mtu", "9001 is none"},
+		{"name server of a zone", withWanted(func(n *infrav1.VSphereNetwork) { n.Nameservers = []string{"fe80::2%eth0"} }), wanted + ".nameservers", "is no address"},
 		{"no prefix", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Address = "10.0.0.5" }), found, `"10.0.0.5" is no address with a prefix length`},
 		{"another form", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Address = "FD00::5/64" }), found, `"FD00::5/64" is no address`},
 		{"gateway of another family", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Gateway = "fd00::1" }), found, `gateway "fd00::1" is none for 10.0.0.5/24`},
