@@ -76,6 +76,7 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, work
 		Accounts:    accounts,
 		Changed:     changed,
 		Events:      mgr.GetEventRecorder("windowsmachine"),
+		Now:         time.Now,
 		WatchFilter: flags.watchFilter,
 		Namespace:   flags.namespace,
 	}).SetupWithManager(ctx, mgr, options(flags.machineConcurrency))
@@ -87,6 +88,7 @@ func addBootstrap(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, wo
 		Secrets:     mgr.GetAPIReader(),
 		Workload:    workload,
 		TokenTTL:    flags.tokenTTL,
+		Events:      mgr.GetEventRecorder("windowsbootstrapconfig"),
 		Now:         time.Now,
 		WatchFilter: flags.watchFilter,
 	}).SetupWithManager(ctx, mgr, options(flags.configConcurrency))

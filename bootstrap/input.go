@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -140,6 +141,11 @@ func orDefault(value int32, fallback int) int {
 		return fallback
 	}
 	return int(value)
+}
+
+// Deadline is how long a guest may take from its first boot until it has joined, down time not counted.
+func Deadline(spec bootstrapv1.WindowsBootstrapConfigSpec) time.Duration {
+	return time.Duration(orDefault(spec.DeadlineSeconds, defaultDeadlineSeconds)) * time.Second
 }
 
 // oldestMinor is the oldest 1.x whose kubeadm and kubelet take what is rendered here.

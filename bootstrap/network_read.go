@@ -165,14 +165,18 @@ func (net *network) clusterNetwork() error {
 	if net.pods.overlaps(net.services) {
 		return invalid(fieldServices, "%s overlaps the pods' %s; write CIDRs that do not", net.services, net.pods)
 	}
-	net.domain = net.node.network.ServiceDomain
-	if net.domain == "" {
-		net.domain = defaultServiceDomain
+	net.domain, err = readServiceDomain(net.node.network.ServiceDomain)
+	return err
+}
+
+func readServiceDomain(domain string) (string, error) {
+	if domain == "" {
+		return defaultServiceDomain, nil
 	}
-	if len(validation.IsDNS1123Subdomain(net.domain)) > 0 {
-		return invalid("Cluster spec.clusterNetwork.serviceDomain", "%q is no DNS name; write one such as cluster.local", net.domain)
+	if len(validation.IsDNS1123Subdomain(domain)) > 0 {
+		return "", invalid("Cluster spec.clusterNetwork.serviceDomain", "%q is no DNS name; write one such as cluster.local", domain)
 	}
-	return nil
+	return domain, nil
 }
 
 // families: Windows has no pods with IPv6 only, and no IPv6 in a VXLAN.

@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
@@ -50,6 +51,9 @@ var phaseOrder = []string{
 	phasePrepare, phaseWindows, phaseNetwork, phasePreJoin, phaseContainer, phaseImages, phaseKubelet, phaseAPIServer, phaseJoin,
 	phaseVerify, phasePostJoin,
 }
+
+// PhaseNames are the names that a phase of a bootstrap may have, in the order of the phases.
+func PhaseNames() []string { return slices.Clone(phaseOrder) }
 
 // part is what one room of the spec brings to a plan: steps by phase, steps for every boot, and what has to be hidden or
 // erased because of them.

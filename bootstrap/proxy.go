@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
@@ -72,12 +73,17 @@ func checkProxy(field, address string) error {
 
 // noProxy is what stays near, in the order: this machine, the cluster, the user's.
 func noProxy(n *node, wanted bootstrapv1.Proxy) (string, error) {
-	domain := n.network.ServiceDomain
-	if domain == "" {
-		domain = "cluster.local"
+	domain, err := readServiceDomain(n.network.ServiceDomain)
+	if err != nil {
+		return "", err
 	}
-	entries := slices.Concat(near, []string{"." + domain, n.machine.Node, n.endpoint.Host},
-		n.network.Pods.CIDRBlocks, n.network.Services.CIDRBlocks)
+	ranges := slices.Concat(n.network.Pods.CIDRBlocks, n.network.Services.CIDRBlocks)
+	for _, block := range ranges {
+		if _, err := netip.ParsePrefix(block); err != nil {
+			return "", invalid("Cluster spec.clusterNetwork", "%q is no CIDR; write one such as 10.244.0.0/16", block)
+		}
+	}
+	entries := slices.Concat(near, []string{"." + domain, n.machine.Node, n.endpoint.Host}, ranges)
 	for _, entry := range wanted.NoProxy {
 		if !noProxyEntry.MatchString(entry) {
 			return "", invalid(proxyField+".noProxy", "%q is no host, domain or CIDR; write one such as .example.com or 10.0.0.0/8", entry)

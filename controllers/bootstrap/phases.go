@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,10 +25,12 @@ import (
 const kind = "WindowsBootstrapConfig"
 
 // The keys of the bootstrap Secret. "value" is the contract; the token is kept beside it, because the same one has to be
-// put back when it expired under a VM that takes its time.
+// put back when it expired under a VM that takes its time, and the warnings, because nothing is rendered again when we die
+// before they are told.
 const (
-	keyValue = "value"
-	keyToken = "token"
+	keyValue    = "value"
+	keyToken    = "token"
+	keyWarnings = "warnings"
 )
 
 func owned(_ context.Context, f *facts) phase.Outcome {
@@ -116,7 +119,11 @@ func (r *Reconciler) linuxFirst(ctx context.Context, f *facts) phase.Outcome {
 	if settled(f) {
 		return phase.Outcome{}
 	}
-	return linux.ControlPlaneReady(ctx, r.Workload, f.cluster)
+	controlPlane, outcome := linux.ControlPlaneReady(ctx, r.Workload, f.cluster)
+	if outcome.Ends() || controlPlane == "" {
+		return outcome
+	}
+	return skew(f.owner, controlPlane)
 }
 
 // reach connects to the workload cluster, where something has to be done in it.
@@ -172,7 +179,7 @@ func (r *Reconciler) store(ctx context.Context, f *facts) phase.Outcome {
 	if err != nil {
 		return phase.Fail(fmt.Errorf("render user data: %w", err))
 	}
-	secret := dataSecret(f, userData.Bytes())
+	secret := dataSecret(f, userData)
 	if err := r.Client.Create(ctx, secret); err != nil {
 		return phase.Fail(fmt.Errorf("create bootstrap secret: %w", err))
 	}
@@ -200,8 +207,12 @@ func (r *Reconciler) trust(ctx context.Context, f *facts) phase.Outcome {
 	return phase.Outcome{}
 }
 
-func dataSecret(f *facts, userData []byte) *corev1.Secret {
+func dataSecret(f *facts, userData bootstrap.UserData) *corev1.Secret {
 	owner := metav1.NewControllerRef(f.config, bootstrapv1.GroupVersion.WithKind(kind))
+	data := map[string][]byte{keyValue: userData.Bytes(), keyToken: []byte(f.token)}
+	if warnings := userData.Warnings(); len(warnings) > 0 {
+		data[keyWarnings] = []byte(strings.Join(warnings, "\n"))
+	}
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:       f.config.Namespace,
@@ -211,7 +222,7 @@ func dataSecret(f *facts, userData []byte) *corev1.Secret {
 		},
 		Type:      clusterv1.ClusterSecretType,
 		Immutable: new(true),
-		Data:      map[string][]byte{keyValue: userData, keyToken: []byte(f.token)},
+		Data:      data,
 	}
 }
 

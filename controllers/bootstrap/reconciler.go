@@ -10,8 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/predicates"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,6 +37,8 @@ type Reconciler struct {
 	Workload linux.Workload
 	// TokenTTL is how long a token lives when nobody keeps it alive.
 	TokenTTL time.Duration
+	// Events tells people of warnings.
+	Events events.EventRecorder
 	// Now is the clock.
 	Now func() time.Time
 	// WatchFilter is the value of the watch-filter label, if this manager has one.
@@ -95,6 +99,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.write(ctx, f); err != nil {
 		return phase.Fail(err).Result()
 	}
+	r.tell(f)
 	result, err := outcome.Result()
 	if err == nil && result.RequeueAfter == 0 {
 		result.RequeueAfter = f.again
@@ -188,4 +193,16 @@ func (r *Reconciler) write(ctx context.Context, f *facts) error {
 		return fmt.Errorf("patch status of windowsbootstrapconfig: %w", err)
 	}
 	return nil
+}
+
+// maxNote is the most that an Event takes.
+const maxNote = 1024
+
+// tell makes an event of warnings, when they come up.
+func (r *Reconciler) tell(f *facts) {
+	if conditions.IsTrue(f.before, bootstrapv1.HasWarningsCondition) || !conditions.IsTrue(f.config, bootstrapv1.HasWarningsCondition) {
+		return
+	}
+	text := conditions.GetMessage(f.config, bootstrapv1.HasWarningsCondition)
+	r.Events.Eventf(f.config, nil, corev1.EventTypeWarning, bootstrapv1.WarningsGivenReason, "Render", "%s", text[:min(len(text), maxNote)])
 }

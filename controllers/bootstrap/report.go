@@ -1,6 +1,8 @@
 package bootstrap
 
 import (
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -34,6 +36,9 @@ func report(f *facts, outcome phase.Outcome) {
 	data.Type = bootstrapv1.ReadyCondition
 	conditions.Set(f.config, data)
 	conditions.Set(f.config, stalledCondition(outcome))
+	if f.secret != nil {
+		conditions.Set(f.config, warningsCondition(string(f.secret.Data[keyWarnings])))
+	}
 }
 
 // dataSecretName is the Secret that there is, or that the Machine already uses: status is lost in a move.
@@ -68,6 +73,18 @@ func stalledCondition(outcome phase.Outcome) metav1.Condition {
 	c := metav1.Condition{Type: bootstrapv1.StalledCondition, Status: metav1.ConditionFalse, Reason: bootstrapv1.NotStalledReason}
 	if outcome.Stalled {
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, outcome.Reason, outcome.Message
+	}
+	return c
+}
+
+// warningsCondition says what may not work of what was rendered. It stays when the Secret is not read any more.
+func warningsCondition(warnings string) metav1.Condition {
+	c := metav1.Condition{Type: bootstrapv1.HasWarningsCondition, Status: metav1.ConditionFalse, Reason: bootstrapv1.NoWarningsReason}
+	if warnings != "" {
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, bootstrapv1.WarningsGivenReason, warnings
+	}
+	if strings.Contains(warnings, "\n") {
+		c.Message = "* " + strings.ReplaceAll(warnings, "\n", "\n* ") // as Cluster API lists things in a message
 	}
 	return c
 }

@@ -20,6 +20,7 @@ import (
 // row is what `kubectl get windowsbootstrapconfigs` would show.
 type row struct {
 	Ready, Data, Stalled, Secret string
+	Warnings                     string
 	Created                      bool
 }
 
@@ -27,7 +28,8 @@ func rowOf(c *bootstrapv1.WindowsBootstrapConfig) row {
 	return row{
 		Ready: short(c, bootstrapv1.ReadyCondition), Data: short(c, bootstrapv1.DataSecretAvailableCondition),
 		Stalled: short(c, bootstrapv1.StalledCondition), Secret: c.Status.DataSecretName,
-		Created: ptr.Deref(c.Status.Initialization.DataSecretCreated, false),
+		Warnings: short(c, bootstrapv1.HasWarningsCondition),
+		Created:  ptr.Deref(c.Status.Initialization.DataSecretCreated, false),
 	}
 }
 
@@ -52,6 +54,17 @@ func world(change ...func(*facts)) *facts {
 }
 
 func stored(f *facts) { f.secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "m"}} }
+
+func warned(f *facts) {
+	f.secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Data: map[string][]byte{"warnings": []byte("a: b")}}
+}
+
+// wasWarned is a config whose Secret was read before and is not any more.
+func wasWarned(f *facts) {
+	warned(f)
+	report(f, phase.Outcome{})
+	f.secret = nil
+}
 
 func named(f *facts) { f.owner.Spec.Bootstrap.DataSecretName = new("m") }
 
@@ -78,18 +91,30 @@ func TestReport(t *testing.T) {
 			"Cluster API gets the name once the Secret is there",
 			world(stored),
 			phase.Outcome{},
-			row{Ready: "True DataSecretAvailable", Data: "True DataSecretAvailable", Stalled: "False NotStalled", Secret: "m", Created: true},
+			row{Ready: "True DataSecretAvailable", Data: "True DataSecretAvailable", Stalled: "False NotStalled", Warnings: "False NoWarnings", Secret: "m", Created: true},
+		},
+		"stored with warnings": {
+			"they stop nothing",
+			world(warned),
+			phase.Outcome{},
+			row{Ready: "True DataSecretAvailable", Data: "True DataSecretAvailable", Stalled: "False NotStalled", Warnings: "True WarningsGiven", Secret: "m", Created: true},
+		},
+		"warned and joined": {
+			"the Secret is not read any more, and what it said stays said",
+			world(wasWarned, named, withNode),
+			phase.Outcome{},
+			row{Ready: "True DataSecretAvailable", Data: "True DataSecretAvailable", Stalled: "False NotStalled", Warnings: "True WarningsGiven", Secret: "m", Created: true},
 		},
 		"stored, token out of reach": {
 			"trouble afterwards does not take the user data away",
 			world(stored), phase.Poll(bootstrapv1.WorkloadUnreachableReason, "down"),
-			row{Ready: "True DataSecretAvailable", Data: "True DataSecretAvailable", Stalled: "False NotStalled", Secret: "m", Created: true},
+			row{Ready: "True DataSecretAvailable", Data: "True DataSecretAvailable", Stalled: "False NotStalled", Warnings: "False NoWarnings", Secret: "m", Created: true},
 		},
 		"moved": {
 			"status is lost in a move, the Machine still names the Secret",
 			world(stored, named),
 			phase.Outcome{},
-			row{Ready: "True DataSecretAvailable", Data: "True DataSecretAvailable", Stalled: "False NotStalled", Secret: "m", Created: true},
+			row{Ready: "True DataSecretAvailable", Data: "True DataSecretAvailable", Stalled: "False NotStalled", Warnings: "False NoWarnings", Secret: "m", Created: true},
 		},
 		"joined": {
 			"a node that joined needs no Secret any more",
@@ -123,6 +148,14 @@ func TestReport(t *testing.T) {
 				t.Errorf("a second report on the same facts changes the status:\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestWarningsAreListed(t *testing.T) {
+	for warnings, want := range map[string]string{"": "", "a: b": "a: b", "a: b\nc: d\ne": "* a: b\n* c: d\n* e"} {
+		if got := warningsCondition(warnings).Message; got != want {
+			t.Errorf("warnings %q read %q", warnings, got)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
@@ -25,25 +26,41 @@ type Workload interface {
 }
 
 // ControlPlaneReady ends a phase until the Cluster's control plane is initialised and one of its Nodes, on Linux, is Ready.
-func ControlPlaneReady(ctx context.Context, workload Workload, cluster *clusterv1.Cluster) phase.Outcome {
+// Then it tells the oldest version of those Nodes: while a control plane is upgraded, any of its API servers may answer.
+func ControlPlaneReady(ctx context.Context, workload Workload, cluster *clusterv1.Cluster) (oldestVersion string, outcome phase.Outcome) {
 	if !ptr.Deref(cluster.Status.Initialization.ControlPlaneInitialized, false) {
-		return phase.Wait(infrav1.WaitingForControlPlaneReason, "the control plane of Cluster %s is not initialised yet", cluster.Name)
+		return "", phase.Wait(infrav1.WaitingForControlPlaneReason, "the control plane of Cluster %s is not initialised yet", cluster.Name)
 	}
 	c, err := workload.GetClient(ctx, client.ObjectKeyFromObject(cluster))
 	if err != nil {
 		ctrl.LoggerFrom(ctx).V(4).Info("Workload cluster is not reached", "error", err.Error())
-		return phase.Poll(infrav1.WaitingForLinuxNodeReason, "the API server of Cluster %s is not reached yet", cluster.Name)
+		return "", phase.Poll(infrav1.WaitingForLinuxNodeReason, "the API server of Cluster %s is not reached yet", cluster.Name)
 	}
 	var nodes corev1.NodeList
 	if err := c.List(ctx, &nodes, client.HasLabels{controlPlaneLabel}, client.MatchingLabels{corev1.LabelOSStable: "linux"}); err != nil {
-		return phase.Fail(err)
+		return "", phase.Fail(err)
 	}
 	for _, node := range nodes.Items {
 		if util.IsNodeReady(&node) {
-			return phase.Outcome{}
+			return oldest(nodes.Items), phase.Outcome{}
 		}
 	}
-	return phase.Poll(infrav1.WaitingForLinuxNodeReason,
+	return "", phase.Poll(infrav1.WaitingForLinuxNodeReason,
 		"of the %d Nodes of Cluster %s with the labels %s and %s=linux none is Ready; Windows machines come after Linux",
 		len(nodes.Items), cluster.Name, controlPlaneLabel, corev1.LabelOSStable)
+}
+
+// oldest version of the Nodes' kubelets, each of which is as old as the API server beside it; empty where none says it.
+func oldest(nodes []corev1.Node) string {
+	var found *version.Version
+	for _, node := range nodes {
+		parsed, err := version.ParseSemantic(node.Status.NodeInfo.KubeletVersion)
+		if err == nil && (found == nil || parsed.LessThan(found)) {
+			found = parsed
+		}
+	}
+	if found == nil {
+		return ""
+	}
+	return "v" + found.String()
 }

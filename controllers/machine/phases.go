@@ -99,7 +99,8 @@ func (r *Reconciler) ready(ctx context.Context, f *facts) phase.Outcome {
 	case f.owner.Spec.Bootstrap.DataSecretName == nil:
 		return phase.Wait(infrav1.WaitingForBootstrapDataReason, "Machine %s has no bootstrap data yet; see its bootstrap config", f.owner.Name)
 	}
-	return linux.ControlPlaneReady(ctx, r.Workload, f.cluster)
+	_, outcome := linux.ControlPlaneReady(ctx, r.Workload, f.cluster)
+	return outcome
 }
 
 // hadVM says whether the machine's VM was there once: then no second one is made. The Machine knows it too, since

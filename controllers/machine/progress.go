@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 
@@ -34,28 +37,76 @@ func progressOf(report string) (progress *infrav1.BootstrapProgress, windowsBuil
 		State:          string(r.State),
 		Phase:          clean(fmt.Sprintf("%d/%d %s", r.Phase.Index, r.Phase.Of, r.Phase.Name), maxName),
 		Step:           clean(r.Step, maxName),
-		Reason:         reasonOf(r),
+		Reason:         reasonOf(r.State, r.Reason, infrav1.BootstrapFailedReason),
 		Message:        clean(r.Message, maxMessage),
 		ExitCode:       int32(r.ExitCode), //nolint:gosec // because a number that wraps is as untrue as any other from the guest
-		ElapsedSeconds: int32(min(max(r.Elapsed, 0), 1<<30)),
+		ElapsedSeconds: seconds(r.Elapsed),
 		LastLines:      cleanAll(r.LastLines, maxLine),
 		Warnings:       cleanAll(r.Warnings, maxWarning),
+		Durations:      durationsOf(r.Durations),
+		EveryBoot:      bootOf(r.Boot),
 	}
 	return progress, clean(r.Facts.OS, maxName/2)
 }
 
 // reasonOf lets only documented reasons become the reason of a condition.
-func reasonOf(r *plan.Report) string {
-	if r.State != plan.StateFailed {
+func reasonOf(state plan.State, reason, unknown string) string {
+	if state != plan.StateFailed {
 		return ""
 	}
 	for _, known := range bootstrap.Reasons() {
-		if known.Name == r.Reason {
-			return r.Reason
+		if known.Name == reason {
+			return reason
 		}
 	}
-	return infrav1.BootstrapFailedReason
+	return unknown
 }
+
+// durationsOf shows the phases that there may be, in their order; a guest cannot make others up.
+func durationsOf(durations map[string]int) []infrav1.PhaseDuration {
+	var all []infrav1.PhaseDuration
+	for _, name := range bootstrap.PhaseNames() {
+		if took, over := durations[name]; over {
+			all = append(all, infrav1.PhaseDuration{Phase: name, Seconds: new(seconds(took))})
+		}
+	}
+	return all
+}
+
+func bootOf(boot *plan.ReportBoot) *infrav1.BootResult {
+	if boot == nil {
+		return nil
+	}
+	switch boot.State {
+	case plan.StateRunning, plan.StateSucceeded, plan.StateFailed:
+		return &infrav1.BootResult{
+			State: string(boot.State), Reason: reasonOf(boot.State, boot.Reason, infrav1.EveryBootFailedReason), Message: clean(boot.Message, maxMessage),
+		}
+	}
+	return nil
+}
+
+// keep takes a report over into the status. One that says what is known already leaves the status as it is, with the time
+// of the first one.
+func keep(status *infrav1.WindowsMachineStatus, told infrav1.BootstrapProgress, now metav1.Time) {
+	known := status.Bootstrap
+	if known != nil && told.EveryBoot != nil && told.EveryBoot.State == string(plan.StateRunning) {
+		// While a node is at its everyBoot phases, phase and durations of its reports are those.
+		boot := told.EveryBoot
+		told = *known.DeepCopy()
+		told.EveryBoot = boot
+	}
+	if known != nil {
+		told.LastReportTime = known.LastReportTime
+	}
+	if known == nil || !equality.Semantic.DeepEqual(told, *known) {
+		told.LastReportTime = now
+		status.Bootstrap = &told
+	}
+}
+
+// seconds are not negative and fit the field.
+func seconds(value int) int32 { return int32(min(max(value, 0), 1<<30)) }
 
 func cleanAll(lines []string, limit int) []string {
 	if len(lines) > maxLines {

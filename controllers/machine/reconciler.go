@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -23,15 +26,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/linux"
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
-
-// reread is how often a machine that has not joined is looked at though nothing was heard of it.
-const reread = time.Minute
 
 // Reconciler makes, watches and removes VMs.
 type Reconciler struct {
@@ -47,6 +48,8 @@ type Reconciler struct {
 	Changed  <-chan cloud.Key
 	// Events tells people what changed.
 	Events events.EventRecorder
+	// Now is the clock.
+	Now func() time.Time
 	// WatchFilter is the value of the watch-filter label, and Namespace the only one that is looked after, if this manager
 	// has them.
 	WatchFilter, Namespace string
@@ -89,8 +92,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	r.tell(f, before)
 	result, err := outcome.Result()
-	if !outcome.Ends() && !joined(f) && !paused(f) {
-		result.RequeueAfter = reread
+	if !outcome.Ends() && !paused(f) && !deleting(f) {
+		result.RequeueAfter = wake(f)
 	}
 	return result, err
 }
@@ -102,6 +105,11 @@ type facts struct {
 
 	owner   *clusterv1.Machine
 	cluster *clusterv1.Cluster
+	// config is what the user data is made of, nil when another bootstrap provider makes it.
+	config *bootstrapv1.WindowsBootstrapConfig
+
+	// now is the time of this look.
+	now time.Time
 
 	// These come on the way: who the VM is, its adapters' addresses, its account, and what the cloud says of it.
 	identity cloud.Identity
@@ -114,7 +122,7 @@ type facts struct {
 }
 
 func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, error) {
-	f := &facts{machine: &infrav1.WindowsMachine{}}
+	f := &facts{machine: &infrav1.WindowsMachine{}, now: r.Now()}
 	err := r.Client.Get(ctx, key, f.machine)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -130,7 +138,29 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, er
 	if f.owner, f.cluster, err = owner.Of(ctx, r.Client, f.machine); err != nil {
 		return nil, err
 	}
-	return f, nil
+	return f, r.loadConfig(ctx, f)
+}
+
+// loadConfig reads the config from the cache. It says how long the guest may take and what is reserved on its node, both
+// for people only: a machine whose config, or its whole kind, is gone must do without.
+func (r *Reconciler) loadConfig(ctx context.Context, f *facts) error {
+	if f.owner == nil {
+		return nil
+	}
+	ref := f.owner.Spec.Bootstrap.ConfigRef
+	if ref.APIGroup != bootstrapv1.GroupVersion.Group || ref.Kind != "WindowsBootstrapConfig" {
+		return nil
+	}
+	var config bootstrapv1.WindowsBootstrapConfig
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: f.owner.Namespace, Name: ref.Name}, &config)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("get windowsbootstrapconfig: %w", err)
+	}
+	f.config = &config
+	return nil
 }
 
 // next does what is next to be done.
@@ -163,18 +193,20 @@ func (r *Reconciler) write(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// tell makes an event of a change of the Ready condition's reason.
+// tell makes an event of a change of reason in the conditions that people wait for.
 func (r *Reconciler) tell(f *facts, before infrav1.WindowsMachineStatus) {
-	was := conditions.Get(&infrav1.WindowsMachine{Status: before}, infrav1.ReadyCondition)
-	now := conditions.Get(f.machine, infrav1.ReadyCondition)
-	if now == nil || was != nil && was.Reason == now.Reason {
-		return
+	for _, kind := range []string{infrav1.ReadyCondition, infrav1.EveryBootSucceededCondition} {
+		was, now := conditions.Get(&infrav1.WindowsMachine{Status: before}, kind), conditions.Get(f.machine, kind)
+		if now == nil || was != nil && was.Reason == now.Reason {
+			continue
+		}
+		severity := corev1.EventTypeNormal
+		if kind == infrav1.ReadyCondition && conditions.IsTrue(f.machine, infrav1.StalledCondition) ||
+			kind == infrav1.EveryBootSucceededCondition && now.Status == metav1.ConditionFalse {
+			severity = corev1.EventTypeWarning
+		}
+		r.Events.Eventf(f.machine, nil, severity, now.Reason, "Reconcile", "%s", clean(now.Message, maxNote))
 	}
-	kind := "Normal"
-	if conditions.IsTrue(f.machine, infrav1.StalledCondition) {
-		kind = "Warning"
-	}
-	r.Events.Eventf(f.machine, nil, kind, now.Reason, "Reconcile", "%s", clean(now.Message, maxNote))
 }
 
 // enqueueChanged lets the clouds wake the reconciler. A key is a hint: what has changed is asked.

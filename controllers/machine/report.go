@@ -1,16 +1,16 @@
 package machine
 
 import (
-	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -23,10 +23,10 @@ const maxAddresses = 32
 func report(f *facts, outcome phase.Outcome) {
 	status := &f.machine.Status
 	status.ObservedGeneration = f.machine.Generation
-	conditions.Set(f.machine, owner.PausedCondition(paused(f)))
+	f.set(owner.PausedCondition(paused(f)))
 	if paused(f) {
 		if conditions.Get(f.machine, infrav1.ReadyCondition) == nil {
-			conditions.Set(f.machine, metav1.Condition{
+			f.set(metav1.Condition{
 				Type: infrav1.ReadyCondition, Status: metav1.ConditionUnknown,
 				Reason: clusterv1.PausedReason, Message: "the machine is paused and was not looked at yet",
 			})
@@ -40,21 +40,28 @@ func report(f *facts, outcome phase.Outcome) {
 		status.Networks = f.networks
 	}
 	if f.vm != nil {
-		reportVM(status, *f.vm)
+		reportVM(f, *f.vm)
 	}
 	if joined(f) {
 		status.NodeName = f.owner.Status.NodeRef.Name
 	}
-	vm, bootstrap := vmCondition(f, outcome), bootstrapCondition(f)
-	conditions.Set(f.machine, vm)
-	conditions.Set(f.machine, bootstrap)
-	conditions.Set(f.machine, readyCondition(f, vm, bootstrap))
-	conditions.Set(f.machine, stalledCondition(f, outcome))
-	conditions.Set(f.machine, cloudCondition(f, outcome))
+	vm := vmCondition(f, outcome)
+	f.set(vm)
+	reportGuest(f)
+	f.set(readyCondition(f, vm))
+	f.set(stalledCondition(f, outcome))
+	f.set(cloudCondition(f, outcome))
 	status.Phase = phaseOf(f)
 }
 
-func reportVM(status *infrav1.WindowsMachineStatus, vm cloud.VM) {
+// set gives a condition the time of this look, which stays for as long as its status does.
+func (f *facts) set(c metav1.Condition) {
+	c.LastTransitionTime = metav1.NewTime(f.now)
+	conditions.Set(f.machine, c)
+}
+
+func reportVM(f *facts, vm cloud.VM) {
+	status := &f.machine.Status
 	if vm.State == cloud.Running {
 		status.Initialization.Provisioned = new(true)
 	}
@@ -66,10 +73,39 @@ func reportVM(status *infrav1.WindowsMachineStatus, vm cloud.VM) {
 	}
 	progress, build := progressOf(vm.Report)
 	if progress != nil {
-		status.Bootstrap = progress
+		keep(status, *progress, metav1.NewTime(f.now.Truncate(time.Second)))
 	}
 	if build != "" {
 		status.WindowsBuild = build
+	}
+	if left := allocatableOf(f); left != nil {
+		status.Allocatable = left
+	}
+}
+
+// allocatableOf is what the Node will offer to pods, nil when the user data is of another provider's making.
+func allocatableOf(f *facts) corev1.ResourceList {
+	if f.config == nil {
+		return nil
+	}
+	var size bootstrap.Size
+	if vm := f.machine.Spec.VSphere; vm != nil {
+		size = bootstrap.Size{CPUs: int(vm.CPUs), MemoryMiB: int(vm.MemoryMiB)}
+	}
+	left, err := bootstrap.Allocatable(f.config.Spec, size)
+	if err != nil {
+		return nil // nothing is rendered of such a config: it was changed since, and the VM was not
+	}
+	return left
+}
+
+// reportGuest says what the guest does, how its bootstrap ended, and how the last start of the node went.
+func reportGuest(f *facts) {
+	progress := progressCondition(f)
+	f.set(progress)
+	f.set(succeededCondition(f, progress))
+	if told := f.machine.Status.Bootstrap; told != nil && told.EveryBoot != nil {
+		f.set(everyBootCondition(told.EveryBoot))
 	}
 }
 
@@ -108,48 +144,17 @@ func cloudCondition(f *facts, outcome phase.Outcome) metav1.Condition {
 	return c
 }
 
-// bootstrapCondition says what the guest tells. A Node that joined is better proof than any word of the guest.
-func bootstrapCondition(f *facts) metav1.Condition {
-	c := metav1.Condition{Type: infrav1.BootstrapSucceededCondition, Status: metav1.ConditionUnknown}
-	progress := f.machine.Status.Bootstrap
-	switch {
-	case progress != nil && progress.State == string(plan.StateFailed) && !joined(f):
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, progress.Reason, failure(progress)
-	case progress != nil && progress.State == string(plan.StateSucceeded) || joined(f):
-		c.Status, c.Reason = metav1.ConditionTrue, infrav1.BootstrapSucceededReason
-	case progress != nil:
-		c.Reason, c.Message = infrav1.BootstrappingReason, fmt.Sprintf("Bootstrap %s %s", progress.Phase, progress.State)
-	case ptr.Deref(f.machine.Status.Initialization.Provisioned, false):
-		c.Reason, c.Message = infrav1.WaitingForGuestReason, "the VM runs; its guest has not reported yet, Windows may still be starting"
-	default:
-		c.Reason, c.Message = infrav1.ProvisioningReason, "there is no running VM yet"
-	}
-	return c
-}
-
-// failure reads: Bootstrap 3/5 join failed after 3m0s: exit 1, "couldn't validate the identity of the API Server".
-func failure(p *infrav1.BootstrapProgress) string {
-	text := fmt.Sprintf("Bootstrap %s failed after %s: ", p.Phase, time.Duration(p.ElapsedSeconds)*time.Second)
-	if p.ExitCode != 0 {
-		text += fmt.Sprintf("exit %d, ", p.ExitCode)
-	}
-	text += p.Message
-	if n := len(p.LastLines); n > 0 {
-		text += fmt.Sprintf("; last line: %q", p.LastLines[n-1])
-	}
-	return text
-}
-
 // readyCondition sums up, by naming the first thing that is not as it should be.
-func readyCondition(f *facts, vm, bootstrap metav1.Condition) metav1.Condition {
+func readyCondition(f *facts, vm metav1.Condition) metav1.Condition {
+	succeeded := conditions.Get(f.machine, infrav1.BootstrapSucceededCondition)
 	c := metav1.Condition{Type: infrav1.ReadyCondition, Status: metav1.ConditionFalse}
 	switch {
 	case vm.Status == metav1.ConditionUnknown:
 		c.Status, c.Reason, c.Message = vm.Status, vm.Reason, vm.Message
 	case deleting(f) || vm.Status != metav1.ConditionTrue:
 		c.Reason, c.Message = vm.Reason, vm.Message
-	case bootstrap.Status != metav1.ConditionTrue:
-		c.Reason, c.Message = bootstrap.Reason, bootstrap.Message
+	case succeeded.Status != metav1.ConditionTrue:
+		c.Reason, c.Message = succeeded.Reason, succeeded.Message
 	case !joined(f):
 		c.Reason, c.Message = infrav1.WaitingForNodeReason, "the guest has joined the cluster; Cluster API has not seen its Node yet"
 	default:
@@ -160,12 +165,12 @@ func readyCondition(f *facts, vm, bootstrap metav1.Condition) metav1.Condition {
 
 func stalledCondition(f *facts, outcome phase.Outcome) metav1.Condition {
 	c := metav1.Condition{Type: infrav1.StalledCondition, Status: metav1.ConditionFalse, Reason: infrav1.NotStalledReason}
-	bootstrap := conditions.Get(f.machine, infrav1.BootstrapSucceededCondition)
+	succeeded := conditions.Get(f.machine, infrav1.BootstrapSucceededCondition)
 	switch {
 	case outcome.Stalled:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, outcome.Reason, outcome.Message
-	case bootstrap.Status == metav1.ConditionFalse && !deleting(f):
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, bootstrap.Reason, bootstrap.Message
+	case succeeded.Status == metav1.ConditionFalse && !deleting(f):
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, succeeded.Reason, succeeded.Message
 	}
 	return c
 }

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +21,7 @@ import (
 type row struct {
 	Phase                         infrav1.Phase
 	Ready, VM, Bootstrap, Stalled string
+	Progress, EveryBoot           string
 	Node, Build, Cloud            string
 	Provisioned                   bool
 }
@@ -31,6 +31,7 @@ func rowOf(m *infrav1.WindowsMachine) row {
 		Phase: m.Status.Phase, Node: m.Status.NodeName, Build: m.Status.WindowsBuild,
 		Ready: short(m, infrav1.ReadyCondition), VM: short(m, infrav1.VMProvisionedCondition),
 		Bootstrap: short(m, infrav1.BootstrapSucceededCondition), Stalled: short(m, infrav1.StalledCondition),
+		Progress: short(m, infrav1.BootstrapProgressCondition), EveryBoot: short(m, infrav1.EveryBootSucceededCondition),
 		Cloud:       short(m, infrav1.CloudReachableCondition),
 		Provisioned: ptr.Deref(m.Status.Initialization.Provisioned, false),
 	}
@@ -45,10 +46,15 @@ func short(m *infrav1.WindowsMachine, kind string) string {
 }
 
 const (
-	running   = `{"version":1,"uid":"u","state":"running","phase":{"index":2,"of":5,"name":"kubelet"},"elapsed":12,"facts":{"os":"20348.2700"}}`
-	failed    = `{"version":1,"uid":"u","state":"failed","reason":"Made-up","message":"kubeadm.exe ended with exit code 1","phase":{"index":4,"of":5,"name":"join"},"exitCode":1,"elapsed":180,"lastLines":["a","x509: no"]}`
-	succeeded = `{"version":1,"uid":"u","state":"succeeded","phase":{"index":5,"of":5,"name":"verify"},"elapsed":60,"facts":{"os":"20348.2700"}}`
+	running     = `{"version":1,"uid":"u","state":"running","phase":{"index":2,"of":5,"name":"kubelet"},"elapsed":12,"facts":{"os":"20348.2700"}}`
+	failed      = `{"version":1,"uid":"u","state":"failed","reason":"Made-up","message":"kubeadm.exe ended with exit code 1","phase":{"index":4,"of":5,"name":"join"},"exitCode":1,"elapsed":180,"lastLines":["a","x509: no"]}`
+	bootRunning = `{"version":1,"uid":"u","state":"succeeded","phase":{"index":1,"of":1,"name":"every-boot"},"elapsed":60,"facts":{"os":"20348.2700"},"boot":{"state":"running"}}`
+	bootFailed  = `{"version":1,"uid":"u","state":"succeeded","phase":{"index":5,"of":5,"name":"verify"},"elapsed":60,"facts":{"os":"20348.2700"},"boot":{"state":"failed","reason":"NetworkNotReady","message":"hns-network: no address"}}`
+	succeeded   = `{"version":1,"uid":"u","state":"succeeded","phase":{"index":5,"of":5,"name":"verify"},"elapsed":60,"facts":{"os":"20348.2700"}}`
 )
+
+// begin is when the worlds are looked at for the first time.
+var begin = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 
 func world(change ...func(*facts)) *facts {
 	f := &facts{
@@ -56,6 +62,7 @@ func world(change ...func(*facts)) *facts {
 		owner:    &clusterv1.Machine{},
 		cluster:  &clusterv1.Cluster{},
 		identity: cloud.Identity{Name: "m-abc", ProviderID: "test://m-abc"},
+		now:      begin,
 	}
 	for _, c := range change {
 		c(f)
@@ -89,80 +96,104 @@ func TestReport(t *testing.T) {
 		"waits": {
 			"the reason of the phase that waits is the reason of Ready",
 			world(), phase.Wait(infrav1.WaitingForBootstrapDataReason, "none yet"),
-			row{Phase: "Pending", Ready: "False WaitingForBootstrapData", VM: "False WaitingForBootstrapData", Bootstrap: "Unknown Provisioning", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked"},
+			row{Phase: "Pending", Ready: "False WaitingForBootstrapData", VM: "False WaitingForBootstrapData", Bootstrap: "Unknown Provisioning", Progress: "Unknown Provisioning", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked"},
 		},
 		"being made": {
 			"the cloud is at work",
 			world(vm(cloud.Creating, "")), phase.Wait(infrav1.ProvisioningReason, "cloning"),
-			row{Phase: "Provisioning", Ready: "False Provisioning", VM: "False Provisioning", Bootstrap: "Unknown Provisioning", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked"},
+			row{Phase: "Provisioning", Ready: "False Provisioning", VM: "False Provisioning", Bootstrap: "Unknown Provisioning", Progress: "Unknown Provisioning", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked"},
 		},
 		"silent guest": {
 			"provisioned is said before the guest has spoken, or Cluster API would not look for the node",
 			world(vm(cloud.Running, "")),
 			phase.Outcome{},
-			row{Phase: "Bootstrapping", Ready: "False WaitingForGuest", VM: "True Provisioned", Bootstrap: "Unknown WaitingForGuest", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Provisioned: true},
+			row{Phase: "Bootstrapping", Ready: "False WaitingForGuest", VM: "True Provisioned", Bootstrap: "Unknown WaitingForGuest", Progress: "Unknown WaitingForGuest", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Provisioned: true},
 		},
 		"guest at work": {
 			"progress is no failure",
 			world(vm(cloud.Running, running)),
 			phase.Outcome{},
-			row{Phase: "Bootstrapping", Ready: "False Bootstrapping", VM: "True Provisioned", Bootstrap: "Unknown Bootstrapping", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Build: "20348.2700", Provisioned: true},
+			row{Phase: "Bootstrapping", Ready: "False Bootstrapping", VM: "True Provisioned", Bootstrap: "Unknown Bootstrapping", Progress: "True Bootstrapping", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Build: "20348.2700", Provisioned: true},
 		},
 		"guest failed": {
 			"a bootstrap that failed is final and says so to GitOps tools; a reason that is not documented is replaced",
 			world(vm(cloud.Running, failed)),
 			phase.Outcome{},
-			row{Phase: "Failed", Ready: "False BootstrapFailed", VM: "True Provisioned", Bootstrap: "False BootstrapFailed", Stalled: "True BootstrapFailed", Cloud: "Unknown CloudNotAsked", Provisioned: true},
+			row{Phase: "Failed", Ready: "False BootstrapFailed", VM: "True Provisioned", Bootstrap: "False BootstrapFailed", Progress: "False BootstrapFailed", Stalled: "True BootstrapFailed", Cloud: "Unknown CloudNotAsked", Provisioned: true},
+		},
+		"guest failed after its node joined": {
+			"what comes after the join was asked for too, and what is due at every boot is not done on such a node",
+			world(vm(cloud.Running, failed), withNode),
+			phase.Outcome{},
+			row{Phase: "Failed", Ready: "False BootstrapFailed", VM: "True Provisioned", Bootstrap: "False BootstrapFailed", Progress: "False BootstrapFailed", Stalled: "True BootstrapFailed", Cloud: "Unknown CloudNotAsked", Node: "m-abc", Provisioned: true},
+		},
+		"guest at work after its node joined": {
+			"the node is there, and the guest tells what it still does",
+			world(vm(cloud.Running, running), withNode),
+			phase.Outcome{},
+			row{Phase: "Running", Ready: "True Joined", VM: "True Provisioned", Bootstrap: "True BootstrapSucceeded", Progress: "True Bootstrapping", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Build: "20348.2700", Node: "m-abc", Provisioned: true},
+		},
+		"started again": {
+			"a start is told of beside the bootstrap",
+			world(wasRunning, vm(cloud.Running, bootRunning)),
+			phase.Outcome{},
+			row{Phase: "Running", Ready: "True Joined", VM: "True Provisioned", Bootstrap: "True BootstrapSucceeded", Progress: "True BootstrapSucceeded", EveryBoot: "Unknown EveryBootRunning", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Build: "20348.2700", Node: "m-abc", Provisioned: true},
+		},
+		"start failed": {
+			"the Node says whether pods can run; the machine says what went wrong, and is as ready as before",
+			world(wasRunning, vm(cloud.Running, bootFailed)),
+			phase.Outcome{},
+			row{Phase: "Running", Ready: "True Joined", VM: "True Provisioned", Bootstrap: "True BootstrapSucceeded", Progress: "True BootstrapSucceeded", EveryBoot: "False NetworkNotReady", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Build: "20348.2700", Node: "m-abc", Provisioned: true},
 		},
 		"guest done": {
 			"the node is still to be seen",
 			world(vm(cloud.Running, succeeded)),
 			phase.Outcome{},
-			row{Phase: "Bootstrapping", Ready: "False WaitingForNode", VM: "True Provisioned", Bootstrap: "True BootstrapSucceeded", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Build: "20348.2700", Provisioned: true},
+			row{Phase: "Bootstrapping", Ready: "False WaitingForNode", VM: "True Provisioned", Bootstrap: "True BootstrapSucceeded", Progress: "True BootstrapSucceeded", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Build: "20348.2700", Provisioned: true},
 		},
 		"joined": {
 			"all is well",
 			world(vm(cloud.Running, succeeded), withNode),
 			phase.Outcome{},
-			row{Phase: "Running", Ready: "True Joined", VM: "True Provisioned", Bootstrap: "True BootstrapSucceeded", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Build: "20348.2700", Node: "m-abc", Provisioned: true},
+			row{Phase: "Running", Ready: "True Joined", VM: "True Provisioned", Bootstrap: "True BootstrapSucceeded", Progress: "True BootstrapSucceeded", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Build: "20348.2700", Node: "m-abc", Provisioned: true},
 		},
 		"joined without a word": {
 			"a node that joined is better proof than a guest whose tools are dead",
 			world(vm(cloud.Running, ""), withNode),
 			phase.Outcome{},
-			row{Phase: "Running", Ready: "True Joined", VM: "True Provisioned", Bootstrap: "True BootstrapSucceeded", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Node: "m-abc", Provisioned: true},
+			row{Phase: "Running", Ready: "True Joined", VM: "True Provisioned", Bootstrap: "True BootstrapSucceeded", Progress: "True BootstrapSucceeded", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Node: "m-abc", Provisioned: true},
 		},
 		"cloud down": {
 			"an outage of the cloud makes no running machine unready",
 			world(wasRunning),
 			phase.Outcome{Reason: infrav1.CloudUnreachableReason, Message: "no answer", Err: errBoom},
-			row{Phase: "Running", Ready: "True Joined", VM: "True Provisioned", Bootstrap: "True BootstrapSucceeded", Stalled: "False NotStalled", Cloud: "False CloudUnreachable", Build: "20348.2700", Node: "m-abc", Provisioned: true},
+			row{Phase: "Running", Ready: "True Joined", VM: "True Provisioned", Bootstrap: "True BootstrapSucceeded", Progress: "True BootstrapSucceeded", Stalled: "False NotStalled", Cloud: "False CloudUnreachable", Build: "20348.2700", Node: "m-abc", Provisioned: true},
 		},
 		"cloud down before there was a VM": {
 			"there it is the reason",
 			world(),
 			phase.Outcome{Reason: infrav1.CloudUnreachableReason, Message: "no answer", Err: errBoom},
-			row{Phase: "Pending", Ready: "False CloudUnreachable", VM: "False CloudUnreachable", Bootstrap: "Unknown Provisioning", Stalled: "False NotStalled", Cloud: "False CloudUnreachable"},
+			row{Phase: "Pending", Ready: "False CloudUnreachable", VM: "False CloudUnreachable", Bootstrap: "Unknown Provisioning", Progress: "Unknown Provisioning", Stalled: "False NotStalled", Cloud: "False CloudUnreachable"},
 		},
 		"vanished": {
 			"a VM that is gone is no outage",
 			world(wasRunning), phase.Stall(infrav1.VMVanishedReason, "gone"),
-			row{Phase: "Failed", Ready: "False VMVanished", VM: "False VMVanished", Bootstrap: "True BootstrapSucceeded", Stalled: "True VMVanished", Cloud: "Unknown CloudNotAsked", Build: "20348.2700", Node: "m-abc", Provisioned: true},
+			row{Phase: "Failed", Ready: "False VMVanished", VM: "False VMVanished", Bootstrap: "True BootstrapSucceeded", Progress: "True BootstrapSucceeded", Stalled: "True VMVanished", Cloud: "Unknown CloudNotAsked", Build: "20348.2700", Node: "m-abc", Provisioned: true},
 		},
 		"stopped": {
 			"a VM that somebody stopped is said to be",
 			world(wasRunning, vm(cloud.Stopped, succeeded)), phase.Wait(infrav1.VMNotRunningReason, "stopped"),
-			row{Phase: "Bootstrapping", Ready: "False VMNotRunning", VM: "False VMNotRunning", Bootstrap: "True BootstrapSucceeded", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Build: "20348.2700", Node: "m-abc", Provisioned: true},
+			row{Phase: "Bootstrapping", Ready: "False VMNotRunning", VM: "False VMNotRunning", Bootstrap: "True BootstrapSucceeded", Progress: "True BootstrapSucceeded", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Build: "20348.2700", Node: "m-abc", Provisioned: true},
 		},
 		"error": {
 			"an error without a reason is not hidden",
 			world(), phase.Fail(errBoom),
-			row{Phase: "Pending", Ready: "Unknown InternalError", VM: "Unknown InternalError", Bootstrap: "Unknown Provisioning", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked"},
+			row{Phase: "Pending", Ready: "Unknown InternalError", VM: "Unknown InternalError", Bootstrap: "Unknown Provisioning", Progress: "Unknown Provisioning", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked"},
 		},
 		"deleting": {
 			"a machine that goes is not ready, whatever its guest says",
 			world(wasRunning, isDeleting), phase.Poll(infrav1.DeletingReason, "removing"),
-			row{Phase: "Deleting", Ready: "False Deleting", VM: "False Deleting", Bootstrap: "True BootstrapSucceeded", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Build: "20348.2700", Node: "m-abc", Provisioned: true},
+			row{Phase: "Deleting", Ready: "False Deleting", VM: "False Deleting", Bootstrap: "True BootstrapSucceeded", Progress: "True BootstrapSucceeded", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Build: "20348.2700", Node: "m-abc", Provisioned: true},
 		},
 	}
 	for name, c := range cases {
@@ -202,45 +233,5 @@ func TestReportPaused(t *testing.T) {
 	}
 	if got := short(f.machine, infrav1.ReadyCondition); got != "Unknown Paused" {
 		t.Errorf("observedGeneration must never be written without Ready, or kstatus takes the machine for done; Ready is %q", got)
-	}
-}
-
-func TestFailureMessage(t *testing.T) {
-	f := world(vm(cloud.Running, failed))
-	report(f, phase.Outcome{})
-	got := conditions.Get(f.machine, infrav1.ReadyCondition).Message
-	want := `Bootstrap 4/5 join failed after 3m0s: exit 1, kubeadm.exe ended with exit code 1; last line: "x509: no"`
-	if got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
-}
-
-func TestProgressOfUntrustedReports(t *testing.T) {
-	long := strings.Repeat("x", 5000)
-	cases := map[string]struct {
-		reason, report string
-		want           *infrav1.BootstrapProgress
-	}{
-		"none":          {"a guest that is silent", "", nil},
-		"no JSON":       {"nonsense is nothing", "{", nil},
-		"unknown state": {"a state that the API has not would be refused by the API server", `{"version":1,"state":"dancing"}`, nil},
-		"other version": {"a report of another kind is none", `{"version":2,"state":"running"}`, nil},
-		"too large":     {"a guest cannot fill the API server", `{"version":1,"state":"running","message":"` + strings.Repeat("x", 70000) + `"}`, nil},
-		"control characters": {
-			"nothing that a terminal would obey", `{"version":1,"state":"running","phase":{"index":1,"of":2,"name":"a[31m` + "\\u001b" + `"},"elapsed":-4}`,
-			&infrav1.BootstrapProgress{State: "running", Phase: "1/2 a[31m "},
-		},
-		"long": {
-			"cut to the size of the field", `{"version":1,"state":"failed","message":"` + long + `","lastLines":["` + long + `"],"reason":"nope"}`,
-			&infrav1.BootstrapProgress{State: "failed", Phase: "0/0 ", Reason: "BootstrapFailed", Message: long[:1021] + "...", LastLines: []string{long[:253] + "..."}},
-		},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			got, _ := progressOf(c.report)
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
-			}
-		})
 	}
 }

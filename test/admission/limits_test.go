@@ -79,7 +79,14 @@ var machineStatusLimits = join(
 		{"status.bootstrap.warnings[]", "maxLength", long(512), long(513), "may not be more than 512"},
 		atMost("status.bootstrap.phase", 128), atMost("status.bootstrap.step", 128), atMost("status.bootstrap.reason", 128),
 		atMost("status.bootstrap.message", 1024),
+		{"status.bootstrap.durations", "maxItems", durations(16), durations(17), "must have at most 16 items"},
+		required("status.bootstrap.durations[].phase"),
+		required("status.bootstrap.durations[].seconds"),
+		{"status.bootstrap.durations[].seconds", "minimum", int64(0), int64(-1), "should be greater than or equal to 0"},
+		oneOf("status.bootstrap.everyBoot.state", "failed", "rebooting"),
+		atMost("status.bootstrap.everyBoot.reason", 128), atMost("status.bootstrap.everyBoot.message", 1024),
 	},
+	text("status.bootstrap.durations[].phase", 128),
 	text("status.computerName", 15),
 	text("status.nodeName", 253),
 	text("status.windowsBuild", 64),
@@ -246,6 +253,14 @@ func labels(times int) []any {
 	items := make([]any, times)
 	for i := range items {
 		items[i] = map[string]any{"name": fmt.Sprint("label-", i), "value": "a"}
+	}
+	return items
+}
+
+func durations(times int) []any {
+	items := make([]any, times)
+	for i := range items {
+		items[i] = map[string]any{"phase": fmt.Sprint("phase-", i), "seconds": int64(i)}
 	}
 	return items
 }

@@ -8,7 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
@@ -72,14 +74,9 @@ func TestFailedBootstrap(t *testing.T) {
 	s.tell(state, `{"version":1,"state":"failed","reason":"`+reason+`","message":"it did not work","exitCode":3,"elapsed":180,`+
 		`"phase":{"index":4,"of":5,"name":"join"},"lastLines":["x509: unknown authority"]}`)
 	failed := m.Await(t, "failure", world.Windows("Ready False "+reason), world.Windows("Stalled True "+reason), world.Tokens(0), released)
-	message := failed.Windows.Status.Conditions[0].Message
-	for _, c := range failed.Windows.Status.Conditions {
-		if c.Type == "Ready" {
-			message = c.Message
-		}
-	}
-	if !strings.Contains(message, "4/5 join") || !strings.Contains(message, "x509: unknown authority") {
-		t.Errorf("the message does not say what happened: %s", message)
+	want := `Bootstrap 4/5 join failed after 3m: exit 3, "it did not work" (` + reason + `)`
+	if got := conditions.GetMessage(failed.Windows, infrav1.ReadyCondition); got != want {
+		t.Errorf("the message does not say what happened: %s", got)
 	}
 	s.vms(t, state.Windows.Status.ComputerName)
 	s.look(t, m)

@@ -65,6 +65,20 @@ func TestLinuxFirst(t *testing.T) {
 	own.Await(t, "life after Linux", world.Windows("Ready False WaitingForGuest"))
 }
 
+// TestNewerThanTheControlPlane: a kubelet that is newer than its API server may ask for what that does not have.
+func TestNewerThanTheControlPlane(t *testing.T) {
+	s := newStage(t, world.Start{Credentials: password})
+	s.start(t)
+	m := s.machine("m")
+	m.Core.Spec.Version = "v1.99.0"
+	m.Create(t)
+	s.look(t, m)
+	state := m.Await(t, "the control plane's upgrade", world.Config("Ready False WaitingForControlPlaneVersion"), world.Windows("Ready False WaitingForBootstrapData"))
+	if state.Data != nil || len(state.Tokens) > 0 {
+		t.Errorf("something was made for a node that must not join:\n%s", state)
+	}
+}
+
 // withOwnData is a machine whose user made the bootstrap data.
 func (s *stage) withOwnData(t *testing.T) *world.Machine {
 	t.Helper()

@@ -130,11 +130,12 @@ func (p *Process) addControllers(ctx context.Context, n *Namespace, mgr ctrl.Man
 		mgr.Add(accounts),
 		(&machine.Reconciler{
 			Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Workload: workload, VSphere: o.VSphere, Azure: o.Azure,
-			Accounts: accounts, Changed: changed, Events: mgr.GetEventRecorder(Machines), WatchFilter: o.WatchFilter,
+			Accounts: accounts, Changed: changed, Events: mgr.GetEventRecorder(Machines), Now: o.Now,
+			WatchFilter: o.WatchFilter,
 		}).SetupWithManager(ctx, mgr, p.options(Machines)),
 		(&bootstrap.Reconciler{
 			Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Workload: workload, TokenTTL: o.TokenTTL, Now: o.Now,
-			WatchFilter: o.WatchFilter,
+			Events: mgr.GetEventRecorder(Configs), WatchFilter: o.WatchFilter,
 		}).SetupWithManager(ctx, mgr, p.options(Configs)),
 	)
 }

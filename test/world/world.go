@@ -186,7 +186,7 @@ func (w *World) RemoveLinuxNode(ctx context.Context) error {
 func (w *World) setNodeReady(ctx context.Context, node *corev1.Node, ready corev1.ConditionStatus) error {
 	before := node.DeepCopy()
 	now := metav1.Now()
-	node.Status.NodeInfo.OperatingSystem = node.Labels[corev1.LabelOSStable]
+	node.Status.NodeInfo.OperatingSystem, node.Status.NodeInfo.KubeletVersion = node.Labels[corev1.LabelOSStable], w.workload.Version
 	node.Status.Conditions = []corev1.NodeCondition{{
 		Type: corev1.NodeReady, Status: ready, Reason: "Test", LastHeartbeatTime: now, LastTransitionTime: now,
 	}}

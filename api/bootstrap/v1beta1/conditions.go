@@ -14,6 +14,10 @@ const (
 	// DataSecretAvailableCondition says whether the Secret with the user data is there, and what it waits for.
 	DataSecretAvailableCondition = "DataSecretAvailable"
 
+	// HasWarningsCondition is True when the user data was rendered, and something in it works only if others have done their
+	// part. It stops nothing; False is the normal state.
+	HasWarningsCondition = "HasWarnings"
+
 	// StalledCondition is True when only a change by somebody can help: GitOps tools then fail at once.
 	StalledCondition = "Stalled"
 )
@@ -31,6 +35,9 @@ const (
 
 	// WaitingForLinuxNodeReason: no Ready Linux control-plane Node is seen in the workload cluster.
 	WaitingForLinuxNodeReason = "WaitingForLinuxNode"
+
+	// WaitingForControlPlaneVersionReason: the Machine wants a newer Kubernetes than its control plane has.
+	WaitingForControlPlaneVersionReason = "WaitingForControlPlaneVersion"
 
 	// WaitingForClusterCAReason: the Secret with the cluster's CA is not there; nothing is rendered that trusts blindly.
 	WaitingForClusterCAReason = "WaitingForClusterCA"
@@ -52,6 +59,12 @@ const (
 const (
 	// DataSecretAvailableReason: the user data is there.
 	DataSecretAvailableReason = "DataSecretAvailable"
+
+	// WarningsGivenReason: the message says what may not work, and which field it comes from.
+	WarningsGivenReason = "WarningsGiven"
+
+	// NoWarningsReason: nothing in the config is known to need others.
+	NoWarningsReason = "NoWarnings"
 
 	// DataSecretLostReason: the Secret is gone though the VM was made with it; the node's token can no longer be kept.
 	DataSecretLostReason = "DataSecretLost"

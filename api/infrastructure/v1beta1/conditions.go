@@ -13,8 +13,17 @@ const (
 	// VMProvisionedCondition says that the VM is there and running.
 	VMProvisionedCondition = "VMProvisioned"
 
-	// BootstrapSucceededCondition says what the guest tells of its bootstrap.
+	// BootstrapProgressCondition says what the guest does now. It is True while the guest is at work within its time, and
+	// once it is done; False when it gave up or nothing more is heard of it; Unknown before it has told anything.
+	BootstrapProgressCondition = "BootstrapProgress"
+
+	// BootstrapSucceededCondition says how the bootstrap ended: True when the guest says that it is done, or its Node has
+	// joined; False when the guest gave up or nothing more is heard of it; Unknown until then.
 	BootstrapSucceededCondition = "BootstrapSucceeded"
+
+	// EveryBootSucceededCondition says how the last start of the node after its bootstrap went. It has no part in Ready:
+	// Cluster API watches the Node itself. It is there once the guest has told of such a start.
+	EveryBootSucceededCondition = "EveryBootSucceeded"
 
 	// CloudReachableCondition says whether the cloud answers for the machine's account. A running machine stays Ready
 	// while it does not.
@@ -113,6 +122,12 @@ const (
 	// WaitingForGuestReason: the VM runs, its guest has not told anything yet.
 	WaitingForGuestReason = "WaitingForGuest"
 
+	// GuestSilentReason: the VM runs, and its guest has told nothing in all the time that it may take.
+	GuestSilentReason = "GuestSilent"
+
+	// BootstrapOverdueReason: the guest has told something, and then nothing more in all the time that it may take.
+	BootstrapOverdueReason = "BootstrapOverdue"
+
 	// WaitingForNodeReason: the guest says it is done, the Node is not seen yet.
 	WaitingForNodeReason = "WaitingForNode"
 
@@ -121,6 +136,15 @@ const (
 
 	// BootstrapFailedReason: the guest gave up without one of the reasons that are documented.
 	BootstrapFailedReason = "BootstrapFailed"
+
+	// EveryBootRunningReason: the node has started again and does what it does at every start.
+	EveryBootRunningReason = "EveryBootRunning"
+
+	// EveryBootSucceededReason: the node has done what it does at every start.
+	EveryBootSucceededReason = "EveryBootSucceeded"
+
+	// EveryBootFailedReason: a start of the node failed without one of the reasons that are documented.
+	EveryBootFailedReason = "EveryBootFailed"
 
 	// JoinedReason: the Node has joined; all is well.
 	JoinedReason = "Joined"

@@ -169,6 +169,47 @@ type NetworkRoute struct {
 	Via string `json:"via,omitempty"`
 }
 
+// MachineNetwork is an adapter whose addresses are known before the VM is made.
+type MachineNetwork struct {
+	// name of the network, as in the spec.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Name string `json:"name,omitempty"`
+
+	// macAddress of an adapter with addresses of pools: the guest finds it by that. It follows from the first of them.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=17
+	// +kubebuilder:validation:MaxLength=17
+	MACAddress string `json:"macAddress,omitempty"`
+
+	// addresses that the pools gave, in the order of the pools.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=4
+	Addresses []NetworkAddress `json:"addresses,omitempty"`
+}
+
+// NetworkAddress is an address of a pool.
+type NetworkAddress struct {
+	// address with its prefix length, such as 10.0.0.5/24.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=43
+	Address string `json:"address,omitempty"`
+
+	// gateway of the address's network.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=39
+	Gateway string `json:"gateway,omitempty"`
+}
+
 // SecretReference names a Secret in the namespace of the object that refers to it.
 type SecretReference struct {
 	// name of the Secret.

@@ -1,6 +1,7 @@
 package v1beta1
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
@@ -104,6 +105,13 @@ type WindowsMachineStatus struct {
 	// +kubebuilder:validation:MaxLength=256
 	FailureDomain string `json:"failureDomain,omitempty"`
 
+	// allocatable is what the Node will offer to pods, computed from the size in the spec and the reservations of the
+	// WindowsBootstrapConfig; a resource of unknown size is left out. Windows sees some MiB less than the VM has, and the
+	// Node offers that much less.
+	//
+	// +optional
+	Allocatable corev1.ResourceList `json:"allocatable,omitempty"`
+
 	// bootstrap is the last that the guest told of its bootstrap.
 	//
 	// +optional
@@ -118,47 +126,6 @@ type WindowsMachineInitialization struct {
 	//
 	// +optional
 	Provisioned *bool `json:"provisioned,omitempty"`
-}
-
-// MachineNetwork is an adapter whose addresses are known before the VM is made.
-type MachineNetwork struct {
-	// name of the network, as in the spec.
-	//
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=1024
-	Name string `json:"name,omitempty"`
-
-	// macAddress of an adapter with addresses of pools: the guest finds it by that. It follows from the first of them.
-	//
-	// +optional
-	// +kubebuilder:validation:MinLength=17
-	// +kubebuilder:validation:MaxLength=17
-	MACAddress string `json:"macAddress,omitempty"`
-
-	// addresses that the pools gave, in the order of the pools.
-	//
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=4
-	Addresses []NetworkAddress `json:"addresses,omitempty"`
-}
-
-// NetworkAddress is an address of a pool.
-type NetworkAddress struct {
-	// address with its prefix length, such as 10.0.0.5/24.
-	//
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=43
-	Address string `json:"address,omitempty"`
-
-	// gateway of the address's network.
-	//
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=39
-	Gateway string `json:"gateway,omitempty"`
 }
 
 // BootstrapProgress is the guest's own word: shown, never acted upon.
@@ -219,6 +186,62 @@ type BootstrapProgress struct {
 	// +kubebuilder:validation:MaxItems=20
 	// +kubebuilder:validation:items:MaxLength=512
 	Warnings []string `json:"warnings,omitempty"`
+
+	// durations of the phases that are over, in their order: each begins when the one before ends.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=phase
+	// +kubebuilder:validation:MaxItems=16
+	Durations []PhaseDuration `json:"durations,omitempty"`
+
+	// everyBoot is the result of the last start of the node after its bootstrap: there are things that a node does at
+	// every start, such as removing stale networks.
+	//
+	// +optional
+	EveryBoot *BootResult `json:"everyBoot,omitempty"`
+
+	// lastReportTime is when the controller first saw what stands here.
+	//
+	// +optional
+	LastReportTime metav1.Time `json:"lastReportTime,omitempty,omitzero"`
+}
+
+// PhaseDuration is how long one phase of a bootstrap took.
+type PhaseDuration struct {
+	// phase by its name, without its number: "join".
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Phase string `json:"phase,omitempty"`
+
+	// seconds that it took, down time not counted.
+	//
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Seconds *int32 `json:"seconds,omitempty"`
+}
+
+// BootResult is how a start of a node ended.
+type BootResult struct {
+	// state of the start: running, succeeded or failed.
+	//
+	// +optional
+	// +kubebuilder:validation:Enum=running;succeeded;failed
+	State string `json:"state,omitempty"`
+
+	// reason of a failure, one of docs/conditions.md.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Reason string `json:"reason,omitempty"`
+
+	// message of a failure, with the step that failed.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
 }
 
 // Phase is the short answer to "how far is it".
@@ -247,13 +270,13 @@ const (
 // +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].reason",description="Why it is Ready or not, see docs/conditions.md"
 // +kubebuilder:printcolumn:name="Node",type="string",JSONPath=".status.nodeName",description="Node that the machine has become"
 // +kubebuilder:printcolumn:name="Build",type="string",JSONPath=".status.windowsBuild",description="Windows build that the guest reports"
-// +kubebuilder:printcolumn:name="Provisioned",type="string",JSONPath=".status.initialization.provisioned",description="VM is there and running"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+// +kubebuilder:printcolumn:name="Message",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].message",description="What is going on, or what to do"
 // +kubebuilder:printcolumn:name="Provider ID",type="string",JSONPath=".spec.providerID",description="Identity of the VM",priority=10
 // +kubebuilder:printcolumn:name="Computer Name",type="string",JSONPath=".status.computerName",description="Name of VM, computer and node",priority=10
 // +kubebuilder:printcolumn:name="IP",type="string",JSONPath=".status.addresses[?(@.type==\"InternalIP\")].address",description="Addresses of the VM",priority=10
+// +kubebuilder:printcolumn:name="Provisioned",type="string",JSONPath=".status.initialization.provisioned",description="VM is there and running",priority=10
 // +kubebuilder:printcolumn:name="Paused",type="string",JSONPath=".status.conditions[?(@.type==\"Paused\")].status",description="Reconciliation is paused",priority=10
-// +kubebuilder:printcolumn:name="Message",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].message",description="What is going on, or what to do",priority=10
 type WindowsMachine struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object's metadata.

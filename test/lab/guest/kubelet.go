@@ -109,7 +109,7 @@ func (n *node) findsAll() error {
 	if endpoint := n.config.ContainerRuntimeEndpoint; !runtimeAnswers(m, endpoint) {
 		return fmt.Errorf("validate service connection: validate CRI v1 runtime API for endpoint %q: rpc error: code = Unavailable", endpoint)
 	}
-	if flags.providers+flags.providersDir != "" && !(m.FileExists(flags.providers) && m.DirectoryExists(flags.providersDir)) {
+	if flags.providers+flags.providersDir != "" && (!m.FileExists(flags.providers) || !m.DirectoryExists(flags.providersDir)) {
 		return fmt.Errorf("failed to register CRI auth plugins: no configuration %q or no folder %q", flags.providers, flags.providersDir)
 	}
 	return nil

@@ -1,0 +1,41 @@
+package bootstrap
+
+import (
+	"k8s.io/apimachinery/pkg/util/version"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+)
+
+const (
+	// mostBehind is how many minors a kubelet may be older than its API server.
+	mostBehind = 3
+	// newForm is the first minor whose control plane keeps kubeadm's configuration in a form that older kubeadms cannot read.
+	newForm = 31
+)
+
+// skew compares a Machine with its control plane by Kubernetes' own rules. Cluster API holds back MachineSets of kubeadm's
+// bootstrap provider only.
+func skew(machine *clusterv1.Machine, controlPlane string) phase.Outcome {
+	wanted, err := version.ParseSemantic(machine.Spec.Version)
+	if err != nil {
+		return phase.Outcome{} // Render says what is wrong with it
+	}
+	has := version.MustParseSemantic(controlPlane)
+	behind := int(has.Minor()) - int(wanted.Minor()) //nolint:gosec // because minors are small numbers
+	switch {
+	case behind < 0:
+		return phase.Poll(bootstrapv1.WaitingForControlPlaneVersionReason,
+			"the Machine wants v%s and its control plane has %s: a kubelet must not be newer; upgrade the control plane first", wanted, controlPlane)
+	case behind > mostBehind:
+		return phase.Stall(bootstrapv1.ConfigInvalidReason,
+			"Machine spec.version: v%s is more than %d minors older than the control plane's %s; write a version from v1.%d to v1.%d",
+			wanted, mostBehind, controlPlane, has.Minor()-mostBehind, has.Minor())
+	case wanted.Minor() < newForm && has.Minor() >= newForm:
+		return phase.Stall(bootstrapv1.ConfigInvalidReason,
+			"Machine spec.version: the kubeadm of v%s cannot read the configuration of a control plane of v1.%d or later; write a version from v1.%d to v1.%d",
+			wanted, newForm, newForm, has.Minor())
+	}
+	return phase.Outcome{}
+}

@@ -1,0 +1,81 @@
+package machine
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+)
+
+const (
+	// reread is how often a machine that has not joined is looked at though nothing was heard of it.
+	reread = time.Minute
+
+	// grace is what a guest gets on top of its limit: the first start of Windows and restarts count for nothing in it, and
+	// take minutes.
+	grace = 15 * time.Minute
+)
+
+// overdue says whether a guest should have told more by now.
+func overdue(f *facts) bool {
+	if f.vm == nil {
+		// What the cloud has heard of the guest since is not known: what was said stands.
+		reason := conditions.GetReason(f.machine, infrav1.BootstrapProgressCondition)
+		return reason == infrav1.GuestSilentReason || reason == infrav1.BootstrapOverdueReason
+	}
+	at := due(f)
+	return !at.IsZero() && !f.now.Before(at)
+}
+
+// due is the time by which more must be heard of the guest: it ends by itself when its limit has passed. It is zero when
+// nothing more needs to be heard, or nobody knows the limit.
+func due(f *facts) time.Time {
+	vm, told, limit := conditions.Get(f.machine, infrav1.VMProvisionedCondition), f.machine.Status.Bootstrap, limitOf(f)
+	if limit == 0 || vm == nil || vm.Status != metav1.ConditionTrue || told == nil && joined(f) {
+		return time.Time{}
+	}
+	if told == nil {
+		return vm.LastTransitionTime.Add(limit + grace)
+	}
+	if said(f, plan.StateSucceeded) || said(f, plan.StateFailed) {
+		return time.Time{}
+	}
+	since := vm.LastTransitionTime.Time
+	if told.LastReportTime.After(since) {
+		since = told.LastReportTime.Time
+	}
+	return since.Add(max(0, limit-elapsed(told)) + grace)
+}
+
+// wake is when to look again though no watch says so; zero means that a watch will.
+func wake(f *facts) time.Duration {
+	var after time.Duration
+	if !joined(f) {
+		after = reread
+	}
+	if left := due(f).Sub(f.now); left > 0 && (after == 0 || left < after) {
+		after = left
+	}
+	return after
+}
+
+// limitOf is how long the guest may take, 0 when nobody knows because the user data is of another provider's making.
+func limitOf(f *facts) time.Duration {
+	if f.config == nil {
+		return 0
+	}
+	return bootstrap.Deadline(f.config.Spec)
+}
+
+// said says whether this was the last that was heard of the guest.
+func said(f *facts, state plan.State) bool {
+	return f.machine.Status.Bootstrap != nil && f.machine.Status.Bootstrap.State == string(state)
+}
+
+func elapsed(p *infrav1.BootstrapProgress) time.Duration {
+	return time.Duration(p.ElapsedSeconds) * time.Second
+}

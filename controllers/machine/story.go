@@ -1,0 +1,150 @@
+package machine
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+)
+
+// progressCondition says what the guest does now. No text has a clock that runs: what changes is written, and wakes us.
+func progressCondition(f *facts) metav1.Condition {
+	c := metav1.Condition{Type: infrav1.BootstrapProgressCondition, Status: metav1.ConditionUnknown}
+	told, limit := f.machine.Status.Bootstrap, limitOf(f)
+	switch {
+	case said(f, plan.StateFailed):
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, told.Reason, failure(told)
+	case said(f, plan.StateSucceeded):
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.BootstrapSucceededReason, success(told, limit)
+	case told != nil && overdue(f):
+		c.Status, c.Reason = metav1.ConditionFalse, infrav1.BootstrapOverdueReason
+		c.Message = fmt.Sprintf("%s; nothing more was heard since, see the console of VM %s", doing(told, limit), f.machine.Status.ComputerName)
+	case told != nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.BootstrappingReason, doing(told, limit)
+	case joined(f):
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.BootstrapSucceededReason, "the Node has joined; its guest told nothing of it"
+	case overdue(f):
+		c.Status, c.Reason = metav1.ConditionFalse, infrav1.GuestSilentReason
+		c.Message = fmt.Sprintf("nothing was heard of the guest in the %s that it may take and the %s that Windows gets to start; see the console of VM %s",
+			brief(limit), brief(grace), f.machine.Status.ComputerName)
+	case ptr.Deref(f.machine.Status.Initialization.Provisioned, false):
+		c.Reason, c.Message = infrav1.WaitingForGuestReason, "the VM runs; its guest has not reported yet, Windows may still be starting"
+	default:
+		c.Reason, c.Message = infrav1.ProvisioningReason, "there is no running VM yet"
+	}
+	return c
+}
+
+// succeededCondition says how the bootstrap ended. A Node that joined is better proof than silence; a guest that says that
+// it failed later has not done all that it was asked for, and is believed.
+func succeededCondition(f *facts, progress metav1.Condition) metav1.Condition {
+	c := progress
+	c.Type = infrav1.BootstrapSucceededCondition
+	switch {
+	case said(f, plan.StateFailed), c.Reason == infrav1.BootstrapSucceededReason:
+	case joined(f):
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.BootstrapSucceededReason, "the Node has joined"
+	case c.Status == metav1.ConditionTrue: // to be at work is not to be done
+		c.Status = metav1.ConditionUnknown
+	}
+	return c
+}
+
+// everyBootCondition says how the node's last start went, if the guest has told of one.
+func everyBootCondition(boot *infrav1.BootResult) metav1.Condition {
+	c := metav1.Condition{Type: infrav1.EveryBootSucceededCondition, Status: metav1.ConditionUnknown, Reason: infrav1.EveryBootRunningReason}
+	switch plan.State(boot.State) {
+	case plan.StateSucceeded:
+		c.Status, c.Reason = metav1.ConditionTrue, infrav1.EveryBootSucceededReason
+	case plan.StateFailed:
+		c.Status, c.Reason = metav1.ConditionFalse, boot.Reason
+		c.Message = fmt.Sprintf("at the last start of the node: %s (%s)", boot.Message, boot.Reason)
+	}
+	return c
+}
+
+// doing reads: Bootstrap 4/11 network, step hns-network, 2m of at most 30m.
+func doing(p *infrav1.BootstrapProgress, limit time.Duration) string {
+	text := "Bootstrap " + p.Phase
+	if p.Step != "" {
+		text += ", step " + p.Step
+	}
+	if p.State == string(plan.StateRebooting) {
+		text += ", rebooting"
+	}
+	return text + ", " + spent(p, limit)
+}
+
+// success reads: Bootstrap succeeded after 6m10s of at most 30m, with 2 warnings, the last: "defender: exit code 1".
+func success(p *infrav1.BootstrapProgress, limit time.Duration) string {
+	text := "Bootstrap succeeded after " + spent(p, limit)
+	switch n := len(p.Warnings); n {
+	case 0:
+		return text
+	case 1:
+		return text + ", with a warning: " + quote(p.Warnings[0])
+	default:
+		return fmt.Sprintf("%s, with %d warnings, the last: %s", text, n, quote(p.Warnings[n-1]))
+	}
+}
+
+// failure reads: Bootstrap 9/11 join failed after 3m: exit 1, "couldn't validate the identity of the API Server"
+// (ApiServerCaMismatch).
+func failure(p *infrav1.BootstrapProgress) string {
+	text := fmt.Sprintf("Bootstrap %s failed after %s: ", p.Phase, brief(elapsed(p)))
+	if p.ExitCode != 0 {
+		text += fmt.Sprintf("exit %d, ", p.ExitCode)
+	}
+	return fmt.Sprintf("%s%s (%s)", text, quote(cause(p)), p.Reason)
+}
+
+// quote leaves paths of Windows as they are.
+func quote(text string) string { return `"` + strings.ReplaceAll(text, `"`, `'`) + `"` }
+
+// ended is what an agent says of a program that ended by itself: alone, or in parentheses behind the name of the failure.
+var ended = regexp.MustCompile(`^\S+ ended with exit code -?\d+$| \(\S+ ended with exit code -?\d+\)$`)
+
+// cause is the most telling of what the guest says: the name of the failure or, when nobody knows more than the exit code,
+// the last line of the program.
+func cause(p *infrav1.BootstrapProgress) string {
+	if named := ended.ReplaceAllString(p.Message, ""); named != "" {
+		return named
+	}
+	for _, line := range slices.Backward(p.LastLines) {
+		if !frame.MatchString(line) {
+			return line
+		}
+	}
+	return p.Message
+}
+
+// frame is a line of the stack that programs like kubeadm write behind the error.
+var frame = regexp.MustCompile(`^\s|^(runtime|main)\.\S+$|^\S+/\S+\.\S+$|^$`)
+
+// spent reads: 2m of at most 30m.
+func spent(p *infrav1.BootstrapProgress, limit time.Duration) string {
+	text := brief(elapsed(p))
+	if limit > 0 {
+		text += " of at most " + brief(limit)
+	}
+	return text
+}
+
+// brief leaves out what is zero: 3m and not 3m0s.
+func brief(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}

@@ -1,0 +1,111 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	eventsv1 "k8s.io/api/events/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/world"
+)
+
+const working = `{"version":1,"state":"running","phase":{"index":4,"of":11,"name":"network"},"step":"hns-network","elapsed":120,"durations":{"prepare":7}}`
+
+// TestSilentGuest has a guest of which nothing is heard in all its time, and then something.
+func TestSilentGuest(t *testing.T) {
+	s := ready(t)
+	m, state := s.booting(t)
+	s.clock.advance(44 * time.Minute)
+	s.look(t, m)
+	m.Await(t, "patience", world.Windows("Ready False WaitingForGuest"), world.Windows("Stalled False NotStalled"))
+	// A look shortly before leads to one at the very moment: nobody asks for that one.
+	due := conditions.GetLastTransitionTime(state.Windows, infrav1.VMProvisionedCondition).Add(45 * time.Minute)
+	s.clock.advance(due.Sub(s.clock.now()) - 3*time.Second)
+	s.process.Reconcile(t, world.Machines, m.Key)
+	m.Await(t, "notice", world.Windows("Ready False GuestSilent"), world.Windows("Stalled True GuestSilent"))
+	if late := s.clock.now().Sub(due); late < 0 || late > 30*time.Second {
+		t.Errorf("the guest was given up %s after it was due", late)
+	}
+	s.steady(t, m)
+
+	s.tell(state, working)
+	told := m.Await(t, "progress", world.Windows("BootstrapProgress True Bootstrapping"), world.Windows("Stalled False NotStalled"))
+	want := "Bootstrap 4/11 network, step hns-network, 2m of at most 30m"
+	if got := conditions.GetMessage(told.Windows, infrav1.ReadyCondition); got != want {
+		t.Errorf("the progress reads %q", got)
+	}
+	s.steady(t, m)
+
+	s.clock.advance(44 * time.Minute)
+	s.process.Reconcile(t, world.Machines, m.Key)
+	m.Await(t, "notice", world.Windows("Ready False BootstrapOverdue"), world.Windows("Stalled True BootstrapOverdue"))
+	m.Join(t)
+	m.Await(t, "node", world.Windows("Ready True Joined"), world.Windows("Stalled False NotStalled"), world.Windows("BootstrapProgress False BootstrapOverdue"))
+	s.steady(t, m)
+}
+
+// TestFailedStart has a node whose start fails long after it joined.
+func TestFailedStart(t *testing.T) {
+	s := ready(t)
+	m, state := s.running(t)
+	s.tell(state, `{"version":1,"state":"succeeded","phase":{"index":5,"of":5,"name":"join"},"facts":{"os":"20348.2700"},`+
+		`"boot":{"state":"failed","reason":"NetworkNotReady","message":"hns-network: no address"}}`)
+	m.Await(t, "notice", world.Windows("EveryBootSucceeded False NetworkNotReady"), world.Windows("Ready True Joined"))
+	s.tell(state, `{"version":1,"state":"succeeded","phase":{"index":5,"of":5,"name":"join"},"facts":{"os":"20348.2700"},"boot":{"state":"succeeded"}}`)
+	m.Await(t, "recovery", world.Windows("EveryBootSucceeded True EveryBootSucceeded"), world.Windows("Ready True Joined"))
+	s.steady(t, m)
+}
+
+// steady looks at the machine again, later: nothing may be written.
+func (s *stage) steady(t *testing.T, m *world.Machine) {
+	t.Helper()
+	s.look(t, m)
+	before := s.process.Gate.Effects()
+	s.clock.advance(time.Second)
+	s.look(t, m)
+	if diff := cmp.Diff(before, s.process.Gate.Effects()); diff != "" {
+		t.Errorf("a machine of which nothing new is heard is written to (-before +after):\n%s", diff)
+	}
+}
+
+// TestWarnings has a config that needs something of the machines' network: it is rendered, and says so once, wherever it is
+// looked at from.
+func TestWarnings(t *testing.T) {
+	s := ready(t)
+	m := s.machine("m")
+	m.Config.Spec.Network = bootstrapv1.Network{Mode: bootstrapv1.NetworkL2Bridge, CNI: bootstrapv1.CNICalico}
+	m.Create(t)
+	warned := m.Await(t, "warning", world.Windows("Ready False WaitingForGuest"), world.Config("HasWarnings True WarningsGiven"), world.Config("Ready True DataSecretAvailable"))
+	if got := conditions.GetMessage(warned.Config, bootstrapv1.HasWarningsCondition); !strings.HasPrefix(got, "WindowsBootstrapConfig spec.network: l2bridge on Azure needs") {
+		t.Errorf("the warning reads %q", got)
+	}
+	s.steady(t, m)
+
+	// As after a move: status is not taken along, the Secret is.
+	config := warned.Config.DeepCopy()
+	config.Status = bootstrapv1.WindowsBootstrapConfigStatus{}
+	if err := s.Client.Status().Update(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	m.Await(t, "warning, again", world.Config("HasWarnings True WarningsGiven"))
+	world.Eventually(t, "an event", func(ctx context.Context) error {
+		var list eventsv1.EventList
+		if err := s.Client.List(ctx, &list, client.InNamespace(s.Name)); err != nil {
+			return err
+		}
+		for _, e := range list.Items {
+			if e.Reason == bootstrapv1.WarningsGivenReason && e.Regarding.Name == m.Key.Name && e.Type == "Warning" {
+				return nil
+			}
+		}
+		return fmt.Errorf("%d events, and none of the warning", len(list.Items))
+	})
+}
