@@ -17,8 +17,7 @@ type authority struct {
 	root []byte
 }
 
-func readAuthority(cluster string, data []byte) (authority, error) {
-	field := "Secret " + cluster + "-ca, key tls.crt"
+func readAuthority(field string, data []byte) (authority, error) {
 	var found authority
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type != "CERTIFICATE" {

@@ -87,6 +87,12 @@ SandboxPlatform = 'windows/amd64'
 ScaleCPULimitsToSandbox = true
 `
 
+// ownSettings says whether there is something for a drop-in of ours.
+func ownSettings(n *node) bool {
+	wanted := n.spec.Containerd
+	return wanted.PauseImage != "" || len(wanted.Registries) > 0 || wanted.HyperVIsolation == bootstrapv1.HyperVIsolationEnabled
+}
+
 // ownDropIn is empty where nothing was said.
 func ownDropIn(n *node) (string, error) {
 	wanted := n.spec.Containerd
@@ -130,15 +136,11 @@ func (p *part) prepull(n *node) error {
 		if err := checkImage(fmt.Sprintf("%s.prepullImages[%d]", containerdField, i), image); err != nil {
 			return err
 		}
-		argv := []string{containerdFolder + `\ctr.exe`, "--namespace", "k8s.io", "images", "pull"}
-		if len(n.spec.Containerd.Registries) > 0 {
-			argv = append(argv, "--hosts-dir", certsDirectory)
-		}
 		p.add(phaseImages, &plan.Run{
 			Common: plan.Common{
 				Name: fmt.Sprintf("pull-%d", i+1), Reason: ReasonImagePullFailed, TimeoutSeconds: 600, Attempts: 2, Optional: true,
 			},
-			Argv: plan.Texts(append(argv, image)...),
+			Argv: append(pullCommand(n), plan.Text(image)),
 		})
 	}
 	return nil

@@ -31,6 +31,8 @@ type node struct {
 	endpoint  clusterv1.APIEndpoint
 	authority authority
 	token     string
+	// discovery is the kubeconfig by which kubeadm finds the cluster; where it is empty, the token does.
+	discovery string
 
 	// spec is the user's, for the parts of a plan; network is the Cluster's.
 	spec    bootstrapv1.WindowsBootstrapConfigSpec
@@ -92,10 +94,7 @@ func readNode(in Input) (*node, error) {
 	if n.minor, err = readMinor(n.version); err != nil {
 		return nil, err
 	}
-	if n.endpoint, err = readEndpoint(in.Cluster); err != nil {
-		return nil, err
-	}
-	if n.authority, err = readAuthority(in.Cluster.Name, in.ClusterCA); err != nil {
+	if err = n.discover(in); err != nil {
 		return nil, err
 	}
 	if n.labels, err = readLabels(in.Config.Spec.Node.Labels); err != nil {
@@ -166,9 +165,7 @@ func readMinor(text string) (uint64, error) {
 	return parsed.Minor, nil
 }
 
-func readEndpoint(cluster *clusterv1.Cluster) (clusterv1.APIEndpoint, error) {
-	const field = "Cluster spec.controlPlaneEndpoint"
-	endpoint := cluster.Spec.ControlPlaneEndpoint
+func readEndpoint(field string, endpoint clusterv1.APIEndpoint) (clusterv1.APIEndpoint, error) {
 	if !endpoint.IsValid() {
 		return endpoint, invalid(field, "host or port is missing; write them, or wait until the cluster's infrastructure has")
 	}

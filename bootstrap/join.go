@@ -12,8 +12,7 @@ import (
 // criSocket is where containerd listens on every image.
 const criSocket = "npipe:////./pipe/containerd-containerd"
 
-// joinConfiguration is kubeadm's, in the API version that the Machine's own kubeadm reads. The node trusts the API server
-// by the hashes of the cluster's CA, never blindly.
+// joinConfiguration is kubeadm's, in the API version that the Machine's own kubeadm reads.
 func joinConfiguration(n *node) (string, error) {
 	parsed, err := version.ParseTolerantImageTag(n.version)
 	if err != nil {
@@ -26,17 +25,26 @@ func joinConfiguration(n *node) (string, error) {
 			Taints:           &n.taints,
 			KubeletExtraArgs: kubeletExtraArgs(n),
 		},
-		Discovery: kubeadmv1.Discovery{BootstrapToken: kubeadmv1.BootstrapTokenDiscovery{
-			Token:             n.token,
-			APIServerEndpoint: n.endpoint.String(),
-			CACertHashes:      n.authority.pins,
-		}},
-		Patches: kubeadmv1.Patches{Directory: patchesDirectory},
+		Discovery: joinDiscovery(n),
+		Patches:   kubeadmv1.Patches{Directory: patchesDirectory},
 	}, parsed)
 	if err != nil {
 		return "", fmt.Errorf("join configuration of %s: %w", n.machine.Name, err)
 	}
 	return text, nil
+}
+
+// joinDiscovery: the node trusts the API server by the hashes of the cluster's CA or by the CA of the user's file, never
+// blindly. Either way it is the token that lets it in.
+func joinDiscovery(n *node) kubeadmv1.Discovery {
+	if n.discovery != "" {
+		return kubeadmv1.Discovery{File: kubeadmv1.FileDiscovery{KubeConfigPath: discoveryPath}, TLSBootstrapToken: n.token}
+	}
+	return kubeadmv1.Discovery{BootstrapToken: kubeadmv1.BootstrapTokenDiscovery{
+		Token:             n.token,
+		APIServerEndpoint: n.endpoint.String(),
+		CACertHashes:      n.authority.pins,
+	}}
 }
 
 // kubeletExtraArgs: kubeadm writes them where our service does not look, but tools that make the kubelet's service anew

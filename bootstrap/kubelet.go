@@ -23,9 +23,10 @@ type kubelet struct {
 	maxPods int
 	// flags are those that the kubelet needs when it registers its node, besides its labels.
 	flags []flag
-	// logFlags are kube-log-runner's.
-	logFlags []flag
-	start    plan.Start
+	// logFlags are kube-log-runner's, logDirectory is where it writes.
+	logFlags     []flag
+	logDirectory string
+	start        plan.Start
 	// gates and fields go into the kubelet's configuration.
 	gates  map[string]bool
 	fields map[string]any
@@ -41,6 +42,9 @@ func readKubelet(spec bootstrapv1.Kubelet, minor uint64) (kubelet, error) {
 		return k, err
 	}
 	if k.logFlags, err = readLog(spec.Log, minor); err != nil {
+		return k, err
+	}
+	if k.logDirectory, err = readLogDirectory(spec.Log.Directory); err != nil {
 		return k, err
 	}
 	if k.start, err = choose("start", spec.Start, plan.StartAuto, starts); err != nil {
@@ -130,6 +134,13 @@ func readLog(log bootstrapv1.KubeletLog, minor uint64) ([]flag, error) {
 	return nil, nil
 }
 
+func readLogDirectory(said string) (string, error) {
+	if said == "" {
+		return kubeletLogs, nil
+	}
+	return said, checkPath(kubeletField+".log.directory", said)
+}
+
 // readSwitches turns what is Enabled or Disabled into fields and the gates they need.
 func (k *kubelet) readSwitches(spec bootstrapv1.Kubelet, minor uint64) error {
 	set := func(name string, value bool) {
@@ -179,7 +190,7 @@ func registrationFlags(n *node) []flag {
 // kubeadm writes for them, and neither restart nor rotate. Without --windows-service the service manager can not tell
 // the kubelet that the machine shuts down.
 func kubeletCommand(n *node) []string {
-	command := []string{`C:\k\kube-log-runner.exe`, `--log-file=` + kubeletLogs + `\kubelet.log`}
+	command := []string{`C:\k\kube-log-runner.exe`, `--log-file=` + n.kubelet.logDirectory + `\kubelet.log`}
 	for _, flag := range n.kubelet.logFlags {
 		command = append(command, "--"+flag.name+"="+flag.value)
 	}

@@ -19,6 +19,7 @@ func kubeletPatch(n *node) plan.Tree {
 		"registerWithTaints":       taintTrees(n.taints),
 		"containerRuntimeEndpoint": criSocket,
 		// A kubelet on Windows exits when one of these is set at all.
+		"defaultPodSysctls":    nil,
 		"singleProcessOOMKill": nil,
 		"userNamespaces":       nil,
 		// There are no cgroups. An empty list would be lost on the way, and false alone is refused.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	kubeletv1 "k8s.io/kubelet/config/v1beta1"
 	sigsjson "sigs.k8s.io/json"
 )
@@ -47,6 +48,7 @@ const (
 
 // unsupportedFields make a kubelet on Windows exit, or do nothing there while they look as if they did.
 var unsupportedFields = map[string]string{
+	"defaultPodSysctls":    "a kubelet on Windows exits when it is set",
 	"singleProcessOOMKill": "a kubelet on Windows exits when it is set",
 	"userNamespaces":       "a kubelet on Windows exits when it is set",
 	"runOnce":              "a kubelet that runs once exits",
@@ -252,6 +254,14 @@ var fieldRules = []struct {
 		"port, readOnlyPort and healthzPort must be ports", "write 1 to 65535",
 		func(c *kubeletv1.KubeletConfiguration) bool {
 			return c.Port < 0 || c.Port > 65535 || c.ReadOnlyPort < 0 || c.ReadOnlyPort > 65535 || orElse(c.HealthzPort, 1) < 0 || orElse(c.HealthzPort, 1) > 65535
+		},
+	},
+	{
+		"clusterDNS has addresses and clusterDomain is a domain: the kubelet leaves out what is none, and Pods have no DNS",
+		"write clusterDNS: [10.96.0.10] and clusterDomain: cluster.local, or leave them out",
+		func(c *kubeletv1.KubeletConfiguration) bool {
+			noAddress := func(text string) bool { return validation.IsValidIP(nil, text) != nil }
+			return slices.ContainsFunc(c.ClusterDNS, noAddress) || c.ClusterDomain != "" && validation.IsDNS1123Subdomain(c.ClusterDomain) != nil
 		},
 	},
 	{

@@ -70,7 +70,12 @@ func TestKubeletRefusals(t *testing.T) {
 		{"gate too new", "v1.31.0", kubeletGate("WindowsCPUAndMemoryAffinity", "Enabled"), gatesField, "(it is known in: 1.32 and later)"},
 		{"gate too old", "v1.36.0", kubeletGate("CloudDualStackNodeIPs", "Enabled"), gatesField, "(it is known in: 1.30 to 1.31)"},
 		{"locked on", "v1.34.0", kubeletGate("WinDSR", "Disabled"), gatesField, "WinDSR can not be Disabled in v1.34: it is locked"},
-		{"locked in a later version", "v1.37.0", kubeletGate("WinDSR", "Disabled"), gatesField, "WinDSR can not be Disabled in v1.37"},
+		{"locked in a later version", "v1.38.0", kubeletGate("WinDSR", "Disabled"), gatesField, "WinDSR can not be Disabled in v1.38"},
+		{"gate gone in 1.37", "v1.37.1", kubeletGate("SidecarContainers", "Enabled"), gatesField, `the kubelet of v1.37 has no feature gate "SidecarContainers"`},
+		{"gate of 1.37", "v1.36.3", kubeletGate("DefaultPodSysctls", "Enabled"), gatesField, "(it is known in: 1.37 and later)"},
+		{"log elsewhere", "", kubeletLog(bootstrapv1.KubeletLog{Directory: `D:\logs`}), logField + ".directory", `"D:\\logs" is no plain path on drive C:`},
+		{"log among keys", "", kubeletLog(bootstrapv1.KubeletLog{Directory: `C:\etc\kubernetes\logs`}), logField + ".directory", "which is not for users"},
+		{"sysctls", "v1.37.1", kubeletConfig(`{"defaultPodSysctls": {"net.ipv4.tcp_syncookies": "1"}}`), configField, "defaultPodSysctls"},
 		{"no state", "", kubeletGate("WinDSR", ""), gatesField, `state "" of WinDSR is none; write Enabled or Disabled`},
 		{"gate twice", "", withKubelet(bootstrapv1.Kubelet{FeatureGates: []bootstrapv1.FeatureGate{
 			{Name: "WinDSR", State: "Enabled"}, {Name: "WinDSR", State: "Enabled"},
@@ -101,6 +106,8 @@ func TestKubeletRefusals(t *testing.T) {
 		{"grace twice", "", kubeletConfig(`{"shutdownGracePeriodByPodPriority": [{"priority": 0, "shutdownGracePeriodSeconds": 5}]}`), configField, "takes the place of the other two"},
 		{"negative burst", "", kubeletConfig(`{"eventBurst": -1}`), configField, "write 0 or more"},
 		{"hasty log monitor", "", kubeletConfig(`{"containerLogMonitorInterval": "1s"}`), configField, "write 10s"},
+		{"DNS by name", "", kubeletConfig(`{"clusterDNS": ["dns.example.com"]}`), configField, "write clusterDNS: [10.96.0.10]"},
+		{"odd domain", "", kubeletConfig(`{"clusterDomain": "cluster_local"}`), configField, "clusterDomain is a domain"},
 		{"image ages", "", kubeletConfig(`{"imageMaximumGCAge": "1m", "imageMinimumGCAge": "2m"}`), configField, "write both, such as 168h and 2m"},
 		{"log format", "", kubeletConfig(`{"logging": {"format": "xml"}}`), configField, "write format: text or format: json"},
 		{"gate said to be off", "v1.35.0", withKubelet(bootstrapv1.Kubelet{

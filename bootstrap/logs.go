@@ -3,21 +3,38 @@ package bootstrap
 import "github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 
 // logs are what a person would ask for first when a bootstrap has failed. Secrets are taken out on the node.
-func logs() *plan.CollectLogs {
+func logs(kubelet string) *plan.CollectLogs {
 	return &plan.CollectLogs{
 		Common: plan.Common{Name: "logs"},
 		Path:   plan.Text(`C:\ProgramData\capwin\logs.zip`),
 		Patterns: plan.Texts(
 			`C:\ProgramData\capwin\agent.log`,
 			`C:\ProgramData\capwin\logs\*`,
-			kubeletLogs+`\*`,
+			kubelet+`\*`,
 			`C:\var\log\containerd\*`,
 			kubeletDirectory+`\config.yaml`,
 			patchesDirectory+`\*`,
+			containerdFolder+`\config.toml`,
 			`C:\etc\cni\net.d\*.conf*`,
+			// What CNIs, kube-proxy and csi-proxy leave, each where it does.
+			`C:\var\log\containers\*_kube-system_*`,
+			`C:\run\flannel\subnet.env`,
+			`C:\CalicoWindows\logs\*`,
+			`C:\var\log\calico\cni\*`,
+			`C:\k\azure-vnet*.log`,
+			`C:\var\log\hybrid-overlay\*`,
+			`C:\var\log\antrea\*`,
+			`C:\openvswitch\var\log\openvswitch\*`,
+			`C:\var\log\kube-proxy\*`,
+			`C:\var\lib\kube-proxy\config.conf`,
+			csiProxyLogs+`\*`,
+			`C:\Windows\debug\NetSetup.LOG`,
 			`C:\Program Files\Cloudbase Solutions\Cloudbase-Init\log\*.log`,
 			`C:\image-builder-release.txt`,
 		),
-		Events: []string{"System", "Application", "Microsoft-Windows-Host-Network-Service-Admin", "Microsoft-Windows-Hyper-V-Compute-Admin"},
+		Events: []string{
+			"System", "Application", "Microsoft-Windows-Host-Network-Service-Admin", "Microsoft-Windows-Host-Network-Service-Operational",
+			"Microsoft-Windows-Hyper-V-Compute-Admin", "Microsoft-Windows-Containers-CCG/Admin",
+		},
 	}
 }

@@ -1,6 +1,7 @@
 package bootstrap_test
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 
@@ -32,6 +33,11 @@ func (m mutation) apply(in *bootstrap.Input) {
 			// A whole room of the spec from elsewhere; both have the same rooms in the same order.
 			room := at % reflect.TypeOf(in.Config.Spec).NumField()
 			reflect.ValueOf(&in.Config.Spec).Elem().Field(room).Set(reflect.ValueOf(m.other.Config.Spec).Field(room))
+			continue
+		}
+		if names := slices.Sorted(maps.Keys(in.Sources)); spot[2]%8 == 7 && len(names) > 0 {
+			name := names[at%len(names)]
+			source(in, name, m.textFor(spot[2], string(in.Sources[name]), others[at%len(others)]))
 			continue
 		}
 		field := fields[at%len(fields)]

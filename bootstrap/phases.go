@@ -74,7 +74,7 @@ func (p *part) add(phase string, steps ...plan.Step) {
 
 // parts in the order in which their steps stand in a phase.
 var parts = []func(*node) (part, error){
-	addressPart, customPart, windowsPart, networkPart, containerdPart, joinPart, pageFilePart, kubeletPart,
+	imagePart, addressPart, customPart, windowsPart, networkPart, containerdPart, joinPart, pageFilePart, kubeletPart,
 }
 
 // nodePlan is the whole story of a node.
@@ -86,7 +86,7 @@ func nodePlan(n *node) (*plan.Plan, error) {
 		WaitSeconds:     waitSeconds,
 		Report:          n.cloud.channels,
 		Redact:          []string{n.token, n.token[len("abcdef."):]},
-		Logs:            logs(),
+		Logs:            logs(n.kubelet.logDirectory),
 		Erase:           append(plan.Texts(joinFile, bootstrapKubeconfig), n.cloud.erase...),
 	}
 	steps := map[string][]plan.Step{}
@@ -119,14 +119,18 @@ func joinPart(n *node) (part, error) {
 	if err != nil {
 		return part{}, err
 	}
-	return part{steps: map[string][]plan.Step{
+	p := part{steps: map[string][]plan.Step{
 		phasePrepare:   prepare,
 		phaseContainer: containerRuntime(),
 		phaseKubelet:   kubeletService(n),
 		phaseAPIServer: apiServer(n),
-		phaseJoin:      join(),
+		phaseJoin:      join(n),
 		phaseVerify:    verify(),
-	}}, nil
+	}}
+	if n.discovery != "" {
+		p.erase = plan.Texts(discoveryFile)
+	}
+	return p, nil
 }
 
 // prepareFiles writes what kubeadm will read. Folders that hold keys or the token are closed before anything is in them.
@@ -139,20 +143,20 @@ func prepareFiles(n *node) ([]plan.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []plan.Step{
+	steps := []plan.Step{
 		&plan.Check{
 			Common: plan.Common{Name: "windows-build", Reason: ReasonWindowsNotSupported},
 			Test:   plan.Test{Fact: "osBuild", AtLeast: plan.Text(oldestWindows)},
 		},
 		directory("kubeadm-folder", joinDirectory, plan.AccessAdmin),
 		directory("kubernetes-folder", kubernetesDirectory, plan.AccessAdmin),
-		directory("kubelet-logs", kubeletLogs, plan.AccessInherit),
-		&plan.File{
-			Common: plan.Common{Name: "join-configuration", Reason: ReasonNodeFilesFailed},
-			Path:   plan.Text(joinFile), Text: plan.Text(configuration), Access: plan.AccessAdmin,
-		},
-		patch,
-	}, nil
+		directory("kubelet-logs", n.kubelet.logDirectory, plan.AccessInherit),
+	}
+	steps = append(steps, discoverySteps(n)...)
+	return append(steps, &plan.File{
+		Common: plan.Common{Name: "join-configuration", Reason: ReasonNodeFilesFailed},
+		Path:   plan.Text(joinFile), Text: plan.Text(configuration), Access: plan.AccessAdmin,
+	}, patch), nil
 }
 
 func directory(name, path string, access plan.Access) plan.Step {
@@ -169,6 +173,16 @@ func containerRuntime() []plan.Step {
 			Common: plan.Common{Name: "containerd-answers", Reason: ReasonContainerRuntimeNotReady, TimeoutSeconds: 120},
 			For:    plan.ForPipe, Target: plan.Text("containerd-containerd"),
 		},
+		// The image says with which arguments containerd runs: only what it does after a failure is ours.
+		serviceTool("containerd-restarts", "failure", "containerd", "reset=", "900", "actions=", "restart/10000/restart/30000/restart/60000"),
+		serviceTool("containerd-restarts-always", "failureflag", "containerd", "1"),
+	}
+}
+
+func serviceTool(name string, args ...string) plan.Step {
+	return &plan.Run{
+		Common: plan.Common{Name: name, Reason: ReasonContainerdConfigFailed, TimeoutSeconds: 60, Attempts: 3},
+		Argv:   plan.Texts(append([]string{"sc.exe"}, args...)...),
 	}
 }
 
@@ -214,22 +228,24 @@ func apiServer(n *node) []plan.Step {
 // join runs kubeadm. It is done once the kubelet has a certificate: kubelet.conf is there as soon as the kubelet has started,
 // and stays when nobody signs. A second kubeadm join after one that failed or was cut short finds its own files and refuses, so
 // they are cleared first.
-func join() []plan.Step {
+func join(n *node) []plan.Step {
 	pause := 15
-	return []plan.Step{
-		&plan.Run{
-			Common: plan.Common{
-				Name: "kubeadm-join", Reason: ReasonJoinFailed,
-				TimeoutSeconds: 900, Attempts: 3, DelaySeconds: &pause,
-			},
-			Argv: plan.Texts(kubeadmProgram, "join", "--config", joinFile, "--v=5"),
-			Program: plan.Program{
-				Creates:  plan.Text(kubeletCertificate),
-				Undo:     plan.Texts(kubeadmProgram, "reset", "-f", "--cri-socket", criSocket),
-				Diagnose: joinDiagnoses,
-			},
+	run := &plan.Run{
+		Common: plan.Common{
+			Name: "kubeadm-join", Reason: ReasonJoinFailed,
+			TimeoutSeconds: 900, Attempts: 3, DelaySeconds: &pause,
+		},
+		Argv: plan.Texts(kubeadmProgram, "join", "--config", joinFile, "--v=5"),
+		Program: plan.Program{
+			Creates:  plan.Text(kubeletCertificate),
+			Undo:     plan.Texts(kubeadmProgram, "reset", "-f", "--cri-socket", criSocket),
+			Diagnose: joinDiagnoses,
 		},
 	}
+	if n.discovery != "" {
+		run.Directory = joinDirectory // discoveryPath has no drive: it is that of the folder in which kubeadm runs
+	}
+	return []plan.Step{run}
 }
 
 // verify looks at what kubeadm left, and closes the folder of keys again, which an undo may have made anew.

@@ -41,6 +41,10 @@ const (
 	ReasonImagePullFailed          = "ImagePullFailed"
 	ReasonCSIProxyFailed           = "CsiProxyFailed"
 	ReasonDomainJoinFailed         = "DomainJoinFailed"
+	ReasonGMSAPluginFailed         = "GmsaPluginFailed"
+	ReasonContainerdTooOld         = "ContainerdTooOld"
+	ReasonPauseImageMissing        = "PauseImageMissing"
+	ReasonMachineTooSmall          = "MachineTooSmall"
 
 	// Those of the interpreter itself, whatever the plan says.
 	ReasonPlanNotUnderstood = "PlanNotUnderstood"
@@ -69,8 +73,8 @@ const (
 
 var reasons = []Reason{
 	{
-		ReasonWindowsNotSupported, "Windows is older than Server 2019",
-		"an old image",
+		ReasonWindowsNotSupported, "Windows is older than Server 2019; with 2019, or one after 2025, the node joins all the same",
+		"an image that is too old or too new",
 		"kubectl get windowsmachine NAME -o jsonpath={.status.windowsBuild}",
 	},
 	{
@@ -194,7 +198,7 @@ var reasons = []Reason{
 		describe,
 	},
 	{
-		ReasonImageVersionMismatch, "the image carries another minor version of Kubernetes than the Machine wants, or no kubeadm",
+		ReasonImageVersionMismatch, "the image carries another minor version of Kubernetes than the Machine wants, or no kubeadm or kubelet",
 		"spec.version of the Machine was raised without another image",
 		"kubectl get machine NAME -o jsonpath={.spec.version}",
 	},
@@ -234,7 +238,7 @@ var reasons = []Reason{
 		"Get-Service VMTools (on the node)",
 	},
 	{
-		ReasonContainerdConfigFailed, "containerd's configuration could not be written",
+		ReasonContainerdConfigFailed, "containerd's configuration could not be written, or its service not be set",
 		"disk C: is full or read-only",
 		onTheNode,
 	},
@@ -252,6 +256,26 @@ var reasons = []Reason{
 		ReasonDomainJoinFailed, "the node could not join the domain of spec.windows.domain",
 		"a DNS server that does not know the domain, or credentials that may not join machines",
 		`Get-Content C:\Windows\debug\NetSetup.LOG -Tail 50 (on the node)`,
+	},
+	{
+		ReasonGMSAPluginFailed, "the plug-in of spec.windows.gmsaPlugin is not installed, or could not be made known to Windows",
+		"neither the image nor a preJoin script has installed it, or a wrong classID",
+		`reg.exe query HKLM\SYSTEM\CurrentControlSet\Control\CCG\COMClasses (on the node)`,
+	},
+	{
+		ReasonContainerdTooOld, "the image's containerd is too old: HostProcess containers need 1.7, registries, drop-ins and the like 2.0",
+		"an old image, or settings in spec.containerd that it can not take",
+		`& 'C:\Program Files\containerd\containerd.exe' --version (on the node)`,
+	},
+	{
+		ReasonPauseImageMissing, "the pause image of all pods is not in the image and could not be pulled",
+		"a registry that is not reached: an image with it, spec.containerd.registries or spec.containerd.pauseImage help",
+		`& 'C:\Program Files\containerd\ctr.exe' -n k8s.io images list (on the node)`,
+	},
+	{
+		ReasonMachineTooSmall, "the node has less than 8 GiB of memory, or less than 20 GiB of free disk; it joins all the same",
+		"a small VM size or template",
+		"kubectl get windowsmachine NAME -o jsonpath={.status.bootstrap.warnings}",
 	},
 	{
 		ReasonPlanNotUnderstood, "the agent does not understand the plan it was given",

@@ -67,7 +67,7 @@ func TestReasonsAreACopy(t *testing.T) {
 	}
 }
 
-// What kubeadm writes, 1.30 to 1.36, must get the right name: also when words of an earlier stage stand before.
+// What kubeadm writes, 1.30 to 1.37, must get the right name: also when words of an earlier stage stand before.
 func TestDiagnoses(t *testing.T) {
 	const retry = `I0101 token.go:243] [discovery] Retrying due to error: could not find a JWS signature in the cluster-info ConfigMap for token ID "abcdef"` + "\n" +
 		`I0101 token.go:236] [discovery] Retrying due to error: failed to request the cluster-info ConfigMap: Get "https://10.0.0.10:6443": dial tcp: connect: connection refused` + "\n"

@@ -39,6 +39,7 @@ var plainGoldens = []goldenCase{
 	{"azure", "other channels, copies to erase, size by name only", []func(*bootstrap.Input){onAzure}},
 	{"kubernetes-1.30", "kubeadm v1beta3, no log rotation", []func(*bootstrap.Input){ofVersion("v1.30.14")}},
 	{"kubernetes-1.33", "kubeadm v1beta4, no log rotation", []func(*bootstrap.Input){ofVersion("v1.33.5")}},
+	{"kubernetes-1.37", "the newest that is known", []func(*bootstrap.Input){ofVersion("v1.37.1")}},
 	{"labels-and-taints", "the user's own", []func(*bootstrap.Input){
 		withLabels(bootstrapv1.NodeLabel{Name: "example.com/pool", Value: "gpu"}, bootstrapv1.NodeLabel{Name: "example.com/batch"}),
 		withTaints(corev1.Taint{Key: "dedicated", Value: "build", Effect: corev1.TaintEffectNoExecute}),
@@ -58,6 +59,9 @@ var plainGoldens = []goldenCase{
 		PriorityClass: bootstrapv1.PriorityHigh, Start: bootstrapv1.ServiceStartAutomaticDelayed,
 		Log: bootstrapv1.KubeletLog{Verbosity: new(int32(4)), MaxSizeMiB: 20, MaxAgeHours: 24},
 	})}},
+	{"kubelet-log-directory", "a disk has room elsewhere", []func(*bootstrap.Input){withKubelet(bootstrapv1.Kubelet{
+		Log: bootstrapv1.KubeletLog{Directory: `C:\Kubernetes Logs\kubelet`},
+	})}},
 	{"kubelet-no-cloud-provider", "nobody else makes the Node ready", []func(*bootstrap.Input){withKubelet(bootstrapv1.Kubelet{
 		CloudProvider: bootstrapv1.CloudProviderNone, ExtraArgs: []bootstrapv1.KubeletArg{arg("node-ip", "::")},
 	})}},
@@ -72,7 +76,7 @@ var plainGoldens = []goldenCase{
 		SystemLogQuery: bootstrapv1.StateEnabled, ServerCertificates: bootstrapv1.ServerCertificatesSelfSigned,
 	})}},
 	{"kubelet-configuration", "what has no field here", []func(*bootstrap.Input){withKubelet(bootstrapv1.Kubelet{
-		Configuration: raw(`{"containerLogMaxSize": "20Mi", "containerLogMaxFiles": 3, "imageGCHighThresholdPercent": 70, "imageGCLowThresholdPercent": 60,
+		Configuration: raw(`{"clusterDNS": ["10.96.0.10", "fd00::a"], "clusterDomain": "blue.local", "containerLogMaxSize": "20Mi", "containerLogMaxFiles": 3, "imageGCHighThresholdPercent": 70, "imageGCLowThresholdPercent": 60,
 		  "shutdownGracePeriod": "120s", "evictionSoft": {"memory.available": "1Gi"}, "evictionSoftGracePeriod": {"memory.available": "90s"}}`),
 	})}},
 	{"kubelet-1.30", "all that the oldest version takes", []func(*bootstrap.Input){ofVersion("v1.30.14"), withKubelet(bootstrapv1.Kubelet{

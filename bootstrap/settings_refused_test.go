@@ -85,6 +85,7 @@ var settingsRefused = []struct {
 		"Secret that is not there", "spec.windows.domain.credentialsRef", `Secret a has nothing under the key "username"`,
 		badDomain(bootstrapv1.Domain{Name: "a.b", CredentialsRef: bootstrapv1.SecretReference{Name: "a"}}),
 	},
+	{"braces", "spec.windows.gmsaPlugin.classID", `"{" is no CLSID`, ofWindows(func(w *bootstrapv1.Windows) { w.GMSAPlugin.ClassID = "{" })},
 	{"azure.json on vSphere", "spec.windows.azureCloudConfig", "the machine is not on Azure", withAzureConfig},
 	{"German cloud", "spec.windows.azureCloudConfig.cloud", `"AzureGermanCloud" is none`, badAzure(func(c *bootstrapv1.AzureCloudConfig) { c.Cloud = "AzureGermanCloud" })},
 	{"odd tenant", "spec.windows.azureCloudConfig.tenantID", `"x" is no id`, badAzure(func(c *bootstrapv1.AzureCloudConfig) { c.TenantID = "x" })},

@@ -29,14 +29,17 @@ var settingsGoldens = []goldenCase{
 	{"features-and-defender", "more of both", []func(*bootstrap.Input){withFeatures}},
 	{"csi-proxy", "a service of a program that is there", []func(*bootstrap.Input){withCSIProxy}},
 	{"azure-json", "no secret in it", []func(*bootstrap.Input){onAzure, withAzureConfig}},
+	{"discovery", "a kubeconfig of the user's, with another endpoint and CA", []func(*bootstrap.Input){withDiscovery}},
+	{"discovery-1.30", "the same to an older kubeadm", []func(*bootstrap.Input){withDiscovery, ofVersion("v1.30.14")}},
 	{"domain", "a member after a restart, and the password gone", []func(*bootstrap.Input){withDomainJoin}},
+	{"gmsa-plugin", "a class that is there, made known to Windows", []func(*bootstrap.Input){withGMSAPlugin}},
 	{"everything", "all at once on vSphere", everything},
 	{"everything-azure", "all at once on Azure", append([]func(*bootstrap.Input){onAzure, withAzureConfig}, everything...)},
 }
 
 var everything = []func(*bootstrap.Input){
 	withFiles, withScripts, withClusterNetwork, withProxy, withTrust, withRegistries, withImages, withDropIns, withHyperV, withTime,
-	withUsers, withFeatures, withCSIProxy, withDomainJoin,
+	withUsers, withFeatures, withCSIProxy, withDomainJoin, withGMSAPlugin,
 }
 
 func ofWindows(change func(*bootstrapv1.Windows)) func(*bootstrap.Input) {
@@ -172,6 +175,10 @@ func withDomainJoin(in *bootstrap.Input) {
 	}
 	source(in, "secret/joiner/username", `CORP\joiner`)
 	source(in, "secret/joiner/password", hidden)
+}
+
+func withGMSAPlugin(in *bootstrap.Input) {
+	in.Config.Spec.Windows.GMSAPlugin.ClassID = "ccc2a336-d7f3-4818-a213-272b7924213e"
 }
 
 const tenant = "11111111-2222-3333-4444-555555555555"

@@ -26,6 +26,9 @@ func (s Source) String() string { return strings.ToLower(s.Kind) + "/" + s.Name 
 // Sources are all that a spec refers to, each once, in the order of their names.
 func Sources(spec bootstrapv1.WindowsBootstrapConfigSpec) []Source {
 	var all []Source
+	if ref := spec.Discovery.KubeconfigSecret; ref.Name != "" {
+		all = append(all, Source{SourceSecret, ref.Name, ref.Key})
+	}
 	for _, file := range spec.Custom.Files {
 		all = append(all, sourceOf(file.ContentFrom)...)
 	}

@@ -1,14 +1,18 @@
 package bootstrap
 
 import (
+	"fmt"
 	"reflect"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 )
 
+// smallMemory is what Windows with the kubelet and containerd has little use of below.
+const smallMemory = 8192
+
 // warnings are what works only if others have done their part, which nobody can see from here.
 func warnings(n *node) ([]string, error) {
-	all := addressWarnings(n)
+	all := append(n.warnings(), addressWarnings(n)...)
 	if reflect.ValueOf(n.spec.Network).IsZero() {
 		return all, nil
 	}
@@ -22,6 +26,27 @@ func warnings(n *node) ([]string, error) {
 		}
 	}
 	return all, nil
+}
+
+// warnings of version, size and what was dared. What only the node knows of itself is asked there: see soundness.
+func (n *node) warnings() []string {
+	var all []string
+	if n.minor > lastMinor {
+		all = append(all, fmt.Sprintf("Machine spec.version: %s is newer than v1.%d, the newest whose kubelet is known here; it is taken to be like that one",
+			n.version, lastMinor))
+	}
+	if n.memoryMiB > 0 && n.memoryMiB < smallMemory {
+		all = append(all, fmt.Sprintf("WindowsMachine spec.vsphere.memoryMiB: %d is little, Windows and Kubernetes alone take some 3 GiB of it; write %d or more",
+			n.memoryMiB, smallMemory))
+	}
+	if n.spec.Containerd.HyperVIsolation == bootstrapv1.HyperVIsolationEnabled {
+		all = append(all, containerdField+".hyperVIsolation: the VM needs nested virtualization: on vSphere a template that exposes it, "+
+			"on Azure a size that has it")
+	}
+	if n.spec.Reservations.LowMemory == bootstrapv1.LowMemoryAccepted {
+		all = append(all, reservationsField+".lowMemory: a node with less than 2Gi for Windows and Kubernetes may stall; give its Pods memory limits")
+	}
+	return all
 }
 
 var networkWarnings = []struct {

@@ -1,7 +1,6 @@
 package bootstrap
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,30 +14,27 @@ const windowsField = "WindowsBootstrapConfig spec.windows"
 // windowsPart is Windows' own settings.
 func windowsPart(n *node) (part, error) {
 	var p part
-	p.add(phasePrepare, imageVersion(n)...)
 	for _, setting := range []func(*part, *node) error{
 		(*part).trust, (*part).proxy, (*part).clock, (*part).features, (*part).users, (*part).defender, (*part).csiProxy, (*part).azureConfig,
-		(*part).domain,
+		(*part).domain, (*part).gmsaPlugin,
 	} {
 		if err := setting(&p, n); err != nil {
 			return part{}, err
 		}
 	}
+	p.add(phaseWindows, smbNames())
 	if n.azure == nil {
 		p.add(phaseWindows, vmwareTools()...)
 	}
 	return p, nil
 }
 
-// imageVersion: an image of another version would join, and run a kubelet that nobody wanted.
-func imageVersion(n *node) []plan.Step {
-	common := plan.Common{Name: "kubeadm-version", Reason: ReasonImageVersionMismatch, TimeoutSeconds: 60, Attempts: 3}
-	check := plan.Common{Name: "image-version", Reason: ReasonImageVersionMismatch}
-	return []plan.Step{
-		&plan.Fact{
-			Common: common, Argv: plan.Texts(kubeadmProgram, "version", "-o", "short"), Match: `v(\d+\.\d+)\.`, Set: "kubeadmVersion",
-		},
-		&plan.Check{Common: check, Test: plan.Test{Fact: "kubeadmVersion", Is: plan.Text(fmt.Sprintf("1.%d", n.minor))}},
+// smbNames lets SMB mounts of pods find servers by the node's DNS. Images have it; without it they only know addresses.
+func smbNames() plan.Step {
+	return &plan.Registry{
+		Common: plan.Common{Name: "smb-names", Reason: ReasonNetworkSettingsFailed},
+		Key:    `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Services\hns\State`, ValueName: "EnableCompartmentNamespace",
+		Type: plan.RegistryDWord, Value: plan.Text("1"),
 	}
 }
 
@@ -134,6 +130,8 @@ func vmwareTools() []plan.Step {
 	}
 }
 
+const csiProxyLogs = `C:\var\log\csi-proxy`
+
 // csiProxy runs a program that is there already; the image or a preJoin script has brought it.
 func (p *part) csiProxy(n *node) error {
 	path := n.spec.Windows.CSIProxy.Path
@@ -148,10 +146,10 @@ func (p *part) csiProxy(n *node) error {
 	}
 	p.add(phaseKubelet,
 		&plan.WaitFor{Common: common("csi-proxy-program"), For: plan.ForFile, Target: plan.Text(path)},
-		directory("csi-proxy-logs", `C:\var\log\csi-proxy`, plan.AccessInherit),
+		directory("csi-proxy-logs", csiProxyLogs, plan.AccessInherit),
 		&plan.Service{
 			Common: common("csi-proxy-service"), Service: "csiproxy",
-			Command: plan.Texts(path, "-windows-service", `-log_file=C:\var\log\csi-proxy\csi-proxy.log`, "-logtostderr=false"),
+			Command: plan.Texts(path, "-windows-service", "-log_file="+csiProxyLogs+`\csi-proxy.log`, "-logtostderr=false"),
 			Start:   plan.StartAuto, RestartSeconds: []int{10, 30, 60},
 		},
 		&plan.ServiceState{Common: common("csi-proxy-running"), Service: "csiproxy", State: plan.ServiceRunning},

@@ -76,6 +76,9 @@ func (m *machine) render() error {
 		m.note("the bootstrap Secret of Machine %s holds other user data than is shown here: another release rendered it, or other objects",
 			m.owner.Name)
 	}
+	for _, warning := range m.userData.Warnings() {
+		m.note("%s", warning)
+	}
 	return err
 }
 
@@ -157,8 +160,11 @@ func fits(m *machine) error {
 	return nil
 }
 
-// loadAuthority reads what the node will trust.
+// loadAuthority reads what the node will trust. A kubeconfig of the user's brings its own CA.
 func (m *machine) loadAuthority(o *objects) error {
+	if m.config != nil && m.config.Spec.Discovery.KubeconfigSecret.Name != "" {
+		return nil
+	}
 	key := types.NamespacedName{Namespace: m.owner.Namespace, Name: m.owner.Spec.ClusterName + "-ca"}
 	secret, err := load[corev1.Secret](o, "Secret", key)
 	if _, missing := errors.AsType[*missingError](err); missing {

@@ -24,6 +24,27 @@ func configWithFile(t *testing.T) string {
       labels:`)
 }
 
+// A kubeconfig of the user's brings the CA: that of the cluster need not be there.
+func TestDiscoverySource(t *testing.T) {
+	text := strings.Replace(configWithFile(t), "    custom:", "    discovery: {kubeconfigSecret: {name: app, key: license}}\n    custom:", 1)
+	got := call(t, text+appSecret, "plan", "-f", "-", "--machine", machineName)
+	if got.Code == 0 || !strings.Contains(got.Err, "spec.discovery.kubeconfigSecret: its content is no kubeconfig") {
+		t.Errorf("exit %d\n%s", got.Code, got.Err)
+	}
+	got = call(t, strings.Replace(text, "blue-ca", "other-ca", 1), "plan", "-f", "-", "--machine", machineName)
+	if got.Code == 0 || strings.Contains(got.Err, "blue-ca") || !strings.Contains(got.Err, "kubectl get secret app") {
+		t.Errorf("exit %d\n%s", got.Code, got.Err)
+	}
+}
+
+// What may not work is said beside the plan.
+func TestWarningsAreNotes(t *testing.T) {
+	got := call(t, changed(t, machineFile, "version: v1.36.3", "version: v1.99.0"), "plan", "-f", "-", "--machine", machineName)
+	if got.Code != 0 || !strings.Contains(got.Err, "Machine spec.version: v1.99.0 is newer than") {
+		t.Errorf("exit %d\n%s", got.Code, got.Err)
+	}
+}
+
 func TestSources(t *testing.T) {
 	for name, test := range map[string]struct{ reason, more, out, err string }{
 		"there":   {"a file of a Secret is part of the plan", appSecret, `writes C:\app\license.txt, 20 bytes`, ""},

@@ -188,9 +188,9 @@ func (r *Reconciler) store(ctx context.Context, f *facts) phase.Outcome {
 	return phase.Outcome{}
 }
 
-// trust reads what the node will trust, and nothing else.
+// trust reads what the node will trust, and nothing else. A kubeconfig of the user's brings its own CA.
 func (r *Reconciler) trust(ctx context.Context, f *facts) phase.Outcome {
-	if settled(f) {
+	if settled(f) || f.config.Spec.Discovery.KubeconfigSecret.Name != "" {
 		return phase.Outcome{}
 	}
 	var secret corev1.Secret

@@ -34,6 +34,11 @@ var kubeletLimits = join(
 	text("spec.kubelet.extraArgs[].name", 64),
 	between("spec.kubelet.log.verbosity", 0, 10),
 	between("spec.kubelet.log.maxSizeMiB", 1, 1024),
+	[]limit{
+		pattern("spec.kubelet.log.directory", `C:\var\log\k`, `D:\logs`),
+		{"spec.kubelet.log.directory", "minLength", `C:\a`, "", "should be at least 1 chars long"},
+		{"spec.kubelet.log.directory", "maxLength", `C:\` + long(197), `C:\` + long(198), "may not be more than 200"},
+	},
 	between("spec.kubelet.log.maxAgeHours", 1, 8760),
 )
 

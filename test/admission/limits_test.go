@@ -105,6 +105,10 @@ var configLimits = join(
 	settingsLimits,
 	kubeletLimits, reservationLimits,
 	between("spec.deadlineSeconds", 300, 7200),
+	[]limit{
+		required("spec.discovery.kubeconfigSecret"), required("spec.discovery.kubeconfigSecret.name"), required("spec.discovery.kubeconfigSecret.key"),
+	},
+	text("spec.discovery.kubeconfigSecret.name", 253), text("spec.discovery.kubeconfigSecret.key", 253),
 	between("spec.kubelet.maxPods", 1, 500),
 	[]limit{
 		empty("spec.kubelet", map[string]any{"maxPods": int64(1)}),

@@ -18,9 +18,9 @@ const (
 	  cpus: 4, memoryMiB: 8192}}`
 	azureSpec = `{azure: {credentialsRef: {name: identity}, subscriptionID: 11111111-2222-3333-4444-555555555555,
 	  resourceGroup: group, location: westeurope, vmSize: Standard_D4s_v5, imageID: /images/win2022, subnetID: /subnets/nodes}}`
-	configSpec = `{deadlineSeconds: 1800, kubelet: {maxPods: 50, cloudProvider: External, extraArgs: [{name: logging-format, value: json}],
+	configSpec = `{deadlineSeconds: 1800, discovery: {kubeconfigSecret: {name: a, key: a}}, kubelet: {maxPods: 50, cloudProvider: External, extraArgs: [{name: logging-format, value: json}],
 	  featureGates: [{name: WindowsCPUAndMemoryAffinity, state: Enabled}], priorityClass: AboveNormal, start: Automatic,
-	  serverCertificates: SelfSigned, systemLogQuery: Enabled, log: {verbosity: 2, maxSizeMiB: 50, maxAgeHours: 168},
+	  serverCertificates: SelfSigned, systemLogQuery: Enabled, log: {verbosity: 2, directory: 'C:\logs', maxSizeMiB: 50, maxAgeHours: 168},
 	  configuration: {containerLogMaxSize: 20Mi}}, reservations: {system: {cpu: "1", memory: 2Gi, ephemeralStorage: 1Gi},
 	  kube: {cpu: 500m, memory: 1Gi, ephemeralStorage: 1Gi}, eviction: {memoryAvailable: 500Mi, nodefsAvailable: 10%,
 	  imagefsAvailable: 15%}, lowMemory: IAcceptThatWindowsMayStall}, pageFile: {policy: Fixed, sizeMiB: 8192}, node: {labels: [{name: example.com/pool, value: win}],

@@ -19,7 +19,7 @@ const settingsSpec = `custom: {files: [{path: 'C:\etc\app.conf', content: a, acc
 	  defenderExclusions: {folders: ['C:\data'], processes: [app.exe]}, csiProxy: {path: 'C:\k\csi-proxy.exe'},
 	  azureCloudConfig: {cloud: AzurePublicCloud, tenantID: 11111111-2222-3333-4444-555555555555,
 	  userAssignedIdentityID: 11111111-2222-3333-4444-555555555555, securityGroupName: a, routeTableName: a},
-	  domain: {name: corp.example.com, organizationalUnit: 'OU=Nodes', credentialsRef: {name: a}}}`
+	  gmsaPlugin: {classID: 11111111-2222-3333-4444-555555555555}, domain: {name: corp.example.com, organizationalUnit: 'OU=Nodes', credentialsRef: {name: a}}}`
 
 // source is where a content may be, of the kind that the field is of.
 func source(field string) map[string]any {
@@ -125,6 +125,8 @@ var domainLimits = join(
 		{"spec.windows.domain.organizationalUnit", "maxLength", "OU=" + long(1021), "OU=" + long(1022), "may not be more than 1024"},
 	},
 	reference("spec.windows.domain.credentialsRef"),
+	[]limit{required("spec.windows.gmsaPlugin.classID")},
+	identifier("spec.windows.gmsaPlugin.classID"),
 )
 
 func registry(key string) map[string]any {

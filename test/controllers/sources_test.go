@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"encoding/base64"
 	"strings"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -52,6 +54,31 @@ func TestMissingSources(t *testing.T) {
 	state := m.Await(t, "life with them", world.Windows("Ready False WaitingForGuest"), world.Tokens(1))
 	if strings.Contains(readyMessage(state.Config), "correct-horse") {
 		t.Error("the status tells a secret")
+	}
+}
+
+// TestDiscoveryWithoutCA has a cluster whose CA nobody keeps in the management cluster, and a kubeconfig that brings it.
+func TestDiscoveryWithoutCA(t *testing.T) {
+	s := ready(t)
+	meta := metav1.ObjectMeta{Namespace: s.Name, Name: world.ClusterName + "-ca"}
+	if err := s.Client.Delete(t.Context(), &corev1.Secret{ObjectMeta: meta}); err != nil {
+		t.Fatal(err)
+	}
+	m := s.machine("m")
+	m.Config.Spec.Discovery.KubeconfigSecret = bootstrapv1.KeyReference{Name: "discovery", Key: "kubeconfig"}
+	m.Create(t)
+	m.Await(t, "notice", world.Config("Ready False WaitingForSources"), world.Tokens(0))
+	meta.Name = "discovery"
+	text := "{kind: Config, clusters: [{cluster: {server: 'https://10.0.0.10:6443', certificate-authority-data: " +
+		base64.StdEncoding.EncodeToString(s.Management.Config.CAData) + "}}]}"
+	if err := s.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"kubeconfig": []byte(text)}}); err != nil {
+		t.Fatal(err)
+	}
+	s.look(t, m)
+	state := m.Await(t, "life with it", world.Windows("Ready False WaitingForGuest"), world.Tokens(1))
+	rendered, err := scripts.Plan(state.Data.Data["value"])
+	if err != nil || !strings.Contains(string(rendered), "/run/kubeadm/discovery.yaml") {
+		t.Errorf("the node does not find its cluster by the kubeconfig (%v)", err)
 	}
 }
 

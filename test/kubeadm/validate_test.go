@@ -25,9 +25,15 @@ func TestJoinConfigurations(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no golden plans: %v", err)
 	}
+	// kubeadm looks whether it is there; on a node it is, by the path without a drive that is rendered.
+	discovery := filepath.Join(t.TempDir(), "discovery.yaml")
+	if err := os.WriteFile(discovery, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	seen := map[string]int{}
 	for _, file := range files {
 		text := joinConfiguration(t, file)
+		text = strings.Replace(text, "/run/kubeadm/discovery.yaml", discovery, 1)
 		version := strings.TrimSpace(strings.Split(strings.SplitAfter(text, "kubeadm.k8s.io/")[1], "\n")[0])
 		seen[version]++
 		if said, err := validate(t, binaries, text); err != nil {
@@ -48,15 +54,18 @@ func TestKubeadmRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	good := joinConfiguration(t, strings.Replace(goldenPlans, "*", "vsphere", 1))
-	for _, c := range []struct{ name, from, to, says string }{
-		{"unknown field", "nodeRegistration:", "nodeRegistrations:", `unknown field "nodeRegistrations"`},
-		{"another kind", "kind: JoinConfiguration", "kind: JoinConfig", "JoinConfig"},
-		{"broken token", "token: abcdef.", "token: abcdef-", "token is invalid"},
+	byFile := joinConfiguration(t, strings.Replace(goldenPlans, "*", "discovery", 1))
+	for _, c := range []struct{ good, name, from, to, says string }{
+		{good, "unknown field", "nodeRegistration:", "nodeRegistrations:", `unknown field "nodeRegistrations"`},
+		{good, "another kind", "kind: JoinConfiguration", "kind: JoinConfig", "JoinConfig"},
+		{good, "broken token", "token: abcdef.", "token: abcdef-", "token is invalid"},
+		{byFile, "no file", "x", "x", "not a valid HTTPS URL or a file on disk"},
+		{byFile, "drive", "/run/kubeadm/discovery.yaml", `C:\run\kubeadm\discovery.yaml`, "the scheme must be https"},
 	} {
-		if !strings.Contains(good, c.from) {
-			t.Fatalf("%s: nothing to change in\n%s", c.name, good)
+		if !strings.Contains(c.good, c.from) {
+			t.Fatalf("%s: nothing to change in\n%s", c.name, c.good)
 		}
-		said, err := validate(t, binaries, strings.Replace(good, c.from, c.to, 1))
+		said, err := validate(t, binaries, strings.Replace(c.good, c.from, c.to, 1))
 		if err == nil || !strings.Contains(said, c.says) {
 			t.Errorf("%s: %v, %q", c.name, err, said)
 		}

@@ -181,6 +181,14 @@ type KubeletLog struct {
 	// +kubebuilder:validation:Maximum=10
 	Verbosity *int32 `json:"verbosity,omitempty"`
 
+	// directory of the log files on drive C:; C:\var\log\kubelet when left out.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=200
+	// +kubebuilder:validation:Pattern=`^[Cc]:(\\[^<>:"|?*/\\]*[^<>:"|?*/\\. ])+$`
+	Directory string `json:"directory,omitempty"`
+
 	// maxSizeMiB of a log file before the next one is begun; 50 when left out. Needs Kubernetes 1.34, before which no log
 	// file is ever ended.
 	//

@@ -78,6 +78,23 @@ type Windows struct {
 	//
 	// +optional
 	Domain Domain `json:"domain,omitempty,omitzero"`
+
+	// gmsaPlugin gives pods with a gMSA their credentials on a node that is in no domain.
+	//
+	// +optional
+	GMSAPlugin GMSAPlugin `json:"gmsaPlugin,omitempty,omitzero"`
+}
+
+// GMSAPlugin is a plug-in of Windows' Container Credential Guard. The image or a preJoin script installs it and its COM class.
+type GMSAPlugin struct {
+	// classID of its COM class, without braces, such as CCC2A336-D7F3-4818-A213-272B7924213E for that of Azure Key Vault. The
+	// node joins only where that class is installed, and lets Windows use it.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=36
+	// +kubebuilder:validation:MaxLength=36
+	// +kubebuilder:validation:Pattern=`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`
+	ClassID string `json:"classID,omitempty"`
 }
 
 // Domain of Active Directory.

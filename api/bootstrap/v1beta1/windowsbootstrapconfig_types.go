@@ -15,6 +15,11 @@ type WindowsBootstrapConfigSpec struct {
 	// +optional
 	Node NodeRegistration `json:"node,omitempty,omitzero"`
 
+	// discovery of the cluster; left out, kubeadm asks the Cluster's endpoint and trusts the cluster's own CA.
+	//
+	// +optional
+	Discovery Discovery `json:"discovery,omitempty,omitzero"`
+
 	// kubelet settings.
 	//
 	// +optional
@@ -79,6 +84,16 @@ type NodeRegistration struct {
 	// +kubebuilder:validation:MinItems=0
 	// +kubebuilder:validation:MaxItems=32
 	Taints *[]NodeTaint `json:"taints,omitempty"`
+}
+
+// Discovery is how the node finds its cluster and tells it from others.
+type Discovery struct {
+	// kubeconfigSecret holds a kubeconfig with one cluster: its server (https) and its certificate-authority-data, and no users. The
+	// ConfigMap cluster-info in kube-public has such a one. It is for clusters whose CA is not kept in the Secret CLUSTER-ca, or
+	// whose nodes reach the API server by another name. The node still joins by a bootstrap token.
+	//
+	// +required
+	KubeconfigSecret KeyReference `json:"kubeconfigSecret,omitempty,omitzero"`
 }
 
 // NodeLabel is a label that the kubelet gives its own node.

@@ -159,23 +159,25 @@ func (r *reader) specification(spec *ast.CompositeLit) (words string, known bool
 	if _, versioned := spec.Elts[0].(*ast.CompositeLit); !versioned {
 		return stage(spec), attribute(spec, "PreRelease") != nil
 	}
-	for _, one := range spec.Elts {
-		if since(one.(*ast.CompositeLit)) <= r.minor {
-			words, known = stage(one.(*ast.CompositeLit)), true
+	for _, element := range spec.Elts {
+		one := element.(*ast.CompositeLit)
+		// A kubelet is compatible with the version before its own, and leaves out what asks for more.
+		if minor(one, "Version") <= r.minor && minor(one, "MinCompatibilityVersion") < r.minor {
+			words, known = stage(one), true
 		}
 	}
 	return words, known
 }
 
-// since is the minor version of {Version: version.MustParse("1.30"), ...}.
-func since(spec *ast.CompositeLit) int {
-	call, ok := attribute(spec, "Version").(*ast.CallExpr)
+// minor is the minor version of {Version: version.MustParse("1.30"), ...}.
+func minor(spec *ast.CompositeLit, name string) int {
+	call, ok := attribute(spec, name).(*ast.CallExpr)
 	if !ok {
 		return 0
 	}
 	text, _ := literal(call.Args[0])
-	minor, _ := strconv.Atoi(strings.TrimPrefix(text, "1."))
-	return minor
+	number, _ := strconv.Atoi(strings.TrimPrefix(text, "1."))
+	return number
 }
 
 func stage(spec *ast.CompositeLit) string {

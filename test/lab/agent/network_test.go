@@ -51,15 +51,14 @@ func networkWorld(golden []byte) *vector {
 		Addresses:    []worldAddress{{Index: 9, Address: "10.0.0.5/24", Origin: "Dhcp"}},
 		Routes:       []worldRoute{{Index: 9, To: "0.0.0.0/0", Via: "10.0.0.1"}},
 		ManagementIP: "10.0.0.5",
-		Commands: []*command{
-			{Argv: []string{`C:\k\kubeadm.exe`, "version"}, Out: "v1.36.3\n"},
+		Commands: append(imagePrograms(), []*command{
 			{Argv: []string{`C:\k\kubeadm.exe`, "join"}, Writes: map[string]string{`C:\var\lib\kubelet\pki\kubelet-client-current.pem`: "joined"}},
 			{Argv: []string{kubectl}, Out: "Error from server", Exit: 1, Times: &once},
 			{Argv: []string{kubectl}, Out: `["10.244.3.0/24"]`},
 			{Argv: []string{"cmd.exe", "/d", "/c", "echo", "10.244.3.0/24"}, Out: "10.244.3.0/24\r\n"},
 			{Argv: []string{"cmd.exe", "/d", "/c", "echo", "10.244.3.1"}, Out: "10.244.3.1\r\n"},
 			{Argv: []string{`C:\Program Files\VMware\VMware Tools\rpctool.exe`}},
-		},
+		}...),
 	}}
 }
 

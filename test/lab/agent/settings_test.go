@@ -27,21 +27,52 @@ func settled(t *testing.T, golden string) *vector {
 	return &vector{Plan: text, World: world{
 		Files:    map[string]string{`C:\k\csi-proxy.exe`: "a program"},
 		Services: map[string]*windows.Service{"containerd": running(), "kubelet": running(), "VMTools": running(), "w32time": running()},
-		Registry: map[string]map[string]any{windows.ServicesKey + `\kubelet`: {"ImagePath": `C:\a.exe`}, memoryKey: managedPageFile},
+		Registry: map[string]map[string]any{windows.ServicesKey + `\kubelet`: {"ImagePath": `C:\a.exe`}, memoryKey: managedPageFile, pluginKey: {"": `C:\plugin.dll`}},
 		Features: map[string]string{"Containers": "Installed", "Hyper-V": "Available"}, FeatureReboot: true,
 		Pipes: []string{"containerd-containerd"},
 		TLS:   map[string]any{"10.0.0.10:6443": true},
-		Commands: []*command{
-			{Argv: []string{kubeadmPath, "version"}, Out: "v1.36.3\n"},
+		Commands: append(imagePrograms(), []*command{
 			{Argv: []string{kubeadmPath, "join"}, Writes: map[string]string{kubeletPEM: "joined"}},
 			{Argv: []string{`C:\Program Files\VMware\VMware Tools\rpctool.exe`}},
 			domainJoin(),
 			{Argv: []string{"certutil.exe"}},
 			{Argv: []string{"powershell.exe"}},
 			{Argv: []string{"cmd.exe"}},
-			{Argv: []string{`C:\Program Files\containerd\ctr.exe`}},
-		},
+			{Argv: []string{ctrPath}},
+		}...),
 	}}
+}
+
+const (
+	containerdPath = `C:\Program Files\containerd\containerd.exe`
+	ctrPath        = `C:\Program Files\containerd\ctr.exe`
+	// imagesHead is what ctr writes above the images it has.
+	imagesHead = "REF\tTYPE\tDIGEST\tSIZE\tPLATFORMS\tLABELS\t\n"
+)
+
+// pluginKey is where the gMSA plug-in of the golden plan is in COM, once it is installed.
+const pluginKey = `HKEY_LOCAL_MACHINE\SOFTWARE\Classes\CLSID\{CCC2A336-D7F3-4818-A213-272B7924213E}\InprocServer32`
+
+// imagePrograms are those of an image that say what they are: one with all that 1.36 needs.
+func imagePrograms() []*command {
+	return []*command{
+		{Argv: []string{kubeadmPath, "version"}, Out: "v1.36.3\n"},
+		{Argv: []string{`C:\k\kubelet.exe`, "--version"}, Out: "Kubernetes v1.36.3\n"},
+		{Argv: []string{containerdPath, "--version"}, Out: "containerd github.com/containerd/containerd/v2 v2.3.2 0123456\n"},
+		{
+			Argv: []string{containerdPath, "config", "dump"},
+			Out:  "version = 3\n[plugins.'io.containerd.cri.v1.images'.pinned_images]\n  sandbox = 'registry.k8s.io/pause:3.10.2'\n",
+		},
+		{
+			Argv: []string{ctrPath, "--namespace", "k8s.io", "images", "list", "name==registry.k8s.io/pause:3.10.2"},
+			Out:  imagesHead + "registry.k8s.io/pause:3.10.2\tapplication/vnd.oci.image.index.v1+json\n",
+		},
+	}
+}
+
+// program is that of the world for this command line.
+func (w *world) program(argv ...string) *command {
+	return w.Commands[slices.IndexFunc(w.Commands, func(c *command) bool { return slices.Equal(c.Argv, argv) })]
 }
 
 // domainJoin is the script's first run; the machine is a member after the restart, and it is not run again.
@@ -131,7 +162,7 @@ func (s *stage) checkSettings() {
 	all := strings.Join(s.effects, "\n")
 	for _, want := range []string{
 		`run ["certutil.exe","-f","-addstore","Root","C:\\run\\capwin\\certificates\\company-2.crt"]`,
-		`defender.path C:\data`, `defender.process app.exe`, `group.add S-1-5-32-544 ops`,
+		`{CCC2A336-D7F3-4818-A213-272B7924213E}`, `restart/10000/restart/30000/restart/60000`, `defender.path C:\data`, `defender.process app.exe`, `group.add S-1-5-32-544 ops`,
 	} {
 		if !strings.Contains(all, want) {
 			s.t.Errorf("no effect %s in:\n%s", want, all)
@@ -146,17 +177,29 @@ func (s *stage) checkSettings() {
 func TestSettingsFailByTheirNames(t *testing.T) {
 	t.Parallel()
 	for reason, change := range map[string]func(w *world){
-		"ImageVersionMismatch": func(w *world) { w.Commands[0].Out = "v1.35.1\n" },
-		"TrustFailed":          func(w *world) { w.Commands[4].Exit = 5 },
-		"DomainJoinFailed":     func(w *world) { w.Commands[3].Exit, w.Commands[3].Times = 1, nil },
-		"FeatureFailed":        func(w *world) { w.FeatureFails = true },
-		"PreJoinScriptFailed":  func(w *world) { w.Commands[5].Exit = 1 },
-		"CsiProxyFailed":       func(w *world) { delete(w.Files, `C:\k\csi-proxy.exe`) },
-		"TimeFailed":           func(w *world) { w.Commands = append(w.Commands, &command{Argv: []string{"tzutil.exe"}, Exit: 1}) },
+		"ImageVersionMismatch": func(w *world) { w.program(kubeadmPath, "version").Out = "v1.35.1\n" },
+		"ContainerdTooOld": func(w *world) {
+			w.program(containerdPath, "--version").Out = "containerd github.com/containerd/containerd v1.7.24 0123456\n"
+		},
+		"PauseImageMissing": func(w *world) {
+			w.program(ctrPath, "--namespace", "k8s.io", "images", "list", "name==registry.k8s.io/pause:3.10.2").Out = imagesHead
+			w.program(ctrPath).Exit = 1
+		},
+		"TrustFailed": func(w *world) { w.program("certutil.exe").Exit = 5 },
+		"DomainJoinFailed": func(w *world) {
+			join := w.program(domainJoin().Argv...)
+			join.Exit, join.Times = 1, nil
+		},
+		"GmsaPluginFailed":    func(w *world) { delete(w.Registry, pluginKey) },
+		"FeatureFailed":       func(w *world) { w.FeatureFails = true },
+		"PreJoinScriptFailed": func(w *world) { w.program("powershell.exe").Exit = 1 },
+		"CsiProxyFailed":      func(w *world) { delete(w.Files, `C:\k\csi-proxy.exe`) },
+		"TimeFailed":          func(w *world) { w.Commands = append(w.Commands, &command{Argv: []string{"tzutil.exe"}, Exit: 1}) },
 		"PostJoinScriptFailed": func(w *world) {
 			once := 1
-			w.Commands = slices.Insert(w.Commands, 5, &command{Argv: []string{"powershell.exe"}, Times: &once})
-			w.Commands[6].Exit = 1
+			w.program("powershell.exe").Exit = 1
+			join := slices.Index(w.Commands, w.program(domainJoin().Argv...))
+			w.Commands = slices.Insert(w.Commands, join+1, &command{Argv: []string{"powershell.exe"}, Times: &once})
 		},
 	} {
 		t.Run(reason, func(t *testing.T) {
@@ -179,7 +222,7 @@ func TestSettingsFailByTheirNames(t *testing.T) {
 func TestSettingsThatOnlyWarn(t *testing.T) {
 	t.Parallel()
 	v := settled(t, "everything")
-	v.World.Commands[7].Exit = 1 // ctr
+	v.World.program(ctrPath).Exit = 1
 	delete(v.World.Services, "VMTools")
 	s := newStage(t, v)
 	s.settle()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -27,7 +28,7 @@ import (
 // answer is a kubeconfig for the TLS bootstrap.
 func (j *joining) discover(ctx context.Context) (*clientcmdapi.Config, error) {
 	if j.config.discoveryFile != "" {
-		return j.discoverByFile()
+		return j.discoverByFile(ctx)
 	}
 	first, err := j.clusterInfo(ctx, nil)
 	if err != nil {
@@ -68,9 +69,10 @@ func checkPins(pins []string) error {
 	return nil
 }
 
-// discoverByFile trusts a kubeconfig that somebody has put on the disk.
-func (j *joining) discoverByFile() (*clientcmdapi.Config, error) {
-	text, err := j.machine.ReadFile(j.config.discoveryFile)
+// discoverByFile trusts a kubeconfig that is on the disk, and wants its server to prove that it is of its CA. Credentials in
+// such a file, with which a real kubeadm joins, are not played: nobody here renders them.
+func (j *joining) discoverByFile(ctx context.Context) (*clientcmdapi.Config, error) {
+	text, err := j.machine.ReadFile(j.onDrive(j.config.discoveryFile))
 	if err != nil {
 		return nil, fmt.Errorf("couldn't load the discovery file: %w", err)
 	}
@@ -78,14 +80,36 @@ func (j *joining) discoverByFile() (*clientcmdapi.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	ca, err := authority(config)
-	if err != nil {
-		return nil, err
+	if len(config.AuthInfos) > 0 {
+		return nil, errors.New("the lab's kubeadm plays no credentials of a discovery file")
+	}
+	cluster := config.Clusters[""]
+	if current := config.Contexts[config.CurrentContext]; cluster == nil && current != nil {
+		cluster = config.Clusters[current.Cluster]
+	}
+	if cluster == nil {
+		return nil, fmt.Errorf("the provided kubeconfig file is malformed: the current context is invalid: %s", config.CurrentContext)
+	}
+	if _, err := parseCertificates(cluster.CertificateAuthorityData); err != nil {
+		return nil, fmt.Errorf("could not get CA certificate from discovery kubeconfig: %w", err)
+	}
+	j.config.endpoint = strings.TrimPrefix(cluster.Server, "https://")
+	if _, err := j.clusterInfo(ctx, cluster.CertificateAuthorityData); err != nil && !apierrors.IsForbidden(err) {
+		return nil, fmt.Errorf("Abort reading the %s ConfigMap after timeout of %v: %w", //nolint:staticcheck // because kubeadm says it so
+			tokenapi.ConfigMapClusterInfo, j.config.discovery, err)
 	}
 	if j.config.bootstrapToken == "" {
 		return nil, errors.New("could not find authentication credentials for the TLS bootstrap process")
 	}
-	return j.bootstrapConfig(config, ca), nil
+	return j.bootstrapConfig(config, cluster.CertificateAuthorityData), nil
+}
+
+// onDrive is a path without a drive as Windows takes it: on that of the folder in which the program runs.
+func (j *joining) onDrive(path string) string {
+	if !strings.HasPrefix(path, "/") {
+		return path
+	}
+	return orElse(j.call.Dir, `C:\`)[:2] + path
 }
 
 // clusterInfo asks as nobody, for as long as the discovery may take; with a CA it wants the server to prove itself.
@@ -104,12 +128,14 @@ func (j *joining) clusterInfo(ctx context.Context, ca []byte) (*corev1.ConfigMap
 		switch {
 		case err != nil:
 			last = fmt.Errorf("failed to request the cluster-info ConfigMap: %w", err)
-		case found.Data[tokenapi.JWSSignatureKeyPrefix+j.config.tokenID] == "":
+		case j.config.discoveryFile == "" && found.Data[tokenapi.JWSSignatureKeyPrefix+j.config.tokenID] == "":
 			last = fmt.Errorf("could not find a JWS signature in the cluster-info ConfigMap for token ID %q", j.config.tokenID)
 		default:
 			return found, nil
 		}
-		if !j.machine.Clock.Now().Before(end) || j.machine.Clock.Sleep(ctx, 5*time.Second) != nil {
+		// Whoever lets nobody look has answered, and a file needs no more.
+		forbidden := j.config.discoveryFile != "" && apierrors.IsForbidden(last)
+		if forbidden || !j.machine.Clock.Now().Before(end) || j.machine.Clock.Sleep(ctx, 5*time.Second) != nil {
 			return nil, last
 		}
 		j.call.Fail("[discovery] Retrying due to error: %v", last)

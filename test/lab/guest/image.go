@@ -40,6 +40,7 @@ func (p *power) install() error {
 	programs := map[string]windows.Program{
 		rpctoolPath: p.rpctool, containerdPath: containerd, kubeadmPath: p.kubeadm, kubeletPath: p.kubelet, logRunnerPath: p.logRunner,
 	}
+	programs[imagesPath] = images(programs[imagesPath])
 	maps.Copy(programs, p.guest.Programs)
 	for path, program := range programs {
 		if err := m.Install(path, program); err != nil {
@@ -135,18 +136,6 @@ func (p *power) hang(call *windows.Call) windows.Program {
 		<-ctx.Done()
 		return -1
 	}
-}
-
-// containerd listens on its pipe while it runs.
-func containerd(ctx context.Context, call *windows.Call) int {
-	if call.Service == "" {
-		return call.Fail("containerd: failed to start: the service process could not connect to the service controller")
-	}
-	call.Machine.OpenPipe(containerdPipe)
-	defer call.Machine.ClosePipe(containerdPipe)
-	call.Running()
-	<-ctx.Done()
-	return 0
 }
 
 // largestValue that VMware Tools carry.

@@ -2,6 +2,8 @@ package guest
 
 import (
 	"context"
+	"encoding/base64"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -37,6 +39,7 @@ func TestJoin(t *testing.T) {
 	}
 	c := startCluster(t)
 	t.Run("a node joins, lives and comes back", func(t *testing.T) { testHealthyNode(t, c) })
+	t.Run("a node joins by a kubeconfig", func(t *testing.T) { testDiscoveryFile(t, c) })
 	t.Run("failures have their names", func(t *testing.T) { testFailures(t, c) })
 	t.Run("a kubelet without a certificate has not joined", func(t *testing.T) { testNoCertificate(t, c) })
 }
@@ -122,6 +125,45 @@ func testHealthyNode(t *testing.T, c *cluster) {
 	}
 	powerOn(t, guest, vm)
 	eventually(t, "the node is back", func() bool { _, err := c.node(t.Context(), name); return err == nil })
+}
+
+// byFile is a machine whose user gives a kubeconfig, and whose Cluster has neither CA nor the right endpoint.
+func (c *cluster) byFile(ca []byte) func(*bootstrap.Input) {
+	return func(in *bootstrap.Input) {
+		in.Config.Spec.Discovery.KubeconfigSecret = bootstrapv1.KeyReference{Name: "discovery", Key: "kubeconfig"}
+		in.Cluster.Spec.ControlPlaneEndpoint.Port = 1
+		in.ClusterCA = nil
+		in.Sources = map[string][]byte{"secret/discovery/kubeconfig": fmt.Appendf(nil,
+			"{kind: Config, clusters: [{cluster: {server: 'https://%s', certificate-authority-data: %s}}]}",
+			net.JoinHostPort(c.Host, strconv.Itoa(c.Port)), base64.StdEncoding.EncodeToString(ca))}
+	}
+}
+
+// testDiscoveryFile: kubeadm finds the cluster by the file alone.
+func testDiscoveryFile(t *testing.T, c *cluster) {
+	const name = "win-file"
+	vm := newVM(c.userData(t, name, c.byFile(c.CA)), name)
+	guest := &Simulated{Dir: t.TempDir(), KubernetesVersion: c.Version}
+	t.Cleanup(func() { showLogs(t, guest) })
+	powerOn(t, guest, vm)
+	if report := vm.awaitEnd(t, time.Minute); report.State != plan.StateSucceeded {
+		t.Fatalf("the bootstrap ended %s: %s %s %v", report.State, report.Reason, report.Message, report.LastLines)
+	}
+	eventually(t, "the node is Ready", func() bool { node, err := c.node(t.Context(), name); return err == nil && ready(node) })
+	checkDisk(t, guest, c)
+	if _, err := os.Stat(filepath.Join(guest.Dir, "C", "run", "kubeadm", "discovery.yaml")); !os.IsNotExist(err) {
+		t.Errorf("the discovery file is left on the disk (%v)", err)
+	}
+}
+
+// otherCA is of another cluster.
+func otherCA(t *testing.T) []byte {
+	t.Helper()
+	pem, err := os.ReadFile("../../../bootstrap/testdata/ca.crt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem
 }
 
 func ready(node *corev1.Node) bool {
@@ -226,6 +268,11 @@ func testFailures(t *testing.T, c *cluster) {
 		{"win-token", Faults{}, func(in *bootstrap.Input) { in.Token = "zzzzzz.0123456789abcdef" }, nil, bootstrap.ReasonTokenRejected},
 		{"win-secret", Faults{}, func(in *bootstrap.Input) { in.Token = c.token[:7] + "0123456789abcdef" }, nil, bootstrap.ReasonTokenRejected},
 		{"win-pin", Faults{}, nil, []string{pin, other}, bootstrap.ReasonAPIServerCAMismatch},
+		{"win-file-ca", Faults{}, c.byFile(otherCA(t)), nil, bootstrap.ReasonAPIServerCAMismatch},
+		{"win-file-token", Faults{}, func(in *bootstrap.Input) {
+			c.byFile(c.CA)(in)
+			in.Token = "zzzzzz.0123456789abcdef"
+		}, nil, bootstrap.ReasonTokenRejected},
 		{"win-sick", Faults{KubeletSick: true}, nil, nil, bootstrap.ReasonKubeletNotHealthy},
 		{"win-bad", Faults{}, nil, []string{`\"singleProcessOOMKill\":null`, `\"singleProcessOOMKill\":true`}, bootstrap.ReasonKubeletNotHealthy},
 	} {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -150,7 +151,7 @@ func (c *joinConfig) check() error {
 	case c.discoveryFile != "" && c.endpoint != "":
 		return errors.New("discovery: Invalid value: \"\": bootstrapToken and file cannot both be set")
 	case c.discoveryFile != "":
-		return nil
+		return checkDiscoveryFile(c.discoveryFile)
 	case c.endpoint == "":
 		return errors.New("discovery: Invalid value: \"\": bootstrapToken or file must be set")
 	case c.tokenID == "":
@@ -161,6 +162,20 @@ func (c *joinConfig) check() error {
 	}
 	if _, _, err := net.SplitHostPort(c.endpoint); err != nil {
 		return fmt.Errorf("discovery.bootstrapToken.apiServerEndpoint: Invalid value: %q: %w", c.endpoint, err)
+	}
+	return nil
+}
+
+// checkDiscoveryFile is kubeadm's: it takes the drive of a Windows path for the scheme of a URL. URLs are not played.
+func checkDiscoveryFile(path string) error {
+	parsed, err := url.Parse(path)
+	switch {
+	case err != nil:
+		return fmt.Errorf("discovery.file.kubeConfigPath: Invalid value: %q: not a valid HTTPS URL or a file on disk", path)
+	case parsed.Scheme == "https":
+		return errors.New("the lab's kubeadm does not fetch a discovery file by https")
+	case parsed.Scheme != "":
+		return fmt.Errorf("discovery.file.kubeConfigPath: Invalid value: %q: if a URL is used, the scheme must be https", path)
 	}
 	return nil
 }

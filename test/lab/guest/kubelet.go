@@ -44,6 +44,10 @@ func (p *power) logRunner(ctx context.Context, call *windows.Call) int {
 
 // kubelet is kubelet.exe.
 func (p *power) kubelet(ctx context.Context, call *windows.Call) int {
+	if len(call.Argv) == 2 && call.Argv[1] == "--version" {
+		call.Print("Kubernetes %s", p.guest.version())
+		return 0
+	}
 	flags, err := readKubeletFlags(call.Argv[1:])
 	if err != nil {
 		return call.Fail("E0101 command failed: %v", err)

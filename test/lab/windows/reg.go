@@ -11,13 +11,19 @@ var registryTypes = map[string]string{
 	"String": "REG_SZ", "ExpandString": "REG_EXPAND_SZ", "DWord": "REG_DWORD", "QWord": "REG_QWORD", "MultiString": "REG_MULTI_SZ",
 }
 
-// regTool is reg.exe, of which it plays `reg query KEY /v NAME`.
+// regTool is reg.exe, of which it plays `reg query KEY /v NAME` and `reg query KEY /ve`, which is the value without a name.
 func regTool(_ context.Context, call *Call) int {
 	args := call.Argv[1:]
+	if len(args) == 3 && strings.EqualFold(args[2], "/ve") {
+		args = []string{args[0], args[1], "/v", ""}
+	}
 	if len(args) != 4 || !strings.EqualFold(args[0], "query") || !strings.EqualFold(args[2], "/v") {
 		return call.Fail("ERROR: Invalid syntax.")
 	}
-	key := args[1]
+	key, name := args[1], args[3]
+	if name == "" {
+		name = "(Default)"
+	}
 	if below, short := strings.CutPrefix(strings.ToUpper(key), `HKLM\`); short {
 		key = `HKEY_LOCAL_MACHINE\` + key[len(key)-len(below):]
 	}
@@ -25,7 +31,7 @@ func regTool(_ context.Context, call *Call) int {
 	if err != nil || !ok {
 		return call.Fail("ERROR: The system was unable to find the specified registry key or value.")
 	}
-	call.Print("\r\n%s\r\n    %s    %s    %s\r\n\r\n", key, args[3], registryTypes[value.Type], printed(value))
+	call.Print("\r\n%s\r\n    %s    %s    %s\r\n\r\n", key, name, registryTypes[value.Type], printed(value))
 	return 0
 }
 

@@ -1,0 +1,171 @@
+package bootstrap
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/yaml"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+)
+
+const (
+	discoveryField = "WindowsBootstrapConfig spec.discovery.kubeconfigSecret"
+	discoveryFile  = joinDirectory + `\discovery.yaml`
+	// discoveryPath is discoveryFile as kubeadm takes it: it reads C: as the scheme of a URL, and refuses all but https.
+	discoveryPath = "/run/kubeadm/discovery.yaml"
+)
+
+// kubeconfigFile is as much of a kubeconfig as is looked at. What a cluster has is a map: what is not known is refused.
+type kubeconfigFile struct {
+	APIVersion     string           `json:"apiVersion"`
+	Kind           string           `json:"kind"`
+	Preferences    map[string]any   `json:"preferences,omitempty"`
+	Clusters       []namedCluster   `json:"clusters"`
+	Contexts       []map[string]any `json:"contexts"`
+	CurrentContext string           `json:"current-context"`
+	Users          []map[string]any `json:"users"`
+}
+
+type namedCluster struct {
+	Name    string         `json:"name"`
+	Cluster map[string]any `json:"cluster"`
+}
+
+// Of a cluster only these two are rendered.
+const (
+	serverKey    = "server"
+	authorityKey = "certificate-authority-data"
+)
+
+// notOfDiscovery are the other keys that a cluster may have, with what to do instead: kubeadm would drop some on the way,
+// others are not safe.
+var notOfDiscovery = map[string]string{
+	"insecure-skip-tls-verify": "a node joins no cluster that it cannot verify; leave it out",
+	"certificate-authority":    "that file is not on the node; write certificate-authority-data",
+	"proxy-url":                "kubeadm loses it; write spec.windows.proxy",
+	"tls-server-name":          "kubeadm loses it; write a server whose name or address is in its certificate",
+}
+
+// discover finds out where the cluster is and whom the node trusts: from a kubeconfig of the user's, or else from the
+// Cluster and its CA.
+func (n *node) discover(in Input) error {
+	ref := n.spec.Discovery.KubeconfigSecret
+	var err error
+	if ref.Name == "" {
+		if n.endpoint, err = readEndpoint("Cluster spec.controlPlaneEndpoint", in.Cluster.Spec.ControlPlaneEndpoint); err != nil {
+			return err
+		}
+		n.authority, err = readAuthority("Secret "+in.Cluster.Name+"-ca, key tls.crt", in.ClusterCA)
+		return err
+	}
+	data, err := n.source(discoveryField, Source{SourceSecret, ref.Name, ref.Key})
+	if err != nil {
+		return err
+	}
+	cluster, err := discoveredCluster(data)
+	if err != nil {
+		return err
+	}
+	if n.endpoint, err = discoveredServer(cluster); err != nil {
+		return err
+	}
+	ca, err := discoveredAuthority(cluster)
+	if err != nil {
+		return err
+	}
+	if n.authority, err = readAuthority(discoveryField, ca); err != nil {
+		return err
+	}
+	n.discovery, err = discoveryText(n.endpoint, ca)
+	return err
+}
+
+// discoveredCluster never shows what it reads: it may hold what it should not.
+func discoveredCluster(data []byte) (map[string]any, error) {
+	const write = "write one such as the ConfigMap cluster-info in kube-public has under the key kubeconfig"
+	var file kubeconfigFile
+	if err := yaml.UnmarshalStrict(data, &file); err != nil || file.Kind != "Config" {
+		return nil, invalid(discoveryField, "its content is no kubeconfig; %s", write)
+	}
+	switch {
+	case len(file.Users) > 0:
+		return nil, invalid(discoveryField, "the kubeconfig has users: their keys, certificates, tokens or plugins do not belong on a node, "+
+			"which comes with a token of its own; %s", write)
+	case len(file.Clusters) != 1:
+		return nil, invalid(discoveryField, "the kubeconfig has %d clusters and must have one; %s", len(file.Clusters), write)
+	}
+	cluster := file.Clusters[0].Cluster
+	for _, key := range sortedKeys(cluster) {
+		if instead := notOfDiscovery[key]; instead != "" {
+			return nil, invalid(discoveryField, "the cluster of the kubeconfig has %s: %s", key, instead)
+		}
+		if key != serverKey && key != authorityKey {
+			return nil, invalid(discoveryField, "the cluster of the kubeconfig must have %s and %s and nothing else; %s", serverKey, authorityKey, write)
+		}
+	}
+	return cluster, nil
+}
+
+func discoveredServer(cluster map[string]any) (clusterv1.APIEndpoint, error) {
+	const write = "write one such as https://api.example.com:6443"
+	var endpoint clusterv1.APIEndpoint
+	text, _ := cluster[serverKey].(string)
+	parsed, err := url.Parse(text)
+	if err != nil {
+		return endpoint, invalid(discoveryField, "the server of the kubeconfig is no URL; %s", write)
+	}
+	plain := (parsed.Path == "" || parsed.Path == "/") && parsed.RawQuery == "" && parsed.Fragment == "" && parsed.User == nil
+	if parsed.Scheme != "https" || parsed.Hostname() == "" || !plain {
+		return endpoint, invalid(discoveryField, "the server %q of the kubeconfig must be https, host and port only; %s", parsed.Redacted(), write)
+	}
+	port := parsed.Port()
+	if port == "" {
+		port = "443"
+	}
+	number, err := strconv.ParseInt(port, 10, 32)
+	if err != nil || number == 0 {
+		return endpoint, invalid(discoveryField, "port %q of the kubeconfig's server is none; %s", port, write)
+	}
+	return readEndpoint(discoveryField, clusterv1.APIEndpoint{Host: parsed.Hostname(), Port: int32(number)})
+}
+
+func discoveredAuthority(cluster map[string]any) ([]byte, error) {
+	text, _ := cluster[authorityKey].(string)
+	ca, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
+	if err != nil || len(ca) == 0 {
+		return nil, invalid(discoveryField, "the cluster of the kubeconfig has no %s, or one that is not base64; write the cluster's CA in PEM, in base64",
+			authorityKey)
+	}
+	return ca, nil
+}
+
+// discoveryText has the form of cluster-info: one cluster without a name, and nobody in it.
+func discoveryText(endpoint clusterv1.APIEndpoint, ca []byte) (string, error) {
+	text, err := yaml.Marshal(kubeconfigFile{
+		APIVersion: "v1", Kind: "Config",
+		Clusters: []namedCluster{{Cluster: map[string]any{
+			serverKey: "https://" + endpoint.String(), authorityKey: base64.StdEncoding.EncodeToString(ca),
+		}}},
+		Contexts: []map[string]any{}, Users: []map[string]any{},
+	})
+	if err != nil {
+		return "", fmt.Errorf("discovery file: %w", err)
+	}
+	return string(text), nil
+}
+
+// discoverySteps write the file where the node has one, for administrators only.
+func discoverySteps(n *node) []plan.Step {
+	if n.discovery == "" {
+		return nil
+	}
+	return []plan.Step{&plan.File{
+		Common: plan.Common{Name: "discovery", Reason: ReasonNodeFilesFailed},
+		Path:   plan.Text(discoveryFile), Text: plan.Text(n.discovery), Access: plan.AccessAdmin,
+	}}
+}

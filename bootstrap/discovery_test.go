@@ -1,0 +1,142 @@
+package bootstrap_test
+
+import (
+	"encoding/base64"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	kubeadmv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
+	"sigs.k8s.io/yaml"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+)
+
+// clusterInfo is what kubeadm puts into the ConfigMap cluster-info: a cluster without a name, and nobody in it.
+func clusterInfo(server string, ca []byte) string {
+	return "apiVersion: v1\nkind: Config\nclusters:\n- cluster:\n    certificate-authority-data: " + base64.StdEncoding.EncodeToString(ca) +
+		"\n    server: " + server + "\n  name: \"\"\ncontexts: null\ncurrent-context: \"\"\npreferences: {}\nusers: null\n"
+}
+
+// discoveredBy gives the machine a kubeconfig, and no CA of its cluster.
+func discoveredBy(text string) func(*bootstrap.Input) {
+	return func(in *bootstrap.Input) {
+		in.Config.Spec.Discovery.KubeconfigSecret = bootstrapv1.KeyReference{Name: "discovery", Key: "kubeconfig"}
+		in.ClusterCA = nil
+		source(in, "secret/discovery/kubeconfig", text)
+	}
+}
+
+func withDiscovery(in *bootstrap.Input) {
+	discoveredBy(clusterInfo("https://inside.example.com:8443", secondCA))(in)
+}
+
+// The file's cluster and CA count, not the Cluster's; the node still comes with its token.
+func TestDiscoveryByFile(t *testing.T) {
+	for _, version := range []string{"v1.30.14", "v1.36.3"} {
+		p := render(t, plainInput(t, withDiscovery, ofVersion(version))).Plan()
+		want := kubeadmv1.Discovery{
+			File: kubeadmv1.FileDiscovery{KubeConfigPath: "/run/kubeadm/discovery.yaml"}, TLSBootstrapToken: testToken,
+		}
+		if diff := cmp.Diff(want, joinConfiguration(t, p).Discovery); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", version, diff)
+		}
+		file := step[*plan.File](t, p, "discovery")
+		if file.Path.String() != `C:\run\kubeadm\discovery.yaml` || file.Access != plan.AccessAdmin {
+			t.Errorf("%s: the file is %s, for %s", version, file.Path, file.Access)
+		}
+		erased := false
+		for _, path := range p.Erase {
+			erased = erased || path.String() == file.Path.String()
+		}
+		if !erased {
+			t.Errorf("%s: the file is left on the node", version)
+		}
+		// kubeadm takes a drive for the scheme of a URL, and so the path has none: it is that of the folder.
+		if join := step[*plan.Run](t, p, "kubeadm-join"); join.Directory != `C:\run\kubeadm` {
+			t.Errorf("%s: kubeadm runs in %q", version, join.Directory)
+		}
+		wait := step[*plan.WaitFor](t, p, "api-server-identity")
+		if wait.Host.String() != "inside.example.com" || wait.Port.String() != "8443" {
+			t.Errorf("%s: waits for %s port %s", version, wait.Host, wait.Port)
+		}
+	}
+}
+
+// However the user's file is written, the node gets server and CA and nothing else.
+func TestDiscoveryFileIsOurs(t *testing.T) {
+	named := `{"kind": "Config", "apiVersion": "v1", "current-context": "me@blue", "contexts": [{"name": "me@blue", "context": {"cluster": "blue", "user": "me"}}],
+	  "clusters": [{"name": "blue", "cluster": {"server": "https://10.0.0.10", "certificate-authority-data": "` + base64.StdEncoding.EncodeToString(firstCA) + `"}}]}`
+	for name, text := range map[string]string{"cluster-info": clusterInfo("https://10.0.0.10:443/", firstCA), "with names": named} {
+		var got map[string]any
+		if err := yaml.Unmarshal([]byte(step[*plan.File](t, render(t, plainInput(t, discoveredBy(text))).Plan(), "discovery").Text.String()), &got); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]any{
+			"apiVersion": "v1", "kind": "Config", "contexts": []any{}, "users": []any{}, "current-context": "",
+			"clusters": []any{map[string]any{"name": "", "cluster": map[string]any{
+				"server": "https://10.0.0.10:443", "certificate-authority-data": base64.StdEncoding.EncodeToString(firstCA),
+			}}},
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestDiscoveryRefused(t *testing.T) {
+	good := clusterInfo("https://10.0.0.10:6443", firstCA)
+	change := func(from, to string) string {
+		if !strings.Contains(good, from) {
+			t.Fatalf("nothing to change: %q", from)
+		}
+		return strings.Replace(good, from, to, 1)
+	}
+	key := "-----BEGIN EC PRIVATE KEY-----\nAAAA\n-----END EC PRIVATE KEY-----\n"
+	for _, test := range []struct{ name, reason, text, want string }{
+		{"nothing", "the Secret may be made later", "", `Secret discovery has nothing under the key "kubeconfig"`},
+		{"no YAML", "a file of another kind", "{" + hidden, "its content is no kubeconfig"},
+		{"another kind", "a Secret's manifest", change("kind: Config", "kind: Secret"), "its content is no kubeconfig"},
+		{"unknown field", "a typing error", change("users: null", "user: null"), "its content is no kubeconfig"},
+		{"field twice", "which one counts nobody knows", good + "kind: Config\n", "its content is no kubeconfig"},
+		{"client key", "somebody's credentials", change("users: null", "users: [{name: admin, user: {client-key-data: "+hidden+"}}]"), "the kubeconfig has users"},
+		{"token", "somebody's credentials", change("users: null", "users: [{name: admin, user: {token: "+hidden+"}}]"), "the kubeconfig has users"},
+		{"plugin", "a program to run", change("users: null", "users: [{name: a, user: {exec: {command: a.exe}}}]"), "the kubeconfig has users"},
+		{"no cluster", "nothing to join", "kind: Config\n", "has 0 clusters"},
+		{"two clusters", "which one counts nobody knows", change("contexts: null", "- {name: b, cluster: {server: 'https://b'}}\ncontexts: null"), "has 2 clusters"},
+		{
+			"no verification", "anybody could answer", change("    server:", "    insecure-skip-tls-verify: true\n    server:"),
+			"has insecure-skip-tls-verify: a node joins no cluster that it cannot verify",
+		},
+		{"file of a CA", "it is not on the node", change("certificate-authority-data: ", "certificate-authority: C"), "has certificate-authority: that file is not on the node"},
+		{"proxy", "kubeadm drops it", change("    server:", "    proxy-url: http://p:1\n    server:"), "has proxy-url: kubeadm loses it; write spec.windows.proxy"},
+		{"server name", "kubeadm drops it", change("    server:", "    tls-server-name: a\n    server:"), "has tls-server-name"},
+		{"odd key", "nobody knows what it does", change("    server:", "    "+hidden+": a\n    server:"), "must have server and certificate-authority-data and nothing else"},
+		{"http", "anybody could answer", change("https://", "http://"), `"http://10.0.0.10:6443" of the kubeconfig must be https`},
+		{"no server", "nothing to join", change("server: https://10.0.0.10:6443", "server: ''"), `must be https`},
+		{"no host", "nothing to join", change("10.0.0.10:6443", ""), `must be https, host and port only`},
+		{"password", "somebody's credentials", change("10.0.0.10", "me:"+hidden+"@10.0.0.10"), "must be https, host and port only"},
+		{"path", "kubelets join no path", change(":6443", ":6443/k8s/blue"), "must be https, host and port only"},
+		{"no URL", "nothing to join", change("10.0.0.10", "%zz"), "is no URL"},
+		{"port 0", "nobody listens", change(":6443", ":0"), `port "0"`},
+		{"large port", "there is none such", change(":6443", ":70000"), "port 70000 is none"},
+		{"odd host", "no name, no address", change("10.0.0.10", "a_b"), `host "a_b" is neither`},
+		{"no CA", "a node trusts nobody blindly", clusterInfo("https://a", nil), "has no certificate-authority-data"},
+		{"no base64", "nothing can be made of it", change("certificate-authority-data: ", "certificate-authority-data: '-'# "), "has no certificate-authority-data"},
+		{"key as CA", "somebody mixed up the keys", clusterInfo("https://a", []byte(key)), "it holds a EC PRIVATE KEY"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := bootstrap.Render(plainInput(t, discoveredBy(test.text)))
+			refused, ok := errors.AsType[*bootstrap.InvalidError](err)
+			if !ok || refused.Field != "WindowsBootstrapConfig spec.discovery.kubeconfigSecret" {
+				t.Fatalf("%v, though %s", err, test.reason)
+			}
+			if !strings.Contains(refused.Message, test.want) || strings.Contains(refused.Message, hidden) {
+				t.Errorf("%q, want %q and no secret: %s", refused.Message, test.want, test.reason)
+			}
+		})
+	}
+}

@@ -1,0 +1,36 @@
+package bootstrap
+
+import (
+	"strings"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+)
+
+const (
+	comClasses = `HKLM\SOFTWARE\Classes\CLSID\`
+	ccgClasses = `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Control\CCG\COMClasses\`
+)
+
+// gmsaPlugin lets Container Credential Guard call a plug-in, which only Windows' own key says. How the class itself gets
+// into COM differs from plug-in to plug-in, and their installers do it.
+func (p *part) gmsaPlugin(n *node) error {
+	id := n.spec.Windows.GMSAPlugin.ClassID
+	if id == "" {
+		return nil
+	}
+	if !guid.MatchString(id) {
+		return invalid(windowsField+".gmsaPlugin.classID", "%q is no CLSID; write one such as CCC2A336-D7F3-4818-A213-272B7924213E, without braces", id)
+	}
+	class := "{" + strings.ToUpper(id) + "}"
+	common := func(name string) plan.Common {
+		return plan.Common{Name: name, Reason: ReasonGMSAPluginFailed, Attempts: 3}
+	}
+	p.add(phaseKubelet,
+		&plan.Fact{
+			Common: common("gmsa-plugin-installed"), Argv: plan.Texts("reg.exe", "query", comClasses+class+`\InprocServer32`, "/ve"),
+			Match: `REG_[A-Z_]*SZ\s+(\S.*\S)`, Set: "gmsaPlugin",
+		},
+		&plan.Registry{Common: common("gmsa-plugin"), Key: ccgClasses + class, Value: plan.Text("")},
+	)
+	return nil
+}

@@ -1,0 +1,85 @@
+package bootstrap_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+)
+
+// What programs of images really write must give the fact that the checks compare.
+func TestProgramVersions(t *testing.T) {
+	p := render(t, plainInput(t)).Plan()
+	for _, test := range []struct{ step, output, want string }{
+		{"kubeadm-version", "v1.36.3\n", "1.36"},
+		{"kubeadm-version", "v1.34.2+vmware.1\n", "1.34"},
+		{"kubelet-version", "Kubernetes v1.36.3\n", "1.36"},
+		{"kubelet-version", "Kubernetes v1.37.0-rc.0\n", "1.37"},
+		{"containerd-version", "containerd github.com/containerd/containerd v1.7.24 88bf19b2105c8b17560993bee28a01ddc2f97182\n", "1.7"},
+		{"containerd-version", "containerd github.com/containerd/containerd/v2 v2.3.2 1c4457e00facac03ce1d75f7b6777a7a851e5c41\n", "2.3"},
+		{"containerd-version", "containerd github.com/containerd/containerd 1.6.38 \n", "1.6"},
+		{"pause-image", "version = 3\r\n[plugins.'io.containerd.cri.v1.images'.pinned_images]\r\n    sandbox = 'registry.k8s.io/pause:3.10.2'\r\n", "registry.k8s.io/pause:3.10.2"},
+		{"pause-image", "sandboxer = 'podsandbox'\n    sandbox_image = \"mcr.microsoft.com/oss/kubernetes/pause:3.9\"\n", "mcr.microsoft.com/oss/kubernetes/pause:3.9"},
+		{"pause-image-there", "REF TYPE DIGEST SIZE PLATFORMS LABELS \n\n", "LABELS"},
+		{"pause-image-there", "REF\tTYPE\tLABELS\t\r\nregistry.k8s.io/pause:3.10.2 application/x sha256:1 1 MiB windows/amd64 -\r\n", "LABELS\t\r\nregistry.k8s.io/pause:3.10.2"},
+	} {
+		match := regexp.MustCompile("(?i)" + step[*plan.Fact](t, p, test.step).Match).FindStringSubmatch(test.output)
+		if len(match) != 2 || strings.TrimSpace(match[1]) != test.want {
+			t.Errorf("%s of %q is %q, want %q", test.step, test.output, match, test.want)
+		}
+	}
+}
+
+// Drop-ins are written in containerd's third version of its configuration.
+func TestContainerdVersion(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*bootstrap.Input)
+		want   string
+	}{
+		"nothing said": {func(*bootstrap.Input) {}, "1.7"}, "images alone": {func(in *bootstrap.Input) {
+			in.Config.Spec.Containerd.PrepullImages = []string{"a.example.com/b:1"}
+		}, "1.7"},
+		"registries": {withRegistries, "2.0"}, "pause image": {withImages, "2.0"}, "drop-ins": {withDropIns, "2.0"}, "Hyper-V": {withHyperV, "2.0"},
+	} {
+		if got := step[*plan.Check](t, render(t, plainInput(t, test.change)).Plan(), "containerd-of-image").AtLeast.String(); got != test.want {
+			t.Errorf("%s: at least %s, want %s", name, got, test.want)
+		}
+	}
+}
+
+// A small machine is warned of here when its size is known, and by the node itself in any case.
+func TestWarningsOfTheMachine(t *testing.T) {
+	for name, test := range map[string]struct {
+		changes []func(*bootstrap.Input)
+		says    string
+		asks    bool
+	}{
+		"plain":         {nil, "", false},
+		"little memory": {[]func(*bootstrap.Input){ofSize(2, 6144)}, "WindowsMachine spec.vsphere.memoryMiB: 6144 is little", true},
+		"just enough":   {[]func(*bootstrap.Input){ofSize(2, 8192)}, "", false},
+		"isolation":     {[]func(*bootstrap.Input){withHyperV}, "spec.containerd.hyperVIsolation: the VM needs nested virtualization", false},
+		"low memory": {[]func(*bootstrap.Input){withReservations(bootstrapv1.Reservations{
+			System: bootstrapv1.Reserved{Memory: "1Gi"}, LowMemory: bootstrapv1.LowMemoryAccepted,
+		})}, "spec.reservations.lowMemory: a node with less", false},
+		"size unknown":    {[]func(*bootstrap.Input){ofTemplateSize}, "", true},
+		"newest version":  {[]func(*bootstrap.Input){ofVersion("v1.37.1")}, "", false},
+		"unknown version": {[]func(*bootstrap.Input){ofVersion("v1.38.0")}, "Machine spec.version: v1.38.0 is newer than v1.37", false},
+	} {
+		userData := render(t, plainInput(t, test.changes...))
+		if got := strings.Join(userData.Warnings(), "\n"); (got == "") != (test.says == "") || !strings.Contains(got, test.says) {
+			t.Errorf("%s: warns %q, want %q", name, got, test.says)
+		}
+		asks := false
+		for _, phase := range userData.Plan().Phases {
+			for _, step := range phase.Steps {
+				asks = asks || step.Base().Name == "memory" && step.Base().Optional
+			}
+		}
+		if asks != test.asks {
+			t.Errorf("%s: the node looks at its memory: %t", name, asks)
+		}
+	}
+}

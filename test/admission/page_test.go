@@ -1,0 +1,26 @@
+package admission
+
+import (
+	"os"
+	"regexp"
+	"testing"
+)
+
+// The API server takes every example of the page that users copy from.
+func TestExamplesOfThePage(t *testing.T) {
+	content, err := os.ReadFile("../../docs/bootstrap.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(content), -1)
+	if len(examples) == 0 {
+		t.Fatal("the page has no examples")
+	}
+	for _, example := range examples {
+		made := newObject("WindowsBootstrapConfig")
+		set(made.Object, "spec", parse(example[1]))
+		if err := create(t, made); err != nil {
+			t.Errorf("%v of:\n%s", err, example[1])
+		}
+	}
+}
