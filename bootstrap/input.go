@@ -39,6 +39,10 @@ type node struct {
 	network clusterv1.ClusterNetwork
 	// azure is the VM's spec, when it is on Azure.
 	azure *infrav1.AzureVM
+	// networks counts what the VM's adapters are said to be on; 0 when that is the template's. adapters are those of them
+	// with addresses of pools.
+	networks int
+	adapters []adapter
 	// sources are the Secrets and ConfigMaps that the spec refers to: "secret/NAME/KEY" or "configmap/NAME/KEY".
 	sources map[string][]byte
 
@@ -81,9 +85,12 @@ func readNode(in Input) (*node, error) {
 		deadlineSeconds: orDefault(in.Config.Spec.DeadlineSeconds, defaultDeadlineSeconds),
 	}
 	if vm := in.WindowsMachine.Spec.VSphere; vm != nil {
-		n.cpus, n.memoryMiB = int(vm.CPUs), int(vm.MemoryMiB)
+		n.cpus, n.memoryMiB, n.networks = int(vm.CPUs), int(vm.MemoryMiB), len(vm.Networks)
 	}
 	var err error
+	if n.adapters, err = readAdapters(in.WindowsMachine); err != nil {
+		return nil, err
+	}
 	if n.minor, err = readMinor(n.version); err != nil {
 		return nil, err
 	}
@@ -99,6 +106,7 @@ func readNode(in Input) (*node, error) {
 	if n.kubelet, err = readKubelet(in.Config.Spec.Kubelet, n.minor); err != nil {
 		return nil, err
 	}
+	n.kubelet.flags = append(n.kubelet.flags, n.nodeIP()...)
 	if n.reservations, err = readReservations(in.Config.Spec.Reservations); err != nil {
 		return nil, err
 	}

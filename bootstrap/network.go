@@ -93,6 +93,7 @@ func (net *network) vSwitch() []plan.Step {
 		Common:  plan.Common{Name: "external-network", Reason: ReasonNetworkNotReady, TimeoutSeconds: 180, Attempts: 3},
 		Request: net.externalRequest(),
 	}}
+	steps = append(steps, net.node.movedAddresses()...)
 	if net.node.cloud.azure {
 		steps = append(steps, &plan.Route{
 			Common:       plan.Common{Name: "metadata-routes", Reason: ReasonNetworkNotReady, Attempts: 6},

@@ -60,7 +60,7 @@ func readNetwork(n *node) (*network, error) {
 	}
 	net.dynamicPorts = portsOr(spec.DynamicPorts, bootstrapv1.Ports{First: max(firstDynamicPort, net.nodePorts.Last+1), Last: lastPort})
 	for _, read := range []func(*network) error{
-		(*network).onCloud, (*network).strayFields, (*network).namesAndNumbers, (*network).clusterNetwork, (*network).families,
+		(*network).onCloud, (*network).onAdapter, (*network).strayFields, (*network).namesAndNumbers, (*network).clusterNetwork, (*network).families,
 		(*network).needsRanges, (*network).readExceptions, (*network).readDNS, (*network).ports, (*network).firewallRules,
 	} {
 		if err := read(net); err != nil {
@@ -85,6 +85,15 @@ func (net *network) onCloud() error {
 			"%d pods do not get an address each, an interface on Azure has 256; write %d or less", net.node.kubelet.maxPods, mostPodsOnAzure)
 	}
 	return nil
+}
+
+// onAdapter: Windows would take any of several for the vSwitch, and every connection with it.
+func (net *network) onAdapter() error {
+	if net.external == "" || net.node.networks < 2 || net.spec.Interface != "" {
+		return nil
+	}
+	return invalid(fieldNetwork+".interface", "it is empty, the machine has %d networks, and mode %s puts a vSwitch on one of its adapters; "+
+		"write the name of that adapter in Windows, such as Ethernet0", net.node.networks, net.mode)
 }
 
 // strayFields refuses what would be without effect.

@@ -74,7 +74,7 @@ func (p *part) add(phase string, steps ...plan.Step) {
 
 // parts in the order in which their steps stand in a phase.
 var parts = []func(*node) (part, error){
-	imagePart, customPart, windowsPart, networkPart, containerdPart, joinPart, pageFilePart, kubeletPart,
+	imagePart, addressPart, customPart, windowsPart, networkPart, containerdPart, joinPart, pageFilePart, kubeletPart,
 }
 
 // nodePlan is the whole story of a node.

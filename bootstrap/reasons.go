@@ -6,6 +6,7 @@ import "slices"
 const (
 	ReasonWindowsNotSupported      = "WindowsNotSupported"
 	ReasonNodeFilesFailed          = "NodeFilesFailed"
+	ReasonAddressesNotSet          = "AddressesNotSet"
 	ReasonContainerRuntimeNotReady = "ContainerRuntimeNotReady"
 	ReasonKubeletServiceFailed     = "KubeletServiceFailed"
 	ReasonKubeletArgsNotApplied    = "KubeletArgsNotApplied"
@@ -80,6 +81,11 @@ var reasons = []Reason{
 		ReasonNodeFilesFailed, "files or folders that kubeadm needs could not be written",
 		"disk C: is full or read-only",
 		onTheNode,
+	},
+	{
+		ReasonAddressesNotSet, "an adapter did not get its addresses, or they are not usable",
+		"another computer has the address, or the VM's adapters were changed in the vCenter",
+		"Get-NetIPAddress (on the node; AddressState Duplicate: somebody else has it)",
 	},
 	{
 		ReasonContainerRuntimeNotReady, "containerd does not run or does not answer on its pipe",

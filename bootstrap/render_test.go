@@ -28,7 +28,7 @@ type goldenCase struct {
 	changes      []func(*bootstrap.Input)
 }
 
-var goldens = slices.Concat(plainGoldens, networkGoldens, settingsGoldens)
+var goldens = slices.Concat(plainGoldens, networkGoldens, addressGoldens, settingsGoldens)
 
 var plainGoldens = []goldenCase{
 	{"vsphere", "the plainest of machines", nil},

@@ -12,7 +12,7 @@ const smallMemory = 8192
 
 // warnings are what works only if others have done their part, which nobody can see from here.
 func warnings(n *node) ([]string, error) {
-	all := n.warnings()
+	all := append(n.warnings(), addressWarnings(n)...)
 	if reflect.ValueOf(n.spec.Network).IsZero() {
 		return all, nil
 	}

@@ -58,6 +58,10 @@ func gather(o *objects, opts options) (*machine, error) {
 	if err := m.fillIdentity(); err != nil {
 		return nil, err
 	}
+	if !bootstrap.Addressed(m.vm) {
+		return nil, fmt.Errorf("WindowsMachine %s/%s has pools in spec.vsphere.networks, and no status.networks with an address of each: "+
+			"take it from the cluster once it has them, or write them", m.owner.Namespace, m.vm.Name)
+	}
 	return m, m.render()
 }
 

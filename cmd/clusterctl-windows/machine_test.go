@@ -7,6 +7,9 @@ import (
 	"testing"
 )
 
+// withPool is an adapter whose address a controller must have found.
+const withPool = "[{name: nodes, addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: nodes}]}]"
+
 // refusals are all that can be wrong with the objects, and what is said of it: whole, for people act on it.
 func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want string } {
 	return map[string]struct{ reason, objects, machine, want string }{
@@ -87,6 +90,11 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 			"limits of the API server, all at once", changed(t, machineFile, "cpus: 4", "cpus: 1", "memoryMiB: 16384", "memoryMiB: 2"), machineName,
 			"WindowsMachine team-a/" + machineName + ": spec.vsphere.cpus: Invalid value: 1: spec.vsphere.cpus in body should be greater than or equal to 2\n" +
 				"WindowsMachine team-a/" + machineName + ": spec.vsphere.memoryMiB: Invalid value: 2: spec.vsphere.memoryMiB in body should be greater than or equal to 4096",
+		},
+		"pools without addresses": {
+			"the user data is made of them", changed(t, machineFile, "cpus: 4", "networks: "+withPool+"\n      cpus: 4"), machineName,
+			"WindowsMachine team-a/" + machineName + " has pools in spec.vsphere.networks, and no status.networks with an address of each: " +
+				"take it from the cluster once it has them, or write them",
 		},
 		"a misspelt field": {
 			"the API server would drop it, and nobody would notice", changed(t, machineFile, "cpus: 4", "cpu: 4"), machineName,

@@ -107,6 +107,9 @@ func ready(_ context.Context, f *facts) phase.Outcome {
 	case f.machine == nil || f.machine.Spec.ProviderID == "" || f.machine.Status.ComputerName == "":
 		return phase.Wait(bootstrapv1.WaitingForMachineIdentityReason,
 			"WindowsMachine %s has no providerID and computerName yet", f.owner.Spec.InfrastructureRef.Name)
+	case !bootstrap.Addressed(f.machine):
+		return phase.Wait(bootstrapv1.WaitingForMachineAddressesReason,
+			"WindowsMachine %s waits for the addresses of its adapters", f.machine.Name)
 	}
 	return phase.Outcome{}
 }

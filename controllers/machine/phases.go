@@ -179,7 +179,7 @@ func (r *Reconciler) vm(ctx context.Context, f *facts) (cloud.VM, error) {
 
 func (f *facts) cloudMachine() cloud.Machine {
 	return cloud.Machine{
-		Identity: f.identity, Key: client.ObjectKeyFromObject(f.machine), Spec: f.machine.Spec, Existed: hadVM(f),
+		Identity: f.identity, Key: client.ObjectKeyFromObject(f.machine), Spec: f.machine.Spec, Networks: f.networks, Existed: hadVM(f),
 	}
 }
 

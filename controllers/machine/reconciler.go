@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/cluster-api/util/labels"
@@ -36,7 +37,7 @@ import (
 // Reconciler makes, watches and removes VMs.
 type Reconciler struct {
 	Client client.Client
-	// Secrets are read from the API server itself: they are never cached.
+	// Secrets, and the addresses of pools, are read from the API server itself: they are never cached.
 	Secrets client.Reader
 	// Workload reaches the workload clusters.
 	Workload linux.Workload
@@ -65,6 +66,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("windowsmachine").
 		For(&infrav1.WindowsMachine{}).
+		Owns(&ipamv1.IPAddressClaim{}).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(util.MachineToInfrastructureMapFunc(gvk))).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster)).
 		WatchesRawSource(source.Func(r.enqueueChanged)).
@@ -109,8 +111,9 @@ type facts struct {
 	// now is the time of this look.
 	now time.Time
 
-	// These come on the way: who the VM is, its account, and what the cloud says of it.
+	// These come on the way: who the VM is, its adapters' addresses, its account, and what the cloud says of it.
 	identity cloud.Identity
+	networks []infrav1.MachineNetwork
 	cloud    cloud.Cloud
 	vm       *cloud.VM
 
@@ -168,9 +171,9 @@ func (r *Reconciler) next(ctx context.Context, f *facts) phase.Outcome {
 	case deleting(f) && !controllerutil.ContainsFinalizer(f.machine, infrav1.MachineFinalizer):
 		return phase.Outcome{}
 	case deleting(f):
-		return phase.Run(ctx, f, r.identify, r.connect, r.remove, r.release)
+		return phase.Run(ctx, f, r.identify, r.connect, r.remove, r.free, r.release)
 	default:
-		return phase.Run(ctx, f, r.owned, r.claim, r.ready, r.connect, r.hold, r.provision)
+		return phase.Run(ctx, f, r.owned, r.claim, r.address, r.ready, r.connect, r.hold, r.keep, r.provision)
 	}
 }
 

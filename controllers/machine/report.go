@@ -36,6 +36,9 @@ func report(f *facts, outcome phase.Outcome) {
 	if f.identity.Name != "" {
 		status.ComputerName = f.identity.Name
 	}
+	if f.networks != nil {
+		status.Networks = f.networks
+	}
 	if f.vm != nil {
 		reportVM(f, *f.vm)
 	}

@@ -69,6 +69,10 @@ type Machine struct {
 	// Spec has the part of this cloud.
 	Spec infrav1.WindowsMachineSpec
 
+	// Networks are the adapters whose addresses are known before there is a VM, as status.networks has them. Needed by Ensure
+	// alone.
+	Networks []infrav1.MachineNetwork
+
 	// Existed says that the VM was there once: that its place is not found then does not mean that it is gone.
 	Existed bool
 

@@ -39,7 +39,7 @@ var machineLimits = join(
 	text("spec.vsphere.folder", 1024),
 	text("spec.vsphere.resourcePool", 1024),
 	text("spec.vsphere.datastore", 1024),
-	text("spec.vsphere.network", 1024),
+	adapterLimits,
 	between("spec.vsphere.cpus", 2, 768),
 	between("spec.vsphere.memoryMiB", 4096, 25165824),
 	reference("spec.azure.credentialsRef"),
@@ -67,6 +67,7 @@ var machineLimits = join(
 const guid = "11111111-2222-3333-4444-555555555555"
 
 var machineStatusLimits = join(
+	adapterStatusLimits,
 	[]limit{
 		empty("status.initialization", map[string]any{"provisioned": true}),
 		oneOf("status.phase", "Running", "Sleeping"),

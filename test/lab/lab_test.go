@@ -54,6 +54,8 @@ func TestLifeOfAPool(t *testing.T) {
 	s.assertOneVMPerMachine(ctx)
 	s.assertTokens(ctx, 0)
 
+	s.staticAddresses(ctx)
+
 	s.must(l.Remove(ctx, "win"))
 	s.await(ctx, 0)
 	s.assertNoVM(ctx)

@@ -48,6 +48,9 @@ const (
 	// WaitingForMachineIdentityReason: the infrastructure machine has not said its provider ID and computer name.
 	WaitingForMachineIdentityReason = "WaitingForMachineIdentity"
 
+	// WaitingForMachineAddressesReason: pools have not given all addresses of the machine's adapters.
+	WaitingForMachineAddressesReason = "WaitingForMachineAddresses"
+
 	// WorkloadUnreachableReason: the workload cluster does not answer; it is asked again.
 	WorkloadUnreachableReason = "WorkloadUnreachable"
 )

@@ -41,6 +41,9 @@ const (
 	// WaitingForClusterInfrastructureReason: the Cluster's own infrastructure is not provisioned.
 	WaitingForClusterInfrastructureReason = "WaitingForClusterInfrastructure"
 
+	// WaitingForIPAddressReason: a pool has not given its address yet.
+	WaitingForIPAddressReason = "WaitingForIPAddress"
+
 	// WaitingForBootstrapDataReason: there is no user data yet.
 	WaitingForBootstrapDataReason = "WaitingForBootstrapData"
 
@@ -58,6 +61,9 @@ const (
 
 	// ProvisionedReason: the VM runs.
 	ProvisionedReason = "Provisioned"
+
+	// AddressLostReason: an address that the user data was made of is no longer the machine's.
+	AddressLostReason = "AddressLost"
 
 	// VMNotRunningReason: the VM is there but does not run.
 	VMNotRunningReason = "VMNotRunning"

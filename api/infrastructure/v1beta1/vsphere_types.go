@@ -47,12 +47,14 @@ type VSphereVM struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Datastore string `json:"datastore,omitempty"`
 
-	// network the VM's adapter is on, by name or inventory path; empty means the template's.
+	// networks that the VM's adapters are on, the node's first; empty means those of the template's adapters. The
+	// template's adapters are taken in their order; what it lacks is added, what it has more is left out.
 	//
 	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=1024
-	Network string `json:"network,omitempty"`
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=10
+	Networks []VSphereNetwork `json:"networks,omitempty"`
 
 	// cpus of the VM; empty means the template's.
 	//
@@ -68,6 +70,144 @@ type VSphereVM struct {
 	// +kubebuilder:validation:Minimum=4096
 	// +kubebuilder:validation:Maximum=25165824
 	MemoryMiB int32 `json:"memoryMiB,omitempty"`
+}
+
+// VSphereNetwork is one adapter of the VM. What no pool gives an address of, IPv4 or IPv6, comes by DHCP or router
+// advertisements.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.addressesFromPools) || !(has(self.nameservers) || has(self.routes) || has(self.mtu))",message="nameservers, routes and mtu belong to an adapter with addressesFromPools; leave them out, DHCP brings them",fieldPath=".addressesFromPools"
+type VSphereNetwork struct {
+	// name or inventory path of the network or port group.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Name string `json:"name,omitempty"`
+
+	// addressesFromPools gives the adapter one address of each pool, by Cluster API's contract of IPAM providers; a pool has
+	// addresses of one family. The first address of a family whose pool has a gateway makes the node's default route.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=4
+	AddressesFromPools []IPPoolReference `json:"addressesFromPools,omitempty"`
+
+	// nameservers that the adapter asks, by address.
+	//
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=6
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=39
+	// +kubebuilder:validation:items:XValidation:rule="isIP(self)",message="write an IP address, such as 10.0.0.2"
+	Nameservers []string `json:"nameservers,omitempty"`
+
+	// routes by neighbours of the adapter, besides the default route.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=to
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	Routes []NetworkRoute `json:"routes,omitempty"`
+
+	// mtu of the adapter's IP packets.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1280
+	// +kubebuilder:validation:Maximum=9000
+	MTU int32 `json:"mtu,omitempty"`
+}
+
+// IPPoolReference names a pool of an IPAM provider, in the machine's namespace or in none.
+type IPPoolReference struct {
+	// apiGroup of the pool, such as ipam.cluster.x-k8s.io.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	APIGroup string `json:"apiGroup,omitempty"`
+
+	// kind of the pool, such as InClusterIPPool.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-zA-Z]([-a-zA-Z0-9]*[a-zA-Z0-9])?$`
+	Kind string `json:"kind,omitempty"`
+
+	// name of the pool.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	Name string `json:"name,omitempty"`
+}
+
+// NetworkRoute says by which neighbour others are reached.
+//
+// +kubebuilder:validation:XValidation:rule="!isCIDR(self.to) || !isIP(self.via) || cidr(self.to).ip().family() == ip(self.via).family()",message="to and via must both be IPv4 or both IPv6",fieldPath=".via"
+type NetworkRoute struct {
+	// to is the CIDR that is reached.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=43
+	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self) == cidr(self).masked()",message="write a CIDR without bits behind its prefix, such as 10.20.0.0/16"
+	To string `json:"to,omitempty"`
+
+	// via is the neighbour's address.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=39
+	// +kubebuilder:validation:XValidation:rule="isIP(self)",message="write an IP address, such as 10.0.0.9"
+	Via string `json:"via,omitempty"`
+}
+
+// MachineNetwork is an adapter whose addresses are known before the VM is made.
+type MachineNetwork struct {
+	// name of the network, as in the spec.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Name string `json:"name,omitempty"`
+
+	// macAddress of an adapter with addresses of pools: the guest finds it by that. It follows from the first of them.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=17
+	// +kubebuilder:validation:MaxLength=17
+	MACAddress string `json:"macAddress,omitempty"`
+
+	// addresses that the pools gave, in the order of the pools.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=4
+	Addresses []NetworkAddress `json:"addresses,omitempty"`
+}
+
+// NetworkAddress is an address of a pool.
+type NetworkAddress struct {
+	// address with its prefix length, such as 10.0.0.5/24.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=43
+	Address string `json:"address,omitempty"`
+
+	// gateway of the address's network.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=39
+	Gateway string `json:"gateway,omitempty"`
 }
 
 // SecretReference names a Secret in the namespace of the object that refers to it.

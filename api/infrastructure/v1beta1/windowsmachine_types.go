@@ -9,6 +9,10 @@ import (
 // MachineFinalizer is held until nothing of the VM is left in its cloud.
 const MachineFinalizer = "windowsmachine.infrastructure.cluster.x-k8s.io/vm"
 
+// AddressFinalizer is held on the IPAddressClaims of a machine, and on the addresses that they were given, for as long as
+// there may be a VM with these.
+const AddressFinalizer = "windowsmachine.infrastructure.cluster.x-k8s.io/address"
+
 // WindowsMachineSpec says in which cloud the VM is made and how.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.vsphere) != has(self.azure)",message="write exactly one cloud: either spec.vsphere or spec.azure"
@@ -85,6 +89,14 @@ type WindowsMachineStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
+
+	// networks has what was found for spec.vsphere.networks, in their order, once all of it is there: it never changes after.
+	// Empty where no adapter has addresses of a pool.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	Networks []MachineNetwork `json:"networks,omitempty"`
 
 	// failureDomain the VM runs in.
 	//

@@ -22,8 +22,10 @@ type placement struct {
 	pool      types.ManagedObjectReference
 	datastore *types.ManagedObjectReference
 
-	// adapter of the template, connected to the network of the spec; nil where the template's network will do.
-	adapter types.BaseVirtualDevice
+	// adapters of the template, and what those of the VM are to be on; both empty where the template's networks will do.
+	// They are shared by all VMs of a spec and never changed.
+	adapters []types.BaseVirtualDevice
+	networks []types.BaseVirtualDeviceBackingInfo
 }
 
 // cloneSpec says all that a VM needs in one request: there is no second one that could be lost.
@@ -40,11 +42,7 @@ func cloneSpec(m cloud.Machine, at placement) (types.VirtualMachineCloneSpec, er
 		NumCPUs:      m.Spec.VSphere.CPUs,
 		MemoryMB:     int64(m.Spec.VSphere.MemoryMiB),
 		ExtraConfig:  extra,
-	}
-	if at.adapter != nil {
-		config.DeviceChange = []types.BaseVirtualDeviceConfigSpec{&types.VirtualDeviceConfigSpec{
-			Operation: types.VirtualDeviceConfigSpecOperationEdit, Device: at.adapter,
-		}}
+		DeviceChange: adapterChanges(at, m.Networks),
 	}
 	return types.VirtualMachineCloneSpec{
 		Location: types.VirtualMachineRelocateSpec{Folder: &at.folder, Pool: &at.pool, Datastore: at.datastore},
@@ -85,14 +83,4 @@ func pack(data []byte) string {
 	_, _ = w.Write(data)                                       // a Buffer takes everything
 	_ = w.Close()
 	return base64.StdEncoding.EncodeToString(packed.Bytes())
-}
-
-// reconnected is the template's adapter with another network behind it. Its address is left to vCenter: two VMs must not
-// have the template's.
-func reconnected(adapter types.BaseVirtualEthernetCard, network types.BaseVirtualDeviceBackingInfo) types.BaseVirtualDevice {
-	card := adapter.GetVirtualEthernetCard()
-	card.Backing = network
-	card.MacAddress = ""
-	device, _ := adapter.(types.BaseVirtualDevice)
-	return device
 }

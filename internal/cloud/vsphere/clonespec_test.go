@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vim25/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -43,21 +42,13 @@ func TestCloneSpec(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 
-	t.Run("datastore and network", func(t *testing.T) {
+	t.Run("datastore", func(t *testing.T) {
 		store := ref("Datastore")
 		at := at
 		at.datastore = &store
-		card := &types.VirtualVmxnet3{}
-		card.Key, card.MacAddress = 4000, "00:50:56:00:00:01"
-		at.adapter = reconnected(card, &types.VirtualEthernetCardNetworkBackingInfo{})
 		got, err := cloneSpec(m, at)
-		if err != nil || got.Location.Datastore == nil || len(got.Config.DeviceChange) != 1 {
+		if err != nil || got.Location.Datastore == nil || got.Config.DeviceChange != nil {
 			t.Fatalf("cloneSpec = %+v, %v", got, err)
-		}
-		device := got.Config.DeviceChange[0].GetVirtualDeviceConfigSpec()
-		edited := object.VirtualDeviceList{device.Device}.SelectByType((*types.VirtualEthernetCard)(nil))
-		if device.Operation != types.VirtualDeviceConfigSpecOperationEdit || len(edited) != 1 || card.MacAddress != "" || card.Backing == nil {
-			t.Errorf("device change is %+v of %+v", device, card)
 		}
 	})
 	t.Run("more user data than fits", func(t *testing.T) {

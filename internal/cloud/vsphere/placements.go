@@ -23,7 +23,7 @@ type placements struct {
 	lookups singleflight.Group
 
 	mu    sync.Mutex
-	known map[infrav1.VSphereVM]located
+	known map[string]located // by placeKey
 }
 
 type located struct {
@@ -37,11 +37,11 @@ func (p *placements) of(ctx context.Context, c *connection, spec infrav1.VSphere
 	if at, ok := p.get(key); ok {
 		return at, nil
 	}
-	done := p.lookups.DoChan(fmt.Sprintf("%q", key), func() (any, error) {
+	done := p.lookups.DoChan(key, func() (any, error) {
 		var at placement
 		err := c.do(context.WithoutCancel(ctx), func(ctx context.Context, client *vim25.Client) error {
 			var err error
-			at, err = locate(ctx, client, key)
+			at, err = locate(ctx, client, spec)
 			return err
 		})
 		if err == nil {
@@ -72,14 +72,14 @@ func (p *placements) folder(ctx context.Context, c *connection, spec infrav1.VSp
 	return ref, err
 }
 
-func (p *placements) get(key infrav1.VSphereVM) (placement, bool) {
+func (p *placements) get(key string) (placement, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at, ok := p.known[key]
 	return at.placement, ok && p.now().Before(at.until)
 }
 
-func (p *placements) put(key infrav1.VSphereVM, at placement) {
+func (p *placements) put(key string, at placement) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.now()
@@ -89,7 +89,7 @@ func (p *placements) put(key infrav1.VSphereVM, at placement) {
 		}
 	}
 	if p.known == nil {
-		p.known = map[infrav1.VSphereVM]located{}
+		p.known = map[string]located{}
 	}
 	p.known[key] = located{at, now.Add(keepPlaces)}
 }
@@ -102,7 +102,10 @@ func (p *placements) forget(spec infrav1.VSphereVM) {
 }
 
 // placeKey is what of a spec says where the VM goes.
-func placeKey(spec infrav1.VSphereVM) infrav1.VSphereVM {
-	spec.CredentialsRef, spec.CPUs, spec.MemoryMiB = infrav1.SecretReference{}, 0, 0
-	return spec
+func placeKey(spec infrav1.VSphereVM) string {
+	key := []string{spec.Datacenter, spec.Template, spec.Folder, spec.ResourcePool, spec.Datastore}
+	for _, network := range spec.Networks {
+		key = append(key, network.Name)
+	}
+	return fmt.Sprintf("%q", key)
 }

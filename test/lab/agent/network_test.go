@@ -21,7 +21,7 @@ import (
 var update = flag.Bool("update", false, "write the ends of the network plans anew")
 
 // networkPlans is how many golden plans of networks there are: none is skipped, none is lost.
-const networkPlans = 24
+const networkPlans = 26
 
 // Windows is installed with a page file that it manages itself.
 const memoryKey = windows.ControlKey + `\Session Manager\Memory Management`
@@ -42,11 +42,13 @@ func networkWorld(golden []byte) *vector {
 			"containerd": {State: "Running", ImagePath: `C:\containerd.exe`},
 			"VMTools":    {State: "Running", ImagePath: `C:\vmtoolsd.exe`},
 		},
-		HNS:          stale("Old"),
-		Pipes:        []string{"containerd-containerd"},
-		TLS:          map[string]any{"10.0.0.10:6443": true},
-		Adapters:     []worldAdapter{{Index: 9, MAC: "00-50-56-00-00-01", Name: "Ethernet0 2"}},
-		Addresses:    []worldAddress{{Index: 9, Address: "10.0.0.5/24"}},
+		HNS:   stale("Old"),
+		Pipes: []string{"containerd-containerd"},
+		TLS:   map[string]any{"10.0.0.10:6443": true},
+		Adapters: []worldAdapter{
+			{Index: 9, MAC: "00-50-56-00-00-01", Name: "Ethernet0 2"}, {Index: 12, MAC: "00-50-56-00-00-02", Name: "Ethernet1"},
+		},
+		Addresses:    []worldAddress{{Index: 9, Address: "10.0.0.5/24", Origin: "Dhcp"}},
 		Routes:       []worldRoute{{Index: 9, To: "0.0.0.0/0", Via: "10.0.0.1"}},
 		ManagementIP: "10.0.0.5",
 		Commands: append(imagePrograms(), []*command{
@@ -172,6 +174,11 @@ func (s *stage) networkEnd() string {
 		}
 		for _, route := range state.Routes {
 			add("route %s via %s on %d", route.To, route.Via, route.Index)
+		}
+		for _, address := range state.Addresses {
+			if address.Origin == "Manual" {
+				add("address %s on %d", address.Address, address.Index)
+			}
 		}
 		for _, description := range state.Firewall {
 			add("firewall %s", description)
@@ -301,6 +308,7 @@ func TestNetworkReasons(t *testing.T) {
 		{"New-NetFirewallRule", "network-overlay-ovn", "NetworkSettingsFailed"},
 		{"New-NetRoute", "network-azure-overlay-calico", "NetworkNotReady"},
 		{`C:\k\kubectl.exe`, "network-overlay-winoverlay", "PodCidrMissing"},
+		{"New-NetIPAddress", "network-none-static", "AddressesNotSet"},
 	} {
 		v := networkWorld(mustRead(t, test.golden))
 		if strings.HasSuffix(test.door, ".exe") {

@@ -5,8 +5,7 @@ package guest
 import (
 	"context"
 	"fmt"
-	"os"
-	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -37,6 +36,8 @@ type Hardware struct {
 	UUID      string
 	CPUs      int
 	MemoryMiB int64
+	// MACs of the adapters, in their order.
+	MACs []string
 }
 
 // Simulated is a Guest whose Windows is a folder. The zero value of every field but Dir is a plain image.
@@ -124,7 +125,7 @@ func (g *Simulated) Boot(ctx context.Context, vm VM) error {
 	if g.Speed > 1 {
 		machine.Clock = windows.NewFastClock(g.Speed)
 	}
-	p := &power{guest: g, vm: vm, machine: machine, hardware: hardware}
+	p := &power{guest: g, vm: vm, machine: machine, hardware: hardware, readdressed: make(chan struct{}, 1)}
 	if err := p.install(); err != nil {
 		return fmt.Errorf("lay out the image: %w", err)
 	}
@@ -162,6 +163,8 @@ type power struct {
 	mu     sync.Mutex
 	busy   bool
 	killed bool
+	// readdressed gets something when an address of Windows has changed.
+	readdressed chan struct{}
 }
 
 // session is one start of Windows, until it is started again or the power goes.
@@ -207,14 +210,44 @@ func (p *power) grace(ctx context.Context, idle <-chan struct{}) {
 	}
 }
 
-// tellAddress is VMware Tools' part, which do it when Windows has an address.
+// tellAddress is VMware Tools' part, which do it when Windows has an address, and when it has another one.
 func (p *power) tellAddress(ctx context.Context) {
 	if p.guest.Faults.Silent {
 		return
 	}
-	if err := p.vm.SetAddress(ctx, p.machine.ComputerName(), p.guest.address()); err != nil && ctx.Err() == nil {
-		p.note("VMware Tools: %v", err)
+	for ctx.Err() == nil {
+		if address := p.mainAddress(); address != "" {
+			if err := p.vm.SetAddress(ctx, p.machine.ComputerName(), address); err != nil && ctx.Err() == nil {
+				p.note("VMware Tools: %v", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-p.readdressed:
+		}
 	}
+}
+
+// mainAddress is the first one of the first adapter that has any.
+func (p *power) mainAddress() string {
+	all, err := p.machine.NetAddresses()
+	if err != nil || len(all) == 0 {
+		return ""
+	}
+	first := slices.MinFunc(all, func(a, b windows.Address) int { return a.Index - b.Index })
+	address, _, _ := strings.Cut(first.Address, "/")
+	return address
+}
+
+// effect is told of all that changes in Windows. The machine must not be asked here.
+func (p *power) effect(effect string) {
+	if strings.HasPrefix(effect, "address.") {
+		select {
+		case p.readdressed <- struct{}{}:
+		default: // it is about to look anyway
+		}
+	}
+	p.spoil(effect)
 }
 
 // startTask starts the agent, unless it runs, and again after it was killed.
@@ -253,51 +286,6 @@ func (p *power) agentDied(ctx context.Context) bool {
 		p.note("agent: %v", err)
 	}
 	return !lived
-}
-
-// spoil is told what happens on the disk, and does its part of the faults there.
-func (p *power) spoil(effect string) {
-	if p.guest.Faults.BadBlock && effect == `keep `+agent.Root+`\plan.json` {
-		p.badBlock(agent.Root + `\plan.json`)
-	}
-	p.kill(effect)
-}
-
-// badBlock makes another kind of the plan's first step, which is one that nobody knows.
-func (p *power) badBlock(path string) {
-	text, err := readHost(p.machine, path)
-	if err != nil {
-		return
-	}
-	before, phases, _ := strings.Cut(text, `"phases":`)
-	text = before + `"phases":` + strings.Replace(phases, `"do":"`, `"do":"#`, 1)
-	host, err := p.machine.HostPath(path)
-	if err == nil {
-		err = os.WriteFile(host, []byte(text), 0o600)
-	}
-	if err != nil {
-		panic(fmt.Sprintf("the disk of the simulated Windows cannot be spoiled: %v", err))
-	}
-}
-
-// kill ends the agent in the step of the fault: the effect is the state that says that the step begins.
-func (p *power) kill(effect string) {
-	step := p.guest.Faults.KillAgentIn
-	if step == "" || effect != `keep `+agent.Root+`\state.json` {
-		return
-	}
-	// The machine must not be asked here; its disk may.
-	text, err := readHost(p.machine, agent.Root+`\state.json`)
-	if err != nil || !strings.Contains(text, `"stepName":"`+step+`"`) {
-		return
-	}
-	p.mu.Lock()
-	first := !p.killed
-	p.killed = true
-	p.mu.Unlock()
-	if first {
-		runtime.Goexit()
-	}
 }
 
 // note writes down what nobody in the guest would hear of.

@@ -83,7 +83,7 @@ func (p *power) spoilWorld() {
 		m.ManagementIP = ""
 	}
 	m.SetTime(faults.Ahead)
-	m.OnEffect = p.spoil
+	m.OnEffect = p.effect
 	m.Intercept = p.instead
 	m.Network = windows.RealNetwork{Dial: faults.dialer("powershell.exe")}
 	m.FeatureFaults = faults.Features
@@ -101,7 +101,7 @@ func (p *power) furnish(s *windows.State, build string, ubr int64) {
 	s.Features = map[string]string{"Containers": "Installed", "Hyper-V": "Installed", "Hyper-V-PowerShell": "Installed"}
 	s.Defender = &windows.Defender{Processes: []string{"containerd.exe", "ctr.exe"}}
 	s.Firewall = map[string]string{"kubelet": "image-builder TCP 10250"}
-	s.Adapters = []windows.Adapter{{Index: adapterIndex, MAC: "00-50-56-00-00-01", Name: "Ethernet0", DHCP: true, MTU: 1500}}
+	s.Adapters = adapters(p.hardware.MACs)
 	s.Addresses = []windows.Address{{Index: adapterIndex, Address: p.guest.address() + "/24", Origin: "Dhcp"}}
 	s.Routes = []windows.Route{{Index: adapterIndex, To: "0.0.0.0/0", Via: gateway(p.guest.address()), Cost: 25}}
 	s.Services = map[string]*windows.Service{}
@@ -114,6 +114,20 @@ func (p *power) furnish(s *windows.State, build string, ubr int64) {
 		"--kubeconfig=C:/etc/kubernetes/kubelet.conf", "--enable-debugging-handlers", "--cgroups-per-qos=false",
 		"--enforce-node-allocatable=", "--container-runtime-endpoint=npipe:////./pipe/containerd-containerd", "--resolv-conf=",
 	}), 2, "containerd")
+}
+
+// adapters as Windows names and numbers them. Only the first one's network has a DHCP server.
+func adapters(macs []string) []windows.Adapter {
+	if len(macs) == 0 {
+		macs = []string{"00:50:56:00:00:01"}
+	}
+	var all []windows.Adapter
+	for i, mac := range macs {
+		all = append(all, windows.Adapter{
+			Index: adapterIndex + i, MAC: strings.ToUpper(strings.ReplaceAll(mac, ":", "-")), Name: "Ethernet" + strconv.Itoa(i), DHCP: true, MTU: 1500,
+		})
+	}
+	return all
 }
 
 // gateway is the first address of the node's network.

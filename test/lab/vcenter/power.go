@@ -101,7 +101,18 @@ func (m *VM) Hardware(ctx context.Context) (guest.Hardware, error) {
 	}
 	return guest.Hardware{
 		UUID: vm.Config.Uuid, CPUs: int(vm.Config.Hardware.NumCPU), MemoryMiB: int64(vm.Config.Hardware.MemoryMB),
+		MACs: macs(vm.Config.Hardware.Device),
 	}, nil
+}
+
+func macs(devices []types.BaseVirtualDevice) []string {
+	var all []string
+	for _, device := range devices {
+		if card, ok := device.(types.BaseVirtualEthernetCard); ok {
+			all = append(all, card.GetVirtualEthernetCard().MacAddress)
+		}
+	}
+	return all
 }
 
 // Guestinfo is what `rpctool info-get guestinfo.KEY` prints in the guest.

@@ -1,0 +1,254 @@
+package bootstrap
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+)
+
+const adaptersField = "WindowsMachine spec.vsphere.networks"
+
+// adapter is one of the VM's with addresses of pools, read and found good. cloudbase-init 1.1.4, which images carry,
+// ignores the network part of its metadata, so that the bootstrap gives Windows its addresses.
+type adapter struct {
+	number    int // from 1 on, of the spec
+	mac       string
+	addresses []netip.Prefix
+	gateways  []netip.Addr
+	dns       []netip.Addr
+	routes    []hop
+	mtu       int
+}
+
+type hop struct {
+	to  netip.Prefix
+	via netip.Addr
+}
+
+// Addressed says whether all is known that the machine's adapters need before there is a VM.
+func Addressed(m *infrav1.WindowsMachine) bool {
+	if !wantsAddresses(m) {
+		return true
+	}
+	return slices.EqualFunc(m.Spec.VSphere.Networks, m.Status.Networks, func(wanted infrav1.VSphereNetwork, found infrav1.MachineNetwork) bool {
+		return len(wanted.AddressesFromPools) == len(found.Addresses)
+	})
+}
+
+func wantsAddresses(m *infrav1.WindowsMachine) bool {
+	return m.Spec.VSphere != nil && slices.ContainsFunc(m.Spec.VSphere.Networks, func(network infrav1.VSphereNetwork) bool {
+		return len(network.AddressesFromPools) > 0
+	})
+}
+
+// readAdapters finds those with addresses of pools. Windows has one default route of a family: the first gateway makes it.
+func readAdapters(m *infrav1.WindowsMachine) ([]adapter, error) {
+	if !Addressed(m) {
+		return nil, errors.New("render: the WindowsMachine has no status.networks with the addresses of its pools")
+	}
+	if !wantsAddresses(m) {
+		return nil, nil
+	}
+	var all []adapter
+	routed := map[bool]bool{}
+	for i, spec := range m.Spec.VSphere.Networks {
+		if len(spec.AddressesFromPools) == 0 {
+			continue
+		}
+		a := adapter{number: i + 1, mac: m.Status.Networks[i].MACAddress, mtu: int(spec.MTU)}
+		if err := a.readAddresses(m.Status.Networks[i].Addresses, routed); err != nil {
+			return nil, err
+		}
+		if err := a.readRoutes(spec); err != nil {
+			return nil, err
+		}
+		all = append(all, a)
+	}
+	return all, nil
+}
+
+func (a *adapter) readAddresses(given []infrav1.NetworkAddress, routed map[bool]bool) error {
+	field := fmt.Sprintf("WindowsMachine status.networks[%d]", a.number-1)
+	if !adapterMAC.MatchString(a.mac) {
+		return invalid(field, "macAddress %q is none of VMware's; delete the Machine to get another one", a.mac)
+	}
+	for _, one := range given {
+		prefix, err := netip.ParsePrefix(one.Address)
+		if err != nil || prefix.String() != one.Address || prefix.Addr().Is4In6() {
+			return invalid(field, "%q is no address with a prefix length; look at the pool that it is of", one.Address)
+		}
+		a.addresses = append(a.addresses, prefix)
+		if one.Gateway == "" || routed[prefix.Addr().Is4()] {
+			continue
+		}
+		gateway, ok := plainAddress(one.Gateway)
+		if !ok || gateway.Is4() != prefix.Addr().Is4() {
+			return invalid(field, "gateway %q is none for %s; look at the pool that they are of", one.Gateway, one.Address)
+		}
+		routed[gateway.Is4()] = true
+		a.gateways = append(a.gateways, gateway)
+	}
+	return nil
+}
+
+func (a *adapter) readRoutes(spec infrav1.VSphereNetwork) error {
+	field := fmt.Sprintf("%s[%d]", adaptersField, a.number-1)
+	if spec.MTU != 0 && (spec.MTU < 1280 || spec.MTU > 9000) {
+		return invalid(field+".mtu", "%d is none; write 1280 to 9000, or leave it out", spec.MTU)
+	}
+	for _, text := range spec.Nameservers {
+		server, ok := plainAddress(text)
+		if !ok {
+			return invalid(field+".nameservers", "%q is no address; write one such as 10.0.0.2", text)
+		}
+		a.dns = append(a.dns, server)
+	}
+	for _, route := range spec.Routes {
+		to, err := readCIDR(field+".routes", route.To)
+		if err != nil {
+			return err
+		}
+		via, ok := plainAddress(route.Via)
+		if !ok || via.Is4() != to.Addr().Is4() {
+			return invalid(field+".routes", "%s has no neighbour %q; write an address of the same family", to, route.Via)
+		}
+		if !a.neighbour(via) {
+			return invalid(field+".routes", "%s is no neighbour, the adapter has %s; write an address in there, or another pool",
+				via, showPrefixes(a.addresses))
+		}
+		a.routes = append(a.routes, hop{to, via})
+	}
+	return nil
+}
+
+// adapterMAC is one of those that are chosen for adapters with addresses.
+var adapterMAC = regexp.MustCompile(`^00:50:56:[0-3][0-9a-f]:[0-9a-f]{2}:[0-9a-f]{2}$`)
+
+// plainAddress is one without a zone, which is a name on one computer, and in no other family's clothes.
+func plainAddress(text string) (netip.Addr, bool) {
+	address, err := netip.ParseAddr(text)
+	return address, err == nil && address.Zone() == "" && !address.Is4In6()
+}
+
+// neighbour: one of a family that has no address here may be reached by what DHCP brings.
+func (a *adapter) neighbour(address netip.Addr) bool {
+	same := slices.DeleteFunc(slices.Clone(a.addresses), func(p netip.Prefix) bool { return p.Addr().Is4() != address.Is4() })
+	return len(same) == 0 || address.IsLinkLocalUnicast() ||
+		slices.ContainsFunc(same, func(p netip.Prefix) bool { return p.Contains(address) })
+}
+
+func showPrefixes(prefixes []netip.Prefix) string { return strings.Join(showAll(prefixes), ", ") }
+
+// showAll is each in its usual form.
+func showAll[T fmt.Stringer](list []T) []string {
+	texts := make([]string, 0, len(list))
+	for _, one := range list {
+		texts = append(texts, one.String())
+	}
+	return texts
+}
+
+// addressPart gives the adapters their addresses before anything needs the network, and waits until Windows has found that
+// nobody else has them.
+func addressPart(n *node) (part, error) {
+	var p part
+	for _, a := range n.adapters {
+		p.add(phasePrepare, a.step(""))
+	}
+	for _, a := range n.adapters {
+		for i, address := range a.addresses {
+			p.add(phasePrepare, &plan.WaitFor{
+				Common: plan.Common{
+					Name: fmt.Sprintf("address-%d-%d-usable", a.number, i+1), Reason: ReasonAddressesNotSet, TimeoutSeconds: 60,
+				},
+				For: plan.ForAddress, Target: plan.Text(address.Addr().String()),
+			})
+		}
+	}
+	return p, nil
+}
+
+// movedAddresses: a vSwitch takes an adapter's addresses over, and loses what Windows has besides: routes and name servers.
+func (n *node) movedAddresses() []plan.Step {
+	var steps []plan.Step
+	for _, a := range n.adapters {
+		steps = append(steps, a.step("-behind-vswitch"))
+	}
+	return steps
+}
+
+func (a *adapter) step(suffix string) plan.Step {
+	pause := 5
+	step := &plan.Address{
+		Common: plan.Common{
+			Name: fmt.Sprintf("addresses-%d%s", a.number, suffix), Reason: ReasonAddressesNotSet, Attempts: 12, DelaySeconds: &pause,
+		},
+		MAC:       plan.Text(a.mac),
+		Addresses: plan.Texts(showAll(a.addresses)...),
+		Gateways:  plan.Texts(showAll(a.gateways)...),
+		DNS:       plan.Texts(showAll(a.dns)...),
+		MTU:       a.mtu,
+	}
+	for _, route := range a.routes {
+		step.Routes = append(step.Routes, plan.Hop{To: plan.Text(route.to.String()), Via: plan.Text(route.via.String())})
+	}
+	return step
+}
+
+// nodeIP is what the kubelet is told of several adapters: the first one's addresses, one of each family that pods have, in
+// the pods' order. Of one by DHCP the address is not known here; whoever says node-ip knows better.
+func (n *node) nodeIP() []flag {
+	said := slices.ContainsFunc(n.kubelet.flags, func(f flag) bool { return f.name == "node-ip" })
+	if said || n.networks < 2 || len(n.adapters) == 0 || n.adapters[0].number != 1 {
+		return nil
+	}
+	var chosen []string
+	for _, four := range podFamilies(n) {
+		of := func(p netip.Prefix) bool { return p.Addr().Is4() == four }
+		if i := slices.IndexFunc(n.adapters[0].addresses, of); i >= 0 {
+			chosen = append(chosen, n.adapters[0].addresses[i].Addr().String())
+		}
+	}
+	if len(chosen) == 0 {
+		return nil
+	}
+	return []flag{{"node-ip", strings.Join(chosen, ",")}}
+}
+
+// podFamilies are those of the Cluster's pods, true for IPv4, in its order. CIDRs that are none are refused elsewhere.
+func podFamilies(n *node) []bool {
+	var families []bool
+	for _, text := range n.network.Pods.CIDRBlocks {
+		if prefix, err := netip.ParsePrefix(text); err == nil {
+			families = append(families, prefix.Addr().Is4())
+		}
+	}
+	if len(families) == 0 {
+		return []bool{true}
+	}
+	return families
+}
+
+// addressWarnings are of what may come by DHCP, which nobody can see from here.
+func addressWarnings(n *node) []string {
+	known := len(n.adapters) > 0 && n.adapters[0].number == 1
+	if !known && n.networks > 1 {
+		return []string{adaptersField + ": the first of several has its address by DHCP: the cloud provider chooses which one the Node shows"}
+	}
+	if !known {
+		return nil
+	}
+	primary := podFamilies(n)[0]
+	if slices.ContainsFunc(n.adapters[0].addresses, func(p netip.Prefix) bool { return p.Addr().Is4() == primary }) {
+		return nil
+	}
+	family := map[bool]string{true: "IPv4", false: "IPv6"}[primary]
+	return []string{fmt.Sprintf("%s[0]: its pools have no %s, which the pods have first: the node's must come by DHCP or router advertisements",
+		adaptersField, family)}
+}

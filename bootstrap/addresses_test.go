@@ -1,0 +1,234 @@
+package bootstrap_test
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+)
+
+// addressGoldens begin with "network" too where test/lab/agent runs them.
+var addressGoldens = []goldenCase{
+	{"network-none-static", "one adapter, an address of each family", inNetwork("none", "", withAdapters(staticAdapter("10.0.0.5/24", "fd00::5/64")))},
+	{"network-overlay-flannel-two-adapters", "the vSwitch takes addresses over, and they are looked at again, at each boot too", inNetwork(
+		"overlay", "Flannel", withInterface("Ethernet0 2"),
+		withAdapters(staticAdapter("10.0.0.5/24"), withRoutes(numbered(staticAdapter("192.168.7.5/24"), 2))))},
+	{"addresses-behind-dhcp", "the second adapter has addresses, the first one's are DHCP's", []func(*bootstrap.Input){
+		withAdapters(byDHCP, numbered(staticAdapter("192.168.7.5/24"), 2)),
+	}},
+	{"addresses-dual-stack", "the Node shows both families, in the order of the pods'", inNetwork(
+		"none", "", dualStack, withAdapters(staticAdapter("fd00::5/64", "10.0.0.5/24"), byDHCP))},
+}
+
+// vmAdapter is an adapter as it is wanted and as it was found.
+type vmAdapter struct {
+	spec  infrav1.VSphereNetwork
+	found infrav1.MachineNetwork
+}
+
+var byDHCP = vmAdapter{infrav1.VSphereNetwork{Name: "storage"}, infrav1.MachineNetwork{Name: "storage"}}
+
+// staticAdapter has addresses whose networks have the first address for a gateway.
+func staticAdapter(addresses ...string) vmAdapter {
+	a := vmAdapter{
+		spec:  infrav1.VSphereNetwork{Name: "nodes", Nameservers: []string{"10.0.0.2", "fd00::2"}, MTU: 1450},
+		found: infrav1.MachineNetwork{Name: "nodes", MACAddress: "00:50:56:00:00:01"},
+	}
+	for _, address := range addresses {
+		text, _, _ := strings.Cut(address, "/")
+		a.spec.AddressesFromPools = append(a.spec.AddressesFromPools, infrav1.IPPoolReference{
+			APIGroup: "ipam.cluster.x-k8s.io", Kind: "InClusterIPPool", Name: "pool",
+		})
+		a.found.Addresses = append(a.found.Addresses, infrav1.NetworkAddress{Address: address, Gateway: strings.TrimSuffix(text, "5") + "1"})
+	}
+	return a
+}
+
+// numbered gives the adapter the MAC of its place.
+func numbered(a vmAdapter, number int) vmAdapter {
+	a.found.MACAddress = "00:50:56:00:00:0" + strconv.Itoa(number)
+	return a
+}
+
+func withRoutes(a vmAdapter) vmAdapter {
+	a.spec.Routes = []infrav1.NetworkRoute{{To: "172.16.0.0/12", Via: "192.168.7.9"}, {To: "fd01::/16", Via: "fe80::9"}}
+	return a
+}
+
+func withAdapters(adapters ...vmAdapter) func(*bootstrap.Input) {
+	return func(in *bootstrap.Input) {
+		for _, a := range adapters {
+			in.WindowsMachine.Spec.VSphere.Networks = append(in.WindowsMachine.Spec.VSphere.Networks, *a.spec.DeepCopy())
+			in.WindowsMachine.Status.Networks = append(in.WindowsMachine.Status.Networks, *a.found.DeepCopy())
+		}
+	}
+}
+
+// withFound changes what was found for the first adapter, withWanted what is wanted of it.
+func withFound(change func(*infrav1.MachineNetwork)) func(*bootstrap.Input) {
+	return func(in *bootstrap.Input) { change(&in.WindowsMachine.Status.Networks[0]) }
+}
+
+func withWanted(change func(*infrav1.VSphereNetwork)) func(*bootstrap.Input) {
+	return func(in *bootstrap.Input) { change(&in.WindowsMachine.Spec.VSphere.Networks[0]) }
+}
+
+// Adapters without addresses of pools leave the plan as it is: what they are on is the VM's matter.
+func TestDHCPChangesNothing(t *testing.T) {
+	want := render(t, plainInput(t)).Bytes()
+	for name, change := range map[string]func(*bootstrap.Input){
+		"one":  withAdapters(byDHCP),
+		"two":  withAdapters(byDHCP, byDHCP),
+		"none": func(in *bootstrap.Input) { in.WindowsMachine.Status.Networks = nil },
+	} {
+		if !slices.Equal(want, render(t, plainInput(t, change)).Bytes()) {
+			t.Errorf("%s: adapters by DHCP change the user data", name)
+		}
+	}
+}
+
+// The first gateway of a family makes the default route; a second one would share the traffic with it.
+func TestOneDefaultRoute(t *testing.T) {
+	p := render(t, plainInput(t, withAdapters(
+		staticAdapter("10.0.0.5/24"), numbered(staticAdapter("192.168.7.5/24", "fd00::5/64"), 2), numbered(staticAdapter("fd01::5/64"), 3),
+	))).Plan()
+	var got []string
+	for _, name := range []string{"addresses-1", "addresses-2", "addresses-3"} {
+		gateways := ""
+		for _, gateway := range step[*plan.Address](t, p, name).Gateways {
+			gateways += " " + gateway.String()
+		}
+		got = append(got, name+gateways)
+	}
+	if diff := cmp.Diff([]string{"addresses-1 10.0.0.1", "addresses-2 fd00::1", "addresses-3"}, got); diff != "" {
+		t.Errorf("gateways (-want +got):\n%s", diff)
+	}
+}
+
+func TestNodeIP(t *testing.T) {
+	two := withAdapters(staticAdapter("10.0.0.5/24", "fd00::5/64"), byDHCP)
+	for _, test := range []struct {
+		name, reason string
+		changes      []func(*bootstrap.Input)
+		want         string
+	}{
+		{"one adapter", "the kubelet has no choice to make", []func(*bootstrap.Input){withAdapters(staticAdapter("10.0.0.5/24"))}, ""},
+		{"two adapters", "the cluster says nothing of its pods", []func(*bootstrap.Input){two}, "10.0.0.5"},
+		{"pods of IPv4", "IPv6 is of no use to them", inNetwork("none", "", two), "10.0.0.5"},
+		{"pods of both", "the pods' first family is the Node's", inNetwork("none", "", dualStack, two), "10.0.0.5,fd00::5"},
+		{"pods of IPv6", "so is the Node", inNetwork("none", "", withRanges([]string{"fd00:1::/56"}, []string{"fd00:2::/112"}), two), "fd00::5"},
+		{"the first by DHCP", "its address is not known", []func(*bootstrap.Input){withAdapters(byDHCP, numbered(staticAdapter("10.0.0.5/24"), 2))}, ""},
+		{"another family", "IPv4 is DHCP's", []func(*bootstrap.Input){withAdapters(staticAdapter("fd00::5/64"), byDHCP)}, ""},
+		{"the user's word", "it is there once", []func(*bootstrap.Input){two, withKubelet(bootstrapv1.Kubelet{
+			ExtraArgs: []bootstrapv1.KubeletArg{arg("node-ip", "::")},
+		})}, "::"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var got []string
+			for _, value := range step[*plan.Service](t, render(t, plainInput(t, test.changes...)).Plan(), "kubelet-service").Command {
+				if ip, ok := strings.CutPrefix(value.String(), "--node-ip="); ok {
+					got = append(got, ip)
+				}
+			}
+			if strings.Join(got, " ") != test.want {
+				t.Errorf("node-ip is %q, want %q: %s", got, test.want, test.reason)
+			}
+		})
+	}
+}
+
+func TestAddressesRefused(t *testing.T) {
+	one := withAdapters(staticAdapter("10.0.0.5/24"))
+	const found, wanted = "WindowsMachine status.networks[0]", "WindowsMachine spec.vsphere.networks[0]"
+	for _, test := range []struct {
+		name        string
+		change      func(*bootstrap.Input)
+		field, want string
+	}{
+		{"no MAC", withFound(func(n *infrav1.MachineNetwork) { n.MACAddress = "" }), found, `macAddress "" is none`},
+		{"another maker's MAC", withFound(func(n *infrav1.MachineNetwork) { n.MACAddress = "02:00:00:00:00:01" }), found, `"02:00:00:00:00:01" is none of VMware's`},
+		{"IPv4 in IPv6", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Address = "::ffff:10.0.0.5/120" }), found, "is no address"},
+		{"too small packets", withWanted(func(n *infrav1.VSphereNetwork) { n.MTU = 1279 }), wanted + ".mtu", "1279 is none; write 1280 to 9000"},
+		{"too large packets", withWanted(func(n *infrav1.VSphereNetwork) { n.MTU = 9001 }), wanted + ".mtu", "9001 is none"},
+		{"name server of a zone", withWanted(func(n *infrav1.VSphereNetwork) { n.Nameservers = []string{"fe80::2%eth0"} }), wanted + ".nameservers", "is no address"},
+		{"no prefix", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Address = "10.0.0.5" }), found, `"10.0.0.5" is no address with a prefix length`},
+		{"another form", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Address = "FD00::5/64" }), found, `"FD00::5/64" is no address`},
+		{"gateway of another family", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Gateway = "fd00::1" }), found, `gateway "fd00::1" is none for 10.0.0.5/24`},
+		{"gateway by name", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Gateway = "gw" }), found, `gateway "gw" is none`},
+		{"name server by name", withWanted(func(n *infrav1.VSphereNetwork) { n.Nameservers = []string{"dns"} }), wanted + ".nameservers", `"dns" is no address`},
+		{"no CIDR", withWanted(func(n *infrav1.VSphereNetwork) {
+			n.Routes = []infrav1.NetworkRoute{{To: "10.9.0.1/16", Via: "10.0.0.9"}}
+		}), wanted + ".routes", "write 10.9.0.0/16"},
+		{"neighbour of another family", withWanted(func(n *infrav1.VSphereNetwork) {
+			n.Routes = []infrav1.NetworkRoute{{To: "10.9.0.0/16", Via: "fd00::9"}}
+		}), wanted + ".routes", "an address of the same family"},
+		{"far neighbour", withWanted(func(n *infrav1.VSphereNetwork) {
+			n.Routes = []infrav1.NetworkRoute{{To: "10.9.0.0/16", Via: "10.0.1.9"}}
+		}), wanted + ".routes", "10.0.1.9 is no neighbour, the adapter has 10.0.0.5/24"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := bootstrap.Render(plainInput(t, one, test.change))
+			invalid, ok := errors.AsType[*bootstrap.InvalidError](err)
+			if !ok || invalid.Field != test.field || !strings.Contains(invalid.Message, test.want) {
+				t.Errorf("got %v, want %s: %s", err, test.field, test.want)
+			}
+		})
+	}
+	for name, early := range map[string]func(*bootstrap.Input){
+		"nothing yet":  func(in *bootstrap.Input) { in.WindowsMachine.Status.Networks = nil },
+		"no addresses": withFound(func(n *infrav1.MachineNetwork) { n.Addresses = nil }),
+	} {
+		in := plainInput(t, one, early)
+		_, err := bootstrap.Render(in)
+		if _, invalid := errors.AsType[*bootstrap.InvalidError](err); err == nil || invalid || bootstrap.Addressed(in.WindowsMachine) {
+			t.Errorf("%s: got %v, want an error of the caller's", name, err)
+		}
+	}
+}
+
+// Each mode that puts a vSwitch on an adapter wants to know on which of several; the others leave it to the CNI.
+func TestSeveralAdaptersNeedAnInterface(t *testing.T) {
+	two := withAdapters(byDHCP, byDHCP)
+	for _, mode := range everyMode {
+		for _, cni := range everyCNI {
+			if _, err := bootstrap.Render(plainInput(t, inNetwork(mode, cni)...)); err != nil {
+				continue // not on vSphere
+			}
+			vSwitch := slices.Contains([]bootstrapv1.NetworkMode{"l2bridge", "overlay"}, mode) && cni != bootstrapv1.CNIOVNKubernetes
+			_, err := bootstrap.Render(plainInput(t, inNetwork(mode, cni, two)...))
+			if (err != nil) != vSwitch || vSwitch && !strings.Contains(err.Error(), "spec.network.interface: it is empty, the machine has 2 networks") {
+				t.Errorf("%s %s with two adapters: %v", mode, cni, err)
+			}
+			if _, err := bootstrap.Render(plainInput(t, inNetwork(mode, cni, two, withInterface("Ethernet0"))...)); vSwitch && err != nil {
+				t.Errorf("%s %s with two adapters and a choice: %v", mode, cni, err)
+			}
+		}
+	}
+}
+
+func TestAddressWarnings(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*bootstrap.Input)
+		want   string
+	}{
+		"one by DHCP":           {withAdapters(byDHCP), ""},
+		"one with addresses":    {withAdapters(staticAdapter("10.0.0.5/24")), ""},
+		"two by DHCP":           {withAdapters(byDHCP, byDHCP), "the first of several has its address by DHCP"},
+		"the first by DHCP":     {withAdapters(byDHCP, staticAdapter("10.0.0.5/24")), "the first of several has its address by DHCP"},
+		"the first is IPv6":     {withAdapters(staticAdapter("fd00::5/64")), "its pools have no IPv4"},
+		"the second is by DHCP": {withAdapters(staticAdapter("10.0.0.5/24"), byDHCP), ""},
+	} {
+		got := render(t, plainInput(t, test.change)).Warnings()
+		if test.want == "" && len(got) > 0 || test.want != "" && (len(got) != 1 || !strings.Contains(got[0], test.want)) {
+			t.Errorf("%s: warnings %q, want %q", name, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package machine
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+)
+
+func TestMacOf(t *testing.T) {
+	for _, c := range []struct {
+		adapter   int
+		addresses string
+		want      string
+	}{
+		{0, "10.0.0.5", "00:50:56:00:00:05"},
+		{0, "10.255.255.255", "00:50:56:03:ff:ff"},
+		{1, "10.0.0.5", "00:50:56:04:00:05"},
+		{9, "10.255.255.255", "00:50:56:27:ff:ff"},
+		{0, "192.168.7.9", "00:50:56:00:07:09"},
+		{0, "fd00::5", "00:50:56:00:00:05"},
+		{0, "fd00::1:2345:6789", "00:50:56:01:67:89"},
+		{0, "fd00::ffff,10.0.0.5", "00:50:56:00:00:05"}, // the same whichever pool is named first
+		{0, "10.0.0.5,10.0.0.6", "00:50:56:00:00:05"},
+	} {
+		var addresses []netip.Addr
+		for text := range strings.SplitSeq(c.addresses, ",") {
+			addresses = append(addresses, netip.MustParseAddr(text))
+		}
+		if got := macOf(c.adapter, addresses); got != c.want {
+			t.Errorf("adapter %d with %s: %s, want %s", c.adapter, c.addresses, got, c.want)
+		}
+	}
+}
+
+// No two adapters of ten, and no two addresses of a network, have the same MAC, which is of VMware's range.
+func TestMacsAreUnique(t *testing.T) {
+	seen := map[string]string{}
+	for adapter := range 10 {
+		for address := netip.MustParseAddr("10.20.0.0"); address != netip.MustParseAddr("10.20.16.0"); address = address.Next() {
+			mac, now := macOf(adapter, []netip.Addr{address}), fmt.Sprint(adapter, " ", address)
+			if before, taken := seen[mac]; taken || mac < "00:50:56:00:00:00" || mac > "00:50:56:3f:ff:ff" {
+				t.Fatalf("%s of %s is that of %q too, or of another range", mac, now, before)
+			}
+			seen[mac] = now
+		}
+	}
+}
+
+// ofPools has an adapter with two pools, one by DHCP, and one with a pool.
+func ofPools() *facts {
+	pool := func(name string) infrav1.IPPoolReference {
+		return infrav1.IPPoolReference{APIGroup: "ipam.cluster.x-k8s.io", Kind: "InClusterIPPool", Name: name}
+	}
+	machine := &infrav1.WindowsMachine{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "win", UID: "uid-1", Labels: map[string]string{clusterv1.WatchLabel: "mine"}},
+		Spec: infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{Networks: []infrav1.VSphereNetwork{
+			{Name: "nodes", AddressesFromPools: []infrav1.IPPoolReference{pool("four"), pool("six")}},
+			{Name: "other"},
+			{Name: "storage", AddressesFromPools: []infrav1.IPPoolReference{pool("storage")}},
+		}}},
+	}
+	return &facts{machine: machine, cluster: &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "blue"}}}
+}
+
+func TestClaimsOf(t *testing.T) {
+	f := ofPools()
+	var got []string
+	for _, claim := range claimsOf(f) {
+		got = append(got, fmt.Sprintf("%s/%s of %s for %s", claim.Namespace, claim.Name, claim.Spec.PoolRef.Name, claim.Spec.ClusterName))
+		want := map[string]string{clusterv1.ClusterNameLabel: "blue", clusterv1.WatchLabel: "mine"}
+		if diff := cmp.Diff(want, claim.Labels); diff != "" {
+			t.Errorf("labels of %s (-want +got):\n%s", claim.Name, diff)
+		}
+		if !metav1.IsControlledBy(claim, f.machine) || !*claim.OwnerReferences[0].BlockOwnerDeletion {
+			t.Errorf("%s is owned by %+v", claim.Name, claim.OwnerReferences)
+		}
+	}
+	want := []string{"team-a/win-0-0 of four for blue", "team-a/win-0-1 of six for blue", "team-a/win-2-0 of storage for blue"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("claims (-want +got):\n%s", diff)
+	}
+	f.machine.Spec.VSphere = nil
+	if claims := claimsOf(f); claims != nil {
+		t.Errorf("a machine of another cloud claims %v", claims)
+	}
+}
+
+func TestGiven(t *testing.T) {
+	f := ofPools()
+	claim := func(change func(*ipamv1.IPAddressClaim)) *ipamv1.IPAddressClaim {
+		made := claimsOf(f)[0]
+		change(made)
+		return made
+	}
+	for name, c := range map[string]struct {
+		claim *ipamv1.IPAddressClaim
+		want  phase.Outcome
+	}{
+		"given": {claim(func(c *ipamv1.IPAddressClaim) { c.Status.AddressRef.Name = "win-0-0" }), phase.Outcome{}},
+		"new": {
+			claim(func(*ipamv1.IPAddressClaim) {}),
+			phase.Wait(infrav1.WaitingForIPAddressReason, "IPAddressClaim win-0-0 has no address of InClusterIPPool four yet"),
+		},
+		"used up": {
+			claim(func(c *ipamv1.IPAddressClaim) {
+				c.Status.Conditions = []metav1.Condition{{
+					Type: ipamv1.IPAddressClaimReadyCondition, Status: metav1.ConditionFalse,
+					Reason: ipamv1.IPAddressClaimReadyPoolExhaustedReason, Message: "no address is free",
+				}}
+			}),
+			phase.Wait(infrav1.WaitingForIPAddressReason, "IPAddressClaim win-0-0 has no address of InClusterIPPool four yet: PoolExhausted no address is free"),
+		},
+		"of an earlier machine": {
+			claim(func(c *ipamv1.IPAddressClaim) {
+				c.OwnerReferences[0].UID, c.Status.AddressRef.Name = "uid-0", "win-0-0"
+			}),
+			phase.Poll(infrav1.WaitingForIPAddressReason, "IPAddressClaim win-0-0 is being deleted, or of another owner; once it is gone, one is made for this machine"),
+		},
+		"going": {
+			claim(func(c *ipamv1.IPAddressClaim) {
+				c.DeletionTimestamp, c.Status.AddressRef.Name = new(metav1.Now()), "win-0-0"
+			}),
+			phase.Poll(infrav1.WaitingForIPAddressReason, "IPAddressClaim win-0-0 is being deleted, or of another owner; once it is gone, one is made for this machine"),
+		},
+	} {
+		if diff := cmp.Diff(c.want, given(f, c.claim)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package vsphere
+
+import (
+	"reflect"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+)
+
+// adapterChanges puts the template's adapters on the networks of the spec, in their order, adds those that it lacks and
+// removes what it has more. known are the adapters whose addresses, and so whose MACs, are known; it may have none.
+func adapterChanges(at placement, known []infrav1.MachineNetwork) []types.BaseVirtualDeviceConfigSpec {
+	var changes []types.BaseVirtualDeviceConfigSpec
+	change := func(what types.VirtualDeviceConfigSpecOperation, device types.BaseVirtualDevice) {
+		changes = append(changes, &types.VirtualDeviceConfigSpec{Operation: what, Device: device})
+	}
+	for i, network := range at.networks {
+		mac := ""
+		if i < len(known) {
+			mac = known[i].MACAddress
+		}
+		if i < len(at.adapters) {
+			change(types.VirtualDeviceConfigSpecOperationEdit, reconnected(at.adapters[i], network, mac))
+			continue
+		}
+		added := &types.VirtualVmxnet3{}
+		added.Key = int32(-1 - i)
+		connect(&added.VirtualEthernetCard, network, mac)
+		change(types.VirtualDeviceConfigSpecOperationAdd, added)
+	}
+	if len(at.networks) == 0 {
+		return nil
+	}
+	for i := len(at.networks); i < len(at.adapters); i++ {
+		change(types.VirtualDeviceConfigSpecOperationRemove, at.adapters[i])
+	}
+	return changes
+}
+
+// reconnected is a copy of a template's adapter, whatever kind it is, with another network behind it.
+func reconnected(adapter types.BaseVirtualDevice, network types.BaseVirtualDeviceBackingInfo, mac string) types.BaseVirtualDevice {
+	copied := reflect.New(reflect.TypeOf(adapter).Elem())
+	copied.Elem().Set(reflect.ValueOf(adapter).Elem())
+	device, _ := reflect.TypeAssert[types.BaseVirtualDevice](copied)
+	if card, ok := device.(types.BaseVirtualEthernetCard); ok {
+		connect(card.GetVirtualEthernetCard(), network, mac)
+	}
+	return device
+}
+
+// connect leaves the MAC to vCenter where none is given: two VMs must not have the template's.
+func connect(card *types.VirtualEthernetCard, network types.BaseVirtualDeviceBackingInfo, mac string) {
+	card.Backing, card.MacAddress = network, mac
+	if mac != "" {
+		card.AddressType = string(types.VirtualEthernetCardMacTypeManual)
+	}
+}

@@ -1,0 +1,104 @@
+package vsphere
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+)
+
+func TestAdapterChanges(t *testing.T) {
+	const ofTemplate = "00:50:56:aa:00:01"
+	network := func(name string) types.BaseVirtualDeviceBackingInfo {
+		return &types.VirtualEthernetCardNetworkBackingInfo{
+			VirtualDeviceDeviceBackingInfo: types.VirtualDeviceDeviceBackingInfo{DeviceName: name},
+		}
+	}
+	networks := func(names ...string) (all []types.BaseVirtualDeviceBackingInfo) {
+		for _, name := range names {
+			all = append(all, network(name))
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		template int // adapters, the second of another kind
+		networks []types.BaseVirtualDeviceBackingInfo
+		known    []infrav1.MachineNetwork
+		want     []string
+	}{
+		"the template's own":     {2, nil, nil, nil},
+		"one":                    {1, networks("a"), nil, []string{"edit 4000 *types.VirtualVmxnet3 a assigned "}},
+		"another is added":       {1, networks("a", "b"), nil, []string{"edit 4000 *types.VirtualVmxnet3 a assigned ", "add -2 *types.VirtualVmxnet3 b  "}},
+		"the template has none":  {0, networks("a"), nil, []string{"add -1 *types.VirtualVmxnet3 a  "}},
+		"the template has more":  {2, networks("a"), nil, []string{"edit 4000 *types.VirtualVmxnet3 a assigned ", "remove 4001 *types.VirtualE1000e template assigned " + ofTemplate}},
+		"kinds are the template": {2, networks("a", "b"), nil, []string{"edit 4000 *types.VirtualVmxnet3 a assigned ", "edit 4001 *types.VirtualE1000e b assigned "}},
+		"addresses are known": {
+			1, networks("a", "b", "c"),
+			[]infrav1.MachineNetwork{{MACAddress: "00:50:56:00:00:05"}, {}, {MACAddress: "00:50:56:08:00:05"}},
+			[]string{
+				"edit 4000 *types.VirtualVmxnet3 a manual 00:50:56:00:00:05", "add -2 *types.VirtualVmxnet3 b  ",
+				"add -3 *types.VirtualVmxnet3 c manual 00:50:56:08:00:05",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := placement{networks: c.networks}
+			for i := range c.template {
+				var device types.BaseVirtualDevice = &types.VirtualVmxnet3{}
+				if i == 1 {
+					device = &types.VirtualE1000e{}
+				}
+				card := object.VirtualDeviceList{device}[0].(types.BaseVirtualEthernetCard).GetVirtualEthernetCard()
+				card.Key, card.Backing, card.AddressType, card.MacAddress = int32(4000+i), network("template"), "assigned", ofTemplate
+				at.adapters = append(at.adapters, device)
+			}
+			var got []string
+			for _, change := range adapterChanges(at, c.known) {
+				spec := change.GetVirtualDeviceConfigSpec()
+				card := spec.Device.(types.BaseVirtualEthernetCard).GetVirtualEthernetCard()
+				backing := card.Backing.(*types.VirtualEthernetCardNetworkBackingInfo)
+				got = append(got, fmt.Sprintf("%s %d %T %s %s %s", spec.Operation, card.Key, spec.Device, backing.DeviceName, card.AddressType, card.MacAddress))
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			for _, device := range at.adapters {
+				if card := device.(types.BaseVirtualEthernetCard).GetVirtualEthernetCard(); card.MacAddress != ofTemplate {
+					t.Error("the template's adapter, which other VMs are made of as well, was changed")
+				}
+			}
+		})
+	}
+}
+
+// TestNetworks: the VM's adapters are where the spec says, in its order, with the MACs that the guest looks for.
+func TestNetworks(t *testing.T) {
+	v := newVCenter(t)
+	spec := v.spec()
+	spec.VSphere.Networks = []infrav1.VSphereNetwork{{Name: "DC0_DVPG0"}, {Name: "VM Network"}, {Name: "/DC0/network/DC0_DVPG0"}}
+	const mac = "00:50:56:04:00:07"
+	a := v.account()
+	for _, name := range []string{"m", "n"} { // both of one placement
+		m := machineOf(t, name, spec)
+		m.Networks = []infrav1.MachineNetwork{{}, {MACAddress: mac}, {}}
+		running(t, a, m)
+		devices, err := v.vm(m.Name).Device(t.Context())
+		v.must(err)
+		var got []string
+		for _, d := range devices.SelectByType((*types.VirtualEthernetCard)(nil)) {
+			card := d.(types.BaseVirtualEthernetCard).GetVirtualEthernetCard()
+			got = append(got, fmt.Sprintf("%T %v", card.Backing, card.MacAddress == mac))
+		}
+		want := []string{
+			"*types.VirtualEthernetCardDistributedVirtualPortBackingInfo false", "*types.VirtualEthernetCardNetworkBackingInfo true",
+			"*types.VirtualEthernetCardDistributedVirtualPortBackingInfo false",
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("adapters of VM %s (-want +got):\n%s", name, diff)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package lab_test
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capwin/cluster-api-provider-windows/test/lab"
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
+)
+
+// staticAddresses is a pool beside the other one, whose nodes have addresses of an IPAM provider and a second adapter.
+func (s *story) staticAddresses(ctx context.Context) {
+	s.Helper()
+	s.must(servers.StartIPAM(ctx, s.lab.Management, s.Output()))
+	pool := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "ipam.cluster.x-k8s.io/v1alpha2", "kind": "InClusterIPPool",
+		"metadata": map[string]any{"namespace": lab.Namespace, "name": "nodes"},
+		"spec":     map[string]any{"addresses": []any{"203.0.113.10-203.0.113.20"}, "prefix": int64(24), "gateway": "203.0.113.1"},
+	}}
+	s.must(s.lab.Client.Create(ctx, pool))
+	const networks = `[{name: VM Network, nameservers: [203.0.113.2], addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io,
+          kind: InClusterIPPool, name: nodes}]}, {name: DC0_DVPG0}]`
+	s.must(s.lab.Apply(ctx, lab.Pool{Name: "static", Replicas: 2, Networks: networks}))
+	s.await(ctx, 3)
+	seen := map[string]bool{}
+	for _, m := range s.machines(ctx) {
+		if len(m.Status.Networks) == 0 {
+			continue
+		}
+		prefix, err := netip.ParsePrefix(m.Status.Networks[0].Addresses[0].Address)
+		s.must(err)
+		address := prefix.Addr().String()
+		seen[address] = true
+		s.poll(ctx, func() bool {
+			s.must(s.lab.Client.Get(ctx, client.ObjectKeyFromObject(&m), &m))
+			return slices.Contains(m.Status.Addresses, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: address})
+		}, func() string {
+			return fmt.Sprintf("machine %s has %+v and not %s", m.Name, m.Status.Addresses, address)
+		})
+		node := &corev1.Node{}
+		s.must(s.lab.WorkloadClient.Get(ctx, client.ObjectKey{Name: m.Status.NodeName}, node))
+		if got := node.Annotations["alpha.kubernetes.io/provided-node-ip"]; got != address {
+			s.Errorf("the kubelet of %s was told %q and not %s", m.Name, got, address)
+		}
+	}
+	if diff := cmp.Diff(map[string]bool{"203.0.113.10": true, "203.0.113.11": true}, seen); diff != "" {
+		s.Errorf("addresses (-want +got):\n%s", diff)
+	}
+	s.must(s.lab.Remove(ctx, "static"))
+	s.await(ctx, 1)
+	s.poll(ctx, func() bool {
+		var left ipamv1.IPAddressList
+		s.must(s.lab.Client.List(ctx, &left))
+		return len(left.Items) == 0
+	}, func() string { return "addresses are left" })
+}

@@ -1,0 +1,22 @@
+package agent
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+)
+
+// Somebody has changed the VM's adapters in the vCenter: none has the MAC that was asked for.
+func TestAdapterIsMissing(t *testing.T) {
+	t.Parallel()
+	v := networkWorld(mustRead(t, "network-overlay-flannel-two-adapters"))
+	v.World.Adapters = v.World.Adapters[:1]
+	s := newStage(t, v)
+	s.live()
+	var report plan.Report
+	s.read(Root+`\report.json`, &report)
+	if report.Reason != "AddressesNotSet" || report.Step != "addresses-2" || !strings.Contains(report.Message, "no adapter has the MAC 005056000002") {
+		t.Errorf("%s: %q %s", report.Step, report.Reason, report.Message)
+	}
+}
