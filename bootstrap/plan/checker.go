@@ -24,7 +24,6 @@ var (
 	serviceName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,80}$`)
 	variable    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.()-]*$`)
 	absolute    = regexp.MustCompile(`^[A-Za-z]:\\`)
-	forbidden   = regexp.MustCompile(`[\x00-\x1f<>:"|?*/]|\\\\|[. ](\\|$)`)
 )
 
 func (c *checker) must(holds bool, field, format string, args ...any) {
@@ -101,8 +100,19 @@ func (c *checker) windowsPath(field string, value Value, wildcards string) {
 		}
 		return char
 	}, rest[last:])
-	c.must(!forbidden.MatchString(rest[:last]+harmless), field,
+	c.must(plainPath(rest[:last]+harmless), field,
 		`%q must be a plain path: backslashes, no "..", none of <>:"|?*, no part that ends in a dot or blank`, value)
+}
+
+// plainPath: what stands behind the drive needs no normalising, and names no stream and no device.
+func plainPath(text string) bool {
+	for part := range strings.SplitSeq(text, `\`) {
+		if strings.HasSuffix(part, ".") || strings.HasSuffix(part, " ") {
+			return false
+		}
+	}
+	odd := func(char rune) bool { return char < ' ' || strings.ContainsRune(`<>:"|?*/`, char) }
+	return !strings.Contains(text, `\\`) && !strings.ContainsFunc(text, odd)
 }
 
 // sample is the text with every fact replaced by a harmless one.

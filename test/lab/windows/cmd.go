@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// cmdTool is cmd.exe, of which it plays `cmd /d /c echo TEXT` and `cmd /d /c FILE` for simple batch files.
+// cmdTool is cmd.exe, of which it plays `cmd /d /c COMMAND & COMMAND` and `cmd /d /c FILE` for simple batch files.
 func cmdTool(ctx context.Context, call *Call) int {
 	args := call.Argv[1:]
 	for len(args) > 0 && (strings.EqualFold(args[0], "/d") || strings.EqualFold(args[0], "/c")) {
@@ -15,16 +15,12 @@ func cmdTool(ctx context.Context, call *Call) int {
 	if len(args) == 0 {
 		return call.Fail("the lab's cmd.exe is not interactive")
 	}
-	if strings.EqualFold(args[0], "echo") {
-		call.Print("%s\r", strings.Join(args[1:], " "))
-		return 0
-	}
-	text, err := call.Machine.ReadFile(args[0])
-	if err != nil {
-		return call.Fail("'%s' is not recognized as an internal or external command,\r\noperable program or batch file.\r", args[0])
-	}
 	b := batch{call: call}
-	for line := range strings.Lines(string(text)) {
+	lines := strings.Split(strings.Join(args, " "), " & ")
+	if text, err := call.Machine.ReadFile(args[0]); err == nil && len(args) == 1 {
+		lines = strings.Split(string(text), "\n")
+	}
+	for _, line := range lines {
 		if b.line(ctx, strings.TrimSpace(line)); b.over {
 			break
 		}
@@ -32,7 +28,8 @@ func cmdTool(ctx context.Context, call *Call) int {
 	return b.level
 }
 
-// batch is a batch file that runs. It knows `rem`, `echo`, `echo TEXT>FILE`, `exit /b` and programs by their path.
+// batch is a batch file, or a command line, that runs. It knows `rem`, `echo`, `echo TEXT>FILE`, `del`,
+// `exit /b` and programs.
 type batch struct {
 	call *Call
 	// level is ERRORLEVEL.
@@ -52,8 +49,26 @@ func (b *batch) line(ctx context.Context, line string) {
 			b.level = code
 		}
 		b.over = true
+	case "del":
+		b.remove(strings.Fields(rest))
 	default:
 		b.start(ctx, line)
+	}
+}
+
+// remove is `del`: what is not there is said, and is no failure.
+func (b *batch) remove(args []string) {
+	for _, path := range args {
+		if strings.HasPrefix(path, "/") {
+			continue
+		}
+		if !b.call.Machine.FileExists(path) {
+			b.call.Print("Could Not Find %s\r", path)
+			continue
+		}
+		if err := b.call.Machine.Remove(path); err != nil {
+			b.level = b.call.Fail("Access is denied.\r")
+		}
 	}
 }
 

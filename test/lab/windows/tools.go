@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // installTools puts the programs of Windows itself on the disk.
@@ -13,12 +14,35 @@ func (m *Machine) installTools() {
 	for name, program := range map[string]Program{
 		"sc.exe": scTool, "netsh.exe": netshTool, "tzutil.exe": tzutilTool, "w32tm.exe": w32tmTool,
 		"shutdown.exe": shutdownTool, "wevtutil.exe": wevtutilTool, "reg.exe": regTool, "cmd.exe": cmdTool, "certutil.exe": certutilTool,
+		"net.exe": netTool,
 	} {
 		m.programs[name] = program
 		if err := m.Install(system32+`\`+name, program); err != nil {
 			panic(fmt.Sprintf("the disk of the simulated Windows cannot be written: %v", err))
 		}
 	}
+}
+
+// netTool is net.exe, of which it plays `net stop NAME`: it waits until the service has stopped.
+func netTool(ctx context.Context, call *Call) int {
+	if len(call.Argv) != 3 || !strings.EqualFold(call.Argv[1], "stop") {
+		return call.Fail("the lab's net.exe only stops services")
+	}
+	name := call.Argv[2]
+	if code := call.Machine.stop(name); code != 0 {
+		call.Fail("The %s service is not started.\r", name)
+		return 2
+	}
+	for range 80 {
+		if state, err := call.Machine.ServiceState(name); err != nil || state == Stopped {
+			break
+		}
+		if err := call.Machine.Clock.Sleep(ctx, 250*time.Millisecond); err != nil {
+			break
+		}
+	}
+	call.Print("The %s service was stopped successfully.\r", name)
+	return 0
 }
 
 func scTool(ctx context.Context, call *Call) int {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha1" //nolint:gosec // because Windows names certificates by it
 	"encoding/pem"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -36,6 +37,16 @@ func TestBatch(t *testing.T) {
 	}
 	if text, err := m.ReadFile(`C:\out.txt`); err != nil || string(text) != "one\r\n" {
 		t.Errorf("the file holds %q (%v)", text, err)
+	}
+	if err := m.Put(`C:\here.txt`, nil); err != nil {
+		t.Fatal(err)
+	}
+	argv := []string{"cmd.exe", "/d", "/c", "net.exe", "stop", "nobody", "&", "del", "/f", "/q", `C:\here.txt`, `C:\nowhere.txt`}
+	if done, err := m.Run(t.Context(), Command{Argv: argv, Limit: time.Minute}); err != nil || !strings.Contains(done.Stdout, `Could Not Find C:\nowhere.txt`) {
+		t.Errorf("two commands: %+v, %v", done, err)
+	}
+	if m.FileExists(`C:\here.txt`) {
+		t.Error("the second command did not run, or del leaves a file")
 	}
 	done, err := m.Run(t.Context(), Command{Argv: []string{"cmd.exe", "/d", "/c", "echo", "10.244.1.0/24"}, Limit: time.Minute})
 	if err != nil || done.Stdout != "10.244.1.0/24\r\n" {
