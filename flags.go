@@ -3,6 +3,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -130,9 +131,11 @@ func (f *managerFlags) options(scheme *runtime.Scheme) (ctrl.Options, error) {
 		HealthProbeBindAddress: f.healthAddr,
 		LeaderElection:         f.leaderElect,
 		LeaderElectionID:       "capwin-" + electionName(f.controllers),
-		LeaseDuration:          &f.leaseDuration,
-		RenewDeadline:          &f.renewDeadline,
-		RetryPeriod:            &f.retryPeriod,
+		// The Deployment says where we are. Outside of a cluster nobody else could.
+		LeaderElectionNamespace: os.Getenv("POD_NAMESPACE"),
+		LeaseDuration:           &f.leaseDuration,
+		RenewDeadline:           &f.renewDeadline,
+		RetryPeriod:             &f.retryPeriod,
 		Cache: cache.Options{
 			SyncPeriod:       &f.syncPeriod,
 			DefaultTransform: cache.TransformStripManagedFields(),

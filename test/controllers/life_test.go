@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -218,4 +219,16 @@ func TestSteady(t *testing.T) {
 	if len(calls) > 0 {
 		t.Errorf("the cloud was asked for %v", calls)
 	}
+}
+
+// TestOwnedAgain takes the owner off the bootstrap Secret, as a restore does that cannot know its new UID.
+func TestOwnedAgain(t *testing.T) {
+	s := ready(t)
+	m, before := s.booting(t)
+	world.Change(t, s.Client, before.Data, func(data *corev1.Secret) { data.OwnerReferences = nil })
+	s.process.Reconcile(t, world.Configs, m.Key)
+	if after := m.Load(t); !metav1.IsControlledBy(after.Data, after.Config) {
+		t.Errorf("the Secret is owned by %v", after.Data.OwnerReferences)
+	}
+	s.gone(t, m)
 }

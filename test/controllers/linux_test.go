@@ -16,12 +16,14 @@ import (
 // cached waits until our controllers see the claim that they wrote.
 func (s *stage) cached(m *world.Machine) func(context.Context) error {
 	return func(ctx context.Context) error {
-		var seen infrav1.WindowsMachine
-		if err := s.process.Cache.Get(ctx, m.Key, &seen); err != nil {
-			return err
-		}
-		if seen.Status.ComputerName == "" {
-			return errors.New("not yet")
+		for _, cache := range s.process.Caches {
+			var seen infrav1.WindowsMachine
+			if err := cache.Get(ctx, m.Key, &seen); err != nil {
+				return err
+			}
+			if seen.Status.ComputerName == "" {
+				return errors.New("not yet")
+			}
 		}
 		return nil
 	}

@@ -15,17 +15,18 @@ import (
 func TestDeletedMeanwhile(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
-		effect string
-		object func(*world.Machine) client.Object
-		made   func(*stage) int
+		effect     string
+		controller string
+		object     func(*world.Machine) client.Object
+		made       func(*stage) int
 	}{
 		"the machine before its VM": {
-			"management PATCH windowsmachines finalizers #1",
+			"management PATCH windowsmachines finalizers #1", world.Machines,
 			func(m *world.Machine) client.Object { return m.Windows },
 			func(s *stage) int { return s.cloud.Calls()["create"] },
 		},
 		"the config before its token": {
-			"management PATCH windowsbootstrapconfigs finalizers #1",
+			"management PATCH windowsbootstrapconfigs finalizers #1", world.Configs,
 			func(m *world.Machine) client.Object { return m.Config },
 			func(s *stage) int { return count("workload POST secrets", s.process) },
 		},
@@ -48,7 +49,7 @@ func TestDeletedMeanwhile(t *testing.T) {
 				t.Fatal(err)
 			}
 			world.Eventually(t, "deletion in the cache", func(ctx context.Context) error {
-				err := s.process.Cache.Get(ctx, m.Key, c.object(m))
+				err := s.process.Caches[c.controller].Get(ctx, m.Key, c.object(m))
 				if err == nil {
 					return errors.New("it is there")
 				}

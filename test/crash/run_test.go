@@ -109,13 +109,14 @@ func (r *run) claimed(t *testing.T) {
 	t.Helper()
 	r.machine.Await(t, "claim", world.Windows("Ready False "+infrav1.WaitingForBootstrapDataReason))
 	world.Eventually(t, "the claim in the cache", func(ctx context.Context) error {
-		p := r.process()
-		var seen infrav1.WindowsMachine
-		if err := p.Cache.Get(ctx, r.machine.Key, &seen); err != nil {
-			return err
-		}
-		if seen.Status.ComputerName == "" {
-			return errors.New("no computer name")
+		for _, cache := range r.process().Caches {
+			var seen infrav1.WindowsMachine
+			if err := cache.Get(ctx, r.machine.Key, &seen); err != nil {
+				return err
+			}
+			if seen.Status.ComputerName == "" {
+				return errors.New("no computer name")
+			}
 		}
 		return nil
 	})

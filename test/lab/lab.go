@@ -1,4 +1,4 @@
-// Package lab runs the whole way of the product on one machine: a management cluster with Cluster API and our manager, a
+// Package lab runs the whole way of the product on one machine: a management cluster with Cluster API and our managers, a
 // workload cluster, a vCenter, and guests that do what their user data says. Only the vCenter and the guests are
 // simulated. The demo shows it, and tests assert on it.
 package lab
@@ -37,8 +37,6 @@ type Options struct {
 	Guest func(pool string, g *guest.Simulated)
 	// WithoutLinux leaves the workload cluster without its Linux node until RegisterControlPlaneNode.
 	WithoutLinux bool
-	// WithoutManager starts no manager of ours: the caller runs the controllers.
-	WithoutManager bool
 	// Progress is told what is going on.
 	Progress io.Writer
 }
@@ -48,6 +46,8 @@ type Lab struct {
 	Management *servers.Management
 	Workload   *servers.Workload
 	VCenter    *vcenter.VCenter
+	// Managers are ours.
+	Managers []servers.Manager
 	// Client and WorkloadClient are admins of the two clusters, without a cache.
 	Client, WorkloadClient client.Client
 
@@ -100,13 +100,15 @@ func (l *Lab) start(ctx context.Context) error {
 	if err := l.connect(ctx); err != nil {
 		return err
 	}
-	l.step("all control planes, Cluster API and the manager", begin)
+	l.step("all control planes, Cluster API and the managers", begin)
 	return nil
 }
 
 func (l *Lab) startManagement(ctx context.Context) error {
 	begin := time.Now()
-	m, err := servers.StartManagement(ctx, servers.ManagementOptions{Binaries: l.binaries, Dir: filepath.Join(l.Dir(), "management")})
+	m, err := servers.StartManagement(ctx, servers.ManagementOptions{
+		Binaries: l.binaries, Dir: filepath.Join(l.Dir(), "management"), OwnersGuarded: true,
+	})
 	if err != nil {
 		return err
 	}
@@ -115,19 +117,16 @@ func (l *Lab) startManagement(ctx context.Context) error {
 	begin = time.Now()
 	parts := errgroup.Group{}
 	parts.Go(func() error { return servers.InstallCAPI(ctx, m, servers.CAPIOptions{CoreOnly: true}) })
-	parts.Go(func() error { return servers.InstallAPI(ctx, m) })
+	parts.Go(func() error { return servers.InstallComponents(ctx, m) })
 	if err := parts.Wait(); err != nil {
 		return err
 	}
-	l.step("Cluster API and our API", begin)
-	if l.options.WithoutManager {
-		return nil
-	}
+	l.step("Cluster API and our components", begin)
 	begin = time.Now()
-	if err := servers.StartManager(ctx, m); err != nil {
+	if l.Managers, err = servers.StartManagers(ctx, m); err != nil {
 		return err
 	}
-	l.step("our manager", begin)
+	l.step("our two managers", begin)
 	return nil
 }
 

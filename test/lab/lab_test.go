@@ -37,6 +37,7 @@ func TestLifeOfAPool(t *testing.T) {
 		}
 	})
 	s := &story{T: t, lab: l}
+	defer s.assertNothingRefused() // which may be why the story ends early
 
 	s.must(l.Apply(ctx, lab.Pool{Name: "win", Replicas: 3}))
 	s.await(ctx, 3)
@@ -63,6 +64,9 @@ func TestLifeOfAPool(t *testing.T) {
 
 	s.must(l.RemoveCluster(ctx))
 	s.assertNoObjects(ctx)
+
+	s.assertMetrics(ctx)
+	s.assertPermissions()
 }
 
 type story struct {

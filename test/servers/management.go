@@ -20,6 +20,9 @@ type ManagementOptions struct {
 	Binaries Binaries
 	// Dir is the run folder: logs, certificates and etcd's data. It may go once the cluster is stopped.
 	Dir string
+	// OwnersGuarded runs the admission plugin OwnerReferencesPermissionEnforcement, as some platforms do: who names an owner
+	// must have rights on it, and who gives one to what has none must have the right to delete that.
+	OwnersGuarded bool
 }
 
 // Management is a running management cluster.
@@ -29,8 +32,9 @@ type Management struct {
 	// KubeconfigFile does the same for programs.
 	KubeconfigFile string
 
-	binaries Binaries
-	servers  *group
+	ownersGuarded bool
+	binaries      Binaries
+	servers       *group
 }
 
 // StartManagement starts etcd, an API server and the two controllers Cluster API cannot do without. The context bounds the
@@ -42,7 +46,7 @@ func StartManagement(ctx context.Context, opts ManagementOptions) (*Management, 
 	if err != nil {
 		return nil, err
 	}
-	m := &Management{binaries: opts.Binaries, servers: servers, KubeconfigFile: filepath.Join(opts.Dir, "kubeconfig")}
+	m := &Management{binaries: opts.Binaries, ownersGuarded: opts.OwnersGuarded, servers: servers, KubeconfigFile: filepath.Join(opts.Dir, "kubeconfig")}
 	if err := m.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("start management cluster: %w", err), m.Stop())
 	}
@@ -132,8 +136,13 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 
 func (m *Management) apiServer(port int, etcdURL string) (server, error) {
 	file := func(name string) string { return filepath.Join(m.servers.dir, name) }
-	return apiServer(m.binaries, m.Config, append(apiServerArgs(port, etcdURL),
+	if err := m.writeAuditPolicy(); err != nil {
+		return server{}, err
+	}
+	args := append(apiServerArgs(port, etcdURL),
 		"--authorization-mode=RBAC",
+		"--audit-policy-file="+file(auditPolicyFile),
+		"--audit-log-path="+file(auditLogFile),
 		"--client-ca-file="+file("ca.crt"),
 		"--tls-cert-file="+file("apiserver.crt"),
 		"--tls-private-key-file="+file("apiserver.key"),
@@ -143,7 +152,11 @@ func (m *Management) apiServer(port int, etcdURL string) (server, error) {
 		"--service-cluster-ip-range=10.0.0.0/24",
 		// No pod runs here, so nobody makes the accounts that pods would need.
 		"--disable-admission-plugins=ServiceAccount",
-	))
+	)
+	if m.ownersGuarded {
+		args = append(args, "--enable-admission-plugins=OwnerReferencesPermissionEnforcement")
+	}
+	return apiServer(m.binaries, m.Config, args)
 }
 
 // controllers are the two that Cluster API relies on: without garbage collection what a Cluster owns outlives it and

@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
@@ -36,11 +35,13 @@ type manifest struct {
 	Objects   []unstructured.Unstructured `json:"objects"`
 }
 
-// appliedKinds are the kinds a manager outside the cluster needs inside it; it runs as cluster admin, without RBAC.
+// appliedKinds are the kinds that Cluster API's managers need inside the cluster; they run outside, as cluster admin.
 var appliedKinds = []string{
 	"CustomResourceDefinition", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration",
 	"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
 }
+
+const deploymentKind = "Deployment"
 
 // renderAll keeps every provider's manifest in the folder, so that a start needs neither kustomize nor the module's source.
 func (s store) renderAll(ctx context.Context) error {
@@ -64,7 +65,11 @@ func (s store) renderAll(ctx context.Context) error {
 }
 
 func (s store) render(p provider, source string) error {
-	rendered, err := build(filepath.Join(source, filepath.FromSlash(p.config)))
+	objects, err := build(filepath.Join(source, filepath.FromSlash(p.config)))
+	if err != nil {
+		return err
+	}
+	rendered, err := reduce(objects)
 	if err != nil {
 		return err
 	}
@@ -76,43 +81,36 @@ func (s store) render(p provider, source string) error {
 }
 
 // build runs kustomize on a folder.
-func build(folder string) (manifest, error) {
+func build(folder string) ([]unstructured.Unstructured, error) {
 	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
 	if err != nil {
-		return manifest{}, fmt.Errorf("build %s: %w", folder, err)
+		return nil, fmt.Errorf("build %s: %w", folder, err)
 	}
-	return reduce(resources)
+	objects := make([]unstructured.Unstructured, resources.Size())
+	for i, resource := range resources.Resources() {
+		text, err := resource.MarshalJSON()
+		if err == nil {
+			err = objects[i].UnmarshalJSON(text)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("build %s %s: %w", resource.GetKind(), resource.GetName(), err)
+		}
+	}
+	return objects, nil
 }
 
-func reduce(resources resmap.ResMap) (manifest, error) {
-	var m manifest
-	for _, resource := range resources.Resources() {
-		kind := resource.GetKind()
-		if kind != "Deployment" && !slices.Contains(appliedKinds, kind) {
-			continue
-		}
-		object, err := decode(resource)
-		if err != nil {
-			return manifest{}, fmt.Errorf("%s %s: %w", kind, resource.GetName(), err)
-		}
-		if kind != "Deployment" {
+func reduce(objects []unstructured.Unstructured) (m manifest, err error) {
+	for _, object := range objects {
+		switch kind := object.GetKind(); {
+		case slices.Contains(appliedKinds, kind):
 			m.Objects = append(m.Objects, object)
-			continue
-		}
-		if m.Arguments, err = managerArguments(object); err != nil {
-			return manifest{}, err
+		case kind == deploymentKind:
+			if m.Arguments, err = managerArguments(object); err != nil {
+				return manifest{}, err
+			}
 		}
 	}
 	return m, nil
-}
-
-func decode(resource json.Marshaler) (unstructured.Unstructured, error) {
-	var object unstructured.Unstructured
-	text, err := resource.MarshalJSON()
-	if err != nil {
-		return object, err
-	}
-	return object, object.UnmarshalJSON(text)
 }
 
 // managerArguments are the arguments the provider's own Deployment gives its manager, with variables filled in.

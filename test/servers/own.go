@@ -5,57 +5,180 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// The two components of this project, as users install them.
-var ownComponents = []string{"config/infrastructure", "config/bootstrap"}
+// The two components of this project, as users install them, by their folder in config.
+const (
+	Infrastructure = "infrastructure"
+	Bootstrap      = "bootstrap"
+)
 
-// InstallAPI puts this project's API on a management cluster: its definitions and admission policies, as users get them.
-func InstallAPI(ctx context.Context, m *Management) error {
+// Components are both.
+var Components = []string{Infrastructure, Bootstrap}
+
+// ownComponent is what users install of one, rendered.
+type ownComponent struct {
+	name       string
+	deployment unstructured.Unstructured
+	// objects are all others.
+	objects []unstructured.Unstructured
+}
+
+func renderComponent(name string) (ownComponent, error) {
 	root, err := repositoryRoot()
 	if err != nil {
-		return err
+		return ownComponent{}, err
 	}
+	c := ownComponent{name: name}
+	c.objects, err = build(filepath.Join(root, "config", name))
+	if err != nil {
+		return ownComponent{}, err
+	}
+	i := slices.IndexFunc(c.objects, func(o unstructured.Unstructured) bool { return o.GetKind() == deploymentKind })
+	if i < 0 {
+		return ownComponent{}, fmt.Errorf("component %s has no deployment", name)
+	}
+	c.deployment = c.objects[i]
+	c.objects = slices.Delete(c.objects, i, i+1)
+	return c, nil
+}
+
+// account is the one that the Deployment gives to its Pod.
+func (c ownComponent) account() *corev1.ServiceAccount {
+	account := &corev1.ServiceAccount{}
+	account.Namespace = c.deployment.GetNamespace()
+	// One that is not there is found out when a token is asked for.
+	account.Name, _, _ = unstructured.NestedString(c.deployment.Object, "spec", "template", "spec", "serviceAccountName")
+	return account
+}
+
+// InstallComponents puts this project's components on a management cluster, as users get them, and leaves out no more than the
+// Deployments: no Pod runs here.
+func InstallComponents(ctx context.Context, m *Management) error {
 	api, err := m.client()
 	if err != nil {
 		return err
 	}
-	for _, component := range ownComponents {
-		rendered, err := build(filepath.Join(root, filepath.FromSlash(component)))
+	for _, name := range Components {
+		c, err := renderComponent(name)
 		if err != nil {
 			return err
 		}
-		if err := apply(ctx, api, rendered.Objects); err != nil {
+		i := slices.IndexFunc(c.objects, func(o unstructured.Unstructured) bool { return o.GetKind() == "Namespace" })
+		if err := apply(ctx, api, c.objects[i:i+1]); err != nil {
+			return err
+		}
+		if err := apply(ctx, api, slices.Delete(c.objects, i, i+1)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// StartManager builds this project's manager and runs it as a plain process, until the cluster is stopped.
-func StartManager(ctx context.Context, m *Management, arguments ...string) error {
+// ManagerConfig logs in as the manager of an installed component does, with a token of its account.
+func ManagerConfig(ctx context.Context, m *Management, name string) (*rest.Config, error) {
+	c, err := renderComponent(name)
+	if err != nil {
+		return nil, err
+	}
+	return m.LogIn(ctx, c.account())
+}
+
+// LogIn logs in as an account does that is there.
+func (m *Management) LogIn(ctx context.Context, account *corev1.ServiceAccount) (*rest.Config, error) {
+	api, err := m.client()
+	if err != nil {
+		return nil, err
+	}
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(lifetime.Seconds()))}}
+	if err := api.SubResource("token").Create(ctx, account, request); err != nil {
+		return nil, fmt.Errorf("get token of account %s/%s: %w", account.Namespace, account.Name, err)
+	}
+	config := rest.AnonymousClientConfig(m.Config)
+	config.QPS, config.BearerToken = m.Config.QPS, request.Status.Token
+	return config, nil
+}
+
+// Manager is a running manager of ours.
+type Manager struct {
+	Component string
+	// Metrics is the URL where they are read.
+	Metrics string
+}
+
+// StartManagers builds this project's manager and runs it as a plain process for each component, until the cluster is stopped:
+// with the arguments of its Deployment, and as its account.
+func StartManagers(ctx context.Context, m *Management) ([]Manager, error) {
 	root, err := repositoryRoot()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	program := filepath.Join(m.servers.dir, "manager")
 	build := exec.CommandContext(ctx, "go", "build", "-o", program, ".")
 	build.Dir = root
 	if output, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("build manager: %w\n%s", err, output)
+		return nil, fmt.Errorf("build manager: %w\n%s", err, output)
+	}
+	var managers []Manager
+	var tier []server
+	for _, name := range Components {
+		c, err := renderComponent(name)
+		if err != nil {
+			return nil, err
+		}
+		s, manager, err := m.ownManager(ctx, program, c)
+		if err != nil {
+			return nil, err
+		}
+		tier, managers = append(tier, s), append(managers, manager)
+	}
+	return managers, m.servers.start(ctx, tier...)
+}
+
+func (m *Management) ownManager(ctx context.Context, program string, c ownComponent) (server, Manager, error) {
+	arguments, err := managerArguments(c.deployment)
+	if err != nil {
+		return server{}, Manager{}, err
+	}
+	kubeconfig := filepath.Join(m.servers.dir, c.name+".kubeconfig")
+	if err := m.writeManagerKubeconfig(ctx, c, kubeconfig); err != nil {
+		return server{}, Manager{}, err
 	}
 	ports, err := freePorts(2)
 	if err != nil {
-		return err
+		return server{}, Manager{}, err
 	}
 	health, diagnostics := address(ports[0]), address(ports[1])
-	return m.servers.start(ctx, server{
-		name: "capwin-manager",
+	return server{
+		name: "capwin-" + c.name,
 		path: program,
-		args: append([]string{
-			"--kubeconfig=" + m.KubeconfigFile, "--health-addr=" + health,
-			"--diagnostics-address=" + diagnostics, "--insecure-diagnostics=true",
-		}, arguments...),
+		// Later flags win over those of the Deployment.
+		args:  append(arguments, "--kubeconfig="+kubeconfig, "--health-addr="+health, "--diagnostics-address="+diagnostics),
+		env:   []string{"POD_NAMESPACE=" + c.deployment.GetNamespace()},
 		ready: answersOK(healthClient, "http://"+health+"/readyz"),
-	})
+	}, Manager{Component: c.name, Metrics: "https://" + diagnostics + "/metrics"}, nil
+}
+
+func (m *Management) writeManagerKubeconfig(ctx context.Context, c ownComponent, file string) error {
+	login, err := m.LogIn(ctx, c.account())
+	if err != nil {
+		return err
+	}
+	config := clientcmdapi.NewConfig()
+	config.Clusters[c.name] = &clientcmdapi.Cluster{Server: login.Host, CertificateAuthorityData: login.CAData}
+	config.AuthInfos[c.name] = &clientcmdapi.AuthInfo{Token: login.BearerToken}
+	config.Contexts[c.name] = &clientcmdapi.Context{Cluster: c.name, AuthInfo: c.name}
+	config.CurrentContext = c.name
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		return fmt.Errorf("write kubeconfig of %s: %w", c.name, err)
+	}
+	return nil
 }

@@ -26,6 +26,7 @@ type server struct {
 	name  string
 	path  string
 	args  []string
+	env   []string // besides ours
 	ready probe
 }
 
@@ -46,7 +47,7 @@ func launch(dir string, s server) (*process, error) {
 		return nil, fmt.Errorf("start %s: %w", s.name, err)
 	}
 	cmd := exec.Command(s.path, s.args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = dir, log, log, childAttributes()
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = dir, append(os.Environ(), s.env...), log, log, childAttributes()
 	started := make(chan error)
 	go func() {
 		// The death signal of a child comes when the thread ends that started it. So one thread stays for each child.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
@@ -37,11 +38,11 @@ type Options struct {
 	Gate *Gate
 }
 
-// Process is our two controllers at work, as the manager runs them, in one namespace.
+// Process is our two controllers at work, each as the account of its component, in one namespace.
 type Process struct {
 	Gate *Gate
-	// Cache is what the controllers read from.
-	Cache client.Reader
+	// Caches are what the controllers read from.
+	Caches map[string]client.Reader
 	// Unreachable makes the workload cluster one that does not answer.
 	Unreachable atomic.Bool
 
@@ -78,31 +79,55 @@ func (n *Namespace) Run(t *testing.T, o Options) *Process {
 
 // Launch starts a process for a caller that ends it.
 func (n *Namespace) Launch(o Options) (*Process, error) {
-	p := &Process{Gate: o.Gate, queues: newQueues(), logs: &Log{}, ended: make(chan struct{})}
+	p := &Process{Gate: o.Gate, Caches: map[string]client.Reader{}, queues: newQueues(), logs: &Log{}, ended: make(chan struct{})}
 	if p.Gate == nil {
 		p.Gate = &Gate{}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
 	p.Gate.Kill = cancel
-	mgr, err := p.manager(n)
-	if err == nil {
-		err = p.addControllers(ctrl.LoggerInto(ctx, mgr.GetLogger()), n, mgr, o)
-	}
+	managers, err := p.managers(ctx, n, o)
 	if err != nil {
 		cancel()
 		return nil, err
 	}
-	p.Cache = mgr.GetCache()
 	go func() {
 		defer close(p.ended)
-		p.err = mgr.Start(ctx)
+		both, ctx := errgroup.WithContext(ctx)
+		for _, mgr := range managers {
+			both.Go(func() error { return mgr.Start(ctx) })
+		}
+		p.err = both.Wait()
 	}()
 	return p, nil
 }
 
-func (p *Process) manager(n *Namespace) (ctrl.Manager, error) {
-	management := rest.CopyConfig(n.Management.Config)
+// managers are two, as they are in production.
+func (p *Process) managers(ctx context.Context, n *Namespace, o Options) ([]ctrl.Manager, error) {
+	if o.TokenTTL == 0 {
+		o.TokenTTL = 30 * time.Minute
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	adders := map[string]func(context.Context, ctrl.Manager, *workload, Options) error{Machines: p.addMachines, Configs: p.addConfigs}
+	var managers []ctrl.Manager
+	for name, add := range adders {
+		mgr, err := p.manager(n, name)
+		if err != nil {
+			return nil, err
+		}
+		if err := add(ctrl.LoggerInto(ctx, mgr.GetLogger()), mgr, &workload{namespace: n, process: p}, o); err != nil {
+			return nil, err
+		}
+		p.Caches[name] = mgr.GetCache()
+		managers = append(managers, mgr)
+	}
+	return managers, nil
+}
+
+func (p *Process) manager(n *Namespace, name string) (ctrl.Manager, error) {
+	management := rest.CopyConfig(n.accounts[name])
 	management.WrapTransport = p.Gate.Wrap("management")
 	return ctrl.NewManager(management, ctrl.Options{
 		Scheme:                  n.scheme,
@@ -116,28 +141,21 @@ func (p *Process) manager(n *Namespace) (ctrl.Manager, error) {
 	})
 }
 
-func (p *Process) addControllers(ctx context.Context, n *Namespace, mgr ctrl.Manager, o Options) error {
-	if o.TokenTTL == 0 {
-		o.TokenTTL = 30 * time.Minute
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
+func (p *Process) addMachines(ctx context.Context, mgr ctrl.Manager, w *workload, o Options) error {
 	changed := make(chan cloud.Key, 1024)
 	accounts := &cloud.Accounts{Changed: changed}
-	workload := &workload{namespace: n, process: p}
-	return errors.Join(
-		mgr.Add(accounts),
-		(&machine.Reconciler{
-			Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Workload: workload, VSphere: o.VSphere, Azure: o.Azure,
-			Accounts: accounts, Changed: changed, Events: mgr.GetEventRecorder(Machines), Now: o.Now,
-			WatchFilter: o.WatchFilter,
-		}).SetupWithManager(ctx, mgr, p.options(Machines)),
-		(&bootstrap.Reconciler{
-			Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Workload: workload, TokenTTL: o.TokenTTL, Now: o.Now,
-			Events: mgr.GetEventRecorder(Configs), WatchFilter: o.WatchFilter,
-		}).SetupWithManager(ctx, mgr, p.options(Configs)),
-	)
+	return errors.Join(mgr.Add(accounts), (&machine.Reconciler{
+		Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Workload: w, VSphere: o.VSphere, Azure: o.Azure,
+		Accounts: accounts, Changed: changed, Events: mgr.GetEventRecorder(Machines), Now: o.Now,
+		WatchFilter: o.WatchFilter,
+	}).SetupWithManager(ctx, mgr, p.options(Machines)))
+}
+
+func (p *Process) addConfigs(ctx context.Context, mgr ctrl.Manager, w *workload, o Options) error {
+	return (&bootstrap.Reconciler{
+		Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Workload: w, TokenTTL: o.TokenTTL, Now: o.Now,
+		Events: mgr.GetEventRecorder(Configs), WatchFilter: o.WatchFilter,
+	}).SetupWithManager(ctx, mgr, p.options(Configs))
 }
 
 // options make a controller use a queue that a test can watch.

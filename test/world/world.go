@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,6 +45,8 @@ type World struct {
 	// Management is the cluster, for those who need more of it.
 	Management *servers.Management
 
+	// accounts log in as those of our components, by the controller that the component runs.
+	accounts map[string]*rest.Config
 	workload *servers.Workload
 	scheme   *runtime.Scheme
 	mapper   meta.RESTMapper
@@ -82,7 +85,17 @@ func run(m *testing.M, shared **World) (code int, err error) {
 	fmt.Fprintf(os.Stderr, "world started in %.1f s\n", time.Since(begin).Seconds())
 	defer func() { err = errors.Join(err, w.Management.Stop()) }()
 	*shared = w
-	return m.Run(), nil
+	code = m.Run()
+	return code, w.refused()
+}
+
+// refused says what our controllers may not do and tried: most of it they would try again, so that no test sees it.
+func (w *World) refused() error {
+	audit, err := w.Management.Audit()
+	if err == nil && len(audit.Refused) > 0 {
+		err = fmt.Errorf("FAIL: refused to our controllers:\n  %s", strings.Join(audit.Refused, "\n  "))
+	}
+	return err
 }
 
 func start(ctx context.Context, dir string) (*World, error) {
@@ -97,11 +110,11 @@ func start(ctx context.Context, dir string) (*World, error) {
 	w := &World{Management: management}
 	var parts errgroup.Group
 	parts.Go(func() error { return servers.InstallCAPI(ctx, management, servers.CAPIOptions{CoreOnly: true}) })
-	parts.Go(func() error { return servers.InstallAPI(ctx, management) })
+	parts.Go(func() error { return servers.InstallComponents(ctx, management) })
 	if err := parts.Wait(); err != nil {
 		return nil, errors.Join(err, management.Stop())
 	}
-	if err := errors.Join(w.connect(), w.showAsWorkload(), w.AddLinuxNode(ctx)); err != nil {
+	if err := errors.Join(w.connect(), w.logIn(ctx), w.showAsWorkload(), w.AddLinuxNode(ctx)); err != nil {
 		return nil, errors.Join(err, management.Stop())
 	}
 	return w, nil
@@ -125,6 +138,16 @@ func (w *World) connect() error {
 	}
 	w.Client, err = client.New(w.Management.Config, client.Options{Scheme: w.scheme, Mapper: w.mapper})
 	return err
+}
+
+func (w *World) logIn(ctx context.Context) (err error) {
+	w.accounts = map[string]*rest.Config{}
+	for controller, component := range map[string]string{Machines: servers.Infrastructure, Configs: servers.Bootstrap} {
+		if w.accounts[controller], err = servers.ManagerConfig(ctx, w.Management, component); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // showAsWorkload describes the API server as a workload cluster that Cluster API can be shown.

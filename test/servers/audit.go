@@ -1,0 +1,144 @@
+package servers
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+const (
+	auditPolicyFile = "audit-policy.yaml"
+	auditLogFile    = "audit.log"
+	// auditPolicy has the API server write down what accounts ask for, each request once it is answered. Nobody else here
+	// works as an account: Cluster API and the controllers of Kubernetes are admins.
+	auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Metadata
+  userGroups: [system:serviceaccounts]
+`
+)
+
+func (m *Management) writeAuditPolicy() error {
+	err := os.WriteFile(filepath.Join(m.servers.dir, auditPolicyFile), []byte(auditPolicy), 0o600)
+	if err != nil {
+		return fmt.Errorf("write audit policy: %w", err)
+	}
+	return nil
+}
+
+// Permission is what a rule of a role gives to the manager of a component, and what a request takes.
+type Permission struct{ Component, Group, Resource, Verb string }
+
+// String is the permission for people.
+func (p Permission) String() string {
+	return strings.TrimSuffix(fmt.Sprintf("%s: %s %s.%s", p.Component, p.Verb, p.Resource, p.Group), ".")
+}
+
+// auditEvent is what we want of a line of the audit log.
+type auditEvent struct {
+	Verb, RequestURI string
+	User             struct{ Username string }
+	ObjectRef        struct{ APIGroup, Resource, Subresource string }
+	ResponseStatus   struct{ Code int }
+}
+
+// Audit says what our managers were given, what of it they asked for, and what they asked for and were not given.
+type Audit struct {
+	Granted, Used []Permission
+	// Refused are in words.
+	Refused []string
+}
+
+// Audit reads what has happened so far.
+func (m *Management) Audit() (Audit, error) {
+	log, err := os.ReadFile(filepath.Join(m.servers.dir, auditLogFile))
+	if err != nil {
+		return Audit{}, fmt.Errorf("read audit log: %w", err)
+	}
+	var audit Audit
+	for _, name := range Components {
+		c, err := renderComponent(name)
+		if err != nil {
+			return Audit{}, err
+		}
+		if err := audit.addRoles(c); err != nil {
+			return Audit{}, err
+		}
+		if err := audit.addRequests(c, log); err != nil {
+			return Audit{}, fmt.Errorf("read audit log: %w", err)
+		}
+	}
+	return audit, nil
+}
+
+func (a *Audit) addRoles(c ownComponent) error {
+	for _, object := range c.objects {
+		if object.GetKind() != "Role" && object.GetKind() != "ClusterRole" {
+			continue
+		}
+		var role rbacv1.ClusterRole // a Role has the same rules
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &role); err != nil {
+			return fmt.Errorf("read role %s: %w", object.GetName(), err)
+		}
+		for _, rule := range role.Rules {
+			a.Granted = append(a.Granted, permissions(c, rule)...)
+		}
+	}
+	return nil
+}
+
+func permissions(c ownComponent, rule rbacv1.PolicyRule) (all []Permission) {
+	for _, group := range rule.APIGroups {
+		for _, resource := range rule.Resources {
+			for _, verb := range rule.Verbs {
+				all = append(all, Permission{c.name, group, resource, verb})
+			}
+		}
+	}
+	return all
+}
+
+func (a *Audit) addRequests(c ownComponent, log []byte) error {
+	account := c.account()
+	user := "system:serviceaccount:" + account.Namespace + ":" + account.Name
+	lines := json.NewDecoder(bytes.NewReader(log))
+	for {
+		var event auditEvent
+		err := lines.Decode(&event)
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // the last line may be half written
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if event.User.Username == user {
+			a.add(c, event)
+		}
+	}
+}
+
+func (a *Audit) add(c ownComponent, event auditEvent) {
+	taken := Permission{c.name, event.ObjectRef.APIGroup, event.ObjectRef.Resource, event.Verb}
+	if event.ObjectRef.Subresource != "" {
+		taken.Resource += "/" + event.ObjectRef.Subresource
+	}
+	refused := taken.String() + " (" + event.RequestURI + ")"
+	switch {
+	case event.ResponseStatus.Code != http.StatusForbidden && taken.Resource != "" && !slices.Contains(a.Used, taken):
+		a.Used = append(a.Used, taken)
+	case event.ResponseStatus.Code == http.StatusForbidden && !slices.Contains(a.Refused, refused):
+		a.Refused = append(a.Refused, refused)
+	}
+}
