@@ -23,7 +23,7 @@ func skew(machine *clusterv1.Machine, controlPlane string) phase.Outcome {
 		return phase.Outcome{} // Render says what is wrong with it
 	}
 	has := version.MustParseSemantic(controlPlane)
-	behind := int(has.Minor()) - int(wanted.Minor()) //nolint:gosec // because minors are small numbers
+	behind := int(has.Minor()) - int(wanted.Minor())
 	switch {
 	case behind < 0:
 		return phase.Poll(bootstrapv1.WaitingForControlPlaneVersionReason,

@@ -90,7 +90,10 @@ func lookBefore(wanted string) (*world.Gate, <-chan []string) {
 	return &world.Gate{Before: func(effect string) {
 		if effect == wanted {
 			vms, err := datacenter.VMs(context.Background())
-			left <- append(vms, fmt.Sprint(err))
+			select {
+			case left <- append(vms, fmt.Sprint(err)):
+			default: // a try that was refused comes again
+			}
 		}
 	}}, left
 }
