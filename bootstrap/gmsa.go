@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
@@ -12,7 +13,8 @@ const (
 )
 
 // gmsaPlugin lets Container Credential Guard call a plug-in, which only Windows' own key says. How the class itself gets
-// into COM differs from plug-in to plug-in, and their installers do it.
+// into COM differs from plug-in to plug-in, and their installers do it. Many also list it with Container Credential Guard, whose
+// key belongs to TrustedInstaller: what is listed is left alone.
 func (p *part) gmsaPlugin(n *node) error {
 	id := n.spec.Windows.GMSAPlugin.ClassID
 	if id == "" {
@@ -25,12 +27,19 @@ func (p *part) gmsaPlugin(n *node) error {
 	common := func(name string) plan.Common {
 		return plan.Common{Name: name, Reason: ReasonGMSAPluginFailed, Attempts: 3}
 	}
+	const listed = "gmsaPluginListed"
+	write := common("gmsa-plugin")
+	write.When = &plan.Test{Fact: listed, IsNot: plan.Text(class)}
 	p.add(phaseKubelet,
 		&plan.Fact{
 			Common: common("gmsa-plugin-installed"), Argv: plan.Texts("reg.exe", "query", comClasses+class+`\InprocServer32`, "/ve"),
-			Match: `REG_[A-Z_]*SZ\s+(\S.*\S)`, Set: "gmsaPlugin",
+			Match: `REG_[A-Z_]*SZ\s+([^(\s].*\S)`, Set: "gmsaPlugin", // a value that is not set is shown in parentheses
 		},
-		&plan.Registry{Common: common("gmsa-plugin"), Key: ccgClasses + class, Value: plan.Text("")},
+		&plan.Fact{
+			Common: common("gmsa-plugin-listed"), Argv: plan.Texts("reg.exe", "query", strings.TrimSuffix(ccgClasses, `\`)),
+			Match: `(` + regexp.QuoteMeta(class) + `|$)`, Set: listed,
+		},
+		&plan.Registry{Common: write, Key: ccgClasses + class, Value: plan.Text("")},
 	)
 	return nil
 }

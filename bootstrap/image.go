@@ -110,12 +110,12 @@ func pauseImage(n *node) []plan.Step {
 			// sandbox since version 3 of the configuration, sandbox_image before.
 			Match: `\n\s*sandbox[_image]*\s*=\s*['"]([^'"\s]+)['"]`, Set: named,
 		},
-		// ctr writes a head, and below it the image if it has it.
+		// ctr writes a head, and below it the image if it has it; what else it writes is no image.
 		&plan.Fact{
 			Common: look,
 			Argv: append(plan.Texts(ctrProgram, "--namespace", "k8s.io", "images", "list"),
 				plan.Parts(plan.Text("name=="), plan.FromFact(named))),
-			Match: `(` + missing + `\s*$|` + missing + `\s+\S+)`, Set: there,
+			Match: `(` + missing + `\s*\n\S+\s+\S+\s+sha256:|` + missing + `)`, Set: there,
 		},
 		&plan.Run{Common: pull, Argv: append(pullCommand(n), plan.FromFact(named))},
 	}

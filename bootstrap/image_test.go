@@ -24,7 +24,8 @@ func TestProgramVersions(t *testing.T) {
 		{"pause-image", "version = 3\r\n[plugins.'io.containerd.cri.v1.images'.pinned_images]\r\n    sandbox = 'registry.k8s.io/pause:3.10.2'\r\n", "registry.k8s.io/pause:3.10.2"},
 		{"pause-image", "sandboxer = 'podsandbox'\n    sandbox_image = \"mcr.microsoft.com/oss/kubernetes/pause:3.9\"\n", "mcr.microsoft.com/oss/kubernetes/pause:3.9"},
 		{"pause-image-there", "REF TYPE DIGEST SIZE PLATFORMS LABELS \n\n", "LABELS"},
-		{"pause-image-there", "REF\tTYPE\tLABELS\t\r\nregistry.k8s.io/pause:3.10.2 application/x sha256:1 1 MiB windows/amd64 -\r\n", "LABELS\t\r\nregistry.k8s.io/pause:3.10.2"},
+		{"pause-image-there", "REF\tTYPE\tLABELS\t\r\nregistry.k8s.io/pause:3.10.2 application/x sha256:1 1 MiB windows/amd64 -\r\n", "LABELS\t\r\nregistry.k8s.io/pause:3.10.2 application/x sha256:"},
+		{"pause-image-there", "REF TYPE DIGEST SIZE PLATFORMS LABELS \ntime=\"2026\" level=warning msg=\"a word on the side\"\n", "LABELS"},
 	} {
 		match := regexp.MustCompile("(?i)" + step[*plan.Fact](t, p, test.step).Match).FindStringSubmatch(test.output)
 		if len(match) != 2 || strings.TrimSpace(match[1]) != test.want {

@@ -10,14 +10,16 @@ func logs(kubelet string) *plan.CollectLogs {
 		Patterns: plan.Texts(
 			`C:\ProgramData\capwin\agent.log`,
 			`C:\ProgramData\capwin\logs\*`,
-			kubelet+`\*`,
+			kubelet+`\kubelet*.log*`,
 			`C:\var\log\containerd\*`,
 			kubeletDirectory+`\config.yaml`,
 			patchesDirectory+`\*`,
 			containerdFolder+`\config.toml`,
 			`C:\etc\cni\net.d\*.conf*`,
 			// What CNIs, kube-proxy and csi-proxy leave, each where it does.
-			`C:\var\log\containers\*_kube-system_*`,
+			`C:\var\log\containers\*_kube-*`, // kube-system, kube-flannel
+			`C:\var\log\containers\*_calico-*`,
+			`C:\var\log\containers\*_openshift-ovn-*`,
 			`C:\run\flannel\subnet.env`,
 			`C:\CalicoWindows\logs\*`,
 			`C:\var\log\calico\cni\*`,

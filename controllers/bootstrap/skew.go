@@ -27,7 +27,7 @@ func skew(machine *clusterv1.Machine, controlPlane string) phase.Outcome {
 	switch {
 	case behind < 0:
 		return phase.Poll(bootstrapv1.WaitingForControlPlaneVersionReason,
-			"the Machine wants v%s and its control plane has %s: a kubelet must not be newer; upgrade the control plane first", wanted, controlPlane)
+			"the Machine wants v%s and a Node of its control plane has %s: a kubelet must not be newer; upgrade the control plane first", wanted, controlPlane)
 	case behind > mostBehind:
 		return phase.Stall(bootstrapv1.ConfigInvalidReason,
 			"Machine spec.version: v%s is more than %d minors older than the control plane's %s; write a version from v1.%d to v1.%d",

@@ -21,7 +21,7 @@ func TestSkew(t *testing.T) {
 		{"without the v", "1.36.3", "v1.36.3", "", ""},
 		{"a vendor's", "v1.36.3+vmware.1", "v1.36.3", "", ""},
 		{"nothing that Render would take", "latest", "v1.36.3", "", ""},
-		{"a newer minor", "v1.37.0", "v1.36.3", waits, "wants v1.37.0 and its control plane has v1.36.3"},
+		{"a newer minor", "v1.37.0", "v1.36.3", waits, "wants v1.37.0 and a Node of its control plane has v1.36.3"},
 		{"a newer minor before its release", "v1.37.0-rc.1", "v1.36.3", waits, "wants v1.37.0-rc.1"},
 		{"four minors older", "v1.32.9", "v1.36.3", invalid, "write a version from v1.33 to v1.36"},
 		{"kubeadm's old form", "v1.30.14", "v1.30.2", "", ""},

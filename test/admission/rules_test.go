@@ -14,7 +14,9 @@ type rule struct {
 	at, field string
 	message   string
 	// changes: the edits are made to an object that exists.
-	changes  bool
+	changes bool
+	// status is what that object has by then.
+	status   map[string]any
 	accepted []map[string]any
 	refused  []map[string]any
 }
@@ -58,12 +60,31 @@ var rules = map[string][]rule{
 			refused:  []map[string]any{{"spec.providerID": "vsphere://1"}},
 		},
 	},
-	"WindowsBootstrapConfig":         slices.Concat(configRules, kubeletRules, settingsRules),
+	"WindowsBootstrapConfig":         slices.Concat(configRules, kubeletRules, settingsRules, []rule{renderedOnce}),
 	"WindowsBootstrapConfigTemplate": slices.Concat(configRules, kubeletRules, settingsRules),
 }
 
 const editedVM = "a VM is never edited: write a new WindowsMachineTemplate and name it in the MachineDeployment, " +
 	"then the machines are replaced"
+
+var renderedOnce = rule{
+	field: "spec", changes: true, status: map[string]any{"status.initialization": map[string]any{"dataSecretCreated": true}},
+	message: "the VM was made with this config, and a change would not reach it: write a new WindowsBootstrapConfigTemplate and " +
+		"name it in the MachineDeployment, then the machines are replaced",
+	accepted: []map[string]any{{}, {"metadata.labels": map[string]any{"a": "b"}}},
+	refused:  []map[string]any{{"spec.deadlineSeconds": int64(600)}, {"spec.kubelet": absent}, {"spec": absent}},
+}
+
+// Until it is rendered, a config may be mended: it may be the reason why it is not.
+func TestConfigIsMendedBeforeItIsRendered(t *testing.T) {
+	made := newObjectFor("WindowsBootstrapConfig", "spec")
+	if err := api.Create(t.Context(), made); err != nil {
+		t.Fatal(err)
+	}
+	if err := update(t, setAll(made, map[string]any{"spec.deadlineSeconds": int64(600)})); err != nil {
+		t.Error(err)
+	}
+}
 
 var oneCloud = rule{
 	at: "spec", field: "spec", message: "write exactly one cloud: either spec.vsphere or spec.azure",
@@ -120,6 +141,11 @@ func (r rule) try(t *testing.T, kind string) {
 			t.Fatal(err)
 		}
 		send = update
+	}
+	if r.status != nil {
+		if err := api.Status().Update(t.Context(), setAll(made, r.status)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, edits := range r.accepted {
 		if err := send(t, setAll(made.DeepCopy(), edits)); err != nil {

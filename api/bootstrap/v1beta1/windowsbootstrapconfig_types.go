@@ -180,8 +180,10 @@ type WindowsBootstrapConfigInitialization struct {
 	DataSecretCreated *bool `json:"dataSecretCreated,omitempty"`
 }
 
-// WindowsBootstrapConfig becomes the user data of one Windows VM: Cluster API's BootstrapConfig.
+// WindowsBootstrapConfig becomes the user data of one Windows VM: Cluster API's BootstrapConfig. It is read once, when that
+// VM is made; what is shown of the VM, such as its time limit, must stay that of what the VM got.
 //
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.initialization) || !has(oldSelf.status.initialization.dataSecretCreated) || !oldSelf.status.initialization.dataSecretCreated || (has(self.spec) == has(oldSelf.spec) && (!has(self.spec) || self.spec == oldSelf.spec))",message="the VM was made with this config, and a change would not reach it: write a new WindowsBootstrapConfigTemplate and name it in the MachineDeployment, then the machines are replaced",fieldPath=".spec"
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status

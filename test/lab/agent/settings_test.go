@@ -65,7 +65,7 @@ func imagePrograms() []*command {
 		},
 		{
 			Argv: []string{ctrPath, "--namespace", "k8s.io", "images", "list", "name==registry.k8s.io/pause:3.10.2"},
-			Out:  imagesHead + "registry.k8s.io/pause:3.10.2\tapplication/vnd.oci.image.index.v1+json\n",
+			Out:  imagesHead + "registry.k8s.io/pause:3.10.2\tapplication/vnd.oci.image.index.v1+json\tsha256:0123456789ab\n",
 		},
 	}
 }

@@ -11,9 +11,13 @@ var registryTypes = map[string]string{
 	"String": "REG_SZ", "ExpandString": "REG_EXPAND_SZ", "DWord": "REG_DWORD", "QWord": "REG_QWORD", "MultiString": "REG_MULTI_SZ",
 }
 
-// regTool is reg.exe, of which it plays `reg query KEY /v NAME` and `reg query KEY /ve`, which is the value without a name.
+// regTool is reg.exe, of which it plays `reg query KEY /v NAME`, `reg query KEY /ve`, which is the value without a name, and
+// `reg query KEY`, of which it shows the keys below.
 func regTool(_ context.Context, call *Call) int {
 	args := call.Argv[1:]
+	if len(args) == 2 && strings.EqualFold(args[0], "query") {
+		return listKeys(call, args[1])
+	}
 	if len(args) == 3 && strings.EqualFold(args[2], "/ve") {
 		args = []string{args[0], args[1], "/v", ""}
 	}
@@ -24,14 +28,28 @@ func regTool(_ context.Context, call *Call) int {
 	if name == "" {
 		name = "(Default)"
 	}
-	if below, short := strings.CutPrefix(strings.ToUpper(key), `HKLM\`); short {
-		key = `HKEY_LOCAL_MACHINE\` + key[len(key)-len(below):]
-	}
+	key = longKey(key)
 	value, ok, err := call.Machine.ReadRegistry(key, args[3])
 	if err != nil || !ok {
 		return call.Fail("ERROR: The system was unable to find the specified registry key or value.")
 	}
 	call.Print("\r\n%s\r\n    %s    %s    %s\r\n\r\n", key, name, registryTypes[value.Type], printed(value))
+	return 0
+}
+
+func longKey(key string) string {
+	if below, short := strings.CutPrefix(strings.ToUpper(key), `HKLM\`); short {
+		return `HKEY_LOCAL_MACHINE\` + key[len(key)-len(below):]
+	}
+	return key
+}
+
+func listKeys(call *Call, key string) int {
+	below, err := call.Machine.RegistryKeys(longKey(key))
+	if err != nil || len(below) == 0 {
+		return call.Fail("ERROR: The system was unable to find the specified registry key or value.")
+	}
+	call.Print("\r\n%s\r\n", strings.Join(below, "\r\n"))
 	return 0
 }
 

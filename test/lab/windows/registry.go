@@ -3,6 +3,7 @@ package windows
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -61,6 +62,23 @@ func (m *Machine) ReadRegistry(key, name string) (value RegistryValue, ok bool, 
 	}
 	value, ok = m.state.value(key, name)
 	return value, ok, nil
+}
+
+// RegistryKeys are those right below a key, sorted.
+func (m *Machine) RegistryKeys(key string) ([]string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.enter("Read-Registry"); err != nil {
+		return nil, err
+	}
+	var below []string
+	for have := range m.state.Registry {
+		if at := strings.LastIndexByte(have, '\\'); at > 0 && strings.EqualFold(have[:at], key) {
+			below = append(below, have)
+		}
+	}
+	slices.Sort(below)
+	return below, nil
 }
 
 // WriteRegistry writes one value, and the key if need be.
