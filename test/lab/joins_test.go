@@ -59,6 +59,7 @@ func TestJoins(t *testing.T) {
 	for _, p := range slices.Concat(j.reasonPools(), j.modePools(), []lab.Pool{j.settingsPool()}) {
 		j.must(l.Apply(ctx, p))
 	}
+	j.startIPAM(ctx)
 	t.Run("every mode joins", func(t *testing.T) { j.on(t).assertModes(ctx) })
 	t.Run("the modes of Azure join", func(t *testing.T) { j.on(t).assertAzureModes(ctx) })
 	t.Run("a node has all that can be asked for", func(t *testing.T) { j.on(t).assertSettings(ctx) })
