@@ -3,7 +3,6 @@ package owner_test
 import (
 	"testing"
 
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
@@ -20,7 +19,7 @@ func TestClusterChanged(t *testing.T) {
 			reason: "the counts of Machines change with each of them",
 			change: func(c *clusterv1.Cluster) {
 				c.ResourceVersion = "2"
-				c.Status.Workers = &clusterv1.WorkersStatus{Replicas: ptr.To[int32](7)}
+				c.Status.Workers = &clusterv1.WorkersStatus{Replicas: new(int32(7))}
 			},
 		},
 		"spec": {
@@ -30,12 +29,12 @@ func TestClusterChanged(t *testing.T) {
 		},
 		"infrastructure": {
 			reason: "VMs wait for it",
-			change: func(c *clusterv1.Cluster) { c.Status.Initialization.InfrastructureProvisioned = ptr.To(true) },
+			change: func(c *clusterv1.Cluster) { c.Status.Initialization.InfrastructureProvisioned = new(true) },
 			wakes:  true,
 		},
 		"control plane": {
 			reason: "tokens are made there",
-			change: func(c *clusterv1.Cluster) { c.Status.Initialization.ControlPlaneInitialized = ptr.To(true) },
+			change: func(c *clusterv1.Cluster) { c.Status.Initialization.ControlPlaneInitialized = new(true) },
 			wakes:  true,
 		},
 	}

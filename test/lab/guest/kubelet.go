@@ -92,10 +92,10 @@ func (n *node) run(ctx context.Context) error {
 	if err := n.findsAll(); err != nil {
 		return err
 	}
-	for _, port := range []string{healthz, kubeletPort} {
-		n.call.Machine.OpenPipe(port)
-		defer n.call.Machine.ClosePipe(port)
-	}
+	n.call.Machine.OpenPipe(healthz)
+	defer n.call.Machine.ClosePipe(healthz)
+	n.call.Machine.OpenPipe(kubeletPort)
+	defer n.call.Machine.ClosePipe(kubeletPort)
 	if err := then(ctx); err != nil {
 		return err
 	}
