@@ -5,11 +5,14 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
 // Of reads the Machine and the Cluster of an object. Nil is one that is not there, or not known yet.
@@ -35,6 +38,16 @@ func Of(ctx context.Context, c client.Client, o client.Object) (*clusterv1.Machi
 // Joined says whether the Machine has become a Node.
 func Joined(machine *clusterv1.Machine) bool {
 	return machine != nil && machine.Status.NodeRef.IsDefined()
+}
+
+// ClusterChanged lets those changes of a Cluster through that matter to what belongs to it. Cluster API counts all Machines in
+// its status: without this, each change of a Machine would wake all the others.
+func ClusterChanged() predicate.Predicate {
+	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*clusterv1.Cluster)
+		now, same := e.ObjectNew.(*clusterv1.Cluster)
+		return !ok || !same || !equality.Semantic.DeepEqual(before.Status.Initialization, now.Status.Initialization)
+	}})
 }
 
 // Paused says whether the Cluster, or the object itself, is paused.

@@ -17,8 +17,12 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 )
 
-// staticAddresses is a pool beside the other one, whose nodes have addresses of an IPAM provider and a second adapter.
-func (s *story) staticAddresses(ctx context.Context) {
+// pooledNetworks are an adapter with addresses of the IPAM provider's pool, and another one.
+const pooledNetworks = `[{name: VM Network, nameservers: [203.0.113.2], addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io,
+          kind: InClusterIPPool, name: nodes}]}, {name: DC0_DVPG0}]`
+
+// startIPAM runs an IPAM provider with a pool of addresses.
+func (s *story) startIPAM(ctx context.Context) {
 	s.Helper()
 	s.must(servers.StartIPAM(ctx, s.lab.Management, s.Output()))
 	pool := &unstructured.Unstructured{Object: map[string]any{
@@ -27,9 +31,13 @@ func (s *story) staticAddresses(ctx context.Context) {
 		"spec":     map[string]any{"addresses": []any{"203.0.113.10-203.0.113.20"}, "prefix": int64(24), "gateway": "203.0.113.1"},
 	}}
 	s.must(s.lab.Client.Create(ctx, pool))
-	const networks = `[{name: VM Network, nameservers: [203.0.113.2], addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io,
-          kind: InClusterIPPool, name: nodes}]}, {name: DC0_DVPG0}]`
-	s.must(s.lab.Apply(ctx, lab.Pool{Name: "static", Replicas: 2, Networks: networks}))
+}
+
+// staticAddresses is a pool beside the other one, whose nodes have addresses of an IPAM provider and a second adapter.
+func (s *story) staticAddresses(ctx context.Context) {
+	s.Helper()
+	s.startIPAM(ctx)
+	s.must(s.lab.Apply(ctx, lab.Pool{Name: "static", Replicas: 2, Networks: pooledNetworks}))
 	s.await(ctx, 3)
 	seen := map[string]bool{}
 	for _, m := range s.machines(ctx) {

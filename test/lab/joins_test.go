@@ -57,8 +57,9 @@ func TestJoins(t *testing.T) {
 	j.credentials(ctx)
 	// Those that fail take longest.
 	for _, p := range slices.Concat(j.reasonPools(), j.modePools(), []lab.Pool{j.settingsPool()}) {
-		j.must(l.Apply(ctx, p))
+		j.must(l.ApplyMachine(ctx, p))
 	}
+	j.startIPAM(ctx)
 	t.Run("every mode joins", func(t *testing.T) { j.on(t).assertModes(ctx) })
 	t.Run("the modes of Azure join", func(t *testing.T) { j.on(t).assertAzureModes(ctx) })
 	t.Run("a node has all that can be asked for", func(t *testing.T) { j.on(t).assertSettings(ctx) })

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
@@ -128,14 +129,11 @@ func (j *joins) notJoined(ctx context.Context, m mode, machine *infrav1.WindowsM
 	case node.Status.NodeInfo.BootID < strconv.Itoa(starts+rebootsOfImage):
 		return "the kubelet has not told of this start"
 	}
-	report, err := j.report(machine.Status.ComputerName)
-	switch {
-	case err != nil:
-		return err.Error()
-	case len(report.Warnings) > 0:
-		return fmt.Sprintf("warnings: %q", report.Warnings)
-	case starts > 1 && m.booted && (report.Boot == nil || report.Boot.State != plan.StateSucceeded):
-		return fmt.Sprintf("every boot: %+v", report.Boot)
+	switch told := machine.Status.Bootstrap; {
+	case told == nil || told.State != string(plan.StateSucceeded) || len(told.Warnings) > 0:
+		return fmt.Sprintf("the bootstrap is told as %+v", told)
+	case starts > 1 && m.booted && !conditions.IsTrue(machine, infrav1.EveryBootSucceededCondition):
+		return fmt.Sprintf("every boot is told as %+v", conditions.Get(machine, infrav1.EveryBootSucceededCondition))
 	}
 	return cmp.Diff(m.wanted(machine, node), j.have(machine, node))
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"text/template"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -71,25 +72,72 @@ func (l *Lab) Manifest(p Pool) ([]byte, error) {
 
 // Apply makes a pool, or brings it in line.
 func (l *Lab) Apply(ctx context.Context, p Pool) error {
-	manifest, err := l.Manifest(p)
+	objects, err := l.objects(p)
 	if err != nil {
 		return err
 	}
+	return l.apply(ctx, objects)
+}
+
+// ApplyMachine makes one Machine like those of the pool, which no MachineDeployment looks after: that is half of the work.
+func (l *Lab) ApplyMachine(ctx context.Context, p Pool) error {
+	objects, err := l.objects(p)
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if template, ok, _ := unstructured.NestedMap(object.Object, "spec", "template", "spec"); ok {
+			instantiate(object, p.Name, template)
+		}
+	}
+	return l.apply(ctx, objects)
+}
+
+// instantiate turns a template into what would be made of it.
+func instantiate(object *unstructured.Unstructured, pool string, spec map[string]any) {
+	const mark = "Template"
+	name := pool + "-0"
+	for _, field := range [][]string{{"bootstrap", "configRef"}, {"infrastructureRef"}} {
+		if ref, ok, _ := unstructured.NestedMap(spec, field...); ok {
+			kind, _ := ref["kind"].(string)
+			ref["kind"], ref["name"] = strings.TrimSuffix(kind, mark), name
+			_ = unstructured.SetNestedMap(spec, ref, field...) // it was there
+		}
+	}
+	object.Object["spec"] = spec
+	object.SetName(name)
+	object.SetLabels(map[string]string{clusterv1.ClusterNameLabel: ClusterName, clusterv1.MachineDeploymentNameLabel: pool})
+	object.SetKind(strings.TrimSuffix(strings.TrimSuffix(object.GetKind(), mark), "Deployment"))
+}
+
+func (l *Lab) objects(p Pool) ([]*unstructured.Unstructured, error) {
+	manifest, err := l.Manifest(p)
+	if err != nil {
+		return nil, err
+	}
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096)
+	var objects []*unstructured.Unstructured
 	for {
-		var object unstructured.Unstructured
-		err := decoder.Decode(&object)
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(object)
 		if errors.Is(err, io.EOF) {
-			return nil
+			return objects, nil
 		}
 		if err != nil {
-			return fmt.Errorf("read pool: %w", err)
+			return nil, fmt.Errorf("read pool: %w", err)
 		}
-		apply := client.ApplyConfigurationFromUnstructured(&object)
+		objects = append(objects, object)
+	}
+}
+
+func (l *Lab) apply(ctx context.Context, objects []*unstructured.Unstructured) error {
+	for _, object := range objects {
+		apply := client.ApplyConfigurationFromUnstructured(object)
 		if err := l.Client.Apply(ctx, apply, client.FieldOwner("lab"), client.ForceOwnership); err != nil {
 			return fmt.Errorf("apply %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 	}
+	return nil
 }
 
 // Scale changes the number of machines, as a change in Git would.

@@ -33,7 +33,7 @@ func (j *joins) reasonPools() []lab.Pool {
 	j.table = j.provocations()
 	for _, p := range j.table {
 		config := p.config
-		pools = append(pools, lab.Pool{Name: p.pool(), Replicas: 1, Config: &config})
+		pools = append(pools, lab.Pool{Name: p.pool(), Replicas: 1, Config: &config, Networks: p.networks})
 		j.worlds[p.pool()] = func(g *guest.Simulated) {
 			g.Speed = haste
 			if p.world != nil {
@@ -146,10 +146,18 @@ func image(change func(*windows.State)) func(*guest.Simulated) {
 	return func(g *guest.Simulated) { g.Image = change }
 }
 
+// locked keys of the registry are those of a policy.
+func locked(keys ...string) func(*guest.Simulated) { return faulty(guest.Faults{Locked: keys}) }
+
 // atJoin meddles with `kubeadm join`.
 func atJoin(instead func(*windows.Call) windows.Program) func(*guest.Simulated) {
+	return running("kubeadm.exe", "join", instead)
+}
+
+// running meddles with a program where this is its first argument.
+func running(program, argument string, instead func(*windows.Call) windows.Program) func(*guest.Simulated) {
 	return faulty(guest.Faults{Instead: func(call *windows.Call) windows.Program {
-		if windows.Base(call.Argv[0]) == "kubeadm.exe" && call.Argv[1] == "join" {
+		if windows.Base(call.Argv[0]) == program && len(call.Argv) > 1 && call.Argv[1] == argument {
 			return instead(call)
 		}
 		return nil

@@ -24,6 +24,8 @@ type provoked struct {
 	// world spoils the guest, config is what its machine is asked for.
 	world  func(g *guest.Simulated)
 	config bootstrapv1.WindowsBootstrapConfigSpec
+	// networks of its VM, as in a pool.
+	networks string
 	// phase in which it fails, and a part of what is told.
 	phase, says string
 	exitCode    int32
@@ -84,6 +86,23 @@ func (j *joins) ofTheImage() []provoked {
 			},
 		},
 		{
+			reason: bootstrap.ReasonContainerdTooOld, phase: "prepare", says: "1.6",
+			world: running("containerd.exe", "--version", func(*windows.Call) windows.Program {
+				return func(_ context.Context, call *windows.Call) int {
+					call.Print("containerd github.com/containerd/containerd v1.6.36 88c3d9bc5b5a193f40b7c14fa996d23532d6f956")
+					return 0
+				}
+			}),
+		},
+		{
+			reason: bootstrap.ReasonPauseImageMissing, phase: "images", says: "localhost:1/pause:1", exitCode: 1,
+			config: bootstrapv1.WindowsBootstrapConfigSpec{Containerd: bootstrapv1.Containerd{PauseImage: "localhost:1/pause:1"}},
+		},
+		{
+			reason: bootstrap.ReasonMachineTooSmall, says: "disk-free: ", soft: true,
+			world: func(g *guest.Simulated) { g.DiskFreeMiB = 15000 },
+		},
+		{
 			reason: bootstrap.ReasonKubeletServiceFailed, phase: "kubelet", says: "sc.exe config kubelet", exitCode: 1072,
 			world: image(func(s *windows.State) { s.Services["kubelet"].Doomed = true }),
 		},
@@ -107,6 +126,10 @@ func (j *joins) ofTheImage() []provoked {
 func (j *joins) ofTheNetwork() []provoked {
 	l2bridge := network(bootstrapv1.NetworkL2Bridge, bootstrapv1.CNIFlannel)
 	return []provoked{
+		{
+			reason: bootstrap.ReasonAddressesNotSet, phase: "prepare", says: "adapter", networks: pooledNetworks,
+			world: image(func(s *windows.State) { s.Adapters[0].MAC = "00-50-56-3F-FF-FF" }),
+		},
 		{
 			reason: bootstrap.ReasonStaleNetworks, phase: "network", says: "0x800706ba", config: l2bridge,
 			world: throwing("Send-HnsCall", "HNS failed with error: the RPC server is unavailable (0x800706ba)"),
@@ -215,7 +238,7 @@ func repairKubelet(ctx context.Context, call *windows.Call) int {
 
 // ofTheSettings: what a config asks of Windows, and what it brings of its own.
 func (j *joins) ofTheSettings() []provoked {
-	const locked = "requested registry access is not allowed"
+	const noAccess = "requested registry access is not allowed"
 	settings := func(w bootstrapv1.Windows) bootstrapv1.WindowsBootstrapConfigSpec {
 		return bootstrapv1.WindowsBootstrapConfigSpec{Windows: w}
 	}
@@ -224,15 +247,16 @@ func (j *joins) ofTheSettings() []provoked {
 	}}
 	return []provoked{
 		{
-			reason: bootstrap.ReasonPageFileFailed, phase: "windows", says: locked, world: throwing("Write-Registry", locked),
+			reason: bootstrap.ReasonPageFileFailed, phase: "windows", says: noAccess, world: locked(windows.ControlKey + `\Session Manager\Memory Management`),
 			config: bootstrapv1.WindowsBootstrapConfigSpec{PageFile: bootstrapv1.PageFile{Policy: bootstrapv1.PageFileFixed, SizeMiB: 4096}},
 		},
 		{
-			reason: bootstrap.ReasonTrustFailed, phase: "windows", says: "certutil.exe", exitCode: -2147024891, world: throwing("Write-Registry", locked),
+			reason: bootstrap.ReasonTrustFailed, phase: "windows", says: "CertUtil: -addstore command FAILED: 0x80070005", exitCode: -2147024891,
+			world:  locked(`HKEY_LOCAL_MACHINE\SOFTWARE\Microsoft\SystemCertificates\ROOT`),
 			config: settings(bootstrapv1.Windows{TrustedCertificates: []bootstrapv1.TrustedCertificate{{Name: "corp", Content: string(j.lab.Workload.CA)}}}),
 		},
 		{
-			reason: bootstrap.ReasonProxyFailed, phase: "windows", says: locked, world: throwing("Write-Registry", locked),
+			reason: bootstrap.ReasonProxyFailed, phase: "windows", says: noAccess, world: locked(windows.ControlKey + `\Session Manager\Environment`),
 			config: settings(bootstrapv1.Windows{Proxy: bootstrapv1.Proxy{HTTPS: "http://proxy.example.com:3128"}}),
 		},
 		{
@@ -251,6 +275,10 @@ func (j *joins) ofTheSettings() []provoked {
 		{
 			reason: bootstrap.ReasonCSIProxyFailed, phase: "kubelet", says: `C:\k\csi-proxy.exe`,
 			config: settings(bootstrapv1.Windows{CSIProxy: bootstrapv1.CSIProxy{Path: `C:\k\csi-proxy.exe`}}),
+		},
+		{
+			reason: bootstrap.ReasonGMSAPluginFailed, phase: "kubelet", says: "gmsaPlugin", exitCode: 1,
+			config: settings(bootstrapv1.Windows{GMSAPlugin: bootstrapv1.GMSAPlugin{ClassID: "CCC2A336-D7F3-4818-A213-272B7924213E"}}),
 		},
 		{
 			reason: bootstrap.ReasonDomainJoinFailed, phase: "windows", says: "domain", exitCode: 1,

@@ -52,6 +52,8 @@ type Simulated struct {
 	Build string
 	// KubernetesVersion on the image; v1.36.3 when empty.
 	KubernetesVersion string
+	// DiskFreeMiB is what is free on disk C:; 60000 when zero.
+	DiskFreeMiB int64
 	// CloudbaseInit is the version on the image: 1.1.9, or 1.1.4 when empty. Others are not known here.
 	CloudbaseInit string
 	// Programs are added to the image, or take the place of those it has: path on the disk and what it does.
@@ -98,6 +100,8 @@ type Faults struct {
 	Features windows.FeatureFaults
 	// Throws are the doors of Windows that fail, each with the words it fails with.
 	Throws map[string]string
+	// Locked are keys of the registry that a policy keeps everybody from writing.
+	Locked []string
 	// BadBlock turns a letter of the plan into another one on the disk.
 	BadBlock bool
 	// KillAgentIn is the name of a step in which the agent is killed once.

@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -32,7 +33,8 @@ func (p *power) install() error {
 	m := p.machine
 	build, revision := p.guest.build()
 	m.Hardware = windows.Hardware{
-		SMBIOS: p.hardware.UUID, CPUs: p.hardware.CPUs, MemoryMiB: p.hardware.MemoryMiB, DiskFreeMiB: 60000, OSBuild: build,
+		SMBIOS: p.hardware.UUID, CPUs: p.hardware.CPUs, MemoryMiB: p.hardware.MemoryMiB,
+		DiskFreeMiB: cmp.Or(p.guest.DiskFreeMiB, 60000), OSBuild: build,
 	}
 	p.spoilWorld()
 	programs := map[string]windows.Program{
@@ -88,6 +90,7 @@ func (p *power) spoilWorld() {
 	m.Network = windows.RealNetwork{Dial: faults.dialer("powershell.exe")}
 	m.FeatureFaults = faults.Features
 	m.Throw(faults.Throws, -1)
+	m.Locked = faults.Locked
 }
 
 // furnish is the image as it is before its first start.

@@ -2,9 +2,11 @@ package vcenter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
+	"github.com/vmware/govmomi/fault"
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/property"
 	"github.com/vmware/govmomi/view"
@@ -31,16 +33,19 @@ func (v *VCenter) Run(ctx context.Context, play Play) error {
 		SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{Type: "ContainerView", Path: "view"}},
 	}}
 	filter.Spec.PropSet = []types.PropertySpec{{Type: "VirtualMachine", PathSet: []string{"runtime.powerState"}}}
+	var failed error
 	err = property.WaitForUpdates(ctx, property.DefaultCollector(v.client.Client), filter, func(updates []types.ObjectUpdate) bool {
 		for _, update := range updates {
-			h.see(ctx, update)
+			if failed = h.see(ctx, update); failed != nil {
+				return true
+			}
 		}
 		return false
 	})
 	if ctx.Err() != nil {
 		return nil
 	}
-	return fmt.Errorf("watch VMs: %w", err)
+	return fmt.Errorf("watch VMs: %w", errors.Join(err, failed))
 }
 
 type hypervisor struct {
@@ -50,10 +55,18 @@ type hypervisor struct {
 	on      map[types.ManagedObjectReference]context.CancelFunc
 }
 
-// see starts or stops the guest of a VM. Updates may come twice.
-func (h *hypervisor) see(ctx context.Context, update types.ObjectUpdate) {
+// see starts or stops the guest of a VM. Updates may come twice, and an older one behind a newer one: the simulator (v0.56.0)
+// tells what a VM is now, and then what it has become before. So an update only says where to look.
+func (h *hypervisor) see(ctx context.Context, update types.ObjectUpdate) error {
 	stop, isOn := h.on[update.Obj]
-	switch on := powersOn(update); {
+	if powersOn(update) == isOn {
+		return nil
+	}
+	on, err := h.isOn(ctx, update.Obj)
+	if err != nil {
+		return err
+	}
+	switch {
 	case on && !isOn:
 		guest, stop := context.WithCancel(ctx)
 		h.on[update.Obj] = stop
@@ -63,6 +76,20 @@ func (h *hypervisor) see(ctx context.Context, update types.ObjectUpdate) {
 		stop()
 		delete(h.on, update.Obj)
 	}
+	return nil
+}
+
+// isOn asks the vCenter. A VM that is gone is off.
+func (h *hypervisor) isOn(ctx context.Context, ref types.ManagedObjectReference) (bool, error) {
+	var vm mo.VirtualMachine
+	err := property.DefaultCollector(h.vcenter.client.Client).RetrieveOne(ctx, ref, []string{"runtime.powerState"}, &vm)
+	if fault.Is(err, &types.ManagedObjectNotFound{}) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read power state: %w", err)
+	}
+	return vm.Runtime.PowerState == types.VirtualMachinePowerStatePoweredOn, nil
 }
 
 func powersOn(update types.ObjectUpdate) bool {

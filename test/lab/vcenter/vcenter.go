@@ -94,6 +94,9 @@ func (v *VCenter) call(ctx *simulator.Context, method *simulator.Method) (mo.Ref
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if ctx.Session != nil {
+		v.narrow(ctx, method)
+	}
 	if ctx.Session == nil || ctx.Session.Key != v.lab {
 		v.calls[method.Name]++
 	}

@@ -2,7 +2,9 @@ package vcenter_test
 
 import (
 	"context"
+	"fmt"
 	"net/url"
+	"sync"
 	"testing"
 	"time"
 
@@ -10,6 +12,8 @@ import (
 	"github.com/vmware/govmomi"
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/property"
+	"github.com/vmware/govmomi/view"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
@@ -81,7 +85,7 @@ func TestVMIsPlayedWhileItIsOn(t *testing.T) {
 	}
 }
 
-func clone(ctx context.Context, t *testing.T, v *vcenter.VCenter) *object.VirtualMachine {
+func connect(ctx context.Context, t *testing.T, v *vcenter.VCenter) *govmomi.Client {
 	t.Helper()
 	credentials := v.Credentials()
 	address := &url.URL{
@@ -92,6 +96,12 @@ func clone(ctx context.Context, t *testing.T, v *vcenter.VCenter) *object.Virtua
 	if err != nil {
 		t.Fatal(err)
 	}
+	return c
+}
+
+func clone(ctx context.Context, t *testing.T, v *vcenter.VCenter) *object.VirtualMachine {
+	t.Helper()
+	c := connect(ctx, t, v)
 	finder := find.NewFinder(c.Client)
 	template, err := finder.VirtualMachine(ctx, "/"+vcenter.Datacenter+"/vm/"+vcenter.Template)
 	if err != nil {
@@ -118,4 +128,98 @@ func clone(ctx context.Context, t *testing.T, v *vcenter.VCenter) *object.Virtua
 		t.Fatal(err)
 	}
 	return object.NewVirtualMachine(c.Client, info.Result.(types.ManagedObjectReference))
+}
+
+// TestWatchHearsWhatItAsksFor watches VMs as our controllers do: one comes, its guest writes, it goes.
+func TestWatchHearsWhatItAsksFor(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	v, err := vcenter.Start(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Stop()
+	var watches sync.WaitGroup
+	defer watches.Wait()
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	watches.Go(func() {
+		err := v.Run(running, func(on context.Context, vm *vcenter.VM) {
+			for _, key := range []string{"guestinfo.nobody.asks", "guestinfo.asked"} {
+				if err := vm.SetGuestinfo(on, key, "hello"); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	c := connect(ctx, t, v)
+	heard := make(chan string, 100)
+	watches.Go(func() { watch(running, t, c, heard) })
+	if got := <-heard; got != "enter "+vcenter.Template {
+		t.Errorf("the watch begins with %q", got)
+	}
+	vm := clone(ctx, t, v)
+	for _, want := range []string{"enter w1", "asked hello"} {
+		await(ctx, t, heard, want)
+	}
+	task, err := vm.PowerOff(ctx)
+	if err != nil || task.Wait(ctx) != nil {
+		t.Fatal("power off", err)
+	}
+	if task, err = vm.Destroy(ctx); err != nil || task.Wait(ctx) != nil {
+		t.Fatal("destroy", err)
+	}
+	await(ctx, t, heard, "leave")
+}
+
+// await skips what comes again: the simulator tells some things twice.
+func await(ctx context.Context, t *testing.T, heard <-chan string, want string) {
+	t.Helper()
+	for {
+		select {
+		case got := <-heard:
+			if got == want {
+				return
+			}
+		case <-ctx.Done():
+			t.Fatalf("%q was not heard", want)
+		}
+	}
+}
+
+// watch tells what it hears until ctx ends.
+func watch(ctx context.Context, t *testing.T, c *govmomi.Client, heard chan<- string) {
+	views, err := view.NewManager(c.Client).CreateContainerView(ctx, c.ServiceContent.RootFolder, []string{"VirtualMachine"}, true)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	filter := new(property.WaitFilter)
+	filter.Spec.ObjectSet = []types.ObjectSpec{{
+		Obj: views.Reference(), Skip: new(true),
+		SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{Type: "ContainerView", Path: "view"}},
+	}}
+	filter.Spec.PropSet = []types.PropertySpec{{Type: "VirtualMachine", PathSet: []string{"name", `config.extraConfig["guestinfo.asked"]`}}}
+	err = property.WaitForUpdates(ctx, property.DefaultCollector(c.Client), filter, func(updates []types.ObjectUpdate) bool {
+		for _, update := range updates {
+			if update.Kind == types.ObjectUpdateKindLeave {
+				heard <- "leave"
+			}
+			for _, change := range update.ChangeSet {
+				switch value := change.Val.(type) {
+				case string:
+					heard <- string(update.Kind) + " " + value
+				case types.OptionValue:
+					heard <- fmt.Sprintf("asked %v", value.Value)
+				}
+			}
+		}
+		return false
+	})
+	if ctx.Err() == nil {
+		t.Error(err)
+	}
 }

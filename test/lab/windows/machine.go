@@ -36,6 +36,8 @@ type Machine struct {
 	PaperServices bool
 	// FeatureFaults say how the installation of Windows features goes wrong.
 	FeatureFaults FeatureFaults
+	// Locked are keys of the registry that nobody may write, nor what is below them.
+	Locked []string
 	// ManagementIP is what HNS gives to new networks.
 	ManagementIP string
 

@@ -1,6 +1,7 @@
 package windows
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -91,6 +92,9 @@ func (m *Machine) WriteRegistry(key, name string, value RegistryValue) error {
 	if !strings.HasPrefix(strings.ToUpper(key), `HKEY_LOCAL_MACHINE\`) && !strings.HasPrefix(strings.ToUpper(key), `HKEY_USERS\`) {
 		return fmt.Errorf("registry key name must start with a valid base key name: %s", key)
 	}
+	if slices.ContainsFunc(m.Locked, func(locked string) bool { return within(key, locked) }) {
+		return errors.New("requested registry access is not allowed")
+	}
 	m.state.SetValue(key, name, value)
 	return m.changed("registry.set %s %s %s %s", key, name, value.Type, value)
 }
@@ -114,11 +118,16 @@ func (m *Machine) ClearRegistry(key string) error {
 		return err
 	}
 	for name := range m.state.Registry {
-		if strings.EqualFold(name, key) || strings.HasPrefix(strings.ToLower(name), strings.ToLower(key)+`\`) {
+		if within(name, key) {
 			delete(m.state.Registry, name)
 		}
 	}
 	return m.changed("registry.clear %s", key)
+}
+
+// within says whether a key is another one, or below it.
+func within(key, other string) bool {
+	return strings.EqualFold(key, other) || strings.HasPrefix(strings.ToLower(key), strings.ToLower(other)+`\`)
 }
 
 // MarkBoot makes the volatile key that is gone after the next boot.

@@ -1,0 +1,55 @@
+package owner_test
+
+import (
+	"testing"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
+)
+
+func TestClusterChanged(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		change func(c *clusterv1.Cluster)
+		wakes  bool
+	}{
+		"counts": {
+			reason: "the counts of Machines change with each of them",
+			change: func(c *clusterv1.Cluster) {
+				c.ResourceVersion = "2"
+				c.Status.Workers = &clusterv1.WorkersStatus{Replicas: new(int32(7))}
+			},
+		},
+		"spec": {
+			reason: "a pause, an endpoint and a deletion make a new generation",
+			change: func(c *clusterv1.Cluster) { c.Generation++ },
+			wakes:  true,
+		},
+		"infrastructure": {
+			reason: "VMs wait for it",
+			change: func(c *clusterv1.Cluster) { c.Status.Initialization.InfrastructureProvisioned = new(true) },
+			wakes:  true,
+		},
+		"control plane": {
+			reason: "tokens are made there",
+			change: func(c *clusterv1.Cluster) { c.Status.Initialization.ControlPlaneInitialized = new(true) },
+			wakes:  true,
+		},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			before := &clusterv1.Cluster{}
+			before.Generation, before.ResourceVersion = 1, "1"
+			now := before.DeepCopy()
+			test.change(now)
+			if got := owner.ClusterChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: now}); got != test.wakes {
+				t.Errorf("wakes %t, want %t: %s", got, test.wakes, test.reason)
+			}
+		})
+	}
+	if !owner.ClusterChanged().Create(event.CreateEvent{Object: &clusterv1.Cluster{}}) {
+		t.Error("a new Cluster wakes nobody")
+	}
+}
