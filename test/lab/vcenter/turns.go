@@ -26,6 +26,8 @@ type turns struct {
 	// moved counts the VMs that came and went, waits the times that each watch has asked for more.
 	moved int
 	waits map[string]int
+	// then is what the long-lived watches had asked for when the last VM came or went.
+	then map[string]int
 }
 
 func newTurns() *turns { return &turns{turn: make(chan struct{}, 1), waits: map[string]int{}} }
@@ -73,16 +75,14 @@ func (t *turns) finish(before int) {
 	}
 }
 
-// whenMoved gives what the long-lived watches had asked for when the VM had moved, nil before.
+// whenMoved gives what the long-lived watches had asked for when the VM moved, nil before.
 func (t *turns) whenMoved(before int) map[string]int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.moved == before {
 		return nil
 	}
-	waits := maps.Clone(t.waits)
-	maps.DeleteFunc(waits, func(_ string, times int) bool { return times < 10 }) // those that wait for a task only
-	return waits
+	return t.then
 }
 
 func (t *turns) seen(waits map[string]int) bool {
@@ -122,4 +122,6 @@ func (t *turns) move() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.moved++
+	t.then = maps.Clone(t.waits)
+	maps.DeleteFunc(t.then, func(_ string, times int) bool { return times < 10 }) // those that wait for a task only
 }
