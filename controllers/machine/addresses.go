@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -263,8 +264,9 @@ func (r *Reconciler) freeOne(ctx context.Context, claim *ipamv1.IPAddressClaim) 
 		return nil // and so its address is not held either
 	}
 	address := &ipamv1.IPAddress{}
-	err := r.Secrets.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: claim.Status.AddressRef.Name}, address)
-	if err == nil {
+	name := cmp.Or(claim.Status.AddressRef.Name, claim.Name) // a restore or a move loses status; providers use the claim's name
+	err := r.Secrets.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: name}, address)
+	if err == nil && (claim.Status.AddressRef.Name != "" || address.Spec.ClaimRef.Name == claim.Name) {
 		err = r.setFinalizer(ctx, address, controllerutil.RemoveFinalizer)
 	}
 	if client.IgnoreNotFound(err) != nil {

@@ -79,7 +79,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	f, err := r.load(ctx, request.NamespacedName)
 	if err != nil || f == nil {
-		return ctrl.Result{}, err
+		return phase.Fail(err).Result() // nil is no failure
 	}
 	outcome := r.next(ctx, f)
 	if f.released || outcome.Outdated() {
@@ -125,7 +125,7 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, er
 	f := &facts{machine: &infrav1.WindowsMachine{}, now: r.Now()}
 	err := r.Client.Get(ctx, key, f.machine)
 	if apierrors.IsNotFound(err) {
-		return nil, nil
+		return nil, r.freeLeft(ctx, key)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("get windowsmachine: %w", err)
