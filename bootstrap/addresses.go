@@ -79,20 +79,16 @@ func (a *adapter) readAddresses(given []infrav1.NetworkAddress, routed map[bool]
 		return invalid(field, "macAddress %q is none of VMware's; delete the Machine to get another one", a.mac)
 	}
 	for _, one := range given {
-		prefix, err := netip.ParsePrefix(one.Address)
-		if err != nil || prefix.String() != one.Address || prefix.Addr().Is4In6() {
-			return invalid(field, "%q is no address with a prefix length; look at the pool that it is of", one.Address)
+		if err := CheckAddress(one); err != nil {
+			return invalid(field, "%s; mend the pool that it is of, then delete the Machine", err)
 		}
+		prefix := netip.MustParsePrefix(one.Address)
 		a.addresses = append(a.addresses, prefix)
 		if one.Gateway == "" || routed[prefix.Addr().Is4()] {
 			continue
 		}
-		gateway, ok := plainAddress(one.Gateway)
-		if !ok || gateway.Is4() != prefix.Addr().Is4() {
-			return invalid(field, "gateway %q is none for %s; look at the pool that they are of", one.Gateway, one.Address)
-		}
-		routed[gateway.Is4()] = true
-		a.gateways = append(a.gateways, gateway)
+		routed[prefix.Addr().Is4()] = true
+		a.gateways = append(a.gateways, netip.MustParseAddr(one.Gateway))
 	}
 	return nil
 }
@@ -113,6 +109,9 @@ func (a *adapter) readRoutes(spec infrav1.VSphereNetwork) error {
 		to, err := readCIDR(field+".routes", route.To)
 		if err != nil {
 			return err
+		}
+		if to.Bits() == 0 {
+			return invalid(field+".routes", "%s is the default route, which the gateway of the adapter's pool makes; leave it out", to)
 		}
 		via, ok := plainAddress(route.Via)
 		if !ok || via.Is4() != to.Addr().Is4() {

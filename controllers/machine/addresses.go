@@ -161,7 +161,12 @@ func (r *Reconciler) readAddress(ctx context.Context, claim *ipamv1.IPAddressCla
 		return nil, infrav1.NetworkAddress{}, phase.Stall(infrav1.SpecInvalidReason,
 			"IPAddress %s has no address with a prefix length: look at pool %s", key.Name, claim.Spec.PoolRef.Name)
 	}
-	return address, infrav1.NetworkAddress{Address: prefix.String(), Gateway: address.Spec.Gateway}, phase.Outcome{}
+	found := infrav1.NetworkAddress{Address: prefix.String(), Gateway: address.Spec.Gateway}
+	if err := bootstrap.CheckAddress(found); err != nil {
+		return nil, found, phase.Stall(infrav1.SpecInvalidReason,
+			"IPAddress %s: %s; mend pool %s and then delete IPAddressClaim %s, which is made again", key.Name, err, claim.Spec.PoolRef.Name, claim.Name)
+	}
+	return address, found, phase.Outcome{}
 }
 
 // macOf is the MAC of adapter number i: of the range that VMware keeps for those that are chosen, 00:50:56:00:00:00 to
