@@ -93,7 +93,7 @@ func (r *Reconciler) ensureClaim(ctx context.Context, wanted *ipamv1.IPAddressCl
 	}
 	err = r.Client.Create(ctx, wanted)
 	if apierrors.IsAlreadyExists(err) {
-		return wanted, nil // the cache is about to show it, which wakes us
+		return wanted, nil // without a UID, which says that the cache does not show it yet
 	}
 	if err != nil {
 		return nil, fmt.Errorf("create ipaddressclaim %s: %w", wanted.Name, err)
@@ -104,6 +104,9 @@ func (r *Reconciler) ensureClaim(ctx context.Context, wanted *ipamv1.IPAddressCl
 
 // given says what a claim waits for.
 func given(f *facts, claim *ipamv1.IPAddressClaim) phase.Outcome {
+	if claim.UID == "" {
+		return phase.Poll(infrav1.WaitingForIPAddressReason, "IPAddressClaim %s was made a moment ago, by this machine or by somebody else", claim.Name)
+	}
 	if !metav1.IsControlledBy(claim, f.machine) || !claim.DeletionTimestamp.IsZero() {
 		return phase.Poll(infrav1.WaitingForIPAddressReason,
 			"IPAddressClaim %s is being deleted, or of another owner; once it is gone, one is made for this machine", claim.Name)
@@ -177,7 +180,11 @@ func macOf(i int, addresses []netip.Addr) string {
 	return fmt.Sprintf("00:50:56:%02x:%02x:%02x", i<<2|int(first[13]&3), first[14], first[15])
 }
 
-var errTaken = errors.New("the address was taken away")
+// What became of an address, of its prefix length or of its gateway.
+var (
+	errTaken   = errors.New("taken away")
+	errChanged = errors.New("changed")
+)
 
 // keep holds the addresses for as long as there may be a VM with them. An IPAM provider takes an address back as soon as
 // its claim is deleted, which may be before the VM is: with the namespace, in the foreground, or by hand. With our finalizer
@@ -192,10 +199,10 @@ func (r *Reconciler) keep(ctx context.Context, f *facts) phase.Outcome {
 	}
 	for i, wanted := range claimsOf(f) {
 		err := r.keepOne(ctx, f, wanted, known[i])
-		if errors.Is(err, errTaken) {
+		if errors.Is(err, errTaken) || errors.Is(err, errChanged) {
 			return phase.Stall(infrav1.AddressLostReason,
-				"address %s of IPAddressClaim %s was taken away before the VM was made, and is in its user data; delete the Machine to get another one",
-				known[i].Address, wanted.Name)
+				"address %s of IPAddressClaim %s was %s before the VM was made, and is in its user data; delete the Machine to get another one",
+				known[i].Address, wanted.Name, err)
 		}
 		if err != nil {
 			return phase.Fail(err)
@@ -219,8 +226,10 @@ func (r *Reconciler) keepOne(ctx context.Context, f *facts, claim *ipamv1.IPAddr
 		return errTaken
 	case controllerutil.ContainsFinalizer(address, infrav1.AddressFinalizer):
 		return nil
-	case have != known || !claim.DeletionTimestamp.IsZero() || !address.DeletionTimestamp.IsZero():
+	case !claim.DeletionTimestamp.IsZero() || !address.DeletionTimestamp.IsZero():
 		return errTaken
+	case have != known:
+		return errChanged
 	}
 	// In this order a claim is there for as long as its address is held, so that it leads there.
 	if err := r.setFinalizer(ctx, claim, controllerutil.AddFinalizer); err != nil {

@@ -2,6 +2,7 @@ package addresses
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -132,4 +134,36 @@ func (s *stage) give(t *testing.T, name, text string) {
 		t.Fatal(err)
 	}
 	world.ChangeStatus(t, s.Client, claim, func(c *ipamv1.IPAddressClaim) { c.Status.AddressRef.Name = name })
+}
+
+// TestUselessAddress is told before it is kept: once the pool is mended, another claim brings another one.
+func TestUselessAddress(t *testing.T) {
+	s := newStage(t, nil)
+	s.SetCredentials(t, datacenter.Credentials())
+	m := s.machine("useless", "by-hand")
+	m.Windows.Spec.VSphere.Networks[0].AddressesFromPools[0].Kind = "ListOnPaper"
+	m.Create(t)
+	claimed := s.haveAll(t, []string{"useless-0-0"})
+	world.Eventually(t, "claim", claimed)
+	s.give(t, "useless-0-0", "10.31.0.10")
+	have := m.Await(t, "refusal", world.Windows("Stalled True SpecInvalid"), world.Config("Ready False WaitingForMachineAddresses"))
+	const want = "IPAddress useless-0-0: gateway 10.30.0.1 is not in the network of 10.31.0.10/24; mend pool by-hand and then delete " +
+		"IPAddressClaim useless-0-0, which is made again"
+	if got := conditions.Get(have.Windows, infrav1.ReadyCondition).Message; got != want || have.Windows.Status.Networks != nil {
+		t.Errorf("message %q, want %q; networks %+v", got, want, have.Windows.Status.Networks)
+	}
+	if err := s.Client.Delete(t.Context(), s.claim(t.Context(), t, "useless-0-0")); err != nil {
+		t.Fatal(err)
+	}
+	world.Eventually(t, "the address to go", func(ctx context.Context) error {
+		if s.address(ctx, t, "useless-0-0") != nil {
+			return errors.New("it is there")
+		}
+		return nil
+	})
+	world.Eventually(t, "another claim", claimed)
+	s.give(t, "useless-0-0", "10.30.0.20")
+	m.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"))
+	m.Delete(t)
+	m.Await(t, "end", world.Gone)
 }
