@@ -173,8 +173,8 @@ func (r *Reconciler) readAddress(ctx context.Context, claim *ipamv1.IPAddressCla
 }
 
 // macOf is the MAC of adapter number i: of the range that VMware keeps for those that are chosen, 00:50:56:00:00:00 to
-// 00:50:56:3f:ff:ff, with i and the last 18 bits of the adapter's first IPv4 address, or else of its first one. It is unique
-// in its network because the address is, and between the adapters of a VM because i is.
+// 00:50:56:3f:ff:ff, with i and the last 18 bits of the adapter's first IPv4 address, or else of its first one. The
+// adapters of a VM differ by i, and those in a network by their addresses, or else distinct tells.
 func macOf(i int, addresses []netip.Addr) string {
 	first := addresses[max(0, slices.IndexFunc(addresses, netip.Addr.Is4))].As16()
 	return fmt.Sprintf("00:50:56:%02x:%02x:%02x", i<<2|int(first[13]&3), first[14], first[15])

@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
@@ -20,13 +21,18 @@ func (r *Reconciler) freeLeft(ctx context.Context, machine client.ObjectKey) err
 	if err := r.Client.List(ctx, &claims, client.InNamespace(machine.Namespace)); err != nil {
 		return fmt.Errorf("list ipaddressclaims: %w", err)
 	}
-	for _, claim := range claims.Items {
-		if !r.isLeft(&claim, machine.Name) {
-			continue
-		}
-		if gone, err := r.gone(ctx, machine); err != nil || !gone {
-			return err
-		}
+	left := slices.DeleteFunc(claims.Items, func(claim ipamv1.IPAddressClaim) bool { return !r.isLeft(&claim, machine.Name) })
+	if len(left) == 0 {
+		return nil
+	}
+	if gone, err := r.gone(ctx, machine); err != nil || !gone {
+		return err
+	}
+	return r.freeAll(ctx, left)
+}
+
+func (r *Reconciler) freeAll(ctx context.Context, claims []ipamv1.IPAddressClaim) error {
+	for _, claim := range claims {
 		if err := r.freeOne(ctx, &claim); client.IgnoreNotFound(err) != nil {
 			return err
 		}

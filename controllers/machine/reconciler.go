@@ -173,7 +173,7 @@ func (r *Reconciler) next(ctx context.Context, f *facts) phase.Outcome {
 	case deleting(f):
 		return phase.Run(ctx, f, r.identify, r.connect, r.remove, r.free, r.release)
 	default:
-		return phase.Run(ctx, f, r.owned, r.claim, r.address, r.ready, r.connect, r.hold, r.keep, r.provision)
+		return phase.Run(ctx, f, r.owned, r.claim, r.address, r.ready, r.connect, r.distinct, r.hold, r.keep, r.provision)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/vmware/govmomi"
@@ -166,4 +167,23 @@ func TestUselessAddress(t *testing.T) {
 	m.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"))
 	m.Delete(t)
 	m.Await(t, "end", world.Gone)
+}
+
+// TestMACTaken: two subnets in one network whose addresses agree in their ends would give two VMs one MAC.
+func TestMACTaken(t *testing.T) {
+	s := newStage(t, nil)
+	s.SetCredentials(t, datacenter.Credentials())
+	s.pool(t, "one", "10.32.0.", "19")
+	s.pool(t, "two", "10.36.0.", "19")
+	first, second := s.machine("mac-first", "one"), s.machine("mac-second", "two")
+	s.running(t, first)
+	second.Create(t)
+	have := second.Await(t, "refusal", world.Windows("Ready False MACTaken"), world.Windows("Stalled True MACTaken"))
+	if got := conditions.Get(have.Windows, infrav1.ReadyCondition).Message; !strings.Contains(got, "WindowsMachine mac-first") {
+		t.Errorf("message %q names no other machine", got)
+	}
+	for _, m := range []*world.Machine{second, first} {
+		m.Delete(t)
+		m.Await(t, "end", world.Gone)
+	}
 }
