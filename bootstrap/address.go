@@ -17,17 +17,20 @@ func CheckAddress(one infrav1.NetworkAddress) error {
 	if why := useless(prefix); why != "" {
 		return fmt.Errorf("%s %s", prefix, why)
 	}
-	if one.Gateway == "" {
+	return checkGateway(prefix, one.Gateway)
+}
+
+// checkGateway: one of IPv6 may be on the link.
+func checkGateway(prefix netip.Prefix, text string) error {
+	gateway, ok := plainAddress(text)
+	switch {
+	case text == "":
 		return nil
-	}
-	gateway, ok := plainAddress(one.Gateway)
-	if !ok || gateway.Is4() != prefix.Addr().Is4() {
-		return fmt.Errorf("gateway %q is none for %s", one.Gateway, prefix)
-	}
-	if gateway == prefix.Addr() {
+	case !ok || gateway.Is4() != prefix.Addr().Is4():
+		return fmt.Errorf("gateway %q is none for %s", text, prefix)
+	case gateway == prefix.Addr():
 		return fmt.Errorf("%s is its own gateway", prefix)
-	}
-	if !prefix.Contains(gateway) && (gateway.Is4() || !gateway.IsLinkLocalUnicast()) {
+	case !prefix.Contains(gateway) && (gateway.Is4() || !gateway.IsLinkLocalUnicast()):
 		return fmt.Errorf("gateway %s is not in the network of %s", gateway, prefix)
 	}
 	return nil

@@ -234,20 +234,38 @@ func podFamilies(n *node) []bool {
 	return families
 }
 
-// addressWarnings are of what may come by DHCP, which nobody can see from here.
+// addressWarnings are of what may come by DHCP, which nobody can see from here, and of what a CNI may take away.
 func addressWarnings(n *node) []string {
+	var all []string
+	if len(n.adapters) > 0 && !ownVSwitch(n) {
+		all = append(all, adaptersField+": no vSwitch is made here; where the CNI puts one on an adapter with addresses of pools, "+
+			"Windows loses its name servers and routes, which the CNI must set again")
+	}
+	if warning := firstAdapter(n); warning != "" {
+		all = append(all, adaptersField+warning)
+	}
+	return all
+}
+
+// ownVSwitch: only behind one that the plan makes the addresses are looked at once more.
+func ownVSwitch(n *node) bool {
+	p, err := profileOf(n.spec.Network)
+	return err == nil && p.external != ""
+}
+
+// firstAdapter is the one whose address the Node shows.
+func firstAdapter(n *node) string {
 	known := len(n.adapters) > 0 && n.adapters[0].number == 1
 	if !known && n.networks > 1 {
-		return []string{adaptersField + ": the first of several has its address by DHCP: the cloud provider chooses which one the Node shows"}
+		return ": the first of several has its address by DHCP: the cloud provider chooses which one the Node shows"
 	}
 	if !known {
-		return nil
+		return ""
 	}
 	primary := podFamilies(n)[0]
 	if slices.ContainsFunc(n.adapters[0].addresses, func(p netip.Prefix) bool { return p.Addr().Is4() == primary }) {
-		return nil
+		return ""
 	}
 	family := map[bool]string{true: "IPv4", false: "IPv6"}[primary]
-	return []string{fmt.Sprintf("%s[0]: its pools have no %s, which the pods have first: the node's must come by DHCP or router advertisements",
-		adaptersField, family)}
+	return fmt.Sprintf("[0]: its pools have no %s, which the pods have first: the node's must come by DHCP or router advertisements", family)
 }
