@@ -79,20 +79,16 @@ func (a *adapter) readAddresses(given []infrav1.NetworkAddress, routed map[bool]
 		return invalid(field, "macAddress %q is none of VMware's; delete the Machine to get another one", a.mac)
 	}
 	for _, one := range given {
-		prefix, err := netip.ParsePrefix(one.Address)
-		if err != nil || prefix.String() != one.Address || prefix.Addr().Is4In6() {
-			return invalid(field, "%q is no address with a prefix length; look at the pool that it is of", one.Address)
+		if err := CheckAddress(one); err != nil {
+			return invalid(field, "%s; mend the pool that it is of, then delete the Machine", err)
 		}
+		prefix := netip.MustParsePrefix(one.Address)
 		a.addresses = append(a.addresses, prefix)
 		if one.Gateway == "" || routed[prefix.Addr().Is4()] {
 			continue
 		}
-		gateway, ok := plainAddress(one.Gateway)
-		if !ok || gateway.Is4() != prefix.Addr().Is4() {
-			return invalid(field, "gateway %q is none for %s; look at the pool that they are of", one.Gateway, one.Address)
-		}
-		routed[gateway.Is4()] = true
-		a.gateways = append(a.gateways, gateway)
+		routed[prefix.Addr().Is4()] = true
+		a.gateways = append(a.gateways, netip.MustParseAddr(one.Gateway))
 	}
 	return nil
 }
@@ -113,6 +109,9 @@ func (a *adapter) readRoutes(spec infrav1.VSphereNetwork) error {
 		to, err := readCIDR(field+".routes", route.To)
 		if err != nil {
 			return err
+		}
+		if to.Bits() == 0 {
+			return invalid(field+".routes", "%s is the default route, which the gateway of the adapter's pool makes; leave it out", to)
 		}
 		via, ok := plainAddress(route.Via)
 		if !ok || via.Is4() != to.Addr().Is4() {
@@ -235,20 +234,38 @@ func podFamilies(n *node) []bool {
 	return families
 }
 
-// addressWarnings are of what may come by DHCP, which nobody can see from here.
+// addressWarnings are of what may come by DHCP, which nobody can see from here, and of what a CNI may take away.
 func addressWarnings(n *node) []string {
+	var all []string
+	if len(n.adapters) > 0 && !ownVSwitch(n) {
+		all = append(all, adaptersField+": no vSwitch is made here; where the CNI puts one on an adapter with addresses of pools, "+
+			"Windows loses its name servers and routes, which the CNI must set again")
+	}
+	if warning := firstAdapter(n); warning != "" {
+		all = append(all, adaptersField+warning)
+	}
+	return all
+}
+
+// ownVSwitch: only behind one that the plan makes the addresses are looked at once more.
+func ownVSwitch(n *node) bool {
+	p, err := profileOf(n.spec.Network)
+	return err == nil && p.external != ""
+}
+
+// firstAdapter is the one whose address the Node shows.
+func firstAdapter(n *node) string {
 	known := len(n.adapters) > 0 && n.adapters[0].number == 1
 	if !known && n.networks > 1 {
-		return []string{adaptersField + ": the first of several has its address by DHCP: the cloud provider chooses which one the Node shows"}
+		return ": the first of several has its address by DHCP: the cloud provider chooses which one the Node shows"
 	}
 	if !known {
-		return nil
+		return ""
 	}
 	primary := podFamilies(n)[0]
 	if slices.ContainsFunc(n.adapters[0].addresses, func(p netip.Prefix) bool { return p.Addr().Is4() == primary }) {
-		return nil
+		return ""
 	}
 	family := map[bool]string{true: "IPv4", false: "IPv6"}[primary]
-	return []string{fmt.Sprintf("%s[0]: its pools have no %s, which the pods have first: the node's must come by DHCP or router advertisements",
-		adaptersField, family)}
+	return fmt.Sprintf("[0]: its pools have no %s, which the pods have first: the node's must come by DHCP or router advertisements", family)
 }

@@ -145,6 +145,26 @@ func TestNodeIP(t *testing.T) {
 	}
 }
 
+// given is the first address that was found.
+func given(address, gateway string) func(*bootstrap.Input) {
+	return withFound(func(n *infrav1.MachineNetwork) {
+		n.Addresses[0] = infrav1.NetworkAddress{Address: address, Gateway: gateway}
+	})
+}
+
+// Small networks have no addresses to spare, and IPv6 has its routers on the link.
+func TestCheckAddress(t *testing.T) {
+	for _, one := range []infrav1.NetworkAddress{
+		{Address: "10.0.0.5/24", Gateway: "10.0.0.254"}, {Address: "10.0.0.0/31", Gateway: "10.0.0.1"}, {Address: "10.0.0.1/31", Gateway: "10.0.0.0"},
+		{Address: "10.0.0.5/32"}, {Address: "255.255.255.254/31"}, {Address: "fd00::/127", Gateway: "fd00::1"}, {Address: "fd00::5/128"},
+		{Address: "fd00::ffff/112"}, {Address: "fd00::5/64", Gateway: "fe80::1"}, {Address: "10.0.0.255/23", Gateway: "10.0.1.0"},
+	} {
+		if err := bootstrap.CheckAddress(one); err != nil {
+			t.Errorf("%+v is refused: %v", one, err)
+		}
+	}
+}
+
 func TestAddressesRefused(t *testing.T) {
 	one := withAdapters(staticAdapter("10.0.0.5/24"))
 	const found, wanted = "WindowsMachine status.networks[0]", "WindowsMachine spec.vsphere.networks[0]"
@@ -160,6 +180,19 @@ func TestAddressesRefused(t *testing.T) {
 		{"too large packets", withWanted(func(n *infrav1.VSphereNetwork) { n.MTU = 9001 }), wanted + ".mtu", "9001 is none"},
 		{"name server of a zone", withWanted(func(n *infrav1.VSphereNetwork) { n.Nameservers = []string{"fe80::2%eth0"} }), wanted + ".nameservers", "is no address"},
 		{"no prefix", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Address = "10.0.0.5" }), found, `"10.0.0.5" is no address with a prefix length`},
+		{"the whole world", given("10.0.0.5/0", ""), found, "10.0.0.5/0 has the whole world for its network; mend the pool that it is of, then delete the Machine"},
+		{"loopback", given("127.0.0.5/8", ""), found, "127.0.0.5/8 is no address that others"},
+		{"link-local", given("fe80::5/64", ""), found, "fe80::5/64 is no address that others reach a node by"},
+		{"multicast", given("224.0.0.5/24", ""), found, "224.0.0.5/24 is no address that others"},
+		{"the network", given("10.0.0.0/24", ""), found, "10.0.0.0/24 is the address of the network itself"},
+		{"any router", given("fd00::/64", ""), found, "fd00::/64 is the address of the network itself"},
+		{"everybody", given("10.0.0.255/24", ""), found, "10.0.0.255/24 is the broadcast address"},
+		{"its own gateway", given("10.0.0.5/24", "10.0.0.5"), found, "10.0.0.5/24 is its own gateway"},
+		{"gateway elsewhere", given("10.0.0.5/24", "10.0.1.1"), found, "gateway 10.0.1.1 is not in the network of 10.0.0.5/24"},
+		{"gateway of another link", given("10.0.0.5/24", "169.254.0.1"), found, "gateway 169.254.0.1 is not in the network"},
+		{"default route", withWanted(func(n *infrav1.VSphereNetwork) {
+			n.Routes = []infrav1.NetworkRoute{{To: "0.0.0.0/0", Via: "10.0.0.9"}}
+		}), wanted + ".routes", "0.0.0.0/0 is the default route, which the gateway of the adapter's pool makes"},
 		{"another form", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Address = "FD00::5/64" }), found, `"FD00::5/64" is no address`},
 		{"gateway of another family", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Gateway = "fd00::1" }), found, `gateway "fd00::1" is none for 10.0.0.5/24`},
 		{"gateway by name", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Gateway = "gw" }), found, `gateway "gw" is none`},
@@ -215,19 +248,28 @@ func TestSeveralAdaptersNeedAnInterface(t *testing.T) {
 }
 
 func TestAddressWarnings(t *testing.T) {
+	const byCNI, byCloud, noIPv4 = "no vSwitch is made here", "the first of several has its address by DHCP", "its pools have no IPv4"
+	static := withAdapters(staticAdapter("10.0.0.5/24"))
 	for name, test := range map[string]struct {
-		change func(*bootstrap.Input)
-		want   string
+		changes []func(*bootstrap.Input)
+		want    []string
 	}{
-		"one by DHCP":           {withAdapters(byDHCP), ""},
-		"one with addresses":    {withAdapters(staticAdapter("10.0.0.5/24")), ""},
-		"two by DHCP":           {withAdapters(byDHCP, byDHCP), "the first of several has its address by DHCP"},
-		"the first by DHCP":     {withAdapters(byDHCP, staticAdapter("10.0.0.5/24")), "the first of several has its address by DHCP"},
-		"the first is IPv6":     {withAdapters(staticAdapter("fd00::5/64")), "its pools have no IPv4"},
-		"the second is by DHCP": {withAdapters(staticAdapter("10.0.0.5/24"), byDHCP), ""},
+		"one by DHCP":             {[]func(*bootstrap.Input){withAdapters(byDHCP)}, nil},
+		"one with addresses":      {[]func(*bootstrap.Input){static}, []string{byCNI}},
+		"a vSwitch of ours":       {inNetwork("overlay", "Flannel", static), nil},
+		"another's vSwitch":       {inNetwork("overlay", "OVNKubernetes", static), []string{byCNI}},
+		"another's, transparent":  {inNetwork("transparent", "", static), []string{byCNI}},
+		"no mode":                 {inNetwork("none", "", static), []string{byCNI}},
+		"another's vSwitch, DHCP": {inNetwork("transparent", "", withAdapters(byDHCP)), nil},
+		"two by DHCP":             {[]func(*bootstrap.Input){withAdapters(byDHCP, byDHCP)}, []string{byCloud}},
+		"the first by DHCP":       {[]func(*bootstrap.Input){withAdapters(byDHCP, staticAdapter("10.0.0.5/24"))}, []string{byCNI, byCloud}},
+		"the first is IPv6":       {[]func(*bootstrap.Input){withAdapters(staticAdapter("fd00::5/64"))}, []string{byCNI, noIPv4}},
+		"the second is by DHCP":   {[]func(*bootstrap.Input){withAdapters(staticAdapter("10.0.0.5/24"), byDHCP)}, []string{byCNI}},
 	} {
-		got := render(t, plainInput(t, test.change)).Warnings()
-		if test.want == "" && len(got) > 0 || test.want != "" && (len(got) != 1 || !strings.Contains(got[0], test.want)) {
+		got := slices.DeleteFunc(render(t, plainInput(t, test.changes...)).Warnings(), func(warning string) bool {
+			return !strings.HasPrefix(warning, "WindowsMachine spec.vsphere.networks")
+		})
+		if !slices.EqualFunc(got, test.want, strings.Contains) {
 			t.Errorf("%s: warnings %q, want %q", name, got, test.want)
 		}
 	}

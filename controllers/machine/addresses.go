@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,7 +93,7 @@ func (r *Reconciler) ensureClaim(ctx context.Context, wanted *ipamv1.IPAddressCl
 	}
 	err = r.Client.Create(ctx, wanted)
 	if apierrors.IsAlreadyExists(err) {
-		return wanted, nil // the cache is about to show it, which wakes us
+		return wanted, nil // without a UID, which says that the cache does not show it yet
 	}
 	if err != nil {
 		return nil, fmt.Errorf("create ipaddressclaim %s: %w", wanted.Name, err)
@@ -103,6 +104,9 @@ func (r *Reconciler) ensureClaim(ctx context.Context, wanted *ipamv1.IPAddressCl
 
 // given says what a claim waits for.
 func given(f *facts, claim *ipamv1.IPAddressClaim) phase.Outcome {
+	if claim.UID == "" {
+		return phase.Poll(infrav1.WaitingForIPAddressReason, "IPAddressClaim %s was made a moment ago, by this machine or by somebody else", claim.Name)
+	}
 	if !metav1.IsControlledBy(claim, f.machine) || !claim.DeletionTimestamp.IsZero() {
 		return phase.Poll(infrav1.WaitingForIPAddressReason,
 			"IPAddressClaim %s is being deleted, or of another owner; once it is gone, one is made for this machine", claim.Name)
@@ -160,18 +164,27 @@ func (r *Reconciler) readAddress(ctx context.Context, claim *ipamv1.IPAddressCla
 		return nil, infrav1.NetworkAddress{}, phase.Stall(infrav1.SpecInvalidReason,
 			"IPAddress %s has no address with a prefix length: look at pool %s", key.Name, claim.Spec.PoolRef.Name)
 	}
-	return address, infrav1.NetworkAddress{Address: prefix.String(), Gateway: address.Spec.Gateway}, phase.Outcome{}
+	found := infrav1.NetworkAddress{Address: prefix.String(), Gateway: address.Spec.Gateway}
+	if err := bootstrap.CheckAddress(found); err != nil {
+		return nil, found, phase.Stall(infrav1.SpecInvalidReason,
+			"IPAddress %s: %s; mend pool %s and then delete IPAddressClaim %s, which is made again", key.Name, err, claim.Spec.PoolRef.Name, claim.Name)
+	}
+	return address, found, phase.Outcome{}
 }
 
 // macOf is the MAC of adapter number i: of the range that VMware keeps for those that are chosen, 00:50:56:00:00:00 to
-// 00:50:56:3f:ff:ff, with i and the last 18 bits of the adapter's first IPv4 address, or else of its first one. It is unique
-// in its network because the address is, and between the adapters of a VM because i is.
+// 00:50:56:3f:ff:ff, with i and the last 18 bits of the adapter's first IPv4 address, or else of its first one. The
+// adapters of a VM differ by i, and those in a network by their addresses, or else distinct tells.
 func macOf(i int, addresses []netip.Addr) string {
 	first := addresses[max(0, slices.IndexFunc(addresses, netip.Addr.Is4))].As16()
 	return fmt.Sprintf("00:50:56:%02x:%02x:%02x", i<<2|int(first[13]&3), first[14], first[15])
 }
 
-var errTaken = errors.New("the address was taken away")
+// What became of an address, of its prefix length or of its gateway.
+var (
+	errTaken   = errors.New("taken away")
+	errChanged = errors.New("changed")
+)
 
 // keep holds the addresses for as long as there may be a VM with them. An IPAM provider takes an address back as soon as
 // its claim is deleted, which may be before the VM is: with the namespace, in the foreground, or by hand. With our finalizer
@@ -186,10 +199,10 @@ func (r *Reconciler) keep(ctx context.Context, f *facts) phase.Outcome {
 	}
 	for i, wanted := range claimsOf(f) {
 		err := r.keepOne(ctx, f, wanted, known[i])
-		if errors.Is(err, errTaken) {
+		if errors.Is(err, errTaken) || errors.Is(err, errChanged) {
 			return phase.Stall(infrav1.AddressLostReason,
-				"address %s of IPAddressClaim %s was taken away before the VM was made, and is in its user data; delete the Machine to get another one",
-				known[i].Address, wanted.Name)
+				"address %s of IPAddressClaim %s was %s before the VM was made, and is in its user data; delete the Machine to get another one",
+				known[i].Address, wanted.Name, err)
 		}
 		if err != nil {
 			return phase.Fail(err)
@@ -213,8 +226,10 @@ func (r *Reconciler) keepOne(ctx context.Context, f *facts, claim *ipamv1.IPAddr
 		return errTaken
 	case controllerutil.ContainsFinalizer(address, infrav1.AddressFinalizer):
 		return nil
-	case have != known || !claim.DeletionTimestamp.IsZero() || !address.DeletionTimestamp.IsZero():
+	case !claim.DeletionTimestamp.IsZero() || !address.DeletionTimestamp.IsZero():
 		return errTaken
+	case have != known:
+		return errChanged
 	}
 	// In this order a claim is there for as long as its address is held, so that it leads there.
 	if err := r.setFinalizer(ctx, claim, controllerutil.AddFinalizer); err != nil {
@@ -263,8 +278,9 @@ func (r *Reconciler) freeOne(ctx context.Context, claim *ipamv1.IPAddressClaim) 
 		return nil // and so its address is not held either
 	}
 	address := &ipamv1.IPAddress{}
-	err := r.Secrets.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: claim.Status.AddressRef.Name}, address)
-	if err == nil {
+	name := cmp.Or(claim.Status.AddressRef.Name, claim.Name) // a restore or a move loses status; providers use the claim's name
+	err := r.Secrets.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: name}, address)
+	if err == nil && (claim.Status.AddressRef.Name != "" || address.Spec.ClaimRef.Name == claim.Name) {
 		err = r.setFinalizer(ctx, address, controllerutil.RemoveFinalizer)
 	}
 	if client.IgnoreNotFound(err) != nil {

@@ -98,6 +98,7 @@ func TestGiven(t *testing.T) {
 	f := ofPools()
 	claim := func(change func(*ipamv1.IPAddressClaim)) *ipamv1.IPAddressClaim {
 		made := claimsOf(f)[0]
+		made.UID = "claim-1"
 		change(made)
 		return made
 	}
@@ -109,6 +110,10 @@ func TestGiven(t *testing.T) {
 		"new": {
 			claim(func(*ipamv1.IPAddressClaim) {}),
 			phase.Wait(infrav1.WaitingForIPAddressReason, "IPAddressClaim win-0-0 has no address of InClusterIPPool four yet"),
+		},
+		"not seen yet": {
+			claim(func(c *ipamv1.IPAddressClaim) { c.UID = "" }),
+			phase.Poll(infrav1.WaitingForIPAddressReason, "IPAddressClaim win-0-0 was made a moment ago, by this machine or by somebody else"),
 		},
 		"used up": {
 			claim(func(c *ipamv1.IPAddressClaim) {

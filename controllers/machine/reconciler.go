@@ -80,7 +80,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	f, err := r.load(ctx, request.NamespacedName)
 	if err != nil || f == nil {
-		return ctrl.Result{}, err
+		return phase.Fail(err).Result() // nil is no failure
 	}
 	outcome := r.next(ctx, f)
 	if f.released || outcome.Outdated() {
@@ -126,7 +126,7 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, er
 	f := &facts{machine: &infrav1.WindowsMachine{}, now: r.Now()}
 	err := r.Client.Get(ctx, key, f.machine)
 	if apierrors.IsNotFound(err) {
-		return nil, nil
+		return nil, r.freeLeft(ctx, key)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("get windowsmachine: %w", err)
@@ -174,7 +174,7 @@ func (r *Reconciler) next(ctx context.Context, f *facts) phase.Outcome {
 	case deleting(f):
 		return phase.Run(ctx, f, r.identify, r.connect, r.remove, r.free, r.release)
 	default:
-		return phase.Run(ctx, f, r.owned, r.claim, r.address, r.ready, r.connect, r.hold, r.keep, r.provision)
+		return phase.Run(ctx, f, r.owned, r.claim, r.address, r.ready, r.connect, r.distinct, r.hold, r.keep, r.provision)
 	}
 }
 

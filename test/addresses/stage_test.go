@@ -157,3 +157,15 @@ func (s *stage) running(t *testing.T, m *world.Machine) world.State {
 	m.Create(t)
 	return m.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"), world.DataSecretNamed)
 }
+
+// haveAll asks whether the claims are there.
+func (s *stage) haveAll(t *testing.T, claims []string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for _, name := range claims {
+			if s.claim(ctx, t, name) == nil {
+				return fmt.Errorf("there is no claim %s", name)
+			}
+		}
+		return nil
+	}
+}

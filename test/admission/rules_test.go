@@ -23,7 +23,7 @@ type rule struct {
 
 var rules = map[string][]rule{
 	"WindowsMachine": {
-		oneCloud, memory, strayAddressing, nameserver, routeTo, routeVia, routeFamily,
+		oneCloud, memory, strayAddressing, nameserver, routeTo, routeDefault, routeVia, routeFamily,
 		{
 			at: "spec", field: "spec.providerID", changes: true,
 			message: "providerID names the VM that was made and cannot be changed; delete the Machine to get another VM",
@@ -52,7 +52,7 @@ var rules = map[string][]rule{
 		},
 	},
 	"WindowsMachineTemplate": {
-		oneCloud, memory, strayAddressing, nameserver, routeTo, routeVia, routeFamily,
+		oneCloud, memory, strayAddressing, nameserver, routeTo, routeDefault, routeVia, routeFamily,
 		{
 			at: "spec.template", field: "spec.template.spec.providerID",
 			message:  "providerID names one VM and cannot stand in a template; leave it out",

@@ -124,9 +124,17 @@ var (
 	}
 	routeTo = rule{
 		at: firstNetwork + ".routes[].to", field: "spec.vsphere.networks[0].routes[0].to",
-		message:  "write a CIDR without bits behind its prefix, such as 10.20.0.0/16",
+		message:  "write a CIDR in its usual form without bits behind its prefix, such as 10.20.0.0/16",
 		accepted: []map[string]any{routeOf("10.0.0.0/8", "10.0.0.9"), routeOf("fd00::/8", "fd00::9")},
-		refused:  []map[string]any{routeOf("10.0.0.1/8", "10.0.0.9"), routeOf("10.0.0.0", "10.0.0.9")},
+		refused: []map[string]any{
+			routeOf("10.0.0.1/8", "10.0.0.9"), routeOf("10.0.0.0", "10.0.0.9"), routeOf("FD00::/8", "fd00::9"), routeOf("fd00:0::/32", "fd00::9"),
+		},
+	}
+	routeDefault = rule{
+		at: firstNetwork + ".routes[].to", field: "spec.vsphere.networks[0].routes[0].to",
+		message:  "the gateway of the adapter's pool makes the default route; leave it out",
+		accepted: []map[string]any{routeOf("0.0.0.0/1", "10.0.0.9")},
+		refused:  []map[string]any{routeOf("0.0.0.0/0", "10.0.0.9"), routeOf("::/0", "fd00::9")},
 	}
 	routeVia = rule{
 		at: firstNetwork + ".routes[].via", field: "spec.vsphere.networks[0].routes[0].via",

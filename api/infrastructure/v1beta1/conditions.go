@@ -65,6 +65,9 @@ const (
 	// AddressLostReason: an address that the user data was made of is no longer the machine's.
 	AddressLostReason = "AddressLost"
 
+	// MACTakenReason: the MAC that follows from an address is that of another machine on the same network.
+	MACTakenReason = "MACTaken"
+
 	// VMNotRunningReason: the VM is there but does not run.
 	VMNotRunningReason = "VMNotRunning"
 

@@ -157,7 +157,8 @@ type NetworkRoute struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=43
-	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self) == cidr(self).masked()",message="write a CIDR without bits behind its prefix, such as 10.20.0.0/16"
+	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && string(cidr(self).masked()) == self",message="write a CIDR in its usual form without bits behind its prefix, such as 10.20.0.0/16"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).prefixLength() > 0",message="the gateway of the adapter's pool makes the default route; leave it out"
 	To string `json:"to,omitempty"`
 
 	// via is the neighbour's address.

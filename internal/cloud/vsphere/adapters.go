@@ -49,10 +49,14 @@ func reconnected(adapter types.BaseVirtualDevice, network types.BaseVirtualDevic
 	return device
 }
 
-// connect leaves the MAC to vCenter where none is given: two VMs must not have the template's.
+// connect leaves the MAC to vCenter where none is given: two VMs must not have the template's, and a manual one is none.
 func connect(card *types.VirtualEthernetCard, network types.BaseVirtualDeviceBackingInfo, mac string) {
+	const manual, assigned = string(types.VirtualEthernetCardMacTypeManual), string(types.VirtualEthernetCardMacTypeAssigned)
 	card.Backing, card.MacAddress = network, mac
-	if mac != "" {
-		card.AddressType = string(types.VirtualEthernetCardMacTypeManual)
+	switch {
+	case mac != "":
+		card.AddressType = manual
+	case card.AddressType == manual:
+		card.AddressType = assigned
 	}
 }

@@ -25,7 +25,7 @@ func TestAdapterChanges(t *testing.T) {
 		return all
 	}
 	for name, c := range map[string]struct {
-		template int // adapters, the second of another kind
+		template int // adapters, the second of another kind and with a MAC that a person chose
 		networks []types.BaseVirtualDeviceBackingInfo
 		known    []infrav1.MachineNetwork
 		want     []string
@@ -34,7 +34,7 @@ func TestAdapterChanges(t *testing.T) {
 		"one":                    {1, networks("a"), nil, []string{"edit 4000 *types.VirtualVmxnet3 a assigned "}},
 		"another is added":       {1, networks("a", "b"), nil, []string{"edit 4000 *types.VirtualVmxnet3 a assigned ", "add -2 *types.VirtualVmxnet3 b  "}},
 		"the template has none":  {0, networks("a"), nil, []string{"add -1 *types.VirtualVmxnet3 a  "}},
-		"the template has more":  {2, networks("a"), nil, []string{"edit 4000 *types.VirtualVmxnet3 a assigned ", "remove 4001 *types.VirtualE1000e template assigned " + ofTemplate}},
+		"the template has more":  {2, networks("a"), nil, []string{"edit 4000 *types.VirtualVmxnet3 a assigned ", "remove 4001 *types.VirtualE1000e template manual " + ofTemplate}},
 		"kinds are the template": {2, networks("a", "b"), nil, []string{"edit 4000 *types.VirtualVmxnet3 a assigned ", "edit 4001 *types.VirtualE1000e b assigned "}},
 		"addresses are known": {
 			1, networks("a", "b", "c"),
@@ -49,11 +49,12 @@ func TestAdapterChanges(t *testing.T) {
 			at := placement{networks: c.networks}
 			for i := range c.template {
 				var device types.BaseVirtualDevice = &types.VirtualVmxnet3{}
+				addressType := "assigned"
 				if i == 1 {
-					device = &types.VirtualE1000e{}
+					device, addressType = &types.VirtualE1000e{}, "manual"
 				}
 				card := object.VirtualDeviceList{device}[0].(types.BaseVirtualEthernetCard).GetVirtualEthernetCard()
-				card.Key, card.Backing, card.AddressType, card.MacAddress = int32(4000+i), network("template"), "assigned", ofTemplate
+				card.Key, card.Backing, card.AddressType, card.MacAddress = int32(4000+i), network("template"), addressType, ofTemplate
 				at.adapters = append(at.adapters, device)
 			}
 			var got []string

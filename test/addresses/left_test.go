@@ -1,0 +1,189 @@
+package addresses
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/vmware/govmomi"
+	"github.com/vmware/govmomi/find"
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/world"
+)
+
+// TestFinalizerTakenAway: who has no credentials any more removes the VM and the machine's finalizer by hand, as the
+// condition says. Nothing of its addresses stays held.
+func TestFinalizerTakenAway(t *testing.T) {
+	s := newStage(t, nil)
+	s.SetCredentials(t, datacenter.Credentials())
+	s.pool(t, "nodes", "10.29.0.", "19")
+	m := s.machine("stripped", "nodes")
+	s.running(t, m)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: world.Credentials}}
+	if err := s.Client.Delete(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	m.Delete(t)
+	m.Await(t, "credentials", world.Windows("Ready False CredentialsMissing"))
+	if claim, address := s.claim(t.Context(), t, "stripped-0-0"), s.address(t.Context(), t, "stripped-0-0"); !held(claim) || !held(address) {
+		t.Errorf("claim and address are not held while there is a VM: %+v %+v", claim, address)
+	}
+	removeVM(t, m.Load(t).Windows.Status.ComputerName)
+	world.Change(t, s.Client, m.Load(t).Windows, func(w *infrav1.WindowsMachine) {
+		controllerutil.RemoveFinalizer(w, infrav1.MachineFinalizer)
+	})
+	m.Await(t, "end", world.Gone)
+	s.released(t, "stripped-0-0")
+}
+
+// removeVM does by hand what the controllers do.
+func removeVM(t *testing.T, name string) {
+	t.Helper()
+	say := datacenter.Credentials()
+	to := &url.URL{
+		Scheme: "https", Host: string(say["server"]), Path: vim25.Path, User: url.UserPassword(string(say["username"]), string(say["password"])),
+	}
+	client, err := govmomi.NewClient(t.Context(), to, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	vm, err := find.NewFinder(client.Client).VirtualMachine(t.Context(), "/DC0/vm/windows/"+name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, act := range []func(context.Context) (*object.Task, error){vm.PowerOff, vm.Destroy} {
+		task, err := act(t.Context())
+		if err == nil {
+			err = task.Wait(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestClaimLostItsStatus, as in a restore: its address has its name, and is let go. The pool is of no provider, which would
+// write the status again.
+func TestClaimLostItsStatus(t *testing.T) {
+	s := newStage(t, nil)
+	s.SetCredentials(t, datacenter.Credentials())
+	m := s.machine("restored", "by-hand", "by-hand", "by-hand")
+	adapters := m.Windows.Spec.VSphere.Networks
+	for i := range 3 {
+		adapters[i].AddressesFromPools[0].Kind = "ListOnPaper"
+	}
+	m.Create(t)
+	names := []string{"restored-0-0", "restored-1-0", "restored-2-0"}
+	world.Eventually(t, "claims", s.haveAll(t, names))
+	for i, name := range names {
+		s.give(t, name, "10.30.0.1"+string(rune('0'+i)))
+	}
+	m.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"))
+	for _, name := range names {
+		world.ChangeStatus(t, s.Client, s.claim(t.Context(), t, name), func(c *ipamv1.IPAddressClaim) {
+			c.Status = ipamv1.IPAddressClaimStatus{}
+		})
+	}
+	var foreign *ipamv1.IPAddress
+	for _, name := range names[1:] {
+		foreign = s.address(t.Context(), t, name)
+		world.Change(t, s.Client, foreign, func(a *ipamv1.IPAddress) { a.Finalizers = nil })
+		if err := s.Client.Delete(t.Context(), foreign); err != nil {
+			t.Fatal(err)
+		}
+	}
+	foreign = &ipamv1.IPAddress{Spec: foreign.Spec, ObjectMeta: metav1.ObjectMeta{
+		Namespace: s.Name, Name: names[2], Finalizers: []string{infrav1.AddressFinalizer},
+	}}
+	foreign.Spec.ClaimRef.Name = "another"
+	if err := s.Client.Create(t.Context(), foreign); err != nil {
+		t.Fatal(err)
+	}
+	m.Delete(t)
+	m.Await(t, "end", world.Gone)
+	s.released(t, names[0])
+	s.released(t, names[1])
+	if left := s.address(t.Context(), t, names[2]); left == nil || !held(left) {
+		t.Errorf("the address of another claim was let go: %+v", left)
+	}
+}
+
+// give does what a provider does for a claim.
+func (s *stage) give(t *testing.T, name, text string) {
+	t.Helper()
+	claim := s.claim(t.Context(), t, name)
+	address := &ipamv1.IPAddress{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: name, OwnerReferences: []metav1.OwnerReference{
+			*metav1.NewControllerRef(claim, ipamv1.GroupVersion.WithKind("IPAddressClaim")),
+		}},
+		Spec: ipamv1.IPAddressSpec{
+			ClaimRef: ipamv1.IPAddressClaimReference{Name: name}, PoolRef: claim.Spec.PoolRef,
+			Address: text, Prefix: new(int32(24)), Gateway: "10.30.0.1",
+		},
+	}
+	if err := s.Client.Create(t.Context(), address); err != nil {
+		t.Fatal(err)
+	}
+	world.ChangeStatus(t, s.Client, claim, func(c *ipamv1.IPAddressClaim) { c.Status.AddressRef.Name = name })
+}
+
+// TestUselessAddress is told before it is kept: once the pool is mended, another claim brings another one.
+func TestUselessAddress(t *testing.T) {
+	s := newStage(t, nil)
+	s.SetCredentials(t, datacenter.Credentials())
+	m := s.machine("useless", "by-hand")
+	m.Windows.Spec.VSphere.Networks[0].AddressesFromPools[0].Kind = "ListOnPaper"
+	m.Create(t)
+	claimed := s.haveAll(t, []string{"useless-0-0"})
+	world.Eventually(t, "claim", claimed)
+	s.give(t, "useless-0-0", "10.31.0.10")
+	have := m.Await(t, "refusal", world.Windows("Stalled True SpecInvalid"), world.Config("Ready False WaitingForMachineAddresses"))
+	const want = "IPAddress useless-0-0: gateway 10.30.0.1 is not in the network of 10.31.0.10/24; mend pool by-hand and then delete " +
+		"IPAddressClaim useless-0-0, which is made again"
+	if got := conditions.Get(have.Windows, infrav1.ReadyCondition).Message; got != want || have.Windows.Status.Networks != nil {
+		t.Errorf("message %q, want %q; networks %+v", got, want, have.Windows.Status.Networks)
+	}
+	if err := s.Client.Delete(t.Context(), s.claim(t.Context(), t, "useless-0-0")); err != nil {
+		t.Fatal(err)
+	}
+	world.Eventually(t, "the address to go", func(ctx context.Context) error {
+		if s.address(ctx, t, "useless-0-0") != nil {
+			return errors.New("it is there")
+		}
+		return nil
+	})
+	world.Eventually(t, "another claim", claimed)
+	s.give(t, "useless-0-0", "10.30.0.20")
+	m.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"))
+	m.Delete(t)
+	m.Await(t, "end", world.Gone)
+}
+
+// TestMACTaken: two subnets in one network whose addresses agree in their ends would give two VMs one MAC.
+func TestMACTaken(t *testing.T) {
+	s := newStage(t, nil)
+	s.SetCredentials(t, datacenter.Credentials())
+	s.pool(t, "one", "10.32.0.", "19")
+	s.pool(t, "two", "10.36.0.", "19")
+	first, second := s.machine("mac-first", "one"), s.machine("mac-second", "two")
+	s.running(t, first)
+	second.Create(t)
+	have := second.Await(t, "refusal", world.Windows("Ready False MACTaken"), world.Windows("Stalled True MACTaken"))
+	if got := conditions.Get(have.Windows, infrav1.ReadyCondition).Message; !strings.Contains(got, "WindowsMachine mac-first") {
+		t.Errorf("message %q names no other machine", got)
+	}
+	for _, m := range []*world.Machine{second, first} {
+		m.Delete(t)
+		m.Await(t, "end", world.Gone)
+	}
+}
