@@ -16,14 +16,15 @@ import (
 
 // elsewhere are the permissions that no request of this story takes, with what takes them.
 var elsewhere = map[string]string{
-	"bootstrap: get configmaps":                  "TestMissingSources in test/controllers",
-	"bootstrap: patch secrets":                   "TestOwnedAgain in test/controllers",
-	"bootstrap: create events.events.k8s.io":     "TestWarnings in test/controllers",
-	"bootstrap: patch events.events.k8s.io":      toldTwice,
-	"infrastructure: patch events.events.k8s.io": toldTwice,
-	"bootstrap: update windowsbootstrapconfigs/finalizers.bootstrap.cluster.x-k8s.io": "admission, which the lab's API server runs: " +
-		"without it no Secret is made",
+	"bootstrap: get configmaps":                                                         "TestMissingSources in test/controllers",
+	"bootstrap: patch secrets":                                                          "TestOwnedAgain in test/controllers",
+	"bootstrap: patch events.events.k8s.io":                                             toldTwice,
+	"infrastructure: patch events.events.k8s.io":                                        toldTwice,
+	"bootstrap: update windowsbootstrapconfigs/finalizers.bootstrap.cluster.x-k8s.io":   ownersGuarded + "no Secret is made",
+	"infrastructure: update windowsmachines/finalizers.infrastructure.cluster.x-k8s.io": ownersGuarded + "no address is claimed",
 }
+
+const ownersGuarded = "admission, which the lab's API server runs: without it "
 
 const toldTwice = "client-go counts an event in the one before that was equal and about the same version of the object"
 
