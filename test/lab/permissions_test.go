@@ -16,10 +16,11 @@ import (
 
 // elsewhere are the permissions that no request of this story takes, with what takes them.
 var elsewhere = map[string]string{
-	"bootstrap: get configmaps":                                                         "TestMissingSources in test/controllers",
-	"bootstrap: patch secrets":                                                          "TestOwnedAgain in test/controllers",
-	"bootstrap: patch events.events.k8s.io":                                             toldTwice,
-	"infrastructure: patch events.events.k8s.io":                                        toldTwice,
+	"bootstrap: get configmaps":                  "TestMissingSources in test/controllers",
+	"bootstrap: patch secrets":                   "TestOwnedAgain in test/controllers",
+	"bootstrap: patch events.events.k8s.io":      toldTwice,
+	"infrastructure: patch events.events.k8s.io": toldTwice,
+
 	"bootstrap: update windowsbootstrapconfigs/finalizers.bootstrap.cluster.x-k8s.io":   ownersGuarded + "no Secret is made",
 	"infrastructure: update windowsmachines/finalizers.infrastructure.cluster.x-k8s.io": ownersGuarded + "no address is claimed",
 }
