@@ -25,11 +25,17 @@ import (
 
 // admit refuses what an API server would, all of it at once: limits, patterns and rules of our kinds, by its own code.
 func admit(o *objects) error {
-	var refused []error // after one, nobody reads the objects
+	var refused []error                              // after one, nobody reads the objects
+	read := map[schema.GroupVersionKind]*kindRules{} // rules are compiled once, however many objects of a kind there are
 	for i, one := range o.all {
-		rules, err := rulesOf(one)
-		if err != nil {
-			return err
+		kind := one.version.WithKind(one.kind)
+		rules, known := read[kind]
+		if !known {
+			var err error
+			if rules, err = rulesOf(kind); err != nil {
+				return err
+			}
+			read[kind] = rules
 		}
 		if rules == nil {
 			continue
@@ -98,18 +104,18 @@ var definitions = sync.OnceValues(func() (map[schema.GroupKind]apiextensionsv1.C
 	return all, nil
 })
 
-// rulesOf an object of ours; nil for the objects of others.
-func rulesOf(one object) (*kindRules, error) {
+// rulesOf a kind of ours; nil for the kinds of others.
+func rulesOf(kind schema.GroupVersionKind) (*kindRules, error) {
 	all, err := definitions()
 	if err != nil {
 		return nil, err
 	}
-	definition, ours := all[one.version.WithKind(one.kind).GroupKind()]
+	definition, ours := all[kind.GroupKind()]
 	if !ours {
 		return nil, nil
 	}
 	for _, version := range definition.Spec.Versions {
-		if version.Name == one.version.Version {
+		if version.Name == kind.Version {
 			return newRules(version.Schema.OpenAPIV3Schema)
 		}
 	}

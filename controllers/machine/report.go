@@ -94,7 +94,7 @@ func allocatableOf(f *facts) corev1.ResourceList {
 	}
 	left, err := bootstrap.Allocatable(f.config.Spec, size)
 	if err != nil {
-		return nil // nothing is rendered of such a config: it was changed since, and the VM was not
+		return nil // nothing is rendered of such a config, and its own conditions say why
 	}
 	return left
 }
