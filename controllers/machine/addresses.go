@@ -260,12 +260,7 @@ func (r *Reconciler) setFinalizer(ctx context.Context, o client.Object, set func
 // free lets the addresses go, now that no VM has them: their provider takes them back when the claims are deleted, which
 // they are with their owner. The API server itself is asked, for the cache may not show yet what we hold.
 func (r *Reconciler) free(ctx context.Context, f *facts) phase.Outcome {
-	for _, claim := range claimsOf(f) {
-		if err := r.freeOne(ctx, claim); client.IgnoreNotFound(err) != nil {
-			return phase.Fail(err)
-		}
-	}
-	return phase.Outcome{}
+	return phase.Fail(r.freeAll(ctx, claimsOf(f))) // nil is no failure
 }
 
 // freeOne does not ask for the claim's owner: a restore from backup may have given the machine another UID. Nobody but a

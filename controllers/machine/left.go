@@ -3,7 +3,6 @@ package machine
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
@@ -21,7 +20,12 @@ func (r *Reconciler) freeLeft(ctx context.Context, machine client.ObjectKey) err
 	if err := r.Client.List(ctx, &claims, client.InNamespace(machine.Namespace)); err != nil {
 		return fmt.Errorf("list ipaddressclaims: %w", err)
 	}
-	left := slices.DeleteFunc(claims.Items, func(claim ipamv1.IPAddressClaim) bool { return !r.isLeft(&claim, machine.Name) })
+	var left []*ipamv1.IPAddressClaim
+	for i := range claims.Items {
+		if r.isLeft(&claims.Items[i], machine.Name) {
+			left = append(left, &claims.Items[i])
+		}
+	}
 	if len(left) == 0 {
 		return nil
 	}
@@ -31,9 +35,9 @@ func (r *Reconciler) freeLeft(ctx context.Context, machine client.ObjectKey) err
 	return r.freeAll(ctx, left)
 }
 
-func (r *Reconciler) freeAll(ctx context.Context, claims []ipamv1.IPAddressClaim) error {
+func (r *Reconciler) freeAll(ctx context.Context, claims []*ipamv1.IPAddressClaim) error {
 	for _, claim := range claims {
-		if err := r.freeOne(ctx, &claim); client.IgnoreNotFound(err) != nil {
+		if err := r.freeOne(ctx, claim); client.IgnoreNotFound(err) != nil {
 			return err
 		}
 	}

@@ -11,6 +11,9 @@ import (
 // adapterChanges puts the template's adapters on the networks of the spec, in their order, adds those that it lacks and
 // removes what it has more. known are the adapters whose addresses, and so whose MACs, are known; it may have none.
 func adapterChanges(at placement, known []infrav1.MachineNetwork) []types.BaseVirtualDeviceConfigSpec {
+	if len(at.networks) == 0 {
+		return nil // the template's adapters stay as they are
+	}
 	var changes []types.BaseVirtualDeviceConfigSpec
 	change := func(what types.VirtualDeviceConfigSpecOperation, device types.BaseVirtualDevice) {
 		changes = append(changes, &types.VirtualDeviceConfigSpec{Operation: what, Device: device})
@@ -28,9 +31,6 @@ func adapterChanges(at placement, known []infrav1.MachineNetwork) []types.BaseVi
 		added.Key = int32(-1 - i)
 		connect(&added.VirtualEthernetCard, network, mac)
 		change(types.VirtualDeviceConfigSpecOperationAdd, added)
-	}
-	if len(at.networks) == 0 {
-		return nil
 	}
 	for i := len(at.networks); i < len(at.adapters); i++ {
 		change(types.VirtualDeviceConfigSpecOperationRemove, at.adapters[i])
