@@ -1,24 +1,27 @@
 package bootstrap
 
 import (
+	"encoding/json"
 	"fmt"
 
-	"sigs.k8s.io/cluster-api/util/version"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubeadmv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
-	kubeadm "sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types"
+	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types/upstreamhub"
+	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types/upstreamv1beta3"
+	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types/upstreamv1beta4"
 )
 
 // criSocket is where containerd listens on every image.
 const criSocket = "npipe:////./pipe/containerd-containerd"
 
-// joinConfiguration is kubeadm's, in the API version that the Machine's own kubeadm reads.
+// firstV1Beta4 is the first 1.x whose kubeadm reads v1beta4, and warns of v1beta3.
+const firstV1Beta4 = 31
+
+// joinConfiguration is kubeadm's, in the API version that the Machine's own kubeadm reads. It is written as JSON, which
+// is YAML too: by way of Cluster API's YAML a rendering would take half as long again.
 func joinConfiguration(n *node) (string, error) {
-	parsed, err := version.ParseTolerantImageTag(n.version)
-	if err != nil {
-		return "", fmt.Errorf("version of %s: %w", n.machine.Name, err)
-	}
-	text, err := kubeadm.MarshalJoinConfigurationForVersion(&kubeadmv1.JoinConfiguration{
+	hub := &upstreamhub.JoinConfiguration{JoinConfiguration: kubeadmv1.JoinConfiguration{
 		NodeRegistration: kubeadmv1.NodeRegistrationOptions{
 			Name:             n.machine.Node,
 			CRISocket:        criSocket,
@@ -27,11 +30,27 @@ func joinConfiguration(n *node) (string, error) {
 		},
 		Discovery: joinDiscovery(n),
 		Patches:   kubeadmv1.Patches{Directory: patchesDirectory},
-	}, parsed)
+	}}
+	configuration, err := ofKubeadm(n.minor, hub)
 	if err != nil {
 		return "", fmt.Errorf("join configuration of %s: %w", n.machine.Name, err)
 	}
-	return text, nil
+	text, err := json.Marshal(configuration)
+	if err != nil {
+		return "", fmt.Errorf("join configuration of %s: %w", n.machine.Name, err)
+	}
+	return string(text), nil
+}
+
+// ofKubeadm is the configuration in the API version of a kubeadm of this minor.
+func ofKubeadm(minor uint64, hub *upstreamhub.JoinConfiguration) (any, error) {
+	const kind = "JoinConfiguration"
+	if minor < firstV1Beta4 {
+		old := &upstreamv1beta3.JoinConfiguration{TypeMeta: metav1.TypeMeta{APIVersion: upstreamv1beta3.GroupVersion.String(), Kind: kind}}
+		return old, old.ConvertFrom(hub)
+	}
+	current := &upstreamv1beta4.JoinConfiguration{TypeMeta: metav1.TypeMeta{APIVersion: upstreamv1beta4.GroupVersion.String(), Kind: kind}}
+	return current, current.ConvertFrom(hub)
 }
 
 // joinDiscovery: the node trusts the API server by the hashes of the cluster's CA or by the CA of the user's file, never

@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -15,20 +16,19 @@ func jsonValue(node any) (plan.Value, error) {
 	if err := w.write(node); err != nil {
 		return nil, err
 	}
-	w.text("\n")
-	return w.value, nil
+	w.text.WriteString("\n")
+	return append(w.value, plan.Part{Text: w.text.String()}), nil
 }
 
-type valueWriter struct{ value plan.Value }
+// valueWriter has the parts up to the last fact, and the text behind it.
+type valueWriter struct {
+	value plan.Value
+	text  bytes.Buffer
+}
 
-// text joins what stands between two facts to one part.
-func (w *valueWriter) text(text string) {
-	last := len(w.value) - 1
-	if last >= 0 && w.value[last].Fact == "" {
-		w.value[last].Text += text
-		return
-	}
-	w.value = append(w.value, plan.Part{Text: text})
+func (w *valueWriter) fact(part plan.Part) {
+	w.value = append(w.value, plan.Part{Text: w.text.String()}, part)
+	w.text.Reset()
 }
 
 func (w *valueWriter) write(node any) error {
@@ -43,55 +43,57 @@ func (w *valueWriter) write(node any) error {
 		return w.quoted(node)
 	}
 	data, err := json.Marshal(node)
-	w.text(string(data))
+	w.text.Write(data)
 	return err
 }
 
 func (w *valueWriter) object(fields map[string]any) error {
 	between := ""
-	w.text("{")
+	w.text.WriteString("{")
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		quoted, err := json.Marshal(name)
 		if err != nil {
 			return err
 		}
-		w.text(between + string(quoted) + ":")
+		w.text.WriteString(between)
+		w.text.Write(quoted)
+		w.text.WriteString(":")
 		if err := w.write(fields[name]); err != nil {
 			return err
 		}
 		between = ","
 	}
-	w.text("}")
+	w.text.WriteString("}")
 	return nil
 }
 
 func (w *valueWriter) list(items []any) error {
 	between := ""
-	w.text("[")
+	w.text.WriteString("[")
 	for _, item := range items {
-		w.text(between)
+		w.text.WriteString(between)
 		if err := w.write(item); err != nil {
 			return err
 		}
 		between = ","
 	}
-	w.text("]")
+	w.text.WriteString("]")
 	return nil
 }
 
 func (w *valueWriter) quoted(value plan.Value) error {
-	w.text(`"`)
+	w.text.WriteString(`"`)
 	for _, part := range value {
 		if part.Fact != "" {
-			w.value = append(w.value, part)
+			w.fact(part)
 			continue
 		}
 		quoted, err := json.Marshal(part.Text)
 		if err != nil {
 			return err
 		}
-		w.text(string(quoted[1 : len(quoted)-1]))
+		w.text.Write(quoted[1 : len(quoted)-1])
 	}
-	w.text(`"`)
+	w.text.WriteString(`"`)
 	return nil
 }

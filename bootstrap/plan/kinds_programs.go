@@ -160,7 +160,7 @@ func (p *Program) check(c *checker) {
 func (s *Fact) check(c *checker) {
 	c.argv("argv", s.Argv)
 	c.expression("match", s.Match)
-	c.must(factName.MatchString(s.Set), "set", "%q is no name for a fact", s.Set)
+	c.must(factName.fits(s.Set), "set", "%q is no name for a fact", s.Set)
 	c.facts[s.Set] = true
 }
 

@@ -227,7 +227,7 @@ func (s *Time) check(c *checker) {
 }
 
 func (s *LocalUser) check(c *checker) {
-	c.must(userName.MatchString(s.User), "user", "%q is no name that Windows takes for a user", s.User)
+	c.must(userName.fits(s.User), "user", "%q is no name that Windows takes for a user", s.User)
 	for _, sid := range s.Groups {
 		c.value("groups", sid)
 	}

@@ -3,6 +3,7 @@ package plan
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -93,18 +94,22 @@ func (p *Plan) Encode() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode plan: %w", err)
 	}
-	data = bytes.TrimSuffix(data, []byte("null}"))
-	if data, err = appendPhases(data, p.Phases); err != nil {
+	text := bytes.NewBuffer(make([]byte, 0, usualSize))
+	text.Write(bytes.TrimSuffix(data, []byte("null}")))
+	err = writePhases(text, p.Phases)
+	if len(p.EveryBoot) > 0 {
+		text.WriteString(`,"everyBoot":`)
+		err = errors.Join(err, writePhases(text, p.EveryBoot))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("encode plan: %w", err)
 	}
-	if len(p.EveryBoot) == 0 {
-		return append(data, '}'), nil
-	}
-	if data, err = appendPhases(append(data, `,"everyBoot":`...), p.EveryBoot); err != nil {
-		return nil, fmt.Errorf("encode plan: %w", err)
-	}
-	return append(data, '}'), nil
+	text.WriteByte('}')
+	return text.Bytes(), nil
 }
+
+// usualSize of a plan in bytes.
+const usualSize = 32 << 10
 
 // String hides the plan: it holds the join token.
 func (*Plan) String() string { return "[hidden]" }

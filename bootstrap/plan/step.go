@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -106,41 +107,56 @@ func required(of reflect.Type) []string {
 }
 
 // MarshalJSON writes every step with its kind first.
-func (p Phase) MarshalJSON() ([]byte, error) { return p.appendJSON(nil) }
-
-func appendPhases(data []byte, phases []Phase) ([]byte, error) {
-	data = append(data, '[')
-	for i, phase := range phases {
-		if i > 0 {
-			data = append(data, ',')
-		}
-		var err error
-		if data, err = phase.appendJSON(data); err != nil {
-			return nil, err
-		}
-	}
-	return append(data, ']'), nil
+func (p Phase) MarshalJSON() ([]byte, error) {
+	var text bytes.Buffer
+	err := p.write(&text)
+	return text.Bytes(), err
 }
 
-func (p Phase) appendJSON(data []byte) ([]byte, error) {
+func writePhases(text *bytes.Buffer, phases []Phase) error {
+	text.WriteByte('[')
+	for i, phase := range phases {
+		if i > 0 {
+			text.WriteByte(',')
+		}
+		if err := phase.write(text); err != nil {
+			return err
+		}
+	}
+	text.WriteByte(']')
+	return nil
+}
+
+func (p Phase) write(text *bytes.Buffer) error {
 	name, err := json.Marshal(p.Name)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	data = append(append(append(data, `{"name":`...), name...), `,"steps":[`...)
+	fmt.Fprintf(text, `{"name":%s,"steps":[`, name)
 	for i, step := range p.Steps {
-		fields, err := json.Marshal(step)
-		if err != nil {
-			return nil, fmt.Errorf("phase %s, step %s: %w", p.Name, step.Base().Name, err)
-		}
 		if i > 0 {
-			data = append(data, ',')
+			text.WriteByte(',')
 		}
-		data = fmt.Appendf(data, `{"do":%q`, step.Kind())
-		if len(fields) > len("{}") {
-			data = append(data, ',')
+		if err := writeStep(text, step); err != nil {
+			return fmt.Errorf("phase %s, step %s: %w", p.Name, step.Base().Name, err)
 		}
-		data = append(data, fields[1:]...)
 	}
-	return append(data, "]}"...), nil
+	text.WriteString("]}")
+	return nil
+}
+
+// writeStep puts the kind before the fields that json writes.
+func writeStep(text *bytes.Buffer, step Step) error {
+	fmt.Fprintf(text, `{"do":%q`, step.Kind())
+	start := text.Len()
+	if err := json.NewEncoder(text).Encode(step); err != nil {
+		return err
+	}
+	text.Truncate(text.Len() - len("\n"))
+	if fields := text.Bytes()[start:]; len(fields) > len("{}") {
+		fields[0] = ','
+		return nil
+	}
+	text.Truncate(start)
+	return text.WriteByte('}')
 }

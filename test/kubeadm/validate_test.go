@@ -34,7 +34,7 @@ func TestJoinConfigurations(t *testing.T) {
 	for _, file := range files {
 		text := joinConfiguration(t, file)
 		text = strings.Replace(text, "/run/kubeadm/discovery.yaml", discovery, 1)
-		version := strings.TrimSpace(strings.Split(strings.SplitAfter(text, "kubeadm.k8s.io/")[1], "\n")[0])
+		version, _, _ := strings.Cut(strings.SplitAfter(text, "kubeadm.k8s.io/")[1], `"`)
 		seen[version]++
 		if said, err := validate(t, binaries, text); err != nil {
 			t.Errorf("%s (%s): %v: %s", file, version, err, said)
@@ -56,11 +56,11 @@ func TestKubeadmRefuses(t *testing.T) {
 	good := joinConfiguration(t, strings.Replace(goldenPlans, "*", "vsphere", 1))
 	byFile := joinConfiguration(t, strings.Replace(goldenPlans, "*", "discovery", 1))
 	for _, c := range []struct{ good, name, from, to, says string }{
-		{good, "unknown field", "nodeRegistration:", "nodeRegistrations:", `unknown field "nodeRegistrations"`},
-		{good, "another kind", "kind: JoinConfiguration", "kind: JoinConfig", "JoinConfig"},
-		{good, "broken token", "token: abcdef.", "token: abcdef-", "token is invalid"},
+		{good, "unknown field", `"nodeRegistration":`, `"nodeRegistrations":`, `unknown field "nodeRegistrations"`},
+		{good, "another kind", `"JoinConfiguration"`, `"JoinConfig"`, "JoinConfig"},
+		{good, "broken token", `"abcdef.`, `"abcdef-`, "token is invalid"},
 		{byFile, "no file", "x", "x", "not a valid HTTPS URL or a file on disk"},
-		{byFile, "drive", "/run/kubeadm/discovery.yaml", `C:\run\kubeadm\discovery.yaml`, "the scheme must be https"},
+		{byFile, "drive", "/run/kubeadm/discovery.yaml", `C:\\run\\kubeadm\\discovery.yaml`, "the scheme must be https"},
 	} {
 		if !strings.Contains(c.good, c.from) {
 			t.Fatalf("%s: nothing to change in\n%s", c.name, c.good)
