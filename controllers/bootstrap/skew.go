@@ -16,26 +16,26 @@ const (
 )
 
 // skew compares a Machine with its control plane by Kubernetes' own rules. Cluster API holds back MachineSets of kubeadm's
-// bootstrap provider only.
+// bootstrap provider only. A vendor's ending, such as that of v1.36.3_vmware.1, says nothing of the skew.
 func skew(machine *clusterv1.Machine, controlPlane string) phase.Outcome {
-	wanted, err := version.ParseSemantic(machine.Spec.Version)
+	wanted, err := version.ParseGeneric(machine.Spec.Version)
 	if err != nil {
 		return phase.Outcome{} // Render says what is wrong with it
 	}
-	has := version.MustParseSemantic(controlPlane)
+	has := version.MustParseGeneric(controlPlane)
 	behind := int(has.Minor()) - int(wanted.Minor())
 	switch {
 	case behind < 0:
 		return phase.Poll(bootstrapv1.WaitingForControlPlaneVersionReason,
-			"the Machine wants v%s and a Node of its control plane has %s: a kubelet must not be newer; upgrade the control plane first", wanted, controlPlane)
+			"the Machine wants %s and a Node of its control plane has %s: a kubelet must not be newer; upgrade the control plane first", machine.Spec.Version, controlPlane)
 	case behind > mostBehind:
 		return phase.Stall(bootstrapv1.ConfigInvalidReason,
-			"Machine spec.version: v%s is more than %d minors older than the control plane's %s; write a version from v1.%d to v1.%d",
-			wanted, mostBehind, controlPlane, has.Minor()-mostBehind, has.Minor())
+			"Machine spec.version: %s is more than %d minors older than the control plane's %s; write a version from v1.%d to v1.%d",
+			machine.Spec.Version, mostBehind, controlPlane, has.Minor()-mostBehind, has.Minor())
 	case wanted.Minor() < newForm && has.Minor() >= newForm:
 		return phase.Stall(bootstrapv1.ConfigInvalidReason,
-			"Machine spec.version: the kubeadm of v%s cannot read the configuration of a control plane of v1.%d or later; write a version from v1.%d to v1.%d",
-			wanted, newForm, newForm, has.Minor())
+			"Machine spec.version: the kubeadm of %s cannot read the configuration of a control plane of v1.%d or later; write a version from v1.%d to v1.%d",
+			machine.Spec.Version, newForm, newForm, has.Minor())
 	}
 	return phase.Outcome{}
 }

@@ -54,7 +54,7 @@ func ControlPlaneReady(ctx context.Context, workload Workload, cluster *clusterv
 func oldest(nodes []corev1.Node) string {
 	var found *version.Version
 	for _, node := range nodes {
-		parsed, err := version.ParseSemantic(node.Status.NodeInfo.KubeletVersion)
+		parsed, err := version.ParseGeneric(node.Status.NodeInfo.KubeletVersion)
 		if err == nil && (found == nil || parsed.LessThan(found)) {
 			found = parsed
 		}
