@@ -39,7 +39,7 @@ test-kubelet: ## Ask the real kubelet what it takes, and whether it takes what i
 
 .PHONY: fuzz
 fuzz: ## Render TRIES machines that nobody would write, and look for text that left its place
-	go test ./bootstrap -run '^$$' -fuzz FuzzRender -fuzztime $(TRIES)x
+	go test ./bootstrap -run '^$$' -fuzz FuzzRender -fuzztime $(TRIES)x -fuzzminimizetime 10x
 
 .PHONY: bench
 bench: ## Measure how long a rendering takes and what it allocates
