@@ -79,12 +79,18 @@ func (r *Reconciler) find(ctx context.Context, f *facts) phase.Outcome {
 }
 
 // adopt takes back a Secret that lost its owner, as it does in a restore: the Machine still says that it is the one.
+// An API server that lets nobody set owners who may not delete the object (OwnerReferencesPermissionEnforcement) refuses
+// it, for we may not delete Secrets; the token in it is kept alive all the same.
 func (r *Reconciler) adopt(ctx context.Context, f *facts, secret *corev1.Secret) phase.Outcome {
 	before := secret.DeepCopy()
 	secret.OwnerReferences = append(secret.OwnerReferences, *metav1.NewControllerRef(f.config, bootstrapv1.GroupVersion.WithKind(kind)))
 	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Patch(ctx, secret, lock); err != nil {
+	err := r.Client.Patch(ctx, secret, lock)
+	if err != nil && !apierrors.IsForbidden(err) {
 		return phase.Fail(fmt.Errorf("own bootstrap secret again: %w", err))
+	}
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Info("Bootstrap Secret is used and not owned: remove it when its Machine is gone", "secret", before.Name, "error", err.Error())
 	}
 	f.secret = secret
 	return phase.Outcome{}

@@ -124,13 +124,15 @@ func (r *Reconciler) keepToken(ctx context.Context, f *facts) phase.Outcome {
 	f.again = r.TokenTTL / 3
 	// The very token that the VM has got is put back if it expired.
 	issued := string(f.secret.Data[keyToken])
-	id, secretPart, _ := strings.Cut(issued, ".")
+	_, secretPart, _ := strings.Cut(issued, ".")
 	token, err := r.putToken(ctx, f, issued)
-	if err == nil && string(token.Data[bootstrapapi.BootstrapTokenSecretKey]) != secretPart {
-		err = fmt.Errorf("bootstrap token %s in the workload cluster is not the node's any more: somebody has replaced it", id)
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return phase.Fail(err)
+	case string(token.Data[bootstrapapi.BootstrapTokenSecretKey]) != secretPart:
+		return phase.Stall(bootstrapv1.BootstrapTokenReplacedReason,
+			"Secret %s/%s in the workload cluster is not the node's token any more, so that it cannot join; remove that Secret, or delete the Machine to get another one",
+			token.Namespace, token.Name)
 	}
 	return r.extendToken(ctx, f, token)
 }

@@ -1,14 +1,18 @@
 package controllers
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -231,4 +235,60 @@ func TestOwnedAgain(t *testing.T) {
 		t.Errorf("the Secret is owned by %v", after.Data.OwnerReferences)
 	}
 	s.gone(t, m)
+}
+
+// TestOwnerRefused is TestOwnedAgain where the API server lets us set no owner, as one with the admission plugin
+// OwnerReferencesPermissionEnforcement does: the token is looked after all the same.
+func TestOwnerRefused(t *testing.T) {
+	s := ready(t)
+	m, before := s.booting(t)
+	s.refuseOwners(t)
+	world.Change(t, s.Client, before.Data, func(data *corev1.Secret) { data.OwnerReferences = nil })
+	s.clock.advance(tokenTTL / 3 * 2)
+	s.process.Reconcile(t, world.Configs, m.Key)
+	after := m.Await(t, "all well", world.Config("Ready True DataSecretAvailable"), world.Config("Stalled False NotStalled"))
+	if metav1.GetControllerOf(after.Data) != nil || !expiry(t, after).After(expiry(t, before)) {
+		t.Errorf("the owner was not refused, or the token not extended:\n%s", after)
+	}
+	s.gone(t, m)
+}
+
+// refuseOwners has the API server refuse owners for Secrets that have none.
+func (s *stage) refuseOwners(t *testing.T) {
+	t.Helper()
+	policy := &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "no-owners-" + s.Name},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+				Operations: []admissionv1.OperationType{admissionv1.Update},
+				Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"secrets"}},
+			}}}},
+			MatchConditions: []admissionv1.MatchCondition{{Name: "here", Expression: fmt.Sprintf("request.namespace == %q", s.Name)}},
+			Validations: []admissionv1.Validation{{
+				Expression: "!has(object.metadata.ownerReferences) || has(oldObject.metadata.ownerReferences)", Reason: new(metav1.StatusReasonForbidden),
+			}},
+		},
+	}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: policy.Name},
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: policy.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+		},
+	}
+	probe := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: "probe"}}
+	for _, object := range []client.Object{policy, binding, probe} {
+		if err := s.Client.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Client.Delete(context.Background(), object) })
+	}
+	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Secret", Name: "probe", UID: probe.UID}
+	for refused := false; !refused; time.Sleep(100 * time.Millisecond) {
+		owns := probe.DeepCopy()
+		owns.OwnerReferences = []metav1.OwnerReference{owner}
+		err := s.Client.Patch(t.Context(), owns, client.MergeFrom(probe), client.DryRunAll)
+		if refused = apierrors.IsForbidden(err); err != nil && !refused {
+			t.Fatal(err)
+		}
+	}
 }

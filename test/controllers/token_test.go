@@ -63,6 +63,24 @@ func TestTokenIsKeptAlive(t *testing.T) {
 	s.gone(t, m)
 }
 
+// TestReplacedToken writes another secret into the node's token.
+func TestReplacedToken(t *testing.T) {
+	s := ready(t)
+	m, booting := s.booting(t)
+	world.Change(t, s.Client, &booting.Tokens[0], func(token *corev1.Secret) { token.Data["token-secret"] = []byte("0123456789abcdef") })
+	s.process.Reconcile(t, world.Configs, m.Key)
+	m.Await(t, "notice", world.Config("Stalled True BootstrapTokenReplaced"), world.Config("Ready True DataSecretAvailable"), world.Tokens(1))
+	if err := s.Client.Delete(t.Context(), &booting.Tokens[0]); err != nil {
+		t.Fatal(err)
+	}
+	s.process.Reconcile(t, world.Configs, m.Key)
+	back := m.Await(t, "the node's own token", world.Config("Stalled False NotStalled"), world.Tokens(1))
+	if issued := string(back.Data.Data["token"]); tokenOf(back) != issued {
+		t.Errorf("the token is %s, and the node has %s", tokenOf(back), issued)
+	}
+	s.gone(t, m)
+}
+
 func tokenOf(s world.State) string {
 	return string(s.Tokens[0].Data["token-id"]) + "." + string(s.Tokens[0].Data["token-secret"])
 }

@@ -69,6 +69,9 @@ const (
 	// DataSecretLostReason: the Secret is gone though the VM was made with it; the node's token can no longer be kept.
 	DataSecretLostReason = "DataSecretLost"
 
+	// BootstrapTokenReplacedReason: the workload cluster has another token under the id of the node's; it is left alone.
+	BootstrapTokenReplacedReason = "BootstrapTokenReplaced"
+
 	// ConfigInvalidReason: no node can come of this config; the message names the field and what to write.
 	ConfigInvalidReason = "ConfigInvalid"
 
