@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -62,6 +63,9 @@ func (r *Reconciler) find(ctx context.Context, f *facts) phase.Outcome {
 	key := client.ObjectKey{Namespace: f.config.Namespace, Name: ptr.Deref(f.owner.Spec.Bootstrap.DataSecretName, f.config.Name)}
 	err := r.Secrets.Get(ctx, key, &secret)
 	switch {
+	case err == nil && metav1.IsControlledBy(&secret, f.config) && !used(f) && secret.Annotations[bootstrapv1.RenderedGenerationAnnotation] != generation(f):
+		return phase.Stall(bootstrapv1.ConfigInvalidReason,
+			"spec was changed while Secret %s was made of what it said before; delete the Machine to get another one", key.Name)
 	case err == nil && metav1.IsControlledBy(&secret, f.config):
 		f.secret = &secret
 	case err == nil && used(f) && metav1.GetControllerOf(&secret) == nil:
@@ -77,6 +81,9 @@ func (r *Reconciler) find(ctx context.Context, f *facts) phase.Outcome {
 	}
 	return phase.Outcome{}
 }
+
+// generation of the config: user data must be of the spec that is frozen when they are told of.
+func generation(f *facts) string { return strconv.FormatInt(f.config.Generation, 10) }
 
 // adopt takes back a Secret that lost its owner, as it does in a restore: the Machine still says that it is the one.
 // An API server that lets nobody set owners who may not delete the object (OwnerReferencesPermissionEnforcement) refuses
@@ -106,6 +113,8 @@ func ready(_ context.Context, f *facts) phase.Outcome {
 	switch {
 	case settled(f):
 		return phase.Outcome{}
+	case !f.owner.DeletionTimestamp.IsZero():
+		return phase.Wait(bootstrapv1.DeletingReason, "Machine %s is being deleted; nothing is made for it any more", f.owner.Name)
 	case !ptr.Deref(f.cluster.Status.Initialization.InfrastructureProvisioned, false):
 		return phase.Wait(bootstrapv1.WaitingForClusterInfrastructureReason, "the infrastructure of Cluster %s is not provisioned yet", f.cluster.Name)
 	case !f.cluster.Spec.ControlPlaneEndpoint.IsValid():
@@ -170,20 +179,37 @@ func (r *Reconciler) patchFinalizers(ctx context.Context, f *facts, before *boot
 	return phase.Outcome{}
 }
 
+// judge renders with a token that is none: a config of which no node can come gets neither token nor finalizer.
+func judge(_ context.Context, f *facts) phase.Outcome {
+	if settled(f) {
+		return phase.Outcome{}
+	}
+	_, outcome := render(f, "000000.0000000000000000")
+	return outcome
+}
+
+func render(f *facts, token string) (bootstrap.UserData, phase.Outcome) {
+	userData, err := bootstrap.Render(bootstrap.Input{
+		Cluster: f.cluster, Machine: f.owner, WindowsMachine: f.machine, Config: f.config, ClusterCA: f.ca, Token: token,
+		Sources: f.sources,
+	})
+	if invalid, ok := errors.AsType[*bootstrap.InvalidError](err); ok {
+		return userData, phase.Stall(bootstrapv1.ConfigInvalidReason, "%s", invalid.Error())
+	}
+	if err != nil {
+		return userData, phase.Fail(fmt.Errorf("render user data: %w", err))
+	}
+	return userData, phase.Outcome{}
+}
+
 // store renders the user data and writes it down, once.
 func (r *Reconciler) store(ctx context.Context, f *facts) phase.Outcome {
 	if settled(f) {
 		return phase.Outcome{}
 	}
-	userData, err := bootstrap.Render(bootstrap.Input{
-		Cluster: f.cluster, Machine: f.owner, WindowsMachine: f.machine, Config: f.config, ClusterCA: f.ca, Token: f.token,
-		Sources: f.sources,
-	})
-	if invalid, ok := errors.AsType[*bootstrap.InvalidError](err); ok {
-		return phase.Stall(bootstrapv1.ConfigInvalidReason, "%s", invalid.Error())
-	}
-	if err != nil {
-		return phase.Fail(fmt.Errorf("render user data: %w", err))
+	userData, outcome := render(f, f.token)
+	if outcome.Ends() {
+		return outcome
 	}
 	secret := dataSecret(f, userData)
 	if err := r.Client.Create(ctx, secret); err != nil {
@@ -224,6 +250,7 @@ func dataSecret(f *facts, userData bootstrap.UserData) *corev1.Secret {
 			Namespace:       f.config.Namespace,
 			Name:            f.config.Name,
 			Labels:          map[string]string{clusterv1.ClusterNameLabel: f.cluster.Name},
+			Annotations:     map[string]string{bootstrapv1.RenderedGenerationAnnotation: generation(f)},
 			OwnerReferences: []metav1.OwnerReference{*owner},
 		},
 		Type:      clusterv1.ClusterSecretType,

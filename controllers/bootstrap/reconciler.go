@@ -174,7 +174,7 @@ func (r *Reconciler) next(ctx context.Context, f *facts) phase.Outcome {
 	case deleting(f):
 		return phase.Run(ctx, f, r.dropToken, r.release)
 	default:
-		return phase.Run(ctx, f, owned, ready, r.linuxFirst, r.find, r.trust, r.readSources, r.reach, r.claim, r.issueToken, r.store, r.keepToken)
+		return phase.Run(ctx, f, owned, ready, r.linuxFirst, r.find, r.trust, r.readSources, judge, r.reach, r.claim, r.issueToken, r.store, r.keepToken)
 	}
 }
 

@@ -60,13 +60,26 @@ func dataCondition(f *facts, outcome phase.Outcome) metav1.Condition {
 		c.Reason, c.Message = bootstrapv1.DeletingReason, outcome.Message
 	case f.secret != nil || joined(f):
 		c.Status, c.Reason = metav1.ConditionTrue, bootstrapv1.DataSecretAvailableReason
-	case outcome.Reason == "" && outcome.Err != nil && conditions.GetReason(f.config, c.Type) == bootstrapv1.InternalErrorReason:
-		// The text of an error may change from try to try, and a status that changes wakes us: the log has them all.
-		return *conditions.Get(f.config, c.Type)
 	case outcome.Reason == "" && outcome.Err != nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, bootstrapv1.InternalErrorReason, outcome.Err.Error()
+		return internalError(f, outcome.Err)
 	}
 	return c
+}
+
+// internalError: the text of an error may change from try to try, and a status that changes wakes us. It is written when
+// another act has failed; the log has them all.
+func internalError(f *facts, err error) metav1.Condition {
+	before := conditions.Get(f.config, bootstrapv1.DataSecretAvailableCondition)
+	act := func(message string) string {
+		act, _, _ := strings.Cut(message, ":")
+		return act
+	}
+	if before != nil && before.Reason == bootstrapv1.InternalErrorReason && act(before.Message) == act(err.Error()) {
+		return *before
+	}
+	return metav1.Condition{
+		Type: bootstrapv1.DataSecretAvailableCondition, Status: metav1.ConditionUnknown, Reason: bootstrapv1.InternalErrorReason, Message: err.Error(),
+	}
 }
 
 func stalledCondition(outcome phase.Outcome) metav1.Condition {

@@ -203,3 +203,18 @@ func TestExpiration(t *testing.T) {
 		t.Errorf("the token cleaner wants UTC without fractions: got %s, want %s", got, want)
 	}
 }
+
+// An error that changes its words is one; an error of another act is told.
+func TestInternalError(t *testing.T) {
+	f := &facts{config: &bootstrapv1.WindowsBootstrapConfig{}, owner: &clusterv1.Machine{}}
+	for _, c := range []struct{ err, want string }{
+		{"get cluster CA: timed out after 3 s", "get cluster CA: timed out after 3 s"},
+		{"get cluster CA: timed out after 4 s", "get cluster CA: timed out after 3 s"},
+		{"make bootstrap token: forbidden", "make bootstrap token: forbidden"},
+	} {
+		report(f, phase.Fail(errors.New(c.err)))
+		if got := conditions.GetMessage(f.config, bootstrapv1.ReadyCondition); got != c.want {
+			t.Errorf("after %q it says %q", c.err, got)
+		}
+	}
+}

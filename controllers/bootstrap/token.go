@@ -13,11 +13,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 )
@@ -107,19 +109,22 @@ func (r *Reconciler) expiration() []byte {
 	return []byte(r.Now().UTC().Add(r.TokenTTL).Format(time.RFC3339))
 }
 
-// keepToken keeps the token alive until the node has joined or its bootstrap has failed for good; then it removes it, and
-// the finalizer with it.
+// keepToken keeps the token alive until the node has joined, or is not to join any more; then it removes it, and the
+// finalizer with it. Where a machine does not go on, the token may expire: it is put back once the machine does.
 func (r *Reconciler) keepToken(ctx context.Context, f *facts) phase.Outcome {
 	if !controllerutil.ContainsFinalizer(f.config, bootstrapv1.ConfigFinalizer) {
 		return phase.Outcome{}
 	}
-	if joined(f) || bootstrapFailed(f) {
+	if joined(f) || bootstrapFailed(f) || !f.owner.DeletionTimestamp.IsZero() {
 		if outcome := r.removeToken(ctx, f); outcome.Ends() {
 			return outcome
 		}
 		before := f.config.DeepCopy()
 		controllerutil.RemoveFinalizer(f.config, bootstrapv1.ConfigFinalizer)
 		return r.patchFinalizers(ctx, f, before)
+	}
+	if f.machine != nil && conditions.IsTrue(f.machine, infrav1.StalledCondition) {
+		return phase.Outcome{}
 	}
 	f.again = r.TokenTTL / 3
 	// The very token that the VM has got is put back if it expired.

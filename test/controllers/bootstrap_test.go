@@ -10,6 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
@@ -141,4 +142,68 @@ func TestForeignSecret(t *testing.T) {
 	}
 	s.look(t, m)
 	m.Await(t, "life without it", world.Windows("Ready False WaitingForGuest"))
+}
+
+// TestHopelessConfig has a config that only a rendering finds out: it is told before anything is made for it.
+func TestHopelessConfig(t *testing.T) {
+	s := ready(t)
+	m := s.machine("m")
+	m.Config.Spec.Kubelet.Configuration.Raw = []byte(`{"cgroupsPerQOS":true}`)
+	m.Create(t)
+	stalled := m.Await(t, "refusal", world.Config("Stalled True ConfigInvalid"))
+	if stalled.Data != nil || len(stalled.Tokens) > 0 || len(stalled.Config.Finalizers) > 0 {
+		t.Errorf("something was made for it:\n%s", stalled)
+	}
+	world.Change(t, s.Client, stalled.Config, func(config *bootstrapv1.WindowsBootstrapConfig) { config.Spec.Kubelet.Configuration.Raw = nil })
+	m.Await(t, "life without it", world.Windows("Ready False WaitingForGuest"), world.Tokens(1))
+}
+
+// TestChangedWhileStored has user data that were made of a spec which was changed before they were told of.
+func TestChangedWhileStored(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, world.Start{Credentials: password, NotInitialized: true})
+	s.start(t)
+	m := s.machine("m")
+	m.Create(t)
+	config := m.Await(t, "wait", world.Config("Ready False WaitingForControlPlane")).Config
+	stored := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.Name, Name: config.Name, Annotations: map[string]string{bootstrapv1.RenderedGenerationAnnotation: "0"},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(config, bootstrapv1.GroupVersion.WithKind("WindowsBootstrapConfig"))},
+		},
+		Data: map[string][]byte{"value": []byte("of before")},
+	}
+	if err := s.Client.Create(t.Context(), stored); err != nil {
+		t.Fatal(err)
+	}
+	s.Initialize(t)
+	s.look(t, m)
+	stalled := m.Await(t, "refusal", world.Config("Stalled True ConfigInvalid"))
+	if text := conditions.GetMessage(stalled.Config, bootstrapv1.ReadyCondition); !strings.Contains(text, "was changed while Secret m was made") {
+		t.Errorf("it says %q", text)
+	}
+	s.vms(t)
+	s.gone(t, m)
+}
+
+// TestMachineDeletedEarly deletes a Machine whose node is still waited for, and which a hook of its user holds.
+func TestMachineDeletedEarly(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, world.Start{Credentials: password, NotInitialized: true})
+	s.start(t)
+	m := s.machine("m")
+	hook := clusterv1.PreTerminateDeleteHookAnnotationPrefix + "/backup"
+	m.Core.Annotations = map[string]string{hook: "tester"}
+	m.Create(t)
+	m.Await(t, "wait", world.Config("Ready False WaitingForControlPlane"))
+	m.Delete(t)
+	s.Initialize(t)
+	s.look(t, m)
+	held := m.Await(t, "notice", world.Config("Ready False Deleting"))
+	if held.Data != nil || len(held.Tokens) > 0 || len(held.Config.Finalizers) > 0 {
+		t.Errorf("something was made for a machine that goes:\n%s", held)
+	}
+	world.Change(t, s.Client, held.Core, func(machine *clusterv1.Machine) { delete(machine.Annotations, hook) })
+	m.Await(t, "end", world.Gone)
+	s.vms(t)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
@@ -79,6 +80,34 @@ func TestReplacedToken(t *testing.T) {
 		t.Errorf("the token is %s, and the node has %s", tokenOf(back), issued)
 	}
 	s.gone(t, m)
+}
+
+// TestTokenOfAStalledMachine has a VM that somebody removed: nobody is to join with its token.
+func TestTokenOfAStalledMachine(t *testing.T) {
+	s := ready(t)
+	m, booting := s.booting(t)
+	s.cloud.Drop(booting.Windows.Status.ComputerName)
+	m.Await(t, "notice", world.Windows("Stalled True VMVanished"))
+	s.clock.advance(tokenTTL / 3 * 2)
+	s.look(t, m)
+	if now := expiry(t, m.Load(t)); !now.Equal(expiry(t, booting)) {
+		t.Errorf("the token was extended, until %s", now)
+	}
+	s.gone(t, m)
+}
+
+// TestTokenOfAMachineThatGoes deletes a Machine that a hook of its user holds, while its VM boots.
+func TestTokenOfAMachineThatGoes(t *testing.T) {
+	s := ready(t)
+	m := s.machine("m")
+	hook := clusterv1.PreTerminateDeleteHookAnnotationPrefix + "/backup"
+	m.Core.Annotations = map[string]string{hook: "tester"}
+	m.Create(t)
+	m.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"), world.Tokens(1))
+	m.Delete(t)
+	held := m.Await(t, "end of the token", world.Tokens(0), released)
+	world.Change(t, s.Client, held.Core, func(machine *clusterv1.Machine) { delete(machine.Annotations, hook) })
+	m.Await(t, "end", world.Gone)
 }
 
 func tokenOf(s world.State) string {

@@ -8,6 +8,9 @@ import (
 // ConfigFinalizer is held until the bootstrap token of the node is removed from the workload cluster.
 const ConfigFinalizer = "windowsbootstrapconfig.bootstrap.cluster.x-k8s.io/token"
 
+// RenderedGenerationAnnotation of a bootstrap Secret is the generation of the config whose spec it was made of.
+const RenderedGenerationAnnotation = "windowsbootstrapconfig.bootstrap.cluster.x-k8s.io/generation"
+
 // WindowsBootstrapConfigSpec says how a Windows VM becomes a node. All of it may be left out.
 type WindowsBootstrapConfigSpec struct {
 	// node is what the node is registered with.
