@@ -65,9 +65,18 @@ func TestWarningsOfTheMachine(t *testing.T) {
 		"low memory": {[]func(*bootstrap.Input){withReservations(bootstrapv1.Reservations{
 			System: bootstrapv1.Reserved{Memory: "1Gi"}, LowMemory: bootstrapv1.LowMemoryAccepted,
 		})}, "spec.reservations.lowMemory: a node with less", false},
-		"size unknown":    {[]func(*bootstrap.Input){ofTemplateSize}, "", true},
-		"newest version":  {[]func(*bootstrap.Input){ofVersion("v1.37.1")}, "", false},
-		"unknown version": {[]func(*bootstrap.Input){ofVersion("v1.38.0")}, "Machine spec.version: v1.38.0 is newer than v1.37", false},
+		"size unknown":   {[]func(*bootstrap.Input){ofTemplateSize}, "", true},
+		"newest version": {[]func(*bootstrap.Input){ofVersion("v1.37.1")}, "", false},
+		"log that grows": {
+			[]func(*bootstrap.Input){ofVersion("v1.33.5")},
+			`Machine spec.version: nothing rotates the kubelet's log before v1.34: kubelet.log in C:\var\log\kubelet grows`, false,
+		},
+		"log elsewhere": {
+			[]func(*bootstrap.Input){ofVersion("v1.30.0"), withKubelet(bootstrapv1.Kubelet{Log: bootstrapv1.KubeletLog{Directory: `C:\logs`}})},
+			`kubelet.log in C:\logs grows until the disk is full; use v1.34 or later`, false,
+		},
+		"log that rotates": {[]func(*bootstrap.Input){ofVersion("v1.34.0")}, "", false},
+		"unknown version":  {[]func(*bootstrap.Input){ofVersion("v1.38.0")}, "Machine spec.version: v1.38.0 is newer than v1.37", false},
 	} {
 		userData := render(t, plainInput(t, test.changes...))
 		if got := strings.Join(userData.Warnings(), "\n"); (got == "") != (test.says == "") || !strings.Contains(got, test.says) {

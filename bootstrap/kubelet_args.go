@@ -40,7 +40,7 @@ var ownedFlags = map[string]string{
 	"windows-service":            "it is always given; leave it out",
 }
 
-// removedFlags are gone from every version that is supported: the kubelet exits at them. They stand in old guides.
+// removedFlags stand in old guides. A version that does not know one exits at it; one that still does has no use for it.
 var removedFlags = map[string]string{
 	"allow-privileged":                  "Windows has no privileged containers; use HostProcess containers",
 	"cloud-config":                      "cloud providers are outside of the kubelet; leave it out",
@@ -113,10 +113,13 @@ func checkArg(name, value string, minor uint64) error {
 	if instead := ownedFlags[name]; instead != "" {
 		return invalid(argsField, "%s is rendered by us: %s", name, instead)
 	}
-	if instead := removedFlags[name]; instead != "" {
+	line := kubeletFlags[name]
+	if instead := removedFlags[name]; instead != "" && inMinor(line, minor) != unknownThere {
+		return invalid(argsField, "%s does nothing on a Windows node, and later versions have no such flag: %s", name, instead)
+	} else if instead != "" {
 		return invalid(argsField, "a kubelet that is given %s exits, for that flag was removed: %s", name, instead)
 	}
-	if line := kubeletFlags[name]; inMinor(line, minor) == unknownThere {
+	if inMinor(line, minor) == unknownThere {
 		return invalid(argsField, "the kubelet of v1.%d has no flag %q and would exit (it is known in: %s); leave it out",
 			minor, name, knownMinors(line))
 	}

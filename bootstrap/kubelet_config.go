@@ -18,25 +18,70 @@ func kubeletPatch(n *node) plan.Tree {
 		"maxPods":                  n.kubelet.maxPods,
 		"registerWithTaints":       taintTrees(n.taints),
 		"containerRuntimeEndpoint": criSocket,
-		// A kubelet on Windows exits when one of these is set at all.
-		"defaultPodSysctls":    nil,
-		"singleProcessOOMKill": nil,
-		"userNamespaces":       nil,
-		// There are no cgroups. An empty list would be lost on the way, and false alone is refused.
-		"cgroupsPerQOS":                   false,
-		"enforceNodeAllocatable":          []any{"none"},
-		"shutdownGracePeriod":             shutdownGrace.String(),
-		"shutdownGracePeriodCriticalPods": shutdownGraceCritical.String(),
+		// There are no cgroups, and false alone is refused.
+		"cgroupsPerQOS":          false,
+		"enforceNodeAllocatable": nothingEnforced(n.minor),
+		"featureGates":           gateTree(n.kubelet.gates),
 	}
-	if len(n.kubelet.gates) > 0 {
-		patch["featureGates"] = gateTree(n.kubelet.gates)
+	for _, name := range foreignFields {
+		patch[name] = nil
 	}
+	for name, gate := range neededGates {
+		if gate == affinityGate {
+			patch[name] = nil
+		}
+	}
+	maps.Copy(patch, shutdownFields(gateOn(shutdownGate, n.kubelet.gates, n.minor)))
 	maps.Copy(patch, n.kubelet.fields)
 	return patch
 }
 
+// foreignFields are taken out of the cluster's configuration, besides those of the affinity, which is arranged for the
+// cpus and the reservations of Linux nodes and at which a kubelet on Windows exits when it has the gate. Those of a group
+// that a user may write are his then. All else that stands there for Linux stays: kubeadm empties resolvConf and gives
+// staticPodPath and clientCAFile a drive, signals of Linux are never observed, and what is of cgroups, sysctls, iptables,
+// swap or seccomp is read and not used.
+var foreignFields = []string{
+	// A kubelet on Windows exits when one of these is set at all.
+	"defaultPodSysctls", "singleProcessOOMKill", "userNamespaces",
+	// It exits at a Unix socket, at swap without cgroups v2, at a certificate that only Linux nodes have, at grace periods of
+	// both kinds, and at a version that fits the cluster's kubelets and not its own.
+	"imageServiceEndpoint", "memorySwap", "tlsCertFile", "tlsPrivateKeyFile", "shutdownGracePeriodByPodPriority",
+	"showHiddenMetricsForVersion", "runOnce",
+	// They change the reservations, or the number of Pods that they are made for.
+	"reservedSystemCPUs", "podsPerCore", "localStorageCapacityIsolation",
+	// The node would not register, or would write logs where nobody looks for them.
+	"registerNode", "podLogsDir",
+}
+
+// nothingEnforced is a list that is not empty where that is taken: a configuration that is read and written again loses an
+// empty one, and the kubelet then takes [pods]. The oldest refuses every other list on Windows.
+func nothingEnforced(minor uint64) []any {
+	if minor < noneMinor {
+		return []any{}
+	}
+	return []any{"none"}
+}
+
+// noneMinor is the first whose kubelet takes [none] on Windows.
+const noneMinor = 31
+
+// shutdownGate is on unless somebody says otherwise; a kubelet without it exits at grace periods.
+const shutdownGate = "GracefulNodeShutdown"
+
+func shutdownFields(on bool) map[string]any {
+	if !on {
+		return map[string]any{"shutdownGracePeriod": nil, "shutdownGracePeriodCriticalPods": nil}
+	}
+	return map[string]any{
+		"shutdownGracePeriod":             shutdownGrace.String(),
+		"shutdownGracePeriodCriticalPods": shutdownGraceCritical.String(),
+	}
+}
+
+// gateTree has the user's gates, and takes back what the cluster says of the one that our grace periods need.
 func gateTree(gates map[string]bool) map[string]any {
-	tree := make(map[string]any, len(gates))
+	tree := map[string]any{shutdownGate: nil}
 	for name, enabled := range gates {
 		tree[name] = enabled
 	}

@@ -27,6 +27,7 @@ var ownedFields = map[string]string{
 	"enforceNodeAllocatable":   "nothing is enforced on Windows; leave it out",
 	"evictionHard":             "write spec.reservations.eviction",
 	"featureGates":             "write spec.kubelet.featureGates",
+	"imageServiceEndpoint":     "containerd listens on one pipe on every image; leave it out",
 	"kind":                     "leave it out",
 	"kubeReserved":             "write spec.reservations.kube",
 	"maxPods":                  "write spec.kubelet.maxPods",
@@ -101,7 +102,9 @@ var neededGates = map[string]string{
 	"imageMaximumGCAge":                      "ImageMaximumGCAge",
 	"imagePullCredentialsVerificationPolicy": "KubeletEnsureSecretPulledImages",
 	"preloadedImagesVerificationAllowlist":   "KubeletEnsureSecretPulledImages",
+	"shutdownGracePeriod":                    shutdownGate,
 	"shutdownGracePeriodByPodPriority":       "GracefulNodeShutdownBasedOnPodPriority",
+	"shutdownGracePeriodCriticalPods":        shutdownGate,
 	"tracing":                                "KubeletTracing",
 }
 

@@ -52,7 +52,9 @@ func TestKubeletRefusals(t *testing.T) {
 		{"has a field", "", kubeletArgs(arg("max-pods", "5")), argsField, "write spec.kubelet.maxPods"},
 		{"labels", "", kubeletArgs(arg("node-labels", "a=b")), argsField, "write spec.node.labels"},
 		{"removed", "", kubeletArgs(arg("network-plugin", "cni")), argsField, "a kubelet that is given network-plugin exits"},
-		{"removed pause image", "", kubeletArgs(arg("pod-infra-container-image", "x")), argsField, "the pause image is a setting of containerd"},
+		{"removed pause image", "", kubeletArgs(arg("pod-infra-container-image", "x")), argsField, "exits, for that flag was removed: the pause image is a setting of containerd"},
+		{"pause image where it is known", "v1.34.4", kubeletArgs(arg("pod-infra-container-image", "x")), argsField, "pod-infra-container-image does nothing on a Windows node"},
+		{"gone in a later version", "v1.33.0", kubeletArgs(arg("register-schedulable", "false")), argsField, "later versions have no such flag: write spec.node.taints"},
 		{"misspelt", "", kubeletArgs(arg("vmodul", "x")), argsField, `the kubelet of v1.36 has no flag "vmodul" and would exit (it is known in: none)`},
 		{"of the configuration", "", kubeletArgs(arg("event-burst", "5")), argsField, "write eventBurst into spec.kubelet.configuration"},
 		{"of Linux", "", kubeletArgs(arg("runtime-cgroups", "/x")), argsField, "runtime-cgroups has no use on a Windows node; leave it out"},
@@ -76,6 +78,11 @@ func TestKubeletRefusals(t *testing.T) {
 		{"log elsewhere", "", kubeletLog(bootstrapv1.KubeletLog{Directory: `D:\logs`}), logField + ".directory", `"D:\\logs" is no plain path on drive C:`},
 		{"log among keys", "", kubeletLog(bootstrapv1.KubeletLog{Directory: `C:\etc\kubernetes\logs`}), logField + ".directory", "which is not for users"},
 		{"sysctls", "v1.37.1", kubeletConfig(`{"defaultPodSysctls": {"net.ipv4.tcp_syncookies": "1"}}`), configField, "defaultPodSysctls"},
+		{"grace without its gate", "", withKubelet(bootstrapv1.Kubelet{
+			FeatureGates:  []bootstrapv1.FeatureGate{{Name: "GracefulNodeShutdown", State: bootstrapv1.StateDisabled}},
+			Configuration: raw(`{"shutdownGracePeriod": "90s"}`),
+		}), configField, "shutdownGracePeriod needs the feature gate GracefulNodeShutdown"},
+		{"socket for images", "", kubeletConfig(`{"imageServiceEndpoint": "npipe:////./pipe/x"}`), configField, "containerd listens on one pipe"},
 		{"no state", "", kubeletGate("WinDSR", ""), gatesField, `state "" of WinDSR is none; write Enabled or Disabled`},
 		{"gate twice", "", withKubelet(bootstrapv1.Kubelet{FeatureGates: []bootstrapv1.FeatureGate{
 			{Name: "WinDSR", State: "Enabled"}, {Name: "WinDSR", State: "Enabled"},
@@ -159,11 +166,14 @@ func TestKubeletRefusals(t *testing.T) {
 
 // What a kubelet takes must not be refused.
 func TestKubeletTakes(t *testing.T) {
+	credentials := kubeletArgs(arg("image-credential-provider-bin-dir", `C:\k\providers`), arg("image-credential-provider-config", `C:\k\providers.yaml`))
 	for _, test := range []struct {
 		name, version string
 		change        func(*bootstrap.Input)
 	}{
 		{"family of addresses", "", kubeletArgs(arg("node-ip", "0.0.0.0"))},
+		{"credentials in the oldest version", "v1.30.0", credentials},
+		{"credentials in 1.34", "v1.34.4", credentials},
 		{"locked gate as it is", "v1.36.0", kubeletGate("WinDSR", "Enabled")},
 		{"gate before its lock", "v1.33.0", kubeletGate("WinDSR", "Disabled")},
 		{"gate in a version to come", "v1.37.0", kubeletGate("WindowsCPUAndMemoryAffinity", "Disabled")},

@@ -30,20 +30,58 @@ func step[S plan.Step](t *testing.T, p *plan.Plan, name string) S {
 	panic("unreachable")
 }
 
-// linuxConfig is a cluster's kubelet configuration that was written with Linux in mind.
+// linuxConfig is a cluster's kubelet configuration that was written with Linux in mind: a kubelet on Linux takes it. That
+// of each golden plan is made of it, and make test-kubelet asks a kubelet for Windows.
 const linuxConfig = `
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
+authentication: {x509: {clientCAFile: /etc/kubernetes/pki/ca.crt}}
 cgroupDriver: systemd
+cgroupRoot: /
 clusterDNS: [10.96.0.10]
 clusterDomain: cluster.local
+containerLogMaxSize: 50Mi
 containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
-evictionHard: {memory.available: 100Mi, pid.available: 10%}
+cpuManagerPolicy: static
+cpuManagerPolicyOptions: {full-pcpus-only: "true"}
+enforceNodeAllocatable: [pods, kube-reserved, system-reserved]
+evictionHard: {memory.available: 100Mi, nodefs.inodesFree: 5%, pid.available: 10%}
+evictionSoft: {memory.available: 300Mi}
+evictionSoftGracePeriod: {memory.available: 90s}
+failSwapOn: false
+featureGates: {GracefulNodeShutdown: false, KubeletTracing: true}
+imageServiceEndpoint: unix:///run/containerd/containerd.sock
+kubeletCgroups: /kube.slice/kubelet
 kubeReserved: {memory: 100Mi, pid: "1000"}
+kubeReservedCgroup: /kube.slice
+localStorageCapacityIsolation: false
 maxPods: 200
+memoryManagerPolicy: Static
+memorySwap: {swapBehavior: LimitedSwap}
+podLogsDir: /data/logs/pods
+podPidsLimit: 4096
+podsPerCore: 10
+protectKernelDefaults: true
+registerNode: false
+reservedMemory: [{numaNode: 0, limits: {memory: 1100Mi}}]
+reservedSystemCPUs: 0-1
+resolvConf: /run/systemd/resolve/resolv.conf
 rotateCertificates: true
+seccompDefault: true
+showHiddenMetricsForVersion: "1.29"
+shutdownGracePeriodByPodPriority: [{priority: 0, shutdownGracePeriodSeconds: 30}]
 singleProcessOOMKill: true
+staticPodPath: /etc/kubernetes/manifests
+systemCgroups: /system.slice
+systemReserved: {cpu: 100m, memory: 500Mi}
+systemReservedCgroup: /system.slice
+tlsCertFile: /var/lib/kubelet/pki/node.crt
+tlsPrivateKeyFile: /var/lib/kubelet/pki/node.key
+topologyManagerPolicy: restricted
+topologyManagerPolicyOptions: {prefer-closest-numa-nodes: "true"}
+topologyManagerScope: pod
 userNamespaces: {idsPerPod: 65536}
+volumePluginDir: /opt/libexec/kubernetes/kubelet-plugins/volume/exec/
 `
 
 // merged is what kubeadm makes of the cluster's configuration and the node's patch (RFC 7386), read strictly, as the
@@ -74,10 +112,14 @@ func mergePatch(target, patch map[string]any) {
 	for name, value := range patch {
 		inner, isObject := value.(map[string]any)
 		have, hasObject := target[name].(map[string]any)
+		if isObject && !hasObject {
+			have = map[string]any{}
+			target[name] = have
+		}
 		switch {
 		case value == nil:
 			delete(target, name)
-		case isObject && hasObject:
+		case isObject:
 			mergePatch(have, inner)
 		default:
 			target[name] = value
@@ -111,7 +153,7 @@ func TestKubeletConfiguration(t *testing.T) {
 		{"containerRuntimeEndpoint", "npipe:////./pipe/containerd-containerd", got.ContainerRuntimeEndpoint, "the cluster's is a Unix socket"},
 		{
 			"evictionHard",
-			map[string]string{"memory.available": "500Mi", "nodefs.available": "10%", "imagefs.available": "15%", "pid.available": "10%"},
+			map[string]string{"memory.available": "500Mi", "nodefs.available": "10%", "imagefs.available": "15%", "nodefs.inodesFree": "5%", "pid.available": "10%"},
 			got.EvictionHard, "all three; what Linux adds is never observed",
 		},
 		{"systemReserved", map[string]string{"cpu": "500m", "memory": "2Gi", "ephemeral-storage": "1Gi"}, got.SystemReserved, "2 GiB for Windows"},
@@ -122,6 +164,64 @@ func TestKubeletConfiguration(t *testing.T) {
 	} {
 		if diff := cmp.Diff(test.want, test.got); diff != "" {
 			t.Errorf("%s: %s (-want +got):\n%s", test.what, test.reason, diff)
+		}
+	}
+}
+
+// What is foreign to Windows in the cluster's configuration must not reach the node: it would exit at it, or reserve
+// something else than we promise.
+func TestForeignFields(t *testing.T) {
+	foreign := []string{
+		"cpuManagerPolicy", "cpuManagerPolicyOptions", "imageServiceEndpoint", "localStorageCapacityIsolation", "memoryManagerPolicy",
+		"memorySwap", "podLogsDir", "podsPerCore", "registerNode", "reservedMemory", "reservedSystemCPUs", "showHiddenMetricsForVersion",
+		"shutdownGracePeriodByPodPriority", "singleProcessOOMKill", "tlsCertFile", "tlsPrivateKeyFile", "topologyManagerPolicy",
+		"topologyManagerPolicyOptions", "topologyManagerScope", "userNamespaces",
+	}
+	noGrace := withKubelet(bootstrapv1.Kubelet{FeatureGates: []bootstrapv1.FeatureGate{{Name: "GracefulNodeShutdown", State: bootstrapv1.StateDisabled}}})
+	for _, test := range []struct {
+		name   string
+		change func(*bootstrap.Input)
+		// users are the foreign fields that the user wants, more are others that must not be there.
+		users, more []string
+	}{
+		{"nothing said", func(*bootstrap.Input) {}, nil, nil},
+		{"the oldest", ofVersion("v1.30.14"), nil, nil},
+		{"no grace", noGrace, nil, []string{"shutdownGracePeriod", "shutdownGracePeriodCriticalPods"}},
+		{
+			"grace by priority", kubeletConfig(`{"shutdownGracePeriod": "0s", "shutdownGracePeriodCriticalPods": "0s",
+			"shutdownGracePeriodByPodPriority": [{"priority": 0, "shutdownGracePeriodSeconds": 5}]}`),
+			[]string{"shutdownGracePeriodByPodPriority"}, nil,
+		},
+		{
+			"affinity", withKubelet(bootstrapv1.Kubelet{
+				FeatureGates:  []bootstrapv1.FeatureGate{{Name: "WindowsCPUAndMemoryAffinity", State: bootstrapv1.StateEnabled}},
+				Configuration: raw(`{"cpuManagerPolicy": "static", "tlsCertFile": "C:\\k\\node.crt"}`),
+			}),
+			[]string{"cpuManagerPolicy", "tlsCertFile"}, nil,
+		},
+	} {
+		var got map[string]any
+		if err := json.Unmarshal(mergedText(t, render(t, plainInput(t, test.change)).Plan()), &got); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range append(test.more, foreign...) {
+			if value, is := got[name]; is != slices.Contains(test.users, name) {
+				t.Errorf("%s: %s is %v", test.name, name, value)
+			}
+		}
+		gate := got["featureGates"].(map[string]any)["GracefulNodeShutdown"]
+		if off := gate == false; off != (len(test.more) > 0) {
+			t.Errorf("%s: gate GracefulNodeShutdown is %v", test.name, gate)
+		}
+	}
+}
+
+// The oldest kubelet exits at any list that is not empty; later ones take [none].
+func TestNothingIsEnforced(t *testing.T) {
+	for version, want := range map[string]int{"v1.30.0": 0, "v1.30.14": 0, "v1.31.0": 1, "v1.37.1": 1} {
+		got := merged(t, render(t, plainInput(t, ofVersion(version))).Plan(), nil).EnforceNodeAllocatable
+		if got == nil || len(got) != want {
+			t.Errorf("%s: %#v, want %d of them", version, got, want)
 		}
 	}
 }

@@ -35,6 +35,10 @@ func (n *node) warnings() []string {
 		all = append(all, fmt.Sprintf("Machine spec.version: %s is newer than v1.%d, the newest whose kubelet is known here; it is taken to be like that one",
 			n.version, lastMinor))
 	}
+	if n.minor < rotatingMinor {
+		all = append(all, fmt.Sprintf("Machine spec.version: nothing rotates the kubelet's log before v1.%d: kubelet.log in %s grows until the disk is full; "+
+			"use v1.%d or later, or stop the kubelet and delete the file before that", rotatingMinor, n.kubelet.logDirectory, rotatingMinor))
+	}
 	if n.memoryMiB > 0 && n.memoryMiB < smallMemory {
 		all = append(all, fmt.Sprintf("WindowsMachine spec.vsphere.memoryMiB: %d is little, Windows and Kubernetes alone take some 3 GiB of it; write %d or more",
 			n.memoryMiB, smallMemory))

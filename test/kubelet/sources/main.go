@@ -31,7 +31,7 @@ var (
 	}
 	flagFiles = []string{
 		"kubernetes/cmd/kubelet/app/options/options.go", "kubernetes/cmd/kubelet/app/options/osflags_windows.go",
-		"kubernetes/cmd/kubelet/app/options/container_runtime.go", "component-base/logs/api/v1/options.go",
+		"kubernetes/pkg/kubelet/config/flags.go", "component-base/logs/api/v1/options.go",
 	}
 	fieldFile = "kubelet/config/v1beta1/types.go"
 	// foreign gate files only name gates of others: what the kubelet registers stands in the first five.

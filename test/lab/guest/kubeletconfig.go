@@ -186,8 +186,8 @@ func setDefaults(c *kubeletv1.KubeletConfiguration) {
 		yes := true
 		c.CgroupsPerQOS = &yes
 	}
-	if len(c.EnforceNodeAllocatable) == 0 {
-		c.EnforceNodeAllocatable = []string{"pods"} // an empty list is lost on the way
+	if c.EnforceNodeAllocatable == nil {
+		c.EnforceNodeAllocatable = []string{"pods"}
 	}
 	if c.EvictionHard == nil {
 		c.EvictionHard = map[string]string{"memory.available": "500Mi", "nodefs.available": "10%", "imagefs.available": "15%"}
@@ -218,6 +218,23 @@ var refusals = []func(c *kubeletv1.KubeletConfiguration) string{
 	func(c *kubeletv1.KubeletConfiguration) string {
 		return when(c.ShutdownGracePeriodCriticalPods.Duration > c.ShutdownGracePeriod.Duration,
 			"shutdownGracePeriodCriticalPods must be <= shutdownGracePeriod")
+	},
+	func(c *kubeletv1.KubeletConfiguration) string {
+		return when(len(c.ShutdownGracePeriodByPodPriority) > 0 && c.ShutdownGracePeriod.Duration > 0,
+			"Cannot specify both shutdownGracePeriodByPodPriority and shutdownGracePeriod at the same time")
+	},
+	func(c *kubeletv1.KubeletConfiguration) string {
+		return when(c.MemorySwap.SwapBehavior == "LimitedSwap", "swap feature is enabled and LimitedSwap but it is only supported with cgroupv2")
+	},
+	func(c *kubeletv1.KubeletConfiguration) string {
+		return when(c.ImageServiceEndpoint != "" && !strings.HasPrefix(c.ImageServiceEndpoint, "npipe:"), "only support tcp and npipe endpoint")
+	},
+	func(c *kubeletv1.KubeletConfiguration) string {
+		return when(strings.HasPrefix(c.TLSCertFile, "/") || strings.HasPrefix(c.TLSPrivateKeyFile, "/"), "the certificate of the server is a file that is not there")
+	},
+	func(c *kubeletv1.KubeletConfiguration) string {
+		return when(c.ReservedSystemCPUs != "" || c.PodsPerCore != 0 || c.RegisterNode != nil && !*c.RegisterNode,
+			"reservedSystemCPUs, podsPerCore and registerNode are not played, they belong to Linux nodes")
 	},
 	func(c *kubeletv1.KubeletConfiguration) string {
 		managed := func(policy string) bool { return policy != "" && !strings.EqualFold(policy, "none") }
