@@ -27,14 +27,15 @@ func networkPart(n *node) (part, error) {
 	if err != nil {
 		return part{}, err
 	}
-	before := slices.Concat(net.patchLevel(), net.cleanup(), net.openPorts(), net.vSwitch())
-	if !net.needsPodCIDR() {
-		return part{steps: map[string][]plan.Step{phaseNetwork: append(before, files...)}, everyBoot: boot}, nil
+	p := part{everyBoot: boot}
+	p.add(phaseNetwork, slices.Concat(net.patchLevel(), net.cleanup(), net.openPorts(), net.vSwitch())...)
+	if net.needsPodCIDR() {
+		p.add(phaseVerify, slices.Concat(net.podCIDR(), net.ownNetwork(), files)...)
+	} else {
+		p.add(phaseNetwork, files...)
 	}
-	return part{
-		steps:     map[string][]plan.Step{phaseNetwork: before, phaseVerify: slices.Concat(net.podCIDR(), net.ownNetwork(), files)},
-		everyBoot: boot,
-	}, nil
+	p.add(phasePostJoin, net.handOver()...)
+	return p, nil
 }
 
 // needsPodCIDR: host-local addresses, and what is reserved among them, are of the Node's own pod CIDR.

@@ -21,7 +21,7 @@ import (
 var update = flag.Bool("update", false, "write the ends of the network plans anew")
 
 // networkPlans is how many golden plans of networks there are: none is skipped, none is lost.
-const networkPlans = 26
+const networkPlans = 27
 
 // Windows is installed with a page file that it manages itself.
 const memoryKey = windows.ControlKey + `\Session Manager\Memory Management`
@@ -189,6 +189,11 @@ func (s *stage) networkEnd() string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	start, _, err := s.machine.ReadRegistry(windows.ServicesKey+`\kubelet`, "Start")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	add("kubelet is started by Windows: %t", start.Number == 2)
 	for _, folder := range []string{`C:\etc\cni`, `C:\var\lib\cni`, `C:\var\lib\kube-proxy`, `C:\run\flannel`, `C:\k`} {
 		lines = append(lines, s.filesBelow(folder)...)
 	}
@@ -264,6 +269,9 @@ func TestPatchLevels(t *testing.T) {
 		{"network-l2bridge-dual-stack", "17763", 1553, "WindowsPatchLevelTooLow"},
 		{"network-l2bridge-dual-stack", "17763", 1554, ""},
 		{"network-l2bridge-all-fields", "17763", 1, ""}, // no DSR
+		{"network-azure-l2tunnel-dual-stack", "17763", 9999, "WindowsNotSupported"},
+		{"network-azure-l2tunnel-dual-stack", "20348", 1, ""},
+		{"network-azure-l2tunnel-azurecni", "17763", 9999, ""},
 		{"network-overlay-ovn", "17763", 9999, "WindowsNotSupported"},
 		{"network-overlay-ovn", "20348", 680, "WindowsPatchLevelTooLow"},
 		{"network-overlay-ovn", "20348", 681, ""},
