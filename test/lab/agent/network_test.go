@@ -342,6 +342,31 @@ func TestNetworkReasons(t *testing.T) {
 	}
 }
 
+// Of several adapters that nobody declared HNS may take one that is not on the way to the cluster.
+func TestVSwitchOnAnotherAdapter(t *testing.T) {
+	t.Parallel()
+	for golden, warned := range map[string]bool{
+		"network-l2bridge-calico": true, "network-azure-overlay-calico": true,
+		"network-l2bridge-all-fields": false, // somebody chose
+		"network-overlay-ovn":         false, // the CNI chooses
+	} {
+		v := networkWorld(mustRead(t, golden))
+		v.World.ManagementIP = "10.7.0.5"
+		v.World.Addresses = append(v.World.Addresses, worldAddress{Index: 12, Address: "10.7.0.5/24", Origin: "Dhcp"})
+		s := newStage(t, v)
+		s.live()
+		var report plan.Report
+		s.read(Root+`\report.json`, &report)
+		want := []string{}
+		if warned {
+			want = append(want, "vswitch-on-default-route: fact managementIP is '10.7.0.5', wanted: is '10.0.0.5'")
+		}
+		if difference := cmp.Diff(want, report.Warnings); report.State != plan.StateSucceeded || difference != "" {
+			t.Errorf("%s: %s, warnings (-want +got):\n%s", golden, report.State, difference)
+		}
+	}
+}
+
 func mustRead(t *testing.T, golden string) []byte {
 	t.Helper()
 	text, err := os.ReadFile("../../../bootstrap/testdata/golden/" + golden + ".json")
