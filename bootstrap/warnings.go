@@ -87,7 +87,7 @@ var networkWarnings = []struct {
 	},
 	{
 		func(net *network) bool { return net.mode == bootstrapv1.NetworkTransparent },
-		"transparent leaves the network to the CNI: the image must have its driver, such as Open vSwitch, and the port group of vSphere " +
+		"transparent leaves the network to the CNI: it or the image must bring its driver, such as Open vSwitch, and the port group of vSphere " +
 			"must allow forged transmits and MAC changes",
 	},
 	{
