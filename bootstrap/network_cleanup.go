@@ -60,8 +60,8 @@ func withName(names []string, own string) []string {
 }
 
 // everyBoot: a reboot leaves networks and endpoints whose containers are gone, and addresses that they hold. The kubelet
-// waits meanwhile, or it would start pods in what is just taken away: handOver sees to it that Windows does not start it,
-// the first step that nobody else has. All steps but its start are optional: a node with half a network is seen and can be
+// waits meanwhile, or it would start pods in what is just taken away: handOver sees to it that Windows does not start it, the
+// first step that nobody else did. All steps but its start are optional: a node with half a network is seen and can be
 // helped, one without a kubelet is not.
 func (net *network) everyBoot() ([]plan.Step, error) {
 	if !net.booted {
