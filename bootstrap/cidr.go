@@ -66,6 +66,14 @@ func (r ranges) overlaps(other ranges) bool {
 	return slices.ContainsFunc(r, func(p netip.Prefix) bool { return slices.ContainsFunc(other, p.Overlaps) })
 }
 
+// broadest leaves out what lies within another one. HNS of Server 2019 drops the prefix lengths of exceptions, and fails at two
+// with the same first address.
+func (r ranges) broadest() ranges {
+	return slices.DeleteFunc(slices.Clone(r), func(p netip.Prefix) bool {
+		return slices.ContainsFunc(r, func(other netip.Prefix) bool { return other.Bits() < p.Bits() && other.Contains(p.Addr()) })
+	})
+}
+
 // texts in their order, none twice.
 func (r ranges) texts() []string {
 	texts := make([]string, 0, len(r))

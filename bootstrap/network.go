@@ -27,14 +27,15 @@ func networkPart(n *node) (part, error) {
 	if err != nil {
 		return part{}, err
 	}
-	before := slices.Concat(net.patchLevel(), net.cleanup(), net.openPorts(), net.vSwitch())
-	if !net.needsPodCIDR() {
-		return part{steps: map[string][]plan.Step{phaseNetwork: append(before, files...)}, everyBoot: boot}, nil
+	p := part{everyBoot: boot}
+	p.add(phaseNetwork, slices.Concat(net.patchLevel(), net.cleanup(), net.openPorts(), net.aroundVSwitch())...)
+	if net.needsPodCIDR() {
+		p.add(phaseVerify, slices.Concat(net.podCIDR(), net.ownNetwork(), files)...)
+	} else {
+		p.add(phaseNetwork, files...)
 	}
-	return part{
-		steps:     map[string][]plan.Step{phaseNetwork: before, phaseVerify: slices.Concat(net.podCIDR(), net.ownNetwork(), files)},
-		everyBoot: boot,
-	}, nil
+	p.add(phasePostJoin, net.handOver()...)
+	return p, nil
 }
 
 // needsPodCIDR: host-local addresses, and what is reserved among them, are of the Node's own pod CIDR.
@@ -82,6 +83,32 @@ func echo(name string, value plan.Value, set string) plan.Step {
 		Common: plan.Common{Name: name, Reason: ReasonPodCIDRMissing},
 		Argv:   append(plan.Texts("cmd.exe", "/d", "/c", "echo"), value), Match: `[0-9./]+`, Set: set,
 	}
+}
+
+const factDefaultAddress = "defaultAddress"
+
+// aroundVSwitch: of several adapters HNS takes any that is free, and an image may bring more than anybody has declared.
+// route.exe and its columns of numbers are the same in every language; which adapter has the address it does not tell, so
+// that the node can only warn.
+func (net *network) aroundVSwitch() []plan.Step {
+	steps := net.vSwitch()
+	if len(steps) == 0 || net.node.networks > 0 || net.spec.Interface != "" {
+		return steps
+	}
+	const address = `\d+[.]\d+[.]\d+[.]\d+`
+	before := &plan.Fact{
+		Common: plan.Common{Name: "default-route", Reason: ReasonNetworkNotReady, Attempts: 6, Optional: true},
+		Argv:   plan.Texts("route.exe", "print", "0.0.0.0"),
+		Match:  `\s0[.]0[.]0[.]0\s+0[.]0[.]0[.]0\s+` + address + `\s+(` + address + `)`, Set: factDefaultAddress,
+	}
+	behind := &plan.Check{
+		Common: plan.Common{
+			Name: "vswitch-on-default-route", Reason: ReasonNetworkNotReady, Optional: true,
+			When: &plan.Test{Fact: factDefaultAddress, IsNot: plan.Text("")},
+		},
+		Test: plan.Test{Fact: plan.FactManagementIP, Is: plan.Parts(plan.FromFact(factDefaultAddress))},
+	}
+	return slices.Concat([]plan.Step{before}, steps, []plan.Step{behind})
 }
 
 // vSwitch makes the external network and keeps the way to the cloud's own addresses, which Windows loses with it.

@@ -60,8 +60,9 @@ func withName(names []string, own string) []string {
 }
 
 // everyBoot: a reboot leaves networks and endpoints whose containers are gone, and addresses that they hold. The kubelet
-// waits meanwhile, or it would start pods in what is just taken away. All steps but its start are optional: a node with
-// half a network is seen and can be helped, one without a kubelet is not.
+// waits meanwhile, or it would start pods in what is just taken away: handOver sees to it that Windows does not start it, the
+// first step that nobody else did. All steps but its start are optional: a node with half a network is seen and can be
+// helped, one without a kubelet is not.
 func (net *network) everyBoot() ([]plan.Step, error) {
 	if !net.booted {
 		return nil, nil
@@ -76,6 +77,32 @@ func (net *network) everyBoot() ([]plan.Step, error) {
 		step.Base().Optional = true
 	}
 	return append(steps, net.kubelet("kubelet-goes-on", plan.ServiceRunning)), nil
+}
+
+// handOver are the last steps of a bootstrap. The service manager starts what is automatic before a task has looked at the
+// network: a kubelet that is faster makes pods whose endpoints and addresses are then taken away. From the next start on
+// everyBoot starts it. Until here it is automatic, for a restart in the middle of the bootstrap runs no everyBoot.
+func (net *network) handOver() []plan.Step {
+	if !net.booted {
+		return nil
+	}
+	return []plan.Step{
+		&plan.Run{
+			Common: plan.Common{Name: "kubelet-starts-last", Reason: ReasonKubeletServiceFailed, TimeoutSeconds: 60, Attempts: 3},
+			Argv:   plan.Texts("sc.exe", "config", "kubelet", "start=", string(plan.StartDemand)),
+		},
+		// After a restart between these steps nobody else would start it.
+		net.kubelet("kubelet-goes-on", plan.ServiceRunning),
+	}
+}
+
+// kubeletStart: a start that Windows delays is none where Windows does not start the kubelet.
+func (net *network) kubeletStart() error {
+	if !net.booted || net.node.kubelet.start != plan.StartDelayedAuto {
+		return nil
+	}
+	return invalid(kubeletField+".start", "%s has no effect in mode %s with %s, where the kubelet starts when the network is in order; leave it out",
+		bootstrapv1.ServiceStartAutomaticDelayed, net.mode, cniName(net.cni))
 }
 
 func (net *network) kubelet(name, state string) plan.Step {
@@ -118,12 +145,12 @@ var (
 // patchLevel asks the node for what no image's name tells.
 func (net *network) patchLevel() []plan.Step {
 	var steps []plan.Step
+	if net.twoFamilies() {
+		steps = append(steps, buildCheck("windows-build-for-dual-stack", windows2022))
+	}
 	switch {
 	case net.cni == bootstrapv1.CNIOVNKubernetes:
-		steps = append(steps, &plan.Check{
-			Common: plan.Common{Name: "windows-build-for-hybrid-overlay", Reason: ReasonWindowsNotSupported},
-			Test:   plan.Test{Fact: "osBuild", AtLeast: plan.Text(patchHybrid.build)},
-		}, patchHybrid.check())
+		steps = append(steps, buildCheck("windows-build-for-hybrid-overlay", patchHybrid.build), patchHybrid.check())
 	case net.overlay():
 		steps = append(steps, patchOverlay.check())
 	}
@@ -131,6 +158,19 @@ func (net *network) patchLevel() []plan.Step {
 		steps = append(steps, patchDSR.check())
 	}
 	return steps
+}
+
+// twoFamilies: HNS gives pods IPv6 beside IPv4 since Windows 2004, of whose servers 2022 is the first that lasts. In mode none
+// nobody knows what the CNI asks of it.
+func (net *network) twoFamilies() bool {
+	return net.dual && net.pods.dual() && net.mode != bootstrapv1.NetworkNone
+}
+
+func buildCheck(name, build string) plan.Step {
+	return &plan.Check{
+		Common: plan.Common{Name: name, Reason: ReasonWindowsNotSupported},
+		Test:   plan.Test{Fact: plan.FactOSBuild, AtLeast: plan.Text(build)},
+	}
 }
 
 func (p patch) check() plan.Step {

@@ -124,8 +124,8 @@ func azureConfig(net *network) plan.Tree {
 		"dns":            map[string]any{"Nameservers": []any{net.dns, "168.63.129.16"}, "Search": []any{"svc." + net.domain}},
 		"AdditionalArgs": args,
 	}
-	if !net.dsr() {
-		plugin["windowsSettings"] = map[string]any{"disableLoopbackDSR": true}
+	if net.dsr() {
+		plugin["windowsSettings"] = map[string]any{"enableLoopbackDSR": true} // a pod reaches itself by its Service
 	}
 	return plan.Tree{"cniVersion": cniVersion, "name": net.name, "plugins": []any{plugin}}
 }
@@ -142,7 +142,7 @@ func (net *network) proxyConfig() plan.Tree {
 	if net.sourceVIP == vipReserved {
 		winkernel["sourceVip"] = sourceVIPOf
 	}
-	return plan.Tree{
+	config := plan.Tree{
 		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration", "mode": "kernelspace",
 		"clientConnection":   map[string]any{"kubeconfig": proxyFolder + `\kubeconfig.conf`},
 		"clusterCIDR":        net.pods.String(),
@@ -151,7 +151,16 @@ func (net *network) proxyConfig() plan.Tree {
 		"metricsBindAddress": "127.0.0.1:10249",
 		"winkernel":          winkernel,
 	}
+	// Without its gate kube-proxy exits at enableDSR. It is named only where it is off: a later kube-proxy forgets it. That of
+	// VXLAN, WinOverlay, is on in all.
+	if net.dsr() && !gateOn(dsrGate, nil, net.node.minor) {
+		config["featureGates"] = map[string]any{dsrGate: true}
+	}
+	return config
 }
+
+// dsrGate is kube-proxy's as well as the kubelet's: they have one table of gates.
+const dsrGate = "WinDSR"
 
 func anys(texts []string) []any {
 	all := make([]any, 0, len(texts))

@@ -18,6 +18,9 @@ var networkGoldens = []goldenCase{
 	{"network-l2bridge-dual-stack", "only IPv4 is translated", inNetwork("l2bridge", "Flannel", dualStack, withKubeProxy)},
 	{"network-overlay-flannel", "VXLAN", inNetwork("overlay", "Flannel")},
 	{"network-overlay-flannel-kube-proxy", "an address is reserved", inNetwork("overlay", "Flannel", withKubeProxy, withVNI(5000))},
+	{"kube-proxy-1.30", "Direct Server Return is behind a gate", inNetwork("overlay", "Flannel", withKubeProxy, ofVersion("v1.30.14"))},
+	{"kube-proxy-1.33", "the gate is on", inNetwork("l2bridge", "Flannel", withKubeProxy, ofVersion("v1.33.13"))},
+	{"network-l2bridge-flannel-static", "the machine's subnet is known", inNetwork("l2bridge", "Flannel", withAdapters(staticAdapter("10.0.0.5/24")))},
 	{"network-overlay-calico", "VXLAN by Calico", inNetwork("overlay", "Calico")},
 	{"network-overlay-ovn", "the hybrid overlay makes its networks itself", inNetwork("overlay", "OVNKubernetes")},
 	{"network-overlay-winoverlay", "the source VIP is outside of the range", inNetwork("overlay", "WinOverlay", withKubeProxy)},
@@ -25,9 +28,9 @@ var networkGoldens = []goldenCase{
 	{"network-transparent", "a CNI that we do not know owns the network", inNetwork("transparent", "")},
 	{"network-none", "ports only", inNetwork("none", "")},
 
-	{"network-azure-l2bridge-azurecni", "addresses of the virtual network", inNetwork("l2bridge", "AzureCNI", onAzure)},
-	{"network-azure-l2tunnel-azurecni", "the same through the tunnel", inNetwork("l2tunnel", "AzureCNI", onAzure, withKubeProxy)},
-	{"network-azure-l2tunnel-dual-stack", "AzureCNI has IPv6 too", inNetwork("l2tunnel", "AzureCNI", onAzure, dualStack)},
+	{"network-azure-l2bridge-azurecni", "addresses of the virtual network", inNetwork("l2bridge", "AzureCNI", onAzure, vnet)},
+	{"network-azure-l2tunnel-azurecni", "the same through the tunnel", inNetwork("l2tunnel", "AzureCNI", onAzure, vnet, withKubeProxy)},
+	{"network-azure-l2tunnel-dual-stack", "AzureCNI has IPv6 too", inNetwork("l2tunnel", "AzureCNI", onAzure, vnet, dualStack)},
 	{"network-azure-l2bridge-flannel", "route tables are the user's", inNetwork("l2bridge", "Flannel", onAzure)},
 	{"network-azure-l2bridge-calico", "route tables are the user's", inNetwork("l2bridge", "Calico", onAzure)},
 	{"network-azure-l2bridge-winbridge", "the cloud's addresses are kept", inNetwork("l2bridge", "WinBridge", onAzure)},
@@ -60,6 +63,9 @@ func dualStack(in *bootstrap.Input) {
 func withNetwork(change func(*bootstrapv1.Network)) func(*bootstrap.Input) {
 	return func(in *bootstrap.Input) { change(&in.Config.Spec.Network) }
 }
+
+// vnet says the ranges of the virtual network, which AzureCNI needs.
+var vnet = exceptions("10.128.0.0/9", "10.128.4.0/22")
 
 func withVNI(vni int32) func(*bootstrap.Input) {
 	return withNetwork(func(n *bootstrapv1.Network) { n.VNI = vni })
@@ -103,6 +109,9 @@ func TestEveryNetworkHasAGoldenPlan(t *testing.T) {
 				changes := inNetwork(mode, cni)
 				if azure {
 					changes = append(changes, onAzure)
+				}
+				if cni == bootstrapv1.CNIAzure {
+					changes = append(changes, vnet)
 				}
 				_, err := bootstrap.Render(plainInput(t, changes...))
 				if err == nil {

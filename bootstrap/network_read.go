@@ -62,6 +62,7 @@ func readNetwork(n *node) (*network, error) {
 	for _, read := range []func(*network) error{
 		(*network).onCloud, (*network).onAdapter, (*network).strayFields, (*network).namesAndNumbers, (*network).clusterNetwork, (*network).families,
 		(*network).needsRanges, (*network).readExceptions, (*network).readDNS, (*network).ports, (*network).firewallRules,
+		(*network).kubeletStart,
 	} {
 		if err := read(net); err != nil {
 			return nil, err
@@ -218,8 +219,25 @@ func (net *network) readExceptions() error {
 	if len(extra.four()) < len(extra) {
 		return invalid(field, "%s has IPv6, whose addresses are never translated; write IPv4 only", extra)
 	}
-	net.exceptions = slices.Concat(net.pods.four(), net.services.four(), extra)
+	if net.azure && len(extra) == 0 {
+		return invalid(field, "it is empty, and pods of %s have addresses of the virtual network: without its ranges each packet to another node's "+
+			"pods would come from the node; write all of them, such as 10.0.0.0/8", net.cni)
+	}
+	net.exceptions = slices.Concat(net.pods.four(), net.services.four(), net.machineSubnet(), extra).broadest()
 	return nil
+}
+
+// machineSubnet is that of the node's own adapter, where pools give its addresses. In a VXLAN nobody beside the pods knows a
+// way to a pod's own address: there the machines are reached with the node's.
+func (net *network) machineSubnet() ranges {
+	if net.overlay() || len(net.node.adapters) == 0 || net.node.adapters[0].number != 1 {
+		return nil
+	}
+	var subnet ranges
+	for _, address := range net.node.adapters[0].addresses {
+		subnet = append(subnet, address.Masked())
+	}
+	return subnet.four()
 }
 
 func (net *network) readDNS() error {

@@ -1,6 +1,7 @@
 package bootstrap_test
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -101,6 +102,8 @@ func TestNetworkRefuses(t *testing.T) {
 		{"odd domain", inNetwork("overlay", "Flannel", withDomain(`a"b`)), "Cluster spec.clusterNetwork.serviceDomain", "is no DNS name; write one such as cluster.local"},
 		{"odd exception", inNetwork("overlay", "Flannel", exceptions("10.0.0.1/8")), specNetwork + ".exceptionCIDRs", `"10.0.0.1/8" has bits behind its prefix, or another form; write 10.0.0.0/8`},
 		{"exception of IPv6", inNetwork("l2bridge", "Flannel", exceptions("fd00::/8")), specNetwork + ".exceptionCIDRs", "write IPv4 only"},
+		{"AzureCNI without the virtual network", inNetwork("l2tunnel", "AzureCNI", onAzure), specNetwork + ".exceptionCIDRs", "pods of AzureCNI have addresses of the virtual network"},
+		{"a start that Windows delays", inNetwork("overlay", "Calico", withKubelet(bootstrapv1.Kubelet{Start: "AutomaticDelayed"})), "WindowsBootstrapConfig spec.kubelet.start", "AutomaticDelayed has no effect in mode overlay with Calico"},
 		{"DNS elsewhere", inNetwork("overlay", "Flannel", clusterDNS("10.0.0.10")), specNetwork + ".clusterDNS", `"10.0.0.10" is no address of the Services' 10.96.0.0/12`},
 		{"DNS by name", inNetwork("overlay", "Flannel", clusterDNS("dns")), specNetwork + ".clusterDNS", `"dns" is no address`},
 
@@ -134,7 +137,8 @@ func TestNetworkTakes(t *testing.T) {
 	}{
 		{"a CNI of one's own may do IPv6", inNetwork("none", "", withRanges([]string{"fd00:1::/56"}, nil))},
 		{"Calico knows its pods itself", inNetwork("overlay", "Calico", withRanges(nil, nil))},
-		{"AzureCNI's pods are in the virtual network", inNetwork("l2tunnel", "AzureCNI", onAzure, withRanges(nil, []string{"10.96.0.0/16"}), withPods(255))},
+		{"AzureCNI's pods are in the virtual network", inNetwork("l2tunnel", "AzureCNI", onAzure, vnet, withRanges(nil, []string{"10.96.0.0/16"}), withPods(255))},
+		{"nothing is put in order at a start", inNetwork("none", "", withKubelet(bootstrapv1.Kubelet{Start: "AutomaticDelayed"}))},
 		{"the largest VNI", inNetwork("overlay", "WinOverlay", withVNI(1<<24-1))},
 		{"dynamic ports before the node ports", inNetwork("none", "", nodePorts(30000, 65400), dynamicPorts(1025, 29999))},
 		{"one node port", inNetwork("none", "", withNetwork(func(n *bootstrapv1.Network) { n.NodePorts.First = 30000 }))},
@@ -157,7 +161,9 @@ func TestWarnings(t *testing.T) {
 		{"none", inNetwork("none", "", dualStack), nil},
 		{"VXLAN", inNetwork("overlay", "Calico"), nil},
 		{"VXLAN by Flannel", inNetwork("overlay", "Flannel", mine, withKubeProxy), nil},
-		{"no exceptions", inNetwork("overlay", "Flannel"), []string{"exceptionCIDRs is empty"}},
+		{"no exceptions", inNetwork("l2bridge", "Flannel"), []string{"one subnet", "exceptionCIDRs is empty"}},
+		{"the subnet is known", inNetwork("l2bridge", "Flannel", withAdapters(staticAdapter("10.20.0.5/24"))), []string{"one subnet"}},
+		{"no exceptions in VXLAN", inNetwork("overlay", "Flannel"), nil},
 		{"one subnet", inNetwork("l2bridge", "Flannel", mine), []string{"all nodes must be in one subnet"}},
 		{"route tables", inNetwork("l2bridge", "Calico", onAzure), []string{"needs a route table entry"}},
 		{"addresses", inNetwork("l2bridge", "AzureCNI", onAzure, mine, dualStack), []string{"secondary addresses"}},
@@ -198,5 +204,73 @@ func TestEveryBootEndsWithTheKubelet(t *testing.T) {
 		if !ok || last.Service != "kubelet" || last.State != plan.ServiceRunning || last.Optional {
 			t.Errorf("%s: the kubelet is not started again", golden.name)
 		}
+	}
+}
+
+// The service manager starts an automatic service before any task can look at the network: where one does, the last that
+// a bootstrap does is to take the kubelet's start from Windows, and to see that it runs.
+func TestWindowsDoesNotStartTheKubelet(t *testing.T) {
+	for _, golden := range networkGoldens {
+		p := render(t, plainInput(t, golden.changes...)).Plan()
+		last := p.Phases[len(p.Phases)-1].Steps
+		var argv []string
+		if len(last) > 1 {
+			if run, ok := last[len(last)-2].(*plan.Run); ok {
+				for _, value := range run.Argv {
+					argv = append(argv, value.String())
+				}
+			}
+		}
+		state, ok := last[len(last)-1].(*plan.ServiceState)
+		runs := ok && state.Service == "kubelet" && state.State == plan.ServiceRunning && !state.Optional
+		onDemand := slices.Equal(argv, []string{"sc.exe", "config", "kubelet", "start=", "demand"})
+		if booted := len(p.EveryBoot) > 0; (runs && onDemand) != booted {
+			t.Errorf("%s: every boot %t, but the bootstrap ends with %q, the kubelet running %t", golden.name, booted, argv, runs)
+		}
+	}
+}
+
+// A restart in the middle of a bootstrap runs no everyBoot: until the last script has run Windows starts the kubelet.
+func TestScriptsMayRestart(t *testing.T) {
+	in := plainInput(t, inNetwork("overlay", "Calico", func(in *bootstrap.Input) {
+		in.Config.Spec.Custom.PostJoin = []bootstrapv1.CustomScript{{Name: "drivers", Content: "exit 3010"}}
+	})...)
+	p := render(t, in).Plan()
+	var names []string
+	for _, step := range p.Phases[len(p.Phases)-1].Steps {
+		names = append(names, step.Base().Name)
+	}
+	if want := []string{"write-drivers", "run-drivers", "kubelet-starts-last", "kubelet-goes-on"}; !slices.Equal(names, want) {
+		t.Errorf("%q, want %q", names, want)
+	}
+}
+
+// HNS of Server 2019 fails at exceptions with the same first address.
+func TestExceptions(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		changes []func(*bootstrap.Input)
+		want    []string
+	}{
+		{"pods and services", inNetwork("l2bridge", "Flannel"), []string{"10.244.0.0/16", "10.96.0.0/12"}},
+		{"more", inNetwork("l2bridge", "Flannel", exceptions("192.168.0.0/24")), []string{"10.244.0.0/16", "10.96.0.0/12", "192.168.0.0/24"}},
+		{"the machine's", inNetwork("l2bridge", "Flannel", withAdapters(staticAdapter("192.168.7.5/22"))), []string{"10.244.0.0/16", "10.96.0.0/12", "192.168.4.0/22"}},
+		{"the machine's of IPv4", inNetwork("l2bridge", "WinBridge", withAdapters(staticAdapter("10.20.0.5/24", "fd00::5/64"))), []string{"10.244.0.0/16", "10.96.0.0/12", "10.20.0.0/24"}},
+		{"another adapter's", inNetwork("l2bridge", "Flannel", withInterface("a"), withAdapters(vmAdapter{}, numbered(staticAdapter("10.20.0.5/24"), 2))), []string{"10.244.0.0/16", "10.96.0.0/12"}},
+		{"the machine's beside VXLAN", inNetwork("overlay", "Flannel", withAdapters(staticAdapter("10.20.0.5/24"))), []string{"10.244.0.0/16", "10.96.0.0/12"}},
+		{"the broadest", inNetwork("l2bridge", "Flannel", exceptions("10.0.0.0/16", "10.0.0.0/8", "10.0.0.0/24")), []string{"10.0.0.0/8"}},
+		{"twice", inNetwork("l2bridge", "Flannel", exceptions("10.20.0.0/24"), withAdapters(staticAdapter("10.20.0.5/24"))), []string{"10.244.0.0/16", "10.96.0.0/12", "10.20.0.0/24"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			plan, err := json.Marshal(render(t, plainInput(t, test.changes...)).Plan())
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := strings.ReplaceAll(string(plan), `\"`, `"`)
+			want := `"Exceptions":["` + strings.Join(test.want, `","`) + `"]`
+			if _, found, _ := strings.Cut(text, `"Exceptions":`); !strings.Contains(text, want) {
+				t.Errorf("no %s, but %.120s", want, found)
+			}
+		})
 	}
 }

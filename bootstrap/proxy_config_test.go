@@ -3,6 +3,7 @@ package bootstrap_test
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 
@@ -20,10 +21,11 @@ type proxyConfiguration struct {
 	ClientConnection struct {
 		Kubeconfig string `json:"kubeconfig"`
 	} `json:"clientConnection"`
-	ClusterCIDR        string `json:"clusterCIDR"`
-	HostnameOverride   string `json:"hostnameOverride"`
-	HealthzBindAddress string `json:"healthzBindAddress"`
-	MetricsBindAddress string `json:"metricsBindAddress"`
+	ClusterCIDR        string          `json:"clusterCIDR"`
+	HostnameOverride   string          `json:"hostnameOverride"`
+	HealthzBindAddress string          `json:"healthzBindAddress"`
+	MetricsBindAddress string          `json:"metricsBindAddress"`
+	FeatureGates       map[string]bool `json:"featureGates,omitempty"`
 	Winkernel          struct {
 		NetworkName string `json:"networkName"`
 		SourceVip   string `json:"sourceVip,omitempty"`
@@ -50,14 +52,19 @@ func TestProxyConfiguration(t *testing.T) {
 				if want := map[bool]string{true: "10.244.3.254"}[overlay]; got.Winkernel.SourceVip != want {
 					t.Errorf("%s: source VIP %q, want %q", golden.name, got.Winkernel.SourceVip, want)
 				}
+				// Off by default up to 1.32, locked on from 1.34.
+				gated := in.Machine.Spec.Version == "v1.30.14"
+				if want := map[bool]map[string]bool{true: {"WinDSR": true}}[gated]; !maps.Equal(got.FeatureGates, want) {
+					t.Errorf("%s: gates %v, want %v", golden.name, got.FeatureGates, want)
+				}
 				if dsr := in.Config.Spec.Network.KubeProxy.DSR != "Disabled"; got.Winkernel.EnableDSR != dsr {
 					t.Errorf("%s: DSR %t, want %t", golden.name, got.Winkernel.EnableDSR, dsr)
 				}
 			}
 		}
 	}
-	if found != 6 {
-		t.Errorf("%d golden plans configure kube-proxy, 6 are known", found)
+	if found != 8 {
+		t.Errorf("%d golden plans configure kube-proxy, 8 are known", found)
 	}
 }
 

@@ -74,7 +74,9 @@ var networkWarnings = []struct {
 		"each pod takes an address of the subnet: the interface of the machine needs spec.kubelet.maxPods secondary addresses",
 	},
 	{
-		func(net *network) bool { return net.written() && len(net.spec.ExceptionCIDRs) == 0 },
+		func(net *network) bool {
+			return net.written() && !net.overlay() && len(net.spec.ExceptionCIDRs) == 0 && len(net.machineSubnet()) == 0
+		},
 		"exceptionCIDRs is empty: pods reach machines beside the cluster's own pods and services with the node's address; " +
 			"write the machines' subnet where they must see the pod's",
 	},
@@ -89,7 +91,7 @@ var networkWarnings = []struct {
 	},
 	{
 		func(net *network) bool { return net.mode == bootstrapv1.NetworkTransparent },
-		"transparent leaves the network to the CNI: the image must have its driver, such as Open vSwitch, and the port group of vSphere " +
+		"transparent leaves the network to the CNI: it or the image must bring its driver, such as Open vSwitch, and the port group of vSphere " +
 			"must allow forged transmits and MAC changes",
 	},
 	{

@@ -73,6 +73,9 @@ func (m mode) config() *bootstrapv1.WindowsBootstrapConfigSpec {
 	if m.proxied {
 		config.Network.KubeProxy.ConfigFile = bootstrapv1.KubeProxyConfigFileManaged
 	}
+	if m.cni == bootstrapv1.CNIAzure {
+		config.Network.ExceptionCIDRs = []string{"10.0.0.0/8"}
+	}
 	config.Kubelet.ExtraArgs = []bootstrapv1.KubeletArg{{Name: "node-ip", Value: new("0.0.0.0")}}
 	return &config
 }

@@ -31,6 +31,7 @@ type language struct {
 
 // allowed are words of plans that the interpreter says in a sense of its own.
 var allowed = map[string]string{
+	"0.0.0.0":     "where the default route leads",
 	"actions=":    "an option of sc.exe",
 	"cmd.exe":     "runs a .cmd for the kind script",
 	"config":      "a verb of sc.exe",
@@ -52,6 +53,7 @@ var allowed = map[string]string{
 	"root":        "a parameter of the scripts",
 	"sc.exe":      "makes services, for the kind service",
 	"short":       "English",
+	"start=":      "an option of sc.exe, and of netsh.exe",
 	"stop":        "a word of PowerShell, and a verb of sc.exe",
 	"system":      "a namespace of .NET",
 	"version":     "a field of a plan",

@@ -22,7 +22,7 @@ type Network struct {
 	CNI CNI `json:"cni,omitempty"`
 
 	// interface of the node that pods' traffic goes through, such as Ethernet0: a node with several needs a choice.
-	// Left out, Windows takes the first that is connected.
+	// Left out, Windows takes any that is free.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -48,7 +48,7 @@ type Network struct {
 	VNI int32 `json:"vni,omitempty"`
 
 	// exceptionCIDRs are reached with the pod's own address, such as the subnet of the machines. The cluster's pods and
-	// services always are.
+	// services always are. AzureCNI needs all ranges of the virtual network here.
 	//
 	// +optional
 	// +listType=set

@@ -21,7 +21,7 @@ import (
 var update = flag.Bool("update", false, "write the ends of the network plans anew")
 
 // networkPlans is how many golden plans of networks there are: none is skipped, none is lost.
-const networkPlans = 26
+const networkPlans = 27
 
 // Windows is installed with a page file that it manages itself.
 const memoryKey = windows.ControlKey + `\Session Manager\Memory Management`
@@ -189,6 +189,11 @@ func (s *stage) networkEnd() string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	start, _, err := s.machine.ReadRegistry(windows.ServicesKey+`\kubelet`, "Start")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	add("kubelet is started by Windows: %t", start.Number == 2)
 	for _, folder := range []string{`C:\etc\cni`, `C:\var\lib\cni`, `C:\var\lib\kube-proxy`, `C:\run\flannel`, `C:\k`} {
 		lines = append(lines, s.filesBelow(folder)...)
 	}
@@ -246,91 +251,6 @@ func compareEnd(t *testing.T, path, got string) {
 	}
 	if difference := cmp.Diff(string(want), got); difference != "" {
 		t.Errorf("go test ./test/lab/agent -update writes it anew (-want +got):\n%s", difference)
-	}
-}
-
-// What no image's name tells, the node finds out itself, before anything is changed.
-func TestPatchLevels(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		golden, build string
-		update        float64
-		reason        string // empty: it is fine
-	}{
-		{"network-overlay-calico", "17763", 378, "WindowsPatchLevelTooLow"},
-		{"network-overlay-calico", "17763", 379, ""},
-		{"network-overlay-calico", "20348", 1, ""},
-		{"network-l2bridge-calico", "17763", 1, ""},
-		{"network-l2bridge-dual-stack", "17763", 1553, "WindowsPatchLevelTooLow"},
-		{"network-l2bridge-dual-stack", "17763", 1554, ""},
-		{"network-l2bridge-all-fields", "17763", 1, ""}, // no DSR
-		{"network-overlay-ovn", "17763", 9999, "WindowsNotSupported"},
-		{"network-overlay-ovn", "20348", 680, "WindowsPatchLevelTooLow"},
-		{"network-overlay-ovn", "20348", 681, ""},
-		{"network-overlay-ovn", "26100", 1, ""},
-		{"network-overlay-flannel-kube-proxy", "16299", 9999, "WindowsNotSupported"},
-	} {
-		v := networkWorld(mustRead(t, test.golden))
-		v.World.Facts = map[string]string{"osBuild": test.build}
-		v.World.Registry[windows.VersionKey] = map[string]any{"UBR": test.update}
-		s := newStage(t, v)
-		before := s.networkFacts()
-		s.live()
-		var report plan.Report
-		s.read(Root+`\report.json`, &report)
-		if report.Reason != test.reason {
-			t.Errorf("%s on %s.%v: %q %s, want %q", test.golden, test.build, test.update, report.Reason, report.Message, test.reason)
-		}
-		if test.reason != "" && s.networkFacts() != before {
-			t.Errorf("%s on %s.%v: the network was changed before it was refused", test.golden, test.build, test.update)
-		}
-	}
-}
-
-// networkFacts are HNS, ports and firewall.
-func (s *stage) networkFacts() string {
-	s.t.Helper()
-	facts := ""
-	err := s.machine.Setup(func(state *windows.State) {
-		facts = asJSON(s.t, []any{state.HNS, state.Firewall, state.DynamicPorts})
-	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return facts
-}
-
-// Each step of the network fails for a reason of its own.
-func TestNetworkReasons(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct{ door, golden, reason string }{
-		{"Send-HnsCall", "network-overlay-calico", "StaleNetworksNotRemoved"},
-		{"New-NetFirewallRule", "network-overlay-ovn", "NetworkSettingsFailed"},
-		{"New-NetRoute", "network-azure-overlay-calico", "NetworkNotReady"},
-		{`C:\k\kubectl.exe`, "network-overlay-winoverlay", "PodCidrMissing"},
-		{"New-NetIPAddress", "network-none-static", "AddressesNotSet"},
-	} {
-		v := networkWorld(mustRead(t, test.golden))
-		if strings.HasSuffix(test.door, ".exe") {
-			v.World.Commands = slices.DeleteFunc(v.World.Commands, func(c *command) bool { return c.Argv[0] == test.door })
-			v.World.Commands = append(v.World.Commands, &command{Argv: []string{test.door}, Out: "[]"})
-		} else {
-			v.World.Throws = map[string]string{test.door: "broken here"}
-		}
-		s := newStage(t, v)
-		s.live()
-		var report plan.Report
-		if s.read(Root+`\report.json`, &report); report.Reason != test.reason {
-			t.Errorf("%s fails in %s: %q %s, want %s", test.door, test.golden, report.Reason, report.Message, test.reason)
-		}
-	}
-	v := networkWorld(mustRead(t, "network-l2bridge-calico"))
-	v.World.ManagementIP = ""
-	s := newStage(t, v)
-	s.live()
-	var report plan.Report
-	if s.read(Root+`\report.json`, &report); report.Reason != "NetworkNotReady" {
-		t.Errorf("no address: %q %s", report.Reason, report.Message)
 	}
 }
 

@@ -1,6 +1,7 @@
 package windows
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -236,4 +237,29 @@ func (m *Machine) PipeAnswers(name string) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.volatile.pipes[strings.ToLower(name)], m.enter("Test-Pipe")
+}
+
+// routeTool is route.exe, of which it plays `route print 0.0.0.0`, in German.
+func routeTool(_ context.Context, call *Call) int {
+	if len(call.Argv) != 3 || !strings.EqualFold(call.Argv[1], "print") || call.Argv[2] != "0.0.0.0" {
+		return call.Fail("the lab's route.exe only prints the default routes")
+	}
+	routes, err := call.Machine.NetRoutes("0.0.0.0/0")
+	if err != nil {
+		return call.Fail("%v", err)
+	}
+	addresses, err := call.Machine.NetAddresses()
+	if err != nil {
+		return call.Fail("%v", err)
+	}
+	call.Print("\r\nIPv4-Routentabelle\r\nAktive Routen:\r\n     Netzwerkziel    Netzwerkmaske          Gateway    Schnittstelle Metrik\r\n")
+	for _, route := range routes {
+		for _, address := range addresses {
+			if own, _, _ := strings.Cut(address.Address, "/"); address.Index == route.Index && !IPv6(own) {
+				call.Print("          0.0.0.0          0.0.0.0 %16s %16s %6d\r\n", route.Via, own, route.Cost)
+			}
+		}
+	}
+	call.Print("Ständige Routen:\r\n  Keine\r\n")
+	return 0
 }

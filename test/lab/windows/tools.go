@@ -14,7 +14,7 @@ func (m *Machine) installTools() {
 	for name, program := range map[string]Program{
 		"sc.exe": scTool, "netsh.exe": netshTool, "tzutil.exe": tzutilTool, "w32tm.exe": w32tmTool,
 		"shutdown.exe": shutdownTool, "wevtutil.exe": wevtutilTool, "reg.exe": regTool, "cmd.exe": cmdTool, "certutil.exe": certutilTool,
-		"net.exe": netTool,
+		"net.exe": netTool, "route.exe": routeTool,
 	} {
 		m.programs[name] = program
 		if err := m.Install(system32+`\`+name, program); err != nil {
