@@ -52,9 +52,11 @@ var allowed = map[string]string{
 	"root":        "a parameter of the scripts",
 	"sc.exe":      "makes services, for the kind service",
 	"short":       "English",
+	"start=":      "an option of sc.exe",
 	"stop":        "a word of PowerShell, and a verb of sc.exe",
 	"system":      "a namespace of .NET",
 	"version":     "a field of a plan",
+	"w32time":     "the service to which the kind time speaks",
 	"windows":     "Windows",
 }
 
