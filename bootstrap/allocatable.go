@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"sort"
 	"strconv"
 	"strings"
 
@@ -36,14 +37,18 @@ func (r reservations) allocatable(size Size, maxPods int) corev1.ResourceList {
 		left[corev1.ResourceCPU] = less(cpus, orText(r.system.cpu, systemCPU(size.CPUs)), orText(r.kube.cpu, kubeCPU(size.CPUs)))
 	}
 	if size.MemoryMiB > 0 {
-		memory := *resource.NewQuantity(int64(size.MemoryMiB)<<20, resource.BinarySI)
-		left[corev1.ResourceMemory] = less(memory, r.system.memory, orText(r.kube.memory, kubeMemory(size.MemoryMiB, maxPods)), r.eviction.memory)
+		left[corev1.ResourceMemory] = r.memoryLeft(size.MemoryMiB, maxPods)
 	}
 	if size.DiskBytes > 0 {
 		disk := *resource.NewQuantity(size.DiskBytes, resource.BinarySI)
 		left[corev1.ResourceEphemeralStorage] = less(disk, r.system.storage, r.kube.storage, r.eviction.nodefs)
 	}
 	return left
+}
+
+func (r reservations) memoryLeft(memoryMiB, maxPods int) resource.Quantity {
+	memory := *resource.NewQuantity(int64(memoryMiB)<<20, resource.BinarySI)
+	return less(memory, r.system.memory, orText(r.kube.memory, kubeMemory(memoryMiB, maxPods)), r.eviction.memory)
 }
 
 // less takes amounts, or percentages of the whole, away; nothing is less than nothing.
@@ -68,15 +73,42 @@ func amountOf(text string, whole int64) resource.Quantity {
 	return *resource.NewQuantity(int64(float64(whole)*float64(float32(share)/100)), resource.BinarySI)
 }
 
-// leavesSomething refuses reservations that leave pods nothing of a machine whose size is known.
+// leavesSomething refuses reservations that leave pods nothing, or too little memory, of a machine whose size is known.
 func (n *node) leavesSomething() error {
 	left := n.reservations.allocatable(Size{CPUs: n.cpus, MemoryMiB: n.memoryMiB}, n.kubelet.maxPods)
-	for name, has := range map[corev1.ResourceName]string{
-		corev1.ResourceCPU: strconv.Itoa(n.cpus) + " cpus", corev1.ResourceMemory: strconv.Itoa(n.memoryMiB) + " MiB",
+	for _, one := range []struct {
+		name corev1.ResourceName
+		has  string
+	}{
+		{corev1.ResourceCPU, strconv.Itoa(n.cpus) + " cpus"}, {corev1.ResourceMemory, strconv.Itoa(n.memoryMiB) + " MiB"},
 	} {
-		if amount, known := left[name]; known && amount.IsZero() {
-			return invalid(reservationsField, "they and the eviction threshold leave no %s of the VM's %s to pods; write less, or use a larger VM", name, has)
+		if amount, known := left[one.name]; known && amount.IsZero() {
+			return invalid(reservationsField, "they and the eviction threshold leave no %s of the VM's %s to pods; write less, or use a larger VM",
+				one.name, one.has)
 		}
 	}
-	return nil
+	memory, known := left[corev1.ResourceMemory]
+	if !known || n.lowMemory() || memory.Cmp(leastForPods) >= 0 {
+		return nil
+	}
+	return invalid(reservationsField, "they and the eviction threshold leave %s of the VM's %d MiB of memory to pods, less than 2Gi; "+
+		"use a VM of %d MiB or more, write less, or write lowMemory: %s", &memory, n.memoryMiB, n.leastMemoryMiB(), bootstrapv1.LowMemoryAccepted)
+}
+
+// leastForPods is the memory below which few pods of Windows run.
+var leastForPods = resource.MustParse("2Gi")
+
+// lowMemory tells whether the user accepts to have less.
+func (n *node) lowMemory() bool {
+	return n.spec.Reservations.LowMemory == bootstrapv1.LowMemoryAccepted
+}
+
+// leastMemoryMiB is the size of machine, in steps of the table of memory, that leaves pods enough. More memory never leaves
+// less of it: the kubelet's share ends at a quarter, and thresholds below 100 %.
+func (n *node) leastMemoryMiB() int {
+	const largest = 24 << 20 // what the API takes
+	return memoryStep * sort.Search(largest/memoryStep, func(steps int) bool {
+		left := n.reservations.memoryLeft(steps*memoryStep, n.kubelet.maxPods)
+		return left.Cmp(leastForPods) >= 0
+	})
 }

@@ -130,15 +130,33 @@ func checkImage(field, image string) error {
 	return nil
 }
 
+// Pulling has half of the deadline at most, all attempts of all images together: the deadline is final for optional steps
+// too. An image that has less than leastPullSeconds is not worth a try.
+const (
+	pullAttempts     = 2
+	longestPull      = 600
+	leastPullSeconds = 60
+)
+
 // prepull makes the first pods start sooner. It is optional: whoever needs an image pulls it.
 func (p *part) prepull(n *node) error {
-	for i, image := range n.spec.Containerd.PrepullImages {
+	images := n.spec.Containerd.PrepullImages
+	if len(images) == 0 {
+		return nil
+	}
+	share := n.deadlineSeconds / 2 / len(images)
+	if share < leastPullSeconds {
+		return invalid(containerdField+".prepullImages", "%d images have half of spec.deadlineSeconds %d to be pulled, %d s each, where %d are the least; "+
+			"write fewer images, or a larger spec.deadlineSeconds", len(images), n.deadlineSeconds, share, leastPullSeconds)
+	}
+	for i, image := range images {
 		if err := checkImage(fmt.Sprintf("%s.prepullImages[%d]", containerdField, i), image); err != nil {
 			return err
 		}
 		p.add(phaseImages, &plan.Run{
 			Common: plan.Common{
-				Name: fmt.Sprintf("pull-%d", i+1), Reason: ReasonImagePullFailed, TimeoutSeconds: 600, Attempts: 2, Optional: true,
+				Name: fmt.Sprintf("pull-%d", i+1), Reason: ReasonImagePullFailed, Optional: true,
+				TimeoutSeconds: min(longestPull, share/pullAttempts), Attempts: pullAttempts,
 			},
 			Argv: append(pullCommand(n), plan.Text(image)),
 		})

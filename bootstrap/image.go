@@ -2,6 +2,9 @@ package bootstrap
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
@@ -39,12 +42,35 @@ func programVersions(n *node) []plan.Step {
 	check := func(name, fact string) plan.Step {
 		return &plan.Check{Common: plan.Common{Name: name, Reason: ReasonImageVersionMismatch}, Test: plan.Test{Fact: fact, Is: wanted}}
 	}
-	return append([]plan.Step{
+	return slices.Concat([]plan.Step{
 		fact("kubeadm-version", "kubeadmVersion", kubeadmProgram, "version", "-o", "short"),
 		check("image-version", "kubeadmVersion"),
 		fact("kubelet-version", "kubeletVersion", kubeletProgram, "--version"),
 		check("kubelet-of-image", "kubeletVersion"),
-	}, containerdVersion(n)...)
+	}, patchVersion(n), containerdVersion(n))
+}
+
+// release is a version without what vendors add to it.
+var release = regexp.MustCompile(`1\.\d+\.\d+`)
+
+// patchVersion: another patch of the same minor version joins and works, and is not what was asked for.
+func patchVersion(n *node) []plan.Step {
+	wanted := release.FindString(n.version)
+	if wanted == "" {
+		return nil
+	}
+	const patch = "kubeletPatch"
+	common := func(name string) plan.Common {
+		return plan.Common{Name: name, Reason: ReasonImageVersionMismatch, TimeoutSeconds: 60, Attempts: 2, Optional: true}
+	}
+	check := common("kubelet-patch-of-image")
+	check.Attempts, check.TimeoutSeconds, check.When = 0, 0, &plan.Test{Fact: patch, IsNot: plan.Text("")}
+	return []plan.Step{
+		&plan.Fact{
+			Common: common("kubelet-patch-version"), Argv: plan.Texts(kubeletProgram, "--version"), Match: `v(\d+\.\d+\.\d+)`, Set: patch,
+		},
+		&plan.Check{Common: check, Test: plan.Test{Fact: patch, Is: plan.Text(wanted)}},
+	}
 }
 
 // containerdVersion: where containerd is not in its usual place nothing is known of it, which is a warning.
@@ -68,15 +94,18 @@ func containerdVersion(n *node) []plan.Step {
 	}
 }
 
-// What is asked of a node: a warning follows where it is not so. Windows sees some MiB less than the VM was given.
+// What is asked of a node: a warning follows where it is not so. Windows sees some MiB less than the VM was given, which
+// hiddenMiB bounds.
 const (
+	hiddenMiB    = 64
 	windows2022  = "20348"
 	afterWindows = "26101" // the build after Windows Server 2025
 	fewMiB       = "7680"
 	fullDiskMiB  = "20480"
 )
 
-// soundness warns of a machine that may join and that few would want.
+// soundness warns of a machine that may join and that few would want. One that leaves pods too little memory is refused,
+// here as in leavesSomething.
 func soundness(n *node) []plan.Step {
 	ask := func(name, reason string, test plan.Test) plan.Step {
 		return &plan.Check{Common: plan.Common{Name: name, Reason: reason, Optional: true}, Test: test}
@@ -85,6 +114,12 @@ func soundness(n *node) []plan.Step {
 		ask("windows-2022-or-later", ReasonWindowsNotSupported, plan.Test{Fact: "osBuild", AtLeast: plan.Text(windows2022)}),
 		ask("windows-2025-or-earlier", ReasonWindowsNotSupported, plan.Test{Fact: "osBuild", Below: plan.Text(afterWindows)}),
 		ask("disk-free", ReasonMachineTooSmall, plan.Test{Fact: "diskFreeMiB", AtLeast: plan.Text(fullDiskMiB)}),
+	}
+	if n.memoryMiB == 0 && !n.lowMemory() {
+		least := plan.Text(strconv.Itoa(n.leastMemoryMiB() - hiddenMiB))
+		steps = append(steps, &plan.Check{
+			Common: plan.Common{Name: "memory-for-pods", Reason: ReasonMachineTooSmall}, Test: plan.Test{Fact: "memoryMiB", AtLeast: least},
+		})
 	}
 	if n.memoryMiB < smallMemory {
 		steps = append(steps, ask("memory", ReasonMachineTooSmall, plan.Test{Fact: "memoryMiB", AtLeast: plan.Text(fewMiB)}))

@@ -2,6 +2,7 @@ package bootstrap_test
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,6 +19,8 @@ func TestProgramVersions(t *testing.T) {
 		{"kubeadm-version", "v1.34.2+vmware.1\n", "1.34"},
 		{"kubelet-version", "Kubernetes v1.36.3\n", "1.36"},
 		{"kubelet-version", "Kubernetes v1.37.0-rc.0\n", "1.37"},
+		{"kubelet-patch-version", "Kubernetes v1.37.0-rc.0\n", "1.37.0"},
+		{"kubelet-patch-version", "Kubernetes v1.34.12+vmware.1\n", "1.34.12"},
 		{"containerd-version", "containerd github.com/containerd/containerd v1.7.24 88bf19b2105c8b17560993bee28a01ddc2f97182\n", "1.7"},
 		{"containerd-version", "containerd github.com/containerd/containerd/v2 v2.3.2 1c4457e00facac03ce1d75f7b6777a7a851e5c41\n", "2.3"},
 		{"containerd-version", "containerd github.com/containerd/containerd 1.6.38 \n", "1.6"},
@@ -31,6 +34,19 @@ func TestProgramVersions(t *testing.T) {
 		if len(match) != 2 || strings.TrimSpace(match[1]) != test.want {
 			t.Errorf("%s of %q is %q, want %q", test.step, test.output, match, test.want)
 		}
+	}
+}
+
+// Another patch than the Machine's is a warning: the node works.
+func TestPatchVersion(t *testing.T) {
+	for version, want := range map[string]string{"v1.36.3": "1.36.3", "v1.36.3+vmware.1": "1.36.3", "1.36.10": "1.36.10"} {
+		check := step[*plan.Check](t, render(t, plainInput(t, ofVersion(version))).Plan(), "kubelet-patch-of-image")
+		if got := check.Is.String(); got != want || !check.Optional || check.Reason != bootstrap.ReasonImageVersionMismatch {
+			t.Errorf("%s: %+v, want %s", version, check, want)
+		}
+	}
+	if got := names(render(t, plainInput(t, ofVersion("v1.36"))).Plan(), "prepare"); slices.Contains(got, "kubelet-patch-of-image") {
+		t.Error("a Machine that names no patch is asked for one")
 	}
 }
 
@@ -65,8 +81,10 @@ func TestWarningsOfTheMachine(t *testing.T) {
 		"low memory": {[]func(*bootstrap.Input){withReservations(bootstrapv1.Reservations{
 			System: bootstrapv1.Reserved{Memory: "1Gi"}, LowMemory: bootstrapv1.LowMemoryAccepted,
 		})}, "spec.reservations.lowMemory: a node with less", false},
-		"size unknown":   {[]func(*bootstrap.Input){ofTemplateSize}, "", true},
-		"newest version": {[]func(*bootstrap.Input){ofVersion("v1.37.1")}, "", false},
+		"time of a domain": {[]func(*bootstrap.Input){withTime, withDomainJoin}, "spec.windows.ntpServers: a member of a domain takes its time from", false},
+		"time":             {[]func(*bootstrap.Input){withTime}, "", false},
+		"size unknown":     {[]func(*bootstrap.Input){ofTemplateSize}, "", true},
+		"newest version":   {[]func(*bootstrap.Input){ofVersion("v1.37.1")}, "", false},
 		"log that grows": {
 			[]func(*bootstrap.Input){ofVersion("v1.33.5")},
 			`Machine spec.version: nothing rotates the kubelet's log before v1.34: kubelet.log in C:\var\log\kubelet grows`, false,

@@ -23,7 +23,13 @@ const (
 	patchesDirectory = joinDirectory + `\patches`
 	kubeletPatchFile = patchesDirectory + `\kubeletconfiguration0+merge.yaml`
 
-	kubeadmProgram = `C:\k\kubeadm.exe`
+	programsDirectory = `C:\k`
+	kubeadmProgram    = programsDirectory + `\kubeadm.exe`
+	kubectlProgram    = programsDirectory + `\kubectl.exe`
+
+	// cniPrograms and cniDirectory are where containerd looks for plug-ins and their configuration.
+	cniPrograms  = `C:\opt\cni\bin`
+	cniDirectory = `C:\etc\cni\net.d`
 )
 
 // oldestWindows is the build of Windows Server 2019.
@@ -74,7 +80,7 @@ func (p *part) add(phase string, steps ...plan.Step) {
 
 // parts in the order in which their steps stand in a phase.
 var parts = []func(*node) (part, error){
-	imagePart, addressPart, customPart, windowsPart, networkPart, containerdPart, joinPart, pageFilePart, kubeletPart,
+	imagePart, addressPart, customPart, windowsPart, verifyPart, kubeletPart, nodePart, networkPart, containerdPart, joinPart, pageFilePart,
 }
 
 // nodePlan is the whole story of a node.
@@ -125,7 +131,6 @@ func joinPart(n *node) (part, error) {
 		phaseKubelet:   kubeletService(n),
 		phaseAPIServer: apiServer(n),
 		phaseJoin:      join(n),
-		phaseVerify:    verify(),
 	}}
 	if n.discovery != "" {
 		p.erase = plan.Texts(discoveryFile)
@@ -150,6 +155,10 @@ func prepareFiles(n *node) ([]plan.Step, error) {
 		},
 		directory("kubeadm-folder", joinDirectory, plan.AccessAdmin),
 		directory("kubernetes-folder", kubernetesDirectory, plan.AccessAdmin),
+		// Below C: Windows lets users make files in folders, and what lies in these SYSTEM runs or obeys.
+		directory("programs-folder", programsDirectory, plan.AccessAdmin),
+		directory("cni-programs-folder", cniPrograms, plan.AccessAdmin),
+		directory("cni-folder", cniDirectory, plan.AccessAdmin),
 		directory("kubelet-logs", n.kubelet.logDirectory, plan.AccessInherit),
 	}
 	steps = append(steps, discoverySteps(n)...)
@@ -253,9 +262,9 @@ func join(n *node) []plan.Step {
 	return []plan.Step{run}
 }
 
-// verify looks at what kubeadm left.
-func verify() []plan.Step {
-	return []plan.Step{
+// verifyPart looks at what kubeadm left. It comes before the network's part, which asks for the pod CIDR of a Node.
+func verifyPart(*node) (part, error) {
+	return part{steps: map[string][]plan.Step{phaseVerify: {
 		&plan.WaitFor{
 			Common: plan.Common{Name: "kubelet-registered", Reason: ReasonJoinFailed, TimeoutSeconds: 60},
 			For:    plan.ForFile, Target: plan.Text(kubeletCertificate),
@@ -265,5 +274,17 @@ func verify() []plan.Step {
 			Service: "kubelet", State: plan.ServiceRunning,
 		},
 		directory("kubelet-keys", kubeletKeys, plan.AccessAdmin),
-	}
+	}}}, nil
+}
+
+// nodePart asks the API server for the Node, as the node itself: a kubelet may run, have its certificate, and be refused
+// all the same. The name alone stands in what kubectl says of a Node that is not there, too.
+func nodePart(n *node) (part, error) {
+	const registered = "registered="
+	return part{steps: map[string][]plan.Step{phaseVerify: {&plan.Fact{
+		Common: plan.Common{Name: "node-registered", Reason: ReasonNodeNotRegistered, TimeoutSeconds: 30, Attempts: 24},
+		Argv: plan.Texts(kubectlProgram, "--kubeconfig", kubeconfig, "get", "node", n.machine.Node,
+			"--output", "jsonpath="+registered+"{.metadata.name}"),
+		Match: registered + n.machine.Node, Set: "nodeRegistered",
+	}}}}, nil
 }

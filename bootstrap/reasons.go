@@ -21,6 +21,7 @@ const (
 	ReasonTLSBootstrapFailed       = "TLSBootstrapFailed"
 	ReasonKubeletNotHealthy        = "KubeletNotHealthy"
 	ReasonJoinFailed               = "JoinFailed"
+	ReasonNodeNotRegistered        = "NodeNotRegistered"
 	ReasonWindowsPatchLevelTooLow  = "WindowsPatchLevelTooLow"
 	ReasonStaleNetworks            = "StaleNetworksNotRemoved"
 	ReasonNetworkSettingsFailed    = "NetworkSettingsFailed"
@@ -158,6 +159,11 @@ var reasons = []Reason{
 		describe,
 	},
 	{
+		ReasonNodeNotRegistered, "the kubelet runs and has its certificate, and there is no Node of it",
+		"a label or taint that the API server or its admission refuses; an image without C:\\k\\kubectl.exe, which asks for the Node",
+		`Select-String register C:\var\log\kubelet\kubelet.log (on the node)`,
+	},
+	{
 		ReasonWindowsPatchLevelTooLow, "Windows lacks an update that the network mode needs",
 		"an old image; the message names the update's number behind the build",
 		"kubectl get windowsmachine NAME -o jsonpath={.status.windowsBuild}",
@@ -198,7 +204,7 @@ var reasons = []Reason{
 		describe,
 	},
 	{
-		ReasonImageVersionMismatch, "the image carries another minor version of Kubernetes than the Machine wants, or no kubeadm or kubelet",
+		ReasonImageVersionMismatch, "the image carries another minor version of Kubernetes than the Machine wants, or no kubeadm or kubelet; with another patch the node joins all the same",
 		"spec.version of the Machine was raised without another image",
 		"kubectl get machine NAME -o jsonpath={.spec.version}",
 	},
@@ -273,8 +279,8 @@ var reasons = []Reason{
 		`& 'C:\Program Files\containerd\ctr.exe' -n k8s.io images list (on the node)`,
 	},
 	{
-		ReasonMachineTooSmall, "the node has less than 8 GiB of memory, or less than 20 GiB of free disk; it joins all the same",
-		"a small VM size or template",
+		ReasonMachineTooSmall, "the node's memory leaves Pods less than 2 GiB; with less than 8 GiB of it, or 20 GiB of free disk, it joins all the same",
+		"a small VM size or template; spec.reservations.lowMemory accepts it",
 		"kubectl get windowsmachine NAME -o jsonpath={.status.bootstrap.warnings}",
 	},
 	{

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
@@ -54,6 +55,11 @@ func ofSize(cpus, memoryMiB int32) func(*bootstrap.Input) {
 	}
 }
 
+// withLowMemory is the word of a user who wants small machines.
+func withLowMemory(in *bootstrap.Input) {
+	in.Config.Spec.Reservations.LowMemory = bootstrapv1.LowMemoryAccepted
+}
+
 // The documented formula, size by size.
 func TestReservations(t *testing.T) {
 	for _, test := range []struct {
@@ -75,7 +81,7 @@ func TestReservations(t *testing.T) {
 	} {
 		name := fmt.Sprintf("%d cpus %d MiB %d pods", test.cpus, test.memoryMiB, test.pods)
 		t.Run(name, func(t *testing.T) {
-			got := merged(t, render(t, plainInput(t, ofSize(test.cpus, test.memoryMiB), withPods(test.pods))).Plan(), nil)
+			got := merged(t, render(t, plainInput(t, ofSize(test.cpus, test.memoryMiB), withPods(test.pods), withLowMemory)).Plan(), nil)
 			if got.SystemReserved["cpu"] != test.systemCPU || got.SystemReserved["memory"] != "2Gi" {
 				t.Errorf("system %v, want cpu %s: %s", got.SystemReserved, test.systemCPU, test.reason)
 			}
@@ -92,7 +98,7 @@ func TestNodeFindsTheSameReservations(t *testing.T) {
 		table := render(t, plainInput(t, ofTemplateSize, withPods(pods))).Plan()
 		for _, cpus := range []int32{2, 7, 8, 16, 17, 32, 128} {
 			for memory := int32(4096); memory <= 32768; memory += 2048 {
-				known := merged(t, render(t, plainInput(t, ofSize(cpus, memory), withPods(pods))).Plan(), nil)
+				known := merged(t, render(t, plainInput(t, ofSize(cpus, memory), withPods(pods), withLowMemory)).Plan(), nil)
 				for _, hidden := range []int32{1, 3, 64} {
 					found := merged(t, table, map[string]string{"cpus": fmt.Sprint(cpus), "memoryMiB": fmt.Sprint(memory - hidden)})
 					if fmt.Sprint(known.KubeReserved, known.SystemReserved) != fmt.Sprint(found.KubeReserved, found.SystemReserved) {
@@ -127,6 +133,72 @@ func TestWhoReserves(t *testing.T) {
 				t.Errorf("%d rules, want %d: %s", got, test.rules, test.reason)
 			}
 		})
+	}
+}
+
+// No machine is bought that leaves pods next to nothing, unless somebody says so.
+func TestMemoryForPods(t *testing.T) {
+	accepted, more := bootstrapv1.LowMemoryAccepted, bootstrapv1.Reserved{Memory: "4Gi"}
+	for _, test := range []struct {
+		memoryMiB int32
+		kept      bootstrapv1.Reservations
+		want      string
+	}{
+		{4096, bootstrapv1.Reservations{}, "leave 524Mi of the VM's 4096 MiB of memory to pods, less than 2Gi; " +
+			"use a VM of 6144 MiB or more, write less, or write lowMemory: IAcceptThatWindowsMayStall"},
+		{6060, bootstrapv1.Reservations{}, "leave 2047Mi of the VM's 6060 MiB"},
+		{6064, bootstrapv1.Reservations{}, ""},
+		{4096, bootstrapv1.Reservations{LowMemory: accepted}, ""},
+		{8000, bootstrapv1.Reservations{System: more}, "use a VM of 8192 MiB or more"},
+		{8000, bootstrapv1.Reservations{System: more, LowMemory: accepted}, ""},
+		{8192, bootstrapv1.Reservations{Eviction: bootstrapv1.Eviction{MemoryAvailable: "90%"}}, "leave no memory of the VM's 8192 MiB to pods"},
+		{2048, bootstrapv1.Reservations{LowMemory: accepted}, "leave no memory of the VM's 2048 MiB to pods"},
+		{65536, bootstrapv1.Reservations{Eviction: bootstrapv1.Eviction{MemoryAvailable: "99%"}}, "leave no memory of the VM's 65536 MiB to pods"},
+		{600000, bootstrapv1.Reservations{Eviction: bootstrapv1.Eviction{MemoryAvailable: "99%"}}, ""},
+	} {
+		_, err := bootstrap.Render(plainInput(t, ofSize(2, test.memoryMiB), withReservations(test.kept)))
+		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%d MiB, %+v: %v, want %q", test.memoryMiB, test.kept, err, test.want)
+		}
+	}
+}
+
+// Where only the node knows its memory, it keeps to the same edge; Windows sees some MiB less.
+func TestNodeLooksAtMemoryForPods(t *testing.T) {
+	for name, test := range map[string]struct {
+		changes []func(*bootstrap.Input)
+		want    string
+	}{
+		"known":    {nil, ""},
+		"unknown":  {[]func(*bootstrap.Input){ofTemplateSize}, "6080"},
+		"on Azure": {[]func(*bootstrap.Input){onAzure}, "6080"},
+		"few pods": {[]func(*bootstrap.Input){ofTemplateSize, withPods(30)}, "5312"},
+		"accepted": {[]func(*bootstrap.Input){ofTemplateSize, withLowMemory}, ""},
+		"much is kept": {[]func(*bootstrap.Input){ofTemplateSize, withReservations(bootstrapv1.Reservations{
+			System: bootstrapv1.Reserved{Memory: "8Gi"},
+		})}, "12224"},
+	} {
+		got := ""
+		for _, phase := range render(t, plainInput(t, test.changes...)).Plan().Phases {
+			for _, step := range phase.Steps {
+				if check, ok := step.(*plan.Check); ok && check.Name == "memory-for-pods" && !check.Optional {
+					got = check.AtLeast.String()
+				}
+			}
+		}
+		if got != test.want {
+			t.Errorf("%s: at least %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// Of two faults the same one is told each time.
+func TestRefusalsAreInOrder(t *testing.T) {
+	for range 20 {
+		_, err := bootstrap.Render(plainInput(t, withReservations(bootstrapv1.Reservations{System: bootstrapv1.Reserved{CPU: "4", Memory: "16Gi"}})))
+		if err == nil || !strings.Contains(err.Error(), "leave no cpu") {
+			t.Fatalf("%v, want cpu first", err)
+		}
 	}
 }
 

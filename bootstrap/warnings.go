@@ -48,7 +48,10 @@ func (n *node) warnings() []string {
 			"on Azure a size that has it")
 	}
 	if n.spec.Reservations.LowMemory == bootstrapv1.LowMemoryAccepted {
-		all = append(all, reservationsField+".lowMemory: a node with less than 2Gi for Windows and Kubernetes may stall; give its Pods memory limits")
+		all = append(all, reservationsField+".lowMemory: a node with less than 2Gi for Windows and Kubernetes may stall, one with less for Pods runs few; give Pods memory limits")
+	}
+	if len(n.spec.Windows.NTPServers) > 0 && n.spec.Windows.Domain != (bootstrapv1.Domain{}) {
+		all = append(all, windowsField+".ntpServers: a member of a domain takes its time from the domain, which replaces the list; leave it out")
 	}
 	return all
 }

@@ -59,7 +59,20 @@ func (p *part) clock(n *node) error {
 	p.add(phaseWindows, &plan.Time{
 		Common: plan.Common{Name: "time", Reason: ReasonTimeFailed, Attempts: 3}, Zone: zone, NTP: plan.Texts(servers...),
 	})
+	if len(servers) > 0 {
+		p.add(phaseWindows, timeService("time-service", "config", "start=", "auto"),
+			timeService("time-service-triggers", "triggerinfo", "start/networkon", "stop/networkoff"))
+	}
 	return nil
+}
+
+// timeService: of a machine that is in no domain Windows stops the service when it has started, since what starts it is
+// that the machine is in one.
+func timeService(name, verb string, args ...string) plan.Step {
+	return &plan.Run{
+		Common: plan.Common{Name: name, Reason: ReasonTimeFailed, TimeoutSeconds: 60, Attempts: 3},
+		Argv:   plan.Texts(append([]string{"sc.exe", verb, "w32time"}, args...)...),
+	}
 }
 
 var featureName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,63}$`)

@@ -23,7 +23,8 @@ var commands = []command{
 		about: `Writes what the machine's guest would see into DIR, made anew at each call:
   userdata   the very bytes that cloudbase-init runs; the bootstrap token is in them
   metadata   on vSphere, the very bytes that name the computer
-  node.json  the plan in userdata, indented to be read and compared, secrets masked`,
+  node.json  the plan in userdata, indented to be read and compared, secrets masked
+Where FILE has the machine's bootstrap Secret, these are what the guest got; a note says whether this release would render the same.`,
 		writes: true, run: render,
 	},
 	{

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
@@ -27,9 +27,13 @@ type machine struct {
 	token    string
 	sources  map[string][]byte
 	identity cloud.Identity
-	userData bootstrap.UserData
-	// stored is the user data that the machine's bootstrap Secret holds already.
-	stored []byte
+	// userData are the guest's, planJSON is the plan in them, and plan the same once more. User data of another release have
+	// none that can be read here.
+	userData, planJSON []byte
+	plan               *plan.Plan
+	// stored is the user data that the machine's bootstrap Secret, storedIn, holds already.
+	stored   []byte
+	storedIn types.NamespacedName
 	// notes say what was made up, and what a reader might take for something else.
 	notes []string
 }
@@ -58,28 +62,36 @@ func gather(o *objects, opts options) (*machine, error) {
 	if err := m.fillIdentity(); err != nil {
 		return nil, err
 	}
+	if len(m.stored) > 0 {
+		return m, m.takeStored()
+	}
 	if !bootstrap.Addressed(m.vm) {
 		return nil, fmt.Errorf("WindowsMachine %s/%s has pools in spec.vsphere.networks, and no status.networks with an address of each: "+
 			"take it from the cluster once it has them, or write them", m.owner.Namespace, m.vm.Name)
 	}
-	return m, m.render()
+	return m, m.renderAnew()
+}
+
+func (m *machine) renderAnew() error {
+	rendered, err := m.render()
+	if err != nil {
+		return err
+	}
+	m.userData, m.plan = rendered.Bytes(), rendered.Plan()
+	m.planJSON, err = m.plan.Encode()
+	return err
 }
 
 // render feeds Render with the same as the controller of WindowsBootstrapConfig does.
-func (m *machine) render() error {
-	var err error
-	m.userData, err = bootstrap.Render(bootstrap.Input{
+func (m *machine) render() (bootstrap.UserData, error) {
+	rendered, err := bootstrap.Render(bootstrap.Input{
 		Cluster: m.cluster, Machine: m.owner, WindowsMachine: m.vm, Config: m.config, ClusterCA: m.ca, Token: m.token,
 		Sources: m.sources,
 	})
-	if err == nil && m.stored != nil && !bytes.Equal(m.stored, m.userData.Bytes()) {
-		m.note("the bootstrap Secret of Machine %s holds other user data than is shown here: another release rendered it, or other objects",
-			m.owner.Name)
-	}
-	for _, warning := range m.userData.Warnings() {
+	for _, warning := range rendered.Warnings() {
 		m.note("%s", warning)
 	}
-	return err
+	return rendered, err
 }
 
 // name of the Machine, for people.

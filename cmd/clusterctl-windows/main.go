@@ -2,8 +2,8 @@
 // finds it as a plugin: "clusterctl windows".
 //
 // It reads objects from files (objects.go), refuses what an API server would (admission.go), brings together what the
-// controllers would (machine.go, templates.go, cluster.go, token.go, clouds.go), has bootstrap.Render render it, and writes
-// that down (render.go) or tells it (plan.go, sentences.go, kinds.go).
+// controllers would (machine.go, templates.go, cluster.go, token.go, clouds.go), has bootstrap.Render render it, or takes what
+// the guest got already (stored.go), and writes that down (render.go) or tells it (plan.go, sentences.go, kinds.go).
 package main
 
 import (

@@ -12,7 +12,10 @@ import (
 )
 
 func printPlan(m *machine, _ options, s streams) error {
-	p := m.userData.Plan()
+	p := m.plan
+	if p == nil {
+		return fmt.Errorf("the plan in Secret %s cannot be read by this release: use the one that rendered it", m.storedIn)
+	}
 	fmt.Fprintf(s.out, "Machine %s/%s of Cluster %s becomes Node %s, %s.\n",
 		p.Machine.Namespace, p.Machine.Name, p.Machine.Cluster, p.Machine.Node, m.owner.Spec.Version)
 	_, err := io.WriteString(s.out, tell(p))

@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
 
 // file is one of those that render writes; without content it must not be there.
@@ -43,7 +41,7 @@ func guestFiles(m *machine, showSecrets bool) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	readable, err := readablePlan(m.userData.Plan(), showSecrets)
+	readable, err := readablePlan(m, showSecrets)
 	if err != nil {
 		return nil, err
 	}
@@ -52,19 +50,19 @@ func guestFiles(m *machine, showSecrets bool) ([]file, error) {
 		about = "the plan, secrets in clear"
 	}
 	return []file{
-		{"userdata", "what cloudbase-init runs, with the bootstrap token in it", m.userData.Bytes()},
+		{"userdata", "what cloudbase-init runs, with the bootstrap token in it", m.userData},
 		{"metadata", "what names the computer", names},
 		{"node.json", about, readable},
 	}, nil
 }
 
-func readablePlan(p *plan.Plan, showSecrets bool) ([]byte, error) {
-	data, err := p.Encode()
-	if err != nil {
-		return nil, err
+func readablePlan(m *machine, showSecrets bool) ([]byte, error) {
+	if m.plan == nil {
+		return nil, nil
 	}
+	data, err := m.planJSON, error(nil)
 	if !showSecrets {
-		if data, err = maskJSON(data, p.Redact); err != nil {
+		if data, err = maskJSON(data, m.plan.Redact); err != nil {
 			return nil, err
 		}
 	}

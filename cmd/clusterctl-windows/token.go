@@ -23,7 +23,7 @@ func (m *machine) findToken(o *objects) error {
 			return err
 		}
 		if token := valueOf(secret, "token"); one.key == key && len(token) > 0 {
-			m.token, m.stored = string(token), valueOf(secret, "value")
+			m.token, m.stored, m.storedIn = string(token), valueOf(secret, "value"), key
 			return nil
 		}
 		if secret.Type == bootstrapapi.SecretTypeBootstrapToken {

@@ -55,6 +55,7 @@ func TestJoins(t *testing.T) {
 	})
 	j.story = &story{T: t, lab: l}
 	j.credentials(ctx)
+	j.refuseLabel(ctx)
 	// Those that fail take longest.
 	for _, p := range slices.Concat(j.reasonPools(), j.modePools(), []lab.Pool{j.settingsPool()}) {
 		j.must(l.ApplyMachine(ctx, p))

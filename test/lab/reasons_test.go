@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -164,6 +165,14 @@ func running(program, argument string, instead func(*windows.Call) windows.Progr
 	}})
 }
 
+// withoutPodCIDRs is kubectl's answer where nobody gives Nodes any.
+func withoutPodCIDRs(call *windows.Call) windows.Program {
+	if !strings.Contains(call.Argv[len(call.Argv)-1], "podCIDRs") {
+		return nil
+	}
+	return func(context.Context, *windows.Call) int { return 0 }
+}
+
 // withService adds a service to the image that starts with Windows.
 func withService(name string, program windows.Program) func(*guest.Simulated) {
 	return func(g *guest.Simulated) {
@@ -226,4 +235,23 @@ func (j *joins) credentials(ctx context.Context) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: domainSecret}}
 	secret.StringData = map[string]string{"username": "joiner", "password": "not-for-people"}
 	j.must(j.lab.Client.Create(ctx, secret))
+}
+
+// refusedLabel is one that the workload cluster lets no Node have.
+const refusedLabel = "example.com/refused"
+
+// refuseLabel has the workload cluster refuse Nodes, as the policies of a company do.
+func (j *joins) refuseLabel(ctx context.Context) {
+	name := metav1.ObjectMeta{Name: "no-refused-label"}
+	all := admissionv1.RuleWithOperations{
+		Operations: []admissionv1.OperationType{admissionv1.Create},
+		Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"nodes"}},
+	}
+	j.must(j.lab.WorkloadClient.Create(ctx, &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: name, Spec: admissionv1.ValidatingAdmissionPolicySpec{
+		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: all}}},
+		Validations:      []admissionv1.Validation{{Expression: "!has(object.metadata.labels) || !('" + refusedLabel + "' in object.metadata.labels)"}},
+	}}))
+	j.must(j.lab.WorkloadClient.Create(ctx, &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: name, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+		PolicyName: name.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+	}}))
 }

@@ -99,6 +99,15 @@ func (j *joins) ofTheImage() []provoked {
 			config: bootstrapv1.WindowsBootstrapConfigSpec{Containerd: bootstrapv1.Containerd{PauseImage: "localhost:1/pause:1"}},
 		},
 		{
+			reason: bootstrap.ReasonImageVersionMismatch, in: "-patch", says: "kubelet-patch-of-image: ", soft: true,
+			world: running("kubelet.exe", "--version", func(*windows.Call) windows.Program {
+				return func(_ context.Context, call *windows.Call) int {
+					call.Print("Kubernetes v1.36.99")
+					return 0
+				}
+			}),
+		},
+		{
 			reason: bootstrap.ReasonMachineTooSmall, says: "disk-free: ", soft: true,
 			world: func(g *guest.Simulated) { g.DiskFreeMiB = 15000 },
 		},
@@ -143,8 +152,8 @@ func (j *joins) ofTheNetwork() []provoked {
 			world: faulty(guest.Faults{NoDHCP: true}),
 		},
 		{
-			reason: bootstrap.ReasonPodCIDRMissing, phase: "verify", says: "podPrefix", exitCode: 1,
-			world:  faulty(guest.Faults{Blocked: []string{"kubectl.exe"}}),
+			reason: bootstrap.ReasonPodCIDRMissing, phase: "verify", says: "podPrefix",
+			world:  running("kubectl.exe", "--kubeconfig", withoutPodCIDRs),
 			config: network(bootstrapv1.NetworkL2Bridge, bootstrapv1.CNIWinBridge),
 		},
 		{
@@ -204,6 +213,10 @@ func (j *joins) ofTheJoin() []provoked {
 			world: atJoin(func(*windows.Call) windows.Program {
 				return func(context.Context, *windows.Call) int { return dllNotFound }
 			}),
+		},
+		{
+			reason: bootstrap.ReasonNodeNotRegistered, phase: "verify", says: "nodeRegistered", exitCode: 1,
+			config: bootstrapv1.WindowsBootstrapConfigSpec{Node: bootstrapv1.NodeRegistration{Labels: []bootstrapv1.NodeLabel{{Name: refusedLabel}}}},
 		},
 		{
 			reason: bootstrap.ReasonKubeletArgsNotApplied, phase: "verify", says: "kubeletImagePath",

@@ -57,6 +57,7 @@ var allowed = map[string]string{
 	"stop":        "a word of PowerShell, and a verb of sc.exe",
 	"system":      "a namespace of .NET",
 	"version":     "a field of a plan",
+	"w32time":     "the service to which the kind time speaks",
 	"windows":     "Windows",
 }
 

@@ -21,7 +21,8 @@ type Containerd struct {
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z0-9][a-zA-Z0-9._:/@-]*$`
 	PauseImage string `json:"pauseImage,omitempty"`
 
-	// prepullImages are pulled before the node joins. One that can not be pulled is a warning.
+	// prepullImages are pulled before the node joins, in half of deadlineSeconds at most, of which each needs 60 s. One that
+	// can not be pulled is a warning.
 	//
 	// +optional
 	// +listType=set

@@ -21,8 +21,9 @@ type Reservations struct {
 	// +optional
 	Eviction Eviction `json:"eviction,omitempty,omitzero"`
 
-	// lowMemory IAcceptThatWindowsMayStall allows to keep less than 2Gi of memory for Windows and Kubernetes. Windows has
-	// no OOM killer: a node that is out of memory writes to its page file until nothing on it answers.
+	// lowMemory IAcceptThatWindowsMayStall allows to keep less than 2Gi of memory for Windows and Kubernetes, and machines
+	// that leave pods less than 2Gi. Windows has no OOM killer: a node that is out of memory writes to its page file until
+	// nothing on it answers.
 	//
 	// +optional
 	LowMemory LowMemory `json:"lowMemory,omitempty"`

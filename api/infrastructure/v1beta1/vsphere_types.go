@@ -63,8 +63,8 @@ type VSphereVM struct {
 	// +kubebuilder:validation:Maximum=768
 	CPUs int32 `json:"cpus,omitempty"`
 
-	// memoryMiB of the VM, 4096 or more because Windows and the kubelet keep about 3 GiB for themselves; empty means the
-	// template's.
+	// memoryMiB of the VM, 4096 or more because Windows and the kubelet keep about 3 GiB for themselves; what leaves pods
+	// less than 2 GiB must be accepted in reservations.lowMemory of the WindowsBootstrapConfig. Empty means the template's.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=4096

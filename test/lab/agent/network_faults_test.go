@@ -78,7 +78,7 @@ func TestNetworkReasons(t *testing.T) {
 		v := networkWorld(mustRead(t, test.golden))
 		if strings.HasSuffix(test.door, ".exe") {
 			v.World.Commands = slices.DeleteFunc(v.World.Commands, func(c *command) bool { return c.Argv[0] == test.door })
-			v.World.Commands = append(v.World.Commands, &command{Argv: []string{test.door}, Out: "[]"})
+			v.World.Commands = append(v.World.Commands, registered(), &command{Argv: []string{test.door}, Out: "[]"})
 		} else {
 			v.World.Throws = map[string]string{test.door: "broken here"}
 		}

@@ -30,7 +30,6 @@ var managedPageFile = map[string]any{"PagingFiles": []any{`?:\pagefile.sys`}}
 
 // networkWorld is a machine whose image was made of a node: what that one left must go. The user's own stays.
 func networkWorld(golden []byte) *vector {
-	const kubectl = `C:\k\kubectl.exe`
 	once := 1
 	return &vector{Plan: golden, World: world{
 		Files: map[string]string{
@@ -53,8 +52,9 @@ func networkWorld(golden []byte) *vector {
 		ManagementIP: "10.0.0.5",
 		Commands: append(imagePrograms(), []*command{
 			{Argv: []string{`C:\k\kubeadm.exe`, "join"}, Writes: map[string]string{`C:\var\lib\kubelet\pki\kubelet-client-current.pem`: "joined"}},
-			{Argv: []string{kubectl}, Out: "Error from server", Exit: 1, Times: &once},
-			{Argv: []string{kubectl}, Out: `["10.244.3.0/24"]`},
+			registered(),
+			{Argv: []string{kubectlPath}, Out: "Error from server", Exit: 1, Times: &once},
+			{Argv: []string{kubectlPath}, Out: `["10.244.3.0/24"]`},
 			{Argv: []string{"cmd.exe", "/d", "/c", "echo", "10.244.3.0/24"}, Out: "10.244.3.0/24\r\n"},
 			{Argv: []string{"cmd.exe", "/d", "/c", "echo", "10.244.3.1"}, Out: "10.244.3.1\r\n"},
 			{Argv: []string{`C:\Program Files\VMware\VMware Tools\rpctool.exe`}},

@@ -33,6 +33,7 @@ func settled(t *testing.T, golden string) *vector {
 		TLS:   map[string]any{"10.0.0.10:6443": true},
 		Commands: append(imagePrograms(), []*command{
 			{Argv: []string{kubeadmPath, "join"}, Writes: map[string]string{kubeletPEM: "joined"}},
+			registered(),
 			{Argv: []string{`C:\Program Files\VMware\VMware Tools\rpctool.exe`}},
 			domainJoin(),
 			{Argv: []string{"certutil.exe"}},
@@ -49,6 +50,19 @@ const (
 	// imagesHead is what ctr writes above the images it has.
 	imagesHead = "REF\tTYPE\tDIGEST\tSIZE\tPLATFORMS\tLABELS\t\n"
 )
+
+// kubectlPath is the program by which a node asks for itself.
+const kubectlPath = `C:\k\kubectl.exe`
+
+// registered is what kubectl says of the Node that is there.
+func registered() *command {
+	return &command{
+		Argv: []string{
+			kubectlPath, "--kubeconfig", `C:\etc\kubernetes\kubelet.conf`, "get", "node", "blue-win-x7k2p", "--output", "jsonpath=registered={.metadata.name}",
+		},
+		Out: "registered=blue-win-x7k2p",
+	}
+}
 
 // pluginKey is where the gMSA plug-in of the golden plan is in COM, once it is installed.
 const pluginKey = `HKEY_LOCAL_MACHINE\SOFTWARE\Classes\CLSID\{CCC2A336-D7F3-4818-A213-272B7924213E}\InprocServer32`
@@ -194,7 +208,10 @@ func TestSettingsFailByTheirNames(t *testing.T) {
 		"FeatureFailed":       func(w *world) { w.FeatureFails = true },
 		"PreJoinScriptFailed": func(w *world) { w.program("powershell.exe").Exit = 1 },
 		"CsiProxyFailed":      func(w *world) { delete(w.Files, `C:\k\csi-proxy.exe`) },
-		"TimeFailed":          func(w *world) { w.Commands = append(w.Commands, &command{Argv: []string{"tzutil.exe"}, Exit: 1}) },
+		"NodeNotRegistered": func(w *world) {
+			*w.program(registered().Argv...) = command{Argv: []string{kubectlPath}, Out: "Error from server (NotFound): nodes \"blue-win-x7k2p\" not found", Exit: 1}
+		},
+		"TimeFailed": func(w *world) { w.Commands = append(w.Commands, &command{Argv: []string{"tzutil.exe"}, Exit: 1}) },
 		"PostJoinScriptFailed": func(w *world) {
 			once := 1
 			w.program("powershell.exe").Exit = 1

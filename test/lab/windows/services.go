@@ -45,8 +45,10 @@ type Service struct {
 	Doomed bool `json:"doomed,omitempty"`
 	// RestartMilliseconds are the failure actions, one for each failure; the last one repeats.
 	RestartMilliseconds []int `json:"restartMilliseconds,omitempty"`
-	ExitCode            int   `json:"exitCode,omitempty"`
-	Starts              int   `json:"starts,omitempty"`
+	// Triggers are events that start and stop it.
+	Triggers []string `json:"triggers,omitempty"`
+	ExitCode int      `json:"exitCode,omitempty"`
+	Starts   int      `json:"starts,omitempty"`
 }
 
 type startRequest struct {

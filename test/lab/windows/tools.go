@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -55,6 +56,8 @@ func scTool(ctx context.Context, call *Call) int {
 	switch verb {
 	case "create", "config":
 		code = m.configure(verb == "create", name, args[2:])
+	case "triggerinfo":
+		code = m.triggers(name, args[2:])
 	case "failure", "failureflag":
 		code = m.failureActions(verb, name, args[2:])
 	case "start":
@@ -72,6 +75,23 @@ func scTool(ctx context.Context, call *Call) int {
 		call.Print("[SC] %s FAILED %d", verb, code)
 	}
 	return code
+}
+
+// triggers are the events that start and stop a service, beside its start type.
+func (m *Machine) triggers(name string, events []string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	service := m.service(name)
+	if service == nil {
+		return errServiceNotExist
+	}
+	for _, event := range events {
+		if event != "start/networkon" && event != "stop/networkoff" {
+			return errInvalidArguments
+		}
+	}
+	service.Triggers = slices.Clone(events)
+	return m.kept()
 }
 
 var startCodes = map[string]int64{"auto": 2, "delayed-auto": 2, "demand": 3, "disabled": 4}
