@@ -212,7 +212,7 @@ var kubeletGates = map[string]string{
 	"ContainerCheckpoint":                                  "nnnnnnnn",
 	"ContainerRestartRules":                                "----fnnn",
 	"ContainerStopSignals":                                 "---fffff",
-	"ContextualLogging":                                    "fffnnnnn",
+	"ContextualLogging":                                    "nnnnnnnn",
 	"CoordinatedLeaderElection":                            "-fffffff",
 	"CronJobsScheduledAnnotation":                          "nnTTT---",
 	"CrossNamespaceVolumeDataSource":                       "ffffffff",

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Asks the real kubelets, that of go.mod and the newest of ./versions. Fails when ./versions are not what the sources say, when
-# one that is built says something else, when the table in bootstrap is not made of them, or when a kubelet refuses a
-# configuration that we render or takes one that we refuse.
+# Asks the real kubelets, that of go.mod and the oldest and the newest of ./versions. Fails when ./versions are not what the
+# sources say, when one that is built says something else, when the table in bootstrap is not made of them, or when a kubelet
+# refuses a configuration that we render or takes one that we refuse.
 set -euo pipefail
 cd "$(dirname "$0")"
 work=$(mktemp -d)
@@ -14,10 +14,20 @@ for file in versions/v1.*.json; do
 	diff -u "$file" "$work/$version.json"
 done
 go run ./table versions/*.json | diff -u ../../bootstrap/kubelet_table.go -
-newest=$(printf '%s\n' versions/*.json | sort | tail -n 1)
-for version in "$(go list -m -f '{{.Version}}' k8s.io/kubernetes)" "$(basename "$newest" .json)"; do
+
+ask() { # version, configurations that it must take
+	local version=$1
+	shift
 	./windows.sh "$work/kubelet" "$version"
 	"$work/kubelet" dump | diff -u "versions/$version.json" -
-	"$work/kubelet" takes testdata/configurations/*.json >/dev/null
+	"$work/kubelet" takes "$@" >/dev/null
+}
+all=$(printf '%s\n' versions/*.json | sort)
+# The oldest takes those of its version: what is enforced has another form in them.
+oldest=$(basename "$(head -n 1 <<<"$all")" .json)
+ask "$oldest" testdata/configurations/*-"$(cut -d. -f1,2 <<<"${oldest#v}")".json
+newest=$(basename "$(tail -n 1 <<<"$all")" .json)
+for version in "$(go list -m -f '{{.Version}}' k8s.io/kubernetes)" "$newest"; do
+	ask "$version" testdata/configurations/*.json
 	"$work/kubelet" refuses testdata/refused/*.json >/dev/null
 done

@@ -1,6 +1,6 @@
 // Command sources reads what a kubelet takes out of the sources of Kubernetes, for the versions that are too many to be
-// built: flags, feature gates and fields of the configuration, as JSON. What it says of the version that is built is
-// compared with what the built one says.
+// built: flags, feature gates and fields of the configuration, as JSON. What it says of those that are built, the oldest
+// among them, is compared with what the built ones say.
 //
 //	sources 1.30.14
 package main
@@ -53,7 +53,7 @@ func main() {
 type reader struct {
 	version string
 	minor   int
-	// constants by name, for gates and flags that are named by one.
+	// constants by name, for gates and flags that are named by one, and for defaults.
 	constants map[string]string
 }
 
@@ -123,6 +123,8 @@ func (r *reader) remember(file *ast.File) {
 		for i, value := range spec.Values {
 			if text, ok := literal(value); ok {
 				r.constants[spec.Names[i].Name] = text
+			} else if r.isTrue(value) {
+				r.constants[spec.Names[i].Name] = "true"
 			}
 		}
 		return true
@@ -157,13 +159,13 @@ func (r *reader) specification(spec *ast.CompositeLit) (words string, known bool
 		return "", false
 	}
 	if _, versioned := spec.Elts[0].(*ast.CompositeLit); !versioned {
-		return stage(spec), attribute(spec, "PreRelease") != nil
+		return r.stage(spec), attribute(spec, "PreRelease") != nil
 	}
 	for _, element := range spec.Elts {
 		one := element.(*ast.CompositeLit)
 		// A kubelet is compatible with the version before its own, and leaves out what asks for more.
 		if minor(one, "Version") <= r.minor && minor(one, "MinCompatibilityVersion") < r.minor {
-			words, known = stage(one), true
+			words, known = r.stage(one), true
 		}
 	}
 	return words, known
@@ -180,12 +182,12 @@ func minor(spec *ast.CompositeLit, name string) int {
 	return number
 }
 
-func stage(spec *ast.CompositeLit) string {
+func (r *reader) stage(spec *ast.CompositeLit) string {
 	words := "off"
-	if isTrue(attribute(spec, "Default")) {
+	if r.isTrue(attribute(spec, "Default")) {
 		words = "on"
 	}
-	if isTrue(attribute(spec, "LockToDefault")) {
+	if r.isTrue(attribute(spec, "LockToDefault")) {
 		words += " locked"
 	}
 	return words
@@ -204,9 +206,10 @@ func attribute(spec *ast.CompositeLit, name string) ast.Expr {
 	return nil
 }
 
-func isTrue(value ast.Expr) bool {
+// isTrue also sees through a constant.
+func (r *reader) isTrue(value ast.Expr) bool {
 	name, ok := value.(*ast.Ident)
-	return ok && name.Name == "true"
+	return ok && (name.Name == "true" || r.constants[name.Name] == "true")
 }
 
 // flags are the second argument of calls such as fs.StringVar(&f.KubeConfig, "kubeconfig", ...).
