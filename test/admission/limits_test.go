@@ -277,7 +277,7 @@ func durations(times int) []any {
 func taints(times int) []any {
 	items := make([]any, times)
 	for i := range items {
-		items[i] = map[string]any{"key": "os", "effect": "NoSchedule"}
+		items[i] = taint(fmt.Sprint("taint-", i), "NoSchedule")
 	}
 	return items
 }

@@ -151,7 +151,29 @@ var configRules = slices.Concat(networkRules, []rule{
 			{"spec.node.labels[].name": "topology.kubernetes.io/rack"},
 		},
 	},
+	{
+		at: "spec.node.taints", field: "spec.node.taints",
+		message: "a taint is there twice, and a node has one of each key and effect; leave one out",
+		accepted: []map[string]any{
+			{"spec.node.taints": []any{}},
+			{"spec.node.taints": []any{taint("os", "NoSchedule"), taint("os", "NoExecute"), taint("pool", "NoSchedule")}},
+		},
+		refused: []map[string]any{
+			{"spec.node.taints": []any{taint("os", "NoSchedule"), taint("os", "NoSchedule")}},
+			{"spec.node.taints": []any{taint("os", "NoSchedule"), map[string]any{"key": "os", "value": "windows", "effect": "NoSchedule"}}},
+		},
+	},
+	{
+		at: "spec.node.taints[]", field: "spec.node.taints[0].key", message: "Cluster API's own taint is always there; leave it out",
+		accepted: []map[string]any{
+			{"spec.node.taints[]": taint("node.cluster.x-k8s.io/uninitialized", "NoExecute")},
+			{"spec.node.taints[]": taint("node.cluster.x-k8s.io/other", "NoSchedule")},
+		},
+		refused: []map[string]any{{"spec.node.taints[]": taint("node.cluster.x-k8s.io/uninitialized", "NoSchedule")}},
+	},
 })
+
+func taint(key, effect string) map[string]any { return map[string]any{"key": key, "effect": effect} }
 
 func TestRules(t *testing.T) {
 	for kind, rules := range rules {
