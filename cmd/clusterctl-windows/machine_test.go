@@ -130,9 +130,9 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 			"standard input has 2 Secrets of type bootstrap.kubernetes.io/token; leave the machine's own",
 		},
 		"a provider ID of another cloud": {
-			"the cloud itself says so", changed(t, machineFile, "vsphere://420f", "azure://420f"), machineName,
-			"WindowsMachine team-a/" + machineName + `: spec.providerID "azure://420f7a1c-5d1e-4b6a-8f52-0c9f5f3b2a11" is not that of a vSphere VM, ` +
-				"which is vsphere:// and a UUID in small letters: leave it empty, the controller writes it",
+			"a rule of the API says so", changed(t, machineFile, "vsphere://420f", "azure://420f"), machineName,
+			"WindowsMachine team-a/" + machineName + ": spec.providerID: Invalid value: providerID of a VM in vSphere is vsphere:// and a UUID " +
+				"in small letters; leave it out, the controller writes it",
 		},
 		"Azure without an identity": {
 			"nothing here makes it", changed(t, gitFile, "      vsphere:\n", "      azure:\n", "        datacenter: dc\n        template: windows-2022\n", azureFields("        ")), "m",

@@ -146,7 +146,7 @@ func served(ctx context.Context, definition *apiextensionsv1.CustomResourceDefin
 	})
 }
 
-// policiesWork waits until the API server carries out both policies, which it does a moment after it has them.
+// policiesWork waits until the API server carries out all policies, which it does a moment after it has them.
 func policiesWork(ctx context.Context) error {
 	for _, kind := range templateKinds {
 		template := newObject(kind)
@@ -161,7 +161,7 @@ func policiesWork(ctx context.Context) error {
 			return fmt.Errorf("wait for the policy of %s: %w", kind, err)
 		}
 	}
-	return nil
+	return frozenConfigs(ctx)
 }
 
 func object(group, kind, content string) *unstructured.Unstructured {

@@ -106,7 +106,31 @@ var kubeletRules = []rule{
 		},
 		refused: []map[string]any{{"spec.pageFile.policy": "Managed"}, {"spec.pageFile.sizeMiB": absent}},
 	},
+	{
+		at: "spec.kubelet", field: "spec.kubelet.featureGates",
+		message: "systemLogQuery Enabled needs the feature gate NodeLogQuery, which is Disabled; leave one of them out",
+		accepted: []map[string]any{
+			{"spec.kubelet.featureGates[]": logQuery("Enabled")},
+			{"spec.kubelet.featureGates[]": logQuery("Disabled"), "spec.kubelet.systemLogQuery": "Disabled"},
+			{"spec.kubelet.featureGates[]": logQuery("Disabled"), "spec.kubelet.systemLogQuery": absent},
+			{"spec.kubelet.featureGates": absent},
+		},
+		refused: edits("spec.kubelet.featureGates[]", logQuery("Disabled")),
+	},
+	{
+		at: "spec.kubelet.extraArgs", field: "spec.kubelet.extraArgs",
+		message: "a kubelet that is given one of image-credential-provider-bin-dir and image-credential-provider-config without the " +
+			"other exits; write both, or none",
+		accepted: edits("spec.kubelet.extraArgs", []any{arg("image-credential-provider-bin-dir"), arg("image-credential-provider-config")}),
+		refused:  edits("spec.kubelet.extraArgs[]", arg("image-credential-provider-bin-dir"), arg("image-credential-provider-config")),
+	},
 }
+
+func logQuery(state string) map[string]any {
+	return map[string]any{"name": "NodeLogQuery", "state": state}
+}
+
+func arg(name string) map[string]any { return map[string]any{"name": name, "value": `C:\a`} }
 
 func kubeletArgs(times int) []any {
 	return numbered(times, map[string]any{"value": ""}, "a")

@@ -20,7 +20,12 @@ type limit struct {
 
 // limits of each kind; templates share those of the objects they make.
 var limits = map[string][]limit{
-	"WindowsMachine": join([]limit{required("spec")}, text("spec.providerID", 512), machineLimits, machineStatusLimits),
+	"WindowsMachine": join([]limit{
+		required("spec"),
+		// A rule says what it is, and so it is never that long.
+		{"spec.providerID", "minLength", right, "", "should be at least 1 chars long"},
+		{"spec.providerID", "maxLength", right, long(513), "may not be more than 512"},
+	}, machineLimits, machineStatusLimits),
 	"WindowsMachineTemplate": join(machineLimits, templateStatusLimits, templateLimits, []limit{
 		// A rule keeps it out of templates altogether.
 		{"spec.providerID", "minLength", absent, "", "should be at least 1 chars long"},
@@ -73,9 +78,9 @@ var machineStatusLimits = join(
 		oneOf("status.phase", "Running", "Sleeping"),
 		oneOf("status.bootstrap.state", "failed", "lost"),
 		{"status.bootstrap.elapsedSeconds", "minimum", int64(0), int64(-1), "should be greater than or equal to 0"},
-		{"status.bootstrap.lastLines", "maxItems", repeat("a", 20), repeat("a", 21), "must have at most 20 items"},
+		{"status.bootstrap.lastLines", "maxItems", repeat(20), repeat(21), "must have at most 20 items"},
 		{"status.bootstrap.lastLines[]", "maxLength", long(256), long(257), "may not be more than 256"},
-		{"status.bootstrap.warnings", "maxItems", repeat("a", 20), repeat("a", 21), "must have at most 20 items"},
+		{"status.bootstrap.warnings", "maxItems", repeat(20), repeat(21), "must have at most 20 items"},
 		{"status.bootstrap.warnings[]", "maxLength", long(512), long(513), "may not be more than 512"},
 		atMost("status.bootstrap.phase", 128), atMost("status.bootstrap.step", 128), atMost("status.bootstrap.reason", 128),
 		atMost("status.bootstrap.message", 1024),
@@ -245,10 +250,10 @@ func reference(field string) []limit {
 
 func long(length int) string { return strings.Repeat("a", length) }
 
-func repeat(item any, times int) []any {
+func repeat(times int) []any {
 	items := make([]any, times)
 	for i := range items {
-		items[i] = item
+		items[i] = "a"
 	}
 	return items
 }
@@ -270,7 +275,11 @@ func durations(times int) []any {
 }
 
 func taints(times int) []any {
-	return repeat(map[string]any{"key": "os", "effect": "NoSchedule"}, times)
+	items := make([]any, times)
+	for i := range items {
+		items[i] = taint(fmt.Sprint("taint-", i), "NoSchedule")
+	}
+	return items
 }
 
 func join(lists ...[]limit) []limit {

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -31,29 +32,36 @@ var networkLimits = join(
 	between("spec.network.vni", 4096, 16777215),
 	text("spec.network.interface", 64),
 	text("spec.network.networkName", 63),
-	text("spec.network.exceptionCIDRs[]", 43),
-	text("spec.network.clusterDNS", 39),
+	[]limit{
+		// Only CIDRs of IPv4 are taken, which are shorter.
+		{"spec.network.exceptionCIDRs[]", "minLength", "0.0.0.0/0", "", "should be at least 1 chars long"},
+		{"spec.network.exceptionCIDRs[]", "maxLength", "100.100.100.100/32", long(44), "may not be more than 43"},
+	},
+	ip("spec.network.clusterDNS", "", 39),
 	text("spec.network.firewall[].name", 50),
-	portLimits("spec.network.nodePorts"),
-	portLimits("spec.network.dynamicPorts"),
-	portLimits("spec.network.firewall[].ports"),
+	portLimits("spec.network.nodePorts", ports(1, 1), 1),
+	portLimits("spec.network.dynamicPorts", ports(1025, 2000), 34000),
+	portLimits("spec.network.firewall[].ports", ports(1, 1), 1),
 )
 
-func portLimits(field string) []limit {
+func ports(first, last int64) map[string]any { return map[string]any{"first": first, "last": last} }
+
+// portLimits of a field that takes certain ports, and a first one.
+func portLimits(field string, good map[string]any, first int64) []limit {
 	return []limit{
-		empty(field, map[string]any{"first": int64(1)}),
+		empty(field, good),
 		{field + ".first", "required", right, absent, "Required value"},
-		{field + ".first", "minimum", int64(1), int64(0), "should be greater than or equal to 1"},
+		{field + ".first", "minimum", first, int64(0), "should be greater than or equal to 1"},
 		{field + ".first", "maximum", right, int64(65536), "should be less than or equal to 65535"},
 		{field + ".last", "minimum", right, int64(0), "should be greater than or equal to 1"},
-		{field + ".last", "maximum", int64(65535), int64(65536), "should be less than or equal to 65535"},
+		{field + ".last", "maximum", right, int64(65536), "should be less than or equal to 65535"},
 	}
 }
 
 func cidrs(count int) []any {
 	all := []any{}
 	for i := range count {
-		all = append(all, long(i+1))
+		all = append(all, fmt.Sprintf("10.%d.0.0/16", i))
 	}
 	return all
 }
@@ -160,19 +168,80 @@ var networkRules = []rule{
 		accepted: slices.Concat(configured, pairs{{"l2bridge", "Calico"}}).with(managed),
 		refused:  slices.Concat(bare, antrea, hybrid, pairs{{"overlay", "Calico"}}).with(managed),
 	},
-	ordered("spec.network.nodePorts"), ordered("spec.network.dynamicPorts"), ordered("spec.network.firewall[].ports"),
+	ordered("spec.network.nodePorts", 80), ordered("spec.network.dynamicPorts", 40000), ordered("spec.network.firewall[].ports", 80),
+	{
+		at: "spec.network.exceptionCIDRs[]", field: "spec.network.exceptionCIDRs[0]",
+		message:  "write a CIDR of IPv4 in its usual form without bits behind its prefix, such as 10.20.0.0/16; addresses of IPv6 are never translated",
+		accepted: edits("spec.network.exceptionCIDRs[]", "0.0.0.0/0", "10.0.0.0/8", "10.0.0.1/32"),
+		refused:  edits("spec.network.exceptionCIDRs[]", "10.0.0.1/8", "10.0.0.0", "10.0.0.0/33", "fd00::/8", "::ffff:10.0.0.0/104", "all"),
+	},
+	{
+		at: "spec.network.clusterDNS", field: "spec.network.clusterDNS",
+		message:  "write an IP address in its usual form, such as 10.96.0.10",
+		accepted: edits("spec.network.clusterDNS", "10.96.0.10", "fd00::a"),
+		refused:  edits("spec.network.clusterDNS", "kube-dns", "10.96.0.10/32", "10.96.0.256", "010.96.0.10", "FD00::A", "::ffff:10.96.0.10", "fe80::1%eth0"),
+	},
+	{
+		at: "spec.network.dynamicPorts", field: "spec.network.dynamicPorts",
+		message:  "Windows takes 255 ports or more, from 1025 on; write first and last, such as 34000 and 65535",
+		accepted: edits("spec.network.dynamicPorts", ports(1025, 1279), ports(65281, 65535)),
+		refused:  edits("spec.network.dynamicPorts", ports(1024, 2000), ports(1025, 1278), map[string]any{"first": int64(40000)}),
+	},
+	{
+		at: "spec.network", field: "spec.network.dynamicPorts",
+		message: "dynamicPorts overlap the nodePorts, which are 30000 to 32767 when left out; write ports before or behind them",
+		accepted: []map[string]any{
+			aside(absent, ports(32768, 65535)), aside(absent, ports(1025, 29999)), aside(absent, absent), aside(ports(40000, 41000), absent),
+			aside(ports(40000, 41000), ports(30000, 39999)), aside(ports(40000, 41000), ports(41001, 65535)),
+			aside(map[string]any{"first": int64(40000)}, ports(40001, 65535)),
+		},
+		refused: []map[string]any{
+			aside(absent, ports(32767, 65535)), aside(absent, ports(1025, 30000)), aside(absent, ports(31000, 32000)), aside(absent, ports(1025, 65535)),
+			aside(ports(40000, 41000), ports(41000, 65535)), aside(ports(40000, 41000), ports(1025, 40000)),
+			aside(map[string]any{"first": int64(40000)}, ports(40000, 65535)),
+		},
+	},
+	{
+		at: "spec.network", field: "spec.network.dynamicPorts",
+		message: "there is no room for dynamicPorts behind these nodePorts; write dynamicPorts before them",
+		accepted: []map[string]any{
+			aside(ports(30000, 65280), absent), aside(ports(30000, 65535), ports(1025, 29999)), aside(map[string]any{"first": int64(65280)}, absent),
+		},
+		refused: []map[string]any{aside(ports(30000, 65281), absent), aside(map[string]any{"first": int64(65281)}, absent)},
+	},
+	{
+		at: "spec.network.firewall[].name", field: "spec.network.firewall[0].name",
+		message:  "a rule of this name is made for the node already; write another name",
+		accepted: edits("spec.network.firewall[].name", "nodeports", "vxlan-2"),
+		refused:  edits("spec.network.firewall[].name", "nodeports-tcp", "nodeports-udp", "kube-proxy-health", "vxlan", "geneve"),
+	},
+}
+
+// edits write one value each.
+func edits(field string, values ...any) []map[string]any {
+	all := make([]map[string]any, 0, len(values))
+	for _, value := range values {
+		all = append(all, map[string]any{field: value})
+	}
+	return all
+}
+
+// aside are nodePorts with the dynamicPorts beside them.
+func aside(nodePorts, dynamicPorts any) map[string]any {
+	return map[string]any{"spec.network.nodePorts": nodePorts, "spec.network.dynamicPorts": dynamicPorts}
 }
 
 var managed = map[string]any{"kubeProxy": map[string]any{"configFile": "Managed"}}
 
-func ordered(field string) rule {
-	ports := func(first, last int64) map[string]any {
-		return map[string]any{field: map[string]any{"first": first, "last": last}}
+// ordered ports from a first one on, which may be a single one but for the dynamicPorts.
+func ordered(field string, first int64) rule {
+	accepted := edits(field, ports(first, first+300))
+	if !strings.HasSuffix(field, ".dynamicPorts") {
+		accepted = append(accepted, edits(field, ports(first, first), map[string]any{"first": first})...)
 	}
 	return rule{
 		at: field, field: strings.ReplaceAll(field, "[]", "[0]") + ".last",
 		message:  "last is below first; write a last port that is not, or leave last out for a single port",
-		accepted: []map[string]any{ports(80, 80), ports(80, 81), {field: map[string]any{"first": int64(80)}}},
-		refused:  []map[string]any{ports(81, 80)},
+		accepted: accepted, refused: edits(field, ports(first+1, first)),
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // Every field of a spec, with a value that is right.
 const (
-	vsphereSpec = `{providerID: "vsphere://1", vsphere: {credentialsRef: {name: vcenter}, datacenter: dc, template: win2022,
+	vsphereSpec = `{providerID: "vsphere://11111111-2222-3333-4444-555555555555", vsphere: {credentialsRef: {name: vcenter}, datacenter: dc, template: win2022,
 	  folder: nodes, resourcePool: pool, datastore: store, networks: [{name: net, addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io,
 	  kind: InClusterIPPool, name: nodes}], nameservers: [10.0.0.2], routes: [{to: 10.9.0.0/16, via: 10.0.0.9}], mtu: 1450}],
 	  cpus: 4, memoryMiB: 8192}}`

@@ -23,15 +23,15 @@ type rule struct {
 
 var rules = map[string][]rule{
 	"WindowsMachine": {
-		oneCloud, memory, strayAddressing, nameserver, routeTo, routeDefault, routeVia, routeFamily,
+		oneCloud, identity, memory, strayAddressing, nameserver, routeTo, routeDefault, routeVia, routeFamily,
 		{
 			at: "spec", field: "spec.providerID", changes: true,
 			message: "providerID names the VM that was made and cannot be changed; delete the Machine to get another VM",
 			accepted: []map[string]any{
 				{"metadata.labels": map[string]any{"a": "b"}},
-				{"spec.providerID": "vsphere://1"},
+				{"spec.providerID": vmOne},
 			},
-			refused: []map[string]any{{"spec.providerID": "vsphere://2"}, {"spec.providerID": absent}},
+			refused: []map[string]any{{"spec.providerID": vmTwo}, {"spec.providerID": absent}},
 		},
 		{
 			at: "spec", field: "spec.vsphere", changes: true, message: editedVM,
@@ -52,25 +52,29 @@ var rules = map[string][]rule{
 		},
 	},
 	"WindowsMachineTemplate": {
-		oneCloud, memory, strayAddressing, nameserver, routeTo, routeDefault, routeVia, routeFamily,
+		oneCloud, identityOfTemplate, memory, strayAddressing, nameserver, routeTo, routeDefault, routeVia, routeFamily,
 		{
 			at: "spec.template", field: "spec.template.spec.providerID",
 			message:  "providerID names one VM and cannot stand in a template; leave it out",
 			accepted: []map[string]any{{"spec.providerID": absent}},
-			refused:  []map[string]any{{"spec.providerID": "vsphere://1"}},
+			refused:  []map[string]any{{"spec.providerID": vmOne}},
 		},
 	},
 	"WindowsBootstrapConfig":         slices.Concat(configRules, kubeletRules, settingsRules, []rule{renderedOnce}),
 	"WindowsBootstrapConfigTemplate": slices.Concat(configRules, kubeletRules, settingsRules),
 }
 
+const (
+	vmOne = "vsphere://" + guid
+	vmTwo = "vsphere://21111111-2222-3333-4444-555555555555"
+)
+
 const editedVM = "a VM is never edited: write a new WindowsMachineTemplate and name it in the MachineDeployment, " +
 	"then the machines are replaced"
 
+// renderedOnce is refused by the CRD alone; TestRenderedConfigsAreFrozen has what the policy sees besides.
 var renderedOnce = rule{
-	field: "spec", changes: true, status: map[string]any{"status.initialization": map[string]any{"dataSecretCreated": true}},
-	message: "the VM was made with this config, and a change would not reach it: write a new WindowsBootstrapConfigTemplate and " +
-		"name it in the MachineDeployment, then the machines are replaced",
+	field: "spec", changes: true, status: rendered, message: frozen,
 	accepted: []map[string]any{{}, {"metadata.labels": map[string]any{"a": "b"}}},
 	refused:  []map[string]any{{"spec.deadlineSeconds": int64(600)}, {"spec.kubelet": absent}, {"spec": absent}},
 }
@@ -90,6 +94,31 @@ var oneCloud = rule{
 	at: "spec", field: "spec", message: "write exactly one cloud: either spec.vsphere or spec.azure",
 	accepted: []map[string]any{{}, {"spec": parse(azureSpec)}},
 	refused:  []map[string]any{{"spec.vsphere": absent}, {"spec.azure": parse(azureSpec)["azure"]}},
+}
+
+// What is wrong would be frozen at once. Azure's is checked where Azure is known.
+var identity = rule{
+	at: "spec", field: "spec.providerID",
+	message: "providerID of a VM in vSphere is vsphere:// and a UUID in small letters; leave it out, the controller writes it",
+	accepted: []map[string]any{
+		{"spec.providerID": vmTwo},
+		{"spec.providerID": absent},
+		{"spec": parse(azureSpec), "spec.providerID": "azure:///subscriptions/" + guid + "/resourceGroups/group/providers/Microsoft.Compute/virtualMachines/win-1"},
+	},
+	refused: []map[string]any{
+		{"spec.providerID": "vsphere://1"},
+		{"spec.providerID": "vsphere://11111111-2222-3333-4444-55555555555A"},
+		{"spec.providerID": "vsphere://{" + guid + "}"},
+		{"spec.providerID": vmOne + "1"},
+		{"spec.providerID": guid},
+		{"spec.providerID": "azure:///subscriptions/1"},
+	},
+}
+
+// identityOfTemplate: another rule keeps it out of templates altogether.
+var identityOfTemplate = rule{
+	at: identity.at, field: identity.field, message: identity.message,
+	accepted: []map[string]any{{"spec.providerID": absent}}, refused: identity.refused,
 }
 
 var memory = rule{
@@ -122,7 +151,29 @@ var configRules = slices.Concat(networkRules, []rule{
 			{"spec.node.labels[].name": "topology.kubernetes.io/rack"},
 		},
 	},
+	{
+		at: "spec.node.taints", field: "spec.node.taints",
+		message: "a taint is there twice, and a node has one of each key and effect; leave one out",
+		accepted: []map[string]any{
+			{"spec.node.taints": []any{}},
+			{"spec.node.taints": []any{taint("os", "NoSchedule"), taint("os", "NoExecute"), taint("pool", "NoSchedule")}},
+		},
+		refused: []map[string]any{
+			{"spec.node.taints": []any{taint("os", "NoSchedule"), taint("os", "NoSchedule")}},
+			{"spec.node.taints": []any{taint("os", "NoSchedule"), map[string]any{"key": "os", "value": "windows", "effect": "NoSchedule"}}},
+		},
+	},
+	{
+		at: "spec.node.taints[]", field: "spec.node.taints[0].key", message: "Cluster API's own taint is always there; leave it out",
+		accepted: []map[string]any{
+			{"spec.node.taints[]": taint("node.cluster.x-k8s.io/uninitialized", "NoExecute")},
+			{"spec.node.taints[]": taint("node.cluster.x-k8s.io/other", "NoSchedule")},
+		},
+		refused: []map[string]any{{"spec.node.taints[]": taint("node.cluster.x-k8s.io/uninitialized", "NoSchedule")}},
+	},
 })
+
+func taint(key, effect string) map[string]any { return map[string]any{"key": key, "effect": effect} }
 
 func TestRules(t *testing.T) {
 	for kind, rules := range rules {
@@ -169,10 +220,10 @@ func TestProviderIDIsWrittenOnce(t *testing.T) {
 	if err := api.Create(t.Context(), machine); err != nil {
 		t.Fatal(err)
 	}
-	set(machine.Object, "spec.providerID", "vsphere://1")
+	set(machine.Object, "spec.providerID", vmOne)
 	if err := api.Update(t.Context(), machine); err != nil {
 		t.Fatalf("write providerID: %v", err)
 	}
-	set(machine.Object, "spec.providerID", "vsphere://2")
+	set(machine.Object, "spec.providerID", vmTwo)
 	mustRefuse(t, update(t, machine), "spec.providerID", "cannot be changed")
 }

@@ -48,7 +48,7 @@ var settingsLimits = join(
 )
 
 var containerdLimits = join(
-	[]limit{empty("spec.containerd", map[string]any{"pauseImage": "a"})},
+	[]limit{empty("spec.containerd", map[string]any{"pauseImage": "a.b/c"})},
 	items("spec.containerd.registries", 16, registry),
 	[]limit{
 		required("spec.containerd.registries[].host"), pattern("spec.containerd.registries[].host", "a.example.com:5000", "https://a"),
@@ -65,8 +65,11 @@ var containerdLimits = join(
 	text("spec.containerd.registries[].credentialsRef.name", 253),
 	items("spec.containerd.registries[].mirrors", 8, func(key string) map[string]any { return map[string]any{"url": "https://" + key} }),
 	references("spec.containerd.registries[].ca"),
-	text("spec.containerd.pauseImage", 512),
-	texts("spec.containerd.prepullImages", 32, 512, shape{wrong: "a b"}),
+	[]limit{
+		{"spec.containerd.pauseImage", "minLength", "a.b/c", "", "should be at least 1 chars long"},
+		{"spec.containerd.pauseImage", "maxLength", "a.b/" + long(508), "a.b/" + long(509), "may not be more than 512"},
+	},
+	texts("spec.containerd.prepullImages", 32, 512, shape{head: "a.example.com/", wrong: "a b"}),
 	items("spec.containerd.dropIns", 16, script),
 	text("spec.containerd.dropIns[].name", 40),
 	contents("spec.containerd.dropIns[]"),
@@ -185,11 +188,22 @@ var settingsRules = slices.Concat(
 			refused: []map[string]any{{"spec.containerd.registries[]": map[string]any{"host": "a"}}},
 		},
 		{
+			at: "spec.containerd.registries[]", field: "spec.containerd.registries[0].credentialsRef",
+			message: "credentials for _default would go to every registry; write the host of the one they are for",
+			accepted: []map[string]any{
+				{"spec.containerd.registries[].host": "_default", "spec.containerd.registries[].credentialsRef": absent},
+				{"spec.containerd.registries[].host": "default"},
+			},
+			refused: edits("spec.containerd.registries[].host", "_default"),
+		},
+		fullImage("spec.containerd.pauseImage"), fullImage("spec.containerd.prepullImages[]"),
+		{
 			at: "spec.windows.proxy", field: "spec.windows.proxy", message: "write http, https or both",
 			accepted: []map[string]any{{"spec.windows.proxy.http": absent}, {"spec.windows.proxy.https": absent}},
 			refused:  []map[string]any{{"spec.windows.proxy": map[string]any{"noProxy": []any{"a"}}}},
 		},
 	},
+	onWindows,
 	[]rule{{
 		at: "spec.custom.files[]", field: "spec.custom.files[0].access",
 		message: "a file with the content of a Secret is for Administrators only: leave access out, or take the content from a ConfigMap",

@@ -19,6 +19,7 @@ type Containerd struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z0-9][a-zA-Z0-9._:/@-]*$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9-]+([.][a-z0-9-]+)+(:[0-9]{1,5})?|[a-z0-9-]+:[0-9]{1,5}|localhost)/[a-z0-9._/-]+(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?$')",message="write the full name of an image, with its registry, such as registry.k8s.io/pause:3.10.2"
 	PauseImage string `json:"pauseImage,omitempty"`
 
 	// prepullImages are pulled before the node joins, in half of deadlineSeconds at most, of which each needs 60 s. One that
@@ -31,6 +32,7 @@ type Containerd struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=512
 	// +kubebuilder:validation:items:Pattern=`^[a-zA-Z0-9][a-zA-Z0-9._:/@-]*$`
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^([a-z0-9-]+([.][a-z0-9-]+)+(:[0-9]{1,5})?|[a-z0-9-]+:[0-9]{1,5}|localhost)/[a-z0-9._/-]+(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?$')",message="write the full name of an image, with its registry, such as registry.k8s.io/pause:3.10.2"
 	PrepullImages []string `json:"prepullImages,omitempty"`
 
 	// hyperVIsolation: Enabled adds the runtime handler runhcs-wcow-hypervisor, for a RuntimeClass, and the Windows feature
@@ -62,6 +64,7 @@ const (
 // Registry is how containerd reaches one registry.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.mirrors) || has(self.ca) || has(self.credentialsRef)",message="write mirrors, ca or credentialsRef"
+// +kubebuilder:validation:XValidation:rule="self.host != '_default' || !has(self.credentialsRef)",message="credentials for _default would go to every registry; write the host of the one they are for",fieldPath=".credentialsRef"
 type Registry struct {
 	// host of the registry as it stands in the names of images, such as docker.io or registry.example.com:5000; _default is for all
 	// that are not named.

@@ -11,6 +11,7 @@ type Custom struct {
 	// +listMapKey=path
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:XValidation:rule="self.all(one, self.exists_one(other, other.path.lowerAscii() == one.path.lowerAscii()))",message="a path is there twice, Windows does not tell small from capital letters; leave one out"
 	Files []CustomFile `json:"files,omitempty"`
 
 	// preJoin scripts run in their order when Windows and its network are set up and before containerd and the kubelet are.
@@ -52,6 +53,7 @@ type CustomFile struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=240
 	// +kubebuilder:validation:Pattern=`^[Cc]:(\\[^<>:"|?*/\\]*[^<>:"|?*/\\. ])+$`
+	// +kubebuilder:validation:XValidation:rule=`![r'c:\run\kubeadm', r'c:\run\capwin', r'c:\etc\kubernetes', r'c:\var\lib\kubelet\pki', r'c:\var\lib\kubelet\config.yaml', r'c:\programdata\capwin', r'c:\run\cluster-api', r'c:\programdata\containerd\certs.d', r'c:\program files\containerd\conf.d', r'c:\k\azure.json', r'c:\programdata\vmware\vmware tools\tools.conf'].exists(place, self.lowerAscii() == place || self.lowerAscii().startsWith(place + '\\'))`,message="what is there is not for users; write another folder"
 	Path string `json:"path,omitempty"`
 
 	// content of the file.

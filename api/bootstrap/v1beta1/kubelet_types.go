@@ -5,6 +5,7 @@ import "k8s.io/apimachinery/pkg/runtime"
 // Kubelet is what can be said of the kubelet.
 //
 // +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:XValidation:rule="!has(self.systemLogQuery) || self.systemLogQuery != 'Enabled' || !has(self.featureGates) || !self.featureGates.exists(gate, gate.name == 'NodeLogQuery' && gate.state == 'Disabled')",message="systemLogQuery Enabled needs the feature gate NodeLogQuery, which is Disabled; leave one of them out",fieldPath=".featureGates"
 type Kubelet struct {
 	// maxPods of the node; 110 when left out.
 	//
@@ -27,6 +28,7 @@ type Kubelet struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.exists(arg, arg.name == 'image-credential-provider-bin-dir') == self.exists(arg, arg.name == 'image-credential-provider-config')",message="a kubelet that is given one of image-credential-provider-bin-dir and image-credential-provider-config without the other exits; write both, or none"
 	ExtraArgs []KubeletArg `json:"extraArgs,omitempty"`
 
 	// featureGates of the kubelet. One that the Machine's version does not know, or has locked, is refused: the kubelet
@@ -187,6 +189,7 @@ type KubeletLog struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=200
 	// +kubebuilder:validation:Pattern=`^[Cc]:(\\[^<>:"|?*/\\]*[^<>:"|?*/\\. ])+$`
+	// +kubebuilder:validation:XValidation:rule=`![r'c:\run\kubeadm', r'c:\run\capwin', r'c:\etc\kubernetes', r'c:\var\lib\kubelet\pki', r'c:\var\lib\kubelet\config.yaml', r'c:\programdata\capwin', r'c:\run\cluster-api', r'c:\programdata\containerd\certs.d', r'c:\program files\containerd\conf.d', r'c:\k\azure.json', r'c:\programdata\vmware\vmware tools\tools.conf'].exists(place, self.lowerAscii() == place || self.lowerAscii().startsWith(place + '\\'))`,message="what is there is not for users; write another folder"
 	Directory string `json:"directory,omitempty"`
 
 	// maxSizeMiB of a log file before the next one is begun; 50 when left out. Needs Kubernetes 1.34, before which no log

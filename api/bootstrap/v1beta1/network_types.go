@@ -10,6 +10,8 @@ package v1beta1
 // +kubebuilder:validation:XValidation:rule="!has(self.exceptionCIDRs) || (has(self.cni) && self.cni in ['Flannel', 'WinBridge', 'WinOverlay', 'AzureCNI'])",message="the configuration of this CNI is not written here; leave exceptionCIDRs out and write them there",fieldPath=".exceptionCIDRs"
 // +kubebuilder:validation:XValidation:rule="!has(self.clusterDNS) || (has(self.cni) && self.cni in ['Flannel', 'WinBridge', 'WinOverlay', 'AzureCNI'])",message="the configuration of this CNI is not written here; leave clusterDNS out and write it there",fieldPath=".clusterDNS"
 // +kubebuilder:validation:XValidation:rule="!has(self.kubeProxy) || self.mode in ['l2bridge', 'l2tunnel'] || (self.mode == 'overlay' && has(self.cni) && self.cni in ['Flannel', 'WinOverlay'])",message="a kube-proxy of this mode and cni cannot be configured before its CNI runs, or is not needed; leave kubeProxy out, its DaemonSet brings what it needs",fieldPath=".kubeProxy"
+// +kubebuilder:validation:XValidation:rule="!has(self.dynamicPorts) || (has(self.nodePorts) ? self.dynamicPorts.first > (has(self.nodePorts.last) ? self.nodePorts.last : self.nodePorts.first) : self.dynamicPorts.first > 32767) || (has(self.dynamicPorts.last) ? self.dynamicPorts.last : self.dynamicPorts.first) < (has(self.nodePorts) ? self.nodePorts.first : 30000)",message="dynamicPorts overlap the nodePorts, which are 30000 to 32767 when left out; write ports before or behind them",fieldPath=".dynamicPorts"
+// +kubebuilder:validation:XValidation:rule="has(self.dynamicPorts) || !has(self.nodePorts) || (has(self.nodePorts.last) ? self.nodePorts.last : self.nodePorts.first) <= 65280",message="there is no room for dynamicPorts behind these nodePorts; write dynamicPorts before them",fieldPath=".dynamicPorts"
 type Network struct {
 	// mode of the Host Networking Service that pods use. none leaves all but ports and firewall to others.
 	//
@@ -56,6 +58,7 @@ type Network struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=43
+	// +kubebuilder:validation:items:XValidation:rule="isCIDR(self) && cidr(self).ip().family() == 4 && string(cidr(self).masked()) == self",message="write a CIDR of IPv4 in its usual form without bits behind its prefix, such as 10.20.0.0/16; addresses of IPv6 are never translated"
 	ExceptionCIDRs []string `json:"exceptionCIDRs,omitempty"`
 
 	// clusterDNS is the address of the cluster's DNS; the tenth of its service CIDR when left out.
@@ -63,6 +66,7 @@ type Network struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=39
+	// +kubebuilder:validation:XValidation:rule="isIP(self) && ip.isCanonical(self)",message="write an IP address in its usual form, such as 10.96.0.10"
 	ClusterDNS string `json:"clusterDNS,omitempty"`
 
 	// nodePorts of the cluster, opened in the firewall and kept free of other programs; 30000 to 32767 when left out.
@@ -74,6 +78,7 @@ type Network struct {
 	// the nodePorts on.
 	//
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self.first >= 1025 && has(self.last) && self.last - self.first >= 254",message="Windows takes 255 ports or more, from 1025 on; write first and last, such as 34000 and 65535"
 	DynamicPorts Ports `json:"dynamicPorts,omitempty,omitzero"`
 
 	// firewall opens more ports of the node. Those of the kubelet, of NodePorts and of the mode are open.
@@ -168,6 +173,7 @@ type FirewallRule struct {
 	// name of the rule; it stands behind "capwin-".
 	//
 	// +required
+	// +kubebuilder:validation:XValidation:rule="!(self in ['nodeports-tcp', 'nodeports-udp', 'kube-proxy-health', 'vxlan', 'geneve'])",message="a rule of this name is made for the node already; write another name"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=50
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`

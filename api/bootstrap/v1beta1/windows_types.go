@@ -44,6 +44,7 @@ type Windows struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(one, self.exists_one(other, other.name.lowerAscii() == one.name.lowerAscii()))",message="a name is there twice, Windows does not tell small from capital letters; leave one out"
 	Users []LocalUser `json:"users,omitempty"`
 
 	// features of Windows that are installed, by the names of Get-WindowsFeature.
@@ -133,6 +134,7 @@ type Proxy struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:Pattern=`^https?://[^/?#\s]+/?$`
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getHostname() != ''",message="write scheme, host and port only, such as http://proxy.example.com:3128"
 	HTTP string `json:"http,omitempty"`
 
 	// https is the proxy for https; its own scheme is mostly http as well.
@@ -141,6 +143,7 @@ type Proxy struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:Pattern=`^https?://[^/?#\s]+/?$`
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getHostname() != ''",message="write scheme, host and port only, such as http://proxy.example.com:3128"
 	HTTPS string `json:"https,omitempty"`
 
 	// noProxy are hosts, domains and CIDRs that are reached without the proxy, besides those of the cluster, of the machine and of
@@ -198,6 +201,7 @@ type LocalUser struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=20
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_][A-Za-z0-9_-]*$`
+	// +kubebuilder:validation:XValidation:rule="!(self.lowerAscii() in ['administrator', 'guest', 'defaultaccount', 'wdagutilityaccount', 'system', 'cloudbase-init'])",message="the name is taken by Windows itself; write another one"
 	Name string `json:"name,omitempty"`
 
 	// role: Administrator or User; User when left out.

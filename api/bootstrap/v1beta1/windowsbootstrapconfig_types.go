@@ -86,6 +86,7 @@ type NodeRegistration struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=0
 	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(one, self.exists_one(other, other.key == one.key && other.effect == one.effect))",message="a taint is there twice, and a node has one of each key and effect; leave one out"
 	Taints *[]NodeTaint `json:"taints,omitempty"`
 }
 
@@ -121,6 +122,8 @@ type NodeLabel struct {
 }
 
 // NodeTaint is a taint that the node is registered with.
+//
+// +kubebuilder:validation:XValidation:rule="self.key != 'node.cluster.x-k8s.io/uninitialized' || self.effect != 'NoSchedule'",message="Cluster API's own taint is always there; leave it out",fieldPath=".key"
 type NodeTaint struct {
 	// key of the taint, such as os or example.com/pool.
 	//
@@ -184,7 +187,8 @@ type WindowsBootstrapConfigInitialization struct {
 }
 
 // WindowsBootstrapConfig becomes the user data of one Windows VM: Cluster API's BootstrapConfig. It is read once, when that
-// VM is made; what is shown of the VM, such as its time limit, must stay that of what the VM got.
+// VM is made; what is shown of the VM, such as its time limit, must stay that of what the VM got. An admission policy sees to that;
+// where it is not installed the rule here does, which misses changes of kubelet.configuration, whose fields have no schema.
 //
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.initialization) || !has(oldSelf.status.initialization.dataSecretCreated) || !oldSelf.status.initialization.dataSecretCreated || (has(self.spec) == has(oldSelf.spec) && (!has(self.spec) || self.spec == oldSelf.spec))",message="the VM was made with this config, and a change would not reach it: write a new WindowsBootstrapConfigTemplate and name it in the MachineDeployment, then the machines are replaced",fieldPath=".spec"
 // +kubebuilder:object:root=true

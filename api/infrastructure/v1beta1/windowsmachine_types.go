@@ -16,6 +16,7 @@ const AddressFinalizer = "windowsmachine.infrastructure.cluster.x-k8s.io/address
 // WindowsMachineSpec says in which cloud the VM is made and how.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.vsphere) != has(self.azure)",message="write exactly one cloud: either spec.vsphere or spec.azure"
+// +kubebuilder:validation:XValidation:rule="!has(self.vsphere) || !has(self.providerID) || self.providerID.matches('^vsphere://[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')",message="providerID of a VM in vSphere is vsphere:// and a UUID in small letters; leave it out, the controller writes it",fieldPath=".providerID"
 type WindowsMachineSpec struct {
 	// providerID is the VM's identity, equal to spec.providerID of its Node. The controller writes it before it asks the
 	// cloud for the VM, so that a VM is never made twice; leave it empty.

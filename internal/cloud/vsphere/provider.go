@@ -38,7 +38,7 @@ func (Provider) Identify(m *infrav1.WindowsMachine) (cloud.Identity, error) {
 		if err != nil || scheme+parsed.String() != m.Spec.ProviderID {
 			return cloud.Identity{}, cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
 				"spec.providerID %q is not that of a vSphere VM, which is vsphere:// and a UUID in small letters: "+
-					"leave it empty, the controller writes it", m.Spec.ProviderID)
+					"delete the Machine, no VM was made for it; the controller writes one where it is left out", m.Spec.ProviderID)
 		}
 	}
 	return cloud.Identity{Name: cloud.ComputerName(m.Name, id), ProviderID: scheme + id}, nil

@@ -51,6 +51,9 @@ func TestIdentify(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := Provider{}.Identify(machine("uid", providerID))
 			wantError(t, err, cloud.Invalid, infrav1.SpecInvalidReason)
+			if err == nil || !strings.Contains(err.Error(), "delete the Machine, no VM was made for it") {
+				t.Errorf("error = %v, want what can be done: it can not be changed", err)
+			}
 		})
 	}
 	t.Run("no UID yet", func(t *testing.T) {

@@ -1,0 +1,139 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	configuration = "spec.kubelet.configuration"
+	frozen        = "the VM was made with this config, and a change would not reach it: write a new WindowsBootstrapConfigTemplate and " +
+		"name it in the MachineDeployment, then the machines are replaced"
+)
+
+// rendered is the status of a config that became user data.
+var rendered = map[string]any{"status.initialization": map[string]any{"dataSecretCreated": true}}
+
+// swapped has another field in the place of one: as many fields as before, and none that both have.
+var swapped = map[string]any{configuration: map[string]any{"containerLogMaxFiles": int64(5)}}
+
+// The schema knows no field of kubelet.configuration, and a rule in the CRD takes some changes there for none; the policy
+// compares all there is.
+func TestRenderedConfigsAreFrozen(t *testing.T) {
+	const nested = configuration + ".evictionSoft"
+	made := newObject("WindowsBootstrapConfig")
+	set(made.Object, nested, map[string]any{"memory.available": "1Gi"})
+	set(made.Object, configuration+".list", []any{"a", "b"})
+	createRendered(t, made)
+	for name, edits := range map[string]map[string]any{
+		"another field in the place of one": {configuration + ".containerLogMaxSize": absent, configuration + ".containerLogMaxFiles": int64(5)},
+		"another field in a map":            {nested: map[string]any{"nodefs.available": "1Gi"}},
+		"another type":                      {configuration + ".containerLogMaxSize": int64(5)},
+		"another value in a map":            {nested: map[string]any{"memory.available": "2Gi"}},
+		"a field more":                      {configuration + ".containerLogMaxFiles": int64(5)},
+		"a field less":                      {configuration + ".list": absent},
+		"another order":                     {configuration + ".list": []any{"b", "a"}},
+		"all of it":                         {configuration: absent},
+		"all of the spec":                   {"spec": absent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			edited := setAll(made.DeepCopy(), edits)
+			for way, err := range map[string]error{"update": update(t, edited), "patch": patch(t, made, edited)} {
+				if err == nil || !strings.Contains(err.Error(), frozen) {
+					t.Errorf("%s: want it refused with %q, got: %v", way, frozen, err)
+				}
+			}
+		})
+	}
+	for name, edits := range map[string]map[string]any{
+		"nothing":           {},
+		"labels":            {"metadata.labels": map[string]any{"a": "b"}},
+		"finalizers":        {"metadata.finalizers": []any{"example.com/keep"}},
+		"status is no spec": {"status.dataSecretName": "another"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := update(t, setAll(made.DeepCopy(), edits)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if err := api.Status().Update(t.Context(), setAll(made.DeepCopy(), map[string]any{"status.dataSecretName": "another"})); err != nil {
+		t.Errorf("the controller must be able to tell of it: %v", err)
+	}
+	if err := api.Delete(t.Context(), made); err != nil {
+		t.Errorf("it must go with its Machine: %v", err)
+	}
+}
+
+// What only the policy sees it refuses itself, and it leaves a config alone that no VM was made with.
+func TestThePolicySeesWhatTheRuleDoesNot(t *testing.T) {
+	made := newObject("WindowsBootstrapConfig")
+	if err := api.Create(t.Context(), made); err != nil {
+		t.Fatal(err)
+	}
+	if err := update(t, setAll(made.DeepCopy(), swapped)); err != nil {
+		t.Errorf("want it accepted before it is rendered, got: %v", err)
+	}
+	if err := api.Status().Update(t.Context(), setAll(made, map[string]any{"status.initialization": absent, "status.dataSecretName": "a"})); err != nil {
+		t.Fatal(err)
+	}
+	if err := update(t, setAll(made.DeepCopy(), swapped)); err != nil {
+		t.Errorf("want it accepted before it is rendered, got: %v", err)
+	}
+	if err := api.Status().Update(t.Context(), setAll(made, rendered)); err != nil {
+		t.Fatal(err)
+	}
+	err := update(t, setAll(made.DeepCopy(), swapped))
+	mustRefuse(t, err, "ValidatingAdmissionPolicy 'capwin-bootstrap-system-rendered-configs' with binding "+
+		"'capwin-bootstrap-system-rendered-configs' denied request", frozen)
+}
+
+// Templates are compared by a policy too: it sees the same.
+func TestTemplatesAreComparedWhole(t *testing.T) {
+	template := newObject("WindowsBootstrapConfigTemplate")
+	if err := api.Create(t.Context(), template); err != nil {
+		t.Fatal(err)
+	}
+	mustRefuse(t, update(t, setAll(template, swapped)), "denied request", immutable)
+}
+
+func createRendered(t *testing.T, made *unstructured.Unstructured) {
+	t.Helper()
+	if err := api.Create(t.Context(), made); err != nil {
+		t.Fatal(err)
+	}
+	if err := api.Status().Update(t.Context(), setAll(made, rendered)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func patch(t *testing.T, made, edited *unstructured.Unstructured) error {
+	t.Helper()
+	return api.Patch(t.Context(), edited.DeepCopy(), client.MergeFrom(made), client.DryRunAll)
+}
+
+// frozenConfigs waits until the API server carries out the policy of rendered configs.
+func frozenConfigs(ctx context.Context) error {
+	made := newObject("WindowsBootstrapConfig")
+	if err := api.Create(ctx, made); err != nil {
+		return err
+	}
+	if err := api.Status().Update(ctx, setAll(made, rendered)); err != nil {
+		return err
+	}
+	setAll(made, swapped)
+	err := wait.PollUntilContextCancel(ctx, frequency, true, func(ctx context.Context) (bool, error) {
+		return apierrors.IsInvalid(api.Update(ctx, made.DeepCopy(), client.DryRunAll)), nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the policy of rendered configs: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package admission
+
+import "strings"
+
+// fullImage is a name with its registry: containerd and ctr do not guess it.
+func fullImage(field string) rule {
+	digest := "@sha256:" + strings.Repeat("0a", 32)
+	return rule{
+		at: field, field: strings.ReplaceAll(field, "[]", "[0]"),
+		message: "write the full name of an image, with its registry, such as registry.k8s.io/pause:3.10.2",
+		accepted: edits(field, "registry.k8s.io/pause:3.10.2", "registry.k8s.io/a/b", "registry:5000/a", "10.0.0.1:5000/a_b/c:V1.0-a", "localhost/a",
+			"docker.io/library/nginx"+digest, "a.b/c:1"+digest),
+		refused: edits(field, "pause:3.10", "nginx", "library/nginx", "registry.k8s.io", "registry.k8s.io/", "registry.k8s.io/Pause", "a.b/c:",
+			"a.b/c@sha256:0a", "A.b/c", "a.b:port/c"),
+	}
+}
+
+// onWindows are rules of what Windows takes.
+var onWindows = []rule{
+	place("spec.custom.files[].path"), place("spec.kubelet.log.directory"),
+	proxyURL("spec.windows.proxy.http"), proxyURL("spec.windows.proxy.https"),
+	{
+		at: "spec.windows.users[].name", field: "spec.windows.users[0].name", message: "the name is taken by Windows itself; write another one",
+		accepted: edits("spec.windows.users[].name", "admin", "guest2"),
+		refused:  edits("spec.windows.users[].name", "Administrator", "GUEST", "DefaultAccount", "WDAGUtilityAccount", "System", "cloudbase-init"),
+	},
+	{
+		at: "spec.windows.users", field: "spec.windows.users",
+		message:  "a name is there twice, Windows does not tell small from capital letters; leave one out",
+		accepted: edits("spec.windows.users", []any{user("ops"), user("ops2")}),
+		refused:  edits("spec.windows.users", []any{user("ops"), user("Ops")}),
+	},
+	{
+		at: "spec.custom.files", field: "spec.custom.files",
+		message:  "a path is there twice, Windows does not tell small from capital letters; leave one out",
+		accepted: edits("spec.custom.files", []any{file("a"), file("b")}),
+		refused:  edits("spec.custom.files", []any{file("a"), file("A")}),
+	},
+}
+
+// place is a rule of paths that are not the user's.
+func place(field string) rule {
+	return rule{
+		at: field, field: strings.ReplaceAll(field, "[]", "[0]"), message: "what is there is not for users; write another folder",
+		accepted: edits(field, `C:\k\app.json`, `C:\var\lib\kubelet\app`, `C:\run\capwin2`, `C:\data\run\capwin`),
+		refused: edits(field, `C:\run\capwin`, `c:\RUN\Capwin\a`, `C:\run\kubeadm\a`, `C:\run\cluster-api\a`, `C:\etc\kubernetes\a`,
+			`C:\var\lib\kubelet\pki\a`, `C:\var\lib\kubelet\config.yaml`, `C:\ProgramData\capwin\a`, `C:\k\azure.json`,
+			`C:\ProgramData\containerd\certs.d\a`, `C:\Program Files\containerd\conf.d\a`,
+			`C:\ProgramData\VMware\VMware Tools\tools.conf`),
+	}
+}
+
+func user(name string) map[string]any {
+	return map[string]any{"name": name, "sshKeys": []any{"ssh-rsa AAAA"}}
+}
+
+func proxyURL(field string) rule {
+	return rule{
+		at: field, field: field, message: "write scheme, host and port only, such as http://proxy.example.com:3128",
+		accepted: edits(field, "http://a", "https://a:443/", "http://user:password@[fd00::1]:3128", "http://user:p%40ss@10.0.0.1"),
+		refused:  edits(field, "http://:3128", "http://a:port", "http://[fd00::1", "http://a%zz", "http://user@"),
+	}
+}
