@@ -63,7 +63,8 @@ func gather(o *objects, opts options) (*machine, error) {
 		return nil, err
 	}
 	if len(m.stored) > 0 {
-		return m, m.takeStored()
+		m.takeStored()
+		return m, nil
 	}
 	if !bootstrap.Addressed(m.vm) {
 		return nil, fmt.Errorf("WindowsMachine %s/%s has pools in spec.vsphere.networks, and no status.networks with an address of each: "+

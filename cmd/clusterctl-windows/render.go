@@ -60,8 +60,9 @@ func readablePlan(m *machine, showSecrets bool) ([]byte, error) {
 	if m.plan == nil {
 		return nil, nil
 	}
-	data, err := m.planJSON, error(nil)
+	data := m.planJSON
 	if !showSecrets {
+		var err error
 		if data, err = maskJSON(data, m.plan.Redact); err != nil {
 			return nil, err
 		}

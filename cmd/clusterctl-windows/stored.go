@@ -11,7 +11,7 @@ import (
 
 // takeStored shows what the guest got. What this release makes of the objects now may be something else: that is told and
 // no more, even where it would refuse them.
-func (m *machine) takeStored() error {
+func (m *machine) takeStored() {
 	m.userData = m.stored
 	const got = "what the guest got is shown, as it stands in Secret %s"
 	data, err := scripts.Plan(m.stored)
@@ -20,7 +20,7 @@ func (m *machine) takeStored() error {
 	}
 	if err != nil {
 		m.note(got+"; another release rendered it, whose plan cannot be read here: %v", m.storedIn, err)
-		return nil
+		return
 	}
 	m.planJSON = data
 	// clusterctl move gives the Machine another UID; the plan keeps the first.
@@ -34,7 +34,6 @@ func (m *machine) takeStored() error {
 	default:
 		m.note(got+"; this release would render something else: another one rendered it, or other objects", m.storedIn)
 	}
-	return nil
 }
 
 func (m *machine) renderPlan() ([]byte, error) {

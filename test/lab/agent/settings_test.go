@@ -247,3 +247,21 @@ func TestSettingsThatOnlyWarn(t *testing.T) {
 		t.Errorf("%s %s, warnings %q", report.State, report.Reason, report.Warnings)
 	}
 }
+
+// Where only the node knows its memory, it says that it is too small before anything is changed.
+func TestTooLittleMemoryForPods(t *testing.T) {
+	t.Parallel()
+	for memory, want := range map[string]string{"4095": "MachineTooSmall", "6079": "MachineTooSmall", "6080": ""} {
+		t.Run(memory, func(t *testing.T) {
+			t.Parallel()
+			v := settled(t, "everything-azure")
+			v.World.Facts = map[string]string{"memoryMiB": memory}
+			s := newStage(t, v)
+			s.settle()
+			report := s.end()
+			if report.Reason != want || (want != "") != (report.Step == "memory-for-pods") {
+				t.Errorf("%s in %s, want %q", report.Reason, report.Step, want)
+			}
+		})
+	}
+}
