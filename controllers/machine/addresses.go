@@ -27,6 +27,9 @@ import (
 // again: the user data is made of it.
 func (r *Reconciler) address(ctx context.Context, f *facts) phase.Outcome {
 	if hadVM(f) {
+		if err := r.readBack(ctx, f); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Addresses not read back") // and this VM needs nothing of them
+		}
 		return phase.Outcome{}
 	}
 	if bootstrap.Addressed(f.machine) {
@@ -47,6 +50,29 @@ func (r *Reconciler) address(ctx context.Context, f *facts) phase.Outcome {
 		}
 	}
 	return r.readAddresses(ctx, f, claims)
+}
+
+// readBack fills the status of a machine that has its VM and lost its status in a move: there others look for MACs that are
+// taken. Nothing is claimed for that. Only a claim that is held is sure to have the address that the VM has.
+func (r *Reconciler) readBack(ctx context.Context, f *facts) error {
+	if bootstrap.Addressed(f.machine) {
+		return nil
+	}
+	var claims []ipamv1.IPAddressClaim
+	for _, claim := range claimsOf(f) {
+		err := r.Client.Get(ctx, client.ObjectKeyFromObject(claim), claim)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("get ipaddressclaim %s: %w", claim.Name, err)
+		}
+		if given(f, claim).Ends() || !controllerutil.ContainsFinalizer(claim, infrav1.AddressFinalizer) {
+			return nil // its watch wakes us
+		}
+		claims = append(claims, *claim)
+	}
+	return r.readAddresses(ctx, f, claims).Err
 }
 
 // claimsOf are a claim for each pool that an adapter names, in their order.

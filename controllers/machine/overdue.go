@@ -3,7 +3,6 @@ package machine
 import (
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -22,8 +21,8 @@ const (
 
 // overdue says whether a guest should have told more by now.
 func overdue(f *facts) bool {
-	if f.vm == nil {
-		// What the cloud has heard of the guest since is not known: what was said stands.
+	if f.vm == nil || !runs(f) {
+		// What the cloud has heard of the guest since is not known, or it can say nothing: what was said stands.
 		reason := conditions.GetReason(f.machine, infrav1.BootstrapProgressCondition)
 		return reason == infrav1.GuestSilentReason || reason == infrav1.BootstrapOverdueReason
 	}
@@ -35,7 +34,7 @@ func overdue(f *facts) bool {
 // nothing more needs to be heard, or nobody knows the limit.
 func due(f *facts) time.Time {
 	vm, told, limit := conditions.Get(f.machine, infrav1.VMProvisionedCondition), f.machine.Status.Bootstrap, limitOf(f)
-	if limit == 0 || vm == nil || vm.Status != metav1.ConditionTrue || told == nil && joined(f) {
+	if limit == 0 || !runs(f) || told == nil && joined(f) {
 		return time.Time{}
 	}
 	if told == nil {
@@ -70,6 +69,9 @@ func limitOf(f *facts) time.Duration {
 	}
 	return bootstrap.Deadline(f.config.Spec)
 }
+
+// runs says whether the VM runs, as far as is known.
+func runs(f *facts) bool { return conditions.IsTrue(f.machine, infrav1.VMProvisionedCondition) }
 
 // said says whether this was the last that was heard of the guest.
 func said(f *facts, state plan.State) bool {

@@ -25,7 +25,18 @@ func (r *Reconciler) owned(_ context.Context, f *facts) phase.Outcome {
 	if f.cluster == nil {
 		return phase.Wait(infrav1.WaitingForOwnerReason, "Cluster %s is not there", f.owner.Spec.ClusterName)
 	}
+	if leaving(f) && !hadVM(f) && !controllerutil.ContainsFinalizer(f.machine, infrav1.MachineFinalizer) {
+		return noVM(f)
+	}
 	return phase.Outcome{}
+}
+
+// leaving says that the Machine is being deleted. Its hooks may keep this object for long before that is deleted too: until
+// then there is nothing to be made any more.
+func leaving(f *facts) bool { return !f.owner.DeletionTimestamp.IsZero() }
+
+func noVM(f *facts) phase.Outcome {
+	return phase.Wait(infrav1.DeletingReason, "Machine %s is being deleted and had no VM yet: none is made for it", f.owner.Name)
 }
 
 // claim writes down who the VM will be before anything is asked of the cloud. Everything after a crash, a restore or a
@@ -135,10 +146,17 @@ func (r *Reconciler) connect(ctx context.Context, f *facts) phase.Outcome {
 
 // provision asks for the VM, or for how it is.
 func (r *Reconciler) provision(ctx context.Context, f *facts) phase.Outcome {
-	vm, err := r.vm(ctx, f)
-	if apierrors.IsNotFound(err) {
-		return phase.AwaitSecret(infrav1.WaitingForBootstrapDataReason,
-			"Secret %s with the bootstrap data is not there; see the bootstrap config of Machine %s", *f.owner.Spec.Bootstrap.DataSecretName, f.owner.Name)
+	m, ask := f.cloudMachine(), f.cloud.Observe
+	if !hadVM(f) && !leaving(f) {
+		var outcome phase.Outcome
+		if m.UserData, outcome = r.userData(ctx, f); outcome.Ends() {
+			return outcome
+		}
+		ask = f.cloud.Ensure
+	}
+	vm, err := ask(ctx, m)
+	if errors.Is(err, cloud.ErrNotFound) && !hadVM(f) {
+		return noVM(f)
 	}
 	if errors.Is(err, cloud.ErrNotFound) {
 		return phase.Stall(infrav1.VMVanishedReason,
@@ -160,21 +178,22 @@ func (r *Reconciler) provision(ctx context.Context, f *facts) phase.Outcome {
 	}
 }
 
-func (r *Reconciler) vm(ctx context.Context, f *facts) (cloud.VM, error) {
-	m := f.cloudMachine()
-	if hadVM(f) {
-		return f.cloud.Observe(ctx, m)
-	}
+func (r *Reconciler) userData(ctx context.Context, f *facts) ([]byte, phase.Outcome) {
 	var secret corev1.Secret
 	key := client.ObjectKey{Namespace: f.machine.Namespace, Name: *f.owner.Spec.Bootstrap.DataSecretName}
-	if err := r.Secrets.Get(ctx, key, &secret); err != nil {
-		return cloud.VM{}, fmt.Errorf("get bootstrap data: %w", err)
+	err := r.Secrets.Get(ctx, key, &secret)
+	if apierrors.IsNotFound(err) {
+		return nil, phase.AwaitSecret(infrav1.WaitingForBootstrapDataReason,
+			"Secret %s with the bootstrap data is not there; see the bootstrap config of Machine %s", key.Name, f.owner.Name)
 	}
-	m.UserData = secret.Data["value"]
-	if len(m.UserData) == 0 {
-		return cloud.VM{}, fmt.Errorf("bootstrap Secret %s has no data under the key \"value\"", key.Name)
+	if err != nil {
+		return nil, phase.Fail(fmt.Errorf("get bootstrap data: %w", err))
 	}
-	return f.cloud.Ensure(ctx, m)
+	if len(secret.Data["value"]) == 0 {
+		return nil, phase.AwaitSecret(infrav1.WaitingForBootstrapDataReason,
+			"Secret %s has no bootstrap data under its key \"value\"; see the bootstrap config of Machine %s", key.Name, f.owner.Name)
+	}
+	return secret.Data["value"], phase.Outcome{}
 }
 
 func (f *facts) cloudMachine() cloud.Machine {

@@ -24,14 +24,14 @@ const (
 )
 
 // progressOf reads a guest's report. Any program in the guest can write it, so that it is cut to size, cleaned, and
-// shown; a report that makes no sense is none.
-func progressOf(report string) (progress *infrav1.BootstrapProgress, windowsBuild string) {
+// shown; one that makes no sense is an error.
+func progressOf(report string) (progress *infrav1.BootstrapProgress, windowsBuild string, err error) {
 	if report == "" {
-		return nil, ""
+		return nil, "", nil
 	}
 	r, err := plan.DecodeReport([]byte(report))
 	if err != nil {
-		return nil, ""
+		return nil, "", fmt.Errorf("decode report: %w", err)
 	}
 	progress = &infrav1.BootstrapProgress{
 		State:          string(r.State),
@@ -46,7 +46,7 @@ func progressOf(report string) (progress *infrav1.BootstrapProgress, windowsBuil
 		Durations:      durationsOf(r.Durations),
 		EveryBoot:      bootOf(r.Boot),
 	}
-	return progress, clean(r.Facts.OS, maxName/2)
+	return progress, clean(r.Facts.OS, maxName/2), nil
 }
 
 // reasonOf lets only documented reasons become the reason of a condition.

@@ -58,9 +58,12 @@ func TestProgressOfUntrustedReports(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, _ := progressOf(c.report)
+			got, _, err := progressOf(c.report)
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
+			}
+			if (err != nil) != (c.want == nil && c.report != "") {
+				t.Errorf("%s: the error is %v", c.reason, err)
 			}
 		})
 	}
@@ -79,7 +82,7 @@ func TestDurationsFitTheAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	progress, _ := progressOf(string(report))
+	progress, _, _ := progressOf(string(report))
 	var names []string
 	for _, d := range progress.Durations {
 		names = append(names, d.Phase)
@@ -92,7 +95,7 @@ func TestDurationsFitTheAPI(t *testing.T) {
 func TestKeep(t *testing.T) {
 	first, second := metav1.NewTime(begin), metav1.NewTime(begin.Add(1))
 	told := func(report string) infrav1.BootstrapProgress {
-		progress, _ := progressOf(report)
+		progress, _, _ := progressOf(report)
 		return *progress
 	}
 	at := func(p infrav1.BootstrapProgress, now metav1.Time) *infrav1.BootstrapProgress {

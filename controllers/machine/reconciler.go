@@ -92,6 +92,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return phase.Fail(err).Result()
 	}
 	r.tell(f, before)
+	logUnread(ctx, f, before)
 	result, err := outcome.Result()
 	if !outcome.Ends() && !paused(f) && !deleting(f) {
 		result.RequeueAfter = wake(f)
@@ -117,6 +118,9 @@ type facts struct {
 	networks []infrav1.MachineNetwork
 	cloud    cloud.Cloud
 	vm       *cloud.VM
+
+	// unread is why the guest's report was not understood.
+	unread error
 
 	// released says that the object has gone with its finalizer.
 	released bool

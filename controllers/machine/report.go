@@ -1,11 +1,11 @@
 package machine
 
 import (
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
@@ -71,7 +71,8 @@ func reportVM(f *facts, vm cloud.VM) {
 	if vm.FailureDomain != "" {
 		status.FailureDomain = vm.FailureDomain
 	}
-	progress, build := progressOf(vm.Report)
+	progress, build, err := progressOf(vm.Report)
+	f.unread = err
 	if progress != nil {
 		keep(status, *progress, metav1.NewTime(f.now.Truncate(time.Second)))
 	}
@@ -117,7 +118,7 @@ func vmCondition(f *facts, outcome phase.Outcome) metav1.Condition {
 		// A cloud that does not answer does not make a running VM less there: CloudReachable says it.
 		return *known
 	case outcome.Reason != "":
-	case outcome.Err != nil && known != nil && known.Reason == infrav1.InternalErrorReason:
+	case outcome.Err != nil && known != nil && known.Reason == infrav1.InternalErrorReason && act(known.Message) == act(outcome.Err.Error()):
 		// The text of an error may change from try to try, and a status that changes wakes us: the log has them all.
 		return *known
 	case outcome.Err != nil:
@@ -128,6 +129,12 @@ func vmCondition(f *facts, outcome phase.Outcome) metav1.Condition {
 		c.Status, c.Reason = metav1.ConditionTrue, infrav1.ProvisionedReason
 	}
 	return c
+}
+
+// act is what was tried, by the beginning of an error.
+func act(text string) string {
+	act, _, _ := strings.Cut(text, ": ")
+	return act
 }
 
 // cloudCondition says whether the account answers, apart from what is known of the VM.
@@ -177,15 +184,15 @@ func stalledCondition(f *facts, outcome phase.Outcome) metav1.Condition {
 
 func phaseOf(f *facts) infrav1.Phase {
 	switch {
-	case deleting(f):
+	case deleting(f), conditions.GetReason(f.machine, infrav1.VMProvisionedCondition) == infrav1.DeletingReason:
 		return infrav1.PhaseDeleting
 	case conditions.IsTrue(f.machine, infrav1.StalledCondition):
 		return infrav1.PhaseFailed
 	case conditions.IsTrue(f.machine, infrav1.ReadyCondition):
 		return infrav1.PhaseRunning
-	case ptr.Deref(f.machine.Status.Initialization.Provisioned, false):
+	case runs(f):
 		return infrav1.PhaseBootstrapping
-	case f.vm != nil:
+	case f.vm != nil || hadVM(f):
 		return infrav1.PhaseProvisioning
 	default:
 		return infrav1.PhasePending

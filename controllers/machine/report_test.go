@@ -78,6 +78,21 @@ func withNode(f *facts) { f.owner.Status.NodeRef = clusterv1.MachineNodeReferenc
 
 func isDeleting(f *facts) { f.machine.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }
 
+// was is a machine that had a running VM before, whose guest said so much.
+func was(said string) func(*facts) {
+	return func(f *facts) {
+		before := world(vm(cloud.Running, said))
+		report(before, phase.Outcome{})
+		f.machine = before.machine
+	}
+}
+
+func seenStopped(f *facts) {
+	vm(cloud.Stopped, running)(f)
+	report(f, phase.Wait(infrav1.VMNotRunningReason, "stopped"))
+	f.vm = nil
+}
+
 // wasRunning is a machine that had reported a running, joined VM before.
 func wasRunning(f *facts) {
 	before := world(vm(cloud.Running, succeeded), withNode)
@@ -183,7 +198,42 @@ func TestReport(t *testing.T) {
 		"stopped": {
 			"a VM that somebody stopped is said to be",
 			world(wasRunning, vm(cloud.Stopped, succeeded)), phase.Wait(infrav1.VMNotRunningReason, "stopped"),
-			row{Phase: "Bootstrapping", Ready: "False VMNotRunning", VM: "False VMNotRunning", Bootstrap: "True BootstrapSucceeded", Progress: "True BootstrapSucceeded", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Build: "20348.2700", Node: "m-abc", Provisioned: true},
+			row{Phase: "Provisioning", Ready: "False VMNotRunning", VM: "False VMNotRunning", Bootstrap: "True BootstrapSucceeded", Progress: "True BootstrapSucceeded", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Build: "20348.2700", Node: "m-abc", Provisioned: true},
+		},
+		"stopped at work": {
+			"the guest of a VM that is off does nothing",
+			world(was(running), vm(cloud.Stopped, running)), phase.Wait(infrav1.VMNotRunningReason, "stopped"),
+			row{Phase: "Provisioning", Ready: "False VMNotRunning", VM: "False VMNotRunning", Bootstrap: "Unknown VMNotRunning", Progress: "Unknown VMNotRunning", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Build: "20348.2700", Provisioned: true},
+		},
+		"stopped before its guest said a word": {
+			"nobody says that such a VM runs",
+			world(was(""), vm(cloud.Stopped, "")), phase.Wait(infrav1.VMNotRunningReason, "stopped"),
+			row{Phase: "Provisioning", Ready: "False VMNotRunning", VM: "False VMNotRunning", Bootstrap: "Unknown VMNotRunning", Progress: "Unknown VMNotRunning", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Provisioned: true},
+		},
+		"stopped at work after its node joined": {
+			"the bootstrap is done for Cluster API, and not at work",
+			world(was(running), withNode, vm(cloud.Stopped, running)), phase.Wait(infrav1.VMNotRunningReason, "stopped"),
+			row{Phase: "Provisioning", Ready: "False VMNotRunning", VM: "False VMNotRunning", Bootstrap: "True BootstrapSucceeded", Progress: "Unknown VMNotRunning", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Build: "20348.2700", Node: "m-abc", Provisioned: true},
+		},
+		"stopped, and the cloud is away": {
+			"it did not run when it was seen last",
+			world(was(running), seenStopped), phase.Outcome{Reason: infrav1.CloudUnreachableReason, Message: "no answer", Err: errBoom},
+			row{Phase: "Provisioning", Ready: "False CloudUnreachable", VM: "False CloudUnreachable", Bootstrap: "Unknown CloudUnreachable", Progress: "Unknown CloudUnreachable", Stalled: "False NotStalled", Cloud: "False CloudUnreachable", Build: "20348.2700", Provisioned: true},
+		},
+		"vanished at work": {
+			"nor does the guest of one that is gone",
+			world(was(running)), phase.Stall(infrav1.VMVanishedReason, "gone"),
+			row{Phase: "Failed", Ready: "False VMVanished", VM: "False VMVanished", Bootstrap: "Unknown VMVanished", Progress: "Unknown VMVanished", Stalled: "True VMVanished", Cloud: "Unknown CloudNotAsked", Build: "20348.2700", Provisioned: true},
+		},
+		"vanished, moved": {
+			"the Machine knows that there was a VM",
+			world(func(f *facts) { f.owner.Spec.ProviderID = "test://m-abc" }), phase.Stall(infrav1.VMVanishedReason, "gone"),
+			row{Phase: "Failed", Ready: "False VMVanished", VM: "False VMVanished", Bootstrap: "Unknown VMVanished", Progress: "Unknown VMVanished", Stalled: "True VMVanished", Cloud: "Unknown CloudNotAsked"},
+		},
+		"of a Machine that is deleted": {
+			"its hooks may keep it like this for long",
+			world(), phase.Wait(infrav1.DeletingReason, "no VM"),
+			row{Phase: "Deleting", Ready: "False Deleting", VM: "False Deleting", Bootstrap: "Unknown Provisioning", Progress: "Unknown Provisioning", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked"},
 		},
 		"error": {
 			"an error without a reason is not hidden",
@@ -233,5 +283,23 @@ func TestReportPaused(t *testing.T) {
 	}
 	if got := short(f.machine, infrav1.ReadyCondition); got != "Unknown Paused" {
 		t.Errorf("observedGeneration must never be written without Ready, or kstatus takes the machine for done; Ready is %q", got)
+	}
+}
+
+// TestInternalError has looks that fail, one after the other: what fails now is said, and not each text of it.
+func TestInternalError(t *testing.T) {
+	f := world()
+	for _, c := range []struct{ reason, fails, want string }{
+		{"the first", "get bootstrap data: etcdserver: request timed out", "get bootstrap data: etcdserver: request timed out"},
+		{"the same act", "get bootstrap data: connection refused (try 2)", "get bootstrap data: etcdserver: request timed out"},
+		{"another act", "list windowsmachines: connection refused", "list windowsmachines: connection refused"},
+		{"an error of one word", "boom", "boom"},
+	} {
+		report(f, phase.Fail(errors.New(c.fails)))
+		for _, kind := range []string{infrav1.VMProvisionedCondition, infrav1.ReadyCondition} {
+			if got := conditions.GetMessage(f.machine, kind); got != c.want {
+				t.Errorf("%s: %s says %q and not %q", c.reason, kind, got, c.want)
+			}
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -8,7 +9,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
@@ -23,23 +25,61 @@ func progressCondition(f *facts) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, told.Reason, failure(told)
 	case said(f, plan.StateSucceeded):
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.BootstrapSucceededReason, success(told, limit)
+	case told == nil && joined(f):
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.BootstrapSucceededReason, "the Node has joined; its guest told nothing of it"
 	case told != nil && overdue(f):
 		c.Status, c.Reason = metav1.ConditionFalse, infrav1.BootstrapOverdueReason
-		c.Message = fmt.Sprintf("%s; nothing more was heard since, see the console of VM %s", doing(told, limit), f.machine.Status.ComputerName)
-	case told != nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.BootstrappingReason, doing(told, limit)
-	case joined(f):
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.BootstrapSucceededReason, "the Node has joined; its guest told nothing of it"
+		c.Message = fmt.Sprintf("%s; nothing more was heard since%s, see the console of VM %s", doing(told, limit), butUnread(f), f.machine.Status.ComputerName)
 	case overdue(f):
 		c.Status, c.Reason = metav1.ConditionFalse, infrav1.GuestSilentReason
-		c.Message = fmt.Sprintf("nothing was heard of the guest in the %s that it may take and the %s that Windows gets to start; see the console of VM %s",
-			brief(limit), brief(grace), f.machine.Status.ComputerName)
-	case ptr.Deref(f.machine.Status.Initialization.Provisioned, false):
+		c.Message = fmt.Sprintf("nothing was heard of the guest in the %s that it may take and the %s that Windows gets to start%s; see the console of VM %s",
+			brief(limit), brief(grace), butUnread(f), f.machine.Status.ComputerName)
+	case hadVM(f) && !runs(f):
+		// A guest whose VM is off, or gone, is not at work; one that is started again goes on.
+		vm := conditions.Get(f.machine, infrav1.VMProvisionedCondition)
+		c.Reason, c.Message = vm.Reason, vm.Message
+	case told != nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.BootstrappingReason, doing(told, limit)+butUnread(f)
+	case runs(f) && unread(f):
+		c.Reason, c.Message = infrav1.WaitingForGuestReason, "the VM runs"+butUnread(f)
+	case runs(f):
 		c.Reason, c.Message = infrav1.WaitingForGuestReason, "the VM runs; its guest has not reported yet, Windows may still be starting"
 	default:
 		c.Reason, c.Message = infrav1.ProvisioningReason, "there is no running VM yet"
 	}
 	return c
+}
+
+// notUnderstood stays the same whatever the report is: a status that changes wakes us.
+const notUnderstood = "a report of its guest is there and not understood (the log of the manager says why)"
+
+func butUnread(f *facts) string {
+	if !unread(f) {
+		return ""
+	}
+	return ", but " + notUnderstood
+}
+
+// unread says whether the guest's report was not understood. What was said stands for as long as the cloud does not answer.
+func unread(f *facts) bool {
+	return f.unread != nil || f.vm == nil && tellsOfUnread(f.machine)
+}
+
+func tellsOfUnread(m *infrav1.WindowsMachine) bool {
+	return strings.Contains(conditions.GetMessage(m, infrav1.BootstrapProgressCondition), notUnderstood)
+}
+
+// logUnread logs why a report was not understood, when people are told of it for the first time. A guest is not trusted: its
+// words are cleaned and cut.
+func logUnread(ctx context.Context, f *facts, before infrav1.WindowsMachineStatus) {
+	if f.unread == nil {
+		return
+	}
+	log := ctrl.LoggerFrom(ctx)
+	if !tellsOfUnread(f.machine) || tellsOfUnread(&infrav1.WindowsMachine{Status: before}) {
+		log = log.V(4)
+	}
+	log.Info("Report of the guest not understood", "vm", f.identity.Name, "error", clean(f.unread.Error(), maxLine))
 }
 
 // succeededCondition says how the bootstrap ended. A Node that joined is better proof than silence; a guest that says that

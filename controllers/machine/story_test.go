@@ -1,14 +1,16 @@
 package machine
 
 import (
-	"errors"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -96,6 +98,28 @@ func TestSentences(t *testing.T) {
 			world(deadline(0), vm(cloud.Running, `{"version":1,"state":"succeeded","elapsed":600,"warnings":["a","b"]}`)),
 			progress, `Bootstrap succeeded after 10m of at most 30m, with 2 warnings, the last: "b"`,
 		},
+		"not understood": {
+			"it is no silence", world(vm(cloud.Running, "{")),
+			ready, "the VM runs, but " + notUnderstood,
+		},
+		"not understood any more": {
+			"what was understood stands", world(was(running), deadline(0), vm(cloud.Running, `{"version":2}`)),
+			progress, "Bootstrap 2/5 kubelet, 12s of at most 30m, but " + notUnderstood,
+		},
+		"not understood for all its time": {
+			"nobody looks for a fault of VMware Tools alone", world(was(""), deadline(0), later, vm(cloud.Running, `{"version":1,"state":"dancing"}`)),
+			ready, "nothing was heard of the guest in the 30m that it may take and the 15m that Windows gets to start, but " + notUnderstood +
+				"; see the console of VM m-abc",
+		},
+		"overdue, not understood": {
+			"nor for a VM that hangs", world(was(running), deadline(0), later, vm(cloud.Running, "[]")),
+			ready, "Bootstrap 2/5 kubelet, 12s of at most 30m; nothing more was heard since, but " + notUnderstood + ", see the console of VM m-abc",
+		},
+		"overdue, not understood, cloud away": {
+			"what was said stands",
+			world(was(running), deadline(0), later, vm(cloud.Running, "[]"), func(f *facts) { report(f, phase.Outcome{}); f.vm, f.unread = nil, nil }),
+			progress, "Bootstrap 2/5 kubelet, 12s of at most 30m; nothing more was heard since, but " + notUnderstood + ", see the console of VM m-abc",
+		},
 		"start failed": {
 			"step and reason of the guest", world(vm(cloud.Running, bootFailed)),
 			boot, "at the last start of the node: hns-network: no address (NetworkNotReady)",
@@ -111,119 +135,22 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// TestOverdue looks at a machine whose VM has been running for a while, and whose guest last told something in between.
-func TestOverdue(t *testing.T) {
-	const (
-		silent  = "False GuestSilent, Stalled True GuestSilent"
-		overdue = "False BootstrapOverdue, Stalled True BootstrapOverdue"
-		waiting = "Unknown WaitingForGuest, Stalled False NotStalled"
-		working = "True Bootstrapping, Stalled False NotStalled"
-		done    = "True BootstrapSucceeded, Stalled False NotStalled"
-	)
-	at12 := vm(cloud.Running, running) // 12 seconds of the limit are used
-	cases := map[string]struct {
-		reason string
-		// told is the report that comes some minutes after the VM ran; then the machine is looked at again.
-		told   func(*facts)
-		after  time.Duration
-		change func(*facts)
-		look   time.Duration
-		want   string
-		wake   time.Duration
-	}{
-		"silent, early":      {reason: "Windows may take its time", change: deadline(0), look: 44 * time.Minute, want: waiting, wake: time.Minute},
-		"silent, almost":     {reason: "the wake-up is for the very moment", change: deadline(0), look: 45*time.Minute - time.Second, want: waiting, wake: time.Second},
-		"silent, too long":   {reason: "30 minutes for the guest, 15 for Windows", change: deadline(0), look: 45 * time.Minute, want: silent, wake: time.Minute},
-		"silent, short":      {reason: "the limit is the config's", change: deadline(300), look: 20 * time.Minute, want: silent, wake: time.Minute},
-		"silent, unknown":    {reason: "a guest of another provider's user data tells nothing at all", look: 24 * time.Hour, want: waiting, wake: time.Minute},
-		"silent, joined":     {reason: "the node is the answer", change: both(deadline(0), withNode), look: 24 * time.Hour, want: done},
-		"told, early":        {reason: "the limit counts from what was told", told: at12, after: 40 * time.Minute, change: deadline(0), look: 80 * time.Minute, want: working, wake: time.Minute},
-		"told, almost":       {reason: "12 s of 30 minutes were used then", told: at12, after: 40 * time.Minute, change: deadline(0), look: 85*time.Minute - 13*time.Second, want: working, wake: time.Second},
-		"told, too long":     {reason: "its own deadline has passed in any case", told: at12, after: 40 * time.Minute, change: deadline(0), look: 85*time.Minute - 12*time.Second, want: overdue, wake: time.Minute},
-		"told, joined":       {reason: "the rest was asked for too, but nothing stalls", told: at12, change: both(deadline(0), withNode), look: 24 * time.Hour, want: "False BootstrapOverdue, Stalled False NotStalled"},
-		"told, joined early": {reason: "a joined machine is looked at again for this alone", told: at12, change: both(deadline(0), withNode), look: 10 * time.Minute, want: working, wake: 35*time.Minute - 12*time.Second},
-		"done":               {reason: "nothing more is to be heard", told: vm(cloud.Running, succeeded), change: deadline(0), look: 24 * time.Hour, want: done, wake: time.Minute},
-		"failed":             {reason: "it told so", told: vm(cloud.Running, failed), change: deadline(0), look: 24 * time.Hour, want: "False BootstrapFailed, Stalled True BootstrapFailed", wake: time.Minute},
-		"more than the limit": {
-			reason: "a guest that lies of its time gets the margin, and no panic",
-			told:   vm(cloud.Running, `{"version":1,"state":"running","elapsed":99999999999}`), change: deadline(0), look: 15 * time.Minute, want: overdue, wake: time.Minute,
-		},
-		"cloud away": {
-			reason: "the guest may have told the cloud more", told: at12, change: both(deadline(0), func(f *facts) { f.vm = nil }), look: 24 * time.Hour, want: working, wake: time.Minute,
-		},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			f := world(vm(cloud.Running, ""), deadline(0))
-			report(f, phase.Outcome{})
-			if c.told != nil {
-				f.now = begin.Add(c.after)
-				c.told(f)
-				report(f, phase.Outcome{})
-			}
-			f.config = nil
-			if c.change != nil {
-				c.change(f)
-			}
-			f.now = begin.Add(c.look)
-			outcome := phase.Outcome{}
-			if f.vm == nil {
-				outcome = phase.Outcome{Reason: infrav1.CloudUnreachableReason, Err: errors.New("away")}
-			}
-			report(f, outcome)
-			got := short(f.machine, infrav1.BootstrapProgressCondition) + ", Stalled " + short(f.machine, infrav1.StalledCondition)
-			if got != c.want || wake(f) != c.wake {
-				t.Errorf("%s:\nwant %s, next look after %s\ngot  %s, next look after %s", c.reason, c.want, c.wake, got, wake(f))
-			}
-			settled(t, f, outcome)
-		})
-	}
-}
+func later(f *facts) { f.now = begin.Add(24 * time.Hour) }
 
-func both(first, second func(*facts)) func(*facts) { return func(f *facts) { first(f); second(f) } }
-
-// settled checks that time alone changes nothing in a status, once it says what it says: it would be written again and again.
-func settled(t *testing.T, f *facts, outcome phase.Outcome) {
-	t.Helper()
-	before := f.machine.DeepCopy()
-	f.now = f.now.Add(100 * time.Millisecond)
-	report(f, outcome)
-	if diff := cmp.Diff(before.Status, f.machine.Status); diff != "" {
-		t.Errorf("the status changes with the clock:\n%s", diff)
+// A report that is not understood is logged when people are told of it, once, and nothing that is long or not ASCII.
+func TestLogUnread(t *testing.T) {
+	var lines []string
+	ctx := ctrl.LoggerInto(t.Context(), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
+	f := world(was(running))
+	long := `{"version":1,"state":"` + strings.Repeat("é", 300) + `"}`
+	for _, said := range []string{running, long, long, "{", running, "{", succeeded, "{"} {
+		before := *f.machine.Status.DeepCopy()
+		f.vm = &cloud.VM{State: cloud.Running, Report: said}
+		report(f, phase.Outcome{})
+		logUnread(ctx, f, before)
 	}
-}
-
-// TestOverdueIsOver has guests that speak, or join, after they were given up.
-func TestOverdueIsOver(t *testing.T) {
-	cases := map[string]struct {
-		reason string
-		change func(*facts)
-		want   string
-	}{
-		"speaks":        {"it was slow", vm(cloud.Running, running), "True Bootstrapping, Ready False Bootstrapping"},
-		"joins":         {"it cannot speak", withNode, "True BootstrapSucceeded, Ready True Joined"},
-		"starts again":  {"a VM that was restarted has its time again", func(f *facts) { f.vm.State = cloud.Stopped }, "Unknown WaitingForGuest, Ready False VMNotRunning"},
-		"says no more":  {"it stays given up", func(*facts) {}, "False GuestSilent, Ready False GuestSilent"},
-		"is not looked": {"it stays so while the cloud is away", func(f *facts) { f.vm = nil }, "False GuestSilent, Ready False GuestSilent"},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			f := world(vm(cloud.Running, ""), deadline(0))
-			report(f, phase.Outcome{})
-			f.now = begin.Add(time.Hour)
-			report(f, phase.Outcome{})
-			f.now = f.now.Add(time.Minute)
-			c.change(f)
-			outcome := phase.Outcome{}
-			if f.vm != nil && f.vm.State == cloud.Stopped {
-				outcome = phase.Wait(infrav1.VMNotRunningReason, "stopped")
-			}
-			report(f, outcome)
-			got := short(f.machine, infrav1.BootstrapProgressCondition) + ", Ready " + short(f.machine, infrav1.ReadyCondition)
-			if got != c.want {
-				t.Errorf("%s: want %s, got %s", c.reason, c.want, got)
-			}
-		})
+	if len(lines) != 2 || !strings.Contains(lines[0], "report state") || len(lines[0]) > 400 || !strings.Contains(lines[1], "unexpected end of JSON input") {
+		t.Errorf("the log has %d lines: %q", len(lines), lines)
 	}
 }
 

@@ -146,6 +146,24 @@ func TestVanishedVM(t *testing.T) {
 	s.gone(t, m)
 }
 
+// TestStoppedGuest has a VM that is switched off while its guest is at work, and on again.
+func TestStoppedGuest(t *testing.T) {
+	s := ready(t)
+	m, state := s.booting(t)
+	name := state.Windows.Status.ComputerName
+	s.tell(state, working)
+	m.Await(t, "progress", world.Windows("BootstrapProgress True Bootstrapping"))
+	s.cloud.Update(name, func(vm *fake.VM) { vm.On = false })
+	m.Await(t, "notice", world.Windows("Ready False VMNotRunning"), world.Windows("BootstrapProgress Unknown VMNotRunning"),
+		world.Windows("BootstrapSucceeded Unknown VMNotRunning"), world.Windows("Stalled False NotStalled"))
+	s.steady(t, m)
+	s.cloud.Update(name, func(vm *fake.VM) { vm.On = true })
+	m.Await(t, "recovery", world.Windows("BootstrapProgress True Bootstrapping"))
+	s.cloud.Drop(name)
+	m.Await(t, "notice", world.Windows("Stalled True VMVanished"), world.Windows("BootstrapProgress Unknown VMVanished"))
+	s.gone(t, m)
+}
+
 // TestStoppedVM has a VM that somebody switches off, and on again.
 func TestStoppedVM(t *testing.T) {
 	s := ready(t)

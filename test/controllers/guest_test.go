@@ -52,6 +52,30 @@ func TestSilentGuest(t *testing.T) {
 	s.steady(t, m)
 }
 
+// TestStrangeGuest has a guest whose report nobody here understands: that is another fault than silence.
+func TestStrangeGuest(t *testing.T) {
+	s := ready(t)
+	m, state := s.booting(t)
+	strange := func(s world.State) string {
+		if text := conditions.GetMessage(s.Windows, infrav1.ReadyCondition); !strings.Contains(text, "is there and not understood") {
+			return "the message is " + text
+		}
+		return ""
+	}
+	s.tell(state, `{"version":1,"state":"dancing"}`)
+	m.Await(t, "notice", world.Windows("Ready False WaitingForGuest"), strange)
+	s.steady(t, m)
+	s.clock.advance(46 * time.Minute)
+	s.process.Reconcile(t, world.Machines, m.Key)
+	m.Await(t, "notice", world.Windows("Ready False GuestSilent"), strange)
+	s.steady(t, m)
+	if n := strings.Count(s.process.Log(), "Report of the guest not understood"); n != 1 {
+		t.Errorf("it was logged %d times", n)
+	}
+	s.tell(state, working)
+	m.Await(t, "progress", world.Windows("BootstrapProgress True Bootstrapping"), world.Windows("Stalled False NotStalled"))
+}
+
 // TestFailedStart has a node whose start fails long after it joined.
 func TestFailedStart(t *testing.T) {
 	s := ready(t)
