@@ -217,7 +217,8 @@ func TestReport(t *testing.T) {
 		},
 		"stopped, and the cloud is away": {
 			"it did not run when it was seen last",
-			world(was(running), seenStopped), phase.Outcome{Reason: infrav1.CloudUnreachableReason, Message: "no answer", Err: errBoom},
+			world(was(running), seenStopped),
+			phase.Outcome{Reason: infrav1.CloudUnreachableReason, Message: "no answer", Err: errBoom},
 			row{Phase: "Provisioning", Ready: "False CloudUnreachable", VM: "False CloudUnreachable", Bootstrap: "Unknown CloudUnreachable", Progress: "Unknown CloudUnreachable", Stalled: "False NotStalled", Cloud: "False CloudUnreachable", Build: "20348.2700", Provisioned: true},
 		},
 		"vanished at work": {
