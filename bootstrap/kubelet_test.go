@@ -190,14 +190,16 @@ func TestForeignFields(t *testing.T) {
 		{
 			"grace by priority", kubeletConfig(`{"shutdownGracePeriod": "0s", "shutdownGracePeriodCriticalPods": "0s",
 			"shutdownGracePeriodByPodPriority": [{"priority": 0, "shutdownGracePeriodSeconds": 5}]}`),
-			[]string{"shutdownGracePeriodByPodPriority"}, nil,
+			[]string{"shutdownGracePeriodByPodPriority"},
+			nil,
 		},
 		{
 			"affinity", withKubelet(bootstrapv1.Kubelet{
 				FeatureGates:  []bootstrapv1.FeatureGate{{Name: "WindowsCPUAndMemoryAffinity", State: bootstrapv1.StateEnabled}},
 				Configuration: raw(`{"cpuManagerPolicy": "static", "tlsCertFile": "C:\\k\\node.crt"}`),
 			}),
-			[]string{"cpuManagerPolicy", "tlsCertFile"}, nil,
+			[]string{"cpuManagerPolicy", "tlsCertFile"},
+			nil,
 		},
 	} {
 		var got map[string]any

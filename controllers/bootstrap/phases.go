@@ -63,21 +63,30 @@ func (r *Reconciler) find(ctx context.Context, f *facts) phase.Outcome {
 	key := client.ObjectKey{Namespace: f.config.Namespace, Name: ptr.Deref(f.owner.Spec.Bootstrap.DataSecretName, f.config.Name)}
 	err := r.Secrets.Get(ctx, key, &secret)
 	switch {
-	case err == nil && metav1.IsControlledBy(&secret, f.config) && !used(f) && secret.Annotations[bootstrapv1.RenderedGenerationAnnotation] != generation(f):
-		return phase.Stall(bootstrapv1.ConfigInvalidReason,
-			"spec was changed while Secret %s was made of what it said before; delete the Machine to get another one", key.Name)
-	case err == nil && metav1.IsControlledBy(&secret, f.config):
-		f.secret = &secret
-	case err == nil && used(f) && metav1.GetControllerOf(&secret) == nil:
-		return r.adopt(ctx, f, &secret)
-	case err == nil && !joined(f):
-		return phase.Stall(bootstrapv1.ConfigInvalidReason,
-			"Secret %s has the name that the user data must have, and is not of this config; remove it, or rename the config", key.Name)
-	case err != nil && !apierrors.IsNotFound(err):
+	case err == nil:
+		return r.recognize(ctx, f, &secret)
+	case !apierrors.IsNotFound(err):
 		return phase.Fail(fmt.Errorf("get bootstrap secret: %w", err))
-	case err != nil && used(f) && !joined(f):
+	case used(f) && !joined(f):
 		return phase.Stall(bootstrapv1.DataSecretLostReason,
 			"Secret %s is gone before the node has joined, and its VM may already boot with it; delete the Machine to get another one", key.Name)
+	}
+	return phase.Outcome{}
+}
+
+// recognize says whether a Secret is the one that was written for this config.
+func (r *Reconciler) recognize(ctx context.Context, f *facts, secret *corev1.Secret) phase.Outcome {
+	switch own := metav1.IsControlledBy(secret, f.config); {
+	case own && !used(f) && secret.Annotations[bootstrapv1.RenderedGenerationAnnotation] != generation(f):
+		return phase.Stall(bootstrapv1.ConfigInvalidReason,
+			"spec was changed while Secret %s was made of what it said before; delete the Machine to get another one", secret.Name)
+	case own:
+		f.secret = secret
+	case used(f) && metav1.GetControllerOf(secret) == nil:
+		return r.adopt(ctx, f, secret)
+	case !joined(f):
+		return phase.Stall(bootstrapv1.ConfigInvalidReason,
+			"Secret %s has the name that the user data must have, and is not of this config; remove it, or rename the config", secret.Name)
 	}
 	return phase.Outcome{}
 }

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -283,12 +284,20 @@ func (s *stage) refuseOwners(t *testing.T) {
 		t.Cleanup(func() { _ = s.Client.Delete(context.Background(), object) })
 	}
 	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Secret", Name: "probe", UID: probe.UID}
-	for refused := false; !refused; time.Sleep(100 * time.Millisecond) {
+	err := wait.PollUntilContextCancel(t.Context(), 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		owns := probe.DeepCopy()
 		owns.OwnerReferences = []metav1.OwnerReference{owner}
-		err := s.Client.Patch(t.Context(), owns, client.MergeFrom(probe), client.DryRunAll)
-		if refused = apierrors.IsForbidden(err); err != nil && !refused {
-			t.Fatal(err)
-		}
+		err := s.Client.Patch(ctx, owns, client.MergeFrom(probe), client.DryRunAll)
+		return apierrors.IsForbidden(err), ignoreForbidden(err)
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
+}
+
+func ignoreForbidden(err error) error {
+	if apierrors.IsForbidden(err) {
+		return nil
+	}
+	return err
 }
