@@ -245,7 +245,7 @@ func short(t *testing.T, userData []byte, replace ...string) []byte {
 	t.Helper()
 	return repack(t, userData, append(replace,
 		`"timeoutSeconds":600`, `"timeoutSeconds":5`, `"timeoutSeconds":60,`, `"timeoutSeconds":5,`, `"attempts":3`, `"attempts":1`,
-		`discovery:\n  bootstrapToken`, `timeouts: {discovery: 2s, kubeletHealthCheck: 3s, tlsBootstrap: 3s}\ndiscovery:\n  bootstrapToken`)...)
+		`\"discovery\":{`, `\"timeouts\":{\"discovery\":\"2s\",\"kubeletHealthCheck\":\"3s\",\"tlsBootstrap\":\"3s\"},\"discovery\":{`)...)
 }
 
 func testFailures(t *testing.T, c *cluster) {
