@@ -138,15 +138,19 @@ func get[O client.Object](ctx context.Context, t *testing.T, s *stage, name stri
 	return into
 }
 
-// released waits until nothing of a claim is left.
+// released waits until nothing of a claim is left. Garbage collection looks at new kinds twice a minute, and at none while
+// the machine is busy.
 func (s *stage) released(t *testing.T, name string) {
 	t.Helper()
-	world.Eventually(t, "release of "+name, func(ctx context.Context) error {
+	err := world.Poll(t.Context(), 3*world.Patience, func(ctx context.Context) error {
 		if claim, address := s.claim(ctx, t, name), s.address(ctx, t, name); claim != nil || address != nil {
 			return fmt.Errorf("claim %v, address %v", claim, address)
 		}
 		return nil
 	})
+	if err != nil {
+		t.Fatalf("release of %s: %v", name, err)
+	}
 }
 
 func held(o client.Object) bool { return controllerutil.ContainsFinalizer(o, infrav1.AddressFinalizer) }

@@ -33,9 +33,20 @@ func (v *VCenter) narrow(ctx *simulator.Context, method *simulator.Method) {
 	for _, ref := range collector.Filter {
 		if filter, ok := ctx.Session.Registry.Get(ref).(*simulator.PropertyFilter); ok {
 			n.filters = append(n.filters, filter.Spec)
+			ctx.Map.AddHandler(late{filter})
 		}
 	}
 	ctx.Map.AddHandler(n)
+}
+
+// late tells a filter of a change of its view, and lets nobody wait for it. The simulator (v0.56.0) locks up for good when
+// a VM comes or goes while a filter looks: who changes the view holds it and waits for the filter, which waits for the view.
+type late struct{ *simulator.PropertyFilter }
+
+// UpdateObject is part of simulator.RegisterObject.
+func (l late) UpdateObject(ctx *simulator.Context, o mo.Reference, changes []types.PropertyChange) {
+	own := *ctx // locks are held by a context
+	go l.PropertyFilter.UpdateObject(&own, o, changes)
 }
 
 // PutObject is part of simulator.RegisterObject. What is in a list is put there by its owner.

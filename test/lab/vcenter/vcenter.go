@@ -42,7 +42,6 @@ type VCenter struct {
 	server *simulator.Server
 	client *govmomi.Client // the hypervisor's own session
 
-	turns *turns
 	mu    sync.Mutex
 	calls map[string]int
 	lab   string // key of the hypervisor's session, whose calls do not count
@@ -58,9 +57,8 @@ func Start(ctx context.Context) (*VCenter, error) {
 	}
 	model.Service.TLS = new(tls.Config)
 	model.Service.Listen = &url.URL{Host: "127.0.0.1:0", User: url.UserPassword(username, password)}
-	v := &VCenter{model: model, calls: map[string]int{}, turns: newTurns()}
+	v := &VCenter{model: model, calls: map[string]int{}}
 	model.Map().Handler = v.call
-	model.Map().AddHandler(v.turns)
 	v.server = model.Service.NewServer()
 	if err := v.prepare(ctx); err != nil {
 		v.Stop()
@@ -89,9 +87,6 @@ func (v *VCenter) Credentials() map[string][]byte {
 
 // call is asked for every call: it counts those of others than the hypervisor, and gives the search index patience.
 func (v *VCenter) call(ctx *simulator.Context, method *simulator.Method) (mo.Reference, types.BaseMethodFault) {
-	if ctx.Session != nil {
-		v.turns.call(ctx.Session.Key, method)
-	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if ctx.Session != nil {
