@@ -68,9 +68,8 @@ func (net *network) podCIDR() []plan.Step {
 	pause := 10
 	steps := []plan.Step{&plan.Fact{
 		Common: plan.Common{Name: "pod-cidr", Reason: ReasonPodCIDRMissing, TimeoutSeconds: 30, Attempts: 30, DelaySeconds: &pause},
-		Argv: plan.Texts(`C:\k\kubectl.exe`, "--kubeconfig", kubeconfig, "get", "node", net.node.machine.Node,
-			"--output", "jsonpath={.spec.podCIDRs}"),
-		Match: `([0-9]+[.][0-9]+[.][0-9]+)[.]0/24`, Set: factPodPrefix,
+		Argv:   askForNode(net.node, "{.spec.podCIDRs}"),
+		Match:  `([0-9]+[.][0-9]+[.][0-9]+)[.]0/24`, Set: factPodPrefix,
 	}}
 	if net.own {
 		steps = append(steps, echo("pod-subnet", podCIDRValue, factPodCIDR), echo("pod-gateway", podGateway, factPodGateway))

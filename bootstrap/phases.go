@@ -283,8 +283,12 @@ func nodePart(n *node) (part, error) {
 	const registered = "registered="
 	return part{steps: map[string][]plan.Step{phaseVerify: {&plan.Fact{
 		Common: plan.Common{Name: "node-registered", Reason: ReasonNodeNotRegistered, TimeoutSeconds: 30, Attempts: 24},
-		Argv: plan.Texts(kubectlProgram, "--kubeconfig", kubeconfig, "get", "node", n.machine.Node,
-			"--output", "jsonpath="+registered+"{.metadata.name}"),
-		Match: registered + n.machine.Node, Set: "nodeRegistered",
+		Argv:   askForNode(n, registered+"{.metadata.name}"),
+		Match:  registered + n.machine.Node, Set: "nodeRegistered",
 	}}}}, nil
+}
+
+// askForNode is kubectl with the kubelet's own credentials.
+func askForNode(n *node, show string) []plan.Value {
+	return plan.Texts(kubectlProgram, "--kubeconfig", kubeconfig, "get", "node", n.machine.Node, "--output", "jsonpath="+show)
 }

@@ -61,25 +61,12 @@ func dataCondition(f *facts, outcome phase.Outcome) metav1.Condition {
 	case f.secret != nil || joined(f):
 		c.Status, c.Reason = metav1.ConditionTrue, bootstrapv1.DataSecretAvailableReason
 	case outcome.Reason == "" && outcome.Err != nil:
-		return internalError(f, outcome.Err)
+		if before := conditions.Get(f.config, c.Type); before != nil && before.Reason == bootstrapv1.InternalErrorReason && phase.SameAct(before.Message, outcome.Err) {
+			return *before
+		}
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, bootstrapv1.InternalErrorReason, outcome.Err.Error()
 	}
 	return c
-}
-
-// internalError: the text of an error may change from try to try, and a status that changes wakes us. It is written when
-// another act has failed; the log has them all.
-func internalError(f *facts, err error) metav1.Condition {
-	before := conditions.Get(f.config, bootstrapv1.DataSecretAvailableCondition)
-	act := func(message string) string {
-		act, _, _ := strings.Cut(message, ":")
-		return act
-	}
-	if before != nil && before.Reason == bootstrapv1.InternalErrorReason && act(before.Message) == act(err.Error()) {
-		return *before
-	}
-	return metav1.Condition{
-		Type: bootstrapv1.DataSecretAvailableCondition, Status: metav1.ConditionUnknown, Reason: bootstrapv1.InternalErrorReason, Message: err.Error(),
-	}
 }
 
 func stalledCondition(outcome phase.Outcome) metav1.Condition {

@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -118,8 +117,7 @@ func vmCondition(f *facts, outcome phase.Outcome) metav1.Condition {
 		// A cloud that does not answer does not make a running VM less there: CloudReachable says it.
 		return *known
 	case outcome.Reason != "":
-	case outcome.Err != nil && known != nil && known.Reason == infrav1.InternalErrorReason && act(known.Message) == act(outcome.Err.Error()):
-		// The text of an error may change from try to try, and a status that changes wakes us: the log has them all.
+	case outcome.Err != nil && known != nil && known.Reason == infrav1.InternalErrorReason && phase.SameAct(known.Message, outcome.Err):
 		return *known
 	case outcome.Err != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, infrav1.InternalErrorReason, outcome.Err.Error()
@@ -129,12 +127,6 @@ func vmCondition(f *facts, outcome phase.Outcome) metav1.Condition {
 		c.Status, c.Reason = metav1.ConditionTrue, infrav1.ProvisionedReason
 	}
 	return c
-}
-
-// act is what was tried, by the beginning of an error.
-func act(text string) string {
-	act, _, _ := strings.Cut(text, ": ")
-	return act
 }
 
 // cloudCondition says whether the account answers, apart from what is known of the VM.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -61,6 +62,14 @@ func Run[Facts any](ctx context.Context, f Facts, phases ...Func[Facts]) Outcome
 
 // Ends says whether the phases after this one have to wait.
 func (o Outcome) Ends() bool { return o.Reason != "" || o.Err != nil }
+
+// SameAct says whether an error is of what the message before told of, by their beginnings. The text of an error may change
+// from try to try, and a status that changes wakes us: such a message stays, and the log has them all.
+func SameAct(told string, err error) bool {
+	before, _, _ := strings.Cut(told, ": ")
+	now, _, _ := strings.Cut(err.Error(), ": ")
+	return before == now
+}
 
 // Result is what the outcome means for the queue. A conflict is no error: what was decided upon is not what is there any
 // more, and is looked at again.
