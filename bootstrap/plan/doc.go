@@ -23,7 +23,7 @@
 // its kind. Only these are the interpreter's own, and final even for an optional step:
 //
 //   - PlanNotUnderstood: another version, an unknown kind or field, or a missing field; said before anything is changed
-//   - BootstrapTimeout: deadlineSeconds are over; no program and no wait may last longer
+//   - BootstrapTimeout: deadlineSeconds are over; no program of a step and no wait may last longer
 //   - TooManyReboots: a step wants a reboot more than maxReboots
 //   - FactsUnavailable: Windows does not say what machine it is, asked five times
 //   - InternalError: a failure without a reason
@@ -43,7 +43,8 @@
 //
 // After a success: what erase names goes, the plan is emptied, the sentinel is written, the state says so, the report is
 // sent, the task that starts the interpreter is disabled. After a failure: state, logs, erase, empty plan, report, task.
-// Each of these may be done twice.
+// Each of these may be done twice. The logs and the report have their own time, a minute for each program, also when the
+// deadline has passed; the report is tried three times, with 10 seconds in between, for it is the last one.
 //
 // # At every boot
 //

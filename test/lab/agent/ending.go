@@ -63,7 +63,7 @@ func (r *run) fail(ctx context.Context, err error) error {
 
 // finish reports, and leaves the task alone only for everyBoot.
 func (r *run) finish(ctx context.Context) error {
-	r.report(ctx)
+	r.lastReport(ctx)
 	if r.hasEveryBoot() {
 		return nil
 	}
@@ -97,6 +97,14 @@ func (r *run) forget() error {
 
 func (r *run) hasEveryBoot() bool {
 	return r.state.State == plan.StateSucceeded && r.head.keepsEveryBoot()
+}
+
+// works says that neither the bootstrap nor what comes at every boot has ended.
+func (r *run) works() bool {
+	if r.boot != nil {
+		return r.boot.State == plan.StateRunning
+	}
+	return r.state.State == plan.StateRunning
 }
 
 // everyBoot runs at a later start of the machine. Its progress is kept in a copy of the state that is never written.
@@ -156,7 +164,7 @@ func (r *run) finishEveryBoot(ctx context.Context) error {
 	if err := r.write(); err != nil {
 		return err
 	}
-	r.report(ctx)
+	r.lastReport(ctx)
 	if r.boot.State != plan.StateSucceeded {
 		return nil // the task may be started again by hand
 	}

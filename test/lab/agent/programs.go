@@ -12,9 +12,13 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
-// program runs a program, at most as long as the deadline lets it.
+// program runs a program, at most as long as the deadline lets it. The logs and the report, which come after the end, have
+// their own time.
 func (r *run) program(ctx context.Context, argv []string, limit int, env map[string]string, dir string) (windows.Result, error) {
-	seconds := max(1, min(limit, r.deadline()-r.elapsed()))
+	seconds := limit
+	if r.works() {
+		seconds = max(1, min(limit, r.deadline()-r.elapsed()))
+	}
 	return r.machine.Run(ctx, windows.Command{Argv: argv, Env: env, Dir: dir, Limit: time.Duration(seconds) * time.Second})
 }
 

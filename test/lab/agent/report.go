@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
@@ -65,7 +66,12 @@ func (r *run) log(format string, args ...any) {
 }
 
 // report writes report.json and sends it. It never fails the bootstrap: a channel that does not work is a line in the log.
-func (r *run) report(ctx context.Context) {
+func (r *run) report(ctx context.Context) { r.reportTo(ctx, 1) }
+
+// lastReport is tried more than once: nobody hears of it again when it is lost.
+func (r *run) lastReport(ctx context.Context) { r.reportTo(ctx, 3) }
+
+func (r *run) reportTo(ctx context.Context, tries int) {
 	text, err := r.reportText()
 	if err == nil {
 		err = r.machine.Keep(Root+`\report.json`, []byte(text))
@@ -75,8 +81,19 @@ func (r *run) report(ctx context.Context) {
 		return
 	}
 	for _, channel := range r.head.Report {
-		if err := r.send(ctx, channel, text); err != nil {
-			r.log("report %s: %s", channel.Do, r.protect(err.Error(), 300))
+		r.sendTo(ctx, channel, text, tries)
+	}
+}
+
+func (r *run) sendTo(ctx context.Context, channel plan.Channel, text string, tries int) {
+	for try := 1; ; try++ {
+		err := r.send(ctx, channel, text)
+		if err == nil {
+			return
+		}
+		r.log("report %s: %s", channel.Do, r.protect(err.Error(), 300))
+		if try >= tries || r.machine.Clock.Sleep(ctx, 10*time.Second) != nil {
+			return
 		}
 	}
 }
