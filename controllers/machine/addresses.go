@@ -289,12 +289,6 @@ func (r *Reconciler) free(ctx context.Context, f *facts) phase.Outcome {
 	return phase.Fail(r.freeAll(ctx, claimsOf(f))) // nil is no failure
 }
 
-// errFreedJustNow has us look once more before the claim goes, after which nobody would. Where a claim is being deleted, its
-// provider writes the finalizers of the address, too; the in-cluster provider's patch of the whole list, which takes no lock,
-// can put ours back.
-var errFreedJustNow = apierrors.NewConflict(ipamv1.GroupVersion.WithResource("ipaddresses").GroupResource(), "",
-	errors.New("its provider may be writing the same finalizers"))
-
 // freeOne does not ask for the claim's owner: a restore from backup may have given the machine another UID. Nobody but a
 // machine of this name ever put our finalizer on a claim of this name.
 func (r *Reconciler) freeOne(ctx context.Context, claim *ipamv1.IPAddressClaim) error {
@@ -308,11 +302,7 @@ func (r *Reconciler) freeOne(ctx context.Context, claim *ipamv1.IPAddressClaim) 
 	name := cmp.Or(claim.Status.AddressRef.Name, claim.Name) // a restore or a move loses status; providers use the claim's name
 	err := r.Secrets.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: name}, address)
 	if err == nil && (claim.Status.AddressRef.Name != "" || address.Spec.ClaimRef.Name == claim.Name) {
-		held := controllerutil.ContainsFinalizer(address, infrav1.AddressFinalizer)
 		err = r.setFinalizer(ctx, address, controllerutil.RemoveFinalizer)
-		if err == nil && held && !claim.DeletionTimestamp.IsZero() {
-			return errFreedJustNow
-		}
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("free ipaddress of %s: %w", claim.Name, err)

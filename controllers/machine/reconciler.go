@@ -64,6 +64,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if err != nil {
 		return fmt.Errorf("map clusters to windowsmachines: %w", err)
 	}
+	if err := r.freeStrays(mgr, controller.Options{RateLimiter: options.RateLimiter}); err != nil {
+		return fmt.Errorf("watch ipaddresses: %w", err)
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("windowsmachine").
 		For(&infrav1.WindowsMachine{}).
