@@ -43,8 +43,10 @@
 //
 // After a success: what erase names goes, the plan is emptied, the sentinel is written, the state says so, the report is
 // sent, the task that starts the interpreter is disabled. After a failure: state, logs, erase, empty plan, report, task.
-// Each of these may be done twice. The logs and the report have their own time, a minute for each program, also when the
-// deadline has passed; the report is tried three times, with 10 seconds in between, for it is the last one.
+// Each of these may be done twice. The report is tried three times, with 10 seconds in between, for it is the last one.
+//
+// Logs, reports and the reboot, which come when the steps have stopped, have their own time: a minute for each program,
+// also when the deadline has passed.
 //
 // # At every boot
 //
@@ -52,5 +54,5 @@
 // start, from its first step, within deadlineSeconds counted anew; the task stays enabled and the emptied plan keeps
 // everyBoot, in clear: it must hold no secret. A step that asks for a reboot is a warning, and the next step runs. The
 // report gets "boot" beside the result of the bootstrap, which stays as it is; a failure starts nothing, the next start
-// tries again. A bootstrap that failed has no everyBoot.
+// tries again. This report, too, is tried three times. A bootstrap that failed has no everyBoot.
 package plan

@@ -172,7 +172,7 @@ func (r *Reconciler) readAddresses(ctx context.Context, f *facts, claims []ipamv
 	return phase.Outcome{}
 }
 
-// readAddress reads the address of a claim from the API server itself: nobody has to keep all addresses of all pools.
+// readAddress reads the address of a claim from the API server itself: the cache may not have it yet.
 func (r *Reconciler) readAddress(ctx context.Context, claim *ipamv1.IPAddressClaim) (*ipamv1.IPAddress, infrav1.NetworkAddress, phase.Outcome) {
 	address := &ipamv1.IPAddress{}
 	key := client.ObjectKey{Namespace: claim.Namespace, Name: claim.Status.AddressRef.Name}
@@ -250,7 +250,7 @@ func (r *Reconciler) keepOne(ctx context.Context, f *facts, claim *ipamv1.IPAddr
 		return outcome.Err
 	case outcome.Ends():
 		return errTaken
-	case controllerutil.ContainsFinalizer(address, infrav1.AddressFinalizer):
+	case controllerutil.ContainsFinalizer(claim, infrav1.AddressFinalizer) && controllerutil.ContainsFinalizer(address, infrav1.AddressFinalizer):
 		return nil
 	case !claim.DeletionTimestamp.IsZero() || !address.DeletionTimestamp.IsZero():
 		return errTaken
@@ -296,7 +296,7 @@ func (r *Reconciler) freeOne(ctx context.Context, claim *ipamv1.IPAddressClaim) 
 		return fmt.Errorf("get ipaddressclaim %s: %w", claim.Name, err)
 	}
 	if !controllerutil.ContainsFinalizer(claim, infrav1.AddressFinalizer) {
-		return nil // and so its address is not held either
+		return nil // and so its address is not held either, or is a stray
 	}
 	address := &ipamv1.IPAddress{}
 	name := cmp.Or(claim.Status.AddressRef.Name, claim.Name) // a restore or a move loses status; providers use the claim's name

@@ -3,9 +3,10 @@ package machine
 import (
 	"context"
 	"fmt"
+	"net/netip"
+	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -19,39 +20,73 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 )
 
-// whileHeld is how often an address that is deleted and held is looked at.
-const whileHeld = 10 * time.Second
+// strayAfter is how long an address must have been deleted before it can be a stray, and how often it is looked at. What is
+// restored from a backup comes one object after the other.
+const strayAfter = time.Minute
 
 // freeStrays frees addresses that got our finalizer back after we had freed them, which the in-cluster provider can do: it
 // writes the list of finalizers as a whole, without a lock, as its cache has it. Their claims no longer lead there.
 func (r *Reconciler) freeStrays(mgr ctrl.Manager, options controller.Options) error {
-	held := predicate.NewPredicateFuncs(func(o client.Object) bool {
-		return !o.GetDeletionTimestamp().IsZero() && controllerutil.ContainsFinalizer(o, infrav1.AddressFinalizer)
-	})
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("ipaddress").
-		For(&ipamv1.IPAddress{}, builder.OnlyMetadata, builder.WithPredicates(held)).
+		For(&ipamv1.IPAddress{}, builder.WithPredicates(predicate.NewPredicateFuncs(heldAndDeleted))).
 		WithOptions(options).
 		Complete(reconcile.Func(r.freeStray))
 }
 
-// freeStray reads the address before the claim: one that was held rightly when it was read has a claim with our finalizer,
-// or was freed since, which the lock tells.
+func heldAndDeleted(address client.Object) bool {
+	return !address.GetDeletionTimestamp().IsZero() && controllerutil.ContainsFinalizer(address, infrav1.AddressFinalizer)
+}
+
+// freeStray asks the API server itself only of what looks like a stray. Nobody begins to hold an address that is deleted, and
+// the lock tells of one that changed since it was read.
 func (r *Reconciler) freeStray(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	address := &ipamv1.IPAddress{}
-	if err := r.Secrets.Get(ctx, request.NamespacedName, address); err != nil {
+	if err := r.Client.Get(ctx, request.NamespacedName, address); err != nil || !heldAndDeleted(address) {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if address.DeletionTimestamp.IsZero() || !controllerutil.ContainsFinalizer(address, infrav1.AddressFinalizer) {
-		return ctrl.Result{}, nil
+	if left := strayAfter - r.Now().Sub(address.DeletionTimestamp.Time); left > 0 {
+		return ctrl.Result{RequeueAfter: left}, nil
 	}
-	claim := &ipamv1.IPAddressClaim{ObjectMeta: metav1.ObjectMeta{Namespace: address.Namespace, Name: address.Spec.ClaimRef.Name}}
-	if err := r.Secrets.Get(ctx, client.ObjectKeyFromObject(claim), claim); client.IgnoreNotFound(err) != nil {
-		return ctrl.Result{}, fmt.Errorf("get ipaddressclaim %s: %w", claim.Name, err)
+	for _, rightly := range []func(context.Context, *ipamv1.IPAddress) (bool, error){r.heldByClaim(r.Client), r.usedByMachine, r.heldByClaim(r.Secrets)} {
+		if is, err := rightly(ctx, address); err != nil {
+			return ctrl.Result{}, err
+		} else if is {
+			return ctrl.Result{RequeueAfter: strayAfter}, nil
+		}
 	}
-	if controllerutil.ContainsFinalizer(claim, infrav1.AddressFinalizer) {
-		return ctrl.Result{RequeueAfter: whileHeld}, nil
+	err := r.setFinalizer(ctx, address, controllerutil.RemoveFinalizer)
+	if err == nil {
+		ctrl.LoggerFrom(ctx).Info("Address freed again", "claim", address.Spec.ClaimRef.Name)
 	}
-	ctrl.LoggerFrom(ctx).Info("Address freed again", "claim", claim.Name)
-	return phase.Fail(client.IgnoreNotFound(r.setFinalizer(ctx, address, controllerutil.RemoveFinalizer))).Result()
+	return phase.Fail(client.IgnoreNotFound(err)).Result()
+}
+
+// heldByClaim says whether the way from a claim that we hold leads to the address, or may.
+func (r *Reconciler) heldByClaim(reader client.Reader) func(context.Context, *ipamv1.IPAddress) (bool, error) {
+	return func(ctx context.Context, address *ipamv1.IPAddress) (bool, error) {
+		claim := &ipamv1.IPAddressClaim{}
+		key := client.ObjectKey{Namespace: address.Namespace, Name: address.Spec.ClaimRef.Name}
+		if err := reader.Get(ctx, key, claim); client.IgnoreNotFound(err) != nil {
+			return false, fmt.Errorf("get ipaddressclaim %s: %w", key.Name, err)
+		}
+		to := claim.Status.AddressRef.Name
+		return controllerutil.ContainsFinalizer(claim, infrav1.AddressFinalizer) && (to == "" || to == address.Name), nil
+	}
+}
+
+// usedByMachine says whether a machine has the address, whatever became of its claim.
+func (r *Reconciler) usedByMachine(ctx context.Context, address *ipamv1.IPAddress) (bool, error) {
+	var machines infrav1.WindowsMachineList
+	if err := r.Client.List(ctx, &machines, client.InNamespace(address.Namespace)); err != nil {
+		return false, fmt.Errorf("list windowsmachines: %w", err)
+	}
+	wanted, _ := netip.ParseAddr(address.Spec.Address) // nobody has what is none
+	has := func(a infrav1.NetworkAddress) bool {
+		prefix, err := netip.ParsePrefix(a.Address)
+		return err == nil && prefix.Addr() == wanted
+	}
+	return slices.ContainsFunc(machines.Items, func(m infrav1.WindowsMachine) bool {
+		return slices.ContainsFunc(m.Status.Networks, func(n infrav1.MachineNetwork) bool { return slices.ContainsFunc(n.Addresses, has) })
+	}), nil
 }

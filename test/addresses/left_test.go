@@ -72,45 +72,6 @@ func removeVM(t *testing.T, name string) {
 	}
 }
 
-// TestStrayAddresses are those that a provider gave our finalizer back after we had taken it off: with the claim there or
-// not. One whose claim is held is held rightly.
-func TestStrayAddresses(t *testing.T) {
-	s := newStage(t, nil)
-	for name, finalizers := range map[string][]string{"held": {infrav1.AddressFinalizer}, "freed": {"example.com/of-the-provider"}} {
-		claim := &ipamv1.IPAddressClaim{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: name, Finalizers: finalizers}}
-		claim.Spec.PoolRef = ipamv1.IPPoolReference{APIGroup: ipamv1.GroupVersion.Group, Kind: "ListOnPaper", Name: "by-hand"}
-		if err := s.Client.Create(t.Context(), claim); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, name := range []string{"held", "freed", "claimless"} { // in this order they are looked at
-		address := &ipamv1.IPAddress{
-			ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: name, Finalizers: []string{infrav1.AddressFinalizer}},
-			Spec: ipamv1.IPAddressSpec{
-				ClaimRef: ipamv1.IPAddressClaimReference{Name: name}, Address: "10.31.0.10", Prefix: new(int32(24)),
-				PoolRef: ipamv1.IPPoolReference{APIGroup: ipamv1.GroupVersion.Group, Kind: "ListOnPaper", Name: "by-hand"},
-			},
-		}
-		if err := errors.Join(s.Client.Create(t.Context(), address), s.Client.Delete(t.Context(), address)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	world.Eventually(t, "end of the strays", func(ctx context.Context) error {
-		if s.address(ctx, t, "freed") != nil || s.address(ctx, t, "claimless") != nil {
-			return errors.New("they are there")
-		}
-		return nil
-	})
-	if address := s.address(t.Context(), t, "held"); address == nil || !held(address) {
-		t.Errorf("the address of a claim that is held was let go: %+v", address)
-	}
-	if err := s.Client.Delete(t.Context(), s.claim(t.Context(), t, "held")); err != nil {
-		t.Fatal(err)
-	}
-	world.Change(t, s.Client, s.claim(t.Context(), t, "held"), func(c *ipamv1.IPAddressClaim) { c.Finalizers = nil })
-	s.released(t, "held")
-}
-
 // TestClaimLostItsStatus, as in a restore: its address has its name, and is let go. The pool is of no provider, which would
 // write the status again.
 func TestClaimLostItsStatus(t *testing.T) {

@@ -64,8 +64,8 @@ func (r *run) fail(ctx context.Context, err error) error {
 // finish reports, and leaves the task alone only for everyBoot.
 func (r *run) finish(ctx context.Context) error {
 	r.lastReport(ctx)
-	if r.hasEveryBoot() {
-		return nil
+	if ctx.Err() != nil || r.hasEveryBoot() {
+		return ctx.Err()
 	}
 	if err := r.machine.DisableTask(TaskName); err != nil {
 		r.log("task: %v", err)
@@ -99,7 +99,7 @@ func (r *run) hasEveryBoot() bool {
 	return r.state.State == plan.StateSucceeded && r.head.keepsEveryBoot()
 }
 
-// works says that neither the bootstrap nor what comes at every boot has ended.
+// works says whether steps are run, of the bootstrap or of what comes at every boot.
 func (r *run) works() bool {
 	if r.boot != nil {
 		return r.boot.State == plan.StateRunning
@@ -165,8 +165,8 @@ func (r *run) finishEveryBoot(ctx context.Context) error {
 		return err
 	}
 	r.lastReport(ctx)
-	if r.boot.State != plan.StateSucceeded {
-		return nil // the task may be started again by hand
+	if ctx.Err() != nil || r.boot.State != plan.StateSucceeded {
+		return ctx.Err() // after a failure the task may be started again by hand
 	}
 	return r.machine.MarkBoot()
 }

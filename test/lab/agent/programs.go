@@ -12,8 +12,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
-// program runs a program, at most as long as the deadline lets it. The logs and the report, which come after the end, have
-// their own time.
+// program runs a program, at most as long as the deadline lets it. Logs, report and reboot, which come when the steps have
+// stopped, have their own time.
 func (r *run) program(ctx context.Context, argv []string, limit int, env map[string]string, dir string) (windows.Result, error) {
 	seconds := limit
 	if r.works() {
