@@ -21,6 +21,7 @@ ask() { # version, configurations that it must take
 	./windows.sh "$work/kubelet" "$version"
 	"$work/kubelet" dump | diff -u "versions/$version.json" -
 	"$work/kubelet" takes "$@" >/dev/null
+	echo "kubelet $version takes the $# configurations that it must"
 }
 all=$(printf '%s\n' versions/*.json | sort)
 # The oldest takes those of its version: what is enforced has another form in them.
@@ -30,4 +31,5 @@ newest=$(basename "$(tail -n 1 <<<"$all")" .json)
 for version in "$(go list -m -f '{{.Version}}' k8s.io/kubernetes)" "$newest"; do
 	ask "$version" testdata/configurations/*.json
 	"$work/kubelet" refuses testdata/refused/*.json >/dev/null
+	echo "kubelet $version refuses what it must"
 done
