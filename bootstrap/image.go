@@ -10,7 +10,6 @@ import (
 )
 
 const (
-	kubeletProgram    = `C:\k\kubelet.exe`
 	containerdProgram = containerdFolder + `\containerd.exe`
 	ctrProgram        = containerdFolder + `\ctr.exe`
 
@@ -60,16 +59,18 @@ func patchVersion(n *node) []plan.Step {
 		return nil
 	}
 	const patch = "kubeletPatch"
-	common := func(name string) plan.Common {
-		return plan.Common{Name: name, Reason: ReasonImageVersionMismatch, TimeoutSeconds: 60, Attempts: 2, Optional: true}
-	}
-	check := common("kubelet-patch-of-image")
-	check.Attempts, check.TimeoutSeconds, check.When = 0, 0, &plan.Test{Fact: patch, IsNot: plan.Text("")}
 	return []plan.Step{
 		&plan.Fact{
-			Common: common("kubelet-patch-version"), Argv: plan.Texts(kubeletProgram, "--version"), Match: `v(\d+\.\d+\.\d+)`, Set: patch,
+			Common: plan.Common{Name: "kubelet-patch-version", Reason: ReasonImageVersionMismatch, TimeoutSeconds: 60, Attempts: 2, Optional: true},
+			Argv:   plan.Texts(kubeletProgram, "--version"), Match: `v(\d+\.\d+\.\d+)`, Set: patch,
 		},
-		&plan.Check{Common: check, Test: plan.Test{Fact: patch, Is: plan.Text(wanted)}},
+		&plan.Check{
+			Common: plan.Common{
+				Name: "kubelet-patch-of-image", Reason: ReasonImageVersionMismatch, Optional: true,
+				When: &plan.Test{Fact: patch, IsNot: plan.Text("")},
+			},
+			Test: plan.Test{Fact: patch, Is: plan.Text(wanted)},
+		},
 	}
 }
 

@@ -190,11 +190,11 @@ func registrationFlags(n *node) []flag {
 // kubeadm writes for them, and neither restart nor rotate. Without --windows-service the service manager can not tell
 // the kubelet that the machine shuts down.
 func kubeletCommand(n *node) []string {
-	command := []string{`C:\k\kube-log-runner.exe`, `--log-file=` + n.kubelet.logDirectory + `\kubelet.log`}
+	command := []string{programsDirectory + `\kube-log-runner.exe`, `--log-file=` + n.kubelet.logDirectory + `\kubelet.log`}
 	for _, flag := range n.kubelet.logFlags {
 		command = append(command, "--"+flag.name+"="+flag.value)
 	}
-	command = append(command, `C:\k\kubelet.exe`,
+	command = append(command, kubeletProgram,
 		"--windows-service",
 		`--config=`+kubeletDirectory+`\config.yaml`,
 		`--bootstrap-kubeconfig=`+bootstrapKubeconfig,

@@ -15,7 +15,7 @@ func logs(kubelet string) *plan.CollectLogs {
 			kubeletDirectory+`\config.yaml`,
 			patchesDirectory+`\*`,
 			containerdFolder+`\config.toml`,
-			`C:\etc\cni\net.d\*.conf*`,
+			cniFolder+`\*.conf*`,
 			// What CNIs, kube-proxy and csi-proxy leave, each where it does.
 			`C:\var\log\containers\*_kube-*`, // kube-system, kube-flannel
 			`C:\var\log\containers\*_calico-*`,

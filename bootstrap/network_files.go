@@ -8,7 +8,6 @@ import (
 )
 
 const (
-	cniFolder   = `C:\etc\cni\net.d`
 	proxyFolder = `C:\var\lib\kube-proxy`
 	proxyFile   = proxyFolder + `\config.conf`
 )

@@ -26,10 +26,11 @@ const (
 	programsDirectory = `C:\k`
 	kubeadmProgram    = programsDirectory + `\kubeadm.exe`
 	kubectlProgram    = programsDirectory + `\kubectl.exe`
+	kubeletProgram    = programsDirectory + `\kubelet.exe`
 
-	// cniPrograms and cniDirectory are where containerd looks for plug-ins and their configuration.
-	cniPrograms  = `C:\opt\cni\bin`
-	cniDirectory = `C:\etc\cni\net.d`
+	// cniPrograms and cniFolder are where containerd looks for plug-ins and their configuration.
+	cniPrograms = `C:\opt\cni\bin`
+	cniFolder   = `C:\etc\cni\net.d`
 )
 
 // oldestWindows is the build of Windows Server 2019.
@@ -158,7 +159,7 @@ func prepareFiles(n *node) ([]plan.Step, error) {
 		// Below C: Windows lets users make files in folders, and what lies in these SYSTEM runs or obeys.
 		directory("programs-folder", programsDirectory, plan.AccessAdmin),
 		directory("cni-programs-folder", cniPrograms, plan.AccessAdmin),
-		directory("cni-folder", cniDirectory, plan.AccessAdmin),
+		directory("cni-folder", cniFolder, plan.AccessAdmin),
 		directory("kubelet-logs", n.kubelet.logDirectory, plan.AccessInherit),
 	}
 	steps = append(steps, discoverySteps(n)...)

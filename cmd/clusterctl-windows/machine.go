@@ -74,25 +74,27 @@ func gather(o *objects, opts options) (*machine, error) {
 }
 
 func (m *machine) renderAnew() error {
-	rendered, err := m.render()
+	rendered, planJSON, err := m.render()
 	if err != nil {
 		return err
 	}
-	m.userData, m.plan = rendered.Bytes(), rendered.Plan()
-	m.planJSON, err = m.plan.Encode()
-	return err
+	m.userData, m.plan, m.planJSON = rendered.Bytes(), rendered.Plan(), planJSON
+	return nil
 }
 
 // render feeds Render with the same as the controller of WindowsBootstrapConfig does.
-func (m *machine) render() (bootstrap.UserData, error) {
-	rendered, err := bootstrap.Render(bootstrap.Input{
+func (m *machine) render() (rendered bootstrap.UserData, planJSON []byte, err error) {
+	rendered, err = bootstrap.Render(bootstrap.Input{
 		Cluster: m.cluster, Machine: m.owner, WindowsMachine: m.vm, Config: m.config, ClusterCA: m.ca, Token: m.token,
 		Sources: m.sources,
 	})
 	for _, warning := range rendered.Warnings() {
 		m.note("%s", warning)
 	}
-	return rendered, err
+	if err == nil {
+		planJSON, err = rendered.Plan().Encode()
+	}
+	return rendered, planJSON, err
 }
 
 // name of the Machine, for people.

@@ -25,7 +25,7 @@ func (m *machine) takeStored() {
 	m.planJSON = data
 	// clusterctl move gives the Machine another UID; the plan keeps the first.
 	m.owner.UID = types.UID(m.plan.Machine.UID)
-	now, err := m.renderPlan()
+	_, now, err := m.render()
 	switch {
 	case err != nil:
 		m.note(got+"; this release would not render it: %v", m.storedIn, err)
@@ -34,12 +34,4 @@ func (m *machine) takeStored() {
 	default:
 		m.note(got+"; this release would render something else: another one rendered it, or other objects", m.storedIn)
 	}
-}
-
-func (m *machine) renderPlan() ([]byte, error) {
-	rendered, err := m.render()
-	if err != nil {
-		return nil, err
-	}
-	return rendered.Plan().Encode()
 }

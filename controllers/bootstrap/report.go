@@ -61,10 +61,7 @@ func dataCondition(f *facts, outcome phase.Outcome) metav1.Condition {
 	case f.secret != nil || joined(f):
 		c.Status, c.Reason = metav1.ConditionTrue, bootstrapv1.DataSecretAvailableReason
 	case outcome.Reason == "" && outcome.Err != nil:
-		if before := conditions.Get(f.config, c.Type); before != nil && before.Reason == bootstrapv1.InternalErrorReason && phase.SameAct(before.Message, outcome.Err) {
-			return *before
-		}
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, bootstrapv1.InternalErrorReason, outcome.Err.Error()
+		return phase.InternalError(c.Type, conditions.Get(f.config, c.Type), outcome.Err)
 	}
 	return c
 }

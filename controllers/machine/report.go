@@ -117,10 +117,8 @@ func vmCondition(f *facts, outcome phase.Outcome) metav1.Condition {
 		// A cloud that does not answer does not make a running VM less there: CloudReachable says it.
 		return *known
 	case outcome.Reason != "":
-	case outcome.Err != nil && known != nil && known.Reason == infrav1.InternalErrorReason && phase.SameAct(known.Message, outcome.Err):
-		return *known
 	case outcome.Err != nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, infrav1.InternalErrorReason, outcome.Err.Error()
+		return phase.InternalError(c.Type, known, outcome.Err)
 	case deleting(f):
 		c.Reason, c.Message = infrav1.DeletingReason, "nothing is left of the VM"
 	default:

@@ -48,31 +48,34 @@ func (r *Reconciler) freeStray(ctx context.Context, request ctrl.Request) (ctrl.
 	if left := strayAfter - r.Now().Sub(address.DeletionTimestamp.Time); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
-	for _, rightly := range []func(context.Context, *ipamv1.IPAddress) (bool, error){r.heldByClaim(r.Client), r.usedByMachine, r.heldByClaim(r.Secrets)} {
-		if is, err := rightly(ctx, address); err != nil {
-			return ctrl.Result{}, err
-		} else if is {
-			return ctrl.Result{RequeueAfter: strayAfter}, nil
-		}
+	rightly, err := heldByClaim(ctx, r.Client, address)
+	if err == nil && !rightly {
+		rightly, err = r.usedByMachine(ctx, address)
 	}
-	err := r.setFinalizer(ctx, address, controllerutil.RemoveFinalizer)
-	if err == nil {
+	if err == nil && !rightly {
+		rightly, err = heldByClaim(ctx, r.Secrets, address)
+	}
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if rightly {
+		return ctrl.Result{RequeueAfter: strayAfter}, nil
+	}
+	if err = r.setFinalizer(ctx, address, controllerutil.RemoveFinalizer); err == nil {
 		ctrl.LoggerFrom(ctx).Info("Address freed again", "claim", address.Spec.ClaimRef.Name)
 	}
 	return phase.Fail(client.IgnoreNotFound(err)).Result()
 }
 
 // heldByClaim says whether the way from a claim that we hold leads to the address, or may.
-func (r *Reconciler) heldByClaim(reader client.Reader) func(context.Context, *ipamv1.IPAddress) (bool, error) {
-	return func(ctx context.Context, address *ipamv1.IPAddress) (bool, error) {
-		claim := &ipamv1.IPAddressClaim{}
-		key := client.ObjectKey{Namespace: address.Namespace, Name: address.Spec.ClaimRef.Name}
-		if err := reader.Get(ctx, key, claim); client.IgnoreNotFound(err) != nil {
-			return false, fmt.Errorf("get ipaddressclaim %s: %w", key.Name, err)
-		}
-		to := claim.Status.AddressRef.Name
-		return controllerutil.ContainsFinalizer(claim, infrav1.AddressFinalizer) && (to == "" || to == address.Name), nil
+func heldByClaim(ctx context.Context, reader client.Reader, address *ipamv1.IPAddress) (bool, error) {
+	claim := &ipamv1.IPAddressClaim{}
+	key := client.ObjectKey{Namespace: address.Namespace, Name: address.Spec.ClaimRef.Name}
+	if err := reader.Get(ctx, key, claim); client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("get ipaddressclaim %s: %w", key.Name, err)
 	}
+	to := claim.Status.AddressRef.Name
+	return controllerutil.ContainsFinalizer(claim, infrav1.AddressFinalizer) && (to == "" || to == address.Name), nil
 }
 
 // usedByMachine says whether a machine has the address, whatever became of its claim.

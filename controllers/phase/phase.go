@@ -10,6 +10,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -63,12 +65,19 @@ func Run[Facts any](ctx context.Context, f Facts, phases ...Func[Facts]) Outcome
 // Ends says whether the phases after this one have to wait.
 func (o Outcome) Ends() bool { return o.Reason != "" || o.Err != nil }
 
-// SameAct says whether an error is of what the message before told of, by their beginnings. The text of an error may change
-// from try to try, and a status that changes wakes us: such a message stays, and the log has them all.
-func SameAct(told string, err error) bool {
-	before, _, _ := strings.Cut(told, ": ")
-	now, _, _ := strings.Cut(err.Error(), ": ")
-	return before == now
+// InternalError is the condition that tells of an error. The text of an error may change from try to try, and a status that
+// changes wakes us: what was told of the same act stays, and the log has them all.
+func InternalError(kind string, known *metav1.Condition, err error) metav1.Condition {
+	if known != nil && known.Reason == clusterv1.InternalErrorReason && act(known.Message) == act(err.Error()) {
+		return *known
+	}
+	return metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: clusterv1.InternalErrorReason, Message: err.Error()}
+}
+
+// act is what failed, as all errors begin.
+func act(message string) string {
+	before, _, _ := strings.Cut(message, ": ")
+	return before
 }
 
 // Result is what the outcome means for the queue. A conflict is no error: what was decided upon is not what is there any

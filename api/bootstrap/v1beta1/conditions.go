@@ -85,5 +85,5 @@ const (
 	NotStalledReason = "NotStalled"
 
 	// InternalErrorReason: something failed that has no reason of its own; the message is the error.
-	InternalErrorReason = "InternalError"
+	InternalErrorReason = clusterv1.InternalErrorReason
 )
