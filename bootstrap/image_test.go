@@ -101,10 +101,8 @@ func TestWarningsOfTheMachine(t *testing.T) {
 			t.Errorf("%s: warns %q, want %q", name, got, test.says)
 		}
 		asks := false
-		for _, phase := range userData.Plan().Phases {
-			for _, step := range phase.Steps {
-				asks = asks || step.Base().Name == "memory" && step.Base().Optional
-			}
+		for _, step := range every[plan.Step](userData.Plan()) {
+			asks = asks || step.Base().Name == "memory" && step.Base().Optional
 		}
 		if asks != test.asks {
 			t.Errorf("%s: the node looks at its memory: %t", name, asks)

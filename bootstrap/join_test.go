@@ -93,11 +93,9 @@ func TestDiscoveryDuringRotation(t *testing.T) {
 	if diff := cmp.Diff(want, joinConfiguration(t, p).Discovery.BootstrapToken.CACertHashes); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for _, phase := range p.Phases {
-		for _, step := range phase.Steps {
-			if wait, ok := step.(*plan.WaitFor); ok && wait.CA != nil {
-				t.Errorf("%s insists on one of two CAs", wait.Name)
-			}
+	for _, wait := range every[*plan.WaitFor](p) {
+		if wait.CA != nil {
+			t.Errorf("%s insists on one of two CAs", wait.Name)
 		}
 	}
 }
@@ -140,11 +138,9 @@ func TestEndpoint(t *testing.T) {
 // A CA that did not sign itself can not be the end of a chain on the node.
 func TestIntermediateCA(t *testing.T) {
 	p := render(t, plainInput(t, withCA(readTestdata(t, "ca-intermediate.crt")))).Plan()
-	for _, phase := range p.Phases {
-		for _, step := range phase.Steps {
-			if step.Base().Reason == bootstrap.ReasonAPIServerCAMismatch {
-				t.Errorf("%s builds a chain that ends elsewhere", step.Base().Name)
-			}
+	for _, step := range every[plan.Step](p) {
+		if step.Base().Reason == bootstrap.ReasonAPIServerCAMismatch {
+			t.Errorf("%s builds a chain that ends elsewhere", step.Base().Name)
 		}
 	}
 }

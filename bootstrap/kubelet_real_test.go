@@ -122,12 +122,8 @@ func TestMergedConfigurations(t *testing.T) {
 func mergedText(t *testing.T, p *plan.Plan) []byte {
 	t.Helper()
 	var facts map[string]string
-	for _, phase := range p.Phases {
-		for _, step := range phase.Steps {
-			if _, finds := step.(*plan.Reservations); finds {
-				facts = map[string]string{"cpus": "4", "memoryMiB": "16383"}
-			}
-		}
+	for range every[*plan.Reservations](p) {
+		facts = map[string]string{"cpus": "4", "memoryMiB": "16383"}
 	}
 	var target, patch map[string]any
 	for text, tree := range map[string]*map[string]any{linuxConfig: &target, string(patchText(t, p, facts)): &patch} {

@@ -2,6 +2,7 @@ package bootstrap_test
 
 import (
 	"encoding/json"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -19,15 +20,26 @@ import (
 // step finds a step of a plan by its name.
 func step[S plan.Step](t *testing.T, p *plan.Plan, name string) S {
 	t.Helper()
-	for _, phase := range p.Phases {
-		for _, step := range phase.Steps {
-			if found, ok := step.(S); ok && step.Base().Name == name {
-				return found
-			}
+	for _, found := range every[S](p) {
+		if found.Base().Name == name {
+			return found
 		}
 	}
 	t.Fatalf("no step %s of this kind", name)
 	panic("unreachable")
+}
+
+// every step of a kind, with the name of its phase.
+func every[S plan.Step](p *plan.Plan) iter.Seq2[string, S] {
+	return func(yield func(string, S) bool) {
+		for _, phase := range p.Phases {
+			for _, step := range phase.Steps {
+				if found, ok := step.(S); ok && !yield(phase.Name, found) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // linuxConfig is a cluster's kubelet configuration that was written with Linux in mind: a kubelet on Linux takes it. That

@@ -15,11 +15,9 @@ import (
 // names of the steps of a phase, in their order.
 func names(p *plan.Plan, phase string) []string {
 	var names []string
-	for _, one := range p.Phases {
-		for _, step := range one.Steps {
-			if one.Name == phase {
-				names = append(names, step.Base().Name)
-			}
+	for in, step := range every[plan.Step](p) {
+		if in == phase {
+			names = append(names, step.Base().Name)
 		}
 	}
 	return names
@@ -74,11 +72,9 @@ func TestFoldersThatAreClosed(t *testing.T) {
 }
 
 func closes(p *plan.Plan, path string) bool {
-	for _, phase := range p.Phases {
-		for _, step := range phase.Steps {
-			if folder, ok := step.(*plan.Directory); ok && phase.Name == "prepare" && folder.Path.String() == path {
-				return folder.Access == plan.AccessAdmin && !folder.Optional
-			}
+	for phase, folder := range every[*plan.Directory](p) {
+		if phase == "prepare" && folder.Path.String() == path {
+			return folder.Access == plan.AccessAdmin && !folder.Optional
 		}
 	}
 	return false

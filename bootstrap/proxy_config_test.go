@@ -37,29 +37,26 @@ func TestProxyConfiguration(t *testing.T) {
 	found := 0
 	for _, golden := range networkGoldens {
 		in := plainInput(t, golden.changes...)
-		for _, phase := range render(t, in).Plan().Phases {
-			for _, step := range phase.Steps {
-				file, ok := step.(*plan.File)
-				if !ok || !strings.HasPrefix(file.Path.String(), `C:\var\lib\kube-proxy\`) {
-					continue
-				}
-				found++
-				got := readProxy(t, file)
-				if got.Mode != "kernelspace" || got.HostnameOverride != "blue-win-x7k2p" || got.Winkernel.NetworkName == "" {
-					t.Errorf("%s: %+v", golden.name, got)
-				}
-				overlay := in.Config.Spec.Network.Mode == "overlay"
-				if want := map[bool]string{true: "10.244.3.254"}[overlay]; got.Winkernel.SourceVip != want {
-					t.Errorf("%s: source VIP %q, want %q", golden.name, got.Winkernel.SourceVip, want)
-				}
-				// Off by default up to 1.32, locked on from 1.34.
-				gated := in.Machine.Spec.Version == "v1.30.14"
-				if want := map[bool]map[string]bool{true: {"WinDSR": true}}[gated]; !maps.Equal(got.FeatureGates, want) {
-					t.Errorf("%s: gates %v, want %v", golden.name, got.FeatureGates, want)
-				}
-				if dsr := in.Config.Spec.Network.KubeProxy.DSR != "Disabled"; got.Winkernel.EnableDSR != dsr {
-					t.Errorf("%s: DSR %t, want %t", golden.name, got.Winkernel.EnableDSR, dsr)
-				}
+		for _, file := range every[*plan.File](render(t, in).Plan()) {
+			if !strings.HasPrefix(file.Path.String(), `C:\var\lib\kube-proxy\`) {
+				continue
+			}
+			found++
+			got := readProxy(t, file)
+			if got.Mode != "kernelspace" || got.HostnameOverride != "blue-win-x7k2p" || got.Winkernel.NetworkName == "" {
+				t.Errorf("%s: %+v", golden.name, got)
+			}
+			overlay := in.Config.Spec.Network.Mode == "overlay"
+			if want := map[bool]string{true: "10.244.3.254"}[overlay]; got.Winkernel.SourceVip != want {
+				t.Errorf("%s: source VIP %q, want %q", golden.name, got.Winkernel.SourceVip, want)
+			}
+			// Off by default up to 1.32, locked on from 1.34.
+			gated := in.Machine.Spec.Version == "v1.30.14"
+			if want := map[bool]map[string]bool{true: {"WinDSR": true}}[gated]; !maps.Equal(got.FeatureGates, want) {
+				t.Errorf("%s: gates %v, want %v", golden.name, got.FeatureGates, want)
+			}
+			if dsr := in.Config.Spec.Network.KubeProxy.DSR != "Disabled"; got.Winkernel.EnableDSR != dsr {
+				t.Errorf("%s: DSR %t, want %t", golden.name, got.Winkernel.EnableDSR, dsr)
 			}
 		}
 	}

@@ -179,11 +179,9 @@ func TestNodeLooksAtMemoryForPods(t *testing.T) {
 		})}, "12224"},
 	} {
 		got := ""
-		for _, phase := range render(t, plainInput(t, test.changes...)).Plan().Phases {
-			for _, step := range phase.Steps {
-				if check, ok := step.(*plan.Check); ok && check.Name == "memory-for-pods" && !check.Optional {
-					got = check.AtLeast.String()
-				}
+		for _, check := range every[*plan.Check](render(t, plainInput(t, test.changes...)).Plan()) {
+			if check.Name == "memory-for-pods" && !check.Optional {
+				got = check.AtLeast.String()
 			}
 		}
 		if got != test.want {

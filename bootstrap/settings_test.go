@@ -223,17 +223,15 @@ func TestSecretsOfSettings(t *testing.T) {
 		if err != nil || strings.Contains(string(data), hidden) {
 			t.Errorf("%s: everyBoot tells a secret (%v)", golden.name, err)
 		}
-		for _, phase := range p.Phases {
-			for _, step := range phase.Steps {
-				one := plan.Plan{Phases: []plan.Phase{{Name: "a", Steps: []plan.Step{step}}}}
-				data, err := one.Encode()
-				if err != nil {
-					t.Fatal(err)
-				}
-				file, isFile := step.(*plan.File)
-				if strings.Contains(string(data), hidden) && (!isFile || file.Access != plan.AccessAdmin) {
-					t.Errorf("%s: %s/%s shows a secret", golden.name, phase.Name, step.Base().Name)
-				}
+		for phase, step := range every[plan.Step](p) {
+			one := plan.Plan{Phases: []plan.Phase{{Name: "a", Steps: []plan.Step{step}}}}
+			data, err := one.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			file, isFile := step.(*plan.File)
+			if strings.Contains(string(data), hidden) && (!isFile || file.Access != plan.AccessAdmin) {
+				t.Errorf("%s: %s/%s shows a secret", golden.name, phase, step.Base().Name)
 			}
 		}
 	}

@@ -72,8 +72,7 @@ func TestLife(t *testing.T) {
 		}
 	}
 
-	m.Delete(t)
-	m.Await(t, "end", world.Gone)
+	m.End(t)
 	wantNoVM(t, <-left)
 	s.released(t, "life-0-0")
 	s.released(t, "life-1-0")
@@ -118,8 +117,7 @@ func TestForeground(t *testing.T) {
 	}
 	wantNoVM(t, <-left)
 	s.released(t, "foreground-0-0")
-	m.Delete(t)
-	m.Await(t, "end", world.Gone)
+	m.End(t)
 }
 
 // TestAddressIsKept: whatever happens to a claim, nobody else gets its address before the VM is gone; and then somebody does.
@@ -149,16 +147,14 @@ func TestAddressIsKept(t *testing.T) {
 	}
 	second.Await(t, "no address", world.Windows("Ready False WaitingForIPAddress"))
 
-	first.Delete(t)
-	first.Await(t, "end", world.Gone)
+	first.End(t)
 	s.released(t, "first-0-0")
 	second.Touch(t, s.claim(t.Context(), t, "second-0-0"), "there is one now")
 	have := second.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"))
 	if got := have.Windows.Status.Networks[0].Addresses[0].Address; got != "10.22.0.10/24" {
 		t.Errorf("the second machine has %s", got)
 	}
-	second.Delete(t)
-	second.Await(t, "end", world.Gone)
+	second.End(t)
 }
 
 // TestAddressLost: an address that goes before there is a VM is not used, and the machine says so. Without credentials there
@@ -184,8 +180,7 @@ func TestAddressLost(t *testing.T) {
 	if err != nil || len(vms) > 0 {
 		t.Errorf("there are VMs %q, %v", vms, err)
 	}
-	m.Delete(t)
-	m.Await(t, "end", world.Gone)
+	m.End(t)
 }
 
 // TestNoVM: a machine that goes before it could have a VM goes without the cloud, and its address with it.
@@ -195,8 +190,7 @@ func TestNoVM(t *testing.T) {
 	m := s.machine("early", "nodes")
 	m.Create(t)
 	m.Await(t, "credentials", world.Windows("Ready False CredentialsMissing"))
-	m.Delete(t)
-	m.Await(t, "end", world.Gone)
+	m.End(t)
 	s.released(t, "early-0-0")
 }
 
@@ -213,8 +207,7 @@ func TestPoolIsMissing(t *testing.T) {
 	}
 	s.pool(t, "later", "10.25.0.", "19")
 	m.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"))
-	m.Delete(t)
-	m.Await(t, "end", world.Gone)
+	m.End(t)
 }
 
 // TestForeignClaim: a claim of our name that is somebody else's is left alone.
@@ -245,6 +238,5 @@ func TestForeignClaim(t *testing.T) {
 	if !held(s.claim(t.Context(), t, "taken-0-0")) {
 		t.Error("the machine's own claim is not held")
 	}
-	m.Delete(t)
-	m.Await(t, "end", world.Gone)
+	m.End(t)
 }

@@ -23,10 +23,7 @@ var ofOne = []string{
 
 // TestKilled: a process that is killed before or after any of them leaves nothing held and nothing lost. Another one takes over.
 func TestKilled(t *testing.T) {
-	s := newStage(t, nil)
-	if err := s.process.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	s := quietStage(t)
 	s.SetCredentials(t, datacenter.Credentials())
 	s.pool(t, "nodes", "10.27.0.", "99")
 	var names []string
@@ -59,8 +56,7 @@ func (s *stage) liveAndDie(t *testing.T, name string, plan world.Plan) {
 		}
 		return nil
 	})
-	m.Delete(t)
-	m.Await(t, "end", world.Gone)
+	m.End(t)
 	if vms, err := datacenter.VMs(t.Context()); err != nil || slices.Contains(vms, vm) {
 		t.Errorf("the VM is left: %q, %v", vms, err)
 	}

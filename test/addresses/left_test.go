@@ -109,8 +109,7 @@ func TestClaimLostItsStatus(t *testing.T) {
 	if err := s.Client.Create(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
-	m.Delete(t)
-	m.Await(t, "end", world.Gone)
+	m.End(t)
 	s.released(t, names[0])
 	s.released(t, names[1])
 	if left := s.address(t.Context(), t, names[2]); left == nil || !held(left) {
@@ -165,8 +164,7 @@ func TestUselessAddress(t *testing.T) {
 	world.Eventually(t, "another claim", claimed)
 	s.give(t, "useless-0-0", "10.30.0.20")
 	m.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"))
-	m.Delete(t)
-	m.Await(t, "end", world.Gone)
+	m.End(t)
 }
 
 // TestMACTaken: two subnets in one network whose addresses agree in their ends would give two VMs one MAC.
@@ -183,7 +181,6 @@ func TestMACTaken(t *testing.T) {
 		t.Errorf("message %q names no other machine", got)
 	}
 	for _, m := range []*world.Machine{second, first} {
-		m.Delete(t)
-		m.Await(t, "end", world.Gone)
+		m.End(t)
 	}
 }

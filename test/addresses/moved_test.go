@@ -55,18 +55,14 @@ func TestMACTakenAfterMove(t *testing.T) {
 	second.Create(t)
 	second.Await(t, "refusal", world.Windows("Ready False MACTaken"), world.Windows("Stalled True MACTaken"))
 	for _, m := range []*world.Machine{second, first} {
-		m.Delete(t)
-		m.Await(t, "end", world.Gone)
+		m.End(t)
 	}
 	s.released(t, "moved-first-0-0")
 }
 
 // TestNothingClaimed: a Machine that is deleted before its machine was looked at gets no address, however long a hook keeps it.
 func TestNothingClaimed(t *testing.T) {
-	s := newStage(t, nil)
-	if err := s.process.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	s := quietStage(t)
 	s.SetCredentials(t, datacenter.Credentials())
 	s.pool(t, "nodes", "10.34.0.", "19")
 	m := s.machine("leaving", "nodes")

@@ -78,11 +78,18 @@ type stage struct {
 
 func newStage(t *testing.T, gate *world.Gate) *stage {
 	t.Helper()
+	s := quietStage(t)
+	s.process = s.Run(t, world.Options{VSphere: vsphere.Provider{}, Gate: gate})
+	return s
+}
+
+// quietStage is one where our controllers are not at work yet.
+func quietStage(t *testing.T) *stage {
+	t.Helper()
 	s := &stage{Namespace: shared.Namespace(t, world.Start{})}
 	if err := others(); err != nil {
 		t.Fatal(err)
 	}
-	s.process = s.Run(t, world.Options{VSphere: vsphere.Provider{}, Gate: gate})
 	return s
 }
 

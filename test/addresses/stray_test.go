@@ -21,8 +21,8 @@ import (
 // TestStrayAddresses are those that a provider gave our finalizer back after we had taken it off, with the claim there or
 // not. Those of a claim that we hold, or of a machine, are held rightly.
 func TestStrayAddresses(t *testing.T) {
-	s := newStage(t, nil)
-	s.wake(t, strayAfter)
+	s := quietStage(t)
+	s.run(t, strayAfter)
 	s.lonelyClaim(t, "held", infrav1.AddressFinalizer)
 	s.lonelyClaim(t, "freed", "example.com/of-the-provider")
 	s.lonelyClaim(t, "led-on", infrav1.AddressFinalizer)
@@ -42,8 +42,8 @@ func TestStrayAddresses(t *testing.T) {
 
 // TestNoStrayYet: the claim of an address that was just deleted may be on its way, from a backup.
 func TestNoStrayYet(t *testing.T) {
-	s := newStage(t, nil)
-	looks := s.wake(t, 0)
+	s := quietStage(t)
+	looks := s.run(t, 0)
 	for i, name := range []string{"first", "second"} {
 		s.deletedAddress(t, name, fmt.Sprintf("10.32.0.%d", 10+i))
 		world.Eventually(t, "look at "+name, func(context.Context) error {
@@ -69,8 +69,7 @@ func TestStrayIsNotTaken(t *testing.T) {
 	world.Eventually(t, "claim", s.haveAll(t, []string{"again-0-0"}))
 	world.ChangeStatus(t, s.Client, s.claim(t.Context(), t, "again-0-0"), func(c *ipamv1.IPAddressClaim) { c.Status.AddressRef.Name = "again-0-0" })
 	m.Await(t, "lost address", world.Windows("Ready False AddressLost"))
-	m.Delete(t)
-	m.Await(t, "end", world.Gone)
+	m.End(t)
 	s.wake(t, strayAfter)
 	s.left(t)
 }
@@ -119,12 +118,18 @@ func (s *stage) user(t *testing.T, address string) *infrav1.WindowsMachine {
 	return m
 }
 
-// wake starts the controllers anew, which look at all that is there, with a clock that is ahead. It counts who reads that.
-func (s *stage) wake(t *testing.T, ahead time.Duration) *atomic.Int64 {
+// wake starts the controllers anew, which look at all that is there, with a clock that is ahead.
+func (s *stage) wake(t *testing.T, ahead time.Duration) {
 	t.Helper()
 	if err := s.process.Stop(); err != nil {
 		t.Fatal(err)
 	}
+	s.run(t, ahead)
+}
+
+// run starts the controllers with a clock that is ahead, and counts who reads it.
+func (s *stage) run(t *testing.T, ahead time.Duration) *atomic.Int64 {
+	t.Helper()
 	reads := &atomic.Int64{}
 	s.process = s.Run(t, world.Options{VSphere: vsphere.Provider{}, Now: func() time.Time {
 		reads.Add(1)

@@ -82,7 +82,7 @@ func TestFailedBootstrap(t *testing.T) {
 	s.vms(t, state.Windows.Status.ComputerName)
 	s.look(t, m)
 	m.Await(t, "no new token", world.Tokens(0))
-	s.gone(t, m)
+	m.End(t)
 }
 
 // TestUntrustedReports has a guest that lies: what it writes must neither stop the controllers nor end up in the API as it is.
@@ -120,7 +120,7 @@ func TestLostSecret(t *testing.T) {
 	m.Await(t, "report", world.Windows("Ready False WaitingForNode"))
 	m.Join(t)
 	m.Await(t, "node all the same", world.Windows("Ready True Joined"), world.Config("Ready True DataSecretAvailable"), world.Tokens(0), released)
-	s.gone(t, m)
+	m.End(t)
 }
 
 // TestForeignSecret has a Secret of somebody else's under the name that ours must have.
@@ -183,7 +183,7 @@ func TestChangedWhileStored(t *testing.T) {
 		t.Errorf("it says %q", text)
 	}
 	s.vms(t)
-	s.gone(t, m)
+	m.End(t)
 }
 
 // TestMachineDeletedEarly deletes a Machine whose node is still waited for, and which a hook of its user holds.

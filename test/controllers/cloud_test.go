@@ -94,7 +94,7 @@ func TestBadInput(t *testing.T) {
 				s.process.Reconcile(t, world.Machines, m.Key)
 				m.Await(t, "life after it was mended", world.Windows("Ready False WaitingForGuest"))
 			}
-			s.gone(t, m)
+			m.End(t)
 			s.vms(t)
 		})
 	}
@@ -112,7 +112,7 @@ func TestForeignVM(t *testing.T) {
 	m.CreateConfig(t)
 	m.Touch(t, m.Core, "config")
 	m.Await(t, "refusal", world.Windows("Ready False NameTaken"), world.Windows("Stalled True NameTaken"))
-	s.gone(t, m)
+	m.End(t)
 	have, _ := s.cloud.Get(foreign.Name)
 	if diff := cmp.Diff(foreign, have); diff != "" {
 		t.Errorf("somebody else's VM was touched (-before +after):\n%s", diff)
@@ -143,7 +143,7 @@ func TestVanishedVM(t *testing.T) {
 	if calls := s.cloud.Calls(); calls["ensure"]+calls["create"] > 0 {
 		t.Errorf("another VM was asked for: %v", calls)
 	}
-	s.gone(t, m)
+	m.End(t)
 }
 
 // TestStoppedGuest has a VM that is switched off while its guest is at work, and on again.
@@ -161,7 +161,7 @@ func TestStoppedGuest(t *testing.T) {
 	m.Await(t, "recovery", world.Windows("BootstrapProgress True Bootstrapping"))
 	s.cloud.Drop(name)
 	m.Await(t, "notice", world.Windows("Stalled True VMVanished"), world.Windows("BootstrapProgress Unknown VMVanished"))
-	s.gone(t, m)
+	m.End(t)
 }
 
 // TestStoppedVM has a VM that somebody switches off, and on again.

@@ -116,5 +116,5 @@ func TestEmptyData(t *testing.T) {
 	world.Change(t, s.Client, own, func(o *corev1.Secret) { o.Data = map[string][]byte{"value": []byte("x")} })
 	s.process.Reconcile(t, world.Machines, m.Key)
 	m.Await(t, "life after it was mended", world.Windows("Ready False WaitingForGuest"))
-	s.gone(t, m)
+	m.End(t)
 }

@@ -235,7 +235,7 @@ func TestOwnedAgain(t *testing.T) {
 	if after := m.Load(t); !metav1.IsControlledBy(after.Data, after.Config) {
 		t.Errorf("the Secret is owned by %v", after.Data.OwnerReferences)
 	}
-	s.gone(t, m)
+	m.End(t)
 }
 
 // TestOwnerRefused is TestOwnedAgain where the API server lets us set no owner, as one with the admission plugin
@@ -251,7 +251,7 @@ func TestOwnerRefused(t *testing.T) {
 	if metav1.GetControllerOf(after.Data) != nil || !expiry(t, after).After(expiry(t, before)) {
 		t.Errorf("the owner was not refused, or the token not extended:\n%s", after)
 	}
-	s.gone(t, m)
+	m.End(t)
 }
 
 // refuseOwners has the API server refuse owners for Secrets that have none.

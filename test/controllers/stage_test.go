@@ -107,13 +107,6 @@ func (s *stage) look(t *testing.T, m *world.Machine) {
 	}
 }
 
-// gone deletes a machine and waits until nothing is left.
-func (s *stage) gone(t *testing.T, m *world.Machine) {
-	t.Helper()
-	m.Delete(t)
-	m.Await(t, "end", world.Gone)
-}
-
 // vms checks which VMs there are.
 func (s *stage) vms(t *testing.T, want ...string) {
 	t.Helper()

@@ -61,7 +61,7 @@ func TestTokenIsKeptAlive(t *testing.T) {
 		t.Error("the token that was put back is about to expire")
 	}
 	s.clock.advance(-3 * tokenTTL) // or the config would not wait for the removal of a token that has expired
-	s.gone(t, m)
+	m.End(t)
 }
 
 // TestReplacedToken writes another secret into the node's token.
@@ -79,7 +79,7 @@ func TestReplacedToken(t *testing.T) {
 	if issued := string(back.Data.Data["token"]); tokenOf(back) != issued {
 		t.Errorf("the token is %s, and the node has %s", tokenOf(back), issued)
 	}
-	s.gone(t, m)
+	m.End(t)
 }
 
 // TestTokenOfAStalledMachine has a VM that somebody removed: nobody is to join with its token.
@@ -93,7 +93,7 @@ func TestTokenOfAStalledMachine(t *testing.T) {
 	if now := expiry(t, m.Load(t)); !now.Equal(expiry(t, booting)) {
 		t.Errorf("the token was extended, until %s", now)
 	}
-	s.gone(t, m)
+	m.End(t)
 }
 
 // TestTokenOfAMachineThatGoes deletes a Machine that a hook of its user holds, while its VM boots.
@@ -140,7 +140,7 @@ func TestTakenTokenID(t *testing.T) {
 	if booting.Tokens[0].Name == foreign.Name {
 		t.Error("somebody else's token was taken")
 	}
-	s.gone(t, m)
+	m.End(t)
 	var after corev1.Secret
 	if err := s.Client.Get(t.Context(), world.KeyOf(foreign), &after); err != nil {
 		t.Fatal(err)
@@ -200,7 +200,7 @@ func TestTwoManagers(t *testing.T) {
 	if diff := cmp.Diff([]int{1, 1, 1}, have); diff != "" {
 		t.Errorf("VMs, tokens and bootstrap Secrets made (-want +got):\n%s", diff)
 	}
-	s.gone(t, m)
+	m.End(t)
 	s.vms(t)
 }
 
@@ -243,7 +243,7 @@ func TestMove(t *testing.T) {
 				m.Join(t)
 				m.Await(t, "node after the move", world.Windows("Ready True Joined"), world.Tokens(0), released)
 			}
-			s.gone(t, m)
+			m.End(t)
 			s.vms(t)
 		})
 	}

@@ -93,6 +93,13 @@ func (m *Machine) Delete(t *testing.T) {
 	}
 }
 
+// End deletes the Machine and waits until nothing is left.
+func (m *Machine) End(t *testing.T) {
+	t.Helper()
+	m.Delete(t)
+	m.Await(t, "end", Gone)
+}
+
 // Touch changes an annotation of an object, so that everybody looks at it again.
 func (m *Machine) Touch(t *testing.T, object client.Object, value string) {
 	t.Helper()
