@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
@@ -31,6 +33,14 @@ type hop struct {
 	via netip.Addr
 }
 
+// adapters are the VM's.
+type adapters struct {
+	// count is how many the spec names; 0 when they are the template's.
+	count int
+	// addressed are those of them with addresses of pools.
+	addressed []adapter
+}
+
 // Addressed says whether all is known that the machine's adapters need before there is a VM.
 func Addressed(m *infrav1.WindowsMachine) bool {
 	if !wantsAddresses(m) {
@@ -48,14 +58,15 @@ func wantsAddresses(m *infrav1.WindowsMachine) bool {
 }
 
 // readAdapters finds those with addresses of pools. Windows has one default route of a family: the first gateway makes it.
-func readAdapters(m *infrav1.WindowsMachine) ([]adapter, error) {
+func readAdapters(m *infrav1.WindowsMachine) (adapters, error) {
+	var all adapters
 	if !Addressed(m) {
-		return nil, errors.New("render: the WindowsMachine has no status.networks with the addresses of its pools")
+		return all, errors.New("render: the WindowsMachine has no status.networks with the addresses of its pools")
 	}
-	if !wantsAddresses(m) {
-		return nil, nil
+	if m.Spec.VSphere == nil {
+		return all, nil
 	}
-	var all []adapter
+	all.count = len(m.Spec.VSphere.Networks)
 	routed := map[bool]bool{}
 	for i, spec := range m.Spec.VSphere.Networks {
 		if len(spec.AddressesFromPools) == 0 {
@@ -63,12 +74,12 @@ func readAdapters(m *infrav1.WindowsMachine) ([]adapter, error) {
 		}
 		a := adapter{number: i + 1, mac: m.Status.Networks[i].MACAddress, mtu: int(spec.MTU)}
 		if err := a.readAddresses(m.Status.Networks[i].Addresses, routed); err != nil {
-			return nil, err
+			return all, err
 		}
 		if err := a.readRoutes(spec); err != nil {
-			return nil, err
+			return all, err
 		}
-		all = append(all, a)
+		all.addressed = append(all.addressed, a)
 	}
 	return all, nil
 }
@@ -153,14 +164,14 @@ func showAll[T fmt.Stringer](list []T) []string {
 	return texts
 }
 
-// addressPart gives the adapters their addresses before anything needs the network, and waits until Windows has found that
-// nobody else has them.
-func addressPart(n *node) (part, error) {
+// steps give the adapters their addresses before anything needs the network, and wait until Windows has found that nobody
+// else has them.
+func (as adapters) steps() part {
 	var p part
-	for _, a := range n.adapters {
+	for _, a := range as.addressed {
 		p.add(phasePrepare, a.step(""))
 	}
-	for _, a := range n.adapters {
+	for _, a := range as.addressed {
 		for i, address := range a.addresses {
 			p.add(phasePrepare, &plan.WaitFor{
 				Common: plan.Common{
@@ -170,13 +181,13 @@ func addressPart(n *node) (part, error) {
 			})
 		}
 	}
-	return p, nil
+	return p
 }
 
-// movedAddresses: a vSwitch takes an adapter's addresses over, and loses what Windows has besides: routes and name servers.
-func (n *node) movedAddresses() []plan.Step {
+// behindVSwitch: a vSwitch takes an adapter's addresses over, and loses what Windows has besides: routes and name servers.
+func (as adapters) behindVSwitch() []plan.Step {
 	var steps []plan.Step
-	for _, a := range n.adapters {
+	for _, a := range as.addressed {
 		steps = append(steps, a.step("-behind-vswitch"))
 	}
 	return steps
@@ -201,29 +212,33 @@ func (a *adapter) step(suffix string) plan.Step {
 }
 
 // nodeIP is what the kubelet is told of several adapters: the first one's addresses, one of each family that pods have, in
-// the pods' order. Of one by DHCP the address is not known here; whoever says node-ip knows better.
-func (n *node) nodeIP() []flag {
-	said := slices.ContainsFunc(n.kubelet.flags, func(f flag) bool { return f.name == "node-ip" })
-	if said || n.networks < 2 || len(n.adapters) == 0 || n.adapters[0].number != 1 {
-		return nil
+// the pods' order. Of one by DHCP the address is not known here.
+func (as adapters) nodeIP(pods clusterv1.NetworkRanges) string {
+	if as.count < 2 {
+		return ""
 	}
 	var chosen []string
-	for _, four := range podFamilies(n) {
+	for _, four := range podFamilies(pods) {
 		of := func(p netip.Prefix) bool { return p.Addr().Is4() == four }
-		if i := slices.IndexFunc(n.adapters[0].addresses, of); i >= 0 {
-			chosen = append(chosen, n.adapters[0].addresses[i].Addr().String())
+		if i := slices.IndexFunc(as.ofFirst(), of); i >= 0 {
+			chosen = append(chosen, as.ofFirst()[i].Addr().String())
 		}
 	}
-	if len(chosen) == 0 {
+	return strings.Join(chosen, ",")
+}
+
+// ofFirst are the addresses of the first adapter, as far as they are known.
+func (as adapters) ofFirst() []netip.Prefix {
+	if len(as.addressed) == 0 || as.addressed[0].number != 1 {
 		return nil
 	}
-	return []flag{{"node-ip", strings.Join(chosen, ",")}}
+	return as.addressed[0].addresses
 }
 
 // podFamilies are those of the Cluster's pods, true for IPv4, in its order. CIDRs that are none are refused elsewhere.
-func podFamilies(n *node) []bool {
+func podFamilies(pods clusterv1.NetworkRanges) []bool {
 	var families []bool
-	for _, text := range n.network.Pods.CIDRBlocks {
+	for _, text := range pods.CIDRBlocks {
 		if prefix, err := netip.ParsePrefix(text); err == nil {
 			families = append(families, prefix.Addr().Is4())
 		}
@@ -232,40 +247,4 @@ func podFamilies(n *node) []bool {
 		return []bool{true}
 	}
 	return families
-}
-
-// addressWarnings are of what may come by DHCP, which nobody can see from here, and of what a CNI may take away.
-func addressWarnings(n *node) []string {
-	var all []string
-	if len(n.adapters) > 0 && !ownVSwitch(n) {
-		all = append(all, adaptersField+": no vSwitch is made here; where the CNI puts one on an adapter with addresses of pools, "+
-			"Windows loses its name servers and routes, which the CNI must set again")
-	}
-	if warning := firstAdapter(n); warning != "" {
-		all = append(all, adaptersField+warning)
-	}
-	return all
-}
-
-// ownVSwitch: only behind one that the plan makes the addresses are looked at once more.
-func ownVSwitch(n *node) bool {
-	p, err := profileOf(n.spec.Network)
-	return err == nil && p.external != ""
-}
-
-// firstAdapter is the one whose address the Node shows.
-func firstAdapter(n *node) string {
-	known := len(n.adapters) > 0 && n.adapters[0].number == 1
-	if !known && n.networks > 1 {
-		return ": the first of several has its address by DHCP: the cloud provider chooses which one the Node shows"
-	}
-	if !known {
-		return ""
-	}
-	primary := podFamilies(n)[0]
-	if slices.ContainsFunc(n.adapters[0].addresses, func(p netip.Prefix) bool { return p.Addr().Is4() == primary }) {
-		return ""
-	}
-	family := map[bool]string{true: "IPv4", false: "IPv6"}[primary]
-	return fmt.Sprintf("[0]: its pools have no %s, which the pods have first: the node's must come by DHCP or router advertisements", family)
 }

@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"cmp"
 	"sort"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
 
 // Size of a machine. What is 0 is not known.
@@ -27,14 +29,14 @@ func Allocatable(spec bootstrapv1.WindowsBootstrapConfigSpec, size Size) (corev1
 	if err != nil {
 		return nil, err
 	}
-	return kept.allocatable(size, orDefault(spec.Kubelet.MaxPods, defaultMaxPods)), nil
+	return kept.allocatable(size, maxPods(spec.Kubelet)), nil
 }
 
 func (r reservations) allocatable(size Size, maxPods int) corev1.ResourceList {
 	left := corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(int64(maxPods), resource.DecimalSI)}
 	if size.CPUs > 0 {
 		cpus := *resource.NewQuantity(int64(size.CPUs), resource.DecimalSI)
-		left[corev1.ResourceCPU] = less(cpus, orText(r.system.cpu, systemCPU(size.CPUs)), orText(r.kube.cpu, kubeCPU(size.CPUs)))
+		left[corev1.ResourceCPU] = less(cpus, cmp.Or(r.system.cpu, systemCPU(size.CPUs)), cmp.Or(r.kube.cpu, kubeCPU(size.CPUs)))
 	}
 	if size.MemoryMiB > 0 {
 		left[corev1.ResourceMemory] = r.memoryLeft(size.MemoryMiB, maxPods)
@@ -48,7 +50,7 @@ func (r reservations) allocatable(size Size, maxPods int) corev1.ResourceList {
 
 func (r reservations) memoryLeft(memoryMiB, maxPods int) resource.Quantity {
 	memory := *resource.NewQuantity(int64(memoryMiB)<<20, resource.BinarySI)
-	return less(memory, r.system.memory, orText(r.kube.memory, kubeMemory(memoryMiB, maxPods)), r.eviction.memory)
+	return less(memory, r.system.memory, cmp.Or(r.kube.memory, kubeMemory(memoryMiB, maxPods)), r.eviction.memory)
 }
 
 // less takes amounts, or percentages of the whole, away; nothing is less than nothing.
@@ -74,13 +76,13 @@ func amountOf(text string, whole int64) resource.Quantity {
 }
 
 // leavesSomething refuses reservations that leave pods nothing, or too little memory, of a machine whose size is known.
-func (n *node) leavesSomething() error {
-	left := n.reservations.allocatable(Size{CPUs: n.cpus, MemoryMiB: n.memoryMiB}, n.kubelet.maxPods)
+func (k *kubelet) leavesSomething() error {
+	left := k.reservations.allocatable(k.size, k.maxPods)
 	for _, one := range []struct {
 		name corev1.ResourceName
 		has  string
 	}{
-		{corev1.ResourceCPU, strconv.Itoa(n.cpus) + " cpus"}, {corev1.ResourceMemory, strconv.Itoa(n.memoryMiB) + " MiB"},
+		{corev1.ResourceCPU, strconv.Itoa(k.size.CPUs) + " cpus"}, {corev1.ResourceMemory, strconv.Itoa(k.size.MemoryMiB) + " MiB"},
 	} {
 		if amount, known := left[one.name]; known && amount.IsZero() {
 			return invalid(reservationsField, "they and the eviction threshold leave no %s of the VM's %s to pods; write less, or use a larger VM",
@@ -88,27 +90,46 @@ func (n *node) leavesSomething() error {
 		}
 	}
 	memory, known := left[corev1.ResourceMemory]
-	if !known || n.lowMemory() || memory.Cmp(leastForPods) >= 0 {
+	if !known || k.reservations.lowMemory || memory.Cmp(leastForPods) >= 0 {
 		return nil
 	}
 	return invalid(reservationsField, "they and the eviction threshold leave %s of the VM's %d MiB of memory to pods, less than 2Gi; "+
-		"use a VM of %d MiB or more, write less, or write lowMemory: %s", &memory, n.memoryMiB, n.leastMemoryMiB(), bootstrapv1.LowMemoryAccepted)
+		"use a VM of %d MiB or more, write less, or write lowMemory: %s", &memory, k.size.MemoryMiB, k.leastMemoryMiB(), bootstrapv1.LowMemoryAccepted)
 }
 
 // leastForPods is the memory below which few pods of Windows run.
 var leastForPods = resource.MustParse("2Gi")
 
-// lowMemory tells whether the user accepts to have less.
-func (n *node) lowMemory() bool {
-	return n.spec.Reservations.LowMemory == bootstrapv1.LowMemoryAccepted
-}
-
 // leastMemoryMiB is the size of machine, in steps of the table of memory, that leaves pods enough. More memory never leaves
 // less of it: the kubelet's share ends at a quarter, and thresholds below 100 %.
-func (n *node) leastMemoryMiB() int {
+func (k *kubelet) leastMemoryMiB() int {
 	const largest = 24 << 20 // what the API takes
 	return memoryStep * sort.Search(largest/memoryStep, func(steps int) bool {
-		left := n.reservations.memoryLeft(steps*memoryStep, n.kubelet.maxPods)
+		left := k.reservations.memoryLeft(steps*memoryStep, k.maxPods)
 		return left.Cmp(leastForPods) >= 0
 	})
+}
+
+// hiddenMiB bounds how much less memory Windows sees than the VM was given.
+const hiddenMiB = 64
+
+// fewMiB is smallMemory as Windows sees it.
+const fewMiB = "7680"
+
+// memoryChecks are leavesSomething where only the node knows its size, and a warning of a machine that few would want.
+func (k *kubelet) memoryChecks() []plan.Step {
+	var steps []plan.Step
+	if k.size.MemoryMiB == 0 && !k.reservations.lowMemory {
+		steps = append(steps, &plan.Check{
+			Common: plan.Common{Name: "memory-for-pods", Reason: ReasonMachineTooSmall},
+			Test:   plan.Test{Fact: plan.FactMemoryMiB, AtLeast: plan.Text(strconv.Itoa(k.leastMemoryMiB() - hiddenMiB))},
+		})
+	}
+	if k.size.MemoryMiB < smallMemory {
+		steps = append(steps, &plan.Check{
+			Common: plan.Common{Name: "memory", Reason: ReasonMachineTooSmall, Optional: true},
+			Test:   plan.Test{Fact: plan.FactMemoryMiB, AtLeast: plan.Text(fewMiB)},
+		})
+	}
+	return steps
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 )
 
 // azureConfigFile is where CSI drivers of Azure look on Windows.
@@ -40,35 +40,40 @@ var (
 	azureClouds = []string{"AzurePublicCloud", "AzureUSGovernmentCloud", "AzureChinaCloud"}
 )
 
-func (p *part) azureConfig(n *node) error {
-	wanted := n.spec.Windows.AzureCloudConfig
-	if wanted == (bootstrapv1.AzureCloudConfig{}) {
-		return nil
+// azureJSONFile is the text of azure.json; empty: there is none.
+type azureJSONFile []byte
+
+func readAzureJSON(in windowsInput) (setting, error) {
+	if in.spec.AzureCloudConfig == (bootstrapv1.AzureCloudConfig{}) {
+		return azureJSONFile(nil), nil
 	}
-	config, err := azureConfigOf(n, wanted)
+	config, err := azureJSONOf(in.spec.AzureCloudConfig, in.azure)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	text, err := json.MarshalIndent(config, "", "  ")
 	if err != nil {
-		return fmt.Errorf("azure.json of %s: %w", n.machine.Name, err)
+		return nil, fmt.Errorf("azure.json of %s: %w", in.nodeName, err)
 	}
-	file := fileStep("azure-json", ReasonNodeFilesFailed, azureConfigFile, append(text, '\n'))
-	file.Access = plan.AccessAdmin
-	p.add(phasePrepare, file)
-	return nil
+	return azureJSONFile(append(text, '\n')), nil
 }
 
-func azureConfigOf(n *node, wanted bootstrapv1.AzureCloudConfig) (azureJSON, error) {
+func (a azureJSONFile) addTo(p *part) {
+	if len(a) > 0 {
+		p.add(phasePrepare, privateFile("azure-json", ReasonNodeFilesFailed, azureConfigFile, a))
+	}
+}
+
+func azureJSONOf(wanted bootstrapv1.AzureCloudConfig, vm *infrav1.AzureVM) (azureJSON, error) {
 	const field = windowsField + ".azureCloudConfig"
-	if n.azure == nil {
+	if vm == nil {
 		return azureJSON{}, invalid(field, "the machine is not on Azure; leave it out")
 	}
 	cloud := strings.TrimSpace(string(wanted.Cloud))
 	if cloud == "" {
 		cloud = azureClouds[0]
 	}
-	subnet := azureSubnet.FindStringSubmatch(n.azure.SubnetID)
+	subnet := azureSubnet.FindStringSubmatch(vm.SubnetID)
 	switch {
 	case !slices.Contains(azureClouds, cloud):
 		return azureJSON{}, invalid(field+".cloud", "%q is none; write %s", cloud, strings.Join(azureClouds, ", "))
@@ -82,11 +87,11 @@ func azureConfigOf(n *node, wanted bootstrapv1.AzureCloudConfig) (azureJSON, err
 		return azureJSON{}, invalid(field+".routeTableName", "%q is no name; write the last part of its resource id", wanted.RouteTableName)
 	case subnet == nil:
 		return azureJSON{}, invalid("WindowsMachine spec.azure.subnetID", "%q is no resource id of a subnet; write /subscriptions/.../subnets/NAME",
-			n.azure.SubnetID)
+			vm.SubnetID)
 	}
 	return azureJSON{
-		Cloud: cloud, TenantID: wanted.TenantID, SubscriptionID: n.azure.SubscriptionID, ResourceGroup: n.azure.ResourceGroup,
-		Location: n.azure.Location, VMType: "standard", VnetResourceGroup: subnet[1], VnetName: subnet[2], SubnetName: subnet[3],
+		Cloud: cloud, TenantID: wanted.TenantID, SubscriptionID: vm.SubscriptionID, ResourceGroup: vm.ResourceGroup,
+		Location: vm.Location, VMType: "standard", VnetResourceGroup: subnet[1], VnetName: subnet[2], SubnetName: subnet[3],
 		SecurityGroupName: wanted.SecurityGroupName, RouteTableName: wanted.RouteTableName, LoadBalancerSKU: "standard",
 		UseInstanceMetadata: true, UseManagedIdentityExtension: true, UserAssignedIdentityID: wanted.UserAssignedIdentityID,
 	}, nil

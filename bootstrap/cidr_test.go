@@ -7,8 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-
-	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
 
 func TestNthAddress(t *testing.T) {
@@ -100,28 +98,6 @@ func TestRanges(t *testing.T) {
 	for text, want := range map[string]bool{"10.0.0.0/8": true, "10.0.7.0/24": true, "10.1.0.0/16": false, "fd00::/48": true, "fd01::/48": false} {
 		if r.overlaps(ranges{netip.MustParsePrefix(text)}) != want {
 			t.Errorf("overlaps %s: %t", text, !want)
-		}
-	}
-}
-
-// Facts become parts of the text, all else is JSON as encoding/json writes it.
-func TestJSONValue(t *testing.T) {
-	got, err := jsonValue(plan.Tree{
-		"b": []any{1, true, nil, `a "quote" \ <tag>`},
-		"a": plan.Parts(plan.Text(`x"`), plan.FromFact("managementIP"), plan.Text("/32")),
-		"c": map[string]any{},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := plan.Parts(plan.Text(`{"a":"x\"`), plan.FromFact("managementIP"),
-		plan.Text(`/32","b":[1,true,null,"a \"quote\" \\ \u003ctag\u003e"],"c":{}}`+"\n"))
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-	for _, wrong := range []any{func() {}, []any{func() {}}, map[string]any{"a": func() {}}} {
-		if _, err := jsonValue(wrong); err == nil {
-			t.Errorf("%T is written as JSON", wrong)
 		}
 	}
 }

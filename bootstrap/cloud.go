@@ -67,11 +67,6 @@ func (c cloud) fits(userData []byte) error {
 		len(userData), c.limit)
 }
 
-// guestInfoCarries packs only what may be too much: gzip never adds more than 5 bytes for each 16 KiB, and a header.
 func guestInfoCarries(userData []byte) bool {
-	atMost := len(userData) + 5*(len(userData)>>14+1) + 18
-	if base64.StdEncoding.EncodedLen(atMost) <= maxGuestInfoBytes {
-		return true
-	}
 	return base64.StdEncoding.EncodedLen(len(scripts.Gzip(userData))) <= maxGuestInfoBytes
 }

@@ -2,7 +2,6 @@ package bootstrap
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
@@ -15,21 +14,92 @@ const (
 	// dropInsDirectory is what containerd's configuration imports; containerd 2 merges it key by key.
 	dropInsDirectory = containerdFolder + `\conf.d`
 	certsDirectory   = `C:\ProgramData\containerd\certs.d`
+
+	containerdProgram = containerdFolder + `\containerd.exe`
+	ctrProgram        = containerdFolder + `\ctr.exe`
+
+	// oldestContainerd runs HostProcess containers, in which every CNI and kube-proxy run.
+	oldestContainerd = "1.7"
+	// mergingContainerd reads drop-ins of version 3, and merges them key by key.
+	mergingContainerd = "2.0"
 )
 
-// containerdPart is containerd's settings.
-func containerdPart(n *node) (part, error) {
+// containerdInput is what containerd's settings are made of.
+type containerdInput struct {
+	spec            bootstrapv1.Containerd
+	sources         contents
+	deadlineSeconds int
+	// proxied: it is started again for the variables of a proxy.
+	proxied bool
+}
+
+// containerd is spec.containerd, read and found good.
+type containerd struct {
+	registries []registry
+	// settings is the text of our own drop-in, or empty.
+	settings string
+	dropIns  []dropIn
+	// prepull are images, each with pullSeconds for one attempt.
+	prepull     []string
+	pullSeconds int
+	hyperV      bool
+	proxied     bool
+}
+
+// dropIn is a user's own file of settings.
+type dropIn struct {
+	name    string
+	content content
+}
+
+func readContainerd(in containerdInput) (containerd, error) {
+	c := containerd{proxied: in.proxied}
+	var err error
+	if c.registries, err = readRegistries(in.spec.Registries, in.sources); err != nil {
+		return c, err
+	}
+	if c.settings, err = readSettings(in.spec); err != nil {
+		return c, err
+	}
+	if c.dropIns, err = readDropIns(in.spec.DropIns, in.sources); err != nil {
+		return c, err
+	}
+	c.hyperV = in.spec.HyperVIsolation == bootstrapv1.HyperVIsolationEnabled
+	c.prepull = in.spec.PrepullImages
+	c.pullSeconds, err = readPrepull(in.spec.PrepullImages, in.deadlineSeconds)
+	return c, err
+}
+
+func (c containerd) warnings() []string {
+	if !c.hyperV {
+		return nil
+	}
+	return []string{containerdField + ".hyperVIsolation: the VM needs nested virtualization: on vSphere a template that exposes it, " +
+		"on Azure a size that has it"}
+}
+
+// steps: our own drop-in comes first, so that a user's wins.
+func (c containerd) steps() part {
 	var p part
-	if err := p.registries(n); err != nil {
-		return part{}, err
+	p.add(phaseImages, c.pauseImage()...)
+	addRegistries(&p, c.registries)
+	if c.settings != "" {
+		p.add(phaseContainer, fileStep("containerd-settings", ReasonContainerdConfigFailed, dropInsDirectory+`\10-capwin.toml`, []byte(c.settings)))
 	}
-	if err := p.dropIns(n); err != nil {
-		return part{}, err
+	for _, own := range c.dropIns {
+		file := fileStep("drop-in-"+own.name, ReasonContainerdConfigFailed, dropInsDirectory+`\50-`+own.name+".toml", own.content.bytes)
+		if own.content.secret {
+			file.Access = plan.AccessAdmin
+		}
+		p.add(phaseContainer, file)
+		p.redact = append(p.redact, own.content.secretText()...)
 	}
-	if len(p.steps[phaseContainer]) > 0 || hasProxy(n) {
+	if len(p.steps[phaseContainer]) > 0 || c.proxied {
 		p.add(phaseContainer, restartContainerd()...)
 	}
-	return p, p.prepull(n)
+	p.add(phaseContainer, containerdAnswers()...)
+	p.add(phaseImages, c.pulls()...)
+	return p
 }
 
 // restartContainerd: Windows stops no service on which a running one depends, and the image's kubelet may run. One that is
@@ -45,34 +115,66 @@ func restartContainerd() []plan.Step {
 	}
 }
 
-// dropIns: ours first, so that a user's wins.
-func (p *part) dropIns(n *node) error {
-	own, err := ownDropIn(n)
-	if err != nil {
-		return err
+// versionCheck: where containerd is not in its usual place nothing is known of it, which is a warning.
+func (c containerd) versionCheck() []plan.Step {
+	oldest := oldestContainerd
+	if len(c.dropIns) > 0 || c.settings != "" {
+		oldest = mergingContainerd
 	}
-	if own != "" {
-		p.add(phaseContainer, fileStep("containerd-settings", ReasonContainerdConfigFailed, dropInsDirectory+`\10-capwin.toml`, []byte(own)))
+	return []plan.Step{
+		&plan.Fact{
+			Common: plan.Common{Name: "containerd-version", Reason: ReasonContainerdTooOld, TimeoutSeconds: 60, Attempts: 2, Optional: true},
+			Argv:   plan.Texts(containerdProgram, "--version"), Match: `\sv?(\d+\.\d+)\.`, Set: "containerdVersion",
+		},
+		&plan.Check{
+			Common: plan.Common{
+				Name: "containerd-of-image", Reason: ReasonContainerdTooOld,
+				When: &plan.Test{Fact: "containerdVersion", IsNot: plan.Text("")},
+			},
+			Test: plan.Test{Fact: "containerdVersion", AtLeast: plan.Text(oldest)},
+		},
 	}
+}
+
+// containerdAnswers also says what the service does after a failure. With which arguments containerd runs is the image's to say.
+func containerdAnswers() []plan.Step {
+	return []plan.Step{
+		&plan.ServiceState{
+			Common:  plan.Common{Name: "containerd-running", Reason: ReasonContainerRuntimeNotReady, TimeoutSeconds: 120, Attempts: 3},
+			Service: "containerd", State: plan.ServiceRunning,
+		},
+		&plan.WaitFor{
+			Common: plan.Common{Name: "containerd-answers", Reason: ReasonContainerRuntimeNotReady, TimeoutSeconds: 120},
+			For:    plan.ForPipe, Target: plan.Text("containerd-containerd"),
+		},
+		serviceTool("containerd-restarts", "failure", "containerd", "reset=", "900", "actions=", "restart/10000/restart/30000/restart/60000"),
+		serviceTool("containerd-restarts-always", "failureflag", "containerd", "1"),
+	}
+}
+
+func serviceTool(name string, args ...string) plan.Step {
+	return &plan.Run{
+		Common: plan.Common{Name: name, Reason: ReasonContainerdConfigFailed, TimeoutSeconds: 60, Attempts: 3},
+		Argv:   plan.Texts(append([]string{"sc.exe"}, args...)...),
+	}
+}
+
+func readDropIns(wanted []bootstrapv1.ContainerdDropIn, sources contents) ([]dropIn, error) {
+	var all []dropIn
 	seen := map[string]bool{}
-	for i, dropIn := range n.spec.Containerd.DropIns {
+	for i, one := range wanted {
 		field := fmt.Sprintf("%s.dropIns[%d]", containerdField, i)
-		if !scriptName.MatchString(dropIn.Name) || seen[dropIn.Name] {
-			return invalid(field, "name %q is none, or is there twice; write small letters, digits and dashes, 40 at most", dropIn.Name)
+		if !scriptName.MatchString(one.Name) || seen[one.Name] {
+			return nil, invalid(field, "name %q is none, or is there twice; write small letters, digits and dashes, 40 at most", one.Name)
 		}
-		seen[dropIn.Name] = true
-		read, err := n.read(field, dropIn.Content, dropIn.ContentFrom)
+		seen[one.Name] = true
+		read, err := sources.of(field, one.Content, one.ContentFrom)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		file := fileStep("drop-in-"+dropIn.Name, ReasonContainerdConfigFailed, dropInsDirectory+`\50-`+dropIn.Name+".toml", read.bytes)
-		if read.secret {
-			file.Access = plan.AccessAdmin
-		}
-		p.add(phaseContainer, file)
-		p.redact = append(p.redact, read.secretText()...)
+		all = append(all, dropIn{one.Name, read})
 	}
-	return nil
+	return all, nil
 }
 
 // hyperVRuntime is the handler for pods that have a virtual machine each, as containerd's own documentation has it.
@@ -87,15 +189,8 @@ SandboxPlatform = 'windows/amd64'
 ScaleCPULimitsToSandbox = true
 `
 
-// ownSettings says whether there is something for a drop-in of ours.
-func ownSettings(n *node) bool {
-	wanted := n.spec.Containerd
-	return wanted.PauseImage != "" || len(wanted.Registries) > 0 || wanted.HyperVIsolation == bootstrapv1.HyperVIsolationEnabled
-}
-
-// ownDropIn is empty where nothing was said.
-func ownDropIn(n *node) (string, error) {
-	wanted := n.spec.Containerd
+// readSettings gives the text of our drop-in, which is empty where nothing was said.
+func readSettings(wanted bootstrapv1.Containerd) (string, error) {
 	var text strings.Builder
 	if image := wanted.PauseImage; image != "" {
 		if err := checkImage(containerdField+".pauseImage", image); err != nil {
@@ -106,60 +201,18 @@ func ownDropIn(n *node) (string, error) {
 	if len(wanted.Registries) > 0 {
 		text.WriteString("\n[plugins.'io.containerd.cri.v1.images'.registry]\nconfig_path = '" + certsDirectory + "'\n")
 	}
-	switch wanted.HyperVIsolation {
-	case bootstrapv1.HyperVIsolationEnabled:
-		text.WriteString(hyperVRuntime)
-	case bootstrapv1.HyperVIsolationDisabled, "":
-	default:
-		return "", invalid(containerdField+".hyperVIsolation", "%q is none; write Enabled or Disabled", wanted.HyperVIsolation)
+	isolation, err := choose(containerdField+".hyperVIsolation", wanted.HyperVIsolation, "", isolations)
+	if err != nil {
+		return "", err
 	}
+	text.WriteString(isolation)
 	if text.Len() == 0 {
 		return "", nil
 	}
 	return "version = 3\n" + text.String(), nil
 }
 
-// imageName is a reference with its registry: ctr and containerd do not guess it.
-var imageName = regexp.MustCompile(`^([a-z0-9-]+(\.[a-z0-9-]+)+(:[0-9]{1,5})?|[a-z0-9-]+:[0-9]{1,5}|localhost)` +
-	`/[a-z0-9._/-]+(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?$`)
-
-func checkImage(field, image string) error {
-	if !imageName.MatchString(image) {
-		return invalid(field, "%q is no full name of an image; write one such as registry.k8s.io/pause:3.10.2", image)
-	}
-	return nil
-}
-
-// Pulling has half of the deadline at most, all attempts of all images together: the deadline is final for optional steps
-// too. An image that has less than leastPullSeconds is not worth a try.
-const (
-	pullAttempts     = 2
-	longestPull      = 600
-	leastPullSeconds = 60
-)
-
-// prepull makes the first pods start sooner. It is optional: whoever needs an image pulls it.
-func (p *part) prepull(n *node) error {
-	images := n.spec.Containerd.PrepullImages
-	if len(images) == 0 {
-		return nil
-	}
-	share := n.deadlineSeconds / 2 / len(images)
-	if share < leastPullSeconds {
-		return invalid(containerdField+".prepullImages", "%d images have half of spec.deadlineSeconds %d to be pulled, %d s each, where %d are the least; "+
-			"write fewer images, or a larger spec.deadlineSeconds", len(images), n.deadlineSeconds, share, leastPullSeconds)
-	}
-	for i, image := range images {
-		if err := checkImage(fmt.Sprintf("%s.prepullImages[%d]", containerdField, i), image); err != nil {
-			return err
-		}
-		p.add(phaseImages, &plan.Run{
-			Common: plan.Common{
-				Name: fmt.Sprintf("pull-%d", i+1), Reason: ReasonImagePullFailed, Optional: true,
-				TimeoutSeconds: min(longestPull, share/pullAttempts), Attempts: pullAttempts,
-			},
-			Argv: append(pullCommand(n), plan.Text(image)),
-		})
-	}
-	return nil
+// isolations are what stands in the drop-in for them.
+var isolations = map[bootstrapv1.HyperVIsolation]string{
+	bootstrapv1.HyperVIsolationEnabled: hyperVRuntime, bootstrapv1.HyperVIsolationDisabled: "",
 }

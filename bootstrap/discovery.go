@@ -51,38 +51,51 @@ var notOfDiscovery = map[string]string{
 	"tls-server-name":          "kubeadm loses it; write a server whose name or address is in its certificate",
 }
 
-// discover finds out where the cluster is and whom the node trusts: from a kubeconfig of the user's, or else from the
-// Cluster and its CA.
-func (n *node) discover(in Input) error {
-	ref := n.spec.Discovery.KubeconfigSecret
-	var err error
-	if ref.Name == "" {
-		if n.endpoint, err = readEndpoint("Cluster spec.controlPlaneEndpoint", in.Cluster.Spec.ControlPlaneEndpoint); err != nil {
-			return err
+// cluster is where the API server is, and whom the node trusts.
+type cluster struct {
+	endpoint  clusterv1.APIEndpoint
+	authority authority
+	// discovery is the kubeconfig by which kubeadm finds the cluster; where it is empty, the token does.
+	discovery string
+}
+
+// readCluster reads a kubeconfig of the user's, or else the Cluster and its CA.
+func readCluster(in Input) (cluster, error) {
+	var c cluster
+	ref := in.Config.Spec.Discovery.KubeconfigSecret
+	if ref.Name != "" {
+		data, err := contents(in.Sources).source(discoveryField, Source{SourceSecret, ref.Name, ref.Key})
+		if err != nil {
+			return c, err
 		}
-		n.authority, err = readAuthority("Secret "+in.Cluster.Name+"-ca, key tls.crt", in.ClusterCA)
-		return err
+		return discover(data)
 	}
-	data, err := n.source(discoveryField, Source{SourceSecret, ref.Name, ref.Key})
+	var err error
+	if c.endpoint, err = readEndpoint("Cluster spec.controlPlaneEndpoint", in.Cluster.Spec.ControlPlaneEndpoint); err != nil {
+		return c, err
+	}
+	c.authority, err = readAuthority("Secret "+in.Cluster.Name+"-ca, key tls.crt", in.ClusterCA)
+	return c, err
+}
+
+func discover(data []byte) (cluster, error) {
+	var c cluster
+	keys, err := discoveredCluster(data)
 	if err != nil {
-		return err
+		return c, err
 	}
-	cluster, err := discoveredCluster(data)
+	if c.endpoint, err = discoveredServer(keys); err != nil {
+		return c, err
+	}
+	ca, err := discoveredAuthority(keys)
 	if err != nil {
-		return err
+		return c, err
 	}
-	if n.endpoint, err = discoveredServer(cluster); err != nil {
-		return err
+	if c.authority, err = readAuthority(discoveryField, ca); err != nil {
+		return c, err
 	}
-	ca, err := discoveredAuthority(cluster)
-	if err != nil {
-		return err
-	}
-	if n.authority, err = readAuthority(discoveryField, ca); err != nil {
-		return err
-	}
-	n.discovery, err = discoveryText(n.endpoint, ca)
-	return err
+	c.discovery, err = discoveryText(c.endpoint, ca)
+	return c, err
 }
 
 // discoveredCluster never shows what it reads: it may hold what it should not.
@@ -159,13 +172,13 @@ func discoveryText(endpoint clusterv1.APIEndpoint, ca []byte) (string, error) {
 	return string(text), nil
 }
 
-// discoverySteps write the file where the node has one, for administrators only.
-func discoverySteps(n *node) []plan.Step {
-	if n.discovery == "" {
+// discoveryFile writes the file where the node has one, for administrators only.
+func (c cluster) discoveryFile() []plan.Step {
+	if c.discovery == "" {
 		return nil
 	}
 	return []plan.Step{&plan.File{
 		Common: plan.Common{Name: "discovery", Reason: ReasonNodeFilesFailed},
-		Path:   plan.Text(discoveryFile), Text: plan.Text(n.discovery), Access: plan.AccessAdmin,
+		Path:   plan.Text(discoveryFile), Text: plan.Text(c.discovery), Access: plan.AccessAdmin,
 	}}
 }

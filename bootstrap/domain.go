@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"strings"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
@@ -34,37 +33,28 @@ var (
 	organizationalUnit = regexp.MustCompile(`^(OU|CN|ou|cn)=[^\x00-\x1f]+$`)
 )
 
-// domain makes the machine a member: gMSA then works without more. Its name is right already, for members are not renamed.
-func (p *part) domain(n *node) error {
-	wanted := n.spec.Windows.Domain
-	if wanted == (bootstrapv1.Domain{}) {
-		return nil
+// domain is what the machine joins, as domainScript reads it; empty: it joins none.
+type domain struct {
+	text   []byte
+	redact []string
+}
+
+func readDomain(in windowsInput) (setting, error) {
+	if in.spec.Domain == (bootstrapv1.Domain{}) {
+		return domain{}, nil
 	}
-	member, err := readDomain(n, wanted)
+	member, err := readMember(in.spec.Domain, in.sources)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	text, err := json.Marshal(member) //nolint:gosec // because the file is for administrators only and removed at once
 	if err != nil {
-		return fmt.Errorf("domain of %s: %w", n.machine.Name, err)
+		return nil, fmt.Errorf("domain of %s: %w", in.nodeName, err)
 	}
-	data := fileStep("domain", ReasonDomainJoinFailed, domainFile, text)
-	script := fileStep("domain-script", ReasonDomainJoinFailed, domainScriptFile, []byte(domainScript))
-	data.Access, script.Access = plan.AccessAdmin, plan.AccessAdmin
-	pause := 15
-	p.add(phaseWindows, data, script, &plan.Script{
-		Common: plan.Common{
-			Name: "domain-join", Reason: ReasonDomainJoinFailed, TimeoutSeconds: 300, Attempts: 3, DelaySeconds: &pause,
-		},
-		Path:    plan.Text(domainScriptFile),
-		Program: plan.Program{RebootExitCodes: []int{exitReboot}},
-	}, &plan.Remove{Common: plan.Common{Name: "domain-forgotten", Reason: ReasonDomainJoinFailed}, Paths: plan.Texts(domainFile)})
-	p.erase = append(p.erase, plan.Texts(domainFile)...)
-	p.redact = append(p.redact, content{bytes: []byte(member.Password), secret: true}.secretText()...)
-	return nil
+	return domain{text, secretText(member.Password)}, nil
 }
 
-func readDomain(n *node, wanted bootstrapv1.Domain) (domainMember, error) {
+func readMember(wanted bootstrapv1.Domain, sources contents) (domainMember, error) {
 	const field = windowsField + ".domain"
 	member := domainMember{Domain: wanted.Name, OrganizationalUnit: wanted.OrganizationalUnit}
 	if !domainName.MatchString(wanted.Name) {
@@ -76,12 +66,28 @@ func readDomain(n *node, wanted bootstrapv1.Domain) (domainMember, error) {
 	if wanted.CredentialsRef.Name == "" {
 		return member, invalid(field+".credentialsRef", "it is empty; name a Secret with the keys username and password")
 	}
-	for i, into := range []*string{&member.Username, &member.Password} {
-		text, err := n.source(field+".credentialsRef", credentialSources(wanted.CredentialsRef.Name)[i])
-		if err != nil {
-			return member, err
-		}
-		*into = strings.TrimRight(string(text), "\r\n")
+	var err error
+	member.Username, member.Password, err = sources.credentials(field+".credentialsRef", wanted.CredentialsRef.Name)
+	return member, err
+}
+
+// addTo makes the machine a member: gMSA then works without more. Its name is right already, for members are not renamed.
+func (d domain) addTo(p *part) {
+	if len(d.text) == 0 {
+		return
 	}
-	return member, nil
+	pause := 15
+	p.add(phaseWindows,
+		privateFile("domain", ReasonDomainJoinFailed, domainFile, d.text),
+		privateFile("domain-script", ReasonDomainJoinFailed, domainScriptFile, []byte(domainScript)),
+		&plan.Script{
+			Common: plan.Common{
+				Name: "domain-join", Reason: ReasonDomainJoinFailed, TimeoutSeconds: 300, Attempts: 3, DelaySeconds: &pause,
+			},
+			Path:    plan.Text(domainScriptFile),
+			Program: plan.Program{RebootExitCodes: []int{exitReboot}},
+		},
+		&plan.Remove{Common: plan.Common{Name: "domain-forgotten", Reason: ReasonDomainJoinFailed}, Paths: plan.Texts(domainFile)})
+	p.erase = append(p.erase, plan.Texts(domainFile)...)
+	p.redact = append(p.redact, d.redact...)
 }

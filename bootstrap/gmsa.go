@@ -12,18 +12,28 @@ const (
 	ccgClasses = `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Control\CCG\COMClasses\`
 )
 
-// gmsaPlugin lets Container Credential Guard call a plug-in, which only Windows' own key says. How the class itself gets
+// gmsaPlugin is the class of a plug-in in braces; empty: there is none.
+type gmsaPlugin string
+
+func readGMSAPlugin(in windowsInput) (setting, error) {
+	id := in.spec.GMSAPlugin.ClassID
+	switch {
+	case id == "":
+		return gmsaPlugin(""), nil
+	case !guid.MatchString(id):
+		return nil, invalid(windowsField+".gmsaPlugin.classID", "%q is no CLSID; write one such as CCC2A336-D7F3-4818-A213-272B7924213E, without braces", id)
+	}
+	return gmsaPlugin("{" + strings.ToUpper(id) + "}"), nil
+}
+
+// addTo lets Container Credential Guard call a plug-in, which only Windows' own key says. How the class itself gets
 // into COM differs from plug-in to plug-in, and their installers do it. Many also list it with Container Credential Guard, whose
 // key belongs to TrustedInstaller: what is listed is left alone.
-func (p *part) gmsaPlugin(n *node) error {
-	id := n.spec.Windows.GMSAPlugin.ClassID
-	if id == "" {
-		return nil
+func (g gmsaPlugin) addTo(p *part) {
+	class := string(g)
+	if class == "" {
+		return
 	}
-	if !guid.MatchString(id) {
-		return invalid(windowsField+".gmsaPlugin.classID", "%q is no CLSID; write one such as CCC2A336-D7F3-4818-A213-272B7924213E, without braces", id)
-	}
-	class := "{" + strings.ToUpper(id) + "}"
 	common := func(name string) plan.Common {
 		return plan.Common{Name: name, Reason: ReasonGMSAPluginFailed, Attempts: 3}
 	}
@@ -41,5 +51,4 @@ func (p *part) gmsaPlugin(n *node) error {
 		},
 		&plan.Registry{Common: write, Key: ccgClasses + class, Value: plan.Text("")},
 	)
-	return nil
 }

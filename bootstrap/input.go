@@ -1,13 +1,13 @@
 package bootstrap
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/version"
@@ -19,38 +19,23 @@ import (
 
 // node is an Input that has been read and found good: plain values, defaults filled in.
 type node struct {
-	machine    plan.Machine
-	providerID string
-	cloud      cloud
-	// cpus and memoryMiB are 0 when only the node will know.
-	cpus, memoryMiB int
-
-	// version is the Machine's, minor its second number: 36 of v1.36.3.
-	version   string
-	minor     uint64
-	endpoint  clusterv1.APIEndpoint
-	authority authority
-	token     string
-	// discovery is the kubeconfig by which kubeadm finds the cluster; where it is empty, the token does.
-	discovery string
-
-	// spec is the user's, for the parts of a plan; network is the Cluster's.
-	spec    bootstrapv1.WindowsBootstrapConfigSpec
-	network clusterv1.ClusterNetwork
-	// azure is the VM's spec, when it is on Azure.
-	azure *infrav1.AzureVM
-	// networks counts what the VM's adapters are said to be on; 0 when that is the template's. adapters are those of them
-	// with addresses of pools.
-	networks int
-	adapters []adapter
-	// sources are the Secrets and ConfigMaps that the spec refers to: "secret/NAME/KEY" or "configmap/NAME/KEY".
-	sources map[string][]byte
-
-	labels          []string // name=value, sorted
-	taints          []corev1.Taint
-	kubelet         kubelet
-	reservations    reservations
+	machine         plan.Machine
+	cloud           cloud
 	deadlineSeconds int
+	token           string
+	// version is the Machine's, minor its second number: 36 of v1.36.3.
+	version string
+	minor   uint64
+
+	cluster    cluster
+	adapters   adapters
+	kubelet    kubelet
+	custom     custom
+	windows    windows
+	network    *network
+	containerd containerd
+	// joinConfiguration is kubeadm's.
+	joinConfiguration string
 }
 
 // The defaults of WindowsBootstrapConfig.
@@ -74,43 +59,100 @@ func readNode(in Input) (*node, error) {
 			Namespace: in.Machine.Namespace, Name: in.Machine.Name, UID: string(in.Machine.UID),
 			Node: in.WindowsMachine.Status.ComputerName, Cluster: in.Cluster.Name,
 		},
-		providerID:      in.WindowsMachine.Spec.ProviderID,
 		cloud:           cloudOf(in.WindowsMachine.Spec),
-		spec:            in.Config.Spec,
-		network:         in.Cluster.Spec.ClusterNetwork,
-		azure:           in.WindowsMachine.Spec.Azure,
-		sources:         in.Sources,
-		version:         in.Machine.Spec.Version,
+		deadlineSeconds: deadlineSeconds(in.Config.Spec),
 		token:           in.Token,
-		deadlineSeconds: orDefault(in.Config.Spec.DeadlineSeconds, defaultDeadlineSeconds),
+		version:         in.Machine.Spec.Version,
 	}
-	if vm := in.WindowsMachine.Spec.VSphere; vm != nil {
-		n.cpus, n.memoryMiB, n.networks = int(vm.CPUs), int(vm.MemoryMiB), len(vm.Networks)
+	for _, read := range []func(*node, Input) error{
+		(*node).readMachine, (*node).readKubelet, (*node).readCustom, (*node).readWindows, (*node).readNetwork, (*node).readContainerd,
+	} {
+		if err := read(n, in); err != nil {
+			return nil, err
+		}
 	}
 	var err error
+	n.joinConfiguration, err = joinConfiguration(n)
+	return n, err
+}
+
+// readMachine reads what the others need.
+func (n *node) readMachine(in Input) error {
+	var err error
 	if n.adapters, err = readAdapters(in.WindowsMachine); err != nil {
-		return nil, err
+		return err
 	}
 	if n.minor, err = readMinor(n.version); err != nil {
-		return nil, err
+		return err
 	}
-	if err = n.discover(in); err != nil {
-		return nil, err
+	n.cluster, err = readCluster(in)
+	return err
+}
+
+func (n *node) readKubelet(in Input) error {
+	var err error
+	n.kubelet, err = readKubelet(kubeletInput{
+		spec: in.Config.Spec, nodeName: n.machine.Node, providerID: in.WindowsMachine.Spec.ProviderID,
+		version: n.version, minor: n.minor, size: sizeOf(in.WindowsMachine.Spec),
+		nodeIP: n.adapters.nodeIP(in.Cluster.Spec.ClusterNetwork.Pods),
+	})
+	return err
+}
+
+// sizeOf is unknown on Azure, and where it is the template's.
+func sizeOf(spec infrav1.WindowsMachineSpec) Size {
+	if spec.VSphere == nil {
+		return Size{}
 	}
-	if n.labels, err = readLabels(in.Config.Spec.Node.Labels); err != nil {
-		return nil, err
+	return Size{CPUs: int(spec.VSphere.CPUs), MemoryMiB: int(spec.VSphere.MemoryMiB)}
+}
+
+func (n *node) readCustom(in Input) error {
+	var err error
+	n.custom, err = readCustom(in.Config.Spec.Custom, in.Sources)
+	return err
+}
+
+func (n *node) readWindows(in Input) error {
+	spec := in.Config.Spec
+	near, err := n.withoutProxy(in)
+	if err != nil {
+		return err
 	}
-	if n.taints, err = readTaints(in.Config.Spec.Node.Taints); err != nil {
-		return nil, err
+	n.windows, err = readWindows(windowsInput{
+		spec: spec.Windows, pageFile: spec.PageFile, sources: in.Sources, nodeName: n.machine.Node, azure: in.WindowsMachine.Spec.Azure,
+		hyperV: spec.Containerd.HyperVIsolation == bootstrapv1.HyperVIsolationEnabled, near: near,
+	})
+	return err
+}
+
+// withoutProxy are the cluster's own names and ranges, which no proxy reaches. Where there is no proxy nothing is asked of
+// the Cluster.
+func (n *node) withoutProxy(in Input) ([]string, error) {
+	if !hasProxy(in.Config.Spec.Windows.Proxy) {
+		return nil, nil
 	}
-	if n.kubelet, err = readKubelet(in.Config.Spec.Kubelet, n.minor); err != nil {
-		return nil, err
-	}
-	n.kubelet.flags = append(n.kubelet.flags, n.nodeIP()...)
-	if n.reservations, err = readReservations(in.Config.Spec.Reservations); err != nil {
-		return nil, err
-	}
-	return n, n.leavesSomething()
+	domain, cidrs, err := nearCluster(in.Cluster.Spec.ClusterNetwork)
+	return append([]string{"." + domain, n.machine.Node, n.cluster.endpoint.Host}, cidrs...), err
+}
+
+func (n *node) readNetwork(in Input) error {
+	var err error
+	n.network, err = readNetwork(networkInput{
+		spec: in.Config.Spec.Network, cluster: in.Cluster.Spec.ClusterNetwork, adapters: n.adapters, nodeName: n.machine.Node,
+		onAzure: n.cloud.azure, maxPods: n.kubelet.maxPods, delayedStart: n.kubelet.start == plan.StartDelayedAuto,
+		dsrByDefault: gateOn(dsrGate, nil, n.minor),
+	})
+	return err
+}
+
+func (n *node) readContainerd(in Input) error {
+	var err error
+	n.containerd, err = readContainerd(containerdInput{
+		spec: in.Config.Spec.Containerd, sources: in.Sources, deadlineSeconds: n.deadlineSeconds,
+		proxied: hasProxy(in.Config.Spec.Windows.Proxy),
+	})
+	return err
 }
 
 // tooEarly refuses what no user can write: our own controllers make it before they render.
@@ -135,16 +177,13 @@ func tooEarly(in Input) error {
 	return nil
 }
 
-func orDefault(value int32, fallback int) int {
-	if value == 0 {
-		return fallback
-	}
-	return int(value)
-}
-
 // Deadline is how long a guest may take from its first boot until it has joined, down time not counted.
 func Deadline(spec bootstrapv1.WindowsBootstrapConfigSpec) time.Duration {
-	return time.Duration(orDefault(spec.DeadlineSeconds, defaultDeadlineSeconds)) * time.Second
+	return time.Duration(deadlineSeconds(spec)) * time.Second
+}
+
+func deadlineSeconds(spec bootstrapv1.WindowsBootstrapConfigSpec) int {
+	return int(cmp.Or(spec.DeadlineSeconds, defaultDeadlineSeconds))
 }
 
 // oldestMinor is the oldest 1.x whose kubeadm and kubelet take what is rendered here.

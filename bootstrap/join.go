@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -10,6 +11,8 @@ import (
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types/upstreamhub"
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types/upstreamv1beta3"
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types/upstreamv1beta4"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
 
 // criSocket is where containerd listens on every image.
@@ -18,6 +21,85 @@ const criSocket = "npipe:////./pipe/containerd-containerd"
 // firstV1Beta4 is the first 1.x whose kubeadm reads v1beta4, and warns of v1beta3.
 const firstV1Beta4 = 31
 
+// join is what every node does: files, a look at the API server, kubeadm.
+func (n *node) join() part {
+	var p part
+	p.add(phasePrepare, n.prepareFiles()...)
+	p.add(phaseAPIServer, n.cluster.answers()...)
+	p.add(phaseJoin, n.cluster.join())
+	if n.cluster.discovery != "" {
+		p.erase = plan.Texts(discoveryFile)
+	}
+	return p
+}
+
+// prepareFiles writes what kubeadm will read. Folders that hold keys or the token are closed before anything is in them.
+func (n *node) prepareFiles() []plan.Step {
+	steps := []plan.Step{
+		&plan.Check{
+			Common: plan.Common{Name: "windows-build", Reason: ReasonWindowsNotSupported},
+			Test:   plan.Test{Fact: plan.FactOSBuild, AtLeast: plan.Text(oldestWindows)},
+		},
+		directory("kubeadm-folder", joinDirectory, plan.AccessAdmin),
+		directory("kubernetes-folder", kubernetesDirectory, plan.AccessAdmin),
+		// Below C: Windows lets users make files in folders, and what lies in these SYSTEM runs or obeys.
+		directory("programs-folder", programsDirectory, plan.AccessAdmin),
+		directory("cni-programs-folder", cniPrograms, plan.AccessAdmin),
+		directory("cni-folder", cniFolder, plan.AccessAdmin),
+		directory("kubelet-logs", n.kubelet.logDirectory, plan.AccessInherit),
+	}
+	steps = append(steps, n.cluster.discoveryFile()...)
+	return append(steps, &plan.File{
+		Common: plan.Common{Name: "join-configuration", Reason: ReasonNodeFilesFailed},
+		Path:   plan.Text(joinFile), Text: plan.Text(n.joinConfiguration), Access: plan.AccessAdmin,
+	}, n.kubelet.patch)
+}
+
+// answers waits for an answer first and looks at the certificate then, so that a cluster with another CA is told from one
+// that is not there.
+func (c cluster) answers() []plan.Step {
+	host, port := plan.Text(c.endpoint.Host), plan.Text(strconv.Itoa(int(c.endpoint.Port)))
+	steps := []plan.Step{&plan.WaitFor{
+		Common: plan.Common{Name: "api-server-answers", Reason: ReasonAPIServerUnreachable, TimeoutSeconds: 600},
+		For:    plan.ForHTTPS, Host: host, Port: port, Insecure: true,
+	}}
+	if c.authority.root != nil {
+		steps = append(steps, &plan.WaitFor{
+			Common: plan.Common{Name: "api-server-identity", Reason: ReasonAPIServerCAMismatch, TimeoutSeconds: 60},
+			For:    plan.ForHTTPS, Host: host, Port: port, CA: c.authority.root,
+		})
+	}
+	return steps
+}
+
+// clearJoin makes room for another kubeadm join, which refuses to start beside a kubelet that runs or files of another try.
+// kubeadm reset would empty the kubelet's whole folder: the image's credential provider is in it, and files of the user.
+// A word of cmd.exe stands between the two programs; nothing here comes from a spec.
+var clearJoin = plan.Texts("cmd.exe", "/d", "/c", "net.exe", "stop", "kubelet", "&",
+	"del", "/f", "/q", kubeconfig, bootstrapKubeconfig, kubernetesDirectory+`\pki\ca.crt`)
+
+// join runs kubeadm. It is done once the kubelet has a certificate: kubelet.conf is there as soon as the kubelet has started,
+// and stays when nobody signs.
+func (c cluster) join() plan.Step {
+	pause := 15
+	run := &plan.Run{
+		Common: plan.Common{
+			Name: "kubeadm-join", Reason: ReasonJoinFailed,
+			TimeoutSeconds: 900, Attempts: 3, DelaySeconds: &pause,
+		},
+		Argv: plan.Texts(kubeadmProgram, "join", "--config", joinFile, "--v=5"),
+		Program: plan.Program{
+			Creates:  plan.Text(kubeletCertificate),
+			Undo:     clearJoin,
+			Diagnose: joinDiagnoses,
+		},
+	}
+	if c.discovery != "" {
+		run.Directory = joinDirectory // discoveryPath has no drive: it is that of the folder in which kubeadm runs
+	}
+	return run
+}
+
 // joinConfiguration is kubeadm's, in the API version that the Machine's own kubeadm reads. It is written as JSON, which
 // is YAML too: by way of Cluster API's YAML a rendering would take half as long again.
 func joinConfiguration(n *node) (string, error) {
@@ -25,10 +107,10 @@ func joinConfiguration(n *node) (string, error) {
 		NodeRegistration: kubeadmv1.NodeRegistrationOptions{
 			Name:             n.machine.Node,
 			CRISocket:        criSocket,
-			Taints:           &n.taints,
-			KubeletExtraArgs: kubeletExtraArgs(n),
+			Taints:           &n.kubelet.taints,
+			KubeletExtraArgs: kubeletExtraArgs(n.kubelet.flags),
 		},
-		Discovery: joinDiscovery(n),
+		Discovery: n.cluster.joinDiscovery(n.token),
 		Patches:   kubeadmv1.Patches{Directory: patchesDirectory},
 	}}
 	configuration, err := ofKubeadm(n.minor, hub)
@@ -55,22 +137,22 @@ func ofKubeadm(minor uint64, hub *upstreamhub.JoinConfiguration) (any, error) {
 
 // joinDiscovery: the node trusts the API server by the hashes of the cluster's CA or by the CA of the user's file, never
 // blindly. Either way it is the token that lets it in.
-func joinDiscovery(n *node) kubeadmv1.Discovery {
-	if n.discovery != "" {
-		return kubeadmv1.Discovery{File: kubeadmv1.FileDiscovery{KubeConfigPath: discoveryPath}, TLSBootstrapToken: n.token}
+func (c cluster) joinDiscovery(token string) kubeadmv1.Discovery {
+	if c.discovery != "" {
+		return kubeadmv1.Discovery{File: kubeadmv1.FileDiscovery{KubeConfigPath: discoveryPath}, TLSBootstrapToken: token}
 	}
 	return kubeadmv1.Discovery{BootstrapToken: kubeadmv1.BootstrapTokenDiscovery{
-		Token:             n.token,
-		APIServerEndpoint: n.endpoint.String(),
-		CACertHashes:      n.authority.pins,
+		Token:             token,
+		APIServerEndpoint: c.endpoint.String(),
+		CACertHashes:      c.authority.pins,
 	}}
 }
 
 // kubeletExtraArgs: kubeadm writes them where our service does not look, but tools that make the kubelet's service anew
 // (image-builder's RestartKubelet.ps1) do.
-func kubeletExtraArgs(n *node) []kubeadmv1.Arg {
+func kubeletExtraArgs(flags []flag) []kubeadmv1.Arg {
 	var args []kubeadmv1.Arg
-	for _, flag := range registrationFlags(n) {
+	for _, flag := range flags {
 		args = append(args, kubeadmv1.Arg{Name: flag.name, Value: &flag.value})
 	}
 	return args

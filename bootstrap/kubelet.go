@@ -1,10 +1,12 @@
 package bootstrap
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
@@ -18,58 +20,117 @@ const rotatingMinor = 34
 // flag of the kubelet.
 type flag struct{ name, value string }
 
-// kubelet is spec.kubelet, read and found good, defaults filled in.
+// kubeletInput is what a kubelet is made of.
+type kubeletInput struct {
+	spec bootstrapv1.WindowsBootstrapConfigSpec
+	// nodeName is the computer's, providerID the VM's.
+	nodeName, providerID string
+	// version is the Machine's, minor its second number: 36 of v1.36.3.
+	version string
+	minor   uint64
+	size    Size
+	// nodeIP is what the kubelet says its addresses are, unless the user says it; empty: the kubelet finds them.
+	nodeIP string
+}
+
+// kubelet is spec.kubelet, spec.node and spec.reservations, read and found good, defaults filled in.
 type kubelet struct {
+	nodeName, providerID string
+	version              string
+	minor                uint64
+	size                 Size
+
 	maxPods int
-	// flags are those that the kubelet needs when it registers its node, besides its labels.
+	taints  []corev1.Taint
+	// flags are those that the kubelet takes by flag only and needs when it registers its node.
 	flags []flag
 	// logFlags are kube-log-runner's, logDirectory is where it writes.
 	logFlags     []flag
 	logDirectory string
 	start        plan.Start
 	// gates and fields go into the kubelet's configuration.
-	gates  map[string]bool
-	fields map[string]any
+	gates        map[string]bool
+	fields       map[string]any
+	reservations reservations
+	patch        plan.Step
 }
 
 // logQueryGate is locked on from 1.36 on; before, the kubelet exits at enableSystemLogQuery without it.
 const logQueryGate = "NodeLogQuery"
 
-func readKubelet(spec bootstrapv1.Kubelet, minor uint64) (kubelet, error) {
-	k := kubelet{maxPods: orDefault(spec.MaxPods, defaultMaxPods)}
-	var err error
-	if k.flags, err = readFlags(spec, minor); err != nil {
+func readKubelet(in kubeletInput) (kubelet, error) {
+	k := kubelet{
+		nodeName: in.nodeName, providerID: in.providerID, version: in.version, minor: in.minor, size: in.size,
+		maxPods: maxPods(in.spec.Kubelet),
+	}
+	labels, err := readLabels(in.spec.Node.Labels)
+	if err != nil {
 		return k, err
 	}
-	if k.logFlags, err = readLog(spec.Log, minor); err != nil {
+	if k.taints, err = readTaints(in.spec.Node.Taints); err != nil {
 		return k, err
+	}
+	if err := k.readService(in.spec.Kubelet); err != nil {
+		return k, err
+	}
+	k.addressAndLabels(in.nodeIP, labels)
+	if k.reservations, err = readReservations(in.spec.Reservations); err != nil {
+		return k, err
+	}
+	if err := k.leavesSomething(); err != nil {
+		return k, err
+	}
+	k.patch, err = k.patchStep()
+	return k, err
+}
+
+func maxPods(spec bootstrapv1.Kubelet) int { return int(cmp.Or(spec.MaxPods, defaultMaxPods)) }
+
+// readService reads how the kubelet is started, and what is configured for it.
+func (k *kubelet) readService(spec bootstrapv1.Kubelet) error {
+	var err error
+	if k.flags, err = readFlags(spec, k.minor); err != nil {
+		return err
+	}
+	if k.logFlags, err = readLog(spec.Log, k.minor); err != nil {
+		return err
 	}
 	if k.logDirectory, err = readLogDirectory(spec.Log.Directory); err != nil {
-		return k, err
+		return err
 	}
-	if k.start, err = choose("start", spec.Start, plan.StartAuto, starts); err != nil {
-		return k, err
+	if k.start, err = choose(kubeletField+".start", spec.Start, plan.StartAuto, starts); err != nil {
+		return err
 	}
-	if k.gates, err = readGates(spec.FeatureGates, minor); err != nil {
-		return k, err
+	if k.gates, err = readGates(spec.FeatureGates, k.minor); err != nil {
+		return err
 	}
-	if k.fields, err = readConfiguration(spec.Configuration.Raw, k.gates, minor); err != nil {
-		return k, err
+	if k.fields, err = readConfiguration(spec.Configuration.Raw, k.gates, k.minor); err != nil {
+		return err
 	}
-	return k, k.readSwitches(spec, minor)
+	return k.readSwitches(spec)
+}
+
+// addressAndLabels: an address that the user writes counts more than one that is known here.
+func (k *kubelet) addressAndLabels(nodeIP string, labels []string) {
+	if nodeIP != "" && !given(k.flags, "node-ip") {
+		k.flags = append(k.flags, flag{"node-ip", nodeIP})
+	}
+	if len(labels) > 0 {
+		k.flags = append(k.flags, flag{"node-labels", strings.Join(labels, ",")})
+	}
 }
 
 // readFlags gives those that only flags can say: first ours, then the user's.
 func readFlags(spec bootstrapv1.Kubelet, minor uint64) ([]flag, error) {
 	var flags []flag
-	provider, err := choose("cloudProvider", spec.CloudProvider, "external", cloudProviders)
+	provider, err := choose(kubeletField+".cloudProvider", spec.CloudProvider, "external", cloudProviders)
 	if err != nil {
 		return nil, err
 	}
 	if provider != "" {
 		flags = append(flags, flag{"cloud-provider", provider})
 	}
-	class, err := choose("priorityClass", spec.PriorityClass, "ABOVE_NORMAL_PRIORITY_CLASS", priorityClasses)
+	class, err := choose(kubeletField+".priorityClass", spec.PriorityClass, "ABOVE_NORMAL_PRIORITY_CLASS", priorityClasses)
 	if err != nil {
 		return nil, err
 	}
@@ -103,18 +164,6 @@ var (
 	}
 )
 
-// choose is what a value of the API means; a field that is left out means the fallback.
-func choose[K ~string, V any](field string, value K, fallback V, meanings map[K]V) (V, error) {
-	if value == "" {
-		return fallback, nil
-	}
-	meaning, ok := meanings[value]
-	if !ok {
-		return meaning, invalid(kubeletField+"."+field, "%q is none; write %s", value, strings.Join(sortedKeys(meanings), " or "))
-	}
-	return meaning, nil
-}
-
 // readLog gives kube-log-runner's flags.
 func readLog(log bootstrapv1.KubeletLog, minor uint64) ([]flag, error) {
 	const size, age = 50, 168
@@ -124,8 +173,8 @@ func readLog(log bootstrapv1.KubeletLog, minor uint64) ([]flag, error) {
 			log.MaxSizeMiB, log.MaxAgeHours)
 	case minor >= rotatingMinor:
 		return []flag{
-			{"log-file-size", fmt.Sprintf("%dMi", orDefault(log.MaxSizeMiB, size))},
-			{"log-file-age", fmt.Sprintf("%dh", orDefault(log.MaxAgeHours, age))},
+			{"log-file-size", fmt.Sprintf("%dMi", cmp.Or(log.MaxSizeMiB, size))},
+			{"log-file-age", fmt.Sprintf("%dh", cmp.Or(log.MaxAgeHours, age))},
 		}, nil
 	case log.MaxSizeMiB > 0 || log.MaxAgeHours > 0:
 		return nil, invalid(kubeletField+".log", "the kubelet of v1.%d does not rotate its log; leave maxSizeMiB and maxAgeHours out, or use v1.%d",
@@ -142,7 +191,7 @@ func readLogDirectory(said string) (string, error) {
 }
 
 // readSwitches turns what is Enabled or Disabled into fields and the gates they need.
-func (k *kubelet) readSwitches(spec bootstrapv1.Kubelet, minor uint64) error {
+func (k *kubelet) readSwitches(spec bootstrapv1.Kubelet) error {
 	set := func(name string, value bool) {
 		if k.fields == nil {
 			k.fields = map[string]any{}
@@ -150,7 +199,7 @@ func (k *kubelet) readSwitches(spec bootstrapv1.Kubelet, minor uint64) error {
 		k.fields[name] = value
 	}
 	if spec.ServerCertificates != "" {
-		signed, err := choose("serverCertificates", spec.ServerCertificates, false, signers)
+		signed, err := choose(kubeletField+".serverCertificates", spec.ServerCertificates, false, signers)
 		if err != nil {
 			return err
 		}
@@ -159,7 +208,7 @@ func (k *kubelet) readSwitches(spec bootstrapv1.Kubelet, minor uint64) error {
 	if spec.SystemLogQuery == "" {
 		return nil
 	}
-	query, err := choose("systemLogQuery", spec.SystemLogQuery, false, states)
+	query, err := choose(kubeletField+".systemLogQuery", spec.SystemLogQuery, false, states)
 	if err != nil {
 		return err
 	}
@@ -171,27 +220,18 @@ func (k *kubelet) readSwitches(spec bootstrapv1.Kubelet, minor uint64) error {
 	if on, said := k.gates[logQueryGate]; said && !on {
 		return invalid(gatesField, "%s is Disabled, which spec.kubelet.systemLogQuery Enabled needs; leave one of them out", logQueryGate)
 	}
-	if !gateOn(logQueryGate, k.gates, minor) {
+	if !gateOn(logQueryGate, k.gates, k.minor) {
 		k.gates[logQueryGate] = true
 	}
 	return nil
 }
 
-// registrationFlags are what the kubelet takes by flag only and needs when it registers its node.
-func registrationFlags(n *node) []flag {
-	flags := append([]flag{}, n.kubelet.flags...)
-	if len(n.labels) > 0 {
-		flags = append(flags, flag{"node-labels", strings.Join(n.labels, ",")})
-	}
-	return flags
-}
-
-// kubeletCommand is the command line of the kubelet's service. It is ours: the services that images bring ignore what
+// command is the command line of the kubelet's service. It is ours: the services that images bring ignore what
 // kubeadm writes for them, and neither restart nor rotate. Without --windows-service the service manager can not tell
 // the kubelet that the machine shuts down.
-func kubeletCommand(n *node) []string {
-	command := []string{programsDirectory + `\kube-log-runner.exe`, `--log-file=` + n.kubelet.logDirectory + `\kubelet.log`}
-	for _, flag := range n.kubelet.logFlags {
+func (k *kubelet) command() []string {
+	command := []string{programsDirectory + `\kube-log-runner.exe`, `--log-file=` + k.logDirectory + `\kubelet.log`}
+	for _, flag := range k.logFlags {
 		command = append(command, "--"+flag.name+"="+flag.value)
 	}
 	command = append(command, kubeletProgram,
@@ -200,19 +240,49 @@ func kubeletCommand(n *node) []string {
 		`--bootstrap-kubeconfig=`+bootstrapKubeconfig,
 		`--kubeconfig=`+kubeconfig,
 		`--cert-dir=`+kubeletKeys,
-		"--hostname-override="+n.machine.Node,
+		"--hostname-override="+k.nodeName,
 	)
-	for _, flag := range registrationFlags(n) {
+	for _, flag := range k.flags {
 		command = append(command, "--"+flag.name+"="+flag.value)
 	}
 	return command
 }
 
-// kubeletPart sees to it that the kubelet runs by the command line that was asked for: what images bring to repair their
+// steps make the service and look at it at last. kubelet.conf and the keys of another join go before.
+func (k *kubelet) steps() part {
+	var p part
+	p.add(phaseKubelet, k.service()...)
+	p.add(phaseVerify, k.commandCheck()...)
+	return p
+}
+
+// service makes the service ours, whatever the image brought, and stops what may run by the old definition:
+// kubeadm starts it when its configuration is there. An image made of a machine that had joined must not pass for a
+// node that has: its identity goes.
+func (k *kubelet) service() []plan.Step {
+	return []plan.Step{
+		&plan.Service{
+			Common:  plan.Common{Name: "kubelet-service", Reason: ReasonKubeletServiceFailed, Attempts: 3},
+			Service: "kubelet", Command: plan.Texts(k.command()...), Start: k.start,
+			DependsOn: plan.Texts("containerd"), RestartSeconds: []int{10, 30, 60},
+		},
+		&plan.ServiceState{
+			Common:  plan.Common{Name: "kubelet-stopped", Reason: ReasonKubeletServiceFailed, Attempts: 3},
+			Service: "kubelet", State: plan.ServiceStopped,
+		},
+		&plan.Remove{
+			Common: plan.Common{Name: "leftovers", Reason: ReasonNodeFilesFailed, Attempts: 3},
+			Paths:  plan.Texts(kubeconfig, bootstrapKubeconfig, kubernetesDirectory+`\pki\ca.crt`, kubeletKeys),
+		},
+		directory("kubelet-keys", kubeletKeys, plan.AccessAdmin),
+	}
+}
+
+// commandCheck sees to it that the kubelet runs by the command line that was asked for: what images bring to repair their
 // kubelet's service makes it anew without our flags, and so may a script of the user's.
-func kubeletPart(n *node) (part, error) {
+func (k *kubelet) commandCheck() []plan.Step {
 	const imagePath = "kubeletImagePath"
-	return part{steps: map[string][]plan.Step{phaseVerify: {
+	return []plan.Step{
 		&plan.Fact{
 			Common: plan.Common{Name: "kubelet-command", Reason: ReasonKubeletArgsNotApplied, Attempts: 3},
 			Argv:   plan.Texts("reg.exe", "query", `HKLM\SYSTEM\CurrentControlSet\Services\kubelet`, "/v", "ImagePath"),
@@ -220,9 +290,9 @@ func kubeletPart(n *node) (part, error) {
 		},
 		&plan.Check{
 			Common: plan.Common{Name: "kubelet-arguments", Reason: ReasonKubeletArgsNotApplied},
-			Test:   plan.Test{Fact: imagePath, Is: plan.Text(commandLine(kubeletCommand(n)))},
+			Test:   plan.Test{Fact: imagePath, Is: plan.Text(commandLine(k.command()))},
 		},
-	}}}, nil
+	}
 }
 
 // commandLine joins arguments as a service step does: by the rules of CommandLineToArgvW. No argument of ours has a quote.
@@ -236,13 +306,4 @@ func commandLine(argv []string) string {
 		quoted = append(quoted, one)
 	}
 	return strings.Join(quoted, " ")
-}
-
-func sortedKeys[K ~string, V any](meanings map[K]V) []string {
-	keys := make([]string, 0, len(meanings))
-	for key := range meanings {
-		keys = append(keys, string(key))
-	}
-	slices.Sort(keys)
-	return keys
 }

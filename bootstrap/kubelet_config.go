@@ -10,18 +10,18 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
 
-// kubeletPatch is merged by kubeadm into the cluster's kubelet configuration, which was written for Linux. It has JSON's
+// patchTree is merged by kubeadm into the cluster's kubelet configuration, which was written for Linux. It has JSON's
 // form so that the node can fill in the reservations itself where nobody else knows its size.
-func kubeletPatch(n *node) plan.Tree {
+func (k *kubelet) patchTree() plan.Tree {
 	patch := plan.Tree{
-		"providerID":               n.providerID,
-		"maxPods":                  n.kubelet.maxPods,
-		"registerWithTaints":       taintTrees(n.taints),
+		"providerID":               k.providerID,
+		"maxPods":                  k.maxPods,
+		"registerWithTaints":       taintTrees(k.taints),
 		"containerRuntimeEndpoint": criSocket,
 		// There are no cgroups, and false alone is refused.
 		"cgroupsPerQOS":          false,
-		"enforceNodeAllocatable": nothingEnforced(n.minor),
-		"featureGates":           gateTree(n.kubelet.gates),
+		"enforceNodeAllocatable": nothingEnforced(k.minor),
+		"featureGates":           gateTree(k.gates),
 	}
 	for _, name := range foreignFields {
 		patch[name] = nil
@@ -31,8 +31,8 @@ func kubeletPatch(n *node) plan.Tree {
 			patch[name] = nil
 		}
 	}
-	maps.Copy(patch, shutdownFields(gateOn(shutdownGate, n.kubelet.gates, n.minor)))
-	maps.Copy(patch, n.kubelet.fields)
+	maps.Copy(patch, shutdownFields(gateOn(shutdownGate, k.gates, k.minor)))
+	maps.Copy(patch, k.fields)
 	return patch
 }
 
@@ -100,18 +100,18 @@ func taintTrees(taints []corev1.Taint) []any {
 	return trees
 }
 
-// kubeletPatchStep writes the patch: as a file where the size of the VM is known, else by a table that the node looks
-// itself up in.
-func kubeletPatchStep(n *node) (plan.Step, error) {
+// patchStep writes the patch: as a file where the size of the VM is known, else by a table that the node looks itself up
+// in.
+func (k *kubelet) patchStep() (plan.Step, error) {
 	common := plan.Common{Name: "kubelet-patch", Reason: ReasonNodeFilesFailed}
-	patch := kubeletPatch(n)
-	rules := reserve(patch, n)
+	patch := k.patchTree()
+	rules := k.reserve(patch)
 	if len(rules) > 0 {
 		return &plan.Reservations{Common: common, Path: plan.Text(kubeletPatchFile), Patch: patch, Rules: rules}, nil
 	}
 	text, err := json.Marshal(patch)
 	if err != nil {
-		return nil, fmt.Errorf("kubelet patch of %s: %w", n.machine.Name, err)
+		return nil, fmt.Errorf("kubelet patch of %s: %w", k.nodeName, err)
 	}
 	return &plan.File{Common: common, Path: plan.Text(kubeletPatchFile), Text: plan.Text(string(text))}, nil
 }

@@ -1,41 +1,26 @@
 package bootstrap
 
 import (
-	"fmt"
-	"reflect"
 	"slices"
 
-	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
 
-// networkPart is the network mode: what a CNI must find before the node joins, what of it can only be written when the
-// Node has its pod CIDR, and what has to go at every boot. Without spec.network there is nothing to do.
-func networkPart(n *node) (part, error) {
-	if reflect.ValueOf(n.spec.Network).IsZero() {
-		return part{}, nil
+// steps are the network mode: what a CNI must find before the node joins, what of it can only be written when the Node has
+// its pod CIDR, and what has to go at every boot. Without spec.network there is nothing to do.
+func (net *network) steps() part {
+	if net.mode == "" {
+		return part{}
 	}
-	net, err := readNetwork(n)
-	if err != nil {
-		return part{}, err
-	}
-	files, err := net.files()
-	if err != nil {
-		return part{}, err
-	}
-	boot, err := net.everyBoot()
-	if err != nil {
-		return part{}, err
-	}
-	p := part{everyBoot: boot}
+	p := part{everyBoot: net.everyBoot()}
 	p.add(phaseNetwork, slices.Concat(net.patchLevel(), net.cleanup(), net.openPorts(), net.aroundVSwitch())...)
 	if net.needsPodCIDR() {
-		p.add(phaseVerify, slices.Concat(net.podCIDR(), net.ownNetwork(), files)...)
+		p.add(phaseVerify, slices.Concat(net.podCIDR(), net.ownNetwork(), net.files())...)
 	} else {
-		p.add(phaseNetwork, files...)
+		p.add(phaseNetwork, net.files()...)
 	}
 	p.add(phasePostJoin, net.handOver()...)
-	return p, nil
+	return p
 }
 
 // needsPodCIDR: host-local addresses, and what is reserved among them, are of the Node's own pod CIDR.
@@ -68,7 +53,7 @@ func (net *network) podCIDR() []plan.Step {
 	pause := 10
 	steps := []plan.Step{&plan.Fact{
 		Common: plan.Common{Name: "pod-cidr", Reason: ReasonPodCIDRMissing, TimeoutSeconds: 30, Attempts: 30, DelaySeconds: &pause},
-		Argv:   askForNode(net.node, "{.spec.podCIDRs}"),
+		Argv:   askForNode(net.nodeName, "{.spec.podCIDRs}"),
 		Match:  `([0-9]+[.][0-9]+[.][0-9]+)[.]0/24`, Set: factPodPrefix,
 	}}
 	if net.own {
@@ -91,7 +76,7 @@ const factDefaultAddress = "defaultAddress"
 // that the node can only warn.
 func (net *network) aroundVSwitch() []plan.Step {
 	steps := net.vSwitch()
-	if len(steps) == 0 || net.node.networks > 0 || net.spec.Interface != "" {
+	if len(steps) == 0 || net.adapters.count > 0 || net.spec.Interface != "" {
 		return steps
 	}
 	const address = `\d+[.]\d+[.]\d+[.]\d+`
@@ -119,8 +104,8 @@ func (net *network) vSwitch() []plan.Step {
 		Common:  plan.Common{Name: "external-network", Reason: ReasonNetworkNotReady, TimeoutSeconds: 180, Attempts: 3},
 		Request: net.externalRequest(),
 	}}
-	steps = append(steps, net.node.movedAddresses()...)
-	if net.node.cloud.azure {
+	steps = append(steps, net.adapters.behindVSwitch()...)
+	if net.onAzure {
 		steps = append(steps, &plan.Route{
 			Common:       plan.Common{Name: "metadata-routes", Reason: ReasonNetworkNotReady, Attempts: 6},
 			Destinations: plan.Texts("169.254.169.254/32", "168.63.129.16/32"),
@@ -163,54 +148,4 @@ func (net *network) request(name string, subnet map[string]any) plan.Tree {
 		request["NetworkAdapterName"] = net.spec.Interface
 	}
 	return request
-}
-
-// The ports of VXLAN, of Geneve, and of kube-proxy's health check.
-const (
-	vxlanPort       = "4789"
-	genevePort      = "6081"
-	proxyHealthPort = "10256"
-)
-
-// ownRules are the names of the firewall rules that are ours.
-var ownRules = []string{"nodeports-tcp", "nodeports-udp", "kube-proxy-health", "vxlan", "geneve"}
-
-// openPorts: what others reach on the node, and what Windows must not take for itself.
-func (net *network) openPorts() []plan.Step {
-	steps := []plan.Step{&plan.PortRange{
-		Common: plan.Common{Name: "dynamic-ports", Reason: ReasonNetworkSettingsFailed},
-		Start:  int(net.dynamicPorts.First), Count: int(net.dynamicPorts.Last-net.dynamicPorts.First) + 1,
-	}}
-	rules := []plan.FirewallRule{}
-	if net.mode != bootstrapv1.NetworkNone {
-		nodePorts := showPorts(net.nodePorts)
-		rules = append(rules, openRule("nodeports-tcp", "TCP", nodePorts), openRule("nodeports-udp", "UDP", nodePorts),
-			openRule("kube-proxy-health", "TCP", proxyHealthPort))
-	}
-	if net.overlay() {
-		rules = append(rules, openRule("vxlan", "UDP", vxlanPort))
-	}
-	if net.mode == bootstrapv1.NetworkTransparent {
-		rules = append(rules, openRule("geneve", "UDP", genevePort))
-	}
-	for _, rule := range net.spec.Firewall {
-		rules = append(rules, openRule(rule.Name, rule.Protocol, showPorts(portsOr(rule.Ports, rule.Ports))))
-	}
-	if len(rules) == 0 {
-		return steps
-	}
-	return append(steps, &plan.Firewall{
-		Common: plan.Common{Name: "network-firewall", Reason: ReasonNetworkSettingsFailed, Attempts: 3}, Rules: rules,
-	})
-}
-
-func openRule(name, protocol, ports string) plan.FirewallRule {
-	return plan.FirewallRule{Name: "capwin-" + name, Protocol: protocol, Ports: plan.Texts(ports)}
-}
-
-func showPorts(ports bootstrapv1.Ports) string {
-	if ports.First == ports.Last {
-		return fmt.Sprint(ports.First)
-	}
-	return fmt.Sprintf("%d-%d", ports.First, ports.Last)
 }

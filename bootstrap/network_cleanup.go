@@ -25,7 +25,7 @@ var (
 
 // cleanup of the first boot. Where the CNI owns the network, or nobody said which it is, nothing is touched.
 func (net *network) cleanup() []plan.Step {
-	if net.network == "" {
+	if net.podNetwork == "" {
 		return nil
 	}
 	return []plan.Step{
@@ -63,20 +63,16 @@ func withName(names []string, own string) []string {
 // waits meanwhile, or it would start pods in what is just taken away: handOver sees to it that Windows does not start it, the
 // first step that nobody else did. All steps but its start are optional: a node with half a network is seen and can be
 // helped, one without a kubelet is not.
-func (net *network) everyBoot() ([]plan.Step, error) {
+func (net *network) everyBoot() []plan.Step {
 	if !net.booted {
-		return nil, nil
-	}
-	files, err := net.files()
-	if err != nil {
-		return nil, err
+		return nil
 	}
 	steps := slices.Concat([]plan.Step{net.kubelet("kubelet-waits", plan.ServiceStopped)},
-		net.bootCleanup(), net.vSwitch(), net.ownNetwork(), files)
+		net.bootCleanup(), net.vSwitch(), net.ownNetwork(), net.files())
 	for _, step := range steps {
 		step.Base().Optional = true
 	}
-	return append(steps, net.kubelet("kubelet-goes-on", plan.ServiceRunning)), nil
+	return append(steps, net.kubelet("kubelet-goes-on", plan.ServiceRunning))
 }
 
 // handOver are the last steps of a bootstrap. The service manager starts what is automatic before a task has looked at the
@@ -98,10 +94,10 @@ func (net *network) handOver() []plan.Step {
 
 // kubeletStart: a start that Windows delays is none where Windows does not start the kubelet.
 func (net *network) kubeletStart() error {
-	if !net.booted || net.node.kubelet.start != plan.StartDelayedAuto {
+	if !net.booted || !net.delayedStart {
 		return nil
 	}
-	return invalid(kubeletField+".start", "%s has no effect in mode %s with %s, where the kubelet starts when the network is in order; leave it out",
+	return invalid("WindowsBootstrapConfig spec.kubelet.start", "%s has no effect in mode %s with %s, where the kubelet starts when the network is in order; leave it out",
 		bootstrapv1.ServiceStartAutomaticDelayed, net.mode, cniName(net.cni))
 }
 
@@ -176,8 +172,8 @@ func buildCheck(name, build string) plan.Step {
 func (p patch) check() plan.Step {
 	return &plan.Check{
 		Common: plan.Common{
-			Name: p.name, Reason: ReasonWindowsPatchLevelTooLow, When: &plan.Test{Fact: "osBuild", Is: plan.Text(p.build)},
+			Name: p.name, Reason: ReasonWindowsPatchLevelTooLow, When: &plan.Test{Fact: plan.FactOSBuild, Is: plan.Text(p.build)},
 		},
-		Test: plan.Test{Fact: "osUbr", AtLeast: plan.Text(p.update)},
+		Test: plan.Test{Fact: plan.FactOSUBR, AtLeast: plan.Text(p.update)},
 	}
 }

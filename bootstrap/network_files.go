@@ -1,7 +1,9 @@
 package bootstrap
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
@@ -15,27 +17,35 @@ const (
 // cniVersion is the newest that the plug-ins' own samples for Windows have: win-bridge and win-overlay answer no CHECK.
 const cniVersion = "0.3.0"
 
+// writeConfigurations makes the texts of files.
+func (net *network) writeConfigurations() error {
+	var err error
+	if net.written() {
+		if net.cniText, err = jsonText(net.config(net)); err != nil {
+			return fmt.Errorf("%s of %s: %w", net.file, net.nodeName, err)
+		}
+	}
+	if net.proxied() {
+		if net.proxyText, err = jsonText(net.proxyConfig()); err != nil {
+			return fmt.Errorf("kube-proxy configuration of %s: %w", net.nodeName, err)
+		}
+	}
+	return nil
+}
+
 // files of the CNI and of kube-proxy. Nothing in them is secret.
-func (net *network) files() ([]plan.Step, error) {
+func (net *network) files() []plan.Step {
 	var steps []plan.Step
 	if net.written() {
-		text, err := jsonValue(net.config(net))
-		if err != nil {
-			return nil, fmt.Errorf("%s of %s: %w", net.file, net.node.machine.Name, err)
-		}
-		steps = append(steps, networkFile("cni-configuration", plan.Text(cniFolder+`\`+net.file), text))
+		steps = append(steps, networkFile("cni-configuration", plan.Text(cniFolder+`\`+net.file), net.cniText))
 	}
 	if !net.proxied() {
-		return steps, nil
+		return steps
 	}
 	if net.sourceVIP == vipReserved && !net.own {
 		steps = append(steps, net.reservation())
 	}
-	text, err := jsonValue(net.proxyConfig())
-	if err != nil {
-		return nil, fmt.Errorf("kube-proxy configuration of %s: %w", net.node.machine.Name, err)
-	}
-	return append(steps, networkFile("kube-proxy-configuration", plan.Text(proxyFile), text)), nil
+	return append(steps, networkFile("kube-proxy-configuration", plan.Text(proxyFile), net.proxyText))
 }
 
 func networkFile(name string, path, text plan.Value) plan.Step {
@@ -63,9 +73,9 @@ func hostLocalConfig(net *network) plan.Tree {
 	config := net.plugin()
 	config["cniVersion"], config["name"], config["capabilities"] = cniVersion, net.name, capabilities()
 	config["ipam"] = map[string]any{"type": "host-local", "ranges": []any{[]any{map[string]any{
-		"subnet":     podCIDRValue,
-		"rangeStart": plan.Parts(plan.FromFact(factPodPrefix), plan.Text(".3")),
-		"rangeEnd":   lastForPods,
+		"subnet":     inJSON(podCIDRValue),
+		"rangeStart": inJSON(plan.Parts(plan.FromFact(factPodPrefix), plan.Text(".3"))),
+		"rangeEnd":   inJSON(lastForPods),
 	}}}}
 	return config
 }
@@ -74,11 +84,11 @@ func capabilities() map[string]any { return map[string]any{"portMappings": true,
 
 // plugin is win-bridge or win-overlay, by the interface of HNS that containerd's pods need.
 func (net *network) plugin() plan.Tree {
-	node := plan.Parts(plan.FromFact(plan.FactManagementIP), plan.Text("/32"))
+	node := inJSON(plan.Parts(plan.FromFact(plan.FactManagementIP), plan.Text("/32")))
 	name, reachNode := "win-bridge", endpointPolicy("SDNRoute", map[string]any{"DestinationPrefix": node, "NeedEncap": true})
 	if net.overlay() {
 		name = "win-overlay"
-		reachNode = endpointPolicy("ProviderAddress", map[string]any{"ProviderAddress": plan.FromFact(plan.FactManagementIP)})
+		reachNode = endpointPolicy("ProviderAddress", map[string]any{"ProviderAddress": inJSON(plan.FromFact(plan.FactManagementIP))})
 	}
 	policies := []any{endpointPolicy("OutBoundNAT", map[string]any{"Exceptions": anys(net.exceptions.texts())})}
 	for _, services := range net.services.four().texts() {
@@ -98,8 +108,8 @@ func endpointPolicy(kind string, settings map[string]any) any {
 	return map[string]any{"name": "EndpointPolicy", "value": map[string]any{"Type": kind, "Settings": settings}}
 }
 
-// azureConfig is azure-vnet's, whose policies are of the older form. Pods must not ask the host agent, who tells secrets.
-func azureConfig(net *network) plan.Tree {
+// azureVNetConfig is azure-vnet's, whose policies are of the older form. Pods must not ask the host agent, who tells secrets.
+func azureVNetConfig(net *network) plan.Tree {
 	mode := "bridge"
 	if net.mode == bootstrapv1.NetworkL2Tunnel {
 		mode = "tunnel"
@@ -139,20 +149,20 @@ func azurePolicy(kind string, value map[string]any) any {
 func (net *network) proxyConfig() plan.Tree {
 	winkernel := map[string]any{"networkName": net.name, "enableDSR": net.dsr()}
 	if net.sourceVIP == vipReserved {
-		winkernel["sourceVip"] = sourceVIPOf
+		winkernel["sourceVip"] = inJSON(sourceVIPOf)
 	}
 	config := plan.Tree{
 		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration", "mode": "kernelspace",
 		"clientConnection":   map[string]any{"kubeconfig": proxyFolder + `\kubeconfig.conf`},
 		"clusterCIDR":        net.pods.String(),
-		"hostnameOverride":   net.node.machine.Node,
+		"hostnameOverride":   net.nodeName,
 		"healthzBindAddress": "0.0.0.0:" + proxyHealthPort,
 		"metricsBindAddress": "127.0.0.1:10249",
 		"winkernel":          winkernel,
 	}
 	// Without its gate kube-proxy exits at enableDSR. It is named only where it is off: a later kube-proxy forgets it. That of
 	// VXLAN, WinOverlay, is on in all.
-	if net.dsr() && !gateOn(dsrGate, nil, net.node.minor) {
+	if net.dsr() && !net.dsrByDefault {
 		config["featureGates"] = map[string]any{dsrGate: true}
 	}
 	return config
@@ -160,6 +170,43 @@ func (net *network) proxyConfig() plan.Tree {
 
 // dsrGate is kube-proxy's as well as the kubelet's: they have one table of gates.
 const dsrGate = "WinDSR"
+
+// factMark stands around the name of a fact in a text that becomes JSON. JSON writes it as factMarkInJSON, which no name, no
+// CIDR and no path of ours has.
+const (
+	factMark       = "\x00"
+	factMarkInJSON = `\u0000`
+)
+
+// inJSON is a Value as a leaf of what jsonText writes. Its facts must need no quoting, as addresses do not.
+func inJSON(value plan.Value) string {
+	var text strings.Builder
+	for _, part := range value {
+		if part.Fact != "" {
+			text.WriteString(factMark + part.Fact + factMark)
+			continue
+		}
+		text.WriteString(part.Text)
+	}
+	return text.String()
+}
+
+// jsonText writes a tree as a line of JSON whose marked facts become parts of the text. Equal trees give equal bytes.
+func jsonText(tree plan.Tree) (plan.Value, error) {
+	data, err := json.Marshal(tree)
+	if err != nil {
+		return nil, err
+	}
+	var value plan.Value
+	for i, text := range strings.Split(string(data)+"\n", factMarkInJSON) {
+		if i%2 == 0 {
+			value = append(value, plan.Part{Text: text})
+		} else {
+			value = append(value, plan.Part{Fact: text})
+		}
+	}
+	return value, nil
+}
 
 func anys(texts []string) []any {
 	all := make([]any, 0, len(texts))

@@ -13,8 +13,8 @@ type profile struct {
 	mode bootstrapv1.NetworkMode
 	cni  bootstrapv1.CNI
 
-	// network is the HNS network of the pods.
-	network string
+	// podNetwork is the name of the HNS network of the pods, which the user may choose another one for.
+	podNetwork string
 	// external is the network that is made before the join: the first one puts a vSwitch on the interface, which cuts all
 	// connections, and no CNI should do so below a kubelet that has just joined. Empty: the CNI makes its own.
 	external string
@@ -27,8 +27,8 @@ type profile struct {
 	booted bool
 	// sourceVIP tells how kube-proxy comes to its address in a VXLAN.
 	sourceVIP sourceVIP
-	// azure tells that it works nowhere else, dual that it takes IPv6 beside IPv4.
-	azure, dual bool
+	// azureOnly tells that it works nowhere else, dual that it takes IPv6 beside IPv4.
+	azureOnly, dual bool
 }
 
 // sourceVIP is a way to the address that an overlay's kube-proxy needs for itself; empty: in other modes it needs none.
@@ -44,37 +44,37 @@ const (
 // profiles are all that go together.
 var profiles = []profile{
 	{
-		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIFlannel, network: "cbr0", external: "External", booted: true,
+		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIFlannel, podNetwork: "cbr0", external: "External", booted: true,
 		file: "10-flannel.conf", config: flannelConfig,
 	},
-	{mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNICalico, network: "Calico", external: "External", booted: true},
+	{mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNICalico, podNetwork: "Calico", external: "External", booted: true},
 	{
-		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIWinBridge, network: "cbr0", external: "External", booted: true,
+		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIWinBridge, podNetwork: "cbr0", external: "External", booted: true,
 		file: "10-win-bridge.conf", config: hostLocalConfig, own: true,
 	},
 	{
-		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIAzure, network: "azure", external: "ext", booted: true,
-		file: "10-azure.conflist", config: azureConfig, azure: true, dual: true,
+		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIAzure, podNetwork: "azure", external: "ext", booted: true,
+		file: "10-azure.conflist", config: azureVNetConfig, azureOnly: true, dual: true,
 	},
 	{
-		mode: bootstrapv1.NetworkL2Tunnel, cni: bootstrapv1.CNIAzure, network: "azure", external: "ext", booted: true,
-		file: "10-azure.conflist", config: azureConfig, azure: true, dual: true,
+		mode: bootstrapv1.NetworkL2Tunnel, cni: bootstrapv1.CNIAzure, podNetwork: "azure", external: "ext", booted: true,
+		file: "10-azure.conflist", config: azureVNetConfig, azureOnly: true, dual: true,
 	},
 	{
-		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIFlannel, network: "flannel.%d", external: "External", booted: true,
+		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIFlannel, podNetwork: "flannel.%d", external: "External", booted: true,
 		file: "10-flannel.conf", config: flannelConfig, sourceVIP: vipReserved,
 	},
 	{
-		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNICalico, network: "Calico", external: "External", booted: true,
+		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNICalico, podNetwork: "Calico", external: "External", booted: true,
 		sourceVIP: vipOfCNI,
 	},
 	// The hybrid overlay makes its base network itself, and finds its own again after a reboot.
 	{
-		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIOVNKubernetes, network: "OVNKubernetesHybridOverlayNetwork",
+		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIOVNKubernetes, podNetwork: "OVNKubernetesHybridOverlayNetwork",
 		sourceVIP: vipOfCNI,
 	},
 	{
-		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIWinOverlay, network: "vxlan0", external: "External", booted: true,
+		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIWinOverlay, podNetwork: "vxlan0", external: "External", booted: true,
 		file: "10-win-overlay.conf", config: hostLocalConfig, own: true, sourceVIP: vipReserved,
 	},
 	{mode: bootstrapv1.NetworkTransparent, cni: bootstrapv1.CNIAntrea, dual: true},
@@ -112,10 +112,10 @@ func (p profile) networkName(spec bootstrapv1.Network) string {
 	if spec.NetworkName != "" {
 		return spec.NetworkName
 	}
-	if strings.Contains(p.network, "%d") {
-		return fmt.Sprintf(p.network, orDefault(spec.VNI, defaultVNI))
+	if strings.Contains(p.podNetwork, "%d") {
+		return fmt.Sprintf(p.podNetwork, vniOf(spec))
 	}
-	return p.network
+	return p.podNetwork
 }
 
 // written tells whether we write the CNI's configuration.

@@ -1,14 +1,17 @@
 package bootstrap
 
 import (
+	"cmp"
 	"net/netip"
+	"reflect"
 	"regexp"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
 
 const (
@@ -23,18 +26,25 @@ const (
 	defaultServiceDomain = "cluster.local"
 	// dnsAddress is the number of the address in the service CIDR that kubeadm gives to the cluster's DNS.
 	dnsAddress = 10
-	// firstDynamicPort is where images have them begin.
-	firstDynamicPort = 34000
-	lastPort         = 65535
 )
 
-var defaultNodePorts = bootstrapv1.Ports{First: 30000, Last: 32767}
+// networkInput is what a network is made of.
+type networkInput struct {
+	spec     bootstrapv1.Network
+	cluster  clusterv1.ClusterNetwork
+	adapters adapters
+	nodeName string
+	onAzure  bool
+	// Of the kubelet: how many pods it runs, whether Windows starts it late, and whether the gate for DSR is on by itself.
+	maxPods      int
+	delayedStart bool
+	dsrByDefault bool
+}
 
-// network is the node's spec.network, read and found good.
+// network is the node's spec.network, read and found good. Its mode is empty where the spec says nothing.
 type network struct {
 	profile
-	node *node
-	spec bootstrapv1.Network
+	networkInput
 
 	name     string // of the HNS network of the pods
 	vni      int
@@ -46,23 +56,26 @@ type network struct {
 	domain     string
 
 	nodePorts, dynamicPorts bootstrapv1.Ports
+	// cniText and proxyText are the configurations that we write.
+	cniText, proxyText plan.Value
 }
 
-func readNetwork(n *node) (*network, error) {
-	spec := n.spec.Network
-	p, err := profileOf(spec)
-	if err != nil {
+func readNetwork(in networkInput) (*network, error) {
+	net := &network{networkInput: in}
+	spec := in.spec
+	if reflect.ValueOf(spec).IsZero() {
+		return net, nil
+	}
+	var err error
+	if net.profile, err = profileOf(spec); err != nil {
 		return nil, err
 	}
-	net := &network{
-		profile: p, node: n, spec: spec, name: p.networkName(spec), vni: orDefault(spec.VNI, defaultVNI),
-		nodePorts: portsOr(spec.NodePorts, defaultNodePorts),
-	}
+	net.name, net.vni, net.nodePorts = net.networkName(spec), vniOf(spec), portsOr(spec.NodePorts, defaultNodePorts)
 	net.dynamicPorts = portsOr(spec.DynamicPorts, bootstrapv1.Ports{First: max(firstDynamicPort, net.nodePorts.Last+1), Last: lastPort})
 	for _, read := range []func(*network) error{
-		(*network).onCloud, (*network).onAdapter, (*network).strayFields, (*network).namesAndNumbers, (*network).clusterNetwork, (*network).families,
+		(*network).fitsCloud, (*network).fitsAdapters, (*network).strayFields, (*network).namesAndNumbers, (*network).clusterNetwork, (*network).families,
 		(*network).needsRanges, (*network).readExceptions, (*network).readDNS, (*network).ports, (*network).firewallRules,
-		(*network).kubeletStart,
+		(*network).kubeletStart, (*network).writeConfigurations,
 	} {
 		if err := read(net); err != nil {
 			return nil, err
@@ -74,27 +87,27 @@ func readNetwork(n *node) (*network, error) {
 // mostPodsOnAzure: an interface has 256 addresses, and one is the node's.
 const mostPodsOnAzure = 255
 
-// onCloud refuses what the machine's cloud can not carry.
-func (net *network) onCloud() error {
+// fitsCloud refuses what the machine's cloud can not carry.
+func (net *network) fitsCloud() error {
 	switch {
-	case net.azure && !net.node.cloud.azure:
+	case net.azureOnly && !net.onAzure:
 		return invalid(fieldNetwork+".cni", "%s works on Azure only, and the machine is on vSphere; write mode overlay with Flannel or Calico", net.cni)
-	case net.node.cloud.azure && net.mode == bootstrapv1.NetworkTransparent:
+	case net.onAzure && net.mode == bootstrapv1.NetworkTransparent:
 		return invalid(fieldNetwork+".mode", "transparent gives pods MAC addresses of their own, which Azure drops; write l2tunnel with AzureCNI or overlay")
-	case net.azure && net.node.kubelet.maxPods > mostPodsOnAzure:
+	case net.azureOnly && net.maxPods > mostPodsOnAzure:
 		return invalid("WindowsBootstrapConfig spec.kubelet.maxPods",
-			"%d pods do not get an address each, an interface on Azure has 256; write %d or less", net.node.kubelet.maxPods, mostPodsOnAzure)
+			"%d pods do not get an address each, an interface on Azure has 256; write %d or less", net.maxPods, mostPodsOnAzure)
 	}
 	return nil
 }
 
-// onAdapter: Windows would take any of several for the vSwitch, and every connection with it.
-func (net *network) onAdapter() error {
-	if net.external == "" || net.node.networks < 2 || net.spec.Interface != "" {
+// fitsAdapters: Windows would take any of several for the vSwitch, and every connection with it.
+func (net *network) fitsAdapters() error {
+	if net.external == "" || net.adapters.count < 2 || net.spec.Interface != "" {
 		return nil
 	}
 	return invalid(fieldNetwork+".interface", "it is empty, the machine has %d networks, and mode %s puts a vSwitch on one of its adapters; "+
-		"write the name of that adapter in Windows, such as Ethernet0", net.node.networks, net.mode)
+		"write the name of that adapter in Windows, such as Ethernet0", net.adapters.count, net.mode)
 }
 
 // strayFields refuses what would be without effect.
@@ -106,7 +119,7 @@ func (net *network) strayFields() error {
 	}{
 		{"vni", net.spec.VNI != 0, net.overlay() && net.written(), "write it into the CNI's own configuration"},
 		{"interface", net.spec.Interface != "", net.external != "", "the CNI chooses it"},
-		{"networkName", net.spec.NetworkName != "", net.network != "", "there is none in this mode"},
+		{"networkName", net.spec.NetworkName != "", net.podNetwork != "", "there is none in this mode"},
 		{"exceptionCIDRs", len(net.spec.ExceptionCIDRs) > 0, net.written(), "write them into the CNI's own configuration"},
 		{"clusterDNS", net.spec.ClusterDNS != "", net.written(), "write it into the CNI's own configuration"},
 	} {
@@ -124,7 +137,7 @@ func (net *network) kubeProxyFits() error {
 	switch {
 	case proxy == (bootstrapv1.KubeProxy{}):
 		return nil
-	case net.network == "":
+	case net.podNetwork == "":
 		return invalid(field, "mode %s has no HNS network that we know; leave it out, its DaemonSet brings what it needs", net.mode)
 	case net.sourceVIP == vipOfCNI:
 		return invalid(field, "its source VIP is that of an endpoint that %s makes after the join; leave it out, the DaemonSet of kube-proxy waits for it", net.cni)
@@ -157,18 +170,34 @@ func (net *network) namesAndNumbers() error {
 
 func (net *network) clusterNetwork() error {
 	var err error
-	if net.pods, err = clusterRanges(fieldPods, net.node.network.Pods); err != nil {
+	if net.pods, err = clusterRanges(fieldPods, net.cluster.Pods); err != nil {
 		return err
 	}
-	if net.services, err = clusterRanges(fieldServices, net.node.network.Services); err != nil {
+	if net.services, err = clusterRanges(fieldServices, net.cluster.Services); err != nil {
 		return err
 	}
 	if net.pods.overlaps(net.services) {
 		return invalid(fieldServices, "%s overlaps the pods' %s; write CIDRs that do not", net.services, net.pods)
 	}
-	net.domain, err = readServiceDomain(net.node.network.ServiceDomain)
+	net.domain, err = readServiceDomain(net.cluster.ServiceDomain)
 	return err
 }
+
+// nearCluster are the names and ranges that only the cluster knows: its domain first, its CIDRs behind.
+func nearCluster(cluster clusterv1.ClusterNetwork) (domain string, cidrs []string, err error) {
+	if domain, err = readServiceDomain(cluster.ServiceDomain); err != nil {
+		return "", nil, err
+	}
+	cidrs = slices.Concat(cluster.Pods.CIDRBlocks, cluster.Services.CIDRBlocks)
+	for _, block := range cidrs {
+		if _, err := netip.ParsePrefix(block); err != nil {
+			return "", nil, invalid("Cluster spec.clusterNetwork", "%q is no CIDR; write one such as 10.244.0.0/16", block)
+		}
+	}
+	return domain, cidrs, nil
+}
+
+func vniOf(spec bootstrapv1.Network) int { return int(cmp.Or(spec.VNI, defaultVNI)) }
 
 func readServiceDomain(domain string) (string, error) {
 	if domain == "" {
@@ -200,7 +229,7 @@ func (net *network) families() error {
 
 // needsRanges: a configuration that is written without them sends packets nowhere.
 func (net *network) needsRanges() error {
-	if len(net.pods) == 0 && (net.written() && !net.azure || net.proxied()) {
+	if len(net.pods) == 0 && (net.written() && !net.azureOnly || net.proxied()) {
 		return invalid(fieldPods, "it is empty; write the CIDR of the cluster's pods, such as 10.244.0.0/16, it goes into the files of %s", net.cni)
 	}
 	if len(net.services) == 0 && net.written() {
@@ -219,7 +248,7 @@ func (net *network) readExceptions() error {
 	if len(extra.four()) < len(extra) {
 		return invalid(field, "%s has IPv6, whose addresses are never translated; write IPv4 only", extra)
 	}
-	if net.azure && len(extra) == 0 {
+	if net.azureOnly && len(extra) == 0 {
 		return invalid(field, "it is empty, and pods of %s have addresses of the virtual network: without its ranges each packet to another node's "+
 			"pods would come from the node; write all of them, such as 10.0.0.0/8", net.cni)
 	}
@@ -230,11 +259,11 @@ func (net *network) readExceptions() error {
 // machineSubnet is that of the node's own adapter, where pools give its addresses. In a VXLAN nobody beside the pods knows a
 // way to a pod's own address: there the machines are reached with the node's.
 func (net *network) machineSubnet() ranges {
-	if net.overlay() || len(net.node.adapters) == 0 || net.node.adapters[0].number != 1 {
+	if net.overlay() {
 		return nil
 	}
 	var subnet ranges
-	for _, address := range net.node.adapters[0].addresses {
+	for _, address := range net.adapters.ofFirst() {
 		subnet = append(subnet, address.Masked())
 	}
 	return subnet.four()
@@ -259,66 +288,6 @@ func (net *network) readDNS() error {
 		return invalid(field, "%q is no address of the Services' %s; write one, or leave it out for the tenth", net.spec.ClusterDNS, net.services)
 	}
 	net.dns = net.spec.ClusterDNS
-	return nil
-}
-
-// fewestDynamicPorts is what netsh takes.
-const fewestDynamicPorts = 255
-
-func (net *network) ports() error {
-	const field = fieldNetwork + ".dynamicPorts"
-	if err := goodPorts(fieldNetwork+".nodePorts", net.nodePorts); err != nil {
-		return err
-	}
-	if net.nodePorts.Last+fewestDynamicPorts > lastPort && net.spec.DynamicPorts == (bootstrapv1.Ports{}) {
-		return invalid(field, "there is no room behind the nodePorts, which end at %d; write ports before them", net.nodePorts.Last)
-	}
-	if err := goodPorts(field, net.dynamicPorts); err != nil {
-		return err
-	}
-	dynamic := net.dynamicPorts
-	if dynamic.First < 1025 || dynamic.Last-dynamic.First+1 < fewestDynamicPorts {
-		return invalid(field, "%s is not taken by Windows; write %d ports or more, from 1025 on", showPorts(dynamic), fewestDynamicPorts)
-	}
-	if dynamic.First <= net.nodePorts.Last && net.nodePorts.First <= dynamic.Last {
-		return invalid(field, "%s overlaps the nodePorts %s; write ports before or behind them", showPorts(dynamic), showPorts(net.nodePorts))
-	}
-	return nil
-}
-
-func portsOr(given, fallback bootstrapv1.Ports) bootstrapv1.Ports {
-	if given == (bootstrapv1.Ports{}) {
-		return fallback
-	}
-	if given.Last == 0 {
-		given.Last = given.First
-	}
-	return given
-}
-
-func goodPorts(field string, ports bootstrapv1.Ports) error {
-	if ports.First < 1 || ports.Last > lastPort || ports.First > ports.Last {
-		return invalid(field, "%s are no ports; write first and last from 1 to %d", showPorts(ports), lastPort)
-	}
-	return nil
-}
-
-func (net *network) firewallRules() error {
-	const field = fieldNetwork + ".firewall"
-	seen := map[string]bool{}
-	for _, rule := range net.spec.Firewall {
-		if len(validation.IsDNS1123Label(rule.Name)) > 0 || slices.Contains(ownRules, rule.Name) || seen[rule.Name] {
-			return invalid(field, "name %q is there twice, or none; write lower case letters, digits and '-', and none of %s",
-				rule.Name, strings.Join(ownRules, ", "))
-		}
-		seen[rule.Name] = true
-		if rule.Protocol != "TCP" && rule.Protocol != "UDP" {
-			return invalid(field, "protocol %q of %s is none; write TCP or UDP", rule.Protocol, rule.Name)
-		}
-		if err := goodPorts(field, portsOr(rule.Ports, rule.Ports)); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 

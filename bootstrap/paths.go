@@ -5,6 +5,35 @@ import (
 	"strings"
 )
 
+// Where things are on a node. kubeadm and image-builder have decided most of it.
+const (
+	kubernetesDirectory = `C:\etc\kubernetes`
+	bootstrapKubeconfig = kubernetesDirectory + `\bootstrap-kubelet.conf`
+	kubeconfig          = kubernetesDirectory + `\kubelet.conf`
+	kubeletDirectory    = `C:\var\lib\kubelet`
+	kubeletKeys         = kubeletDirectory + `\pki`
+	// kubeletCertificate is a link to the newest one; it is made when the cluster has signed the first.
+	kubeletCertificate = kubeletKeys + `\kubelet-client-current.pem`
+	kubeletLogs        = `C:\var\log\kubelet`
+
+	joinDirectory    = `C:\run\kubeadm`
+	joinFile         = joinDirectory + `\join-config.yaml`
+	patchesDirectory = joinDirectory + `\patches`
+	kubeletPatchFile = patchesDirectory + `\kubeletconfiguration0+merge.yaml`
+
+	programsDirectory = `C:\k`
+	kubeadmProgram    = programsDirectory + `\kubeadm.exe`
+	kubectlProgram    = programsDirectory + `\kubectl.exe`
+	kubeletProgram    = programsDirectory + `\kubelet.exe`
+
+	// cniPrograms and cniFolder are where containerd looks for plug-ins and their configuration.
+	cniPrograms = `C:\opt\cni\bin`
+	cniFolder   = `C:\etc\cni\net.d`
+)
+
+// What only the bootstrap needs is in a folder of its own.
+const ownDirectory = `C:\run\capwin`
+
 // plainPath is a path on drive C: that Windows takes as it stands: no stream, no device, no part that ends in a dot or
 // blank.
 var plainPath = regexp.MustCompile(`^[Cc]:(\\[^\x00-\x1f<>:"|?*/\\]*[^\x00-\x1f<>:"|?*/\\. ])+$`)

@@ -1,7 +1,6 @@
 package bootstrap
 
 import (
-	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
@@ -18,20 +17,19 @@ var near = []string{"localhost", "127.0.0.1", "::1", "169.254.169.254", "168.63.
 
 var noProxyEntry = regexp.MustCompile(`^[A-Za-z0-9.*:/_-]{1,253}$`)
 
-// hasProxy tells whether containerd has to be started again for it.
-func hasProxy(n *node) bool {
-	return n.spec.Windows.Proxy.HTTP != "" || n.spec.Windows.Proxy.HTTPS != ""
+// proxy is what the variables of the machine and the services are.
+type proxy struct {
+	variables map[string]plan.Value
+	redact    []string
 }
 
-// proxy sets the variables of the machine, for kubeadm and the users' scripts, and of the services: what is set of the
-// machine reaches a service after a restart of Windows only. The kubelet's come when it is our service.
-func (p *part) proxy(n *node) error {
-	wanted := n.spec.Windows.Proxy
-	if !hasProxy(n) {
+func readProxy(in windowsInput) (setting, error) {
+	wanted := in.spec.Proxy
+	if !hasProxy(wanted) {
 		if len(wanted.NoProxy) > 0 {
-			return invalid(proxyField, "noProxy means nothing without a proxy; write http or https, or leave it out")
+			return nil, invalid(proxyField, "noProxy means nothing without a proxy; write http or https, or leave it out")
 		}
-		return nil
+		return proxy{}, nil
 	}
 	variables := map[string]plan.Value{}
 	for _, one := range []struct{ name, address string }{{"http", wanted.HTTP}, {"https", wanted.HTTPS}} {
@@ -39,23 +37,34 @@ func (p *part) proxy(n *node) error {
 			continue
 		}
 		if err := checkProxy(proxyField+"."+one.name, one.address); err != nil {
-			return err
+			return nil, err
 		}
 		variables[strings.ToUpper(one.name)+"_PROXY"] = plan.Text(one.address)
 	}
-	exceptions, err := noProxy(n, wanted)
+	exceptions, err := noProxy(in.near, wanted.NoProxy)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	variables["NO_PROXY"] = plan.Text(exceptions)
-	p.redact = append(p.redact, slices.Concat(proxySecrets(wanted.HTTP), proxySecrets(wanted.HTTPS))...)
+	return proxy{variables, slices.Concat(proxySecrets(wanted.HTTP), proxySecrets(wanted.HTTPS))}, nil
+}
+
+// hasProxy tells whether containerd has to be started again for it.
+func hasProxy(wanted bootstrapv1.Proxy) bool { return wanted.HTTP != "" || wanted.HTTPS != "" }
+
+// addTo sets the variables of the machine, for kubeadm and the users' scripts, and of the services: what is set of the
+// machine reaches a service after a restart of Windows only. The kubelet's come when it is our service.
+func (x proxy) addTo(p *part) {
+	if len(x.variables) == 0 {
+		return
+	}
 	set := func(name string, services ...string) plan.Step {
-		return &plan.Environment{Common: plan.Common{Name: name, Reason: ReasonProxyFailed}, Variables: variables, Services: services}
+		return &plan.Environment{Common: plan.Common{Name: name, Reason: ReasonProxyFailed}, Variables: x.variables, Services: services}
 	}
 	p.add(phaseWindows, set("proxy"))
 	p.add(phaseContainer, set("containerd-proxy", "containerd"))
 	p.add(phaseJoin, set("kubelet-proxy", "kubelet"))
-	return nil
+	p.redact = append(p.redact, x.redact...)
 }
 
 // checkProxy does not show the URL where it may hold a password.
@@ -72,19 +81,9 @@ func checkProxy(field, address string) error {
 }
 
 // noProxy is what stays near, in the order: this machine, the cluster, the user's.
-func noProxy(n *node, wanted bootstrapv1.Proxy) (string, error) {
-	domain, err := readServiceDomain(n.network.ServiceDomain)
-	if err != nil {
-		return "", err
-	}
-	ranges := slices.Concat(n.network.Pods.CIDRBlocks, n.network.Services.CIDRBlocks)
-	for _, block := range ranges {
-		if _, err := netip.ParsePrefix(block); err != nil {
-			return "", invalid("Cluster spec.clusterNetwork", "%q is no CIDR; write one such as 10.244.0.0/16", block)
-		}
-	}
-	entries := slices.Concat(near, []string{"." + domain, n.machine.Node, n.endpoint.Host}, ranges)
-	for _, entry := range wanted.NoProxy {
+func noProxy(cluster, wanted []string) (string, error) {
+	entries := slices.Concat(near, cluster)
+	for _, entry := range wanted {
 		if !noProxyEntry.MatchString(entry) {
 			return "", invalid(proxyField+".noProxy", "%q is no host, domain or CIDR; write one such as .example.com or 10.0.0.0/8", entry)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
@@ -19,71 +20,65 @@ var (
 	mirrorURL    = regexp.MustCompile(`^https?://[a-z0-9]([-a-z0-9.]*[a-z0-9])?(:\d{1,5})?(/[A-Za-z0-9._~-]+)*$`)
 )
 
-// registry is what containerd has to know of one host.
+// registry is one host, read and found good.
 type registry struct {
-	// ca is the path of its CA, authorization the header that lets us in.
-	ca, authorization string
+	host string
+	// ca is its CA in PEM, hosts the text of its hosts.toml.
+	ca     []byte
+	hosts  string
+	redact []string
+	access
 }
 
-// registries writes a hosts.toml for each. They hold credentials in clear: only administrators get into their folder.
-func (p *part) registries(n *node) error {
-	wanted := n.spec.Containerd.Registries
-	if len(wanted) == 0 {
-		return nil
-	}
-	p.add(phaseContainer, &plan.Directory{
-		Common: plan.Common{Name: "registries", Reason: ReasonContainerdConfigFailed}, Path: plan.Text(certsDirectory), Access: plan.AccessAdmin,
-	})
-	known := map[string]registry{}
+// access is what containerd has to know of a host, also where it is another one's mirror.
+type access struct {
+	// ca is the path of the host's CA, authorization the header that lets us in.
+	caPath, authorization string
+}
+
+func readRegistries(wanted []bootstrapv1.Registry, sources contents) ([]registry, error) {
+	var all []registry
+	known := map[string]access{}
 	for i, one := range wanted {
 		field := fmt.Sprintf("%s.registries[%d]", containerdField, i)
 		_, twice := known[one.Host]
 		switch {
 		case !registryHost.MatchString(one.Host):
-			return invalid(field, "host %q is none; write one such as registry.example.com:5000, or _default", one.Host)
+			return nil, invalid(field, "host %q is none; write one such as registry.example.com:5000, or _default", one.Host)
 		case twice:
-			return invalid(field, "the host %q is there twice; leave one out", one.Host)
+			return nil, invalid(field, "the host %q is there twice; leave one out", one.Host)
 		case len(one.Mirrors) == 0 && len(sourceOf(one.CA)) == 0 && one.CredentialsRef.Name == "":
-			return invalid(field, "it says nothing of %s; write mirrors, ca or credentialsRef", one.Host)
+			return nil, invalid(field, "it says nothing of %s; write mirrors, ca or credentialsRef", one.Host)
 		}
-		read, err := p.registry(n, field, one, i)
+		read, err := readRegistry(field, one, sources)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		known[one.Host] = read
+		known[one.Host] = read.access
+		all = append(all, read)
 	}
 	for i, one := range wanted {
 		text, err := hostsFile(fmt.Sprintf("%s.registries[%d]", containerdField, i), one, known)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		file := fileStep(fmt.Sprintf("registry-%d", i+1), ReasonContainerdConfigFailed, registryFolder(one.Host)+`\hosts.toml`, []byte(text))
-		file.Access = plan.AccessAdmin
-		p.add(phaseContainer, file)
+		all[i].hosts = text
 	}
-	return nil
+	return all, nil
 }
 
-// registryFolder: a colon can not stand in a path, and so containerd on Windows leaves it out.
-func registryFolder(host string) string {
-	return certsDirectory + `\` + strings.ReplaceAll(host, ":", "")
-}
-
-// registry reads CA and credentials, and writes the CA.
-func (p *part) registry(n *node, field string, wanted bootstrapv1.Registry, i int) (registry, error) {
-	var read registry
+// readRegistry reads CA and credentials.
+func readRegistry(field string, wanted bootstrapv1.Registry, sources contents) (registry, error) {
+	read := registry{host: wanted.Host}
 	if len(sourceOf(wanted.CA)) > 0 {
-		ca, err := n.read(field+".ca", "", wanted.CA)
+		ca, err := sources.of(field+".ca", "", wanted.CA)
 		if err != nil {
 			return read, err
 		}
-		if _, err := readCertificates(field+".ca", ca.bytes); err != nil {
+		if _, err := readCertificates(field+".ca", ca.bytes, "PEM"); err != nil {
 			return read, err
 		}
-		read.ca = registryFolder(wanted.Host) + `\ca.crt`
-		file := fileStep(fmt.Sprintf("registry-ca-%d", i+1), ReasonContainerdConfigFailed, read.ca, ca.bytes)
-		file.Access = plan.AccessAdmin
-		p.add(phaseContainer, file)
+		read.ca, read.caPath = ca.bytes, registryFolder(wanted.Host)+`\ca.crt`
 	}
 	name := wanted.CredentialsRef.Name
 	if name == "" {
@@ -92,23 +87,44 @@ func (p *part) registry(n *node, field string, wanted bootstrapv1.Registry, i in
 	if wanted.Host == anyRegistry {
 		return read, invalid(field, "credentials for %s would go to every registry; write its host", anyRegistry)
 	}
-	var pair []string
-	for _, source := range credentialSources(name) {
-		text, err := n.source(field+".credentialsRef", source)
-		if err != nil {
-			return read, err
-		}
-		pair = append(pair, strings.TrimRight(string(text), "\r\n"))
+	user, password, err := sources.credentials(field+".credentialsRef", name)
+	if err != nil {
+		return read, err
 	}
-	encoded := base64.StdEncoding.EncodeToString([]byte(strings.Join(pair, ":")))
-	p.redact = append(p.redact, content{bytes: []byte(pair[1]), secret: true}.secretText()...)
-	p.redact = append(p.redact, content{bytes: []byte(encoded), secret: true}.secretText()...)
+	encoded := base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
+	read.redact = slices.Concat(secretText(password), secretText(encoded))
 	read.authorization = "Basic " + encoded
 	return read, nil
 }
 
+// addRegistries writes the CAs and a hosts.toml for each. They hold credentials in clear: only administrators get into
+// their folder.
+func addRegistries(p *part, registries []registry) {
+	if len(registries) == 0 {
+		return
+	}
+	p.add(phaseContainer, &plan.Directory{
+		Common: plan.Common{Name: "registries", Reason: ReasonContainerdConfigFailed}, Path: plan.Text(certsDirectory), Access: plan.AccessAdmin,
+	})
+	for i, one := range registries {
+		if len(one.ca) > 0 {
+			p.add(phaseContainer, privateFile(fmt.Sprintf("registry-ca-%d", i+1), ReasonContainerdConfigFailed, one.caPath, one.ca))
+		}
+		p.redact = append(p.redact, one.redact...)
+	}
+	for i, one := range registries {
+		path := registryFolder(one.host) + `\hosts.toml`
+		p.add(phaseContainer, privateFile(fmt.Sprintf("registry-%d", i+1), ReasonContainerdConfigFailed, path, []byte(one.hosts)))
+	}
+}
+
+// registryFolder: a colon can not stand in a path, and so containerd on Windows leaves it out.
+func registryFolder(host string) string {
+	return certsDirectory + `\` + strings.ReplaceAll(host, ":", "")
+}
+
 // hostsFile is the hosts.toml of a registry: the mirrors in their order, the registry itself at last.
-func hostsFile(field string, wanted bootstrapv1.Registry, known map[string]registry) (string, error) {
+func hostsFile(field string, wanted bootstrapv1.Registry, known map[string]access) (string, error) {
 	var text strings.Builder
 	switch wanted.Host {
 	case anyRegistry:
@@ -134,13 +150,13 @@ func hostsFile(field string, wanted bootstrapv1.Registry, known map[string]regis
 }
 
 // keys are those of a host; its header is a table, and so comes last.
-func (r registry) keys(header string) string {
+func (a access) keys(header string) string {
 	var text strings.Builder
-	if r.ca != "" {
-		text.WriteString("ca = '" + r.ca + "'\n")
+	if a.caPath != "" {
+		text.WriteString("ca = '" + a.caPath + "'\n")
 	}
-	if r.authorization != "" {
-		text.WriteString("[" + header + "]\nauthorization = ['" + r.authorization + "']\n")
+	if a.authorization != "" {
+		text.WriteString("[" + header + "]\nauthorization = ['" + a.authorization + "']\n")
 	}
 	return text.String()
 }

@@ -40,10 +40,7 @@ func Render(in Input) (UserData, error) {
 	if err != nil {
 		return UserData{}, err
 	}
-	p, err := nodePlan(n)
-	if err != nil {
-		return UserData{}, err
-	}
+	p := nodePlan(n)
 	if err := p.Validate(); err != nil {
 		return UserData{}, fmt.Errorf("plan of %s: %w", n.machine.Name, err)
 	}
@@ -51,11 +48,7 @@ func Render(in Input) (UserData, error) {
 	if err != nil {
 		return UserData{}, err
 	}
-	risks, err := warnings(n)
-	if err != nil {
-		return UserData{}, err
-	}
-	userData := UserData{bytes: scripts.UserData(data), plan: p, warnings: risks}
+	userData := UserData{bytes: scripts.UserData(data), plan: p, warnings: n.warnings()}
 	if err := n.cloud.fits(userData.bytes); err != nil {
 		return UserData{}, err
 	}

@@ -43,10 +43,10 @@ func kubeMemory(memoryMiB, maxPods int) string {
 }
 
 // reserve writes into the patch what can be known now, and returns the rules by which the node finds the rest.
-func reserve(patch plan.Tree, n *node) []plan.ReservationRule {
-	system, kube := n.reservations.system.tree(), n.reservations.kube.tree()
+func (k *kubelet) reserve(patch plan.Tree) []plan.ReservationRule {
+	system, kube := k.reservations.system.tree(), k.reservations.kube.tree()
 	patch["systemReserved"], patch["kubeReserved"] = system, kube
-	patch["evictionHard"] = n.reservations.eviction.tree()
+	patch["evictionHard"] = k.reservations.eviction.tree()
 	var rules []plan.ReservationRule
 	for _, open := range []struct {
 		of         map[string]any
@@ -57,17 +57,17 @@ func reserve(patch plan.Tree, n *node) []plan.ReservationRule {
 		rows       func() []plan.ReservationRow
 	}{
 		{
-			system, n.reservations.system.cpu, "systemReserved.cpu", "cpus", n.cpus,
+			system, k.reservations.system.cpu, "systemReserved.cpu", plan.FactCPUs, k.size.CPUs,
 			systemCPU, func() []plan.ReservationRow { return cpuRows(systemCPU) },
 		},
 		{
-			kube, n.reservations.kube.cpu, "kubeReserved.cpu", "cpus", n.cpus,
+			kube, k.reservations.kube.cpu, "kubeReserved.cpu", plan.FactCPUs, k.size.CPUs,
 			kubeCPU, func() []plan.ReservationRow { return cpuRows(kubeCPU) },
 		},
 		{
-			kube, n.reservations.kube.memory, "kubeReserved.memory", "memoryMiB", n.memoryMiB,
-			func(memoryMiB int) string { return kubeMemory(memoryMiB, n.kubelet.maxPods) },
-			func() []plan.ReservationRow { return memoryRows(n.kubelet.maxPods) },
+			kube, k.reservations.kube.memory, "kubeReserved.memory", plan.FactMemoryMiB, k.size.MemoryMiB,
+			func(memoryMiB int) string { return kubeMemory(memoryMiB, k.maxPods) },
+			func() []plan.ReservationRow { return memoryRows(k.maxPods) },
 		},
 	} {
 		_, resource, _ := strings.Cut(open.name, ".")

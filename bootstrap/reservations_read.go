@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"cmp"
 	"regexp"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -14,6 +15,8 @@ const reservationsField = "WindowsBootstrapConfig spec.reservations"
 type reservations struct {
 	system, kube amounts
 	eviction     thresholds
+	// lowMemory: the user accepts to have less memory for Windows or for Pods than is good.
+	lowMemory bool
 }
 
 // amounts are kept from pods.
@@ -97,19 +100,13 @@ func enoughForWindows(spec bootstrapv1.Reservations) error {
 
 func withDefaults(spec bootstrapv1.Reservations) reservations {
 	return reservations{
-		system: amounts{spec.System.CPU, orText(spec.System.Memory, systemMemory), orText(spec.System.EphemeralStorage, reservedStorage)},
-		kube:   amounts{spec.Kube.CPU, spec.Kube.Memory, orText(spec.Kube.EphemeralStorage, reservedStorage)},
+		system: amounts{spec.System.CPU, cmp.Or(spec.System.Memory, systemMemory), cmp.Or(spec.System.EphemeralStorage, reservedStorage)},
+		kube:   amounts{spec.Kube.CPU, spec.Kube.Memory, cmp.Or(spec.Kube.EphemeralStorage, reservedStorage)},
 		eviction: thresholds{
-			memory:  orText(spec.Eviction.MemoryAvailable, evictionMemory),
-			nodefs:  orText(spec.Eviction.NodeFSAvailable, evictionNodeFS),
-			imagefs: orText(spec.Eviction.ImageFSAvailable, evictionImageFS),
+			memory:  cmp.Or(spec.Eviction.MemoryAvailable, evictionMemory),
+			nodefs:  cmp.Or(spec.Eviction.NodeFSAvailable, evictionNodeFS),
+			imagefs: cmp.Or(spec.Eviction.ImageFSAvailable, evictionImageFS),
 		},
+		lowMemory: spec.LowMemory == bootstrapv1.LowMemoryAccepted,
 	}
-}
-
-func orText(text, fallback string) string {
-	if text == "" {
-		return fallback
-	}
-	return text
 }

@@ -76,8 +76,11 @@ type content struct {
 	secret bool
 }
 
-// read gives the content of a field, which stands in the spec or in a source.
-func (n *node) read(field, inline string, from bootstrapv1.ContentSource) (content, error) {
+// contents are what is in the Secrets and ConfigMaps that a spec refers to, by the names of Source.
+type contents map[string][]byte
+
+// of gives the content of a field, which stands in the spec or in a source.
+func (c contents) of(field, inline string, from bootstrapv1.ContentSource) (content, error) {
 	sources := sourceOf(from)
 	if (inline == "") == (len(sources) == 0) {
 		return content{}, invalid(field, "write either content or contentFrom")
@@ -85,16 +88,29 @@ func (n *node) read(field, inline string, from bootstrapv1.ContentSource) (conte
 	if len(sources) == 0 {
 		return content{bytes: []byte(inline)}, nil
 	}
-	data, err := n.source(field, sources[0])
+	data, err := c.source(field, sources[0])
 	return content{bytes: data, secret: sources[0].Kind == SourceSecret}, err
 }
 
-func (n *node) source(field string, from Source) ([]byte, error) {
-	data := n.sources[from.String()]
+func (c contents) source(field string, from Source) ([]byte, error) {
+	data := c[from.String()]
 	if len(data) == 0 {
 		return nil, invalid(field, "%s %s has nothing under the key %q; write it there, or name another key", from.Kind, from.Name, from.Key)
 	}
 	return data, nil
+}
+
+// credentials are the user and the password of a Secret, without the line end that editors leave.
+func (c contents) credentials(field, secret string) (user, password string, err error) {
+	var pair [2]string
+	for i, source := range credentialSources(secret) {
+		text, err := c.source(field, source)
+		if err != nil {
+			return "", "", err
+		}
+		pair[i] = strings.TrimRight(string(text), "\r\n")
+	}
+	return pair[0], pair[1], nil
 }
 
 // What a text must have to be hidden from reports: shorter ones would hide what is no secret, and those of many lines do
@@ -104,10 +120,18 @@ const (
 	longestSecret  = 256
 )
 
-// secretText is what has to be hidden of a secret content.
+// secretText is what has to be hidden of a content.
 func (c content) secretText() []string {
-	text := strings.TrimSpace(string(c.bytes))
-	if !c.secret || len(text) < shortestSecret || len(text) > longestSecret || strings.ContainsAny(text, "\r\n") {
+	if !c.secret {
+		return nil
+	}
+	return secretText(string(c.bytes))
+}
+
+// secretText is what has to be hidden of a secret.
+func secretText(text string) []string {
+	text = strings.TrimSpace(text)
+	if len(text) < shortestSecret || len(text) > longestSecret || strings.ContainsAny(text, "\r\n") {
 		return nil
 	}
 	return []string{text}

@@ -24,33 +24,48 @@ var (
 	sshKey       = regexp.MustCompile(`^(ssh-(?:ed25519|rsa)|ecdsa-sha2-nistp(?:256|384|521)|sk-(?:ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com) ([A-Za-z0-9+/]+={0,2})( [\x20-\x7e]*)?$`)
 )
 
-func (p *part) users(n *node) error {
+// users are accounts of the machine.
+type users []user
+
+type user struct {
+	name, group string
+	keys        []string
+}
+
+func readUsers(in windowsInput) (setting, error) {
+	var all users
 	seen := map[string]bool{}
-	for i, user := range n.spec.Windows.Users {
+	for i, wanted := range in.spec.Users {
 		field := fmt.Sprintf("%s.users[%d]", windowsField, i)
-		lower := strings.ToLower(user.Name)
+		lower := strings.ToLower(wanted.Name)
 		switch {
-		case !userName.MatchString(user.Name):
-			return invalid(field, "name %q is none that Windows takes; write letters, digits, dashes and underscores, 20 at most", user.Name)
-		case slices.Contains(builtInUsers, lower) || lower == n.machine.Node:
-			return invalid(field, "the name %q is taken by Windows itself; write another one", user.Name)
+		case !userName.MatchString(wanted.Name):
+			return nil, invalid(field, "name %q is none that Windows takes; write letters, digits, dashes and underscores, 20 at most", wanted.Name)
+		case slices.Contains(builtInUsers, lower) || lower == in.nodeName:
+			return nil, invalid(field, "the name %q is taken by Windows itself; write another one", wanted.Name)
 		case seen[lower]:
-			return invalid(field, "the name %q is there twice; leave one out", user.Name)
+			return nil, invalid(field, "the name %q is there twice; leave one out", wanted.Name)
 		}
 		seen[lower] = true
-		group, err := groupOf(field, user.Role)
+		group, err := groupOf(field, wanted.Role)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := checkKeys(field, user.SSHKeys); err != nil {
-			return err
+		if err := checkKeys(field, wanted.SSHKeys); err != nil {
+			return nil, err
 		}
+		all = append(all, user{wanted.Name, group, wanted.SSHKeys})
+	}
+	return all, nil
+}
+
+func (u users) addTo(p *part) {
+	for _, one := range u {
 		p.add(phaseWindows, &plan.LocalUser{
-			Common: plan.Common{Name: "user-" + strings.ReplaceAll(user.Name, "_", "."), Reason: ReasonUserFailed, Attempts: 2},
-			User:   user.Name, Groups: plan.Texts(group), SSHKeys: plan.Texts(user.SSHKeys...),
+			Common: plan.Common{Name: "user-" + strings.ReplaceAll(one.name, "_", "."), Reason: ReasonUserFailed, Attempts: 2},
+			User:   one.name, Groups: plan.Texts(one.group), SSHKeys: plan.Texts(one.keys...),
 		})
 	}
-	return nil
 }
 
 func groupOf(field string, role bootstrapv1.UserRole) (string, error) {

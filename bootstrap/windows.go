@@ -6,27 +6,77 @@ import (
 	"strings"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
 
 const windowsField = "WindowsBootstrapConfig spec.windows"
 
-// windowsPart is Windows' own settings.
-func windowsPart(n *node) (part, error) {
-	var p part
-	for _, setting := range []func(*part, *node) error{
-		(*part).trust, (*part).proxy, (*part).clock, (*part).features, (*part).users, (*part).defender, (*part).csiProxy, (*part).azureConfig,
-		(*part).domain, (*part).gmsaPlugin,
+// windowsInput is what Windows' own settings are made of.
+type windowsInput struct {
+	spec     bootstrapv1.Windows
+	pageFile bootstrapv1.PageFile
+	sources  contents
+	nodeName string
+	// azure is the VM's spec there; nil on vSphere.
+	azure *infrav1.AzureVM
+	// hyperV: containerd runs pods in virtual machines.
+	hyperV bool
+	// near are the names and ranges of the cluster that are reached without a proxy.
+	near []string
+}
+
+// windows is spec.windows and spec.pageFile, read and found good.
+type windows struct {
+	settings []setting
+	risks    []string
+}
+
+// setting is one of Windows' settings that has been read. One that is left out adds nothing.
+type setting interface{ addTo(p *part) }
+
+func readWindows(in windowsInput) (windows, error) {
+	w := windows{risks: windowsRisks(in.spec)}
+	for _, read := range []func(windowsInput) (setting, error){
+		readTrust, readProxy, readClock, readFeatures, readUsers, readDefender, readCSIProxy, readAzureJSON, readDomain, readGMSAPlugin,
 	} {
-		if err := setting(&p, n); err != nil {
-			return part{}, err
+		s, err := read(in)
+		if err != nil {
+			return windows{}, err
 		}
+		w.settings = append(w.settings, s)
 	}
+	w.settings = append(w.settings, always{vmwareTools: in.azure == nil})
+	size, err := readPageFile(in)
+	w.settings = append(w.settings, size)
+	return w, err
+}
+
+func (w windows) steps() part {
+	var p part
+	for _, s := range w.settings {
+		s.addTo(&p)
+	}
+	return p
+}
+
+func (w windows) warnings() []string { return w.risks }
+
+func windowsRisks(spec bootstrapv1.Windows) []string {
+	if len(spec.NTPServers) == 0 || spec.Domain == (bootstrapv1.Domain{}) {
+		return nil
+	}
+	return []string{windowsField + ".ntpServers: a member of a domain takes its time from the domain, which replaces the list; leave it out"}
+}
+
+// always is what no spec says.
+type always struct{ vmwareTools bool }
+
+func (a always) addTo(p *part) {
 	p.add(phaseWindows, smbNames())
-	if n.azure == nil {
+	if a.vmwareTools {
 		p.add(phaseWindows, vmwareTools()...)
 	}
-	return p, nil
 }
 
 // smbNames lets SMB mounts of pods find servers by the node's DNS. Images have it; without it they only know addresses.
@@ -43,27 +93,36 @@ var (
 	timeServer  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.:-]{0,252}$`)
 )
 
-func (p *part) clock(n *node) error {
-	zone, servers := n.spec.Windows.TimeZone, n.spec.Windows.NTPServers
-	if zone != "" && !windowsZone.MatchString(zone) {
-		return invalid(windowsField+".timeZone", "%q is no time zone of Windows; write one such as UTC or W. Europe Standard Time (tzutil /l)", zone)
+// clock is the time zone and where the time comes from.
+type clock struct {
+	zone    string
+	servers []string
+}
+
+func readClock(in windowsInput) (setting, error) {
+	c := clock{in.spec.TimeZone, in.spec.NTPServers}
+	if c.zone != "" && !windowsZone.MatchString(c.zone) {
+		return nil, invalid(windowsField+".timeZone", "%q is no time zone of Windows; write one such as UTC or W. Europe Standard Time (tzutil /l)", c.zone)
 	}
-	for _, server := range servers {
+	for _, server := range c.servers {
 		if !timeServer.MatchString(server) {
-			return invalid(windowsField+".ntpServers", "%q is neither a name nor an address; write one such as time.example.com", server)
+			return nil, invalid(windowsField+".ntpServers", "%q is neither a name nor an address; write one such as time.example.com", server)
 		}
 	}
-	if zone == "" && len(servers) == 0 {
-		return nil
+	return c, nil
+}
+
+func (c clock) addTo(p *part) {
+	if c.zone == "" && len(c.servers) == 0 {
+		return
 	}
 	p.add(phaseWindows, &plan.Time{
-		Common: plan.Common{Name: "time", Reason: ReasonTimeFailed, Attempts: 3}, Zone: zone, NTP: plan.Texts(servers...),
+		Common: plan.Common{Name: "time", Reason: ReasonTimeFailed, Attempts: 3}, Zone: c.zone, NTP: plan.Texts(c.servers...),
 	})
-	if len(servers) > 0 {
+	if len(c.servers) > 0 {
 		p.add(phaseWindows, timeService("time-service", "config", "start=", "auto"),
 			timeService("time-service-triggers", "triggerinfo", "start/networkon", "stop/networkoff"))
 	}
-	return nil
 }
 
 // timeService: of a machine that is in no domain Windows stops the service when it has started, since what starts it is
@@ -77,22 +136,28 @@ func timeService(name, verb string, args ...string) plan.Step {
 
 var featureName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,63}$`)
 
-func (p *part) features(n *node) error {
-	wanted := slices.Clone(n.spec.Windows.Features)
-	if n.spec.Containerd.HyperVIsolation == bootstrapv1.HyperVIsolationEnabled && !slices.Contains(wanted, "Hyper-V") {
+// features are those of Windows Server, by name.
+type features []string
+
+func readFeatures(in windowsInput) (setting, error) {
+	wanted := slices.Clone(features(in.spec.Features))
+	if in.hyperV && !slices.Contains(wanted, "Hyper-V") {
 		wanted = append(wanted, "Hyper-V")
 	}
 	for _, name := range wanted {
 		if !featureName.MatchString(name) {
-			return invalid(windowsField+".features", "%q is no feature; write a name that Get-WindowsFeature shows, such as Containers", name)
+			return nil, invalid(windowsField+".features", "%q is no feature; write a name that Get-WindowsFeature shows, such as Containers", name)
 		}
 	}
-	if len(wanted) > 0 {
+	return wanted, nil
+}
+
+func (f features) addTo(p *part) {
+	if len(f) > 0 {
 		p.add(phaseWindows, &plan.Feature{
-			Common: plan.Common{Name: "features", Reason: ReasonFeatureFailed, TimeoutSeconds: 1200}, Features: plan.Texts(wanted...),
+			Common: plan.Common{Name: "features", Reason: ReasonFeatureFailed, TimeoutSeconds: 1200}, Features: plan.Texts(f...),
 		})
 	}
-	return nil
 }
 
 // What Kubernetes and containerd write so much of that a scanner makes a node slow.
@@ -102,26 +167,32 @@ var (
 	processName       = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,60}\.exe$`)
 )
 
-// defender is optional: where there is no Defender, nothing is slow because of it.
-func (p *part) defender(n *node) error {
-	own := n.spec.Windows.DefenderExclusions
+// defender is what the user excludes from scans, besides ours.
+type defender struct{ folders, processes []string }
+
+func readDefender(in windowsInput) (setting, error) {
+	own := in.spec.DefenderExclusions
 	const field = windowsField + ".defenderExclusions"
 	for _, folder := range own.Folders {
 		if !plainPath.MatchString(folder) {
-			return invalid(field+".folders", `%q is no plain path on drive C:; write one such as C:\data`, folder)
+			return nil, invalid(field+".folders", `%q is no plain path on drive C:; write one such as C:\data`, folder)
 		}
 	}
 	for _, process := range own.Processes {
 		if !processName.MatchString(process) {
-			return invalid(field+".processes", "%q is no name of a program; write one such as app.exe", process)
+			return nil, invalid(field+".processes", "%q is no name of a program; write one such as app.exe", process)
 		}
 	}
+	return defender{own.Folders, own.Processes}, nil
+}
+
+// addTo: the step is optional, because where there is no Defender, nothing is slow because of it.
+func (d defender) addTo(p *part) {
 	p.add(phaseWindows, &plan.DefenderExclusions{
 		Common:    plan.Common{Name: "defender-exclusions", Reason: ReasonDefenderFailed, Optional: true},
-		Folders:   plan.Texts(slices.Concat(excludedFolders, own.Folders)...),
-		Processes: plan.Texts(slices.Concat(excludedProcesses, own.Processes)...),
+		Folders:   plan.Texts(slices.Concat(excludedFolders, d.folders)...),
+		Processes: plan.Texts(slices.Concat(excludedProcesses, d.processes)...),
 	})
-	return nil
 }
 
 // toolsConfFile is the configuration of VMware Tools.
@@ -145,14 +216,21 @@ func vmwareTools() []plan.Step {
 
 const csiProxyLogs = `C:\var\log\csi-proxy`
 
-// csiProxy runs a program that is there already; the image or a preJoin script has brought it.
-func (p *part) csiProxy(n *node) error {
-	path := n.spec.Windows.CSIProxy.Path
-	if path == "" {
-		return nil
+// csiProxy is the path of a program that is there already; the image or a preJoin script has brought it.
+type csiProxy string
+
+func readCSIProxy(in windowsInput) (setting, error) {
+	path := in.spec.CSIProxy.Path
+	if path != "" && (!plainPath.MatchString(path) || !strings.HasSuffix(strings.ToLower(path), ".exe")) {
+		return nil, invalid(windowsField+".csiProxy.path", `%q is no program on drive C:; write a path such as C:\k\csi-proxy.exe`, path)
 	}
-	if !plainPath.MatchString(path) || !strings.HasSuffix(strings.ToLower(path), ".exe") {
-		return invalid(windowsField+".csiProxy.path", `%q is no program on drive C:; write a path such as C:\k\csi-proxy.exe`, path)
+	return csiProxy(path), nil
+}
+
+func (c csiProxy) addTo(p *part) {
+	path := string(c)
+	if path == "" {
+		return
 	}
 	common := func(name string) plan.Common {
 		return plan.Common{Name: name, Reason: ReasonCSIProxyFailed, TimeoutSeconds: 60}
@@ -167,5 +245,4 @@ func (p *part) csiProxy(n *node) error {
 		},
 		&plan.ServiceState{Common: common("csi-proxy-running"), Service: "csiproxy", State: plan.ServiceRunning},
 	)
-	return nil
 }
