@@ -11,9 +11,6 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 )
 
-// azureConfigFile is where CSI drivers of Azure look on Windows.
-const azureConfigFile = `C:\k\azure.json`
-
 // azureJSON is what cloud-provider-azure reads. It has no secret: the node acts by its managed identity.
 type azureJSON struct {
 	Cloud                       string `json:"cloud"`

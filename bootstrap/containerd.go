@@ -10,10 +10,6 @@ import (
 
 const (
 	containerdField  = "WindowsBootstrapConfig spec.containerd"
-	containerdFolder = `C:\Program Files\containerd`
-	// dropInsDirectory is what containerd's configuration imports; containerd 2 merges it key by key.
-	dropInsDirectory = containerdFolder + `\conf.d`
-	certsDirectory   = `C:\ProgramData\containerd\certs.d`
 
 	containerdProgram = containerdFolder + `\containerd.exe`
 	ctrProgram        = containerdFolder + `\ctr.exe`

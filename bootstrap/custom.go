@@ -3,7 +3,6 @@ package bootstrap
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strings"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
@@ -14,12 +13,7 @@ const (
 	customField          = "WindowsBootstrapConfig spec.custom"
 	scriptsDirectory     = ownDirectory + `\scripts`
 	defaultScriptSeconds = 300
-	// exitReboot is Windows' own way to say: done, after a restart.
-	exitReboot = 3010
 )
-
-// scriptName is a name of a step and a file.
-var scriptName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$`)
 
 // custom is spec.custom, read and found good: the users' own files and scripts.
 type custom struct {
@@ -126,9 +120,9 @@ var scriptSuffixes = map[bootstrapv1.ScriptType]string{
 func (c custom) steps() part {
 	var p part
 	for i, file := range c.files {
-		step := fileStep(fmt.Sprintf("file-%d", i+1), ReasonFilesFailed, file.path, file.content.bytes)
-		step.Access = file.access
-		p.add(phasePrepare, step)
+		write := fileStep(fmt.Sprintf("file-%d", i+1), ReasonFilesFailed, file.path, file.content.bytes)
+		write.Access = file.access
+		p.add(phasePrepare, write)
 		p.redact = append(p.redact, file.content.secretText()...)
 	}
 	for _, script := range c.preJoin {

@@ -63,7 +63,6 @@ func patchVersion(n *node) []plan.Step {
 
 // What is asked of a node: a warning follows where it is not so.
 const (
-	windows2022  = "20348"
 	afterWindows = "26101" // the build after Windows Server 2025
 	fullDiskMiB  = "20480"
 )

@@ -38,11 +38,8 @@ type node struct {
 	joinConfiguration string
 }
 
-// The defaults of WindowsBootstrapConfig.
-const (
-	defaultMaxPods         = 110
-	defaultDeadlineSeconds = 1800
-)
+// defaultDeadlineSeconds is half an hour.
+const defaultDeadlineSeconds = 1800
 
 // computerName is what Windows, DNS and Kubernetes all take for a name.
 var computerName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,13}[a-z0-9])?$`)
@@ -115,24 +112,24 @@ func (n *node) readCustom(in Input) error {
 
 func (n *node) readWindows(in Input) error {
 	spec := in.Config.Spec
-	near, err := n.withoutProxy(in)
+	names, err := n.clusterNames(in)
 	if err != nil {
 		return err
 	}
 	n.windows, err = readWindows(windowsInput{
 		spec: spec.Windows, pageFile: spec.PageFile, sources: in.Sources, nodeName: n.machine.Node, azure: in.WindowsMachine.Spec.Azure,
-		hyperV: spec.Containerd.HyperVIsolation == bootstrapv1.HyperVIsolationEnabled, near: near,
+		hyperV: spec.Containerd.HyperVIsolation == bootstrapv1.HyperVIsolationEnabled, cluster: names,
 	})
 	return err
 }
 
-// withoutProxy are the cluster's own names and ranges, which no proxy reaches. Where there is no proxy nothing is asked of
+// clusterNames are the cluster's own names and ranges, which no proxy reaches. Where there is no proxy nothing is asked of
 // the Cluster.
-func (n *node) withoutProxy(in Input) ([]string, error) {
+func (n *node) clusterNames(in Input) ([]string, error) {
 	if !hasProxy(in.Config.Spec.Windows.Proxy) {
 		return nil, nil
 	}
-	domain, cidrs, err := nearCluster(in.Cluster.Spec.ClusterNetwork)
+	domain, cidrs, err := inCluster(in.Cluster.Spec.ClusterNetwork)
 	return append([]string{"." + domain, n.machine.Node, n.cluster.endpoint.Host}, cidrs...), err
 }
 

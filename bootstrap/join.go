@@ -15,9 +15,6 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
 
-// criSocket is where containerd listens on every image.
-const criSocket = "npipe:////./pipe/containerd-containerd"
-
 // firstV1Beta4 is the first 1.x whose kubeadm reads v1beta4, and warns of v1beta3.
 const firstV1Beta4 = 31
 

@@ -84,6 +84,9 @@ func readKubelet(in kubeletInput) (kubelet, error) {
 	return k, err
 }
 
+// defaultMaxPods is the kubelet's own.
+const defaultMaxPods = 110
+
 func maxPods(spec bootstrapv1.Kubelet) int { return int(cmp.Or(spec.MaxPods, defaultMaxPods)) }
 
 // readService reads how the kubelet is started, and what is configured for it.

@@ -183,8 +183,8 @@ func (net *network) clusterNetwork() error {
 	return err
 }
 
-// nearCluster are the names and ranges that only the cluster knows: its domain first, its CIDRs behind.
-func nearCluster(cluster clusterv1.ClusterNetwork) (domain string, cidrs []string, err error) {
+// inCluster are the names and ranges that only the cluster knows: its domain first, its CIDRs behind.
+func inCluster(cluster clusterv1.ClusterNetwork) (domain string, cidrs []string, err error) {
 	if domain, err = readServiceDomain(cluster.ServiceDomain); err != nil {
 		return "", nil, err
 	}

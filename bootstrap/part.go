@@ -2,9 +2,8 @@ package bootstrap
 
 import (
 	"bytes"
-	"maps"
+	"regexp"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
@@ -77,22 +76,11 @@ func askForNode(nodeName, show string) []plan.Value {
 	return plan.Texts(kubectlProgram, "--kubeconfig", kubeconfig, "get", "node", nodeName, "--output", "jsonpath="+show)
 }
 
-// choose is what a value of the API means; a field that is left out means the fallback.
-func choose[K ~string, V any](field string, value K, fallback V, meanings map[K]V) (V, error) {
-	if value == "" {
-		return fallback, nil
-	}
-	meaning, ok := meanings[value]
-	if !ok {
-		return meaning, invalid(field, "%q is none; write %s", value, strings.Join(sortedKeys(meanings), " or "))
-	}
-	return meaning, nil
-}
+// scriptName is a name of a step and a file.
+var scriptName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$`)
 
-func sortedKeys[K ~string, V any](meanings map[K]V) []string {
-	keys := make([]string, 0, len(meanings))
-	for _, key := range slices.Sorted(maps.Keys(meanings)) {
-		keys = append(keys, string(key))
-	}
-	return keys
-}
+// exitReboot is Windows' own way to say: done, after a restart.
+const exitReboot = 3010
+
+// windows2022 is the build of Windows Server 2022.
+const windows2022 = "20348"

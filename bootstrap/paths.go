@@ -29,7 +29,21 @@ const (
 	// cniPrograms and cniFolder are where containerd looks for plug-ins and their configuration.
 	cniPrograms = `C:\opt\cni\bin`
 	cniFolder   = `C:\etc\cni\net.d`
+
+	containerdFolder = `C:\Program Files\containerd`
+	// dropInsDirectory is what containerd's configuration imports; containerd 2 merges it key by key.
+	dropInsDirectory = containerdFolder + `\conf.d`
+	certsDirectory   = `C:\ProgramData\containerd\certs.d`
+
+	// toolsConfFile is the configuration of VMware Tools.
+	toolsConfFile = `C:\ProgramData\VMware\VMware Tools\tools.conf`
+	// azureConfigFile is where CSI drivers of Azure look on Windows.
+	azureConfigFile = `C:\k\azure.json`
+	csiProxyLogs    = `C:\var\log\csi-proxy`
 )
+
+// criSocket is where containerd listens on every image.
+const criSocket = "npipe:////./pipe/containerd-containerd"
 
 // What only the bootstrap needs is in a folder of its own.
 const ownDirectory = `C:\run\capwin`

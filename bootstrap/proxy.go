@@ -41,7 +41,7 @@ func readProxy(in windowsInput) (setting, error) {
 		}
 		variables[strings.ToUpper(one.name)+"_PROXY"] = plan.Text(one.address)
 	}
-	exceptions, err := noProxy(in.near, wanted.NoProxy)
+	exceptions, err := noProxy(in.cluster, wanted.NoProxy)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func readProxy(in windowsInput) (setting, error) {
 	return proxy{variables, slices.Concat(proxySecrets(wanted.HTTP), proxySecrets(wanted.HTTPS))}, nil
 }
 
-// hasProxy tells whether containerd has to be started again for it.
+// hasProxy tells whether there is one: containerd has to be started again for it.
 func hasProxy(wanted bootstrapv1.Proxy) bool { return wanted.HTTP != "" || wanted.HTTPS != "" }
 
 // addTo sets the variables of the machine, for kubeadm and the users' scripts, and of the services: what is set of the

@@ -79,18 +79,3 @@ func (UserData) GoString() string { return "[hidden]" }
 
 // MarshalLog hides the user data.
 func (UserData) MarshalLog() any { return "[hidden]" }
-
-// InvalidError says what the user has to change, and where.
-type InvalidError struct {
-	// Field with the object it belongs to: WindowsBootstrapConfig spec.node.labels.
-	Field string
-	// Message names the value and says what to write instead.
-	Message string
-}
-
-// Error is field and sentence.
-func (e *InvalidError) Error() string { return e.Field + ": " + e.Message }
-
-func invalid(field, format string, args ...any) error {
-	return &InvalidError{Field: field, Message: fmt.Sprintf(format, args...)}
-}

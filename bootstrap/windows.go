@@ -22,8 +22,8 @@ type windowsInput struct {
 	azure *infrav1.AzureVM
 	// hyperV: containerd runs pods in virtual machines.
 	hyperV bool
-	// near are the names and ranges of the cluster that are reached without a proxy.
-	near []string
+	// cluster are the names and ranges of the cluster, which are reached without a proxy.
+	cluster []string
 }
 
 // windows is spec.windows and spec.pageFile, read and found good.
@@ -195,9 +195,6 @@ func (d defender) addTo(p *part) {
 	})
 }
 
-// toolsConfFile is the configuration of VMware Tools.
-const toolsConfFile = `C:\ProgramData\VMware\VMware Tools\tools.conf`
-
 // toolsConf hides the adapters of pods. Images hide vEthernet*, which a virtual switch makes of the node's own adapter:
 // vSphere, and its cloud provider, would see no address any more.
 const toolsConf = "[guestinfo]\r\nexclude-nics=vEthernet (nat)*,vEthernet (HNS*,vEthernet (cbr0*,vEthernet (Calico*," +
@@ -213,8 +210,6 @@ func vmwareTools() []plan.Step {
 		&plan.ServiceState{Common: restart, Service: "VMTools", State: plan.ServiceRestarted},
 	}
 }
-
-const csiProxyLogs = `C:\var\log\csi-proxy`
 
 // csiProxy is the path of a program that is there already; the image or a preJoin script has brought it.
 type csiProxy string
