@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
 // authority is whom the node trusts.
@@ -16,7 +18,7 @@ type authority struct {
 }
 
 func readAuthority(field string, data []byte) (authority, error) {
-	certificates, err := readCertificates(field, data, "the cluster's CA in PEM")
+	certificates, err := step.Certificates(field, data, "the cluster's CA in PEM")
 	if err != nil {
 		return authority{}, err
 	}

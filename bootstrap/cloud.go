@@ -6,6 +6,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
 // What a cloud carries of user data. A guestinfo value ends at 64 KiB, and open-vm-tools needs some of it; Azure takes
@@ -39,7 +40,7 @@ var vsphere = cloud{
 	limit:   "60000 bytes as gzip+base64, which is what vSphere's guestinfo carries",
 }
 
-// Azure's host agent hears of a failure only; the serial port, whose log boot diagnostics keep, hears all.
+// azure's host agent hears of a failure only; the serial port, whose log boot diagnostics keep, hears all.
 var azure = cloud{
 	channels: []plan.Channel{
 		{Do: plan.ChannelConsole, Port: "COM2"},
@@ -63,7 +64,7 @@ func (c cloud) fits(userData []byte) error {
 	if c.carries(userData) {
 		return nil
 	}
-	return invalid("WindowsBootstrapConfig spec", "it makes %d bytes of user data, more than %s; write fewer or shorter files, scripts, labels and taints",
+	return step.Invalid("WindowsBootstrapConfig spec", "it makes %d bytes of user data, more than %s; write fewer or shorter files, scripts, labels and taints",
 		len(userData), c.limit)
 }
 

@@ -11,11 +11,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
 const (
 	discoveryField = "WindowsBootstrapConfig spec.discovery.kubeconfigSecret"
-	discoveryFile  = joinDirectory + `\discovery.yaml`
+	discoveryFile  = step.JoinDirectory + `\discovery.yaml`
 	// discoveryPath is discoveryFile as kubeadm takes it: it reads C: as the scheme of a URL, and refuses all but https.
 	discoveryPath = "/run/kubeadm/discovery.yaml"
 )
@@ -64,7 +65,7 @@ func readCluster(in Input) (cluster, error) {
 	var c cluster
 	ref := in.Config.Spec.Discovery.KubeconfigSecret
 	if ref.Name != "" {
-		data, err := contents(in.Sources).source(discoveryField, Source{SourceSecret, ref.Name, ref.Key})
+		data, err := step.Contents(in.Sources).Key(discoveryField, step.Source{Kind: step.SourceSecret, Name: ref.Name, Key: ref.Key})
 		if err != nil {
 			return c, err
 		}
@@ -103,22 +104,22 @@ func discoveredCluster(data []byte) (map[string]any, error) {
 	const write = "write one such as the ConfigMap cluster-info in kube-public has under the key kubeconfig"
 	var file kubeconfigFile
 	if err := yaml.UnmarshalStrict(data, &file); err != nil || file.Kind != "Config" {
-		return nil, invalid(discoveryField, "its content is no kubeconfig; %s", write)
+		return nil, step.Invalid(discoveryField, "its content is no kubeconfig; %s", write)
 	}
 	switch {
 	case len(file.Users) > 0:
-		return nil, invalid(discoveryField, "the kubeconfig has users: their keys, certificates, tokens or plugins do not belong on a node, "+
+		return nil, step.Invalid(discoveryField, "the kubeconfig has users: their keys, certificates, tokens or plugins do not belong on a node, "+
 			"which comes with a token of its own; %s", write)
 	case len(file.Clusters) != 1:
-		return nil, invalid(discoveryField, "the kubeconfig has %d clusters and must have one; %s", len(file.Clusters), write)
+		return nil, step.Invalid(discoveryField, "the kubeconfig has %d clusters and must have one; %s", len(file.Clusters), write)
 	}
 	cluster := file.Clusters[0].Cluster
-	for _, key := range sortedKeys(cluster) {
+	for _, key := range step.SortedKeys(cluster) {
 		if instead := notOfDiscovery[key]; instead != "" {
-			return nil, invalid(discoveryField, "the cluster of the kubeconfig has %s: %s", key, instead)
+			return nil, step.Invalid(discoveryField, "the cluster of the kubeconfig has %s: %s", key, instead)
 		}
 		if key != serverKey && key != authorityKey {
-			return nil, invalid(discoveryField, "the cluster of the kubeconfig must have %s and %s and nothing else; %s", serverKey, authorityKey, write)
+			return nil, step.Invalid(discoveryField, "the cluster of the kubeconfig must have %s and %s and nothing else; %s", serverKey, authorityKey, write)
 		}
 	}
 	return cluster, nil
@@ -130,11 +131,11 @@ func discoveredServer(cluster map[string]any) (clusterv1.APIEndpoint, error) {
 	text, _ := cluster[serverKey].(string)
 	parsed, err := url.Parse(text)
 	if err != nil {
-		return endpoint, invalid(discoveryField, "the server of the kubeconfig is no URL; %s", write)
+		return endpoint, step.Invalid(discoveryField, "the server of the kubeconfig is no URL; %s", write)
 	}
 	plain := (parsed.Path == "" || parsed.Path == "/") && parsed.RawQuery == "" && parsed.Fragment == "" && parsed.User == nil
 	if parsed.Scheme != "https" || parsed.Hostname() == "" || !plain {
-		return endpoint, invalid(discoveryField, "the server %q of the kubeconfig must be https, host and port only; %s", parsed.Redacted(), write)
+		return endpoint, step.Invalid(discoveryField, "the server %q of the kubeconfig must be https, host and port only; %s", parsed.Redacted(), write)
 	}
 	port := parsed.Port()
 	if port == "" {
@@ -142,7 +143,7 @@ func discoveredServer(cluster map[string]any) (clusterv1.APIEndpoint, error) {
 	}
 	number, err := strconv.ParseInt(port, 10, 32)
 	if err != nil || number == 0 {
-		return endpoint, invalid(discoveryField, "port %q of the kubeconfig's server is none; %s", port, write)
+		return endpoint, step.Invalid(discoveryField, "port %q of the kubeconfig's server is none; %s", port, write)
 	}
 	return readEndpoint(discoveryField, clusterv1.APIEndpoint{Host: parsed.Hostname(), Port: int32(number)})
 }
@@ -151,7 +152,7 @@ func discoveredAuthority(cluster map[string]any) ([]byte, error) {
 	text, _ := cluster[authorityKey].(string)
 	ca, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 	if err != nil || len(ca) == 0 {
-		return nil, invalid(discoveryField, "the cluster of the kubeconfig has no %s, or one that is not base64; write the cluster's CA in PEM, in base64",
+		return nil, step.Invalid(discoveryField, "the cluster of the kubeconfig has no %s, or one that is not base64; write the cluster's CA in PEM, in base64",
 			authorityKey)
 	}
 	return ca, nil
@@ -178,7 +179,7 @@ func (c cluster) discoveryFile() []plan.Step {
 		return nil
 	}
 	return []plan.Step{&plan.File{
-		Common: plan.Common{Name: "discovery", Reason: ReasonNodeFilesFailed},
+		Common: plan.Common{Name: "discovery", Reason: step.ReasonNodeFilesFailed},
 		Path:   plan.Text(discoveryFile), Text: plan.Text(c.discovery), Access: plan.AccessAdmin,
 	}}
 }

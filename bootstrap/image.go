@@ -6,13 +6,14 @@ import (
 	"slices"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
 // image looks whether the image fits before anything is changed: a node that joins with other programs is worse than
 // one that says why it does not.
-func (n *node) image() part {
-	var p part
-	p.add(phasePrepare, slices.Concat(programVersions(n), n.containerd.versionCheck(), soundness(), n.kubelet.memoryChecks())...)
+func (n *node) image() step.Part {
+	var p step.Part
+	p.Add(step.PhasePrepare, slices.Concat(programVersions(n), n.containerd.VersionCheck(), soundness(), n.kubelet.MemoryChecks())...)
 	return p
 }
 
@@ -21,17 +22,17 @@ func programVersions(n *node) []plan.Step {
 	wanted := plan.Text(fmt.Sprintf("1.%d", n.minor))
 	fact := func(name, set string, argv ...string) plan.Step {
 		return &plan.Fact{
-			Common: plan.Common{Name: name, Reason: ReasonImageVersionMismatch, TimeoutSeconds: 60, Attempts: 3},
+			Common: plan.Common{Name: name, Reason: step.ReasonImageVersionMismatch, TimeoutSeconds: 60, Attempts: 3},
 			Argv:   plan.Texts(argv...), Match: `v(\d+\.\d+)\.`, Set: set,
 		}
 	}
 	check := func(name, fact string) plan.Step {
-		return &plan.Check{Common: plan.Common{Name: name, Reason: ReasonImageVersionMismatch}, Test: plan.Test{Fact: fact, Is: wanted}}
+		return &plan.Check{Common: plan.Common{Name: name, Reason: step.ReasonImageVersionMismatch}, Test: plan.Test{Fact: fact, Is: wanted}}
 	}
 	return slices.Concat([]plan.Step{
-		fact("kubeadm-version", "kubeadmVersion", kubeadmProgram, "version", "-o", "short"),
+		fact("kubeadm-version", "kubeadmVersion", step.KubeadmProgram, "version", "-o", "short"),
 		check("image-version", "kubeadmVersion"),
-		fact("kubelet-version", "kubeletVersion", kubeletProgram, "--version"),
+		fact("kubelet-version", "kubeletVersion", step.KubeletProgram, "--version"),
 		check("kubelet-of-image", "kubeletVersion"),
 	}, patchVersion(n))
 }
@@ -48,12 +49,12 @@ func patchVersion(n *node) []plan.Step {
 	const patch = "kubeletPatch"
 	return []plan.Step{
 		&plan.Fact{
-			Common: plan.Common{Name: "kubelet-patch-version", Reason: ReasonImageVersionMismatch, TimeoutSeconds: 60, Attempts: 2, Optional: true},
-			Argv:   plan.Texts(kubeletProgram, "--version"), Match: `v(\d+\.\d+\.\d+)`, Set: patch,
+			Common: plan.Common{Name: "kubelet-patch-version", Reason: step.ReasonImageVersionMismatch, TimeoutSeconds: 60, Attempts: 2, Optional: true},
+			Argv:   plan.Texts(step.KubeletProgram, "--version"), Match: `v(\d+\.\d+\.\d+)`, Set: patch,
 		},
 		&plan.Check{
 			Common: plan.Common{
-				Name: "kubelet-patch-of-image", Reason: ReasonImageVersionMismatch, Optional: true,
+				Name: "kubelet-patch-of-image", Reason: step.ReasonImageVersionMismatch, Optional: true,
 				When: &plan.Test{Fact: patch, IsNot: plan.Text("")},
 			},
 			Test: plan.Test{Fact: patch, Is: plan.Text(wanted)},
@@ -73,8 +74,8 @@ func soundness() []plan.Step {
 		return &plan.Check{Common: plan.Common{Name: name, Reason: reason, Optional: true}, Test: test}
 	}
 	return []plan.Step{
-		ask("windows-2022-or-later", ReasonWindowsNotSupported, plan.Test{Fact: plan.FactOSBuild, AtLeast: plan.Text(windows2022)}),
-		ask("windows-2025-or-earlier", ReasonWindowsNotSupported, plan.Test{Fact: plan.FactOSBuild, Below: plan.Text(afterWindows)}),
-		ask("disk-free", ReasonMachineTooSmall, plan.Test{Fact: plan.FactDiskFreeMiB, AtLeast: plan.Text(fullDiskMiB)}),
+		ask("windows-2022-or-later", step.ReasonWindowsNotSupported, plan.Test{Fact: plan.FactOSBuild, AtLeast: plan.Text(step.Windows2022)}),
+		ask("windows-2025-or-earlier", step.ReasonWindowsNotSupported, plan.Test{Fact: plan.FactOSBuild, Below: plan.Text(afterWindows)}),
+		ask("disk-free", step.ReasonMachineTooSmall, plan.Test{Fact: plan.FactDiskFreeMiB, AtLeast: plan.Text(fullDiskMiB)}),
 	}
 }

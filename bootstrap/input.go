@@ -14,7 +14,12 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/containerd"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/kubelet"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/network"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/windows"
 )
 
 // node is an Input that has been read and found good: plain values, defaults filled in.
@@ -28,12 +33,12 @@ type node struct {
 	minor   uint64
 
 	cluster    cluster
-	adapters   adapters
-	kubelet    kubelet
+	adapters   network.Adapters
+	kubelet    kubelet.Kubelet
 	custom     custom
-	windows    windows
-	network    *network
-	containerd containerd
+	windows    windows.Windows
+	network    *network.Network
+	containerd containerd.Containerd
 	// joinConfiguration is kubeadm's.
 	joinConfiguration string
 }
@@ -76,7 +81,7 @@ func readNode(in Input) (*node, error) {
 // readMachine reads what the others need.
 func (n *node) readMachine(in Input) error {
 	var err error
-	if n.adapters, err = readAdapters(in.WindowsMachine); err != nil {
+	if n.adapters, err = network.ReadAdapters(in.WindowsMachine); err != nil {
 		return err
 	}
 	if n.minor, err = readMinor(n.version); err != nil {
@@ -88,20 +93,20 @@ func (n *node) readMachine(in Input) error {
 
 func (n *node) readKubelet(in Input) error {
 	var err error
-	n.kubelet, err = readKubelet(kubeletInput{
-		spec: in.Config.Spec, nodeName: n.machine.Node, providerID: in.WindowsMachine.Spec.ProviderID,
-		version: n.version, minor: n.minor, size: sizeOf(in.WindowsMachine.Spec),
-		nodeIP: n.adapters.nodeIP(in.Cluster.Spec.ClusterNetwork.Pods),
+	n.kubelet, err = kubelet.Read(kubelet.Input{
+		Spec: in.Config.Spec, NodeName: n.machine.Node, ProviderID: in.WindowsMachine.Spec.ProviderID,
+		Version: n.version, Minor: n.minor, Size: sizeOf(in.WindowsMachine.Spec),
+		NodeIP: n.adapters.NodeIP(in.Cluster.Spec.ClusterNetwork.Pods),
 	})
 	return err
 }
 
 // sizeOf is unknown on Azure, and where it is the template's.
-func sizeOf(spec infrav1.WindowsMachineSpec) Size {
+func sizeOf(spec infrav1.WindowsMachineSpec) kubelet.Size {
 	if spec.VSphere == nil {
-		return Size{}
+		return kubelet.Size{}
 	}
-	return Size{CPUs: int(spec.VSphere.CPUs), MemoryMiB: int(spec.VSphere.MemoryMiB)}
+	return kubelet.Size{CPUs: int(spec.VSphere.CPUs), MemoryMiB: int(spec.VSphere.MemoryMiB)}
 }
 
 func (n *node) readCustom(in Input) error {
@@ -116,9 +121,9 @@ func (n *node) readWindows(in Input) error {
 	if err != nil {
 		return err
 	}
-	n.windows, err = readWindows(windowsInput{
-		spec: spec.Windows, pageFile: spec.PageFile, sources: in.Sources, nodeName: n.machine.Node, azure: in.WindowsMachine.Spec.Azure,
-		hyperV: spec.Containerd.HyperVIsolation == bootstrapv1.HyperVIsolationEnabled, cluster: names,
+	n.windows, err = windows.Read(windows.Input{
+		Spec: spec.Windows, PageFile: spec.PageFile, Sources: in.Sources, NodeName: n.machine.Node, Azure: in.WindowsMachine.Spec.Azure,
+		HyperV: spec.Containerd.HyperVIsolation == bootstrapv1.HyperVIsolationEnabled, Cluster: names,
 	})
 	return err
 }
@@ -126,28 +131,28 @@ func (n *node) readWindows(in Input) error {
 // clusterNames are the cluster's own names and ranges, which no proxy reaches. Where there is no proxy nothing is asked of
 // the Cluster.
 func (n *node) clusterNames(in Input) ([]string, error) {
-	if !hasProxy(in.Config.Spec.Windows.Proxy) {
+	if !windows.HasProxy(in.Config.Spec.Windows.Proxy) {
 		return nil, nil
 	}
-	domain, cidrs, err := inCluster(in.Cluster.Spec.ClusterNetwork)
+	domain, cidrs, err := network.InCluster(in.Cluster.Spec.ClusterNetwork)
 	return append([]string{"." + domain, n.machine.Node, n.cluster.endpoint.Host}, cidrs...), err
 }
 
 func (n *node) readNetwork(in Input) error {
 	var err error
-	n.network, err = readNetwork(networkInput{
-		spec: in.Config.Spec.Network, cluster: in.Cluster.Spec.ClusterNetwork, adapters: n.adapters, nodeName: n.machine.Node,
-		onAzure: n.cloud.azure, maxPods: n.kubelet.maxPods, delayedStart: n.kubelet.start == plan.StartDelayedAuto,
-		dsrByDefault: gateOn(dsrGate, nil, n.minor),
+	n.network, err = network.Read(network.Input{
+		Spec: in.Config.Spec.Network, Cluster: in.Cluster.Spec.ClusterNetwork, Adapters: n.adapters, NodeName: n.machine.Node,
+		OnAzure: n.cloud.azure, MaxPods: n.kubelet.MaxPods, DelayedStart: n.kubelet.Start == plan.StartDelayedAuto,
+		DSRByDefault: kubelet.GateOn(network.DSRGate, nil, n.minor),
 	})
 	return err
 }
 
 func (n *node) readContainerd(in Input) error {
 	var err error
-	n.containerd, err = readContainerd(containerdInput{
-		spec: in.Config.Spec.Containerd, sources: in.Sources, deadlineSeconds: n.deadlineSeconds,
-		proxied: hasProxy(in.Config.Spec.Windows.Proxy),
+	n.containerd, err = containerd.Read(containerd.Input{
+		Spec: in.Config.Spec.Containerd, Sources: in.Sources, DeadlineSeconds: n.deadlineSeconds,
+		Proxied: windows.HasProxy(in.Config.Spec.Windows.Proxy),
 	})
 	return err
 }
@@ -189,29 +194,29 @@ const oldestMinor = 30
 func readMinor(text string) (uint64, error) {
 	const field = "Machine spec.version"
 	if text == "" {
-		return 0, invalid(field, "it is empty; write the Kubernetes version that the image carries, such as v1.36.3")
+		return 0, step.Invalid(field, "it is empty; write the Kubernetes version that the image carries, such as v1.36.3")
 	}
 	parsed, err := version.ParseTolerantImageTag(text)
 	if err != nil {
-		return 0, invalid(field, "%q is not a version; write one such as v1.36.3", text)
+		return 0, step.Invalid(field, "%q is not a version; write one such as v1.36.3", text)
 	}
 	if parsed.Major != 1 || parsed.Minor < oldestMinor {
-		return 0, invalid(field, "%q is not supported; write v1.%d.0 or a later v1", text, oldestMinor)
+		return 0, step.Invalid(field, "%q is not supported; write v1.%d.0 or a later v1", text, oldestMinor)
 	}
 	return parsed.Minor, nil
 }
 
 func readEndpoint(field string, endpoint clusterv1.APIEndpoint) (clusterv1.APIEndpoint, error) {
 	if !endpoint.IsValid() {
-		return endpoint, invalid(field, "host or port is missing; write them, or wait until the cluster's infrastructure has")
+		return endpoint, step.Invalid(field, "host or port is missing; write them, or wait until the cluster's infrastructure has")
 	}
 	name := validation.IsDNS1123Subdomain(strings.ToLower(endpoint.Host)) == nil
 	if !name && validation.IsValidIP(nil, endpoint.Host) != nil {
-		return endpoint, invalid(field, "host %q is neither a DNS name nor an IP address; write one without scheme, port and brackets",
+		return endpoint, step.Invalid(field, "host %q is neither a DNS name nor an IP address; write one without scheme, port and brackets",
 			endpoint.Host)
 	}
 	if endpoint.Port < 1 || endpoint.Port > 65535 {
-		return endpoint, invalid(field, "port %d is none; write 1 to 65535", endpoint.Port)
+		return endpoint, step.Invalid(field, "port %d is none; write 1 to 65535", endpoint.Port)
 	}
 	return endpoint, nil
 }

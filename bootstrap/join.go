@@ -12,20 +12,22 @@ import (
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types/upstreamv1beta3"
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types/upstreamv1beta4"
 
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/kubelet"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
 // firstV1Beta4 is the first 1.x whose kubeadm reads v1beta4, and warns of v1beta3.
 const firstV1Beta4 = 31
 
 // join is what every node does: files, a look at the API server, kubeadm.
-func (n *node) join() part {
-	var p part
-	p.add(phasePrepare, n.prepareFiles()...)
-	p.add(phaseAPIServer, n.cluster.answers()...)
-	p.add(phaseJoin, n.cluster.join())
+func (n *node) join() step.Part {
+	var p step.Part
+	p.Add(step.PhasePrepare, n.prepareFiles()...)
+	p.Add(step.PhaseAPIServer, n.cluster.answers()...)
+	p.Add(step.PhaseJoin, n.cluster.join())
 	if n.cluster.discovery != "" {
-		p.erase = plan.Texts(discoveryFile)
+		p.Erase = plan.Texts(discoveryFile)
 	}
 	return p
 }
@@ -34,22 +36,22 @@ func (n *node) join() part {
 func (n *node) prepareFiles() []plan.Step {
 	steps := []plan.Step{
 		&plan.Check{
-			Common: plan.Common{Name: "windows-build", Reason: ReasonWindowsNotSupported},
+			Common: plan.Common{Name: "windows-build", Reason: step.ReasonWindowsNotSupported},
 			Test:   plan.Test{Fact: plan.FactOSBuild, AtLeast: plan.Text(oldestWindows)},
 		},
-		directory("kubeadm-folder", joinDirectory, plan.AccessAdmin),
-		directory("kubernetes-folder", kubernetesDirectory, plan.AccessAdmin),
+		step.Directory("kubeadm-folder", step.JoinDirectory, plan.AccessAdmin),
+		step.Directory("kubernetes-folder", step.KubernetesDirectory, plan.AccessAdmin),
 		// Below C: Windows lets users make files in folders, and what lies in these SYSTEM runs or obeys.
-		directory("programs-folder", programsDirectory, plan.AccessAdmin),
-		directory("cni-programs-folder", cniPrograms, plan.AccessAdmin),
-		directory("cni-folder", cniFolder, plan.AccessAdmin),
-		directory("kubelet-logs", n.kubelet.logDirectory, plan.AccessInherit),
+		step.Directory("programs-folder", step.ProgramsDirectory, plan.AccessAdmin),
+		step.Directory("cni-programs-folder", step.CNIPrograms, plan.AccessAdmin),
+		step.Directory("cni-folder", step.CNIFolder, plan.AccessAdmin),
+		step.Directory("kubelet-logs", n.kubelet.LogDirectory, plan.AccessInherit),
 	}
 	steps = append(steps, n.cluster.discoveryFile()...)
 	return append(steps, &plan.File{
-		Common: plan.Common{Name: "join-configuration", Reason: ReasonNodeFilesFailed},
-		Path:   plan.Text(joinFile), Text: plan.Text(n.joinConfiguration), Access: plan.AccessAdmin,
-	}, n.kubelet.patch)
+		Common: plan.Common{Name: "join-configuration", Reason: step.ReasonNodeFilesFailed},
+		Path:   plan.Text(step.JoinFile), Text: plan.Text(n.joinConfiguration), Access: plan.AccessAdmin,
+	}, n.kubelet.Patch)
 }
 
 // answers waits for an answer first and looks at the certificate then, so that a cluster with another CA is told from one
@@ -57,12 +59,12 @@ func (n *node) prepareFiles() []plan.Step {
 func (c cluster) answers() []plan.Step {
 	host, port := plan.Text(c.endpoint.Host), plan.Text(strconv.Itoa(int(c.endpoint.Port)))
 	steps := []plan.Step{&plan.WaitFor{
-		Common: plan.Common{Name: "api-server-answers", Reason: ReasonAPIServerUnreachable, TimeoutSeconds: 600},
+		Common: plan.Common{Name: "api-server-answers", Reason: step.ReasonAPIServerUnreachable, TimeoutSeconds: 600},
 		For:    plan.ForHTTPS, Host: host, Port: port, Insecure: true,
 	}}
 	if c.authority.root != nil {
 		steps = append(steps, &plan.WaitFor{
-			Common: plan.Common{Name: "api-server-identity", Reason: ReasonAPIServerCAMismatch, TimeoutSeconds: 60},
+			Common: plan.Common{Name: "api-server-identity", Reason: step.ReasonAPIServerCAMismatch, TimeoutSeconds: 60},
 			For:    plan.ForHTTPS, Host: host, Port: port, CA: c.authority.root,
 		})
 	}
@@ -73,7 +75,7 @@ func (c cluster) answers() []plan.Step {
 // kubeadm reset would empty the kubelet's whole folder: the image's credential provider is in it, and files of the user.
 // A word of cmd.exe stands between the two programs; nothing here comes from a spec.
 var clearJoin = plan.Texts("cmd.exe", "/d", "/c", "net.exe", "stop", "kubelet", "&",
-	"del", "/f", "/q", kubeconfig, bootstrapKubeconfig, kubernetesDirectory+`\pki\ca.crt`)
+	"del", "/f", "/q", step.Kubeconfig, step.BootstrapKubeconfig, step.KubernetesDirectory+`\pki\ca.crt`)
 
 // join runs kubeadm. It is done once the kubelet has a certificate: kubelet.conf is there as soon as the kubelet has started,
 // and stays when nobody signs.
@@ -81,18 +83,18 @@ func (c cluster) join() plan.Step {
 	pause := 15
 	run := &plan.Run{
 		Common: plan.Common{
-			Name: "kubeadm-join", Reason: ReasonJoinFailed,
+			Name: "kubeadm-join", Reason: step.ReasonJoinFailed,
 			TimeoutSeconds: 900, Attempts: 3, DelaySeconds: &pause,
 		},
-		Argv: plan.Texts(kubeadmProgram, "join", "--config", joinFile, "--v=5"),
+		Argv: plan.Texts(step.KubeadmProgram, "join", "--config", step.JoinFile, "--v=5"),
 		Program: plan.Program{
-			Creates:  plan.Text(kubeletCertificate),
+			Creates:  plan.Text(step.KubeletCertificate),
 			Undo:     clearJoin,
 			Diagnose: joinDiagnoses,
 		},
 	}
 	if c.discovery != "" {
-		run.Directory = joinDirectory // discoveryPath has no drive: it is that of the folder in which kubeadm runs
+		run.Directory = step.JoinDirectory // discoveryPath has no drive: it is that of the folder in which kubeadm runs
 	}
 	return run
 }
@@ -103,12 +105,12 @@ func joinConfiguration(n *node) (string, error) {
 	hub := &upstreamhub.JoinConfiguration{JoinConfiguration: kubeadmv1.JoinConfiguration{
 		NodeRegistration: kubeadmv1.NodeRegistrationOptions{
 			Name:             n.machine.Node,
-			CRISocket:        criSocket,
-			Taints:           &n.kubelet.taints,
-			KubeletExtraArgs: kubeletExtraArgs(n.kubelet.flags),
+			CRISocket:        step.CRISocket,
+			Taints:           &n.kubelet.Taints,
+			KubeletExtraArgs: kubeletExtraArgs(n.kubelet.Flags),
 		},
 		Discovery: n.cluster.joinDiscovery(n.token),
-		Patches:   kubeadmv1.Patches{Directory: patchesDirectory},
+		Patches:   kubeadmv1.Patches{Directory: step.PatchesDirectory},
 	}}
 	configuration, err := ofKubeadm(n.minor, hub)
 	if err != nil {
@@ -147,10 +149,10 @@ func (c cluster) joinDiscovery(token string) kubeadmv1.Discovery {
 
 // kubeletExtraArgs: kubeadm writes them where our service does not look, but tools that make the kubelet's service anew
 // (image-builder's RestartKubelet.ps1) do.
-func kubeletExtraArgs(flags []flag) []kubeadmv1.Arg {
+func kubeletExtraArgs(flags []kubelet.Flag) []kubeadmv1.Arg {
 	var args []kubeadmv1.Arg
 	for _, flag := range flags {
-		args = append(args, kubeadmv1.Arg{Name: flag.name, Value: &flag.value})
+		args = append(args, kubeadmv1.Arg{Name: flag.Name, Value: &flag.Value})
 	}
 	return args
 }

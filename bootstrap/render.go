@@ -1,9 +1,11 @@
 // Package bootstrap decides what a Windows VM does to become a node, and writes it as user data. It is pure: no client,
 // no clock, no context; the same input gives the same bytes.
 //
-// Render reads the input into a node (input.go), makes the node's plan (phases.go) of what kubeadm (join.go) and the
-// kubelet (kubelet.go, kubelet_config.go, reservations.go) need, and packs it behind the constant scripts. What a kubelet
-// would exit at is refused by kubelet_args.go and kubelet_fields.go; test/kubelet asks the real one.
+// Render reads the input into a node (input.go), puts the steps of its parts together to the node's plan (nodeplan.go), and
+// packs it behind the constant scripts. Each part of a spec has the same shape: Read refuses what does not work, Steps
+// writes, Warnings says what others must do. The large parts have rooms of their own: network, kubelet, windows and
+// containerd; custom.go, image.go and join.go are here. What all of them share is in step. This package is the only door:
+// names.go has what callers need of the rooms behind it.
 package bootstrap
 
 import (
@@ -21,7 +23,7 @@ import (
 type Input struct {
 	Cluster *clusterv1.Cluster
 	Machine *clusterv1.Machine
-	// WindowsMachine has its spec.providerID and status.computerName by now.
+	// WindowsMachine has its spec.ProviderID and status.computerName by now.
 	WindowsMachine *infrav1.WindowsMachine
 	Config         *bootstrapv1.WindowsBootstrapConfig
 	// ClusterCA is the PEM of all certificates that may have signed the API server's.

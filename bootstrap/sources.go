@@ -5,31 +5,32 @@ import (
 	"strings"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
 // Sources are all that a spec refers to, each once, in the order of their names.
-func Sources(spec bootstrapv1.WindowsBootstrapConfigSpec) []Source {
-	var all []Source
+func Sources(spec bootstrapv1.WindowsBootstrapConfigSpec) []step.Source {
+	var all []step.Source
 	if ref := spec.Discovery.KubeconfigSecret; ref.Name != "" {
-		all = append(all, Source{SourceSecret, ref.Name, ref.Key})
+		all = append(all, step.Source{Kind: step.SourceSecret, Name: ref.Name, Key: ref.Key})
 	}
 	for _, file := range spec.Custom.Files {
-		all = append(all, sourceOf(file.ContentFrom)...)
+		all = append(all, step.SourcesOf(file.ContentFrom)...)
 	}
 	for _, script := range slices.Concat(spec.Custom.PreJoin, spec.Custom.PostJoin) {
-		all = append(all, sourceOf(script.ContentFrom)...)
+		all = append(all, step.SourcesOf(script.ContentFrom)...)
 	}
 	for _, certificate := range spec.Windows.TrustedCertificates {
-		all = append(all, sourceOf(certificate.ContentFrom)...)
+		all = append(all, step.SourcesOf(certificate.ContentFrom)...)
 	}
 	for _, registry := range spec.Containerd.Registries {
-		all = append(all, sourceOf(registry.CA)...)
-		all = append(all, credentialSources(registry.CredentialsRef.Name)...)
+		all = append(all, step.SourcesOf(registry.CA)...)
+		all = append(all, step.CredentialSources(registry.CredentialsRef.Name)...)
 	}
-	all = append(all, credentialSources(spec.Windows.Domain.CredentialsRef.Name)...)
+	all = append(all, step.CredentialSources(spec.Windows.Domain.CredentialsRef.Name)...)
 	for _, dropIn := range spec.Containerd.DropIns {
-		all = append(all, sourceOf(dropIn.ContentFrom)...)
+		all = append(all, step.SourcesOf(dropIn.ContentFrom)...)
 	}
-	slices.SortFunc(all, func(a, b Source) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(all, func(a, b step.Source) int { return strings.Compare(a.String(), b.String()) })
 	return slices.Compact(all)
 }
