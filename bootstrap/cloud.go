@@ -27,10 +27,10 @@ type cloud struct {
 	// carries tells whether the cloud carries so much user data.
 	carries func(userData []byte) bool
 	limit   string
-	azure   bool
+	isAzure bool
 }
 
-var vsphere = cloud{
+var vSphereCloud = cloud{
 	channels: []plan.Channel{{
 		Do:      plan.ChannelGuestInfo,
 		Program: plan.Text(`C:\Program Files\VMware\VMware Tools\rpctool.exe`),
@@ -41,7 +41,7 @@ var vsphere = cloud{
 }
 
 // azure's host agent hears of a failure only; the serial port, whose log boot diagnostics keep, hears all.
-var azure = cloud{
+var azureCloud = cloud{
 	channels: []plan.Channel{
 		{Do: plan.ChannelConsole, Port: "COM2"},
 		{Do: plan.ChannelAzure, URL: "http://168.63.129.16"},
@@ -49,15 +49,15 @@ var azure = cloud{
 	erase:   plan.Texts(`C:\AzureData\CustomData*`),
 	carries: func(userData []byte) bool { return len(userData) <= maxCustomDataBytes },
 	limit:   "65535 bytes, which is what Azure takes as custom data",
-	azure:   true,
+	isAzure: true,
 }
 
 // cloudOf is the one that the spec names; the API lets nobody name none or both.
 func cloudOf(spec infrav1.WindowsMachineSpec) cloud {
 	if spec.Azure != nil {
-		return azure
+		return azureCloud
 	}
-	return vsphere
+	return vSphereCloud
 }
 
 func (c cloud) fits(userData []byte) error {

@@ -94,7 +94,7 @@ func (n *node) readMachine(in Input) error {
 func (n *node) readKubelet(in Input) error {
 	var err error
 	n.kubelet, err = kubelet.Read(kubelet.Input{
-		Spec: in.Config.Spec, NodeName: n.machine.Node, ProviderID: in.WindowsMachine.Spec.ProviderID,
+		Spec: in.Config.Spec.Kubelet, Node: in.Config.Spec.Node, Reservations: in.Config.Spec.Reservations, NodeName: n.machine.Node, ProviderID: in.WindowsMachine.Spec.ProviderID,
 		Version: n.version, Minor: n.minor, Size: sizeOf(in.WindowsMachine.Spec),
 		NodeIP: n.adapters.NodeIP(in.Cluster.Spec.ClusterNetwork.Pods),
 	})
@@ -122,8 +122,8 @@ func (n *node) readWindows(in Input) error {
 		return err
 	}
 	n.windows, err = windows.Read(windows.Input{
-		Spec: spec.Windows, PageFile: spec.PageFile, Sources: in.Sources, NodeName: n.machine.Node, Azure: in.WindowsMachine.Spec.Azure,
-		HyperV: spec.Containerd.HyperVIsolation == bootstrapv1.HyperVIsolationEnabled, Cluster: names,
+		Spec: spec.Windows, PageFile: spec.PageFile, Sources: in.Sources, NodeName: n.machine.Node, OnAzure: n.cloud.isAzure, AzureVM: in.WindowsMachine.Spec.Azure,
+		HyperV: spec.Containerd.HyperVIsolation == bootstrapv1.HyperVIsolationEnabled, ClusterNames: names,
 	})
 	return err
 }
@@ -141,8 +141,8 @@ func (n *node) clusterNames(in Input) ([]string, error) {
 func (n *node) readNetwork(in Input) error {
 	var err error
 	n.network, err = network.Read(network.Input{
-		Spec: in.Config.Spec.Network, Cluster: in.Cluster.Spec.ClusterNetwork, Adapters: n.adapters, NodeName: n.machine.Node,
-		OnAzure: n.cloud.azure, MaxPods: n.kubelet.MaxPods, DelayedStart: n.kubelet.Start == plan.StartDelayedAuto,
+		Spec: in.Config.Spec.Network, ClusterNetwork: in.Cluster.Spec.ClusterNetwork, Adapters: n.adapters, NodeName: n.machine.Node,
+		OnAzure: n.cloud.isAzure, MaxPods: n.kubelet.MaxPods, DelayedStart: n.kubelet.Start == plan.StartDelayedAuto,
 		DSRByDefault: kubelet.GateOn(network.DSRGate, nil, n.minor),
 	})
 	return err

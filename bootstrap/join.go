@@ -25,7 +25,7 @@ func (n *node) join() step.Part {
 	var p step.Part
 	p.Add(step.PhasePrepare, n.prepareFiles()...)
 	p.Add(step.PhaseAPIServer, n.cluster.answers()...)
-	p.Add(step.PhaseJoin, n.cluster.join())
+	p.Add(step.PhaseJoin, n.cluster.runKubeadm())
 	if n.cluster.discovery != "" {
 		p.Erase = plan.Texts(discoveryFile)
 	}
@@ -77,9 +77,9 @@ func (c cluster) answers() []plan.Step {
 var clearJoin = plan.Texts("cmd.exe", "/d", "/c", "net.exe", "stop", "kubelet", "&",
 	"del", "/f", "/q", step.Kubeconfig, step.BootstrapKubeconfig, step.KubernetesDirectory+`\pki\ca.crt`)
 
-// join runs kubeadm. It is done once the kubelet has a certificate: kubelet.conf is there as soon as the kubelet has started,
+// runKubeadm joins. It is done once the kubelet has a certificate: kubelet.conf is there as soon as the kubelet has started,
 // and stays when nobody signs.
-func (c cluster) join() plan.Step {
+func (c cluster) runKubeadm() plan.Step {
 	pause := 15
 	run := &plan.Run{
 		Common: plan.Common{

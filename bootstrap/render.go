@@ -23,7 +23,7 @@ import (
 type Input struct {
 	Cluster *clusterv1.Cluster
 	Machine *clusterv1.Machine
-	// WindowsMachine has its spec.ProviderID and status.computerName by now.
+	// WindowsMachine has its spec.providerID and status.computerName by now.
 	WindowsMachine *infrav1.WindowsMachine
 	Config         *bootstrapv1.WindowsBootstrapConfig
 	// ClusterCA is the PEM of all certificates that may have signed the API server's.

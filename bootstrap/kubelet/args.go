@@ -93,12 +93,12 @@ func readArgs(args []bootstrapv1.KubeletArg, minor uint64) ([]Flag, error) {
 		if err := checkArg(arg.Name, value, minor); err != nil {
 			return nil, err
 		}
-		if given(flags, arg.Name) {
+		if hasFlag(flags, arg.Name) {
 			return nil, step.Invalid(argsField, "%s is there twice; leave one out", arg.Name)
 		}
 		flags = append(flags, Flag{arg.Name, value})
 	}
-	if given(flags, "image-credential-provider-bin-dir") != given(flags, "image-credential-provider-config") {
+	if hasFlag(flags, "image-credential-provider-bin-dir") != hasFlag(flags, "image-credential-provider-config") {
 		return nil, step.Invalid(argsField, "a kubelet that is given one of image-credential-provider-bin-dir and image-credential-provider-config "+
 			"without the other exits; write both, or none")
 	}
@@ -106,7 +106,7 @@ func readArgs(args []bootstrapv1.KubeletArg, minor uint64) ([]Flag, error) {
 	return flags, nil
 }
 
-func given(flags []Flag, name string) bool {
+func hasFlag(flags []Flag, name string) bool {
 	return slices.ContainsFunc(flags, func(f Flag) bool { return f.Name == name })
 }
 

@@ -28,7 +28,9 @@ type Flag struct{ Name, Value string }
 
 // Input is what a kubelet is made of.
 type Input struct {
-	Spec bootstrapv1.WindowsBootstrapConfigSpec
+	Spec         bootstrapv1.Kubelet
+	Node         bootstrapv1.NodeRegistration
+	Reservations bootstrapv1.Reservations
 	// NodeName is the computer's, ProviderID the VM's.
 	NodeName, ProviderID string
 	// Version is the Machine's, minor its second number: 36 of v1.36.3.
@@ -58,7 +60,8 @@ type Kubelet struct {
 	gates        map[string]bool
 	fields       map[string]any
 	reservations reservations
-	Patch        plan.Step
+	// Patch writes what is merged into the cluster's configuration.
+	Patch plan.Step
 }
 
 // logQueryGate is locked on from 1.36 on; before, the kubelet exits at enableSystemLogQuery without it.
@@ -68,20 +71,20 @@ const logQueryGate = "NodeLogQuery"
 func Read(in Input) (Kubelet, error) {
 	k := Kubelet{
 		nodeName: in.NodeName, providerID: in.ProviderID, version: in.Version, minor: in.Minor, size: in.Size,
-		MaxPods: maxPods(in.Spec.Kubelet),
+		MaxPods: maxPods(in.Spec),
 	}
-	labels, err := readLabels(in.Spec.Node.Labels)
+	labels, err := readLabels(in.Node.Labels)
 	if err != nil {
 		return k, err
 	}
-	if k.Taints, err = readTaints(in.Spec.Node.Taints); err != nil {
+	if k.Taints, err = readTaints(in.Node.Taints); err != nil {
 		return k, err
 	}
-	if err := k.readService(in.Spec.Kubelet); err != nil {
+	if err := k.readService(in.Spec); err != nil {
 		return k, err
 	}
 	k.addressAndLabels(in.NodeIP, labels)
-	if k.reservations, err = readReservations(in.Spec.Reservations); err != nil {
+	if k.reservations, err = readReservations(in.Reservations); err != nil {
 		return k, err
 	}
 	if err := k.leavesSomething(); err != nil {
@@ -122,7 +125,7 @@ func (k *Kubelet) readService(spec bootstrapv1.Kubelet) error {
 
 // addressAndLabels: an address that the user writes counts more than one that is known here.
 func (k *Kubelet) addressAndLabels(nodeIP string, labels []string) {
-	if nodeIP != "" && !given(k.Flags, "node-ip") {
+	if nodeIP != "" && !hasFlag(k.Flags, "node-ip") {
 		k.Flags = append(k.Flags, Flag{"node-ip", nodeIP})
 	}
 	if len(labels) > 0 {
@@ -234,86 +237,4 @@ func (k *Kubelet) readSwitches(spec bootstrapv1.Kubelet) error {
 		k.gates[logQueryGate] = true
 	}
 	return nil
-}
-
-// command is the command line of the kubelet's service. It is ours: the services that images bring ignore what
-// kubeadm writes for them, and neither restart nor rotate. Without --windows-service the service manager can not tell
-// the kubelet that the machine shuts down.
-func (k *Kubelet) command() []string {
-	command := []string{step.ProgramsDirectory + `\kube-log-runner.exe`, `--log-file=` + k.LogDirectory + `\kubelet.log`}
-	for _, flag := range k.logFlags {
-		command = append(command, "--"+flag.Name+"="+flag.Value)
-	}
-	command = append(command, step.KubeletProgram,
-		"--windows-service",
-		`--config=`+step.KubeletDirectory+`\config.yaml`,
-		`--bootstrap-kubeconfig=`+step.BootstrapKubeconfig,
-		`--kubeconfig=`+step.Kubeconfig,
-		`--cert-dir=`+step.KubeletKeys,
-		"--hostname-override="+k.nodeName,
-	)
-	for _, flag := range k.Flags {
-		command = append(command, "--"+flag.Name+"="+flag.Value)
-	}
-	return command
-}
-
-// Steps make the service and look at it at last. kubelet.conf and the keys of another join go before.
-func (k *Kubelet) Steps() step.Part {
-	var p step.Part
-	p.Add(step.PhaseKubelet, k.service()...)
-	p.Add(step.PhaseVerify, k.commandCheck()...)
-	return p
-}
-
-// service makes the service ours, whatever the image brought, and stops what may run by the old definition:
-// kubeadm starts it when its configuration is there. An image made of a machine that had joined must not pass for a
-// node that has: its identity goes.
-func (k *Kubelet) service() []plan.Step {
-	return []plan.Step{
-		&plan.Service{
-			Common:  plan.Common{Name: "kubelet-service", Reason: step.ReasonKubeletServiceFailed, Attempts: 3},
-			Service: "kubelet", Command: plan.Texts(k.command()...), Start: k.Start,
-			DependsOn: plan.Texts("containerd"), RestartSeconds: []int{10, 30, 60},
-		},
-		&plan.ServiceState{
-			Common:  plan.Common{Name: "kubelet-stopped", Reason: step.ReasonKubeletServiceFailed, Attempts: 3},
-			Service: "kubelet", State: plan.ServiceStopped,
-		},
-		&plan.Remove{
-			Common: plan.Common{Name: "leftovers", Reason: step.ReasonNodeFilesFailed, Attempts: 3},
-			Paths:  plan.Texts(step.Kubeconfig, step.BootstrapKubeconfig, step.KubernetesDirectory+`\pki\ca.crt`, step.KubeletKeys),
-		},
-		step.Directory("kubelet-keys", step.KubeletKeys, plan.AccessAdmin),
-	}
-}
-
-// commandCheck sees to it that the kubelet runs by the command line that was asked for: what images bring to repair their
-// kubelet's service makes it anew without our flags, and so may a script of the user's.
-func (k *Kubelet) commandCheck() []plan.Step {
-	const imagePath = "kubeletImagePath"
-	return []plan.Step{
-		&plan.Fact{
-			Common: plan.Common{Name: "kubelet-command", Reason: step.ReasonKubeletArgsNotApplied, Attempts: 3},
-			Argv:   plan.Texts("reg.exe", "query", `HKLM\SYSTEM\CurrentControlSet\Services\kubelet`, "/v", "ImagePath"),
-			Match:  `ImagePath\s+REG_[A-Z_]+\s+(\S.*\S)`, Set: imagePath,
-		},
-		&plan.Check{
-			Common: plan.Common{Name: "kubelet-arguments", Reason: step.ReasonKubeletArgsNotApplied},
-			Test:   plan.Test{Fact: imagePath, Is: plan.Text(commandLine(k.command()))},
-		},
-	}
-}
-
-// commandLine joins arguments as a service step does: by the rules of CommandLineToArgvW. No argument of ours has a quote.
-func commandLine(argv []string) string {
-	quoted := make([]string, 0, len(argv))
-	for _, one := range argv {
-		if one == "" || strings.ContainsAny(one, " \t") {
-			text := strings.TrimRight(one, `\`)
-			one = `"` + text + strings.Repeat(`\`, 2*(len(one)-len(text))) + `"`
-		}
-		quoted = append(quoted, one)
-	}
-	return strings.Join(quoted, " ")
 }

@@ -219,7 +219,7 @@ func (as Adapters) NodeIP(pods clusterv1.NetworkRanges) string {
 		return ""
 	}
 	var chosen []string
-	for _, four := range podFamilies(pods) {
+	for _, four := range familiesOf(pods) {
 		of := func(p netip.Prefix) bool { return p.Addr().Is4() == four }
 		if i := slices.IndexFunc(as.ofFirst(), of); i >= 0 {
 			chosen = append(chosen, as.ofFirst()[i].Addr().String())
@@ -236,8 +236,8 @@ func (as Adapters) ofFirst() []netip.Prefix {
 	return as.addressed[0].addresses
 }
 
-// podFamilies are those of the Cluster's pods, true for IPv4, in its order. CIDRs that are none are refused elsewhere.
-func podFamilies(pods clusterv1.NetworkRanges) []bool {
+// familiesOf are those of the Cluster's pods, true for IPv4, in its order. CIDRs that are none are refused elsewhere.
+func familiesOf(pods clusterv1.NetworkRanges) []bool {
 	var families []bool
 	for _, text := range pods.CIDRBlocks {
 		if prefix, err := netip.ParsePrefix(text); err == nil {

@@ -26,13 +26,13 @@ var (
 
 // cleanup of the first boot. Where the CNI owns the network, or nobody said which it is, nothing is touched.
 func (net *Network) cleanup() []plan.Step {
-	if net.podNetwork == "" {
+	if net.hnsNetwork == "" {
 		return nil
 	}
 	return []plan.Step{
 		&plan.HNSCleanup{
 			Common:   plan.Common{Name: "stale-networks", Reason: step.ReasonStaleNetworks, Attempts: 3},
-			Networks: plan.Texts(withName(staleNetworks, net.name)...), Endpoints: plan.Texts(withName(staleEndpoints, "*"+net.name+"*")...),
+			Networks: plan.Texts(withName(staleNetworks, net.podNetwork)...), Endpoints: plan.Texts(withName(staleEndpoints, "*"+net.podNetwork+"*")...),
 		},
 		&plan.Remove{
 			Common: plan.Common{Name: "stale-network-files", Reason: step.ReasonStaleNetworks, Attempts: 3},
@@ -60,7 +60,7 @@ func withName(names []string, own string) []string {
 	return append(slices.Clone(names), own)
 }
 
-// EveryBoot: a reboot leaves networks and endpoints whose containers are gone, and addresses that they hold. The kubelet
+// everyBoot: a reboot leaves networks and endpoints whose containers are gone, and addresses that they hold. The kubelet
 // waits meanwhile, or it would start pods in what is just taken away: handOver sees to it that Windows does not start it, the
 // first step that nobody else did. All steps but its start are optional: a node with half a network is seen and can be
 // helped, one without a kubelet is not.
@@ -78,7 +78,7 @@ func (net *Network) everyBoot() []plan.Step {
 
 // handOver are the last steps of a bootstrap. The service manager starts what is automatic before a task has looked at the
 // network: a kubelet that is faster makes pods whose endpoints and addresses are then taken away. From the next start on
-// EveryBoot starts it. Until here it is automatic, for a restart in the middle of the bootstrap runs no EveryBoot.
+// everyBoot starts it. Until here it is automatic, for a restart in the middle of the bootstrap runs no everyBoot.
 func (net *Network) handOver() []plan.Step {
 	if !net.booted {
 		return nil
@@ -93,8 +93,8 @@ func (net *Network) handOver() []plan.Step {
 	}
 }
 
-// kubeletStart: a start that Windows delays is none where Windows does not start the kubelet.
-func (net *Network) kubeletStart() error {
+// checkKubeletStart: a start that Windows delays is none where Windows does not start the kubelet.
+func (net reading) checkKubeletStart() error {
 	if !net.booted || !net.DelayedStart {
 		return nil
 	}
@@ -111,14 +111,14 @@ func (net *Network) kubelet(name, state string) plan.Step {
 
 // bootCleanup leaves the external network, whose vSwitch the machine talks by.
 func (net *Network) bootCleanup() []plan.Step {
-	endpoints := []string{"*" + net.name + "*"}
+	endpoints := []string{"*" + net.podNetwork + "*"}
 	if net.cni == bootstrapv1.CNIAzure {
 		endpoints = append(endpoints, "*-eth0")
 	}
 	return []plan.Step{
 		&plan.HNSCleanup{
 			Common:   plan.Common{Name: "stale-networks", Reason: step.ReasonStaleNetworks, Attempts: 3},
-			Networks: plan.Texts(net.name), Endpoints: plan.Texts(endpoints...), Keep: plan.Texts(net.external),
+			Networks: plan.Texts(net.podNetwork), Endpoints: plan.Texts(endpoints...), Keep: plan.Texts(net.external),
 		},
 		&plan.Remove{
 			Common: plan.Common{Name: "stale-network-files", Reason: step.ReasonStaleNetworks, Attempts: 3},
@@ -151,7 +151,7 @@ func (net *Network) patchLevel() []plan.Step {
 	case net.overlay():
 		steps = append(steps, patchOverlay.check())
 	}
-	if net.proxied() && net.dsr() {
+	if net.proxied && net.dsr {
 		steps = append(steps, patchDSR.check())
 	}
 	return steps

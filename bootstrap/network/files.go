@@ -18,17 +18,17 @@ const (
 // cniVersion is the newest that the plug-ins' own samples for Windows have: win-bridge and win-overlay answer no CHECK.
 const cniVersion = "0.3.0"
 
-// writeConfigurations makes the texts of files.
-func (net *Network) writeConfigurations() error {
+// writeTexts makes the texts of files.
+func (net *Network) writeTexts() error {
 	var err error
 	if net.written() {
 		if net.cniText, err = jsonText(net.config(net)); err != nil {
-			return fmt.Errorf("%s of %s: %w", net.file, net.NodeName, err)
+			return fmt.Errorf("%s of %s: %w", net.file, net.nodeName, err)
 		}
 	}
-	if net.proxied() {
+	if net.proxied {
 		if net.proxyText, err = jsonText(net.proxyConfig()); err != nil {
-			return fmt.Errorf("kube-proxy configuration of %s: %w", net.NodeName, err)
+			return fmt.Errorf("kube-proxy configuration of %s: %w", net.nodeName, err)
 		}
 	}
 	return nil
@@ -40,7 +40,7 @@ func (net *Network) files() []plan.Step {
 	if net.written() {
 		steps = append(steps, nodeFile("cni-configuration", plan.Text(step.CNIFolder+`\`+net.file), net.cniText))
 	}
-	if !net.proxied() {
+	if !net.proxied {
 		return steps
 	}
 	if net.sourceVIP == vipReserved && !net.own {
@@ -56,14 +56,14 @@ func nodeFile(name string, path, text plan.Value) plan.Step {
 // reservation tells host-local, whose file is named like the address, that somebody has it: flannel hands out all of a
 // pod CIDR, and an address that a pod has as well is the death of both.
 func (net *Network) reservation() plan.Step {
-	path := plan.Parts(plan.Text(cniState+`\`+net.name+`\`), sourceVIPOf)
+	path := plan.Parts(plan.Text(cniState+`\`+net.podNetwork+`\`), sourceVIPOf)
 	return nodeFile("source-vip", path, plan.Text("capwin-source-vip\r\neth0"))
 }
 
 // flannelConfig asks the plug-in flannel for what its daemon has found, and hands it on to a plug-in for Windows.
 func flannelConfig(net *Network) plan.Tree {
 	return plan.Tree{
-		"cniVersion": cniVersion, "name": net.name, "type": "flannel",
+		"cniVersion": cniVersion, "name": net.podNetwork, "type": "flannel",
 		"capabilities": capabilities(), "delegate": map[string]any(net.plugin()),
 	}
 }
@@ -72,7 +72,7 @@ func flannelConfig(net *Network) plan.Tree {
 // win-bridge takes the second and win-overlay the first, nor the source VIP.
 func hostLocalConfig(net *Network) plan.Tree {
 	config := net.plugin()
-	config["cniVersion"], config["name"], config["capabilities"] = cniVersion, net.name, capabilities()
+	config["cniVersion"], config["name"], config["capabilities"] = cniVersion, net.podNetwork, capabilities()
 	config["ipam"] = map[string]any{"type": "host-local", "ranges": []any{[]any{map[string]any{
 		"subnet":     inJSON(podCIDRValue),
 		"rangeStart": inJSON(plan.Parts(plan.FromFact(factPodPrefix), plan.Text(".3"))),
@@ -99,7 +99,7 @@ func (net *Network) plugin() plan.Tree {
 		"type": name, "apiVersion": 2, "policies": append(policies, reachNode),
 		"dns": map[string]any{"nameservers": []any{net.dns}, "search": []any{"svc." + net.domain}},
 	}
-	if net.dsr() {
+	if net.dsr {
 		config["loopbackDSR"] = true
 	}
 	return config
@@ -134,10 +134,10 @@ func azureVNetConfig(net *Network) plan.Tree {
 		"dns":            map[string]any{"Nameservers": []any{net.dns, "168.63.129.16"}, "Search": []any{"svc." + net.domain}},
 		"AdditionalArgs": args,
 	}
-	if net.dsr() {
+	if net.dsr {
 		plugin["windowsSettings"] = map[string]any{"enableLoopbackDSR": true} // a pod reaches itself by its Service
 	}
-	return plan.Tree{"cniVersion": cniVersion, "name": net.name, "plugins": []any{plugin}}
+	return plan.Tree{"cniVersion": cniVersion, "name": net.podNetwork, "plugins": []any{plugin}}
 }
 
 func azurePolicy(kind string, value map[string]any) any {
@@ -148,7 +148,7 @@ func azurePolicy(kind string, value map[string]any) any {
 // proxyConfig is a KubeProxyConfiguration. Its host name is the Node's: kube-proxy takes away the endpoints of a node
 // that it does not find.
 func (net *Network) proxyConfig() plan.Tree {
-	winkernel := map[string]any{"networkName": net.name, "enableDSR": net.dsr()}
+	winkernel := map[string]any{"networkName": net.podNetwork, "enableDSR": net.dsr}
 	if net.sourceVIP == vipReserved {
 		winkernel["sourceVip"] = inJSON(sourceVIPOf)
 	}
@@ -156,14 +156,14 @@ func (net *Network) proxyConfig() plan.Tree {
 		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration", "mode": "kernelspace",
 		"clientConnection":   map[string]any{"kubeconfig": proxyFolder + `\kubeconfig.conf`},
 		"clusterCIDR":        net.pods.String(),
-		"hostnameOverride":   net.NodeName,
+		"hostnameOverride":   net.nodeName,
 		"healthzBindAddress": "0.0.0.0:" + proxyHealthPort,
 		"metricsBindAddress": "127.0.0.1:10249",
 		"winkernel":          winkernel,
 	}
 	// Without its gate kube-proxy exits at enableDSR. It is named only where it is off: a later kube-proxy forgets it. That of
 	// VXLAN, WinOverlay, is on in all.
-	if net.dsr() && !net.DSRByDefault {
+	if net.dsr && net.gated {
 		config["featureGates"] = map[string]any{DSRGate: true}
 	}
 	return config

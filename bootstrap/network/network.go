@@ -30,7 +30,7 @@ func (net *Network) Steps() step.Part {
 
 // needsPodCIDR: host-local addresses, and what is reserved among them, are of the Node's own pod CIDR.
 func (net *Network) needsPodCIDR() bool {
-	return net.own || net.proxied() && net.sourceVIP == vipReserved
+	return net.own || net.proxied && net.sourceVIP == vipReserved
 }
 
 // The facts that the Node's pod CIDR gives. It must be a /24, as the controller manager hands out by default: a plan can
@@ -58,7 +58,7 @@ func (net *Network) podCIDR() []plan.Step {
 	pause := 10
 	steps := []plan.Step{&plan.Fact{
 		Common: plan.Common{Name: "pod-cidr", Reason: step.ReasonPodCIDRMissing, TimeoutSeconds: 30, Attempts: 30, DelaySeconds: &pause},
-		Argv:   step.AskForNode(net.NodeName, "{.spec.podCIDRs}"),
+		Argv:   step.AskForNode(net.nodeName, "{.spec.podCIDRs}"),
 		Match:  `([0-9]+[.][0-9]+[.][0-9]+)[.]0/24`, Set: factPodPrefix,
 	}}
 	if net.own {
@@ -81,7 +81,7 @@ const factDefaultAddress = "defaultAddress"
 // that the node can only warn.
 func (net *Network) aroundVSwitch() []plan.Step {
 	steps := net.vSwitch()
-	if len(steps) == 0 || net.Adapters.count > 0 || net.Spec.Interface != "" {
+	if len(steps) == 0 || net.adapters.count > 0 || net.adapter != "" {
 		return steps
 	}
 	const address = `\d+[.]\d+[.]\d+[.]\d+`
@@ -109,8 +109,8 @@ func (net *Network) vSwitch() []plan.Step {
 		Common:  plan.Common{Name: "external-network", Reason: step.ReasonNetworkNotReady, TimeoutSeconds: 180, Attempts: 3},
 		Request: net.externalRequest(),
 	}}
-	steps = append(steps, net.Adapters.behindVSwitch()...)
-	if net.OnAzure {
+	steps = append(steps, net.adapters.behindVSwitch()...)
+	if net.onAzure {
 		steps = append(steps, &plan.Route{
 			Common:       plan.Common{Name: "metadata-routes", Reason: step.ReasonNetworkNotReady, Attempts: 6},
 			Destinations: plan.Texts("169.254.169.254/32", "168.63.129.16/32"),
@@ -139,7 +139,7 @@ func (net *Network) ownNetwork() []plan.Step {
 	}
 	return []plan.Step{&plan.HNSNetwork{
 		Common:  plan.Common{Name: "pod-network", Reason: step.ReasonNetworkNotReady, TimeoutSeconds: 180, Attempts: 3},
-		Request: net.request(net.name, subnet),
+		Request: net.request(net.podNetwork, subnet),
 	}}
 }
 
@@ -149,8 +149,8 @@ func (net *Network) request(name string, subnet map[string]any) plan.Tree {
 		kind = "Overlay"
 	}
 	request := plan.Tree{"Name": name, "Type": kind, "Subnets": []any{subnet}}
-	if net.Spec.Interface != "" {
-		request["NetworkAdapterName"] = net.Spec.Interface
+	if net.adapter != "" {
+		request["NetworkAdapterName"] = net.adapter
 	}
 	return request
 }

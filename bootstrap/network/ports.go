@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,7 +34,10 @@ const (
 // ownRules are the names of the firewall rules that are ours.
 var ownRules = []string{"nodeports-tcp", "nodeports-udp", "kube-proxy-health", "vxlan", "geneve"}
 
-func (net *Network) ports() error {
+func (net reading) readPorts() error {
+	net.nodePorts = bothEnds(cmp.Or(net.Spec.NodePorts, defaultNodePorts))
+	behind := bootstrapv1.Ports{First: max(firstDynamicPort, net.nodePorts.Last+1), Last: lastPort}
+	net.dynamicPorts = bothEnds(cmp.Or(net.Spec.DynamicPorts, behind))
 	const field = fieldNetwork + ".dynamicPorts"
 	if err := goodPorts(fieldNetwork+".nodePorts", net.nodePorts); err != nil {
 		return err
@@ -54,14 +58,10 @@ func (net *Network) ports() error {
 	return nil
 }
 
-func portsOr(given, fallback bootstrapv1.Ports) bootstrapv1.Ports {
-	if given == (bootstrapv1.Ports{}) {
-		return fallback
-	}
-	if given.Last == 0 {
-		given.Last = given.First
-	}
-	return given
+// bothEnds: the last port is left out where it is the first.
+func bothEnds(ports bootstrapv1.Ports) bootstrapv1.Ports {
+	ports.Last = cmp.Or(ports.Last, ports.First)
+	return ports
 }
 
 func goodPorts(field string, ports bootstrapv1.Ports) error {
@@ -71,7 +71,7 @@ func goodPorts(field string, ports bootstrapv1.Ports) error {
 	return nil
 }
 
-func (net *Network) firewallRules() error {
+func (net reading) readFirewall() error {
 	const field = fieldNetwork + ".firewall"
 	seen := map[string]bool{}
 	for _, rule := range net.Spec.Firewall {
@@ -83,9 +83,11 @@ func (net *Network) firewallRules() error {
 		if rule.Protocol != "TCP" && rule.Protocol != "UDP" {
 			return step.Invalid(field, "protocol %q of %s is none; write TCP or UDP", rule.Protocol, rule.Name)
 		}
-		if err := goodPorts(field, portsOr(rule.Ports, rule.Ports)); err != nil {
+		rule.Ports = bothEnds(rule.Ports)
+		if err := goodPorts(field, rule.Ports); err != nil {
 			return err
 		}
+		net.firewall = append(net.firewall, rule)
 	}
 	return nil
 }
@@ -108,8 +110,8 @@ func (net *Network) openPorts() []plan.Step {
 	if net.mode == bootstrapv1.NetworkTransparent {
 		rules = append(rules, openRule("geneve", "UDP", genevePort))
 	}
-	for _, rule := range net.Spec.Firewall {
-		rules = append(rules, openRule(rule.Name, rule.Protocol, showPorts(portsOr(rule.Ports, rule.Ports))))
+	for _, rule := range net.firewall {
+		rules = append(rules, openRule(rule.Name, rule.Protocol, showPorts(rule.Ports)))
 	}
 	if len(rules) == 0 {
 		return steps

@@ -14,8 +14,8 @@ type profile struct {
 	mode bootstrapv1.NetworkMode
 	cni  bootstrapv1.CNI
 
-	// podNetwork is the name of the HNS network of the pods, which the user may choose another one for.
-	podNetwork string
+	// hnsNetwork is the name of the HNS network of the pods, unless the user writes another one. Empty: only the CNI knows it.
+	hnsNetwork string
 	// external is the network that is made before the join: the first one puts a vSwitch on the interface, which cuts all
 	// connections, and no CNI should do so below a kubelet that has just joined. Empty: the CNI makes its own.
 	external string
@@ -45,37 +45,37 @@ const (
 // profiles are all that go together.
 var profiles = []profile{
 	{
-		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIFlannel, podNetwork: "cbr0", external: "External", booted: true,
+		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIFlannel, hnsNetwork: "cbr0", external: "External", booted: true,
 		file: "10-flannel.conf", config: flannelConfig,
 	},
-	{mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNICalico, podNetwork: "Calico", external: "External", booted: true},
+	{mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNICalico, hnsNetwork: "Calico", external: "External", booted: true},
 	{
-		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIWinBridge, podNetwork: "cbr0", external: "External", booted: true,
+		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIWinBridge, hnsNetwork: "cbr0", external: "External", booted: true,
 		file: "10-win-bridge.conf", config: hostLocalConfig, own: true,
 	},
 	{
-		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIAzure, podNetwork: "azure", external: "ext", booted: true,
+		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIAzure, hnsNetwork: "azure", external: "ext", booted: true,
 		file: "10-azure.conflist", config: azureVNetConfig, azureOnly: true, dual: true,
 	},
 	{
-		mode: bootstrapv1.NetworkL2Tunnel, cni: bootstrapv1.CNIAzure, podNetwork: "azure", external: "ext", booted: true,
+		mode: bootstrapv1.NetworkL2Tunnel, cni: bootstrapv1.CNIAzure, hnsNetwork: "azure", external: "ext", booted: true,
 		file: "10-azure.conflist", config: azureVNetConfig, azureOnly: true, dual: true,
 	},
 	{
-		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIFlannel, podNetwork: "flannel.%d", external: "External", booted: true,
+		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIFlannel, hnsNetwork: "flannel.%d", external: "External", booted: true,
 		file: "10-flannel.conf", config: flannelConfig, sourceVIP: vipReserved,
 	},
 	{
-		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNICalico, podNetwork: "Calico", external: "External", booted: true,
+		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNICalico, hnsNetwork: "Calico", external: "External", booted: true,
 		sourceVIP: vipOfCNI,
 	},
 	// The hybrid overlay makes its base network itself, and finds its own again after a reboot.
 	{
-		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIOVNKubernetes, podNetwork: "OVNKubernetesHybridOverlayNetwork",
+		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIOVNKubernetes, hnsNetwork: "OVNKubernetesHybridOverlayNetwork",
 		sourceVIP: vipOfCNI,
 	},
 	{
-		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIWinOverlay, podNetwork: "vxlan0", external: "External", booted: true,
+		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIWinOverlay, hnsNetwork: "vxlan0", external: "External", booted: true,
 		file: "10-win-overlay.conf", config: hostLocalConfig, own: true, sourceVIP: vipReserved,
 	},
 	{mode: bootstrapv1.NetworkTransparent, cni: bootstrapv1.CNIAntrea, dual: true},
@@ -108,15 +108,15 @@ func cniName(cni bootstrapv1.CNI) string {
 	return string(cni)
 }
 
-// networkName of the pods' HNS network.
-func (p profile) networkName(spec bootstrapv1.Network) string {
+// podNetworkName of the pods' HNS network.
+func (p profile) podNetworkName(spec bootstrapv1.Network) string {
 	if spec.NetworkName != "" {
 		return spec.NetworkName
 	}
-	if strings.Contains(p.podNetwork, "%d") {
-		return fmt.Sprintf(p.podNetwork, vniOf(spec))
+	if strings.Contains(p.hnsNetwork, "%d") {
+		return fmt.Sprintf(p.hnsNetwork, vniOf(spec))
 	}
-	return p.podNetwork
+	return p.hnsNetwork
 }
 
 // written tells whether we write the CNI's configuration.

@@ -31,39 +31,52 @@ const (
 
 // Input is what a network is made of.
 type Input struct {
-	Spec     bootstrapv1.Network
-	Cluster  clusterv1.ClusterNetwork
-	Adapters Adapters
-	NodeName string
-	OnAzure  bool
+	Spec           bootstrapv1.Network
+	ClusterNetwork clusterv1.ClusterNetwork
+	Adapters       Adapters
+	NodeName       string
+	OnAzure        bool
 	// Of the kubelet: how many pods it runs, whether Windows starts it late, and whether the gate for DSR is on by itself.
 	MaxPods      int
 	DelayedStart bool
 	DSRByDefault bool
 }
 
-// Network is the node's spec.network, read and found good. Its mode is empty where the spec says nothing.
+// Network is spec.network, read and found good, defaults filled in. Its mode is empty where the spec says nothing.
 type Network struct {
 	profile
-	Input
+	nodeName string
+	adapters Adapters
+	onAzure  bool
 
-	name     string // of the HNS network of the pods
-	vni      int
-	pods     ranges
-	services ranges
-	// exceptions are IPv4 CIDRs that pods reach with their own address.
-	exceptions ranges
-	dns        string
-	domain     string
+	// podNetwork is the name of the HNS network of the pods, vni the number of their VXLAN.
+	podNetwork string
+	vni        int
+	// adapter is the name of the one that gets the vSwitch; empty: Windows has only one, or chooses.
+	adapter string
+
+	pods, services ranges
+	// podFamilies are those of pods, in their order: true is IPv4.
+	podFamilies []bool
+	// exceptions are IPv4 CIDRs that pods reach with their own address, ownExceptions says that the user wrote some.
+	exceptions    ranges
+	ownExceptions bool
+	dns, domain   string
 
 	nodePorts, dynamicPorts bootstrapv1.Ports
+	// firewall has the user's rules, both ends of their ports filled in.
+	firewall []bootstrapv1.FirewallRule
+	// proxied: we write kube-proxy's configuration; dsr: with direct server return; gated: its gate must be named for that.
+	proxied, dsr, gated bool
 	// cniText and proxyText are the configurations that we write.
 	cniText, proxyText plan.Value
 }
 
 // Read refuses what the mode, its CNI, the cloud and the Cluster do not have in common.
 func Read(in Input) (*Network, error) {
-	net := &Network{Input: in}
+	net := &Network{
+		nodeName: in.NodeName, adapters: in.Adapters, onAzure: in.OnAzure, podFamilies: familiesOf(in.ClusterNetwork.Pods),
+	}
 	spec := in.Spec
 	if reflect.ValueOf(spec).IsZero() {
 		return net, nil
@@ -72,25 +85,36 @@ func Read(in Input) (*Network, error) {
 	if net.profile, err = profileOf(spec); err != nil {
 		return nil, err
 	}
-	net.name, net.vni, net.nodePorts = net.networkName(spec), vniOf(spec), portsOr(spec.NodePorts, defaultNodePorts)
-	net.dynamicPorts = portsOr(spec.DynamicPorts, bootstrapv1.Ports{First: max(firstDynamicPort, net.nodePorts.Last+1), Last: lastPort})
-	for _, read := range []func(*Network) error{
-		(*Network).fitsCloud, (*Network).fitsAdapters, (*Network).strayFields, (*Network).namesAndNumbers, (*Network).clusterNetwork, (*Network).families,
-		(*Network).needsRanges, (*Network).readExceptions, (*Network).readDNS, (*Network).ports, (*Network).firewallRules,
-		(*Network).kubeletStart, (*Network).writeConfigurations,
+	net.podNetwork, net.vni, net.adapter = net.podNetworkName(spec), vniOf(spec), spec.Interface
+	net.proxied, net.dsr = spec.KubeProxy != (bootstrapv1.KubeProxy{}), spec.KubeProxy.DSR != bootstrapv1.DSRDisabled
+	net.gated = !in.DSRByDefault
+	return net, reading{in, net}.all()
+}
+
+// reading is a network while it is read: what is given, and what has been found good.
+type reading struct {
+	Input
+	*Network
+}
+
+func (net reading) all() error {
+	for _, read := range []func() error{
+		net.checkCloud, net.checkAdapters, net.checkFields, net.checkKubeProxy, net.checkNames, net.readClusterNetwork,
+		net.checkFamilies, net.checkRanges, net.readExceptions, net.readDNS, net.readPorts, net.readFirewall,
+		net.checkKubeletStart, net.writeTexts,
 	} {
-		if err := read(net); err != nil {
-			return nil, err
+		if err := read(); err != nil {
+			return err
 		}
 	}
-	return net, nil
+	return nil
 }
 
 // mostPodsOnAzure: an interface has 256 addresses, and one is the node's.
 const mostPodsOnAzure = 255
 
-// fitsCloud refuses what the machine's cloud can not carry.
-func (net *Network) fitsCloud() error {
+// checkCloud refuses what the machine's cloud can not carry.
+func (net reading) checkCloud() error {
 	switch {
 	case net.azureOnly && !net.OnAzure:
 		return step.Invalid(fieldNetwork+".cni", "%s works on Azure only, and the machine is on vSphere; write mode overlay with Flannel or Calico", net.cni)
@@ -103,17 +127,17 @@ func (net *Network) fitsCloud() error {
 	return nil
 }
 
-// fitsAdapters: Windows would take any of several for the vSwitch, and every connection with it.
-func (net *Network) fitsAdapters() error {
-	if net.external == "" || net.Adapters.count < 2 || net.Spec.Interface != "" {
+// checkAdapters: Windows would take any of several for the vSwitch, and every connection with it.
+func (net reading) checkAdapters() error {
+	if net.external == "" || net.adapters.count < 2 || net.Spec.Interface != "" {
 		return nil
 	}
 	return step.Invalid(fieldNetwork+".interface", "it is empty, the machine has %d networks, and mode %s puts a vSwitch on one of its adapters; "+
-		"write the name of that adapter in Windows, such as Ethernet0", net.Adapters.count, net.mode)
+		"write the name of that adapter in Windows, such as Ethernet0", net.adapters.count, net.mode)
 }
 
-// strayFields refuses what would be without effect.
-func (net *Network) strayFields() error {
+// checkFields refuses what would be without effect.
+func (net reading) checkFields() error {
 	for _, field := range []struct {
 		name       string
 		set, takes bool
@@ -121,7 +145,7 @@ func (net *Network) strayFields() error {
 	}{
 		{"vni", net.Spec.VNI != 0, net.overlay() && net.written(), "write it into the CNI's own configuration"},
 		{"interface", net.Spec.Interface != "", net.external != "", "the CNI chooses it"},
-		{"networkName", net.Spec.NetworkName != "", net.podNetwork != "", "there is none in this mode"},
+		{"networkName", net.Spec.NetworkName != "", net.hnsNetwork != "", "there is none in this mode"},
 		{"exceptionCIDRs", len(net.Spec.ExceptionCIDRs) > 0, net.written(), "write them into the CNI's own configuration"},
 		{"clusterDNS", net.Spec.ClusterDNS != "", net.written(), "write it into the CNI's own configuration"},
 	} {
@@ -130,16 +154,16 @@ func (net *Network) strayFields() error {
 				net.mode, cniName(net.cni), field.instead)
 		}
 	}
-	return net.kubeProxyFits()
+	return nil
 }
 
-func (net *Network) kubeProxyFits() error {
+func (net reading) checkKubeProxy() error {
 	const field = fieldNetwork + ".kubeProxy"
 	proxy := net.Spec.KubeProxy
 	switch {
 	case proxy == (bootstrapv1.KubeProxy{}):
 		return nil
-	case net.podNetwork == "":
+	case net.hnsNetwork == "":
 		return step.Invalid(field, "mode %s has no HNS network that we know; leave it out, its DaemonSet brings what it needs", net.mode)
 	case net.sourceVIP == vipOfCNI:
 		return step.Invalid(field, "its source VIP is that of an endpoint that %s makes after the join; leave it out, the DaemonSet of kube-proxy waits for it", net.cni)
@@ -157,7 +181,7 @@ var (
 	hnsName     = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
 )
 
-func (net *Network) namesAndNumbers() error {
+func (net reading) checkNames() error {
 	if name := net.Spec.NetworkName; name != "" && !hnsName.MatchString(name) {
 		return step.Invalid(fieldNetwork+".networkName", "%q is no name that all CNIs take; write letters, digits, '.', '_' and '-', 63 at most", name)
 	}
@@ -170,18 +194,18 @@ func (net *Network) namesAndNumbers() error {
 	return nil
 }
 
-func (net *Network) clusterNetwork() error {
+func (net reading) readClusterNetwork() error {
 	var err error
-	if net.pods, err = clusterRanges(fieldPods, net.Cluster.Pods); err != nil {
+	if net.pods, err = clusterRanges(fieldPods, net.ClusterNetwork.Pods); err != nil {
 		return err
 	}
-	if net.services, err = clusterRanges(fieldServices, net.Cluster.Services); err != nil {
+	if net.services, err = clusterRanges(fieldServices, net.ClusterNetwork.Services); err != nil {
 		return err
 	}
 	if net.pods.overlaps(net.services) {
 		return step.Invalid(fieldServices, "%s overlaps the pods' %s; write CIDRs that do not", net.services, net.pods)
 	}
-	net.domain, err = readServiceDomain(net.Cluster.ServiceDomain)
+	net.domain, err = readServiceDomain(net.ClusterNetwork.ServiceDomain)
 	return err
 }
 
@@ -211,8 +235,8 @@ func readServiceDomain(domain string) (string, error) {
 	return domain, nil
 }
 
-// families: Windows has no pods with IPv6 only, and no IPv6 in a VXLAN.
-func (net *Network) families() error {
+// checkFamilies: Windows has no pods with IPv6 only, and no IPv6 in a VXLAN.
+func (net *Network) checkFamilies() error {
 	if net.mode == bootstrapv1.NetworkNone {
 		return nil
 	}
@@ -229,9 +253,9 @@ func (net *Network) families() error {
 	return nil
 }
 
-// needsRanges: a configuration that is written without them sends packets nowhere.
-func (net *Network) needsRanges() error {
-	if len(net.pods) == 0 && (net.written() && !net.azureOnly || net.proxied()) {
+// checkRanges: a configuration that is written without them sends packets nowhere.
+func (net *Network) checkRanges() error {
+	if len(net.pods) == 0 && (net.written() && !net.azureOnly || net.proxied) {
 		return step.Invalid(fieldPods, "it is empty; write the CIDR of the cluster's pods, such as 10.244.0.0/16, it goes into the files of %s", net.cni)
 	}
 	if len(net.services) == 0 && net.written() {
@@ -241,7 +265,7 @@ func (net *Network) needsRanges() error {
 }
 
 // readExceptions: what pods reach with their own address is IPv4, for only IPv4 is translated.
-func (net *Network) readExceptions() error {
+func (net reading) readExceptions() error {
 	const field = fieldNetwork + ".exceptionCIDRs"
 	extra, err := readCIDRs(field, net.Spec.ExceptionCIDRs)
 	if err != nil {
@@ -254,6 +278,7 @@ func (net *Network) readExceptions() error {
 		return step.Invalid(field, "it is empty, and pods of %s have addresses of the virtual network: without its ranges each packet to another node's "+
 			"pods would come from the node; write all of them, such as 10.0.0.0/8", net.cni)
 	}
+	net.ownExceptions = len(extra) > 0
 	net.exceptions = slices.Concat(net.pods.four(), net.services.four(), net.machineSubnet(), extra).broadest()
 	return nil
 }
@@ -265,13 +290,13 @@ func (net *Network) machineSubnet() ranges {
 		return nil
 	}
 	var subnet ranges
-	for _, address := range net.Adapters.ofFirst() {
+	for _, address := range net.adapters.ofFirst() {
 		subnet = append(subnet, address.Masked())
 	}
 	return subnet.four()
 }
 
-func (net *Network) readDNS() error {
+func (net reading) readDNS() error {
 	if !net.written() {
 		return nil
 	}
@@ -292,9 +317,3 @@ func (net *Network) readDNS() error {
 	net.dns = net.Spec.ClusterDNS
 	return nil
 }
-
-// proxied tells whether we write kube-proxy's configuration.
-func (net *Network) proxied() bool { return net.Spec.KubeProxy != (bootstrapv1.KubeProxy{}) }
-
-// dsr is on unless somebody turns it off.
-func (net *Network) dsr() bool { return net.Spec.KubeProxy.DSR != bootstrapv1.DSRDisabled }

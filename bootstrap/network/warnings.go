@@ -26,7 +26,7 @@ func (net *Network) Warnings() []string {
 // a vSwitch that the plan makes are the addresses set once more.
 func (net *Network) addressWarnings() []string {
 	var all []string
-	if len(net.Adapters.addressed) > 0 && net.external == "" {
+	if len(net.adapters.addressed) > 0 && net.external == "" {
 		all = append(all, adaptersField+": no vSwitch is made here; where the CNI puts one on an adapter with addresses of pools, "+
 			"Windows loses its name servers and routes, which the CNI must set again")
 	}
@@ -38,14 +38,14 @@ func (net *Network) addressWarnings() []string {
 
 // firstAdapter is the one whose address the Node shows.
 func (net *Network) firstAdapter() string {
-	addresses := net.Adapters.ofFirst()
+	addresses := net.adapters.ofFirst()
 	switch {
-	case len(addresses) == 0 && net.Adapters.count > 1:
+	case len(addresses) == 0 && net.adapters.count > 1:
 		return ": the first of several has its address by DHCP: the cloud provider chooses which one the Node shows"
 	case len(addresses) == 0:
 		return ""
 	}
-	primary := podFamilies(net.Cluster.Pods)[0]
+	primary := net.podFamilies[0]
 	if slices.ContainsFunc(addresses, func(p netip.Prefix) bool { return p.Addr().Is4() == primary }) {
 		return ""
 	}
@@ -59,13 +59,13 @@ var modeWarnings = []struct {
 }{
 	{
 		func(net *Network) bool {
-			return net.mode == bootstrapv1.NetworkL2Bridge && net.OnAzure && net.cni != bootstrapv1.CNIAzure
+			return net.mode == bootstrapv1.NetworkL2Bridge && net.onAzure && net.cni != bootstrapv1.CNIAzure
 		},
 		"l2bridge on Azure needs a route table entry to each node's pod CIDR, and IP forwarding on its interface; " +
 			"use mode overlay where nobody keeps them",
 	},
 	{
-		func(net *Network) bool { return net.mode == bootstrapv1.NetworkL2Bridge && !net.OnAzure },
+		func(net *Network) bool { return net.mode == bootstrapv1.NetworkL2Bridge && !net.onAzure },
 		"l2bridge sends pods' packets into the machines' network as they are: all nodes must be in one subnet, or routers must know " +
 			"the pod CIDRs",
 	},
@@ -75,7 +75,7 @@ var modeWarnings = []struct {
 	},
 	{
 		func(net *Network) bool {
-			return net.written() && !net.overlay() && len(net.Spec.ExceptionCIDRs) == 0 && len(net.machineSubnet()) == 0
+			return net.written() && !net.overlay() && !net.ownExceptions && len(net.machineSubnet()) == 0
 		},
 		"exceptionCIDRs is empty: pods reach machines beside the cluster's own pods and services with the node's address; " +
 			"write the machines' subnet where they must see the pod's",
@@ -99,7 +99,7 @@ var modeWarnings = []struct {
 		"the cluster is dual-stack, this CNI gives pods on Windows IPv4 only",
 	},
 	{
-		func(net *Network) bool { return net.proxied() && !net.dsr() },
+		func(net *Network) bool { return net.proxied && !net.dsr },
 		"without DSR a Service takes up to 64 of the dynamic ports of each node, and loses the address of the client",
 	},
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
+const azureJSONField = windowsField + ".azureCloudConfig"
+
 // azureJSON is what cloud-provider-azure reads. It has no secret: the node acts by its managed identity.
 type azureJSON struct {
 	Cloud                       string `json:"cloud"`
@@ -45,7 +47,10 @@ func readAzureJSON(in Input) (setting, error) {
 	if in.Spec.AzureCloudConfig == (bootstrapv1.AzureCloudConfig{}) {
 		return azureJSONFile(nil), nil
 	}
-	config, err := azureJSONOf(in.Spec.AzureCloudConfig, in.Azure)
+	if !in.OnAzure {
+		return nil, step.Invalid(azureJSONField, "the machine is not on Azure; leave it out")
+	}
+	config, err := azureJSONOf(in.Spec.AzureCloudConfig, in.AzureVM)
 	if err != nil {
 		return nil, err
 	}
@@ -63,10 +68,7 @@ func (a azureJSONFile) addTo(p *step.Part) {
 }
 
 func azureJSONOf(wanted bootstrapv1.AzureCloudConfig, vm *infrav1.AzureVM) (azureJSON, error) {
-	const field = windowsField + ".azureCloudConfig"
-	if vm == nil {
-		return azureJSON{}, step.Invalid(field, "the machine is not on Azure; leave it out")
-	}
+	const field = azureJSONField
 	cloud := strings.TrimSpace(string(wanted.Cloud))
 	if cloud == "" {
 		cloud = azureClouds[0]

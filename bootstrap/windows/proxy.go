@@ -42,7 +42,7 @@ func readProxy(in Input) (setting, error) {
 		}
 		variables[strings.ToUpper(one.name)+"_PROXY"] = plan.Text(one.address)
 	}
-	exceptions, err := noProxy(in.Cluster, wanted.NoProxy)
+	exceptions, err := noProxy(in.ClusterNames, wanted.NoProxy)
 	if err != nil {
 		return nil, err
 	}
