@@ -140,7 +140,7 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 		},
 		"no endpoint": {
 			"Render's own words: field and sentence", changed(t, machineFile, "    host: 10.0.0.10\n", ""), machineName,
-			"Cluster spec.controlPlaneEndpoint: host or port is missing; write them, or wait until the cluster's infrastructure has",
+			"Cluster spec.controlPlaneEndpoint: host or port is missing; set them, or wait until the cluster's infrastructure sets them",
 		},
 		"an endpoint of the infrastructure that cannot be read": {
 			"what cannot be read is not guessed", changed(t, gitFile, "port: 6443", "port: many"), "m",
