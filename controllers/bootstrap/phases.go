@@ -34,7 +34,7 @@ const (
 	keyWarnings = "warnings"
 )
 
-func owned(_ context.Context, f *facts) phase.Outcome {
+func owned(_ context.Context, f *facts) error {
 	for _, ref := range f.config.OwnerReferences {
 		if ref.Kind == "MachinePool" {
 			return phase.Stall(bootstrapv1.OwnerNotSupportedReason, "MachinePool %s cannot use a WindowsBootstrapConfig; use a MachineDeployment", ref.Name)
@@ -51,13 +51,13 @@ func owned(_ context.Context, f *facts) phase.Outcome {
 		return phase.Stall(bootstrapv1.OwnerNotSupportedReason,
 			"Machine %s has a %s as infrastructure; a WindowsBootstrapConfig needs a WindowsMachine", f.owner.Name, f.owner.Spec.InfrastructureRef.Kind)
 	}
-	return phase.Outcome{}
+	return nil
 }
 
 // find looks for the Secret of an earlier time. It is never made anew under a VM that may boot with it.
-func (r *Reconciler) find(ctx context.Context, f *facts) phase.Outcome {
+func (r *Reconciler) find(ctx context.Context, f *facts) error {
 	if joined(f) && !controllerutil.ContainsFinalizer(f.config, bootstrapv1.ConfigFinalizer) {
-		return phase.Outcome{}
+		return nil
 	}
 	var secret corev1.Secret
 	key := client.ObjectKey{Namespace: f.config.Namespace, Name: ptr.Deref(f.owner.Spec.Bootstrap.DataSecretName, f.config.Name)}
@@ -66,16 +66,16 @@ func (r *Reconciler) find(ctx context.Context, f *facts) phase.Outcome {
 	case err == nil:
 		return r.recognize(ctx, f, &secret)
 	case !apierrors.IsNotFound(err):
-		return phase.Fail(fmt.Errorf("get bootstrap secret: %w", err))
+		return fmt.Errorf("get bootstrap secret: %w", err)
 	case used(f) && !joined(f):
 		return phase.Stall(bootstrapv1.DataSecretLostReason,
 			"Secret %s is gone before the node has joined, and its VM may already boot with it; delete the Machine to get another one", key.Name)
 	}
-	return phase.Outcome{}
+	return nil
 }
 
 // recognize says whether a Secret is the one that was written for this config.
-func (r *Reconciler) recognize(ctx context.Context, f *facts, secret *corev1.Secret) phase.Outcome {
+func (r *Reconciler) recognize(ctx context.Context, f *facts, secret *corev1.Secret) error {
 	switch own := metav1.IsControlledBy(secret, f.config); {
 	case own && !used(f) && secret.Annotations[bootstrapv1.RenderedGenerationAnnotation] != generation(f):
 		return phase.Stall(bootstrapv1.ConfigInvalidReason,
@@ -88,7 +88,7 @@ func (r *Reconciler) recognize(ctx context.Context, f *facts, secret *corev1.Sec
 		return phase.Stall(bootstrapv1.ConfigInvalidReason,
 			"Secret %s has the name that the user data must have, and is not of this config; remove it, or rename the config", secret.Name)
 	}
-	return phase.Outcome{}
+	return nil
 }
 
 // generation of the config: user data must be of the spec that is frozen when they are told of.
@@ -97,19 +97,19 @@ func generation(f *facts) string { return strconv.FormatInt(f.config.Generation,
 // adopt takes back a Secret that lost its owner, as it does in a restore: the Machine still says that it is the one.
 // An API server that lets nobody set owners who may not delete the object (OwnerReferencesPermissionEnforcement) refuses
 // it, for we may not delete Secrets; the token in it is kept alive all the same.
-func (r *Reconciler) adopt(ctx context.Context, f *facts, secret *corev1.Secret) phase.Outcome {
+func (r *Reconciler) adopt(ctx context.Context, f *facts, secret *corev1.Secret) error {
 	before := secret.DeepCopy()
 	secret.OwnerReferences = append(secret.OwnerReferences, *metav1.NewControllerRef(f.config, bootstrapv1.GroupVersion.WithKind(kind)))
 	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	err := r.Client.Patch(ctx, secret, lock)
 	if err != nil && !apierrors.IsForbidden(err) {
-		return phase.Fail(fmt.Errorf("own bootstrap secret again: %w", err))
+		return fmt.Errorf("own bootstrap secret again: %w", err)
 	}
 	if err != nil {
 		ctrl.LoggerFrom(ctx).Info("Bootstrap Secret is used and not owned: remove it when its Machine is gone", "secret", before.Name, "error", err.Error())
 	}
 	f.secret = secret
-	return phase.Outcome{}
+	return nil
 }
 
 // used says that Cluster API has taken the Secret's name over.
@@ -118,10 +118,8 @@ func used(f *facts) bool { return f.owner.Spec.Bootstrap.DataSecretName != nil }
 // settled says that there is nothing to be made any more.
 func settled(f *facts) bool { return f.secret != nil || used(f) || joined(f) }
 
-func ready(_ context.Context, f *facts) phase.Outcome {
+func ready(_ context.Context, f *facts) error {
 	switch {
-	case settled(f):
-		return phase.Outcome{}
 	case !f.owner.DeletionTimestamp.IsZero():
 		return phase.Wait(bootstrapv1.DeletingReason, "Machine %s is being deleted; nothing is made for it any more", f.owner.Name)
 	case !ptr.Deref(f.cluster.Status.Initialization.InfrastructureProvisioned, false):
@@ -135,69 +133,60 @@ func ready(_ context.Context, f *facts) phase.Outcome {
 		return phase.Wait(bootstrapv1.WaitingForMachineAddressesReason,
 			"WindowsMachine %s waits for the addresses of its adapters", f.machine.Name)
 	}
-	return phase.Outcome{}
+	return nil
 }
 
 // linuxFirst waits until Linux is there.
-func (r *Reconciler) linuxFirst(ctx context.Context, f *facts) phase.Outcome {
-	if settled(f) {
-		return phase.Outcome{}
-	}
-	controlPlane, outcome := linux.ControlPlaneReady(ctx, r.Workload, f.cluster)
-	if outcome.Ends() || controlPlane == "" {
-		return outcome
+func (r *Reconciler) linuxFirst(ctx context.Context, f *facts) error {
+	controlPlane, err := linux.ControlPlaneReady(ctx, r.Workload, f.cluster)
+	if err != nil || controlPlane == "" {
+		return err
 	}
 	return skew(f.owner, controlPlane)
 }
 
 // reach connects to the workload cluster, where something has to be done in it.
-func (r *Reconciler) reach(ctx context.Context, f *facts) phase.Outcome {
+func (r *Reconciler) reach(ctx context.Context, f *facts) error {
 	if settled(f) && !controllerutil.ContainsFinalizer(f.config, bootstrapv1.ConfigFinalizer) {
-		return phase.Outcome{}
+		return nil
 	}
 	var err error
 	if f.workload, err = r.Workload.GetClient(ctx, client.ObjectKeyFromObject(f.cluster)); err != nil {
 		ctrl.LoggerFrom(ctx).V(4).Info("Workload cluster is not reached", "error", err.Error())
 		return phase.Poll(bootstrapv1.WorkloadUnreachableReason, "the API server of Cluster %s is not reached; the node's token is looked after once it is", f.cluster.Name)
 	}
-	return phase.Outcome{}
+	return nil
 }
 
 // claim holds the finalizer before there is a token, and for as long as there may be one.
-func (r *Reconciler) claim(ctx context.Context, f *facts) phase.Outcome {
-	if settled(f) {
-		return phase.Outcome{}
-	}
+func (r *Reconciler) claim(ctx context.Context, f *facts) error {
 	before := f.config.DeepCopy()
 	if !controllerutil.AddFinalizer(f.config, bootstrapv1.ConfigFinalizer) {
-		return phase.Outcome{}
+		return nil
 	}
 	return r.patchFinalizers(ctx, f, before)
 }
 
 // patchFinalizers fails where the object has gone meanwhile, unless it was to go: what is made for it nobody would remove.
-func (r *Reconciler) patchFinalizers(ctx context.Context, f *facts, before *bootstrapv1.WindowsBootstrapConfig) phase.Outcome {
+func (r *Reconciler) patchFinalizers(ctx context.Context, f *facts, before *bootstrapv1.WindowsBootstrapConfig) error {
 	err := r.Client.Patch(ctx, f.config, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if f.released {
 		err = client.IgnoreNotFound(err)
 	}
 	if err != nil {
-		return phase.Fail(fmt.Errorf("patch finalizers: %w", err))
+		return fmt.Errorf("patch finalizers: %w", err)
 	}
 	f.before = f.config.DeepCopy()
-	return phase.Outcome{}
+	return nil
 }
 
 // judge renders with a token that is none: a config of which no node can come gets neither token nor finalizer.
-func judge(_ context.Context, f *facts) phase.Outcome {
-	if settled(f) {
-		return phase.Outcome{}
-	}
-	_, outcome := render(f, "000000.0000000000000000")
-	return outcome
+func judge(_ context.Context, f *facts) error {
+	_, err := render(f, "000000.0000000000000000")
+	return err
 }
 
-func render(f *facts, token string) (bootstrap.UserData, phase.Outcome) {
+func render(f *facts, token string) (bootstrap.UserData, error) {
 	userData, err := bootstrap.Render(bootstrap.Input{
 		Cluster: f.cluster, Machine: f.owner, WindowsMachine: f.machine, Config: f.config, ClusterCA: f.ca, Token: token,
 		Sources: f.sources,
@@ -206,46 +195,43 @@ func render(f *facts, token string) (bootstrap.UserData, phase.Outcome) {
 		return userData, phase.Stall(bootstrapv1.ConfigInvalidReason, "%s", invalid.Error())
 	}
 	if err != nil {
-		return userData, phase.Fail(fmt.Errorf("render user data: %w", err))
+		return userData, fmt.Errorf("render user data: %w", err)
 	}
-	return userData, phase.Outcome{}
+	return userData, nil
 }
 
 // store renders the user data and writes it down, once.
-func (r *Reconciler) store(ctx context.Context, f *facts) phase.Outcome {
-	if settled(f) {
-		return phase.Outcome{}
-	}
-	userData, outcome := render(f, f.token)
-	if outcome.Ends() {
-		return outcome
+func (r *Reconciler) store(ctx context.Context, f *facts) error {
+	userData, err := render(f, f.token)
+	if err != nil {
+		return err
 	}
 	secret := dataSecret(f, userData)
 	if err := r.Client.Create(ctx, secret); err != nil {
-		return phase.Fail(fmt.Errorf("create bootstrap secret: %w", err))
+		return fmt.Errorf("create bootstrap secret: %w", err)
 	}
 	ctrl.LoggerFrom(ctx).Info("Bootstrap data stored", "secret", secret.Name, "bytes", len(secret.Data[keyValue]))
 	f.secret = secret
-	return phase.Outcome{}
+	return nil
 }
 
 // trust reads what the node will trust, and nothing else. A kubeconfig of the user's brings its own CA.
-func (r *Reconciler) trust(ctx context.Context, f *facts) phase.Outcome {
-	if settled(f) || f.config.Spec.Discovery.KubeconfigSecret.Name != "" {
-		return phase.Outcome{}
+func (r *Reconciler) trust(ctx context.Context, f *facts) error {
+	if f.config.Spec.Discovery.KubeconfigSecret.Name != "" {
+		return nil
 	}
 	var secret corev1.Secret
 	key := client.ObjectKey{Namespace: f.cluster.Namespace, Name: f.cluster.Name + "-ca"}
 	err := r.Secrets.Get(ctx, key, &secret)
 	if client.IgnoreNotFound(err) != nil {
-		return phase.Fail(fmt.Errorf("get cluster CA: %w", err))
+		return fmt.Errorf("get cluster CA: %w", err)
 	}
 	f.ca = secret.Data[corev1.TLSCertKey]
 	if len(f.ca) == 0 {
 		return phase.AwaitSecret(bootstrapv1.WaitingForClusterCAReason,
 			"Secret %s with the CA of the cluster under the key tls.crt is not there; a node joins no cluster that it cannot verify", key.Name)
 	}
-	return phase.Outcome{}
+	return nil
 }
 
 func dataSecret(f *facts, userData bootstrap.UserData) *corev1.Secret {
@@ -269,7 +255,7 @@ func dataSecret(f *facts, userData bootstrap.UserData) *corev1.Secret {
 }
 
 // release lets the object go.
-func (r *Reconciler) release(ctx context.Context, f *facts) phase.Outcome {
+func (r *Reconciler) release(ctx context.Context, f *facts) error {
 	before := f.config.DeepCopy()
 	controllerutil.RemoveFinalizer(f.config, bootstrapv1.ConfigFinalizer)
 	f.released = true

@@ -92,16 +92,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil || f == nil {
 		return ctrl.Result{}, err
 	}
-	outcome := r.next(ctx, f)
-	if f.released || outcome.Outdated() {
-		return outcome.Result()
+	end := r.next(ctx, f)
+	if f.released || phase.Outdated(end) {
+		return phase.Result(end)
 	}
-	report(f, outcome)
+	report(f, end)
 	if err := r.write(ctx, f); err != nil {
-		return phase.Fail(err).Result()
+		return phase.Result(err)
 	}
 	r.tell(f)
-	result, err := outcome.Result()
+	result, err := phase.Result(end)
 	if err == nil && result.RequeueAfter == 0 {
 		result.RequeueAfter = f.again
 	}
@@ -165,16 +165,18 @@ func (r *Reconciler) loadWindowsMachine(ctx context.Context, f *facts) error {
 }
 
 // next does what is next to be done.
-func (r *Reconciler) next(ctx context.Context, f *facts) phase.Outcome {
+func (r *Reconciler) next(ctx context.Context, f *facts) error {
 	switch {
 	case paused(f):
-		return phase.Outcome{}
+		return nil
 	case deleting(f) && !controllerutil.ContainsFinalizer(f.config, bootstrapv1.ConfigFinalizer):
-		return phase.Outcome{}
+		return nil
 	case deleting(f):
 		return phase.Run(ctx, f, r.dropToken, r.release)
 	default:
-		return phase.Run(ctx, f, owned, ready, r.linuxFirst, r.find, r.trust, r.readSources, judge, r.reach, r.claim, r.issueToken, r.store, r.keepToken)
+		return phase.Run(ctx, f, owned, phase.Unless(settled, ready, r.linuxFirst),
+			r.find, phase.Unless(settled, r.trust, r.readSources, judge),
+			r.reach, phase.Unless(settled, r.claim, r.issueToken, r.store), r.keepToken)
 	}
 }
 

@@ -13,8 +13,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 )
 
-// report writes into the status what is known. It is pure: the same facts and outcome give the same status.
-func report(f *facts, outcome phase.Outcome) {
+// report writes into the status what is known. It is pure: the same facts and the same end of the phases give the same status.
+func report(f *facts, end error) {
+	stop := phase.Of(end)
 	status := &f.config.Status
 	status.ObservedGeneration = f.config.Generation
 	conditions.Set(f.config, owner.PausedCondition(paused(f)))
@@ -31,11 +32,11 @@ func report(f *facts, outcome phase.Outcome) {
 		status.DataSecretName = name
 		status.Initialization.DataSecretCreated = new(true)
 	}
-	data := dataCondition(f, outcome)
+	data := dataCondition(f, stop)
 	conditions.Set(f.config, data)
 	data.Type = bootstrapv1.ReadyCondition
 	conditions.Set(f.config, data)
-	conditions.Set(f.config, stalledCondition(outcome))
+	conditions.Set(f.config, stalledCondition(stop))
 	if f.secret != nil {
 		conditions.Set(f.config, warningsCondition(string(f.secret.Data[keyWarnings])))
 	}
@@ -53,23 +54,23 @@ func dataSecretName(f *facts) string {
 }
 
 // dataCondition says whether the user data is there. Trouble with the token afterwards does not make it less there.
-func dataCondition(f *facts, outcome phase.Outcome) metav1.Condition {
-	c := metav1.Condition{Type: bootstrapv1.DataSecretAvailableCondition, Status: metav1.ConditionFalse, Reason: outcome.Reason, Message: outcome.Message}
+func dataCondition(f *facts, stop phase.Stop) metav1.Condition {
+	c := metav1.Condition{Type: bootstrapv1.DataSecretAvailableCondition, Status: metav1.ConditionFalse, Message: stop.Message}
 	switch {
 	case deleting(f):
-		c.Reason, c.Message = bootstrapv1.DeletingReason, outcome.Message
+		c.Reason = bootstrapv1.DeletingReason
 	case f.secret != nil || joined(f):
 		c.Status, c.Reason = metav1.ConditionTrue, bootstrapv1.DataSecretAvailableReason
-	case outcome.Reason == "" && outcome.Err != nil:
-		return phase.InternalError(c.Type, conditions.Get(f.config, c.Type), outcome.Err)
+	default:
+		return stop.Condition(c.Type, conditions.Get(f.config, c.Type))
 	}
 	return c
 }
 
-func stalledCondition(outcome phase.Outcome) metav1.Condition {
+func stalledCondition(stop phase.Stop) metav1.Condition {
 	c := metav1.Condition{Type: bootstrapv1.StalledCondition, Status: metav1.ConditionFalse, Reason: bootstrapv1.NotStalledReason}
-	if outcome.Stalled {
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, outcome.Reason, outcome.Message
+	if stop.Stalled {
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, stop.Reason, stop.Message
 	}
 	return c
 }

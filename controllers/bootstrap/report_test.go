@@ -62,7 +62,7 @@ func warned(f *facts) {
 // wasWarned is a config whose Secret was read before and is not any more.
 func wasWarned(f *facts) {
 	warned(f)
-	report(f, phase.Outcome{})
+	report(f, nil)
 	f.secret = nil
 }
 
@@ -72,10 +72,10 @@ func withNode(f *facts) { f.owner.Status.NodeRef = clusterv1.MachineNodeReferenc
 
 func TestReport(t *testing.T) {
 	cases := map[string]struct {
-		reason  string
-		facts   *facts
-		outcome phase.Outcome
-		want    row
+		reason string
+		facts  *facts
+		end    error
+		want   row
 	}{
 		"waits": {
 			"the reason of the phase that waits is the reason of Ready",
@@ -90,19 +90,19 @@ func TestReport(t *testing.T) {
 		"stored": {
 			"Cluster API gets the name once the Secret is there",
 			world(stored),
-			phase.Outcome{},
+			nil,
 			row{Ready: "True DataSecretAvailable", Data: "True DataSecretAvailable", Stalled: "False NotStalled", Warnings: "False NoWarnings", Secret: "m", Created: true},
 		},
 		"stored with warnings": {
 			"they stop nothing",
 			world(warned),
-			phase.Outcome{},
+			nil,
 			row{Ready: "True DataSecretAvailable", Data: "True DataSecretAvailable", Stalled: "False NotStalled", Warnings: "True WarningsGiven", Secret: "m", Created: true},
 		},
 		"warned and joined": {
 			"the Secret is not read any more, and what it said stays said",
 			world(wasWarned, named, withNode),
-			phase.Outcome{},
+			nil,
 			row{Ready: "True DataSecretAvailable", Data: "True DataSecretAvailable", Stalled: "False NotStalled", Warnings: "True WarningsGiven", Secret: "m", Created: true},
 		},
 		"stored, token out of reach": {
@@ -113,13 +113,13 @@ func TestReport(t *testing.T) {
 		"moved": {
 			"status is lost in a move, the Machine still names the Secret",
 			world(stored, named),
-			phase.Outcome{},
+			nil,
 			row{Ready: "True DataSecretAvailable", Data: "True DataSecretAvailable", Stalled: "False NotStalled", Warnings: "False NoWarnings", Secret: "m", Created: true},
 		},
 		"joined": {
 			"a node that joined needs no Secret any more",
 			world(named, withNode),
-			phase.Outcome{},
+			nil,
 			row{Ready: "True DataSecretAvailable", Data: "True DataSecretAvailable", Stalled: "False NotStalled", Secret: "m", Created: true},
 		},
 		"lost": {
@@ -129,13 +129,13 @@ func TestReport(t *testing.T) {
 		},
 		"error": {
 			"an error without a reason is not hidden",
-			world(), phase.Fail(errors.New("boom")),
+			world(), errors.New("boom"),
 			row{Ready: "Unknown InternalError", Data: "Unknown InternalError", Stalled: "False NotStalled"},
 		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			report(c.facts, c.outcome)
+			report(c.facts, c.end)
 			if diff := cmp.Diff(c.want, rowOf(c.facts.config)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
@@ -143,7 +143,7 @@ func TestReport(t *testing.T) {
 				t.Error("observedGeneration is not written")
 			}
 			again := c.facts.config.DeepCopy()
-			report(c.facts, c.outcome)
+			report(c.facts, c.end)
 			if diff := cmp.Diff(again.Status, c.facts.config.Status); diff != "" {
 				t.Errorf("a second report on the same facts changes the status:\n%s", diff)
 			}
@@ -161,7 +161,7 @@ func TestWarningsAreListed(t *testing.T) {
 
 func TestReportPaused(t *testing.T) {
 	f := world(func(f *facts) { f.config.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })
-	report(f, phase.Outcome{})
+	report(f, nil)
 	if got := short(f.config, bootstrapv1.PausedCondition) + ", " + short(f.config, bootstrapv1.ReadyCondition); got != "True Paused, Unknown Paused" {
 		t.Errorf("got %s", got)
 	}
@@ -212,7 +212,7 @@ func TestInternalError(t *testing.T) {
 		{"get cluster CA: timed out after 4 s", "get cluster CA: timed out after 3 s"},
 		{"make bootstrap token: forbidden", "make bootstrap token: forbidden"},
 	} {
-		report(f, phase.Fail(errors.New(c.err)))
+		report(f, errors.New(c.err))
 		if got := conditions.GetMessage(f.config, bootstrapv1.ReadyCondition); got != c.want {
 			t.Errorf("after %q it says %q", c.err, got)
 		}

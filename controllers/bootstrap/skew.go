@@ -17,10 +17,10 @@ const (
 
 // skew compares a Machine with its control plane by Kubernetes' own rules. Cluster API holds back MachineSets of kubeadm's
 // bootstrap provider only. A vendor's ending, such as that of v1.36.3_vmware.1, says nothing of the skew.
-func skew(machine *clusterv1.Machine, controlPlane string) phase.Outcome {
+func skew(machine *clusterv1.Machine, controlPlane string) error {
 	wanted, err := version.ParseGeneric(machine.Spec.Version)
 	if err != nil {
-		return phase.Outcome{} // Render says what is wrong with it
+		return nil // Render says what is wrong with it
 	}
 	has := version.MustParseGeneric(controlPlane)
 	behind := int(has.Minor()) - int(wanted.Minor())
@@ -37,5 +37,5 @@ func skew(machine *clusterv1.Machine, controlPlane string) phase.Outcome {
 			"Machine spec.version: the kubeadm of %s cannot read the configuration of a control plane of v1.%d or later; write a version from v1.%d to v1.%d",
 			machine.Spec.Version, newForm, newForm, has.Minor())
 	}
-	return phase.Outcome{}
+	return nil
 }

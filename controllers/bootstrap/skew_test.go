@@ -7,6 +7,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 )
 
 func TestSkew(t *testing.T) {
@@ -31,7 +32,7 @@ func TestSkew(t *testing.T) {
 		{"kubeadm's new form", "v1.30.14", "v1.31.0", invalid, "the kubeadm of v1.30.14 cannot read"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := skew(&clusterv1.Machine{Spec: clusterv1.MachineSpec{Version: test.machine}}, test.controlPlane)
+			got := phase.Of(skew(&clusterv1.Machine{Spec: clusterv1.MachineSpec{Version: test.machine}}, test.controlPlane))
 			if got.Reason != test.reason || !strings.Contains(got.Message, test.say) {
 				t.Errorf("%q %q, want %q %q", got.Reason, got.Message, test.reason, test.say)
 			}

@@ -13,15 +13,12 @@ import (
 )
 
 // readSources reads the Secrets and ConfigMaps of the config's own namespace that its spec refers to.
-func (r *Reconciler) readSources(ctx context.Context, f *facts) phase.Outcome {
-	if settled(f) {
-		return phase.Outcome{}
-	}
+func (r *Reconciler) readSources(ctx context.Context, f *facts) error {
 	f.sources = map[string][]byte{}
 	for _, source := range bootstrap.Sources(f.config.Spec) {
 		data, err := r.readSource(ctx, f.config.Namespace, source)
 		if err != nil {
-			return phase.Fail(fmt.Errorf("get %s %s: %w", source.Kind, source.Name, err))
+			return fmt.Errorf("get %s %s: %w", source.Kind, source.Name, err)
 		}
 		if len(data) == 0 {
 			return phase.Poll(bootstrapv1.WaitingForSourcesReason,
@@ -29,7 +26,7 @@ func (r *Reconciler) readSources(ctx context.Context, f *facts) phase.Outcome {
 		}
 		f.sources[source.String()] = data
 	}
-	return phase.Outcome{}
+	return nil
 }
 
 // readSource gives nothing for what is not there.

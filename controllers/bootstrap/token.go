@@ -52,22 +52,19 @@ func mark(config *bootstrapv1.WindowsBootstrapConfig) string {
 }
 
 // issueToken makes the token, or finds the one that was made before.
-func (r *Reconciler) issueToken(ctx context.Context, f *facts) phase.Outcome {
-	if settled(f) {
-		return phase.Outcome{}
-	}
+func (r *Reconciler) issueToken(ctx context.Context, f *facts) error {
 	for try := range maxTokenIDs {
 		id := tokenID(f.config, try)
 		token, err := r.putToken(ctx, f, id+"."+newTokenSecret())
 		if err != nil {
-			return phase.Fail(err)
+			return err
 		}
 		if string(token.Data[bootstrapapi.BootstrapTokenDescriptionKey]) == mark(f.config) {
 			f.token = id + "." + string(token.Data[bootstrapapi.BootstrapTokenSecretKey])
-			return phase.Outcome{}
+			return nil
 		}
 	}
-	return phase.Fail(fmt.Errorf("all %d ids for the bootstrap token are taken by others", maxTokenIDs))
+	return fmt.Errorf("all %d ids for the bootstrap token are taken by others", maxTokenIDs)
 }
 
 // putToken returns the token that is there under this id, made now if there is none.
@@ -111,20 +108,20 @@ func (r *Reconciler) expiration() []byte {
 
 // keepToken keeps the token alive until the node has joined, or is not to join any more; then it removes it, and the
 // finalizer with it. Where a machine does not go on, the token may expire: it is put back once the machine does.
-func (r *Reconciler) keepToken(ctx context.Context, f *facts) phase.Outcome {
+func (r *Reconciler) keepToken(ctx context.Context, f *facts) error {
 	if !controllerutil.ContainsFinalizer(f.config, bootstrapv1.ConfigFinalizer) {
-		return phase.Outcome{}
+		return nil
 	}
 	if joined(f) || bootstrapFailed(f) || !f.owner.DeletionTimestamp.IsZero() {
-		if outcome := r.removeToken(ctx, f); outcome.Ends() {
-			return outcome
+		if err := r.removeToken(ctx, f); err != nil {
+			return err
 		}
 		before := f.config.DeepCopy()
 		controllerutil.RemoveFinalizer(f.config, bootstrapv1.ConfigFinalizer)
 		return r.patchFinalizers(ctx, f, before)
 	}
 	if f.machine != nil && conditions.IsTrue(f.machine, infrav1.StalledCondition) {
-		return phase.Outcome{}
+		return nil
 	}
 	f.again = r.TokenTTL / 3
 	// The very token that the VM has got is put back if it expired.
@@ -133,7 +130,7 @@ func (r *Reconciler) keepToken(ctx context.Context, f *facts) phase.Outcome {
 	token, err := r.putToken(ctx, f, issued)
 	switch {
 	case err != nil:
-		return phase.Fail(err)
+		return err
 	case string(token.Data[bootstrapapi.BootstrapTokenSecretKey]) != secretPart:
 		return phase.Stall(bootstrapv1.BootstrapTokenReplacedReason,
 			"Secret %s/%s in the workload cluster is not the node's token any more, so that it cannot join; remove that Secret, or delete the Machine to get another one",
@@ -146,24 +143,24 @@ func bootstrapFailed(f *facts) bool {
 	return f.machine != nil && f.machine.Status.Bootstrap != nil && f.machine.Status.Bootstrap.State == string(plan.StateFailed)
 }
 
-func (r *Reconciler) extendToken(ctx context.Context, f *facts, token *corev1.Secret) phase.Outcome {
+func (r *Reconciler) extendToken(ctx context.Context, f *facts, token *corev1.Secret) error {
 	expires, err := time.Parse(time.RFC3339, string(token.Data[bootstrapapi.BootstrapTokenExpirationKey]))
 	if err == nil && expires.Sub(r.Now()) > r.TokenTTL/2 {
-		return phase.Outcome{}
+		return nil
 	}
 	patch := client.MergeFrom(token.DeepCopy())
 	token.Data[bootstrapapi.BootstrapTokenExpirationKey] = r.expiration()
 	if err := f.workload.Patch(ctx, token, patch); err != nil {
-		return phase.Fail(fmt.Errorf("extend bootstrap token: %w", err))
+		return fmt.Errorf("extend bootstrap token: %w", err)
 	}
-	return phase.Outcome{}
+	return nil
 }
 
 // removeToken removes what token there is of this config, and no other's.
-func (r *Reconciler) removeToken(ctx context.Context, f *facts) phase.Outcome {
+func (r *Reconciler) removeToken(ctx context.Context, f *facts) error {
 	issued, err := r.issuedToken(ctx, f)
 	if err != nil {
-		return phase.Fail(err)
+		return err
 	}
 	var ids []string
 	if id, _, found := strings.Cut(issued, "."); found {
@@ -176,19 +173,19 @@ func (r *Reconciler) removeToken(ctx context.Context, f *facts) phase.Outcome {
 		var token corev1.Secret
 		err := f.workload.Get(ctx, tokenKey(id), &token)
 		if client.IgnoreNotFound(err) != nil {
-			return phase.Fail(fmt.Errorf("get bootstrap token: %w", err))
+			return fmt.Errorf("get bootstrap token: %w", err)
 		}
 		own := string(token.Data[bootstrapapi.BootstrapTokenDescriptionKey]) == mark(f.config)
 		if !own && id+"."+string(token.Data[bootstrapapi.BootstrapTokenSecretKey]) != issued {
 			continue
 		}
 		if err := f.workload.Delete(ctx, &token); client.IgnoreNotFound(err) != nil {
-			return phase.Fail(fmt.Errorf("remove bootstrap token: %w", err))
+			return fmt.Errorf("remove bootstrap token: %w", err)
 		}
 		ctrl.LoggerFrom(ctx).Info("Bootstrap token removed", "token", token.Name)
-		return phase.Outcome{}
+		return nil
 	}
-	return phase.Outcome{}
+	return nil
 }
 
 // issuedToken is the token in the bootstrap Secret, if there is one. It finds the token of a config that was moved to another
@@ -210,16 +207,16 @@ func (r *Reconciler) issuedToken(ctx context.Context, f *facts) (string, error) 
 
 // dropToken removes the token of a config that goes. A workload cluster that is going too, or stays out of reach for
 // longer than a token lives, is no reason to hold the object.
-func (r *Reconciler) dropToken(ctx context.Context, f *facts) phase.Outcome {
+func (r *Reconciler) dropToken(ctx context.Context, f *facts) error {
 	if f.cluster == nil || r.Now().After(f.config.DeletionTimestamp.Add(r.TokenTTL)) {
-		return phase.Outcome{}
+		return nil
 	}
 	var err error
 	if f.workload, err = r.Workload.GetClient(ctx, client.ObjectKeyFromObject(f.cluster)); err == nil {
 		return r.removeToken(ctx, f)
 	}
 	if !f.cluster.DeletionTimestamp.IsZero() {
-		return phase.Outcome{}
+		return nil
 	}
 	return phase.Poll(bootstrapv1.WorkloadUnreachableReason,
 		"the API server of Cluster %s is not reached; the config goes once its token is removed there, or has expired", f.cluster.Name)

@@ -27,7 +27,7 @@ type Workload interface {
 
 // ControlPlaneReady ends a phase until the Cluster's control plane is initialised and one of its Nodes, on Linux, is Ready.
 // Then it tells the oldest version of those Nodes: while a control plane is upgraded, any of its API servers may answer.
-func ControlPlaneReady(ctx context.Context, workload Workload, cluster *clusterv1.Cluster) (oldestVersion string, outcome phase.Outcome) {
+func ControlPlaneReady(ctx context.Context, workload Workload, cluster *clusterv1.Cluster) (oldestVersion string, err error) {
 	if !ptr.Deref(cluster.Status.Initialization.ControlPlaneInitialized, false) {
 		return "", phase.Wait(infrav1.WaitingForControlPlaneReason, "the control plane of Cluster %s is not initialised yet", cluster.Name)
 	}
@@ -38,11 +38,11 @@ func ControlPlaneReady(ctx context.Context, workload Workload, cluster *clusterv
 	}
 	var nodes corev1.NodeList
 	if err := c.List(ctx, &nodes, client.HasLabels{controlPlaneLabel}, client.MatchingLabels{corev1.LabelOSStable: "linux"}); err != nil {
-		return "", phase.Fail(err)
+		return "", err
 	}
 	for _, node := range nodes.Items {
 		if util.IsNodeReady(&node) {
-			return oldest(nodes.Items), phase.Outcome{}
+			return oldest(nodes.Items), nil
 		}
 	}
 	return "", phase.Poll(infrav1.WaitingForLinuxNodeReason,

@@ -25,28 +25,28 @@ import (
 
 // address asks the pools of the spec for an address each and waits until all are there. What was found is never looked up
 // again: the user data is made of it.
-func (r *Reconciler) address(ctx context.Context, f *facts) phase.Outcome {
+func (r *Reconciler) address(ctx context.Context, f *facts) error {
 	if hadVM(f) {
 		if err := r.readBack(ctx, f); err != nil {
 			ctrl.LoggerFrom(ctx).Error(err, "Addresses not read back") // and this VM needs nothing of them
 		}
-		return phase.Outcome{}
+		return nil
 	}
 	if bootstrap.Addressed(f.machine) {
 		f.networks = f.machine.Status.Networks
-		return phase.Outcome{}
+		return nil
 	}
 	var claims []ipamv1.IPAddressClaim
 	for _, wanted := range claimsOf(f) {
 		claim, err := r.ensureClaim(ctx, wanted)
 		if err != nil {
-			return phase.Fail(err)
+			return err
 		}
 		claims = append(claims, *claim)
 	}
 	for _, claim := range claims {
-		if outcome := given(f, &claim); outcome.Ends() {
-			return outcome
+		if err := given(f, &claim); err != nil {
+			return err
 		}
 	}
 	return r.readAddresses(ctx, f, claims)
@@ -67,12 +67,12 @@ func (r *Reconciler) readBack(ctx context.Context, f *facts) error {
 		if err != nil {
 			return fmt.Errorf("get ipaddressclaim %s: %w", claim.Name, err)
 		}
-		if given(f, claim).Ends() || !controllerutil.ContainsFinalizer(claim, infrav1.AddressFinalizer) {
+		if given(f, claim) != nil || !controllerutil.ContainsFinalizer(claim, infrav1.AddressFinalizer) {
 			return nil // its watch wakes us
 		}
 		claims = append(claims, *claim)
 	}
-	return r.readAddresses(ctx, f, claims).Err
+	return phase.Of(r.readAddresses(ctx, f, claims)).Err
 }
 
 // claimsOf are a claim for each pool that an adapter names, in their order.
@@ -129,7 +129,7 @@ func (r *Reconciler) ensureClaim(ctx context.Context, wanted *ipamv1.IPAddressCl
 }
 
 // given says what a claim waits for.
-func given(f *facts, claim *ipamv1.IPAddressClaim) phase.Outcome {
+func given(f *facts, claim *ipamv1.IPAddressClaim) error {
 	if claim.UID == "" {
 		return phase.Poll(infrav1.WaitingForIPAddressReason, "IPAddressClaim %s was made a moment ago, by this machine or by somebody else", claim.Name)
 	}
@@ -138,7 +138,7 @@ func given(f *facts, claim *ipamv1.IPAddressClaim) phase.Outcome {
 			"IPAddressClaim %s is being deleted, or of another owner; once it is gone, one is made for this machine", claim.Name)
 	}
 	if claim.Status.AddressRef.Name != "" {
-		return phase.Outcome{}
+		return nil
 	}
 	why := ""
 	if ready := conditions.Get(claim, ipamv1.IPAddressClaimReadyCondition); ready != nil && ready.Status != metav1.ConditionTrue {
@@ -149,15 +149,15 @@ func given(f *facts, claim *ipamv1.IPAddressClaim) phase.Outcome {
 }
 
 // readAddresses writes down what the pools gave, and which MACs follow from it.
-func (r *Reconciler) readAddresses(ctx context.Context, f *facts, claims []ipamv1.IPAddressClaim) phase.Outcome {
+func (r *Reconciler) readAddresses(ctx context.Context, f *facts, claims []ipamv1.IPAddressClaim) error {
 	var found []infrav1.MachineNetwork
 	for i, network := range f.machine.Spec.VSphere.Networks {
 		one := infrav1.MachineNetwork{Name: network.Name}
 		var parsed []netip.Addr
 		for range network.AddressesFromPools {
-			_, address, outcome := r.readAddress(ctx, &claims[0])
-			if outcome.Ends() {
-				return outcome
+			_, address, err := r.readAddress(ctx, &claims[0])
+			if err != nil {
+				return err
 			}
 			one.Addresses = append(one.Addresses, address)
 			parsed = append(parsed, netip.MustParsePrefix(address.Address).Addr())
@@ -169,11 +169,11 @@ func (r *Reconciler) readAddresses(ctx context.Context, f *facts, claims []ipamv
 		found = append(found, one)
 	}
 	f.networks = found
-	return phase.Outcome{}
+	return nil
 }
 
 // readAddress reads the address of a claim from the API server itself: the cache may not have it yet.
-func (r *Reconciler) readAddress(ctx context.Context, claim *ipamv1.IPAddressClaim) (*ipamv1.IPAddress, infrav1.NetworkAddress, phase.Outcome) {
+func (r *Reconciler) readAddress(ctx context.Context, claim *ipamv1.IPAddressClaim) (*ipamv1.IPAddress, infrav1.NetworkAddress, error) {
 	address := &ipamv1.IPAddress{}
 	key := client.ObjectKey{Namespace: claim.Namespace, Name: claim.Status.AddressRef.Name}
 	err := r.Secrets.Get(ctx, key, address)
@@ -182,7 +182,7 @@ func (r *Reconciler) readAddress(ctx context.Context, claim *ipamv1.IPAddressCla
 			"IPAddressClaim %s refers to IPAddress %s, which is not there", claim.Name, key.Name)
 	}
 	if err != nil {
-		return nil, infrav1.NetworkAddress{}, phase.Fail(fmt.Errorf("get ipaddress %s: %w", key.Name, err))
+		return nil, infrav1.NetworkAddress{}, fmt.Errorf("get ipaddress %s: %w", key.Name, err)
 	}
 	parsed, err := netip.ParseAddr(address.Spec.Address)
 	prefix := netip.PrefixFrom(parsed, int(ptr.Deref(address.Spec.Prefix, -1)))
@@ -195,7 +195,7 @@ func (r *Reconciler) readAddress(ctx context.Context, claim *ipamv1.IPAddressCla
 		return nil, found, phase.Stall(infrav1.SpecInvalidReason,
 			"IPAddress %s: %s; mend pool %s and then delete IPAddressClaim %s, which is made again", key.Name, err, claim.Spec.PoolRef.Name, claim.Name)
 	}
-	return address, found, phase.Outcome{}
+	return address, found, nil
 }
 
 // macOf is the MAC of adapter number i: of the range that VMware keeps for those that are chosen, 00:50:56:00:00:00 to
@@ -215,10 +215,7 @@ var (
 // keep holds the addresses for as long as there may be a VM with them. An IPAM provider takes an address back as soon as
 // its claim is deleted, which may be before the VM is: with the namespace, in the foreground, or by hand. With our finalizer
 // on it the address is in use to every provider; that on the claim lets us find it again.
-func (r *Reconciler) keep(ctx context.Context, f *facts) phase.Outcome {
-	if hadVM(f) {
-		return phase.Outcome{}
-	}
+func (r *Reconciler) keep(ctx context.Context, f *facts) error {
 	var known []infrav1.NetworkAddress
 	for _, network := range f.networks {
 		known = append(known, network.Addresses...)
@@ -231,10 +228,10 @@ func (r *Reconciler) keep(ctx context.Context, f *facts) phase.Outcome {
 				known[i].Address, wanted.Name, err)
 		}
 		if err != nil {
-			return phase.Fail(err)
+			return err
 		}
 	}
-	return phase.Outcome{}
+	return nil
 }
 
 func (r *Reconciler) keepOne(ctx context.Context, f *facts, claim *ipamv1.IPAddressClaim, known infrav1.NetworkAddress) error {
@@ -244,11 +241,11 @@ func (r *Reconciler) keepOne(ctx context.Context, f *facts, claim *ipamv1.IPAddr
 	if !metav1.IsControlledBy(claim, f.machine) || claim.Status.AddressRef.Name == "" {
 		return errTaken
 	}
-	address, have, outcome := r.readAddress(ctx, claim)
+	address, have, err := r.readAddress(ctx, claim)
 	switch {
-	case outcome.Err != nil:
-		return outcome.Err
-	case outcome.Ends():
+	case phase.Of(err).Err != nil:
+		return err
+	case err != nil:
 		return errTaken
 	case controllerutil.ContainsFinalizer(claim, infrav1.AddressFinalizer) && controllerutil.ContainsFinalizer(address, infrav1.AddressFinalizer):
 		return nil
@@ -285,8 +282,8 @@ func (r *Reconciler) setFinalizer(ctx context.Context, o client.Object, set func
 
 // free lets the addresses go, now that no VM has them: their provider takes them back when the claims are deleted, which
 // they are with their owner. The API server itself is asked, for the cache may not show yet what we hold.
-func (r *Reconciler) free(ctx context.Context, f *facts) phase.Outcome {
-	return phase.Fail(r.freeAll(ctx, claimsOf(f))) // nil is no failure
+func (r *Reconciler) free(ctx context.Context, f *facts) error {
+	return r.freeAll(ctx, claimsOf(f))
 }
 
 // freeOne does not ask for the claim's owner: a restore from backup may have given the machine another UID. Nobody but a

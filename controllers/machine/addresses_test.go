@@ -104,9 +104,9 @@ func TestGiven(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		claim *ipamv1.IPAddressClaim
-		want  phase.Outcome
+		want  error
 	}{
-		"given": {claim(func(c *ipamv1.IPAddressClaim) { c.Status.AddressRef.Name = "win-0-0" }), phase.Outcome{}},
+		"given": {claim(func(c *ipamv1.IPAddressClaim) { c.Status.AddressRef.Name = "win-0-0" }), nil},
 		"new": {
 			claim(func(*ipamv1.IPAddressClaim) {}),
 			phase.Wait(infrav1.WaitingForIPAddressReason, "IPAddressClaim win-0-0 has no address of InClusterIPPool four yet"),
@@ -137,7 +137,7 @@ func TestGiven(t *testing.T) {
 			phase.Poll(infrav1.WaitingForIPAddressReason, "IPAddressClaim win-0-0 is being deleted, or of another owner; once it is gone, one is made for this machine"),
 		},
 	} {
-		if diff := cmp.Diff(c.want, given(f, c.claim)); diff != "" {
+		if diff := cmp.Diff(phase.Of(c.want), phase.Of(given(f, c.claim))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

@@ -14,13 +14,13 @@ import (
 
 // distinct keeps a second VM with the same MAC out of a network: pools of several subnets may give addresses that agree in
 // the 18 bits which a MAC has of them. It is asked once: a machine that is held may have its VM.
-func (r *Reconciler) distinct(ctx context.Context, f *facts) phase.Outcome {
-	if hadVM(f) || len(f.networks) == 0 || controllerutil.ContainsFinalizer(f.machine, infrav1.MachineFinalizer) {
-		return phase.Outcome{}
+func (r *Reconciler) distinct(ctx context.Context, f *facts) error {
+	if len(f.networks) == 0 || controllerutil.ContainsFinalizer(f.machine, infrav1.MachineFinalizer) {
+		return nil
 	}
 	var all infrav1.WindowsMachineList
 	if err := r.Client.List(ctx, &all, client.InNamespace(f.machine.Namespace)); err != nil {
-		return phase.Fail(fmt.Errorf("list windowsmachines: %w", err))
+		return fmt.Errorf("list windowsmachines: %w", err)
 	}
 	for _, other := range all.Items {
 		if network, alike := sameMAC(f.machine, f.networks, &other); alike && before(&other, f.machine) {
@@ -29,7 +29,7 @@ func (r *Reconciler) distinct(ctx context.Context, f *facts) phase.Outcome {
 					"mend the pools, then delete the Machine", network.MACAddress, network.Name, network.Addresses[0].Address, other.Name)
 		}
 	}
-	return phase.Outcome{}
+	return nil
 }
 
 // sameMAC finds an adapter that has a MAC of the other machine on the same network.

@@ -56,27 +56,27 @@ func TestOverdue(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			f := world(vm(cloud.Running, ""), deadline(0))
-			report(f, phase.Outcome{})
+			report(f, nil)
 			if c.told != nil {
 				f.now = begin.Add(c.after)
 				c.told(f)
-				report(f, phase.Outcome{})
+				report(f, nil)
 			}
 			f.config = nil
 			if c.change != nil {
 				c.change(f)
 			}
 			f.now = begin.Add(c.look)
-			outcome := phase.Outcome{}
+			var end error
 			if f.vm == nil {
-				outcome = phase.Outcome{Reason: infrav1.CloudUnreachableReason, Err: errors.New("away")}
+				end = &phase.Stop{Reason: infrav1.CloudUnreachableReason, Err: errors.New("away")}
 			}
-			report(f, outcome)
+			report(f, end)
 			got := short(f.machine, infrav1.BootstrapProgressCondition) + ", Stalled " + short(f.machine, infrav1.StalledCondition)
 			if got != c.want || wake(f) != c.wake {
 				t.Errorf("%s:\nwant %s, next look after %s\ngot  %s, next look after %s", c.reason, c.want, c.wake, got, wake(f))
 			}
-			settled(t, f, outcome)
+			settled(t, f, end)
 		})
 	}
 }
@@ -84,11 +84,11 @@ func TestOverdue(t *testing.T) {
 func both(first, second func(*facts)) func(*facts) { return func(f *facts) { first(f); second(f) } }
 
 // settled checks that time alone changes nothing in a status, once it says what it says: it would be written again and again.
-func settled(t *testing.T, f *facts, outcome phase.Outcome) {
+func settled(t *testing.T, f *facts, end error) {
 	t.Helper()
 	before := f.machine.DeepCopy()
 	f.now = f.now.Add(100 * time.Millisecond)
-	report(f, outcome)
+	report(f, end)
 	if diff := cmp.Diff(before.Status, f.machine.Status); diff != "" {
 		t.Errorf("the status changes with the clock:\n%s", diff)
 	}
@@ -111,16 +111,16 @@ func TestOverdueIsOver(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			f := world(vm(cloud.Running, ""), deadline(0))
-			report(f, phase.Outcome{})
+			report(f, nil)
 			f.now = begin.Add(time.Hour)
-			report(f, phase.Outcome{})
+			report(f, nil)
 			f.now = f.now.Add(time.Minute)
 			c.change(f)
-			outcome := phase.Outcome{}
+			var end error
 			if f.vm != nil && f.vm.State == cloud.Stopped {
-				outcome = phase.Wait(infrav1.VMNotRunningReason, "stopped")
+				end = phase.Wait(infrav1.VMNotRunningReason, "stopped")
 			}
-			report(f, outcome)
+			report(f, end)
 			got := short(f.machine, infrav1.BootstrapProgressCondition) + ", Ready " + short(f.machine, infrav1.ReadyCondition)
 			if got != c.want {
 				t.Errorf("%s: want %s, got %s", c.reason, c.want, got)
@@ -140,13 +140,13 @@ func restarted(f *facts) {
 // TestSwitchedOff has a VM that is switched off, and maybe on again, when its guest was given up for what it had told.
 func TestSwitchedOff(t *testing.T) {
 	f := world(vm(cloud.Running, running), deadline(0))
-	report(f, phase.Outcome{})
-	look := func(after time.Duration, state cloud.State, outcome phase.Outcome, want string) {
+	report(f, nil)
+	look := func(after time.Duration, state cloud.State, end error, want string) {
 		t.Helper()
 		f.now = begin.Add(after)
 		f.vm = &cloud.VM{State: state, Report: running}
-		report(f, outcome)
-		settled(t, f, outcome)
+		report(f, end)
+		settled(t, f, end)
 		got := short(f.machine, infrav1.BootstrapProgressCondition) + ", Stalled " + short(f.machine, infrav1.StalledCondition)
 		if got != want {
 			t.Errorf("after %s: want %s, got %s", after, want, got)
@@ -160,8 +160,8 @@ func TestSwitchedOff(t *testing.T) {
 	stopped := phase.Wait(infrav1.VMNotRunningReason, "stopped")
 	look(time.Minute, cloud.Stopped, stopped, off)
 	look(24*time.Hour, cloud.Stopped, stopped, off) // its time stands still
-	look(25*time.Hour, cloud.Running, phase.Outcome{}, working)
-	look(26*time.Hour, cloud.Running, phase.Outcome{}, overdue)
+	look(25*time.Hour, cloud.Running, nil, working)
+	look(26*time.Hour, cloud.Running, nil, overdue)
 	look(27*time.Hour, cloud.Stopped, stopped, overdue)
-	look(28*time.Hour, cloud.Running, phase.Outcome{}, working)
+	look(28*time.Hour, cloud.Running, nil, working)
 }

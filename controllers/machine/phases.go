@@ -18,7 +18,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-func (r *Reconciler) owned(_ context.Context, f *facts) phase.Outcome {
+func (r *Reconciler) owned(_ context.Context, f *facts) error {
 	if f.owner == nil {
 		return phase.Wait(infrav1.WaitingForOwnerReason, "no Machine owns this WindowsMachine yet; Cluster API sets the owner")
 	}
@@ -28,22 +28,22 @@ func (r *Reconciler) owned(_ context.Context, f *facts) phase.Outcome {
 	if leaving(f) && !hadVM(f) && !controllerutil.ContainsFinalizer(f.machine, infrav1.MachineFinalizer) {
 		return noVM(f)
 	}
-	return phase.Outcome{}
+	return nil
 }
 
 // leaving says that the Machine is being deleted. Its hooks may keep this object for long before that is deleted too: until
 // then there is nothing to be made any more.
 func leaving(f *facts) bool { return !f.owner.DeletionTimestamp.IsZero() }
 
-func noVM(f *facts) phase.Outcome {
+func noVM(f *facts) error {
 	return phase.Wait(infrav1.DeletingReason, "Machine %s is being deleted and had no VM yet: none is made for it", f.owner.Name)
 }
 
 // claim writes down who the VM will be before anything is asked of the cloud. Everything after a crash, a restore or a
 // move starts from it, and so does the node's kubelet configuration.
-func (r *Reconciler) claim(ctx context.Context, f *facts) phase.Outcome {
-	if outcome := r.identify(ctx, f); outcome.Ends() {
-		return outcome
+func (r *Reconciler) claim(ctx context.Context, f *facts) error {
+	if err := r.identify(ctx, f); err != nil {
+		return err
 	}
 	before := f.machine.DeepCopy()
 	f.machine.Spec.ProviderID = f.identity.ProviderID
@@ -52,7 +52,7 @@ func (r *Reconciler) claim(ctx context.Context, f *facts) phase.Outcome {
 
 // hold keeps the object from going while there may be a VM. Until then it may go freely: a machine whose account never
 // answered has nothing to clean up, and must not need the account for that.
-func (r *Reconciler) hold(ctx context.Context, f *facts) phase.Outcome {
+func (r *Reconciler) hold(ctx context.Context, f *facts) error {
 	before := f.machine.DeepCopy()
 	controllerutil.AddFinalizer(f.machine, infrav1.MachineFinalizer)
 	return r.patch(ctx, f, before)
@@ -60,9 +60,9 @@ func (r *Reconciler) hold(ctx context.Context, f *facts) phase.Outcome {
 
 // patch writes spec and metadata, if they changed. That the object has gone meanwhile is fine only for one that is released:
 // what is made for any other nobody would remove.
-func (r *Reconciler) patch(ctx context.Context, f *facts, before *infrav1.WindowsMachine) phase.Outcome {
+func (r *Reconciler) patch(ctx context.Context, f *facts, before *infrav1.WindowsMachine) error {
 	if before.Spec.ProviderID == f.machine.Spec.ProviderID && len(before.Finalizers) == len(f.machine.Finalizers) {
-		return phase.Outcome{}
+		return nil
 	}
 	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	err := r.Client.Patch(ctx, f.machine, lock)
@@ -70,13 +70,13 @@ func (r *Reconciler) patch(ctx context.Context, f *facts, before *infrav1.Window
 		err = client.IgnoreNotFound(err)
 	}
 	if err != nil {
-		return phase.Fail(fmt.Errorf("patch windowsmachine: %w", err))
+		return fmt.Errorf("patch windowsmachine: %w", err)
 	}
 	f.before = f.machine.DeepCopy()
-	return phase.Outcome{}
+	return nil
 }
 
-func (r *Reconciler) identify(_ context.Context, f *facts) phase.Outcome {
+func (r *Reconciler) identify(_ context.Context, f *facts) error {
 	provider := r.provider(f.machine)
 	if provider == nil {
 		return phase.Stall(infrav1.CloudNotSupportedReason,
@@ -87,7 +87,7 @@ func (r *Reconciler) identify(_ context.Context, f *facts) phase.Outcome {
 		return phase.Cloud(err)
 	}
 	f.identity = identity
-	return phase.Outcome{}
+	return nil
 }
 
 func (r *Reconciler) provider(m *infrav1.WindowsMachine) cloud.Provider {
@@ -98,10 +98,8 @@ func (r *Reconciler) provider(m *infrav1.WindowsMachine) cloud.Provider {
 }
 
 // ready waits for all that a new VM needs. A machine that had its VM needs none of it.
-func (r *Reconciler) ready(ctx context.Context, f *facts) phase.Outcome {
+func (r *Reconciler) ready(ctx context.Context, f *facts) error {
 	switch {
-	case hadVM(f):
-		return phase.Outcome{}
 	case f.owner.Spec.FailureDomain != "":
 		return phase.Stall(infrav1.SpecInvalidReason,
 			"Machine %s asks for failure domain %q, which this release does not place VMs in; leave it out", f.owner.Name, f.owner.Spec.FailureDomain)
@@ -110,8 +108,8 @@ func (r *Reconciler) ready(ctx context.Context, f *facts) phase.Outcome {
 	case f.owner.Spec.Bootstrap.DataSecretName == nil:
 		return phase.Wait(infrav1.WaitingForBootstrapDataReason, "Machine %s has no bootstrap data yet; see its bootstrap config", f.owner.Name)
 	}
-	_, outcome := linux.ControlPlaneReady(ctx, r.Workload, f.cluster)
-	return outcome
+	_, err := linux.ControlPlaneReady(ctx, r.Workload, f.cluster)
+	return err
 }
 
 // hadVM says whether the machine's VM was there once: then no second one is made. The Machine knows it too, since
@@ -120,7 +118,7 @@ func hadVM(f *facts) bool {
 	return ptr.Deref(f.machine.Status.Initialization.Provisioned, false) || f.owner != nil && f.owner.Spec.ProviderID != ""
 }
 
-func (r *Reconciler) connect(ctx context.Context, f *facts) phase.Outcome {
+func (r *Reconciler) connect(ctx context.Context, f *facts) error {
 	provider := r.provider(f.machine)
 	key := client.ObjectKey{Namespace: f.machine.Namespace, Name: provider.CredentialsOf(f.machine)}
 	var secret corev1.Secret
@@ -135,26 +133,18 @@ func (r *Reconciler) connect(ctx context.Context, f *facts) phase.Outcome {
 			"there is no Secret %s with the cloud's credentials; create it in namespace %s", key.Name, key.Namespace)
 	}
 	if err != nil {
-		return phase.Fail(fmt.Errorf("get credentials: %w", err))
+		return fmt.Errorf("get credentials: %w", err)
 	}
 	f.cloud, err = r.Accounts.Get(provider, key, secret.Data)
 	if err != nil {
 		return phase.Cloud(err)
 	}
-	return phase.Outcome{}
+	return nil
 }
 
 // provision asks for the VM, or for how it is.
-func (r *Reconciler) provision(ctx context.Context, f *facts) phase.Outcome {
-	m, ask := f.cloudMachine(), f.cloud.Observe
-	if !hadVM(f) && !leaving(f) {
-		var outcome phase.Outcome
-		if m.UserData, outcome = r.userData(ctx, f); outcome.Ends() {
-			return outcome
-		}
-		ask = f.cloud.Ensure
-	}
-	vm, err := ask(ctx, m)
+func (r *Reconciler) provision(ctx context.Context, f *facts) error {
+	vm, err := r.ask(ctx, f)
 	if errors.Is(err, cloud.ErrNotFound) && !hadVM(f) {
 		return noVM(f)
 	}
@@ -168,17 +158,28 @@ func (r *Reconciler) provision(ctx context.Context, f *facts) phase.Outcome {
 	f.vm = &vm
 	switch vm.State {
 	case cloud.Running:
-		return phase.Outcome{}
+		return nil
 	case cloud.Stopped:
 		return phase.Wait(infrav1.VMNotRunningReason, "VM %s does not run; start it, or delete the Machine", f.identity.Name)
 	default:
-		outcome := phase.Wait(infrav1.ProvisioningReason, "VM %s: %s", f.identity.Name, vm.Detail)
-		outcome.After = reread
-		return outcome
+		return phase.WaitFor(reread, infrav1.ProvisioningReason, "VM %s: %s", f.identity.Name, vm.Detail)
 	}
 }
 
-func (r *Reconciler) userData(ctx context.Context, f *facts) ([]byte, phase.Outcome) {
+// ask has the cloud make the VM, or only look at one that was there once or is not to be made any more.
+func (r *Reconciler) ask(ctx context.Context, f *facts) (cloud.VM, error) {
+	m := f.cloudMachine()
+	if hadVM(f) || leaving(f) {
+		return f.cloud.Observe(ctx, m)
+	}
+	var err error
+	if m.UserData, err = r.userData(ctx, f); err != nil {
+		return cloud.VM{}, err
+	}
+	return f.cloud.Ensure(ctx, m)
+}
+
+func (r *Reconciler) userData(ctx context.Context, f *facts) ([]byte, error) {
 	var secret corev1.Secret
 	key := client.ObjectKey{Namespace: f.machine.Namespace, Name: *f.owner.Spec.Bootstrap.DataSecretName}
 	err := r.Secrets.Get(ctx, key, &secret)
@@ -187,13 +188,13 @@ func (r *Reconciler) userData(ctx context.Context, f *facts) ([]byte, phase.Outc
 			"Secret %s with the bootstrap data is not there; see the bootstrap config of Machine %s", key.Name, f.owner.Name)
 	}
 	if err != nil {
-		return nil, phase.Fail(fmt.Errorf("get bootstrap data: %w", err))
+		return nil, fmt.Errorf("get bootstrap data: %w", err)
 	}
 	if len(secret.Data["value"]) == 0 {
 		return nil, phase.AwaitSecret(infrav1.WaitingForBootstrapDataReason,
 			"Secret %s has no bootstrap data under its key \"value\"; see the bootstrap config of Machine %s", key.Name, f.owner.Name)
 	}
-	return secret.Data["value"], phase.Outcome{}
+	return secret.Data["value"], nil
 }
 
 func (f *facts) cloudMachine() cloud.Machine {
@@ -203,10 +204,10 @@ func (f *facts) cloudMachine() cloud.Machine {
 }
 
 // remove asks for the VM's removal until nothing is left of it.
-func (r *Reconciler) remove(ctx context.Context, f *facts) phase.Outcome {
+func (r *Reconciler) remove(ctx context.Context, f *facts) error {
 	err := f.cloud.Delete(ctx, f.cloudMachine())
 	if errors.Is(err, cloud.ErrNotFound) {
-		return phase.Outcome{}
+		return nil
 	}
 	if err != nil {
 		return phase.Cloud(err)
@@ -215,13 +216,13 @@ func (r *Reconciler) remove(ctx context.Context, f *facts) phase.Outcome {
 }
 
 // release lets the object go.
-func (r *Reconciler) release(ctx context.Context, f *facts) phase.Outcome {
+func (r *Reconciler) release(ctx context.Context, f *facts) error {
 	before := f.machine.DeepCopy()
 	controllerutil.RemoveFinalizer(f.machine, infrav1.MachineFinalizer)
 	f.released = true
-	if outcome := r.patch(ctx, f, before); outcome.Ends() {
-		return outcome
+	if err := r.patch(ctx, f, before); err != nil {
+		return err
 	}
 	ctrl.LoggerFrom(ctx).Info("Nothing is left of the VM, the machine is released", "vm", f.identity.Name)
-	return phase.Outcome{}
+	return nil
 }

@@ -83,24 +83,22 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	f, err := r.load(ctx, request.NamespacedName)
 	if err != nil || f == nil {
-		return phase.Fail(err).Result() // nil is no failure
+		return phase.Result(err) // nil when there is no machine to look at
 	}
-	outcome := r.next(ctx, f)
-	if f.released || outcome.Outdated() {
-		return outcome.Result()
+	end := r.next(ctx, f)
+	if f.released || phase.Outdated(end) {
+		return phase.Result(end)
 	}
-	before := f.before.Status
-	report(f, outcome)
+	report(f, end)
 	if err := r.write(ctx, f); err != nil {
-		return phase.Fail(err).Result()
+		return phase.Result(err)
 	}
-	r.tell(f, before)
-	logUnread(ctx, f, before)
-	result, err := outcome.Result()
-	if !outcome.Ends() && !paused(f) && !deleting(f) {
-		result.RequeueAfter = wake(f)
+	r.tell(f)
+	logUnread(ctx, f)
+	if end == nil && !paused(f) && !deleting(f) {
+		return ctrl.Result{RequeueAfter: wake(f)}, nil
 	}
-	return result, err
+	return phase.Result(end)
 }
 
 // facts is what is known of one machine during one reconcile.
@@ -172,16 +170,17 @@ func (r *Reconciler) loadConfig(ctx context.Context, f *facts) error {
 }
 
 // next does what is next to be done.
-func (r *Reconciler) next(ctx context.Context, f *facts) phase.Outcome {
+func (r *Reconciler) next(ctx context.Context, f *facts) error {
 	switch {
 	case paused(f):
-		return phase.Outcome{}
+		return nil
 	case deleting(f) && !controllerutil.ContainsFinalizer(f.machine, infrav1.MachineFinalizer):
-		return phase.Outcome{}
+		return nil
 	case deleting(f):
 		return phase.Run(ctx, f, r.identify, r.connect, r.remove, r.free, r.release)
 	default:
-		return phase.Run(ctx, f, r.owned, r.claim, r.address, r.ready, r.connect, r.distinct, r.hold, r.keep, r.provision)
+		return phase.Run(ctx, f, r.owned, r.claim, r.address, phase.Unless(hadVM, r.ready), r.connect, phase.Unless(hadVM, r.distinct),
+			r.hold, phase.Unless(hadVM, r.keep), r.provision)
 	}
 }
 
@@ -202,9 +201,9 @@ func (r *Reconciler) write(ctx context.Context, f *facts) error {
 }
 
 // tell makes an event of a change of reason in the conditions that people wait for.
-func (r *Reconciler) tell(f *facts, before infrav1.WindowsMachineStatus) {
+func (r *Reconciler) tell(f *facts) {
 	for _, kind := range []string{infrav1.ReadyCondition, infrav1.EveryBootSucceededCondition} {
-		was, now := conditions.Get(&infrav1.WindowsMachine{Status: before}, kind), conditions.Get(f.machine, kind)
+		was, now := conditions.Get(f.before, kind), conditions.Get(f.machine, kind)
 		if now == nil || was != nil && was.Reason == now.Reason {
 			continue
 		}

@@ -18,8 +18,9 @@ import (
 // maxAddresses is what the API takes; guests may have more.
 const maxAddresses = 32
 
-// report writes into the status what is known. It is pure: the same facts and outcome give the same status.
-func report(f *facts, outcome phase.Outcome) {
+// report writes into the status what is known. It is pure: the same facts and the same end of the phases give the same status.
+func report(f *facts, end error) {
+	stop := phase.Of(end)
 	status := &f.machine.Status
 	status.ObservedGeneration = f.machine.Generation
 	f.set(owner.PausedCondition(paused(f)))
@@ -44,12 +45,12 @@ func report(f *facts, outcome phase.Outcome) {
 	if joined(f) {
 		status.NodeName = f.owner.Status.NodeRef.Name
 	}
-	vm := vmCondition(f, outcome)
+	vm := vmCondition(f, stop)
 	f.set(vm)
 	reportGuest(f)
 	f.set(readyCondition(f, vm))
-	f.set(stalledCondition(f, outcome))
-	f.set(cloudCondition(f, outcome))
+	f.set(stalledCondition(f, stop))
+	f.set(cloudCondition(f, stop))
 	status.Phase = phaseOf(f)
 }
 
@@ -109,16 +110,15 @@ func reportGuest(f *facts) {
 	}
 }
 
-func vmCondition(f *facts, outcome phase.Outcome) metav1.Condition {
-	c := metav1.Condition{Type: infrav1.VMProvisionedCondition, Status: metav1.ConditionFalse, Reason: outcome.Reason, Message: outcome.Message}
+func vmCondition(f *facts, stop phase.Stop) metav1.Condition {
+	c := metav1.Condition{Type: infrav1.VMProvisionedCondition, Status: metav1.ConditionFalse}
 	known := conditions.Get(f.machine, c.Type)
 	switch {
-	case known != nil && known.Status == metav1.ConditionTrue && !deleting(f) && f.vm == nil && outcome.Reason != infrav1.VMVanishedReason:
+	case known != nil && known.Status == metav1.ConditionTrue && !deleting(f) && f.vm == nil && stop.Reason != infrav1.VMVanishedReason:
 		// A cloud that does not answer does not make a running VM less there: CloudReachable says it.
 		return *known
-	case outcome.Reason != "":
-	case outcome.Err != nil:
-		return phase.InternalError(c.Type, known, outcome.Err)
+	case stop.Reason != "":
+		return stop.Condition(c.Type, known)
 	case deleting(f):
 		c.Reason, c.Message = infrav1.DeletingReason, "nothing is left of the VM"
 	default:
@@ -128,14 +128,14 @@ func vmCondition(f *facts, outcome phase.Outcome) metav1.Condition {
 }
 
 // cloudCondition says whether the account answers, apart from what is known of the VM.
-func cloudCondition(f *facts, outcome phase.Outcome) metav1.Condition {
+func cloudCondition(f *facts, stop phase.Stop) metav1.Condition {
 	c := metav1.Condition{Type: infrav1.CloudReachableCondition, Status: metav1.ConditionUnknown, Reason: infrav1.CloudNotAskedReason}
-	switch outcome.Reason {
+	switch stop.Reason {
 	case infrav1.CredentialsMissingReason, infrav1.CredentialsRejectedReason, infrav1.CloudUnreachableReason, infrav1.CloudThrottledReason:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, outcome.Reason, outcome.Message
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, stop.Reason, stop.Message
 		return c
 	}
-	if f.cloud != nil && outcome.Err == nil {
+	if f.cloud != nil && stop.Err == nil {
 		c.Status, c.Reason = metav1.ConditionTrue, infrav1.CloudReachableReason
 	}
 	return c
@@ -160,12 +160,12 @@ func readyCondition(f *facts, vm metav1.Condition) metav1.Condition {
 	return c
 }
 
-func stalledCondition(f *facts, outcome phase.Outcome) metav1.Condition {
+func stalledCondition(f *facts, stop phase.Stop) metav1.Condition {
 	c := metav1.Condition{Type: infrav1.StalledCondition, Status: metav1.ConditionFalse, Reason: infrav1.NotStalledReason}
 	succeeded := conditions.Get(f.machine, infrav1.BootstrapSucceededCondition)
 	switch {
-	case outcome.Stalled:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, outcome.Reason, outcome.Message
+	case stop.Stalled:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, stop.Reason, stop.Message
 	case succeeded.Status == metav1.ConditionFalse && !deleting(f):
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, succeeded.Reason, succeeded.Message
 	}

@@ -82,7 +82,7 @@ func isDeleting(f *facts) { f.machine.DeletionTimestamp = &metav1.Time{Time: tim
 func was(said string) func(*facts) {
 	return func(f *facts) {
 		before := world(vm(cloud.Running, said))
-		report(before, phase.Outcome{})
+		report(before, nil)
 		f.machine = before.machine
 	}
 }
@@ -96,17 +96,17 @@ func seenStopped(f *facts) {
 // wasRunning is a machine that had reported a running, joined VM before.
 func wasRunning(f *facts) {
 	before := world(vm(cloud.Running, succeeded), withNode)
-	report(before, phase.Outcome{})
+	report(before, nil)
 	f.machine, f.owner = before.machine, before.owner
 }
 
 func TestReport(t *testing.T) {
 	errBoom := errors.New("boom")
 	cases := map[string]struct {
-		reason  string
-		facts   *facts
-		outcome phase.Outcome
-		want    row
+		reason string
+		facts  *facts
+		end    error
+		want   row
 	}{
 		"waits": {
 			"the reason of the phase that waits is the reason of Ready",
@@ -121,73 +121,73 @@ func TestReport(t *testing.T) {
 		"silent guest": {
 			"provisioned is said before the guest has spoken, or Cluster API would not look for the node",
 			world(vm(cloud.Running, "")),
-			phase.Outcome{},
+			nil,
 			row{Phase: "Bootstrapping", Ready: "False WaitingForGuest", VM: "True Provisioned", Bootstrap: "Unknown WaitingForGuest", Progress: "Unknown WaitingForGuest", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Provisioned: true},
 		},
 		"guest at work": {
 			"progress is no failure",
 			world(vm(cloud.Running, running)),
-			phase.Outcome{},
+			nil,
 			row{Phase: "Bootstrapping", Ready: "False Bootstrapping", VM: "True Provisioned", Bootstrap: "Unknown Bootstrapping", Progress: "True Bootstrapping", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Build: "20348.2700", Provisioned: true},
 		},
 		"guest failed": {
 			"a bootstrap that failed is final and says so to GitOps tools; a reason that is not documented is replaced",
 			world(vm(cloud.Running, failed)),
-			phase.Outcome{},
+			nil,
 			row{Phase: "Failed", Ready: "False BootstrapFailed", VM: "True Provisioned", Bootstrap: "False BootstrapFailed", Progress: "False BootstrapFailed", Stalled: "True BootstrapFailed", Cloud: "Unknown CloudNotAsked", Provisioned: true},
 		},
 		"guest failed after its node joined": {
 			"what comes after the join was asked for too, and what is due at every boot is not done on such a node",
 			world(vm(cloud.Running, failed), withNode),
-			phase.Outcome{},
+			nil,
 			row{Phase: "Failed", Ready: "False BootstrapFailed", VM: "True Provisioned", Bootstrap: "False BootstrapFailed", Progress: "False BootstrapFailed", Stalled: "True BootstrapFailed", Cloud: "Unknown CloudNotAsked", Node: "m-abc", Provisioned: true},
 		},
 		"guest at work after its node joined": {
 			"the node is there, and the guest tells what it still does",
 			world(vm(cloud.Running, running), withNode),
-			phase.Outcome{},
+			nil,
 			row{Phase: "Running", Ready: "True Joined", VM: "True Provisioned", Bootstrap: "True BootstrapSucceeded", Progress: "True Bootstrapping", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Build: "20348.2700", Node: "m-abc", Provisioned: true},
 		},
 		"started again": {
 			"a start is told of beside the bootstrap",
 			world(wasRunning, vm(cloud.Running, bootRunning)),
-			phase.Outcome{},
+			nil,
 			row{Phase: "Running", Ready: "True Joined", VM: "True Provisioned", Bootstrap: "True BootstrapSucceeded", Progress: "True BootstrapSucceeded", EveryBoot: "Unknown EveryBootRunning", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Build: "20348.2700", Node: "m-abc", Provisioned: true},
 		},
 		"start failed": {
 			"the Node says whether pods can run; the machine says what went wrong, and is as ready as before",
 			world(wasRunning, vm(cloud.Running, bootFailed)),
-			phase.Outcome{},
+			nil,
 			row{Phase: "Running", Ready: "True Joined", VM: "True Provisioned", Bootstrap: "True BootstrapSucceeded", Progress: "True BootstrapSucceeded", EveryBoot: "False NetworkNotReady", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Build: "20348.2700", Node: "m-abc", Provisioned: true},
 		},
 		"guest done": {
 			"the node is still to be seen",
 			world(vm(cloud.Running, succeeded)),
-			phase.Outcome{},
+			nil,
 			row{Phase: "Bootstrapping", Ready: "False WaitingForNode", VM: "True Provisioned", Bootstrap: "True BootstrapSucceeded", Progress: "True BootstrapSucceeded", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Build: "20348.2700", Provisioned: true},
 		},
 		"joined": {
 			"all is well",
 			world(vm(cloud.Running, succeeded), withNode),
-			phase.Outcome{},
+			nil,
 			row{Phase: "Running", Ready: "True Joined", VM: "True Provisioned", Bootstrap: "True BootstrapSucceeded", Progress: "True BootstrapSucceeded", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Build: "20348.2700", Node: "m-abc", Provisioned: true},
 		},
 		"joined without a word": {
 			"a node that joined is better proof than a guest whose tools are dead",
 			world(vm(cloud.Running, ""), withNode),
-			phase.Outcome{},
+			nil,
 			row{Phase: "Running", Ready: "True Joined", VM: "True Provisioned", Bootstrap: "True BootstrapSucceeded", Progress: "True BootstrapSucceeded", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked", Node: "m-abc", Provisioned: true},
 		},
 		"cloud down": {
 			"an outage of the cloud makes no running machine unready",
 			world(wasRunning),
-			phase.Outcome{Reason: infrav1.CloudUnreachableReason, Message: "no answer", Err: errBoom},
+			&phase.Stop{Reason: infrav1.CloudUnreachableReason, Message: "no answer", Err: errBoom},
 			row{Phase: "Running", Ready: "True Joined", VM: "True Provisioned", Bootstrap: "True BootstrapSucceeded", Progress: "True BootstrapSucceeded", Stalled: "False NotStalled", Cloud: "False CloudUnreachable", Build: "20348.2700", Node: "m-abc", Provisioned: true},
 		},
 		"cloud down before there was a VM": {
 			"there it is the reason",
 			world(),
-			phase.Outcome{Reason: infrav1.CloudUnreachableReason, Message: "no answer", Err: errBoom},
+			&phase.Stop{Reason: infrav1.CloudUnreachableReason, Message: "no answer", Err: errBoom},
 			row{Phase: "Pending", Ready: "False CloudUnreachable", VM: "False CloudUnreachable", Bootstrap: "Unknown Provisioning", Progress: "Unknown Provisioning", Stalled: "False NotStalled", Cloud: "False CloudUnreachable"},
 		},
 		"vanished": {
@@ -218,7 +218,7 @@ func TestReport(t *testing.T) {
 		"stopped, and the cloud is away": {
 			"it did not run when it was seen last",
 			world(was(running), seenStopped),
-			phase.Outcome{Reason: infrav1.CloudUnreachableReason, Message: "no answer", Err: errBoom},
+			&phase.Stop{Reason: infrav1.CloudUnreachableReason, Message: "no answer", Err: errBoom},
 			row{Phase: "Provisioning", Ready: "False CloudUnreachable", VM: "False CloudUnreachable", Bootstrap: "Unknown CloudUnreachable", Progress: "Unknown CloudUnreachable", Stalled: "False NotStalled", Cloud: "False CloudUnreachable", Build: "20348.2700", Provisioned: true},
 		},
 		"vanished at work": {
@@ -238,7 +238,7 @@ func TestReport(t *testing.T) {
 		},
 		"error": {
 			"an error without a reason is not hidden",
-			world(), phase.Fail(errBoom),
+			world(), errBoom,
 			row{Phase: "Pending", Ready: "Unknown InternalError", VM: "Unknown InternalError", Bootstrap: "Unknown Provisioning", Progress: "Unknown Provisioning", Stalled: "False NotStalled", Cloud: "Unknown CloudNotAsked"},
 		},
 		"deleting": {
@@ -249,13 +249,13 @@ func TestReport(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			report(c.facts, c.outcome)
+			report(c.facts, c.end)
 			if diff := cmp.Diff(c.want, rowOf(c.facts.machine)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
 			assertWhole(t, c.facts.machine)
 			again := c.facts.machine.DeepCopy()
-			report(c.facts, c.outcome)
+			report(c.facts, c.end)
 			if diff := cmp.Diff(again.Status, c.facts.machine.Status, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("a second report on the same facts changes the status, so that nothing ever settles:\n%s", diff)
 			}
@@ -278,7 +278,7 @@ func assertWhole(t *testing.T, m *infrav1.WindowsMachine) {
 
 func TestReportPaused(t *testing.T) {
 	f := world(func(f *facts) { f.cluster.Spec.Paused = new(true) })
-	report(f, phase.Outcome{})
+	report(f, nil)
 	if got := short(f.machine, infrav1.PausedCondition); got != "True Paused" {
 		t.Errorf("Paused is %q", got)
 	}
@@ -296,7 +296,7 @@ func TestInternalError(t *testing.T) {
 		{"another act", "list windowsmachines: connection refused", "list windowsmachines: connection refused"},
 		{"an error of one word", "boom", "boom"},
 	} {
-		report(f, phase.Fail(errors.New(c.fails)))
+		report(f, errors.New(c.fails))
 		for _, kind := range []string{infrav1.VMProvisionedCondition, infrav1.ReadyCondition} {
 			if got := conditions.GetMessage(f.machine, kind); got != c.want {
 				t.Errorf("%s: %s says %q and not %q", c.reason, kind, got, c.want)

@@ -71,12 +71,12 @@ func tellsOfUnread(m *infrav1.WindowsMachine) bool {
 
 // logUnread logs why a report was not understood, when people are told of it for the first time. A guest is not trusted: its
 // words are cleaned and cut.
-func logUnread(ctx context.Context, f *facts, before infrav1.WindowsMachineStatus) {
+func logUnread(ctx context.Context, f *facts) {
 	if f.unread == nil {
 		return
 	}
 	log := ctrl.LoggerFrom(ctx)
-	if !tellsOfUnread(f.machine) || tellsOfUnread(&infrav1.WindowsMachine{Status: before}) {
+	if !tellsOfUnread(f.machine) || tellsOfUnread(f.before) {
 		log = log.V(4)
 	}
 	log.Info("Report of the guest not understood", "vm", f.identity.Name, "error", clean(f.unread.Error(), maxLine))

@@ -117,7 +117,7 @@ func TestSentences(t *testing.T) {
 		},
 		"overdue, not understood, cloud away": {
 			"what was said stands",
-			world(was(running), deadline(0), later, vm(cloud.Running, "[]"), func(f *facts) { report(f, phase.Outcome{}); f.vm, f.unread = nil, nil }),
+			world(was(running), deadline(0), later, vm(cloud.Running, "[]"), func(f *facts) { report(f, nil); f.vm, f.unread = nil, nil }),
 			progress, "Bootstrap 2/5 kubelet, 12s of at most 30m; nothing more was heard since, but " + notUnderstood + ", see the console of VM m-abc",
 		},
 		"start failed": {
@@ -127,7 +127,7 @@ func TestSentences(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			report(c.facts, phase.Outcome{})
+			report(c.facts, nil)
 			if diff := cmp.Diff(c.want, conditions.Get(c.facts.machine, c.condition).Message); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
@@ -144,10 +144,10 @@ func TestLogUnread(t *testing.T) {
 	f := world(was(running))
 	long := `{"version":1,"state":"` + strings.Repeat("é", 300) + `"}`
 	for _, said := range []string{running, long, long, "{", running, "{", succeeded, "{"} {
-		before := *f.machine.Status.DeepCopy()
+		f.before = f.machine.DeepCopy()
 		f.vm = &cloud.VM{State: cloud.Running, Report: said}
-		report(f, phase.Outcome{})
-		logUnread(ctx, f, before)
+		report(f, nil)
+		logUnread(ctx, f)
 	}
 	if len(lines) != 2 || !strings.Contains(lines[0], "report state") || len(lines[0]) > 400 || !strings.Contains(lines[1], "unexpected end of JSON input") {
 		t.Errorf("the log has %d lines: %q", len(lines), lines)
@@ -201,9 +201,9 @@ func TestAllocatable(t *testing.T) {
 // The time of a condition is that of the look that changed it: overdue counts from it.
 func TestConditionsHaveTheTimeOfTheLook(t *testing.T) {
 	f := world(vm(cloud.Running, ""))
-	report(f, phase.Outcome{})
+	report(f, nil)
 	f.now = begin.Add(time.Hour)
-	report(f, phase.Outcome{})
+	report(f, nil)
 	if got := conditions.GetLastTransitionTime(f.machine, infrav1.VMProvisionedCondition); !got.Equal(&metav1.Time{Time: begin}) {
 		t.Errorf("the VM runs since %s and not since %s", got, begin)
 	}

@@ -64,7 +64,7 @@ func (r *Reconciler) freeStray(ctx context.Context, request ctrl.Request) (ctrl.
 	if err = r.setFinalizer(ctx, address, controllerutil.RemoveFinalizer); err == nil {
 		ctrl.LoggerFrom(ctx).Info("Address freed again", "claim", address.Spec.ClaimRef.Name)
 	}
-	return phase.Fail(client.IgnoreNotFound(err)).Result()
+	return phase.Result(client.IgnoreNotFound(err))
 }
 
 // heldByClaim says whether the way from a claim that we hold leads to the address, or may.
