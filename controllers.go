@@ -16,6 +16,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/controllers/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -70,8 +71,9 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, work
 	}
 	return (&machine.Reconciler{
 		Client:      mgr.GetClient(),
-		Secrets:     mgr.GetAPIReader(),
+		Live:        mgr.GetAPIReader(),
 		Workload:    workload,
+		Pools:       &addresses.Pools{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: time.Now, WatchFilter: flags.watchFilter},
 		VSphere:     vsphere.Provider{},
 		Accounts:    accounts,
 		Changed:     changed,
@@ -85,7 +87,7 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, work
 func addBootstrap(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, workload clustercache.ClusterCache) error {
 	return (&bootstrap.Reconciler{
 		Client:      mgr.GetClient(),
-		Secrets:     mgr.GetAPIReader(),
+		Live:        mgr.GetAPIReader(),
 		Workload:    workload,
 		TokenTTL:    flags.tokenTTL,
 		Events:      mgr.GetEventRecorder("windowsbootstrapconfig"),

@@ -61,7 +61,7 @@ func (r *Reconciler) find(ctx context.Context, f *facts) error {
 	}
 	var secret corev1.Secret
 	key := client.ObjectKey{Namespace: f.config.Namespace, Name: ptr.Deref(f.owner.Spec.Bootstrap.DataSecretName, f.config.Name)}
-	err := r.Secrets.Get(ctx, key, &secret)
+	err := r.Live.Get(ctx, key, &secret)
 	switch {
 	case err == nil:
 		return r.recognize(ctx, f, &secret)
@@ -222,7 +222,7 @@ func (r *Reconciler) trust(ctx context.Context, f *facts) error {
 	}
 	var secret corev1.Secret
 	key := client.ObjectKey{Namespace: f.cluster.Namespace, Name: f.cluster.Name + "-ca"}
-	err := r.Secrets.Get(ctx, key, &secret)
+	err := r.Live.Get(ctx, key, &secret)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("get cluster CA: %w", err)
 	}

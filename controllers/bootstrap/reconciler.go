@@ -32,8 +32,8 @@ import (
 // Reconciler makes user data and looks after tokens.
 type Reconciler struct {
 	Client client.Client
-	// Secrets, and ConfigMaps, are read from the API server itself: they are never cached.
-	Secrets client.Reader
+	// Live reads from the API server itself: Secrets and ConfigMaps are never cached.
+	Live client.Reader
 	// Workload reaches the workload clusters.
 	Workload linux.Workload
 	// TokenTTL is how long a token lives when nobody keeps it alive.

@@ -34,11 +34,11 @@ func (r *Reconciler) readSource(ctx context.Context, namespace string, source bo
 	key := client.ObjectKey{Namespace: namespace, Name: source.Name}
 	if source.Kind == bootstrap.SourceSecret {
 		var secret corev1.Secret
-		err := client.IgnoreNotFound(r.Secrets.Get(ctx, key, &secret))
+		err := client.IgnoreNotFound(r.Live.Get(ctx, key, &secret))
 		return secret.Data[source.Key], err
 	}
 	var configMap corev1.ConfigMap
-	err := client.IgnoreNotFound(r.Secrets.Get(ctx, key, &configMap))
+	err := client.IgnoreNotFound(r.Live.Get(ctx, key, &configMap))
 	if text, ok := configMap.Data[source.Key]; ok {
 		return []byte(text), err
 	}

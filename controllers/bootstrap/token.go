@@ -195,7 +195,7 @@ func (r *Reconciler) issuedToken(ctx context.Context, f *facts) (string, error) 
 		return string(f.secret.Data[keyToken]), nil
 	}
 	var secret corev1.Secret
-	err := r.Secrets.Get(ctx, client.ObjectKeyFromObject(f.config), &secret)
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(f.config), &secret)
 	if client.IgnoreNotFound(err) != nil {
 		return "", fmt.Errorf("get bootstrap secret: %w", err)
 	}

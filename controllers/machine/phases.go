@@ -39,9 +39,9 @@ func noVM(f *facts) error {
 	return phase.Wait(infrav1.DeletingReason, "Machine %s is being deleted and had no VM yet: none is made for it", f.owner.Name)
 }
 
-// claim writes down who the VM will be before anything is asked of the cloud. Everything after a crash, a restore or a
+// recordIdentity writes down who the VM will be before anything is asked of the cloud. Everything after a crash, a restore or a
 // move starts from it, and so does the node's kubelet configuration.
-func (r *Reconciler) claim(ctx context.Context, f *facts) error {
+func (r *Reconciler) recordIdentity(ctx context.Context, f *facts) error {
 	if err := r.identify(ctx, f); err != nil {
 		return err
 	}
@@ -97,7 +97,19 @@ func (r *Reconciler) provider(m *infrav1.WindowsMachine) cloud.Provider {
 	return r.Azure
 }
 
-// ready waits for all that a new VM needs. A machine that had its VM needs none of it.
+// claimAddresses waits until the pools have given an address each. A machine that had its VM needs none any more.
+func (r *Reconciler) claimAddresses(ctx context.Context, f *facts) (err error) {
+	if !hadVM(f) {
+		f.networks, err = r.Pools.Claim(ctx, f.machine, f.cluster)
+		return err
+	}
+	if f.networks, err = r.Pools.ReadBack(ctx, f.machine); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Addresses not read back")
+	}
+	return nil
+}
+
+// ready waits for all that a new VM needs.
 func (r *Reconciler) ready(ctx context.Context, f *facts) error {
 	switch {
 	case f.owner.Spec.FailureDomain != "":
@@ -122,7 +134,7 @@ func (r *Reconciler) connect(ctx context.Context, f *facts) error {
 	provider := r.provider(f.machine)
 	key := client.ObjectKey{Namespace: f.machine.Namespace, Name: provider.CredentialsOf(f.machine)}
 	var secret corev1.Secret
-	err := r.Secrets.Get(ctx, key, &secret)
+	err := r.Live.Get(ctx, key, &secret)
 	if apierrors.IsNotFound(err) && deleting(f) {
 		return phase.AwaitSecret(infrav1.CredentialsMissingReason,
 			"the VM is still there, and Secret %s to remove it with is not; create it again, or remove the VM by hand and then the finalizer %s",
@@ -140,6 +152,16 @@ func (r *Reconciler) connect(ctx context.Context, f *facts) error {
 		return phase.Cloud(err)
 	}
 	return nil
+}
+
+// distinct stops where another machine's VM has the MAC that this one would get.
+func (r *Reconciler) distinct(ctx context.Context, f *facts) error {
+	return r.Pools.Distinct(ctx, f.machine, f.networks)
+}
+
+// holdAddresses makes sure that the addresses stay the machine's for as long as there may be a VM with them.
+func (r *Reconciler) holdAddresses(ctx context.Context, f *facts) error {
+	return r.Pools.Hold(ctx, f.machine, f.networks)
 }
 
 // provision asks for the VM, or for how it is.
@@ -182,7 +204,7 @@ func (r *Reconciler) ask(ctx context.Context, f *facts) (cloud.VM, error) {
 func (r *Reconciler) userData(ctx context.Context, f *facts) ([]byte, error) {
 	var secret corev1.Secret
 	key := client.ObjectKey{Namespace: f.machine.Namespace, Name: *f.owner.Spec.Bootstrap.DataSecretName}
-	err := r.Secrets.Get(ctx, key, &secret)
+	err := r.Live.Get(ctx, key, &secret)
 	if apierrors.IsNotFound(err) {
 		return nil, phase.AwaitSecret(infrav1.WaitingForBootstrapDataReason,
 			"Secret %s with the bootstrap data is not there; see the bootstrap config of Machine %s", key.Name, f.owner.Name)
@@ -213,6 +235,11 @@ func (r *Reconciler) remove(ctx context.Context, f *facts) error {
 		return phase.Cloud(err)
 	}
 	return phase.Poll(infrav1.DeletingReason, "VM %s is being removed", f.identity.Name)
+}
+
+// freeAddresses lets the addresses go, now that no VM has them.
+func (r *Reconciler) freeAddresses(ctx context.Context, f *facts) error {
+	return r.Pools.Free(ctx, f.machine)
 }
 
 // release lets the object go.

@@ -29,6 +29,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/controllers/linux"
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
@@ -38,10 +39,12 @@ import (
 // Reconciler makes, watches and removes VMs.
 type Reconciler struct {
 	Client client.Client
-	// Secrets, and the addresses of pools, are read from the API server itself: they are never cached.
-	Secrets client.Reader
+	// Live reads from the API server itself: Secrets are never cached.
+	Live client.Reader
 	// Workload reaches the workload clusters.
 	Workload linux.Workload
+	// Pools give adapters their addresses.
+	Pools *addresses.Pools
 	// VSphere and Azure are the clouds that this manager runs machines in; nil is one that it does not.
 	VSphere, Azure cloud.Provider
 	// Accounts keeps the connections, and Changed gets the keys of machines whose VM changed.
@@ -64,7 +67,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if err != nil {
 		return fmt.Errorf("map clusters to windowsmachines: %w", err)
 	}
-	if err := r.freeStrays(mgr, controller.Options{RateLimiter: options.RateLimiter}); err != nil {
+	if err := r.Pools.FreeStrays(mgr, controller.Options{RateLimiter: options.RateLimiter}); err != nil {
 		return fmt.Errorf("watch ipaddresses: %w", err)
 	}
 	return ctrl.NewControllerManagedBy(mgr).
@@ -131,7 +134,7 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, er
 	f := &facts{machine: &infrav1.WindowsMachine{}, now: r.Now()}
 	err := r.Client.Get(ctx, key, f.machine)
 	if apierrors.IsNotFound(err) {
-		return nil, r.freeLeft(ctx, key)
+		return nil, r.Pools.FreeLeft(ctx, key)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("get windowsmachine: %w", err)
@@ -177,10 +180,10 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 	case deleting(f) && !controllerutil.ContainsFinalizer(f.machine, infrav1.MachineFinalizer):
 		return nil
 	case deleting(f):
-		return phase.Run(ctx, f, r.identify, r.connect, r.remove, r.free, r.release)
+		return phase.Run(ctx, f, r.identify, r.connect, r.remove, r.freeAddresses, r.release)
 	default:
-		return phase.Run(ctx, f, r.owned, r.claim, r.address, phase.Unless(hadVM, r.ready), r.connect, phase.Unless(hadVM, r.distinct),
-			r.hold, phase.Unless(hadVM, r.keep), r.provision)
+		return phase.Run(ctx, f, r.owned, r.recordIdentity, r.claimAddresses, phase.Unless(hadVM, r.ready), r.connect,
+			phase.Unless(hadVM, r.distinct), r.hold, phase.Unless(hadVM, r.holdAddresses), r.provision)
 	}
 }
 

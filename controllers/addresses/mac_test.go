@@ -1,4 +1,4 @@
-package machine
+package addresses
 
 import (
 	"testing"
@@ -46,7 +46,7 @@ func TestSameMAC(t *testing.T) {
 }
 
 // Of two, one keeps its MAC, whichever is asked.
-func TestBefore(t *testing.T) {
+func TestKeepsMAC(t *testing.T) {
 	older := func(m *infrav1.WindowsMachine) { m.CreationTimestamp = metav1.Unix(999, 0) }
 	held := func(m *infrav1.WindowsMachine) { m.Finalizers = []string{infrav1.MachineFinalizer} }
 	going := func(m *infrav1.WindowsMachine) { m.DeletionTimestamp = new(metav1.Unix(2000, 0)) }
@@ -61,7 +61,7 @@ func TestBefore(t *testing.T) {
 		"older, and goes without a VM":  {withMAC("a", older, going), false},
 		"goes, and its VM is there yet": {withMAC("z", held, going), true},
 	} {
-		if got := before(c.other, withMAC("m")); got != c.want {
+		if got := keepsMAC(c.other, withMAC("m")); got != c.want {
 			t.Errorf("%s: %t, want %t", name, got, c.want)
 		}
 	}

@@ -1,0 +1,153 @@
+package addresses
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+)
+
+// Hold holds the addresses for as long as there may be a VM with them. An IPAM provider takes an address back as soon as its
+// claim is deleted, which may be before the VM is: with the namespace, in the foreground, or by hand. With our finalizer on
+// it the address is in use to every provider; the finalizer on the claim lets us find it again.
+func (p *Pools) Hold(ctx context.Context, windows *infrav1.WindowsMachine, networks []infrav1.MachineNetwork) error {
+	var known []infrav1.NetworkAddress
+	for _, network := range networks {
+		known = append(known, network.Addresses...)
+	}
+	for i, claim := range claimsOf(windows, nil) {
+		lost, err := p.holdOne(ctx, windows, claim, known[i])
+		if apierrors.IsNotFound(err) {
+			lost, err = takenAway, nil
+		}
+		if err != nil {
+			return err
+		}
+		if lost != "" {
+			return phase.Stall(infrav1.AddressLostReason,
+				"address %s of IPAddressClaim %s was %s before the VM was made, and is in its user data; delete the Machine to get another one",
+				known[i].Address, claim.Name, lost)
+		}
+	}
+	return nil
+}
+
+// What may have become of an address, of its prefix length or of its gateway, before it was held.
+const (
+	takenAway = "taken away"
+	changed   = "changed"
+)
+
+// holdOne holds the claim and its address, or says how the address was lost.
+func (p *Pools) holdOne(
+	ctx context.Context, windows *infrav1.WindowsMachine, claim *ipamv1.IPAddressClaim, known infrav1.NetworkAddress,
+) (lost string, err error) {
+	if err := p.Live.Get(ctx, client.ObjectKeyFromObject(claim), claim); err != nil {
+		return "", fmt.Errorf("get ipaddressclaim %s: %w", claim.Name, err)
+	}
+	if !metav1.IsControlledBy(claim, windows) || claim.Status.AddressRef.Name == "" {
+		return takenAway, nil
+	}
+	address, err := p.read(ctx, claim)
+	if err != nil {
+		return "", err
+	}
+	found, valid := parse(address)
+	switch {
+	case !valid || bootstrap.CheckAddress(found) != nil:
+		return takenAway, nil
+	case held(claim) && held(address):
+		return "", nil
+	case !claim.DeletionTimestamp.IsZero() || !address.DeletionTimestamp.IsZero():
+		return takenAway, nil
+	case found != known:
+		return changed, nil
+	}
+	// In this order a claim is there for as long as its address is held, so that it leads there.
+	if err := p.setFinalizer(ctx, claim, controllerutil.AddFinalizer); err != nil {
+		return "", err
+	}
+	return "", p.setFinalizer(ctx, address, controllerutil.AddFinalizer)
+}
+
+func held(o client.Object) bool { return controllerutil.ContainsFinalizer(o, infrav1.AddressFinalizer) }
+
+// setFinalizer adds or removes our finalizer. A patch writes the whole list, in which others have theirs: hence the lock.
+func (p *Pools) setFinalizer(ctx context.Context, o client.Object, set func(client.Object, string) bool) error {
+	before, _ := o.DeepCopyObject().(client.Object)
+	if !set(o, infrav1.AddressFinalizer) {
+		return nil
+	}
+	if err := p.Client.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("patch finalizers of %T %s: %w", o, o.GetName(), err)
+	}
+	return nil
+}
+
+// Free frees the addresses once no VM has them: their provider takes them back when the claims are deleted, which they are
+// with their owner.
+func (p *Pools) Free(ctx context.Context, windows *infrav1.WindowsMachine) error {
+	return p.freeAll(ctx, claimsOf(windows, nil))
+}
+
+func (p *Pools) freeAll(ctx context.Context, claims []*ipamv1.IPAddressClaim) error {
+	for _, claim := range claims {
+		if err := p.freeOne(ctx, claim); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// freeOne does not ask who owns the claim: a restore from backup may have given the machine another UID, and only a machine of
+// this name ever put our finalizer on a claim of this name.
+func (p *Pools) freeOne(ctx context.Context, claim *ipamv1.IPAddressClaim) error {
+	if err := p.Live.Get(ctx, client.ObjectKeyFromObject(claim), claim); err != nil {
+		return fmt.Errorf("get ipaddressclaim %s: %w", claim.Name, err)
+	}
+	if !held(claim) {
+		return nil // and so its address is not held either, or is a stray
+	}
+	address := &ipamv1.IPAddress{}
+	name := cmp.Or(claim.Status.AddressRef.Name, claim.Name) // a restore or a move loses status; providers use the claim's name
+	err := p.Live.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: name}, address)
+	if err == nil && (claim.Status.AddressRef.Name != "" || address.Spec.ClaimRef.Name == claim.Name) {
+		err = p.setFinalizer(ctx, address, controllerutil.RemoveFinalizer)
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("free ipaddress of %s: %w", claim.Name, err)
+	}
+	return p.setFinalizer(ctx, claim, controllerutil.RemoveFinalizer)
+}
+
+// ReadBack finds the networks of a machine that has its VM and lost its status in a move: other machines compare their MACs
+// with those in it. It claims nothing. Only a claim that we hold is sure to have the address that the VM has.
+func (p *Pools) ReadBack(ctx context.Context, windows *infrav1.WindowsMachine) ([]infrav1.MachineNetwork, error) {
+	if bootstrap.Addressed(windows) {
+		return nil, nil
+	}
+	claims := claimsOf(windows, nil)
+	for _, claim := range claims {
+		err := p.Client.Get(ctx, client.ObjectKeyFromObject(claim), claim)
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("get ipaddressclaim %s: %w", claim.Name, err)
+		}
+		if waitsForAddress(windows, claim) != nil || !held(claim) {
+			return nil, nil // its watch wakes us
+		}
+	}
+	networks, err := p.networks(ctx, windows, claims)
+	return networks, phase.Of(err).Err
+}

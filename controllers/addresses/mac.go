@@ -1,0 +1,80 @@
+package addresses
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+)
+
+// macOf is the MAC of adapter number i. It is in 00:50:56:00:00:00 to 00:50:56:3f:ff:ff, which VMware keeps for MACs that are
+// chosen, and made of i and the last 18 bits of the adapter's first IPv4 address, or else of its first address. So the
+// adapters of a VM differ by i, and those in a network by their addresses; where they do not, Distinct says so.
+func macOf(i int, addresses []infrav1.NetworkAddress) string {
+	var ips []netip.Addr
+	for _, address := range addresses {
+		ips = append(ips, netip.MustParsePrefix(address.Address).Addr())
+	}
+	first := ips[max(0, slices.IndexFunc(ips, netip.Addr.Is4))].As16()
+	return fmt.Sprintf("00:50:56:%02x:%02x:%02x", i<<2|int(first[13]&3), first[14], first[15])
+}
+
+// Distinct keeps a second VM with the same MAC out of a network: pools of several subnets may give addresses that agree in
+// the 18 bits that go into a MAC. A machine that is held may have its VM already and is not asked again.
+func (p *Pools) Distinct(ctx context.Context, windows *infrav1.WindowsMachine, networks []infrav1.MachineNetwork) error {
+	if len(networks) == 0 || controllerutil.ContainsFinalizer(windows, infrav1.MachineFinalizer) {
+		return nil
+	}
+	var all infrav1.WindowsMachineList
+	if err := p.Client.List(ctx, &all, client.InNamespace(windows.Namespace)); err != nil {
+		return fmt.Errorf("list windowsmachines: %w", err)
+	}
+	for _, other := range all.Items {
+		if network, same := sameMAC(windows, networks, &other); same && keepsMAC(&other, windows) {
+			return phase.Stall(infrav1.MACTakenReason,
+				"%s on network %s follows from %s, and is the MAC of WindowsMachine %s too: their addresses agree in their last 18 bits; "+
+					"mend the pools, then delete the Machine", network.MACAddress, network.Name, network.Addresses[0].Address, other.Name)
+		}
+	}
+	return nil
+}
+
+// sameMAC finds an adapter that has a MAC of the other machine on the same network.
+func sameMAC(
+	windows *infrav1.WindowsMachine, networks []infrav1.MachineNetwork, other *infrav1.WindowsMachine,
+) (infrav1.MachineNetwork, bool) {
+	if other.Name == windows.Name || !sameDatacenter(windows.Spec.VSphere, other.Spec.VSphere) {
+		return infrav1.MachineNetwork{}, false
+	}
+	i := slices.IndexFunc(networks, func(a infrav1.MachineNetwork) bool {
+		return a.MACAddress != "" && slices.ContainsFunc(other.Status.Networks, func(b infrav1.MachineNetwork) bool {
+			return a.MACAddress == b.MACAddress && a.Name == b.Name
+		})
+	})
+	if i < 0 {
+		return infrav1.MachineNetwork{}, false
+	}
+	return networks[i], true
+}
+
+// sameDatacenter takes the name of the credentials for the name of the vCenter.
+func sameDatacenter(a, b *infrav1.VSphereVM) bool {
+	return a != nil && b != nil && a.CredentialsRef == b.CredentialsRef && a.Datacenter == b.Datacenter
+}
+
+// keepsMAC says whether the other of two machines keeps the MAC: it does if it may have its VM, and else if it is older.
+func keepsMAC(other, windows *infrav1.WindowsMachine) bool {
+	mayHaveVM := controllerutil.ContainsFinalizer(other, infrav1.MachineFinalizer)
+	return mayHaveVM || other.DeletionTimestamp.IsZero() && older(other, windows)
+}
+
+func older(other, windows *infrav1.WindowsMachine) bool {
+	a, b := other.CreationTimestamp, windows.CreationTimestamp
+	return a.Before(&b) || a.Equal(&b) && other.Name < windows.Name
+}
