@@ -23,7 +23,7 @@ const (
 func overdue(f *facts) bool {
 	if f.vm == nil || !runs(f) {
 		// What the cloud has heard of the guest since is not known, or it can say nothing: what was said stands.
-		reason := conditions.GetReason(f.machine, infrav1.BootstrapProgressCondition)
+		reason := conditions.GetReason(f.windows, infrav1.BootstrapProgressCondition)
 		return reason == infrav1.GuestSilentReason || reason == infrav1.BootstrapOverdueReason
 	}
 	at := due(f)
@@ -33,17 +33,17 @@ func overdue(f *facts) bool {
 // due is the time by which more must be heard of the guest: it ends by itself when its limit has passed. It is zero when
 // nothing more needs to be heard, or nobody knows the limit.
 func due(f *facts) time.Time {
-	vm, told, limit := conditions.Get(f.machine, infrav1.VMProvisionedCondition), f.machine.Status.Bootstrap, limitOf(f)
+	provisioned, told, limit := conditions.Get(f.windows, infrav1.VMProvisionedCondition), f.windows.Status.Bootstrap, limitOf(f)
 	if limit == 0 || !runs(f) || told == nil && joined(f) {
 		return time.Time{}
 	}
 	if told == nil {
-		return vm.LastTransitionTime.Add(limit + grace)
+		return provisioned.LastTransitionTime.Add(limit + grace)
 	}
 	if said(f, plan.StateSucceeded) || said(f, plan.StateFailed) {
 		return time.Time{}
 	}
-	since := vm.LastTransitionTime.Time
+	since := provisioned.LastTransitionTime.Time
 	if told.LastReportTime.After(since) {
 		since = told.LastReportTime.Time
 	}
@@ -56,8 +56,8 @@ func wake(f *facts) time.Duration {
 	if !joined(f) {
 		after = reread
 	}
-	if left := due(f).Sub(f.now); left > 0 && (after == 0 || left < after) {
-		after = left
+	if rest := due(f).Sub(f.now); rest > 0 && (after == 0 || rest < after) {
+		after = rest
 	}
 	return after
 }
@@ -71,11 +71,11 @@ func limitOf(f *facts) time.Duration {
 }
 
 // runs says whether the VM runs, as far as is known.
-func runs(f *facts) bool { return conditions.IsTrue(f.machine, infrav1.VMProvisionedCondition) }
+func runs(f *facts) bool { return conditions.IsTrue(f.windows, infrav1.VMProvisionedCondition) }
 
 // said says whether this was the last that was heard of the guest.
 func said(f *facts, state plan.State) bool {
-	return f.machine.Status.Bootstrap != nil && f.machine.Status.Bootstrap.State == string(state)
+	return f.windows.Status.Bootstrap != nil && f.windows.Status.Bootstrap.State == string(state)
 }
 
 func elapsed(p *infrav1.BootstrapProgress) time.Duration {

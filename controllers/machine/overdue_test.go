@@ -72,7 +72,7 @@ func TestOverdue(t *testing.T) {
 				end = &phase.Stop{Reason: infrav1.CloudUnreachableReason, Err: errors.New("away")}
 			}
 			report(f, end)
-			got := short(f.machine, infrav1.BootstrapProgressCondition) + ", Stalled " + short(f.machine, infrav1.StalledCondition)
+			got := short(f.windows, infrav1.BootstrapProgressCondition) + ", Stalled " + short(f.windows, infrav1.StalledCondition)
 			if got != c.want || wake(f) != c.wake {
 				t.Errorf("%s:\nwant %s, next look after %s\ngot  %s, next look after %s", c.reason, c.want, c.wake, got, wake(f))
 			}
@@ -86,10 +86,10 @@ func both(first, second func(*facts)) func(*facts) { return func(f *facts) { fir
 // settled checks that time alone changes nothing in a status, once it says what it says: it would be written again and again.
 func settled(t *testing.T, f *facts, end error) {
 	t.Helper()
-	before := f.machine.DeepCopy()
+	before := f.windows.DeepCopy()
 	f.now = f.now.Add(100 * time.Millisecond)
 	report(f, end)
-	if diff := cmp.Diff(before.Status, f.machine.Status); diff != "" {
+	if diff := cmp.Diff(before.Status, f.windows.Status); diff != "" {
 		t.Errorf("the status changes with the clock:\n%s", diff)
 	}
 }
@@ -121,7 +121,7 @@ func TestOverdueIsOver(t *testing.T) {
 				end = phase.Wait(infrav1.VMNotRunningReason, "stopped")
 			}
 			report(f, end)
-			got := short(f.machine, infrav1.BootstrapProgressCondition) + ", Ready " + short(f.machine, infrav1.ReadyCondition)
+			got := short(f.windows, infrav1.BootstrapProgressCondition) + ", Ready " + short(f.windows, infrav1.ReadyCondition)
 			if got != c.want {
 				t.Errorf("%s: want %s, got %s", c.reason, c.want, got)
 			}
@@ -147,7 +147,7 @@ func TestSwitchedOff(t *testing.T) {
 		f.vm = &cloud.VM{State: state, Report: running}
 		report(f, end)
 		settled(t, f, end)
-		got := short(f.machine, infrav1.BootstrapProgressCondition) + ", Stalled " + short(f.machine, infrav1.StalledCondition)
+		got := short(f.windows, infrav1.BootstrapProgressCondition) + ", Stalled " + short(f.windows, infrav1.StalledCondition)
 		if got != want {
 			t.Errorf("after %s: want %s, got %s", after, want, got)
 		}

@@ -19,13 +19,13 @@ import (
 )
 
 func (r *Reconciler) owned(_ context.Context, f *facts) error {
-	if f.owner == nil {
+	if f.machine == nil {
 		return phase.Wait(infrav1.WaitingForOwnerReason, "no Machine owns this WindowsMachine yet; Cluster API sets the owner")
 	}
 	if f.cluster == nil {
-		return phase.Wait(infrav1.WaitingForOwnerReason, "Cluster %s is not there", f.owner.Spec.ClusterName)
+		return phase.Wait(infrav1.WaitingForOwnerReason, "Cluster %s is not there", f.machine.Spec.ClusterName)
 	}
-	if leaving(f) && !hadVM(f) && !controllerutil.ContainsFinalizer(f.machine, infrav1.MachineFinalizer) {
+	if leaving(f) && !hadVM(f) && !controllerutil.ContainsFinalizer(f.windows, infrav1.MachineFinalizer) {
 		return noVM(f)
 	}
 	return nil
@@ -33,10 +33,10 @@ func (r *Reconciler) owned(_ context.Context, f *facts) error {
 
 // leaving says that the Machine is being deleted. Its hooks may keep this object for long before that is deleted too: until
 // then there is nothing to be made any more.
-func leaving(f *facts) bool { return !f.owner.DeletionTimestamp.IsZero() }
+func leaving(f *facts) bool { return !f.machine.DeletionTimestamp.IsZero() }
 
 func noVM(f *facts) error {
-	return phase.Wait(infrav1.DeletingReason, "Machine %s is being deleted and had no VM yet: none is made for it", f.owner.Name)
+	return phase.Wait(infrav1.DeletingReason, "Machine %s is being deleted and had no VM yet: none is made for it", f.machine.Name)
 }
 
 // recordIdentity writes down who the VM will be before anything is asked of the cloud. Everything after a crash, a restore or a
@@ -45,44 +45,44 @@ func (r *Reconciler) recordIdentity(ctx context.Context, f *facts) error {
 	if err := r.identify(ctx, f); err != nil {
 		return err
 	}
-	before := f.machine.DeepCopy()
-	f.machine.Spec.ProviderID = f.identity.ProviderID
+	before := f.windows.DeepCopy()
+	f.windows.Spec.ProviderID = f.identity.ProviderID
 	return r.patch(ctx, f, before)
 }
 
 // hold keeps the object from going while there may be a VM. Until then it may go freely: a machine whose account never
 // answered has nothing to clean up, and must not need the account for that.
 func (r *Reconciler) hold(ctx context.Context, f *facts) error {
-	before := f.machine.DeepCopy()
-	controllerutil.AddFinalizer(f.machine, infrav1.MachineFinalizer)
+	before := f.windows.DeepCopy()
+	controllerutil.AddFinalizer(f.windows, infrav1.MachineFinalizer)
 	return r.patch(ctx, f, before)
 }
 
 // patch writes spec and metadata, if they changed. That the object has gone meanwhile is fine only for one that is released:
 // what is made for any other nobody would remove.
 func (r *Reconciler) patch(ctx context.Context, f *facts, before *infrav1.WindowsMachine) error {
-	if before.Spec.ProviderID == f.machine.Spec.ProviderID && len(before.Finalizers) == len(f.machine.Finalizers) {
+	if before.Spec.ProviderID == f.windows.Spec.ProviderID && len(before.Finalizers) == len(f.windows.Finalizers) {
 		return nil
 	}
 	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	err := r.Client.Patch(ctx, f.machine, lock)
+	err := r.Client.Patch(ctx, f.windows, lock)
 	if f.released {
 		err = client.IgnoreNotFound(err)
 	}
 	if err != nil {
 		return fmt.Errorf("patch windowsmachine: %w", err)
 	}
-	f.before = f.machine.DeepCopy()
+	f.before = f.windows.DeepCopy()
 	return nil
 }
 
 func (r *Reconciler) identify(_ context.Context, f *facts) error {
-	provider := r.provider(f.machine)
+	provider := r.provider(f.windows)
 	if provider == nil {
 		return phase.Stall(infrav1.CloudNotSupportedReason,
 			"this manager runs no machines in the cloud that the spec names; write spec.vsphere, or run a release that supports it")
 	}
-	identity, err := provider.Identify(f.machine)
+	identity, err := provider.Identify(f.windows)
 	if err != nil {
 		return phase.Cloud(err)
 	}
@@ -100,10 +100,10 @@ func (r *Reconciler) provider(m *infrav1.WindowsMachine) cloud.Provider {
 // claimAddresses waits until the pools have given an address each. A machine that had its VM needs none any more.
 func (r *Reconciler) claimAddresses(ctx context.Context, f *facts) (err error) {
 	if !hadVM(f) {
-		f.networks, err = r.Pools.Claim(ctx, f.machine, f.cluster)
+		f.networks, err = r.Pools.Claim(ctx, f.windows, f.cluster)
 		return err
 	}
-	if f.networks, err = r.Pools.ReadBack(ctx, f.machine); err != nil {
+	if f.networks, err = r.Pools.ReadBack(ctx, f.windows); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Addresses not read back")
 	}
 	return nil
@@ -112,13 +112,13 @@ func (r *Reconciler) claimAddresses(ctx context.Context, f *facts) (err error) {
 // ready waits for all that a new VM needs.
 func (r *Reconciler) ready(ctx context.Context, f *facts) error {
 	switch {
-	case f.owner.Spec.FailureDomain != "":
+	case f.machine.Spec.FailureDomain != "":
 		return phase.Stall(infrav1.SpecInvalidReason,
-			"Machine %s asks for failure domain %q, which this release does not place VMs in; leave it out", f.owner.Name, f.owner.Spec.FailureDomain)
+			"Machine %s asks for failure domain %q, which this release does not place VMs in; leave it out", f.machine.Name, f.machine.Spec.FailureDomain)
 	case !ptr.Deref(f.cluster.Status.Initialization.InfrastructureProvisioned, false):
 		return phase.Wait(infrav1.WaitingForClusterInfrastructureReason, "the infrastructure of Cluster %s is not provisioned yet", f.cluster.Name)
-	case f.owner.Spec.Bootstrap.DataSecretName == nil:
-		return phase.Wait(infrav1.WaitingForBootstrapDataReason, "Machine %s has no bootstrap data yet; see its bootstrap config", f.owner.Name)
+	case f.machine.Spec.Bootstrap.DataSecretName == nil:
+		return phase.Wait(infrav1.WaitingForBootstrapDataReason, "Machine %s has no bootstrap data yet; see its bootstrap config", f.machine.Name)
 	}
 	_, err := linux.ControlPlaneReady(ctx, r.Workload, f.cluster)
 	return err
@@ -127,12 +127,12 @@ func (r *Reconciler) ready(ctx context.Context, f *facts) error {
 // hadVM says whether the machine's VM was there once: then no second one is made. The Machine knows it too, since
 // status is lost in a move.
 func hadVM(f *facts) bool {
-	return ptr.Deref(f.machine.Status.Initialization.Provisioned, false) || f.owner != nil && f.owner.Spec.ProviderID != ""
+	return ptr.Deref(f.windows.Status.Initialization.Provisioned, false) || f.machine != nil && f.machine.Spec.ProviderID != ""
 }
 
 func (r *Reconciler) connect(ctx context.Context, f *facts) error {
-	provider := r.provider(f.machine)
-	key := client.ObjectKey{Namespace: f.machine.Namespace, Name: provider.CredentialsOf(f.machine)}
+	provider := r.provider(f.windows)
+	key := client.ObjectKey{Namespace: f.windows.Namespace, Name: provider.CredentialsOf(f.windows)}
 	var secret corev1.Secret
 	err := r.Live.Get(ctx, key, &secret)
 	if apierrors.IsNotFound(err) && deleting(f) {
@@ -156,12 +156,12 @@ func (r *Reconciler) connect(ctx context.Context, f *facts) error {
 
 // distinct stops where another machine's VM has the MAC that this one would get.
 func (r *Reconciler) distinct(ctx context.Context, f *facts) error {
-	return r.Pools.Distinct(ctx, f.machine, f.networks)
+	return r.Pools.Distinct(ctx, f.windows, f.networks)
 }
 
 // holdAddresses makes sure that the addresses stay the machine's for as long as there may be a VM with them.
 func (r *Reconciler) holdAddresses(ctx context.Context, f *facts) error {
-	return r.Pools.Hold(ctx, f.machine, f.networks)
+	return r.Pools.Hold(ctx, f.windows, f.networks)
 }
 
 // provision asks for the VM, or for how it is.
@@ -203,25 +203,25 @@ func (r *Reconciler) ask(ctx context.Context, f *facts) (cloud.VM, error) {
 
 func (r *Reconciler) userData(ctx context.Context, f *facts) ([]byte, error) {
 	var secret corev1.Secret
-	key := client.ObjectKey{Namespace: f.machine.Namespace, Name: *f.owner.Spec.Bootstrap.DataSecretName}
+	key := client.ObjectKey{Namespace: f.windows.Namespace, Name: *f.machine.Spec.Bootstrap.DataSecretName}
 	err := r.Live.Get(ctx, key, &secret)
 	if apierrors.IsNotFound(err) {
 		return nil, phase.AwaitSecret(infrav1.WaitingForBootstrapDataReason,
-			"Secret %s with the bootstrap data is not there; see the bootstrap config of Machine %s", key.Name, f.owner.Name)
+			"Secret %s with the bootstrap data is not there; see the bootstrap config of Machine %s", key.Name, f.machine.Name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("get bootstrap data: %w", err)
 	}
 	if len(secret.Data["value"]) == 0 {
 		return nil, phase.AwaitSecret(infrav1.WaitingForBootstrapDataReason,
-			"Secret %s has no bootstrap data under its key \"value\"; see the bootstrap config of Machine %s", key.Name, f.owner.Name)
+			"Secret %s has no bootstrap data under its key \"value\"; see the bootstrap config of Machine %s", key.Name, f.machine.Name)
 	}
 	return secret.Data["value"], nil
 }
 
 func (f *facts) cloudMachine() cloud.Machine {
 	return cloud.Machine{
-		Identity: f.identity, Key: client.ObjectKeyFromObject(f.machine), Spec: f.machine.Spec, Networks: f.networks, Existed: hadVM(f),
+		Identity: f.identity, Key: client.ObjectKeyFromObject(f.windows), Spec: f.windows.Spec, Networks: f.networks, Existed: hadVM(f),
 	}
 }
 
@@ -239,13 +239,13 @@ func (r *Reconciler) remove(ctx context.Context, f *facts) error {
 
 // freeAddresses lets the addresses go, now that no VM has them.
 func (r *Reconciler) freeAddresses(ctx context.Context, f *facts) error {
-	return r.Pools.Free(ctx, f.machine)
+	return r.Pools.Free(ctx, f.windows)
 }
 
 // release lets the object go.
 func (r *Reconciler) release(ctx context.Context, f *facts) error {
-	before := f.machine.DeepCopy()
-	controllerutil.RemoveFinalizer(f.machine, infrav1.MachineFinalizer)
+	before := f.windows.DeepCopy()
+	controllerutil.RemoveFinalizer(f.windows, infrav1.MachineFinalizer)
 	f.released = true
 	if err := r.patch(ctx, f, before); err != nil {
 		return err

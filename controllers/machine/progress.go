@@ -86,9 +86,9 @@ func bootOf(boot *plan.ReportBoot) *infrav1.BootResult {
 	return nil
 }
 
-// keep takes a report over into the status. One that says what is known already leaves the status as it is, with the time
+// takeOver takes a report over into the status. One that says what is known already leaves the status as it is, with the time
 // of the first one.
-func keep(status *infrav1.WindowsMachineStatus, told infrav1.BootstrapProgress, now metav1.Time) {
+func takeOver(status *infrav1.WindowsMachineStatus, told infrav1.BootstrapProgress, now metav1.Time) {
 	known := status.Bootstrap
 	if known != nil && told.EveryBoot != nil && told.EveryBoot.State == string(plan.StateRunning) {
 		// While a node is at its everyBoot phases, phase and durations of its reports are those.

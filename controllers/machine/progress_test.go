@@ -92,7 +92,7 @@ func TestDurationsFitTheAPI(t *testing.T) {
 	}
 }
 
-func TestKeep(t *testing.T) {
+func TestTakeOver(t *testing.T) {
 	first, second := metav1.NewTime(begin), metav1.NewTime(begin.Add(1))
 	told := func(report string) infrav1.BootstrapProgress {
 		progress, _, _ := progressOf(report)
@@ -122,7 +122,7 @@ func TestKeep(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			status := &infrav1.WindowsMachineStatus{Bootstrap: c.known}
-			keep(status, c.told, second)
+			takeOver(status, c.told, second)
 			if diff := cmp.Diff(c.want, status.Bootstrap); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}

@@ -107,9 +107,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 // facts is what is known of one machine during one reconcile.
 type facts struct {
 	// before is the machine as the API server has it, machine as it will be.
-	before, machine *infrav1.WindowsMachine
+	before, windows *infrav1.WindowsMachine
 
-	owner   *clusterv1.Machine
+	machine *clusterv1.Machine
 	cluster *clusterv1.Cluster
 	// config is what the user data is made of, nil when another bootstrap provider makes it.
 	config *bootstrapv1.WindowsBootstrapConfig
@@ -131,8 +131,8 @@ type facts struct {
 }
 
 func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, error) {
-	f := &facts{machine: &infrav1.WindowsMachine{}, now: r.Now()}
-	err := r.Client.Get(ctx, key, f.machine)
+	f := &facts{windows: &infrav1.WindowsMachine{}, now: r.Now()}
+	err := r.Client.Get(ctx, key, f.windows)
 	if apierrors.IsNotFound(err) {
 		return nil, r.Pools.FreeLeft(ctx, key)
 	}
@@ -140,11 +140,11 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, er
 		return nil, fmt.Errorf("get windowsmachine: %w", err)
 	}
 	// A cloud's key comes for every VM of the account, also for those that another manager looks after.
-	if r.WatchFilter != "" && !labels.HasWatchLabel(f.machine, r.WatchFilter) {
+	if r.WatchFilter != "" && !labels.HasWatchLabel(f.windows, r.WatchFilter) {
 		return nil, nil
 	}
-	f.before = f.machine.DeepCopy()
-	if f.owner, f.cluster, err = owner.Of(ctx, r.Client, f.machine); err != nil {
+	f.before = f.windows.DeepCopy()
+	if f.machine, f.cluster, err = owner.Of(ctx, r.Client, f.windows); err != nil {
 		return nil, err
 	}
 	return f, r.loadConfig(ctx, f)
@@ -153,15 +153,15 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, er
 // loadConfig reads the config from the cache. It says how long the guest may take and what is reserved on its node, both
 // for people only: a machine whose config, or its whole kind, is gone must do without.
 func (r *Reconciler) loadConfig(ctx context.Context, f *facts) error {
-	if f.owner == nil {
+	if f.machine == nil {
 		return nil
 	}
-	ref := f.owner.Spec.Bootstrap.ConfigRef
+	ref := f.machine.Spec.Bootstrap.ConfigRef
 	if ref.APIGroup != bootstrapv1.GroupVersion.Group || ref.Kind != "WindowsBootstrapConfig" {
 		return nil
 	}
 	var config bootstrapv1.WindowsBootstrapConfig
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: f.owner.Namespace, Name: ref.Name}, &config)
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: f.machine.Namespace, Name: ref.Name}, &config)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return nil
 	}
@@ -177,7 +177,7 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 	switch {
 	case paused(f):
 		return nil
-	case deleting(f) && !controllerutil.ContainsFinalizer(f.machine, infrav1.MachineFinalizer):
+	case deleting(f) && !controllerutil.ContainsFinalizer(f.windows, infrav1.MachineFinalizer):
 		return nil
 	case deleting(f):
 		return phase.Run(ctx, f, r.identify, r.connect, r.remove, r.freeAddresses, r.release)
@@ -187,17 +187,17 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 	}
 }
 
-func deleting(f *facts) bool { return !f.machine.DeletionTimestamp.IsZero() }
+func deleting(f *facts) bool { return !f.windows.DeletionTimestamp.IsZero() }
 
-func paused(f *facts) bool { return owner.Paused(f.cluster, f.machine) }
+func paused(f *facts) bool { return owner.Paused(f.cluster, f.windows) }
 
 // write patches the status, if it changed. The resource version goes with it: a report on an old object is not written.
 func (r *Reconciler) write(ctx context.Context, f *facts) error {
-	if equality.Semantic.DeepEqual(f.before.Status, f.machine.Status) {
+	if equality.Semantic.DeepEqual(f.before.Status, f.windows.Status) {
 		return nil
 	}
 	patch := client.MergeFromWithOptions(f.before, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Status().Patch(ctx, f.machine, patch); client.IgnoreNotFound(err) != nil {
+	if err := r.Client.Status().Patch(ctx, f.windows, patch); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("patch status of windowsmachine: %w", err)
 	}
 	return nil
@@ -205,17 +205,17 @@ func (r *Reconciler) write(ctx context.Context, f *facts) error {
 
 // tell makes an event of a change of reason in the conditions that people wait for.
 func (r *Reconciler) tell(f *facts) {
-	for _, kind := range []string{infrav1.ReadyCondition, infrav1.EveryBootSucceededCondition} {
-		was, now := conditions.Get(f.before, kind), conditions.Get(f.machine, kind)
+	for _, name := range []string{infrav1.ReadyCondition, infrav1.EveryBootSucceededCondition} {
+		was, now := conditions.Get(f.before, name), conditions.Get(f.windows, name)
 		if now == nil || was != nil && was.Reason == now.Reason {
 			continue
 		}
 		severity := corev1.EventTypeNormal
-		if kind == infrav1.ReadyCondition && conditions.IsTrue(f.machine, infrav1.StalledCondition) ||
-			kind == infrav1.EveryBootSucceededCondition && now.Status == metav1.ConditionFalse {
+		if name == infrav1.ReadyCondition && conditions.IsTrue(f.windows, infrav1.StalledCondition) ||
+			name == infrav1.EveryBootSucceededCondition && now.Status == metav1.ConditionFalse {
 			severity = corev1.EventTypeWarning
 		}
-		r.Events.Eventf(f.machine, nil, severity, now.Reason, "Reconcile", "%s", clean(now.Message, maxNote))
+		r.Events.Eventf(f.windows, nil, severity, now.Reason, "Reconcile", "%s", clean(now.Message, maxNote))
 	}
 }
 

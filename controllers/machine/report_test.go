@@ -58,8 +58,8 @@ var begin = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 
 func world(change ...func(*facts)) *facts {
 	f := &facts{
-		machine:  &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: "ns", Generation: 3}},
-		owner:    &clusterv1.Machine{},
+		windows:  &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: "ns", Generation: 3}},
+		machine:  &clusterv1.Machine{},
 		cluster:  &clusterv1.Cluster{},
 		identity: cloud.Identity{Name: "m-abc", ProviderID: "test://m-abc"},
 		now:      begin,
@@ -74,16 +74,16 @@ func vm(state cloud.State, report string) func(*facts) {
 	return func(f *facts) { f.vm = &cloud.VM{State: state, Report: report} }
 }
 
-func withNode(f *facts) { f.owner.Status.NodeRef = clusterv1.MachineNodeReference{Name: "m-abc"} }
+func withNode(f *facts) { f.machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: "m-abc"} }
 
-func isDeleting(f *facts) { f.machine.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }
+func isDeleting(f *facts) { f.windows.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }
 
 // was is a machine that had a running VM before, whose guest said so much.
 func was(said string) func(*facts) {
 	return func(f *facts) {
 		before := world(vm(cloud.Running, said))
 		report(before, nil)
-		f.machine = before.machine
+		f.windows = before.windows
 	}
 }
 
@@ -97,7 +97,7 @@ func seenStopped(f *facts) {
 func wasRunning(f *facts) {
 	before := world(vm(cloud.Running, succeeded), withNode)
 	report(before, nil)
-	f.machine, f.owner = before.machine, before.owner
+	f.windows, f.machine = before.windows, before.machine
 }
 
 func TestReport(t *testing.T) {
@@ -228,7 +228,7 @@ func TestReport(t *testing.T) {
 		},
 		"vanished, moved": {
 			"the Machine knows that there was a VM",
-			world(func(f *facts) { f.owner.Spec.ProviderID = "test://m-abc" }), phase.Stall(infrav1.VMVanishedReason, "gone"),
+			world(func(f *facts) { f.machine.Spec.ProviderID = "test://m-abc" }), phase.Stall(infrav1.VMVanishedReason, "gone"),
 			row{Phase: "Failed", Ready: "False VMVanished", VM: "False VMVanished", Bootstrap: "Unknown VMVanished", Progress: "Unknown VMVanished", Stalled: "True VMVanished", Cloud: "Unknown CloudNotAsked"},
 		},
 		"of a Machine that is deleted": {
@@ -250,13 +250,13 @@ func TestReport(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			report(c.facts, c.end)
-			if diff := cmp.Diff(c.want, rowOf(c.facts.machine)); diff != "" {
+			if diff := cmp.Diff(c.want, rowOf(c.facts.windows)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
-			assertWhole(t, c.facts.machine)
-			again := c.facts.machine.DeepCopy()
+			assertWhole(t, c.facts.windows)
+			again := c.facts.windows.DeepCopy()
 			report(c.facts, c.end)
-			if diff := cmp.Diff(again.Status, c.facts.machine.Status, cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(again.Status, c.facts.windows.Status, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("a second report on the same facts changes the status, so that nothing ever settles:\n%s", diff)
 			}
 		})
@@ -279,10 +279,10 @@ func assertWhole(t *testing.T, m *infrav1.WindowsMachine) {
 func TestReportPaused(t *testing.T) {
 	f := world(func(f *facts) { f.cluster.Spec.Paused = new(true) })
 	report(f, nil)
-	if got := short(f.machine, infrav1.PausedCondition); got != "True Paused" {
+	if got := short(f.windows, infrav1.PausedCondition); got != "True Paused" {
 		t.Errorf("Paused is %q", got)
 	}
-	if got := short(f.machine, infrav1.ReadyCondition); got != "Unknown Paused" {
+	if got := short(f.windows, infrav1.ReadyCondition); got != "Unknown Paused" {
 		t.Errorf("observedGeneration must never be written without Ready, or kstatus takes the machine for done; Ready is %q", got)
 	}
 }
@@ -298,7 +298,7 @@ func TestInternalError(t *testing.T) {
 	} {
 		report(f, errors.New(c.fails))
 		for _, kind := range []string{infrav1.VMProvisionedCondition, infrav1.ReadyCondition} {
-			if got := conditions.GetMessage(f.machine, kind); got != c.want {
+			if got := conditions.GetMessage(f.windows, kind); got != c.want {
 				t.Errorf("%s: %s says %q and not %q", c.reason, kind, got, c.want)
 			}
 		}

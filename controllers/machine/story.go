@@ -19,7 +19,7 @@ import (
 // progressCondition says what the guest does now. No text has a clock that runs: what changes is written, and wakes us.
 func progressCondition(f *facts) metav1.Condition {
 	c := metav1.Condition{Type: infrav1.BootstrapProgressCondition, Status: metav1.ConditionUnknown}
-	told, limit := f.machine.Status.Bootstrap, limitOf(f)
+	told, limit := f.windows.Status.Bootstrap, limitOf(f)
 	switch {
 	case said(f, plan.StateFailed):
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, told.Reason, failure(told)
@@ -29,14 +29,14 @@ func progressCondition(f *facts) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.BootstrapSucceededReason, "the Node has joined; its guest told nothing of it"
 	case told != nil && overdue(f):
 		c.Status, c.Reason = metav1.ConditionFalse, infrav1.BootstrapOverdueReason
-		c.Message = fmt.Sprintf("%s; nothing more was heard since%s, see the console of VM %s", doing(told, limit), butUnread(f), f.machine.Status.ComputerName)
+		c.Message = fmt.Sprintf("%s; nothing more was heard since%s, see the console of VM %s", doing(told, limit), butUnread(f), f.windows.Status.ComputerName)
 	case overdue(f):
 		c.Status, c.Reason = metav1.ConditionFalse, infrav1.GuestSilentReason
 		c.Message = fmt.Sprintf("nothing was heard of the guest in the %s that it may take and the %s that Windows gets to start%s; see the console of VM %s",
-			brief(limit), brief(grace), butUnread(f), f.machine.Status.ComputerName)
+			brief(limit), brief(grace), butUnread(f), f.windows.Status.ComputerName)
 	case hadVM(f) && !runs(f):
 		// A guest whose VM is off, or gone, is not at work; one that is started again goes on.
-		vm := conditions.Get(f.machine, infrav1.VMProvisionedCondition)
+		vm := conditions.Get(f.windows, infrav1.VMProvisionedCondition)
 		c.Reason, c.Message = vm.Reason, vm.Message
 	case told != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.BootstrappingReason, doing(told, limit)+butUnread(f)
@@ -62,7 +62,7 @@ func butUnread(f *facts) string {
 
 // unread says whether the guest's report was not understood. What was said stands for as long as the cloud does not answer.
 func unread(f *facts) bool {
-	return f.unread != nil || f.vm == nil && tellsOfUnread(f.machine)
+	return f.unread != nil || f.vm == nil && tellsOfUnread(f.windows)
 }
 
 func tellsOfUnread(m *infrav1.WindowsMachine) bool {
@@ -76,7 +76,7 @@ func logUnread(ctx context.Context, f *facts) {
 		return
 	}
 	log := ctrl.LoggerFrom(ctx)
-	if !tellsOfUnread(f.machine) || tellsOfUnread(f.before) {
+	if !tellsOfUnread(f.windows) || tellsOfUnread(f.before) {
 		log = log.V(4)
 	}
 	log.Info("Report of the guest not understood", "vm", f.identity.Name, "error", clean(f.unread.Error(), maxLine))
@@ -148,25 +148,25 @@ func failure(p *infrav1.BootstrapProgress) string {
 // quote leaves paths of Windows as they are.
 func quote(text string) string { return `"` + strings.ReplaceAll(text, `"`, `'`) + `"` }
 
-// ended is what an agent says of a program that ended by itself: alone, or in parentheses behind the name of the failure.
-var ended = regexp.MustCompile(`^\S+ ended with exit code -?\d+$| \(\S+ ended with exit code -?\d+\)$`)
+// programEnded is what an agent says of a program that ended by itself: alone, or in parentheses behind the name of the failure.
+var programEnded = regexp.MustCompile(`^\S+ ended with exit code -?\d+$| \(\S+ ended with exit code -?\d+\)$`)
 
 // cause is the most telling of what the guest says: the name of the failure or, when nobody knows more than the exit code,
 // the last line of the program.
 func cause(p *infrav1.BootstrapProgress) string {
-	if named := ended.ReplaceAllString(p.Message, ""); named != "" {
+	if named := programEnded.ReplaceAllString(p.Message, ""); named != "" {
 		return named
 	}
 	for _, line := range slices.Backward(p.LastLines) {
-		if !frame.MatchString(line) {
+		if !stackFrame.MatchString(line) {
 			return line
 		}
 	}
 	return p.Message
 }
 
-// frame is a line of the stack that programs like kubeadm write behind the error.
-var frame = regexp.MustCompile(`^\s|^(runtime|main)\.\S+$|^\S+/\S+\.\S+$|^$`)
+// stackFrame is a line of the stack that programs like kubeadm write behind the error.
+var stackFrame = regexp.MustCompile(`^\s|^(runtime|main)\.\S+$|^\S+/\S+\.\S+$|^$`)
 
 // spent reads: 2m of at most 30m.
 func spent(p *infrav1.BootstrapProgress, limit time.Duration) string {

@@ -128,7 +128,7 @@ func TestSentences(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			report(c.facts, nil)
-			if diff := cmp.Diff(c.want, conditions.Get(c.facts.machine, c.condition).Message); diff != "" {
+			if diff := cmp.Diff(c.want, conditions.Get(c.facts.windows, c.condition).Message); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
 		})
@@ -144,7 +144,7 @@ func TestLogUnread(t *testing.T) {
 	f := world(was(running))
 	long := `{"version":1,"state":"` + strings.Repeat("é", 300) + `"}`
 	for _, said := range []string{running, long, long, "{", running, "{", succeeded, "{"} {
-		f.before = f.machine.DeepCopy()
+		f.before = f.windows.DeepCopy()
 		f.vm = &cloud.VM{State: cloud.Running, Report: said}
 		report(f, nil)
 		logUnread(ctx, f)
@@ -155,7 +155,7 @@ func TestLogUnread(t *testing.T) {
 }
 
 func TestAllocatable(t *testing.T) {
-	sized := func(f *facts) { f.machine.Spec.VSphere = &infrav1.VSphereVM{CPUs: 4, MemoryMiB: 16384} }
+	sized := func(f *facts) { f.windows.Spec.VSphere = &infrav1.VSphereVM{CPUs: 4, MemoryMiB: 16384} }
 	spec := func(s bootstrapv1.WindowsBootstrapConfigSpec) func(*facts) {
 		return func(f *facts) { f.config = &bootstrapv1.WindowsBootstrapConfig{Spec: s} }
 	}
@@ -185,7 +185,7 @@ func TestAllocatable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			report(c.facts, phase.Wait(infrav1.ProvisioningReason, "cloning"))
 			var got map[corev1.ResourceName]string
-			for name, amount := range c.facts.machine.Status.Allocatable {
+			for name, amount := range c.facts.windows.Status.Allocatable {
 				if got == nil {
 					got = map[corev1.ResourceName]string{}
 				}
@@ -204,7 +204,7 @@ func TestConditionsHaveTheTimeOfTheLook(t *testing.T) {
 	report(f, nil)
 	f.now = begin.Add(time.Hour)
 	report(f, nil)
-	if got := conditions.GetLastTransitionTime(f.machine, infrav1.VMProvisionedCondition); !got.Equal(&metav1.Time{Time: begin}) {
+	if got := conditions.GetLastTransitionTime(f.windows, infrav1.VMProvisionedCondition); !got.Equal(&metav1.Time{Time: begin}) {
 		t.Errorf("the VM runs since %s and not since %s", got, begin)
 	}
 }
