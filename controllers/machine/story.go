@@ -35,17 +35,21 @@ func progressCondition(f *facts) metav1.Condition {
 		c.Message = fmt.Sprintf("nothing was heard of the guest in the %s that it may take and the %s that Windows gets to start%s; see the console of VM %s",
 			brief(limit), brief(grace), butUnread(f), f.windows.Status.ComputerName)
 	case hadVM(f) && !runs(f):
-		// A guest whose VM is off, or gone, is not at work; one that is started again goes on.
-		vm := conditions.Get(f.windows, infrav1.VMProvisionedCondition)
-		c.Reason, c.Message = vm.Reason, vm.Message
+		// The guest of a VM that is off or gone is not at work; it goes on when its VM is started again.
+		provisioned := conditions.Get(f.windows, infrav1.VMProvisionedCondition)
+		c.Reason, c.Message = provisioned.Reason, provisioned.Message
+		return c
 	case told != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.BootstrappingReason, doing(told, limit)+butUnread(f)
-	case runs(f) && unread(f):
+	case runs(f) && f.unread != nil:
 		c.Reason, c.Message = infrav1.WaitingForGuestReason, "the VM runs"+butUnread(f)
 	case runs(f):
 		c.Reason, c.Message = infrav1.WaitingForGuestReason, "the VM runs; its guest has not reported yet, Windows may still be starting"
 	default:
 		c.Reason, c.Message = infrav1.ProvisioningReason, "there is no running VM yet"
+	}
+	if known := conditions.Get(f.windows, c.Type); f.vm == nil && known != nil && known.Status == c.Status && known.Reason == c.Reason {
+		return *known // the cloud did not answer: what was said last stands, also of a report that was not understood
 	}
 	return c
 }
@@ -54,29 +58,21 @@ func progressCondition(f *facts) metav1.Condition {
 const notUnderstood = "a report of its guest is there and not understood (the log of the manager says why)"
 
 func butUnread(f *facts) string {
-	if !unread(f) {
+	if f.unread == nil {
 		return ""
 	}
 	return ", but " + notUnderstood
 }
 
-// unread says whether the guest's report was not understood. What was said stands for as long as the cloud does not answer.
-func unread(f *facts) bool {
-	return f.unread != nil || f.vm == nil && tellsOfUnread(f.windows)
-}
-
-func tellsOfUnread(m *infrav1.WindowsMachine) bool {
-	return strings.Contains(conditions.GetMessage(m, infrav1.BootstrapProgressCondition), notUnderstood)
-}
-
-// logUnread logs why a report was not understood, when people are told of it for the first time. A guest is not trusted: its
-// words are cleaned and cut.
+// logUnread logs why a report was not understood, once for each change in what people are told of the guest. A guest is not
+// trusted: its words are cleaned and cut.
 func logUnread(ctx context.Context, f *facts) {
 	if f.unread == nil {
 		return
 	}
 	log := ctrl.LoggerFrom(ctx)
-	if !tellsOfUnread(f.windows) || tellsOfUnread(f.before) {
+	told, before := conditions.GetMessage(f.windows, infrav1.BootstrapProgressCondition), conditions.GetMessage(f.before, infrav1.BootstrapProgressCondition)
+	if told == before {
 		log = log.V(4)
 	}
 	log.Info("Report of the guest not understood", "vm", f.identity.Name, "error", clean(f.unread.Error(), maxLine))
