@@ -41,26 +41,26 @@ func owned(_ context.Context, f *facts) error {
 		}
 	}
 	switch {
-	case f.owner == nil:
+	case f.machine == nil:
 		return phase.Wait(bootstrapv1.WaitingForOwnerReason, "no Machine owns this WindowsBootstrapConfig yet; Cluster API sets the owner")
 	case f.cluster == nil:
-		return phase.Wait(bootstrapv1.WaitingForOwnerReason, "Cluster %s is not there", f.owner.Spec.ClusterName)
-	case util.IsControlPlaneMachine(f.owner):
-		return phase.Stall(bootstrapv1.OwnerNotSupportedReason, "Machine %s is a control-plane machine; control planes run on Linux", f.owner.Name)
-	case f.owner.Spec.InfrastructureRef.Kind != "WindowsMachine":
+		return phase.Wait(bootstrapv1.WaitingForOwnerReason, "Cluster %s is not there", f.machine.Spec.ClusterName)
+	case util.IsControlPlaneMachine(f.machine):
+		return phase.Stall(bootstrapv1.OwnerNotSupportedReason, "Machine %s is a control-plane machine; control planes run on Linux", f.machine.Name)
+	case f.machine.Spec.InfrastructureRef.Kind != "WindowsMachine":
 		return phase.Stall(bootstrapv1.OwnerNotSupportedReason,
-			"Machine %s has a %s as infrastructure; a WindowsBootstrapConfig needs a WindowsMachine", f.owner.Name, f.owner.Spec.InfrastructureRef.Kind)
+			"Machine %s has a %s as infrastructure; a WindowsBootstrapConfig needs a WindowsMachine", f.machine.Name, f.machine.Spec.InfrastructureRef.Kind)
 	}
 	return nil
 }
 
-// find looks for the Secret of an earlier time. It is never made anew under a VM that may boot with it.
-func (r *Reconciler) find(ctx context.Context, f *facts) error {
+// findSecret looks for the Secret of an earlier time. It is never made anew under a VM that may boot with it.
+func (r *Reconciler) findSecret(ctx context.Context, f *facts) error {
 	if joined(f) && !controllerutil.ContainsFinalizer(f.config, bootstrapv1.ConfigFinalizer) {
 		return nil
 	}
 	var secret corev1.Secret
-	key := client.ObjectKey{Namespace: f.config.Namespace, Name: ptr.Deref(f.owner.Spec.Bootstrap.DataSecretName, f.config.Name)}
+	key := client.ObjectKey{Namespace: f.config.Namespace, Name: ptr.Deref(f.machine.Spec.Bootstrap.DataSecretName, f.config.Name)}
 	err := r.Live.Get(ctx, key, &secret)
 	switch {
 	case err == nil:
@@ -113,25 +113,25 @@ func (r *Reconciler) adopt(ctx context.Context, f *facts, secret *corev1.Secret)
 }
 
 // used says that Cluster API has taken the Secret's name over.
-func used(f *facts) bool { return f.owner.Spec.Bootstrap.DataSecretName != nil }
+func used(f *facts) bool { return f.machine.Spec.Bootstrap.DataSecretName != nil }
 
 // settled says that there is nothing to be made any more.
 func settled(f *facts) bool { return f.secret != nil || used(f) || joined(f) }
 
 func ready(_ context.Context, f *facts) error {
 	switch {
-	case !f.owner.DeletionTimestamp.IsZero():
-		return phase.Wait(bootstrapv1.DeletingReason, "Machine %s is being deleted; nothing is made for it any more", f.owner.Name)
+	case !f.machine.DeletionTimestamp.IsZero():
+		return phase.Wait(bootstrapv1.DeletingReason, "Machine %s is being deleted; nothing is made for it any more", f.machine.Name)
 	case !ptr.Deref(f.cluster.Status.Initialization.InfrastructureProvisioned, false):
 		return phase.Wait(bootstrapv1.WaitingForClusterInfrastructureReason, "the infrastructure of Cluster %s is not provisioned yet", f.cluster.Name)
 	case !f.cluster.Spec.ControlPlaneEndpoint.IsValid():
 		return phase.Wait(bootstrapv1.WaitingForControlPlaneReason, "Cluster %s has no control plane endpoint yet", f.cluster.Name)
-	case f.machine == nil || f.machine.Spec.ProviderID == "" || f.machine.Status.ComputerName == "":
+	case f.windows == nil || f.windows.Spec.ProviderID == "" || f.windows.Status.ComputerName == "":
 		return phase.Wait(bootstrapv1.WaitingForMachineIdentityReason,
-			"WindowsMachine %s has no providerID and computerName yet", f.owner.Spec.InfrastructureRef.Name)
-	case !bootstrap.Addressed(f.machine):
+			"WindowsMachine %s has no providerID and computerName yet", f.machine.Spec.InfrastructureRef.Name)
+	case !bootstrap.Addressed(f.windows):
 		return phase.Wait(bootstrapv1.WaitingForMachineAddressesReason,
-			"WindowsMachine %s waits for the addresses of its adapters", f.machine.Name)
+			"WindowsMachine %s waits for the addresses of its adapters", f.windows.Name)
 	}
 	return nil
 }
@@ -142,7 +142,46 @@ func (r *Reconciler) linuxFirst(ctx context.Context, f *facts) error {
 	if err != nil || controlPlane == "" {
 		return err
 	}
-	return skew(f.owner, controlPlane)
+	return skew(f.machine, controlPlane)
+}
+
+// readClusterCA reads what the node will trust, and nothing else. A kubeconfig of the user's brings its own CA.
+func (r *Reconciler) readClusterCA(ctx context.Context, f *facts) error {
+	if f.config.Spec.Discovery.KubeconfigSecret.Name != "" {
+		return nil
+	}
+	var secret corev1.Secret
+	key := client.ObjectKey{Namespace: f.cluster.Namespace, Name: f.cluster.Name + "-ca"}
+	err := r.Live.Get(ctx, key, &secret)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("get cluster CA: %w", err)
+	}
+	f.ca = secret.Data[corev1.TLSCertKey]
+	if len(f.ca) == 0 {
+		return phase.AwaitSecret(bootstrapv1.WaitingForClusterCAReason,
+			"Secret %s with the CA of the cluster under the key tls.crt is not there; a node joins no cluster that it cannot verify", key.Name)
+	}
+	return nil
+}
+
+// validate renders with a token that is none: a config of which no node can come gets neither token nor finalizer.
+func validate(_ context.Context, f *facts) error {
+	_, err := render(f, "000000.0000000000000000")
+	return err
+}
+
+func render(f *facts, token string) (bootstrap.UserData, error) {
+	userData, err := bootstrap.Render(bootstrap.Input{
+		Cluster: f.cluster, Machine: f.machine, WindowsMachine: f.windows, Config: f.config, ClusterCA: f.ca, Token: token,
+		Sources: f.sources,
+	})
+	if invalid, ok := errors.AsType[*bootstrap.InvalidError](err); ok {
+		return userData, phase.Stall(bootstrapv1.ConfigInvalidReason, "%s", invalid.Error())
+	}
+	if err != nil {
+		return userData, fmt.Errorf("render user data: %w", err)
+	}
+	return userData, nil
 }
 
 // reach connects to the workload cluster, where something has to be done in it.
@@ -158,8 +197,8 @@ func (r *Reconciler) reach(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// claim holds the finalizer before there is a token, and for as long as there may be one.
-func (r *Reconciler) claim(ctx context.Context, f *facts) error {
+// hold takes the finalizer before there is a token, and for as long as there may be one.
+func (r *Reconciler) hold(ctx context.Context, f *facts) error {
 	before := f.config.DeepCopy()
 	if !controllerutil.AddFinalizer(f.config, bootstrapv1.ConfigFinalizer) {
 		return nil
@@ -180,26 +219,6 @@ func (r *Reconciler) patchFinalizers(ctx context.Context, f *facts, before *boot
 	return nil
 }
 
-// judge renders with a token that is none: a config of which no node can come gets neither token nor finalizer.
-func judge(_ context.Context, f *facts) error {
-	_, err := render(f, "000000.0000000000000000")
-	return err
-}
-
-func render(f *facts, token string) (bootstrap.UserData, error) {
-	userData, err := bootstrap.Render(bootstrap.Input{
-		Cluster: f.cluster, Machine: f.owner, WindowsMachine: f.machine, Config: f.config, ClusterCA: f.ca, Token: token,
-		Sources: f.sources,
-	})
-	if invalid, ok := errors.AsType[*bootstrap.InvalidError](err); ok {
-		return userData, phase.Stall(bootstrapv1.ConfigInvalidReason, "%s", invalid.Error())
-	}
-	if err != nil {
-		return userData, fmt.Errorf("render user data: %w", err)
-	}
-	return userData, nil
-}
-
 // store renders the user data and writes it down, once.
 func (r *Reconciler) store(ctx context.Context, f *facts) error {
 	userData, err := render(f, f.token)
@@ -215,27 +234,7 @@ func (r *Reconciler) store(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// trust reads what the node will trust, and nothing else. A kubeconfig of the user's brings its own CA.
-func (r *Reconciler) trust(ctx context.Context, f *facts) error {
-	if f.config.Spec.Discovery.KubeconfigSecret.Name != "" {
-		return nil
-	}
-	var secret corev1.Secret
-	key := client.ObjectKey{Namespace: f.cluster.Namespace, Name: f.cluster.Name + "-ca"}
-	err := r.Live.Get(ctx, key, &secret)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("get cluster CA: %w", err)
-	}
-	f.ca = secret.Data[corev1.TLSCertKey]
-	if len(f.ca) == 0 {
-		return phase.AwaitSecret(bootstrapv1.WaitingForClusterCAReason,
-			"Secret %s with the CA of the cluster under the key tls.crt is not there; a node joins no cluster that it cannot verify", key.Name)
-	}
-	return nil
-}
-
 func dataSecret(f *facts, userData bootstrap.UserData) *corev1.Secret {
-	owner := metav1.NewControllerRef(f.config, bootstrapv1.GroupVersion.WithKind(kind))
 	data := map[string][]byte{keyValue: userData.Bytes(), keyToken: []byte(f.token)}
 	if warnings := userData.Warnings(); len(warnings) > 0 {
 		data[keyWarnings] = []byte(strings.Join(warnings, "\n"))
@@ -246,7 +245,7 @@ func dataSecret(f *facts, userData bootstrap.UserData) *corev1.Secret {
 			Name:            f.config.Name,
 			Labels:          map[string]string{clusterv1.ClusterNameLabel: f.cluster.Name},
 			Annotations:     map[string]string{bootstrapv1.RenderedGenerationAnnotation: generation(f)},
-			OwnerReferences: []metav1.OwnerReference{*owner},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(f.config, bootstrapv1.GroupVersion.WithKind(kind))},
 		},
 		Type:      clusterv1.ClusterSecretType,
 		Immutable: new(true),

@@ -75,15 +75,15 @@ func ofMachine(_ context.Context, o client.Object) []ctrl.Request {
 
 // ofWindowsMachine finds the config that waits for a machine's identity.
 func (r *Reconciler) ofWindowsMachine(ctx context.Context, o client.Object) []ctrl.Request {
-	machine, ok := o.(*infrav1.WindowsMachine)
+	windows, ok := o.(*infrav1.WindowsMachine)
 	if !ok {
 		return nil
 	}
-	owner, err := util.GetOwnerMachine(ctx, r.Client, machine.ObjectMeta)
-	if err != nil || owner == nil {
+	machine, err := util.GetOwnerMachine(ctx, r.Client, windows.ObjectMeta)
+	if err != nil || machine == nil {
 		return nil
 	}
-	return ofMachine(ctx, owner)
+	return ofMachine(ctx, machine)
 }
 
 // Reconcile brings one config a step further: load, decide what is next, do it, report, write once.
@@ -103,7 +103,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	r.tell(f)
 	result, err := phase.Result(end)
 	if err == nil && result.RequeueAfter == 0 {
-		result.RequeueAfter = f.again
+		result.RequeueAfter = f.lookAgain
 	}
 	return result, err
 }
@@ -113,9 +113,9 @@ type facts struct {
 	// before is the config as the API server has it, config as it will be.
 	before, config *bootstrapv1.WindowsBootstrapConfig
 
-	owner   *clusterv1.Machine
+	machine *clusterv1.Machine
 	cluster *clusterv1.Cluster
-	machine *infrav1.WindowsMachine
+	windows *infrav1.WindowsMachine
 
 	// These come on the way: the Secret with the user data, the cluster's CA, the workload cluster, the token.
 	secret   *corev1.Secret
@@ -126,8 +126,8 @@ type facts struct {
 	// sources are what the spec refers to, by the names of bootstrap.Source.
 	sources map[string][]byte
 
-	// again is when the token wants to be looked at.
-	again time.Duration
+	// lookAgain is how soon the token must be looked at again.
+	lookAgain time.Duration
 
 	// released says that the object has gone with its finalizer.
 	released bool
@@ -143,20 +143,20 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, er
 		return nil, fmt.Errorf("get windowsbootstrapconfig: %w", err)
 	}
 	f.before = f.config.DeepCopy()
-	if f.owner, f.cluster, err = owner.Of(ctx, r.Client, f.config); err != nil {
+	if f.machine, f.cluster, err = owner.Of(ctx, r.Client, f.config); err != nil {
 		return nil, err
 	}
 	return f, r.loadWindowsMachine(ctx, f)
 }
 
 func (r *Reconciler) loadWindowsMachine(ctx context.Context, f *facts) error {
-	if f.owner == nil || f.owner.Spec.InfrastructureRef.Kind != "WindowsMachine" {
+	if f.machine == nil || f.machine.Spec.InfrastructureRef.Kind != "WindowsMachine" {
 		return nil
 	}
-	var machine infrav1.WindowsMachine
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: f.owner.Namespace, Name: f.owner.Spec.InfrastructureRef.Name}, &machine)
+	var windows infrav1.WindowsMachine
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: f.machine.Namespace, Name: f.machine.Spec.InfrastructureRef.Name}, &windows)
 	if err == nil {
-		f.machine = &machine
+		f.windows = &windows
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("get windowsmachine: %w", err)
@@ -175,8 +175,8 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 		return phase.Run(ctx, f, r.dropToken, r.release)
 	default:
 		return phase.Run(ctx, f, owned, phase.Unless(settled, ready, r.linuxFirst),
-			r.find, phase.Unless(settled, r.trust, r.readSources, judge),
-			r.reach, phase.Unless(settled, r.claim, r.issueToken, r.store), r.keepToken)
+			r.findSecret, phase.Unless(settled, r.readClusterCA, r.readSources, validate),
+			r.reach, phase.Unless(settled, r.hold, r.issueToken, r.store), r.keepToken)
 	}
 }
 
@@ -184,7 +184,7 @@ func deleting(f *facts) bool { return !f.config.DeletionTimestamp.IsZero() }
 
 func paused(f *facts) bool { return owner.Paused(f.cluster, f.config) }
 
-func joined(f *facts) bool { return owner.Joined(f.owner) }
+func joined(f *facts) bool { return owner.Joined(f.machine) }
 
 // write patches the status, if it changed. The resource version goes with it: a report on an old object is not written.
 func (r *Reconciler) write(ctx context.Context, f *facts) error {

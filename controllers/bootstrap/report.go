@@ -47,8 +47,8 @@ func dataSecretName(f *facts) string {
 	if f.secret != nil {
 		return f.secret.Name
 	}
-	if f.owner != nil {
-		return ptr.Deref(f.owner.Spec.Bootstrap.DataSecretName, "")
+	if f.machine != nil {
+		return ptr.Deref(f.machine.Spec.Bootstrap.DataSecretName, "")
 	}
 	return ""
 }

@@ -44,7 +44,7 @@ func short(c *bootstrapv1.WindowsBootstrapConfig, kind string) string {
 func world(change ...func(*facts)) *facts {
 	f := &facts{
 		config:  &bootstrapv1.WindowsBootstrapConfig{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: "ns", Generation: 2}},
-		owner:   &clusterv1.Machine{},
+		machine: &clusterv1.Machine{},
 		cluster: &clusterv1.Cluster{},
 	}
 	for _, c := range change {
@@ -66,9 +66,9 @@ func wasWarned(f *facts) {
 	f.secret = nil
 }
 
-func named(f *facts) { f.owner.Spec.Bootstrap.DataSecretName = new("m") }
+func named(f *facts) { f.machine.Spec.Bootstrap.DataSecretName = new("m") }
 
-func withNode(f *facts) { f.owner.Status.NodeRef = clusterv1.MachineNodeReference{Name: "n"} }
+func withNode(f *facts) { f.machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: "n"} }
 
 func TestReport(t *testing.T) {
 	cases := map[string]struct {
@@ -206,7 +206,7 @@ func TestExpiration(t *testing.T) {
 
 // An error that changes its words is one; an error of another act is told.
 func TestInternalError(t *testing.T) {
-	f := &facts{config: &bootstrapv1.WindowsBootstrapConfig{}, owner: &clusterv1.Machine{}}
+	f := &facts{config: &bootstrapv1.WindowsBootstrapConfig{}, machine: &clusterv1.Machine{}}
 	for _, c := range []struct{ err, want string }{
 		{"get cluster CA: timed out after 3 s", "get cluster CA: timed out after 3 s"},
 		{"get cluster CA: timed out after 4 s", "get cluster CA: timed out after 3 s"},

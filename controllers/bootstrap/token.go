@@ -112,7 +112,7 @@ func (r *Reconciler) keepToken(ctx context.Context, f *facts) error {
 	if !controllerutil.ContainsFinalizer(f.config, bootstrapv1.ConfigFinalizer) {
 		return nil
 	}
-	if joined(f) || bootstrapFailed(f) || !f.owner.DeletionTimestamp.IsZero() {
+	if joined(f) || bootstrapFailed(f) || !f.machine.DeletionTimestamp.IsZero() {
 		if err := r.removeToken(ctx, f); err != nil {
 			return err
 		}
@@ -120,10 +120,10 @@ func (r *Reconciler) keepToken(ctx context.Context, f *facts) error {
 		controllerutil.RemoveFinalizer(f.config, bootstrapv1.ConfigFinalizer)
 		return r.patchFinalizers(ctx, f, before)
 	}
-	if f.machine != nil && conditions.IsTrue(f.machine, infrav1.StalledCondition) {
+	if f.windows != nil && conditions.IsTrue(f.windows, infrav1.StalledCondition) {
 		return nil
 	}
-	f.again = r.TokenTTL / 3
+	f.lookAgain = r.TokenTTL / 3
 	// The very token that the VM has got is put back if it expired.
 	issued := string(f.secret.Data[keyToken])
 	_, secretPart, _ := strings.Cut(issued, ".")
@@ -140,7 +140,7 @@ func (r *Reconciler) keepToken(ctx context.Context, f *facts) error {
 }
 
 func bootstrapFailed(f *facts) bool {
-	return f.machine != nil && f.machine.Status.Bootstrap != nil && f.machine.Status.Bootstrap.State == string(plan.StateFailed)
+	return f.windows != nil && f.windows.Status.Bootstrap != nil && f.windows.Status.Bootstrap.State == string(plan.StateFailed)
 }
 
 func (r *Reconciler) extendToken(ctx context.Context, f *facts, token *corev1.Secret) error {
