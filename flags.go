@@ -26,8 +26,8 @@ const managerName = "capwin-manager"
 
 // The two halves that --controllers names: the same binary is deployed once for each provider.
 const (
-	infrastructure = "infrastructure"
-	bootstrapping  = "bootstrap"
+	infrastructureProvider = "infrastructure"
+	bootstrapProvider      = "bootstrap"
 )
 
 // minTokenTTL leaves time to look after a token three times in its life.
@@ -66,7 +66,7 @@ func newFlags(fs *pflag.FlagSet) *managerFlags {
 	capiflags.AddManagerOptions(fs, &f.diagnostics)
 	feature.MutableGates.AddFlag(fs)
 	fs.AddGoFlagSet(flag.CommandLine) // --kubeconfig
-	fs.StringSliceVar(&f.controllers, "controllers", []string{infrastructure, bootstrapping}, "Providers to run: infrastructure, bootstrap, or both.")
+	fs.StringSliceVar(&f.controllers, "controllers", []string{infrastructureProvider, bootstrapProvider}, "Providers to run: infrastructure, bootstrap, or both.")
 	fs.StringVar(&f.namespace, "namespace", "", "Namespace whose objects are looked after; empty means all.")
 	fs.StringVar(&f.watchFilter, "watch-filter", "", "Value of the label cluster.x-k8s.io/watch-filter of the objects that are looked after; empty means all.")
 	fs.StringVar(&f.healthAddr, "health-addr", ":9440", "Address of /healthz and /readyz.")
@@ -98,7 +98,7 @@ func (f *managerFlags) addControllerFlags(fs *pflag.FlagSet) {
 func (f *managerFlags) wanted() (map[string]bool, error) {
 	wanted := map[string]bool{}
 	for _, name := range f.controllers {
-		if name != infrastructure && name != bootstrapping {
+		if name != infrastructureProvider && name != bootstrapProvider {
 			return nil, fmt.Errorf("--controllers=%s: write infrastructure, bootstrap, or both with a comma", name)
 		}
 		wanted[name] = true
@@ -119,7 +119,7 @@ func (f *managerFlags) restConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-func (f *managerFlags) options(scheme *runtime.Scheme) (ctrl.Options, error) {
+func (f *managerFlags) managerOptions(scheme *runtime.Scheme) (ctrl.Options, error) {
 	_, metrics, err := capiflags.GetManagerOptions(f.diagnostics)
 	if err != nil {
 		return ctrl.Options{}, fmt.Errorf("diagnostics flags: %w", err)

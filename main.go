@@ -46,7 +46,7 @@ func run(ctx context.Context, flags *managerFlags) error {
 	if err != nil {
 		return err
 	}
-	options, err := flags.options(newScheme())
+	options, err := flags.managerOptions(newScheme())
 	if err != nil {
 		return err
 	}

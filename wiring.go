@@ -5,16 +5,14 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/util/workqueue"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
-
 	"sigs.k8s.io/cluster-api/controllers/clustercache"
+	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
 	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/controllers/bootstrap"
@@ -29,12 +27,12 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, 
 	if err != nil {
 		return err
 	}
-	if wanted[infrastructure] {
+	if wanted[infrastructureProvider] {
 		if err := addMachine(ctx, mgr, flags, workload); err != nil {
 			return fmt.Errorf("add windowsmachine controller: %w", err)
 		}
 	}
-	if wanted[bootstrapping] {
+	if wanted[bootstrapProvider] {
 		if err := addBootstrap(ctx, mgr, flags, workload); err != nil {
 			return fmt.Errorf("add windowsbootstrapconfig controller: %w", err)
 		}
@@ -81,7 +79,7 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, work
 		Now:         time.Now,
 		WatchFilter: flags.watchFilter,
 		Namespace:   flags.namespace,
-	}).SetupWithManager(ctx, mgr, options(flags.machineConcurrency))
+	}).SetupWithManager(ctx, mgr, controllerOptions(flags.machineConcurrency))
 }
 
 func addBootstrap(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, workload clustercache.ClusterCache) error {
@@ -93,11 +91,11 @@ func addBootstrap(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, wo
 		Events:      mgr.GetEventRecorder("windowsbootstrapconfig"),
 		Now:         time.Now,
 		WatchFilter: flags.watchFilter,
-	}).SetupWithManager(ctx, mgr, options(flags.configConcurrency))
+	}).SetupWithManager(ctx, mgr, controllerOptions(flags.configConcurrency))
 }
 
-// options bounds the back-off: what comes back after an outage of an hour must not wait for another quarter of one.
-func options(concurrency int) controller.Options {
+// controllerOptions bounds the back-off: what comes back after an outage of an hour must not wait for another quarter of one.
+func controllerOptions(concurrency int) controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: concurrency,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](50*time.Millisecond, time.Minute),
