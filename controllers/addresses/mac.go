@@ -36,31 +36,22 @@ func (p *Pools) Distinct(ctx context.Context, windows *infrav1.WindowsMachine, n
 		return fmt.Errorf("list windowsmachines: %w", err)
 	}
 	for _, other := range all.Items {
-		if network, same := sameMAC(windows, networks, &other); same && keepsMAC(&other, windows) {
+		i := slices.IndexFunc(networks, func(n infrav1.MachineNetwork) bool { return hasMAC(&other, windows, n) })
+		if i >= 0 && keepsMAC(&other, windows) {
 			return phase.Stall(infrav1.MACTakenReason,
 				"%s on network %s follows from %s, and is the MAC of WindowsMachine %s too: their addresses agree in their last 18 bits; "+
-					"mend the pools, then delete the Machine", network.MACAddress, network.Name, network.Addresses[0].Address, other.Name)
+					"mend the pools, then delete the Machine", networks[i].MACAddress, networks[i].Name, networks[i].Addresses[0].Address, other.Name)
 		}
 	}
 	return nil
 }
 
-// sameMAC finds an adapter that has a MAC of the other machine on the same network.
-func sameMAC(
-	windows *infrav1.WindowsMachine, networks []infrav1.MachineNetwork, other *infrav1.WindowsMachine,
-) (infrav1.MachineNetwork, bool) {
-	if other.Name == windows.Name || !sameDatacenter(windows.Spec.VSphere, other.Spec.VSphere) {
-		return infrav1.MachineNetwork{}, false
-	}
-	i := slices.IndexFunc(networks, func(a infrav1.MachineNetwork) bool {
-		return a.MACAddress != "" && slices.ContainsFunc(other.Status.Networks, func(b infrav1.MachineNetwork) bool {
-			return a.MACAddress == b.MACAddress && a.Name == b.Name
+// hasMAC says whether the other machine has the MAC of this one's adapter on the same network.
+func hasMAC(other, windows *infrav1.WindowsMachine, adapter infrav1.MachineNetwork) bool {
+	return adapter.MACAddress != "" && other.Name != windows.Name && sameDatacenter(other.Spec.VSphere, windows.Spec.VSphere) &&
+		slices.ContainsFunc(other.Status.Networks, func(n infrav1.MachineNetwork) bool {
+			return n.MACAddress == adapter.MACAddress && n.Name == adapter.Name
 		})
-	})
-	if i < 0 {
-		return infrav1.MachineNetwork{}, false
-	}
-	return networks[i], true
 }
 
 // sameDatacenter takes the name of the credentials for the name of the vCenter.

@@ -22,7 +22,7 @@ func withMAC(name string, changes ...func(*infrav1.WindowsMachine)) *infrav1.Win
 	return m
 }
 
-func TestSameMAC(t *testing.T) {
+func TestHasMAC(t *testing.T) {
 	ours := withMAC("ours")
 	for name, c := range map[string]struct {
 		other *infrav1.WindowsMachine
@@ -38,9 +38,11 @@ func TestSameMAC(t *testing.T) {
 		"another cloud":       {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere = nil }), false},
 		"no addresses so far": {withMAC("other", func(m *infrav1.WindowsMachine) { m.Status.Networks = nil }), false},
 	} {
-		network, alike := sameMAC(ours, ours.Status.Networks, c.other)
-		if alike != c.want || alike && network.Name != "nodes" {
-			t.Errorf("%s: %t %+v, want %t", name, alike, network, c.want)
+		if hasMAC(c.other, ours, ours.Status.Networks[0]) {
+			t.Errorf("%s: an adapter by DHCP has no MAC of ours", name)
+		}
+		if got := hasMAC(c.other, ours, ours.Status.Networks[1]); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
 		}
 	}
 }

@@ -138,11 +138,11 @@ func ready(_ context.Context, f *facts) error {
 
 // linuxFirst waits until Linux is there.
 func (r *Reconciler) linuxFirst(ctx context.Context, f *facts) error {
-	controlPlane, err := linux.ControlPlaneReady(ctx, r.Workload, f.cluster)
-	if err != nil || controlPlane == "" {
+	nodes, err := linux.ControlPlane(ctx, r.Workload, f.cluster)
+	if err != nil {
 		return err
 	}
-	return skew(f.machine, controlPlane)
+	return skew(f.machine, linux.OldestVersion(nodes))
 }
 
 // readClusterCA reads what the node will trust, and nothing else. A kubeconfig of the user's brings its own CA.

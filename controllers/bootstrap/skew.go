@@ -19,10 +19,10 @@ const (
 // bootstrap provider only. A vendor's ending, such as that of v1.36.3_vmware.1, says nothing of the skew.
 func skew(machine *clusterv1.Machine, controlPlane string) error {
 	wanted, err := version.ParseGeneric(machine.Spec.Version)
-	if err != nil {
-		return nil // Render says what is wrong with it
+	has, unknown := version.ParseGeneric(controlPlane)
+	if err != nil || unknown != nil {
+		return nil // Render checks the Machine's version; Nodes that say none cannot be compared
 	}
-	has := version.MustParseGeneric(controlPlane)
 	behind := int(has.Minor()) - int(wanted.Minor())
 	switch {
 	case behind < 0:

@@ -23,6 +23,7 @@ func TestSkew(t *testing.T) {
 		{"a vendor's", "v1.36.3+vmware.1", "v1.36.3", "", ""},
 		{"a vendor's image tag, too new", "v1.37.0_vmware.1", "v1.36.3", waits, "wants v1.37.0_vmware.1"},
 		{"a vendor's image tag, too old", "v1.32.9_vmware.1", "v1.36.3", invalid, "v1.32.9_vmware.1 is more than 3 minors older"},
+		{"a control plane that says none", "v1.36.3", "", "", ""},
 		{"two numbers", "v1.37", "v1.36.3", waits, "wants v1.37 and"},
 		{"nothing that Render would take", "latest", "v1.36.3", "", ""},
 		{"a newer minor", "v1.37.0", "v1.36.3", waits, "wants v1.37.0 and a Node of its control plane has v1.36.3"},

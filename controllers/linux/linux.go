@@ -25,33 +25,34 @@ type Workload interface {
 	GetClient(ctx context.Context, cluster client.ObjectKey) (client.Client, error)
 }
 
-// ControlPlaneReady ends a phase until the Cluster's control plane is initialised and one of its Nodes, on Linux, is Ready.
-// Then it tells the oldest version of those Nodes: while a control plane is upgraded, any of its API servers may answer.
-func ControlPlaneReady(ctx context.Context, workload Workload, cluster *clusterv1.Cluster) (oldestVersion string, err error) {
+// ControlPlane stops until the Cluster's control plane is initialised and one of its Nodes on Linux is Ready. Then it returns
+// all of those Nodes.
+func ControlPlane(ctx context.Context, workload Workload, cluster *clusterv1.Cluster) ([]corev1.Node, error) {
 	if !ptr.Deref(cluster.Status.Initialization.ControlPlaneInitialized, false) {
-		return "", phase.Wait(infrav1.WaitingForControlPlaneReason, "the control plane of Cluster %s is not initialised yet", cluster.Name)
+		return nil, phase.Wait(infrav1.WaitingForControlPlaneReason, "the control plane of Cluster %s is not initialised yet", cluster.Name)
 	}
 	c, err := workload.GetClient(ctx, client.ObjectKeyFromObject(cluster))
 	if err != nil {
 		ctrl.LoggerFrom(ctx).V(4).Info("Workload cluster is not reached", "error", err.Error())
-		return "", phase.Poll(infrav1.WaitingForLinuxNodeReason, "the API server of Cluster %s is not reached yet", cluster.Name)
+		return nil, phase.Poll(infrav1.WaitingForLinuxNodeReason, "the API server of Cluster %s is not reached yet", cluster.Name)
 	}
 	var nodes corev1.NodeList
 	if err := c.List(ctx, &nodes, client.HasLabels{controlPlaneLabel}, client.MatchingLabels{corev1.LabelOSStable: "linux"}); err != nil {
-		return "", err
+		return nil, err
 	}
 	for _, node := range nodes.Items {
 		if util.IsNodeReady(&node) {
-			return oldest(nodes.Items), nil
+			return nodes.Items, nil
 		}
 	}
-	return "", phase.Poll(infrav1.WaitingForLinuxNodeReason,
+	return nil, phase.Poll(infrav1.WaitingForLinuxNodeReason,
 		"of the %d Nodes of Cluster %s with the labels %s and %s=linux none is Ready; Windows machines come after Linux",
 		len(nodes.Items), cluster.Name, controlPlaneLabel, corev1.LabelOSStable)
 }
 
-// oldest version of the Nodes' kubelets, each of which is as old as the API server beside it; empty where none says it.
-func oldest(nodes []corev1.Node) string {
+// OldestVersion is the oldest version of the Nodes' kubelets, each of which is as old as the API server beside it; it is empty
+// when no Node says one. While a control plane is upgraded, any of its API servers may answer.
+func OldestVersion(nodes []corev1.Node) string {
 	var found *version.Version
 	for _, node := range nodes {
 		parsed, err := version.ParseGeneric(node.Status.NodeInfo.KubeletVersion)

@@ -120,7 +120,7 @@ func (r *Reconciler) ready(ctx context.Context, f *facts) error {
 	case f.machine.Spec.Bootstrap.DataSecretName == nil:
 		return phase.Wait(infrav1.WaitingForBootstrapDataReason, "Machine %s has no bootstrap data yet; see its bootstrap config", f.machine.Name)
 	}
-	_, err := linux.ControlPlaneReady(ctx, r.Workload, f.cluster)
+	_, err := linux.ControlPlane(ctx, r.Workload, f.cluster)
 	return err
 }
 
