@@ -61,7 +61,8 @@ func ofPools() *infrav1.WindowsMachine {
 		return infrav1.IPPoolReference{APIGroup: "ipam.cluster.x-k8s.io", Kind: "InClusterIPPool", Name: name}
 	}
 	return &infrav1.WindowsMachine{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "win", UID: "uid-1", Labels: map[string]string{clusterv1.WatchLabel: "mine"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "win", UID: "uid-1",
+			Labels: map[string]string{clusterv1.WatchLabel: "mine"}},
 		Spec: infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{Networks: []infrav1.VSphereNetwork{
 			{Name: "nodes", AddressesFromPools: []infrav1.IPPoolReference{pool("four"), pool("six")}},
 			{Name: "other"},
@@ -76,7 +77,8 @@ func TestClaimsOf(t *testing.T) {
 	windows := ofPools()
 	var got []string
 	for _, claim := range claimsOf(windows, blue) {
-		got = append(got, fmt.Sprintf("%s/%s of %s for %s", claim.Namespace, claim.Name, claim.Spec.PoolRef.Name, claim.Spec.ClusterName))
+		got = append(got, fmt.Sprintf("%s/%s of %s for %s", claim.Namespace, claim.Name, claim.Spec.PoolRef.Name,
+			claim.Spec.ClusterName))
 		want := map[string]string{clusterv1.ClusterNameLabel: "blue", clusterv1.WatchLabel: "mine"}
 		if diff := cmp.Diff(want, claim.Labels); diff != "" {
 			t.Errorf("labels of %s (-want +got):\n%s", claim.Name, diff)
@@ -114,7 +116,8 @@ func TestWaitsForAddress(t *testing.T) {
 		},
 		"not seen yet": {
 			claim(func(c *ipamv1.IPAddressClaim) { c.UID = "" }),
-			phase.Poll(infrav1.WaitingForIPAddressReason, "IPAddressClaim win-0-0 was made a moment ago, by this machine or by somebody else"),
+			phase.Poll(infrav1.WaitingForIPAddressReason,
+				"IPAddressClaim win-0-0 was made a moment ago, by this machine or by somebody else"),
 		},
 		"used up": {
 			claim(func(c *ipamv1.IPAddressClaim) {
@@ -123,19 +126,22 @@ func TestWaitsForAddress(t *testing.T) {
 					Reason: ipamv1.IPAddressClaimReadyPoolExhaustedReason, Message: "no address is free",
 				}}
 			}),
-			phase.Wait(infrav1.WaitingForIPAddressReason, "IPAddressClaim win-0-0 has no address of InClusterIPPool four yet: PoolExhausted no address is free"),
+			phase.Wait(infrav1.WaitingForIPAddressReason,
+				"IPAddressClaim win-0-0 has no address of InClusterIPPool four yet: PoolExhausted no address is free"),
 		},
 		"of an earlier machine": {
 			claim(func(c *ipamv1.IPAddressClaim) {
 				c.OwnerReferences[0].UID, c.Status.AddressRef.Name = "uid-0", "win-0-0"
 			}),
-			phase.Poll(infrav1.WaitingForIPAddressReason, "IPAddressClaim win-0-0 is being deleted, or of another owner; once it is gone, one is made for this machine"),
+			phase.Poll(infrav1.WaitingForIPAddressReason,
+				"IPAddressClaim win-0-0 is being deleted, or of another owner; once it is gone, one is made for this machine"),
 		},
 		"going": {
 			claim(func(c *ipamv1.IPAddressClaim) {
 				c.DeletionTimestamp, c.Status.AddressRef.Name = new(metav1.Now()), "win-0-0"
 			}),
-			phase.Poll(infrav1.WaitingForIPAddressReason, "IPAddressClaim win-0-0 is being deleted, or of another owner; once it is gone, one is made for this machine"),
+			phase.Poll(infrav1.WaitingForIPAddressReason,
+				"IPAddressClaim win-0-0 is being deleted, or of another owner; once it is gone, one is made for this machine"),
 		},
 	} {
 		if diff := cmp.Diff(phase.Of(c.want), phase.Of(waitsForAddress(windows, c.claim))); diff != "" {

@@ -23,6 +23,7 @@ func withMAC(name string, changes ...func(*infrav1.WindowsMachine)) *infrav1.Win
 }
 
 func TestHasMAC(t *testing.T) {
+	otherMAC := func(m *infrav1.WindowsMachine) { m.Status.Networks[1].MACAddress = "00:50:56:04:00:06" }
 	ours := withMAC("ours")
 	for name, c := range map[string]struct {
 		other *infrav1.WindowsMachine
@@ -31,9 +32,9 @@ func TestHasMAC(t *testing.T) {
 		"itself":              {withMAC("ours"), false},
 		"another's":           {withMAC("other"), true},
 		"another place":       {withMAC("other", func(m *infrav1.WindowsMachine) { m.Status.Networks = m.Status.Networks[1:] }), true},
-		"another MAC":         {withMAC("other", func(m *infrav1.WindowsMachine) { m.Status.Networks[1].MACAddress = "00:50:56:04:00:06" }), false},
+		"another MAC":         {withMAC("other", otherMAC), false},
 		"another network":     {withMAC("other", func(m *infrav1.WindowsMachine) { m.Status.Networks[1].Name = "storage" }), false},
-		"another vCenter":     {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere.CredentialsRef.Name = "far" }), false},
+		"another vCenter":     {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere.CredentialsRef.Name = "" }), false},
 		"another datacenter":  {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere.Datacenter = "DC1" }), false},
 		"another cloud":       {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere = nil }), false},
 		"no addresses so far": {withMAC("other", func(m *infrav1.WindowsMachine) { m.Status.Networks = nil }), false},

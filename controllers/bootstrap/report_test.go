@@ -25,8 +25,8 @@ type row map[string]string
 
 // storedRow is what others differ from: the user data is there.
 var storedRow = row{
-	"Ready": "True DataSecretAvailable", "Data": "True DataSecretAvailable", "Stalled": "False NotStalled", "Warnings": "False NoWarnings",
-	"Secret": "m", "Created": "true",
+	"Ready": "True DataSecretAvailable", "Data": "True DataSecretAvailable", "Secret": "m", "Created": "true",
+	"Stalled": "False NotStalled", "Warnings": "False NoWarnings",
 }
 
 // without is the row of a config that has no user data and was not warned of any.
@@ -178,7 +178,8 @@ func TestWarningsAreListed(t *testing.T) {
 func TestReportPaused(t *testing.T) {
 	f := world(func(f *facts) { f.config.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} })
 	report(f, nil)
-	if got := short(f.config, bootstrapv1.PausedCondition) + ", " + short(f.config, bootstrapv1.ReadyCondition); got != "True Paused, Unknown Paused" {
+	if got := short(f.config, bootstrapv1.PausedCondition) + ", " +
+		short(f.config, bootstrapv1.ReadyCondition); got != "True Paused, Unknown Paused" {
 		t.Errorf("got %s", got)
 	}
 }
@@ -214,7 +215,10 @@ func TestTokenSecretsDiffer(t *testing.T) {
 }
 
 func TestExpiration(t *testing.T) {
-	r := Reconciler{TokenTTL: time.Hour, Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6, time.FixedZone("x", 3600)) }}
+	r := Reconciler{TokenTTL: time.Hour, Now: func() time.Time {
+		return time.Date(2026, 1, 2, 3, 4, 5, 6,
+			time.FixedZone("x", 3600))
+	}}
 	if got, want := string(r.expiration()), "2026-01-02T03:04:05Z"; got != want {
 		t.Errorf("the token cleaner wants UTC without fractions: got %s, want %s", got, want)
 	}

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"strconv"
 	"strings"
@@ -42,8 +43,8 @@ var (
 		"Stalled": "False NotStalled", "Cloud": "Unknown CloudNotAsked", "Build": "20348.2700", "Node": "m-abc",
 	}
 	atWorkRow = joinedRow.but(row{
-		"Phase": "Bootstrapping", "Ready": "False Bootstrapping", "Bootstrap": "Unknown Bootstrapping", "Progress": "True Bootstrapping",
-		"Node": "",
+		"Phase": "Bootstrapping", "Ready": "False Bootstrapping", "Node": "",
+		"Bootstrap": "Unknown Bootstrapping", "Progress": "True Bootstrapping",
 	})
 	pendingRow = joinedRow.but(row{
 		"Phase": "Pending", "Ready": "False WaitingForBootstrapData", "VM": "False WaitingForBootstrapData", "Provisioned": "false",
@@ -70,12 +71,24 @@ func short(m *infrav1.WindowsMachine, kind string) string {
 	return string(c.Status) + " " + c.Reason
 }
 
-const (
-	running     = `{"version":1,"uid":"u","state":"running","phase":{"index":2,"of":5,"name":"kubelet"},"elapsed":12,"facts":{"os":"20348.2700"}}`
-	failed      = `{"version":1,"uid":"u","state":"failed","reason":"Made-up","message":"kubeadm.exe ended with exit code 1","phase":{"index":4,"of":5,"name":"join"},"exitCode":1,"elapsed":180,"lastLines":["a","x509: no"]}`
-	bootRunning = `{"version":1,"uid":"u","state":"succeeded","phase":{"index":1,"of":1,"name":"every-boot"},"elapsed":60,"facts":{"os":"20348.2700"},"boot":{"state":"running"}}`
-	bootFailed  = `{"version":1,"uid":"u","state":"succeeded","phase":{"index":5,"of":5,"name":"verify"},"elapsed":60,"facts":{"os":"20348.2700"},"boot":{"state":"failed","reason":"NetworkNotReady","message":"hns-network: no address"}}`
-	succeeded   = `{"version":1,"uid":"u","state":"succeeded","phase":{"index":5,"of":5,"name":"verify"},"elapsed":60,"facts":{"os":"20348.2700"}}`
+// reported is the report of a guest in a phase such as "2/5 kubelet", with more fields.
+func reported(state, phase, fields string) string {
+	var index, of int
+	var name string
+	_, _ = fmt.Sscanf(phase, "%d/%d %s", &index, &of, &name)
+	return fmt.Sprintf(`{"version":1,"state":%q,"phase":{"index":%d,"of":%d,"name":%q},%s}`, state, index, of, name, fields)
+}
+
+const atEnd = `"elapsed":60,"facts":{"os":"20348.2700"}`
+
+var (
+	running = reported("running", "2/5 kubelet", `"elapsed":12,"facts":{"os":"20348.2700"}`)
+	failed  = reported("failed", "4/5 join", `"reason":"Made-up","message":"kubeadm.exe ended with exit code 1",`+
+		`"exitCode":1,"elapsed":180,"lastLines":["a","x509: no"]`)
+	succeeded   = reported("succeeded", "5/5 verify", atEnd)
+	bootRunning = reported("succeeded", "1/1 every-boot", atEnd+`,"boot":{"state":"running"}`)
+	bootFailed  = reported("succeeded", "5/5 verify", atEnd+
+		`,"boot":{"state":"failed","reason":"NetworkNotReady","message":"hns-network: no address"}`)
 )
 
 // begin is when the worlds are looked at for the first time.

@@ -17,7 +17,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-const working = `{"version":1,"state":"running","phase":{"index":4,"of":11,"name":"network"},"step":"hns-network","elapsed":120,"durations":{"prepare":7}}`
+const working = `{"version":1,"state":"running","phase":{"index":4,"of":11,"name":"network"},
+	"step":"hns-network","elapsed":120,"durations":{"prepare":7}}`
 
 // TestSilentGuest has a guest of which nothing is heard in all its time, and then something.
 func TestSilentGuest(t *testing.T) {
@@ -48,7 +49,8 @@ func TestSilentGuest(t *testing.T) {
 	s.process.Reconcile(t, world.Machines, m.Key)
 	m.Await(t, "notice", world.Windows("Ready False BootstrapOverdue"), world.Windows("Stalled True BootstrapOverdue"))
 	m.Join(t)
-	m.Await(t, "node", world.Windows("Ready True Joined"), world.Windows("Stalled False NotStalled"), world.Windows("BootstrapProgress False BootstrapOverdue"))
+	m.Await(t, "node", world.Windows("Ready True Joined"), world.Windows("Stalled False NotStalled"),
+		world.Windows("BootstrapProgress False BootstrapOverdue"))
 	s.steady(t, m)
 }
 
@@ -83,7 +85,8 @@ func TestFailedStart(t *testing.T) {
 	s.tell(state, `{"version":1,"state":"succeeded","phase":{"index":5,"of":5,"name":"join"},"facts":{"os":"20348.2700"},`+
 		`"boot":{"state":"failed","reason":"NetworkNotReady","message":"hns-network: no address"}}`)
 	m.Await(t, "notice", world.Windows("EveryBootSucceeded False NetworkNotReady"), world.Windows("Ready True Joined"))
-	s.tell(state, `{"version":1,"state":"succeeded","phase":{"index":5,"of":5,"name":"join"},"facts":{"os":"20348.2700"},"boot":{"state":"succeeded"}}`)
+	s.tell(state, `{"version":1,"state":"succeeded","phase":{"index":5,"of":5,"name":"join"},"facts":{"os":"20348.2700"},
+		"boot":{"state":"succeeded"}}`)
 	m.Await(t, "recovery", world.Windows("EveryBootSucceeded True EveryBootSucceeded"), world.Windows("Ready True Joined"))
 	s.steady(t, m)
 }
@@ -107,8 +110,10 @@ func TestWarnings(t *testing.T) {
 	m := s.machine("m")
 	m.Config.Spec.Network = bootstrapv1.Network{Mode: bootstrapv1.NetworkL2Bridge, CNI: bootstrapv1.CNICalico}
 	m.Create(t)
-	warned := m.Await(t, "warning", world.Windows("Ready False WaitingForGuest"), world.Config("HasWarnings True WarningsGiven"), world.Config("Ready True DataSecretAvailable"))
-	if got := conditions.GetMessage(warned.Config, bootstrapv1.HasWarningsCondition); !strings.HasPrefix(got, "WindowsBootstrapConfig spec.network: l2bridge on Azure needs") {
+	warned := m.Await(t, "warning", world.Windows("Ready False WaitingForGuest"),
+		world.Config("HasWarnings True WarningsGiven"), world.Config("Ready True DataSecretAvailable"))
+	if got := conditions.GetMessage(warned.Config, bootstrapv1.HasWarningsCondition); !strings.HasPrefix(got,
+		"WindowsBootstrapConfig spec.network: l2bridge on Azure needs") {
 		t.Errorf("the warning reads %q", got)
 	}
 	s.steady(t, m)
