@@ -65,7 +65,7 @@ func newScheme() *runtime.Scheme {
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, clusterv1.AddToScheme, ipamv1.AddToScheme, infrav1.AddToScheme, bootstrapv1.AddToScheme,
 	} {
-		// It only fails for a type that cannot be registered, which every test would see.
+		// Adding fails only for a type that cannot be registered, and then every test would fail.
 		if err := add(scheme); err != nil {
 			panic(err)
 		}

@@ -21,7 +21,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
 )
 
-// addControllers is the one place where all rooms are named.
+// addControllers wires the controllers: no other place knows all rooms by name.
 func addControllers(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, wanted map[string]bool) error {
 	workload, err := addClusterCache(ctx, mgr, flags)
 	if err != nil {
@@ -94,7 +94,7 @@ func addBootstrap(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, wo
 	}).SetupWithManager(ctx, mgr, controllerOptions(flags.configConcurrency))
 }
 
-// controllerOptions bounds the back-off: what comes back after an outage of an hour must not wait for another quarter of one.
+// controllerOptions bounds the back-off, so that after an outage of an hour no object waits another quarter of an hour.
 func controllerOptions(concurrency int) controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: concurrency,

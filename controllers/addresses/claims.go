@@ -1,5 +1,5 @@
-// Package addresses gets the adapters of a WindowsMachine their addresses from IP pools. claims.go claims them, hold.go holds
-// them while there may be a VM and frees them afterwards, reclaim.go frees what was left behind, and mac.go derives MACs.
+// Package addresses gives the adapters of a WindowsMachine addresses from IP pools. claims.go claims them, hold.go holds them
+// while there may be a VM and frees them afterwards, reclaim.go frees what was left behind, and mac.go derives MACs.
 package addresses
 
 import (
@@ -33,9 +33,11 @@ type Pools struct {
 	WatchFilter string
 }
 
-// Claim asks the pools of the spec for an address each, and stops until all are there. It returns what status.networks will
-// say. Addresses in the status are never looked up again: the user data is made of them.
-func (p *Pools) Claim(ctx context.Context, windows *infrav1.WindowsMachine, cluster *clusterv1.Cluster) ([]infrav1.MachineNetwork, error) {
+// Claim asks each pool of the spec for an address and stops until all are there. It returns them as status.networks will have
+// them. It never looks up addresses that are in the status already, because the user data is made from them.
+func (p *Pools) Claim(
+	ctx context.Context, windows *infrav1.WindowsMachine, cluster *clusterv1.Cluster,
+) ([]infrav1.MachineNetwork, error) {
 	if bootstrap.Addressed(windows) {
 		return windows.Status.Networks, nil
 	}
@@ -53,7 +55,7 @@ func (p *Pools) Claim(ctx context.Context, windows *infrav1.WindowsMachine, clus
 	return p.networks(ctx, windows, claims)
 }
 
-// claimsOf are a claim for each pool that an adapter names, in their order. To find claims, no Cluster is needed.
+// claimsOf returns a claim for each pool of each adapter, in their order. Only a claim that is created needs the Cluster.
 func claimsOf(windows *infrav1.WindowsMachine, cluster *clusterv1.Cluster) []*ipamv1.IPAddressClaim {
 	if windows.Spec.VSphere == nil {
 		return nil
@@ -126,10 +128,11 @@ func waitsForAddress(windows *infrav1.WindowsMachine, claim *ipamv1.IPAddressCla
 		why = fmt.Sprintf(": %s %s", ready.Reason, ready.Message)
 	}
 	pool := claim.Spec.PoolRef
-	return phase.Wait(infrav1.WaitingForIPAddressReason, "IPAddressClaim %s has no address of %s %s yet%s", claim.Name, pool.Kind, pool.Name, why)
+	return phase.Wait(infrav1.WaitingForIPAddressReason,
+		"IPAddressClaim %s has no address of %s %s yet%s", claim.Name, pool.Kind, pool.Name, why)
 }
 
-// networks are the adapters of the spec with the addresses of their claims, and with the MACs that follow from these.
+// networks returns the adapters of the spec with the addresses of their claims and the MACs that follow from these.
 func (p *Pools) networks(
 	ctx context.Context, windows *infrav1.WindowsMachine, claims []*ipamv1.IPAddressClaim,
 ) ([]infrav1.MachineNetwork, error) {
@@ -185,7 +188,7 @@ func (p *Pools) read(ctx context.Context, claim *ipamv1.IPAddressClaim) (*ipamv1
 	return address, nil
 }
 
-// parse says what the status will show of an address, and whether it is one with a prefix length.
+// parse returns an address as the status will show it. It must have a prefix length to be valid.
 func parse(address *ipamv1.IPAddress) (infrav1.NetworkAddress, bool) {
 	ip, err := netip.ParseAddr(address.Spec.Address)
 	prefix := netip.PrefixFrom(ip, int(ptr.Deref(address.Spec.Prefix, -1)))

@@ -17,8 +17,8 @@ import (
 )
 
 // Hold holds the addresses for as long as there may be a VM with them. An IPAM provider takes an address back as soon as its
-// claim is deleted, which may be before the VM is: with the namespace, in the foreground, or by hand. With our finalizer on
-// it the address is in use to every provider; the finalizer on the claim lets us find it again.
+// claim is deleted, and that may happen before the VM is deleted: with the namespace, in the foreground, or by hand. An address
+// with our finalizer is in use for every provider; the finalizer on the claim lets us find the address again.
 func (p *Pools) Hold(ctx context.Context, windows *infrav1.WindowsMachine, networks []infrav1.MachineNetwork) error {
 	var known []infrav1.NetworkAddress
 	for _, network := range networks {
@@ -41,7 +41,7 @@ func (p *Pools) Hold(ctx context.Context, windows *infrav1.WindowsMachine, netwo
 	return nil
 }
 
-// What may have become of an address, of its prefix length or of its gateway, before it was held.
+// How an address, its prefix length or its gateway may be lost before it is held.
 const (
 	takenAway = "taken away"
 	changed   = "changed"
@@ -72,7 +72,7 @@ func (p *Pools) holdOne(
 	case found != known:
 		return changed, nil
 	}
-	// In this order a claim is there for as long as its address is held, so that it leads there.
+	// In this order the claim exists for as long as its address is held, and leads to it.
 	if err := p.setFinalizer(ctx, claim, controllerutil.AddFinalizer); err != nil {
 		return "", err
 	}
@@ -81,7 +81,8 @@ func (p *Pools) holdOne(
 
 func held(o client.Object) bool { return controllerutil.ContainsFinalizer(o, infrav1.AddressFinalizer) }
 
-// setFinalizer adds or removes our finalizer. A patch writes the whole list, in which others have theirs: hence the lock.
+// setFinalizer adds or removes our finalizer. The patch needs the lock because it writes the whole list, with the finalizers of
+// others in it.
 func (p *Pools) setFinalizer(ctx context.Context, o client.Object, set func(client.Object, string) bool) error {
 	before, _ := o.DeepCopyObject().(client.Object)
 	if !set(o, infrav1.AddressFinalizer) {
@@ -93,8 +94,8 @@ func (p *Pools) setFinalizer(ctx context.Context, o client.Object, set func(clie
 	return nil
 }
 
-// Free frees the addresses once no VM has them: their provider takes them back when the claims are deleted, which they are
-// with their owner.
+// Free frees the addresses once no VM has them. Their provider takes them back when the claims are deleted, together with their
+// owner.
 func (p *Pools) Free(ctx context.Context, windows *infrav1.WindowsMachine) error {
 	return p.freeAll(ctx, claimsOf(windows, nil))
 }
@@ -108,17 +109,17 @@ func (p *Pools) freeAll(ctx context.Context, claims []*ipamv1.IPAddressClaim) er
 	return nil
 }
 
-// freeOne does not ask who owns the claim: a restore from backup may have given the machine another UID, and only a machine of
-// this name ever put our finalizer on a claim of this name.
+// freeOne does not check who owns the claim: a restore from backup may have given the machine another UID, and only a machine of
+// this name puts our finalizer on a claim of this name.
 func (p *Pools) freeOne(ctx context.Context, claim *ipamv1.IPAddressClaim) error {
 	if err := p.Live.Get(ctx, client.ObjectKeyFromObject(claim), claim); err != nil {
 		return fmt.Errorf("get ipaddressclaim %s: %w", claim.Name, err)
 	}
 	if !held(claim) {
-		return nil // and so its address is not held either, or is a stray
+		return nil // its address is not held either, or is a stray
 	}
 	address := &ipamv1.IPAddress{}
-	name := cmp.Or(claim.Status.AddressRef.Name, claim.Name) // a restore or a move loses status; providers use the claim's name
+	name := cmp.Or(claim.Status.AddressRef.Name, claim.Name) // a restore or a move loses the status; providers use the claim's name
 	err := p.Live.Get(ctx, client.ObjectKey{Namespace: claim.Namespace, Name: name}, address)
 	if err == nil && (claim.Status.AddressRef.Name != "" || address.Spec.ClaimRef.Name == claim.Name) {
 		err = p.setFinalizer(ctx, address, controllerutil.RemoveFinalizer)
@@ -129,8 +130,8 @@ func (p *Pools) freeOne(ctx context.Context, claim *ipamv1.IPAddressClaim) error
 	return p.setFinalizer(ctx, claim, controllerutil.RemoveFinalizer)
 }
 
-// ReadBack finds the networks of a machine that has its VM and lost its status in a move: other machines compare their MACs
-// with those in it. It claims nothing. Only a claim that we hold is sure to have the address that the VM has.
+// ReadBack returns the networks of a machine that has its VM and lost its status in a move, because other machines compare their
+// MACs with those in it. It claims nothing: only a claim that we hold is sure to have the address that the VM has.
 func (p *Pools) ReadBack(ctx context.Context, windows *infrav1.WindowsMachine) ([]infrav1.MachineNetwork, error) {
 	if bootstrap.Addressed(windows) {
 		return nil, nil

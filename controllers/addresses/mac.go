@@ -13,9 +13,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 )
 
-// macOf is the MAC of adapter number i. It is in 00:50:56:00:00:00 to 00:50:56:3f:ff:ff, which VMware keeps for MACs that are
-// chosen, and made of i and the last 18 bits of the adapter's first IPv4 address, or else of its first address. So the
-// adapters of a VM differ by i, and those in a network by their addresses; where they do not, Distinct says so.
+// macOf is the MAC of adapter number i: 00:50:56:00:00:00 to 00:50:56:3f:ff:ff, the range that VMware reserves for chosen MACs,
+// plus i and the last 18 bits of the adapter's first IPv4 address, or of its first address if it has no IPv4 address. So the
+// adapters of a VM differ by i, and those in a network by their addresses. Distinct stops where they do not.
 func macOf(i int, addresses []infrav1.NetworkAddress) string {
 	var ips []netip.Addr
 	for _, address := range addresses {
@@ -25,8 +25,8 @@ func macOf(i int, addresses []infrav1.NetworkAddress) string {
 	return fmt.Sprintf("00:50:56:%02x:%02x:%02x", i<<2|int(first[13]&3), first[14], first[15])
 }
 
-// Distinct keeps a second VM with the same MAC out of a network: pools of several subnets may give addresses that agree in
-// the 18 bits that go into a MAC. A machine that is held may have its VM already and is not asked again.
+// Distinct keeps a second VM with the same MAC out of a network: pools of several subnets may give addresses that agree in the
+// 18 bits that go into a MAC. It does not check a machine with our finalizer, which may have its VM already.
 func (p *Pools) Distinct(ctx context.Context, windows *infrav1.WindowsMachine, networks []infrav1.MachineNetwork) error {
 	if len(networks) == 0 || controllerutil.ContainsFinalizer(windows, infrav1.MachineFinalizer) {
 		return nil
@@ -40,7 +40,8 @@ func (p *Pools) Distinct(ctx context.Context, windows *infrav1.WindowsMachine, n
 		if i >= 0 && keepsMAC(&other, windows) {
 			return phase.Stall(infrav1.MACTakenReason,
 				"%s on network %s follows from %s, and is the MAC of WindowsMachine %s too: their addresses agree in their last 18 bits; "+
-					"mend the pools, then delete the Machine", networks[i].MACAddress, networks[i].Name, networks[i].Addresses[0].Address, other.Name)
+					"mend the pools, then delete the Machine",
+				networks[i].MACAddress, networks[i].Name, networks[i].Addresses[0].Address, other.Name)
 		}
 	}
 	return nil
@@ -59,7 +60,7 @@ func sameDatacenter(a, b *infrav1.VSphereVM) bool {
 	return a != nil && b != nil && a.CredentialsRef == b.CredentialsRef && a.Datacenter == b.Datacenter
 }
 
-// keepsMAC says whether the other of two machines keeps the MAC: it does if it may have its VM, and else if it is older.
+// keepsMAC says whether the other of two machines keeps the MAC: it does if it may have its VM, or if it is older and stays.
 func keepsMAC(other, windows *infrav1.WindowsMachine) bool {
 	mayHaveVM := controllerutil.ContainsFinalizer(other, infrav1.MachineFinalizer)
 	return mayHaveVM || other.DeletionTimestamp.IsZero() && older(other, windows)

@@ -22,8 +22,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 )
 
-// FreeLeft frees the addresses of a machine that went without us because its finalizer was taken away. Nothing else would free
-// them, and claims, addresses and their namespace would stay for ever. Garbage collection deletes the claims, which wakes us.
+// FreeLeft frees the addresses of a machine that is gone because somebody removed its finalizer. Without us claims, addresses and
+// their namespace would stay for ever. Garbage collection deletes the claims, which wakes us.
 func (p *Pools) FreeLeft(ctx context.Context, machine client.ObjectKey) error {
 	var claims ipamv1.IPAddressClaimList
 	if err := p.Client.List(ctx, &claims, client.InNamespace(machine.Namespace)); err != nil {
@@ -44,8 +44,8 @@ func (p *Pools) FreeLeft(ctx context.Context, machine client.ObjectKey) error {
 	return p.freeAll(ctx, left)
 }
 
-// isLeft says whether a claim of the machine is held and being deleted. A claim that is not being deleted belongs to a machine
-// that is about to be there, after a restore or a move.
+// isLeft says whether a claim of the machine is held and being deleted. If it is not being deleted, its machine is about to be
+// there, after a restore or a move.
 func (p *Pools) isLeft(claim *ipamv1.IPAddressClaim, machine string) bool {
 	owner := metav1.GetControllerOf(claim)
 	return owner != nil && owner.Kind == "WindowsMachine" && owner.Name == machine && heldAndDeleted(claim) &&
@@ -54,24 +54,25 @@ func (p *Pools) isLeft(claim *ipamv1.IPAddressClaim, machine string) bool {
 
 func heldAndDeleted(o client.Object) bool { return !o.GetDeletionTimestamp().IsZero() && held(o) }
 
-// gone asks the API server itself, since a cache may be behind. A machine of the same name and another UID comes from a backup
-// and has the VM. It lists because our role may not get machines by their names.
+// gone asks the API server itself because the cache may be behind. A machine of the same name and another UID comes from a
+// backup and has the VM. gone lists because our role may list machines but not get them.
 func (p *Pools) gone(ctx context.Context, machine client.ObjectKey) (bool, error) {
 	var there infrav1.WindowsMachineList
-	err := p.Live.List(ctx, &there, client.InNamespace(machine.Namespace), client.MatchingFields{metav1.ObjectNameField: machine.Name})
+	err := p.Live.List(ctx, &there, client.InNamespace(machine.Namespace),
+		client.MatchingFields{metav1.ObjectNameField: machine.Name})
 	if err != nil {
 		return false, fmt.Errorf("list windowsmachines: %w", err)
 	}
 	return len(there.Items) == 0, nil
 }
 
-// strayAfter is how long an address must have been deleted before it can be a stray, and how often it is looked at. A restore
-// from backup makes one object after the other.
+// strayAfter is how long an address must be in deletion before it can be a stray, and how often we look at it. A restore from
+// backup creates one object after the other.
 const strayAfter = time.Minute
 
 // FreeStrays starts a controller that frees addresses which got our finalizer back after we had freed them. The in-cluster
-// provider can do that: it writes the list of finalizers as its cache has it, whole and without a lock. The claims of such
-// addresses no longer lead to them.
+// provider can do that: it writes the whole list of finalizers as its cache has it, without a lock. The claim of such an address
+// no longer leads to it.
 func (p *Pools) FreeStrays(mgr ctrl.Manager, options controller.Options) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("ipaddress").
@@ -80,8 +81,8 @@ func (p *Pools) FreeStrays(mgr ctrl.Manager, options controller.Options) error {
 		Complete(reconcile.Func(p.freeStray))
 }
 
-// freeStray asks the API server itself only of what looks like a stray. An address that is deleted is not held anew, and the
-// lock tells of one that changed since it was read.
+// freeStray asks the API server itself only about what looks like a stray. An address in deletion is not held anew, and the lock
+// of the patch notices if it changed since it was read.
 func (p *Pools) freeStray(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	address := &ipamv1.IPAddress{}
 	if err := p.Client.Get(ctx, request.NamespacedName, address); err != nil || !heldAndDeleted(address) {
@@ -103,7 +104,7 @@ func (p *Pools) freeStray(ctx context.Context, request ctrl.Request) (ctrl.Resul
 	return phase.Result(client.IgnoreNotFound(err))
 }
 
-// inUse says whether the address is held rightly: by a claim in the cache, for a machine, or by a claim in the API server.
+// inUse says whether a claim in the cache, a machine, or a claim in the API server has the address.
 func (p *Pools) inUse(ctx context.Context, address *ipamv1.IPAddress) (bool, error) {
 	if inUse, err := heldByClaim(ctx, p.Client, address); inUse || err != nil {
 		return inUse, err
@@ -114,7 +115,7 @@ func (p *Pools) inUse(ctx context.Context, address *ipamv1.IPAddress) (bool, err
 	return heldByClaim(ctx, p.Live, address)
 }
 
-// heldByClaim says whether a claim that we hold leads to the address, or may.
+// heldByClaim says whether a claim that we hold leads to the address or may lead to it.
 func heldByClaim(ctx context.Context, reader client.Reader, address *ipamv1.IPAddress) (bool, error) {
 	claim := &ipamv1.IPAddressClaim{}
 	key := client.ObjectKey{Namespace: address.Namespace, Name: address.Spec.ClaimRef.Name}
@@ -125,7 +126,7 @@ func heldByClaim(ctx context.Context, reader client.Reader, address *ipamv1.IPAd
 	return held(claim) && (to == "" || to == address.Name), nil
 }
 
-// usedByMachine says whether a machine has the address, whatever became of its claim.
+// usedByMachine says whether a machine has the address, whatever happened to its claim.
 func (p *Pools) usedByMachine(ctx context.Context, address *ipamv1.IPAddress) (bool, error) {
 	var machines infrav1.WindowsMachineList
 	if err := p.Client.List(ctx, &machines, client.InNamespace(address.Namespace)); err != nil {
@@ -137,6 +138,8 @@ func (p *Pools) usedByMachine(ctx context.Context, address *ipamv1.IPAddress) (b
 		return err == nil && prefix.Addr() == wanted
 	}
 	return slices.ContainsFunc(machines.Items, func(windows infrav1.WindowsMachine) bool {
-		return slices.ContainsFunc(windows.Status.Networks, func(n infrav1.MachineNetwork) bool { return slices.ContainsFunc(n.Addresses, has) })
+		return slices.ContainsFunc(windows.Status.Networks, func(n infrav1.MachineNetwork) bool {
+			return slices.ContainsFunc(n.Addresses, has)
+		})
 	}), nil
 }

@@ -25,9 +25,9 @@ import (
 
 const kind = "WindowsBootstrapConfig"
 
-// The keys of the bootstrap Secret. "value" is the contract; the token is kept beside it, because the same one has to be
-// put back when it expired under a VM that takes its time, and the warnings, because nothing is rendered again when we die
-// before they are told.
+// The keys of the bootstrap Secret. "value" is Cluster API's contract. The token is beside it because the same one is put back
+// if it expires before a slow VM has joined. The warnings are beside it because we may die before we report them, and nothing is
+// rendered twice.
 const (
 	keyValue    = "value"
 	keyToken    = "token"
@@ -37,16 +37,19 @@ const (
 func owned(_ context.Context, f *facts) error {
 	for _, ref := range f.config.OwnerReferences {
 		if ref.Kind == "MachinePool" {
-			return phase.Stall(bootstrapv1.OwnerNotSupportedReason, "MachinePool %s cannot use a WindowsBootstrapConfig; use a MachineDeployment", ref.Name)
+			return phase.Stall(bootstrapv1.OwnerNotSupportedReason,
+				"MachinePool %s cannot use a WindowsBootstrapConfig; use a MachineDeployment", ref.Name)
 		}
 	}
 	switch {
 	case f.machine == nil:
-		return phase.Wait(bootstrapv1.WaitingForOwnerReason, "no Machine owns this WindowsBootstrapConfig yet; Cluster API sets the owner")
+		return phase.Wait(bootstrapv1.WaitingForOwnerReason,
+			"no Machine owns this WindowsBootstrapConfig yet; Cluster API sets the owner")
 	case f.cluster == nil:
 		return phase.Wait(bootstrapv1.WaitingForOwnerReason, "Cluster %s is not there", f.machine.Spec.ClusterName)
 	case util.IsControlPlaneMachine(f.machine):
-		return phase.Stall(bootstrapv1.OwnerNotSupportedReason, "Machine %s is a control-plane machine; control planes run on Linux", f.machine.Name)
+		return phase.Stall(bootstrapv1.OwnerNotSupportedReason,
+			"Machine %s is a control-plane machine; control planes run on Linux", f.machine.Name)
 	case f.machine.Spec.InfrastructureRef.Kind != "WindowsMachine":
 		return phase.Stall(bootstrapv1.OwnerNotSupportedReason,
 			"Machine %s has a %s as infrastructure; a WindowsBootstrapConfig needs a WindowsMachine", f.machine.Name, f.machine.Spec.InfrastructureRef.Kind)
@@ -54,7 +57,7 @@ func owned(_ context.Context, f *facts) error {
 	return nil
 }
 
-// findSecret looks for the Secret of an earlier time. It is never made anew under a VM that may boot with it.
+// findSecret looks for a Secret that was written earlier. It is never written again while a VM may boot with it.
 func (r *Reconciler) findSecret(ctx context.Context, f *facts) error {
 	if joined(f) && !controllerutil.ContainsFinalizer(f.config, bootstrapv1.ConfigFinalizer) {
 		return nil
@@ -74,7 +77,7 @@ func (r *Reconciler) findSecret(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// recognize says whether a Secret is the one that was written for this config.
+// recognize checks whether a Secret is the one that was written for this config.
 func (r *Reconciler) recognize(ctx context.Context, f *facts, secret *corev1.Secret) error {
 	switch own := metav1.IsControlledBy(secret, f.config); {
 	case own && !used(f) && secret.Annotations[bootstrapv1.RenderedGenerationAnnotation] != generation(f):
@@ -91,31 +94,33 @@ func (r *Reconciler) recognize(ctx context.Context, f *facts, secret *corev1.Sec
 	return nil
 }
 
-// generation of the config: user data must be of the spec that is frozen when they are told of.
+// generation of the config: once the user data is reported the spec is frozen, and the user data must have been made from it.
 func generation(f *facts) string { return strconv.FormatInt(f.config.Generation, 10) }
 
-// adopt takes back a Secret that lost its owner, as it does in a restore: the Machine still says that it is the one.
-// An API server that lets nobody set owners who may not delete the object (OwnerReferencesPermissionEnforcement) refuses
-// it, for we may not delete Secrets; the token in it is kept alive all the same.
+// adopt takes back a Secret that lost its owner, as in a restore: the Machine still names it. With the admission plugin
+// OwnerReferencesPermissionEnforcement the API server refuses that, because we may not delete Secrets; the token in the Secret is
+// kept alive all the same.
 func (r *Reconciler) adopt(ctx context.Context, f *facts, secret *corev1.Secret) error {
 	before := secret.DeepCopy()
-	secret.OwnerReferences = append(secret.OwnerReferences, *metav1.NewControllerRef(f.config, bootstrapv1.GroupVersion.WithKind(kind)))
+	secret.OwnerReferences = append(secret.OwnerReferences,
+		*metav1.NewControllerRef(f.config, bootstrapv1.GroupVersion.WithKind(kind)))
 	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	err := r.Client.Patch(ctx, secret, lock)
 	if err != nil && !apierrors.IsForbidden(err) {
 		return fmt.Errorf("own bootstrap secret again: %w", err)
 	}
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Info("Bootstrap Secret is used and not owned: remove it when its Machine is gone", "secret", before.Name, "error", err.Error())
+		ctrl.LoggerFrom(ctx).Info("Bootstrap Secret is used and not owned: remove it when its Machine is gone",
+			"secret", before.Name, "error", err.Error())
 	}
 	f.secret = secret
 	return nil
 }
 
-// used says that Cluster API has taken the Secret's name over.
+// used says that Cluster API has copied the Secret's name to the Machine.
 func used(f *facts) bool { return f.machine.Spec.Bootstrap.DataSecretName != nil }
 
-// settled says that there is nothing to be made any more.
+// settled says that nothing more needs to be made.
 func settled(f *facts) bool { return f.secret != nil || used(f) || joined(f) }
 
 func ready(_ context.Context, f *facts) error {
@@ -123,7 +128,8 @@ func ready(_ context.Context, f *facts) error {
 	case !f.machine.DeletionTimestamp.IsZero():
 		return phase.Wait(bootstrapv1.DeletingReason, "Machine %s is being deleted; nothing is made for it any more", f.machine.Name)
 	case !ptr.Deref(f.cluster.Status.Initialization.InfrastructureProvisioned, false):
-		return phase.Wait(bootstrapv1.WaitingForClusterInfrastructureReason, "the infrastructure of Cluster %s is not provisioned yet", f.cluster.Name)
+		return phase.Wait(bootstrapv1.WaitingForClusterInfrastructureReason,
+			"the infrastructure of Cluster %s is not provisioned yet", f.cluster.Name)
 	case !f.cluster.Spec.ControlPlaneEndpoint.IsValid():
 		return phase.Wait(bootstrapv1.WaitingForControlPlaneReason, "Cluster %s has no control plane endpoint yet", f.cluster.Name)
 	case f.windows == nil || f.windows.Spec.ProviderID == "" || f.windows.Status.ComputerName == "":
@@ -136,7 +142,7 @@ func ready(_ context.Context, f *facts) error {
 	return nil
 }
 
-// linuxFirst waits until Linux is there.
+// linuxFirst waits for the control plane on Linux, and for one that is new enough.
 func (r *Reconciler) linuxFirst(ctx context.Context, f *facts) error {
 	nodes, err := linux.ControlPlane(ctx, r.Workload, f.cluster)
 	if err != nil {
@@ -145,7 +151,7 @@ func (r *Reconciler) linuxFirst(ctx context.Context, f *facts) error {
 	return skew(f.machine, linux.OldestVersion(nodes))
 }
 
-// readClusterCA reads what the node will trust, and nothing else. A kubeconfig of the user's brings its own CA.
+// readClusterCA reads the only CA that the node will trust. A kubeconfig of the user brings its own CA.
 func (r *Reconciler) readClusterCA(ctx context.Context, f *facts) error {
 	if f.config.Spec.Discovery.KubeconfigSecret.Name != "" {
 		return nil
@@ -164,7 +170,7 @@ func (r *Reconciler) readClusterCA(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// validate renders with a token that is none: a config of which no node can come gets neither token nor finalizer.
+// validate renders with a dummy token: a config that cannot make a node gets neither token nor finalizer.
 func validate(_ context.Context, f *facts) error {
 	_, err := render(f, "000000.0000000000000000")
 	return err
@@ -184,7 +190,7 @@ func render(f *facts, token string) (bootstrap.UserData, error) {
 	return userData, nil
 }
 
-// reach connects to the workload cluster, where something has to be done in it.
+// reach connects to the workload cluster if something must be done there.
 func (r *Reconciler) reach(ctx context.Context, f *facts) error {
 	if settled(f) && !controllerutil.ContainsFinalizer(f.config, bootstrapv1.ConfigFinalizer) {
 		return nil
@@ -192,7 +198,8 @@ func (r *Reconciler) reach(ctx context.Context, f *facts) error {
 	var err error
 	if f.workload, err = r.Workload.GetClient(ctx, client.ObjectKeyFromObject(f.cluster)); err != nil {
 		ctrl.LoggerFrom(ctx).V(4).Info("Workload cluster is not reached", "error", err.Error())
-		return phase.Poll(bootstrapv1.WorkloadUnreachableReason, "the API server of Cluster %s is not reached; the node's token is looked after once it is", f.cluster.Name)
+		return phase.Poll(bootstrapv1.WorkloadUnreachableReason,
+			"the API server of Cluster %s is not reached; the node's token is looked after once it is", f.cluster.Name)
 	}
 	return nil
 }
@@ -206,7 +213,8 @@ func (r *Reconciler) hold(ctx context.Context, f *facts) error {
 	return r.patchFinalizers(ctx, f, before)
 }
 
-// patchFinalizers fails where the object has gone meanwhile, unless it was to go: what is made for it nobody would remove.
+// patchFinalizers fails if the object is gone, unless we have just released it: nothing would ever remove a token made for an
+// object that is gone.
 func (r *Reconciler) patchFinalizers(ctx context.Context, f *facts, before *bootstrapv1.WindowsBootstrapConfig) error {
 	err := r.Client.Patch(ctx, f.config, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if f.released {
@@ -219,7 +227,7 @@ func (r *Reconciler) patchFinalizers(ctx context.Context, f *facts, before *boot
 	return nil
 }
 
-// store renders the user data and writes it down, once.
+// store renders the user data and writes it to the Secret, once.
 func (r *Reconciler) store(ctx context.Context, f *facts) error {
 	userData, err := render(f, f.token)
 	if err != nil {

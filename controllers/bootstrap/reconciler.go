@@ -36,7 +36,7 @@ type Reconciler struct {
 	Live client.Reader
 	// Workload reaches the workload clusters.
 	Workload linux.Workload
-	// TokenTTL is how long a token lives when nobody keeps it alive.
+	// TokenTTL is how long a token lives if we do not extend it.
 	TokenTTL time.Duration
 	// Events tells people of warnings.
 	Events events.EventRecorder
@@ -46,7 +46,7 @@ type Reconciler struct {
 	WatchFilter string
 }
 
-// SetupWithManager says what wakes the reconciler.
+// SetupWithManager registers the reconciler and says what wakes it.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	log := ctrl.LoggerFrom(ctx)
 	ofCluster, err := util.ClusterToTypedObjectsMapper(r.Client, &bootstrapv1.WindowsBootstrapConfigList{}, mgr.GetScheme())
@@ -70,7 +70,8 @@ func ofMachine(_ context.Context, o client.Object) []ctrl.Request {
 	if !ok || machine.Spec.Bootstrap.ConfigRef.Kind != kind {
 		return nil
 	}
-	return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: machine.Namespace, Name: machine.Spec.Bootstrap.ConfigRef.Name}}}
+	key := client.ObjectKey{Namespace: machine.Namespace, Name: machine.Spec.Bootstrap.ConfigRef.Name}
+	return []ctrl.Request{{NamespacedName: key}}
 }
 
 // ofWindowsMachine finds the config that waits for a machine's identity.
@@ -117,7 +118,7 @@ type facts struct {
 	cluster *clusterv1.Cluster
 	windows *infrav1.WindowsMachine
 
-	// These come on the way: the Secret with the user data, the cluster's CA, the workload cluster, the token.
+	// The phases fill these in: the Secret with the user data, the cluster's CA, the workload cluster, the token.
 	secret   *corev1.Secret
 	ca       []byte
 	workload client.Client
@@ -129,7 +130,7 @@ type facts struct {
 	// lookAgain is how soon the token must be looked at again.
 	lookAgain time.Duration
 
-	// released says that the object has gone with its finalizer.
+	// released says that the finalizer is gone, and the object with it.
 	released bool
 }
 
@@ -164,7 +165,7 @@ func (r *Reconciler) loadWindowsMachine(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// next does what is next to be done.
+// next goes through the phases of the life that the config is in.
 func (r *Reconciler) next(ctx context.Context, f *facts) error {
 	switch {
 	case paused(f):
@@ -186,7 +187,7 @@ func paused(f *facts) bool { return owner.Paused(f.cluster, f.config) }
 
 func joined(f *facts) bool { return owner.Joined(f.machine) }
 
-// write patches the status, if it changed. The resource version goes with it: a report on an old object is not written.
+// write patches the status if it changed. It sends the resource version, so that no report on an old object is written.
 func (r *Reconciler) write(ctx context.Context, f *facts) error {
 	if equality.Semantic.DeepEqual(f.before.Status, f.config.Status) {
 		return nil
@@ -198,14 +199,16 @@ func (r *Reconciler) write(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// maxNote is the most that an Event takes.
+// maxNote is how long the note of an Event may be.
 const maxNote = 1024
 
-// tell makes an event of warnings, when they come up.
+// tell makes an event when warnings come up.
 func (r *Reconciler) tell(f *facts) {
-	if conditions.IsTrue(f.before, bootstrapv1.HasWarningsCondition) || !conditions.IsTrue(f.config, bootstrapv1.HasWarningsCondition) {
+	const warnings = bootstrapv1.HasWarningsCondition
+	if conditions.IsTrue(f.before, warnings) || !conditions.IsTrue(f.config, warnings) {
 		return
 	}
-	text := conditions.GetMessage(f.config, bootstrapv1.HasWarningsCondition)
-	r.Events.Eventf(f.config, nil, corev1.EventTypeWarning, bootstrapv1.WarningsGivenReason, "Render", "%s", text[:min(len(text), maxNote)])
+	note := conditions.GetMessage(f.config, warnings)
+	note = note[:min(len(note), maxNote)]
+	r.Events.Eventf(f.config, nil, corev1.EventTypeWarning, bootstrapv1.WarningsGivenReason, "Render", "%s", note)
 }

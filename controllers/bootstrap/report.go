@@ -13,7 +13,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 )
 
-// report writes into the status what is known. It is pure: the same facts and the same end of the phases give the same status.
+// report writes into the status what is known and how the phases ended. It is pure: from the same facts and the same end it makes
+// the same status.
 func report(f *facts, end error) {
 	stop := phase.Of(end)
 	status := &f.config.Status
@@ -42,7 +43,7 @@ func report(f *facts, end error) {
 	}
 }
 
-// dataSecretName is the Secret that there is, or that the Machine already uses: status is lost in a move.
+// dataSecretName is the Secret that there is, or the one that the Machine uses: a move loses our status.
 func dataSecretName(f *facts) string {
 	if f.secret != nil {
 		return f.secret.Name
@@ -53,7 +54,7 @@ func dataSecretName(f *facts) string {
 	return ""
 }
 
-// dataCondition says whether the user data is there. Trouble with the token afterwards does not make it less there.
+// dataCondition says whether the user data is there, whatever happens to the token afterwards.
 func dataCondition(f *facts, stop phase.Stop) metav1.Condition {
 	c := metav1.Condition{Type: bootstrapv1.DataSecretAvailableCondition, Status: metav1.ConditionFalse, Message: stop.Message}
 	switch {
@@ -75,9 +76,10 @@ func stalledCondition(stop phase.Stop) metav1.Condition {
 	return c
 }
 
-// warningsCondition says what may not work of what was rendered. It stays when the Secret is not read any more.
+// warningsCondition says what may not work in the rendered user data. It stays when the Secret is not read any more.
 func warningsCondition(warnings string) metav1.Condition {
-	c := metav1.Condition{Type: bootstrapv1.HasWarningsCondition, Status: metav1.ConditionFalse, Reason: bootstrapv1.NoWarningsReason}
+	c := metav1.Condition{Type: bootstrapv1.HasWarningsCondition, Status: metav1.ConditionFalse}
+	c.Reason = bootstrapv1.NoWarningsReason
 	if warnings != "" {
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, bootstrapv1.WarningsGivenReason, warnings
 	}

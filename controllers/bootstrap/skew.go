@@ -15,8 +15,8 @@ const (
 	newForm = 31
 )
 
-// skew compares a Machine with its control plane by Kubernetes' own rules. Cluster API holds back MachineSets of kubeadm's
-// bootstrap provider only. A vendor's ending, such as that of v1.36.3_vmware.1, says nothing of the skew.
+// skew compares a Machine with its control plane by Kubernetes' own rules: Cluster API holds back only MachineSets that use
+// kubeadm's bootstrap provider. A vendor's suffix, as in v1.36.3_vmware.1, does not count.
 func skew(machine *clusterv1.Machine, controlPlane string) error {
 	wanted, err := version.ParseGeneric(machine.Spec.Version)
 	has, unknown := version.ParseGeneric(controlPlane)

@@ -29,7 +29,7 @@ func (r *Reconciler) readSources(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// readSource gives nothing for what is not there.
+// readSource returns nothing for an object or a key that is not there.
 func (r *Reconciler) readSource(ctx context.Context, namespace string, source bootstrap.Source) ([]byte, error) {
 	key := client.ObjectKey{Namespace: namespace, Name: source.Name}
 	if source.Kind == bootstrap.SourceSecret {

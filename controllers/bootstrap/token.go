@@ -27,13 +27,13 @@ import (
 const (
 	nodeGroup = "system:bootstrappers:kubeadm:default-node-token"
 
-	// maxTokenIDs is how many ids are tried when others have the first ones: they have 30 bits.
+	// maxTokenIDs is how many ids we try if the first ones are taken: an id has 30 bits.
 	maxTokenIDs = 5
 )
 
 var tokenAlphabet = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// tokenID is a function of the config, so that a token is never made twice, wherever the process dies.
+// tokenID depends only on the config, so that no second token is made, wherever the process dies.
 func tokenID(config *bootstrapv1.WindowsBootstrapConfig, try int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", config.UID, try))
 	return tokenAlphabet.EncodeToString(sum[:])[:6]
@@ -41,17 +41,17 @@ func tokenID(config *bootstrapv1.WindowsBootstrapConfig, try int) string {
 
 func newTokenSecret() string {
 	random := make([]byte, 10)
-	// It never fails: since Go 1.24 a system without randomness ends the program.
+	// Read never fails: since Go 1.24 the program ends on a system without randomness.
 	_, _ = rand.Read(random)
 	return tokenAlphabet.EncodeToString(random)
 }
 
-// mark says in the token whose it is.
+// mark says in the token whose token it is.
 func mark(config *bootstrapv1.WindowsBootstrapConfig) string {
 	return fmt.Sprintf("capwin bootstrap token of %s/%s %s", config.Namespace, config.Name, config.UID)
 }
 
-// issueToken makes the token, or finds the one that was made before.
+// issueToken makes the token, or finds the one that it made before.
 func (r *Reconciler) issueToken(ctx context.Context, f *facts) error {
 	for try := range maxTokenIDs {
 		id := tokenID(f.config, try)
@@ -67,7 +67,7 @@ func (r *Reconciler) issueToken(ctx context.Context, f *facts) error {
 	return fmt.Errorf("all %d ids for the bootstrap token are taken by others", maxTokenIDs)
 }
 
-// putToken returns the token that is there under this id, made now if there is none.
+// putToken returns the token with this id; it makes one if there is none.
 func (r *Reconciler) putToken(ctx context.Context, f *facts, token string) (*corev1.Secret, error) {
 	id, secretPart, _ := strings.Cut(token, ".")
 	secret := &corev1.Secret{}
@@ -106,8 +106,8 @@ func (r *Reconciler) expiration() []byte {
 	return []byte(r.Now().UTC().Add(r.TokenTTL).Format(time.RFC3339))
 }
 
-// keepToken keeps the token alive until the node has joined, or is not to join any more; then it removes it, and the
-// finalizer with it. Where a machine does not go on, the token may expire: it is put back once the machine does.
+// keepToken keeps the token alive until the node has joined or must not join any more. Then it removes the token and the
+// finalizer. While a machine is stalled its token may expire; keepToken puts it back when the machine goes on.
 func (r *Reconciler) keepToken(ctx context.Context, f *facts) error {
 	if !controllerutil.ContainsFinalizer(f.config, bootstrapv1.ConfigFinalizer) {
 		return nil
@@ -124,7 +124,7 @@ func (r *Reconciler) keepToken(ctx context.Context, f *facts) error {
 		return nil
 	}
 	f.lookAgain = r.TokenTTL / 3
-	// The very token that the VM has got is put back if it expired.
+	// If the token has expired, the VM needs the same one again.
 	issued := string(f.secret.Data[keyToken])
 	_, secretPart, _ := strings.Cut(issued, ".")
 	token, err := r.putToken(ctx, f, issued)
@@ -156,7 +156,7 @@ func (r *Reconciler) extendToken(ctx context.Context, f *facts, token *corev1.Se
 	return nil
 }
 
-// removeToken removes what token there is of this config, and no other's.
+// removeToken removes the token of this config if there is one, and no other config's.
 func (r *Reconciler) removeToken(ctx context.Context, f *facts) error {
 	issued, err := r.issuedToken(ctx, f)
 	if err != nil {
@@ -188,8 +188,8 @@ func (r *Reconciler) removeToken(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// issuedToken is the token in the bootstrap Secret, if there is one. It finds the token of a config that was moved to another
-// management cluster, where it has another UID than the one that the token was made for.
+// issuedToken is the token in the bootstrap Secret, if there is one. That finds it after a move to another management cluster,
+// where the config has another UID than the one that the token id was made from.
 func (r *Reconciler) issuedToken(ctx context.Context, f *facts) (string, error) {
 	if f.secret != nil {
 		return string(f.secret.Data[keyToken]), nil
@@ -205,8 +205,8 @@ func (r *Reconciler) issuedToken(ctx context.Context, f *facts) (string, error) 
 	return string(secret.Data[keyToken]), nil
 }
 
-// dropToken removes the token of a config that goes. A workload cluster that is going too, or stays out of reach for
-// longer than a token lives, is no reason to hold the object.
+// dropToken removes the token of a config that is being deleted. It does not hold the object if the workload cluster is being
+// deleted too, or cannot be reached for longer than a token lives.
 func (r *Reconciler) dropToken(ctx context.Context, f *facts) error {
 	if f.cluster == nil || r.Now().After(f.config.DeletionTimestamp.Add(r.TokenTTL)) {
 		return nil

@@ -1,5 +1,5 @@
-// Package linux keeps Windows behind Linux: no user data and no VM before the Cluster has a control plane that runs on
-// Linux.
+// Package linux makes Windows wait for Linux: there is no user data and no VM before the Cluster has a control plane that runs
+// on Linux.
 package linux
 
 import (
@@ -19,7 +19,7 @@ import (
 
 const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
 
-// Workload reaches the API servers of workload clusters. An error means that the cluster is not reached now.
+// Workload reaches the API servers of workload clusters. An error means that the cluster cannot be reached now.
 type Workload interface {
 	// GetClient returns a client that may read from a cache, never for Secrets.
 	GetClient(ctx context.Context, cluster client.ObjectKey) (client.Client, error)
@@ -29,7 +29,8 @@ type Workload interface {
 // all of those Nodes.
 func ControlPlane(ctx context.Context, workload Workload, cluster *clusterv1.Cluster) ([]corev1.Node, error) {
 	if !ptr.Deref(cluster.Status.Initialization.ControlPlaneInitialized, false) {
-		return nil, phase.Wait(infrav1.WaitingForControlPlaneReason, "the control plane of Cluster %s is not initialised yet", cluster.Name)
+		return nil, phase.Wait(infrav1.WaitingForControlPlaneReason,
+			"the control plane of Cluster %s is not initialised yet", cluster.Name)
 	}
 	c, err := workload.GetClient(ctx, client.ObjectKeyFromObject(cluster))
 	if err != nil {
@@ -37,7 +38,8 @@ func ControlPlane(ctx context.Context, workload Workload, cluster *clusterv1.Clu
 		return nil, phase.Poll(infrav1.WaitingForLinuxNodeReason, "the API server of Cluster %s is not reached yet", cluster.Name)
 	}
 	var nodes corev1.NodeList
-	if err := c.List(ctx, &nodes, client.HasLabels{controlPlaneLabel}, client.MatchingLabels{corev1.LabelOSStable: "linux"}); err != nil {
+	err = c.List(ctx, &nodes, client.HasLabels{controlPlaneLabel}, client.MatchingLabels{corev1.LabelOSStable: "linux"})
+	if err != nil {
 		return nil, err
 	}
 	for _, node := range nodes.Items {

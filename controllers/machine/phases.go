@@ -31,16 +31,16 @@ func (r *Reconciler) owned(_ context.Context, f *facts) error {
 	return nil
 }
 
-// leaving says that the Machine is being deleted. Its hooks may keep this object for long before that is deleted too: until
-// then there is nothing to be made any more.
+// leaving says that the Machine is being deleted. Its hooks may keep this object for a long time after that, but no VM is
+// made for it any more.
 func leaving(f *facts) bool { return !f.machine.DeletionTimestamp.IsZero() }
 
 func noVM(f *facts) error {
 	return phase.Wait(infrav1.DeletingReason, "Machine %s is being deleted and had no VM yet: none is made for it", f.machine.Name)
 }
 
-// recordIdentity writes down who the VM will be before anything is asked of the cloud. Everything after a crash, a restore or a
-// move starts from it, and so does the node's kubelet configuration.
+// recordIdentity writes down who the VM will be before we ask the cloud for anything. After a crash, a restore or a move
+// everything starts from it, and the node's kubelet configuration contains it.
 func (r *Reconciler) recordIdentity(ctx context.Context, f *facts) error {
 	if err := r.identify(ctx, f); err != nil {
 		return err
@@ -50,16 +50,16 @@ func (r *Reconciler) recordIdentity(ctx context.Context, f *facts) error {
 	return r.patch(ctx, f, before)
 }
 
-// hold keeps the object from going while there may be a VM. Until then it may go freely: a machine whose account never
-// answered has nothing to clean up, and must not need the account for that.
+// hold keeps the object for as long as there may be a VM. Before that it may go freely: a machine whose account never
+// answered has nothing to clean up and must not need the account for it.
 func (r *Reconciler) hold(ctx context.Context, f *facts) error {
 	before := f.windows.DeepCopy()
 	controllerutil.AddFinalizer(f.windows, infrav1.MachineFinalizer)
 	return r.patch(ctx, f, before)
 }
 
-// patch writes spec and metadata, if they changed. That the object has gone meanwhile is fine only for one that is released:
-// what is made for any other nobody would remove.
+// patch writes spec and metadata if they changed. It fails if the object is gone, unless we have just released it: nothing
+// would ever remove a VM made for an object that is gone.
 func (r *Reconciler) patch(ctx context.Context, f *facts, before *infrav1.WindowsMachine) error {
 	if before.Spec.ProviderID == f.windows.Spec.ProviderID && len(before.Finalizers) == len(f.windows.Finalizers) {
 		return nil
@@ -82,12 +82,9 @@ func (r *Reconciler) identify(_ context.Context, f *facts) error {
 		return phase.Stall(infrav1.CloudNotSupportedReason,
 			"this manager runs no machines in the cloud that the spec names; write spec.vsphere, or run a release that supports it")
 	}
-	identity, err := provider.Identify(f.windows)
-	if err != nil {
-		return phase.Cloud(err)
-	}
-	f.identity = identity
-	return nil
+	var err error
+	f.identity, err = provider.Identify(f.windows)
+	return phase.Cloud(err)
 }
 
 func (r *Reconciler) provider(m *infrav1.WindowsMachine) cloud.Provider {
@@ -97,7 +94,7 @@ func (r *Reconciler) provider(m *infrav1.WindowsMachine) cloud.Provider {
 	return r.Azure
 }
 
-// claimAddresses waits until the pools have given an address each. A machine that had its VM needs none any more.
+// claimAddresses waits until every pool has given an address. A machine that had its VM only reads them back.
 func (r *Reconciler) claimAddresses(ctx context.Context, f *facts) (err error) {
 	if !hadVM(f) {
 		f.networks, err = r.Pools.Claim(ctx, f.windows, f.cluster)
@@ -109,23 +106,26 @@ func (r *Reconciler) claimAddresses(ctx context.Context, f *facts) (err error) {
 	return nil
 }
 
-// ready waits for all that a new VM needs.
+// ready waits for everything that a new VM needs.
 func (r *Reconciler) ready(ctx context.Context, f *facts) error {
 	switch {
 	case f.machine.Spec.FailureDomain != "":
 		return phase.Stall(infrav1.SpecInvalidReason,
-			"Machine %s asks for failure domain %q, which this release does not place VMs in; leave it out", f.machine.Name, f.machine.Spec.FailureDomain)
+			"Machine %s asks for failure domain %q, which this release does not place VMs in; leave it out",
+			f.machine.Name, f.machine.Spec.FailureDomain)
 	case !ptr.Deref(f.cluster.Status.Initialization.InfrastructureProvisioned, false):
-		return phase.Wait(infrav1.WaitingForClusterInfrastructureReason, "the infrastructure of Cluster %s is not provisioned yet", f.cluster.Name)
+		return phase.Wait(infrav1.WaitingForClusterInfrastructureReason,
+			"the infrastructure of Cluster %s is not provisioned yet", f.cluster.Name)
 	case f.machine.Spec.Bootstrap.DataSecretName == nil:
-		return phase.Wait(infrav1.WaitingForBootstrapDataReason, "Machine %s has no bootstrap data yet; see its bootstrap config", f.machine.Name)
+		return phase.Wait(infrav1.WaitingForBootstrapDataReason,
+			"Machine %s has no bootstrap data yet; see its bootstrap config", f.machine.Name)
 	}
 	_, err := linux.ControlPlane(ctx, r.Workload, f.cluster)
 	return err
 }
 
-// hadVM says whether the machine's VM was there once: then no second one is made. The Machine knows it too, since
-// status is lost in a move.
+// hadVM says whether the machine's VM was there once: it gets no second one. The Machine knows it too, because a move loses
+// our status.
 func hadVM(f *facts) bool {
 	return ptr.Deref(f.windows.Status.Initialization.Provisioned, false) || f.machine != nil && f.machine.Spec.ProviderID != ""
 }
@@ -148,23 +148,20 @@ func (r *Reconciler) connect(ctx context.Context, f *facts) error {
 		return fmt.Errorf("get credentials: %w", err)
 	}
 	f.cloud, err = r.Accounts.Get(provider, key, secret.Data)
-	if err != nil {
-		return phase.Cloud(err)
-	}
-	return nil
+	return phase.Cloud(err)
 }
 
-// distinct stops where another machine's VM has the MAC that this one would get.
+// distinct stops if another machine has the MAC that this one's VM would get.
 func (r *Reconciler) distinct(ctx context.Context, f *facts) error {
 	return r.Pools.Distinct(ctx, f.windows, f.networks)
 }
 
-// holdAddresses makes sure that the addresses stay the machine's for as long as there may be a VM with them.
+// holdAddresses makes sure that the pools do not take the addresses back while there may be a VM with them.
 func (r *Reconciler) holdAddresses(ctx context.Context, f *facts) error {
 	return r.Pools.Hold(ctx, f.windows, f.networks)
 }
 
-// provision asks for the VM, or for how it is.
+// provision asks the cloud for the VM and stops until it runs.
 func (r *Reconciler) provision(ctx context.Context, f *facts) error {
 	vm, err := r.ask(ctx, f)
 	if errors.Is(err, cloud.ErrNotFound) && !hadVM(f) {
@@ -188,7 +185,7 @@ func (r *Reconciler) provision(ctx context.Context, f *facts) error {
 	}
 }
 
-// ask has the cloud make the VM, or only look at one that was there once or is not to be made any more.
+// ask has the cloud make the VM. It only looks if the VM was there once, or if none may be made any more.
 func (r *Reconciler) ask(ctx context.Context, f *facts) (cloud.VM, error) {
 	m := f.cloudMachine()
 	if hadVM(f) || leaving(f) {
@@ -225,7 +222,7 @@ func (f *facts) cloudMachine() cloud.Machine {
 	}
 }
 
-// remove asks for the VM's removal until nothing is left of it.
+// remove asks the cloud to remove the VM until nothing is left of it.
 func (r *Reconciler) remove(ctx context.Context, f *facts) error {
 	err := f.cloud.Delete(ctx, f.cloudMachine())
 	if errors.Is(err, cloud.ErrNotFound) {

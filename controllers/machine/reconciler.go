@@ -1,4 +1,6 @@
-// Package machine makes the VM of a WindowsMachine, tells how far it is, and removes it again.
+// Package machine makes the VM of a WindowsMachine, reports how far it is, and removes it. reconciler.go has the two lives of a
+// machine as lists of phases, phases.go has the phases, and report.go writes the status: story.go tells what the guest does,
+// progress.go reads its reports, and overdue.go notices when it has been silent for too long.
 package machine
 
 import (
@@ -45,21 +47,20 @@ type Reconciler struct {
 	Workload linux.Workload
 	// Pools give adapters their addresses.
 	Pools *addresses.Pools
-	// VSphere and Azure are the clouds that this manager runs machines in; nil is one that it does not.
+	// VSphere and Azure are the clouds that this manager runs machines in; nil is a cloud that it does not support.
 	VSphere, Azure cloud.Provider
-	// Accounts keeps the connections, and Changed gets the keys of machines whose VM changed.
+	// Accounts keeps the connections to the clouds. Changed gets the keys of machines whose VM changed.
 	Accounts *cloud.Accounts
 	Changed  <-chan cloud.Key
 	// Events tells people what changed.
 	Events events.EventRecorder
 	// Now is the clock.
 	Now func() time.Time
-	// WatchFilter is the value of the watch-filter label, and Namespace the only one that is looked after, if this manager
-	// has them.
+	// WatchFilter is the value of the watch-filter label and Namespace the only namespace, if this manager is limited by them.
 	WatchFilter, Namespace string
 }
 
-// SetupWithManager says what wakes the reconciler.
+// SetupWithManager registers the reconciler and says what wakes it.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	log := ctrl.LoggerFrom(ctx)
 	gvk := infrav1.GroupVersion.WithKind("WindowsMachine")
@@ -106,27 +107,27 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 
 // facts is what is known of one machine during one reconcile.
 type facts struct {
-	// before is the machine as the API server has it, machine as it will be.
+	// before is the WindowsMachine as the API server has it, windows as it will be.
 	before, windows *infrav1.WindowsMachine
 
 	machine *clusterv1.Machine
 	cluster *clusterv1.Cluster
-	// config is what the user data is made of, nil when another bootstrap provider makes it.
+	// config is what the user data is made of; nil when another bootstrap provider makes it.
 	config *bootstrapv1.WindowsBootstrapConfig
 
 	// now is the time of this look.
 	now time.Time
 
-	// These come on the way: who the VM is, its adapters' addresses, its account, and what the cloud says of it.
+	// The phases fill these in: who the VM is, the addresses of its adapters, its account, and what the cloud says of it.
 	identity cloud.Identity
 	networks []infrav1.MachineNetwork
 	cloud    cloud.Cloud
 	vm       *cloud.VM
 
-	// unread is why the guest's report was not understood.
+	// unread is why the guest's report was not understood; nil when it was.
 	unread error
 
-	// released says that the object has gone with its finalizer.
+	// released says that the finalizer is gone, and the object with it.
 	released bool
 }
 
@@ -139,7 +140,7 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, er
 	if err != nil {
 		return nil, fmt.Errorf("get windowsmachine: %w", err)
 	}
-	// A cloud's key comes for every VM of the account, also for those that another manager looks after.
+	// A cloud sends the keys of all VMs of the account, also of those that another manager looks after.
 	if r.WatchFilter != "" && !labels.HasWatchLabel(f.windows, r.WatchFilter) {
 		return nil, nil
 	}
@@ -150,8 +151,8 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, er
 	return f, r.loadConfig(ctx, f)
 }
 
-// loadConfig reads the config from the cache. It says how long the guest may take and what is reserved on its node, both
-// for people only: a machine whose config, or its whole kind, is gone must do without.
+// loadConfig reads the config, which says how long the guest may take and what its node reserves. Only people need to know
+// both: a machine goes on without its config, and without the CRD of configs.
 func (r *Reconciler) loadConfig(ctx context.Context, f *facts) error {
 	if f.machine == nil {
 		return nil
@@ -172,7 +173,7 @@ func (r *Reconciler) loadConfig(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// next does what is next to be done.
+// next goes through the phases of the life that the machine is in.
 func (r *Reconciler) next(ctx context.Context, f *facts) error {
 	switch {
 	case paused(f):
@@ -191,7 +192,7 @@ func deleting(f *facts) bool { return !f.windows.DeletionTimestamp.IsZero() }
 
 func paused(f *facts) bool { return owner.Paused(f.cluster, f.windows) }
 
-// write patches the status, if it changed. The resource version goes with it: a report on an old object is not written.
+// write patches the status if it changed. It sends the resource version, so that no report on an old object is written.
 func (r *Reconciler) write(ctx context.Context, f *facts) error {
 	if equality.Semantic.DeepEqual(f.before.Status, f.windows.Status) {
 		return nil
@@ -203,7 +204,7 @@ func (r *Reconciler) write(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// tell makes an event of a change of reason in the conditions that people wait for.
+// tell makes an event when a condition that people wait for gets another reason.
 func (r *Reconciler) tell(f *facts) {
 	for _, name := range []string{infrav1.ReadyCondition, infrav1.EveryBootSucceededCondition} {
 		was, now := conditions.Get(f.before, name), conditions.Get(f.windows, name)
@@ -219,7 +220,7 @@ func (r *Reconciler) tell(f *facts) {
 	}
 }
 
-// enqueueChanged lets the clouds wake the reconciler. A key is a hint: what has changed is asked.
+// enqueueChanged lets the clouds wake the reconciler. A key is only a hint: the reconciler asks what has changed.
 func (r *Reconciler) enqueueChanged(ctx context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
 	go func() {
 		for {

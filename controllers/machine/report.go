@@ -15,10 +15,11 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// maxAddresses is what the API takes; guests may have more.
+// maxAddresses is how many the API takes; a guest may have more.
 const maxAddresses = 32
 
-// report writes into the status what is known. It is pure: the same facts and the same end of the phases give the same status.
+// report writes into the status what is known and how the phases ended. It is pure: from the same facts and the same end it makes
+// the same status.
 func report(f *facts, end error) {
 	stop := phase.Of(end)
 	status := &f.windows.Status
@@ -53,7 +54,7 @@ func report(f *facts, end error) {
 	status.Phase = phaseOf(f)
 }
 
-// set gives a condition the time of this look, which stays for as long as its status does.
+// set gives a condition the time of this look; the condition keeps it until its status changes.
 func (f *facts) set(c metav1.Condition) {
 	c.LastTransitionTime = metav1.NewTime(f.now)
 	conditions.Set(f.windows, c)
@@ -83,7 +84,7 @@ func reportVM(f *facts, vm cloud.VM) {
 	}
 }
 
-// allocatableOf is what the Node will offer to pods, nil when the user data is of another provider's making.
+// allocatableOf is what the Node will offer to pods; nil when another provider made the user data.
 func allocatableOf(f *facts) corev1.ResourceList {
 	if f.config == nil {
 		return nil
@@ -94,12 +95,12 @@ func allocatableOf(f *facts) corev1.ResourceList {
 	}
 	allocatable, err := bootstrap.Allocatable(f.config.Spec, size)
 	if err != nil {
-		return nil // nothing is rendered of such a config, and its own conditions say why
+		return nil // no user data is made from such a config, and its own conditions say why
 	}
 	return allocatable
 }
 
-// reportGuest says what the guest does, how its bootstrap ended, and how the last start of the node went.
+// reportGuest tells what the guest does, how its bootstrap ended, and how the last start of the node went.
 func reportGuest(f *facts) {
 	progress := progressCondition(f)
 	f.set(progress)
@@ -113,8 +114,9 @@ func vmCondition(f *facts, stop phase.Stop) metav1.Condition {
 	c := metav1.Condition{Type: infrav1.VMProvisionedCondition, Status: metav1.ConditionFalse}
 	known := conditions.Get(f.windows, c.Type)
 	switch {
-	case known != nil && known.Status == metav1.ConditionTrue && !deleting(f) && f.vm == nil && stop.Reason != infrav1.VMVanishedReason:
-		// A cloud that does not answer does not make a running VM less there: CloudReachable says it.
+	case known != nil && known.Status == metav1.ConditionTrue && !deleting(f) && f.vm == nil &&
+		stop.Reason != infrav1.VMVanishedReason:
+		// When the cloud does not answer, a running VM still runs: CloudReachable tells of the outage.
 		return *known
 	case stop.Reason != "":
 		return stop.Condition(c.Type, known)
@@ -126,11 +128,13 @@ func vmCondition(f *facts, stop phase.Stop) metav1.Condition {
 	return c
 }
 
-// cloudCondition says whether the account answers, apart from what is known of the VM.
+// cloudCondition says whether the account answers, whatever is known of the VM.
 func cloudCondition(f *facts, stop phase.Stop) metav1.Condition {
-	c := metav1.Condition{Type: infrav1.CloudReachableCondition, Status: metav1.ConditionUnknown, Reason: infrav1.CloudNotAskedReason}
+	c := metav1.Condition{Type: infrav1.CloudReachableCondition, Status: metav1.ConditionUnknown}
+	c.Reason = infrav1.CloudNotAskedReason
 	switch stop.Reason {
-	case infrav1.CredentialsMissingReason, infrav1.CredentialsRejectedReason, infrav1.CloudUnreachableReason, infrav1.CloudThrottledReason:
+	case infrav1.CredentialsMissingReason, infrav1.CredentialsRejectedReason,
+		infrav1.CloudUnreachableReason, infrav1.CloudThrottledReason:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, stop.Reason, stop.Message
 		return c
 	}
@@ -140,7 +144,7 @@ func cloudCondition(f *facts, stop phase.Stop) metav1.Condition {
 	return c
 }
 
-// readyCondition sums up, by naming the first thing that is not as it should be.
+// readyCondition sums up: it names the first thing that is not as it should be.
 func readyCondition(f *facts) metav1.Condition {
 	provisioned := conditions.Get(f.windows, infrav1.VMProvisionedCondition)
 	succeeded := conditions.Get(f.windows, infrav1.BootstrapSucceededCondition)

@@ -16,7 +16,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
 
-// progressCondition says what the guest does now. No text has a clock that runs: what changes is written, and wakes us.
+// progressCondition says what the guest does now. No sentence contains a running clock: each change would be written and wake us.
 func progressCondition(f *facts) metav1.Condition {
 	c := metav1.Condition{Type: infrav1.BootstrapProgressCondition, Status: metav1.ConditionUnknown}
 	told, limit := f.windows.Status.Bootstrap, limitOf(f)
@@ -29,7 +29,8 @@ func progressCondition(f *facts) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.BootstrapSucceededReason, "the Node has joined; its guest told nothing of it"
 	case told != nil && overdue(f):
 		c.Status, c.Reason = metav1.ConditionFalse, infrav1.BootstrapOverdueReason
-		c.Message = fmt.Sprintf("%s; nothing more was heard since%s, see the console of VM %s", doing(told, limit), butUnread(f), f.windows.Status.ComputerName)
+		c.Message = fmt.Sprintf("%s; nothing more was heard since%s, see the console of VM %s",
+			doing(told, limit), butUnread(f), f.windows.Status.ComputerName)
 	case overdue(f):
 		c.Status, c.Reason = metav1.ConditionFalse, infrav1.GuestSilentReason
 		c.Message = fmt.Sprintf("nothing was heard of the guest in the %s that it may take and the %s that Windows gets to start%s; see the console of VM %s",
@@ -48,13 +49,14 @@ func progressCondition(f *facts) metav1.Condition {
 	default:
 		c.Reason, c.Message = infrav1.ProvisioningReason, "there is no running VM yet"
 	}
-	if known := conditions.Get(f.windows, c.Type); f.vm == nil && known != nil && known.Status == c.Status && known.Reason == c.Reason {
+	known := conditions.Get(f.windows, c.Type)
+	if f.vm == nil && known != nil && known.Status == c.Status && known.Reason == c.Reason {
 		return *known // the cloud did not answer: what was said last stands, also of a report that was not understood
 	}
 	return c
 }
 
-// notUnderstood stays the same whatever the report is: a status that changes wakes us.
+// notUnderstood does not quote the report: each change of the status wakes us.
 const notUnderstood = "a report of its guest is there and not understood (the log of the manager says why)"
 
 func butUnread(f *facts) string {
@@ -64,22 +66,22 @@ func butUnread(f *facts) string {
 	return ", but " + notUnderstood
 }
 
-// logUnread logs why a report was not understood, once for each change in what people are told of the guest. A guest is not
-// trusted: its words are cleaned and cut.
+// logUnread logs why a report was not understood, once for each change in what people are told of the guest. The guest's words
+// are cleaned and cut because we do not trust it.
 func logUnread(ctx context.Context, f *facts) {
 	if f.unread == nil {
 		return
 	}
 	log := ctrl.LoggerFrom(ctx)
-	told, before := conditions.GetMessage(f.windows, infrav1.BootstrapProgressCondition), conditions.GetMessage(f.before, infrav1.BootstrapProgressCondition)
-	if told == before {
+	const progress = infrav1.BootstrapProgressCondition
+	if conditions.GetMessage(f.windows, progress) == conditions.GetMessage(f.before, progress) {
 		log = log.V(4)
 	}
 	log.Info("Report of the guest not understood", "vm", f.identity.Name, "error", clean(f.unread.Error(), maxLine))
 }
 
-// succeededCondition says how the bootstrap ended. A Node that joined is better proof than silence; a guest that says that
-// it failed later has not done all that it was asked for, and is believed.
+// succeededCondition says how the bootstrap ended. A Node that has joined proves more than a silent guest; but a guest that
+// failed after that has not done everything it was asked for, and we believe it.
 func succeededCondition(f *facts, progress metav1.Condition) metav1.Condition {
 	c := progress
 	c.Type = infrav1.BootstrapSucceededCondition
@@ -87,15 +89,16 @@ func succeededCondition(f *facts, progress metav1.Condition) metav1.Condition {
 	case said(f, plan.StateFailed), c.Reason == infrav1.BootstrapSucceededReason:
 	case joined(f):
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.BootstrapSucceededReason, "the Node has joined"
-	case c.Status == metav1.ConditionTrue: // to be at work is not to be done
+	case c.Status == metav1.ConditionTrue: // the guest is at work and not done
 		c.Status = metav1.ConditionUnknown
 	}
 	return c
 }
 
-// everyBootCondition says how the node's last start went, if the guest has told of one.
+// everyBootCondition says how the node's last start went.
 func everyBootCondition(boot *infrav1.BootResult) metav1.Condition {
-	c := metav1.Condition{Type: infrav1.EveryBootSucceededCondition, Status: metav1.ConditionUnknown, Reason: infrav1.EveryBootRunningReason}
+	c := metav1.Condition{Type: infrav1.EveryBootSucceededCondition, Status: metav1.ConditionUnknown}
+	c.Reason = infrav1.EveryBootRunningReason
 	switch plan.State(boot.State) {
 	case plan.StateSucceeded:
 		c.Status, c.Reason = metav1.ConditionTrue, infrav1.EveryBootSucceededReason
@@ -141,14 +144,14 @@ func failure(p *infrav1.BootstrapProgress) string {
 	return fmt.Sprintf("%s%s (%s)", text, quote(cause(p)), p.Reason)
 }
 
-// quote leaves paths of Windows as they are.
+// quote does not escape: people read the paths of Windows as they are.
 func quote(text string) string { return `"` + strings.ReplaceAll(text, `"`, `'`) + `"` }
 
-// programEnded is what an agent says of a program that ended by itself: alone, or in parentheses behind the name of the failure.
+// programEnded matches what the agent says when a program ended by itself: alone, or in parentheses after the failure's name.
 var programEnded = regexp.MustCompile(`^\S+ ended with exit code -?\d+$| \(\S+ ended with exit code -?\d+\)$`)
 
-// cause is the most telling of what the guest says: the name of the failure or, when nobody knows more than the exit code,
-// the last line of the program.
+// cause is what tells most of all that the guest says: the name of the failure or, when only the exit code is known, the last
+// line of the program.
 func cause(p *infrav1.BootstrapProgress) string {
 	if named := programEnded.ReplaceAllString(p.Message, ""); named != "" {
 		return named
@@ -161,7 +164,7 @@ func cause(p *infrav1.BootstrapProgress) string {
 	return p.Message
 }
 
-// stackFrame is a line of the stack that programs like kubeadm write behind the error.
+// stackFrame matches a line of the stack that programs like kubeadm write after the error.
 var stackFrame = regexp.MustCompile(`^\s|^(runtime|main)\.\S+$|^\S+/\S+\.\S+$|^$`)
 
 // spent reads: 2m of at most 30m.

@@ -147,6 +147,7 @@ func Stall(reason, format string, args ...any) error {
 }
 
 // Cloud turns the error of a cloud into a Stop: the cloud says of which kind the error is, and we decide when to try again.
+// Other errors, and nil, stay as they are.
 func Cloud(err error) error {
 	answer, ok := errors.AsType[*cloud.Error](err)
 	if !ok || answer.Reason == "" {

@@ -81,6 +81,7 @@ func TestCloud(t *testing.T) {
 			phase.Stop{Reason: "InternalError", Err: errBoom}},
 		"stop": {"what has stopped already stays so", phase.Wait("R", "m"), phase.Stop{}},
 	}
+	compare(t, "no error stays none", phase.Stop{}, phase.Cloud(nil))
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			if c.want.Reason == "" {
