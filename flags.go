@@ -68,14 +68,14 @@ func newFlags(fs *pflag.FlagSet) *managerFlags {
 	fs.AddGoFlagSet(flag.CommandLine) // --kubeconfig
 	fs.StringSliceVar(&f.controllers, "controllers", []string{infrastructureProvider, bootstrapProvider},
 		"Providers to run: infrastructure, bootstrap, or both.")
-	fs.StringVar(&f.namespace, "namespace", "", "Namespace whose objects are looked after; empty means all.")
+	fs.StringVar(&f.namespace, "namespace", "", "Namespace of the objects to reconcile; empty means all.")
 	fs.StringVar(&f.watchFilter, "watch-filter", "",
-		"Value of the label cluster.x-k8s.io/watch-filter of the objects that are looked after; empty means all.")
+		"Value of the label cluster.x-k8s.io/watch-filter of the objects to reconcile; empty means all.")
 	fs.StringVar(&f.healthAddr, "health-addr", ":9440", "Address of /healthz and /readyz.")
 	fs.DurationVar(&f.syncPeriod, "sync-period", 10*time.Minute,
-		"How often every object is looked at though nothing was heard of it.")
-	fs.Float32Var(&f.qps, "kube-api-qps", 100, "Queries per second to the management cluster, at the most.")
-	fs.IntVar(&f.burst, "kube-api-burst", 200, "Queries in one burst to the management cluster, at the most.")
+		"How often every object is reconciled even if nothing changed.")
+	fs.Float32Var(&f.qps, "kube-api-qps", 100, "Maximum queries per second to the management cluster.")
+	fs.IntVar(&f.burst, "kube-api-burst", 200, "Maximum queries in one burst to the management cluster.")
 	f.addLeaderFlags(fs)
 	f.addControllerFlags(fs)
 	return f
@@ -84,21 +84,21 @@ func newFlags(fs *pflag.FlagSet) *managerFlags {
 func (f *managerFlags) addLeaderFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.leaderElect, "leader-elect", false, "Let only one of several managers be active.")
 	fs.DurationVar(&f.leaseDuration, "leader-elect-lease-duration", 15*time.Second,
-		"How long the others wait before they take over.")
+		"How long the other managers wait before one of them takes over.")
 	fs.DurationVar(&f.renewDeadline, "leader-elect-renew-deadline", 10*time.Second,
-		"How long the active manager tries to stay so before it gives up.")
-	fs.DurationVar(&f.retryPeriod, "leader-elect-retry-period", 2*time.Second, "How long to wait between tries.")
+		"How long the active manager tries to renew its lease before it gives up.")
+	fs.DurationVar(&f.retryPeriod, "leader-elect-retry-period", 2*time.Second, "How long a manager waits between tries.")
 }
 
 func (f *managerFlags) addControllerFlags(fs *pflag.FlagSet) {
-	fs.IntVar(&f.machineConcurrency, "windowsmachine-concurrency", 100, "WindowsMachines looked after at the same time.")
+	fs.IntVar(&f.machineConcurrency, "windowsmachine-concurrency", 100, "WindowsMachines reconciled at the same time.")
 	fs.IntVar(&f.configConcurrency, "windowsbootstrapconfig-concurrency", 100,
-		"WindowsBootstrapConfigs looked after at the same time.")
-	fs.IntVar(&f.clusterCacheConcurrency, "clustercache-concurrency", 100, "Workload clusters looked after at the same time.")
-	fs.Float32Var(&f.clusterCacheQPS, "clustercache-client-qps", 20, "Queries per second to one workload cluster, at the most.")
-	fs.IntVar(&f.clusterCacheBurst, "clustercache-client-burst", 30, "Queries in one burst to one workload cluster, at the most.")
+		"WindowsBootstrapConfigs reconciled at the same time.")
+	fs.IntVar(&f.clusterCacheConcurrency, "clustercache-concurrency", 100, "Workload clusters reconciled at the same time.")
+	fs.Float32Var(&f.clusterCacheQPS, "clustercache-client-qps", 20, "Maximum queries per second to one workload cluster.")
+	fs.IntVar(&f.clusterCacheBurst, "clustercache-client-burst", 30, "Maximum queries in one burst to one workload cluster.")
 	fs.DurationVar(&f.tokenTTL, "bootstrap-token-ttl", 30*time.Minute,
-		"How long a bootstrap token lives when nobody keeps it alive. It is kept alive until its node has joined.")
+		"How long a bootstrap token lives if it is not extended. The manager extends it until its node has joined.")
 }
 
 // wanted checks the flags and returns the providers to run.
@@ -106,12 +106,12 @@ func (f *managerFlags) wanted() (map[string]bool, error) {
 	wanted := map[string]bool{}
 	for _, name := range f.controllers {
 		if name != infrastructureProvider && name != bootstrapProvider {
-			return nil, fmt.Errorf("--controllers=%s: write infrastructure, bootstrap, or both with a comma", name)
+			return nil, fmt.Errorf("--controllers=%s is not valid; use infrastructure, bootstrap, or both with a comma between them", name)
 		}
 		wanted[name] = true
 	}
 	if f.tokenTTL < minTokenTTL {
-		return nil, fmt.Errorf("--bootstrap-token-ttl=%s: write at least %s", f.tokenTTL, minTokenTTL)
+		return nil, fmt.Errorf("--bootstrap-token-ttl=%s is too short; use at least %s", f.tokenTTL, minTokenTTL)
 	}
 	return wanted, nil
 }

@@ -31,7 +31,7 @@ func main() {
 	}
 	ctrl.SetLogger(klog.Background())
 	if err := run(ctrl.SetupSignalHandler(), flags); err != nil {
-		klog.Background().Error(err, "The manager ends")
+		klog.Background().Error(err, "Manager failed")
 		klog.FlushAndExit(klog.ExitFlushTimeout, 1)
 	}
 }

@@ -114,11 +114,11 @@ func (p *Pools) ensure(ctx context.Context, claim *ipamv1.IPAddressClaim) error 
 func waitsForAddress(windows *infrav1.WindowsMachine, claim *ipamv1.IPAddressClaim) error {
 	if claim.UID == "" {
 		return phase.Poll(infrav1.WaitingForIPAddressReason,
-			"IPAddressClaim %s was made a moment ago, by this machine or by somebody else", claim.Name)
+			"IPAddressClaim %s was created a moment ago; waiting for it to appear in the cache", claim.Name)
 	}
 	if !metav1.IsControlledBy(claim, windows) || !claim.DeletionTimestamp.IsZero() {
 		return phase.Poll(infrav1.WaitingForIPAddressReason,
-			"IPAddressClaim %s is being deleted, or of another owner; once it is gone, one is made for this machine", claim.Name)
+			"IPAddressClaim %s is being deleted or has another owner; when it is gone, this machine creates its own", claim.Name)
 	}
 	if claim.Status.AddressRef.Name != "" {
 		return nil
@@ -160,7 +160,7 @@ func (p *Pools) networkAddress(ctx context.Context, claim *ipamv1.IPAddressClaim
 	address, err := p.read(ctx, claim)
 	if apierrors.IsNotFound(err) {
 		return infrav1.NetworkAddress{}, phase.Poll(infrav1.WaitingForIPAddressReason,
-			"IPAddressClaim %s refers to IPAddress %s, which is not there", claim.Name, name)
+			"IPAddressClaim %s refers to IPAddress %s, which does not exist", claim.Name, name)
 	}
 	if err != nil {
 		return infrav1.NetworkAddress{}, err
@@ -168,11 +168,11 @@ func (p *Pools) networkAddress(ctx context.Context, claim *ipamv1.IPAddressClaim
 	found, valid := parse(address)
 	if !valid {
 		return found, phase.Stall(infrav1.SpecInvalidReason,
-			"IPAddress %s has no address with a prefix length: look at pool %s", name, claim.Spec.PoolRef.Name)
+			"IPAddress %s has no valid address with a prefix length; check pool %s", name, claim.Spec.PoolRef.Name)
 	}
 	if err := bootstrap.CheckAddress(found); err != nil {
 		return found, phase.Stall(infrav1.SpecInvalidReason,
-			"IPAddress %s: %s; mend pool %s and then delete IPAddressClaim %s, which is made again",
+			"IPAddress %s: %s; correct pool %s, then delete IPAddressClaim %s, and the machine creates a new one",
 			name, err, claim.Spec.PoolRef.Name, claim.Name)
 	}
 	return found, nil

@@ -117,7 +117,7 @@ func TestWaitsForAddress(t *testing.T) {
 		"not seen yet": {
 			claim(func(c *ipamv1.IPAddressClaim) { c.UID = "" }),
 			phase.Poll(infrav1.WaitingForIPAddressReason,
-				"IPAddressClaim win-0-0 was made a moment ago, by this machine or by somebody else"),
+				"IPAddressClaim win-0-0 was created a moment ago; waiting for it to appear in the cache"),
 		},
 		"used up": {
 			claim(func(c *ipamv1.IPAddressClaim) {
@@ -134,14 +134,14 @@ func TestWaitsForAddress(t *testing.T) {
 				c.OwnerReferences[0].UID, c.Status.AddressRef.Name = "uid-0", "win-0-0"
 			}),
 			phase.Poll(infrav1.WaitingForIPAddressReason,
-				"IPAddressClaim win-0-0 is being deleted, or of another owner; once it is gone, one is made for this machine"),
+				"IPAddressClaim win-0-0 is being deleted or has another owner; when it is gone, this machine creates its own"),
 		},
 		"going": {
 			claim(func(c *ipamv1.IPAddressClaim) {
 				c.DeletionTimestamp, c.Status.AddressRef.Name = new(metav1.Now()), "win-0-0"
 			}),
 			phase.Poll(infrav1.WaitingForIPAddressReason,
-				"IPAddressClaim win-0-0 is being deleted, or of another owner; once it is gone, one is made for this machine"),
+				"IPAddressClaim win-0-0 is being deleted or has another owner; when it is gone, this machine creates its own"),
 		},
 	} {
 		if diff := cmp.Diff(phase.Of(c.want), phase.Of(waitsForAddress(windows, c.claim))); diff != "" {

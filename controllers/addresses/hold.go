@@ -34,7 +34,8 @@ func (p *Pools) Hold(ctx context.Context, windows *infrav1.WindowsMachine, netwo
 		}
 		if lost != "" {
 			return phase.Stall(infrav1.AddressLostReason,
-				"address %s of IPAddressClaim %s was %s before the VM was made, and is in its user data; delete the Machine to get another one",
+				"address %s of IPAddressClaim %s was %s before the VM was created, but the user data contains it; "+
+					"delete the Machine to get a new one",
 				known[i].Address, claim.Name, lost)
 		}
 	}

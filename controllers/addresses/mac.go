@@ -39,8 +39,8 @@ func (p *Pools) Distinct(ctx context.Context, windows *infrav1.WindowsMachine, n
 		i := slices.IndexFunc(networks, func(n infrav1.MachineNetwork) bool { return hasMAC(&other, windows, n) })
 		if i >= 0 && keepsMAC(&other, windows) {
 			return phase.Stall(infrav1.MACTakenReason,
-				"%s on network %s follows from %s, and is the MAC of WindowsMachine %s too: their addresses agree in their last 18 bits; "+
-					"mend the pools, then delete the Machine",
+				"MAC %s on network %s is made from address %s, and WindowsMachine %s has the same MAC: "+
+					"their addresses have the same last 18 bits; correct the pools, then delete the Machine",
 				networks[i].MACAddress, networks[i].Name, networks[i].Addresses[0].Address, other.Name)
 		}
 	}

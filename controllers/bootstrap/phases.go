@@ -46,13 +46,14 @@ func owned(_ context.Context, f *facts) error {
 		return phase.Wait(bootstrapv1.WaitingForOwnerReason,
 			"no Machine owns this WindowsBootstrapConfig yet; Cluster API sets the owner")
 	case f.cluster == nil:
-		return phase.Wait(bootstrapv1.WaitingForOwnerReason, "Cluster %s is not there", f.machine.Spec.ClusterName)
+		return phase.Wait(bootstrapv1.WaitingForOwnerReason, "Cluster %s does not exist", f.machine.Spec.ClusterName)
 	case util.IsControlPlaneMachine(f.machine):
 		return phase.Stall(bootstrapv1.OwnerNotSupportedReason,
 			"Machine %s is a control-plane machine; control planes run on Linux", f.machine.Name)
 	case f.machine.Spec.InfrastructureRef.Kind != "WindowsMachine":
 		return phase.Stall(bootstrapv1.OwnerNotSupportedReason,
-			"Machine %s has a %s as infrastructure; a WindowsBootstrapConfig needs a WindowsMachine", f.machine.Name, f.machine.Spec.InfrastructureRef.Kind)
+			"the infrastructure of Machine %s is a %s; a WindowsBootstrapConfig needs a WindowsMachine",
+			f.machine.Name, f.machine.Spec.InfrastructureRef.Kind)
 	}
 	return nil
 }
@@ -72,7 +73,8 @@ func (r *Reconciler) findSecret(ctx context.Context, f *facts) error {
 		return fmt.Errorf("get bootstrap secret: %w", err)
 	case used(f) && !joined(f):
 		return phase.Stall(bootstrapv1.DataSecretLostReason,
-			"Secret %s is gone before the node has joined, and its VM may already boot with it; delete the Machine to get another one", key.Name)
+			"Secret %s was deleted before the node joined, and the VM may already boot from it; delete the Machine to get a new one",
+			key.Name)
 	}
 	return nil
 }
@@ -82,14 +84,14 @@ func (r *Reconciler) recognize(ctx context.Context, f *facts, secret *corev1.Sec
 	switch own := metav1.IsControlledBy(secret, f.config); {
 	case own && !used(f) && secret.Annotations[bootstrapv1.RenderedGenerationAnnotation] != generation(f):
 		return phase.Stall(bootstrapv1.ConfigInvalidReason,
-			"spec was changed while Secret %s was made of what it said before; delete the Machine to get another one", secret.Name)
+			"spec changed after Secret %s had been made from it; delete the Machine to get a new one", secret.Name)
 	case own:
 		f.secret = secret
 	case used(f) && metav1.GetControllerOf(secret) == nil:
 		return r.adopt(ctx, f, secret)
 	case !joined(f):
 		return phase.Stall(bootstrapv1.ConfigInvalidReason,
-			"Secret %s has the name that the user data must have, and is not of this config; remove it, or rename the config", secret.Name)
+			"Secret %s belongs to something else, but the user data needs that name; delete the Secret or rename the config", secret.Name)
 	}
 	return nil
 }
@@ -107,10 +109,10 @@ func (r *Reconciler) adopt(ctx context.Context, f *facts, secret *corev1.Secret)
 	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	err := r.Client.Patch(ctx, secret, lock)
 	if err != nil && !apierrors.IsForbidden(err) {
-		return fmt.Errorf("own bootstrap secret again: %w", err)
+		return fmt.Errorf("adopt bootstrap secret: %w", err)
 	}
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Info("Bootstrap Secret is used and not owned: remove it when its Machine is gone",
+		ctrl.LoggerFrom(ctx).Info("Bootstrap Secret is in use but has no owner; delete it when its Machine is gone",
 			"secret", before.Name, "error", err.Error())
 	}
 	f.secret = secret
@@ -126,7 +128,7 @@ func settled(f *facts) bool { return f.secret != nil || used(f) || joined(f) }
 func ready(_ context.Context, f *facts) error {
 	switch {
 	case !f.machine.DeletionTimestamp.IsZero():
-		return phase.Wait(bootstrapv1.DeletingReason, "Machine %s is being deleted; nothing is made for it any more", f.machine.Name)
+		return phase.Wait(bootstrapv1.DeletingReason, "Machine %s is being deleted and gets no user data", f.machine.Name)
 	case !ptr.Deref(f.cluster.Status.Initialization.InfrastructureProvisioned, false):
 		return phase.Wait(bootstrapv1.WaitingForClusterInfrastructureReason,
 			"the infrastructure of Cluster %s is not provisioned yet", f.cluster.Name)
@@ -134,10 +136,10 @@ func ready(_ context.Context, f *facts) error {
 		return phase.Wait(bootstrapv1.WaitingForControlPlaneReason, "Cluster %s has no control plane endpoint yet", f.cluster.Name)
 	case f.windows == nil || f.windows.Spec.ProviderID == "" || f.windows.Status.ComputerName == "":
 		return phase.Wait(bootstrapv1.WaitingForMachineIdentityReason,
-			"WindowsMachine %s has no providerID and computerName yet", f.machine.Spec.InfrastructureRef.Name)
+			"WindowsMachine %s has no providerID or no computerName yet", f.machine.Spec.InfrastructureRef.Name)
 	case !bootstrap.Addressed(f.windows):
 		return phase.Wait(bootstrapv1.WaitingForMachineAddressesReason,
-			"WindowsMachine %s waits for the addresses of its adapters", f.windows.Name)
+			"WindowsMachine %s does not have the addresses of its adapters yet", f.windows.Name)
 	}
 	return nil
 }
@@ -165,7 +167,8 @@ func (r *Reconciler) readClusterCA(ctx context.Context, f *facts) error {
 	f.ca = secret.Data[corev1.TLSCertKey]
 	if len(f.ca) == 0 {
 		return phase.AwaitSecret(bootstrapv1.WaitingForClusterCAReason,
-			"Secret %s with the CA of the cluster under the key tls.crt is not there; a node joins no cluster that it cannot verify", key.Name)
+			"Secret %s with the cluster's CA under the key tls.crt does not exist; a node does not join a cluster that it cannot verify",
+			key.Name)
 	}
 	return nil
 }
@@ -197,9 +200,10 @@ func (r *Reconciler) reach(ctx context.Context, f *facts) error {
 	}
 	var err error
 	if f.workload, err = r.Workload.GetClient(ctx, client.ObjectKeyFromObject(f.cluster)); err != nil {
-		ctrl.LoggerFrom(ctx).V(4).Info("Workload cluster is not reached", "error", err.Error())
+		ctrl.LoggerFrom(ctx).V(4).Info("Workload cluster cannot be reached", "error", err.Error())
 		return phase.Poll(bootstrapv1.WorkloadUnreachableReason,
-			"the API server of Cluster %s is not reached; the node's token is looked after once it is", f.cluster.Name)
+			"the API server of Cluster %s cannot be reached; the node's bootstrap token cannot be created or extended until then",
+			f.cluster.Name)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func report(f *facts, end error) {
 		if conditions.Get(f.config, bootstrapv1.ReadyCondition) == nil {
 			conditions.Set(f.config, metav1.Condition{
 				Type: bootstrapv1.ReadyCondition, Status: metav1.ConditionUnknown,
-				Reason: clusterv1.PausedReason, Message: "the config is paused and was not looked at yet",
+				Reason: clusterv1.PausedReason, Message: "the config was paused before its first reconcile",
 			})
 		}
 		return

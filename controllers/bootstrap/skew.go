@@ -27,14 +27,17 @@ func skew(machine *clusterv1.Machine, controlPlane string) error {
 	switch {
 	case behind < 0:
 		return phase.Poll(bootstrapv1.WaitingForControlPlaneVersionReason,
-			"the Machine wants %s and a Node of its control plane has %s: a kubelet must not be newer; upgrade the control plane first", machine.Spec.Version, controlPlane)
+			"the Machine wants %s, but a Node of its control plane has %s, and a kubelet must not be newer; "+
+				"upgrade the control plane first",
+			machine.Spec.Version, controlPlane)
 	case behind > mostBehind:
 		return phase.Stall(bootstrapv1.ConfigInvalidReason,
-			"Machine spec.version: %s is more than %d minors older than the control plane's %s; write a version from v1.%d to v1.%d",
+			"Machine spec.version: %s is more than %d minor versions older than the control plane's %s; use a version from v1.%d to v1.%d",
 			machine.Spec.Version, mostBehind, controlPlane, has.Minor()-mostBehind, has.Minor())
 	case wanted.Minor() < newForm && has.Minor() >= newForm:
 		return phase.Stall(bootstrapv1.ConfigInvalidReason,
-			"Machine spec.version: the kubeadm of %s cannot read the configuration of a control plane of v1.%d or later; write a version from v1.%d to v1.%d",
+			"Machine spec.version: the kubeadm of %s cannot read the configuration of a control plane of v1.%d or later; "+
+				"use a version from v1.%d to v1.%d",
 			machine.Spec.Version, newForm, newForm, has.Minor())
 	}
 	return nil

@@ -22,7 +22,7 @@ func (r *Reconciler) readSources(ctx context.Context, f *facts) error {
 		}
 		if len(data) == 0 {
 			return phase.Poll(bootstrapv1.WaitingForSourcesReason,
-				"%s %s with something under the key %q is not there; the config refers to it", source.Kind, source.Name, source.Key)
+				"the config refers to the key %q of %s %s, which does not exist or is empty", source.Key, source.Kind, source.Name)
 		}
 		f.sources[source.String()] = data
 	}

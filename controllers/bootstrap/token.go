@@ -64,7 +64,7 @@ func (r *Reconciler) issueToken(ctx context.Context, f *facts) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("all %d ids for the bootstrap token are taken by others", maxTokenIDs)
+	return fmt.Errorf("all %d possible ids of the bootstrap token are in use by other tokens", maxTokenIDs)
 }
 
 // putToken returns the token with this id; it makes one if there is none.
@@ -133,7 +133,8 @@ func (r *Reconciler) keepToken(ctx context.Context, f *facts) error {
 		return err
 	case string(token.Data[bootstrapapi.BootstrapTokenSecretKey]) != secretPart:
 		return phase.Stall(bootstrapv1.BootstrapTokenReplacedReason,
-			"Secret %s/%s in the workload cluster is not the node's token any more, so that it cannot join; remove that Secret, or delete the Machine to get another one",
+			"Secret %s/%s in the workload cluster no longer has the node's token, so the node cannot join; "+
+				"delete that Secret, or delete the Machine to get a new one",
 			token.Namespace, token.Name)
 	}
 	return r.extendToken(ctx, f, token)
@@ -219,5 +220,6 @@ func (r *Reconciler) dropToken(ctx context.Context, f *facts) error {
 		return nil
 	}
 	return phase.Poll(bootstrapv1.WorkloadUnreachableReason,
-		"the API server of Cluster %s is not reached; the config goes once its token is removed there, or has expired", f.cluster.Name)
+		"the API server of Cluster %s cannot be reached; the config is deleted when its token has been removed there or has expired",
+		f.cluster.Name)
 }

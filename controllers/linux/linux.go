@@ -30,12 +30,12 @@ type Workload interface {
 func ControlPlane(ctx context.Context, workload Workload, cluster *clusterv1.Cluster) ([]corev1.Node, error) {
 	if !ptr.Deref(cluster.Status.Initialization.ControlPlaneInitialized, false) {
 		return nil, phase.Wait(infrav1.WaitingForControlPlaneReason,
-			"the control plane of Cluster %s is not initialised yet", cluster.Name)
+			"the control plane of Cluster %s is not initialized yet", cluster.Name)
 	}
 	c, err := workload.GetClient(ctx, client.ObjectKeyFromObject(cluster))
 	if err != nil {
-		ctrl.LoggerFrom(ctx).V(4).Info("Workload cluster is not reached", "error", err.Error())
-		return nil, phase.Poll(infrav1.WaitingForLinuxNodeReason, "the API server of Cluster %s is not reached yet", cluster.Name)
+		ctrl.LoggerFrom(ctx).V(4).Info("Workload cluster cannot be reached", "error", err.Error())
+		return nil, phase.Poll(infrav1.WaitingForLinuxNodeReason, "the API server of Cluster %s cannot be reached yet", cluster.Name)
 	}
 	var nodes corev1.NodeList
 	err = c.List(ctx, &nodes, client.HasLabels{controlPlaneLabel}, client.MatchingLabels{corev1.LabelOSStable: "linux"})
@@ -48,8 +48,8 @@ func ControlPlane(ctx context.Context, workload Workload, cluster *clusterv1.Clu
 		}
 	}
 	return nil, phase.Poll(infrav1.WaitingForLinuxNodeReason,
-		"of the %d Nodes of Cluster %s with the labels %s and %s=linux none is Ready; Windows machines come after Linux",
-		len(nodes.Items), cluster.Name, controlPlaneLabel, corev1.LabelOSStable)
+		"Cluster %s has no Ready Node among its %d with the labels %s and %s=linux; Windows machines come after Linux",
+		cluster.Name, len(nodes.Items), controlPlaneLabel, corev1.LabelOSStable)
 }
 
 // OldestVersion is the oldest version of the Nodes' kubelets, each of which is as old as the API server beside it; it is empty

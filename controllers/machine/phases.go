@@ -23,7 +23,7 @@ func (r *Reconciler) owned(_ context.Context, f *facts) error {
 		return phase.Wait(infrav1.WaitingForOwnerReason, "no Machine owns this WindowsMachine yet; Cluster API sets the owner")
 	}
 	if f.cluster == nil {
-		return phase.Wait(infrav1.WaitingForOwnerReason, "Cluster %s is not there", f.machine.Spec.ClusterName)
+		return phase.Wait(infrav1.WaitingForOwnerReason, "Cluster %s does not exist", f.machine.Spec.ClusterName)
 	}
 	if leaving(f) && !hadVM(f) && !controllerutil.ContainsFinalizer(f.windows, infrav1.MachineFinalizer) {
 		return noVM(f)
@@ -36,7 +36,7 @@ func (r *Reconciler) owned(_ context.Context, f *facts) error {
 func leaving(f *facts) bool { return !f.machine.DeletionTimestamp.IsZero() }
 
 func noVM(f *facts) error {
-	return phase.Wait(infrav1.DeletingReason, "Machine %s is being deleted and had no VM yet: none is made for it", f.machine.Name)
+	return phase.Wait(infrav1.DeletingReason, "Machine %s is being deleted; it had no VM and gets none", f.machine.Name)
 }
 
 // recordIdentity writes down who the VM will be before we ask the cloud for anything. After a crash, a restore or a move
@@ -80,7 +80,7 @@ func (r *Reconciler) identify(_ context.Context, f *facts) error {
 	provider := r.provider(f.windows)
 	if provider == nil {
 		return phase.Stall(infrav1.CloudNotSupportedReason,
-			"this manager runs no machines in the cloud that the spec names; write spec.vsphere, or run a release that supports it")
+			"this manager does not support the cloud in the spec; use spec.vsphere, or a release that supports this cloud")
 	}
 	var err error
 	f.identity, err = provider.Identify(f.windows)
@@ -101,7 +101,7 @@ func (r *Reconciler) claimAddresses(ctx context.Context, f *facts) (err error) {
 		return err
 	}
 	if f.networks, err = r.Pools.ReadBack(ctx, f.windows); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Addresses not read back")
+		ctrl.LoggerFrom(ctx).Error(err, "Addresses cannot be read back")
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (r *Reconciler) ready(ctx context.Context, f *facts) error {
 	switch {
 	case f.machine.Spec.FailureDomain != "":
 		return phase.Stall(infrav1.SpecInvalidReason,
-			"Machine %s asks for failure domain %q, which this release does not place VMs in; leave it out",
+			"Machine %s wants failure domain %q, but this release does not place VMs by failure domain; leave it out",
 			f.machine.Name, f.machine.Spec.FailureDomain)
 	case !ptr.Deref(f.cluster.Status.Initialization.InfrastructureProvisioned, false):
 		return phase.Wait(infrav1.WaitingForClusterInfrastructureReason,
@@ -137,12 +137,13 @@ func (r *Reconciler) connect(ctx context.Context, f *facts) error {
 	err := r.Live.Get(ctx, key, &secret)
 	if apierrors.IsNotFound(err) && deleting(f) {
 		return phase.AwaitSecret(infrav1.CredentialsMissingReason,
-			"the VM is still there, and Secret %s to remove it with is not; create it again, or remove the VM by hand and then the finalizer %s",
+			"Secret %s with the cloud's credentials does not exist, but the VM cannot be deleted without it; "+
+				"create it again, or delete the VM by hand and then remove the finalizer %s",
 			key.Name, infrav1.MachineFinalizer)
 	}
 	if apierrors.IsNotFound(err) {
 		return phase.AwaitSecret(infrav1.CredentialsMissingReason,
-			"there is no Secret %s with the cloud's credentials; create it in namespace %s", key.Name, key.Namespace)
+			"Secret %s with the cloud's credentials does not exist; create it in namespace %s", key.Name, key.Namespace)
 	}
 	if err != nil {
 		return fmt.Errorf("get credentials: %w", err)
@@ -169,7 +170,8 @@ func (r *Reconciler) provision(ctx context.Context, f *facts) error {
 	}
 	if errors.Is(err, cloud.ErrNotFound) {
 		return phase.Stall(infrav1.VMVanishedReason,
-			"VM %s was there and is gone; a machine gets no second VM, delete the Machine or let a MachineHealthCheck do it", f.identity.Name)
+			"VM %s no longer exists, and a machine gets no second VM; delete the Machine or let a MachineHealthCheck do so",
+			f.identity.Name)
 	}
 	if err != nil {
 		return phase.Cloud(err)
@@ -179,7 +181,7 @@ func (r *Reconciler) provision(ctx context.Context, f *facts) error {
 	case cloud.Running:
 		return nil
 	case cloud.Stopped:
-		return phase.Wait(infrav1.VMNotRunningReason, "VM %s does not run; start it, or delete the Machine", f.identity.Name)
+		return phase.Wait(infrav1.VMNotRunningReason, "VM %s is not running; start it or delete the Machine", f.identity.Name)
 	default:
 		return phase.WaitFor(reread, infrav1.ProvisioningReason, "VM %s: %s", f.identity.Name, vm.Detail)
 	}
@@ -204,14 +206,14 @@ func (r *Reconciler) userData(ctx context.Context, f *facts) ([]byte, error) {
 	err := r.Live.Get(ctx, key, &secret)
 	if apierrors.IsNotFound(err) {
 		return nil, phase.AwaitSecret(infrav1.WaitingForBootstrapDataReason,
-			"Secret %s with the bootstrap data is not there; see the bootstrap config of Machine %s", key.Name, f.machine.Name)
+			"Secret %s with the bootstrap data does not exist; see the bootstrap config of Machine %s", key.Name, f.machine.Name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("get bootstrap data: %w", err)
 	}
 	if len(secret.Data["value"]) == 0 {
 		return nil, phase.AwaitSecret(infrav1.WaitingForBootstrapDataReason,
-			"Secret %s has no bootstrap data under its key \"value\"; see the bootstrap config of Machine %s", key.Name, f.machine.Name)
+			"Secret %s has no bootstrap data under the key \"value\"; see the bootstrap config of Machine %s", key.Name, f.machine.Name)
 	}
 	return secret.Data["value"], nil
 }
@@ -231,7 +233,7 @@ func (r *Reconciler) remove(ctx context.Context, f *facts) error {
 	if err != nil {
 		return phase.Cloud(err)
 	}
-	return phase.Poll(infrav1.DeletingReason, "VM %s is being removed", f.identity.Name)
+	return phase.Poll(infrav1.DeletingReason, "VM %s is being deleted", f.identity.Name)
 }
 
 // freeAddresses lets the addresses go, now that no VM has them.
@@ -247,6 +249,6 @@ func (r *Reconciler) release(ctx context.Context, f *facts) error {
 	if err := r.patch(ctx, f, before); err != nil {
 		return err
 	}
-	ctrl.LoggerFrom(ctx).Info("Nothing is left of the VM, the machine is released", "vm", f.identity.Name)
+	ctrl.LoggerFrom(ctx).Info("VM deleted, finalizer removed", "vm", f.identity.Name)
 	return nil
 }

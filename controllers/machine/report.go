@@ -29,7 +29,7 @@ func report(f *facts, end error) {
 		if conditions.Get(f.windows, infrav1.ReadyCondition) == nil {
 			f.set(metav1.Condition{
 				Type: infrav1.ReadyCondition, Status: metav1.ConditionUnknown,
-				Reason: clusterv1.PausedReason, Message: "the machine is paused and was not looked at yet",
+				Reason: clusterv1.PausedReason, Message: "the machine was paused before its first reconcile",
 			})
 		}
 		return
@@ -121,7 +121,7 @@ func vmCondition(f *facts, stop phase.Stop) metav1.Condition {
 	case stop.Reason != "":
 		return stop.Condition(c.Type, known)
 	case deleting(f):
-		c.Reason, c.Message = infrav1.DeletingReason, "nothing is left of the VM"
+		c.Reason, c.Message = infrav1.DeletingReason, "the VM is deleted"
 	default:
 		c.Status, c.Reason = metav1.ConditionTrue, infrav1.ProvisionedReason
 	}
@@ -157,7 +157,8 @@ func readyCondition(f *facts) metav1.Condition {
 	case succeeded.Status != metav1.ConditionTrue:
 		c.Reason, c.Message = succeeded.Reason, succeeded.Message
 	case !joined(f):
-		c.Reason, c.Message = infrav1.WaitingForNodeReason, "the guest has joined the cluster; Cluster API has not seen its Node yet"
+		c.Reason = infrav1.WaitingForNodeReason
+		c.Message = "the guest has joined the cluster, but Cluster API has not seen its Node yet"
 	default:
 		c.Status, c.Reason = metav1.ConditionTrue, infrav1.JoinedReason
 	}

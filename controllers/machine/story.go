@@ -26,15 +26,15 @@ func progressCondition(f *facts) metav1.Condition {
 	case said(f, plan.StateSucceeded):
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.BootstrapSucceededReason, success(told, limit)
 	case told == nil && joined(f):
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.BootstrapSucceededReason, "the Node has joined; its guest told nothing of it"
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.BootstrapSucceededReason, "the Node has joined; its guest has not reported"
 	case told != nil && overdue(f):
 		c.Status, c.Reason = metav1.ConditionFalse, infrav1.BootstrapOverdueReason
-		c.Message = fmt.Sprintf("%s; nothing more was heard since%s, see the console of VM %s",
+		c.Message = fmt.Sprintf("%s; the guest has not reported since%s; see the console of VM %s",
 			doing(told, limit), butUnread(f), f.windows.Status.ComputerName)
 	case overdue(f):
 		c.Status, c.Reason = metav1.ConditionFalse, infrav1.GuestSilentReason
-		c.Message = fmt.Sprintf("nothing was heard of the guest in the %s that it may take and the %s that Windows gets to start%s; see the console of VM %s",
-			brief(limit), brief(grace), butUnread(f), f.windows.Status.ComputerName)
+		c.Message = fmt.Sprintf("the guest has not reported within its limit of %s and the %s that Windows gets to start%s; "+
+			"see the console of VM %s", brief(limit), brief(grace), butUnread(f), f.windows.Status.ComputerName)
 	case hadVM(f) && !runs(f):
 		// The guest of a VM that is off or gone is not at work; it goes on when its VM is started again.
 		provisioned := conditions.Get(f.windows, infrav1.VMProvisionedCondition)
@@ -43,11 +43,12 @@ func progressCondition(f *facts) metav1.Condition {
 	case told != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.BootstrappingReason, doing(told, limit)+butUnread(f)
 	case runs(f) && f.unread != nil:
-		c.Reason, c.Message = infrav1.WaitingForGuestReason, "the VM runs"+butUnread(f)
+		c.Reason, c.Message = infrav1.WaitingForGuestReason, "the VM is running"+butUnread(f)
 	case runs(f):
-		c.Reason, c.Message = infrav1.WaitingForGuestReason, "the VM runs; its guest has not reported yet, Windows may still be starting"
+		c.Reason = infrav1.WaitingForGuestReason
+		c.Message = "the VM is running, but its guest has not reported yet; Windows may still be starting"
 	default:
-		c.Reason, c.Message = infrav1.ProvisioningReason, "there is no running VM yet"
+		c.Reason, c.Message = infrav1.ProvisioningReason, "no VM is running yet"
 	}
 	known := conditions.Get(f.windows, c.Type)
 	if f.vm == nil && known != nil && known.Status == c.Status && known.Reason == c.Reason {
@@ -57,7 +58,7 @@ func progressCondition(f *facts) metav1.Condition {
 }
 
 // notUnderstood does not quote the report: each change of the status wakes us.
-const notUnderstood = "a report of its guest is there and not understood (the log of the manager says why)"
+const notUnderstood = "the manager does not understand the guest's report (its log says why)"
 
 func butUnread(f *facts) string {
 	if f.unread == nil {

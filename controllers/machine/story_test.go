@@ -110,7 +110,7 @@ func TestSentences(t *testing.T) {
 		},
 		"not understood": {
 			"it is no silence", world(vm(cloud.Running, "{")),
-			ready, "the VM runs, but " + notUnderstood,
+			ready, "the VM is running, but " + notUnderstood,
 		},
 		"not understood any more": {
 			"what was understood stands", world(was(running), deadline(0), vm(cloud.Running, `{"version":2}`)),
@@ -119,20 +119,20 @@ func TestSentences(t *testing.T) {
 		"not understood for all its time": {
 			"nobody looks for a fault of VMware Tools alone", world(was(""), deadline(0), later,
 				vm(cloud.Running, `{"version":1,"state":"dancing"}`)),
-			ready, "nothing was heard of the guest in the 30m that it may take and the 15m that Windows gets to start, but " +
+			ready, "the guest has not reported within its limit of 30m and the 15m that Windows gets to start, but " +
 				notUnderstood +
 				"; see the console of VM m-abc",
 		},
 		"overdue, not understood": {
 			"nor for a VM that hangs", world(was(running), deadline(0), later, vm(cloud.Running, "[]")),
-			ready, "Bootstrap 2/5 kubelet, 12s of at most 30m; nothing more was heard since, but " + notUnderstood +
-				", see the console of VM m-abc",
+			ready, "Bootstrap 2/5 kubelet, 12s of at most 30m; the guest has not reported since, but " + notUnderstood +
+				"; see the console of VM m-abc",
 		},
 		"overdue, not understood, cloud away": {
 			"what was said stands",
 			world(was(running), deadline(0), later, vm(cloud.Running, "[]"), func(f *facts) { report(f, nil); f.vm, f.unread = nil, nil }),
-			progress, "Bootstrap 2/5 kubelet, 12s of at most 30m; nothing more was heard since, but " + notUnderstood +
-				", see the console of VM m-abc",
+			progress, "Bootstrap 2/5 kubelet, 12s of at most 30m; the guest has not reported since, but " + notUnderstood +
+				"; see the console of VM m-abc",
 		},
 		"start failed": {
 			"step and reason of the guest", world(vm(cloud.Running, bootFailed)),

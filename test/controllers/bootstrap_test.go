@@ -189,7 +189,7 @@ func TestChangedWhileStored(t *testing.T) {
 	s.look(t, m)
 	stalled := m.Await(t, "refusal", world.Config("Stalled True ConfigInvalid"))
 	if text := conditions.GetMessage(stalled.Config, bootstrapv1.ReadyCondition); !strings.Contains(text,
-		"was changed while Secret m was made") {
+		"spec changed after Secret m had been made from it") {
 		t.Errorf("it says %q", text)
 	}
 	s.vms(t)

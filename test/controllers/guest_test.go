@@ -59,7 +59,7 @@ func TestStrangeGuest(t *testing.T) {
 	s := ready(t)
 	m, state := s.booting(t)
 	strange := func(s world.State) string {
-		if text := conditions.GetMessage(s.Windows, infrav1.ReadyCondition); !strings.Contains(text, "is there and not understood") {
+		if text := conditions.GetMessage(s.Windows, infrav1.ReadyCondition); !strings.Contains(text, "does not understand") {
 			return "the message is " + text
 		}
 		return ""

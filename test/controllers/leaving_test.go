@@ -108,7 +108,7 @@ func TestEmptyData(t *testing.T) {
 	m.CreateWithoutConfig(t)
 	m.Await(t, "data", world.Windows("Ready False WaitingForBootstrapData"), func(s world.State) string {
 		if text := conditions.GetMessage(s.Windows, infrav1.ReadyCondition); !strings.Contains(text,
-			`Secret own-data has no bootstrap data under its key "value"`) {
+			`Secret own-data has no bootstrap data under the key "value"`) {
 			return "the message is " + text
 		}
 		return ""

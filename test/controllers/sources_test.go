@@ -44,7 +44,7 @@ func TestMissingSources(t *testing.T) {
 	}
 	s.look(t, m)
 	m.Await(t, "notice of the key", world.Config("Ready False WaitingForSources"), func(state world.State) string {
-		if message := readyMessage(state.Config); !strings.Contains(message, `Secret app with something under the key "key"`) {
+		if message := readyMessage(state.Config); !strings.Contains(message, `key "key" of Secret app, which does not exist`) {
 			return "the message is " + message
 		}
 		return ""
