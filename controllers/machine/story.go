@@ -67,15 +67,17 @@ func butUnread(f *facts) string {
 	return ", but " + notUnderstood
 }
 
-// logUnread logs why a report was not understood, once for each change in what people are told of the guest. The guest's words
-// are cleaned and cut because we do not trust it.
+// logUnread logs why a report was not understood, whenever people are told something new of the guest, except that its time is
+// over. The guest's words are cleaned and cut because we do not trust it.
 func logUnread(ctx context.Context, f *facts) {
 	if f.unread == nil {
 		return
 	}
 	log := ctrl.LoggerFrom(ctx)
 	const progress = infrav1.BootstrapProgressCondition
-	if conditions.GetMessage(f.windows, progress) == conditions.GetMessage(f.before, progress) {
+	newReason := conditions.GetReason(f.windows, progress) != conditions.GetReason(f.before, progress)
+	newMessage := conditions.GetMessage(f.windows, progress) != conditions.GetMessage(f.before, progress)
+	if !newMessage || newReason && overdue(f) {
 		log = log.V(4)
 	}
 	log.Info("Report of the guest not understood", "vm", f.identity.Name, "error", clean(f.unread.Error(), maxLine))

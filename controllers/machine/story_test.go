@@ -162,8 +162,13 @@ func TestLogUnread(t *testing.T) {
 	ctx := ctrl.LoggerInto(t.Context(), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
 	f := world(was(running))
 	long := `{"version":1,"state":"` + strings.Repeat("é", 300) + `"}`
-	for _, said := range []string{running, long, long, "{", running, "{", succeeded, "{"} {
+	for _, said := range []string{running, long, long, "{", running, "{", "given up", "{", succeeded, "{"} {
 		f.before = f.windows.DeepCopy()
+		if said == "given up" {
+			deadline(0)(f)
+			later(f)
+			said = "{"
+		}
 		f.vm = &cloud.VM{State: cloud.Running, Report: said}
 		report(f, nil)
 		logUnread(ctx, f)
