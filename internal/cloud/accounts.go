@@ -64,18 +64,23 @@ func (a *Accounts) Get(p Provider, secret Key, credentials map[string][]byte) (C
 		a.open = map[string]*account{}
 	}
 	a.open[id] = &account{cloud: cloud, digest: digest, stop: stop}
-	a.running.Go(func() { a.watch(ctx, cloud, secret) })
+	a.running.Go(func() {
+		a.watch(ctx, cloud, secret)
+		if err := cloud.Close(context.WithoutCancel(ctx)); err != nil {
+			logr.FromContextOrDiscard(ctx).Info("the session of the account is left to end by itself", "account", secret, "error", err)
+		}
+	})
 	return cloud, nil
 }
 
 // watch keeps the account's Watch running; its errors are the account's trouble, which machines notice by themselves.
 func (a *Accounts) watch(ctx context.Context, cloud Cloud, secret Key) {
 	log := logr.FromContextOrDiscard(ctx).WithValues("account", secret)
-	for wait := time.Second; ; wait = min(2*wait, 30*time.Second) {
+	for wait := time.Second; ctx.Err() == nil; wait = min(2*wait, 30*time.Second) {
 		start := time.Now()
 		err := cloud.Watch(ctx, a.Changed)
 		if ctx.Err() != nil {
-			return // and Watch has ended the session, also when it was called after the end
+			return
 		}
 		log.Info("Watch of the account ended, starting it again", "error", err)
 		if time.Since(start) > time.Minute {

@@ -30,10 +30,12 @@ type Cloud interface {
 	// may still appear, such as the VM of a request that is under way, and ErrNotFound once that is ruled out.
 	Delete(ctx context.Context, m Machine) error
 
-	// Watch sends the key of every machine worth looking at again, until ctx ends; then it ends the account's session and
-	// returns nil, and the Cloud is of no use any more; called with a ctx that has ended it does only that. A key is a hint, never a fact: after a lost connection all of them MUST be sent once more. An error
-	// means that it could not go on and has to be started again.
+	// Watch sends the key of every machine worth looking at again, a hint and never a fact, until ctx ends; an error before
+	// that means that it has to be started again. After a lost connection it MUST send the keys of all machines once more.
 	Watch(ctx context.Context, changed chan<- Key) error
+
+	// Close ends the account's session once Watch has returned. Later calls fail and MUST NOT open another one.
+	Close(ctx context.Context) error
 }
 
 // Provider is one kind of cloud. Only main.go and the clusterctl plugin know all of them by name.
@@ -46,7 +48,7 @@ type Provider interface {
 	CredentialsOf(m *infrav1.WindowsMachine) string
 
 	// Connect returns the account of these credentials. It only looks at them: the first call of a method logs in. The
-	// caller keeps the Cloud for all machines of the account and runs its Watch for as long as it is in use.
+	// caller keeps the Cloud for all machines of the account, runs its Watch for as long as it is in use, and then closes it.
 	Connect(credentials map[string][]byte) (Cloud, error)
 }
 

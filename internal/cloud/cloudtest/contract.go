@@ -46,7 +46,7 @@ func Run(t *testing.T, newHarness func(*testing.T) Harness) {
 		{"user data is never printed", secrets},
 		{"changes are sent", watchSends},
 		{"all keys are sent after a lost connection", watchResends},
-		{"nothing stays when the watch has ended", watchEnds},
+		{"nothing stays of an account that is closed", closed},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(world{newHarness(t), t}) })
 	}

@@ -89,10 +89,8 @@ func (w world) connect(credentials map[string][]byte) cloud.Cloud {
 		w.t.Fatalf("connect: %v", err)
 	}
 	w.t.Cleanup(func() {
-		ended, end := context.WithCancel(context.Background())
-		end()
-		if err := c.Watch(ended, make(chan cloud.Key)); err != nil {
-			w.t.Errorf("Watch with a context that has ended: %v", err)
+		if err := c.Close(context.Background()); err != nil {
+			w.t.Errorf("Close = %v", describe(err))
 		}
 	})
 	return c

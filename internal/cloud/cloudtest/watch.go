@@ -116,7 +116,7 @@ func watchResends(w world) {
 	}
 }
 
-func watchEnds(w world) {
+func closed(w world) {
 	present := goleak.IgnoreCurrent()
 	c, m := w.process(), w.machine("m")
 	ctx, end := context.WithCancel(context.Background())
@@ -128,6 +128,11 @@ func watchEnds(w world) {
 	end()
 	if err := <-ended; err != nil {
 		w.t.Errorf("Watch = %v when its context has ended, want nil", describe(err))
+	}
+	for range 2 {
+		if err := c.Close(context.Background()); err != nil {
+			w.t.Errorf("Close = %v", describe(err))
+		}
 	}
 	if n := w.Sessions(); n != 0 {
 		w.t.Errorf("%d sessions are left", n)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
+	"encoding/json"
 
 	"github.com/vmware/govmomi/vim25/types"
 
@@ -75,6 +76,11 @@ func guestinfo(m cloud.Machine) ([]types.BaseOptionValue, error) {
 		all = append(all, &types.OptionValue{Key: o.key, Value: o.value})
 	}
 	return all, nil
+}
+
+// Metadata is what cloudbase-init reads in the guest as guestinfo.metadata, unpacked.
+func Metadata(m cloud.Machine) ([]byte, error) {
+	return json.Marshal(map[string]string{"instance-id": idOf(m), "local-hostname": m.Name})
 }
 
 func pack(data []byte) string {

@@ -79,8 +79,8 @@ func (i *inventory) drop(s *sighting) {
 	}
 }
 
-// find returns m's VM, or nil where the inventory does not know.
-func (i *inventory) find(m cloud.Machine) *sighting {
+// vmOf returns m's VM, or nil where the inventory does not know.
+func (i *inventory) vmOf(m cloud.Machine) *sighting {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	s := i.vms[i.ours[m.ProviderID]]

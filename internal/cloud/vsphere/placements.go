@@ -94,8 +94,8 @@ func (p *placements) put(key string, at placement) {
 	p.known[key] = located{at, now.Add(keepPlaces)}
 }
 
-// forget makes the next VM of the spec look again.
-func (p *placements) forget(spec infrav1.VSphereVM) {
+// expire makes the next VM of the spec look again.
+func (p *placements) expire(spec infrav1.VSphereVM) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.known, placeKey(spec))

@@ -149,8 +149,9 @@ func (c *connection) forget(client *vim25.Client) {
 	}
 }
 
-// close ends the session for good: a late call must not log in again and leave a session behind.
-func (c *connection) close(ctx context.Context) {
+// close ends the session for good: a late call must not log in again and leave a session behind. A session that cannot be
+// ended, because the vCenter is away, ends by itself after half an hour.
+func (c *connection) close(ctx context.Context) error {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
@@ -160,13 +161,12 @@ func (c *connection) close(ctx context.Context) {
 	c.client = nil
 	c.mu.Unlock()
 	if client == nil {
-		return
+		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loginTimeout)
+	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
-	// A session that cannot be ended, because vCenter is away, ends by itself after half an hour.
-	_ = session.NewManager(client).Logout(ctx)
-	client.CloseIdleConnections()
+	defer client.CloseIdleConnections()
+	return classify(session.NewManager(client).Logout(ctx))
 }
 
 // login makes a session. The password is sent only to the server that the endpoint trusts.

@@ -31,7 +31,7 @@ func connectTo(t *testing.T, credentials map[string][]byte) *account {
 		t.Fatal(err)
 	}
 	a, _ := c.(*account)
-	t.Cleanup(func() { a.connection.close(context.Background()) })
+	t.Cleanup(func() { _ = a.Close(context.Background()) })
 	return a
 }
 

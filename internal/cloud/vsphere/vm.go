@@ -96,6 +96,9 @@ func (s *sighting) belongsTo(m cloud.Machine) bool {
 
 func (s *sighting) off() bool { return s.power == types.VirtualMachinePowerStatePoweredOff }
 
+// started says that the VM was switched on, and perhaps suspended.
+func (s *sighting) started() bool { return s.power != "" && !s.off() }
+
 // describe says of m's VM what the controllers want to know. ran says that it was switched on before.
 func describe(m cloud.Machine, s *sighting, ran bool) cloud.VM {
 	vm := cloud.VM{

@@ -30,21 +30,19 @@ func (a *account) Watch(ctx context.Context, changed chan<- cloud.Key) error {
 	var keys outbox
 	sent := keys.deliver(ctx, changed)
 	err := a.watch(ctx, &keys)
-	if ctx.Err() == nil {
-		keys.close()
-		<-sent
-		return err
-	}
+	keys.close()
 	<-sent
-	a.connection.close(ctx)
-	return nil
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 func (a *account) watch(ctx context.Context, keys *outbox) error {
 	keys.add(a.inventory.begin()...)
 	defer a.inventory.lose()
 	defer a.ledger.watched(nil)
-	w, err := a.open(ctx)
+	w, err := a.newWatcher(ctx)
 	if err != nil {
 		return err
 	}
@@ -66,7 +64,7 @@ func (a *account) watch(ctx context.Context, keys *outbox) error {
 		if !synced && (set.Truncated == nil || !*set.Truncated) {
 			synced = true
 			keys.add(a.inventory.complete()...)
-			keys.add(a.ledger.all()...)
+			keys.add(a.ledger.machines()...)
 		}
 	}
 	return nil
@@ -95,8 +93,8 @@ type watcher struct {
 	tasks     *taskView
 }
 
-// open makes the collector: of all VMs that the account may see, wherever they are, and of the tasks that are added later.
-func (a *account) open(ctx context.Context) (*watcher, error) {
+// newWatcher makes the collector: of all VMs that the account may see, wherever they are, and of the tasks that are added later.
+func (a *account) newWatcher(ctx context.Context) (*watcher, error) {
 	w := &watcher{}
 	err := a.connection.do(ctx, func(ctx context.Context, c *vim25.Client) error {
 		w.client = c

@@ -1,0 +1,276 @@
+package vsphere
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/vmware/govmomi/task"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// act is what a task does with a VM.
+type act string
+
+const (
+	cloning      act = "cloning"
+	switchingOn  act = "switching on"
+	switchingOff act = "switching off"
+	destroying   act = "destroying"
+)
+
+// job is a task of the vCenter that this process began for a machine. The zero value is none.
+type job struct {
+	act     act
+	task    types.ManagedObjectReference
+	vm      types.ManagedObjectReference // that it is done to; the template when cloning
+	watched bool                         // its changes are pushed
+	state   types.TaskInfoState
+	fault   *types.LocalizedMethodFault
+}
+
+func (j job) underWay() bool { return j.act != "" && !j.ended() }
+
+func (j job) ended() bool {
+	return j.state == types.TaskInfoStateSuccess || j.state == types.TaskInfoStateError
+}
+
+func (j job) err() error {
+	if j.state != types.TaskInfoStateError || j.fault == nil {
+		return nil
+	}
+	return task.Error{LocalizedMethodFault: j.fault}
+}
+
+// set takes over one property.
+func (j *job) set(path string, value any) {
+	switch path {
+	case "info.state":
+		j.state, _ = value.(types.TaskInfoState)
+	case "info.error":
+		if f, ok := value.(types.LocalizedMethodFault); ok {
+			j.fault = &f
+		}
+	}
+}
+
+func (j *job) apply(u types.ObjectUpdate) {
+	for _, c := range u.ChangeSet {
+		j.set(c.Name, c.Val)
+	}
+}
+
+// taskPaths are the properties of a task that are read and watched.
+var taskPaths = []string{"info.state", "info.error"}
+
+// work is what this process remembers of a machine.
+type work struct {
+	key    cloud.Key
+	job    job
+	object types.ManagedObjectReference // its VM, once seen
+	ran    bool                         // the VM was switched on before
+
+	answerLost time.Time // when the answer to a request for the VM was lost, but perhaps not the request
+	failed     error     // why the last clone failed
+	notBefore  time.Time // when the next one may be asked for
+	failures   int
+
+	rivals    suspects
+	abandoned bool // Delete was called
+}
+
+// How long a failed clone is left alone, longer each time: what made it fail, such as a full datastore, is seldom gone in a
+// second.
+const (
+	firstPause = 30 * time.Second
+	lastPause  = 5 * time.Minute
+)
+
+func (w *work) fail(err error, now time.Time) {
+	pause := min(firstPause<<min(w.failures, 8), lastPause)
+	w.failed, w.notBefore, w.failures = err, now.Add(pause), w.failures+1
+}
+
+// suspects are clones that were under way when first asked for, and that may make a certain VM: a task does not tell. They
+// become fewer. The map is never changed.
+type suspects struct {
+	asked bool
+	tasks map[types.ManagedObjectReference]bool
+}
+
+func (s suspects) cleared() bool { return s.asked && len(s.tasks) == 0 }
+
+// narrowed are those that run now, apart from what is known to be something else.
+func (s suspects) narrowed(running []types.ManagedObjectReference, known map[types.ManagedObjectReference]bool) suspects {
+	left := map[types.ManagedObjectReference]bool{}
+	for _, t := range running {
+		if !known[t] && (!s.asked || s.tasks[t]) {
+			left[t] = true
+		}
+	}
+	return suspects{asked: true, tasks: left}
+}
+
+// suspicion names a list of suspects.
+type suspicion string
+
+const (
+	earlier suspicion = "earlier" // clones of processes before this one, which may make any VM
+	rivals  suspicion = "rivals"  // clones that may make a machine's VM, whoever began them
+)
+
+// ledger is the work of all machines. All of it may be lost: then the vCenter is asked. What leaves it are copies.
+type ledger struct {
+	mu      sync.Mutex
+	work    map[string]*work // by provider id
+	earlier suspects
+}
+
+// recall returns what is remembered of m.
+func (l *ledger) recall(m cloud.Machine) (remembered work) {
+	l.note(m, func(w *work) { remembered = *w })
+	return remembered
+}
+
+// note lets f change what is remembered of m. f must not call anything that waits.
+func (l *ledger) note(m cloud.Machine, f func(*work)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := l.work[m.ProviderID]
+	if w == nil {
+		w = &work{}
+		if l.work == nil {
+			l.work = map[string]*work{}
+		}
+		l.work[m.ProviderID] = w
+	}
+	w.key = m.Key
+	f(w)
+}
+
+// settle forgets a job that has ended and returns why it failed. Where somebody else was faster, it did not.
+func (l *ledger) settle(m cloud.Machine, j job, now time.Time) error {
+	err := j.err()
+	if overtaken(j.act, err) {
+		err = nil
+	}
+	err = classify(err)
+	l.note(m, func(w *work) {
+		if w.job.task == j.task {
+			w.job = job{}
+		}
+		switch {
+		case j.act == cloning && err != nil:
+			w.fail(err, now)
+		case j.act == destroying && j.err() == nil:
+			w.object = types.ManagedObjectReference{}
+		}
+	})
+	return err
+}
+
+// abandon notes that m is not wanted any more: the first time, the rivals from now on are asked for.
+func (l *ledger) abandon(m cloud.Machine) {
+	l.note(m, func(w *work) {
+		if !w.abandoned {
+			w.abandoned, w.rivals = true, suspects{}
+		}
+	})
+}
+
+// strike drops what is remembered of m.
+func (l *ledger) strike(m cloud.Machine) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.work, m.ProviderID)
+}
+
+// cleared says whether no suspect is left.
+func (l *ledger) cleared(m cloud.Machine, of suspicion) (so bool) {
+	l.note(m, func(w *work) { so = l.suspects(w, of).cleared() })
+	return so
+}
+
+// narrow takes over which clones run now, and says whether one of them is still a suspect. The clones of other machines are
+// none.
+func (l *ledger) narrow(m cloud.Machine, of suspicion, running []types.ManagedObjectReference) (left bool) {
+	l.note(m, func(w *work) {
+		known := map[types.ManagedObjectReference]bool{}
+		for _, other := range l.work {
+			if other != w && other.job.act != "" {
+				known[other.job.task] = true
+			}
+		}
+		s := l.suspects(w, of)
+		*s = s.narrowed(running, known)
+		left = !s.cleared()
+	})
+	return left
+}
+
+func (l *ledger) suspects(w *work, of suspicion) *suspects {
+	if of == earlier {
+		return &l.earlier
+	}
+	return &w.rivals
+}
+
+// update takes over a change of a task. It returns the keys of the machines that may want to go on: of its own machine or,
+// once a task that is no machine's has ended, of all.
+func (l *ledger) update(u types.ObjectUpdate) []cloud.Key {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.work {
+		if w.job.task == u.Obj {
+			w.job.apply(u)
+			return []cloud.Key{w.key}
+		}
+	}
+	var unknown job
+	unknown.apply(u)
+	if unknown.ended() || u.Kind == types.ObjectUpdateKindLeave {
+		return l.keys()
+	}
+	return nil
+}
+
+// tasks lists those whose end is waited for.
+func (l *ledger) tasks() []types.ManagedObjectReference {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := slices.Collect(maps.Keys(l.earlier.tasks))
+	for _, w := range l.work {
+		if w.job.underWay() {
+			all = append(all, w.job.task)
+		}
+		all = slices.AppendSeq(all, maps.Keys(w.rivals.tasks))
+	}
+	return all
+}
+
+// watched notes that changes of these tasks are pushed, and of no others.
+func (l *ledger) watched(tasks map[types.ManagedObjectReference]bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.work {
+		w.job.watched = tasks[w.job.task]
+	}
+}
+
+// machines returns the keys of all machines.
+func (l *ledger) machines() []cloud.Key {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.keys()
+}
+
+func (l *ledger) keys() []cloud.Key {
+	var keys []cloud.Key
+	for _, w := range l.work {
+		keys = append(keys, w.key)
+	}
+	return keys
+}

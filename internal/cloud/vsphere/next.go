@@ -1,0 +1,156 @@
+package vsphere
+
+import (
+	"time"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// goal is what the caller wants of a machine's VM.
+type goal string
+
+const (
+	wantReport  goal = "a report"
+	wantRunning goal = "running"
+	wantGone    goal = "gone"
+)
+
+// question to the vCenter, which is asked only where its answer decides.
+type question string
+
+const (
+	whatIsThere   question = "what is there"
+	whetherItRan  question = "whether it ran"
+	earlierClones question = "earlier clones"
+	rivalClones   question = "rival clones"
+)
+
+// step is what comes next: a question, a task or, with neither of them, the answer to the caller.
+type step struct {
+	ask   question
+	start act
+	with  types.ManagedObjectReference // the VM that the task is done to
+	vm    cloud.VM
+	err   error
+}
+
+func ask(q question) step     { return step{ask: q} }
+func wait(detail string) step { return step{vm: cloud.VM{State: cloud.Creating, Detail: detail}} }
+func fail(err error) step     { return step{err: err} }
+
+// next decides, and nothing else does. The first case that holds is what comes next.
+func next(m cloud.Machine, s survey, want goal) step {
+	switch {
+	case m.Spec.VSphere == nil && want == wantGone:
+		return fail(cloud.ErrNotFound) // nothing was ever made of such a spec
+	case m.Spec.VSphere == nil:
+		return fail(cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason, "spec.vsphere is missing: write where and how to make the VM"))
+	case s.job.underWay():
+		return wait(string(s.job.act))
+	case want == wantGone:
+		return nextToRemove(s)
+	case s.jobErr != nil:
+		return fail(s.jobErr)
+	case s.what == unseen:
+		return ask(whatIsThere)
+	case s.what == unreadable:
+		return wait("the vCenter does not yet say whose the VM of this name is")
+	case s.what == ours:
+		return nextWithVM(m, s, want)
+	case want == wantReport:
+		return fail(cloud.ErrNotFound)
+	}
+	return nextToMake(m, s)
+}
+
+// nextWithVM switches a VM on that never was: its clone succeeded and the switching on did not. One that ran and was stopped
+// by somebody is left as it is.
+func nextWithVM(m cloud.Machine, s survey, want goal) step {
+	switch {
+	case !s.vm.readable():
+		return fail(reached(s.vm))
+	case s.ran == unasked:
+		return ask(whetherItRan)
+	case s.ran == no && want == wantRunning && s.rivals == unasked:
+		return ask(rivalClones)
+	case s.ran == no && want == wantRunning && s.rivals == no: // else the clone switches it on
+		return start(switchingOn, s.vm)
+	}
+	return step{vm: describe(m, s.vm, s.ran == yes)}
+}
+
+// nextToMake clones the template once no VM can come from anywhere else. A name that is taken is looked at twice, because a VM
+// gets its marks a moment after its name.
+func nextToMake(m cloud.Machine, s survey) step {
+	switch {
+	case s.earlier == unasked:
+		return ask(earlierClones)
+	case s.earlier == no && !s.memory.answerLost.IsZero() && s.rivals == unasked:
+		return ask(rivalClones)
+	case s.earlier == yes || s.rivals == yes:
+		return wait("waiting for clones that were begun earlier")
+	case s.what == stranger && s.looks < 2:
+		return ask(whatIsThere)
+	case s.what == stranger:
+		return fail(nameTaken(m))
+	case s.now.Before(s.memory.notBefore):
+		return fail(s.memory.failed)
+	}
+	return step{start: cloning}
+}
+
+// nextToRemove makes sure that there is no VM and that none can appear. It asks for clones before it looks: the VM of a clone
+// that ends in between is seen by the look.
+func nextToRemove(s survey) step {
+	switch {
+	case s.jobErr != nil && s.job.act != cloning: // a clone may fail now
+		return fail(s.jobErr)
+	case s.job.act == switchingOff && s.job.err() == nil:
+		return step{start: destroying, with: s.job.vm}
+	case s.what == ours && !s.vm.off():
+		return start(switchingOff, s.vm)
+	case s.rivals == unasked:
+		return ask(rivalClones)
+	case s.looks == 0:
+		return ask(whatIsThere)
+	case s.what == ours && s.rivals == no:
+		return start(destroying, s.vm)
+	case s.what == ours: // it may still be in the making, and then the vCenter does not let go of it
+		return wait("waiting for the clone to end")
+	case s.what == unreadable, s.rivals == yes, s.requestMayArrive():
+		return wait("waiting until no VM can appear")
+	}
+	return fail(cloud.ErrNotFound)
+}
+
+// start does something to a VM, unless the vCenter itself does not reach it.
+func start(what act, vm *sighting) step {
+	if err := reached(vm); err != nil {
+		return fail(err)
+	}
+	return step{start: what, with: vm.ref}
+}
+
+// lateRequest is how long a request whose answer was lost may take to reach the vCenter's list of tasks.
+const lateRequest = 30 * time.Second
+
+func (s survey) requestMayArrive() bool {
+	return !s.memory.answerLost.IsZero() && s.now.Before(s.memory.answerLost.Add(lateRequest))
+}
+
+func reached(vm *sighting) error {
+	if vm.readable() && vm.connection == types.VirtualMachineConnectionStateConnected {
+		return nil
+	}
+	return cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason,
+		"the vCenter knows the VM but does not reach it (%s): bring its host or datastore back", vm.connection)
+}
+
+func nameTaken(m cloud.Machine) error {
+	return cloud.Errorf(cloud.Invalid, infrav1.NameTakenReason,
+		"the folder has a VM or folder named %q that is not this machine's and is left alone: rename or remove it, or delete the Machine "+
+			"so that another one with another name takes its place", m.Name)
+}
