@@ -1,0 +1,368 @@
+package vsphere
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// fact is something that a survey may hold.
+type fact func(*survey)
+
+var (
+	noon  = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	theVM = types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}
+
+	taskFailed  = cloud.Errorf(cloud.Exhausted, "TaskFailed", "the task failed")
+	cloneFailed = cloud.Errorf(cloud.Exhausted, "CloneFailed", "the last clone failed")
+)
+
+func surveyOf(facts ...fact) survey {
+	s := survey{now: noon}
+	for _, f := range facts {
+		f(&s)
+	}
+	return s
+}
+
+// The task that this process began last.
+func underWay(what act) fact {
+	return func(s *survey) { s.job = job{act: what, vm: theVM, state: types.TaskInfoStateRunning} }
+}
+
+func succeeded(what act) fact {
+	return func(s *survey) { s.job = job{act: what, vm: theVM, state: types.TaskInfoStateSuccess} }
+}
+
+func failed(what act) fact {
+	return func(s *survey) {
+		fault := &types.LocalizedMethodFault{Fault: &types.NoDiskSpace{}}
+		s.job, s.jobErr = job{act: what, vm: theVM, state: types.TaskInfoStateError, fault: fault}, taskFailed
+	}
+}
+
+func cameTooLate(what act) fact {
+	return func(s *survey) {
+		failed(what)(s)
+		s.jobErr = nil
+	}
+}
+
+// What a look found.
+func finds(what sight) fact { return func(s *survey) { s.found, s.looks = found{what: what}, 1 } }
+
+func findsVM(power types.VirtualMachinePowerState) fact {
+	return func(s *survey) {
+		finds(ours)(s)
+		s.vm = &sighting{ref: theVM, id: "id", power: power, connection: types.VirtualMachineConnectionStateConnected}
+		if s.vm.started() {
+			s.ran = yes
+		}
+	}
+}
+
+func disconnected(s *survey) { s.vm.connection = types.VirtualMachineConnectionStateDisconnected }
+func blind(s *survey)        { s.vm.id = "" } // the vCenter has lost sight of the VM's configuration
+func known(s *survey)        { s.looks = 0 }  // from the inventory
+func twice(s *survey)        { s.looks = 2 }
+
+// Answers to the other questions, and what is remembered.
+func ran(a answer) fact    { return func(s *survey) { s.ran = a } }
+func early(a answer) fact  { return func(s *survey) { s.earlier = a } }
+func rival(a answer) fact  { return func(s *survey) { s.rivals = a } }
+func lostNow(s *survey)    { s.memory.answerLost = noon.Add(1 - lateRequest) }
+func lostBefore(s *survey) { s.memory.answerLost = noon.Add(-lateRequest) }
+func pausing(s *survey)    { s.memory.failed, s.memory.notBefore = cloneFailed, noon.Add(1) }
+func paused(s *survey)     { s.memory.failed, s.memory.notBefore = cloneFailed, noon }
+
+const off, on, suspended = types.VirtualMachinePowerStatePoweredOff, types.VirtualMachinePowerStatePoweredOn,
+	types.VirtualMachinePowerStateSuspended
+
+var (
+	anyGoal  = []goal{wantReport, wantRunning, wantGone}
+	toReport = []goal{wantReport}
+	toRun    = []goal{wantRunning}
+	toGo     = []goal{wantGone}
+	toStay   = []goal{wantReport, wantRunning}
+)
+
+// rows are the rules of next: what holds, what comes next, and why.
+var rows = []struct {
+	name    string
+	because string
+	goals   []goal
+	survey  survey
+	next    string
+}{
+	// The task that this process began.
+	{"cloning", "its end wakes us", anyGoal, surveyOf(underWay(cloning)), "wait: cloning"},
+	{"switching on", "its end wakes us", anyGoal, surveyOf(underWay(switchingOn)), "wait: switching on"},
+	{"switching off", "its end wakes us", anyGoal, surveyOf(underWay(switchingOff)), "wait: switching off"},
+	{"destroying", "its end wakes us", anyGoal, surveyOf(underWay(destroying)), "wait: destroying"},
+	{"a task failed", "the user must know, once", toStay, surveyOf(failed(cloning)), "fail: TaskFailed"},
+	{"switching off failed", "the user must know why the VM stays", toGo, surveyOf(failed(switchingOff)), "fail: TaskFailed"},
+	{"the clone failed", "nothing was made, which is what is wanted", toGo, surveyOf(failed(cloning)), "ask: rival clones"},
+	{"the clone ended", "the inventory may not have its VM yet", toStay, surveyOf(succeeded(cloning)), "ask: what is there"},
+	{"somebody was faster", "what there is now decides", toStay, surveyOf(cameTooLate(cloning)), "ask: what is there"},
+	{"somebody switched it off first", "what there is now decides", toGo, surveyOf(cameTooLate(switchingOff)), "ask: rival clones"},
+	{"it is off", "no look is needed between the two tasks", toGo, surveyOf(succeeded(switchingOff)), "start: destroying vm-1"},
+	{"it is destroyed", "another one may be on its way", toGo, surveyOf(succeeded(destroying)), "ask: rival clones"},
+
+	// Reports, and the VM that runs or ran.
+	{"nothing is known", "the vCenter knows", toStay, surveyOf(), "ask: what is there"},
+	{"nothing is there", "there is no VM", toReport, surveyOf(finds(nothing)), "not found"},
+	{"a stranger has the name", "it is not the machine's VM", toReport, surveyOf(finds(stranger)), "not found"},
+	{
+		"it cannot be said whose it is", "its marks come a moment later", toStay, surveyOf(finds(unreadable)),
+		"wait: the vCenter does not yet say whose the VM of this name is",
+	},
+	{"it runs", "that is all that is wanted", toStay, surveyOf(findsVM(on)), "report: Running"},
+	{"it runs, the inventory says", "that costs no call", toStay, surveyOf(findsVM(on), known), "report: Running"},
+	{"it runs on a host that is away", "that may be for a moment", toStay, surveyOf(findsVM(on), disconnected), "report: Running"},
+	{"its storage is away", "nothing of what is known of it is true", toStay, surveyOf(findsVM(on), blind), "fail: CloudUnreachable"},
+	{"it is off", "stopped and never started look alike", toStay, surveyOf(findsVM(off)), "ask: whether it ran"},
+	{"it was stopped", "whoever stopped it had a reason", toStay, surveyOf(findsVM(off), ran(yes)), "report: Stopped, switched off"},
+	{"it is suspended", "it ran", toStay, surveyOf(findsVM(suspended)), "report: Stopped, suspended in the vCenter"},
+
+	// A VM that was made and never switched on.
+	{"it never ran", "it is being made", toReport, surveyOf(findsVM(off), ran(no)), "report: Creating, made, not yet switched on"},
+	{"it never ran", "its clone may be about to switch it on", toRun, surveyOf(findsVM(off), ran(no)), "ask: rival clones"},
+	{
+		"its clone may be under way", "that one switches it on", toRun, surveyOf(findsVM(off), ran(no), rival(yes)),
+		"report: Creating, made, not yet switched on",
+	},
+	{"its clone has ended", "the switching on was lost", toRun, surveyOf(findsVM(off), ran(no), rival(no)), "start: switching on vm-1"},
+	{
+		"its clone has ended, its host is away", "the vCenter cannot reach it", toRun,
+		surveyOf(findsVM(off), disconnected, ran(no), rival(no)), "fail: CloudUnreachable",
+	},
+
+	// No VM, and one is wanted.
+	{"a process before us", "may have begun a clone", toRun, surveyOf(finds(nothing)), "ask: earlier clones"},
+	{
+		"its clone is under way", "a second VM must not be made", toRun, surveyOf(finds(nothing), early(yes)),
+		"wait: waiting for clones that were begun earlier",
+	},
+	{"no clone was begun before us", "the VM can come from nowhere else", toRun, surveyOf(finds(nothing), early(no)), "start: cloning"},
+	{"an answer was lost", "our own clone may be under way", toRun, surveyOf(finds(nothing), early(no), lostNow), "ask: rival clones"},
+	{"an answer was lost long ago", "a clone can take hours", toRun, surveyOf(finds(nothing), early(no), lostBefore), "ask: rival clones"},
+	{
+		"the lost clone may be under way", "a second VM must not be made", toRun,
+		surveyOf(finds(nothing), early(no), lostNow, rival(yes)), "wait: waiting for clones that were begun earlier",
+	},
+	{
+		"the lost clone is not under way", "names are unique in the folder should it still come", toRun,
+		surveyOf(finds(nothing), early(no), lostNow, rival(no)), "start: cloning",
+	},
+	{
+		"a stranger has the name", "a VM gets its marks after its name", toRun, surveyOf(finds(stranger), early(no)),
+		"ask: what is there",
+	},
+	{"a stranger, seen twice", "only people can help", toRun, surveyOf(finds(stranger), twice, early(no)), "fail: NameTaken"},
+	{"a stranger that has gone", "the name is free", toRun, surveyOf(finds(nothing), twice, early(no)), "start: cloning"},
+	{
+		"a clone failed a moment ago", "what made it fail is seldom gone so soon", toRun,
+		surveyOf(finds(nothing), early(no), pausing), "fail: CloneFailed",
+	},
+	{"a clone failed a while ago", "it may work now", toRun, surveyOf(finds(nothing), early(no), paused), "start: cloning"},
+
+	// No VM is wanted.
+	{"it runs", "a VM that runs cannot be destroyed", toGo, surveyOf(findsVM(on)), "start: switching off vm-1"},
+	{"it runs, the inventory says", "that costs no call", toGo, surveyOf(findsVM(on), known), "start: switching off vm-1"},
+	{"it is suspended", "a VM that is suspended cannot be destroyed", toGo, surveyOf(findsVM(suspended)), "start: switching off vm-1"},
+	{"it runs on a host that is away", "the vCenter cannot reach it", toGo, surveyOf(findsVM(on), disconnected), "fail: CloudUnreachable"},
+	{"its storage is away", "nothing of what is known of it is true", toGo, surveyOf(findsVM(on), blind), "fail: CloudUnreachable"},
+	{"nothing is known", "a clone may be under way", toGo, surveyOf(), "ask: rival clones"},
+	{"the inventory says that it is off", "it may be in the making", toGo, surveyOf(findsVM(off), known), "ask: rival clones"},
+	{"no rivals", "a clone may have ended meanwhile", toGo, surveyOf(rival(no)), "ask: what is there"},
+	{"some rivals", "one may be its clone that has got far", toGo, surveyOf(rival(yes)), "ask: what is there"},
+	{"it is off", "nothing is done to it any more", toGo, surveyOf(findsVM(off), rival(no)), "start: destroying vm-1"},
+	{
+		"it is off, its host is away", "the vCenter cannot reach it", toGo, surveyOf(findsVM(off), disconnected, rival(no)),
+		"fail: CloudUnreachable",
+	},
+	{
+		"it is off and may be in the making", "the vCenter does not let go of it", toGo, surveyOf(findsVM(off), rival(yes)),
+		"wait: waiting for the clone to end",
+	},
+	{"nothing is there", "and nothing can appear", toGo, surveyOf(finds(nothing), rival(no)), "not found"},
+	{"a stranger has the name", "it is left alone", toGo, surveyOf(finds(stranger), rival(no)), "not found"},
+	{
+		"a clone may make it", "it would be left behind", toGo, surveyOf(finds(nothing), rival(yes)),
+		"wait: waiting until no VM can appear",
+	},
+	{
+		"a request may still arrive", "it would be left behind", toGo, surveyOf(finds(nothing), rival(no), lostNow),
+		"wait: waiting until no VM can appear",
+	},
+	{"a lost request is too old", "it never arrived", toGo, surveyOf(finds(nothing), rival(no), lostBefore), "not found"},
+	{
+		"it cannot be said whose it is", "it may be the machine's", toGo, surveyOf(finds(unreadable), rival(no)),
+		"wait: waiting until no VM can appear",
+	},
+}
+
+func TestNext(t *testing.T) {
+	m := machineOf(t, "m", infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}})
+	for _, r := range rows {
+		for _, want := range r.goals {
+			t.Run(fmt.Sprintf("%s, wanted: %s", r.name, want), func(t *testing.T) {
+				if got := outcome(next(m, r.survey, want)); got != r.next {
+					t.Errorf("next = %q, want %q, because %s", got, r.next, r.because)
+				}
+			})
+		}
+	}
+	t.Run("a spec of another cloud", func(t *testing.T) {
+		m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
+		for want, says := range map[goal]string{wantReport: "fail: SpecInvalid", wantRunning: "fail: SpecInvalid", wantGone: "not found"} {
+			if got := outcome(next(m, surveyOf(), want)); got != says {
+				t.Errorf("wanted %s: next = %q, want %q", want, got, says)
+			}
+		}
+	})
+}
+
+// outcome is a step in words.
+func outcome(then step) string {
+	failure := (*cloud.Error)(nil)
+	switch {
+	case then.ask != "":
+		return "ask: " + string(then.ask)
+	case then.start == cloning:
+		return "start: cloning"
+	case then.start != "":
+		return "start: " + string(then.start) + " " + then.with.Value
+	case errors.Is(then.err, cloud.ErrNotFound):
+		return "not found"
+	case errors.As(then.err, &failure):
+		return "fail: " + failure.Reason
+	case then.vm.Addresses == nil:
+		return "wait: " + then.vm.Detail
+	case then.vm.Detail != "":
+		return "report: " + cmp.Or(string(then.vm.State), "Creating") + ", " + then.vm.Detail
+	}
+	return "report: " + string(then.vm.State)
+}
+
+// TestNextEverywhere tries each combination of facts: what comes next has a row, and is safe.
+func TestNextEverywhere(t *testing.T) {
+	m := machineOf(t, "m", infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}})
+	inRows, come := map[string]bool{}, map[string]bool{}
+	for _, r := range rows {
+		for _, want := range r.goals {
+			inRows[string(want)+": "+r.next] = true
+		}
+	}
+	n := 0
+	for s := range everySurvey {
+		for _, want := range anyGoal {
+			n++
+			then := next(m, s, want)
+			come[string(want)+": "+outcome(then)] = true
+			if wrong := unsafe(s, want, then); wrong != "" {
+				t.Fatalf("%s, wanted %s: %q: %s", s, want, outcome(then), wrong)
+			}
+		}
+	}
+	t.Logf("%d combinations, %d rows, %d outcomes", n, len(rows), len(come))
+	for _, o := range slices.Sorted(maps.Keys(come)) {
+		if !inRows[o] {
+			t.Errorf("no row has %q", o)
+		}
+	}
+	for _, o := range slices.Sorted(maps.Keys(inRows)) {
+		if !come[o] {
+			t.Errorf("%q has a row and never comes", o)
+		}
+	}
+}
+
+// everySurvey combines all facts.
+func everySurvey(yield func(survey) bool) {
+	none := func(*survey) {}
+	jobs, sights := []fact{none}, []fact{none, finds(nothing), finds(unreadable), finds(stranger)}
+	for _, what := range []act{cloning, switchingOn, switchingOff, destroying} {
+		jobs = append(jobs, underWay(what), succeeded(what), failed(what), cameTooLate(what))
+	}
+	for _, power := range []types.VirtualMachinePowerState{off, on, suspended, ""} {
+		for _, change := range []fact{none, disconnected, blind, known} {
+			sights = append(sights, func(s *survey) {
+				findsVM(power)(s)
+				change(s)
+			})
+		}
+	}
+	answers := func(to func(answer) fact) []fact { return []fact{to(unasked), to(yes), to(no)} }
+	whetherItRan := []fact{none, ran(yes), ran(no)}
+	for _, s := range combined(jobs, sights, whetherItRan, []fact{none, twice}, answers(early), answers(rival),
+		[]fact{none, lostNow, lostBefore}, []fact{none, pausing, paused}) {
+		switch {
+		case s.what == unseen && s.looks > 0, s.what == ours && s.vm.started() && s.ran != yes:
+			continue // cannot be
+		}
+		if !yield(s) {
+			return
+		}
+	}
+}
+
+func combined(lists ...[]fact) []survey {
+	all := []survey{surveyOf()}
+	for _, list := range lists {
+		var more []survey
+		for _, s := range all {
+			for _, f := range list {
+				with := s
+				if s.vm != nil {
+					with.vm = new(*s.vm)
+				}
+				f(&with)
+				more = append(more, with)
+			}
+		}
+		all = more
+	}
+	return all
+}
+
+// unsafe says which promise a step would break.
+func unsafe(s survey, want goal, then step) string {
+	answered := map[question]bool{
+		whatIsThere: s.looks > 1, whetherItRan: s.ran != unasked, earlierClones: s.earlier != unasked, rivalClones: s.rivals != unasked,
+	}
+	free := s.what == nothing && s.earlier == no && (s.memory.answerLost.IsZero() || s.rivals == no)
+	reachable := s.what == ours && reached(s.vm) == nil && then.with == theVM
+	switch {
+	case then.ask != "" && answered[then.ask]:
+		return "this was asked before: the decision would never end"
+	case then.start != "" && (want == wantReport || s.job.underWay()):
+		return "nothing may be started"
+	case then.start == cloning && (want != wantRunning || !free || s.now.Before(s.memory.notBefore)):
+		return "there may be a VM already, or none is wanted"
+	case then.start == switchingOn && (want != wantRunning || !reachable || s.ran != no):
+		return "it is not ours to switch on"
+	case then.start == switchingOff && (want != wantGone || !reachable):
+		return "it is not ours to switch off"
+	case then.start == destroying && (want != wantGone || s.job.act != switchingOff && (!reachable || !s.vm.off() || s.rivals != no)):
+		return "it is not ours to destroy"
+	case errors.Is(then.err, cloud.ErrNotFound) && want == wantGone &&
+		(s.what != nothing && s.what != stranger || s.looks == 0 || s.rivals != no || s.requestMayArrive()):
+		return "a VM may be left behind"
+	}
+	return ""
+}
+
+func (s survey) String() string {
+	return fmt.Sprintf("task %q %s, %s %+v, %d looks, ran %q, earlier %q, rivals %q", s.job.act, s.job.state, s.what, s.vm, s.looks, s.ran,
+		s.earlier, s.rivals)
+}
