@@ -79,17 +79,16 @@ func (i *inventory) drop(s *sighting) {
 	}
 }
 
-// vmOf returns m's VM, or nil where the inventory does not know.
-func (i *inventory) vmOf(m cloud.Machine) *sighting {
+// find returns m's VM, or nothing seen where the inventory does not know.
+func (i *inventory) find(m cloud.Machine) found {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	s := i.vms[i.ours[m.ProviderID]]
 	// The id decides: in another folder a copy may have the name and the marks as well.
 	if s == nil || !i.synced || s.id != idOf(m) || !s.belongsTo(m) {
-		return nil
+		return found{}
 	}
-	found := *s
-	return &found
+	return found{ours, new(*s)}
 }
 
 func (i *inventory) keys() []cloud.Key {

@@ -78,8 +78,8 @@ type work struct {
 	notBefore  time.Time // when the next one may be asked for
 	failures   int
 
-	rivals    suspects
-	abandoned bool // Delete was called
+	rivals    suspects // clones that may make its VM
+	abandoned bool     // Delete was called
 }
 
 // How long a failed clone is left alone, longer each time: what made it fail, such as a full datastore, is seldom gone in a
@@ -114,19 +114,11 @@ func (s suspects) narrowed(running []types.ManagedObjectReference, known map[typ
 	return suspects{asked: true, tasks: left}
 }
 
-// suspicion names a list of suspects.
-type suspicion string
-
-const (
-	earlier suspicion = "earlier" // clones of processes before this one, which may make any VM
-	rivals  suspicion = "rivals"  // clones that may make a machine's VM, whoever began them
-)
-
 // ledger is the work of all machines. All of it may be lost: then the vCenter is asked. What leaves it are copies.
 type ledger struct {
 	mu      sync.Mutex
 	work    map[string]*work // by provider id
-	earlier suspects
+	earlier suspects         // clones of processes before this one, which may make any VM
 }
 
 // recall returns what is remembered of m.
@@ -188,15 +180,15 @@ func (l *ledger) strike(m cloud.Machine) {
 	delete(l.work, m.ProviderID)
 }
 
-// cleared says whether no suspect is left.
-func (l *ledger) cleared(m cloud.Machine, of suspicion) (so bool) {
-	l.note(m, func(w *work) { so = l.suspects(w, of).cleared() })
+// cleared says that no suspect is left.
+func (l *ledger) cleared(m cloud.Machine, which question) (so bool) {
+	l.note(m, func(w *work) { so = l.suspects(w, which).cleared() })
 	return so
 }
 
 // narrow takes over which clones run now, and says whether one of them is still a suspect. The clones of other machines are
 // none.
-func (l *ledger) narrow(m cloud.Machine, of suspicion, running []types.ManagedObjectReference) (left bool) {
+func (l *ledger) narrow(m cloud.Machine, which question, running []types.ManagedObjectReference) (left bool) {
 	l.note(m, func(w *work) {
 		known := map[types.ManagedObjectReference]bool{}
 		for _, other := range l.work {
@@ -204,15 +196,15 @@ func (l *ledger) narrow(m cloud.Machine, of suspicion, running []types.ManagedOb
 				known[other.job.task] = true
 			}
 		}
-		s := l.suspects(w, of)
+		s := l.suspects(w, which)
 		*s = s.narrowed(running, known)
 		left = !s.cleared()
 	})
 	return left
 }
 
-func (l *ledger) suspects(w *work, of suspicion) *suspects {
-	if of == earlier {
+func (l *ledger) suspects(w *work, which question) *suspects {
+	if which == earlierClones {
 		return &l.earlier
 	}
 	return &w.rivals

@@ -72,27 +72,29 @@ func nextWithVM(m cloud.Machine, s survey, want goal) step {
 	switch {
 	case !s.vm.readable():
 		return fail(reached(s.vm))
-	case s.ran == unasked:
+	case !s.ran && s.asked[whetherItRan] == 0:
 		return ask(whetherItRan)
-	case s.ran == no && want == wantRunning && s.rivals == unasked:
+	case s.ran || want == wantReport:
+		return step{vm: describe(m, s.vm, s.ran)}
+	case s.asked[rivalClones] == 0:
 		return ask(rivalClones)
-	case s.ran == no && want == wantRunning && s.rivals == no: // else the clone switches it on
-		return start(switchingOn, s.vm)
+	case s.rivals: // one of them is its clone, and switches it on
+		return step{vm: describe(m, s.vm, s.ran)}
 	}
-	return step{vm: describe(m, s.vm, s.ran == yes)}
+	return start(switchingOn, s.vm)
 }
 
 // nextToMake clones the template once no VM can come from anywhere else. A name that is taken is looked at twice, because a VM
 // gets its marks a moment after its name.
 func nextToMake(m cloud.Machine, s survey) step {
 	switch {
-	case s.earlier == unasked:
+	case s.asked[earlierClones] == 0:
 		return ask(earlierClones)
-	case s.earlier == no && !s.memory.answerLost.IsZero() && s.rivals == unasked:
+	case !s.earlier && !s.memory.answerLost.IsZero() && s.asked[rivalClones] == 0:
 		return ask(rivalClones)
-	case s.earlier == yes || s.rivals == yes:
+	case s.earlier || s.rivals:
 		return wait("waiting for clones that were begun earlier")
-	case s.what == stranger && s.looks < 2:
+	case s.what == stranger && s.asked[whatIsThere] < 2:
 		return ask(whatIsThere)
 	case s.what == stranger:
 		return fail(nameTaken(m))
@@ -112,15 +114,15 @@ func nextToRemove(s survey) step {
 		return step{start: destroying, with: s.job.vm}
 	case s.what == ours && !s.vm.off():
 		return start(switchingOff, s.vm)
-	case s.rivals == unasked:
+	case s.asked[rivalClones] == 0:
 		return ask(rivalClones)
-	case s.looks == 0:
+	case s.asked[whatIsThere] == 0:
 		return ask(whatIsThere)
-	case s.what == ours && s.rivals == no:
-		return start(destroying, s.vm)
-	case s.what == ours: // it may still be in the making, and then the vCenter does not let go of it
+	case s.what == ours && s.rivals: // it may still be in the making, and then the vCenter does not let go of it
 		return wait("waiting for the clone to end")
-	case s.what == unreadable, s.rivals == yes, s.requestMayArrive():
+	case s.what == ours:
+		return start(destroying, s.vm)
+	case s.what == unreadable, s.rivals, s.requestMayArrive():
 		return wait("waiting until no VM can appear")
 	}
 	return fail(cloud.ErrNotFound)

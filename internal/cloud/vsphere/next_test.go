@@ -27,7 +27,7 @@ var (
 )
 
 func surveyOf(facts ...fact) survey {
-	s := survey{now: noon}
+	s := survey{now: noon, asked: map[question]int{}}
 	for _, f := range facts {
 		f(&s)
 	}
@@ -58,27 +58,27 @@ func cameTooLate(what act) fact {
 }
 
 // What a look found.
-func finds(what sight) fact { return func(s *survey) { s.found, s.looks = found{what: what}, 1 } }
+func finds(what sight) fact {
+	return func(s *survey) { s.found, s.asked[whatIsThere] = found{what: what}, 1 }
+}
 
 func findsVM(power types.VirtualMachinePowerState) fact {
 	return func(s *survey) {
 		finds(ours)(s)
 		s.vm = &sighting{ref: theVM, id: "id", power: power, connection: types.VirtualMachineConnectionStateConnected}
-		if s.vm.started() {
-			s.ran = yes
-		}
+		s.ran = s.vm.started()
 	}
 }
 
 func disconnected(s *survey) { s.vm.connection = types.VirtualMachineConnectionStateDisconnected }
-func blind(s *survey)        { s.vm.id = "" } // the vCenter has lost sight of the VM's configuration
-func known(s *survey)        { s.looks = 0 }  // from the inventory
-func twice(s *survey)        { s.looks = 2 }
+func blind(s *survey)        { s.vm.id = "" }                 // the vCenter has lost sight of the VM's configuration
+func known(s *survey)        { delete(s.asked, whatIsThere) } // from the inventory
+func twice(s *survey)        { s.asked[whatIsThere] = 2 }
 
 // Answers to the other questions, and what is remembered.
-func ran(a answer) fact    { return func(s *survey) { s.ran = a } }
-func early(a answer) fact  { return func(s *survey) { s.earlier = a } }
-func rival(a answer) fact  { return func(s *survey) { s.rivals = a } }
+func ran(so bool) fact     { return func(s *survey) { s.ran, s.asked[whetherItRan] = so, 1 } }
+func early(so bool) fact   { return func(s *survey) { s.earlier, s.asked[earlierClones] = so, 1 } }
+func rival(so bool) fact   { return func(s *survey) { s.rivals, s.asked[rivalClones] = so, 1 } }
 func lostNow(s *survey)    { s.memory.answerLost = noon.Add(1 - lateRequest) }
 func lostBefore(s *survey) { s.memory.answerLost = noon.Add(-lateRequest) }
 func pausing(s *survey)    { s.memory.failed, s.memory.notBefore = cloneFailed, noon.Add(1) }
@@ -130,50 +130,50 @@ var rows = []struct {
 	{"it runs on a host that is away", "that may be for a moment", toStay, surveyOf(findsVM(on), disconnected), "report: Running"},
 	{"its storage is away", "nothing of what is known of it is true", toStay, surveyOf(findsVM(on), blind), "fail: CloudUnreachable"},
 	{"it is off", "stopped and never started look alike", toStay, surveyOf(findsVM(off)), "ask: whether it ran"},
-	{"it was stopped", "whoever stopped it had a reason", toStay, surveyOf(findsVM(off), ran(yes)), "report: Stopped, switched off"},
+	{"it was stopped", "whoever stopped it had a reason", toStay, surveyOf(findsVM(off), ran(true)), "report: Stopped, switched off"},
 	{"it is suspended", "it ran", toStay, surveyOf(findsVM(suspended)), "report: Stopped, suspended in the vCenter"},
 
 	// A VM that was made and never switched on.
-	{"it never ran", "it is being made", toReport, surveyOf(findsVM(off), ran(no)), "report: Creating, made, not yet switched on"},
-	{"it never ran", "its clone may be about to switch it on", toRun, surveyOf(findsVM(off), ran(no)), "ask: rival clones"},
+	{"it never ran", "it is being made", toReport, surveyOf(findsVM(off), ran(false)), "report: Creating, made, not yet switched on"},
+	{"it never ran", "its clone may be about to switch it on", toRun, surveyOf(findsVM(off), ran(false)), "ask: rival clones"},
 	{
-		"its clone may be under way", "that one switches it on", toRun, surveyOf(findsVM(off), ran(no), rival(yes)),
+		"its clone may be under way", "that one switches it on", toRun, surveyOf(findsVM(off), ran(false), rival(true)),
 		"report: Creating, made, not yet switched on",
 	},
-	{"its clone has ended", "the switching on was lost", toRun, surveyOf(findsVM(off), ran(no), rival(no)), "start: switching on vm-1"},
+	{"its clone has ended", "the switching on was lost", toRun, surveyOf(findsVM(off), ran(false), rival(false)), "start: switching on vm-1"},
 	{
 		"its clone has ended, its host is away", "the vCenter cannot reach it", toRun,
-		surveyOf(findsVM(off), disconnected, ran(no), rival(no)), "fail: CloudUnreachable",
+		surveyOf(findsVM(off), disconnected, ran(false), rival(false)), "fail: CloudUnreachable",
 	},
 
 	// No VM, and one is wanted.
 	{"a process before us", "may have begun a clone", toRun, surveyOf(finds(nothing)), "ask: earlier clones"},
 	{
-		"its clone is under way", "a second VM must not be made", toRun, surveyOf(finds(nothing), early(yes)),
+		"its clone is under way", "a second VM must not be made", toRun, surveyOf(finds(nothing), early(true)),
 		"wait: waiting for clones that were begun earlier",
 	},
-	{"no clone was begun before us", "the VM can come from nowhere else", toRun, surveyOf(finds(nothing), early(no)), "start: cloning"},
-	{"an answer was lost", "our own clone may be under way", toRun, surveyOf(finds(nothing), early(no), lostNow), "ask: rival clones"},
-	{"an answer was lost long ago", "a clone can take hours", toRun, surveyOf(finds(nothing), early(no), lostBefore), "ask: rival clones"},
+	{"no clone was begun before us", "the VM can come from nowhere else", toRun, surveyOf(finds(nothing), early(false)), "start: cloning"},
+	{"an answer was lost", "our own clone may be under way", toRun, surveyOf(finds(nothing), early(false), lostNow), "ask: rival clones"},
+	{"an answer was lost long ago", "a clone can take hours", toRun, surveyOf(finds(nothing), early(false), lostBefore), "ask: rival clones"},
 	{
 		"the lost clone may be under way", "a second VM must not be made", toRun,
-		surveyOf(finds(nothing), early(no), lostNow, rival(yes)), "wait: waiting for clones that were begun earlier",
+		surveyOf(finds(nothing), early(false), lostNow, rival(true)), "wait: waiting for clones that were begun earlier",
 	},
 	{
 		"the lost clone is not under way", "names are unique in the folder should it still come", toRun,
-		surveyOf(finds(nothing), early(no), lostNow, rival(no)), "start: cloning",
+		surveyOf(finds(nothing), early(false), lostNow, rival(false)), "start: cloning",
 	},
 	{
-		"a stranger has the name", "a VM gets its marks after its name", toRun, surveyOf(finds(stranger), early(no)),
+		"a stranger has the name", "a VM gets its marks after its name", toRun, surveyOf(finds(stranger), early(false)),
 		"ask: what is there",
 	},
-	{"a stranger, seen twice", "only people can help", toRun, surveyOf(finds(stranger), twice, early(no)), "fail: NameTaken"},
-	{"a stranger that has gone", "the name is free", toRun, surveyOf(finds(nothing), twice, early(no)), "start: cloning"},
+	{"a stranger, seen twice", "only people can help", toRun, surveyOf(finds(stranger), twice, early(false)), "fail: NameTaken"},
+	{"a stranger that has gone", "the name is free", toRun, surveyOf(finds(nothing), twice, early(false)), "start: cloning"},
 	{
 		"a clone failed a moment ago", "what made it fail is seldom gone so soon", toRun,
-		surveyOf(finds(nothing), early(no), pausing), "fail: CloneFailed",
+		surveyOf(finds(nothing), early(false), pausing), "fail: CloneFailed",
 	},
-	{"a clone failed a while ago", "it may work now", toRun, surveyOf(finds(nothing), early(no), paused), "start: cloning"},
+	{"a clone failed a while ago", "it may work now", toRun, surveyOf(finds(nothing), early(false), paused), "start: cloning"},
 
 	// No VM is wanted.
 	{"it runs", "a VM that runs cannot be destroyed", toGo, surveyOf(findsVM(on)), "start: switching off vm-1"},
@@ -183,30 +183,30 @@ var rows = []struct {
 	{"its storage is away", "nothing of what is known of it is true", toGo, surveyOf(findsVM(on), blind), "fail: CloudUnreachable"},
 	{"nothing is known", "a clone may be under way", toGo, surveyOf(), "ask: rival clones"},
 	{"the inventory says that it is off", "it may be in the making", toGo, surveyOf(findsVM(off), known), "ask: rival clones"},
-	{"no rivals", "a clone may have ended meanwhile", toGo, surveyOf(rival(no)), "ask: what is there"},
-	{"some rivals", "one may be its clone that has got far", toGo, surveyOf(rival(yes)), "ask: what is there"},
-	{"it is off", "nothing is done to it any more", toGo, surveyOf(findsVM(off), rival(no)), "start: destroying vm-1"},
+	{"no rivals", "a clone may have ended meanwhile", toGo, surveyOf(rival(false)), "ask: what is there"},
+	{"some rivals", "one may be its clone that has got far", toGo, surveyOf(rival(true)), "ask: what is there"},
+	{"it is off", "nothing is done to it any more", toGo, surveyOf(findsVM(off), rival(false)), "start: destroying vm-1"},
 	{
-		"it is off, its host is away", "the vCenter cannot reach it", toGo, surveyOf(findsVM(off), disconnected, rival(no)),
+		"it is off, its host is away", "the vCenter cannot reach it", toGo, surveyOf(findsVM(off), disconnected, rival(false)),
 		"fail: CloudUnreachable",
 	},
 	{
-		"it is off and may be in the making", "the vCenter does not let go of it", toGo, surveyOf(findsVM(off), rival(yes)),
+		"it is off and may be in the making", "the vCenter does not let go of it", toGo, surveyOf(findsVM(off), rival(true)),
 		"wait: waiting for the clone to end",
 	},
-	{"nothing is there", "and nothing can appear", toGo, surveyOf(finds(nothing), rival(no)), "not found"},
-	{"a stranger has the name", "it is left alone", toGo, surveyOf(finds(stranger), rival(no)), "not found"},
+	{"nothing is there", "and nothing can appear", toGo, surveyOf(finds(nothing), rival(false)), "not found"},
+	{"a stranger has the name", "it is left alone", toGo, surveyOf(finds(stranger), rival(false)), "not found"},
 	{
-		"a clone may make it", "it would be left behind", toGo, surveyOf(finds(nothing), rival(yes)),
+		"a clone may make it", "it would be left behind", toGo, surveyOf(finds(nothing), rival(true)),
 		"wait: waiting until no VM can appear",
 	},
 	{
-		"a request may still arrive", "it would be left behind", toGo, surveyOf(finds(nothing), rival(no), lostNow),
+		"a request may still arrive", "it would be left behind", toGo, surveyOf(finds(nothing), rival(false), lostNow),
 		"wait: waiting until no VM can appear",
 	},
-	{"a lost request is too old", "it never arrived", toGo, surveyOf(finds(nothing), rival(no), lostBefore), "not found"},
+	{"a lost request is too old", "it never arrived", toGo, surveyOf(finds(nothing), rival(false), lostBefore), "not found"},
 	{
-		"it cannot be said whose it is", "it may be the machine's", toGo, surveyOf(finds(unreadable), rival(no)),
+		"it cannot be said whose it is", "it may be the machine's", toGo, surveyOf(finds(unreadable), rival(false)),
 		"wait: waiting until no VM can appear",
 	},
 }
@@ -302,12 +302,11 @@ func everySurvey(yield func(survey) bool) {
 			})
 		}
 	}
-	answers := func(to func(answer) fact) []fact { return []fact{to(unasked), to(yes), to(no)} }
-	whetherItRan := []fact{none, ran(yes), ran(no)}
-	for _, s := range combined(jobs, sights, whetherItRan, []fact{none, twice}, answers(early), answers(rival),
+	answers := func(to func(bool) fact) []fact { return []fact{none, to(true), to(false)} }
+	for _, s := range combined(jobs, sights, answers(ran), []fact{none, twice}, answers(early), answers(rival),
 		[]fact{none, lostNow, lostBefore}, []fact{none, pausing, paused}) {
 		switch {
-		case s.what == unseen && s.looks > 0, s.what == ours && s.vm.started() && s.ran != yes:
+		case s.what == unseen && s.asked[whatIsThere] > 0, s.what == ours && s.vm.started() && !s.ran:
 			continue // cannot be
 		}
 		if !yield(s) {
@@ -323,6 +322,7 @@ func combined(lists ...[]fact) []survey {
 		for _, s := range all {
 			for _, f := range list {
 				with := s
+				with.asked = maps.Clone(s.asked)
 				if s.vm != nil {
 					with.vm = new(*s.vm)
 				}
@@ -337,32 +337,31 @@ func combined(lists ...[]fact) []survey {
 
 // unsafe says which promise a step would break.
 func unsafe(s survey, want goal, then step) string {
-	answered := map[question]bool{
-		whatIsThere: s.looks > 1, whetherItRan: s.ran != unasked, earlierClones: s.earlier != unasked, rivalClones: s.rivals != unasked,
-	}
-	free := s.what == nothing && s.earlier == no && (s.memory.answerLost.IsZero() || s.rivals == no)
+	most := map[question]int{whatIsThere: 2, whetherItRan: 1, earlierClones: 1, rivalClones: 1}
+	noRivals := s.asked[rivalClones] == 1 && !s.rivals
+	free := s.what == nothing && s.asked[earlierClones] == 1 && !s.earlier && (s.memory.answerLost.IsZero() || noRivals)
 	reachable := s.what == ours && reached(s.vm) == nil && then.with == theVM
 	switch {
-	case then.ask != "" && answered[then.ask]:
+	case then.ask != "" && s.asked[then.ask] >= most[then.ask]:
 		return "this was asked before: the decision would never end"
 	case then.start != "" && (want == wantReport || s.job.underWay()):
 		return "nothing may be started"
 	case then.start == cloning && (want != wantRunning || !free || s.now.Before(s.memory.notBefore)):
 		return "there may be a VM already, or none is wanted"
-	case then.start == switchingOn && (want != wantRunning || !reachable || s.ran != no):
+	case then.start == switchingOn && (want != wantRunning || !reachable || s.ran || s.asked[whetherItRan] == 0):
 		return "it is not ours to switch on"
 	case then.start == switchingOff && (want != wantGone || !reachable):
 		return "it is not ours to switch off"
-	case then.start == destroying && (want != wantGone || s.job.act != switchingOff && (!reachable || !s.vm.off() || s.rivals != no)):
+	case then.start == destroying && (want != wantGone || s.job.act != switchingOff && (!reachable || !s.vm.off() || !noRivals)):
 		return "it is not ours to destroy"
 	case errors.Is(then.err, cloud.ErrNotFound) && want == wantGone &&
-		(s.what != nothing && s.what != stranger || s.looks == 0 || s.rivals != no || s.requestMayArrive()):
+		(s.what != nothing && s.what != stranger || s.asked[whatIsThere] == 0 || !noRivals || s.requestMayArrive()):
 		return "a VM may be left behind"
 	}
 	return ""
 }
 
 func (s survey) String() string {
-	return fmt.Sprintf("task %q %s, %s %+v, %d looks, ran %q, earlier %q, rivals %q", s.job.act, s.job.state, s.what, s.vm, s.looks, s.ran,
-		s.earlier, s.rivals)
+	return fmt.Sprintf("task %q %s, %s %+v, asked %v, ran %v, earlier %v, rivals %v",
+		s.job.act, s.job.state, s.what, s.vm, s.asked, s.ran, s.earlier, s.rivals)
 }

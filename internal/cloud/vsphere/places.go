@@ -47,7 +47,7 @@ func locate(ctx context.Context, c *vim25.Client, spec infrav1.VSphereVM) (place
 		return placement{}, err
 	}
 	var at placement
-	at.template, err = a.find(ctx, place{"template", spec.Template, "vm", []string{"VirtualMachine"}, infrav1.TemplateNotFoundReason})
+	at.template, err = a.place(ctx, place{"template", spec.Template, "vm", []string{"VirtualMachine"}, infrav1.TemplateNotFoundReason})
 	if err != nil {
 		return placement{}, err
 	}
@@ -58,7 +58,7 @@ func locate(ctx context.Context, c *vim25.Client, spec infrav1.VSphereVM) (place
 		return placement{}, err
 	}
 	if spec.Datastore != "" {
-		store, err := a.find(ctx, place{"datastore", spec.Datastore, "datastore", []string{"Datastore"}, infrav1.PlacementNotFoundReason})
+		store, err := a.place(ctx, place{"datastore", spec.Datastore, "datastore", []string{"Datastore"}, infrav1.PlacementNotFoundReason})
 		if err != nil {
 			return placement{}, err
 		}
@@ -81,7 +81,7 @@ func locateFolder(ctx context.Context, c *vim25.Client, spec infrav1.VSphereVM) 
 
 func open(ctx context.Context, c *vim25.Client, name string) (atlas, error) {
 	root := atlas{client: c, datacenter: c.ServiceContent.RootFolder}
-	ref, err := root.find(ctx, place{"datacenter", name, "", []string{"Datacenter"}, infrav1.PlacementNotFoundReason})
+	ref, err := root.place(ctx, place{"datacenter", name, "", []string{"Datacenter"}, infrav1.PlacementNotFoundReason})
 	if err != nil {
 		return atlas{}, err
 	}
@@ -93,13 +93,13 @@ func (a atlas) folder(ctx context.Context, name string) (types.ManagedObjectRefe
 	if name == "" {
 		name = a.path + "/vm"
 	}
-	return a.find(ctx, place{"folder", name, "vm", []string{"Folder"}, infrav1.PlacementNotFoundReason})
+	return a.place(ctx, place{"folder", name, "vm", []string{"Folder"}, infrav1.PlacementNotFoundReason})
 }
 
 // pool is the one of that name or else, if there is just one cluster or host, its root pool.
 func (a atlas) pool(ctx context.Context, name string) (types.ManagedObjectReference, error) {
 	if name != "" {
-		return a.find(ctx, place{"resourcePool", name, "host", []string{"ResourcePool", "VirtualApp"}, infrav1.PlacementNotFoundReason})
+		return a.place(ctx, place{"resourcePool", name, "host", []string{"ResourcePool", "VirtualApp"}, infrav1.PlacementNotFoundReason})
 	}
 	all, err := a.all(ctx, []string{"ComputeResource"}, "ComputeResource", "resourcePool")
 	if err != nil {
@@ -141,7 +141,7 @@ func (a atlas) adapters(
 // network is what an adapter must have to be on the spec's network number i.
 func (a atlas) network(ctx context.Context, i int, name string) (types.BaseVirtualDeviceBackingInfo, error) {
 	field := fmt.Sprintf("networks[%d].name", i)
-	ref, err := a.find(ctx, place{
+	ref, err := a.place(ctx, place{
 		field, name, "network",
 		[]string{"Network", "DistributedVirtualPortgroup", "OpaqueNetwork"},
 		infrav1.PlacementNotFoundReason,
@@ -156,9 +156,9 @@ func (a atlas) network(ctx context.Context, i int, name string) (types.BaseVirtu
 	return network.EthernetCardBackingInfo(ctx)
 }
 
-// find looks for a place by path and then, if it is a name alone, everywhere in the datacenter. Names are compared as
+// place looks for a place by path and then, if it is a name alone, everywhere in the datacenter. Names are compared as
 // they are: they are no patterns.
-func (a atlas) find(ctx context.Context, p place) (types.ManagedObjectReference, error) {
+func (a atlas) place(ctx context.Context, p place) (types.ManagedObjectReference, error) {
 	path := p.value
 	if !strings.HasPrefix(path, "/") {
 		path = strings.TrimPrefix(a.path+"/"+p.folder+"/"+path, "//")

@@ -100,17 +100,17 @@ func (a *account) poll(ctx context.Context, j *job) error {
 }
 
 // clonesLeft says whether clones of a list are still under way. The vCenter is asked until none is.
-func (a *account) clonesLeft(ctx context.Context, m cloud.Machine, of suspicion) (answer, error) {
-	if a.ledger.cleared(m, of) {
-		return no, nil
+func (a *account) clonesLeft(ctx context.Context, m cloud.Machine, which question) (bool, error) {
+	if a.ledger.cleared(m, which) {
+		return false, nil
 	}
 	running, err := a.clones(ctx)
 	if err != nil {
-		return unasked, err
+		return false, err
 	}
-	left := a.ledger.narrow(m, of, running)
+	left := a.ledger.narrow(m, which, running)
 	a.follow(ctx)
-	return answerOf(left), nil
+	return left, nil
 }
 
 // clones lists the clones under way in the vCenter. Its list has all tasks that are queued or running, and for ten minutes
@@ -134,7 +134,7 @@ func (a *account) clones(ctx context.Context) ([]types.ManagedObjectReference, e
 
 // everRan asks the vCenter's events whether a VM was ever switched on: all else that tells of the past is cleared when a VM
 // is switched off.
-func (a *account) everRan(ctx context.Context, m cloud.Machine, vm types.ManagedObjectReference) (answer, error) {
+func (a *account) everRan(ctx context.Context, vm types.ManagedObjectReference) (bool, error) {
 	ran := false
 	err := a.connection.do(ctx, func(ctx context.Context, c *vim25.Client) error {
 		r, err := methods.QueryEvents(ctx, c, &types.QueryEvents{
@@ -148,9 +148,5 @@ func (a *account) everRan(ctx context.Context, m cloud.Machine, vm types.Managed
 		ran = err == nil && len(r.Returnval) > 0
 		return err
 	})
-	if err != nil {
-		return unasked, err
-	}
-	a.ledger.note(m, func(w *work) { w.ran = ran })
-	return answerOf(ran), nil
+	return ran, err
 }
