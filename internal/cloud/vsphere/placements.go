@@ -38,9 +38,8 @@ func (p *placements) of(ctx context.Context, c *connection, spec infrav1.VSphere
 		return at, nil
 	}
 	done := p.lookups.DoChan(key, func() (any, error) {
-		var at placement
-		err := c.do(context.WithoutCancel(ctx), func(ctx context.Context, client *vim25.Client) error {
-			var err error
+		at := placement{}
+		err := c.do(context.WithoutCancel(ctx), func(ctx context.Context, client *vim25.Client) (err error) {
 			at, err = locate(ctx, client, spec)
 			return err
 		})
@@ -59,14 +58,15 @@ func (p *placements) of(ctx context.Context, c *connection, spec infrav1.VSphere
 }
 
 // folder finds the folder of a spec's VM, also where the rest of the spec is wrong or gone.
-func (p *placements) folder(ctx context.Context, c *connection, spec infrav1.VSphereVM) (types.ManagedObjectReference, error) {
+func (p *placements) folder(ctx context.Context, c *connection, spec infrav1.VSphereVM) (ref types.ManagedObjectReference, err error) {
 	if at, ok := p.get(placeKey(spec)); ok {
 		return at.folder, nil
 	}
-	var ref types.ManagedObjectReference
-	err := c.do(ctx, func(ctx context.Context, client *vim25.Client) error {
-		var err error
-		ref, err = locateFolder(ctx, client, spec)
+	err = c.do(ctx, func(ctx context.Context, client *vim25.Client) error {
+		a, err := atlasOf(ctx, client, spec.Datacenter)
+		if err == nil {
+			ref, err = a.folder(ctx, spec)
+		}
 		return err
 	})
 	return ref, err

@@ -1,7 +1,9 @@
 package vsphere
 
 import (
+	"maps"
 	"net/netip"
+	"slices"
 
 	"github.com/vmware/govmomi/vim25/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -17,20 +19,6 @@ const (
 	// reportKey is where the guest writes how far its bootstrap is.
 	reportKey = "guestinfo.capwin.report"
 )
-
-// paths are the properties of a VM that are read and watched. Of extraConfig only single keys: the whole of it holds the
-// user data and would come again with each change.
-var paths = []string{
-	"name",
-	"config.instanceUuid",
-	"runtime.powerState",
-	"runtime.connectionState",
-	"guest.ipAddress",
-	"guest.net",
-	extraConfig(markOwner),
-	extraConfig(markProviderID),
-	extraConfig(reportKey),
-}
 
 func extraConfig(key string) string { return `config.extraConfig["` + key + `"]` }
 
@@ -48,28 +36,25 @@ type sighting struct {
 	report     string
 }
 
-// set takes over one property; a nil value means that it has none now.
+// setters take over the properties of a VM that are read and watched; a nil value means that it has none now. Of extraConfig
+// they are single keys: the whole of it holds the user data and would come again with each change.
+var setters = map[string]func(*sighting, any){
+	"name":                      func(s *sighting, v any) { s.name, _ = v.(string) },
+	"config.instanceUuid":       func(s *sighting, v any) { s.id, _ = v.(string) },
+	"runtime.powerState":        func(s *sighting, v any) { s.power, _ = v.(types.VirtualMachinePowerState) },
+	"runtime.connectionState":   func(s *sighting, v any) { s.connection, _ = v.(types.VirtualMachineConnectionState) },
+	"guest.ipAddress":           func(s *sighting, v any) { s.address, _ = v.(string) },
+	"guest.net":                 func(s *sighting, v any) { nics, _ := v.(types.ArrayOfGuestNicInfo); s.nics = nics.GuestNicInfo },
+	extraConfig(markOwner):      func(s *sighting, v any) { s.owner = option(v) },
+	extraConfig(markProviderID): func(s *sighting, v any) { s.providerID = option(v) },
+	extraConfig(reportKey):      func(s *sighting, v any) { s.report = option(v) },
+}
+
+var paths = slices.Sorted(maps.Keys(setters))
+
 func (s *sighting) set(path string, value any) {
-	switch path {
-	case "name":
-		s.name, _ = value.(string)
-	case "config.instanceUuid":
-		s.id, _ = value.(string)
-	case "runtime.powerState":
-		s.power, _ = value.(types.VirtualMachinePowerState)
-	case "runtime.connectionState":
-		s.connection, _ = value.(types.VirtualMachineConnectionState)
-	case "guest.ipAddress":
-		s.address, _ = value.(string)
-	case "guest.net":
-		nics, _ := value.(types.ArrayOfGuestNicInfo)
-		s.nics = nics.GuestNicInfo
-	case extraConfig(markOwner):
-		s.owner = option(value)
-	case extraConfig(markProviderID):
-		s.providerID = option(value)
-	case extraConfig(reportKey):
-		s.report = option(value)
+	if set := setters[path]; set != nil {
+		set(s, value)
 	}
 }
 
