@@ -64,18 +64,19 @@ func (a *Accounts) Get(p Provider, secret Key, credentials map[string][]byte) (C
 		a.open = map[string]*account{}
 	}
 	a.open[id] = &account{cloud: cloud, digest: digest, stop: stop}
-	a.running.Go(func() {
-		a.watch(ctx, cloud, secret)
-		if err := cloud.Close(context.WithoutCancel(ctx)); err != nil {
-			logr.FromContextOrDiscard(ctx).Info("the session of the account is left to end by itself", "account", secret, "error", err)
-		}
-	})
+	a.running.Go(func() { a.watch(ctx, cloud, secret) })
 	return cloud, nil
 }
 
-// watch keeps the account's Watch running; its errors are the account's trouble, which machines notice by themselves.
+// watch keeps the account's Watch running until ctx ends, and then closes the account. Errors are not for a machine: each one
+// notices by itself when its account is in trouble.
 func (a *Accounts) watch(ctx context.Context, cloud Cloud, secret Key) {
 	log := logr.FromContextOrDiscard(ctx).WithValues("account", secret)
+	defer func() {
+		if err := cloud.Close(context.WithoutCancel(ctx)); err != nil {
+			log.Info("Close of the account did not end its session", "error", err)
+		}
+	}()
 	for wait := time.Second; ctx.Err() == nil; wait = min(2*wait, 30*time.Second) {
 		start := time.Now()
 		err := cloud.Watch(ctx, a.Changed)

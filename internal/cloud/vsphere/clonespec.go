@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
+	"time"
 
 	"github.com/vmware/govmomi/vim25/types"
 
@@ -27,6 +28,8 @@ type placement struct {
 	// They are shared by all VMs of a spec and never changed.
 	adapters []types.BaseVirtualDevice
 	networks []types.BaseVirtualDeviceBackingInfo
+
+	until time.Time // when all of it has to be looked up again
 }
 
 // cloneSpec says all that a VM needs in one request: there is no second one that could be lost.

@@ -23,12 +23,7 @@ type placements struct {
 	lookups singleflight.Group
 
 	mu    sync.Mutex
-	known map[string]located // by placeKey
-}
-
-type located struct {
-	placement
-	until time.Time
+	known map[string]placement // by placeKey
 }
 
 // of finds the placement of a spec.
@@ -75,8 +70,8 @@ func (p *placements) folder(ctx context.Context, c *connection, spec infrav1.VSp
 func (p *placements) get(key string) (placement, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	at, ok := p.known[key]
-	return at.placement, ok && p.now().Before(at.until)
+	at := p.known[key]
+	return at, p.now().Before(at.until)
 }
 
 func (p *placements) put(key string, at placement) {
@@ -89,9 +84,10 @@ func (p *placements) put(key string, at placement) {
 		}
 	}
 	if p.known == nil {
-		p.known = map[string]located{}
+		p.known = map[string]placement{}
 	}
-	p.known[key] = located{at, now.Add(keepPlaces)}
+	at.until = now.Add(keepPlaces)
+	p.known[key] = at
 }
 
 // expire makes the next VM of the spec look again.
