@@ -56,11 +56,11 @@ func (a *account) Close(ctx context.Context) error { return a.connection.close(c
 // pursue gathers what is known, decides what comes next and does that: a question to the vCenter and then the next
 // decision, or else one task or none, and the answer.
 func (a *account) pursue(ctx context.Context, m cloud.Machine, want goal) (cloud.VM, error) {
-	s, err := a.survey(ctx, m)
+	s, err := a.gather(ctx, m)
 	for err == nil {
 		switch then := next(m, s, want); {
 		case then.ask != "":
-			err = a.answer(ctx, m, then.ask, &s)
+			err = a.findOut(ctx, m, then.ask, &s)
 		case then.start != "":
 			return a.start(ctx, m, then.start, then.with)
 		default:

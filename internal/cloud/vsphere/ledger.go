@@ -2,7 +2,6 @@ package vsphere
 
 import (
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -89,7 +88,7 @@ const (
 	lastPause  = 5 * time.Minute
 )
 
-func (w *work) fail(err error, now time.Time) {
+func (w *work) postpone(err error, now time.Time) {
 	pause := min(firstPause<<min(w.failures, 8), lastPause)
 	w.failed, w.notBefore, w.failures = err, now.Add(pause), w.failures+1
 }
@@ -156,7 +155,7 @@ func (l *ledger) settle(m cloud.Machine, j job, now time.Time) error {
 		}
 		switch {
 		case j.act == cloning && err != nil:
-			w.fail(err, now)
+			w.postpone(err, now)
 		case j.act == destroying && j.err() == nil:
 			w.object = types.ManagedObjectReference{}
 		}
@@ -230,21 +229,22 @@ func (l *ledger) update(u types.ObjectUpdate) []cloud.Key {
 }
 
 // tasks lists those whose end is waited for.
-func (l *ledger) tasks() []types.ManagedObjectReference {
+func (l *ledger) tasks() map[types.ManagedObjectReference]bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := slices.Collect(maps.Keys(l.earlier.tasks))
+	all := map[types.ManagedObjectReference]bool{}
+	maps.Copy(all, l.earlier.tasks)
 	for _, w := range l.work {
+		maps.Copy(all, w.rivals.tasks)
 		if w.job.underWay() {
-			all = append(all, w.job.task)
+			all[w.job.task] = true
 		}
-		all = slices.AppendSeq(all, maps.Keys(w.rivals.tasks))
 	}
 	return all
 }
 
-// watched notes that changes of these tasks are pushed, and of no others.
-func (l *ledger) watched(tasks map[types.ManagedObjectReference]bool) {
+// markWatched notes that changes of these tasks are pushed, and of no others.
+func (l *ledger) markWatched(tasks map[types.ManagedObjectReference]bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range l.work {

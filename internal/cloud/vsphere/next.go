@@ -81,7 +81,7 @@ func nextWithVM(m cloud.Machine, s survey, want goal) step {
 	case s.rivals: // one of them is its clone, and switches it on
 		return step{vm: describe(m, s.vm, s.ran)}
 	}
-	return start(switchingOn, s.vm)
+	return actOn(switchingOn, s.vm)
 }
 
 // nextToMake clones the template once no VM can come from anywhere else. A name that is taken is looked at twice, because a VM
@@ -113,7 +113,7 @@ func nextToRemove(s survey) step {
 	case s.job.act == switchingOff && s.job.err() == nil:
 		return step{start: destroying, with: s.job.vm}
 	case s.what == ours && !s.vm.off():
-		return start(switchingOff, s.vm)
+		return actOn(switchingOff, s.vm)
 	case s.asked[rivalClones] == 0:
 		return ask(rivalClones)
 	case s.asked[whatIsThere] == 0:
@@ -121,15 +121,15 @@ func nextToRemove(s survey) step {
 	case s.what == ours && s.rivals: // it may still be in the making, and then the vCenter does not let go of it
 		return wait("waiting for the clone to end")
 	case s.what == ours:
-		return start(destroying, s.vm)
+		return actOn(destroying, s.vm)
 	case s.what == unreadable, s.rivals, s.requestMayArrive():
 		return wait("waiting until no VM can appear")
 	}
 	return fail(cloud.ErrNotFound)
 }
 
-// start does something to a VM, unless the vCenter itself does not reach it.
-func start(what act, vm *sighting) step {
+// actOn does something to a VM, unless the vCenter itself does not reach it.
+func actOn(what act, vm *sighting) step {
 	if err := reached(vm); err != nil {
 		return fail(err)
 	}

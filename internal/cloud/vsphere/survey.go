@@ -22,9 +22,9 @@ type survey struct {
 	rivals  bool             // clones that may make the VM are under way, whoever began them
 }
 
-// survey gathers what costs nothing: the memory and the inventory. Only a task of our own that the watch does not follow is
+// gather reads what costs nothing: the memory and the inventory. Only a task of our own that the watch does not follow is
 // asked for. The inventory is not used when a task has just ended, because that change may not have got there yet.
-func (a *account) survey(ctx context.Context, m cloud.Machine) (survey, error) {
+func (a *account) gather(ctx context.Context, m cloud.Machine) (survey, error) {
 	s := survey{memory: a.ledger.recall(m), now: a.now(), asked: map[question]int{}}
 	s.job, s.ran = s.memory.job, s.memory.ran
 	if s.job.act == "" {
@@ -42,8 +42,8 @@ func (a *account) survey(ctx context.Context, m cloud.Machine) (survey, error) {
 	return s, nil
 }
 
-// answer asks the vCenter and adds its answer to the survey.
-func (a *account) answer(ctx context.Context, m cloud.Machine, q question, s *survey) (err error) {
+// findOut asks the vCenter and adds its answer to the survey.
+func (a *account) findOut(ctx context.Context, m cloud.Machine, q question, s *survey) (err error) {
 	s.asked[q]++
 	switch q {
 	case whatIsThere:

@@ -41,7 +41,7 @@ func (a *account) Watch(ctx context.Context, changed chan<- cloud.Key) error {
 func (a *account) watch(ctx context.Context, keys *outbox) error {
 	keys.add(a.inventory.begin()...)
 	defer a.inventory.lose()
-	defer a.ledger.watched(nil)
+	defer a.ledger.markWatched(nil)
 	w, err := a.newWatcher(ctx)
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (a *account) watch(ctx context.Context, keys *outbox) error {
 	defer w.free(ctx)
 
 	for synced, version := false, ""; ctx.Err() == nil; {
-		set, err := w.next(ctx, version)
+		set, err := w.changes(ctx, version)
 		if err != nil {
 			return classify(err)
 		}
@@ -135,9 +135,9 @@ func (w *watcher) filter(ctx context.Context, view types.ManagedObjectReference,
 	return err
 }
 
-// next waits for changes after a version, or for all there is after none. It gives up where not even the word that
+// changes waits for changes after a version, or for all there is after none. It gives up where not even the word that
 // nothing has changed arrives.
-func (w *watcher) next(ctx context.Context, version string) (*types.UpdateSet, error) {
+func (w *watcher) changes(ctx context.Context, version string) (*types.UpdateSet, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxWait+callTimeout)
 	defer cancel()
 	answer, err := methods.WaitForUpdatesEx(ctx, w.client, &types.WaitForUpdatesEx{
