@@ -18,7 +18,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// Run tries everything that package cloud promises, each on a new cloud.
+// Run tests everything that package cloud promises, each promise on a new cloud.
 func Run(t *testing.T, newHarness func(*testing.T) Harness) {
 	for _, c := range []struct {
 		name string
@@ -266,7 +266,7 @@ func deleteWhileCreating(w world) {
 	w.wantVMs()
 }
 
-// wantNotYetGone deletes some times and is never told that it is done.
+// wantNotYetGone calls Delete several times and wants nil each time.
 func (w world) wantNotYetGone(c cloud.Cloud, m cloud.Machine) {
 	w.t.Helper()
 	for range 3 {
@@ -304,7 +304,7 @@ func noTemplate(w world) {
 	w.wantVMs()
 }
 
-// wantSame wants the same error from all methods, each time with the same words.
+// wantSame wants the same error, with the same message, from all methods.
 func (w world) wantSame(c cloud.Cloud, m cloud.Machine, kind cloud.Kind, reason string) {
 	w.t.Helper()
 	var messages []string

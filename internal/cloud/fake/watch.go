@@ -8,7 +8,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// watch is a Watch that runs.
+// watch is a running Watch.
 type watch struct {
 	mu      sync.Mutex
 	keys    map[cloud.Key]bool

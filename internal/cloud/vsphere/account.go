@@ -15,7 +15,7 @@ type account struct {
 	placements placements
 	inventory  inventory
 	ledger     ledger
-	view       atomic.Pointer[taskView] // of the watch that runs, if one does
+	view       atomic.Pointer[taskView] // of the running watch; nil without one
 	watching   atomic.Bool
 	now        func() time.Time
 }
@@ -30,17 +30,17 @@ func newAccount(to endpoint) *account {
 	}
 }
 
-// Observe looks for the VM and at what is being done to it.
+// Observe reports the VM and what is being done to it.
 func (a *account) Observe(ctx context.Context, m cloud.Machine) (cloud.VM, error) {
 	return a.pursue(ctx, m, wantReport)
 }
 
-// Ensure clones the template, unless the VM is there already or may appear soon.
+// Ensure clones the template, unless the VM exists or may appear soon.
 func (a *account) Ensure(ctx context.Context, m cloud.Machine) (cloud.VM, error) {
 	return a.pursue(ctx, m, wantRunning)
 }
 
-// Delete switches the VM off, removes it, and then makes sure that no other one can appear.
+// Delete switches the VM off, destroys it, and then makes sure that none can appear.
 func (a *account) Delete(ctx context.Context, m cloud.Machine) error {
 	a.ledger.abandon(m)
 	_, err := a.pursue(ctx, m, wantGone)
@@ -53,8 +53,8 @@ func (a *account) Delete(ctx context.Context, m cloud.Machine) error {
 // Close ends the session for good.
 func (a *account) Close(ctx context.Context) error { return a.connection.close(ctx) }
 
-// pursue gathers what is known, decides what comes next and does that: a question to the vCenter and then the next
-// decision, or else one task or none, and the answer.
+// pursue gathers what is known and decides. If the step is a question, it asks the vCenter and decides again; otherwise it
+// starts at most one task and returns.
 func (a *account) pursue(ctx context.Context, m cloud.Machine, want goal) (cloud.VM, error) {
 	s, err := a.gather(ctx, m)
 	for err == nil {

@@ -21,12 +21,12 @@ const (
 	destroying   act = "destroying"
 )
 
-// job is a task of the vCenter that this process began for a machine. The zero value is none.
+// job is a task that this process started for a machine. The zero value means that there is no such task.
 type job struct {
 	act     act
 	task    types.ManagedObjectReference
-	vm      types.ManagedObjectReference // that it is done to; the template when cloning
-	watched bool                         // its changes are pushed
+	vm      types.ManagedObjectReference // the VM that it works on; the template when cloning
+	watched bool                         // the vCenter pushes its changes
 	state   types.TaskInfoState
 	fault   *types.LocalizedMethodFault
 }
@@ -44,7 +44,7 @@ func (j job) err() error {
 	return task.Error{LocalizedMethodFault: j.fault}
 }
 
-// set takes over one property.
+// set sets one property.
 func (j *job) set(path string, value any) {
 	switch path {
 	case "info.state":
@@ -72,17 +72,17 @@ type work struct {
 	object types.ManagedObjectReference // its VM, once seen
 	ran    bool                         // the VM was switched on before
 
-	answerLost time.Time // when the answer to a request for the VM was lost, but perhaps not the request
+	answerLost time.Time // when the answer to a clone request was lost; the request itself may have arrived
 	failed     error     // why the last clone failed
-	notBefore  time.Time // when the next one may be asked for
+	notBefore  time.Time // when the next clone may be started
 	failures   int
 
 	rivals    suspects // clones that may make its VM
 	abandoned bool     // Delete was called
 }
 
-// How long a failed clone is left alone, longer each time: what made it fail, such as a full datastore, is seldom gone in a
-// second.
+// How long to wait after a clone that failed, longer each time: the cause, such as a full datastore, seldom goes away within
+// a second.
 const (
 	firstPause = 30 * time.Second
 	lastPause  = 5 * time.Minute
@@ -93,8 +93,8 @@ func (w *work) postpone(err error, now time.Time) {
 	w.failed, w.notBefore, w.failures = err, now.Add(pause), w.failures+1
 }
 
-// suspects are clones that were under way when first asked for, and that may make a certain VM: a task does not tell. They
-// become fewer. The map is never changed.
+// suspects are the clones that were under way when we first asked, and that may make a certain VM, because a task does not
+// say which VM it makes. Later clones are not added. The map is never changed, so that copies can be handed out.
 type suspects struct {
 	asked bool
 	tasks map[types.ManagedObjectReference]bool
@@ -102,7 +102,7 @@ type suspects struct {
 
 func (s suspects) cleared() bool { return s.asked && len(s.tasks) == 0 }
 
-// narrowed are those that run now, apart from what is known to be something else.
+// narrowed returns the suspects that are still running. Clones that are known to make another VM are left out.
 func (s suspects) narrowed(running []types.ManagedObjectReference, known map[types.ManagedObjectReference]bool) suspects {
 	left := map[types.ManagedObjectReference]bool{}
 	for _, t := range running {
@@ -113,11 +113,11 @@ func (s suspects) narrowed(running []types.ManagedObjectReference, known map[typ
 	return suspects{asked: true, tasks: left}
 }
 
-// ledger is the work of all machines. All of it may be lost: then the vCenter is asked. What leaves it are copies.
+// ledger is the work of all machines. If all of it is lost, the vCenter is asked instead. Its methods return copies.
 type ledger struct {
 	mu      sync.Mutex
 	work    map[string]*work // by provider id
-	earlier suspects         // clones of processes before this one, which may make any VM
+	earlier suspects         // clones that were begun before this process, and may make any VM
 }
 
 // recall returns what is remembered of m.
@@ -126,7 +126,7 @@ func (l *ledger) recall(m cloud.Machine) (remembered work) {
 	return remembered
 }
 
-// note lets f change what is remembered of m. f must not call anything that waits.
+// note lets f change what is remembered of m. f holds the lock, so it must not wait for anything.
 func (l *ledger) note(m cloud.Machine, f func(*work)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,7 +142,7 @@ func (l *ledger) note(m cloud.Machine, f func(*work)) {
 	f(w)
 }
 
-// settle forgets a job that has ended and returns why it failed. Where somebody else was faster, it did not.
+// settle forgets a job that has ended and returns why it failed. A job that was overtaken did not fail.
 func (l *ledger) settle(m cloud.Machine, j job, now time.Time) error {
 	err := j.err()
 	if overtaken(j.act, err) {
@@ -163,7 +163,7 @@ func (l *ledger) settle(m cloud.Machine, j job, now time.Time) error {
 	return err
 }
 
-// abandon notes that m is not wanted any more: the first time, the rivals from now on are asked for.
+// abandon notes that m is not wanted any more. The first time, it forgets the rivals, because new ones may run by now.
 func (l *ledger) abandon(m cloud.Machine) {
 	l.note(m, func(w *work) {
 		if !w.abandoned {
@@ -185,8 +185,7 @@ func (l *ledger) cleared(m cloud.Machine, which question) (so bool) {
 	return so
 }
 
-// narrow takes over which clones run now, and says whether one of them is still a suspect. The clones of other machines are
-// none.
+// narrow notes which clones run now, and says whether suspects are left. Our own clones for other machines are no suspects.
 func (l *ledger) narrow(m cloud.Machine, which question, running []types.ManagedObjectReference) (left bool) {
 	l.note(m, func(w *work) {
 		known := map[types.ManagedObjectReference]bool{}
@@ -209,8 +208,8 @@ func (l *ledger) suspects(w *work, which question) *suspects {
 	return &w.rivals
 }
 
-// update takes over a change of a task. It returns the keys of the machines that may want to go on: of its own machine or,
-// once a task that is no machine's has ended, of all.
+// update applies a change of a task. It returns the keys of the machines that may go on: the machine of the task or, when
+// another task has ended, all machines.
 func (l *ledger) update(u types.ObjectUpdate) []cloud.Key {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -228,7 +227,7 @@ func (l *ledger) update(u types.ObjectUpdate) []cloud.Key {
 	return nil
 }
 
-// tasks lists those whose end is waited for.
+// tasks returns the tasks whose end is waited for.
 func (l *ledger) tasks() map[types.ManagedObjectReference]bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -243,7 +242,7 @@ func (l *ledger) tasks() map[types.ManagedObjectReference]bool {
 	return all
 }
 
-// markWatched notes that changes of these tasks are pushed, and of no others.
+// markWatched notes that the vCenter pushes changes of these tasks, and of no others.
 func (l *ledger) markWatched(tasks map[types.ManagedObjectReference]bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

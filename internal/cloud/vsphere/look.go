@@ -19,18 +19,18 @@ type found struct {
 	vm   *sighting
 }
 
-// sight is whose that is which has the machine's id or name.
+// sight says whom the object with the machine's id or name belongs to.
 type sight string
 
 const (
-	unseen     sight = ""           // nobody has looked
-	nothing    sight = "nothing"    // there is no such VM
-	ours       sight = "ours"       // the machine's VM
-	unreadable sight = "unreadable" // a VM that may be the machine's: the vCenter cannot say yet, or no longer
-	stranger   sight = "stranger"   // something else
+	unseen     sight = ""           // we have not looked yet
+	nothing    sight = "nothing"    // there is no such object
+	ours       sight = "ours"       // it is the machine's VM
+	unreadable sight = "unreadable" // it may be the machine's VM: the vCenter does not say, or not yet
+	stranger   sight = "stranger"   // it does not belong to the machine
 )
 
-// look finds the VM in the vCenter: as the object that it was when last seen, by its id and by its name.
+// look finds the VM in the vCenter: by the reference of the object that it was last time, then by its id, then by its name.
 func (a *account) look(ctx context.Context, m cloud.Machine, last types.ManagedObjectReference) (found, error) {
 	var f found
 	err := a.connection.do(ctx, func(ctx context.Context, c *vim25.Client) (err error) {
@@ -48,7 +48,7 @@ func (a *account) look(ctx context.Context, m cloud.Machine, last types.ManagedO
 	return f, err
 }
 
-// byReference reads the object that was m's VM before. It still is when the vCenter has lost sight of its configuration.
+// byReference reads an object that has been m's VM, or has its id. It is m's VM even if the vCenter cannot read it now.
 func byReference(ctx context.Context, c *vim25.Client, m cloud.Machine, ref types.ManagedObjectReference) (found, error) {
 	if ref.Value == "" {
 		return found{what: nothing}, nil
@@ -73,8 +73,8 @@ func byID(ctx context.Context, c *vim25.Client, m cloud.Machine) (found, error) 
 	return byReference(ctx, c, m, *answer.Returnval)
 }
 
-// byName finds what has the machine's name in its folder. The vCenter keeps names unique there, which is why a machine never
-// gets a second VM. A machine that never had a VM has none in a place that does not exist.
+// byName finds the object that has the machine's name in its folder. The vCenter keeps names unique in a folder, so that a
+// machine never gets a second VM. If the folder does not exist, a machine that never had a VM has none.
 func (a *account) byName(ctx context.Context, m cloud.Machine) (found, error) {
 	folder, err := a.placements.folder(ctx, &a.connection, *m.Spec.VSphere)
 	if known := (*cloud.Error)(nil); !m.Existed && errors.As(err, &known) && known.Reason == infrav1.PlacementNotFoundReason {
@@ -99,8 +99,8 @@ func (a *account) byName(ctx context.Context, m cloud.Machine) (found, error) {
 	return f, err
 }
 
-// readOwner reads a VM and says whose it is. One with the machine's id and without its marks is being made and gets them a
-// moment later, or somebody has removed them: it is not for us to touch, and the machine's VM is not gone either.
+// readOwner reads a VM and says whom it belongs to. A VM with the machine's id but without its marks gets the marks a moment
+// later, or a person has removed them: we must not touch it, and must not say that the machine's VM is gone.
 func readOwner(ctx context.Context, c *vim25.Client, m cloud.Machine, ref types.ManagedObjectReference) (found, error) {
 	vm, err := readVM(ctx, c, ref)
 	switch {

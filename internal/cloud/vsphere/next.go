@@ -18,7 +18,7 @@ const (
 	wantGone    goal = "gone"
 )
 
-// question to the vCenter, which is asked only where its answer decides.
+// question is one for the vCenter. It costs a call, so it is asked only when the answer decides.
 type question string
 
 const (
@@ -28,11 +28,11 @@ const (
 	rivalClones   question = "rival clones"
 )
 
-// step is what comes next: a question, a task or, with neither of them, the answer to the caller.
+// step is what comes next: a question, a task or, without these, the answer to the caller.
 type step struct {
 	ask   question
 	start act
-	with  types.ManagedObjectReference // the VM that the task is done to
+	with  types.ManagedObjectReference // the VM that the task works on
 	vm    cloud.VM
 	err   error
 }
@@ -41,13 +41,14 @@ func ask(q question) step     { return step{ask: q} }
 func wait(detail string) step { return step{vm: cloud.VM{State: cloud.Creating, Detail: detail}} }
 func fail(err error) step     { return step{err: err} }
 
-// next decides, and nothing else does. The first case that holds is what comes next.
+// next decides what to do; no other code does. The first case that holds counts.
 func next(m cloud.Machine, s survey, want goal) step {
 	switch {
 	case m.Spec.VSphere == nil && want == wantGone:
 		return fail(cloud.ErrNotFound) // nothing was ever made of such a spec
 	case m.Spec.VSphere == nil:
-		return fail(cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason, "spec.vsphere is missing: write where and how to make the VM"))
+		return fail(cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
+			"spec.vsphere is missing: write where and how to make the VM"))
 	case s.job.underWay():
 		return wait(string(s.job.act))
 	case want == wantGone:
@@ -66,8 +67,8 @@ func next(m cloud.Machine, s survey, want goal) step {
 	return nextToMake(m, s)
 }
 
-// nextWithVM switches a VM on that never was: its clone succeeded and the switching on did not. One that ran and was stopped
-// by somebody is left as it is.
+// nextWithVM switches on a VM that never ran: its clone succeeded, but switching it on failed. A VM that ran before and was
+// stopped is left alone.
 func nextWithVM(m cloud.Machine, s survey, want goal) step {
 	switch {
 	case !s.vm.readable():
@@ -78,14 +79,14 @@ func nextWithVM(m cloud.Machine, s survey, want goal) step {
 		return step{vm: describe(m, s.vm, s.ran)}
 	case s.asked[rivalClones] == 0:
 		return ask(rivalClones)
-	case s.rivals: // one of them is its clone, and switches it on
+	case s.rivals: // the VM's own clone may be one of them, and will switch it on
 		return step{vm: describe(m, s.vm, s.ran)}
 	}
 	return actOn(switchingOn, s.vm)
 }
 
-// nextToMake clones the template once no VM can come from anywhere else. A name that is taken is looked at twice, because a VM
-// gets its marks a moment after its name.
+// nextToMake clones the template once no other clone can make the VM. If the name is taken, we look twice, because a VM gets
+// its marks a moment after its name.
 func nextToMake(m cloud.Machine, s survey) step {
 	switch {
 	case s.asked[earlierClones] == 0:
@@ -104,11 +105,11 @@ func nextToMake(m cloud.Machine, s survey) step {
 	return step{start: cloning}
 }
 
-// nextToRemove makes sure that there is no VM and that none can appear. It asks for clones before it looks: the VM of a clone
-// that ends in between is seen by the look.
+// nextToRemove makes sure that there is no VM and that none can appear. It asks about clones before it looks, so that it sees
+// the VM of a clone that ends in between.
 func nextToRemove(s survey) step {
 	switch {
-	case s.jobErr != nil && s.job.act != cloning: // a clone may fail now
+	case s.jobErr != nil && s.job.act != cloning: // a failed clone is fine now
 		return fail(s.jobErr)
 	case s.job.act == switchingOff && s.job.err() == nil:
 		return step{start: destroying, with: s.job.vm}
@@ -118,7 +119,7 @@ func nextToRemove(s survey) step {
 		return ask(rivalClones)
 	case s.asked[whatIsThere] == 0:
 		return ask(whatIsThere)
-	case s.what == ours && s.rivals: // it may still be in the making, and then the vCenter does not let go of it
+	case s.what == ours && s.rivals: // it may still be being cloned, and then the vCenter refuses to destroy it
 		return wait("waiting for the clone to end")
 	case s.what == ours:
 		return actOn(destroying, s.vm)
@@ -128,7 +129,7 @@ func nextToRemove(s survey) step {
 	return fail(cloud.ErrNotFound)
 }
 
-// actOn does something to a VM, unless the vCenter itself does not reach it.
+// actOn starts a task with a VM if the vCenter reaches the VM.
 func actOn(what act, vm *sighting) step {
 	if err := reached(vm); err != nil {
 		return fail(err)
@@ -136,7 +137,7 @@ func actOn(what act, vm *sighting) step {
 	return step{start: what, with: vm.ref}
 }
 
-// lateRequest is how long a request whose answer was lost may take to reach the vCenter's list of tasks.
+// lateRequest is how long a request whose answer was lost may take to appear in the vCenter's list of tasks.
 const lateRequest = 30 * time.Second
 
 func (s survey) requestMayArrive() bool {
@@ -153,6 +154,6 @@ func reached(vm *sighting) error {
 
 func nameTaken(m cloud.Machine) error {
 	return cloud.Errorf(cloud.Invalid, infrav1.NameTakenReason,
-		"the folder has a VM or folder named %q that is not this machine's and is left alone: rename or remove it, or delete the Machine "+
-			"so that another one with another name takes its place", m.Name)
+		"the folder has a VM or folder named %q that is not this machine's and is left alone: rename or remove it, "+
+			"or delete the Machine so that another one with another name takes its place", m.Name)
 }

@@ -26,7 +26,8 @@ var (
 	cloneFailed = cloud.Errorf(cloud.Exhausted, "CloneFailed", "the last clone failed")
 )
 
-func surveyOf(facts ...fact) survey {
+// has makes a survey of facts.
+func has(facts ...fact) survey {
 	s := survey{now: noon, asked: map[question]int{}}
 	for _, f := range facts {
 		f(&s)
@@ -57,7 +58,7 @@ func cameTooLate(what act) fact {
 	}
 }
 
-// What a look found.
+// What a look has found.
 func finds(what sight) fact {
 	return func(s *survey) { s.found, s.asked[whatIsThere] = found{what: what}, 1 }
 }
@@ -104,109 +105,115 @@ var rows = []struct {
 	next    string
 }{
 	// The task that this process began.
-	{"cloning", "its end wakes us", anyGoal, surveyOf(underWay(cloning)), "wait: cloning"},
-	{"switching on", "its end wakes us", anyGoal, surveyOf(underWay(switchingOn)), "wait: switching on"},
-	{"switching off", "its end wakes us", anyGoal, surveyOf(underWay(switchingOff)), "wait: switching off"},
-	{"destroying", "its end wakes us", anyGoal, surveyOf(underWay(destroying)), "wait: destroying"},
-	{"a task failed", "the user must know, once", toStay, surveyOf(failed(cloning)), "fail: TaskFailed"},
-	{"switching off failed", "the user must know why the VM stays", toGo, surveyOf(failed(switchingOff)), "fail: TaskFailed"},
-	{"the clone failed", "nothing was made, which is what is wanted", toGo, surveyOf(failed(cloning)), "ask: rival clones"},
-	{"the clone ended", "the inventory may not have its VM yet", toStay, surveyOf(succeeded(cloning)), "ask: what is there"},
-	{"somebody was faster", "what there is now decides", toStay, surveyOf(cameTooLate(cloning)), "ask: what is there"},
-	{"somebody switched it off first", "what there is now decides", toGo, surveyOf(cameTooLate(switchingOff)), "ask: rival clones"},
-	{"it is off", "no look is needed between the two tasks", toGo, surveyOf(succeeded(switchingOff)), "start: destroying vm-1"},
-	{"it is destroyed", "another one may be on its way", toGo, surveyOf(succeeded(destroying)), "ask: rival clones"},
+	{"cloning", "its end wakes us", anyGoal, has(underWay(cloning)), "wait: cloning"},
+	{"switching on", "its end wakes us", anyGoal, has(underWay(switchingOn)), "wait: switching on"},
+	{"switching off", "its end wakes us", anyGoal, has(underWay(switchingOff)), "wait: switching off"},
+	{"destroying", "its end wakes us", anyGoal, has(underWay(destroying)), "wait: destroying"},
+	{"a task failed", "the user is told once", toStay, has(failed(cloning)), "fail: TaskFailed"},
+	{"switching off failed", "the user is told why the VM stays", toGo, has(failed(switchingOff)), "fail: TaskFailed"},
+	{"the clone failed", "nothing was made, and none is wanted", toGo, has(failed(cloning)), "ask: rival clones"},
+	{"the clone ended", "the inventory may not have its VM yet", toStay, has(succeeded(cloning)), "ask: what is there"},
+	{"somebody was faster", "we look at what is there now", toStay, has(cameTooLate(cloning)), "ask: what is there"},
+	{"somebody switched it off first", "we look at what is there now", toGo, has(cameTooLate(switchingOff)), "ask: rival clones"},
+	{"it is off", "it needs no look in between", toGo, has(succeeded(switchingOff)), "start: destroying vm-1"},
+	{"it is destroyed", "another clone may be under way", toGo, has(succeeded(destroying)), "ask: rival clones"},
 
 	// Reports, and the VM that runs or ran.
-	{"nothing is known", "the vCenter knows", toStay, surveyOf(), "ask: what is there"},
-	{"nothing is there", "there is no VM", toReport, surveyOf(finds(nothing)), "not found"},
-	{"a stranger has the name", "it is not the machine's VM", toReport, surveyOf(finds(stranger)), "not found"},
+	{"nothing is known", "the vCenter knows", toStay, has(), "ask: what is there"},
+	{"nothing is there", "there is no VM", toReport, has(finds(nothing)), "not found"},
+	{"a stranger has the name", "it is not the machine's VM", toReport, has(finds(stranger)), "not found"},
 	{
-		"it cannot be said whose it is", "its marks come a moment later", toStay, surveyOf(finds(unreadable)),
+		"its owner is not known", "its marks come a moment later", toStay, has(finds(unreadable)),
 		"wait: the vCenter does not yet say whose the VM of this name is",
 	},
-	{"it runs", "that is all that is wanted", toStay, surveyOf(findsVM(on)), "report: Running"},
-	{"it runs, the inventory says", "that costs no call", toStay, surveyOf(findsVM(on), known), "report: Running"},
-	{"it runs on a host that is away", "that may be for a moment", toStay, surveyOf(findsVM(on), disconnected), "report: Running"},
-	{"its storage is away", "nothing of what is known of it is true", toStay, surveyOf(findsVM(on), blind), "fail: CloudUnreachable"},
-	{"it is off", "stopped and never started look alike", toStay, surveyOf(findsVM(off)), "ask: whether it ran"},
-	{"it was stopped", "whoever stopped it had a reason", toStay, surveyOf(findsVM(off), ran(true)), "report: Stopped, switched off"},
-	{"it is suspended", "it ran", toStay, surveyOf(findsVM(suspended)), "report: Stopped, suspended in the vCenter"},
+	{"it runs", "that is all that is wanted", toStay, has(findsVM(on)), "report: Running"},
+	{"it runs, the inventory says", "that costs no call", toStay, has(findsVM(on), known), "report: Running"},
+	{"it runs on a host that is away", "it may run all the same", toStay, has(findsVM(on), disconnected), "report: Running"},
+	{"its storage is away", "what is known of it may be out of date", toStay, has(findsVM(on), blind), "fail: CloudUnreachable"},
+	{"it is off", "stopped and never started look alike", toStay, has(findsVM(off)), "ask: whether it ran"},
+	{"it was stopped", "a person stopped it for a reason", toStay, has(findsVM(off), ran(true)), "report: Stopped, switched off"},
+	{"it is suspended", "it ran", toStay, has(findsVM(suspended)), "report: Stopped, suspended in the vCenter"},
 
 	// A VM that was made and never switched on.
-	{"it never ran", "it is being made", toReport, surveyOf(findsVM(off), ran(false)), "report: Creating, made, not yet switched on"},
-	{"it never ran", "its clone may be about to switch it on", toRun, surveyOf(findsVM(off), ran(false)), "ask: rival clones"},
+	{"it never ran", "it is being made", toReport, has(findsVM(off), ran(false)), "report: Creating, made, not yet switched on"},
+	{"it never ran", "its clone may still switch it on", toRun, has(findsVM(off), ran(false)), "ask: rival clones"},
 	{
-		"its clone may be under way", "that one switches it on", toRun, surveyOf(findsVM(off), ran(false), rival(true)),
+		"its clone may be under way", "that one switches it on", toRun, has(findsVM(off), ran(false), rival(true)),
 		"report: Creating, made, not yet switched on",
 	},
-	{"its clone has ended", "the switching on was lost", toRun, surveyOf(findsVM(off), ran(false), rival(false)), "start: switching on vm-1"},
+	{
+		"its clone has ended", "it was never switched on", toRun, has(findsVM(off), ran(false), rival(false)),
+		"start: switching on vm-1",
+	},
 	{
 		"its clone has ended, its host is away", "the vCenter cannot reach it", toRun,
-		surveyOf(findsVM(off), disconnected, ran(false), rival(false)), "fail: CloudUnreachable",
+		has(findsVM(off), disconnected, ran(false), rival(false)), "fail: CloudUnreachable",
 	},
 
 	// No VM, and one is wanted.
-	{"a process before us", "may have begun a clone", toRun, surveyOf(finds(nothing)), "ask: earlier clones"},
+	{"a process before us", "may have begun a clone", toRun, has(finds(nothing)), "ask: earlier clones"},
 	{
-		"its clone is under way", "a second VM must not be made", toRun, surveyOf(finds(nothing), early(true)),
+		"its clone is under way", "there must not be a second VM", toRun, has(finds(nothing), early(true)),
 		"wait: waiting for clones that were begun earlier",
 	},
-	{"no clone was begun before us", "the VM can come from nowhere else", toRun, surveyOf(finds(nothing), early(false)), "start: cloning"},
-	{"an answer was lost", "our own clone may be under way", toRun, surveyOf(finds(nothing), early(false), lostNow), "ask: rival clones"},
-	{"an answer was lost long ago", "a clone can take hours", toRun, surveyOf(finds(nothing), early(false), lostBefore), "ask: rival clones"},
+	{"no clone was begun before us", "no other clone can make it", toRun, has(finds(nothing), early(false)), "start: cloning"},
+	{"an answer was lost", "our own clone may be under way", toRun, has(finds(nothing), early(false), lostNow), "ask: rival clones"},
 	{
-		"the lost clone may be under way", "a second VM must not be made", toRun,
-		surveyOf(finds(nothing), early(false), lostNow, rival(true)), "wait: waiting for clones that were begun earlier",
+		"an answer was lost long ago", "a clone can take hours", toRun, has(finds(nothing), early(false), lostBefore),
+		"ask: rival clones",
 	},
 	{
-		"the lost clone is not under way", "names are unique in the folder should it still come", toRun,
-		surveyOf(finds(nothing), early(false), lostNow, rival(false)), "start: cloning",
+		"the lost clone may be under way", "there must not be a second VM", toRun,
+		has(finds(nothing), early(false), lostNow, rival(true)), "wait: waiting for clones that were begun earlier",
 	},
 	{
-		"a stranger has the name", "a VM gets its marks after its name", toRun, surveyOf(finds(stranger), early(false)),
+		"the lost clone is not under way", "the name is unique, so a late clone fails", toRun,
+		has(finds(nothing), early(false), lostNow, rival(false)), "start: cloning",
+	},
+	{
+		"a stranger has the name", "a VM gets its marks after its name", toRun, has(finds(stranger), early(false)),
 		"ask: what is there",
 	},
-	{"a stranger, seen twice", "only people can help", toRun, surveyOf(finds(stranger), twice, early(false)), "fail: NameTaken"},
-	{"a stranger that has gone", "the name is free", toRun, surveyOf(finds(nothing), twice, early(false)), "start: cloning"},
+	{"a stranger, seen twice", "only a person can help", toRun, has(finds(stranger), twice, early(false)), "fail: NameTaken"},
+	{"a stranger that has gone", "the name is free", toRun, has(finds(nothing), twice, early(false)), "start: cloning"},
 	{
-		"a clone failed a moment ago", "what made it fail is seldom gone so soon", toRun,
-		surveyOf(finds(nothing), early(false), pausing), "fail: CloneFailed",
+		"a clone failed a moment ago", "the cause seldom goes away so soon", toRun,
+		has(finds(nothing), early(false), pausing), "fail: CloneFailed",
 	},
-	{"a clone failed a while ago", "it may work now", toRun, surveyOf(finds(nothing), early(false), paused), "start: cloning"},
+	{"a clone failed a while ago", "it may work now", toRun, has(finds(nothing), early(false), paused), "start: cloning"},
 
 	// No VM is wanted.
-	{"it runs", "a VM that runs cannot be destroyed", toGo, surveyOf(findsVM(on)), "start: switching off vm-1"},
-	{"it runs, the inventory says", "that costs no call", toGo, surveyOf(findsVM(on), known), "start: switching off vm-1"},
-	{"it is suspended", "a VM that is suspended cannot be destroyed", toGo, surveyOf(findsVM(suspended)), "start: switching off vm-1"},
-	{"it runs on a host that is away", "the vCenter cannot reach it", toGo, surveyOf(findsVM(on), disconnected), "fail: CloudUnreachable"},
-	{"its storage is away", "nothing of what is known of it is true", toGo, surveyOf(findsVM(on), blind), "fail: CloudUnreachable"},
-	{"nothing is known", "a clone may be under way", toGo, surveyOf(), "ask: rival clones"},
-	{"the inventory says that it is off", "it may be in the making", toGo, surveyOf(findsVM(off), known), "ask: rival clones"},
-	{"no rivals", "a clone may have ended meanwhile", toGo, surveyOf(rival(false)), "ask: what is there"},
-	{"some rivals", "one may be its clone that has got far", toGo, surveyOf(rival(true)), "ask: what is there"},
-	{"it is off", "nothing is done to it any more", toGo, surveyOf(findsVM(off), rival(false)), "start: destroying vm-1"},
+	{"it runs", "a VM that runs cannot be destroyed", toGo, has(findsVM(on)), "start: switching off vm-1"},
+	{"it runs, the inventory says", "that costs no call", toGo, has(findsVM(on), known), "start: switching off vm-1"},
+	{"it is suspended", "a VM that is suspended cannot be destroyed", toGo, has(findsVM(suspended)), "start: switching off vm-1"},
+	{"it runs, its host is away", "the vCenter cannot reach it", toGo, has(findsVM(on), disconnected), "fail: CloudUnreachable"},
+	{"its storage is away", "what is known of it may be out of date", toGo, has(findsVM(on), blind), "fail: CloudUnreachable"},
+	{"nothing is known", "a clone may be under way", toGo, has(), "ask: rival clones"},
+	{"the inventory says that it is off", "it may be in the making", toGo, has(findsVM(off), known), "ask: rival clones"},
+	{"no rivals", "a clone may have ended meanwhile", toGo, has(rival(false)), "ask: what is there"},
+	{"some rivals", "one may have made the VM already", toGo, has(rival(true)), "ask: what is there"},
+	{"it is off", "no clone is working on it", toGo, has(findsVM(off), rival(false)), "start: destroying vm-1"},
 	{
-		"it is off, its host is away", "the vCenter cannot reach it", toGo, surveyOf(findsVM(off), disconnected, rival(false)),
+		"it is off, its host is away", "the vCenter cannot reach it", toGo, has(findsVM(off), disconnected, rival(false)),
 		"fail: CloudUnreachable",
 	},
 	{
-		"it is off and may be in the making", "the vCenter does not let go of it", toGo, surveyOf(findsVM(off), rival(true)),
+		"it is off and may be in the making", "the vCenter refuses to destroy it then", toGo, has(findsVM(off), rival(true)),
 		"wait: waiting for the clone to end",
 	},
-	{"nothing is there", "and nothing can appear", toGo, surveyOf(finds(nothing), rival(false)), "not found"},
-	{"a stranger has the name", "it is left alone", toGo, surveyOf(finds(stranger), rival(false)), "not found"},
+	{"nothing is there", "and nothing can appear", toGo, has(finds(nothing), rival(false)), "not found"},
+	{"a stranger has the name", "it is left alone", toGo, has(finds(stranger), rival(false)), "not found"},
 	{
-		"a clone may make it", "it would be left behind", toGo, surveyOf(finds(nothing), rival(true)),
+		"a clone may make it", "it would be left behind", toGo, has(finds(nothing), rival(true)),
 		"wait: waiting until no VM can appear",
 	},
 	{
-		"a request may still arrive", "it would be left behind", toGo, surveyOf(finds(nothing), rival(false), lostNow),
+		"a request may still arrive", "it would be left behind", toGo, has(finds(nothing), rival(false), lostNow),
 		"wait: waiting until no VM can appear",
 	},
-	{"a lost request is too old", "it never arrived", toGo, surveyOf(finds(nothing), rival(false), lostBefore), "not found"},
+	{"a lost request is too old", "it never arrived", toGo, has(finds(nothing), rival(false), lostBefore), "not found"},
 	{
-		"it cannot be said whose it is", "it may be the machine's", toGo, surveyOf(finds(unreadable), rival(false)),
+		"its owner is not known", "it may be the machine's", toGo, has(finds(unreadable), rival(false)),
 		"wait: waiting until no VM can appear",
 	},
 }
@@ -224,8 +231,9 @@ func TestNext(t *testing.T) {
 	}
 	t.Run("a spec of another cloud", func(t *testing.T) {
 		m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
-		for want, says := range map[goal]string{wantReport: "fail: SpecInvalid", wantRunning: "fail: SpecInvalid", wantGone: "not found"} {
-			if got := outcome(next(m, surveyOf(), want)); got != says {
+		says := map[goal]string{wantReport: "fail: SpecInvalid", wantRunning: "fail: SpecInvalid", wantGone: "not found"}
+		for want, says := range says {
+			if got := outcome(next(m, has(), want)); got != says {
 				t.Errorf("wanted %s: next = %q, want %q", want, got, says)
 			}
 		}
@@ -316,7 +324,7 @@ func everySurvey(yield func(survey) bool) {
 }
 
 func combined(lists ...[]fact) []survey {
-	all := []survey{surveyOf()}
+	all := []survey{has()}
 	for _, list := range lists {
 		var more []survey
 		for _, s := range all {

@@ -13,11 +13,11 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 )
 
-// keepPlaces is how long a name is taken for the same thing. A template that is replaced by another of the same name is
-// noticed at the latest then, and at once where the old one was removed.
+// keepPlaces is how long we trust that a name still means the same object. If a template is replaced by another one of the
+// same name, we notice at once when the old one was removed, and after this time otherwise.
 const keepPlaces = 10 * time.Minute
 
-// placements remembers where the VMs of a spec go: the hundred machines of a pool ask once.
+// placements remembers where the VMs of a spec go, so that the hundred machines of a pool ask once.
 type placements struct {
 	now     func() time.Time
 	lookups singleflight.Group
@@ -26,7 +26,7 @@ type placements struct {
 	known map[string]placement // by placeKey
 }
 
-// of finds the placement of a spec.
+// of returns the placement of a spec.
 func (p *placements) of(ctx context.Context, c *connection, spec infrav1.VSphereVM) (placement, error) {
 	key := placeKey(spec)
 	if at, ok := p.get(key); ok {
@@ -52,8 +52,10 @@ func (p *placements) of(ctx context.Context, c *connection, spec infrav1.VSphere
 	}
 }
 
-// folder finds the folder of a spec's VM, also where the rest of the spec is wrong or gone.
-func (p *placements) folder(ctx context.Context, c *connection, spec infrav1.VSphereVM) (ref types.ManagedObjectReference, err error) {
+// folder finds the folder of a spec's VM, even if other places in the spec are wrong or gone.
+func (p *placements) folder(
+	ctx context.Context, c *connection, spec infrav1.VSphereVM,
+) (ref types.ManagedObjectReference, err error) {
 	if at, ok := p.get(placeKey(spec)); ok {
 		return at.folder, nil
 	}
@@ -90,14 +92,14 @@ func (p *placements) put(key string, at placement) {
 	p.known[key] = at
 }
 
-// expire makes the next VM of the spec look again.
+// expire has the places of a spec looked up again for its next VM.
 func (p *placements) expire(spec infrav1.VSphereVM) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.known, placeKey(spec))
 }
 
-// placeKey is what of a spec says where the VM goes.
+// placeKey joins the fields of a spec that say where the VM goes.
 func placeKey(spec infrav1.VSphereVM) string {
 	key := []string{spec.Datacenter, spec.Template, spec.Folder, spec.ResourcePool, spec.Datastore}
 	for _, network := range spec.Networks {

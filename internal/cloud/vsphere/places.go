@@ -18,8 +18,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// places says of each field of the spec what it can name: in which folder of the datacenter a name or relative path is looked
-// for, of which kinds it can be, and the reason when it is not there.
+// places says what each field of a spec can name: the folder of the datacenter in which names and relative paths begin, the
+// kinds that it can be of, and the reason if it is not found.
 var places = map[string]struct {
 	folder string
 	kinds  []string
@@ -30,7 +30,9 @@ var places = map[string]struct {
 	"folder":       {"vm", []string{"Folder"}, infrav1.PlacementNotFoundReason},
 	"resourcePool": {"host", []string{"ResourcePool", "VirtualApp"}, infrav1.PlacementNotFoundReason},
 	"datastore":    {"datastore", []string{"Datastore"}, infrav1.PlacementNotFoundReason},
-	"networks":     {"network", []string{"Network", "DistributedVirtualPortgroup", "OpaqueNetwork"}, infrav1.PlacementNotFoundReason},
+	"networks": {
+		"network", []string{"Network", "DistributedVirtualPortgroup", "OpaqueNetwork"}, infrav1.PlacementNotFoundReason,
+	},
 }
 
 // atlas finds the places of one datacenter.
@@ -50,7 +52,7 @@ func atlasOf(ctx context.Context, c *vim25.Client, datacenter string) (atlas, er
 	return atlas{client: c, datacenter: ref, path: path}, err
 }
 
-// locate finds all that a spec names.
+// locate finds all places that a spec names.
 func locate(ctx context.Context, c *vim25.Client, spec infrav1.VSphereVM) (at placement, err error) {
 	a, err := atlasOf(ctx, c, spec.Datacenter)
 	if err != nil {
@@ -82,7 +84,7 @@ func (a atlas) folder(ctx context.Context, spec infrav1.VSphereVM) (types.Manage
 	return a.find(ctx, "folder", cmp.Or(spec.Folder, a.path+"/vm"))
 }
 
-// pool is the one of that name or else, if there is just one cluster or host, its root pool.
+// pool finds the pool of that name. Without a name it is the root pool of the only cluster or host.
 func (a atlas) pool(ctx context.Context, name string) (types.ManagedObjectReference, error) {
 	if name != "" {
 		return a.find(ctx, "resourcePool", name)
@@ -99,13 +101,13 @@ func (a atlas) pool(ctx context.Context, name string) (types.ManagedObjectRefere
 	}
 	if len(pools) != 1 {
 		return types.ManagedObjectReference{}, cloud.Errorf(cloud.Invalid, infrav1.PlacementNotFoundReason,
-			"datacenter %q has %d clusters and hosts that the vCenter account may see: say in spec.vsphere.resourcePool which pool to use, "+
-				"such as /dc/host/cluster/Resources", a.path, len(pools))
+			"datacenter %q has %d clusters and hosts that the vCenter account may see: say in spec.vsphere.resourcePool which pool "+
+				"to use, such as /dc/host/cluster/Resources", a.path, len(pools))
 	}
 	return pools[0], nil
 }
 
-// adapters finds what the spec's networks are to an adapter, and the adapters of the template.
+// adapters finds what the VM's adapters connect to, and the adapters of the template.
 func (a atlas) adapters(ctx context.Context, at *placement, networks []infrav1.VSphereNetwork) error {
 	for i, one := range networks {
 		field := fmt.Sprintf("networks[%d].name", i)
@@ -128,8 +130,8 @@ func (a atlas) adapters(ctx context.Context, at *placement, networks []infrav1.V
 	return err
 }
 
-// find looks for what a field names, by path and then, if it is a name alone, everywhere in the datacenter. Names are
-// compared as they are: they are no patterns.
+// find looks for what a field names: by path and then, if it is a name without a path, everywhere in the datacenter. Names
+// are not patterns.
 func (a atlas) find(ctx context.Context, field, name string) (types.ManagedObjectReference, error) {
 	can, path := places[kindOf(field)], name
 	if !strings.HasPrefix(path, "/") {
@@ -179,18 +181,19 @@ func (a atlas) missing(field, name string) error {
 	}
 	kind := kindOf(field)
 	return cloud.Errorf(cloud.Invalid, places[kind].reason,
-		"spec.vsphere.%s %q is not in %s, or the vCenter account may not see it: write the name or inventory path of a %s that is there",
+		"spec.vsphere.%s %q is not in %s, or the vCenter account may not see it: "+
+			"write the name or inventory path of a %s that is there",
 		field, name, where, strings.ToLower(strings.TrimSuffix(kind, "s")))
 }
 
-// kindOf is the field without the number of the network.
+// kindOf returns the field without the number of the network.
 func kindOf(field string) string {
 	kind, _, _ := strings.Cut(field, "[")
 	return kind
 }
 
-// all reads a property of everything of some kinds in the datacenter; base is a kind that all of them are.
-func (a atlas) all(ctx context.Context, kinds []string, base, property string) (map[types.ManagedObjectReference]properties, error) {
+// all reads a property of all objects of some kinds in the datacenter. base is the type that all these kinds extend.
+func (a atlas) all(ctx context.Context, kinds []string, base, property string) (objects, error) {
 	v, err := view.NewManager(a.client).CreateContainerView(ctx, a.datacenter, kinds, true)
 	if err != nil {
 		return nil, err

@@ -23,9 +23,12 @@ func TestClassify(t *testing.T) {
 		kind   cloud.Kind
 		reason string
 	}{
-		"wrong password":           {&types.InvalidLogin{}, cloud.Denied, infrav1.CredentialsRejectedReason},
-		"expired password":         {&types.PasswordExpired{}, cloud.Denied, infrav1.CredentialsRejectedReason},
-		"privilege":                {&types.NoPermission{PrivilegeId: "VirtualMachine.Provisioning.DeployTemplate"}, cloud.Denied, infrav1.CredentialsRejectedReason},
+		"wrong password":   {&types.InvalidLogin{}, cloud.Denied, infrav1.CredentialsRejectedReason},
+		"expired password": {&types.PasswordExpired{}, cloud.Denied, infrav1.CredentialsRejectedReason},
+		"privilege": {
+			&types.NoPermission{PrivilegeId: "VirtualMachine.Provisioning.DeployTemplate"}, cloud.Denied,
+			infrav1.CredentialsRejectedReason,
+		},
 		"session":                  {&types.NotAuthenticated{}, cloud.Transient, infrav1.CloudUnreachableReason},
 		"memory":                   {&types.InsufficientMemoryResourcesFault{}, cloud.Exhausted, infrav1.CapacityExhaustedReason},
 		"standby cpu":              {&types.InsufficientStandbyCpuResource{}, cloud.Exhausted, infrav1.CapacityExhaustedReason},
@@ -39,14 +42,17 @@ func TestClassify(t *testing.T) {
 		"cancelled":                {&types.RequestCanceled{}, cloud.Transient, infrav1.CloudUnreachableReason},
 		"datastore away":           {&types.InaccessibleDatastore{}, cloud.Transient, infrav1.CloudUnreachableReason},
 		"too many cpus":            {&types.NotEnoughCpus{}, cloud.Invalid, infrav1.SpecInvalidReason},
-		"argument":                 {&types.InvalidArgument{InvalidProperty: "spec.location.pool"}, cloud.Invalid, infrav1.SpecInvalidReason},
-		"unknown":                  {&types.SystemError{}, cloud.Transient, infrav1.CloudUnreachableReason},
+		"argument": {
+			&types.InvalidArgument{InvalidProperty: "spec.location.pool"}, cloud.Invalid, infrav1.SpecInvalidReason,
+		},
+		"unknown": {&types.SystemError{}, cloud.Transient, infrav1.CloudUnreachableReason},
 	} {
 		t.Run(name, func(t *testing.T) {
 			body := &soap.Fault{}
 			body.Detail.Fault = c.fault
 			answer := classify(soap.WrapSoapFault(body))
-			ended := classify(task.Error{LocalizedMethodFault: &types.LocalizedMethodFault{Fault: c.fault, LocalizedMessage: "on host-17"}})
+			failed := &types.LocalizedMethodFault{Fault: c.fault, LocalizedMessage: "on host-17"}
+			ended := classify(task.Error{LocalizedMethodFault: failed})
 			cause := classify(task.Error{LocalizedMethodFault: &types.LocalizedMethodFault{Fault: &types.GenericVmConfigFault{
 				VmConfigFault: types.VmConfigFault{VimFault: types.VimFault{MethodFault: types.MethodFault{
 					FaultCause: &types.LocalizedMethodFault{Fault: c.fault},
@@ -87,7 +93,9 @@ func TestClassify(t *testing.T) {
 
 func TestDescribe(t *testing.T) {
 	m := cloud.Machine{Identity: cloud.Identity{Name: "pool-abc"}}
-	names := []clusterv1.MachineAddress{{Type: clusterv1.MachineHostName, Address: "pool-abc"}, {Type: clusterv1.MachineInternalDNS, Address: "pool-abc"}}
+	names := []clusterv1.MachineAddress{
+		{Type: clusterv1.MachineHostName, Address: "pool-abc"}, {Type: clusterv1.MachineInternalDNS, Address: "pool-abc"},
+	}
 	ip := func(all ...string) []clusterv1.MachineAddress {
 		want := append([]clusterv1.MachineAddress{}, names...)
 		for _, a := range all {
@@ -100,7 +108,10 @@ func TestDescribe(t *testing.T) {
 		ran  bool
 		want cloud.VM
 	}{
-		"made": {sighting{power: "poweredOff"}, false, cloud.VM{State: cloud.Creating, Detail: "made, not yet switched on", Addresses: names}},
+		"made": {
+			sighting{power: "poweredOff"}, false,
+			cloud.VM{State: cloud.Creating, Detail: "made, not yet switched on", Addresses: names},
+		},
 		"runs": {sighting{power: "poweredOn", report: "r"}, false, cloud.VM{State: cloud.Running, Addresses: names, Report: "r"}},
 		"off":  {sighting{power: "poweredOff"}, true, cloud.VM{State: cloud.Stopped, Detail: "switched off", Addresses: names}},
 		"suspended": {
@@ -110,7 +121,8 @@ func TestDescribe(t *testing.T) {
 		},
 		"addresses once, the main one first, none of the link": {
 			sighting{power: "poweredOn", address: "10.0.0.2", nics: []types.GuestNicInfo{
-				{IpAddress: []string{"fe80::1", "10.0.0.1", "10.0.0.2", "127.0.0.1"}}, {IpAddress: []string{"169.254.3.4", "2001:db8::1", "nonsense", "0.0.0.0", "2001:db8::2%any text", "::ffff:10.0.0.2"}},
+				{IpAddress: []string{"fe80::1", "10.0.0.1", "10.0.0.2", "127.0.0.1"}},
+				{IpAddress: []string{"169.254.3.4", "2001:db8::1", "nonsense", "0.0.0.0", "2001:db8::2%any text", "::ffff:10.0.0.2"}},
 			}}, true, cloud.VM{State: cloud.Running, Addresses: ip("10.0.0.2", "10.0.0.1", "2001:db8::1")},
 		},
 	} {
@@ -151,12 +163,14 @@ func TestBelongsTo(t *testing.T) {
 func TestInventory(t *testing.T) {
 	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
 	ref := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}
-	change := func(kind types.ObjectUpdateKind, ref types.ManagedObjectReference, changes ...types.PropertyChange) types.ObjectUpdate {
+	type property = types.PropertyChange
+	change := func(kind types.ObjectUpdateKind, ref types.ManagedObjectReference, changes ...property) types.ObjectUpdate {
 		return types.ObjectUpdate{Kind: kind, Obj: ref, ChangeSet: changes}
 	}
 	is := func(name string, value any) types.PropertyChange { return types.PropertyChange{Name: name, Val: value} }
 	marks := []types.PropertyChange{
-		is(extraConfig(markOwner), types.OptionValue{Value: "default/m"}), is(extraConfig(markProviderID), types.OptionValue{Value: m.ProviderID}),
+		is(extraConfig(markOwner), types.OptionValue{Value: "default/m"}),
+		is(extraConfig(markProviderID), types.OptionValue{Value: m.ProviderID}),
 	}
 	var i inventory
 	i.begin()

@@ -7,7 +7,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// survey is all that a decision is made of: what this process remembers of a machine, and what it has found out since.
+// survey is what a decision is made from: what this process remembers of a machine, and what it has found out since.
 type survey struct {
 	memory work
 	now    time.Time
@@ -15,15 +15,15 @@ type survey struct {
 	job    job   // the task that this process began for the machine, as it is now
 	jobErr error // why that task failed
 
-	asked   map[question]int // how often, which makes the fields below true or false
-	found                    // what is there; the inventory may say so before the vCenter is asked
+	asked   map[question]int // how often each question was asked; the fields below hold the answers
+	found                    // what is there; the inventory may know before the vCenter is asked
 	ran     bool             // the VM was switched on before
-	earlier bool             // clones that were begun before this process are under way, and may make the VM
-	rivals  bool             // clones that may make the VM are under way, whoever began them
+	earlier bool             // clones that were begun before this process are under way and may make the VM
+	rivals  bool             // clones of any process are under way and may make the VM
 }
 
-// gather reads what costs nothing: the memory and the inventory. Only a task of our own that the watch does not follow is
-// asked for. The inventory is not used when a task has just ended, because that change may not have got there yet.
+// gather reads what costs no call: the ledger and the inventory. Only a task of ours that the watch does not follow is polled.
+// If a task has just ended, the inventory is not used, because the change may not have arrived there yet.
 func (a *account) gather(ctx context.Context, m cloud.Machine) (survey, error) {
 	s := survey{memory: a.ledger.recall(m), now: a.now(), asked: map[question]int{}}
 	s.job, s.ran = s.memory.job, s.memory.ran
@@ -42,7 +42,7 @@ func (a *account) gather(ctx context.Context, m cloud.Machine) (survey, error) {
 	return s, nil
 }
 
-// findOut asks the vCenter and adds its answer to the survey.
+// findOut asks the vCenter a question and adds the answer to the survey.
 func (a *account) findOut(ctx context.Context, m cloud.Machine, q question, s *survey) (err error) {
 	s.asked[q]++
 	switch q {
@@ -61,7 +61,8 @@ func (a *account) findOut(ctx context.Context, m cloud.Machine, q question, s *s
 	return err
 }
 
-// saw takes over what was found, and remembers the VM: it will be looked for even when the vCenter no longer tells its id.
+// saw adds what was found to the survey, and remembers the machine's VM, so that we find it even if the vCenter cannot read
+// its id any more.
 func (a *account) saw(m cloud.Machine, s *survey, f found) {
 	s.found = f
 	if f.what == ours {

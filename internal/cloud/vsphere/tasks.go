@@ -13,8 +13,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// start begins a task and remembers it. The end of the caller's context does not interrupt the request: an answer that gets
-// lost leaves a VM of which this process does not know.
+// start starts a task and remembers it. The end of the caller's context does not interrupt the request, because a lost answer
+// can leave a VM that this process does not know of.
 func (a *account) start(ctx context.Context, m cloud.Machine, what act, vm types.ManagedObjectReference) (cloud.VM, error) {
 	var clone types.VirtualMachineCloneSpec
 	if what == cloning {
@@ -41,7 +41,7 @@ func (a *account) start(ctx context.Context, m cloud.Machine, what act, vm types
 	return wait(string(what)).vm, nil
 }
 
-// request asks for a task of the VM, which is the template when cloning.
+// request asks for a task with the VM, or with the template if it is a clone.
 func request(ctx context.Context, vm *object.VirtualMachine, what act, name string, clone types.VirtualMachineCloneSpec) (
 	types.ManagedObjectReference, error,
 ) {
@@ -63,7 +63,7 @@ func request(ctx context.Context, vm *object.VirtualMachine, what act, name stri
 	return task.Reference(), nil
 }
 
-// notStarted says what a refused request means. Without an answer, the clone may come all the same.
+// notStarted handles a request that failed. If there was no answer, the clone may have been started all the same.
 func (a *account) notStarted(m cloud.Machine, what act, err error) error {
 	switch {
 	case what == cloning && !answered(err):
@@ -76,7 +76,7 @@ func (a *account) notStarted(m cloud.Machine, what act, err error) error {
 	return err
 }
 
-// overtaken says that somebody else was faster: what there is now has to be looked at.
+// overtaken says that a task failed because its work was already done, by a person or another process.
 func overtaken(what act, err error) bool {
 	if is[*types.DuplicateName](err) {
 		return what == cloning
@@ -84,7 +84,7 @@ func overtaken(what act, err error) bool {
 	return what != cloning && (is[*types.InvalidPowerState](err) || is[*types.ManagedObjectNotFound](err))
 }
 
-// poll reads a task that is not watched. Tasks vanish some minutes after their end: then only the VM can tell how it was.
+// poll reads a task that is not watched. Tasks disappear some minutes after their end; then only the VM shows the result.
 func (a *account) poll(ctx context.Context, j *job) error {
 	err := a.connection.do(ctx, func(ctx context.Context, c *vim25.Client) error {
 		found, err := read(ctx, c, source{object: j.task}, "Task", taskPaths...)
@@ -99,7 +99,7 @@ func (a *account) poll(ctx context.Context, j *job) error {
 	return err
 }
 
-// clonesLeft says whether clones of a list are still under way. The vCenter is asked until none is.
+// clonesLeft says whether suspects are still under way. It asks the vCenter until none is left.
 func (a *account) clonesLeft(ctx context.Context, m cloud.Machine, which question) (bool, error) {
 	if a.ledger.cleared(m, which) {
 		return false, nil
@@ -113,8 +113,8 @@ func (a *account) clonesLeft(ctx context.Context, m cloud.Machine, which questio
 	return left, nil
 }
 
-// clones lists the clones under way in the vCenter. Its list has all tasks that are queued or running, and for ten minutes
-// those that have ended. Which VM a clone makes, a task does not tell.
+// clones lists the clones that are under way. The vCenter's list has all tasks that are queued or running, and for ten minutes
+// those that have ended. A task does not say which VM it makes.
 func (a *account) clones(ctx context.Context) ([]types.ManagedObjectReference, error) {
 	var running []types.ManagedObjectReference
 	err := a.connection.do(ctx, func(ctx context.Context, c *vim25.Client) error {
@@ -132,8 +132,8 @@ func (a *account) clones(ctx context.Context) ([]types.ManagedObjectReference, e
 	return running, err
 }
 
-// everRan asks the vCenter's events whether a VM was ever switched on: all else that tells of the past is cleared when a VM
-// is switched off.
+// everRan says whether a VM was ever switched on. It asks for events, because a VM that is switched off shows no other trace
+// of it.
 func (a *account) everRan(ctx context.Context, vm types.ManagedObjectReference) (bool, error) {
 	ran := false
 	err := a.connection.do(ctx, func(ctx context.Context, c *vim25.Client) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// taskView is the list of tasks whose changes are pushed.
+// taskView is the list of the tasks whose changes the vCenter pushes.
 type taskView struct {
 	client *vim25.Client
 	ref    types.ManagedObjectReference
@@ -32,7 +32,7 @@ func (a *account) follow(ctx context.Context) {
 	}
 }
 
-// list makes the wanted tasks the list, with one request, when there is a new one among them. Old ones can wait for that.
+// list sets the list to the wanted tasks, with one request, when there is a new task among them. Old tasks stay until then.
 func (v *taskView) list(ctx context.Context, wanted map[types.ManagedObjectReference]bool) bool {
 	change := types.ModifyListView{This: v.ref, Add: without(wanted, v.tasks), Remove: without(v.tasks, wanted)}
 	if len(change.Add) == 0 {
