@@ -96,10 +96,10 @@ func (a *account) Ensure(_ context.Context, m cloud.Machine) (cloud.VM, error) {
 		return vm.report(m), nil
 	case vm != nil:
 		return cloud.VM{}, cloud.Errorf(cloud.Invalid, infrav1.NameTakenReason,
-			"a VM %q is there and not this machine's: remove it", m.Name)
+			"there is a VM %q that does not belong to this machine: remove it", m.Name)
 	case m.Spec.Azure == nil || m.Spec.Azure.ImageID != cmp.Or(w.Image, "image"):
 		return cloud.VM{}, cloud.Errorf(cloud.Invalid, infrav1.TemplateNotFoundReason,
-			"the image is not there: write the name of one that is")
+			"the image does not exist: use one that does")
 	}
 	return a.create(m)
 }

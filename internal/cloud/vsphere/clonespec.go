@@ -60,7 +60,7 @@ func guestinfo(m cloud.Machine) ([]types.BaseOptionValue, error) {
 	userData := pack(m.UserData)
 	if len(userData) > maxUserData {
 		return nil, cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
-			"the user data is %d bytes when packed and a vSphere guest can read %d: write less into files and commands of the "+
+			"the packed user data has %d bytes, but a vSphere guest can read only %d: put less into the files and commands of the "+
 				"bootstrap configuration", len(userData), maxUserData)
 	}
 	metadata, err := Metadata(m)

@@ -48,7 +48,7 @@ func next(m cloud.Machine, s survey, want goal) step {
 		return fail(cloud.ErrNotFound) // nothing was ever made of such a spec
 	case m.Spec.VSphere == nil:
 		return fail(cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
-			"spec.vsphere is missing: write where and how to make the VM"))
+			"spec.vsphere is missing: add it to say where and how to make the VM"))
 	case s.job.underWay():
 		return wait(string(s.job.act))
 	case want == wantGone:
@@ -58,7 +58,7 @@ func next(m cloud.Machine, s survey, want goal) step {
 	case s.what == unseen:
 		return ask(whatIsThere)
 	case s.what == unreadable:
-		return wait("the vCenter does not yet say whose the VM of this name is")
+		return wait("the vCenter does not yet say which machine the VM of this name belongs to")
 	case s.what == ours:
 		return nextWithVM(m, s, want)
 	case want == wantReport:
@@ -94,7 +94,7 @@ func nextToMake(m cloud.Machine, s survey) step {
 	case !s.earlier && !s.memory.answerLost.IsZero() && s.asked[rivalClones] == 0:
 		return ask(rivalClones)
 	case s.earlier || s.rivals:
-		return wait("waiting for clones that were begun earlier")
+		return wait("waiting for clones that were started earlier")
 	case s.what == stranger && s.asked[whatIsThere] < 2:
 		return ask(whatIsThere)
 	case s.what == stranger:
@@ -149,11 +149,11 @@ func reached(vm *sighting) error {
 		return nil
 	}
 	return cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason,
-		"the vCenter knows the VM but does not reach it (%s): bring its host or datastore back", vm.connection)
+		"the vCenter cannot reach the VM (%s): bring its host or datastore back", vm.connection)
 }
 
 func nameTaken(m cloud.Machine) error {
 	return cloud.Errorf(cloud.Invalid, infrav1.NameTakenReason,
-		"the folder has a VM or folder named %q that is not this machine's and is left alone: rename or remove it, "+
-			"or delete the Machine so that another one with another name takes its place", m.Name)
+		"the folder already has a VM or folder named %q that does not belong to this machine: rename or remove it, "+
+			"or delete the Machine so that a new one gets another name", m.Name)
 }

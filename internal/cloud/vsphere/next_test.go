@@ -124,7 +124,7 @@ var rows = []struct {
 	{"a stranger has the name", "it is not the machine's VM", toReport, has(finds(stranger)), "not found"},
 	{
 		"its owner is not known", "its marks come a moment later", toStay, has(finds(unreadable)),
-		"wait: the vCenter does not yet say whose the VM of this name is",
+		"wait: the vCenter does not yet say which machine the VM of this name belongs to",
 	},
 	{"it runs", "that is all that is wanted", toStay, has(findsVM(on)), "report: Running"},
 	{"it runs, the inventory says", "that costs no call", toStay, has(findsVM(on), known), "report: Running"},
@@ -135,11 +135,11 @@ var rows = []struct {
 	{"it is suspended", "it ran", toStay, has(findsVM(suspended)), "report: Stopped, suspended in the vCenter"},
 
 	// A VM that was made and never switched on.
-	{"it never ran", "it is being made", toReport, has(findsVM(off), ran(false)), "report: Creating, made, not yet switched on"},
+	{"it never ran", "it is being made", toReport, has(findsVM(off), ran(false)), "report: Creating, made, but not yet switched on"},
 	{"it never ran", "its clone may still switch it on", toRun, has(findsVM(off), ran(false)), "ask: rival clones"},
 	{
 		"its clone may be under way", "that one switches it on", toRun, has(findsVM(off), ran(false), rival(true)),
-		"report: Creating, made, not yet switched on",
+		"report: Creating, made, but not yet switched on",
 	},
 	{
 		"its clone has ended", "it was never switched on", toRun, has(findsVM(off), ran(false), rival(false)),
@@ -154,7 +154,7 @@ var rows = []struct {
 	{"a process before us", "may have begun a clone", toRun, has(finds(nothing)), "ask: earlier clones"},
 	{
 		"its clone is under way", "there must not be a second VM", toRun, has(finds(nothing), early(true)),
-		"wait: waiting for clones that were begun earlier",
+		"wait: waiting for clones that were started earlier",
 	},
 	{"no clone was begun before us", "no other clone can make it", toRun, has(finds(nothing), early(false)), "start: cloning"},
 	{"an answer was lost", "our own clone may be under way", toRun, has(finds(nothing), early(false), lostNow), "ask: rival clones"},
@@ -164,7 +164,7 @@ var rows = []struct {
 	},
 	{
 		"the lost clone may be under way", "there must not be a second VM", toRun,
-		has(finds(nothing), early(false), lostNow, rival(true)), "wait: waiting for clones that were begun earlier",
+		has(finds(nothing), early(false), lostNow, rival(true)), "wait: waiting for clones that were started earlier",
 	},
 	{
 		"the lost clone is not under way", "the name is unique, so a late clone fails", toRun,

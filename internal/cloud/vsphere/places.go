@@ -101,8 +101,8 @@ func (a atlas) pool(ctx context.Context, name string) (types.ManagedObjectRefere
 	}
 	if len(pools) != 1 {
 		return types.ManagedObjectReference{}, cloud.Errorf(cloud.Invalid, infrav1.PlacementNotFoundReason,
-			"datacenter %q has %d clusters and hosts that the vCenter account may see: say in spec.vsphere.resourcePool which pool "+
-				"to use, such as /dc/host/cluster/Resources", a.path, len(pools))
+			"the vCenter account sees %d clusters and hosts in datacenter %q: choose the pool in spec.vsphere.resourcePool, "+
+				"such as /dc/host/cluster/Resources", len(pools), a.path)
 	}
 	return pools[0], nil
 }
@@ -171,7 +171,7 @@ func (a atlas) search(ctx context.Context, field, name string) (types.ManagedObj
 		return found[0], nil
 	}
 	return types.ManagedObjectReference{}, cloud.Errorf(cloud.Invalid, can.reason,
-		"spec.vsphere.%s %q could be any of %d: write the inventory path of the one you mean", field, name, len(found))
+		"spec.vsphere.%s %q matches %d objects: use the inventory path of one of them", field, name, len(found))
 }
 
 func (a atlas) missing(field, name string) error {
@@ -179,11 +179,9 @@ func (a atlas) missing(field, name string) error {
 	if a.path != "" {
 		where = "datacenter " + a.path
 	}
-	kind := kindOf(field)
-	return cloud.Errorf(cloud.Invalid, places[kind].reason,
-		"spec.vsphere.%s %q is not in %s, or the vCenter account may not see it: "+
-			"write the name or inventory path of a %s that is there",
-		field, name, where, strings.ToLower(strings.TrimSuffix(kind, "s")))
+	return cloud.Errorf(cloud.Invalid, places[kindOf(field)].reason,
+		"spec.vsphere.%s %q is not in %s, or the vCenter account may not see it: use the name or inventory path of one that is there",
+		field, name, where)
 }
 
 // kindOf returns the field without the number of the network.

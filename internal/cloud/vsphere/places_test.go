@@ -54,7 +54,7 @@ func TestPlaces(t *testing.T) {
 		},
 		"a pattern is no name": {func(s *infrav1.VSphereVM) { s.Template = "windows*" }, infrav1.TemplateNotFoundReason, `"windows*"`},
 		"no folder":            {func(s *infrav1.VSphereVM) { s.Folder = "c" }, notFound, `spec.vsphere.folder "c"`},
-		"two folders":          {func(s *infrav1.VSphereVM) { s.Folder = "same" }, notFound, "any of 2"},
+		"two folders":          {func(s *infrav1.VSphereVM) { s.Folder = "same" }, notFound, "matches 2 objects"},
 		"a template as folder": {func(s *infrav1.VSphereVM) { s.Folder = "windows-2022" }, notFound, "spec.vsphere.folder"},
 		"no pool":              {func(s *infrav1.VSphereVM) { s.ResourcePool = "x" }, notFound, "spec.vsphere.resourcePool"},
 		"which pool":           {func(s *infrav1.VSphereVM) { s.ResourcePool = "" }, notFound, "2 clusters and hosts"},

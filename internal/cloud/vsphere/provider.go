@@ -53,8 +53,8 @@ func (Provider) Identify(m *infrav1.WindowsMachine) (cloud.Identity, error) {
 		parsed, err := uuid.Parse(id)
 		if err != nil || scheme+parsed.String() != m.Spec.ProviderID {
 			return cloud.Identity{}, cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
-				"spec.providerID %q is not that of a vSphere VM, which is vsphere:// and a UUID in small letters: "+
-					"delete the Machine, no VM was made for it; the controller writes one where it is left out", m.Spec.ProviderID)
+				"spec.providerID %q is not valid for vSphere, which needs vsphere:// and a UUID in lower case: delete the Machine, "+
+					"no VM was made for it; the controller sets the field if it is left out", m.Spec.ProviderID)
 		}
 	}
 	return cloud.Identity{Name: cloud.ComputerName(m.Name, id), ProviderID: scheme + id}, nil

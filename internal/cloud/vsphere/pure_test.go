@@ -110,7 +110,7 @@ func TestDescribe(t *testing.T) {
 	}{
 		"made": {
 			sighting{power: "poweredOff"}, false,
-			cloud.VM{State: cloud.Creating, Detail: "made, not yet switched on", Addresses: names},
+			cloud.VM{State: cloud.Creating, Detail: "made, but not yet switched on", Addresses: names},
 		},
 		"runs": {sighting{power: "poweredOn", report: "r"}, false, cloud.VM{State: cloud.Running, Addresses: names, Report: "r"}},
 		"off":  {sighting{power: "poweredOff"}, true, cloud.VM{State: cloud.Stopped, Detail: "switched off", Addresses: names}},

@@ -97,7 +97,7 @@ func describe(m cloud.Machine, s *sighting, ran bool) cloud.VM {
 	case s.power == types.VirtualMachinePowerStatePoweredOn:
 		vm.State = cloud.Running
 	case !ran:
-		vm.State, vm.Detail = cloud.Creating, "made, not yet switched on"
+		vm.State, vm.Detail = cloud.Creating, "made, but not yet switched on"
 	case s.power == types.VirtualMachinePowerStateSuspended:
 		vm.State, vm.Detail = cloud.Stopped, "suspended in the vCenter"
 	default:

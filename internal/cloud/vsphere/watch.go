@@ -24,7 +24,7 @@ const (
 // Watch keeps the inventory and the state of our tasks up to date, and sends the keys of the machines that changed.
 func (a *account) Watch(ctx context.Context, changed chan<- cloud.Key) error {
 	if !a.watching.CompareAndSwap(false, true) {
-		return cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason, "the account is being watched already")
+		return cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason, "the account is already being watched")
 	}
 	defer a.watching.Store(false)
 	var keys outbox
