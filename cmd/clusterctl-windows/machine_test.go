@@ -84,7 +84,7 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 		},
 		"two clouds": {
 			"a rule of the API server", changed(t, machineFile, "    vsphere:\n", "    azure:\n      credentialsRef: {name: identity}\n"+azureFields("      ")+"    vsphere:\n"), machineName,
-			"WindowsMachine team-a/" + machineName + `: spec: Invalid value: write exactly one cloud: either spec.vsphere or spec.azure`,
+			"WindowsMachine team-a/" + machineName + `: spec: Invalid value: set exactly one of spec.vsphere and spec.azure`,
 		},
 		"out of range": {
 			"limits of the API server, all at once", changed(t, machineFile, "cpus: 4", "cpus: 1", "memoryMiB: 16384", "memoryMiB: 2"), machineName,
@@ -131,8 +131,8 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 		},
 		"a provider ID of another cloud": {
 			"a rule of the API says so", changed(t, machineFile, "vsphere://420f", "azure://420f"), machineName,
-			"WindowsMachine team-a/" + machineName + ": spec.providerID: Invalid value: providerID of a VM in vSphere is vsphere:// and a UUID " +
-				"in small letters; leave it out, the controller writes it",
+			"WindowsMachine team-a/" + machineName + ": spec.providerID: Invalid value: providerID of a vSphere VM must be vsphere:// followed " +
+				"by a lowercase UUID; remove it: the controller sets it",
 		},
 		"Azure without an identity": {
 			"nothing here makes it", changed(t, gitFile, "      vsphere:\n", "      azure:\n", "        datacenter: dc\n        template: windows-2022\n", azureFields("        ")), "m",
@@ -148,8 +148,9 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 		},
 		"a label that a kubelet may not have": {
 			"a rule of the API server", changed(t, machineFile, "name: example.com/pool", "name: kubernetes.io/os"), machineName,
-			"WindowsBootstrapConfig team-a/" + machineName + ": spec.node.labels[0].name: Invalid value: a kubelet may not give itself this label of kubernetes.io or k8s.io; " +
-				"put it into metadata.labels of the Machine, Cluster API copies it to the node, or use a name below node.kubernetes.io/",
+			"WindowsBootstrapConfig team-a/" + machineName + ": spec.node.labels[0].name: " +
+				"Invalid value: a kubelet must not set this label of kubernetes.io or k8s.io on its own node; set it in metadata.labels of " +
+				"the Machine, from where Cluster API copies it to the node, or use a name under node.kubernetes.io/",
 		},
 	}
 }

@@ -180,7 +180,7 @@ var settingsRules = slices.Concat(
 	[]rule{
 		sourceRule("spec.containerd.registries[].ca", nil, both),
 		{
-			at: "spec.containerd.registries[]", field: "spec.containerd.registries[0]", message: "write mirrors, ca or credentialsRef",
+			at: "spec.containerd.registries[]", field: "spec.containerd.registries[0]", message: "set at least one of mirrors, ca and credentialsRef",
 			accepted: []map[string]any{
 				{"spec.containerd.registries[]": map[string]any{"host": "a", "ca": source("secret")}},
 				{"spec.containerd.registries[]": registry("a")},
@@ -189,7 +189,7 @@ var settingsRules = slices.Concat(
 		},
 		{
 			at: "spec.containerd.registries[]", field: "spec.containerd.registries[0].credentialsRef",
-			message: "credentials for _default would go to every registry; write the host of the one they are for",
+			message: "credentials for _default would be sent to every registry; set host to the registry that they are for",
 			accepted: []map[string]any{
 				{"spec.containerd.registries[].host": "_default", "spec.containerd.registries[].credentialsRef": absent},
 				{"spec.containerd.registries[].host": "default"},
@@ -198,7 +198,7 @@ var settingsRules = slices.Concat(
 		},
 		fullImage("spec.containerd.pauseImage"), fullImage("spec.containerd.prepullImages[]"),
 		{
-			at: "spec.windows.proxy", field: "spec.windows.proxy", message: "write http, https or both",
+			at: "spec.windows.proxy", field: "spec.windows.proxy", message: "set http, https or both",
 			accepted: []map[string]any{{"spec.windows.proxy.http": absent}, {"spec.windows.proxy.https": absent}},
 			refused:  []map[string]any{{"spec.windows.proxy": map[string]any{"noProxy": []any{"a"}}}},
 		},
@@ -206,7 +206,7 @@ var settingsRules = slices.Concat(
 	onWindows,
 	[]rule{{
 		at: "spec.custom.files[]", field: "spec.custom.files[0].access",
-		message: "a file with the content of a Secret is for Administrators only: leave access out, or take the content from a ConfigMap",
+		message: "a file with content from a Secret is for Administrators only; remove access, or take the content from a ConfigMap",
 		accepted: []map[string]any{
 			{"spec.custom.files[].access": "Inherited", "spec.custom.files[].content": absent, "spec.custom.files[].contentFrom": source("configMap")},
 			{"spec.custom.files[].access": absent, "spec.custom.files[].content": absent, "spec.custom.files[].contentFrom": source("secret")},
@@ -250,7 +250,7 @@ func contentRules(list string) []rule {
 	at, item := list+"[]", strings.ReplaceAll(list+"[]", "[]", "[0]")
 	return []rule{
 		{
-			at: at, field: item, message: "write either content or contentFrom",
+			at: at, field: item, message: "set exactly one of content and contentFrom",
 			accepted: []map[string]any{{}, {at + ".content": absent, at + ".contentFrom": source("configMap")}},
 			refused:  []map[string]any{{at + ".content": absent}, {at + ".contentFrom": source("configMap")}},
 		},
@@ -266,7 +266,7 @@ func sourceRule(at string, beside, both map[string]any) rule {
 		return edits
 	}
 	return rule{
-		at: at, field: strings.ReplaceAll(at, "[]", "[0]"), message: "write either secret or configMap",
+		at: at, field: strings.ReplaceAll(at, "[]", "[0]"), message: "set exactly one of secret and configMap",
 		accepted: []map[string]any{edit(source("secret")), edit(source("configMap"))},
 		refused:  []map[string]any{edit(both)},
 	}

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-const immutable = "templates are immutable: copy this one under a new name and name the copy in the MachineDeployment, " +
-	"then the machines are replaced"
+const immutable = "templates are immutable; copy this one to a new name and use the copy in the MachineDeployment, " +
+	"which then replaces its machines"
 
 var templateKinds = []string{"WindowsMachineTemplate", "WindowsBootstrapConfigTemplate"}
 

@@ -108,7 +108,7 @@ func routeOf(to, via string) map[string]any {
 var (
 	strayAddressing = rule{
 		at: firstNetwork, field: "spec.vsphere.networks[0].addressesFromPools",
-		message:  "nameservers, routes and mtu belong to an adapter with addressesFromPools; leave them out, DHCP brings them",
+		message:  "nameservers, routes and mtu are only for an adapter with addressesFromPools; remove them: DHCP provides them",
 		accepted: []map[string]any{{}, dhcp(map[string]any{})},
 		refused: []map[string]any{
 			dhcp(map[string]any{firstNetwork + ".nameservers": []any{"10.0.0.2"}}),
@@ -118,13 +118,13 @@ var (
 	}
 	nameserver = rule{
 		at: firstNetwork + ".nameservers[]", field: "spec.vsphere.networks[0].nameservers[0]",
-		message:  "write an IP address, such as 10.0.0.2",
+		message:  "must be an IP address, such as 10.0.0.2",
 		accepted: []map[string]any{{firstNetwork + ".nameservers[]": "fd00::2"}},
 		refused:  []map[string]any{{firstNetwork + ".nameservers[]": "dns.example.com"}, {firstNetwork + ".nameservers[]": "10.0.0.256"}},
 	}
 	routeTo = rule{
 		at: firstNetwork + ".routes[].to", field: "spec.vsphere.networks[0].routes[0].to",
-		message:  "write a CIDR in its usual form without bits behind its prefix, such as 10.20.0.0/16",
+		message:  "must be a CIDR in canonical form with no bits set after the prefix, such as 10.20.0.0/16",
 		accepted: []map[string]any{routeOf("10.0.0.0/8", "10.0.0.9"), routeOf("fd00::/8", "fd00::9")},
 		refused: []map[string]any{
 			routeOf("10.0.0.1/8", "10.0.0.9"), routeOf("10.0.0.0", "10.0.0.9"), routeOf("FD00::/8", "fd00::9"), routeOf("fd00:0::/32", "fd00::9"),
@@ -132,13 +132,13 @@ var (
 	}
 	routeDefault = rule{
 		at: firstNetwork + ".routes[].to", field: "spec.vsphere.networks[0].routes[0].to",
-		message:  "the gateway of the adapter's pool makes the default route; leave it out",
+		message:  "the default route comes from the gateway of the adapter's pool; remove this route",
 		accepted: []map[string]any{routeOf("0.0.0.0/1", "10.0.0.9")},
 		refused:  []map[string]any{routeOf("0.0.0.0/0", "10.0.0.9"), routeOf("::/0", "fd00::9")},
 	}
 	routeVia = rule{
 		at: firstNetwork + ".routes[].via", field: "spec.vsphere.networks[0].routes[0].via",
-		message:  "write an IP address, such as 10.0.0.9",
+		message:  "must be an IP address, such as 10.0.0.9",
 		accepted: []map[string]any{routeOf("10.0.0.0/8", "10.0.0.8")},
 		refused:  []map[string]any{routeOf("10.0.0.0/8", "router")},
 	}
