@@ -21,7 +21,7 @@ import (
 type machine struct {
 	cluster  *clusterv1.Cluster
 	owner    *clusterv1.Machine
-	vm       *infrav1.WindowsMachine
+	windows  *infrav1.WindowsMachine
 	config   *bootstrapv1.WindowsBootstrapConfig
 	ca       []byte
 	token    string
@@ -52,7 +52,7 @@ func gather(o *objects, opts options) (*machine, error) {
 	if err := errors.Join(err, m.loadCluster(o), m.loadAuthority(o), m.loadSources(o)); err != nil {
 		return nil, err
 	}
-	if err := fits(m); err != nil {
+	if err := refuseControlPlane(m); err != nil {
 		return nil, err
 	}
 	if err := m.findToken(o); err != nil {
@@ -66,9 +66,9 @@ func gather(o *objects, opts options) (*machine, error) {
 		m.takeStored()
 		return m, nil
 	}
-	if !bootstrap.Addressed(m.vm) {
+	if !bootstrap.Addressed(m.windows) {
 		return nil, fmt.Errorf("WindowsMachine %s/%s has pools in spec.vsphere.networks, and no status.networks with an address of each: "+
-			"take it from the cluster once it has them, or write them", m.owner.Namespace, m.vm.Name)
+			"take it from the cluster once it has them, or write them", m.owner.Namespace, m.windows.Name)
 	}
 	return m, m.renderAnew()
 }
@@ -85,7 +85,7 @@ func (m *machine) renderAnew() error {
 // render feeds Render with the same as the controller of WindowsBootstrapConfig does.
 func (m *machine) render() (rendered bootstrap.UserData, planJSON []byte, err error) {
 	rendered, err = bootstrap.Render(bootstrap.Input{
-		Cluster: m.cluster, Machine: m.owner, WindowsMachine: m.vm, Config: m.config, ClusterCA: m.ca, Token: m.token,
+		Cluster: m.cluster, Machine: m.owner, WindowsMachine: m.windows, Config: m.config, ClusterCA: m.ca, Token: m.token,
 		Sources: m.sources,
 	})
 	for _, warning := range rendered.Warnings() {
@@ -107,7 +107,7 @@ func (m *machine) note(format string, args ...any) {
 // findMachine takes the Machine of this name, or makes one as a MachineDeployment would. With an error that others may
 // follow there is a machine too, of which only the owner is known.
 func findMachine(o *objects, name string) (*machine, error) {
-	machines := named(o.of("Machine"), name)
+	machines := named(o.ofKind("Machine"), name)
 	if len(machines) > 1 {
 		return nil, fmt.Errorf("%s has several Machines of this name: %s; write --machine NAMESPACE/NAME, and leave one of each",
 			o.source, list(machines))
@@ -147,14 +147,19 @@ func fromMachine(o *objects, one object) (*machine, error) {
 		return nil, err
 	}
 	m := &machine{owner: owner}
-	vm, config := owner.Spec.InfrastructureRef, owner.Spec.Bootstrap.ConfigRef
-	if err := errors.Join(wantKind(one, vm, "WindowsMachine"), wantKind(one, config, "WindowsBootstrapConfig")); err != nil {
+	infrastructure, config := owner.Spec.InfrastructureRef, owner.Spec.Bootstrap.ConfigRef
+	err = errors.Join(wantKind(one, infrastructure, "WindowsMachine"), wantKind(one, config, "WindowsBootstrapConfig"))
+	if err != nil {
 		return nil, err
 	}
-	var noVM, noConfig error
-	m.vm, noVM = load[infrav1.WindowsMachine](o, vm.Kind, types.NamespacedName{Namespace: owner.Namespace, Name: vm.Name})
-	m.config, noConfig = load[bootstrapv1.WindowsBootstrapConfig](o, config.Kind, types.NamespacedName{Namespace: owner.Namespace, Name: config.Name})
-	return m, errors.Join(noVM, noConfig)
+	var noWindows, noConfig error
+	m.windows, noWindows = load[infrav1.WindowsMachine](o, infrastructure.Kind, keyOf(infrastructure, owner.Namespace))
+	m.config, noConfig = load[bootstrapv1.WindowsBootstrapConfig](o, config.Kind, keyOf(config, owner.Namespace))
+	return m, errors.Join(noWindows, noConfig)
+}
+
+func keyOf(ref clusterv1.ContractVersionedObjectReference, namespace string) types.NamespacedName {
+	return types.NamespacedName{Namespace: namespace, Name: ref.Name}
 }
 
 func wantKind(of object, ref clusterv1.ContractVersionedObjectReference, kind string) error {
@@ -167,8 +172,8 @@ func wantKind(of object, ref clusterv1.ContractVersionedObjectReference, kind st
 	return fmt.Errorf("%s refers to the %s %s where a Windows machine has a %s", of, ref.Kind, ref.Name, kind)
 }
 
-// fits refuses what the controllers would.
-func fits(m *machine) error {
+// refuseControlPlane refuses a machine that the controllers would refuse, too.
+func refuseControlPlane(m *machine) error {
 	if _, ok := m.owner.Labels[clusterv1.MachineControlPlaneLabel]; ok {
 		return fmt.Errorf("%s is a control-plane machine; control planes run on Linux", m.name())
 	}
@@ -212,9 +217,9 @@ func (m *machine) fillUIDs() {
 		uid           *types.UID
 	}{
 		{"Machine", "the plan", &m.owner.UID},
-		{"WindowsMachine", "providerID and computer name", &m.vm.UID},
+		{"WindowsMachine", "providerID and computer name", &m.windows.UID},
 	} {
-		if *one.uid != "" || one.kind == "WindowsMachine" && m.vm.Spec.ProviderID != "" {
+		if *one.uid != "" || one.kind == "WindowsMachine" && m.windows.Spec.ProviderID != "" {
 			continue
 		}
 		name := m.owner.Namespace + "/" + m.owner.Name
@@ -226,12 +231,12 @@ func (m *machine) fillUIDs() {
 // fillIdentity says who the VM is, as the controller of WindowsMachine does.
 func (m *machine) fillIdentity() error {
 	var err error
-	if m.identity, err = identify(m.vm); err != nil {
-		return fmt.Errorf("WindowsMachine %s/%s: %w", m.owner.Namespace, m.vm.Name, err)
+	if m.identity, err = identify(m.windows); err != nil {
+		return fmt.Errorf("WindowsMachine %s/%s: %w", m.owner.Namespace, m.windows.Name, err)
 	}
-	m.vm.Spec.ProviderID = m.identity.ProviderID
-	if m.vm.Status.ComputerName == "" {
-		m.vm.Status.ComputerName = m.identity.Name
+	m.windows.Spec.ProviderID = m.identity.ProviderID
+	if m.windows.Status.ComputerName == "" {
+		m.windows.Status.ComputerName = m.identity.Name
 	}
 	return nil
 }

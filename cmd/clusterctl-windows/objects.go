@@ -135,8 +135,8 @@ func (o *objects) add(data []byte, namespace string) error {
 	return nil
 }
 
-// of lists the objects of a kind.
-func (o *objects) of(kind string) []object {
+// ofKind lists the objects of a kind.
+func (o *objects) ofKind(kind string) []object {
 	var found []object
 	for _, one := range o.all {
 		if one.kind == kind && one.version.Group == versions[kind].Group {
@@ -168,7 +168,7 @@ type pointer[T any] interface {
 // load decodes the one object of this kind and key.
 func load[T any, P pointer[T]](o *objects, kind string, key types.NamespacedName) (P, error) {
 	var found []object
-	for _, one := range o.of(kind) {
+	for _, one := range o.ofKind(kind) {
 		if one.key == key {
 			found = append(found, one)
 		}

@@ -90,7 +90,7 @@ func sentenceOf(step plan.Step) string {
 		return "does what this release has no words for: " + string(step.Kind())
 	}
 	if when := step.Base().When; when != nil {
-		return "only if " + test(*when) + ": " + say(step)
+		return "only if " + question(*when) + ": " + say(step)
 	}
 	return say(step)
 }

@@ -135,7 +135,7 @@ func TestSecretsOfSeveralLinesAreMasked(t *testing.T) {
 
 // A release that knows more kinds than this one is not silent about them.
 func TestStrangeSteps(t *testing.T) {
-	if got := of(sayFile)(&plan.Run{}); got != "is said to be a run and is a *plan.Run" {
+	if got := forKind(sayFile)(&plan.Run{}); got != "is said to be a run and is a *plan.Run" {
 		t.Errorf("got %q", got)
 	}
 	if got := sayServiceState(&plan.ServiceState{Service: "s", State: "paused"}); got != "makes the service s paused" {

@@ -59,15 +59,15 @@ func ofController(t *testing.T) []byte {
 
 // A machine of the templates is given what a Machine with these UIDs would be.
 func TestMachineOfTemplatesGetsTheSame(t *testing.T) {
-	vm := &infrav1.WindowsMachine{
+	windows := &infrav1.WindowsMachine{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "blue-windows-1", UID: "0511fb82-b721-5d3d-bb47-5e6506585efe"},
 		Spec:       infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}},
 	}
-	identity, err := vsphere.Provider{}.Identify(vm)
+	identity, err := vsphere.Provider{}.Identify(windows)
 	if err != nil {
 		t.Fatal(err)
 	}
-	vm.Spec.ProviderID, vm.Status.ComputerName = identity.ProviderID, identity.Name
+	windows.Spec.ProviderID, windows.Status.ComputerName = identity.ProviderID, identity.Name
 	want, err := bootstrap.Render(bootstrap.Input{
 		Cluster: &clusterv1.Cluster{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "blue"},
@@ -77,7 +77,7 @@ func TestMachineOfTemplatesGetsTheSame(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "blue-windows-1", UID: "d5d74958-3344-5fa1-b7fe-34c4df387a27"},
 			Spec:       clusterv1.MachineSpec{ClusterName: "blue", Version: "v1.36.3"},
 		},
-		WindowsMachine: vm,
+		WindowsMachine: windows,
 		Config:         &bootstrapv1.WindowsBootstrapConfig{Spec: bootstrapv1.WindowsBootstrapConfigSpec{DeadlineSeconds: 1500}},
 		ClusterCA:      []byte(readText(t, "../../bootstrap/testdata/ca.crt")),
 		Token:          placeholderToken,

@@ -11,37 +11,37 @@ import (
 
 // sentences say of each kind of step what it changes: a beginning without a capital, no full stop.
 var sentences = map[plan.Kind]func(plan.Step) string{
-	"file":               of(sayFile),
-	"directory":          of(sayDirectory),
-	"remove":             of(sayRemove),
-	"registry":           of(sayRegistry),
-	"environment":        of(sayEnvironment),
-	"service":            of(sayService),
-	"serviceState":       of(sayServiceState),
-	"run":                of(sayRun),
-	"script":             of(sayScript),
-	"waitFor":            of(sayWaitFor),
-	"check":              of(sayCheck),
-	"fact":               of(sayFact),
-	"firewall":           of(sayFirewall),
-	"feature":            of(sayFeature),
-	"reboot":             of(sayReboot),
-	"time":               of(sayTime),
-	"localUser":          of(sayLocalUser),
-	"pageFile":           of(sayPageFile),
-	"defenderExclusions": of(sayDefenderExclusions),
-	"portRange":          of(sayPortRange),
-	"address":            of(sayAddress),
-	"route":              of(sayRoute),
-	"hnsNetwork":         of(sayHNSNetwork),
-	"hnsCleanup":         of(sayHNSCleanup),
-	"reservations":       of(sayReservations),
-	"collectLogs":        of(sayCollectLogs),
-	"report":             of(sayReport),
+	"file":               forKind(sayFile),
+	"directory":          forKind(sayDirectory),
+	"remove":             forKind(sayRemove),
+	"registry":           forKind(sayRegistry),
+	"environment":        forKind(sayEnvironment),
+	"service":            forKind(sayService),
+	"serviceState":       forKind(sayServiceState),
+	"run":                forKind(sayRun),
+	"script":             forKind(sayScript),
+	"waitFor":            forKind(sayWaitFor),
+	"check":              forKind(sayCheck),
+	"fact":               forKind(sayFact),
+	"firewall":           forKind(sayFirewall),
+	"feature":            forKind(sayFeature),
+	"reboot":             forKind(sayReboot),
+	"time":               forKind(sayTime),
+	"localUser":          forKind(sayLocalUser),
+	"pageFile":           forKind(sayPageFile),
+	"defenderExclusions": forKind(sayDefenderExclusions),
+	"portRange":          forKind(sayPortRange),
+	"address":            forKind(sayAddress),
+	"route":              forKind(sayRoute),
+	"hnsNetwork":         forKind(sayHNSNetwork),
+	"hnsCleanup":         forKind(sayHNSCleanup),
+	"reservations":       forKind(sayReservations),
+	"collectLogs":        forKind(sayCollectLogs),
+	"report":             forKind(sayReport),
 }
 
-// of lets a function of one kind stand among those of all.
-func of[S plan.Step](say func(S) string) func(plan.Step) string {
+// forKind turns the function of one kind into one of any step.
+func forKind[S plan.Step](say func(S) string) func(plan.Step) string {
 	return func(step plan.Step) string {
 		one, ok := step.(S)
 		if !ok {
@@ -60,7 +60,7 @@ func values(all []plan.Value) string {
 	return strings.Join(texts, ", ")
 }
 
-// command is a command line as people write it: arguments with blanks in quotes.
+// commandLine is a command line as people write it: arguments with blanks in quotes.
 func commandLine(argv []plan.Value) string {
 	words := make([]string, 0, len(argv))
 	for _, value := range argv {
@@ -82,8 +82,8 @@ func assignments(variables map[string]plan.Value) string {
 	return strings.Join(texts, ", ")
 }
 
-// test is a question about a fact.
-func test(t plan.Test) string {
+// question is a test of a fact in words.
+func question(t plan.Test) string {
 	var asked []string
 	for _, one := range []struct {
 		words string
@@ -114,7 +114,7 @@ func clause(words, text string) string {
 	return words + text
 }
 
-func sayCheck(s *plan.Check) string { return "goes on only if " + test(s.Test) }
+func sayCheck(s *plan.Check) string { return "goes on only if " + question(s.Test) }
 
 func sayFact(s *plan.Fact) string {
 	return fmt.Sprintf("runs %s and keeps what matches %s as <%s>", commandLine(s.Argv), s.Match, s.Set)

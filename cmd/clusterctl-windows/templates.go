@@ -22,7 +22,7 @@ func findDeployment(o *objects, name string) (*clusterv1.MachineDeployment, erro
 	if err != nil {
 		return nil, err
 	}
-	if len(deployments) == 1 && len(o.of("Machine")) == 0 {
+	if len(deployments) == 1 && len(o.ofKind("Machine")) == 0 {
 		return deployments[0], nil
 	}
 	var best *clusterv1.MachineDeployment
@@ -39,7 +39,7 @@ func findDeployment(o *objects, name string) (*clusterv1.MachineDeployment, erro
 
 func windowsDeployments(o *objects) ([]*clusterv1.MachineDeployment, error) {
 	var found []*clusterv1.MachineDeployment
-	for _, one := range o.of("MachineDeployment") {
+	for _, one := range o.ofKind("MachineDeployment") {
 		deployment, err := decode[clusterv1.MachineDeployment](one)
 		if err != nil {
 			return nil, err
@@ -62,7 +62,7 @@ func makes(deployment *clusterv1.MachineDeployment, name string) bool {
 // unknownMachine says which machines there are.
 func unknownMachine(o *objects, deployments []*clusterv1.MachineDeployment, name string) error {
 	var there []string
-	if machines := o.of("Machine"); len(machines) > 0 {
+	if machines := o.ofKind("Machine"); len(machines) > 0 {
 		there = append(there, "Machines "+list(machines))
 	}
 	for _, one := range deployments {
@@ -79,9 +79,9 @@ func unknownMachine(o *objects, deployments []*clusterv1.MachineDeployment, name
 // fromDeployment makes what Cluster API would make of the deployment's templates.
 func fromDeployment(o *objects, deployment *clusterv1.MachineDeployment, name string) (*machine, error) {
 	template := deployment.Spec.Template
-	of := object{kind: "MachineDeployment", key: types.NamespacedName{Namespace: deployment.Namespace, Name: deployment.Name}}
-	vm, config := template.Spec.InfrastructureRef, template.Spec.Bootstrap.ConfigRef
-	if err := wantKind(of, config, "WindowsBootstrapConfigTemplate"); err != nil {
+	made := object{kind: "MachineDeployment", key: types.NamespacedName{Namespace: deployment.Namespace, Name: deployment.Name}}
+	infrastructure, config := template.Spec.InfrastructureRef, template.Spec.Bootstrap.ConfigRef
+	if err := wantKind(made, config, "WindowsBootstrapConfigTemplate"); err != nil {
 		return nil, err
 	}
 	name = strings.TrimPrefix(name, deployment.Namespace+"/")
@@ -89,16 +89,15 @@ func fromDeployment(o *objects, deployment *clusterv1.MachineDeployment, name st
 		return nil, fmt.Errorf("%q is no name of a Machine: %s", name, problems[0])
 	}
 	m := &machine{owner: newOwner(deployment, name)}
-	m.note("Machine %s is not there yet: it is made as MachineDeployment %s would make it", name, of.key)
-	vms, noVM := load[infrav1.WindowsMachineTemplate](o, vm.Kind, types.NamespacedName{Namespace: of.key.Namespace, Name: vm.Name})
-	configs, noConfig := load[bootstrapv1.WindowsBootstrapConfigTemplate](o, config.Kind, types.NamespacedName{Namespace: of.key.Namespace, Name: config.Name})
-	if err := errors.Join(noVM, noConfig); err != nil {
+	m.note("Machine %s is not there yet: it is made as MachineDeployment %s would make it", name, made.key)
+	windowsTemplate, noWindows := load[infrav1.WindowsMachineTemplate](o, infrastructure.Kind, keyOf(infrastructure, made.key.Namespace))
+	configTemplate, noConfig := load[bootstrapv1.WindowsBootstrapConfigTemplate](o, config.Kind, keyOf(config, made.key.Namespace))
+	if err := errors.Join(noWindows, noConfig); err != nil {
 		return m, err
 	}
-	m.vm = &infrav1.WindowsMachine{ObjectMeta: metaOf(m.owner, vms.Spec.Template.ObjectMeta), Spec: vms.Spec.Template.Spec}
-	m.config = &bootstrapv1.WindowsBootstrapConfig{
-		ObjectMeta: metaOf(m.owner, configs.Spec.Template.ObjectMeta), Spec: configs.Spec.Template.Spec,
-	}
+	ofWindows, ofConfig := windowsTemplate.Spec.Template, configTemplate.Spec.Template
+	m.windows = &infrav1.WindowsMachine{ObjectMeta: metaOf(m.owner, ofWindows.ObjectMeta), Spec: ofWindows.Spec}
+	m.config = &bootstrapv1.WindowsBootstrapConfig{ObjectMeta: metaOf(m.owner, ofConfig.ObjectMeta), Spec: ofConfig.Spec}
 	return m, nil
 }
 

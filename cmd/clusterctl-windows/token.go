@@ -17,7 +17,7 @@ const placeholderToken = "sample.placeholdertoken"
 func (m *machine) findToken(o *objects) error {
 	key := types.NamespacedName{Namespace: m.owner.Namespace, Name: ptr.Deref(m.owner.Spec.Bootstrap.DataSecretName, m.config.Name)}
 	var tokens []string
-	for _, one := range o.of("Secret") {
+	for _, one := range o.ofKind("Secret") {
 		secret, err := decode[corev1.Secret](one)
 		if err != nil {
 			return err
