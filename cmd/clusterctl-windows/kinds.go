@@ -132,9 +132,9 @@ func sayLocalUser(s *plan.LocalUser) string {
 
 func sayPageFile(s *plan.PageFile) string {
 	if s.SizeMiB.String() == "0" {
-		return "lets Windows manage the page file, with a reboot if this changes it"
+		return "lets Windows manage the page file; a change needs a reboot"
 	}
-	return "sets the page file to " + s.SizeMiB.String() + " MiB, with a reboot if this changes it"
+	return "sets the page file to " + s.SizeMiB.String() + " MiB; a change needs a reboot"
 }
 
 func sayDefenderExclusions(s *plan.DefenderExclusions) string {
