@@ -15,84 +15,103 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 	return map[string]struct{ reason, objects, machine, want string }{
 		"nothing": {
 			"comments are not objects", "# nothing\n---\n", "m",
-			"Machine m is not in standard input, which has neither a Machine nor a MachineDeployment of Windows machines; " +
+			"cannot find Machine m in standard input, which has neither a Machine nor a MachineDeployment of Windows machines; " +
 				"add the output of: kubectl get machine m -o yaml",
 		},
 		"unknown machine": {
 			"the name may be misspelled", readText(t, machineFile), "blue-windows",
-			"Machine blue-windows is not in standard input, which has Machines team-a/" + machineName + "; " +
+			"cannot find Machine blue-windows in standard input, which has Machines team-a/" + machineName + "; " +
 				"add the output of: kubectl get machine blue-windows -o yaml",
 		},
 		"machine of another namespace": {
 			"a namespace in the name must match", readText(t, machineFile), "team-b/" + machineName,
-			"Machine team-b/" + machineName + " is not in standard input, which has Machines team-a/" + machineName + "; " +
+			"cannot find Machine team-b/" + machineName + " in standard input, which has Machines team-a/" + machineName + "; " +
 				"add the output of: kubectl get machine " + machineName + " -o yaml",
 		},
 		"unknown among deployments": {
-			"with two pools, the name must show which one is meant", changed(t, gitFile, "name: blue-windows\n", "name: green\n") + "---\n" + readText(t, gitFile), "x",
-			"Machine x is not in standard input, which has MachineDeployment default/green, whose machines are named green-...; " +
+			"with two pools, the name must show which one is meant",
+			changed(t, gitFile, "name: blue-windows\n", "name: green\n") + "---\n" + readText(t, gitFile), "x",
+			"cannot find Machine x in standard input, which has MachineDeployment default/green, whose machines are named green-...; " +
 				"MachineDeployment default/blue-windows, whose machines are named blue-windows-...; " +
 				"add the output of: kubectl get machine x -o yaml",
 		},
 		"machine twice": {
-			"the program must not guess which one is meant", readText(t, machineFile) + "---\n" + changed(t, machineFile, "team-a", "team-b"), machineName,
+			"the program must not guess which one is meant",
+			readText(t, machineFile) + "---\n" + changed(t, machineFile, "team-a", "team-b"), machineName,
 			"standard input has several Machines of this name: team-a/" + machineName + ", team-b/" + machineName +
 				"; use --machine NAMESPACE/NAME, and keep each Machine once",
 		},
 		"cluster twice": {
-			"the program must not guess which one is meant", readText(t, machineFile) + "---\n" + without(t, machineFile, "kind: Machine\n", "kind: List", "kind: Secret"), machineName,
+			"the program must not guess which one is meant",
+			readText(t, machineFile) + "---\n" + without(t, machineFile, "kind: Machine\n", "kind: List", "kind: Secret"), machineName,
 			"Cluster team-a/blue is in standard input 2 times; keep only one",
 		},
 		"all but the machine missing": {
 			"all missing objects are named at once", without(t, machineFile, "kind: Cluster\n", "kind: List", "blue-ca"), machineName,
-			"WindowsMachine team-a/" + machineName + " is not in standard input; add the output of: kubectl get windowsmachine " + machineName + " -n team-a -o yaml\n" +
-				"WindowsBootstrapConfig team-a/" + machineName + " is not in standard input; add the output of: kubectl get windowsbootstrapconfig " + machineName + " -n team-a -o yaml\n" +
+			"WindowsMachine team-a/" + machineName + " is not in standard input; " +
+				"add the output of: kubectl get windowsmachine " + machineName + " -n team-a -o yaml\n" +
+				"WindowsBootstrapConfig team-a/" + machineName + " is not in standard input; " +
+				"add the output of: kubectl get windowsbootstrapconfig " + machineName + " -n team-a -o yaml\n" +
 				"Cluster team-a/blue is not in standard input; add the output of: kubectl get cluster blue -n team-a -o yaml\n" +
 				"Secret team-a/blue-ca is not in standard input; add the output of: kubectl get secret blue-ca -n team-a -o yaml " +
 				"(only its tls.crt is needed; remove tls.key, the private key)",
 		},
 		"templates missing": {
-			"a MachineDeployment needs its templates", without(t, gitFile, "kind: WindowsMachineTemplate\nmetadata", "kind: WindowsBootstrapConfigTemplate\nmetadata"), "m",
-			"WindowsMachineTemplate default/blue-windows is not in standard input; add the output of: kubectl get windowsmachinetemplate blue-windows -n default -o yaml\n" +
-				"WindowsBootstrapConfigTemplate default/blue-windows is not in standard input; add the output of: kubectl get windowsbootstrapconfigtemplate blue-windows -n default -o yaml",
+			"a MachineDeployment needs its templates",
+			without(t, gitFile, "kind: WindowsMachineTemplate\nmetadata", "kind: WindowsBootstrapConfigTemplate\nmetadata"), "m",
+			"WindowsMachineTemplate default/blue-windows is not in standard input; " +
+				"add the output of: kubectl get windowsmachinetemplate blue-windows -n default -o yaml\n" +
+				"WindowsBootstrapConfigTemplate default/blue-windows is not in standard input; " +
+				"add the output of: kubectl get windowsbootstrapconfigtemplate blue-windows -n default -o yaml",
 		},
 		"CA without a certificate": {
 			"a node must be able to verify its cluster", changed(t, machineFile, "tls.crt:", "ca.crt:"), machineName,
 			"Secret team-a/blue-ca has no value for the key tls.crt; set it to the cluster's CA in PEM",
 		},
 		"other infrastructure": {
-			"Linux machines are in the same files", changed(t, machineFile, "    kind: WindowsMachine\n    name", "    kind: VSphereMachine\n    name"), machineName,
-			"Machine team-a/" + machineName + " refers to the VSphereMachine " + machineName + ", but a Windows machine needs a WindowsMachine",
+			"Linux machines are in the same files",
+			changed(t, machineFile, "    kind: WindowsMachine\n    name", "    kind: VSphereMachine\n    name"), machineName,
+			"Machine team-a/" + machineName + " refers to the VSphereMachine " + machineName +
+				", but a Windows machine needs a WindowsMachine",
 		},
 		"other bootstrap": {
-			"KubeadmConfigs make Linux nodes", changed(t, machineFile, "      kind: WindowsBootstrapConfig\n", "      kind: KubeadmConfig\n"), machineName,
-			"Machine team-a/" + machineName + " refers to the KubeadmConfig " + machineName + ", but a Windows machine needs a WindowsBootstrapConfig",
+			"KubeadmConfigs make Linux nodes",
+			changed(t, machineFile, "      kind: WindowsBootstrapConfig\n", "      kind: KubeadmConfig\n"), machineName,
+			"Machine team-a/" + machineName + " refers to the KubeadmConfig " + machineName +
+				", but a Windows machine needs a WindowsBootstrapConfig",
 		},
 		"no bootstrap in the deployment": {
-			"it would make machines without user data", without(t, gitFile, "kind: MachineDeployment") + "---\n" + deploymentWithoutConfig, "m",
+			"it would make machines without user data",
+			without(t, gitFile, "kind: MachineDeployment") + "---\n" + deploymentWithoutConfig, "m",
 			"MachineDeployment default/blue-windows does not refer to a WindowsBootstrapConfigTemplate, which it needs",
 		},
 		"no name for a machine": {
 			"the API server would refuse it", readText(t, gitFile), "Blue_1",
-			`"Blue_1" is not a valid name for a Machine: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', ` +
-				`and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is ` +
-				`'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`,
+			`"Blue_1" is not a valid name for a Machine: a lowercase RFC 1123 subdomain must consist of lower case ` +
+				`alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character ` +
+				`(e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`,
 		},
 		"control plane": {
-			"the controller refuses it too", changed(t, machineFile, "  uid: 0b6f2f0e", "  labels: {cluster.x-k8s.io/control-plane: \"\"}\n  uid: 0b6f2f0e"), machineName,
+			"the controller refuses it too",
+			changed(t, machineFile, "  uid: 0b6f2f0e", "  labels: {cluster.x-k8s.io/control-plane: \"\"}\n  uid: 0b6f2f0e"), machineName,
 			"Machine team-a/" + machineName + " is a control-plane machine; control planes must run on Linux",
 		},
 		"two clouds": {
-			"a rule of the API server", changed(t, machineFile, "    vsphere:\n", "    azure:\n      credentialsRef: {name: identity}\n"+azureFields("      ")+"    vsphere:\n"), machineName,
+			"a rule of the API server", changed(t, machineFile, "    vsphere:\n",
+				"    azure:\n      credentialsRef: {name: identity}\n"+azureFields("      ")+"    vsphere:\n"), machineName,
 			"WindowsMachine team-a/" + machineName + `: spec: Invalid value: set exactly one of spec.vsphere and spec.azure`,
 		},
 		"out of range": {
-			"limits of the API server, all at once", changed(t, machineFile, "cpus: 4", "cpus: 1", "memoryMiB: 16384", "memoryMiB: 2"), machineName,
-			"WindowsMachine team-a/" + machineName + ": spec.vsphere.cpus: Invalid value: 1: spec.vsphere.cpus in body should be greater than or equal to 2\n" +
-				"WindowsMachine team-a/" + machineName + ": spec.vsphere.memoryMiB: Invalid value: 2: spec.vsphere.memoryMiB in body should be greater than or equal to 4096",
+			"limits of the API server, all at once",
+			changed(t, machineFile, "cpus: 4", "cpus: 1", "memoryMiB: 16384", "memoryMiB: 2"), machineName,
+			"WindowsMachine team-a/" + machineName + ": spec.vsphere.cpus: Invalid value: 1: " +
+				"spec.vsphere.cpus in body should be greater than or equal to 2\n" +
+				"WindowsMachine team-a/" + machineName + ": spec.vsphere.memoryMiB: Invalid value: 2: " +
+				"spec.vsphere.memoryMiB in body should be greater than or equal to 4096",
 		},
 		"pools without addresses": {
-			"the user data is rendered from them", changed(t, machineFile, "cpus: 4", "networks: "+withPool+"\n      cpus: 4"), machineName,
+			"the user data is rendered from them",
+			changed(t, machineFile, "cpus: 4", "networks: "+withPool+"\n      cpus: 4"), machineName,
 			"WindowsMachine team-a/" + machineName + " has pools in spec.vsphere.networks, but status.networks lacks their addresses; " +
 				"export the object once its status has them, or set status.networks",
 		},
@@ -102,11 +121,15 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 		},
 		"a field of the wrong type": {
 			"the program does not guess", changed(t, machineFile, "cpus: 4", "cpus: many"), machineName,
-			"WindowsMachine team-a/" + machineName + ": spec.vsphere.cpus: Invalid value: \"string\": spec.vsphere.cpus in body must be of type integer: \"string\"",
+			"WindowsMachine team-a/" + machineName + ": spec.vsphere.cpus: Invalid value: \"string\": " +
+				"spec.vsphere.cpus in body must be of type integer: \"string\"",
 		},
 		"an older API": {
-			"this program does not convert between versions as Cluster API does", changed(t, machineFile, "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Machine", "apiVersion: cluster.x-k8s.io/v1beta1\nkind: Machine"), machineName,
-			"Machine team-a/" + machineName + " has apiVersion cluster.x-k8s.io/v1beta1, but only cluster.x-k8s.io/v1beta2 is supported; " +
+			"this program does not convert between versions as Cluster API does",
+			changed(t, machineFile, "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Machine",
+				"apiVersion: cluster.x-k8s.io/v1beta1\nkind: Machine"), machineName,
+			"Machine team-a/" + machineName + " has apiVersion cluster.x-k8s.io/v1beta1, " +
+				"but only cluster.x-k8s.io/v1beta2 is supported; " +
 				"use the output of: kubectl get machine.v1beta2.cluster.x-k8s.io " + machineName + " -n team-a -o yaml",
 		},
 		"not YAML": {
@@ -126,17 +149,20 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 			"standard input: document 1: not a Kubernetes object: apiVersion or kind is missing",
 		},
 		"several tokens": {
-			"the program must not guess which one is the machine's", without(t, machineFile, "  token: ") + workloadToken("a") + workloadToken("b"), machineName,
+			"the program must not guess which one is the machine's",
+			without(t, machineFile, "  token: ") + workloadToken("a") + workloadToken("b"), machineName,
 			"standard input has 2 Secrets of type bootstrap.kubernetes.io/token; keep only the machine's own",
 		},
 		"a provider ID of another cloud": {
 			"a rule of the API says so", changed(t, machineFile, "vsphere://420f", "azure://420f"), machineName,
-			"WindowsMachine team-a/" + machineName + ": spec.providerID: Invalid value: providerID of a vSphere VM must be vsphere:// followed " +
-				"by a lowercase UUID; remove it: the controller sets it",
+			"WindowsMachine team-a/" + machineName + ": spec.providerID: Invalid value: " +
+				"providerID of a vSphere VM must be vsphere:// followed by a lowercase UUID; remove it: the controller sets it",
 		},
 		"Azure without an identity": {
-			"nothing in this release computes it", changed(t, gitFile, "      vsphere:\n", "      azure:\n", "        datacenter: dc\n        template: windows-2022\n", azureFields("        ")), "m",
-			"WindowsMachine default/m: this release does not run machines in Azure and cannot compute the VM's identity; set spec.providerID and status.computerName",
+			"nothing in this release computes it", changed(t, gitFile, "      vsphere:\n", "      azure:\n",
+				"        datacenter: dc\n        template: windows-2022\n", azureFields("        ")), "m",
+			"WindowsMachine default/m: this release does not run machines in Azure and cannot compute the VM's identity; " +
+				"set spec.providerID and status.computerName",
 		},
 		"no endpoint": {
 			"the message is Render's own", changed(t, machineFile, "    host: 10.0.0.10\n", ""), machineName,
@@ -144,7 +170,8 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 		},
 		"an endpoint of the infrastructure that cannot be read": {
 			"the program does not guess", changed(t, gitFile, "port: 6443", "port: many"), "m",
-			"VSphereCluster default/blue: json: cannot unmarshal string into Go struct field APIEndpoint.spec.controlPlaneEndpoint.port of type int32",
+			"VSphereCluster default/blue: json: cannot unmarshal string into Go struct field " +
+				"APIEndpoint.spec.controlPlaneEndpoint.port of type int32",
 		},
 		"a label that a kubelet may not have": {
 			"a rule of the API server", changed(t, machineFile, "name: example.com/pool", "name: kubernetes.io/os"), machineName,
@@ -196,20 +223,26 @@ func TestFileThatIsNotThere(t *testing.T) {
 // Each placeholder has a note, and there are no other notes.
 func TestNotes(t *testing.T) {
 	const (
-		made     = "note: Machine blue-windows-1 does not exist yet; showing the one that MachineDeployment default/blue-windows would make\n"
+		made = "note: Machine blue-windows-1 does not exist yet; showing the one that MachineDeployment " +
+			"default/blue-windows would make\n"
 		endpoint = "note: Cluster blue has no spec.controlPlaneEndpoint yet; using 10.0.0.10:6443 from VSphereCluster default/blue\n"
 		token    = "note: there is no bootstrap token; using the placeholder sample.placeholdertoken, with which no node can join\n"
-		uids     = "note: Machine default/blue-windows-1 has no UID yet; using the placeholder d5d74958-3344-5fa1-b7fe-34c4df387a27: the plan will differ on a real machine\n" +
+		uids     = "note: Machine default/blue-windows-1 has no UID yet; using the placeholder " +
+			"d5d74958-3344-5fa1-b7fe-34c4df387a27: the plan will differ on a real machine\n" +
 			"note: WindowsMachine default/blue-windows-1 has no UID yet; using the placeholder 0511fb82-b721-5d3d-bb47-5e6506585efe: " +
 			"providerID and computer name will differ on a real machine\n"
 	)
 	cases := map[string]struct{ reason, objects, machine, want string }{
-		"all there":  {"nothing is missing", readText(t, machineFile), machineName, ""},
-		"git":        {"there is no machine yet", readText(t, gitFile), "blue-windows-1", made + endpoint + token + uids},
-		"git, token": {"a single token must be the machine's", readText(t, gitFile) + workloadToken("a"), "blue-windows-1", made + endpoint + uids},
-		"no token":   {"a Machine without a token gets the placeholder, too", without(t, machineFile, "  token: "), machineName, token},
+		"all there": {"nothing is missing", readText(t, machineFile), machineName, ""},
+		"git":       {"there is no machine yet", readText(t, gitFile), "blue-windows-1", made + endpoint + token + uids},
+		"git, token": {
+			"a single token must be the machine's", readText(t, gitFile) + workloadToken("a"), "blue-windows-1",
+			made + endpoint + uids,
+		},
+		"no token": {"a Machine without a token gets the placeholder, too", without(t, machineFile, "  token: "), machineName, token},
 		"provider ID is enough": {
-			"nothing is computed from the UID then", changed(t, machineFile, "    uid: 5c1b2a7e-7a06-4c3f-9d0e-1d5a3a0c6b42\n", ""), machineName, "",
+			"nothing is computed from the UID then", changed(t, machineFile, "    uid: 5c1b2a7e-7a06-4c3f-9d0e-1d5a3a0c6b42\n", ""),
+			machineName, "",
 		},
 	}
 	for name, c := range cases {
@@ -231,10 +264,12 @@ func TestNamespaceOfObjectsThatNameNone(t *testing.T) {
 
 // The name of a machine says which one of several pools it belongs to.
 func TestDeploymentOfAName(t *testing.T) {
-	both := readText(t, gitFile) + "---\n" + changed(t, gitFile, "name: blue-windows\n", "name: blue-windows-big\n", "name: blue\n", "name: red\n", "name: blue-ca", "name: red-ca",
+	both := readText(t, gitFile) + "---\n" + changed(t, gitFile, "name: blue-windows\n", "name: blue-windows-big\n",
+		"name: blue\n", "name: red\n", "name: blue-ca", "name: red-ca",
 		"clusterName: blue\n", "clusterName: red\n")
 	for name, want := range map[string]string{
-		"blue-windows": "blue", "blue-windows-x": "blue", "default/blue-windows-x": "blue", "blue-windows-big": "red", "blue-windows-big-x": "red", "blue-windows-bigger": "blue",
+		"blue-windows": "blue", "blue-windows-x": "blue", "default/blue-windows-x": "blue", "blue-windows-big": "red",
+		"blue-windows-big-x": "red", "blue-windows-bigger": "blue",
 	} {
 		got := call(t, both, "plan", "-f", "-", "--machine", name)
 		if !strings.Contains(got.Out, " of Cluster "+want+" becomes") {

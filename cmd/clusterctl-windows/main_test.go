@@ -101,9 +101,21 @@ func TestUsage(t *testing.T) {
 		"unknown command": {"a misspelled command is not guessed", []string{"rendr"}, `unknown command "rendr"`},
 		"unknown flag":    {"a misspelled flag is not guessed", []string{"plan", "--wat"}, "unknown flag: --wat"},
 		"no file":         {"there is nothing to read", []string{"plan", "--machine", "m"}, "-f FILE is missing"},
-		"no machine":      {"the name is needed even for a single machine", []string{"plan", "-f", machineFile}, "--machine NAME is missing"},
-		"no folder":       {"there is no default folder for secrets", []string{"render", "-f", machineFile, "--machine", "m"}, "-o DIR is missing"},
-		"argument":        {"a forgotten -f is noticed", []string{"plan", "-f", machineFile, "--machine", "m", "x"}, `unexpected argument "x"`},
+		"no machine": {
+			"the name is needed even for a single machine",
+			[]string{"plan", "-f", machineFile},
+			"--machine NAME is missing",
+		},
+		"no folder": {
+			"there is no default folder for secrets",
+			[]string{"render", "-f", machineFile, "--machine", "m"},
+			"-o DIR is missing",
+		},
+		"argument": {
+			"a forgotten -f is noticed",
+			[]string{"plan", "-f", machineFile, "--machine", "m", "x"},
+			`unexpected argument "x"`,
+		},
 		"plan writes no secrets": {
 			"the flag belongs to render", []string{"plan", "--show-secrets"}, "unknown flag: --show-secrets",
 		},
@@ -111,7 +123,8 @@ func TestUsage(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := call(t, "", c.args...)
-			if got.Code != exitUsage || got.Out != "" || !strings.HasPrefix(got.Err, c.want+"\n\n") || !strings.Contains(got.Err, "Usage:") {
+			said := strings.HasPrefix(got.Err, c.want+"\n\n") && strings.Contains(got.Err, "Usage:")
+			if got.Code != exitUsage || got.Out != "" || !said {
 				t.Errorf("%s: got %+v, want exit 2, %q and the usage", c.reason, got, c.want)
 			}
 		})

@@ -77,7 +77,8 @@ func TestEveryKindHasASentence(t *testing.T) {
 		t.Errorf("testdata/all-kinds.json (-kinds +steps):\n%s", diff)
 	}
 	for kind, sentence := range said {
-		if len(sentence) < 7 || strings.Contains(sentence, "%!") || strings.HasSuffix(sentence, ".") || strings.Contains(sentence, " but is a *") {
+		broken := strings.Contains(sentence, "%!") || strings.Contains(sentence, " but is a *")
+		if broken || len(sentence) < 7 || strings.HasSuffix(sentence, ".") {
 			t.Errorf("%s: %q is not a sentence", kind, sentence)
 		}
 	}
@@ -114,7 +115,9 @@ func kindsOfPlan(t *testing.T) []plan.Kind {
 }
 
 func TestSeconds(t *testing.T) {
-	for n, want := range map[int]string{0: "0s", 10: "10s", 60: "1m", 90: "1m30s", 600: "10m", 1800: "30m", 3600: "1h", 3660: "1h1m", 7205: "2h0m5s"} {
+	for n, want := range map[int]string{
+		0: "0s", 10: "10s", 60: "1m", 90: "1m30s", 600: "10m", 1800: "30m", 3600: "1h", 3660: "1h1m", 7205: "2h0m5s",
+	} {
 		if got := seconds(n); got != want {
 			t.Errorf("%d seconds are %s, want %s", n, got, want)
 		}

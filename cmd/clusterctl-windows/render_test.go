@@ -198,7 +198,8 @@ func onAzure(t *testing.T) string {
 func azureFields(indent string) string {
 	var text string
 	for _, field := range []string{
-		"subscriptionID: 11111111-2222-3333-4444-555555555555", "resourceGroup: group", "location: westeurope", "vmSize: Standard_D4s_v5",
+		"subscriptionID: 11111111-2222-3333-4444-555555555555", "resourceGroup: group", "location: westeurope",
+		"vmSize: Standard_D4s_v5",
 		"imageID: /images/win2022", "subnetID: /subnets/nodes",
 	} {
 		text += indent + field + "\n"
@@ -230,12 +231,15 @@ func TestMaskJSON(t *testing.T) {
 	secrets := []string{"secret-part", "id.secret-part", `quo"te\d-secret`, "<html>&secret"}
 	quotedSecret, _ := json.Marshal(secrets[2])
 	cases := map[string]struct{ reason, in, want string }{
-		"alone":      {"the simplest case", `{"a":"secret-part"}`, `{"a":"[hidden]"}`},
-		"within":     {"the rest of the text stays readable", `["--token=id.secret-part x"]`, `["--token=[hidden] x"]`},
-		"as a name":  {"names are strings too", `{"secret-part":1}`, `{"[hidden]":1}`},
-		"escaped":    {"JSON escapes characters", string(quotedSecret), `"[hidden]"`},
-		"html":       {"Go escapes more characters", `"a\u003chtml\u003e\u0026secret"`, `"a[hidden]"`},
-		"in base64":  {"content of files is in base64", `"` + base64.StdEncoding.EncodeToString([]byte("x secret-part")) + `"`, `"[hidden]"`},
+		"alone":     {"the simplest case", `{"a":"secret-part"}`, `{"a":"[hidden]"}`},
+		"within":    {"the rest of the text stays readable", `["--token=id.secret-part x"]`, `["--token=[hidden] x"]`},
+		"as a name": {"names are strings too", `{"secret-part":1}`, `{"[hidden]":1}`},
+		"escaped":   {"JSON escapes characters", string(quotedSecret), `"[hidden]"`},
+		"html":      {"Go escapes more characters", `"a\u003chtml\u003e\u0026secret"`, `"a[hidden]"`},
+		"in base64": {
+			"content of files is in base64", `"` + base64.StdEncoding.EncodeToString([]byte("x secret-part")) + `"`,
+			`"[hidden]"`,
+		},
 		"none":       {"nothing else is changed", `{"b" : "C:\\x \u003c", "a":[1, null]}`, `{"b" : "C:\\x \u003c", "a":[1, null]}`},
 		"two of one": {"each of them", `"secret-part secret-part"`, `"[hidden] [hidden]"`},
 	}

@@ -26,7 +26,8 @@ func configWithFile(t *testing.T) string {
 
 // A kubeconfig for discovery has a CA, so that the Secret with the cluster's CA is not needed.
 func TestDiscoverySource(t *testing.T) {
-	text := strings.Replace(configWithFile(t), "    custom:", "    discovery: {kubeconfigSecret: {name: app, key: license}}\n    custom:", 1)
+	const discovery = "    discovery: {kubeconfigSecret: {name: app, key: license}}\n"
+	text := strings.Replace(configWithFile(t), "    custom:", discovery+"    custom:", 1)
 	got := call(t, text+appSecret, "plan", "-f", "-", "--machine", machineName)
 	if got.Code == 0 || !strings.Contains(got.Err, "spec.discovery.kubeconfigSecret: its content is no kubeconfig") {
 		t.Errorf("exit %d\n%s", got.Code, got.Err)
@@ -49,7 +50,10 @@ func TestSources(t *testing.T) {
 	for name, test := range map[string]struct{ reason, more, out, err string }{
 		"there":   {"a file from a Secret is part of the plan", appSecret, `writes C:\app\license.txt, 20 bytes`, ""},
 		"missing": {"the message has the command that prints the missing object", "", "", "kubectl get secret app -n team-a -o yaml"},
-		"empty":   {"the message names the missing key", strings.Replace(appSecret, "license:", "other:", 1), "", "no value for the key license"},
+		"empty": {
+			"the message names the missing key", strings.Replace(appSecret, "license:", "other:", 1), "",
+			"no value for the key license",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := call(t, configWithFile(t)+test.more, "plan", "-f", "-", "--machine", machineName)

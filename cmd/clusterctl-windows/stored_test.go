@@ -15,7 +15,8 @@ const gotNote = "note: showing what the guest got, from Secret team-a/" + machin
 // withSecret returns the machine with a bootstrap Secret that has this user data, and with some texts replaced.
 func withSecret(t *testing.T, userData []byte, oldnew ...string) string {
 	t.Helper()
-	return changed(t, machineFile, append(oldnew, "  token: ", "  value: "+base64.StdEncoding.EncodeToString(userData)+"\n  token: ")...)
+	value := "  value: " + base64.StdEncoding.EncodeToString(userData) + "\n"
+	return changed(t, machineFile, append(oldnew, "  token: ", value+"  token: ")...)
 }
 
 // The guest got what is in the Secret, even if the objects or the release have changed since then.
@@ -29,7 +30,8 @@ func TestStoredUserDataAreShown(t *testing.T) {
 		"as it was": {"nothing has changed", withSecret(t, first), "; this release would render the same\n"},
 		"moved": {
 			"clusterctl move gives objects new UIDs",
-			withSecret(t, first, "0b6f2f0e-52b0-4a5c-9d53-2f1f3f7f9d10", "11111111-52b0-4a5c-9d53-2f1f3f7f9d10"), "; this release would render the same\n",
+			withSecret(t, first, "0b6f2f0e-52b0-4a5c-9d53-2f1f3f7f9d10", "11111111-52b0-4a5c-9d53-2f1f3f7f9d10"),
+			"; this release would render the same\n",
 		},
 		"another endpoint": {
 			"the Cluster was changed", withSecret(t, first, "host: 10.0.0.10", "host: 10.0.0.11"),
@@ -37,7 +39,8 @@ func TestStoredUserDataAreShown(t *testing.T) {
 		},
 		"refused now": {
 			"rules become stricter", withSecret(t, first, "version: v1.36.3", "version: v1.29.0"),
-			`; this release would refuse to render it: Machine spec.version: "v1.29.0" is not supported; write v1.30.0 or a later v1` + "\n",
+			"; this release would refuse to render it: " +
+				`Machine spec.version: "v1.29.0" is not supported; write v1.30.0 or a later v1` + "\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -49,7 +52,8 @@ func TestStoredUserDataAreShown(t *testing.T) {
 			if err := json.Compact(&compact, []byte(files["node.json"])); err != nil || compact.String() != string(inside) {
 				t.Errorf("%s: node.json is not the plan that the guest got (%v)", test.reason, err)
 			}
-			if hides := rendered(t, t.TempDir(), test.objects, "--machine", machineName)["node.json"]; strings.Contains(hides, testSecret) {
+			hidden := rendered(t, t.TempDir(), test.objects, "--machine", machineName)["node.json"]
+			if strings.Contains(hidden, testSecret) {
 				t.Error("the token in node.json is not masked")
 			}
 			got := call(t, test.objects, "plan", "-f", "-", "--machine", machineName)

@@ -73,7 +73,7 @@ func unknownMachine(o *objects, deployments []*clusterv1.MachineDeployment, name
 		there = append(there, "neither a Machine nor a MachineDeployment of Windows machines")
 	}
 	short := name[strings.LastIndex(name, "/")+1:]
-	return fmt.Errorf("Machine %s is not in %s, which has %s; add the output of: kubectl get machine %s -o yaml",
+	return fmt.Errorf("cannot find Machine %s in %s, which has %s; add the output of: kubectl get machine %s -o yaml",
 		name, o.source, strings.Join(there, "; "), short)
 }
 

@@ -121,8 +121,9 @@ var kubeletRules = []rule{
 		at: "spec.kubelet.extraArgs", field: "spec.kubelet.extraArgs",
 		message: "the kubelet needs image-credential-provider-bin-dir and image-credential-provider-config together; set both " +
 			"or neither",
-		accepted: edits("spec.kubelet.extraArgs", []any{arg("image-credential-provider-bin-dir"), arg("image-credential-provider-config")}),
-		refused:  edits("spec.kubelet.extraArgs[]", arg("image-credential-provider-bin-dir"), arg("image-credential-provider-config")),
+		accepted: edits("spec.kubelet.extraArgs",
+			[]any{arg("image-credential-provider-bin-dir"), arg("image-credential-provider-config")}),
+		refused: edits("spec.kubelet.extraArgs[]", arg("image-credential-provider-bin-dir"), arg("image-credential-provider-config")),
 	},
 }
 

@@ -111,8 +111,9 @@ var (
 var networkRules = []rule{
 	{
 		at: "spec.network", field: "spec.network.cni",
-		message: "mode and cni do not fit together; use l2bridge with Flannel, Calico, WinBridge or AzureCNI, l2tunnel with AzureCNI, " +
-			"overlay with Flannel, Calico, OVNKubernetes or WinOverlay, transparent with Antrea or no cni, or none with no cni",
+		message: "mode and cni do not fit together; use l2bridge with Flannel, Calico, WinBridge or AzureCNI, " +
+			"l2tunnel with AzureCNI, overlay with Flannel, Calico, OVNKubernetes or WinOverlay, " +
+			"transparent with Antrea or no cni, or none with no cni",
 		accepted: slices.Concat(withNetwork, antrea, bare).with(nil),
 		refused: pairs{
 			{"l2bridge", ""},
@@ -135,7 +136,8 @@ var networkRules = []rule{
 		at: "spec.network", field: "spec.network.vni",
 		message:  "vni is for Flannel and WinOverlay in mode overlay only; remove it: other CNIs have it in their own configuration",
 		accepted: pairs{{"overlay", "Flannel"}, {"overlay", "WinOverlay"}}.with(map[string]any{"vni": int64(4096)}),
-		refused:  slices.Concat(bare, antrea, calico, hybrid, azureCNI, pairs{{"l2bridge", "Flannel"}}).with(map[string]any{"vni": int64(4096)}),
+		refused: slices.Concat(bare, antrea, calico, hybrid, azureCNI, pairs{{"l2bridge", "Flannel"}}).
+			with(map[string]any{"vni": int64(4096)}),
 	},
 	{
 		at: "spec.network", field: "spec.network.interface",
@@ -171,15 +173,18 @@ var networkRules = []rule{
 	ordered("spec.network.nodePorts", 80), ordered("spec.network.dynamicPorts", 40000), ordered("spec.network.firewall[].ports", 80),
 	{
 		at: "spec.network.exceptionCIDRs[]", field: "spec.network.exceptionCIDRs[0]",
-		message:  "must be an IPv4 CIDR in canonical form with no bits set after the prefix, such as 10.20.0.0/16; IPv6 addresses are never translated",
+		message: "must be an IPv4 CIDR in canonical form with no bits set after the prefix, such as 10.20.0.0/16; " +
+			"IPv6 addresses are never translated",
 		accepted: edits("spec.network.exceptionCIDRs[]", "0.0.0.0/0", "10.0.0.0/8", "10.0.0.1/32"),
-		refused:  edits("spec.network.exceptionCIDRs[]", "10.0.0.1/8", "10.0.0.0", "10.0.0.0/33", "fd00::/8", "::ffff:10.0.0.0/104", "all"),
+		refused: edits("spec.network.exceptionCIDRs[]", "10.0.0.1/8", "10.0.0.0", "10.0.0.0/33", "fd00::/8",
+			"::ffff:10.0.0.0/104", "all"),
 	},
 	{
 		at: "spec.network.clusterDNS", field: "spec.network.clusterDNS",
 		message:  "must be an IP address in canonical form, such as 10.96.0.10",
 		accepted: edits("spec.network.clusterDNS", "10.96.0.10", "fd00::a"),
-		refused:  edits("spec.network.clusterDNS", "kube-dns", "10.96.0.10/32", "10.96.0.256", "010.96.0.10", "FD00::A", "::ffff:10.96.0.10", "fe80::1%eth0"),
+		refused: edits("spec.network.clusterDNS", "kube-dns", "10.96.0.10/32", "10.96.0.256", "010.96.0.10", "FD00::A",
+			"::ffff:10.96.0.10", "fe80::1%eth0"),
 	},
 	{
 		at: "spec.network.dynamicPorts", field: "spec.network.dynamicPorts",
@@ -191,12 +196,14 @@ var networkRules = []rule{
 		at: "spec.network", field: "spec.network.dynamicPorts",
 		message: "dynamicPorts overlap nodePorts, which are 30000 to 32767 by default; use ports below or above them",
 		accepted: []map[string]any{
-			aside(absent, ports(32768, 65535)), aside(absent, ports(1025, 29999)), aside(absent, absent), aside(ports(40000, 41000), absent),
+			aside(absent, ports(32768, 65535)), aside(absent, ports(1025, 29999)), aside(absent, absent),
+			aside(ports(40000, 41000), absent),
 			aside(ports(40000, 41000), ports(30000, 39999)), aside(ports(40000, 41000), ports(41001, 65535)),
 			aside(map[string]any{"first": int64(40000)}, ports(40001, 65535)),
 		},
 		refused: []map[string]any{
-			aside(absent, ports(32767, 65535)), aside(absent, ports(1025, 30000)), aside(absent, ports(31000, 32000)), aside(absent, ports(1025, 65535)),
+			aside(absent, ports(32767, 65535)), aside(absent, ports(1025, 30000)), aside(absent, ports(31000, 32000)),
+			aside(absent, ports(1025, 65535)),
 			aside(ports(40000, 41000), ports(41000, 65535)), aside(ports(40000, 41000), ports(1025, 40000)),
 			aside(map[string]any{"first": int64(40000)}, ports(40000, 65535)),
 		},
@@ -205,7 +212,8 @@ var networkRules = []rule{
 		at: "spec.network", field: "spec.network.dynamicPorts",
 		message: "there is no room for dynamicPorts above these nodePorts; set dynamicPorts below them",
 		accepted: []map[string]any{
-			aside(ports(30000, 65280), absent), aside(ports(30000, 65535), ports(1025, 29999)), aside(map[string]any{"first": int64(65280)}, absent),
+			aside(ports(30000, 65280), absent), aside(ports(30000, 65535), ports(1025, 29999)),
+			aside(map[string]any{"first": int64(65280)}, absent),
 		},
 		refused: []map[string]any{aside(ports(30000, 65281), absent), aside(map[string]any{"first": int64(65281)}, absent)},
 	},

@@ -103,7 +103,11 @@ var identity = rule{
 	accepted: []map[string]any{
 		{"spec.providerID": vmTwo},
 		{"spec.providerID": absent},
-		{"spec": parse(azureSpec), "spec.providerID": "azure:///subscriptions/" + guid + "/resourceGroups/group/providers/Microsoft.Compute/virtualMachines/win-1"},
+		{
+			"spec": parse(azureSpec),
+			"spec.providerID": "azure:///subscriptions/" + guid +
+				"/resourceGroups/group/providers/Microsoft.Compute/virtualMachines/win-1",
+		},
 	},
 	refused: []map[string]any{
 		{"spec.providerID": "vsphere://1"},
@@ -160,7 +164,9 @@ var configRules = slices.Concat(networkRules, []rule{
 		},
 		refused: []map[string]any{
 			{"spec.node.taints": []any{taint("os", "NoSchedule"), taint("os", "NoSchedule")}},
-			{"spec.node.taints": []any{taint("os", "NoSchedule"), map[string]any{"key": "os", "value": "windows", "effect": "NoSchedule"}}},
+			{"spec.node.taints": []any{
+				taint("os", "NoSchedule"), map[string]any{"key": "os", "value": "windows", "effect": "NoSchedule"},
+			}},
 		},
 	},
 	{

@@ -8,9 +8,11 @@ func fullImage(field string) rule {
 	return rule{
 		at: field, field: strings.ReplaceAll(field, "[]", "[0]"),
 		message: "must be the full name of an image including its registry, such as registry.k8s.io/pause:3.10.2",
-		accepted: edits(field, "registry.k8s.io/pause:3.10.2", "registry.k8s.io/a/b", "registry:5000/a", "10.0.0.1:5000/a_b/c:V1.0-a", "localhost/a",
+		accepted: edits(field, "registry.k8s.io/pause:3.10.2", "registry.k8s.io/a/b", "registry:5000/a",
+			"10.0.0.1:5000/a_b/c:V1.0-a", "localhost/a",
 			"docker.io/library/nginx"+digest, "a.b/c:1"+digest),
-		refused: edits(field, "pause:3.10", "nginx", "library/nginx", "registry.k8s.io", "registry.k8s.io/", "registry.k8s.io/Pause", "a.b/c:",
+		refused: edits(field, "pause:3.10", "nginx", "library/nginx", "registry.k8s.io", "registry.k8s.io/",
+			"registry.k8s.io/Pause", "a.b/c:",
 			"a.b/c@sha256:0a", "A.b/c", "a.b:port/c"),
 	}
 }
@@ -22,7 +24,8 @@ var onWindows = []rule{
 	{
 		at: "spec.windows.users[].name", field: "spec.windows.users[0].name", message: "Windows itself uses this name; use another one",
 		accepted: edits("spec.windows.users[].name", "admin", "guest2"),
-		refused:  edits("spec.windows.users[].name", "Administrator", "GUEST", "DefaultAccount", "WDAGUtilityAccount", "System", "cloudbase-init"),
+		refused: edits("spec.windows.users[].name", "Administrator", "GUEST", "DefaultAccount", "WDAGUtilityAccount", "System",
+			"cloudbase-init"),
 	},
 	{
 		at: "spec.windows.users", field: "spec.windows.users",
@@ -41,7 +44,8 @@ var onWindows = []rule{
 // place is a rule of paths that are not the user's.
 func place(field string) rule {
 	return rule{
-		at: field, field: strings.ReplaceAll(field, "[]", "[0]"), message: "this path is reserved for files of the bootstrap; use another one",
+		at: field, field: strings.ReplaceAll(field, "[]", "[0]"),
+		message:  "this path is reserved for files of the bootstrap; use another one",
 		accepted: edits(field, `C:\k\app.json`, `C:\var\lib\kubelet\app`, `C:\run\capwin2`, `C:\data\run\capwin`),
 		refused: edits(field, `C:\run\capwin`, `c:\RUN\Capwin\a`, `C:\run\kubeadm\a`, `C:\run\cluster-api\a`, `C:\etc\kubernetes\a`,
 			`C:\var\lib\kubelet\pki\a`, `C:\var\lib\kubelet\config.yaml`, `C:\ProgramData\capwin\a`, `C:\k\azure.json`,

@@ -13,7 +13,8 @@ import (
 )
 
 // everyKind of object that our components have.
-const everyKind = "clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings,customresourcedefinitions," +
+const everyKind = "clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings," +
+	"customresourcedefinitions," +
 	"deployments,roles,rolebindings,serviceaccounts"
 
 // The life of both providers in a management cluster, as clusterctl leads it: two providers of one name in one repository
@@ -33,7 +34,8 @@ func TestInit(t *testing.T) {
 		"--infrastructure", "windows:"+version, "--bootstrap", "windows:"+version)
 	infrastructure, bootstrap := u.objects(management, "infrastructure-windows"), u.objects(management, "bootstrap-windows")
 	if len(infrastructure) != 10 || len(bootstrap) != 12 {
-		t.Errorf("want 10 objects of the infrastructure provider and 12 of the bootstrap provider, got %v and %v", infrastructure, bootstrap)
+		t.Errorf("want 10 objects of the infrastructure provider and 12 of the bootstrap provider, got %v and %v",
+			infrastructure, bootstrap)
 	}
 
 	// Installed, the version need not be named.
@@ -83,7 +85,8 @@ func initRepository(t *testing.T) (config string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings := string(content) + "- name: cluster-api\n  type: CoreProvider\n  url: file://" + filepath.Join(core, "core-components.yaml") +
+	settings := string(content) + "- name: cluster-api\n  type: CoreProvider\n  url: file://" +
+		filepath.Join(core, "core-components.yaml") +
 		"\ncert-manager:\n  externallyProvisioned: true\n"
 	if err := os.WriteFile(config, []byte(settings), 0o600); err != nil {
 		t.Fatal(err)

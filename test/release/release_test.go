@@ -53,7 +53,8 @@ func TestRelease(t *testing.T) {
 
 	u := user{t: t, binaries: binaries, config: filepath.Join(repository, "clusterctl.yaml"), home: t.TempDir()}
 	cluster := u.clusterctl("generate", "cluster", "demo", "--infrastructure", "windows:"+version, "--flavor", "windows-vsphere",
-		"--target-namespace", "default", "--kubernetes-version", "v1.36.3", "--control-plane-machine-count", "3", "--worker-machine-count", "2")
+		"--target-namespace", "default", "--kubernetes-version", "v1.36.3", "--control-plane-machine-count", "3",
+		"--worker-machine-count", "2")
 	components := slices.Concat(
 		u.clusterctl("generate", "provider", "--infrastructure", "windows:"+version), []byte("\n---\n"),
 		u.clusterctl("generate", "provider", "--bootstrap", "windows:"+version))

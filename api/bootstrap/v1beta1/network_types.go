@@ -216,7 +216,7 @@ type KubeProxy struct {
 // +kubebuilder:validation:Enum=Managed
 type KubeProxyConfigFile string
 
-// KubeProxyConfigFileManaged: the bootstrap writes the file.
+// KubeProxyConfigFileManaged means that the bootstrap writes the file.
 const KubeProxyConfigFileManaged KubeProxyConfigFile = "Managed"
 
 // DirectServerReturn says whether answers go to the client directly and not back through the load balancer.
