@@ -86,7 +86,7 @@ var kubeletRules = []rule{
 		message: "system.memory and kube.memory together must reserve at least 2Gi for Windows and Kubernetes; raise them, " +
 			"remove system.memory, or set lowMemory: IAcceptThatWindowsMayStall",
 		accepted: []map[string]any{
-			{"spec.reservations.system.memory": "1Gi"}, // accepted in words
+			{"spec.reservations.system.memory": "1Gi"}, // lowMemory accepts it
 			{"spec.reservations.lowMemory": absent, "spec.reservations.system.memory": "1Gi"},
 			{"spec.reservations.lowMemory": absent, "spec.reservations.system.memory": "2Gi", "spec.reservations.kube": absent},
 			{"spec.reservations.lowMemory": absent, "spec.reservations.system.memory": absent},
@@ -141,7 +141,7 @@ func gates(times int) []any {
 	return numbered(times, map[string]any{"state": "Enabled"}, "A")
 }
 
-// numbered are alike but for their names.
+// numbered returns items that differ in their names only.
 func numbered(times int, alike map[string]any, name string) []any {
 	items := make([]any, times)
 	for i := range items {

@@ -33,7 +33,7 @@ var networkLimits = join(
 	text("spec.network.interface", 64),
 	text("spec.network.networkName", 63),
 	[]limit{
-		// Only CIDRs of IPv4 are taken, which are shorter.
+		// Only IPv4 CIDRs are accepted, which are shorter than the maximum.
 		{"spec.network.exceptionCIDRs[]", "minLength", "0.0.0.0/0", "", "should be at least 1 chars long"},
 		{"spec.network.exceptionCIDRs[]", "maxLength", "100.100.100.100/32", long(44), "may not be more than 43"},
 	},
@@ -46,7 +46,7 @@ var networkLimits = join(
 
 func ports(first, last int64) map[string]any { return map[string]any{"first": first, "last": last} }
 
-// portLimits of a field that takes certain ports, and a first one.
+// portLimits are the limits of a range of ports. good is a valid range, first a valid first port.
 func portLimits(field string, good map[string]any, first int64) []limit {
 	return []limit{
 		empty(field, good),
@@ -74,7 +74,7 @@ func openings(count int) []any {
 	return all
 }
 
-// network replaces the whole of spec.network by one of the mode and cni, with a field more.
+// network replaces spec.network by one with this mode and cni, and with more fields.
 func network(mode, cni string, more map[string]any) map[string]any {
 	fields := map[string]any{"mode": mode}
 	if cni != "" {
@@ -84,7 +84,7 @@ func network(mode, cni string, more map[string]any) map[string]any {
 	return map[string]any{"spec.network": fields}
 }
 
-// pairs of mode and cni.
+// pairs are modes, each with a cni.
 type pairs [][2]string
 
 func (p pairs) with(more map[string]any) []map[string]any {
@@ -225,7 +225,7 @@ var networkRules = []rule{
 	},
 }
 
-// edits write one value each.
+// edits are several edits of one field, each with one of the values.
 func edits(field string, values ...any) []map[string]any {
 	all := make([]map[string]any, 0, len(values))
 	for _, value := range values {
@@ -234,14 +234,14 @@ func edits(field string, values ...any) []map[string]any {
 	return all
 }
 
-// aside are nodePorts with the dynamicPorts beside them.
+// aside sets nodePorts and dynamicPorts.
 func aside(nodePorts, dynamicPorts any) map[string]any {
 	return map[string]any{"spec.network.nodePorts": nodePorts, "spec.network.dynamicPorts": dynamicPorts}
 }
 
 var managed = map[string]any{"kubeProxy": map[string]any{"configFile": "Managed"}}
 
-// ordered ports from a first one on, which may be a single one but for the dynamicPorts.
+// ordered is the rule that last is not below first. A single port is valid, except for dynamicPorts.
 func ordered(field string, first int64) rule {
 	accepted := edits(field, ports(first, first+300))
 	if !strings.HasSuffix(field, ".dynamicPorts") {

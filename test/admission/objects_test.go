@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Every field of a spec, with a value that is right.
+// Specs with every field, each with a valid value.
 const (
 	vsphereSpec = `{providerID: "vsphere://11111111-2222-3333-4444-555555555555", vsphere: {credentialsRef: {name: vcenter},
 	  datacenter: dc, template: win2022, folder: nodes, resourcePool: pool, datastore: store,
@@ -35,7 +35,7 @@ const (
 	  kubeProxy: {configFile: Managed, dsr: Enabled}}, ` + settingsSpec + `}`
 )
 
-// Every status that has limits.
+// Statuses with every field that has limits.
 const (
 	machineStatus = `{observedGeneration: 1, phase: Running, computerName: win-1, nodeName: win-1, windowsBuild: "20348.1",
 	  failureDomain: az1, initialization: {provisioned: true}, bootstrap: {state: running, phase: 1/5 files, step: a, reason: R,
@@ -46,7 +46,7 @@ const (
 	configStatus   = `{observedGeneration: 1, dataSecretName: secret, initialization: {dataSecretCreated: true}}`
 )
 
-// kinds are the objects that a case can be tried on. Their templates hold the same spec one level deeper.
+// kinds are the objects for the cases. Templates have the same spec, nested more deeply.
 var kinds = map[string]func() *unstructured.Unstructured{
 	"WindowsMachine": func() *unstructured.Unstructured {
 		return object("infrastructure", "WindowsMachine", "{spec: "+vsphereSpec+", status: "+machineStatus+"}")
@@ -66,10 +66,10 @@ var kinds = map[string]func() *unstructured.Unstructured{
 	},
 }
 
-// newObject returns a good one of the kind, with all fields of its first cloud.
+// newObject returns a valid object of the kind, with all fields of vSphere.
 func newObject(kind string) *unstructured.Unstructured { return kinds[kind]() }
 
-// newObjectFor returns a good one of the kind that has the field, on Azure if the field is Azure's.
+// newObjectFor returns a valid object of the kind that has the field. It is in Azure if the field is one of Azure.
 func newObjectFor(kind, field string) *unstructured.Unstructured {
 	made := newObject(kind)
 	if strings.HasPrefix(field, "spec.azure") {
@@ -84,7 +84,7 @@ func newObjectFor(kind, field string) *unstructured.Unstructured {
 	return made
 }
 
-// in turns a field of a spec into the same field of a kind: templates have it one level deeper, besides fields of their own.
+// in returns the path of a spec's field in an object of the kind: templates have the spec under spec.template.
 func in(kind, field string) string {
 	rest, ok := strings.CutPrefix(field, "spec")
 	if !ok || !strings.HasSuffix(kind, "Template") || strings.HasPrefix(field, "spec.template") {
@@ -95,14 +95,14 @@ func in(kind, field string) string {
 
 func parse(content string) map[string]any {
 	fields := map[string]any{}
-	// Cases are written by hand: one that does not parse is a mistake of the test.
+	// A case that does not parse is an error in the test.
 	if err := yaml.Unmarshal([]byte(content), &fields); err != nil {
 		panic(fmt.Sprintf("%v in %s", err, content))
 	}
 	return fields
 }
 
-// absent is the value of a field that is left out.
+// absent stands for a field without a value.
 var absent = struct{ absent string }{"absent"}
 
 // set writes a value to a field such as spec.node.labels[].name; [] is the first item of a list.

@@ -8,14 +8,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// rule is a CEL rule of the API with edits of a good object that it must let through, and such that it must refuse.
+// rule is a CEL rule of the API, with edits of a valid object that it must accept and edits that it must refuse.
 type rule struct {
-	// at is where the rule stands, field what its refusal names.
+	// at is the place of the rule in the API, field the one that its error names.
 	at, field string
 	message   string
-	// changes: the edits are made to an object that exists.
+	// changes: the edits are updates of an existing object.
 	changes bool
-	// status is what that object has by then.
+	// status is set on the existing object before the update.
 	status   map[string]any
 	accepted []map[string]any
 	refused  []map[string]any
@@ -72,14 +72,14 @@ const (
 const editedVM = "a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, " +
 	"which then replaces its machines"
 
-// renderedOnce is refused by the CRD alone; TestRenderedConfigsAreFrozen has what the policy sees besides.
+// renderedOnce has changes that the CRD's rule sees. TestRenderedConfigsAreFrozen has those that only the policy sees.
 var renderedOnce = rule{
 	field: "spec", changes: true, status: rendered, message: frozen,
 	accepted: []map[string]any{{}, {"metadata.labels": map[string]any{"a": "b"}}},
 	refused:  []map[string]any{{"spec.deadlineSeconds": int64(600)}, {"spec.kubelet": absent}, {"spec": absent}},
 }
 
-// Until it is rendered, a config may be mended: it may be the reason why it is not.
+// A config can be changed until it is rendered: it may have an error that prevents the rendering.
 func TestConfigIsMendedBeforeItIsRendered(t *testing.T) {
 	made := newObjectFor("WindowsBootstrapConfig", "spec")
 	if err := api.Create(t.Context(), made); err != nil {
@@ -96,7 +96,7 @@ var oneCloud = rule{
 	refused:  []map[string]any{{"spec.vsphere": absent}, {"spec.azure": parse(azureSpec)["azure"]}},
 }
 
-// What is wrong would be frozen at once. Azure's is checked where Azure is known.
+// A wrong providerID could not be corrected later. The format of Azure's is not checked here.
 var identity = rule{
 	at: "spec", field: "spec.providerID",
 	message: "providerID of a vSphere VM must be vsphere:// followed by a lowercase UUID; remove it: the controller sets it",
@@ -119,7 +119,7 @@ var identity = rule{
 	},
 }
 
-// identityOfTemplate: another rule keeps it out of templates altogether.
+// identityOfTemplate has no accepted providerID, because another rule does not allow it in templates.
 var identityOfTemplate = rule{
 	at: identity.at, field: identity.field, message: identity.message,
 	accepted: []map[string]any{{"spec.providerID": absent}}, refused: identity.refused,
@@ -219,7 +219,7 @@ func update(t *testing.T, made *unstructured.Unstructured) error {
 	return api.Update(t.Context(), made, client.DryRunAll)
 }
 
-// The one transition that must work: the controller writes the identity once.
+// The controller can set the providerID once.
 func TestProviderIDIsWrittenOnce(t *testing.T) {
 	machine := newObject("WindowsMachine")
 	set(machine.Object, "spec.providerID", absent)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// settingsSpec is every setting of Windows, of containerd and of the user's own, with a value that is right.
+// settingsSpec has every setting of Windows, containerd and the user's own files and scripts, each with a valid value.
 const settingsSpec = `custom: {files: [{path: 'C:\etc\app.conf', content: a, access: Administrators}],
 	  preJoin: [{name: pre, type: Cmd, content: a, timeoutSeconds: 60}], postJoin: [{name: post, content: a}]},
 	  containerd: {registries: [{host: docker.io, mirrors: [{url: 'https://mirror.example.com'}], ca: {secret: {name: a, key: a}},
@@ -22,7 +22,7 @@ const settingsSpec = `custom: {files: [{path: 'C:\etc\app.conf', content: a, acc
 	  gmsaPlugin: {classID: 11111111-2222-3333-4444-555555555555},
 	  domain: {name: corp.example.com, organizationalUnit: 'OU=Nodes', credentialsRef: {name: a}}}`
 
-// source is where a content may be, of the kind that the field is of.
+// source is a ContentSource of the kind that is in the field's name.
 func source(field string) map[string]any {
 	if strings.Contains(field, "configMap") {
 		return map[string]any{"configMap": map[string]any{"name": "a", "key": "a"}}
@@ -162,7 +162,7 @@ func url(field string) []limit {
 	}
 }
 
-// shape is what a text must begin and end with, and one that has another.
+// shape is what a text must begin and end with, and a wrong text.
 type shape struct{ head, tail, wrong string }
 
 // texts are the limits of a list of texts.
@@ -268,7 +268,7 @@ func scripts(at string) []limit {
 
 var both = map[string]any{"secret": source("secret")["secret"], "configMap": source("configMap")["configMap"]}
 
-// contentRules are those of a list whose items have content or contentFrom.
+// contentRules are the rules of a list whose items have content or contentFrom.
 func contentRules(list string) []rule {
 	at, item := list+"[]", strings.ReplaceAll(list+"[]", "[]", "[0]")
 	return []rule{
@@ -281,7 +281,7 @@ func contentRules(list string) []rule {
 	}
 }
 
-// sourceRule is that of a ContentSource, which needs other edits beside it.
+// sourceRule is the rule of a ContentSource. The edits in beside are made with each case.
 func sourceRule(at string, beside, both map[string]any) rule {
 	edit := func(value any) map[string]any {
 		edits := map[string]any{at: value}
@@ -299,7 +299,7 @@ func file(key string) map[string]any { return map[string]any{"path": `C:\` + key
 
 func script(key string) map[string]any { return map[string]any{"name": key, "content": "a"} }
 
-// items are the limits of a list with keys.
+// items are the limits of a list of type map.
 func items(field string, most int, item func(key string) map[string]any) []limit {
 	return []limit{
 		{field, "minItems", many(1, item), []any{}, "should have at least 1 items"},

@@ -4,7 +4,7 @@ import "fmt"
 
 const longestIP = "1111:1111:1111:1111:1111:1111:1111:1111"
 
-// pool and network are items, each of another name.
+// The functions up to poolAddress return list items that differ by their number.
 func pool(i int) any {
 	return map[string]any{"apiGroup": "ipam.cluster.x-k8s.io", "kind": "InClusterIPPool", "name": fmt.Sprint("pool-", i)}
 }
@@ -17,7 +17,7 @@ func nameserverAt(i int) any { return fmt.Sprint("10.0.0.", i) }
 
 func poolAddress(i int) any { return map[string]any{"address": fmt.Sprintf("10.0.0.%d/24", i)} }
 
-// from is a list from one item to a number of them.
+// from is a list with at least one item and at most a number of them.
 func from(field string, most int, item func(int) any) []limit {
 	of := func(times int) []any {
 		all := make([]any, times)
@@ -35,7 +35,7 @@ func from(field string, most int, item func(int) any) []limit {
 // upTo is a list that may be empty.
 func upTo(field string, most int, item func(int) any) []limit { return from(field, most, item)[1:] }
 
-// ip is a text that is an address, or a CIDR when it ends in a prefix length.
+// ip is a text that is an IP address, or a CIDR if prefix is a prefix length.
 func ip(field, prefix string, longest int) []limit {
 	return []limit{
 		{field, "minLength", "::" + prefix, "", "should be at least 1 chars long"},
@@ -91,7 +91,7 @@ var adapterStatusLimits = join(
 
 const firstNetwork = "spec.vsphere.networks[]"
 
-// dhcp takes all pools away.
+// dhcp removes all settings that need pools, except those in changes.
 func dhcp(changes map[string]any) map[string]any {
 	for _, field := range []string{"addressesFromPools", "nameservers", "routes", "mtu"} {
 		if _, has := changes[firstNetwork+"."+field]; !has {

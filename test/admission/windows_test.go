@@ -2,7 +2,7 @@ package admission
 
 import "strings"
 
-// fullImage is a name with its registry: containerd and ctr do not guess it.
+// fullImage requires the registry in an image name, because containerd and ctr do not add a default.
 func fullImage(field string) rule {
 	digest := "@sha256:" + strings.Repeat("0a", 32)
 	return rule{
@@ -17,7 +17,7 @@ func fullImage(field string) rule {
 	}
 }
 
-// onWindows are rules of what Windows takes.
+// onWindows are rules that follow from Windows.
 var onWindows = []rule{
 	place("spec.custom.files[].path"), place("spec.kubelet.log.directory"),
 	proxyURL("spec.windows.proxy.http"), proxyURL("spec.windows.proxy.https"),
@@ -41,7 +41,7 @@ var onWindows = []rule{
 	},
 }
 
-// place is a rule of paths that are not the user's.
+// place is the rule for paths that are reserved for the bootstrap.
 func place(field string) rule {
 	return rule{
 		at: field, field: strings.ReplaceAll(field, "[]", "[0]"),

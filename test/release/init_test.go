@@ -12,13 +12,13 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 )
 
-// everyKind of object that our components have.
+// everyKind lists the kinds of objects in our components.
 const everyKind = "clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings," +
 	"customresourcedefinitions," +
 	"deployments,roles,rolebindings,serviceaccounts"
 
-// The life of both providers in a management cluster, as clusterctl leads it: two providers of one name in one repository
-// stay apart, and deleting one takes its own along and nothing of the other. No Pod runs.
+// clusterctl installs, uses and deletes both providers in a management cluster. They have the same name and repository, but
+// deleting one leaves the other unchanged. No Pod runs.
 func TestInit(t *testing.T) {
 	binaries, err := servers.Ensure(t.Context(), os.Stderr)
 	if err != nil {
@@ -38,7 +38,7 @@ func TestInit(t *testing.T) {
 			infrastructure, bootstrap)
 	}
 
-	// Installed, the version need not be named.
+	// The version is not needed once the provider is installed.
 	cluster := u.clusterctl("generate", "cluster", "demo", kubeconfig, "--infrastructure", "windows", "--flavor", "windows-vsphere",
 		"--kubernetes-version", "v1.36.3")
 	if !strings.Contains(string(cluster), "kind: WindowsMachineTemplate") {
@@ -63,7 +63,8 @@ func (u user) objects(management *servers.Management, provider string) []string 
 	return strings.Fields(string(names))
 }
 
-// initRepository writes a release, and beside it a stand-in for Cluster API's core provider, whose release is not at hand.
+// initRepository writes a release, and next to it a stand-in for Cluster API's core provider, whose release files are not
+// available offline.
 func initRepository(t *testing.T) (config string) {
 	t.Helper()
 	repository := writeRelease(t)
