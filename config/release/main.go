@@ -59,7 +59,8 @@ func (r release) write() error {
 	if err := r.writeConfig(config); err != nil {
 		return fmt.Errorf("write %s: %w", config, err)
 	}
-	fmt.Printf("wrote %s; use it with: clusterctl --config %s generate cluster NAME -i windows:%s --flavor windows-vsphere\n",
+	fmt.Printf("wrote %s; use it with: clusterctl --config %s generate cluster NAME -i windows:%s --flavor windows-vsphere "+
+		"--kubernetes-version VERSION\n",
 		r.out, config, r.version)
 	return nil
 }
