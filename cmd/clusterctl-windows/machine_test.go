@@ -190,7 +190,7 @@ spec:
   template: {spec: {clusterName: blue, infrastructureRef: {kind: WindowsMachineTemplate, name: blue-windows}}}
 `
 
-// workloadToken is a bootstrap token as it stands in a workload cluster.
+// workloadToken returns the Secret of a bootstrap token, as in a workload cluster.
 func workloadToken(id string) string {
 	return "---\napiVersion: v1\nkind: Secret\nmetadata: {name: bootstrap-token-" + id + ", namespace: kube-system}\n" +
 		"type: bootstrap.kubernetes.io/token\nstringData: {token-id: fedcb" + id + ", token-secret: fedcba9876543210}\n"

@@ -14,8 +14,8 @@ const (
 	// DataSecretAvailableCondition says whether the Secret with the user data exists and, if not, what it waits for.
 	DataSecretAvailableCondition = "DataSecretAvailable"
 
-	// HasWarningsCondition is True when the user data was rendered but depends on something outside this provider, such as
-	// the machines' network. It stops nothing; False is the normal state.
+	// HasWarningsCondition is True when the user data was rendered but something in it may not work, for example because it
+	// needs a certain network for the machines. It stops nothing; False is the normal state.
 	HasWarningsCondition = "HasWarnings"
 
 	// StalledCondition is True when the config cannot continue until a user changes something. GitOps tools then fail at
@@ -65,7 +65,7 @@ const (
 	// WarningsGivenReason: the message says what may not work, and which field causes it.
 	WarningsGivenReason = "WarningsGiven"
 
-	// NoWarningsReason: the config depends on nothing outside this provider, as far as is known.
+	// NoWarningsReason: the rendering found nothing in the config that may not work.
 	NoWarningsReason = "NoWarnings"
 
 	// DataSecretLostReason: the Secret is gone although the VM was made with it, so the node's token cannot be renewed.

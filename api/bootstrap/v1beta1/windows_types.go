@@ -58,7 +58,7 @@ type Windows struct {
 	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9][A-Za-z0-9-]*$`
 	Features []string `json:"features,omitempty"`
 
-	// defenderExclusions are not scanned by Microsoft Defender, and neither are the folders and programs of Kubernetes and
+	// defenderExclusions are excluded from Microsoft Defender, in addition to the folders and programs of Kubernetes and
 	// containerd.
 	//
 	// +optional
@@ -224,7 +224,7 @@ type LocalUser struct {
 	SSHKeys []string `json:"sshKeys,omitempty"`
 }
 
-// DefenderExclusions are not scanned by Microsoft Defender.
+// DefenderExclusions are excluded from Microsoft Defender.
 //
 // +kubebuilder:validation:MinProperties=1
 type DefenderExclusions struct {

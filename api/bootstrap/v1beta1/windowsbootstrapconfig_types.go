@@ -80,8 +80,8 @@ type NodeRegistration struct {
 	// +kubebuilder:validation:MaxItems=64
 	Labels []NodeLabel `json:"labels,omitempty"`
 
-	// taints of the node. Default: os=windows:NoSchedule, which keeps away pods that do not tolerate it because they are not
-	// made for Windows. An empty list means no taint. Cluster API's own "uninitialized" taint is always added.
+	// taints of the node. Default: os=windows:NoSchedule, which keeps away pods that were not made for Windows and do not
+	// tolerate it. An empty list means no taint. Cluster API's own "uninitialized" taint is always added.
 	//
 	// +optional
 	// +listType=atomic

@@ -130,7 +130,7 @@ const (
 	// GuestSilentReason: the VM runs, but its guest has not reported anything within its time limit.
 	GuestSilentReason = "GuestSilent"
 
-	// BootstrapOverdueReason: the guest started to report and then stopped until its time limit had passed.
+	// BootstrapOverdueReason: the guest stopped reporting before it finished, and its time limit has passed.
 	BootstrapOverdueReason = "BootstrapOverdue"
 
 	// WaitingForNodeReason: the guest reports success, but Cluster API has not seen the Node yet.
