@@ -22,9 +22,10 @@ func TestSkew(t *testing.T) {
 		{"without the v", "1.36.3", "v1.36.3", "", ""},
 		{"a vendor's", "v1.36.3+vmware.1", "v1.36.3", "", ""},
 		{"a vendor's image tag, too new", "v1.37.0_vmware.1", "v1.36.3", waits, "wants v1.37.0_vmware.1"},
-		{"a vendor's image tag, too old", "v1.32.9_vmware.1", "v1.36.3", invalid,
-			"v1.32.9_vmware.1 is more than 3 minor versions older"},
-		{"a control plane that says none", "v1.36.3", "", "", ""},
+		{
+			"a vendor's image tag, too old", "v1.32.9_vmware.1", "v1.36.3", invalid,
+			"v1.32.9_vmware.1 is more than 3 minor versions older",
+		},
 		{"two numbers", "v1.37", "v1.36.3", waits, "wants v1.37, but"},
 		{"nothing that Render would take", "latest", "v1.36.3", "", ""},
 		{"a newer minor", "v1.37.0", "v1.36.3", waits, "wants v1.37.0, but a Node of its control plane has v1.36.3"},

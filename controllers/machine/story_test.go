@@ -199,8 +199,10 @@ func TestAllocatable(t *testing.T) {
 	}{
 		"no VM yet":    {"it is written together with the first word of the VM", world(sized, deadline(0)), nil},
 		"other config": {"nobody knows what another provider reserves", world(sized, vm(cloud.Creating, "")), nil},
-		"no size": {"the template's is not known here", world(vm(cloud.Creating, ""), deadline(0)),
-			map[corev1.ResourceName]string{"pods": "110"}},
+		"no size": {
+			"the template's is not known here", world(vm(cloud.Creating, ""), deadline(0)),
+			map[corev1.ResourceName]string{"pods": "110"},
+		},
 		"explicit": {
 			"the size less what is reserved", world(sized, reserved, vm(cloud.Creating, "")),
 			map[corev1.ResourceName]string{"cpu": "2500m", "memory": "12800Mi", "pods": "110"},

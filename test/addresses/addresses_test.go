@@ -45,10 +45,14 @@ func TestLife(t *testing.T) {
 	ready := s.running(t, m)
 
 	want := []infrav1.MachineNetwork{
-		{Name: "VM Network", MACAddress: "00:50:56:00:00:0a",
-			Addresses: []infrav1.NetworkAddress{{Address: "10.20.0.10/24", Gateway: "10.20.0.1"}}},
-		{Name: "VM Network", MACAddress: "00:50:56:05:00:0a",
-			Addresses: []infrav1.NetworkAddress{{Address: "10.21.0.10/24", Gateway: "10.21.0.1"}}},
+		{
+			Name: "VM Network", MACAddress: "00:50:56:00:00:0a",
+			Addresses: []infrav1.NetworkAddress{{Address: "10.20.0.10/24", Gateway: "10.20.0.1"}},
+		},
+		{
+			Name: "VM Network", MACAddress: "00:50:56:05:00:0a",
+			Addresses: []infrav1.NetworkAddress{{Address: "10.21.0.10/24", Gateway: "10.21.0.1"}},
+		},
 		{Name: "DC0_DVPG0"},
 	}
 	if diff := cmp.Diff(want, ready.Windows.Status.Networks); diff != "" {
@@ -63,8 +67,10 @@ func TestLife(t *testing.T) {
 		return nil
 	})
 	plan, err := scripts.Plan(ready.Data.Data["value"])
-	for _, text := range []string{"10.20.0.10/24", "10.21.0.10/24", "10.20.0.1", want[0].MACAddress, want[1].MACAddress,
-		"--node-ip=10.20.0.10"} {
+	for _, text := range []string{
+		"10.20.0.10/24", "10.21.0.10/24", "10.20.0.1", want[0].MACAddress, want[1].MACAddress,
+		"--node-ip=10.20.0.10",
+	} {
 		if err != nil || !strings.Contains(string(plan), `"`+text+`"`) {
 			t.Errorf("the plan has no %q (%v)", text, err)
 		}

@@ -28,8 +28,10 @@ func TestMissingCA(t *testing.T) {
 	if state := m.Await(t, "CA", world.Config("Ready False WaitingForClusterCA")); state.Data != nil {
 		t.Error("a node would trust blindly")
 	}
-	again := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ca.Namespace, Name: ca.Name},
-		Data: map[string][]byte{"tls.crt": s.Management.Config.CAData}}
+	again := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ca.Namespace, Name: ca.Name},
+		Data:       map[string][]byte{"tls.crt": s.Management.Config.CAData},
+	}
 	if err := s.Client.Create(t.Context(), again); err != nil {
 		t.Fatal(err)
 	}
@@ -132,8 +134,10 @@ func TestLostSecret(t *testing.T) {
 // TestForeignSecret has a Secret of somebody else's under the name that ours must have.
 func TestForeignSecret(t *testing.T) {
 	s := ready(t)
-	foreign := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: "m"},
-		Data: map[string][]byte{"value": []byte("theirs")}}
+	foreign := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: "m"},
+		Data:       map[string][]byte{"value": []byte("theirs")},
+	}
 	if err := s.Client.Create(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}

@@ -106,8 +106,10 @@ func TestForeignVM(t *testing.T) {
 	m := s.machine("m")
 	m.CreateWithoutConfig(t)
 	claimed := m.Await(t, "claim", world.Windows("Ready False WaitingForBootstrapData"))
-	foreign := fake.VM{Name: claimed.Windows.Status.ComputerName, ID: "theirs", ProviderID: claimed.Windows.Spec.ProviderID,
-		On: true, Ran: true}
+	foreign := fake.VM{
+		Name: claimed.Windows.Status.ComputerName, ID: "theirs", ProviderID: claimed.Windows.Spec.ProviderID,
+		On: true, Ran: true,
+	}
 	s.cloud.Put(foreign)
 	world.Eventually(t, "claim in the cache", s.cached(m))
 	m.CreateConfig(t)

@@ -164,8 +164,10 @@ func TestDeletionOutOfReach(t *testing.T) {
 		tokens int
 	}{
 		"until it answers": {"the token is removed first", func(s *stage) { s.process.Unreachable.Store(false) }, 0},
-		"for good": {"the token has expired by itself: nothing is gained by waiting",
-			func(s *stage) { s.clock.advance(tokenTTL + time.Minute) }, 1},
+		"for good": {
+			"the token has expired by itself: nothing is gained by waiting",
+			func(s *stage) { s.clock.advance(tokenTTL + time.Minute) }, 1,
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -202,8 +204,10 @@ func TestTwoManagers(t *testing.T) {
 	m, state := s.running(t)
 	s.vms(t, state.Windows.Status.ComputerName)
 	calls := s.cloud.Calls()
-	have := []int{calls["create"], count("workload POST secrets", s.process, other),
-		count("management POST secrets", s.process, other)}
+	have := []int{
+		calls["create"], count("workload POST secrets", s.process, other),
+		count("management POST secrets", s.process, other),
+	}
 	if diff := cmp.Diff([]int{1, 1, 1}, have); diff != "" {
 		t.Errorf("VMs, tokens and bootstrap Secrets made (-want +got):\n%s", diff)
 	}
