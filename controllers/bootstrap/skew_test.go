@@ -40,7 +40,7 @@ func TestSkew(t *testing.T) {
 				t.Errorf("%q %q, want %q %q", got.Reason, got.Message, test.reason, test.say)
 			}
 			if got.Stalled != (test.reason == invalid) {
-				t.Errorf("stalled is %v: a control plane is upgraded in its time, a version is not mended by waiting", got.Stalled)
+				t.Errorf("stalled is %v: a control plane will be upgraded, but waiting does not correct a version", got.Stalled)
 			}
 		})
 	}

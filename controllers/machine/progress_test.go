@@ -23,7 +23,7 @@ func TestProgressOfUntrustedReports(t *testing.T) {
 		"none":          {"a guest that is silent", "", nil},
 		"no JSON":       {"nonsense is nothing", "{", nil},
 		"unknown state": {"a state that the API has not would be refused by the API server", `{"version":1,"state":"dancing"}`, nil},
-		"other version": {"a report of another kind is none", `{"version":2,"state":"running"}`, nil},
+		"other version": {"a report of another version cannot be read", `{"version":2,"state":"running"}`, nil},
 		"too large": {"a guest cannot fill the API server", `{"version":1,"state":"running","message":"` +
 			strings.Repeat("x", 70000) + `"}`, nil},
 		"control characters": {
@@ -40,7 +40,8 @@ func TestProgressOfUntrustedReports(t *testing.T) {
 			},
 		},
 		"reason of a guest that does not fail": {
-			"nobody takes it for one", `{"version":1,"state":"running","phase":{"index":1,"of":2,"name":"a"},"reason":"JoinFailed"}`,
+			"a guest that did not fail has no reason",
+			`{"version":1,"state":"running","phase":{"index":1,"of":2,"name":"a"},"reason":"JoinFailed"}`,
 			&infrav1.BootstrapProgress{State: "running", Phase: "1/2 a"},
 		},
 		"durations": {

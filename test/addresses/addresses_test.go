@@ -131,7 +131,7 @@ func TestForeground(t *testing.T) {
 	m.End(t)
 }
 
-// TestAddressIsKept: whatever happens to a claim, nobody else gets its address before the VM is gone; and then somebody does.
+// TestAddressIsKept: whatever happens to a claim, no other machine gets its address before the VM is gone; then one does.
 func TestAddressIsKept(t *testing.T) {
 	s := newStage(t, nil)
 	s.SetCredentials(t, datacenter.Credentials())
@@ -224,7 +224,7 @@ func TestPoolIsMissing(t *testing.T) {
 	m.End(t)
 }
 
-// TestForeignClaim: a claim of our name that is somebody else's is left alone.
+// TestForeignClaim: a foreign claim of our name is left alone.
 func TestForeignClaim(t *testing.T) {
 	s := newStage(t, nil)
 	s.SetCredentials(t, datacenter.Credentials())
@@ -244,7 +244,7 @@ func TestForeignClaim(t *testing.T) {
 	})
 	m := s.machine("taken", "nodes")
 	m.Create(t)
-	m.Await(t, "somebody else's claim", world.Windows("Ready False WaitingForIPAddress"))
+	m.Await(t, "foreign claim", world.Windows("Ready False WaitingForIPAddress"))
 	if err := s.Client.Delete(t.Context(), foreign); client.IgnoreNotFound(err) != nil {
 		t.Fatal(err)
 	}
