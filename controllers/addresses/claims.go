@@ -165,15 +165,11 @@ func (p *Pools) networkAddress(ctx context.Context, claim *ipamv1.IPAddressClaim
 	if err != nil {
 		return infrav1.NetworkAddress{}, err
 	}
-	found, valid := parse(address)
-	if !valid {
-		return found, phase.Stall(infrav1.SpecInvalidReason,
-			"IPAddress %s has no valid address with a prefix length; check pool %s", name, claim.Spec.PoolRef.Name)
-	}
-	if err := bootstrap.CheckAddress(found); err != nil {
+	found, problem := parse(address)
+	if problem != "" {
 		return found, phase.Stall(infrav1.SpecInvalidReason,
 			"IPAddress %s: %s; correct pool %s, then delete IPAddressClaim %s, and the machine creates a new one",
-			name, err, claim.Spec.PoolRef.Name, claim.Name)
+			name, problem, claim.Spec.PoolRef.Name, claim.Name)
 	}
 	return found, nil
 }
@@ -188,12 +184,16 @@ func (p *Pools) read(ctx context.Context, claim *ipamv1.IPAddressClaim) (*ipamv1
 	return address, nil
 }
 
-// parse returns an address as the status will show it. It must have a prefix length to be valid.
-func parse(address *ipamv1.IPAddress) (infrav1.NetworkAddress, bool) {
+// parse returns an address as the status will show it, or what is wrong with it.
+func parse(address *ipamv1.IPAddress) (found infrav1.NetworkAddress, problem string) {
 	ip, err := netip.ParseAddr(address.Spec.Address)
 	prefix := netip.PrefixFrom(ip, int(ptr.Deref(address.Spec.Prefix, -1)))
 	if err != nil || !prefix.IsValid() || ip.Zone() != "" {
-		return infrav1.NetworkAddress{}, false
+		return infrav1.NetworkAddress{}, "no valid address with a prefix length"
 	}
-	return infrav1.NetworkAddress{Address: prefix.String(), Gateway: address.Spec.Gateway}, true
+	found = infrav1.NetworkAddress{Address: prefix.String(), Gateway: address.Spec.Gateway}
+	if err := bootstrap.CheckAddress(found); err != nil {
+		return found, err.Error()
+	}
+	return found, ""
 }

@@ -61,8 +61,10 @@ func ofPools() *infrav1.WindowsMachine {
 		return infrav1.IPPoolReference{APIGroup: "ipam.cluster.x-k8s.io", Kind: "InClusterIPPool", Name: name}
 	}
 	return &infrav1.WindowsMachine{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "win", UID: "uid-1",
-			Labels: map[string]string{clusterv1.WatchLabel: "mine"}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "team-a", Name: "win", UID: "uid-1",
+			Labels: map[string]string{clusterv1.WatchLabel: "mine"},
+		},
 		Spec: infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{Networks: []infrav1.VSphereNetwork{
 			{Name: "nodes", AddressesFromPools: []infrav1.IPPoolReference{pool("four"), pool("six")}},
 			{Name: "other"},

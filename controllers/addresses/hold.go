@@ -62,9 +62,9 @@ func (p *Pools) holdOne(
 	if err != nil {
 		return "", err
 	}
-	found, valid := parse(address)
+	found, problem := parse(address)
 	switch {
-	case !valid || bootstrap.CheckAddress(found) != nil:
+	case problem != "":
 		return takenAway, nil
 	case held(claim) && held(address):
 		return "", nil
@@ -146,7 +146,7 @@ func (p *Pools) ReadBack(ctx context.Context, windows *infrav1.WindowsMachine) (
 		if err != nil {
 			return nil, fmt.Errorf("get ipaddressclaim %s: %w", claim.Name, err)
 		}
-		if waitsForAddress(windows, claim) != nil || !held(claim) {
+		if given := waitsForAddress(windows, claim) == nil; !given || !held(claim) {
 			return nil, nil // its watch wakes us
 		}
 	}

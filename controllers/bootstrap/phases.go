@@ -147,10 +147,11 @@ func ready(_ context.Context, f *facts) error {
 // linuxFirst waits for the control plane on Linux, and for one that is new enough.
 func (r *Reconciler) linuxFirst(ctx context.Context, f *facts) error {
 	nodes, err := linux.ControlPlane(ctx, r.Workload, f.cluster)
-	if err != nil {
+	oldest := linux.OldestVersion(nodes)
+	if err != nil || oldest == "" {
 		return err
 	}
-	return skew(f.machine, linux.OldestVersion(nodes))
+	return skew(f.machine, oldest)
 }
 
 // readClusterCA reads the only CA that the node will trust. A kubeconfig of the user brings its own CA.

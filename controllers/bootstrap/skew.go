@@ -19,10 +19,10 @@ const (
 // kubeadm's bootstrap provider. A vendor's suffix, as in v1.36.3_vmware.1, does not count.
 func skew(machine *clusterv1.Machine, controlPlane string) error {
 	wanted, err := version.ParseGeneric(machine.Spec.Version)
-	has, unknown := version.ParseGeneric(controlPlane)
-	if err != nil || unknown != nil {
-		return nil // Render checks the Machine's version; Nodes that say none cannot be compared
+	if err != nil {
+		return nil //nolint:nilerr // because Render says what is wrong with it
 	}
+	has := version.MustParseGeneric(controlPlane)
 	behind := int(has.Minor()) - int(wanted.Minor())
 	switch {
 	case behind < 0:

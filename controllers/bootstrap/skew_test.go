@@ -22,9 +22,10 @@ func TestSkew(t *testing.T) {
 		{"without the v", "1.36.3", "v1.36.3", "", ""},
 		{"a vendor's", "v1.36.3+vmware.1", "v1.36.3", "", ""},
 		{"a vendor's image tag, too new", "v1.37.0_vmware.1", "v1.36.3", waits, "wants v1.37.0_vmware.1"},
-		{"a vendor's image tag, too old", "v1.32.9_vmware.1", "v1.36.3", invalid,
-			"v1.32.9_vmware.1 is more than 3 minor versions older"},
-		{"a control plane that says none", "v1.36.3", "", "", ""},
+		{
+			"a vendor's image tag, too old", "v1.32.9_vmware.1", "v1.36.3", invalid,
+			"v1.32.9_vmware.1 is more than 3 minor versions older",
+		},
 		{"two numbers", "v1.37", "v1.36.3", waits, "wants v1.37, but"},
 		{"nothing that Render would take", "latest", "v1.36.3", "", ""},
 		{"a newer minor", "v1.37.0", "v1.36.3", waits, "wants v1.37.0, but a Node of its control plane has v1.36.3"},
@@ -39,7 +40,7 @@ func TestSkew(t *testing.T) {
 				t.Errorf("%q %q, want %q %q", got.Reason, got.Message, test.reason, test.say)
 			}
 			if got.Stalled != (test.reason == invalid) {
-				t.Errorf("stalled is %v: a control plane is upgraded in its time, a version is not mended by waiting", got.Stalled)
+				t.Errorf("stalled is %v: a control plane will be upgraded, but waiting does not correct a version", got.Stalled)
 			}
 		})
 	}

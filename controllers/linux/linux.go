@@ -25,7 +25,7 @@ type Workload interface {
 	GetClient(ctx context.Context, cluster client.ObjectKey) (client.Client, error)
 }
 
-// ControlPlane stops until the Cluster's control plane is initialised and one of its Nodes on Linux is Ready. Then it returns
+// ControlPlane stops until the Cluster's control plane is initialized and one of its Nodes on Linux is Ready. Then it returns
 // all of those Nodes.
 func ControlPlane(ctx context.Context, workload Workload, cluster *clusterv1.Cluster) ([]corev1.Node, error) {
 	if !ptr.Deref(cluster.Status.Initialization.ControlPlaneInitialized, false) {

@@ -23,7 +23,7 @@ func TestProgressOfUntrustedReports(t *testing.T) {
 		"none":          {"a guest that is silent", "", nil},
 		"no JSON":       {"nonsense is nothing", "{", nil},
 		"unknown state": {"a state that the API has not would be refused by the API server", `{"version":1,"state":"dancing"}`, nil},
-		"other version": {"a report of another kind is none", `{"version":2,"state":"running"}`, nil},
+		"other version": {"a report of another version cannot be read", `{"version":2,"state":"running"}`, nil},
 		"too large": {"a guest cannot fill the API server", `{"version":1,"state":"running","message":"` +
 			strings.Repeat("x", 70000) + `"}`, nil},
 		"control characters": {
@@ -34,11 +34,14 @@ func TestProgressOfUntrustedReports(t *testing.T) {
 		"long": {
 			"cut to the size of the field", `{"version":1,"state":"failed","message":"` + long + `","lastLines":["` + long +
 				`"],"reason":"nope"}`,
-			&infrav1.BootstrapProgress{State: "failed", Phase: "0/0 ", Reason: "BootstrapFailed", Message: long[:1021] + "...",
-				LastLines: []string{long[:253] + "..."}},
+			&infrav1.BootstrapProgress{
+				State: "failed", Phase: "0/0 ", Reason: "BootstrapFailed", Message: long[:1021] + "...",
+				LastLines: []string{long[:253] + "..."},
+			},
 		},
 		"reason of a guest that does not fail": {
-			"nobody takes it for one", `{"version":1,"state":"running","phase":{"index":1,"of":2,"name":"a"},"reason":"JoinFailed"}`,
+			"a guest that did not fail has no reason",
+			`{"version":1,"state":"running","phase":{"index":1,"of":2,"name":"a"},"reason":"JoinFailed"}`,
 			&infrav1.BootstrapProgress{State: "running", Phase: "1/2 a"},
 		},
 		"durations": {
@@ -53,8 +56,10 @@ func TestProgressOfUntrustedReports(t *testing.T) {
 			"its reason is a documented one, too", `{"version":1,"state":"succeeded","phase":{"index":9,"of":9,"name":"join"},
 				"boot":{"state":"failed","reason":"x","message":"` + long + `"}}`,
 			&infrav1.BootstrapProgress{
-				State: "succeeded", Phase: "9/9 join", EveryBoot: &infrav1.BootResult{State: "failed", Reason: "EveryBootFailed",
-					Message: long[:1021] + "..."},
+				State: "succeeded", Phase: "9/9 join", EveryBoot: &infrav1.BootResult{
+					State: "failed", Reason: "EveryBootFailed",
+					Message: long[:1021] + "...",
+				},
 			},
 		},
 		"start of an unknown state": {
@@ -118,8 +123,10 @@ func TestTakeOver(t *testing.T) {
 		want   *infrav1.BootstrapProgress
 	}{
 		"first": {"it has its time", nil, told(running), at(told(running), second)},
-		"same again": {"the time is that of the first, or each look would write", at(told(running), first), told(running),
-			at(told(running), first)},
+		"same again": {
+			"the time is that of the first, or each look would write", at(told(running), first), told(running),
+			at(told(running), first),
+		},
 		"next":       {"it has its own time", at(told(running), first), told(succeeded), at(told(succeeded), second)},
 		"in a start": {"phase and durations of the bootstrap stay", at(told(succeeded), first), told(bootRunning), at(inBoot, second)},
 		"after it":   {"the guest tells of its bootstrap again", at(inBoot, first), told(bootFailed), at(told(bootFailed), second)},

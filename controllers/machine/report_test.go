@@ -229,7 +229,7 @@ func TestReport(t *testing.T) {
 			joinedRow.but(row{"Phase": "Failed", "Ready VM": "False VMVanished", "Stalled": "True VMVanished"}),
 		},
 		"stopped": {
-			"a VM that somebody stopped is said to be",
+			"a VM that was stopped is not running",
 			world(wasRunning, vm(cloud.Stopped, succeeded)), phase.Wait(infrav1.VMNotRunningReason, "stopped"),
 			joinedRow.but(row{"Phase": "Provisioning", "Ready VM": "False VMNotRunning"}),
 		},
@@ -242,7 +242,7 @@ func TestReport(t *testing.T) {
 			}),
 		},
 		"stopped before its guest said a word": {
-			"nobody says that such a VM runs",
+			"such a VM is not said to run",
 			world(was(""), vm(cloud.Stopped, "")), phase.Wait(infrav1.VMNotRunningReason, "stopped"),
 			atWorkRow.but(row{
 				"Phase": "Provisioning", "Ready VM": "False VMNotRunning",
@@ -289,7 +289,7 @@ func TestReport(t *testing.T) {
 			pendingRow.but(row{"Ready VM": "Unknown InternalError"}),
 		},
 		"deleting": {
-			"a machine that goes is not ready, whatever its guest says",
+			"a machine that is being deleted is not ready, whatever its guest says",
 			world(wasRunning, isDeleting), phase.Poll(infrav1.DeletingReason, "removing"),
 			joinedRow.but(row{"Phase": "Deleting", "Ready VM": "False Deleting"}),
 		},

@@ -26,7 +26,8 @@ func progressCondition(f *facts) metav1.Condition {
 	case said(f, plan.StateSucceeded):
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.BootstrapSucceededReason, success(told, limit)
 	case told == nil && joined(f):
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.BootstrapSucceededReason, "the Node has joined; its guest has not reported"
+		c.Status, c.Reason = metav1.ConditionTrue, infrav1.BootstrapSucceededReason
+		c.Message = "the Node has joined; its guest has not reported"
 	case told != nil && overdue(f):
 		c.Status, c.Reason = metav1.ConditionFalse, infrav1.BootstrapOverdueReason
 		c.Message = fmt.Sprintf("%s; the guest has not reported since%s; see the console of VM %s",
@@ -50,9 +51,14 @@ func progressCondition(f *facts) metav1.Condition {
 	default:
 		c.Reason, c.Message = infrav1.ProvisioningReason, "no VM is running yet"
 	}
+	return stands(f, c)
+}
+
+// stands keeps what was said last, also of a report that was not understood, while the cloud does not answer.
+func stands(f *facts, c metav1.Condition) metav1.Condition {
 	known := conditions.Get(f.windows, c.Type)
 	if f.vm == nil && known != nil && known.Status == c.Status && known.Reason == c.Reason {
-		return *known // the cloud did not answer: what was said last stands, also of a report that was not understood
+		return *known
 	}
 	return c
 }

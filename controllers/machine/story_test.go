@@ -44,7 +44,7 @@ func TestSentences(t *testing.T) {
 			ready, "Bootstrap 4/11 network, step hns-network, 2m of at most 30m",
 		},
 		"at work, user data of another provider": {
-			"nobody knows the limit",
+			"the limit is not known",
 			world(told("running", "4/11 network", `"step":"hns-network","elapsed":125`)),
 			ready, "Bootstrap 4/11 network, step hns-network, 2m5s",
 		},
@@ -117,7 +117,7 @@ func TestSentences(t *testing.T) {
 			progress, "Bootstrap 2/5 kubelet, 12s of at most 30m, but " + notUnderstood,
 		},
 		"not understood for all its time": {
-			"nobody looks for a fault of VMware Tools alone", world(was(""), deadline(0), later,
+			"the fault need not be in VMware Tools", world(was(""), deadline(0), later,
 				vm(cloud.Running, `{"version":1,"state":"dancing"}`)),
 			ready, "the guest has not reported within its limit of 30m and the 15m that Windows gets to start, but " +
 				notUnderstood +
@@ -198,9 +198,11 @@ func TestAllocatable(t *testing.T) {
 		want   map[corev1.ResourceName]string
 	}{
 		"no VM yet":    {"it is written together with the first word of the VM", world(sized, deadline(0)), nil},
-		"other config": {"nobody knows what another provider reserves", world(sized, vm(cloud.Creating, "")), nil},
-		"no size": {"the template's is not known here", world(vm(cloud.Creating, ""), deadline(0)),
-			map[corev1.ResourceName]string{"pods": "110"}},
+		"other config": {"what another provider reserves is not known", world(sized, vm(cloud.Creating, "")), nil},
+		"no size": {
+			"the template's is not known here", world(vm(cloud.Creating, ""), deadline(0)),
+			map[corev1.ResourceName]string{"pods": "110"},
+		},
 		"explicit": {
 			"the size less what is reserved", world(sized, reserved, vm(cloud.Creating, "")),
 			map[corev1.ResourceName]string{"cpu": "2500m", "memory": "12800Mi", "pods": "110"},

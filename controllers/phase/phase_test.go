@@ -69,16 +69,24 @@ func TestCloud(t *testing.T) {
 		"transient":                {"the queue backs off, the condition says why", transient, phase.Stop{Err: errBoom}},
 		"throttled":                {"wait for as long as the cloud asked", throttled, phase.Stop{After: time.Minute}},
 		"throttled without a time": {"never hot", cloud.Errorf(cloud.Throttled, "R", "m"), phase.Stop{After: 5 * time.Second}},
-		"exhausted": {"slowly: the spec need not change", cloud.Errorf(cloud.Exhausted, "R", "m"),
-			phase.Stop{After: 2 * time.Minute}},
+		"exhausted": {
+			"slowly: the spec need not change", cloud.Errorf(cloud.Exhausted, "R", "m"),
+			phase.Stop{After: 2 * time.Minute},
+		},
 		"denied": {"other credentials may come without a watch", denied, phase.Stop{After: 15 * time.Second}},
-		"invalid": {"only another spec helps", cloud.Errorf(cloud.Invalid, "R", "m"),
-			phase.Stop{After: 2 * time.Minute, Stalled: true}},
-		"wrapped": {"the kind is found below other words", fmt.Errorf("ensure: %w", denied),
-			phase.Stop{After: 15 * time.Second}},
+		"invalid": {
+			"only another spec helps", cloud.Errorf(cloud.Invalid, "R", "m"),
+			phase.Stop{After: 2 * time.Minute, Stalled: true},
+		},
+		"wrapped": {
+			"the kind is found below other words", fmt.Errorf("ensure: %w", denied),
+			phase.Stop{After: 15 * time.Second},
+		},
 		"other": {"an error that no cloud made is ours", errBoom, phase.Stop{Reason: "InternalError", Err: errBoom}},
-		"without reason": {"so is one to which the cloud gave no reason", unnamed,
-			phase.Stop{Reason: "InternalError", Err: errBoom}},
+		"without reason": {
+			"so is one to which the cloud gave no reason", unnamed,
+			phase.Stop{Reason: "InternalError", Err: errBoom},
+		},
 		"stop": {"what has stopped already stays so", phase.Wait("R", "m"), phase.Stop{}},
 	}
 	compare(t, "no error stays none", phase.Stop{}, phase.Cloud(nil))
@@ -107,8 +115,10 @@ func TestResult(t *testing.T) {
 		"stall":   {"looked at again, slowly", phase.Stall("R", "m"), 2 * time.Minute, nil},
 		"wrapped": {"a stop is found below other words", fmt.Errorf("act: %w", phase.Poll("R", "m")), 5 * time.Second, nil},
 		"fail":    {"the queue backs off", errBoom, 0, errBoom},
-		"outdated": {"a conflict is looked at again, without a word in the log", fmt.Errorf("patch: %w", conflict),
-			500 * time.Millisecond, nil},
+		"outdated": {
+			"a conflict is looked at again, without a word in the log", fmt.Errorf("patch: %w", conflict),
+			500 * time.Millisecond, nil,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result, err := phase.Result(c.end)
@@ -132,8 +142,10 @@ func TestCondition(t *testing.T) {
 	}{
 		"stop":  {"reason and sentence are the stop's", phase.Wait("R", "get: slow"), internal("boom"), waits},
 		"error": {"what failed without a reason is not hidden", errors.New("get: 1 s"), waits, internal("get: 1 s")},
-		"same act": {"its first text stays, or each try would write", errors.New("get: 2 s"), internal("get: 1 s"),
-			internal("get: 1 s")},
+		"same act": {
+			"its first text stays, or each try would write", errors.New("get: 2 s"), internal("get: 1 s"),
+			internal("get: 1 s"),
+		},
 		"another act": {"it is told", errors.New("put: 2 s"), internal("get: 1 s"), internal("put: 2 s")},
 		"one word":    {"an error need not name an act", errBoom, internal("get: 1 s"), internal("boom")},
 	} {

@@ -45,10 +45,14 @@ func TestLife(t *testing.T) {
 	ready := s.running(t, m)
 
 	want := []infrav1.MachineNetwork{
-		{Name: "VM Network", MACAddress: "00:50:56:00:00:0a",
-			Addresses: []infrav1.NetworkAddress{{Address: "10.20.0.10/24", Gateway: "10.20.0.1"}}},
-		{Name: "VM Network", MACAddress: "00:50:56:05:00:0a",
-			Addresses: []infrav1.NetworkAddress{{Address: "10.21.0.10/24", Gateway: "10.21.0.1"}}},
+		{
+			Name: "VM Network", MACAddress: "00:50:56:00:00:0a",
+			Addresses: []infrav1.NetworkAddress{{Address: "10.20.0.10/24", Gateway: "10.20.0.1"}},
+		},
+		{
+			Name: "VM Network", MACAddress: "00:50:56:05:00:0a",
+			Addresses: []infrav1.NetworkAddress{{Address: "10.21.0.10/24", Gateway: "10.21.0.1"}},
+		},
 		{Name: "DC0_DVPG0"},
 	}
 	if diff := cmp.Diff(want, ready.Windows.Status.Networks); diff != "" {
@@ -63,8 +67,10 @@ func TestLife(t *testing.T) {
 		return nil
 	})
 	plan, err := scripts.Plan(ready.Data.Data["value"])
-	for _, text := range []string{"10.20.0.10/24", "10.21.0.10/24", "10.20.0.1", want[0].MACAddress, want[1].MACAddress,
-		"--node-ip=10.20.0.10"} {
+	for _, text := range []string{
+		"10.20.0.10/24", "10.21.0.10/24", "10.20.0.1", want[0].MACAddress, want[1].MACAddress,
+		"--node-ip=10.20.0.10",
+	} {
 		if err != nil || !strings.Contains(string(plan), `"`+text+`"`) {
 			t.Errorf("the plan has no %q (%v)", text, err)
 		}
@@ -125,7 +131,7 @@ func TestForeground(t *testing.T) {
 	m.End(t)
 }
 
-// TestAddressIsKept: whatever happens to a claim, nobody else gets its address before the VM is gone; and then somebody does.
+// TestAddressIsKept: whatever happens to a claim, no other machine gets its address before the VM is gone; then one does.
 func TestAddressIsKept(t *testing.T) {
 	s := newStage(t, nil)
 	s.SetCredentials(t, datacenter.Credentials())
@@ -218,7 +224,7 @@ func TestPoolIsMissing(t *testing.T) {
 	m.End(t)
 }
 
-// TestForeignClaim: a claim of our name that is somebody else's is left alone.
+// TestForeignClaim: a foreign claim of our name is left alone.
 func TestForeignClaim(t *testing.T) {
 	s := newStage(t, nil)
 	s.SetCredentials(t, datacenter.Credentials())
@@ -238,7 +244,7 @@ func TestForeignClaim(t *testing.T) {
 	})
 	m := s.machine("taken", "nodes")
 	m.Create(t)
-	m.Await(t, "somebody else's claim", world.Windows("Ready False WaitingForIPAddress"))
+	m.Await(t, "foreign claim", world.Windows("Ready False WaitingForIPAddress"))
 	if err := s.Client.Delete(t.Context(), foreign); client.IgnoreNotFound(err) != nil {
 		t.Fatal(err)
 	}

@@ -138,7 +138,7 @@ func (s *stage) give(t *testing.T, name, text string) {
 	world.ChangeStatus(t, s.Client, claim, func(c *ipamv1.IPAddressClaim) { c.Status.AddressRef.Name = name })
 }
 
-// TestUselessAddress is told before it is kept: once the pool is mended, another claim brings another one.
+// TestUselessAddress is told before it is kept: once the pool is corrected, another claim brings another address.
 func TestUselessAddress(t *testing.T) {
 	s := newStage(t, nil)
 	s.SetCredentials(t, datacenter.Credentials())

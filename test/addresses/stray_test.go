@@ -50,7 +50,7 @@ func TestNoStrayYet(t *testing.T) {
 		s.deletedAddress(t, name, fmt.Sprintf("10.32.0.%d", 10+i))
 		world.Eventually(t, "look at "+name, func(context.Context) error {
 			if looks.Load() <= int64(i) {
-				return errors.New("nobody has asked for the time")
+				return errors.New("the clock was not read")
 			}
 			return nil
 		})

@@ -28,8 +28,10 @@ func TestMissingCA(t *testing.T) {
 	if state := m.Await(t, "CA", world.Config("Ready False WaitingForClusterCA")); state.Data != nil {
 		t.Error("a node would trust blindly")
 	}
-	again := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ca.Namespace, Name: ca.Name},
-		Data: map[string][]byte{"tls.crt": s.Management.Config.CAData}}
+	again := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ca.Namespace, Name: ca.Name},
+		Data:       map[string][]byte{"tls.crt": s.Management.Config.CAData},
+	}
 	if err := s.Client.Create(t.Context(), again); err != nil {
 		t.Fatal(err)
 	}
@@ -129,11 +131,13 @@ func TestLostSecret(t *testing.T) {
 	m.End(t)
 }
 
-// TestForeignSecret has a Secret of somebody else's under the name that ours must have.
+// TestForeignSecret has a foreign Secret under the name that ours must have.
 func TestForeignSecret(t *testing.T) {
 	s := ready(t)
-	foreign := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: "m"},
-		Data: map[string][]byte{"value": []byte("theirs")}}
+	foreign := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: "m"},
+		Data:       map[string][]byte{"value": []byte("theirs")},
+	}
 	if err := s.Client.Create(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +145,7 @@ func TestForeignSecret(t *testing.T) {
 	m.Create(t)
 	stalled := m.Await(t, "refusal", world.Config("Stalled True ConfigInvalid"))
 	if diff := cmp.Diff(foreign.Data, stalled.Data.Data); diff != "" || stalled.Data.UID != foreign.UID || len(stalled.Tokens) > 0 {
-		t.Errorf("somebody else's Secret was touched: %s", diff)
+		t.Errorf("the foreign Secret was touched: %s", diff)
 	}
 	s.vms(t)
 	if err := s.Client.Delete(t.Context(), foreign); err != nil {
@@ -161,8 +165,8 @@ func TestHopelessConfig(t *testing.T) {
 	if stalled.Data != nil || len(stalled.Tokens) > 0 || len(stalled.Config.Finalizers) > 0 {
 		t.Errorf("something was made for it:\n%s", stalled)
 	}
-	mend := func(config *bootstrapv1.WindowsBootstrapConfig) { config.Spec.Kubelet.Configuration.Raw = nil }
-	world.Change(t, s.Client, stalled.Config, mend)
+	correct := func(config *bootstrapv1.WindowsBootstrapConfig) { config.Spec.Kubelet.Configuration.Raw = nil }
+	world.Change(t, s.Client, stalled.Config, correct)
 	m.Await(t, "life without it", world.Windows("Ready False WaitingForGuest"), world.Tokens(1))
 }
 

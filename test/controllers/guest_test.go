@@ -27,7 +27,7 @@ func TestSilentGuest(t *testing.T) {
 	s.clock.advance(44 * time.Minute)
 	s.look(t, m)
 	m.Await(t, "patience", world.Windows("Ready False WaitingForGuest"), world.Windows("Stalled False NotStalled"))
-	// A look shortly before leads to one at the very moment: nobody asks for that one.
+	// A look shortly before leads to one at the very moment, which the test does not ask for.
 	due := conditions.GetLastTransitionTime(state.Windows, infrav1.VMProvisionedCondition).Add(45 * time.Minute)
 	s.clock.advance(due.Sub(s.clock.now()) - 3*time.Second)
 	s.process.Reconcile(t, world.Machines, m.Key)
@@ -54,7 +54,7 @@ func TestSilentGuest(t *testing.T) {
 	s.steady(t, m)
 }
 
-// TestStrangeGuest has a guest whose report nobody here understands: that is another fault than silence.
+// TestStrangeGuest has a guest whose report is not understood: that is another fault than silence.
 func TestStrangeGuest(t *testing.T) {
 	s := ready(t)
 	m, state := s.booting(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-// hook is somebody's, who wants to do something before a Machine's infrastructure is deleted.
+// hook lets a program do something before a Machine's infrastructure is deleted.
 const hook = clusterv1.PreTerminateDeleteHookAnnotationPrefix + "/test"
 
 // leave deletes the Machine, which its hook keeps until stay is over.
@@ -118,6 +118,6 @@ func TestEmptyData(t *testing.T) {
 	}
 	world.Change(t, s.Client, own, func(o *corev1.Secret) { o.Data = map[string][]byte{"value": []byte("x")} })
 	s.process.Reconcile(t, world.Machines, m.Key)
-	m.Await(t, "life after it was mended", world.Windows("Ready False WaitingForGuest"))
+	m.Await(t, "life after it was corrected", world.Windows("Ready False WaitingForGuest"))
 	m.End(t)
 }

@@ -242,7 +242,7 @@ func TestOwnedAgain(t *testing.T) {
 }
 
 // TestOwnerRefused is TestOwnedAgain where the API server lets us set no owner, as one with the admission plugin
-// OwnerReferencesPermissionEnforcement does: the token is looked after all the same.
+// OwnerReferencesPermissionEnforcement does: the token is kept alive all the same.
 func TestOwnerRefused(t *testing.T) {
 	s := ready(t)
 	m, before := s.booting(t)

@@ -86,8 +86,10 @@ func TestNewerThanTheControlPlane(t *testing.T) {
 // withOwnData is a machine whose user made the bootstrap data.
 func (s *stage) withOwnData(t *testing.T) *world.Machine {
 	t.Helper()
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: "own-data"},
-		Data: map[string][]byte{"value": []byte("x")}}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: "own-data"},
+		Data:       map[string][]byte{"value": []byte("x")},
+	}
 	if err := s.Client.Create(t.Context(), secret); client.IgnoreAlreadyExists(err) != nil {
 		t.Fatal(err)
 	}
