@@ -22,8 +22,8 @@ var (
 	noon  = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	theVM = types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}
 
-	taskFailed  = cloud.Errorf(cloud.Exhausted, "TaskFailed", "the task failed")
-	cloneFailed = cloud.Errorf(cloud.Exhausted, "CloneFailed", "the last clone failed")
+	errTask  = cloud.Errorf(cloud.Exhausted, "TaskFailed", "the task failed")
+	errClone = cloud.Errorf(cloud.Exhausted, "CloneFailed", "the last clone failed")
 )
 
 // has makes a survey of facts.
@@ -47,7 +47,7 @@ func succeeded(what act) fact {
 func failed(what act) fact {
 	return func(s *survey) {
 		fault := &types.LocalizedMethodFault{Fault: &types.NoDiskSpace{}}
-		s.job, s.jobErr = job{act: what, vm: theVM, state: types.TaskInfoStateError, fault: fault}, taskFailed
+		s.job, s.jobErr = job{act: what, vm: theVM, state: types.TaskInfoStateError, fault: fault}, errTask
 	}
 }
 
@@ -82,8 +82,8 @@ func early(so bool) fact   { return func(s *survey) { s.earlier, s.asked[earlier
 func rival(so bool) fact   { return func(s *survey) { s.rivals, s.asked[rivalClones] = so, 1 } }
 func lostNow(s *survey)    { s.memory.answerLost = noon.Add(1 - lateRequest) }
 func lostBefore(s *survey) { s.memory.answerLost = noon.Add(-lateRequest) }
-func pausing(s *survey)    { s.memory.failed, s.memory.notBefore = cloneFailed, noon.Add(1) }
-func paused(s *survey)     { s.memory.failed, s.memory.notBefore = cloneFailed, noon }
+func pausing(s *survey)    { s.memory.failed, s.memory.notBefore = errClone, noon.Add(1) }
+func paused(s *survey)     { s.memory.failed, s.memory.notBefore = errClone, noon }
 
 const off, on, suspended = types.VirtualMachinePowerStatePoweredOff, types.VirtualMachinePowerStatePoweredOn,
 	types.VirtualMachinePowerStateSuspended

@@ -109,7 +109,8 @@ func TestDescribe(t *testing.T) {
 		want cloud.VM
 	}{
 		"made": {
-			sighting{power: "poweredOff"}, false,
+			sighting{power: "poweredOff"},
+			false,
 			cloud.VM{State: cloud.Creating, Detail: "made, but not yet switched on", Addresses: names},
 		},
 		"runs": {sighting{power: "poweredOn", report: "r"}, false, cloud.VM{State: cloud.Running, Addresses: names, Report: "r"}},

@@ -13,54 +13,43 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
+// requests ask for a task with a VM.
+var requests = map[act]func(object.VirtualMachine, context.Context) (*object.Task, error){
+	switchingOn:  object.VirtualMachine.PowerOn,
+	switchingOff: object.VirtualMachine.PowerOff,
+	destroying:   object.VirtualMachine.Destroy,
+}
+
 // start starts a task and remembers it. The end of the caller's context does not interrupt the request, because a lost answer
 // can leave a VM that this process does not know of.
 func (a *account) start(ctx context.Context, m cloud.Machine, what act, vm types.ManagedObjectReference) (cloud.VM, error) {
-	var clone types.VirtualMachineCloneSpec
+	request := requests[what]
 	if what == cloning {
 		at, err := a.placements.of(ctx, &a.connection, *m.Spec.VSphere)
 		if err != nil {
 			return cloud.VM{}, err
 		}
-		if clone, err = cloneSpec(m, at); err != nil {
+		spec, err := cloneSpec(m, at)
+		if err != nil {
 			return cloud.VM{}, err
 		}
-		vm = at.template
+		vm, request = at.template, func(template object.VirtualMachine, ctx context.Context) (*object.Task, error) {
+			return template.Clone(ctx, object.NewFolder(template.Client(), at.folder), m.Name, spec)
+		}
 	}
-	j := job{act: what, vm: vm, state: types.TaskInfoStateQueued}
+	var task *object.Task
 	err := a.connection.do(context.WithoutCancel(ctx), func(ctx context.Context, c *vim25.Client) (err error) {
-		j.task, err = request(ctx, object.NewVirtualMachine(c, vm), what, m.Name, clone)
+		task, err = request(*object.NewVirtualMachine(c, vm), ctx)
 		return err
 	})
 	if err != nil {
 		return cloud.VM{}, a.notStarted(m, what, err)
 	}
+	j := job{act: what, task: task.Reference(), vm: vm, state: types.TaskInfoStateQueued}
 	logr.FromContextOrDiscard(ctx).Info("started a vCenter task", "machine", m.Key, "vm", m.Name, "act", what, "task", j.task.Value)
 	a.ledger.note(m, func(w *work) { w.job = j })
 	a.follow(ctx)
 	return wait(string(what)).vm, nil
-}
-
-// request asks for a task with the VM, or with the template if it is a clone.
-func request(ctx context.Context, vm *object.VirtualMachine, what act, name string, clone types.VirtualMachineCloneSpec) (
-	types.ManagedObjectReference, error,
-) {
-	var task *object.Task
-	var err error
-	switch what {
-	case cloning:
-		task, err = vm.Clone(ctx, object.NewFolder(vm.Client(), *clone.Location.Folder), name, clone)
-	case switchingOn:
-		task, err = vm.PowerOn(ctx)
-	case switchingOff:
-		task, err = vm.PowerOff(ctx)
-	case destroying:
-		task, err = vm.Destroy(ctx)
-	}
-	if err != nil {
-		return types.ManagedObjectReference{}, err
-	}
-	return task.Reference(), nil
 }
 
 // notStarted handles a request that failed. If there was no answer, the clone may have been started all the same.
