@@ -16,7 +16,7 @@ const (
 	defaultScriptSeconds = 300
 )
 
-// custom is spec.custom, read and found good: the users' own files and scripts.
+// custom is what was read of spec.custom: the users' own files and scripts.
 type custom struct {
 	files             []customFile
 	preJoin, postJoin []customScript
@@ -28,7 +28,7 @@ type customFile struct {
 	content step.Content
 }
 
-// customScript is run where it is written.
+// customScript is a script and the path from which it runs.
 type customScript struct {
 	name, path string
 	content    step.Content
@@ -138,7 +138,8 @@ func (c custom) steps() step.Part {
 	return p
 }
 
-// addTo writes a script where only administrators read it, and runs it as it is. All are erased in the end.
+// addTo writes a script where only administrators can read it, and runs it unchanged. All scripts are erased at the
+// end.
 func (s customScript) addTo(p *step.Part, phase, reason string) {
 	p.Add(phase, step.PrivateFile("write-"+s.name, step.ReasonNodeFilesFailed, s.path, s.content.Bytes), &plan.Script{
 		Common:  plan.Common{Name: "run-" + s.name, Reason: reason, TimeoutSeconds: s.seconds},

@@ -17,11 +17,12 @@ import (
 const (
 	discoveryField = "WindowsBootstrapConfig spec.discovery.kubeconfigSecret"
 	discoveryFile  = step.JoinDirectory + `\discovery.yaml`
-	// discoveryPath is discoveryFile as kubeadm takes it: it reads C: as the scheme of a URL, and refuses all but https.
+	// discoveryPath is discoveryFile as kubeadm needs it: kubeadm takes C: for the scheme of a URL and accepts https
+	// only.
 	discoveryPath = "/run/kubeadm/discovery.yaml"
 )
 
-// kubeconfigFile is as much of a kubeconfig as is looked at. What a cluster has is a map: what is not known is refused.
+// kubeconfigFile is the part of a kubeconfig that we read. A cluster is a map so that unknown keys can be refused.
 type kubeconfigFile struct {
 	APIVersion     string           `json:"apiVersion"`
 	Kind           string           `json:"kind"`
@@ -37,13 +38,13 @@ type namedCluster struct {
 	Cluster map[string]any `json:"cluster"`
 }
 
-// Of a cluster only these two are rendered.
+// The only two keys of a cluster that are rendered.
 const (
 	serverKey    = "server"
 	authorityKey = "certificate-authority-data"
 )
 
-// notOfDiscovery are the other keys that a cluster may have, with what to do instead: kubeadm would drop some on the way,
+// notOfDiscovery are other keys that a cluster may have, and what to do instead: kubeadm would drop some of them, and
 // others are not safe.
 var notOfDiscovery = map[string]string{
 	"insecure-skip-tls-verify": "a node joins no cluster that it cannot verify; leave it out",
@@ -52,15 +53,15 @@ var notOfDiscovery = map[string]string{
 	"tls-server-name":          "kubeadm loses it; write a server whose name or address is in its certificate",
 }
 
-// cluster is where the API server is, and whom the node trusts.
+// cluster is where the API server is, and whose certificates the node trusts.
 type cluster struct {
 	endpoint  clusterv1.APIEndpoint
 	authority authority
-	// discovery is the kubeconfig by which kubeadm finds the cluster; where it is empty, the token does.
+	// discovery is the kubeconfig by which kubeadm finds the cluster; if it is empty, the token does that.
 	discovery string
 }
 
-// readCluster reads a kubeconfig of the user's, or else the Cluster and its CA.
+// readCluster reads the user's kubeconfig if the spec names one, else the Cluster and its CA.
 func readCluster(in Input) (cluster, error) {
 	var c cluster
 	ref := in.Config.Spec.Discovery.KubeconfigSecret
@@ -99,7 +100,7 @@ func discover(data []byte) (cluster, error) {
 	return c, err
 }
 
-// discoveredCluster never shows what it reads: it may hold what it should not.
+// discoveredCluster never shows what it reads, which may hold secrets by mistake.
 func discoveredCluster(data []byte) (map[string]any, error) {
 	const write = "write one such as the ConfigMap cluster-info in kube-public has under the key kubeconfig"
 	var file kubeconfigFile
@@ -158,7 +159,7 @@ func discoveredAuthority(cluster map[string]any) ([]byte, error) {
 	return ca, nil
 }
 
-// discoveryText has the form of cluster-info: one cluster without a name, and nobody in it.
+// discoveryText has the form of the ConfigMap cluster-info: one cluster without a name, and no users.
 func discoveryText(endpoint clusterv1.APIEndpoint, ca []byte) (string, error) {
 	text, err := yaml.Marshal(kubeconfigFile{
 		APIVersion: "v1", Kind: "Config",
@@ -173,7 +174,7 @@ func discoveryText(endpoint clusterv1.APIEndpoint, ca []byte) (string, error) {
 	return string(text), nil
 }
 
-// discoveryFile writes the file where the node has one, for administrators only.
+// discoveryFile writes the kubeconfig, readable by administrators only.
 func (c cluster) discoveryFile() []plan.Step {
 	if c.discovery == "" {
 		return nil

@@ -22,7 +22,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/windows"
 )
 
-// node is an Input that has been read and found good: plain values, defaults filled in.
+// node is what was read of an Input and found good: plain values, defaults filled in.
 type node struct {
 	machine         plan.Machine
 	cloud           cloud
@@ -39,17 +39,17 @@ type node struct {
 	windows    windows.Windows
 	network    *network.Network
 	containerd containerd.Containerd
-	// joinConfiguration is kubeadm's.
+	// joinConfiguration is the text of the file that kubeadm join reads.
 	joinConfiguration string
 }
 
 // defaultDeadlineSeconds is half an hour.
 const defaultDeadlineSeconds = 1800
 
-// computerName is what Windows, DNS and Kubernetes all take for a name.
+// computerName is a name that Windows, DNS and Kubernetes all accept.
 var computerName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,13}[a-z0-9])?$`)
 
-// bootstrapToken is what kubeadm takes for a token.
+// bootstrapToken is the form of a token that kubeadm accepts.
 var bootstrapToken = regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
 
 func readNode(in Input) (*node, error) {
@@ -78,7 +78,7 @@ func readNode(in Input) (*node, error) {
 	return n, err
 }
 
-// readMachine reads what the others need.
+// readMachine reads what the other parts need: adapters, version and cluster.
 func (n *node) readMachine(in Input) error {
 	var err error
 	if n.adapters, err = network.ReadAdapters(in.WindowsMachine); err != nil {
@@ -101,7 +101,7 @@ func (n *node) readKubelet(in Input) error {
 	return err
 }
 
-// sizeOf is unknown on Azure, and where it is the template's.
+// sizeOf is zero on Azure and wherever the template decides.
 func sizeOf(spec infrav1.WindowsMachineSpec) kubelet.Size {
 	if spec.VSphere == nil {
 		return kubelet.Size{}
@@ -128,8 +128,8 @@ func (n *node) readWindows(in Input) error {
 	return err
 }
 
-// clusterNames are the cluster's own names and ranges, which no proxy reaches. Where there is no proxy nothing is asked of
-// the Cluster.
+// clusterNames are the cluster's own names and ranges, which are reached without a proxy. If there is no proxy, the
+// Cluster's network is not read for it.
 func (n *node) clusterNames(in Input) ([]string, error) {
 	if !windows.HasProxy(in.Config.Spec.Windows.Proxy) {
 		return nil, nil
@@ -157,7 +157,7 @@ func (n *node) readContainerd(in Input) error {
 	return err
 }
 
-// tooEarly refuses what no user can write: our own controllers make it before they render.
+// tooEarly refuses what is not a mistake of the user: our own controllers fill these fields in before they render.
 func tooEarly(in Input) error {
 	if in.Cluster == nil || in.Machine == nil || in.WindowsMachine == nil || in.Config == nil {
 		return errors.New("render: Cluster, Machine, WindowsMachine and WindowsBootstrapConfig must be there")
@@ -179,7 +179,7 @@ func tooEarly(in Input) error {
 	return nil
 }
 
-// Deadline is how long a guest may take from its first boot until it has joined, down time not counted.
+// Deadline is how long a guest may take from its first boot until it has joined; the time of reboots does not count.
 func Deadline(spec bootstrapv1.WindowsBootstrapConfigSpec) time.Duration {
 	return time.Duration(deadlineSeconds(spec)) * time.Second
 }
@@ -188,7 +188,7 @@ func deadlineSeconds(spec bootstrapv1.WindowsBootstrapConfigSpec) int {
 	return int(cmp.Or(spec.DeadlineSeconds, defaultDeadlineSeconds))
 }
 
-// oldestMinor is the oldest 1.x whose kubeadm and kubelet take what is rendered here.
+// oldestMinor is the oldest 1.x whose kubeadm and kubelet accept what we render.
 const oldestMinor = 30
 
 func readMinor(text string) (uint64, error) {

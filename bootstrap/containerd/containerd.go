@@ -17,41 +17,41 @@ const (
 	containerdProgram = step.ContainerdFolder + `\containerd.exe`
 	ctrProgram        = step.ContainerdFolder + `\ctr.exe`
 
-	// oldestContainerd runs HostProcess containers, in which every CNI and kube-proxy run.
+	// oldestContainerd can run HostProcess containers, which every CNI and kube-proxy use.
 	oldestContainerd = "1.7"
 	// mergingContainerd reads drop-ins of version 3, and merges them key by key.
 	mergingContainerd = "2.0"
 )
 
-// Input is what containerd's settings are made of.
+// Input is what the settings of containerd depend on.
 type Input struct {
 	Spec            bootstrapv1.Containerd
 	Sources         step.Contents
 	DeadlineSeconds int
-	// Proxied: it is started again for the variables of a proxy.
+	// Proxied: containerd must be restarted to see the variables of a proxy.
 	Proxied bool
 }
 
-// Containerd is spec.containerd, read and found good.
+// Containerd is what was read of spec.containerd and found good.
 type Containerd struct {
 	registries []registry
-	// settings is the text of our own drop-in, or empty.
+	// settings is the text of our own drop-in; empty if it is not needed.
 	settings string
 	dropIns  []dropIn
-	// prepull are images, each with pullSeconds for one attempt.
+	// prepull are images; an attempt to pull one may take pullSeconds.
 	prepull     []string
 	pullSeconds int
 	hyperV      bool
 	proxied     bool
 }
 
-// dropIn is a user's own file of settings.
+// dropIn is a user's own configuration file.
 type dropIn struct {
 	name    string
 	content step.Content
 }
 
-// Read refuses what containerd would not take.
+// Read refuses what containerd would not accept.
 func Read(in Input) (Containerd, error) {
 	c := Containerd{proxied: in.Proxied}
 	var err error
@@ -70,7 +70,7 @@ func Read(in Input) (Containerd, error) {
 	return c, err
 }
 
-// Warnings are of what the VM must bring.
+// Warnings are about what the VM must support.
 func (c Containerd) Warnings() []string {
 	if !c.hyperV {
 		return nil
@@ -79,7 +79,8 @@ func (c Containerd) Warnings() []string {
 		"on Azure a size that has it"}
 }
 
-// Steps write the settings and start containerd again where they change. Our own drop-in comes first, so that a user's wins.
+// Steps write the configuration, and restart containerd if it changes. Our own drop-in comes first, so that the user
+// can override it.
 func (c Containerd) Steps() step.Part {
 	var p step.Part
 	p.Add(step.PhaseImages, c.pauseImage()...)
@@ -103,8 +104,8 @@ func (c Containerd) Steps() step.Part {
 	return p
 }
 
-// restart: Windows stops no service on which a running one depends, and the image's kubelet may run. One that is
-// not there is no hindrance.
+// restart stops the kubelet of the image first: Windows does not stop a service on which a running one depends. If
+// there is no kubelet, that is fine.
 func restart() []plan.Step {
 	common := plan.Common{Name: "kubelet-stopped", Reason: step.ReasonContainerRuntimeNotReady, TimeoutSeconds: 120, Attempts: 3}
 	stop, restart := common, common
@@ -116,8 +117,8 @@ func restart() []plan.Step {
 	}
 }
 
-// VersionCheck asks the image for a containerd that reads the settings. Where it is not in its usual place nothing is known of
-// it, which is a warning.
+// VersionCheck makes sure that the image has a containerd that can read the settings. If containerd is not in its
+// usual place the node only warns.
 func (c Containerd) VersionCheck() []plan.Step {
 	oldest := oldestContainerd
 	if len(c.dropIns) > 0 || c.settings != "" {
@@ -138,7 +139,7 @@ func (c Containerd) VersionCheck() []plan.Step {
 	}
 }
 
-// answers also says what the service does after a failure. With which arguments containerd runs is the image's to say.
+// answers waits for containerd and sets what Windows does when it fails. Its arguments stay those of the image.
 func answers() []plan.Step {
 	return []plan.Step{
 		&plan.ServiceState{
@@ -179,7 +180,7 @@ func readDropIns(wanted []bootstrapv1.ContainerdDropIn, sources step.Contents) (
 	return all, nil
 }
 
-// hyperVRuntime is the handler for pods that have a virtual machine each, as containerd's own documentation has it.
+// hyperVRuntime is the handler for pods with a virtual machine each, as in containerd's documentation.
 const hyperVRuntime = `
 [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runhcs-wcow-hypervisor]
 runtime_type = 'io.containerd.runhcs.v1'
@@ -191,7 +192,7 @@ SandboxPlatform = 'windows/amd64'
 ScaleCPULimitsToSandbox = true
 `
 
-// readSettings gives the text of our drop-in, which is empty where nothing was said.
+// readSettings writes our drop-in, which is empty if the spec needs none.
 func readSettings(wanted bootstrapv1.Containerd) (string, error) {
 	var text strings.Builder
 	if image := wanted.PauseImage; image != "" {
@@ -214,7 +215,7 @@ func readSettings(wanted bootstrapv1.Containerd) (string, error) {
 	return "version = 3\n" + text.String(), nil
 }
 
-// isolations are what stands in the drop-in for them.
+// isolations are the texts for the drop-in.
 var isolations = map[bootstrapv1.HyperVIsolation]string{
 	bootstrapv1.HyperVIsolationEnabled: hyperVRuntime, bootstrapv1.HyperVIsolationDisabled: "",
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// anyRegistry stands for all registries that have no folder of their own.
+// anyRegistry is containerd's name for all registries without a folder of their own.
 const anyRegistry = "_default"
 
 var (
@@ -31,9 +31,9 @@ type registry struct {
 	access
 }
 
-// access is what containerd has to know of a host, also where it is another one's mirror.
+// access is what containerd needs to use a host, also as another registry's mirror.
 type access struct {
-	// ca is the path of the host's CA, authorization the header that lets us in.
+	// caPath is where its CA is on the node, authorization the header with its credentials.
 	caPath, authorization string
 }
 
@@ -68,7 +68,7 @@ func readRegistries(wanted []bootstrapv1.Registry, sources step.Contents) ([]reg
 	return all, nil
 }
 
-// readRegistry reads CA and credentials.
+// readRegistry reads the CA and the credentials of a host.
 func readRegistry(field string, wanted bootstrapv1.Registry, sources step.Contents) (registry, error) {
 	read := registry{host: wanted.Host}
 	if len(step.SourcesOf(wanted.CA)) > 0 {
@@ -98,8 +98,8 @@ func readRegistry(field string, wanted bootstrapv1.Registry, sources step.Conten
 	return read, nil
 }
 
-// addRegistries writes the CAs and a hosts.toml for each. They hold credentials in clear: only administrators get into
-// their folder.
+// addRegistries writes CAs and hosts.toml files. These hold credentials in clear text, so only administrators can
+// open their folder.
 func addRegistries(p *step.Part, registries []registry) {
 	if len(registries) == 0 {
 		return
@@ -119,12 +119,12 @@ func addRegistries(p *step.Part, registries []registry) {
 	}
 }
 
-// registryFolder: a colon can not stand in a path, and so containerd on Windows leaves it out.
+// registryFolder: a path cannot have a colon, so containerd on Windows leaves it out.
 func registryFolder(host string) string {
 	return step.CertsDirectory + `\` + strings.ReplaceAll(host, ":", "")
 }
 
-// hostsFile is the hosts.toml of a registry: the mirrors in their order, the registry itself at last.
+// hostsFile is the hosts.toml of a registry: its mirrors in their order, and last the registry itself.
 func hostsFile(field string, wanted bootstrapv1.Registry, known map[string]access) (string, error) {
 	var text strings.Builder
 	switch wanted.Host {
@@ -150,7 +150,7 @@ func hostsFile(field string, wanted bootstrapv1.Registry, known map[string]acces
 	return text.String(), nil
 }
 
-// keys are those of a host; its header is a table, and so comes last.
+// keys of a host; its header is a table and must come last.
 func (a access) keys(header string) string {
 	var text strings.Builder
 	if a.caPath != "" {

@@ -14,7 +14,7 @@ const (
 	gatesField = "WindowsBootstrapConfig spec.kubelet.featureGates"
 )
 
-// ownedFlags are rendered by us, each with where the user says what it is to be.
+// ownedFlags are flags that we set, each with what the user can do instead.
 var ownedFlags = map[string]string{
 	"bootstrap-kubeconfig":       "the join writes it to a place of its own; leave it out",
 	"cert-dir":                   "the folder of the kubelet's keys is closed to others; leave it out",
@@ -41,7 +41,7 @@ var ownedFlags = map[string]string{
 	"windows-service":            "it is always given; leave it out",
 }
 
-// removedFlags stand in old guides. A version that does not know one exits at it; one that still does has no use for it.
+// removedFlags are flags of old guides. A kubelet that no longer knows one exits; one that still does ignores it.
 var removedFlags = map[string]string{
 	"allow-privileged":                  "Windows has no privileged containers; use HostProcess containers",
 	"cloud-config":                      "cloud providers are outside of the kubelet; leave it out",
@@ -63,7 +63,8 @@ var removedFlags = map[string]string{
 	"experimental-bootstrap-kubeconfig": "the join writes it; leave it out",
 }
 
-// takenFlags have no field and may be of use on a Windows node, each with the values that it takes and how to say so.
+// takenFlags have no field in the configuration and may be useful on a Windows node, each with the values that it may
+// have.
 var takenFlags = map[string]struct {
 	values *regexp.Regexp
 	write  string
@@ -79,10 +80,10 @@ var takenFlags = map[string]struct {
 	"vmodule": {regexp.MustCompile(`^[A-Za-z0-9_*]+=\d{1,2}(,[A-Za-z0-9_*]+=\d{1,2})*$`), "pairs such as kubelet_node_status=4"},
 }
 
-// windowsPath is absolute, of printable ASCII, without what Windows refuses in names.
+// windowsPath is absolute, in printable ASCII, without characters that Windows does not allow in names.
 var windowsPath = regexp.MustCompile(`^[A-Za-z]:[\\/][^\x00-\x1f"*:<>?|\x7f-\x{10ffff}]*$`)
 
-// readArgs gives the user's flags, sorted by name.
+// readArgs reads the flags of the user, sorted by name.
 func readArgs(args []bootstrapv1.KubeletArg, minor uint64) ([]Flag, error) {
 	var flags []Flag
 	for _, arg := range args {
@@ -137,7 +138,7 @@ func checkArg(name, value string, minor uint64) error {
 	return nil
 }
 
-// fieldOf is the field of the configuration that is named as a flag: maxOpenFiles of max-open-files.
+// fieldOf is the configuration field with the name of a flag: maxOpenFiles of max-open-files.
 func fieldOf(name string) string {
 	words := strings.Split(name, "-")
 	for i := 1; i < len(words); i++ {
@@ -148,7 +149,8 @@ func fieldOf(name string) string {
 	return strings.Join(words, "")
 }
 
-// readGates gives the user's feature gates. An unknown gate, or one against its lock, makes the kubelet panic.
+// readGates reads the feature gates of the user. The kubelet panics at an unknown gate, or at the wrong value of a
+// locked one.
 func readGates(gates []bootstrapv1.FeatureGate, minor uint64) (map[string]bool, error) {
 	wanted := map[string]bool{}
 	for _, gate := range gates {
@@ -175,7 +177,7 @@ func readGates(gates []bootstrapv1.FeatureGate, minor uint64) (map[string]bool, 
 	return wanted, nil
 }
 
-// GateOn says whether a gate is on, by what the user says or else by itself.
+// GateOn says whether a gate is on: as the user says, or else by default.
 func GateOn(name string, said map[string]bool, minor uint64) bool {
 	if on, ok := said[name]; ok {
 		return on

@@ -19,7 +19,7 @@ import (
 
 const configurationField = "WindowsBootstrapConfig spec.kubelet.configuration"
 
-// ownedFields are rendered by us, each with where the user says what it is to be.
+// ownedFields are fields that we set, each with what the user can do instead.
 var ownedFields = map[string]string{
 	"apiVersion":               "leave it out",
 	"cgroupsPerQOS":            "there are no cgroups on Windows; leave it out",
@@ -43,13 +43,13 @@ var ownedFields = map[string]string{
 	"systemReserved":           "write spec.reservations.system",
 }
 
-// How long pods have when Windows shuts down, and how much of it is for the critical ones.
+// How long pods have when Windows shuts down, and how much of that is for the critical ones.
 const (
 	shutdownGrace         = 60 * time.Second
 	shutdownGraceCritical = 20 * time.Second
 )
 
-// unsupportedFields make a kubelet on Windows exit, or do nothing there while they look as if they did.
+// unsupportedFields make a kubelet on Windows exit, or have no effect there.
 var unsupportedFields = map[string]string{
 	"defaultPodSysctls":    "a kubelet on Windows exits when it is set",
 	"singleProcessOOMKill": "a kubelet on Windows exits when it is set",
@@ -87,10 +87,10 @@ var unsupportedFields = map[string]string{
 	"systemReservedCgroup":          "there are no cgroups on Windows",
 }
 
-// affinityGate lets a kubelet on Windows give out cpus and memory by NUMA node.
+// affinityGate lets a kubelet on Windows assign CPUs and memory by NUMA node.
 const affinityGate = "WindowsCPUAndMemoryAffinity"
 
-// neededGates are those without which a kubelet on Windows ignores a field or exits at it.
+// neededGates are the gates without which a kubelet on Windows ignores a field or exits at it.
 var neededGates = map[string]string{
 	"cpuManagerPolicy":                       affinityGate,
 	"cpuManagerPolicyOptions":                affinityGate,
@@ -110,8 +110,8 @@ var neededGates = map[string]string{
 	"tracing":                                "KubeletTracing",
 }
 
-// readConfiguration reads the user's fields of a KubeletConfiguration more strictly than the kubelet, which writes a line
-// about a field that it does not know into its log and goes on without it.
+// readConfiguration reads the user's fields of a KubeletConfiguration. It is stricter than the kubelet, which only
+// logs an unknown field.
 func readConfiguration(raw []byte, gates map[string]bool, minor uint64) (map[string]any, error) {
 	if len(raw) == 0 {
 		return nil, nil
@@ -127,7 +127,7 @@ func readConfiguration(raw []byte, gates map[string]bool, minor uint64) (map[str
 			return nil, err
 		}
 	}
-	// What we render and the user may change.
+	// Fields that we set and that the user may change.
 	typed := kubeletv1.KubeletConfiguration{
 		ShutdownGracePeriod:             metav1.Duration{Duration: shutdownGrace},
 		ShutdownGracePeriodCriticalPods: metav1.Duration{Duration: shutdownGraceCritical},
@@ -150,7 +150,7 @@ func readConfiguration(raw []byte, gates map[string]bool, minor uint64) (map[str
 	return fields, nil
 }
 
-// hasFact finds what a plan would take for a fact of the node.
+// hasFact finds a map that a plan would take for a fact of the node.
 func hasFact(tree any) bool {
 	switch tree := tree.(type) {
 	case map[string]any:
@@ -183,8 +183,8 @@ func checkField(name string, gates map[string]bool, minor uint64) error {
 	return nil
 }
 
-// fieldRules are those by which a kubelet refuses values; test/kubelet holds them against the kubelet's own validation.
-// A field that is left out is the cluster's, which its own kubelets take.
+// fieldRules are the rules by which a kubelet refuses values; test/kubelet compares them with the kubelet's own
+// validation. A field that the user leaves out is the cluster's, which its own kubelets accept.
 var fieldRules = []struct {
 	says, write string
 	wrong       func(c *kubeletv1.KubeletConfiguration) bool
@@ -289,7 +289,7 @@ func orElse(value *int32, fallback int32) int32 {
 	return *value
 }
 
-// signals are those that a kubelet on Windows observes.
+// signals are those that a kubelet on Windows watches.
 var signals = []string{"memory.available", "nodefs.available", "imagefs.available"}
 
 func signalsOnly(thresholds map[string]string) bool {

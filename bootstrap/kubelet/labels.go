@@ -18,15 +18,15 @@ const (
 	taintsField = "WindowsBootstrapConfig spec.node.taints"
 )
 
-// reserved are the names of Kubernetes' own labels; a kubelet with one that is not in allowed does not start.
+// reserved are names of Kubernetes' own labels; a kubelet does not start with one that is not in allowed.
 var (
 	reserved = regexp.MustCompile(`^([a-z0-9.-]+\.)?(kubernetes|k8s)\.io/`)
 	allowed  = regexp.MustCompile(`^([a-z0-9.-]+\.)?(kubelet|node)\.kubernetes\.io/|` +
 		`^(topology\.kubernetes\.io/(zone|region)|node\.kubernetes\.io/instance-type)$`)
 )
 
-// readLabels gives name=value, sorted. The API has the same rules; they stand here too because one broken label is a
-// kubelet that does not start.
+// readLabels makes name=value, sorted. The API has the same rules; they are repeated because a kubelet does not start
+// with one bad label.
 func readLabels(labels []bootstrapv1.NodeLabel) ([]string, error) {
 	seen := map[string]bool{}
 	var pairs []string
@@ -51,10 +51,10 @@ func readLabels(labels []bootstrapv1.NodeLabel) ([]string, error) {
 	return pairs, nil
 }
 
-// windowsTaint keeps pods away that do not say they are made for Windows.
+// windowsTaint keeps away pods that do not say that they are for Windows.
 var windowsTaint = corev1.Taint{Key: "os", Value: "windows", Effect: corev1.TaintEffectNoSchedule}
 
-// readTaints puts Cluster API's own taint before the user's: Cluster API takes it away once it has labelled the Node.
+// readTaints puts Cluster API's own taint first; Cluster API removes it when it has labelled the Node.
 func readTaints(wanted *[]bootstrapv1.NodeTaint) ([]corev1.Taint, error) {
 	own := clusterv1.NodeUninitializedTaint
 	if wanted == nil {

@@ -12,21 +12,21 @@ import (
 
 const reservationsField = "WindowsBootstrapConfig spec.reservations"
 
-// reservations are spec.reservations, read and found good. What is empty follows from the size of the machine.
+// reservations are what was read of spec.reservations. What is empty depends on the size of the machine.
 type reservations struct {
 	system, kube amounts
 	eviction     thresholds
-	// lowMemory: the user accepts to have less memory for Windows or for Pods than is good.
+	// lowMemory: the user accepts less memory for Windows or for pods than we recommend.
 	lowMemory bool
 }
 
-// amounts are kept from pods.
+// amounts are what is kept from pods.
 type amounts struct{ cpu, memory, storage string }
 
-// thresholds are what must be left.
+// thresholds are what must stay free.
 type thresholds struct{ memory, nodefs, imagefs string }
 
-// tree has what is known of the amounts.
+// tree has the amounts that are known.
 func (a amounts) tree() map[string]any {
 	tree := map[string]any{"ephemeral-storage": a.storage}
 	if a.cpu != "" {
@@ -50,7 +50,7 @@ var (
 	thresholdText = regexp.MustCompile(`^([1-9]\d{0,9}(Mi|Gi)|[1-9]\d?%)$`)
 )
 
-// leastMemory is what Windows, kubelet and containerd need.
+// leastMemory is what Windows, the kubelet and containerd need.
 var leastMemory = resource.MustParse("2Gi")
 
 func readReservations(spec bootstrapv1.Reservations) (reservations, error) {
@@ -83,7 +83,7 @@ func readReservations(spec bootstrapv1.Reservations) (reservations, error) {
 	return withDefaults(spec), nil
 }
 
-// enoughForWindows counts only what is said: what follows from the size of the machine is enough by itself.
+// enoughForWindows checks only what the user wrote: what we calculate is enough.
 func enoughForWindows(spec bootstrapv1.Reservations) error {
 	if spec.System.Memory == "" || spec.LowMemory == bootstrapv1.LowMemoryAccepted {
 		return nil

@@ -2,10 +2,10 @@ package kubelet
 
 import "fmt"
 
-// smallMemory is what Windows with the kubelet and containerd has little use of below.
+// smallMemory is the memory below which Windows with kubelet and containerd leaves little.
 const smallMemory = 8192
 
-// Warnings of version, size and what was dared.
+// Warnings about the version, the size, and risks that the user accepted.
 func (k *Kubelet) Warnings() []string {
 	var all []string
 	if k.minor > lastMinor {

@@ -15,23 +15,23 @@ import (
 
 // The defaults of ports, and their limits.
 const (
-	// firstDynamicPort is where images have them begin.
+	// firstDynamicPort is where the dynamic ports of images begin.
 	firstDynamicPort = 34000
 	lastPort         = 65535
-	// fewestDynamicPorts is what netsh takes.
+	// fewestDynamicPorts is the smallest number that netsh accepts.
 	fewestDynamicPorts = 255
 )
 
 var defaultNodePorts = bootstrapv1.Ports{First: 30000, Last: 32767}
 
-// The ports of VXLAN, of Geneve, and of kube-proxy's health check.
+// Ports of VXLAN, of Geneve, and of the health check of kube-proxy.
 const (
 	vxlanPort       = "4789"
 	genevePort      = "6081"
 	proxyHealthPort = "10256"
 )
 
-// ownRules are the names of the firewall rules that are ours.
+// ownRules are the names of our own firewall rules.
 var ownRules = []string{"nodeports-tcp", "nodeports-udp", "kube-proxy-health", "vxlan", "geneve"}
 
 func (net reading) readPorts() error {
@@ -58,7 +58,7 @@ func (net reading) readPorts() error {
 	return nil
 }
 
-// bothEnds: the last port is left out where it is the first.
+// bothEnds fills in the last port, which may be left out for a single port.
 func bothEnds(ports bootstrapv1.Ports) bootstrapv1.Ports {
 	ports.Last = cmp.Or(ports.Last, ports.First)
 	return ports
@@ -92,7 +92,7 @@ func (net reading) readFirewall() error {
 	return nil
 }
 
-// openPorts: what others reach on the node, and what Windows must not take for itself.
+// openPorts opens the ports by which others reach the node, and keeps Windows from using them itself.
 func (net *Network) openPorts() []plan.Step {
 	steps := []plan.Step{&plan.PortRange{
 		Common: plan.Common{Name: "dynamic-ports", Reason: step.ReasonNetworkSettingsFailed},

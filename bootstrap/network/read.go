@@ -25,24 +25,26 @@ const (
 const (
 	defaultVNI           = 4096
 	defaultServiceDomain = "cluster.local"
-	// dnsAddress is the number of the address in the service CIDR that kubeadm gives to the cluster's DNS.
+	// dnsAddress is the number of the service address that kubeadm gives to the cluster's DNS.
 	dnsAddress = 10
 )
 
-// Input is what a network is made of.
+// Input is what a network depends on.
 type Input struct {
 	Spec           bootstrapv1.Network
 	ClusterNetwork clusterv1.ClusterNetwork
 	Adapters       Adapters
 	NodeName       string
 	OnAzure        bool
-	// Of the kubelet: how many pods it runs, whether Windows starts it late, and whether the gate for DSR is on by itself.
+	// About the kubelet: how many pods it runs, whether Windows delays its start, and whether the gate for DSR is on
+	// by default.
 	MaxPods      int
 	DelayedStart bool
 	DSRByDefault bool
 }
 
-// Network is spec.network, read and found good, defaults filled in. Its mode is empty where the spec says nothing.
+// Network is what was read of spec.network and found good, defaults filled in. Its mode is empty if the spec has no
+// network.
 type Network struct {
 	profile
 	nodeName string
@@ -52,27 +54,29 @@ type Network struct {
 	// podNetwork is the name of the HNS network of the pods, vni the number of their VXLAN.
 	podNetwork string
 	vni        int
-	// adapter is the name of the one that gets the vSwitch; empty: Windows has only one, or chooses.
+	// adapter is the name of the adapter that gets the vSwitch. Empty: there is only one, or HNS chooses.
 	adapter string
 
 	pods, services ranges
-	// podFamilies are those of pods, in their order: true is IPv4.
+	// podFamilies are the IP families of the pods in their order, true for IPv4.
 	podFamilies []bool
-	// exceptions are IPv4 CIDRs that pods reach with their own address, ownExceptions says that the user wrote some.
+	// exceptions are IPv4 CIDRs in which pods are seen with their own addresses; ownExceptions says that the user
+	// wrote some.
 	exceptions    ranges
 	ownExceptions bool
 	dns, domain   string
 
 	nodePorts, dynamicPorts bootstrapv1.Ports
-	// firewall has the user's rules, both ends of their ports filled in.
+	// firewall has the rules of the user, with both ends of their ports.
 	firewall []bootstrapv1.FirewallRule
-	// proxied: we write kube-proxy's configuration; dsr: with direct server return; gated: its gate must be named for that.
+	// proxied: we write the configuration of kube-proxy. dsr: it uses direct server return. gated: the gate for that
+	// must be turned on.
 	proxied, dsr, gated bool
 	// cniText and proxyText are the configurations that we write.
 	cniText, proxyText plan.Value
 }
 
-// Read refuses what the mode, its CNI, the cloud and the Cluster do not have in common.
+// Read refuses a network that its CNI, the cloud or the Cluster does not support.
 func Read(in Input) (*Network, error) {
 	net := &Network{
 		nodeName: in.NodeName, adapters: in.Adapters, onAzure: in.OnAzure, podFamilies: familiesOf(in.ClusterNetwork.Pods),
@@ -91,7 +95,7 @@ func Read(in Input) (*Network, error) {
 	return net, reading{in, net}.all()
 }
 
-// reading is a network while it is read: what is given, and what has been found good.
+// reading is a Network while it is being read: its input, and what has been found good so far.
 type reading struct {
 	Input
 	*Network
@@ -110,10 +114,10 @@ func (net reading) all() error {
 	return nil
 }
 
-// mostPodsOnAzure: an interface has 256 addresses, and one is the node's.
+// mostPodsOnAzure: a network interface has 256 addresses, one of which is the node's.
 const mostPodsOnAzure = 255
 
-// checkCloud refuses what the machine's cloud can not carry.
+// checkCloud refuses what the machine's cloud does not support.
 func (net reading) checkCloud() error {
 	switch {
 	case net.azureOnly && !net.OnAzure:
@@ -127,7 +131,7 @@ func (net reading) checkCloud() error {
 	return nil
 }
 
-// checkAdapters: Windows would take any of several for the vSwitch, and every connection with it.
+// checkAdapters: of several adapters HNS would choose any for the vSwitch, and cut its connections.
 func (net reading) checkAdapters() error {
 	if net.external == "" || net.adapters.count < 2 || net.Spec.Interface != "" {
 		return nil
@@ -136,7 +140,7 @@ func (net reading) checkAdapters() error {
 		"write the name of that adapter in Windows, such as Ethernet0", net.adapters.count, net.mode)
 }
 
-// checkFields refuses what would be without effect.
+// checkFields refuses fields that have no effect in this mode.
 func (net reading) checkFields() error {
 	for _, field := range []struct {
 		name       string
@@ -175,7 +179,7 @@ func (net reading) checkKubeProxy() error {
 	return nil
 }
 
-// The API says the same. A name ends in paths and in patterns of names, which it must not widen.
+// The API has the same patterns. Names become parts of paths and of wildcards, so they must have none themselves.
 var (
 	adapterName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ()#._-]{0,63}$`)
 	hnsName     = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
@@ -209,7 +213,7 @@ func (net reading) readClusterNetwork() error {
 	return err
 }
 
-// InCluster are the names and ranges that only the cluster knows: its domain first, its CIDRs behind.
+// InCluster are names that belong to the cluster: its DNS domain, and the CIDRs of pods and services.
 func InCluster(cluster clusterv1.ClusterNetwork) (domain string, cidrs []string, err error) {
 	if domain, err = readServiceDomain(cluster.ServiceDomain); err != nil {
 		return "", nil, err
@@ -235,7 +239,7 @@ func readServiceDomain(domain string) (string, error) {
 	return domain, nil
 }
 
-// checkFamilies: Windows has no pods with IPv6 only, and no IPv6 in a VXLAN.
+// checkFamilies: pods on Windows need IPv4, and a VXLAN on Windows carries nothing else.
 func (net *Network) checkFamilies() error {
 	if net.mode == bootstrapv1.NetworkNone {
 		return nil
@@ -253,7 +257,7 @@ func (net *Network) checkFamilies() error {
 	return nil
 }
 
-// checkRanges: a configuration that is written without them sends packets nowhere.
+// checkRanges: without the CIDRs the configuration that we write would send packets nowhere.
 func (net *Network) checkRanges() error {
 	if len(net.pods) == 0 && (net.written() && !net.azureOnly || net.proxied) {
 		return step.Invalid(fieldPods, "it is empty; write the CIDR of the cluster's pods, such as 10.244.0.0/16, it goes into the files of %s", net.cni)
@@ -264,7 +268,7 @@ func (net *Network) checkRanges() error {
 	return nil
 }
 
-// readExceptions: what pods reach with their own address is IPv4, for only IPv4 is translated.
+// readExceptions: only IPv4 addresses are translated, so exceptions are IPv4 as well.
 func (net reading) readExceptions() error {
 	const field = fieldNetwork + ".exceptionCIDRs"
 	extra, err := readCIDRs(field, net.Spec.ExceptionCIDRs)
@@ -283,8 +287,8 @@ func (net reading) readExceptions() error {
 	return nil
 }
 
-// machineSubnet is that of the node's own adapter, where pools give its addresses. In a VXLAN nobody beside the pods knows a
-// way to a pod's own address: there the machines are reached with the node's.
+// machineSubnet is the subnet of the node's own adapter, if pools give its addresses. It is no exception in a VXLAN:
+// outside of it there is no route to a pod's own address.
 func (net *Network) machineSubnet() ranges {
 	if net.overlay() {
 		return nil

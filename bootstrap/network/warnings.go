@@ -8,7 +8,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 )
 
-// Warnings are what works only if others have done their part, which nobody can see from here.
+// Warnings are about what works only if others do their part, which cannot be checked here.
 func (net *Network) Warnings() []string {
 	all := net.addressWarnings()
 	if net.mode == "" {
@@ -22,8 +22,8 @@ func (net *Network) Warnings() []string {
 	return all
 }
 
-// addressWarnings are of what may come by DHCP, which nobody can see from here, and of what a CNI may take away: only behind
-// a vSwitch that the plan makes are the addresses set once more.
+// addressWarnings are about addresses that may come by DHCP, and about settings that a CNI may drop: only behind a
+// vSwitch that we make are they set again.
 func (net *Network) addressWarnings() []string {
 	var all []string
 	if len(net.adapters.addressed) > 0 && net.external == "" {
@@ -36,7 +36,7 @@ func (net *Network) addressWarnings() []string {
 	return all
 }
 
-// firstAdapter is the one whose address the Node shows.
+// firstAdapter warns about the adapter whose address the Node shows.
 func (net *Network) firstAdapter() string {
 	addresses := net.adapters.ofFirst()
 	switch {

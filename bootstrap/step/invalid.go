@@ -7,23 +7,23 @@ import (
 	"strings"
 )
 
-// InvalidError says what the user has to change, and where.
+// InvalidError tells the user what to change, and where.
 type InvalidError struct {
-	// Field with the object it belongs to: WindowsBootstrapConfig spec.node.labels.
+	// Field, after the object it belongs to: WindowsBootstrapConfig spec.node.labels.
 	Field string
-	// Message names the value and says what to write instead.
+	// Message names the value, says what is wrong with it, and what to use instead.
 	Message string
 }
 
 // Error is field and sentence.
 func (e *InvalidError) Error() string { return e.Field + ": " + e.Message }
 
-// Invalid is an *InvalidError whose message says what to write instead.
+// Invalid makes an *InvalidError.
 func Invalid(field, format string, args ...any) error {
 	return &InvalidError{Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
-// Choose is what a value of the API means; a field that is left out means the fallback.
+// Choose translates a value of the API; an empty value means the fallback.
 func Choose[K ~string, V any](field string, value K, fallback V, meanings map[K]V) (V, error) {
 	if value == "" {
 		return fallback, nil
@@ -35,7 +35,7 @@ func Choose[K ~string, V any](field string, value K, fallback V, meanings map[K]
 	return meaning, nil
 }
 
-// SortedKeys of a map, for sentences that must not change.
+// SortedKeys of a map, so that a sentence always lists them in the same order.
 func SortedKeys[K ~string, V any](meanings map[K]V) []string {
 	keys := make([]string, 0, len(meanings))
 	for _, key := range slices.Sorted(maps.Keys(meanings)) {

@@ -2,7 +2,7 @@ package step
 
 import "slices"
 
-// The reasons by which a node says why it did not join. Names are kept for ever: alerts and runbooks lean on them.
+// The reasons that a node gives for not joining. A name never changes: alerts and runbooks depend on it.
 const (
 	ReasonWindowsNotSupported      = "WindowsNotSupported"
 	ReasonNodeFilesFailed          = "NodeFilesFailed"
@@ -47,7 +47,7 @@ const (
 	ReasonPauseImageMissing        = "PauseImageMissing"
 	ReasonMachineTooSmall          = "MachineTooSmall"
 
-	// Those of the interpreter itself, whatever the plan says.
+	// Reasons of the interpreter itself, whatever the plan says.
 	ReasonPlanNotUnderstood = "PlanNotUnderstood"
 	ReasonBootstrapTimeout  = "BootstrapTimeout"
 	ReasonTooManyReboots    = "TooManyReboots"
@@ -60,7 +60,7 @@ type Reason struct {
 	Name    string
 	Meaning string
 	Cause   string
-	// Command shows more, or what to do.
+	// Command shows more, or says what to do.
 	Command string
 }
 

@@ -14,7 +14,7 @@ import (
 
 const azureJSONField = windowsField + ".azureCloudConfig"
 
-// azureJSON is what cloud-provider-azure reads. It has no secret: the node acts by its managed identity.
+// azureJSON is what cloud-provider-azure reads. It has no secret: the node uses its managed identity.
 type azureJSON struct {
 	Cloud                       string `json:"cloud"`
 	TenantID                    string `json:"tenantId"`
@@ -40,7 +40,7 @@ var (
 	azureClouds = []string{"AzurePublicCloud", "AzureUSGovernmentCloud", "AzureChinaCloud"}
 )
 
-// azureJSONFile is the text of azure.json; empty: there is none.
+// azureJSONFile is the text of azure.json; empty if it is not wanted.
 type azureJSONFile []byte
 
 func readAzureJSON(in Input) (setting, error) {

@@ -13,7 +13,7 @@ var (
 	timeServer  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.:-]{0,252}$`)
 )
 
-// clock is the time zone and where the time comes from.
+// clock is the time zone and the time servers.
 type clock struct {
 	zone    string
 	servers []string
@@ -45,8 +45,8 @@ func (c clock) addTo(p *step.Part) {
 	}
 }
 
-// timeService: of a machine that is in no domain Windows stops the service when it has started, since what starts it is
-// that the machine is in one.
+// timeService makes the time service start by the network instead of by the domain: on a machine without a domain
+// Windows would stop it soon after it has started.
 func timeService(name, verb string, args ...string) plan.Step {
 	return &plan.Run{
 		Common: plan.Common{Name: name, Reason: step.ReasonTimeFailed, TimeoutSeconds: 60, Attempts: 3},
@@ -54,7 +54,7 @@ func timeService(name, verb string, args ...string) plan.Step {
 	}
 }
 
-// clockRisks: whoever writes servers and a domain finds his servers gone.
+// clockRisks: a domain replaces the time servers of its members.
 func clockRisks(spec bootstrapv1.Windows) []string {
 	if len(spec.NTPServers) == 0 || spec.Domain == (bootstrapv1.Domain{}) {
 		return nil

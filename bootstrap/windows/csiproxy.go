@@ -7,7 +7,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// csiProxy is the path of a program that is there already; the image or a preJoin script has brought it.
+// csiProxy is the path of a program that the image or a preJoin script has installed; empty if there is none.
 type csiProxy string
 
 func readCSIProxy(in Input) (setting, error) {

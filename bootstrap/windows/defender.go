@@ -8,7 +8,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// What Kubernetes and containerd write so much of that a scanner makes a node slow.
+// Folders and processes of Kubernetes and containerd: they write so much that scanning them slows a node down.
 var (
 	excludedFolders   = []string{`C:\ProgramData\containerd`, step.KubeletDirectory, `C:\k`}
 	excludedProcesses = []string{"containerd.exe", "containerd-shim-runhcs-v1.exe", "ctr.exe", "kubelet.exe", "kube-proxy.exe", "kube-log-runner.exe"}
@@ -34,7 +34,7 @@ func readDefender(in Input) (setting, error) {
 	return defender{own.Folders, own.Processes}, nil
 }
 
-// addTo: the step is optional, because where there is no Defender, nothing is slow because of it.
+// addTo: the step is optional, because a Windows without Defender needs no exclusions.
 func (d defender) addTo(p *step.Part) {
 	p.Add(step.PhaseWindows, &plan.DefenderExclusions{
 		Common:    plan.Common{Name: "defender-exclusions", Reason: step.ReasonDefenderFailed, Optional: true},

@@ -16,7 +16,7 @@ const (
 	domainFile       = step.OwnDirectory + `\domain-join.json`
 )
 
-// domainScript is constant; what it joins stands in a file beside it, which only administrators read.
+// domainScript is the same for all machines; what it joins is in a file beside it that only administrators can read.
 //
 //go:embed domainjoin.ps1
 var domainScript string
@@ -34,7 +34,7 @@ var (
 	organizationalUnit = regexp.MustCompile(`^(OU|CN|ou|cn)=[^\x00-\x1f]+$`)
 )
 
-// domain is what the machine joins, as domainScript reads it; empty: it joins none.
+// domain is the file that domainScript reads; empty if the machine joins no domain.
 type domain struct {
 	text   []byte
 	redact []string
@@ -72,7 +72,8 @@ func readMember(wanted bootstrapv1.Domain, sources step.Contents) (domainMember,
 	return member, err
 }
 
-// addTo makes the machine a member: gMSA then works without more. Its name is right already, for members are not renamed.
+// addTo makes the machine a member of the domain, which is all that gMSA needs. The computer has its final name
+// already, because members are not renamed.
 func (d domain) addTo(p *step.Part) {
 	if len(d.text) == 0 {
 		return

@@ -10,7 +10,7 @@ import (
 
 var featureName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,63}$`)
 
-// features are those of Windows Server, by name.
+// features are names of Windows Server features.
 type features []string
 
 func readFeatures(in Input) (setting, error) {

@@ -11,14 +11,14 @@ import (
 const (
 	pageFileField = "WindowsBootstrapConfig spec.pageFile"
 	memoryKey     = `HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Memory Management`
-	// The limits of the API for sizeMiB.
+	// The limits of sizeMiB in the API.
 	leastPageFileMiB, mostPageFileMiB = 1024, 1048576
 )
 
-// pageFile is what becomes of the image's page file.
+// pageFile says whether and how the page file of the image changes.
 type pageFile struct {
 	change bool
-	// sizeMiB is 0 where Windows decides.
+	// sizeMiB is 0 if Windows decides.
 	sizeMiB int
 }
 
@@ -38,13 +38,13 @@ func readPageFile(in Input) (setting, error) {
 	return pageFile{change, int(spec.SizeMiB)}, nil
 }
 
-// pageFilePolicies tell whether the image's page file changes.
+// pageFilePolicies say whether the page file of the image changes.
 var pageFilePolicies = map[bootstrapv1.PageFilePolicy]bool{
 	"": false, bootstrapv1.PageFileImage: false, bootstrapv1.PageFileManaged: true, bootstrapv1.PageFileFixed: true,
 }
 
-// addTo sees to it that there is a page file: Windows has no OOM killer, and the kubelet's eviction counts memory and page
-// file together. One that changes is there after a reboot, which is taken before the node joins.
+// addTo makes sure that there is a page file: Windows has no OOM killer, and the kubelet's eviction counts memory and
+// page file together. A change needs a reboot, which happens before the node joins.
 func (f pageFile) addTo(p *step.Part) {
 	if f.change {
 		p.Add(step.PhaseWindows,

@@ -13,12 +13,13 @@ import (
 
 const proxyField = windowsField + ".proxy"
 
-// near is what no proxy reaches, or should see: this machine, and where both clouds tell a machine of itself.
+// near is what must not go through a proxy: this machine, and the addresses at which both clouds describe a machine
+// to itself.
 var near = []string{"localhost", "127.0.0.1", "::1", "169.254.169.254", "168.63.129.16", ".svc"}
 
 var noProxyEntry = regexp.MustCompile(`^[A-Za-z0-9.*:/_-]{1,253}$`)
 
-// proxy is what the variables of the machine and the services are.
+// proxy has the environment variables of the machine and of its services.
 type proxy struct {
 	variables map[string]plan.Value
 	redact    []string
@@ -50,11 +51,12 @@ func readProxy(in Input) (setting, error) {
 	return proxy{variables, slices.Concat(proxySecrets(wanted.HTTP), proxySecrets(wanted.HTTPS))}, nil
 }
 
-// HasProxy tells whether there is one: containerd has to be started again for it.
+// HasProxy says whether a proxy is set; containerd must then be restarted.
 func HasProxy(wanted bootstrapv1.Proxy) bool { return wanted.HTTP != "" || wanted.HTTPS != "" }
 
-// addTo sets the variables of the machine, for kubeadm and the users' scripts, and of the services: what is set of the
-// machine reaches a service after a restart of Windows only. The kubelet's come when it is our service.
+// addTo sets the variables of the machine, for kubeadm and scripts of the user, and those of the services, which
+// would see the variables of the machine only after a restart of Windows. The kubelet gets its own after its service
+// has been replaced.
 func (x proxy) addTo(p *step.Part) {
 	if len(x.variables) == 0 {
 		return
@@ -68,7 +70,7 @@ func (x proxy) addTo(p *step.Part) {
 	p.Redact = append(p.Redact, x.redact...)
 }
 
-// checkProxy does not show the URL where it may hold a password.
+// checkProxy does not show a URL that may hold a password.
 func checkProxy(field, address string) error {
 	parsed, err := url.Parse(address)
 	if err != nil {
@@ -81,7 +83,7 @@ func checkProxy(field, address string) error {
 	return nil
 }
 
-// noProxy is what stays near, in the order: this machine, the cluster, the user's.
+// noProxy lists what is reached without a proxy: this machine, the cluster, then what the user adds.
 func noProxy(cluster, wanted []string) (string, error) {
 	entries := slices.Concat(near, cluster)
 	for _, entry := range wanted {
@@ -99,7 +101,8 @@ func noProxy(cluster, wanted []string) (string, error) {
 	return strings.Join(once, ","), nil
 }
 
-// proxySecrets is the password of a URL, or as much around it as it takes not to hide what is no secret.
+// proxySecrets is the password in a URL. If that is too short to be hidden by itself, it is hidden together with what
+// surrounds it.
 func proxySecrets(address string) []string {
 	_, rest, _ := strings.Cut(address, "//")
 	at := strings.LastIndexByte(rest, '@')

@@ -10,7 +10,7 @@ import (
 
 const certificatesDirectory = step.OwnDirectory + `\certificates`
 
-// trust is the certificates of CAs, each in PEM by the name of its step.
+// trust has certificates of CAs in PEM, each under the name of its step.
 type trust []trusted
 
 type trusted struct {
@@ -43,7 +43,8 @@ func readTrust(in Input) (setting, error) {
 	return all, nil
 }
 
-// addTo puts CAs where Windows, and every Go program on it, looks. certutil takes one certificate of a file.
+// addTo adds the CAs to the store of Windows, which every Go program on it uses too. certutil reads one certificate
+// per file.
 func (t trust) addTo(p *step.Part) {
 	for _, one := range t {
 		path := certificatesDirectory + `\` + one.name + ".crt"

@@ -12,7 +12,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// The groups that Windows brings, by SID, for their names are translated.
+// SIDs of built-in groups, whose names are translated.
 const (
 	administratorsSID = "S-1-5-32-544"
 	usersSID          = "S-1-5-32-545"
@@ -20,12 +20,12 @@ const (
 
 var (
 	userName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,19}$`)
-	// builtInUsers are Windows' own and cloudbase-init's service.
+	// builtInUsers belong to Windows and to cloudbase-init's service.
 	builtInUsers = []string{"administrator", "guest", "defaultaccount", "wdagutilityaccount", "system", "cloudbase-init"}
 	sshKey       = regexp.MustCompile(`^(ssh-(?:ed25519|rsa)|ecdsa-sha2-nistp(?:256|384|521)|sk-(?:ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com) ([A-Za-z0-9+/]+={0,2})( [\x20-\x7e]*)?$`)
 )
 
-// users are accounts of the machine.
+// users are local accounts.
 type users []user
 
 type user struct {
@@ -79,7 +79,7 @@ func groupOf(field string, role bootstrapv1.UserRole) (string, error) {
 	return "", step.Invalid(field, "role %q is none; write Administrator or User", role)
 }
 
-// checkKeys does not show what is no key: it may be a private one.
+// checkKeys does not show a key that is not valid: it may be a private one.
 func checkKeys(field string, keys []string) error {
 	if len(keys) == 0 {
 		return step.Invalid(field, "sshKeys is empty, and without a key nobody gets in; write one")
@@ -89,7 +89,7 @@ func checkKeys(field string, keys []string) error {
 		if parts == nil {
 			return step.Invalid(field, "sshKeys[%d] is no public key; write one line such as ssh-ed25519 AAAA... name", i)
 		}
-		// The blob begins with the length and name of its type.
+		// The blob begins with the length and the name of its type.
 		blob, err := base64.StdEncoding.DecodeString(parts[2])
 		if err != nil || len(blob) < 4+len(parts[1]) || string(blob[4:4+len(parts[1])]) != parts[1] {
 			return step.Invalid(field, "sshKeys[%d] is cut off or damaged; copy the whole line of the .pub file", i)
