@@ -77,7 +77,7 @@ func readFiles(wanted []bootstrapv1.CustomFile, from step.Contents) ([]customFil
 func fileAccess(field string, wanted bootstrapv1.FileAccess, secret bool) (plan.Access, error) {
 	switch {
 	case wanted == bootstrapv1.FileAccessInherited && secret:
-		return "", step.Invalid(field, "access Inherited would let every user read a Secret; leave access out")
+		return "", step.Invalid(field, "access Inherited would let every user read a Secret; remove access")
 	case wanted == bootstrapv1.FileAccessAdministrators || wanted == "" && secret:
 		return plan.AccessAdmin, nil
 	case wanted == bootstrapv1.FileAccessInherited || wanted == "":

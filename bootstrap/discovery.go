@@ -47,7 +47,7 @@ const (
 // notOfDiscovery are other keys that a cluster may have, and what to do instead: kubeadm would drop some of them, and
 // others are not safe.
 var notOfDiscovery = map[string]string{
-	"insecure-skip-tls-verify": "a node joins no cluster that it cannot verify; leave it out",
+	"insecure-skip-tls-verify": "a node joins no cluster that it cannot verify; remove it",
 	"certificate-authority":    "that file is not on the node; use certificate-authority-data",
 	"proxy-url":                "kubeadm drops it; use spec.windows.proxy",
 	"tls-server-name":          "kubeadm drops it; use a server whose name or address is in its certificate",

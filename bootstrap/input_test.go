@@ -223,7 +223,7 @@ func TestRenderRefuses(t *testing.T) {
 		},
 		{
 			"taint of Cluster API", "it is always there", withTaints(clusterv1.NodeUninitializedTaint),
-			"WindowsBootstrapConfig spec.node.taints", "is always there; leave it out",
+			"WindowsBootstrapConfig spec.node.taints", "is always there; remove it",
 		},
 
 		{"no Cluster", "the caller was too early", func(in *bootstrap.Input) { in.Cluster = nil }, "", "must be there"},

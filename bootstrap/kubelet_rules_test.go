@@ -48,7 +48,7 @@ func TestKubeletRefusals(t *testing.T) {
 		change        func(*bootstrap.Input)
 		field, want   string
 	}{
-		{"ours", "", kubeletArgs(arg("hostname-override", "x")), argsField, "hostname-override is set by this provider: a node has the name of its computer; leave it out"},
+		{"ours", "", kubeletArgs(arg("hostname-override", "x")), argsField, "hostname-override is set by this provider: a node has the name of its computer; remove it"},
 		{"has a field", "", kubeletArgs(arg("max-pods", "5")), argsField, "use spec.kubelet.maxPods"},
 		{"labels", "", kubeletArgs(arg("node-labels", "a=b")), argsField, "use spec.node.labels"},
 		{"removed", "", kubeletArgs(arg("network-plugin", "cni")), argsField, "the kubelet exits at network-plugin"},
@@ -57,7 +57,7 @@ func TestKubeletRefusals(t *testing.T) {
 		{"gone in a later version", "v1.33.0", kubeletArgs(arg("register-schedulable", "false")), argsField, "later versions have no such flag: use spec.node.taints"},
 		{"misspelt", "", kubeletArgs(arg("vmodul", "x")), argsField, `the kubelet of v1.36 has no flag "vmodul" and would exit (it is known in: none)`},
 		{"of the configuration", "", kubeletArgs(arg("event-burst", "5")), argsField, "use eventBurst in spec.kubelet.configuration"},
-		{"of Linux", "", kubeletArgs(arg("runtime-cgroups", "/x")), argsField, "runtime-cgroups has no use on a Windows node; leave it out"},
+		{"of Linux", "", kubeletArgs(arg("runtime-cgroups", "/x")), argsField, "runtime-cgroups has no use on a Windows node; remove it"},
 		{"twice", "", kubeletArgs(arg("vmodule", "a=1"), arg("vmodule", "a=2")), argsField, "vmodule is listed twice"},
 		{"one address for all", "", kubeletArgs(arg("node-ip", "10.0.0.1")), argsField, `value "10.0.0.1" of node-ip is not valid; use 0.0.0.0 or ::`},
 		{"format", "", kubeletArgs(arg("logging-format", "xml")), argsField, `value "xml" of logging-format is not valid; use text or json`},
@@ -93,11 +93,11 @@ func TestKubeletRefusals(t *testing.T) {
 
 		{"no object", "", kubeletConfig(`[]`), configField, "must be an object"},
 		{"no JSON", "", kubeletConfig(`{`), configField, "must be an object"},
-		{"field of ours", "", kubeletConfig(`{"providerID": "x"}`), configField, "providerID is set by this provider: it names the VM; leave it out"},
+		{"field of ours", "", kubeletConfig(`{"providerID": "x"}`), configField, "providerID is set by this provider: it names the VM; remove it"},
 		{"gates in the configuration", "", kubeletConfig(`{"featureGates": {}}`), configField, "use spec.kubelet.featureGates"},
-		{"exits", "", kubeletConfig(`{"singleProcessOOMKill": false}`), configField, "singleProcessOOMKill: a kubelet on Windows exits when it is set; leave it out"},
+		{"exits", "", kubeletConfig(`{"singleProcessOOMKill": false}`), configField, "singleProcessOOMKill: a kubelet on Windows exits when it is set; remove it"},
 		{"exits too", "", kubeletConfig(`{"userNamespaces": {"idsPerPod": 65536}}`), configField, "userNamespaces: a kubelet on Windows exits"},
-		{"no effect", "", kubeletConfig(`{"cgroupDriver": "systemd"}`), configField, "there are no cgroups on Windows; leave it out"},
+		{"no effect", "", kubeletConfig(`{"cgroupDriver": "systemd"}`), configField, "there are no cgroups on Windows; remove it"},
 		{"affinity without its gate", "", kubeletConfig(`{"cpuManagerPolicy": "static"}`), configField, "cpuManagerPolicy needs the feature gate WindowsCPUAndMemoryAffinity"},
 		{"unknown field", "", kubeletConfig(`{"containerLogMaxSiz": "1Mi"}`), configField, `has no field "containerLogMaxSiz" and would ignore it`},
 		{"field too new", "v1.30.0", kubeletConfig(`{"crashLoopBackOff": {}}`), configField, "(it is known in: 1.32 and later)"},
@@ -137,7 +137,7 @@ func TestKubeletRefusals(t *testing.T) {
 		{"query", "", withKubelet(bootstrapv1.Kubelet{SystemLogQuery: "x"}), "WindowsBootstrapConfig spec.kubelet.systemLogQuery", "use Disabled or Enabled"},
 
 		{"little memory", "", system("1Gi"), keptField, `system.memory "1Gi" and kube.memory "" keep 1Gi, less than the 2Gi`},
-		{"little memory for both", "", both("1Gi", "1023Mi"), keptField, "reserve more, leave system.memory out, or set lowMemory: IAcceptThatWindowsMayStall"},
+		{"little memory for both", "", both("1Gi", "1023Mi"), keptField, "reserve more, remove system.memory, or set lowMemory: IAcceptThatWindowsMayStall"},
 		{"not these words", "", withReservations(bootstrapv1.Reservations{LowMemory: "Yes"}), keptField + ".lowMemory", `"Yes" is not valid; use IAcceptThatWindowsMayStall`},
 		{"memory in G", "", system("2G"), keptField + ".system.memory", `"2G" is not an amount; use Mi or Gi`},
 		{"half a core", "", withReservations(bootstrapv1.Reservations{Kube: bootstrapv1.Reserved{CPU: "0.5"}}), keptField + ".kube.cpu", `"0.5" is not an amount; use cores such as 1`},
@@ -148,7 +148,7 @@ func TestKubeletRefusals(t *testing.T) {
 
 		{"no page file", "", withPageFile(bootstrapv1.PageFile{Policy: "None"}), pageField, `policy "None" is not valid; use Managed, Fixed or Image`},
 		{"fixed without size", "", withPageFile(bootstrapv1.PageFile{Policy: "Fixed"}), pageField, "sizeMiB 0 is not valid with policy Fixed; use 1024 to 1048576"},
-		{"size without fixed", "", withPageFile(bootstrapv1.PageFile{Policy: "Managed", SizeMiB: 4096}), pageField, "set policy: Fixed, or leave sizeMiB out"},
+		{"size without fixed", "", withPageFile(bootstrapv1.PageFile{Policy: "Managed", SizeMiB: 4096}), pageField, "set policy: Fixed, or remove sizeMiB"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			in := plainInput(t, test.change)

@@ -16,51 +16,51 @@ const (
 
 // ownedFlags are flags that we set, each with what the user can do instead.
 var ownedFlags = map[string]string{
-	"bootstrap-kubeconfig":       "the join writes it to a place of its own; leave it out",
-	"cert-dir":                   "the folder of the kubelet's keys is closed to others; leave it out",
-	"cgroups-per-qos":            "there are no cgroups on Windows; leave it out",
+	"bootstrap-kubeconfig":       "the join writes it to a place of its own; remove it",
+	"cert-dir":                   "the folder of the kubelet's keys is closed to others; remove it",
+	"cgroups-per-qos":            "there are no cgroups on Windows; remove it",
 	"cloud-provider":             "use spec.kubelet.cloudProvider",
 	"config":                     "kubeadm writes it to a place of its own; use spec.kubelet.configuration",
 	"config-dir":                 "use spec.kubelet.configuration",
-	"container-runtime-endpoint": "containerd listens on one pipe on every image; leave it out",
-	"enforce-node-allocatable":   "nothing is enforced on Windows; leave it out",
+	"container-runtime-endpoint": "containerd listens on one pipe on every image; remove it",
+	"enforce-node-allocatable":   "nothing is enforced on Windows; remove it",
 	"eviction-hard":              "use spec.reservations.eviction",
 	"feature-gates":              "use spec.kubelet.featureGates",
-	"hostname-override":          "a node has the name of its computer; leave it out",
+	"hostname-override":          "a node has the name of its computer; remove it",
 	"kube-reserved":              "use spec.reservations.kube",
-	"kubeconfig":                 "the join writes it to a place of its own; leave it out",
+	"kubeconfig":                 "the join writes it to a place of its own; remove it",
 	"max-pods":                   "use spec.kubelet.maxPods",
 	"node-labels":                "use spec.node.labels",
-	"provider-id":                "it names the VM; leave it out",
+	"provider-id":                "it names the VM; remove it",
 	"register-with-taints":       "use spec.node.taints",
-	"root-dir":                   "the kubelet's folder is closed to others; leave it out",
+	"root-dir":                   "the kubelet's folder is closed to others; remove it",
 	"rotate-server-certificates": "use spec.kubelet.serverCertificates",
 	"system-reserved":            "use spec.reservations.system",
 	"v":                          "use spec.kubelet.log.verbosity",
 	"windows-priorityclass":      "use spec.kubelet.priorityClass",
-	"windows-service":            "it is always set; leave it out",
+	"windows-service":            "it is always set; remove it",
 }
 
 // removedFlags are flags of old guides. A kubelet that no longer knows one exits; one that still does ignores it.
 var removedFlags = map[string]string{
 	"allow-privileged":                  "Windows has no privileged containers; use HostProcess containers",
-	"cloud-config":                      "cloud providers are outside of the kubelet; leave it out",
+	"cloud-config":                      "cloud providers are outside of the kubelet; remove it",
 	"cni-bin-dir":                       "it is a setting of containerd",
 	"cni-conf-dir":                      "it is a setting of containerd",
-	"container-runtime":                 "containerd is the only one; leave it out",
-	"docker-endpoint":                   "containerd is the only runtime; leave it out",
-	"image-pull-progress-deadline":      "it was dockershim's; leave it out",
-	"iptables-drop-bit":                 "there is no iptables on Windows; leave it out",
-	"iptables-masquerade-bit":           "there is no iptables on Windows; leave it out",
-	"keep-terminated-pod-volumes":       "leave it out",
+	"container-runtime":                 "containerd is the only one; remove it",
+	"docker-endpoint":                   "containerd is the only runtime; remove it",
+	"image-pull-progress-deadline":      "it was dockershim's; remove it",
+	"iptables-drop-bit":                 "there is no iptables on Windows; remove it",
+	"iptables-masquerade-bit":           "there is no iptables on Windows; remove it",
+	"keep-terminated-pod-volumes":       "remove it",
 	"log-dir":                           "use spec.kubelet.log.directory",
 	"log-file":                          "use spec.kubelet.log.directory",
-	"logtostderr":                       "leave it out",
+	"logtostderr":                       "remove it",
 	"network-plugin":                    "it is a setting of containerd",
 	"non-masquerade-cidr":               "set exceptions in the CNI's configuration",
 	"pod-infra-container-image":         "the pause image is a setting of containerd",
 	"register-schedulable":              "use spec.node.taints",
-	"experimental-bootstrap-kubeconfig": "the join writes it; leave it out",
+	"experimental-bootstrap-kubeconfig": "the join writes it; remove it",
 }
 
 // takenFlags have no field in the configuration and may be useful on a Windows node, each with the values that it may
@@ -95,7 +95,7 @@ func readArgs(args []bootstrapv1.KubeletArg, minor uint64) ([]Flag, error) {
 			return nil, err
 		}
 		if hasFlag(flags, arg.Name) {
-			return nil, step.Invalid(argsField, "%s is listed twice; leave one out", arg.Name)
+			return nil, step.Invalid(argsField, "%s is listed twice; remove one", arg.Name)
 		}
 		flags = append(flags, Flag{arg.Name, value})
 	}
@@ -124,7 +124,7 @@ func checkArg(name, value string, minor uint64) error {
 		return step.Invalid(argsField, "the kubelet exits at %s, a flag that was removed: %s", name, instead)
 	}
 	if inMinor(line, minor) == unknownThere {
-		return step.Invalid(argsField, "the kubelet of v1.%d has no flag %q and would exit (it is known in: %s); leave it out",
+		return step.Invalid(argsField, "the kubelet of v1.%d has no flag %q and would exit (it is known in: %s); remove it",
 			minor, name, knownMinors(line))
 	}
 	taken, ok := takenFlags[name]
@@ -133,7 +133,7 @@ func checkArg(name, value string, minor uint64) error {
 			"%s is a field of the kubelet's configuration; use %s in spec.kubelet.configuration", name, field)
 	}
 	if !ok {
-		return step.Invalid(argsField, "%s has no use on a Windows node; leave it out", name)
+		return step.Invalid(argsField, "%s has no use on a Windows node; remove it", name)
 	}
 	if !taken.values.MatchString(value) {
 		return step.Invalid(argsField, "value %q of %s is not valid; use %s", value, name, taken.write)
@@ -162,20 +162,20 @@ func readGates(gates []bootstrapv1.FeatureGate, minor uint64) (map[string]bool, 
 		letter := inMinor(line, minor)
 		switch {
 		case twice:
-			return nil, step.Invalid(gatesField, "%s is listed twice; leave one out", gate.Name)
+			return nil, step.Invalid(gatesField, "%s is listed twice; remove one", gate.Name)
 		case !enabled && gate.State != bootstrapv1.StateDisabled:
 			return nil, step.Invalid(gatesField, "state %q of %s is not valid; use Enabled or Disabled", gate.State, gate.Name)
 		case letter == unknownThere:
 			return nil, step.Invalid(gatesField,
-				"the kubelet of v1.%d has no feature gate %q and would not start (it is known in: %s); leave it out",
+				"the kubelet of v1.%d has no feature gate %q and would not start (it is known in: %s); remove it",
 				minor, gate.Name, knownMinors(line))
 		case letter == lockedOn && !enabled:
 			return nil, step.Invalid(gatesField,
-				"%s cannot be Disabled in v1.%d: it is locked, and the kubelet would not start; leave it out",
+				"%s cannot be Disabled in v1.%d: it is locked, and the kubelet would not start; remove it",
 				gate.Name, minor)
 		case letter == lockedOff && enabled:
 			return nil, step.Invalid(gatesField,
-				"%s cannot be Enabled in v1.%d: it is locked, and the kubelet would not start; leave it out",
+				"%s cannot be Enabled in v1.%d: it is locked, and the kubelet would not start; remove it",
 				gate.Name, minor)
 		}
 		wanted[gate.Name] = enabled

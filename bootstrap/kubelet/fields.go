@@ -21,25 +21,25 @@ const configurationField = "WindowsBootstrapConfig spec.kubelet.configuration"
 
 // ownedFields are fields that we set, each with what the user can do instead.
 var ownedFields = map[string]string{
-	"apiVersion":               "leave it out",
-	"cgroupsPerQOS":            "there are no cgroups on Windows; leave it out",
-	"containerRuntimeEndpoint": "containerd listens on one pipe on every image; leave it out",
+	"apiVersion":               "remove it",
+	"cgroupsPerQOS":            "there are no cgroups on Windows; remove it",
+	"containerRuntimeEndpoint": "containerd listens on one pipe on every image; remove it",
 	"enableSystemLogHandler":   "use spec.kubelet.systemLogQuery",
 	"enableSystemLogQuery":     "use spec.kubelet.systemLogQuery",
-	"enforceNodeAllocatable":   "nothing is enforced on Windows; leave it out",
+	"enforceNodeAllocatable":   "nothing is enforced on Windows; remove it",
 	"evictionHard":             "use spec.reservations.eviction",
 	"featureGates":             "use spec.kubelet.featureGates",
-	"imageServiceEndpoint":     "containerd listens on one pipe on every image; leave it out",
-	"kind":                     "leave it out",
+	"imageServiceEndpoint":     "containerd listens on one pipe on every image; remove it",
+	"kind":                     "remove it",
 	"kubeReserved":             "use spec.reservations.kube",
 	"maxPods":                  "use spec.kubelet.maxPods",
 	"podsPerCore":              "the reservations count with maxPods; use spec.kubelet.maxPods",
-	"providerID":               "it names the VM; leave it out",
-	"registerNode":             "a node that does not register never joins; leave it out",
+	"providerID":               "it names the VM; remove it",
+	"registerNode":             "a node that does not register never joins; remove it",
 	"registerWithTaints":       "use spec.node.taints",
-	"resolvConf":               "there is no resolv.conf on Windows, kubeadm empties it; leave it out",
+	"resolvConf":               "there is no resolv.conf on Windows, kubeadm empties it; remove it",
 	"serverTLSBootstrap":       "use spec.kubelet.serverCertificates",
-	"staticPodPath":            "kubeadm gives it its drive; leave it out",
+	"staticPodPath":            "kubeadm gives it its drive; remove it",
 	"systemReserved":           "use spec.reservations.system",
 }
 
@@ -143,7 +143,7 @@ func readConfiguration(raw []byte, gates map[string]bool, minor uint64) (map[str
 	}
 	if hasFact(fields) { // the plan would take it for a fact of the node
 		return nil, step.Invalid(configurationField,
-			"a map has the key %q, which is reserved for facts of the node; leave it out", "fact")
+			"a map has the key %q, which is reserved for facts of the node; remove it", "fact")
 	}
 	for _, rule := range fieldRules {
 		if rule.wrong(&typed) {
@@ -173,16 +173,16 @@ func checkField(name string, gates map[string]bool, minor uint64) error {
 		return step.Invalid(configurationField, "%s is set by this provider: %s", name, instead)
 	}
 	if why := unsupportedFields[name]; why != "" {
-		return step.Invalid(configurationField, "%s: %s; leave it out", name, why)
+		return step.Invalid(configurationField, "%s: %s; remove it", name, why)
 	}
 	if line := kubeletFields[name]; inMinor(line, minor) == unknownThere {
 		return step.Invalid(configurationField,
-			"the kubelet of v1.%d has no field %q and would ignore it (it is known in: %s); leave it out",
+			"the kubelet of v1.%d has no field %q and would ignore it (it is known in: %s); remove it",
 			minor, name, knownMinors(line))
 	}
 	if gate := neededGates[name]; gate != "" && !GateOn(gate, gates, minor) {
 		return step.Invalid(configurationField,
-			"%s needs the feature gate %s; enable it in spec.kubelet.featureGates, or leave the field out",
+			"%s needs the feature gate %s; enable it in spec.kubelet.featureGates, or remove the field",
 			name, gate)
 	}
 	return nil
@@ -238,7 +238,7 @@ var fieldRules = []struct {
 		},
 	},
 	{
-		"bursts and rates must not be negative", "use 0 or more, or leave them out",
+		"bursts and rates must not be negative", "use 0 or more, or remove them",
 		func(c *kubeletv1.KubeletConfiguration) bool {
 			return min(c.EventBurst, c.KubeAPIBurst, c.RegistryBurst, orElse(c.EventRecordQPS, 0), orElse(c.KubeAPIQPS, 0),
 				orElse(c.RegistryPullQPS, 0)) < 0 || orElse(c.NodeStatusMaxImages, 0) < -1
@@ -272,7 +272,7 @@ var fieldRules = []struct {
 	},
 	{
 		"clusterDNS must have addresses and clusterDomain must be a domain: the kubelet drops anything else, and Pods have no DNS",
-		"use clusterDNS: [10.96.0.10] and clusterDomain: cluster.local, or leave them out",
+		"use clusterDNS: [10.96.0.10] and clusterDomain: cluster.local, or remove them",
 		func(c *kubeletv1.KubeletConfiguration) bool {
 			noAddress := func(text string) bool { return validation.IsValidIP(nil, text) != nil }
 			noDomain := c.ClusterDomain != "" && validation.IsDNS1123Subdomain(c.ClusterDomain) != nil

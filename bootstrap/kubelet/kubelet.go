@@ -183,7 +183,7 @@ func readLog(log bootstrapv1.KubeletLog, minor uint64) ([]Flag, error) {
 	switch {
 	case log.MaxSizeMiB < 0 || log.MaxAgeHours < 0:
 		return nil, step.Invalid(kubeletField+".log",
-			"maxSizeMiB %d and maxAgeHours %d must not be negative; use 1 or more, or leave them out",
+			"maxSizeMiB %d and maxAgeHours %d must not be negative; use 1 or more, or remove them",
 			log.MaxSizeMiB, log.MaxAgeHours)
 	case minor >= rotatingMinor:
 		return []Flag{
@@ -192,7 +192,7 @@ func readLog(log bootstrapv1.KubeletLog, minor uint64) ([]Flag, error) {
 		}, nil
 	case log.MaxSizeMiB > 0 || log.MaxAgeHours > 0:
 		return nil, step.Invalid(kubeletField+".log",
-			"the kubelet of v1.%d does not rotate its log; leave maxSizeMiB and maxAgeHours out, or use v1.%d",
+			"the kubelet of v1.%d does not rotate its log; remove maxSizeMiB and maxAgeHours, or use v1.%d",
 			minor, rotatingMinor)
 	}
 	return nil, nil
@@ -234,7 +234,7 @@ func (k *Kubelet) readSwitches(spec bootstrapv1.Kubelet) error {
 	set("enableSystemLogHandler", true)
 	if on, said := k.gates[logQueryGate]; said && !on {
 		return step.Invalid(gatesField,
-			"%s is Disabled, which spec.kubelet.systemLogQuery Enabled needs; leave one of them out", logQueryGate)
+			"%s is Disabled, which spec.kubelet.systemLogQuery Enabled needs; remove one of them", logQueryGate)
 	}
 	if !GateOn(logQueryGate, k.gates, k.minor) {
 		k.gates[logQueryGate] = true

@@ -43,7 +43,7 @@ func readLabels(labels []bootstrapv1.NodeLabel) ([]string, error) {
 					"or use a name below node.kubernetes.io/", label.Name)
 		}
 		if seen[label.Name] {
-			return nil, step.Invalid(labelsField, "%s is listed twice; leave one out", label.Name)
+			return nil, step.Invalid(labelsField, "%s is listed twice; remove one", label.Name)
 		}
 		seen[label.Name] = true
 		pairs = append(pairs, label.Name+"="+label.Value)
@@ -70,9 +70,9 @@ func readTaints(wanted *[]bootstrapv1.NodeTaint) ([]corev1.Taint, error) {
 		same := func(other corev1.Taint) bool { return taint.MatchTaint(&other) }
 		switch {
 		case taint.MatchTaint(&own):
-			return nil, step.Invalid(taintsField, "%s:%s is always there; leave it out", taint.Key, taint.Effect)
+			return nil, step.Invalid(taintsField, "%s:%s is always there; remove it", taint.Key, taint.Effect)
 		case slices.ContainsFunc(taints, same):
-			return nil, step.Invalid(taintsField, "%s:%s is listed twice; leave one out", taint.Key, taint.Effect)
+			return nil, step.Invalid(taintsField, "%s:%s is listed twice; remove one", taint.Key, taint.Effect)
 		}
 		taints = append(taints, taint)
 	}

@@ -74,7 +74,7 @@ func readReservations(spec bootstrapv1.Reservations) (reservations, error) {
 		}
 	}
 	if spec.LowMemory != "" && spec.LowMemory != bootstrapv1.LowMemoryAccepted {
-		return reservations{}, step.Invalid(reservationsField+".lowMemory", "%q is not valid; use %s, or leave it out",
+		return reservations{}, step.Invalid(reservationsField+".lowMemory", "%q is not valid; use %s, or remove it",
 			spec.LowMemory, bootstrapv1.LowMemoryAccepted)
 	}
 	if err := enoughForWindows(spec); err != nil {
@@ -97,7 +97,7 @@ func enoughForWindows(spec bootstrapv1.Reservations) error {
 	}
 	return step.Invalid(reservationsField,
 		"system.memory %q and kube.memory %q keep %s, less than the 2Gi that Windows and Kubernetes need; "+
-			"reserve more, leave system.memory out, or set lowMemory: %s",
+			"reserve more, remove system.memory, or set lowMemory: %s",
 		spec.System.Memory, spec.Kube.Memory, &kept, bootstrapv1.LowMemoryAccepted)
 }
 

@@ -111,7 +111,7 @@ func (a *adapter) readAddresses(given []infrav1.NetworkAddress, routed map[bool]
 func (a *adapter) readRoutes(spec infrav1.VSphereNetwork) error {
 	field := fmt.Sprintf("%s[%d]", adaptersField, a.number-1)
 	if spec.MTU != 0 && (spec.MTU < 1280 || spec.MTU > 9000) {
-		return step.Invalid(field+".mtu", "%d is not valid; use 1280 to 9000, or leave it out", spec.MTU)
+		return step.Invalid(field+".mtu", "%d is not valid; use 1280 to 9000, or remove it", spec.MTU)
 	}
 	for _, text := range spec.Nameservers {
 		server, ok := plainAddress(text)
@@ -127,7 +127,7 @@ func (a *adapter) readRoutes(spec infrav1.VSphereNetwork) error {
 		}
 		if to.Bits() == 0 {
 			return step.Invalid(field+".routes",
-				"%s is the default route, which comes from the gateway of the adapter's pool; leave it out", to)
+				"%s is the default route, which comes from the gateway of the adapter's pool; remove it", to)
 		}
 		via, ok := plainAddress(route.Via)
 		if !ok || via.Is4() != to.Addr().Is4() {

@@ -20,7 +20,7 @@ func readCIDR(field, text string) (netip.Prefix, error) {
 		return prefix, step.Invalid(field, "%q is not a CIDR; use one such as 10.0.0.0/16", text)
 	}
 	if plain := prefix.Masked(); plain != prefix || plain.String() != text {
-		return prefix, step.Invalid(field, "%q has bits after its prefix or is not in plain form; use %s", text, plain)
+		return prefix, step.Invalid(field, "%q is not a CIDR in canonical form; use %s", text, plain)
 	}
 	return prefix, nil
 }

@@ -158,7 +158,7 @@ func (net reading) checkFields() error {
 		{"clusterDNS", net.Spec.ClusterDNS != "", net.written(), "it belongs in the CNI's own configuration"},
 	} {
 		if field.set && !field.takes {
-			return step.Invalid(fieldNetwork+"."+field.name, "has no effect in mode %s with %s; leave it out: %s",
+			return step.Invalid(fieldNetwork+"."+field.name, "has no effect in mode %s with %s; remove it: %s",
 				net.mode, cniName(net.cni), field.instead)
 		}
 	}
@@ -173,16 +173,14 @@ func (net reading) checkKubeProxy() error {
 		return nil
 	case net.hnsNetwork == "":
 		return step.Invalid(field,
-			"has no effect in mode %s, whose HNS network only the CNI knows; leave it out, the DaemonSet of kube-proxy has "+
-				"its configuration",
-			net.mode)
+			"has no effect in mode %s, whose HNS network only the CNI knows; remove it, "+
+				"the DaemonSet of kube-proxy has its configuration", net.mode)
 	case net.sourceVIP == vipOfCNI:
 		return step.Invalid(field,
-			"cannot be configured before the join, because its source VIP belongs to an endpoint that %s makes later; leave "+
-				"it out, the DaemonSet of kube-proxy waits for that",
-			net.cni)
+			"cannot be configured before the join, because its source VIP belongs to an endpoint that %s makes later; "+
+				"remove it, the DaemonSet of kube-proxy waits for that", net.cni)
 	case proxy.ConfigFile != bootstrapv1.KubeProxyConfigFileManaged:
-		return step.Invalid(field+".configFile", "%q is not valid; use Managed, or leave kubeProxy out", proxy.ConfigFile)
+		return step.Invalid(field+".configFile", "%q is not valid; use Managed, or remove kubeProxy", proxy.ConfigFile)
 	case !slices.Contains([]bootstrapv1.DirectServerReturn{"", bootstrapv1.DSREnabled, bootstrapv1.DSRDisabled}, proxy.DSR):
 		return step.Invalid(field+".dsr", "%q is not valid; use Enabled or Disabled", proxy.DSR)
 	}
@@ -337,7 +335,7 @@ func (net reading) readDNS() error {
 	address, err := netip.ParseAddr(net.Spec.ClusterDNS)
 	if err != nil || address.String() != net.Spec.ClusterDNS || !net.services.contains(address) {
 		return step.Invalid(field,
-			"%q is not an address in the Services' %s; use one, or leave it out for the tenth",
+			"%q is not an address in the Services' %s; use one, or remove it for the tenth",
 			net.Spec.ClusterDNS, net.services)
 	}
 	net.dns = net.Spec.ClusterDNS

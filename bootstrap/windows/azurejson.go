@@ -49,7 +49,7 @@ func readAzureJSON(in Input) (setting, error) {
 		return azureJSONFile(nil), nil
 	}
 	if !in.OnAzure {
-		return nil, step.Invalid(azureJSONField, "has no effect, because the machine is not on Azure; leave it out")
+		return nil, step.Invalid(azureJSONField, "has no effect, because the machine is not on Azure; remove it")
 	}
 	config, err := azureJSONOf(in.Spec.AzureCloudConfig, in.AzureVM)
 	if err != nil {

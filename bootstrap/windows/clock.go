@@ -63,6 +63,6 @@ func clockRisks(spec bootstrapv1.Windows) []string {
 		return nil
 	}
 	return []string{
-		windowsField + ".ntpServers: a member of a domain takes its time from the domain, which replaces the list; leave it out",
+		windowsField + ".ntpServers: a member of a domain takes its time from the domain, which replaces the list; remove it",
 	}
 }

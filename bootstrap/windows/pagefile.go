@@ -31,7 +31,7 @@ func readPageFile(in Input) (setting, error) {
 			"sizeMiB %d is not valid with policy Fixed; use %d to %d", spec.SizeMiB, leastPageFileMiB, mostPageFileMiB)
 	case !fixed && spec.SizeMiB != 0:
 		return nil, step.Invalid(pageFileField,
-			"sizeMiB %d has an effect with policy Fixed only; set policy: Fixed, or leave sizeMiB out", spec.SizeMiB)
+			"sizeMiB %d has an effect with policy Fixed only; set policy: Fixed, or remove sizeMiB", spec.SizeMiB)
 	}
 	change, known := pageFilePolicies[spec.Policy]
 	if !known {

@@ -29,7 +29,7 @@ func readProxy(in Input) (setting, error) {
 	wanted := in.Spec.Proxy
 	if !HasProxy(wanted) {
 		if len(wanted.NoProxy) > 0 {
-			return nil, step.Invalid(proxyField, "noProxy has no effect without a proxy; set http or https, or leave it out")
+			return nil, step.Invalid(proxyField, "noProxy has no effect without a proxy; set http or https, or remove it")
 		}
 		return proxy{}, nil
 	}
