@@ -22,7 +22,8 @@ func FuzzRender(f *testing.F) {
 		f.Add(golden, golden+13, []byte{9, golden, 1, 5, golden, 6}, "\u2028\x00\xff#>\r\n<powershell>@@PLAN@@", int32(1<<30))
 	}
 	for _, text := range []string{
-		`"; calc; "`, "`r`n", "{{ x }}", "Content-Type: multipart", "kubernetes.io/os", "http://[::1", "::/0", `C:\a\`, "..", "con", "a:1:2", "10.0.0.0/33", "v1.99.0", "1e999Gi",
+		`"; calc; "`, "`r`n", "{{ x }}", "Content-Type: multipart", "kubernetes.io/os", "http://[::1", "::/0",
+		`C:\a\`, "..", "con", "a:1:2", "10.0.0.0/33", "v1.99.0", "1e999Gi",
 	} {
 		f.Add(uint8(0), uint8(1), []byte{0, 1, 1, 0, 9, 2}, text, int32(0))
 	}

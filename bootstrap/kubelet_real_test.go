@@ -107,7 +107,8 @@ func TestMergedConfigurations(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(string(want), string(got)); diff != "" {
-			t.Errorf("%s: go test ./bootstrap -update writes it anew, make test-kubelet asks the kubelet (-want +got):\n%s", golden.name, diff)
+			t.Errorf("%s: go test ./bootstrap -update writes it anew, make test-kubelet asks the kubelet (-want +got):\n%s",
+				golden.name, diff)
 		}
 	}
 	files, err := os.ReadDir(folder)

@@ -132,7 +132,10 @@ func withRegistries(in *bootstrap.Input) {
 
 func withImages(in *bootstrap.Input) {
 	in.Config.Spec.Containerd.PauseImage = "registry.example.com/pause:3.10.2"
-	in.Config.Spec.Containerd.PrepullImages = []string{"mcr.microsoft.com/windows/nanoserver:ltsc2022", "localhost:5000/app@sha256:" + strings.Repeat("a", 64)}
+	in.Config.Spec.Containerd.PrepullImages = []string{
+		"mcr.microsoft.com/windows/nanoserver:ltsc2022",
+		"localhost:5000/app@sha256:" + strings.Repeat("a", 64),
+	}
 }
 
 func withDropIns(in *bootstrap.Input) {
@@ -163,7 +166,10 @@ func withUsers(in *bootstrap.Input) {
 
 func withFeatures(in *bootstrap.Input) {
 	in.Config.Spec.Windows.Features = []string{"Containers"}
-	in.Config.Spec.Windows.DefenderExclusions = bootstrapv1.DefenderExclusions{Folders: []string{`C:\data`}, Processes: []string{"app.exe"}}
+	in.Config.Spec.Windows.DefenderExclusions = bootstrapv1.DefenderExclusions{
+		Folders:   []string{`C:\data`},
+		Processes: []string{"app.exe"},
+	}
 }
 
 func withCSIProxy(in *bootstrap.Input) { in.Config.Spec.Windows.CSIProxy.Path = `C:\k\csi-proxy.exe` }
@@ -257,7 +263,8 @@ func TestProxyPasswordIsHidden(t *testing.T) {
 
 func TestNoProxy(t *testing.T) {
 	p := render(t, plainInput(t, withClusterNetwork, withProxy)).Plan()
-	want := "localhost,127.0.0.1,::1,169.254.169.254,168.63.129.16,.svc,.cluster.local,blue-win-x7k2p,10.0.0.10,10.244.0.0/16,10.96.0.0/12,.example.com,10.0.0.0/8"
+	want := "localhost,127.0.0.1,::1,169.254.169.254,168.63.129.16,.svc,.cluster.local," +
+		"blue-win-x7k2p,10.0.0.10,10.244.0.0/16,10.96.0.0/12,.example.com,10.0.0.0/8"
 	for _, name := range []string{"proxy", "containerd-proxy", "kubelet-proxy"} {
 		if got := stepOf[*plan.Environment](t, p, name).Variables["NO_PROXY"].String(); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
