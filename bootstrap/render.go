@@ -1,9 +1,11 @@
 // Package bootstrap decides what a Windows VM does to become a node, and writes it as user data. It is pure: no client,
 // no clock, no context; the same input gives the same bytes.
 //
-// Render reads the input into a node (input.go), makes the node's plan (phases.go) of what kubeadm (join.go) and the
-// kubelet (kubelet.go, kubelet_config.go, reservations.go) need, and packs it behind the constant scripts. What a kubelet
-// would exit at is refused by kubelet_args.go and kubelet_fields.go; test/kubelet asks the real one.
+// Render reads the input into a node (input.go), puts the steps of its parts together to the node's plan (nodeplan.go), and
+// packs it behind the constant scripts. Each part of a spec has the same shape: Read refuses what does not work, Steps
+// writes, Warnings says what others must do. The large parts have rooms of their own: network, kubelet, windows and
+// containerd; custom.go, image.go and join.go are here. What all of them share is in step. This package is the only door:
+// names.go has what callers need of the rooms behind it.
 package bootstrap
 
 import (
@@ -21,10 +23,10 @@ import (
 type Input struct {
 	Cluster *clusterv1.Cluster
 	Machine *clusterv1.Machine
-	// WindowsMachine has its spec.providerID and status.computerName by now.
+	// WindowsMachine must have its spec.providerID and status.computerName.
 	WindowsMachine *infrav1.WindowsMachine
 	Config         *bootstrapv1.WindowsBootstrapConfig
-	// ClusterCA is the PEM of all certificates that may have signed the API server's.
+	// ClusterCA is the PEM of all certificates that may have signed that of the API server.
 	ClusterCA []byte
 	// Token is the bootstrap token: id.secret.
 	Token string
@@ -33,17 +35,14 @@ type Input struct {
 	Sources map[string][]byte
 }
 
-// Render makes the user data of one VM. An *InvalidError is for the user: only another spec helps. Any other error
-// means that the caller was too early, or a fault of ours.
+// Render makes the user data of one VM. An *InvalidError is for the user, who must change the spec. Any other error
+// means that the caller was too early, or that we made a mistake.
 func Render(in Input) (UserData, error) {
 	n, err := readNode(in)
 	if err != nil {
 		return UserData{}, err
 	}
-	p, err := nodePlan(n)
-	if err != nil {
-		return UserData{}, err
-	}
+	p := nodePlan(n)
 	if err := p.Validate(); err != nil {
 		return UserData{}, fmt.Errorf("plan of %s: %w", n.machine.Name, err)
 	}
@@ -51,18 +50,14 @@ func Render(in Input) (UserData, error) {
 	if err != nil {
 		return UserData{}, err
 	}
-	risks, err := warnings(n)
-	if err != nil {
-		return UserData{}, err
-	}
-	userData := UserData{bytes: scripts.UserData(data), plan: p, warnings: risks}
+	userData := UserData{bytes: scripts.UserData(data), plan: p, warnings: n.warnings()}
 	if err := n.cloud.fits(userData.bytes); err != nil {
 		return UserData{}, err
 	}
 	return userData, nil
 }
 
-// UserData is what the VM gets. It holds the join token, and so it hides itself from logs.
+// UserData is what the VM receives. It holds the join token and so hides itself from logs.
 type UserData struct {
 	bytes    []byte
 	plan     *plan.Plan
@@ -75,7 +70,7 @@ func (u UserData) Bytes() []byte { return u.bytes }
 // Plan is what the script carries out.
 func (u UserData) Plan() *plan.Plan { return u.plan }
 
-// Warnings are sentences about what may not work and was rendered all the same.
+// Warnings are sentences about what was rendered but may not work.
 func (u UserData) Warnings() []string { return u.warnings }
 
 // String hides the user data.
@@ -86,18 +81,3 @@ func (UserData) GoString() string { return "[hidden]" }
 
 // MarshalLog hides the user data.
 func (UserData) MarshalLog() any { return "[hidden]" }
-
-// InvalidError says what the user has to change, and where.
-type InvalidError struct {
-	// Field with the object it belongs to: WindowsBootstrapConfig spec.node.labels.
-	Field string
-	// Message names the value and says what to write instead.
-	Message string
-}
-
-// Error is field and sentence.
-func (e *InvalidError) Error() string { return e.Field + ": " + e.Message }
-
-func invalid(field, format string, args ...any) error {
-	return &InvalidError{Field: field, Message: fmt.Sprintf(format, args...)}
-}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
 // language is what separates the interpreter's words from those of a plan.
@@ -63,8 +64,8 @@ var allowed = map[string]string{
 
 // engineReasons are the interpreter's own.
 var engineReasons = []string{
-	bootstrap.ReasonPlanNotUnderstood, bootstrap.ReasonBootstrapTimeout, bootstrap.ReasonTooManyReboots,
-	bootstrap.ReasonFactsUnavailable, bootstrap.ReasonInternalError,
+	step.ReasonPlanNotUnderstood, step.ReasonBootstrapTimeout, step.ReasonTooManyReboots,
+	step.ReasonFactsUnavailable, step.ReasonInternalError,
 }
 
 // ownPaths are the interpreter's: its folder, the sentinel that Cluster API knows, and Windows' page file.

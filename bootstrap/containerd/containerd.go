@@ -1,0 +1,221 @@
+// Package containerd is spec.containerd: its own settings, registries (registries.go), and the images that must be there
+// (images.go).
+package containerd
+
+import (
+	"fmt"
+	"strings"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+)
+
+const (
+	containerdField = "WindowsBootstrapConfig spec.containerd"
+
+	containerdProgram = step.ContainerdFolder + `\containerd.exe`
+	ctrProgram        = step.ContainerdFolder + `\ctr.exe`
+
+	// oldestContainerd can run HostProcess containers, which every CNI and kube-proxy use.
+	oldestContainerd = "1.7"
+	// mergingContainerd reads drop-ins of version 3, and merges them key by key.
+	mergingContainerd = "2.0"
+)
+
+// Input is what the settings of containerd depend on.
+type Input struct {
+	Spec            bootstrapv1.Containerd
+	Sources         step.Contents
+	DeadlineSeconds int
+	// Proxied: containerd must be restarted to see the variables of a proxy.
+	Proxied bool
+}
+
+// Containerd is what was read of spec.containerd and found good.
+type Containerd struct {
+	registries []registry
+	// settings is the text of our own drop-in; empty if it is not needed.
+	settings string
+	dropIns  []dropIn
+	// prepull are images; an attempt to pull one may take pullSeconds.
+	prepull     []string
+	pullSeconds int
+	hyperV      bool
+	proxied     bool
+}
+
+// dropIn is a user's own configuration file.
+type dropIn struct {
+	name    string
+	content step.Content
+}
+
+// Read refuses what containerd would not accept.
+func Read(in Input) (Containerd, error) {
+	c := Containerd{proxied: in.Proxied}
+	var err error
+	if c.registries, err = readRegistries(in.Spec.Registries, in.Sources); err != nil {
+		return c, err
+	}
+	if c.settings, err = readSettings(in.Spec); err != nil {
+		return c, err
+	}
+	if c.dropIns, err = readDropIns(in.Spec.DropIns, in.Sources); err != nil {
+		return c, err
+	}
+	c.hyperV = in.Spec.HyperVIsolation == bootstrapv1.HyperVIsolationEnabled
+	c.prepull = in.Spec.PrepullImages
+	c.pullSeconds, err = readPrepull(in.Spec.PrepullImages, in.DeadlineSeconds)
+	return c, err
+}
+
+// Warnings are about what the VM must support.
+func (c Containerd) Warnings() []string {
+	if !c.hyperV {
+		return nil
+	}
+	return []string{containerdField + ".hyperVIsolation: the VM needs nested virtualization: on vSphere a template that exposes it, " +
+		"on Azure a size that has it"}
+}
+
+// Steps write the configuration, and restart containerd if it changes. Our own drop-in comes first, so that the user
+// can override it.
+func (c Containerd) Steps() step.Part {
+	var p step.Part
+	p.Add(step.PhaseImages, c.pauseImage()...)
+	addRegistries(&p, c.registries)
+	if c.settings != "" {
+		p.Add(step.PhaseContainer, step.File("containerd-settings", step.ReasonContainerdConfigFailed, step.DropInsDirectory+`\10-capwin.toml`, []byte(c.settings)))
+	}
+	for _, own := range c.dropIns {
+		file := step.File("drop-in-"+own.name, step.ReasonContainerdConfigFailed, step.DropInsDirectory+`\50-`+own.name+".toml", own.content.Bytes)
+		if own.content.Secret {
+			file.Access = plan.AccessAdmin
+		}
+		p.Add(step.PhaseContainer, file)
+		p.Redact = append(p.Redact, own.content.SecretText()...)
+	}
+	if len(p.Steps[step.PhaseContainer]) > 0 || c.proxied {
+		p.Add(step.PhaseContainer, restart()...)
+	}
+	p.Add(step.PhaseContainer, answers()...)
+	p.Add(step.PhaseImages, c.pulls()...)
+	return p
+}
+
+// restart stops the kubelet of the image first: Windows does not stop a service on which a running one depends. If
+// there is no kubelet, that is fine.
+func restart() []plan.Step {
+	common := plan.Common{Name: "kubelet-stopped", Reason: step.ReasonContainerRuntimeNotReady, TimeoutSeconds: 120, Attempts: 3}
+	stop, restart := common, common
+	stop.Optional = true
+	restart.Name = "containerd-restarted"
+	return []plan.Step{
+		&plan.ServiceState{Common: stop, Service: "kubelet", State: plan.ServiceStopped},
+		&plan.ServiceState{Common: restart, Service: "containerd", State: plan.ServiceRestarted},
+	}
+}
+
+// VersionCheck makes sure that the image has a containerd that can read the settings. If containerd is not in its
+// usual place the node only warns.
+func (c Containerd) VersionCheck() []plan.Step {
+	oldest := oldestContainerd
+	if len(c.dropIns) > 0 || c.settings != "" {
+		oldest = mergingContainerd
+	}
+	return []plan.Step{
+		&plan.Fact{
+			Common: plan.Common{Name: "containerd-version", Reason: step.ReasonContainerdTooOld, TimeoutSeconds: 60, Attempts: 2, Optional: true},
+			Argv:   plan.Texts(containerdProgram, "--version"), Match: `\sv?(\d+\.\d+)\.`, Set: "containerdVersion",
+		},
+		&plan.Check{
+			Common: plan.Common{
+				Name: "containerd-of-image", Reason: step.ReasonContainerdTooOld,
+				When: &plan.Test{Fact: "containerdVersion", IsNot: plan.Text("")},
+			},
+			Test: plan.Test{Fact: "containerdVersion", AtLeast: plan.Text(oldest)},
+		},
+	}
+}
+
+// answers waits for containerd and sets what Windows does when it fails. Its arguments stay those of the image.
+func answers() []plan.Step {
+	return []plan.Step{
+		&plan.ServiceState{
+			Common:  plan.Common{Name: "containerd-running", Reason: step.ReasonContainerRuntimeNotReady, TimeoutSeconds: 120, Attempts: 3},
+			Service: "containerd", State: plan.ServiceRunning,
+		},
+		&plan.WaitFor{
+			Common: plan.Common{Name: "containerd-answers", Reason: step.ReasonContainerRuntimeNotReady, TimeoutSeconds: 120},
+			For:    plan.ForPipe, Target: plan.Text("containerd-containerd"),
+		},
+		serviceTool("containerd-restarts", "failure", "containerd", "reset=", "900", "actions=", "restart/10000/restart/30000/restart/60000"),
+		serviceTool("containerd-restarts-always", "failureflag", "containerd", "1"),
+	}
+}
+
+func serviceTool(name string, args ...string) plan.Step {
+	return &plan.Run{
+		Common: plan.Common{Name: name, Reason: step.ReasonContainerdConfigFailed, TimeoutSeconds: 60, Attempts: 3},
+		Argv:   plan.Texts(append([]string{"sc.exe"}, args...)...),
+	}
+}
+
+func readDropIns(wanted []bootstrapv1.ContainerdDropIn, sources step.Contents) ([]dropIn, error) {
+	var all []dropIn
+	seen := map[string]bool{}
+	for i, one := range wanted {
+		field := fmt.Sprintf("%s.dropIns[%d]", containerdField, i)
+		if !step.Name.MatchString(one.Name) || seen[one.Name] {
+			return nil, step.Invalid(field, "name %q is none, or is there twice; write small letters, digits and dashes, 40 at most", one.Name)
+		}
+		seen[one.Name] = true
+		read, err := sources.Content(field, one.Content, one.ContentFrom)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, dropIn{one.Name, read})
+	}
+	return all, nil
+}
+
+// hyperVRuntime is the handler for pods with a virtual machine each, as in containerd's documentation.
+const hyperVRuntime = `
+[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runhcs-wcow-hypervisor]
+runtime_type = 'io.containerd.runhcs.v1'
+pod_annotations = ['io.microsoft.virtualmachine.*', 'io.microsoft.container.*']
+container_annotations = ['io.microsoft.container.*']
+[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runhcs-wcow-hypervisor.options]
+SandboxIsolation = 1
+SandboxPlatform = 'windows/amd64'
+ScaleCPULimitsToSandbox = true
+`
+
+// readSettings writes our drop-in, which is empty if the spec needs none.
+func readSettings(wanted bootstrapv1.Containerd) (string, error) {
+	var text strings.Builder
+	if image := wanted.PauseImage; image != "" {
+		if err := checkImage(containerdField+".pauseImage", image); err != nil {
+			return "", err
+		}
+		text.WriteString("\n[plugins.'io.containerd.cri.v1.images'.pinned_images]\nsandbox = '" + image + "'\n")
+	}
+	if len(wanted.Registries) > 0 {
+		text.WriteString("\n[plugins.'io.containerd.cri.v1.images'.registry]\nconfig_path = '" + step.CertsDirectory + "'\n")
+	}
+	isolation, err := step.Choose(containerdField+".hyperVIsolation", wanted.HyperVIsolation, "", isolations)
+	if err != nil {
+		return "", err
+	}
+	text.WriteString(isolation)
+	if text.Len() == 0 {
+		return "", nil
+	}
+	return "version = 3\n" + text.String(), nil
+}
+
+// isolations are the texts for the drop-in.
+var isolations = map[bootstrapv1.HyperVIsolation]string{
+	bootstrapv1.HyperVIsolationEnabled: hyperVRuntime, bootstrapv1.HyperVIsolationDisabled: "",
+}

@@ -1,0 +1,220 @@
+package network
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+)
+
+const (
+	proxyFolder = `C:\var\lib\kube-proxy`
+	proxyFile   = proxyFolder + `\config.conf`
+)
+
+// cniVersion is the newest that the plug-ins' own samples for Windows use: win-bridge and win-overlay do not
+// implement CHECK.
+const cniVersion = "0.3.0"
+
+// writeTexts writes the configurations, once for all files that have them.
+func (net *Network) writeTexts() error {
+	var err error
+	if net.written() {
+		if net.cniText, err = jsonText(net.config(net)); err != nil {
+			return fmt.Errorf("%s of %s: %w", net.file, net.nodeName, err)
+		}
+	}
+	if net.proxied {
+		if net.proxyText, err = jsonText(net.proxyConfig()); err != nil {
+			return fmt.Errorf("kube-proxy configuration of %s: %w", net.nodeName, err)
+		}
+	}
+	return nil
+}
+
+// files of the CNI and of kube-proxy. They have no secrets.
+func (net *Network) files() []plan.Step {
+	var steps []plan.Step
+	if net.written() {
+		steps = append(steps, nodeFile("cni-configuration", plan.Text(step.CNIFolder+`\`+net.file), net.cniText))
+	}
+	if !net.proxied {
+		return steps
+	}
+	if net.sourceVIP == vipReserved && !net.own {
+		steps = append(steps, net.reservation())
+	}
+	return append(steps, nodeFile("kube-proxy-configuration", plan.Text(proxyFile), net.proxyText))
+}
+
+func nodeFile(name string, path, text plan.Value) plan.Step {
+	return &plan.File{Common: plan.Common{Name: name, Reason: step.ReasonNodeFilesFailed}, Path: path, Text: text}
+}
+
+// reservation takes the source VIP away from host-local, which marks an address as used by a file of that name:
+// flannel assigns the whole pod CIDR, and the VIP must not go to a pod.
+func (net *Network) reservation() plan.Step {
+	path := plan.Parts(plan.Text(cniState+`\`+net.podNetwork+`\`), sourceVIPOf)
+	return nodeFile("source-vip", path, plan.Text("capwin-source-vip\r\neth0"))
+}
+
+// flannelConfig makes the plug-in flannel add what its daemon found, and delegate to a plug-in for Windows.
+func flannelConfig(net *Network) plan.Tree {
+	return plan.Tree{
+		"cniVersion": cniVersion, "name": net.podNetwork, "type": "flannel",
+		"capabilities": capabilities(), "delegate": map[string]any(net.plugin()),
+	}
+}
+
+// hostLocalConfig is for the Windows plug-in alone. Its range leaves out the gateways, the second address for
+// win-bridge and the first for win-overlay, and the source VIP.
+func hostLocalConfig(net *Network) plan.Tree {
+	config := net.plugin()
+	config["cniVersion"], config["name"], config["capabilities"] = cniVersion, net.podNetwork, capabilities()
+	config["ipam"] = map[string]any{"type": "host-local", "ranges": []any{[]any{map[string]any{
+		"subnet":     inJSON(podCIDRValue),
+		"rangeStart": inJSON(plan.Parts(plan.FromFact(factPodPrefix), plan.Text(".3"))),
+		"rangeEnd":   inJSON(lastForPods),
+	}}}}
+	return config
+}
+
+func capabilities() map[string]any { return map[string]any{"portMappings": true, "dns": true} }
+
+// plugin is win-bridge or win-overlay, in the form for the HNS interface that containerd uses (apiVersion 2).
+func (net *Network) plugin() plan.Tree {
+	node := inJSON(plan.Parts(plan.FromFact(plan.FactManagementIP), plan.Text("/32")))
+	name, reachNode := "win-bridge", endpointPolicy("SDNRoute", map[string]any{"DestinationPrefix": node, "NeedEncap": true})
+	if net.overlay() {
+		name = "win-overlay"
+		reachNode = endpointPolicy("ProviderAddress", map[string]any{"ProviderAddress": inJSON(plan.FromFact(plan.FactManagementIP))})
+	}
+	policies := []any{endpointPolicy("OutBoundNAT", map[string]any{"Exceptions": anys(net.exceptions.texts())})}
+	for _, services := range net.services.four().texts() {
+		policies = append(policies, endpointPolicy("SDNRoute", map[string]any{"DestinationPrefix": services, "NeedEncap": true}))
+	}
+	config := plan.Tree{
+		"type": name, "apiVersion": 2, "policies": append(policies, reachNode),
+		"dns": map[string]any{"nameservers": []any{net.dns}, "search": []any{"svc." + net.domain}},
+	}
+	if net.dsr {
+		config["loopbackDSR"] = true
+	}
+	return config
+}
+
+func endpointPolicy(kind string, settings map[string]any) any {
+	return map[string]any{"name": "EndpointPolicy", "value": map[string]any{"Type": kind, "Settings": settings}}
+}
+
+// azureVNetConfig is for azure-vnet, whose policies have the older form. It blocks the host agent, from which pods
+// could read secrets.
+func azureVNetConfig(net *Network) plan.Tree {
+	mode := "bridge"
+	if net.mode == bootstrapv1.NetworkL2Tunnel {
+		mode = "tunnel"
+	}
+	args := []any{azurePolicy("OutBoundNAT", map[string]any{"ExceptionList": anys(net.exceptions.texts())})}
+	for _, services := range net.services.texts() {
+		args = append(args, azurePolicy("ROUTE", map[string]any{"DestinationPrefix": services, "NeedEncap": true}))
+	}
+	for _, port := range []string{"80", "32526"} {
+		args = append(args, azurePolicy("ACL", map[string]any{
+			"Protocols": "6", "Action": "Block", "Direction": "Out", "RemoteAddresses": "168.63.129.16/32",
+			"RemotePorts": port, "Priority": 200, "RuleType": "Switch",
+		}))
+	}
+	for _, direction := range []string{"In", "Out"} {
+		args = append(args, azurePolicy("ACL", map[string]any{"Action": "Allow", "Direction": direction, "Priority": 65500}))
+	}
+	plugin := map[string]any{
+		"type": "azure-vnet", "mode": mode, "bridge": "azure0", "capabilities": capabilities(),
+		"ipam":           map[string]any{"type": "azure-vnet-ipam"},
+		"dns":            map[string]any{"Nameservers": []any{net.dns, "168.63.129.16"}, "Search": []any{"svc." + net.domain}},
+		"AdditionalArgs": args,
+	}
+	if net.dsr {
+		plugin["windowsSettings"] = map[string]any{"enableLoopbackDSR": true} // a pod reaches itself by its Service
+	}
+	return plan.Tree{"cniVersion": cniVersion, "name": net.podNetwork, "plugins": []any{plugin}}
+}
+
+func azurePolicy(kind string, value map[string]any) any {
+	value["Type"] = kind
+	return map[string]any{"Name": "EndpointPolicy", "Value": value}
+}
+
+// proxyConfig is a KubeProxyConfiguration. It names the Node because kube-proxy removes the endpoints of a node that
+// it does not find.
+func (net *Network) proxyConfig() plan.Tree {
+	winkernel := map[string]any{"networkName": net.podNetwork, "enableDSR": net.dsr}
+	if net.sourceVIP == vipReserved {
+		winkernel["sourceVip"] = inJSON(sourceVIPOf)
+	}
+	config := plan.Tree{
+		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration", "mode": "kernelspace",
+		"clientConnection":   map[string]any{"kubeconfig": proxyFolder + `\kubeconfig.conf`},
+		"clusterCIDR":        net.pods.String(),
+		"hostnameOverride":   net.nodeName,
+		"healthzBindAddress": "0.0.0.0:" + proxyHealthPort,
+		"metricsBindAddress": "127.0.0.1:10249",
+		"winkernel":          winkernel,
+	}
+	// kube-proxy exits at enableDSR if the gate is off. The gate is named only then, because later versions no longer
+	// know it. The gate for VXLAN, WinOverlay, is on in all versions.
+	if net.dsr && net.gated {
+		config["featureGates"] = map[string]any{DSRGate: true}
+	}
+	return config
+}
+
+// DSRGate belongs to kube-proxy and to the kubelet: both have the same table of gates.
+const DSRGate = "WinDSR"
+
+// factMark surrounds the name of a fact in a text that becomes JSON. JSON writes it as factMarkInJSON, which appears
+// in none of our names, CIDRs and paths.
+const (
+	factMark       = "\x00"
+	factMarkInJSON = `\u0000`
+)
+
+// inJSON is a Value as a string for jsonText. The value of a fact must not need quoting; addresses do not.
+func inJSON(value plan.Value) string {
+	var text strings.Builder
+	for _, part := range value {
+		if part.Fact != "" {
+			text.WriteString(factMark + part.Fact + factMark)
+			continue
+		}
+		text.WriteString(part.Text)
+	}
+	return text.String()
+}
+
+// jsonText writes a tree as one line of JSON in which facts are parts of the text. Equal trees give equal bytes.
+func jsonText(tree plan.Tree) (plan.Value, error) {
+	data, err := json.Marshal(tree)
+	if err != nil {
+		return nil, err
+	}
+	var value plan.Value
+	for i, text := range strings.Split(string(data)+"\n", factMarkInJSON) {
+		if i%2 == 0 {
+			value = append(value, plan.Part{Text: text})
+		} else {
+			value = append(value, plan.Part{Fact: text})
+		}
+	}
+	return value, nil
+}
+
+func anys(texts []string) []any {
+	all := make([]any, 0, len(texts))
+	for _, text := range texts {
+		all = append(all, text)
+	}
+	return all
+}

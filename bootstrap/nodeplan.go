@@ -1,0 +1,83 @@
+package bootstrap
+
+import (
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+)
+
+// oldestWindows is the build of Windows Server 2019.
+const oldestWindows = "17763"
+
+// waitSeconds is how long cloudbase-init waits for us. It is short, because Azure soon expects a machine to report
+// ready.
+const waitSeconds = 60
+
+// parts of the plan, in the order in which their steps stand within a phase.
+func (n *node) parts() []step.Part {
+	return []step.Part{
+		n.image(), n.adapters.Steps(), n.custom.steps(), n.windows.Steps(), joined(), n.kubelet.Steps(), n.registered(),
+		n.network.Steps(), n.containerd.Steps(), n.join(),
+	}
+}
+
+// nodePlan puts the steps of all parts together, phase by phase.
+func nodePlan(n *node) *plan.Plan {
+	p := &plan.Plan{
+		Version:         plan.Version,
+		Machine:         n.machine,
+		DeadlineSeconds: n.deadlineSeconds,
+		WaitSeconds:     waitSeconds,
+		Report:          n.cloud.channels,
+		Redact:          []string{n.token, n.token[len("abcdef."):]},
+		Logs:            logs(n.kubelet.LogDirectory),
+		Erase:           append(plan.Texts(step.JoinFile, step.BootstrapKubeconfig), n.cloud.erase...),
+	}
+	steps := map[string][]plan.Step{}
+	var everyBoot []plan.Step
+	for _, own := range n.parts() {
+		for phase, more := range own.Steps {
+			steps[phase] = append(steps[phase], more...)
+		}
+		everyBoot = append(everyBoot, own.EveryBoot...)
+		p.Redact, p.Erase = append(p.Redact, own.Redact...), append(p.Erase, own.Erase...)
+	}
+	for _, name := range step.PhaseOrder {
+		if len(steps[name]) > 0 {
+			p.Phases = append(p.Phases, plan.Phase{Name: name, Steps: steps[name]})
+		}
+	}
+	if len(everyBoot) > 0 {
+		p.EveryBoot = []plan.Phase{{Name: "every-boot", Steps: everyBoot}}
+	}
+	return p
+}
+
+// joined checks what kubeadm left. It comes before the network's part, which asks for the Node's pod CIDR.
+func joined() step.Part {
+	var p step.Part
+	p.Add(step.PhaseVerify,
+		&plan.WaitFor{
+			Common: plan.Common{Name: "kubelet-registered", Reason: step.ReasonJoinFailed, TimeoutSeconds: 60},
+			For:    plan.ForFile, Target: plan.Text(step.KubeletCertificate),
+		},
+		&plan.ServiceState{
+			Common:  plan.Common{Name: "kubelet-running", Reason: step.ReasonKubeletNotHealthy, TimeoutSeconds: 120, Attempts: 2},
+			Service: "kubelet", State: plan.ServiceRunning,
+		},
+		step.Directory("kubelet-keys", step.KubeletKeys, plan.AccessAdmin),
+	)
+	return p
+}
+
+// registered asks the API server for the Node, with the node's own credentials: a kubelet can run, have its
+// certificate, and still be refused. It looks for more than the name, which kubectl's error has as well.
+func (n *node) registered() step.Part {
+	const registered = "registered="
+	var p step.Part
+	p.Add(step.PhaseVerify, &plan.Fact{
+		Common: plan.Common{Name: "node-registered", Reason: step.ReasonNodeNotRegistered, TimeoutSeconds: 30, Attempts: 24},
+		Argv:   step.AskForNode(n.machine.Node, registered+"{.metadata.name}"),
+		Match:  registered + n.machine.Node, Set: "nodeRegistered",
+	})
+	return p
+}

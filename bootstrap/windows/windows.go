@@ -1,0 +1,63 @@
+// Package windows is spec.windows and spec.pageFile: settings of Windows itself. Each has a file and the same shape:
+// readX reads it into a setting, which adds its steps.
+package windows
+
+import (
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+)
+
+const windowsField = "WindowsBootstrapConfig spec.windows"
+
+// Input is what the settings depend on.
+type Input struct {
+	Spec     bootstrapv1.Windows
+	PageFile bootstrapv1.PageFile
+	Sources  step.Contents
+	NodeName string
+	// OnAzure says where the VM is; AzureVM is its spec there.
+	OnAzure bool
+	AzureVM *infrav1.AzureVM
+	// HyperV: containerd can run pods in virtual machines.
+	HyperV bool
+	// ClusterNames are the cluster's names and ranges, which are reached without a proxy.
+	ClusterNames []string
+}
+
+// Windows is what was read of spec.windows and spec.pageFile and found good.
+type Windows struct {
+	settings []setting
+	risks    []string
+}
+
+// setting is one part of the spec that was read. One that the spec leaves out adds nothing.
+type setting interface{ addTo(p *step.Part) }
+
+// Read refuses what Windows would not accept.
+func Read(in Input) (Windows, error) {
+	w := Windows{risks: clockRisks(in.Spec)}
+	for _, read := range []func(Input) (setting, error){
+		readTrust, readProxy, readClock, readFeatures, readUsers, readDefender, readCSIProxy, readAzureJSON, readDomain, readGMSAPlugin,
+		readAlways, readPageFile,
+	} {
+		s, err := read(in)
+		if err != nil {
+			return Windows{}, err
+		}
+		w.settings = append(w.settings, s)
+	}
+	return w, nil
+}
+
+// Steps of all settings, in the order in which they are read.
+func (w Windows) Steps() step.Part {
+	var p step.Part
+	for _, s := range w.settings {
+		s.addTo(&p)
+	}
+	return p
+}
+
+// Warnings are about settings that others replace.
+func (w Windows) Warnings() []string { return w.risks }
