@@ -65,7 +65,8 @@ func (c cloud) fits(userData []byte) error {
 	if c.carries(userData) {
 		return nil
 	}
-	return step.Invalid("WindowsBootstrapConfig spec", "it makes %d bytes of user data, more than %s; write fewer or shorter files, scripts, labels and taints",
+	return step.Invalid("WindowsBootstrapConfig spec",
+		"the user data has %d bytes, more than %s; use fewer or shorter files, scripts, labels and taints",
 		len(userData), c.limit)
 }
 

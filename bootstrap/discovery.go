@@ -47,10 +47,10 @@ const (
 // notOfDiscovery are other keys that a cluster may have, and what to do instead: kubeadm would drop some of them, and
 // others are not safe.
 var notOfDiscovery = map[string]string{
-	"insecure-skip-tls-verify": "a node joins no cluster that it cannot verify; leave it out",
-	"certificate-authority":    "that file is not on the node; write certificate-authority-data",
-	"proxy-url":                "kubeadm loses it; write spec.windows.proxy",
-	"tls-server-name":          "kubeadm loses it; write a server whose name or address is in its certificate",
+	"insecure-skip-tls-verify": "a node joins no cluster that it cannot verify; remove it",
+	"certificate-authority":    "that file is not on the node; use certificate-authority-data",
+	"proxy-url":                "kubeadm drops it; use spec.windows.proxy",
+	"tls-server-name":          "kubeadm drops it; use a server whose name or address is in its certificate",
 }
 
 // cluster is where the API server is, and whose certificates the node trusts.
@@ -102,17 +102,19 @@ func discover(data []byte) (cluster, error) {
 
 // discoveredCluster never shows what it reads, which may hold secrets by mistake.
 func discoveredCluster(data []byte) (map[string]any, error) {
-	const write = "write one such as the ConfigMap cluster-info in kube-public has under the key kubeconfig"
+	const write = "use one such as the key kubeconfig in the ConfigMap cluster-info of kube-public"
 	var file kubeconfigFile
 	if err := yaml.UnmarshalStrict(data, &file); err != nil || file.Kind != "Config" {
-		return nil, step.Invalid(discoveryField, "its content is no kubeconfig; %s", write)
+		return nil, step.Invalid(discoveryField, "the content is not a kubeconfig; %s", write)
 	}
 	switch {
 	case len(file.Users) > 0:
-		return nil, step.Invalid(discoveryField, "the kubeconfig has users: their keys, certificates, tokens or plugins do not belong on a node, "+
-			"which comes with a token of its own; %s", write)
+		return nil, step.Invalid(discoveryField,
+			"the kubeconfig has users: their keys, certificates, tokens or plugins do not belong on a node, "+
+				"which has a token of its own; %s", write)
 	case len(file.Clusters) != 1:
-		return nil, step.Invalid(discoveryField, "the kubeconfig has %d clusters and must have one; %s", len(file.Clusters), write)
+		return nil, step.Invalid(discoveryField,
+			"the kubeconfig has %d clusters and must have one; %s", len(file.Clusters), write)
 	}
 	cluster := file.Clusters[0].Cluster
 	for _, key := range step.SortedKeys(cluster) {
@@ -120,23 +122,25 @@ func discoveredCluster(data []byte) (map[string]any, error) {
 			return nil, step.Invalid(discoveryField, "the cluster of the kubeconfig has %s: %s", key, instead)
 		}
 		if key != serverKey && key != authorityKey {
-			return nil, step.Invalid(discoveryField, "the cluster of the kubeconfig must have %s and %s and nothing else; %s", serverKey, authorityKey, write)
+			return nil, step.Invalid(discoveryField,
+				"the cluster of the kubeconfig must have %s and %s and nothing else; %s", serverKey, authorityKey, write)
 		}
 	}
 	return cluster, nil
 }
 
 func discoveredServer(cluster map[string]any) (clusterv1.APIEndpoint, error) {
-	const write = "write one such as https://api.example.com:6443"
+	const write = "use one such as https://api.example.com:6443"
 	var endpoint clusterv1.APIEndpoint
 	text, _ := cluster[serverKey].(string)
 	parsed, err := url.Parse(text)
 	if err != nil {
-		return endpoint, step.Invalid(discoveryField, "the server of the kubeconfig is no URL; %s", write)
+		return endpoint, step.Invalid(discoveryField, "the server of the kubeconfig is not a URL; %s", write)
 	}
 	plain := (parsed.Path == "" || parsed.Path == "/") && parsed.RawQuery == "" && parsed.Fragment == "" && parsed.User == nil
 	if parsed.Scheme != "https" || parsed.Hostname() == "" || !plain {
-		return endpoint, step.Invalid(discoveryField, "the server %q of the kubeconfig must be https, host and port only; %s", parsed.Redacted(), write)
+		return endpoint, step.Invalid(discoveryField,
+			"the server %q of the kubeconfig must be https, host and port only; %s", parsed.Redacted(), write)
 	}
 	port := parsed.Port()
 	if port == "" {
@@ -144,7 +148,7 @@ func discoveredServer(cluster map[string]any) (clusterv1.APIEndpoint, error) {
 	}
 	number, err := strconv.ParseInt(port, 10, 32)
 	if err != nil || number == 0 {
-		return endpoint, step.Invalid(discoveryField, "port %q of the kubeconfig's server is none; %s", port, write)
+		return endpoint, step.Invalid(discoveryField, "port %q of the kubeconfig's server is not valid; %s", port, write)
 	}
 	return readEndpoint(discoveryField, clusterv1.APIEndpoint{Host: parsed.Hostname(), Port: int32(number)})
 }
@@ -153,7 +157,8 @@ func discoveredAuthority(cluster map[string]any) ([]byte, error) {
 	text, _ := cluster[authorityKey].(string)
 	ca, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 	if err != nil || len(ca) == 0 {
-		return nil, step.Invalid(discoveryField, "the cluster of the kubeconfig has no %s, or one that is not base64; write the cluster's CA in PEM, in base64",
+		return nil, step.Invalid(discoveryField,
+			"the cluster of the kubeconfig has no %s, or one that is not base64; use the cluster's CA in PEM, in base64",
 			authorityKey)
 	}
 	return ca, nil

@@ -13,7 +13,10 @@ import (
 // than one that says why it does not join.
 func (n *node) image() step.Part {
 	var p step.Part
-	p.Add(step.PhasePrepare, slices.Concat(programVersions(n), n.containerd.VersionCheck(), soundness(), n.kubelet.MemoryChecks())...)
+	p.Add(step.PhasePrepare, programVersions(n)...)
+	p.Add(step.PhasePrepare, n.containerd.VersionCheck()...)
+	p.Add(step.PhasePrepare, soundness()...)
+	p.Add(step.PhasePrepare, n.kubelet.MemoryChecks()...)
 	return p
 }
 
@@ -27,7 +30,9 @@ func programVersions(n *node) []plan.Step {
 		}
 	}
 	check := func(name, fact string) plan.Step {
-		return &plan.Check{Common: plan.Common{Name: name, Reason: step.ReasonImageVersionMismatch}, Test: plan.Test{Fact: fact, Is: wanted}}
+		return &plan.Check{
+			Common: plan.Common{Name: name, Reason: step.ReasonImageVersionMismatch}, Test: plan.Test{Fact: fact, Is: wanted},
+		}
 	}
 	return slices.Concat([]plan.Step{
 		fact("kubeadm-version", "kubeadmVersion", step.KubeadmProgram, "version", "-o", "short"),
@@ -49,8 +54,10 @@ func patchVersion(n *node) []plan.Step {
 	const patch = "kubeletPatch"
 	return []plan.Step{
 		&plan.Fact{
-			Common: plan.Common{Name: "kubelet-patch-version", Reason: step.ReasonImageVersionMismatch, TimeoutSeconds: 60, Attempts: 2, Optional: true},
-			Argv:   plan.Texts(step.KubeletProgram, "--version"), Match: `v(\d+\.\d+\.\d+)`, Set: patch,
+			Common: plan.Common{
+				Name: "kubelet-patch-version", Reason: step.ReasonImageVersionMismatch, TimeoutSeconds: 60, Attempts: 2, Optional: true,
+			},
+			Argv: plan.Texts(step.KubeletProgram, "--version"), Match: `v(\d+\.\d+\.\d+)`, Set: patch,
 		},
 		&plan.Check{
 			Common: plan.Common{
@@ -74,8 +81,10 @@ func soundness() []plan.Step {
 		return &plan.Check{Common: plan.Common{Name: name, Reason: reason, Optional: true}, Test: test}
 	}
 	return []plan.Step{
-		ask("windows-2022-or-later", step.ReasonWindowsNotSupported, plan.Test{Fact: plan.FactOSBuild, AtLeast: plan.Text(step.Windows2022)}),
-		ask("windows-2025-or-earlier", step.ReasonWindowsNotSupported, plan.Test{Fact: plan.FactOSBuild, Below: plan.Text(afterWindows)}),
+		ask("windows-2022-or-later", step.ReasonWindowsNotSupported,
+			plan.Test{Fact: plan.FactOSBuild, AtLeast: plan.Text(step.Windows2022)}),
+		ask("windows-2025-or-earlier", step.ReasonWindowsNotSupported,
+			plan.Test{Fact: plan.FactOSBuild, Below: plan.Text(afterWindows)}),
 		ask("disk-free", step.ReasonMachineTooSmall, plan.Test{Fact: plan.FactDiskFreeMiB, AtLeast: plan.Text(fullDiskMiB)}),
 	}
 }

@@ -127,10 +127,12 @@ func joinConfiguration(n *node) (string, error) {
 func ofKubeadm(minor uint64, hub *upstreamhub.JoinConfiguration) (any, error) {
 	const kind = "JoinConfiguration"
 	if minor < firstV1Beta4 {
-		old := &upstreamv1beta3.JoinConfiguration{TypeMeta: metav1.TypeMeta{APIVersion: upstreamv1beta3.GroupVersion.String(), Kind: kind}}
+		of := metav1.TypeMeta{APIVersion: upstreamv1beta3.GroupVersion.String(), Kind: kind}
+		old := &upstreamv1beta3.JoinConfiguration{TypeMeta: of}
 		return old, old.ConvertFrom(hub)
 	}
-	current := &upstreamv1beta4.JoinConfiguration{TypeMeta: metav1.TypeMeta{APIVersion: upstreamv1beta4.GroupVersion.String(), Kind: kind}}
+	of := metav1.TypeMeta{APIVersion: upstreamv1beta4.GroupVersion.String(), Kind: kind}
+	current := &upstreamv1beta4.JoinConfiguration{TypeMeta: of}
 	return current, current.ConvertFrom(hub)
 }
 

@@ -75,8 +75,10 @@ func (c Containerd) Warnings() []string {
 	if !c.hyperV {
 		return nil
 	}
-	return []string{containerdField + ".hyperVIsolation: the VM needs nested virtualization: on vSphere a template that exposes it, " +
-		"on Azure a size that has it"}
+	return []string{
+		containerdField + ".hyperVIsolation: the VM needs nested virtualization: on vSphere a template that exposes it, " +
+			"on Azure a size that has it",
+	}
 }
 
 // Steps write the configuration, and restart containerd if it changes. Our own drop-in comes first, so that the user
@@ -86,10 +88,10 @@ func (c Containerd) Steps() step.Part {
 	p.Add(step.PhaseImages, c.pauseImage()...)
 	addRegistries(&p, c.registries)
 	if c.settings != "" {
-		p.Add(step.PhaseContainer, step.File("containerd-settings", step.ReasonContainerdConfigFailed, step.DropInsDirectory+`\10-capwin.toml`, []byte(c.settings)))
+		p.Add(step.PhaseContainer, dropInFile("containerd-settings", "10-capwin", []byte(c.settings)))
 	}
 	for _, own := range c.dropIns {
-		file := step.File("drop-in-"+own.name, step.ReasonContainerdConfigFailed, step.DropInsDirectory+`\50-`+own.name+".toml", own.content.Bytes)
+		file := dropInFile("drop-in-"+own.name, "50-"+own.name, own.content.Bytes)
 		if own.content.Secret {
 			file.Access = plan.AccessAdmin
 		}
@@ -102,6 +104,10 @@ func (c Containerd) Steps() step.Part {
 	p.Add(step.PhaseContainer, answers()...)
 	p.Add(step.PhaseImages, c.pulls()...)
 	return p
+}
+
+func dropInFile(name, file string, data []byte) *plan.File {
+	return step.File(name, step.ReasonContainerdConfigFailed, step.DropInsDirectory+`\`+file+".toml", data)
 }
 
 // restart stops the kubelet of the image first: Windows does not stop a service on which a running one depends. If
@@ -126,8 +132,10 @@ func (c Containerd) VersionCheck() []plan.Step {
 	}
 	return []plan.Step{
 		&plan.Fact{
-			Common: plan.Common{Name: "containerd-version", Reason: step.ReasonContainerdTooOld, TimeoutSeconds: 60, Attempts: 2, Optional: true},
-			Argv:   plan.Texts(containerdProgram, "--version"), Match: `\sv?(\d+\.\d+)\.`, Set: "containerdVersion",
+			Common: plan.Common{
+				Name: "containerd-version", Reason: step.ReasonContainerdTooOld, TimeoutSeconds: 60, Attempts: 2, Optional: true,
+			},
+			Argv: plan.Texts(containerdProgram, "--version"), Match: `\sv?(\d+\.\d+)\.`, Set: "containerdVersion",
 		},
 		&plan.Check{
 			Common: plan.Common{
@@ -143,14 +151,17 @@ func (c Containerd) VersionCheck() []plan.Step {
 func answers() []plan.Step {
 	return []plan.Step{
 		&plan.ServiceState{
-			Common:  plan.Common{Name: "containerd-running", Reason: step.ReasonContainerRuntimeNotReady, TimeoutSeconds: 120, Attempts: 3},
+			Common: plan.Common{
+				Name: "containerd-running", Reason: step.ReasonContainerRuntimeNotReady, TimeoutSeconds: 120, Attempts: 3,
+			},
 			Service: "containerd", State: plan.ServiceRunning,
 		},
 		&plan.WaitFor{
 			Common: plan.Common{Name: "containerd-answers", Reason: step.ReasonContainerRuntimeNotReady, TimeoutSeconds: 120},
 			For:    plan.ForPipe, Target: plan.Text("containerd-containerd"),
 		},
-		serviceTool("containerd-restarts", "failure", "containerd", "reset=", "900", "actions=", "restart/10000/restart/30000/restart/60000"),
+		serviceTool("containerd-restarts", "failure", "containerd", "reset=", "900",
+			"actions=", "restart/10000/restart/30000/restart/60000"),
 		serviceTool("containerd-restarts-always", "failureflag", "containerd", "1"),
 	}
 }
@@ -167,10 +178,9 @@ func readDropIns(wanted []bootstrapv1.ContainerdDropIn, sources step.Contents) (
 	seen := map[string]bool{}
 	for i, one := range wanted {
 		field := fmt.Sprintf("%s.dropIns[%d]", containerdField, i)
-		if !step.Name.MatchString(one.Name) || seen[one.Name] {
-			return nil, step.Invalid(field, "name %q is none, or is there twice; write small letters, digits and dashes, 40 at most", one.Name)
+		if err := step.CheckName(field, one.Name, seen); err != nil {
+			return nil, err
 		}
-		seen[one.Name] = true
 		read, err := sources.Content(field, one.Content, one.ContentFrom)
 		if err != nil {
 			return nil, err

@@ -14,7 +14,8 @@ var imageName = regexp.MustCompile(`^([a-z0-9-]+(\.[a-z0-9-]+)+(:[0-9]{1,5})?|[a
 
 func checkImage(field, image string) error {
 	if !imageName.MatchString(image) {
-		return step.Invalid(field, "%q is no full name of an image; write one such as registry.k8s.io/pause:3.10.2", image)
+		return step.Invalid(field,
+			"%q is not the full name of an image; use one with its registry, such as registry.k8s.io/pause:3.10.2", image)
 	}
 	return nil
 }
@@ -34,8 +35,9 @@ func readPrepull(images []string, deadlineSeconds int) (int, error) {
 	}
 	share := deadlineSeconds / 2 / len(images)
 	if share < leastPullSeconds {
-		return 0, step.Invalid(containerdField+".prepullImages", "%d images have half of spec.deadlineSeconds %d to be pulled, %d s each, where %d are the least; "+
-			"write fewer images, or a larger spec.deadlineSeconds", len(images), deadlineSeconds, share, leastPullSeconds)
+		return 0, step.Invalid(containerdField+".prepullImages",
+			"%d images share half of spec.deadlineSeconds %d, which gives each %d s instead of at least %d s; "+
+				"list fewer images, or raise spec.deadlineSeconds", len(images), deadlineSeconds, share, leastPullSeconds)
 	}
 	for i, image := range images {
 		if err := checkImage(fmt.Sprintf("%s.prepullImages[%d]", containerdField, i), image); err != nil {

@@ -45,11 +45,12 @@ func readRegistries(wanted []bootstrapv1.Registry, sources step.Contents) ([]reg
 		_, twice := known[one.Host]
 		switch {
 		case !registryHost.MatchString(one.Host):
-			return nil, step.Invalid(field, "host %q is none; write one such as registry.example.com:5000, or _default", one.Host)
+			return nil, step.Invalid(field,
+				"host %q is not valid; use one such as registry.example.com:5000, or _default", one.Host)
 		case twice:
-			return nil, step.Invalid(field, "the host %q is there twice; leave one out", one.Host)
+			return nil, step.Invalid(field, "host %q is listed twice; remove one of the two", one.Host)
 		case len(one.Mirrors) == 0 && len(step.SourcesOf(one.CA)) == 0 && one.CredentialsRef.Name == "":
-			return nil, step.Invalid(field, "it says nothing of %s; write mirrors, ca or credentialsRef", one.Host)
+			return nil, step.Invalid(field, "registry %s has no mirrors, ca or credentialsRef; set one of them", one.Host)
 		}
 		read, err := readRegistry(field, one, sources)
 		if err != nil {
@@ -86,7 +87,8 @@ func readRegistry(field string, wanted bootstrapv1.Registry, sources step.Conten
 		return read, nil
 	}
 	if wanted.Host == anyRegistry {
-		return read, step.Invalid(field, "credentials for %s would go to every registry; write its host", anyRegistry)
+		return read, step.Invalid(field,
+			"credentials for %s would go to every registry; use the host of one registry", anyRegistry)
 	}
 	user, password, err := sources.Credentials(field+".credentialsRef", name)
 	if err != nil {
@@ -105,17 +107,22 @@ func addRegistries(p *step.Part, registries []registry) {
 		return
 	}
 	p.Add(step.PhaseContainer, &plan.Directory{
-		Common: plan.Common{Name: "registries", Reason: step.ReasonContainerdConfigFailed}, Path: plan.Text(step.CertsDirectory), Access: plan.AccessAdmin,
+		Common: plan.Common{
+			Name: "registries", Reason: step.ReasonContainerdConfigFailed,
+		},
+		Path: plan.Text(step.CertsDirectory), Access: plan.AccessAdmin,
 	})
 	for i, one := range registries {
 		if len(one.ca) > 0 {
-			p.Add(step.PhaseContainer, step.PrivateFile(fmt.Sprintf("registry-ca-%d", i+1), step.ReasonContainerdConfigFailed, one.caPath, one.ca))
+			p.Add(step.PhaseContainer, step.PrivateFile(fmt.Sprintf(
+				"registry-ca-%d", i+1), step.ReasonContainerdConfigFailed, one.caPath, one.ca))
 		}
 		p.Redact = append(p.Redact, one.redact...)
 	}
 	for i, one := range registries {
 		path := registryFolder(one.host) + `\hosts.toml`
-		p.Add(step.PhaseContainer, step.PrivateFile(fmt.Sprintf("registry-%d", i+1), step.ReasonContainerdConfigFailed, path, []byte(one.hosts)))
+		p.Add(step.PhaseContainer, step.PrivateFile(fmt.Sprintf(
+			"registry-%d", i+1), step.ReasonContainerdConfigFailed, path, []byte(one.hosts)))
 	}
 }
 
@@ -138,7 +145,8 @@ func hostsFile(field string, wanted bootstrapv1.Registry, known map[string]acces
 	for _, mirror := range wanted.Mirrors {
 		parsed, err := url.Parse(mirror.URL)
 		if err != nil || !mirrorURL.MatchString(mirror.URL) {
-			return "", step.Invalid(field, "mirror %q is no URL of one; write such as https://mirror.example.com", mirror.URL)
+			return "", step.Invalid(field,
+				"mirror %q is not a URL that containerd accepts; use one such as https://mirror.example.com", mirror.URL)
 		}
 		table := "host.'" + mirror.URL + "'"
 		text.WriteString("\n[" + table + "]\ncapabilities = ['pull', 'resolve']\n")

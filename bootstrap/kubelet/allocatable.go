@@ -88,7 +88,8 @@ func (k *Kubelet) leavesSomething() error {
 		{corev1.ResourceCPU, strconv.Itoa(k.size.CPUs) + " cpus"}, {corev1.ResourceMemory, strconv.Itoa(k.size.MemoryMiB) + " MiB"},
 	} {
 		if amount, known := left[one.name]; known && amount.IsZero() {
-			return step.Invalid(reservationsField, "they and the eviction threshold leave no %s of the VM's %s to pods; write less, or use a larger VM",
+			return step.Invalid(reservationsField,
+				"the reservations and the eviction threshold leave no %s of the VM's %s to pods; reserve less, or use a larger VM",
 				one.name, one.has)
 		}
 	}
@@ -96,8 +97,10 @@ func (k *Kubelet) leavesSomething() error {
 	if !known || k.reservations.lowMemory || memory.Cmp(leastForPods) >= 0 {
 		return nil
 	}
-	return step.Invalid(reservationsField, "they and the eviction threshold leave %s of the VM's %d MiB of memory to pods, less than 2Gi; "+
-		"use a VM of %d MiB or more, write less, or write lowMemory: %s", &memory, k.size.MemoryMiB, k.leastMemoryMiB(), bootstrapv1.LowMemoryAccepted)
+	return step.Invalid(reservationsField,
+		"the reservations and the eviction threshold leave %s of the VM's %d MiB of memory to pods, less than 2Gi; "+
+			"use a VM of %d MiB or more, reserve less, or set lowMemory: %s",
+		&memory, k.size.MemoryMiB, k.leastMemoryMiB(), bootstrapv1.LowMemoryAccepted)
 }
 
 // leastForPods is the memory below which a Windows node runs few pods.

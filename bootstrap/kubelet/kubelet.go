@@ -150,7 +150,7 @@ func readFlags(spec bootstrapv1.Kubelet, minor uint64) ([]Flag, error) {
 	flags = append(flags, Flag{"windows-priorityclass", class})
 	if level := spec.Log.Verbosity; level != nil {
 		if *level < 0 || *level > 10 {
-			return nil, step.Invalid(kubeletField+".log.verbosity", "%d is none; write 0 to 10", *level)
+			return nil, step.Invalid(kubeletField+".log.verbosity", "%d is not valid; use 0 to 10", *level)
 		}
 		flags = append(flags, Flag{"v", strconv.Itoa(int(*level))})
 	}
@@ -182,7 +182,8 @@ func readLog(log bootstrapv1.KubeletLog, minor uint64) ([]Flag, error) {
 	const size, age = 50, 168
 	switch {
 	case log.MaxSizeMiB < 0 || log.MaxAgeHours < 0:
-		return nil, step.Invalid(kubeletField+".log", "maxSizeMiB %d and maxAgeHours %d must not be negative; write 1 or more, or leave them out",
+		return nil, step.Invalid(kubeletField+".log",
+			"maxSizeMiB %d and maxAgeHours %d must not be negative; use 1 or more, or remove them",
 			log.MaxSizeMiB, log.MaxAgeHours)
 	case minor >= rotatingMinor:
 		return []Flag{
@@ -190,7 +191,8 @@ func readLog(log bootstrapv1.KubeletLog, minor uint64) ([]Flag, error) {
 			{"log-file-age", fmt.Sprintf("%dh", cmp.Or(log.MaxAgeHours, age))},
 		}, nil
 	case log.MaxSizeMiB > 0 || log.MaxAgeHours > 0:
-		return nil, step.Invalid(kubeletField+".log", "the kubelet of v1.%d does not rotate its log; leave maxSizeMiB and maxAgeHours out, or use v1.%d",
+		return nil, step.Invalid(kubeletField+".log",
+			"the kubelet of v1.%d does not rotate its log; remove maxSizeMiB and maxAgeHours, or use v1.%d",
 			minor, rotatingMinor)
 	}
 	return nil, nil
@@ -231,7 +233,8 @@ func (k *Kubelet) readSwitches(spec bootstrapv1.Kubelet) error {
 	}
 	set("enableSystemLogHandler", true)
 	if on, said := k.gates[logQueryGate]; said && !on {
-		return step.Invalid(gatesField, "%s is Disabled, which spec.kubelet.systemLogQuery Enabled needs; leave one of them out", logQueryGate)
+		return step.Invalid(gatesField,
+			"%s is Disabled, which spec.kubelet.systemLogQuery Enabled needs; remove one of them", logQueryGate)
 	}
 	if !GateOn(logQueryGate, k.gates, k.minor) {
 		k.gates[logQueryGate] = true

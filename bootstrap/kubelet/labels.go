@@ -3,7 +3,6 @@ package kubelet
 import (
 	"regexp"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -32,17 +31,19 @@ func readLabels(labels []bootstrapv1.NodeLabel) ([]string, error) {
 	var pairs []string
 	for _, label := range labels {
 		if problems := validation.IsQualifiedName(label.Name); len(problems) > 0 {
-			return nil, step.Invalid(labelsField, "name %q: %s; write one such as example.com/pool", label.Name, problems[0])
+			return nil, step.Invalid(labelsField,
+				"name %q is not valid: %s; use one such as example.com/pool", label.Name, problems[0])
 		}
 		if problems := validation.IsValidLabelValue(label.Value); len(problems) > 0 {
-			return nil, step.Invalid(labelsField, "value %q of %s: %s", label.Value, label.Name, problems[0])
+			return nil, step.Invalid(labelsField, "value %q of %s is not valid: %s", label.Value, label.Name, problems[0])
 		}
 		if reserved.MatchString(label.Name) && !allowed.MatchString(label.Name) {
-			return nil, step.Invalid(labelsField, "a kubelet may not give itself the label %s; write it into metadata.labels of the Machine, "+
-				"or use a name below node.kubernetes.io/", label.Name)
+			return nil, step.Invalid(labelsField,
+				"a kubelet may not give itself the label %s; set it in metadata.labels of the Machine, "+
+					"or use a name below node.kubernetes.io/", label.Name)
 		}
 		if seen[label.Name] {
-			return nil, step.Invalid(labelsField, "%s is there twice; leave one out", label.Name)
+			return nil, step.Invalid(labelsField, "%s is listed twice; remove one", label.Name)
 		}
 		seen[label.Name] = true
 		pairs = append(pairs, label.Name+"="+label.Value)
@@ -69,25 +70,30 @@ func readTaints(wanted *[]bootstrapv1.NodeTaint) ([]corev1.Taint, error) {
 		same := func(other corev1.Taint) bool { return taint.MatchTaint(&other) }
 		switch {
 		case taint.MatchTaint(&own):
-			return nil, step.Invalid(taintsField, "%s:%s is always there; leave it out", taint.Key, taint.Effect)
+			return nil, step.Invalid(taintsField, "%s:%s is always there; remove it", taint.Key, taint.Effect)
 		case slices.ContainsFunc(taints, same):
-			return nil, step.Invalid(taintsField, "%s:%s is there twice; leave one out", taint.Key, taint.Effect)
+			return nil, step.Invalid(taintsField, "%s:%s is listed twice; remove one", taint.Key, taint.Effect)
 		}
 		taints = append(taints, taint)
 	}
 	return taints, nil
 }
 
+var taintEffects = []corev1.TaintEffect{
+	corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute,
+}
+
 func checkTaint(taint corev1.Taint) error {
 	if problems := validation.IsQualifiedName(taint.Key); len(problems) > 0 {
-		return step.Invalid(taintsField, "key %q: %s; write one such as os or example.com/pool", taint.Key, problems[0])
+		return step.Invalid(taintsField,
+			"key %q is not valid: %s; use one such as os or example.com/pool", taint.Key, problems[0])
 	}
 	if problems := validation.IsValidLabelValue(taint.Value); len(problems) > 0 {
-		return step.Invalid(taintsField, "value %q of %s: %s", taint.Value, taint.Key, problems[0])
+		return step.Invalid(taintsField, "value %q of %s is not valid: %s", taint.Value, taint.Key, problems[0])
 	}
-	effects := []string{string(corev1.TaintEffectNoSchedule), string(corev1.TaintEffectPreferNoSchedule), string(corev1.TaintEffectNoExecute)}
-	if !slices.Contains(effects, string(taint.Effect)) {
-		return step.Invalid(taintsField, "effect %q of %s is none; write %s", taint.Effect, taint.Key, strings.Join(effects, ", "))
+	if !slices.Contains(taintEffects, taint.Effect) {
+		return step.Invalid(taintsField, "effect %q of %s is not valid; use NoSchedule, PreferNoSchedule or NoExecute",
+			taint.Effect, taint.Key)
 	}
 	return nil
 }

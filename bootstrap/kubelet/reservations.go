@@ -83,7 +83,9 @@ func (k *Kubelet) reserve(patch plan.Tree) []plan.ReservationRule {
 }
 
 // cpuCounts are the first rows of the table: usual sizes of VMs, and the limits of systemCPU.
-var cpuCounts = []int{1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 17, 20, 24, 28, 32, 40, 48, 64, 80, 96, 112, 128, 192, 256, 384, 512}
+var cpuCounts = []int{
+	1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 17, 20, 24, 28, 32, 40, 48, 64, 80, 96, 112, 128, 192, 256, 384, 512,
+}
 
 func cpuRows(value func(cpus int) string) []plan.ReservationRow {
 	var rows []plan.ReservationRow

@@ -70,11 +70,11 @@ func readReservations(spec bootstrapv1.Reservations) (reservations, error) {
 		{"eviction.imagefsAvailable", spec.Eviction.ImageFSAvailable, thresholdText, "Mi, Gi or a percentage, such as 15%"},
 	} {
 		if one.value != "" && !one.pattern.MatchString(one.value) {
-			return reservations{}, step.Invalid(reservationsField+"."+one.field, "%q is no amount; write %s", one.value, one.write)
+			return reservations{}, step.Invalid(reservationsField+"."+one.field, "%q is not an amount; use %s", one.value, one.write)
 		}
 	}
 	if spec.LowMemory != "" && spec.LowMemory != bootstrapv1.LowMemoryAccepted {
-		return reservations{}, step.Invalid(reservationsField+".lowMemory", "%q says nothing; write %s, or leave it out",
+		return reservations{}, step.Invalid(reservationsField+".lowMemory", "%q is not valid; use %s, or remove it",
 			spec.LowMemory, bootstrapv1.LowMemoryAccepted)
 	}
 	if err := enoughForWindows(spec); err != nil {
@@ -95,14 +95,18 @@ func enoughForWindows(spec bootstrapv1.Reservations) error {
 	if kept.Cmp(leastMemory) >= 0 {
 		return nil
 	}
-	return step.Invalid(reservationsField, "system.memory %q and kube.memory %q keep %s, less than the 2Gi that Windows and Kubernetes need; "+
-		"write more, leave system.memory out, or write lowMemory: %s", spec.System.Memory, spec.Kube.Memory, &kept, bootstrapv1.LowMemoryAccepted)
+	return step.Invalid(reservationsField,
+		"system.memory %q and kube.memory %q keep %s, less than the 2Gi that Windows and Kubernetes need; "+
+			"reserve more, remove system.memory, or set lowMemory: %s",
+		spec.System.Memory, spec.Kube.Memory, &kept, bootstrapv1.LowMemoryAccepted)
 }
 
 func withDefaults(spec bootstrapv1.Reservations) reservations {
 	return reservations{
-		system: amounts{spec.System.CPU, cmp.Or(spec.System.Memory, systemMemory), cmp.Or(spec.System.EphemeralStorage, reservedStorage)},
-		kube:   amounts{spec.Kube.CPU, spec.Kube.Memory, cmp.Or(spec.Kube.EphemeralStorage, reservedStorage)},
+		system: amounts{
+			spec.System.CPU, cmp.Or(spec.System.Memory, systemMemory), cmp.Or(spec.System.EphemeralStorage, reservedStorage),
+		},
+		kube: amounts{spec.Kube.CPU, spec.Kube.Memory, cmp.Or(spec.Kube.EphemeralStorage, reservedStorage)},
 		eviction: thresholds{
 			memory:  cmp.Or(spec.Eviction.MemoryAvailable, evictionMemory),
 			nodefs:  cmp.Or(spec.Eviction.NodeFSAvailable, evictionNodeFS),

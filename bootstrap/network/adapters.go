@@ -47,9 +47,10 @@ func Addressed(m *infrav1.WindowsMachine) bool {
 	if !wantsAddresses(m) {
 		return true
 	}
-	return slices.EqualFunc(m.Spec.VSphere.Networks, m.Status.Networks, func(wanted infrav1.VSphereNetwork, found infrav1.MachineNetwork) bool {
+	complete := func(wanted infrav1.VSphereNetwork, found infrav1.MachineNetwork) bool {
 		return len(wanted.AddressesFromPools) == len(found.Addresses)
-	})
+	}
+	return slices.EqualFunc(m.Spec.VSphere.Networks, m.Status.Networks, complete)
 }
 
 func wantsAddresses(m *infrav1.WindowsMachine) bool {
@@ -89,11 +90,12 @@ func ReadAdapters(m *infrav1.WindowsMachine) (Adapters, error) {
 func (a *adapter) readAddresses(given []infrav1.NetworkAddress, routed map[bool]bool) error {
 	field := fmt.Sprintf("WindowsMachine status.networks[%d]", a.number-1)
 	if !adapterMAC.MatchString(a.mac) {
-		return step.Invalid(field, "macAddress %q is none of VMware's; delete the Machine to get another one", a.mac)
+		return step.Invalid(field,
+			"macAddress %q is not one that this provider assigns; delete the Machine, its replacement gets a new one", a.mac)
 	}
 	for _, one := range given {
 		if err := CheckAddress(one); err != nil {
-			return step.Invalid(field, "%s; mend the pool that it is of, then delete the Machine", err)
+			return step.Invalid(field, "%s; correct the pool that it comes from, then delete the Machine", err)
 		}
 		prefix := netip.MustParsePrefix(one.Address)
 		a.addresses = append(a.addresses, prefix)
@@ -109,12 +111,12 @@ func (a *adapter) readAddresses(given []infrav1.NetworkAddress, routed map[bool]
 func (a *adapter) readRoutes(spec infrav1.VSphereNetwork) error {
 	field := fmt.Sprintf("%s[%d]", adaptersField, a.number-1)
 	if spec.MTU != 0 && (spec.MTU < 1280 || spec.MTU > 9000) {
-		return step.Invalid(field+".mtu", "%d is none; write 1280 to 9000, or leave it out", spec.MTU)
+		return step.Invalid(field+".mtu", "%d is not valid; use 1280 to 9000, or remove it", spec.MTU)
 	}
 	for _, text := range spec.Nameservers {
 		server, ok := plainAddress(text)
 		if !ok {
-			return step.Invalid(field+".nameservers", "%q is no address; write one such as 10.0.0.2", text)
+			return step.Invalid(field+".nameservers", "%q is not an address; use one such as 10.0.0.2", text)
 		}
 		a.dns = append(a.dns, server)
 	}
@@ -124,14 +126,16 @@ func (a *adapter) readRoutes(spec infrav1.VSphereNetwork) error {
 			return err
 		}
 		if to.Bits() == 0 {
-			return step.Invalid(field+".routes", "%s is the default route, which the gateway of the adapter's pool makes; leave it out", to)
+			return step.Invalid(field+".routes",
+				"%s is the default route, which comes from the gateway of the adapter's pool; remove it", to)
 		}
 		via, ok := plainAddress(route.Via)
 		if !ok || via.Is4() != to.Addr().Is4() {
-			return step.Invalid(field+".routes", "%s has no neighbour %q; write an address of the same family", to, route.Via)
+			return step.Invalid(field+".routes", "%s cannot be reached via %q; use an address of the same family", to, route.Via)
 		}
 		if !a.neighbour(via) {
-			return step.Invalid(field+".routes", "%s is no neighbour, the adapter has %s; write an address in there, or another pool",
+			return step.Invalid(field+".routes",
+				"%s is not in a network of the adapter, which has %s; use an address in one of them, or another pool",
 				via, showPrefixes(a.addresses))
 		}
 		a.routes = append(a.routes, hop{to, via})

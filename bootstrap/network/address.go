@@ -12,7 +12,7 @@ import (
 func CheckAddress(one infrav1.NetworkAddress) error {
 	prefix, err := netip.ParsePrefix(one.Address)
 	if err != nil || prefix.String() != one.Address || prefix.Addr().Is4In6() {
-		return fmt.Errorf("%q is no address with a prefix length", one.Address)
+		return fmt.Errorf("%q is not an address with a prefix length", one.Address)
 	}
 	if why := useless(prefix); why != "" {
 		return fmt.Errorf("%s %s", prefix, why)
@@ -27,7 +27,7 @@ func checkGateway(prefix netip.Prefix, text string) error {
 	case text == "":
 		return nil
 	case !ok || gateway.Is4() != prefix.Addr().Is4():
-		return fmt.Errorf("gateway %q is none for %s", text, prefix)
+		return fmt.Errorf("gateway %q is not valid for %s", text, prefix)
 	case gateway == prefix.Addr():
 		return fmt.Errorf("%s is its own gateway", prefix)
 	case !prefix.Contains(gateway) && (gateway.Is4() || !gateway.IsLinkLocalUnicast()):
@@ -42,9 +42,9 @@ func useless(prefix netip.Prefix) string {
 	address, host := prefix.Addr(), prefix.Addr().BitLen()-prefix.Bits()
 	switch {
 	case prefix.Bits() == 0:
-		return "has the whole world for its network"
+		return "has every address in its network"
 	case !address.IsGlobalUnicast():
-		return "is no address that others reach a node by"
+		return "is not an address by which others reach a node"
 	case host > 1 && address == prefix.Masked().Addr():
 		return "is the address of the network itself"
 	case host > 1 && address.Is4() && !prefix.Contains(address.Next()):

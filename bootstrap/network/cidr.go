@@ -17,10 +17,10 @@ type ranges []netip.Prefix
 func readCIDR(field, text string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(text)
 	if err != nil || prefix.Addr().Is4In6() {
-		return prefix, step.Invalid(field, "%q is not a CIDR; write one such as 10.0.0.0/16", text)
+		return prefix, step.Invalid(field, "%q is not a CIDR; use one such as 10.0.0.0/16", text)
 	}
 	if plain := prefix.Masked(); plain != prefix || plain.String() != text {
-		return prefix, step.Invalid(field, "%q has bits behind its prefix, or another form; write %s", text, plain)
+		return prefix, step.Invalid(field, "%q is not a CIDR in canonical form; use %s", text, plain)
 	}
 	return prefix, nil
 }
@@ -44,7 +44,8 @@ func clusterRanges(field string, given clusterv1.NetworkRanges) (ranges, error) 
 		return nil, err
 	}
 	if len(all) > 2 || len(all) == 2 && all[0].Addr().Is4() == all[1].Addr().Is4() {
-		return nil, step.Invalid(field, "%s is more than one CIDR of a family; write one, or one of IPv4 and one of IPv6", all.String())
+		return nil, step.Invalid(field,
+			"%s has more than one CIDR of a family; use one, or one of IPv4 and one of IPv6", all.String())
 	}
 	return all, nil
 }

@@ -15,7 +15,8 @@ const cniState = `C:\var\lib\cni\networks`
 // machine that the image was made of.
 var (
 	staleNetworks = []string{
-		"External", "ext", "cbr0", "l2bridge", "vxlan0", "overlay", "flannel.*", "Calico*", "azure*", "*OVNKubernetesHybridOverlayNetwork",
+		"External", "ext", "cbr0", "l2bridge", "vxlan0", "overlay", "flannel.*", "Calico*", "azure*",
+		"*OVNKubernetesHybridOverlayNetwork",
 	}
 	staleEndpoints = []string{"*cbr0*", "*vxlan0*", "*flannel.*", "*Calico*", "*-eth0", "VIPEndpoint"}
 	staleFiles     = []string{
@@ -31,8 +32,9 @@ func (net *Network) cleanup() []plan.Step {
 	}
 	return []plan.Step{
 		&plan.HNSCleanup{
-			Common:   plan.Common{Name: "stale-networks", Reason: step.ReasonStaleNetworks, Attempts: 3},
-			Networks: plan.Texts(withName(staleNetworks, net.podNetwork)...), Endpoints: plan.Texts(withName(staleEndpoints, "*"+net.podNetwork+"*")...),
+			Common:    plan.Common{Name: "stale-networks", Reason: step.ReasonStaleNetworks, Attempts: 3},
+			Networks:  plan.Texts(withName(staleNetworks, net.podNetwork)...),
+			Endpoints: plan.Texts(withName(staleEndpoints, "*"+net.podNetwork+"*")...),
 		},
 		&plan.Remove{
 			Common: plan.Common{Name: "stale-network-files", Reason: step.ReasonStaleNetworks, Attempts: 3},
@@ -98,7 +100,8 @@ func (net reading) checkKubeletStart() error {
 	if !net.booted || !net.DelayedStart {
 		return nil
 	}
-	return step.Invalid("WindowsBootstrapConfig spec.kubelet.start", "%s has no effect in mode %s with %s, where the kubelet starts when the network is in order; leave it out",
+	return step.Invalid("WindowsBootstrapConfig spec.kubelet.start",
+		"%s has no effect in mode %s with %s, where the kubelet starts when the network is in order; remove it",
 		bootstrapv1.ServiceStartAutomaticDelayed, net.mode, cniName(net.cni))
 }
 

@@ -58,9 +58,11 @@ func (net *Network) podCIDR() []plan.Step {
 	}
 	pause := 10
 	steps := []plan.Step{&plan.Fact{
-		Common: plan.Common{Name: "pod-cidr", Reason: step.ReasonPodCIDRMissing, TimeoutSeconds: 30, Attempts: 30, DelaySeconds: &pause},
-		Argv:   step.AskForNode(net.nodeName, "{.spec.podCIDRs}"),
-		Match:  `([0-9]+[.][0-9]+[.][0-9]+)[.]0/24`, Set: factPodPrefix,
+		Common: plan.Common{
+			Name: "pod-cidr", Reason: step.ReasonPodCIDRMissing, TimeoutSeconds: 30, Attempts: 30, DelaySeconds: &pause,
+		},
+		Argv:  step.AskForNode(net.nodeName, "{.spec.podCIDRs}"),
+		Match: `([0-9]+[.][0-9]+[.][0-9]+)[.]0/24`, Set: factPodPrefix,
 	}}
 	if net.own {
 		steps = append(steps, echo("pod-subnet", podCIDRValue, factPodCIDR), echo("pod-gateway", podGateway, factPodGateway))

@@ -43,17 +43,20 @@ func (net reading) readPorts() error {
 		return err
 	}
 	if net.nodePorts.Last+fewestDynamicPorts > lastPort && net.Spec.DynamicPorts == (bootstrapv1.Ports{}) {
-		return step.Invalid(field, "there is no room behind the nodePorts, which end at %d; write ports before them", net.nodePorts.Last)
+		return step.Invalid(field,
+			"too few ports are left after nodePorts, which end at %d; use ports below them", net.nodePorts.Last)
 	}
 	if err := goodPorts(field, net.dynamicPorts); err != nil {
 		return err
 	}
 	dynamic := net.dynamicPorts
 	if dynamic.First < 1025 || dynamic.Last-dynamic.First+1 < fewestDynamicPorts {
-		return step.Invalid(field, "%s is not taken by Windows; write %d ports or more, from 1025 on", showPorts(dynamic), fewestDynamicPorts)
+		return step.Invalid(field,
+			"%s is not accepted by Windows; use at least %d ports, all above 1024", showPorts(dynamic), fewestDynamicPorts)
 	}
 	if dynamic.First <= net.nodePorts.Last && net.nodePorts.First <= dynamic.Last {
-		return step.Invalid(field, "%s overlaps the nodePorts %s; write ports before or behind them", showPorts(dynamic), showPorts(net.nodePorts))
+		return step.Invalid(field,
+			"%s overlaps nodePorts %s; use ports below or above them", showPorts(dynamic), showPorts(net.nodePorts))
 	}
 	return nil
 }
@@ -66,7 +69,7 @@ func bothEnds(ports bootstrapv1.Ports) bootstrapv1.Ports {
 
 func goodPorts(field string, ports bootstrapv1.Ports) error {
 	if ports.First < 1 || ports.Last > lastPort || ports.First > ports.Last {
-		return step.Invalid(field, "%s are no ports; write first and last from 1 to %d", showPorts(ports), lastPort)
+		return step.Invalid(field, "%s is not a range of ports; use first and last from 1 to %d", showPorts(ports), lastPort)
 	}
 	return nil
 }
@@ -76,12 +79,13 @@ func (net reading) readFirewall() error {
 	seen := map[string]bool{}
 	for _, rule := range net.Spec.Firewall {
 		if len(validation.IsDNS1123Label(rule.Name)) > 0 || slices.Contains(ownRules, rule.Name) || seen[rule.Name] {
-			return step.Invalid(field, "name %q is there twice, or none; write lower case letters, digits and '-', and none of %s",
+			return step.Invalid(field,
+				"name %q is not valid, is used twice, or is one of ours; use lower case letters, digits and '-', but none of %s",
 				rule.Name, strings.Join(ownRules, ", "))
 		}
 		seen[rule.Name] = true
 		if rule.Protocol != "TCP" && rule.Protocol != "UDP" {
-			return step.Invalid(field, "protocol %q of %s is none; write TCP or UDP", rule.Protocol, rule.Name)
+			return step.Invalid(field, "protocol %q of %s is not valid; use TCP or UDP", rule.Protocol, rule.Name)
 		}
 		rule.Ports = bothEnds(rule.Ports)
 		if err := goodPorts(field, rule.Ports); err != nil {

@@ -96,10 +96,14 @@ func profileOf(spec bootstrapv1.Network) (profile, error) {
 		}
 	}
 	if len(with) == 0 {
-		return profile{}, step.Invalid(fieldNetwork+".mode", "%q is none; write l2bridge, l2tunnel, overlay, transparent or none", spec.Mode)
+		return profile{}, step.Invalid(fieldNetwork+".mode",
+			"%q is not valid; use l2bridge, l2tunnel, overlay, transparent or none", spec.Mode)
 	}
-	return profile{}, step.Invalid(fieldNetwork+".cni", "%s does not go with mode %s; write %s, or another mode",
-		cniName(spec.CNI), spec.Mode, strings.Join(with, " or "))
+	if spec.CNI == "" {
+		return profile{}, step.Invalid(fieldNetwork+".cni", "must be set in mode %s; use %s", spec.Mode, step.OneOf(with))
+	}
+	return profile{}, step.Invalid(fieldNetwork+".cni", "%s does not work in mode %s; use %s, or another mode",
+		spec.CNI, spec.Mode, step.OneOf(with))
 }
 
 func cniName(cni bootstrapv1.CNI) string {

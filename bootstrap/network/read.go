@@ -121,12 +121,15 @@ const mostPodsOnAzure = 255
 func (net reading) checkCloud() error {
 	switch {
 	case net.azureOnly && !net.OnAzure:
-		return step.Invalid(fieldNetwork+".cni", "%s works on Azure only, and the machine is on vSphere; write mode overlay with Flannel or Calico", net.cni)
+		return step.Invalid(fieldNetwork+".cni",
+			"%s works on Azure only, and the machine is on vSphere; use mode overlay with Flannel or Calico", net.cni)
 	case net.OnAzure && net.mode == bootstrapv1.NetworkTransparent:
-		return step.Invalid(fieldNetwork+".mode", "transparent gives pods MAC addresses of their own, which Azure drops; write l2tunnel with AzureCNI or overlay")
+		return step.Invalid(fieldNetwork+".mode",
+			"transparent gives pods MAC addresses of their own, which Azure drops; use l2tunnel with AzureCNI or overlay")
 	case net.azureOnly && net.MaxPods > mostPodsOnAzure:
 		return step.Invalid("WindowsBootstrapConfig spec.kubelet.maxPods",
-			"%d pods do not get an address each, an interface on Azure has 256; write %d or less", net.MaxPods, mostPodsOnAzure)
+			"%d pods cannot have an address each, because a network interface on Azure has 256; use %d or less",
+			net.MaxPods, mostPodsOnAzure)
 	}
 	return nil
 }
@@ -136,8 +139,9 @@ func (net reading) checkAdapters() error {
 	if net.external == "" || net.adapters.count < 2 || net.Spec.Interface != "" {
 		return nil
 	}
-	return step.Invalid(fieldNetwork+".interface", "it is empty, the machine has %d networks, and mode %s puts a vSwitch on one of its adapters; "+
-		"write the name of that adapter in Windows, such as Ethernet0", net.adapters.count, net.mode)
+	return step.Invalid(fieldNetwork+".interface",
+		"must be set, because the machine has %d networks and mode %s puts a vSwitch on one of its adapters; "+
+			"use the name of that adapter in Windows, such as Ethernet0", net.adapters.count, net.mode)
 }
 
 // checkFields refuses fields that have no effect in this mode.
@@ -147,14 +151,14 @@ func (net reading) checkFields() error {
 		set, takes bool
 		instead    string
 	}{
-		{"vni", net.Spec.VNI != 0, net.overlay() && net.written(), "write it into the CNI's own configuration"},
-		{"interface", net.Spec.Interface != "", net.external != "", "the CNI chooses it"},
-		{"networkName", net.Spec.NetworkName != "", net.hnsNetwork != "", "there is none in this mode"},
-		{"exceptionCIDRs", len(net.Spec.ExceptionCIDRs) > 0, net.written(), "write them into the CNI's own configuration"},
-		{"clusterDNS", net.Spec.ClusterDNS != "", net.written(), "write it into the CNI's own configuration"},
+		{"vni", net.Spec.VNI != 0, net.overlay() && net.written(), "it belongs in the CNI's own configuration"},
+		{"interface", net.Spec.Interface != "", net.external != "", "the CNI chooses the adapter"},
+		{"networkName", net.Spec.NetworkName != "", net.hnsNetwork != "", "only the CNI knows its network"},
+		{"exceptionCIDRs", len(net.Spec.ExceptionCIDRs) > 0, net.written(), "they belong in the CNI's own configuration"},
+		{"clusterDNS", net.Spec.ClusterDNS != "", net.written(), "it belongs in the CNI's own configuration"},
 	} {
 		if field.set && !field.takes {
-			return step.Invalid(fieldNetwork+"."+field.name, "it has no effect in mode %s with %s; leave it out, %s",
+			return step.Invalid(fieldNetwork+"."+field.name, "has no effect in mode %s with %s; remove it: %s",
 				net.mode, cniName(net.cni), field.instead)
 		}
 	}
@@ -168,13 +172,17 @@ func (net reading) checkKubeProxy() error {
 	case proxy == (bootstrapv1.KubeProxy{}):
 		return nil
 	case net.hnsNetwork == "":
-		return step.Invalid(field, "mode %s has no HNS network that we know; leave it out, its DaemonSet brings what it needs", net.mode)
+		return step.Invalid(field,
+			"has no effect in mode %s, whose HNS network only the CNI knows; remove it, "+
+				"the DaemonSet of kube-proxy has its configuration", net.mode)
 	case net.sourceVIP == vipOfCNI:
-		return step.Invalid(field, "its source VIP is that of an endpoint that %s makes after the join; leave it out, the DaemonSet of kube-proxy waits for it", net.cni)
+		return step.Invalid(field,
+			"cannot be configured before the join, because its source VIP belongs to an endpoint that %s makes later; "+
+				"remove it, the DaemonSet of kube-proxy waits for that", net.cni)
 	case proxy.ConfigFile != bootstrapv1.KubeProxyConfigFileManaged:
-		return step.Invalid(field+".configFile", "%q is none; write Managed, or leave kubeProxy out", proxy.ConfigFile)
+		return step.Invalid(field+".configFile", "%q is not valid; use Managed, or remove kubeProxy", proxy.ConfigFile)
 	case !slices.Contains([]bootstrapv1.DirectServerReturn{"", bootstrapv1.DSREnabled, bootstrapv1.DSRDisabled}, proxy.DSR):
-		return step.Invalid(field+".dsr", "%q is none; write Enabled or Disabled", proxy.DSR)
+		return step.Invalid(field+".dsr", "%q is not valid; use Enabled or Disabled", proxy.DSR)
 	}
 	return nil
 }
@@ -187,13 +195,15 @@ var (
 
 func (net reading) checkNames() error {
 	if name := net.Spec.NetworkName; name != "" && !hnsName.MatchString(name) {
-		return step.Invalid(fieldNetwork+".networkName", "%q is no name that all CNIs take; write letters, digits, '.', '_' and '-', 63 at most", name)
+		return step.Invalid(fieldNetwork+".networkName",
+			"%q is not a name that every CNI accepts; use letters, digits, '.', '_' and '-', 63 at most", name)
 	}
 	if name := net.Spec.Interface; name != "" && !adapterName.MatchString(name) {
-		return step.Invalid(fieldNetwork+".interface", "%q is no name of an interface; write one such as Ethernet0", name)
+		return step.Invalid(fieldNetwork+".interface", "%q is not the name of an adapter; use one such as Ethernet0", name)
 	}
 	if net.vni < 4096 || net.vni > 1<<24-1 {
-		return step.Invalid(fieldNetwork+".vni", "%d is not taken by Windows; write 4096 to 16777215, the same as on the Linux nodes", net.vni)
+		return step.Invalid(fieldNetwork+".vni",
+			"%d is not accepted by Windows; use 4096 to 16777215, the same as on the Linux nodes", net.vni)
 	}
 	return nil
 }
@@ -207,7 +217,7 @@ func (net reading) readClusterNetwork() error {
 		return err
 	}
 	if net.pods.overlaps(net.services) {
-		return step.Invalid(fieldServices, "%s overlaps the pods' %s; write CIDRs that do not", net.services, net.pods)
+		return step.Invalid(fieldServices, "%s overlaps the pods' %s; use CIDRs that do not overlap", net.services, net.pods)
 	}
 	net.domain, err = readServiceDomain(net.ClusterNetwork.ServiceDomain)
 	return err
@@ -221,7 +231,7 @@ func InCluster(cluster clusterv1.ClusterNetwork) (domain string, cidrs []string,
 	cidrs = slices.Concat(cluster.Pods.CIDRBlocks, cluster.Services.CIDRBlocks)
 	for _, block := range cidrs {
 		if _, err := netip.ParsePrefix(block); err != nil {
-			return "", nil, step.Invalid("Cluster spec.clusterNetwork", "%q is no CIDR; write one such as 10.244.0.0/16", block)
+			return "", nil, step.Invalid("Cluster spec.clusterNetwork", "%q is not a CIDR; use one such as 10.244.0.0/16", block)
 		}
 	}
 	return domain, cidrs, nil
@@ -234,7 +244,8 @@ func readServiceDomain(domain string) (string, error) {
 		return defaultServiceDomain, nil
 	}
 	if len(validation.IsDNS1123Subdomain(domain)) > 0 {
-		return "", step.Invalid("Cluster spec.clusterNetwork.serviceDomain", "%q is no DNS name; write one such as cluster.local", domain)
+		return "", step.Invalid("Cluster spec.clusterNetwork.serviceDomain",
+			"%q is not a DNS name; use one such as cluster.local", domain)
 	}
 	return domain, nil
 }
@@ -244,7 +255,7 @@ func (net *Network) checkFamilies() error {
 	if net.mode == bootstrapv1.NetworkNone {
 		return nil
 	}
-	const onlySix = "%s is IPv6 only, which pods on Windows do not have; add a CIDR of IPv4"
+	const onlySix = "%s is IPv6 only, which pods on Windows do not support; add an IPv4 CIDR"
 	if net.pods.onlySix() {
 		return step.Invalid(fieldPods, onlySix, net.pods)
 	}
@@ -252,7 +263,8 @@ func (net *Network) checkFamilies() error {
 		return step.Invalid(fieldServices, onlySix, net.services)
 	}
 	if net.overlay() && net.pods.dual() {
-		return step.Invalid(fieldPods, "%s is dual-stack, and overlay on Windows carries IPv4 only; write a CIDR of IPv4 only, or mode l2bridge", net.pods)
+		return step.Invalid(fieldPods,
+			"%s is dual-stack, and overlay on Windows carries IPv4 only; use an IPv4 CIDR only, or mode l2bridge", net.pods)
 	}
 	return nil
 }
@@ -260,10 +272,14 @@ func (net *Network) checkFamilies() error {
 // checkRanges: without the CIDRs the configuration that we write would send packets nowhere.
 func (net *Network) checkRanges() error {
 	if len(net.pods) == 0 && (net.written() && !net.azureOnly || net.proxied) {
-		return step.Invalid(fieldPods, "it is empty; write the CIDR of the cluster's pods, such as 10.244.0.0/16, it goes into the files of %s", net.cni)
+		return step.Invalid(fieldPods,
+			"must not be empty, because the files of %s need it; use the CIDR of the cluster's pods, such as 10.244.0.0/16",
+			net.cni)
 	}
 	if len(net.services) == 0 && net.written() {
-		return step.Invalid(fieldServices, "it is empty; write the CIDR of the cluster's Services, such as 10.96.0.0/12, it goes into the files of %s", net.cni)
+		return step.Invalid(fieldServices,
+			"must not be empty, because the files of %s need it; use the CIDR of the cluster's Services, such as 10.96.0.0/12",
+			net.cni)
 	}
 	return nil
 }
@@ -276,11 +292,12 @@ func (net reading) readExceptions() error {
 		return err
 	}
 	if len(extra.four()) < len(extra) {
-		return step.Invalid(field, "%s has IPv6, whose addresses are never translated; write IPv4 only", extra)
+		return step.Invalid(field, "%s has IPv6 CIDRs, which are never translated; use IPv4 only", extra)
 	}
 	if net.azureOnly && len(extra) == 0 {
-		return step.Invalid(field, "it is empty, and pods of %s have addresses of the virtual network: without its ranges each packet to another node's "+
-			"pods would come from the node; write all of them, such as 10.0.0.0/8", net.cni)
+		return step.Invalid(field,
+			"must not be empty, because pods of %s have addresses of the virtual network: packets to pods of other nodes "+
+				"would leave with the node's address; list all ranges of the virtual network, such as 10.0.0.0/8", net.cni)
 	}
 	net.ownExceptions = len(extra) > 0
 	net.exceptions = slices.Concat(net.pods.four(), net.services.four(), net.machineSubnet(), extra).broadest()
@@ -309,14 +326,17 @@ func (net reading) readDNS() error {
 	if net.Spec.ClusterDNS == "" {
 		address, ok := nthAddress(services, dnsAddress)
 		if !ok {
-			return step.Invalid(fieldServices, "%s has no tenth address for the cluster's DNS; write a larger one, or spec.network.clusterDNS", services)
+			return step.Invalid(fieldServices,
+				"%s has no tenth address for the cluster's DNS; use a larger CIDR, or set spec.network.clusterDNS", services)
 		}
 		net.dns = address.String()
 		return nil
 	}
 	address, err := netip.ParseAddr(net.Spec.ClusterDNS)
 	if err != nil || address.String() != net.Spec.ClusterDNS || !net.services.contains(address) {
-		return step.Invalid(field, "%q is no address of the Services' %s; write one, or leave it out for the tenth", net.Spec.ClusterDNS, net.services)
+		return step.Invalid(field,
+			"%q is not an address in the Services' %s; use one, or remove it for the tenth",
+			net.Spec.ClusterDNS, net.services)
 	}
 	net.dns = net.Spec.ClusterDNS
 	return nil

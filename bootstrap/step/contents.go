@@ -55,7 +55,7 @@ type Contents map[string][]byte
 func (c Contents) Content(field, inline string, from bootstrapv1.ContentSource) (Content, error) {
 	sources := SourcesOf(from)
 	if (inline == "") == (len(sources) == 0) {
-		return Content{}, Invalid(field, "write either content or contentFrom")
+		return Content{}, Invalid(field, "content and contentFrom are both set or both empty; set one of them")
 	}
 	if len(sources) == 0 {
 		return Content{Bytes: []byte(inline)}, nil
@@ -68,7 +68,8 @@ func (c Contents) Content(field, inline string, from bootstrapv1.ContentSource) 
 func (c Contents) Key(field string, from Source) ([]byte, error) {
 	data := c[from.String()]
 	if len(data) == 0 {
-		return nil, Invalid(field, "%s %s has nothing under the key %q; write it there, or name another key", from.Kind, from.Name, from.Key)
+		return nil, Invalid(field,
+			"%s %s has no content under the key %q; add it, or name another key", from.Kind, from.Name, from.Key)
 	}
 	return data, nil
 }

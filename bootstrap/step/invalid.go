@@ -3,6 +3,7 @@ package step
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -23,6 +24,21 @@ func Invalid(field, format string, args ...any) error {
 	return &InvalidError{Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
+// goodName is valid for a step as well as for a file.
+var goodName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$`)
+
+// CheckName refuses a name that steps and files cannot have, or that was seen before in the same list.
+func CheckName(field, name string, seen map[string]bool) error {
+	switch {
+	case !goodName.MatchString(name):
+		return Invalid(field, "name %q is not valid; use at most 40 small letters, digits and dashes", name)
+	case seen[name]:
+		return Invalid(field, "name %q is used twice; rename one of the two", name)
+	}
+	seen[name] = true
+	return nil
+}
+
 // Choose translates a value of the API; an empty value means the fallback.
 func Choose[K ~string, V any](field string, value K, fallback V, meanings map[K]V) (V, error) {
 	if value == "" {
@@ -30,9 +46,18 @@ func Choose[K ~string, V any](field string, value K, fallback V, meanings map[K]
 	}
 	meaning, ok := meanings[value]
 	if !ok {
-		return meaning, Invalid(field, "%q is none; write %s", value, strings.Join(SortedKeys(meanings), " or "))
+		return meaning, Invalid(field, "%q is not valid; use %s", value, OneOf(SortedKeys(meanings)))
 	}
 	return meaning, nil
+}
+
+// OneOf lists what may be used: "A, B or C".
+func OneOf(names []string) string {
+	last := len(names) - 1
+	if last < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 // SortedKeys of a map, so that a sentence always lists them in the same order.

@@ -5,7 +5,6 @@ package step
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"unicode/utf8"
 
@@ -80,9 +79,6 @@ func Directory(name, path string, access plan.Access) plan.Step {
 func AskForNode(nodeName, show string) []plan.Value {
 	return plan.Texts(kubectlProgram, "--kubeconfig", Kubeconfig, "get", "node", nodeName, "--output", "jsonpath="+show)
 }
-
-// Name is valid for a step as well as for a file.
-var Name = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$`)
 
 // ExitReboot is Windows' exit code for: done, but a restart is needed.
 const ExitReboot = 3010

@@ -61,11 +61,11 @@ var ownPlaces = []string{
 // CheckPath refuses a path that Windows would not accept, or that is ours.
 func CheckPath(field, path string) error {
 	if !PlainPath.MatchString(path) || len(path) > 240 {
-		return Invalid(field, `%q is no plain path on drive C:; write one such as C:\etc\app.conf, without wildcards and ".."`, path)
+		return Invalid(field, `%q is not a plain path on drive C:; use one such as C:\etc\app.conf, without wildcards and ".."`, path)
 	}
 	for _, own := range ownPlaces {
 		if below(path, own) {
-			return Invalid(field, "%q is below %s, which is not for users; write another folder", path, own)
+			return Invalid(field, "%q is in %s, which is not for users; use another folder", path, own)
 		}
 	}
 	return nil

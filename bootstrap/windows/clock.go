@@ -9,8 +9,9 @@ import (
 )
 
 var (
-	windowsZone = regexp.MustCompile(`^(UTC([+-][0-9]{2})?|Russia Time Zone [0-9]{1,2}|[A-Z][A-Za-z. -]* Standard Time( \(Mexico\))?)$`)
-	timeServer  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.:-]{0,252}$`)
+	windowsZone = regexp.MustCompile(`^(UTC([+-][0-9]{2})?|Russia Time Zone [0-9]{1,2}|` +
+		`[A-Z][A-Za-z. -]* Standard Time( \(Mexico\))?)$`)
+	timeServer = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.:-]{0,252}$`)
 )
 
 // clock is the time zone and the time servers.
@@ -22,11 +23,13 @@ type clock struct {
 func readClock(in Input) (setting, error) {
 	c := clock{in.Spec.TimeZone, in.Spec.NTPServers}
 	if c.zone != "" && !windowsZone.MatchString(c.zone) {
-		return nil, step.Invalid(windowsField+".timeZone", "%q is no time zone of Windows; write one such as UTC or W. Europe Standard Time (tzutil /l)", c.zone)
+		return nil, step.Invalid(windowsField+".timeZone",
+			"%q is not a time zone of Windows; use one such as UTC or W. Europe Standard Time (tzutil /l)", c.zone)
 	}
 	for _, server := range c.servers {
 		if !timeServer.MatchString(server) {
-			return nil, step.Invalid(windowsField+".ntpServers", "%q is neither a name nor an address; write one such as time.example.com", server)
+			return nil, step.Invalid(windowsField+".ntpServers",
+				"%q is neither a name nor an address; use one such as time.example.com", server)
 		}
 	}
 	return c, nil
@@ -59,5 +62,7 @@ func clockRisks(spec bootstrapv1.Windows) []string {
 	if len(spec.NTPServers) == 0 || spec.Domain == (bootstrapv1.Domain{}) {
 		return nil
 	}
-	return []string{windowsField + ".ntpServers: a member of a domain takes its time from the domain, which replaces the list; leave it out"}
+	return []string{
+		windowsField + ".ntpServers: a member of a domain takes its time from the domain, which replaces the list; remove it",
+	}
 }

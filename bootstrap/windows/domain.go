@@ -59,13 +59,15 @@ func readMember(wanted bootstrapv1.Domain, sources step.Contents) (domainMember,
 	const field = windowsField + ".domain"
 	member := domainMember{Domain: wanted.Name, OrganizationalUnit: wanted.OrganizationalUnit}
 	if !domainName.MatchString(wanted.Name) {
-		return member, step.Invalid(field+".name", "%q is no domain; write its DNS name, such as corp.example.com", wanted.Name)
+		return member, step.Invalid(field+".name",
+			"%q is not the DNS name of a domain; use one, such as corp.example.com", wanted.Name)
 	}
 	if wanted.OrganizationalUnit != "" && !organizationalUnit.MatchString(wanted.OrganizationalUnit) {
-		return member, step.Invalid(field+".organizationalUnit", "%q is none; write one such as OU=Nodes,DC=corp,DC=example,DC=com", wanted.OrganizationalUnit)
+		return member, step.Invalid(field+".organizationalUnit",
+			"%q is not valid; use one such as OU=Nodes,DC=corp,DC=example,DC=com", wanted.OrganizationalUnit)
 	}
 	if wanted.CredentialsRef.Name == "" {
-		return member, step.Invalid(field+".credentialsRef", "it is empty; name a Secret with the keys username and password")
+		return member, step.Invalid(field+".credentialsRef", "must be set; name a Secret with the keys username and password")
 	}
 	var err error
 	member.Username, member.Password, err = sources.Credentials(field+".credentialsRef", wanted.CredentialsRef.Name)

@@ -22,7 +22,9 @@ func readGMSAPlugin(in Input) (setting, error) {
 	case id == "":
 		return gmsaPlugin(""), nil
 	case !guid.MatchString(id):
-		return nil, step.Invalid(windowsField+".gmsaPlugin.classID", "%q is no CLSID; write one such as CCC2A336-D7F3-4818-A213-272B7924213E, without braces", id)
+		return nil, step.Invalid(windowsField+
+			".gmsaPlugin.classID",
+			"%q is not a class ID; use one such as CCC2A336-D7F3-4818-A213-272B7924213E, without braces", id)
 	}
 	return gmsaPlugin("{" + strings.ToUpper(id) + "}"), nil
 }

@@ -27,13 +27,15 @@ func readPageFile(in Input) (setting, error) {
 	fixed := spec.Policy == bootstrapv1.PageFileFixed
 	switch {
 	case fixed && (spec.SizeMiB < leastPageFileMiB || spec.SizeMiB > mostPageFileMiB):
-		return nil, step.Invalid(pageFileField, "sizeMiB %d does not fit policy Fixed; write %d to %d", spec.SizeMiB, leastPageFileMiB, mostPageFileMiB)
+		return nil, step.Invalid(pageFileField,
+			"sizeMiB %d is not valid with policy Fixed; use %d to %d", spec.SizeMiB, leastPageFileMiB, mostPageFileMiB)
 	case !fixed && spec.SizeMiB != 0:
-		return nil, step.Invalid(pageFileField, "sizeMiB %d belongs to policy Fixed; write policy: Fixed, or leave sizeMiB out", spec.SizeMiB)
+		return nil, step.Invalid(pageFileField,
+			"sizeMiB %d has an effect with policy Fixed only; set policy: Fixed, or remove sizeMiB", spec.SizeMiB)
 	}
 	change, known := pageFilePolicies[spec.Policy]
 	if !known {
-		return nil, step.Invalid(pageFileField, "policy %q is none; write Managed, Fixed or Image: a node without page file stalls", spec.Policy)
+		return nil, step.Invalid(pageFileField, "policy %q is not valid; use Managed, Fixed or Image", spec.Policy)
 	}
 	return pageFile{change, int(spec.SizeMiB)}, nil
 }
@@ -49,7 +51,10 @@ func (f pageFile) addTo(p *step.Part) {
 	if f.change {
 		p.Add(step.PhaseWindows,
 			&plan.PageFile{
-				Common: plan.Common{Name: "page-file", Reason: step.ReasonPageFileFailed, Attempts: 3}, SizeMiB: plan.Text(strconv.Itoa(f.sizeMiB)),
+				Common: plan.Common{
+					Name: "page-file", Reason: step.ReasonPageFileFailed, Attempts: 3,
+				},
+				SizeMiB: plan.Text(strconv.Itoa(f.sizeMiB)),
 			},
 			&plan.Reboot{Common: plan.Common{Name: "page-file-reboot", Reason: step.ReasonPageFileFailed}, If: plan.RebootPending})
 	}

@@ -29,7 +29,7 @@ func readProxy(in Input) (setting, error) {
 	wanted := in.Spec.Proxy
 	if !HasProxy(wanted) {
 		if len(wanted.NoProxy) > 0 {
-			return nil, step.Invalid(proxyField, "noProxy means nothing without a proxy; write http or https, or leave it out")
+			return nil, step.Invalid(proxyField, "noProxy has no effect without a proxy; set http or https, or remove it")
 		}
 		return proxy{}, nil
 	}
@@ -62,7 +62,9 @@ func (x proxy) addTo(p *step.Part) {
 		return
 	}
 	set := func(name string, services ...string) plan.Step {
-		return &plan.Environment{Common: plan.Common{Name: name, Reason: step.ReasonProxyFailed}, Variables: x.variables, Services: services}
+		return &plan.Environment{
+			Common: plan.Common{Name: name, Reason: step.ReasonProxyFailed}, Variables: x.variables, Services: services,
+		}
 	}
 	p.Add(step.PhaseWindows, set("proxy"))
 	p.Add(step.PhaseContainer, set("containerd-proxy", "containerd"))
@@ -74,11 +76,14 @@ func (x proxy) addTo(p *step.Part) {
 func checkProxy(field, address string) error {
 	parsed, err := url.Parse(address)
 	if err != nil {
-		return step.Invalid(field, "it is no URL; write one such as http://proxy.example.com:3128")
+		return step.Invalid(field, "the proxy is not a URL; use one such as http://proxy.example.com:3128")
 	}
-	plain := parsed.Path == "" || parsed.Path == "/"
-	if parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Hostname() == "" || !plain || parsed.RawQuery != "" || parsed.Fragment != "" {
-		return step.Invalid(field, "%q is no proxy; write scheme, host and port only, such as http://proxy.example.com:3128", parsed.Redacted())
+	web := parsed.Scheme == "http" || parsed.Scheme == "https"
+	plain := (parsed.Path == "" || parsed.Path == "/") && parsed.RawQuery == "" && parsed.Fragment == ""
+	if !web || !plain || parsed.Hostname() == "" {
+		return step.Invalid(field,
+			"%q is not the URL of a proxy; use scheme, host and port only, such as http://proxy.example.com:3128",
+			parsed.Redacted())
 	}
 	return nil
 }
@@ -88,7 +93,8 @@ func noProxy(cluster, wanted []string) (string, error) {
 	entries := slices.Concat(near, cluster)
 	for _, entry := range wanted {
 		if !noProxyEntry.MatchString(entry) {
-			return "", step.Invalid(proxyField+".noProxy", "%q is no host, domain or CIDR; write one such as .example.com or 10.0.0.0/8", entry)
+			return "", step.Invalid(proxyField+".noProxy",
+				"%q is not a host, domain or CIDR; use one such as .example.com or 10.0.0.0/8", entry)
 		}
 		entries = append(entries, entry)
 	}

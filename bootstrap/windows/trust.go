@@ -23,10 +23,9 @@ func readTrust(in Input) (setting, error) {
 	seen := map[string]bool{}
 	for i, wanted := range in.Spec.TrustedCertificates {
 		field := fmt.Sprintf("%s.trustedCertificates[%d]", windowsField, i)
-		if !step.Name.MatchString(wanted.Name) || seen[wanted.Name] {
-			return nil, step.Invalid(field, "name %q is none, or is there twice; write small letters, digits and dashes, 40 at most", wanted.Name)
+		if err := step.CheckName(field, wanted.Name, seen); err != nil {
+			return nil, err
 		}
-		seen[wanted.Name] = true
 		read, err := in.Sources.Content(field, wanted.Content, wanted.ContentFrom)
 		if err != nil {
 			return nil, err

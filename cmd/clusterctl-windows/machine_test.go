@@ -166,7 +166,7 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 		},
 		"no endpoint": {
 			"the message is Render's own", changed(t, machineFile, "    host: 10.0.0.10\n", ""), machineName,
-			"Cluster spec.controlPlaneEndpoint: host or port is missing; write them, or wait until the cluster's infrastructure has",
+			"Cluster spec.controlPlaneEndpoint: host or port is missing; set them, or wait until the cluster's infrastructure sets them",
 		},
 		"an endpoint of the infrastructure that cannot be read": {
 			"the program does not guess", changed(t, gitFile, "port: 6443", "port: many"), "m",

@@ -29,7 +29,7 @@ func TestDiscoverySource(t *testing.T) {
 	const discovery = "    discovery: {kubeconfigSecret: {name: app, key: license}}\n"
 	text := strings.Replace(configWithFile(t), "    custom:", discovery+"    custom:", 1)
 	got := call(t, text+appSecret, "plan", "-f", "-", "--machine", machineName)
-	if got.Code == 0 || !strings.Contains(got.Err, "spec.discovery.kubeconfigSecret: its content is no kubeconfig") {
+	if got.Code == 0 || !strings.Contains(got.Err, "spec.discovery.kubeconfigSecret: the content is not a kubeconfig") {
 		t.Errorf("exit %d\n%s", got.Code, got.Err)
 	}
 	got = call(t, strings.Replace(text, "blue-ca", "other-ca", 1), "plan", "-f", "-", "--machine", machineName)

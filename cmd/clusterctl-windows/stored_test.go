@@ -40,7 +40,7 @@ func TestStoredUserDataAreShown(t *testing.T) {
 		"refused now": {
 			"rules become stricter", withSecret(t, first, "version: v1.36.3", "version: v1.29.0"),
 			"; this release would refuse to render it: " +
-				`Machine spec.version: "v1.29.0" is not supported; write v1.30.0 or a later v1` + "\n",
+				`Machine spec.version: "v1.29.0" is not supported; use v1.30.0 or a later v1` + "\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
