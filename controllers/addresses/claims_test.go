@@ -100,53 +100,35 @@ func TestClaimsOf(t *testing.T) {
 }
 
 func TestWaitsForAddress(t *testing.T) {
+	const reason = infrav1.WaitingForIPAddressReason
 	windows := ofPools()
-	claim := func(change func(*ipamv1.IPAddressClaim)) *ipamv1.IPAddressClaim {
-		made := claimsOf(windows, blue)[0]
-		made.UID = "claim-1"
-		change(made)
-		return made
+	fresh := phase.Poll(reason, "IPAddressClaim win-0-0 was created a moment ago; waiting for it to appear in the cache")
+	foreign := phase.Poll(reason,
+		"IPAddressClaim win-0-0 is being deleted or has another owner; when it is gone, this machine creates its own")
+	empty := "IPAddressClaim win-0-0 has no address of InClusterIPPool four yet"
+	exhausted := metav1.Condition{
+		Type: ipamv1.IPAddressClaimReadyCondition, Status: metav1.ConditionFalse,
+		Reason: ipamv1.IPAddressClaimReadyPoolExhaustedReason, Message: "no address is free",
 	}
+	given := func(c *ipamv1.IPAddressClaim) { c.Status.AddressRef.Name = "win-0-0" }
 	for name, c := range map[string]struct {
-		claim *ipamv1.IPAddressClaim
-		want  error
+		change func(*ipamv1.IPAddressClaim)
+		want   error
 	}{
-		"given": {claim(func(c *ipamv1.IPAddressClaim) { c.Status.AddressRef.Name = "win-0-0" }), nil},
-		"new": {
-			claim(func(*ipamv1.IPAddressClaim) {}),
-			phase.Wait(infrav1.WaitingForIPAddressReason, "IPAddressClaim win-0-0 has no address of InClusterIPPool four yet"),
-		},
-		"not seen yet": {
-			claim(func(c *ipamv1.IPAddressClaim) { c.UID = "" }),
-			phase.Poll(infrav1.WaitingForIPAddressReason,
-				"IPAddressClaim win-0-0 was created a moment ago; waiting for it to appear in the cache"),
-		},
+		"given":                 {given, nil},
+		"new":                   {func(*ipamv1.IPAddressClaim) {}, phase.Wait(reason, "%s", empty)},
+		"not seen yet":          {func(c *ipamv1.IPAddressClaim) { c.UID = "" }, fresh},
+		"of an earlier machine": {func(c *ipamv1.IPAddressClaim) { given(c); c.OwnerReferences[0].UID = "uid-0" }, foreign},
+		"going":                 {func(c *ipamv1.IPAddressClaim) { given(c); c.DeletionTimestamp = new(metav1.Now()) }, foreign},
 		"used up": {
-			claim(func(c *ipamv1.IPAddressClaim) {
-				c.Status.Conditions = []metav1.Condition{{
-					Type: ipamv1.IPAddressClaimReadyCondition, Status: metav1.ConditionFalse,
-					Reason: ipamv1.IPAddressClaimReadyPoolExhaustedReason, Message: "no address is free",
-				}}
-			}),
-			phase.Wait(infrav1.WaitingForIPAddressReason,
-				"IPAddressClaim win-0-0 has no address of InClusterIPPool four yet: PoolExhausted no address is free"),
-		},
-		"of an earlier machine": {
-			claim(func(c *ipamv1.IPAddressClaim) {
-				c.OwnerReferences[0].UID, c.Status.AddressRef.Name = "uid-0", "win-0-0"
-			}),
-			phase.Poll(infrav1.WaitingForIPAddressReason,
-				"IPAddressClaim win-0-0 is being deleted or has another owner; when it is gone, this machine creates its own"),
-		},
-		"going": {
-			claim(func(c *ipamv1.IPAddressClaim) {
-				c.DeletionTimestamp, c.Status.AddressRef.Name = new(metav1.Now()), "win-0-0"
-			}),
-			phase.Poll(infrav1.WaitingForIPAddressReason,
-				"IPAddressClaim win-0-0 is being deleted or has another owner; when it is gone, this machine creates its own"),
+			func(c *ipamv1.IPAddressClaim) { c.Status.Conditions = []metav1.Condition{exhausted} },
+			phase.Wait(reason, "%s: PoolExhausted no address is free", empty),
 		},
 	} {
-		if diff := cmp.Diff(phase.Of(c.want), phase.Of(waitsForAddress(windows, c.claim))); diff != "" {
+		claim := claimsOf(windows, blue)[0]
+		claim.UID = "claim-1"
+		c.change(claim)
+		if diff := cmp.Diff(phase.Of(c.want), phase.Of(waitsForAddress(windows, claim))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

@@ -108,16 +108,8 @@ func TestReport(t *testing.T) {
 			world(), phase.Stall(bootstrapv1.ConfigInvalidReason, "no"),
 			without("False ConfigInvalid").but(row{"Stalled": "True ConfigInvalid"}),
 		},
-		"stored": {
-			"Cluster API gets the name once the Secret is there",
-			world(stored), nil,
-			storedRow,
-		},
-		"stored with warnings": {
-			"they stop nothing",
-			world(warned), nil,
-			storedRow.but(row{"Warnings": "True WarningsGiven"}),
-		},
+		"stored":               {"Cluster API gets the name once the Secret is there", world(stored), nil, storedRow},
+		"stored with warnings": {"they stop nothing", world(warned), nil, storedRow.but(row{"Warnings": "True WarningsGiven"})},
 		"warned and joined": {
 			"the Secret is not read any more, and what it said stays said",
 			world(wasWarned, named, withNode), nil,
@@ -128,11 +120,7 @@ func TestReport(t *testing.T) {
 			world(stored), phase.Poll(bootstrapv1.WorkloadUnreachableReason, "down"),
 			storedRow,
 		},
-		"moved": {
-			"status is lost in a move, the Machine still names the Secret",
-			world(stored, named), nil,
-			storedRow,
-		},
+		"moved": {"status is lost in a move, the Machine still names the Secret", world(stored, named), nil, storedRow},
 		"joined": {
 			"a node that joined needs no Secret any more",
 			world(named, withNode), nil,
@@ -143,11 +131,7 @@ func TestReport(t *testing.T) {
 			world(named), phase.Stall(bootstrapv1.DataSecretLostReason, "gone"),
 			storedRow.but(row{"Ready Data": "False DataSecretLost", "Stalled": "True DataSecretLost", "Warnings": ""}),
 		},
-		"error": {
-			"an error without a reason is not hidden",
-			world(), errors.New("boom"),
-			without("Unknown InternalError"),
-		},
+		"error": {"an error without a reason is not hidden", world(), errors.New("boom"), without("Unknown InternalError")},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -122,17 +122,12 @@ func TestTakeOver(t *testing.T) {
 		told   infrav1.BootstrapProgress
 		want   *infrav1.BootstrapProgress
 	}{
-		"first": {"it has its time", nil, told(running), at(told(running), second)},
-		"same again": {
-			"the time is that of the first, or each look would write", at(told(running), first), told(running),
-			at(told(running), first),
-		},
+		"first":      {"it has its time", nil, told(running), at(told(running), second)},
+		"same again": {"or each look would write", at(told(running), first), told(running), at(told(running), first)},
 		"next":       {"it has its own time", at(told(running), first), told(succeeded), at(told(succeeded), second)},
-		"in a start": {"phase and durations of the bootstrap stay", at(told(succeeded), first), told(bootRunning), at(inBoot, second)},
-		"after it":   {"the guest tells of its bootstrap again", at(inBoot, first), told(bootFailed), at(told(bootFailed), second)},
-		"in a start, after a move": {
-			"better this than nothing", nil, told(bootRunning), at(told(bootRunning), second),
-		},
+		"in a start": {"its own phase and durations stay", at(told(succeeded), first), told(bootRunning), at(inBoot, second)},
+		"after it":   {"the bootstrap is told again", at(inBoot, first), told(bootFailed), at(told(bootFailed), second)},
+		"moved":      {"better this than nothing", nil, told(bootRunning), at(told(bootRunning), second)},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

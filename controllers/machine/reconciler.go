@@ -183,8 +183,8 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 	case deleting(f):
 		return phase.Run(ctx, f, r.identify, r.connect, r.remove, r.freeAddresses, r.release)
 	default:
-		return phase.Run(ctx, f, r.owned, r.recordIdentity, r.claimAddresses, phase.Unless(hadVM, r.ready), r.connect,
-			phase.Unless(hadVM, r.distinct), r.hold, phase.Unless(hadVM, r.holdAddresses), r.provision)
+		return phase.Run(ctx, f, r.owned, r.recordIdentity, r.claimAddresses, phase.Unless(hadVM, r.ready),
+			r.connect, phase.Unless(hadVM, r.distinct), r.hold, phase.Unless(hadVM, r.holdAddresses), r.provision)
 	}
 }
 

@@ -162,11 +162,7 @@ func TestReport(t *testing.T) {
 			world(vm(cloud.Running, "")), nil,
 			atWorkRow.but(row{"Ready": "False WaitingForGuest", "Bootstrap Progress": "Unknown WaitingForGuest", "Build": ""}),
 		},
-		"guest at work": {
-			"progress is no failure",
-			world(vm(cloud.Running, running)), nil,
-			atWorkRow,
-		},
+		"guest at work": {"progress is no failure", world(vm(cloud.Running, running)), nil, atWorkRow},
 		"guest failed": {
 			"a bootstrap that failed is final and says so to GitOps tools; a reason that is not documented is replaced",
 			world(vm(cloud.Running, failed)), nil,
@@ -203,11 +199,7 @@ func TestReport(t *testing.T) {
 			world(vm(cloud.Running, succeeded)), nil,
 			joinedRow.but(row{"Phase": "Bootstrapping", "Ready": "False WaitingForNode", "Node": ""}),
 		},
-		"joined": {
-			"all is well",
-			world(vm(cloud.Running, succeeded), withNode), nil,
-			joinedRow,
-		},
+		"joined": {"all is well", world(vm(cloud.Running, succeeded), withNode), nil, joinedRow},
 		"joined without a word": {
 			"a node that joined is better proof than a guest whose tools are dead",
 			world(vm(cloud.Running, ""), withNode), nil,

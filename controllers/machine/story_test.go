@@ -108,10 +108,7 @@ func TestSentences(t *testing.T) {
 			world(deadline(0), told("succeeded", "", `"elapsed":600,"warnings":["a","b"]`)),
 			progress, `Bootstrap succeeded after 10m of at most 30m, with 2 warnings, the last: "b"`,
 		},
-		"not understood": {
-			"it is no silence", world(vm(cloud.Running, "{")),
-			ready, "the VM is running, but " + notUnderstood,
-		},
+		"not understood": {"it is no silence", world(vm(cloud.Running, "{")), ready, "the VM is running, but " + notUnderstood},
 		"not understood any more": {
 			"what was understood stands", world(was(running), deadline(0), vm(cloud.Running, `{"version":2}`)),
 			progress, "Bootstrap 2/5 kubelet, 12s of at most 30m, but " + notUnderstood,

@@ -60,34 +60,24 @@ func TestCloud(t *testing.T) {
 	throttled := &cloud.Error{Kind: cloud.Throttled, Reason: "R", Message: "m", After: time.Minute}
 	unnamed := &cloud.Error{Kind: cloud.Transient, Message: "m", Err: errBoom}
 	denied := cloud.Errorf(cloud.Denied, "R", "m")
+	exhausted, invalid := cloud.Errorf(cloud.Exhausted, "R", "m"), cloud.Errorf(cloud.Invalid, "R", "m")
+	internal := phase.Stop{Reason: "InternalError", Err: errBoom}
 	// Each has this reason and this message; want names what else differs.
 	cases := map[string]struct {
 		reason string
 		err    error
 		want   phase.Stop
 	}{
-		"transient":                {"the queue backs off, the condition says why", transient, phase.Stop{Err: errBoom}},
-		"throttled":                {"wait for as long as the cloud asked", throttled, phase.Stop{After: time.Minute}},
-		"throttled without a time": {"never hot", cloud.Errorf(cloud.Throttled, "R", "m"), phase.Stop{After: 5 * time.Second}},
-		"exhausted": {
-			"slowly: the spec need not change", cloud.Errorf(cloud.Exhausted, "R", "m"),
-			phase.Stop{After: 2 * time.Minute},
-		},
-		"denied": {"other credentials may come without a watch", denied, phase.Stop{After: 15 * time.Second}},
-		"invalid": {
-			"only another spec helps", cloud.Errorf(cloud.Invalid, "R", "m"),
-			phase.Stop{After: 2 * time.Minute, Stalled: true},
-		},
-		"wrapped": {
-			"the kind is found below other words", fmt.Errorf("ensure: %w", denied),
-			phase.Stop{After: 15 * time.Second},
-		},
-		"other": {"an error that no cloud made is ours", errBoom, phase.Stop{Reason: "InternalError", Err: errBoom}},
-		"without reason": {
-			"so is one to which the cloud gave no reason", unnamed,
-			phase.Stop{Reason: "InternalError", Err: errBoom},
-		},
-		"stop": {"what has stopped already stays so", phase.Wait("R", "m"), phase.Stop{}},
+		"transient":       {"the queue backs off, the condition says why", transient, phase.Stop{Err: errBoom}},
+		"throttled":       {"wait for as long as the cloud asked", throttled, phase.Stop{After: time.Minute}},
+		"throttled, soon": {"never hot", cloud.Errorf(cloud.Throttled, "R", "m"), phase.Stop{After: 5 * time.Second}},
+		"exhausted":       {"slowly: the spec need not change", exhausted, phase.Stop{After: 2 * time.Minute}},
+		"denied":          {"other credentials may come without a watch", denied, phase.Stop{After: 15 * time.Second}},
+		"invalid":         {"only another spec helps", invalid, phase.Stop{After: 2 * time.Minute, Stalled: true}},
+		"wrapped":         {"the kind is found", fmt.Errorf("ensure: %w", denied), phase.Stop{After: 15 * time.Second}},
+		"other":           {"an error that no cloud made is ours", errBoom, internal},
+		"without reason":  {"so is one to which the cloud gave no reason", unnamed, internal},
+		"stop":            {"what has stopped already stays so", phase.Wait("R", "m"), phase.Stop{}},
 	}
 	compare(t, "no error stays none", phase.Stop{}, phase.Cloud(nil))
 	for name, c := range cases {
@@ -101,24 +91,21 @@ func TestCloud(t *testing.T) {
 }
 
 func TestResult(t *testing.T) {
-	conflict := apierrors.NewConflict(schema.GroupResource{}, "m", errBoom)
+	conflict := fmt.Errorf("patch: %w", apierrors.NewConflict(schema.GroupResource{}, "m", errBoom))
 	for name, c := range map[string]struct {
 		reason string
 		end    error
 		after  time.Duration
 		err    error
 	}{
-		"go on":   {"nothing to come back for", nil, 0, nil},
-		"wait":    {"a watch wakes us", phase.Wait("R", "m"), 0, nil},
-		"poll":    {"no watch wakes us", phase.Poll("R", "m"), 5 * time.Second, nil},
-		"secret":  {"Secrets are not watched", phase.AwaitSecret("R", "m"), 15 * time.Second, nil},
-		"stall":   {"looked at again, slowly", phase.Stall("R", "m"), 2 * time.Minute, nil},
-		"wrapped": {"a stop is found below other words", fmt.Errorf("act: %w", phase.Poll("R", "m")), 5 * time.Second, nil},
-		"fail":    {"the queue backs off", errBoom, 0, errBoom},
-		"outdated": {
-			"a conflict is looked at again, without a word in the log", fmt.Errorf("patch: %w", conflict),
-			500 * time.Millisecond, nil,
-		},
+		"go on":    {"nothing to come back for", nil, 0, nil},
+		"wait":     {"a watch wakes us", phase.Wait("R", "m"), 0, nil},
+		"poll":     {"no watch wakes us", phase.Poll("R", "m"), 5 * time.Second, nil},
+		"secret":   {"Secrets are not watched", phase.AwaitSecret("R", "m"), 15 * time.Second, nil},
+		"stall":    {"looked at again, slowly", phase.Stall("R", "m"), 2 * time.Minute, nil},
+		"wrapped":  {"the stop is found", fmt.Errorf("act: %w", phase.Poll("R", "m")), 5 * time.Second, nil},
+		"fail":     {"the queue backs off", errBoom, 0, errBoom},
+		"outdated": {"a conflict is looked at again, without a word in the log", conflict, 500 * time.Millisecond, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result, err := phase.Result(c.end)
@@ -134,20 +121,18 @@ func TestCondition(t *testing.T) {
 		return &metav1.Condition{Type: "Ready", Status: metav1.ConditionUnknown, Reason: "InternalError", Message: text}
 	}
 	waits := &metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: "R", Message: "get: slow"}
+	slow := internal("get: 1 s")
 	for name, c := range map[string]struct {
 		reason string
 		end    error
 		known  *metav1.Condition
 		want   *metav1.Condition
 	}{
-		"stop":  {"reason and sentence are the stop's", phase.Wait("R", "get: slow"), internal("boom"), waits},
-		"error": {"what failed without a reason is not hidden", errors.New("get: 1 s"), waits, internal("get: 1 s")},
-		"same act": {
-			"its first text stays, or each try would write", errors.New("get: 2 s"), internal("get: 1 s"),
-			internal("get: 1 s"),
-		},
-		"another act": {"it is told", errors.New("put: 2 s"), internal("get: 1 s"), internal("put: 2 s")},
-		"one word":    {"an error need not name an act", errBoom, internal("get: 1 s"), internal("boom")},
+		"stop":        {"reason and sentence are the stop's", phase.Wait("R", "get: slow"), internal("boom"), waits},
+		"error":       {"what failed without a reason is not hidden", errors.New("get: 1 s"), waits, slow},
+		"same act":    {"its first text stays, or each try would write", errors.New("get: 2 s"), slow, slow},
+		"another act": {"it is told", errors.New("put: 2 s"), slow, internal("put: 2 s")},
+		"one word":    {"an error need not name an act", errBoom, slow, internal("boom")},
 	} {
 		if diff := cmp.Diff(*c.want, phase.Of(c.end).Condition("Ready", c.known)); diff != "" {
 			t.Errorf("%s: %s (-want +got):\n%s", name, c.reason, diff)

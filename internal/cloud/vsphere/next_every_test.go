@@ -1,0 +1,126 @@
+package vsphere
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// TestNextEverywhere tries each combination of facts: what comes next has a row, and is safe.
+func TestNextEverywhere(t *testing.T) {
+	m := machineOf(t, "m", infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}})
+	inRows, come := map[string]bool{}, map[string]bool{}
+	for _, r := range rows {
+		for _, want := range r.goals {
+			inRows[string(want)+": "+r.next] = true
+		}
+	}
+	n := 0
+	for s := range everySurvey {
+		for _, want := range anyGoal {
+			n++
+			then := next(m, s, want)
+			come[string(want)+": "+outcome(then)] = true
+			if wrong := unsafe(s, want, then); wrong != "" {
+				t.Fatalf("%s, wanted %s: %q: %s", s, want, outcome(then), wrong)
+			}
+		}
+	}
+	t.Logf("%d combinations, %d rows, %d outcomes", n, len(rows), len(come))
+	for _, o := range slices.Sorted(maps.Keys(come)) {
+		if !inRows[o] {
+			t.Errorf("no row has %q", o)
+		}
+	}
+	for _, o := range slices.Sorted(maps.Keys(inRows)) {
+		if !come[o] {
+			t.Errorf("%q has a row and never comes", o)
+		}
+	}
+}
+
+// everySurvey combines all facts.
+func everySurvey(yield func(survey) bool) {
+	none := func(*survey) {}
+	jobs, sights := []fact{none}, []fact{none, finds(nothing), finds(unreadable), finds(stranger)}
+	for _, what := range []act{cloning, switchingOn, switchingOff, destroying} {
+		jobs = append(jobs, underWay(what), succeeded(what), failed(what), cameTooLate(what))
+	}
+	for _, power := range []types.VirtualMachinePowerState{off, on, suspended, ""} {
+		for _, change := range []fact{none, disconnected, blind, known} {
+			sights = append(sights, func(s *survey) {
+				findsVM(power)(s)
+				change(s)
+			})
+		}
+	}
+	answers := func(to func(bool) fact) []fact { return []fact{none, to(true), to(false)} }
+	for _, s := range combined(jobs, sights, answers(ran), []fact{none, twice}, answers(early), answers(rival),
+		[]fact{none, lostNow, lostBefore}, []fact{none, pausing, paused}) {
+		switch {
+		case s.what == unseen && s.asked[whatIsThere] > 0, s.what == ours && s.vm.started() && !s.ran:
+			continue // cannot be
+		}
+		if !yield(s) {
+			return
+		}
+	}
+}
+
+func combined(lists ...[]fact) []survey {
+	all := []survey{has()}
+	for _, list := range lists {
+		var more []survey
+		for _, s := range all {
+			for _, f := range list {
+				with := s
+				with.asked = maps.Clone(s.asked)
+				if s.vm != nil {
+					with.vm = new(*s.vm)
+				}
+				f(&with)
+				more = append(more, with)
+			}
+		}
+		all = more
+	}
+	return all
+}
+
+// unsafe says which promise a step would break.
+func unsafe(s survey, want goal, then step) string {
+	most := map[question]int{whatIsThere: 2, whetherItRan: 1, earlierClones: 1, rivalClones: 1}
+	noRivals := s.asked[rivalClones] == 1 && !s.rivals
+	free := s.what == nothing && s.asked[earlierClones] == 1 && !s.earlier && (s.memory.answerLost.IsZero() || noRivals)
+	reachable := s.what == ours && reached(s.vm) == nil && then.with == theVM
+	switch {
+	case then.ask != "" && s.asked[then.ask] >= most[then.ask]:
+		return "this was asked before: the decision would never end"
+	case then.start != "" && (want == wantReport || s.job.underWay()):
+		return "nothing may be started"
+	case then.start == cloning && (want != wantRunning || !free || s.now.Before(s.memory.notBefore)):
+		return "there may be a VM already, or none is wanted"
+	case then.start == switchingOn && (want != wantRunning || !reachable || s.ran || s.asked[whetherItRan] == 0):
+		return "it is not ours to switch on"
+	case then.start == switchingOff && (want != wantGone || !reachable):
+		return "it is not ours to switch off"
+	case then.start == destroying && (want != wantGone || s.job.act != switchingOff && (!reachable || !s.vm.off() || !noRivals)):
+		return "it is not ours to destroy"
+	case errors.Is(then.err, cloud.ErrNotFound) && want == wantGone &&
+		(s.what != nothing && s.what != stranger || s.asked[whatIsThere] == 0 || !noRivals || s.requestMayArrive()):
+		return "a VM may be left behind"
+	}
+	return ""
+}
+
+func (s survey) String() string {
+	return fmt.Sprintf("task %q %s, %s %+v, asked %v, ran %v, earlier %v, rivals %v",
+		s.job.act, s.job.state, s.what, s.vm, s.asked, s.ran, s.earlier, s.rivals)
+}
