@@ -35,13 +35,13 @@ const (
 // frame is the user data without its plan: packed once, since it is the same for all.
 var frame = sync.OnceValue(func() [2]string {
 	before, after, _ := strings.Cut(loader, planPlace)
-	return [2]string{strings.Replace(before, agentPlace, string(appendBlob(nil, smallest.pack([]byte(Agent())))), 1), after}
+	return [2]string{strings.Replace(before, agentPlace, string(appendBlob(nil, Gzip([]byte(Agent())))), 1), after}
 })
 
 // UserData is the loader around the agent and a plan: pure ASCII, for every plan the same but for one blob.
 func UserData(plan []byte) []byte {
 	frame := frame()
-	packed := fast.pack(plan)
+	packed := pack(plan, fast)
 	data := make([]byte, 0, len(frame[0])+len(packed)/2*3+len(frame[1]))
 	data = appendBlob(append(data, frame[0]...), packed)
 	return append(data, frame[1]...)
@@ -88,42 +88,24 @@ var Agent = sync.OnceValue(func() string {
 // blobLine is where a blob is wrapped: editors and cloudbase-init's log cope with such lines.
 const blobLine = 1000
 
-// The agent is packed once, as small as can be. A plan is packed for each machine, in a quarter of the time; user data
-// become some 900 bytes longer by it.
-var smallest, fast = newPacker(gzip.BestCompression), newPacker(gzip.BestSpeed)
+// The agent is packed once, as small as can be. A plan is packed for each machine, in a quarter of the time and 900 bytes
+// longer. Writers are used again, since a new one allocates a megabyte, more than all the rest of a rendering.
+var smallest, fast = writers(gzip.BestCompression), writers(gzip.BestSpeed)
 
-// packer keeps some writers, because a new one allocates more than all the rest of a rendering.
-type packer struct {
-	level int
-	idle  chan *gzip.Writer
-}
-
-func newPacker(level int) *packer { return &packer{level, make(chan *gzip.Writer, 2)} }
-
-func (p *packer) writer() *gzip.Writer {
-	select {
-	case writer := <-p.idle:
-		return writer
-	default:
-		writer, err := gzip.NewWriterLevel(nil, p.level)
+func writers(level int) *sync.Pool {
+	return &sync.Pool{New: func() any {
+		writer, err := gzip.NewWriterLevel(nil, level)
 		if err != nil {
 			panic(err) // only a level that does not exist
 		}
 		return writer
-	}
-}
-
-func (p *packer) keep(writer *gzip.Writer) {
-	select {
-	case p.idle <- writer:
-	default:
-	}
+	}}
 }
 
 // pack gives equal bytes for equal data, for the header has neither name nor time.
-func (p *packer) pack(data []byte) []byte {
-	writer := p.writer()
-	defer p.keep(writer)
+func pack(data []byte, idle *sync.Pool) []byte {
+	writer := idle.Get().(*gzip.Writer)
+	defer idle.Put(writer)
 	var packed bytes.Buffer
 	writer.Reset(&packed)
 	_, err := writer.Write(data)
@@ -134,7 +116,7 @@ func (p *packer) pack(data []byte) []byte {
 }
 
 // Gzip packs as small as can be.
-func Gzip(data []byte) []byte { return smallest.pack(data) }
+func Gzip(data []byte) []byte { return pack(data, smallest) }
 
 // appendBlob writes lines of blobLine characters.
 func appendBlob(text, packed []byte) []byte {
