@@ -2,58 +2,37 @@ package plan
 
 import (
 	"fmt"
-	"math"
+	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // checker collects what is wrong with a plan. The kinds use it; it knows what texts Windows takes.
 type checker struct {
 	where    string
-	step     *Common // nil outside of steps
 	facts    map[string]bool
 	problems []error
 }
 
-// shape of a name: the characters it may begin with, those it may go on with, and how many they may be.
-type shape struct {
-	first, rest string
-	most        int
-}
-
-const (
-	small  = "abcdefghijklmnopqrstuvwxyz"
-	large  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	digits = "0123456789"
-)
-
 var (
-	lineName    = shape{small + large + digits, small + large + digits + ".-", 63}
-	reasonName  = shape{large, small + large + digits, 63}
-	factName    = shape{small, small + large + digits, 63}
-	userName    = shape{small + large + digits + "_", small + large + digits + "_.-", 20}
-	serviceName = shape{small + large + digits + "_.-", small + large + digits + "_.-", 80}
-	variable    = shape{small + large + "_", small + large + digits + "_.()-", math.MaxInt}
-	drive       = shape{small + large, small + large, 1}
+	lineName    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]{0,62}$`)
+	reasonName  = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
+	factName    = regexp.MustCompile(`^[a-z][A-Za-z0-9]{0,62}$`)
+	userName    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,19}$`)
+	serviceName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,80}$`)
+	variable    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.()-]*$`)
+	drive       = regexp.MustCompile(`^[A-Za-z]:\\`)
+	oddInPath   = regexp.MustCompile(`[\x00-\x1f<>:"|?*/]|\\\\|[. ](\\|$)`)
 )
-
-func (s shape) fits(text string) bool {
-	return text != "" && len(text) <= s.most && strings.Contains(s.first, text[:1]) && strings.TrimLeft(text, s.rest) == ""
-}
 
 func (c *checker) must(holds bool, field, format string, args ...any) {
 	if holds {
 		return
 	}
-	where := c.where
-	if c.step != nil {
-		where += ", step " + c.step.Name
-	}
 	message := strings.TrimSpace(field + " " + fmt.Sprintf(format, args...))
-	c.problems = append(c.problems, &Error{Where: where, Message: message})
+	c.problems = append(c.problems, &Error{Where: c.where, Message: message})
 }
 
 func (c *checker) oneOf(field, got string, allowed ...string) {
@@ -62,11 +41,11 @@ func (c *checker) oneOf(field, got string, allowed ...string) {
 }
 
 func (c *checker) reason(field, reason string) {
-	c.must(reasonName.fits(reason), field, "%q must be a name such as JoinFailed", reason)
+	c.must(reasonName.MatchString(reason), field, "%q must be a name such as JoinFailed", reason)
 }
 
 func (c *checker) service(field, name string) {
-	c.must(serviceName.fits(name), field, "%q is no name of a service", name)
+	c.must(serviceName.MatchString(name), field, "%q is no name of a service", name)
 }
 
 // fact: one that no earlier step sets would end the bootstrap on the node.
@@ -115,25 +94,12 @@ func (c *checker) pattern(field string, value Value) {
 
 func (c *checker) windowsPath(field string, value Value, text string) {
 	c.value(field, value)
-	if len(text) < len(`C:\`) || !drive.fits(text[:1]) || text[1:3] != `:\` {
+	if !drive.MatchString(text) {
 		c.must(false, field, `%q must be an absolute path such as C:\run`, value)
 		return
 	}
-	c.must(plainPath(text[len("C:"):]), field,
+	c.must(!oddInPath.MatchString(text[len("C:"):]), field,
 		`%q must be a plain path: backslashes, no "..", none of <>:"|?*, no part that ends in a dot or blank`, value)
-}
-
-// oddInPaths are control characters, and what means something else to Windows.
-const oddInPaths = "\x00\x01\x02\x03\x04\x05\x06\x07\x08\t\n\x0b\x0c\r\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f" + `<>:"|?*/`
-
-// plainPath: what stands behind the drive needs no normalising, and names no stream and no device.
-func plainPath(text string) bool {
-	for part := range strings.SplitSeq(text, `\`) {
-		if strings.HasSuffix(part, ".") || strings.HasSuffix(part, " ") {
-			return false
-		}
-	}
-	return !strings.Contains(text, `\\`) && !strings.ContainsAny(text, oddInPaths)
 }
 
 // sample is the text with every fact replaced by a harmless one.
@@ -165,33 +131,25 @@ func (c *checker) argv(field string, argv []Value) {
 // program is an absolute path, or the bare name of one that Windows brings.
 func (c *checker) program(field string, program Value) {
 	text := program.sample()
-	if lineName.fits(text) && strings.HasSuffix(text, ".exe") {
+	if lineName.MatchString(text) && strings.HasSuffix(text, ".exe") {
 		return
 	}
 	c.path(field, program)
 	c.hasSuffix(field, program, ".exe")
 }
 
-// expressions remembers what is wrong with a regular expression: there are few, the same in every plan, and to parse
-// them takes longer than to look at all the rest.
-var expressions sync.Map
-
-// expression must be read alike by .NET and Go: what Go reads and has no flags is.
+// expression must mean the same to .NET and Go: what Go reads and has no flags does.
 func (c *checker) expression(field, expression string) {
-	good, known := expressions.Load(expression)
-	if !known {
-		_, err := syntax.Parse(expression, syntax.Perl)
-		good = err == nil && expression != "" && !strings.Contains(expression, "(?")
-		expressions.Store(expression, good)
-	}
-	c.must(good == true, field, "%q must be a plain regular expression", expression)
+	_, err := syntax.Parse(expression, syntax.Perl)
+	c.must(err == nil && expression != "" && !strings.Contains(expression, "(?"), field,
+		"%q must be a plain regular expression", expression)
 }
 
 // variables: Windows ignores the case of a name, so two that differ only there would be one.
 func (c *checker) variables(field string, variables map[string]Value) {
 	seen := map[string]bool{}
 	for name, value := range variables {
-		c.must(variable.fits(name), field, "%q is no name of a variable", name)
+		c.must(variable.MatchString(name), field, "%q is no name of a variable", name)
 		c.must(!seen[strings.ToLower(name)], field, "%q is there twice, in other case", name)
 		seen[strings.ToLower(name)] = true
 		c.value(field, value)

@@ -102,7 +102,7 @@ func decodeLogs(data []byte, plan *Plan) error {
 	}
 	logs, ok := step.(*CollectLogs)
 	if !ok {
-		return &Error{Where: "logs", Message: fmt.Sprintf("step kind '%s' does not collect logs", step.Kind())}
+		return &Error{Where: "logs", Message: fmt.Sprintf("step kind '%s' does not collect logs", KindOf(step))}
 	}
 	plan.Logs = logs
 	return nil
@@ -154,11 +154,11 @@ func decodeFields(fields map[string]json.RawMessage) (Step, error) {
 	if err := json.Unmarshal(fields["do"], &name); err != nil {
 		return nil, errors.New("step kind '' is unknown")
 	}
-	known := kindOf(Kind(name))
-	if known == nil {
+	step := newStep(Kind(name))
+	if step == nil {
 		return nil, fmt.Errorf("step kind '%s' is unknown", name)
 	}
-	for _, field := range required(reflect.TypeOf(known).Elem()) {
+	for _, field := range required(reflect.TypeOf(step).Elem()) {
 		if _, ok := fields[field]; !ok {
 			return nil, fmt.Errorf("step '%s' (%s) lacks '%s'", stepName(fields), name, field)
 		}
@@ -168,7 +168,6 @@ func decodeFields(fields map[string]json.RawMessage) (Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	step := empty(known)
 	if err := decodeStrict(rest, step); err != nil {
 		return nil, fmt.Errorf("step '%s' (%s): %w", stepName(fields), name, err)
 	}

@@ -96,21 +96,6 @@ type CollectLogs struct {
 	MaxMiB int `json:"maxMiB,omitempty"`
 }
 
-// Kind is "file".
-func (*File) Kind() Kind { return "file" }
-
-// Kind is "directory".
-func (*Directory) Kind() Kind { return "directory" }
-
-// Kind is "remove".
-func (*Remove) Kind() Kind { return "remove" }
-
-// Kind is "reservations".
-func (*Reservations) Kind() Kind { return "reservations" }
-
-// Kind is "collectLogs".
-func (*CollectLogs) Kind() Kind { return "collectLogs" }
-
 func (s *File) check(c *checker) {
 	c.path("path", s.Path)
 	c.value("text", s.Text)

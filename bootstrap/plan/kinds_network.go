@@ -75,21 +75,6 @@ type HNSCleanup struct {
 	Keep []Value `json:"keep,omitempty"`
 }
 
-// Kind is "portRange".
-func (*PortRange) Kind() Kind { return "portRange" }
-
-// Kind is "address".
-func (*Address) Kind() Kind { return "address" }
-
-// Kind is "route".
-func (*Route) Kind() Kind { return "route" }
-
-// Kind is "hnsNetwork".
-func (*HNSNetwork) Kind() Kind { return "hnsNetwork" }
-
-// Kind is "hnsCleanup".
-func (*HNSCleanup) Kind() Kind { return "hnsCleanup" }
-
 func (s *PortRange) check(c *checker) {
 	c.must(s.Start >= 1025 && s.Start <= 65535, "start", "%d must be 1025 to 65535", s.Start)
 	c.must(s.Count >= 255 && s.Start+s.Count <= 65536, "count", "%d must be 255 or more and end at port 65535", s.Count)

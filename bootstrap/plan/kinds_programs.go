@@ -110,24 +110,6 @@ type SendReport struct {
 	Common
 }
 
-// Kind is "run".
-func (*Run) Kind() Kind { return "run" }
-
-// Kind is "script".
-func (*Script) Kind() Kind { return "script" }
-
-// Kind is "fact".
-func (*Fact) Kind() Kind { return "fact" }
-
-// Kind is "check".
-func (*Check) Kind() Kind { return "check" }
-
-// Kind is "waitFor".
-func (*WaitFor) Kind() Kind { return "waitFor" }
-
-// Kind is "report".
-func (*SendReport) Kind() Kind { return "report" }
-
 func (s *Run) check(c *checker) {
 	c.argv("argv", s.Argv)
 	s.Program.check(c)
@@ -160,7 +142,7 @@ func (p *Program) check(c *checker) {
 func (s *Fact) check(c *checker) {
 	c.argv("argv", s.Argv)
 	c.expression("match", s.Match)
-	c.must(factName.fits(s.Set), "set", "%q is no name for a fact", s.Set)
+	c.must(factName.MatchString(s.Set), "set", "%q is no name for a fact", s.Set)
 	c.facts[s.Set] = true
 }
 

@@ -34,9 +34,6 @@ const (
 	RegistryMultiString  RegistryType = "MultiString"
 )
 
-// Kind is "registry".
-func (*Registry) Kind() Kind { return "registry" }
-
 // plainRegistry is a Registry as its tags say.
 type plainRegistry Registry
 

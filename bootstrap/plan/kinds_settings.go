@@ -148,36 +148,6 @@ type DefenderExclusions struct {
 	Processes []Value `json:"processes,omitempty"`
 }
 
-// Kind is "environment".
-func (*Environment) Kind() Kind { return "environment" }
-
-// Kind is "service".
-func (*Service) Kind() Kind { return "service" }
-
-// Kind is "serviceState".
-func (*ServiceState) Kind() Kind { return "serviceState" }
-
-// Kind is "firewall".
-func (*Firewall) Kind() Kind { return "firewall" }
-
-// Kind is "feature".
-func (*Feature) Kind() Kind { return "feature" }
-
-// Kind is "reboot".
-func (*Reboot) Kind() Kind { return "reboot" }
-
-// Kind is "time".
-func (*Time) Kind() Kind { return "time" }
-
-// Kind is "localUser".
-func (*LocalUser) Kind() Kind { return "localUser" }
-
-// Kind is "pageFile".
-func (*PageFile) Kind() Kind { return "pageFile" }
-
-// Kind is "defenderExclusions".
-func (*DefenderExclusions) Kind() Kind { return "defenderExclusions" }
-
 func (s *Environment) check(c *checker) {
 	c.must(len(s.Variables) > 0, "variables", "is empty")
 	c.variables("variables", s.Variables)
@@ -227,7 +197,7 @@ func (s *Time) check(c *checker) {
 }
 
 func (s *LocalUser) check(c *checker) {
-	c.must(userName.fits(s.User), "user", "%q is no name that Windows takes for a user", s.User)
+	c.must(userName.MatchString(s.User), "user", "%q is no name that Windows takes for a user", s.User)
 	for _, sid := range s.Groups {
 		c.value("groups", sid)
 	}

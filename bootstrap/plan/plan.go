@@ -1,9 +1,7 @@
 package plan
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 )
 
@@ -41,11 +39,11 @@ type Plan struct {
 
 // Machine says whose plan this is.
 type Machine struct {
-	// Namespace of the WindowsMachine.
+	// Namespace of the Machine, which is the owner of the WindowsMachine.
 	Namespace string `json:"namespace"`
-	// Name of the WindowsMachine.
+	// Name of the Machine.
 	Name string `json:"name"`
-	// UID of the WindowsMachine. Another UID on the disk means that the state there is of no use.
+	// UID of the Machine. A state on the disk that has another UID belongs to another bootstrap and is not used.
 	UID string `json:"uid"`
 	// Node is the name of the node, which is the computer's.
 	Node string `json:"node"`
@@ -85,31 +83,18 @@ type Channel struct {
 	Port string `json:"port,omitempty"`
 }
 
-// Encode writes the plan as JSON. Equal plans give equal bytes. The phases, most of a plan, are put in as they are:
-// encoding/json would read them once more for each thing they stand in.
+// Encode writes the plan as JSON. Equal plans give equal bytes.
 func (p *Plan) Encode() ([]byte, error) {
-	head := *p
-	head.Phases, head.EveryBoot = nil, nil
-	data, err := json.Marshal(head)
+	whole := *p
+	if whole.Phases == nil {
+		whole.Phases = []Phase{} // a list also where it is empty: interpreters refuse null
+	}
+	data, err := json.Marshal(whole)
 	if err != nil {
 		return nil, fmt.Errorf("encode plan: %w", err)
 	}
-	text := bytes.NewBuffer(make([]byte, 0, usualSize))
-	text.Write(bytes.TrimSuffix(data, []byte("null}")))
-	err = writePhases(text, p.Phases)
-	if len(p.EveryBoot) > 0 {
-		text.WriteString(`,"everyBoot":`)
-		err = errors.Join(err, writePhases(text, p.EveryBoot))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("encode plan: %w", err)
-	}
-	text.WriteByte('}')
-	return text.Bytes(), nil
+	return data, nil
 }
-
-// usualSize of a plan in bytes.
-const usualSize = 32 << 10
 
 // String hides the plan: it holds the join token.
 func (*Plan) String() string { return "[hidden]" }

@@ -84,7 +84,7 @@ func TestGoodSteps(t *testing.T) {
 	for name, text := range goodSteps {
 		t.Run(name, func(t *testing.T) {
 			first := decode(t, planOf(text))
-			kinds[first.Phases[0].Steps[0].Kind()] = true
+			kinds[plan.KindOf(first.Phases[0].Steps[0])] = true
 			if err := first.Validate(); err != nil {
 				t.Error(err)
 			}

@@ -55,7 +55,7 @@ func tellFrame(text *strings.Builder, p *plan.Plan) {
 		fmt.Fprintf(text, "It reports how far it is by %s.\n", tellChannel(channel))
 	}
 	if p.Logs != nil {
-		fmt.Fprintf(text, "When it fails: %s.\n", sentences[p.Logs.Kind()](p.Logs))
+		fmt.Fprintf(text, "When it fails: %s.\n", sentences[plan.KindOf(p.Logs)](p.Logs))
 	}
 	if len(p.Erase) > 0 {
 		fmt.Fprintf(text, "When it is over, however it ends, it deletes %s.\n", values(p.Erase))
@@ -85,9 +85,9 @@ func oneLine(text string) string { return strings.NewReplacer("\r", "", "\n", `\
 
 // sentenceOf says what the step changes, and when it is left out.
 func sentenceOf(step plan.Step) string {
-	say, known := sentences[step.Kind()]
+	say, known := sentences[plan.KindOf(step)]
 	if !known {
-		return "does what this release has no words for: " + string(step.Kind())
+		return "does what this release has no words for: " + string(plan.KindOf(step))
 	}
 	if when := step.Base().When; when != nil {
 		return "only if " + test(*when) + ": " + say(step)
@@ -119,7 +119,7 @@ func endOf(step plan.Step) string {
 func reasonOf(step plan.Step) string {
 	reason := step.Base().Reason
 	if reason == "" {
-		reason = step.Kind().DefaultReason()
+		reason = plan.KindOf(step).DefaultReason()
 	}
 	var others []string
 	for _, rule := range diagnoses(step) {

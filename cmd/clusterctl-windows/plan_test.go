@@ -70,7 +70,7 @@ func TestEveryKindHasASentence(t *testing.T) {
 	p := allKinds(t)
 	for _, phase := range append(p.Phases, p.EveryBoot...) {
 		for _, step := range phase.Steps {
-			said[step.Kind()] = sentenceOf(step)
+			said[plan.KindOf(step)] = sentenceOf(step)
 		}
 	}
 	if diff := cmp.Diff(kinds, slices.Sorted(maps.Keys(said))); diff != "" {

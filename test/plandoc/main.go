@@ -58,12 +58,12 @@ func (p *pkg) page() []byte {
 // kinds is the list of all kinds, and the section of each.
 func (p *pkg) kinds() string {
 	steps := plan.Kinds()
-	slices.SortFunc(steps, func(a, b plan.Step) int { return cmp.Compare(a.Kind(), b.Kind()) })
+	slices.SortFunc(steps, func(a, b plan.Step) int { return cmp.Compare(plan.KindOf(a), plan.KindOf(b)) })
 	var index, sections strings.Builder
 	for _, step := range steps {
 		name, about, _ := p.said(step)
 		sentence, _, _ := strings.Cut(strings.TrimPrefix(cell(about, nil), name+" "), ". ")
-		fmt.Fprintf(&index, "| [%s](#%s) | %s |\n", step.Kind(), strings.ToLower(string(step.Kind())), strings.TrimSuffix(sentence, "."))
+		fmt.Fprintf(&index, "| [%s](#%s) | %s |\n", plan.KindOf(step), strings.ToLower(string(plan.KindOf(step))), strings.TrimSuffix(sentence, "."))
 		sections.WriteString("\n" + p.kind(step))
 	}
 	return "## Kinds\n\n| kind | |\n| --- | --- |\n" + index.String() + "\nFields that a kind must have are marked *.\n" + sections.String()
@@ -82,11 +82,11 @@ func (p *pkg) kind(step plan.Step) string {
 	if already == "" {
 		p.lacks("%s says not what is already so", name)
 	}
-	kind := string(step.Kind())
+	kind := string(plan.KindOf(step))
 	names := p.names(name)
 	names[name], names["TimeoutSeconds"] = kind, "timeoutSeconds"
 	text := fmt.Sprintf("### %s\n\n%s\n\nAlready so: %s Default reason: %#q.\n", kind,
-		cell(about, names), cell(already, names), step.Kind().DefaultReason())
+		cell(about, names), cell(already, names), plan.KindOf(step).DefaultReason())
 	if rows := p.table(name); rows != "" {
 		text += "\n" + rows
 	}

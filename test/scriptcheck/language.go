@@ -156,7 +156,7 @@ func (l *language) collect(node any, names bool) {
 // readOwn takes kinds, their fields, and the constants of the language.
 func (l *language) readOwn(folder string) error {
 	for _, step := range plan.Kinds() {
-		l.own[strings.ToLower(string(step.Kind()))] = true
+		l.own[strings.ToLower(string(plan.KindOf(step)))] = true
 		l.fields(reflect.TypeOf(step).Elem())
 	}
 	files, err := filepath.Glob(folder + "/*.go")

@@ -199,7 +199,7 @@ func (r *run) step(ctx context.Context, step plan.Step) error {
 		r.warn(base.Name + ": " + problem.message)
 		return nil
 	}
-	problem.reason = cmp.Or(problem.reason, base.Reason, step.Kind().DefaultReason())
+	problem.reason = cmp.Or(problem.reason, base.Reason, plan.KindOf(step).DefaultReason())
 	return problem
 }
 
@@ -216,7 +216,7 @@ func (r *run) attempt(ctx context.Context, step plan.Step, limit int) error {
 	if s.Step == 0 && s.Tries == 1 {
 		r.report(ctx)
 	}
-	r.log("%s %s, attempt %d of %d", step.Kind(), step.Base().Name, s.Attempts+1, limit)
+	r.log("%s %s, attempt %d of %d", plan.KindOf(step), step.Base().Name, s.Attempts+1, limit)
 	return r.do(ctx, step)
 }
 

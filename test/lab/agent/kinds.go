@@ -74,5 +74,5 @@ func (r *run) doWindows(ctx context.Context, step plan.Step) error {
 		return r.hnsCleanup(step)
 	}
 	// Decode knows no other kind; one that was added there and not here must not pass.
-	return &failure{reason: "PlanNotUnderstood", message: fmt.Sprintf("step kind '%s' is unknown", step.Kind()), final: true}
+	return &failure{reason: "PlanNotUnderstood", message: fmt.Sprintf("step kind '%s' is unknown", plan.KindOf(step)), final: true}
 }
