@@ -39,14 +39,10 @@ func Decode(data []byte) (*Plan, error) {
 	if err := decodeLogs(read.Logs, &plan); err != nil {
 		return nil, err
 	}
-	for _, field := range []struct{ name, value string }{
-		{"uid", plan.Machine.UID}, {"name", plan.Machine.Name}, {"node", plan.Machine.Node},
-	} {
-		if field.value == "" {
-			return nil, &Error{Message: fmt.Sprintf("machine.%s is missing", field.name)}
-		}
+	err := checkMachine(plan.Machine)
+	if err != nil {
+		return nil, err
 	}
-	var err error
 	if plan.Phases, err = decodePhases("phases", read.Phases); err != nil {
 		return nil, err
 	}
@@ -80,6 +76,16 @@ func checkVersion(data []byte) error {
 	}
 	if fmt.Sprint(read.Version) != fmt.Sprint(Version) {
 		return &Error{Message: fmt.Sprintf("plan version '%v' is not %d", read.Version, Version)}
+	}
+	return nil
+}
+
+// checkMachine: without these an interpreter cannot say whose report it sends.
+func checkMachine(m Machine) error {
+	for _, field := range []struct{ name, value string }{{"uid", m.UID}, {"name", m.Name}, {"node", m.Node}} {
+		if field.value == "" {
+			return &Error{Message: fmt.Sprintf("machine.%s is missing", field.name)}
+		}
 	}
 	return nil
 }
@@ -122,20 +128,28 @@ func decodePhases(list string, data []byte) ([]Phase, error) {
 		if err := decodeStrict(item, &read); err != nil {
 			return nil, &Error{Where: fmt.Sprintf("%s[%d]", list, i), Message: err.Error()}
 		}
-		if read.Steps == nil {
-			return nil, &Error{Where: "phase " + read.Name, Message: "a phase has no list of steps"}
+		steps, err := decodeSteps(read.Name, read.Steps)
+		if err != nil {
+			return nil, err
 		}
-		phase := Phase{Name: read.Name, Steps: make([]Step, 0, len(read.Steps))}
-		for j, data := range read.Steps {
-			step, err := decodeStep(data)
-			if err != nil {
-				return nil, &Error{Where: fmt.Sprintf("phase %s, step %d", read.Name, j+1), Message: err.Error()}
-			}
-			phase.Steps = append(phase.Steps, step)
-		}
-		phases = append(phases, phase)
+		phases = append(phases, Phase{Name: read.Name, Steps: steps})
 	}
 	return phases, nil
+}
+
+func decodeSteps(phase string, list []json.RawMessage) ([]Step, error) {
+	if list == nil {
+		return nil, &Error{Where: "phase " + phase, Message: "a phase has no list of steps"}
+	}
+	steps := make([]Step, 0, len(list))
+	for i, data := range list {
+		step, err := decodeStep(data)
+		if err != nil {
+			return nil, &Error{Where: fmt.Sprintf("phase %s, step %d", phase, i+1), Message: err.Error()}
+		}
+		steps = append(steps, step)
+	}
+	return steps, nil
 }
 
 func decodeStep(data []byte) (Step, error) {

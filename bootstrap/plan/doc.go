@@ -10,8 +10,8 @@
 // placeholders: what only the node knows stands there as a fact. Where a value is meant, a number stands for its digits.
 // In a tree, which is a JSON object of any shape, a leaf {"fact": name} stands for the fact's value.
 //
-// A fact that is not known fails the step that needs it; in a test (when, check) it is the empty text. Texts are compared
-// without regard to case. Versions are compared by their dotted numbers: a leading v and all from the first other
+// A step whose values need a fact that is not known fails before it changes anything; in a test (when, check) such a fact
+// is the empty text. Texts are compared without regard to case. Versions are compared by their dotted numbers: a leading v and all from the first other
 // character on are ignored, missing parts are 0. Facts that steps find are kept over kills, reboots and later starts.
 //
 // # What becomes of a step

@@ -99,13 +99,13 @@ type CollectLogs struct {
 func (s *File) check(c *checker) {
 	c.path("path", s.Path)
 	c.value("text", s.Text)
-	c.oneOf("access", string(s.Access), "", string(AccessAdmin), string(AccessInherit))
+	c.access(s.Access)
 	c.must(s.Text == nil || s.Content == nil, "content", "is given twice: leave out text or content")
 }
 
 func (s *Directory) check(c *checker) {
 	c.path("path", s.Path)
-	c.oneOf("access", string(s.Access), "", string(AccessAdmin), string(AccessInherit))
+	c.access(s.Access)
 }
 
 func (s *Remove) check(c *checker) {
@@ -120,7 +120,7 @@ func (s *Remove) check(c *checker) {
 
 func (s *Reservations) check(c *checker) {
 	c.path("path", s.Path)
-	c.oneOf("access", string(s.Access), "", string(AccessAdmin), string(AccessInherit))
+	c.access(s.Access)
 	c.tree("patch", map[string]any(s.Patch))
 	c.must(len(s.Rules) > 0, "rules", "is empty: a file that is the same on every machine is a step of kind file")
 	for _, rule := range s.Rules {
@@ -133,6 +133,10 @@ func (s *Reservations) check(c *checker) {
 			c.must(row.Below != "" || i == len(rule.Rows)-1, "rules.rows.below", "may only be missing in the last row")
 		}
 	}
+}
+
+func (c *checker) access(access Access) {
+	c.oneOf("access", string(access), "", string(AccessAdmin), string(AccessInherit))
 }
 
 // way of a dotted name through a tree: objects, or nothing yet.

@@ -110,7 +110,7 @@ func (r *run) load(ctx context.Context) error {
 		return err
 	}
 	if r.state.SMBIOS == "" {
-		r.state.SMBIOS = r.facts["smbios"]
+		r.state.SMBIOS = r.facts[plan.FactSMBIOS]
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func (r *run) fail(ctx context.Context, err error) error {
 		return err
 	}
 	if r.head.Logs != nil {
-		if err := r.collectLogs(ctx, r.head.Logs); err != nil {
+		if err := r.do(ctx, r.head.Logs); err != nil {
 			r.warn("logs: " + err.Error())
 		}
 	}

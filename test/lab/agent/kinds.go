@@ -9,6 +9,10 @@ import (
 
 // do makes one attempt of one step. All kinds of the language are here.
 func (r *run) do(ctx context.Context, step plan.Step) error {
+	step, err := r.resolved(step)
+	if err != nil {
+		return err
+	}
 	switch step := step.(type) {
 	case *plan.File:
 		return r.file(step)

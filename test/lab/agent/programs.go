@@ -37,18 +37,11 @@ func (r *run) tool(ctx context.Context, argv []string, ok ...int) (windows.Resul
 }
 
 func (r *run) runStep(ctx context.Context, step *plan.Run) error {
-	argv, err := r.values(step.Argv)
-	if err != nil {
-		return err
-	}
-	return r.runProgram(ctx, step.Common, argv, step.Program)
+	return r.runProgram(ctx, step.Common, texts(step.Argv), step.Program)
 }
 
 func (r *run) script(ctx context.Context, step *plan.Script) error {
-	path, err := r.value(step.Path)
-	if err != nil {
-		return err
-	}
+	path := step.Path.String()
 	argv := []string{"cmd.exe", "/d", "/c", path}
 	if strings.HasSuffix(strings.ToLower(path), ".ps1") {
 		argv = []string{"powershell.exe", "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass", "-File", path}
@@ -58,16 +51,15 @@ func (r *run) script(ctx context.Context, step *plan.Script) error {
 
 // runProgram is done when the file that the program creates is there, or when it ends as wanted.
 func (r *run) runProgram(ctx context.Context, base plan.Common, argv []string, program plan.Program) error {
-	made, err := r.value(program.Creates)
-	if err != nil || made != "" && r.machine.FileExists(made) {
-		return err
+	if program.Creates != nil && r.machine.FileExists(program.Creates.String()) {
+		return nil
 	}
 	if err := r.undo(ctx, program); err != nil {
 		return err
 	}
-	env, err := r.valueMap(program.Environment)
-	if err != nil {
-		return err
+	env := map[string]string{}
+	for name, value := range program.Environment {
+		env[name] = value.String()
 	}
 	limit := orElse(base.TimeoutSeconds, 600)
 	done, err := r.program(ctx, argv, limit, env, program.Directory)
@@ -93,11 +85,7 @@ func (r *run) undo(ctx context.Context, program plan.Program) error {
 	if len(program.Undo) == 0 || r.state.Tries < 2 {
 		return nil
 	}
-	argv, err := r.values(program.Undo)
-	if err != nil {
-		return err
-	}
-	_, err = r.program(ctx, argv, 300, nil, "")
+	_, err := r.program(ctx, texts(program.Undo), 300, nil, "")
 	return err
 }
 
@@ -139,11 +127,7 @@ func find(expression, text string) ([]string, error) {
 }
 
 func (r *run) fact(ctx context.Context, step *plan.Fact) error {
-	argv, err := r.values(step.Argv)
-	if err != nil {
-		return err
-	}
-	done, err := r.program(ctx, argv, orElse(step.TimeoutSeconds, 60), nil, "")
+	done, err := r.program(ctx, texts(step.Argv), orElse(step.TimeoutSeconds, 60), nil, "")
 	if err != nil {
 		return err
 	}
@@ -176,16 +160,14 @@ func orElse(value, other int) int {
 
 // waitFor asks every two seconds.
 func (r *run) waitFor(ctx context.Context, step *plan.WaitFor) error {
-	target, err := r.value(step.Target)
+	target := step.Target.String()
 	if step.Host != nil {
-		target, err = r.value(step.Host)
-	}
-	if err != nil {
-		return err
+		target = step.Host.String()
 	}
 	port := int64(0)
 	if step.Port != nil {
-		if port, err = r.number(step.Port, 32); err != nil {
+		var err error
+		if port, err = number(step.Port, 32); err != nil {
 			return err
 		}
 	}
@@ -206,10 +188,7 @@ type probe func(ctx context.Context) (bool, error)
 func (r *run) probe(step *plan.WaitFor, target string, port int) (probe, error) {
 	path := "/healthz"
 	if step.Path != nil {
-		var err error
-		if path, err = r.value(step.Path); err != nil {
-			return nil, err
-		}
+		path = step.Path.String()
 	}
 	server := windows.Server{Host: target, Port: port, Path: path, CA: step.CA, Insecure: step.Insecure}
 	look := func(answers bool, seen string, err error) (bool, error) {

@@ -101,7 +101,7 @@ func (r *run) sendTo(ctx context.Context, channel plan.Channel, text string, tri
 func (r *run) send(ctx context.Context, channel plan.Channel, text string) error {
 	switch channel.Do {
 	case plan.ChannelGuestInfo:
-		program, err := r.value(channel.Program)
+		program, err := channel.Program.Resolve(r.facts)
 		if err != nil {
 			return err
 		}
@@ -122,8 +122,11 @@ func (r *run) reportText() (string, error) {
 		Phase: plan.ReportPhase{Index: min(s.Phase+1, s.Phases), Of: s.Phases, Name: s.PhaseName},
 		Step:  s.StepName, ExitCode: s.ExitCode, Reboots: s.Reboots, Elapsed: s.Elapsed,
 		LastLines: s.LastLines, Warnings: s.Warnings, Durations: s.Durations,
-		Facts: plan.ReportFacts{OS: r.facts["osBuild"] + "." + r.facts["osUbr"], MemoryMiB: r.facts["memoryMiB"], CPUs: r.facts["cpus"]},
-		At:    r.stamp(), Boot: s.Boot,
+		Facts: plan.ReportFacts{
+			OS:        r.facts[plan.FactOSBuild] + "." + r.facts[plan.FactOSUBR],
+			MemoryMiB: r.facts[plan.FactMemoryMiB], CPUs: r.facts[plan.FactCPUs],
+		},
+		At: r.stamp(), Boot: s.Boot,
 	}
 	if r.boot == nil {
 		report.Elapsed = r.elapsed()

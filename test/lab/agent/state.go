@@ -179,7 +179,7 @@ func (r *run) setFact(name, value string) {
 
 // otherMachine: a copied disk. The plan is not this machine's, and the loader will bring the right one.
 func (r *run) otherMachine() bool {
-	other := r.state.SMBIOS != r.facts["smbios"]
+	other := r.state.SMBIOS != r.facts[plan.FactSMBIOS]
 	if other {
 		r.log("the disk of another machine")
 	}

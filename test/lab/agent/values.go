@@ -2,60 +2,96 @@ package agent
 
 import (
 	"fmt"
+	"maps"
+	"reflect"
 	"strconv"
 	"strings"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
 
-func (r *run) value(v plan.Value) (string, error) { return v.Resolve(r.facts) }
-
-func (r *run) values(list []plan.Value) ([]string, error) {
-	texts := make([]string, 0, len(list))
-	for _, v := range list {
-		text, err := r.value(v)
-		if err != nil {
-			return nil, err
-		}
-		texts = append(texts, text)
-	}
-	return texts, nil
+// resolved is a copy of a step with the facts put in: every Value is a text, and no Tree has a fact. A step that needs an
+// unknown fact fails here, before it has changed anything.
+func (r *run) resolved(step plan.Step) (plan.Step, error) {
+	made := reflect.New(reflect.TypeOf(step).Elem())
+	made.Elem().Set(reflect.ValueOf(step).Elem())
+	err := r.putFacts(made.Elem())
+	return made.Interface().(plan.Step), err
 }
 
-func (r *run) valueMap(all map[string]plan.Value) (map[string]string, error) {
-	texts := map[string]string{}
-	for name, v := range all {
-		text, err := r.value(v)
-		if err != nil {
-			return nil, err
+func (r *run) putFacts(into reflect.Value) error {
+	switch known := into.Addr().Interface().(type) {
+	case *[]byte:
+		return nil
+	case *plan.Value:
+		return r.putText(known)
+	case *plan.Tree:
+		tree, err := known.Resolve(r.facts)
+		*known = tree
+		return err
+	case *map[string]plan.Value:
+		*known = maps.Clone(*known)
+		for name, value := range *known {
+			if err := r.putText(&value); err != nil {
+				return err
+			}
+			(*known)[name] = value
 		}
-		texts[name] = text
+		return nil
 	}
-	return texts, nil
+	switch into.Kind() {
+	case reflect.Struct:
+		for _, field := range into.Fields() {
+			if err := r.putFacts(field); err != nil {
+				return err
+			}
+		}
+	case reflect.Slice:
+		into.Set(reflect.AppendSlice(reflect.Zero(into.Type()), into)) // the list of the plan stays as it is
+		for _, item := range into.Seq2() {
+			if err := r.putFacts(item); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *run) putText(value *plan.Value) error {
+	text, err := value.Resolve(r.facts)
+	if *value != nil {
+		*value = plan.Text(text)
+	}
+	return err
+}
+
+// texts of values that are resolved.
+func texts(values []plan.Value) []string {
+	list := make([]string, 0, len(values))
+	for _, value := range values {
+		list = append(list, value.String())
+	}
+	return list
 }
 
 // number is a value that must be one.
-func (r *run) number(v plan.Value, bits int) (int64, error) {
-	text, err := r.value(v)
+func number(value plan.Value, bits int) (int64, error) {
+	number, err := strconv.ParseInt(value.String(), 10, bits)
 	if err != nil {
-		return 0, err
-	}
-	number, err := strconv.ParseInt(text, 10, bits)
-	if err != nil {
-		return 0, fmt.Errorf("'%s' is not a number of %d bits", text, bits)
+		return 0, fmt.Errorf("'%s' is not a number of %d bits", value, bits)
 	}
 	return number, nil
 }
 
 // match lists what fits patterns.
 func (r *run) match(patterns []plan.Value) ([]string, error) {
-	texts, err := r.values(patterns)
-	if err != nil {
-		return nil, err
-	}
 	var all []string
-	for _, pattern := range texts {
-		found, err := r.machine.Match(pattern)
+	for _, pattern := range patterns {
+		text, err := pattern.Resolve(r.facts)
+		if err != nil {
+			return nil, err
+		}
+		found, err := r.machine.Match(text)
 		if err != nil {
 			return nil, err
 		}
@@ -81,7 +117,7 @@ func (r *run) mismatch(test plan.Test) (string, error) {
 		if how.wanted == nil {
 			continue
 		}
-		wanted, err := r.value(how.wanted)
+		wanted, err := how.wanted.Resolve(r.facts)
 		if err != nil {
 			return "", err
 		}
