@@ -62,6 +62,16 @@ func (c *checker) value(field string, value Value) {
 	}
 }
 
+// say is the sentence of a failure. It may tell facts that are known, and the one that the step looks at itself.
+func (c *checker) say(say Value, looked string) {
+	for _, part := range say {
+		if part.Fact != "" && part.Fact != looked {
+			c.fact("say", part.Fact)
+		}
+		c.must(!strings.ContainsRune(part.Text, 0), "say", "holds a NUL character")
+	}
+}
+
 func (c *checker) list(field string, values []Value) {
 	c.must(len(values) > 0, field, "is empty")
 	for _, value := range values {

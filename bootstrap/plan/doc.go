@@ -14,6 +14,17 @@
 // is the empty text. Texts are compared without regard to case. Versions are compared by their dotted numbers: a leading v and all from the first other
 // character on are ignored, missing parts are 0. Facts that steps find are kept over kills, reboots and later starts.
 //
+// # Sentences
+//
+// The plan says how the failure of a check, a waitFor or a fact is told: "say" is a value with the measured facts in their
+// places, such as
+//
+//	["the image has kubeadm ", {"fact": "kubeadmVersion"}, ", the Machine wants 1.35"]
+//
+// Interpreters put in what was measured, without secrets, as one line of printable ASCII of at most 200 characters. A fact
+// that is not known, or is blank, is told as "unknown". A report keeps 1000 characters of the whole message, and 300 of a
+// warning.
+//
 // # What becomes of a step
 //
 // A step whose "when" does not hold is left out. Else it is tried as often as "attempts" says, with a pause in between.

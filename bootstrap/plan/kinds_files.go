@@ -69,7 +69,7 @@ type ReservationRule struct {
 	Set string `json:"set"`
 	// Fact that decides, compared as a version.
 	Fact string `json:"fact"`
-	// Rows in order; the first that fits counts. No row that fits is a failure.
+	// Rows in order; the first that fits counts. The last one has no border, so that every machine has its row.
 	Rows []ReservationRow `json:"rows"`
 }
 
@@ -130,7 +130,8 @@ func (s *Reservations) check(c *checker) {
 		c.must(len(rule.Rows) > 0, "rules.rows", "is empty")
 		for i, row := range rule.Rows {
 			c.must(row.Value != nil, "rules.rows.value", "is missing")
-			c.must(row.Below != "" || i == len(rule.Rows)-1, "rules.rows.below", "may only be missing in the last row")
+			last := i == len(rule.Rows)-1
+			c.must(last == (row.Below == ""), "rules.rows.below", "must be given in every row but the last, which takes the rest")
 		}
 	}
 }

@@ -59,14 +59,18 @@ type Fact struct {
 	Match string `json:"match"`
 	// Set is the name of the fact.
 	Set string `json:"set"`
+	// Say tells that the output has no answer; the exit code follows.
+	Say Value `json:"say,omitempty"`
 }
 
-// Check fails when a fact is not as wanted. The message names fact, found and wanted.
+// Check fails when a fact is not as wanted.
 //
 // Already so: it changes nothing.
 type Check struct {
 	Common
 	Test
+	// Say tells the failure: what was measured, and what was wanted. One sentence for all that is compared.
+	Say Value `json:"say,omitempty"`
 }
 
 // WaitFor waits until something answers, asked every 2 s. TimeoutSeconds are 300 when 0.
@@ -88,6 +92,8 @@ type WaitFor struct {
 	Insecure bool `json:"insecure,omitempty"`
 	// Target of the other conditions: a file, the name of a pipe or service, an address of this machine.
 	Target Value `json:"target,omitempty"`
+	// Say tells what did not answer; how long it was waited for, and what was seen last, follow.
+	Say Value `json:"say,omitempty"`
 }
 
 // Condition is what WaitFor waits for.
@@ -143,10 +149,14 @@ func (s *Fact) check(c *checker) {
 	c.argv("argv", s.Argv)
 	c.expression("match", s.Match)
 	c.must(factName.MatchString(s.Set), "set", "%q is no name for a fact", s.Set)
+	c.say(s.Say, "")
 	c.facts[s.Set] = true
 }
 
-func (s *Check) check(c *checker) { c.test("", s.Test) }
+func (s *Check) check(c *checker) {
+	c.test("", s.Test)
+	c.say(s.Say, s.Fact)
+}
 
 func (s *WaitFor) check(c *checker) {
 	c.oneOf("for", string(s.For), string(ForTCP), string(ForHTTPS), string(ForFile), string(ForPipe),
@@ -164,6 +174,7 @@ func (s *WaitFor) check(c *checker) {
 		c.path("target", s.Target)
 	}
 	c.value("target", s.Target)
+	c.say(s.Say, "")
 }
 
 func (*SendReport) check(*checker) {}

@@ -35,7 +35,6 @@ var allowed = map[string]string{
 	"actions=":    "an option of sc.exe",
 	"cmd.exe":     "runs a .cmd for the kind script",
 	"config":      "a verb of sc.exe",
-	"effect":      "English",
 	"enabled":     "a firewall rule, or DHCP, is",
 	"failure":     "a verb of sc.exe, and English",
 	"failureflag": "a verb of sc.exe",

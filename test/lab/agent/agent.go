@@ -164,11 +164,11 @@ func (r *run) phases(ctx context.Context, phases []plan.Phase) error {
 func (r *run) step(ctx context.Context, step plan.Step) error {
 	base, s := step.Base(), r.state
 	if base.When != nil {
-		mismatch, err := r.mismatch(*base.When)
+		holds, err := r.holds(*base.When)
 		if err != nil {
 			return err // not the step's failure: nobody knows whether it is to be made
 		}
-		if mismatch != "" {
+		if !holds {
 			r.log("skip %s", base.Name)
 			return nil
 		}

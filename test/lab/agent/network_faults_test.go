@@ -116,7 +116,7 @@ func TestVSwitchOnAnotherAdapter(t *testing.T) {
 		s.read(Root+`\report.json`, &report)
 		want := []string{}
 		if warned {
-			want = append(want, "vswitch-on-default-route: fact managementIP is '10.7.0.5', wanted: is '10.0.0.5'")
+			want = append(want, "vswitch-on-default-route: ")
 		}
 		if difference := cmp.Diff(want, report.Warnings); report.State != plan.StateSucceeded || difference != "" {
 			t.Errorf("%s: %s, warnings (-want +got):\n%s", golden, report.State, difference)

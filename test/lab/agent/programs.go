@@ -136,7 +136,7 @@ func (r *run) fact(ctx context.Context, step *plan.Fact) error {
 		return err
 	}
 	if found == nil {
-		message := fmt.Sprintf("no match for fact '%s' (exit code %d)", step.Set, done.ExitCode)
+		message := fmt.Sprintf("%s (exit code %d)", r.sentence(step.Say), done.ExitCode)
 		return &failure{message: message, text: done.Text(), exitCode: done.ExitCode}
 	}
 	r.setFact(step.Set, strings.TrimSpace(found[min(1, len(found)-1)]))
@@ -144,11 +144,11 @@ func (r *run) fact(ctx context.Context, step *plan.Fact) error {
 }
 
 func (r *run) check(step *plan.Check) error {
-	mismatch, err := r.mismatch(step.Test)
-	if err == nil && mismatch != "" {
-		err = failf("%s", mismatch)
+	holds, err := r.holds(step.Test)
+	if err != nil || holds {
+		return err
 	}
-	return err
+	return &failure{message: r.sentence(step.Say)}
 }
 
 func orElse(value, other int) int {
@@ -175,11 +175,7 @@ func (r *run) waitFor(ctx context.Context, step *plan.WaitFor) error {
 	if err != nil {
 		return err
 	}
-	what := fmt.Sprintf("no %s %s", step.For, target)
-	if port != 0 {
-		what += fmt.Sprintf(":%d", port)
-	}
-	return r.waitUntil(ctx, probe, orElse(step.TimeoutSeconds, 300), what)
+	return r.waitUntil(ctx, probe, orElse(step.TimeoutSeconds, 300), r.sentence(step.Say))
 }
 
 // probe looks once.

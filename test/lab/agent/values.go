@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -41,8 +42,11 @@ func (r *run) putFacts(into reflect.Value) error {
 	}
 	switch into.Kind() {
 	case reflect.Struct:
-		for _, field := range into.Fields() {
-			if err := r.putFacts(field); err != nil {
+		for field, value := range into.Fields() {
+			if field.Name == "Say" {
+				continue // a sentence may tell that a fact is unknown
+			}
+			if err := r.putFacts(value); err != nil {
 				return err
 			}
 		}
@@ -100,32 +104,39 @@ func (r *run) match(patterns []plan.Value) ([]string, error) {
 	return all, nil
 }
 
-// mismatch is "" when the fact is as wanted, else the sentence that says why not. An unknown fact is the empty text; what it
-// is compared with must be known.
-func (r *run) mismatch(test plan.Test) (string, error) {
+// holds says whether a fact is as wanted. An unknown fact is the empty text; what it is compared with must be known.
+func (r *run) holds(test plan.Test) (bool, error) {
 	found := r.facts[test.Fact]
 	for _, how := range []struct {
-		name   string
 		wanted plan.Value
 		holds  func(found, wanted string) bool
 	}{
-		{"is", test.Is, strings.EqualFold},
-		{"isNot", test.IsNot, func(f, w string) bool { return !strings.EqualFold(f, w) }},
-		{"atLeast", test.AtLeast, func(f, w string) bool { return compareVersions(f, w) >= 0 }},
-		{"below", test.Below, func(f, w string) bool { return compareVersions(f, w) < 0 }},
+		{test.Is, strings.EqualFold},
+		{test.IsNot, func(f, w string) bool { return !strings.EqualFold(f, w) }},
+		{test.AtLeast, func(f, w string) bool { return compareVersions(f, w) >= 0 }},
+		{test.Below, func(f, w string) bool { return compareVersions(f, w) < 0 }},
 	} {
 		if how.wanted == nil {
 			continue
 		}
 		wanted, err := how.wanted.Resolve(r.facts)
-		if err != nil {
-			return "", err
-		}
-		if !how.holds(found, wanted) {
-			return fmt.Sprintf("fact %s is '%s', wanted: %s '%s'", test.Fact, found, how.name, wanted), nil
+		if err != nil || !how.holds(found, wanted) {
+			return false, err
 		}
 	}
-	return "", nil
+	return true, nil
+}
+
+// sentence is how the plan tells a failure: what was measured stands there in short, or as unknown.
+func (r *run) sentence(say plan.Value) string {
+	var text strings.Builder
+	for _, part := range say {
+		text.WriteString(part.Text)
+		if part.Fact != "" {
+			text.WriteString(cmp.Or(strings.TrimSpace(r.protect(r.facts[part.Fact], 200)), "unknown"))
+		}
+	}
+	return text.String()
 }
 
 // same says whether Windows takes two texts for one: paths, addresses and names have no case.
