@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// checker collects what is wrong with a plan. The kinds use it; it knows what texts Windows takes.
+// checker collects what is wrong with a plan, for the kinds that look at their fields. It knows which texts Windows takes.
 type checker struct {
 	where    string
 	facts    map[string]bool
@@ -45,10 +45,10 @@ func (c *checker) reason(field, reason string) {
 }
 
 func (c *checker) service(field, name string) {
-	c.must(serviceName.MatchString(name), field, "%q is no name of a service", name)
+	c.must(serviceName.MatchString(name), field, "%q is not a valid name of a service", name)
 }
 
-// fact: one that no earlier step sets would end the bootstrap on the node.
+// fact must be set by an earlier step, since an unknown one ends the bootstrap on the node.
 func (c *checker) fact(field, name string) {
 	c.must(c.facts[name], field, "fact '%s' is not known here", name)
 }
@@ -90,7 +90,7 @@ func (c *checker) test(prefix string, test Test) {
 	c.must(asked, prefix+"fact", "must be compared: is, isNot, atLeast or below")
 }
 
-// path: absolute, with backslashes, in no need of being normalised, no stream and no device.
+// path must be absolute, with backslashes, normalised, and name neither a stream nor a device.
 func (c *checker) path(field string, value Value) { c.windowsPath(field, value, value.sample()) }
 
 var wildcards = strings.NewReplacer("*", "0", "?", "0")
@@ -112,7 +112,7 @@ func (c *checker) windowsPath(field string, value Value, text string) {
 		`%q must be a plain path: backslashes, no "..", none of <>:"|?*, no part that ends in a dot or blank`, value)
 }
 
-// sample is the text with every fact replaced by a harmless one.
+// sample is the text with a harmless character in place of every fact.
 func (v Value) sample() string {
 	var text strings.Builder
 	for _, part := range v {
@@ -148,32 +148,32 @@ func (c *checker) program(field string, program Value) {
 	c.hasSuffix(field, program, ".exe")
 }
 
-// expression must mean the same to .NET and Go: what Go reads and has no flags does.
+// expression must mean the same to .NET and Go. It does when Go reads it and it sets no flags.
 func (c *checker) expression(field, expression string) {
 	_, err := syntax.Parse(expression, syntax.Perl)
 	c.must(err == nil && expression != "" && !strings.Contains(expression, "(?"), field,
 		"%q must be a plain regular expression", expression)
 }
 
-// variables: Windows ignores the case of a name, so two that differ only there would be one.
+// variables must differ in more than case, which Windows ignores in their names.
 func (c *checker) variables(field string, variables map[string]Value) {
 	seen := map[string]bool{}
 	for name, value := range variables {
-		c.must(variable.MatchString(name), field, "%q is no name of a variable", name)
+		c.must(variable.MatchString(name), field, "%q is not a valid name of a variable", name)
 		c.must(!seen[strings.ToLower(name)], field, "%q is there twice, in other case", name)
 		seen[strings.ToLower(name)] = true
 		c.value(field, value)
 	}
 }
 
-// port may be a fact.
+// port may be absent, or a fact.
 func (c *checker) port(field string, value Value) {
 	if value != nil {
 		c.number(field, value, 1, 65535)
 	}
 }
 
-// number in digits; a Value with a fact in it is the node's to check.
+// number must be written in digits. Only the node can check a Value with a fact in it.
 func (c *checker) number(field string, value Value, least, most int64) {
 	c.value(field, value)
 	for _, part := range value {
@@ -185,7 +185,7 @@ func (c *checker) number(field string, value Value, least, most int64) {
 	c.must(err == nil && number >= least && number <= most, field, "%q must be a number from %d to %d", value, least, most)
 }
 
-// tree: names that differ only in case are one for PowerShell.
+// tree must have names that differ in more than case, which PowerShell ignores.
 func (c *checker) tree(field string, node any) {
 	switch node := node.(type) {
 	case map[string]any:

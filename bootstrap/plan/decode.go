@@ -13,7 +13,7 @@ import (
 type Error struct {
 	// Where is the phase and step, empty for the plan itself.
 	Where string
-	// Message is the sentence that interpreters report as PlanNotUnderstood.
+	// Message is the sentence that interpreters report with the reason PlanNotUnderstood.
 	Message string
 }
 
@@ -25,8 +25,8 @@ func (e *Error) Error() string {
 	return e.Where + ": " + e.Message
 }
 
-// Decode reads a plan, and refuses one that an interpreter could not understand whole: another version, an unknown kind
-// or field, a missing field. Whether what it understands makes sense is for Validate.
+// Decode reads a plan. It refuses one that an interpreter could not understand as a whole: another version, an unknown kind
+// or field, a missing field. Whether a plan makes sense is for Validate to say.
 func Decode(data []byte) (*Plan, error) {
 	if err := checkVersion(data); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func Decode(data []byte) (*Plan, error) {
 	return &plan, nil
 }
 
-// document is a plan whose steps are not read yet: its own fields win over those of Plan.
+// document is a plan whose steps are not read yet. Its own fields hide those of Plan.
 type document struct {
 	Plan
 	Logs      json.RawMessage `json:"logs"`
@@ -63,7 +63,7 @@ type document struct {
 	EveryBoot json.RawMessage `json:"everyBoot"`
 }
 
-// checkVersion comes first: in another version any field may mean another thing.
+// checkVersion comes first, because in another version any field may have another meaning.
 func checkVersion(data []byte) error {
 	var read struct {
 		Version any `json:"version"`
@@ -80,7 +80,7 @@ func checkVersion(data []byte) error {
 	return nil
 }
 
-// checkMachine: without these an interpreter cannot say whose report it sends.
+// checkMachine asks for what an interpreter needs to say whose report it sends.
 func checkMachine(m Machine) error {
 	for _, field := range []struct{ name, value string }{{"uid", m.UID}, {"name", m.Name}, {"node", m.Node}} {
 		if field.value == "" {
@@ -90,7 +90,7 @@ func checkMachine(m Machine) error {
 	return nil
 }
 
-// decodeLogs reads a step that need not say its kind.
+// decodeLogs reads the step that collects logs, which may leave out its kind.
 func decodeLogs(data []byte, plan *Plan) error {
 	if len(data) == 0 || string(data) == "null" {
 		return nil
@@ -196,7 +196,7 @@ func stepName(fields map[string]json.RawMessage) string {
 	return name
 }
 
-// decodeStrict takes each field once, by its exact name, and no other.
+// decodeStrict accepts each field once, by its exact name, and no other field.
 func decodeStrict(data []byte, into any) error {
 	strict, err := kjson.UnmarshalStrict(data, into)
 	if err != nil {

@@ -15,25 +15,25 @@ type Plan struct {
 	// Machine says whose plan this is.
 	Machine Machine `json:"machine"`
 
-	// DeadlineSeconds bounds the whole bootstrap, time of reboots not counted; 1800 when 0.
+	// DeadlineSeconds bounds the whole bootstrap, without the time of reboots; 1800 when 0.
 	DeadlineSeconds int `json:"deadlineSeconds,omitempty"`
 	// WaitSeconds is how long the loader waits for a first result before it lets cloudbase-init go on; 60 when 0.
 	WaitSeconds int `json:"waitSeconds,omitempty"`
 	// MaxReboots that steps may ask for; 5 when 0.
 	MaxReboots int `json:"maxReboots,omitempty"`
 
-	// Report lists the channels by which the node tells how far it is. One that does not work is a line in the log.
+	// Report lists the channels by which the node tells how far it is. The failure of a channel is a line in the log.
 	Report []Channel `json:"report"`
-	// Redact lists secrets: they never appear in a report, log or message.
+	// Redact lists secrets, which never appear in a report, a log or a message.
 	Redact []string `json:"redact,omitempty"`
-	// Erase lists what is deleted when the bootstrap is over, however it ends; wildcards in the last segment.
+	// Erase lists what is deleted when the bootstrap ends, in success or failure. The last segment may have wildcards.
 	Erase []Value `json:"erase,omitempty"`
 	// Logs are collected when the bootstrap fails.
 	Logs *CollectLogs `json:"logs,omitempty"`
 
 	// Phases in their order.
 	Phases []Phase `json:"phases"`
-	// EveryBoot runs at each start of the machine after a success. It stays on the disk in clear: no secrets.
+	// EveryBoot runs at each start of the machine after a success. It stays on the disk in clear and must hold no secret.
 	EveryBoot []Phase `json:"everyBoot,omitempty"`
 }
 
@@ -51,7 +51,7 @@ type Machine struct {
 	Cluster string `json:"cluster"`
 }
 
-// Phase is a chapter of the story that the node tells.
+// Phase is a part of the bootstrap by which the node tells how far it is.
 type Phase struct {
 	// Name of the phase, as the report tells it.
 	Name string `json:"name"`
@@ -71,13 +71,13 @@ const (
 
 // Channel is one way to send a report, and where to.
 type Channel struct {
-	// Do is how the report is sent.
+	// Do is the kind of channel.
 	Do ChannelKind `json:"do"`
 	// Program of guestinfo: the tool that sets the variable.
 	Program Value `json:"program,omitempty"`
 	// Key of guestinfo: the variable.
 	Key string `json:"key,omitempty"`
-	// URL of azure: the host agent. Only a failure is posted.
+	// URL of azure: the host agent, to which only a failure is posted.
 	URL string `json:"url,omitempty"`
 	// Port of console: a serial port; empty means standard output.
 	Port string `json:"port,omitempty"`

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Step is one idempotent act of a node: a pointer to one of the kinds of this package.
+// Step is one idempotent act of a node. It is a pointer to one of the types in kinds.
 type Step interface {
 	// Base is what every step has.
 	Base() *Common
-	// check says what is wrong with the fields of the kind.
+	// check tells c what is wrong with the fields of the kind.
 	check(c *checker)
 }
 
@@ -25,28 +25,28 @@ func (k Kind) DefaultReason() string {
 
 // Common is what every step has.
 type Common struct {
-	// Name says within its phase which step this is.
+	// Name of the step, unique in its phase.
 	Name string `json:"name,omitempty"`
 	// Reason of a failure; the default of the kind when empty.
 	Reason string `json:"reason,omitempty"`
-	// TimeoutSeconds for the kinds that wait or run a program; each has its own default.
+	// TimeoutSeconds bounds a wait or the run of a program; each kind has its own default.
 	TimeoutSeconds int `json:"timeoutSeconds,omitempty"`
-	// Attempts before the step has failed; 1 when 0.
+	// Attempts that the step has; 1 when 0.
 	Attempts int `json:"attempts,omitempty"`
-	// DelaySeconds between attempts; 5 when it is left out.
+	// DelaySeconds between two attempts; 5 when absent.
 	DelaySeconds *int `json:"delaySeconds,omitempty"`
 	// Optional makes a failure a warning.
 	Optional bool `json:"optional,omitempty"`
-	// When a fact is as wanted, the step is made, else left out.
+	// When is a test of a fact: the step is skipped where it does not hold.
 	When *Test `json:"when,omitempty"`
 }
 
-// Base makes every kind that embeds Common half a Step.
+// Base gives every kind that embeds Common one of the methods of a Step.
 func (c *Common) Base() *Common { return c }
 
-// Test is a question about a fact. AtLeast and Below compare dotted numbers; an unknown fact is the empty text.
+// Test compares a fact. AtLeast and Below compare dotted numbers; an unknown fact counts as the empty text.
 type Test struct {
-	// Fact that is looked at.
+	// Fact that is compared.
 	Fact string `json:"fact"`
 	// Is holds for the same text.
 	Is Value `json:"is,omitempty"`
@@ -122,7 +122,7 @@ func newStep(name Kind) Step {
 	return nil
 }
 
-// required are the fields without which a step of a kind means nothing: those that are never left out when it is written.
+// required are the fields that every step of a kind has: those that are never left out when it is written.
 func required(of reflect.Type) []string {
 	var names []string
 	for field := range of.Fields() {

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Validate says all that is wrong with a plan: phase, step and field. Interpreters need not ask; renderers must.
+// Validate tells everything that is wrong with a plan, by phase, step and field. A renderer must call it; an interpreter
+// need not.
 func (p *Plan) Validate() error {
 	c := &checker{facts: startFacts()}
 	c.must(p.Version == Version, "version", "%d is not %d", p.Version, Version)
@@ -67,7 +68,7 @@ func (c *checker) common(base *Common) {
 	}
 }
 
-// channelFields are those that belong to a channel.
+// channelFields are the fields of each channel: program, key, url and port.
 var channelFields = map[ChannelKind][4]bool{
 	ChannelGuestInfo: {true, true, false, false},
 	ChannelAzure:     {false, false, true, false},
@@ -88,7 +89,7 @@ func (c *checker) channel(channel Channel) {
 	}
 }
 
-// secrets: what runs at every boot stays on the disk in clear when redact is long gone.
+// secrets must not stand in what runs at every boot: it stays on the disk in clear, without the list of secrets.
 func (c *checker) secrets(phases []Phase, secrets []string) {
 	data, err := json.Marshal(phases)
 	var tree any

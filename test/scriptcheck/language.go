@@ -19,9 +19,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
 
-// language is what separates the interpreter's words from those of a plan.
+// language tells the words of the interpreter from those of a plan.
 type language struct {
-	// data are words of plans: all that the golden plans say, reasons, network modes, CNIs and clouds, with where they are from.
+	// data are words of plans, each with its origin: all texts of the golden plans, reasons, network modes, CNIs and clouds.
 	data map[string]string
 	// own are words of the language of plans: kinds, fields and constants.
 	own map[string]bool
@@ -29,7 +29,7 @@ type language struct {
 	met map[string]bool
 }
 
-// allowed are words of plans that the interpreter says in a sense of its own.
+// allowed are words of plans that the interpreter uses in another sense.
 var allowed = map[string]string{
 	"0.0.0.0":     "where the default route leads",
 	"actions=":    "an option of sc.exe",
@@ -60,14 +60,16 @@ var allowed = map[string]string{
 	"windows":     "Windows",
 }
 
-// engineReasons are the interpreter's own.
+// engineReasons are given by the interpreter itself.
 var engineReasons = []string{
 	bootstrap.ReasonPlanNotUnderstood, bootstrap.ReasonBootstrapTimeout, bootstrap.ReasonTooManyReboots,
 	bootstrap.ReasonFactsUnavailable, bootstrap.ReasonInternalError,
 }
 
 // ownPaths are the interpreter's: its folder, the sentinel that Cluster API knows, and Windows' page file.
-var ownPaths = []string{`C:\ProgramData\capwin`, `C:\run\cluster-api\bootstrap-success.complete`, `C:\pagefile.sys`, `?:\pagefile.sys`}
+var ownPaths = []string{
+	`C:\ProgramData\capwin`, `C:\run\cluster-api\bootstrap-success.complete`, `C:\pagefile.sys`, `?:\pagefile.sys`,
+}
 
 var (
 	pathText    = regexp.MustCompile(`[A-Za-z?]:\\[\w.\\-]+`)
@@ -75,7 +77,7 @@ var (
 	versionText = regexp.MustCompile(`\b[vV]?1\.[23]\d\b`)
 )
 
-// readLanguage takes the words from where they are decided.
+// readLanguage reads the words from the sources that define them.
 func readLanguage(root string) (*language, error) {
 	l := &language{data: map[string]string{}, own: map[string]bool{}, met: map[string]bool{}}
 	if err := l.readPlans(root + "/bootstrap/testdata/golden"); err != nil {
@@ -105,7 +107,7 @@ func readLanguage(root string) (*language, error) {
 	return l, l.readOwn(root + "/bootstrap/plan")
 }
 
-// readPlans takes every text of the golden plans, and the names in their objects that are data.
+// readPlans takes every text of the golden plans, and those names in their objects that are data.
 func (l *language) readPlans(folder string) error {
 	files, err := filepath.Glob(folder + "/*.json")
 	if err != nil {
@@ -210,7 +212,7 @@ func constants(file string) ([]string, error) {
 	return all, nil
 }
 
-// words are those of a plan's data that a script says. Numbers and words of one or two letters say nothing.
+// words finds the words of a plan's data in a script. It leaves out numbers and words of one or two letters.
 func (l *language) words(s script) []string {
 	var problems []string
 	text := strings.ToLower(s.text)
@@ -236,7 +238,7 @@ func (l *language) words(s script) []string {
 	return problems
 }
 
-// says a word: not as a part of another.
+// says finds a word that is not part of another one.
 func says(text, word string) bool {
 	for from := 0; ; {
 		at := strings.Index(text[from:], word)
@@ -254,7 +256,7 @@ func says(text, word string) bool {
 
 func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
 
-// unused exceptions would hide a word that comes back.
+// unused finds exceptions that are not needed: they would hide a word that comes back.
 func (l *language) unused() []string {
 	var problems []string
 	for _, word := range slices.Sorted(maps.Keys(allowed)) {

@@ -120,7 +120,7 @@ func set(node map[string]any, keys []string, value any) error {
 		}
 		next, ok := node[key].(map[string]any)
 		if !ok {
-			return fmt.Errorf("'%s' is no object in which '%s' could be set", key, strings.Join(keys, "."))
+			return fmt.Errorf("'%s' is not an object in which '%s' could be set", key, strings.Join(keys, "."))
 		}
 		node = next
 	}
@@ -130,7 +130,7 @@ func set(node map[string]any, keys []string, value any) error {
 
 const mebibyte = 1 << 20
 
-// collectLogs writes what is newest of text and event logs into one zip, secrets hidden.
+// collectLogs packs the newest part of each text log and event log into one zip, with the secrets hidden.
 func (r *run) collectLogs(ctx context.Context, step *plan.CollectLogs) error {
 	paths, err := r.match(step.Patterns)
 	if err != nil {
@@ -170,7 +170,7 @@ func (r *run) collectLogs(ctx context.Context, step *plan.CollectLogs) error {
 	return r.machine.Keep(step.Path.String(), packed.Bytes())
 }
 
-// logZip takes texts as long as they fit.
+// logZip takes texts as long as there is room.
 type logZip struct {
 	run  *run
 	zip  *zip.Writer

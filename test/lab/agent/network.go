@@ -15,7 +15,7 @@ import (
 
 var notHex = regexp.MustCompile(`[^0-9A-Fa-f]`)
 
-// address gives an adapter its addresses, and takes away those that are stale.
+// address gives an adapter its addresses, and removes stale ones.
 func (r *run) address(step *plan.Address) error {
 	adapter, err := r.adapter(step.MAC.String())
 	if err != nil {
@@ -34,7 +34,7 @@ func (r *run) address(step *plan.Address) error {
 	return r.dns(adapter.Index, texts(step.DNS))
 }
 
-// adapter: with a vSwitch on it, two have the same MAC, and the addresses belong to the virtual one.
+// adapter finds an adapter by its MAC. A vSwitch gives a second one the same MAC; the addresses belong to the virtual one.
 func (r *run) adapter(mac string) (windows.Adapter, error) {
 	wanted := notHex.ReplaceAllString(mac, "")
 	all, err := r.machine.NetAdapters()
@@ -248,7 +248,7 @@ func (r *run) managementAddress(name any) (string, error) {
 	return "", err
 }
 
-// hnsCleanup deletes what is named and not kept: endpoints first, which hold their networks.
+// hnsCleanup deletes what is named and not kept. Endpoints come first, because they hold their networks.
 func (r *run) hnsCleanup(step *plan.HNSCleanup) error {
 	keep := texts(step.Keep)
 	for _, what := range []struct {

@@ -99,12 +99,12 @@ func TestNetworkReasons(t *testing.T) {
 	}
 }
 
-// Of several adapters that nobody declared HNS may take one that is not on the way to the cluster.
+// Where the spec declares no adapters, HNS may take one that does not lead to the cluster.
 func TestVSwitchOnAnotherAdapter(t *testing.T) {
 	t.Parallel()
 	for golden, warned := range map[string]bool{
 		"network-l2bridge-calico": true, "network-azure-overlay-calico": true,
-		"network-l2bridge-all-fields": false, // somebody chose
+		"network-l2bridge-all-fields": false, // the spec names the adapter
 		"network-overlay-ovn":         false, // the CNI chooses
 	} {
 		v := networkWorld(mustRead(t, golden))

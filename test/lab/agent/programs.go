@@ -12,8 +12,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
-// program runs a program, at most as long as the deadline lets it. Logs, report and reboot, which come when the steps have
-// stopped, have their own time.
+// program runs a program. Those of steps end at the deadline; those of logs, report and reboot have their own time.
 func (r *run) program(ctx context.Context, argv []string, limit int, env map[string]string, dir string) (windows.Result, error) {
 	seconds := limit
 	if r.works() {
@@ -80,7 +79,7 @@ func (r *run) runProgram(ctx context.Context, base plan.Common, argv []string, p
 	return diagnose(program.Diagnose, windows.Base(argv[0]), limit, done)
 }
 
-// undo clears what an attempt has left that failed or was cut short.
+// undo clears what is left of an earlier attempt that failed or was cut short.
 func (r *run) undo(ctx context.Context, program plan.Program) error {
 	if len(program.Undo) == 0 || r.state.Tries < 2 {
 		return nil
@@ -97,7 +96,7 @@ func (r *run) keepOutput(step string, done windows.Result) error {
 	return r.machine.Put(name+".err.log", []byte(done.Stderr))
 }
 
-// diagnose gives the failure of a program its name.
+// diagnose finds the reason of a program's failure.
 func diagnose(rules []plan.Diagnosis, program string, limit int, done windows.Result) error {
 	what := fmt.Sprintf("%s ended with exit code %d", program, done.ExitCode)
 	if done.TimedOut {
@@ -158,7 +157,7 @@ func orElse(value, other int) int {
 	return other
 }
 
-// waitFor asks every two seconds.
+// waitFor asks every two seconds whether the condition holds.
 func (r *run) waitFor(ctx context.Context, step *plan.WaitFor) error {
 	target := step.Target.String()
 	if step.Host != nil {
@@ -178,7 +177,7 @@ func (r *run) waitFor(ctx context.Context, step *plan.WaitFor) error {
 	return r.waitUntil(ctx, probe, orElse(step.TimeoutSeconds, 300), r.sentence(step.Say))
 }
 
-// probe looks once.
+// probe looks once whether a condition holds.
 type probe func(ctx context.Context) (bool, error)
 
 func (r *run) probe(step *plan.WaitFor, target string, port int) (probe, error) {
@@ -208,7 +207,7 @@ func (r *run) probe(step *plan.WaitFor, target string, port int) (probe, error) 
 	return nil, failf("cannot wait for '%s'", step.For)
 }
 
-// waitUntil ends with the deadline, even of an optional step.
+// waitUntil ends at the deadline, even when the step is optional.
 func (r *run) waitUntil(ctx context.Context, holds probe, seconds int, what string) error {
 	end := r.elapsed() + seconds
 	for r.problem = ""; ; {

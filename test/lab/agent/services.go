@@ -36,7 +36,7 @@ func (r *run) environment(step *plan.Environment) error {
 	return nil
 }
 
-// service makes a service or brings it in line in place: one that is deleted and made again may be stuck until a reboot.
+// service makes a service or changes it in place, because one that is deleted cannot always be made again before a reboot.
 func (r *run) service(ctx context.Context, step *plan.Service) error {
 	wanted := settings{
 		image: windows.JoinArguments(texts(step.Command)), start: string(step.Start),
@@ -149,7 +149,7 @@ func (r *run) serviceState(ctx context.Context, step *plan.ServiceState) error {
 	return nil
 }
 
-// bring starts or stops a service and looks whether it worked. A service that does not exist is left alone.
+// bring starts or stops a service and waits until it has. It leaves a service that does not exist alone.
 func (r *run) bring(ctx context.Context, name, wanted string, limit int) error {
 	have, err := r.machine.ServiceState(name)
 	if err != nil || have == wanted || have == windows.Absent {

@@ -139,12 +139,12 @@ func (r *run) sentence(say plan.Value) string {
 	return text.String()
 }
 
-// same says whether Windows takes two texts for one: paths, addresses and names have no case.
+// same says whether Windows takes two texts for the same: case does not matter in paths, addresses and names.
 func same(one string) func(string) bool {
 	return func(other string) bool { return strings.EqualFold(one, other) }
 }
 
-// compareVersions compares dotted numbers: a leading v, and all from the first other character on, is ignored.
+// compareVersions compares dotted numbers. A leading v and all from the first other character on are ignored.
 func compareVersions(left, right string) int {
 	a, b := versionParts(left), versionParts(right)
 	for i := range max(len(a), len(b)) {
@@ -164,7 +164,7 @@ func versionParts(text string) []string {
 	return strings.Split(text, ".")
 }
 
-// part is 0 where there is none.
+// part is 0 for a missing part.
 func part(parts []string, i int) int64 {
 	if i >= len(parts) {
 		return 0
