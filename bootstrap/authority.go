@@ -3,9 +3,9 @@ package bootstrap
 import (
 	"bytes"
 	"crypto/sha256"
-	"crypto/x509"
 	"encoding/hex"
-	"encoding/pem"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
 // authority is whom the node trusts.
@@ -18,26 +18,17 @@ type authority struct {
 }
 
 func readAuthority(field string, data []byte) (authority, error) {
+	certificates, err := step.Certificates(field, data, "the cluster's CA in PEM")
+	if err != nil {
+		return authority{}, err
+	}
 	var found authority
-	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type != "CERTIFICATE" {
-			return authority{}, invalid(field, "it holds a %s; write certificates only", block.Type)
-		}
-		certificate, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			return authority{}, invalid(field, "it holds a certificate that can not be read (%v); write the cluster's CA in PEM", err)
-		}
+	for _, certificate := range certificates {
 		digest := sha256.Sum256(certificate.RawSubjectPublicKeyInfo)
 		found.pins = append(found.pins, "sha256:"+hex.EncodeToString(digest[:]))
-		if bytes.Equal(certificate.RawIssuer, certificate.RawSubject) {
-			found.root = certificate.Raw
-		}
 	}
-	if len(found.pins) == 0 {
-		return authority{}, invalid(field, "it holds no certificate; write the cluster's CA in PEM")
-	}
-	if len(found.pins) > 1 {
-		found.root = nil
+	if only := certificates[0]; len(certificates) == 1 && bytes.Equal(only.RawIssuer, only.RawSubject) {
+		found.root = only.Raw
 	}
 	return found, nil
 }

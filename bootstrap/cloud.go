@@ -6,6 +6,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
 // What a cloud carries of user data. A guestinfo value ends at 64 KiB, and open-vm-tools needs some of it; Azure takes
@@ -26,10 +27,10 @@ type cloud struct {
 	// carries tells whether the cloud carries so much user data.
 	carries func(userData []byte) bool
 	limit   string
-	azure   bool
+	isAzure bool
 }
 
-var vsphere = cloud{
+var vSphereCloud = cloud{
 	channels: []plan.Channel{{
 		Do:      plan.ChannelGuestInfo,
 		Program: plan.Text(`C:\Program Files\VMware\VMware Tools\rpctool.exe`),
@@ -39,8 +40,8 @@ var vsphere = cloud{
 	limit:   "60000 bytes as gzip+base64, which is what vSphere's guestinfo carries",
 }
 
-// Azure's host agent hears of a failure only; the serial port, whose log boot diagnostics keep, hears all.
-var azure = cloud{
+// azure's host agent hears of a failure only; the serial port, whose log boot diagnostics keep, hears all.
+var azureCloud = cloud{
 	channels: []plan.Channel{
 		{Do: plan.ChannelConsole, Port: "COM2"},
 		{Do: plan.ChannelAzure, URL: "http://168.63.129.16"},
@@ -48,30 +49,25 @@ var azure = cloud{
 	erase:   plan.Texts(`C:\AzureData\CustomData*`),
 	carries: func(userData []byte) bool { return len(userData) <= maxCustomDataBytes },
 	limit:   "65535 bytes, which is what Azure takes as custom data",
-	azure:   true,
+	isAzure: true,
 }
 
 // cloudOf is the one that the spec names; the API lets nobody name none or both.
 func cloudOf(spec infrav1.WindowsMachineSpec) cloud {
 	if spec.Azure != nil {
-		return azure
+		return azureCloud
 	}
-	return vsphere
+	return vSphereCloud
 }
 
 func (c cloud) fits(userData []byte) error {
 	if c.carries(userData) {
 		return nil
 	}
-	return invalid("WindowsBootstrapConfig spec", "it makes %d bytes of user data, more than %s; write fewer or shorter files, scripts, labels and taints",
+	return step.Invalid("WindowsBootstrapConfig spec", "it makes %d bytes of user data, more than %s; write fewer or shorter files, scripts, labels and taints",
 		len(userData), c.limit)
 }
 
-// guestInfoCarries packs only what may be too much: gzip never adds more than 5 bytes for each 16 KiB, and a header.
 func guestInfoCarries(userData []byte) bool {
-	atMost := len(userData) + 5*(len(userData)>>14+1) + 18
-	if base64.StdEncoding.EncodedLen(atMost) <= maxGuestInfoBytes {
-		return true
-	}
 	return base64.StdEncoding.EncodedLen(len(scripts.Gzip(userData))) <= maxGuestInfoBytes
 }

@@ -63,7 +63,7 @@ func TestUserDataFitsItsCloud(t *testing.T) {
 		fits         bool
 	}{
 		{"vSphere, most labels the API takes", "64 of them", []func(*bootstrap.Input){manyLabels(64)}, true},
-		{"vSphere, near the limit", "more than the cheap estimate allows, less than the limit", []func(*bootstrap.Input){manyLabels(330)}, true},
+		{"vSphere, near the limit", "much more than usual, less than the limit", []func(*bootstrap.Input){manyLabels(330)}, true},
 		{"vSphere, too much", "guestinfo would cut it", []func(*bootstrap.Input){manyLabels(500)}, false},
 		{"Azure, most labels the API takes", "64 of them", []func(*bootstrap.Input){onAzure, manyLabels(64)}, true},
 		{"Azure, too much", "ARM refuses it", []func(*bootstrap.Input){onAzure, manyLabels(1500)}, false},

@@ -1,48 +1,51 @@
 package bootstrap
 
-import "github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+import (
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+)
 
 // joinDiagnoses name a failed kubeadm join by what it wrote. kubeadm tries again for minutes and writes each failed try,
 // so that words of an early stage may stand in the output of a later failure: the last stages come first.
 var joinDiagnoses = []plan.Diagnosis{
 	{
 		Match:   `failed while waiting for TLS bootstrap`,
-		Reason:  ReasonTLSBootstrapFailed,
+		Reason:  step.ReasonTLSBootstrapFailed,
 		Message: "the kubelet got no certificate from the cluster",
 	},
 	{
 		Match:   `kubelet is not healthy after|failed while waiting for the kubelet to start|kubelet isn't running or healthy`,
-		Reason:  ReasonKubeletNotHealthy,
+		Reason:  step.ReasonKubeletNotHealthy,
 		Message: "the kubelet did not become healthy",
 	},
 	{
 		Match:   `a Node with name .* already exists in the cluster`,
-		Reason:  ReasonNodeNameTaken,
+		Reason:  step.ReasonNodeNameTaken,
 		Message: "a Ready Node of this name is in the cluster already",
 	},
 	{
 		Match:   `\[preflight\] Some fatal errors occurred`,
-		Reason:  ReasonPreflightFailed,
+		Reason:  step.ReasonPreflightFailed,
 		Message: "kubeadm's preflight checks failed",
 	},
 	{
 		Match:   `certificate has expired or is not yet valid`,
-		Reason:  ReasonClockWrong,
+		Reason:  step.ReasonClockWrong,
 		Message: "a certificate is not valid at the node's time",
 	},
 	{
 		Match:   `none of the public keys|certificate signed by unknown authority`,
-		Reason:  ReasonAPIServerCAMismatch,
+		Reason:  step.ReasonAPIServerCAMismatch,
 		Message: "couldn't validate the identity of the API Server",
 	},
 	{
 		Match:   `could not find a JWS signature|failed to verify JWS signature|Unauthorized|invalid bearer token`,
-		Reason:  ReasonTokenRejected,
+		Reason:  step.ReasonTokenRejected,
 		Message: "the cluster does not know the bootstrap token",
 	},
 	{
 		Match:   `failed to request the cluster-info|connection refused|i/o timeout|no such host|context deadline exceeded`,
-		Reason:  ReasonAPIServerUnreachable,
+		Reason:  step.ReasonAPIServerUnreachable,
 		Message: "the API server does not answer",
 	},
 }

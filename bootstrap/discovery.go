@@ -11,11 +11,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
 const (
 	discoveryField = "WindowsBootstrapConfig spec.discovery.kubeconfigSecret"
-	discoveryFile  = joinDirectory + `\discovery.yaml`
+	discoveryFile  = step.JoinDirectory + `\discovery.yaml`
 	// discoveryPath is discoveryFile as kubeadm takes it: it reads C: as the scheme of a URL, and refuses all but https.
 	discoveryPath = "/run/kubeadm/discovery.yaml"
 )
@@ -51,38 +52,51 @@ var notOfDiscovery = map[string]string{
 	"tls-server-name":          "kubeadm loses it; write a server whose name or address is in its certificate",
 }
 
-// discover finds out where the cluster is and whom the node trusts: from a kubeconfig of the user's, or else from the
-// Cluster and its CA.
-func (n *node) discover(in Input) error {
-	ref := n.spec.Discovery.KubeconfigSecret
-	var err error
-	if ref.Name == "" {
-		if n.endpoint, err = readEndpoint("Cluster spec.controlPlaneEndpoint", in.Cluster.Spec.ControlPlaneEndpoint); err != nil {
-			return err
+// cluster is where the API server is, and whom the node trusts.
+type cluster struct {
+	endpoint  clusterv1.APIEndpoint
+	authority authority
+	// discovery is the kubeconfig by which kubeadm finds the cluster; where it is empty, the token does.
+	discovery string
+}
+
+// readCluster reads a kubeconfig of the user's, or else the Cluster and its CA.
+func readCluster(in Input) (cluster, error) {
+	var c cluster
+	ref := in.Config.Spec.Discovery.KubeconfigSecret
+	if ref.Name != "" {
+		data, err := step.Contents(in.Sources).Key(discoveryField, step.Source{Kind: step.SourceSecret, Name: ref.Name, Key: ref.Key})
+		if err != nil {
+			return c, err
 		}
-		n.authority, err = readAuthority("Secret "+in.Cluster.Name+"-ca, key tls.crt", in.ClusterCA)
-		return err
+		return discover(data)
 	}
-	data, err := n.source(discoveryField, Source{SourceSecret, ref.Name, ref.Key})
+	var err error
+	if c.endpoint, err = readEndpoint("Cluster spec.controlPlaneEndpoint", in.Cluster.Spec.ControlPlaneEndpoint); err != nil {
+		return c, err
+	}
+	c.authority, err = readAuthority("Secret "+in.Cluster.Name+"-ca, key tls.crt", in.ClusterCA)
+	return c, err
+}
+
+func discover(data []byte) (cluster, error) {
+	var c cluster
+	keys, err := discoveredCluster(data)
 	if err != nil {
-		return err
+		return c, err
 	}
-	cluster, err := discoveredCluster(data)
+	if c.endpoint, err = discoveredServer(keys); err != nil {
+		return c, err
+	}
+	ca, err := discoveredAuthority(keys)
 	if err != nil {
-		return err
+		return c, err
 	}
-	if n.endpoint, err = discoveredServer(cluster); err != nil {
-		return err
+	if c.authority, err = readAuthority(discoveryField, ca); err != nil {
+		return c, err
 	}
-	ca, err := discoveredAuthority(cluster)
-	if err != nil {
-		return err
-	}
-	if n.authority, err = readAuthority(discoveryField, ca); err != nil {
-		return err
-	}
-	n.discovery, err = discoveryText(n.endpoint, ca)
-	return err
+	c.discovery, err = discoveryText(c.endpoint, ca)
+	return c, err
 }
 
 // discoveredCluster never shows what it reads: it may hold what it should not.
@@ -90,22 +104,22 @@ func discoveredCluster(data []byte) (map[string]any, error) {
 	const write = "write one such as the ConfigMap cluster-info in kube-public has under the key kubeconfig"
 	var file kubeconfigFile
 	if err := yaml.UnmarshalStrict(data, &file); err != nil || file.Kind != "Config" {
-		return nil, invalid(discoveryField, "its content is no kubeconfig; %s", write)
+		return nil, step.Invalid(discoveryField, "its content is no kubeconfig; %s", write)
 	}
 	switch {
 	case len(file.Users) > 0:
-		return nil, invalid(discoveryField, "the kubeconfig has users: their keys, certificates, tokens or plugins do not belong on a node, "+
+		return nil, step.Invalid(discoveryField, "the kubeconfig has users: their keys, certificates, tokens or plugins do not belong on a node, "+
 			"which comes with a token of its own; %s", write)
 	case len(file.Clusters) != 1:
-		return nil, invalid(discoveryField, "the kubeconfig has %d clusters and must have one; %s", len(file.Clusters), write)
+		return nil, step.Invalid(discoveryField, "the kubeconfig has %d clusters and must have one; %s", len(file.Clusters), write)
 	}
 	cluster := file.Clusters[0].Cluster
-	for _, key := range sortedKeys(cluster) {
+	for _, key := range step.SortedKeys(cluster) {
 		if instead := notOfDiscovery[key]; instead != "" {
-			return nil, invalid(discoveryField, "the cluster of the kubeconfig has %s: %s", key, instead)
+			return nil, step.Invalid(discoveryField, "the cluster of the kubeconfig has %s: %s", key, instead)
 		}
 		if key != serverKey && key != authorityKey {
-			return nil, invalid(discoveryField, "the cluster of the kubeconfig must have %s and %s and nothing else; %s", serverKey, authorityKey, write)
+			return nil, step.Invalid(discoveryField, "the cluster of the kubeconfig must have %s and %s and nothing else; %s", serverKey, authorityKey, write)
 		}
 	}
 	return cluster, nil
@@ -117,11 +131,11 @@ func discoveredServer(cluster map[string]any) (clusterv1.APIEndpoint, error) {
 	text, _ := cluster[serverKey].(string)
 	parsed, err := url.Parse(text)
 	if err != nil {
-		return endpoint, invalid(discoveryField, "the server of the kubeconfig is no URL; %s", write)
+		return endpoint, step.Invalid(discoveryField, "the server of the kubeconfig is no URL; %s", write)
 	}
 	plain := (parsed.Path == "" || parsed.Path == "/") && parsed.RawQuery == "" && parsed.Fragment == "" && parsed.User == nil
 	if parsed.Scheme != "https" || parsed.Hostname() == "" || !plain {
-		return endpoint, invalid(discoveryField, "the server %q of the kubeconfig must be https, host and port only; %s", parsed.Redacted(), write)
+		return endpoint, step.Invalid(discoveryField, "the server %q of the kubeconfig must be https, host and port only; %s", parsed.Redacted(), write)
 	}
 	port := parsed.Port()
 	if port == "" {
@@ -129,7 +143,7 @@ func discoveredServer(cluster map[string]any) (clusterv1.APIEndpoint, error) {
 	}
 	number, err := strconv.ParseInt(port, 10, 32)
 	if err != nil || number == 0 {
-		return endpoint, invalid(discoveryField, "port %q of the kubeconfig's server is none; %s", port, write)
+		return endpoint, step.Invalid(discoveryField, "port %q of the kubeconfig's server is none; %s", port, write)
 	}
 	return readEndpoint(discoveryField, clusterv1.APIEndpoint{Host: parsed.Hostname(), Port: int32(number)})
 }
@@ -138,7 +152,7 @@ func discoveredAuthority(cluster map[string]any) ([]byte, error) {
 	text, _ := cluster[authorityKey].(string)
 	ca, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 	if err != nil || len(ca) == 0 {
-		return nil, invalid(discoveryField, "the cluster of the kubeconfig has no %s, or one that is not base64; write the cluster's CA in PEM, in base64",
+		return nil, step.Invalid(discoveryField, "the cluster of the kubeconfig has no %s, or one that is not base64; write the cluster's CA in PEM, in base64",
 			authorityKey)
 	}
 	return ca, nil
@@ -159,13 +173,13 @@ func discoveryText(endpoint clusterv1.APIEndpoint, ca []byte) (string, error) {
 	return string(text), nil
 }
 
-// discoverySteps write the file where the node has one, for administrators only.
-func discoverySteps(n *node) []plan.Step {
-	if n.discovery == "" {
+// discoveryFile writes the file where the node has one, for administrators only.
+func (c cluster) discoveryFile() []plan.Step {
+	if c.discovery == "" {
 		return nil
 	}
 	return []plan.Step{&plan.File{
-		Common: plan.Common{Name: "discovery", Reason: ReasonNodeFilesFailed},
-		Path:   plan.Text(discoveryFile), Text: plan.Text(n.discovery), Access: plan.AccessAdmin,
+		Common: plan.Common{Name: "discovery", Reason: step.ReasonNodeFilesFailed},
+		Path:   plan.Text(discoveryFile), Text: plan.Text(c.discovery), Access: plan.AccessAdmin,
 	}}
 }

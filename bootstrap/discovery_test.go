@@ -44,7 +44,7 @@ func TestDiscoveryByFile(t *testing.T) {
 		if diff := cmp.Diff(want, joinConfiguration(t, p).Discovery); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", version, diff)
 		}
-		file := step[*plan.File](t, p, "discovery")
+		file := stepOf[*plan.File](t, p, "discovery")
 		if file.Path.String() != `C:\run\kubeadm\discovery.yaml` || file.Access != plan.AccessAdmin {
 			t.Errorf("%s: the file is %s, for %s", version, file.Path, file.Access)
 		}
@@ -56,10 +56,10 @@ func TestDiscoveryByFile(t *testing.T) {
 			t.Errorf("%s: the file is left on the node", version)
 		}
 		// kubeadm takes a drive for the scheme of a URL, and so the path has none: it is that of the folder.
-		if join := step[*plan.Run](t, p, "kubeadm-join"); join.Directory != `C:\run\kubeadm` {
+		if join := stepOf[*plan.Run](t, p, "kubeadm-join"); join.Directory != `C:\run\kubeadm` {
 			t.Errorf("%s: kubeadm runs in %q", version, join.Directory)
 		}
-		wait := step[*plan.WaitFor](t, p, "api-server-identity")
+		wait := stepOf[*plan.WaitFor](t, p, "api-server-identity")
 		if wait.Host.String() != "inside.example.com" || wait.Port.String() != "8443" {
 			t.Errorf("%s: waits for %s port %s", version, wait.Host, wait.Port)
 		}
@@ -72,7 +72,7 @@ func TestDiscoveryFileIsOurs(t *testing.T) {
 	  "clusters": [{"name": "blue", "cluster": {"server": "https://10.0.0.10", "certificate-authority-data": "` + base64.StdEncoding.EncodeToString(firstCA) + `"}}]}`
 	for name, text := range map[string]string{"cluster-info": clusterInfo("https://10.0.0.10:443/", firstCA), "with names": named} {
 		var got map[string]any
-		if err := yaml.Unmarshal([]byte(step[*plan.File](t, render(t, plainInput(t, discoveredBy(text))).Plan(), "discovery").Text.String()), &got); err != nil {
+		if err := yaml.Unmarshal([]byte(stepOf[*plan.File](t, render(t, plainInput(t, discoveredBy(text))).Plan(), "discovery").Text.String()), &got); err != nil {
 			t.Fatal(err)
 		}
 		want := map[string]any{

@@ -9,6 +9,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
 // What programs of images really write must give the fact that the checks compare.
@@ -30,7 +31,7 @@ func TestProgramVersions(t *testing.T) {
 		{"pause-image-there", "REF\tTYPE\tLABELS\t\r\nregistry.k8s.io/pause:3.10.2 application/x sha256:1 1 MiB windows/amd64 -\r\n", "LABELS\t\r\nregistry.k8s.io/pause:3.10.2 application/x sha256:"},
 		{"pause-image-there", "REF TYPE DIGEST SIZE PLATFORMS LABELS \ntime=\"2026\" level=warning msg=\"a word on the side\"\n", "LABELS"},
 	} {
-		match := regexp.MustCompile("(?i)" + step[*plan.Fact](t, p, test.step).Match).FindStringSubmatch(test.output)
+		match := regexp.MustCompile("(?i)" + stepOf[*plan.Fact](t, p, test.step).Match).FindStringSubmatch(test.output)
 		if len(match) != 2 || strings.TrimSpace(match[1]) != test.want {
 			t.Errorf("%s of %q is %q, want %q", test.step, test.output, match, test.want)
 		}
@@ -40,8 +41,8 @@ func TestProgramVersions(t *testing.T) {
 // Another patch than the Machine's is a warning: the node works.
 func TestPatchVersion(t *testing.T) {
 	for version, want := range map[string]string{"v1.36.3": "1.36.3", "v1.36.3+vmware.1": "1.36.3", "1.36.10": "1.36.10"} {
-		check := step[*plan.Check](t, render(t, plainInput(t, ofVersion(version))).Plan(), "kubelet-patch-of-image")
-		if got := check.Is.String(); got != want || !check.Optional || check.Reason != bootstrap.ReasonImageVersionMismatch {
+		check := stepOf[*plan.Check](t, render(t, plainInput(t, ofVersion(version))).Plan(), "kubelet-patch-of-image")
+		if got := check.Is.String(); got != want || !check.Optional || check.Reason != step.ReasonImageVersionMismatch {
 			t.Errorf("%s: %+v, want %s", version, check, want)
 		}
 	}
@@ -61,7 +62,7 @@ func TestContainerdVersion(t *testing.T) {
 		}, "1.7"},
 		"registries": {withRegistries, "2.0"}, "pause image": {withImages, "2.0"}, "drop-ins": {withDropIns, "2.0"}, "Hyper-V": {withHyperV, "2.0"},
 	} {
-		if got := step[*plan.Check](t, render(t, plainInput(t, test.change)).Plan(), "containerd-of-image").AtLeast.String(); got != test.want {
+		if got := stepOf[*plan.Check](t, render(t, plainInput(t, test.change)).Plan(), "containerd-of-image").AtLeast.String(); got != test.want {
 			t.Errorf("%s: at least %s, want %s", name, got, test.want)
 		}
 	}

@@ -1,63 +1,50 @@
 package bootstrap
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/version"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/containerd"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/kubelet"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/network"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/windows"
 )
 
 // node is an Input that has been read and found good: plain values, defaults filled in.
 type node struct {
-	machine    plan.Machine
-	providerID string
-	cloud      cloud
-	// cpus and memoryMiB are 0 when only the node will know.
-	cpus, memoryMiB int
-
-	// version is the Machine's, minor its second number: 36 of v1.36.3.
-	version   string
-	minor     uint64
-	endpoint  clusterv1.APIEndpoint
-	authority authority
-	token     string
-	// discovery is the kubeconfig by which kubeadm finds the cluster; where it is empty, the token does.
-	discovery string
-
-	// spec is the user's, for the parts of a plan; network is the Cluster's.
-	spec    bootstrapv1.WindowsBootstrapConfigSpec
-	network clusterv1.ClusterNetwork
-	// azure is the VM's spec, when it is on Azure.
-	azure *infrav1.AzureVM
-	// networks counts what the VM's adapters are said to be on; 0 when that is the template's. adapters are those of them
-	// with addresses of pools.
-	networks int
-	adapters []adapter
-	// sources are the Secrets and ConfigMaps that the spec refers to: "secret/NAME/KEY" or "configmap/NAME/KEY".
-	sources map[string][]byte
-
-	labels          []string // name=value, sorted
-	taints          []corev1.Taint
-	kubelet         kubelet
-	reservations    reservations
+	machine         plan.Machine
+	cloud           cloud
 	deadlineSeconds int
+	token           string
+	// version is the Machine's, minor its second number: 36 of v1.36.3.
+	version string
+	minor   uint64
+
+	cluster    cluster
+	adapters   network.Adapters
+	kubelet    kubelet.Kubelet
+	custom     custom
+	windows    windows.Windows
+	network    *network.Network
+	containerd containerd.Containerd
+	// joinConfiguration is kubeadm's.
+	joinConfiguration string
 }
 
-// The defaults of WindowsBootstrapConfig.
-const (
-	defaultMaxPods         = 110
-	defaultDeadlineSeconds = 1800
-)
+// defaultDeadlineSeconds is half an hour.
+const defaultDeadlineSeconds = 1800
 
 // computerName is what Windows, DNS and Kubernetes all take for a name.
 var computerName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,13}[a-z0-9])?$`)
@@ -74,43 +61,100 @@ func readNode(in Input) (*node, error) {
 			Namespace: in.Machine.Namespace, Name: in.Machine.Name, UID: string(in.Machine.UID),
 			Node: in.WindowsMachine.Status.ComputerName, Cluster: in.Cluster.Name,
 		},
-		providerID:      in.WindowsMachine.Spec.ProviderID,
 		cloud:           cloudOf(in.WindowsMachine.Spec),
-		spec:            in.Config.Spec,
-		network:         in.Cluster.Spec.ClusterNetwork,
-		azure:           in.WindowsMachine.Spec.Azure,
-		sources:         in.Sources,
-		version:         in.Machine.Spec.Version,
+		deadlineSeconds: deadlineSeconds(in.Config.Spec),
 		token:           in.Token,
-		deadlineSeconds: orDefault(in.Config.Spec.DeadlineSeconds, defaultDeadlineSeconds),
+		version:         in.Machine.Spec.Version,
 	}
-	if vm := in.WindowsMachine.Spec.VSphere; vm != nil {
-		n.cpus, n.memoryMiB, n.networks = int(vm.CPUs), int(vm.MemoryMiB), len(vm.Networks)
+	for _, read := range []func(*node, Input) error{
+		(*node).readMachine, (*node).readKubelet, (*node).readCustom, (*node).readWindows, (*node).readNetwork, (*node).readContainerd,
+	} {
+		if err := read(n, in); err != nil {
+			return nil, err
+		}
 	}
 	var err error
-	if n.adapters, err = readAdapters(in.WindowsMachine); err != nil {
-		return nil, err
+	n.joinConfiguration, err = joinConfiguration(n)
+	return n, err
+}
+
+// readMachine reads what the others need.
+func (n *node) readMachine(in Input) error {
+	var err error
+	if n.adapters, err = network.ReadAdapters(in.WindowsMachine); err != nil {
+		return err
 	}
 	if n.minor, err = readMinor(n.version); err != nil {
-		return nil, err
+		return err
 	}
-	if err = n.discover(in); err != nil {
-		return nil, err
+	n.cluster, err = readCluster(in)
+	return err
+}
+
+func (n *node) readKubelet(in Input) error {
+	var err error
+	n.kubelet, err = kubelet.Read(kubelet.Input{
+		Spec: in.Config.Spec.Kubelet, Node: in.Config.Spec.Node, Reservations: in.Config.Spec.Reservations, NodeName: n.machine.Node, ProviderID: in.WindowsMachine.Spec.ProviderID,
+		Version: n.version, Minor: n.minor, Size: sizeOf(in.WindowsMachine.Spec),
+		NodeIP: n.adapters.NodeIP(in.Cluster.Spec.ClusterNetwork.Pods),
+	})
+	return err
+}
+
+// sizeOf is unknown on Azure, and where it is the template's.
+func sizeOf(spec infrav1.WindowsMachineSpec) kubelet.Size {
+	if spec.VSphere == nil {
+		return kubelet.Size{}
 	}
-	if n.labels, err = readLabels(in.Config.Spec.Node.Labels); err != nil {
-		return nil, err
+	return kubelet.Size{CPUs: int(spec.VSphere.CPUs), MemoryMiB: int(spec.VSphere.MemoryMiB)}
+}
+
+func (n *node) readCustom(in Input) error {
+	var err error
+	n.custom, err = readCustom(in.Config.Spec.Custom, in.Sources)
+	return err
+}
+
+func (n *node) readWindows(in Input) error {
+	spec := in.Config.Spec
+	names, err := n.clusterNames(in)
+	if err != nil {
+		return err
 	}
-	if n.taints, err = readTaints(in.Config.Spec.Node.Taints); err != nil {
-		return nil, err
+	n.windows, err = windows.Read(windows.Input{
+		Spec: spec.Windows, PageFile: spec.PageFile, Sources: in.Sources, NodeName: n.machine.Node, OnAzure: n.cloud.isAzure, AzureVM: in.WindowsMachine.Spec.Azure,
+		HyperV: spec.Containerd.HyperVIsolation == bootstrapv1.HyperVIsolationEnabled, ClusterNames: names,
+	})
+	return err
+}
+
+// clusterNames are the cluster's own names and ranges, which no proxy reaches. Where there is no proxy nothing is asked of
+// the Cluster.
+func (n *node) clusterNames(in Input) ([]string, error) {
+	if !windows.HasProxy(in.Config.Spec.Windows.Proxy) {
+		return nil, nil
 	}
-	if n.kubelet, err = readKubelet(in.Config.Spec.Kubelet, n.minor); err != nil {
-		return nil, err
-	}
-	n.kubelet.flags = append(n.kubelet.flags, n.nodeIP()...)
-	if n.reservations, err = readReservations(in.Config.Spec.Reservations); err != nil {
-		return nil, err
-	}
-	return n, n.leavesSomething()
+	domain, cidrs, err := network.InCluster(in.Cluster.Spec.ClusterNetwork)
+	return append([]string{"." + domain, n.machine.Node, n.cluster.endpoint.Host}, cidrs...), err
+}
+
+func (n *node) readNetwork(in Input) error {
+	var err error
+	n.network, err = network.Read(network.Input{
+		Spec: in.Config.Spec.Network, ClusterNetwork: in.Cluster.Spec.ClusterNetwork, Adapters: n.adapters, NodeName: n.machine.Node,
+		OnAzure: n.cloud.isAzure, MaxPods: n.kubelet.MaxPods, DelayedStart: n.kubelet.Start == plan.StartDelayedAuto,
+		DSRByDefault: kubelet.GateOn(network.DSRGate, nil, n.minor),
+	})
+	return err
+}
+
+func (n *node) readContainerd(in Input) error {
+	var err error
+	n.containerd, err = containerd.Read(containerd.Input{
+		Spec: in.Config.Spec.Containerd, Sources: in.Sources, DeadlineSeconds: n.deadlineSeconds,
+		Proxied: windows.HasProxy(in.Config.Spec.Windows.Proxy),
+	})
+	return err
 }
 
 // tooEarly refuses what no user can write: our own controllers make it before they render.
@@ -135,16 +179,13 @@ func tooEarly(in Input) error {
 	return nil
 }
 
-func orDefault(value int32, fallback int) int {
-	if value == 0 {
-		return fallback
-	}
-	return int(value)
-}
-
 // Deadline is how long a guest may take from its first boot until it has joined, down time not counted.
 func Deadline(spec bootstrapv1.WindowsBootstrapConfigSpec) time.Duration {
-	return time.Duration(orDefault(spec.DeadlineSeconds, defaultDeadlineSeconds)) * time.Second
+	return time.Duration(deadlineSeconds(spec)) * time.Second
+}
+
+func deadlineSeconds(spec bootstrapv1.WindowsBootstrapConfigSpec) int {
+	return int(cmp.Or(spec.DeadlineSeconds, defaultDeadlineSeconds))
 }
 
 // oldestMinor is the oldest 1.x whose kubeadm and kubelet take what is rendered here.
@@ -153,29 +194,29 @@ const oldestMinor = 30
 func readMinor(text string) (uint64, error) {
 	const field = "Machine spec.version"
 	if text == "" {
-		return 0, invalid(field, "it is empty; write the Kubernetes version that the image carries, such as v1.36.3")
+		return 0, step.Invalid(field, "it is empty; write the Kubernetes version that the image carries, such as v1.36.3")
 	}
 	parsed, err := version.ParseTolerantImageTag(text)
 	if err != nil {
-		return 0, invalid(field, "%q is not a version; write one such as v1.36.3", text)
+		return 0, step.Invalid(field, "%q is not a version; write one such as v1.36.3", text)
 	}
 	if parsed.Major != 1 || parsed.Minor < oldestMinor {
-		return 0, invalid(field, "%q is not supported; write v1.%d.0 or a later v1", text, oldestMinor)
+		return 0, step.Invalid(field, "%q is not supported; write v1.%d.0 or a later v1", text, oldestMinor)
 	}
 	return parsed.Minor, nil
 }
 
 func readEndpoint(field string, endpoint clusterv1.APIEndpoint) (clusterv1.APIEndpoint, error) {
 	if !endpoint.IsValid() {
-		return endpoint, invalid(field, "host or port is missing; write them, or wait until the cluster's infrastructure has")
+		return endpoint, step.Invalid(field, "host or port is missing; write them, or wait until the cluster's infrastructure has")
 	}
 	name := validation.IsDNS1123Subdomain(strings.ToLower(endpoint.Host)) == nil
 	if !name && validation.IsValidIP(nil, endpoint.Host) != nil {
-		return endpoint, invalid(field, "host %q is neither a DNS name nor an IP address; write one without scheme, port and brackets",
+		return endpoint, step.Invalid(field, "host %q is neither a DNS name nor an IP address; write one without scheme, port and brackets",
 			endpoint.Host)
 	}
 	if endpoint.Port < 1 || endpoint.Port > 65535 {
-		return endpoint, invalid(field, "port %d is none; write 1 to 65535", endpoint.Port)
+		return endpoint, step.Invalid(field, "port %d is none; write 1 to 65535", endpoint.Port)
 	}
 	return endpoint, nil
 }

@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -10,13 +11,93 @@ import (
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types/upstreamhub"
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types/upstreamv1beta3"
 	"sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types/upstreamv1beta4"
-)
 
-// criSocket is where containerd listens on every image.
-const criSocket = "npipe:////./pipe/containerd-containerd"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/kubelet"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+)
 
 // firstV1Beta4 is the first 1.x whose kubeadm reads v1beta4, and warns of v1beta3.
 const firstV1Beta4 = 31
+
+// join is what every node does: files, a look at the API server, kubeadm.
+func (n *node) join() step.Part {
+	var p step.Part
+	p.Add(step.PhasePrepare, n.prepareFiles()...)
+	p.Add(step.PhaseAPIServer, n.cluster.answers()...)
+	p.Add(step.PhaseJoin, n.cluster.runKubeadm())
+	if n.cluster.discovery != "" {
+		p.Erase = plan.Texts(discoveryFile)
+	}
+	return p
+}
+
+// prepareFiles writes what kubeadm will read. Folders that hold keys or the token are closed before anything is in them.
+func (n *node) prepareFiles() []plan.Step {
+	steps := []plan.Step{
+		&plan.Check{
+			Common: plan.Common{Name: "windows-build", Reason: step.ReasonWindowsNotSupported},
+			Test:   plan.Test{Fact: plan.FactOSBuild, AtLeast: plan.Text(oldestWindows)},
+		},
+		step.Directory("kubeadm-folder", step.JoinDirectory, plan.AccessAdmin),
+		step.Directory("kubernetes-folder", step.KubernetesDirectory, plan.AccessAdmin),
+		// Below C: Windows lets users make files in folders, and what lies in these SYSTEM runs or obeys.
+		step.Directory("programs-folder", step.ProgramsDirectory, plan.AccessAdmin),
+		step.Directory("cni-programs-folder", step.CNIPrograms, plan.AccessAdmin),
+		step.Directory("cni-folder", step.CNIFolder, plan.AccessAdmin),
+		step.Directory("kubelet-logs", n.kubelet.LogDirectory, plan.AccessInherit),
+	}
+	steps = append(steps, n.cluster.discoveryFile()...)
+	return append(steps, &plan.File{
+		Common: plan.Common{Name: "join-configuration", Reason: step.ReasonNodeFilesFailed},
+		Path:   plan.Text(step.JoinFile), Text: plan.Text(n.joinConfiguration), Access: plan.AccessAdmin,
+	}, n.kubelet.Patch)
+}
+
+// answers waits for an answer first and looks at the certificate then, so that a cluster with another CA is told from one
+// that is not there.
+func (c cluster) answers() []plan.Step {
+	host, port := plan.Text(c.endpoint.Host), plan.Text(strconv.Itoa(int(c.endpoint.Port)))
+	steps := []plan.Step{&plan.WaitFor{
+		Common: plan.Common{Name: "api-server-answers", Reason: step.ReasonAPIServerUnreachable, TimeoutSeconds: 600},
+		For:    plan.ForHTTPS, Host: host, Port: port, Insecure: true,
+	}}
+	if c.authority.root != nil {
+		steps = append(steps, &plan.WaitFor{
+			Common: plan.Common{Name: "api-server-identity", Reason: step.ReasonAPIServerCAMismatch, TimeoutSeconds: 60},
+			For:    plan.ForHTTPS, Host: host, Port: port, CA: c.authority.root,
+		})
+	}
+	return steps
+}
+
+// clearJoin makes room for another kubeadm join, which refuses to start beside a kubelet that runs or files of another try.
+// kubeadm reset would empty the kubelet's whole folder: the image's credential provider is in it, and files of the user.
+// A word of cmd.exe stands between the two programs; nothing here comes from a spec.
+var clearJoin = plan.Texts("cmd.exe", "/d", "/c", "net.exe", "stop", "kubelet", "&",
+	"del", "/f", "/q", step.Kubeconfig, step.BootstrapKubeconfig, step.KubernetesDirectory+`\pki\ca.crt`)
+
+// runKubeadm joins. It is done once the kubelet has a certificate: kubelet.conf is there as soon as the kubelet has started,
+// and stays when nobody signs.
+func (c cluster) runKubeadm() plan.Step {
+	pause := 15
+	run := &plan.Run{
+		Common: plan.Common{
+			Name: "kubeadm-join", Reason: step.ReasonJoinFailed,
+			TimeoutSeconds: 900, Attempts: 3, DelaySeconds: &pause,
+		},
+		Argv: plan.Texts(step.KubeadmProgram, "join", "--config", step.JoinFile, "--v=5"),
+		Program: plan.Program{
+			Creates:  plan.Text(step.KubeletCertificate),
+			Undo:     clearJoin,
+			Diagnose: joinDiagnoses,
+		},
+	}
+	if c.discovery != "" {
+		run.Directory = step.JoinDirectory // discoveryPath has no drive: it is that of the folder in which kubeadm runs
+	}
+	return run
+}
 
 // joinConfiguration is kubeadm's, in the API version that the Machine's own kubeadm reads. It is written as JSON, which
 // is YAML too: by way of Cluster API's YAML a rendering would take half as long again.
@@ -24,12 +105,12 @@ func joinConfiguration(n *node) (string, error) {
 	hub := &upstreamhub.JoinConfiguration{JoinConfiguration: kubeadmv1.JoinConfiguration{
 		NodeRegistration: kubeadmv1.NodeRegistrationOptions{
 			Name:             n.machine.Node,
-			CRISocket:        criSocket,
-			Taints:           &n.taints,
-			KubeletExtraArgs: kubeletExtraArgs(n),
+			CRISocket:        step.CRISocket,
+			Taints:           &n.kubelet.Taints,
+			KubeletExtraArgs: kubeletExtraArgs(n.kubelet.Flags),
 		},
-		Discovery: joinDiscovery(n),
-		Patches:   kubeadmv1.Patches{Directory: patchesDirectory},
+		Discovery: n.cluster.joinDiscovery(n.token),
+		Patches:   kubeadmv1.Patches{Directory: step.PatchesDirectory},
 	}}
 	configuration, err := ofKubeadm(n.minor, hub)
 	if err != nil {
@@ -55,23 +136,23 @@ func ofKubeadm(minor uint64, hub *upstreamhub.JoinConfiguration) (any, error) {
 
 // joinDiscovery: the node trusts the API server by the hashes of the cluster's CA or by the CA of the user's file, never
 // blindly. Either way it is the token that lets it in.
-func joinDiscovery(n *node) kubeadmv1.Discovery {
-	if n.discovery != "" {
-		return kubeadmv1.Discovery{File: kubeadmv1.FileDiscovery{KubeConfigPath: discoveryPath}, TLSBootstrapToken: n.token}
+func (c cluster) joinDiscovery(token string) kubeadmv1.Discovery {
+	if c.discovery != "" {
+		return kubeadmv1.Discovery{File: kubeadmv1.FileDiscovery{KubeConfigPath: discoveryPath}, TLSBootstrapToken: token}
 	}
 	return kubeadmv1.Discovery{BootstrapToken: kubeadmv1.BootstrapTokenDiscovery{
-		Token:             n.token,
-		APIServerEndpoint: n.endpoint.String(),
-		CACertHashes:      n.authority.pins,
+		Token:             token,
+		APIServerEndpoint: c.endpoint.String(),
+		CACertHashes:      c.authority.pins,
 	}}
 }
 
 // kubeletExtraArgs: kubeadm writes them where our service does not look, but tools that make the kubelet's service anew
 // (image-builder's RestartKubelet.ps1) do.
-func kubeletExtraArgs(n *node) []kubeadmv1.Arg {
+func kubeletExtraArgs(flags []kubelet.Flag) []kubeadmv1.Arg {
 	var args []kubeadmv1.Arg
-	for _, flag := range registrationFlags(n) {
-		args = append(args, kubeadmv1.Arg{Name: flag.name, Value: &flag.value})
+	for _, flag := range flags {
+		args = append(args, kubeadmv1.Arg{Name: flag.Name, Value: &flag.Value})
 	}
 	return args
 }

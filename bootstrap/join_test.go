@@ -13,13 +13,13 @@ import (
 	kubeadm "sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
 func joinText(t *testing.T, p *plan.Plan) string {
 	t.Helper()
-	return step[*plan.File](t, p, "join-configuration").Text.String()
+	return stepOf[*plan.File](t, p, "join-configuration").Text.String()
 }
 
 func joinConfiguration(t *testing.T, p *plan.Plan) *kubeadmv1.JoinConfiguration {
@@ -128,7 +128,7 @@ func TestEndpoint(t *testing.T) {
 			if got := joinConfiguration(t, p).Discovery.BootstrapToken.APIServerEndpoint; got != test.want {
 				t.Errorf("kubeadm gets %s, want %s: %s", got, test.want, test.reason)
 			}
-			if got := step[*plan.WaitFor](t, p, "api-server-identity"); got.Host.String() != test.host || got.Port.String() != "6443" {
+			if got := stepOf[*plan.WaitFor](t, p, "api-server-identity"); got.Host.String() != test.host || got.Port.String() != "6443" {
 				t.Errorf("waits for %s port %s: %s", got.Host, got.Port, test.reason)
 			}
 		})
@@ -138,9 +138,9 @@ func TestEndpoint(t *testing.T) {
 // A CA that did not sign itself can not be the end of a chain on the node.
 func TestIntermediateCA(t *testing.T) {
 	p := render(t, plainInput(t, withCA(readTestdata(t, "ca-intermediate.crt")))).Plan()
-	for _, step := range every[plan.Step](p) {
-		if step.Base().Reason == bootstrap.ReasonAPIServerCAMismatch {
-			t.Errorf("%s builds a chain that ends elsewhere", step.Base().Name)
+	for _, one := range every[plan.Step](p) {
+		if one.Base().Reason == step.ReasonAPIServerCAMismatch {
+			t.Errorf("%s builds a chain that ends elsewhere", one.Base().Name)
 		}
 	}
 }

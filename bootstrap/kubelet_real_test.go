@@ -4,11 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -80,11 +77,11 @@ func TestKubeletCommandIsLookedAt(t *testing.T) {
 	for _, golden := range goldens {
 		p := render(t, plainInput(t, golden.changes...)).Plan()
 		var argv []string
-		for _, value := range step[*plan.Service](t, p, "kubelet-service").Command {
+		for _, value := range stepOf[*plan.Service](t, p, "kubelet-service").Command {
 			argv = append(argv, value.String())
 		}
 		want := windows.JoinArguments(argv)
-		if got := step[*plan.Check](t, p, "kubelet-arguments").Is.String(); got != want {
+		if got := stepOf[*plan.Check](t, p, "kubelet-arguments").Is.String(); got != want {
 			t.Errorf("%s: looks for\n%s\nbut the service has\n%s", golden.name, got, want)
 		}
 	}
@@ -139,37 +136,6 @@ func mergedText(t *testing.T, p *plan.Plan) []byte {
 		t.Fatal(err)
 	}
 	return out.Bytes()
-}
-
-// The table of the code is the one that the kubelets' sources give: make test-kubelet reads them again.
-func TestTableIsOfTheSources(t *testing.T) {
-	files, err := filepath.Glob("../test/kubelet/versions/v1.*.json")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no versions: %v", err)
-	}
-	asked := 0
-	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var known struct{ Gates map[string]string }
-		if err := json.Unmarshal(content, &known); err != nil {
-			t.Fatal(err)
-		}
-		version := strings.TrimSuffix(filepath.Base(file), ".json")
-		for _, name := range slices.Sorted(maps.Keys(known.Gates)) {
-			for _, state := range []bootstrapv1.State{bootstrapv1.StateEnabled, bootstrapv1.StateDisabled} {
-				opposite := map[bootstrapv1.State]string{bootstrapv1.StateEnabled: "off locked", bootstrapv1.StateDisabled: "on locked"}
-				err := bootstrap.CheckFeatureGate(version, name, state)
-				if refused := known.Gates[name] == opposite[state]; refused != (err != nil) {
-					t.Errorf("%s: %s %s: %v, though the kubelet's is %s", version, name, state, err, known.Gates[name])
-				}
-				asked++
-			}
-		}
-	}
-	t.Logf("%d gates asked for", asked)
 }
 
 // Whatever a user writes becomes a plan that is valid, or a refusal that names a field: never a fault of ours.

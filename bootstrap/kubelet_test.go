@@ -18,7 +18,7 @@ import (
 )
 
 // step finds a step of a plan by its name.
-func step[S plan.Step](t *testing.T, p *plan.Plan, name string) S {
+func stepOf[S plan.Step](t *testing.T, p *plan.Plan, name string) S {
 	t.Helper()
 	for _, found := range every[S](p) {
 		if found.Base().Name == name {
@@ -143,9 +143,9 @@ func mergePatch(target, patch map[string]any) {
 func patchText(t *testing.T, p *plan.Plan, facts map[string]string) []byte {
 	t.Helper()
 	if facts == nil {
-		return []byte(step[*plan.File](t, p, "kubelet-patch").Text.String())
+		return []byte(stepOf[*plan.File](t, p, "kubelet-patch").Text.String())
 	}
-	return lookUp(t, step[*plan.Reservations](t, p, "kubelet-patch"), facts)
+	return lookUp(t, stepOf[*plan.Reservations](t, p, "kubelet-patch"), facts)
 }
 
 func TestKubeletConfiguration(t *testing.T) {
@@ -268,7 +268,7 @@ func TestTaints(t *testing.T) {
 
 func TestKubeletService(t *testing.T) {
 	labels := withLabels(bootstrapv1.NodeLabel{Name: "b", Value: "2"}, bootstrapv1.NodeLabel{Name: "a", Value: "1"})
-	service := step[*plan.Service](t, render(t, plainInput(t, labels)).Plan(), "kubelet-service")
+	service := stepOf[*plan.Service](t, render(t, plainInput(t, labels)).Plan(), "kubelet-service")
 	var command []string
 	for _, value := range service.Command {
 		command = append(command, value.String())
@@ -300,7 +300,7 @@ func TestLogRotationByVersion(t *testing.T) {
 	for version, want := range map[string]bool{
 		"v1.30.0": false, "v1.33.9": false, "v1.34.0": true, "v1.36.3": true, "v1.37.0-alpha.1": true,
 	} {
-		service := step[*plan.Service](t, render(t, plainInput(t, ofVersion(version))).Plan(), "kubelet-service")
+		service := stepOf[*plan.Service](t, render(t, plainInput(t, ofVersion(version))).Plan(), "kubelet-service")
 		rotates := slices.ContainsFunc(service.Command, func(arg plan.Value) bool { return strings.HasPrefix(arg.String(), "--log-file-size=") })
 		if rotates != want {
 			t.Errorf("%s: rotates %t, want %t", version, rotates, want)

@@ -1,6 +1,9 @@
 package bootstrap
 
-import "github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+import (
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+)
 
 // logs are what a person would ask for first when a bootstrap has failed. Secrets are taken out on the node.
 func logs(kubelet string) *plan.CollectLogs {
@@ -12,10 +15,10 @@ func logs(kubelet string) *plan.CollectLogs {
 			`C:\ProgramData\capwin\logs\*`,
 			kubelet+`\kubelet*.log*`,
 			`C:\var\log\containerd\*`,
-			kubeletDirectory+`\config.yaml`,
-			patchesDirectory+`\*`,
-			containerdFolder+`\config.toml`,
-			cniFolder+`\*.conf*`,
+			step.KubeletDirectory+`\config.yaml`,
+			step.PatchesDirectory+`\*`,
+			step.ContainerdFolder+`\config.toml`,
+			step.CNIFolder+`\*.conf*`,
 			// What CNIs, kube-proxy and csi-proxy leave, each where it does.
 			`C:\var\log\containers\*_kube-*`, // kube-system, kube-flannel
 			`C:\var\log\containers\*_calico-*`,
@@ -29,7 +32,7 @@ func logs(kubelet string) *plan.CollectLogs {
 			`C:\openvswitch\var\log\openvswitch\*`,
 			`C:\var\log\kube-proxy\*`,
 			`C:\var\lib\kube-proxy\config.conf`,
-			csiProxyLogs+`\*`,
+			step.CSIProxyLogs+`\*`,
 			`C:\Windows\debug\NetSetup.LOG`,
 			`C:\Program Files\Cloudbase Solutions\Cloudbase-Init\log\*.log`,
 			`C:\image-builder-release.txt`,

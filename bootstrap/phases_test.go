@@ -10,6 +10,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
 // names of the steps of a phase, in their order.
@@ -37,7 +38,7 @@ func TestNodeMustBeRegistered(t *testing.T) {
 				t.Errorf("%s: %s is in the wrong place: %v", golden.name, name, verify)
 			}
 		}
-		if got := step[*plan.Fact](t, p, "node-registered"); got.Optional || got.Reason != bootstrap.ReasonNodeNotRegistered || got.Attempts*5 < 120 {
+		if got := stepOf[*plan.Fact](t, p, "node-registered"); got.Optional || got.Reason != step.ReasonNodeNotRegistered || got.Attempts*5 < 120 {
 			t.Errorf("%s: %+v", golden.name, got.Common)
 		}
 	}
@@ -45,7 +46,7 @@ func TestNodeMustBeRegistered(t *testing.T) {
 
 // kubectl names the Node also where it says that there is none.
 func TestNodeRegisteredMatches(t *testing.T) {
-	match := regexp.MustCompile("(?i)" + step[*plan.Fact](t, render(t, plainInput(t)).Plan(), "node-registered").Match)
+	match := regexp.MustCompile("(?i)" + stepOf[*plan.Fact](t, render(t, plainInput(t)).Plan(), "node-registered").Match)
 	for output, want := range map[string]bool{
 		"registered=blue-win-x7k2p":                                      true,
 		`Error from server (NotFound): nodes "blue-win-x7k2p" not found`: false,
@@ -87,12 +88,12 @@ func TestTimeServiceOutlivesAReboot(t *testing.T) {
 		"time-service":          "sc.exe config w32time start= auto",
 		"time-service-triggers": "sc.exe triggerinfo w32time start/networkon stop/networkoff",
 	} {
-		run := step[*plan.Run](t, p, name)
+		run := stepOf[*plan.Run](t, p, name)
 		var argv []string
 		for _, arg := range run.Argv {
 			argv = append(argv, arg.String())
 		}
-		if got := strings.Join(argv, " "); got != want || run.Reason != bootstrap.ReasonTimeFailed {
+		if got := strings.Join(argv, " "); got != want || run.Reason != step.ReasonTimeFailed {
 			t.Errorf("%s: %s (%s), want %s", name, got, run.Reason, want)
 		}
 	}
@@ -141,7 +142,7 @@ func TestPrepullLeavesTimeToJoin(t *testing.T) {
 			t.Errorf("%d images in %d s: %v: %s", test.images, test.deadline, err, test.reason)
 			continue
 		}
-		if got := step[*plan.Run](t, userData.Plan(), "pull-1"); got.TimeoutSeconds != test.each || got.Attempts != 2 || !got.Optional {
+		if got := stepOf[*plan.Run](t, userData.Plan(), "pull-1"); got.TimeoutSeconds != test.each || got.Attempts != 2 || !got.Optional {
 			t.Errorf("%d images in %d s: %+v, want %d s: %s", test.images, test.deadline, got.Common, test.each, test.reason)
 		}
 	}

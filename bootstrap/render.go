@@ -1,9 +1,11 @@
 // Package bootstrap decides what a Windows VM does to become a node, and writes it as user data. It is pure: no client,
 // no clock, no context; the same input gives the same bytes.
 //
-// Render reads the input into a node (input.go), makes the node's plan (phases.go) of what kubeadm (join.go) and the
-// kubelet (kubelet.go, kubelet_config.go, reservations.go) need, and packs it behind the constant scripts. What a kubelet
-// would exit at is refused by kubelet_args.go and kubelet_fields.go; test/kubelet asks the real one.
+// Render reads the input into a node (input.go), puts the steps of its parts together to the node's plan (nodeplan.go), and
+// packs it behind the constant scripts. Each part of a spec has the same shape: Read refuses what does not work, Steps
+// writes, Warnings says what others must do. The large parts have rooms of their own: network, kubelet, windows and
+// containerd; custom.go, image.go and join.go are here. What all of them share is in step. This package is the only door:
+// names.go has what callers need of the rooms behind it.
 package bootstrap
 
 import (
@@ -40,10 +42,7 @@ func Render(in Input) (UserData, error) {
 	if err != nil {
 		return UserData{}, err
 	}
-	p, err := nodePlan(n)
-	if err != nil {
-		return UserData{}, err
-	}
+	p := nodePlan(n)
 	if err := p.Validate(); err != nil {
 		return UserData{}, fmt.Errorf("plan of %s: %w", n.machine.Name, err)
 	}
@@ -51,11 +50,7 @@ func Render(in Input) (UserData, error) {
 	if err != nil {
 		return UserData{}, err
 	}
-	risks, err := warnings(n)
-	if err != nil {
-		return UserData{}, err
-	}
-	userData := UserData{bytes: scripts.UserData(data), plan: p, warnings: risks}
+	userData := UserData{bytes: scripts.UserData(data), plan: p, warnings: n.warnings()}
 	if err := n.cloud.fits(userData.bytes); err != nil {
 		return UserData{}, err
 	}
@@ -86,18 +81,3 @@ func (UserData) GoString() string { return "[hidden]" }
 
 // MarshalLog hides the user data.
 func (UserData) MarshalLog() any { return "[hidden]" }
-
-// InvalidError says what the user has to change, and where.
-type InvalidError struct {
-	// Field with the object it belongs to: WindowsBootstrapConfig spec.node.labels.
-	Field string
-	// Message names the value and says what to write instead.
-	Message string
-}
-
-// Error is field and sentence.
-func (e *InvalidError) Error() string { return e.Field + ": " + e.Message }
-
-func invalid(field, format string, args ...any) error {
-	return &InvalidError{Field: field, Message: fmt.Sprintf(format, args...)}
-}

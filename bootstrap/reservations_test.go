@@ -126,10 +126,10 @@ func TestWhoReserves(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			p := render(t, plainInput(t, ofSize(test.cpus, test.memoryMiB))).Plan()
 			if test.rules == 0 {
-				step[*plan.File](t, p, "kubelet-patch")
+				stepOf[*plan.File](t, p, "kubelet-patch")
 				return
 			}
-			if got := len(step[*plan.Reservations](t, p, "kubelet-patch").Rules); got != test.rules {
+			if got := len(stepOf[*plan.Reservations](t, p, "kubelet-patch").Rules); got != test.rules {
 				t.Errorf("%d rules, want %d: %s", got, test.rules, test.reason)
 			}
 		})

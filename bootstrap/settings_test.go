@@ -259,7 +259,7 @@ func TestNoProxy(t *testing.T) {
 	p := render(t, plainInput(t, withClusterNetwork, withProxy)).Plan()
 	want := "localhost,127.0.0.1,::1,169.254.169.254,168.63.129.16,.svc,.cluster.local,blue-win-x7k2p,10.0.0.10,10.244.0.0/16,10.96.0.0/12,.example.com,10.0.0.0/8"
 	for _, name := range []string{"proxy", "containerd-proxy", "kubelet-proxy"} {
-		if got := step[*plan.Environment](t, p, name).Variables["NO_PROXY"].String(); got != want {
+		if got := stepOf[*plan.Environment](t, p, name).Variables["NO_PROXY"].String(); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}

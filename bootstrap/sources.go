@@ -5,110 +5,32 @@ import (
 	"strings"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
-
-// Source is a key of a Secret or ConfigMap that a config refers to.
-type Source struct {
-	// Kind is Secret or ConfigMap.
-	Kind      string
-	Name, Key string
-}
-
-// The kinds of sources.
-const (
-	SourceSecret    = "Secret"
-	SourceConfigMap = "ConfigMap"
-)
-
-// String is the source's name in Input.Sources.
-func (s Source) String() string { return strings.ToLower(s.Kind) + "/" + s.Name + "/" + s.Key }
 
 // Sources are all that a spec refers to, each once, in the order of their names.
-func Sources(spec bootstrapv1.WindowsBootstrapConfigSpec) []Source {
-	var all []Source
+func Sources(spec bootstrapv1.WindowsBootstrapConfigSpec) []step.Source {
+	var all []step.Source
 	if ref := spec.Discovery.KubeconfigSecret; ref.Name != "" {
-		all = append(all, Source{SourceSecret, ref.Name, ref.Key})
+		all = append(all, step.Source{Kind: step.SourceSecret, Name: ref.Name, Key: ref.Key})
 	}
 	for _, file := range spec.Custom.Files {
-		all = append(all, sourceOf(file.ContentFrom)...)
+		all = append(all, step.SourcesOf(file.ContentFrom)...)
 	}
 	for _, script := range slices.Concat(spec.Custom.PreJoin, spec.Custom.PostJoin) {
-		all = append(all, sourceOf(script.ContentFrom)...)
+		all = append(all, step.SourcesOf(script.ContentFrom)...)
 	}
 	for _, certificate := range spec.Windows.TrustedCertificates {
-		all = append(all, sourceOf(certificate.ContentFrom)...)
+		all = append(all, step.SourcesOf(certificate.ContentFrom)...)
 	}
 	for _, registry := range spec.Containerd.Registries {
-		all = append(all, sourceOf(registry.CA)...)
-		all = append(all, credentialSources(registry.CredentialsRef.Name)...)
+		all = append(all, step.SourcesOf(registry.CA)...)
+		all = append(all, step.CredentialSources(registry.CredentialsRef.Name)...)
 	}
-	all = append(all, credentialSources(spec.Windows.Domain.CredentialsRef.Name)...)
+	all = append(all, step.CredentialSources(spec.Windows.Domain.CredentialsRef.Name)...)
 	for _, dropIn := range spec.Containerd.DropIns {
-		all = append(all, sourceOf(dropIn.ContentFrom)...)
+		all = append(all, step.SourcesOf(dropIn.ContentFrom)...)
 	}
-	slices.SortFunc(all, func(a, b Source) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(all, func(a, b step.Source) int { return strings.Compare(a.String(), b.String()) })
 	return slices.Compact(all)
-}
-
-// sourceOf is none for a content that stands in the spec itself.
-func sourceOf(from bootstrapv1.ContentSource) []Source {
-	switch {
-	case from.Secret.Name != "":
-		return []Source{{SourceSecret, from.Secret.Name, from.Secret.Key}}
-	case from.ConfigMap.Name != "":
-		return []Source{{SourceConfigMap, from.ConfigMap.Name, from.ConfigMap.Key}}
-	}
-	return nil
-}
-
-// credentialSources are user and password, or none where no Secret is named.
-func credentialSources(name string) []Source {
-	if name == "" {
-		return nil
-	}
-	return []Source{{SourceSecret, name, "username"}, {SourceSecret, name, "password"}}
-}
-
-// content is what a user wrote, here or there.
-type content struct {
-	bytes []byte
-	// secret says that it comes from a Secret.
-	secret bool
-}
-
-// read gives the content of a field, which stands in the spec or in a source.
-func (n *node) read(field, inline string, from bootstrapv1.ContentSource) (content, error) {
-	sources := sourceOf(from)
-	if (inline == "") == (len(sources) == 0) {
-		return content{}, invalid(field, "write either content or contentFrom")
-	}
-	if len(sources) == 0 {
-		return content{bytes: []byte(inline)}, nil
-	}
-	data, err := n.source(field, sources[0])
-	return content{bytes: data, secret: sources[0].Kind == SourceSecret}, err
-}
-
-func (n *node) source(field string, from Source) ([]byte, error) {
-	data := n.sources[from.String()]
-	if len(data) == 0 {
-		return nil, invalid(field, "%s %s has nothing under the key %q; write it there, or name another key", from.Kind, from.Name, from.Key)
-	}
-	return data, nil
-}
-
-// What a text must have to be hidden from reports: shorter ones would hide what is no secret, and those of many lines do
-// not stand in one.
-const (
-	shortestSecret = 8
-	longestSecret  = 256
-)
-
-// secretText is what has to be hidden of a secret content.
-func (c content) secretText() []string {
-	text := strings.TrimSpace(string(c.bytes))
-	if !c.secret || len(text) < shortestSecret || len(text) > longestSecret || strings.ContainsAny(text, "\r\n") {
-		return nil
-	}
-	return []string{text}
 }

@@ -23,7 +23,14 @@ const everything = ""
 // The picture is in docs/architecture.md.
 var rooms = []room{
 	{folder: "api"},
+	// bootstrap is the only door of what is behind it: the rooms of a spec's parts know the plan and the ground floor, not each
+	// other.
 	{folder: "bootstrap", may: []string{"api", "bootstrap"}},
+	{folder: "bootstrap/network", may: []string{"api", "bootstrap/step", "bootstrap/plan"}},
+	{folder: "bootstrap/kubelet", may: []string{"api", "bootstrap/step", "bootstrap/plan"}},
+	{folder: "bootstrap/windows", may: []string{"api", "bootstrap/step", "bootstrap/plan"}},
+	{folder: "bootstrap/containerd", may: []string{"api", "bootstrap/step", "bootstrap/plan"}},
+	{folder: "bootstrap/step", may: []string{"api", "bootstrap/plan"}},
 	{folder: "bootstrap/plan"},
 	{folder: "bootstrap/scripts"},
 	{folder: "internal/placement", may: []string{"api", "internal/placement"}},
@@ -38,6 +45,9 @@ var rooms = []room{
 	{folder: "config"},
 	{folder: "test", may: []string{everything}},
 }
+
+// behindBootstrap are the rooms that only bootstrap itself, tests and what checks the scripts open.
+var behindBootstrap = []string{"bootstrap/network", "bootstrap/kubelet", "bootstrap/windows", "bootstrap/containerd", "bootstrap/step"}
 
 // implementations are the clouds: only main.go and tests know them by name.
 var implementations = []string{"internal/cloud/azure", "internal/cloud/vsphere", "internal/cloud/fake", "internal/cloud/cloudtest"}
@@ -74,6 +84,9 @@ func checkImport(t *testing.T, s source, imported string) {
 	r := roomOf(s.folder)
 	if !within(ours, r.may...) {
 		t.Errorf("%s imports %s; the room %s may import only %v of ours", s.path, ours, r.folder, r.may)
+	}
+	if within(ours, behindBootstrap...) && !within(s.folder, "bootstrap", "test") {
+		t.Errorf("%s imports %s; bootstrap is the door", s.path, ours)
 	}
 	if within(ours, implementations...) && !within(s.folder, "test", "cmd") && s.folder != "." {
 		t.Errorf("%s imports %s; only main.go and the plugin know clouds by name", s.path, ours)

@@ -14,6 +14,7 @@ const (
 	p95Function        = 40
 	longestFunction    = 70
 	longestFile        = 350
+	mostFiles          = 20 // of a room, without its tests
 	mostMethods        = 5
 	mostParameters     = 5
 	mostDirectRequires = 30
@@ -31,6 +32,7 @@ type function struct {
 func TestSizes(t *testing.T) {
 	var product, programs []function // programs are those of the tests: the lab, servers, simulators
 	var files, lines, testLines int
+	inRoom := map[string]int{}
 	used := map[string]bool{}
 	tooMuch := func(name, what string, is, limit int) {
 		if is <= limit {
@@ -49,6 +51,7 @@ func TestSizes(t *testing.T) {
 			continue // a test may tell a long story
 		}
 		lines += s.lines
+		inRoom[s.folder]++
 		ast.Inspect(s.file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.FuncDecl:
@@ -67,6 +70,11 @@ func TestSizes(t *testing.T) {
 			}
 			return true
 		})
+	}
+	for folder, files := range inRoom {
+		if !within(folder, "test") {
+			tooMuch(folder, "files", files, mostFiles)
+		}
 	}
 	for name := range exceptions {
 		if !used[name] {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
@@ -46,39 +46,39 @@ func (j *joins) provocations() []provoked {
 func (j *joins) ofTheImage() []provoked {
 	return []provoked{
 		{
-			reason: bootstrap.ReasonWindowsNotSupported, phase: "prepare", says: "14393",
+			reason: step.ReasonWindowsNotSupported, phase: "prepare", says: "14393",
 			world: func(g *guest.Simulated) { g.Build = "14393.5000" },
 		},
 		{
-			reason: bootstrap.ReasonWindowsPatchLevelTooLow, phase: "network", says: "379",
+			reason: step.ReasonWindowsPatchLevelTooLow, phase: "network", says: "379",
 			world: func(g *guest.Simulated) { g.Build = "17763.100" }, config: network(bootstrapv1.NetworkOverlay, bootstrapv1.CNIFlannel),
 		},
 		{
-			reason: bootstrap.ReasonImageVersionMismatch, phase: "prepare", says: "1.35",
+			reason: step.ReasonImageVersionMismatch, phase: "prepare", says: "1.35",
 			world: faulty(guest.Faults{Kubeadm: "v1.35.9"}),
 		},
 		{
-			reason: bootstrap.ReasonNodeFilesFailed, phase: "prepare", says: "kubeadm",
+			reason: step.ReasonNodeFilesFailed, phase: "prepare", says: "kubeadm",
 			world: func(g *guest.Simulated) {
 				g.Files = map[string]string{`C:\run\kubeadm`: "a file in the place of a folder"}
 			},
 		},
 		{
-			reason: bootstrap.ReasonFilesFailed, phase: "prepare", says: `C:\app\settings.txt`,
+			reason: step.ReasonFilesFailed, phase: "prepare", says: `C:\app\settings.txt`,
 			world: func(g *guest.Simulated) {
 				g.Files = map[string]string{`C:\app\settings.txt\old`: "a folder in the place of a file"}
 			},
 			config: bootstrapv1.WindowsBootstrapConfigSpec{Custom: bootstrapv1.Custom{Files: []bootstrapv1.CustomFile{{Path: `C:\app\settings.txt`, Content: "new"}}}},
 		},
 		{
-			reason: bootstrap.ReasonContainerdConfigFailed, phase: "container-runtime", says: "conf.d",
+			reason: step.ReasonContainerdConfigFailed, phase: "container-runtime", says: "conf.d",
 			world: func(g *guest.Simulated) {
 				g.Files = map[string]string{`C:\Program Files\containerd\conf.d`: "a file in the place of a folder"}
 			},
 			config: bootstrapv1.WindowsBootstrapConfigSpec{Containerd: bootstrapv1.Containerd{PauseImage: "registry.k8s.io/pause:3.10.2"}},
 		},
 		{
-			reason: bootstrap.ReasonContainerRuntimeNotReady, phase: "container-runtime", says: "containerd",
+			reason: step.ReasonContainerRuntimeNotReady, phase: "container-runtime", says: "containerd",
 			world: func(g *guest.Simulated) {
 				g.Programs = map[string]windows.Program{`C:\Program Files\containerd\containerd.exe`: func(_ context.Context, call *windows.Call) int {
 					return call.Fail("containerd: failed to load TOML from config.toml")
@@ -86,7 +86,7 @@ func (j *joins) ofTheImage() []provoked {
 			},
 		},
 		{
-			reason: bootstrap.ReasonContainerdTooOld, phase: "prepare", says: "1.6",
+			reason: step.ReasonContainerdTooOld, phase: "prepare", says: "1.6",
 			world: running("containerd.exe", "--version", func(*windows.Call) windows.Program {
 				return func(_ context.Context, call *windows.Call) int {
 					call.Print("containerd github.com/containerd/containerd v1.6.36 88c3d9bc5b5a193f40b7c14fa996d23532d6f956")
@@ -95,11 +95,11 @@ func (j *joins) ofTheImage() []provoked {
 			}),
 		},
 		{
-			reason: bootstrap.ReasonPauseImageMissing, phase: "images", says: "localhost:1/pause:1", exitCode: 1,
+			reason: step.ReasonPauseImageMissing, phase: "images", says: "localhost:1/pause:1", exitCode: 1,
 			config: bootstrapv1.WindowsBootstrapConfigSpec{Containerd: bootstrapv1.Containerd{PauseImage: "localhost:1/pause:1"}},
 		},
 		{
-			reason: bootstrap.ReasonImageVersionMismatch, in: "-patch", says: "kubelet-patch-of-image: ", soft: true,
+			reason: step.ReasonImageVersionMismatch, in: "-patch", says: "kubelet-patch-of-image: ", soft: true,
 			world: running("kubelet.exe", "--version", func(*windows.Call) windows.Program {
 				return func(_ context.Context, call *windows.Call) int {
 					call.Print("Kubernetes v1.36.99")
@@ -108,25 +108,25 @@ func (j *joins) ofTheImage() []provoked {
 			}),
 		},
 		{
-			reason: bootstrap.ReasonMachineTooSmall, says: "disk-free: ", soft: true,
+			reason: step.ReasonMachineTooSmall, says: "disk-free: ", soft: true,
 			world: func(g *guest.Simulated) { g.DiskFreeMiB = 15000 },
 		},
 		{
-			reason: bootstrap.ReasonKubeletServiceFailed, phase: "kubelet", says: "sc.exe config kubelet", exitCode: 1072,
+			reason: step.ReasonKubeletServiceFailed, phase: "kubelet", says: "sc.exe config kubelet", exitCode: 1072,
 			world: image(func(s *windows.State) { s.Services["kubelet"].Doomed = true }),
 		},
 		{
-			reason: bootstrap.ReasonPageFileMissing, phase: "windows", says: "pageFiles",
+			reason: step.ReasonPageFileMissing, phase: "windows", says: "pageFiles",
 			world: image(func(s *windows.State) {
 				s.SetValue(windows.ControlKey+`\Session Manager\Memory Management`, "PagingFiles", windows.MultiString(""))
 			}),
 		},
 		{
-			reason: bootstrap.ReasonDefenderFailed, says: "defender-exclusions: ", soft: true,
+			reason: step.ReasonDefenderFailed, says: "defender-exclusions: ", soft: true,
 			world: image(func(s *windows.State) { s.Defender = nil }),
 		},
 		{
-			reason: bootstrap.ReasonVMwareToolsFailed, says: "vmware-tools-restarted: ", soft: true,
+			reason: step.ReasonVMwareToolsFailed, says: "vmware-tools-restarted: ", soft: true,
 			world: image(func(s *windows.State) { delete(s.Services, "VMTools") }),
 		},
 	}
@@ -136,37 +136,37 @@ func (j *joins) ofTheNetwork() []provoked {
 	l2bridge := network(bootstrapv1.NetworkL2Bridge, bootstrapv1.CNIFlannel)
 	return []provoked{
 		{
-			reason: bootstrap.ReasonAddressesNotSet, phase: "prepare", says: "adapter", networks: pooledNetworks,
+			reason: step.ReasonAddressesNotSet, phase: "prepare", says: "adapter", networks: pooledNetworks,
 			world: image(func(s *windows.State) { s.Adapters[0].MAC = "00-50-56-3F-FF-FF" }),
 		},
 		{
-			reason: bootstrap.ReasonStaleNetworks, phase: "network", says: "0x800706ba", config: l2bridge,
+			reason: step.ReasonStaleNetworks, phase: "network", says: "0x800706ba", config: l2bridge,
 			world: throwing("Send-HnsCall", "HNS failed with error: the RPC server is unavailable (0x800706ba)"),
 		},
 		{
-			reason: bootstrap.ReasonNetworkSettingsFailed, phase: "network", says: "service", config: l2bridge,
+			reason: step.ReasonNetworkSettingsFailed, phase: "network", says: "service", config: l2bridge,
 			world: throwing("New-NetFirewallRule", "the service cannot be started, because it is disabled"),
 		},
 		{
-			reason: bootstrap.ReasonNetworkNotReady, phase: "network", says: "External", config: l2bridge,
+			reason: step.ReasonNetworkNotReady, phase: "network", says: "External", config: l2bridge,
 			world: faulty(guest.Faults{NoDHCP: true}),
 		},
 		{
-			reason: bootstrap.ReasonPodCIDRMissing, phase: "verify", says: "podPrefix",
+			reason: step.ReasonPodCIDRMissing, phase: "verify", says: "podPrefix",
 			world:  running("kubectl.exe", "--kubeconfig", withoutPodCIDRs),
 			config: network(bootstrapv1.NetworkL2Bridge, bootstrapv1.CNIWinBridge),
 		},
 		{
-			reason: bootstrap.ReasonAPIServerUnreachable, phase: "api-server", says: "unreachable network",
+			reason: step.ReasonAPIServerUnreachable, phase: "api-server", says: "unreachable network",
 			world: faulty(guest.Faults{Unreachable: true}),
 		},
 		{
-			reason: bootstrap.ReasonAPIServerCAMismatch, phase: "api-server", says: "another CA",
+			reason: step.ReasonAPIServerCAMismatch, phase: "api-server", says: "another CA",
 			world: faulty(guest.Faults{Redirect: j.otherServer()}),
 		},
 		{
 			// The script that looks does not tell a wrong date from a wrong CA.
-			reason: bootstrap.ReasonAPIServerCAMismatch, in: "-date", phase: "api-server", says: "another CA",
+			reason: step.ReasonAPIServerCAMismatch, in: "-date", phase: "api-server", says: "another CA",
 			world: faulty(guest.Faults{Ahead: -20 * 365 * 24 * time.Hour}),
 		},
 	}
@@ -176,19 +176,19 @@ func (j *joins) ofTheNetwork() []provoked {
 func (j *joins) ofTheJoin() []provoked {
 	return []provoked{
 		{
-			reason: bootstrap.ReasonTokenRejected, phase: "join", says: "token", exitCode: 1,
-			world: func(*guest.Simulated) { j.replaceToken(strings.ToLower(bootstrap.ReasonTokenRejected)) },
+			reason: step.ReasonTokenRejected, phase: "join", says: "token", exitCode: 1,
+			world: func(*guest.Simulated) { j.replaceToken(strings.ToLower(step.ReasonTokenRejected)) },
 		},
 		{
 			// A date that is wrong from the start is found before, so it goes wrong when kubeadm starts.
-			reason: bootstrap.ReasonClockWrong, phase: "join", says: "not valid at the node's time", exitCode: 1,
+			reason: step.ReasonClockWrong, phase: "join", says: "not valid at the node's time", exitCode: 1,
 			world: atJoin(func(call *windows.Call) windows.Program {
 				call.Machine.SetTime(20 * 365 * 24 * time.Hour)
 				return nil
 			}),
 		},
 		{
-			reason: bootstrap.ReasonPreflightFailed, phase: "join", says: "preflight", exitCode: 1,
+			reason: step.ReasonPreflightFailed, phase: "join", says: "preflight", exitCode: 1,
 			world: withService("other", func(ctx context.Context, call *windows.Call) int {
 				call.Machine.OpenPipe("0.0.0.0:10250")
 				call.Running()
@@ -197,29 +197,29 @@ func (j *joins) ofTheJoin() []provoked {
 			}),
 		},
 		{
-			reason: bootstrap.ReasonNodeNameTaken, phase: "join", says: "a Ready Node of this name", exitCode: 1,
+			reason: step.ReasonNodeNameTaken, phase: "join", says: "a Ready Node of this name", exitCode: 1,
 			world: func(g *guest.Simulated) { j.takeName(filepath.Base(g.Dir)) },
 		},
 		{
-			reason: bootstrap.ReasonTLSBootstrapFailed, phase: "join", says: "no certificate", exitCode: 1,
+			reason: step.ReasonTLSBootstrapFailed, phase: "join", says: "no certificate", exitCode: 1,
 			world: faulty(guest.Faults{Blocked: []string{"kubelet.exe"}}),
 		},
 		{
-			reason: bootstrap.ReasonKubeletNotHealthy, phase: "join", says: "kubelet", exitCode: 1,
+			reason: step.ReasonKubeletNotHealthy, phase: "join", says: "kubelet", exitCode: 1,
 			world: faulty(guest.Faults{KubeletSick: true}),
 		},
 		{
-			reason: bootstrap.ReasonJoinFailed, phase: "join", says: "kubeadm.exe", exitCode: dllNotFound,
+			reason: step.ReasonJoinFailed, phase: "join", says: "kubeadm.exe", exitCode: dllNotFound,
 			world: atJoin(func(*windows.Call) windows.Program {
 				return func(context.Context, *windows.Call) int { return dllNotFound }
 			}),
 		},
 		{
-			reason: bootstrap.ReasonNodeNotRegistered, phase: "verify", says: "nodeRegistered", exitCode: 1,
+			reason: step.ReasonNodeNotRegistered, phase: "verify", says: "nodeRegistered", exitCode: 1,
 			config: bootstrapv1.WindowsBootstrapConfigSpec{Node: bootstrapv1.NodeRegistration{Labels: []bootstrapv1.NodeLabel{{Name: refusedLabel}}}},
 		},
 		{
-			reason: bootstrap.ReasonKubeletArgsNotApplied, phase: "verify", says: "kubeletImagePath",
+			reason: step.ReasonKubeletArgsNotApplied, phase: "verify", says: "kubeletImagePath",
 			world: func(g *guest.Simulated) {
 				withService("repair", repairKubelet)(g)
 				g.Speed = 1
@@ -260,55 +260,55 @@ func (j *joins) ofTheSettings() []provoked {
 	}}
 	return []provoked{
 		{
-			reason: bootstrap.ReasonPageFileFailed, phase: "windows", says: noAccess, world: locked(windows.ControlKey + `\Session Manager\Memory Management`),
+			reason: step.ReasonPageFileFailed, phase: "windows", says: noAccess, world: locked(windows.ControlKey + `\Session Manager\Memory Management`),
 			config: bootstrapv1.WindowsBootstrapConfigSpec{PageFile: bootstrapv1.PageFile{Policy: bootstrapv1.PageFileFixed, SizeMiB: 4096}},
 		},
 		{
-			reason: bootstrap.ReasonTrustFailed, phase: "windows", says: "CertUtil: -addstore command FAILED: 0x80070005", exitCode: -2147024891,
+			reason: step.ReasonTrustFailed, phase: "windows", says: "CertUtil: -addstore command FAILED: 0x80070005", exitCode: -2147024891,
 			world:  locked(`HKEY_LOCAL_MACHINE\SOFTWARE\Microsoft\SystemCertificates\ROOT`),
 			config: settings(bootstrapv1.Windows{TrustedCertificates: []bootstrapv1.TrustedCertificate{{Name: "corp", Content: string(j.lab.Workload.CA)}}}),
 		},
 		{
-			reason: bootstrap.ReasonProxyFailed, phase: "windows", says: noAccess, world: locked(windows.ControlKey + `\Session Manager\Environment`),
+			reason: step.ReasonProxyFailed, phase: "windows", says: noAccess, world: locked(windows.ControlKey + `\Session Manager\Environment`),
 			config: settings(bootstrapv1.Windows{Proxy: bootstrapv1.Proxy{HTTPS: "http://proxy.example.com:3128"}}),
 		},
 		{
-			reason: bootstrap.ReasonTimeFailed, phase: "windows", says: "sc.exe start w32time", exitCode: 1058,
+			reason: step.ReasonTimeFailed, phase: "windows", says: "sc.exe start w32time", exitCode: 1058,
 			world:  image(func(s *windows.State) { s.SetValue(windows.ServicesKey+`\w32time`, "Start", windows.DWord(4)) }),
 			config: settings(bootstrapv1.Windows{NTPServers: []string{"time.example.com"}}),
 		},
 		{
-			reason: bootstrap.ReasonFeatureFailed, phase: "windows", says: "No-Such-Feature",
+			reason: step.ReasonFeatureFailed, phase: "windows", says: "No-Such-Feature",
 			config: settings(bootstrapv1.Windows{Features: []string{"No-Such-Feature"}}),
 		},
 		{
-			reason: bootstrap.ReasonUserFailed, phase: "windows", says: "password", world: throwing("New-LocalUser", "the password does not meet the policy"),
+			reason: step.ReasonUserFailed, phase: "windows", says: "password", world: throwing("New-LocalUser", "the password does not meet the policy"),
 			config: settings(bootstrapv1.Windows{Users: []bootstrapv1.LocalUser{{Name: "ops", SSHKeys: []string{publicKey}}}}),
 		},
 		{
-			reason: bootstrap.ReasonCSIProxyFailed, phase: "kubelet", says: `C:\k\csi-proxy.exe`,
+			reason: step.ReasonCSIProxyFailed, phase: "kubelet", says: `C:\k\csi-proxy.exe`,
 			config: settings(bootstrapv1.Windows{CSIProxy: bootstrapv1.CSIProxy{Path: `C:\k\csi-proxy.exe`}}),
 		},
 		{
-			reason: bootstrap.ReasonGMSAPluginFailed, phase: "kubelet", says: "gmsaPlugin", exitCode: 1,
+			reason: step.ReasonGMSAPluginFailed, phase: "kubelet", says: "gmsaPlugin", exitCode: 1,
 			config: settings(bootstrapv1.Windows{GMSAPlugin: bootstrapv1.GMSAPlugin{ClassID: "CCC2A336-D7F3-4818-A213-272B7924213E"}}),
 		},
 		{
-			reason: bootstrap.ReasonDomainJoinFailed, phase: "windows", says: "domain", exitCode: 1,
+			reason: step.ReasonDomainJoinFailed, phase: "windows", says: "domain", exitCode: 1,
 			config: settings(bootstrapv1.Windows{Domain: bootstrapv1.Domain{
 				Name: "corp.example.com", CredentialsRef: bootstrapv1.SecretReference{Name: domainSecret},
 			}}),
 		},
 		{
-			reason: bootstrap.ReasonPreJoinScriptFailed, phase: "pre-join", says: "licence server", exitCode: 7,
+			reason: step.ReasonPreJoinScriptFailed, phase: "pre-join", says: "licence server", exitCode: 7,
 			config: bootstrapv1.WindowsBootstrapConfigSpec{Custom: bootstrapv1.Custom{PreJoin: script}},
 		},
 		{
-			reason: bootstrap.ReasonPostJoinScriptFailed, phase: "post-join", says: "licence server", exitCode: 7,
+			reason: step.ReasonPostJoinScriptFailed, phase: "post-join", says: "licence server", exitCode: 7,
 			config: bootstrapv1.WindowsBootstrapConfigSpec{Custom: bootstrapv1.Custom{PostJoin: script}},
 		},
 		{
-			reason: bootstrap.ReasonImagePullFailed, says: "pull-1: ", soft: true,
+			reason: step.ReasonImagePullFailed, says: "pull-1: ", soft: true,
 			config: bootstrapv1.WindowsBootstrapConfigSpec{Containerd: bootstrapv1.Containerd{PrepullImages: []string{"localhost:1/app:1"}}},
 		},
 	}
@@ -321,17 +321,17 @@ const publicKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAA
 func (j *joins) ofTheAgent() []provoked {
 	return []provoked{
 		{
-			reason: bootstrap.ReasonPlanNotUnderstood, says: "#", world: faulty(guest.Faults{BadBlock: true}),
+			reason: step.ReasonPlanNotUnderstood, says: "#", world: faulty(guest.Faults{BadBlock: true}),
 		},
 		{
-			reason: bootstrap.ReasonBootstrapTimeout, phase: "join", says: "300 s",
+			reason: step.ReasonBootstrapTimeout, phase: "join", says: "300 s",
 			world: atJoin(func(*windows.Call) windows.Program {
 				return func(ctx context.Context, _ *windows.Call) int { <-ctx.Done(); return -1 }
 			}),
 			config: bootstrapv1.WindowsBootstrapConfigSpec{DeadlineSeconds: 300},
 		},
 		{
-			reason: bootstrap.ReasonTooManyReboots, phase: "windows", says: "features",
+			reason: step.ReasonTooManyReboots, phase: "windows", says: "features",
 			world: func(g *guest.Simulated) {
 				g.Faults.Features = windows.FeatureFaults{NeedsReboot: true, NeverDone: true}
 				g.Image = func(s *windows.State) { s.Features["Web-Server"] = "Available" }
@@ -339,10 +339,10 @@ func (j *joins) ofTheAgent() []provoked {
 			config: bootstrapv1.WindowsBootstrapConfigSpec{Windows: bootstrapv1.Windows{Features: []string{"Web-Server"}}},
 		},
 		{
-			reason: bootstrap.ReasonFactsUnavailable, says: "Invalid class", world: throwing("Get-CimInstance", "Invalid class"),
+			reason: step.ReasonFactsUnavailable, says: "Invalid class", world: throwing("Get-CimInstance", "Invalid class"),
 		},
 		{
-			reason: bootstrap.ReasonInternalError, says: "marked for deletion",
+			reason: step.ReasonInternalError, says: "marked for deletion",
 			world: throwing("Test-BootMarker", "illegal operation attempted on a registry key that has been marked for deletion"),
 		},
 	}

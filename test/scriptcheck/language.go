@@ -17,6 +17,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
 // language tells the words of the interpreter from those of a plan.
@@ -62,8 +63,8 @@ var allowed = map[string]string{
 
 // engineReasons are given by the interpreter itself.
 var engineReasons = []string{
-	bootstrap.ReasonPlanNotUnderstood, bootstrap.ReasonBootstrapTimeout, bootstrap.ReasonTooManyReboots,
-	bootstrap.ReasonFactsUnavailable, bootstrap.ReasonInternalError,
+	step.ReasonPlanNotUnderstood, step.ReasonBootstrapTimeout, step.ReasonTooManyReboots,
+	step.ReasonFactsUnavailable, step.ReasonInternalError,
 }
 
 // ownPaths are the interpreter's: its folder, the sentinel that Cluster API knows, and Windows' page file.

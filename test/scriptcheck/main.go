@@ -17,9 +17,9 @@ import (
 // The scripts run as SYSTEM on every node, so a change of them is a decision that is made here. What is pinned must pass the
 // vectors in bootstrap/plan/vectors, and a lint for Windows Server 2016 and 2019.
 var pins = map[string]string{
-	"the packed agent":             "077d6ee85a378edc524e29fa9d29e50fef102a546cc68f872ee1a5a822497874",
-	"bootstrap/scripts/loader.ps1": "f9c6d63d6d379711fc0c10ae04e449884e7bf71a5e09004f679cd40c074a2de6",
-	"bootstrap/domainjoin.ps1":     "42fb1b1cb896d5dd7e6eef4a8c8add57bb4fce28165b73542f7f824e0b00d14f",
+	"the packed agent":                 "077d6ee85a378edc524e29fa9d29e50fef102a546cc68f872ee1a5a822497874",
+	"bootstrap/scripts/loader.ps1":     "f9c6d63d6d379711fc0c10ae04e449884e7bf71a5e09004f679cd40c074a2de6",
+	"bootstrap/windows/domainjoin.ps1": "42fb1b1cb896d5dd7e6eef4a8c8add57bb4fce28165b73542f7f824e0b00d14f",
 }
 
 // What a reader can take in, and how long user data may be without a plan.
@@ -67,7 +67,7 @@ func check(root string) ([]string, error) {
 		problems = append(problems, plain(one)...)
 		problems = append(problems, functions(one)...)
 		lines += strings.Count(one.text, "\n")
-		if one.name != "bootstrap/domainjoin.ps1" { // which is a plan's data itself
+		if one.name != "bootstrap/windows/domainjoin.ps1" { // which is a plan's data itself
 			problems = append(problems, language.words(one)...)
 		}
 	}
@@ -78,7 +78,7 @@ func check(root string) ([]string, error) {
 
 func readScripts(root string) ([]script, error) {
 	var all []script
-	for _, folder := range []string{"bootstrap", "bootstrap/scripts"} {
+	for _, folder := range []string{"bootstrap/windows", "bootstrap/scripts"} {
 		files, err := filepath.Glob(filepath.Join(root, folder, "*.ps1"))
 		if err != nil {
 			return nil, err

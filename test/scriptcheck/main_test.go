@@ -72,7 +72,7 @@ func TestWholeFind(t *testing.T) {
 		got  []string
 		want string
 	}{
-		{"pin", pinned(script{"bootstrap/domainjoin.ps1", "exit 0\n"}), "pinned is"},
+		{"pin", pinned(script{"bootstrap/windows/domainjoin.ps1", "exit 0\n"}), "pinned is"},
 		{"lines", sizes(mostLines+1, 1), "1501 lines"},
 		{"bytes", sizes(1, mostBytes+1), "26001 bytes"},
 		{"first line", formats("# a comment\n"), "does not begin with #ps1_sysnative"},

@@ -23,6 +23,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 )
 
@@ -263,18 +264,18 @@ func testFailures(t *testing.T, c *cluster) {
 		replace []string
 		reason  string
 	}{
-		{"win-port", Faults{}, func(in *bootstrap.Input) { in.Cluster.Spec.ControlPlaneEndpoint.Port = closed }, nil, bootstrap.ReasonAPIServerUnreachable},
-		{"win-cut", Faults{Unreachable: true}, nil, nil, bootstrap.ReasonAPIServerUnreachable},
-		{"win-token", Faults{}, func(in *bootstrap.Input) { in.Token = "zzzzzz.0123456789abcdef" }, nil, bootstrap.ReasonTokenRejected},
-		{"win-secret", Faults{}, func(in *bootstrap.Input) { in.Token = c.token[:7] + "0123456789abcdef" }, nil, bootstrap.ReasonTokenRejected},
-		{"win-pin", Faults{}, nil, []string{pin, other}, bootstrap.ReasonAPIServerCAMismatch},
-		{"win-file-ca", Faults{}, c.byFile(otherCA(t)), nil, bootstrap.ReasonAPIServerCAMismatch},
+		{"win-port", Faults{}, func(in *bootstrap.Input) { in.Cluster.Spec.ControlPlaneEndpoint.Port = closed }, nil, step.ReasonAPIServerUnreachable},
+		{"win-cut", Faults{Unreachable: true}, nil, nil, step.ReasonAPIServerUnreachable},
+		{"win-token", Faults{}, func(in *bootstrap.Input) { in.Token = "zzzzzz.0123456789abcdef" }, nil, step.ReasonTokenRejected},
+		{"win-secret", Faults{}, func(in *bootstrap.Input) { in.Token = c.token[:7] + "0123456789abcdef" }, nil, step.ReasonTokenRejected},
+		{"win-pin", Faults{}, nil, []string{pin, other}, step.ReasonAPIServerCAMismatch},
+		{"win-file-ca", Faults{}, c.byFile(otherCA(t)), nil, step.ReasonAPIServerCAMismatch},
 		{"win-file-token", Faults{}, func(in *bootstrap.Input) {
 			c.byFile(c.CA)(in)
 			in.Token = "zzzzzz.0123456789abcdef"
-		}, nil, bootstrap.ReasonTokenRejected},
-		{"win-sick", Faults{KubeletSick: true}, nil, nil, bootstrap.ReasonKubeletNotHealthy},
-		{"win-bad", Faults{}, nil, []string{`\"singleProcessOOMKill\":null`, `\"singleProcessOOMKill\":true`}, bootstrap.ReasonKubeletNotHealthy},
+		}, nil, step.ReasonTokenRejected},
+		{"win-sick", Faults{KubeletSick: true}, nil, nil, step.ReasonKubeletNotHealthy},
+		{"win-bad", Faults{}, nil, []string{`\"singleProcessOOMKill\":null`, `\"singleProcessOOMKill\":true`}, step.ReasonKubeletNotHealthy},
 	} {
 		t.Run(one.name, func(t *testing.T) {
 			t.Parallel()
@@ -306,7 +307,7 @@ func testNoCertificate(t *testing.T, c *cluster) {
 	guest := &Simulated{Dir: t.TempDir(), KubernetesVersion: c.Version}
 	t.Cleanup(func() { showLogs(t, guest) })
 	powerOn(t, guest, vm)
-	if report := vm.awaitEnd(t, 2*time.Minute); report.State != plan.StateFailed || report.Reason != bootstrap.ReasonTLSBootstrapFailed {
+	if report := vm.awaitEnd(t, 2*time.Minute); report.State != plan.StateFailed || report.Reason != step.ReasonTLSBootstrapFailed {
 		t.Errorf("the bootstrap ended %s: %s %q %v", report.State, report.Reason, report.Message, report.LastLines)
 	}
 }

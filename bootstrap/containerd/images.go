@@ -1,0 +1,99 @@
+package containerd
+
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+)
+
+// imageName is a reference with its registry: ctr and containerd do not guess it.
+var imageName = regexp.MustCompile(`^([a-z0-9-]+(\.[a-z0-9-]+)+(:[0-9]{1,5})?|[a-z0-9-]+:[0-9]{1,5}|localhost)` +
+	`/[a-z0-9._/-]+(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?$`)
+
+func checkImage(field, image string) error {
+	if !imageName.MatchString(image) {
+		return step.Invalid(field, "%q is no full name of an image; write one such as registry.k8s.io/pause:3.10.2", image)
+	}
+	return nil
+}
+
+// Pulling has half of the deadline at most, all attempts of all images together: the deadline is final for optional steps
+// too. An image that has less than leastPullSeconds is not worth a try.
+const (
+	pullAttempts     = 2
+	longestPull      = 600
+	leastPullSeconds = 60
+)
+
+// readPrepull gives the seconds that one attempt to pull an image may take.
+func readPrepull(images []string, deadlineSeconds int) (int, error) {
+	if len(images) == 0 {
+		return 0, nil
+	}
+	share := deadlineSeconds / 2 / len(images)
+	if share < leastPullSeconds {
+		return 0, step.Invalid(containerdField+".prepullImages", "%d images have half of spec.deadlineSeconds %d to be pulled, %d s each, where %d are the least; "+
+			"write fewer images, or a larger spec.deadlineSeconds", len(images), deadlineSeconds, share, leastPullSeconds)
+	}
+	for i, image := range images {
+		if err := checkImage(fmt.Sprintf("%s.prepullImages[%d]", containerdField, i), image); err != nil {
+			return 0, err
+		}
+	}
+	return min(longestPull, share/pullAttempts), nil
+}
+
+// pulls make the first pods start sooner. They are optional: whoever needs an image pulls it.
+func (c Containerd) pulls() []plan.Step {
+	var steps []plan.Step
+	for i, image := range c.prepull {
+		steps = append(steps, &plan.Run{
+			Common: plan.Common{
+				Name: fmt.Sprintf("pull-%d", i+1), Reason: step.ReasonImagePullFailed, Optional: true,
+				TimeoutSeconds: c.pullSeconds, Attempts: pullAttempts,
+			},
+			Argv: append(c.pullCommand(), plan.Text(image)),
+		})
+	}
+	return steps
+}
+
+// pauseImage asks containerd for its pause image and pulls it where it is missing: without it no pod starts, and the Node
+// would be there and never get ready. In an image that has it nothing is asked of any registry. What containerd does not
+// tell is a warning.
+func (c Containerd) pauseImage() []plan.Step {
+	const named, there, missing = "pauseImage", "pauseImageThere", "LABELS"
+	common := func(name string) plan.Common {
+		return plan.Common{Name: name, Reason: step.ReasonPauseImageMissing, TimeoutSeconds: 60, Attempts: 2, Optional: true}
+	}
+	ask, look, pull := common("pause-image"), common("pause-image-there"), common("pause-image-pulled")
+	look.When = &plan.Test{Fact: named, IsNot: plan.Text("")}
+	pull.When = &plan.Test{Fact: there, Is: plan.Text(missing)}
+	pull.TimeoutSeconds, pull.Optional = 600, false
+	return []plan.Step{
+		&plan.Fact{
+			Common: ask, Argv: plan.Texts(containerdProgram, "config", "dump"),
+			// sandbox since version 3 of the configuration, sandbox_image before.
+			Match: `\n\s*sandbox[_image]*\s*=\s*['"]([^'"\s]+)['"]`, Set: named,
+		},
+		// ctr writes a head, and below it the image if it has it; what else it writes is no image.
+		&plan.Fact{
+			Common: look,
+			Argv: append(plan.Texts(ctrProgram, "--namespace", "k8s.io", "images", "list"),
+				plan.Parts(plan.Text("name=="), plan.FromFact(named))),
+			Match: `(` + missing + `\s*\n\S+\s+\S+\s+sha256:|` + missing + `)`, Set: there,
+		},
+		&plan.Run{Common: pull, Argv: append(c.pullCommand(), plan.FromFact(named))},
+	}
+}
+
+// pullCommand is the command that pulls the image which is appended.
+func (c Containerd) pullCommand() []plan.Value {
+	argv := plan.Texts(ctrProgram, "--namespace", "k8s.io", "images", "pull")
+	if len(c.registries) > 0 {
+		argv = append(argv, plan.Texts("--hosts-dir", step.CertsDirectory)...)
+	}
+	return argv
+}

@@ -1,0 +1,163 @@
+package containerd
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+)
+
+// anyRegistry stands for all registries that have no folder of their own.
+const anyRegistry = "_default"
+
+var (
+	registryHost = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?(:\d{1,5})?|_default)$`)
+	mirrorURL    = regexp.MustCompile(`^https?://[a-z0-9]([-a-z0-9.]*[a-z0-9])?(:\d{1,5})?(/[A-Za-z0-9._~-]+)*$`)
+)
+
+// registry is one host, read and found good.
+type registry struct {
+	host string
+	// ca is its CA in PEM, hosts the text of its hosts.toml.
+	ca     []byte
+	hosts  string
+	redact []string
+	access
+}
+
+// access is what containerd has to know of a host, also where it is another one's mirror.
+type access struct {
+	// ca is the path of the host's CA, authorization the header that lets us in.
+	caPath, authorization string
+}
+
+func readRegistries(wanted []bootstrapv1.Registry, sources step.Contents) ([]registry, error) {
+	var all []registry
+	known := map[string]access{}
+	for i, one := range wanted {
+		field := fmt.Sprintf("%s.registries[%d]", containerdField, i)
+		_, twice := known[one.Host]
+		switch {
+		case !registryHost.MatchString(one.Host):
+			return nil, step.Invalid(field, "host %q is none; write one such as registry.example.com:5000, or _default", one.Host)
+		case twice:
+			return nil, step.Invalid(field, "the host %q is there twice; leave one out", one.Host)
+		case len(one.Mirrors) == 0 && len(step.SourcesOf(one.CA)) == 0 && one.CredentialsRef.Name == "":
+			return nil, step.Invalid(field, "it says nothing of %s; write mirrors, ca or credentialsRef", one.Host)
+		}
+		read, err := readRegistry(field, one, sources)
+		if err != nil {
+			return nil, err
+		}
+		known[one.Host] = read.access
+		all = append(all, read)
+	}
+	for i, one := range wanted {
+		text, err := hostsFile(fmt.Sprintf("%s.registries[%d]", containerdField, i), one, known)
+		if err != nil {
+			return nil, err
+		}
+		all[i].hosts = text
+	}
+	return all, nil
+}
+
+// readRegistry reads CA and credentials.
+func readRegistry(field string, wanted bootstrapv1.Registry, sources step.Contents) (registry, error) {
+	read := registry{host: wanted.Host}
+	if len(step.SourcesOf(wanted.CA)) > 0 {
+		ca, err := sources.Content(field+".ca", "", wanted.CA)
+		if err != nil {
+			return read, err
+		}
+		if _, err := step.Certificates(field+".ca", ca.Bytes, "PEM"); err != nil {
+			return read, err
+		}
+		read.ca, read.caPath = ca.Bytes, registryFolder(wanted.Host)+`\ca.crt`
+	}
+	name := wanted.CredentialsRef.Name
+	if name == "" {
+		return read, nil
+	}
+	if wanted.Host == anyRegistry {
+		return read, step.Invalid(field, "credentials for %s would go to every registry; write its host", anyRegistry)
+	}
+	user, password, err := sources.Credentials(field+".credentialsRef", name)
+	if err != nil {
+		return read, err
+	}
+	encoded := base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
+	read.redact = slices.Concat(step.SecretText(password), step.SecretText(encoded))
+	read.authorization = "Basic " + encoded
+	return read, nil
+}
+
+// addRegistries writes the CAs and a hosts.toml for each. They hold credentials in clear: only administrators get into
+// their folder.
+func addRegistries(p *step.Part, registries []registry) {
+	if len(registries) == 0 {
+		return
+	}
+	p.Add(step.PhaseContainer, &plan.Directory{
+		Common: plan.Common{Name: "registries", Reason: step.ReasonContainerdConfigFailed}, Path: plan.Text(step.CertsDirectory), Access: plan.AccessAdmin,
+	})
+	for i, one := range registries {
+		if len(one.ca) > 0 {
+			p.Add(step.PhaseContainer, step.PrivateFile(fmt.Sprintf("registry-ca-%d", i+1), step.ReasonContainerdConfigFailed, one.caPath, one.ca))
+		}
+		p.Redact = append(p.Redact, one.redact...)
+	}
+	for i, one := range registries {
+		path := registryFolder(one.host) + `\hosts.toml`
+		p.Add(step.PhaseContainer, step.PrivateFile(fmt.Sprintf("registry-%d", i+1), step.ReasonContainerdConfigFailed, path, []byte(one.hosts)))
+	}
+}
+
+// registryFolder: a colon can not stand in a path, and so containerd on Windows leaves it out.
+func registryFolder(host string) string {
+	return step.CertsDirectory + `\` + strings.ReplaceAll(host, ":", "")
+}
+
+// hostsFile is the hosts.toml of a registry: the mirrors in their order, the registry itself at last.
+func hostsFile(field string, wanted bootstrapv1.Registry, known map[string]access) (string, error) {
+	var text strings.Builder
+	switch wanted.Host {
+	case anyRegistry:
+	case "docker.io":
+		text.WriteString("server = 'https://registry-1.docker.io'\n")
+	default:
+		text.WriteString("server = 'https://" + wanted.Host + "'\n")
+	}
+	text.WriteString(known[wanted.Host].keys("header"))
+	for _, mirror := range wanted.Mirrors {
+		parsed, err := url.Parse(mirror.URL)
+		if err != nil || !mirrorURL.MatchString(mirror.URL) {
+			return "", step.Invalid(field, "mirror %q is no URL of one; write such as https://mirror.example.com", mirror.URL)
+		}
+		table := "host.'" + mirror.URL + "'"
+		text.WriteString("\n[" + table + "]\ncapabilities = ['pull', 'resolve']\n")
+		if parsed.Path != "" {
+			text.WriteString("override_path = true\n")
+		}
+		text.WriteString(known[parsed.Host].keys(table + ".header"))
+	}
+	return text.String(), nil
+}
+
+// keys are those of a host; its header is a table, and so comes last.
+func (a access) keys(header string) string {
+	var text strings.Builder
+	if a.caPath != "" {
+		text.WriteString("ca = '" + a.caPath + "'\n")
+	}
+	if a.authorization != "" {
+		text.WriteString("[" + header + "]\nauthorization = ['" + a.authorization + "']\n")
+	}
+	return text.String()
+}

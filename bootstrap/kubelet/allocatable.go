@@ -1,0 +1,136 @@
+package kubelet
+
+import (
+	"cmp"
+	"sort"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+)
+
+// Size of a machine. What is 0 is not known.
+type Size struct {
+	CPUs      int
+	MemoryMiB int
+	// DiskBytes is the size of the volume that Windows, kubelet and containerd share.
+	DiskBytes int64
+}
+
+// Allocatable is what the Node of a machine will offer to pods, by the kubelet's own arithmetic: capacity less both
+// reservations and the hard eviction thresholds. A resource of unknown size is left out. Windows sees some MiB less than
+// the VM was given, and its Node offers that much less.
+func Allocatable(spec bootstrapv1.WindowsBootstrapConfigSpec, size Size) (corev1.ResourceList, error) {
+	kept, err := readReservations(spec.Reservations)
+	if err != nil {
+		return nil, err
+	}
+	return kept.allocatable(size, maxPods(spec.Kubelet)), nil
+}
+
+func (r reservations) allocatable(size Size, maxPods int) corev1.ResourceList {
+	left := corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(int64(maxPods), resource.DecimalSI)}
+	if size.CPUs > 0 {
+		cpus := *resource.NewQuantity(int64(size.CPUs), resource.DecimalSI)
+		left[corev1.ResourceCPU] = less(cpus, cmp.Or(r.system.cpu, systemCPU(size.CPUs)), cmp.Or(r.kube.cpu, kubeCPU(size.CPUs)))
+	}
+	if size.MemoryMiB > 0 {
+		left[corev1.ResourceMemory] = r.memoryLeft(size.MemoryMiB, maxPods)
+	}
+	if size.DiskBytes > 0 {
+		disk := *resource.NewQuantity(size.DiskBytes, resource.BinarySI)
+		left[corev1.ResourceEphemeralStorage] = less(disk, r.system.storage, r.kube.storage, r.eviction.nodefs)
+	}
+	return left
+}
+
+func (r reservations) memoryLeft(memoryMiB, maxPods int) resource.Quantity {
+	memory := *resource.NewQuantity(int64(memoryMiB)<<20, resource.BinarySI)
+	return less(memory, r.system.memory, cmp.Or(r.kube.memory, kubeMemory(memoryMiB, maxPods)), r.eviction.memory)
+}
+
+// less takes amounts, or percentages of the whole, away; nothing is less than nothing.
+func less(whole resource.Quantity, amounts ...string) resource.Quantity {
+	left := whole.DeepCopy()
+	for _, amount := range amounts {
+		left.Sub(amountOf(amount, whole.Value()))
+	}
+	if left.Sign() < 0 {
+		return resource.Quantity{Format: whole.Format}
+	}
+	return left
+}
+
+// amountOf reads what has been read before. The kubelet keeps a percentage in 32 bits, which is some bytes more or less.
+func amountOf(text string, whole int64) resource.Quantity {
+	percent, isPercent := strings.CutSuffix(text, "%")
+	if !isPercent {
+		return resource.MustParse(text)
+	}
+	share, _ := strconv.ParseFloat(percent, 32) // its pattern is a number's
+	return *resource.NewQuantity(int64(float64(whole)*float64(float32(share)/100)), resource.BinarySI)
+}
+
+// leavesSomething refuses reservations that leave pods nothing, or too little memory, of a machine whose size is known.
+func (k *Kubelet) leavesSomething() error {
+	left := k.reservations.allocatable(k.size, k.MaxPods)
+	for _, one := range []struct {
+		name corev1.ResourceName
+		has  string
+	}{
+		{corev1.ResourceCPU, strconv.Itoa(k.size.CPUs) + " cpus"}, {corev1.ResourceMemory, strconv.Itoa(k.size.MemoryMiB) + " MiB"},
+	} {
+		if amount, known := left[one.name]; known && amount.IsZero() {
+			return step.Invalid(reservationsField, "they and the eviction threshold leave no %s of the VM's %s to pods; write less, or use a larger VM",
+				one.name, one.has)
+		}
+	}
+	memory, known := left[corev1.ResourceMemory]
+	if !known || k.reservations.lowMemory || memory.Cmp(leastForPods) >= 0 {
+		return nil
+	}
+	return step.Invalid(reservationsField, "they and the eviction threshold leave %s of the VM's %d MiB of memory to pods, less than 2Gi; "+
+		"use a VM of %d MiB or more, write less, or write lowMemory: %s", &memory, k.size.MemoryMiB, k.leastMemoryMiB(), bootstrapv1.LowMemoryAccepted)
+}
+
+// leastForPods is the memory below which few pods of Windows run.
+var leastForPods = resource.MustParse("2Gi")
+
+// leastMemoryMiB is the size of machine, in steps of the table of memory, that leaves pods enough. More memory never leaves
+// less of it: the kubelet's share ends at a quarter, and thresholds below 100 %.
+func (k *Kubelet) leastMemoryMiB() int {
+	const largest = 24 << 20 // what the API takes
+	return memoryStep * sort.Search(largest/memoryStep, func(steps int) bool {
+		left := k.reservations.memoryLeft(steps*memoryStep, k.MaxPods)
+		return left.Cmp(leastForPods) >= 0
+	})
+}
+
+// hiddenMiB bounds how much less memory Windows sees than the VM was given.
+const hiddenMiB = 64
+
+// fewMiB is smallMemory as Windows sees it.
+const fewMiB = "7680"
+
+// MemoryChecks are leavesSomething where only the node knows its size, and a warning of a machine that few would want.
+func (k *Kubelet) MemoryChecks() []plan.Step {
+	var steps []plan.Step
+	if k.size.MemoryMiB == 0 && !k.reservations.lowMemory {
+		steps = append(steps, &plan.Check{
+			Common: plan.Common{Name: "memory-for-pods", Reason: step.ReasonMachineTooSmall},
+			Test:   plan.Test{Fact: plan.FactMemoryMiB, AtLeast: plan.Text(strconv.Itoa(k.leastMemoryMiB() - hiddenMiB))},
+		})
+	}
+	if k.size.MemoryMiB < smallMemory {
+		steps = append(steps, &plan.Check{
+			Common: plan.Common{Name: "memory", Reason: step.ReasonMachineTooSmall, Optional: true},
+			Test:   plan.Test{Fact: plan.FactMemoryMiB, AtLeast: plan.Text(fewMiB)},
+		})
+	}
+	return steps
+}

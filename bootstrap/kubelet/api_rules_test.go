@@ -1,0 +1,13 @@
+package kubelet
+
+import (
+	"testing"
+
+	"github.com/capwin/cluster-api-provider-windows/test/apirules"
+)
+
+func TestTheAPIKnowsTheSameNames(t *testing.T) {
+	apirules.Check(t, "../../config/crd/bases", map[string]string{
+		"feature gate": "gate.name == '" + logQueryGate + "'",
+	})
+}

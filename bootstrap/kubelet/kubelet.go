@@ -1,0 +1,240 @@
+// Package kubelet is spec.kubelet, spec.node and spec.reservations: the service, its flags (args.go), what is merged into the
+// cluster's configuration (patch.go, fields.go), and what is kept from pods (reservations.go, allocatable.go).
+//
+// What a kubelet would exit at is refused by args.go and fields.go, by what table.go knows of each version; test/kubelet
+// asks the real ones.
+package kubelet
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+)
+
+const kubeletField = "WindowsBootstrapConfig spec.kubelet"
+
+// rotatingMinor is the first whose kube-log-runner rotates; an older one exits at flags it does not know.
+const rotatingMinor = 34
+
+// Flag of the kubelet.
+type Flag struct{ Name, Value string }
+
+// Input is what a kubelet is made of.
+type Input struct {
+	Spec         bootstrapv1.Kubelet
+	Node         bootstrapv1.NodeRegistration
+	Reservations bootstrapv1.Reservations
+	// NodeName is the computer's, ProviderID the VM's.
+	NodeName, ProviderID string
+	// Version is the Machine's, minor its second number: 36 of v1.36.3.
+	Version string
+	Minor   uint64
+	Size    Size
+	// NodeIP is what the kubelet says its addresses are, unless the user says it; empty: the kubelet finds them.
+	NodeIP string
+}
+
+// Kubelet is spec.kubelet, spec.node and spec.reservations, read and found good, defaults filled in.
+type Kubelet struct {
+	nodeName, providerID string
+	version              string
+	minor                uint64
+	size                 Size
+
+	MaxPods int
+	Taints  []corev1.Taint
+	// Flags are those that the kubelet takes by flag only and needs when it registers its node.
+	Flags []Flag
+	// logFlags are kube-log-runner's, LogDirectory is where it writes.
+	logFlags     []Flag
+	LogDirectory string
+	Start        plan.Start
+	// gates and fields go into the kubelet's configuration.
+	gates        map[string]bool
+	fields       map[string]any
+	reservations reservations
+	// Patch writes what is merged into the cluster's configuration.
+	Patch plan.Step
+}
+
+// logQueryGate is locked on from 1.36 on; before, the kubelet exits at enableSystemLogQuery without it.
+const logQueryGate = "NodeLogQuery"
+
+// Read refuses what a kubelet would exit at or ignore, and reservations that leave pods too little.
+func Read(in Input) (Kubelet, error) {
+	k := Kubelet{
+		nodeName: in.NodeName, providerID: in.ProviderID, version: in.Version, minor: in.Minor, size: in.Size,
+		MaxPods: maxPods(in.Spec),
+	}
+	labels, err := readLabels(in.Node.Labels)
+	if err != nil {
+		return k, err
+	}
+	if k.Taints, err = readTaints(in.Node.Taints); err != nil {
+		return k, err
+	}
+	if err := k.readService(in.Spec); err != nil {
+		return k, err
+	}
+	k.addressAndLabels(in.NodeIP, labels)
+	if k.reservations, err = readReservations(in.Reservations); err != nil {
+		return k, err
+	}
+	if err := k.leavesSomething(); err != nil {
+		return k, err
+	}
+	k.Patch, err = k.patchStep()
+	return k, err
+}
+
+// defaultMaxPods is the kubelet's own.
+const defaultMaxPods = 110
+
+func maxPods(spec bootstrapv1.Kubelet) int { return int(cmp.Or(spec.MaxPods, defaultMaxPods)) }
+
+// readService reads how the kubelet is started, and what is configured for it.
+func (k *Kubelet) readService(spec bootstrapv1.Kubelet) error {
+	var err error
+	if k.Flags, err = readFlags(spec, k.minor); err != nil {
+		return err
+	}
+	if k.logFlags, err = readLog(spec.Log, k.minor); err != nil {
+		return err
+	}
+	if k.LogDirectory, err = readLogDirectory(spec.Log.Directory); err != nil {
+		return err
+	}
+	if k.Start, err = step.Choose(kubeletField+".start", spec.Start, plan.StartAuto, starts); err != nil {
+		return err
+	}
+	if k.gates, err = readGates(spec.FeatureGates, k.minor); err != nil {
+		return err
+	}
+	if k.fields, err = readConfiguration(spec.Configuration.Raw, k.gates, k.minor); err != nil {
+		return err
+	}
+	return k.readSwitches(spec)
+}
+
+// addressAndLabels: an address that the user writes counts more than one that is known here.
+func (k *Kubelet) addressAndLabels(nodeIP string, labels []string) {
+	if nodeIP != "" && !hasFlag(k.Flags, "node-ip") {
+		k.Flags = append(k.Flags, Flag{"node-ip", nodeIP})
+	}
+	if len(labels) > 0 {
+		k.Flags = append(k.Flags, Flag{"node-labels", strings.Join(labels, ",")})
+	}
+}
+
+// readFlags gives those that only flags can say: first ours, then the user's.
+func readFlags(spec bootstrapv1.Kubelet, minor uint64) ([]Flag, error) {
+	var flags []Flag
+	provider, err := step.Choose(kubeletField+".cloudProvider", spec.CloudProvider, "external", cloudProviders)
+	if err != nil {
+		return nil, err
+	}
+	if provider != "" {
+		flags = append(flags, Flag{"cloud-provider", provider})
+	}
+	class, err := step.Choose(kubeletField+".priorityClass", spec.PriorityClass, "ABOVE_NORMAL_PRIORITY_CLASS", priorityClasses)
+	if err != nil {
+		return nil, err
+	}
+	flags = append(flags, Flag{"windows-priorityclass", class})
+	if level := spec.Log.Verbosity; level != nil {
+		if *level < 0 || *level > 10 {
+			return nil, step.Invalid(kubeletField+".log.verbosity", "%d is none; write 0 to 10", *level)
+		}
+		flags = append(flags, Flag{"v", strconv.Itoa(int(*level))})
+	}
+	more, err := readArgs(spec.ExtraArgs, minor)
+	return append(flags, more...), err
+}
+
+// What the values of the API are to Windows and to the kubelet.
+var (
+	cloudProviders = map[bootstrapv1.CloudProvider]string{
+		bootstrapv1.CloudProviderExternal: "external", bootstrapv1.CloudProviderNone: "",
+	}
+	priorityClasses = map[bootstrapv1.PriorityClass]string{
+		bootstrapv1.PriorityNormal:      "NORMAL_PRIORITY_CLASS",
+		bootstrapv1.PriorityAboveNormal: "ABOVE_NORMAL_PRIORITY_CLASS",
+		bootstrapv1.PriorityHigh:        "HIGH_PRIORITY_CLASS",
+	}
+	starts = map[bootstrapv1.ServiceStart]plan.Start{
+		bootstrapv1.ServiceStartAutomatic: plan.StartAuto, bootstrapv1.ServiceStartAutomaticDelayed: plan.StartDelayedAuto,
+	}
+	states  = map[bootstrapv1.State]bool{bootstrapv1.StateEnabled: true, bootstrapv1.StateDisabled: false}
+	signers = map[bootstrapv1.ServerCertificates]bool{
+		bootstrapv1.ServerCertificatesClusterSigned: true, bootstrapv1.ServerCertificatesSelfSigned: false,
+	}
+)
+
+// readLog gives kube-log-runner's flags.
+func readLog(log bootstrapv1.KubeletLog, minor uint64) ([]Flag, error) {
+	const size, age = 50, 168
+	switch {
+	case log.MaxSizeMiB < 0 || log.MaxAgeHours < 0:
+		return nil, step.Invalid(kubeletField+".log", "maxSizeMiB %d and maxAgeHours %d must not be negative; write 1 or more, or leave them out",
+			log.MaxSizeMiB, log.MaxAgeHours)
+	case minor >= rotatingMinor:
+		return []Flag{
+			{"log-file-size", fmt.Sprintf("%dMi", cmp.Or(log.MaxSizeMiB, size))},
+			{"log-file-age", fmt.Sprintf("%dh", cmp.Or(log.MaxAgeHours, age))},
+		}, nil
+	case log.MaxSizeMiB > 0 || log.MaxAgeHours > 0:
+		return nil, step.Invalid(kubeletField+".log", "the kubelet of v1.%d does not rotate its log; leave maxSizeMiB and maxAgeHours out, or use v1.%d",
+			minor, rotatingMinor)
+	}
+	return nil, nil
+}
+
+func readLogDirectory(said string) (string, error) {
+	if said == "" {
+		return step.KubeletLogs, nil
+	}
+	return said, step.CheckPath(kubeletField+".log.directory", said)
+}
+
+// readSwitches turns what is Enabled or Disabled into fields and the gates they need.
+func (k *Kubelet) readSwitches(spec bootstrapv1.Kubelet) error {
+	set := func(name string, value bool) {
+		if k.fields == nil {
+			k.fields = map[string]any{}
+		}
+		k.fields[name] = value
+	}
+	if spec.ServerCertificates != "" {
+		signed, err := step.Choose(kubeletField+".serverCertificates", spec.ServerCertificates, false, signers)
+		if err != nil {
+			return err
+		}
+		set("serverTLSBootstrap", signed)
+	}
+	if spec.SystemLogQuery == "" {
+		return nil
+	}
+	query, err := step.Choose(kubeletField+".systemLogQuery", spec.SystemLogQuery, false, states)
+	if err != nil {
+		return err
+	}
+	set("enableSystemLogQuery", query)
+	if !query {
+		return nil
+	}
+	set("enableSystemLogHandler", true)
+	if on, said := k.gates[logQueryGate]; said && !on {
+		return step.Invalid(gatesField, "%s is Disabled, which spec.kubelet.systemLogQuery Enabled needs; leave one of them out", logQueryGate)
+	}
+	if !GateOn(logQueryGate, k.gates, k.minor) {
+		k.gates[logQueryGate] = true
+	}
+	return nil
+}

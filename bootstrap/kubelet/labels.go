@@ -1,0 +1,93 @@
+package kubelet
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+)
+
+const (
+	labelsField = "WindowsBootstrapConfig spec.node.labels"
+	taintsField = "WindowsBootstrapConfig spec.node.taints"
+)
+
+// reserved are the names of Kubernetes' own labels; a kubelet with one that is not in allowed does not start.
+var (
+	reserved = regexp.MustCompile(`^([a-z0-9.-]+\.)?(kubernetes|k8s)\.io/`)
+	allowed  = regexp.MustCompile(`^([a-z0-9.-]+\.)?(kubelet|node)\.kubernetes\.io/|` +
+		`^(topology\.kubernetes\.io/(zone|region)|node\.kubernetes\.io/instance-type)$`)
+)
+
+// readLabels gives name=value, sorted. The API has the same rules; they stand here too because one broken label is a
+// kubelet that does not start.
+func readLabels(labels []bootstrapv1.NodeLabel) ([]string, error) {
+	seen := map[string]bool{}
+	var pairs []string
+	for _, label := range labels {
+		if problems := validation.IsQualifiedName(label.Name); len(problems) > 0 {
+			return nil, step.Invalid(labelsField, "name %q: %s; write one such as example.com/pool", label.Name, problems[0])
+		}
+		if problems := validation.IsValidLabelValue(label.Value); len(problems) > 0 {
+			return nil, step.Invalid(labelsField, "value %q of %s: %s", label.Value, label.Name, problems[0])
+		}
+		if reserved.MatchString(label.Name) && !allowed.MatchString(label.Name) {
+			return nil, step.Invalid(labelsField, "a kubelet may not give itself the label %s; write it into metadata.labels of the Machine, "+
+				"or use a name below node.kubernetes.io/", label.Name)
+		}
+		if seen[label.Name] {
+			return nil, step.Invalid(labelsField, "%s is there twice; leave one out", label.Name)
+		}
+		seen[label.Name] = true
+		pairs = append(pairs, label.Name+"="+label.Value)
+	}
+	slices.Sort(pairs)
+	return pairs, nil
+}
+
+// windowsTaint keeps pods away that do not say they are made for Windows.
+var windowsTaint = corev1.Taint{Key: "os", Value: "windows", Effect: corev1.TaintEffectNoSchedule}
+
+// readTaints puts Cluster API's own taint before the user's: Cluster API takes it away once it has labelled the Node.
+func readTaints(wanted *[]bootstrapv1.NodeTaint) ([]corev1.Taint, error) {
+	own := clusterv1.NodeUninitializedTaint
+	if wanted == nil {
+		return []corev1.Taint{own, windowsTaint}, nil
+	}
+	taints := []corev1.Taint{own}
+	for _, one := range *wanted {
+		taint := corev1.Taint{Key: one.Key, Value: one.Value, Effect: one.Effect}
+		if err := checkTaint(taint); err != nil {
+			return nil, err
+		}
+		same := func(other corev1.Taint) bool { return taint.MatchTaint(&other) }
+		switch {
+		case taint.MatchTaint(&own):
+			return nil, step.Invalid(taintsField, "%s:%s is always there; leave it out", taint.Key, taint.Effect)
+		case slices.ContainsFunc(taints, same):
+			return nil, step.Invalid(taintsField, "%s:%s is there twice; leave one out", taint.Key, taint.Effect)
+		}
+		taints = append(taints, taint)
+	}
+	return taints, nil
+}
+
+func checkTaint(taint corev1.Taint) error {
+	if problems := validation.IsQualifiedName(taint.Key); len(problems) > 0 {
+		return step.Invalid(taintsField, "key %q: %s; write one such as os or example.com/pool", taint.Key, problems[0])
+	}
+	if problems := validation.IsValidLabelValue(taint.Value); len(problems) > 0 {
+		return step.Invalid(taintsField, "value %q of %s: %s", taint.Value, taint.Key, problems[0])
+	}
+	effects := []string{string(corev1.TaintEffectNoSchedule), string(corev1.TaintEffectPreferNoSchedule), string(corev1.TaintEffectNoExecute)}
+	if !slices.Contains(effects, string(taint.Effect)) {
+		return step.Invalid(taintsField, "effect %q of %s is none; write %s", taint.Effect, taint.Key, strings.Join(effects, ", "))
+	}
+	return nil
+}

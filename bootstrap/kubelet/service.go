@@ -1,0 +1,90 @@
+package kubelet
+
+import (
+	"strings"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+)
+
+// Steps make the service and look at it at last. kubelet.conf and the keys of another join go before.
+func (k *Kubelet) Steps() step.Part {
+	var p step.Part
+	p.Add(step.PhaseKubelet, k.service()...)
+	p.Add(step.PhaseVerify, k.commandCheck()...)
+	return p
+}
+
+// service makes the service ours, whatever the image brought, and stops what may run by the old definition:
+// kubeadm starts it when its configuration is there. An image made of a machine that had joined must not pass for a
+// node that has: its identity goes.
+func (k *Kubelet) service() []plan.Step {
+	return []plan.Step{
+		&plan.Service{
+			Common:  plan.Common{Name: "kubelet-service", Reason: step.ReasonKubeletServiceFailed, Attempts: 3},
+			Service: "kubelet", Command: plan.Texts(k.command()...), Start: k.Start,
+			DependsOn: plan.Texts("containerd"), RestartSeconds: []int{10, 30, 60},
+		},
+		&plan.ServiceState{
+			Common:  plan.Common{Name: "kubelet-stopped", Reason: step.ReasonKubeletServiceFailed, Attempts: 3},
+			Service: "kubelet", State: plan.ServiceStopped,
+		},
+		&plan.Remove{
+			Common: plan.Common{Name: "leftovers", Reason: step.ReasonNodeFilesFailed, Attempts: 3},
+			Paths:  plan.Texts(step.Kubeconfig, step.BootstrapKubeconfig, step.KubernetesDirectory+`\pki\ca.crt`, step.KubeletKeys),
+		},
+		step.Directory("kubelet-keys", step.KubeletKeys, plan.AccessAdmin),
+	}
+}
+
+// command is the command line of the kubelet's service. It is ours: the services that images bring ignore what
+// kubeadm writes for them, and neither restart nor rotate. Without --windows-service the service manager can not tell
+// the kubelet that the machine shuts down.
+func (k *Kubelet) command() []string {
+	command := []string{step.ProgramsDirectory + `\kube-log-runner.exe`, `--log-file=` + k.LogDirectory + `\kubelet.log`}
+	for _, flag := range k.logFlags {
+		command = append(command, "--"+flag.Name+"="+flag.Value)
+	}
+	command = append(command, step.KubeletProgram,
+		"--windows-service",
+		`--config=`+step.KubeletDirectory+`\config.yaml`,
+		`--bootstrap-kubeconfig=`+step.BootstrapKubeconfig,
+		`--kubeconfig=`+step.Kubeconfig,
+		`--cert-dir=`+step.KubeletKeys,
+		"--hostname-override="+k.nodeName,
+	)
+	for _, flag := range k.Flags {
+		command = append(command, "--"+flag.Name+"="+flag.Value)
+	}
+	return command
+}
+
+// commandCheck sees to it that the kubelet runs by the command line that was asked for: what images bring to repair their
+// kubelet's service makes it anew without our flags, and so may a script of the user's.
+func (k *Kubelet) commandCheck() []plan.Step {
+	const imagePath = "kubeletImagePath"
+	return []plan.Step{
+		&plan.Fact{
+			Common: plan.Common{Name: "kubelet-command", Reason: step.ReasonKubeletArgsNotApplied, Attempts: 3},
+			Argv:   plan.Texts("reg.exe", "query", `HKLM\SYSTEM\CurrentControlSet\Services\kubelet`, "/v", "ImagePath"),
+			Match:  `ImagePath\s+REG_[A-Z_]+\s+(\S.*\S)`, Set: imagePath,
+		},
+		&plan.Check{
+			Common: plan.Common{Name: "kubelet-arguments", Reason: step.ReasonKubeletArgsNotApplied},
+			Test:   plan.Test{Fact: imagePath, Is: plan.Text(commandLine(k.command()))},
+		},
+	}
+}
+
+// commandLine joins arguments as a service step does: by the rules of CommandLineToArgvW. No argument of ours has a quote.
+func commandLine(argv []string) string {
+	quoted := make([]string, 0, len(argv))
+	for _, one := range argv {
+		if one == "" || strings.ContainsAny(one, " \t") {
+			text := strings.TrimRight(one, `\`)
+			one = `"` + text + strings.Repeat(`\`, 2*(len(one)-len(text))) + `"`
+		}
+		quoted = append(quoted, one)
+	}
+	return strings.Join(quoted, " ")
+}

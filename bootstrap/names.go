@@ -1,0 +1,43 @@
+package bootstrap
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/kubelet"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/network"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+)
+
+// What callers need of the rooms behind this one.
+type (
+	// InvalidError says what the user has to change, and where.
+	InvalidError = step.InvalidError
+	// Reason explains a reason of a failed bootstrap to the person with kubectl.
+	Reason = step.Reason
+	// Source is a key of a Secret or ConfigMap that a config refers to.
+	Source = step.Source
+	// Size of a machine. What is 0 is not known.
+	Size = kubelet.Size
+)
+
+// SourceSecret is the kind of a Source that is in a Secret.
+const SourceSecret = step.SourceSecret
+
+// PhaseNames are the names that a phase of a bootstrap may have, in the order of the phases.
+func PhaseNames() []string { return step.PhaseNames() }
+
+// Reasons are all that a node may give for a failed bootstrap. docs/conditions.md lists them; a test compares.
+func Reasons() []Reason { return step.Reasons() }
+
+// Allocatable is what the Node of a machine will offer to pods.
+func Allocatable(spec bootstrapv1.WindowsBootstrapConfigSpec, size Size) (corev1.ResourceList, error) {
+	return kubelet.Allocatable(spec, size)
+}
+
+// Addressed says whether all is known that the machine's adapters need before there is a VM.
+func Addressed(m *infrav1.WindowsMachine) bool { return network.Addressed(m) }
+
+// CheckAddress says why a node cannot work with an address of a pool.
+func CheckAddress(one infrav1.NetworkAddress) error { return network.CheckAddress(one) }

@@ -1,0 +1,133 @@
+package network
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+)
+
+// The defaults of ports, and their limits.
+const (
+	// firstDynamicPort is where images have them begin.
+	firstDynamicPort = 34000
+	lastPort         = 65535
+	// fewestDynamicPorts is what netsh takes.
+	fewestDynamicPorts = 255
+)
+
+var defaultNodePorts = bootstrapv1.Ports{First: 30000, Last: 32767}
+
+// The ports of VXLAN, of Geneve, and of kube-proxy's health check.
+const (
+	vxlanPort       = "4789"
+	genevePort      = "6081"
+	proxyHealthPort = "10256"
+)
+
+// ownRules are the names of the firewall rules that are ours.
+var ownRules = []string{"nodeports-tcp", "nodeports-udp", "kube-proxy-health", "vxlan", "geneve"}
+
+func (net reading) readPorts() error {
+	net.nodePorts = bothEnds(cmp.Or(net.Spec.NodePorts, defaultNodePorts))
+	behind := bootstrapv1.Ports{First: max(firstDynamicPort, net.nodePorts.Last+1), Last: lastPort}
+	net.dynamicPorts = bothEnds(cmp.Or(net.Spec.DynamicPorts, behind))
+	const field = fieldNetwork + ".dynamicPorts"
+	if err := goodPorts(fieldNetwork+".nodePorts", net.nodePorts); err != nil {
+		return err
+	}
+	if net.nodePorts.Last+fewestDynamicPorts > lastPort && net.Spec.DynamicPorts == (bootstrapv1.Ports{}) {
+		return step.Invalid(field, "there is no room behind the nodePorts, which end at %d; write ports before them", net.nodePorts.Last)
+	}
+	if err := goodPorts(field, net.dynamicPorts); err != nil {
+		return err
+	}
+	dynamic := net.dynamicPorts
+	if dynamic.First < 1025 || dynamic.Last-dynamic.First+1 < fewestDynamicPorts {
+		return step.Invalid(field, "%s is not taken by Windows; write %d ports or more, from 1025 on", showPorts(dynamic), fewestDynamicPorts)
+	}
+	if dynamic.First <= net.nodePorts.Last && net.nodePorts.First <= dynamic.Last {
+		return step.Invalid(field, "%s overlaps the nodePorts %s; write ports before or behind them", showPorts(dynamic), showPorts(net.nodePorts))
+	}
+	return nil
+}
+
+// bothEnds: the last port is left out where it is the first.
+func bothEnds(ports bootstrapv1.Ports) bootstrapv1.Ports {
+	ports.Last = cmp.Or(ports.Last, ports.First)
+	return ports
+}
+
+func goodPorts(field string, ports bootstrapv1.Ports) error {
+	if ports.First < 1 || ports.Last > lastPort || ports.First > ports.Last {
+		return step.Invalid(field, "%s are no ports; write first and last from 1 to %d", showPorts(ports), lastPort)
+	}
+	return nil
+}
+
+func (net reading) readFirewall() error {
+	const field = fieldNetwork + ".firewall"
+	seen := map[string]bool{}
+	for _, rule := range net.Spec.Firewall {
+		if len(validation.IsDNS1123Label(rule.Name)) > 0 || slices.Contains(ownRules, rule.Name) || seen[rule.Name] {
+			return step.Invalid(field, "name %q is there twice, or none; write lower case letters, digits and '-', and none of %s",
+				rule.Name, strings.Join(ownRules, ", "))
+		}
+		seen[rule.Name] = true
+		if rule.Protocol != "TCP" && rule.Protocol != "UDP" {
+			return step.Invalid(field, "protocol %q of %s is none; write TCP or UDP", rule.Protocol, rule.Name)
+		}
+		rule.Ports = bothEnds(rule.Ports)
+		if err := goodPorts(field, rule.Ports); err != nil {
+			return err
+		}
+		net.firewall = append(net.firewall, rule)
+	}
+	return nil
+}
+
+// openPorts: what others reach on the node, and what Windows must not take for itself.
+func (net *Network) openPorts() []plan.Step {
+	steps := []plan.Step{&plan.PortRange{
+		Common: plan.Common{Name: "dynamic-ports", Reason: step.ReasonNetworkSettingsFailed},
+		Start:  int(net.dynamicPorts.First), Count: int(net.dynamicPorts.Last-net.dynamicPorts.First) + 1,
+	}}
+	rules := []plan.FirewallRule{}
+	if net.mode != bootstrapv1.NetworkNone {
+		nodePorts := showPorts(net.nodePorts)
+		rules = append(rules, openRule("nodeports-tcp", "TCP", nodePorts), openRule("nodeports-udp", "UDP", nodePorts),
+			openRule("kube-proxy-health", "TCP", proxyHealthPort))
+	}
+	if net.overlay() {
+		rules = append(rules, openRule("vxlan", "UDP", vxlanPort))
+	}
+	if net.mode == bootstrapv1.NetworkTransparent {
+		rules = append(rules, openRule("geneve", "UDP", genevePort))
+	}
+	for _, rule := range net.firewall {
+		rules = append(rules, openRule(rule.Name, rule.Protocol, showPorts(rule.Ports)))
+	}
+	if len(rules) == 0 {
+		return steps
+	}
+	return append(steps, &plan.Firewall{
+		Common: plan.Common{Name: "network-firewall", Reason: step.ReasonNetworkSettingsFailed, Attempts: 3}, Rules: rules,
+	})
+}
+
+func openRule(name, protocol, ports string) plan.FirewallRule {
+	return plan.FirewallRule{Name: "capwin-" + name, Protocol: protocol, Ports: plan.Texts(ports)}
+}
+
+func showPorts(ports bootstrapv1.Ports) string {
+	if ports.First == ports.Last {
+		return fmt.Sprint(ports.First)
+	}
+	return fmt.Sprintf("%d-%d", ports.First, ports.Last)
+}

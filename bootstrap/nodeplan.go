@@ -1,0 +1,82 @@
+package bootstrap
+
+import (
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+)
+
+// oldestWindows is the build of Windows Server 2019.
+const oldestWindows = "17763"
+
+// waitSeconds keeps cloudbase-init waiting: short, for Azure gives a machine little time to say that it is there.
+const waitSeconds = 60
+
+// parts of a plan, in the order in which their steps stand in a phase.
+func (n *node) parts() []step.Part {
+	return []step.Part{
+		n.image(), n.adapters.Steps(), n.custom.steps(), n.windows.Steps(), joined(), n.kubelet.Steps(), n.registered(),
+		n.network.Steps(), n.containerd.Steps(), n.join(),
+	}
+}
+
+// nodePlan is the whole story of a node.
+func nodePlan(n *node) *plan.Plan {
+	p := &plan.Plan{
+		Version:         plan.Version,
+		Machine:         n.machine,
+		DeadlineSeconds: n.deadlineSeconds,
+		WaitSeconds:     waitSeconds,
+		Report:          n.cloud.channels,
+		Redact:          []string{n.token, n.token[len("abcdef."):]},
+		Logs:            logs(n.kubelet.LogDirectory),
+		Erase:           append(plan.Texts(step.JoinFile, step.BootstrapKubeconfig), n.cloud.erase...),
+	}
+	steps := map[string][]plan.Step{}
+	var everyBoot []plan.Step
+	for _, own := range n.parts() {
+		for phase, more := range own.Steps {
+			steps[phase] = append(steps[phase], more...)
+		}
+		everyBoot = append(everyBoot, own.EveryBoot...)
+		p.Redact, p.Erase = append(p.Redact, own.Redact...), append(p.Erase, own.Erase...)
+	}
+	for _, name := range step.PhaseOrder {
+		if len(steps[name]) > 0 {
+			p.Phases = append(p.Phases, plan.Phase{Name: name, Steps: steps[name]})
+		}
+	}
+	if len(everyBoot) > 0 {
+		p.EveryBoot = []plan.Phase{{Name: "every-boot", Steps: everyBoot}}
+	}
+	return p
+}
+
+// joined looks at what kubeadm left. It comes before the network's part, which asks for the pod CIDR of a Node.
+func joined() step.Part {
+	var p step.Part
+	p.Add(step.PhaseVerify,
+		&plan.WaitFor{
+			Common: plan.Common{Name: "kubelet-registered", Reason: step.ReasonJoinFailed, TimeoutSeconds: 60},
+			For:    plan.ForFile, Target: plan.Text(step.KubeletCertificate),
+		},
+		&plan.ServiceState{
+			Common:  plan.Common{Name: "kubelet-running", Reason: step.ReasonKubeletNotHealthy, TimeoutSeconds: 120, Attempts: 2},
+			Service: "kubelet", State: plan.ServiceRunning,
+		},
+		step.Directory("kubelet-keys", step.KubeletKeys, plan.AccessAdmin),
+	)
+	return p
+}
+
+// registered asks the API server for the Node, as the node itself: a kubelet may run, have its certificate, and be refused
+// all the same. The name alone stands in what kubectl says of a Node that is not there, too.
+func (n *node) registered() step.Part {
+	const registered = "registered="
+	var p step.Part
+	p.Add(step.PhaseVerify, &plan.Fact{
+		Common: plan.Common{Name: "node-registered", Reason: step.ReasonNodeNotRegistered, TimeoutSeconds: 30, Attempts: 24},
+		Argv:   step.AskForNode(n.machine.Node, registered+"{.metadata.name}"),
+		Match:  registered + n.machine.Node, Set: "nodeRegistered",
+	})
+	return p
+}

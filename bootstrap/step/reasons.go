@@ -1,0 +1,311 @@
+package step
+
+import "slices"
+
+// The reasons by which a node says why it did not join. Names are kept for ever: alerts and runbooks lean on them.
+const (
+	ReasonWindowsNotSupported      = "WindowsNotSupported"
+	ReasonNodeFilesFailed          = "NodeFilesFailed"
+	ReasonAddressesNotSet          = "AddressesNotSet"
+	ReasonContainerRuntimeNotReady = "ContainerRuntimeNotReady"
+	ReasonKubeletServiceFailed     = "KubeletServiceFailed"
+	ReasonKubeletArgsNotApplied    = "KubeletArgsNotApplied"
+	ReasonPageFileFailed           = "PageFileFailed"
+	ReasonPageFileMissing          = "PageFileMissing"
+	ReasonAPIServerUnreachable     = "ApiServerUnreachable"
+	ReasonAPIServerCAMismatch      = "ApiServerCaMismatch"
+	ReasonTokenRejected            = "TokenRejected"
+	ReasonClockWrong               = "ClockWrong"
+	ReasonPreflightFailed          = "PreflightFailed"
+	ReasonNodeNameTaken            = "NodeNameTaken"
+	ReasonTLSBootstrapFailed       = "TLSBootstrapFailed"
+	ReasonKubeletNotHealthy        = "KubeletNotHealthy"
+	ReasonJoinFailed               = "JoinFailed"
+	ReasonNodeNotRegistered        = "NodeNotRegistered"
+	ReasonWindowsPatchLevelTooLow  = "WindowsPatchLevelTooLow"
+	ReasonStaleNetworks            = "StaleNetworksNotRemoved"
+	ReasonNetworkSettingsFailed    = "NetworkSettingsFailed"
+	ReasonNetworkNotReady          = "NetworkNotReady"
+	ReasonPodCIDRMissing           = "PodCidrMissing"
+	ReasonFilesFailed              = "FilesFailed"
+	ReasonPreJoinScriptFailed      = "PreJoinScriptFailed"
+	ReasonPostJoinScriptFailed     = "PostJoinScriptFailed"
+	ReasonImageVersionMismatch     = "ImageVersionMismatch"
+	ReasonTrustFailed              = "TrustFailed"
+	ReasonProxyFailed              = "ProxyFailed"
+	ReasonTimeFailed               = "TimeFailed"
+	ReasonFeatureFailed            = "FeatureFailed"
+	ReasonUserFailed               = "UserFailed"
+	ReasonDefenderFailed           = "DefenderFailed"
+	ReasonVMwareToolsFailed        = "VMwareToolsFailed"
+	ReasonContainerdConfigFailed   = "ContainerdConfigFailed"
+	ReasonImagePullFailed          = "ImagePullFailed"
+	ReasonCSIProxyFailed           = "CsiProxyFailed"
+	ReasonDomainJoinFailed         = "DomainJoinFailed"
+	ReasonGMSAPluginFailed         = "GmsaPluginFailed"
+	ReasonContainerdTooOld         = "ContainerdTooOld"
+	ReasonPauseImageMissing        = "PauseImageMissing"
+	ReasonMachineTooSmall          = "MachineTooSmall"
+
+	// Those of the interpreter itself, whatever the plan says.
+	ReasonPlanNotUnderstood = "PlanNotUnderstood"
+	ReasonBootstrapTimeout  = "BootstrapTimeout"
+	ReasonTooManyReboots    = "TooManyReboots"
+	ReasonFactsUnavailable  = "FactsUnavailable"
+	ReasonInternalError     = "InternalError"
+)
+
+// Reason explains one reason to the person with kubectl.
+type Reason struct {
+	Name    string
+	Meaning string
+	Cause   string
+	// Command shows more, or what to do.
+	Command string
+}
+
+// Reasons are all that a node may give for a failed bootstrap. docs/conditions.md lists them; a test compares.
+func Reasons() []Reason { return slices.Clone(reasons) }
+
+const (
+	describe  = "kubectl describe windowsmachine NAME"
+	onTheNode = `Get-Content C:\ProgramData\capwin\agent.log -Tail 50 (on the node)`
+)
+
+var reasons = []Reason{
+	{
+		ReasonWindowsNotSupported, "Windows is older than Server 2019; with 2019, or one after 2025, the node joins all the same",
+		"an image that is too old or too new",
+		"kubectl get windowsmachine NAME -o jsonpath={.status.windowsBuild}",
+	},
+	{
+		ReasonNodeFilesFailed, "files or folders that kubeadm needs could not be written",
+		"disk C: is full or read-only",
+		onTheNode,
+	},
+	{
+		ReasonAddressesNotSet, "an adapter did not get its addresses, or they are not usable",
+		"another computer has the address, or the VM's adapters were changed in the vCenter",
+		"Get-NetIPAddress (on the node; AddressState Duplicate: somebody else has it)",
+	},
+	{
+		ReasonContainerRuntimeNotReady, "containerd does not run or does not answer on its pipe",
+		"an image without containerd, or with a broken configuration of it",
+		`Get-Content C:\var\log\containerd\containerd.log -Tail 50 (on the node)`,
+	},
+	{
+		ReasonKubeletServiceFailed, "the Windows service of the kubelet could not be made or stopped",
+		"another program holds the service",
+		"sc.exe qc kubelet (on the node)",
+	},
+	{
+		ReasonKubeletArgsNotApplied, "the kubelet's service does not have the arguments that were asked for",
+		"a script of the image or of the config made the service anew during the join",
+		`reg.exe query HKLM\SYSTEM\CurrentControlSet\Services\kubelet /v ImagePath (on the node)`,
+	},
+	{
+		ReasonPageFileFailed, "the page file could not be set",
+		"a policy of the domain, or a disk without room for it",
+		onTheNode,
+	},
+	{
+		ReasonPageFileMissing, "Windows has no page file, and would stall when its memory is used up",
+		"an image whose page file was turned off; write spec.pageFile.policy Managed or Fixed",
+		"kubectl get windowsbootstrapconfig NAME -o jsonpath={.spec.pageFile}",
+	},
+	{
+		ReasonAPIServerUnreachable, "the API server does not answer the node",
+		"a firewall, route or name that is missing in the node's network, or an API server that is down",
+		"Test-NetConnection HOST -Port 6443 (on the node)",
+	},
+	{
+		ReasonAPIServerCAMismatch, "what answers as API server is not of this cluster's CA",
+		"another cluster behind the endpoint, a proxy that opens TLS, or a clock that is wrong",
+		"kubectl get secret CLUSTER-ca -o yaml (its tls.crt must be the API server's CA)",
+	},
+	{
+		ReasonTokenRejected, "the cluster does not know the bootstrap token",
+		"it expired before the node came up, or somebody deleted it",
+		"kubectl delete machine NAME (its replacement gets a new token)",
+	},
+	{
+		ReasonClockWrong, "a certificate is not valid at the node's time",
+		"the clock of the host or of the image is wrong",
+		"w32tm /query /status (on the node)",
+	},
+	{
+		ReasonPreflightFailed, "kubeadm found the node not fit to join",
+		"the last lines name each check that failed",
+		describe,
+	},
+	{
+		ReasonNodeNameTaken, "a Ready Node of this name is in the cluster already",
+		"a VM that was not deleted, or another machine of this name",
+		"kubectl get node NAME -o wide (in the workload cluster)",
+	},
+	{
+		ReasonTLSBootstrapFailed, "the kubelet got no certificate",
+		"the cluster does not approve or sign the request of a new node",
+		"kubectl get csr (in the workload cluster)",
+	},
+	{
+		ReasonKubeletNotHealthy, "the kubelet does not run, or does not say that it is well",
+		"a kubelet configuration that this version refuses",
+		`Get-Content C:\var\log\kubelet\kubelet.log -Tail 50 (on the node)`,
+	},
+	{
+		ReasonJoinFailed, "kubeadm join failed, or did not end in its time",
+		"the last lines are kubeadm's",
+		describe,
+	},
+	{
+		ReasonNodeNotRegistered, "the kubelet runs and has its certificate, and there is no Node of it",
+		"a label or taint that the API server or its admission refuses; an image without C:\\k\\kubectl.exe, which asks for the Node",
+		`Select-String register C:\var\log\kubelet\kubelet.log (on the node)`,
+	},
+	{
+		ReasonWindowsPatchLevelTooLow, "Windows lacks an update that the network mode needs",
+		"an old image; the message names the update's number behind the build",
+		"kubectl get windowsmachine NAME -o jsonpath={.status.windowsBuild}",
+	},
+	{
+		ReasonStaleNetworks, "networks, endpoints or files of another CNI or machine could not be removed",
+		"the Host Networking Service does not answer, or a program holds a file",
+		"Get-HnsNetwork (on the node)",
+	},
+	{
+		ReasonNetworkSettingsFailed, "dynamic ports or firewall rules could not be set",
+		"a policy of the domain, or the firewall's service is disabled",
+		"Get-Service mpssvc (on the node)",
+	},
+	{
+		ReasonNetworkNotReady, "the HNS network of the mode could not be made, or got no address, or there is no default route",
+		"spec.network.interface names none, no DHCP answers on the new vSwitch, or the interface has one already",
+		"Get-HnsNetwork (on the node)",
+	},
+	{
+		ReasonPodCIDRMissing, "the cluster gave the Node no pod CIDR of the size /24",
+		"a controller manager without --allocate-node-cidrs, with another --node-cidr-mask-size, or without CIDRs left",
+		"kubectl get node NAME -o jsonpath={.spec.podCIDRs} (in the workload cluster)",
+	},
+	{
+		ReasonFilesFailed, "a file of spec.custom.files could not be written",
+		"a folder has its name, or disk C: is full",
+		onTheNode,
+	},
+	{
+		ReasonPreJoinScriptFailed, "a script of spec.custom.preJoin failed, or did not end in its time",
+		"the last lines are the script's",
+		describe,
+	},
+	{
+		ReasonPostJoinScriptFailed, "a script of spec.custom.postJoin failed, or did not end in its time",
+		"the last lines are the script's",
+		describe,
+	},
+	{
+		ReasonImageVersionMismatch, "the image carries another minor version of Kubernetes than the Machine wants, or no kubeadm or kubelet; with another patch the node joins all the same",
+		"spec.version of the Machine was raised without another image",
+		"kubectl get machine NAME -o jsonpath={.spec.version}",
+	},
+	{
+		ReasonTrustFailed, "a certificate of spec.windows.trustedCertificates could not be put into Windows' store",
+		"a policy that locks the store",
+		"certutil.exe -store Root (on the node)",
+	},
+	{
+		ReasonProxyFailed, "the variables of the proxy could not be set",
+		"a registry that is locked by a policy",
+		onTheNode,
+	},
+	{
+		ReasonTimeFailed, "the time zone or the time servers could not be set",
+		"a zone that this Windows does not know, or a disabled time service",
+		"w32tm /query /configuration (on the node)",
+	},
+	{
+		ReasonFeatureFailed, "a Windows feature could not be installed",
+		"a name that Get-WindowsFeature does not show, or an image whose sources were removed",
+		"Get-WindowsFeature (on the node)",
+	},
+	{
+		ReasonUserFailed, "a user of spec.windows.users could not be made",
+		"a policy for accounts",
+		"Get-LocalUser (on the node)",
+	},
+	{
+		ReasonDefenderFailed, "the exclusions of Microsoft Defender could not be set; the node joins all the same",
+		"a Windows without Defender, or one that is managed centrally",
+		"Get-MpPreference (on the node)",
+	},
+	{
+		ReasonVMwareToolsFailed, "VMware Tools could not be told which adapters to report; the node joins all the same",
+		"an image with other guest tools",
+		"Get-Service VMTools (on the node)",
+	},
+	{
+		ReasonContainerdConfigFailed, "containerd's configuration could not be written, or its service not be set",
+		"disk C: is full or read-only",
+		onTheNode,
+	},
+	{
+		ReasonImagePullFailed, "an image of spec.containerd.prepullImages could not be pulled; the node joins all the same",
+		"a wrong name, or a registry that is not reached",
+		describe,
+	},
+	{
+		ReasonCSIProxyFailed, "csi-proxy is not there or does not run",
+		"a wrong path in spec.windows.csiProxy.path",
+		"sc.exe qc csiproxy (on the node)",
+	},
+	{
+		ReasonDomainJoinFailed, "the node could not join the domain of spec.windows.domain",
+		"a DNS server that does not know the domain, or credentials that may not join machines",
+		`Get-Content C:\Windows\debug\NetSetup.LOG -Tail 50 (on the node)`,
+	},
+	{
+		ReasonGMSAPluginFailed, "the plug-in of spec.windows.gmsaPlugin is not installed, or could not be made known to Windows",
+		"neither the image nor a preJoin script has installed it, or a wrong classID",
+		`reg.exe query HKLM\SYSTEM\CurrentControlSet\Control\CCG\COMClasses (on the node)`,
+	},
+	{
+		ReasonContainerdTooOld, "the image's containerd is too old: HostProcess containers need 1.7, registries, drop-ins and the like 2.0",
+		"an old image, or settings in spec.containerd that it can not take",
+		`& 'C:\Program Files\containerd\containerd.exe' --version (on the node)`,
+	},
+	{
+		ReasonPauseImageMissing, "the pause image of all pods is not in the image and could not be pulled",
+		"a registry that is not reached: an image with it, spec.containerd.registries or spec.containerd.pauseImage help",
+		`& 'C:\Program Files\containerd\ctr.exe' -n k8s.io images list (on the node)`,
+	},
+	{
+		ReasonMachineTooSmall, "the node's memory leaves Pods less than 2 GiB; with less than 8 GiB of it, or 20 GiB of free disk, it joins all the same",
+		"a small VM size or template; spec.reservations.lowMemory accepts it",
+		"kubectl get windowsmachine NAME -o jsonpath={.status.bootstrap.warnings}",
+	},
+	{
+		ReasonPlanNotUnderstood, "the agent does not understand the plan it was given",
+		"a fault of ours",
+		describe,
+	},
+	{
+		ReasonBootstrapTimeout, "the bootstrap was not done within spec.deadlineSeconds",
+		"a slow disk or network; the phase says where the time went",
+		describe,
+	},
+	{
+		ReasonTooManyReboots, "steps wanted more reboots than are allowed",
+		"a Windows feature or update that never finishes",
+		onTheNode,
+	},
+	{
+		ReasonFactsUnavailable, "Windows does not say what machine it is",
+		"a broken WMI repository in the image",
+		"winmgmt /verifyrepository (on the node)",
+	},
+	{
+		ReasonInternalError, "the agent failed in a way that has no reason of its own",
+		"a fault of ours",
+		onTheNode,
+	},
+}

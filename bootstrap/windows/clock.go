@@ -1,0 +1,63 @@
+package windows
+
+import (
+	"regexp"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+)
+
+var (
+	windowsZone = regexp.MustCompile(`^(UTC([+-][0-9]{2})?|Russia Time Zone [0-9]{1,2}|[A-Z][A-Za-z. -]* Standard Time( \(Mexico\))?)$`)
+	timeServer  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.:-]{0,252}$`)
+)
+
+// clock is the time zone and where the time comes from.
+type clock struct {
+	zone    string
+	servers []string
+}
+
+func readClock(in Input) (setting, error) {
+	c := clock{in.Spec.TimeZone, in.Spec.NTPServers}
+	if c.zone != "" && !windowsZone.MatchString(c.zone) {
+		return nil, step.Invalid(windowsField+".timeZone", "%q is no time zone of Windows; write one such as UTC or W. Europe Standard Time (tzutil /l)", c.zone)
+	}
+	for _, server := range c.servers {
+		if !timeServer.MatchString(server) {
+			return nil, step.Invalid(windowsField+".ntpServers", "%q is neither a name nor an address; write one such as time.example.com", server)
+		}
+	}
+	return c, nil
+}
+
+func (c clock) addTo(p *step.Part) {
+	if c.zone == "" && len(c.servers) == 0 {
+		return
+	}
+	p.Add(step.PhaseWindows, &plan.Time{
+		Common: plan.Common{Name: "time", Reason: step.ReasonTimeFailed, Attempts: 3}, Zone: c.zone, NTP: plan.Texts(c.servers...),
+	})
+	if len(c.servers) > 0 {
+		p.Add(step.PhaseWindows, timeService("time-service", "config", "start=", "auto"),
+			timeService("time-service-triggers", "triggerinfo", "start/networkon", "stop/networkoff"))
+	}
+}
+
+// timeService: of a machine that is in no domain Windows stops the service when it has started, since what starts it is
+// that the machine is in one.
+func timeService(name, verb string, args ...string) plan.Step {
+	return &plan.Run{
+		Common: plan.Common{Name: name, Reason: step.ReasonTimeFailed, TimeoutSeconds: 60, Attempts: 3},
+		Argv:   plan.Texts(append([]string{"sc.exe", verb, "w32time"}, args...)...),
+	}
+}
+
+// clockRisks: whoever writes servers and a domain finds his servers gone.
+func clockRisks(spec bootstrapv1.Windows) []string {
+	if len(spec.NTPServers) == 0 || spec.Domain == (bootstrapv1.Domain{}) {
+		return nil
+	}
+	return []string{windowsField + ".ntpServers: a member of a domain takes its time from the domain, which replaces the list; leave it out"}
+}

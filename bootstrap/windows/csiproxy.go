@@ -1,0 +1,39 @@
+package windows
+
+import (
+	"strings"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+)
+
+// csiProxy is the path of a program that is there already; the image or a preJoin script has brought it.
+type csiProxy string
+
+func readCSIProxy(in Input) (setting, error) {
+	path := in.Spec.CSIProxy.Path
+	if path != "" && (!step.PlainPath.MatchString(path) || !strings.HasSuffix(strings.ToLower(path), ".exe")) {
+		return nil, step.Invalid(windowsField+".csiProxy.path", `%q is no program on drive C:; write a path such as C:\k\csi-proxy.exe`, path)
+	}
+	return csiProxy(path), nil
+}
+
+func (c csiProxy) addTo(p *step.Part) {
+	path := string(c)
+	if path == "" {
+		return
+	}
+	common := func(name string) plan.Common {
+		return plan.Common{Name: name, Reason: step.ReasonCSIProxyFailed, TimeoutSeconds: 60}
+	}
+	p.Add(step.PhaseKubelet,
+		&plan.WaitFor{Common: common("csi-proxy-program"), For: plan.ForFile, Target: plan.Text(path)},
+		step.Directory("csi-proxy-logs", step.CSIProxyLogs, plan.AccessInherit),
+		&plan.Service{
+			Common: common("csi-proxy-service"), Service: "csiproxy",
+			Command: plan.Texts(path, "-windows-service", "-log_file="+step.CSIProxyLogs+`\csi-proxy.log`, "-logtostderr=false"),
+			Start:   plan.StartAuto, RestartSeconds: []int{10, 30, 60},
+		},
+		&plan.ServiceState{Common: common("csi-proxy-running"), Service: "csiproxy", State: plan.ServiceRunning},
+	)
+}

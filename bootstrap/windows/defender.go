@@ -1,0 +1,44 @@
+package windows
+
+import (
+	"regexp"
+	"slices"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+)
+
+// What Kubernetes and containerd write so much of that a scanner makes a node slow.
+var (
+	excludedFolders   = []string{`C:\ProgramData\containerd`, step.KubeletDirectory, `C:\k`}
+	excludedProcesses = []string{"containerd.exe", "containerd-shim-runhcs-v1.exe", "ctr.exe", "kubelet.exe", "kube-proxy.exe", "kube-log-runner.exe"}
+	processName       = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,60}\.exe$`)
+)
+
+// defender is what the user excludes from scans, besides ours.
+type defender struct{ folders, processes []string }
+
+func readDefender(in Input) (setting, error) {
+	own := in.Spec.DefenderExclusions
+	const field = windowsField + ".defenderExclusions"
+	for _, folder := range own.Folders {
+		if !step.PlainPath.MatchString(folder) {
+			return nil, step.Invalid(field+".folders", `%q is no plain path on drive C:; write one such as C:\data`, folder)
+		}
+	}
+	for _, process := range own.Processes {
+		if !processName.MatchString(process) {
+			return nil, step.Invalid(field+".processes", "%q is no name of a program; write one such as app.exe", process)
+		}
+	}
+	return defender{own.Folders, own.Processes}, nil
+}
+
+// addTo: the step is optional, because where there is no Defender, nothing is slow because of it.
+func (d defender) addTo(p *step.Part) {
+	p.Add(step.PhaseWindows, &plan.DefenderExclusions{
+		Common:    plan.Common{Name: "defender-exclusions", Reason: step.ReasonDefenderFailed, Optional: true},
+		Folders:   plan.Texts(slices.Concat(excludedFolders, d.folders)...),
+		Processes: plan.Texts(slices.Concat(excludedProcesses, d.processes)...),
+	})
+}

@@ -1,0 +1,55 @@
+package windows
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+)
+
+const (
+	comClasses = `HKLM\SOFTWARE\Classes\CLSID\`
+	ccgClasses = `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Control\CCG\COMClasses\`
+)
+
+// gmsaPlugin is the class of a plug-in in braces; empty: there is none.
+type gmsaPlugin string
+
+func readGMSAPlugin(in Input) (setting, error) {
+	id := in.Spec.GMSAPlugin.ClassID
+	switch {
+	case id == "":
+		return gmsaPlugin(""), nil
+	case !guid.MatchString(id):
+		return nil, step.Invalid(windowsField+".gmsaPlugin.classID", "%q is no CLSID; write one such as CCC2A336-D7F3-4818-A213-272B7924213E, without braces", id)
+	}
+	return gmsaPlugin("{" + strings.ToUpper(id) + "}"), nil
+}
+
+// addTo lets Container Credential Guard call a plug-in, which only Windows' own key says. How the class itself gets
+// into COM differs from plug-in to plug-in, and their installers do it. Many also list it with Container Credential Guard, whose
+// key belongs to TrustedInstaller: what is listed is left alone.
+func (g gmsaPlugin) addTo(p *step.Part) {
+	class := string(g)
+	if class == "" {
+		return
+	}
+	common := func(name string) plan.Common {
+		return plan.Common{Name: name, Reason: step.ReasonGMSAPluginFailed, Attempts: 3}
+	}
+	const listed = "gmsaPluginListed"
+	write := common("gmsa-plugin")
+	write.When = &plan.Test{Fact: listed, IsNot: plan.Text(class)}
+	p.Add(step.PhaseKubelet,
+		&plan.Fact{
+			Common: common("gmsa-plugin-installed"), Argv: plan.Texts("reg.exe", "query", comClasses+class+`\InprocServer32`, "/ve"),
+			Match: `REG_[A-Z_]*SZ\s+([^(\s].*\S)`, Set: "gmsaPlugin", // a value that is not set is shown in parentheses
+		},
+		&plan.Fact{
+			Common: common("gmsa-plugin-listed"), Argv: plan.Texts("reg.exe", "query", strings.TrimSuffix(ccgClasses, `\`)),
+			Match: `(` + regexp.QuoteMeta(class) + `|$)`, Set: listed,
+		},
+		&plan.Registry{Common: write, Key: ccgClasses + class, Value: plan.Text("")},
+	)
+}

@@ -1,0 +1,55 @@
+package windows
+
+import (
+	"encoding/pem"
+	"fmt"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+)
+
+const certificatesDirectory = step.OwnDirectory + `\certificates`
+
+// trust is the certificates of CAs, each in PEM by the name of its step.
+type trust []trusted
+
+type trusted struct {
+	name string
+	pem  []byte
+}
+
+func readTrust(in Input) (setting, error) {
+	var all trust
+	seen := map[string]bool{}
+	for i, wanted := range in.Spec.TrustedCertificates {
+		field := fmt.Sprintf("%s.trustedCertificates[%d]", windowsField, i)
+		if !step.Name.MatchString(wanted.Name) || seen[wanted.Name] {
+			return nil, step.Invalid(field, "name %q is none, or is there twice; write small letters, digits and dashes, 40 at most", wanted.Name)
+		}
+		seen[wanted.Name] = true
+		read, err := in.Sources.Content(field, wanted.Content, wanted.ContentFrom)
+		if err != nil {
+			return nil, err
+		}
+		certificates, err := step.Certificates(field, read.Bytes, "PEM")
+		if err != nil {
+			return nil, err
+		}
+		for j, certificate := range certificates {
+			text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Raw})
+			all = append(all, trusted{fmt.Sprintf("%s-%d", wanted.Name, j+1), text})
+		}
+	}
+	return all, nil
+}
+
+// addTo puts CAs where Windows, and every Go program on it, looks. certutil takes one certificate of a file.
+func (t trust) addTo(p *step.Part) {
+	for _, one := range t {
+		path := certificatesDirectory + `\` + one.name + ".crt"
+		p.Add(step.PhaseWindows, step.PrivateFile("certificate-"+one.name, step.ReasonTrustFailed, path, one.pem), &plan.Run{
+			Common: plan.Common{Name: "trust-" + one.name, Reason: step.ReasonTrustFailed, TimeoutSeconds: 60, Attempts: 3},
+			Argv:   plan.Texts("certutil.exe", "-f", "-addstore", "Root", path),
+		})
+	}
+}

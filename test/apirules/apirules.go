@@ -1,0 +1,52 @@
+// Package apirules holds the rules of the WindowsBootstrapConfig's CRD against those of Render. The API refuses some names by
+// itself, and must not know fewer of them, or others.
+package apirules
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Check that the CRD has each of the rules, by what they are about; crds is the folder of CRDs.
+func Check(t *testing.T, crds string, rules map[string]string) {
+	t.Helper()
+	content, err := os.ReadFile(crds + "/bootstrap.cluster.x-k8s.io_windowsbootstrapconfigs.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var definition any
+	if err := yaml.Unmarshal(content, &definition); err != nil {
+		t.Fatal(err)
+	}
+	all := rulesIn(definition)
+	for what, rule := range rules {
+		if !strings.Contains(all, rule) {
+			t.Errorf("%s: no rule of the API has %q", what, rule)
+		}
+	}
+}
+
+// In is a rule that refuses names of a list.
+func In(names []string) string { return "in ['" + strings.Join(names, "', '") + "']" }
+
+// rulesIn are all rules of a CRD, one a line.
+func rulesIn(of any) string {
+	var text strings.Builder
+	switch of := of.(type) {
+	case map[string]any:
+		if rule, ok := of["rule"].(string); ok {
+			text.WriteString(rule + "\n")
+		}
+		for _, value := range of {
+			text.WriteString(rulesIn(value))
+		}
+	case []any:
+		for _, value := range of {
+			text.WriteString(rulesIn(value))
+		}
+	}
+	return text.String()
+}
