@@ -60,7 +60,7 @@ type Fact struct {
 	Match string `json:"match"`
 	// Set is the name of the fact.
 	Set string `json:"set"`
-	// Say tells that the program did not answer. The exit code follows it.
+	// Say tells that the program did not answer.
 	Say Value `json:"say,omitempty"`
 }
 

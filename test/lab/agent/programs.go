@@ -135,8 +135,7 @@ func (r *run) fact(ctx context.Context, step *plan.Fact) error {
 		return err
 	}
 	if found == nil {
-		message := fmt.Sprintf("%s (exit code %d)", r.sentence(step.Say), done.ExitCode)
-		return &failure{message: message, text: done.Text(), exitCode: done.ExitCode}
+		return &failure{message: r.sentence(step.Say), text: done.Text(), exitCode: done.ExitCode}
 	}
 	r.setFact(step.Set, strings.TrimSpace(found[min(1, len(found)-1)]))
 	return nil
