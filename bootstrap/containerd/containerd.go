@@ -119,14 +119,15 @@ func restart() []plan.Step {
 // VersionCheck asks the image for a containerd that reads the settings. Where it is not in its usual place nothing is known of
 // it, which is a warning.
 func (c Containerd) VersionCheck() []plan.Step {
-	oldest := oldestContainerd
+	oldest, why := oldestContainerd, "HostProcess containers need "
 	if len(c.dropIns) > 0 || c.settings != "" {
-		oldest = mergingContainerd
+		oldest, why = mergingContainerd, "the settings in spec.containerd need "
 	}
 	return []plan.Step{
 		&plan.Fact{
 			Common: plan.Common{Name: "containerd-version", Reason: step.ReasonContainerdTooOld, TimeoutSeconds: 60, Attempts: 2, Optional: true},
 			Argv:   plan.Texts(containerdProgram, "--version"), Match: `\sv?(\d+\.\d+)\.`, Set: "containerdVersion",
+			Say: plan.Text(containerdProgram + " does not tell its version"),
 		},
 		&plan.Check{
 			Common: plan.Common{
@@ -134,6 +135,7 @@ func (c Containerd) VersionCheck() []plan.Step {
 				When: &plan.Test{Fact: "containerdVersion", IsNot: plan.Text("")},
 			},
 			Test: plan.Test{Fact: "containerdVersion", AtLeast: plan.Text(oldest)},
+			Say:  plan.Say("the image has containerd ", "containerdVersion", ", "+why+oldest+" or later"),
 		},
 	}
 }
@@ -148,6 +150,7 @@ func answers() []plan.Step {
 		&plan.WaitFor{
 			Common: plan.Common{Name: "containerd-answers", Reason: step.ReasonContainerRuntimeNotReady, TimeoutSeconds: 120},
 			For:    plan.ForPipe, Target: plan.Text("containerd-containerd"),
+			Say: plan.Text("containerd does not answer on its pipe"),
 		},
 		serviceTool("containerd-restarts", "failure", "containerd", "reset=", "900", "actions=", "restart/10000/restart/30000/restart/60000"),
 		serviceTool("containerd-restarts-always", "failureflag", "containerd", "1"),

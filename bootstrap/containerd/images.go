@@ -77,6 +77,7 @@ func (c Containerd) pauseImage() []plan.Step {
 			Common: ask, Argv: plan.Texts(containerdProgram, "config", "dump"),
 			// sandbox since version 3 of the configuration, sandbox_image before.
 			Match: `\n\s*sandbox[_image]*\s*=\s*['"]([^'"\s]+)['"]`, Set: named,
+			Say: plan.Text("containerd does not tell which pause image it uses"),
 		},
 		// ctr writes a head, and below it the image if it has it; what else it writes is no image.
 		&plan.Fact{
@@ -84,6 +85,7 @@ func (c Containerd) pauseImage() []plan.Step {
 			Argv: append(plan.Texts(ctrProgram, "--namespace", "k8s.io", "images", "list"),
 				plan.Parts(plan.Text("name=="), plan.FromFact(named))),
 			Match: `(` + missing + `\s*\n\S+\s+\S+\s+sha256:|` + missing + `)`, Set: there,
+			Say: plan.Text("containerd does not tell which images it has"),
 		},
 		&plan.Run{Common: pull, Argv: append(c.pullCommand(), plan.FromFact(named))},
 	}

@@ -64,6 +64,7 @@ func (c *checker) value(field string, value Value) {
 
 // say is the sentence of a failure. It may tell facts that are known, and the one that the step looks at itself.
 func (c *checker) say(say Value, looked string) {
+	c.must(say.sample() != "", "say", "is missing: the sentence that tells the failure")
 	for _, part := range say {
 		if part.Fact != "" && part.Fact != looked {
 			c.fact("say", part.Fact)

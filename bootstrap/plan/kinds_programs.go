@@ -1,5 +1,7 @@
 package plan
 
+import "slices"
+
 // Run runs a program, and succeeds by its exit code. TimeoutSeconds is 600 when 0; after that all its processes are ended.
 //
 // Already so: the file Creates exists.
@@ -157,6 +159,7 @@ func (s *Fact) check(c *checker) {
 func (s *Check) check(c *checker) {
 	c.test("", s.Test)
 	c.say(s.Say, s.Fact)
+	c.must(slices.Contains(s.Say, Part{Fact: s.Fact}), "say", "must tell what was measured: {\"fact\": \"%s\"}", s.Fact)
 }
 
 func (s *WaitFor) check(c *checker) {

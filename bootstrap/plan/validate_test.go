@@ -171,6 +171,11 @@ func TestBadSteps(t *testing.T) {
 		{"fact name", `{"do":"fact","name":"s","argv":["a.exe"],"match":"a","set":"A b"}`, `"A b" is not a valid name of a fact`},
 		{"fact without match", `{"do":"fact","name":"s","argv":["a.exe"],"match":"","set":"a"}`, "match"},
 		{"check without question", `{"do":"check","name":"s","fact":"cpus"}`, "fact must be compared"},
+		{"check without a sentence", `{"do":"check","name":"s","fact":"cpus","is":"1"}`, "say is missing: the sentence that tells the failure"},
+		{"check of an empty sentence", `{"do":"check","name":"s","fact":"cpus","is":"1","say":[""]}`, "say is missing"},
+		{"wait without a sentence", `{"do":"waitFor","name":"s","for":"pipe","target":"x"}`, "say is missing"},
+		{"fact without a sentence", `{"do":"fact","name":"s","argv":["a.exe"],"match":"a","set":"b"}`, "say is missing"},
+		{"check that hides what it found", `{"do":"check","name":"s","fact":"cpus","is":"1","say":"no"}`, `say must tell what was measured: {"fact": "cpus"}`},
 		{"check that tells another fact", `{"do":"check","name":"s","fact":"cpus","is":"1","say":["it has ",{"fact":"later"}]}`, "say fact 'later' is not known here"},
 		{"wait that tells a fact", `{"do":"waitFor","name":"s","for":"pipe","target":"x","say":[{"fact":"later"}]}`, "say fact 'later' is not known here"},
 		{"fact that tells itself", `{"do":"fact","name":"s","argv":["a.exe"],"match":"a","set":"later","say":[{"fact":"later"}]}`, "say fact 'later' is not known here"},
@@ -311,13 +316,16 @@ func TestGoodPlans(t *testing.T) {
 			p.EveryBoot = []plan.Phase{{Name: "boot", Steps: []plan.Step{&plan.SendReport{Common: plan.Common{Name: "r"}}}}}
 		}},
 		{"fact of an earlier step", "steps find facts", func(p *plan.Plan) {
-			found := &plan.Fact{Common: plan.Common{Name: "find"}, Argv: plan.Texts("a.exe"), Match: "a", Set: "found"}
+			found := &plan.Fact{Common: plan.Common{Name: "find"}, Argv: plan.Texts("a.exe"), Match: "a", Set: "found", Say: plan.Text("it is lost")}
 			p.Phases = append([]plan.Phase{{Name: "first", Steps: []plan.Step{found}}}, p.Phases...)
 			p.Phases[1].Steps[0].(*plan.File).Text = plan.FromFact("found")
 		}},
 		{"address of an HNS network", "it is a fact from then on, at every boot too", func(p *plan.Plan) {
 			network := &plan.HNSNetwork{Common: plan.Common{Name: "n"}, Request: plan.Tree{"Name": "a", "Type": "b", "c": plan.FactLeaf("cpus")}}
-			wait := &plan.WaitFor{Common: plan.Common{Name: "w"}, For: plan.ForAddress, Target: plan.FromFact(plan.FactManagementIP)}
+			wait := &plan.WaitFor{
+				Common: plan.Common{Name: "w"}, For: plan.ForAddress, Target: plan.FromFact(plan.FactManagementIP),
+				Say: plan.Parts(plan.Text("Windows does not accept "), plan.FromFact(plan.FactManagementIP)),
+			}
 			p.Phases = []plan.Phase{{Name: "first", Steps: []plan.Step{network}}}
 			p.EveryBoot = []plan.Phase{{Name: "boot", Steps: []plan.Step{wait}}}
 		}},

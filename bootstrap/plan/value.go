@@ -31,6 +31,9 @@ func Parts(values ...Value) Value {
 	return joined
 }
 
+// Say is a sentence with a measured fact in its place.
+func Say(before, fact, after string) Value { return Parts(Text(before), FromFact(fact), Text(after)) }
+
 // Texts makes a list of Values.
 func Texts(texts ...string) []Value {
 	values := make([]Value, 0, len(texts))
