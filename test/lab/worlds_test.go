@@ -46,15 +46,15 @@ func (j *joins) provocations() []provoked {
 func (j *joins) ofTheImage() []provoked {
 	return []provoked{
 		{
-			reason: step.ReasonWindowsNotSupported, phase: "prepare", says: "14393",
+			reason: step.ReasonWindowsNotSupported, phase: "prepare", says: "Windows has build 14393",
 			world: func(g *guest.Simulated) { g.Build = "14393.5000" },
 		},
 		{
-			reason: step.ReasonWindowsPatchLevelTooLow, phase: "network", says: "379",
+			reason: step.ReasonWindowsPatchLevelTooLow, phase: "network", says: "Windows has build 17763.100, overlay networks need 17763.379 or later",
 			world: func(g *guest.Simulated) { g.Build = "17763.100" }, config: network(bootstrapv1.NetworkOverlay, bootstrapv1.CNIFlannel),
 		},
 		{
-			reason: step.ReasonImageVersionMismatch, phase: "prepare", says: "1.35",
+			reason: step.ReasonImageVersionMismatch, phase: "prepare", says: "the image has kubeadm 1.35, the Machine wants ",
 			world: faulty(guest.Faults{Kubeadm: "v1.35.9"}),
 		},
 		{
@@ -86,7 +86,7 @@ func (j *joins) ofTheImage() []provoked {
 			},
 		},
 		{
-			reason: step.ReasonContainerdTooOld, phase: "prepare", says: "1.6",
+			reason: step.ReasonContainerdTooOld, phase: "prepare", says: "the image has containerd 1.6",
 			world: running("containerd.exe", "--version", func(*windows.Call) windows.Program {
 				return func(_ context.Context, call *windows.Call) int {
 					call.Print("containerd github.com/containerd/containerd v1.6.36 88c3d9bc5b5a193f40b7c14fa996d23532d6f956")
@@ -99,7 +99,7 @@ func (j *joins) ofTheImage() []provoked {
 			config: bootstrapv1.WindowsBootstrapConfigSpec{Containerd: bootstrapv1.Containerd{PauseImage: "localhost:1/pause:1"}},
 		},
 		{
-			reason: step.ReasonImageVersionMismatch, in: "-patch", says: "kubelet-patch-of-image: ", soft: true,
+			reason: step.ReasonImageVersionMismatch, in: "-patch", says: "kubelet-patch-of-image: the image has kubelet ", soft: true,
 			world: running("kubelet.exe", "--version", func(*windows.Call) windows.Program {
 				return func(_ context.Context, call *windows.Call) int {
 					call.Print("Kubernetes v1.36.99")
@@ -108,7 +108,7 @@ func (j *joins) ofTheImage() []provoked {
 			}),
 		},
 		{
-			reason: step.ReasonMachineTooSmall, says: "disk-free: ", soft: true,
+			reason: step.ReasonMachineTooSmall, says: "disk-free: disk C: has ", soft: true,
 			world: func(g *guest.Simulated) { g.DiskFreeMiB = 15000 },
 		},
 		{
@@ -116,7 +116,7 @@ func (j *joins) ofTheImage() []provoked {
 			world: image(func(s *windows.State) { s.Services["kubelet"].Doomed = true }),
 		},
 		{
-			reason: step.ReasonPageFileMissing, phase: "windows", says: "pageFiles",
+			reason: step.ReasonPageFileMissing, phase: "windows", says: "Windows has no page file",
 			world: image(func(s *windows.State) {
 				s.SetValue(windows.ControlKey+`\Session Manager\Memory Management`, "PagingFiles", windows.MultiString(""))
 			}),
@@ -152,7 +152,7 @@ func (j *joins) ofTheNetwork() []provoked {
 			world: faulty(guest.Faults{NoDHCP: true}),
 		},
 		{
-			reason: step.ReasonPodCIDRMissing, phase: "verify", says: "podPrefix",
+			reason: step.ReasonPodCIDRMissing, phase: "verify", says: "has no IPv4 pod CIDR of the size /24",
 			world:  running("kubectl.exe", "--kubeconfig", withoutPodCIDRs),
 			config: network(bootstrapv1.NetworkL2Bridge, bootstrapv1.CNIWinBridge),
 		},
@@ -215,11 +215,11 @@ func (j *joins) ofTheJoin() []provoked {
 			}),
 		},
 		{
-			reason: step.ReasonNodeNotRegistered, phase: "verify", says: "nodeRegistered", exitCode: 1,
+			reason: step.ReasonNodeNotRegistered, phase: "verify", says: "the API server does not show the Node", exitCode: 1,
 			config: bootstrapv1.WindowsBootstrapConfigSpec{Node: bootstrapv1.NodeRegistration{Labels: []bootstrapv1.NodeLabel{{Name: refusedLabel}}}},
 		},
 		{
-			reason: step.ReasonKubeletArgsNotApplied, phase: "verify", says: "kubeletImagePath",
+			reason: step.ReasonKubeletArgsNotApplied, phase: "verify", says: "the service kubelet was changed during the join",
 			world: func(g *guest.Simulated) {
 				withService("repair", repairKubelet)(g)
 				g.Speed = 1
@@ -290,7 +290,7 @@ func (j *joins) ofTheSettings() []provoked {
 			config: settings(bootstrapv1.Windows{CSIProxy: bootstrapv1.CSIProxy{Path: `C:\k\csi-proxy.exe`}}),
 		},
 		{
-			reason: step.ReasonGMSAPluginFailed, phase: "kubelet", says: "gmsaPlugin", exitCode: 1,
+			reason: step.ReasonGMSAPluginFailed, phase: "kubelet", says: "the gMSA plug-in", exitCode: 1,
 			config: settings(bootstrapv1.Windows{GMSAPlugin: bootstrapv1.GMSAPlugin{ClassID: "CCC2A336-D7F3-4818-A213-272B7924213E"}}),
 		},
 		{

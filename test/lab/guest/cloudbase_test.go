@@ -219,8 +219,8 @@ func TestFaults(t *testing.T) {
 			"kubeadm of another version",
 			Faults{Kubeadm: "v1.29.0"},
 			`{"do":"fact","name":"f","argv":["kubeadm.exe","version","-o","short"],"match":"v([\\d.]+)","set":"kubeadm"},
-			 {"do":"check","name":"c","reason":"WrongVersion","fact":"kubeadm","atLeast":"1.36"}`,
-			plan.Report{State: plan.StateFailed, Reason: "WrongVersion", Message: "fact kubeadm is '1.29.0', wanted: atLeast '1.36'"},
+			 {"do":"check","name":"c","reason":"WrongVersion","fact":"kubeadm","atLeast":"1.36","say":["the image has kubeadm ",{"fact":"kubeadm"}]}`,
+			plan.Report{State: plan.StateFailed, Reason: "WrongVersion", Message: "the image has kubeadm 1.29.0"},
 		},
 		{
 			"a program hangs",
@@ -231,8 +231,8 @@ func TestFaults(t *testing.T) {
 		{
 			"no network",
 			Faults{Unreachable: true},
-			`{"do":"waitFor","name":"w","for":"tcp","host":"127.0.0.1","port":1,"timeoutSeconds":1}`,
-			plan.Report{State: plan.StateFailed, Reason: "WaitForFailed", Message: "no tcp 127.0.0.1:1 after 1 s (dial tcp 127.0.0.1:1: connectex: " + errCut.Error() + ")"},
+			`{"do":"waitFor","name":"w","for":"tcp","host":"127.0.0.1","port":1,"timeoutSeconds":1,"say":"no answer"}`,
+			plan.Report{State: plan.StateFailed, Reason: "WaitForFailed", Message: "no answer after 1 s (dial tcp 127.0.0.1:1: connectex: " + errCut.Error() + ")"},
 		},
 		{
 			"an unknown program",

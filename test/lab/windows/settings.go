@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
 
 // Facts are what WMI tells about the machine, by the names of the plan.
@@ -17,12 +19,13 @@ func (m *Machine) Facts() (map[string]string, error) {
 	}
 	ubr, _ := m.state.value(VersionKey, "UBR")
 	facts := map[string]string{
-		"osBuild": m.Hardware.OSBuild, "osUbr": "", "memoryMiB": strconv.FormatInt(m.Hardware.MemoryMiB, 10),
-		"cpus": strconv.Itoa(m.Hardware.CPUs), "diskFreeMiB": strconv.FormatInt(m.Hardware.DiskFreeMiB, 10),
-		"computerName": m.state.ComputerName, "smbios": m.Hardware.SMBIOS,
+		plan.FactOSBuild: m.Hardware.OSBuild, plan.FactOSUBR: "",
+		plan.FactMemoryMiB: strconv.FormatInt(m.Hardware.MemoryMiB, 10), plan.FactCPUs: strconv.Itoa(m.Hardware.CPUs),
+		plan.FactDiskFreeMiB:  strconv.FormatInt(m.Hardware.DiskFreeMiB, 10),
+		plan.FactComputerName: m.state.ComputerName, plan.FactSMBIOS: m.Hardware.SMBIOS,
 	}
 	if ubr.Type != "" {
-		facts["osUbr"] = ubr.String()
+		facts[plan.FactOSUBR] = ubr.String()
 	}
 	return facts, nil
 }
