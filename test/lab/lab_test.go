@@ -59,7 +59,7 @@ func TestLifeOfAPool(t *testing.T) {
 
 	s.must(l.Remove(ctx, "win"))
 	s.await(ctx, 0)
-	s.assertNoVM(ctx)
+	s.assertNoVM()
 	s.assertTokens(ctx, 0)
 
 	s.must(l.RemoveCluster(ctx))
@@ -153,8 +153,7 @@ func (s *story) assertOneVMPerMachine(ctx context.Context) {
 	for _, m := range s.machines(ctx) {
 		wanted[m.Status.ComputerName] = true
 	}
-	vms, err := s.lab.VCenter.VMs(ctx)
-	s.must(err)
+	vms := s.lab.VCenter.Owner(s.T).VMs()
 	have := map[string]bool{}
 	for _, vm := range vms {
 		have[vm] = true
@@ -274,10 +273,9 @@ func (s *story) assertTokens(ctx context.Context, wanted int) {
 	}, func() string { return fmt.Sprintf("%d bootstrap tokens, wanted %d", count, wanted) })
 }
 
-func (s *story) assertNoVM(ctx context.Context) {
+func (s *story) assertNoVM() {
 	s.Helper()
-	vms, err := s.lab.VCenter.VMs(ctx)
-	s.must(err)
+	vms := s.lab.VCenter.Owner(s.T).VMs()
 	if len(vms) > 0 {
 		s.Errorf("VMs are left: %v", vms)
 	}
