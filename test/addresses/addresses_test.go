@@ -16,6 +16,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -36,7 +37,7 @@ var effects = []string{
 // TestLife: what the pools gave is in the status, in the user data and in the VM, is held while there is a VM and given back
 // after that.
 func TestLife(t *testing.T) {
-	gate, left := lookBefore("management PATCH ipaddresses finalizers #3")
+	gate, left := lookBefore(t, "management PATCH ipaddresses finalizers #3")
 	s := newStage(t, gate)
 	s.SetCredentials(t, datacenter.Credentials())
 	s.pool(t, "nodes", "10.20.0.", "19")
@@ -52,13 +53,7 @@ func TestLife(t *testing.T) {
 	if diff := cmp.Diff(want, ready.Windows.Status.Networks); diff != "" {
 		t.Errorf("status.networks (-want +got):\n%s", diff)
 	}
-	name := ready.Windows.Status.ComputerName
-	world.Eventually(t, "VM", func(context.Context) error {
-		if macs := hypervisor.of(name); len(macs) != 3 || macs[0] != want[0].MACAddress || macs[1] != want[1].MACAddress || macs[2] == "" {
-			return fmt.Errorf("the VM has adapters %q", macs)
-		}
-		return nil
-	})
+	wantMACs(t, ready.Windows.Status.ComputerName, want)
 	plan, err := scripts.Plan(ready.Data.Data["value"])
 	for _, text := range []string{"10.20.0.10/24", "10.21.0.10/24", "10.20.0.1", want[0].MACAddress, want[1].MACAddress, "--node-ip=10.20.0.10"} {
 		if err != nil || !strings.Contains(string(plan), `"`+text+`"`) {
@@ -83,14 +78,13 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// lookBefore sends the VMs that there are right before an effect, and the error of the look.
-func lookBefore(wanted string) (*world.Gate, <-chan []string) {
+// lookBefore sends the VMs that there are right before an effect.
+func lookBefore(t *testing.T, wanted string) (*world.Gate, <-chan []string) {
 	left := make(chan []string, 1)
 	return &world.Gate{Before: func(effect string) {
 		if effect == wanted {
-			vms, err := datacenter.VMs(context.Background())
 			select {
-			case left <- append(vms, fmt.Sprint(err)):
+			case left <- datacenter.Owner(t).VMs():
 			default: // a try that was refused comes again
 			}
 		}
@@ -99,14 +93,14 @@ func lookBefore(wanted string) (*world.Gate, <-chan []string) {
 
 func wantNoVM(t *testing.T, seen []string) {
 	t.Helper()
-	if !slices.Equal(seen, []string{"<nil>"}) {
+	if len(seen) != 0 {
 		t.Errorf("an address is given back while there are VMs %q", seen)
 	}
 }
 
 // TestForeground: who deletes in the foreground deletes the claims first. They, and the machine, wait for the VM.
 func TestForeground(t *testing.T) {
-	gate, left := lookBefore("management PATCH ipaddresses finalizers #2")
+	gate, left := lookBefore(t, "management PATCH ipaddresses finalizers #2")
 	s := newStage(t, gate)
 	s.SetCredentials(t, datacenter.Credentials())
 	s.pool(t, "nodes", "10.28.0.", "19")
@@ -130,7 +124,7 @@ func TestAddressIsKept(t *testing.T) {
 	if err := s.Client.Delete(t.Context(), s.claim(t.Context(), t, "first-0-0")); err != nil {
 		t.Fatal(err)
 	}
-	world.Eventually(t, "the provider to take the address back", func(ctx context.Context) error {
+	wait.Eventually(t, "the provider to take the address back", func(ctx context.Context) error {
 		if address := s.address(ctx, t, "first-0-0"); address == nil || address.DeletionTimestamp.IsZero() || len(address.Finalizers) != 1 {
 			return fmt.Errorf("address %+v", address)
 		}
@@ -176,9 +170,8 @@ func TestAddressLost(t *testing.T) {
 	s.SetCredentials(t, datacenter.Credentials())
 	m.Touch(t, m.Windows, "credentials")
 	m.Await(t, "loss", world.Windows("Ready False AddressLost"), world.Windows("Stalled True AddressLost"))
-	vms, err := datacenter.VMs(t.Context())
-	if err != nil || len(vms) > 0 {
-		t.Errorf("there are VMs %q, %v", vms, err)
+	if vms := datacenter.Owner(t).VMs(); len(vms) > 0 {
+		t.Errorf("there are VMs %q", vms)
 	}
 	m.End(t)
 }
@@ -222,7 +215,7 @@ func TestForeignClaim(t *testing.T) {
 	if err := s.Client.Create(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
-	world.Eventually(t, "its address", func(ctx context.Context) error {
+	wait.Eventually(t, "its address", func(ctx context.Context) error {
 		if s.address(ctx, t, "taken-0-0") == nil {
 			return errors.New("it has none")
 		}

@@ -1,7 +1,6 @@
 package addresses
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -50,15 +49,10 @@ func (s *stage) liveAndDie(t *testing.T, name string, plan world.Plan) {
 	if claim, address := s.claim(t.Context(), t, name+"-0-0"), s.address(t.Context(), t, name+"-0-0"); !held(claim) || !held(address) {
 		t.Errorf("claim %v and address %v of a VM that runs must be held", claim.Finalizers, address.Finalizers)
 	}
-	world.Eventually(t, "adapter", func(context.Context) error {
-		if macs := hypervisor.of(vm); len(macs) == 0 || macs[0] != ready.Windows.Status.Networks[0].MACAddress {
-			return fmt.Errorf("the VM has adapters %q, the status says %+v", macs, ready.Windows.Status.Networks)
-		}
-		return nil
-	})
+	wantMACs(t, vm, ready.Windows.Status.Networks)
 	m.End(t)
-	if vms, err := datacenter.VMs(t.Context()); err != nil || slices.Contains(vms, vm) {
-		t.Errorf("the VM is left: %q, %v", vms, err)
+	if vms := datacenter.Owner(t).VMs(); slices.Contains(vms, vm) {
+		t.Errorf("the VM is left: %q", vms)
 	}
 	end()
 	if !hit() {

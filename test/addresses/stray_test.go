@@ -15,6 +15,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -46,7 +47,7 @@ func TestNoStrayYet(t *testing.T) {
 	looks := s.run(t, 0)
 	for i, name := range []string{"first", "second"} {
 		s.deletedAddress(t, name, fmt.Sprintf("10.32.0.%d", 10+i))
-		world.Eventually(t, "look at "+name, func(context.Context) error {
+		wait.Eventually(t, "look at "+name, func(context.Context) error {
 			if looks.Load() <= int64(i) {
 				return errors.New("nobody has asked for the time")
 			}
@@ -66,7 +67,7 @@ func TestStrayIsNotTaken(t *testing.T) {
 	m := s.machine("again", "by-hand")
 	m.Windows.Spec.VSphere.Networks[0].AddressesFromPools[0].Kind = "ListOnPaper"
 	m.Create(t)
-	world.Eventually(t, "claim", s.haveAll(t, []string{"again-0-0"}))
+	wait.Eventually(t, "claim", s.haveAll(t, []string{"again-0-0"}))
 	world.ChangeStatus(t, s.Client, s.claim(t.Context(), t, "again-0-0"), func(c *ipamv1.IPAddressClaim) { c.Status.AddressRef.Name = "again-0-0" })
 	m.Await(t, "lost address", world.Windows("Ready False AddressLost"))
 	m.End(t)
@@ -141,7 +142,7 @@ func (s *stage) run(t *testing.T, ahead time.Duration) *atomic.Int64 {
 // left waits until these are the addresses that are left.
 func (s *stage) left(t *testing.T, names ...string) {
 	t.Helper()
-	world.Eventually(t, "addresses left", func(ctx context.Context) error {
+	wait.Eventually(t, "addresses left", func(ctx context.Context) error {
 		var there ipamv1.IPAddressList
 		if err := s.Client.List(ctx, &there, client.InNamespace(s.Name)); err != nil {
 			return err

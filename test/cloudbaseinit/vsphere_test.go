@@ -15,7 +15,9 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/vcenter"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/hypervisor"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 const patience = time.Minute
@@ -25,11 +27,7 @@ func cloned(t *testing.T, machines ...map[string]source) []product {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	v, err := vcenter.Start(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer v.Stop()
+	v := vcenter.New(t)
 	var all []product
 	for _, sources := range machines {
 		for name, userData := range sources {
@@ -61,7 +59,7 @@ func look(ctx context.Context, t *testing.T, v *vcenter.VCenter, count int) map[
 	}
 	sights, ended := make(chan sight, count), make(chan error, 1)
 	go func() {
-		ended <- v.Run(ctx, func(ctx context.Context, vm *vcenter.VM) {
+		ended <- hypervisor.Run(ctx, v, func(ctx context.Context, vm *hypervisor.VM) {
 			name, err := vm.Name(ctx)
 			if err != nil {
 				t.Error(err)
@@ -86,7 +84,7 @@ func look(ctx context.Context, t *testing.T, v *vcenter.VCenter, count int) map[
 }
 
 // read asks for what cloudbase-init asks for.
-func read(ctx context.Context, t *testing.T, vm *vcenter.VM) map[string]string {
+func read(ctx context.Context, t *testing.T, vm *hypervisor.VM) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for _, key := range []string{"guestinfo.metadata", "guestinfo.metadata.encoding", "guestinfo.userdata", "guestinfo.userdata.encoding"} {
@@ -127,15 +125,10 @@ func ensure(ctx context.Context, t *testing.T, v *vcenter.VCenter, m cloud.Machi
 	if err != nil {
 		t.Fatal(err)
 	}
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for vm, err := account.Ensure(ctx, m); vm.State != cloud.Running; vm, err = account.Ensure(ctx, m) {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("%s does not run: %v", m.Name, err)
-		}
-	}
+	wait.Until(t, m.Name+" to run", func() (any, bool) {
+		vm, err := account.Ensure(ctx, m)
+		return []any{vm, err}, vm.State == cloud.Running
+	})
 	over, end := context.WithCancel(ctx)
 	end()
 	if err := account.Watch(over, make(chan cloud.Key)); err != nil {

@@ -9,6 +9,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -108,7 +109,7 @@ func TestForeignVM(t *testing.T) {
 	claimed := m.Await(t, "claim", world.Windows("Ready False WaitingForBootstrapData"))
 	foreign := fake.VM{Name: claimed.Windows.Status.ComputerName, ID: "theirs", ProviderID: claimed.Windows.Spec.ProviderID, On: true, Ran: true}
 	s.cloud.Put(foreign)
-	world.Eventually(t, "claim in the cache", s.cached(m))
+	wait.Eventually(t, "claim in the cache", s.cached(m))
 	m.CreateConfig(t)
 	m.Touch(t, m.Core, "config")
 	m.Await(t, "refusal", world.Windows("Ready False NameTaken"), world.Windows("Stalled True NameTaken"))

@@ -14,6 +14,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -120,7 +121,7 @@ func TestWarnings(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Await(t, "warning, again", world.Config("HasWarnings True WarningsGiven"))
-	world.Eventually(t, "an event", func(ctx context.Context) error {
+	wait.Eventually(t, "an event", func(ctx context.Context) error {
 		var list eventsv1.EventList
 		if err := s.Client.List(ctx, &list, client.InNamespace(s.Name)); err != nil {
 			return err

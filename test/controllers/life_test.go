@@ -7,20 +7,19 @@ import (
 	"os"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -64,7 +63,7 @@ func TestLife(t *testing.T) {
 	if calls := s.cloud.Calls(); len(calls) > 0 {
 		t.Errorf("the cloud was asked for %v before there is anything to make", calls)
 	}
-	world.Eventually(t, "claim in the cache", s.cached(m))
+	wait.Eventually(t, "claim in the cache", s.cached(m))
 	m.CreateConfig(t)
 	m.Touch(t, m.Core, "config")
 
@@ -284,20 +283,10 @@ func (s *stage) refuseOwners(t *testing.T) {
 		t.Cleanup(func() { _ = s.Client.Delete(context.Background(), object) })
 	}
 	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Secret", Name: "probe", UID: probe.UID}
-	err := wait.PollUntilContextCancel(t.Context(), 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+	wait.Until(t, "the policy to be carried out", func() (any, bool) {
 		owns := probe.DeepCopy()
 		owns.OwnerReferences = []metav1.OwnerReference{owner}
-		err := s.Client.Patch(ctx, owns, client.MergeFrom(probe), client.DryRunAll)
-		return apierrors.IsForbidden(err), ignoreForbidden(err)
+		err := s.Client.Patch(t.Context(), owns, client.MergeFrom(probe), client.DryRunAll)
+		return err, apierrors.IsForbidden(err)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func ignoreForbidden(err error) error {
-	if apierrors.IsForbidden(err) {
-		return nil
-	}
-	return err
 }

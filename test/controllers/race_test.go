@@ -7,6 +7,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -48,7 +49,7 @@ func TestDeletedMeanwhile(t *testing.T) {
 			if err := <-deleted; err != nil {
 				t.Fatal(err)
 			}
-			world.Eventually(t, "deletion in the cache", func(ctx context.Context) error {
+			wait.Eventually(t, "deletion in the cache", func(ctx context.Context) error {
 				err := s.process.Caches[c.controller].Get(ctx, m.Key, c.object(m))
 				if err == nil {
 					return errors.New("it is there")

@@ -4,29 +4,33 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
+	"github.com/vmware/govmomi/vim25/types"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
 // run is one machine's life, with a process that is killed where the plan says and started again.
 type run struct {
-	namespace  *world.Namespace
-	datacenter *datacenter
-	machine    *world.Machine
-	slow       *slowClone
+	namespace *world.Namespace
+	vcenter   *vcenter.Owner
+	machine   *world.Machine
+	release   func() // lets clones end
 
 	mu        sync.Mutex
 	processes []*world.Process
-	fronts    []*front
+	fronts    []*vcenter.Door
 	failed    error // of a restart
 	over      bool
 	kept      sync.WaitGroup
@@ -36,9 +40,13 @@ var machines atomic.Int32
 
 // begin makes the machine, without its bootstrap config, and starts the process once Cluster API has seen the machine: from
 // then on what our controllers do follows from what the test does.
-func begin(t *testing.T, at place, slow *slowClone, plan world.Plan) *run {
+func begin(t *testing.T, at place, slow bool, plan world.Plan) *run {
 	t.Helper()
-	r := &run{namespace: at.Namespace, datacenter: at.datacenter, slow: slow, machine: at.NewMachine(fmt.Sprintf("m%d", machines.Add(1)))}
+	r := &run{namespace: at.Namespace, vcenter: at.vcenter.Owner(t), machine: at.NewMachine(fmt.Sprintf("m%d", machines.Add(1)))}
+	if slow {
+		r.release = sync.OnceFunc(at.vcenter.HoldClones())
+		t.Cleanup(r.release)
+	}
 	r.machine.CreateWithoutConfig(t)
 	r.machine.Await(t, "owner", func(s world.State) string {
 		if len(s.Windows.OwnerReferences) == 0 || len(s.Core.Finalizers) == 0 {
@@ -56,8 +64,8 @@ func begin(t *testing.T, at place, slow *slowClone, plan world.Plan) *run {
 // launch starts a process and, once that was killed, another one.
 func (r *run) launch(t *testing.T, plan world.Plan) error {
 	gate := &world.Gate{Plan: plan}
-	f := r.datacenter.front(gate, r.slow)
-	r.namespace.SetCredentials(t, f.credentials())
+	f := front(r.vcenter, gate)
+	r.namespace.SetCredentials(t, f.Credentials())
 	p, err := r.namespace.Launch(world.Options{VSphere: vsphere.Provider{}, Gate: gate})
 	if err != nil {
 		return err
@@ -91,7 +99,6 @@ func (r *run) end(t *testing.T) {
 	err = errors.Join(err, processes[len(processes)-1].Stop())
 	r.kept.Wait()
 	for _, f := range fronts {
-		f.CloseClientConnections()
 		f.Close()
 	}
 	if err != nil {
@@ -108,7 +115,7 @@ func (r *run) end(t *testing.T) {
 func (r *run) claimed(t *testing.T) {
 	t.Helper()
 	r.machine.Await(t, "claim", world.Windows("Ready False "+infrav1.WaitingForBootstrapDataReason))
-	world.Eventually(t, "the claim in the cache", func(ctx context.Context) error {
+	wait.Eventually(t, "the claim in the cache", func(ctx context.Context) error {
 		for _, cache := range r.process().Caches {
 			var seen infrav1.WindowsMachine
 			if err := cache.Get(ctx, r.machine.Key, &seen); err != nil {
@@ -130,10 +137,11 @@ func (r *run) joined(t *testing.T) {
 	t.Helper()
 	s := r.machine.Await(t, "running VM", world.Windows("Ready False "+infrav1.WaitingForGuestReason), world.DataSecretNamed)
 	name := s.Windows.Status.ComputerName
-	world.Eventually(t, "guest", func(ctx context.Context) error {
-		return r.datacenter.tell(ctx, name,
-			`{"version":1,"state":"succeeded","phase":{"index":5,"of":5,"name":"join"},"facts":{"os":"20348.2700"}}`)
-	})
+	if vm := r.vcenter.Read(name, "runtime.powerState"); vm.Runtime.PowerState != types.VirtualMachinePowerStatePoweredOn {
+		t.Fatalf("the VM is said to run and is %s", vm.Runtime.PowerState)
+	}
+	r.vcenter.SetExtra(name, "guestinfo.capwin.report",
+		`{"version":1,"state":"succeeded","phase":{"index":5,"of":5,"name":"join"},"facts":{"os":"20348.2700"}}`)
 	r.machine.Await(t, "report", world.Windows("Ready False "+infrav1.WaitingForNodeReason))
 	r.machine.Join(t)
 	r.machine.Await(t, "joined", world.Windows("Ready True "+infrav1.JoinedReason), world.Tokens(0), func(s world.State) string {
@@ -147,6 +155,17 @@ func (r *run) joined(t *testing.T) {
 	})
 }
 
+// joinedAndGone is the rest of a life without a crash of the VM's: the node joins, the machine is deleted.
+func (r *run) joinedAndGone(t *testing.T) {
+	t.Helper()
+	r.joined(t)
+	name := r.machine.Load(t).Windows.Status.ComputerName
+	r.look(t, name, 1, "cloned")
+	r.machine.Delete(t)
+	r.gone(t)
+	r.look(t, name, 0, "cloned removed")
+}
+
 // gone waits until nothing is left, in Kubernetes and in the vCenter.
 func (r *run) gone(t *testing.T) {
 	t.Helper()
@@ -156,16 +175,9 @@ func (r *run) gone(t *testing.T) {
 // look compares what there is, and was, of the machine's VM with what should be.
 func (r *run) look(t *testing.T, name string, running int, want string) {
 	t.Helper()
-	count, err := r.datacenter.vms(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	happened, err := r.datacenter.history(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if have := strings.Join(happened, " "); count != running || have != want {
-		t.Errorf("there are %d VMs and not %d; the vCenter saw %q and not %q", count, running, have, want)
+	vms, have := r.vcenter.VMs(), strings.Join(r.vcenter.History(name), " ")
+	if len(vms) != running || have != want {
+		t.Errorf("the VMs are %q, want %d; the vCenter saw %q, want %q", vms, running, have, want)
 	}
 }
 
@@ -187,11 +199,9 @@ func (r *run) hit() bool { return r.processes[0].Gate.Hit() }
 // worked at several times.
 func (r *run) deleteWhileCreating(t *testing.T) {
 	t.Helper()
-	world.Eventually(t, "a request for a clone", func(context.Context) error {
-		if r.slow.begun() == 0 {
-			return errors.New("none")
-		}
-		return nil
+	wait.Until(t, "a request for a clone", func() (any, bool) {
+		effects := r.effects()
+		return effects, slices.Contains(effects, "vcenter CloneVM_Task #1")
 	})
 	r.machine.Await(t, "provisioning", world.Windows("Ready False "+infrav1.ProvisioningReason))
 	r.machine.Delete(t)
@@ -204,7 +214,5 @@ func (r *run) deleteWhileCreating(t *testing.T) {
 	if s := r.machine.Load(t); s.Windows == nil || !controllerutil.ContainsFinalizer(s.Windows, infrav1.MachineFinalizer) {
 		t.Error("the machine was let go while its clone was under way")
 	}
-	if err := r.slow.release(t.Context(), r.datacenter); err != nil {
-		t.Error(err)
-	}
+	r.release()
 }

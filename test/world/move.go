@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // KeyOf is the name of an object.
@@ -45,7 +46,7 @@ func (m *Machine) remove(t *testing.T, object client.Object) {
 	if err := api.Delete(t.Context(), gone, client.PropagationPolicy(metav1.DeletePropagationOrphan)); client.IgnoreNotFound(err) != nil {
 		t.Fatal(err)
 	}
-	Eventually(t, "removal", func(ctx context.Context) error {
+	wait.Eventually(t, "removal", func(ctx context.Context) error {
 		err := api.Get(ctx, KeyOf(object), gone)
 		if err == nil {
 			gone.SetFinalizers(nil)

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // What every namespace has.
@@ -53,7 +54,7 @@ func (w *World) Namespace(t *testing.T, s Start) *Namespace {
 	if s.Credentials != nil {
 		n.SetCredentials(t, s.Credentials)
 	}
-	Eventually(t, "the Cluster's own infrastructure and control plane", func(ctx context.Context) error {
+	wait.Eventually(t, "the Cluster's own infrastructure and control plane", func(ctx context.Context) error {
 		status := n.Cluster(ctx, t).Status.Initialization
 		if !ptr.Deref(status.InfrastructureProvisioned, false) || ptr.Deref(status.ControlPlaneInitialized, false) == s.NotInitialized {
 			return fmt.Errorf("initialization is %+v", status)

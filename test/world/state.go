@@ -16,6 +16,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // State is what the API server has of a machine at a moment; nil is what it has not.
@@ -89,7 +90,9 @@ func get[O client.Object](ctx context.Context, api client.Client, key client.Obj
 func (m *Machine) Await(t *testing.T, what string, missing ...func(State) string) State {
 	t.Helper()
 	var s State
-	err := Poll(t.Context(), Patience, func(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Patience)
+	defer cancel()
+	err := wait.Poll(ctx, func(ctx context.Context) (err error) {
 		if s, err = m.load(ctx); err != nil {
 			return err
 		}

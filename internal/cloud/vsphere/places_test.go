@@ -34,7 +34,7 @@ func TestPlaces(t *testing.T) {
 	}{
 		"all of it": {func(*infrav1.VSphereVM) {}, "", ""},
 		"paths": {func(s *infrav1.VSphereVM) {
-			s.Datacenter, s.Template, s.Folder = "/DC0", "/DC0/vm/" + vcenter.Template, "/DC0/vm/b/deep"
+			s.Datacenter, s.Template, s.Folder = "/DC0", "/DC0/vm/"+vcenter.Template, "/DC0/vm/b/deep"
 		}, "", ""},
 		"relative path":          {func(s *infrav1.VSphereVM) { s.Folder, s.ResourcePool = "b/deep", "DC0_C0/Resources" }, "", ""},
 		"a name deep below":      {func(s *infrav1.VSphereVM) { s.Folder = "deep" }, "", ""},
