@@ -8,8 +8,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 const (
@@ -129,8 +130,11 @@ func frozenConfigs(ctx context.Context) error {
 		return err
 	}
 	setAll(made, swapped)
-	err := wait.PollUntilContextCancel(ctx, frequency, true, func(ctx context.Context) (bool, error) {
-		return apierrors.IsInvalid(api.Update(ctx, made.DeepCopy(), client.DryRunAll)), nil
+	err := wait.Poll(ctx, func(ctx context.Context) error {
+		if err := api.Update(ctx, made.DeepCopy(), client.DryRunAll); !apierrors.IsInvalid(err) {
+			return fmt.Errorf("the change is not found to be invalid: %v", err)
+		}
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("wait for the policy of rendered configs: %w", err)

@@ -4,17 +4,18 @@ package cloudbaseinit
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // The lab plays both releases: of the same guestinfo it must make what they make.
@@ -62,23 +63,16 @@ func bootInLab(t *testing.T, simulated *guest.Simulated, guestinfo map[string]st
 	defer off()
 	over := make(chan error, 1)
 	go func() { over <- simulated.Boot(ctx, plugged(guestinfo)) }()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		text, _ := os.ReadFile(log) // it is not there at once
-		if len(ended.FindAll(text, -1)) == ends {
-			off()
-			if err := <-over; err != nil {
-				t.Fatal(err)
-			}
-			return string(text)
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("no end of boot %d (%v):\n%s", ends, <-over, text)
-		}
+	var text []byte
+	wait.Until(t, fmt.Sprintf("the end of boot %d", ends), func() (any, bool) {
+		text, _ = os.ReadFile(log) // it is not there at once
+		return string(text), len(ended.FindAll(text, -1)) == ends
+	})
+	off()
+	if err := <-over; err != nil {
+		t.Fatal(err)
 	}
+	return string(text)
 }
 
 // takenInLab reads the words of the real one, and what the lab says where it does not go on as that one would.

@@ -18,6 +18,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // TestLifeOfAPool is the story of `make demo` with assertions: everything runs, only vCenter and guests are simulated.
@@ -84,13 +85,11 @@ func (s *story) must(err error) {
 // await waits until so many machines are Ready and their nodes joined and initialized, and no others are there.
 func (s *story) await(ctx context.Context, wanted int) {
 	s.Helper()
-	var last string
-	s.poll(ctx, func() bool {
+	wait.Until(s, fmt.Sprintf("%d machines with nodes", wanted), func() (any, bool) {
 		machines, nodes := s.machines(ctx), s.nodes(ctx)
-		last = ""
-		settled := 0
+		seen, settled := "", 0
 		for _, m := range machines {
-			last += fmt.Sprintf("\n%s %s %+v", m.Name, m.Status.Phase, m.Status.Conditions)
+			seen += fmt.Sprintf("\n%s %s %+v", m.Name, m.Status.Phase, m.Status.Conditions)
 			if m.Status.Phase == infrav1.PhaseRunning {
 				settled++
 			}
@@ -100,8 +99,8 @@ func (s *story) await(ctx context.Context, wanted int) {
 				settled--
 			}
 		}
-		return settled == wanted && len(machines) == wanted && len(nodes) == wanted
-	}, func() string { return fmt.Sprintf("wanted %d machines with nodes, have:%s", wanted, last) })
+		return seen, settled == wanted && len(machines) == wanted && len(nodes) == wanted
+	})
 }
 
 // initialized says whether Cluster API has taken its taint off and the node is Ready.
@@ -119,20 +118,17 @@ func initialized(n corev1.Node) bool {
 	return false
 }
 
-func (s *story) poll(ctx context.Context, done func() bool, failure func() string) {
+// until waits as wait.Until does, and shows more when that takes too long.
+func (s *story) until(what string, look func() (seen any, good bool), show func()) {
 	s.Helper()
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	limit := time.After(2 * time.Minute)
-	for !done() {
-		select {
-		case <-ctx.Done():
-			s.Fatal(ctx.Err(), failure())
-		case <-limit:
-			s.Fatal("too late: ", failure())
-		case <-tick.C:
+	good := false
+	defer func() {
+		if !good {
+			show()
 		}
-	}
+	}()
+	wait.Until(s, what, look)
+	good = true
 }
 
 func (s *story) machines(ctx context.Context) []infrav1.WindowsMachine {
@@ -247,30 +243,30 @@ func (s *story) assertWindowsPodIsBound(ctx context.Context) {
 			Containers:   []corev1.Container{{Name: "c", Image: "example.com/iis"}},
 		},
 	}
-	s.poll(ctx, func() bool { // the default ServiceAccount comes a moment after its namespace
-		return client.IgnoreAlreadyExists(s.lab.WorkloadClient.Create(ctx, pod)) == nil
-	}, func() string { return "the pod is refused" })
-	s.poll(ctx, func() bool {
+	// The default ServiceAccount comes a moment after its namespace.
+	wait.Eventually(s, "the pod to be taken", func(ctx context.Context) error {
+		return client.IgnoreAlreadyExists(s.lab.WorkloadClient.Create(ctx, pod))
+	})
+	wait.Until(s, "the pod to be bound to a node", func() (any, bool) {
 		s.must(s.lab.WorkloadClient.Get(ctx, client.ObjectKeyFromObject(pod), pod))
-		return pod.Spec.NodeName != ""
-	}, func() string { return fmt.Sprintf("the pod is bound to no node: %+v", pod.Status.Conditions) })
+		return pod.Status.Conditions, pod.Spec.NodeName != ""
+	})
 	s.must(s.lab.WorkloadClient.Delete(ctx, pod, client.GracePeriodSeconds(0)))
 }
 
 func (s *story) assertTokens(ctx context.Context, wanted int) {
 	s.Helper()
-	count := -1
-	s.poll(ctx, func() bool {
+	wait.Until(s, fmt.Sprintf("%d bootstrap tokens", wanted), func() (any, bool) {
 		var secrets corev1.SecretList
 		s.must(s.lab.WorkloadClient.List(ctx, &secrets, client.InNamespace("kube-system")))
-		count = 0
+		count := 0
 		for _, secret := range secrets.Items {
 			if secret.Type == corev1.SecretTypeBootstrapToken && strings.HasPrefix(string(secret.Data["description"]), "capwin") {
 				count++
 			}
 		}
-		return count == wanted
-	}, func() string { return fmt.Sprintf("%d bootstrap tokens, wanted %d", count, wanted) })
+		return count, count == wanted
+	})
 }
 
 func (s *story) assertNoVM() {
@@ -284,9 +280,8 @@ func (s *story) assertNoVM() {
 // assertNoObjects waits until no finalizer holds anything.
 func (s *story) assertNoObjects(ctx context.Context) {
 	s.Helper()
-	left := ""
-	s.poll(ctx, func() bool {
-		left = ""
+	wait.Until(s, "no objects", func() (any, bool) {
+		left := ""
 		for _, list := range []client.ObjectList{
 			&infrav1.WindowsMachineList{}, &infrav1.WindowsMachineTemplateList{}, &bootstrapv1.WindowsBootstrapConfigList{},
 			&bootstrapv1.WindowsBootstrapConfigTemplateList{}, &clusterv1.MachineList{}, &clusterv1.ClusterList{},
@@ -296,6 +291,6 @@ func (s *story) assertNoObjects(ctx context.Context) {
 				left += fmt.Sprintf(" %d %T", n, list)
 			}
 		}
-		return left == ""
-	}, func() string { return "left:" + left })
+		return left, left == ""
+	})
 }

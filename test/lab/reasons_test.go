@@ -3,7 +3,6 @@ package lab_test
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -53,7 +52,7 @@ func (j *joins) assertReasons(ctx context.Context) {
 		}
 	}
 	var waits []string
-	j.poll(ctx, func() bool {
+	j.until("all pools to say something", func() (any, bool) {
 		waits = nil
 		machines := j.byPool(ctx)
 		for _, p := range j.table {
@@ -61,8 +60,8 @@ func (j *joins) assertReasons(ctx context.Context) {
 				waits = append(waits, p.pool())
 			}
 		}
-		return len(waits) == 0
-	}, func() string {
+		return waits, len(waits) == 0
+	}, func() {
 		machines := j.byPool(ctx)
 		for _, pool := range waits {
 			if m := machines[pool]; m != nil {
@@ -70,7 +69,6 @@ func (j *joins) assertReasons(ctx context.Context) {
 				j.Logf("%s: %s %+v", pool, m.Status.Phase, m.Status.Bootstrap)
 			}
 		}
-		return fmt.Sprintf("they say nothing: %v", waits)
 	})
 	shown := j.kubectl(ctx, "get", "windowsmachines", "--namespace", lab.Namespace)
 	machines := j.byPool(ctx)

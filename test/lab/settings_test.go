@@ -80,21 +80,16 @@ func (j *joins) registry() string {
 
 // assertSettings waits for the node and looks at its Windows.
 func (j *joins) assertSettings(ctx context.Context) {
-	last, computer := "", ""
-	j.poll(ctx, func() bool {
+	computer := ""
+	j.until("the end of the bootstrap", func() (any, bool) {
 		m := j.machine(ctx, settingsPool)
 		if m == nil || m.Status.Phase != infrav1.PhaseRunning {
-			last = fmt.Sprintf("%+v", m)
-			return false
+			return m, false
 		}
 		computer = m.Status.ComputerName
 		report, err := j.report(computer)
-		last = fmt.Sprintf("%+v (%v)", report, err)
-		return err == nil && report.State == plan.StateSucceeded
-	}, func() string {
-		j.showGuest(computer)
-		return last
-	})
+		return []any{report, err}, err == nil && report.State == plan.StateSucceeded
+	}, func() { j.showGuest(computer) })
 	report, err := j.report(computer)
 	j.must(err)
 	if report.Reboots != 3 || len(report.Warnings) > 0 || j.pulls.Load() != 1 {

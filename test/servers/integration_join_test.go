@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 const joiningNode = "win-0"
@@ -31,7 +33,7 @@ func testNodeCertificate(t *testing.T, w *Workload) {
 		t.Fatal(err)
 	}
 	var certificate []byte
-	eventually(t, func(ctx context.Context) error {
+	wait.Eventually(t, "the certificate", func(ctx context.Context) error {
 		found, err := requests.Get(ctx, request.Name, metav1.GetOptions{})
 		if err != nil {
 			return err

@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // patience is how long a test waits for what should take a second or two, on a busy machine.
@@ -81,29 +83,19 @@ func timed(t *testing.T, what string, do func(context.Context) error) {
 	t.Logf("%s: %s", what, time.Since(start).Round(10*time.Millisecond))
 }
 
-// eventually waits until the probe is content.
-func eventually(t *testing.T, ask probe) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	if err := poll(ctx, ask); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func testClusterInfo(t *testing.T, w *Workload) {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(w.CA)
 	anonymous := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}}
 	defer anonymous.CloseIdleConnections()
 	url := w.Config.Host + "/api/v1/namespaces/kube-public/configmaps/cluster-info"
-	eventually(t, func(ctx context.Context) error {
+	wait.Eventually(t, "the signed cluster-info", func(ctx context.Context) error {
 		info, err := getConfigMap(ctx, anonymous, url)
 		if err != nil {
 			return err
 		}
 		if !strings.Contains(info.Data["kubeconfig"], "server: "+w.Config.Host+"\n") {
-			return final{fmt.Errorf("cluster-info does not lead to %s: %s", w.Config.Host, info.Data["kubeconfig"])}
+			return wait.Final(fmt.Errorf("cluster-info does not lead to %s: %s", w.Config.Host, info.Data["kubeconfig"]))
 		}
 		for name, value := range info.Data {
 			if strings.HasPrefix(name, "jws-kubeconfig-") && strings.Count(value, ".") == 2 {
@@ -150,18 +142,18 @@ func testScheduling(t *testing.T, w *Workload) {
 		}
 		return list.Items, err
 	}
-	eventually(t, func(ctx context.Context) error {
+	wait.Eventually(t, "the pods of CoreDNS", func(ctx context.Context) error {
 		found, err := pods(ctx)
 		for _, pod := range found {
 			if pod.Spec.NodeName != "" {
-				return final{fmt.Errorf("pod %s is bound to %s before there is a node", pod.Name, pod.Spec.NodeName)}
+				return wait.Final(fmt.Errorf("pod %s is bound to %s before there is a node", pod.Name, pod.Spec.NodeName))
 			}
 		}
 		return err
 	})
 	timed(t, "register node", w.RegisterControlPlaneNode)
 	timed(t, "register node again", w.RegisterControlPlaneNode)
-	eventually(t, func(ctx context.Context) error {
+	wait.Eventually(t, "the pods of CoreDNS", func(ctx context.Context) error {
 		found, err := pods(ctx)
 		for _, pod := range found {
 			if pod.Spec.NodeName != ControlPlaneNode {
@@ -170,7 +162,7 @@ func testScheduling(t *testing.T, w *Workload) {
 		}
 		return err
 	})
-	eventually(t, func(ctx context.Context) error { return nodeIsReady(ctx, w.client) })
+	wait.Eventually(t, "the node", func(ctx context.Context) error { return nodeIsReady(ctx, w.client) })
 }
 
 // nodeIsReady also wants what only real controllers do: a pod network, and no taint but the control plane's.
@@ -199,10 +191,10 @@ func testInitialized(t *testing.T, m *Management, key types.NamespacedName) {
 			return allAre(want, cluster.Status.Conditions, kinds)
 		}
 	}
-	eventually(t, status(metav1.ConditionFalse, clusterv1.ClusterControlPlaneInitializedCondition))
+	wait.Eventually(t, "the condition", status(metav1.ConditionFalse, clusterv1.ClusterControlPlaneInitializedCondition))
 	timed(t, "mark initialized", func(ctx context.Context) error { return MarkInitialized(ctx, m, key) })
 	timed(t, "control plane available", func(context.Context) error {
-		eventually(t, status(metav1.ConditionTrue,
+		wait.Eventually(t, "the conditions", status(metav1.ConditionTrue,
 			clusterv1.ClusterControlPlaneInitializedCondition,
 			clusterv1.ClusterControlPlaneAvailableCondition,
 			clusterv1.ClusterRemoteConnectionProbeCondition,

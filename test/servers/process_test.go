@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // parentVariable makes the test binary play a parent that starts a child and waits to be killed.
@@ -53,7 +55,7 @@ func launched(t *testing.T, s server) *process {
 // logs is ready when the server has written the text.
 func logs(t *testing.T, p *process, text string) {
 	t.Helper()
-	eventually(t, func(context.Context) error {
+	wait.Eventually(t, "the log to have "+text, func(context.Context) error {
 		if strings.Contains(p.lastLog(), text) {
 			return nil
 		}
@@ -75,7 +77,7 @@ func TestServerThatDiesTellsWhy(t *testing.T) {
 func TestServerThatIsNeverReadyTellsWhatIsMissing(t *testing.T) {
 	s := shell("etcd", "sleep 600")
 	s.ready = func(context.Context) error { return errors.New("503 no leader") }
-	ctx, cancel := context.WithTimeout(t.Context(), 2*pollInterval)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	err := launched(t, s).awaitReady(ctx)
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "503 no leader") {
@@ -152,7 +154,7 @@ func TestChildDiesWithKilledParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	var child int
-	eventually(t, func(context.Context) error {
+	wait.Eventually(t, "the id of the child", func(context.Context) error {
 		text, err := os.ReadFile(filepath.Join(dir, "pid"))
 		if err == nil {
 			child, err = strconv.Atoi(string(text))
@@ -163,7 +165,7 @@ func TestChildDiesWithKilledParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = parent.Wait()
-	eventually(t, func(context.Context) error {
+	wait.Eventually(t, "the end of the child", func(context.Context) error {
 		if stat, err := os.ReadFile("/proc/" + strconv.Itoa(child) + "/stat"); err == nil && !strings.Contains(string(stat), ") Z ") {
 			return errors.New("the child lives on")
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/agent"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 func TestGuestDataEncodings(t *testing.T) {
@@ -133,7 +134,10 @@ func TestBoot(t *testing.T) {
 		t.Errorf("cloudbase-init did not run each plugin once:\n%s", said)
 	}
 	off = powerOn(t, guest, vm) // the same disk once more: nothing is left to do
-	eventually(t, "the second power-on", func() bool { return strings.Count(effects(t, guest), "service containerd Running") == 4 })
+	wait.Until(t, "the second power-on", func() (any, bool) {
+		done := effects(t, guest)
+		return done, strings.Count(done, "service containerd Running") == 4
+	})
 	off()
 	if n := strings.Count(effects(t, guest), "file "+agent.Sentinel); n != 1 {
 		t.Errorf("the sentinel was written %d times", n)
@@ -191,9 +195,9 @@ func TestRefusals(t *testing.T) {
 			guest := &Simulated{Dir: t.TempDir()}
 			off := powerOn(t, guest, vm)
 			log := filepath.Join(guest.Dir, "C", filepath.FromSlash(initLog))
-			eventually(t, c.says, func() bool {
+			wait.Until(t, c.says, func() (any, bool) {
 				text, err := os.ReadFile(log)
-				return err == nil && strings.Contains(string(text), c.says)
+				return string(text), err == nil && strings.Contains(string(text), c.says)
 			})
 			off()
 			if strings.Contains(effects(t, guest), "task.enable") {
@@ -266,7 +270,10 @@ func TestSilent(t *testing.T) {
 	vm := newVM(scripts.UserData([]byte(smallPlan)), "win-1")
 	guest := &Simulated{Dir: t.TempDir(), Faults: Faults{Silent: true}}
 	off := powerOn(t, guest, vm)
-	eventually(t, "the sentinel", func() bool { return strings.Contains(effects(t, guest), "task.disable "+agent.TaskName) })
+	wait.Until(t, "the sentinel", func() (any, bool) {
+		done := effects(t, guest)
+		return done, strings.Contains(done, "task.disable "+agent.TaskName)
+	})
 	off()
 	if vm.host != "" || len(vm.reports) > 0 {
 		t.Errorf("heard of %q, %v", vm.host, vm.reports)

@@ -24,6 +24,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // cluster is a real workload cluster.
@@ -110,11 +111,11 @@ func testHealthyNode(t *testing.T, c *cluster) {
 	if report := vm.awaitEnd(t, time.Minute); report.State != plan.StateSucceeded {
 		t.Fatalf("the bootstrap ended %s: %s %s %v", report.State, report.Reason, report.Message, report.LastLines)
 	}
-	eventually(t, "the node is Ready", func() bool { node, err := c.node(t.Context(), name); return err == nil && ready(node) })
+	c.awaitReady(t, name)
 	checkNode(t, c, name)
-	eventually(t, "the node has a lease", func() bool {
+	wait.Until(t, "the node's lease", func() (any, bool) {
 		lease, err := c.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(t.Context(), name, metav1.GetOptions{})
-		return err == nil && *lease.Spec.HolderIdentity == name && lease.OwnerReferences[0].Name == name
+		return lease, err == nil && *lease.Spec.HolderIdentity == name && lease.OwnerReferences[0].Name == name
 	})
 	checkDisk(t, guest, c)
 
@@ -124,7 +125,18 @@ func testHealthyNode(t *testing.T, c *cluster) {
 		t.Fatal(err)
 	}
 	powerOn(t, guest, vm)
-	eventually(t, "the node is back", func() bool { _, err := c.node(t.Context(), name); return err == nil })
+	wait.Eventually(t, "the node to be back", func(ctx context.Context) error {
+		_, err := c.node(ctx, name)
+		return err
+	})
+}
+
+func (c *cluster) awaitReady(t *testing.T, name string) {
+	t.Helper()
+	wait.Until(t, "the node to be Ready", func() (any, bool) {
+		node, err := c.node(t.Context(), name)
+		return []any{node, err}, err == nil && ready(node)
+	})
 }
 
 // byFile is a machine whose user gives a kubeconfig, and whose Cluster has neither CA nor the right endpoint.
@@ -149,7 +161,7 @@ func testDiscoveryFile(t *testing.T, c *cluster) {
 	if report := vm.awaitEnd(t, time.Minute); report.State != plan.StateSucceeded {
 		t.Fatalf("the bootstrap ended %s: %s %s %v", report.State, report.Reason, report.Message, report.LastLines)
 	}
-	eventually(t, "the node is Ready", func() bool { node, err := c.node(t.Context(), name); return err == nil && ready(node) })
+	c.awaitReady(t, name)
 	checkDisk(t, guest, c)
 	if _, err := os.Stat(filepath.Join(guest.Dir, "C", "run", "kubeadm", "discovery.yaml")); !os.IsNotExist(err) {
 		t.Errorf("the discovery file is left on the disk (%v)", err)

@@ -123,22 +123,6 @@ func (v *fakeVM) awaitEnd(t *testing.T, limit time.Duration) plan.Report {
 	}
 }
 
-// eventually polls, for what nobody is told of.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	timer := time.NewTimer(time.Minute)
-	defer timer.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-timer.C:
-			t.Fatalf("not in a minute: %s", what)
-		}
-	}
-}
-
 // repack changes the text of the plan in user data: pairs of what is there and what shall be.
 func repack(t *testing.T, userData []byte, replace ...string) []byte {
 	t.Helper()
