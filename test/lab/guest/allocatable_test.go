@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubeletv1 "k8s.io/kubelet/config/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/yaml"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -115,20 +114,7 @@ func kubeletConfigOf(t *testing.T, spec bootstrapv1.WindowsBootstrapConfigSpec, 
 
 func readPatched(t *testing.T, patch string) *kubeletv1.KubeletConfiguration {
 	t.Helper()
-	tree, err := toTree([]byte(goodKubelet))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var changes map[string]any
-	if err := json.Unmarshal([]byte(patch), &changes); err != nil {
-		t.Fatal(err)
-	}
-	mergePatch(tree, changes)
-	text, err := yaml.Marshal(tree)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := readKubeletConfig(text)
+	config, err := readKubeletConfig(patched(t, goodKubelet, patch), defaultVersion)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func (p *power) kubelet(ctx context.Context, call *windows.Call) int {
 		call.Print("Kubernetes %s", p.guest.version())
 		return 0
 	}
-	flags, err := readKubeletFlags(call.Argv[1:])
+	flags, err := readKubeletFlags(call.Argv[1:], p.guest.version())
 	if err != nil {
 		return call.Fail("E0101 command failed: %v", err)
 	}
@@ -59,7 +59,7 @@ func (p *power) kubelet(ctx context.Context, call *windows.Call) int {
 	if err != nil {
 		return call.Fail("E0101 command failed: failed to load kubelet config file, path: %s, error: %v", flags.config, err)
 	}
-	config, err := readKubeletConfig(text)
+	config, err := readKubeletConfig(text, p.guest.version())
 	if err != nil {
 		return call.Fail("E0101 command failed: failed to validate kubelet configuration, error: %v, path: %s", err, flags.config)
 	}

@@ -1,7 +1,10 @@
 package guest
 
 import (
+	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -28,14 +31,11 @@ func TestKubeletConfiguration(t *testing.T) {
 		{"a Linux cluster's defaults", `{"cgroupsPerQOS":true,"enforceNodeAllocatable":["pods"]}`, ""},
 		{"no list falls back to pods", `{"enforceNodeAllocatable":null}`, "cgroupsPerQOS (--cgroups-per-qos) must be set to true"},
 		{"an empty list does not", `{"enforceNodeAllocatable":[]}`, ""},
-		{"grace twice", `{"shutdownGracePeriod":"10s","shutdownGracePeriodByPodPriority":[{"priority":0,"shutdownGracePeriodSeconds":5}]}`, "Cannot specify both"},
 		{"swap", `{"memorySwap":{"swapBehavior":"LimitedSwap"}}`, "only supported with cgroupv2"},
 		{"a socket for images", `{"imageServiceEndpoint":"unix:///run/containerd.sock"}`, "only support tcp and npipe endpoint"},
 		{"a certificate of Linux", `{"tlsCertFile":"/var/lib/kubelet/pki/node.crt"}`, "is a file that is not there"},
 		{"cpus of Linux", `{"reservedSystemCPUs":"0-1"}`, "they belong to Linux nodes"},
 		{"pods per core", `{"podsPerCore":10}`, "they belong to Linux nodes"},
-		{"singleProcessOOMKill", `{"singleProcessOOMKill":false}`, "singleProcessOOMKill is not supported on Windows"},
-		{"userNamespaces", `{"userNamespaces":{}}`, "userNamespaces is not supported on Windows"},
 		{"unknown field", `{"providerId":"x"}`, `unknown field "providerId"`},
 		{"unknown enforcement", `{"enforceNodeAllocatable":["all"]}`, `option "all" specified`},
 		{"none and more", `{"enforceNodeAllocatable":["none","pods"]}`, "may not contain additional enforcements"},
@@ -47,38 +47,77 @@ func TestKubeletConfiguration(t *testing.T) {
 		{"a resolver file", `{"resolvConf":"/etc/resolv.conf"}`, "resolvConf must be"},
 		{"grace", `{"shutdownGracePeriod":"10s","shutdownGracePeriodCriticalPods":"20s"}`, "must be <= shutdownGracePeriod"},
 		{"managed CPUs", `{"cpuManagerPolicy":"static"}`, "WindowsCPUAndMemoryAffinity"},
-		{"a feature gate", `{"featureGates":{"X":true}}`, "feature gates are not known"},
+		{"CPUs that may be managed", `{"cpuManagerPolicy":"static","featureGates":{"WindowsCPUAndMemoryAffinity":true}}`, ""},
 		{"no pipe", `{"containerRuntimeEndpoint":"unix:///run/containerd.sock"}`, "is no named pipe"},
 		{"less than no pods", `{"maxPods":-1}`, "must not be a negative number"},
 		{"another version", `{"apiVersion":"kubelet.config.k8s.io/v1"}`, `no kind "KubeletConfiguration" is registered`},
 	} {
-		tree, err := toTree([]byte(goodKubelet))
-		if err != nil {
-			t.Fatal(err)
-		}
-		patch, err := toTree([]byte(orElse(c.patch, "{}")))
-		if err != nil {
-			t.Fatal(err)
-		}
-		mergePatch(tree, patch)
-		text, err := yaml.Marshal(tree)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = readKubeletConfig(text)
+		_, err := readKubeletConfig(patched(t, goodKubelet, orElse(c.patch, "{}")), defaultVersion)
 		if c.problem == "" && err != nil || c.problem != "" && (err == nil || !strings.Contains(err.Error(), c.problem)) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.problem)
 		}
 	}
 }
 
+func patched(t *testing.T, config, patch string) []byte {
+	t.Helper()
+	tree, err := toTree([]byte(config))
+	change, failed := toTree([]byte(patch))
+	if err := errors.Join(err, failed); err != nil {
+		t.Fatal(err)
+	}
+	mergePatch(tree, change)
+	text, err := yaml.Marshal(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// TestLabIsLikeTheRealKubelet: test/kubelet asks the real one about the same files.
+func TestLabIsLikeTheRealKubelet(t *testing.T) {
+	t.Parallel()
+	const folder = "../../kubelet/testdata/"
+	says := map[string]string{
+		"exits": "singleProcessOOMKill is not", "exits-too": "userNamespaces is not", "run-once": "runOnce", "wrong-type": "cannot unmarshal",
+		"unknown-gate": "unrecognized feature gate: WinDRS", "locked-gate": "cannot set feature gate WinDSR to false, feature is locked to true",
+		"one-log-file": "containerLogMaxFiles", "no-log-workers": "containerLogMaxWorkers", "hasty-monitor": "containerLogMonitorInterval",
+		"image-thresholds": "imageGCLowThresholdPercent", "image-ages": "imageMaximumGCAge", "parallel-pulls": "maxParallelImagePulls",
+		"grace-periods": "must be <= shutdownGracePeriod", "grace-twice": "Cannot specify both", "negative-burst": "eventBurst",
+		"log-format": "log format", "port": "port", "lease": "nodeLeaseDurationSeconds", "hidden-metrics": "showHiddenMetricsForVersion",
+		"cgroups-only": "cgroupsPerQOS (--cgroups-per-qos) must be set to true",
+	}
+	for _, file := range append(files(t, folder+"configurations/*.json"), files(t, folder+"refused/*.json")...) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = patched(t, string(text), `{"resolvConf":""}`) // as kubeadm does
+		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		want, refused := says[name]
+		_, err = readKubeletConfig(text, defaultVersion)
+		if refused != strings.Contains(file, "/refused/") || refused && (err == nil || !strings.Contains(err.Error(), want)) || !refused && err != nil {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+}
+
+func files(t *testing.T, pattern string) []string {
+	t.Helper()
+	found, err := filepath.Glob(pattern)
+	if err != nil || len(found) == 0 {
+		t.Fatalf("%s: %v %v", pattern, found, err)
+	}
+	return found
+}
+
 func TestAllocatable(t *testing.T) {
 	t.Parallel()
-	config, err := readKubeletConfig([]byte(goodKubelet + `
+	config, err := readKubeletConfig([]byte(goodKubelet+`
 kubeReserved: {cpu: 100m, memory: 1Gi}
 systemReserved: {cpu: 400m, memory: 2Gi, pid: "100"}
 evictionHard: {memory.available: 500Mi, nodefs.available: 10%, imagefs.available: 15%}
-`))
+`), defaultVersion)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +150,7 @@ func TestKubeletFlags(t *testing.T) {
 		{"no pair", "--node-labels=a", "malformed pair"},
 		{"an argument", "extra", "unknown command"},
 	} {
-		_, err := readKubeletFlags(append(strings.Fields(c.flags), `--config=C:\c`, `--kubeconfig=C:\k`))
+		_, err := readKubeletFlags(append(strings.Fields(c.flags), `--config=C:\c`, `--kubeconfig=C:\k`), defaultVersion)
 		if c.problem == "" && err != nil || c.problem != "" && (err == nil || !strings.Contains(err.Error(), c.problem)) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.problem)
 		}

@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/version"
@@ -163,7 +165,7 @@ func mergePatch(tree, patch map[string]any) {
 }
 
 // readKubeletConfig decodes strictly, puts in the defaults that matter here and refuses what a kubelet on Windows refuses.
-func readKubeletConfig(text []byte) (*kubeletv1.KubeletConfiguration, error) {
+func readKubeletConfig(text []byte, kubernetes string) (*kubeletv1.KubeletConfiguration, error) {
 	config := &kubeletv1.KubeletConfiguration{}
 	if err := decodeStrict(text, config); err != nil {
 		return nil, fmt.Errorf("failed to decode the kubelet config: %w", err)
@@ -171,21 +173,24 @@ func readKubeletConfig(text []byte) (*kubeletv1.KubeletConfiguration, error) {
 	if config.APIVersion != "kubelet.config.k8s.io/v1beta1" || config.Kind != "KubeletConfiguration" {
 		return nil, fmt.Errorf("no kind %q is registered for version %q", config.Kind, config.APIVersion)
 	}
+	if err := checkGates(config.FeatureGates, kubernetes); err != nil {
+		return nil, err
+	}
 	setDefaults(config)
 	return config, validate(config)
 }
 
 func setDefaults(c *kubeletv1.KubeletConfiguration) {
-	if c.NodeLeaseDurationSeconds == 0 {
-		c.NodeLeaseDurationSeconds = 40
-	}
-	if c.MaxPods == 0 {
-		c.MaxPods = 110
-	}
-	if c.CgroupsPerQOS == nil {
-		yes := true
-		c.CgroupsPerQOS = &yes
-	}
+	c.NodeLeaseDurationSeconds = cmp.Or(c.NodeLeaseDurationSeconds, 40)
+	c.MaxPods = cmp.Or(c.MaxPods, 110)
+	c.Port = cmp.Or(c.Port, 10250)
+	c.ContainerLogMonitorInterval = cmp.Or(c.ContainerLogMonitorInterval, &metav1.Duration{Duration: 10 * time.Second})
+	c.ContainerLogMaxFiles = cmp.Or(c.ContainerLogMaxFiles, new(int32(5)))
+	c.ContainerLogMaxWorkers = cmp.Or(c.ContainerLogMaxWorkers, new(int32(1)))
+	c.ImageGCLowThresholdPercent = cmp.Or(c.ImageGCLowThresholdPercent, new(int32(80)))
+	c.ImageGCHighThresholdPercent = cmp.Or(c.ImageGCHighThresholdPercent, new(int32(85)))
+	c.CgroupsPerQOS = cmp.Or(c.CgroupsPerQOS, new(true))
+	c.SerializeImagePulls = cmp.Or(c.SerializeImagePulls, new(c.MaxParallelImagePulls == nil || *c.MaxParallelImagePulls < 2))
 	if c.EnforceNodeAllocatable == nil {
 		c.EnforceNodeAllocatable = []string{"pods"}
 	}
@@ -194,90 +199,120 @@ func setDefaults(c *kubeletv1.KubeletConfiguration) {
 	}
 }
 
-// refusals are the rules by which a kubelet on Windows exits, each with its words.
-var refusals = []func(c *kubeletv1.KubeletConfiguration) string{
-	func(c *kubeletv1.KubeletConfiguration) string {
-		return when(c.SingleProcessOOMKill != nil, "singleProcessOOMKill is not supported on Windows")
-	},
-	func(c *kubeletv1.KubeletConfiguration) string {
-		return when(c.UserNamespaces != nil, "userNamespaces is not supported on Windows")
-	},
-	func(c *kubeletv1.KubeletConfiguration) string {
-		return when(c.NodeLeaseDurationSeconds < 0, "nodeLeaseDurationSeconds must be greater than 0")
-	},
-	func(c *kubeletv1.KubeletConfiguration) string {
-		return when(c.MaxPods < 0, fmt.Sprintf("maxPods (--max-pods) %d must not be a negative number", c.MaxPods))
-	},
-	refuseEnforcement,
-	refuseReservations,
-	refuseEviction,
-	func(c *kubeletv1.KubeletConfiguration) string {
-		return when(c.ResolverConfig != nil && *c.ResolverConfig != "" && *c.ResolverConfig != "Host",
-			"resolvConf must be \"\" or \"Host\" on Windows")
-	},
-	func(c *kubeletv1.KubeletConfiguration) string {
-		return when(c.ShutdownGracePeriodCriticalPods.Duration > c.ShutdownGracePeriod.Duration,
-			"shutdownGracePeriodCriticalPods must be <= shutdownGracePeriod")
-	},
-	func(c *kubeletv1.KubeletConfiguration) string {
-		return when(len(c.ShutdownGracePeriodByPodPriority) > 0 && c.ShutdownGracePeriod.Duration > 0,
-			"Cannot specify both shutdownGracePeriodByPodPriority and shutdownGracePeriod at the same time")
-	},
-	func(c *kubeletv1.KubeletConfiguration) string {
-		return when(c.MemorySwap.SwapBehavior == "LimitedSwap", "swap feature is enabled and LimitedSwap but it is only supported with cgroupv2")
-	},
-	func(c *kubeletv1.KubeletConfiguration) string {
-		return when(c.ImageServiceEndpoint != "" && !strings.HasPrefix(c.ImageServiceEndpoint, "npipe:"), "only support tcp and npipe endpoint")
-	},
-	func(c *kubeletv1.KubeletConfiguration) string {
-		return when(strings.HasPrefix(c.TLSCertFile, "/") || strings.HasPrefix(c.TLSPrivateKeyFile, "/"), "the certificate of the server is a file that is not there")
-	},
-	func(c *kubeletv1.KubeletConfiguration) string {
-		return when(c.ReservedSystemCPUs != "" || c.PodsPerCore != 0 || c.RegisterNode != nil && !*c.RegisterNode,
-			"reservedSystemCPUs, podsPerCore and registerNode are not played, they belong to Linux nodes")
-	},
-	func(c *kubeletv1.KubeletConfiguration) string {
-		managed := func(policy string) bool { return policy != "" && !strings.EqualFold(policy, "none") }
-		return when(managed(c.CPUManagerPolicy) || managed(c.MemoryManagerPolicy) || managed(c.TopologyManagerPolicy),
-			"cpuManagerPolicy, memoryManagerPolicy and topologyManagerPolicy need feature gate WindowsCPUAndMemoryAffinity")
-	},
-	func(c *kubeletv1.KubeletConfiguration) string {
-		return when(len(c.FeatureGates) > 0, fmt.Sprintf("feature gates are not known to the lab's kubelet: %v", slices.Sorted(maps.Keys(c.FeatureGates))))
-	},
-	func(c *kubeletv1.KubeletConfiguration) string {
-		return when(!strings.HasPrefix(c.ContainerRuntimeEndpoint, "npipe:"), "the container runtime endpoint address was not specified or empty, or is no named pipe")
-	},
+// checkGates: a kubelet panics at a gate that it does not know, or that it does not let change.
+func checkGates(gates map[string]bool, kubernetes string) error {
+	for _, name := range slices.Sorted(maps.Keys(gates)) {
+		on := gates[name]
+		switch letter := inKubelet("gate "+name, kubernetes); {
+		case letter == unknownThere:
+			return fmt.Errorf("unrecognized feature gate: %s", name)
+		case letter == lockedOn && !on, letter == lockedOff && on:
+			return fmt.Errorf("cannot set feature gate %s to %t, feature is locked to %t", name, on, !on)
+		}
+	}
+	return nil
+}
+
+// refusal is a rule by which a kubelet on Windows exits, with its words. The files of test/kubelet/testdata/refused are what a
+// real one was asked.
+type refusal struct {
+	holds bool
+	words string
+}
+
+func refusals(c *kubeletv1.KubeletConfiguration) []refusal {
+	long, short := c.ShutdownGracePeriod.Duration, c.ShutdownGracePeriodCriticalPods.Duration
+	managed := func(policy string) bool { return policy != "" && !strings.EqualFold(policy, "none") }
+	return []refusal{
+		{c.SingleProcessOOMKill != nil, "singleProcessOOMKill is not supported on Windows"},
+		{c.UserNamespaces != nil, "userNamespaces is not supported on Windows"},
+		{c.RunOnce, "runOnce (--runOnce) true, Runonce mode has been deprecated and should not be set"},
+		{c.NodeLeaseDurationSeconds < 0, "nodeLeaseDurationSeconds must be greater than 0"},
+		{c.MaxPods < 0, fmt.Sprintf("maxPods (--max-pods) %d must not be a negative number", c.MaxPods)},
+		{c.EventBurst < 0, fmt.Sprintf("eventBurst (--event-burst) %d must not be a negative number", c.EventBurst)},
+		{c.Port < 1 || c.Port > 65535, fmt.Sprintf("port (--port) %d must be between 1 and 65535, inclusive", c.Port)},
+		{*c.ContainerLogMaxFiles <= 1, "containerLogMaxFiles must be greater than 1"},
+		{*c.ContainerLogMaxWorkers < 1, "containerLogMaxWorkers must be greater than or equal to 1"},
+		{c.ContainerLogMonitorInterval.Seconds() < 3, "containerLogMonitorInterval must be greater than or equal to 3s"},
+		{
+			*c.ImageGCLowThresholdPercent >= *c.ImageGCHighThresholdPercent,
+			"imageGCLowThresholdPercent (--image-gc-low-threshold) must be less than imageGCHighThresholdPercent",
+		},
+		{
+			c.ImageMaximumGCAge.Duration > 0 && c.ImageMaximumGCAge.Duration <= c.ImageMinimumGCAge.Duration,
+			"imageMaximumGCAge must be greater than imageMinimumGCAge",
+		},
+		{
+			*c.SerializeImagePulls && c.MaxParallelImagePulls != nil && *c.MaxParallelImagePulls > 1,
+			"maxParallelImagePulls cannot be larger than 1 unless SerializeImagePulls (--serialize-image-pulls) is set to false",
+		},
+		{c.Logging.Format != "" && c.Logging.Format != "text" && c.Logging.Format != "json", "unsupported log format"},
+		{c.ShowHiddenMetricsForVersion != "", "showHiddenMetricsForVersion is not played: only one version fits"},
+		{c.ResolverConfig != nil && *c.ResolverConfig != "" && *c.ResolverConfig != "Host", `resolvConf must be "" or "Host" on Windows`},
+		{short > long, "shutdownGracePeriodCriticalPods must be <= shutdownGracePeriod"},
+		{
+			len(c.ShutdownGracePeriodByPodPriority) > 0 && long > 0,
+			"Cannot specify both shutdownGracePeriodByPodPriority and shutdownGracePeriod at the same time",
+		},
+		{c.MemorySwap.SwapBehavior == "LimitedSwap", "swap feature is enabled and LimitedSwap but it is only supported with cgroupv2"},
+		{
+			c.ImageServiceEndpoint != "" && !strings.HasPrefix(c.ImageServiceEndpoint, "npipe:"),
+			"only support tcp and npipe endpoint",
+		},
+		{
+			strings.HasPrefix(c.TLSCertFile, "/") || strings.HasPrefix(c.TLSPrivateKeyFile, "/"),
+			"the certificate of the server is a file that is not there",
+		},
+		{
+			c.ReservedSystemCPUs != "" || c.PodsPerCore != 0 || c.RegisterNode != nil && !*c.RegisterNode,
+			"reservedSystemCPUs, podsPerCore and registerNode are not played, they belong to Linux nodes",
+		},
+		{
+			(managed(c.CPUManagerPolicy) || managed(c.MemoryManagerPolicy) || managed(c.TopologyManagerPolicy)) &&
+				!c.FeatureGates["WindowsCPUAndMemoryAffinity"],
+			"cpuManagerPolicy, memoryManagerPolicy and topologyManagerPolicy need feature gate WindowsCPUAndMemoryAffinity",
+		},
+		{
+			!strings.HasPrefix(c.ContainerRuntimeEndpoint, "npipe:"),
+			"the container runtime endpoint address was not specified or empty, or is no named pipe",
+		},
+	}
 }
 
 func validate(c *kubeletv1.KubeletConfiguration) error {
-	for _, refusal := range refusals {
-		if problem := refusal(c); problem != "" {
+	problems := []string{refuseEnforcement(c), refuseReservations(c), refuseEviction(c)}
+	for _, r := range refusals(c) {
+		if r.holds {
+			problems = append(problems, r.words)
+		}
+	}
+	for _, problem := range problems {
+		if problem != "" {
 			return fmt.Errorf("invalid configuration: %s", problem)
 		}
 	}
 	return nil
 }
 
-func when(wrong bool, problem string) string {
-	if wrong {
-		return problem
-	}
-	return ""
+var enforcements = []string{
+	"pods", "system-reserved", "kube-reserved", "system-reserved-compressible", "kube-reserved-compressible", "none",
 }
 
-var enforcements = []string{"pods", "system-reserved", "kube-reserved", "system-reserved-compressible", "kube-reserved-compressible", "none"}
-
 func refuseEnforcement(c *kubeletv1.KubeletConfiguration) string {
+	const flag = "enforceNodeAllocatable (--enforce-node-allocatable)"
 	for _, one := range c.EnforceNodeAllocatable {
+		system, kube := strings.HasPrefix(one, "system-reserved"), strings.HasPrefix(one, "kube-reserved")
 		switch {
 		case !slices.Contains(enforcements, one):
-			return fmt.Sprintf("option %q specified for enforceNodeAllocatable (--enforce-node-allocatable)", one)
+			return fmt.Sprintf("option %q specified for %s", one, flag)
+		case one == "none" && len(c.EnforceNodeAllocatable) > 1:
+			return flag + " may not contain additional enforcements when \"none\" is specified"
 		case one == "none":
-			return when(len(c.EnforceNodeAllocatable) > 1, "enforceNodeAllocatable (--enforce-node-allocatable) may not contain additional enforcements when \"none\" is specified")
-		case strings.HasPrefix(one, "system-reserved") && c.SystemReservedCgroup == "", strings.HasPrefix(one, "kube-reserved") && c.KubeReservedCgroup == "":
-			return fmt.Sprintf("a cgroup must be specified when %q included in enforceNodeAllocatable (--enforce-node-allocatable)", one)
+			return ""
+		case system && c.SystemReservedCgroup == "", kube && c.KubeReservedCgroup == "":
+			return fmt.Sprintf("a cgroup must be specified when %q included in %s", one, flag)
 		case !*c.CgroupsPerQOS:
-			return fmt.Sprintf("cgroupsPerQOS (--cgroups-per-qos) must be set to true when %q contained in enforceNodeAllocatable (--enforce-node-allocatable)", one)
+			return fmt.Sprintf("cgroupsPerQOS (--cgroups-per-qos) must be set to true when %q contained in %s", one, flag)
 		}
 	}
 	return ""
