@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -16,6 +15,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
@@ -50,9 +50,7 @@ func TestLife(t *testing.T) {
 		{Name: "VM Network", MACAddress: "00:50:56:05:00:0a", Addresses: []infrav1.NetworkAddress{{Address: "10.21.0.10/24", Gateway: "10.21.0.1"}}},
 		{Name: "DC0_DVPG0"},
 	}
-	if diff := cmp.Diff(want, ready.Windows.Status.Networks); diff != "" {
-		t.Errorf("status.networks (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "status.networks", want, ready.Windows.Status.Networks)
 	wantMACs(t, ready.Windows.Status.ComputerName, want)
 	plan, err := scripts.Plan(ready.Data.Data["value"])
 	for _, text := range []string{"10.20.0.10/24", "10.21.0.10/24", "10.20.0.1", want[0].MACAddress, want[1].MACAddress, "--node-ip=10.20.0.10"} {
@@ -73,9 +71,7 @@ func TestLife(t *testing.T) {
 	s.released(t, "life-1-0")
 	// The status says for which claim it waits, and so may be written once for each.
 	ours := slices.DeleteFunc(gate.Effects(), func(effect string) bool { return !strings.Contains(effect, "ipaddress") })
-	if diff := cmp.Diff(effects, ours); diff != "" {
-		t.Errorf("effects (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "effects", effects, ours)
 }
 
 // lookBefore sends the VMs that there are right before an effect.
@@ -106,9 +102,7 @@ func TestForeground(t *testing.T) {
 	s.pool(t, "nodes", "10.28.0.", "19")
 	m := s.machine("foreground", "nodes")
 	s.running(t, m)
-	if err := s.Client.Delete(t.Context(), m.Windows.DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Delete(t.Context(), m.Windows.DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationForeground)))
 	wantNoVM(t, <-left)
 	s.released(t, "foreground-0-0")
 	m.End(t)
@@ -121,9 +115,7 @@ func TestAddressIsKept(t *testing.T) {
 	s.pool(t, "one", "10.22.0.", "10")
 	first, second := s.machine("first", "one"), s.machine("second", "one")
 	s.running(t, first)
-	if err := s.Client.Delete(t.Context(), s.claim(t.Context(), t, "first-0-0")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Delete(t.Context(), s.claim(t.Context(), t, "first-0-0")))
 	wait.Eventually(t, "the provider to take the address back", func(ctx context.Context) error {
 		if address := s.address(ctx, t, "first-0-0"); address == nil || address.DeletionTimestamp.IsZero() || len(address.Finalizers) != 1 {
 			return fmt.Errorf("address %+v", address)
@@ -163,9 +155,7 @@ func TestAddressLost(t *testing.T) {
 	if held(claim) || held(s.address(t.Context(), t, "lost-0-0")) {
 		t.Error("an address is held though there can be no VM")
 	}
-	if err := s.Client.Delete(t.Context(), claim); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Delete(t.Context(), claim))
 	s.released(t, "lost-0-0")
 	s.SetCredentials(t, datacenter.Credentials())
 	m.Touch(t, m.Windows, "credentials")
@@ -212,9 +202,7 @@ func TestForeignClaim(t *testing.T) {
 		APIGroup: ipamv1.GroupVersion.Group, Kind: "InClusterIPPool", Name: "nodes",
 	}}}
 	foreign.Namespace, foreign.Name = s.Name, "taken-0-0"
-	if err := s.Client.Create(t.Context(), foreign); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Create(t.Context(), foreign))
 	wait.Eventually(t, "its address", func(ctx context.Context) error {
 		if s.address(ctx, t, "taken-0-0") == nil {
 			return errors.New("it has none")

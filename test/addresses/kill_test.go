@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -64,10 +65,7 @@ func (s *stage) liveAndDie(t *testing.T, name string, plan world.Plan) {
 func (s *stage) launch(t *testing.T, plan world.Plan) (end func(), hit func() bool) {
 	t.Helper()
 	gate := &world.Gate{Plan: plan}
-	first, err := s.Launch(world.Options{VSphere: vsphere.Provider{}, Gate: gate})
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := expect.Got(s.Launch(world.Options{VSphere: vsphere.Provider{}, Gate: gate}))(t)
 	over := make(chan struct{})
 	var failed error
 	var next sync.WaitGroup

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
@@ -26,9 +27,7 @@ func TestFinalizerTakenAway(t *testing.T) {
 	m := s.machine("stripped", "nodes")
 	s.running(t, m)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: world.Credentials}}
-	if err := s.Client.Delete(t.Context(), secret); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Delete(t.Context(), secret))
 	m.Delete(t)
 	m.Await(t, "credentials", world.Windows("Ready False CredentialsMissing"))
 	if claim, address := s.claim(t.Context(), t, "stripped-0-0"), s.address(t.Context(), t, "stripped-0-0"); !held(claim) || !held(address) {
@@ -68,17 +67,13 @@ func TestClaimLostItsStatus(t *testing.T) {
 	for _, name := range names[1:] {
 		foreign = s.address(t.Context(), t, name)
 		world.Change(t, s.Client, foreign, func(a *ipamv1.IPAddress) { a.Finalizers = nil })
-		if err := s.Client.Delete(t.Context(), foreign); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Client.Delete(t.Context(), foreign))
 	}
 	foreign = &ipamv1.IPAddress{Spec: foreign.Spec, ObjectMeta: metav1.ObjectMeta{
 		Namespace: s.Name, Name: names[2], Finalizers: []string{infrav1.AddressFinalizer},
 	}}
 	foreign.Spec.ClaimRef.Name = "another"
-	if err := s.Client.Create(t.Context(), foreign); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Create(t.Context(), foreign))
 	m.End(t)
 	s.released(t, names[0])
 	s.released(t, names[1])
@@ -100,9 +95,7 @@ func (s *stage) give(t *testing.T, name, text string) {
 			Address: text, Prefix: new(int32(24)), Gateway: "10.30.0.1",
 		},
 	}
-	if err := s.Client.Create(t.Context(), address); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Create(t.Context(), address))
 	world.ChangeStatus(t, s.Client, claim, func(c *ipamv1.IPAddressClaim) { c.Status.AddressRef.Name = name })
 }
 
@@ -122,9 +115,7 @@ func TestUselessAddress(t *testing.T) {
 	if got := conditions.Get(have.Windows, infrav1.ReadyCondition).Message; got != want || have.Windows.Status.Networks != nil {
 		t.Errorf("message %q, want %q; networks %+v", got, want, have.Windows.Status.Networks)
 	}
-	if err := s.Client.Delete(t.Context(), s.claim(t.Context(), t, "useless-0-0")); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Delete(t.Context(), s.claim(t.Context(), t, "useless-0-0")))
 	wait.Eventually(t, "the address to go", func(ctx context.Context) error {
 		if s.address(ctx, t, "useless-0-0") != nil {
 			return errors.New("it is there")

@@ -12,6 +12,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -26,9 +27,7 @@ func TestMACTakenAfterMove(t *testing.T) {
 
 	s.Pause(t, true)
 	first.Await(t, "pause", world.Windows("Paused True Paused"), world.Config("Paused True Paused"))
-	if err := s.process.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.process.Stop())
 	moved := first.Move(t)
 	windows := first.Load(t).Windows
 	claim := s.claim(t.Context(), t, "moved-first-0-0")

@@ -19,6 +19,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
@@ -77,9 +78,7 @@ func newStage(t *testing.T, gate *world.Gate) *stage {
 func quietStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{Namespace: shared.Namespace(t, world.Start{})}
-	if err := others(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, others())
 	return s
 }
 
@@ -93,9 +92,7 @@ func (s *stage) pool(t *testing.T, name, network, last string) {
 	pool.SetKind("InClusterIPPool")
 	pool.SetNamespace(s.Name)
 	pool.SetName(name)
-	if err := s.Client.Create(t.Context(), pool); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Create(t.Context(), pool))
 }
 
 // machine has an adapter with an address of each pool, and then one by DHCP.

@@ -15,6 +15,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
@@ -33,9 +34,7 @@ func TestStrayAddresses(t *testing.T) {
 		s.deletedAddress(t, name, fmt.Sprintf("10.31.0.%d", 10+i))
 	}
 	s.left(t, "held", "used")
-	if err := errors.Join(s.Client.Delete(t.Context(), s.claim(t.Context(), t, "held")), s.Client.Delete(t.Context(), user)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(s.Client.Delete(t.Context(), s.claim(t.Context(), t, "held")), s.Client.Delete(t.Context(), user)))
 	world.Change(t, s.Client, s.claim(t.Context(), t, "held"), func(c *ipamv1.IPAddressClaim) { c.Finalizers = nil })
 	s.wake(t, strayAfter)
 	s.left(t)
@@ -87,9 +86,7 @@ func (s *stage) lonelyClaim(t *testing.T, name, finalizer string) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: name, Finalizers: []string{finalizer}},
 		Spec:       ipamv1.IPAddressClaimSpec{PoolRef: paper},
 	}
-	if err := s.Client.Create(t.Context(), claim); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Create(t.Context(), claim))
 }
 
 func (s *stage) deletedAddress(t *testing.T, name, text string) {
@@ -100,9 +97,7 @@ func (s *stage) deletedAddress(t *testing.T, name, text string) {
 			ClaimRef: ipamv1.IPAddressClaimReference{Name: name}, PoolRef: paper, Address: text, Prefix: new(int32(24)),
 		},
 	}
-	if err := errors.Join(s.Client.Create(t.Context(), address), s.Client.Delete(t.Context(), address)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(s.Client.Create(t.Context(), address), s.Client.Delete(t.Context(), address)))
 }
 
 // user is a machine that has the address, in a restore without its claims.
@@ -110,9 +105,7 @@ func (s *stage) user(t *testing.T, address string) *infrav1.WindowsMachine {
 	t.Helper()
 	m := s.NewMachine("user").Windows
 	m.OwnerReferences = nil
-	if err := s.Client.Create(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Create(t.Context(), m))
 	world.ChangeStatus(t, s.Client, m, func(w *infrav1.WindowsMachine) {
 		w.Status.Networks = []infrav1.MachineNetwork{{Name: "n", Addresses: []infrav1.NetworkAddress{{Address: address}}}}
 	})
@@ -122,9 +115,7 @@ func (s *stage) user(t *testing.T, address string) *infrav1.WindowsMachine {
 // wake starts the controllers anew, which look at all that is there, with a clock that is ahead.
 func (s *stage) wake(t *testing.T, ahead time.Duration) {
 	t.Helper()
-	if err := s.process.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.process.Stop())
 	s.run(t, ahead)
 }
 

@@ -12,6 +12,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/contract"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // definitionFacts is what Cluster API, clusterctl and people rely on in a CRD.
@@ -78,9 +80,7 @@ func TestColumns(t *testing.T) {
 		"windowsbootstrapconfigtemplates": "NAME CLUSTERCLASS CLUSTER AGE",
 	}
 	for kind := range definitions {
-		if err := api.Create(t.Context(), newObject(kind)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, api.Create(t.Context(), newObject(kind)))
 	}
 	for resource, want := range cases {
 		first, _, _ := strings.Cut(runKubectl(t, "get", resource), "\n")
@@ -97,33 +97,25 @@ func TestColumnsShowTheStatus(t *testing.T) {
 	machine.SetName("row")
 	machine.SetLabels(map[string]string{clusterv1.ClusterNameLabel: "prod"})
 	status := machine.Object["status"]
-	if err := api.Create(t.Context(), machine); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, api.Create(t.Context(), machine))
 	machine.Object["status"] = status
 	set(machine.Object, "status.conditions", []any{map[string]any{
 		"type": "Ready", "status": "True", "reason": "Joined", "message": "all is well", "lastTransitionTime": "2026-01-01T00:00:00Z",
 	}})
-	if err := api.Status().Update(t.Context(), machine); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, api.Status().Update(t.Context(), machine))
 	got := strings.Fields(runKubectl(t, "get", "winm", "row", "--no-headers"))
 	if len(got) > 7 {
 		got[7] = "age"
 	}
 	want := []string{"row", "prod", "Running", "True", "Joined", "win-1", "20348.1", "age", "all", "is", "well"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("row (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "row", want, got)
 }
 
 // Until the controller has looked, GitOps tools must not take an object for finished.
 func TestNewObjectsAreNotYetObserved(t *testing.T) {
 	for _, kind := range []string{"WindowsMachine", "WindowsBootstrapConfig"} {
 		made := newObject(kind)
-		if err := api.Create(t.Context(), made); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, api.Create(t.Context(), made))
 		want := map[string]any{"observedGeneration": int64(-1)}
 		if diff := cmp.Diff(want, made.Object["status"]); diff != "" {
 			t.Errorf("status of a new %s (-want +got):\n%s", kind, diff)
@@ -136,10 +128,7 @@ func TestNewObjectsAreNotYetObserved(t *testing.T) {
 func TestRenderedAgain(t *testing.T) {
 	var again []*unstructured.Unstructured
 	for _, component := range components {
-		rendered, err := render(component)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rendered := expect.Got(render(component))(t)
 		again = append(again, rendered...)
 	}
 	if diff := cmp.Diff(objects, again); diff != "" {
@@ -175,9 +164,7 @@ func TestComponents(t *testing.T) {
 	}
 	// The bootstrap provider freezes what became user data, besides its templates.
 	want["bootstrap-windows ValidatingAdmissionPolicy"], want["bootstrap-windows ValidatingAdmissionPolicyBinding"] = 2, 2
-	if diff := cmp.Diff(want, count); diff != "" {
-		t.Errorf("objects (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "objects", want, count)
 }
 
 // Least privilege: no wildcard, no Secret that could be listed, watched or deleted.

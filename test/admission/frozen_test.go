@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
@@ -76,9 +77,7 @@ func TestRenderedConfigsAreFrozen(t *testing.T) {
 // What only the policy sees it refuses itself, and it leaves a config alone that no VM was made with.
 func TestThePolicySeesWhatTheRuleDoesNot(t *testing.T) {
 	made := newObject("WindowsBootstrapConfig")
-	if err := api.Create(t.Context(), made); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, api.Create(t.Context(), made))
 	if err := update(t, setAll(made.DeepCopy(), swapped)); err != nil {
 		t.Errorf("want it accepted before it is rendered, got: %v", err)
 	}
@@ -88,9 +87,7 @@ func TestThePolicySeesWhatTheRuleDoesNot(t *testing.T) {
 	if err := update(t, setAll(made.DeepCopy(), swapped)); err != nil {
 		t.Errorf("want it accepted before it is rendered, got: %v", err)
 	}
-	if err := api.Status().Update(t.Context(), setAll(made, rendered)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, api.Status().Update(t.Context(), setAll(made, rendered)))
 	err := update(t, setAll(made.DeepCopy(), swapped))
 	mustRefuse(t, err, "ValidatingAdmissionPolicy 'capwin-bootstrap-system-rendered-configs' with binding "+
 		"'capwin-bootstrap-system-rendered-configs' denied request", frozen)
@@ -99,20 +96,14 @@ func TestThePolicySeesWhatTheRuleDoesNot(t *testing.T) {
 // Templates are compared by a policy too: it sees the same.
 func TestTemplatesAreComparedWhole(t *testing.T) {
 	template := newObject("WindowsBootstrapConfigTemplate")
-	if err := api.Create(t.Context(), template); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, api.Create(t.Context(), template))
 	mustRefuse(t, update(t, setAll(template, swapped)), "denied request", immutable)
 }
 
 func createRendered(t *testing.T, made *unstructured.Unstructured) {
 	t.Helper()
-	if err := api.Create(t.Context(), made); err != nil {
-		t.Fatal(err)
-	}
-	if err := api.Status().Update(t.Context(), setAll(made, rendered)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, api.Create(t.Context(), made))
+	expect.OK(t, api.Status().Update(t.Context(), setAll(made, rendered)))
 }
 
 func patch(t *testing.T, made, edited *unstructured.Unstructured) error {

@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // rule is a CEL rule of the API with edits of a good object that it must let through, and such that it must refuse.
@@ -82,9 +84,7 @@ var renderedOnce = rule{
 // Until it is rendered, a config may be mended: it may be the reason why it is not.
 func TestConfigIsMendedBeforeItIsRendered(t *testing.T) {
 	made := newObjectFor("WindowsBootstrapConfig", "spec")
-	if err := api.Create(t.Context(), made); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, api.Create(t.Context(), made))
 	if err := update(t, setAll(made, map[string]any{"spec.deadlineSeconds": int64(600)})); err != nil {
 		t.Error(err)
 	}
@@ -188,15 +188,11 @@ func (r rule) try(t *testing.T, kind string) {
 	send := create
 	made := newObjectFor(kind, r.field)
 	if r.changes {
-		if err := api.Create(t.Context(), made); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, api.Create(t.Context(), made))
 		send = update
 	}
 	if r.status != nil {
-		if err := api.Status().Update(t.Context(), setAll(made, r.status)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, api.Status().Update(t.Context(), setAll(made, r.status)))
 	}
 	for _, edits := range r.accepted {
 		if err := send(t, setAll(made.DeepCopy(), edits)); err != nil {
@@ -217,9 +213,7 @@ func update(t *testing.T, made *unstructured.Unstructured) error {
 func TestProviderIDIsWrittenOnce(t *testing.T) {
 	machine := newObject("WindowsMachine")
 	set(machine.Object, "spec.providerID", absent)
-	if err := api.Create(t.Context(), machine); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, api.Create(t.Context(), machine))
 	set(machine.Object, "spec.providerID", vmOne)
 	if err := api.Update(t.Context(), machine); err != nil {
 		t.Fatalf("write providerID: %v", err)

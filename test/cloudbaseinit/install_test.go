@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // release of cloudbase-init on PyPI, with the hash of its wheel.
@@ -38,10 +40,7 @@ var dependencies = []string{
 // install returns the Python that has the release. It lives in the user's cache, under all that it was made of.
 func install(t *testing.T, r release) string {
 	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cache := expect.Got(os.UserCacheDir())(t)
 	python := command(t, "python3", "-c", "import sys; print(sys.version)")
 	key := sha256.Sum256([]byte(python + r.sha256 + strings.Join(dependencies, " ")))
 	folder := filepath.Join(cache, "capwin", "cloudbase-init", fmt.Sprintf("%s-%x", r.version, key[:6]))
@@ -55,19 +54,12 @@ func install(t *testing.T, r release) string {
 func fill(t *testing.T, r release, folder string) {
 	t.Helper()
 	t.Logf("installing cloudbase-init %s into %s", r.version, folder)
-	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	part, err := os.MkdirTemp(filepath.Dir(folder), ".part-") //nolint:usetesting // because it is renamed, which takes one file system
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.MkdirAll(filepath.Dir(folder), 0o755))
+	part := expect.Got(os.MkdirTemp(filepath.Dir(folder), ".part-"))(t) //nolint:usetesting // because it is renamed: that takes one file system
 	defer func() { _ = os.RemoveAll(part) }()
 	command(t, "python3", "-m", "venv", part)
 	wanted := filepath.Join(part, "wanted.txt")
-	if err := os.WriteFile(wanted, fmt.Appendf(nil, "cloudbase-init==%s --hash=sha256:%s\n", r.version, r.sha256), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(wanted, fmt.Appendf(nil, "cloudbase-init==%s --hash=sha256:%s\n", r.version, r.sha256), 0o644))
 	pip := []string{"-m", "pip", "install", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:"}
 	python := filepath.Join(part, "bin", "python")
 	command(t, python, append(pip, dependencies...)...)

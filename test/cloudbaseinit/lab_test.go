@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
@@ -40,10 +41,7 @@ func inLab(t *testing.T, r release, guestinfo map[string]string) verdict {
 	first := bootInLab(t, simulated, guestinfo, 1)
 	second := bootInLab(t, simulated, guestinfo, 2)
 	v := verdict{Taken: takenInLab(second), Again: strings.Contains(strings.TrimPrefix(second, first), userDataRuns)}
-	machine, err := windows.New(simulated.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	machine := expect.Got(windows.New(simulated.Dir))(t)
 	if name := machine.ComputerName(); name != imageName {
 		v.Computer = strings.ToLower(name)
 	}
@@ -69,9 +67,7 @@ func bootInLab(t *testing.T, simulated *guest.Simulated, guestinfo map[string]st
 		return string(text), len(ended.FindAll(text, -1)) == ends
 	})
 	off()
-	if err := <-over; err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, <-over)
 	return string(text)
 }
 

@@ -18,6 +18,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 const token = "abcdef.0123456789abcdef"
@@ -81,10 +82,7 @@ func provisioned(t *testing.T, name string, userData source) product {
 
 func render(t *testing.T, object *infrav1.WindowsMachine, change func(*bootstrap.Input)) []byte {
 	t.Helper()
-	ca, err := os.ReadFile("../../bootstrap/testdata/ca.crt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ca := expect.Got(os.ReadFile("../../bootstrap/testdata/ca.crt"))(t)
 	in := bootstrap.Input{
 		Cluster: &clusterv1.Cluster{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "blue"},
@@ -99,10 +97,7 @@ func render(t *testing.T, object *infrav1.WindowsMachine, change func(*bootstrap
 	if change != nil {
 		change(&in)
 	}
-	data, err := bootstrap.Render(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := expect.Got(bootstrap.Render(in))(t)
 	return data.Bytes()
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // What would have become of our script, had we packed it otherwise: why it is packed as it is.
@@ -150,9 +151,7 @@ func TestLoaderExits(t *testing.T) {
 	for _, found := range regexp.MustCompile(`(?mi)\bexit\b *(\S*)`).FindAllSubmatch(scripts.UserData([]byte("{}")), -1) {
 		codes = append(codes, string(found[1]))
 	}
-	if diff := cmp.Diff([]string{"0", "1"}, codes); diff != "" {
-		t.Errorf("the loader's exit codes, -want +got:\n%s", diff)
-	}
+	expect.Same(t, "the loader's exit codes,", []string{"0", "1"}, codes)
 }
 
 // The check for secrets in product_test.go is worth something: a MIME message does end in log and serial port, whole.

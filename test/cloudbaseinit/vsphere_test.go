@@ -15,6 +15,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/hypervisor"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
@@ -77,9 +78,7 @@ func look(ctx context.Context, t *testing.T, v *vcenter.VCenter, count int) map[
 		}
 	}
 	stop()
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, <-ended)
 	return all
 }
 
@@ -107,10 +106,7 @@ func order(t *testing.T, name string, userData source) cloud.Machine {
 		CredentialsRef: infrav1.SecretReference{Name: "vcenter"}, Datacenter: vcenter.Datacenter, Template: vcenter.Template,
 		Folder: vcenter.Folder, ResourcePool: vcenter.ResourcePool, CPUs: 4, MemoryMiB: 8192,
 	}
-	identity, err := vsphere.Provider{}.Identify(object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	identity := expect.Got(vsphere.Provider{}.Identify(object))(t)
 	object.Spec.ProviderID, object.Status.ComputerName = identity.ProviderID, identity.Name
 	return cloud.Machine{
 		Identity: identity, Key: cloud.Key{Namespace: object.Namespace, Name: object.Name}, Spec: object.Spec,
@@ -121,10 +117,7 @@ func order(t *testing.T, name string, userData source) cloud.Machine {
 // ensure calls our provider until the VM runs, as the controllers do, and ends its session.
 func ensure(ctx context.Context, t *testing.T, v *vcenter.VCenter, m cloud.Machine) {
 	t.Helper()
-	account, err := vsphere.Provider{}.Connect(v.Credentials())
-	if err != nil {
-		t.Fatal(err)
-	}
+	account := expect.Got(vsphere.Provider{}.Connect(v.Credentials()))(t)
 	wait.Until(t, m.Name+" to run", func() (any, bool) {
 		vm, err := account.Ensure(ctx, m)
 		return []any{vm, err}, vm.State == cloud.Running

@@ -13,6 +13,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -20,18 +21,14 @@ func TestMissingCA(t *testing.T) {
 	s := ready(t)
 	ca := &corev1.Secret{}
 	ca.Namespace, ca.Name = s.Name, world.ClusterName+"-ca"
-	if err := s.Client.Delete(t.Context(), ca); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Delete(t.Context(), ca))
 	m := s.machine("m")
 	m.Create(t)
 	if state := m.Await(t, "CA", world.Config("Ready False WaitingForClusterCA")); state.Data != nil {
 		t.Error("a node would trust blindly")
 	}
 	again := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ca.Namespace, Name: ca.Name}, Data: map[string][]byte{"tls.crt": s.Management.Config.CAData}}
-	if err := s.Client.Create(t.Context(), again); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Create(t.Context(), again))
 	s.look(t, m)
 	m.Await(t, "life with a CA", world.Windows("Ready False WaitingForGuest"), world.Tokens(1))
 }
@@ -56,14 +53,10 @@ func TestMachinePool(t *testing.T) {
 			Spec: s.machine("pool").Core.Spec,
 		}},
 	}
-	if err := s.Client.Create(t.Context(), pool); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Create(t.Context(), pool))
 	m := s.machine("pool")
 	m.Config.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(pool, clusterv1.GroupVersion.WithKind("MachinePool"))}
-	if err := s.Client.Create(t.Context(), m.Config); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Create(t.Context(), m.Config))
 	m.Await(t, "refusal", world.Config("Ready False OwnerNotSupported"), world.Config("Stalled True OwnerNotSupported"))
 }
 
@@ -107,9 +100,7 @@ func TestUntrustedReports(t *testing.T) {
 func TestLostSecret(t *testing.T) {
 	s := ready(t)
 	m, state := s.booting(t)
-	if err := s.Client.Delete(t.Context(), state.Data); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Delete(t.Context(), state.Data))
 	s.look(t, m)
 	lost := m.Await(t, "notice", world.Config("Stalled True DataSecretLost"))
 	if lost.Data != nil || len(lost.Tokens) != 1 {
@@ -127,9 +118,7 @@ func TestLostSecret(t *testing.T) {
 func TestForeignSecret(t *testing.T) {
 	s := ready(t)
 	foreign := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: "m"}, Data: map[string][]byte{"value": []byte("theirs")}}
-	if err := s.Client.Create(t.Context(), foreign); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Create(t.Context(), foreign))
 	m := s.machine("m")
 	m.Create(t)
 	stalled := m.Await(t, "refusal", world.Config("Stalled True ConfigInvalid"))
@@ -137,9 +126,7 @@ func TestForeignSecret(t *testing.T) {
 		t.Errorf("somebody else's Secret was touched: %s", diff)
 	}
 	s.vms(t)
-	if err := s.Client.Delete(t.Context(), foreign); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Delete(t.Context(), foreign))
 	s.look(t, m)
 	m.Await(t, "life without it", world.Windows("Ready False WaitingForGuest"))
 }
@@ -173,9 +160,7 @@ func TestChangedWhileStored(t *testing.T) {
 		},
 		Data: map[string][]byte{"value": []byte("of before")},
 	}
-	if err := s.Client.Create(t.Context(), stored); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Create(t.Context(), stored))
 	s.Initialize(t)
 	s.look(t, m)
 	stalled := m.Await(t, "refusal", world.Config("Stalled True ConfigInvalid"))

@@ -14,6 +14,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
@@ -117,9 +118,7 @@ func TestWarnings(t *testing.T) {
 	// As after a move: status is not taken along, the Secret is.
 	config := warned.Config.DeepCopy()
 	config.Status = bootstrapv1.WindowsBootstrapConfigStatus{}
-	if err := s.Client.Status().Update(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Status().Update(t.Context(), config))
 	m.Await(t, "warning, again", world.Config("HasWarnings True WarningsGiven"))
 	wait.Eventually(t, "an event", func(ctx context.Context) error {
 		var list eventsv1.EventList

@@ -19,6 +19,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
@@ -93,9 +94,7 @@ func TestLife(t *testing.T) {
 	s.vms(t)
 	effects := slices.Sorted(slices.Values(s.process.Gate.Effects()))
 	fmt.Fprintf(os.Stderr, "Kubernetes writes per machine life: %d\n", len(effects))
-	if diff := cmp.Diff(writes, effects); diff != "" {
-		t.Errorf("a machine costs other writes than are pinned (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "a machine costs other writes than are pinned", writes, effects)
 }
 
 // checkSecret holds the bootstrap Secret against Cluster API's contract.
@@ -119,9 +118,7 @@ func checkSecret(t *testing.T, s world.State) {
 		[]string{"token", "value"},
 		s.Config.Name, s.Config.Name,
 	}
-	if diff := cmp.Diff(want, have); diff != "" {
-		t.Errorf("the bootstrap Secret breaks the contract (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "the bootstrap Secret breaks the contract", want, have)
 }
 
 func checkJoined(t *testing.T, s world.State) {
@@ -277,9 +274,7 @@ func (s *stage) refuseOwners(t *testing.T) {
 	}
 	probe := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: "probe"}}
 	for _, object := range []client.Object{policy, binding, probe} {
-		if err := s.Client.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Client.Create(t.Context(), object))
 		t.Cleanup(func() { _ = s.Client.Delete(context.Background(), object) })
 	}
 	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Secret", Name: "probe", UID: probe.UID}

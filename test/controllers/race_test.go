@@ -7,6 +7,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
@@ -46,9 +47,7 @@ func TestDeletedMeanwhile(t *testing.T) {
 			}}
 			s.process = s.Run(t, options)
 			m.Create(t)
-			if err := <-deleted; err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, <-deleted)
 			wait.Eventually(t, "deletion in the cache", func(ctx context.Context) error {
 				err := s.process.Caches[c.controller].Get(ctx, m.Key, c.object(m))
 				if err == nil {

@@ -10,6 +10,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -47,9 +48,7 @@ func TestMissingSources(t *testing.T) {
 		return ""
 	})
 	secret := &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"key": []byte("correct-horse-battery")}}
-	if err := s.Client.Update(t.Context(), secret); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Update(t.Context(), secret))
 	s.look(t, m)
 	state := m.Await(t, "life with them", world.Windows("Ready False WaitingForGuest"), world.Tokens(1))
 	if strings.Contains(readyMessage(state.Config), "correct-horse") {

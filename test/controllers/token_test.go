@@ -13,6 +13,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -22,10 +23,7 @@ func expiry(t *testing.T, s world.State) time.Time {
 	if len(s.Tokens) != 1 {
 		t.Fatalf("there are %d tokens", len(s.Tokens))
 	}
-	at, err := time.Parse(time.RFC3339, string(s.Tokens[0].Data["expiration"]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := expect.Got(time.Parse(time.RFC3339, string(s.Tokens[0].Data["expiration"])))(t)
 	return at
 }
 
@@ -48,15 +46,11 @@ func TestTokenIsKeptAlive(t *testing.T) {
 	}
 
 	// Nobody looked for longer than it lives, and Kubernetes removed it: the VM has this one and no other.
-	if err := s.Client.Delete(t.Context(), &extended.Tokens[0]); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Delete(t.Context(), &extended.Tokens[0]))
 	s.clock.advance(2 * tokenTTL)
 	s.process.Reconcile(t, world.Configs, m.Key)
 	back := m.Await(t, "token put back", world.Tokens(1))
-	if diff := cmp.Diff(tokenOf(booting), tokenOf(back)); diff != "" {
-		t.Errorf("another token was put back (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "another token was put back", tokenOf(booting), tokenOf(back))
 	if !expiry(t, back).After(s.clock.now().Add(tokenTTL / 2)) {
 		t.Error("the token that was put back is about to expire")
 	}
@@ -71,9 +65,7 @@ func TestReplacedToken(t *testing.T) {
 	world.Change(t, s.Client, &booting.Tokens[0], func(token *corev1.Secret) { token.Data["token-secret"] = []byte("0123456789abcdef") })
 	s.process.Reconcile(t, world.Configs, m.Key)
 	m.Await(t, "notice", world.Config("Stalled True BootstrapTokenReplaced"), world.Config("Ready True DataSecretAvailable"), world.Tokens(1))
-	if err := s.Client.Delete(t.Context(), &booting.Tokens[0]); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Delete(t.Context(), &booting.Tokens[0]))
 	s.process.Reconcile(t, world.Configs, m.Key)
 	back := m.Await(t, "the node's own token", world.Config("Stalled False NotStalled"), world.Tokens(1))
 	if issued := string(back.Data.Data["token"]); tokenOf(back) != issued {
@@ -132,9 +124,7 @@ func TestTakenTokenID(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "bootstrap-token-" + id}, Type: "bootstrap.kubernetes.io/token",
 		Data: map[string][]byte{"token-id": []byte(id), "token-secret": []byte("0123456789abcdef"), "description": []byte("theirs")},
 	}
-	if err := s.Client.Create(t.Context(), foreign); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Create(t.Context(), foreign))
 	s.start(t)
 	booting := m.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"), world.Tokens(1))
 	if booting.Tokens[0].Name == foreign.Name {
@@ -142,9 +132,7 @@ func TestTakenTokenID(t *testing.T) {
 	}
 	m.End(t)
 	var after corev1.Secret
-	if err := s.Client.Get(t.Context(), world.KeyOf(foreign), &after); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Get(t.Context(), world.KeyOf(foreign), &after))
 	if diff := cmp.Diff(foreign.Data, after.Data); diff != "" || after.ResourceVersion != foreign.ResourceVersion {
 		t.Errorf("somebody else's token was changed: %s", diff)
 	}
@@ -197,9 +185,7 @@ func TestTwoManagers(t *testing.T) {
 	s.vms(t, state.Windows.Status.ComputerName)
 	calls := s.cloud.Calls()
 	have := []int{calls["create"], count("workload POST secrets", s.process, other), count("management POST secrets", s.process, other)}
-	if diff := cmp.Diff([]int{1, 1, 1}, have); diff != "" {
-		t.Errorf("VMs, tokens and bootstrap Secrets made (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "VMs, tokens and bootstrap Secrets made", []int{1, 1, 1}, have)
 	m.End(t)
 	s.vms(t)
 }
@@ -222,9 +208,7 @@ func TestMove(t *testing.T) {
 			m, before := c.live(s, t)
 			s.Pause(t, true)
 			m.Await(t, "pause", world.Windows("Paused True Paused"), world.Config("Paused True Paused"))
-			if err := s.process.Stop(); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, s.process.Stop())
 			s.cloud.Calls()
 			moved := m.Move(t)
 			s.Pause(t, false)

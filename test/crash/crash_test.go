@@ -10,10 +10,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
@@ -141,9 +141,7 @@ func reference(t *testing.T, s scenario, places chan place) {
 		r := begin(t, at, s.slow, world.Plan{})
 		s.live(t, r)
 		want, have := slices.Sorted(slices.Values(s.effects)), slices.Sorted(slices.Values(r.effects()))
-		if diff := cmp.Diff(want, have); diff != "" {
-			t.Errorf("the effects are other ones than those that are pinned (-want +got):\n%s", diff)
-		}
+		expect.Same(t, "the effects are other ones than those that are pinned", want, have)
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -128,9 +129,7 @@ func TestSteady(t *testing.T) {
 		t.Errorf("%d looks, want %d at least", after-before, looks)
 	}
 	want["management GET secrets"] += after - before
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("looking again costs other reads than that of the credentials (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "looking again costs other reads than that of the credentials", want, got)
 	r.machine.Delete(t)
 	r.gone(t)
 }

@@ -16,6 +16,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
@@ -54,9 +55,7 @@ func begin(t *testing.T, at place, slow bool, plan world.Plan) *run {
 		}
 		return ""
 	})
-	if err := r.launch(t, plan); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, r.launch(t, plan))
 	t.Cleanup(func() { r.end(t) })
 	return r
 }

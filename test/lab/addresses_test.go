@@ -6,13 +6,13 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
@@ -59,9 +59,7 @@ func (s *story) staticAddresses(ctx context.Context) {
 			s.Errorf("the kubelet of %s was told %q and not %s", m.Name, got, address)
 		}
 	}
-	if diff := cmp.Diff(map[string]bool{"203.0.113.10": true, "203.0.113.11": true}, seen); diff != "" {
-		s.Errorf("addresses (-want +got):\n%s", diff)
-	}
+	expect.Same(s, "addresses", map[string]bool{"203.0.113.10": true, "203.0.113.11": true}, seen)
 	s.must(s.lab.Remove(ctx, "static"))
 	s.await(ctx, 1)
 	wait.Until(s, "the addresses to go", func() (any, bool) {

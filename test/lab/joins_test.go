@@ -19,6 +19,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
@@ -44,10 +45,7 @@ func TestJoins(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
 	defer cancel()
 	j := &joins{worlds: map[string]func(*guest.Simulated){}, guests: &sync.Map{}}
-	l, err := lab.Start(ctx, lab.Options{Dir: t.TempDir(), Guest: j.world})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Got(lab.Start(ctx, lab.Options{Dir: t.TempDir(), Guest: j.world}))(t)
 	t.Cleanup(func() {
 		if err := l.Stop(); err != nil {
 			t.Error(err)

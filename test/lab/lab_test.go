@@ -17,6 +17,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
@@ -28,10 +29,7 @@ func TestLifeOfAPool(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
 	defer cancel()
-	l, err := lab.Start(ctx, lab.Options{Dir: t.TempDir(), BootTime: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Got(lab.Start(ctx, lab.Options{Dir: t.TempDir(), BootTime: time.Second}))(t)
 	t.Cleanup(func() {
 		if err := l.Stop(); err != nil {
 			t.Error(err)

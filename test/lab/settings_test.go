@@ -11,11 +11,10 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/google/go-cmp/cmp"
-
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
@@ -97,9 +96,7 @@ func (j *joins) assertSettings(ctx context.Context) {
 	}
 	state, err := j.state(computer)
 	j.must(err)
-	if diff := cmp.Diff(settingsWanted, j.settingsHave(computer, state)); diff != "" {
-		j.Errorf("Windows is another one (-want +got):\n%s", diff)
-	}
+	expect.Same(j, "Windows is another one", settingsWanted, j.settingsHave(computer, state))
 }
 
 // settingsWanted is sorted.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
@@ -66,10 +67,7 @@ func newNode(name string) *corev1.Node {
 
 func clientOf(t *testing.T, config *rest.Config) kubernetes.Interface {
 	t.Helper()
-	c, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := expect.Got(kubernetes.NewForConfig(config))(t)
 	return c
 }
 
@@ -90,20 +88,14 @@ func bootstrapToken(t *testing.T, w *Workload) string {
 
 func nodeRequest(t *testing.T) (key []byte, request *certificatesv1.CertificateSigningRequest) {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	private := expect.Got(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{
 		Subject: pkix.Name{CommonName: "system:node:" + joiningNode, Organization: []string{"system:nodes"}},
 	}, private)
 	if err != nil {
 		t.Fatal(err)
 	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	keyDER := expect.Got(x509.MarshalPKCS8PrivateKey(private))(t)
 	return encode("PRIVATE KEY", keyDER), &certificatesv1.CertificateSigningRequest{
 		ObjectMeta: metav1.ObjectMeta{Name: joiningNode},
 		Spec: certificatesv1.CertificateSigningRequestSpec{

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
@@ -31,10 +32,7 @@ func TestClusters(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts real servers")
 	}
-	binaries, err := Ensure(t.Context(), t.Output())
-	if err != nil {
-		t.Fatal(err)
-	}
+	binaries := expect.Got(Ensure(t.Context(), t.Output()))(t)
 	management := startManagement(t, binaries)
 	workload := startWorkload(t, binaries)
 	key := types.NamespacedName{Namespace: "team-a", Name: "linux-first"}
@@ -77,9 +75,7 @@ func startWorkload(t *testing.T, binaries Binaries) *Workload {
 func timed(t *testing.T, what string, do func(context.Context) error) {
 	t.Helper()
 	start := time.Now()
-	if err := do(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, do(t.Context()))
 	t.Logf("%s: %s", what, time.Since(start).Round(10*time.Millisecond))
 }
 
@@ -125,10 +121,7 @@ func getConfigMap(ctx context.Context, c *http.Client, url string) (*corev1.Conf
 }
 
 func testKubeletConfig(t *testing.T, w *Workload) {
-	found, err := w.client.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "kubelet-config", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := expect.Got(w.client.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "kubelet-config", metav1.GetOptions{}))(t)
 	if want := "clientCAFile: /etc/kubernetes/pki/ca.crt"; !strings.Contains(found.Data["kubelet"], want) {
 		t.Errorf("kubelet-config has no %q:\n%s", want, found.Data["kubelet"])
 	}
@@ -178,10 +171,7 @@ func nodeIsReady(ctx context.Context, c kubernetes.Interface) error {
 }
 
 func testInitialized(t *testing.T, m *Management, key types.NamespacedName) {
-	api, err := m.client()
-	if err != nil {
-		t.Fatal(err)
-	}
+	api := expect.Got(m.client())(t)
 	status := func(want metav1.ConditionStatus, kinds ...string) probe {
 		return func(ctx context.Context) error {
 			var cluster clusterv1.Cluster

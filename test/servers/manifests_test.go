@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 func TestSubstitute(t *testing.T) {
@@ -32,9 +34,7 @@ func TestSubstitute(t *testing.T) {
 func object(t *testing.T, text string) unstructured.Unstructured {
 	t.Helper()
 	var u unstructured.Unstructured
-	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, yaml.Unmarshal([]byte(text), &u.Object))
 	return u
 }
 
@@ -101,19 +101,12 @@ kind: MutatingWebhookConfiguration
 metadata: {name: hooks}
 `,
 	} {
-		if err := os.WriteFile(filepath.Join(source, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(source, name), []byte(content), 0o600))
 	}
 	s := store{Binaries: Binaries{Dir: t.TempDir()}}
 	p := provider{name: "p", config: "."}
-	if err := s.render(p, source); err != nil {
-		t.Fatal(err)
-	}
-	got, err := s.manifest(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.render(p, source))
+	got := expect.Got(s.manifest(p))(t)
 	want := manifest{
 		Arguments: []string{"--leader-elect", "--gates=A=true,B=1"},
 		Objects: []unstructured.Unstructured{object(t, `
@@ -121,7 +114,5 @@ apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingWebhookConfiguration
 metadata: {name: capi-hooks}`)},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("rendered manifest (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "rendered manifest", want, got)
 }

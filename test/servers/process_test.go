@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
@@ -44,10 +45,7 @@ func shell(name, script string) server {
 
 func launched(t *testing.T, s server) *process {
 	t.Helper()
-	p, err := launch(t.TempDir(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := expect.Got(launch(t.TempDir(), s))(t)
 	t.Cleanup(func() { _ = p.stop(0) })
 	return p
 }
@@ -118,25 +116,18 @@ func TestStop(t *testing.T) {
 }
 
 func TestGroupStopsLastTierFirst(t *testing.T) {
-	g, err := newGroup(filepath.Join(t.TempDir(), "run"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := expect.Got(newGroup(filepath.Join(t.TempDir(), "run")))(t)
 	story := filepath.Join(g.dir, "story")
 	script := func(name string) server {
 		return shell(name, `trap "echo `+name+` >> `+story+`; exit 0" TERM; echo up; while :; do sleep 0.01; done`)
 	}
 	for _, name := range []string{"etcd", "apiserver"} {
-		if err := g.start(t.Context(), script(name)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, g.start(t.Context(), script(name)))
 	}
 	for _, tier := range g.tiers {
 		logs(t, tier[0], "up")
 	}
-	if err := errors.Join(g.stop(), g.stop()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(g.stop(), g.stop()))
 	told, err := os.ReadFile(story)
 	if want := []byte("apiserver\netcd\n"); err != nil || !bytes.Equal(told, want) {
 		t.Errorf("stopped in order %q (%v), want %q", told, err, want)
@@ -150,9 +141,7 @@ func TestChildDiesWithKilledParent(t *testing.T) {
 	dir := t.TempDir()
 	parent := exec.CommandContext(t.Context(), os.Args[0])
 	parent.Env = append(os.Environ(), parentVariable+"="+dir)
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, parent.Start())
 	var child int
 	wait.Eventually(t, "the id of the child", func(context.Context) error {
 		text, err := os.ReadFile(filepath.Join(dir, "pid"))
@@ -161,9 +150,7 @@ func TestChildDiesWithKilledParent(t *testing.T) {
 		}
 		return err
 	})
-	if err := parent.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, parent.Process.Kill())
 	_ = parent.Wait()
 	wait.Eventually(t, "the end of the child", func(context.Context) error {
 		if stat, err := os.ReadFile("/proc/" + strconv.Itoa(child) + "/stat"); err == nil && !strings.Contains(string(stat), ") Z ") {

@@ -14,6 +14,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
@@ -48,9 +49,7 @@ func (w *World) Namespace(t *testing.T, s Start) *Namespace {
 	}
 	n := &Namespace{World: w, Name: fmt.Sprintf("%s-%d", label(t.Name()), namespaces.Add(1))}
 	join := servers.JoinOptions{Namespace: n.Name, Name: ClusterName, Initialized: !s.NotInitialized}
-	if err := servers.JoinAsCluster(t.Context(), w.Management, w.workload, join); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, servers.JoinAsCluster(t.Context(), w.Management, w.workload, join))
 	if s.Credentials != nil {
 		n.SetCredentials(t, s.Credentials)
 	}
@@ -117,9 +116,7 @@ func Change[O client.Object](t *testing.T, api client.Client, object O, change f
 	t.Helper()
 	before, _ := object.DeepCopyObject().(client.Object)
 	change(object)
-	if err := api.Patch(t.Context(), object, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, api.Patch(t.Context(), object, client.MergeFrom(before)))
 }
 
 // ChangeStatus patches the status of an object with what the function changes in it.
@@ -127,7 +124,5 @@ func ChangeStatus[O client.Object](t *testing.T, api client.Client, object O, ch
 	t.Helper()
 	before, _ := object.DeepCopyObject().(client.Object)
 	change(object)
-	if err := api.Status().Patch(t.Context(), object, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, api.Status().Patch(t.Context(), object, client.MergeFrom(before)))
 }

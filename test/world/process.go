@@ -24,6 +24,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // Options say how our controllers are run.
@@ -62,10 +63,7 @@ const (
 // Run starts a process. It ends with the test, if nobody stops it before.
 func (n *Namespace) Run(t *testing.T, o Options) *Process {
 	t.Helper()
-	p, err := n.Launch(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := expect.Got(n.Launch(o))(t)
 	t.Cleanup(func() {
 		if err := p.Stop(); err != nil {
 			t.Error(err)

@@ -16,6 +16,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
@@ -35,10 +36,7 @@ type State struct {
 // Load reads the state.
 func (m *Machine) Load(t *testing.T) State {
 	t.Helper()
-	s, err := m.load(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Got(m.load(t.Context()))(t)
 	return s
 }
 

@@ -17,6 +17,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // What we say that a Node will offer must be what its kubelet then makes of the configuration that we render.
@@ -43,10 +44,7 @@ func TestAllocatableIsAsPredicted(t *testing.T) {
 		} {
 			t.Run(fmt.Sprint(name, " ", size), func(t *testing.T) {
 				t.Parallel()
-				want, err := bootstrap.Allocatable(spec, size)
-				if err != nil {
-					t.Fatal(err)
-				}
+				want := expect.Got(bootstrap.Allocatable(spec, size))(t)
 				config := kubeletConfigOf(t, spec, size)
 				capacity := corev1.ResourceList{
 					corev1.ResourceCPU:              *resource.NewQuantity(int64(size.CPUs), resource.DecimalSI),
@@ -71,10 +69,7 @@ func TestAllocatableIsAsPredicted(t *testing.T) {
 // kubeletConfigOf is what the kubelet of a machine reads: the patch of its plan on the least configuration.
 func kubeletConfigOf(t *testing.T, spec bootstrapv1.WindowsBootstrapConfigSpec, size bootstrap.Size) *kubeletv1.KubeletConfiguration {
 	t.Helper()
-	ca, err := os.ReadFile("../../../bootstrap/testdata/ca.crt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ca := expect.Got(os.ReadFile("../../../bootstrap/testdata/ca.crt"))(t)
 	vm := &infrav1.VSphereVM{}
 	if err := json.Unmarshal(fmt.Appendf(nil, `{"cpus": %d, "memoryMiB": %d}`, size.CPUs, size.MemoryMiB), vm); err != nil {
 		t.Fatal(err)
@@ -114,9 +109,6 @@ func kubeletConfigOf(t *testing.T, spec bootstrapv1.WindowsBootstrapConfigSpec, 
 
 func readPatched(t *testing.T, patch string) *kubeletv1.KubeletConfiguration {
 	t.Helper()
-	config, err := readKubeletConfig(patched(t, goodKubelet, patch), defaultVersion)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := expect.Got(readKubeletConfig(patched(t, goodKubelet, patch), defaultVersion))(t)
 	return config
 }

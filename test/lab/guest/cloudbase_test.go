@@ -8,10 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/agent"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
@@ -146,10 +145,7 @@ func TestBoot(t *testing.T) {
 
 func diskFile(t *testing.T, guest *Simulated, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(guest.Dir, "C", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Got(os.ReadFile(filepath.Join(guest.Dir, "C", name)))(t)
 	return string(text)
 }
 
@@ -257,9 +253,7 @@ func TestFaults(t *testing.T) {
 			vm := newVM(scripts.UserData([]byte(text)), "win-1")
 			powerOn(t, &Simulated{Dir: t.TempDir(), Faults: c.faults}, vm)
 			got := vm.awaitEnd(t, time.Minute)
-			if difference := cmp.Diff(c.want, plan.Report{State: got.State, Reason: got.Reason, Message: got.Message}); difference != "" {
-				t.Errorf("-want +got\n%s", difference)
-			}
+			expect.Same(t, "", c.want, plan.Report{State: got.State, Reason: got.Reason, Message: got.Message})
 		})
 	}
 }

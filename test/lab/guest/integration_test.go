@@ -23,6 +23,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
@@ -47,19 +48,10 @@ func TestJoin(t *testing.T) {
 
 func startCluster(t *testing.T) *cluster {
 	t.Helper()
-	binaries, err := servers.Ensure(t.Context(), t.Output())
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := servers.StartWorkload(t.Context(), servers.WorkloadOptions{Binaries: binaries, Dir: filepath.Join(t.TempDir(), "workload"), WithoutNode: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	binaries := expect.Got(servers.Ensure(t.Context(), t.Output()))(t)
+	w := expect.Got(servers.StartWorkload(t.Context(), servers.WorkloadOptions{Binaries: binaries, Dir: filepath.Join(t.TempDir(), "workload"), WithoutNode: true}))(t)
 	t.Cleanup(func() { _ = w.Stop() })
-	client, err := kubernetes.NewForConfig(w.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := expect.Got(kubernetes.NewForConfig(w.Config))(t)
 	secrets, err := client.CoreV1().Secrets("kube-system").List(t.Context(), metav1.ListOptions{FieldSelector: "type=" + string(corev1.SecretTypeBootstrapToken)})
 	if err != nil || len(secrets.Items) == 0 {
 		t.Fatalf("%d bootstrap tokens (%v)", len(secrets.Items), err)
@@ -91,10 +83,7 @@ func (c *cluster) userData(t *testing.T, name string, changes ...func(*bootstrap
 	for _, change := range changes {
 		change(&in)
 	}
-	rendered, err := bootstrap.Render(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rendered := expect.Got(bootstrap.Render(in))(t)
 	return rendered.Bytes()
 }
 
@@ -121,9 +110,7 @@ func testHealthyNode(t *testing.T, c *cluster) {
 
 	// The Node goes while the guest is off, and the next start makes it again: with its certificate, not with the token.
 	off()
-	if err := c.client.CoreV1().Nodes().Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, c.client.CoreV1().Nodes().Delete(t.Context(), name, metav1.DeleteOptions{}))
 	powerOn(t, guest, vm)
 	wait.Eventually(t, "the node to be back", func(ctx context.Context) error {
 		_, err := c.node(ctx, name)
@@ -171,10 +158,7 @@ func testDiscoveryFile(t *testing.T, c *cluster) {
 // otherCA is of another cluster.
 func otherCA(t *testing.T) []byte {
 	t.Helper()
-	pem, err := os.ReadFile("../../../bootstrap/testdata/ca.crt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pem := expect.Got(os.ReadFile("../../../bootstrap/testdata/ca.crt"))(t)
 	return pem
 }
 
@@ -189,10 +173,7 @@ func ready(node *corev1.Node) bool {
 
 func checkNode(t *testing.T, c *cluster, name string) {
 	t.Helper()
-	node, err := c.node(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	node := expect.Got(c.node(t.Context(), name))(t)
 	for label, want := range map[string]string{
 		"example.com/pool": "a", corev1.LabelOSStable: "windows", corev1.LabelWindowsBuild: "10.0.20348", corev1.LabelHostname: name,
 	} {
@@ -241,10 +222,7 @@ func showLogs(t *testing.T, guest *Simulated) {
 		return
 	}
 	for _, pattern := range []string{"C/ProgramData/capwin/agent.log", "C/ProgramData/capwin/logs/*", "C/var/log/kubelet/*", "C/lab.log", "effects.log"} {
-		paths, err := filepath.Glob(filepath.Join(guest.Dir, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		paths := expect.Got(filepath.Glob(filepath.Join(guest.Dir, pattern)))(t)
 		for _, path := range paths {
 			text, err := os.ReadFile(path)
 			t.Logf("%s (%v)\n%s", path, err, text)
@@ -262,10 +240,7 @@ func short(t *testing.T, userData []byte, replace ...string) []byte {
 
 func testFailures(t *testing.T, c *cluster) {
 	closed := closedPort(t)
-	authorities, err := parseCertificates(c.CA)
-	if err != nil {
-		t.Fatal(err)
-	}
+	authorities := expect.Got(parseCertificates(c.CA))(t)
 	pin, other := publicKeyHash(authorities[0]), "sha256:"+strings.Repeat("0", 64)
 	for _, one := range []struct {
 		name   string
@@ -311,9 +286,7 @@ func testFailures(t *testing.T, c *cluster) {
 
 // Nobody approves: kubelet.conf is there all the same, since the first attempt, and the kubelet is well.
 func testNoCertificate(t *testing.T, c *cluster) {
-	if err := c.client.RbacV1().ClusterRoleBindings().Delete(t.Context(), "kubeadm:node-autoapprove-bootstrap", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, c.client.RbacV1().ClusterRoleBindings().Delete(t.Context(), "kubeadm:node-autoapprove-bootstrap", metav1.DeleteOptions{}))
 	vm := newVM(short(t, c.userData(t, "win-unsigned"), `"attempts":3,"delaySeconds":15`, `"attempts":2,"delaySeconds":0`), "win-unsigned")
 	guest := &Simulated{Dir: t.TempDir(), KubernetesVersion: c.Version}
 	t.Cleanup(func() { showLogs(t, guest) })
@@ -326,18 +299,12 @@ func testNoCertificate(t *testing.T, c *cluster) {
 // closedPort is one on which nobody listens.
 func closedPort(t *testing.T) int32 {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := expect.Got(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = listener.Close() }()
 	_, text, err := net.SplitHostPort(listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	port, err := strconv.ParseInt(text, 10, 32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := expect.Got(strconv.ParseInt(text, 10, 32))(t)
 	return int32(port)
 }

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	kubeletv1 "k8s.io/kubelet/config/v1beta1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
@@ -63,14 +63,9 @@ func patched(t *testing.T, config, patch string) []byte {
 	t.Helper()
 	tree, err := toTree([]byte(config))
 	change, failed := toTree([]byte(patch))
-	if err := errors.Join(err, failed); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(err, failed))
 	mergePatch(tree, change)
-	text, err := yaml.Marshal(tree)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Got(yaml.Marshal(tree))(t)
 	return text
 }
 
@@ -88,14 +83,11 @@ func TestLabIsLikeTheRealKubelet(t *testing.T) {
 		"cgroups-only": "cgroupsPerQOS (--cgroups-per-qos) must be set to true",
 	}
 	for _, file := range append(files(t, folder+"configurations/*.json"), files(t, folder+"refused/*.json")...) {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Got(os.ReadFile(file))(t)
 		text = patched(t, string(text), `{"resolvConf":""}`) // as kubeadm does
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
 		want, refused := says[name]
-		_, err = readKubeletConfig(text, defaultVersion)
+		_, err := readKubeletConfig(text, defaultVersion)
 		if refused != strings.Contains(file, "/refused/") || refused && (err == nil || !strings.Contains(err.Error(), want)) || !refused && err != nil {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
@@ -130,9 +122,7 @@ evictionHard: {memory.available: 500Mi, nodefs.available: 10%, imagefs.available
 		got[string(name)] = amount.String()
 	}
 	want := map[string]string{"cpu": "3500m", "memory": "12812Mi", "ephemeral-storage": "77309411200", "pods": "110"}
-	if difference := cmp.Diff(want, got); difference != "" {
-		t.Errorf("-want +got\n%s", difference)
-	}
+	expect.Same(t, "", want, got)
 }
 
 func TestKubeletFlags(t *testing.T) {
@@ -257,10 +247,7 @@ func TestWhatMustBeThere(t *testing.T) {
 		}, "unable to load client CA file", ""},
 		{"half of what providers need", func(_ *windows.Machine, n *node) { n.flags.providersDir = `C:\Windows` }, "failed to register CRI auth plugins", ""},
 	} {
-		m, err := windows.New(t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := expect.Got(windows.New(t.TempDir()))(t)
 		m.OpenPipe(containerdPipe)
 		var said strings.Builder
 		call := &windows.Call{Machine: m, Stdout: io.Discard, Stderr: &said}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 const reportKey = "guestinfo.capwin.report"
@@ -126,9 +127,6 @@ func (v *fakeVM) awaitEnd(t *testing.T, limit time.Duration) plan.Report {
 // repack changes the text of the plan in user data: pairs of what is there and what shall be.
 func repack(t *testing.T, userData []byte, replace ...string) []byte {
 	t.Helper()
-	text, err := scripts.Plan(userData)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Got(scripts.Plan(userData))(t)
 	return scripts.UserData([]byte(strings.NewReplacer(replace...).Replace(string(text))))
 }
