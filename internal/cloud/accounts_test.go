@@ -8,6 +8,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
@@ -54,9 +55,7 @@ func TestAccounts(t *testing.T) {
 	get := func(secret, p string) cloud.Cloud {
 		t.Helper()
 		c, err := accounts.Get(fake.Provider{World: world}, cloud.Key{Namespace: "default", Name: secret}, password(p))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return c
 	}
 	first := get("a", "secret")

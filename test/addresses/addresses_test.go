@@ -212,9 +212,7 @@ func TestForeignClaim(t *testing.T) {
 	m := s.machine("taken", "nodes")
 	m.Create(t)
 	m.Await(t, "somebody else's claim", world.Windows("Ready False WaitingForIPAddress"))
-	if err := s.Client.Delete(t.Context(), foreign); client.IgnoreNotFound(err) != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, client.IgnoreNotFound(s.Client.Delete(t.Context(), foreign)))
 	m.Await(t, "a claim of its own", world.Windows("Ready False WaitingForGuest"))
 	if !held(s.claim(t.Context(), t, "taken-0-0")) {
 		t.Error("the machine's own claim is not held")

@@ -126,9 +126,7 @@ func get[O client.Object](ctx context.Context, t *testing.T, s *stage, name stri
 		var none O
 		return none
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return into
 }
 

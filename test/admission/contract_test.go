@@ -174,9 +174,7 @@ func TestRoles(t *testing.T) {
 			continue
 		}
 		granted, _, err := unstructured.NestedSlice(made.Object, "rules")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for _, granted := range granted {
 			checkGrant(t, made.GetName(), granted.(map[string]any))
 		}
@@ -216,9 +214,7 @@ func TestDeploymentsPassTheRestrictedProfile(t *testing.T) {
 		}
 		pod := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod"}}
 		template, _, err := unstructured.NestedMap(made.Object, "spec", "template", "spec")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		pod.Object["spec"] = template
 		pod.SetName("restricted")
 		pod.SetNamespace(made.GetNamespace())

@@ -81,9 +81,7 @@ func TestThePolicySeesWhatTheRuleDoesNot(t *testing.T) {
 	if err := update(t, setAll(made.DeepCopy(), swapped)); err != nil {
 		t.Errorf("want it accepted before it is rendered, got: %v", err)
 	}
-	if err := api.Status().Update(t.Context(), setAll(made, map[string]any{"status.initialization": absent, "status.dataSecretName": "a"})); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, api.Status().Update(t.Context(), setAll(made, map[string]any{"status.initialization": absent, "status.dataSecretName": "a"})))
 	if err := update(t, setAll(made.DeepCopy(), swapped)); err != nil {
 		t.Errorf("want it accepted before it is rendered, got: %v", err)
 	}

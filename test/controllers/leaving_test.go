@@ -11,6 +11,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -99,9 +100,7 @@ func TestEmptyData(t *testing.T) {
 	s := ready(t)
 	m := s.withOwnData(t)
 	own := &corev1.Secret{}
-	if err := s.Client.Get(t.Context(), client.ObjectKey{Namespace: s.Name, Name: *m.Core.Spec.Bootstrap.DataSecretName}, own); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Get(t.Context(), client.ObjectKey{Namespace: s.Name, Name: *m.Core.Spec.Bootstrap.DataSecretName}, own))
 	world.Change(t, s.Client, own, func(o *corev1.Secret) { o.Data = nil })
 	m.CreateWithoutConfig(t)
 	m.Await(t, "data", world.Windows("Ready False WaitingForBootstrapData"), func(s world.State) string {

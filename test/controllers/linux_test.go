@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -35,9 +36,7 @@ func TestLinuxFirst(t *testing.T) {
 	s.start(t)
 	check := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 	}
 	check(shared.RemoveLinuxNode(t.Context()))
 	m, own := s.machine("m"), s.withOwnData(t)
@@ -85,9 +84,7 @@ func TestNewerThanTheControlPlane(t *testing.T) {
 func (s *stage) withOwnData(t *testing.T) *world.Machine {
 	t.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: "own-data"}, Data: map[string][]byte{"value": []byte("x")}}
-	if err := s.Client.Create(t.Context(), secret); client.IgnoreAlreadyExists(err) != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, client.IgnoreAlreadyExists(s.Client.Create(t.Context(), secret)))
 	m := s.machine("own")
 	m.Core.Spec.Bootstrap.ConfigRef.Kind, m.Core.Spec.Bootstrap.ConfigRef.Name, m.Core.Spec.Bootstrap.ConfigRef.APIGroup = "", "", ""
 	m.Core.Spec.Bootstrap.DataSecretName = &secret.Name

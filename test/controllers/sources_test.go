@@ -34,12 +34,8 @@ func TestMissingSources(t *testing.T) {
 		t.Errorf("the message does not say what is missing: %s", message)
 	}
 	meta := metav1.ObjectMeta{Namespace: s.Name, Name: "app"}
-	if err := s.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"other": []byte("x")}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"register": "exit 0"}}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"other": []byte("x")}}))
+	expect.OK(t, s.Client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"register": "exit 0"}}))
 	s.look(t, m)
 	m.Await(t, "notice of the key", world.Config("Ready False WaitingForSources"), func(state world.State) string {
 		if message := readyMessage(state.Config); !strings.Contains(message, `Secret app with something under the key "key"`) {
@@ -60,9 +56,7 @@ func TestMissingSources(t *testing.T) {
 func TestDiscoveryWithoutCA(t *testing.T) {
 	s := ready(t)
 	meta := metav1.ObjectMeta{Namespace: s.Name, Name: world.ClusterName + "-ca"}
-	if err := s.Client.Delete(t.Context(), &corev1.Secret{ObjectMeta: meta}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Delete(t.Context(), &corev1.Secret{ObjectMeta: meta}))
 	m := s.machine("m")
 	m.Config.Spec.Discovery.KubeconfigSecret = bootstrapv1.KeyReference{Name: "discovery", Key: "kubeconfig"}
 	m.Create(t)
@@ -70,9 +64,7 @@ func TestDiscoveryWithoutCA(t *testing.T) {
 	meta.Name = "discovery"
 	text := "{kind: Config, clusters: [{cluster: {server: 'https://10.0.0.10:6443', certificate-authority-data: " +
 		base64.StdEncoding.EncodeToString(s.Management.Config.CAData) + "}}]}"
-	if err := s.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"kubeconfig": []byte(text)}}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"kubeconfig": []byte(text)}}))
 	s.look(t, m)
 	state := m.Await(t, "life with it", world.Windows("Ready False WaitingForGuest"), world.Tokens(1))
 	rendered, err := scripts.Plan(state.Data.Data["value"])

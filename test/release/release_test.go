@@ -91,9 +91,7 @@ func touch(t *testing.T, paths ...string) {
 			_, err = os.ReadFile(name)
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 	}
 }
 
@@ -114,9 +112,7 @@ func wantFiles(t *testing.T, repository string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	expect.Same(t, "repository", want, got)
 }
 

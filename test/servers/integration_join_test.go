@@ -76,9 +76,7 @@ func bootstrapToken(t *testing.T, w *Workload) string {
 	secrets, err := w.client.CoreV1().Secrets("kube-system").List(t.Context(), metav1.ListOptions{
 		FieldSelector: "type=" + string(corev1.SecretTypeBootstrapToken),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if len(secrets.Items) != 1 {
 		t.Fatalf("%d bootstrap tokens, want the one of kubeadm", len(secrets.Items))
 	}
@@ -92,9 +90,7 @@ func nodeRequest(t *testing.T) (key []byte, request *certificatesv1.CertificateS
 	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{
 		Subject: pkix.Name{CommonName: "system:node:" + joiningNode, Organization: []string{"system:nodes"}},
 	}, private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	keyDER := expect.Got(x509.MarshalPKCS8PrivateKey(private))(t)
 	return encode("PRIVATE KEY", keyDER), &certificatesv1.CertificateSigningRequest{
 		ObjectMeta: metav1.ObjectMeta{Name: joiningNode},

@@ -27,6 +27,8 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // What is in the vCenter, besides the simulator's own inventory.
@@ -91,9 +93,7 @@ func Start(change ...func(*simulator.Model)) (*VCenter, error) {
 func New(t *testing.T, change ...func(*simulator.Model)) *VCenter {
 	t.Helper()
 	v, err := Start(change...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(v.Stop)
 	return v
 }

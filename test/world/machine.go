@@ -87,9 +87,7 @@ func (m *Machine) create(t *testing.T, objects ...client.Object) {
 // Delete asks for the Machine's deletion; Cluster API does the rest.
 func (m *Machine) Delete(t *testing.T) {
 	t.Helper()
-	if err := m.namespace.Client.Delete(t.Context(), m.Core.DeepCopy()); client.IgnoreNotFound(err) != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, client.IgnoreNotFound(m.namespace.Client.Delete(t.Context(), m.Core.DeepCopy())))
 }
 
 // End deletes the Machine and waits until nothing is left.

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
@@ -43,9 +44,7 @@ func (m *Machine) remove(t *testing.T, object client.Object) {
 	api := m.namespace.Client
 	gone, _ := object.DeepCopyObject().(client.Object)
 	Change(t, api, gone, func(o client.Object) { o.SetFinalizers(nil) })
-	if err := api.Delete(t.Context(), gone, client.PropagationPolicy(metav1.DeletePropagationOrphan)); client.IgnoreNotFound(err) != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, client.IgnoreNotFound(api.Delete(t.Context(), gone, client.PropagationPolicy(metav1.DeletePropagationOrphan))))
 	wait.Eventually(t, "removal", func(ctx context.Context) error {
 		err := api.Get(ctx, KeyOf(object), gone)
 		if err == nil {

@@ -77,18 +77,14 @@ func label(name string) string {
 // Initialize lets the control plane become initialised.
 func (n *Namespace) Initialize(t *testing.T) {
 	t.Helper()
-	if err := servers.MarkInitialized(t.Context(), n.Management, client.ObjectKey{Namespace: n.Name, Name: ClusterName}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, servers.MarkInitialized(t.Context(), n.Management, client.ObjectKey{Namespace: n.Name, Name: ClusterName}))
 }
 
 // Cluster reads the Cluster.
 func (n *Namespace) Cluster(ctx context.Context, t *testing.T) *clusterv1.Cluster {
 	t.Helper()
 	cluster := &clusterv1.Cluster{}
-	if err := n.Client.Get(ctx, client.ObjectKey{Namespace: n.Name, Name: ClusterName}, cluster); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, n.Client.Get(ctx, client.ObjectKey{Namespace: n.Name, Name: ClusterName}, cluster))
 	return cluster
 }
 
@@ -100,9 +96,7 @@ func (n *Namespace) SetCredentials(t *testing.T, data map[string][]byte) {
 	if err != nil {
 		err = n.Client.Update(t.Context(), secret)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 }
 
 // Pause sets or clears spec.paused of the Cluster.

@@ -71,9 +71,7 @@ func kubeletConfigOf(t *testing.T, spec bootstrapv1.WindowsBootstrapConfigSpec, 
 	t.Helper()
 	ca := expect.Got(os.ReadFile("../../../bootstrap/testdata/ca.crt"))(t)
 	vm := &infrav1.VSphereVM{}
-	if err := json.Unmarshal(fmt.Appendf(nil, `{"cpus": %d, "memoryMiB": %d}`, size.CPUs, size.MemoryMiB), vm); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(fmt.Appendf(nil, `{"cpus": %d, "memoryMiB": %d}`, size.CPUs, size.MemoryMiB), vm))
 	userData, err := bootstrap.Render(bootstrap.Input{
 		Cluster: &clusterv1.Cluster{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"},
@@ -91,9 +89,7 @@ func kubeletConfigOf(t *testing.T, spec bootstrapv1.WindowsBootstrapConfigSpec, 
 		Config:    &bootstrapv1.WindowsBootstrapConfig{Spec: spec},
 		ClusterCA: ca, Token: "abcdef.0123456789abcdef",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, phase := range userData.Plan().Phases {
 		for _, step := range phase.Steps {
 			file, ok := step.(*plan.File)

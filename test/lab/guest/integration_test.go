@@ -210,9 +210,7 @@ func checkDisk(t *testing.T, guest *Simulated, c *cluster) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 }
 
 // showLogs of a guest that did not do as it should.
@@ -302,9 +300,7 @@ func closedPort(t *testing.T) int32 {
 	listener := expect.Got(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = listener.Close() }()
 	_, text, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	port := expect.Got(strconv.ParseInt(text, 10, 32))(t)
 	return int32(port)
 }

@@ -110,9 +110,7 @@ kubeReserved: {cpu: 100m, memory: 1Gi}
 systemReserved: {cpu: 400m, memory: 2Gi, pid: "100"}
 evictionHard: {memory.available: 500Mi, nodefs.available: 10%, imagefs.available: 15%}
 `), defaultVersion)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	capacity := corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("16Gi"),
 		corev1.ResourceEphemeralStorage: resource.MustParse("80Gi"), corev1.ResourcePods: resource.MustParse("110"),

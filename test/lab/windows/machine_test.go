@@ -93,9 +93,7 @@ func TestFolderKeepsTheMachine(t *testing.T) {
 		m.WriteRegistry(`HKEY_LOCAL_MACHINE\SOFTWARE\a`, "n", DWord(7)), m.EnableTask("t"), m.MarkBoot(),
 		m.AddFirewallRule(FirewallRule{Name: "r", Description: "d"}), m.AddRoute(3, "0.0.0.0/0", "10.0.0.1"),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if m, err = New(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -139,9 +137,7 @@ func TestPrograms(t *testing.T) {
 		}
 		return 3
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	expect.OK(t, m.Put(`C:\k\other.exe`, nil))
 	run := func(limit time.Duration, argv ...string) (Result, error) {
 		return m.Run(t.Context(), Command{Argv: argv, Env: map[string]string{"A": "x"}, Limit: limit})

@@ -16,9 +16,7 @@ import (
 func TestBatch(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	if err := m.Install(`C:\k\seven.exe`, func(_ context.Context, call *Call) int { call.Print("%s", call.Argv[1]); return 7 }); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, m.Install(`C:\k\seven.exe`, func(_ context.Context, call *Call) int { call.Print("%s", call.Argv[1]); return 7 }))
 	for _, c := range []struct {
 		name, text, out string
 		code            int
@@ -103,9 +101,7 @@ func TestFastClockAndWrongDate(t *testing.T) {
 func TestDoomedService(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	if err := m.Setup(func(s *State) { s.Services["kubelet"] = &Service{State: Stopped, Doomed: true} }); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, m.Setup(func(s *State) { s.Services["kubelet"] = &Service{State: Stopped, Doomed: true} }))
 	done, err := m.Run(t.Context(), Command{Argv: []string{"sc.exe", "config", "kubelet", "start=", "auto"}, Limit: time.Minute})
 	if err != nil || done.ExitCode != errMarkedForDelete {
 		t.Errorf("exit code %d, %v", done.ExitCode, err)
