@@ -37,7 +37,8 @@ func password(p string) map[string][]byte { return map[string][]byte{"password":
 
 func haveSessions(t *testing.T, world *fake.World, want int) {
 	t.Helper()
-	wait.Until(t, "the sessions of accounts that are watched", func() (any, bool) { return world.Sessions(), world.Sessions() == want })
+	wait.Until(t, "the sessions of accounts that are watched",
+		func() (any, bool) { return world.Sessions(), world.Sessions() == want })
 }
 
 func TestAccountsBeforeStart(t *testing.T) {

@@ -46,14 +46,22 @@ func TestLife(t *testing.T) {
 	ready := s.running(t, m)
 
 	want := []infrav1.MachineNetwork{
-		{Name: "VM Network", MACAddress: "00:50:56:00:00:0a", Addresses: []infrav1.NetworkAddress{{Address: "10.20.0.10/24", Gateway: "10.20.0.1"}}},
-		{Name: "VM Network", MACAddress: "00:50:56:05:00:0a", Addresses: []infrav1.NetworkAddress{{Address: "10.21.0.10/24", Gateway: "10.21.0.1"}}},
+		{
+			Name: "VM Network", MACAddress: "00:50:56:00:00:0a",
+			Addresses: []infrav1.NetworkAddress{{Address: "10.20.0.10/24", Gateway: "10.20.0.1"}},
+		},
+		{
+			Name: "VM Network", MACAddress: "00:50:56:05:00:0a",
+			Addresses: []infrav1.NetworkAddress{{Address: "10.21.0.10/24", Gateway: "10.21.0.1"}},
+		},
 		{Name: "DC0_DVPG0"},
 	}
 	expect.Same(t, "status.networks", want, ready.Windows.Status.Networks)
 	wantMACs(t, ready.Windows.Status.ComputerName, want)
 	plan, err := scripts.Plan(ready.Data.Data["value"])
-	for _, text := range []string{"10.20.0.10/24", "10.21.0.10/24", "10.20.0.1", want[0].MACAddress, want[1].MACAddress, "--node-ip=10.20.0.10"} {
+	for _, text := range []string{
+		"10.20.0.10/24", "10.21.0.10/24", "10.20.0.1", want[0].MACAddress, want[1].MACAddress, "--node-ip=10.20.0.10",
+	} {
 		if err != nil || !strings.Contains(string(plan), `"`+text+`"`) {
 			t.Errorf("the plan has no %q (%v)", text, err)
 		}
@@ -117,13 +125,15 @@ func TestAddressIsKept(t *testing.T) {
 	s.running(t, first)
 	expect.OK(t, s.Client.Delete(t.Context(), s.claim(t.Context(), t, "first-0-0")))
 	wait.Eventually(t, "the provider to take the address back", func(ctx context.Context) error {
-		if address := s.address(ctx, t, "first-0-0"); address == nil || address.DeletionTimestamp.IsZero() || len(address.Finalizers) != 1 {
+		if address := s.address(ctx, t, "first-0-0"); address == nil || address.DeletionTimestamp.IsZero() ||
+			len(address.Finalizers) != 1 {
 			return fmt.Errorf("address %+v", address)
 		}
 		return nil
 	})
 	second.Create(t)
-	second.Await(t, "no address", world.Windows("Ready False WaitingForIPAddress"), world.Config("Ready False WaitingForMachineAddresses"))
+	second.Await(t, "no address", world.Windows("Ready False WaitingForIPAddress"),
+		world.Config("Ready False WaitingForMachineAddresses"))
 	for range 5 {
 		second.Touch(t, s.claim(t.Context(), t, "second-0-0"), "look again")
 		s.process.Reconcile(t, world.Machines, second.Key)
@@ -183,7 +193,8 @@ func TestPoolIsMissing(t *testing.T) {
 	s.SetCredentials(t, datacenter.Credentials())
 	m := s.machine("late", "later")
 	m.Create(t)
-	have := m.Await(t, "no pool", world.Windows("Ready False WaitingForIPAddress"), world.Config("Ready False WaitingForMachineAddresses"))
+	have := m.Await(t, "no pool", world.Windows("Ready False WaitingForIPAddress"),
+		world.Config("Ready False WaitingForMachineAddresses"))
 	const want = "IPAddressClaim late-0-0 has no address of InClusterIPPool later yet"
 	if got := conditions.Get(have.Windows, infrav1.ReadyCondition).Message; !strings.HasPrefix(got, want) {
 		t.Errorf("message %q, want %q", got, want)

@@ -30,7 +30,8 @@ func TestFinalizerTakenAway(t *testing.T) {
 	expect.OK(t, s.Client.Delete(t.Context(), secret))
 	m.Delete(t)
 	m.Await(t, "credentials", world.Windows("Ready False CredentialsMissing"))
-	if claim, address := s.claim(t.Context(), t, "stripped-0-0"), s.address(t.Context(), t, "stripped-0-0"); !held(claim) || !held(address) {
+	if claim, address := s.claim(t.Context(), t, "stripped-0-0"), s.address(t.Context(), t, "stripped-0-0"); !held(claim) ||
+		!held(address) {
 		t.Errorf("claim and address are not held while there is a VM: %+v %+v", claim, address)
 	}
 	datacenter.Owner(t).Remove(m.Load(t).Windows.Status.ComputerName)

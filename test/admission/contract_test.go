@@ -226,7 +226,8 @@ func TestDeploymentsPassTheRestrictedProfile(t *testing.T) {
 
 func runKubectl(t *testing.T, args ...string) string {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), kubectl, append([]string{"--kubeconfig", kubeconfig, "--cache-dir", t.TempDir()}, args...)...)
+	command := exec.CommandContext(t.Context(), kubectl,
+		append([]string{"--kubeconfig", kubeconfig, "--cache-dir", t.TempDir()}, args...)...)
 	output, err := command.CombinedOutput()
 	if err != nil {
 		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, output)

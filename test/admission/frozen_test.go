@@ -35,15 +35,17 @@ func TestRenderedConfigsAreFrozen(t *testing.T) {
 	set(made.Object, configuration+".list", []any{"a", "b"})
 	createRendered(t, made)
 	for name, edits := range map[string]map[string]any{
-		"another field in the place of one": {configuration + ".containerLogMaxSize": absent, configuration + ".containerLogMaxFiles": int64(5)},
-		"another field in a map":            {nested: map[string]any{"nodefs.available": "1Gi"}},
-		"another type":                      {configuration + ".containerLogMaxSize": int64(5)},
-		"another value in a map":            {nested: map[string]any{"memory.available": "2Gi"}},
-		"a field more":                      {configuration + ".containerLogMaxFiles": int64(5)},
-		"a field less":                      {configuration + ".list": absent},
-		"another order":                     {configuration + ".list": []any{"b", "a"}},
-		"all of it":                         {configuration: absent},
-		"all of the spec":                   {"spec": absent},
+		"another field in the place of one": {
+			configuration + ".containerLogMaxSize": absent, configuration + ".containerLogMaxFiles": int64(5),
+		},
+		"another field in a map": {nested: map[string]any{"nodefs.available": "1Gi"}},
+		"another type":           {configuration + ".containerLogMaxSize": int64(5)},
+		"another value in a map": {nested: map[string]any{"memory.available": "2Gi"}},
+		"a field more":           {configuration + ".containerLogMaxFiles": int64(5)},
+		"a field less":           {configuration + ".list": absent},
+		"another order":          {configuration + ".list": []any{"b", "a"}},
+		"all of it":              {configuration: absent},
+		"all of the spec":        {"spec": absent},
 	} {
 		t.Run(name, func(t *testing.T) {
 			edited := setAll(made.DeepCopy(), edits)
@@ -66,7 +68,8 @@ func TestRenderedConfigsAreFrozen(t *testing.T) {
 			}
 		})
 	}
-	if err := api.Status().Update(t.Context(), setAll(made.DeepCopy(), map[string]any{"status.dataSecretName": "another"})); err != nil {
+	err := api.Status().Update(t.Context(), setAll(made.DeepCopy(), map[string]any{"status.dataSecretName": "another"}))
+	if err != nil {
 		t.Errorf("the controller must be able to tell of it: %v", err)
 	}
 	if err := api.Delete(t.Context(), made); err != nil {
@@ -81,7 +84,8 @@ func TestThePolicySeesWhatTheRuleDoesNot(t *testing.T) {
 	if err := update(t, setAll(made.DeepCopy(), swapped)); err != nil {
 		t.Errorf("want it accepted before it is rendered, got: %v", err)
 	}
-	expect.OK(t, api.Status().Update(t.Context(), setAll(made, map[string]any{"status.initialization": absent, "status.dataSecretName": "a"})))
+	expect.OK(t, api.Status().Update(t.Context(),
+		setAll(made, map[string]any{"status.initialization": absent, "status.dataSecretName": "a"})))
 	if err := update(t, setAll(made.DeepCopy(), swapped)); err != nil {
 		t.Errorf("want it accepted before it is rendered, got: %v", err)
 	}

@@ -121,8 +121,10 @@ var kubeletRules = []rule{
 		at: "spec.kubelet.extraArgs", field: "spec.kubelet.extraArgs",
 		message: "a kubelet that is given one of image-credential-provider-bin-dir and image-credential-provider-config without the " +
 			"other exits; write both, or none",
-		accepted: edits("spec.kubelet.extraArgs", []any{arg("image-credential-provider-bin-dir"), arg("image-credential-provider-config")}),
-		refused:  edits("spec.kubelet.extraArgs[]", arg("image-credential-provider-bin-dir"), arg("image-credential-provider-config")),
+		accepted: edits("spec.kubelet.extraArgs", []any{
+			arg("image-credential-provider-bin-dir"), arg("image-credential-provider-config"),
+		}),
+		refused: edits("spec.kubelet.extraArgs[]", arg("image-credential-provider-bin-dir"), arg("image-credential-provider-config")),
 	},
 }
 

@@ -113,7 +113,8 @@ var configLimits = join(
 	kubeletLimits, reservationLimits,
 	between("spec.deadlineSeconds", 300, 7200),
 	[]limit{
-		required("spec.discovery.kubeconfigSecret"), required("spec.discovery.kubeconfigSecret.name"), required("spec.discovery.kubeconfigSecret.key"),
+		required("spec.discovery.kubeconfigSecret"), required("spec.discovery.kubeconfigSecret.name"),
+		required("spec.discovery.kubeconfigSecret.key"),
 	},
 	text("spec.discovery.kubeconfigSecret.name", 253), text("spec.discovery.kubeconfigSecret.key", 253),
 	between("spec.kubelet.maxPods", 1, 500),

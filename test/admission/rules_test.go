@@ -160,7 +160,9 @@ var configRules = slices.Concat(networkRules, []rule{
 		},
 		refused: []map[string]any{
 			{"spec.node.taints": []any{taint("os", "NoSchedule"), taint("os", "NoSchedule")}},
-			{"spec.node.taints": []any{taint("os", "NoSchedule"), map[string]any{"key": "os", "value": "windows", "effect": "NoSchedule"}}},
+			{
+				"spec.node.taints": []any{taint("os", "NoSchedule"), map[string]any{"key": "os", "value": "windows", "effect": "NoSchedule"}},
+			},
 		},
 	},
 	{

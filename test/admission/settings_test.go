@@ -55,7 +55,10 @@ var containerdLimits = join(
 		required("spec.containerd.registries[].mirrors[].url"),
 		pattern("spec.containerd.registries[].mirrors[].url", "https://a.example.com/v2/hub", "ftp://a"),
 		{"spec.containerd.registries[].mirrors[].url", "minLength", "http://a", "", "should be at least 1 chars long"},
-		{"spec.containerd.registries[].mirrors[].url", "maxLength", "http://" + long(505), "http://" + long(506), "may not be more than 512"},
+		{
+			"spec.containerd.registries[].mirrors[].url", "maxLength", "http://" + long(505), "http://" + long(506),
+			"may not be more than 512",
+		},
 		required("spec.containerd.registries[].credentialsRef.name"),
 		pattern("spec.containerd.pauseImage", "a.example.com/b:1", "a b"),
 		oneOf("spec.containerd.hyperVIsolation", "Disabled", "Maybe"),
@@ -63,7 +66,8 @@ var containerdLimits = join(
 	},
 	text("spec.containerd.registries[].host", 253),
 	text("spec.containerd.registries[].credentialsRef.name", 253),
-	items("spec.containerd.registries[].mirrors", 8, func(key string) map[string]any { return map[string]any{"url": "https://" + key} }),
+	items("spec.containerd.registries[].mirrors", 8,
+		func(key string) map[string]any { return map[string]any{"url": "https://" + key} }),
 	references("spec.containerd.registries[].ca"),
 	[]limit{
 		{"spec.containerd.pauseImage", "minLength", "a.b/c", "", "should be at least 1 chars long"},
@@ -82,7 +86,10 @@ var windowsLimits = join(
 		required("spec.windows.trustedCertificates[].name"), pattern("spec.windows.trustedCertificates[].name", "a-1", "A"),
 		pattern("spec.windows.timeZone", "W. Europe Standard Time", "Europe/Berlin"),
 		{"spec.windows.timeZone", "minLength", "UTC", "", "should be at least 1 chars long"},
-		{"spec.windows.timeZone", "maxLength", "A" + long(49) + " Standard Time", "A" + long(50) + " Standard Time", "may not be more than 64"},
+		{
+			"spec.windows.timeZone", "maxLength", "A" + long(49) + " Standard Time", "A" + long(50) + " Standard Time",
+			"may not be more than 64",
+		},
 		required("spec.windows.users[].name"), pattern("spec.windows.users[].name", "a_B-1", "a b"),
 		oneOf("spec.windows.users[].role", "Administrator", "King"),
 		required("spec.windows.users[].sshKeys"),
@@ -109,7 +116,8 @@ var windowsLimits = join(
 
 var azureConfigLimits = join(
 	[]limit{
-		required("spec.windows.azureCloudConfig.tenantID"), oneOf("spec.windows.azureCloudConfig.cloud", "AzureChinaCloud", "AzureGermanCloud"),
+		required("spec.windows.azureCloudConfig.tenantID"),
+		oneOf("spec.windows.azureCloudConfig.cloud", "AzureChinaCloud", "AzureGermanCloud"),
 		pattern("spec.windows.azureCloudConfig.securityGroupName", "a_B-1.c", "/a"),
 		pattern("spec.windows.azureCloudConfig.routeTableName", "a_B-1.c", "/a"),
 	},
@@ -169,7 +177,10 @@ func texts(field string, most, longest int, s shape) []limit {
 		{field, "minItems", of(1), []any{}, "should have at least 1 items"},
 		{field, "maxItems", of(most), of(most + 1), fmt.Sprintf("must have at most %d items", most)},
 		{field + "[]", "minLength", s.head + "a" + s.tail, "", "should be at least 1 chars long"},
-		{field + "[]", "maxLength", s.head + long(fill) + s.tail, s.head + long(fill+1) + s.tail, fmt.Sprintf("may not be more than %d", longest)},
+		{
+			field + "[]", "maxLength", s.head + long(fill) + s.tail, s.head + long(fill+1) + s.tail,
+			fmt.Sprintf("may not be more than %d", longest),
+		},
 		pattern(field+"[]", s.head+"a"+s.tail, s.wrong),
 	}
 }
@@ -208,11 +219,20 @@ var settingsRules = slices.Concat(
 		at: "spec.custom.files[]", field: "spec.custom.files[0].access",
 		message: "a file with the content of a Secret is for Administrators only: leave access out, or take the content from a ConfigMap",
 		accepted: []map[string]any{
-			{"spec.custom.files[].access": "Inherited", "spec.custom.files[].content": absent, "spec.custom.files[].contentFrom": source("configMap")},
-			{"spec.custom.files[].access": absent, "spec.custom.files[].content": absent, "spec.custom.files[].contentFrom": source("secret")},
+			{
+				"spec.custom.files[].access": "Inherited", "spec.custom.files[].content": absent,
+				"spec.custom.files[].contentFrom": source("configMap"),
+			},
+			{
+				"spec.custom.files[].access": absent, "spec.custom.files[].content": absent,
+				"spec.custom.files[].contentFrom": source("secret"),
+			},
 		},
 		refused: []map[string]any{
-			{"spec.custom.files[].access": "Inherited", "spec.custom.files[].content": absent, "spec.custom.files[].contentFrom": source("secret")},
+			{
+				"spec.custom.files[].access": "Inherited", "spec.custom.files[].content": absent,
+				"spec.custom.files[].contentFrom": source("secret"),
+			},
 		},
 	}},
 )

@@ -36,7 +36,10 @@ func TestTemplatesAreImmutable(t *testing.T) {
 		refused      bool
 	}{
 		{name: "spec", reason: "machines would differ from their template", edits: []map[string]any{changed}, refused: true},
-		{name: "spec, dry-run", reason: "kubectl diff must say what apply would", edits: []map[string]any{changed}, dryRun: true, refused: true},
+		{
+			name: "spec, dry-run", reason: "kubectl diff must say what apply would", edits: []map[string]any{changed},
+			dryRun: true, refused: true,
+		},
 		{
 			name: "spec, dry-run of ClusterClass", reason: "it compares templates so, and would never finish a rollout",
 			edits: []map[string]any{changed, {"metadata.annotations": ofTopology}}, dryRun: true,

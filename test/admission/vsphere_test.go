@@ -120,14 +120,17 @@ var (
 		at: firstNetwork + ".nameservers[]", field: "spec.vsphere.networks[0].nameservers[0]",
 		message:  "write an IP address, such as 10.0.0.2",
 		accepted: []map[string]any{{firstNetwork + ".nameservers[]": "fd00::2"}},
-		refused:  []map[string]any{{firstNetwork + ".nameservers[]": "dns.example.com"}, {firstNetwork + ".nameservers[]": "10.0.0.256"}},
+		refused: []map[string]any{
+			{firstNetwork + ".nameservers[]": "dns.example.com"}, {firstNetwork + ".nameservers[]": "10.0.0.256"},
+		},
 	}
 	routeTo = rule{
 		at: firstNetwork + ".routes[].to", field: "spec.vsphere.networks[0].routes[0].to",
 		message:  "write a CIDR in its usual form without bits behind its prefix, such as 10.20.0.0/16",
 		accepted: []map[string]any{routeOf("10.0.0.0/8", "10.0.0.9"), routeOf("fd00::/8", "fd00::9")},
 		refused: []map[string]any{
-			routeOf("10.0.0.1/8", "10.0.0.9"), routeOf("10.0.0.0", "10.0.0.9"), routeOf("FD00::/8", "fd00::9"), routeOf("fd00:0::/32", "fd00::9"),
+			routeOf("10.0.0.1/8", "10.0.0.9"), routeOf("10.0.0.0", "10.0.0.9"), routeOf("FD00::/8", "fd00::9"),
+			routeOf("fd00:0::/32", "fd00::9"),
 		},
 	}
 	routeDefault = rule{

@@ -8,9 +8,11 @@ func fullImage(field string) rule {
 	return rule{
 		at: field, field: strings.ReplaceAll(field, "[]", "[0]"),
 		message: "write the full name of an image, with its registry, such as registry.k8s.io/pause:3.10.2",
-		accepted: edits(field, "registry.k8s.io/pause:3.10.2", "registry.k8s.io/a/b", "registry:5000/a", "10.0.0.1:5000/a_b/c:V1.0-a", "localhost/a",
+		accepted: edits(field, "registry.k8s.io/pause:3.10.2", "registry.k8s.io/a/b", "registry:5000/a",
+			"10.0.0.1:5000/a_b/c:V1.0-a", "localhost/a",
 			"docker.io/library/nginx"+digest, "a.b/c:1"+digest),
-		refused: edits(field, "pause:3.10", "nginx", "library/nginx", "registry.k8s.io", "registry.k8s.io/", "registry.k8s.io/Pause", "a.b/c:",
+		refused: edits(field, "pause:3.10", "nginx", "library/nginx", "registry.k8s.io", "registry.k8s.io/",
+			"registry.k8s.io/Pause", "a.b/c:",
 			"a.b/c@sha256:0a", "A.b/c", "a.b:port/c"),
 	}
 }
@@ -20,9 +22,11 @@ var onWindows = []rule{
 	place("spec.custom.files[].path"), place("spec.kubelet.log.directory"),
 	proxyURL("spec.windows.proxy.http"), proxyURL("spec.windows.proxy.https"),
 	{
-		at: "spec.windows.users[].name", field: "spec.windows.users[0].name", message: "the name is taken by Windows itself; write another one",
+		at: "spec.windows.users[].name", field: "spec.windows.users[0].name",
+		message:  "the name is taken by Windows itself; write another one",
 		accepted: edits("spec.windows.users[].name", "admin", "guest2"),
-		refused:  edits("spec.windows.users[].name", "Administrator", "GUEST", "DefaultAccount", "WDAGUtilityAccount", "System", "cloudbase-init"),
+		refused: edits("spec.windows.users[].name", "Administrator", "GUEST", "DefaultAccount", "WDAGUtilityAccount", "System",
+			"cloudbase-init"),
 	},
 	{
 		at: "spec.windows.users", field: "spec.windows.users",

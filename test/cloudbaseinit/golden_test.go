@@ -48,7 +48,9 @@ func goldens(t *testing.T) map[string]map[string]source {
 			cloud = onVSphere
 		}
 		data := scripts.UserData(packed.Bytes())
-		all[cloud]["golden-"+strings.TrimSuffix(filepath.Base(file), ".json")] = func(*testing.T, *infrav1.WindowsMachine) []byte { return data }
+		all[cloud]["golden-"+strings.TrimSuffix(filepath.Base(file), ".json")] = func(*testing.T, *infrav1.WindowsMachine) []byte {
+			return data
+		}
 	}
 	for cloud, largest := range map[string]string{onVSphere: "golden-everything", onAzure: "golden-everything-azure"} {
 		if all[cloud][largest] == nil {

@@ -104,7 +104,9 @@ func render(t *testing.T, object *infrav1.WindowsMachine, change func(*bootstrap
 // withLabels has values that would be something to cloudbase-init, were they anywhere but in the plan.
 func withLabels(in *bootstrap.Input) {
 	in.Config.Spec.Node.Labels = []bootstrapv1.NodeLabel{{Name: "example.com/script", Value: "powershell"}}
-	in.Config.Spec.Node.Taints = &[]bootstrapv1.NodeTaint{{Key: "example.com/multipart", Value: "Content-Type", Effect: corev1.TaintEffectNoExecute}}
+	in.Config.Spec.Node.Taints = &[]bootstrapv1.NodeTaint{
+		{Key: "example.com/multipart", Value: "Content-Type", Effect: corev1.TaintEffectNoExecute},
+	}
 }
 
 func TestUserDataIsTakenAsMeant(t *testing.T) {
@@ -191,7 +193,8 @@ func checkHealth(t *testing.T, p product, boots []boot) {
 		if p.Cloud == onVSphere {
 			continue
 		}
-		if len(b.Health) != 2 || !strings.Contains(b.Health[0], "<SubStatus>Provisioning</SubStatus>") || !strings.Contains(b.Health[1], "<State>Ready</State>") {
+		if len(b.Health) != 2 || !strings.Contains(b.Health[0], "<SubStatus>Provisioning</SubStatus>") ||
+			!strings.Contains(b.Health[1], "<State>Ready</State>") {
 			t.Errorf("boot %d: Azure hears %q", i, b.Health)
 		}
 	}
@@ -203,7 +206,10 @@ func checkSecrets(t *testing.T, p product, said string) {
 	if !strings.Contains(said, strings.TrimSpace(p.Stdout)) {
 		t.Error("the loader's line is not in the log, so the log is not the whole log")
 	}
-	secrets := map[string]string{"the token": token, "the token's secret": token[7:], "the token in base64": base64.StdEncoding.EncodeToString([]byte(token))}
+	secrets := map[string]string{
+		"the token": token, "the token's secret": token[7:],
+		"the token in base64": base64.StdEncoding.EncodeToString([]byte(token)),
+	}
 	for name, secret := range secrets {
 		if strings.Contains(said, secret) {
 			t.Errorf("%s is logged", name)

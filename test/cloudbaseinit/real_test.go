@@ -91,7 +91,8 @@ ethernets:
   id0: {match: {macaddress: "00:50:56:00:00:01"}, set-name: eth0, mtu: 1400, addresses: [10.0.0.5/24], gateway4: 10.0.0.1, nameservers: {addresses: [10.0.0.2]}}
 `))
 	g := guestinfo(padded, "base64")
-	g["guestinfo.metadata"] = `{"instance-id":"uid-1","local-hostname":"win-1","network":"` + network + `","network.encoding":"base64"}`
+	g["guestinfo.metadata"] = `{"instance-id":"uid-1","local-hostname":"win-1","network":"` + network +
+		`","network.encoding":"base64"}`
 	g["guestinfo.metadata.encoding"] = "plaintext"
 	for _, r := range releases {
 		var want [][]any
@@ -121,11 +122,15 @@ func TestExitCodes(t *testing.T) {
 		code int
 		// runs of the script in at most five boots.
 		runs, boots int
-	}{{0, 1, 2}, {1, 1, 2}, {2, 1, 2}, {-1, 1, 2}, {3010, 1, 2}, {1000, 1, 2}, {1001, 1, 3}, {1002, 2, 2}, {1003, 5, 5}, {1004, 1, 2}}
+	}{
+		{0, 1, 2}, {1, 1, 2}, {2, 1, 2}, {-1, 1, 2}, {3010, 1, 2}, {1000, 1, 2}, {1001, 1, 3}, {1002, 2, 2}, {1003, 5, 5},
+		{1004, 1, 2},
+	}
 	var machines []machine
 	for _, c := range all {
 		machines = append(machines, machine{
-			Name: "exit", Cloud: onAzure, ComputerName: "win-1", HostName: "win-1", InstanceID: "id-1", CustomData: []byte(script), ExitCode: c.code,
+			Name: "exit", Cloud: onAzure, ComputerName: "win-1", HostName: "win-1", InstanceID: "id-1", CustomData: []byte(script),
+			ExitCode: c.code,
 		})
 	}
 	for _, r := range releases {
@@ -157,13 +162,17 @@ func TestLoaderExits(t *testing.T) {
 // The check for secrets in product_test.go is worth something: a MIME message does end in log and serial port, whole.
 func TestMIMEIsLogged(t *testing.T) {
 	t.Parallel()
-	leaky := machine{Name: "leaky", Cloud: onAzure, ComputerName: "win-1", HostName: "win-1", InstanceID: "id-1", CustomData: []byte(mime)}
+	leaky := machine{
+		Name: "leaky", Cloud: onAzure, ComputerName: "win-1", HostName: "win-1", InstanceID: "id-1", CustomData: []byte(mime),
+	}
 	for _, r := range releases {
 		b := play(t, r, []machine{leaky})[0].Boots[0]
 		if !strings.Contains(b.Log, script) || !strings.Contains(b.COM2, script) {
 			t.Errorf("%s logs less than was thought:\n%s", r.version, b.Log)
 		}
-		if !slices.ContainsFunc(b.Processes, func(p process) bool { return string(p.Script) == script+"\n" || string(p.Script) == script }) {
+		if !slices.ContainsFunc(b.Processes, func(p process) bool {
+			return string(p.Script) == script+"\n" || string(p.Script) == script
+		}) {
 			t.Errorf("%s does not run the part", r.version)
 		}
 	}

@@ -34,7 +34,9 @@ func cloned(t *testing.T, machines ...map[string]source) []product {
 		for name, userData := range sources {
 			m := order(t, name, userData)
 			all = append(all, product{
-				machine:  machine{Name: name, Cloud: onVSphere, ComputerName: imageName, Stdout: "CAPWIN uid=1 state=running phase=join reason=\r\n"},
+				machine: machine{
+					Name: name, Cloud: onVSphere, ComputerName: imageName, Stdout: "CAPWIN uid=1 state=running phase=join reason=\r\n",
+				},
 				userData: m.UserData, computer: m.Name, instanceID: strings.TrimPrefix(m.ProviderID, "vsphere://"), boots: 3,
 			})
 			ensure(ctx, t, v, m)
@@ -86,7 +88,9 @@ func look(ctx context.Context, t *testing.T, v *vcenter.VCenter, count int) map[
 func read(ctx context.Context, t *testing.T, vm *hypervisor.VM) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for _, key := range []string{"guestinfo.metadata", "guestinfo.metadata.encoding", "guestinfo.userdata", "guestinfo.userdata.encoding"} {
+	for _, key := range []string{
+		"guestinfo.metadata", "guestinfo.metadata.encoding", "guestinfo.userdata", "guestinfo.userdata.encoding",
+	} {
 		value, found, err := vm.Guestinfo(ctx, key)
 		if err != nil {
 			t.Error(err)
@@ -101,7 +105,9 @@ func read(ctx context.Context, t *testing.T, vm *hypervisor.VM) map[string]strin
 // order is what the controllers hand to the cloud.
 func order(t *testing.T, name string, userData source) cloud.Machine {
 	t.Helper()
-	object := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: name, UID: types.UID("uid-of-" + name)}}
+	object := &infrav1.WindowsMachine{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: name, UID: types.UID("uid-of-" + name)},
+	}
 	object.Spec.VSphere = &infrav1.VSphereVM{
 		CredentialsRef: infrav1.SecretReference{Name: "vcenter"}, Datacenter: vcenter.Datacenter, Template: vcenter.Template,
 		Folder: vcenter.Folder, ResourcePool: vcenter.ResourcePool, CPUs: 4, MemoryMiB: 8192,

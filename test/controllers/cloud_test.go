@@ -107,7 +107,10 @@ func TestForeignVM(t *testing.T) {
 	m := s.machine("m")
 	m.CreateWithoutConfig(t)
 	claimed := m.Await(t, "claim", world.Windows("Ready False WaitingForBootstrapData"))
-	foreign := fake.VM{Name: claimed.Windows.Status.ComputerName, ID: "theirs", ProviderID: claimed.Windows.Spec.ProviderID, On: true, Ran: true}
+	foreign := fake.VM{
+		Name: claimed.Windows.Status.ComputerName, ID: "theirs", ProviderID: claimed.Windows.Spec.ProviderID, On: true,
+		Ran: true,
+	}
 	s.cloud.Put(foreign)
 	wait.Eventually(t, "claim in the cache", s.cached(m))
 	m.CreateConfig(t)
@@ -126,7 +129,8 @@ func TestOutage(t *testing.T) {
 	m, _ := s.running(t)
 	s.cloud.Away(errAway)
 	s.process.Reconcile(t, world.Machines, m.Key)
-	m.Await(t, "outage", world.Windows("CloudReachable False CloudUnreachable"), world.Windows("Ready True Joined"), world.Windows("VMProvisioned True Provisioned"))
+	m.Await(t, "outage", world.Windows("CloudReachable False CloudUnreachable"), world.Windows("Ready True Joined"),
+		world.Windows("VMProvisioned True Provisioned"))
 	s.cloud.Away(nil)
 	s.process.Reconcile(t, world.Machines, m.Key)
 	m.Await(t, "end of the outage", world.Windows("CloudReachable True CloudReachable"), world.Windows("Ready True Joined"))

@@ -50,7 +50,8 @@ func TestSilentGuest(t *testing.T) {
 	s.process.Reconcile(t, world.Machines, m.Key)
 	m.Await(t, "notice", world.Windows("Ready False BootstrapOverdue"), world.Windows("Stalled True BootstrapOverdue"))
 	m.Join(t)
-	m.Await(t, "node", world.Windows("Ready True Joined"), world.Windows("Stalled False NotStalled"), world.Windows("BootstrapProgress False BootstrapOverdue"))
+	m.Await(t, "node", world.Windows("Ready True Joined"), world.Windows("Stalled False NotStalled"),
+		world.Windows("BootstrapProgress False BootstrapOverdue"))
 	s.steady(t, m)
 }
 
@@ -109,8 +110,10 @@ func TestWarnings(t *testing.T) {
 	m := s.machine("m")
 	m.Config.Spec.Network = bootstrapv1.Network{Mode: bootstrapv1.NetworkL2Bridge, CNI: bootstrapv1.CNICalico}
 	m.Create(t)
-	warned := m.Await(t, "warning", world.Windows("Ready False WaitingForGuest"), world.Config("HasWarnings True WarningsGiven"), world.Config("Ready True DataSecretAvailable"))
-	if got := conditions.GetMessage(warned.Config, bootstrapv1.HasWarningsCondition); !strings.HasPrefix(got, "WindowsBootstrapConfig spec.network: l2bridge on Azure needs") {
+	warned := m.Await(t, "warning", world.Windows("Ready False WaitingForGuest"), world.Config("HasWarnings True WarningsGiven"),
+		world.Config("Ready True DataSecretAvailable"))
+	if got := conditions.GetMessage(warned.Config, bootstrapv1.HasWarningsCondition); !strings.HasPrefix(got,
+		"WindowsBootstrapConfig spec.network: l2bridge on Azure needs") {
 		t.Errorf("the warning reads %q", got)
 	}
 	s.steady(t, m)

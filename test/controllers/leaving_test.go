@@ -23,7 +23,8 @@ func (s *stage) leave(t *testing.T, m *world.Machine) (stay func()) {
 	t.Helper()
 	m.Delete(t)
 	m.Await(t, "hook", func(s world.State) string {
-		if c := conditions.Get(s.Core, clusterv1.MachineDeletingCondition); c == nil || c.Reason != clusterv1.MachineDeletingWaitingForPreTerminateHookReason {
+		if c := conditions.Get(s.Core, clusterv1.MachineDeletingCondition); c == nil ||
+			c.Reason != clusterv1.MachineDeletingWaitingForPreTerminateHookReason {
 			return "Cluster API does not wait for the hook"
 		}
 		return ""
@@ -104,7 +105,8 @@ func TestEmptyData(t *testing.T) {
 	world.Change(t, s.Client, own, func(o *corev1.Secret) { o.Data = nil })
 	m.CreateWithoutConfig(t)
 	m.Await(t, "data", world.Windows("Ready False WaitingForBootstrapData"), func(s world.State) string {
-		if text := conditions.GetMessage(s.Windows, infrav1.ReadyCondition); !strings.Contains(text, `Secret own-data has no bootstrap data under its key "value"`) {
+		if text := conditions.GetMessage(s.Windows, infrav1.ReadyCondition); !strings.Contains(text,
+			`Secret own-data has no bootstrap data under its key "value"`) {
 			return "the message is " + text
 		}
 		return ""

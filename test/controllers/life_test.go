@@ -141,10 +141,12 @@ func TestPausedCluster(t *testing.T) {
 	s.start(t)
 	m := s.machine("m")
 	m.Create(t)
-	m.Await(t, "pause", world.Windows("Paused True Paused"), world.Config("Paused True Paused"), world.Windows("Ready Unknown Paused"))
+	m.Await(t, "pause", world.Windows("Paused True Paused"), world.Config("Paused True Paused"),
+		world.Windows("Ready Unknown Paused"))
 	s.look(t, m)
 	state := m.Load(t)
-	if len(state.Windows.Finalizers)+len(state.Config.Finalizers)+len(state.Tokens)+len(s.cloud.Calls()) > 0 || state.Windows.Spec.ProviderID != "" {
+	if len(state.Windows.Finalizers)+len(state.Config.Finalizers)+len(state.Tokens)+len(s.cloud.Calls()) > 0 ||
+		state.Windows.Spec.ProviderID != "" {
 		t.Errorf("something was done though the Cluster is paused:\n%s", state)
 	}
 	s.Pause(t, false)
@@ -193,7 +195,8 @@ func TestWatchFilter(t *testing.T) {
 	s.vms(t, done.Windows.Status.ComputerName)
 	// A cloud sends the keys of all VMs of its account, past the filter of the API server's events.
 	s.process.Reconcile(t, world.Machines, other.Key)
-	if state := other.Load(t); len(state.Windows.Status.Conditions)+len(state.Config.Status.Conditions)+len(state.Windows.Finalizers) > 0 {
+	state := other.Load(t)
+	if len(state.Windows.Status.Conditions)+len(state.Config.Status.Conditions)+len(state.Windows.Finalizers) > 0 {
 		t.Errorf("a machine without the label was touched:\n%s", state)
 	}
 }
@@ -262,7 +265,8 @@ func (s *stage) refuseOwners(t *testing.T) {
 			}}}},
 			MatchConditions: []admissionv1.MatchCondition{{Name: "here", Expression: fmt.Sprintf("request.namespace == %q", s.Name)}},
 			Validations: []admissionv1.Validation{{
-				Expression: "!has(object.metadata.ownerReferences) || has(oldObject.metadata.ownerReferences)", Reason: new(metav1.StatusReasonForbidden),
+				Expression: "!has(object.metadata.ownerReferences) || has(oldObject.metadata.ownerReferences)",
+				Reason:     new(metav1.StatusReasonForbidden),
 			}},
 		},
 	}

@@ -30,7 +30,8 @@ func TestMissingSources(t *testing.T) {
 	}
 	m.Create(t)
 	waiting := m.Await(t, "notice", world.Config("Ready False WaitingForSources"), world.Tokens(0))
-	if message := readyMessage(waiting.Config); !strings.Contains(message, `key "register"`) && !strings.Contains(message, `key "key"`) {
+	if message := readyMessage(waiting.Config); !strings.Contains(message, `key "register"`) &&
+		!strings.Contains(message, `key "key"`) {
 		t.Errorf("the message does not say what is missing: %s", message)
 	}
 	meta := metav1.ObjectMeta{Namespace: s.Name, Name: "app"}

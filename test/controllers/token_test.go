@@ -62,9 +62,11 @@ func TestTokenIsKeptAlive(t *testing.T) {
 func TestReplacedToken(t *testing.T) {
 	s := ready(t)
 	m, booting := s.booting(t)
-	world.Change(t, s.Client, &booting.Tokens[0], func(token *corev1.Secret) { token.Data["token-secret"] = []byte("0123456789abcdef") })
+	world.Change(t, s.Client, &booting.Tokens[0],
+		func(token *corev1.Secret) { token.Data["token-secret"] = []byte("0123456789abcdef") })
 	s.process.Reconcile(t, world.Configs, m.Key)
-	m.Await(t, "notice", world.Config("Stalled True BootstrapTokenReplaced"), world.Config("Ready True DataSecretAvailable"), world.Tokens(1))
+	m.Await(t, "notice", world.Config("Stalled True BootstrapTokenReplaced"), world.Config("Ready True DataSecretAvailable"),
+		world.Tokens(1))
 	expect.OK(t, s.Client.Delete(t.Context(), &booting.Tokens[0]))
 	s.process.Reconcile(t, world.Configs, m.Key)
 	back := m.Await(t, "the node's own token", world.Config("Stalled False NotStalled"), world.Tokens(1))
@@ -121,8 +123,9 @@ func TestTakenTokenID(t *testing.T) {
 	m.Create(t)
 	id := firstTokenID(m.Config)
 	foreign := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "bootstrap-token-" + id}, Type: "bootstrap.kubernetes.io/token",
-		Data: map[string][]byte{"token-id": []byte(id), "token-secret": []byte("0123456789abcdef"), "description": []byte("theirs")},
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "bootstrap-token-" + id},
+		Type:       "bootstrap.kubernetes.io/token",
+		Data:       map[string][]byte{"token-id": []byte(id), "token-secret": []byte("0123456789abcdef"), "description": []byte("theirs")},
 	}
 	expect.OK(t, s.Client.Create(t.Context(), foreign))
 	s.start(t)
@@ -147,7 +150,10 @@ func TestDeletionOutOfReach(t *testing.T) {
 		tokens int
 	}{
 		"until it answers": {"the token is removed first", func(s *stage) { s.process.Unreachable.Store(false) }, 0},
-		"for good":         {"the token has expired by itself: nothing is gained by waiting", func(s *stage) { s.clock.advance(tokenTTL + time.Minute) }, 1},
+		"for good": {
+			"the token has expired by itself: nothing is gained by waiting",
+			func(s *stage) { s.clock.advance(tokenTTL + time.Minute) }, 1,
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -184,7 +190,9 @@ func TestTwoManagers(t *testing.T) {
 	m, state := s.running(t)
 	s.vms(t, state.Windows.Status.ComputerName)
 	calls := s.cloud.Calls()
-	have := []int{calls["create"], count("workload POST secrets", s.process, other), count("management POST secrets", s.process, other)}
+	have := []int{
+		calls["create"], count("workload POST secrets", s.process, other), count("management POST secrets", s.process, other),
+	}
 	expect.Same(t, "VMs, tokens and bootstrap Secrets made", []int{1, 1, 1}, have)
 	m.End(t)
 	s.vms(t)
@@ -215,10 +223,12 @@ func TestMove(t *testing.T) {
 			s.start(t)
 			m.Touch(t, moved.Core, "moved")
 			after := m.Await(t, c.reason, world.Windows(c.want), world.Config("Ready True DataSecretAvailable"), world.Tokens(c.tokens))
-			if after.Windows.Spec.ProviderID != before.Windows.Spec.ProviderID || after.Windows.Status.ComputerName != before.Windows.Status.ComputerName {
+			if after.Windows.Spec.ProviderID != before.Windows.Spec.ProviderID ||
+				after.Windows.Status.ComputerName != before.Windows.Status.ComputerName {
 				t.Errorf("it is another VM now: %s", after)
 			}
-			if calls := s.cloud.Calls(); calls["create"]+calls["remove"] > 0 || count("", s.process) != count("management PATCH", s.process) {
+			if calls := s.cloud.Calls(); calls["create"]+calls["remove"] > 0 ||
+				count("", s.process) != count("management PATCH", s.process) {
 				t.Errorf("something was made or removed: %v, %v", calls, s.process.Gate.Effects())
 			}
 			if c.tokens > 0 {

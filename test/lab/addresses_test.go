@@ -51,7 +51,8 @@ func (s *story) staticAddresses(ctx context.Context) {
 		seen[address] = true
 		wait.Until(s, fmt.Sprintf("machine %s to have %s", m.Name, address), func() (any, bool) {
 			s.must(s.lab.Client.Get(ctx, client.ObjectKeyFromObject(&m), &m))
-			return m.Status.Addresses, slices.Contains(m.Status.Addresses, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: address})
+			return m.Status.Addresses, slices.Contains(m.Status.Addresses,
+				clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: address})
 		})
 		node := &corev1.Node{}
 		s.must(s.lab.WorkloadClient.Get(ctx, client.ObjectKey{Name: m.Status.NodeName}, node))

@@ -101,8 +101,10 @@ func (j *joins) assertAzure(ctx context.Context, m mode) {
 	j.Helper()
 	name := "az-" + string(m.mode)
 	wanted := []string{
-		"cni 10-azure.conflist", "endpoint pod2_azure", "kube-proxy of " + name + " in azure", "network azure of L2Bridge", "network ext of L2Bridge",
-		"network nat of NAT", "route 0.0.0.0/0 via 198.51.101.1", "route 168.63.129.16/32 via 198.51.101.1", "route 169.254.169.254/32 via 198.51.101.1",
+		"cni 10-azure.conflist", "endpoint pod2_azure", "kube-proxy of " + name + " in azure", "network azure of L2Bridge",
+		"network ext of L2Bridge",
+		"network nat of NAT", "route 0.0.0.0/0 via 198.51.101.1", "route 168.63.129.16/32 via 198.51.101.1",
+		"route 169.254.169.254/32 via 198.51.101.1",
 	}
 	j.until(m.pool()+" to join", func() (any, bool) {
 		report, err := j.report(name)

@@ -130,7 +130,9 @@ func (j *joins) showGuest(computer string) {
 // state of a guest's Windows, as it keeps it. A file that is just replaced is not there.
 func (j *joins) state(computer string) (*windows.State, error) {
 	state := &windows.State{}
-	for name, into := range map[string]any{"machine.json": state, "registry.json": &state.Registry, "services.json": &state.Services} {
+	for name, into := range map[string]any{
+		"machine.json": state, "registry.json": &state.Registry, "services.json": &state.Services,
+	} {
 		text, err := os.ReadFile(filepath.Join(j.lab.GuestsDir(), computer, name))
 		if err != nil {
 			return nil, err

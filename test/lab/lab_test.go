@@ -167,7 +167,10 @@ func (s *story) assertNodes(ctx context.Context) {
 		n := nodes[m.Status.ComputerName]
 		type facts struct{ ProviderID, NodeName, Pool, OS, Build, Taint string }
 		want := facts{m.Spec.ProviderID, m.Status.NodeName, "win", "windows", "10.0.20348", "os=windows:NoSchedule"}
-		got := facts{n.Spec.ProviderID, n.Name, n.Labels["example.com/pool"], n.Labels[corev1.LabelOSStable], n.Labels[corev1.LabelWindowsBuild], ""}
+		got := facts{
+			n.Spec.ProviderID, n.Name, n.Labels["example.com/pool"], n.Labels[corev1.LabelOSStable],
+			n.Labels[corev1.LabelWindowsBuild], "",
+		}
 		for _, taint := range n.Spec.Taints {
 			if taint.Key == "os" {
 				got.Taint = taint.ToString()

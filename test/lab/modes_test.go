@@ -53,7 +53,9 @@ const cniFolder = `C:\etc\cni\net.d`
 
 // leftovers are of the node that the image was made of.
 func leftovers(g *guest.Simulated) {
-	g.Files = map[string]string{`C:\k\SourceVip.json`: "old", `C:\run\flannel\subnet.env`: "old", cniFolder + `\10-azure.conflist`: "{}"}
+	g.Files = map[string]string{
+		`C:\k\SourceVip.json`: "old", `C:\run\flannel\subnet.env`: "old", cniFolder + `\10-azure.conflist`: "{}",
+	}
 	g.Image = func(s *windows.State) {
 		s.HNS = []map[string]any{
 			{"kind": "networks", "ID": "nat", "Name": "nat", "Type": "NAT"},

@@ -98,7 +98,9 @@ func read(ctx context.Context, t *testing.T, url, token string) int {
 	t.Helper()
 	request := expect.Got(http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody))(t)
 	request.Header.Set("Authorization", "Bearer "+token)
-	anyCertificate := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // because a manager signs its own
+	anyCertificate := &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+	} //nolint:gosec // because a manager signs its own
 	defer anyCertificate.CloseIdleConnections()
 	response := expect.Got(anyCertificate.RoundTrip(request))(t)
 	expect.OK(t, response.Body.Close())

@@ -218,7 +218,8 @@ func (j *joins) takeName(name string) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	err := j.lab.WorkloadClient.Create(j.Context(), node)
 	if err == nil {
-		status := client.RawPatch("application/merge-patch+json", []byte(`{"status":{"conditions":[{"type":"Ready","status":"True","reason":"KubeletReady"}]}}`))
+		status := client.RawPatch("application/merge-patch+json",
+			[]byte(`{"status":{"conditions":[{"type":"Ready","status":"True","reason":"KubeletReady"}]}}`))
 		err = j.lab.WorkloadClient.Status().Patch(j.Context(), node, status)
 	}
 	if err != nil {
@@ -247,7 +248,9 @@ func (j *joins) refuseLabel(ctx context.Context) {
 	}
 	j.must(j.lab.WorkloadClient.Create(ctx, &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: name, Spec: admissionv1.ValidatingAdmissionPolicySpec{
 		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: all}}},
-		Validations:      []admissionv1.Validation{{Expression: "!has(object.metadata.labels) || !('" + refusedLabel + "' in object.metadata.labels)"}},
+		Validations: []admissionv1.Validation{
+			{Expression: "!has(object.metadata.labels) || !('" + refusedLabel + "' in object.metadata.labels)"},
+		},
 	}}))
 	j.must(j.lab.WorkloadClient.Create(ctx, &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: name, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
 		PolicyName: name.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},

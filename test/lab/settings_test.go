@@ -45,16 +45,22 @@ func (j *joins) settingsPool() lab.Pool {
 		PageFile: bootstrapv1.PageFile{Policy: bootstrapv1.PageFileFixed, SizeMiB: 4096},
 		Containerd: bootstrapv1.Containerd{
 			PauseImage: "registry.k8s.io/pause:3.10.2", PrepullImages: []string{j.registry() + "/app:1"},
-			Registries: []bootstrapv1.Registry{{Host: "docker.io", Mirrors: []bootstrapv1.RegistryMirror{{URL: "https://mirror.example.com"}}}},
+			Registries: []bootstrapv1.Registry{
+				{Host: "docker.io", Mirrors: []bootstrapv1.RegistryMirror{{URL: "https://mirror.example.com"}}},
+			},
 		},
 		Windows: bootstrapv1.Windows{
 			Proxy:    bootstrapv1.Proxy{HTTPS: proxyAddress},
 			TimeZone: "W. Europe Standard Time", NTPServers: []string{"time.example.com"},
 			TrustedCertificates: []bootstrapv1.TrustedCertificate{{Name: "corp", Content: string(j.lab.Workload.CA)}},
-			Users:               []bootstrapv1.LocalUser{{Name: "ops", Role: bootstrapv1.UserRoleAdministrator, SSHKeys: []string{publicKey}}},
-			Features:            []string{"Web-Server"},
-			CSIProxy:            bootstrapv1.CSIProxy{Path: `C:\k\csi-proxy.exe`},
-			Domain:              bootstrapv1.Domain{Name: "corp.example.com", CredentialsRef: bootstrapv1.SecretReference{Name: domainSecret}},
+			Users: []bootstrapv1.LocalUser{
+				{Name: "ops", Role: bootstrapv1.UserRoleAdministrator, SSHKeys: []string{publicKey}},
+			},
+			Features: []string{"Web-Server"},
+			CSIProxy: bootstrapv1.CSIProxy{Path: `C:\k\csi-proxy.exe`},
+			Domain: bootstrapv1.Domain{
+				Name: "corp.example.com", CredentialsRef: bootstrapv1.SecretReference{Name: domainSecret},
+			},
 		},
 		Custom: bootstrapv1.Custom{
 			Files:   []bootstrapv1.CustomFile{{Path: `C:\app\settings.txt`, Content: "new"}},

@@ -68,7 +68,9 @@ func (j *joins) ofTheImage() []provoked {
 			world: func(g *guest.Simulated) {
 				g.Files = map[string]string{`C:\app\settings.txt\old`: "a folder in the place of a file"}
 			},
-			config: bootstrapv1.WindowsBootstrapConfigSpec{Custom: bootstrapv1.Custom{Files: []bootstrapv1.CustomFile{{Path: `C:\app\settings.txt`, Content: "new"}}}},
+			config: bootstrapv1.WindowsBootstrapConfigSpec{
+				Custom: bootstrapv1.Custom{Files: []bootstrapv1.CustomFile{{Path: `C:\app\settings.txt`, Content: "new"}}},
+			},
 		},
 		{
 			reason: bootstrap.ReasonContainerdConfigFailed, phase: "container-runtime", says: "conf.d",
@@ -216,7 +218,9 @@ func (j *joins) ofTheJoin() []provoked {
 		},
 		{
 			reason: bootstrap.ReasonNodeNotRegistered, phase: "verify", says: "nodeRegistered", exitCode: 1,
-			config: bootstrapv1.WindowsBootstrapConfigSpec{Node: bootstrapv1.NodeRegistration{Labels: []bootstrapv1.NodeLabel{{Name: refusedLabel}}}},
+			config: bootstrapv1.WindowsBootstrapConfigSpec{
+				Node: bootstrapv1.NodeRegistration{Labels: []bootstrapv1.NodeLabel{{Name: refusedLabel}}},
+			},
 		},
 		{
 			reason: bootstrap.ReasonKubeletArgsNotApplied, phase: "verify", says: "kubeletImagePath",
@@ -260,16 +264,23 @@ func (j *joins) ofTheSettings() []provoked {
 	}}
 	return []provoked{
 		{
-			reason: bootstrap.ReasonPageFileFailed, phase: "windows", says: noAccess, world: locked(windows.ControlKey + `\Session Manager\Memory Management`),
-			config: bootstrapv1.WindowsBootstrapConfigSpec{PageFile: bootstrapv1.PageFile{Policy: bootstrapv1.PageFileFixed, SizeMiB: 4096}},
+			reason: bootstrap.ReasonPageFileFailed, phase: "windows", says: noAccess,
+			world: locked(windows.ControlKey + `\Session Manager\Memory Management`),
+			config: bootstrapv1.WindowsBootstrapConfigSpec{
+				PageFile: bootstrapv1.PageFile{Policy: bootstrapv1.PageFileFixed, SizeMiB: 4096},
+			},
 		},
 		{
-			reason: bootstrap.ReasonTrustFailed, phase: "windows", says: "CertUtil: -addstore command FAILED: 0x80070005", exitCode: -2147024891,
-			world:  locked(`HKEY_LOCAL_MACHINE\SOFTWARE\Microsoft\SystemCertificates\ROOT`),
-			config: settings(bootstrapv1.Windows{TrustedCertificates: []bootstrapv1.TrustedCertificate{{Name: "corp", Content: string(j.lab.Workload.CA)}}}),
+			reason: bootstrap.ReasonTrustFailed, phase: "windows", says: "CertUtil: -addstore command FAILED: 0x80070005",
+			exitCode: -2147024891,
+			world:    locked(`HKEY_LOCAL_MACHINE\SOFTWARE\Microsoft\SystemCertificates\ROOT`),
+			config: settings(bootstrapv1.Windows{
+				TrustedCertificates: []bootstrapv1.TrustedCertificate{{Name: "corp", Content: string(j.lab.Workload.CA)}},
+			}),
 		},
 		{
-			reason: bootstrap.ReasonProxyFailed, phase: "windows", says: noAccess, world: locked(windows.ControlKey + `\Session Manager\Environment`),
+			reason: bootstrap.ReasonProxyFailed, phase: "windows", says: noAccess,
+			world:  locked(windows.ControlKey + `\Session Manager\Environment`),
 			config: settings(bootstrapv1.Windows{Proxy: bootstrapv1.Proxy{HTTPS: "http://proxy.example.com:3128"}}),
 		},
 		{
@@ -282,7 +293,8 @@ func (j *joins) ofTheSettings() []provoked {
 			config: settings(bootstrapv1.Windows{Features: []string{"No-Such-Feature"}}),
 		},
 		{
-			reason: bootstrap.ReasonUserFailed, phase: "windows", says: "password", world: throwing("New-LocalUser", "the password does not meet the policy"),
+			reason: bootstrap.ReasonUserFailed, phase: "windows", says: "password",
+			world:  throwing("New-LocalUser", "the password does not meet the policy"),
 			config: settings(bootstrapv1.Windows{Users: []bootstrapv1.LocalUser{{Name: "ops", SSHKeys: []string{publicKey}}}}),
 		},
 		{
@@ -309,7 +321,9 @@ func (j *joins) ofTheSettings() []provoked {
 		},
 		{
 			reason: bootstrap.ReasonImagePullFailed, says: "pull-1: ", soft: true,
-			config: bootstrapv1.WindowsBootstrapConfigSpec{Containerd: bootstrapv1.Containerd{PrepullImages: []string{"localhost:1/app:1"}}},
+			config: bootstrapv1.WindowsBootstrapConfigSpec{
+				Containerd: bootstrapv1.Containerd{PrepullImages: []string{"localhost:1/app:1"}},
+			},
 		},
 	}
 }

@@ -31,7 +31,8 @@ func TestInit(t *testing.T) {
 		"--infrastructure", "windows:"+version, "--bootstrap", "windows:"+version)
 	infrastructure, bootstrap := u.objects(management, "infrastructure-windows"), u.objects(management, "bootstrap-windows")
 	if len(infrastructure) != 10 || len(bootstrap) != 12 {
-		t.Errorf("want 10 objects of the infrastructure provider and 12 of the bootstrap provider, got %v and %v", infrastructure, bootstrap)
+		t.Errorf("want 10 objects of the infrastructure provider and 12 of the bootstrap provider, got %v and %v", infrastructure,
+			bootstrap)
 	}
 
 	// Installed, the version need not be named.
@@ -74,7 +75,8 @@ func initRepository(t *testing.T) (config string) {
 	}
 	config = filepath.Join(repository, "clusterctl.yaml")
 	content := expect.Got(os.ReadFile(config))(t)
-	settings := string(content) + "- name: cluster-api\n  type: CoreProvider\n  url: file://" + filepath.Join(core, "core-components.yaml") +
+	settings := string(content) + "- name: cluster-api\n  type: CoreProvider\n  url: file://" +
+		filepath.Join(core, "core-components.yaml") +
 		"\ncert-manager:\n  externallyProvisioned: true\n"
 	expect.OK(t, os.WriteFile(config, []byte(settings), 0o600))
 	return config

@@ -49,7 +49,8 @@ func TestRelease(t *testing.T) {
 
 	u := user{t: t, binaries: binaries, config: filepath.Join(repository, "clusterctl.yaml"), home: t.TempDir()}
 	cluster := u.clusterctl("generate", "cluster", "demo", "--infrastructure", "windows:"+version, "--flavor", "windows-vsphere",
-		"--target-namespace", "default", "--kubernetes-version", "v1.36.3", "--control-plane-machine-count", "3", "--worker-machine-count", "2")
+		"--target-namespace", "default", "--kubernetes-version", "v1.36.3", "--control-plane-machine-count", "3",
+		"--worker-machine-count", "2")
 	components := slices.Concat(
 		u.clusterctl("generate", "provider", "--infrastructure", "windows:"+version), []byte("\n---\n"),
 		u.clusterctl("generate", "provider", "--bootstrap", "windows:"+version))
@@ -179,7 +180,8 @@ func TestVariablesAreDocumented(t *testing.T) {
 // startManagement starts a management cluster with Cluster API and its webhooks.
 func startManagement(t *testing.T, binaries servers.Binaries, parts servers.CAPIOptions) *servers.Management {
 	t.Helper()
-	management := expect.Got(servers.StartManagement(t.Context(), servers.ManagementOptions{Binaries: binaries, Dir: t.TempDir()}))(t)
+	management := expect.Got(servers.StartManagement(t.Context(),
+		servers.ManagementOptions{Binaries: binaries, Dir: t.TempDir()}))(t)
 	t.Cleanup(func() {
 		if err := management.Stop(); err != nil {
 			t.Error(err)

@@ -50,7 +50,9 @@ func handshake(t *testing.T, trusted *authority, serving, client pair) (string, 
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, r.TLS.PeerCertificates[0].Subject.String())
 	}))
-	s.TLS = &tls.Config{Certificates: load(serving), ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12}
+	s.TLS = &tls.Config{
+		Certificates: load(serving), ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12,
+	}
 	s.StartTLS()
 	defer s.Close()
 	c := &http.Client{Transport: &http.Transport{

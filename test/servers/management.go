@@ -46,7 +46,10 @@ func StartManagement(ctx context.Context, opts ManagementOptions) (*Management, 
 	if err != nil {
 		return nil, err
 	}
-	m := &Management{binaries: opts.Binaries, ownersGuarded: opts.OwnersGuarded, servers: servers, KubeconfigFile: filepath.Join(opts.Dir, "kubeconfig")}
+	m := &Management{
+		binaries: opts.Binaries, ownersGuarded: opts.OwnersGuarded, servers: servers,
+		KubeconfigFile: filepath.Join(opts.Dir, "kubeconfig"),
+	}
 	if err := m.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("start management cluster: %w", err), m.Stop())
 	}

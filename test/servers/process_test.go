@@ -91,7 +91,9 @@ func TestStartOfMissingProgram(t *testing.T) {
 
 func TestStop(t *testing.T) {
 	for name, c := range map[string]struct{ reason, script string }{
-		"polite":   {"a server that ends when asked is not killed", `trap "echo bye; exit 0" TERM; echo up; while :; do sleep 0.01; done`},
+		"polite": {
+			"a server that ends when asked is not killed", `trap "echo bye; exit 0" TERM; echo up; while :; do sleep 0.01; done`,
+		},
 		"stubborn": {"a server that ignores us must not stay", `trap "" TERM; echo up; while :; do sleep 0.01; done`},
 		"gone":     {"a server that has ended needs no signal", `echo up; exit 1`},
 	} {

@@ -67,7 +67,9 @@ func (t *template) CloneVMTask(ctx *simulator.Context, req *types.CloneVM_Task) 
 	})
 	task.Info.DescriptionId = "VirtualMachine.clone"
 	ref := task.Run(ctx)
-	ctx.Map.AtomicUpdate(ctx, task, []types.PropertyChange{{Name: "info.entity", Val: t.Reference()}, {Name: "info.entityName", Val: t.Name}})
+	ctx.Map.AtomicUpdate(ctx, task, []types.PropertyChange{
+		{Name: "info.entity", Val: t.Reference()}, {Name: "info.entityName", Val: t.Name},
+	})
 	return &methods.CloneVM_TaskBody{Res: &types.CloneVM_TaskResponse{Returnval: ref}}
 }
 

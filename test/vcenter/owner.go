@@ -60,7 +60,8 @@ func (o *Owner) VMs() []string {
 func (o *Owner) all() map[string]types.ManagedObjectReference {
 	o.t.Helper()
 	ctx := context.Background()
-	views, err := view.NewManager(o.Client).CreateContainerView(ctx, o.Client.ServiceContent.RootFolder, []string{"VirtualMachine"}, true)
+	views, err := view.NewManager(o.Client).CreateContainerView(ctx, o.Client.ServiceContent.RootFolder,
+		[]string{"VirtualMachine"}, true)
 	o.Must(err)
 	defer func() { o.Must(views.Destroy(ctx)) }()
 	var vms []mo.VirtualMachine

@@ -22,7 +22,9 @@ func KeyOf(o client.Object) client.ObjectKey { return client.ObjectKeyFromObject
 func (m *Machine) Move(t *testing.T) State {
 	t.Helper()
 	old := m.Load(t)
-	for _, object := range []client.Object{old.Data, old.Config, old.Windows, old.Core} { // an owner last: garbage collection is quick
+	for _, object := range []client.Object{
+		old.Data, old.Config, old.Windows, old.Core,
+	} { // an owner last: garbage collection is quick
 		m.remove(t, object)
 	}
 	renew(old.Core)

@@ -128,12 +128,16 @@ func (p *Process) manager(n *Namespace, name string) (ctrl.Manager, error) {
 	management := rest.CopyConfig(n.accounts[name])
 	management.WrapTransport = p.Gate.Wrap("management")
 	return ctrl.NewManager(management, ctrl.Options{
-		Scheme:                  n.scheme,
-		MapperProvider:          func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return n.mapper, nil },
-		Logger:                  p.logs.Logger(),
-		Metrics:                 server.Options{BindAddress: "0"},
-		Cache:                   cache.Options{DefaultNamespaces: map[string]cache.Config{n.Name: {}}, DefaultTransform: cache.TransformStripManagedFields()},
-		Client:                  client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
+		Scheme:         n.scheme,
+		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return n.mapper, nil },
+		Logger:         p.logs.Logger(),
+		Metrics:        server.Options{BindAddress: "0"},
+		Cache: cache.Options{
+			DefaultNamespaces: map[string]cache.Config{n.Name: {}}, DefaultTransform: cache.TransformStripManagedFields(),
+		},
+		Client: client.Options{
+			Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}},
+		},
 		Controller:              config.Controller{SkipNameValidation: new(true)},
 		GracefulShutdownTimeout: ptr.To(20 * time.Second),
 	})

@@ -111,11 +111,13 @@ func (m *Machine) Await(t *testing.T, what string, missing ...func(State) string
 func (s State) String() string {
 	var text strings.Builder
 	if s.Core != nil {
-		fmt.Fprintf(&text, "Machine phase %s, node %q, provider ID %q, deleted %v\n", s.Core.Status.Phase, s.Core.Status.NodeRef.Name, s.Core.Spec.ProviderID, s.Core.DeletionTimestamp)
+		fmt.Fprintf(&text, "Machine phase %s, node %q, provider ID %q, deleted %v\n", s.Core.Status.Phase,
+			s.Core.Status.NodeRef.Name, s.Core.Spec.ProviderID, s.Core.DeletionTimestamp)
 		show(&text, s.Core.Status.Conditions)
 	}
 	if s.Windows != nil {
-		fmt.Fprintf(&text, "WindowsMachine phase %s, provider ID %q, finalizers %v, deleted %v\n", s.Windows.Status.Phase, s.Windows.Spec.ProviderID, s.Windows.Finalizers, s.Windows.DeletionTimestamp)
+		fmt.Fprintf(&text, "WindowsMachine phase %s, provider ID %q, finalizers %v, deleted %v\n", s.Windows.Status.Phase,
+			s.Windows.Spec.ProviderID, s.Windows.Finalizers, s.Windows.DeletionTimestamp)
 		show(&text, s.Windows.Status.Conditions)
 	}
 	if s.Config != nil {

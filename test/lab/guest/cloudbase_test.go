@@ -88,7 +88,8 @@ func TestFormats(t *testing.T) {
 func TestComputerNames(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
-		"win-1": "win-1", "win-1.example.com": "win-1", "a-very-long-computer-name": "a-very-long-com", "a-very-longcom-puter": "a-very-longcom0",
+		"win-1": "win-1", "win-1.example.com": "win-1", "a-very-long-computer-name": "a-very-long-com",
+		"a-very-longcom-puter": "a-very-longcom0",
 	} {
 		if got := netBIOSName(name); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
@@ -118,7 +119,8 @@ func TestBoot(t *testing.T) {
 	guest := &Simulated{Dir: t.TempDir(), Address: "10.0.0.7", Build: "26100.1", KubernetesVersion: "v1.35.0"}
 	off := powerOn(t, guest, vm)
 	report := vm.awaitEnd(t, time.Minute)
-	if report.State != plan.StateSucceeded || report.Reboots != 1 || report.Facts.OS != "26100.1" || report.Facts.MemoryMiB != "16384" {
+	if report.State != plan.StateSucceeded || report.Reboots != 1 || report.Facts.OS != "26100.1" ||
+		report.Facts.MemoryMiB != "16384" {
 		t.Errorf("report is %+v", report)
 	}
 	off()
@@ -172,17 +174,29 @@ func TestRefusals(t *testing.T) {
 		{"metadata no YAML", func(v *fakeVM) { v.set("metadata", "{", "") }, "No metadata service found"},
 		{"number as instance id", func(v *fakeVM) { v.set("metadata", "instance-id: 5", "") }, "CRITICAL"},
 		{"user data no UTF-8", func(v *fakeVM) { v.set("userdata", "#ps1\n\xff", "") }, "plugin 'UserDataPlugin' failed"},
-		{"unknown encoding of metadata", func(v *fakeVM) { v.info["guestinfo.metadata.encoding"] = "zip" }, "Encoding zip not supported"},
+		{
+			"unknown encoding of metadata", func(v *fakeVM) { v.info["guestinfo.metadata.encoding"] = "zip" },
+			"Encoding zip not supported",
+		},
 		{"unknown encoding", func(v *fakeVM) { v.info["guestinfo.userdata.encoding"] = "zip" }, "Encoding zip not supported"},
 		{"too large", func(v *fakeVM) { v.info["guestinfo.userdata"] += strings.Repeat("A", 64<<10) }, "more than the 65536"},
 		{"no user data", func(v *fakeVM) { delete(v.info, "guestinfo.userdata") }, "Plugins execution done"},
-		{"byte order mark", func(v *fakeVM) { v.set("userdata", packed(append([]byte("\ufeff"), good...)), "gz+b64") }, "Unsupported user_data format"},
+		{
+			"byte order mark", func(v *fakeVM) { v.set("userdata", packed(append([]byte("\ufeff"), good...)), "gz+b64") },
+			"Unsupported user_data format",
+		},
 		{"cloud-config", func(v *fakeVM) { v.set("userdata", "#cloud-config\nruncmd: []\n", "") }, "does not run a cloud-config"},
-		{"another script", func(v *fakeVM) { v.set("userdata", "#ps1_sysnative\nWrite-Output 1\n", "") }, "the user data is not that of this release"},
+		{
+			"another script", func(v *fakeVM) { v.set("userdata", "#ps1_sysnative\nWrite-Output 1\n", "") },
+			"the user data is not that of this release",
+		},
 		{"a changed loader", func(v *fakeVM) {
 			v.set("userdata", packed([]byte(strings.Replace(string(good), "exit 0", "exit 2", 1))), "gz+b64")
 		}, "the user data is not that of this release"},
-		{"a plan that is none", func(v *fakeVM) { v.set("userdata", packed(scripts.UserData([]byte("[]"))), "gz+b64") }, "reason=LoaderFailed"},
+		{
+			"a plan that is none", func(v *fakeVM) { v.set("userdata", packed(scripts.UserData([]byte("[]"))), "gz+b64") },
+			"reason=LoaderFailed",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -232,13 +246,18 @@ func TestFaults(t *testing.T) {
 			"no network",
 			Faults{Unreachable: true},
 			`{"do":"waitFor","name":"w","for":"tcp","host":"127.0.0.1","port":1,"timeoutSeconds":1}`,
-			plan.Report{State: plan.StateFailed, Reason: "WaitForFailed", Message: "no tcp 127.0.0.1:1 after 1 s (dial tcp 127.0.0.1:1: connectex: " + errCut.Error() + ")"},
+			plan.Report{
+				State: plan.StateFailed, Reason: "WaitForFailed",
+				Message: "no tcp 127.0.0.1:1 after 1 s (dial tcp 127.0.0.1:1: connectex: " + errCut.Error() + ")",
+			},
 		},
 		{
 			"an unknown program",
 			Faults{},
 			`{"do":"run","name":"r","argv":["C:\\k\\flannel.exe"]}`,
-			plan.Report{State: plan.StateFailed, Reason: "RunFailed", Message: `The system cannot find the file specified: C:\k\flannel.exe`},
+			plan.Report{
+				State: plan.StateFailed, Reason: "RunFailed", Message: `The system cannot find the file specified: C:\k\flannel.exe`,
+			},
 		},
 		{
 			"the agent is killed once",

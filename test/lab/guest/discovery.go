@@ -94,7 +94,8 @@ func (j *joining) discoverByFile(ctx context.Context) (*clientcmdapi.Config, err
 	}
 	j.config.endpoint = strings.TrimPrefix(cluster.Server, "https://")
 	if _, err := j.clusterInfo(ctx, cluster.CertificateAuthorityData); err != nil && !apierrors.IsForbidden(err) {
-		return nil, fmt.Errorf("Abort reading the %s ConfigMap after timeout of %v: %w", //nolint:staticcheck // because kubeadm says it so
+		return nil, fmt.Errorf("Abort reading the %s ConfigMap after timeout of %v: %w",
+			//nolint:staticcheck // because kubeadm says it so
 			tokenapi.ConfigMapClusterInfo, j.config.discovery, err)
 	}
 	if j.config.bootstrapToken == "" {
@@ -113,7 +114,9 @@ func (j *joining) onDrive(path string) string {
 
 // clusterInfo asks as nobody, for as long as the discovery may take; with a CA it wants the server to prove itself.
 func (j *joining) clusterInfo(ctx context.Context, ca []byte) (*corev1.ConfigMap, error) {
-	config := &rest.Config{Host: "https://" + j.config.endpoint, TLSClientConfig: rest.TLSClientConfig{Insecure: ca == nil, CAData: ca}}
+	config := &rest.Config{
+		Host: "https://" + j.config.endpoint, TLSClientConfig: rest.TLSClientConfig{Insecure: ca == nil, CAData: ca},
+	}
 	client, err := connect(j.machine, config, j.faults.dialer("kubeadm.exe"))
 	if err != nil {
 		return nil, err
@@ -173,7 +176,8 @@ func (j *joining) verifyAuthority(ctx context.Context, ca []byte, first *corev1.
 		return err
 	}
 	if second.Data[tokenapi.KubeConfigKey] != first.Data[tokenapi.KubeConfigKey] {
-		return fmt.Errorf("the second kubeconfig from the %s ConfigMap (using validated TLS) was different from the first", tokenapi.ConfigMapClusterInfo)
+		return fmt.Errorf("the second kubeconfig from the %s ConfigMap (using validated TLS) was different from the first",
+			tokenapi.ConfigMapClusterInfo)
 	}
 	return nil
 }

@@ -67,7 +67,8 @@ func readKubeletFlags(args []string, kubernetes string) (*kubeletFlags, error) {
 	get := func(name string) string { return flags.Lookup(name).Value.String() }
 	read := &kubeletFlags{
 		config: get("config"), kubeconfig: get("kubeconfig"), bootstrap: get("bootstrap-kubeconfig"), certDir: get("cert-dir"),
-		hostname: get("hostname-override"), nodeIP: get("node-ip"), cloudProvider: get("cloud-provider"), service: get("windows-service") == "true",
+		hostname: get("hostname-override"), nodeIP: get("node-ip"), cloudProvider: get("cloud-provider"),
+		service:   get("windows-service") == "true",
 		providers: get("image-credential-provider-config"), providersDir: get("image-credential-provider-bin-dir"),
 	}
 	var err error

@@ -68,7 +68,8 @@ func (p *power) guestValue(ctx context.Context, name string) ([]byte, error) {
 		return nil, fmt.Errorf("read guestinfo.%s: %w", name, err)
 	}
 	if len(value) > largestValue {
-		p.logInit("DEBUG", "Failed to execute rpctool: guestinfo.%s has %d bytes, more than the %d that VMware Tools carry", name, len(value), largestValue)
+		p.logInit("DEBUG", "Failed to execute rpctool: guestinfo.%s has %d bytes, more than the %d that VMware Tools carry", name,
+			len(value), largestValue)
 		return nil, nil
 	}
 	if !found {

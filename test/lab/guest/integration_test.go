@@ -49,10 +49,12 @@ func TestJoin(t *testing.T) {
 func startCluster(t *testing.T) *cluster {
 	t.Helper()
 	binaries := expect.Got(servers.Ensure(t.Context(), t.Output()))(t)
-	w := expect.Got(servers.StartWorkload(t.Context(), servers.WorkloadOptions{Binaries: binaries, Dir: filepath.Join(t.TempDir(), "workload"), WithoutNode: true}))(t)
+	w := expect.Got(servers.StartWorkload(t.Context(),
+		servers.WorkloadOptions{Binaries: binaries, Dir: filepath.Join(t.TempDir(), "workload"), WithoutNode: true}))(t)
 	t.Cleanup(func() { _ = w.Stop() })
 	client := expect.Got(kubernetes.NewForConfig(w.Config))(t)
-	secrets, err := client.CoreV1().Secrets("kube-system").List(t.Context(), metav1.ListOptions{FieldSelector: "type=" + string(corev1.SecretTypeBootstrapToken)})
+	secrets, err := client.CoreV1().Secrets("kube-system").List(t.Context(),
+		metav1.ListOptions{FieldSelector: "type=" + string(corev1.SecretTypeBootstrapToken)})
 	if err != nil || len(secrets.Items) == 0 {
 		t.Fatalf("%d bootstrap tokens (%v)", len(secrets.Items), err)
 	}
@@ -66,7 +68,8 @@ func (c *cluster) userData(t *testing.T, name string, changes ...func(*bootstrap
 	in := bootstrap.Input{
 		Cluster: &clusterv1.Cluster{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "blue"},
-			Spec:       clusterv1.ClusterSpec{ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: c.Host, Port: int32(c.Port)}}, //nolint:gosec // because a port fits
+			Spec:       clusterv1.ClusterSpec{ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: c.Host, Port: int32(c.Port)}},
+			//nolint:gosec // because a port fits
 		},
 		Machine: &clusterv1.Machine{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: name, UID: types.UID("uid-" + name)},
@@ -188,7 +191,8 @@ func checkNode(t *testing.T, c *cluster, name string) {
 	if !strings.Contains(strings.Join(taints, " "), "node.cloudprovider.kubernetes.io/uninitialized") {
 		t.Errorf("taints are %v", taints)
 	}
-	if node.Spec.ProviderID != "vsphere://"+name || node.Status.NodeInfo.KubeletVersion != c.Version || node.Status.NodeInfo.KernelVersion != "10.0.20348.2700" {
+	if node.Spec.ProviderID != "vsphere://"+name || node.Status.NodeInfo.KubeletVersion != c.Version ||
+		node.Status.NodeInfo.KernelVersion != "10.0.20348.2700" {
 		t.Errorf("providerID %q, node info %+v", node.Spec.ProviderID, node.Status.NodeInfo)
 	}
 	memory := node.Status.Allocatable[corev1.ResourceMemory]
@@ -219,7 +223,9 @@ func showLogs(t *testing.T, guest *Simulated) {
 	if !t.Failed() {
 		return
 	}
-	for _, pattern := range []string{"C/ProgramData/capwin/agent.log", "C/ProgramData/capwin/logs/*", "C/var/log/kubelet/*", "C/lab.log", "effects.log"} {
+	for _, pattern := range []string{
+		"C/ProgramData/capwin/agent.log", "C/ProgramData/capwin/logs/*", "C/var/log/kubelet/*", "C/lab.log", "effects.log",
+	} {
 		paths := expect.Got(filepath.Glob(filepath.Join(guest.Dir, pattern)))(t)
 		for _, path := range paths {
 			text, err := os.ReadFile(path)
@@ -248,10 +254,16 @@ func testFailures(t *testing.T, c *cluster) {
 		replace []string
 		reason  string
 	}{
-		{"win-port", Faults{}, func(in *bootstrap.Input) { in.Cluster.Spec.ControlPlaneEndpoint.Port = closed }, nil, bootstrap.ReasonAPIServerUnreachable},
+		{
+			"win-port", Faults{}, func(in *bootstrap.Input) { in.Cluster.Spec.ControlPlaneEndpoint.Port = closed }, nil,
+			bootstrap.ReasonAPIServerUnreachable,
+		},
 		{"win-cut", Faults{Unreachable: true}, nil, nil, bootstrap.ReasonAPIServerUnreachable},
 		{"win-token", Faults{}, func(in *bootstrap.Input) { in.Token = "zzzzzz.0123456789abcdef" }, nil, bootstrap.ReasonTokenRejected},
-		{"win-secret", Faults{}, func(in *bootstrap.Input) { in.Token = c.token[:7] + "0123456789abcdef" }, nil, bootstrap.ReasonTokenRejected},
+		{
+			"win-secret", Faults{}, func(in *bootstrap.Input) { in.Token = c.token[:7] + "0123456789abcdef" }, nil,
+			bootstrap.ReasonTokenRejected,
+		},
 		{"win-pin", Faults{}, nil, []string{pin, other}, bootstrap.ReasonAPIServerCAMismatch},
 		{"win-file-ca", Faults{}, c.byFile(otherCA(t)), nil, bootstrap.ReasonAPIServerCAMismatch},
 		{"win-file-token", Faults{}, func(in *bootstrap.Input) {
@@ -259,7 +271,10 @@ func testFailures(t *testing.T, c *cluster) {
 			in.Token = "zzzzzz.0123456789abcdef"
 		}, nil, bootstrap.ReasonTokenRejected},
 		{"win-sick", Faults{KubeletSick: true}, nil, nil, bootstrap.ReasonKubeletNotHealthy},
-		{"win-bad", Faults{}, nil, []string{`\"singleProcessOOMKill\":null`, `\"singleProcessOOMKill\":true`}, bootstrap.ReasonKubeletNotHealthy},
+		{
+			"win-bad", Faults{}, nil, []string{`\"singleProcessOOMKill\":null`, `\"singleProcessOOMKill\":true`},
+			bootstrap.ReasonKubeletNotHealthy,
+		},
 	} {
 		t.Run(one.name, func(t *testing.T) {
 			t.Parallel()
@@ -273,7 +288,8 @@ func testFailures(t *testing.T, c *cluster) {
 			t.Cleanup(func() { showLogs(t, guest) })
 			powerOn(t, guest, vm)
 			if report := vm.awaitEnd(t, 2*time.Minute); report.State != plan.StateFailed || report.Reason != one.reason {
-				t.Errorf("the bootstrap ended %s: %s %q %v, want %s", report.State, report.Reason, report.Message, report.LastLines, one.reason)
+				t.Errorf("the bootstrap ended %s: %s %q %v, want %s", report.State, report.Reason, report.Message, report.LastLines,
+					one.reason)
 			}
 			if _, err := c.node(t.Context(), one.name); !apierrors.IsNotFound(err) {
 				t.Errorf("there is a node, or none can be asked for: %v", err)
@@ -284,12 +300,15 @@ func testFailures(t *testing.T, c *cluster) {
 
 // Nobody approves: kubelet.conf is there all the same, since the first attempt, and the kubelet is well.
 func testNoCertificate(t *testing.T, c *cluster) {
-	expect.OK(t, c.client.RbacV1().ClusterRoleBindings().Delete(t.Context(), "kubeadm:node-autoapprove-bootstrap", metav1.DeleteOptions{}))
-	vm := newVM(short(t, c.userData(t, "win-unsigned"), `"attempts":3,"delaySeconds":15`, `"attempts":2,"delaySeconds":0`), "win-unsigned")
+	expect.OK(t, c.client.RbacV1().ClusterRoleBindings().Delete(t.Context(), "kubeadm:node-autoapprove-bootstrap",
+		metav1.DeleteOptions{}))
+	vm := newVM(short(t, c.userData(t, "win-unsigned"), `"attempts":3,"delaySeconds":15`, `"attempts":2,"delaySeconds":0`),
+		"win-unsigned")
 	guest := &Simulated{Dir: t.TempDir(), KubernetesVersion: c.Version}
 	t.Cleanup(func() { showLogs(t, guest) })
 	powerOn(t, guest, vm)
-	if report := vm.awaitEnd(t, 2*time.Minute); report.State != plan.StateFailed || report.Reason != bootstrap.ReasonTLSBootstrapFailed {
+	if report := vm.awaitEnd(t, 2*time.Minute); report.State != plan.StateFailed ||
+		report.Reason != bootstrap.ReasonTLSBootstrapFailed {
 		t.Errorf("the bootstrap ended %s: %s %q %v", report.State, report.Reason, report.Message, report.LastLines)
 	}
 }

@@ -125,7 +125,8 @@ func (j *joining) preflight() error {
 	}
 	if !runtimeAnswers(j.machine, j.config.criSocket) {
 		fmt.Fprintf(&problems, "\t[ERROR CRI]: could not connect to the container runtime: failed to create new CRI runtime service: "+
-			"validate service connection: validate CRI v1 runtime API for endpoint %q: rpc error: code = Unavailable\n", j.config.criSocket)
+			"validate service connection: validate CRI v1 runtime API for endpoint %q: rpc error: code = Unavailable\n",
+			j.config.criSocket)
 	}
 	if taken, err := j.machine.PipeAnswers(kubeletPort); (err != nil || taken) && !j.ignored("Port-10250") {
 		fmt.Fprint(&problems, "\t[ERROR Port-10250]: Port 10250 is in use\n")

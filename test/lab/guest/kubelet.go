@@ -113,10 +113,12 @@ func (n *node) findsAll() error {
 		return fmt.Errorf("unable to load client CA file %s: the system cannot find the file specified", ca)
 	}
 	if endpoint := n.config.ContainerRuntimeEndpoint; !runtimeAnswers(m, endpoint) {
-		return fmt.Errorf("validate service connection: validate CRI v1 runtime API for endpoint %q: rpc error: code = Unavailable", endpoint)
+		return fmt.Errorf("validate service connection: validate CRI v1 runtime API for endpoint %q: rpc error: code = Unavailable",
+			endpoint)
 	}
 	if flags.providers+flags.providersDir != "" && (!m.FileExists(flags.providers) || !m.DirectoryExists(flags.providersDir)) {
-		return fmt.Errorf("failed to register CRI auth plugins: no configuration %q or no folder %q", flags.providers, flags.providersDir)
+		return fmt.Errorf("failed to register CRI auth plugins: no configuration %q or no folder %q", flags.providers,
+			flags.providersDir)
 	}
 	return nil
 }

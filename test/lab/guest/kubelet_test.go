@@ -74,13 +74,17 @@ func TestLabIsLikeTheRealKubelet(t *testing.T) {
 	t.Parallel()
 	const folder = "../../kubelet/testdata/"
 	says := map[string]string{
-		"exits": "singleProcessOOMKill is not", "exits-too": "userNamespaces is not", "run-once": "runOnce", "wrong-type": "cannot unmarshal",
-		"unknown-gate": "unrecognized feature gate: WinDRS", "locked-gate": "cannot set feature gate WinDSR to false, feature is locked to true",
-		"one-log-file": "containerLogMaxFiles", "no-log-workers": "containerLogMaxWorkers", "hasty-monitor": "containerLogMonitorInterval",
+		"exits": "singleProcessOOMKill is not", "exits-too": "userNamespaces is not", "run-once": "runOnce",
+		"wrong-type":   "cannot unmarshal",
+		"unknown-gate": "unrecognized feature gate: WinDRS",
+		"locked-gate":  "cannot set feature gate WinDSR to false, feature is locked to true",
+		"one-log-file": "containerLogMaxFiles", "no-log-workers": "containerLogMaxWorkers",
+		"hasty-monitor":    "containerLogMonitorInterval",
 		"image-thresholds": "imageGCLowThresholdPercent", "image-ages": "imageMaximumGCAge", "parallel-pulls": "maxParallelImagePulls",
 		"grace-periods": "must be <= shutdownGracePeriod", "grace-twice": "Cannot specify both", "negative-burst": "eventBurst",
-		"log-format": "log format", "port": "port", "lease": "nodeLeaseDurationSeconds", "hidden-metrics": "showHiddenMetricsForVersion",
-		"cgroups-only": "cgroupsPerQOS (--cgroups-per-qos) must be set to true",
+		"log-format": "log format", "port": "port", "lease": "nodeLeaseDurationSeconds",
+		"hidden-metrics": "showHiddenMetricsForVersion",
+		"cgroups-only":   "cgroupsPerQOS (--cgroups-per-qos) must be set to true",
 	}
 	for _, file := range append(files(t, folder+"configurations/*.json"), files(t, folder+"refused/*.json")...) {
 		text := expect.Got(os.ReadFile(file))(t)
@@ -88,7 +92,8 @@ func TestLabIsLikeTheRealKubelet(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
 		want, refused := says[name]
 		_, err := readKubeletConfig(text, defaultVersion)
-		if refused != strings.Contains(file, "/refused/") || refused && (err == nil || !strings.Contains(err.Error(), want)) || !refused && err != nil {
+		if refused != strings.Contains(file, "/refused/") || refused && (err == nil || !strings.Contains(err.Error(), want)) ||
+			!refused && err != nil {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
@@ -127,7 +132,11 @@ func TestKubeletFlags(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, flags, problem string }{
 		{"ours", "--windows-service --cert-dir=C:\\p --hostname-override=n --cloud-provider=external --windows-priorityclass=ABOVE_NORMAL_PRIORITY_CLASS --node-labels=a.b/c=d", ""},
-		{"image-builder's", "--windows-service --enable-debugging-handlers --cgroups-per-qos=false --enforce-node-allocatable= --resolv-conf=", ""},
+		{
+			"image-builder's",
+			"--windows-service --enable-debugging-handlers --cgroups-per-qos=false --enforce-node-allocatable= --resolv-conf=",
+			"",
+		},
 		{"removed", "--pod-infra-container-image=pause", "unknown flag: --pod-infra-container-image"},
 		{"misspelt", "--windows-servise", "unknown flag"},
 		{"known but not played", "--max-pods=5", "does not play --max-pods"},
@@ -150,7 +159,10 @@ func TestLogRunnerFlags(t *testing.T) {
 	for _, c := range []struct{ name, version, args, file, problem string }{
 		{"plain", "v1.30.0", "--log-file=C:/var/log/k.log kubelet.exe --v=2", `C:\var\log\k.log`, ""},
 		{"rotates", "v1.34.0", "--log-file=C:/k.log --log-file-size=50Mi --log-file-age=168h kubelet.exe", `C:\k.log`, ""},
-		{"too old to rotate", "v1.33.9", "--log-file=C:/k.log --log-file-size=50Mi kubelet.exe", "", "flag provided but not defined: -log-file-size"},
+		{
+			"too old to rotate", "v1.33.9", "--log-file=C:/k.log --log-file-size=50Mi kubelet.exe", "",
+			"flag provided but not defined: -log-file-size",
+		},
 		{"nothing to run", "v1.36.3", "--log-file=C:/k.log", "", "no command"},
 	} {
 		file, _, err := logRunnerFlags(strings.Fields(c.args), c.version)
@@ -175,13 +187,20 @@ discovery: {bootstrapToken: {token: abcdef.0123456789abcdef, apiServerEndpoint: 
 		{"v1beta3", "v1.30.0", head("v1beta3"), ""},
 		{"too new for kubeadm", "v1.30.0", head("v1beta4"), "does not know"},
 		{"too old an API", "v1.36.3", head("v1beta2"), "not supported"},
-		{"another kind", "v1.36.3", strings.Replace(head("v1beta4"), "JoinConfiguration", "InitConfiguration", 1), "no JoinConfiguration found"},
+		{
+			"another kind", "v1.36.3", strings.Replace(head("v1beta4"), "JoinConfiguration", "InitConfiguration", 1),
+			"no JoinConfiguration found",
+		},
 		{"unknown field", "v1.36.3", head("v1beta4") + "patch: {}\n", `unknown field "patch"`},
 		{"control plane", "v1.36.3", head("v1beta4") + "controlPlane: {}\n", "can not be a control plane"},
 		{"phases", "v1.36.3", head("v1beta4") + "skipPhases: [preflight]\n", "plays neither skipPhases"},
 		{"no pins", "v1.36.3", strings.Replace(head("v1beta4"), `["sha256:`+pin+`"]`, "[]", 1), "without caCertHashes can be unsafe"},
 		{"no port", "v1.36.3", strings.Replace(head("v1beta4"), "10.0.0.1:6443", "10.0.0.1", 1), "missing port"},
-		{"token and file", "v1.36.3", strings.Replace(head("v1beta4"), "discovery: {", "discovery: {file: {kubeConfigPath: C:/f}, ", 1), "cannot both be set"},
+		{
+			"token and file", "v1.36.3",
+			strings.Replace(head("v1beta4"), "discovery: {", "discovery: {file: {kubeConfigPath: C:/f}, ", 1),
+			"cannot both be set",
+		},
 		{"blank in the name", "v1.36.3", strings.Replace(head("v1beta4"), "win-1", "win 1", 1), "RFC 1123"},
 		{"no token", "v1.36.3", strings.Replace(head("v1beta4"), "abcdef.0", "abcdef-0", 1), "token is invalid"},
 		{"upper case", "v1.36.3", strings.Replace(head("v1beta4"), "win-1", "WIN-1", 1), "lower case"},
@@ -217,7 +236,10 @@ func TestVersionOfTheCluster(t *testing.T) {
 		{"v1.36.3", "kubernetesVersion: v1.34.9", "only supports deploying clusters with the control plane version >= 1.35.0"},
 		{"v1.36.3", "", "couldn't parse Kubernetes version"},
 		{"v1.31.0", "apiVersion: kubeadm.k8s.io/v1beta4\nkubernetesVersion: v1.32.0", ""},
-		{"v1.30.9", "apiVersion: kubeadm.k8s.io/v1beta4\nkubernetesVersion: v1.32.0", `is registered for version "kubeadm.k8s.io/v1beta4"`},
+		{
+			"v1.30.9", "apiVersion: kubeadm.k8s.io/v1beta4\nkubernetesVersion: v1.32.0",
+			`is registered for version "kubeadm.k8s.io/v1beta4"`,
+		},
 		{"v1.30.9", "apiVersion: kubeadm.k8s.io/v1beta3\nkubernetesVersion: v1.32.0", ""},
 	} {
 		err := versionFits(c.cluster, c.kubeadm)
@@ -243,7 +265,10 @@ func TestWhatMustBeThere(t *testing.T) {
 		{"no CA of clients", func(_ *windows.Machine, n *node) {
 			n.config.Authentication.X509.ClientCAFile = "C:/etc/kubernetes/pki/ca.crt"
 		}, "unable to load client CA file", ""},
-		{"half of what providers need", func(_ *windows.Machine, n *node) { n.flags.providersDir = `C:\Windows` }, "failed to register CRI auth plugins", ""},
+		{
+			"half of what providers need", func(_ *windows.Machine, n *node) { n.flags.providersDir = `C:\Windows` },
+			"failed to register CRI auth plugins", "",
+		},
 	} {
 		m := expect.Got(windows.New(t.TempDir()))(t)
 		m.OpenPipe(containerdPipe)
@@ -251,7 +276,8 @@ func TestWhatMustBeThere(t *testing.T) {
 		call := &windows.Call{Machine: m, Stdout: io.Discard, Stderr: &said}
 		n := &node{call: call, flags: &kubeletFlags{}, config: &kubeletv1.KubeletConfiguration{ContainerRuntimeEndpoint: endpoint}}
 		c.change(m, n)
-		if err := n.findsAll(); c.kubelet == "" && err != nil || c.kubelet != "" && (err == nil || !strings.Contains(err.Error(), c.kubelet)) {
+		if err := n.findsAll(); c.kubelet == "" && err != nil || c.kubelet != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.kubelet)) {
 			t.Errorf("%s: the kubelet says %v, want %q", c.name, err, c.kubelet)
 		}
 		j := &joining{call: call, machine: m, config: &joinConfig{criSocket: endpoint}}

@@ -248,7 +248,10 @@ func refusals(c *kubeletv1.KubeletConfiguration) []refusal {
 		},
 		{c.Logging.Format != "" && c.Logging.Format != "text" && c.Logging.Format != "json", "unsupported log format"},
 		{c.ShowHiddenMetricsForVersion != "", "showHiddenMetricsForVersion is not played: only one version fits"},
-		{c.ResolverConfig != nil && *c.ResolverConfig != "" && *c.ResolverConfig != "Host", `resolvConf must be "" or "Host" on Windows`},
+		{
+			c.ResolverConfig != nil && *c.ResolverConfig != "" && *c.ResolverConfig != "Host",
+			`resolvConf must be "" or "Host" on Windows`,
+		},
 		{short > long, "shutdownGracePeriodCriticalPods must be <= shutdownGracePeriod"},
 		{
 			len(c.ShutdownGracePeriodByPodPriority) > 0 && long > 0,

@@ -50,7 +50,8 @@ func connect(m *windows.Machine, config *rest.Config, dial func(context.Context,
 	if secured != nil {
 		secured.Time = m.Time
 	}
-	transport, err := rest.HTTPWrappersForConfig(config, &http.Transport{DialContext: dial, TLSClientConfig: secured, IdleConnTimeout: time.Minute})
+	transport, err := rest.HTTPWrappersForConfig(config,
+		&http.Transport{DialContext: dial, TLSClientConfig: secured, IdleConnTimeout: time.Minute})
 	if err != nil {
 		return nil, err
 	}

@@ -120,7 +120,8 @@ func (n *node) fill(status *corev1.NodeStatus, revision string) {
 	status.Allocatable = allocatable(status.Capacity, n.config)
 	status.NodeInfo = corev1.NodeSystemInfo{
 		MachineID: n.call.Machine.ComputerName(), SystemUUID: n.power.hardware.UUID, BootID: strconv.Itoa(n.call.Machine.Boots()),
-		KernelVersion: "10.0." + n.call.Machine.Hardware.OSBuild + "." + revision, OSImage: productName(n.call.Machine.Hardware.OSBuild),
+		KernelVersion:           "10.0." + n.call.Machine.Hardware.OSBuild + "." + revision,
+		OSImage:                 productName(n.call.Machine.Hardware.OSBuild),
 		ContainerRuntimeVersion: "containerd://2.3.2", KubeletVersion: n.power.guest.version(),
 		OperatingSystem: "windows", Architecture: "amd64",
 	}
@@ -130,9 +131,18 @@ func (n *node) fill(status *corev1.NodeStatus, revision string) {
 	}
 	now := metav1.NewTime(n.call.Machine.Clock.Now())
 	for _, one := range []corev1.NodeCondition{
-		{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory", Message: "kubelet has sufficient memory available"},
-		{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasNoDiskPressure", Message: "kubelet has no disk pressure"},
-		{Type: corev1.NodePIDPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientPID", Message: "kubelet has sufficient PID available"},
+		{
+			Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory",
+			Message: "kubelet has sufficient memory available",
+		},
+		{
+			Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasNoDiskPressure",
+			Message: "kubelet has no disk pressure",
+		},
+		{
+			Type: corev1.NodePIDPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientPID",
+			Message: "kubelet has sufficient PID available",
+		},
 		n.readiness(),
 	} {
 		setCondition(status, one, now)
@@ -148,7 +158,10 @@ func (n *node) readiness() corev1.NodeCondition {
 			Message: "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized",
 		}
 	}
-	return corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status"}
+	return corev1.NodeCondition{
+		Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",
+		Message: "kubelet is posting ready status",
+	}
 }
 
 // addresses: with an external cloud provider and no --node-ip, only the name; the rest is the provider's to say.

@@ -14,8 +14,9 @@ import (
 func (m *Machine) installTools() {
 	for name, program := range map[string]Program{
 		"sc.exe": scTool, "netsh.exe": netshTool, "tzutil.exe": tzutilTool, "w32tm.exe": w32tmTool,
-		"shutdown.exe": shutdownTool, "wevtutil.exe": wevtutilTool, "reg.exe": regTool, "cmd.exe": cmdTool, "certutil.exe": certutilTool,
-		"net.exe": netTool, "route.exe": routeTool,
+		"shutdown.exe": shutdownTool, "wevtutil.exe": wevtutilTool, "reg.exe": regTool, "cmd.exe": cmdTool,
+		"certutil.exe": certutilTool,
+		"net.exe":      netTool, "route.exe": routeTool,
 	} {
 		m.programs[name] = program
 		if err := m.Install(system32+`\`+name, program); err != nil {

@@ -38,7 +38,8 @@ func TestBatch(t *testing.T) {
 	}
 	expect.OK(t, m.Put(`C:\here.txt`, nil))
 	argv := []string{"cmd.exe", "/d", "/c", "net.exe", "stop", "nobody", "&", "del", "/f", "/q", `C:\here.txt`, `C:\nowhere.txt`}
-	if done, err := m.Run(t.Context(), Command{Argv: argv, Limit: time.Minute}); err != nil || !strings.Contains(done.Stdout, `Could Not Find C:\nowhere.txt`) {
+	if done, err := m.Run(t.Context(), Command{Argv: argv, Limit: time.Minute}); err != nil ||
+		!strings.Contains(done.Stdout, `Could Not Find C:\nowhere.txt`) {
 		t.Errorf("two commands: %+v, %v", done, err)
 	}
 	if m.FileExists(`C:\here.txt`) {
@@ -58,7 +59,9 @@ func TestCertutil(t *testing.T) {
 		expect.OK(t, m.Put(path, content))
 	}
 	add := func(path string) int {
-		done := expect.Got(m.Run(t.Context(), Command{Argv: []string{"certutil.exe", "-f", "-addstore", "Root", path}, Limit: time.Minute}))(t)
+		done := expect.Got(m.Run(t.Context(), Command{
+			Argv: []string{"certutil.exe", "-f", "-addstore", "Root", path}, Limit: time.Minute,
+		}))(t)
 		return done.ExitCode
 	}
 	if code := add(`C:\ca.crt`); code != 0 {
