@@ -111,8 +111,8 @@ func TestUselessAddress(t *testing.T) {
 	wait.Eventually(t, "claim", claimed)
 	s.give(t, "useless-0-0", "10.31.0.10")
 	have := m.Await(t, "refusal", world.Windows("Stalled True SpecInvalid"), world.Config("Ready False WaitingForMachineAddresses"))
-	const want = "IPAddress useless-0-0: gateway 10.30.0.1 is not in the network of 10.31.0.10/24; mend pool by-hand and then delete " +
-		"IPAddressClaim useless-0-0, which is made again"
+	const want = "IPAddress useless-0-0: gateway 10.30.0.1 is not in the network of 10.31.0.10/24; mend pool by-hand " +
+		"and then delete IPAddressClaim useless-0-0, which is made again"
 	if got := conditions.Get(have.Windows, infrav1.ReadyCondition).Message; got != want || have.Windows.Status.Networks != nil {
 		t.Errorf("message %q, want %q; networks %+v", got, want, have.Windows.Status.Networks)
 	}

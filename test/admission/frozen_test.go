@@ -16,8 +16,8 @@ import (
 
 const (
 	configuration = "spec.kubelet.configuration"
-	frozen        = "the VM was made with this config, and a change would not reach it: write a new WindowsBootstrapConfigTemplate and " +
-		"name it in the MachineDeployment, then the machines are replaced"
+	frozen        = "the VM was made with this config, and a change would not reach it: write a new " +
+		"WindowsBootstrapConfigTemplate and name it in the MachineDeployment, then the machines are replaced"
 )
 
 // rendered is the status of a config that became user data.

@@ -83,8 +83,8 @@ func threshold(field string) []limit {
 var kubeletRules = []rule{
 	{
 		at: "spec.reservations", field: "spec.reservations.system",
-		message: "system.memory and kube.memory must keep at least 2Gi for Windows and Kubernetes: write more, leave system.memory out, " +
-			"or write lowMemory: IAcceptThatWindowsMayStall",
+		message: "system.memory and kube.memory must keep at least 2Gi for Windows and Kubernetes: write more, leave " +
+			"system.memory out, or write lowMemory: IAcceptThatWindowsMayStall",
 		accepted: []map[string]any{
 			{"spec.reservations.system.memory": "1Gi"}, // accepted in words
 			{"spec.reservations.lowMemory": absent, "spec.reservations.system.memory": "1Gi"},

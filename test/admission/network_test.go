@@ -111,7 +111,8 @@ var (
 var networkRules = []rule{
 	{
 		at: "spec.network", field: "spec.network.cni",
-		message: "mode and cni do not go together; write l2bridge with Flannel, Calico, WinBridge or AzureCNI, l2tunnel with AzureCNI, " +
+		message: "mode and cni do not go together; write l2bridge with Flannel, Calico, WinBridge or AzureCNI, l2tunnel " +
+			"with AzureCNI, " +
 			"overlay with Flannel, Calico, OVNKubernetes or WinOverlay, transparent with Antrea or without cni, or none without cni",
 		accepted: slices.Concat(withNetwork, antrea, bare).with(nil),
 		refused: pairs{
@@ -133,7 +134,8 @@ var networkRules = []rule{
 	},
 	{
 		at: "spec.network", field: "spec.network.vni",
-		message:  "vni is said here for Flannel and WinOverlay in mode overlay only; leave it out, other CNIs have it in their own configuration",
+		message: "vni is said here for Flannel and WinOverlay in mode overlay only; leave it out, other CNIs have it in " +
+			"their own configuration",
 		accepted: pairs{{"overlay", "Flannel"}, {"overlay", "WinOverlay"}}.with(map[string]any{"vni": int64(4096)}),
 		refused: slices.Concat(bare, antrea, calico, hybrid, azureCNI,
 			pairs{{"l2bridge", "Flannel"}}).with(map[string]any{"vni": int64(4096)}),
@@ -164,15 +166,16 @@ var networkRules = []rule{
 	},
 	{
 		at: "spec.network", field: "spec.network.kubeProxy",
-		message: "a kube-proxy of this mode and cni cannot be configured before its CNI runs, or is not needed; leave kubeProxy out, its " +
-			"DaemonSet brings what it needs",
+		message: "a kube-proxy of this mode and cni cannot be configured before its CNI runs, or is not needed; leave " +
+			"kubeProxy out, its DaemonSet brings what it needs",
 		accepted: slices.Concat(configured, pairs{{"l2bridge", "Calico"}}).with(managed),
 		refused:  slices.Concat(bare, antrea, hybrid, pairs{{"overlay", "Calico"}}).with(managed),
 	},
 	ordered("spec.network.nodePorts", 80), ordered("spec.network.dynamicPorts", 40000), ordered("spec.network.firewall[].ports", 80),
 	{
 		at: "spec.network.exceptionCIDRs[]", field: "spec.network.exceptionCIDRs[0]",
-		message:  "write a CIDR of IPv4 in its usual form without bits behind its prefix, such as 10.20.0.0/16; addresses of IPv6 are never translated",
+		message: "write a CIDR of IPv4 in its usual form without bits behind its prefix, such as 10.20.0.0/16; addresses " +
+			"of IPv6 are never translated",
 		accepted: edits("spec.network.exceptionCIDRs[]", "0.0.0.0/0", "10.0.0.0/8", "10.0.0.1/32"),
 		refused: edits("spec.network.exceptionCIDRs[]", "10.0.0.1/8", "10.0.0.0", "10.0.0.0/33", "fd00::/8", "::ffff:10.0.0.0/104",
 			"all"),

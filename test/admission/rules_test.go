@@ -103,7 +103,11 @@ var identity = rule{
 	accepted: []map[string]any{
 		{"spec.providerID": vmTwo},
 		{"spec.providerID": absent},
-		{"spec": parse(azureSpec), "spec.providerID": "azure:///subscriptions/" + guid + "/resourceGroups/group/providers/Microsoft.Compute/virtualMachines/win-1"},
+		{
+			"spec": parse(azureSpec),
+			"spec.providerID": "azure:///subscriptions/" + guid +
+				"/resourceGroups/group/providers/Microsoft.Compute/virtualMachines/win-1",
+		},
 	},
 	refused: []map[string]any{
 		{"spec.providerID": "vsphere://1"},

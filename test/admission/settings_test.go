@@ -19,7 +19,8 @@ const settingsSpec = `custom: {files: [{path: 'C:\etc\app.conf', content: a, acc
 	  defenderExclusions: {folders: ['C:\data'], processes: [app.exe]}, csiProxy: {path: 'C:\k\csi-proxy.exe'},
 	  azureCloudConfig: {cloud: AzurePublicCloud, tenantID: 11111111-2222-3333-4444-555555555555,
 	  userAssignedIdentityID: 11111111-2222-3333-4444-555555555555, securityGroupName: a, routeTableName: a},
-	  gmsaPlugin: {classID: 11111111-2222-3333-4444-555555555555}, domain: {name: corp.example.com, organizationalUnit: 'OU=Nodes', credentialsRef: {name: a}}}`
+	  gmsaPlugin: {classID: 11111111-2222-3333-4444-555555555555}, domain: {name: corp.example.com,
+	  organizationalUnit: 'OU=Nodes', credentialsRef: {name: a}}}`
 
 // source is where a content may be, of the kind that the field is of.
 func source(field string) map[string]any {
@@ -217,7 +218,8 @@ var settingsRules = slices.Concat(
 	onWindows,
 	[]rule{{
 		at: "spec.custom.files[]", field: "spec.custom.files[0].access",
-		message: "a file with the content of a Secret is for Administrators only: leave access out, or take the content from a ConfigMap",
+		message: "a file with the content of a Secret is for Administrators only: leave access out, or take the content " +
+			"from a ConfigMap",
 		accepted: []map[string]any{
 			{
 				"spec.custom.files[].access": "Inherited", "spec.custom.files[].content": absent,

@@ -88,7 +88,8 @@ func TestNetworkMetadata(t *testing.T) {
 	network := base64.StdEncoding.EncodeToString([]byte(`
 version: 2
 ethernets:
-  id0: {match: {macaddress: "00:50:56:00:00:01"}, set-name: eth0, mtu: 1400, addresses: [10.0.0.5/24], gateway4: 10.0.0.1, nameservers: {addresses: [10.0.0.2]}}
+  id0: {match: {macaddress: "00:50:56:00:00:01"}, set-name: eth0, mtu: 1400, addresses: [10.0.0.5/24],
+  gateway4: 10.0.0.1, nameservers: {addresses: [10.0.0.2]}}
 `))
 	g := guestinfo(padded, "base64")
 	g["guestinfo.metadata"] = `{"instance-id":"uid-1","local-hostname":"win-1","network":"` + network +

@@ -19,7 +19,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-const working = `{"version":1,"state":"running","phase":{"index":4,"of":11,"name":"network"},"step":"hns-network","elapsed":120,"durations":{"prepare":7}}`
+const working = `{"version":1,"state":"running","phase":{"index":4,"of":11,"name":"network"},"step":"hns-network",` +
+	`"elapsed":120,"durations":{"prepare":7}}`
 
 // TestSilentGuest has a guest of which nothing is heard in all its time, and then something.
 func TestSilentGuest(t *testing.T) {
@@ -86,7 +87,8 @@ func TestFailedStart(t *testing.T) {
 	s.tell(state, `{"version":1,"state":"succeeded","phase":{"index":5,"of":5,"name":"join"},"facts":{"os":"20348.2700"},`+
 		`"boot":{"state":"failed","reason":"NetworkNotReady","message":"hns-network: no address"}}`)
 	m.Await(t, "notice", world.Windows("EveryBootSucceeded False NetworkNotReady"), world.Windows("Ready True Joined"))
-	s.tell(state, `{"version":1,"state":"succeeded","phase":{"index":5,"of":5,"name":"join"},"facts":{"os":"20348.2700"},"boot":{"state":"succeeded"}}`)
+	s.tell(state, `{"version":1,"state":"succeeded","phase":{"index":5,"of":5,"name":"join"},`+
+		`"facts":{"os":"20348.2700"},"boot":{"state":"succeeded"}}`)
 	m.Await(t, "recovery", world.Windows("EveryBootSucceeded True EveryBootSucceeded"), world.Windows("Ready True Joined"))
 	s.steady(t, m)
 }

@@ -125,7 +125,10 @@ func TestTakenTokenID(t *testing.T) {
 	foreign := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "bootstrap-token-" + id},
 		Type:       "bootstrap.kubernetes.io/token",
-		Data:       map[string][]byte{"token-id": []byte(id), "token-secret": []byte("0123456789abcdef"), "description": []byte("theirs")},
+		Data: map[string][]byte{
+			"token-id": []byte(id), "token-secret": []byte("0123456789abcdef"),
+			"description": []byte("theirs"),
+		},
 	}
 	expect.OK(t, s.Client.Create(t.Context(), foreign))
 	s.start(t)

@@ -157,7 +157,9 @@ func (l *Lab) startVCenter() error {
 // connect shows the workload cluster to Cluster API and lets the guests run.
 func (l *Lab) connect(ctx context.Context) error {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, ipamv1.AddToScheme, infrav1.AddToScheme, bootstrapv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, clusterv1.AddToScheme, ipamv1.AddToScheme, infrav1.AddToScheme, bootstrapv1.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			return err
 		}

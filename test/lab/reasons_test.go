@@ -163,6 +163,21 @@ func running(program, argument string, instead func(*windows.Call) windows.Progr
 	}})
 }
 
+// prints says something else than the program would.
+func prints(text string) func(*windows.Call) windows.Program {
+	return func(*windows.Call) windows.Program {
+		return func(_ context.Context, call *windows.Call) int {
+			call.Print("%s", text)
+			return 0
+		}
+	}
+}
+
+// withFile puts a file where it is in the way.
+func withFile(path, content string) func(*guest.Simulated) {
+	return func(g *guest.Simulated) { g.Files = map[string]string{path: content} }
+}
+
 // withoutPodCIDRs is kubectl's answer where nobody gives Nodes any.
 func withoutPodCIDRs(call *windows.Call) windows.Program {
 	if !strings.Contains(call.Argv[len(call.Argv)-1], "podCIDRs") {
@@ -246,13 +261,15 @@ func (j *joins) refuseLabel(ctx context.Context) {
 		Operations: []admissionv1.OperationType{admissionv1.Create},
 		Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"nodes"}},
 	}
-	j.must(j.lab.WorkloadClient.Create(ctx, &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: name, Spec: admissionv1.ValidatingAdmissionPolicySpec{
+	policy := admissionv1.ValidatingAdmissionPolicySpec{
 		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: all}}},
 		Validations: []admissionv1.Validation{
 			{Expression: "!has(object.metadata.labels) || !('" + refusedLabel + "' in object.metadata.labels)"},
 		},
-	}}))
-	j.must(j.lab.WorkloadClient.Create(ctx, &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: name, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+	}
+	binding := admissionv1.ValidatingAdmissionPolicyBindingSpec{
 		PolicyName: name.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
-	}}))
+	}
+	j.must(j.lab.WorkloadClient.Create(ctx, &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: name, Spec: policy}))
+	j.must(j.lab.WorkloadClient.Create(ctx, &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: name, Spec: binding}))
 }

@@ -13,6 +13,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
+// bootstrapSpec has a short name here: most worlds need one.
+type bootstrapSpec = bootstrapv1.WindowsBootstrapConfigSpec
+
 // haste is how much faster time goes in the guests that fail: kubeadm and plans wait for minutes until they give up.
 const haste = 20
 
@@ -59,55 +62,41 @@ func (j *joins) ofTheImage() []provoked {
 		},
 		{
 			reason: bootstrap.ReasonNodeFilesFailed, phase: "prepare", says: "kubeadm",
-			world: func(g *guest.Simulated) {
-				g.Files = map[string]string{`C:\run\kubeadm`: "a file in the place of a folder"}
-			},
+			world: withFile(`C:\run\kubeadm`, "a file in the place of a folder"),
 		},
 		{
 			reason: bootstrap.ReasonFilesFailed, phase: "prepare", says: `C:\app\settings.txt`,
-			world: func(g *guest.Simulated) {
-				g.Files = map[string]string{`C:\app\settings.txt\old`: "a folder in the place of a file"}
-			},
-			config: bootstrapv1.WindowsBootstrapConfigSpec{
+			world: withFile(`C:\app\settings.txt\old`, "a folder in the place of a file"),
+			config: bootstrapSpec{
 				Custom: bootstrapv1.Custom{Files: []bootstrapv1.CustomFile{{Path: `C:\app\settings.txt`, Content: "new"}}},
 			},
 		},
 		{
 			reason: bootstrap.ReasonContainerdConfigFailed, phase: "container-runtime", says: "conf.d",
-			world: func(g *guest.Simulated) {
-				g.Files = map[string]string{`C:\Program Files\containerd\conf.d`: "a file in the place of a folder"}
-			},
-			config: bootstrapv1.WindowsBootstrapConfigSpec{Containerd: bootstrapv1.Containerd{PauseImage: "registry.k8s.io/pause:3.10.2"}},
+			world: withFile(`C:\Program Files\containerd\conf.d`, "a file in the place of a folder"),
+			config: bootstrapSpec{Containerd: bootstrapv1.Containerd{PauseImage: "registry.k8s.io/pause:3.10.2"}},
 		},
 		{
 			reason: bootstrap.ReasonContainerRuntimeNotReady, phase: "container-runtime", says: "containerd",
 			world: func(g *guest.Simulated) {
-				g.Programs = map[string]windows.Program{`C:\Program Files\containerd\containerd.exe`: func(_ context.Context, call *windows.Call) int {
+				const path = `C:\Program Files\containerd\containerd.exe`
+				g.Programs = map[string]windows.Program{path: func(_ context.Context, call *windows.Call) int {
 					return call.Fail("containerd: failed to load TOML from config.toml")
 				}}
 			},
 		},
 		{
 			reason: bootstrap.ReasonContainerdTooOld, phase: "prepare", says: "1.6",
-			world: running("containerd.exe", "--version", func(*windows.Call) windows.Program {
-				return func(_ context.Context, call *windows.Call) int {
-					call.Print("containerd github.com/containerd/containerd v1.6.36 88c3d9bc5b5a193f40b7c14fa996d23532d6f956")
-					return 0
-				}
-			}),
+			world: running("containerd.exe", "--version",
+				prints("containerd github.com/containerd/containerd v1.6.36 88c3d9bc5b5a193f40b7c14fa996d23532d6f956")),
 		},
 		{
 			reason: bootstrap.ReasonPauseImageMissing, phase: "images", says: "localhost:1/pause:1", exitCode: 1,
-			config: bootstrapv1.WindowsBootstrapConfigSpec{Containerd: bootstrapv1.Containerd{PauseImage: "localhost:1/pause:1"}},
+			config: bootstrapSpec{Containerd: bootstrapv1.Containerd{PauseImage: "localhost:1/pause:1"}},
 		},
 		{
 			reason: bootstrap.ReasonImageVersionMismatch, in: "-patch", says: "kubelet-patch-of-image: ", soft: true,
-			world: running("kubelet.exe", "--version", func(*windows.Call) windows.Program {
-				return func(_ context.Context, call *windows.Call) int {
-					call.Print("Kubernetes v1.36.99")
-					return 0
-				}
-			}),
+			world: running("kubelet.exe", "--version", prints("Kubernetes v1.36.99")),
 		},
 		{
 			reason: bootstrap.ReasonMachineTooSmall, says: "disk-free: ", soft: true,
@@ -218,9 +207,7 @@ func (j *joins) ofTheJoin() []provoked {
 		},
 		{
 			reason: bootstrap.ReasonNodeNotRegistered, phase: "verify", says: "nodeRegistered", exitCode: 1,
-			config: bootstrapv1.WindowsBootstrapConfigSpec{
-				Node: bootstrapv1.NodeRegistration{Labels: []bootstrapv1.NodeLabel{{Name: refusedLabel}}},
-			},
+			config: bootstrapSpec{Node: bootstrapv1.NodeRegistration{Labels: []bootstrapv1.NodeLabel{{Name: refusedLabel}}}},
 		},
 		{
 			reason: bootstrap.ReasonKubeletArgsNotApplied, phase: "verify", says: "kubeletImagePath",
@@ -257,7 +244,7 @@ func repairKubelet(ctx context.Context, call *windows.Call) int {
 func (j *joins) ofTheSettings() []provoked {
 	const noAccess = "requested registry access is not allowed"
 	settings := func(w bootstrapv1.Windows) bootstrapv1.WindowsBootstrapConfigSpec {
-		return bootstrapv1.WindowsBootstrapConfigSpec{Windows: w}
+		return bootstrapSpec{Windows: w}
 	}
 	script := []bootstrapv1.CustomScript{{
 		Name: "check", Type: bootstrapv1.ScriptCmd, Content: "@echo off\r\necho the licence server does not answer\r\nexit /b 7\r\n",
@@ -265,10 +252,8 @@ func (j *joins) ofTheSettings() []provoked {
 	return []provoked{
 		{
 			reason: bootstrap.ReasonPageFileFailed, phase: "windows", says: noAccess,
-			world: locked(windows.ControlKey + `\Session Manager\Memory Management`),
-			config: bootstrapv1.WindowsBootstrapConfigSpec{
-				PageFile: bootstrapv1.PageFile{Policy: bootstrapv1.PageFileFixed, SizeMiB: 4096},
-			},
+			world:  locked(windows.ControlKey + `\Session Manager\Memory Management`),
+			config: bootstrapSpec{PageFile: bootstrapv1.PageFile{Policy: bootstrapv1.PageFileFixed, SizeMiB: 4096}},
 		},
 		{
 			reason: bootstrap.ReasonTrustFailed, phase: "windows", says: "CertUtil: -addstore command FAILED: 0x80070005",
@@ -313,17 +298,15 @@ func (j *joins) ofTheSettings() []provoked {
 		},
 		{
 			reason: bootstrap.ReasonPreJoinScriptFailed, phase: "pre-join", says: "licence server", exitCode: 7,
-			config: bootstrapv1.WindowsBootstrapConfigSpec{Custom: bootstrapv1.Custom{PreJoin: script}},
+			config: bootstrapSpec{Custom: bootstrapv1.Custom{PreJoin: script}},
 		},
 		{
 			reason: bootstrap.ReasonPostJoinScriptFailed, phase: "post-join", says: "licence server", exitCode: 7,
-			config: bootstrapv1.WindowsBootstrapConfigSpec{Custom: bootstrapv1.Custom{PostJoin: script}},
+			config: bootstrapSpec{Custom: bootstrapv1.Custom{PostJoin: script}},
 		},
 		{
 			reason: bootstrap.ReasonImagePullFailed, says: "pull-1: ", soft: true,
-			config: bootstrapv1.WindowsBootstrapConfigSpec{
-				Containerd: bootstrapv1.Containerd{PrepullImages: []string{"localhost:1/app:1"}},
-			},
+			config: bootstrapSpec{Containerd: bootstrapv1.Containerd{PrepullImages: []string{"localhost:1/app:1"}}},
 		},
 	}
 }
@@ -342,7 +325,7 @@ func (j *joins) ofTheAgent() []provoked {
 			world: atJoin(func(*windows.Call) windows.Program {
 				return func(ctx context.Context, _ *windows.Call) int { <-ctx.Done(); return -1 }
 			}),
-			config: bootstrapv1.WindowsBootstrapConfigSpec{DeadlineSeconds: 300},
+			config: bootstrapSpec{DeadlineSeconds: 300},
 		},
 		{
 			reason: bootstrap.ReasonTooManyReboots, phase: "windows", says: "features",
@@ -350,7 +333,7 @@ func (j *joins) ofTheAgent() []provoked {
 				g.Faults.Features = windows.FeatureFaults{NeedsReboot: true, NeverDone: true}
 				g.Image = func(s *windows.State) { s.Features["Web-Server"] = "Available" }
 			},
-			config: bootstrapv1.WindowsBootstrapConfigSpec{Windows: bootstrapv1.Windows{Features: []string{"Web-Server"}}},
+			config: bootstrapSpec{Windows: bootstrapv1.Windows{Features: []string{"Web-Server"}}},
 		},
 		{
 			reason: bootstrap.ReasonFactsUnavailable, says: "Invalid class", world: throwing("Get-CimInstance", "Invalid class"),

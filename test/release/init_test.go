@@ -14,7 +14,8 @@ import (
 )
 
 // everyKind of object that our components have.
-const everyKind = "clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings,customresourcedefinitions," +
+const everyKind = "" +
+	"clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings,customresourcedefinitions," +
 	"deployments,roles,rolebindings,serviceaccounts"
 
 // The life of both providers in a management cluster, as clusterctl leads it: two providers of one name in one repository

@@ -44,10 +44,12 @@ func TestPatch(t *testing.T) {
 			"conversion keeps its versions and its path", `
 kind: CustomResourceDefinition
 metadata: {name: a, annotations: {cert-manager.io/inject-ca-from: x/y, other: stays}}
-spec: {conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {name: s, path: /convert}}}}}`, `
+spec: {conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {name: s,
+path: /convert}}}}}`, `
 kind: CustomResourceDefinition
 metadata: {name: a, annotations: {other: stays}}
-spec: {conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: "https://127.0.0.1:1/convert", caBundle: Y2E=}}}}`,
+spec: {conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1],
+clientConfig: {url: "https://127.0.0.1:1/convert", caBundle: Y2E=}}}}`,
 		}, {
 			"conversion without a path has the customary one", `
 kind: CustomResourceDefinition
@@ -90,7 +92,8 @@ func TestRender(t *testing.T) {
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: manager}
-spec: {template: {spec: {containers: [{name: manager, args: ["--leader-elect", "--gates=A=${CLUSTER_TOPOLOGY:=false},B=${B:=1}"]}]}}}
+spec: {template: {spec: {containers: [{name: manager, args: ["--leader-elect",
+"--gates=A=${CLUSTER_TOPOLOGY:=false},B=${B:=1}"]}]}}}
 ---
 apiVersion: v1
 kind: Service

@@ -67,7 +67,9 @@ func (n *narrow) UpdateObject(ctx *simulator.Context, o mo.Reference, changes []
 }
 
 // wants says whether an object is one that a filter begins with, or may be one that it finds from there.
-func (n *narrow) wants(ref types.ManagedObjectReference, follows func(types.ObjectSpec) bool, has func(types.PropertySpec) bool) bool {
+func (n *narrow) wants(
+	ref types.ManagedObjectReference, follows func(types.ObjectSpec) bool, has func(types.PropertySpec) bool,
+) bool {
 	return slices.ContainsFunc(n.filters, func(filter types.PropertyFilterSpec) bool {
 		found := slices.ContainsFunc(filter.PropSet, func(p types.PropertySpec) bool { return p.Type == ref.Type && has(p) })
 		return slices.ContainsFunc(filter.ObjectSet, func(from types.ObjectSpec) bool {

@@ -108,7 +108,9 @@ func (p *Process) managers(ctx context.Context, n *Namespace, o Options) ([]ctrl
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	adders := map[string]func(context.Context, ctrl.Manager, *workload, Options) error{Machines: p.addMachines, Configs: p.addConfigs}
+	adders := map[string]func(context.Context, ctrl.Manager, *workload, Options) error{
+		Machines: p.addMachines, Configs: p.addConfigs,
+	}
 	var managers []ctrl.Manager
 	for name, add := range adders {
 		mgr, err := p.manager(n, name)

@@ -67,7 +67,9 @@ func TestAllocatableIsAsPredicted(t *testing.T) {
 }
 
 // kubeletConfigOf is what the kubelet of a machine reads: the patch of its plan on the least configuration.
-func kubeletConfigOf(t *testing.T, spec bootstrapv1.WindowsBootstrapConfigSpec, size bootstrap.Size) *kubeletv1.KubeletConfiguration {
+func kubeletConfigOf(
+	t *testing.T, spec bootstrapv1.WindowsBootstrapConfigSpec, size bootstrap.Size,
+) *kubeletv1.KubeletConfiguration {
 	t.Helper()
 	ca := expect.Got(os.ReadFile("../../../bootstrap/testdata/ca.crt"))(t)
 	vm := &infrav1.VSphereVM{}

@@ -101,12 +101,14 @@ func TestComputerNames(t *testing.T) {
 const initLog = "Program Files/Cloudbase Solutions/Cloudbase-Init/log/cloudbase-init.log"
 
 // smallPlan makes a file and reports.
-const smallPlan = `{"version":1,"machine":{"namespace":"ns","name":"m","uid":"uid-1","node":"win-1","cluster":"c"},"waitSeconds":1,
+const smallPlan = `{"version":1,"machine":{"namespace":"ns","name":"m","uid":"uid-1","node":"win-1","cluster":"c"},
+"waitSeconds":1,
 "report":[{"do":"guestinfo","program":"C:\\Program Files\\VMware\\VMware Tools\\rpctool.exe","key":"guestinfo.capwin.report"}],
 "phases":[{"name":"main","steps":[
  {"do":"check","name":"name","fact":"computerName","is":"WIN-1"},
  {"do":"fact","name":"version","argv":["kubeadm.exe","version","-o","short"],"match":"v([\\d.]+)","set":"kubeadm"},
- {"do":"file","name":"hello","path":"C:\\hello.txt","text":["on ",{"fact":"osBuild"},".",{"fact":"osUbr"},", kubeadm ",{"fact":"kubeadm"}]},
+ {"do":"file","name":"hello","path":"C:\\hello.txt","text":["on ",{"fact":"osBuild"},".",
+  {"fact":"osUbr"},", kubeadm ",{"fact":"kubeadm"}]},
  {"do":"time","name":"clock","zone":"UTC","ntp":["10.0.0.1"]},
  {"do":"portRange","name":"ports","start":34000,"count":31536},
  {"do":"reboot","name":"again","if":"always"},

@@ -144,7 +144,8 @@ func (j *joining) clusterInfo(ctx context.Context, ca []byte) (*corev1.ConfigMap
 func (j *joining) verifyToken(info *corev1.ConfigMap) (string, error) {
 	text := info.Data[tokenapi.KubeConfigKey]
 	if text == "" {
-		return "", fmt.Errorf("there is no %s key in the %s ConfigMap. This API Server isn't set up for token bootstrapping, can't connect",
+		return "", fmt.Errorf("there is no %s key in the %s ConfigMap. This API Server isn't set up for token "+
+			"bootstrapping, can't connect",
 			tokenapi.KubeConfigKey, tokenapi.ConfigMapClusterInfo)
 	}
 	signature := info.Data[tokenapi.JWSSignatureKeyPrefix+j.config.tokenID]

@@ -141,7 +141,7 @@ func (g *Simulated) Boot(ctx context.Context, vm VM) error {
 	return nil
 }
 
-// Restart starts Windows once more, as a person does with the button of the machine; it waits until there is a Windows to restart.
+// Restart starts Windows once more, as the machine's button does. It waits until there is a Windows to restart.
 func (g *Simulated) Restart(ctx context.Context) error {
 	select {
 	case <-ctx.Done():

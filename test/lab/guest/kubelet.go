@@ -53,7 +53,8 @@ func (p *power) kubelet(ctx context.Context, call *windows.Call) int {
 		return call.Fail("E0101 command failed: %v", err)
 	}
 	if call.Service != "" && !flags.service {
-		return call.Fail("E0101 the service did not respond to the start or control request in a timely fashion (1053): no --windows-service")
+		return call.Fail("E0101 the service did not respond to the start or control request in a timely fashion (1053): " +
+			"no --windows-service")
 	}
 	text, err := call.Machine.ReadFile(flags.config)
 	if err != nil {

@@ -131,7 +131,8 @@ evictionHard: {memory.available: 500Mi, nodefs.available: 10%, imagefs.available
 func TestKubeletFlags(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, flags, problem string }{
-		{"ours", "--windows-service --cert-dir=C:\\p --hostname-override=n --cloud-provider=external --windows-priorityclass=ABOVE_NORMAL_PRIORITY_CLASS --node-labels=a.b/c=d", ""},
+		{"ours", "--windows-service --cert-dir=C:\\p --hostname-override=n --cloud-provider=external " +
+			"--windows-priorityclass=ABOVE_NORMAL_PRIORITY_CLASS --node-labels=a.b/c=d", ""},
 		{
 			"image-builder's",
 			"--windows-service --enable-debugging-handlers --cgroups-per-qos=false --enforce-node-allocatable= --resolv-conf=",
@@ -176,8 +177,10 @@ func TestJoinConfigurations(t *testing.T) {
 	t.Parallel()
 	pin := strings.Repeat("a1", 32)
 	rest := `
-nodeRegistration: {name: win-1, criSocket: "npipe:////./pipe/containerd-containerd", taints: [{key: os, value: windows, effect: NoSchedule}]}
-discovery: {bootstrapToken: {token: abcdef.0123456789abcdef, apiServerEndpoint: "10.0.0.1:6443", caCertHashes: ["sha256:` + pin + `"]}}
+nodeRegistration: {name: win-1, criSocket: "npipe:////./pipe/containerd-containerd", taints: [{key: os,
+value: windows, effect: NoSchedule}]}
+discovery: {bootstrapToken: {token: abcdef.0123456789abcdef, apiServerEndpoint: "10.0.0.1:6443",
+caCertHashes: ["sha256:` + pin + `"]}}
 `
 	head := func(version string) string {
 		return "kind: JoinConfiguration\napiVersion: kubeadm.k8s.io/" + version + rest

@@ -42,7 +42,9 @@ func refuse(reason error) func(context.Context, string, string) (net.Conn, error
 }
 
 // connect makes a client that has the network of the guest, and takes certificates for valid by its time.
-func connect(m *windows.Machine, config *rest.Config, dial func(context.Context, string, string) (net.Conn, error)) (kubernetes.Interface, error) {
+func connect(
+	m *windows.Machine, config *rest.Config, dial func(context.Context, string, string) (net.Conn, error),
+) (kubernetes.Interface, error) {
 	secured, err := rest.TLSConfigFor(config)
 	if err != nil {
 		return nil, err

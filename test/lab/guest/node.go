@@ -155,7 +155,8 @@ func (n *node) readiness() corev1.NodeCondition {
 	if err != nil || len(found) == 0 {
 		return corev1.NodeCondition{
 			Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady",
-			Message: "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized",
+			Message: "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network " +
+				"plugin returns error: cni plugin not initialized",
 		}
 	}
 	return corev1.NodeCondition{

@@ -29,7 +29,8 @@ type fakeVM struct {
 
 func newVM(userData []byte, hostname string) *fakeVM {
 	return &fakeVM{reported: make(chan struct{}, 1000), info: map[string]string{
-		"guestinfo.metadata":          base64.StdEncoding.EncodeToString([]byte(`{"instance-id":"uid-1","local-hostname":"` + hostname + `"}`)),
+		"guestinfo.metadata": base64.StdEncoding.EncodeToString([]byte(`{"instance-id":"uid-1",` +
+			`"local-hostname":"` + hostname + `"}`)),
 		"guestinfo.metadata.encoding": "base64",
 		"guestinfo.userdata":          packed(userData),
 		"guestinfo.userdata.encoding": "gzip+base64",

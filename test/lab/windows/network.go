@@ -234,7 +234,8 @@ func routeTool(_ context.Context, call *Call) int {
 	if err != nil {
 		return call.Fail("%v", err)
 	}
-	call.Print("\r\nIPv4-Routentabelle\r\nAktive Routen:\r\n     Netzwerkziel    Netzwerkmaske          Gateway    Schnittstelle Metrik\r\n")
+	call.Print("\r\nIPv4-Routentabelle\r\nAktive Routen:\r\n     Netzwerkziel    Netzwerkmaske          Gateway    " +
+		"Schnittstelle Metrik\r\n")
 	for _, route := range routes {
 		for _, address := range addresses {
 			if own, _, _ := strings.Cut(address.Address, "/"); address.Index == route.Index && !IPv6(own) {
