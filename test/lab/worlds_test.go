@@ -73,7 +73,7 @@ func (j *joins) ofTheImage() []provoked {
 		},
 		{
 			reason: bootstrap.ReasonContainerdConfigFailed, phase: "container-runtime", says: "conf.d",
-			world: withFile(`C:\Program Files\containerd\conf.d`, "a file in the place of a folder"),
+			world:  withFile(`C:\Program Files\containerd\conf.d`, "a file in the place of a folder"),
 			config: bootstrapSpec{Containerd: bootstrapv1.Containerd{PauseImage: "registry.k8s.io/pause:3.10.2"}},
 		},
 		{
