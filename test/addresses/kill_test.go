@@ -84,9 +84,7 @@ func (s *stage) launch(t *testing.T, plan world.Plan) (end func(), hit func() bo
 		close(over)
 		err := first.Stop()
 		next.Wait()
-		if err := errors.Join(err, failed); err != nil {
-			t.Error(err)
-		}
+		expect.Fine(t, errors.Join(err, failed))
 	})
 	t.Cleanup(end)
 	return end, gate.Hit

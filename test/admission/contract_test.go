@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -48,9 +47,7 @@ func TestDefinitions(t *testing.T) {
 			Versions:   []string{"v1beta1"},
 			Status:     kind != "WindowsBootstrapConfigTemplate",
 		}
-		if diff := cmp.Diff(want, factsOf(definitions[kind])); diff != "" {
-			t.Errorf("definition of %s (-want +got):\n%s", kind, diff)
-		}
+		expect.Same(t, "definition of "+kind, want, factsOf(definitions[kind]))
 	}
 }
 
@@ -117,9 +114,7 @@ func TestNewObjectsAreNotYetObserved(t *testing.T) {
 		made := newObject(kind)
 		expect.OK(t, api.Create(t.Context(), made))
 		want := map[string]any{"observedGeneration": int64(-1)}
-		if diff := cmp.Diff(want, made.Object["status"]); diff != "" {
-			t.Errorf("status of a new %s (-want +got):\n%s", kind, diff)
-		}
+		expect.Same(t, "status of a new "+kind, want, made.Object["status"])
 	}
 }
 
@@ -131,9 +126,7 @@ func TestRenderedAgain(t *testing.T) {
 		rendered := expect.Got(render(component))(t)
 		again = append(again, rendered...)
 	}
-	if diff := cmp.Diff(objects, again); diff != "" {
-		t.Errorf("objects differ (-installed +rendered):\n%s", diff)
-	}
+	expect.Same(t, "objects differ", objects, again)
 }
 
 // clusterctl takes the objects of a component by label and name.

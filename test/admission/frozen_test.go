@@ -63,9 +63,7 @@ func TestRenderedConfigsAreFrozen(t *testing.T) {
 		"status is no spec": {"status.dataSecretName": "another"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := update(t, setAll(made.DeepCopy(), edits)); err != nil {
-				t.Error(err)
-			}
+			expect.Fine(t, update(t, setAll(made.DeepCopy(), edits)))
 		})
 	}
 	err := api.Status().Update(t.Context(), setAll(made.DeepCopy(), map[string]any{"status.dataSecretName": "another"}))

@@ -85,9 +85,7 @@ var renderedOnce = rule{
 func TestConfigIsMendedBeforeItIsRendered(t *testing.T) {
 	made := newObjectFor("WindowsBootstrapConfig", "spec")
 	expect.OK(t, api.Create(t.Context(), made))
-	if err := update(t, setAll(made, map[string]any{"spec.deadlineSeconds": int64(600)})); err != nil {
-		t.Error(err)
-	}
+	expect.Fine(t, update(t, setAll(made, map[string]any{"spec.deadlineSeconds": int64(600)})))
 }
 
 var oneCloud = rule{

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
@@ -26,9 +24,7 @@ func TestLabIsLikeTheRealOne(t *testing.T) {
 		for _, s := range samples() {
 			t.Run(r.version+"/"+s.name, func(t *testing.T) {
 				t.Parallel()
-				if diff := cmp.Diff(s.wanted(r), inLab(t, r, s.guestinfo)); diff != "" {
-					t.Errorf("%s, -want +lab:\n%s", s.reason, diff)
-				}
+				expect.Same(t, s.reason, s.wanted(r), inLab(t, r, s.guestinfo))
 			})
 		}
 	}

@@ -64,9 +64,7 @@ func look(ctx context.Context, t *testing.T, v *vcenter.VCenter, count int) map[
 	go func() {
 		ended <- hypervisor.Run(ctx, v, func(ctx context.Context, vm *hypervisor.VM) {
 			name, err := vm.Name(ctx)
-			if err != nil {
-				t.Error(err)
-			}
+			expect.Fine(t, err)
 			sights <- sight{name, read(ctx, t, vm)}
 		})
 	}()
@@ -92,9 +90,7 @@ func read(ctx context.Context, t *testing.T, vm *hypervisor.VM) map[string]strin
 		"guestinfo.metadata", "guestinfo.metadata.encoding", "guestinfo.userdata", "guestinfo.userdata.encoding",
 	} {
 		value, found, err := vm.Guestinfo(ctx, key)
-		if err != nil {
-			t.Error(err)
-		}
+		expect.Fine(t, err)
 		if found {
 			all[key] = value
 		}
@@ -130,7 +126,5 @@ func ensure(ctx context.Context, t *testing.T, v *vcenter.VCenter, m cloud.Machi
 	})
 	over, end := context.WithCancel(ctx)
 	end()
-	if err := account.Watch(over, make(chan cloud.Key)); err != nil {
-		t.Error(err)
-	}
+	expect.Fine(t, account.Watch(over, make(chan cloud.Key)))
 }

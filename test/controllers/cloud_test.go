@@ -4,11 +4,10 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
@@ -118,9 +117,7 @@ func TestForeignVM(t *testing.T) {
 	m.Await(t, "refusal", world.Windows("Ready False NameTaken"), world.Windows("Stalled True NameTaken"))
 	m.End(t)
 	have, _ := s.cloud.Get(foreign.Name)
-	if diff := cmp.Diff(foreign, have); diff != "" {
-		t.Errorf("somebody else's VM was touched (-before +after):\n%s", diff)
-	}
+	expect.Same(t, "somebody else's VM was touched", foreign, have)
 }
 
 // TestOutage has a cloud that goes away under a running machine, and comes back.

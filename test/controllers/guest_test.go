@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	eventsv1 "k8s.io/api/events/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -100,9 +99,7 @@ func (s *stage) steady(t *testing.T, m *world.Machine) {
 	before := s.process.Gate.Effects()
 	s.clock.advance(time.Second)
 	s.look(t, m)
-	if diff := cmp.Diff(before, s.process.Gate.Effects()); diff != "" {
-		t.Errorf("a machine of which nothing new is heard is written to (-before +after):\n%s", diff)
-	}
+	expect.Same(t, "a machine of which nothing new is heard is written to", before, s.process.Gate.Effects())
 }
 
 // TestWarnings has a config that needs something of the machines' network: it is rendered, and says so once, wherever it is

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -215,9 +214,7 @@ func TestSteady(t *testing.T) {
 		s.process.Reconcile(t, world.Machines, m.Key)
 		s.process.Reconcile(t, world.Configs, m.Key)
 	}
-	if diff := cmp.Diff(before, s.process.Gate.Effects()); diff != "" {
-		t.Errorf("a machine with which all is well is written to (-before +after):\n%s", diff)
-	}
+	expect.Same(t, "a machine with which all is well is written to", before, s.process.Gate.Effects())
 	calls := s.cloud.Calls()
 	delete(calls, "observe") // which a real cloud answers from what it watches
 	if len(calls) > 0 {

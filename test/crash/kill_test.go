@@ -8,8 +8,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
@@ -121,9 +119,7 @@ func TestSteady(t *testing.T) {
 		p.Reconcile(t, world.Machines, r.machine.Key)
 		p.Reconcile(t, world.Configs, r.machine.Key)
 	}
-	if diff := cmp.Diff(effects, p.Gate.Effects()); diff != "" {
-		t.Errorf("something was changed (-before +after):\n%s", diff)
-	}
+	expect.Same(t, "something was changed", effects, p.Gate.Effects())
 	got, after := p.Reads(world.Machines, r.machine.Key)
 	if after-before < looks {
 		t.Errorf("%d looks, want %d at least", after-before, looks)

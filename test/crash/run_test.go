@@ -100,9 +100,7 @@ func (r *run) end(t *testing.T) {
 	for _, f := range fronts {
 		f.Close()
 	}
-	if err != nil {
-		t.Error(err)
-	}
+	expect.Fine(t, err)
 	if t.Failed() {
 		for i, p := range processes {
 			t.Logf("process %d said:\n%s\nand did: %s", i+1, p.Log(), strings.Join(p.Gate.Effects(), "\n  "))

@@ -2,6 +2,7 @@
 package expect
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,5 +30,21 @@ func Same(t testing.TB, what string, want, got any, options ...cmp.Option) {
 	t.Helper()
 	if diff := cmp.Diff(want, got, options...); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// Fine tells of an error, and the test goes on: for what ends, and for what does not run in the test's own goroutine.
+func Fine(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// Says wants an error with this text in it, or no error where the text is empty.
+func Says(t testing.TB, what string, err error, text string) {
+	t.Helper()
+	if (err == nil) != (text == "") || err != nil && !strings.Contains(err.Error(), text) {
+		t.Errorf("%s: the error is %v, want %q", what, err, text)
 	}
 }

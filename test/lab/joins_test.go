@@ -47,9 +47,7 @@ func TestJoins(t *testing.T) {
 	j := &joins{worlds: map[string]func(*guest.Simulated){}, guests: &sync.Map{}}
 	l := expect.Got(lab.Start(ctx, lab.Options{Dir: t.TempDir(), Guest: j.world}))(t)
 	t.Cleanup(func() {
-		if err := l.Stop(); err != nil {
-			t.Error(err)
-		}
+		expect.Fine(t, l.Stop())
 	})
 	j.story = &story{T: t, lab: l}
 	j.credentials(ctx)

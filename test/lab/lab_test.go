@@ -31,9 +31,7 @@ func TestLifeOfAPool(t *testing.T) {
 	defer cancel()
 	l := expect.Got(lab.Start(ctx, lab.Options{Dir: t.TempDir(), BootTime: time.Second}))(t)
 	t.Cleanup(func() {
-		if err := l.Stop(); err != nil {
-			t.Error(err)
-		}
+		expect.Fine(t, l.Stop())
 	})
 	s := &story{T: t, lab: l}
 	defer s.assertNothingRefused() // which may be why the story ends early

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 )
@@ -48,9 +46,7 @@ func TestInit(t *testing.T) {
 	if len(left) > 0 {
 		t.Errorf("after clusterctl delete there is still %v", left)
 	}
-	if diff := cmp.Diff(bootstrap, u.objects(management, "bootstrap-windows")); diff != "" {
-		t.Errorf("deleting the infrastructure provider changed the bootstrap provider (-before +after):\n%s", diff)
-	}
+	expect.Same(t, "deleting the infrastructure provider changed the bootstrap provider", bootstrap, u.objects(management, "bootstrap-windows"))
 }
 
 func isCRD(name string) bool { return strings.HasPrefix(name, "customresourcedefinition") }

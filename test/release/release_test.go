@@ -183,9 +183,7 @@ func startManagement(t *testing.T, binaries servers.Binaries, parts servers.CAPI
 	management := expect.Got(servers.StartManagement(t.Context(),
 		servers.ManagementOptions{Binaries: binaries, Dir: t.TempDir()}))(t)
 	t.Cleanup(func() {
-		if err := management.Stop(); err != nil {
-			t.Error(err)
-		}
+		expect.Fine(t, management.Stop())
 	})
 	expect.OK(t, servers.InstallCAPI(t.Context(), management, parts))
 	return management

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -78,9 +77,7 @@ webhooks:
 		if err := (webhookEndpoint{url: "https://127.0.0.1:1", ca: []byte("ca")}).patch(got); err != nil {
 			t.Errorf("%s: %v", c.reason, err)
 		}
-		if diff := cmp.Diff(object(t, c.after), got[0]); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.reason, diff)
-		}
+		expect.Same(t, c.reason, object(t, c.after), got[0])
 	}
 }
 

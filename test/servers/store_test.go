@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -71,9 +69,7 @@ func TestLdflagsStampVersions(t *testing.T) {
 			" -X sigs.k8s.io/cluster-api/version.gitVersion=v1.14.2 -X sigs.k8s.io/cluster-api/version.gitMajor=1" +
 			" -X sigs.k8s.io/cluster-api/version.gitMinor=14 -X sigs.k8s.io/cluster-api/version.gitTreeState=clean"},
 	} {
-		if diff := cmp.Diff(c.want, ldflags(c.module, c.version)); diff != "" {
-			t.Errorf("ldflags of %s (-want +got):\n%s", c.module, diff)
-		}
+		expect.Same(t, "ldflags of "+c.module, c.want, ldflags(c.module, c.version))
 	}
 }
 

@@ -92,8 +92,7 @@ func Start(change ...func(*simulator.Model)) (*VCenter, error) {
 // New starts a vCenter that ends with the test.
 func New(t *testing.T, change ...func(*simulator.Model)) *VCenter {
 	t.Helper()
-	v, err := Start(change...)
-	expect.OK(t, err)
+	v := expect.Got(Start(change...))(t)
 	t.Cleanup(v.Stop)
 	return v
 }

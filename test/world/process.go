@@ -65,9 +65,7 @@ func (n *Namespace) Run(t *testing.T, o Options) *Process {
 	t.Helper()
 	p := expect.Got(n.Launch(o))(t)
 	t.Cleanup(func() {
-		if err := p.Stop(); err != nil {
-			t.Error(err)
-		}
+		expect.Fine(t, p.Stop())
 		if t.Failed() {
 			t.Logf("the controllers of %s said:\n%s", n.Name, p.logs)
 		}

@@ -53,9 +53,7 @@ func TestKubeletConfiguration(t *testing.T) {
 		{"another version", `{"apiVersion":"kubelet.config.k8s.io/v1"}`, `no kind "KubeletConfiguration" is registered`},
 	} {
 		_, err := readKubeletConfig(patched(t, goodKubelet, orElse(c.patch, "{}")), defaultVersion)
-		if c.problem == "" && err != nil || c.problem != "" && (err == nil || !strings.Contains(err.Error(), c.problem)) {
-			t.Errorf("%s: %v, want %q", c.name, err, c.problem)
-		}
+		expect.Says(t, c.name, err, c.problem)
 	}
 }
 
@@ -149,9 +147,7 @@ func TestKubeletFlags(t *testing.T) {
 		{"an argument", "extra", "unknown command"},
 	} {
 		_, err := readKubeletFlags(append(strings.Fields(c.flags), `--config=C:\c`, `--kubeconfig=C:\k`), defaultVersion)
-		if c.problem == "" && err != nil || c.problem != "" && (err == nil || !strings.Contains(err.Error(), c.problem)) {
-			t.Errorf("%s: %v, want %q", c.name, err, c.problem)
-		}
+		expect.Says(t, c.name, err, c.problem)
 	}
 }
 
@@ -209,9 +205,7 @@ caCertHashes: ["sha256:` + pin + `"]}}
 		{"upper case", "v1.36.3", strings.Replace(head("v1beta4"), "win-1", "WIN-1", 1), "lower case"},
 	} {
 		_, err := readJoinConfig([]byte(c.text), c.version)
-		if c.problem == "" && err != nil || c.problem != "" && (err == nil || !strings.Contains(err.Error(), c.problem)) {
-			t.Errorf("%s: %v, want %q", c.name, err, c.problem)
-		}
+		expect.Says(t, c.name, err, c.problem)
 	}
 }
 
@@ -219,9 +213,7 @@ func TestPins(t *testing.T) {
 	t.Parallel()
 	good := "sha256:" + strings.Repeat("a1", 32)
 	for _, pins := range [][]string{nil, {good}, {strings.ToUpper(good), good}} {
-		if err := checkPins(pins); err != nil {
-			t.Error(err)
-		}
+		expect.Fine(t, checkPins(pins))
 	}
 	for _, bad := range []string{"", good[:20], good + "00", good[7:], "sha512:" + good[7:], strings.Replace(good, "a", "g", 1)} {
 		if checkPins([]string{good, bad}) == nil {
@@ -246,9 +238,7 @@ func TestVersionOfTheCluster(t *testing.T) {
 		{"v1.30.9", "apiVersion: kubeadm.k8s.io/v1beta3\nkubernetesVersion: v1.32.0", ""},
 	} {
 		err := versionFits(c.cluster, c.kubeadm)
-		if c.problem == "" && err != nil || c.problem != "" && (err == nil || !strings.Contains(err.Error(), c.problem)) {
-			t.Errorf("%s: %v, want %q", c.cluster, err, c.problem)
-		}
+		expect.Says(t, c.cluster, err, c.problem)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/types"
 
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/hypervisor"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
@@ -29,9 +30,7 @@ func start(t *testing.T, play hypervisor.Play) (ctx context.Context, v *vcenter.
 	go func() { over <- hypervisor.Run(ctx, v.VCenter, play) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
-		if err := <-over; err != nil {
-			t.Error(err)
-		}
+		expect.Fine(t, <-over)
 	})
 	t.Cleanup(stop)
 	return ctx, v, stop
@@ -55,20 +54,12 @@ func TestVMIsPlayedWhileItIsOn(t *testing.T) {
 	seen := make(chan sight, 2)
 	_, v, stop := start(t, func(on context.Context, vm *hypervisor.VM) {
 		hardware, err := vm.Hardware(on)
-		if err != nil {
-			t.Error(err)
-		}
+		expect.Fine(t, err)
 		name, err := vm.Name(on)
-		if err != nil {
-			t.Error(err)
-		}
+		expect.Fine(t, err)
 		data, _, err := vm.Guestinfo(on, "guestinfo.userdata")
-		if err != nil {
-			t.Error(err)
-		}
-		if err := vm.SetGuestinfo(on, "guestinfo.capwin.report", "hello"); err != nil {
-			t.Error(err)
-		}
+		expect.Fine(t, err)
+		expect.Fine(t, vm.SetGuestinfo(on, "guestinfo.capwin.report", "hello"))
 		seen <- sight{Name: name, Hardware: hardware, UserData: data}
 		<-on.Done()
 		seen <- sight{Off: true}
@@ -94,9 +85,7 @@ func TestVMIsPlayedWhileItIsOn(t *testing.T) {
 func TestWatchHearsWhatItAsksFor(t *testing.T) {
 	ctx, v, stop := start(t, func(on context.Context, vm *hypervisor.VM) {
 		for _, key := range []string{"guestinfo.nobody.asks", "guestinfo.asked"} {
-			if err := vm.SetGuestinfo(on, key, "hello"); err != nil {
-				t.Error(err)
-			}
+			expect.Fine(t, vm.SetGuestinfo(on, key, "hello"))
 		}
 	})
 	heard, over := make(chan string, 100), make(chan error, 1)
@@ -114,9 +103,7 @@ func TestWatchHearsWhatItAsksFor(t *testing.T) {
 		t.Errorf("the calls of the watch count, and no others: %v", calls)
 	}
 	stop()
-	if err := <-over; err != nil {
-		t.Error(err)
-	}
+	expect.Fine(t, <-over)
 }
 
 // await skips what comes again: the simulator tells some things twice.
