@@ -67,10 +67,7 @@ func TestLife(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"life-0-0", "life-1-0"} {
-		claim, address := s.claim(t.Context(), t, name), s.address(t.Context(), t, name)
-		if !held(claim) || !held(address) || claim.Spec.ClusterName != world.ClusterName {
-			t.Errorf("claim and address of a VM that runs are not held: %+v %+v", claim, address)
-		}
+		s.wantHeld(t, name)
 	}
 
 	m.End(t)

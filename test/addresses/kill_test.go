@@ -1,14 +1,11 @@
 package addresses
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -42,50 +39,21 @@ func TestKilled(t *testing.T) {
 
 // liveAndDie is the life of a machine, whose controllers are killed once.
 func (s *stage) liveAndDie(t *testing.T, name string, plan world.Plan) {
-	end, hit := s.launch(t, plan)
+	run := world.Succeed(t, plan, func(gate *world.Gate) (*world.Process, error) {
+		return s.Launch(world.Options{VSphere: vsphere.Provider{}, Gate: gate})
+	})
 	m := s.machine(name, "nodes")
 	m.Create(t)
 	ready := m.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"), world.DataSecretNamed)
 	vm := ready.Windows.Status.ComputerName
-	if claim, address := s.claim(t.Context(), t, name+"-0-0"), s.address(t.Context(), t, name+"-0-0"); !held(claim) ||
-		!held(address) {
-		t.Errorf("claim %v and address %v of a VM that runs must be held", claim.Finalizers, address.Finalizers)
-	}
+	s.wantHeld(t, name+"-0-0")
 	wantMACs(t, vm, ready.Windows.Status.Networks)
 	m.End(t)
 	if vms := datacenter.Owner(t).VMs(); slices.Contains(vms, vm) {
 		t.Errorf("the VM is left: %q", vms)
 	}
-	end()
-	if !hit() {
+	run.End()
+	if !run.Hit() {
 		t.Error("the process was not killed: there is no such effect")
 	}
-}
-
-// launch starts a process, and another one once that was killed.
-func (s *stage) launch(t *testing.T, plan world.Plan) (end func(), hit func() bool) {
-	t.Helper()
-	gate := &world.Gate{Plan: plan}
-	first := expect.Got(s.Launch(world.Options{VSphere: vsphere.Provider{}, Gate: gate}))(t)
-	over := make(chan struct{})
-	var failed error
-	var next sync.WaitGroup
-	next.Go(func() {
-		<-first.Ended()
-		second, err := s.Launch(world.Options{VSphere: vsphere.Provider{}})
-		if err != nil {
-			failed = err
-			return
-		}
-		<-over
-		failed = second.Stop()
-	})
-	end = sync.OnceFunc(func() {
-		close(over)
-		err := first.Stop()
-		next.Wait()
-		expect.Fine(t, errors.Join(err, failed))
-	})
-	t.Cleanup(end)
-	return end, gate.Hit
 }

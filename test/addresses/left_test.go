@@ -30,10 +30,7 @@ func TestFinalizerTakenAway(t *testing.T) {
 	expect.OK(t, s.Client.Delete(t.Context(), secret))
 	m.Delete(t)
 	m.Await(t, "credentials", world.Windows("Ready False CredentialsMissing"))
-	if claim, address := s.claim(t.Context(), t, "stripped-0-0"), s.address(t.Context(), t, "stripped-0-0"); !held(claim) ||
-		!held(address) {
-		t.Errorf("claim and address are not held while there is a VM: %+v %+v", claim, address)
-	}
+	s.wantHeld(t, "stripped-0-0")
 	datacenter.Owner(t).Remove(m.Load(t).Windows.Status.ComputerName)
 	world.Change(t, s.Client, m.Load(t).Windows, func(w *infrav1.WindowsMachine) {
 		controllerutil.RemoveFinalizer(w, infrav1.MachineFinalizer)

@@ -149,6 +149,15 @@ func (s *stage) released(t *testing.T, name string) {
 	}
 }
 
+// wantHeld wants the claim and the address of a VM that runs to be held, and the claim to name the Cluster.
+func (s *stage) wantHeld(t *testing.T, name string) {
+	t.Helper()
+	claim, address := s.claim(t.Context(), t, name), s.address(t.Context(), t, name)
+	if !held(claim) || !held(address) || claim.Spec.ClusterName != world.ClusterName {
+		t.Errorf("claim and address of a VM that runs are not held: %+v %+v", claim, address)
+	}
+}
+
 func held(o client.Object) bool { return controllerutil.ContainsFinalizer(o, infrav1.AddressFinalizer) }
 
 // running brings a machine to where its VM runs.

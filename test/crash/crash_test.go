@@ -140,7 +140,7 @@ func reference(t *testing.T, s scenario, places chan place) {
 		defer func() { places <- at }()
 		r := begin(t, at, s.slow, world.Plan{})
 		s.live(t, r)
-		want, have := slices.Sorted(slices.Values(s.effects)), slices.Sorted(slices.Values(r.effects()))
+		want, have := slices.Sorted(slices.Values(s.effects)), slices.Sorted(slices.Values(r.Effects()))
 		expect.Same(t, "the effects are other ones than those that are pinned", want, have)
 	})
 }
@@ -158,10 +158,10 @@ func try(t *testing.T, s scenario, plan world.Plan, places chan place, violation
 		})
 		r := begin(t, at, s.slow, plan)
 		s.live(t, r)
-		if !r.hit() {
+		if !r.Hit() {
 			t.Error("the effect did not come about")
 		}
-		once(t, r.effects())
+		once(t, r.Effects())
 	})
 }
 

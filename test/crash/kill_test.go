@@ -109,7 +109,7 @@ func TestSteady(t *testing.T) {
 	r := begin(t, newPlace(t), false, world.Plan{})
 	r.claimed(t)
 	r.joined(t)
-	p := r.process()
+	p := r.Process()
 	p.Reconcile(t, world.Machines, r.machine.Key)
 	p.Reconcile(t, world.Configs, r.machine.Key)
 	effects := p.Gate.Effects()

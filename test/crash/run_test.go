@@ -16,7 +16,6 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
@@ -29,12 +28,7 @@ type run struct {
 	machine   *world.Machine
 	release   func() // lets clones end
 
-	mu        sync.Mutex
-	processes []*world.Process
-	fronts    []*vcenter.Door
-	failed    error // of a restart
-	over      bool
-	kept      sync.WaitGroup
+	*world.Succession
 }
 
 var machines atomic.Int32
@@ -55,57 +49,19 @@ func begin(t *testing.T, at place, slow bool, plan world.Plan) *run {
 		}
 		return ""
 	})
-	expect.OK(t, r.launch(t, plan))
-	t.Cleanup(func() { r.end(t) })
-	return r
-}
-
-// launch starts a process and, once that was killed, another one.
-func (r *run) launch(t *testing.T, plan world.Plan) error {
-	gate := &world.Gate{Plan: plan}
-	f := front(r.vcenter, gate)
-	r.namespace.SetCredentials(t, f.Credentials())
-	p, err := r.namespace.Launch(world.Options{VSphere: vsphere.Provider{}, Gate: gate})
-	if err != nil {
-		return err
-	}
-	r.processes, r.fronts = append(r.processes, p), append(r.fronts, f)
-	r.kept.Go(func() {
-		<-p.Ended()
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if !r.over {
-			r.failed = errors.Join(r.failed, r.launch(t, world.Plan{}))
+	var fronts []*vcenter.Door
+	t.Cleanup(func() {
+		for _, f := range fronts {
+			f.Close()
 		}
 	})
-	return nil
-}
-
-// process is the one that lives.
-func (r *run) process() *world.Process {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.processes[len(r.processes)-1]
-}
-
-// end stops what runs. A process that fails to stop is a violation: something in it hangs.
-func (r *run) end(t *testing.T) {
-	r.mu.Lock()
-	r.over = true
-	err := r.failed
-	processes, fronts := r.processes, r.fronts
-	r.mu.Unlock()
-	err = errors.Join(err, processes[len(processes)-1].Stop())
-	r.kept.Wait()
-	for _, f := range fronts {
-		f.Close()
-	}
-	expect.Fine(t, err)
-	if t.Failed() {
-		for i, p := range processes {
-			t.Logf("process %d said:\n%s\nand did: %s", i+1, p.Log(), strings.Join(p.Gate.Effects(), "\n  "))
-		}
-	}
+	r.Succession = world.Succeed(t, plan, func(gate *world.Gate) (*world.Process, error) {
+		f := front(r.vcenter, gate)
+		fronts = append(fronts, f)
+		r.namespace.SetCredentials(t, f.Credentials())
+		return r.namespace.Launch(world.Options{VSphere: vsphere.Provider{}, Gate: gate})
+	})
+	return r
 }
 
 // claimed brings the machine as far as it gets alone, and then makes its bootstrap config.
@@ -113,7 +69,7 @@ func (r *run) claimed(t *testing.T) {
 	t.Helper()
 	r.machine.Await(t, "claim", world.Windows("Ready False "+infrav1.WaitingForBootstrapDataReason))
 	wait.Eventually(t, "the claim in the cache", func(ctx context.Context) error {
-		for _, cache := range r.process().Caches {
+		for _, cache := range r.Process().Caches {
 			var seen infrav1.WindowsMachine
 			if err := cache.Get(ctx, r.machine.Key, &seen); err != nil {
 				return err
@@ -178,33 +134,19 @@ func (r *run) look(t *testing.T, name string, running int, want string) {
 	}
 }
 
-// effects lists what all processes did.
-func (r *run) effects() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var all []string
-	for _, p := range r.processes {
-		all = append(all, p.Gate.Effects()...)
-	}
-	return all
-}
-
-// hit says whether the plan was carried out.
-func (r *run) hit() bool { return r.processes[0].Gate.Hit() }
-
 // deleteWhileCreating asks for the deletion while the clone is under way, and lets the clone end only after the deletion was
 // worked at several times.
 func (r *run) deleteWhileCreating(t *testing.T) {
 	t.Helper()
 	wait.Until(t, "a request for a clone", func() (any, bool) {
-		effects := r.effects()
+		effects := r.Effects()
 		return effects, slices.Contains(effects, "vcenter CloneVM_Task #1")
 	})
 	r.machine.Await(t, "provisioning", world.Windows("Ready False "+infrav1.ProvisioningReason))
 	r.machine.Delete(t)
 	r.machine.Await(t, "deleting", world.Windows("Ready False "+infrav1.DeletingReason))
 	for worked := 0; worked < 3; {
-		if r.process().TryReconcile(world.Machines, r.machine.Key) {
+		if r.Process().TryReconcile(world.Machines, r.machine.Key) {
 			worked++
 		}
 	}
