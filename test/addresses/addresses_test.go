@@ -113,7 +113,7 @@ func TestForeground(t *testing.T) {
 	m.End(t)
 }
 
-// TestAddressIsKept: whatever happens to a claim, nobody else gets its address before the VM is gone; and then somebody does.
+// TestAddressIsKept: no other machine gets the address of a claim before the VM is gone, and then one does.
 func TestAddressIsKept(t *testing.T) {
 	s := newStage(t, nil)
 	s.SetCredentials(t, datacenter.Credentials())
@@ -201,7 +201,7 @@ func TestPoolIsMissing(t *testing.T) {
 	m.End(t)
 }
 
-// TestForeignClaim: a claim of our name that is somebody else's is left alone.
+// TestForeignClaim: a claim of our name that belongs to another is left alone.
 func TestForeignClaim(t *testing.T) {
 	s := newStage(t, nil)
 	s.SetCredentials(t, datacenter.Credentials())

@@ -16,7 +16,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-// TestMACTakenAfterMove: a machine that was moved has no status, and keeps its MAC all the same.
+// TestMACTakenAfterMove: a machine that was moved has no status, and still keeps its MAC.
 func TestMACTakenAfterMove(t *testing.T) {
 	s := newStage(t, nil)
 	s.SetCredentials(t, datacenter.Credentials())

@@ -26,7 +26,7 @@ var rendered = map[string]any{"status.initialization": map[string]any{"dataSecre
 // swapped has another field in the place of one: as many fields as before, and none that both have.
 var swapped = map[string]any{configuration: map[string]any{"containerLogMaxFiles": int64(5)}}
 
-// The schema knows no field of kubelet.configuration, and a rule in the CRD takes some changes there for none; the policy
+// The schema knows no field of kubelet.configuration, and a rule in the CRD does not see some changes there; the policy
 // compares all there is.
 func TestRenderedConfigsAreFrozen(t *testing.T) {
 	const nested = configuration + ".evictionSoft"

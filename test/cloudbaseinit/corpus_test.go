@@ -169,15 +169,15 @@ func metadata() []sample {
 		{"no instance id", "runs at every boot", `{"local-hostname":"win-1"}`, verdict{powershell64, "win-1", true}, nil},
 		{"empty instance id", "is one", `{"instance-id":"","local-hostname":"win-1"}`, named(powershell64), nil},
 		{
-			"number as instance id", "is no text", "instance-id: 5\nlocal-hostname: win-1\n", verdict{Taken: crashed},
+			"number as instance id", "is not text", "instance-id: 5\nlocal-hostname: win-1\n", verdict{Taken: crashed},
 			new(named(powershell64)),
 		},
-		{"empty host name", "is none", hostName(""), verdict{Taken: powershell64}, nil},
+		{"empty host name", "does not count", hostName(""), verdict{Taken: powershell64}, nil},
 		{"zero as instance id", "is an empty one", "instance-id: 0\nlocal-hostname: win-1\n", named(powershell64), nil},
 		{"empty text", "is no metadata, but there is user data", "", unnamed, nil},
 		{"no host name", "the name stays", `{"instance-id":"uid-1"}`, verdict{Taken: powershell64}, nil},
 		{
-			"number as host name", "is no text: that plugin fails alone", "instance-id: uid-1\nlocal-hostname: 5\n",
+			"number as host name", "is not text: that plugin fails alone", "instance-id: uid-1\nlocal-hostname: 5\n",
 			verdict{Taken: powershell64}, nil,
 		},
 		{"qualified host name", "cut at the first dot", hostName("win-1.example.com"), named(powershell64), nil},

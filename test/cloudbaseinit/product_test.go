@@ -186,7 +186,7 @@ func checkMarks(t *testing.T, p product, o outcome) {
 	}
 }
 
-// Azure hears that all went well, whatever our loader said: failures are for our own reports.
+// Azure always hears that all went well: failures are for our own reports.
 func checkHealth(t *testing.T, p product, boots []boot) {
 	t.Helper()
 	for i, b := range boots {
@@ -200,7 +200,7 @@ func checkHealth(t *testing.T, p product, boots []boot) {
 	}
 }
 
-// Neither the token nor a piece of what carries it: the plan is base64 of gzip, and anybody can undo that.
+// Neither the token nor a piece of what carries it: the plan is base64 of gzip, which is easily undone.
 func checkSecrets(t *testing.T, p product, said string) {
 	t.Helper()
 	if !strings.Contains(said, strings.TrimSpace(p.Stdout)) {
@@ -215,7 +215,7 @@ func checkSecrets(t *testing.T, p product, said string) {
 			t.Errorf("%s is logged", name)
 		}
 	}
-	said = strings.ReplaceAll(said, strings.TrimSpace(p.Stdout), "") // of which half stands in the loader, too
+	said = strings.ReplaceAll(said, strings.TrimSpace(p.Stdout), "") // half of it stands in the loader, too
 	const piece = 40                                                 // so that any 80 bytes in a row are found
 	for at := 0; at+piece <= len(p.userData); at += piece {
 		if part := string(p.userData[at : at+piece]); strings.Contains(said, part) {

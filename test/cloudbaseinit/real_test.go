@@ -49,7 +49,7 @@ func TestSamplesOnAzure(t *testing.T) {
 		taken        string
 	}{
 		{"plain", "ours", []byte(script), powershell64},
-		{"gzip", "is not unpacked, and is no text", scripts.Gzip([]byte(script)), raised},
+		{"gzip", "is not unpacked, and is not text", scripts.Gzip([]byte(script)), raised},
 		{"base64", "is not decoded", []byte(padded), unsupported},
 		{"byte order mark", "stands before byte 0", []byte("\ufeff" + script), unsupported},
 		{"leading newline", "not at byte 0", []byte("\n" + script), unsupported},

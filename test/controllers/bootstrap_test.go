@@ -123,7 +123,7 @@ func TestLostSecret(t *testing.T) {
 	m.End(t)
 }
 
-// TestForeignSecret has a Secret of somebody else's under the name that ours must have.
+// TestForeignSecret has another user's Secret under the name that ours must have.
 func TestForeignSecret(t *testing.T) {
 	s := ready(t)
 	foreign := &corev1.Secret{

@@ -48,7 +48,7 @@ func TestBadInput(t *testing.T) {
 			mend: func(t *testing.T, s *stage) { s.SetCredentials(t, password) },
 		},
 		"cloud away": {
-			reason: "before there is a VM that is why there is none",
+			reason: "before there is a VM, this is why it is missing",
 			spoil: func(t *testing.T, s *stage, _ *world.Machine) {
 				s.SetCredentials(t, password)
 				s.cloud.Away(errAway)
@@ -100,7 +100,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestForeignVM has somebody else's VM of the very name that the machine's must have.
+// TestForeignVM has another user's VM of the very name that the machine's must have.
 func TestForeignVM(t *testing.T) {
 	s := ready(t)
 	m := s.machine("m")
@@ -133,7 +133,7 @@ func TestOutage(t *testing.T) {
 	m.Await(t, "end of the outage", world.Windows("CloudReachable True CloudReachable"), world.Windows("Ready True Joined"))
 }
 
-// TestVanishedVM has a VM that somebody removes.
+// TestVanishedVM has a VM that is removed from outside.
 func TestVanishedVM(t *testing.T) {
 	s := ready(t)
 	m, state := s.running(t)
@@ -166,7 +166,7 @@ func TestStoppedGuest(t *testing.T) {
 	m.End(t)
 }
 
-// TestStoppedVM has a VM that somebody switches off, and on again.
+// TestStoppedVM has a VM that is switched off from outside, and on again.
 func TestStoppedVM(t *testing.T) {
 	s := ready(t)
 	m, state := s.running(t)

@@ -21,14 +21,14 @@ import (
 const working = `{"version":1,"state":"running","phase":{"index":4,"of":11,"name":"network"},"step":"hns-network",` +
 	`"elapsed":120,"durations":{"prepare":7}}`
 
-// TestSilentGuest has a guest of which nothing is heard in all its time, and then something.
+// TestSilentGuest has a guest that is silent until its time is over, and speaks after that.
 func TestSilentGuest(t *testing.T) {
 	s := ready(t)
 	m, state := s.booting(t)
 	s.clock.advance(44 * time.Minute)
 	s.look(t, m)
 	m.Await(t, "patience", world.Windows("Ready False WaitingForGuest"), world.Windows("Stalled False NotStalled"))
-	// A look shortly before leads to one at the very moment: nobody asks for that one.
+	// A look shortly before the moment leads to one at that moment, without a request.
 	due := conditions.GetLastTransitionTime(state.Windows, infrav1.VMProvisionedCondition).Add(45 * time.Minute)
 	s.clock.advance(due.Sub(s.clock.now()) - 3*time.Second)
 	s.process.Reconcile(t, world.Machines, m.Key)
@@ -55,7 +55,7 @@ func TestSilentGuest(t *testing.T) {
 	s.steady(t, m)
 }
 
-// TestStrangeGuest has a guest whose report nobody here understands: that is another fault than silence.
+// TestStrangeGuest has a guest whose report we cannot read: that is not the same fault as silence.
 func TestStrangeGuest(t *testing.T) {
 	s := ready(t)
 	m, state := s.booting(t)
@@ -99,7 +99,7 @@ func (s *stage) steady(t *testing.T, m *world.Machine) {
 	before := s.process.Gate.Effects()
 	s.clock.advance(time.Second)
 	s.look(t, m)
-	expect.Same(t, "a machine of which nothing new is heard is written to", before, s.process.Gate.Effects())
+	expect.Same(t, "effects for a machine without news", before, s.process.Gate.Effects())
 }
 
 // TestWarnings has a config that needs something of the machines' network: it is rendered, and says so once, wherever it is

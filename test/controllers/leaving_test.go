@@ -15,7 +15,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-// hook is somebody's, who wants to do something before a Machine's infrastructure is deleted.
+// hook is another controller's, which has work to do before a Machine's infrastructure is deleted.
 const hook = clusterv1.PreTerminateDeleteHookAnnotationPrefix + "/test"
 
 // leave deletes the Machine, which its hook keeps until stay is over.

@@ -235,7 +235,7 @@ func TestOwnedAgain(t *testing.T) {
 }
 
 // TestOwnerRefused is TestOwnedAgain where the API server lets us set no owner, as one with the admission plugin
-// OwnerReferencesPermissionEnforcement does: the token is looked after all the same.
+// OwnerReferencesPermissionEnforcement does: the token is still looked after.
 func TestOwnerRefused(t *testing.T) {
 	s := ready(t)
 	m, before := s.booting(t)

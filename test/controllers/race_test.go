@@ -13,7 +13,7 @@ import (
 )
 
 // TestDeletedMeanwhile deletes an object at the moment in which a controller, which has read it, is about to hold it: what
-// would be made then nobody would ever remove.
+// would be made then would never be removed.
 func TestDeletedMeanwhile(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

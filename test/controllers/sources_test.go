@@ -53,7 +53,7 @@ func TestMissingSources(t *testing.T) {
 	}
 }
 
-// TestDiscoveryWithoutCA has a cluster whose CA nobody keeps in the management cluster, and a kubeconfig that brings it.
+// TestDiscoveryWithoutCA has a cluster whose CA is not in the management cluster, and a kubeconfig that has it.
 func TestDiscoveryWithoutCA(t *testing.T) {
 	s := ready(t)
 	meta := metav1.ObjectMeta{Namespace: s.Name, Name: world.ClusterName + "-ca"}

@@ -76,7 +76,7 @@ func TestReplacedToken(t *testing.T) {
 	m.End(t)
 }
 
-// TestTokenOfAStalledMachine has a VM that somebody removed: nobody is to join with its token.
+// TestTokenOfAStalledMachine has a VM that was removed from outside: no node may join with its token.
 func TestTokenOfAStalledMachine(t *testing.T) {
 	s := ready(t)
 	m, booting := s.booting(t)
@@ -108,14 +108,14 @@ func tokenOf(s world.State) string {
 	return string(s.Tokens[0].Data["token-id"]) + "." + string(s.Tokens[0].Data["token-secret"])
 }
 
-// firstTokenID is the id that a config's token gets if nobody else has it. It is pinned: another one would make second tokens
+// firstTokenID is the id that a config's token gets if it is free. It is pinned: another one would make second tokens
 // for configs that have one.
 func firstTokenID(config *bootstrapv1.WindowsBootstrapConfig) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/0", config.UID))
 	return base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").EncodeToString(sum[:])[:6]
 }
 
-// TestTakenTokenID has somebody else's token under the id that ours would get.
+// TestTakenTokenID has another user's token under the id that ours would get.
 func TestTakenTokenID(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, world.Start{Credentials: password})

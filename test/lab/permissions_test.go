@@ -66,7 +66,7 @@ func (s *story) assertPermissions() {
 	}
 }
 
-// assertMetrics checks that who may read metrics can, and nobody else.
+// assertMetrics checks that only an account with the right to read metrics can read them.
 func (s *story) assertMetrics(ctx context.Context) {
 	s.Helper()
 	account := func(name string) *corev1.ServiceAccount {

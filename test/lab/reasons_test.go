@@ -178,7 +178,7 @@ func withFile(path, content string) func(*guest.Simulated) {
 	return func(g *guest.Simulated) { g.Files = map[string]string{path: content} }
 }
 
-// withoutPodCIDRs is kubectl's answer where nobody gives Nodes any.
+// withoutPodCIDRs is kubectl's answer where no controller gives Nodes a pod CIDR.
 func withoutPodCIDRs(call *windows.Call) windows.Program {
 	if !strings.Contains(call.Argv[len(call.Argv)-1], "podCIDRs") {
 		return nil

@@ -311,7 +311,7 @@ func (j *joins) ofTheSettings() []provoked {
 	}
 }
 
-// publicKey is nobody's.
+// publicKey has no private key that we know.
 const publicKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA nobody"
 
 // ofTheAgent: what has nothing to do with a step.

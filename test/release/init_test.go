@@ -46,7 +46,8 @@ func TestInit(t *testing.T) {
 	if len(left) > 0 {
 		t.Errorf("after clusterctl delete there is still %v", left)
 	}
-	expect.Same(t, "deleting the infrastructure provider changed the bootstrap provider", bootstrap, u.objects(management, "bootstrap-windows"))
+	expect.Same(t, "the bootstrap provider after the infrastructure provider was deleted",
+		bootstrap, u.objects(management, "bootstrap-windows"))
 }
 
 func isCRD(name string) bool { return strings.HasPrefix(name, "customresourcedefinition") }

@@ -145,7 +145,7 @@ func established(ctx context.Context, api client.Client, crd *unstructured.Unstr
 		if err := api.Get(ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
 			return err
 		}
-		// A definition nobody has looked at has null for conditions, which is an error here.
+		// A new definition has null for conditions, which is an error here.
 		conditions, _, err := unstructured.NestedSlice(crd.Object, "status", "conditions")
 		if err != nil {
 			return err

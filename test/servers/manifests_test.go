@@ -26,7 +26,7 @@ func TestSubstitute(t *testing.T) {
 		}
 	}
 	if _, err := substitute("a=${UNSET}", values); err == nil {
-		t.Error("a variable without value and default is no error")
+		t.Error("a variable without value and default is accepted")
 	}
 }
 

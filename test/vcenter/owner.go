@@ -22,7 +22,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Owner is somebody who sees everything in the vCenter and may do everything, past all doors. What goes wrong ends the test.
+// Owner sees everything in the vCenter and may do everything, past all doors. An error ends the test.
 type Owner struct {
 	*VCenter
 	// Client has no session. What it reads is the simulator's own, not a copy: look only when nothing changes.

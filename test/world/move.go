@@ -40,7 +40,7 @@ func (m *Machine) Move(t *testing.T) State {
 	return old
 }
 
-// remove takes an object away without anybody acting on it.
+// remove takes an object away so that no controller acts on it.
 func (m *Machine) remove(t *testing.T, object client.Object) {
 	t.Helper()
 	api := m.namespace.Client

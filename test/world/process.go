@@ -60,7 +60,7 @@ const (
 	Configs  = "windowsbootstrapconfig"
 )
 
-// Run starts a process. It ends with the test, if nobody stops it before.
+// Run starts a process. It ends with the test at the latest.
 func (n *Namespace) Run(t *testing.T, o Options) *Process {
 	t.Helper()
 	p := expect.Got(n.Launch(o))(t)

@@ -20,7 +20,7 @@ import (
 type Harness struct {
 	Provider cloud.Provider
 
-	// Credentials that are right; WrongCredentials are refused, and nobody answers to DeadCredentials.
+	// Credentials that are right; WrongCredentials are refused, and no server answers to DeadCredentials.
 	Credentials, WrongCredentials, DeadCredentials map[string][]byte
 
 	// Spec that the cloud can carry out. Misspell makes the spec name a template that is not there.

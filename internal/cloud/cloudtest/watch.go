@@ -130,7 +130,7 @@ func watchEnds(w world) {
 	c, m := w.process(), w.machine("m")
 	ctx, end := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	changed := make(chan cloud.Key) // that nobody reads: a watch must not wait for it for ever
+	changed := make(chan cloud.Key) // without a reader: a watch must not wait for it for ever
 	go func() { ended <- c.Watch(ctx, changed) }()
 	w.ensure(c, m)
 	wait.Until(w.t, "one session", func() (any, bool) { return w.Sessions(), w.Sessions() == 1 })

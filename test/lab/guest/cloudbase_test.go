@@ -196,7 +196,7 @@ func TestRefusals(t *testing.T) {
 			v.set("userdata", packed([]byte(strings.Replace(string(good), "exit 0", "exit 2", 1))), "gz+b64")
 		}, "the user data is not that of this release"},
 		{
-			"a plan that is none", func(v *fakeVM) { v.set("userdata", packed(scripts.UserData([]byte("[]"))), "gz+b64") },
+			"a plan that is not a plan", func(v *fakeVM) { v.set("userdata", packed(scripts.UserData([]byte("[]"))), "gz+b64") },
 			"reason=LoaderFailed",
 		},
 	} {
@@ -279,7 +279,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Silent: the node comes up, and nobody hears of it.
+// Silent: the node comes up and does not report it.
 func TestSilent(t *testing.T) {
 	t.Parallel()
 	vm := newVM(scripts.UserData([]byte(smallPlan)), "win-1")

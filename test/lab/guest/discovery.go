@@ -23,7 +23,7 @@ import (
 	"k8s.io/cluster-bootstrap/token/jws"
 )
 
-// discover finds the cluster and its CA: by the token, whose signature nobody else can make, and by the pinned keys. The
+// discover finds the cluster and its CA: by the signature that only a holder of the token can make, and by the pinned keys. The
 // answer is a kubeconfig for the TLS bootstrap.
 func (j *joining) discover(ctx context.Context) (*clientcmdapi.Config, error) {
 	if j.config.discoveryFile != "" {
@@ -58,7 +58,7 @@ func (j *joining) discover(ctx context.Context) (*clientcmdapi.Config, error) {
 
 var pinShape = regexp.MustCompile(`(?i)^sha256:[0-9a-f]{64}$`)
 
-// checkPins: one that is none is refused, also beside another that would do.
+// checkPins refuses a pin that is not valid, also beside a valid one.
 func checkPins(pins []string) error {
 	for _, pin := range pins {
 		if !pinShape.MatchString(pin) {
@@ -69,7 +69,7 @@ func checkPins(pins []string) error {
 }
 
 // discoverByFile trusts a kubeconfig that is on the disk, and wants its server to prove that it is of its CA. Credentials in
-// such a file, with which a real kubeadm joins, are not played: nobody here renders them.
+// such a file, with which a real kubeadm joins, are not played: we do not render them.
 func (j *joining) discoverByFile(ctx context.Context) (*clientcmdapi.Config, error) {
 	text, err := j.machine.ReadFile(j.onDrive(j.config.discoveryFile))
 	if err != nil {
@@ -112,7 +112,7 @@ func (j *joining) onDrive(path string) string {
 	return orElse(j.call.Dir, `C:\`)[:2] + path
 }
 
-// clusterInfo asks as nobody, for as long as the discovery may take; with a CA it wants the server to prove itself.
+// clusterInfo asks without credentials, for as long as the discovery may take; with a CA it wants the server to prove itself.
 func (j *joining) clusterInfo(ctx context.Context, ca []byte) (*corev1.ConfigMap, error) {
 	config := &rest.Config{
 		Host: "https://" + j.config.endpoint, TLSClientConfig: rest.TLSClientConfig{Insecure: ca == nil, CAData: ca},
@@ -132,7 +132,7 @@ func (j *joining) clusterInfo(ctx context.Context, ca []byte) (*corev1.ConfigMap
 		default:
 			return found, nil
 		}
-		// Whoever lets nobody look has answered, and a file needs no more.
+		// A server that refuses to show it has answered, and a file needs no more.
 		forbidden := j.config.discoveryFile != "" && apierrors.IsForbidden(last)
 		if forbidden || !j.machine.Clock.Now().Before(end) || j.machine.Clock.Sleep(ctx, 5*time.Second) != nil {
 			return nil, last

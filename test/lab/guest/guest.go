@@ -292,7 +292,7 @@ func (p *power) agentDied(ctx context.Context) bool {
 	return !lived
 }
 
-// note writes down what nobody in the guest would hear of.
+// note writes down what is not reported to anything in the guest.
 func (p *power) note(format string, args ...any) {
 	line := time.Now().UTC().Format(time.RFC3339) + " " + fmt.Sprintf(format, args...) + "\r\n"
 	_ = p.machine.Append(`C:\lab.log`, []byte(line)) // for people

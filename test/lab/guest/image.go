@@ -55,7 +55,7 @@ func (p *power) install() error {
 	}
 	ubr, err := strconv.ParseInt(revision, 10, 64)
 	if err != nil {
-		return fmt.Errorf("the revision of %s is no number", p.guest.Build)
+		return fmt.Errorf("the revision of %s is not a number", p.guest.Build)
 	}
 	fresh := false
 	err = m.Setup(func(s *windows.State) {

@@ -299,7 +299,7 @@ func testFailures(t *testing.T, c *cluster) {
 	}
 }
 
-// Nobody approves: kubelet.conf is there all the same, since the first attempt, and the kubelet is well.
+// No one approves the request. kubelet.conf is there since the first attempt, and the kubelet is well.
 func testNoCertificate(t *testing.T, c *cluster) {
 	expect.OK(t, c.client.RbacV1().ClusterRoleBindings().Delete(t.Context(), "kubeadm:node-autoapprove-bootstrap",
 		metav1.DeleteOptions{}))
@@ -314,7 +314,7 @@ func testNoCertificate(t *testing.T, c *cluster) {
 	}
 }
 
-// closedPort is one on which nobody listens.
+// closedPort is one on which no server listens.
 func closedPort(t *testing.T) int32 {
 	t.Helper()
 	listener := expect.Got(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)

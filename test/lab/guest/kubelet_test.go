@@ -40,7 +40,7 @@ func TestKubeletConfiguration(t *testing.T) {
 		{"unknown enforcement", `{"enforceNodeAllocatable":["all"]}`, `option "all" specified`},
 		{"none and more", `{"enforceNodeAllocatable":["none","pods"]}`, "may not contain additional enforcements"},
 		{"no cgroup for it", `{"enforceNodeAllocatable":["kube-reserved"]}`, "a cgroup must be specified"},
-		{"reserved what is no resource", `{"kubeReserved":{"gpu":"1"}}`, `cannot reserve "gpu" resource`},
+		{"reserved what is not a resource", `{"kubeReserved":{"gpu":"1"}}`, `cannot reserve "gpu" resource`},
 		{"reserved less than nothing", `{"systemReserved":{"memory":"-1Gi"}}`, "cannot be negative"},
 		{"unknown signal", `{"evictionHard":{"memory.free":"1Gi"}}`, "unsupported eviction signal"},
 		{"percentage over 100", `{"evictionHard":{"nodefs.available":"120%"}}`, "must be 0 to 100%"},
@@ -48,7 +48,7 @@ func TestKubeletConfiguration(t *testing.T) {
 		{"grace", `{"shutdownGracePeriod":"10s","shutdownGracePeriodCriticalPods":"20s"}`, "must be <= shutdownGracePeriod"},
 		{"managed CPUs", `{"cpuManagerPolicy":"static"}`, "WindowsCPUAndMemoryAffinity"},
 		{"CPUs that may be managed", `{"cpuManagerPolicy":"static","featureGates":{"WindowsCPUAndMemoryAffinity":true}}`, ""},
-		{"no pipe", `{"containerRuntimeEndpoint":"unix:///run/containerd.sock"}`, "is no named pipe"},
+		{"no pipe", `{"containerRuntimeEndpoint":"unix:///run/containerd.sock"}`, "is not a named pipe"},
 		{"less than no pods", `{"maxPods":-1}`, "must not be a negative number"},
 		{"another version", `{"apiVersion":"kubelet.config.k8s.io/v1"}`, `no kind "KubeletConfiguration" is registered`},
 	} {

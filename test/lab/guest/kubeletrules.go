@@ -125,7 +125,7 @@ func refusals(c *kubeletv1.KubeletConfiguration) []refusal {
 		},
 		{
 			!strings.HasPrefix(c.ContainerRuntimeEndpoint, "npipe:"),
-			"the container runtime endpoint address was not specified or empty, or is no named pipe",
+			"the container runtime endpoint address was not specified or empty, or is not a named pipe",
 		},
 	}
 }

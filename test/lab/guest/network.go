@@ -70,7 +70,7 @@ func (g *Simulated) cni() func(*windows.Machine) error {
 	return anyCNI
 }
 
-// anyCNI is that of a cluster of which nobody said which it has.
+// anyCNI is that of a cluster whose CNI is not known.
 func anyCNI(m *windows.Machine) error {
 	found, err := m.Match(cniFolder + `\*.conf*`)
 	if err != nil || len(found) > 0 {

@@ -28,7 +28,7 @@ type node struct {
 	name   string
 }
 
-// live registers the node once, and then keeps its status and its lease until ctx ends. A Node that somebody deletes is not
+// live registers the node once, and then keeps its status and its lease until ctx ends. A Node that others delete is not
 // made again before the next start, as with a real kubelet.
 func (n *node) live(ctx context.Context, client kubernetes.Interface) error {
 	clock := n.call.Machine.Clock
@@ -266,7 +266,7 @@ func (n *node) renew(ctx context.Context, client kubernetes.Interface) error {
 	if apierrors.IsNotFound(err) {
 		owner, err := client.CoreV1().Nodes().Get(ctx, n.name, metav1.GetOptions{})
 		if err != nil {
-			return err // a lease without its node would stay for ever
+			return err // a lease without its node would never go
 		}
 		lease = &coordinationv1.Lease{
 			ObjectMeta: metav1.ObjectMeta{

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// AdminOnly and AdminOnlyFile give SYSTEM and Administrators all, and nobody else anything.
+// AdminOnly and AdminOnlyFile give SYSTEM and Administrators all, and all others nothing.
 const (
 	AdminOnly     = "D:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
 	AdminOnlyFile = "D:PAI(A;;FA;;;SY)(A;;FA;;;BA)"
@@ -136,7 +136,7 @@ func replace(host string, content []byte) error {
 	return os.WriteFile(host, content, 0o600)
 }
 
-// Keep writes a file of the agent's own: an effect that nobody outside cares for.
+// Keep writes a file of the agent's own: an effect that does not matter to others.
 func (m *Machine) Keep(name string, content []byte) error {
 	return m.through("keep", func() error {
 		if err := m.Put(name, content); err != nil {

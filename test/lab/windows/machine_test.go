@@ -79,7 +79,7 @@ func TestDisk(t *testing.T) {
 	}
 	for _, path := range []string{`relative`, `\\server\share`, `C:\..\..\etc\passwd`, `C:\a:stream`, `C:\a*`, ``} {
 		if err := m.WriteFile(path, nil, ""); err == nil {
-			t.Errorf("%q is no path", path)
+			t.Errorf("%q is not a path and is taken for one", path)
 		}
 	}
 }

@@ -16,7 +16,7 @@ type Adapter struct {
 	MAC     string `json:"mac"`
 	Name    string `json:"name"`
 	Virtual bool   `json:"virtual,omitempty"`
-	// DHCP is for IPv4; nobody in these machines uses DHCPv6.
+	// DHCP is for IPv4; no network here has DHCPv6.
 	DHCP bool `json:"dhcp"`
 	MTU  int  `json:"mtu"`
 }
@@ -221,7 +221,7 @@ func (m *Machine) PipeAnswers(name string) (bool, error) {
 	return m.volatile.pipes[strings.ToLower(name)], m.enter("Test-Pipe")
 }
 
-// routeTool is route.exe, of which it plays `route print 0.0.0.0`, in German.
+// routeTool is route.exe; played is `route print 0.0.0.0`, in German.
 func routeTool(_ context.Context, call *Call) int {
 	if len(call.Argv) != 3 || !strings.EqualFold(call.Argv[1], "print") || call.Argv[2] != "0.0.0.0" {
 		return call.Fail("the lab's route.exe only prints the default routes")

@@ -82,7 +82,7 @@ func (m *Machine) RegistryKeys(key string) ([]string, error) {
 	return below, nil
 }
 
-// WriteRegistry writes one value, and the key if need be.
+// WriteRegistry writes one value, and makes the key if it is missing.
 func (m *Machine) WriteRegistry(key, name string, value RegistryValue) error {
 	return m.through("Write-Registry", func() error {
 		if !strings.HasPrefix(strings.ToUpper(key), `HKEY_LOCAL_MACHINE\`) && !strings.HasPrefix(strings.ToUpper(key), `HKEY_USERS\`) {

@@ -132,7 +132,7 @@ func (m *Machine) AddLocalUser(name, password string) (string, error) {
 	return user.SID, m.changed("user.add %s password=%d %s %s", name, len(password), never, never)
 }
 
-// AddGroupMember makes a user a member of a group, if it is none.
+// AddGroupMember makes a user a member of a group, unless it is one.
 func (m *Machine) AddGroupMember(sid, name string) error {
 	return m.through("Add-LocalGroupMember", func() error {
 		user := m.state.Users[name]

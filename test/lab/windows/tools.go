@@ -25,7 +25,7 @@ func (m *Machine) installTools() {
 	}
 }
 
-// netTool is net.exe, of which it plays `net stop NAME`: it waits until the service has stopped.
+// netTool is net.exe; played is `net stop NAME`: it waits until the service has stopped.
 func netTool(ctx context.Context, call *Call) int {
 	if len(call.Argv) != 3 || !strings.EqualFold(call.Argv[1], "stop") {
 		return call.Fail("the lab's net.exe only stops services")
