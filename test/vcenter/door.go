@@ -33,8 +33,7 @@ func (v *VCenter) Open(guards ...Guard) *Door {
 		next := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			defer v.readOneAtATime(method)()
-			defer v.abandon(r, method, body)()
-			v.model.Service.ServeMux.ServeHTTP(w, r)
+			v.model.Service.ServeMux.ServeHTTP(v.abandon(w, r, method, body), r)
 		}))
 		for i := len(guards) - 1; i >= 0; i-- {
 			guard, behind := guards[i], next

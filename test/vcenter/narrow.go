@@ -41,9 +41,9 @@ func narrowCollector(ctx *simulator.Context, method *simulator.Method) {
 type late struct{ *simulator.PropertyFilter }
 
 // UpdateObject is part of simulator.RegisterObject.
-func (l late) UpdateObject(ctx *simulator.Context, o mo.Reference, changes []types.PropertyChange) {
-	own := *ctx // locks are held by a context
-	go l.PropertyFilter.UpdateObject(&own, o, changes)
+func (l late) UpdateObject(ctx *simulator.Context, o mo.Reference, _ []types.PropertyChange) {
+	own, ref := *ctx, o.Reference() // locks are held by a context; of the object, the filter needs only its reference
+	go l.PropertyFilter.UpdateObject(&own, ref, nil)
 }
 
 // PutObject is part of simulator.RegisterObject. What is in a list view was put there by its owner, not by the simulator.
