@@ -1,4 +1,4 @@
-# make help lists the targets. Tools are run at the versions pinned here; nothing is installed.
+# make help lists the targets. Tools run at the versions that are pinned here; nothing is installed.
 SHELL := /usr/bin/env bash -o pipefail
 .DEFAULT_GOAL := help
 
@@ -34,43 +34,43 @@ test-cloudbase-init: ## Run the real cloudbase-init on our user data (needs pyth
 	go test -count=1 -tags cloudbaseinit ./test/cloudbaseinit
 
 .PHONY: test-kubelet
-test-kubelet: ## Ask the real kubelet what it takes, and whether it takes what is rendered
+test-kubelet: ## Check with the real kubelet which settings it accepts, and that it accepts what is rendered
 	./test/kubelet/check.sh
 
 .PHONY: fuzz
-fuzz: ## Render TRIES machines that nobody would write, and look for text that left its place
+fuzz: ## Render TRIES machines with arbitrary values, and check that no value escapes from its place
 	go test ./bootstrap -run '^$$' -fuzz FuzzRender -fuzztime $(TRIES)x -fuzzminimizetime 10x
 
 .PHONY: bench
-bench: ## Measure how long a rendering takes and what it allocates
+bench: ## Measure the time and memory of a rendering
 	go test ./bootstrap -run '^$$' -bench Render
 
 .PHONY: test-powershell
-test-powershell: ## Run vectors and function tests on the scripts of a node (needs pwsh with Pester 5, or is left out)
+test-powershell: ## Run vectors and function tests on the scripts of a node (skipped without pwsh and Pester 5)
 	@./test/powershell/run.sh
 
 .PHONY: servers
-servers: ## Get the real servers that tests and demo run; the first time this takes minutes
+servers: ## Get the real servers for tests and demo; this takes minutes the first time
 	@go run ./test/servers/cmd/fetch >/dev/null
 
 .PHONY: generate
-generate: ## Write deep copies and CRDs anew from the API types, and docs/plan.md from the step kinds
+generate: ## Generate deep copies and CRDs from the API types, and docs/plan.md from the step kinds
 	$(CONTROLLER_GEN) object paths=./api/...
 	$(CONTROLLER_GEN) crd:maxDescLen=400 paths=./api/... output:crd:artifacts:config=config/crd/bases
 	go run ./test/plandoc docs/plan.md
 
 .PHONY: lint
-lint: ## Run the linters of .golangci.yml, and our check of the scripts that nodes run
+lint: ## Run the linters of .golangci.yml, and the check of the scripts that nodes run
 	$(GOLANGCI_LINT) run ./...
 	go run ./test/scriptcheck
 
 .PHONY: verify
-verify: verify-generate lint test ## All that must hold before a merge: CI runs this
+verify: verify-generate lint test ## Check everything that a merge needs; CI runs this
 
 .PHONY: verify-generate
-verify-generate: ## Fail when generated files are not what generate writes
+verify-generate: ## Fail if generated files are not up to date
 	@before=$$(mktemp -d) && trap 'rm -rf "$$before"' EXIT && cp -r api config/crd docs/plan.md "$$before" && $(MAKE) --no-print-directory generate && \
-	diff -r "$$before/api" api && diff -r "$$before/crd" config/crd && diff "$$before/plan.md" docs/plan.md || { echo "generated files were stale: commit what generate wrote"; exit 1; }
+	diff -r "$$before/api" api && diff -r "$$before/crd" config/crd && diff "$$before/plan.md" docs/plan.md || { echo "generated files were not up to date; commit the new ones"; exit 1; }
 
 .PHONY: build
 build: ## Build bin/manager
@@ -81,5 +81,5 @@ release: ## Write a local clusterctl repository to out/repository (VERSION, IMAG
 	go run ./config/release -version $(VERSION) -image $(IMAGE) -out $(OUT)/repository
 
 .PHONY: clean
-clean: ## Remove what was built here; the servers in the user's cache stay
+clean: ## Remove what was built here, but keep the servers in the user's cache
 	rm -rf bin $(OUT)

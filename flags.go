@@ -24,16 +24,16 @@ import (
 
 const managerName = "capwin-manager"
 
-// The two halves that --controllers names: the same binary is deployed once for each provider.
+// The providers that --controllers names: the same binary is deployed once for each of them.
 const (
-	infrastructure = "infrastructure"
-	bootstrapping  = "bootstrap"
+	infrastructureProvider = "infrastructure"
+	bootstrapProvider      = "bootstrap"
 )
 
-// minTokenTTL leaves time to look after a token three times in its life.
+// minTokenTTL leaves time to look at a token three times in its life.
 const minTokenTTL = time.Minute
 
-// managerFlags are the flags that Cluster API's own managers have, and --controllers.
+// managerFlags are the flags that Cluster API's own managers have, plus --controllers.
 type managerFlags struct {
 	logs        *logsv1.LoggingConfiguration
 	diagnostics capiflags.ManagerOptions
@@ -66,13 +66,16 @@ func newFlags(fs *pflag.FlagSet) *managerFlags {
 	capiflags.AddManagerOptions(fs, &f.diagnostics)
 	feature.MutableGates.AddFlag(fs)
 	fs.AddGoFlagSet(flag.CommandLine) // --kubeconfig
-	fs.StringSliceVar(&f.controllers, "controllers", []string{infrastructure, bootstrapping}, "Providers to run: infrastructure, bootstrap, or both.")
-	fs.StringVar(&f.namespace, "namespace", "", "Namespace whose objects are looked after; empty means all.")
-	fs.StringVar(&f.watchFilter, "watch-filter", "", "Value of the label cluster.x-k8s.io/watch-filter of the objects that are looked after; empty means all.")
+	fs.StringSliceVar(&f.controllers, "controllers", []string{infrastructureProvider, bootstrapProvider},
+		"Providers to run: infrastructure, bootstrap, or both.")
+	fs.StringVar(&f.namespace, "namespace", "", "Namespace of the objects to reconcile; empty means all.")
+	fs.StringVar(&f.watchFilter, "watch-filter", "",
+		"Value of the label cluster.x-k8s.io/watch-filter of the objects to reconcile; empty means all.")
 	fs.StringVar(&f.healthAddr, "health-addr", ":9440", "Address of /healthz and /readyz.")
-	fs.DurationVar(&f.syncPeriod, "sync-period", 10*time.Minute, "How often every object is looked at though nothing was heard of it.")
-	fs.Float32Var(&f.qps, "kube-api-qps", 100, "Queries per second to the management cluster, at the most.")
-	fs.IntVar(&f.burst, "kube-api-burst", 200, "Queries in one burst to the management cluster, at the most.")
+	fs.DurationVar(&f.syncPeriod, "sync-period", 10*time.Minute,
+		"How often every object is reconciled even if nothing changed.")
+	fs.Float32Var(&f.qps, "kube-api-qps", 100, "Maximum queries per second to the management cluster.")
+	fs.IntVar(&f.burst, "kube-api-burst", 200, "Maximum queries in one burst to the management cluster.")
 	f.addLeaderFlags(fs)
 	f.addControllerFlags(fs)
 	return f
@@ -80,31 +83,35 @@ func newFlags(fs *pflag.FlagSet) *managerFlags {
 
 func (f *managerFlags) addLeaderFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.leaderElect, "leader-elect", false, "Let only one of several managers be active.")
-	fs.DurationVar(&f.leaseDuration, "leader-elect-lease-duration", 15*time.Second, "How long the others wait before they take over.")
-	fs.DurationVar(&f.renewDeadline, "leader-elect-renew-deadline", 10*time.Second, "How long the active manager tries to stay so before it gives up.")
-	fs.DurationVar(&f.retryPeriod, "leader-elect-retry-period", 2*time.Second, "How long to wait between tries.")
+	fs.DurationVar(&f.leaseDuration, "leader-elect-lease-duration", 15*time.Second,
+		"How long the other managers wait before one of them takes over.")
+	fs.DurationVar(&f.renewDeadline, "leader-elect-renew-deadline", 10*time.Second,
+		"How long the active manager tries to renew its lease before it gives up.")
+	fs.DurationVar(&f.retryPeriod, "leader-elect-retry-period", 2*time.Second, "How long a manager waits between tries.")
 }
 
 func (f *managerFlags) addControllerFlags(fs *pflag.FlagSet) {
-	fs.IntVar(&f.machineConcurrency, "windowsmachine-concurrency", 100, "WindowsMachines looked after at the same time.")
-	fs.IntVar(&f.configConcurrency, "windowsbootstrapconfig-concurrency", 100, "WindowsBootstrapConfigs looked after at the same time.")
-	fs.IntVar(&f.clusterCacheConcurrency, "clustercache-concurrency", 100, "Workload clusters looked after at the same time.")
-	fs.Float32Var(&f.clusterCacheQPS, "clustercache-client-qps", 20, "Queries per second to one workload cluster, at the most.")
-	fs.IntVar(&f.clusterCacheBurst, "clustercache-client-burst", 30, "Queries in one burst to one workload cluster, at the most.")
-	fs.DurationVar(&f.tokenTTL, "bootstrap-token-ttl", 30*time.Minute, "How long a bootstrap token lives when nobody keeps it alive. It is kept alive until its node has joined.")
+	fs.IntVar(&f.machineConcurrency, "windowsmachine-concurrency", 100, "WindowsMachines reconciled at the same time.")
+	fs.IntVar(&f.configConcurrency, "windowsbootstrapconfig-concurrency", 100,
+		"WindowsBootstrapConfigs reconciled at the same time.")
+	fs.IntVar(&f.clusterCacheConcurrency, "clustercache-concurrency", 100, "Workload clusters reconciled at the same time.")
+	fs.Float32Var(&f.clusterCacheQPS, "clustercache-client-qps", 20, "Maximum queries per second to one workload cluster.")
+	fs.IntVar(&f.clusterCacheBurst, "clustercache-client-burst", 30, "Maximum queries in one burst to one workload cluster.")
+	fs.DurationVar(&f.tokenTTL, "bootstrap-token-ttl", 30*time.Minute,
+		"How long a bootstrap token lives if it is not extended. The manager extends it until its node has joined.")
 }
 
-// wanted is the set of controllers, checked.
+// wanted checks the flags and returns the providers to run.
 func (f *managerFlags) wanted() (map[string]bool, error) {
 	wanted := map[string]bool{}
 	for _, name := range f.controllers {
-		if name != infrastructure && name != bootstrapping {
-			return nil, fmt.Errorf("--controllers=%s: write infrastructure, bootstrap, or both with a comma", name)
+		if name != infrastructureProvider && name != bootstrapProvider {
+			return nil, fmt.Errorf("--controllers=%s is not valid; use infrastructure, bootstrap, or both with a comma between them", name)
 		}
 		wanted[name] = true
 	}
 	if f.tokenTTL < minTokenTTL {
-		return nil, fmt.Errorf("--bootstrap-token-ttl=%s: write at least %s", f.tokenTTL, minTokenTTL)
+		return nil, fmt.Errorf("--bootstrap-token-ttl=%s is too short; use at least %s", f.tokenTTL, minTokenTTL)
 	}
 	return wanted, nil
 }
@@ -119,7 +126,7 @@ func (f *managerFlags) restConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-func (f *managerFlags) options(scheme *runtime.Scheme) (ctrl.Options, error) {
+func (f *managerFlags) managerOptions(scheme *runtime.Scheme) (ctrl.Options, error) {
 	_, metrics, err := capiflags.GetManagerOptions(f.diagnostics)
 	if err != nil {
 		return ctrl.Options{}, fmt.Errorf("diagnostics flags: %w", err)
@@ -131,7 +138,7 @@ func (f *managerFlags) options(scheme *runtime.Scheme) (ctrl.Options, error) {
 		HealthProbeBindAddress: f.healthAddr,
 		LeaderElection:         f.leaderElect,
 		LeaderElectionID:       "capwin-" + electionName(f.controllers),
-		// The Deployment says where we are. Outside of a cluster nobody else could.
+		// Set by the Deployment. Outside of a cluster controller-runtime cannot find the namespace by itself.
 		LeaderElectionNamespace: os.Getenv("POD_NAMESPACE"),
 		LeaseDuration:           &f.leaseDuration,
 		RenewDeadline:           &f.renewDeadline,
@@ -140,7 +147,7 @@ func (f *managerFlags) options(scheme *runtime.Scheme) (ctrl.Options, error) {
 			SyncPeriod:       &f.syncPeriod,
 			DefaultTransform: cache.TransformStripManagedFields(),
 		},
-		// Secrets are never cached: one get by name is all that is allowed, and all that is needed.
+		// Secrets are never cached: our roles allow only get by name, and that is all we need.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
 	}
 	if f.namespace != "" {
@@ -149,7 +156,7 @@ func (f *managerFlags) options(scheme *runtime.Scheme) (ctrl.Options, error) {
 	return options, nil
 }
 
-// electionName keeps the two providers' leaders apart when both run in one namespace.
+// electionName keeps the leaders of the two providers apart if both run in one namespace.
 func electionName(controllers []string) string {
 	if len(controllers) == 1 {
 		return controllers[0]

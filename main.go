@@ -31,7 +31,7 @@ func main() {
 	}
 	ctrl.SetLogger(klog.Background())
 	if err := run(ctrl.SetupSignalHandler(), flags); err != nil {
-		klog.Background().Error(err, "The manager ends")
+		klog.Background().Error(err, "Manager failed")
 		klog.FlushAndExit(klog.ExitFlushTimeout, 1)
 	}
 }
@@ -46,7 +46,7 @@ func run(ctx context.Context, flags *managerFlags) error {
 	if err != nil {
 		return err
 	}
-	options, err := flags.options(newScheme())
+	options, err := flags.managerOptions(newScheme())
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func newScheme() *runtime.Scheme {
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, clusterv1.AddToScheme, ipamv1.AddToScheme, infrav1.AddToScheme, bootstrapv1.AddToScheme,
 	} {
-		// It only fails for a type that cannot be registered, which every test would see.
+		// Adding fails only for a type that cannot be registered, and then every test would fail.
 		if err := add(scheme); err != nil {
 			panic(err)
 		}

@@ -160,17 +160,17 @@ func TestAddressesRefused(t *testing.T) {
 		change      func(*bootstrap.Input)
 		field, want string
 	}{
-		{"no MAC", withFound(func(n *infrav1.MachineNetwork) { n.MACAddress = "" }), found, `macAddress "" is none`},
-		{"another maker's MAC", withFound(func(n *infrav1.MachineNetwork) { n.MACAddress = "02:00:00:00:00:01" }), found, `"02:00:00:00:00:01" is none of VMware's`},
-		{"IPv4 in IPv6", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Address = "::ffff:10.0.0.5/120" }), found, "is no address"},
-		{"too small packets", withWanted(func(n *infrav1.VSphereNetwork) { n.MTU = 1279 }), wanted + ".mtu", "1279 is none; write 1280 to 9000"},
-		{"too large packets", withWanted(func(n *infrav1.VSphereNetwork) { n.MTU = 9001 }), wanted + ".mtu", "9001 is none"},
-		{"name server of a zone", withWanted(func(n *infrav1.VSphereNetwork) { n.Nameservers = []string{"fe80::2%eth0"} }), wanted + ".nameservers", "is no address"},
-		{"no prefix", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Address = "10.0.0.5" }), found, `"10.0.0.5" is no address with a prefix length`},
-		{"the whole world", given("10.0.0.5/0", ""), found, "10.0.0.5/0 has the whole world for its network; mend the pool that it is of, then delete the Machine"},
-		{"loopback", given("127.0.0.5/8", ""), found, "127.0.0.5/8 is no address that others"},
-		{"link-local", given("fe80::5/64", ""), found, "fe80::5/64 is no address that others reach a node by"},
-		{"multicast", given("224.0.0.5/24", ""), found, "224.0.0.5/24 is no address that others"},
+		{"no MAC", withFound(func(n *infrav1.MachineNetwork) { n.MACAddress = "" }), found, `macAddress "" is not one that this provider assigns`},
+		{"another maker's MAC", withFound(func(n *infrav1.MachineNetwork) { n.MACAddress = "02:00:00:00:00:01" }), found, `"02:00:00:00:00:01" is not one that this provider assigns`},
+		{"IPv4 in IPv6", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Address = "::ffff:10.0.0.5/120" }), found, "is not an address"},
+		{"too small packets", withWanted(func(n *infrav1.VSphereNetwork) { n.MTU = 1279 }), wanted + ".mtu", "1279 is not valid; use 1280 to 9000"},
+		{"too large packets", withWanted(func(n *infrav1.VSphereNetwork) { n.MTU = 9001 }), wanted + ".mtu", "9001 is not valid"},
+		{"name server of a zone", withWanted(func(n *infrav1.VSphereNetwork) { n.Nameservers = []string{"fe80::2%eth0"} }), wanted + ".nameservers", "is not an address"},
+		{"no prefix", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Address = "10.0.0.5" }), found, `"10.0.0.5" is not an address with a prefix length`},
+		{"the whole world", given("10.0.0.5/0", ""), found, "10.0.0.5/0 has every address in its network; correct the pool that it comes from, then delete the Machine"},
+		{"loopback", given("127.0.0.5/8", ""), found, "127.0.0.5/8 is not an address by which others"},
+		{"link-local", given("fe80::5/64", ""), found, "fe80::5/64 is not an address by which others reach a node"},
+		{"multicast", given("224.0.0.5/24", ""), found, "224.0.0.5/24 is not an address by which others"},
 		{"the network", given("10.0.0.0/24", ""), found, "10.0.0.0/24 is the address of the network itself"},
 		{"any router", given("fd00::/64", ""), found, "fd00::/64 is the address of the network itself"},
 		{"everybody", given("10.0.0.255/24", ""), found, "10.0.0.255/24 is the broadcast address"},
@@ -179,20 +179,20 @@ func TestAddressesRefused(t *testing.T) {
 		{"gateway of another link", given("10.0.0.5/24", "169.254.0.1"), found, "gateway 169.254.0.1 is not in the network"},
 		{"default route", withWanted(func(n *infrav1.VSphereNetwork) {
 			n.Routes = []infrav1.NetworkRoute{{To: "0.0.0.0/0", Via: "10.0.0.9"}}
-		}), wanted + ".routes", "0.0.0.0/0 is the default route, which the gateway of the adapter's pool makes"},
-		{"another form", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Address = "FD00::5/64" }), found, `"FD00::5/64" is no address`},
-		{"gateway of another family", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Gateway = "fd00::1" }), found, `gateway "fd00::1" is none for 10.0.0.5/24`},
-		{"gateway by name", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Gateway = "gw" }), found, `gateway "gw" is none`},
-		{"name server by name", withWanted(func(n *infrav1.VSphereNetwork) { n.Nameservers = []string{"dns"} }), wanted + ".nameservers", `"dns" is no address`},
+		}), wanted + ".routes", "0.0.0.0/0 is the default route, which comes from the gateway of the adapter's pool"},
+		{"another form", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Address = "FD00::5/64" }), found, `"FD00::5/64" is not an address`},
+		{"gateway of another family", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Gateway = "fd00::1" }), found, `gateway "fd00::1" is not valid for 10.0.0.5/24`},
+		{"gateway by name", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Gateway = "gw" }), found, `gateway "gw" is not valid`},
+		{"name server by name", withWanted(func(n *infrav1.VSphereNetwork) { n.Nameservers = []string{"dns"} }), wanted + ".nameservers", `"dns" is not an address`},
 		{"no CIDR", withWanted(func(n *infrav1.VSphereNetwork) {
 			n.Routes = []infrav1.NetworkRoute{{To: "10.9.0.1/16", Via: "10.0.0.9"}}
-		}), wanted + ".routes", "write 10.9.0.0/16"},
+		}), wanted + ".routes", "use 10.9.0.0/16"},
 		{"neighbour of another family", withWanted(func(n *infrav1.VSphereNetwork) {
 			n.Routes = []infrav1.NetworkRoute{{To: "10.9.0.0/16", Via: "fd00::9"}}
 		}), wanted + ".routes", "an address of the same family"},
 		{"far neighbour", withWanted(func(n *infrav1.VSphereNetwork) {
 			n.Routes = []infrav1.NetworkRoute{{To: "10.9.0.0/16", Via: "10.0.1.9"}}
-		}), wanted + ".routes", "10.0.1.9 is no neighbour, the adapter has 10.0.0.5/24"},
+		}), wanted + ".routes", "10.0.1.9 is not in a network of the adapter, which has 10.0.0.5/24"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := bootstrap.Render(plainInput(t, one, test.change))
@@ -224,7 +224,7 @@ func TestSeveralAdaptersNeedAnInterface(t *testing.T) {
 			}
 			vSwitch := slices.Contains([]bootstrapv1.NetworkMode{"l2bridge", "overlay"}, mode) && cni != bootstrapv1.CNIOVNKubernetes
 			_, err := bootstrap.Render(plainInput(t, inNetwork(mode, cni, two)...))
-			if (err != nil) != vSwitch || vSwitch && !strings.Contains(err.Error(), "spec.network.interface: it is empty, the machine has 2 networks") {
+			if (err != nil) != vSwitch || vSwitch && !strings.Contains(err.Error(), "spec.network.interface: must be set, because the machine has 2 networks") {
 				t.Errorf("%s %s with two adapters: %v", mode, cni, err)
 			}
 			if _, err := bootstrap.Render(plainInput(t, inNetwork(mode, cni, two, withInterface("Ethernet0"))...)); vSwitch && err != nil {
@@ -235,7 +235,7 @@ func TestSeveralAdaptersNeedAnInterface(t *testing.T) {
 }
 
 func TestAddressWarnings(t *testing.T) {
-	const byCNI, byCloud, noIPv4 = "no vSwitch is made here", "the first of several has its address by DHCP", "its pools have no IPv4"
+	const byCNI, byCloud, noIPv4 = "this provider makes no vSwitch in this mode", "the first of several adapters has its address by DHCP", "its pools have no IPv4"
 	static := withAdapters(staticAdapter("10.0.0.5/24"))
 	for name, test := range map[string]struct {
 		changes []func(*bootstrap.Input)

@@ -8,12 +8,12 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// authority is whom the node trusts.
+// authority is the CA that the node trusts.
 type authority struct {
 	// pins are the SHA-256 of each certificate's public key, as kubeadm compares them.
 	pins []string
-	// root is the DER of the only certificate, when it is one and signed itself. Of several, the node can not know
-	// beforehand which has signed what the API server shows; kubeadm tries them all.
+	// root is the DER of the certificate, if there is only one and it signed itself. If there are several, the node
+	// cannot know in advance which of them signed the API server's certificate; kubeadm tries them all.
 	root []byte
 }
 

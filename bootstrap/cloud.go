@@ -9,8 +9,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// What a cloud carries of user data. A guestinfo value ends at 64 KiB, and open-vm-tools needs some of it; Azure takes
-// custom data of 65,535 bytes before base64.
+// How much user data a cloud carries. A guestinfo value ends at 64 KiB, and open-vm-tools needs some of that; Azure
+// takes custom data of 65,535 bytes before base64.
 const (
 	maxGuestInfoBytes  = 60_000
 	maxCustomDataBytes = 65_535
@@ -19,10 +19,10 @@ const (
 // GuestInfoReportKey is the guestinfo variable that a node on vSphere writes its reports to.
 const GuestInfoReportKey = "guestinfo.capwin.report"
 
-// cloud is how user data comes to a node, and reports from it.
+// cloud says how user data reaches a node, and how reports leave it.
 type cloud struct {
 	channels []plan.Channel
-	// erase is where the image of this cloud keeps copies of the user data.
+	// erase lists the copies of the user data that an image of this cloud keeps.
 	erase []plan.Value
 	// carries tells whether the cloud carries so much user data.
 	carries func(userData []byte) bool
@@ -40,7 +40,8 @@ var vSphereCloud = cloud{
 	limit:   "60000 bytes as gzip+base64, which is what vSphere's guestinfo carries",
 }
 
-// azure's host agent hears of a failure only; the serial port, whose log boot diagnostics keep, hears all.
+// azureCloud: the host agent is told of failures only. The serial port is told everything; boot diagnostics keep its
+// log.
 var azureCloud = cloud{
 	channels: []plan.Channel{
 		{Do: plan.ChannelConsole, Port: "COM2"},
@@ -52,7 +53,7 @@ var azureCloud = cloud{
 	isAzure: true,
 }
 
-// cloudOf is the one that the spec names; the API lets nobody name none or both.
+// cloudOf is the cloud that the spec names; the API allows exactly one.
 func cloudOf(spec infrav1.WindowsMachineSpec) cloud {
 	if spec.Azure != nil {
 		return azureCloud
@@ -64,7 +65,8 @@ func (c cloud) fits(userData []byte) error {
 	if c.carries(userData) {
 		return nil
 	}
-	return step.Invalid("WindowsBootstrapConfig spec", "it makes %d bytes of user data, more than %s; write fewer or shorter files, scripts, labels and taints",
+	return step.Invalid("WindowsBootstrapConfig spec",
+		"the user data has %d bytes, more than %s; use fewer or shorter files, scripts, labels and taints",
 		len(userData), c.limit)
 }
 

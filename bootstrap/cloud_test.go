@@ -74,8 +74,8 @@ func TestUserDataFitsItsCloud(t *testing.T) {
 			if test.fits != (err == nil) || err != nil && !errors.As(err, &refused) {
 				t.Fatalf("%v, want fits %t: %s", err, test.fits, test.reason)
 			}
-			if err != nil && !strings.Contains(err.Error(), "write fewer or shorter files, scripts, labels and taints") {
-				t.Errorf("%q does not say what to write", err)
+			if err != nil && !strings.Contains(err.Error(), "use fewer or shorter files, scripts, labels and taints") {
+				t.Errorf("%q does not say what to do", err)
 			}
 			value := base64.StdEncoding.EncodedLen(len(scripts.Gzip(userData.Bytes())))
 			if err == nil && value > 60_000 {

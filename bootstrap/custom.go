@@ -16,7 +16,7 @@ const (
 	defaultScriptSeconds = 300
 )
 
-// custom is spec.custom, read and found good: the users' own files and scripts.
+// custom is what was read of spec.custom: the users' own files and scripts.
 type custom struct {
 	files             []customFile
 	preJoin, postJoin []customScript
@@ -28,7 +28,7 @@ type customFile struct {
 	content step.Content
 }
 
-// customScript is run where it is written.
+// customScript is a script and the path from which it runs.
 type customScript struct {
 	name, path string
 	content    step.Content
@@ -58,7 +58,7 @@ func readFiles(wanted []bootstrapv1.CustomFile, from step.Contents) ([]customFil
 		}
 		lower := strings.ToLower(file.Path)
 		if seen[lower] {
-			return nil, step.Invalid(field, "the path %q is there twice; leave one out", file.Path)
+			return nil, step.Invalid(field, "path %q is used twice; remove one of the two files", file.Path)
 		}
 		seen[lower] = true
 		read, err := from.Content(field, file.Content, file.ContentFrom)
@@ -77,13 +77,13 @@ func readFiles(wanted []bootstrapv1.CustomFile, from step.Contents) ([]customFil
 func fileAccess(field string, wanted bootstrapv1.FileAccess, secret bool) (plan.Access, error) {
 	switch {
 	case wanted == bootstrapv1.FileAccessInherited && secret:
-		return "", step.Invalid(field, "access Inherited would show a Secret to everybody; leave access out")
+		return "", step.Invalid(field, "access Inherited would let every user read a Secret; remove access")
 	case wanted == bootstrapv1.FileAccessAdministrators || wanted == "" && secret:
 		return plan.AccessAdmin, nil
 	case wanted == bootstrapv1.FileAccessInherited || wanted == "":
 		return plan.AccessInherit, nil
 	}
-	return "", step.Invalid(field, "access %q is none; write Administrators or Inherited", wanted)
+	return "", step.Invalid(field, "access %q is not valid; use Administrators or Inherited", wanted)
 }
 
 func readScripts(hook, phase string, wanted []bootstrapv1.CustomScript, from step.Contents) ([]customScript, error) {
@@ -91,16 +91,12 @@ func readScripts(hook, phase string, wanted []bootstrapv1.CustomScript, from ste
 	var scripts []customScript
 	for i, script := range wanted {
 		field := fmt.Sprintf("%s.%s[%d]", customField, hook, i)
-		if seen[script.Name] {
-			return nil, step.Invalid(field, "the name %q is there twice; write another one", script.Name)
-		}
-		seen[script.Name] = true
-		if !step.Name.MatchString(script.Name) {
-			return nil, step.Invalid(field, "name %q is none; write small letters, digits and dashes, 40 at most", script.Name)
+		if err := step.CheckName(field, script.Name, seen); err != nil {
+			return nil, err
 		}
 		suffix, known := scriptSuffixes[script.Type]
 		if !known {
-			return nil, step.Invalid(field, "type %q is none; write PowerShell or Cmd", script.Type)
+			return nil, step.Invalid(field, "type %q is not valid; use PowerShell or Cmd", script.Type)
 		}
 		read, err := from.Content(field, script.Content, script.ContentFrom)
 		if err != nil {
@@ -138,7 +134,8 @@ func (c custom) steps() step.Part {
 	return p
 }
 
-// addTo writes a script where only administrators read it, and runs it as it is. All are erased in the end.
+// addTo writes a script where only administrators can read it, and runs it unchanged. All scripts are erased at the
+// end.
 func (s customScript) addTo(p *step.Part, phase, reason string) {
 	p.Add(phase, step.PrivateFile("write-"+s.name, step.ReasonNodeFilesFailed, s.path, s.content.Bytes), &plan.Script{
 		Common:  plan.Common{Name: "run-" + s.name, Reason: reason, TimeoutSeconds: s.seconds},

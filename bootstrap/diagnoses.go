@@ -5,8 +5,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// joinDiagnoses name a failed kubeadm join by what it wrote. kubeadm tries again for minutes and writes each failed try,
-// so that words of an early stage may stand in the output of a later failure: the last stages come first.
+// joinDiagnoses find out from its output why kubeadm join failed. kubeadm retries for minutes and logs every attempt,
+// so the output of a late failure may also have words of an earlier stage: the last stages come first.
 var joinDiagnoses = []plan.Diagnosis{
 	{
 		Match:   `failed while waiting for TLS bootstrap`,

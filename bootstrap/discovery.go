@@ -17,11 +17,12 @@ import (
 const (
 	discoveryField = "WindowsBootstrapConfig spec.discovery.kubeconfigSecret"
 	discoveryFile  = step.JoinDirectory + `\discovery.yaml`
-	// discoveryPath is discoveryFile as kubeadm takes it: it reads C: as the scheme of a URL, and refuses all but https.
+	// discoveryPath is discoveryFile as kubeadm needs it: kubeadm takes C: for the scheme of a URL and accepts https
+	// only.
 	discoveryPath = "/run/kubeadm/discovery.yaml"
 )
 
-// kubeconfigFile is as much of a kubeconfig as is looked at. What a cluster has is a map: what is not known is refused.
+// kubeconfigFile is the part of a kubeconfig that we read. A cluster is a map so that unknown keys can be refused.
 type kubeconfigFile struct {
 	APIVersion     string           `json:"apiVersion"`
 	Kind           string           `json:"kind"`
@@ -37,30 +38,30 @@ type namedCluster struct {
 	Cluster map[string]any `json:"cluster"`
 }
 
-// Of a cluster only these two are rendered.
+// The only two keys of a cluster that are rendered.
 const (
 	serverKey    = "server"
 	authorityKey = "certificate-authority-data"
 )
 
-// notOfDiscovery are the other keys that a cluster may have, with what to do instead: kubeadm would drop some on the way,
+// notOfDiscovery are other keys that a cluster may have, and what to do instead: kubeadm would drop some of them, and
 // others are not safe.
 var notOfDiscovery = map[string]string{
-	"insecure-skip-tls-verify": "a node joins no cluster that it cannot verify; leave it out",
-	"certificate-authority":    "that file is not on the node; write certificate-authority-data",
-	"proxy-url":                "kubeadm loses it; write spec.windows.proxy",
-	"tls-server-name":          "kubeadm loses it; write a server whose name or address is in its certificate",
+	"insecure-skip-tls-verify": "a node joins no cluster that it cannot verify; remove it",
+	"certificate-authority":    "that file is not on the node; use certificate-authority-data",
+	"proxy-url":                "kubeadm drops it; use spec.windows.proxy",
+	"tls-server-name":          "kubeadm drops it; use a server whose name or address is in its certificate",
 }
 
-// cluster is where the API server is, and whom the node trusts.
+// cluster is where the API server is, and whose certificates the node trusts.
 type cluster struct {
 	endpoint  clusterv1.APIEndpoint
 	authority authority
-	// discovery is the kubeconfig by which kubeadm finds the cluster; where it is empty, the token does.
+	// discovery is the kubeconfig by which kubeadm finds the cluster; if it is empty, the token does that.
 	discovery string
 }
 
-// readCluster reads a kubeconfig of the user's, or else the Cluster and its CA.
+// readCluster reads the user's kubeconfig if the spec names one, else the Cluster and its CA.
 func readCluster(in Input) (cluster, error) {
 	var c cluster
 	ref := in.Config.Spec.Discovery.KubeconfigSecret
@@ -99,19 +100,21 @@ func discover(data []byte) (cluster, error) {
 	return c, err
 }
 
-// discoveredCluster never shows what it reads: it may hold what it should not.
+// discoveredCluster never shows what it reads, which may hold secrets by mistake.
 func discoveredCluster(data []byte) (map[string]any, error) {
-	const write = "write one such as the ConfigMap cluster-info in kube-public has under the key kubeconfig"
+	const write = "use one such as the key kubeconfig in the ConfigMap cluster-info of kube-public"
 	var file kubeconfigFile
 	if err := yaml.UnmarshalStrict(data, &file); err != nil || file.Kind != "Config" {
-		return nil, step.Invalid(discoveryField, "its content is no kubeconfig; %s", write)
+		return nil, step.Invalid(discoveryField, "the content is not a kubeconfig; %s", write)
 	}
 	switch {
 	case len(file.Users) > 0:
-		return nil, step.Invalid(discoveryField, "the kubeconfig has users: their keys, certificates, tokens or plugins do not belong on a node, "+
-			"which comes with a token of its own; %s", write)
+		return nil, step.Invalid(discoveryField,
+			"the kubeconfig has users: their keys, certificates, tokens or plugins do not belong on a node, "+
+				"which has a token of its own; %s", write)
 	case len(file.Clusters) != 1:
-		return nil, step.Invalid(discoveryField, "the kubeconfig has %d clusters and must have one; %s", len(file.Clusters), write)
+		return nil, step.Invalid(discoveryField,
+			"the kubeconfig has %d clusters and must have one; %s", len(file.Clusters), write)
 	}
 	cluster := file.Clusters[0].Cluster
 	for _, key := range step.SortedKeys(cluster) {
@@ -119,23 +122,25 @@ func discoveredCluster(data []byte) (map[string]any, error) {
 			return nil, step.Invalid(discoveryField, "the cluster of the kubeconfig has %s: %s", key, instead)
 		}
 		if key != serverKey && key != authorityKey {
-			return nil, step.Invalid(discoveryField, "the cluster of the kubeconfig must have %s and %s and nothing else; %s", serverKey, authorityKey, write)
+			return nil, step.Invalid(discoveryField,
+				"the cluster of the kubeconfig must have %s and %s and nothing else; %s", serverKey, authorityKey, write)
 		}
 	}
 	return cluster, nil
 }
 
 func discoveredServer(cluster map[string]any) (clusterv1.APIEndpoint, error) {
-	const write = "write one such as https://api.example.com:6443"
+	const write = "use one such as https://api.example.com:6443"
 	var endpoint clusterv1.APIEndpoint
 	text, _ := cluster[serverKey].(string)
 	parsed, err := url.Parse(text)
 	if err != nil {
-		return endpoint, step.Invalid(discoveryField, "the server of the kubeconfig is no URL; %s", write)
+		return endpoint, step.Invalid(discoveryField, "the server of the kubeconfig is not a URL; %s", write)
 	}
 	plain := (parsed.Path == "" || parsed.Path == "/") && parsed.RawQuery == "" && parsed.Fragment == "" && parsed.User == nil
 	if parsed.Scheme != "https" || parsed.Hostname() == "" || !plain {
-		return endpoint, step.Invalid(discoveryField, "the server %q of the kubeconfig must be https, host and port only; %s", parsed.Redacted(), write)
+		return endpoint, step.Invalid(discoveryField,
+			"the server %q of the kubeconfig must be https, host and port only; %s", parsed.Redacted(), write)
 	}
 	port := parsed.Port()
 	if port == "" {
@@ -143,7 +148,7 @@ func discoveredServer(cluster map[string]any) (clusterv1.APIEndpoint, error) {
 	}
 	number, err := strconv.ParseInt(port, 10, 32)
 	if err != nil || number == 0 {
-		return endpoint, step.Invalid(discoveryField, "port %q of the kubeconfig's server is none; %s", port, write)
+		return endpoint, step.Invalid(discoveryField, "port %q of the kubeconfig's server is not valid; %s", port, write)
 	}
 	return readEndpoint(discoveryField, clusterv1.APIEndpoint{Host: parsed.Hostname(), Port: int32(number)})
 }
@@ -152,13 +157,14 @@ func discoveredAuthority(cluster map[string]any) ([]byte, error) {
 	text, _ := cluster[authorityKey].(string)
 	ca, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 	if err != nil || len(ca) == 0 {
-		return nil, step.Invalid(discoveryField, "the cluster of the kubeconfig has no %s, or one that is not base64; write the cluster's CA in PEM, in base64",
+		return nil, step.Invalid(discoveryField,
+			"the cluster of the kubeconfig has no %s, or one that is not base64; use the cluster's CA in PEM, in base64",
 			authorityKey)
 	}
 	return ca, nil
 }
 
-// discoveryText has the form of cluster-info: one cluster without a name, and nobody in it.
+// discoveryText has the form of the ConfigMap cluster-info: one cluster without a name, and no users.
 func discoveryText(endpoint clusterv1.APIEndpoint, ca []byte) (string, error) {
 	text, err := yaml.Marshal(kubeconfigFile{
 		APIVersion: "v1", Kind: "Config",
@@ -173,7 +179,7 @@ func discoveryText(endpoint clusterv1.APIEndpoint, ca []byte) (string, error) {
 	return string(text), nil
 }
 
-// discoveryFile writes the file where the node has one, for administrators only.
+// discoveryFile writes the kubeconfig, readable by administrators only.
 func (c cluster) discoveryFile() []plan.Step {
 	if c.discovery == "" {
 		return nil

@@ -97,11 +97,11 @@ func TestDiscoveryRefused(t *testing.T) {
 	}
 	key := "-----BEGIN EC PRIVATE KEY-----\nAAAA\n-----END EC PRIVATE KEY-----\n"
 	for _, test := range []struct{ name, reason, text, want string }{
-		{"nothing", "the Secret may be made later", "", `Secret discovery has nothing under the key "kubeconfig"`},
-		{"no YAML", "a file of another kind", "{" + hidden, "its content is no kubeconfig"},
-		{"another kind", "a Secret's manifest", change("kind: Config", "kind: Secret"), "its content is no kubeconfig"},
-		{"unknown field", "a typing error", change("users: null", "user: null"), "its content is no kubeconfig"},
-		{"field twice", "which one counts nobody knows", good + "kind: Config\n", "its content is no kubeconfig"},
+		{"nothing", "the Secret may be made later", "", `Secret discovery has no content under the key "kubeconfig"`},
+		{"no YAML", "a file of another kind", "{" + hidden, "the content is not a kubeconfig"},
+		{"another kind", "a Secret's manifest", change("kind: Config", "kind: Secret"), "the content is not a kubeconfig"},
+		{"unknown field", "a typing error", change("users: null", "user: null"), "the content is not a kubeconfig"},
+		{"field twice", "which one counts nobody knows", good + "kind: Config\n", "the content is not a kubeconfig"},
 		{"client key", "somebody's credentials", change("users: null", "users: [{name: admin, user: {client-key-data: "+hidden+"}}]"), "the kubeconfig has users"},
 		{"token", "somebody's credentials", change("users: null", "users: [{name: admin, user: {token: "+hidden+"}}]"), "the kubeconfig has users"},
 		{"plugin", "a program to run", change("users: null", "users: [{name: a, user: {exec: {command: a.exe}}}]"), "the kubeconfig has users"},
@@ -112,7 +112,7 @@ func TestDiscoveryRefused(t *testing.T) {
 			"has insecure-skip-tls-verify: a node joins no cluster that it cannot verify",
 		},
 		{"file of a CA", "it is not on the node", change("certificate-authority-data: ", "certificate-authority: C"), "has certificate-authority: that file is not on the node"},
-		{"proxy", "kubeadm drops it", change("    server:", "    proxy-url: http://p:1\n    server:"), "has proxy-url: kubeadm loses it; write spec.windows.proxy"},
+		{"proxy", "kubeadm drops it", change("    server:", "    proxy-url: http://p:1\n    server:"), "has proxy-url: kubeadm drops it; use spec.windows.proxy"},
 		{"server name", "kubeadm drops it", change("    server:", "    tls-server-name: a\n    server:"), "has tls-server-name"},
 		{"odd key", "nobody knows what it does", change("    server:", "    "+hidden+": a\n    server:"), "must have server and certificate-authority-data and nothing else"},
 		{"http", "anybody could answer", change("https://", "http://"), `"http://10.0.0.10:6443" of the kubeconfig must be https`},
@@ -120,13 +120,13 @@ func TestDiscoveryRefused(t *testing.T) {
 		{"no host", "nothing to join", change("10.0.0.10:6443", ""), `must be https, host and port only`},
 		{"password", "somebody's credentials", change("10.0.0.10", "me:"+hidden+"@10.0.0.10"), "must be https, host and port only"},
 		{"path", "kubelets join no path", change(":6443", ":6443/k8s/blue"), "must be https, host and port only"},
-		{"no URL", "nothing to join", change("10.0.0.10", "%zz"), "is no URL"},
+		{"no URL", "nothing to join", change("10.0.0.10", "%zz"), "is not a URL"},
 		{"port 0", "nobody listens", change(":6443", ":0"), `port "0"`},
-		{"large port", "there is none such", change(":6443", ":70000"), "port 70000 is none"},
+		{"large port", "there is none such", change(":6443", ":70000"), "port 70000 is not valid"},
 		{"odd host", "no name, no address", change("10.0.0.10", "a_b"), `host "a_b" is neither`},
 		{"no CA", "a node trusts nobody blindly", clusterInfo("https://a", nil), "has no certificate-authority-data"},
 		{"no base64", "nothing can be made of it", change("certificate-authority-data: ", "certificate-authority-data: '-'# "), "has no certificate-authority-data"},
-		{"key as CA", "somebody mixed up the keys", clusterInfo("https://a", []byte(key)), "it holds a EC PRIVATE KEY"},
+		{"key as CA", "somebody mixed up the keys", clusterInfo("https://a", []byte(key)), "a EC PRIVATE KEY does not belong here"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := bootstrap.Render(plainInput(t, discoveredBy(test.text)))

@@ -9,15 +9,18 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// image looks whether the image fits before anything is changed: a node that joins with other programs is worse than
-// one that says why it does not.
+// image checks that the image fits before anything is changed: a node that joins with the wrong programs is worse
+// than one that says why it does not join.
 func (n *node) image() step.Part {
 	var p step.Part
-	p.Add(step.PhasePrepare, slices.Concat(programVersions(n), n.containerd.VersionCheck(), soundness(), n.kubelet.MemoryChecks())...)
+	p.Add(step.PhasePrepare, programVersions(n)...)
+	p.Add(step.PhasePrepare, n.containerd.VersionCheck()...)
+	p.Add(step.PhasePrepare, soundness()...)
+	p.Add(step.PhasePrepare, n.kubelet.MemoryChecks()...)
 	return p
 }
 
-// programVersions: an image of another version would join, and run a kubelet that nobody wanted.
+// programVersions: with another minor version the node would join and run a kubelet that was not asked for.
 func programVersions(n *node) []plan.Step {
 	wanted := fmt.Sprintf("1.%d", n.minor)
 	fact := func(name, set string, argv ...string) plan.Step {
@@ -41,10 +44,10 @@ func programVersions(n *node) []plan.Step {
 	}, patchVersion(n))
 }
 
-// release is a version without what vendors add to it.
+// release finds a version without the suffix that vendors add.
 var release = regexp.MustCompile(`1\.\d+\.\d+`)
 
-// patchVersion: another patch of the same minor version joins and works, and is not what was asked for.
+// patchVersion warns of another patch of the same minor version: such a node works, but is not what was asked for.
 func patchVersion(n *node) []plan.Step {
 	wanted := release.FindString(n.version)
 	if wanted == "" {
@@ -53,8 +56,10 @@ func patchVersion(n *node) []plan.Step {
 	const patch = "kubeletPatch"
 	return []plan.Step{
 		&plan.Fact{
-			Common: plan.Common{Name: "kubelet-patch-version", Reason: step.ReasonImageVersionMismatch, TimeoutSeconds: 60, Attempts: 2, Optional: true},
-			Argv:   plan.Texts(step.KubeletProgram, "--version"), Match: `v(\d+\.\d+\.\d+)`, Set: patch,
+			Common: plan.Common{
+				Name: "kubelet-patch-version", Reason: step.ReasonImageVersionMismatch, TimeoutSeconds: 60, Attempts: 2, Optional: true,
+			},
+			Argv: plan.Texts(step.KubeletProgram, "--version"), Match: `v(\d+\.\d+\.\d+)`, Set: patch,
 			Say: plan.Text(step.KubeletProgram + " does not tell its version"),
 		},
 		&plan.Check{
@@ -68,13 +73,13 @@ func patchVersion(n *node) []plan.Step {
 	}
 }
 
-// What is asked of a node: a warning follows where it is not so.
+// Limits outside of which a node warns.
 const (
 	afterWindows = "26101" // the build after Windows Server 2025
 	fullDiskMiB  = "20480"
 )
 
-// soundness warns of a machine that may join and that few would want.
+// soundness warns of a machine that can join but that few people would want.
 func soundness() []plan.Step {
 	ask := func(name, reason string) plan.Common { return plan.Common{Name: name, Reason: reason, Optional: true} }
 	return []plan.Step{

@@ -22,7 +22,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/windows"
 )
 
-// node is an Input that has been read and found good: plain values, defaults filled in.
+// node is what was read of an Input and found good: plain values, defaults filled in.
 type node struct {
 	machine         plan.Machine
 	cloud           cloud
@@ -39,17 +39,17 @@ type node struct {
 	windows    windows.Windows
 	network    *network.Network
 	containerd containerd.Containerd
-	// joinConfiguration is kubeadm's.
+	// joinConfiguration is the text of the file that kubeadm join reads.
 	joinConfiguration string
 }
 
 // defaultDeadlineSeconds is half an hour.
 const defaultDeadlineSeconds = 1800
 
-// computerName is what Windows, DNS and Kubernetes all take for a name.
+// computerName is a name that Windows, DNS and Kubernetes all accept.
 var computerName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,13}[a-z0-9])?$`)
 
-// bootstrapToken is what kubeadm takes for a token.
+// bootstrapToken is the form of a token that kubeadm accepts.
 var bootstrapToken = regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
 
 func readNode(in Input) (*node, error) {
@@ -67,7 +67,8 @@ func readNode(in Input) (*node, error) {
 		version:         in.Machine.Spec.Version,
 	}
 	for _, read := range []func(*node, Input) error{
-		(*node).readMachine, (*node).readKubelet, (*node).readCustom, (*node).readWindows, (*node).readNetwork, (*node).readContainerd,
+		(*node).readMachine, (*node).readKubelet, (*node).readCustom, (*node).readWindows, (*node).readNetwork,
+		(*node).readContainerd,
 	} {
 		if err := read(n, in); err != nil {
 			return nil, err
@@ -78,7 +79,7 @@ func readNode(in Input) (*node, error) {
 	return n, err
 }
 
-// readMachine reads what the others need.
+// readMachine reads what the other parts need: adapters, version and cluster.
 func (n *node) readMachine(in Input) error {
 	var err error
 	if n.adapters, err = network.ReadAdapters(in.WindowsMachine); err != nil {
@@ -94,14 +95,15 @@ func (n *node) readMachine(in Input) error {
 func (n *node) readKubelet(in Input) error {
 	var err error
 	n.kubelet, err = kubelet.Read(kubelet.Input{
-		Spec: in.Config.Spec.Kubelet, Node: in.Config.Spec.Node, Reservations: in.Config.Spec.Reservations, NodeName: n.machine.Node, ProviderID: in.WindowsMachine.Spec.ProviderID,
+		Spec: in.Config.Spec.Kubelet, Node: in.Config.Spec.Node, Reservations: in.Config.Spec.Reservations,
+		NodeName: n.machine.Node, ProviderID: in.WindowsMachine.Spec.ProviderID,
 		Version: n.version, Minor: n.minor, Size: sizeOf(in.WindowsMachine.Spec),
 		NodeIP: n.adapters.NodeIP(in.Cluster.Spec.ClusterNetwork.Pods),
 	})
 	return err
 }
 
-// sizeOf is unknown on Azure, and where it is the template's.
+// sizeOf is zero on Azure and wherever the template decides.
 func sizeOf(spec infrav1.WindowsMachineSpec) kubelet.Size {
 	if spec.VSphere == nil {
 		return kubelet.Size{}
@@ -122,14 +124,15 @@ func (n *node) readWindows(in Input) error {
 		return err
 	}
 	n.windows, err = windows.Read(windows.Input{
-		Spec: spec.Windows, PageFile: spec.PageFile, Sources: in.Sources, NodeName: n.machine.Node, OnAzure: n.cloud.isAzure, AzureVM: in.WindowsMachine.Spec.Azure,
+		Spec: spec.Windows, PageFile: spec.PageFile, Sources: in.Sources, NodeName: n.machine.Node,
+		OnAzure: n.cloud.isAzure, AzureVM: in.WindowsMachine.Spec.Azure,
 		HyperV: spec.Containerd.HyperVIsolation == bootstrapv1.HyperVIsolationEnabled, ClusterNames: names,
 	})
 	return err
 }
 
-// clusterNames are the cluster's own names and ranges, which no proxy reaches. Where there is no proxy nothing is asked of
-// the Cluster.
+// clusterNames are the cluster's own names and ranges, which are reached without a proxy. If there is no proxy, the
+// Cluster's network is not read for it.
 func (n *node) clusterNames(in Input) ([]string, error) {
 	if !windows.HasProxy(in.Config.Spec.Windows.Proxy) {
 		return nil, nil
@@ -141,8 +144,9 @@ func (n *node) clusterNames(in Input) ([]string, error) {
 func (n *node) readNetwork(in Input) error {
 	var err error
 	n.network, err = network.Read(network.Input{
-		Spec: in.Config.Spec.Network, ClusterNetwork: in.Cluster.Spec.ClusterNetwork, Adapters: n.adapters, NodeName: n.machine.Node,
-		OnAzure: n.cloud.isAzure, MaxPods: n.kubelet.MaxPods, DelayedStart: n.kubelet.Start == plan.StartDelayedAuto,
+		Spec: in.Config.Spec.Network, ClusterNetwork: in.Cluster.Spec.ClusterNetwork, Adapters: n.adapters,
+		NodeName: n.machine.Node, OnAzure: n.cloud.isAzure,
+		MaxPods: n.kubelet.MaxPods, DelayedStart: n.kubelet.Start == plan.StartDelayedAuto,
 		DSRByDefault: kubelet.GateOn(network.DSRGate, nil, n.minor),
 	})
 	return err
@@ -157,20 +161,22 @@ func (n *node) readContainerd(in Input) error {
 	return err
 }
 
-// tooEarly refuses what no user can write: our own controllers make it before they render.
+// tooEarly refuses what is not a mistake of the user: our own controllers fill these fields in before they render.
 func tooEarly(in Input) error {
 	if in.Cluster == nil || in.Machine == nil || in.WindowsMachine == nil || in.Config == nil {
 		return errors.New("render: Cluster, Machine, WindowsMachine and WindowsBootstrapConfig must be there")
 	}
+	spec, name := in.WindowsMachine.Spec, in.WindowsMachine.Status.ComputerName
 	for _, must := range []struct {
 		holds bool
 		say   string
 	}{
 		{in.Machine.UID != "", "the Machine has no UID"},
-		{computerName.MatchString(in.WindowsMachine.Status.ComputerName), "the WindowsMachine has no status.computerName that Windows takes"},
-		{in.WindowsMachine.Spec.ProviderID != "", "the WindowsMachine has no spec.providerID"},
-		{(in.WindowsMachine.Spec.VSphere == nil) != (in.WindowsMachine.Spec.Azure == nil), "the WindowsMachine does not name one cloud"},
-		{bootstrapToken.MatchString(in.Token), "the bootstrap token is not of the form id.secret"}, // without the token: it is a secret
+		{computerName.MatchString(name), "the WindowsMachine has no status.computerName that Windows accepts"},
+		{spec.ProviderID != "", "the WindowsMachine has no spec.providerID"},
+		{(spec.VSphere == nil) != (spec.Azure == nil), "the WindowsMachine does not name one cloud"},
+		// The sentence does not show the token, which is a secret.
+		{bootstrapToken.MatchString(in.Token), "the bootstrap token is not of the form id.secret"},
 	} {
 		if !must.holds {
 			return fmt.Errorf("render %s/%s: %s", in.Machine.Namespace, in.Machine.Name, must.say)
@@ -179,7 +185,7 @@ func tooEarly(in Input) error {
 	return nil
 }
 
-// Deadline is how long a guest may take from its first boot until it has joined, down time not counted.
+// Deadline is how long a guest may take from its first boot until it has joined; the time of reboots does not count.
 func Deadline(spec bootstrapv1.WindowsBootstrapConfigSpec) time.Duration {
 	return time.Duration(deadlineSeconds(spec)) * time.Second
 }
@@ -188,35 +194,37 @@ func deadlineSeconds(spec bootstrapv1.WindowsBootstrapConfigSpec) int {
 	return int(cmp.Or(spec.DeadlineSeconds, defaultDeadlineSeconds))
 }
 
-// oldestMinor is the oldest 1.x whose kubeadm and kubelet take what is rendered here.
+// oldestMinor is the oldest 1.x whose kubeadm and kubelet accept what we render.
 const oldestMinor = 30
 
 func readMinor(text string) (uint64, error) {
 	const field = "Machine spec.version"
 	if text == "" {
-		return 0, step.Invalid(field, "it is empty; write the Kubernetes version that the image carries, such as v1.36.3")
+		return 0, step.Invalid(field, "must be set; use the Kubernetes version of the image, such as v1.36.3")
 	}
 	parsed, err := version.ParseTolerantImageTag(text)
 	if err != nil {
-		return 0, step.Invalid(field, "%q is not a version; write one such as v1.36.3", text)
+		return 0, step.Invalid(field, "%q is not a version; use one such as v1.36.3", text)
 	}
 	if parsed.Major != 1 || parsed.Minor < oldestMinor {
-		return 0, step.Invalid(field, "%q is not supported; write v1.%d.0 or a later v1", text, oldestMinor)
+		return 0, step.Invalid(field, "%q is not supported; use v1.%d.0 or a later v1", text, oldestMinor)
 	}
 	return parsed.Minor, nil
 }
 
 func readEndpoint(field string, endpoint clusterv1.APIEndpoint) (clusterv1.APIEndpoint, error) {
 	if !endpoint.IsValid() {
-		return endpoint, step.Invalid(field, "host or port is missing; write them, or wait until the cluster's infrastructure has")
+		return endpoint, step.Invalid(field,
+			"host or port is missing; set them, or wait until the cluster's infrastructure sets them")
 	}
 	name := validation.IsDNS1123Subdomain(strings.ToLower(endpoint.Host)) == nil
 	if !name && validation.IsValidIP(nil, endpoint.Host) != nil {
-		return endpoint, step.Invalid(field, "host %q is neither a DNS name nor an IP address; write one without scheme, port and brackets",
+		return endpoint, step.Invalid(field,
+			"host %q is neither a DNS name nor an IP address; use one without scheme, port and brackets",
 			endpoint.Host)
 	}
 	if endpoint.Port < 1 || endpoint.Port > 65535 {
-		return endpoint, step.Invalid(field, "port %d is none; write 1 to 65535", endpoint.Port)
+		return endpoint, step.Invalid(field, "port %d is not valid; use 1 to 65535", endpoint.Port)
 	}
 	return endpoint, nil
 }

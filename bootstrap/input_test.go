@@ -135,11 +135,11 @@ func TestRenderRefuses(t *testing.T) {
 		},
 		{
 			"no version number", "nothing can be made of it", ofVersion("latest"),
-			"Machine spec.version", `"latest" is not a version; write one such as v1.36.3`,
+			"Machine spec.version", `"latest" is not a version; use one such as v1.36.3`,
 		},
 		{
 			"old version", "its kubelet does not take what we render", ofVersion("v1.29.9"),
-			"Machine spec.version", `"v1.29.9" is not supported; write v1.30.0 or a later v1`,
+			"Machine spec.version", `"v1.29.9" is not supported; use v1.30.0 or a later v1`,
 		},
 		{
 			"version 2", "nobody knows what it will be", ofVersion("v2.40.0"),
@@ -150,7 +150,7 @@ func TestRenderRefuses(t *testing.T) {
 			"Cluster spec.controlPlaneEndpoint", "host or port is missing",
 		},
 		{
-			"no port", "half an endpoint is none", withEndpoint("api", 0),
+			"no port", "half an endpoint is not valid", withEndpoint("api", 0),
 			"Cluster spec.controlPlaneEndpoint", "host or port is missing",
 		},
 		{
@@ -163,27 +163,27 @@ func TestRenderRefuses(t *testing.T) {
 		},
 		{
 			"large port", "there is none such", withEndpoint("api", 70000),
-			"Cluster spec.controlPlaneEndpoint", "port 70000 is none",
+			"Cluster spec.controlPlaneEndpoint", "port 70000 is not valid",
 		},
 		{
 			"negative port", "there is none such", withEndpoint("api", -1),
-			"Cluster spec.controlPlaneEndpoint", "port -1 is none",
+			"Cluster spec.controlPlaneEndpoint", "port -1 is not valid",
 		},
 		{
 			"no CA", "a node trusts nobody blindly", withCA(nil),
-			"Secret blue-ca, key tls.crt", "it holds no certificate",
+			"Secret blue-ca, key tls.crt", "there is no certificate",
 		},
 		{
 			"text as CA", "it pins nothing", withCA([]byte("hello")),
-			"Secret blue-ca, key tls.crt", "it holds no certificate",
+			"Secret blue-ca, key tls.crt", "there is no certificate",
 		},
 		{
 			"key as CA", "somebody mixed up the keys of the Secret", withCA([]byte(key)),
-			"Secret blue-ca, key tls.crt", "it holds a EC PRIVATE KEY; write certificates only",
+			"Secret blue-ca, key tls.crt", "a EC PRIVATE KEY does not belong here; use certificates only",
 		},
 		{
 			"broken CA", "a pin of nothing would trust nobody", withCA([]byte(junk)),
-			"Secret blue-ca, key tls.crt", "can not be read",
+			"Secret blue-ca, key tls.crt", "cannot be read",
 		},
 		{
 			"label without name", "the kubelet exits", withLabels(bootstrapv1.NodeLabel{Value: "x"}),
@@ -203,7 +203,7 @@ func TestRenderRefuses(t *testing.T) {
 		},
 		{
 			"label twice", "one of the two would win", withLabels(bootstrapv1.NodeLabel{Name: "a", Value: "1"}, bootstrapv1.NodeLabel{Name: "a", Value: "2"}),
-			"WindowsBootstrapConfig spec.node.labels", "a is there twice",
+			"WindowsBootstrapConfig spec.node.labels", "a is listed twice",
 		},
 		{
 			"taint without key", "the API server refuses the Node", withTaints(corev1.Taint{Effect: "NoSchedule"}),
@@ -215,15 +215,15 @@ func TestRenderRefuses(t *testing.T) {
 		},
 		{
 			"taint with odd effect", "the API server refuses the Node", withTaints(corev1.Taint{Key: "a", Effect: "Never"}),
-			"WindowsBootstrapConfig spec.node.taints", `effect "Never" of a is none; write NoSchedule`,
+			"WindowsBootstrapConfig spec.node.taints", `effect "Never" of a is not valid; use NoSchedule`,
 		},
 		{
 			"taint twice", "the API server refuses the Node", withTaints(taint, taint),
-			"WindowsBootstrapConfig spec.node.taints", "os:NoSchedule is there twice",
+			"WindowsBootstrapConfig spec.node.taints", "os:NoSchedule is listed twice",
 		},
 		{
 			"taint of Cluster API", "it is always there", withTaints(clusterv1.NodeUninitializedTaint),
-			"WindowsBootstrapConfig spec.node.taints", "is always there; leave it out",
+			"WindowsBootstrapConfig spec.node.taints", "is always there; remove it",
 		},
 
 		{"no Cluster", "the caller was too early", func(in *bootstrap.Input) { in.Cluster = nil }, "", "must be there"},

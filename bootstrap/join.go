@@ -17,10 +17,10 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// firstV1Beta4 is the first 1.x whose kubeadm reads v1beta4, and warns of v1beta3.
+// firstV1Beta4 is the first 1.x whose kubeadm reads v1beta4; it warns of v1beta3.
 const firstV1Beta4 = 31
 
-// join is what every node does: files, a look at the API server, kubeadm.
+// join is what every node does: write files, look for the API server, run kubeadm.
 func (n *node) join() step.Part {
 	var p step.Part
 	p.Add(step.PhasePrepare, n.prepareFiles()...)
@@ -32,7 +32,7 @@ func (n *node) join() step.Part {
 	return p
 }
 
-// prepareFiles writes what kubeadm will read. Folders that hold keys or the token are closed before anything is in them.
+// prepareFiles writes what kubeadm reads. Folders for keys and for the token are closed before anything is in them.
 func (n *node) prepareFiles() []plan.Step {
 	steps := []plan.Step{
 		&plan.Check{
@@ -42,7 +42,7 @@ func (n *node) prepareFiles() []plan.Step {
 		},
 		step.Directory("kubeadm-folder", step.JoinDirectory, plan.AccessAdmin),
 		step.Directory("kubernetes-folder", step.KubernetesDirectory, plan.AccessAdmin),
-		// Below C: Windows lets users make files in folders, and what lies in these SYSTEM runs or obeys.
+		// Windows lets users create files in folders below C:, and SYSTEM runs or obeys what lies in these.
 		step.Directory("programs-folder", step.ProgramsDirectory, plan.AccessAdmin),
 		step.Directory("cni-programs-folder", step.CNIPrograms, plan.AccessAdmin),
 		step.Directory("cni-folder", step.CNIFolder, plan.AccessAdmin),
@@ -55,8 +55,8 @@ func (n *node) prepareFiles() []plan.Step {
 	}, n.kubelet.Patch)
 }
 
-// answers waits for an answer first and looks at the certificate then, so that a cluster with another CA is told from one
-// that is not there.
+// answers waits until the API server answers, and checks its certificate only then: so a cluster with another CA can
+// be told from one that is down.
 func (c cluster) answers() []plan.Step {
 	host, port := plan.Text(c.endpoint.Host), plan.Text(strconv.Itoa(int(c.endpoint.Port)))
 	steps := []plan.Step{&plan.WaitFor{
@@ -74,14 +74,15 @@ func (c cluster) answers() []plan.Step {
 	return steps
 }
 
-// clearJoin makes room for another kubeadm join, which refuses to start beside a kubelet that runs or files of another try.
-// kubeadm reset would empty the kubelet's whole folder: the image's credential provider is in it, and files of the user.
-// A word of cmd.exe stands between the two programs; nothing here comes from a spec.
+// clearJoin makes room for another attempt: kubeadm join does not start beside a running kubelet or the files of an
+// earlier attempt. kubeadm reset would empty the kubelet's whole folder, which also has the image's credential
+// provider and files of the user. The two programs are joined by cmd.exe's own operator; nothing in the line comes
+// from a spec.
 var clearJoin = plan.Texts("cmd.exe", "/d", "/c", "net.exe", "stop", "kubelet", "&",
 	"del", "/f", "/q", step.Kubeconfig, step.BootstrapKubeconfig, step.KubernetesDirectory+`\pki\ca.crt`)
 
-// runKubeadm joins. It is done once the kubelet has a certificate: kubelet.conf is there as soon as the kubelet has started,
-// and stays when nobody signs.
+// runKubeadm joins the cluster. The step is done when the kubelet has a certificate: kubelet.conf exists as soon as
+// the kubelet has started, and stays even if no certificate is ever signed.
 func (c cluster) runKubeadm() plan.Step {
 	pause := 15
 	run := &plan.Run{
@@ -102,8 +103,7 @@ func (c cluster) runKubeadm() plan.Step {
 	return run
 }
 
-// joinConfiguration is kubeadm's, in the API version that the Machine's own kubeadm reads. It is written as JSON, which
-// is YAML too: by way of Cluster API's YAML a rendering would take half as long again.
+// joinConfiguration is written in the API version that the Machine's own kubeadm reads, as JSON, which is YAML too.
 func joinConfiguration(n *node) (string, error) {
 	hub := &upstreamhub.JoinConfiguration{JoinConfiguration: kubeadmv1.JoinConfiguration{
 		NodeRegistration: kubeadmv1.NodeRegistrationOptions{
@@ -130,15 +130,17 @@ func joinConfiguration(n *node) (string, error) {
 func ofKubeadm(minor uint64, hub *upstreamhub.JoinConfiguration) (any, error) {
 	const kind = "JoinConfiguration"
 	if minor < firstV1Beta4 {
-		old := &upstreamv1beta3.JoinConfiguration{TypeMeta: metav1.TypeMeta{APIVersion: upstreamv1beta3.GroupVersion.String(), Kind: kind}}
+		of := metav1.TypeMeta{APIVersion: upstreamv1beta3.GroupVersion.String(), Kind: kind}
+		old := &upstreamv1beta3.JoinConfiguration{TypeMeta: of}
 		return old, old.ConvertFrom(hub)
 	}
-	current := &upstreamv1beta4.JoinConfiguration{TypeMeta: metav1.TypeMeta{APIVersion: upstreamv1beta4.GroupVersion.String(), Kind: kind}}
+	of := metav1.TypeMeta{APIVersion: upstreamv1beta4.GroupVersion.String(), Kind: kind}
+	current := &upstreamv1beta4.JoinConfiguration{TypeMeta: of}
 	return current, current.ConvertFrom(hub)
 }
 
-// joinDiscovery: the node trusts the API server by the hashes of the cluster's CA or by the CA of the user's file, never
-// blindly. Either way it is the token that lets it in.
+// joinDiscovery: the node trusts the API server by the hashes of the cluster's CA or by the CA in the user's file,
+// never blindly. The token lets it in either way.
 func (c cluster) joinDiscovery(token string) kubeadmv1.Discovery {
 	if c.discovery != "" {
 		return kubeadmv1.Discovery{File: kubeadmv1.FileDiscovery{KubeConfigPath: discoveryPath}, TLSBootstrapToken: token}
@@ -150,8 +152,8 @@ func (c cluster) joinDiscovery(token string) kubeadmv1.Discovery {
 	}}
 }
 
-// kubeletExtraArgs: kubeadm writes them where our service does not look, but tools that make the kubelet's service anew
-// (image-builder's RestartKubelet.ps1) do.
+// kubeletExtraArgs repeat the flags of our service. The service does not read them, but tools that recreate it do
+// (image-builder's RestartKubelet.ps1).
 func kubeletExtraArgs(flags []kubelet.Flag) []kubeadmv1.Arg {
 	var args []kubeadmv1.Arg
 	for _, flag := range flags {

@@ -5,7 +5,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// logs are what a person would ask for first when a bootstrap has failed. Secrets are taken out on the node.
+// logs are what a person would ask for first after a failed bootstrap. The node removes secrets from them.
 func logs(kubelet string) *plan.CollectLogs {
 	return &plan.CollectLogs{
 		Common: plan.Common{Name: "logs"},
@@ -19,7 +19,7 @@ func logs(kubelet string) *plan.CollectLogs {
 			step.PatchesDirectory+`\*`,
 			step.ContainerdFolder+`\config.toml`,
 			step.CNIFolder+`\*.conf*`,
-			// What CNIs, kube-proxy and csi-proxy leave, each where it does.
+			// Logs of CNIs, kube-proxy and csi-proxy, each in its own place.
 			`C:\var\log\containers\*_kube-*`, // kube-system, kube-flannel
 			`C:\var\log\containers\*_calico-*`,
 			`C:\var\log\containers\*_openshift-ovn-*`,

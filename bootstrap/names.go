@@ -10,7 +10,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// What callers need of the rooms behind this one.
+// What callers need from the rooms behind this one.
 type (
 	// InvalidError says what the user has to change, and where.
 	InvalidError = step.InvalidError
@@ -36,8 +36,8 @@ func Allocatable(spec bootstrapv1.WindowsBootstrapConfigSpec, size Size) (corev1
 	return kubelet.Allocatable(spec, size)
 }
 
-// Addressed says whether all is known that the machine's adapters need before there is a VM.
+// Addressed says whether every address that the machine needs from pools has been assigned.
 func Addressed(m *infrav1.WindowsMachine) bool { return network.Addressed(m) }
 
-// CheckAddress says why a node cannot work with an address of a pool.
+// CheckAddress says why a node could not work with an address from a pool.
 func CheckAddress(one infrav1.NetworkAddress) error { return network.CheckAddress(one) }

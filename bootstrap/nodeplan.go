@@ -8,10 +8,11 @@ import (
 // oldestWindows is the build of Windows Server 2019.
 const oldestWindows = "17763"
 
-// waitSeconds keeps cloudbase-init waiting: short, for Azure gives a machine little time to say that it is there.
+// waitSeconds is how long cloudbase-init waits for us. It is short, because Azure soon expects a machine to report
+// ready.
 const waitSeconds = 60
 
-// parts of a plan, in the order in which their steps stand in a phase.
+// parts of the plan, in the order in which their steps stand within a phase.
 func (n *node) parts() []step.Part {
 	return []step.Part{
 		n.image(), n.adapters.Steps(), n.custom.steps(), n.windows.Steps(), joined(), n.kubelet.Steps(), n.registered(),
@@ -19,7 +20,7 @@ func (n *node) parts() []step.Part {
 	}
 }
 
-// nodePlan is the whole story of a node.
+// nodePlan puts the steps of all parts together, phase by phase.
 func nodePlan(n *node) *plan.Plan {
 	p := &plan.Plan{
 		Version:         plan.Version,
@@ -51,7 +52,7 @@ func nodePlan(n *node) *plan.Plan {
 	return p
 }
 
-// joined looks at what kubeadm left. It comes before the network's part, which asks for the pod CIDR of a Node.
+// joined checks what kubeadm left. It comes before the network's part, which asks for the Node's pod CIDR.
 func joined() step.Part {
 	var p step.Part
 	p.Add(step.PhaseVerify,
@@ -69,8 +70,8 @@ func joined() step.Part {
 	return p
 }
 
-// registered asks the API server for the Node, as the node itself: a kubelet may run, have its certificate, and be refused
-// all the same. The name alone stands in what kubectl says of a Node that is not there, too.
+// registered asks the API server for the Node, with the node's own credentials: a kubelet can run, have its
+// certificate, and still be refused. It looks for more than the name, which kubectl's error has as well.
 func (n *node) registered() step.Part {
 	const registered = "registered="
 	var p step.Part

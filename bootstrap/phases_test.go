@@ -133,7 +133,7 @@ func TestPrepullLeavesTimeToJoin(t *testing.T) {
 		userData, err := bootstrap.Render(plainInput(t, withPrepull(test.images, test.deadline)))
 		var refused *bootstrap.InvalidError
 		if test.each == 0 {
-			if !errors.As(err, &refused) || !strings.Contains(refused.Message, "write fewer images, or a larger spec.deadlineSeconds") {
+			if !errors.As(err, &refused) || !strings.Contains(refused.Message, "list fewer images, or raise spec.deadlineSeconds") {
 				t.Errorf("%d images in %d s: %v, want a refusal: %s", test.images, test.deadline, err, test.reason)
 			}
 			continue

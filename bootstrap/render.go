@@ -23,10 +23,10 @@ import (
 type Input struct {
 	Cluster *clusterv1.Cluster
 	Machine *clusterv1.Machine
-	// WindowsMachine has its spec.providerID and status.computerName by now.
+	// WindowsMachine must have its spec.providerID and status.computerName.
 	WindowsMachine *infrav1.WindowsMachine
 	Config         *bootstrapv1.WindowsBootstrapConfig
-	// ClusterCA is the PEM of all certificates that may have signed the API server's.
+	// ClusterCA is the PEM of all certificates that may have signed that of the API server.
 	ClusterCA []byte
 	// Token is the bootstrap token: id.secret.
 	Token string
@@ -35,8 +35,8 @@ type Input struct {
 	Sources map[string][]byte
 }
 
-// Render makes the user data of one VM. An *InvalidError is for the user: only another spec helps. Any other error
-// means that the caller was too early, or a fault of ours.
+// Render makes the user data of one VM. An *InvalidError is for the user, who must change the spec. Any other error
+// means that the caller was too early, or that we made a mistake.
 func Render(in Input) (UserData, error) {
 	n, err := readNode(in)
 	if err != nil {
@@ -57,7 +57,7 @@ func Render(in Input) (UserData, error) {
 	return userData, nil
 }
 
-// UserData is what the VM gets. It holds the join token, and so it hides itself from logs.
+// UserData is what the VM receives. It holds the join token and so hides itself from logs.
 type UserData struct {
 	bytes    []byte
 	plan     *plan.Plan
@@ -70,7 +70,7 @@ func (u UserData) Bytes() []byte { return u.bytes }
 // Plan is what the script carries out.
 func (u UserData) Plan() *plan.Plan { return u.plan }
 
-// Warnings are sentences about what may not work and was rendered all the same.
+// Warnings are sentences about what was rendered but may not work.
 func (u UserData) Warnings() []string { return u.warnings }
 
 // String hides the user data.

@@ -20,7 +20,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
 )
 
-var update = flag.Bool("update", false, "write the golden plans anew")
+var update = flag.Bool("update", false, "use the golden plans anew")
 
 // goldenCase is a machine whose whole plan is kept in testdata/golden, to be read when it changes.
 type goldenCase struct {

@@ -145,7 +145,7 @@ func TestMemoryForPods(t *testing.T) {
 		want      string
 	}{
 		{4096, bootstrapv1.Reservations{}, "leave 524Mi of the VM's 4096 MiB of memory to pods, less than 2Gi; " +
-			"use a VM of 6144 MiB or more, write less, or write lowMemory: IAcceptThatWindowsMayStall"},
+			"use a VM of 6144 MiB or more, reserve less, or set lowMemory: IAcceptThatWindowsMayStall"},
 		{6060, bootstrapv1.Reservations{}, "leave 2047Mi of the VM's 6060 MiB"},
 		{6064, bootstrapv1.Reservations{}, ""},
 		{4096, bootstrapv1.Reservations{LowMemory: accepted}, ""},

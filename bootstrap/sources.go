@@ -8,7 +8,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// Sources are all that a spec refers to, each once, in the order of their names.
+// Sources are all Secrets and ConfigMaps that a spec refers to, each once, sorted by name.
 func Sources(spec bootstrapv1.WindowsBootstrapConfigSpec) []step.Source {
 	var all []step.Source
 	if ref := spec.Discovery.KubeconfigSecret; ref.Name != "" {

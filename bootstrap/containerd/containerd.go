@@ -17,41 +17,41 @@ const (
 	containerdProgram = step.ContainerdFolder + `\containerd.exe`
 	ctrProgram        = step.ContainerdFolder + `\ctr.exe`
 
-	// oldestContainerd runs HostProcess containers, in which every CNI and kube-proxy run.
+	// oldestContainerd can run HostProcess containers, which every CNI and kube-proxy use.
 	oldestContainerd = "1.7"
 	// mergingContainerd reads drop-ins of version 3, and merges them key by key.
 	mergingContainerd = "2.0"
 )
 
-// Input is what containerd's settings are made of.
+// Input is what the settings of containerd depend on.
 type Input struct {
 	Spec            bootstrapv1.Containerd
 	Sources         step.Contents
 	DeadlineSeconds int
-	// Proxied: it is started again for the variables of a proxy.
+	// Proxied: containerd must be restarted to see the variables of a proxy.
 	Proxied bool
 }
 
-// Containerd is spec.containerd, read and found good.
+// Containerd is what was read of spec.containerd and found good.
 type Containerd struct {
 	registries []registry
-	// settings is the text of our own drop-in, or empty.
+	// settings is the text of our own drop-in; empty if it is not needed.
 	settings string
 	dropIns  []dropIn
-	// prepull are images, each with pullSeconds for one attempt.
+	// prepull are images; an attempt to pull one may take pullSeconds.
 	prepull     []string
 	pullSeconds int
 	hyperV      bool
 	proxied     bool
 }
 
-// dropIn is a user's own file of settings.
+// dropIn is a user's own configuration file.
 type dropIn struct {
 	name    string
 	content step.Content
 }
 
-// Read refuses what containerd would not take.
+// Read refuses what containerd would not accept.
 func Read(in Input) (Containerd, error) {
 	c := Containerd{proxied: in.Proxied}
 	var err error
@@ -70,25 +70,28 @@ func Read(in Input) (Containerd, error) {
 	return c, err
 }
 
-// Warnings are of what the VM must bring.
+// Warnings are about what the VM must support.
 func (c Containerd) Warnings() []string {
 	if !c.hyperV {
 		return nil
 	}
-	return []string{containerdField + ".hyperVIsolation: the VM needs nested virtualization: on vSphere a template that exposes it, " +
-		"on Azure a size that has it"}
+	return []string{
+		containerdField + ".hyperVIsolation: the VM needs nested virtualization: on vSphere a template that exposes it, " +
+			"on Azure a size that has it",
+	}
 }
 
-// Steps write the settings and start containerd again where they change. Our own drop-in comes first, so that a user's wins.
+// Steps write the configuration, and restart containerd if it changes. Our own drop-in comes first, so that the user
+// can override it.
 func (c Containerd) Steps() step.Part {
 	var p step.Part
 	p.Add(step.PhaseImages, c.pauseImage()...)
 	addRegistries(&p, c.registries)
 	if c.settings != "" {
-		p.Add(step.PhaseContainer, step.File("containerd-settings", step.ReasonContainerdConfigFailed, step.DropInsDirectory+`\10-capwin.toml`, []byte(c.settings)))
+		p.Add(step.PhaseContainer, dropInFile("containerd-settings", "10-capwin", []byte(c.settings)))
 	}
 	for _, own := range c.dropIns {
-		file := step.File("drop-in-"+own.name, step.ReasonContainerdConfigFailed, step.DropInsDirectory+`\50-`+own.name+".toml", own.content.Bytes)
+		file := dropInFile("drop-in-"+own.name, "50-"+own.name, own.content.Bytes)
 		if own.content.Secret {
 			file.Access = plan.AccessAdmin
 		}
@@ -103,8 +106,12 @@ func (c Containerd) Steps() step.Part {
 	return p
 }
 
-// restart: Windows stops no service on which a running one depends, and the image's kubelet may run. One that is
-// not there is no hindrance.
+func dropInFile(name, file string, data []byte) *plan.File {
+	return step.File(name, step.ReasonContainerdConfigFailed, step.DropInsDirectory+`\`+file+".toml", data)
+}
+
+// restart stops the kubelet of the image first: Windows does not stop a service on which a running one depends. If
+// there is no kubelet, that is fine.
 func restart() []plan.Step {
 	common := plan.Common{Name: "kubelet-stopped", Reason: step.ReasonContainerRuntimeNotReady, TimeoutSeconds: 120, Attempts: 3}
 	stop, restart := common, common
@@ -116,8 +123,8 @@ func restart() []plan.Step {
 	}
 }
 
-// VersionCheck asks the image for a containerd that reads the settings. Where it is not in its usual place nothing is known of
-// it, which is a warning.
+// VersionCheck makes sure that the image has a containerd that can read the settings. If containerd is not in its
+// usual place the node only warns.
 func (c Containerd) VersionCheck() []plan.Step {
 	oldest, why := oldestContainerd, "HostProcess containers need "
 	if len(c.dropIns) > 0 || c.settings != "" {
@@ -125,8 +132,10 @@ func (c Containerd) VersionCheck() []plan.Step {
 	}
 	return []plan.Step{
 		&plan.Fact{
-			Common: plan.Common{Name: "containerd-version", Reason: step.ReasonContainerdTooOld, TimeoutSeconds: 60, Attempts: 2, Optional: true},
-			Argv:   plan.Texts(containerdProgram, "--version"), Match: `\sv?(\d+\.\d+)\.`, Set: "containerdVersion",
+			Common: plan.Common{
+				Name: "containerd-version", Reason: step.ReasonContainerdTooOld, TimeoutSeconds: 60, Attempts: 2, Optional: true,
+			},
+			Argv: plan.Texts(containerdProgram, "--version"), Match: `\sv?(\d+\.\d+)\.`, Set: "containerdVersion",
 			Say: plan.Text(containerdProgram + " does not tell its version"),
 		},
 		&plan.Check{
@@ -140,11 +149,13 @@ func (c Containerd) VersionCheck() []plan.Step {
 	}
 }
 
-// answers also says what the service does after a failure. With which arguments containerd runs is the image's to say.
+// answers waits for containerd and sets what Windows does when it fails. Its arguments stay those of the image.
 func answers() []plan.Step {
 	return []plan.Step{
 		&plan.ServiceState{
-			Common:  plan.Common{Name: "containerd-running", Reason: step.ReasonContainerRuntimeNotReady, TimeoutSeconds: 120, Attempts: 3},
+			Common: plan.Common{
+				Name: "containerd-running", Reason: step.ReasonContainerRuntimeNotReady, TimeoutSeconds: 120, Attempts: 3,
+			},
 			Service: "containerd", State: plan.ServiceRunning,
 		},
 		&plan.WaitFor{
@@ -152,7 +163,8 @@ func answers() []plan.Step {
 			For:    plan.ForPipe, Target: plan.Text("containerd-containerd"),
 			Say: plan.Text("containerd does not answer on its pipe"),
 		},
-		serviceTool("containerd-restarts", "failure", "containerd", "reset=", "900", "actions=", "restart/10000/restart/30000/restart/60000"),
+		serviceTool("containerd-restarts", "failure", "containerd", "reset=", "900",
+			"actions=", "restart/10000/restart/30000/restart/60000"),
 		serviceTool("containerd-restarts-always", "failureflag", "containerd", "1"),
 	}
 }
@@ -169,10 +181,9 @@ func readDropIns(wanted []bootstrapv1.ContainerdDropIn, sources step.Contents) (
 	seen := map[string]bool{}
 	for i, one := range wanted {
 		field := fmt.Sprintf("%s.dropIns[%d]", containerdField, i)
-		if !step.Name.MatchString(one.Name) || seen[one.Name] {
-			return nil, step.Invalid(field, "name %q is none, or is there twice; write small letters, digits and dashes, 40 at most", one.Name)
+		if err := step.CheckName(field, one.Name, seen); err != nil {
+			return nil, err
 		}
-		seen[one.Name] = true
 		read, err := sources.Content(field, one.Content, one.ContentFrom)
 		if err != nil {
 			return nil, err
@@ -182,7 +193,7 @@ func readDropIns(wanted []bootstrapv1.ContainerdDropIn, sources step.Contents) (
 	return all, nil
 }
 
-// hyperVRuntime is the handler for pods that have a virtual machine each, as containerd's own documentation has it.
+// hyperVRuntime is the handler for pods with a virtual machine each, as in containerd's documentation.
 const hyperVRuntime = `
 [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runhcs-wcow-hypervisor]
 runtime_type = 'io.containerd.runhcs.v1'
@@ -194,7 +205,7 @@ SandboxPlatform = 'windows/amd64'
 ScaleCPULimitsToSandbox = true
 `
 
-// readSettings gives the text of our drop-in, which is empty where nothing was said.
+// readSettings writes our drop-in, which is empty if the spec needs none.
 func readSettings(wanted bootstrapv1.Containerd) (string, error) {
 	var text strings.Builder
 	if image := wanted.PauseImage; image != "" {
@@ -217,7 +228,7 @@ func readSettings(wanted bootstrapv1.Containerd) (string, error) {
 	return "version = 3\n" + text.String(), nil
 }
 
-// isolations are what stands in the drop-in for them.
+// isolations are the texts for the drop-in.
 var isolations = map[bootstrapv1.HyperVIsolation]string{
 	bootstrapv1.HyperVIsolationEnabled: hyperVRuntime, bootstrapv1.HyperVIsolationDisabled: "",
 }

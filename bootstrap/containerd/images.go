@@ -8,34 +8,36 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// imageName is a reference with its registry: ctr and containerd do not guess it.
+// imageName is a reference with its registry, which ctr and containerd do not add.
 var imageName = regexp.MustCompile(`^([a-z0-9-]+(\.[a-z0-9-]+)+(:[0-9]{1,5})?|[a-z0-9-]+:[0-9]{1,5}|localhost)` +
 	`/[a-z0-9._/-]+(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?$`)
 
 func checkImage(field, image string) error {
 	if !imageName.MatchString(image) {
-		return step.Invalid(field, "%q is no full name of an image; write one such as registry.k8s.io/pause:3.10.2", image)
+		return step.Invalid(field,
+			"%q is not the full name of an image; use one with its registry, such as registry.k8s.io/pause:3.10.2", image)
 	}
 	return nil
 }
 
-// Pulling has half of the deadline at most, all attempts of all images together: the deadline is final for optional steps
-// too. An image that has less than leastPullSeconds is not worth a try.
+// All attempts for all images together have half of the deadline, which also ends optional steps. With less than
+// leastPullSeconds it is not worth trying to pull an image.
 const (
 	pullAttempts     = 2
 	longestPull      = 600
 	leastPullSeconds = 60
 )
 
-// readPrepull gives the seconds that one attempt to pull an image may take.
+// readPrepull divides the time to pull images; the result is seconds for one attempt.
 func readPrepull(images []string, deadlineSeconds int) (int, error) {
 	if len(images) == 0 {
 		return 0, nil
 	}
 	share := deadlineSeconds / 2 / len(images)
 	if share < leastPullSeconds {
-		return 0, step.Invalid(containerdField+".prepullImages", "%d images have half of spec.deadlineSeconds %d to be pulled, %d s each, where %d are the least; "+
-			"write fewer images, or a larger spec.deadlineSeconds", len(images), deadlineSeconds, share, leastPullSeconds)
+		return 0, step.Invalid(containerdField+".prepullImages",
+			"%d images share half of spec.deadlineSeconds %d, which gives each %d s instead of at least %d s; "+
+				"list fewer images, or raise spec.deadlineSeconds", len(images), deadlineSeconds, share, leastPullSeconds)
 	}
 	for i, image := range images {
 		if err := checkImage(fmt.Sprintf("%s.prepullImages[%d]", containerdField, i), image); err != nil {
@@ -45,7 +47,7 @@ func readPrepull(images []string, deadlineSeconds int) (int, error) {
 	return min(longestPull, share/pullAttempts), nil
 }
 
-// pulls make the first pods start sooner. They are optional: whoever needs an image pulls it.
+// pulls make the first pods start sooner. They are optional: containerd pulls a missing image when a pod needs it.
 func (c Containerd) pulls() []plan.Step {
 	var steps []plan.Step
 	for i, image := range c.prepull {
@@ -60,9 +62,9 @@ func (c Containerd) pulls() []plan.Step {
 	return steps
 }
 
-// pauseImage asks containerd for its pause image and pulls it where it is missing: without it no pod starts, and the Node
-// would be there and never get ready. In an image that has it nothing is asked of any registry. What containerd does not
-// tell is a warning.
+// pauseImage asks containerd for its pause image and pulls it if it is missing: without it no pod starts, and the
+// Node would never become ready. If the image has it, no registry is contacted. If containerd does not tell, the node
+// only warns.
 func (c Containerd) pauseImage() []plan.Step {
 	const named, there, missing = "pauseImage", "pauseImageThere", "LABELS"
 	common := func(name string) plan.Common {
@@ -75,11 +77,11 @@ func (c Containerd) pauseImage() []plan.Step {
 	return []plan.Step{
 		&plan.Fact{
 			Common: ask, Argv: plan.Texts(containerdProgram, "config", "dump"),
-			// sandbox since version 3 of the configuration, sandbox_image before.
+			// The key is sandbox since version 3 of the configuration, and was sandbox_image before.
 			Match: `\n\s*sandbox[_image]*\s*=\s*['"]([^'"\s]+)['"]`, Set: named,
 			Say: plan.Text("containerd does not tell which pause image it uses"),
 		},
-		// ctr writes a head, and below it the image if it has it; what else it writes is no image.
+		// ctr prints a heading, and the image below it if there is one; it may print other lines as well.
 		&plan.Fact{
 			Common: look,
 			Argv: append(plan.Texts(ctrProgram, "--namespace", "k8s.io", "images", "list"),
@@ -91,7 +93,7 @@ func (c Containerd) pauseImage() []plan.Step {
 	}
 }
 
-// pullCommand is the command that pulls the image which is appended.
+// pullCommand pulls the image that the caller appends.
 func (c Containerd) pullCommand() []plan.Value {
 	argv := plan.Texts(ctrProgram, "--namespace", "k8s.io", "images", "pull")
 	if len(c.registries) > 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// anyRegistry stands for all registries that have no folder of their own.
+// anyRegistry is containerd's name for all registries without a folder of their own.
 const anyRegistry = "_default"
 
 var (
@@ -31,9 +31,9 @@ type registry struct {
 	access
 }
 
-// access is what containerd has to know of a host, also where it is another one's mirror.
+// access is what containerd needs to use a host, also as another registry's mirror.
 type access struct {
-	// ca is the path of the host's CA, authorization the header that lets us in.
+	// caPath is where its CA is on the node, authorization the header with its credentials.
 	caPath, authorization string
 }
 
@@ -45,11 +45,12 @@ func readRegistries(wanted []bootstrapv1.Registry, sources step.Contents) ([]reg
 		_, twice := known[one.Host]
 		switch {
 		case !registryHost.MatchString(one.Host):
-			return nil, step.Invalid(field, "host %q is none; write one such as registry.example.com:5000, or _default", one.Host)
+			return nil, step.Invalid(field,
+				"host %q is not valid; use one such as registry.example.com:5000, or _default", one.Host)
 		case twice:
-			return nil, step.Invalid(field, "the host %q is there twice; leave one out", one.Host)
+			return nil, step.Invalid(field, "host %q is listed twice; remove one of the two", one.Host)
 		case len(one.Mirrors) == 0 && len(step.SourcesOf(one.CA)) == 0 && one.CredentialsRef.Name == "":
-			return nil, step.Invalid(field, "it says nothing of %s; write mirrors, ca or credentialsRef", one.Host)
+			return nil, step.Invalid(field, "registry %s has no mirrors, ca or credentialsRef; set one of them", one.Host)
 		}
 		read, err := readRegistry(field, one, sources)
 		if err != nil {
@@ -68,7 +69,7 @@ func readRegistries(wanted []bootstrapv1.Registry, sources step.Contents) ([]reg
 	return all, nil
 }
 
-// readRegistry reads CA and credentials.
+// readRegistry reads the CA and the credentials of a host.
 func readRegistry(field string, wanted bootstrapv1.Registry, sources step.Contents) (registry, error) {
 	read := registry{host: wanted.Host}
 	if len(step.SourcesOf(wanted.CA)) > 0 {
@@ -86,7 +87,8 @@ func readRegistry(field string, wanted bootstrapv1.Registry, sources step.Conten
 		return read, nil
 	}
 	if wanted.Host == anyRegistry {
-		return read, step.Invalid(field, "credentials for %s would go to every registry; write its host", anyRegistry)
+		return read, step.Invalid(field,
+			"credentials for %s would go to every registry; use the host of one registry", anyRegistry)
 	}
 	user, password, err := sources.Credentials(field+".credentialsRef", name)
 	if err != nil {
@@ -98,33 +100,38 @@ func readRegistry(field string, wanted bootstrapv1.Registry, sources step.Conten
 	return read, nil
 }
 
-// addRegistries writes the CAs and a hosts.toml for each. They hold credentials in clear: only administrators get into
-// their folder.
+// addRegistries writes CAs and hosts.toml files. These hold credentials in clear text, so only administrators can
+// open their folder.
 func addRegistries(p *step.Part, registries []registry) {
 	if len(registries) == 0 {
 		return
 	}
 	p.Add(step.PhaseContainer, &plan.Directory{
-		Common: plan.Common{Name: "registries", Reason: step.ReasonContainerdConfigFailed}, Path: plan.Text(step.CertsDirectory), Access: plan.AccessAdmin,
+		Common: plan.Common{
+			Name: "registries", Reason: step.ReasonContainerdConfigFailed,
+		},
+		Path: plan.Text(step.CertsDirectory), Access: plan.AccessAdmin,
 	})
 	for i, one := range registries {
 		if len(one.ca) > 0 {
-			p.Add(step.PhaseContainer, step.PrivateFile(fmt.Sprintf("registry-ca-%d", i+1), step.ReasonContainerdConfigFailed, one.caPath, one.ca))
+			p.Add(step.PhaseContainer, step.PrivateFile(fmt.Sprintf(
+				"registry-ca-%d", i+1), step.ReasonContainerdConfigFailed, one.caPath, one.ca))
 		}
 		p.Redact = append(p.Redact, one.redact...)
 	}
 	for i, one := range registries {
 		path := registryFolder(one.host) + `\hosts.toml`
-		p.Add(step.PhaseContainer, step.PrivateFile(fmt.Sprintf("registry-%d", i+1), step.ReasonContainerdConfigFailed, path, []byte(one.hosts)))
+		p.Add(step.PhaseContainer, step.PrivateFile(fmt.Sprintf(
+			"registry-%d", i+1), step.ReasonContainerdConfigFailed, path, []byte(one.hosts)))
 	}
 }
 
-// registryFolder: a colon can not stand in a path, and so containerd on Windows leaves it out.
+// registryFolder: a path cannot have a colon, so containerd on Windows leaves it out.
 func registryFolder(host string) string {
 	return step.CertsDirectory + `\` + strings.ReplaceAll(host, ":", "")
 }
 
-// hostsFile is the hosts.toml of a registry: the mirrors in their order, the registry itself at last.
+// hostsFile is the hosts.toml of a registry: its mirrors in their order, and last the registry itself.
 func hostsFile(field string, wanted bootstrapv1.Registry, known map[string]access) (string, error) {
 	var text strings.Builder
 	switch wanted.Host {
@@ -138,7 +145,8 @@ func hostsFile(field string, wanted bootstrapv1.Registry, known map[string]acces
 	for _, mirror := range wanted.Mirrors {
 		parsed, err := url.Parse(mirror.URL)
 		if err != nil || !mirrorURL.MatchString(mirror.URL) {
-			return "", step.Invalid(field, "mirror %q is no URL of one; write such as https://mirror.example.com", mirror.URL)
+			return "", step.Invalid(field,
+				"mirror %q is not a URL that containerd accepts; use one such as https://mirror.example.com", mirror.URL)
 		}
 		table := "host.'" + mirror.URL + "'"
 		text.WriteString("\n[" + table + "]\ncapabilities = ['pull', 'resolve']\n")
@@ -150,7 +158,7 @@ func hostsFile(field string, wanted bootstrapv1.Registry, known map[string]acces
 	return text.String(), nil
 }
 
-// keys are those of a host; its header is a table, and so comes last.
+// keys of a host; its header is a table and must come last.
 func (a access) keys(header string) string {
 	var text strings.Builder
 	if a.caPath != "" {

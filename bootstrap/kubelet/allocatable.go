@@ -14,7 +14,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// Size of a machine. What is 0 is not known.
+// Size of a machine; 0 means not known.
 type Size struct {
 	CPUs      int
 	MemoryMiB int
@@ -22,9 +22,9 @@ type Size struct {
 	DiskBytes int64
 }
 
-// Allocatable is what the Node of a machine will offer to pods, by the kubelet's own arithmetic: capacity less both
-// reservations and the hard eviction thresholds. A resource of unknown size is left out. Windows sees some MiB less than
-// the VM was given, and its Node offers that much less.
+// Allocatable is what a machine's Node will offer to pods, calculated as the kubelet does: capacity less both
+// reservations and the hard eviction thresholds. A resource of unknown size is left out. Windows sees a few MiB less
+// than the VM was given, and the Node offers that much less.
 func Allocatable(spec bootstrapv1.WindowsBootstrapConfigSpec, size Size) (corev1.ResourceList, error) {
 	kept, err := readReservations(spec.Reservations)
 	if err != nil {
@@ -54,7 +54,7 @@ func (r reservations) memoryLeft(memoryMiB, maxPods int) resource.Quantity {
 	return less(memory, r.system.memory, cmp.Or(r.kube.memory, kubeMemory(memoryMiB, maxPods)), r.eviction.memory)
 }
 
-// less takes amounts, or percentages of the whole, away; nothing is less than nothing.
+// less subtracts amounts, or percentages of the whole, down to zero.
 func less(whole resource.Quantity, amounts ...string) resource.Quantity {
 	left := whole.DeepCopy()
 	for _, amount := range amounts {
@@ -66,7 +66,8 @@ func less(whole resource.Quantity, amounts ...string) resource.Quantity {
 	return left
 }
 
-// amountOf reads what has been read before. The kubelet keeps a percentage in 32 bits, which is some bytes more or less.
+// amountOf parses what has been read before. Percentages are 32-bit floats as in the kubelet, so the result may
+// differ by a few bytes.
 func amountOf(text string, whole int64) resource.Quantity {
 	percent, isPercent := strings.CutSuffix(text, "%")
 	if !isPercent {
@@ -76,7 +77,8 @@ func amountOf(text string, whole int64) resource.Quantity {
 	return *resource.NewQuantity(int64(float64(whole)*float64(float32(share)/100)), resource.BinarySI)
 }
 
-// leavesSomething refuses reservations that leave pods nothing, or too little memory, of a machine whose size is known.
+// leavesSomething refuses reservations that leave no CPU or too little memory to pods, if the size of the machine is
+// known.
 func (k *Kubelet) leavesSomething() error {
 	left := k.reservations.allocatable(k.size, k.MaxPods)
 	for _, one := range []struct {
@@ -86,7 +88,8 @@ func (k *Kubelet) leavesSomething() error {
 		{corev1.ResourceCPU, strconv.Itoa(k.size.CPUs) + " cpus"}, {corev1.ResourceMemory, strconv.Itoa(k.size.MemoryMiB) + " MiB"},
 	} {
 		if amount, known := left[one.name]; known && amount.IsZero() {
-			return step.Invalid(reservationsField, "they and the eviction threshold leave no %s of the VM's %s to pods; write less, or use a larger VM",
+			return step.Invalid(reservationsField,
+				"the reservations and the eviction threshold leave no %s of the VM's %s to pods; reserve less, or use a larger VM",
 				one.name, one.has)
 		}
 	}
@@ -94,15 +97,17 @@ func (k *Kubelet) leavesSomething() error {
 	if !known || k.reservations.lowMemory || memory.Cmp(leastForPods) >= 0 {
 		return nil
 	}
-	return step.Invalid(reservationsField, "they and the eviction threshold leave %s of the VM's %d MiB of memory to pods, less than 2Gi; "+
-		"use a VM of %d MiB or more, write less, or write lowMemory: %s", &memory, k.size.MemoryMiB, k.leastMemoryMiB(), bootstrapv1.LowMemoryAccepted)
+	return step.Invalid(reservationsField,
+		"the reservations and the eviction threshold leave %s of the VM's %d MiB of memory to pods, less than 2Gi; "+
+			"use a VM of %d MiB or more, reserve less, or set lowMemory: %s",
+		&memory, k.size.MemoryMiB, k.leastMemoryMiB(), bootstrapv1.LowMemoryAccepted)
 }
 
-// leastForPods is the memory below which few pods of Windows run.
+// leastForPods is the memory below which a Windows node runs few pods.
 var leastForPods = resource.MustParse("2Gi")
 
-// leastMemoryMiB is the size of machine, in steps of the table of memory, that leaves pods enough. More memory never leaves
-// less of it: the kubelet's share ends at a quarter, and thresholds below 100 %.
+// leastMemoryMiB is the smallest machine, in steps of the memory table, that leaves enough to pods. A larger machine
+// never leaves less: the kubelet's share is at most a quarter, and thresholds are below 100 %.
 func (k *Kubelet) leastMemoryMiB() int {
 	const largest = 24 << 20 // what the API takes
 	return memoryStep * sort.Search(largest/memoryStep, func(steps int) bool {
@@ -111,13 +116,13 @@ func (k *Kubelet) leastMemoryMiB() int {
 	})
 }
 
-// hiddenMiB bounds how much less memory Windows sees than the VM was given.
+// hiddenMiB is at most the memory of the VM that Windows does not see.
 const hiddenMiB = 64
 
 // fewMiB is smallMemory as Windows sees it.
 const fewMiB = "7680"
 
-// MemoryChecks are leavesSomething where only the node knows its size, and a warning of a machine that few would want.
+// MemoryChecks are leavesSomething for a machine whose size only the node knows, and a warning about a small machine.
 func (k *Kubelet) MemoryChecks() []plan.Step {
 	var steps []plan.Step
 	if k.size.MemoryMiB == 0 && !k.reservations.lowMemory {

@@ -19,37 +19,37 @@ import (
 
 const configurationField = "WindowsBootstrapConfig spec.kubelet.configuration"
 
-// ownedFields are rendered by us, each with where the user says what it is to be.
+// ownedFields are fields that we set, each with what the user can do instead.
 var ownedFields = map[string]string{
-	"apiVersion":               "leave it out",
-	"cgroupsPerQOS":            "there are no cgroups on Windows; leave it out",
-	"containerRuntimeEndpoint": "containerd listens on one pipe on every image; leave it out",
-	"enableSystemLogHandler":   "write spec.kubelet.systemLogQuery",
-	"enableSystemLogQuery":     "write spec.kubelet.systemLogQuery",
-	"enforceNodeAllocatable":   "nothing is enforced on Windows; leave it out",
-	"evictionHard":             "write spec.reservations.eviction",
-	"featureGates":             "write spec.kubelet.featureGates",
-	"imageServiceEndpoint":     "containerd listens on one pipe on every image; leave it out",
-	"kind":                     "leave it out",
-	"kubeReserved":             "write spec.reservations.kube",
-	"maxPods":                  "write spec.kubelet.maxPods",
-	"podsPerCore":              "the reservations count with maxPods; write spec.kubelet.maxPods",
-	"providerID":               "it names the VM; leave it out",
-	"registerNode":             "a node that does not register never joins; leave it out",
-	"registerWithTaints":       "write spec.node.taints",
-	"resolvConf":               "there is no resolv.conf on Windows, kubeadm empties it; leave it out",
-	"serverTLSBootstrap":       "write spec.kubelet.serverCertificates",
-	"staticPodPath":            "kubeadm gives it its drive; leave it out",
-	"systemReserved":           "write spec.reservations.system",
+	"apiVersion":               "remove it",
+	"cgroupsPerQOS":            "there are no cgroups on Windows; remove it",
+	"containerRuntimeEndpoint": "containerd listens on one pipe on every image; remove it",
+	"enableSystemLogHandler":   "use spec.kubelet.systemLogQuery",
+	"enableSystemLogQuery":     "use spec.kubelet.systemLogQuery",
+	"enforceNodeAllocatable":   "nothing is enforced on Windows; remove it",
+	"evictionHard":             "use spec.reservations.eviction",
+	"featureGates":             "use spec.kubelet.featureGates",
+	"imageServiceEndpoint":     "containerd listens on one pipe on every image; remove it",
+	"kind":                     "remove it",
+	"kubeReserved":             "use spec.reservations.kube",
+	"maxPods":                  "use spec.kubelet.maxPods",
+	"podsPerCore":              "the reservations count with maxPods; use spec.kubelet.maxPods",
+	"providerID":               "it names the VM; remove it",
+	"registerNode":             "a node that does not register never joins; remove it",
+	"registerWithTaints":       "use spec.node.taints",
+	"resolvConf":               "there is no resolv.conf on Windows, kubeadm empties it; remove it",
+	"serverTLSBootstrap":       "use spec.kubelet.serverCertificates",
+	"staticPodPath":            "kubeadm gives it its drive; remove it",
+	"systemReserved":           "use spec.reservations.system",
 }
 
-// How long pods have when Windows shuts down, and how much of it is for the critical ones.
+// How long pods have when Windows shuts down, and how much of that is for the critical ones.
 const (
 	shutdownGrace         = 60 * time.Second
 	shutdownGraceCritical = 20 * time.Second
 )
 
-// unsupportedFields make a kubelet on Windows exit, or do nothing there while they look as if they did.
+// unsupportedFields make a kubelet on Windows exit, or have no effect there.
 var unsupportedFields = map[string]string{
 	"defaultPodSysctls":    "a kubelet on Windows exits when it is set",
 	"singleProcessOOMKill": "a kubelet on Windows exits when it is set",
@@ -87,10 +87,10 @@ var unsupportedFields = map[string]string{
 	"systemReservedCgroup":          "there are no cgroups on Windows",
 }
 
-// affinityGate lets a kubelet on Windows give out cpus and memory by NUMA node.
+// affinityGate lets a kubelet on Windows assign CPUs and memory by NUMA node.
 const affinityGate = "WindowsCPUAndMemoryAffinity"
 
-// neededGates are those without which a kubelet on Windows ignores a field or exits at it.
+// neededGates are the gates without which a kubelet on Windows ignores a field or exits at it.
 var neededGates = map[string]string{
 	"cpuManagerPolicy":                       affinityGate,
 	"cpuManagerPolicyOptions":                affinityGate,
@@ -110,8 +110,8 @@ var neededGates = map[string]string{
 	"tracing":                                "KubeletTracing",
 }
 
-// readConfiguration reads the user's fields of a KubeletConfiguration more strictly than the kubelet, which writes a line
-// about a field that it does not know into its log and goes on without it.
+// readConfiguration reads the user's fields of a KubeletConfiguration. It is stricter than the kubelet, which only
+// logs an unknown field.
 func readConfiguration(raw []byte, gates map[string]bool, minor uint64) (map[string]any, error) {
 	if len(raw) == 0 {
 		return nil, nil
@@ -120,27 +120,30 @@ func readConfiguration(raw []byte, gates map[string]bool, minor uint64) (map[str
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
 	if err := decoder.Decode(&fields); err != nil {
-		return nil, step.Invalid(configurationField, "it is no object; write fields of a KubeletConfiguration, such as containerLogMaxSize: 20Mi")
+		return nil, step.Invalid(configurationField,
+			"must be an object; use fields of a KubeletConfiguration, such as containerLogMaxSize: 20Mi")
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if err := checkField(name, gates, minor); err != nil {
 			return nil, err
 		}
 	}
-	// What we render and the user may change.
+	// Fields that we set and that the user may change.
 	typed := kubeletv1.KubeletConfiguration{
 		ShutdownGracePeriod:             metav1.Duration{Duration: shutdownGrace},
 		ShutdownGracePeriodCriticalPods: metav1.Duration{Duration: shutdownGraceCritical},
 	}
 	problems, err := sigsjson.UnmarshalStrict(raw, &typed)
 	if err != nil {
-		return nil, step.Invalid(configurationField, "the kubelet can not read it: %v", err)
+		return nil, step.Invalid(configurationField, "the kubelet cannot read the configuration: %v", err)
 	}
 	if len(problems) > 0 {
-		return nil, step.Invalid(configurationField, "the kubelet would ignore it: %v; write what the KubeletConfiguration of v1.%d has", problems[0], minor)
+		return nil, step.Invalid(configurationField,
+			"the kubelet would ignore a field: %v; use fields of the KubeletConfiguration of v1.%d", problems[0], minor)
 	}
-	if hasFact(fields) {
-		return nil, step.Invalid(configurationField, "no map in it has a key %q; leave it out", "fact") // it would be one of the node's facts
+	if hasFact(fields) { // the plan would take it for a fact of the node
+		return nil, step.Invalid(configurationField,
+			"a map has the key %q, which is reserved for facts of the node; remove it", "fact")
 	}
 	for _, rule := range fieldRules {
 		if rule.wrong(&typed) {
@@ -150,7 +153,7 @@ func readConfiguration(raw []byte, gates map[string]bool, minor uint64) (map[str
 	return fields, nil
 }
 
-// hasFact finds what a plan would take for a fact of the node.
+// hasFact finds a map that a plan would take for a fact of the node.
 func hasFact(tree any) bool {
 	switch tree := tree.(type) {
 	case map[string]any:
@@ -167,115 +170,122 @@ func hasFact(tree any) bool {
 
 func checkField(name string, gates map[string]bool, minor uint64) error {
 	if instead := ownedFields[name]; instead != "" {
-		return step.Invalid(configurationField, "%s is rendered by us: %s", name, instead)
+		return step.Invalid(configurationField, "%s is set by this provider: %s", name, instead)
 	}
 	if why := unsupportedFields[name]; why != "" {
-		return step.Invalid(configurationField, "%s: %s; leave it out", name, why)
+		return step.Invalid(configurationField, "%s: %s; remove it", name, why)
 	}
 	if line := kubeletFields[name]; inMinor(line, minor) == unknownThere {
-		return step.Invalid(configurationField, "the kubelet of v1.%d has no field %q and would ignore it (it is known in: %s); leave it out",
+		return step.Invalid(configurationField,
+			"the kubelet of v1.%d has no field %q and would ignore it (it is known in: %s); remove it",
 			minor, name, knownMinors(line))
 	}
 	if gate := neededGates[name]; gate != "" && !GateOn(gate, gates, minor) {
-		return step.Invalid(configurationField, "%s needs the feature gate %s; write it into spec.kubelet.featureGates, or leave the field out",
+		return step.Invalid(configurationField,
+			"%s needs the feature gate %s; enable it in spec.kubelet.featureGates, or remove the field",
 			name, gate)
 	}
 	return nil
 }
 
-// fieldRules are those by which a kubelet refuses values; test/kubelet holds them against the kubelet's own validation.
-// A field that is left out is the cluster's, which its own kubelets take.
+// fieldRules are the rules by which a kubelet refuses values; test/kubelet compares them with the kubelet's own
+// validation. A field that the user leaves out is the cluster's, which its own kubelets accept.
 var fieldRules = []struct {
 	says, write string
 	wrong       func(c *kubeletv1.KubeletConfiguration) bool
 }{
 	{
-		"containerLogMaxFiles must be more than 1", "write 2 or more",
+		"containerLogMaxFiles must be more than 1", "use 2 or more",
 		func(c *kubeletv1.KubeletConfiguration) bool {
 			return c.ContainerLogMaxFiles != nil && *c.ContainerLogMaxFiles < 2
 		},
 	},
 	{
-		"containerLogMaxWorkers must be 1 or more", "write 1 or more",
+		"containerLogMaxWorkers must be 1 or more", "use 1 or more",
 		func(c *kubeletv1.KubeletConfiguration) bool {
 			return c.ContainerLogMaxWorkers != nil && *c.ContainerLogMaxWorkers < 1
 		},
 	},
 	{
 		"imageGCHighThresholdPercent and imageGCLowThresholdPercent are percentages, the low one below the high one",
-		"write both, such as 85 and 80",
+		"use both, such as 85 and 80",
 		func(c *kubeletv1.KubeletConfiguration) bool {
 			low, high := orElse(c.ImageGCLowThresholdPercent, 80), orElse(c.ImageGCHighThresholdPercent, 85)
 			return low < 0 || high > 100 || low >= high
 		},
 	},
 	{
-		"maxParallelImagePulls above 1 contradicts serializeImagePulls: true, and below 1 pulls nothing", "write one of them",
+		"maxParallelImagePulls above 1 contradicts serializeImagePulls: true, and below 1 pulls nothing", "use one of them",
 		func(c *kubeletv1.KubeletConfiguration) bool {
 			pulls := orElse(c.MaxParallelImagePulls, 1)
 			return pulls < 1 || pulls > 1 && c.SerializeImagePulls != nil && *c.SerializeImagePulls
 		},
 	},
 	{
-		"shutdownGracePeriod must be at least as long as shutdownGracePeriodCriticalPods, and neither between 0s and 1s", "write both, such as 60s and 20s",
+		"shutdownGracePeriod must be at least as long as shutdownGracePeriodCriticalPods, and neither between 0s and 1s",
+		"use both, such as 60s and 20s",
 		func(c *kubeletv1.KubeletConfiguration) bool {
 			all, critical := c.ShutdownGracePeriod.Duration, c.ShutdownGracePeriodCriticalPods.Duration
 			return critical > all || all < 0 || critical < 0 || all > 0 && all < time.Second || critical > 0 && critical < time.Second
 		},
 	},
 	{
-		"shutdownGracePeriodByPodPriority takes the place of the other two", "write shutdownGracePeriod and shutdownGracePeriodCriticalPods as 0s",
+		"shutdownGracePeriodByPodPriority takes the place of the other two",
+		"set shutdownGracePeriod and shutdownGracePeriodCriticalPods to 0s",
 		func(c *kubeletv1.KubeletConfiguration) bool {
-			return len(c.ShutdownGracePeriodByPodPriority) > 0 && (c.ShutdownGracePeriod.Duration > 0 || c.ShutdownGracePeriodCriticalPods.Duration > 0)
+			return len(c.ShutdownGracePeriodByPodPriority) > 0 &&
+				(c.ShutdownGracePeriod.Duration > 0 || c.ShutdownGracePeriodCriticalPods.Duration > 0)
 		},
 	},
 	{
-		"bursts and rates must not be negative", "write 0 or more, or leave them out",
+		"bursts and rates must not be negative", "use 0 or more, or remove them",
 		func(c *kubeletv1.KubeletConfiguration) bool {
 			return min(c.EventBurst, c.KubeAPIBurst, c.RegistryBurst, orElse(c.EventRecordQPS, 0), orElse(c.KubeAPIQPS, 0),
 				orElse(c.RegistryPullQPS, 0)) < 0 || orElse(c.NodeStatusMaxImages, 0) < -1
 		},
 	},
 	{
-		"containerLogMonitorInterval must be 3s or more", "write 10s",
+		"containerLogMonitorInterval must be 3s or more", "use 10s",
 		func(c *kubeletv1.KubeletConfiguration) bool {
 			return c.ContainerLogMonitorInterval != nil && c.ContainerLogMonitorInterval.Duration < 3*time.Second
 		},
 	},
 	{
-		"imageMaximumGCAge must be longer than imageMinimumGCAge, and neither negative", "write both, such as 168h and 2m",
+		"imageMaximumGCAge must be longer than imageMinimumGCAge, and neither negative", "use both, such as 168h and 2m",
 		func(c *kubeletv1.KubeletConfiguration) bool {
 			least, most := c.ImageMinimumGCAge.Duration, c.ImageMaximumGCAge.Duration
 			return least < 0 || most < 0 || most > 0 && most <= least
 		},
 	},
 	{
-		"logging.format is text or json, and its options need alpha gates", "write format: text or format: json, and no options",
+		"logging.format is text or json, and its options need alpha gates", "use format: text or format: json, and no options",
 		func(c *kubeletv1.KubeletConfiguration) bool {
 			return !slices.Contains([]string{"", "text", "json"}, c.Logging.Format) || !reflect.ValueOf(c.Logging.Options).IsZero()
 		},
 	},
 	{
-		"port, readOnlyPort and healthzPort must be ports", "write 1 to 65535",
+		"port, readOnlyPort and healthzPort must be ports", "use 1 to 65535",
 		func(c *kubeletv1.KubeletConfiguration) bool {
-			return c.Port < 0 || c.Port > 65535 || c.ReadOnlyPort < 0 || c.ReadOnlyPort > 65535 || orElse(c.HealthzPort, 1) < 0 || orElse(c.HealthzPort, 1) > 65535
+			ports := []int32{c.Port, c.ReadOnlyPort, orElse(c.HealthzPort, 1)}
+			return slices.Min(ports) < 0 || slices.Max(ports) > 65535
 		},
 	},
 	{
-		"clusterDNS has addresses and clusterDomain is a domain: the kubelet leaves out what is none, and Pods have no DNS",
-		"write clusterDNS: [10.96.0.10] and clusterDomain: cluster.local, or leave them out",
+		"clusterDNS must have addresses and clusterDomain must be a domain: the kubelet drops anything else, and Pods have no DNS",
+		"use clusterDNS: [10.96.0.10] and clusterDomain: cluster.local, or remove them",
 		func(c *kubeletv1.KubeletConfiguration) bool {
 			noAddress := func(text string) bool { return validation.IsValidIP(nil, text) != nil }
-			return slices.ContainsFunc(c.ClusterDNS, noAddress) || c.ClusterDomain != "" && validation.IsDNS1123Subdomain(c.ClusterDomain) != nil
+			noDomain := c.ClusterDomain != "" && validation.IsDNS1123Subdomain(c.ClusterDomain) != nil
+			return slices.ContainsFunc(c.ClusterDNS, noAddress) || noDomain
 		},
 	},
 	{
-		"nodeLeaseDurationSeconds must not be negative", "write 40 or more",
+		"nodeLeaseDurationSeconds must not be negative", "use 40 or more",
 		func(c *kubeletv1.KubeletConfiguration) bool { return c.NodeLeaseDurationSeconds < 0 },
 	},
 	{
 		"evictionSoft names signals, and each needs its time in evictionSoftGracePeriod",
-		"write memory.available, nodefs.available or imagefs.available into both",
+		"use memory.available, nodefs.available or imagefs.available in both",
 		func(c *kubeletv1.KubeletConfiguration) bool {
 			return !signalsOnly(c.EvictionSoft) || !samePlaces(c.EvictionSoft, c.EvictionSoftGracePeriod)
 		},
@@ -289,7 +299,7 @@ func orElse(value *int32, fallback int32) int32 {
 	return *value
 }
 
-// signals are those that a kubelet on Windows observes.
+// signals are those that a kubelet on Windows watches.
 var signals = []string{"memory.available", "nodefs.available", "imagefs.available"}
 
 func signalsOnly(thresholds map[string]string) bool {

@@ -1,8 +1,8 @@
 // Package kubelet is spec.kubelet, spec.node and spec.reservations: the service, its flags (args.go), what is merged into the
 // cluster's configuration (patch.go, fields.go), and what is kept from pods (reservations.go, allocatable.go).
 //
-// What a kubelet would exit at is refused by args.go and fields.go, by what table.go knows of each version; test/kubelet
-// asks the real ones.
+// args.go and fields.go refuse what would make a kubelet exit; table.go has what each version knows, and test/kubelet
+// asks the real kubelets.
 package kubelet
 
 import (
@@ -20,28 +20,28 @@ import (
 
 const kubeletField = "WindowsBootstrapConfig spec.kubelet"
 
-// rotatingMinor is the first whose kube-log-runner rotates; an older one exits at flags it does not know.
+// rotatingMinor is the first 1.x whose kube-log-runner rotates; an older one exits at the flags for that.
 const rotatingMinor = 34
 
 // Flag of the kubelet.
 type Flag struct{ Name, Value string }
 
-// Input is what a kubelet is made of.
+// Input is what a kubelet depends on.
 type Input struct {
 	Spec         bootstrapv1.Kubelet
 	Node         bootstrapv1.NodeRegistration
 	Reservations bootstrapv1.Reservations
-	// NodeName is the computer's, ProviderID the VM's.
+	// NodeName is the name of the computer, ProviderID that of the VM.
 	NodeName, ProviderID string
-	// Version is the Machine's, minor its second number: 36 of v1.36.3.
+	// Version is the Machine's, Minor its second number: 36 of v1.36.3.
 	Version string
 	Minor   uint64
 	Size    Size
-	// NodeIP is what the kubelet says its addresses are, unless the user says it; empty: the kubelet finds them.
+	// NodeIP is the flag node-ip, unless the user sets it. Empty: the kubelet finds its address itself.
 	NodeIP string
 }
 
-// Kubelet is spec.kubelet, spec.node and spec.reservations, read and found good, defaults filled in.
+// Kubelet is what was read of spec.kubelet, spec.node and spec.reservations and found good, defaults filled in.
 type Kubelet struct {
 	nodeName, providerID string
 	version              string
@@ -50,24 +50,24 @@ type Kubelet struct {
 
 	MaxPods int
 	Taints  []corev1.Taint
-	// Flags are those that the kubelet takes by flag only and needs when it registers its node.
+	// Flags are those that have no field in the configuration, or that the kubelet needs to register its node.
 	Flags []Flag
-	// logFlags are kube-log-runner's, LogDirectory is where it writes.
+	// logFlags are flags of kube-log-runner, which writes to LogDirectory.
 	logFlags     []Flag
 	LogDirectory string
 	Start        plan.Start
-	// gates and fields go into the kubelet's configuration.
+	// gates and fields are for the configuration of the kubelet.
 	gates        map[string]bool
 	fields       map[string]any
 	reservations reservations
-	// Patch writes what is merged into the cluster's configuration.
+	// Patch writes the file that kubeadm merges into the cluster's kubelet configuration.
 	Patch plan.Step
 }
 
-// logQueryGate is locked on from 1.36 on; before, the kubelet exits at enableSystemLogQuery without it.
+// logQueryGate is locked on from 1.36; before, the kubelet exits at enableSystemLogQuery without it.
 const logQueryGate = "NodeLogQuery"
 
-// Read refuses what a kubelet would exit at or ignore, and reservations that leave pods too little.
+// Read refuses what would make a kubelet exit, what it would ignore, and reservations that leave pods too little.
 func Read(in Input) (Kubelet, error) {
 	k := Kubelet{
 		nodeName: in.NodeName, providerID: in.ProviderID, version: in.Version, minor: in.Minor, size: in.Size,
@@ -94,12 +94,12 @@ func Read(in Input) (Kubelet, error) {
 	return k, err
 }
 
-// defaultMaxPods is the kubelet's own.
+// defaultMaxPods is the kubelet's own default.
 const defaultMaxPods = 110
 
 func maxPods(spec bootstrapv1.Kubelet) int { return int(cmp.Or(spec.MaxPods, defaultMaxPods)) }
 
-// readService reads how the kubelet is started, and what is configured for it.
+// readService reads how the kubelet is started and configured.
 func (k *Kubelet) readService(spec bootstrapv1.Kubelet) error {
 	var err error
 	if k.Flags, err = readFlags(spec, k.minor); err != nil {
@@ -123,7 +123,7 @@ func (k *Kubelet) readService(spec bootstrapv1.Kubelet) error {
 	return k.readSwitches(spec)
 }
 
-// addressAndLabels: an address that the user writes counts more than one that is known here.
+// addressAndLabels adds the other flags for the registration. A node-ip that the user sets counts more than ours.
 func (k *Kubelet) addressAndLabels(nodeIP string, labels []string) {
 	if nodeIP != "" && !hasFlag(k.Flags, "node-ip") {
 		k.Flags = append(k.Flags, Flag{"node-ip", nodeIP})
@@ -133,7 +133,7 @@ func (k *Kubelet) addressAndLabels(nodeIP string, labels []string) {
 	}
 }
 
-// readFlags gives those that only flags can say: first ours, then the user's.
+// readFlags reads flags that have no field in the configuration: first ours, then the user's.
 func readFlags(spec bootstrapv1.Kubelet, minor uint64) ([]Flag, error) {
 	var flags []Flag
 	provider, err := step.Choose(kubeletField+".cloudProvider", spec.CloudProvider, "external", cloudProviders)
@@ -150,7 +150,7 @@ func readFlags(spec bootstrapv1.Kubelet, minor uint64) ([]Flag, error) {
 	flags = append(flags, Flag{"windows-priorityclass", class})
 	if level := spec.Log.Verbosity; level != nil {
 		if *level < 0 || *level > 10 {
-			return nil, step.Invalid(kubeletField+".log.verbosity", "%d is none; write 0 to 10", *level)
+			return nil, step.Invalid(kubeletField+".log.verbosity", "%d is not valid; use 0 to 10", *level)
 		}
 		flags = append(flags, Flag{"v", strconv.Itoa(int(*level))})
 	}
@@ -158,7 +158,7 @@ func readFlags(spec bootstrapv1.Kubelet, minor uint64) ([]Flag, error) {
 	return append(flags, more...), err
 }
 
-// What the values of the API are to Windows and to the kubelet.
+// What values of the API mean to Windows and to the kubelet.
 var (
 	cloudProviders = map[bootstrapv1.CloudProvider]string{
 		bootstrapv1.CloudProviderExternal: "external", bootstrapv1.CloudProviderNone: "",
@@ -177,12 +177,13 @@ var (
 	}
 )
 
-// readLog gives kube-log-runner's flags.
+// readLog makes the flags of kube-log-runner.
 func readLog(log bootstrapv1.KubeletLog, minor uint64) ([]Flag, error) {
 	const size, age = 50, 168
 	switch {
 	case log.MaxSizeMiB < 0 || log.MaxAgeHours < 0:
-		return nil, step.Invalid(kubeletField+".log", "maxSizeMiB %d and maxAgeHours %d must not be negative; write 1 or more, or leave them out",
+		return nil, step.Invalid(kubeletField+".log",
+			"maxSizeMiB %d and maxAgeHours %d must not be negative; use 1 or more, or remove them",
 			log.MaxSizeMiB, log.MaxAgeHours)
 	case minor >= rotatingMinor:
 		return []Flag{
@@ -190,7 +191,8 @@ func readLog(log bootstrapv1.KubeletLog, minor uint64) ([]Flag, error) {
 			{"log-file-age", fmt.Sprintf("%dh", cmp.Or(log.MaxAgeHours, age))},
 		}, nil
 	case log.MaxSizeMiB > 0 || log.MaxAgeHours > 0:
-		return nil, step.Invalid(kubeletField+".log", "the kubelet of v1.%d does not rotate its log; leave maxSizeMiB and maxAgeHours out, or use v1.%d",
+		return nil, step.Invalid(kubeletField+".log",
+			"the kubelet of v1.%d does not rotate its log; remove maxSizeMiB and maxAgeHours, or use v1.%d",
 			minor, rotatingMinor)
 	}
 	return nil, nil
@@ -203,7 +205,7 @@ func readLogDirectory(said string) (string, error) {
 	return said, step.CheckPath(kubeletField+".log.directory", said)
 }
 
-// readSwitches turns what is Enabled or Disabled into fields and the gates they need.
+// readSwitches turns Enabled and Disabled into fields and the gates that they need.
 func (k *Kubelet) readSwitches(spec bootstrapv1.Kubelet) error {
 	set := func(name string, value bool) {
 		if k.fields == nil {
@@ -231,7 +233,8 @@ func (k *Kubelet) readSwitches(spec bootstrapv1.Kubelet) error {
 	}
 	set("enableSystemLogHandler", true)
 	if on, said := k.gates[logQueryGate]; said && !on {
-		return step.Invalid(gatesField, "%s is Disabled, which spec.kubelet.systemLogQuery Enabled needs; leave one of them out", logQueryGate)
+		return step.Invalid(gatesField,
+			"%s is Disabled, which spec.kubelet.systemLogQuery Enabled needs; remove one of them", logQueryGate)
 	}
 	if !GateOn(logQueryGate, k.gates, k.minor) {
 		k.gates[logQueryGate] = true

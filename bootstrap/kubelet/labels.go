@@ -3,7 +3,6 @@ package kubelet
 import (
 	"regexp"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -18,31 +17,33 @@ const (
 	taintsField = "WindowsBootstrapConfig spec.node.taints"
 )
 
-// reserved are the names of Kubernetes' own labels; a kubelet with one that is not in allowed does not start.
+// reserved are names of Kubernetes' own labels; a kubelet does not start with one that is not in allowed.
 var (
 	reserved = regexp.MustCompile(`^([a-z0-9.-]+\.)?(kubernetes|k8s)\.io/`)
 	allowed  = regexp.MustCompile(`^([a-z0-9.-]+\.)?(kubelet|node)\.kubernetes\.io/|` +
 		`^(topology\.kubernetes\.io/(zone|region)|node\.kubernetes\.io/instance-type)$`)
 )
 
-// readLabels gives name=value, sorted. The API has the same rules; they stand here too because one broken label is a
-// kubelet that does not start.
+// readLabels makes name=value, sorted. The API has the same rules; they are repeated because a kubelet does not start
+// with one bad label.
 func readLabels(labels []bootstrapv1.NodeLabel) ([]string, error) {
 	seen := map[string]bool{}
 	var pairs []string
 	for _, label := range labels {
 		if problems := validation.IsQualifiedName(label.Name); len(problems) > 0 {
-			return nil, step.Invalid(labelsField, "name %q: %s; write one such as example.com/pool", label.Name, problems[0])
+			return nil, step.Invalid(labelsField,
+				"name %q is not valid: %s; use one such as example.com/pool", label.Name, problems[0])
 		}
 		if problems := validation.IsValidLabelValue(label.Value); len(problems) > 0 {
-			return nil, step.Invalid(labelsField, "value %q of %s: %s", label.Value, label.Name, problems[0])
+			return nil, step.Invalid(labelsField, "value %q of %s is not valid: %s", label.Value, label.Name, problems[0])
 		}
 		if reserved.MatchString(label.Name) && !allowed.MatchString(label.Name) {
-			return nil, step.Invalid(labelsField, "a kubelet may not give itself the label %s; write it into metadata.labels of the Machine, "+
-				"or use a name below node.kubernetes.io/", label.Name)
+			return nil, step.Invalid(labelsField,
+				"a kubelet may not give itself the label %s; set it in metadata.labels of the Machine, "+
+					"or use a name below node.kubernetes.io/", label.Name)
 		}
 		if seen[label.Name] {
-			return nil, step.Invalid(labelsField, "%s is there twice; leave one out", label.Name)
+			return nil, step.Invalid(labelsField, "%s is listed twice; remove one", label.Name)
 		}
 		seen[label.Name] = true
 		pairs = append(pairs, label.Name+"="+label.Value)
@@ -51,10 +52,10 @@ func readLabels(labels []bootstrapv1.NodeLabel) ([]string, error) {
 	return pairs, nil
 }
 
-// windowsTaint keeps pods away that do not say they are made for Windows.
+// windowsTaint keeps away pods that do not say that they are for Windows.
 var windowsTaint = corev1.Taint{Key: "os", Value: "windows", Effect: corev1.TaintEffectNoSchedule}
 
-// readTaints puts Cluster API's own taint before the user's: Cluster API takes it away once it has labelled the Node.
+// readTaints puts Cluster API's own taint first; Cluster API removes it when it has labelled the Node.
 func readTaints(wanted *[]bootstrapv1.NodeTaint) ([]corev1.Taint, error) {
 	own := clusterv1.NodeUninitializedTaint
 	if wanted == nil {
@@ -69,25 +70,30 @@ func readTaints(wanted *[]bootstrapv1.NodeTaint) ([]corev1.Taint, error) {
 		same := func(other corev1.Taint) bool { return taint.MatchTaint(&other) }
 		switch {
 		case taint.MatchTaint(&own):
-			return nil, step.Invalid(taintsField, "%s:%s is always there; leave it out", taint.Key, taint.Effect)
+			return nil, step.Invalid(taintsField, "%s:%s is always there; remove it", taint.Key, taint.Effect)
 		case slices.ContainsFunc(taints, same):
-			return nil, step.Invalid(taintsField, "%s:%s is there twice; leave one out", taint.Key, taint.Effect)
+			return nil, step.Invalid(taintsField, "%s:%s is listed twice; remove one", taint.Key, taint.Effect)
 		}
 		taints = append(taints, taint)
 	}
 	return taints, nil
 }
 
+var taintEffects = []corev1.TaintEffect{
+	corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute,
+}
+
 func checkTaint(taint corev1.Taint) error {
 	if problems := validation.IsQualifiedName(taint.Key); len(problems) > 0 {
-		return step.Invalid(taintsField, "key %q: %s; write one such as os or example.com/pool", taint.Key, problems[0])
+		return step.Invalid(taintsField,
+			"key %q is not valid: %s; use one such as os or example.com/pool", taint.Key, problems[0])
 	}
 	if problems := validation.IsValidLabelValue(taint.Value); len(problems) > 0 {
-		return step.Invalid(taintsField, "value %q of %s: %s", taint.Value, taint.Key, problems[0])
+		return step.Invalid(taintsField, "value %q of %s is not valid: %s", taint.Value, taint.Key, problems[0])
 	}
-	effects := []string{string(corev1.TaintEffectNoSchedule), string(corev1.TaintEffectPreferNoSchedule), string(corev1.TaintEffectNoExecute)}
-	if !slices.Contains(effects, string(taint.Effect)) {
-		return step.Invalid(taintsField, "effect %q of %s is none; write %s", taint.Effect, taint.Key, strings.Join(effects, ", "))
+	if !slices.Contains(taintEffects, taint.Effect) {
+		return step.Invalid(taintsField, "effect %q of %s is not valid; use NoSchedule, PreferNoSchedule or NoExecute",
+			taint.Effect, taint.Key)
 	}
 	return nil
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// patchTree is merged by kubeadm into the cluster's kubelet configuration, which was written for Linux. It has JSON's
-// form so that the node can fill in the reservations itself where nobody else knows its size.
+// patchTree is what kubeadm merges into the cluster's kubelet configuration, which was written for Linux. It is a
+// tree so that the node can fill in reservations that depend on its size.
 func (k *Kubelet) patchTree() plan.Tree {
 	patch := plan.Tree{
 		"providerID":               k.providerID,
 		"maxPods":                  k.MaxPods,
 		"registerWithTaints":       taintTrees(k.Taints),
 		"containerRuntimeEndpoint": step.CRISocket,
-		// There are no cgroups, and false alone is refused.
+		// Windows has no cgroups, and false alone is refused.
 		"cgroupsPerQOS":          false,
 		"enforceNodeAllocatable": nothingEnforced(k.minor),
 		"featureGates":           gateTree(k.gates),
@@ -37,26 +37,26 @@ func (k *Kubelet) patchTree() plan.Tree {
 	return patch
 }
 
-// foreignFields are taken out of the cluster's configuration, besides those of the affinity, which is arranged for the
-// cpus and the reservations of Linux nodes and at which a kubelet on Windows exits when it has the gate. Those of a group
-// that a user may write are his then. All else that stands there for Linux stays: kubeadm empties resolvConf and gives
-// staticPodPath and clientCAFile a drive, signals of Linux are never observed, and what is of cgroups, sysctls, iptables,
-// swap or seccomp is read and not used.
+// foreignFields are removed from the cluster's configuration, as are the fields for CPU and memory affinity: those
+// are made for the CPUs and reservations of Linux nodes, and a kubelet on Windows exits at them if it has the gate. A
+// user may set the latter again. Everything else for Linux stays: kubeadm empties resolvConf and gives staticPodPath
+// and clientCAFile a drive, Linux signals are never observed, and settings of cgroups, sysctls, iptables, swap and
+// seccomp are not used.
 var foreignFields = []string{
-	// A kubelet on Windows exits when one of these is set at all.
+	// A kubelet on Windows exits if one of these is set at all.
 	"defaultPodSysctls", "singleProcessOOMKill", "userNamespaces",
-	// It exits at a Unix socket, at swap without cgroups v2, at a certificate that only Linux nodes have, at grace periods of
-	// both kinds, and at a version that fits the cluster's kubelets and not its own.
+	// It exits at a Unix socket, at swap without cgroups v2, at a certificate of Linux nodes, at grace periods of both
+	// kinds, and at a version that fits the kubelets of the cluster but not itself.
 	"imageServiceEndpoint", "memorySwap", "tlsCertFile", "tlsPrivateKeyFile", "shutdownGracePeriodByPodPriority",
 	"showHiddenMetricsForVersion", "runOnce",
-	// They change the reservations, or the number of Pods that they are made for.
+	// These change the reservations, or the number of pods that the reservations are for.
 	"reservedSystemCPUs", "podsPerCore", "localStorageCapacityIsolation",
-	// The node would not register, or would write logs where nobody looks for them.
+	// The node would not register, or would write logs where log collectors do not look.
 	"registerNode", "podLogsDir",
 }
 
-// nothingEnforced is a list that is not empty where that is taken: a configuration that is read and written again loses an
-// empty one, and the kubelet then takes [pods]. The oldest refuses every other list on Windows.
+// nothingEnforced is [none] where the kubelet accepts it: an empty list gets lost when a configuration is read and
+// written again, and the kubelet then uses [pods]. The oldest versions accept only the empty list on Windows.
 func nothingEnforced(minor uint64) []any {
 	if minor < noneMinor {
 		return []any{}
@@ -64,10 +64,10 @@ func nothingEnforced(minor uint64) []any {
 	return []any{"none"}
 }
 
-// noneMinor is the first whose kubelet takes [none] on Windows.
+// noneMinor is the first 1.x whose kubelet accepts [none] on Windows.
 const noneMinor = 31
 
-// shutdownGate is on unless somebody says otherwise; a kubelet without it exits at grace periods.
+// shutdownGate is on by default; without it a kubelet exits at grace periods.
 const shutdownGate = "GracefulNodeShutdown"
 
 func shutdownFields(on bool) map[string]any {
@@ -80,7 +80,8 @@ func shutdownFields(on bool) map[string]any {
 	}
 }
 
-// gateTree has the user's gates, and takes back what the cluster says of the one that our grace periods need.
+// gateTree has the user's gates, and removes what the cluster's configuration says about the gate for our grace
+// periods.
 func gateTree(gates map[string]bool) map[string]any {
 	tree := map[string]any{shutdownGate: nil}
 	for name, enabled := range gates {
@@ -101,8 +102,8 @@ func taintTrees(taints []corev1.Taint) []any {
 	return trees
 }
 
-// patchStep writes the patch: as a file where the size of the VM is known, else by a table that the node looks itself up
-// in.
+// patchStep writes the patch as a file if the size of the VM is known, else with a table in which the node finds its
+// own row.
 func (k *Kubelet) patchStep() (plan.Step, error) {
 	common := plan.Common{Name: "kubelet-patch", Reason: step.ReasonNodeFilesFailed}
 	patch := k.patchTree()

@@ -19,7 +19,7 @@ const (
 	kubeMemoryPerPod = 11  // MiB
 )
 
-// systemCPU is kept for Windows, which has more to do on a larger machine.
+// systemCPU is for Windows, which needs more on a larger machine.
 func systemCPU(cpus int) string {
 	switch {
 	case cpus < 8:
@@ -30,19 +30,19 @@ func systemCPU(cpus int) string {
 	return "2"
 }
 
-// kubeCPU is kept for kubelet and containerd: 6 % of the first core, 1 % of the second, half of it of the next two and
-// a quarter of the others.
+// kubeCPU is for kubelet and containerd: 6 % of the first core, 1 % of the second, 0.5 % of the next two and 0.25 %
+// of the others.
 func kubeCPU(cpus int) string {
 	first, second, next, others := min(cpus, 1), min(max(cpus-1, 0), 1), min(max(cpus-2, 0), 2), max(cpus-4, 0)
 	return fmt.Sprintf("%dm", 60*first+10*second+5*next+others*5/2)
 }
 
-// kubeMemory is kept for kubelet, containerd and what runs beside each pod, but never more than a quarter.
+// kubeMemory is for kubelet, containerd and what runs beside each pod, at most a quarter of the memory.
 func kubeMemory(memoryMiB, maxPods int) string {
 	return fmt.Sprintf("%dMi", min(kubeMemoryBase+kubeMemoryPerPod*maxPods, memoryMiB/4))
 }
 
-// reserve writes into the patch what can be known now, and returns the rules by which the node finds the rest.
+// reserve fills in what is known, and returns the rules by which the node finds the rest.
 func (k *Kubelet) reserve(patch plan.Tree) []plan.ReservationRule {
 	system, kube := k.reservations.system.tree(), k.reservations.kube.tree()
 	patch["systemReserved"], patch["kubeReserved"] = system, kube
@@ -82,8 +82,10 @@ func (k *Kubelet) reserve(patch plan.Tree) []plan.ReservationRule {
 	return rules
 }
 
-// cpuCounts begin the rows of the table: those that VMs are made with, and the edges of systemCPU.
-var cpuCounts = []int{1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 17, 20, 24, 28, 32, 40, 48, 64, 80, 96, 112, 128, 192, 256, 384, 512}
+// cpuCounts are the first rows of the table: usual sizes of VMs, and the limits of systemCPU.
+var cpuCounts = []int{
+	1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 17, 20, 24, 28, 32, 40, 48, 64, 80, 96, 112, 128, 192, 256, 384, 512,
+}
 
 func cpuRows(value func(cpus int) string) []plan.ReservationRow {
 	var rows []plan.ReservationRow
@@ -97,11 +99,11 @@ func cpuRows(value func(cpus int) string) []plan.ReservationRow {
 	return rows
 }
 
-// memoryStep is how fine the table of memory is.
+// memoryStep is the distance between rows of the memory table.
 const memoryStep = 256
 
-// memoryRows give a machine what its upper edge would get: Windows sees a little less than the VM was given, so that
-// 8191 MiB means 8192. From the edge on where a quarter is enough, all get the same.
+// memoryRows give each machine what the upper limit of its row would get: Windows sees a little less than the VM was
+// given, so 8191 MiB means 8192. Above the last row every machine gets the same.
 func memoryRows(maxPods int) []plan.ReservationRow {
 	full := kubeMemoryBase + kubeMemoryPerPod*maxPods
 	var rows []plan.ReservationRow
@@ -111,7 +113,7 @@ func memoryRows(maxPods int) []plan.ReservationRow {
 	return addRow(rows, "", fmt.Sprintf("%dMi", full))
 }
 
-// addRow widens the last row when the next one says the same.
+// addRow widens the last row if the next one has the same value.
 func addRow(rows []plan.ReservationRow, below, value string) []plan.ReservationRow {
 	if last := len(rows) - 1; last >= 0 && rows[last].Value == value {
 		rows[last].Below = below

@@ -12,21 +12,21 @@ import (
 
 const reservationsField = "WindowsBootstrapConfig spec.reservations"
 
-// reservations are spec.reservations, read and found good. What is empty follows from the size of the machine.
+// reservations are what was read of spec.reservations. What is empty depends on the size of the machine.
 type reservations struct {
 	system, kube amounts
 	eviction     thresholds
-	// lowMemory: the user accepts to have less memory for Windows or for Pods than is good.
+	// lowMemory: the user accepts less memory for Windows or for pods than we recommend.
 	lowMemory bool
 }
 
-// amounts are kept from pods.
+// amounts are what is kept from pods.
 type amounts struct{ cpu, memory, storage string }
 
-// thresholds are what must be left.
+// thresholds are what must stay free.
 type thresholds struct{ memory, nodefs, imagefs string }
 
-// tree has what is known of the amounts.
+// tree has the amounts that are known.
 func (a amounts) tree() map[string]any {
 	tree := map[string]any{"ephemeral-storage": a.storage}
 	if a.cpu != "" {
@@ -50,7 +50,7 @@ var (
 	thresholdText = regexp.MustCompile(`^([1-9]\d{0,9}(Mi|Gi)|[1-9]\d?%)$`)
 )
 
-// leastMemory is what Windows, kubelet and containerd need.
+// leastMemory is what Windows, the kubelet and containerd need.
 var leastMemory = resource.MustParse("2Gi")
 
 func readReservations(spec bootstrapv1.Reservations) (reservations, error) {
@@ -70,11 +70,11 @@ func readReservations(spec bootstrapv1.Reservations) (reservations, error) {
 		{"eviction.imagefsAvailable", spec.Eviction.ImageFSAvailable, thresholdText, "Mi, Gi or a percentage, such as 15%"},
 	} {
 		if one.value != "" && !one.pattern.MatchString(one.value) {
-			return reservations{}, step.Invalid(reservationsField+"."+one.field, "%q is no amount; write %s", one.value, one.write)
+			return reservations{}, step.Invalid(reservationsField+"."+one.field, "%q is not an amount; use %s", one.value, one.write)
 		}
 	}
 	if spec.LowMemory != "" && spec.LowMemory != bootstrapv1.LowMemoryAccepted {
-		return reservations{}, step.Invalid(reservationsField+".lowMemory", "%q says nothing; write %s, or leave it out",
+		return reservations{}, step.Invalid(reservationsField+".lowMemory", "%q is not valid; use %s, or remove it",
 			spec.LowMemory, bootstrapv1.LowMemoryAccepted)
 	}
 	if err := enoughForWindows(spec); err != nil {
@@ -83,7 +83,7 @@ func readReservations(spec bootstrapv1.Reservations) (reservations, error) {
 	return withDefaults(spec), nil
 }
 
-// enoughForWindows counts only what is said: what follows from the size of the machine is enough by itself.
+// enoughForWindows checks only what the user wrote: what we calculate is enough.
 func enoughForWindows(spec bootstrapv1.Reservations) error {
 	if spec.System.Memory == "" || spec.LowMemory == bootstrapv1.LowMemoryAccepted {
 		return nil
@@ -95,14 +95,18 @@ func enoughForWindows(spec bootstrapv1.Reservations) error {
 	if kept.Cmp(leastMemory) >= 0 {
 		return nil
 	}
-	return step.Invalid(reservationsField, "system.memory %q and kube.memory %q keep %s, less than the 2Gi that Windows and Kubernetes need; "+
-		"write more, leave system.memory out, or write lowMemory: %s", spec.System.Memory, spec.Kube.Memory, &kept, bootstrapv1.LowMemoryAccepted)
+	return step.Invalid(reservationsField,
+		"system.memory %q and kube.memory %q keep %s, less than the 2Gi that Windows and Kubernetes need; "+
+			"reserve more, remove system.memory, or set lowMemory: %s",
+		spec.System.Memory, spec.Kube.Memory, &kept, bootstrapv1.LowMemoryAccepted)
 }
 
 func withDefaults(spec bootstrapv1.Reservations) reservations {
 	return reservations{
-		system: amounts{spec.System.CPU, cmp.Or(spec.System.Memory, systemMemory), cmp.Or(spec.System.EphemeralStorage, reservedStorage)},
-		kube:   amounts{spec.Kube.CPU, spec.Kube.Memory, cmp.Or(spec.Kube.EphemeralStorage, reservedStorage)},
+		system: amounts{
+			spec.System.CPU, cmp.Or(spec.System.Memory, systemMemory), cmp.Or(spec.System.EphemeralStorage, reservedStorage),
+		},
+		kube: amounts{spec.Kube.CPU, spec.Kube.Memory, cmp.Or(spec.Kube.EphemeralStorage, reservedStorage)},
 		eviction: thresholds{
 			memory:  cmp.Or(spec.Eviction.MemoryAvailable, evictionMemory),
 			nodefs:  cmp.Or(spec.Eviction.NodeFSAvailable, evictionNodeFS),

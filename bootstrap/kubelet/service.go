@@ -7,7 +7,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// Steps make the service and look at it at last. kubelet.conf and the keys of another join go before.
+// Steps make the kubelet's service, without what an earlier join left, and check its command line at the end.
 func (k *Kubelet) Steps() step.Part {
 	var p step.Part
 	p.Add(step.PhaseKubelet, k.service()...)
@@ -15,9 +15,8 @@ func (k *Kubelet) Steps() step.Part {
 	return p
 }
 
-// service makes the service ours, whatever the image brought, and stops what may run by the old definition:
-// kubeadm starts it when its configuration is there. An image made of a machine that had joined must not pass for a
-// node that has: its identity goes.
+// service replaces whatever service the image has and stops the kubelet; kubeadm starts it when its configuration
+// exists. The credentials of an earlier join are removed, so that an image made of a node does not pass for one.
 func (k *Kubelet) service() []plan.Step {
 	return []plan.Step{
 		&plan.Service{
@@ -37,9 +36,9 @@ func (k *Kubelet) service() []plan.Step {
 	}
 }
 
-// command is the command line of the kubelet's service. It is ours: the services that images bring ignore what
-// kubeadm writes for them, and neither restart nor rotate. Without --windows-service the service manager can not tell
-// the kubelet that the machine shuts down.
+// command is the command line of the service. It is ours because the services of images ignore what kubeadm writes
+// for them, do not restart and do not rotate logs. Without --windows-service Windows could not tell the kubelet that
+// the machine shuts down.
 func (k *Kubelet) command() []string {
 	command := []string{step.ProgramsDirectory + `\kube-log-runner.exe`, `--log-file=` + k.LogDirectory + `\kubelet.log`}
 	for _, flag := range k.logFlags {
@@ -59,8 +58,8 @@ func (k *Kubelet) command() []string {
 	return command
 }
 
-// commandCheck sees to it that the kubelet runs by the command line that was asked for: what images bring to repair their
-// kubelet's service makes it anew without our flags, and so may a script of the user's.
+// commandCheck makes sure that the kubelet has our command line: scripts of images that repair the service recreate
+// it without our flags, and a script of the user may do the same.
 func (k *Kubelet) commandCheck() []plan.Step {
 	const imagePath = "kubeletImagePath"
 	return []plan.Step{
@@ -79,7 +78,8 @@ func (k *Kubelet) commandCheck() []plan.Step {
 	}
 }
 
-// commandLine joins arguments as a service step does: by the rules of CommandLineToArgvW. No argument of ours has a quote.
+// commandLine joins arguments as a service step does, by the rules of CommandLineToArgvW. Our arguments have no
+// quotes.
 func commandLine(argv []string) string {
 	quoted := make([]string, 0, len(argv))
 	for _, one := range argv {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// What is known of the kubelets from firstMinor to lastMinor stands in table.go: for each name a letter per minor
-// version. A later one is taken to be like the last.
+// table.go has what the kubelets from firstMinor to lastMinor know: for each name a letter per minor version. A later
+// version is treated like the last one.
 const (
 	unknownThere = '-' // the kubelet exits, or panics
 	freeThere    = 'f' // a flag or field that is there, a gate that is off unless somebody says otherwise
@@ -15,7 +15,7 @@ const (
 	lockedOff    = 'F' // the kubelet panics at true
 )
 
-// inMinor is the letter of a name's line for a version.
+// inMinor is the letter for a version in the line of a name.
 func inMinor(line string, minor uint64) byte {
 	at := int(min(minor, lastMinor)) - firstMinor
 	if at < 0 || at >= len(line) {
@@ -24,7 +24,7 @@ func inMinor(line string, minor uint64) byte {
 	return line[at]
 }
 
-// knownMinors are the versions in which a name is known, for people: "1.30 to 1.33".
+// knownMinors are the versions that know a name, as text: "1.30 to 1.33".
 func knownMinors(line string) string {
 	first := strings.IndexFunc(line, func(letter rune) bool { return letter != unknownThere })
 	if first < 0 {

@@ -17,8 +17,8 @@ import (
 
 const adaptersField = "WindowsMachine spec.vsphere.networks"
 
-// adapter is one of the VM's with addresses of pools, read and found good. cloudbase-init 1.1.4, which images carry,
-// ignores the network part of its metadata, so that the bootstrap gives Windows its addresses.
+// adapter is an adapter with addresses from pools, read and found good. The bootstrap configures it because
+// cloudbase-init 1.1.4, which images have, ignores the network part of its metadata.
 type adapter struct {
 	number    int // from 1 on, of the spec
 	mac       string
@@ -34,22 +34,23 @@ type hop struct {
 	via netip.Addr
 }
 
-// Adapters are the VM's.
+// Adapters are the VM's adapters.
 type Adapters struct {
-	// count is how many the spec names; 0 when they are the template's.
+	// count is how many the spec names; 0 if they are those of the template.
 	count int
-	// addressed are those of them with addresses of pools.
+	// addressed are the adapters with addresses from pools.
 	addressed []adapter
 }
 
-// Addressed says whether all is known that the machine's adapters need before there is a VM.
+// Addressed says whether every address that the machine needs from pools has been assigned.
 func Addressed(m *infrav1.WindowsMachine) bool {
 	if !wantsAddresses(m) {
 		return true
 	}
-	return slices.EqualFunc(m.Spec.VSphere.Networks, m.Status.Networks, func(wanted infrav1.VSphereNetwork, found infrav1.MachineNetwork) bool {
+	complete := func(wanted infrav1.VSphereNetwork, found infrav1.MachineNetwork) bool {
 		return len(wanted.AddressesFromPools) == len(found.Addresses)
-	})
+	}
+	return slices.EqualFunc(m.Spec.VSphere.Networks, m.Status.Networks, complete)
 }
 
 func wantsAddresses(m *infrav1.WindowsMachine) bool {
@@ -58,7 +59,8 @@ func wantsAddresses(m *infrav1.WindowsMachine) bool {
 	})
 }
 
-// ReadAdapters finds those with addresses of pools. Windows has one default route of a family: the first gateway makes it.
+// ReadAdapters reads the adapters with addresses from pools. Windows uses one default route of each family, which
+// comes from the first gateway.
 func ReadAdapters(m *infrav1.WindowsMachine) (Adapters, error) {
 	var all Adapters
 	if !Addressed(m) {
@@ -88,11 +90,12 @@ func ReadAdapters(m *infrav1.WindowsMachine) (Adapters, error) {
 func (a *adapter) readAddresses(given []infrav1.NetworkAddress, routed map[bool]bool) error {
 	field := fmt.Sprintf("WindowsMachine status.networks[%d]", a.number-1)
 	if !adapterMAC.MatchString(a.mac) {
-		return step.Invalid(field, "macAddress %q is none of VMware's; delete the Machine to get another one", a.mac)
+		return step.Invalid(field,
+			"macAddress %q is not one that this provider assigns; delete the Machine, its replacement gets a new one", a.mac)
 	}
 	for _, one := range given {
 		if err := CheckAddress(one); err != nil {
-			return step.Invalid(field, "%s; mend the pool that it is of, then delete the Machine", err)
+			return step.Invalid(field, "%s; correct the pool that it comes from, then delete the Machine", err)
 		}
 		prefix := netip.MustParsePrefix(one.Address)
 		a.addresses = append(a.addresses, prefix)
@@ -108,12 +111,12 @@ func (a *adapter) readAddresses(given []infrav1.NetworkAddress, routed map[bool]
 func (a *adapter) readRoutes(spec infrav1.VSphereNetwork) error {
 	field := fmt.Sprintf("%s[%d]", adaptersField, a.number-1)
 	if spec.MTU != 0 && (spec.MTU < 1280 || spec.MTU > 9000) {
-		return step.Invalid(field+".mtu", "%d is none; write 1280 to 9000, or leave it out", spec.MTU)
+		return step.Invalid(field+".mtu", "%d is not valid; use 1280 to 9000, or remove it", spec.MTU)
 	}
 	for _, text := range spec.Nameservers {
 		server, ok := plainAddress(text)
 		if !ok {
-			return step.Invalid(field+".nameservers", "%q is no address; write one such as 10.0.0.2", text)
+			return step.Invalid(field+".nameservers", "%q is not an address; use one such as 10.0.0.2", text)
 		}
 		a.dns = append(a.dns, server)
 	}
@@ -123,14 +126,16 @@ func (a *adapter) readRoutes(spec infrav1.VSphereNetwork) error {
 			return err
 		}
 		if to.Bits() == 0 {
-			return step.Invalid(field+".routes", "%s is the default route, which the gateway of the adapter's pool makes; leave it out", to)
+			return step.Invalid(field+".routes",
+				"%s is the default route, which comes from the gateway of the adapter's pool; remove it", to)
 		}
 		via, ok := plainAddress(route.Via)
 		if !ok || via.Is4() != to.Addr().Is4() {
-			return step.Invalid(field+".routes", "%s has no neighbour %q; write an address of the same family", to, route.Via)
+			return step.Invalid(field+".routes", "%s cannot be reached via %q; use an address of the same family", to, route.Via)
 		}
 		if !a.neighbour(via) {
-			return step.Invalid(field+".routes", "%s is no neighbour, the adapter has %s; write an address in there, or another pool",
+			return step.Invalid(field+".routes",
+				"%s is not in a network of the adapter, which has %s; use an address in one of them, or another pool",
 				via, showPrefixes(a.addresses))
 		}
 		a.routes = append(a.routes, hop{to, via})
@@ -138,16 +143,17 @@ func (a *adapter) readRoutes(spec infrav1.VSphereNetwork) error {
 	return nil
 }
 
-// adapterMAC is one of those that are chosen for adapters with addresses.
+// adapterMAC is the range from which our controller chooses for adapters with addresses.
 var adapterMAC = regexp.MustCompile(`^00:50:56:[0-3][0-9a-f]:[0-9a-f]{2}:[0-9a-f]{2}$`)
 
-// plainAddress is one without a zone, which is a name on one computer, and in no other family's clothes.
+// plainAddress accepts no zone, which has a meaning on one computer only, and no IPv4 address written as IPv6.
 func plainAddress(text string) (netip.Addr, bool) {
 	address, err := netip.ParseAddr(text)
 	return address, err == nil && address.Zone() == "" && !address.Is4In6()
 }
 
-// neighbour: one of a family that has no address here may be reached by what DHCP brings.
+// neighbour says whether the adapter reaches an address directly. If it has no address of that family, DHCP may bring
+// one.
 func (a *adapter) neighbour(address netip.Addr) bool {
 	same := slices.DeleteFunc(slices.Clone(a.addresses), func(p netip.Prefix) bool { return p.Addr().Is4() != address.Is4() })
 	return len(same) == 0 || address.IsLinkLocalUnicast() ||
@@ -156,7 +162,7 @@ func (a *adapter) neighbour(address netip.Addr) bool {
 
 func showPrefixes(prefixes []netip.Prefix) string { return strings.Join(showAll(prefixes), ", ") }
 
-// showAll is each in its usual form.
+// showAll is the text of each.
 func showAll[T fmt.Stringer](list []T) []string {
 	texts := make([]string, 0, len(list))
 	for _, one := range list {
@@ -165,8 +171,8 @@ func showAll[T fmt.Stringer](list []T) []string {
 	return texts
 }
 
-// Steps give the adapters their addresses before anything needs the network, and wait until Windows has found that nobody
-// else has them.
+// Steps give the adapters their addresses before anything needs the network, and wait until Windows has checked that
+// no other computer uses them.
 func (as Adapters) Steps() step.Part {
 	var p step.Part
 	for _, a := range as.addressed {
@@ -186,7 +192,8 @@ func (as Adapters) Steps() step.Part {
 	return p
 }
 
-// behindVSwitch: a vSwitch takes an adapter's addresses over, and loses what Windows has besides: routes and name servers.
+// behindVSwitch repeats the settings: a new vSwitch takes over an adapter's addresses, but Windows loses the routes
+// and name servers.
 func (as Adapters) behindVSwitch() []plan.Step {
 	var steps []plan.Step
 	for _, a := range as.addressed {
@@ -213,8 +220,8 @@ func (a *adapter) step(suffix string) plan.Step {
 	return step
 }
 
-// NodeIP is what the kubelet is told of several adapters: the first one's addresses, one of each family that pods have, in
-// the pods' order. Of one by DHCP the address is not known here.
+// NodeIP is the kubelet's --node-ip for a machine with several adapters: addresses of the first one, one for each
+// family of the pods, in the pods' order. It is empty if the first adapter uses DHCP.
 func (as Adapters) NodeIP(pods clusterv1.NetworkRanges) string {
 	if as.count < 2 {
 		return ""
@@ -229,7 +236,7 @@ func (as Adapters) NodeIP(pods clusterv1.NetworkRanges) string {
 	return strings.Join(chosen, ",")
 }
 
-// ofFirst are the addresses of the first adapter, as far as they are known.
+// ofFirst are the addresses of the first adapter; none if they come by DHCP.
 func (as Adapters) ofFirst() []netip.Prefix {
 	if len(as.addressed) == 0 || as.addressed[0].number != 1 {
 		return nil
@@ -237,7 +244,8 @@ func (as Adapters) ofFirst() []netip.Prefix {
 	return as.addressed[0].addresses
 }
 
-// familiesOf are those of the Cluster's pods, true for IPv4, in its order. CIDRs that are none are refused elsewhere.
+// familiesOf are the IP families of the Cluster's pods in their order, true for IPv4. A CIDR that is not valid is
+// refused elsewhere.
 func familiesOf(pods clusterv1.NetworkRanges) []bool {
 	var families []bool
 	for _, text := range pods.CIDRBlocks {

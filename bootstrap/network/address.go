@@ -7,12 +7,12 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 )
 
-// CheckAddress says why a node cannot work with an address of a pool. It is asked before the address is kept as well as
-// before it is rendered: early on, a mended pool still helps.
+// CheckAddress says why a node could not work with an address from a pool. It is called when the address is assigned,
+// when a corrected pool still helps, and again by Render.
 func CheckAddress(one infrav1.NetworkAddress) error {
 	prefix, err := netip.ParsePrefix(one.Address)
 	if err != nil || prefix.String() != one.Address || prefix.Addr().Is4In6() {
-		return fmt.Errorf("%q is no address with a prefix length", one.Address)
+		return fmt.Errorf("%q is not an address with a prefix length", one.Address)
 	}
 	if why := useless(prefix); why != "" {
 		return fmt.Errorf("%s %s", prefix, why)
@@ -20,14 +20,14 @@ func CheckAddress(one infrav1.NetworkAddress) error {
 	return checkGateway(prefix, one.Gateway)
 }
 
-// checkGateway: one of IPv6 may be on the link.
+// checkGateway: an IPv6 gateway may be a link-local address.
 func checkGateway(prefix netip.Prefix, text string) error {
 	gateway, ok := plainAddress(text)
 	switch {
 	case text == "":
 		return nil
 	case !ok || gateway.Is4() != prefix.Addr().Is4():
-		return fmt.Errorf("gateway %q is none for %s", text, prefix)
+		return fmt.Errorf("gateway %q is not valid for %s", text, prefix)
 	case gateway == prefix.Addr():
 		return fmt.Errorf("%s is its own gateway", prefix)
 	case !prefix.Contains(gateway) && (gateway.Is4() || !gateway.IsLinkLocalUnicast()):
@@ -36,15 +36,15 @@ func checkGateway(prefix netip.Prefix, text string) error {
 	return nil
 }
 
-// useless: the first address of an IPv4 network means the network, the last one all in it; in IPv6 the first one means any
-// router. Networks of one or two addresses use them all.
+// useless says what else an address means: the first address of an IPv4 network is the network, the last its
+// broadcast; the first of an IPv6 network is any router. Networks of one or two addresses use them all.
 func useless(prefix netip.Prefix) string {
 	address, host := prefix.Addr(), prefix.Addr().BitLen()-prefix.Bits()
 	switch {
 	case prefix.Bits() == 0:
-		return "has the whole world for its network"
+		return "has every address in its network"
 	case !address.IsGlobalUnicast():
-		return "is no address that others reach a node by"
+		return "is not an address by which others reach a node"
 	case host > 1 && address == prefix.Masked().Addr():
 		return "is the address of the network itself"
 	case host > 1 && address.Is4() && !prefix.Contains(address.Next()):

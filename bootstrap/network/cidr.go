@@ -10,17 +10,17 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// ranges are CIDRs, at most one of each family where they are the cluster's.
+// ranges are CIDRs; those of the cluster have at most one of each family.
 type ranges []netip.Prefix
 
-// readCIDR takes a CIDR in its plain form only: what stands behind the prefix would be dropped by some and kept by others.
+// readCIDR accepts only the plain form: some programs drop bits after the prefix, others keep them.
 func readCIDR(field, text string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(text)
 	if err != nil || prefix.Addr().Is4In6() {
-		return prefix, step.Invalid(field, "%q is not a CIDR; write one such as 10.0.0.0/16", text)
+		return prefix, step.Invalid(field, "%q is not a CIDR; use one such as 10.0.0.0/16", text)
 	}
 	if plain := prefix.Masked(); plain != prefix || plain.String() != text {
-		return prefix, step.Invalid(field, "%q has bits behind its prefix, or another form; write %s", text, plain)
+		return prefix, step.Invalid(field, "%q is not a CIDR in canonical form; use %s", text, plain)
 	}
 	return prefix, nil
 }
@@ -37,19 +37,20 @@ func readCIDRs(field string, texts []string) (ranges, error) {
 	return all, nil
 }
 
-// clusterRanges of pods or services: none, one, or one of each family.
+// clusterRanges of pods or services: at most one of each family.
 func clusterRanges(field string, given clusterv1.NetworkRanges) (ranges, error) {
 	all, err := readCIDRs(field, given.CIDRBlocks)
 	if err != nil {
 		return nil, err
 	}
 	if len(all) > 2 || len(all) == 2 && all[0].Addr().Is4() == all[1].Addr().Is4() {
-		return nil, step.Invalid(field, "%s is more than one CIDR of a family; write one, or one of IPv4 and one of IPv6", all.String())
+		return nil, step.Invalid(field,
+			"%s has more than one CIDR of a family; use one, or one of IPv4 and one of IPv6", all.String())
 	}
 	return all, nil
 }
 
-// family returns the CIDRs of IPv4, or of IPv6.
+// family selects the CIDRs of IPv4, or those of IPv6.
 func (r ranges) family(four bool) ranges {
 	return slices.DeleteFunc(slices.Clone(r), func(p netip.Prefix) bool { return p.Addr().Is4() != four })
 }
@@ -68,15 +69,15 @@ func (r ranges) overlaps(other ranges) bool {
 	return slices.ContainsFunc(r, func(p netip.Prefix) bool { return slices.ContainsFunc(other, p.Overlaps) })
 }
 
-// broadest leaves out what lies within another one. HNS of Server 2019 drops the prefix lengths of exceptions, and fails at two
-// with the same first address.
+// broadest drops each CIDR that lies within another. HNS of Server 2019 ignores the prefix lengths of exceptions, and
+// fails if two have the same first address.
 func (r ranges) broadest() ranges {
 	return slices.DeleteFunc(slices.Clone(r), func(p netip.Prefix) bool {
 		return slices.ContainsFunc(r, func(other netip.Prefix) bool { return other.Bits() < p.Bits() && other.Contains(p.Addr()) })
 	})
 }
 
-// texts in their order, none twice.
+// texts in their order, without duplicates.
 func (r ranges) texts() []string {
 	texts := make([]string, 0, len(r))
 	for _, prefix := range r {
@@ -89,7 +90,7 @@ func (r ranges) texts() []string {
 
 func (r ranges) String() string { return strings.Join(r.texts(), ",") }
 
-// nthAddress of a CIDR, counted from its first; kubeadm gives the tenth to the cluster's DNS.
+// nthAddress of a CIDR, counted from its first, which is 0; kubeadm gives the tenth to the cluster's DNS.
 func nthAddress(prefix netip.Prefix, n int) (netip.Addr, bool) {
 	address := prefix.Masked().Addr()
 	for range n {

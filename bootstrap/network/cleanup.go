@@ -8,14 +8,15 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// cniState is where host-local keeps who has which address.
+// cniState is where host-local records which pod has which address.
 const cniState = `C:\var\lib\cni\networks`
 
-// What CNIs leave behind: HNS networks and endpoints by name, and files. On the first boot all of it is of another
-// machine, the one that the image was made of.
+// What CNIs leave behind: HNS networks and endpoints, by name, and files. On the first boot all of them are from the
+// machine that the image was made of.
 var (
 	staleNetworks = []string{
-		"External", "ext", "cbr0", "l2bridge", "vxlan0", "overlay", "flannel.*", "Calico*", "azure*", "*OVNKubernetesHybridOverlayNetwork",
+		"External", "ext", "cbr0", "l2bridge", "vxlan0", "overlay", "flannel.*", "Calico*", "azure*",
+		"*OVNKubernetesHybridOverlayNetwork",
 	}
 	staleEndpoints = []string{"*cbr0*", "*vxlan0*", "*flannel.*", "*Calico*", "*-eth0", "VIPEndpoint"}
 	staleFiles     = []string{
@@ -24,15 +25,16 @@ var (
 	}
 )
 
-// cleanup of the first boot. Where the CNI owns the network, or nobody said which it is, nothing is touched.
+// cleanup of the first boot. If only the CNI knows its network, nothing is touched.
 func (net *Network) cleanup() []plan.Step {
 	if net.hnsNetwork == "" {
 		return nil
 	}
 	return []plan.Step{
 		&plan.HNSCleanup{
-			Common:   plan.Common{Name: "stale-networks", Reason: step.ReasonStaleNetworks, Attempts: 3},
-			Networks: plan.Texts(withName(staleNetworks, net.podNetwork)...), Endpoints: plan.Texts(withName(staleEndpoints, "*"+net.podNetwork+"*")...),
+			Common:    plan.Common{Name: "stale-networks", Reason: step.ReasonStaleNetworks, Attempts: 3},
+			Networks:  plan.Texts(withName(staleNetworks, net.podNetwork)...),
+			Endpoints: plan.Texts(withName(staleEndpoints, "*"+net.podNetwork+"*")...),
 		},
 		&plan.Remove{
 			Common: plan.Common{Name: "stale-network-files", Reason: step.ReasonStaleNetworks, Attempts: 3},
@@ -41,7 +43,7 @@ func (net *Network) cleanup() []plan.Step {
 	}
 }
 
-// staleConfigurations are those that CNIs write; a user's own file of another name stays.
+// staleConfigurations are files that CNIs write; a user's file with another name stays.
 func staleConfigurations() []plan.Value {
 	var paths []plan.Value
 	for _, name := range []string{
@@ -60,10 +62,10 @@ func withName(names []string, own string) []string {
 	return append(slices.Clone(names), own)
 }
 
-// everyBoot: a reboot leaves networks and endpoints whose containers are gone, and addresses that they hold. The kubelet
-// waits meanwhile, or it would start pods in what is just taken away: handOver sees to it that Windows does not start it, the
-// first step that nobody else did. All steps but its start are optional: a node with half a network is seen and can be
-// helped, one without a kubelet is not.
+// everyBoot removes what a reboot leaves: networks, endpoints whose containers are gone, and their addresses. The
+// kubelet must not start before, or it would create pods in networks that are about to be removed; handOver turns its
+// automatic start off. All steps but its start are optional: a node with half a network can be seen and repaired, a
+// node without a kubelet cannot.
 func (net *Network) everyBoot() []plan.Step {
 	if !net.booted {
 		return nil
@@ -76,9 +78,9 @@ func (net *Network) everyBoot() []plan.Step {
 	return append(steps, net.kubelet("kubelet-goes-on", plan.ServiceRunning))
 }
 
-// handOver are the last steps of a bootstrap. The service manager starts what is automatic before a task has looked at the
-// network: a kubelet that is faster makes pods whose endpoints and addresses are then taken away. From the next start on
-// everyBoot starts it. Until here it is automatic, for a restart in the middle of the bootstrap runs no everyBoot.
+// handOver is the last part of a bootstrap: from the next boot on, everyBoot starts the kubelet instead of Windows,
+// which would start it before our task has cleaned the network. Until here its start is automatic, because a restart
+// in the middle of a bootstrap does not run everyBoot.
 func (net *Network) handOver() []plan.Step {
 	if !net.booted {
 		return nil
@@ -88,17 +90,18 @@ func (net *Network) handOver() []plan.Step {
 			Common: plan.Common{Name: "kubelet-starts-last", Reason: step.ReasonKubeletServiceFailed, TimeoutSeconds: 60, Attempts: 3},
 			Argv:   plan.Texts("sc.exe", "config", "kubelet", "start=", string(plan.StartDemand)),
 		},
-		// After a restart between these steps nobody else would start it.
+		// If the machine restarts between these two steps, nothing else starts the kubelet.
 		net.kubelet("kubelet-goes-on", plan.ServiceRunning),
 	}
 }
 
-// checkKubeletStart: a start that Windows delays is none where Windows does not start the kubelet.
+// checkKubeletStart refuses a delayed start where everyBoot starts the kubelet.
 func (net reading) checkKubeletStart() error {
 	if !net.booted || !net.DelayedStart {
 		return nil
 	}
-	return step.Invalid("WindowsBootstrapConfig spec.kubelet.start", "%s has no effect in mode %s with %s, where the kubelet starts when the network is in order; leave it out",
+	return step.Invalid("WindowsBootstrapConfig spec.kubelet.start",
+		"%s has no effect in mode %s with %s, where the kubelet starts when the network is in order; remove it",
 		bootstrapv1.ServiceStartAutomaticDelayed, net.mode, cniName(net.cni))
 }
 
@@ -109,7 +112,7 @@ func (net *Network) kubelet(name, state string) plan.Step {
 	}
 }
 
-// bootCleanup leaves the external network, whose vSwitch the machine talks by.
+// bootCleanup keeps the external network: the machine's own connections use its vSwitch.
 func (net *Network) bootCleanup() []plan.Step {
 	endpoints := []string{"*" + net.podNetwork + "*"}
 	if net.cni == bootstrapv1.CNIAzure {
@@ -127,7 +130,7 @@ func (net *Network) bootCleanup() []plan.Step {
 	}
 }
 
-// patch is the smallest update of a build of Windows that a part of the network works with.
+// patch is the oldest update of a Windows build with which a feature of the network works.
 type patch struct {
 	name, what, build, update string
 }
@@ -139,7 +142,7 @@ var (
 	patchHybrid  = patch{"windows-2022-update-for-hybrid-overlay", "the hybrid overlay needs", "20348", "681"}
 )
 
-// patchLevel asks the node for what no image's name tells.
+// patchLevel checks on the node what the name of an image does not tell.
 func (net *Network) patchLevel() []plan.Step {
 	var steps []plan.Step
 	if net.twoFamilies() {
@@ -157,8 +160,8 @@ func (net *Network) patchLevel() []plan.Step {
 	return steps
 }
 
-// twoFamilies: HNS gives pods IPv6 beside IPv4 since Windows 2004, of whose servers 2022 is the first that lasts. In mode none
-// nobody knows what the CNI asks of it.
+// twoFamilies says whether pods have IPv6 beside IPv4: HNS can do that since Windows 2004, and Server 2022 is its
+// first long-term release. In mode none the requirements of the CNI are not known.
 func (net *Network) twoFamilies() bool {
 	return net.dual && net.pods.dual() && net.mode != bootstrapv1.NetworkNone
 }

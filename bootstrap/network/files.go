@@ -15,10 +15,11 @@ const (
 	proxyFile   = proxyFolder + `\config.conf`
 )
 
-// cniVersion is the newest that the plug-ins' own samples for Windows have: win-bridge and win-overlay answer no CHECK.
+// cniVersion is the newest that the plug-ins' own samples for Windows use: win-bridge and win-overlay do not
+// implement CHECK.
 const cniVersion = "0.3.0"
 
-// writeTexts makes the texts of files.
+// writeTexts writes the configurations, once for all files that have them.
 func (net *Network) writeTexts() error {
 	var err error
 	if net.written() {
@@ -34,7 +35,7 @@ func (net *Network) writeTexts() error {
 	return nil
 }
 
-// files of the CNI and of kube-proxy. Nothing in them is secret.
+// files of the CNI and of kube-proxy. They have no secrets.
 func (net *Network) files() []plan.Step {
 	var steps []plan.Step
 	if net.written() {
@@ -53,14 +54,14 @@ func nodeFile(name string, path, text plan.Value) plan.Step {
 	return &plan.File{Common: plan.Common{Name: name, Reason: step.ReasonNodeFilesFailed}, Path: path, Text: text}
 }
 
-// reservation tells host-local, whose file is named like the address, that somebody has it: flannel hands out all of a
-// pod CIDR, and an address that a pod has as well is the death of both.
+// reservation takes the source VIP away from host-local, which marks an address as used by a file of that name:
+// flannel assigns the whole pod CIDR, and the VIP must not go to a pod.
 func (net *Network) reservation() plan.Step {
 	path := plan.Parts(plan.Text(cniState+`\`+net.podNetwork+`\`), sourceVIPOf)
 	return nodeFile("source-vip", path, plan.Text("capwin-source-vip\r\neth0"))
 }
 
-// flannelConfig asks the plug-in flannel for what its daemon has found, and hands it on to a plug-in for Windows.
+// flannelConfig makes the plug-in flannel add what its daemon found, and delegate to a plug-in for Windows.
 func flannelConfig(net *Network) plan.Tree {
 	return plan.Tree{
 		"cniVersion": cniVersion, "name": net.podNetwork, "type": "flannel",
@@ -68,8 +69,8 @@ func flannelConfig(net *Network) plan.Tree {
 	}
 }
 
-// hostLocalConfig is the plug-in for Windows itself. Of the Node's addresses it gives away neither the gateways, of which
-// win-bridge takes the second and win-overlay the first, nor the source VIP.
+// hostLocalConfig is for the Windows plug-in alone. Its range leaves out the gateways, the second address for
+// win-bridge and the first for win-overlay, and the source VIP.
 func hostLocalConfig(net *Network) plan.Tree {
 	config := net.plugin()
 	config["cniVersion"], config["name"], config["capabilities"] = cniVersion, net.podNetwork, capabilities()
@@ -83,7 +84,7 @@ func hostLocalConfig(net *Network) plan.Tree {
 
 func capabilities() map[string]any { return map[string]any{"portMappings": true, "dns": true} }
 
-// plugin is win-bridge or win-overlay, by the interface of HNS that containerd's pods need.
+// plugin is win-bridge or win-overlay, in the form for the HNS interface that containerd uses (apiVersion 2).
 func (net *Network) plugin() plan.Tree {
 	node := inJSON(plan.Parts(plan.FromFact(plan.FactManagementIP), plan.Text("/32")))
 	name, reachNode := "win-bridge", endpointPolicy("SDNRoute", map[string]any{"DestinationPrefix": node, "NeedEncap": true})
@@ -109,7 +110,8 @@ func endpointPolicy(kind string, settings map[string]any) any {
 	return map[string]any{"name": "EndpointPolicy", "value": map[string]any{"Type": kind, "Settings": settings}}
 }
 
-// azureVNetConfig is azure-vnet's, whose policies are of the older form. Pods must not ask the host agent, who tells secrets.
+// azureVNetConfig is for azure-vnet, whose policies have the older form. It blocks the host agent, from which pods
+// could read secrets.
 func azureVNetConfig(net *Network) plan.Tree {
 	mode := "bridge"
 	if net.mode == bootstrapv1.NetworkL2Tunnel {
@@ -145,8 +147,8 @@ func azurePolicy(kind string, value map[string]any) any {
 	return map[string]any{"Name": "EndpointPolicy", "Value": value}
 }
 
-// proxyConfig is a KubeProxyConfiguration. Its host name is the Node's: kube-proxy takes away the endpoints of a node
-// that it does not find.
+// proxyConfig is a KubeProxyConfiguration. It names the Node because kube-proxy removes the endpoints of a node that
+// it does not find.
 func (net *Network) proxyConfig() plan.Tree {
 	winkernel := map[string]any{"networkName": net.podNetwork, "enableDSR": net.dsr}
 	if net.sourceVIP == vipReserved {
@@ -161,25 +163,25 @@ func (net *Network) proxyConfig() plan.Tree {
 		"metricsBindAddress": "127.0.0.1:10249",
 		"winkernel":          winkernel,
 	}
-	// Without its gate kube-proxy exits at enableDSR. It is named only where it is off: a later kube-proxy forgets it. That of
-	// VXLAN, WinOverlay, is on in all.
+	// kube-proxy exits at enableDSR if the gate is off. The gate is named only then, because later versions no longer
+	// know it. The gate for VXLAN, WinOverlay, is on in all versions.
 	if net.dsr && net.gated {
 		config["featureGates"] = map[string]any{DSRGate: true}
 	}
 	return config
 }
 
-// DSRGate is kube-proxy's as well as the kubelet's: they have one table of gates.
+// DSRGate belongs to kube-proxy and to the kubelet: both have the same table of gates.
 const DSRGate = "WinDSR"
 
-// factMark stands around the name of a fact in a text that becomes JSON. JSON writes it as factMarkInJSON, which no name, no
-// CIDR and no path of ours has.
+// factMark surrounds the name of a fact in a text that becomes JSON. JSON writes it as factMarkInJSON, which appears
+// in none of our names, CIDRs and paths.
 const (
 	factMark       = "\x00"
 	factMarkInJSON = `\u0000`
 )
 
-// inJSON is a Value as a leaf of what jsonText writes. Its facts must need no quoting, as addresses do not.
+// inJSON is a Value as a string for jsonText. The value of a fact must not need quoting; addresses do not.
 func inJSON(value plan.Value) string {
 	var text strings.Builder
 	for _, part := range value {
@@ -192,7 +194,7 @@ func inJSON(value plan.Value) string {
 	return text.String()
 }
 
-// jsonText writes a tree as a line of JSON whose marked facts become parts of the text. Equal trees give equal bytes.
+// jsonText writes a tree as one line of JSON in which facts are parts of the text. Equal trees give equal bytes.
 func jsonText(tree plan.Tree) (plan.Value, error) {
 	data, err := json.Marshal(tree)
 	if err != nil {

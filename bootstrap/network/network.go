@@ -1,7 +1,7 @@
 // Package network is spec.network: what a CNI needs on a Windows node in each mode, and the addresses of its adapters.
 //
-// What goes together is a table in profiles.go; read.go, ports.go, cidr.go and adapters.go read and refuse, network.go,
-// files.go and cleanup.go write the steps.
+// profiles.go is the table of modes and CNIs that work together. read.go, ports.go, cidr.go and adapters.go read and
+// refuse; network.go, files.go and cleanup.go write the steps.
 package network
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// Steps are the network mode: what a CNI must find before the node joins, what of it can only be written when the Node has
-// its pod CIDR, and what has to go at every boot. Without spec.network there is nothing to do.
+// Steps prepare a node for its CNI: what must exist before the join, what can be written only when the Node has its
+// pod CIDR, and what every boot cleans up. Without spec.network there are none.
 func (net *Network) Steps() step.Part {
 	if net.mode == "" {
 		return step.Part{}
@@ -28,21 +28,21 @@ func (net *Network) Steps() step.Part {
 	return p
 }
 
-// needsPodCIDR: host-local addresses, and what is reserved among them, are of the Node's own pod CIDR.
+// needsPodCIDR: the addresses of host-local, and those reserved from it, are in the pod CIDR of the Node.
 func (net *Network) needsPodCIDR() bool {
 	return net.own || net.proxied && net.sourceVIP == vipReserved
 }
 
-// The facts that the Node's pod CIDR gives. It must be a /24, as the controller manager hands out by default: a plan can
-// join texts, not count.
+// Facts made of the Node's pod CIDR. It must be a /24, the default of the controller manager, because a plan can join
+// texts but cannot calculate.
 const (
 	factPodPrefix  = "podPrefix"
 	factPodCIDR    = "podCIDR"
 	factPodGateway = "podGateway"
 )
 
-// Windows' and our own addresses in a pod CIDR: the plug-ins take the first or second for the gateway, the last is the
-// source VIP of kube-proxy.
+// Reserved addresses of a pod CIDR: plug-ins use the first or the second for the gateway, and the last is
+// kube-proxy's source VIP.
 var (
 	podCIDRValue = plan.Parts(plan.FromFact(factPodPrefix), plan.Text(".0/24"))
 	podGateway   = plan.Parts(plan.FromFact(factPodPrefix), plan.Text(".1"))
@@ -50,16 +50,19 @@ var (
 	sourceVIPOf  = plan.Parts(plan.FromFact(factPodPrefix), plan.Text(".254"))
 )
 
-// podCIDR asks the API server as the node itself. A tree takes whole facts only, so two are echoed together.
+// podCIDR asks the API server with the node's own credentials. A leaf of a tree is one whole fact, so echo joins
+// facts and text to new facts.
 func (net *Network) podCIDR() []plan.Step {
 	if !net.needsPodCIDR() {
 		return nil
 	}
 	pause := 10
 	steps := []plan.Step{&plan.Fact{
-		Common: plan.Common{Name: "pod-cidr", Reason: step.ReasonPodCIDRMissing, TimeoutSeconds: 30, Attempts: 30, DelaySeconds: &pause},
-		Argv:   step.AskForNode(net.nodeName, "{.spec.podCIDRs}"),
-		Match:  `([0-9]+[.][0-9]+[.][0-9]+)[.]0/24`, Set: factPodPrefix,
+		Common: plan.Common{
+			Name: "pod-cidr", Reason: step.ReasonPodCIDRMissing, TimeoutSeconds: 30, Attempts: 30, DelaySeconds: &pause,
+		},
+		Argv:  step.AskForNode(net.nodeName, "{.spec.podCIDRs}"),
+		Match: `([0-9]+[.][0-9]+[.][0-9]+)[.]0/24`, Set: factPodPrefix,
 		Say: plan.Text("the Node " + net.nodeName + " has no IPv4 pod CIDR of the size /24"),
 	}}
 	if net.own {
@@ -78,9 +81,9 @@ func echo(name string, value plan.Value, set string) plan.Step {
 
 const factDefaultAddress = "defaultAddress"
 
-// aroundVSwitch: of several adapters HNS takes any that is free, and an image may bring more than anybody has declared.
-// route.exe and its columns of numbers are the same in every language; which adapter has the address it does not tell, so
-// that the node can only warn.
+// aroundVSwitch checks which adapter HNS has chosen: it takes any that is free, and an image may have more than the
+// spec names. route.exe prints the same columns in every language but does not name the adapter, so the node can only
+// warn.
 func (net *Network) aroundVSwitch() []plan.Step {
 	steps := net.vSwitch()
 	if len(steps) == 0 || net.adapters.count > 0 || net.adapter != "" {
@@ -106,7 +109,8 @@ func (net *Network) aroundVSwitch() []plan.Step {
 	return slices.Concat([]plan.Step{before}, steps, []plan.Step{behind})
 }
 
-// vSwitch makes the external network and keeps the way to the cloud's own addresses, which Windows loses with it.
+// vSwitch makes the external network and restores the routes to the cloud's own addresses, which Windows drops with
+// it.
 func (net *Network) vSwitch() []plan.Step {
 	if net.external == "" {
 		return nil
@@ -125,7 +129,7 @@ func (net *Network) vSwitch() []plan.Step {
 	return steps
 }
 
-// externalRequest is a network that nobody uses, of addresses that nobody has: it is there for its vSwitch.
+// externalRequest is a network with addresses that are never used: it exists for its vSwitch.
 func (net *Network) externalRequest() plan.Tree {
 	subnet := map[string]any{"AddressPrefix": "192.168.255.0/30", "GatewayAddress": "192.168.255.1"}
 	if net.overlay() {
@@ -134,7 +138,7 @@ func (net *Network) externalRequest() plan.Tree {
 	return net.request(net.external, subnet)
 }
 
-// ownNetwork is the network of the pods where no daemon makes it.
+// ownNetwork is the pods' network of CNIs without a daemon that would make it.
 func (net *Network) ownNetwork() []plan.Step {
 	if !net.own {
 		return nil

@@ -15,23 +15,23 @@ import (
 
 // The defaults of ports, and their limits.
 const (
-	// firstDynamicPort is where images have them begin.
+	// firstDynamicPort is where the dynamic ports of images begin.
 	firstDynamicPort = 34000
 	lastPort         = 65535
-	// fewestDynamicPorts is what netsh takes.
+	// fewestDynamicPorts is the smallest number that netsh accepts.
 	fewestDynamicPorts = 255
 )
 
 var defaultNodePorts = bootstrapv1.Ports{First: 30000, Last: 32767}
 
-// The ports of VXLAN, of Geneve, and of kube-proxy's health check.
+// Ports of VXLAN, of Geneve, and of the health check of kube-proxy.
 const (
 	vxlanPort       = "4789"
 	genevePort      = "6081"
 	proxyHealthPort = "10256"
 )
 
-// ownRules are the names of the firewall rules that are ours.
+// ownRules are the names of our own firewall rules.
 var ownRules = []string{"nodeports-tcp", "nodeports-udp", "kube-proxy-health", "vxlan", "geneve"}
 
 func (net reading) readPorts() error {
@@ -43,22 +43,25 @@ func (net reading) readPorts() error {
 		return err
 	}
 	if net.nodePorts.Last+fewestDynamicPorts > lastPort && net.Spec.DynamicPorts == (bootstrapv1.Ports{}) {
-		return step.Invalid(field, "there is no room behind the nodePorts, which end at %d; write ports before them", net.nodePorts.Last)
+		return step.Invalid(field,
+			"too few ports are left after nodePorts, which end at %d; use ports below them", net.nodePorts.Last)
 	}
 	if err := goodPorts(field, net.dynamicPorts); err != nil {
 		return err
 	}
 	dynamic := net.dynamicPorts
 	if dynamic.First < 1025 || dynamic.Last-dynamic.First+1 < fewestDynamicPorts {
-		return step.Invalid(field, "%s is not taken by Windows; write %d ports or more, from 1025 on", showPorts(dynamic), fewestDynamicPorts)
+		return step.Invalid(field,
+			"%s is not accepted by Windows; use at least %d ports, all above 1024", showPorts(dynamic), fewestDynamicPorts)
 	}
 	if dynamic.First <= net.nodePorts.Last && net.nodePorts.First <= dynamic.Last {
-		return step.Invalid(field, "%s overlaps the nodePorts %s; write ports before or behind them", showPorts(dynamic), showPorts(net.nodePorts))
+		return step.Invalid(field,
+			"%s overlaps nodePorts %s; use ports below or above them", showPorts(dynamic), showPorts(net.nodePorts))
 	}
 	return nil
 }
 
-// bothEnds: the last port is left out where it is the first.
+// bothEnds fills in the last port, which may be left out for a single port.
 func bothEnds(ports bootstrapv1.Ports) bootstrapv1.Ports {
 	ports.Last = cmp.Or(ports.Last, ports.First)
 	return ports
@@ -66,7 +69,7 @@ func bothEnds(ports bootstrapv1.Ports) bootstrapv1.Ports {
 
 func goodPorts(field string, ports bootstrapv1.Ports) error {
 	if ports.First < 1 || ports.Last > lastPort || ports.First > ports.Last {
-		return step.Invalid(field, "%s are no ports; write first and last from 1 to %d", showPorts(ports), lastPort)
+		return step.Invalid(field, "%s is not a range of ports; use first and last from 1 to %d", showPorts(ports), lastPort)
 	}
 	return nil
 }
@@ -76,12 +79,13 @@ func (net reading) readFirewall() error {
 	seen := map[string]bool{}
 	for _, rule := range net.Spec.Firewall {
 		if len(validation.IsDNS1123Label(rule.Name)) > 0 || slices.Contains(ownRules, rule.Name) || seen[rule.Name] {
-			return step.Invalid(field, "name %q is there twice, or none; write lower case letters, digits and '-', and none of %s",
+			return step.Invalid(field,
+				"name %q is not valid, is used twice, or is one of ours; use lower case letters, digits and '-', but none of %s",
 				rule.Name, strings.Join(ownRules, ", "))
 		}
 		seen[rule.Name] = true
 		if rule.Protocol != "TCP" && rule.Protocol != "UDP" {
-			return step.Invalid(field, "protocol %q of %s is none; write TCP or UDP", rule.Protocol, rule.Name)
+			return step.Invalid(field, "protocol %q of %s is not valid; use TCP or UDP", rule.Protocol, rule.Name)
 		}
 		rule.Ports = bothEnds(rule.Ports)
 		if err := goodPorts(field, rule.Ports); err != nil {
@@ -92,7 +96,7 @@ func (net reading) readFirewall() error {
 	return nil
 }
 
-// openPorts: what others reach on the node, and what Windows must not take for itself.
+// openPorts opens the ports by which others reach the node, and keeps Windows from using them itself.
 func (net *Network) openPorts() []plan.Step {
 	steps := []plan.Step{&plan.PortRange{
 		Common: plan.Common{Name: "dynamic-ports", Reason: step.ReasonNetworkSettingsFailed},

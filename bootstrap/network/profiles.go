@@ -9,40 +9,41 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// profile is what a CNI needs in a network mode, and what it leaves behind.
+// profile is what a CNI needs in a network mode, and what it leaves behind at a reboot.
 type profile struct {
 	mode bootstrapv1.NetworkMode
 	cni  bootstrapv1.CNI
 
 	// hnsNetwork is the name of the HNS network of the pods, unless the user writes another one. Empty: only the CNI knows it.
 	hnsNetwork string
-	// external is the network that is made before the join: the first one puts a vSwitch on the interface, which cuts all
-	// connections, and no CNI should do so below a kubelet that has just joined. Empty: the CNI makes its own.
+	// external is the network that is made before the join. The first network puts a vSwitch on the interface, which
+	// cuts all connections, so no CNI should make it under a kubelet that has just joined. Empty: the CNI makes its
+	// own.
 	external string
-	// file holds the CNI's configuration, config makes it. Empty: the CNI's DaemonSet writes it.
+	// file has the configuration of the CNI, and config writes it. Empty: the DaemonSet of the CNI does.
 	file   string
 	config func(*Network) plan.Tree
-	// own tells that we make the network of the pods as well, from the Node's pod CIDR.
+	// own: we also make the pods' network, from the Node's pod CIDR.
 	own bool
-	// booted tells that what a reboot leaves of it has to go before the kubelet starts.
+	// booted: what a reboot leaves must be removed before the kubelet starts.
 	booted bool
-	// sourceVIP tells how kube-proxy comes to its address in a VXLAN.
+	// sourceVIP is how kube-proxy gets its own address in a VXLAN.
 	sourceVIP sourceVIP
-	// azureOnly tells that it works nowhere else, dual that it takes IPv6 beside IPv4.
+	// azureOnly: the CNI works only there. dual: it supports IPv6 beside IPv4.
 	azureOnly, dual bool
 }
 
-// sourceVIP is a way to the address that an overlay's kube-proxy needs for itself; empty: in other modes it needs none.
+// sourceVIP is where the address comes from that kube-proxy needs for itself in an overlay; empty in other modes.
 type sourceVIP string
 
 const (
-	// vipReserved: an address of the Node's pod CIDR that host-local is kept from.
+	// vipReserved: an address of the Node's pod CIDR that host-local does not assign.
 	vipReserved sourceVIP = "reserved"
-	// vipOfCNI: the address of an endpoint that the CNI makes once it runs; its kube-proxy waits for it.
+	// vipOfCNI: the address of an endpoint that the CNI makes when it runs; its kube-proxy waits for that.
 	vipOfCNI sourceVIP = "endpoint"
 )
 
-// profiles are all that go together.
+// profiles are all modes and CNIs that work together.
 var profiles = []profile{
 	{
 		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIFlannel, hnsNetwork: "cbr0", external: "External", booted: true,
@@ -69,7 +70,7 @@ var profiles = []profile{
 		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNICalico, hnsNetwork: "Calico", external: "External", booted: true,
 		sourceVIP: vipOfCNI,
 	},
-	// The hybrid overlay makes its base network itself, and finds its own again after a reboot.
+	// The hybrid overlay makes its base network itself, and finds it again after a reboot.
 	{
 		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIOVNKubernetes, hnsNetwork: "OVNKubernetesHybridOverlayNetwork",
 		sourceVIP: vipOfCNI,
@@ -83,7 +84,7 @@ var profiles = []profile{
 	{mode: bootstrapv1.NetworkNone, dual: true},
 }
 
-// profileOf finds the profile, or says what goes with the mode.
+// profileOf finds the profile of a spec, or says what works in its mode.
 func profileOf(spec bootstrapv1.Network) (profile, error) {
 	var with []string
 	for _, p := range profiles {
@@ -95,10 +96,14 @@ func profileOf(spec bootstrapv1.Network) (profile, error) {
 		}
 	}
 	if len(with) == 0 {
-		return profile{}, step.Invalid(fieldNetwork+".mode", "%q is none; write l2bridge, l2tunnel, overlay, transparent or none", spec.Mode)
+		return profile{}, step.Invalid(fieldNetwork+".mode",
+			"%q is not valid; use l2bridge, l2tunnel, overlay, transparent or none", spec.Mode)
 	}
-	return profile{}, step.Invalid(fieldNetwork+".cni", "%s does not go with mode %s; write %s, or another mode",
-		cniName(spec.CNI), spec.Mode, strings.Join(with, " or "))
+	if spec.CNI == "" {
+		return profile{}, step.Invalid(fieldNetwork+".cni", "must be set in mode %s; use %s", spec.Mode, step.OneOf(with))
+	}
+	return profile{}, step.Invalid(fieldNetwork+".cni", "%s does not work in mode %s; use %s, or another mode",
+		spec.CNI, spec.Mode, step.OneOf(with))
 }
 
 func cniName(cni bootstrapv1.CNI) string {

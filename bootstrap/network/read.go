@@ -25,24 +25,26 @@ const (
 const (
 	defaultVNI           = 4096
 	defaultServiceDomain = "cluster.local"
-	// dnsAddress is the number of the address in the service CIDR that kubeadm gives to the cluster's DNS.
+	// dnsAddress is the number of the service address that kubeadm gives to the cluster's DNS.
 	dnsAddress = 10
 )
 
-// Input is what a network is made of.
+// Input is what a network depends on.
 type Input struct {
 	Spec           bootstrapv1.Network
 	ClusterNetwork clusterv1.ClusterNetwork
 	Adapters       Adapters
 	NodeName       string
 	OnAzure        bool
-	// Of the kubelet: how many pods it runs, whether Windows starts it late, and whether the gate for DSR is on by itself.
+	// About the kubelet: how many pods it runs, whether Windows delays its start, and whether the gate for DSR is on
+	// by default.
 	MaxPods      int
 	DelayedStart bool
 	DSRByDefault bool
 }
 
-// Network is spec.network, read and found good, defaults filled in. Its mode is empty where the spec says nothing.
+// Network is what was read of spec.network and found good, defaults filled in. Its mode is empty if the spec has no
+// network.
 type Network struct {
 	profile
 	nodeName string
@@ -52,27 +54,29 @@ type Network struct {
 	// podNetwork is the name of the HNS network of the pods, vni the number of their VXLAN.
 	podNetwork string
 	vni        int
-	// adapter is the name of the one that gets the vSwitch; empty: Windows has only one, or chooses.
+	// adapter is the name of the adapter that gets the vSwitch. Empty: there is only one, or HNS chooses.
 	adapter string
 
 	pods, services ranges
-	// podFamilies are those of pods, in their order: true is IPv4.
+	// podFamilies are the IP families of the pods in their order, true for IPv4.
 	podFamilies []bool
-	// exceptions are IPv4 CIDRs that pods reach with their own address, ownExceptions says that the user wrote some.
+	// exceptions are IPv4 CIDRs in which pods are seen with their own addresses; ownExceptions says that the user
+	// wrote some.
 	exceptions    ranges
 	ownExceptions bool
 	dns, domain   string
 
 	nodePorts, dynamicPorts bootstrapv1.Ports
-	// firewall has the user's rules, both ends of their ports filled in.
+	// firewall has the rules of the user, with both ends of their ports.
 	firewall []bootstrapv1.FirewallRule
-	// proxied: we write kube-proxy's configuration; dsr: with direct server return; gated: its gate must be named for that.
+	// proxied: we write the configuration of kube-proxy. dsr: it uses direct server return. gated: the gate for that
+	// must be turned on.
 	proxied, dsr, gated bool
 	// cniText and proxyText are the configurations that we write.
 	cniText, proxyText plan.Value
 }
 
-// Read refuses what the mode, its CNI, the cloud and the Cluster do not have in common.
+// Read refuses a network that its CNI, the cloud or the Cluster does not support.
 func Read(in Input) (*Network, error) {
 	net := &Network{
 		nodeName: in.NodeName, adapters: in.Adapters, onAzure: in.OnAzure, podFamilies: familiesOf(in.ClusterNetwork.Pods),
@@ -91,7 +95,7 @@ func Read(in Input) (*Network, error) {
 	return net, reading{in, net}.all()
 }
 
-// reading is a network while it is read: what is given, and what has been found good.
+// reading is a Network while it is being read: its input, and what has been found good so far.
 type reading struct {
 	Input
 	*Network
@@ -110,47 +114,51 @@ func (net reading) all() error {
 	return nil
 }
 
-// mostPodsOnAzure: an interface has 256 addresses, and one is the node's.
+// mostPodsOnAzure: a network interface has 256 addresses, one of which is the node's.
 const mostPodsOnAzure = 255
 
-// checkCloud refuses what the machine's cloud can not carry.
+// checkCloud refuses what the machine's cloud does not support.
 func (net reading) checkCloud() error {
 	switch {
 	case net.azureOnly && !net.OnAzure:
-		return step.Invalid(fieldNetwork+".cni", "%s works on Azure only, and the machine is on vSphere; write mode overlay with Flannel or Calico", net.cni)
+		return step.Invalid(fieldNetwork+".cni",
+			"%s works on Azure only, and the machine is on vSphere; use mode overlay with Flannel or Calico", net.cni)
 	case net.OnAzure && net.mode == bootstrapv1.NetworkTransparent:
-		return step.Invalid(fieldNetwork+".mode", "transparent gives pods MAC addresses of their own, which Azure drops; write l2tunnel with AzureCNI or overlay")
+		return step.Invalid(fieldNetwork+".mode",
+			"transparent gives pods MAC addresses of their own, which Azure drops; use l2tunnel with AzureCNI or overlay")
 	case net.azureOnly && net.MaxPods > mostPodsOnAzure:
 		return step.Invalid("WindowsBootstrapConfig spec.kubelet.maxPods",
-			"%d pods do not get an address each, an interface on Azure has 256; write %d or less", net.MaxPods, mostPodsOnAzure)
+			"%d pods cannot have an address each, because a network interface on Azure has 256; use %d or less",
+			net.MaxPods, mostPodsOnAzure)
 	}
 	return nil
 }
 
-// checkAdapters: Windows would take any of several for the vSwitch, and every connection with it.
+// checkAdapters: of several adapters HNS would choose any for the vSwitch, and cut its connections.
 func (net reading) checkAdapters() error {
 	if net.external == "" || net.adapters.count < 2 || net.Spec.Interface != "" {
 		return nil
 	}
-	return step.Invalid(fieldNetwork+".interface", "it is empty, the machine has %d networks, and mode %s puts a vSwitch on one of its adapters; "+
-		"write the name of that adapter in Windows, such as Ethernet0", net.adapters.count, net.mode)
+	return step.Invalid(fieldNetwork+".interface",
+		"must be set, because the machine has %d networks and mode %s puts a vSwitch on one of its adapters; "+
+			"use the name of that adapter in Windows, such as Ethernet0", net.adapters.count, net.mode)
 }
 
-// checkFields refuses what would be without effect.
+// checkFields refuses fields that have no effect in this mode.
 func (net reading) checkFields() error {
 	for _, field := range []struct {
 		name       string
 		set, takes bool
 		instead    string
 	}{
-		{"vni", net.Spec.VNI != 0, net.overlay() && net.written(), "write it into the CNI's own configuration"},
-		{"interface", net.Spec.Interface != "", net.external != "", "the CNI chooses it"},
-		{"networkName", net.Spec.NetworkName != "", net.hnsNetwork != "", "there is none in this mode"},
-		{"exceptionCIDRs", len(net.Spec.ExceptionCIDRs) > 0, net.written(), "write them into the CNI's own configuration"},
-		{"clusterDNS", net.Spec.ClusterDNS != "", net.written(), "write it into the CNI's own configuration"},
+		{"vni", net.Spec.VNI != 0, net.overlay() && net.written(), "it belongs in the CNI's own configuration"},
+		{"interface", net.Spec.Interface != "", net.external != "", "the CNI chooses the adapter"},
+		{"networkName", net.Spec.NetworkName != "", net.hnsNetwork != "", "only the CNI knows its network"},
+		{"exceptionCIDRs", len(net.Spec.ExceptionCIDRs) > 0, net.written(), "they belong in the CNI's own configuration"},
+		{"clusterDNS", net.Spec.ClusterDNS != "", net.written(), "it belongs in the CNI's own configuration"},
 	} {
 		if field.set && !field.takes {
-			return step.Invalid(fieldNetwork+"."+field.name, "it has no effect in mode %s with %s; leave it out, %s",
+			return step.Invalid(fieldNetwork+"."+field.name, "has no effect in mode %s with %s; remove it: %s",
 				net.mode, cniName(net.cni), field.instead)
 		}
 	}
@@ -164,18 +172,22 @@ func (net reading) checkKubeProxy() error {
 	case proxy == (bootstrapv1.KubeProxy{}):
 		return nil
 	case net.hnsNetwork == "":
-		return step.Invalid(field, "mode %s has no HNS network that we know; leave it out, its DaemonSet brings what it needs", net.mode)
+		return step.Invalid(field,
+			"has no effect in mode %s, whose HNS network only the CNI knows; remove it, "+
+				"the DaemonSet of kube-proxy has its configuration", net.mode)
 	case net.sourceVIP == vipOfCNI:
-		return step.Invalid(field, "its source VIP is that of an endpoint that %s makes after the join; leave it out, the DaemonSet of kube-proxy waits for it", net.cni)
+		return step.Invalid(field,
+			"cannot be configured before the join, because its source VIP belongs to an endpoint that %s makes later; "+
+				"remove it, the DaemonSet of kube-proxy waits for that", net.cni)
 	case proxy.ConfigFile != bootstrapv1.KubeProxyConfigFileManaged:
-		return step.Invalid(field+".configFile", "%q is none; write Managed, or leave kubeProxy out", proxy.ConfigFile)
+		return step.Invalid(field+".configFile", "%q is not valid; use Managed, or remove kubeProxy", proxy.ConfigFile)
 	case !slices.Contains([]bootstrapv1.DirectServerReturn{"", bootstrapv1.DSREnabled, bootstrapv1.DSRDisabled}, proxy.DSR):
-		return step.Invalid(field+".dsr", "%q is none; write Enabled or Disabled", proxy.DSR)
+		return step.Invalid(field+".dsr", "%q is not valid; use Enabled or Disabled", proxy.DSR)
 	}
 	return nil
 }
 
-// The API says the same. A name ends in paths and in patterns of names, which it must not widen.
+// The API has the same patterns. Names become parts of paths and of wildcards, so they must have none themselves.
 var (
 	adapterName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ()#._-]{0,63}$`)
 	hnsName     = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
@@ -183,13 +195,15 @@ var (
 
 func (net reading) checkNames() error {
 	if name := net.Spec.NetworkName; name != "" && !hnsName.MatchString(name) {
-		return step.Invalid(fieldNetwork+".networkName", "%q is no name that all CNIs take; write letters, digits, '.', '_' and '-', 63 at most", name)
+		return step.Invalid(fieldNetwork+".networkName",
+			"%q is not a name that every CNI accepts; use letters, digits, '.', '_' and '-', 63 at most", name)
 	}
 	if name := net.Spec.Interface; name != "" && !adapterName.MatchString(name) {
-		return step.Invalid(fieldNetwork+".interface", "%q is no name of an interface; write one such as Ethernet0", name)
+		return step.Invalid(fieldNetwork+".interface", "%q is not the name of an adapter; use one such as Ethernet0", name)
 	}
 	if net.vni < 4096 || net.vni > 1<<24-1 {
-		return step.Invalid(fieldNetwork+".vni", "%d is not taken by Windows; write 4096 to 16777215, the same as on the Linux nodes", net.vni)
+		return step.Invalid(fieldNetwork+".vni",
+			"%d is not accepted by Windows; use 4096 to 16777215, the same as on the Linux nodes", net.vni)
 	}
 	return nil
 }
@@ -203,13 +217,13 @@ func (net reading) readClusterNetwork() error {
 		return err
 	}
 	if net.pods.overlaps(net.services) {
-		return step.Invalid(fieldServices, "%s overlaps the pods' %s; write CIDRs that do not", net.services, net.pods)
+		return step.Invalid(fieldServices, "%s overlaps the pods' %s; use CIDRs that do not overlap", net.services, net.pods)
 	}
 	net.domain, err = readServiceDomain(net.ClusterNetwork.ServiceDomain)
 	return err
 }
 
-// InCluster are the names and ranges that only the cluster knows: its domain first, its CIDRs behind.
+// InCluster are names that belong to the cluster: its DNS domain, and the CIDRs of pods and services.
 func InCluster(cluster clusterv1.ClusterNetwork) (domain string, cidrs []string, err error) {
 	if domain, err = readServiceDomain(cluster.ServiceDomain); err != nil {
 		return "", nil, err
@@ -217,7 +231,7 @@ func InCluster(cluster clusterv1.ClusterNetwork) (domain string, cidrs []string,
 	cidrs = slices.Concat(cluster.Pods.CIDRBlocks, cluster.Services.CIDRBlocks)
 	for _, block := range cidrs {
 		if _, err := netip.ParsePrefix(block); err != nil {
-			return "", nil, step.Invalid("Cluster spec.clusterNetwork", "%q is no CIDR; write one such as 10.244.0.0/16", block)
+			return "", nil, step.Invalid("Cluster spec.clusterNetwork", "%q is not a CIDR; use one such as 10.244.0.0/16", block)
 		}
 	}
 	return domain, cidrs, nil
@@ -230,17 +244,18 @@ func readServiceDomain(domain string) (string, error) {
 		return defaultServiceDomain, nil
 	}
 	if len(validation.IsDNS1123Subdomain(domain)) > 0 {
-		return "", step.Invalid("Cluster spec.clusterNetwork.serviceDomain", "%q is no DNS name; write one such as cluster.local", domain)
+		return "", step.Invalid("Cluster spec.clusterNetwork.serviceDomain",
+			"%q is not a DNS name; use one such as cluster.local", domain)
 	}
 	return domain, nil
 }
 
-// checkFamilies: Windows has no pods with IPv6 only, and no IPv6 in a VXLAN.
+// checkFamilies: pods on Windows need IPv4, and a VXLAN on Windows carries nothing else.
 func (net *Network) checkFamilies() error {
 	if net.mode == bootstrapv1.NetworkNone {
 		return nil
 	}
-	const onlySix = "%s is IPv6 only, which pods on Windows do not have; add a CIDR of IPv4"
+	const onlySix = "%s is IPv6 only, which pods on Windows do not support; add an IPv4 CIDR"
 	if net.pods.onlySix() {
 		return step.Invalid(fieldPods, onlySix, net.pods)
 	}
@@ -248,23 +263,28 @@ func (net *Network) checkFamilies() error {
 		return step.Invalid(fieldServices, onlySix, net.services)
 	}
 	if net.overlay() && net.pods.dual() {
-		return step.Invalid(fieldPods, "%s is dual-stack, and overlay on Windows carries IPv4 only; write a CIDR of IPv4 only, or mode l2bridge", net.pods)
+		return step.Invalid(fieldPods,
+			"%s is dual-stack, and overlay on Windows carries IPv4 only; use an IPv4 CIDR only, or mode l2bridge", net.pods)
 	}
 	return nil
 }
 
-// checkRanges: a configuration that is written without them sends packets nowhere.
+// checkRanges: without the CIDRs the configuration that we write would send packets nowhere.
 func (net *Network) checkRanges() error {
 	if len(net.pods) == 0 && (net.written() && !net.azureOnly || net.proxied) {
-		return step.Invalid(fieldPods, "it is empty; write the CIDR of the cluster's pods, such as 10.244.0.0/16, it goes into the files of %s", net.cni)
+		return step.Invalid(fieldPods,
+			"must not be empty, because the files of %s need it; use the CIDR of the cluster's pods, such as 10.244.0.0/16",
+			net.cni)
 	}
 	if len(net.services) == 0 && net.written() {
-		return step.Invalid(fieldServices, "it is empty; write the CIDR of the cluster's Services, such as 10.96.0.0/12, it goes into the files of %s", net.cni)
+		return step.Invalid(fieldServices,
+			"must not be empty, because the files of %s need it; use the CIDR of the cluster's Services, such as 10.96.0.0/12",
+			net.cni)
 	}
 	return nil
 }
 
-// readExceptions: what pods reach with their own address is IPv4, for only IPv4 is translated.
+// readExceptions: only IPv4 addresses are translated, so exceptions are IPv4 as well.
 func (net reading) readExceptions() error {
 	const field = fieldNetwork + ".exceptionCIDRs"
 	extra, err := readCIDRs(field, net.Spec.ExceptionCIDRs)
@@ -272,19 +292,20 @@ func (net reading) readExceptions() error {
 		return err
 	}
 	if len(extra.four()) < len(extra) {
-		return step.Invalid(field, "%s has IPv6, whose addresses are never translated; write IPv4 only", extra)
+		return step.Invalid(field, "%s has IPv6 CIDRs, which are never translated; use IPv4 only", extra)
 	}
 	if net.azureOnly && len(extra) == 0 {
-		return step.Invalid(field, "it is empty, and pods of %s have addresses of the virtual network: without its ranges each packet to another node's "+
-			"pods would come from the node; write all of them, such as 10.0.0.0/8", net.cni)
+		return step.Invalid(field,
+			"must not be empty, because pods of %s have addresses of the virtual network: packets to pods of other nodes "+
+				"would leave with the node's address; list all ranges of the virtual network, such as 10.0.0.0/8", net.cni)
 	}
 	net.ownExceptions = len(extra) > 0
 	net.exceptions = slices.Concat(net.pods.four(), net.services.four(), net.machineSubnet(), extra).broadest()
 	return nil
 }
 
-// machineSubnet is that of the node's own adapter, where pools give its addresses. In a VXLAN nobody beside the pods knows a
-// way to a pod's own address: there the machines are reached with the node's.
+// machineSubnet is the subnet of the node's own adapter, if pools give its addresses. It is no exception in a VXLAN:
+// outside of it there is no route to a pod's own address.
 func (net *Network) machineSubnet() ranges {
 	if net.overlay() {
 		return nil
@@ -305,14 +326,17 @@ func (net reading) readDNS() error {
 	if net.Spec.ClusterDNS == "" {
 		address, ok := nthAddress(services, dnsAddress)
 		if !ok {
-			return step.Invalid(fieldServices, "%s has no tenth address for the cluster's DNS; write a larger one, or spec.network.clusterDNS", services)
+			return step.Invalid(fieldServices,
+				"%s has no tenth address for the cluster's DNS; use a larger CIDR, or set spec.network.clusterDNS", services)
 		}
 		net.dns = address.String()
 		return nil
 	}
 	address, err := netip.ParseAddr(net.Spec.ClusterDNS)
 	if err != nil || address.String() != net.Spec.ClusterDNS || !net.services.contains(address) {
-		return step.Invalid(field, "%q is no address of the Services' %s; write one, or leave it out for the tenth", net.Spec.ClusterDNS, net.services)
+		return step.Invalid(field,
+			"%q is not an address in the Services' %s; use one, or remove it for the tenth",
+			net.Spec.ClusterDNS, net.services)
 	}
 	net.dns = net.Spec.ClusterDNS
 	return nil

@@ -8,7 +8,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 )
 
-// Warnings are what works only if others have done their part, which nobody can see from here.
+// Warnings are about what works only if others do their part, which cannot be checked here.
 func (net *Network) Warnings() []string {
 	all := net.addressWarnings()
 	if net.mode == "" {
@@ -22,13 +22,14 @@ func (net *Network) Warnings() []string {
 	return all
 }
 
-// addressWarnings are of what may come by DHCP, which nobody can see from here, and of what a CNI may take away: only behind
-// a vSwitch that the plan makes are the addresses set once more.
+// addressWarnings are about addresses that may come by DHCP, and about settings that a CNI may drop: only behind a
+// vSwitch that we make are they set again.
 func (net *Network) addressWarnings() []string {
 	var all []string
 	if len(net.adapters.addressed) > 0 && net.external == "" {
-		all = append(all, adaptersField+": no vSwitch is made here; where the CNI puts one on an adapter with addresses of pools, "+
-			"Windows loses its name servers and routes, which the CNI must set again")
+		all = append(all,
+			adaptersField+": this provider makes no vSwitch in this mode; if the CNI puts one on an adapter with addresses from pools, "+
+				"Windows loses the adapter's name servers and routes, and the CNI must set them again")
 	}
 	if warning := net.firstAdapter(); warning != "" {
 		all = append(all, adaptersField+warning)
@@ -36,12 +37,12 @@ func (net *Network) addressWarnings() []string {
 	return all
 }
 
-// firstAdapter is the one whose address the Node shows.
+// firstAdapter warns about the adapter whose address the Node shows.
 func (net *Network) firstAdapter() string {
 	addresses := net.adapters.ofFirst()
 	switch {
 	case len(addresses) == 0 && net.adapters.count > 1:
-		return ": the first of several has its address by DHCP: the cloud provider chooses which one the Node shows"
+		return ": the first of several adapters has its address by DHCP, so the cloud provider chooses which address the Node shows"
 	case len(addresses) == 0:
 		return ""
 	}
@@ -50,7 +51,10 @@ func (net *Network) firstAdapter() string {
 		return ""
 	}
 	family := map[bool]string{true: "IPv4", false: "IPv6"}[primary]
-	return fmt.Sprintf("[0]: its pools have no %s, which the pods have first: the node's must come by DHCP or router advertisements", family)
+	return fmt.Sprintf(
+		"[0]: its pools have no %s address, the first family of the pods; the node must get one by DHCP or router "+
+			"advertisements",
+		family)
 }
 
 var modeWarnings = []struct {
@@ -62,11 +66,11 @@ var modeWarnings = []struct {
 			return net.mode == bootstrapv1.NetworkL2Bridge && net.onAzure && net.cni != bootstrapv1.CNIAzure
 		},
 		"l2bridge on Azure needs a route table entry to each node's pod CIDR, and IP forwarding on its interface; " +
-			"use mode overlay where nobody keeps them",
+			"use mode overlay unless these are maintained",
 	},
 	{
 		func(net *Network) bool { return net.mode == bootstrapv1.NetworkL2Bridge && !net.onAzure },
-		"l2bridge sends pods' packets into the machines' network as they are: all nodes must be in one subnet, or routers must know " +
+		"l2bridge sends pods' packets into the machines' network unchanged: all nodes must be in one subnet, or routers must know " +
 			"the pod CIDRs",
 	},
 	{
@@ -77,26 +81,26 @@ var modeWarnings = []struct {
 		func(net *Network) bool {
 			return net.written() && !net.overlay() && !net.ownExceptions && len(net.machineSubnet()) == 0
 		},
-		"exceptionCIDRs is empty: pods reach machines beside the cluster's own pods and services with the node's address; " +
-			"write the machines' subnet where they must see the pod's",
+		"exceptionCIDRs is empty: machines outside of the cluster's own CIDRs see the node's address instead of the pod's; " +
+			"add their subnet if they must see the pod's",
 	},
 	{
 		func(net *Network) bool { return net.cni == bootstrapv1.CNIWinBridge },
-		"WinBridge has no daemon: something of yours must make the endpoint of the host that is the pods' gateway, the second address " +
-			"of the pod CIDR, and the routes between nodes",
+		"WinBridge has no daemon: you must provide the host endpoint that is the pods' gateway (the second address of the pod CIDR), " +
+			"and the routes between nodes",
 	},
 	{
 		func(net *Network) bool { return net.cni == bootstrapv1.CNIWinOverlay },
-		"WinOverlay has no daemon: something of yours must tell the VXLAN of this node where the pods of the others are",
+		"WinOverlay has no daemon: you must tell the VXLAN of each node where the pods of the other nodes are",
 	},
 	{
 		func(net *Network) bool { return net.mode == bootstrapv1.NetworkTransparent },
-		"transparent leaves the network to the CNI: it or the image must bring its driver, such as Open vSwitch, and the port group of vSphere " +
-			"must allow forged transmits and MAC changes",
+		"transparent leaves the network to the CNI: it or the image must provide its driver, such as Open vSwitch, " +
+			"and the port group of vSphere must allow forged transmits and MAC changes",
 	},
 	{
 		func(net *Network) bool { return net.pods.dual() && !net.dual },
-		"the cluster is dual-stack, this CNI gives pods on Windows IPv4 only",
+		"the cluster is dual-stack, but this CNI gives pods on Windows IPv4 addresses only",
 	},
 	{
 		func(net *Network) bool { return net.proxied && !net.dsr },

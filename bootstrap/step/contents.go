@@ -22,7 +22,7 @@ const (
 // String is the source's name in Input.Sources.
 func (s Source) String() string { return strings.ToLower(s.Kind) + "/" + s.Name + "/" + s.Key }
 
-// SourcesOf is none for a content that stands in the spec itself.
+// SourcesOf is the source of a content; it is empty if the content stands in the spec itself.
 func SourcesOf(from bootstrapv1.ContentSource) []Source {
 	switch {
 	case from.Secret.Name != "":
@@ -33,7 +33,7 @@ func SourcesOf(from bootstrapv1.ContentSource) []Source {
 	return nil
 }
 
-// CredentialSources are user and password, or none where no Secret is named.
+// CredentialSources are the user and the password in a Secret; empty if no Secret is named.
 func CredentialSources(name string) []Source {
 	if name == "" {
 		return nil
@@ -41,21 +41,21 @@ func CredentialSources(name string) []Source {
 	return []Source{{SourceSecret, name, "username"}, {SourceSecret, name, "password"}}
 }
 
-// Content is what a user wrote, here or there.
+// Content is what a user wrote, in the spec or in a source.
 type Content struct {
 	Bytes []byte
 	// Secret says that it comes from a Secret.
 	Secret bool
 }
 
-// Contents are what is in the Secrets and ConfigMaps that a spec refers to, by the names of Source.
+// Contents are the Secrets and ConfigMaps that a spec refers to, by the names of Source.
 type Contents map[string][]byte
 
-// Content gives the content of a field, which stands in the spec or in a source.
+// Content reads the content of a field, which stands in the spec or in a source.
 func (c Contents) Content(field, inline string, from bootstrapv1.ContentSource) (Content, error) {
 	sources := SourcesOf(from)
 	if (inline == "") == (len(sources) == 0) {
-		return Content{}, Invalid(field, "write either content or contentFrom")
+		return Content{}, Invalid(field, "content and contentFrom are both set or both empty; set one of them")
 	}
 	if len(sources) == 0 {
 		return Content{Bytes: []byte(inline)}, nil
@@ -64,16 +64,17 @@ func (c Contents) Content(field, inline string, from bootstrapv1.ContentSource) 
 	return Content{Bytes: data, Secret: sources[0].Kind == SourceSecret}, err
 }
 
-// Key gives what a source has, and refuses a source that has nothing.
+// Key reads a source, and refuses one that is empty.
 func (c Contents) Key(field string, from Source) ([]byte, error) {
 	data := c[from.String()]
 	if len(data) == 0 {
-		return nil, Invalid(field, "%s %s has nothing under the key %q; write it there, or name another key", from.Kind, from.Name, from.Key)
+		return nil, Invalid(field,
+			"%s %s has no content under the key %q; add it, or name another key", from.Kind, from.Name, from.Key)
 	}
 	return data, nil
 }
 
-// Credentials are the user and the password of a Secret, without the line end that editors leave.
+// Credentials are the user and the password in a Secret, without the newline that editors add.
 func (c Contents) Credentials(field, secret string) (user, password string, err error) {
 	var pair [2]string
 	for i, source := range CredentialSources(secret) {
@@ -86,14 +87,14 @@ func (c Contents) Credentials(field, secret string) (user, password string, err 
 	return pair[0], pair[1], nil
 }
 
-// What a text must have to be hidden from reports: shorter ones would hide what is no secret, and those of many lines do
-// not stand in one.
+// Which texts are hidden from reports: a shorter one would also hide words that are not secret, and a text of several
+// lines never appears in one line of a report.
 const (
 	ShortestSecret = 8
 	longestSecret  = 256
 )
 
-// SecretText is what has to be hidden of a content.
+// SecretText is what reports must not show of a content.
 func (c Content) SecretText() []string {
 	if !c.Secret {
 		return nil
@@ -101,7 +102,7 @@ func (c Content) SecretText() []string {
 	return SecretText(string(c.Bytes))
 }
 
-// SecretText is what has to be hidden of a secret.
+// SecretText is what reports must not show of a secret.
 func SecretText(text string) []string {
 	text = strings.TrimSpace(text)
 	if len(text) < ShortestSecret || len(text) > longestSecret || strings.ContainsAny(text, "\r\n") {

@@ -3,39 +3,64 @@ package step
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
 
-// InvalidError says what the user has to change, and where.
+// InvalidError tells the user what to change, and where.
 type InvalidError struct {
-	// Field with the object it belongs to: WindowsBootstrapConfig spec.node.labels.
+	// Field, after the object it belongs to: WindowsBootstrapConfig spec.node.labels.
 	Field string
-	// Message names the value and says what to write instead.
+	// Message names the value, says what is wrong with it, and what to use instead.
 	Message string
 }
 
 // Error is field and sentence.
 func (e *InvalidError) Error() string { return e.Field + ": " + e.Message }
 
-// Invalid is an *InvalidError whose message says what to write instead.
+// Invalid makes an *InvalidError.
 func Invalid(field, format string, args ...any) error {
 	return &InvalidError{Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
-// Choose is what a value of the API means; a field that is left out means the fallback.
+// goodName is valid for a step as well as for a file.
+var goodName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$`)
+
+// CheckName refuses a name that steps and files cannot have, or that was seen before in the same list.
+func CheckName(field, name string, seen map[string]bool) error {
+	switch {
+	case !goodName.MatchString(name):
+		return Invalid(field, "name %q is not valid; use at most 40 small letters, digits and dashes", name)
+	case seen[name]:
+		return Invalid(field, "name %q is used twice; rename one of the two", name)
+	}
+	seen[name] = true
+	return nil
+}
+
+// Choose translates a value of the API; an empty value means the fallback.
 func Choose[K ~string, V any](field string, value K, fallback V, meanings map[K]V) (V, error) {
 	if value == "" {
 		return fallback, nil
 	}
 	meaning, ok := meanings[value]
 	if !ok {
-		return meaning, Invalid(field, "%q is none; write %s", value, strings.Join(SortedKeys(meanings), " or "))
+		return meaning, Invalid(field, "%q is not valid; use %s", value, OneOf(SortedKeys(meanings)))
 	}
 	return meaning, nil
 }
 
-// SortedKeys of a map, for sentences that must not change.
+// OneOf lists what may be used: "A, B or C".
+func OneOf(names []string) string {
+	last := len(names) - 1
+	if last < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// SortedKeys of a map, so that a sentence always lists them in the same order.
 func SortedKeys[K ~string, V any](meanings map[K]V) []string {
 	keys := make([]string, 0, len(meanings))
 	for _, key := range slices.Sorted(maps.Keys(meanings)) {

@@ -5,15 +5,14 @@ package step
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"unicode/utf8"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
 
-// Part is what one room of the spec brings to a plan: steps by phase, steps for every boot, and what has to be hidden or
-// erased because of them.
+// Part is what one part of a spec adds to a plan: steps for each phase, steps for every boot, and what must be hidden
+// from reports or erased at the end.
 type Part struct {
 	Steps     map[string][]plan.Step
 	EveryBoot []plan.Step
@@ -29,7 +28,7 @@ func (p *Part) Add(phase string, steps ...plan.Step) {
 	p.Steps[phase] = append(p.Steps[phase], steps...)
 }
 
-// The phases of a node's bootstrap, in their order. One that has no steps is left out.
+// The phases of a node's bootstrap, in their order. A phase without steps is left out.
 const (
 	PhasePrepare   = "prepare"
 	PhaseWindows   = "windows"
@@ -44,7 +43,7 @@ const (
 	PhasePostJoin  = "post-join"
 )
 
-// PhaseOrder is that of the phases in a plan.
+// PhaseOrder is the order of phases in a plan.
 var PhaseOrder = []string{
 	PhasePrepare, PhaseWindows, PhaseNetwork, PhasePreJoin, PhaseContainer, PhaseImages, PhaseKubelet, PhaseAPIServer, PhaseJoin,
 	PhaseVerify, PhasePostJoin,
@@ -53,7 +52,7 @@ var PhaseOrder = []string{
 // PhaseNames are the names that a phase of a bootstrap may have, in the order of the phases.
 func PhaseNames() []string { return slices.Clone(PhaseOrder) }
 
-// File keeps text readable in the plan; bytes that are none go as they are.
+// File writes text as text, so that a plan can be read, and anything else as bytes.
 func File(name, reason, path string, data []byte) *plan.File {
 	step := &plan.File{Common: plan.Common{Name: name, Reason: reason}, Path: plan.Text(path)}
 	if utf8.Valid(data) && !bytes.ContainsRune(data, 0) {
@@ -64,27 +63,24 @@ func File(name, reason, path string, data []byte) *plan.File {
 	return step
 }
 
-// PrivateFile is a file that only administrators read.
+// PrivateFile writes a file that only administrators can read.
 func PrivateFile(name, reason, path string, data []byte) *plan.File {
 	step := File(name, reason, path, data)
 	step.Access = plan.AccessAdmin
 	return step
 }
 
-// Directory is a folder that is made, and closed or left as it is.
+// Directory makes a folder, closed to users or with the access that it inherits.
 func Directory(name, path string, access plan.Access) plan.Step {
 	return &plan.Directory{Common: plan.Common{Name: name, Reason: ReasonNodeFilesFailed}, Path: plan.Text(path), Access: access}
 }
 
-// AskForNode is kubectl with the kubelet's own credentials.
+// AskForNode is the kubectl command that reads the Node with the kubelet's own credentials.
 func AskForNode(nodeName, show string) []plan.Value {
 	return plan.Texts(kubectlProgram, "--kubeconfig", Kubeconfig, "get", "node", nodeName, "--output", "jsonpath="+show)
 }
 
-// Name is a name of a step and a file.
-var Name = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$`)
-
-// ExitReboot is Windows' own way to say: done, after a restart.
+// ExitReboot is Windows' exit code for: done, but a restart is needed.
 const ExitReboot = 3010
 
 // Windows2022 is the build of Windows Server 2022.

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Where things are on a node. kubeadm and image-builder have decided most of it.
+// Places on a node. kubeadm and image-builder chose most of them.
 const (
 	KubernetesDirectory = `C:\etc\kubernetes`
 	BootstrapKubeconfig = KubernetesDirectory + `\bootstrap-kubelet.conf`
 	Kubeconfig          = KubernetesDirectory + `\kubelet.conf`
 	KubeletDirectory    = `C:\var\lib\kubelet`
 	KubeletKeys         = KubeletDirectory + `\pki`
-	// KubeletCertificate is a link to the newest one; it is made when the cluster has signed the first.
+	// KubeletCertificate is a link to the newest certificate; it exists once the cluster has signed the first.
 	KubeletCertificate = KubeletKeys + `\kubelet-client-current.pem`
 	KubeletLogs        = `C:\var\log\kubelet`
 
@@ -31,13 +31,13 @@ const (
 	CNIFolder   = `C:\etc\cni\net.d`
 
 	ContainerdFolder = `C:\Program Files\containerd`
-	// DropInsDirectory is what containerd's configuration imports; containerd 2 merges it key by key.
+	// DropInsDirectory is what containerd's configuration imports; containerd 2 merges its files key by key.
 	DropInsDirectory = ContainerdFolder + `\conf.d`
 	CertsDirectory   = `C:\ProgramData\containerd\certs.d`
 
 	// ToolsConfFile is the configuration of VMware Tools.
 	ToolsConfFile = `C:\ProgramData\VMware\VMware Tools\tools.conf`
-	// AzureConfigFile is where CSI drivers of Azure look on Windows.
+	// AzureConfigFile is where Azure's CSI drivers look on Windows.
 	AzureConfigFile = `C:\k\azure.json`
 	CSIProxyLogs    = `C:\var\log\csi-proxy`
 )
@@ -45,33 +45,33 @@ const (
 // CRISocket is where containerd listens on every image.
 const CRISocket = "npipe:////./pipe/containerd-containerd"
 
-// OwnDirectory has what only the bootstrap needs.
+// OwnDirectory holds files that only the bootstrap needs.
 const OwnDirectory = `C:\run\capwin`
 
-// PlainPath is a path on drive C: that Windows takes as it stands: no stream, no device, no part that ends in a dot or
+// PlainPath is a path on drive C: that Windows uses unchanged: no stream, no device, no part that ends in a dot or a
 // blank.
 var PlainPath = regexp.MustCompile(`^[Cc]:(\\[^\x00-\x1f<>:"|?*/\\]*[^\x00-\x1f<>:"|?*/\\. ])+$`)
 
-// ownPlaces are written by us, kubeadm or the agent, and by nobody else.
+// ownPlaces belong to us, to kubeadm or to the agent; users must not write there.
 var ownPlaces = []string{
 	JoinDirectory, OwnDirectory, KubernetesDirectory, KubeletKeys, KubeletDirectory + `\config.yaml`,
 	`C:\ProgramData\capwin`, `C:\run\cluster-api`, CertsDirectory, DropInsDirectory, AzureConfigFile, ToolsConfFile,
 }
 
-// CheckPath refuses what Windows would not take, or what is ours.
+// CheckPath refuses a path that Windows would not accept, or that is ours.
 func CheckPath(field, path string) error {
 	if !PlainPath.MatchString(path) || len(path) > 240 {
-		return Invalid(field, `%q is no plain path on drive C:; write one such as C:\etc\app.conf, without wildcards and ".."`, path)
+		return Invalid(field, `%q is not a plain path on drive C:; use one such as C:\etc\app.conf, without wildcards and ".."`, path)
 	}
 	for _, own := range ownPlaces {
 		if below(path, own) {
-			return Invalid(field, "%q is below %s, which is not for users; write another folder", path, own)
+			return Invalid(field, "%q is in %s, which is not for users; use another folder", path, own)
 		}
 	}
 	return nil
 }
 
-// below says whether a path is a place or in it. Windows does not tell small from capital letters.
+// below says whether a path is a place or in it. Windows ignores the case of letters.
 func below(path, place string) bool {
 	path, place = strings.ToLower(path), strings.ToLower(place)
 	return path == place || strings.HasPrefix(path, place+`\`)

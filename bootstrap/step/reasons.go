@@ -2,7 +2,7 @@ package step
 
 import "slices"
 
-// The reasons by which a node says why it did not join. Names are kept for ever: alerts and runbooks lean on them.
+// The reasons that a node gives for not joining. A name never changes: alerts and runbooks depend on it.
 const (
 	ReasonWindowsNotSupported      = "WindowsNotSupported"
 	ReasonNodeFilesFailed          = "NodeFilesFailed"
@@ -47,7 +47,7 @@ const (
 	ReasonPauseImageMissing        = "PauseImageMissing"
 	ReasonMachineTooSmall          = "MachineTooSmall"
 
-	// Those of the interpreter itself, whatever the plan says.
+	// Reasons of the interpreter itself, whatever the plan says.
 	ReasonPlanNotUnderstood = "PlanNotUnderstood"
 	ReasonBootstrapTimeout  = "BootstrapTimeout"
 	ReasonTooManyReboots    = "TooManyReboots"
@@ -60,7 +60,7 @@ type Reason struct {
 	Name    string
 	Meaning string
 	Cause   string
-	// Command shows more, or what to do.
+	// Command shows more, or says what to do.
 	Command string
 }
 
@@ -84,9 +84,9 @@ var reasons = []Reason{
 		onTheNode,
 	},
 	{
-		ReasonAddressesNotSet, "an adapter did not get its addresses, or they are not usable",
+		ReasonAddressesNotSet, "an adapter did not get its addresses, or cannot use them",
 		"another computer has the address, or the VM's adapters were changed in the vCenter",
-		"Get-NetIPAddress (on the node; AddressState Duplicate: somebody else has it)",
+		"Get-NetIPAddress (on the node; AddressState Duplicate: another computer has it)",
 	},
 	{
 		ReasonContainerRuntimeNotReady, "containerd does not run or does not answer on its pipe",
@@ -110,7 +110,7 @@ var reasons = []Reason{
 	},
 	{
 		ReasonPageFileMissing, "Windows has no page file, and would stall when its memory is used up",
-		"an image whose page file was turned off; write spec.pageFile.policy Managed or Fixed",
+		"an image whose page file was turned off; use spec.pageFile.policy Managed or Fixed",
 		"kubectl get windowsbootstrapconfig NAME -o jsonpath={.spec.pageFile}",
 	},
 	{
@@ -119,13 +119,13 @@ var reasons = []Reason{
 		"Test-NetConnection HOST -Port 6443 (on the node)",
 	},
 	{
-		ReasonAPIServerCAMismatch, "what answers as API server is not of this cluster's CA",
+		ReasonAPIServerCAMismatch, "the API server has a certificate that is not from this cluster's CA",
 		"another cluster behind the endpoint, a proxy that opens TLS, or a clock that is wrong",
 		"kubectl get secret CLUSTER-ca -o yaml (its tls.crt must be the API server's CA)",
 	},
 	{
 		ReasonTokenRejected, "the cluster does not know the bootstrap token",
-		"it expired before the node came up, or somebody deleted it",
+		"it expired before the node came up, or it was deleted",
 		"kubectl delete machine NAME (its replacement gets a new token)",
 	},
 	{
@@ -149,7 +149,7 @@ var reasons = []Reason{
 		"kubectl get csr (in the workload cluster)",
 	},
 	{
-		ReasonKubeletNotHealthy, "the kubelet does not run, or does not say that it is well",
+		ReasonKubeletNotHealthy, "the kubelet does not run, or does not report that it is healthy",
 		"a kubelet configuration that this version refuses",
 		`Get-Content C:\var\log\kubelet\kubelet.log -Tail 50 (on the node)`,
 	},
@@ -159,7 +159,7 @@ var reasons = []Reason{
 		describe,
 	},
 	{
-		ReasonNodeNotRegistered, "the kubelet runs and has its certificate, and there is no Node of it",
+		ReasonNodeNotRegistered, "the kubelet runs and has its certificate, but its Node is not in the cluster",
 		"a label or taint that the API server or its admission refuses; an image without C:\\k\\kubectl.exe, which asks for the Node",
 		`Select-String register C:\var\log\kubelet\kubelet.log (on the node)`,
 	},
@@ -180,7 +180,7 @@ var reasons = []Reason{
 	},
 	{
 		ReasonNetworkNotReady, "the HNS network of the mode could not be made, or got no address, or there is no default route",
-		"spec.network.interface names none, no DHCP answers on the new vSwitch, or the interface has one already",
+		"spec.network.interface names no adapter, the adapter has a vSwitch already, or no DHCP server answers on the new one",
 		"Get-HnsNetwork (on the node)",
 	},
 	{
@@ -204,7 +204,9 @@ var reasons = []Reason{
 		describe,
 	},
 	{
-		ReasonImageVersionMismatch, "the image carries another minor version of Kubernetes than the Machine wants, or no kubeadm or kubelet; with another patch the node joins all the same",
+		ReasonImageVersionMismatch,
+		"the image carries another minor version of Kubernetes than the Machine wants, or no kubeadm or kubelet; " +
+			"with another patch the node joins all the same",
 		"spec.version of the Machine was raised without another image",
 		"kubectl get machine NAME -o jsonpath={.spec.version}",
 	},
@@ -244,13 +246,13 @@ var reasons = []Reason{
 		"Get-Service VMTools (on the node)",
 	},
 	{
-		ReasonContainerdConfigFailed, "containerd's configuration could not be written, or its service not be set",
+		ReasonContainerdConfigFailed, "containerd's configuration could not be written, or its service could not be set",
 		"disk C: is full or read-only",
 		onTheNode,
 	},
 	{
 		ReasonImagePullFailed, "an image of spec.containerd.prepullImages could not be pulled; the node joins all the same",
-		"a wrong name, or a registry that is not reached",
+		"a wrong name, or a registry that cannot be reached",
 		describe,
 	},
 	{
@@ -269,17 +271,19 @@ var reasons = []Reason{
 		`reg.exe query HKLM\SYSTEM\CurrentControlSet\Control\CCG\COMClasses (on the node)`,
 	},
 	{
-		ReasonContainerdTooOld, "the image's containerd is too old: HostProcess containers need 1.7, registries, drop-ins and the like 2.0",
-		"an old image, or settings in spec.containerd that it can not take",
+		ReasonContainerdTooOld,
+		"the image's containerd is too old: HostProcess containers need 1.7, registries, drop-ins and the like 2.0",
+		"an old image, or settings in spec.containerd that it does not support",
 		`& 'C:\Program Files\containerd\containerd.exe' --version (on the node)`,
 	},
 	{
 		ReasonPauseImageMissing, "the pause image of all pods is not in the image and could not be pulled",
-		"a registry that is not reached: an image with it, spec.containerd.registries or spec.containerd.pauseImage help",
+		"a registry that cannot be reached; use an image that has it, or set spec.containerd.registries or spec.containerd.pauseImage",
 		`& 'C:\Program Files\containerd\ctr.exe' -n k8s.io images list (on the node)`,
 	},
 	{
-		ReasonMachineTooSmall, "the node's memory leaves Pods less than 2 GiB; with less than 8 GiB of it, or 20 GiB of free disk, it joins all the same",
+		ReasonMachineTooSmall,
+		"the node's memory leaves Pods less than 2 GiB; with less than 8 GiB of it, or 20 GiB of free disk, it joins all the same",
 		"a small VM size or template; spec.reservations.lowMemory accepts it",
 		"kubectl get windowsmachine NAME -o jsonpath={.status.bootstrap.warnings}",
 	},
@@ -294,12 +298,12 @@ var reasons = []Reason{
 		describe,
 	},
 	{
-		ReasonTooManyReboots, "steps wanted more reboots than are allowed",
+		ReasonTooManyReboots, "steps asked for more reboots than are allowed",
 		"a Windows feature or update that never finishes",
 		onTheNode,
 	},
 	{
-		ReasonFactsUnavailable, "Windows does not say what machine it is",
+		ReasonFactsUnavailable, "Windows does not answer questions about the machine",
 		"a broken WMI repository in the image",
 		"winmgmt /verifyrepository (on the node)",
 	},

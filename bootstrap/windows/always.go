@@ -5,7 +5,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// always is what no spec says.
+// always is what every machine gets, whatever the spec says.
 type always struct{ vmwareTools bool }
 
 func readAlways(in Input) (setting, error) { return always{vmwareTools: !in.OnAzure}, nil }
@@ -17,7 +17,8 @@ func (a always) addTo(p *step.Part) {
 	}
 }
 
-// smbNames lets SMB mounts of pods find servers by the node's DNS. Images have it; without it they only know addresses.
+// smbNames lets SMB mounts of pods resolve servers by the node's DNS; without it only addresses work. Images usually
+// have it set.
 func smbNames() plan.Step {
 	return &plan.Registry{
 		Common: plan.Common{Name: "smb-names", Reason: step.ReasonNetworkSettingsFailed},
@@ -26,12 +27,12 @@ func smbNames() plan.Step {
 	}
 }
 
-// toolsConf hides the adapters of pods. Images hide vEthernet*, which a virtual switch makes of the node's own adapter:
-// vSphere, and its cloud provider, would see no address any more.
+// toolsConf hides the adapters of pods. Images hide all vEthernet* adapters, but a virtual switch makes one of the
+// node's own adapter: vSphere and its cloud provider would no longer see an address.
 const toolsConf = "[guestinfo]\r\nexclude-nics=vEthernet (nat)*,vEthernet (HNS*,vEthernet (cbr0*,vEthernet (Calico*," +
 	"vEthernet (flannel*,vEthernet (antrea-gw*,vEthernet (*_ep*,*container vnic*\r\n"
 
-// vmwareTools is optional: the address of a node that has joined comes to Kubernetes by other ways too.
+// vmwareTools is optional: a node that has joined has other ways to tell its address to Kubernetes.
 func vmwareTools() []plan.Step {
 	common := plan.Common{Name: "vmware-tools", Reason: step.ReasonVMwareToolsFailed, Optional: true}
 	restart := common

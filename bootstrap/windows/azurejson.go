@@ -14,7 +14,7 @@ import (
 
 const azureJSONField = windowsField + ".azureCloudConfig"
 
-// azureJSON is what cloud-provider-azure reads. It has no secret: the node acts by its managed identity.
+// azureJSON is what cloud-provider-azure reads. It has no secret: the node uses its managed identity.
 type azureJSON struct {
 	Cloud                       string `json:"cloud"`
 	TenantID                    string `json:"tenantId"`
@@ -36,11 +36,12 @@ type azureJSON struct {
 var (
 	guid        = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 	azureName   = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._-]{0,79})?$`)
-	azureSubnet = regexp.MustCompile(`(?i)^/subscriptions/[^/]+/resourceGroups/([^/]+)/providers/Microsoft\.Network/virtualNetworks/([^/]+)/subnets/([^/]+)$`)
+	azureSubnet = regexp.MustCompile(`(?i)^/subscriptions/[^/]+/resourceGroups/([^/]+)` +
+		`/providers/Microsoft\.Network/virtualNetworks/([^/]+)/subnets/([^/]+)$`)
 	azureClouds = []string{"AzurePublicCloud", "AzureUSGovernmentCloud", "AzureChinaCloud"}
 )
 
-// azureJSONFile is the text of azure.json; empty: there is none.
+// azureJSONFile is the text of azure.json; empty if it is not wanted.
 type azureJSONFile []byte
 
 func readAzureJSON(in Input) (setting, error) {
@@ -48,7 +49,7 @@ func readAzureJSON(in Input) (setting, error) {
 		return azureJSONFile(nil), nil
 	}
 	if !in.OnAzure {
-		return nil, step.Invalid(azureJSONField, "the machine is not on Azure; leave it out")
+		return nil, step.Invalid(azureJSONField, "has no effect, because the machine is not on Azure; remove it")
 	}
 	config, err := azureJSONOf(in.Spec.AzureCloudConfig, in.AzureVM)
 	if err != nil {
@@ -76,17 +77,22 @@ func azureJSONOf(wanted bootstrapv1.AzureCloudConfig, vm *infrav1.AzureVM) (azur
 	subnet := azureSubnet.FindStringSubmatch(vm.SubnetID)
 	switch {
 	case !slices.Contains(azureClouds, cloud):
-		return azureJSON{}, step.Invalid(field+".cloud", "%q is none; write %s", cloud, strings.Join(azureClouds, ", "))
+		return azureJSON{}, step.Invalid(field+".cloud", "%q is not valid; use %s", cloud, step.OneOf(azureClouds))
 	case !guid.MatchString(wanted.TenantID):
-		return azureJSON{}, step.Invalid(field+".tenantID", "%q is no id; write that of the subscription's tenant (az account show)", wanted.TenantID)
+		return azureJSON{}, step.Invalid(field+".tenantID",
+			"%q is not an ID; use that of the subscription's tenant (az account show)", wanted.TenantID)
 	case wanted.UserAssignedIdentityID != "" && !guid.MatchString(wanted.UserAssignedIdentityID):
-		return azureJSON{}, step.Invalid(field+".userAssignedIdentityID", "%q is no id; write the client ID of the identity", wanted.UserAssignedIdentityID)
+		return azureJSON{}, step.Invalid(field+".userAssignedIdentityID",
+			"%q is not an ID; use the client ID of the identity", wanted.UserAssignedIdentityID)
 	case !azureName.MatchString(wanted.SecurityGroupName):
-		return azureJSON{}, step.Invalid(field+".securityGroupName", "%q is no name; write the last part of its resource id", wanted.SecurityGroupName)
+		return azureJSON{}, step.Invalid(field+".securityGroupName",
+			"%q is not a name; use the last part of its resource ID", wanted.SecurityGroupName)
 	case !azureName.MatchString(wanted.RouteTableName):
-		return azureJSON{}, step.Invalid(field+".routeTableName", "%q is no name; write the last part of its resource id", wanted.RouteTableName)
+		return azureJSON{}, step.Invalid(field+".routeTableName",
+			"%q is not a name; use the last part of its resource ID", wanted.RouteTableName)
 	case subnet == nil:
-		return azureJSON{}, step.Invalid("WindowsMachine spec.azure.subnetID", "%q is no resource id of a subnet; write /subscriptions/.../subnets/NAME",
+		return azureJSON{}, step.Invalid("WindowsMachine spec.azure.subnetID",
+			"%q is not the resource ID of a subnet; use /subscriptions/.../subnets/NAME",
 			vm.SubnetID)
 	}
 	return azureJSON{

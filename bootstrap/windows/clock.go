@@ -9,11 +9,12 @@ import (
 )
 
 var (
-	windowsZone = regexp.MustCompile(`^(UTC([+-][0-9]{2})?|Russia Time Zone [0-9]{1,2}|[A-Z][A-Za-z. -]* Standard Time( \(Mexico\))?)$`)
-	timeServer  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.:-]{0,252}$`)
+	windowsZone = regexp.MustCompile(`^(UTC([+-][0-9]{2})?|Russia Time Zone [0-9]{1,2}|` +
+		`[A-Z][A-Za-z. -]* Standard Time( \(Mexico\))?)$`)
+	timeServer = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.:-]{0,252}$`)
 )
 
-// clock is the time zone and where the time comes from.
+// clock is the time zone and the time servers.
 type clock struct {
 	zone    string
 	servers []string
@@ -22,11 +23,13 @@ type clock struct {
 func readClock(in Input) (setting, error) {
 	c := clock{in.Spec.TimeZone, in.Spec.NTPServers}
 	if c.zone != "" && !windowsZone.MatchString(c.zone) {
-		return nil, step.Invalid(windowsField+".timeZone", "%q is no time zone of Windows; write one such as UTC or W. Europe Standard Time (tzutil /l)", c.zone)
+		return nil, step.Invalid(windowsField+".timeZone",
+			"%q is not a time zone of Windows; use one such as UTC or W. Europe Standard Time (tzutil /l)", c.zone)
 	}
 	for _, server := range c.servers {
 		if !timeServer.MatchString(server) {
-			return nil, step.Invalid(windowsField+".ntpServers", "%q is neither a name nor an address; write one such as time.example.com", server)
+			return nil, step.Invalid(windowsField+".ntpServers",
+				"%q is neither a name nor an address; use one such as time.example.com", server)
 		}
 	}
 	return c, nil
@@ -45,8 +48,8 @@ func (c clock) addTo(p *step.Part) {
 	}
 }
 
-// timeService: of a machine that is in no domain Windows stops the service when it has started, since what starts it is
-// that the machine is in one.
+// timeService makes the time service start by the network instead of by the domain: on a machine without a domain
+// Windows would stop it soon after it has started.
 func timeService(name, verb string, args ...string) plan.Step {
 	return &plan.Run{
 		Common: plan.Common{Name: name, Reason: step.ReasonTimeFailed, TimeoutSeconds: 60, Attempts: 3},
@@ -54,10 +57,12 @@ func timeService(name, verb string, args ...string) plan.Step {
 	}
 }
 
-// clockRisks: whoever writes servers and a domain finds his servers gone.
+// clockRisks: a domain replaces the time servers of its members.
 func clockRisks(spec bootstrapv1.Windows) []string {
 	if len(spec.NTPServers) == 0 || spec.Domain == (bootstrapv1.Domain{}) {
 		return nil
 	}
-	return []string{windowsField + ".ntpServers: a member of a domain takes its time from the domain, which replaces the list; leave it out"}
+	return []string{
+		windowsField + ".ntpServers: a member of a domain takes its time from the domain, which replaces the list; remove it",
+	}
 }

@@ -7,13 +7,14 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// csiProxy is the path of a program that is there already; the image or a preJoin script has brought it.
+// csiProxy is the path of a program that the image or a preJoin script has installed; empty if there is none.
 type csiProxy string
 
 func readCSIProxy(in Input) (setting, error) {
 	path := in.Spec.CSIProxy.Path
 	if path != "" && (!step.PlainPath.MatchString(path) || !strings.HasSuffix(strings.ToLower(path), ".exe")) {
-		return nil, step.Invalid(windowsField+".csiProxy.path", `%q is no program on drive C:; write a path such as C:\k\csi-proxy.exe`, path)
+		return nil, step.Invalid(windowsField+
+			".csiProxy.path", `%q is not a program on drive C:; use a path such as C:\k\csi-proxy.exe`, path)
 	}
 	return csiProxy(path), nil
 }

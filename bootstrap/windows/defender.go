@@ -8,11 +8,13 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// What Kubernetes and containerd write so much of that a scanner makes a node slow.
+// Folders and processes of Kubernetes and containerd: they write so much that scanning them slows a node down.
 var (
 	excludedFolders   = []string{`C:\ProgramData\containerd`, step.KubeletDirectory, `C:\k`}
-	excludedProcesses = []string{"containerd.exe", "containerd-shim-runhcs-v1.exe", "ctr.exe", "kubelet.exe", "kube-proxy.exe", "kube-log-runner.exe"}
-	processName       = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,60}\.exe$`)
+	excludedProcesses = []string{
+		"containerd.exe", "containerd-shim-runhcs-v1.exe", "ctr.exe", "kubelet.exe", "kube-proxy.exe", "kube-log-runner.exe",
+	}
+	processName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,60}\.exe$`)
 )
 
 // defender is what the user excludes from scans, besides ours.
@@ -23,18 +25,18 @@ func readDefender(in Input) (setting, error) {
 	const field = windowsField + ".defenderExclusions"
 	for _, folder := range own.Folders {
 		if !step.PlainPath.MatchString(folder) {
-			return nil, step.Invalid(field+".folders", `%q is no plain path on drive C:; write one such as C:\data`, folder)
+			return nil, step.Invalid(field+".folders", `%q is not a plain path on drive C:; use one such as C:\data`, folder)
 		}
 	}
 	for _, process := range own.Processes {
 		if !processName.MatchString(process) {
-			return nil, step.Invalid(field+".processes", "%q is no name of a program; write one such as app.exe", process)
+			return nil, step.Invalid(field+".processes", "%q is not the name of a program; use one such as app.exe", process)
 		}
 	}
 	return defender{own.Folders, own.Processes}, nil
 }
 
-// addTo: the step is optional, because where there is no Defender, nothing is slow because of it.
+// addTo: the step is optional, because a Windows without Defender needs no exclusions.
 func (d defender) addTo(p *step.Part) {
 	p.Add(step.PhaseWindows, &plan.DefenderExclusions{
 		Common:    plan.Common{Name: "defender-exclusions", Reason: step.ReasonDefenderFailed, Optional: true},

@@ -16,7 +16,7 @@ const (
 	domainFile       = step.OwnDirectory + `\domain-join.json`
 )
 
-// domainScript is constant; what it joins stands in a file beside it, which only administrators read.
+// domainScript is the same for all machines; what it joins is in a file beside it that only administrators can read.
 //
 //go:embed domainjoin.ps1
 var domainScript string
@@ -34,7 +34,7 @@ var (
 	organizationalUnit = regexp.MustCompile(`^(OU|CN|ou|cn)=[^\x00-\x1f]+$`)
 )
 
-// domain is what the machine joins, as domainScript reads it; empty: it joins none.
+// domain is the file that domainScript reads; empty if the machine joins no domain.
 type domain struct {
 	text   []byte
 	redact []string
@@ -59,20 +59,23 @@ func readMember(wanted bootstrapv1.Domain, sources step.Contents) (domainMember,
 	const field = windowsField + ".domain"
 	member := domainMember{Domain: wanted.Name, OrganizationalUnit: wanted.OrganizationalUnit}
 	if !domainName.MatchString(wanted.Name) {
-		return member, step.Invalid(field+".name", "%q is no domain; write its DNS name, such as corp.example.com", wanted.Name)
+		return member, step.Invalid(field+".name",
+			"%q is not the DNS name of a domain; use one, such as corp.example.com", wanted.Name)
 	}
 	if wanted.OrganizationalUnit != "" && !organizationalUnit.MatchString(wanted.OrganizationalUnit) {
-		return member, step.Invalid(field+".organizationalUnit", "%q is none; write one such as OU=Nodes,DC=corp,DC=example,DC=com", wanted.OrganizationalUnit)
+		return member, step.Invalid(field+".organizationalUnit",
+			"%q is not valid; use one such as OU=Nodes,DC=corp,DC=example,DC=com", wanted.OrganizationalUnit)
 	}
 	if wanted.CredentialsRef.Name == "" {
-		return member, step.Invalid(field+".credentialsRef", "it is empty; name a Secret with the keys username and password")
+		return member, step.Invalid(field+".credentialsRef", "must be set; name a Secret with the keys username and password")
 	}
 	var err error
 	member.Username, member.Password, err = sources.Credentials(field+".credentialsRef", wanted.CredentialsRef.Name)
 	return member, err
 }
 
-// addTo makes the machine a member: gMSA then works without more. Its name is right already, for members are not renamed.
+// addTo makes the machine a member of the domain, which is all that gMSA needs. The computer has its final name
+// already, because members are not renamed.
 func (d domain) addTo(p *step.Part) {
 	if len(d.text) == 0 {
 		return

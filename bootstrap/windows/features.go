@@ -10,7 +10,7 @@ import (
 
 var featureName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,63}$`)
 
-// features are those of Windows Server, by name.
+// features are names of Windows Server features.
 type features []string
 
 func readFeatures(in Input) (setting, error) {
@@ -20,7 +20,8 @@ func readFeatures(in Input) (setting, error) {
 	}
 	for _, name := range wanted {
 		if !featureName.MatchString(name) {
-			return nil, step.Invalid(windowsField+".features", "%q is no feature; write a name that Get-WindowsFeature shows, such as Containers", name)
+			return nil, step.Invalid(windowsField+".features",
+				"%q is not a feature; use a name that Get-WindowsFeature shows, such as Containers", name)
 		}
 	}
 	return wanted, nil

@@ -13,7 +13,7 @@ const (
 	ccgClasses = `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Control\CCG\COMClasses\`
 )
 
-// gmsaPlugin is the class of a plug-in in braces; empty: there is none.
+// gmsaPlugin is the class ID of a plug-in in braces; empty if there is none.
 type gmsaPlugin string
 
 func readGMSAPlugin(in Input) (setting, error) {
@@ -22,14 +22,16 @@ func readGMSAPlugin(in Input) (setting, error) {
 	case id == "":
 		return gmsaPlugin(""), nil
 	case !guid.MatchString(id):
-		return nil, step.Invalid(windowsField+".gmsaPlugin.classID", "%q is no CLSID; write one such as CCC2A336-D7F3-4818-A213-272B7924213E, without braces", id)
+		return nil, step.Invalid(windowsField+
+			".gmsaPlugin.classID",
+			"%q is not a class ID; use one such as CCC2A336-D7F3-4818-A213-272B7924213E, without braces", id)
 	}
 	return gmsaPlugin("{" + strings.ToUpper(id) + "}"), nil
 }
 
-// addTo lets Container Credential Guard call a plug-in, which only Windows' own key says. How the class itself gets
-// into COM differs from plug-in to plug-in, and their installers do it. Many also list it with Container Credential Guard, whose
-// key belongs to TrustedInstaller: what is listed is left alone.
+// addTo lets Container Credential Guard call a plug-in. It lists the plug-in in a key that belongs to
+// TrustedInstaller, unless its installer has done so already. How its class is registered with COM differs from
+// plug-in to plug-in and is left to their installers.
 func (g gmsaPlugin) addTo(p *step.Part) {
 	class := string(g)
 	if class == "" {

@@ -13,12 +13,13 @@ import (
 
 const proxyField = windowsField + ".proxy"
 
-// near is what no proxy reaches, or should see: this machine, and where both clouds tell a machine of itself.
+// near is what must not go through a proxy: this machine, and the addresses at which both clouds describe a machine
+// to itself.
 var near = []string{"localhost", "127.0.0.1", "::1", "169.254.169.254", "168.63.129.16", ".svc"}
 
 var noProxyEntry = regexp.MustCompile(`^[A-Za-z0-9.*:/_-]{1,253}$`)
 
-// proxy is what the variables of the machine and the services are.
+// proxy has the environment variables of the machine and of its services.
 type proxy struct {
 	variables map[string]plan.Value
 	redact    []string
@@ -28,7 +29,7 @@ func readProxy(in Input) (setting, error) {
 	wanted := in.Spec.Proxy
 	if !HasProxy(wanted) {
 		if len(wanted.NoProxy) > 0 {
-			return nil, step.Invalid(proxyField, "noProxy means nothing without a proxy; write http or https, or leave it out")
+			return nil, step.Invalid(proxyField, "noProxy has no effect without a proxy; set http or https, or remove it")
 		}
 		return proxy{}, nil
 	}
@@ -50,17 +51,20 @@ func readProxy(in Input) (setting, error) {
 	return proxy{variables, slices.Concat(proxySecrets(wanted.HTTP), proxySecrets(wanted.HTTPS))}, nil
 }
 
-// HasProxy tells whether there is one: containerd has to be started again for it.
+// HasProxy says whether a proxy is set; containerd must then be restarted.
 func HasProxy(wanted bootstrapv1.Proxy) bool { return wanted.HTTP != "" || wanted.HTTPS != "" }
 
-// addTo sets the variables of the machine, for kubeadm and the users' scripts, and of the services: what is set of the
-// machine reaches a service after a restart of Windows only. The kubelet's come when it is our service.
+// addTo sets the variables of the machine, for kubeadm and scripts of the user, and those of the services, which
+// would see the variables of the machine only after a restart of Windows. The kubelet gets its own after its service
+// has been replaced.
 func (x proxy) addTo(p *step.Part) {
 	if len(x.variables) == 0 {
 		return
 	}
 	set := func(name string, services ...string) plan.Step {
-		return &plan.Environment{Common: plan.Common{Name: name, Reason: step.ReasonProxyFailed}, Variables: x.variables, Services: services}
+		return &plan.Environment{
+			Common: plan.Common{Name: name, Reason: step.ReasonProxyFailed}, Variables: x.variables, Services: services,
+		}
 	}
 	p.Add(step.PhaseWindows, set("proxy"))
 	p.Add(step.PhaseContainer, set("containerd-proxy", "containerd"))
@@ -68,25 +72,29 @@ func (x proxy) addTo(p *step.Part) {
 	p.Redact = append(p.Redact, x.redact...)
 }
 
-// checkProxy does not show the URL where it may hold a password.
+// checkProxy does not show a URL that may hold a password.
 func checkProxy(field, address string) error {
 	parsed, err := url.Parse(address)
 	if err != nil {
-		return step.Invalid(field, "it is no URL; write one such as http://proxy.example.com:3128")
+		return step.Invalid(field, "the proxy is not a URL; use one such as http://proxy.example.com:3128")
 	}
-	plain := parsed.Path == "" || parsed.Path == "/"
-	if parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Hostname() == "" || !plain || parsed.RawQuery != "" || parsed.Fragment != "" {
-		return step.Invalid(field, "%q is no proxy; write scheme, host and port only, such as http://proxy.example.com:3128", parsed.Redacted())
+	web := parsed.Scheme == "http" || parsed.Scheme == "https"
+	plain := (parsed.Path == "" || parsed.Path == "/") && parsed.RawQuery == "" && parsed.Fragment == ""
+	if !web || !plain || parsed.Hostname() == "" {
+		return step.Invalid(field,
+			"%q is not the URL of a proxy; use scheme, host and port only, such as http://proxy.example.com:3128",
+			parsed.Redacted())
 	}
 	return nil
 }
 
-// noProxy is what stays near, in the order: this machine, the cluster, the user's.
+// noProxy lists what is reached without a proxy: this machine, the cluster, then what the user adds.
 func noProxy(cluster, wanted []string) (string, error) {
 	entries := slices.Concat(near, cluster)
 	for _, entry := range wanted {
 		if !noProxyEntry.MatchString(entry) {
-			return "", step.Invalid(proxyField+".noProxy", "%q is no host, domain or CIDR; write one such as .example.com or 10.0.0.0/8", entry)
+			return "", step.Invalid(proxyField+".noProxy",
+				"%q is not a host, domain or CIDR; use one such as .example.com or 10.0.0.0/8", entry)
 		}
 		entries = append(entries, entry)
 	}
@@ -99,7 +107,8 @@ func noProxy(cluster, wanted []string) (string, error) {
 	return strings.Join(once, ","), nil
 }
 
-// proxySecrets is the password of a URL, or as much around it as it takes not to hide what is no secret.
+// proxySecrets is the password in a URL. If that is too short to be hidden by itself, it is hidden together with what
+// surrounds it.
 func proxySecrets(address string) []string {
 	_, rest, _ := strings.Cut(address, "//")
 	at := strings.LastIndexByte(rest, '@')

@@ -10,7 +10,7 @@ import (
 
 const certificatesDirectory = step.OwnDirectory + `\certificates`
 
-// trust is the certificates of CAs, each in PEM by the name of its step.
+// trust has certificates of CAs in PEM, each under the name of its step.
 type trust []trusted
 
 type trusted struct {
@@ -23,10 +23,9 @@ func readTrust(in Input) (setting, error) {
 	seen := map[string]bool{}
 	for i, wanted := range in.Spec.TrustedCertificates {
 		field := fmt.Sprintf("%s.trustedCertificates[%d]", windowsField, i)
-		if !step.Name.MatchString(wanted.Name) || seen[wanted.Name] {
-			return nil, step.Invalid(field, "name %q is none, or is there twice; write small letters, digits and dashes, 40 at most", wanted.Name)
+		if err := step.CheckName(field, wanted.Name, seen); err != nil {
+			return nil, err
 		}
-		seen[wanted.Name] = true
 		read, err := in.Sources.Content(field, wanted.Content, wanted.ContentFrom)
 		if err != nil {
 			return nil, err
@@ -43,7 +42,8 @@ func readTrust(in Input) (setting, error) {
 	return all, nil
 }
 
-// addTo puts CAs where Windows, and every Go program on it, looks. certutil takes one certificate of a file.
+// addTo adds the CAs to the store of Windows, which every Go program on it uses too. certutil reads one certificate
+// per file.
 func (t trust) addTo(p *step.Part) {
 	for _, one := range t {
 		path := certificatesDirectory + `\` + one.name + ".crt"

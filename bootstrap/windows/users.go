@@ -12,20 +12,21 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// The groups that Windows brings, by SID, for their names are translated.
-const (
-	administratorsSID = "S-1-5-32-544"
-	usersSID          = "S-1-5-32-545"
-)
+// groups are SIDs of built-in groups, whose names are translated.
+var groups = map[bootstrapv1.UserRole]string{
+	"": "S-1-5-32-545", bootstrapv1.UserRoleUser: "S-1-5-32-545", bootstrapv1.UserRoleAdministrator: "S-1-5-32-544",
+}
 
 var (
 	userName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,19}$`)
-	// builtInUsers are Windows' own and cloudbase-init's service.
+	// builtInUsers belong to Windows and to cloudbase-init's service.
 	builtInUsers = []string{"administrator", "guest", "defaultaccount", "wdagutilityaccount", "system", "cloudbase-init"}
-	sshKey       = regexp.MustCompile(`^(ssh-(?:ed25519|rsa)|ecdsa-sha2-nistp(?:256|384|521)|sk-(?:ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com) ([A-Za-z0-9+/]+={0,2})( [\x20-\x7e]*)?$`)
+	// sshKey has the type of a public key, its blob in base64, and a comment.
+	sshKey = regexp.MustCompile(`^(ssh-(?:ed25519|rsa)|ecdsa-sha2-nistp(?:256|384|521)|` +
+		`sk-(?:ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com) ([A-Za-z0-9+/]+={0,2})( [\x20-\x7e]*)?$`)
 )
 
-// users are accounts of the machine.
+// users are local accounts.
 type users []user
 
 type user struct {
@@ -41,16 +42,17 @@ func readUsers(in Input) (setting, error) {
 		lower := strings.ToLower(wanted.Name)
 		switch {
 		case !userName.MatchString(wanted.Name):
-			return nil, step.Invalid(field, "name %q is none that Windows takes; write letters, digits, dashes and underscores, 20 at most", wanted.Name)
+			return nil, step.Invalid(field,
+				"name %q is not one that Windows accepts; use at most 20 letters, digits, dashes and underscores", wanted.Name)
 		case slices.Contains(builtInUsers, lower) || lower == in.NodeName:
-			return nil, step.Invalid(field, "the name %q is taken by Windows itself; write another one", wanted.Name)
+			return nil, step.Invalid(field, "name %q belongs to Windows; use another one", wanted.Name)
 		case seen[lower]:
-			return nil, step.Invalid(field, "the name %q is there twice; leave one out", wanted.Name)
+			return nil, step.Invalid(field, "name %q is used twice; rename one of the two", wanted.Name)
 		}
 		seen[lower] = true
-		group, err := groupOf(field, wanted.Role)
-		if err != nil {
-			return nil, err
+		group, known := groups[wanted.Role]
+		if !known {
+			return nil, step.Invalid(field, "role %q is not valid; use Administrator or User", wanted.Role)
 		}
 		if err := checkKeys(field, wanted.SSHKeys); err != nil {
 			return nil, err
@@ -69,27 +71,17 @@ func (u users) addTo(p *step.Part) {
 	}
 }
 
-func groupOf(field string, role bootstrapv1.UserRole) (string, error) {
-	switch role {
-	case bootstrapv1.UserRoleAdministrator:
-		return administratorsSID, nil
-	case bootstrapv1.UserRoleUser, "":
-		return usersSID, nil
-	}
-	return "", step.Invalid(field, "role %q is none; write Administrator or User", role)
-}
-
-// checkKeys does not show what is no key: it may be a private one.
+// checkKeys does not show a key that is not valid: it may be a private one.
 func checkKeys(field string, keys []string) error {
 	if len(keys) == 0 {
-		return step.Invalid(field, "sshKeys is empty, and without a key nobody gets in; write one")
+		return step.Invalid(field, "sshKeys is empty, so the user could not log in; add a public key")
 	}
 	for i, key := range keys {
 		parts := sshKey.FindStringSubmatch(key)
 		if parts == nil {
-			return step.Invalid(field, "sshKeys[%d] is no public key; write one line such as ssh-ed25519 AAAA... name", i)
+			return step.Invalid(field, "sshKeys[%d] is not a public key; use one line such as ssh-ed25519 AAAA... name", i)
 		}
-		// The blob begins with the length and name of its type.
+		// The blob begins with the length and the name of its type.
 		blob, err := base64.StdEncoding.DecodeString(parts[2])
 		if err != nil || len(blob) < 4+len(parts[1]) || string(blob[4:4+len(parts[1])]) != parts[1] {
 			return step.Invalid(field, "sshKeys[%d] is cut off or damaged; copy the whole line of the .pub file", i)

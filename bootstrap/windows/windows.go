@@ -1,5 +1,5 @@
-// Package windows is spec.windows and spec.pageFile: Windows' own settings, each in the same shape, read by readX into a
-// setting that adds its steps.
+// Package windows is spec.windows and spec.pageFile: settings of Windows itself. Each has a file and the same shape:
+// readX reads it into a setting, which adds its steps.
 package windows
 
 import (
@@ -10,36 +10,36 @@ import (
 
 const windowsField = "WindowsBootstrapConfig spec.windows"
 
-// Input is what Windows' own settings are made of.
+// Input is what the settings depend on.
 type Input struct {
 	Spec     bootstrapv1.Windows
 	PageFile bootstrapv1.PageFile
 	Sources  step.Contents
 	NodeName string
-	// OnAzure is where the VM is, AzureVM its spec there.
+	// OnAzure says where the VM is; AzureVM is its spec there.
 	OnAzure bool
 	AzureVM *infrav1.AzureVM
-	// HyperV: containerd runs pods in virtual machines.
+	// HyperV: containerd can run pods in virtual machines.
 	HyperV bool
-	// ClusterNames are the names and ranges of the cluster, which are reached without a proxy.
+	// ClusterNames are the cluster's names and ranges, which are reached without a proxy.
 	ClusterNames []string
 }
 
-// Windows is spec.windows and spec.pageFile, read and found good.
+// Windows is what was read of spec.windows and spec.pageFile and found good.
 type Windows struct {
 	settings []setting
 	risks    []string
 }
 
-// setting is one part of the spec that has been read. One that is left out adds nothing.
+// setting is one part of the spec that was read. One that the spec leaves out adds nothing.
 type setting interface{ addTo(p *step.Part) }
 
-// Read refuses what Windows would not take.
+// Read refuses what Windows would not accept.
 func Read(in Input) (Windows, error) {
 	w := Windows{risks: clockRisks(in.Spec)}
 	for _, read := range []func(Input) (setting, error){
-		readTrust, readProxy, readClock, readFeatures, readUsers, readDefender, readCSIProxy, readAzureJSON, readDomain, readGMSAPlugin,
-		readAlways, readPageFile,
+		readTrust, readProxy, readClock, readFeatures, readUsers, readDefender, readCSIProxy, readAzureJSON, readDomain,
+		readGMSAPlugin, readAlways, readPageFile,
 	} {
 		s, err := read(in)
 		if err != nil {
@@ -59,5 +59,5 @@ func (w Windows) Steps() step.Part {
 	return p
 }
 
-// Warnings are of settings that others change.
+// Warnings are about settings that others replace.
 func (w Windows) Warnings() []string { return w.risks }

@@ -23,10 +23,11 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/config/crd"
 )
 
-// admit refuses what an API server would, all of it at once: limits, patterns and rules of our kinds, by its own code.
+// admit checks the objects of our kinds as an API server would, with its own code: limits, patterns and rules. It returns
+// all errors at once.
 func admit(o *objects) error {
-	var refused []error                              // after one, nobody reads the objects
-	read := map[schema.GroupVersionKind]*kindRules{} // rules are compiled once, however many objects of a kind there are
+	var refused []error                              // the objects must not be used after an error
+	read := map[schema.GroupVersionKind]*kindRules{} // compiling rules takes time: once for each kind
 	for i, one := range o.all {
 		kind := one.version.WithKind(one.kind)
 		rules, known := read[kind]
@@ -47,20 +48,20 @@ func admit(o *objects) error {
 	return errors.Join(refused...)
 }
 
-// What rules may cost, as in an API server.
+// The limits on the cost of rules are those of an API server.
 const (
 	oneRuleCost  = 1_000_000
 	allRulesCost = 10_000_000
 )
 
-// kindRules are what a CRD says of one kind.
+// kindRules has the schema and rules of one kind, from its CRD.
 type kindRules struct {
 	structural *structuralschema.Structural
 	limits     validation.SchemaValidator
 	rules      *cel.Validator
 }
 
-// admit returns the object with its defaults.
+// admit returns the object with its defaults set.
 func (k *kindRules) admit(one object) ([]byte, error) {
 	var content map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(one.data, &content); err != nil {
@@ -69,7 +70,7 @@ func (k *kindRules) admit(one object) ([]byte, error) {
 	defaulting.Default(content, k.structural)
 	refused := validation.ValidateCustomResource(nil, content, k.limits)
 	if len(refused) == 0 {
-		// As the API server does: rules are asked of what keeps the limits.
+		// As in the API server, rules run only on an object within the limits.
 		refused, _ = k.rules.Validate(context.Background(), nil, k.structural, content, nil, allRulesCost)
 	}
 	if len(refused) == 0 {
@@ -83,7 +84,7 @@ func (k *kindRules) admit(one object) ([]byte, error) {
 	return nil, errors.Join(lines...)
 }
 
-// definitions of our kinds, by group and kind.
+// definitions returns the CRDs of our kinds, by group and kind.
 var definitions = sync.OnceValues(func() (map[schema.GroupKind]apiextensionsv1.CustomResourceDefinition, error) {
 	files, err := crd.Bases.ReadDir("bases")
 	if err != nil {
@@ -104,7 +105,7 @@ var definitions = sync.OnceValues(func() (map[schema.GroupKind]apiextensionsv1.C
 	return all, nil
 })
 
-// rulesOf a kind of ours; nil for the kinds of others.
+// rulesOf returns the rules of one of our kinds, or nil for any other kind.
 func rulesOf(kind schema.GroupVersionKind) (*kindRules, error) {
 	all, err := definitions()
 	if err != nil {
@@ -119,7 +120,7 @@ func rulesOf(kind schema.GroupVersionKind) (*kindRules, error) {
 			return newRules(version.Schema.OpenAPIV3Schema)
 		}
 	}
-	return nil, nil // decoding says which version it must be
+	return nil, nil // decode tells the user which version is needed
 }
 
 func newRules(external *apiextensionsv1.JSONSchemaProps) (*kindRules, error) {

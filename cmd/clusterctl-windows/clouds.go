@@ -10,24 +10,24 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
 )
 
-// identify asks the machine's cloud who its VM is. Of a cloud that this release runs no machines in, only what others
-// have written down is known.
-func identify(vm *infrav1.WindowsMachine) (cloud.Identity, error) {
-	if vm.Spec.VSphere != nil {
-		return vsphere.Provider{}.Identify(vm)
+// identify computes the identity of the VM. For a cloud without a provider in this release, the object must have the identity
+// already.
+func identify(windows *infrav1.WindowsMachine) (cloud.Identity, error) {
+	if windows.Spec.VSphere != nil {
+		return vsphere.Provider{}.Identify(windows)
 	}
-	identity := cloud.Identity{Name: vm.Status.ComputerName, ProviderID: vm.Spec.ProviderID}
+	identity := cloud.Identity{Name: windows.Status.ComputerName, ProviderID: windows.Spec.ProviderID}
 	if identity.Name == "" || identity.ProviderID == "" {
-		return cloud.Identity{}, errors.New("this release runs no machines in Azure and cannot tell who the VM will be: " +
-			"write spec.providerID and status.computerName")
+		return cloud.Identity{}, errors.New("this release does not run machines in Azure and cannot compute the VM's identity; " +
+			"set spec.providerID and status.computerName")
 	}
 	return identity, nil
 }
 
-// metadata is what names the computer in its guest, nil where the cloud has another way.
+// metadata returns the cloud-init metadata that names the computer, or nil if the cloud names it in another way.
 func metadata(m *machine) ([]byte, error) {
-	if m.vm.Spec.VSphere == nil {
+	if m.windows.Spec.VSphere == nil {
 		return nil, nil
 	}
-	return vsphere.Metadata(cloud.Machine{Identity: m.identity, Key: client.ObjectKeyFromObject(m.vm), Spec: m.vm.Spec})
+	return vsphere.Metadata(cloud.Machine{Identity: m.identity, Key: client.ObjectKeyFromObject(m.windows), Spec: m.windows.Spec})
 }

@@ -20,11 +20,15 @@ func (m *machine) loadCluster(o *objects) error {
 	return m.findEndpoint(o)
 }
 
-// findEndpoint takes over what the cluster's infrastructure says, as Cluster API does: in git it stands only there.
+// findEndpoint takes the endpoint from the cluster's infrastructure, as Cluster API does. In files from git only that object
+// has it.
 func (m *machine) findEndpoint(o *objects) error {
 	ref := m.cluster.Spec.InfrastructureRef
 	for _, one := range o.all {
-		if one.kind != ref.Kind || one.version.Group != ref.APIGroup || one.key.Name != ref.Name || one.key.Namespace != m.cluster.Namespace {
+		referred := one.kind == ref.Kind && one.version.Group == ref.APIGroup && one.key == types.NamespacedName{
+			Namespace: m.cluster.Namespace, Name: ref.Name,
+		}
+		if !referred {
 			continue
 		}
 		var read struct {
@@ -37,7 +41,7 @@ func (m *machine) findEndpoint(o *objects) error {
 		}
 		if endpoint := read.Spec.ControlPlaneEndpoint; endpoint.IsValid() {
 			m.cluster.Spec.ControlPlaneEndpoint = endpoint
-			m.note("Cluster %s has no spec.controlPlaneEndpoint yet: that of %s is used, %s", m.cluster.Name, one, endpoint.String())
+			m.note("Cluster %s has no spec.controlPlaneEndpoint yet; using %s from %s", m.cluster.Name, endpoint.String(), one)
 		}
 	}
 	return nil

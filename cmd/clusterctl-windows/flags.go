@@ -9,39 +9,41 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// command is one thing that the program does with a machine.
+// command is a subcommand of the program.
 type command struct {
 	name, does, usage, about string
-	// writes says that it has a folder to write to, and so secrets to write or not.
+	// writes is true for a command that writes files, and therefore has flags for a folder and for secrets.
 	writes bool
 	run    func(m *machine, o options, s streams) error
 }
 
 var commands = []command{
 	{
-		name: "render", does: "write what a guest would see into a folder", usage: "render -f FILE --machine NAME -o DIR",
-		about: `Writes what the machine's guest would see into DIR, made anew at each call:
-  userdata   the very bytes that cloudbase-init runs; the bootstrap token is in them
-  metadata   on vSphere, the very bytes that name the computer
-  node.json  the plan in userdata, indented to be read and compared, secrets masked
-Where FILE has the machine's bootstrap Secret, these are what the guest got; a note says whether this release would render the same.`,
+		name: "render", does: "write the files that a guest would get", usage: "render -f FILE --machine NAME -o DIR",
+		about: `Writes the files that the machine's guest would get to DIR, replacing those of an earlier call:
+  userdata   the exact bytes that cloudbase-init runs, including the bootstrap token
+  metadata   on vSphere, the exact bytes that name the computer
+  node.json  the plan in userdata, indented for reading and comparing, with secrets masked
+If FILE has the machine's bootstrap Secret, these are the files that the guest got, and a note says whether this release
+would render the same.`,
 		writes: true, run: render,
 	},
 	{
-		name: "plan", does: "tell what a guest would do, step by step", usage: "plan -f FILE --machine NAME",
-		about: `Prints the plan of the machine's guest: phases and steps, what each changes, and the reason it fails with.
+		name: "plan", does: "print what a guest would do, step by step", usage: "plan -f FILE --machine NAME",
+		about: `Prints the plan of the machine's guest: its phases and steps, what each step changes, and the reason it fails with.
 Secrets are masked.`,
 		run: printPlan,
 	},
 }
 
-const aboutFiles = `FILE holds Cluster, Machine, WindowsMachine, WindowsBootstrapConfig, the Secret CLUSTER-ca and the Secrets and ConfigMaps
-that the config refers to; other objects are passed over. Without a Machine a MachineDeployment and its two templates do: then any NAME is that of a machine made of them.
-The bootstrap token is that of the machine's bootstrap Secret or of a Secret of type bootstrap.kubernetes.io/token;
-where there is neither, and for UIDs that only an API server gives, a placeholder is used and a note says so.
+const aboutFiles = `FILE must have the Cluster, Machine, WindowsMachine, WindowsBootstrapConfig, the Secret CLUSTER-ca, and the
+Secrets and ConfigMaps that the config refers to. Other objects are ignored. Instead of the Machine and its two objects,
+FILE may have a MachineDeployment and its two templates: NAME is then the name of a machine that it would make.
+The bootstrap token comes from the machine's bootstrap Secret or from a Secret of type bootstrap.kubernetes.io/token.
+If there is no token, or if an object has no UID yet, a placeholder is used and a note says so.
 `
 
-// options are what the command line says.
+// options are the values of the flags.
 type options struct {
 	files       []string
 	namespace   string
@@ -50,19 +52,19 @@ type options struct {
 	showSecrets bool
 }
 
-// usageError is a command line that is not understood.
+// usageError is an invalid command line.
 type usageError struct{ problem, help string }
 
-// Error is what is wrong with it.
+// Error returns the problem without the help.
 func (e *usageError) Error() string { return e.problem }
 
 func overview() string {
 	var text strings.Builder
-	text.WriteString("Shows offline what a Windows machine of Cluster API will be given, and what it will do with it.\n\nUsage:\n")
+	text.WriteString("Shows offline what a Windows machine of Cluster API will get, and what it will do with it.\n\nUsage:\n")
 	for _, c := range commands {
 		fmt.Fprintf(&text, "  clusterctl windows %-40s %s\n", c.usage, c.does)
 	}
-	text.WriteString("\nclusterctl windows COMMAND --help tells more of a command.\n")
+	text.WriteString("\nRun \"clusterctl windows COMMAND --help\" for the details of a command.\n")
 	return text.String()
 }
 
@@ -77,12 +79,13 @@ func (c command) flags() (*pflag.FlagSet, *options) {
 	flags.SetOutput(io.Discard)
 	flags.Usage = func() {}
 	flags.SortFlags = false
-	flags.StringArrayVarP(&o.files, "filename", "f", nil, "`FILE` of YAML or JSON with the objects, - for standard input; may be given again")
+	flags.StringArrayVarP(&o.files, "filename", "f", nil,
+		"`FILE` with the objects in YAML or JSON, - for standard input; repeatable")
 	flags.StringVar(&o.machine, "machine", "", "`NAME` of the machine, or NAMESPACE/NAME")
-	flags.StringVarP(&o.namespace, "namespace", "n", "default", "`NAMESPACE` of objects that name none")
+	flags.StringVarP(&o.namespace, "namespace", "n", "default", "`NAMESPACE` of objects without a namespace")
 	if c.writes {
-		flags.StringVarP(&o.folder, "output", "o", "", "`DIR` to write to; it is made if need be")
-		flags.BoolVar(&o.showSecrets, "show-secrets", false, "write secrets into node.json in clear")
+		flags.StringVarP(&o.folder, "output", "o", "", "`DIR` to write to, created if missing")
+		flags.BoolVar(&o.showSecrets, "show-secrets", false, "do not mask secrets in node.json")
 	}
 	return flags, o
 }
@@ -94,7 +97,7 @@ func (c command) parse(args []string) (options, error) {
 	}
 	switch {
 	case flags.NArg() > 0:
-		return options{}, fmt.Errorf("%q is one argument too many", flags.Arg(0))
+		return options{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	case len(o.files) == 0:
 		return options{}, errors.New("-f FILE is missing")
 	case o.machine == "":

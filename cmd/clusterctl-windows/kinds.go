@@ -18,7 +18,7 @@ func sayFile(s *plan.File) string {
 }
 
 func sayDirectory(s *plan.Directory) string {
-	return "makes the folder " + s.Path.String() + access(s.Access)
+	return "creates the folder " + s.Path.String() + access(s.Access)
 }
 
 func access(a plan.Access) string {
@@ -35,12 +35,12 @@ func sayRemove(s *plan.Remove) string {
 func sayReservations(s *plan.Reservations) string {
 	var set []string
 	for _, rule := range s.Rules {
-		set = append(set, fmt.Sprintf("%s by <%s>", rule.Set, rule.Fact))
+		set = append(set, fmt.Sprintf("%s computed from <%s>", rule.Set, rule.Fact))
 	}
 	return fmt.Sprintf("writes %s%s, with %s", s.Path, access(s.Access), strings.Join(set, ", "))
 }
 
-// Of logs, no more than this is collected when the step does not say.
+// defaultLogs is the limit in MiB for a step that sets none.
 const defaultLogs = 10
 
 func sayCollectLogs(s *plan.CollectLogs) string {
@@ -70,20 +70,21 @@ func sayService(s *plan.Service) string {
 	for _, pause := range s.RestartSeconds {
 		restarts = append(restarts, seconds(pause))
 	}
-	return fmt.Sprintf("makes or changes the Windows service %s (start %s%s%s) to run %s", s.Service, cmp.Or(s.Start, plan.StartAuto),
-		clause(", after ", values(s.DependsOn)), clause(", restarted after ", strings.Join(restarts, ", ")), commandLine(s.Command))
+	settings := string(cmp.Or(s.Start, plan.StartAuto)) +
+		clause(", after ", values(s.DependsOn)) + clause(", restarted after ", strings.Join(restarts, ", "))
+	return fmt.Sprintf("creates or changes the Windows service %s (start %s) to run %s", s.Service, settings, commandLine(s.Command))
 }
 
 var states = map[string]string{
-	plan.ServiceRunning:   "starts the service %s, unless it runs",
-	plan.ServiceStopped:   "stops the service %s, if it runs",
+	plan.ServiceRunning:   "starts the service %s if it does not run",
+	plan.ServiceStopped:   "stops the service %s if it runs",
 	plan.ServiceRestarted: "restarts the service %s",
 }
 
 func sayServiceState(s *plan.ServiceState) string {
 	words, ok := states[s.State]
 	if !ok {
-		words = "makes the service %s " + s.State
+		words = "sets the service %s to " + s.State
 	}
 	return fmt.Sprintf(words, s.Service)
 }
@@ -94,16 +95,16 @@ func sayFirewall(s *plan.Firewall) string {
 		from := cmp.Or(values(rule.Remote), "anywhere")
 		rules = append(rules, fmt.Sprintf("%s %s from %s (%s)", rule.Protocol, values(rule.Ports), from, rule.Name))
 	}
-	return "opens in the firewall " + strings.Join(rules, "; ")
+	return "opens the firewall for " + strings.Join(rules, "; ")
 }
 
 func sayFeature(s *plan.Feature) string {
-	return "installs the Windows features " + values(s.Features) + ", with a reboot where they want one"
+	return "installs the Windows features " + values(s.Features) + ", and reboots if they need it"
 }
 
 func sayReboot(s *plan.Reboot) string {
 	if s.If == plan.RebootPending {
-		return "reboots, if Windows or an earlier step wants it"
+		return "reboots if Windows or an earlier step needs it"
 	}
 	return "reboots"
 }
@@ -119,28 +120,32 @@ func sayTime(s *plan.Time) string {
 	return "sets " + strings.Join(set, " and ")
 }
 
-// sayLocalUser counts keys: they are long, and node.json has them.
+// sayLocalUser counts the keys, which are long; node.json has them in full.
 func sayLocalUser(s *plan.LocalUser) string {
-	return fmt.Sprintf("makes the user %s, without a password that anybody knows%s, with %d SSH keys", s.User,
-		clause(", in the groups ", values(s.Groups)), len(s.SSHKeys))
+	keys := "SSH keys"
+	if len(s.SSHKeys) == 1 {
+		keys = "SSH key"
+	}
+	return fmt.Sprintf("creates the user %s with a random password%s, and with %d %s", s.User,
+		clause(", in the groups ", values(s.Groups)), len(s.SSHKeys), keys)
 }
 
 func sayPageFile(s *plan.PageFile) string {
 	if s.SizeMiB.String() == "0" {
-		return "lets Windows manage the page file, after a reboot"
+		return "lets Windows manage the page file; a change needs a reboot"
 	}
-	return "makes the page file " + s.SizeMiB.String() + " MiB, after a reboot"
+	return "sets the page file to " + s.SizeMiB.String() + " MiB; a change needs a reboot"
 }
 
 func sayDefenderExclusions(s *plan.DefenderExclusions) string {
-	var left []string
+	var excluded []string
 	if len(s.Folders) > 0 {
-		left = append(left, "the folders "+values(s.Folders))
+		excluded = append(excluded, "the folders "+values(s.Folders))
 	}
 	if len(s.Processes) > 0 {
-		left = append(left, "the processes "+values(s.Processes))
+		excluded = append(excluded, "the processes "+values(s.Processes))
 	}
-	return "has Defender leave alone " + strings.Join(left, " and ")
+	return "excludes from Defender " + strings.Join(excluded, " and ")
 }
 
 func sayPortRange(s *plan.PortRange) string {
@@ -162,15 +167,15 @@ func sayAddress(s *plan.Address) string {
 }
 
 func sayRoute(s *plan.Route) string {
-	return "sends " + values(s.Destinations) + " the way of the default route"
+	return "routes " + values(s.Destinations) + " to the gateway of the default route"
 }
 
 func sayHNSNetwork(s *plan.HNSNetwork) string {
-	return fmt.Sprintf("makes the HNS network %v of type %v, unless it is there, and keeps its address as <%s>",
+	return fmt.Sprintf("creates the HNS network %v of type %v if it does not exist, and stores its address as <%s>",
 		leaf(s.Request["Name"]), leaf(s.Request["Type"]), plan.FactManagementIP)
 }
 
-// leaf of a tree: a fact is shown as in a Value.
+// leaf shows a leaf of a tree; a fact is shown as in a Value.
 func leaf(node any) any {
 	if fact, ok := node.(map[string]any); ok && len(fact) == 1 && fact["fact"] != nil {
 		return fmt.Sprintf("<%v>", fact["fact"])

@@ -17,29 +17,29 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// machine is what is rendered.
+// machine has all inputs of a rendering, and its result.
 type machine struct {
 	cluster  *clusterv1.Cluster
 	owner    *clusterv1.Machine
-	vm       *infrav1.WindowsMachine
+	windows  *infrav1.WindowsMachine
 	config   *bootstrapv1.WindowsBootstrapConfig
 	ca       []byte
 	token    string
 	sources  map[string][]byte
 	identity cloud.Identity
-	// userData are the guest's, planJSON is the plan in them, and plan the same once more. User data of another release have
-	// none that can be read here.
+	// userData is the guest's, planJSON is the plan in it, and plan is the same plan decoded. Both plans are nil if another
+	// release rendered the user data and this release cannot read it.
 	userData, planJSON []byte
 	plan               *plan.Plan
-	// stored is the user data that the machine's bootstrap Secret, storedIn, holds already.
+	// stored is the user data in the machine's bootstrap Secret, storedIn, if there is one.
 	stored   []byte
 	storedIn types.NamespacedName
-	// notes say what was made up, and what a reader might take for something else.
+	// notes tell the user which placeholders are used, and what else differs from a real machine.
 	notes []string
 }
 
-// gather brings together what the controllers would. Of what an API server or a controller writes, what is not there yet
-// is made up, and noted.
+// gather collects what the controllers would. It replaces values that an API server or a controller has not set yet by
+// placeholders, and notes each one.
 func gather(o *objects, opts options) (*machine, error) {
 	if err := admit(o); err != nil {
 		return nil, err
@@ -48,11 +48,11 @@ func gather(o *objects, opts options) (*machine, error) {
 	if m == nil {
 		return nil, err
 	}
-	// All that is missing is told at once.
+	// Tell the user about all missing objects at once.
 	if err := errors.Join(err, m.loadCluster(o), m.loadAuthority(o), m.loadSources(o)); err != nil {
 		return nil, err
 	}
-	if err := fits(m); err != nil {
+	if err := refuseControlPlane(m); err != nil {
 		return nil, err
 	}
 	if err := m.findToken(o); err != nil {
@@ -66,9 +66,9 @@ func gather(o *objects, opts options) (*machine, error) {
 		m.takeStored()
 		return m, nil
 	}
-	if !bootstrap.Addressed(m.vm) {
-		return nil, fmt.Errorf("WindowsMachine %s/%s has pools in spec.vsphere.networks, and no status.networks with an address of each: "+
-			"take it from the cluster once it has them, or write them", m.owner.Namespace, m.vm.Name)
+	if !bootstrap.Addressed(m.windows) {
+		return nil, fmt.Errorf("WindowsMachine %s/%s has pools in spec.vsphere.networks, but status.networks lacks their addresses; "+
+			"export the object once its status has them, or set status.networks", m.owner.Namespace, m.windows.Name)
 	}
 	return m, m.renderAnew()
 }
@@ -82,10 +82,10 @@ func (m *machine) renderAnew() error {
 	return nil
 }
 
-// render feeds Render with the same as the controller of WindowsBootstrapConfig does.
+// render calls Render with the same input as the controller of WindowsBootstrapConfig.
 func (m *machine) render() (rendered bootstrap.UserData, planJSON []byte, err error) {
 	rendered, err = bootstrap.Render(bootstrap.Input{
-		Cluster: m.cluster, Machine: m.owner, WindowsMachine: m.vm, Config: m.config, ClusterCA: m.ca, Token: m.token,
+		Cluster: m.cluster, Machine: m.owner, WindowsMachine: m.windows, Config: m.config, ClusterCA: m.ca, Token: m.token,
 		Sources: m.sources,
 	})
 	for _, warning := range rendered.Warnings() {
@@ -97,19 +97,19 @@ func (m *machine) render() (rendered bootstrap.UserData, planJSON []byte, err er
 	return rendered, planJSON, err
 }
 
-// name of the Machine, for people.
+// name names the Machine in messages.
 func (m *machine) name() string { return "Machine " + m.owner.Namespace + "/" + m.owner.Name }
 
 func (m *machine) note(format string, args ...any) {
 	m.notes = append(m.notes, fmt.Sprintf(format, args...))
 }
 
-// findMachine takes the Machine of this name, or makes one as a MachineDeployment would. With an error that others may
-// follow there is a machine too, of which only the owner is known.
+// findMachine returns the Machine of this name, or makes one as a MachineDeployment would. It may return a machine with an
+// error: then only the owner is known, which is enough to look for other missing objects.
 func findMachine(o *objects, name string) (*machine, error) {
-	machines := named(o.of("Machine"), name)
+	machines := named(o.ofKind("Machine"), name)
 	if len(machines) > 1 {
-		return nil, fmt.Errorf("%s has several Machines of this name: %s; write --machine NAMESPACE/NAME, and leave one of each",
+		return nil, fmt.Errorf("%s has several Machines of this name: %s; use --machine NAMESPACE/NAME, and keep each Machine once",
 			o.source, list(machines))
 	}
 	if len(machines) == 1 {
@@ -122,7 +122,7 @@ func findMachine(o *objects, name string) (*machine, error) {
 	return fromDeployment(o, deployment, name)
 }
 
-// named are those of a name, which may say the namespace too.
+// named returns the objects with a name, which may begin with the namespace.
 func named(all []object, name string) []object {
 	var found []object
 	for _, one := range all {
@@ -147,14 +147,19 @@ func fromMachine(o *objects, one object) (*machine, error) {
 		return nil, err
 	}
 	m := &machine{owner: owner}
-	vm, config := owner.Spec.InfrastructureRef, owner.Spec.Bootstrap.ConfigRef
-	if err := errors.Join(wantKind(one, vm, "WindowsMachine"), wantKind(one, config, "WindowsBootstrapConfig")); err != nil {
+	infrastructure, config := owner.Spec.InfrastructureRef, owner.Spec.Bootstrap.ConfigRef
+	err = errors.Join(wantKind(one, infrastructure, "WindowsMachine"), wantKind(one, config, "WindowsBootstrapConfig"))
+	if err != nil {
 		return nil, err
 	}
-	var noVM, noConfig error
-	m.vm, noVM = load[infrav1.WindowsMachine](o, vm.Kind, types.NamespacedName{Namespace: owner.Namespace, Name: vm.Name})
-	m.config, noConfig = load[bootstrapv1.WindowsBootstrapConfig](o, config.Kind, types.NamespacedName{Namespace: owner.Namespace, Name: config.Name})
-	return m, errors.Join(noVM, noConfig)
+	var noWindows, noConfig error
+	m.windows, noWindows = load[infrav1.WindowsMachine](o, infrastructure.Kind, keyOf(infrastructure, owner.Namespace))
+	m.config, noConfig = load[bootstrapv1.WindowsBootstrapConfig](o, config.Kind, keyOf(config, owner.Namespace))
+	return m, errors.Join(noWindows, noConfig)
+}
+
+func keyOf(ref clusterv1.ContractVersionedObjectReference, namespace string) types.NamespacedName {
+	return types.NamespacedName{Namespace: namespace, Name: ref.Name}
 }
 
 func wantKind(of object, ref clusterv1.ContractVersionedObjectReference, kind string) error {
@@ -162,20 +167,20 @@ func wantKind(of object, ref clusterv1.ContractVersionedObjectReference, kind st
 		return nil
 	}
 	if ref.Kind == "" {
-		return fmt.Errorf("%s refers to no %s, which it needs", of, kind)
+		return fmt.Errorf("%s does not refer to a %s, which it needs", of, kind)
 	}
-	return fmt.Errorf("%s refers to the %s %s where a Windows machine has a %s", of, ref.Kind, ref.Name, kind)
+	return fmt.Errorf("%s refers to the %s %s, but a Windows machine needs a %s", of, ref.Kind, ref.Name, kind)
 }
 
-// fits refuses what the controllers would.
-func fits(m *machine) error {
+// refuseControlPlane returns an error for a control-plane machine, as the controllers would.
+func refuseControlPlane(m *machine) error {
 	if _, ok := m.owner.Labels[clusterv1.MachineControlPlaneLabel]; ok {
-		return fmt.Errorf("%s is a control-plane machine; control planes run on Linux", m.name())
+		return fmt.Errorf("%s is a control-plane machine; control planes must run on Linux", m.name())
 	}
 	return nil
 }
 
-// loadAuthority reads what the node will trust. A kubeconfig of the user's brings its own CA.
+// loadAuthority reads the CA that the node will trust. It is not needed if the config has a kubeconfig with a CA of its own.
 func (m *machine) loadAuthority(o *objects) error {
 	if m.config != nil && m.config.Spec.Discovery.KubeconfigSecret.Name != "" {
 		return nil
@@ -183,18 +188,19 @@ func (m *machine) loadAuthority(o *objects) error {
 	key := types.NamespacedName{Namespace: m.owner.Namespace, Name: m.owner.Spec.ClusterName + "-ca"}
 	secret, err := load[corev1.Secret](o, "Secret", key)
 	if _, missing := errors.AsType[*missingError](err); missing {
-		return fmt.Errorf("%w (its tls.crt is enough: leave out tls.key, the private key)", err)
+		return fmt.Errorf("%w (only its tls.crt is needed; remove tls.key, the private key)", err)
 	}
 	if err != nil {
 		return err
 	}
 	if m.ca = valueOf(secret, corev1.TLSCertKey); len(m.ca) == 0 {
-		return fmt.Errorf("%s has nothing under the key %s; write the cluster's CA in PEM", object{kind: "Secret", key: key}, corev1.TLSCertKey)
+		return fmt.Errorf("%s has no value for the key %s; set it to the cluster's CA in PEM",
+			object{kind: "Secret", key: key}, corev1.TLSCertKey)
 	}
 	return nil
 }
 
-// valueOf a Secret, which may not have been at an API server yet.
+// valueOf returns the value of a key. A Secret that was never sent to an API server may still have it in stringData.
 func valueOf(secret *corev1.Secret, key string) []byte {
 	if text, ok := secret.StringData[key]; ok {
 		return []byte(text)
@@ -202,36 +208,38 @@ func valueOf(secret *corev1.Secret, key string) []byte {
 	return secret.Data[key]
 }
 
-// placeholders is the namespace of the UIDs that are made up.
+// placeholders is the namespace of the UUIDs that stand in for UIDs.
 var placeholders = uuid.MustParse("d2c0f5f6-7d0e-4c53-9a4f-0d6f0b6a9a11")
 
-// fillUIDs makes up what only an API server gives: the plan holds the one, the VM's name follows from the other.
+// fillUIDs sets placeholders for UIDs, which only an API server can give. The Machine's UID is in the plan, and the VM's name
+// is computed from the WindowsMachine's UID.
 func (m *machine) fillUIDs() {
 	for _, one := range []struct {
 		kind, follows string
 		uid           *types.UID
 	}{
 		{"Machine", "the plan", &m.owner.UID},
-		{"WindowsMachine", "providerID and computer name", &m.vm.UID},
+		{"WindowsMachine", "providerID and computer name", &m.windows.UID},
 	} {
-		if *one.uid != "" || one.kind == "WindowsMachine" && m.vm.Spec.ProviderID != "" {
+		if *one.uid != "" || one.kind == "WindowsMachine" && m.windows.Spec.ProviderID != "" {
 			continue
 		}
 		name := m.owner.Namespace + "/" + m.owner.Name
 		*one.uid = types.UID(uuid.NewSHA1(placeholders, []byte(one.kind+" "+name)).String())
-		m.note("%s %s has no UID yet: %s stands in for it, and %s will differ in a real machine", one.kind, name, *one.uid, one.follows)
+		m.note("%s %s has no UID yet; using the placeholder %s: %s will differ on a real machine",
+			one.kind, name, *one.uid, one.follows)
 	}
 }
 
-// fillIdentity says who the VM is, as the controller of WindowsMachine does.
+// fillIdentity sets provider ID and computer name, as the controller of WindowsMachine does.
 func (m *machine) fillIdentity() error {
 	var err error
-	if m.identity, err = identify(m.vm); err != nil {
-		return fmt.Errorf("WindowsMachine %s/%s: %w", m.owner.Namespace, m.vm.Name, err)
+	if m.identity, err = identify(m.windows); err != nil {
+		return fmt.Errorf("WindowsMachine %s/%s: %w", m.owner.Namespace, m.windows.Name, err)
 	}
-	m.vm.Spec.ProviderID = m.identity.ProviderID
-	if m.vm.Status.ComputerName == "" {
-		m.vm.Status.ComputerName = m.identity.Name
+	m.windows.Spec.ProviderID = m.identity.ProviderID
+	if m.windows.Status.ComputerName == "" {
+		m.windows.Status.ComputerName = m.identity.Name
 	}
 	return nil
 }

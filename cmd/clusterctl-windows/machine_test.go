@@ -7,149 +7,177 @@ import (
 	"testing"
 )
 
-// withPool is an adapter whose address a controller must have found.
+// withPool is an adapter that gets its address from a pool.
 const withPool = "[{name: nodes, addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: nodes}]}]"
 
-// refusals are all that can be wrong with the objects, and what is said of it: whole, for people act on it.
+// refusals has a case for everything that can be wrong with the objects, with the whole error message.
 func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want string } {
 	return map[string]struct{ reason, objects, machine, want string }{
 		"nothing": {
-			"comments are no objects", "# nothing\n---\n", "m",
-			"no Machine m is in standard input, which has neither a Machine nor a MachineDeployment of Windows machines; " +
-				"another one is printed by: kubectl get machine m -o yaml",
+			"comments are not objects", "# nothing\n---\n", "m",
+			"cannot find Machine m in standard input, which has neither a Machine nor a MachineDeployment of Windows machines; " +
+				"add the output of: kubectl get machine m -o yaml",
 		},
 		"unknown machine": {
-			"the name may be misspelt", readText(t, machineFile), "blue-windows",
-			"no Machine blue-windows is in standard input, which has Machines team-a/" + machineName + "; " +
-				"another one is printed by: kubectl get machine blue-windows -o yaml",
+			"the name may be misspelled", readText(t, machineFile), "blue-windows",
+			"cannot find Machine blue-windows in standard input, which has Machines team-a/" + machineName + "; " +
+				"add the output of: kubectl get machine blue-windows -o yaml",
 		},
 		"machine of another namespace": {
-			"a namespace that is written counts", readText(t, machineFile), "team-b/" + machineName,
-			"no Machine team-b/" + machineName + " is in standard input, which has Machines team-a/" + machineName + "; " +
-				"another one is printed by: kubectl get machine " + machineName + " -o yaml",
+			"a namespace in the name must match", readText(t, machineFile), "team-b/" + machineName,
+			"cannot find Machine team-b/" + machineName + " in standard input, which has Machines team-a/" + machineName + "; " +
+				"add the output of: kubectl get machine " + machineName + " -o yaml",
 		},
 		"unknown among deployments": {
-			"of two pools the name must say which", changed(t, gitFile, "name: blue-windows\n", "name: green\n") + "---\n" + readText(t, gitFile), "x",
-			"no Machine x is in standard input, which has MachineDeployment default/green, whose machines are named green-...; " +
+			"with two pools, the name must show which one is meant",
+			changed(t, gitFile, "name: blue-windows\n", "name: green\n") + "---\n" + readText(t, gitFile), "x",
+			"cannot find Machine x in standard input, which has MachineDeployment default/green, whose machines are named green-...; " +
 				"MachineDeployment default/blue-windows, whose machines are named blue-windows-...; " +
-				"another one is printed by: kubectl get machine x -o yaml",
+				"add the output of: kubectl get machine x -o yaml",
 		},
 		"machine twice": {
-			"nobody knows which one counts", readText(t, machineFile) + "---\n" + changed(t, machineFile, "team-a", "team-b"), machineName,
+			"the program must not guess which one is meant",
+			readText(t, machineFile) + "---\n" + changed(t, machineFile, "team-a", "team-b"), machineName,
 			"standard input has several Machines of this name: team-a/" + machineName + ", team-b/" + machineName +
-				"; write --machine NAMESPACE/NAME, and leave one of each",
+				"; use --machine NAMESPACE/NAME, and keep each Machine once",
 		},
 		"cluster twice": {
-			"nobody knows which one counts", readText(t, machineFile) + "---\n" + without(t, machineFile, "kind: Machine\n", "kind: List", "kind: Secret"), machineName,
-			"Cluster team-a/blue is 2 times in standard input; leave one",
+			"the program must not guess which one is meant",
+			readText(t, machineFile) + "---\n" + without(t, machineFile, "kind: Machine\n", "kind: List", "kind: Secret"), machineName,
+			"Cluster team-a/blue is in standard input 2 times; keep only one",
 		},
 		"all but the machine missing": {
-			"all that is missing is told at once", without(t, machineFile, "kind: Cluster\n", "kind: List", "blue-ca"), machineName,
-			"WindowsMachine team-a/" + machineName + " is not in standard input; add what this prints: kubectl get windowsmachine " + machineName + " -n team-a -o yaml\n" +
-				"WindowsBootstrapConfig team-a/" + machineName + " is not in standard input; add what this prints: kubectl get windowsbootstrapconfig " + machineName + " -n team-a -o yaml\n" +
-				"Cluster team-a/blue is not in standard input; add what this prints: kubectl get cluster blue -n team-a -o yaml\n" +
-				"Secret team-a/blue-ca is not in standard input; add what this prints: kubectl get secret blue-ca -n team-a -o yaml " +
-				"(its tls.crt is enough: leave out tls.key, the private key)",
+			"all missing objects are named at once", without(t, machineFile, "kind: Cluster\n", "kind: List", "blue-ca"), machineName,
+			"WindowsMachine team-a/" + machineName + " is not in standard input; " +
+				"add the output of: kubectl get windowsmachine " + machineName + " -n team-a -o yaml\n" +
+				"WindowsBootstrapConfig team-a/" + machineName + " is not in standard input; " +
+				"add the output of: kubectl get windowsbootstrapconfig " + machineName + " -n team-a -o yaml\n" +
+				"Cluster team-a/blue is not in standard input; add the output of: kubectl get cluster blue -n team-a -o yaml\n" +
+				"Secret team-a/blue-ca is not in standard input; add the output of: kubectl get secret blue-ca -n team-a -o yaml " +
+				"(only its tls.crt is needed; remove tls.key, the private key)",
 		},
 		"templates missing": {
-			"a MachineDeployment alone says little", without(t, gitFile, "kind: WindowsMachineTemplate\nmetadata", "kind: WindowsBootstrapConfigTemplate\nmetadata"), "m",
-			"WindowsMachineTemplate default/blue-windows is not in standard input; add what this prints: kubectl get windowsmachinetemplate blue-windows -n default -o yaml\n" +
-				"WindowsBootstrapConfigTemplate default/blue-windows is not in standard input; add what this prints: kubectl get windowsbootstrapconfigtemplate blue-windows -n default -o yaml",
+			"a MachineDeployment needs its templates",
+			without(t, gitFile, "kind: WindowsMachineTemplate\nmetadata", "kind: WindowsBootstrapConfigTemplate\nmetadata"), "m",
+			"WindowsMachineTemplate default/blue-windows is not in standard input; " +
+				"add the output of: kubectl get windowsmachinetemplate blue-windows -n default -o yaml\n" +
+				"WindowsBootstrapConfigTemplate default/blue-windows is not in standard input; " +
+				"add the output of: kubectl get windowsbootstrapconfigtemplate blue-windows -n default -o yaml",
 		},
 		"CA without a certificate": {
-			"a node joins no cluster that it cannot verify", changed(t, machineFile, "tls.crt:", "ca.crt:"), machineName,
-			"Secret team-a/blue-ca has nothing under the key tls.crt; write the cluster's CA in PEM",
+			"a node must be able to verify its cluster", changed(t, machineFile, "tls.crt:", "ca.crt:"), machineName,
+			"Secret team-a/blue-ca has no value for the key tls.crt; set it to the cluster's CA in PEM",
 		},
 		"other infrastructure": {
-			"Linux machines are in the same files", changed(t, machineFile, "    kind: WindowsMachine\n    name", "    kind: VSphereMachine\n    name"), machineName,
-			"Machine team-a/" + machineName + " refers to the VSphereMachine " + machineName + " where a Windows machine has a WindowsMachine",
+			"Linux machines are in the same files",
+			changed(t, machineFile, "    kind: WindowsMachine\n    name", "    kind: VSphereMachine\n    name"), machineName,
+			"Machine team-a/" + machineName + " refers to the VSphereMachine " + machineName +
+				", but a Windows machine needs a WindowsMachine",
 		},
 		"other bootstrap": {
-			"KubeadmConfigs make Linux nodes", changed(t, machineFile, "      kind: WindowsBootstrapConfig\n", "      kind: KubeadmConfig\n"), machineName,
-			"Machine team-a/" + machineName + " refers to the KubeadmConfig " + machineName + " where a Windows machine has a WindowsBootstrapConfig",
+			"KubeadmConfigs make Linux nodes",
+			changed(t, machineFile, "      kind: WindowsBootstrapConfig\n", "      kind: KubeadmConfig\n"), machineName,
+			"Machine team-a/" + machineName + " refers to the KubeadmConfig " + machineName +
+				", but a Windows machine needs a WindowsBootstrapConfig",
 		},
 		"no bootstrap in the deployment": {
-			"it would make machines without user data", without(t, gitFile, "kind: MachineDeployment") + "---\n" + deploymentWithoutConfig, "m",
-			"MachineDeployment default/blue-windows refers to no WindowsBootstrapConfigTemplate, which it needs",
+			"it would make machines without user data",
+			without(t, gitFile, "kind: MachineDeployment") + "---\n" + deploymentWithoutConfig, "m",
+			"MachineDeployment default/blue-windows does not refer to a WindowsBootstrapConfigTemplate, which it needs",
 		},
 		"no name for a machine": {
 			"the API server would refuse it", readText(t, gitFile), "Blue_1",
-			`"Blue_1" is no name of a Machine: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', ` +
-				`and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is ` +
-				`'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`,
+			`"Blue_1" is not a valid name for a Machine: a lowercase RFC 1123 subdomain must consist of lower case ` +
+				`alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character ` +
+				`(e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`,
 		},
 		"control plane": {
-			"the controller refuses it too", changed(t, machineFile, "  uid: 0b6f2f0e", "  labels: {cluster.x-k8s.io/control-plane: \"\"}\n  uid: 0b6f2f0e"), machineName,
-			"Machine team-a/" + machineName + " is a control-plane machine; control planes run on Linux",
+			"the controller refuses it too",
+			changed(t, machineFile, "  uid: 0b6f2f0e", "  labels: {cluster.x-k8s.io/control-plane: \"\"}\n  uid: 0b6f2f0e"), machineName,
+			"Machine team-a/" + machineName + " is a control-plane machine; control planes must run on Linux",
 		},
 		"two clouds": {
-			"a rule of the API server", changed(t, machineFile, "    vsphere:\n", "    azure:\n      credentialsRef: {name: identity}\n"+azureFields("      ")+"    vsphere:\n"), machineName,
-			"WindowsMachine team-a/" + machineName + `: spec: Invalid value: write exactly one cloud: either spec.vsphere or spec.azure`,
+			"a rule of the API server", changed(t, machineFile, "    vsphere:\n",
+				"    azure:\n      credentialsRef: {name: identity}\n"+azureFields("      ")+"    vsphere:\n"), machineName,
+			"WindowsMachine team-a/" + machineName + `: spec: Invalid value: set exactly one of spec.vsphere and spec.azure`,
 		},
 		"out of range": {
-			"limits of the API server, all at once", changed(t, machineFile, "cpus: 4", "cpus: 1", "memoryMiB: 16384", "memoryMiB: 2"), machineName,
-			"WindowsMachine team-a/" + machineName + ": spec.vsphere.cpus: Invalid value: 1: spec.vsphere.cpus in body should be greater than or equal to 2\n" +
-				"WindowsMachine team-a/" + machineName + ": spec.vsphere.memoryMiB: Invalid value: 2: spec.vsphere.memoryMiB in body should be greater than or equal to 4096",
+			"limits of the API server, all at once",
+			changed(t, machineFile, "cpus: 4", "cpus: 1", "memoryMiB: 16384", "memoryMiB: 2"), machineName,
+			"WindowsMachine team-a/" + machineName + ": spec.vsphere.cpus: Invalid value: 1: " +
+				"spec.vsphere.cpus in body should be greater than or equal to 2\n" +
+				"WindowsMachine team-a/" + machineName + ": spec.vsphere.memoryMiB: Invalid value: 2: " +
+				"spec.vsphere.memoryMiB in body should be greater than or equal to 4096",
 		},
 		"pools without addresses": {
-			"the user data is made of them", changed(t, machineFile, "cpus: 4", "networks: "+withPool+"\n      cpus: 4"), machineName,
-			"WindowsMachine team-a/" + machineName + " has pools in spec.vsphere.networks, and no status.networks with an address of each: " +
-				"take it from the cluster once it has them, or write them",
+			"the user data is rendered from them",
+			changed(t, machineFile, "cpus: 4", "networks: "+withPool+"\n      cpus: 4"), machineName,
+			"WindowsMachine team-a/" + machineName + " has pools in spec.vsphere.networks, but status.networks lacks their addresses; " +
+				"export the object once its status has them, or set status.networks",
 		},
 		"a misspelt field": {
-			"the API server would drop it, and nobody would notice", changed(t, machineFile, "cpus: 4", "cpu: 4"), machineName,
+			"the API server would silently drop it", changed(t, machineFile, "cpus: 4", "cpu: 4"), machineName,
 			"WindowsMachine team-a/" + machineName + `: unknown field "spec.vsphere.cpu"`,
 		},
 		"a field of the wrong type": {
-			"what cannot be read is not guessed", changed(t, machineFile, "cpus: 4", "cpus: many"), machineName,
-			"WindowsMachine team-a/" + machineName + ": spec.vsphere.cpus: Invalid value: \"string\": spec.vsphere.cpus in body must be of type integer: \"string\"",
+			"the program does not guess", changed(t, machineFile, "cpus: 4", "cpus: many"), machineName,
+			"WindowsMachine team-a/" + machineName + ": spec.vsphere.cpus: Invalid value: \"string\": " +
+				"spec.vsphere.cpus in body must be of type integer: \"string\"",
 		},
 		"an older API": {
-			"Cluster API converts, this program does not", changed(t, machineFile, "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Machine", "apiVersion: cluster.x-k8s.io/v1beta1\nkind: Machine"), machineName,
-			"Machine team-a/" + machineName + " has apiVersion cluster.x-k8s.io/v1beta1; only cluster.x-k8s.io/v1beta2 is read, which this prints: " +
-				"kubectl get machine.v1beta2.cluster.x-k8s.io " + machineName + " -n team-a -o yaml",
+			"this program does not convert between versions as Cluster API does",
+			changed(t, machineFile, "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Machine",
+				"apiVersion: cluster.x-k8s.io/v1beta1\nkind: Machine"), machineName,
+			"Machine team-a/" + machineName + " has apiVersion cluster.x-k8s.io/v1beta1, " +
+				"but only cluster.x-k8s.io/v1beta2 is supported; " +
+				"use the output of: kubectl get machine.v1beta2.cluster.x-k8s.io " + machineName + " -n team-a -o yaml",
 		},
 		"not YAML": {
 			"the place is named", "kind: Cluster\n---\n\tx", "m",
-			"standard input: document 1: no object of Kubernetes: apiVersion or kind is missing",
+			"standard input: document 1: not a Kubernetes object: apiVersion or kind is missing",
 		},
 		"broken YAML": {
 			"the place is named", readText(t, machineFile) + "---\na: [", machineName,
 			"standard input: document 6: yaml: line 1: did not find expected node content",
 		},
 		"no object": {
-			"a values file is none", "just text", "m",
-			"standard input: document 1: no object of Kubernetes: json: cannot unmarshal string into Go value of type main.envelope",
+			"a Helm values file is not an object", "just text", "m",
+			"standard input: document 1: not a Kubernetes object: json: cannot unmarshal string into Go value of type main.envelope",
 		},
 		"broken list": {
-			"an item is an object as any other", "apiVersion: v1\nkind: List\nitems:\n- kind: Cluster\n", "m",
-			"standard input: document 1: no object of Kubernetes: apiVersion or kind is missing",
+			"items of a list are checked, too", "apiVersion: v1\nkind: List\nitems:\n- kind: Cluster\n", "m",
+			"standard input: document 1: not a Kubernetes object: apiVersion or kind is missing",
 		},
 		"several tokens": {
-			"nobody knows which one is the machine's", without(t, machineFile, "  token: ") + workloadToken("a") + workloadToken("b"), machineName,
-			"standard input has 2 Secrets of type bootstrap.kubernetes.io/token; leave the machine's own",
+			"the program must not guess which one is the machine's",
+			without(t, machineFile, "  token: ") + workloadToken("a") + workloadToken("b"), machineName,
+			"standard input has 2 Secrets of type bootstrap.kubernetes.io/token; keep only the machine's own",
 		},
 		"a provider ID of another cloud": {
 			"a rule of the API says so", changed(t, machineFile, "vsphere://420f", "azure://420f"), machineName,
-			"WindowsMachine team-a/" + machineName + ": spec.providerID: Invalid value: providerID of a VM in vSphere is vsphere:// and a UUID " +
-				"in small letters; leave it out, the controller writes it",
+			"WindowsMachine team-a/" + machineName + ": spec.providerID: Invalid value: " +
+				"providerID of a vSphere VM must be vsphere:// followed by a lowercase UUID; remove it: the controller sets it",
 		},
 		"Azure without an identity": {
-			"nothing here makes it", changed(t, gitFile, "      vsphere:\n", "      azure:\n", "        datacenter: dc\n        template: windows-2022\n", azureFields("        ")), "m",
-			"WindowsMachine default/m: this release runs no machines in Azure and cannot tell who the VM will be: write spec.providerID and status.computerName",
+			"nothing in this release computes it", changed(t, gitFile, "      vsphere:\n", "      azure:\n",
+				"        datacenter: dc\n        template: windows-2022\n", azureFields("        ")), "m",
+			"WindowsMachine default/m: this release does not run machines in Azure and cannot compute the VM's identity; " +
+				"set spec.providerID and status.computerName",
 		},
 		"no endpoint": {
-			"Render's own words: field and sentence", changed(t, machineFile, "    host: 10.0.0.10\n", ""), machineName,
-			"Cluster spec.controlPlaneEndpoint: host or port is missing; write them, or wait until the cluster's infrastructure has",
+			"the message is Render's own", changed(t, machineFile, "    host: 10.0.0.10\n", ""), machineName,
+			"Cluster spec.controlPlaneEndpoint: host or port is missing; set them, or wait until the cluster's infrastructure sets them",
 		},
 		"an endpoint of the infrastructure that cannot be read": {
-			"what cannot be read is not guessed", changed(t, gitFile, "port: 6443", "port: many"), "m",
-			"VSphereCluster default/blue: json: cannot unmarshal string into Go struct field APIEndpoint.spec.controlPlaneEndpoint.port of type int32",
+			"the program does not guess", changed(t, gitFile, "port: 6443", "port: many"), "m",
+			"VSphereCluster default/blue: json: cannot unmarshal string into Go struct field " +
+				"APIEndpoint.spec.controlPlaneEndpoint.port of type int32",
 		},
 		"a label that a kubelet may not have": {
 			"a rule of the API server", changed(t, machineFile, "name: example.com/pool", "name: kubernetes.io/os"), machineName,
-			"WindowsBootstrapConfig team-a/" + machineName + ": spec.node.labels[0].name: Invalid value: a kubelet may not give itself this label of kubernetes.io or k8s.io; " +
-				"put it into metadata.labels of the Machine, Cluster API copies it to the node, or use a name below node.kubernetes.io/",
+			"WindowsBootstrapConfig team-a/" + machineName + ": spec.node.labels[0].name: " +
+				"Invalid value: a kubelet must not set this label of kubernetes.io or k8s.io on its own node; set it in metadata.labels of " +
+				"the Machine, from where Cluster API copies it to the node, or use a name under node.kubernetes.io/",
 		},
 	}
 }
@@ -162,7 +190,7 @@ spec:
   template: {spec: {clusterName: blue, infrastructureRef: {kind: WindowsMachineTemplate, name: blue-windows}}}
 `
 
-// workloadToken is a bootstrap token as it stands in a workload cluster.
+// workloadToken returns the Secret of a bootstrap token, as in a workload cluster.
 func workloadToken(id string) string {
 	return "---\napiVersion: v1\nkind: Secret\nmetadata: {name: bootstrap-token-" + id + ", namespace: kube-system}\n" +
 		"type: bootstrap.kubernetes.io/token\nstringData: {token-id: fedcb" + id + ", token-secret: fedcba9876543210}\n"
@@ -179,7 +207,7 @@ func TestRefusals(t *testing.T) {
 				}
 			}
 			if _, err := os.Stat(folder); err == nil {
-				t.Error("a folder is made for nothing")
+				t.Error("the output folder was created")
 			}
 		})
 	}
@@ -192,22 +220,29 @@ func TestFileThatIsNotThere(t *testing.T) {
 	}
 }
 
-// Whatever is made up is said, and nothing else is.
+// Each placeholder has a note, and there are no other notes.
 func TestNotes(t *testing.T) {
 	const (
-		made     = "note: Machine blue-windows-1 is not there yet: it is made as MachineDeployment default/blue-windows would make it\n"
-		endpoint = "note: Cluster blue has no spec.controlPlaneEndpoint yet: that of VSphereCluster default/blue is used, 10.0.0.10:6443\n"
-		token    = "note: there is no bootstrap token: sample.placeholdertoken stands in for it, with which no node joins\n"
-		uids     = "note: Machine default/blue-windows-1 has no UID yet: d5d74958-3344-5fa1-b7fe-34c4df387a27 stands in for it, and the plan will differ in a real machine\n" +
-			"note: WindowsMachine default/blue-windows-1 has no UID yet: 0511fb82-b721-5d3d-bb47-5e6506585efe stands in for it, and providerID and computer name will differ in a real machine\n"
+		made = "note: Machine blue-windows-1 does not exist yet; showing the one that MachineDeployment " +
+			"default/blue-windows would make\n"
+		endpoint = "note: Cluster blue has no spec.controlPlaneEndpoint yet; using 10.0.0.10:6443 from VSphereCluster default/blue\n"
+		token    = "note: there is no bootstrap token; using the placeholder sample.placeholdertoken, with which no node can join\n"
+		uids     = "note: Machine default/blue-windows-1 has no UID yet; using the placeholder " +
+			"d5d74958-3344-5fa1-b7fe-34c4df387a27: the plan will differ on a real machine\n" +
+			"note: WindowsMachine default/blue-windows-1 has no UID yet; using the placeholder 0511fb82-b721-5d3d-bb47-5e6506585efe: " +
+			"providerID and computer name will differ on a real machine\n"
 	)
 	cases := map[string]struct{ reason, objects, machine, want string }{
-		"all there":  {"there is nothing to note", readText(t, machineFile), machineName, ""},
-		"git":        {"there is no machine yet", readText(t, gitFile), "blue-windows-1", made + endpoint + token + uids},
-		"git, token": {"one token is the machine's", readText(t, gitFile) + workloadToken("a"), "blue-windows-1", made + endpoint + uids},
-		"no token":   {"of a machine too", without(t, machineFile, "  token: "), machineName, token},
+		"all there": {"nothing is missing", readText(t, machineFile), machineName, ""},
+		"git":       {"there is no machine yet", readText(t, gitFile), "blue-windows-1", made + endpoint + token + uids},
+		"git, token": {
+			"a single token must be the machine's", readText(t, gitFile) + workloadToken("a"), "blue-windows-1",
+			made + endpoint + uids,
+		},
+		"no token": {"a Machine without a token gets the placeholder, too", without(t, machineFile, "  token: "), machineName, token},
 		"provider ID is enough": {
-			"nothing follows from the UID then", changed(t, machineFile, "    uid: 5c1b2a7e-7a06-4c3f-9d0e-1d5a3a0c6b42\n", ""), machineName, "",
+			"nothing is computed from the UID then", changed(t, machineFile, "    uid: 5c1b2a7e-7a06-4c3f-9d0e-1d5a3a0c6b42\n", ""),
+			machineName, "",
 		},
 	}
 	for name, c := range cases {
@@ -227,12 +262,14 @@ func TestNamespaceOfObjectsThatNameNone(t *testing.T) {
 	}
 }
 
-// Of several pools the one counts whose machines are named so.
+// The name of a machine says which one of several pools it belongs to.
 func TestDeploymentOfAName(t *testing.T) {
-	both := readText(t, gitFile) + "---\n" + changed(t, gitFile, "name: blue-windows\n", "name: blue-windows-big\n", "name: blue\n", "name: red\n", "name: blue-ca", "name: red-ca",
+	both := readText(t, gitFile) + "---\n" + changed(t, gitFile, "name: blue-windows\n", "name: blue-windows-big\n",
+		"name: blue\n", "name: red\n", "name: blue-ca", "name: red-ca",
 		"clusterName: blue\n", "clusterName: red\n")
 	for name, want := range map[string]string{
-		"blue-windows": "blue", "blue-windows-x": "blue", "default/blue-windows-x": "blue", "blue-windows-big": "red", "blue-windows-big-x": "red", "blue-windows-bigger": "blue",
+		"blue-windows": "blue", "blue-windows-x": "blue", "default/blue-windows-x": "blue", "blue-windows-big": "red",
+		"blue-windows-big-x": "red", "blue-windows-bigger": "blue",
 	} {
 		got := call(t, both, "plan", "-f", "-", "--machine", name)
 		if !strings.Contains(got.Out, " of Cluster "+want+" becomes") {

@@ -1,9 +1,10 @@
-// Command clusterctl-windows shows, offline, what a Windows machine will be given and what it will do with it. clusterctl
-// finds it as a plugin: "clusterctl windows".
+// Command clusterctl-windows shows, offline, what a Windows machine will get and what it will do with it. It is a plugin of
+// clusterctl: "clusterctl windows".
 //
-// It reads objects from files (objects.go), refuses what an API server would (admission.go), brings together what the
-// controllers would (machine.go, templates.go, cluster.go, token.go, clouds.go), has bootstrap.Render render it, or takes what
-// the guest got already (stored.go), and writes that down (render.go) or tells it (plan.go, sentences.go, kinds.go).
+// It reads objects from files (objects.go), checks them as an API server would (admission.go), and collects what the
+// controllers would (machine.go, templates.go, sources.go, cluster.go, token.go, clouds.go). Then it calls bootstrap.Render, or
+// takes the user data that the guest already got (stored.go), and writes files (render.go, mask.go) or prints the plan in words
+// (plan.go, sentences.go, kinds.go).
 package main
 
 import (
@@ -19,17 +20,17 @@ func main() {
 	os.Exit(run(os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
 }
 
-// streams are where the program reads and writes: results go to out, notes and errors to err.
+// streams are the program's input and outputs: results go to out, notes and errors to err.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
 }
 
-// What the program ends with.
+// The exit codes of the program.
 const (
 	exitDone    = 0
-	exitRefused = 1 // the objects do not make a machine
-	exitUsage   = 2 // the command line is not understood
+	exitRefused = 1 // the objects are invalid or incomplete
+	exitUsage   = 2 // the command line is invalid
 )
 
 func run(args []string, s streams) int {
@@ -60,7 +61,7 @@ func dispatch(args []string, s streams) error {
 			return c.start(args[1:], s)
 		}
 	}
-	return &usageError{problem: fmt.Sprintf("%q is no command", args[0]), help: overview()}
+	return &usageError{problem: fmt.Sprintf("unknown command %q", args[0]), help: overview()}
 }
 
 func (c command) start(args []string, s streams) error {

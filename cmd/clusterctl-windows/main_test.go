@@ -23,7 +23,7 @@ const (
 	testSecret = "0123456789abcdef"
 )
 
-// ended is all that the caller of the program sees.
+// ended has everything that the caller of the program sees.
 type ended struct {
 	Code     int
 	Out, Err string
@@ -45,7 +45,7 @@ func readText(t *testing.T, path string) string {
 	return string(data)
 }
 
-// changed is a file of testdata with other words in it.
+// changed returns a file of testdata with some texts replaced.
 func changed(t *testing.T, path string, oldnew ...string) string {
 	t.Helper()
 	text := readText(t, path)
@@ -58,7 +58,7 @@ func changed(t *testing.T, path string, oldnew ...string) string {
 	return text
 }
 
-// without leaves out the documents that hold a text.
+// without returns a file without the documents that contain a text.
 func without(t *testing.T, path string, texts ...string) string {
 	t.Helper()
 	documents := strings.Split(readText(t, path), "---\n")
@@ -87,7 +87,7 @@ func checkGolden(t *testing.T, name, got string) {
 		}
 	}
 	if diff := cmp.Diff(readText(t, path), got); diff != "" {
-		t.Errorf("go test ./cmd/clusterctl-windows -update writes %s anew (-want +got):\n%s", name, diff)
+		t.Errorf("go test ./cmd/clusterctl-windows -update writes %s (-want +got):\n%s", name, diff)
 	}
 }
 
@@ -97,13 +97,25 @@ func TestUsage(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		"nothing":         {"a program without a command does nothing", nil, "a command is missing"},
-		"unknown command": {"a misspelt command is not guessed", []string{"rendr"}, `"rendr" is no command`},
-		"unknown flag":    {"flags are not guessed either", []string{"plan", "--wat"}, "unknown flag: --wat"},
+		"nothing":         {"the program needs a command", nil, "a command is missing"},
+		"unknown command": {"a misspelled command is not guessed", []string{"rendr"}, `unknown command "rendr"`},
+		"unknown flag":    {"a misspelled flag is not guessed", []string{"plan", "--wat"}, "unknown flag: --wat"},
 		"no file":         {"there is nothing to read", []string{"plan", "--machine", "m"}, "-f FILE is missing"},
-		"no machine":      {"even of one machine the name is said", []string{"plan", "-f", machineFile}, "--machine NAME is missing"},
-		"no folder":       {"secrets are written nowhere by default", []string{"render", "-f", machineFile, "--machine", "m"}, "-o DIR is missing"},
-		"argument":        {"a forgotten -f is noticed", []string{"plan", "-f", machineFile, "--machine", "m", "x"}, `"x" is one argument too many`},
+		"no machine": {
+			"the name is needed even for a single machine",
+			[]string{"plan", "-f", machineFile},
+			"--machine NAME is missing",
+		},
+		"no folder": {
+			"there is no default folder for secrets",
+			[]string{"render", "-f", machineFile, "--machine", "m"},
+			"-o DIR is missing",
+		},
+		"argument": {
+			"a forgotten -f is noticed",
+			[]string{"plan", "-f", machineFile, "--machine", "m", "x"},
+			`unexpected argument "x"`,
+		},
 		"plan writes no secrets": {
 			"the flag belongs to render", []string{"plan", "--show-secrets"}, "unknown flag: --show-secrets",
 		},
@@ -111,7 +123,8 @@ func TestUsage(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := call(t, "", c.args...)
-			if got.Code != exitUsage || got.Out != "" || !strings.HasPrefix(got.Err, c.want+"\n\n") || !strings.Contains(got.Err, "Usage:") {
+			said := strings.HasPrefix(got.Err, c.want+"\n\n") && strings.Contains(got.Err, "Usage:")
+			if got.Code != exitUsage || got.Out != "" || !said {
 				t.Errorf("%s: got %+v, want exit 2, %q and the usage", c.reason, got, c.want)
 			}
 		})
@@ -134,7 +147,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// Whoever reads from a pipe or from several files gets the same.
+// The result is the same for a pipe and for several files.
 func TestWhereObjectsComeFrom(t *testing.T) {
 	want := call(t, "", "plan", "-f", machineFile, "--machine", machineName)
 	if want.Code != exitDone {

@@ -13,7 +13,7 @@ import (
 
 const masked = "[hidden]"
 
-// mask hides secrets in a text, the longer ones first: one may be a part of another.
+// mask hides secrets in a text. It begins with the longest, because a secret may be part of another one.
 func mask(text string, secrets []string) string {
 	secrets = slices.SortedFunc(slices.Values(secrets), func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	for _, secret := range secrets {
@@ -24,10 +24,10 @@ func mask(text string, secrets []string) string {
 	return text
 }
 
-// jsonString is a string as it stands in JSON: a quote outside of one always begins one.
+// jsonString matches a string in JSON. A quote outside a string always begins one.
 var jsonString = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
-// maskJSON hides secrets in the strings of JSON, and leaves the rest of the bytes as they are.
+// maskJSON hides secrets in the strings of JSON and leaves all other bytes unchanged.
 func maskJSON(data []byte, secrets []string) ([]byte, error) {
 	var all strings.Builder
 	clean := jsonString.ReplaceAllFunc(data, func(quoted []byte) []byte {
@@ -36,12 +36,12 @@ func maskJSON(data []byte, secrets []string) ([]byte, error) {
 		return text
 	})
 	if joined := all.String(); mask(joined, secrets) != joined {
-		return nil, errors.New("a secret stands in the plan in pieces and cannot be masked; write it with --show-secrets")
+		return nil, errors.New("a secret is split over several texts and cannot be masked; use --show-secrets to write it in clear")
 	}
 	return clean, nil
 }
 
-// maskString hides the whole string when only its decoded form holds a secret.
+// maskString hides secrets in a string, and all of the string if a secret is in its base64-decoded form only.
 func maskString(quoted []byte, secrets []string) []byte {
 	text := unquote(quoted)
 	clean := mask(text, secrets)
@@ -60,7 +60,7 @@ func maskString(quoted []byte, secrets []string) []byte {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
 
-// unquote reads a string of JSON; one that it is not is its own text.
+// unquote decodes a JSON string, and returns anything else unchanged.
 func unquote(quoted []byte) string {
 	var text string
 	if json.Unmarshal(quoted, &text) != nil {

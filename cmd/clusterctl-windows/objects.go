@@ -23,14 +23,14 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 )
 
-// objects are all that the files hold. They are decoded once they are asked for.
+// objects are all objects in the files. An object is decoded when it is loaded.
 type objects struct {
 	all []object
-	// source names the files, for people.
+	// source names the files in messages.
 	source string
 }
 
-// object is one of them.
+// object is one of the objects, not decoded yet.
 type object struct {
 	version schema.GroupVersion
 	kind    string
@@ -40,7 +40,7 @@ type object struct {
 
 func (o object) String() string { return o.kind + " " + o.key.String() }
 
-// versions of the kinds that are asked for.
+// versions has the supported version of each kind that is loaded.
 var versions = map[string]schema.GroupVersion{
 	"Cluster":                        clusterv1.GroupVersion,
 	"Machine":                        clusterv1.GroupVersion,
@@ -99,25 +99,25 @@ func (o *objects) addDocuments(data []byte, namespace string) error {
 	}
 }
 
-// envelope is what all objects have, and lists.
+// envelope has the fields that all objects have, and the items of a list.
 type envelope struct {
 	metav1.TypeMeta
 	Metadata metav1.ObjectMeta `json:"metadata"`
 	Items    []json.RawMessage `json:"items"`
 }
 
-// add takes an object, or all objects of a list as kubectl writes it.
+// add adds an object, or all objects of a list as kubectl writes it.
 func (o *objects) add(data []byte, namespace string) error {
 	if string(data) == "null" {
-		return nil // comments
+		return nil // a document with only comments
 	}
 	var read envelope
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &read); err != nil {
-		return fmt.Errorf("no object of Kubernetes: %w", err)
+		return fmt.Errorf("not a Kubernetes object: %w", err)
 	}
 	version, err := schema.ParseGroupVersion(read.APIVersion)
 	if err != nil || read.Kind == "" || version.Version == "" {
-		return errors.New("no object of Kubernetes: apiVersion or kind is missing")
+		return errors.New("not a Kubernetes object: apiVersion or kind is missing")
 	}
 	if strings.HasSuffix(read.Kind, "List") {
 		for _, item := range read.Items {
@@ -135,8 +135,8 @@ func (o *objects) add(data []byte, namespace string) error {
 	return nil
 }
 
-// of lists the objects of a kind.
-func (o *objects) of(kind string) []object {
+// ofKind lists the objects of a kind.
+func (o *objects) ofKind(kind string) []object {
 	var found []object
 	for _, one := range o.all {
 		if one.kind == kind && one.version.Group == versions[kind].Group {
@@ -146,29 +146,29 @@ func (o *objects) of(kind string) []object {
 	return found
 }
 
-// missingError says what else has to be in the files, and how to get it.
+// missingError says which object is missing in the files, and how to get it.
 type missingError struct {
 	kind   string
 	key    types.NamespacedName
 	source string
 }
 
-// Error names the object and the command that prints it.
+// Error names the object and the kubectl command that prints it.
 func (e *missingError) Error() string {
-	return fmt.Sprintf("%s %s is not in %s; add what this prints: kubectl get %s %s -n %s -o yaml",
+	return fmt.Sprintf("%s %s is not in %s; add the output of: kubectl get %s %s -n %s -o yaml",
 		e.kind, e.key, e.source, strings.ToLower(e.kind), e.key.Name, e.key.Namespace)
 }
 
-// pointer to an object's type.
+// pointer is a pointer to an object's type.
 type pointer[T any] interface {
 	*T
 	metav1.Object
 }
 
-// load decodes the one object of this kind and key.
+// load decodes the object of this kind and key, and fails if there is not exactly one.
 func load[T any, P pointer[T]](o *objects, kind string, key types.NamespacedName) (P, error) {
 	var found []object
-	for _, one := range o.of(kind) {
+	for _, one := range o.ofKind(kind) {
 		if one.key == key {
 			found = append(found, one)
 		}
@@ -179,20 +179,22 @@ func load[T any, P pointer[T]](o *objects, kind string, key types.NamespacedName
 	case 1:
 		return decode[T, P](found[0])
 	}
-	return nil, fmt.Errorf("%s is %d times in %s; leave one", found[0], len(found), o.source)
+	return nil, fmt.Errorf("%s is in %s %d times; keep only one", found[0], o.source, len(found))
 }
 
 func decode[T any, P pointer[T]](one object) (P, error) {
 	if want := versions[one.kind]; one.version != want {
-		return nil, fmt.Errorf("%s has apiVersion %s; only %s is read, which this prints: kubectl get %s.%s.%s %s -n %s -o yaml",
-			one, one.version, want, strings.ToLower(one.kind), want.Version, want.Group, one.key.Name, one.key.Namespace)
+		return nil, fmt.Errorf("%s has apiVersion %s, but only %s is supported; "+
+			"use the output of: kubectl get %s.%s.%s %s -n %s -o yaml", one, one.version, want,
+			strings.ToLower(one.kind), want.Version, want.Group, one.key.Name, one.key.Namespace)
 	}
 	decoded := P(new(T))
 	unknown, err := kjson.UnmarshalStrict(one.data, decoded)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", one, err)
 	}
-	// Of Cluster API a newer release may have more fields; of ours it would render other bytes.
+	// An unknown field of Cluster API may come from a newer release and is ignored. An unknown field of ours would change what
+	// is rendered.
 	if ours := one.version == infrav1.GroupVersion || one.version == bootstrapv1.GroupVersion; ours && len(unknown) > 0 {
 		return nil, fmt.Errorf("%s: %w", one, errors.Join(unknown...))
 	}

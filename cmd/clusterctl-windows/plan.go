@@ -14,15 +14,15 @@ import (
 func printPlan(m *machine, _ options, s streams) error {
 	p := m.plan
 	if p == nil {
-		return fmt.Errorf("the plan in Secret %s cannot be read by this release: use the one that rendered it", m.storedIn)
+		return fmt.Errorf("this release cannot read the plan in Secret %s; use the release that rendered it", m.storedIn)
 	}
-	fmt.Fprintf(s.out, "Machine %s/%s of Cluster %s becomes Node %s, %s.\n",
+	fmt.Fprintf(s.out, "Machine %s/%s of Cluster %s becomes Node %s with Kubernetes %s.\n",
 		p.Machine.Namespace, p.Machine.Name, p.Machine.Cluster, p.Machine.Node, m.owner.Spec.Version)
 	_, err := io.WriteString(s.out, tell(p))
 	return err
 }
 
-// tell is the plan in words, without its secrets.
+// tell returns the plan in words, without its secrets.
 func tell(p *plan.Plan) string {
 	var text strings.Builder
 	tellFrame(&text, p)
@@ -38,27 +38,27 @@ func tell(p *plan.Plan) string {
 	return mask(text.String(), p.Redact)
 }
 
-// What an interpreter takes for 0.
+// The defaults of an interpreter, which apply to 0.
 const (
 	defaultDeadline = 1800
 	defaultReboots  = 5
 )
 
-// tellFrame says what holds for all steps.
+// tellFrame describes what applies to all steps.
 func tellFrame(text *strings.Builder, p *plan.Plan) {
-	fmt.Fprintf(text, "It has %s", seconds(cmp.Or(p.DeadlineSeconds, defaultDeadline)))
+	fmt.Fprintf(text, "It fails with BootstrapTimeout after %s", seconds(cmp.Or(p.DeadlineSeconds, defaultDeadline)))
 	if reboots := cmp.Or(p.MaxReboots, defaultReboots); reboots != defaultReboots {
-		fmt.Fprintf(text, " and %d reboots", reboots)
+		fmt.Fprintf(text, ", and with TooManyReboots after %d reboots", reboots)
 	}
-	text.WriteString(" for it, else BootstrapTimeout.\n")
+	text.WriteString(".\n")
 	for _, channel := range p.Report {
-		fmt.Fprintf(text, "It reports how far it is by %s.\n", tellChannel(channel))
+		fmt.Fprintf(text, "It reports its progress through %s.\n", tellChannel(channel))
 	}
 	if p.Logs != nil {
-		fmt.Fprintf(text, "When it fails: %s.\n", sentences[plan.KindOf(p.Logs)](p.Logs))
+		fmt.Fprintf(text, "If it fails, it %s.\n", sentences[plan.KindOf(p.Logs)](p.Logs))
 	}
 	if len(p.Erase) > 0 {
-		fmt.Fprintf(text, "When it is over, however it ends, it deletes %s.\n", values(p.Erase))
+		fmt.Fprintf(text, "When it ends, successful or not, it deletes %s.\n", values(p.Erase))
 	}
 }
 
@@ -67,12 +67,15 @@ func tellChannel(channel plan.Channel) string {
 	case plan.ChannelGuestInfo:
 		return "the guest variable " + channel.Key
 	case plan.ChannelAzure:
-		return "Azure's host agent at " + channel.URL + ", failures only"
+		return "Azure's host agent at " + channel.URL + " (failures only)"
 	}
-	return "the serial port " + cmp.Or(channel.Port, "that is its standard output")
+	if channel.Port == "" {
+		return "its standard output"
+	}
+	return "the serial port " + channel.Port
 }
 
-// tellPhase masks before it makes one line of a sentence: a secret may have several.
+// tellPhase masks a sentence before it joins its lines, because a secret may have several lines.
 func tellPhase(text *strings.Builder, number string, phase plan.Phase, secrets []string) {
 	fmt.Fprintf(text, "\n%s. %s\n", number, phase.Name)
 	for i, step := range phase.Steps {
@@ -83,24 +86,24 @@ func tellPhase(text *strings.Builder, number string, phase plan.Phase, secrets [
 
 func oneLine(text string) string { return strings.NewReplacer("\r", "", "\n", `\n`).Replace(text) }
 
-// sentenceOf says what the step changes, and when it is left out.
+// sentenceOf says what the step changes, and under which condition.
 func sentenceOf(step plan.Step) string {
 	say, known := sentences[plan.KindOf(step)]
 	if !known {
-		return "does what this release has no words for: " + string(plan.KindOf(step))
+		return "does something that this release cannot describe: " + string(plan.KindOf(step))
 	}
 	if when := step.Base().When; when != nil {
-		return "only if " + test(*when) + ": " + say(step)
+		return "only if " + question(*when) + ": " + say(step)
 	}
 	return say(step)
 }
 
-// endOf says how the step fails, and what it may take until then.
+// endOf says how the step fails, and how long and how often it is tried before that.
 func endOf(step plan.Step) string {
 	base := step.Base()
 	said := []string{"Fails with " + reasonOf(step)}
 	if base.Optional {
-		said[0] = "Is optional: " + reasonOf(step) + " is a warning"
+		said[0] = "Is optional: a failure is the warning " + reasonOf(step)
 	}
 	if base.TimeoutSeconds > 0 {
 		said = append(said, "within "+seconds(base.TimeoutSeconds))
@@ -115,7 +118,7 @@ func endOf(step plan.Step) string {
 	return strings.Join(said, "; ")
 }
 
-// reasonOf the step's failure; a program may give others by what it writes.
+// reasonOf returns the reason of the step's failure, and the other reasons that the output of its program can lead to.
 func reasonOf(step plan.Step) string {
 	reason := step.Base().Reason
 	if reason == "" {
@@ -130,7 +133,7 @@ func reasonOf(step plan.Step) string {
 	if len(others) == 0 {
 		return reason
 	}
-	return reason + ", or by what it writes " + strings.Join(others, ", ")
+	return reason + " (or, depending on its output, " + strings.Join(others, ", ") + ")"
 }
 
 func diagnoses(step plan.Step) []plan.Diagnosis {
@@ -143,7 +146,7 @@ func diagnoses(step plan.Step) []plan.Diagnosis {
 	return nil
 }
 
-// seconds are written as 90s, 15m or 1h: without the zeros that Go adds.
+// seconds writes a duration as 1m30s, 15m or 1h, without the zeros that Go adds.
 func seconds(n int) string {
 	text := (time.Duration(n) * time.Second).String()
 	for _, unit := range []string{"m", "h"} {

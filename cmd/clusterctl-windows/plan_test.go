@@ -23,15 +23,15 @@ func TestPlanOfMachines(t *testing.T) {
 		}
 		checkGolden(t, c.golden, got.Out)
 		if again := call(t, "", "plan", "-f", c.file, "--machine", c.name); again != got {
-			t.Errorf("%s: the same input is told in other words", c.golden)
+			t.Errorf("%s: a second call prints something else", c.golden)
 		}
 		if strings.Contains(got.Out, testSecret) {
-			t.Errorf("%s: the token is in it", c.golden)
+			t.Errorf("%s: the token is not masked", c.golden)
 		}
 	}
 }
 
-// allKinds is a plan that has a step of each kind.
+// allKinds returns a plan with a step of each kind.
 func allKinds(t *testing.T) *plan.Plan {
 	t.Helper()
 	p, err := plan.Decode([]byte(readText(t, "testdata/all-kinds.json")))
@@ -48,11 +48,11 @@ func TestPlanOfAllKinds(t *testing.T) {
 	got := tell(allKinds(t))
 	checkGolden(t, "plan-all-kinds.txt", got)
 	if strings.Contains(got, "very-secret-token") {
-		t.Error("a secret is told")
+		t.Error("a secret is not masked")
 	}
 }
 
-// A kind that a later release adds must get its sentence, and a place in the plan above.
+// A new kind of step needs a sentence, and a step in testdata/all-kinds.json.
 func TestEveryKindHasASentence(t *testing.T) {
 	kinds := kindsOfPlan()
 	if diff := cmp.Diff(kinds, slices.Sorted(maps.Keys(sentences))); diff != "" {
@@ -69,8 +69,9 @@ func TestEveryKindHasASentence(t *testing.T) {
 		t.Errorf("testdata/all-kinds.json (-kinds +steps):\n%s", diff)
 	}
 	for kind, sentence := range said {
-		if len(sentence) < 7 || strings.Contains(sentence, "%!") || strings.HasSuffix(sentence, ".") || strings.Contains(sentence, "is said to be") {
-			t.Errorf("%s: %q is no sentence", kind, sentence)
+		broken := strings.Contains(sentence, "%!") || strings.Contains(sentence, " but is a *")
+		if broken || len(sentence) < 7 || strings.HasSuffix(sentence, ".") {
+			t.Errorf("%s: %q is not a sentence", kind, sentence)
 		}
 	}
 }
@@ -85,7 +86,9 @@ func kindsOfPlan() []plan.Kind {
 }
 
 func TestSeconds(t *testing.T) {
-	for n, want := range map[int]string{0: "0s", 10: "10s", 60: "1m", 90: "1m30s", 600: "10m", 1800: "30m", 3600: "1h", 3660: "1h1m", 7205: "2h0m5s"} {
+	for n, want := range map[int]string{
+		0: "0s", 10: "10s", 60: "1m", 90: "1m30s", 600: "10m", 1800: "30m", 3600: "1h", 3660: "1h1m", 7205: "2h0m5s",
+	} {
 		if got := seconds(n); got != want {
 			t.Errorf("%d seconds are %s, want %s", n, got, want)
 		}
@@ -104,12 +107,12 @@ func TestSecretsOfSeveralLinesAreMasked(t *testing.T) {
 	}
 }
 
-// A release that knows more kinds than this one is not silent about them.
+// A step that does not fit is reported and not left out.
 func TestStrangeSteps(t *testing.T) {
-	if got := of(sayFile)(&plan.Run{}); got != "is said to be a run and is a *plan.Run" {
+	if got := forKind(sayFile)(&plan.Run{}); got != "has kind run but is a *plan.Run" {
 		t.Errorf("got %q", got)
 	}
-	if got := sayServiceState(&plan.ServiceState{Service: "s", State: "paused"}); got != "makes the service s paused" {
+	if got := sayServiceState(&plan.ServiceState{Service: "s", State: "paused"}); got != "sets the service s to paused" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// file is one of those that render writes; without content it must not be there.
+// file is a file that render writes. If it has no content, an old file of this name is removed.
 type file struct {
 	name, about string
 	content     []byte
@@ -35,7 +35,7 @@ func render(m *machine, o options, s streams) error {
 	return nil
 }
 
-// guestFiles are made all before one is written.
+// guestFiles returns all files before any of them is written, so that an error leaves the folder unchanged.
 func guestFiles(m *machine, showSecrets bool) ([]file, error) {
 	names, err := metadata(m)
 	if err != nil {
@@ -50,7 +50,7 @@ func guestFiles(m *machine, showSecrets bool) ([]file, error) {
 		about = "the plan, secrets in clear"
 	}
 	return []file{
-		{"userdata", "what cloudbase-init runs, with the bootstrap token in it", m.userData},
+		{"userdata", "what cloudbase-init runs, including the bootstrap token", m.userData},
 		{"metadata", "what names the computer", names},
 		{"node.json", about, readable},
 	}, nil
@@ -75,8 +75,8 @@ func readablePlan(m *machine, showSecrets bool) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// write replaces the file, with rights of its own whatever the old one had. One of an earlier call that there is none of
-// now is removed: it would pass for this machine's.
+// write replaces the file, and does not keep the permissions of the old one. Without content it removes the file, which is
+// from an earlier call and not about this machine.
 func (f file) write(folder string) error {
 	path := filepath.Join(folder, f.name)
 	if f.content == nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
 )
 
-// ofController is what the controller renders of the objects in testdata/machine.yaml, written down once more.
+// ofController returns what the controller renders from the objects in testdata/machine.yaml.
 func ofController(t *testing.T) []byte {
 	t.Helper()
 	in := bootstrap.Input{
@@ -57,17 +57,17 @@ func ofController(t *testing.T) []byte {
 	return userData.Bytes()
 }
 
-// A machine of the templates is given what a Machine with these UIDs would be.
+// A machine that is made from templates gets the same user data as a Machine with these UIDs.
 func TestMachineOfTemplatesGetsTheSame(t *testing.T) {
-	vm := &infrav1.WindowsMachine{
+	windows := &infrav1.WindowsMachine{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "blue-windows-1", UID: "0511fb82-b721-5d3d-bb47-5e6506585efe"},
 		Spec:       infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}},
 	}
-	identity, err := vsphere.Provider{}.Identify(vm)
+	identity, err := vsphere.Provider{}.Identify(windows)
 	if err != nil {
 		t.Fatal(err)
 	}
-	vm.Spec.ProviderID, vm.Status.ComputerName = identity.ProviderID, identity.Name
+	windows.Spec.ProviderID, windows.Status.ComputerName = identity.ProviderID, identity.Name
 	want, err := bootstrap.Render(bootstrap.Input{
 		Cluster: &clusterv1.Cluster{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "blue"},
@@ -77,7 +77,7 @@ func TestMachineOfTemplatesGetsTheSame(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "blue-windows-1", UID: "d5d74958-3344-5fa1-b7fe-34c4df387a27"},
 			Spec:       clusterv1.MachineSpec{ClusterName: "blue", Version: "v1.36.3"},
 		},
-		WindowsMachine: vm,
+		WindowsMachine: windows,
 		Config:         &bootstrapv1.WindowsBootstrapConfig{Spec: bootstrapv1.WindowsBootstrapConfigSpec{DeadlineSeconds: 1500}},
 		ClusterCA:      []byte(readText(t, "../../bootstrap/testdata/ca.crt")),
 		Token:          placeholderToken,
@@ -149,7 +149,7 @@ func TestRenderMasksSecrets(t *testing.T) {
 	files := rendered(t, t.TempDir(), readText(t, machineFile), "--machine", machineName)
 	node := files["node.json"]
 	if strings.Contains(node, testSecret) || strings.Contains(node, "abcdef.") || !strings.Contains(node, masked) {
-		t.Error("node.json tells the token")
+		t.Error("the token in node.json is not masked")
 	}
 	plain := rendered(t, t.TempDir(), readText(t, machineFile), "--machine", machineName, "--show-secrets")
 	if strings.ReplaceAll(strings.ReplaceAll(plain["node.json"], testToken, masked), testSecret, masked) != node {
@@ -160,11 +160,11 @@ func TestRenderMasksSecrets(t *testing.T) {
 	}
 }
 
-// Others may be able to read what was there before.
+// A file that was there before may be readable by others.
 func TestRenderReplacesItsFilesOnly(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"userdata", "metadata", "node.json", "notes.txt"} {
-		//nolint:gosec // because a file that everybody reads is what the case is about
+		//nolint:gosec // because the case needs a file that all users can read
 		if err := os.WriteFile(filepath.Join(folder, name), []byte("old"), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +185,7 @@ func TestRenderReplacesItsFilesOnly(t *testing.T) {
 	}
 }
 
-// onAzure is a machine whose identity others have written down.
+// onAzure returns a machine in Azure, which has its identity already.
 func onAzure(t *testing.T) string {
 	t.Helper()
 	return changed(t, machineFile,
@@ -194,11 +194,12 @@ func onAzure(t *testing.T) string {
 		azureFields("      ")+"  status:\n    computerName: win-1\n")
 }
 
-// azureFields are those that a VM on Azure must have beside its credentials.
+// azureFields are the required fields of a VM in Azure, without the credentials.
 func azureFields(indent string) string {
 	var text string
 	for _, field := range []string{
-		"subscriptionID: 11111111-2222-3333-4444-555555555555", "resourceGroup: group", "location: westeurope", "vmSize: Standard_D4s_v5",
+		"subscriptionID: 11111111-2222-3333-4444-555555555555", "resourceGroup: group", "location: westeurope",
+		"vmSize: Standard_D4s_v5",
 		"imageID: /images/win2022", "subnetID: /subnets/nodes",
 	} {
 		text += indent + field + "\n"
@@ -215,7 +216,7 @@ func TestRenderSaysWhatItWrote(t *testing.T) {
 		}
 	}
 	if got.Err != "" {
-		t.Errorf("nothing was made up, and %q is said", got.Err)
+		t.Errorf("there are notes without a reason: %q", got.Err)
 	}
 }
 
@@ -230,13 +231,16 @@ func TestMaskJSON(t *testing.T) {
 	secrets := []string{"secret-part", "id.secret-part", `quo"te\d-secret`, "<html>&secret"}
 	quotedSecret, _ := json.Marshal(secrets[2])
 	cases := map[string]struct{ reason, in, want string }{
-		"alone":      {"the plainest", `{"a":"secret-part"}`, `{"a":"[hidden]"}`},
-		"within":     {"the rest of the text is of use", `["--token=id.secret-part x"]`, `["--token=[hidden] x"]`},
-		"as a name":  {"names are strings too", `{"secret-part":1}`, `{"[hidden]":1}`},
-		"escaped":    {"JSON writes it otherwise than it is", string(quotedSecret), `"[hidden]"`},
-		"html":       {"Go writes it otherwise still", `"a\u003chtml\u003e\u0026secret"`, `"a[hidden]"`},
-		"in base64":  {"bytes of files", `"` + base64.StdEncoding.EncodeToString([]byte("x secret-part")) + `"`, `"[hidden]"`},
-		"none":       {"nothing else is touched", `{"b" : "C:\\x \u003c", "a":[1, null]}`, `{"b" : "C:\\x \u003c", "a":[1, null]}`},
+		"alone":     {"the simplest case", `{"a":"secret-part"}`, `{"a":"[hidden]"}`},
+		"within":    {"the rest of the text stays readable", `["--token=id.secret-part x"]`, `["--token=[hidden] x"]`},
+		"as a name": {"names are strings too", `{"secret-part":1}`, `{"[hidden]":1}`},
+		"escaped":   {"JSON escapes characters", string(quotedSecret), `"[hidden]"`},
+		"html":      {"Go escapes more characters", `"a\u003chtml\u003e\u0026secret"`, `"a[hidden]"`},
+		"in base64": {
+			"content of files is in base64", `"` + base64.StdEncoding.EncodeToString([]byte("x secret-part")) + `"`,
+			`"[hidden]"`,
+		},
+		"none":       {"nothing else is changed", `{"b" : "C:\\x \u003c", "a":[1, null]}`, `{"b" : "C:\\x \u003c", "a":[1, null]}`},
 		"two of one": {"each of them", `"secret-part secret-part"`, `"[hidden] [hidden]"`},
 	}
 	for name, c := range cases {
@@ -248,6 +252,6 @@ func TestMaskJSON(t *testing.T) {
 		})
 	}
 	if got, err := maskJSON([]byte(`["secret-","part"]`), secrets); err == nil {
-		t.Errorf("a secret in pieces passes as %s", got)
+		t.Errorf("a secret in two texts is not masked: %s", got)
 	}
 }

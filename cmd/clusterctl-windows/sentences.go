@@ -9,49 +9,49 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
 
-// sentences say of each kind of step what it changes: a beginning without a capital, no full stop.
+// sentences describe what a step of each kind changes, in lower case and without a full stop.
 var sentences = map[plan.Kind]func(plan.Step) string{
-	"file":               of(sayFile),
-	"directory":          of(sayDirectory),
-	"remove":             of(sayRemove),
-	"registry":           of(sayRegistry),
-	"environment":        of(sayEnvironment),
-	"service":            of(sayService),
-	"serviceState":       of(sayServiceState),
-	"run":                of(sayRun),
-	"script":             of(sayScript),
-	"waitFor":            of(sayWaitFor),
-	"check":              of(sayCheck),
-	"fact":               of(sayFact),
-	"firewall":           of(sayFirewall),
-	"feature":            of(sayFeature),
-	"reboot":             of(sayReboot),
-	"time":               of(sayTime),
-	"localUser":          of(sayLocalUser),
-	"pageFile":           of(sayPageFile),
-	"defenderExclusions": of(sayDefenderExclusions),
-	"portRange":          of(sayPortRange),
-	"address":            of(sayAddress),
-	"route":              of(sayRoute),
-	"hnsNetwork":         of(sayHNSNetwork),
-	"hnsCleanup":         of(sayHNSCleanup),
-	"reservations":       of(sayReservations),
-	"collectLogs":        of(sayCollectLogs),
-	"report":             of(sayReport),
+	"file":               forKind(sayFile),
+	"directory":          forKind(sayDirectory),
+	"remove":             forKind(sayRemove),
+	"registry":           forKind(sayRegistry),
+	"environment":        forKind(sayEnvironment),
+	"service":            forKind(sayService),
+	"serviceState":       forKind(sayServiceState),
+	"run":                forKind(sayRun),
+	"script":             forKind(sayScript),
+	"waitFor":            forKind(sayWaitFor),
+	"check":              forKind(sayCheck),
+	"fact":               forKind(sayFact),
+	"firewall":           forKind(sayFirewall),
+	"feature":            forKind(sayFeature),
+	"reboot":             forKind(sayReboot),
+	"time":               forKind(sayTime),
+	"localUser":          forKind(sayLocalUser),
+	"pageFile":           forKind(sayPageFile),
+	"defenderExclusions": forKind(sayDefenderExclusions),
+	"portRange":          forKind(sayPortRange),
+	"address":            forKind(sayAddress),
+	"route":              forKind(sayRoute),
+	"hnsNetwork":         forKind(sayHNSNetwork),
+	"hnsCleanup":         forKind(sayHNSCleanup),
+	"reservations":       forKind(sayReservations),
+	"collectLogs":        forKind(sayCollectLogs),
+	"report":             forKind(sayReport),
 }
 
-// of lets a function of one kind stand among those of all.
-func of[S plan.Step](say func(S) string) func(plan.Step) string {
+// forKind turns the function of one kind into one of any step.
+func forKind[S plan.Step](say func(S) string) func(plan.Step) string {
 	return func(step plan.Step) string {
 		one, ok := step.(S)
 		if !ok {
-			return fmt.Sprintf("is said to be a %s and is a %T", plan.KindOf(step), step)
+			return fmt.Sprintf("has kind %s but is a %T", plan.KindOf(step), step)
 		}
 		return say(one)
 	}
 }
 
-// values lists texts; facts, which only the node knows, stand in angle brackets.
+// values lists values. Facts, which only the node knows, are in angle brackets.
 func values(all []plan.Value) string {
 	texts := make([]string, 0, len(all))
 	for _, value := range all {
@@ -60,7 +60,7 @@ func values(all []plan.Value) string {
 	return strings.Join(texts, ", ")
 }
 
-// command is a command line as people write it: arguments with blanks in quotes.
+// commandLine writes a command as in a shell: arguments with spaces are quoted.
 func commandLine(argv []plan.Value) string {
 	words := make([]string, 0, len(argv))
 	for _, value := range argv {
@@ -73,7 +73,7 @@ func commandLine(argv []plan.Value) string {
 	return strings.Join(words, " ")
 }
 
-// assignments lists variables in the order of their names.
+// assignments lists variables, sorted by name.
 func assignments(variables map[string]plan.Value) string {
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
@@ -82,8 +82,8 @@ func assignments(variables map[string]plan.Value) string {
 	return strings.Join(texts, ", ")
 }
 
-// test is a question about a fact.
-func test(t plan.Test) string {
+// question writes a test of a fact in words.
+func question(t plan.Test) string {
 	var asked []string
 	for _, one := range []struct {
 		words string
@@ -98,7 +98,7 @@ func test(t plan.Test) string {
 	return "<" + t.Fact + "> " + strings.Join(asked, " and ")
 }
 
-// quoted shows that a text is empty.
+// quoted returns the text of a value, and quotes if it is empty.
 func quoted(value plan.Value) string {
 	if text := value.String(); text != "" {
 		return text
@@ -106,7 +106,7 @@ func quoted(value plan.Value) string {
 	return `""`
 }
 
-// clause is words before a text, or nothing where there is none.
+// clause puts words in front of a text, and is empty if the text is empty.
 func clause(words, text string) string {
 	if text == "" {
 		return ""
@@ -114,10 +114,10 @@ func clause(words, text string) string {
 	return words + text
 }
 
-func sayCheck(s *plan.Check) string { return "goes on only if " + test(s.Test) }
+func sayCheck(s *plan.Check) string { return "continues only if " + question(s.Test) }
 
 func sayFact(s *plan.Fact) string {
-	return fmt.Sprintf("runs %s and keeps what matches %s as <%s>", commandLine(s.Argv), s.Match, s.Set)
+	return fmt.Sprintf("runs %s and stores what matches %s as <%s>", commandLine(s.Argv), s.Match, s.Set)
 }
 
 func sayRun(s *plan.Run) string { return "runs " + commandLine(s.Argv) + sayProgram(s.Program) }
@@ -126,14 +126,14 @@ func sayScript(s *plan.Script) string {
 	return "runs the script " + s.Path.String() + sayProgram(s.Program)
 }
 
-// sayProgram is what Run and Script share.
+// sayProgram describes what Run and Script have in common.
 func sayProgram(p plan.Program) string {
 	return clause(" in ", p.Directory) +
 		clause(" with ", assignments(p.Environment)) +
-		clause(", unless there is ", p.Creates.String()) +
-		clause(", done at exit codes ", codes(p.OkExitCodes)) +
-		clause(", done after a reboot at ", codes(p.RebootExitCodes)) +
-		clause("; before another attempt it runs ", commandLine(p.Undo))
+		clause(", unless this file exists: ", p.Creates.String()) +
+		clause(", with success at exit codes ", codes(p.OkExitCodes)) +
+		clause(", with success after a reboot at exit codes ", codes(p.RebootExitCodes)) +
+		clause("; before it tries again, it runs ", commandLine(p.Undo))
 }
 
 func codes(all []int) string {
@@ -141,7 +141,7 @@ func codes(all []int) string {
 }
 
 var conditions = map[plan.Condition]string{
-	plan.ForFile:           "the file %s is there",
+	plan.ForFile:           "the file %s exists",
 	plan.ForPipe:           "the pipe %s answers",
 	plan.ForServiceRunning: "the service %s runs",
 	plan.ForAddress:        "the machine has the address %s",
@@ -157,11 +157,11 @@ func sayWaitFor(s *plan.WaitFor) string {
 	}
 	switch {
 	case s.CA != nil:
-		return text + " with a certificate of the CA in the plan"
+		return text + " with a certificate from the CA in the plan"
 	case s.Insecure:
-		return text + ", whoever it is"
+		return text + ", with any certificate"
 	}
 	return text
 }
 
-func sayReport(*plan.SendReport) string { return "reports how far it is" }
+func sayReport(*plan.SendReport) string { return "reports its progress" }

@@ -10,10 +10,10 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 )
 
-// loadSources finds what the config takes files, scripts and credentials from. All that is missing is told at once.
+// loadSources reads the Secrets and ConfigMaps that the config refers to. It returns all errors at once.
 func (m *machine) loadSources(o *objects) error {
 	if m.config == nil {
-		return nil // which is told already
+		return nil // findMachine has returned this error already
 	}
 	m.sources = map[string][]byte{}
 	var errs []error
@@ -21,7 +21,8 @@ func (m *machine) loadSources(o *objects) error {
 		key := types.NamespacedName{Namespace: m.config.Namespace, Name: source.Name}
 		data, err := contentOf(o, source, key)
 		if err == nil && len(data) == 0 {
-			err = fmt.Errorf("%s has nothing under the key %s, which the config refers to", object{kind: source.Kind, key: key}, source.Key)
+			err = fmt.Errorf("%s has no value for the key %s, which the config refers to",
+				object{kind: source.Kind, key: key}, source.Key)
 		}
 		errs = append(errs, err)
 		m.sources[source.String()] = data

@@ -13,7 +13,7 @@ metadata: {name: app, namespace: team-a}
 stringData: {license: a-license-of-the-app}
 `
 
-// configWithFile is the machine with a config that takes a file from a Secret.
+// configWithFile returns the machine, with a config that takes a file from a Secret.
 func configWithFile(t *testing.T) string {
 	t.Helper()
 	return changed(t, machineFile, "    node:\n      labels:", `    custom:
@@ -24,11 +24,12 @@ func configWithFile(t *testing.T) string {
       labels:`)
 }
 
-// A kubeconfig of the user's brings the CA: that of the cluster need not be there.
+// A kubeconfig for discovery has a CA, so that the Secret with the cluster's CA is not needed.
 func TestDiscoverySource(t *testing.T) {
-	text := strings.Replace(configWithFile(t), "    custom:", "    discovery: {kubeconfigSecret: {name: app, key: license}}\n    custom:", 1)
+	const discovery = "    discovery: {kubeconfigSecret: {name: app, key: license}}\n"
+	text := strings.Replace(configWithFile(t), "    custom:", discovery+"    custom:", 1)
 	got := call(t, text+appSecret, "plan", "-f", "-", "--machine", machineName)
-	if got.Code == 0 || !strings.Contains(got.Err, "spec.discovery.kubeconfigSecret: its content is no kubeconfig") {
+	if got.Code == 0 || !strings.Contains(got.Err, "spec.discovery.kubeconfigSecret: the content is not a kubeconfig") {
 		t.Errorf("exit %d\n%s", got.Code, got.Err)
 	}
 	got = call(t, strings.Replace(text, "blue-ca", "other-ca", 1), "plan", "-f", "-", "--machine", machineName)
@@ -37,7 +38,7 @@ func TestDiscoverySource(t *testing.T) {
 	}
 }
 
-// What may not work is said beside the plan.
+// Warnings of the rendering are printed as notes.
 func TestWarningsAreNotes(t *testing.T) {
 	got := call(t, changed(t, machineFile, "version: v1.36.3", "version: v1.99.0"), "plan", "-f", "-", "--machine", machineName)
 	if got.Code != 0 || !strings.Contains(got.Err, "Machine spec.version: v1.99.0 is newer than") {
@@ -47,9 +48,12 @@ func TestWarningsAreNotes(t *testing.T) {
 
 func TestSources(t *testing.T) {
 	for name, test := range map[string]struct{ reason, more, out, err string }{
-		"there":   {"a file of a Secret is part of the plan", appSecret, `writes C:\app\license.txt, 20 bytes`, ""},
-		"missing": {"what is missing is told with the command that prints it", "", "", "kubectl get secret app -n team-a -o yaml"},
-		"empty":   {"a key that is not there is told", strings.Replace(appSecret, "license:", "other:", 1), "", "nothing under the key license"},
+		"there":   {"a file from a Secret is part of the plan", appSecret, `writes C:\app\license.txt, 20 bytes`, ""},
+		"missing": {"the message has the command that prints the missing object", "", "", "kubectl get secret app -n team-a -o yaml"},
+		"empty": {
+			"the message names the missing key", strings.Replace(appSecret, "license:", "other:", 1), "",
+			"no value for the key license",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := call(t, configWithFile(t)+test.more, "plan", "-f", "-", "--machine", machineName)

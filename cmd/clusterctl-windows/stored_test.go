@@ -10,15 +10,16 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
 )
 
-const gotNote = "note: what the guest got is shown, as it stands in Secret team-a/" + machineName
+const gotNote = "note: showing what the guest got, from Secret team-a/" + machineName
 
-// withSecret is the machine whose bootstrap Secret holds these user data, with some texts changed since.
+// withSecret returns the machine with a bootstrap Secret that has this user data, and with some texts replaced.
 func withSecret(t *testing.T, userData []byte, oldnew ...string) string {
 	t.Helper()
-	return changed(t, machineFile, append(oldnew, "  token: ", "  value: "+base64.StdEncoding.EncodeToString(userData)+"\n  token: ")...)
+	value := "  value: " + base64.StdEncoding.EncodeToString(userData) + "\n"
+	return changed(t, machineFile, append(oldnew, "  token: ", value+"  token: ")...)
 }
 
-// A guest got what is in the Secret, whatever has become of the objects and of us.
+// The guest got what is in the Secret, even if the objects or the release have changed since then.
 func TestStoredUserDataAreShown(t *testing.T) {
 	first := ofController(t)
 	inside, err := scripts.Plan(first)
@@ -28,16 +29,18 @@ func TestStoredUserDataAreShown(t *testing.T) {
 	for name, test := range map[string]struct{ reason, objects, says string }{
 		"as it was": {"nothing has changed", withSecret(t, first), "; this release would render the same\n"},
 		"moved": {
-			"clusterctl move gives objects other UIDs",
-			withSecret(t, first, "0b6f2f0e-52b0-4a5c-9d53-2f1f3f7f9d10", "11111111-52b0-4a5c-9d53-2f1f3f7f9d10"), "; this release would render the same\n",
+			"clusterctl move gives objects new UIDs",
+			withSecret(t, first, "0b6f2f0e-52b0-4a5c-9d53-2f1f3f7f9d10", "11111111-52b0-4a5c-9d53-2f1f3f7f9d10"),
+			"; this release would render the same\n",
 		},
 		"another endpoint": {
 			"the Cluster was changed", withSecret(t, first, "host: 10.0.0.10", "host: 10.0.0.11"),
-			"; this release would render something else: another one rendered it, or other objects\n",
+			"; this release would render something else, because another release or other objects were used then\n",
 		},
 		"refused now": {
 			"rules become stricter", withSecret(t, first, "version: v1.36.3", "version: v1.29.0"),
-			`; this release would not render it: Machine spec.version: "v1.29.0" is not supported; write v1.30.0 or a later v1` + "\n",
+			"; this release would refuse to render it: " +
+				`Machine spec.version: "v1.29.0" is not supported; use v1.30.0 or a later v1` + "\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -49,8 +52,9 @@ func TestStoredUserDataAreShown(t *testing.T) {
 			if err := json.Compact(&compact, []byte(files["node.json"])); err != nil || compact.String() != string(inside) {
 				t.Errorf("%s: node.json is not the plan that the guest got (%v)", test.reason, err)
 			}
-			if hides := rendered(t, t.TempDir(), test.objects, "--machine", machineName)["node.json"]; strings.Contains(hides, testSecret) {
-				t.Error("node.json tells the token")
+			hidden := rendered(t, t.TempDir(), test.objects, "--machine", machineName)["node.json"]
+			if strings.Contains(hidden, testSecret) {
+				t.Error("the token in node.json is not masked")
 			}
 			got := call(t, test.objects, "plan", "-f", "-", "--machine", machineName)
 			if got.Code != exitDone || got.Err != gotNote+test.says || !strings.Contains(got.Out, "10.0.0.10 port 6443") {
@@ -60,7 +64,7 @@ func TestStoredUserDataAreShown(t *testing.T) {
 	}
 }
 
-// User data of another release are bytes and no more, and nothing of ours may pass for their plan.
+// User data from another release is shown as bytes only, and no plan of this release is shown with it.
 func TestStoredUserDataOfAnotherRelease(t *testing.T) {
 	objects, folder := withSecret(t, []byte("#ps1_sysnative\nexit 0\n")), t.TempDir()
 	rendered(t, folder, readText(t, machineFile), "--machine", machineName)
@@ -69,8 +73,8 @@ func TestStoredUserDataOfAnotherRelease(t *testing.T) {
 		t.Errorf("files are %v", files)
 	}
 	got := call(t, objects, "plan", "-f", "-", "--machine", machineName)
-	const note = "; another release rendered it, whose plan cannot be read here: the user data is not that of this release\n"
-	const refused = "the plan in Secret team-a/" + machineName + " cannot be read by this release: use the one that rendered it\n"
+	const note = "; another release rendered it, and this release cannot read its plan: the user data is not that of this release\n"
+	const refused = "this release cannot read the plan in Secret team-a/" + machineName + "; use the release that rendered it\n"
 	if got.Code != exitRefused || got.Out != "" || got.Err != gotNote+note+refused {
 		t.Errorf("got %+v", got)
 	}

@@ -15,14 +15,14 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 )
 
-// findDeployment finds the MachineDeployment that would make a machine of this name. Where it is the only one and there
-// are no Machines whose name may be misspelt, any name will do.
+// findDeployment finds the MachineDeployment that would make a machine of this name. Any name is accepted if there is only one
+// MachineDeployment and no Machine whose name could be misspelled.
 func findDeployment(o *objects, name string) (*clusterv1.MachineDeployment, error) {
 	deployments, err := windowsDeployments(o)
 	if err != nil {
 		return nil, err
 	}
-	if len(deployments) == 1 && len(o.of("Machine")) == 0 {
+	if len(deployments) == 1 && len(o.ofKind("Machine")) == 0 {
 		return deployments[0], nil
 	}
 	var best *clusterv1.MachineDeployment
@@ -39,7 +39,7 @@ func findDeployment(o *objects, name string) (*clusterv1.MachineDeployment, erro
 
 func windowsDeployments(o *objects) ([]*clusterv1.MachineDeployment, error) {
 	var found []*clusterv1.MachineDeployment
-	for _, one := range o.of("MachineDeployment") {
+	for _, one := range o.ofKind("MachineDeployment") {
 		deployment, err := decode[clusterv1.MachineDeployment](one)
 		if err != nil {
 			return nil, err
@@ -51,7 +51,7 @@ func windowsDeployments(o *objects) ([]*clusterv1.MachineDeployment, error) {
 	return found, nil
 }
 
-// makes says whether the name is one that Cluster API gives to machines of the deployment.
+// makes says whether Cluster API could give this name to a machine of the deployment.
 func makes(deployment *clusterv1.MachineDeployment, name string) bool {
 	if namespace, rest, ok := strings.Cut(name, "/"); ok {
 		return namespace == deployment.Namespace && makes(deployment, rest)
@@ -59,46 +59,47 @@ func makes(deployment *clusterv1.MachineDeployment, name string) bool {
 	return strings.HasPrefix(name+"-", deployment.Name+"-")
 }
 
-// unknownMachine says which machines there are.
+// unknownMachine returns an error that lists the machines in the files.
 func unknownMachine(o *objects, deployments []*clusterv1.MachineDeployment, name string) error {
 	var there []string
-	if machines := o.of("Machine"); len(machines) > 0 {
+	if machines := o.ofKind("Machine"); len(machines) > 0 {
 		there = append(there, "Machines "+list(machines))
 	}
 	for _, one := range deployments {
-		there = append(there, fmt.Sprintf("MachineDeployment %s/%s, whose machines are named %s-...", one.Namespace, one.Name, one.Name))
+		text := fmt.Sprintf("MachineDeployment %s/%s, whose machines are named %s-...", one.Namespace, one.Name, one.Name)
+		there = append(there, text)
 	}
 	if len(there) == 0 {
 		there = append(there, "neither a Machine nor a MachineDeployment of Windows machines")
 	}
 	short := name[strings.LastIndex(name, "/")+1:]
-	return fmt.Errorf("no Machine %s is in %s, which has %s; another one is printed by: kubectl get machine %s -o yaml",
+	return fmt.Errorf("cannot find Machine %s in %s, which has %s; add the output of: kubectl get machine %s -o yaml",
 		name, o.source, strings.Join(there, "; "), short)
 }
 
-// fromDeployment makes what Cluster API would make of the deployment's templates.
+// fromDeployment makes the objects that Cluster API would make from the deployment's templates.
 func fromDeployment(o *objects, deployment *clusterv1.MachineDeployment, name string) (*machine, error) {
 	template := deployment.Spec.Template
-	of := object{kind: "MachineDeployment", key: types.NamespacedName{Namespace: deployment.Namespace, Name: deployment.Name}}
-	vm, config := template.Spec.InfrastructureRef, template.Spec.Bootstrap.ConfigRef
-	if err := wantKind(of, config, "WindowsBootstrapConfigTemplate"); err != nil {
+	made := object{kind: "MachineDeployment", key: types.NamespacedName{Namespace: deployment.Namespace, Name: deployment.Name}}
+	infrastructure, config := template.Spec.InfrastructureRef, template.Spec.Bootstrap.ConfigRef
+	if err := wantKind(made, config, "WindowsBootstrapConfigTemplate"); err != nil {
 		return nil, err
 	}
 	name = strings.TrimPrefix(name, deployment.Namespace+"/")
 	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
-		return nil, fmt.Errorf("%q is no name of a Machine: %s", name, problems[0])
+		return nil, fmt.Errorf("%q is not a valid name for a Machine: %s", name, problems[0])
 	}
 	m := &machine{owner: newOwner(deployment, name)}
-	m.note("Machine %s is not there yet: it is made as MachineDeployment %s would make it", name, of.key)
-	vms, noVM := load[infrav1.WindowsMachineTemplate](o, vm.Kind, types.NamespacedName{Namespace: of.key.Namespace, Name: vm.Name})
-	configs, noConfig := load[bootstrapv1.WindowsBootstrapConfigTemplate](o, config.Kind, types.NamespacedName{Namespace: of.key.Namespace, Name: config.Name})
-	if err := errors.Join(noVM, noConfig); err != nil {
+	m.note("Machine %s does not exist yet; showing the one that MachineDeployment %s would make", name, made.key)
+	windowsKey, configKey := keyOf(infrastructure, made.key.Namespace), keyOf(config, made.key.Namespace)
+	windowsTemplate, noWindows := load[infrav1.WindowsMachineTemplate](o, infrastructure.Kind, windowsKey)
+	configTemplate, noConfig := load[bootstrapv1.WindowsBootstrapConfigTemplate](o, config.Kind, configKey)
+	if err := errors.Join(noWindows, noConfig); err != nil {
 		return m, err
 	}
-	m.vm = &infrav1.WindowsMachine{ObjectMeta: metaOf(m.owner, vms.Spec.Template.ObjectMeta), Spec: vms.Spec.Template.Spec}
-	m.config = &bootstrapv1.WindowsBootstrapConfig{
-		ObjectMeta: metaOf(m.owner, configs.Spec.Template.ObjectMeta), Spec: configs.Spec.Template.Spec,
-	}
+	ofWindows, ofConfig := windowsTemplate.Spec.Template, configTemplate.Spec.Template
+	m.windows = &infrav1.WindowsMachine{ObjectMeta: metaOf(m.owner, ofWindows.ObjectMeta), Spec: ofWindows.Spec}
+	m.config = &bootstrapv1.WindowsBootstrapConfig{ObjectMeta: metaOf(m.owner, ofConfig.ObjectMeta), Spec: ofConfig.Spec}
 	return m, nil
 }
 
@@ -117,7 +118,7 @@ func newOwner(deployment *clusterv1.MachineDeployment, name string) *clusterv1.M
 	return owner
 }
 
-// metaOf a machine's companion: it has the machine's name.
+// metaOf returns the metadata of an object that is made for a machine. It has the machine's name.
 func metaOf(owner *clusterv1.Machine, template clusterv1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: owner.Namespace, Name: owner.Name,

@@ -9,15 +9,14 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// placeholderToken has the form of a token, and is none.
+// placeholderToken looks like a token but is not valid in any cluster.
 const placeholderToken = "sample.placeholdertoken"
 
-// findToken prefers the token that the machine's bootstrap Secret has, as the controller of WindowsBootstrapConfig wrote
-// it there.
+// findToken prefers the token in the machine's bootstrap Secret, which the controller of WindowsBootstrapConfig wrote.
 func (m *machine) findToken(o *objects) error {
 	key := types.NamespacedName{Namespace: m.owner.Namespace, Name: ptr.Deref(m.owner.Spec.Bootstrap.DataSecretName, m.config.Name)}
 	var tokens []string
-	for _, one := range o.of("Secret") {
+	for _, one := range o.ofKind("Secret") {
 		secret, err := decode[corev1.Secret](one)
 		if err != nil {
 			return err
@@ -34,11 +33,12 @@ func (m *machine) findToken(o *objects) error {
 	switch len(tokens) {
 	case 0:
 		m.token = placeholderToken
-		m.note("there is no bootstrap token: %s stands in for it, with which no node joins", placeholderToken)
+		m.note("there is no bootstrap token; using the placeholder %s, with which no node can join", placeholderToken)
 	case 1:
 		m.token = tokens[0]
 	default:
-		return fmt.Errorf("%s has %d Secrets of type %s; leave the machine's own", o.source, len(tokens), bootstrapapi.SecretTypeBootstrapToken)
+		return fmt.Errorf("%s has %d Secrets of type %s; keep only the machine's own",
+			o.source, len(tokens), bootstrapapi.SecretTypeBootstrapToken)
 	}
 	return nil
 }

@@ -1,9 +1,9 @@
-// Package crd carries the CustomResourceDefinitions that are applied to a management cluster.
+// Package crd embeds the CustomResourceDefinitions that are applied to a management cluster.
 package crd
 
 import "embed"
 
-// Bases are the generated files, one for each kind.
+// Bases has the generated files, one for each kind.
 //
 //go:embed bases/*.yaml
 var Bases embed.FS

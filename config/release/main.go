@@ -1,5 +1,5 @@
-// Command release writes a clusterctl repository for local use: the components of both providers, the flavors and a
-// clusterctl.yaml that names them.
+// Command release writes a clusterctl repository for local use: the components of both providers, the flavors, and a
+// clusterctl.yaml that refers to them.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// manifestImage is the image that config/manager names.
+// manifestImage is the image in config/manager, which is replaced by the image of the release.
 const manifestImage = "ghcr.io/capwin/cluster-api-provider-windows:v0.1.0"
 
 func main() {
@@ -32,7 +32,7 @@ func main() {
 
 type release struct{ version, image, out, source string }
 
-// component is one provider of the release: what clusterctl calls it and what it finds in the provider's folder.
+// component is one provider of the release: its type in clusterctl, and the files in its folder besides the manifests.
 type component struct {
 	kind         string
 	providerType string
@@ -59,7 +59,9 @@ func (r release) write() error {
 	if err := r.writeConfig(config); err != nil {
 		return fmt.Errorf("write %s: %w", config, err)
 	}
-	fmt.Printf("wrote %s; use it with: clusterctl --config %s generate cluster NAME -i windows:%s --flavor windows-vsphere\n", r.out, config, r.version)
+	fmt.Printf("wrote %s; use it with: clusterctl --config %s generate cluster NAME -i windows:%s --flavor windows-vsphere "+
+		"--kubernetes-version VERSION\n",
+		r.out, config, r.version)
 	return nil
 }
 
@@ -92,7 +94,7 @@ func (r release) render(c component) ([]byte, error) {
 	return []byte(strings.ReplaceAll(string(manifests), manifestImage, r.image)), err
 }
 
-// copy takes over files of the repository as they are.
+// copy copies files of this repository unchanged.
 func (r release) copy(c component, pattern string) error {
 	files, err := filepath.Glob(filepath.Join(r.source, filepath.FromSlash(pattern)))
 	if err != nil {
@@ -110,7 +112,7 @@ func (r release) copy(c component, pattern string) error {
 	return nil
 }
 
-// writeConfig writes the clusterctl configuration; clusterctl wants absolute paths.
+// writeConfig writes the clusterctl configuration. clusterctl needs absolute paths.
 func (r release) writeConfig(file string) error {
 	type provider struct {
 		Name string `json:"name"`

@@ -25,231 +25,229 @@ import (
 
 const kind = "WindowsBootstrapConfig"
 
-// The keys of the bootstrap Secret. "value" is the contract; the token is kept beside it, because the same one has to be
-// put back when it expired under a VM that takes its time, and the warnings, because nothing is rendered again when we die
-// before they are told.
+// The keys of the bootstrap Secret. "value" is Cluster API's contract. The token is beside it because the same one is put back
+// if it expires before a slow VM has joined. The warnings are beside it because we may die before we report them, and nothing is
+// rendered twice.
 const (
 	keyValue    = "value"
 	keyToken    = "token"
 	keyWarnings = "warnings"
 )
 
-func owned(_ context.Context, f *facts) phase.Outcome {
+func owned(_ context.Context, f *facts) error {
 	for _, ref := range f.config.OwnerReferences {
 		if ref.Kind == "MachinePool" {
-			return phase.Stall(bootstrapv1.OwnerNotSupportedReason, "MachinePool %s cannot use a WindowsBootstrapConfig; use a MachineDeployment", ref.Name)
+			return phase.Stall(bootstrapv1.OwnerNotSupportedReason,
+				"MachinePool %s cannot use a WindowsBootstrapConfig; use a MachineDeployment", ref.Name)
 		}
 	}
 	switch {
-	case f.owner == nil:
-		return phase.Wait(bootstrapv1.WaitingForOwnerReason, "no Machine owns this WindowsBootstrapConfig yet; Cluster API sets the owner")
+	case f.machine == nil:
+		return phase.Wait(bootstrapv1.WaitingForOwnerReason,
+			"no Machine owns this WindowsBootstrapConfig yet; Cluster API sets the owner")
 	case f.cluster == nil:
-		return phase.Wait(bootstrapv1.WaitingForOwnerReason, "Cluster %s is not there", f.owner.Spec.ClusterName)
-	case util.IsControlPlaneMachine(f.owner):
-		return phase.Stall(bootstrapv1.OwnerNotSupportedReason, "Machine %s is a control-plane machine; control planes run on Linux", f.owner.Name)
-	case f.owner.Spec.InfrastructureRef.Kind != "WindowsMachine":
+		return phase.Wait(bootstrapv1.WaitingForOwnerReason, "Cluster %s does not exist", f.machine.Spec.ClusterName)
+	case util.IsControlPlaneMachine(f.machine):
 		return phase.Stall(bootstrapv1.OwnerNotSupportedReason,
-			"Machine %s has a %s as infrastructure; a WindowsBootstrapConfig needs a WindowsMachine", f.owner.Name, f.owner.Spec.InfrastructureRef.Kind)
+			"Machine %s is a control-plane machine; control planes run on Linux", f.machine.Name)
+	case f.machine.Spec.InfrastructureRef.Kind != "WindowsMachine":
+		return phase.Stall(bootstrapv1.OwnerNotSupportedReason,
+			"the infrastructure of Machine %s is a %s; a WindowsBootstrapConfig needs a WindowsMachine",
+			f.machine.Name, f.machine.Spec.InfrastructureRef.Kind)
 	}
-	return phase.Outcome{}
+	return nil
 }
 
-// find looks for the Secret of an earlier time. It is never made anew under a VM that may boot with it.
-func (r *Reconciler) find(ctx context.Context, f *facts) phase.Outcome {
+// findSecret looks for a Secret that was written earlier. It is never written again while a VM may boot with it.
+func (r *Reconciler) findSecret(ctx context.Context, f *facts) error {
 	if joined(f) && !controllerutil.ContainsFinalizer(f.config, bootstrapv1.ConfigFinalizer) {
-		return phase.Outcome{}
+		return nil
 	}
 	var secret corev1.Secret
-	key := client.ObjectKey{Namespace: f.config.Namespace, Name: ptr.Deref(f.owner.Spec.Bootstrap.DataSecretName, f.config.Name)}
-	err := r.Secrets.Get(ctx, key, &secret)
+	key := client.ObjectKey{Namespace: f.config.Namespace, Name: ptr.Deref(f.machine.Spec.Bootstrap.DataSecretName, f.config.Name)}
+	err := r.Live.Get(ctx, key, &secret)
 	switch {
 	case err == nil:
 		return r.recognize(ctx, f, &secret)
 	case !apierrors.IsNotFound(err):
-		return phase.Fail(fmt.Errorf("get bootstrap secret: %w", err))
+		return fmt.Errorf("get bootstrap secret: %w", err)
 	case used(f) && !joined(f):
 		return phase.Stall(bootstrapv1.DataSecretLostReason,
-			"Secret %s is gone before the node has joined, and its VM may already boot with it; delete the Machine to get another one", key.Name)
+			"Secret %s was deleted before the node joined, and the VM may already boot from it; delete the Machine to get a new one",
+			key.Name)
 	}
-	return phase.Outcome{}
+	return nil
 }
 
-// recognize says whether a Secret is the one that was written for this config.
-func (r *Reconciler) recognize(ctx context.Context, f *facts, secret *corev1.Secret) phase.Outcome {
+// recognize checks whether a Secret is the one that was written for this config.
+func (r *Reconciler) recognize(ctx context.Context, f *facts, secret *corev1.Secret) error {
 	switch own := metav1.IsControlledBy(secret, f.config); {
 	case own && !used(f) && secret.Annotations[bootstrapv1.RenderedGenerationAnnotation] != generation(f):
 		return phase.Stall(bootstrapv1.ConfigInvalidReason,
-			"spec was changed while Secret %s was made of what it said before; delete the Machine to get another one", secret.Name)
+			"spec changed after Secret %s had been made from it; delete the Machine to get a new one", secret.Name)
 	case own:
 		f.secret = secret
 	case used(f) && metav1.GetControllerOf(secret) == nil:
 		return r.adopt(ctx, f, secret)
 	case !joined(f):
 		return phase.Stall(bootstrapv1.ConfigInvalidReason,
-			"Secret %s has the name that the user data must have, and is not of this config; remove it, or rename the config", secret.Name)
+			"Secret %s belongs to something else, but the user data needs that name; delete the Secret or rename the config", secret.Name)
 	}
-	return phase.Outcome{}
+	return nil
 }
 
-// generation of the config: user data must be of the spec that is frozen when they are told of.
+// generation of the config: once the user data is reported the spec is frozen, and the user data must have been made from it.
 func generation(f *facts) string { return strconv.FormatInt(f.config.Generation, 10) }
 
-// adopt takes back a Secret that lost its owner, as it does in a restore: the Machine still says that it is the one.
-// An API server that lets nobody set owners who may not delete the object (OwnerReferencesPermissionEnforcement) refuses
-// it, for we may not delete Secrets; the token in it is kept alive all the same.
-func (r *Reconciler) adopt(ctx context.Context, f *facts, secret *corev1.Secret) phase.Outcome {
+// adopt takes back a Secret that lost its owner, as in a restore: the Machine still names it. With the admission plugin
+// OwnerReferencesPermissionEnforcement the API server refuses that, because we may not delete Secrets; the token in the Secret is
+// kept alive all the same.
+func (r *Reconciler) adopt(ctx context.Context, f *facts, secret *corev1.Secret) error {
 	before := secret.DeepCopy()
-	secret.OwnerReferences = append(secret.OwnerReferences, *metav1.NewControllerRef(f.config, bootstrapv1.GroupVersion.WithKind(kind)))
+	secret.OwnerReferences = append(secret.OwnerReferences,
+		*metav1.NewControllerRef(f.config, bootstrapv1.GroupVersion.WithKind(kind)))
 	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	err := r.Client.Patch(ctx, secret, lock)
 	if err != nil && !apierrors.IsForbidden(err) {
-		return phase.Fail(fmt.Errorf("own bootstrap secret again: %w", err))
+		return fmt.Errorf("adopt bootstrap secret: %w", err)
 	}
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Info("Bootstrap Secret is used and not owned: remove it when its Machine is gone", "secret", before.Name, "error", err.Error())
+		ctrl.LoggerFrom(ctx).Info("Bootstrap Secret is in use but has no owner; delete it when its Machine is gone",
+			"secret", before.Name, "error", err.Error())
 	}
 	f.secret = secret
-	return phase.Outcome{}
+	return nil
 }
 
-// used says that Cluster API has taken the Secret's name over.
-func used(f *facts) bool { return f.owner.Spec.Bootstrap.DataSecretName != nil }
+// used says that Cluster API has copied the Secret's name to the Machine.
+func used(f *facts) bool { return f.machine.Spec.Bootstrap.DataSecretName != nil }
 
-// settled says that there is nothing to be made any more.
+// settled says that nothing more needs to be made.
 func settled(f *facts) bool { return f.secret != nil || used(f) || joined(f) }
 
-func ready(_ context.Context, f *facts) phase.Outcome {
+func ready(_ context.Context, f *facts) error {
 	switch {
-	case settled(f):
-		return phase.Outcome{}
-	case !f.owner.DeletionTimestamp.IsZero():
-		return phase.Wait(bootstrapv1.DeletingReason, "Machine %s is being deleted; nothing is made for it any more", f.owner.Name)
+	case !f.machine.DeletionTimestamp.IsZero():
+		return phase.Wait(bootstrapv1.DeletingReason, "Machine %s is being deleted and gets no user data", f.machine.Name)
 	case !ptr.Deref(f.cluster.Status.Initialization.InfrastructureProvisioned, false):
-		return phase.Wait(bootstrapv1.WaitingForClusterInfrastructureReason, "the infrastructure of Cluster %s is not provisioned yet", f.cluster.Name)
+		return phase.Wait(bootstrapv1.WaitingForClusterInfrastructureReason,
+			"the infrastructure of Cluster %s is not provisioned yet", f.cluster.Name)
 	case !f.cluster.Spec.ControlPlaneEndpoint.IsValid():
 		return phase.Wait(bootstrapv1.WaitingForControlPlaneReason, "Cluster %s has no control plane endpoint yet", f.cluster.Name)
-	case f.machine == nil || f.machine.Spec.ProviderID == "" || f.machine.Status.ComputerName == "":
+	case f.windows == nil || f.windows.Spec.ProviderID == "" || f.windows.Status.ComputerName == "":
 		return phase.Wait(bootstrapv1.WaitingForMachineIdentityReason,
-			"WindowsMachine %s has no providerID and computerName yet", f.owner.Spec.InfrastructureRef.Name)
-	case !bootstrap.Addressed(f.machine):
+			"WindowsMachine %s has no providerID or no computerName yet", f.machine.Spec.InfrastructureRef.Name)
+	case !bootstrap.Addressed(f.windows):
 		return phase.Wait(bootstrapv1.WaitingForMachineAddressesReason,
-			"WindowsMachine %s waits for the addresses of its adapters", f.machine.Name)
+			"WindowsMachine %s does not have the addresses of its adapters yet", f.windows.Name)
 	}
-	return phase.Outcome{}
+	return nil
 }
 
-// linuxFirst waits until Linux is there.
-func (r *Reconciler) linuxFirst(ctx context.Context, f *facts) phase.Outcome {
-	if settled(f) {
-		return phase.Outcome{}
+// linuxFirst waits for the control plane on Linux, and for one that is new enough.
+func (r *Reconciler) linuxFirst(ctx context.Context, f *facts) error {
+	nodes, err := linux.ControlPlane(ctx, r.Workload, f.cluster)
+	oldest := linux.OldestVersion(nodes)
+	if err != nil || oldest == "" {
+		return err
 	}
-	controlPlane, outcome := linux.ControlPlaneReady(ctx, r.Workload, f.cluster)
-	if outcome.Ends() || controlPlane == "" {
-		return outcome
-	}
-	return skew(f.owner, controlPlane)
+	return skew(f.machine, oldest)
 }
 
-// reach connects to the workload cluster, where something has to be done in it.
-func (r *Reconciler) reach(ctx context.Context, f *facts) phase.Outcome {
-	if settled(f) && !controllerutil.ContainsFinalizer(f.config, bootstrapv1.ConfigFinalizer) {
-		return phase.Outcome{}
+// readClusterCA reads the only CA that the node will trust. A kubeconfig of the user brings its own CA.
+func (r *Reconciler) readClusterCA(ctx context.Context, f *facts) error {
+	if f.config.Spec.Discovery.KubeconfigSecret.Name != "" {
+		return nil
 	}
-	var err error
-	if f.workload, err = r.Workload.GetClient(ctx, client.ObjectKeyFromObject(f.cluster)); err != nil {
-		ctrl.LoggerFrom(ctx).V(4).Info("Workload cluster is not reached", "error", err.Error())
-		return phase.Poll(bootstrapv1.WorkloadUnreachableReason, "the API server of Cluster %s is not reached; the node's token is looked after once it is", f.cluster.Name)
+	var secret corev1.Secret
+	key := client.ObjectKey{Namespace: f.cluster.Namespace, Name: f.cluster.Name + "-ca"}
+	err := r.Live.Get(ctx, key, &secret)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("get cluster CA: %w", err)
 	}
-	return phase.Outcome{}
+	f.ca = secret.Data[corev1.TLSCertKey]
+	if len(f.ca) == 0 {
+		return phase.AwaitSecret(bootstrapv1.WaitingForClusterCAReason,
+			"Secret %s with the cluster's CA under the key tls.crt does not exist; a node does not join a cluster that it cannot verify",
+			key.Name)
+	}
+	return nil
 }
 
-// claim holds the finalizer before there is a token, and for as long as there may be one.
-func (r *Reconciler) claim(ctx context.Context, f *facts) phase.Outcome {
-	if settled(f) {
-		return phase.Outcome{}
-	}
-	before := f.config.DeepCopy()
-	if !controllerutil.AddFinalizer(f.config, bootstrapv1.ConfigFinalizer) {
-		return phase.Outcome{}
-	}
-	return r.patchFinalizers(ctx, f, before)
+// validate renders with a dummy token: a config that cannot make a node gets neither token nor finalizer.
+func validate(_ context.Context, f *facts) error {
+	_, err := render(f, "000000.0000000000000000")
+	return err
 }
 
-// patchFinalizers fails where the object has gone meanwhile, unless it was to go: what is made for it nobody would remove.
-func (r *Reconciler) patchFinalizers(ctx context.Context, f *facts, before *bootstrapv1.WindowsBootstrapConfig) phase.Outcome {
-	err := r.Client.Patch(ctx, f.config, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	if f.released {
-		err = client.IgnoreNotFound(err)
-	}
-	if err != nil {
-		return phase.Fail(fmt.Errorf("patch finalizers: %w", err))
-	}
-	f.before = f.config.DeepCopy()
-	return phase.Outcome{}
-}
-
-// judge renders with a token that is none: a config of which no node can come gets neither token nor finalizer.
-func judge(_ context.Context, f *facts) phase.Outcome {
-	if settled(f) {
-		return phase.Outcome{}
-	}
-	_, outcome := render(f, "000000.0000000000000000")
-	return outcome
-}
-
-func render(f *facts, token string) (bootstrap.UserData, phase.Outcome) {
+func render(f *facts, token string) (bootstrap.UserData, error) {
 	userData, err := bootstrap.Render(bootstrap.Input{
-		Cluster: f.cluster, Machine: f.owner, WindowsMachine: f.machine, Config: f.config, ClusterCA: f.ca, Token: token,
+		Cluster: f.cluster, Machine: f.machine, WindowsMachine: f.windows, Config: f.config, ClusterCA: f.ca, Token: token,
 		Sources: f.sources,
 	})
 	if invalid, ok := errors.AsType[*bootstrap.InvalidError](err); ok {
 		return userData, phase.Stall(bootstrapv1.ConfigInvalidReason, "%s", invalid.Error())
 	}
 	if err != nil {
-		return userData, phase.Fail(fmt.Errorf("render user data: %w", err))
+		return userData, fmt.Errorf("render user data: %w", err)
 	}
-	return userData, phase.Outcome{}
+	return userData, nil
 }
 
-// store renders the user data and writes it down, once.
-func (r *Reconciler) store(ctx context.Context, f *facts) phase.Outcome {
-	if settled(f) {
-		return phase.Outcome{}
+// reach connects to the workload cluster if something must be done there.
+func (r *Reconciler) reach(ctx context.Context, f *facts) error {
+	if settled(f) && !controllerutil.ContainsFinalizer(f.config, bootstrapv1.ConfigFinalizer) {
+		return nil
 	}
-	userData, outcome := render(f, f.token)
-	if outcome.Ends() {
-		return outcome
+	var err error
+	if f.workload, err = r.Workload.GetClient(ctx, client.ObjectKeyFromObject(f.cluster)); err != nil {
+		ctrl.LoggerFrom(ctx).V(4).Info("Workload cluster cannot be reached", "error", err.Error())
+		return phase.Poll(bootstrapv1.WorkloadUnreachableReason,
+			"the API server of Cluster %s cannot be reached; the node's bootstrap token cannot be created or extended until then",
+			f.cluster.Name)
+	}
+	return nil
+}
+
+// hold takes the finalizer before there is a token, and for as long as there may be one.
+func (r *Reconciler) hold(ctx context.Context, f *facts) error {
+	before := f.config.DeepCopy()
+	if !controllerutil.AddFinalizer(f.config, bootstrapv1.ConfigFinalizer) {
+		return nil
+	}
+	return r.patchFinalizers(ctx, f, before)
+}
+
+// patchFinalizers fails if the object is gone, unless we have just released it: nothing would ever remove a token made for an
+// object that is gone.
+func (r *Reconciler) patchFinalizers(ctx context.Context, f *facts, before *bootstrapv1.WindowsBootstrapConfig) error {
+	err := r.Client.Patch(ctx, f.config, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if f.released {
+		err = client.IgnoreNotFound(err)
+	}
+	if err != nil {
+		return fmt.Errorf("patch finalizers: %w", err)
+	}
+	f.before = f.config.DeepCopy()
+	return nil
+}
+
+// store renders the user data and writes it to the Secret, once.
+func (r *Reconciler) store(ctx context.Context, f *facts) error {
+	userData, err := render(f, f.token)
+	if err != nil {
+		return err
 	}
 	secret := dataSecret(f, userData)
 	if err := r.Client.Create(ctx, secret); err != nil {
-		return phase.Fail(fmt.Errorf("create bootstrap secret: %w", err))
+		return fmt.Errorf("create bootstrap secret: %w", err)
 	}
 	ctrl.LoggerFrom(ctx).Info("Bootstrap data stored", "secret", secret.Name, "bytes", len(secret.Data[keyValue]))
 	f.secret = secret
-	return phase.Outcome{}
-}
-
-// trust reads what the node will trust, and nothing else. A kubeconfig of the user's brings its own CA.
-func (r *Reconciler) trust(ctx context.Context, f *facts) phase.Outcome {
-	if settled(f) || f.config.Spec.Discovery.KubeconfigSecret.Name != "" {
-		return phase.Outcome{}
-	}
-	var secret corev1.Secret
-	key := client.ObjectKey{Namespace: f.cluster.Namespace, Name: f.cluster.Name + "-ca"}
-	err := r.Secrets.Get(ctx, key, &secret)
-	if client.IgnoreNotFound(err) != nil {
-		return phase.Fail(fmt.Errorf("get cluster CA: %w", err))
-	}
-	f.ca = secret.Data[corev1.TLSCertKey]
-	if len(f.ca) == 0 {
-		return phase.AwaitSecret(bootstrapv1.WaitingForClusterCAReason,
-			"Secret %s with the CA of the cluster under the key tls.crt is not there; a node joins no cluster that it cannot verify", key.Name)
-	}
-	return phase.Outcome{}
+	return nil
 }
 
 func dataSecret(f *facts, userData bootstrap.UserData) *corev1.Secret {
-	owner := metav1.NewControllerRef(f.config, bootstrapv1.GroupVersion.WithKind(kind))
 	data := map[string][]byte{keyValue: userData.Bytes(), keyToken: []byte(f.token)}
 	if warnings := userData.Warnings(); len(warnings) > 0 {
 		data[keyWarnings] = []byte(strings.Join(warnings, "\n"))
@@ -260,7 +258,7 @@ func dataSecret(f *facts, userData bootstrap.UserData) *corev1.Secret {
 			Name:            f.config.Name,
 			Labels:          map[string]string{clusterv1.ClusterNameLabel: f.cluster.Name},
 			Annotations:     map[string]string{bootstrapv1.RenderedGenerationAnnotation: generation(f)},
-			OwnerReferences: []metav1.OwnerReference{*owner},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(f.config, bootstrapv1.GroupVersion.WithKind(kind))},
 		},
 		Type:      clusterv1.ClusterSecretType,
 		Immutable: new(true),
@@ -269,7 +267,7 @@ func dataSecret(f *facts, userData bootstrap.UserData) *corev1.Secret {
 }
 
 // release lets the object go.
-func (r *Reconciler) release(ctx context.Context, f *facts) phase.Outcome {
+func (r *Reconciler) release(ctx context.Context, f *facts) error {
 	before := f.config.DeepCopy()
 	controllerutil.RemoveFinalizer(f.config, bootstrapv1.ConfigFinalizer)
 	f.released = true

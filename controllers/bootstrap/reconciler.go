@@ -32,11 +32,11 @@ import (
 // Reconciler makes user data and looks after tokens.
 type Reconciler struct {
 	Client client.Client
-	// Secrets, and ConfigMaps, are read from the API server itself: they are never cached.
-	Secrets client.Reader
+	// Live reads from the API server itself: Secrets and ConfigMaps are never cached.
+	Live client.Reader
 	// Workload reaches the workload clusters.
 	Workload linux.Workload
-	// TokenTTL is how long a token lives when nobody keeps it alive.
+	// TokenTTL is how long a token lives if we do not extend it.
 	TokenTTL time.Duration
 	// Events tells people of warnings.
 	Events events.EventRecorder
@@ -46,7 +46,7 @@ type Reconciler struct {
 	WatchFilter string
 }
 
-// SetupWithManager says what wakes the reconciler.
+// SetupWithManager registers the reconciler and says what wakes it.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	log := ctrl.LoggerFrom(ctx)
 	ofCluster, err := util.ClusterToTypedObjectsMapper(r.Client, &bootstrapv1.WindowsBootstrapConfigList{}, mgr.GetScheme())
@@ -70,20 +70,21 @@ func ofMachine(_ context.Context, o client.Object) []ctrl.Request {
 	if !ok || machine.Spec.Bootstrap.ConfigRef.Kind != kind {
 		return nil
 	}
-	return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: machine.Namespace, Name: machine.Spec.Bootstrap.ConfigRef.Name}}}
+	key := client.ObjectKey{Namespace: machine.Namespace, Name: machine.Spec.Bootstrap.ConfigRef.Name}
+	return []ctrl.Request{{NamespacedName: key}}
 }
 
 // ofWindowsMachine finds the config that waits for a machine's identity.
 func (r *Reconciler) ofWindowsMachine(ctx context.Context, o client.Object) []ctrl.Request {
-	machine, ok := o.(*infrav1.WindowsMachine)
+	windows, ok := o.(*infrav1.WindowsMachine)
 	if !ok {
 		return nil
 	}
-	owner, err := util.GetOwnerMachine(ctx, r.Client, machine.ObjectMeta)
-	if err != nil || owner == nil {
+	machine, err := util.GetOwnerMachine(ctx, r.Client, windows.ObjectMeta)
+	if err != nil || machine == nil {
 		return nil
 	}
-	return ofMachine(ctx, owner)
+	return ofMachine(ctx, machine)
 }
 
 // Reconcile brings one config a step further: load, decide what is next, do it, report, write once.
@@ -92,18 +93,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil || f == nil {
 		return ctrl.Result{}, err
 	}
-	outcome := r.next(ctx, f)
-	if f.released || outcome.Outdated() {
-		return outcome.Result()
+	end := r.next(ctx, f)
+	if f.released || phase.Outdated(end) {
+		return phase.Result(end)
 	}
-	report(f, outcome)
+	report(f, end)
 	if err := r.write(ctx, f); err != nil {
-		return phase.Fail(err).Result()
+		return phase.Result(err)
 	}
 	r.tell(f)
-	result, err := outcome.Result()
+	result, err := phase.Result(end)
 	if err == nil && result.RequeueAfter == 0 {
-		result.RequeueAfter = f.again
+		result.RequeueAfter = f.lookAgain
 	}
 	return result, err
 }
@@ -113,11 +114,11 @@ type facts struct {
 	// before is the config as the API server has it, config as it will be.
 	before, config *bootstrapv1.WindowsBootstrapConfig
 
-	owner   *clusterv1.Machine
+	machine *clusterv1.Machine
 	cluster *clusterv1.Cluster
-	machine *infrav1.WindowsMachine
+	windows *infrav1.WindowsMachine
 
-	// These come on the way: the Secret with the user data, the cluster's CA, the workload cluster, the token.
+	// The phases fill these in: the Secret with the user data, the cluster's CA, the workload cluster, the token.
 	secret   *corev1.Secret
 	ca       []byte
 	workload client.Client
@@ -126,10 +127,10 @@ type facts struct {
 	// sources are what the spec refers to, by the names of bootstrap.Source.
 	sources map[string][]byte
 
-	// again is when the token wants to be looked at.
-	again time.Duration
+	// lookAgain is how soon the token must be looked at again.
+	lookAgain time.Duration
 
-	// released says that the object has gone with its finalizer.
+	// released says that the finalizer is gone, and the object with it.
 	released bool
 }
 
@@ -143,20 +144,20 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, er
 		return nil, fmt.Errorf("get windowsbootstrapconfig: %w", err)
 	}
 	f.before = f.config.DeepCopy()
-	if f.owner, f.cluster, err = owner.Of(ctx, r.Client, f.config); err != nil {
+	if f.machine, f.cluster, err = owner.Of(ctx, r.Client, f.config); err != nil {
 		return nil, err
 	}
 	return f, r.loadWindowsMachine(ctx, f)
 }
 
 func (r *Reconciler) loadWindowsMachine(ctx context.Context, f *facts) error {
-	if f.owner == nil || f.owner.Spec.InfrastructureRef.Kind != "WindowsMachine" {
+	if f.machine == nil || f.machine.Spec.InfrastructureRef.Kind != "WindowsMachine" {
 		return nil
 	}
-	var machine infrav1.WindowsMachine
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: f.owner.Namespace, Name: f.owner.Spec.InfrastructureRef.Name}, &machine)
+	var windows infrav1.WindowsMachine
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: f.machine.Namespace, Name: f.machine.Spec.InfrastructureRef.Name}, &windows)
 	if err == nil {
-		f.machine = &machine
+		f.windows = &windows
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("get windowsmachine: %w", err)
@@ -164,17 +165,19 @@ func (r *Reconciler) loadWindowsMachine(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// next does what is next to be done.
-func (r *Reconciler) next(ctx context.Context, f *facts) phase.Outcome {
+// next goes through the phases of the life that the config is in.
+func (r *Reconciler) next(ctx context.Context, f *facts) error {
 	switch {
 	case paused(f):
-		return phase.Outcome{}
+		return nil
 	case deleting(f) && !controllerutil.ContainsFinalizer(f.config, bootstrapv1.ConfigFinalizer):
-		return phase.Outcome{}
+		return nil
 	case deleting(f):
 		return phase.Run(ctx, f, r.dropToken, r.release)
 	default:
-		return phase.Run(ctx, f, owned, ready, r.linuxFirst, r.find, r.trust, r.readSources, judge, r.reach, r.claim, r.issueToken, r.store, r.keepToken)
+		return phase.Run(ctx, f, owned, phase.Unless(settled, ready, r.linuxFirst),
+			r.findSecret, phase.Unless(settled, r.readClusterCA, r.readSources, validate),
+			r.reach, phase.Unless(settled, r.hold, r.issueToken, r.store), r.keepToken)
 	}
 }
 
@@ -182,9 +185,9 @@ func deleting(f *facts) bool { return !f.config.DeletionTimestamp.IsZero() }
 
 func paused(f *facts) bool { return owner.Paused(f.cluster, f.config) }
 
-func joined(f *facts) bool { return owner.Joined(f.owner) }
+func joined(f *facts) bool { return owner.Joined(f.machine) }
 
-// write patches the status, if it changed. The resource version goes with it: a report on an old object is not written.
+// write patches the status if it changed. It sends the resource version, so that no report on an old object is written.
 func (r *Reconciler) write(ctx context.Context, f *facts) error {
 	if equality.Semantic.DeepEqual(f.before.Status, f.config.Status) {
 		return nil
@@ -196,14 +199,16 @@ func (r *Reconciler) write(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// maxNote is the most that an Event takes.
+// maxNote is how long the note of an Event may be.
 const maxNote = 1024
 
-// tell makes an event of warnings, when they come up.
+// tell makes an event when warnings come up.
 func (r *Reconciler) tell(f *facts) {
-	if conditions.IsTrue(f.before, bootstrapv1.HasWarningsCondition) || !conditions.IsTrue(f.config, bootstrapv1.HasWarningsCondition) {
+	const warnings = bootstrapv1.HasWarningsCondition
+	if conditions.IsTrue(f.before, warnings) || !conditions.IsTrue(f.config, warnings) {
 		return
 	}
-	text := conditions.GetMessage(f.config, bootstrapv1.HasWarningsCondition)
-	r.Events.Eventf(f.config, nil, corev1.EventTypeWarning, bootstrapv1.WarningsGivenReason, "Render", "%s", text[:min(len(text), maxNote)])
+	note := conditions.GetMessage(f.config, warnings)
+	note = note[:min(len(note), maxNote)]
+	r.Events.Eventf(f.config, nil, corev1.EventTypeWarning, bootstrapv1.WarningsGivenReason, "Render", "%s", note)
 }

@@ -7,6 +7,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 )
 
 func TestSkew(t *testing.T) {
@@ -21,22 +22,25 @@ func TestSkew(t *testing.T) {
 		{"without the v", "1.36.3", "v1.36.3", "", ""},
 		{"a vendor's", "v1.36.3+vmware.1", "v1.36.3", "", ""},
 		{"a vendor's image tag, too new", "v1.37.0_vmware.1", "v1.36.3", waits, "wants v1.37.0_vmware.1"},
-		{"a vendor's image tag, too old", "v1.32.9_vmware.1", "v1.36.3", invalid, "v1.32.9_vmware.1 is more than 3 minors older"},
-		{"two numbers", "v1.37", "v1.36.3", waits, "wants v1.37 and"},
+		{
+			"a vendor's image tag, too old", "v1.32.9_vmware.1", "v1.36.3", invalid,
+			"v1.32.9_vmware.1 is more than 3 minor versions older",
+		},
+		{"two numbers", "v1.37", "v1.36.3", waits, "wants v1.37, but"},
 		{"nothing that Render would take", "latest", "v1.36.3", "", ""},
-		{"a newer minor", "v1.37.0", "v1.36.3", waits, "wants v1.37.0 and a Node of its control plane has v1.36.3"},
+		{"a newer minor", "v1.37.0", "v1.36.3", waits, "wants v1.37.0, but a Node of its control plane has v1.36.3"},
 		{"a newer minor before its release", "v1.37.0-rc.1", "v1.36.3", waits, "wants v1.37.0-rc.1"},
-		{"four minors older", "v1.32.9", "v1.36.3", invalid, "write a version from v1.33 to v1.36"},
+		{"four minors older", "v1.32.9", "v1.36.3", invalid, "use a version from v1.33 to v1.36"},
 		{"kubeadm's old form", "v1.30.14", "v1.30.2", "", ""},
 		{"kubeadm's new form", "v1.30.14", "v1.31.0", invalid, "the kubeadm of v1.30.14 cannot read"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := skew(&clusterv1.Machine{Spec: clusterv1.MachineSpec{Version: test.machine}}, test.controlPlane)
+			got := phase.Of(skew(&clusterv1.Machine{Spec: clusterv1.MachineSpec{Version: test.machine}}, test.controlPlane))
 			if got.Reason != test.reason || !strings.Contains(got.Message, test.say) {
 				t.Errorf("%q %q, want %q %q", got.Reason, got.Message, test.reason, test.say)
 			}
 			if got.Stalled != (test.reason == invalid) {
-				t.Errorf("stalled is %v: a control plane is upgraded in its time, a version is not mended by waiting", got.Stalled)
+				t.Errorf("stalled is %v: a control plane will be upgraded, but waiting does not correct a version", got.Stalled)
 			}
 		})
 	}

@@ -13,35 +13,32 @@ import (
 )
 
 // readSources reads the Secrets and ConfigMaps of the config's own namespace that its spec refers to.
-func (r *Reconciler) readSources(ctx context.Context, f *facts) phase.Outcome {
-	if settled(f) {
-		return phase.Outcome{}
-	}
+func (r *Reconciler) readSources(ctx context.Context, f *facts) error {
 	f.sources = map[string][]byte{}
 	for _, source := range bootstrap.Sources(f.config.Spec) {
 		data, err := r.readSource(ctx, f.config.Namespace, source)
 		if err != nil {
-			return phase.Fail(fmt.Errorf("get %s %s: %w", source.Kind, source.Name, err))
+			return fmt.Errorf("get %s %s: %w", source.Kind, source.Name, err)
 		}
 		if len(data) == 0 {
 			return phase.Poll(bootstrapv1.WaitingForSourcesReason,
-				"%s %s with something under the key %q is not there; the config refers to it", source.Kind, source.Name, source.Key)
+				"the config refers to the key %q of %s %s, which does not exist or is empty", source.Key, source.Kind, source.Name)
 		}
 		f.sources[source.String()] = data
 	}
-	return phase.Outcome{}
+	return nil
 }
 
-// readSource gives nothing for what is not there.
+// readSource returns nothing for an object or a key that is not there.
 func (r *Reconciler) readSource(ctx context.Context, namespace string, source bootstrap.Source) ([]byte, error) {
 	key := client.ObjectKey{Namespace: namespace, Name: source.Name}
 	if source.Kind == bootstrap.SourceSecret {
 		var secret corev1.Secret
-		err := client.IgnoreNotFound(r.Secrets.Get(ctx, key, &secret))
+		err := client.IgnoreNotFound(r.Live.Get(ctx, key, &secret))
 		return secret.Data[source.Key], err
 	}
 	var configMap corev1.ConfigMap
-	err := client.IgnoreNotFound(r.Secrets.Get(ctx, key, &configMap))
+	err := client.IgnoreNotFound(r.Live.Get(ctx, key, &configMap))
 	if text, ok := configMap.Data[source.Key]; ok {
 		return []byte(text), err
 	}

@@ -27,13 +27,13 @@ import (
 const (
 	nodeGroup = "system:bootstrappers:kubeadm:default-node-token"
 
-	// maxTokenIDs is how many ids are tried when others have the first ones: they have 30 bits.
+	// maxTokenIDs is how many ids we try if the first ones are taken: an id has 30 bits.
 	maxTokenIDs = 5
 )
 
 var tokenAlphabet = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// tokenID is a function of the config, so that a token is never made twice, wherever the process dies.
+// tokenID depends only on the config, so that no second token is made, wherever the process dies.
 func tokenID(config *bootstrapv1.WindowsBootstrapConfig, try int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", config.UID, try))
 	return tokenAlphabet.EncodeToString(sum[:])[:6]
@@ -41,36 +41,33 @@ func tokenID(config *bootstrapv1.WindowsBootstrapConfig, try int) string {
 
 func newTokenSecret() string {
 	random := make([]byte, 10)
-	// It never fails: since Go 1.24 a system without randomness ends the program.
+	// Read never fails: since Go 1.24 the program ends on a system without randomness.
 	_, _ = rand.Read(random)
 	return tokenAlphabet.EncodeToString(random)
 }
 
-// mark says in the token whose it is.
+// mark says in the token whose token it is.
 func mark(config *bootstrapv1.WindowsBootstrapConfig) string {
 	return fmt.Sprintf("capwin bootstrap token of %s/%s %s", config.Namespace, config.Name, config.UID)
 }
 
-// issueToken makes the token, or finds the one that was made before.
-func (r *Reconciler) issueToken(ctx context.Context, f *facts) phase.Outcome {
-	if settled(f) {
-		return phase.Outcome{}
-	}
+// issueToken makes the token, or finds the one that it made before.
+func (r *Reconciler) issueToken(ctx context.Context, f *facts) error {
 	for try := range maxTokenIDs {
 		id := tokenID(f.config, try)
 		token, err := r.putToken(ctx, f, id+"."+newTokenSecret())
 		if err != nil {
-			return phase.Fail(err)
+			return err
 		}
 		if string(token.Data[bootstrapapi.BootstrapTokenDescriptionKey]) == mark(f.config) {
 			f.token = id + "." + string(token.Data[bootstrapapi.BootstrapTokenSecretKey])
-			return phase.Outcome{}
+			return nil
 		}
 	}
-	return phase.Fail(fmt.Errorf("all %d ids for the bootstrap token are taken by others", maxTokenIDs))
+	return fmt.Errorf("all %d possible ids of the bootstrap token are in use by other tokens", maxTokenIDs)
 }
 
-// putToken returns the token that is there under this id, made now if there is none.
+// putToken returns the token with this id; it makes one if there is none.
 func (r *Reconciler) putToken(ctx context.Context, f *facts, token string) (*corev1.Secret, error) {
 	id, secretPart, _ := strings.Cut(token, ".")
 	secret := &corev1.Secret{}
@@ -109,61 +106,62 @@ func (r *Reconciler) expiration() []byte {
 	return []byte(r.Now().UTC().Add(r.TokenTTL).Format(time.RFC3339))
 }
 
-// keepToken keeps the token alive until the node has joined, or is not to join any more; then it removes it, and the
-// finalizer with it. Where a machine does not go on, the token may expire: it is put back once the machine does.
-func (r *Reconciler) keepToken(ctx context.Context, f *facts) phase.Outcome {
+// keepToken keeps the token alive until the node has joined or must not join any more. Then it removes the token and the
+// finalizer. While a machine is stalled its token may expire; keepToken puts it back when the machine goes on.
+func (r *Reconciler) keepToken(ctx context.Context, f *facts) error {
 	if !controllerutil.ContainsFinalizer(f.config, bootstrapv1.ConfigFinalizer) {
-		return phase.Outcome{}
+		return nil
 	}
-	if joined(f) || bootstrapFailed(f) || !f.owner.DeletionTimestamp.IsZero() {
-		if outcome := r.removeToken(ctx, f); outcome.Ends() {
-			return outcome
+	if joined(f) || bootstrapFailed(f) || !f.machine.DeletionTimestamp.IsZero() {
+		if err := r.removeToken(ctx, f); err != nil {
+			return err
 		}
 		before := f.config.DeepCopy()
 		controllerutil.RemoveFinalizer(f.config, bootstrapv1.ConfigFinalizer)
 		return r.patchFinalizers(ctx, f, before)
 	}
-	if f.machine != nil && conditions.IsTrue(f.machine, infrav1.StalledCondition) {
-		return phase.Outcome{}
+	if f.windows != nil && conditions.IsTrue(f.windows, infrav1.StalledCondition) {
+		return nil
 	}
-	f.again = r.TokenTTL / 3
-	// The very token that the VM has got is put back if it expired.
+	f.lookAgain = r.TokenTTL / 3
+	// If the token has expired, the VM needs the same one again.
 	issued := string(f.secret.Data[keyToken])
 	_, secretPart, _ := strings.Cut(issued, ".")
 	token, err := r.putToken(ctx, f, issued)
 	switch {
 	case err != nil:
-		return phase.Fail(err)
+		return err
 	case string(token.Data[bootstrapapi.BootstrapTokenSecretKey]) != secretPart:
 		return phase.Stall(bootstrapv1.BootstrapTokenReplacedReason,
-			"Secret %s/%s in the workload cluster is not the node's token any more, so that it cannot join; remove that Secret, or delete the Machine to get another one",
+			"Secret %s/%s in the workload cluster no longer has the node's token, so the node cannot join; "+
+				"delete that Secret, or delete the Machine to get a new one",
 			token.Namespace, token.Name)
 	}
 	return r.extendToken(ctx, f, token)
 }
 
 func bootstrapFailed(f *facts) bool {
-	return f.machine != nil && f.machine.Status.Bootstrap != nil && f.machine.Status.Bootstrap.State == string(plan.StateFailed)
+	return f.windows != nil && f.windows.Status.Bootstrap != nil && f.windows.Status.Bootstrap.State == string(plan.StateFailed)
 }
 
-func (r *Reconciler) extendToken(ctx context.Context, f *facts, token *corev1.Secret) phase.Outcome {
+func (r *Reconciler) extendToken(ctx context.Context, f *facts, token *corev1.Secret) error {
 	expires, err := time.Parse(time.RFC3339, string(token.Data[bootstrapapi.BootstrapTokenExpirationKey]))
 	if err == nil && expires.Sub(r.Now()) > r.TokenTTL/2 {
-		return phase.Outcome{}
+		return nil
 	}
 	patch := client.MergeFrom(token.DeepCopy())
 	token.Data[bootstrapapi.BootstrapTokenExpirationKey] = r.expiration()
 	if err := f.workload.Patch(ctx, token, patch); err != nil {
-		return phase.Fail(fmt.Errorf("extend bootstrap token: %w", err))
+		return fmt.Errorf("extend bootstrap token: %w", err)
 	}
-	return phase.Outcome{}
+	return nil
 }
 
-// removeToken removes what token there is of this config, and no other's.
-func (r *Reconciler) removeToken(ctx context.Context, f *facts) phase.Outcome {
+// removeToken removes the token of this config if there is one, and no other config's.
+func (r *Reconciler) removeToken(ctx context.Context, f *facts) error {
 	issued, err := r.issuedToken(ctx, f)
 	if err != nil {
-		return phase.Fail(err)
+		return err
 	}
 	var ids []string
 	if id, _, found := strings.Cut(issued, "."); found {
@@ -176,29 +174,29 @@ func (r *Reconciler) removeToken(ctx context.Context, f *facts) phase.Outcome {
 		var token corev1.Secret
 		err := f.workload.Get(ctx, tokenKey(id), &token)
 		if client.IgnoreNotFound(err) != nil {
-			return phase.Fail(fmt.Errorf("get bootstrap token: %w", err))
+			return fmt.Errorf("get bootstrap token: %w", err)
 		}
 		own := string(token.Data[bootstrapapi.BootstrapTokenDescriptionKey]) == mark(f.config)
 		if !own && id+"."+string(token.Data[bootstrapapi.BootstrapTokenSecretKey]) != issued {
 			continue
 		}
 		if err := f.workload.Delete(ctx, &token); client.IgnoreNotFound(err) != nil {
-			return phase.Fail(fmt.Errorf("remove bootstrap token: %w", err))
+			return fmt.Errorf("remove bootstrap token: %w", err)
 		}
 		ctrl.LoggerFrom(ctx).Info("Bootstrap token removed", "token", token.Name)
-		return phase.Outcome{}
+		return nil
 	}
-	return phase.Outcome{}
+	return nil
 }
 
-// issuedToken is the token in the bootstrap Secret, if there is one. It finds the token of a config that was moved to another
-// management cluster, where it has another UID than the one that the token was made for.
+// issuedToken is the token in the bootstrap Secret, if there is one. That finds it after a move to another management cluster,
+// where the config has another UID than the one that the token id was made from.
 func (r *Reconciler) issuedToken(ctx context.Context, f *facts) (string, error) {
 	if f.secret != nil {
 		return string(f.secret.Data[keyToken]), nil
 	}
 	var secret corev1.Secret
-	err := r.Secrets.Get(ctx, client.ObjectKeyFromObject(f.config), &secret)
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(f.config), &secret)
 	if client.IgnoreNotFound(err) != nil {
 		return "", fmt.Errorf("get bootstrap secret: %w", err)
 	}
@@ -208,19 +206,20 @@ func (r *Reconciler) issuedToken(ctx context.Context, f *facts) (string, error) 
 	return string(secret.Data[keyToken]), nil
 }
 
-// dropToken removes the token of a config that goes. A workload cluster that is going too, or stays out of reach for
-// longer than a token lives, is no reason to hold the object.
-func (r *Reconciler) dropToken(ctx context.Context, f *facts) phase.Outcome {
+// dropToken removes the token of a config that is being deleted. It does not hold the object if the workload cluster is being
+// deleted too, or cannot be reached for longer than a token lives.
+func (r *Reconciler) dropToken(ctx context.Context, f *facts) error {
 	if f.cluster == nil || r.Now().After(f.config.DeletionTimestamp.Add(r.TokenTTL)) {
-		return phase.Outcome{}
+		return nil
 	}
 	var err error
 	if f.workload, err = r.Workload.GetClient(ctx, client.ObjectKeyFromObject(f.cluster)); err == nil {
 		return r.removeToken(ctx, f)
 	}
 	if !f.cluster.DeletionTimestamp.IsZero() {
-		return phase.Outcome{}
+		return nil
 	}
 	return phase.Poll(bootstrapv1.WorkloadUnreachableReason,
-		"the API server of Cluster %s is not reached; the config goes once its token is removed there, or has expired", f.cluster.Name)
+		"the API server of Cluster %s cannot be reached; the config is deleted when its token has been removed there or has expired",
+		f.cluster.Name)
 }

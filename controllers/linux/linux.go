@@ -1,5 +1,5 @@
-// Package linux keeps Windows behind Linux: no user data and no VM before the Cluster has a control plane that runs on
-// Linux.
+// Package linux makes Windows wait for Linux: there is no user data and no VM before the Cluster has a control plane that runs
+// on Linux.
 package linux
 
 import (
@@ -19,39 +19,42 @@ import (
 
 const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
 
-// Workload reaches the API servers of workload clusters. An error means that the cluster is not reached now.
+// Workload reaches the API servers of workload clusters. An error means that the cluster cannot be reached now.
 type Workload interface {
 	// GetClient returns a client that may read from a cache, never for Secrets.
 	GetClient(ctx context.Context, cluster client.ObjectKey) (client.Client, error)
 }
 
-// ControlPlaneReady ends a phase until the Cluster's control plane is initialised and one of its Nodes, on Linux, is Ready.
-// Then it tells the oldest version of those Nodes: while a control plane is upgraded, any of its API servers may answer.
-func ControlPlaneReady(ctx context.Context, workload Workload, cluster *clusterv1.Cluster) (oldestVersion string, outcome phase.Outcome) {
+// ControlPlane stops until the Cluster's control plane is initialized and one of its Nodes on Linux is Ready. Then it returns
+// all of those Nodes.
+func ControlPlane(ctx context.Context, workload Workload, cluster *clusterv1.Cluster) ([]corev1.Node, error) {
 	if !ptr.Deref(cluster.Status.Initialization.ControlPlaneInitialized, false) {
-		return "", phase.Wait(infrav1.WaitingForControlPlaneReason, "the control plane of Cluster %s is not initialised yet", cluster.Name)
+		return nil, phase.Wait(infrav1.WaitingForControlPlaneReason,
+			"the control plane of Cluster %s is not initialized yet", cluster.Name)
 	}
 	c, err := workload.GetClient(ctx, client.ObjectKeyFromObject(cluster))
 	if err != nil {
-		ctrl.LoggerFrom(ctx).V(4).Info("Workload cluster is not reached", "error", err.Error())
-		return "", phase.Poll(infrav1.WaitingForLinuxNodeReason, "the API server of Cluster %s is not reached yet", cluster.Name)
+		ctrl.LoggerFrom(ctx).V(4).Info("Workload cluster cannot be reached", "error", err.Error())
+		return nil, phase.Poll(infrav1.WaitingForLinuxNodeReason, "the API server of Cluster %s cannot be reached yet", cluster.Name)
 	}
 	var nodes corev1.NodeList
-	if err := c.List(ctx, &nodes, client.HasLabels{controlPlaneLabel}, client.MatchingLabels{corev1.LabelOSStable: "linux"}); err != nil {
-		return "", phase.Fail(err)
+	err = c.List(ctx, &nodes, client.HasLabels{controlPlaneLabel}, client.MatchingLabels{corev1.LabelOSStable: "linux"})
+	if err != nil {
+		return nil, err
 	}
 	for _, node := range nodes.Items {
 		if util.IsNodeReady(&node) {
-			return oldest(nodes.Items), phase.Outcome{}
+			return nodes.Items, nil
 		}
 	}
-	return "", phase.Poll(infrav1.WaitingForLinuxNodeReason,
-		"of the %d Nodes of Cluster %s with the labels %s and %s=linux none is Ready; Windows machines come after Linux",
-		len(nodes.Items), cluster.Name, controlPlaneLabel, corev1.LabelOSStable)
+	return nil, phase.Poll(infrav1.WaitingForLinuxNodeReason,
+		"Cluster %s has no Ready Node among its %d with the labels %s and %s=linux; Windows machines come after Linux",
+		cluster.Name, len(nodes.Items), controlPlaneLabel, corev1.LabelOSStable)
 }
 
-// oldest version of the Nodes' kubelets, each of which is as old as the API server beside it; empty where none says it.
-func oldest(nodes []corev1.Node) string {
+// OldestVersion is the oldest version of the Nodes' kubelets, each of which is as old as the API server beside it; it is empty
+// when no Node says one. While a control plane is upgraded, any of its API servers may answer.
+func OldestVersion(nodes []corev1.Node) string {
 	var found *version.Version
 	for _, node := range nodes {
 		parsed, err := version.ParseGeneric(node.Status.NodeInfo.KubeletVersion)

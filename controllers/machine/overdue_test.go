@@ -1,11 +1,12 @@
 package machine
 
 import (
+	"cmp"
 	"errors"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
@@ -20,82 +21,109 @@ func TestOverdue(t *testing.T) {
 		waiting = "Unknown WaitingForGuest, Stalled False NotStalled"
 		working = "True Bootstrapping, Stalled False NotStalled"
 		done    = "True BootstrapSucceeded, Stalled False NotStalled"
+		gaveUp  = "False BootstrapFailed, Stalled True BootstrapFailed"
 	)
 	at12 := vm(cloud.Running, running) // 12 seconds of the limit are used
+	liar := vm(cloud.Running, `{"version":1,"state":"running","elapsed":99999999999}`)
+	const never = -1
 	cases := map[string]struct {
 		reason string
-		// told is the report that comes some minutes after the VM ran; then the machine is looked at again.
+		// told is the report that comes some minutes after the VM ran; then the machine is looked at again. Its config has
+		// the default limit of 30 minutes.
 		told   func(*facts)
 		after  time.Duration
 		change func(*facts)
 		look   time.Duration
 		want   string
-		wake   time.Duration
+		wake   time.Duration // a minute when zero
 	}{
-		"silent, early":      {reason: "Windows may take its time", change: deadline(0), look: 44 * time.Minute, want: waiting, wake: time.Minute},
-		"silent, almost":     {reason: "the wake-up is for the very moment", change: deadline(0), look: 45*time.Minute - time.Second, want: waiting, wake: time.Second},
-		"silent, too long":   {reason: "30 minutes for the guest, 15 for Windows", change: deadline(0), look: 45 * time.Minute, want: silent, wake: time.Minute},
-		"silent, short":      {reason: "the limit is the config's", change: deadline(300), look: 20 * time.Minute, want: silent, wake: time.Minute},
-		"silent, unknown":    {reason: "a guest of another provider's user data tells nothing at all", look: 24 * time.Hour, want: waiting, wake: time.Minute},
-		"silent, joined":     {reason: "the node is the answer", change: both(deadline(0), withNode), look: 24 * time.Hour, want: done},
-		"told, early":        {reason: "the limit counts from what was told", told: at12, after: 40 * time.Minute, change: deadline(0), look: 80 * time.Minute, want: working, wake: time.Minute},
-		"told, almost":       {reason: "12 s of 30 minutes were used then", told: at12, after: 40 * time.Minute, change: deadline(0), look: 85*time.Minute - 13*time.Second, want: working, wake: time.Second},
-		"told, too long":     {reason: "its own deadline has passed in any case", told: at12, after: 40 * time.Minute, change: deadline(0), look: 85*time.Minute - 12*time.Second, want: overdue, wake: time.Minute},
-		"told, joined":       {reason: "the rest was asked for too, but nothing stalls", told: at12, change: both(deadline(0), withNode), look: 24 * time.Hour, want: "False BootstrapOverdue, Stalled False NotStalled"},
-		"told, joined early": {reason: "a joined machine is looked at again for this alone", told: at12, change: both(deadline(0), withNode), look: 10 * time.Minute, want: working, wake: 35*time.Minute - 12*time.Second},
-		"done":               {reason: "nothing more is to be heard", told: vm(cloud.Running, succeeded), change: deadline(0), look: 24 * time.Hour, want: done, wake: time.Minute},
-		"failed":             {reason: "it told so", told: vm(cloud.Running, failed), change: deadline(0), look: 24 * time.Hour, want: "False BootstrapFailed, Stalled True BootstrapFailed", wake: time.Minute},
+		"silent, early": {reason: "Windows may take its time", look: 44 * time.Minute, want: waiting},
+		"silent, almost": {
+			reason: "the wake-up is for the very moment", look: 45*time.Minute - time.Second, want: waiting, wake: time.Second,
+		},
+		"silent, too long": {reason: "30 minutes for the guest, 15 for Windows", look: 45 * time.Minute, want: silent},
+		"silent, short":    {reason: "the limit is the config's", change: deadline(300), look: 20 * time.Minute, want: silent},
+		"silent, unknown": {
+			reason: "a guest of another provider's user data tells nothing at all",
+			change: func(f *facts) { f.config = nil }, look: 24 * time.Hour, want: waiting,
+		},
+		"silent, joined": {reason: "the node is the answer", change: withNode, look: 24 * time.Hour, want: done, wake: never},
+		"told, early": {
+			reason: "the limit counts from what was told",
+			told:   at12, after: 40 * time.Minute, look: 80 * time.Minute, want: working,
+		},
+		"told, almost": {
+			reason: "12 s of 30 minutes were used then",
+			told:   at12, after: 40 * time.Minute, look: 85*time.Minute - 13*time.Second, want: working, wake: time.Second,
+		},
+		"told, too long": {
+			reason: "its own deadline has passed in any case",
+			told:   at12, after: 40 * time.Minute, look: 85*time.Minute - 12*time.Second, want: overdue,
+		},
+		"told, joined": {
+			reason: "the rest was asked for too, but nothing stalls",
+			told:   at12, change: withNode, look: 24 * time.Hour, want: "False BootstrapOverdue, Stalled False NotStalled", wake: never,
+		},
+		"told, joined early": {
+			reason: "a joined machine is looked at again for this alone",
+			told:   at12, change: withNode, look: 10 * time.Minute, want: working, wake: 35*time.Minute - 12*time.Second,
+		},
+		"done":   {reason: "nothing more is to be heard", told: vm(cloud.Running, succeeded), look: 24 * time.Hour, want: done},
+		"failed": {reason: "it told so", told: vm(cloud.Running, failed), look: 24 * time.Hour, want: gaveUp},
 		"more than the limit": {
-			reason: "a guest that lies of its time gets the margin, and no panic",
-			told:   vm(cloud.Running, `{"version":1,"state":"running","elapsed":99999999999}`), change: deadline(0), look: 15 * time.Minute, want: overdue, wake: time.Minute,
+			reason: "a guest that lies about its time gets the margin, and no panic", told: liar, look: 15 * time.Minute, want: overdue,
 		},
 		"cloud away": {
-			reason: "the guest may have told the cloud more", told: at12, change: both(deadline(0), func(f *facts) { f.vm = nil }), look: 24 * time.Hour, want: working, wake: time.Minute,
+			reason: "the guest may have told the cloud more",
+			told:   at12, change: func(f *facts) { f.vm = nil }, look: 24 * time.Hour, want: working,
 		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			f := world(vm(cloud.Running, ""), deadline(0))
-			report(f, phase.Outcome{})
+			report(f, nil)
 			if c.told != nil {
 				f.now = begin.Add(c.after)
 				c.told(f)
-				report(f, phase.Outcome{})
+				report(f, nil)
 			}
-			f.config = nil
 			if c.change != nil {
 				c.change(f)
 			}
 			f.now = begin.Add(c.look)
-			outcome := phase.Outcome{}
+			var end error
 			if f.vm == nil {
-				outcome = phase.Outcome{Reason: infrav1.CloudUnreachableReason, Err: errors.New("away")}
+				end = &phase.Stop{Reason: infrav1.CloudUnreachableReason, Err: errors.New("away")}
 			}
-			report(f, outcome)
-			got := short(f.machine, infrav1.BootstrapProgressCondition) + ", Stalled " + short(f.machine, infrav1.StalledCondition)
-			if got != c.want || wake(f) != c.wake {
-				t.Errorf("%s:\nwant %s, next look after %s\ngot  %s, next look after %s", c.reason, c.want, c.wake, got, wake(f))
+			report(f, end)
+			got := short(f.windows, infrav1.BootstrapProgressCondition) + ", Stalled " + short(f.windows, infrav1.StalledCondition)
+			next := max(0, cmp.Or(c.wake, time.Minute))
+			if got != c.want || wake(f) != next {
+				t.Errorf("%s:\nwant %s, next look after %s\ngot  %s, next look after %s", c.reason, c.want, next, got, wake(f))
 			}
-			settled(t, f, outcome)
+			settled(t, f, end)
 		})
 	}
 }
 
-func both(first, second func(*facts)) func(*facts) { return func(f *facts) { first(f); second(f) } }
-
 // settled checks that time alone changes nothing in a status, once it says what it says: it would be written again and again.
-func settled(t *testing.T, f *facts, outcome phase.Outcome) {
+func settled(t *testing.T, f *facts, end error) {
 	t.Helper()
-	before := f.machine.DeepCopy()
+	before := f.windows.DeepCopy()
 	f.now = f.now.Add(100 * time.Millisecond)
-	report(f, outcome)
-	if diff := cmp.Diff(before.Status, f.machine.Status); diff != "" {
+	report(f, end)
+	if diff := gocmp.Diff(before.Status, f.windows.Status); diff != "" {
 		t.Errorf("the status changes with the clock:\n%s", diff)
 	}
 }
 
 // TestOverdueIsOver has guests that speak, or join, after they were given up.
 func TestOverdueIsOver(t *testing.T) {
+	const (
+		givenUp = "False GuestSilent, Ready False GuestSilent"
+		waiting = "Unknown WaitingForGuest, Ready False WaitingForGuest"
+	)
+	stopped := func(f *facts) { f.vm.State = cloud.Stopped }
 	cases := map[string]struct {
 		reason string
 		change func(*facts)
@@ -103,25 +131,25 @@ func TestOverdueIsOver(t *testing.T) {
 	}{
 		"speaks":        {"it was slow", vm(cloud.Running, running), "True Bootstrapping, Ready False Bootstrapping"},
 		"joins":         {"it cannot speak", withNode, "True BootstrapSucceeded, Ready True Joined"},
-		"is stopped":    {"a VM that is off has not been heard of more", func(f *facts) { f.vm.State = cloud.Stopped }, "False GuestSilent, Ready False VMNotRunning"},
-		"starts again":  {"a VM that was restarted has its time again", restarted, "Unknown WaitingForGuest, Ready False WaitingForGuest"},
-		"says no more":  {"it stays given up", func(*facts) {}, "False GuestSilent, Ready False GuestSilent"},
-		"is not looked": {"it stays so while the cloud is away", func(f *facts) { f.vm = nil }, "False GuestSilent, Ready False GuestSilent"},
+		"is stopped":    {"nothing was heard of a VM that is off", stopped, "False GuestSilent, Ready False VMNotRunning"},
+		"starts again":  {"a VM that was restarted has its time again", restarted, waiting},
+		"says no more":  {"it stays given up", func(*facts) {}, givenUp},
+		"is not looked": {"it stays so while the cloud is away", func(f *facts) { f.vm = nil }, givenUp},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			f := world(vm(cloud.Running, ""), deadline(0))
-			report(f, phase.Outcome{})
+			report(f, nil)
 			f.now = begin.Add(time.Hour)
-			report(f, phase.Outcome{})
+			report(f, nil)
 			f.now = f.now.Add(time.Minute)
 			c.change(f)
-			outcome := phase.Outcome{}
+			var end error
 			if f.vm != nil && f.vm.State == cloud.Stopped {
-				outcome = phase.Wait(infrav1.VMNotRunningReason, "stopped")
+				end = phase.Wait(infrav1.VMNotRunningReason, "stopped")
 			}
-			report(f, outcome)
-			got := short(f.machine, infrav1.BootstrapProgressCondition) + ", Ready " + short(f.machine, infrav1.ReadyCondition)
+			report(f, end)
+			got := short(f.windows, infrav1.BootstrapProgressCondition) + ", Ready " + short(f.windows, infrav1.ReadyCondition)
 			if got != c.want {
 				t.Errorf("%s: want %s, got %s", c.reason, c.want, got)
 			}
@@ -140,14 +168,14 @@ func restarted(f *facts) {
 // TestSwitchedOff has a VM that is switched off, and maybe on again, when its guest was given up for what it had told.
 func TestSwitchedOff(t *testing.T) {
 	f := world(vm(cloud.Running, running), deadline(0))
-	report(f, phase.Outcome{})
-	look := func(after time.Duration, state cloud.State, outcome phase.Outcome, want string) {
+	report(f, nil)
+	look := func(after time.Duration, state cloud.State, end error, want string) {
 		t.Helper()
 		f.now = begin.Add(after)
 		f.vm = &cloud.VM{State: state, Report: running}
-		report(f, outcome)
-		settled(t, f, outcome)
-		got := short(f.machine, infrav1.BootstrapProgressCondition) + ", Stalled " + short(f.machine, infrav1.StalledCondition)
+		report(f, end)
+		settled(t, f, end)
+		got := short(f.windows, infrav1.BootstrapProgressCondition) + ", Stalled " + short(f.windows, infrav1.StalledCondition)
 		if got != want {
 			t.Errorf("after %s: want %s, got %s", after, want, got)
 		}
@@ -160,8 +188,8 @@ func TestSwitchedOff(t *testing.T) {
 	stopped := phase.Wait(infrav1.VMNotRunningReason, "stopped")
 	look(time.Minute, cloud.Stopped, stopped, off)
 	look(24*time.Hour, cloud.Stopped, stopped, off) // its time stands still
-	look(25*time.Hour, cloud.Running, phase.Outcome{}, working)
-	look(26*time.Hour, cloud.Running, phase.Outcome{}, overdue)
+	look(25*time.Hour, cloud.Running, nil, working)
+	look(26*time.Hour, cloud.Running, nil, overdue)
 	look(27*time.Hour, cloud.Stopped, stopped, overdue)
-	look(28*time.Hour, cloud.Running, phase.Outcome{}, working)
+	look(28*time.Hour, cloud.Running, nil, working)
 }

@@ -18,76 +18,73 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-func (r *Reconciler) owned(_ context.Context, f *facts) phase.Outcome {
-	if f.owner == nil {
+func (r *Reconciler) owned(_ context.Context, f *facts) error {
+	if f.machine == nil {
 		return phase.Wait(infrav1.WaitingForOwnerReason, "no Machine owns this WindowsMachine yet; Cluster API sets the owner")
 	}
 	if f.cluster == nil {
-		return phase.Wait(infrav1.WaitingForOwnerReason, "Cluster %s is not there", f.owner.Spec.ClusterName)
+		return phase.Wait(infrav1.WaitingForOwnerReason, "Cluster %s does not exist", f.machine.Spec.ClusterName)
 	}
-	if leaving(f) && !hadVM(f) && !controllerutil.ContainsFinalizer(f.machine, infrav1.MachineFinalizer) {
+	if leaving(f) && !hadVM(f) && !controllerutil.ContainsFinalizer(f.windows, infrav1.MachineFinalizer) {
 		return noVM(f)
 	}
-	return phase.Outcome{}
+	return nil
 }
 
-// leaving says that the Machine is being deleted. Its hooks may keep this object for long before that is deleted too: until
-// then there is nothing to be made any more.
-func leaving(f *facts) bool { return !f.owner.DeletionTimestamp.IsZero() }
+// leaving says that the Machine is being deleted. Its hooks may keep this object for a long time after that, but no VM is
+// made for it any more.
+func leaving(f *facts) bool { return !f.machine.DeletionTimestamp.IsZero() }
 
-func noVM(f *facts) phase.Outcome {
-	return phase.Wait(infrav1.DeletingReason, "Machine %s is being deleted and had no VM yet: none is made for it", f.owner.Name)
+func noVM(f *facts) error {
+	return phase.Wait(infrav1.DeletingReason, "Machine %s is being deleted; it had no VM and gets none", f.machine.Name)
 }
 
-// claim writes down who the VM will be before anything is asked of the cloud. Everything after a crash, a restore or a
-// move starts from it, and so does the node's kubelet configuration.
-func (r *Reconciler) claim(ctx context.Context, f *facts) phase.Outcome {
-	if outcome := r.identify(ctx, f); outcome.Ends() {
-		return outcome
+// recordIdentity writes down who the VM will be before we ask the cloud for anything. After a crash, a restore or a move
+// everything starts from it, and the node's kubelet configuration contains it.
+func (r *Reconciler) recordIdentity(ctx context.Context, f *facts) error {
+	if err := r.identify(ctx, f); err != nil {
+		return err
 	}
-	before := f.machine.DeepCopy()
-	f.machine.Spec.ProviderID = f.identity.ProviderID
+	before := f.windows.DeepCopy()
+	f.windows.Spec.ProviderID = f.identity.ProviderID
 	return r.patch(ctx, f, before)
 }
 
-// hold keeps the object from going while there may be a VM. Until then it may go freely: a machine whose account never
-// answered has nothing to clean up, and must not need the account for that.
-func (r *Reconciler) hold(ctx context.Context, f *facts) phase.Outcome {
-	before := f.machine.DeepCopy()
-	controllerutil.AddFinalizer(f.machine, infrav1.MachineFinalizer)
+// hold keeps the object for as long as there may be a VM. Before that it may go freely: a machine whose account never
+// answered has nothing to clean up and must not need the account for it.
+func (r *Reconciler) hold(ctx context.Context, f *facts) error {
+	before := f.windows.DeepCopy()
+	controllerutil.AddFinalizer(f.windows, infrav1.MachineFinalizer)
 	return r.patch(ctx, f, before)
 }
 
-// patch writes spec and metadata, if they changed. That the object has gone meanwhile is fine only for one that is released:
-// what is made for any other nobody would remove.
-func (r *Reconciler) patch(ctx context.Context, f *facts, before *infrav1.WindowsMachine) phase.Outcome {
-	if before.Spec.ProviderID == f.machine.Spec.ProviderID && len(before.Finalizers) == len(f.machine.Finalizers) {
-		return phase.Outcome{}
+// patch writes spec and metadata if they changed. It fails if the object is gone, unless we have just released it: nothing
+// would ever remove a VM made for an object that is gone.
+func (r *Reconciler) patch(ctx context.Context, f *facts, before *infrav1.WindowsMachine) error {
+	if before.Spec.ProviderID == f.windows.Spec.ProviderID && len(before.Finalizers) == len(f.windows.Finalizers) {
+		return nil
 	}
 	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	err := r.Client.Patch(ctx, f.machine, lock)
+	err := r.Client.Patch(ctx, f.windows, lock)
 	if f.released {
 		err = client.IgnoreNotFound(err)
 	}
 	if err != nil {
-		return phase.Fail(fmt.Errorf("patch windowsmachine: %w", err))
+		return fmt.Errorf("patch windowsmachine: %w", err)
 	}
-	f.before = f.machine.DeepCopy()
-	return phase.Outcome{}
+	f.before = f.windows.DeepCopy()
+	return nil
 }
 
-func (r *Reconciler) identify(_ context.Context, f *facts) phase.Outcome {
-	provider := r.provider(f.machine)
+func (r *Reconciler) identify(_ context.Context, f *facts) error {
+	provider := r.provider(f.windows)
 	if provider == nil {
 		return phase.Stall(infrav1.CloudNotSupportedReason,
-			"this manager runs no machines in the cloud that the spec names; write spec.vsphere, or run a release that supports it")
+			"this manager does not support the cloud in the spec; use spec.vsphere, or a release that supports this cloud")
 	}
-	identity, err := provider.Identify(f.machine)
-	if err != nil {
-		return phase.Cloud(err)
-	}
-	f.identity = identity
-	return phase.Outcome{}
+	var err error
+	f.identity, err = provider.Identify(f.windows)
+	return phase.Cloud(err)
 }
 
 func (r *Reconciler) provider(m *infrav1.WindowsMachine) cloud.Provider {
@@ -97,70 +94,84 @@ func (r *Reconciler) provider(m *infrav1.WindowsMachine) cloud.Provider {
 	return r.Azure
 }
 
-// ready waits for all that a new VM needs. A machine that had its VM needs none of it.
-func (r *Reconciler) ready(ctx context.Context, f *facts) phase.Outcome {
-	switch {
-	case hadVM(f):
-		return phase.Outcome{}
-	case f.owner.Spec.FailureDomain != "":
-		return phase.Stall(infrav1.SpecInvalidReason,
-			"Machine %s asks for failure domain %q, which this release does not place VMs in; leave it out", f.owner.Name, f.owner.Spec.FailureDomain)
-	case !ptr.Deref(f.cluster.Status.Initialization.InfrastructureProvisioned, false):
-		return phase.Wait(infrav1.WaitingForClusterInfrastructureReason, "the infrastructure of Cluster %s is not provisioned yet", f.cluster.Name)
-	case f.owner.Spec.Bootstrap.DataSecretName == nil:
-		return phase.Wait(infrav1.WaitingForBootstrapDataReason, "Machine %s has no bootstrap data yet; see its bootstrap config", f.owner.Name)
+// claimAddresses waits until every pool has given an address. A machine that had its VM only reads them back.
+func (r *Reconciler) claimAddresses(ctx context.Context, f *facts) (err error) {
+	if !hadVM(f) {
+		f.networks, err = r.Pools.Claim(ctx, f.windows, f.cluster)
+		return err
 	}
-	_, outcome := linux.ControlPlaneReady(ctx, r.Workload, f.cluster)
-	return outcome
+	if f.networks, err = r.Pools.ReadBack(ctx, f.windows); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "Addresses cannot be read back")
+	}
+	return nil
 }
 
-// hadVM says whether the machine's VM was there once: then no second one is made. The Machine knows it too, since
-// status is lost in a move.
+// ready waits for everything that a new VM needs.
+func (r *Reconciler) ready(ctx context.Context, f *facts) error {
+	switch {
+	case f.machine.Spec.FailureDomain != "":
+		return phase.Stall(infrav1.SpecInvalidReason,
+			"Machine %s wants failure domain %q, but this release does not place VMs by failure domain; leave it out",
+			f.machine.Name, f.machine.Spec.FailureDomain)
+	case !ptr.Deref(f.cluster.Status.Initialization.InfrastructureProvisioned, false):
+		return phase.Wait(infrav1.WaitingForClusterInfrastructureReason,
+			"the infrastructure of Cluster %s is not provisioned yet", f.cluster.Name)
+	case f.machine.Spec.Bootstrap.DataSecretName == nil:
+		return phase.Wait(infrav1.WaitingForBootstrapDataReason,
+			"Machine %s has no bootstrap data yet; see its bootstrap config", f.machine.Name)
+	}
+	_, err := linux.ControlPlane(ctx, r.Workload, f.cluster)
+	return err
+}
+
+// hadVM says whether the machine's VM was there once: it gets no second one. The Machine knows it too, because a move loses
+// our status.
 func hadVM(f *facts) bool {
-	return ptr.Deref(f.machine.Status.Initialization.Provisioned, false) || f.owner != nil && f.owner.Spec.ProviderID != ""
+	return ptr.Deref(f.windows.Status.Initialization.Provisioned, false) || f.machine != nil && f.machine.Spec.ProviderID != ""
 }
 
-func (r *Reconciler) connect(ctx context.Context, f *facts) phase.Outcome {
-	provider := r.provider(f.machine)
-	key := client.ObjectKey{Namespace: f.machine.Namespace, Name: provider.CredentialsOf(f.machine)}
+func (r *Reconciler) connect(ctx context.Context, f *facts) error {
+	provider := r.provider(f.windows)
+	key := client.ObjectKey{Namespace: f.windows.Namespace, Name: provider.CredentialsOf(f.windows)}
 	var secret corev1.Secret
-	err := r.Secrets.Get(ctx, key, &secret)
+	err := r.Live.Get(ctx, key, &secret)
 	if apierrors.IsNotFound(err) && deleting(f) {
 		return phase.AwaitSecret(infrav1.CredentialsMissingReason,
-			"the VM is still there, and Secret %s to remove it with is not; create it again, or remove the VM by hand and then the finalizer %s",
+			"Secret %s with the cloud's credentials does not exist, but the VM cannot be deleted without it; "+
+				"create it again, or delete the VM by hand and then remove the finalizer %s",
 			key.Name, infrav1.MachineFinalizer)
 	}
 	if apierrors.IsNotFound(err) {
 		return phase.AwaitSecret(infrav1.CredentialsMissingReason,
-			"there is no Secret %s with the cloud's credentials; create it in namespace %s", key.Name, key.Namespace)
+			"Secret %s with the cloud's credentials does not exist; create it in namespace %s", key.Name, key.Namespace)
 	}
 	if err != nil {
-		return phase.Fail(fmt.Errorf("get credentials: %w", err))
+		return fmt.Errorf("get credentials: %w", err)
 	}
 	f.cloud, err = r.Accounts.Get(provider, key, secret.Data)
-	if err != nil {
-		return phase.Cloud(err)
-	}
-	return phase.Outcome{}
+	return phase.Cloud(err)
 }
 
-// provision asks for the VM, or for how it is.
-func (r *Reconciler) provision(ctx context.Context, f *facts) phase.Outcome {
-	m, ask := f.cloudMachine(), f.cloud.Observe
-	if !hadVM(f) && !leaving(f) {
-		var outcome phase.Outcome
-		if m.UserData, outcome = r.userData(ctx, f); outcome.Ends() {
-			return outcome
-		}
-		ask = f.cloud.Ensure
-	}
-	vm, err := ask(ctx, m)
+// distinct stops if another machine has the MAC that this one's VM would get.
+func (r *Reconciler) distinct(ctx context.Context, f *facts) error {
+	return r.Pools.Distinct(ctx, f.windows, f.networks)
+}
+
+// holdAddresses makes sure that the pools do not take the addresses back while there may be a VM with them.
+func (r *Reconciler) holdAddresses(ctx context.Context, f *facts) error {
+	return r.Pools.Hold(ctx, f.windows, f.networks)
+}
+
+// provision asks the cloud for the VM and stops until it runs.
+func (r *Reconciler) provision(ctx context.Context, f *facts) error {
+	vm, err := r.ask(ctx, f)
 	if errors.Is(err, cloud.ErrNotFound) && !hadVM(f) {
 		return noVM(f)
 	}
 	if errors.Is(err, cloud.ErrNotFound) {
 		return phase.Stall(infrav1.VMVanishedReason,
-			"VM %s was there and is gone; a machine gets no second VM, delete the Machine or let a MachineHealthCheck do it", f.identity.Name)
+			"VM %s no longer exists, and a machine gets no second VM; delete the Machine or let a MachineHealthCheck do so",
+			f.identity.Name)
 	}
 	if err != nil {
 		return phase.Cloud(err)
@@ -168,60 +179,76 @@ func (r *Reconciler) provision(ctx context.Context, f *facts) phase.Outcome {
 	f.vm = &vm
 	switch vm.State {
 	case cloud.Running:
-		return phase.Outcome{}
+		return nil
 	case cloud.Stopped:
-		return phase.Wait(infrav1.VMNotRunningReason, "VM %s does not run; start it, or delete the Machine", f.identity.Name)
+		return phase.Wait(infrav1.VMNotRunningReason, "VM %s is not running; start it or delete the Machine", f.identity.Name)
 	default:
-		outcome := phase.Wait(infrav1.ProvisioningReason, "VM %s: %s", f.identity.Name, vm.Detail)
-		outcome.After = reread
-		return outcome
+		return phase.WaitFor(reread, infrav1.ProvisioningReason, "VM %s: %s", f.identity.Name, vm.Detail)
 	}
 }
 
-func (r *Reconciler) userData(ctx context.Context, f *facts) ([]byte, phase.Outcome) {
+// ask has the cloud make the VM. It only looks if the VM was there once, or if none may be made any more.
+func (r *Reconciler) ask(ctx context.Context, f *facts) (cloud.VM, error) {
+	m := f.cloudMachine()
+	if hadVM(f) || leaving(f) {
+		return f.cloud.Observe(ctx, m)
+	}
+	var err error
+	if m.UserData, err = r.userData(ctx, f); err != nil {
+		return cloud.VM{}, err
+	}
+	return f.cloud.Ensure(ctx, m)
+}
+
+func (r *Reconciler) userData(ctx context.Context, f *facts) ([]byte, error) {
 	var secret corev1.Secret
-	key := client.ObjectKey{Namespace: f.machine.Namespace, Name: *f.owner.Spec.Bootstrap.DataSecretName}
-	err := r.Secrets.Get(ctx, key, &secret)
+	key := client.ObjectKey{Namespace: f.windows.Namespace, Name: *f.machine.Spec.Bootstrap.DataSecretName}
+	err := r.Live.Get(ctx, key, &secret)
 	if apierrors.IsNotFound(err) {
 		return nil, phase.AwaitSecret(infrav1.WaitingForBootstrapDataReason,
-			"Secret %s with the bootstrap data is not there; see the bootstrap config of Machine %s", key.Name, f.owner.Name)
+			"Secret %s with the bootstrap data does not exist; see the bootstrap config of Machine %s", key.Name, f.machine.Name)
 	}
 	if err != nil {
-		return nil, phase.Fail(fmt.Errorf("get bootstrap data: %w", err))
+		return nil, fmt.Errorf("get bootstrap data: %w", err)
 	}
 	if len(secret.Data["value"]) == 0 {
 		return nil, phase.AwaitSecret(infrav1.WaitingForBootstrapDataReason,
-			"Secret %s has no bootstrap data under its key \"value\"; see the bootstrap config of Machine %s", key.Name, f.owner.Name)
+			"Secret %s has no bootstrap data under the key \"value\"; see the bootstrap config of Machine %s", key.Name, f.machine.Name)
 	}
-	return secret.Data["value"], phase.Outcome{}
+	return secret.Data["value"], nil
 }
 
 func (f *facts) cloudMachine() cloud.Machine {
 	return cloud.Machine{
-		Identity: f.identity, Key: client.ObjectKeyFromObject(f.machine), Spec: f.machine.Spec, Networks: f.networks, Existed: hadVM(f),
+		Identity: f.identity, Key: client.ObjectKeyFromObject(f.windows), Spec: f.windows.Spec, Networks: f.networks, Existed: hadVM(f),
 	}
 }
 
-// remove asks for the VM's removal until nothing is left of it.
-func (r *Reconciler) remove(ctx context.Context, f *facts) phase.Outcome {
+// remove asks the cloud to remove the VM until nothing is left of it.
+func (r *Reconciler) remove(ctx context.Context, f *facts) error {
 	err := f.cloud.Delete(ctx, f.cloudMachine())
 	if errors.Is(err, cloud.ErrNotFound) {
-		return phase.Outcome{}
+		return nil
 	}
 	if err != nil {
 		return phase.Cloud(err)
 	}
-	return phase.Poll(infrav1.DeletingReason, "VM %s is being removed", f.identity.Name)
+	return phase.Poll(infrav1.DeletingReason, "VM %s is being deleted", f.identity.Name)
+}
+
+// freeAddresses lets the addresses go, now that no VM has them.
+func (r *Reconciler) freeAddresses(ctx context.Context, f *facts) error {
+	return r.Pools.Free(ctx, f.windows)
 }
 
 // release lets the object go.
-func (r *Reconciler) release(ctx context.Context, f *facts) phase.Outcome {
-	before := f.machine.DeepCopy()
-	controllerutil.RemoveFinalizer(f.machine, infrav1.MachineFinalizer)
+func (r *Reconciler) release(ctx context.Context, f *facts) error {
+	before := f.windows.DeepCopy()
+	controllerutil.RemoveFinalizer(f.windows, infrav1.MachineFinalizer)
 	f.released = true
-	if outcome := r.patch(ctx, f, before); outcome.Ends() {
-		return outcome
+	if err := r.patch(ctx, f, before); err != nil {
+		return err
 	}
-	ctrl.LoggerFrom(ctx).Info("Nothing is left of the VM, the machine is released", "vm", f.identity.Name)
-	return phase.Outcome{}
+	ctrl.LoggerFrom(ctx).Info("VM deleted, finalizer removed", "vm", f.identity.Name)
+	return nil
 }

@@ -13,7 +13,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 )
 
-// The limits of the API's fields.
+// How much the fields of the API take.
 const (
 	maxName    = 128
 	maxMessage = 1024
@@ -23,8 +23,8 @@ const (
 	maxNote    = 1024 // of an Event
 )
 
-// progressOf reads a guest's report. Any program in the guest can write it, so that it is cut to size, cleaned, and
-// shown; one that makes no sense is an error.
+// progressOf reads a guest's report. Any program in the guest can write there: the report is cut to size and cleaned before it
+// is shown, and one that makes no sense is an error.
 func progressOf(report string) (progress *infrav1.BootstrapProgress, windowsBuild string, err error) {
 	if report == "" {
 		return nil, "", nil
@@ -39,7 +39,7 @@ func progressOf(report string) (progress *infrav1.BootstrapProgress, windowsBuil
 		Step:           clean(r.Step, maxName),
 		Reason:         reasonOf(r.State, r.Reason, infrav1.BootstrapFailedReason),
 		Message:        clean(r.Message, maxMessage),
-		ExitCode:       int32(r.ExitCode), //nolint:gosec // because a number that wraps is as untrue as any other from the guest
+		ExitCode:       int32(r.ExitCode), //nolint:gosec // because a number that wraps is as trustworthy as any other from the guest
 		ElapsedSeconds: seconds(r.Elapsed),
 		LastLines:      cleanAll(r.LastLines, maxLine),
 		Warnings:       cleanAll(r.Warnings, maxWarning),
@@ -49,7 +49,7 @@ func progressOf(report string) (progress *infrav1.BootstrapProgress, windowsBuil
 	return progress, clean(r.Facts.OS, maxName/2), nil
 }
 
-// reasonOf lets only documented reasons become the reason of a condition.
+// reasonOf lets only documented reasons become the reason of a condition; any other becomes unknown.
 func reasonOf(state plan.State, reason, unknown string) string {
 	if state != plan.StateFailed {
 		return ""
@@ -62,7 +62,7 @@ func reasonOf(state plan.State, reason, unknown string) string {
 	return unknown
 }
 
-// durationsOf shows the phases that there may be, in their order; a guest cannot make others up.
+// durationsOf lists the phases that we know, in their order, so that a guest cannot invent any.
 func durationsOf(durations map[string]int) []infrav1.PhaseDuration {
 	var all []infrav1.PhaseDuration
 	for _, name := range bootstrap.PhaseNames() {
@@ -80,18 +80,19 @@ func bootOf(boot *plan.ReportBoot) *infrav1.BootResult {
 	switch boot.State {
 	case plan.StateRunning, plan.StateSucceeded, plan.StateFailed:
 		return &infrav1.BootResult{
-			State: string(boot.State), Reason: reasonOf(boot.State, boot.Reason, infrav1.EveryBootFailedReason), Message: clean(boot.Message, maxMessage),
+			State:   string(boot.State),
+			Reason:  reasonOf(boot.State, boot.Reason, infrav1.EveryBootFailedReason),
+			Message: clean(boot.Message, maxMessage),
 		}
 	}
 	return nil
 }
 
-// keep takes a report over into the status. One that says what is known already leaves the status as it is, with the time
-// of the first one.
-func keep(status *infrav1.WindowsMachineStatus, told infrav1.BootstrapProgress, now metav1.Time) {
+// takeOver takes a report over into the status. A report without news changes nothing, not even the time of the first one.
+func takeOver(status *infrav1.WindowsMachineStatus, told infrav1.BootstrapProgress, now metav1.Time) {
 	known := status.Bootstrap
 	if known != nil && told.EveryBoot != nil && told.EveryBoot.State == string(plan.StateRunning) {
-		// While a node is at its everyBoot phases, phase and durations of its reports are those.
+		// While a node runs its everyBoot phases, it reports their phase and durations, not those of its bootstrap.
 		boot := told.EveryBoot
 		told = *known.DeepCopy()
 		told.EveryBoot = boot
@@ -105,7 +106,7 @@ func keep(status *infrav1.WindowsMachineStatus, told infrav1.BootstrapProgress, 
 	}
 }
 
-// seconds are not negative and fit the field.
+// seconds makes a number that is not negative and fits the field.
 func seconds(value int) int32 { return int32(min(max(value, 0), 1<<30)) }
 
 func cleanAll(lines []string, limit int) []string {
@@ -119,7 +120,7 @@ func cleanAll(lines []string, limit int) []string {
 	return all
 }
 
-// clean leaves printable ASCII of a bounded length.
+// clean leaves only printable ASCII, up to the limit.
 func clean(text string, limit int) string {
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {

@@ -23,18 +23,25 @@ func TestProgressOfUntrustedReports(t *testing.T) {
 		"none":          {"a guest that is silent", "", nil},
 		"no JSON":       {"nonsense is nothing", "{", nil},
 		"unknown state": {"a state that the API has not would be refused by the API server", `{"version":1,"state":"dancing"}`, nil},
-		"other version": {"a report of another kind is none", `{"version":2,"state":"running"}`, nil},
-		"too large":     {"a guest cannot fill the API server", `{"version":1,"state":"running","message":"` + strings.Repeat("x", 70000) + `"}`, nil},
+		"other version": {"a report of another version cannot be read", `{"version":2,"state":"running"}`, nil},
+		"too large": {"a guest cannot fill the API server", `{"version":1,"state":"running","message":"` +
+			strings.Repeat("x", 70000) + `"}`, nil},
 		"control characters": {
-			"nothing that a terminal would obey", `{"version":1,"state":"running","phase":{"index":1,"of":2,"name":"a[31m` + "\\u001b" + `"},"elapsed":-4}`,
+			"nothing that a terminal would obey", `{"version":1,"state":"running","phase":{"index":1,"of":2,"name":"a[31m` +
+				"\\u001b" + `"},"elapsed":-4}`,
 			&infrav1.BootstrapProgress{State: "running", Phase: "1/2 a[31m "},
 		},
 		"long": {
-			"cut to the size of the field", `{"version":1,"state":"failed","message":"` + long + `","lastLines":["` + long + `"],"reason":"nope"}`,
-			&infrav1.BootstrapProgress{State: "failed", Phase: "0/0 ", Reason: "BootstrapFailed", Message: long[:1021] + "...", LastLines: []string{long[:253] + "..."}},
+			"cut to the size of the field", `{"version":1,"state":"failed","message":"` + long + `","lastLines":["` + long +
+				`"],"reason":"nope"}`,
+			&infrav1.BootstrapProgress{
+				State: "failed", Phase: "0/0 ", Reason: "BootstrapFailed", Message: long[:1021] + "...",
+				LastLines: []string{long[:253] + "..."},
+			},
 		},
 		"reason of a guest that does not fail": {
-			"nobody takes it for one", `{"version":1,"state":"running","phase":{"index":1,"of":2,"name":"a"},"reason":"JoinFailed"}`,
+			"a guest that did not fail has no reason",
+			`{"version":1,"state":"running","phase":{"index":1,"of":2,"name":"a"},"reason":"JoinFailed"}`,
 			&infrav1.BootstrapProgress{State: "running", Phase: "1/2 a"},
 		},
 		"durations": {
@@ -46,13 +53,18 @@ func TestProgressOfUntrustedReports(t *testing.T) {
 			},
 		},
 		"start": {
-			"its reason is a documented one, too", `{"version":1,"state":"succeeded","phase":{"index":9,"of":9,"name":"join"},"boot":{"state":"failed","reason":"x","message":"` + long + `"}}`,
+			"its reason is a documented one, too", `{"version":1,"state":"succeeded","phase":{"index":9,"of":9,"name":"join"},
+				"boot":{"state":"failed","reason":"x","message":"` + long + `"}}`,
 			&infrav1.BootstrapProgress{
-				State: "succeeded", Phase: "9/9 join", EveryBoot: &infrav1.BootResult{State: "failed", Reason: "EveryBootFailed", Message: long[:1021] + "..."},
+				State: "succeeded", Phase: "9/9 join", EveryBoot: &infrav1.BootResult{
+					State: "failed", Reason: "EveryBootFailed",
+					Message: long[:1021] + "...",
+				},
 			},
 		},
 		"start of an unknown state": {
-			"it would be refused by the API server", `{"version":1,"state":"succeeded","phase":{"index":9,"of":9,"name":"join"},"boot":{"state":"rebooting"}}`,
+			"it would be refused by the API server", `{"version":1,"state":"succeeded","phase":{"index":9,"of":9,"name":"join"},
+				"boot":{"state":"rebooting"}}`,
 			&infrav1.BootstrapProgress{State: "succeeded", Phase: "9/9 join"},
 		},
 	}
@@ -92,7 +104,7 @@ func TestDurationsFitTheAPI(t *testing.T) {
 	}
 }
 
-func TestKeep(t *testing.T) {
+func TestTakeOver(t *testing.T) {
 	first, second := metav1.NewTime(begin), metav1.NewTime(begin.Add(1))
 	told := func(report string) infrav1.BootstrapProgress {
 		progress, _, _ := progressOf(report)
@@ -110,8 +122,11 @@ func TestKeep(t *testing.T) {
 		told   infrav1.BootstrapProgress
 		want   *infrav1.BootstrapProgress
 	}{
-		"first":      {"it has its time", nil, told(running), at(told(running), second)},
-		"same again": {"the time is that of the first, or each look would write", at(told(running), first), told(running), at(told(running), first)},
+		"first": {"it has its time", nil, told(running), at(told(running), second)},
+		"same again": {
+			"the time is that of the first, or each look would write", at(told(running), first), told(running),
+			at(told(running), first),
+		},
 		"next":       {"it has its own time", at(told(running), first), told(succeeded), at(told(succeeded), second)},
 		"in a start": {"phase and durations of the bootstrap stay", at(told(succeeded), first), told(bootRunning), at(inBoot, second)},
 		"after it":   {"the guest tells of its bootstrap again", at(inBoot, first), told(bootFailed), at(told(bootFailed), second)},
@@ -122,7 +137,7 @@ func TestKeep(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			status := &infrav1.WindowsMachineStatus{Bootstrap: c.known}
-			keep(status, c.told, second)
+			takeOver(status, c.told, second)
 			if diff := cmp.Diff(c.want, status.Bootstrap); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}

@@ -1,4 +1,6 @@
-// Package machine makes the VM of a WindowsMachine, tells how far it is, and removes it again.
+// Package machine makes the VM of a WindowsMachine, reports how far it is, and removes it. reconciler.go has the two lives of a
+// machine as lists of phases, phases.go has the phases, and report.go writes the status: story.go tells what the guest does,
+// progress.go reads its reports, and overdue.go notices when it has been silent for too long.
 package machine
 
 import (
@@ -29,6 +31,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/controllers/linux"
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
@@ -38,25 +41,26 @@ import (
 // Reconciler makes, watches and removes VMs.
 type Reconciler struct {
 	Client client.Client
-	// Secrets, and the addresses of pools, are read from the API server itself: they are never cached.
-	Secrets client.Reader
+	// Live reads from the API server itself: Secrets are never cached.
+	Live client.Reader
 	// Workload reaches the workload clusters.
 	Workload linux.Workload
-	// VSphere and Azure are the clouds that this manager runs machines in; nil is one that it does not.
+	// Pools give adapters their addresses.
+	Pools *addresses.Pools
+	// VSphere and Azure are the clouds that this manager runs machines in; nil is a cloud that it does not support.
 	VSphere, Azure cloud.Provider
-	// Accounts keeps the connections, and Changed gets the keys of machines whose VM changed.
+	// Accounts keeps the connections to the clouds. Changed gets the keys of machines whose VM changed.
 	Accounts *cloud.Accounts
 	Changed  <-chan cloud.Key
 	// Events tells people what changed.
 	Events events.EventRecorder
 	// Now is the clock.
 	Now func() time.Time
-	// WatchFilter is the value of the watch-filter label, and Namespace the only one that is looked after, if this manager
-	// has them.
+	// WatchFilter is the value of the watch-filter label and Namespace the only namespace, if this manager is limited by them.
 	WatchFilter, Namespace string
 }
 
-// SetupWithManager says what wakes the reconciler.
+// SetupWithManager registers the reconciler and says what wakes it.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	log := ctrl.LoggerFrom(ctx)
 	gvk := infrav1.GroupVersion.WithKind("WindowsMachine")
@@ -64,7 +68,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if err != nil {
 		return fmt.Errorf("map clusters to windowsmachines: %w", err)
 	}
-	if err := r.freeStrays(mgr, controller.Options{RateLimiter: options.RateLimiter}); err != nil {
+	if err := r.Pools.FreeStrays(mgr, controller.Options{RateLimiter: options.RateLimiter}); err != nil {
 		return fmt.Errorf("watch ipaddresses: %w", err)
 	}
 	return ctrl.NewControllerManagedBy(mgr).
@@ -83,84 +87,82 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	f, err := r.load(ctx, request.NamespacedName)
 	if err != nil || f == nil {
-		return phase.Fail(err).Result() // nil is no failure
+		return phase.Result(err) // nil when there is no machine to look at
 	}
-	outcome := r.next(ctx, f)
-	if f.released || outcome.Outdated() {
-		return outcome.Result()
+	end := r.next(ctx, f)
+	if f.released || phase.Outdated(end) {
+		return phase.Result(end)
 	}
-	before := f.before.Status
-	report(f, outcome)
+	report(f, end)
 	if err := r.write(ctx, f); err != nil {
-		return phase.Fail(err).Result()
+		return phase.Result(err)
 	}
-	r.tell(f, before)
-	logUnread(ctx, f, before)
-	result, err := outcome.Result()
-	if !outcome.Ends() && !paused(f) && !deleting(f) {
-		result.RequeueAfter = wake(f)
+	r.tell(f)
+	logUnread(ctx, f)
+	if end == nil && !paused(f) && !deleting(f) {
+		return ctrl.Result{RequeueAfter: wake(f)}, nil
 	}
-	return result, err
+	return phase.Result(end)
 }
 
 // facts is what is known of one machine during one reconcile.
 type facts struct {
-	// before is the machine as the API server has it, machine as it will be.
-	before, machine *infrav1.WindowsMachine
+	// before is the WindowsMachine as the API server has it, windows as it will be.
+	before, windows *infrav1.WindowsMachine
 
-	owner   *clusterv1.Machine
+	machine *clusterv1.Machine
 	cluster *clusterv1.Cluster
-	// config is what the user data is made of, nil when another bootstrap provider makes it.
+	// config is what the user data is made of; nil when another bootstrap provider makes it.
 	config *bootstrapv1.WindowsBootstrapConfig
 
 	// now is the time of this look.
 	now time.Time
 
-	// These come on the way: who the VM is, its adapters' addresses, its account, and what the cloud says of it.
+	// The phases fill these in: who the VM is, the addresses of its adapters, its account, and what the cloud says of it.
 	identity cloud.Identity
 	networks []infrav1.MachineNetwork
 	cloud    cloud.Cloud
 	vm       *cloud.VM
 
-	// unread is why the guest's report was not understood.
+	// unread is why the guest's report was not understood; nil when it was.
 	unread error
 
-	// released says that the object has gone with its finalizer.
+	// released says that the finalizer is gone, and the object with it.
 	released bool
 }
 
 func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, error) {
-	f := &facts{machine: &infrav1.WindowsMachine{}, now: r.Now()}
-	err := r.Client.Get(ctx, key, f.machine)
+	f := &facts{windows: &infrav1.WindowsMachine{}, now: r.Now()}
+	err := r.Client.Get(ctx, key, f.windows)
 	if apierrors.IsNotFound(err) {
-		return nil, r.freeLeft(ctx, key)
+		return nil, r.Pools.FreeLeft(ctx, key)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("get windowsmachine: %w", err)
 	}
-	// A cloud's key comes for every VM of the account, also for those that another manager looks after.
-	if r.WatchFilter != "" && !labels.HasWatchLabel(f.machine, r.WatchFilter) {
+	// A cloud sends the keys of all VMs of the account, also of those that another manager looks after.
+	if r.WatchFilter != "" && !labels.HasWatchLabel(f.windows, r.WatchFilter) {
 		return nil, nil
 	}
-	f.before = f.machine.DeepCopy()
-	if f.owner, f.cluster, err = owner.Of(ctx, r.Client, f.machine); err != nil {
+	f.before = f.windows.DeepCopy()
+	if f.machine, f.cluster, err = owner.Of(ctx, r.Client, f.windows); err != nil {
 		return nil, err
 	}
 	return f, r.loadConfig(ctx, f)
 }
 
-// loadConfig reads the config from the cache. It says how long the guest may take and what is reserved on its node, both
-// for people only: a machine whose config, or its whole kind, is gone must do without.
+// loadConfig reads the config, which says how long the guest may take and what its node reserves. Only people need to know
+// both: a machine goes on without its config, and without the CRD of configs.
 func (r *Reconciler) loadConfig(ctx context.Context, f *facts) error {
-	if f.owner == nil {
+	if f.machine == nil {
 		return nil
 	}
-	ref := f.owner.Spec.Bootstrap.ConfigRef
+	ref := f.machine.Spec.Bootstrap.ConfigRef
 	if ref.APIGroup != bootstrapv1.GroupVersion.Group || ref.Kind != "WindowsBootstrapConfig" {
 		return nil
 	}
 	var config bootstrapv1.WindowsBootstrapConfig
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: f.owner.Namespace, Name: ref.Name}, &config)
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: f.machine.Namespace, Name: ref.Name}, &config)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return nil
 	}
@@ -171,53 +173,54 @@ func (r *Reconciler) loadConfig(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// next does what is next to be done.
-func (r *Reconciler) next(ctx context.Context, f *facts) phase.Outcome {
+// next goes through the phases of the life that the machine is in.
+func (r *Reconciler) next(ctx context.Context, f *facts) error {
 	switch {
 	case paused(f):
-		return phase.Outcome{}
-	case deleting(f) && !controllerutil.ContainsFinalizer(f.machine, infrav1.MachineFinalizer):
-		return phase.Outcome{}
+		return nil
+	case deleting(f) && !controllerutil.ContainsFinalizer(f.windows, infrav1.MachineFinalizer):
+		return nil
 	case deleting(f):
-		return phase.Run(ctx, f, r.identify, r.connect, r.remove, r.free, r.release)
+		return phase.Run(ctx, f, r.identify, r.connect, r.remove, r.freeAddresses, r.release)
 	default:
-		return phase.Run(ctx, f, r.owned, r.claim, r.address, r.ready, r.connect, r.distinct, r.hold, r.keep, r.provision)
+		return phase.Run(ctx, f, r.owned, r.recordIdentity, r.claimAddresses, phase.Unless(hadVM, r.ready), r.connect,
+			phase.Unless(hadVM, r.distinct), r.hold, phase.Unless(hadVM, r.holdAddresses), r.provision)
 	}
 }
 
-func deleting(f *facts) bool { return !f.machine.DeletionTimestamp.IsZero() }
+func deleting(f *facts) bool { return !f.windows.DeletionTimestamp.IsZero() }
 
-func paused(f *facts) bool { return owner.Paused(f.cluster, f.machine) }
+func paused(f *facts) bool { return owner.Paused(f.cluster, f.windows) }
 
-// write patches the status, if it changed. The resource version goes with it: a report on an old object is not written.
+// write patches the status if it changed. It sends the resource version, so that no report on an old object is written.
 func (r *Reconciler) write(ctx context.Context, f *facts) error {
-	if equality.Semantic.DeepEqual(f.before.Status, f.machine.Status) {
+	if equality.Semantic.DeepEqual(f.before.Status, f.windows.Status) {
 		return nil
 	}
 	patch := client.MergeFromWithOptions(f.before, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Status().Patch(ctx, f.machine, patch); client.IgnoreNotFound(err) != nil {
+	if err := r.Client.Status().Patch(ctx, f.windows, patch); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("patch status of windowsmachine: %w", err)
 	}
 	return nil
 }
 
-// tell makes an event of a change of reason in the conditions that people wait for.
-func (r *Reconciler) tell(f *facts, before infrav1.WindowsMachineStatus) {
-	for _, kind := range []string{infrav1.ReadyCondition, infrav1.EveryBootSucceededCondition} {
-		was, now := conditions.Get(&infrav1.WindowsMachine{Status: before}, kind), conditions.Get(f.machine, kind)
+// tell makes an event when a condition that people wait for gets another reason.
+func (r *Reconciler) tell(f *facts) {
+	for _, name := range []string{infrav1.ReadyCondition, infrav1.EveryBootSucceededCondition} {
+		was, now := conditions.Get(f.before, name), conditions.Get(f.windows, name)
 		if now == nil || was != nil && was.Reason == now.Reason {
 			continue
 		}
 		severity := corev1.EventTypeNormal
-		if kind == infrav1.ReadyCondition && conditions.IsTrue(f.machine, infrav1.StalledCondition) ||
-			kind == infrav1.EveryBootSucceededCondition && now.Status == metav1.ConditionFalse {
+		if name == infrav1.ReadyCondition && conditions.IsTrue(f.windows, infrav1.StalledCondition) ||
+			name == infrav1.EveryBootSucceededCondition && now.Status == metav1.ConditionFalse {
 			severity = corev1.EventTypeWarning
 		}
-		r.Events.Eventf(f.machine, nil, severity, now.Reason, "Reconcile", "%s", clean(now.Message, maxNote))
+		r.Events.Eventf(f.windows, nil, severity, now.Reason, "Reconcile", "%s", clean(now.Message, maxNote))
 	}
 }
 
-// enqueueChanged lets the clouds wake the reconciler. A key is a hint: what has changed is asked.
+// enqueueChanged lets the clouds wake the reconciler. A key is only a hint: the reconciler asks what has changed.
 func (r *Reconciler) enqueueChanged(ctx context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
 	go func() {
 		for {

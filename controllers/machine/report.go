@@ -15,19 +15,21 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// maxAddresses is what the API takes; guests may have more.
+// maxAddresses is how many the API takes; a guest may have more.
 const maxAddresses = 32
 
-// report writes into the status what is known. It is pure: the same facts and outcome give the same status.
-func report(f *facts, outcome phase.Outcome) {
-	status := &f.machine.Status
-	status.ObservedGeneration = f.machine.Generation
+// report writes into the status what is known and how the phases ended. It is pure: from the same facts and the same end it makes
+// the same status.
+func report(f *facts, end error) {
+	stop := phase.Of(end)
+	status := &f.windows.Status
+	status.ObservedGeneration = f.windows.Generation
 	f.set(owner.PausedCondition(paused(f)))
 	if paused(f) {
-		if conditions.Get(f.machine, infrav1.ReadyCondition) == nil {
+		if conditions.Get(f.windows, infrav1.ReadyCondition) == nil {
 			f.set(metav1.Condition{
 				Type: infrav1.ReadyCondition, Status: metav1.ConditionUnknown,
-				Reason: clusterv1.PausedReason, Message: "the machine is paused and was not looked at yet",
+				Reason: clusterv1.PausedReason, Message: "the machine was paused before its first reconcile",
 			})
 		}
 		return
@@ -42,25 +44,24 @@ func report(f *facts, outcome phase.Outcome) {
 		reportVM(f, *f.vm)
 	}
 	if joined(f) {
-		status.NodeName = f.owner.Status.NodeRef.Name
+		status.NodeName = f.machine.Status.NodeRef.Name
 	}
-	vm := vmCondition(f, outcome)
-	f.set(vm)
+	f.set(vmCondition(f, stop))
 	reportGuest(f)
-	f.set(readyCondition(f, vm))
-	f.set(stalledCondition(f, outcome))
-	f.set(cloudCondition(f, outcome))
+	f.set(readyCondition(f))
+	f.set(stalledCondition(f, stop))
+	f.set(cloudCondition(f, stop))
 	status.Phase = phaseOf(f)
 }
 
-// set gives a condition the time of this look, which stays for as long as its status does.
+// set gives a condition the time of this look; the condition keeps it until its status changes.
 func (f *facts) set(c metav1.Condition) {
 	c.LastTransitionTime = metav1.NewTime(f.now)
-	conditions.Set(f.machine, c)
+	conditions.Set(f.windows, c)
 }
 
 func reportVM(f *facts, vm cloud.VM) {
-	status := &f.machine.Status
+	status := &f.windows.Status
 	if vm.State == cloud.Running {
 		status.Initialization.Provisioned = new(true)
 	}
@@ -73,99 +74,103 @@ func reportVM(f *facts, vm cloud.VM) {
 	progress, build, err := progressOf(vm.Report)
 	f.unread = err
 	if progress != nil {
-		keep(status, *progress, metav1.NewTime(f.now.Truncate(time.Second)))
+		takeOver(status, *progress, metav1.NewTime(f.now.Truncate(time.Second)))
 	}
 	if build != "" {
 		status.WindowsBuild = build
 	}
-	if left := allocatableOf(f); left != nil {
-		status.Allocatable = left
+	if allocatable := allocatableOf(f); allocatable != nil {
+		status.Allocatable = allocatable
 	}
 }
 
-// allocatableOf is what the Node will offer to pods, nil when the user data is of another provider's making.
+// allocatableOf is what the Node will offer to pods; nil when another provider made the user data.
 func allocatableOf(f *facts) corev1.ResourceList {
 	if f.config == nil {
 		return nil
 	}
 	var size bootstrap.Size
-	if vm := f.machine.Spec.VSphere; vm != nil {
-		size = bootstrap.Size{CPUs: int(vm.CPUs), MemoryMiB: int(vm.MemoryMiB)}
+	if spec := f.windows.Spec.VSphere; spec != nil {
+		size = bootstrap.Size{CPUs: int(spec.CPUs), MemoryMiB: int(spec.MemoryMiB)}
 	}
-	left, err := bootstrap.Allocatable(f.config.Spec, size)
+	allocatable, err := bootstrap.Allocatable(f.config.Spec, size)
 	if err != nil {
-		return nil // nothing is rendered of such a config, and its own conditions say why
+		return nil // no user data is made from such a config, and its own conditions say why
 	}
-	return left
+	return allocatable
 }
 
-// reportGuest says what the guest does, how its bootstrap ended, and how the last start of the node went.
+// reportGuest tells what the guest does, how its bootstrap ended, and how the last start of the node went.
 func reportGuest(f *facts) {
 	progress := progressCondition(f)
 	f.set(progress)
 	f.set(succeededCondition(f, progress))
-	if told := f.machine.Status.Bootstrap; told != nil && told.EveryBoot != nil {
+	if told := f.windows.Status.Bootstrap; told != nil && told.EveryBoot != nil {
 		f.set(everyBootCondition(told.EveryBoot))
 	}
 }
 
-func vmCondition(f *facts, outcome phase.Outcome) metav1.Condition {
-	c := metav1.Condition{Type: infrav1.VMProvisionedCondition, Status: metav1.ConditionFalse, Reason: outcome.Reason, Message: outcome.Message}
-	known := conditions.Get(f.machine, c.Type)
+func vmCondition(f *facts, stop phase.Stop) metav1.Condition {
+	c := metav1.Condition{Type: infrav1.VMProvisionedCondition, Status: metav1.ConditionFalse}
+	known := conditions.Get(f.windows, c.Type)
 	switch {
-	case known != nil && known.Status == metav1.ConditionTrue && !deleting(f) && f.vm == nil && outcome.Reason != infrav1.VMVanishedReason:
-		// A cloud that does not answer does not make a running VM less there: CloudReachable says it.
+	case known != nil && known.Status == metav1.ConditionTrue && !deleting(f) && f.vm == nil &&
+		stop.Reason != infrav1.VMVanishedReason:
+		// When the cloud does not answer, a running VM still runs: CloudReachable tells of the outage.
 		return *known
-	case outcome.Reason != "":
-	case outcome.Err != nil:
-		return phase.InternalError(c.Type, known, outcome.Err)
+	case stop.Reason != "":
+		return stop.Condition(c.Type, known)
 	case deleting(f):
-		c.Reason, c.Message = infrav1.DeletingReason, "nothing is left of the VM"
+		c.Reason, c.Message = infrav1.DeletingReason, "the VM is deleted"
 	default:
 		c.Status, c.Reason = metav1.ConditionTrue, infrav1.ProvisionedReason
 	}
 	return c
 }
 
-// cloudCondition says whether the account answers, apart from what is known of the VM.
-func cloudCondition(f *facts, outcome phase.Outcome) metav1.Condition {
-	c := metav1.Condition{Type: infrav1.CloudReachableCondition, Status: metav1.ConditionUnknown, Reason: infrav1.CloudNotAskedReason}
-	switch outcome.Reason {
-	case infrav1.CredentialsMissingReason, infrav1.CredentialsRejectedReason, infrav1.CloudUnreachableReason, infrav1.CloudThrottledReason:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, outcome.Reason, outcome.Message
+// cloudCondition says whether the account answers, whatever is known of the VM.
+func cloudCondition(f *facts, stop phase.Stop) metav1.Condition {
+	c := metav1.Condition{Type: infrav1.CloudReachableCondition, Status: metav1.ConditionUnknown}
+	c.Reason = infrav1.CloudNotAskedReason
+	switch stop.Reason {
+	case infrav1.CredentialsMissingReason, infrav1.CredentialsRejectedReason,
+		infrav1.CloudUnreachableReason, infrav1.CloudThrottledReason:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, stop.Reason, stop.Message
 		return c
 	}
-	if f.cloud != nil && outcome.Err == nil {
+	if f.cloud != nil && stop.Err == nil {
 		c.Status, c.Reason = metav1.ConditionTrue, infrav1.CloudReachableReason
 	}
 	return c
 }
 
-// readyCondition sums up, by naming the first thing that is not as it should be.
-func readyCondition(f *facts, vm metav1.Condition) metav1.Condition {
-	succeeded := conditions.Get(f.machine, infrav1.BootstrapSucceededCondition)
+// readyCondition sums up: it names the first thing that is not as it should be.
+func readyCondition(f *facts) metav1.Condition {
+	provisioned := conditions.Get(f.windows, infrav1.VMProvisionedCondition)
+	succeeded := conditions.Get(f.windows, infrav1.BootstrapSucceededCondition)
 	c := metav1.Condition{Type: infrav1.ReadyCondition, Status: metav1.ConditionFalse}
 	switch {
-	case vm.Status == metav1.ConditionUnknown:
-		c.Status, c.Reason, c.Message = vm.Status, vm.Reason, vm.Message
-	case deleting(f) || vm.Status != metav1.ConditionTrue:
-		c.Reason, c.Message = vm.Reason, vm.Message
+	case provisioned.Status == metav1.ConditionUnknown:
+		c.Status, c.Reason, c.Message = provisioned.Status, provisioned.Reason, provisioned.Message
+	case deleting(f) || provisioned.Status != metav1.ConditionTrue:
+		c.Reason, c.Message = provisioned.Reason, provisioned.Message
 	case succeeded.Status != metav1.ConditionTrue:
 		c.Reason, c.Message = succeeded.Reason, succeeded.Message
 	case !joined(f):
-		c.Reason, c.Message = infrav1.WaitingForNodeReason, "the guest has joined the cluster; Cluster API has not seen its Node yet"
+		c.Reason = infrav1.WaitingForNodeReason
+		c.Message = "the guest has joined the cluster, but Cluster API has not seen its Node yet"
 	default:
 		c.Status, c.Reason = metav1.ConditionTrue, infrav1.JoinedReason
 	}
 	return c
 }
 
-func stalledCondition(f *facts, outcome phase.Outcome) metav1.Condition {
+func stalledCondition(f *facts, stop phase.Stop) metav1.Condition {
 	c := metav1.Condition{Type: infrav1.StalledCondition, Status: metav1.ConditionFalse, Reason: infrav1.NotStalledReason}
-	succeeded := conditions.Get(f.machine, infrav1.BootstrapSucceededCondition)
+	succeeded := conditions.Get(f.windows, infrav1.BootstrapSucceededCondition)
 	switch {
-	case outcome.Stalled:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, outcome.Reason, outcome.Message
+	case stop.Stalled:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, stop.Reason, stop.Message
 	case succeeded.Status == metav1.ConditionFalse && !deleting(f):
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, succeeded.Reason, succeeded.Message
 	}
@@ -174,11 +179,11 @@ func stalledCondition(f *facts, outcome phase.Outcome) metav1.Condition {
 
 func phaseOf(f *facts) infrav1.Phase {
 	switch {
-	case deleting(f), conditions.GetReason(f.machine, infrav1.VMProvisionedCondition) == infrav1.DeletingReason:
+	case deleting(f), conditions.GetReason(f.windows, infrav1.VMProvisionedCondition) == infrav1.DeletingReason:
 		return infrav1.PhaseDeleting
-	case conditions.IsTrue(f.machine, infrav1.StalledCondition):
+	case conditions.IsTrue(f.windows, infrav1.StalledCondition):
 		return infrav1.PhaseFailed
-	case conditions.IsTrue(f.machine, infrav1.ReadyCondition):
+	case conditions.IsTrue(f.windows, infrav1.ReadyCondition):
 		return infrav1.PhaseRunning
 	case runs(f):
 		return infrav1.PhaseBootstrapping
@@ -189,4 +194,4 @@ func phaseOf(f *facts) infrav1.Phase {
 	}
 }
 
-func joined(f *facts) bool { return owner.Joined(f.owner) }
+func joined(f *facts) bool { return owner.Joined(f.machine) }

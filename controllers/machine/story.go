@@ -16,74 +16,81 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
 
-// progressCondition says what the guest does now. No text has a clock that runs: what changes is written, and wakes us.
+// progressCondition says what the guest does now. No sentence contains a running clock: each change would be written and wake us.
 func progressCondition(f *facts) metav1.Condition {
 	c := metav1.Condition{Type: infrav1.BootstrapProgressCondition, Status: metav1.ConditionUnknown}
-	told, limit := f.machine.Status.Bootstrap, limitOf(f)
+	told, limit := f.windows.Status.Bootstrap, limitOf(f)
 	switch {
 	case said(f, plan.StateFailed):
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, told.Reason, failure(told)
 	case said(f, plan.StateSucceeded):
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.BootstrapSucceededReason, success(told, limit)
 	case told == nil && joined(f):
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.BootstrapSucceededReason, "the Node has joined; its guest told nothing of it"
+		c.Status, c.Reason = metav1.ConditionTrue, infrav1.BootstrapSucceededReason
+		c.Message = "the Node has joined; its guest has not reported"
 	case told != nil && overdue(f):
 		c.Status, c.Reason = metav1.ConditionFalse, infrav1.BootstrapOverdueReason
-		c.Message = fmt.Sprintf("%s; nothing more was heard since%s, see the console of VM %s", doing(told, limit), butUnread(f), f.machine.Status.ComputerName)
+		c.Message = fmt.Sprintf("%s; the guest has not reported since%s; see the console of VM %s",
+			doing(told, limit), butUnread(f), f.windows.Status.ComputerName)
 	case overdue(f):
 		c.Status, c.Reason = metav1.ConditionFalse, infrav1.GuestSilentReason
-		c.Message = fmt.Sprintf("nothing was heard of the guest in the %s that it may take and the %s that Windows gets to start%s; see the console of VM %s",
-			brief(limit), brief(grace), butUnread(f), f.machine.Status.ComputerName)
+		c.Message = fmt.Sprintf("the guest has not reported within its limit of %s and the %s that Windows gets to start%s; "+
+			"see the console of VM %s", brief(limit), brief(grace), butUnread(f), f.windows.Status.ComputerName)
 	case hadVM(f) && !runs(f):
-		// A guest whose VM is off, or gone, is not at work; one that is started again goes on.
-		vm := conditions.Get(f.machine, infrav1.VMProvisionedCondition)
-		c.Reason, c.Message = vm.Reason, vm.Message
+		// The guest of a VM that is off or gone is not at work; it goes on when its VM is started again.
+		provisioned := conditions.Get(f.windows, infrav1.VMProvisionedCondition)
+		c.Reason, c.Message = provisioned.Reason, provisioned.Message
+		return c
 	case told != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.BootstrappingReason, doing(told, limit)+butUnread(f)
-	case runs(f) && unread(f):
-		c.Reason, c.Message = infrav1.WaitingForGuestReason, "the VM runs"+butUnread(f)
+	case runs(f) && f.unread != nil:
+		c.Reason, c.Message = infrav1.WaitingForGuestReason, "the VM is running"+butUnread(f)
 	case runs(f):
-		c.Reason, c.Message = infrav1.WaitingForGuestReason, "the VM runs; its guest has not reported yet, Windows may still be starting"
+		c.Reason = infrav1.WaitingForGuestReason
+		c.Message = "the VM is running, but its guest has not reported yet; Windows may still be starting"
 	default:
-		c.Reason, c.Message = infrav1.ProvisioningReason, "there is no running VM yet"
+		c.Reason, c.Message = infrav1.ProvisioningReason, "no VM is running yet"
+	}
+	return stands(f, c)
+}
+
+// stands keeps what was said last, also of a report that was not understood, while the cloud does not answer.
+func stands(f *facts, c metav1.Condition) metav1.Condition {
+	known := conditions.Get(f.windows, c.Type)
+	if f.vm == nil && known != nil && known.Status == c.Status && known.Reason == c.Reason {
+		return *known
 	}
 	return c
 }
 
-// notUnderstood stays the same whatever the report is: a status that changes wakes us.
-const notUnderstood = "a report of its guest is there and not understood (the log of the manager says why)"
+// notUnderstood does not quote the report: each change of the status wakes us.
+const notUnderstood = "the manager does not understand the guest's report (its log says why)"
 
 func butUnread(f *facts) string {
-	if !unread(f) {
+	if f.unread == nil {
 		return ""
 	}
 	return ", but " + notUnderstood
 }
 
-// unread says whether the guest's report was not understood. What was said stands for as long as the cloud does not answer.
-func unread(f *facts) bool {
-	return f.unread != nil || f.vm == nil && tellsOfUnread(f.machine)
-}
-
-func tellsOfUnread(m *infrav1.WindowsMachine) bool {
-	return strings.Contains(conditions.GetMessage(m, infrav1.BootstrapProgressCondition), notUnderstood)
-}
-
-// logUnread logs why a report was not understood, when people are told of it for the first time. A guest is not trusted: its
-// words are cleaned and cut.
-func logUnread(ctx context.Context, f *facts, before infrav1.WindowsMachineStatus) {
+// logUnread logs why a report was not understood, whenever people are told something new of the guest, except that its time is
+// over. The guest's words are cleaned and cut because we do not trust it.
+func logUnread(ctx context.Context, f *facts) {
 	if f.unread == nil {
 		return
 	}
 	log := ctrl.LoggerFrom(ctx)
-	if !tellsOfUnread(f.machine) || tellsOfUnread(&infrav1.WindowsMachine{Status: before}) {
+	const progress = infrav1.BootstrapProgressCondition
+	newReason := conditions.GetReason(f.windows, progress) != conditions.GetReason(f.before, progress)
+	newMessage := conditions.GetMessage(f.windows, progress) != conditions.GetMessage(f.before, progress)
+	if !newMessage || newReason && overdue(f) {
 		log = log.V(4)
 	}
 	log.Info("Report of the guest not understood", "vm", f.identity.Name, "error", clean(f.unread.Error(), maxLine))
 }
 
-// succeededCondition says how the bootstrap ended. A Node that joined is better proof than silence; a guest that says that
-// it failed later has not done all that it was asked for, and is believed.
+// succeededCondition says how the bootstrap ended. A Node that has joined proves more than a silent guest; but a guest that
+// failed after that has not done everything it was asked for, and we believe it.
 func succeededCondition(f *facts, progress metav1.Condition) metav1.Condition {
 	c := progress
 	c.Type = infrav1.BootstrapSucceededCondition
@@ -91,15 +98,16 @@ func succeededCondition(f *facts, progress metav1.Condition) metav1.Condition {
 	case said(f, plan.StateFailed), c.Reason == infrav1.BootstrapSucceededReason:
 	case joined(f):
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.BootstrapSucceededReason, "the Node has joined"
-	case c.Status == metav1.ConditionTrue: // to be at work is not to be done
+	case c.Status == metav1.ConditionTrue: // the guest is at work and not done
 		c.Status = metav1.ConditionUnknown
 	}
 	return c
 }
 
-// everyBootCondition says how the node's last start went, if the guest has told of one.
+// everyBootCondition says how the node's last start went.
 func everyBootCondition(boot *infrav1.BootResult) metav1.Condition {
-	c := metav1.Condition{Type: infrav1.EveryBootSucceededCondition, Status: metav1.ConditionUnknown, Reason: infrav1.EveryBootRunningReason}
+	c := metav1.Condition{Type: infrav1.EveryBootSucceededCondition, Status: metav1.ConditionUnknown}
+	c.Reason = infrav1.EveryBootRunningReason
 	switch plan.State(boot.State) {
 	case plan.StateSucceeded:
 		c.Status, c.Reason = metav1.ConditionTrue, infrav1.EveryBootSucceededReason
@@ -145,28 +153,28 @@ func failure(p *infrav1.BootstrapProgress) string {
 	return fmt.Sprintf("%s%s (%s)", text, quote(cause(p)), p.Reason)
 }
 
-// quote leaves paths of Windows as they are.
+// quote does not escape: people read the paths of Windows as they are.
 func quote(text string) string { return `"` + strings.ReplaceAll(text, `"`, `'`) + `"` }
 
-// ended is what an agent says of a program that ended by itself: alone, or in parentheses behind the name of the failure.
-var ended = regexp.MustCompile(`^\S+ ended with exit code -?\d+$| \(\S+ ended with exit code -?\d+\)$`)
+// programEnded matches what the agent says when a program ended by itself: alone, or in parentheses after the failure's name.
+var programEnded = regexp.MustCompile(`^\S+ ended with exit code -?\d+$| \(\S+ ended with exit code -?\d+\)$`)
 
-// cause is the most telling of what the guest says: the name of the failure or, when nobody knows more than the exit code,
-// the last line of the program.
+// cause is what tells most of all that the guest says: the name of the failure or, when only the exit code is known, the last
+// line of the program.
 func cause(p *infrav1.BootstrapProgress) string {
-	if named := ended.ReplaceAllString(p.Message, ""); named != "" {
+	if named := programEnded.ReplaceAllString(p.Message, ""); named != "" {
 		return named
 	}
 	for _, line := range slices.Backward(p.LastLines) {
-		if !frame.MatchString(line) {
+		if !stackFrame.MatchString(line) {
 			return line
 		}
 	}
 	return p.Message
 }
 
-// frame is a line of the stack that programs like kubeadm write behind the error.
-var frame = regexp.MustCompile(`^\s|^(runtime|main)\.\S+$|^\S+/\S+\.\S+$|^$`)
+// stackFrame matches a line of the stack that programs like kubeadm write after the error.
+var stackFrame = regexp.MustCompile(`^\s|^(runtime|main)\.\S+$|^\S+/\S+\.\S+$|^$`)
 
 // spent reads: 2m of at most 30m.
 func spent(p *infrav1.BootstrapProgress, limit time.Duration) string {

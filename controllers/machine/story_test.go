@@ -40,49 +40,59 @@ func TestSentences(t *testing.T) {
 	}{
 		"at work": {
 			"phase, step, elapsed and limit",
-			world(deadline(0), vm(cloud.Running, `{"version":1,"state":"running","phase":{"index":4,"of":11,"name":"network"},"step":"hns-network","elapsed":120}`)),
+			world(deadline(0), told("running", "4/11 network", `"step":"hns-network","elapsed":120`)),
 			ready, "Bootstrap 4/11 network, step hns-network, 2m of at most 30m",
 		},
 		"at work, user data of another provider": {
-			"nobody knows the limit",
-			world(vm(cloud.Running, `{"version":1,"state":"running","phase":{"index":4,"of":11,"name":"network"},"step":"hns-network","elapsed":125}`)),
+			"the limit is not known",
+			world(told("running", "4/11 network", `"step":"hns-network","elapsed":125`)),
 			ready, "Bootstrap 4/11 network, step hns-network, 2m5s",
 		},
 		"rebooting": {
 			"down time is not counted, and looks like silence",
-			world(deadline(3600), vm(cloud.Running, `{"version":1,"state":"rebooting","phase":{"index":2,"of":11,"name":"windows"},"step":"feature","elapsed":50}`)),
+			world(deadline(3600), told("rebooting", "2/11 windows", `"step":"feature","elapsed":50`)),
 			progress, "Bootstrap 2/11 windows, step feature, rebooting, 50s of at most 1h",
 		},
 		"named failure": {
 			"exit code, the name of the failure, the reason to look up",
-			world(deadline(0), vm(cloud.Running, `{"version":1,"state":"failed","reason":"ApiServerCaMismatch","message":"couldn't validate the identity of the API Server (kubeadm.exe ended with exit code 1)","phase":{"index":9,"of":11,"name":"join"},"exitCode":1,"elapsed":180,"lastLines":["a","b"]}`)),
+			world(deadline(0), told("failed", "9/11 join", `"reason":"ApiServerCaMismatch",
+				"message":"couldn't validate the identity of the API Server (kubeadm.exe ended with exit code 1)",
+				"exitCode":1,"elapsed":180,"lastLines":["a","b"]`)),
 			ready, `Bootstrap 9/11 join failed after 3m: exit 1, "couldn't validate the identity of the API Server" (ApiServerCaMismatch)`,
 		},
 		"failure that has no name": {
 			"the last line that is no stack",
-			world(deadline(0), vm(cloud.Running, `{"version":1,"state":"failed","reason":"JoinFailed","message":"kubeadm.exe ended with exit code 1","phase":{"index":9,"of":11,"name":"join"},"exitCode":1,"elapsed":3725,`+
-				`"lastLines":["could not do it","k8s.io/kubernetes/cmd/kubeadm/app/discovery.For","\tk8s.io/kubernetes/cmd/kubeadm/app/discovery/discovery.go:41","main.main","runtime.goexit"]}`)),
+			world(deadline(0), told("failed", "9/11 join", `"reason":"JoinFailed",
+				"message":"kubeadm.exe ended with exit code 1",
+				"exitCode":1,"elapsed":3725,"lastLines":["could not do it",
+				"k8s.io/kubernetes/cmd/kubeadm/app/discovery.For","\tk8s.io/kubernetes/cmd/kubeadm/app/discovery/discovery.go:41",
+				"main.main","runtime.goexit"]`)),
 			ready, `Bootstrap 9/11 join failed after 1h2m5s: exit 1, "could not do it" (JoinFailed)`,
 		},
 		"failure of a silent program": {
 			"then its exit code is all that there is",
-			world(vm(cloud.Running, `{"version":1,"state":"failed","reason":"PreJoinScriptFailed","message":"cmd.exe ended with exit code -7","phase":{"index":3,"of":11,"name":"pre-join"},"exitCode":-7,"elapsed":1,"lastLines":[""]}`)),
+			world(told("failed", "3/11 pre-join", `"reason":"PreJoinScriptFailed",
+				"message":"cmd.exe ended with exit code -7","exitCode":-7,"elapsed":1,"lastLines":[""]`)),
 			ready, `Bootstrap 3/11 pre-join failed after 1s: exit -7, "cmd.exe ended with exit code -7" (PreJoinScriptFailed)`,
 		},
 		"failure with quotes and paths": {
 			"they are to be read, not to be parsed",
-			world(vm(cloud.Running, `{"version":1,"state":"failed","reason":"FilesFailed","message":"copy \"C:\\a b\": no","phase":{"index":1,"of":7,"name":"prepare"},"elapsed":1}`)),
+			world(told("failed", "1/7 prepare", `"reason":"FilesFailed","message":"copy \"C:\\a b\": no","elapsed":1`)),
 			ready, `Bootstrap 1/7 prepare failed after 1s: "copy 'C:\a b': no" (FilesFailed)`,
 		},
 		"failure without a program": {
 			"there is no exit code",
-			world(vm(cloud.Running, `{"version":1,"state":"failed","reason":"BootstrapTimeout","message":"the deadline of 1800 s has passed","phase":{"index":9,"of":11,"name":"join"},"elapsed":1800}`)),
+			world(told("failed", "9/11 join", `"reason":"BootstrapTimeout",
+				"message":"the deadline of 1800 s has passed","elapsed":1800`)),
 			ready, `Bootstrap 9/11 join failed after 30m: "the deadline of 1800 s has passed" (BootstrapTimeout)`,
 		},
 		"program that hangs": {
 			"what was stopped is said",
-			world(vm(cloud.Running, `{"version":1,"state":"failed","reason":"ApiServerUnreachable","message":"the API server does not answer (kubeadm.exe did not end within 900 s and was stopped)","phase":{"index":9,"of":11,"name":"join"},"elapsed":950,"lastLines":["a"]}`)),
-			ready, `Bootstrap 9/11 join failed after 15m50s: "the API server does not answer (kubeadm.exe did not end within 900 s and was stopped)" (ApiServerUnreachable)`,
+			world(told("failed", "9/11 join", `"reason":"ApiServerUnreachable",
+				"message":"the API server does not answer (kubeadm.exe did not end within 900 s and was stopped)",
+				"elapsed":950,"lastLines":["a"]`)),
+			ready, `Bootstrap 9/11 join failed after 15m50s: ` +
+				`"the API server does not answer (kubeadm.exe did not end within 900 s and was stopped)" (ApiServerUnreachable)`,
 		},
 		"done": {
 			"how long it took", world(deadline(0), vm(cloud.Running, succeeded)),
@@ -90,35 +100,39 @@ func TestSentences(t *testing.T) {
 		},
 		"done, with a warning": {
 			"what may fail is not hidden",
-			world(deadline(0), vm(cloud.Running, `{"version":1,"state":"succeeded","elapsed":600,"warnings":["defender: no"]}`)),
+			world(deadline(0), told("succeeded", "", `"elapsed":600,"warnings":["defender: no"]`)),
 			progress, `Bootstrap succeeded after 10m of at most 30m, with a warning: "defender: no"`,
 		},
 		"done, with warnings": {
 			"the rest is in status.bootstrap.warnings",
-			world(deadline(0), vm(cloud.Running, `{"version":1,"state":"succeeded","elapsed":600,"warnings":["a","b"]}`)),
+			world(deadline(0), told("succeeded", "", `"elapsed":600,"warnings":["a","b"]`)),
 			progress, `Bootstrap succeeded after 10m of at most 30m, with 2 warnings, the last: "b"`,
 		},
 		"not understood": {
 			"it is no silence", world(vm(cloud.Running, "{")),
-			ready, "the VM runs, but " + notUnderstood,
+			ready, "the VM is running, but " + notUnderstood,
 		},
 		"not understood any more": {
 			"what was understood stands", world(was(running), deadline(0), vm(cloud.Running, `{"version":2}`)),
 			progress, "Bootstrap 2/5 kubelet, 12s of at most 30m, but " + notUnderstood,
 		},
 		"not understood for all its time": {
-			"nobody looks for a fault of VMware Tools alone", world(was(""), deadline(0), later, vm(cloud.Running, `{"version":1,"state":"dancing"}`)),
-			ready, "nothing was heard of the guest in the 30m that it may take and the 15m that Windows gets to start, but " + notUnderstood +
+			"the fault need not be in VMware Tools", world(was(""), deadline(0), later,
+				vm(cloud.Running, `{"version":1,"state":"dancing"}`)),
+			ready, "the guest has not reported within its limit of 30m and the 15m that Windows gets to start, but " +
+				notUnderstood +
 				"; see the console of VM m-abc",
 		},
 		"overdue, not understood": {
 			"nor for a VM that hangs", world(was(running), deadline(0), later, vm(cloud.Running, "[]")),
-			ready, "Bootstrap 2/5 kubelet, 12s of at most 30m; nothing more was heard since, but " + notUnderstood + ", see the console of VM m-abc",
+			ready, "Bootstrap 2/5 kubelet, 12s of at most 30m; the guest has not reported since, but " + notUnderstood +
+				"; see the console of VM m-abc",
 		},
 		"overdue, not understood, cloud away": {
 			"what was said stands",
-			world(was(running), deadline(0), later, vm(cloud.Running, "[]"), func(f *facts) { report(f, phase.Outcome{}); f.vm, f.unread = nil, nil }),
-			progress, "Bootstrap 2/5 kubelet, 12s of at most 30m; nothing more was heard since, but " + notUnderstood + ", see the console of VM m-abc",
+			world(was(running), deadline(0), later, vm(cloud.Running, "[]"), func(f *facts) { report(f, nil); f.vm, f.unread = nil, nil }),
+			progress, "Bootstrap 2/5 kubelet, 12s of at most 30m; the guest has not reported since, but " + notUnderstood +
+				"; see the console of VM m-abc",
 		},
 		"start failed": {
 			"step and reason of the guest", world(vm(cloud.Running, bootFailed)),
@@ -127,12 +141,17 @@ func TestSentences(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			report(c.facts, phase.Outcome{})
-			if diff := cmp.Diff(c.want, conditions.Get(c.facts.machine, c.condition).Message); diff != "" {
+			report(c.facts, nil)
+			if diff := cmp.Diff(c.want, conditions.Get(c.facts.windows, c.condition).Message); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
 		})
 	}
+}
+
+// told has the guest of a running VM report.
+func told(state, phase, fields string) func(*facts) {
+	return vm(cloud.Running, reported(state, phase, fields))
 }
 
 func later(f *facts) { f.now = begin.Add(24 * time.Hour) }
@@ -143,19 +162,25 @@ func TestLogUnread(t *testing.T) {
 	ctx := ctrl.LoggerInto(t.Context(), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
 	f := world(was(running))
 	long := `{"version":1,"state":"` + strings.Repeat("é", 300) + `"}`
-	for _, said := range []string{running, long, long, "{", running, "{", succeeded, "{"} {
-		before := *f.machine.Status.DeepCopy()
+	for _, said := range []string{running, long, long, "{", running, "{", "given up", "{", succeeded, "{"} {
+		f.before = f.windows.DeepCopy()
+		if said == "given up" {
+			deadline(0)(f)
+			later(f)
+			said = "{"
+		}
 		f.vm = &cloud.VM{State: cloud.Running, Report: said}
-		report(f, phase.Outcome{})
-		logUnread(ctx, f, before)
+		report(f, nil)
+		logUnread(ctx, f)
 	}
-	if len(lines) != 2 || !strings.Contains(lines[0], "report state") || len(lines[0]) > 400 || !strings.Contains(lines[1], "unexpected end of JSON input") {
+	if len(lines) != 2 || !strings.Contains(lines[0], "report state") || len(lines[0]) > 400 ||
+		!strings.Contains(lines[1], "unexpected end of JSON input") {
 		t.Errorf("the log has %d lines: %q", len(lines), lines)
 	}
 }
 
 func TestAllocatable(t *testing.T) {
-	sized := func(f *facts) { f.machine.Spec.VSphere = &infrav1.VSphereVM{CPUs: 4, MemoryMiB: 16384} }
+	sized := func(f *facts) { f.windows.Spec.VSphere = &infrav1.VSphereVM{CPUs: 4, MemoryMiB: 16384} }
 	spec := func(s bootstrapv1.WindowsBootstrapConfigSpec) func(*facts) {
 		return func(f *facts) { f.config = &bootstrapv1.WindowsBootstrapConfig{Spec: s} }
 	}
@@ -164,28 +189,34 @@ func TestAllocatable(t *testing.T) {
 		Kube:     bootstrapv1.Reserved{CPU: "500m", Memory: "1Gi"},
 		Eviction: bootstrapv1.Eviction{MemoryAvailable: "512Mi"},
 	}})
+	tooLittle := spec(bootstrapv1.WindowsBootstrapConfigSpec{
+		Reservations: bootstrapv1.Reservations{System: bootstrapv1.Reserved{Memory: "1Mi"}},
+	})
 	cases := map[string]struct {
 		reason string
 		facts  *facts
 		want   map[corev1.ResourceName]string
 	}{
 		"no VM yet":    {"it is written together with the first word of the VM", world(sized, deadline(0)), nil},
-		"other config": {"nobody knows what another provider reserves", world(sized, vm(cloud.Creating, "")), nil},
-		"no size":      {"the template's is not known here", world(vm(cloud.Creating, ""), deadline(0)), map[corev1.ResourceName]string{"pods": "110"}},
+		"other config": {"what another provider reserves is not known", world(sized, vm(cloud.Creating, "")), nil},
+		"no size": {
+			"the template's is not known here", world(vm(cloud.Creating, ""), deadline(0)),
+			map[corev1.ResourceName]string{"pods": "110"},
+		},
 		"explicit": {
 			"the size less what is reserved", world(sized, reserved, vm(cloud.Creating, "")),
 			map[corev1.ResourceName]string{"cpu": "2500m", "memory": "12800Mi", "pods": "110"},
 		},
 		"changed since": {
 			"what nothing would be rendered of says nothing of the VM",
-			world(sized, vm(cloud.Creating, ""), spec(bootstrapv1.WindowsBootstrapConfigSpec{Reservations: bootstrapv1.Reservations{System: bootstrapv1.Reserved{Memory: "1Mi"}}})), nil,
+			world(sized, vm(cloud.Creating, ""), tooLittle), nil,
 		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			report(c.facts, phase.Wait(infrav1.ProvisioningReason, "cloning"))
 			var got map[corev1.ResourceName]string
-			for name, amount := range c.facts.machine.Status.Allocatable {
+			for name, amount := range c.facts.windows.Status.Allocatable {
 				if got == nil {
 					got = map[corev1.ResourceName]string{}
 				}
@@ -201,10 +232,10 @@ func TestAllocatable(t *testing.T) {
 // The time of a condition is that of the look that changed it: overdue counts from it.
 func TestConditionsHaveTheTimeOfTheLook(t *testing.T) {
 	f := world(vm(cloud.Running, ""))
-	report(f, phase.Outcome{})
+	report(f, nil)
 	f.now = begin.Add(time.Hour)
-	report(f, phase.Outcome{})
-	if got := conditions.GetLastTransitionTime(f.machine, infrav1.VMProvisionedCondition); !got.Equal(&metav1.Time{Time: begin}) {
+	report(f, nil)
+	if got := conditions.GetLastTransitionTime(f.windows, infrav1.VMProvisionedCondition); !got.Equal(&metav1.Time{Time: begin}) {
 		t.Errorf("the VM runs since %s and not since %s", got, begin)
 	}
 }

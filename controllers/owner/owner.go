@@ -1,4 +1,4 @@
-// Package owner finds what an object of ours belongs to, a Machine and a Cluster, and what these say of it.
+// Package owner finds the Machine and the Cluster that an object of ours belongs to, and what they say about it.
 package owner
 
 import (
@@ -15,9 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// Of reads the Machine and the Cluster of an object. Nil is one that is not there, or not known yet.
+// Of reads the Machine and the Cluster of an object. Either is nil if it is not there or not known yet.
 func Of(ctx context.Context, c client.Client, o client.Object) (*clusterv1.Machine, *clusterv1.Cluster, error) {
-	machine, err := util.GetOwnerMachine(ctx, c, metav1.ObjectMeta{Namespace: o.GetNamespace(), OwnerReferences: o.GetOwnerReferences()})
+	meta := metav1.ObjectMeta{Namespace: o.GetNamespace(), OwnerReferences: o.GetOwnerReferences()}
+	machine, err := util.GetOwnerMachine(ctx, c, meta)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, nil, fmt.Errorf("get owner machine: %w", err)
 	}
@@ -40,8 +41,8 @@ func Joined(machine *clusterv1.Machine) bool {
 	return machine != nil && machine.Status.NodeRef.IsDefined()
 }
 
-// ClusterChanged lets those changes of a Cluster through that matter to what belongs to it. Cluster API counts all Machines in
-// its status: without this, each change of a Machine would wake all the others.
+// ClusterChanged passes only those changes of a Cluster that matter to what belongs to it. Cluster API counts all Machines in
+// the Cluster's status: without this, each change of a Machine would wake all others.
 func ClusterChanged() predicate.Predicate {
 	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*clusterv1.Cluster)
@@ -55,7 +56,7 @@ func Paused(cluster *clusterv1.Cluster, o client.Object) bool {
 	return cluster != nil && annotations.IsPaused(cluster, o) || annotations.HasPaused(o)
 }
 
-// PausedCondition tells people so.
+// PausedCondition tells people whether it is.
 func PausedCondition(paused bool) metav1.Condition {
 	c := metav1.Condition{Type: clusterv1.PausedCondition, Status: metav1.ConditionFalse, Reason: clusterv1.NotPausedReason}
 	if paused {

@@ -50,6 +50,6 @@ func TestClusterChanged(t *testing.T) {
 		})
 	}
 	if !owner.ClusterChanged().Create(event.CreateEvent{Object: &clusterv1.Cluster{}}) {
-		t.Error("a new Cluster wakes nobody")
+		t.Error("a new Cluster does not wake")
 	}
 }

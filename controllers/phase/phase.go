@@ -1,5 +1,4 @@
-// Package phase says how one phase of a reconcile ends and what follows from it. It is the only place where an answer
-// becomes a retry.
+// Package phase says why a reconcile stops before its end. It is the only place where an answer becomes a retry.
 package phase
 
 import (
@@ -17,135 +16,159 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// How long to wait where nothing wakes us.
+// How long to wait where no watch wakes us.
 const (
-	// again: the cache is about to show what somebody else has changed.
+	// again: the cache is about to show what another client has changed.
 	again = 500 * time.Millisecond
-	// soon: something that is about to happen and has no watch.
+	// soon: something is about to happen, and there is no watch for it.
 	soon = 5 * time.Second
-	// secrets: how soon a mended Secret is noticed.
+	// secrets: how soon a corrected Secret is noticed.
 	secrets = 15 * time.Second
-	// slow: nothing of ours changes it, and asking costs.
+	// slow: nothing that we do changes it, and each look costs a call.
 	slow = 2 * time.Minute
 )
 
-// Outcome is how a phase ended. The zero value means: go on with the next one.
-type Outcome struct {
-	// Reason and Message for the condition. The message says what is missing, to the person with kubectl, and must not
+// Func is a phase: it reads or changes one thing. With nil the next phase follows; an error ends the reconcile, and a Stop
+// is an error that tells people why.
+type Func[Facts any] func(ctx context.Context, f Facts) error
+
+// Stop is why a phase ends the reconcile. Use Of to find it in an error.
+//
+//nolint:errname // because most stops wait for something and nothing has failed
+type Stop struct {
+	// Reason and Message are for the condition. The message tells the person with kubectl what is missing. It must not
 	// change from try to try.
 	Reason  string
 	Message string
 
-	// After is when to look again though no watch says so; zero means that a watch will wake us.
+	// After is when to look again without being woken; zero means that a watch wakes us.
 	After time.Duration
 
-	// Stalled says that only a change by somebody can help.
+	// Stalled says that only a change by a person can help.
 	Stalled bool
 
 	// Err is returned to the queue, which backs off.
 	Err error
 }
 
-// Func is a phase: it reads or changes one thing and says how that ended.
-type Func[Facts any] func(ctx context.Context, f Facts) Outcome
+// Error makes a Stop an error, so that it travels like one.
+func (s *Stop) Error() string { return s.Reason + ": " + s.Message }
 
-// Outdated says that something was changed under us, so that there is nothing to report.
-func (o Outcome) Outdated() bool { return apierrors.IsConflict(o.Err) }
+// Unwrap gives the cause.
+func (s *Stop) Unwrap() error { return s.Err }
 
-// Run goes through the phases until one does not say "go on".
-func Run[Facts any](ctx context.Context, f Facts, phases ...Func[Facts]) Outcome {
+// Run goes through the phases until one of them stops.
+func Run[Facts any](ctx context.Context, f Facts, phases ...Func[Facts]) error {
 	for _, phase := range phases {
-		if outcome := phase(ctx, f); outcome.Ends() {
-			return outcome
+		if err := phase(ctx, f); err != nil {
+			return err
 		}
 	}
-	return Outcome{}
+	return nil
 }
 
-// Ends says whether the phases after this one have to wait.
-func (o Outcome) Ends() bool { return o.Reason != "" || o.Err != nil }
+// Unless skips the phases when nothing is left for them to do.
+func Unless[Facts any](done func(Facts) bool, phases ...Func[Facts]) Func[Facts] {
+	return func(ctx context.Context, f Facts) error {
+		if done(f) {
+			return nil
+		}
+		return Run(ctx, f, phases...)
+	}
+}
 
-// InternalError is the condition that tells of an error. The text of an error may change from try to try, and a status that
-// changes wakes us: what was told of the same act stays, and the log has them all.
-func InternalError(kind string, known *metav1.Condition, err error) metav1.Condition {
-	if known != nil && known.Reason == clusterv1.InternalErrorReason && act(known.Message) == act(err.Error()) {
+// Of reads how the phases ended: the zero Stop when all of them ran, and an InternalError when an error is no Stop.
+func Of(err error) Stop {
+	if err == nil {
+		return Stop{}
+	}
+	if stop, ok := errors.AsType[*Stop](err); ok {
+		return *stop
+	}
+	return Stop{Reason: clusterv1.InternalErrorReason, Err: err}
+}
+
+// Condition tells people of the stop. The text of an internal error may change from try to try, and each write of the status
+// wakes us: the condition keeps the first error of an act, and the log has all of them.
+func (s Stop) Condition(kind string, known *metav1.Condition) metav1.Condition {
+	if s.Reason != clusterv1.InternalErrorReason {
+		return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: s.Reason, Message: s.Message}
+	}
+	if known != nil && known.Reason == s.Reason && act(known.Message) == act(s.Err.Error()) {
 		return *known
 	}
-	return metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: clusterv1.InternalErrorReason, Message: err.Error()}
+	return metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: s.Reason, Message: s.Err.Error()}
 }
 
-// act is what failed, as all errors begin.
+// act is what failed: every error text begins with it.
 func act(message string) string {
 	before, _, _ := strings.Cut(message, ": ")
 	return before
 }
 
-// Result is what the outcome means for the queue. A conflict is no error: what was decided upon is not what is there any
-// more, and is looked at again.
-func (o Outcome) Result() (ctrl.Result, error) {
-	if o.Outdated() {
+// Outdated says whether a write met an object that had changed since it was read: then there is nothing to report.
+func Outdated(err error) bool { return apierrors.IsConflict(err) }
+
+// Result tells the queue when to look again. A conflict is not an error: the changed object is looked at soon.
+func Result(err error) (ctrl.Result, error) {
+	if Outdated(err) {
 		return ctrl.Result{RequeueAfter: again}, nil
 	}
-	if o.Err != nil {
-		return ctrl.Result{}, o.Err
+	stop := Of(err)
+	if stop.Err != nil {
+		return ctrl.Result{}, stop.Err
 	}
-	return ctrl.Result{RequeueAfter: o.After}, nil
+	return ctrl.Result{RequeueAfter: stop.After}, nil
 }
 
-// Wait ends the phase until a watch wakes us.
-func Wait(reason, format string, args ...any) Outcome {
-	return Outcome{Reason: reason, Message: fmt.Sprintf(format, args...)}
+// Wait stops until a watch wakes us.
+func Wait(reason, format string, args ...any) error {
+	return WaitFor(0, reason, format, args...)
 }
 
-// Poll ends the phase for a moment, because no watch tells of what is missing.
-func Poll(reason, format string, args ...any) Outcome {
-	outcome := Wait(reason, format, args...)
-	outcome.After = soon
-	return outcome
+// WaitFor stops until a watch wakes us or the time has passed.
+func WaitFor(after time.Duration, reason, format string, args ...any) error {
+	return &Stop{Reason: reason, Message: fmt.Sprintf(format, args...), After: after}
 }
 
-// AwaitSecret ends the phase until a Secret is there. Secrets are not watched, and each look is a call.
-func AwaitSecret(reason, format string, args ...any) Outcome {
-	outcome := Wait(reason, format, args...)
-	outcome.After = secrets
-	return outcome
+// Poll stops for a moment, because no watch tells us of what is missing.
+func Poll(reason, format string, args ...any) error {
+	return WaitFor(soon, reason, format, args...)
 }
 
-// Stall ends the phase until somebody changes something. It is looked at again, slowly, since that may be elsewhere.
-func Stall(reason, format string, args ...any) Outcome {
-	outcome := Wait(reason, format, args...)
-	outcome.After = slow
-	outcome.Stalled = true
-	return outcome
+// AwaitSecret stops until a Secret is there. We do not watch Secrets, and each look is a call.
+func AwaitSecret(reason, format string, args ...any) error {
+	return WaitFor(secrets, reason, format, args...)
 }
 
-// Fail ends the phase with an error that has no reason of its own.
-func Fail(err error) Outcome {
-	return Outcome{Err: err}
+// Stall stops until a person changes something. We look again, slowly, because the change may be elsewhere.
+func Stall(reason, format string, args ...any) error {
+	return &Stop{Reason: reason, Message: fmt.Sprintf(format, args...), After: slow, Stalled: true}
 }
 
-// Cloud turns the error of a cloud into an outcome: the cloud says what kind it is, we what to do.
-func Cloud(err error) Outcome {
-	var answer *cloud.Error
-	if !errors.As(err, &answer) || answer.Reason == "" {
-		return Fail(err)
+// Cloud turns the error of a cloud into a Stop: the cloud says of which kind the error is, and we decide when to try again.
+// Other errors, and nil, stay as they are.
+func Cloud(err error) error {
+	answer, ok := errors.AsType[*cloud.Error](err)
+	if !ok || answer.Reason == "" {
+		return err
 	}
-	outcome := Wait(answer.Reason, "%s", answer.Message)
+	stop := &Stop{Reason: answer.Reason, Message: answer.Message}
 	switch answer.Kind {
 	case cloud.Throttled:
-		outcome.After = max(answer.After, soon)
+		stop.After = max(answer.After, soon)
 	case cloud.Exhausted:
-		outcome.After = slow
+		stop.After = slow
 	case cloud.Denied:
-		// Other credentials come in a Secret that nobody watches; the account remembers that these were refused.
-		outcome.After = secrets
+		// Other credentials come in a Secret that we do not watch; the account remembers that it was refused.
+		stop.After = secrets
 	case cloud.Invalid:
-		outcome.After, outcome.Stalled = slow, true
+		stop.After, stop.Stalled = slow, true
 	default:
-		outcome.Err = err
+		stop.Err = err
 		if answer.Err != nil {
-			outcome.Err = fmt.Errorf("%w: %w", err, answer.Err) // for the log
+			stop.Err = fmt.Errorf("%w: %w", err, answer.Err) // for the log
 		}
 	}
-	return outcome
+	return stop
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
@@ -19,98 +20,137 @@ import (
 var errBoom = errors.New("boom")
 
 func TestRun(t *testing.T) {
-	pass := func(context.Context, *[]string) phase.Outcome { return phase.Outcome{} }
-	stop := func(context.Context, *[]string) phase.Outcome { return phase.Wait("Stop", "for %s", "good") }
-	fail := func(context.Context, *[]string) phase.Outcome { return phase.Fail(errBoom) }
+	type facts struct{ settled bool }
+	settled := func(f *facts) bool { return f.settled }
+	pass := func(context.Context, *facts) error { return nil }
+	settle := func(_ context.Context, f *facts) error { f.settled = true; return nil }
+	stop := func(context.Context, *facts) error { return phase.Wait("Stop", "for %s", "good") }
+	fail := func(context.Context, *facts) error { return errBoom }
+	stopped := phase.Stop{Reason: "Stop", Message: "for good"}
+	failed := phase.Stop{Reason: "InternalError", Err: errBoom}
 	cases := map[string]struct {
 		reason string
-		phases []phase.Func[*[]string]
-		want   phase.Outcome
+		phases []phase.Func[*facts]
+		want   phase.Stop
 	}{
-		"none":       {"no phase, nothing to wait for", nil, phase.Outcome{}},
-		"all pass":   {"the zero outcome goes on", []phase.Func[*[]string]{pass, pass}, phase.Outcome{}},
-		"first ends": {"the phases behind do not run", []phase.Func[*[]string]{pass, stop, fail}, phase.Outcome{Reason: "Stop", Message: "for good"}},
-		"error ends": {"an error ends as well, without a reason", []phase.Func[*[]string]{fail, stop}, phase.Outcome{Err: errBoom}},
+		"none":         {"no phase, nothing to wait for", nil, phase.Stop{}},
+		"all pass":     {"nil goes on", []phase.Func[*facts]{pass, pass}, phase.Stop{}},
+		"first stops":  {"the phases behind it do not run", []phase.Func[*facts]{pass, stop, fail}, stopped},
+		"error":        {"an error without a reason is ours", []phase.Func[*facts]{fail, stop}, failed},
+		"unless":       {"what is not settled is done", []phase.Func[*facts]{phase.Unless(settled, pass, stop), fail}, stopped},
+		"settled":      {"what is settled is skipped", []phase.Func[*facts]{settle, phase.Unless(settled, stop)}, phase.Stop{}},
+		"settled late": {"a group that has begun is finished", []phase.Func[*facts]{phase.Unless(settled, settle, stop)}, stopped},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := phase.Run(t.Context(), &[]string{}, c.phases...)
-			if diff := cmp.Diff(c.want, got, cmpopts.EquateErrors()); diff != "" {
-				t.Errorf("%s: %s", c.reason, diff)
-			}
+			compare(t, c.reason, c.want, phase.Run(t.Context(), &facts{}, c.phases...))
 		})
 	}
 }
 
+func compare(t *testing.T, reason string, want phase.Stop, got error) {
+	t.Helper()
+	if diff := cmp.Diff(want, phase.Of(got), cmpopts.EquateErrors()); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", reason, diff)
+	}
+}
+
 func TestCloud(t *testing.T) {
-	transient := &cloud.Error{Kind: cloud.Transient, Reason: "CloudUnreachable", Message: "no answer", Err: errBoom}
+	transient := &cloud.Error{Kind: cloud.Transient, Reason: "R", Message: "m", Err: errBoom}
+	throttled := &cloud.Error{Kind: cloud.Throttled, Reason: "R", Message: "m", After: time.Minute}
+	unnamed := &cloud.Error{Kind: cloud.Transient, Message: "m", Err: errBoom}
+	denied := cloud.Errorf(cloud.Denied, "R", "m")
+	// Each has this reason and this message; want names what else differs.
 	cases := map[string]struct {
 		reason string
 		err    error
-		want   phase.Outcome
+		want   phase.Stop
 	}{
-		"transient": {
-			"the queue backs off, the condition says why", transient,
-			phase.Outcome{Reason: "CloudUnreachable", Message: "no answer", Err: errBoom},
-		},
-		"throttled": {
-			"wait for as long as the cloud asked", &cloud.Error{Kind: cloud.Throttled, Reason: "R", Message: "m", After: time.Minute},
-			phase.Outcome{Reason: "R", Message: "m", After: time.Minute},
-		},
-		"throttled without a time": {
-			"never hot", &cloud.Error{Kind: cloud.Throttled, Reason: "R", Message: "m"},
-			phase.Outcome{Reason: "R", Message: "m", After: 5 * time.Second},
-		},
+		"transient":                {"the queue backs off, the condition says why", transient, phase.Stop{Err: errBoom}},
+		"throttled":                {"wait for as long as the cloud asked", throttled, phase.Stop{After: time.Minute}},
+		"throttled without a time": {"never hot", cloud.Errorf(cloud.Throttled, "R", "m"), phase.Stop{After: 5 * time.Second}},
 		"exhausted": {
-			"slowly, nobody has to change the spec", cloud.Errorf(cloud.Exhausted, "R", "m"),
-			phase.Outcome{Reason: "R", Message: "m", After: 2 * time.Minute},
+			"slowly: the spec need not change", cloud.Errorf(cloud.Exhausted, "R", "m"),
+			phase.Stop{After: 2 * time.Minute},
 		},
-		"denied": {
-			"other credentials may come without a watch", cloud.Errorf(cloud.Denied, "R", "m"),
-			phase.Outcome{Reason: "R", Message: "m", After: 15 * time.Second},
-		},
+		"denied": {"other credentials may come without a watch", denied, phase.Stop{After: 15 * time.Second}},
 		"invalid": {
 			"only another spec helps", cloud.Errorf(cloud.Invalid, "R", "m"),
-			phase.Outcome{Reason: "R", Message: "m", After: 2 * time.Minute, Stalled: true},
+			phase.Stop{After: 2 * time.Minute, Stalled: true},
 		},
 		"wrapped": {
-			"the kind is found below other words", fmt.Errorf("ensure: %w", cloud.Errorf(cloud.Denied, "R", "m")),
-			phase.Outcome{Reason: "R", Message: "m", After: 15 * time.Second},
+			"the kind is found below other words", fmt.Errorf("ensure: %w", denied),
+			phase.Stop{After: 15 * time.Second},
 		},
-		"other":          {"an error of nobody is an error", errBoom, phase.Outcome{Err: errBoom}},
-		"without reason": {"a cloud that gives no reason gets none", &cloud.Error{Kind: cloud.Transient, Message: "m", Err: errBoom}, phase.Outcome{Err: errBoom}},
+		"other": {"an error that no cloud made is ours", errBoom, phase.Stop{Reason: "InternalError", Err: errBoom}},
+		"without reason": {
+			"so is one to which the cloud gave no reason", unnamed,
+			phase.Stop{Reason: "InternalError", Err: errBoom},
+		},
+		"stop": {"what has stopped already stays so", phase.Wait("R", "m"), phase.Stop{}},
 	}
+	compare(t, "no error stays none", phase.Stop{}, phase.Cloud(nil))
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, phase.Cloud(c.err), cmpopts.EquateErrors()); diff != "" {
-				t.Errorf("%s: %s", c.reason, diff)
+			if c.want.Reason == "" {
+				c.want.Reason, c.want.Message = "R", "m"
 			}
+			compare(t, c.reason, c.want, phase.Cloud(c.err))
 		})
 	}
 }
 
 func TestResult(t *testing.T) {
+	conflict := apierrors.NewConflict(schema.GroupResource{}, "m", errBoom)
 	for name, c := range map[string]struct {
-		reason  string
-		outcome phase.Outcome
-		after   time.Duration
-		err     error
+		reason string
+		end    error
+		after  time.Duration
+		err    error
 	}{
-		"go on": {"nothing to come back for", phase.Outcome{}, 0, nil},
-		"wait":  {"a watch wakes us", phase.Wait("R", "m"), 0, nil},
-		"poll":  {"nothing wakes us", phase.Poll("R", "m"), 5 * time.Second, nil},
-		"stall": {"looked at again, slowly", phase.Stall("R", "m"), 2 * time.Minute, nil},
-		"fail":  {"the queue backs off", phase.Fail(errBoom), 0, errBoom},
+		"go on":   {"nothing to come back for", nil, 0, nil},
+		"wait":    {"a watch wakes us", phase.Wait("R", "m"), 0, nil},
+		"poll":    {"no watch wakes us", phase.Poll("R", "m"), 5 * time.Second, nil},
+		"secret":  {"Secrets are not watched", phase.AwaitSecret("R", "m"), 15 * time.Second, nil},
+		"stall":   {"looked at again, slowly", phase.Stall("R", "m"), 2 * time.Minute, nil},
+		"wrapped": {"a stop is found below other words", fmt.Errorf("act: %w", phase.Poll("R", "m")), 5 * time.Second, nil},
+		"fail":    {"the queue backs off", errBoom, 0, errBoom},
 		"outdated": {
-			"a conflict is looked at again, without a word in the log",
-			phase.Fail(fmt.Errorf("patch: %w", apierrors.NewConflict(schema.GroupResource{}, "m", errBoom))), 500 * time.Millisecond, nil,
+			"a conflict is looked at again, without a word in the log", fmt.Errorf("patch: %w", conflict),
+			500 * time.Millisecond, nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result, err := c.outcome.Result()
+			result, err := phase.Result(c.end)
 			if result.RequeueAfter != c.after || !errors.Is(err, c.err) {
 				t.Errorf("%s: got %v and %v", c.reason, result, err)
 			}
 		})
+	}
+}
+
+func TestCondition(t *testing.T) {
+	internal := func(text string) *metav1.Condition {
+		return &metav1.Condition{Type: "Ready", Status: metav1.ConditionUnknown, Reason: "InternalError", Message: text}
+	}
+	waits := &metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: "R", Message: "get: slow"}
+	for name, c := range map[string]struct {
+		reason string
+		end    error
+		known  *metav1.Condition
+		want   *metav1.Condition
+	}{
+		"stop":  {"reason and sentence are the stop's", phase.Wait("R", "get: slow"), internal("boom"), waits},
+		"error": {"what failed without a reason is not hidden", errors.New("get: 1 s"), waits, internal("get: 1 s")},
+		"same act": {
+			"its first text stays, or each try would write", errors.New("get: 2 s"), internal("get: 1 s"),
+			internal("get: 1 s"),
+		},
+		"another act": {"it is told", errors.New("put: 2 s"), internal("get: 1 s"), internal("put: 2 s")},
+		"one word":    {"an error need not name an act", errBoom, internal("get: 1 s"), internal("boom")},
+	} {
+		if diff := cmp.Diff(*c.want, phase.Of(c.end).Condition("Ready", c.known)); diff != "" {
+			t.Errorf("%s: %s (-want +got):\n%s", name, c.reason, diff)
+		}
 	}
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// Accounts keeps one connection for each account that is in use, and its Watch running. It is a manager.Runnable; the
-// zero value with Changed set is ready.
+// Accounts keeps one connection for each account that is in use and runs its Watch. It is a manager.Runnable; set Changed
+// before use.
 type Accounts struct {
-	// Changed gets the keys of all accounts.
+	// Changed receives the keys from all accounts.
 	Changed chan<- Key
 
 	mu      sync.Mutex
 	open    map[string]*account // by Secret
 	running sync.WaitGroup
-	ctx     context.Context //nolint:containedctx // because a Runnable gets the context of all it starts only when it is started
+	ctx     context.Context //nolint:containedctx // because a Runnable gets the context for what it starts only in Start
 }
 
 type account struct {
@@ -30,7 +30,7 @@ type account struct {
 	stop   context.CancelFunc
 }
 
-// Start lets connections be made and ends them all, sessions included, once ctx ends.
+// Start allows Get to connect. Once ctx ends, it closes all accounts.
 func (a *Accounts) Start(ctx context.Context) error {
 	a.mu.Lock()
 	a.ctx = ctx
@@ -40,7 +40,7 @@ func (a *Accounts) Start(ctx context.Context) error {
 	return nil
 }
 
-// Get returns the account of a Secret, connected anew when the credentials in it are other ones than last time.
+// Get returns the account of a Secret. It connects again when the credentials in the Secret have changed.
 func (a *Accounts) Get(p Provider, secret Key, credentials map[string][]byte) (Cloud, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -68,14 +68,20 @@ func (a *Accounts) Get(p Provider, secret Key, credentials map[string][]byte) (C
 	return cloud, nil
 }
 
-// watch keeps the account's Watch running; its errors are the account's trouble, which machines notice by themselves.
+// watch keeps the account's Watch running until ctx ends, and then closes the account. It only logs errors: each machine
+// notices by itself when its account does not work.
 func (a *Accounts) watch(ctx context.Context, cloud Cloud, secret Key) {
 	log := logr.FromContextOrDiscard(ctx).WithValues("account", secret)
-	for wait := time.Second; ; wait = min(2*wait, 30*time.Second) {
+	defer func() {
+		if err := cloud.Close(context.WithoutCancel(ctx)); err != nil {
+			log.Info("The session of the account could not be ended", "error", err)
+		}
+	}()
+	for wait := time.Second; ctx.Err() == nil; wait = min(2*wait, 30*time.Second) {
 		start := time.Now()
 		err := cloud.Watch(ctx, a.Changed)
 		if ctx.Err() != nil {
-			return // and Watch has ended the session, also when it was called after the end
+			return
 		}
 		log.Info("Watch of the account ended, starting it again", "error", err)
 		if time.Since(start) > time.Minute {

@@ -1,5 +1,5 @@
-// Package cloud is the seam between the controllers and the clouds: what a cloud must do, what it says of a VM, and how
-// it says that something went wrong. Every cloud and the fake pass the same contract test, in cloudtest.
+// Package cloud is the seam between the controllers and the clouds: what a cloud must do, what it reports about a VM, and
+// how it reports an error. Every cloud, and the fake one, passes the same contract test, which is in cloudtest.
 package cloud
 
 import (
@@ -15,100 +15,101 @@ import (
 type Key = types.NamespacedName
 
 // Cloud runs the VMs behind WindowsMachines of one account. Every method may be called again at any time with the same
-// arguments, from several goroutines and by a process that knows nothing of the calls before. None waits for the cloud
-// to finish what it started. Errors are ErrNotFound or of type *Error; anything else is taken for Transient.
+// arguments, from several goroutines, and by a process that knows nothing of earlier calls. No method waits for the cloud to
+// finish what was started. Errors are ErrNotFound or of type *Error; the controllers treat any other error as Transient.
 type Cloud interface {
 	// Observe reports the VM as it is now, or ErrNotFound. It changes nothing. A VM that has the machine's name but not
-	// its mark is not the machine's: it MUST NOT be reported, changed or deleted by any method.
+	// its mark does not belong to the machine: no method may report, change or delete it.
 	Observe(ctx context.Context, m Machine) (VM, error)
 
-	// Ensure starts whatever m still lacks and reports how far it got. It MUST NOT make a second VM, whatever was lost
-	// or is under way, and never edits a VM that exists but to switch it on for the first time.
+	// Ensure starts what m still lacks and reports how far it got. It MUST NOT make a second VM, no matter what was lost or
+	// is under way. It never edits a VM that exists, except to switch it on for the first time.
 	Ensure(ctx context.Context, m Machine) (VM, error)
 
-	// Delete asks for the removal of the VM and of all that Ensure made for it. It returns nil while something is left or
-	// may still appear, such as the VM of a request that is under way, and ErrNotFound once that is ruled out.
+	// Delete asks the cloud to remove the VM and everything that Ensure made for it. It returns nil while something is left
+	// or may still appear, such as the VM of a request that is under way, and ErrNotFound once that is ruled out.
 	Delete(ctx context.Context, m Machine) error
 
-	// Watch sends the key of every machine worth looking at again, until ctx ends; then it ends the account's session and
-	// returns nil, and the Cloud is of no use any more; called with a ctx that has ended it does only that. A key is a hint, never a fact: after a lost connection all of them MUST be sent once more. An error
-	// means that it could not go on and has to be started again.
+	// Watch sends the key of each machine that is worth another look, as a hint and never as a fact, until ctx ends; an error
+	// before then means that it must be started again. After a lost connection it MUST send the keys of all machines again.
 	Watch(ctx context.Context, changed chan<- Key) error
+
+	// Close ends the account's session; call it after Watch has returned. Later calls fail and MUST NOT open a new session.
+	Close(ctx context.Context) error
 }
 
-// Provider is one kind of cloud. Only main.go and the clusterctl plugin know all of them by name.
+// Provider is one kind of cloud. Only main.go and the clusterctl plugin know all kinds by name.
 type Provider interface {
-	// Identify says who the machine's VM is. It MUST be pure, MUST give the same answer for ever once spec.providerID
-	// holds what it said, and two machines MUST NOT get the same answer.
+	// Identify says who the machine's VM is. It MUST be pure, and it MUST NOT give two machines the same answer. Once
+	// spec.providerID holds the answer, it MUST always give that answer again.
 	Identify(m *infrav1.WindowsMachine) (Identity, error)
 
 	// CredentialsOf names the Secret, in the machine's namespace, with the credentials of its account.
 	CredentialsOf(m *infrav1.WindowsMachine) string
 
-	// Connect returns the account of these credentials. It only looks at them: the first call of a method logs in. The
-	// caller keeps the Cloud for all machines of the account and runs its Watch for as long as it is in use.
+	// Connect returns the account of these credentials. It only checks their form: the first call of a method logs in. The
+	// caller uses one Cloud for all machines of the account, runs its Watch for as long as it is in use, and then closes it.
 	Connect(credentials map[string][]byte) (Cloud, error)
 }
 
 // Identity is who a VM is, known before it is made.
 type Identity struct {
-	// Name of the VM, of the computer in it and of its Node: [a-z0-9-], at most 15 characters, as Windows wants.
+	// Name of the VM, of the computer in it and of its Node: [a-z0-9-], at most 15 characters, as Windows requires.
 	Name string
 
-	// ProviderID is byte-equal to spec.providerID of the Node.
+	// ProviderID equals spec.providerID of the Node byte for byte.
 	ProviderID string
 }
 
-// Machine is what a cloud gets to know of a WindowsMachine.
+// Machine is what a cloud is told about a WindowsMachine.
 type Machine struct {
 	Identity
 
-	// Key is also the mark on the VM, with the ProviderID: it says whose it is.
+	// Key and ProviderID are also the mark on the VM, which says which machine the VM belongs to.
 	Key Key
 
-	// Spec has the part of this cloud.
+	// Spec has the part for this cloud set.
 	Spec infrav1.WindowsMachineSpec
 
-	// Networks are the adapters whose addresses are known before there is a VM, as status.networks has them. Needed by Ensure
-	// alone.
+	// Networks are the adapters whose addresses are known before the VM exists, as in status.networks. Only Ensure needs them.
 	Networks []infrav1.MachineNetwork
 
-	// Existed says that the VM was there once: that its place is not found then does not mean that it is gone.
+	// Existed says that the VM existed once. If its folder is not found now, the VM may still be there.
 	Existed bool
 
-	// UserData is needed by Ensure alone.
+	// UserData is what the guest runs at its first start. Only Ensure needs it.
 	UserData UserData
 }
 
-// VM is what a cloud says of a VM.
+// VM is what a cloud reports about a VM.
 type VM struct {
 	// State of the VM.
 	State State
 
-	// Detail is what the cloud is doing, for people: "cloning". It must not change while that goes on.
+	// Detail tells people what the cloud is doing: "cloning". It must not change while the cloud is still doing it.
 	Detail string
 
-	// Addresses that the cloud and the guest report.
+	// Addresses are those that the cloud and the guest report.
 	Addresses []clusterv1.MachineAddress
 
 	// FailureDomain the VM runs in.
 	FailureDomain string
 
-	// Report is the guest's own word on its bootstrap, JSON of plan.Report. It is not to be trusted.
+	// Report is what the guest itself says about its bootstrap: plan.Report as JSON. Do not trust it.
 	Report string
 }
 
 // State of a VM. The zero value is a VM that is being made.
 type State string
 
-// What a VM can be.
+// The states of a VM.
 const (
 	Creating State = ""
 	Running  State = "Running"
 	Stopped  State = "Stopped"
 )
 
-// UserData holds secrets and prints as none.
+// UserData holds secrets, so it prints as "[hidden]".
 type UserData []byte
 
 // String hides the data from logs.

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// ErrNotFound says that there is no VM of the machine.
+// ErrNotFound says that the machine has no VM.
 var ErrNotFound = errors.New("there is no such VM")
 
-// Kind says what an error means for what comes next.
+// Kind says what can help against an error.
 type Kind string
 
 // The kinds of errors.
 const (
-	// Transient errors go away: back off and try again.
+	// Transient errors go away by themselves: back off and try again.
 	Transient Kind = "Transient"
-	// Throttled: the whole account waits for as long as the cloud asked.
+	// Throttled: the whole account waits as long as the cloud asked.
 	Throttled Kind = "Throttled"
 	// Exhausted quota or capacity: try again, slowly.
 	Exhausted Kind = "Exhausted"
@@ -26,26 +26,26 @@ const (
 	Invalid Kind = "Invalid"
 )
 
-// Error is what a cloud answers when it does not do what was asked. Only the cloud's own room makes one.
+// Error is what a cloud returns when it does not do what was asked. Only the package of that cloud makes one.
 type Error struct {
 	Kind Kind
-	// Reason for the condition, one of the API's.
+	// Reason is that of the condition, one of the API's reasons.
 	Reason string
-	// Message says what is wrong and what to do, in a sentence without anything that changes from try to try.
+	// Message says what is wrong and then what to do. Nothing in it changes from one try to the next.
 	Message string
-	// After is how long a Throttled cloud wants to be left alone.
+	// After is how long a Throttled cloud asked us to wait.
 	After time.Duration
 	// Err is the cause, for logs.
 	Err error
 }
 
-// Error is the sentence for people.
+// Error returns the sentence for people.
 func (e *Error) Error() string { return e.Message }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf makes an error of a kind; a cause goes into the Err field.
+// Errorf makes an error of a kind. To add a cause, set the Err field.
 func Errorf(kind Kind, reason, format string, args ...any) *Error {
 	return &Error{Kind: kind, Reason: reason, Message: fmt.Sprintf(format, args...)}
 }

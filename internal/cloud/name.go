@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// The longest name that Windows gives a computer (NetBIOS), and how much of ours is the seed's digest: 50 bits, so
-// that a million machines whose names begin alike collide with a chance of 1 in 2,000.
+// maxComputerName is the longest name of a Windows computer (NetBIOS). digestLength of it are the digest of the seed: 50 bits,
+// so that the chance of a collision is 1 in 2,000 among a million machines whose names begin alike.
 const (
 	maxComputerName = 15
 	digestLength    = 10
 )
 
-// Letters and digits without those that are taken for others.
+// digestAlphabet leaves out the letters that are easily mistaken for another letter or a digit.
 var digestAlphabet = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 
-// ComputerName is a name for VM, computer and node: the beginning of the machine's name, for people, and a digest of the
-// seed, which no other machine has.
+// ComputerName returns a name for VM, computer and Node: the beginning of the machine's name, for people, and a digest of
+// the seed, which no other machine has.
 func ComputerName(machine, seed string) string {
 	sum := sha256.Sum256([]byte(seed))
 	digest := digestAlphabet.EncodeToString(sum[:])[:digestLength]
@@ -27,7 +27,7 @@ func ComputerName(machine, seed string) string {
 	}
 	prefix = strings.Trim(prefix, "-")
 	if prefix == "" || prefix[0] < 'a' {
-		// Windows refuses names of digits alone, and some tools names that begin with one.
+		// Windows refuses a name of digits alone, and some tools refuse a name that begins with a digit.
 		prefix = "win"
 	}
 	return prefix + "-" + digest

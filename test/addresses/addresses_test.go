@@ -45,8 +45,14 @@ func TestLife(t *testing.T) {
 	ready := s.running(t, m)
 
 	want := []infrav1.MachineNetwork{
-		{Name: "VM Network", MACAddress: "00:50:56:00:00:0a", Addresses: []infrav1.NetworkAddress{{Address: "10.20.0.10/24", Gateway: "10.20.0.1"}}},
-		{Name: "VM Network", MACAddress: "00:50:56:05:00:0a", Addresses: []infrav1.NetworkAddress{{Address: "10.21.0.10/24", Gateway: "10.21.0.1"}}},
+		{
+			Name: "VM Network", MACAddress: "00:50:56:00:00:0a",
+			Addresses: []infrav1.NetworkAddress{{Address: "10.20.0.10/24", Gateway: "10.20.0.1"}},
+		},
+		{
+			Name: "VM Network", MACAddress: "00:50:56:05:00:0a",
+			Addresses: []infrav1.NetworkAddress{{Address: "10.21.0.10/24", Gateway: "10.21.0.1"}},
+		},
 		{Name: "DC0_DVPG0"},
 	}
 	if diff := cmp.Diff(want, ready.Windows.Status.Networks); diff != "" {
@@ -54,13 +60,17 @@ func TestLife(t *testing.T) {
 	}
 	name := ready.Windows.Status.ComputerName
 	world.Eventually(t, "VM", func(context.Context) error {
-		if macs := hypervisor.of(name); len(macs) != 3 || macs[0] != want[0].MACAddress || macs[1] != want[1].MACAddress || macs[2] == "" {
+		if macs := hypervisor.of(name); len(macs) != 3 || macs[0] != want[0].MACAddress || macs[1] != want[1].MACAddress ||
+			macs[2] == "" {
 			return fmt.Errorf("the VM has adapters %q", macs)
 		}
 		return nil
 	})
 	plan, err := scripts.Plan(ready.Data.Data["value"])
-	for _, text := range []string{"10.20.0.10/24", "10.21.0.10/24", "10.20.0.1", want[0].MACAddress, want[1].MACAddress, "--node-ip=10.20.0.10"} {
+	for _, text := range []string{
+		"10.20.0.10/24", "10.21.0.10/24", "10.20.0.1", want[0].MACAddress, want[1].MACAddress,
+		"--node-ip=10.20.0.10",
+	} {
 		if err != nil || !strings.Contains(string(plan), `"`+text+`"`) {
 			t.Errorf("the plan has no %q (%v)", text, err)
 		}
@@ -112,7 +122,8 @@ func TestForeground(t *testing.T) {
 	s.pool(t, "nodes", "10.28.0.", "19")
 	m := s.machine("foreground", "nodes")
 	s.running(t, m)
-	if err := s.Client.Delete(t.Context(), m.Windows.DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
+	if err := s.Client.Delete(t.Context(), m.Windows.DeepCopy(),
+		client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
 		t.Fatal(err)
 	}
 	wantNoVM(t, <-left)
@@ -120,7 +131,7 @@ func TestForeground(t *testing.T) {
 	m.End(t)
 }
 
-// TestAddressIsKept: whatever happens to a claim, nobody else gets its address before the VM is gone; and then somebody does.
+// TestAddressIsKept: whatever happens to a claim, no other machine gets its address before the VM is gone; then one does.
 func TestAddressIsKept(t *testing.T) {
 	s := newStage(t, nil)
 	s.SetCredentials(t, datacenter.Credentials())
@@ -131,13 +142,15 @@ func TestAddressIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	world.Eventually(t, "the provider to take the address back", func(ctx context.Context) error {
-		if address := s.address(ctx, t, "first-0-0"); address == nil || address.DeletionTimestamp.IsZero() || len(address.Finalizers) != 1 {
+		if address := s.address(ctx, t, "first-0-0"); address == nil || address.DeletionTimestamp.IsZero() ||
+			len(address.Finalizers) != 1 {
 			return fmt.Errorf("address %+v", address)
 		}
 		return nil
 	})
 	second.Create(t)
-	second.Await(t, "no address", world.Windows("Ready False WaitingForIPAddress"), world.Config("Ready False WaitingForMachineAddresses"))
+	second.Await(t, "no address", world.Windows("Ready False WaitingForIPAddress"),
+		world.Config("Ready False WaitingForMachineAddresses"))
 	for range 5 {
 		second.Touch(t, s.claim(t.Context(), t, "second-0-0"), "look again")
 		s.process.Reconcile(t, world.Machines, second.Key)
@@ -200,7 +213,8 @@ func TestPoolIsMissing(t *testing.T) {
 	s.SetCredentials(t, datacenter.Credentials())
 	m := s.machine("late", "later")
 	m.Create(t)
-	have := m.Await(t, "no pool", world.Windows("Ready False WaitingForIPAddress"), world.Config("Ready False WaitingForMachineAddresses"))
+	have := m.Await(t, "no pool", world.Windows("Ready False WaitingForIPAddress"),
+		world.Config("Ready False WaitingForMachineAddresses"))
 	const want = "IPAddressClaim late-0-0 has no address of InClusterIPPool later yet"
 	if got := conditions.Get(have.Windows, infrav1.ReadyCondition).Message; !strings.HasPrefix(got, want) {
 		t.Errorf("message %q, want %q", got, want)
@@ -210,7 +224,7 @@ func TestPoolIsMissing(t *testing.T) {
 	m.End(t)
 }
 
-// TestForeignClaim: a claim of our name that is somebody else's is left alone.
+// TestForeignClaim: a foreign claim of our name is left alone.
 func TestForeignClaim(t *testing.T) {
 	s := newStage(t, nil)
 	s.SetCredentials(t, datacenter.Credentials())
@@ -230,7 +244,7 @@ func TestForeignClaim(t *testing.T) {
 	})
 	m := s.machine("taken", "nodes")
 	m.Create(t)
-	m.Await(t, "somebody else's claim", world.Windows("Ready False WaitingForIPAddress"))
+	m.Await(t, "foreign claim", world.Windows("Ready False WaitingForIPAddress"))
 	if err := s.Client.Delete(t.Context(), foreign); client.IgnoreNotFound(err) != nil {
 		t.Fatal(err)
 	}

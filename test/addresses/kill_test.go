@@ -47,7 +47,8 @@ func (s *stage) liveAndDie(t *testing.T, name string, plan world.Plan) {
 	m.Create(t)
 	ready := m.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"), world.DataSecretNamed)
 	vm := ready.Windows.Status.ComputerName
-	if claim, address := s.claim(t.Context(), t, name+"-0-0"), s.address(t.Context(), t, name+"-0-0"); !held(claim) || !held(address) {
+	if claim, address := s.claim(t.Context(), t, name+"-0-0"), s.address(t.Context(), t, name+"-0-0"); !held(claim) ||
+		!held(address) {
 		t.Errorf("claim %v and address %v of a VM that runs must be held", claim.Finalizers, address.Finalizers)
 	}
 	world.Eventually(t, "adapter", func(context.Context) error {

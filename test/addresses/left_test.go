@@ -35,7 +35,8 @@ func TestFinalizerTakenAway(t *testing.T) {
 	}
 	m.Delete(t)
 	m.Await(t, "credentials", world.Windows("Ready False CredentialsMissing"))
-	if claim, address := s.claim(t.Context(), t, "stripped-0-0"), s.address(t.Context(), t, "stripped-0-0"); !held(claim) || !held(address) {
+	if claim, address := s.claim(t.Context(), t, "stripped-0-0"), s.address(t.Context(), t, "stripped-0-0"); !held(claim) ||
+		!held(address) {
 		t.Errorf("claim and address are not held while there is a VM: %+v %+v", claim, address)
 	}
 	removeVM(t, m.Load(t).Windows.Status.ComputerName)
@@ -51,7 +52,8 @@ func removeVM(t *testing.T, name string) {
 	t.Helper()
 	say := datacenter.Credentials()
 	to := &url.URL{
-		Scheme: "https", Host: string(say["server"]), Path: vim25.Path, User: url.UserPassword(string(say["username"]), string(say["password"])),
+		Scheme: "https", Host: string(say["server"]), Path: vim25.Path,
+		User: url.UserPassword(string(say["username"]), string(say["password"])),
 	}
 	client, err := govmomi.NewClient(t.Context(), to, true)
 	if err != nil {
@@ -136,7 +138,7 @@ func (s *stage) give(t *testing.T, name, text string) {
 	world.ChangeStatus(t, s.Client, claim, func(c *ipamv1.IPAddressClaim) { c.Status.AddressRef.Name = name })
 }
 
-// TestUselessAddress is told before it is kept: once the pool is mended, another claim brings another one.
+// TestUselessAddress is told before it is kept: once the pool is corrected, another claim brings another address.
 func TestUselessAddress(t *testing.T) {
 	s := newStage(t, nil)
 	s.SetCredentials(t, datacenter.Credentials())
@@ -147,8 +149,8 @@ func TestUselessAddress(t *testing.T) {
 	world.Eventually(t, "claim", claimed)
 	s.give(t, "useless-0-0", "10.31.0.10")
 	have := m.Await(t, "refusal", world.Windows("Stalled True SpecInvalid"), world.Config("Ready False WaitingForMachineAddresses"))
-	const want = "IPAddress useless-0-0: gateway 10.30.0.1 is not in the network of 10.31.0.10/24; mend pool by-hand and then delete " +
-		"IPAddressClaim useless-0-0, which is made again"
+	const want = "IPAddress useless-0-0: gateway 10.30.0.1 is not in the network of 10.31.0.10/24; correct pool by-hand, " +
+		"then delete IPAddressClaim useless-0-0, and the machine creates a new one"
 	if got := conditions.Get(have.Windows, infrav1.ReadyCondition).Message; got != want || have.Windows.Status.Networks != nil {
 		t.Errorf("message %q, want %q; networks %+v", got, want, have.Windows.Status.Networks)
 	}

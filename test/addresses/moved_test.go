@@ -76,7 +76,8 @@ func TestNothingClaimed(t *testing.T) {
 	})
 	m.Delete(t)
 	m.Await(t, "hook", func(s world.State) string {
-		if c := conditions.Get(s.Core, clusterv1.MachineDeletingCondition); c == nil || c.Reason != clusterv1.MachineDeletingWaitingForPreTerminateHookReason {
+		if c := conditions.Get(s.Core, clusterv1.MachineDeletingCondition); c == nil ||
+			c.Reason != clusterv1.MachineDeletingWaitingForPreTerminateHookReason {
 			return "Cluster API does not wait for the hook"
 		}
 		return ""

@@ -113,8 +113,9 @@ func (s *stage) machine(name string, pools ...string) *world.Machine {
 	m := s.NewMachine(name)
 	for _, pool := range pools {
 		m.Windows.Spec.VSphere.Networks = append(m.Windows.Spec.VSphere.Networks, infrav1.VSphereNetwork{
-			Name: "VM Network", AddressesFromPools: []infrav1.IPPoolReference{{APIGroup: ipamv1.GroupVersion.Group, Kind: "InClusterIPPool", Name: pool}},
-			Nameservers: []string{"10.20.0.2"},
+			Name:               "VM Network",
+			AddressesFromPools: []infrav1.IPPoolReference{{APIGroup: ipamv1.GroupVersion.Group, Kind: "InClusterIPPool", Name: pool}},
+			Nameservers:        []string{"10.20.0.2"},
 		})
 	}
 	m.Windows.Spec.VSphere.Networks = append(m.Windows.Spec.VSphere.Networks, infrav1.VSphereNetwork{Name: "DC0_DVPG0"})

@@ -26,13 +26,15 @@ func TestStrayAddresses(t *testing.T) {
 	s.lonelyClaim(t, "held", infrav1.AddressFinalizer)
 	s.lonelyClaim(t, "freed", "example.com/of-the-provider")
 	s.lonelyClaim(t, "led-on", infrav1.AddressFinalizer)
-	world.ChangeStatus(t, s.Client, s.claim(t.Context(), t, "led-on"), func(c *ipamv1.IPAddressClaim) { c.Status.AddressRef.Name = "another" })
+	world.ChangeStatus(t, s.Client, s.claim(t.Context(), t, "led-on"),
+		func(c *ipamv1.IPAddressClaim) { c.Status.AddressRef.Name = "another" })
 	user := s.user(t, "10.31.0.11/24")
 	for i, name := range []string{"held", "used", "freed", "led-on", "claimless"} { // in this order they are looked at
 		s.deletedAddress(t, name, fmt.Sprintf("10.31.0.%d", 10+i))
 	}
 	s.left(t, "held", "used")
-	if err := errors.Join(s.Client.Delete(t.Context(), s.claim(t.Context(), t, "held")), s.Client.Delete(t.Context(), user)); err != nil {
+	if err := errors.Join(s.Client.Delete(t.Context(), s.claim(t.Context(), t, "held")),
+		s.Client.Delete(t.Context(), user)); err != nil {
 		t.Fatal(err)
 	}
 	world.Change(t, s.Client, s.claim(t.Context(), t, "held"), func(c *ipamv1.IPAddressClaim) { c.Finalizers = nil })
@@ -48,7 +50,7 @@ func TestNoStrayYet(t *testing.T) {
 		s.deletedAddress(t, name, fmt.Sprintf("10.32.0.%d", 10+i))
 		world.Eventually(t, "look at "+name, func(context.Context) error {
 			if looks.Load() <= int64(i) {
-				return errors.New("nobody has asked for the time")
+				return errors.New("the clock was not read")
 			}
 			return nil
 		})
@@ -67,7 +69,8 @@ func TestStrayIsNotTaken(t *testing.T) {
 	m.Windows.Spec.VSphere.Networks[0].AddressesFromPools[0].Kind = "ListOnPaper"
 	m.Create(t)
 	world.Eventually(t, "claim", s.haveAll(t, []string{"again-0-0"}))
-	world.ChangeStatus(t, s.Client, s.claim(t.Context(), t, "again-0-0"), func(c *ipamv1.IPAddressClaim) { c.Status.AddressRef.Name = "again-0-0" })
+	world.ChangeStatus(t, s.Client, s.claim(t.Context(), t, "again-0-0"),
+		func(c *ipamv1.IPAddressClaim) { c.Status.AddressRef.Name = "again-0-0" })
 	m.Await(t, "lost address", world.Windows("Ready False AddressLost"))
 	m.End(t)
 	s.wake(t, strayAfter)

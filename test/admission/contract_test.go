@@ -14,14 +14,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// definitionFacts is what Cluster API, clusterctl and people rely on in a CRD.
+// definitionFacts are the parts of a CRD that Cluster API, clusterctl and users rely on.
 type definitionFacts struct {
 	Name, ListKind, ShortName, Scope, Contract, Provider string
 	Categories, Versions                                 []string
 	Status                                               bool
 }
 
-// The contract of Cluster API v1beta2, to the letter.
+// The CRDs fulfill the contract of Cluster API v1beta2.
 func TestDefinitions(t *testing.T) {
 	shortNames := map[string]string{
 		"WindowsMachine": "winm", "WindowsMachineTemplate": "winmt",
@@ -69,7 +69,7 @@ func factsOf(definition *apiextensionsv1.CustomResourceDefinition) definitionFac
 	return facts
 }
 
-// What people see first, with the real kubectl.
+// The real kubectl shows the expected columns.
 func TestColumns(t *testing.T) {
 	cases := map[string]string{
 		"windowsmachines":                 "NAME CLUSTER PHASE READY REASON NODE BUILD AGE MESSAGE",
@@ -90,7 +90,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// A row with everything in it, since a wrong path in a column shows nothing and fails nowhere.
+// Every column of a complete object has a value: a column with a wrong path stays empty, without an error.
 func TestColumnsShowTheStatus(t *testing.T) {
 	machine := newObject("WindowsMachine")
 	machine.SetGenerateName("")
@@ -117,7 +117,7 @@ func TestColumnsShowTheStatus(t *testing.T) {
 	}
 }
 
-// Until the controller has looked, GitOps tools must not take an object for finished.
+// GitOps tools must not consider an object finished before the controller has seen it.
 func TestNewObjectsAreNotYetObserved(t *testing.T) {
 	for _, kind := range []string{"WindowsMachine", "WindowsBootstrapConfig"} {
 		made := newObject(kind)
@@ -131,8 +131,8 @@ func TestNewObjectsAreNotYetObserved(t *testing.T) {
 	}
 }
 
-// What was installed before the tests is what the folder holds now. It is rendered once more because Go keeps the result
-// of a test until a file changes that was read during it, not before it.
+// The objects that were installed before the tests are up to date. They are rendered again because Go caches a test result
+// until a file changes that the test itself has read.
 func TestRenderedAgain(t *testing.T) {
 	var again []*unstructured.Unstructured
 	for _, component := range components {
@@ -147,7 +147,7 @@ func TestRenderedAgain(t *testing.T) {
 	}
 }
 
-// clusterctl takes the objects of a component by label and name.
+// clusterctl recognizes the objects of a component by label and name.
 func TestComponents(t *testing.T) {
 	count := map[string]int{}
 	for _, made := range objects {
@@ -173,14 +173,14 @@ func TestComponents(t *testing.T) {
 			want[provider+" "+kind] = number
 		}
 	}
-	// The bootstrap provider freezes what became user data, besides its templates.
+	// The bootstrap provider has a second policy, for configs that became user data.
 	want["bootstrap-windows ValidatingAdmissionPolicy"], want["bootstrap-windows ValidatingAdmissionPolicyBinding"] = 2, 2
 	if diff := cmp.Diff(want, count); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)
 	}
 }
 
-// Least privilege: no wildcard, no Secret that could be listed, watched or deleted.
+// Roles have no wildcards, and do not allow Secrets to be listed, watched or deleted.
 func TestRoles(t *testing.T) {
 	for _, made := range objects {
 		if made.GetKind() != "ClusterRole" && made.GetKind() != "Role" {
@@ -212,7 +212,7 @@ func checkGrant(t *testing.T, role string, granted map[string]any) {
 	}
 	allowed := []string{"get"}
 	if strings.Contains(role, "bootstrap") {
-		allowed = append(allowed, "create", "patch") // the user data, and its owner again after a restore
+		allowed = append(allowed, "create", "patch") // to write the user data, and to restore its owner after a restore from a backup
 	}
 	for _, verb := range list("verbs") {
 		if !slices.Contains(allowed, verb) {
@@ -221,7 +221,7 @@ func checkGrant(t *testing.T, role string, granted map[string]any) {
 	}
 }
 
-// The Pods pass the restricted profile that their namespace asks for; the API server itself warns of what would not.
+// The API server accepts the Pods in their namespace, which enforces the restricted profile.
 func TestDeploymentsPassTheRestrictedProfile(t *testing.T) {
 	for _, made := range objects {
 		if made.GetKind() != "Deployment" {
@@ -243,7 +243,8 @@ func TestDeploymentsPassTheRestrictedProfile(t *testing.T) {
 
 func runKubectl(t *testing.T, args ...string) string {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), kubectl, append([]string{"--kubeconfig", kubeconfig, "--cache-dir", t.TempDir()}, args...)...)
+	command := exec.CommandContext(t.Context(), kubectl,
+		append([]string{"--kubeconfig", kubeconfig, "--cache-dir", t.TempDir()}, args...)...)
 	output, err := command.CombinedOutput()
 	if err != nil {
 		t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, output)

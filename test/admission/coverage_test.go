@@ -9,20 +9,20 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// imported are the fields whose types, and so whose limits, are Kubernetes' or Cluster API's.
+// imported are the fields whose types and limits come from Kubernetes or Cluster API.
 var imported = map[string]string{
 	"status.conditions":      "metav1.Condition",
 	"status.addresses":       "Cluster API's MachineAddress",
 	"spec.template.metadata": "Cluster API's ObjectMeta",
 }
 
-// found is what a CRD refuses: its limits as "field marker", its rules as "field: message".
+// found has everything that a CRD can refuse: limits as "field marker", and rules as "field: message".
 type found struct {
 	limits map[string]bool
 	rules  map[string]bool
 }
 
-// A limit or rule that no case tries, and a case for one that is gone, fail here.
+// Every limit and rule of the API has a case, and every case has a limit or rule.
 func TestEveryRuleAndLimitIsTried(t *testing.T) {
 	var tried struct{ rules, limits int }
 	for kind, definition := range definitions {
@@ -30,7 +30,7 @@ func TestEveryRuleAndLimitIsTried(t *testing.T) {
 		f.walk("", definition.Spec.Versions[0].Schema.OpenAPIV3Schema)
 		for _, r := range rules[kind] {
 			if len(r.accepted) == 0 || len(r.refused) == 0 {
-				t.Errorf("%s: rule is not tried both ways: %s", kind, r.message)
+				t.Errorf("%s: the rule needs an accepted and a refused case: %s", kind, r.message)
 			}
 		}
 		compare(t, kind, f.rules, triedRules(kind))
@@ -61,17 +61,17 @@ func compare(t *testing.T, kind string, found, tried map[string]bool) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		if !tried[name] {
-			t.Errorf("%s: no case tries %s", kind, name)
+			t.Errorf("%s: there is no case for %s", kind, name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(tried)) {
 		if !found[name] {
-			t.Errorf("%s: a case tries what the API has not: %s", kind, name)
+			t.Errorf("%s: there is a case for a rule or limit that the API does not have: %s", kind, name)
 		}
 	}
 }
 
-// walk goes through a schema; a field is named with a dot in front.
+// walk collects the limits and rules of a schema. A field's name begins with a dot.
 func (f found) walk(field string, schema *apiextensionsv1.JSONSchemaProps) {
 	name := strings.TrimPrefix(field, ".")
 	if imported[name] != "" {

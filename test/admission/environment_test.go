@@ -1,5 +1,5 @@
-// Package admission holds the API against a real API server: our CRDs and policies as the components install them, every
-// rule and limit tried both ways.
+// Package admission tests the API on a real API server, with our CRDs and policies as the components install them: every rule
+// and limit has an accepted and a refused case.
 package admission
 
 import (
@@ -30,15 +30,15 @@ const (
 	frequency = 100 * time.Millisecond
 )
 
-// What all tests share: they only create, under names of their own.
+// All tests share one API server. They only create objects, each with a name of its own.
 var (
 	api        client.Client
 	kubectl    string
 	kubeconfig string
 	components = []string{"infrastructure", "bootstrap"}
-	// objects are those of both components, as rendered.
+	// objects are the rendered objects of both components.
 	objects []*unstructured.Unstructured
-	// definitions are the CRDs among them, by kind.
+	// definitions are the CRDs among the objects, by kind.
 	definitions = map[string]*apiextensionsv1.CustomResourceDefinition{}
 )
 
@@ -80,7 +80,7 @@ func run(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// install applies everything of both components, RBAC and Deployments too: that the API server takes them is a test.
+// install applies all objects of both components, so that the API server checks RBAC rules and Deployments, too.
 func install() error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -146,7 +146,7 @@ func served(ctx context.Context, definition *apiextensionsv1.CustomResourceDefin
 	})
 }
 
-// policiesWork waits until the API server carries out all policies, which it does a moment after it has them.
+// policiesWork waits until the API server enforces all policies, which takes a moment after they are created.
 func policiesWork(ctx context.Context) error {
 	for _, kind := range templateKinds {
 		template := newObject(kind)

@@ -14,18 +14,18 @@ import (
 
 const (
 	configuration = "spec.kubelet.configuration"
-	frozen        = "the VM was made with this config, and a change would not reach it: write a new WindowsBootstrapConfigTemplate and " +
-		"name it in the MachineDeployment, then the machines are replaced"
+	frozen        = "the VM was made with this config, and a change would not reach it; " +
+		"create a new WindowsBootstrapConfigTemplate and use it in the MachineDeployment, which then replaces its machines"
 )
 
-// rendered is the status of a config that became user data.
+// rendered is the status of a config whose user data exists.
 var rendered = map[string]any{"status.initialization": map[string]any{"dataSecretCreated": true}}
 
-// swapped has another field in the place of one: as many fields as before, and none that both have.
+// swapped replaces the only field of the configuration by another one.
 var swapped = map[string]any{configuration: map[string]any{"containerLogMaxFiles": int64(5)}}
 
-// The schema knows no field of kubelet.configuration, and a rule in the CRD takes some changes there for none; the policy
-// compares all there is.
+// The policy compares everything. A rule in the CRD does not see some changes of kubelet.configuration, because the schema does
+// not list its fields.
 func TestRenderedConfigsAreFrozen(t *testing.T) {
 	const nested = configuration + ".evictionSoft"
 	made := newObject("WindowsBootstrapConfig")
@@ -33,15 +33,17 @@ func TestRenderedConfigsAreFrozen(t *testing.T) {
 	set(made.Object, configuration+".list", []any{"a", "b"})
 	createRendered(t, made)
 	for name, edits := range map[string]map[string]any{
-		"another field in the place of one": {configuration + ".containerLogMaxSize": absent, configuration + ".containerLogMaxFiles": int64(5)},
-		"another field in a map":            {nested: map[string]any{"nodefs.available": "1Gi"}},
-		"another type":                      {configuration + ".containerLogMaxSize": int64(5)},
-		"another value in a map":            {nested: map[string]any{"memory.available": "2Gi"}},
-		"a field more":                      {configuration + ".containerLogMaxFiles": int64(5)},
-		"a field less":                      {configuration + ".list": absent},
-		"another order":                     {configuration + ".list": []any{"b", "a"}},
-		"all of it":                         {configuration: absent},
-		"all of the spec":                   {"spec": absent},
+		"another field in the place of one": {
+			configuration + ".containerLogMaxSize": absent, configuration + ".containerLogMaxFiles": int64(5),
+		},
+		"another field in a map": {nested: map[string]any{"nodefs.available": "1Gi"}},
+		"another type":           {configuration + ".containerLogMaxSize": int64(5)},
+		"another value in a map": {nested: map[string]any{"memory.available": "2Gi"}},
+		"a field more":           {configuration + ".containerLogMaxFiles": int64(5)},
+		"a field less":           {configuration + ".list": absent},
+		"another order":          {configuration + ".list": []any{"b", "a"}},
+		"all of it":              {configuration: absent},
+		"all of the spec":        {"spec": absent},
 	} {
 		t.Run(name, func(t *testing.T) {
 			edited := setAll(made.DeepCopy(), edits)
@@ -53,10 +55,10 @@ func TestRenderedConfigsAreFrozen(t *testing.T) {
 		})
 	}
 	for name, edits := range map[string]map[string]any{
-		"nothing":           {},
-		"labels":            {"metadata.labels": map[string]any{"a": "b"}},
-		"finalizers":        {"metadata.finalizers": []any{"example.com/keep"}},
-		"status is no spec": {"status.dataSecretName": "another"},
+		"nothing":    {},
+		"labels":     {"metadata.labels": map[string]any{"a": "b"}},
+		"finalizers": {"metadata.finalizers": []any{"example.com/keep"}},
+		"status":     {"status.dataSecretName": "another"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := update(t, setAll(made.DeepCopy(), edits)); err != nil {
@@ -64,15 +66,16 @@ func TestRenderedConfigsAreFrozen(t *testing.T) {
 			}
 		})
 	}
-	if err := api.Status().Update(t.Context(), setAll(made.DeepCopy(), map[string]any{"status.dataSecretName": "another"})); err != nil {
-		t.Errorf("the controller must be able to tell of it: %v", err)
+	another := setAll(made.DeepCopy(), map[string]any{"status.dataSecretName": "another"})
+	if err := api.Status().Update(t.Context(), another); err != nil {
+		t.Errorf("the controller must be able to write the status: %v", err)
 	}
 	if err := api.Delete(t.Context(), made); err != nil {
-		t.Errorf("it must go with its Machine: %v", err)
+		t.Errorf("the config must be deletable with its Machine: %v", err)
 	}
 }
 
-// What only the policy sees it refuses itself, and it leaves a config alone that no VM was made with.
+// The policy refuses a change that the rule does not see, but only after the user data was rendered.
 func TestThePolicySeesWhatTheRuleDoesNot(t *testing.T) {
 	made := newObject("WindowsBootstrapConfig")
 	if err := api.Create(t.Context(), made); err != nil {
@@ -81,7 +84,8 @@ func TestThePolicySeesWhatTheRuleDoesNot(t *testing.T) {
 	if err := update(t, setAll(made.DeepCopy(), swapped)); err != nil {
 		t.Errorf("want it accepted before it is rendered, got: %v", err)
 	}
-	if err := api.Status().Update(t.Context(), setAll(made, map[string]any{"status.initialization": absent, "status.dataSecretName": "a"})); err != nil {
+	setAll(made, map[string]any{"status.initialization": absent, "status.dataSecretName": "a"})
+	if err := api.Status().Update(t.Context(), made); err != nil {
 		t.Fatal(err)
 	}
 	if err := update(t, setAll(made.DeepCopy(), swapped)); err != nil {
@@ -95,7 +99,7 @@ func TestThePolicySeesWhatTheRuleDoesNot(t *testing.T) {
 		"'capwin-bootstrap-system-rendered-configs' denied request", frozen)
 }
 
-// Templates are compared by a policy too: it sees the same.
+// Templates are compared by a policy as well, which sees such a change, too.
 func TestTemplatesAreComparedWhole(t *testing.T) {
 	template := newObject("WindowsBootstrapConfigTemplate")
 	if err := api.Create(t.Context(), template); err != nil {
@@ -119,7 +123,7 @@ func patch(t *testing.T, made, edited *unstructured.Unstructured) error {
 	return api.Patch(t.Context(), edited.DeepCopy(), client.MergeFrom(made), client.DryRunAll)
 }
 
-// frozenConfigs waits until the API server carries out the policy of rendered configs.
+// frozenConfigs waits until the API server enforces the policy for rendered configs.
 func frozenConfigs(ctx context.Context) error {
 	made := newObject("WindowsBootstrapConfig")
 	if err := api.Create(ctx, made); err != nil {

@@ -83,10 +83,10 @@ func threshold(field string) []limit {
 var kubeletRules = []rule{
 	{
 		at: "spec.reservations", field: "spec.reservations.system",
-		message: "system.memory and kube.memory must keep at least 2Gi for Windows and Kubernetes: write more, leave system.memory out, " +
-			"or write lowMemory: IAcceptThatWindowsMayStall",
+		message: "system.memory and kube.memory together must reserve at least 2Gi for Windows and Kubernetes; raise them, " +
+			"remove system.memory, or set lowMemory: IAcceptThatWindowsMayStall",
 		accepted: []map[string]any{
-			{"spec.reservations.system.memory": "1Gi"}, // accepted in words
+			{"spec.reservations.system.memory": "1Gi"}, // lowMemory accepts it
 			{"spec.reservations.lowMemory": absent, "spec.reservations.system.memory": "1Gi"},
 			{"spec.reservations.lowMemory": absent, "spec.reservations.system.memory": "2Gi", "spec.reservations.kube": absent},
 			{"spec.reservations.lowMemory": absent, "spec.reservations.system.memory": absent},
@@ -99,7 +99,7 @@ var kubeletRules = []rule{
 	},
 	{
 		at: "spec.pageFile", field: "spec.pageFile.sizeMiB",
-		message: "sizeMiB belongs to policy Fixed and to no other: write both, or leave sizeMiB out",
+		message: "sizeMiB is required with policy Fixed and not allowed with any other; set both, or remove sizeMiB",
 		accepted: []map[string]any{
 			{"spec.pageFile.policy": "Managed", "spec.pageFile.sizeMiB": absent},
 			{"spec.pageFile.policy": "Image", "spec.pageFile.sizeMiB": absent},
@@ -108,7 +108,7 @@ var kubeletRules = []rule{
 	},
 	{
 		at: "spec.kubelet", field: "spec.kubelet.featureGates",
-		message: "systemLogQuery Enabled needs the feature gate NodeLogQuery, which is Disabled; leave one of them out",
+		message: "systemLogQuery: Enabled needs the feature gate NodeLogQuery, which is Disabled; remove one of the two",
 		accepted: []map[string]any{
 			{"spec.kubelet.featureGates[]": logQuery("Enabled")},
 			{"spec.kubelet.featureGates[]": logQuery("Disabled"), "spec.kubelet.systemLogQuery": "Disabled"},
@@ -119,10 +119,11 @@ var kubeletRules = []rule{
 	},
 	{
 		at: "spec.kubelet.extraArgs", field: "spec.kubelet.extraArgs",
-		message: "a kubelet that is given one of image-credential-provider-bin-dir and image-credential-provider-config without the " +
-			"other exits; write both, or none",
-		accepted: edits("spec.kubelet.extraArgs", []any{arg("image-credential-provider-bin-dir"), arg("image-credential-provider-config")}),
-		refused:  edits("spec.kubelet.extraArgs[]", arg("image-credential-provider-bin-dir"), arg("image-credential-provider-config")),
+		message: "the kubelet needs image-credential-provider-bin-dir and image-credential-provider-config together; set both " +
+			"or neither",
+		accepted: edits("spec.kubelet.extraArgs",
+			[]any{arg("image-credential-provider-bin-dir"), arg("image-credential-provider-config")}),
+		refused: edits("spec.kubelet.extraArgs[]", arg("image-credential-provider-bin-dir"), arg("image-credential-provider-config")),
 	},
 }
 
@@ -140,7 +141,7 @@ func gates(times int) []any {
 	return numbered(times, map[string]any{"state": "Enabled"}, "A")
 }
 
-// numbered are alike but for their names.
+// numbered returns items that differ in their names only.
 func numbered(times int, alike map[string]any, name string) []any {
 	items := make([]any, times)
 	for i := range items {

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// limit is one marker of the API with a value that is just right, one that is just wrong, and what the API server then says.
+// limit is a marker of the API, with a value on either side of the limit and the API server's message for the wrong one.
 type limit struct {
 	field   string
 	marker  string
@@ -18,16 +18,16 @@ type limit struct {
 	refusal string
 }
 
-// limits of each kind; templates share those of the objects they make.
+// limits of each kind. A template has the limits of the objects that are made from it.
 var limits = map[string][]limit{
 	"WindowsMachine": join([]limit{
 		required("spec"),
-		// A rule says what it is, and so it is never that long.
+		// A rule fixes the format, so that a value of the maximum length cannot be tried.
 		{"spec.providerID", "minLength", right, "", "should be at least 1 chars long"},
 		{"spec.providerID", "maxLength", right, long(513), "may not be more than 512"},
 	}, machineLimits, machineStatusLimits),
 	"WindowsMachineTemplate": join(machineLimits, templateStatusLimits, templateLimits, []limit{
-		// A rule keeps it out of templates altogether.
+		// A rule does not allow it in templates.
 		{"spec.providerID", "minLength", absent, "", "should be at least 1 chars long"},
 		{"spec.providerID", "maxLength", absent, long(513), "may not be more than 512"},
 	}),
@@ -111,7 +111,8 @@ var configLimits = join(
 	kubeletLimits, reservationLimits,
 	between("spec.deadlineSeconds", 300, 7200),
 	[]limit{
-		required("spec.discovery.kubeconfigSecret"), required("spec.discovery.kubeconfigSecret.name"), required("spec.discovery.kubeconfigSecret.key"),
+		required("spec.discovery.kubeconfigSecret"), required("spec.discovery.kubeconfigSecret.name"),
+		required("spec.discovery.kubeconfigSecret.key"),
 	},
 	text("spec.discovery.kubeconfigSecret.name", 253), text("spec.discovery.kubeconfigSecret.key", 253),
 	between("spec.kubelet.maxPods", 1, 500),
@@ -180,8 +181,8 @@ func (l limit) in(kind string) string {
 	return in(kind, l.field)
 }
 
-// right is the value that a good object has.
-const right = "the value of a good object"
+// right stands for the value in a valid object.
+const right = "the value in a valid object"
 
 func create(t *testing.T, made *unstructured.Unstructured) error {
 	t.Helper()
@@ -199,7 +200,7 @@ func updateStatus(t *testing.T, made *unstructured.Unstructured) error {
 	return api.Status().Update(t.Context(), stored, client.DryRunAll)
 }
 
-// mustRefuse wants an error that names the field and says the sentence.
+// mustRefuse checks that the error names the field and has the message.
 func mustRefuse(t *testing.T, err error, field, refusal string) {
 	t.Helper()
 	if err == nil {
@@ -215,7 +216,7 @@ func required(field string) limit {
 	return limit{field, "required", right, absent, "Required value"}
 }
 
-// text has from one character to a number of them.
+// text has between one character and a maximum.
 func text(field string, longest int) []limit {
 	return []limit{{field, "minLength", "a", "", "should be at least 1 chars long"}, atMost(field, longest)}
 }
@@ -239,7 +240,7 @@ func oneOf(field, right, wrong string) limit {
 	return limit{field, "enum", right, wrong, "supported values: "}
 }
 
-// empty is a struct that may be left out but not be empty.
+// empty is an optional struct that must not be empty.
 func empty(field string, right map[string]any) limit {
 	return limit{field, "minProperties", right, map[string]any{}, "should have at least 1 properties"}
 }

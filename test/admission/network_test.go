@@ -33,7 +33,7 @@ var networkLimits = join(
 	text("spec.network.interface", 64),
 	text("spec.network.networkName", 63),
 	[]limit{
-		// Only CIDRs of IPv4 are taken, which are shorter.
+		// Only IPv4 CIDRs are accepted, which are shorter than the maximum.
 		{"spec.network.exceptionCIDRs[]", "minLength", "0.0.0.0/0", "", "should be at least 1 chars long"},
 		{"spec.network.exceptionCIDRs[]", "maxLength", "100.100.100.100/32", long(44), "may not be more than 43"},
 	},
@@ -46,7 +46,7 @@ var networkLimits = join(
 
 func ports(first, last int64) map[string]any { return map[string]any{"first": first, "last": last} }
 
-// portLimits of a field that takes certain ports, and a first one.
+// portLimits are the limits of a range of ports. good is a valid range, first a valid first port.
 func portLimits(field string, good map[string]any, first int64) []limit {
 	return []limit{
 		empty(field, good),
@@ -74,7 +74,7 @@ func openings(count int) []any {
 	return all
 }
 
-// network replaces the whole of spec.network by one of the mode and cni, with a field more.
+// network replaces spec.network by one with this mode and cni, and with more fields.
 func network(mode, cni string, more map[string]any) map[string]any {
 	fields := map[string]any{"mode": mode}
 	if cni != "" {
@@ -84,7 +84,7 @@ func network(mode, cni string, more map[string]any) map[string]any {
 	return map[string]any{"spec.network": fields}
 }
 
-// pairs of mode and cni.
+// pairs are modes, each with a cni.
 type pairs [][2]string
 
 func (p pairs) with(more map[string]any) []map[string]any {
@@ -111,8 +111,9 @@ var (
 var networkRules = []rule{
 	{
 		at: "spec.network", field: "spec.network.cni",
-		message: "mode and cni do not go together; write l2bridge with Flannel, Calico, WinBridge or AzureCNI, l2tunnel with AzureCNI, " +
-			"overlay with Flannel, Calico, OVNKubernetes or WinOverlay, transparent with Antrea or without cni, or none without cni",
+		message: "mode and cni do not fit together; use l2bridge with Flannel, Calico, WinBridge or AzureCNI, " +
+			"l2tunnel with AzureCNI, overlay with Flannel, Calico, OVNKubernetes or WinOverlay, " +
+			"transparent with Antrea or no cni, or none with no cni",
 		accepted: slices.Concat(withNetwork, antrea, bare).with(nil),
 		refused: pairs{
 			{"l2bridge", ""},
@@ -133,91 +134,98 @@ var networkRules = []rule{
 	},
 	{
 		at: "spec.network", field: "spec.network.vni",
-		message:  "vni is said here for Flannel and WinOverlay in mode overlay only; leave it out, other CNIs have it in their own configuration",
+		message:  "vni is for Flannel and WinOverlay in mode overlay only; remove it: other CNIs have it in their own configuration",
 		accepted: pairs{{"overlay", "Flannel"}, {"overlay", "WinOverlay"}}.with(map[string]any{"vni": int64(4096)}),
-		refused:  slices.Concat(bare, antrea, calico, hybrid, azureCNI, pairs{{"l2bridge", "Flannel"}}).with(map[string]any{"vni": int64(4096)}),
+		refused: slices.Concat(bare, antrea, calico, hybrid, azureCNI, pairs{{"l2bridge", "Flannel"}}).
+			with(map[string]any{"vni": int64(4096)}),
 	},
 	{
 		at: "spec.network", field: "spec.network.interface",
-		message:  "here the CNI chooses the interface itself; leave interface out and configure it there",
+		message:  "with this mode and cni, the CNI chooses the interface itself; remove interface and configure it in the CNI",
 		accepted: slices.Concat(configured, calico).with(map[string]any{"interface": "Ethernet0"}),
 		refused:  slices.Concat(bare, antrea, hybrid).with(map[string]any{"interface": "Ethernet0"}),
 	},
 	{
 		at: "spec.network", field: "spec.network.networkName",
-		message:  "networkName belongs to l2bridge, l2tunnel and overlay; leave it out",
+		message:  "networkName is for l2bridge, l2tunnel and overlay only; remove it",
 		accepted: withNetwork.with(map[string]any{"networkName": "pods"}),
 		refused:  slices.Concat(bare, antrea).with(map[string]any{"networkName": "pods"}),
 	},
 	{
 		at: "spec.network", field: "spec.network.exceptionCIDRs",
-		message:  "the configuration of this CNI is not written here; leave exceptionCIDRs out and write them there",
+		message:  "the bootstrap does not configure this CNI; remove exceptionCIDRs and configure them in the CNI",
 		accepted: configured.with(map[string]any{"exceptionCIDRs": []any{"10.0.0.0/8"}}),
 		refused:  slices.Concat(bare, antrea, calico, hybrid).with(map[string]any{"exceptionCIDRs": []any{"10.0.0.0/8"}}),
 	},
 	{
 		at: "spec.network", field: "spec.network.clusterDNS",
-		message:  "the configuration of this CNI is not written here; leave clusterDNS out and write it there",
+		message:  "the bootstrap does not configure this CNI; remove clusterDNS and configure it in the CNI",
 		accepted: configured.with(map[string]any{"clusterDNS": "10.96.0.10"}),
 		refused:  slices.Concat(bare, antrea, calico, hybrid).with(map[string]any{"clusterDNS": "10.96.0.10"}),
 	},
 	{
 		at: "spec.network", field: "spec.network.kubeProxy",
-		message: "a kube-proxy of this mode and cni cannot be configured before its CNI runs, or is not needed; leave kubeProxy out, its " +
-			"DaemonSet brings what it needs",
+		message: "with this mode and cni, kube-proxy is not needed or cannot be configured before the CNI runs; remove kubeProxy: " +
+			"its DaemonSet brings its configuration",
 		accepted: slices.Concat(configured, pairs{{"l2bridge", "Calico"}}).with(managed),
 		refused:  slices.Concat(bare, antrea, hybrid, pairs{{"overlay", "Calico"}}).with(managed),
 	},
 	ordered("spec.network.nodePorts", 80), ordered("spec.network.dynamicPorts", 40000), ordered("spec.network.firewall[].ports", 80),
 	{
 		at: "spec.network.exceptionCIDRs[]", field: "spec.network.exceptionCIDRs[0]",
-		message:  "write a CIDR of IPv4 in its usual form without bits behind its prefix, such as 10.20.0.0/16; addresses of IPv6 are never translated",
+		message: "must be an IPv4 CIDR in canonical form with no bits set after the prefix, such as 10.20.0.0/16; " +
+			"IPv6 addresses are never translated",
 		accepted: edits("spec.network.exceptionCIDRs[]", "0.0.0.0/0", "10.0.0.0/8", "10.0.0.1/32"),
-		refused:  edits("spec.network.exceptionCIDRs[]", "10.0.0.1/8", "10.0.0.0", "10.0.0.0/33", "fd00::/8", "::ffff:10.0.0.0/104", "all"),
+		refused: edits("spec.network.exceptionCIDRs[]", "10.0.0.1/8", "10.0.0.0", "10.0.0.0/33", "fd00::/8",
+			"::ffff:10.0.0.0/104", "all"),
 	},
 	{
 		at: "spec.network.clusterDNS", field: "spec.network.clusterDNS",
-		message:  "write an IP address in its usual form, such as 10.96.0.10",
+		message:  "must be an IP address in canonical form, such as 10.96.0.10",
 		accepted: edits("spec.network.clusterDNS", "10.96.0.10", "fd00::a"),
-		refused:  edits("spec.network.clusterDNS", "kube-dns", "10.96.0.10/32", "10.96.0.256", "010.96.0.10", "FD00::A", "::ffff:10.96.0.10", "fe80::1%eth0"),
+		refused: edits("spec.network.clusterDNS", "kube-dns", "10.96.0.10/32", "10.96.0.256", "010.96.0.10", "FD00::A",
+			"::ffff:10.96.0.10", "fe80::1%eth0"),
 	},
 	{
 		at: "spec.network.dynamicPorts", field: "spec.network.dynamicPorts",
-		message:  "Windows takes 255 ports or more, from 1025 on; write first and last, such as 34000 and 65535",
+		message:  "Windows needs at least 255 ports, and none below 1025; set first and last, such as 34000 and 65535",
 		accepted: edits("spec.network.dynamicPorts", ports(1025, 1279), ports(65281, 65535)),
 		refused:  edits("spec.network.dynamicPorts", ports(1024, 2000), ports(1025, 1278), map[string]any{"first": int64(40000)}),
 	},
 	{
 		at: "spec.network", field: "spec.network.dynamicPorts",
-		message: "dynamicPorts overlap the nodePorts, which are 30000 to 32767 when left out; write ports before or behind them",
+		message: "dynamicPorts overlap nodePorts, which are 30000 to 32767 by default; use ports below or above them",
 		accepted: []map[string]any{
-			aside(absent, ports(32768, 65535)), aside(absent, ports(1025, 29999)), aside(absent, absent), aside(ports(40000, 41000), absent),
+			aside(absent, ports(32768, 65535)), aside(absent, ports(1025, 29999)), aside(absent, absent),
+			aside(ports(40000, 41000), absent),
 			aside(ports(40000, 41000), ports(30000, 39999)), aside(ports(40000, 41000), ports(41001, 65535)),
 			aside(map[string]any{"first": int64(40000)}, ports(40001, 65535)),
 		},
 		refused: []map[string]any{
-			aside(absent, ports(32767, 65535)), aside(absent, ports(1025, 30000)), aside(absent, ports(31000, 32000)), aside(absent, ports(1025, 65535)),
+			aside(absent, ports(32767, 65535)), aside(absent, ports(1025, 30000)), aside(absent, ports(31000, 32000)),
+			aside(absent, ports(1025, 65535)),
 			aside(ports(40000, 41000), ports(41000, 65535)), aside(ports(40000, 41000), ports(1025, 40000)),
 			aside(map[string]any{"first": int64(40000)}, ports(40000, 65535)),
 		},
 	},
 	{
 		at: "spec.network", field: "spec.network.dynamicPorts",
-		message: "there is no room for dynamicPorts behind these nodePorts; write dynamicPorts before them",
+		message: "there is no room for dynamicPorts above these nodePorts; set dynamicPorts below them",
 		accepted: []map[string]any{
-			aside(ports(30000, 65280), absent), aside(ports(30000, 65535), ports(1025, 29999)), aside(map[string]any{"first": int64(65280)}, absent),
+			aside(ports(30000, 65280), absent), aside(ports(30000, 65535), ports(1025, 29999)),
+			aside(map[string]any{"first": int64(65280)}, absent),
 		},
 		refused: []map[string]any{aside(ports(30000, 65281), absent), aside(map[string]any{"first": int64(65281)}, absent)},
 	},
 	{
 		at: "spec.network.firewall[].name", field: "spec.network.firewall[0].name",
-		message:  "a rule of this name is made for the node already; write another name",
+		message:  "the bootstrap already makes a rule of this name; use another name",
 		accepted: edits("spec.network.firewall[].name", "nodeports", "vxlan-2"),
 		refused:  edits("spec.network.firewall[].name", "nodeports-tcp", "nodeports-udp", "kube-proxy-health", "vxlan", "geneve"),
 	},
 }
 
-// edits write one value each.
+// edits are several edits of one field, each with one of the values.
 func edits(field string, values ...any) []map[string]any {
 	all := make([]map[string]any, 0, len(values))
 	for _, value := range values {
@@ -226,14 +234,14 @@ func edits(field string, values ...any) []map[string]any {
 	return all
 }
 
-// aside are nodePorts with the dynamicPorts beside them.
+// aside sets nodePorts and dynamicPorts.
 func aside(nodePorts, dynamicPorts any) map[string]any {
 	return map[string]any{"spec.network.nodePorts": nodePorts, "spec.network.dynamicPorts": dynamicPorts}
 }
 
 var managed = map[string]any{"kubeProxy": map[string]any{"configFile": "Managed"}}
 
-// ordered ports from a first one on, which may be a single one but for the dynamicPorts.
+// ordered is the rule that last is not below first. A single port is valid, except for dynamicPorts.
 func ordered(field string, first int64) rule {
 	accepted := edits(field, ports(first, first+300))
 	if !strings.HasSuffix(field, ".dynamicPorts") {
@@ -241,7 +249,7 @@ func ordered(field string, first int64) rule {
 	}
 	return rule{
 		at: field, field: strings.ReplaceAll(field, "[]", "[0]") + ".last",
-		message:  "last is below first; write a last port that is not, or leave last out for a single port",
+		message:  "last must not be below first; raise last, or remove it for a single port",
 		accepted: accepted, refused: edits(field, ports(first+1, first)),
 	}
 }

@@ -10,27 +10,32 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Every field of a spec, with a value that is right.
+// Specs with every field, each with a valid value.
 const (
-	vsphereSpec = `{providerID: "vsphere://11111111-2222-3333-4444-555555555555", vsphere: {credentialsRef: {name: vcenter}, datacenter: dc, template: win2022,
-	  folder: nodes, resourcePool: pool, datastore: store, networks: [{name: net, addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io,
+	vsphereSpec = `{providerID: "vsphere://11111111-2222-3333-4444-555555555555", vsphere: {credentialsRef: {name: vcenter},
+	  datacenter: dc, template: win2022, folder: nodes, resourcePool: pool, datastore: store,
+	  networks: [{name: net, addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io,
 	  kind: InClusterIPPool, name: nodes}], nameservers: [10.0.0.2], routes: [{to: 10.9.0.0/16, via: 10.0.0.9}], mtu: 1450}],
 	  cpus: 4, memoryMiB: 8192}}`
 	azureSpec = `{azure: {credentialsRef: {name: identity}, subscriptionID: 11111111-2222-3333-4444-555555555555,
 	  resourceGroup: group, location: westeurope, vmSize: Standard_D4s_v5, imageID: /images/win2022, subnetID: /subnets/nodes}}`
-	configSpec = `{deadlineSeconds: 1800, discovery: {kubeconfigSecret: {name: a, key: a}}, kubelet: {maxPods: 50, cloudProvider: External, extraArgs: [{name: logging-format, value: json}],
+	configSpec = `{deadlineSeconds: 1800, discovery: {kubeconfigSecret: {name: a, key: a}}, 
+	  kubelet: {maxPods: 50, cloudProvider: External, extraArgs: [{name: logging-format, value: json}],
 	  featureGates: [{name: WindowsCPUAndMemoryAffinity, state: Enabled}], priorityClass: AboveNormal, start: Automatic,
-	  serverCertificates: SelfSigned, systemLogQuery: Enabled, log: {verbosity: 2, directory: 'C:\logs', maxSizeMiB: 50, maxAgeHours: 168},
+	  serverCertificates: SelfSigned, systemLogQuery: Enabled,
+	  log: {verbosity: 2, directory: 'C:\logs', maxSizeMiB: 50, maxAgeHours: 168},
 	  configuration: {containerLogMaxSize: 20Mi}}, reservations: {system: {cpu: "1", memory: 2Gi, ephemeralStorage: 1Gi},
 	  kube: {cpu: 500m, memory: 1Gi, ephemeralStorage: 1Gi}, eviction: {memoryAvailable: 500Mi, nodefsAvailable: 10%,
-	  imagefsAvailable: 15%}, lowMemory: IAcceptThatWindowsMayStall}, pageFile: {policy: Fixed, sizeMiB: 8192}, node: {labels: [{name: example.com/pool, value: win}],
+	  imagefsAvailable: 15%}, lowMemory: IAcceptThatWindowsMayStall}, pageFile: {policy: Fixed, sizeMiB: 8192},
+	  node: {labels: [{name: example.com/pool, value: win}],
 	  taints: [{key: os, value: windows, effect: NoSchedule}]}, network: {mode: overlay, cni: Flannel, interface: Ethernet0,
 	  networkName: flannel.4096, vni: 4096, exceptionCIDRs: [192.168.0.0/16], clusterDNS: 10.96.0.10,
 	  nodePorts: {first: 30000, last: 32767}, dynamicPorts: {first: 34000, last: 65535},
-	  firewall: [{name: metrics, protocol: TCP, ports: {first: 9100, last: 9200}}], kubeProxy: {configFile: Managed, dsr: Enabled}}, ` + settingsSpec + `}`
+	  firewall: [{name: metrics, protocol: TCP, ports: {first: 9100, last: 9200}}],
+	  kubeProxy: {configFile: Managed, dsr: Enabled}}, ` + settingsSpec + `}`
 )
 
-// Every status that has limits.
+// Statuses with every field that has limits.
 const (
 	machineStatus = `{observedGeneration: 1, phase: Running, computerName: win-1, nodeName: win-1, windowsBuild: "20348.1",
 	  failureDomain: az1, initialization: {provisioned: true}, bootstrap: {state: running, phase: 1/5 files, step: a, reason: R,
@@ -41,7 +46,7 @@ const (
 	configStatus   = `{observedGeneration: 1, dataSecretName: secret, initialization: {dataSecretCreated: true}}`
 )
 
-// kinds are the objects that a case can be tried on. Their templates hold the same spec one level deeper.
+// kinds are the objects for the cases. Templates have the same spec, nested more deeply.
 var kinds = map[string]func() *unstructured.Unstructured{
 	"WindowsMachine": func() *unstructured.Unstructured {
 		return object("infrastructure", "WindowsMachine", "{spec: "+vsphereSpec+", status: "+machineStatus+"}")
@@ -61,10 +66,10 @@ var kinds = map[string]func() *unstructured.Unstructured{
 	},
 }
 
-// newObject returns a good one of the kind, with all fields of its first cloud.
+// newObject returns a valid object of the kind, with all fields of vSphere.
 func newObject(kind string) *unstructured.Unstructured { return kinds[kind]() }
 
-// newObjectFor returns a good one of the kind that has the field, on Azure if the field is Azure's.
+// newObjectFor returns a valid object of the kind that has the field. It is in Azure if the field is one of Azure.
 func newObjectFor(kind, field string) *unstructured.Unstructured {
 	made := newObject(kind)
 	if strings.HasPrefix(field, "spec.azure") {
@@ -79,7 +84,7 @@ func newObjectFor(kind, field string) *unstructured.Unstructured {
 	return made
 }
 
-// in turns a field of a spec into the same field of a kind: templates have it one level deeper, besides fields of their own.
+// in returns the path of a spec's field in an object of the kind: templates have the spec under spec.template.
 func in(kind, field string) string {
 	rest, ok := strings.CutPrefix(field, "spec")
 	if !ok || !strings.HasSuffix(kind, "Template") || strings.HasPrefix(field, "spec.template") {
@@ -90,14 +95,14 @@ func in(kind, field string) string {
 
 func parse(content string) map[string]any {
 	fields := map[string]any{}
-	// Cases are written by hand: one that does not parse is a mistake of the test.
+	// A case that does not parse is an error in the test.
 	if err := yaml.Unmarshal([]byte(content), &fields); err != nil {
 		panic(fmt.Sprintf("%v in %s", err, content))
 	}
 	return fields
 }
 
-// absent is the value of a field that is left out.
+// absent stands for a field without a value.
 var absent = struct{ absent string }{"absent"}
 
 // set writes a value to a field such as spec.node.labels[].name; [] is the first item of a list.

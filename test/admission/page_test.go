@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The API server takes every example of the page that users copy from.
+// The API server accepts every example in docs/bootstrap.md.
 func TestExamplesOfThePage(t *testing.T) {
 	content, err := os.ReadFile("../../docs/bootstrap.md")
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// rule is a CEL rule of the API with edits of a good object that it must let through, and such that it must refuse.
+// rule is a CEL rule of the API, with edits of a valid object that it must accept and edits that it must refuse.
 type rule struct {
-	// at is where the rule stands, field what its refusal names.
+	// at is the place of the rule in the API, field the one that its error names.
 	at, field string
 	message   string
-	// changes: the edits are made to an object that exists.
+	// changes: the edits are updates of an existing object.
 	changes bool
-	// status is what that object has by then.
+	// status is set on the existing object before the update.
 	status   map[string]any
 	accepted []map[string]any
 	refused  []map[string]any
@@ -26,7 +26,7 @@ var rules = map[string][]rule{
 		oneCloud, identity, memory, strayAddressing, nameserver, routeTo, routeDefault, routeVia, routeFamily,
 		{
 			at: "spec", field: "spec.providerID", changes: true,
-			message: "providerID names the VM that was made and cannot be changed; delete the Machine to get another VM",
+			message: "providerID identifies the machine's VM and cannot be changed; delete the Machine to get a new VM",
 			accepted: []map[string]any{
 				{"metadata.labels": map[string]any{"a": "b"}},
 				{"spec.providerID": vmOne},
@@ -55,7 +55,7 @@ var rules = map[string][]rule{
 		oneCloud, identityOfTemplate, memory, strayAddressing, nameserver, routeTo, routeDefault, routeVia, routeFamily,
 		{
 			at: "spec.template", field: "spec.template.spec.providerID",
-			message:  "providerID names one VM and cannot stand in a template; leave it out",
+			message:  "providerID identifies a single VM and is not allowed in a template; remove it",
 			accepted: []map[string]any{{"spec.providerID": absent}},
 			refused:  []map[string]any{{"spec.providerID": vmOne}},
 		},
@@ -69,17 +69,17 @@ const (
 	vmTwo = "vsphere://21111111-2222-3333-4444-555555555555"
 )
 
-const editedVM = "a VM is never edited: write a new WindowsMachineTemplate and name it in the MachineDeployment, " +
-	"then the machines are replaced"
+const editedVM = "a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, " +
+	"which then replaces its machines"
 
-// renderedOnce is refused by the CRD alone; TestRenderedConfigsAreFrozen has what the policy sees besides.
+// renderedOnce has changes that the CRD's rule sees. TestRenderedConfigsAreFrozen has those that only the policy sees.
 var renderedOnce = rule{
 	field: "spec", changes: true, status: rendered, message: frozen,
 	accepted: []map[string]any{{}, {"metadata.labels": map[string]any{"a": "b"}}},
 	refused:  []map[string]any{{"spec.deadlineSeconds": int64(600)}, {"spec.kubelet": absent}, {"spec": absent}},
 }
 
-// Until it is rendered, a config may be mended: it may be the reason why it is not.
+// A config can be changed until it is rendered: it may have an error that prevents the rendering.
 func TestConfigIsMendedBeforeItIsRendered(t *testing.T) {
 	made := newObjectFor("WindowsBootstrapConfig", "spec")
 	if err := api.Create(t.Context(), made); err != nil {
@@ -91,19 +91,23 @@ func TestConfigIsMendedBeforeItIsRendered(t *testing.T) {
 }
 
 var oneCloud = rule{
-	at: "spec", field: "spec", message: "write exactly one cloud: either spec.vsphere or spec.azure",
+	at: "spec", field: "spec", message: "set exactly one of spec.vsphere and spec.azure",
 	accepted: []map[string]any{{}, {"spec": parse(azureSpec)}},
 	refused:  []map[string]any{{"spec.vsphere": absent}, {"spec.azure": parse(azureSpec)["azure"]}},
 }
 
-// What is wrong would be frozen at once. Azure's is checked where Azure is known.
+// A wrong providerID could not be corrected later. The format of Azure's is not checked here.
 var identity = rule{
 	at: "spec", field: "spec.providerID",
-	message: "providerID of a VM in vSphere is vsphere:// and a UUID in small letters; leave it out, the controller writes it",
+	message: "providerID of a vSphere VM must be vsphere:// followed by a lowercase UUID; remove it: the controller sets it",
 	accepted: []map[string]any{
 		{"spec.providerID": vmTwo},
 		{"spec.providerID": absent},
-		{"spec": parse(azureSpec), "spec.providerID": "azure:///subscriptions/" + guid + "/resourceGroups/group/providers/Microsoft.Compute/virtualMachines/win-1"},
+		{
+			"spec": parse(azureSpec),
+			"spec.providerID": "azure:///subscriptions/" + guid +
+				"/resourceGroups/group/providers/Microsoft.Compute/virtualMachines/win-1",
+		},
 	},
 	refused: []map[string]any{
 		{"spec.providerID": "vsphere://1"},
@@ -115,7 +119,7 @@ var identity = rule{
 	},
 }
 
-// identityOfTemplate: another rule keeps it out of templates altogether.
+// identityOfTemplate has no accepted providerID, because another rule does not allow it in templates.
 var identityOfTemplate = rule{
 	at: identity.at, field: identity.field, message: identity.message,
 	accepted: []map[string]any{{"spec.providerID": absent}}, refused: identity.refused,
@@ -123,7 +127,7 @@ var identityOfTemplate = rule{
 
 var memory = rule{
 	at: "spec.vsphere", field: "spec.vsphere.memoryMiB",
-	message:  "memoryMiB must be a multiple of 4: vSphere takes no other sizes",
+	message:  "memoryMiB must be a multiple of 4, as vSphere requires",
 	accepted: []map[string]any{{"spec.vsphere.memoryMiB": int64(4100)}, {"spec.vsphere.memoryMiB": absent}},
 	refused:  []map[string]any{{"spec.vsphere.memoryMiB": int64(4098)}},
 }
@@ -131,8 +135,8 @@ var memory = rule{
 var configRules = slices.Concat(networkRules, []rule{
 	{
 		at: "spec.node.labels[]", field: "spec.node.labels[0].name",
-		message: "a kubelet may not give itself this label of kubernetes.io or k8s.io; put it into metadata.labels of the Machine, " +
-			"Cluster API copies it to the node, or use a name below node.kubernetes.io/",
+		message: "a kubelet must not set this label of kubernetes.io or k8s.io on its own node; set it in metadata.labels of the " +
+			"Machine, from where Cluster API copies it to the node, or use a name under node.kubernetes.io/",
 		accepted: []map[string]any{
 			{"spec.node.labels[].name": "pool"},
 			{"spec.node.labels[].name": "example.com/pool"},
@@ -153,18 +157,20 @@ var configRules = slices.Concat(networkRules, []rule{
 	},
 	{
 		at: "spec.node.taints", field: "spec.node.taints",
-		message: "a taint is there twice, and a node has one of each key and effect; leave one out",
+		message: "two taints have the same key and effect; remove one of them",
 		accepted: []map[string]any{
 			{"spec.node.taints": []any{}},
 			{"spec.node.taints": []any{taint("os", "NoSchedule"), taint("os", "NoExecute"), taint("pool", "NoSchedule")}},
 		},
 		refused: []map[string]any{
 			{"spec.node.taints": []any{taint("os", "NoSchedule"), taint("os", "NoSchedule")}},
-			{"spec.node.taints": []any{taint("os", "NoSchedule"), map[string]any{"key": "os", "value": "windows", "effect": "NoSchedule"}}},
+			{"spec.node.taints": []any{
+				taint("os", "NoSchedule"), map[string]any{"key": "os", "value": "windows", "effect": "NoSchedule"},
+			}},
 		},
 	},
 	{
-		at: "spec.node.taints[]", field: "spec.node.taints[0].key", message: "Cluster API's own taint is always there; leave it out",
+		at: "spec.node.taints[]", field: "spec.node.taints[0].key", message: "Cluster API's own taint is always added; remove it",
 		accepted: []map[string]any{
 			{"spec.node.taints[]": taint("node.cluster.x-k8s.io/uninitialized", "NoExecute")},
 			{"spec.node.taints[]": taint("node.cluster.x-k8s.io/other", "NoSchedule")},
@@ -213,7 +219,7 @@ func update(t *testing.T, made *unstructured.Unstructured) error {
 	return api.Update(t.Context(), made, client.DryRunAll)
 }
 
-// The one transition that must work: the controller writes the identity once.
+// The controller can set the providerID once.
 func TestProviderIDIsWrittenOnce(t *testing.T) {
 	machine := newObject("WindowsMachine")
 	set(machine.Object, "spec.providerID", absent)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// settingsSpec is every setting of Windows, of containerd and of the user's own, with a value that is right.
+// settingsSpec has every setting of Windows, containerd and the user's own files and scripts, each with a valid value.
 const settingsSpec = `custom: {files: [{path: 'C:\etc\app.conf', content: a, access: Administrators}],
 	  preJoin: [{name: pre, type: Cmd, content: a, timeoutSeconds: 60}], postJoin: [{name: post, content: a}]},
 	  containerd: {registries: [{host: docker.io, mirrors: [{url: 'https://mirror.example.com'}], ca: {secret: {name: a, key: a}},
@@ -19,9 +19,10 @@ const settingsSpec = `custom: {files: [{path: 'C:\etc\app.conf', content: a, acc
 	  defenderExclusions: {folders: ['C:\data'], processes: [app.exe]}, csiProxy: {path: 'C:\k\csi-proxy.exe'},
 	  azureCloudConfig: {cloud: AzurePublicCloud, tenantID: 11111111-2222-3333-4444-555555555555,
 	  userAssignedIdentityID: 11111111-2222-3333-4444-555555555555, securityGroupName: a, routeTableName: a},
-	  gmsaPlugin: {classID: 11111111-2222-3333-4444-555555555555}, domain: {name: corp.example.com, organizationalUnit: 'OU=Nodes', credentialsRef: {name: a}}}`
+	  gmsaPlugin: {classID: 11111111-2222-3333-4444-555555555555},
+	  domain: {name: corp.example.com, organizationalUnit: 'OU=Nodes', credentialsRef: {name: a}}}`
 
-// source is where a content may be, of the kind that the field is of.
+// source is a ContentSource of the kind that is in the field's name.
 func source(field string) map[string]any {
 	if strings.Contains(field, "configMap") {
 		return map[string]any{"configMap": map[string]any{"name": "a", "key": "a"}}
@@ -55,7 +56,10 @@ var containerdLimits = join(
 		required("spec.containerd.registries[].mirrors[].url"),
 		pattern("spec.containerd.registries[].mirrors[].url", "https://a.example.com/v2/hub", "ftp://a"),
 		{"spec.containerd.registries[].mirrors[].url", "minLength", "http://a", "", "should be at least 1 chars long"},
-		{"spec.containerd.registries[].mirrors[].url", "maxLength", "http://" + long(505), "http://" + long(506), "may not be more than 512"},
+		{
+			"spec.containerd.registries[].mirrors[].url", "maxLength", "http://" + long(505), "http://" + long(506),
+			"may not be more than 512",
+		},
 		required("spec.containerd.registries[].credentialsRef.name"),
 		pattern("spec.containerd.pauseImage", "a.example.com/b:1", "a b"),
 		oneOf("spec.containerd.hyperVIsolation", "Disabled", "Maybe"),
@@ -63,7 +67,7 @@ var containerdLimits = join(
 	},
 	text("spec.containerd.registries[].host", 253),
 	text("spec.containerd.registries[].credentialsRef.name", 253),
-	items("spec.containerd.registries[].mirrors", 8, func(key string) map[string]any { return map[string]any{"url": "https://" + key} }),
+	items("spec.containerd.registries[].mirrors", 8, mirror),
 	references("spec.containerd.registries[].ca"),
 	[]limit{
 		{"spec.containerd.pauseImage", "minLength", "a.b/c", "", "should be at least 1 chars long"},
@@ -82,7 +86,10 @@ var windowsLimits = join(
 		required("spec.windows.trustedCertificates[].name"), pattern("spec.windows.trustedCertificates[].name", "a-1", "A"),
 		pattern("spec.windows.timeZone", "W. Europe Standard Time", "Europe/Berlin"),
 		{"spec.windows.timeZone", "minLength", "UTC", "", "should be at least 1 chars long"},
-		{"spec.windows.timeZone", "maxLength", "A" + long(49) + " Standard Time", "A" + long(50) + " Standard Time", "may not be more than 64"},
+		{
+			"spec.windows.timeZone", "maxLength", "A" + long(49) + " Standard Time", "A" + long(50) + " Standard Time",
+			"may not be more than 64",
+		},
 		required("spec.windows.users[].name"), pattern("spec.windows.users[].name", "a_B-1", "a b"),
 		oneOf("spec.windows.users[].role", "Administrator", "King"),
 		required("spec.windows.users[].sshKeys"),
@@ -109,7 +116,8 @@ var windowsLimits = join(
 
 var azureConfigLimits = join(
 	[]limit{
-		required("spec.windows.azureCloudConfig.tenantID"), oneOf("spec.windows.azureCloudConfig.cloud", "AzureChinaCloud", "AzureGermanCloud"),
+		required("spec.windows.azureCloudConfig.tenantID"),
+		oneOf("spec.windows.azureCloudConfig.cloud", "AzureChinaCloud", "AzureGermanCloud"),
 		pattern("spec.windows.azureCloudConfig.securityGroupName", "a_B-1.c", "/a"),
 		pattern("spec.windows.azureCloudConfig.routeTableName", "a_B-1.c", "/a"),
 	},
@@ -132,6 +140,8 @@ var domainLimits = join(
 	identifier("spec.windows.gmsaPlugin.classID"),
 )
 
+func mirror(key string) map[string]any { return map[string]any{"url": "https://" + key} }
+
 func registry(key string) map[string]any {
 	return map[string]any{"host": key, "credentialsRef": map[string]any{"name": "a"}}
 }
@@ -152,7 +162,7 @@ func url(field string) []limit {
 	}
 }
 
-// shape is what a text must begin and end with, and one that has another.
+// shape is what a text must begin and end with, and a wrong text.
 type shape struct{ head, tail, wrong string }
 
 // texts are the limits of a list of texts.
@@ -169,7 +179,10 @@ func texts(field string, most, longest int, s shape) []limit {
 		{field, "minItems", of(1), []any{}, "should have at least 1 items"},
 		{field, "maxItems", of(most), of(most + 1), fmt.Sprintf("must have at most %d items", most)},
 		{field + "[]", "minLength", s.head + "a" + s.tail, "", "should be at least 1 chars long"},
-		{field + "[]", "maxLength", s.head + long(fill) + s.tail, s.head + long(fill+1) + s.tail, fmt.Sprintf("may not be more than %d", longest)},
+		{
+			field + "[]", "maxLength", s.head + long(fill) + s.tail, s.head + long(fill+1) + s.tail,
+			fmt.Sprintf("may not be more than %d", longest),
+		},
 		pattern(field+"[]", s.head+"a"+s.tail, s.wrong),
 	}
 }
@@ -180,7 +193,8 @@ var settingsRules = slices.Concat(
 	[]rule{
 		sourceRule("spec.containerd.registries[].ca", nil, both),
 		{
-			at: "spec.containerd.registries[]", field: "spec.containerd.registries[0]", message: "write mirrors, ca or credentialsRef",
+			at: "spec.containerd.registries[]", field: "spec.containerd.registries[0]",
+			message: "set at least one of mirrors, ca and credentialsRef",
 			accepted: []map[string]any{
 				{"spec.containerd.registries[]": map[string]any{"host": "a", "ca": source("secret")}},
 				{"spec.containerd.registries[]": registry("a")},
@@ -189,7 +203,7 @@ var settingsRules = slices.Concat(
 		},
 		{
 			at: "spec.containerd.registries[]", field: "spec.containerd.registries[0].credentialsRef",
-			message: "credentials for _default would go to every registry; write the host of the one they are for",
+			message: "credentials for _default would be sent to every registry; set host to the registry that they are for",
 			accepted: []map[string]any{
 				{"spec.containerd.registries[].host": "_default", "spec.containerd.registries[].credentialsRef": absent},
 				{"spec.containerd.registries[].host": "default"},
@@ -198,7 +212,7 @@ var settingsRules = slices.Concat(
 		},
 		fullImage("spec.containerd.pauseImage"), fullImage("spec.containerd.prepullImages[]"),
 		{
-			at: "spec.windows.proxy", field: "spec.windows.proxy", message: "write http, https or both",
+			at: "spec.windows.proxy", field: "spec.windows.proxy", message: "set http, https or both",
 			accepted: []map[string]any{{"spec.windows.proxy.http": absent}, {"spec.windows.proxy.https": absent}},
 			refused:  []map[string]any{{"spec.windows.proxy": map[string]any{"noProxy": []any{"a"}}}},
 		},
@@ -206,13 +220,22 @@ var settingsRules = slices.Concat(
 	onWindows,
 	[]rule{{
 		at: "spec.custom.files[]", field: "spec.custom.files[0].access",
-		message: "a file with the content of a Secret is for Administrators only: leave access out, or take the content from a ConfigMap",
+		message: "a file with content from a Secret is for Administrators only; remove access, or take the content from a ConfigMap",
 		accepted: []map[string]any{
-			{"spec.custom.files[].access": "Inherited", "spec.custom.files[].content": absent, "spec.custom.files[].contentFrom": source("configMap")},
-			{"spec.custom.files[].access": absent, "spec.custom.files[].content": absent, "spec.custom.files[].contentFrom": source("secret")},
+			{
+				"spec.custom.files[].access": "Inherited", "spec.custom.files[].content": absent,
+				"spec.custom.files[].contentFrom": source("configMap"),
+			},
+			{
+				"spec.custom.files[].access": absent, "spec.custom.files[].content": absent,
+				"spec.custom.files[].contentFrom": source("secret"),
+			},
 		},
 		refused: []map[string]any{
-			{"spec.custom.files[].access": "Inherited", "spec.custom.files[].content": absent, "spec.custom.files[].contentFrom": source("secret")},
+			{
+				"spec.custom.files[].access": "Inherited", "spec.custom.files[].content": absent,
+				"spec.custom.files[].contentFrom": source("secret"),
+			},
 		},
 	}},
 )
@@ -245,12 +268,12 @@ func scripts(at string) []limit {
 
 var both = map[string]any{"secret": source("secret")["secret"], "configMap": source("configMap")["configMap"]}
 
-// contentRules are those of a list whose items have content or contentFrom.
+// contentRules are the rules of a list whose items have content or contentFrom.
 func contentRules(list string) []rule {
 	at, item := list+"[]", strings.ReplaceAll(list+"[]", "[]", "[0]")
 	return []rule{
 		{
-			at: at, field: item, message: "write either content or contentFrom",
+			at: at, field: item, message: "set exactly one of content and contentFrom",
 			accepted: []map[string]any{{}, {at + ".content": absent, at + ".contentFrom": source("configMap")}},
 			refused:  []map[string]any{{at + ".content": absent}, {at + ".contentFrom": source("configMap")}},
 		},
@@ -258,7 +281,7 @@ func contentRules(list string) []rule {
 	}
 }
 
-// sourceRule is that of a ContentSource, which needs other edits beside it.
+// sourceRule is the rule of a ContentSource. The edits in beside are made with each case.
 func sourceRule(at string, beside, both map[string]any) rule {
 	edit := func(value any) map[string]any {
 		edits := map[string]any{at: value}
@@ -266,7 +289,7 @@ func sourceRule(at string, beside, both map[string]any) rule {
 		return edits
 	}
 	return rule{
-		at: at, field: strings.ReplaceAll(at, "[]", "[0]"), message: "write either secret or configMap",
+		at: at, field: strings.ReplaceAll(at, "[]", "[0]"), message: "set exactly one of secret and configMap",
 		accepted: []map[string]any{edit(source("secret")), edit(source("configMap"))},
 		refused:  []map[string]any{edit(both)},
 	}
@@ -276,7 +299,7 @@ func file(key string) map[string]any { return map[string]any{"path": `C:\` + key
 
 func script(key string) map[string]any { return map[string]any{"name": key, "content": "a"} }
 
-// items are the limits of a list with keys.
+// items are the limits of a list of type map.
 func items(field string, most int, item func(key string) map[string]any) []limit {
 	return []limit{
 		{field, "minItems", many(1, item), []any{}, "should have at least 1 items"},

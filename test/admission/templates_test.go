@@ -9,12 +9,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-const immutable = "templates are immutable: copy this one under a new name and name the copy in the MachineDeployment, " +
-	"then the machines are replaced"
+const immutable = "templates are immutable; copy this one to a new name and use the copy in the MachineDeployment, " +
+	"which then replaces its machines"
 
 var templateKinds = []string{"WindowsMachineTemplate", "WindowsBootstrapConfigTemplate"}
 
-// A field of each template's spec that the API allows to be changedValue.
+// A field of each template's spec, for which changedValue is valid.
 var changedField = map[string]string{
 	"WindowsMachineTemplate":         "spec.template.spec.vsphere.cpus",
 	"WindowsBootstrapConfigTemplate": "spec.template.spec.deadlineSeconds",
@@ -22,7 +22,7 @@ var changedField = map[string]string{
 
 const changedValue = 600
 
-// A template is promised to be what its machines were made from, but must stay usable for Cluster API.
+// A template's spec cannot change, but Cluster API and users can change its metadata and send dry-runs.
 func TestTemplatesAreImmutable(t *testing.T) {
 	everywhere := map[string]any{"a": "b"}
 	ofTopology := map[string]any{clusterv1.TopologyDryRunAnnotation: ""}
@@ -34,13 +34,16 @@ func TestTemplatesAreImmutable(t *testing.T) {
 		refused      bool
 	}{
 		{name: "spec", reason: "machines would differ from their template", edits: []map[string]any{changed}, refused: true},
-		{name: "spec, dry-run", reason: "kubectl diff must say what apply would", edits: []map[string]any{changed}, dryRun: true, refused: true},
 		{
-			name: "spec, dry-run of ClusterClass", reason: "it compares templates so, and would never finish a rollout",
+			name: "spec, dry-run", reason: "kubectl diff must fail where kubectl apply would",
+			edits: []map[string]any{changed}, dryRun: true, refused: true,
+		},
+		{
+			name: "spec, dry-run of ClusterClass", reason: "it compares templates in this way, and would never finish a rollout",
 			edits: []map[string]any{changed, {"metadata.annotations": ofTopology}}, dryRun: true,
 		},
 		{
-			name: "spec, annotation alone", reason: "the annotation is no way around the rule",
+			name: "spec, annotation alone", reason: "the annotation must not circumvent the rule",
 			edits: []map[string]any{changed, {"metadata.annotations": ofTopology}}, refused: true,
 		},
 		{name: "labels", reason: "Cluster API and people label templates", edits: []map[string]any{{"metadata.labels": everywhere}}},
@@ -55,7 +58,7 @@ func TestTemplatesAreImmutable(t *testing.T) {
 			name: "finalizers", reason: "clusterctl move and people set them",
 			edits: []map[string]any{{"metadata.finalizers": []any{"example.com/keep"}}},
 		},
-		{name: "nothing", reason: "a GitOps tool applies the same again and again", edits: []map[string]any{{}}},
+		{name: "nothing", reason: "GitOps tools apply the same object repeatedly", edits: []map[string]any{{}}},
 	}
 	for _, kind := range templateKinds {
 		for _, c := range cases {
@@ -78,7 +81,7 @@ func TestTemplatesAreImmutable(t *testing.T) {
 	}
 }
 
-// sendBothWays updates and applies: people, controllers and ClusterClass do the one or the other.
+// sendBothWays sends an update and a server-side apply, because clients use either.
 func sendBothWays(t *testing.T, template *unstructured.Unstructured, dryRun bool) []error {
 	t.Helper()
 	applied := &unstructured.Unstructured{Object: map[string]any{"spec": template.DeepCopy().Object["spec"]}}
@@ -103,7 +106,7 @@ func sendBothWays(t *testing.T, template *unstructured.Unstructured, dryRun bool
 func check(t *testing.T, errs []error, refused bool, reason string) {
 	t.Helper()
 	for i, err := range errs {
-		stale := i == 1 && apierrors.IsConflict(err) // by the apply before it, which is not a refusal
+		stale := i == 1 && apierrors.IsConflict(err) // with the apply before it
 		switch {
 		case refused:
 			mustRefuse(t, err, "denied request", immutable)
@@ -113,7 +116,7 @@ func check(t *testing.T, errs []error, refused bool, reason string) {
 	}
 }
 
-// Machines come and go with their owners; nothing may keep a template from being deleted.
+// A template can always be deleted.
 func TestTemplatesCanBeDeleted(t *testing.T) {
 	for _, kind := range templateKinds {
 		template := newObject(kind)

@@ -4,7 +4,7 @@ import "fmt"
 
 const longestIP = "1111:1111:1111:1111:1111:1111:1111:1111"
 
-// pool and network are items, each of another name.
+// The functions up to poolAddress return list items that differ by their number.
 func pool(i int) any {
 	return map[string]any{"apiGroup": "ipam.cluster.x-k8s.io", "kind": "InClusterIPPool", "name": fmt.Sprint("pool-", i)}
 }
@@ -17,7 +17,7 @@ func nameserverAt(i int) any { return fmt.Sprint("10.0.0.", i) }
 
 func poolAddress(i int) any { return map[string]any{"address": fmt.Sprintf("10.0.0.%d/24", i)} }
 
-// from is a list from one item to a number of them.
+// from is a list with at least one item and at most a number of them.
 func from(field string, most int, item func(int) any) []limit {
 	of := func(times int) []any {
 		all := make([]any, times)
@@ -35,7 +35,7 @@ func from(field string, most int, item func(int) any) []limit {
 // upTo is a list that may be empty.
 func upTo(field string, most int, item func(int) any) []limit { return from(field, most, item)[1:] }
 
-// ip is a text that is an address, or a CIDR when it ends in a prefix length.
+// ip is a text that is an IP address, or a CIDR if prefix is a prefix length.
 func ip(field, prefix string, longest int) []limit {
 	return []limit{
 		{field, "minLength", "::" + prefix, "", "should be at least 1 chars long"},
@@ -91,7 +91,7 @@ var adapterStatusLimits = join(
 
 const firstNetwork = "spec.vsphere.networks[]"
 
-// dhcp takes all pools away.
+// dhcp removes all settings that need pools, except those in changes.
 func dhcp(changes map[string]any) map[string]any {
 	for _, field := range []string{"addressesFromPools", "nameservers", "routes", "mtu"} {
 		if _, has := changes[firstNetwork+"."+field]; !has {
@@ -108,7 +108,7 @@ func routeOf(to, via string) map[string]any {
 var (
 	strayAddressing = rule{
 		at: firstNetwork, field: "spec.vsphere.networks[0].addressesFromPools",
-		message:  "nameservers, routes and mtu belong to an adapter with addressesFromPools; leave them out, DHCP brings them",
+		message:  "nameservers, routes and mtu are only for an adapter with addressesFromPools; remove them: DHCP provides them",
 		accepted: []map[string]any{{}, dhcp(map[string]any{})},
 		refused: []map[string]any{
 			dhcp(map[string]any{firstNetwork + ".nameservers": []any{"10.0.0.2"}}),
@@ -118,27 +118,30 @@ var (
 	}
 	nameserver = rule{
 		at: firstNetwork + ".nameservers[]", field: "spec.vsphere.networks[0].nameservers[0]",
-		message:  "write an IP address, such as 10.0.0.2",
+		message:  "must be an IP address, such as 10.0.0.2",
 		accepted: []map[string]any{{firstNetwork + ".nameservers[]": "fd00::2"}},
-		refused:  []map[string]any{{firstNetwork + ".nameservers[]": "dns.example.com"}, {firstNetwork + ".nameservers[]": "10.0.0.256"}},
+		refused: []map[string]any{
+			{firstNetwork + ".nameservers[]": "dns.example.com"}, {firstNetwork + ".nameservers[]": "10.0.0.256"},
+		},
 	}
 	routeTo = rule{
 		at: firstNetwork + ".routes[].to", field: "spec.vsphere.networks[0].routes[0].to",
-		message:  "write a CIDR in its usual form without bits behind its prefix, such as 10.20.0.0/16",
+		message:  "must be a CIDR in canonical form with no bits set after the prefix, such as 10.20.0.0/16",
 		accepted: []map[string]any{routeOf("10.0.0.0/8", "10.0.0.9"), routeOf("fd00::/8", "fd00::9")},
 		refused: []map[string]any{
-			routeOf("10.0.0.1/8", "10.0.0.9"), routeOf("10.0.0.0", "10.0.0.9"), routeOf("FD00::/8", "fd00::9"), routeOf("fd00:0::/32", "fd00::9"),
+			routeOf("10.0.0.1/8", "10.0.0.9"), routeOf("10.0.0.0", "10.0.0.9"), routeOf("FD00::/8", "fd00::9"),
+			routeOf("fd00:0::/32", "fd00::9"),
 		},
 	}
 	routeDefault = rule{
 		at: firstNetwork + ".routes[].to", field: "spec.vsphere.networks[0].routes[0].to",
-		message:  "the gateway of the adapter's pool makes the default route; leave it out",
+		message:  "the default route comes from the gateway of the adapter's pool; remove this route",
 		accepted: []map[string]any{routeOf("0.0.0.0/1", "10.0.0.9")},
 		refused:  []map[string]any{routeOf("0.0.0.0/0", "10.0.0.9"), routeOf("::/0", "fd00::9")},
 	}
 	routeVia = rule{
 		at: firstNetwork + ".routes[].via", field: "spec.vsphere.networks[0].routes[0].via",
-		message:  "write an IP address, such as 10.0.0.9",
+		message:  "must be an IP address, such as 10.0.0.9",
 		accepted: []map[string]any{routeOf("10.0.0.0/8", "10.0.0.8")},
 		refused:  []map[string]any{routeOf("10.0.0.0/8", "router")},
 	}

@@ -2,46 +2,50 @@ package admission
 
 import "strings"
 
-// fullImage is a name with its registry: containerd and ctr do not guess it.
+// fullImage requires the registry in an image name, because containerd and ctr do not add a default.
 func fullImage(field string) rule {
 	digest := "@sha256:" + strings.Repeat("0a", 32)
 	return rule{
 		at: field, field: strings.ReplaceAll(field, "[]", "[0]"),
-		message: "write the full name of an image, with its registry, such as registry.k8s.io/pause:3.10.2",
-		accepted: edits(field, "registry.k8s.io/pause:3.10.2", "registry.k8s.io/a/b", "registry:5000/a", "10.0.0.1:5000/a_b/c:V1.0-a", "localhost/a",
+		message: "must be the full name of an image including its registry, such as registry.k8s.io/pause:3.10.2",
+		accepted: edits(field, "registry.k8s.io/pause:3.10.2", "registry.k8s.io/a/b", "registry:5000/a",
+			"10.0.0.1:5000/a_b/c:V1.0-a", "localhost/a",
 			"docker.io/library/nginx"+digest, "a.b/c:1"+digest),
-		refused: edits(field, "pause:3.10", "nginx", "library/nginx", "registry.k8s.io", "registry.k8s.io/", "registry.k8s.io/Pause", "a.b/c:",
+		refused: edits(field, "pause:3.10", "nginx", "library/nginx", "registry.k8s.io", "registry.k8s.io/",
+			"registry.k8s.io/Pause", "a.b/c:",
 			"a.b/c@sha256:0a", "A.b/c", "a.b:port/c"),
 	}
 }
 
-// onWindows are rules of what Windows takes.
+// onWindows are rules that follow from Windows.
 var onWindows = []rule{
 	place("spec.custom.files[].path"), place("spec.kubelet.log.directory"),
 	proxyURL("spec.windows.proxy.http"), proxyURL("spec.windows.proxy.https"),
 	{
-		at: "spec.windows.users[].name", field: "spec.windows.users[0].name", message: "the name is taken by Windows itself; write another one",
+		at: "spec.windows.users[].name", field: "spec.windows.users[0].name", message: "Windows itself uses this name; use another one",
 		accepted: edits("spec.windows.users[].name", "admin", "guest2"),
-		refused:  edits("spec.windows.users[].name", "Administrator", "GUEST", "DefaultAccount", "WDAGUtilityAccount", "System", "cloudbase-init"),
+		refused: edits("spec.windows.users[].name", "Administrator", "GUEST", "DefaultAccount", "WDAGUtilityAccount", "System",
+			"cloudbase-init"),
 	},
 	{
 		at: "spec.windows.users", field: "spec.windows.users",
-		message:  "a name is there twice, Windows does not tell small from capital letters; leave one out",
+		message:  "two users have the same name (Windows ignores case); remove one of them",
 		accepted: edits("spec.windows.users", []any{user("ops"), user("ops2")}),
 		refused:  edits("spec.windows.users", []any{user("ops"), user("Ops")}),
 	},
 	{
 		at: "spec.custom.files", field: "spec.custom.files",
-		message:  "a path is there twice, Windows does not tell small from capital letters; leave one out",
+		message:  "two files have the same path (Windows ignores case); remove one of them",
 		accepted: edits("spec.custom.files", []any{file("a"), file("b")}),
 		refused:  edits("spec.custom.files", []any{file("a"), file("A")}),
 	},
 }
 
-// place is a rule of paths that are not the user's.
+// place is the rule for paths that are reserved for the bootstrap.
 func place(field string) rule {
 	return rule{
-		at: field, field: strings.ReplaceAll(field, "[]", "[0]"), message: "what is there is not for users; write another folder",
+		at: field, field: strings.ReplaceAll(field, "[]", "[0]"),
+		message:  "this path is reserved for files of the bootstrap; use another one",
 		accepted: edits(field, `C:\k\app.json`, `C:\var\lib\kubelet\app`, `C:\run\capwin2`, `C:\data\run\capwin`),
 		refused: edits(field, `C:\run\capwin`, `c:\RUN\Capwin\a`, `C:\run\kubeadm\a`, `C:\run\cluster-api\a`, `C:\etc\kubernetes\a`,
 			`C:\var\lib\kubelet\pki\a`, `C:\var\lib\kubelet\config.yaml`, `C:\ProgramData\capwin\a`, `C:\k\azure.json`,
@@ -56,7 +60,7 @@ func user(name string) map[string]any {
 
 func proxyURL(field string) rule {
 	return rule{
-		at: field, field: field, message: "write scheme, host and port only, such as http://proxy.example.com:3128",
+		at: field, field: field, message: "use scheme, host and port only, such as http://proxy.example.com:3128",
 		accepted: edits(field, "http://a", "https://a:443/", "http://user:password@[fd00::1]:3128", "http://user:p%40ss@10.0.0.1"),
 		refused:  edits(field, "http://:3128", "http://a:port", "http://[fd00::1", "http://a%zz", "http://user@"),
 	}

@@ -136,9 +136,7 @@ func ensure(ctx context.Context, t *testing.T, v *vcenter.VCenter, m cloud.Machi
 			t.Fatalf("%s does not run: %v", m.Name, err)
 		}
 	}
-	over, end := context.WithCancel(ctx)
-	end()
-	if err := account.Watch(over, make(chan cloud.Key)); err != nil {
+	if err := account.Close(ctx); err != nil {
 		t.Error(err)
 	}
 }

@@ -28,7 +28,10 @@ func TestMissingCA(t *testing.T) {
 	if state := m.Await(t, "CA", world.Config("Ready False WaitingForClusterCA")); state.Data != nil {
 		t.Error("a node would trust blindly")
 	}
-	again := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ca.Namespace, Name: ca.Name}, Data: map[string][]byte{"tls.crt": s.Management.Config.CAData}}
+	again := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ca.Namespace, Name: ca.Name},
+		Data:       map[string][]byte{"tls.crt": s.Management.Config.CAData},
+	}
 	if err := s.Client.Create(t.Context(), again); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +63,8 @@ func TestMachinePool(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := s.machine("pool")
-	m.Config.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(pool, clusterv1.GroupVersion.WithKind("MachinePool"))}
+	m.Config.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(pool,
+		clusterv1.GroupVersion.WithKind("MachinePool"))}
 	if err := s.Client.Create(t.Context(), m.Config); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +78,8 @@ func TestFailedBootstrap(t *testing.T) {
 	reason := bootstrap.Reasons()[0].Name
 	s.tell(state, `{"version":1,"state":"failed","reason":"`+reason+`","message":"it did not work","exitCode":3,"elapsed":180,`+
 		`"phase":{"index":4,"of":5,"name":"join"},"lastLines":["x509: unknown authority"]}`)
-	failed := m.Await(t, "failure", world.Windows("Ready False "+reason), world.Windows("Stalled True "+reason), world.Tokens(0), released)
+	failed := m.Await(t, "failure", world.Windows("Ready False "+reason), world.Windows("Stalled True "+reason),
+		world.Tokens(0), released)
 	want := `Bootstrap 4/5 join failed after 3m: exit 3, "it did not work" (` + reason + `)`
 	if got := conditions.GetMessage(failed.Windows, infrav1.ReadyCondition); got != want {
 		t.Errorf("the message does not say what happened: %s", got)
@@ -90,13 +95,15 @@ func TestUntrustedReports(t *testing.T) {
 	s := ready(t)
 	m, state := s.booting(t)
 	for _, report := range []string{
-		"{", `{"version":1,"state":"dancing"}`, `{"version":7,"state":"succeeded"}`, `{"version":1,"state":"failed","message":"` + strings.Repeat("x", 100_000) + `"}`,
+		"{", `{"version":1,"state":"dancing"}`, `{"version":7,"state":"succeeded"}`,
+		`{"version":1,"state":"failed","message":"` + strings.Repeat("x", 100_000) + `"}`,
 	} {
 		s.tell(state, report)
 		s.look(t, m)
 		m.Await(t, "no notice", world.Windows("Ready False WaitingForGuest"), world.Tokens(1))
 	}
-	s.tell(state, `{"version":1,"state":"failed","reason":"Joined","message":"`+strings.Repeat("y", 5000)+`\u001b[31m","elapsed":-5,"phase":{"index":1,"of":1,"name":"p"}}`)
+	s.tell(state, `{"version":1,"state":"failed","reason":"Joined","message":"`+strings.Repeat("y", 5000)+
+		`\u001b[31m","elapsed":-5,"phase":{"index":1,"of":1,"name":"p"}}`)
 	lied := m.Await(t, "failure", world.Windows("Ready False BootstrapFailed"))
 	if text := lied.Windows.Status.Bootstrap.Message; len(text) > 1024 || strings.ContainsRune(text, '\x1b') {
 		t.Errorf("the guest's message is %d long", len(text))
@@ -119,14 +126,18 @@ func TestLostSecret(t *testing.T) {
 	s.tell(state, succeeded)
 	m.Await(t, "report", world.Windows("Ready False WaitingForNode"))
 	m.Join(t)
-	m.Await(t, "node all the same", world.Windows("Ready True Joined"), world.Config("Ready True DataSecretAvailable"), world.Tokens(0), released)
+	m.Await(t, "node all the same", world.Windows("Ready True Joined"), world.Config("Ready True DataSecretAvailable"),
+		world.Tokens(0), released)
 	m.End(t)
 }
 
-// TestForeignSecret has a Secret of somebody else's under the name that ours must have.
+// TestForeignSecret has a foreign Secret under the name that ours must have.
 func TestForeignSecret(t *testing.T) {
 	s := ready(t)
-	foreign := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: "m"}, Data: map[string][]byte{"value": []byte("theirs")}}
+	foreign := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: "m"},
+		Data:       map[string][]byte{"value": []byte("theirs")},
+	}
 	if err := s.Client.Create(t.Context(), foreign); err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +145,7 @@ func TestForeignSecret(t *testing.T) {
 	m.Create(t)
 	stalled := m.Await(t, "refusal", world.Config("Stalled True ConfigInvalid"))
 	if diff := cmp.Diff(foreign.Data, stalled.Data.Data); diff != "" || stalled.Data.UID != foreign.UID || len(stalled.Tokens) > 0 {
-		t.Errorf("somebody else's Secret was touched: %s", diff)
+		t.Errorf("the foreign Secret was touched: %s", diff)
 	}
 	s.vms(t)
 	if err := s.Client.Delete(t.Context(), foreign); err != nil {
@@ -154,7 +165,8 @@ func TestHopelessConfig(t *testing.T) {
 	if stalled.Data != nil || len(stalled.Tokens) > 0 || len(stalled.Config.Finalizers) > 0 {
 		t.Errorf("something was made for it:\n%s", stalled)
 	}
-	world.Change(t, s.Client, stalled.Config, func(config *bootstrapv1.WindowsBootstrapConfig) { config.Spec.Kubelet.Configuration.Raw = nil })
+	correct := func(config *bootstrapv1.WindowsBootstrapConfig) { config.Spec.Kubelet.Configuration.Raw = nil }
+	world.Change(t, s.Client, stalled.Config, correct)
 	m.Await(t, "life without it", world.Windows("Ready False WaitingForGuest"), world.Tokens(1))
 }
 
@@ -169,7 +181,8 @@ func TestChangedWhileStored(t *testing.T) {
 	stored := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: s.Name, Name: config.Name, Annotations: map[string]string{bootstrapv1.RenderedGenerationAnnotation: "0"},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(config, bootstrapv1.GroupVersion.WithKind("WindowsBootstrapConfig"))},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(config,
+				bootstrapv1.GroupVersion.WithKind("WindowsBootstrapConfig"))},
 		},
 		Data: map[string][]byte{"value": []byte("of before")},
 	}
@@ -179,7 +192,8 @@ func TestChangedWhileStored(t *testing.T) {
 	s.Initialize(t)
 	s.look(t, m)
 	stalled := m.Await(t, "refusal", world.Config("Stalled True ConfigInvalid"))
-	if text := conditions.GetMessage(stalled.Config, bootstrapv1.ReadyCondition); !strings.Contains(text, "was changed while Secret m was made") {
+	if text := conditions.GetMessage(stalled.Config, bootstrapv1.ReadyCondition); !strings.Contains(text,
+		"spec changed after Secret m had been made from it") {
 		t.Errorf("it says %q", text)
 	}
 	s.vms(t)

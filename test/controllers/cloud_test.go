@@ -16,45 +16,45 @@ var errAway = &cloud.Error{
 	Kind: cloud.Transient, Reason: infrav1.CloudUnreachableReason, Message: "no answer", Err: errors.New("connection refused"),
 }
 
-// TestBadInput has what users get wrong: each gets a reason of its own, nothing is made, and the mended thing is noticed.
+// TestBadInput has what users get wrong: each gets a reason of its own, nothing is made, and the correction is noticed.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason  string
 		spoil   func(*testing.T, *stage, *world.Machine)
 		want    []string
-		mend    func(*testing.T, *stage)
+		correct func(*testing.T, *stage)
 		process func(*world.Options)
 	}{
 		"no credentials": {
-			reason: "the Secret may come after the machines",
-			want:   []string{"Ready False CredentialsMissing", "CloudReachable False CredentialsMissing", "Stalled False NotStalled"},
-			mend:   func(t *testing.T, s *stage) { s.SetCredentials(t, password) },
+			reason:  "the Secret may come after the machines",
+			want:    []string{"Ready False CredentialsMissing", "CloudReachable False CredentialsMissing", "Stalled False NotStalled"},
+			correct: func(t *testing.T, s *stage) { s.SetCredentials(t, password) },
 		},
 		"incomplete credentials": {
 			reason: "a Secret without the key is as good as none",
 			spoil: func(t *testing.T, s *stage, _ *world.Machine) {
 				s.SetCredentials(t, map[string][]byte{"passwd": []byte("x")})
 			},
-			want: []string{"Ready False CredentialsMissing", "CloudReachable False CredentialsMissing"},
-			mend: func(t *testing.T, s *stage) { s.SetCredentials(t, password) },
+			want:    []string{"Ready False CredentialsMissing", "CloudReachable False CredentialsMissing"},
+			correct: func(t *testing.T, s *stage) { s.SetCredentials(t, password) },
 		},
 		"wrong credentials": {
 			reason: "other ones in the same Secret make another connection",
 			spoil: func(t *testing.T, s *stage, _ *world.Machine) {
 				s.SetCredentials(t, map[string][]byte{"password": []byte("x")})
 			},
-			want: []string{"Ready False CredentialsRejected", "CloudReachable False CredentialsRejected", "Stalled False NotStalled"},
-			mend: func(t *testing.T, s *stage) { s.SetCredentials(t, password) },
+			want:    []string{"Ready False CredentialsRejected", "CloudReachable False CredentialsRejected", "Stalled False NotStalled"},
+			correct: func(t *testing.T, s *stage) { s.SetCredentials(t, password) },
 		},
 		"cloud away": {
-			reason: "before there is a VM that is why there is none",
+			reason: "before there is a VM, an outage is the reason",
 			spoil: func(t *testing.T, s *stage, _ *world.Machine) {
 				s.SetCredentials(t, password)
 				s.cloud.Away(errAway)
 			},
-			want: []string{"Ready False CloudUnreachable", "CloudReachable False CloudUnreachable", "Stalled False NotStalled"},
-			mend: func(_ *testing.T, s *stage) { s.cloud.Away(nil) },
+			want:    []string{"Ready False CloudUnreachable", "CloudReachable False CloudUnreachable", "Stalled False NotStalled"},
+			correct: func(_ *testing.T, s *stage) { s.cloud.Away(nil) },
 		},
 		"no such template": {
 			reason: "only another spec helps, which means another machine",
@@ -89,10 +89,10 @@ func TestBadInput(t *testing.T) {
 				m.Await(t, c.reason, world.Windows(want))
 			}
 			s.vms(t)
-			if c.mend != nil {
-				c.mend(t, s)
+			if c.correct != nil {
+				c.correct(t, s)
 				s.process.Reconcile(t, world.Machines, m.Key)
-				m.Await(t, "life after it was mended", world.Windows("Ready False WaitingForGuest"))
+				m.Await(t, "life after it was corrected", world.Windows("Ready False WaitingForGuest"))
 			}
 			m.End(t)
 			s.vms(t)
@@ -100,13 +100,16 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestForeignVM has somebody else's VM of the very name that the machine's must have.
+// TestForeignVM has a foreign VM with the name that the machine's VM must have.
 func TestForeignVM(t *testing.T) {
 	s := ready(t)
 	m := s.machine("m")
 	m.CreateWithoutConfig(t)
 	claimed := m.Await(t, "claim", world.Windows("Ready False WaitingForBootstrapData"))
-	foreign := fake.VM{Name: claimed.Windows.Status.ComputerName, ID: "theirs", ProviderID: claimed.Windows.Spec.ProviderID, On: true, Ran: true}
+	foreign := fake.VM{
+		Name: claimed.Windows.Status.ComputerName, ID: "theirs", ProviderID: claimed.Windows.Spec.ProviderID,
+		On: true, Ran: true,
+	}
 	s.cloud.Put(foreign)
 	world.Eventually(t, "claim in the cache", s.cached(m))
 	m.CreateConfig(t)
@@ -115,7 +118,7 @@ func TestForeignVM(t *testing.T) {
 	m.End(t)
 	have, _ := s.cloud.Get(foreign.Name)
 	if diff := cmp.Diff(foreign, have); diff != "" {
-		t.Errorf("somebody else's VM was touched (-before +after):\n%s", diff)
+		t.Errorf("the foreign VM was touched (-before +after):\n%s", diff)
 	}
 }
 
@@ -125,13 +128,14 @@ func TestOutage(t *testing.T) {
 	m, _ := s.running(t)
 	s.cloud.Away(errAway)
 	s.process.Reconcile(t, world.Machines, m.Key)
-	m.Await(t, "outage", world.Windows("CloudReachable False CloudUnreachable"), world.Windows("Ready True Joined"), world.Windows("VMProvisioned True Provisioned"))
+	m.Await(t, "outage", world.Windows("CloudReachable False CloudUnreachable"), world.Windows("Ready True Joined"),
+		world.Windows("VMProvisioned True Provisioned"))
 	s.cloud.Away(nil)
 	s.process.Reconcile(t, world.Machines, m.Key)
 	m.Await(t, "end of the outage", world.Windows("CloudReachable True CloudReachable"), world.Windows("Ready True Joined"))
 }
 
-// TestVanishedVM has a VM that somebody removes.
+// TestVanishedVM has a VM that a user deletes.
 func TestVanishedVM(t *testing.T) {
 	s := ready(t)
 	m, state := s.running(t)
@@ -164,7 +168,7 @@ func TestStoppedGuest(t *testing.T) {
 	m.End(t)
 }
 
-// TestStoppedVM has a VM that somebody switches off, and on again.
+// TestStoppedVM has a VM that a user switches off, and on again.
 func TestStoppedVM(t *testing.T) {
 	s := ready(t)
 	m, state := s.running(t)
@@ -173,7 +177,7 @@ func TestStoppedVM(t *testing.T) {
 	m.Await(t, "notice", world.Windows("Ready False VMNotRunning"), world.Windows("Stalled False NotStalled"))
 	s.look(t, m)
 	if vm, _ := s.cloud.Get(name); vm.On {
-		t.Error("a VM that somebody switched off was switched on")
+		t.Error("a VM that a user switched off was switched on")
 	}
 	s.cloud.Update(name, func(vm *fake.VM) { vm.On = true })
 	m.Await(t, "recovery", world.Windows("Ready True Joined"))

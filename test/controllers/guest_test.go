@@ -17,7 +17,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-const working = `{"version":1,"state":"running","phase":{"index":4,"of":11,"name":"network"},"step":"hns-network","elapsed":120,"durations":{"prepare":7}}`
+const working = `{"version":1,"state":"running","phase":{"index":4,"of":11,"name":"network"},
+	"step":"hns-network","elapsed":120,"durations":{"prepare":7}}`
 
 // TestSilentGuest has a guest of which nothing is heard in all its time, and then something.
 func TestSilentGuest(t *testing.T) {
@@ -26,7 +27,7 @@ func TestSilentGuest(t *testing.T) {
 	s.clock.advance(44 * time.Minute)
 	s.look(t, m)
 	m.Await(t, "patience", world.Windows("Ready False WaitingForGuest"), world.Windows("Stalled False NotStalled"))
-	// A look shortly before leads to one at the very moment: nobody asks for that one.
+	// A look shortly before leads to one at the very moment, which the test does not ask for.
 	due := conditions.GetLastTransitionTime(state.Windows, infrav1.VMProvisionedCondition).Add(45 * time.Minute)
 	s.clock.advance(due.Sub(s.clock.now()) - 3*time.Second)
 	s.process.Reconcile(t, world.Machines, m.Key)
@@ -48,16 +49,17 @@ func TestSilentGuest(t *testing.T) {
 	s.process.Reconcile(t, world.Machines, m.Key)
 	m.Await(t, "notice", world.Windows("Ready False BootstrapOverdue"), world.Windows("Stalled True BootstrapOverdue"))
 	m.Join(t)
-	m.Await(t, "node", world.Windows("Ready True Joined"), world.Windows("Stalled False NotStalled"), world.Windows("BootstrapProgress False BootstrapOverdue"))
+	m.Await(t, "node", world.Windows("Ready True Joined"), world.Windows("Stalled False NotStalled"),
+		world.Windows("BootstrapProgress False BootstrapOverdue"))
 	s.steady(t, m)
 }
 
-// TestStrangeGuest has a guest whose report nobody here understands: that is another fault than silence.
+// TestStrangeGuest has a guest whose report is not understood: that is another fault than silence.
 func TestStrangeGuest(t *testing.T) {
 	s := ready(t)
 	m, state := s.booting(t)
 	strange := func(s world.State) string {
-		if text := conditions.GetMessage(s.Windows, infrav1.ReadyCondition); !strings.Contains(text, "is there and not understood") {
+		if text := conditions.GetMessage(s.Windows, infrav1.ReadyCondition); !strings.Contains(text, "does not understand") {
 			return "the message is " + text
 		}
 		return ""
@@ -83,7 +85,8 @@ func TestFailedStart(t *testing.T) {
 	s.tell(state, `{"version":1,"state":"succeeded","phase":{"index":5,"of":5,"name":"join"},"facts":{"os":"20348.2700"},`+
 		`"boot":{"state":"failed","reason":"NetworkNotReady","message":"hns-network: no address"}}`)
 	m.Await(t, "notice", world.Windows("EveryBootSucceeded False NetworkNotReady"), world.Windows("Ready True Joined"))
-	s.tell(state, `{"version":1,"state":"succeeded","phase":{"index":5,"of":5,"name":"join"},"facts":{"os":"20348.2700"},"boot":{"state":"succeeded"}}`)
+	s.tell(state, `{"version":1,"state":"succeeded","phase":{"index":5,"of":5,"name":"join"},"facts":{"os":"20348.2700"},
+		"boot":{"state":"succeeded"}}`)
 	m.Await(t, "recovery", world.Windows("EveryBootSucceeded True EveryBootSucceeded"), world.Windows("Ready True Joined"))
 	s.steady(t, m)
 }
@@ -107,8 +110,10 @@ func TestWarnings(t *testing.T) {
 	m := s.machine("m")
 	m.Config.Spec.Network = bootstrapv1.Network{Mode: bootstrapv1.NetworkL2Bridge, CNI: bootstrapv1.CNICalico}
 	m.Create(t)
-	warned := m.Await(t, "warning", world.Windows("Ready False WaitingForGuest"), world.Config("HasWarnings True WarningsGiven"), world.Config("Ready True DataSecretAvailable"))
-	if got := conditions.GetMessage(warned.Config, bootstrapv1.HasWarningsCondition); !strings.HasPrefix(got, "WindowsBootstrapConfig spec.network: l2bridge on Azure needs") {
+	warned := m.Await(t, "warning", world.Windows("Ready False WaitingForGuest"),
+		world.Config("HasWarnings True WarningsGiven"), world.Config("Ready True DataSecretAvailable"))
+	if got := conditions.GetMessage(warned.Config, bootstrapv1.HasWarningsCondition); !strings.HasPrefix(got,
+		"WindowsBootstrapConfig spec.network: l2bridge on Azure needs") {
 		t.Errorf("the warning reads %q", got)
 	}
 	s.steady(t, m)

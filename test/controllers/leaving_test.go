@@ -14,7 +14,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-// hook is somebody's, who wants to do something before a Machine's infrastructure is deleted.
+// hook lets a program do something before a Machine's infrastructure is deleted.
 const hook = clusterv1.PreTerminateDeleteHookAnnotationPrefix + "/test"
 
 // leave deletes the Machine, which its hook keeps until stay is over.
@@ -22,7 +22,8 @@ func (s *stage) leave(t *testing.T, m *world.Machine) (stay func()) {
 	t.Helper()
 	m.Delete(t)
 	m.Await(t, "hook", func(s world.State) string {
-		if c := conditions.Get(s.Core, clusterv1.MachineDeletingCondition); c == nil || c.Reason != clusterv1.MachineDeletingWaitingForPreTerminateHookReason {
+		if c := conditions.Get(s.Core, clusterv1.MachineDeletingCondition); c == nil ||
+			c.Reason != clusterv1.MachineDeletingWaitingForPreTerminateHookReason {
 			return "Cluster API does not wait for the hook"
 		}
 		return ""
@@ -99,13 +100,15 @@ func TestEmptyData(t *testing.T) {
 	s := ready(t)
 	m := s.withOwnData(t)
 	own := &corev1.Secret{}
-	if err := s.Client.Get(t.Context(), client.ObjectKey{Namespace: s.Name, Name: *m.Core.Spec.Bootstrap.DataSecretName}, own); err != nil {
+	if err := s.Client.Get(t.Context(), client.ObjectKey{Namespace: s.Name, Name: *m.Core.Spec.Bootstrap.DataSecretName},
+		own); err != nil {
 		t.Fatal(err)
 	}
 	world.Change(t, s.Client, own, func(o *corev1.Secret) { o.Data = nil })
 	m.CreateWithoutConfig(t)
 	m.Await(t, "data", world.Windows("Ready False WaitingForBootstrapData"), func(s world.State) string {
-		if text := conditions.GetMessage(s.Windows, infrav1.ReadyCondition); !strings.Contains(text, `Secret own-data has no bootstrap data under its key "value"`) {
+		if text := conditions.GetMessage(s.Windows, infrav1.ReadyCondition); !strings.Contains(text,
+			`Secret own-data has no bootstrap data under the key "value"`) {
 			return "the message is " + text
 		}
 		return ""
@@ -115,6 +118,6 @@ func TestEmptyData(t *testing.T) {
 	}
 	world.Change(t, s.Client, own, func(o *corev1.Secret) { o.Data = map[string][]byte{"value": []byte("x")} })
 	s.process.Reconcile(t, world.Machines, m.Key)
-	m.Await(t, "life after it was mended", world.Windows("Ready False WaitingForGuest"))
+	m.Await(t, "life after it was corrected", world.Windows("Ready False WaitingForGuest"))
 	m.End(t)
 }

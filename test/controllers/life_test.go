@@ -145,10 +145,12 @@ func TestPausedCluster(t *testing.T) {
 	s.start(t)
 	m := s.machine("m")
 	m.Create(t)
-	m.Await(t, "pause", world.Windows("Paused True Paused"), world.Config("Paused True Paused"), world.Windows("Ready Unknown Paused"))
+	m.Await(t, "pause", world.Windows("Paused True Paused"), world.Config("Paused True Paused"),
+		world.Windows("Ready Unknown Paused"))
 	s.look(t, m)
 	state := m.Load(t)
-	if len(state.Windows.Finalizers)+len(state.Config.Finalizers)+len(state.Tokens)+len(s.cloud.Calls()) > 0 || state.Windows.Spec.ProviderID != "" {
+	if len(state.Windows.Finalizers)+len(state.Config.Finalizers)+len(state.Tokens)+len(s.cloud.Calls()) > 0 ||
+		state.Windows.Spec.ProviderID != "" {
 		t.Errorf("something was done though the Cluster is paused:\n%s", state)
 	}
 	s.Pause(t, false)
@@ -197,7 +199,8 @@ func TestWatchFilter(t *testing.T) {
 	s.vms(t, done.Windows.Status.ComputerName)
 	// A cloud sends the keys of all VMs of its account, past the filter of the API server's events.
 	s.process.Reconcile(t, world.Machines, other.Key)
-	if state := other.Load(t); len(state.Windows.Status.Conditions)+len(state.Config.Status.Conditions)+len(state.Windows.Finalizers) > 0 {
+	if state := other.Load(t); len(state.Windows.Status.Conditions)+len(state.Config.Status.Conditions) > 0 ||
+		len(state.Windows.Finalizers) > 0 {
 		t.Errorf("a machine without the label was touched:\n%s", state)
 	}
 }
@@ -239,7 +242,7 @@ func TestOwnedAgain(t *testing.T) {
 }
 
 // TestOwnerRefused is TestOwnedAgain where the API server lets us set no owner, as one with the admission plugin
-// OwnerReferencesPermissionEnforcement does: the token is looked after all the same.
+// OwnerReferencesPermissionEnforcement does: the token is kept alive all the same.
 func TestOwnerRefused(t *testing.T) {
 	s := ready(t)
 	m, before := s.booting(t)
@@ -260,13 +263,16 @@ func (s *stage) refuseOwners(t *testing.T) {
 	policy := &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "no-owners-" + s.Name},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
-				Operations: []admissionv1.OperationType{admissionv1.Update},
-				Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"secrets"}},
-			}}}},
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+				RuleWithOperations: admissionv1.RuleWithOperations{
+					Operations: []admissionv1.OperationType{admissionv1.Update},
+					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"secrets"}},
+				},
+			}}},
 			MatchConditions: []admissionv1.MatchCondition{{Name: "here", Expression: fmt.Sprintf("request.namespace == %q", s.Name)}},
 			Validations: []admissionv1.Validation{{
-				Expression: "!has(object.metadata.ownerReferences) || has(oldObject.metadata.ownerReferences)", Reason: new(metav1.StatusReasonForbidden),
+				Expression: "!has(object.metadata.ownerReferences) || has(oldObject.metadata.ownerReferences)",
+				Reason:     new(metav1.StatusReasonForbidden),
 			}},
 		},
 	}

@@ -48,7 +48,8 @@ func TestLinuxFirst(t *testing.T) {
 		t.Helper()
 		s.look(t, m)
 		s.process.Reconcile(t, world.Machines, own.Key)
-		state := m.Await(t, configReason, world.Config("Ready False "+configReason), world.Windows("Ready False WaitingForBootstrapData"))
+		state := m.Await(t, configReason, world.Config("Ready False "+configReason),
+			world.Windows("Ready False WaitingForBootstrapData"))
 		own.Await(t, machineReason, world.Windows("Ready False "+machineReason))
 		if state.Data != nil || len(state.Tokens) > 0 || len(state.Config.Finalizers) > 0 || len(s.cloud.Calls()) > 0 {
 			t.Errorf("something was made before Linux is there:\n%s", state)
@@ -75,7 +76,8 @@ func TestNewerThanTheControlPlane(t *testing.T) {
 	m.Core.Spec.Version = "v1.99.0"
 	m.Create(t)
 	s.look(t, m)
-	state := m.Await(t, "the control plane's upgrade", world.Config("Ready False WaitingForControlPlaneVersion"), world.Windows("Ready False WaitingForBootstrapData"))
+	state := m.Await(t, "the control plane's upgrade", world.Config("Ready False WaitingForControlPlaneVersion"),
+		world.Windows("Ready False WaitingForBootstrapData"))
 	if state.Data != nil || len(state.Tokens) > 0 {
 		t.Errorf("something was made for a node that must not join:\n%s", state)
 	}
@@ -84,7 +86,10 @@ func TestNewerThanTheControlPlane(t *testing.T) {
 // withOwnData is a machine whose user made the bootstrap data.
 func (s *stage) withOwnData(t *testing.T) *world.Machine {
 	t.Helper()
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: "own-data"}, Data: map[string][]byte{"value": []byte("x")}}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: "own-data"},
+		Data:       map[string][]byte{"value": []byte("x")},
+	}
 	if err := s.Client.Create(t.Context(), secret); client.IgnoreAlreadyExists(err) != nil {
 		t.Fatal(err)
 	}

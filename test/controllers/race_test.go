@@ -10,8 +10,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-// TestDeletedMeanwhile deletes an object at the moment in which a controller, which has read it, is about to hold it: what
-// would be made then nobody would ever remove.
+// TestDeletedMeanwhile deletes an object at the moment in which a controller, which has read it, is about to hold it:
+// nothing would ever remove what it would make then.
 func TestDeletedMeanwhile(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -57,7 +57,7 @@ func TestDeletedMeanwhile(t *testing.T) {
 			})
 			s.look(t, m)
 			if c.made(s) > 0 {
-				t.Errorf("something was made that nobody will remove: %v", s.process.Gate.Effects())
+				t.Errorf("something was made that will never be removed: %v", s.process.Gate.Effects())
 			}
 		})
 	}

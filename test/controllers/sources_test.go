@@ -29,19 +29,26 @@ func TestMissingSources(t *testing.T) {
 	}
 	m.Create(t)
 	waiting := m.Await(t, "notice", world.Config("Ready False WaitingForSources"), world.Tokens(0))
-	if message := readyMessage(waiting.Config); !strings.Contains(message, `key "register"`) && !strings.Contains(message, `key "key"`) {
+	if message := readyMessage(waiting.Config); !strings.Contains(message, `key "register"`) &&
+		!strings.Contains(message, `key "key"`) {
 		t.Errorf("the message does not say what is missing: %s", message)
 	}
 	meta := metav1.ObjectMeta{Namespace: s.Name, Name: "app"}
-	if err := s.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"other": []byte("x")}}); err != nil {
+	if err := s.Client.Create(t.Context(), &corev1.Secret{
+		ObjectMeta: meta,
+		Data:       map[string][]byte{"other": []byte("x")},
+	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"register": "exit 0"}}); err != nil {
+	if err := s.Client.Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: meta,
+		Data:       map[string]string{"register": "exit 0"},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	s.look(t, m)
 	m.Await(t, "notice of the key", world.Config("Ready False WaitingForSources"), func(state world.State) string {
-		if message := readyMessage(state.Config); !strings.Contains(message, `Secret app with something under the key "key"`) {
+		if message := readyMessage(state.Config); !strings.Contains(message, `key "key" of Secret app, which does not exist`) {
 			return "the message is " + message
 		}
 		return ""
@@ -57,7 +64,7 @@ func TestMissingSources(t *testing.T) {
 	}
 }
 
-// TestDiscoveryWithoutCA has a cluster whose CA nobody keeps in the management cluster, and a kubeconfig that brings it.
+// TestDiscoveryWithoutCA has a cluster whose CA is not in the management cluster, and a kubeconfig that brings it.
 func TestDiscoveryWithoutCA(t *testing.T) {
 	s := ready(t)
 	meta := metav1.ObjectMeta{Namespace: s.Name, Name: world.ClusterName + "-ca"}
@@ -71,7 +78,10 @@ func TestDiscoveryWithoutCA(t *testing.T) {
 	meta.Name = "discovery"
 	text := "{kind: Config, clusters: [{cluster: {server: 'https://10.0.0.10:6443', certificate-authority-data: " +
 		base64.StdEncoding.EncodeToString(s.Management.Config.CAData) + "}}]}"
-	if err := s.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"kubeconfig": []byte(text)}}); err != nil {
+	if err := s.Client.Create(t.Context(), &corev1.Secret{
+		ObjectMeta: meta,
+		Data:       map[string][]byte{"kubeconfig": []byte(text)},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	s.look(t, m)

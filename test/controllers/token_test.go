@@ -68,9 +68,11 @@ func TestTokenIsKeptAlive(t *testing.T) {
 func TestReplacedToken(t *testing.T) {
 	s := ready(t)
 	m, booting := s.booting(t)
-	world.Change(t, s.Client, &booting.Tokens[0], func(token *corev1.Secret) { token.Data["token-secret"] = []byte("0123456789abcdef") })
+	world.Change(t, s.Client, &booting.Tokens[0],
+		func(token *corev1.Secret) { token.Data["token-secret"] = []byte("0123456789abcdef") })
 	s.process.Reconcile(t, world.Configs, m.Key)
-	m.Await(t, "notice", world.Config("Stalled True BootstrapTokenReplaced"), world.Config("Ready True DataSecretAvailable"), world.Tokens(1))
+	m.Await(t, "notice", world.Config("Stalled True BootstrapTokenReplaced"), world.Config("Ready True DataSecretAvailable"),
+		world.Tokens(1))
 	if err := s.Client.Delete(t.Context(), &booting.Tokens[0]); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +84,7 @@ func TestReplacedToken(t *testing.T) {
 	m.End(t)
 }
 
-// TestTokenOfAStalledMachine has a VM that somebody removed: nobody is to join with its token.
+// TestTokenOfAStalledMachine has a VM that a user deleted: no node may join with its token.
 func TestTokenOfAStalledMachine(t *testing.T) {
 	s := ready(t)
 	m, booting := s.booting(t)
@@ -114,14 +116,14 @@ func tokenOf(s world.State) string {
 	return string(s.Tokens[0].Data["token-id"]) + "." + string(s.Tokens[0].Data["token-secret"])
 }
 
-// firstTokenID is the id that a config's token gets if nobody else has it. It is pinned: another one would make second tokens
+// firstTokenID is the id that a config's token gets if it is free. It is pinned: another one would make second tokens
 // for configs that have one.
 func firstTokenID(config *bootstrapv1.WindowsBootstrapConfig) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/0", config.UID))
 	return base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").EncodeToString(sum[:])[:6]
 }
 
-// TestTakenTokenID has somebody else's token under the id that ours would get.
+// TestTakenTokenID has a foreign token under the id that ours would get.
 func TestTakenTokenID(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, world.Start{Credentials: password})
@@ -129,8 +131,11 @@ func TestTakenTokenID(t *testing.T) {
 	m.Create(t)
 	id := firstTokenID(m.Config)
 	foreign := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "bootstrap-token-" + id}, Type: "bootstrap.kubernetes.io/token",
-		Data: map[string][]byte{"token-id": []byte(id), "token-secret": []byte("0123456789abcdef"), "description": []byte("theirs")},
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "bootstrap-token-" + id},
+		Type:       "bootstrap.kubernetes.io/token",
+		Data: map[string][]byte{
+			"token-id": []byte(id), "token-secret": []byte("0123456789abcdef"), "description": []byte("theirs"),
+		},
 	}
 	if err := s.Client.Create(t.Context(), foreign); err != nil {
 		t.Fatal(err)
@@ -138,7 +143,7 @@ func TestTakenTokenID(t *testing.T) {
 	s.start(t)
 	booting := m.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"), world.Tokens(1))
 	if booting.Tokens[0].Name == foreign.Name {
-		t.Error("somebody else's token was taken")
+		t.Error("the foreign token was taken")
 	}
 	m.End(t)
 	var after corev1.Secret
@@ -146,7 +151,7 @@ func TestTakenTokenID(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(foreign.Data, after.Data); diff != "" || after.ResourceVersion != foreign.ResourceVersion {
-		t.Errorf("somebody else's token was changed: %s", diff)
+		t.Errorf("the foreign token was changed: %s", diff)
 	}
 }
 
@@ -159,7 +164,10 @@ func TestDeletionOutOfReach(t *testing.T) {
 		tokens int
 	}{
 		"until it answers": {"the token is removed first", func(s *stage) { s.process.Unreachable.Store(false) }, 0},
-		"for good":         {"the token has expired by itself: nothing is gained by waiting", func(s *stage) { s.clock.advance(tokenTTL + time.Minute) }, 1},
+		"for good": {
+			"the token has expired by itself: nothing is gained by waiting",
+			func(s *stage) { s.clock.advance(tokenTTL + time.Minute) }, 1,
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -196,7 +204,10 @@ func TestTwoManagers(t *testing.T) {
 	m, state := s.running(t)
 	s.vms(t, state.Windows.Status.ComputerName)
 	calls := s.cloud.Calls()
-	have := []int{calls["create"], count("workload POST secrets", s.process, other), count("management POST secrets", s.process, other)}
+	have := []int{
+		calls["create"], count("workload POST secrets", s.process, other),
+		count("management POST secrets", s.process, other),
+	}
 	if diff := cmp.Diff([]int{1, 1, 1}, have); diff != "" {
 		t.Errorf("VMs, tokens and bootstrap Secrets made (-want +got):\n%s", diff)
 	}
@@ -231,10 +242,12 @@ func TestMove(t *testing.T) {
 			s.start(t)
 			m.Touch(t, moved.Core, "moved")
 			after := m.Await(t, c.reason, world.Windows(c.want), world.Config("Ready True DataSecretAvailable"), world.Tokens(c.tokens))
-			if after.Windows.Spec.ProviderID != before.Windows.Spec.ProviderID || after.Windows.Status.ComputerName != before.Windows.Status.ComputerName {
+			if after.Windows.Spec.ProviderID != before.Windows.Spec.ProviderID ||
+				after.Windows.Status.ComputerName != before.Windows.Status.ComputerName {
 				t.Errorf("it is another VM now: %s", after)
 			}
-			if calls := s.cloud.Calls(); calls["create"]+calls["remove"] > 0 || count("", s.process) != count("management PATCH", s.process) {
+			if calls := s.cloud.Calls(); calls["create"]+calls["remove"] > 0 ||
+				count("", s.process) != count("management PATCH", s.process) {
 				t.Errorf("something was made or removed: %v, %v", calls, s.process.Gate.Effects())
 			}
 			if c.tokens > 0 {

@@ -12,12 +12,13 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 )
 
-// everyKind of object that our components have.
-const everyKind = "clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings,customresourcedefinitions," +
+// everyKind lists the kinds of objects in our components.
+const everyKind = "clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings," +
+	"customresourcedefinitions," +
 	"deployments,roles,rolebindings,serviceaccounts"
 
-// The life of both providers in a management cluster, as clusterctl leads it: two providers of one name in one repository
-// stay apart, and deleting one takes its own along and nothing of the other. No Pod runs.
+// clusterctl installs, uses and deletes both providers in a management cluster. They have the same name and repository, but
+// deleting one leaves the other unchanged. No Pod runs.
 func TestInit(t *testing.T) {
 	binaries, err := servers.Ensure(t.Context(), os.Stderr)
 	if err != nil {
@@ -33,10 +34,11 @@ func TestInit(t *testing.T) {
 		"--infrastructure", "windows:"+version, "--bootstrap", "windows:"+version)
 	infrastructure, bootstrap := u.objects(management, "infrastructure-windows"), u.objects(management, "bootstrap-windows")
 	if len(infrastructure) != 10 || len(bootstrap) != 12 {
-		t.Errorf("want 10 objects of the infrastructure provider and 12 of the bootstrap provider, got %v and %v", infrastructure, bootstrap)
+		t.Errorf("want 10 objects of the infrastructure provider and 12 of the bootstrap provider, got %v and %v",
+			infrastructure, bootstrap)
 	}
 
-	// Installed, the version need not be named.
+	// The version is not needed once the provider is installed.
 	cluster := u.clusterctl("generate", "cluster", "demo", kubeconfig, "--infrastructure", "windows", "--flavor", "windows-vsphere",
 		"--kubernetes-version", "v1.36.3")
 	if !strings.Contains(string(cluster), "kind: WindowsMachineTemplate") {
@@ -61,7 +63,8 @@ func (u user) objects(management *servers.Management, provider string) []string 
 	return strings.Fields(string(names))
 }
 
-// initRepository writes a release, and beside it a stand-in for Cluster API's core provider, whose release is not at hand.
+// initRepository writes a release, and next to it a stand-in for Cluster API's core provider, whose release files are not
+// available offline.
 func initRepository(t *testing.T) (config string) {
 	t.Helper()
 	repository := writeRelease(t)
@@ -83,7 +86,8 @@ func initRepository(t *testing.T) (config string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings := string(content) + "- name: cluster-api\n  type: CoreProvider\n  url: file://" + filepath.Join(core, "core-components.yaml") +
+	settings := string(content) + "- name: cluster-api\n  type: CoreProvider\n  url: file://" +
+		filepath.Join(core, "core-components.yaml") +
 		"\ncert-manager:\n  externallyProvisioned: true\n"
 	if err := os.WriteFile(config, []byte(settings), 0o600); err != nil {
 		t.Fatal(err)

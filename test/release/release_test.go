@@ -1,4 +1,4 @@
-// Package release walks the way in as a platform engineer does: the release program, the real clusterctl, and the API
+// Package release tests a release as a platform engineer uses it: with the release program, the real clusterctl, and an API
 // server that gets what clusterctl renders.
 package release
 
@@ -25,7 +25,7 @@ const (
 	template = "../../templates/cluster-template-windows-vsphere.yaml"
 )
 
-// variables are what a user sets who follows the head of the flavor. The password tries what YAML makes of it.
+// variables are the variables that the head of the flavor asks for. The password has characters that are special in YAML.
 var variables = map[string]string{
 	"CONTROL_PLANE_ENDPOINT_IP":     "192.0.2.10",
 	"VSPHERE_SERVER":                "vcenter.example.com:8443",
@@ -53,7 +53,8 @@ func TestRelease(t *testing.T) {
 
 	u := user{t: t, binaries: binaries, config: filepath.Join(repository, "clusterctl.yaml"), home: t.TempDir()}
 	cluster := u.clusterctl("generate", "cluster", "demo", "--infrastructure", "windows:"+version, "--flavor", "windows-vsphere",
-		"--target-namespace", "default", "--kubernetes-version", "v1.36.3", "--control-plane-machine-count", "3", "--worker-machine-count", "2")
+		"--target-namespace", "default", "--kubernetes-version", "v1.36.3", "--control-plane-machine-count", "3",
+		"--worker-machine-count", "2")
 	components := slices.Concat(
 		u.clusterctl("generate", "provider", "--infrastructure", "windows:"+version), []byte("\n---\n"),
 		u.clusterctl("generate", "provider", "--bootstrap", "windows:"+version))
@@ -68,7 +69,7 @@ func TestRelease(t *testing.T) {
 	accepted := u.kubectl(management, cluster, "apply", "--server-side", "--dry-run=server", "-f", "-")
 	wantAccepted(t, string(accepted))
 	u.kubectl(management, firstPool(t), "apply", "--server-side", "--dry-run=server", "-f", "-")
-	// The Secret as the API server has it: every character arrived.
+	// The API server must have every character of the password.
 	password := u.kubectl(management, cluster, "apply", "--server-side", "--dry-run=server", "-f", "-",
 		"--selector", "clusterctl.cluster.x-k8s.io/move", "-o", "go-template={{.data.password | base64decode}}")
 	if diff := cmp.Diff(variables["VSPHERE_PASSWORD"], string(password)); diff != "" {
@@ -85,8 +86,8 @@ func writeRelease(t *testing.T) (repository string) {
 	return repository
 }
 
-// touch opens what the release program will read. Go keeps the result of a test until a file changes that the test itself
-// has opened.
+// touch reads the files that the release program will read. Go caches a test result until a file changes that the test itself
+// has read.
 func touch(t *testing.T, paths ...string) {
 	t.Helper()
 	for _, path := range paths {
@@ -158,7 +159,7 @@ func wantAccepted(t *testing.T, output string) {
 	}
 }
 
-// firstPool is what the README tells people to write.
+// firstPool is the example in the README.
 func firstPool(t *testing.T) []byte {
 	t.Helper()
 	content, err := os.ReadFile("../../README.md")
@@ -173,14 +174,14 @@ func firstPool(t *testing.T) []byte {
 	return []byte(pool)
 }
 
-// Every variable of a flavor is explained in its head.
+// The head of the flavor explains every variable.
 func TestVariablesAreDocumented(t *testing.T) {
 	content, err := os.ReadFile(template)
 	if err != nil {
 		t.Fatal(err)
 	}
 	head, body, _ := strings.Cut(string(content), "apiVersion:")
-	// These are clusterctl's own.
+	// These variables are clusterctl's own.
 	known := []string{"CLUSTER_NAME", "NAMESPACE", "KUBERNETES_VERSION", "CONTROL_PLANE_MACHINE_COUNT", "WORKER_MACHINE_COUNT"}
 	explained := slices.Concat(known, regexp.MustCompile(`[A-Z][A-Z0-9_]{5,}`).FindAllString(head, -1))
 	used := regexp.MustCompile(`\$\{([A-Z0-9_]+)`).FindAllStringSubmatch(body, -1)
@@ -191,7 +192,7 @@ func TestVariablesAreDocumented(t *testing.T) {
 	}
 	for name := range variables {
 		if !strings.Contains(body, "${"+name) {
-			t.Errorf("%s is set by the test and used nowhere", name)
+			t.Errorf("%s is set by the test but not used by the flavor", name)
 		}
 	}
 }
@@ -214,8 +215,8 @@ func startManagement(t *testing.T, binaries servers.Binaries, parts servers.CAPI
 	return management
 }
 
-// testdata reads a file of stand-ins: CRDs of others whose modules cannot be had here, with the right names and versions
-// and without a look at their fields.
+// testdata reads a file with stand-ins for CRDs of other projects, which are not available as Go modules. They have the right
+// names and versions, but accept any field.
 func testdata(t *testing.T, file string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("testdata", file))
@@ -225,7 +226,7 @@ func testdata(t *testing.T, file string) []byte {
 	return content
 }
 
-// user is a platform engineer at a shell, offline.
+// user is a platform engineer with a shell, offline.
 type user struct {
 	t            *testing.T
 	binaries     servers.Binaries

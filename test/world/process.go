@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/controllers/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -145,7 +146,8 @@ func (p *Process) addMachines(ctx context.Context, mgr ctrl.Manager, w *workload
 	changed := make(chan cloud.Key, 1024)
 	accounts := &cloud.Accounts{Changed: changed}
 	return errors.Join(mgr.Add(accounts), (&machine.Reconciler{
-		Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Workload: w, VSphere: o.VSphere, Azure: o.Azure,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, VSphere: o.VSphere, Azure: o.Azure,
+		Pools:    &addresses.Pools{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: o.Now, WatchFilter: o.WatchFilter},
 		Accounts: accounts, Changed: changed, Events: mgr.GetEventRecorder(Machines), Now: o.Now,
 		WatchFilter: o.WatchFilter,
 	}).SetupWithManager(ctx, mgr, p.options(Machines)))
@@ -153,7 +155,7 @@ func (p *Process) addMachines(ctx context.Context, mgr ctrl.Manager, w *workload
 
 func (p *Process) addConfigs(ctx context.Context, mgr ctrl.Manager, w *workload, o Options) error {
 	return (&bootstrap.Reconciler{
-		Client: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Workload: w, TokenTTL: o.TokenTTL, Now: o.Now,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, TokenTTL: o.TokenTTL, Now: o.Now,
 		Events: mgr.GetEventRecorder(Configs), WatchFilter: o.WatchFilter,
 	}).SetupWithManager(ctx, mgr, p.options(Configs))
 }

@@ -2,88 +2,91 @@ package v1beta1
 
 import clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-// The conditions of a WindowsBootstrapConfig. docs/conditions.md explains them and every reason; a test compares it with
-// this file.
+// The conditions of a WindowsBootstrapConfig. docs/conditions.md explains each condition and reason, and a test compares
+// that page with this file.
 const (
-	// ReadyCondition sums up: the user data is there.
+	// ReadyCondition summarizes the others: it is True when the user data exists.
 	ReadyCondition = clusterv1.ReadyCondition
 
-	// PausedCondition says that the config, or its Cluster, is paused and nothing is done.
+	// PausedCondition is True when the config or its Cluster is paused, and the controller does nothing.
 	PausedCondition = clusterv1.PausedCondition
 
-	// DataSecretAvailableCondition says whether the Secret with the user data is there, and what it waits for.
+	// DataSecretAvailableCondition says whether the Secret with the user data exists and, if not, what it waits for.
 	DataSecretAvailableCondition = "DataSecretAvailable"
 
-	// HasWarningsCondition is True when the user data was rendered, and something in it works only if others have done their
-	// part. It stops nothing; False is the normal state.
+	// HasWarningsCondition is True when the user data was rendered but something in it may not work, for example because it
+	// needs a certain network for the machines. It stops nothing; False is the normal state.
 	HasWarningsCondition = "HasWarnings"
 
-	// StalledCondition is True when only a change by somebody can help: GitOps tools then fail at once.
+	// StalledCondition is True when the config cannot continue until a user changes something. GitOps tools then fail at
+	// once.
 	StalledCondition = "Stalled"
 )
 
 // Reasons while a config waits for others.
 const (
-	// WaitingForOwnerReason: Cluster API has not yet said which Machine this is for.
+	// WaitingForOwnerReason: Cluster API has not set the owning Machine yet.
 	WaitingForOwnerReason = "WaitingForOwner"
 
-	// WaitingForClusterInfrastructureReason: the Cluster's own infrastructure is not provisioned.
+	// WaitingForClusterInfrastructureReason: the Cluster's own infrastructure is not provisioned yet.
 	WaitingForClusterInfrastructureReason = "WaitingForClusterInfrastructure"
 
-	// WaitingForControlPlaneReason: the control plane is not initialised, or has no endpoint.
+	// WaitingForControlPlaneReason: the control plane is not initialized, or has no endpoint.
 	WaitingForControlPlaneReason = "WaitingForControlPlane"
 
-	// WaitingForLinuxNodeReason: no Ready Linux control-plane Node is seen in the workload cluster.
+	// WaitingForLinuxNodeReason: the workload cluster has no Ready Linux control-plane Node yet.
 	WaitingForLinuxNodeReason = "WaitingForLinuxNode"
 
 	// WaitingForControlPlaneVersionReason: the Machine wants a newer Kubernetes than its control plane has.
 	WaitingForControlPlaneVersionReason = "WaitingForControlPlaneVersion"
 
-	// WaitingForClusterCAReason: the Secret with the cluster's CA is not there; nothing is rendered that trusts blindly.
+	// WaitingForClusterCAReason: the Secret with the cluster's CA does not exist. Without it a node cannot verify the API
+	// server, so nothing is rendered.
 	WaitingForClusterCAReason = "WaitingForClusterCA"
 
-	// WaitingForSourcesReason: a Secret or ConfigMap that the config refers to is not there, or lacks the key.
+	// WaitingForSourcesReason: a Secret or ConfigMap that the config refers to does not exist, or lacks the key.
 	WaitingForSourcesReason = "WaitingForSources"
 
-	// WaitingForMachineIdentityReason: the infrastructure machine has not said its provider ID and computer name.
+	// WaitingForMachineIdentityReason: the infrastructure machine has no provider ID or computer name yet.
 	WaitingForMachineIdentityReason = "WaitingForMachineIdentity"
 
-	// WaitingForMachineAddressesReason: pools have not given all addresses of the machine's adapters.
+	// WaitingForMachineAddressesReason: the machine's adapters have not received all addresses from their pools.
 	WaitingForMachineAddressesReason = "WaitingForMachineAddresses"
 
-	// WorkloadUnreachableReason: the workload cluster does not answer; it is asked again.
+	// WorkloadUnreachableReason: the workload cluster does not answer; the controller tries again.
 	WorkloadUnreachableReason = "WorkloadUnreachable"
 )
 
-// Reasons once there is something to say.
+// Reasons for an outcome.
 const (
-	// DataSecretAvailableReason: the user data is there.
+	// DataSecretAvailableReason: the user data exists.
 	DataSecretAvailableReason = "DataSecretAvailable"
 
-	// WarningsGivenReason: the message says what may not work, and which field it comes from.
+	// WarningsGivenReason: the message says what may not work, and which field causes it.
 	WarningsGivenReason = "WarningsGiven"
 
-	// NoWarningsReason: nothing in the config is known to need others.
+	// NoWarningsReason: the rendering found nothing in the config that may not work.
 	NoWarningsReason = "NoWarnings"
 
-	// DataSecretLostReason: the Secret is gone though the VM was made with it; the node's token can no longer be kept.
+	// DataSecretLostReason: the Secret is gone although the VM was made with it, so the node's token cannot be renewed.
 	DataSecretLostReason = "DataSecretLost"
 
-	// BootstrapTokenReplacedReason: the workload cluster has another token under the id of the node's; it is left alone.
+	// BootstrapTokenReplacedReason: the workload cluster has a different token under the node's token ID. The controller does
+	// not touch it.
 	BootstrapTokenReplacedReason = "BootstrapTokenReplaced"
 
-	// ConfigInvalidReason: no node can come of this config; the message names the field and what to write.
+	// ConfigInvalidReason: no node can be made from this config. The message names the field and the fix.
 	ConfigInvalidReason = "ConfigInvalid"
 
-	// OwnerNotSupportedReason: the config belongs to something that is not a worker Machine.
+	// OwnerNotSupportedReason: the owner of the config is not a worker Machine.
 	OwnerNotSupportedReason = "OwnerNotSupported"
 
 	// DeletingReason: the token is being removed.
 	DeletingReason = "Deleting"
 
-	// NotStalledReason: nothing is in the way that would not go away by itself.
+	// NotStalledReason: whatever the config waits for can resolve without a change by a user.
 	NotStalledReason = "NotStalled"
 
-	// InternalErrorReason: something failed that has no reason of its own; the message is the error.
+	// InternalErrorReason: a failure without a reason of its own; the message is the error.
 	InternalErrorReason = clusterv1.InternalErrorReason
 )

@@ -1,10 +1,10 @@
 package v1beta1
 
-// Containerd is what can be said of containerd. Its configuration is changed by drop-ins, which containerd 2 merges.
+// Containerd has the settings of containerd. They become drop-in files, which containerd 2 merges into its configuration.
 //
 // +kubebuilder:validation:MinProperties=1
 type Containerd struct {
-	// registries that have mirrors, a CA of their own, or want credentials.
+	// registries that have mirrors or a CA of their own, or need credentials.
 	//
 	// +optional
 	// +listType=map
@@ -13,17 +13,17 @@ type Containerd struct {
 	// +kubebuilder:validation:MaxItems=16
 	Registries []Registry `json:"registries,omitempty"`
 
-	// pauseImage of all pods; left out, the image's own.
+	// pauseImage of all pods. Default: the one in the image's containerd configuration.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z0-9][a-zA-Z0-9._:/@-]*$`
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9-]+([.][a-z0-9-]+)+(:[0-9]{1,5})?|[a-z0-9-]+:[0-9]{1,5}|localhost)/[a-z0-9._/-]+(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?$')",message="write the full name of an image, with its registry, such as registry.k8s.io/pause:3.10.2"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9-]+([.][a-z0-9-]+)+(:[0-9]{1,5})?|[a-z0-9-]+:[0-9]{1,5}|localhost)/[a-z0-9._/-]+(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?$')",message="must be the full name of an image including its registry, such as registry.k8s.io/pause:3.10.2"
 	PauseImage string `json:"pauseImage,omitempty"`
 
-	// prepullImages are pulled before the node joins, in half of deadlineSeconds at most, of which each needs 60 s. One that
-	// can not be pulled is a warning.
+	// prepullImages are pulled before the node joins. All pulls together get half of deadlineSeconds, and each image must
+	// get at least 60 s of it. An image that cannot be pulled is a warning.
 	//
 	// +optional
 	// +listType=set
@@ -32,17 +32,17 @@ type Containerd struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=512
 	// +kubebuilder:validation:items:Pattern=`^[a-zA-Z0-9][a-zA-Z0-9._:/@-]*$`
-	// +kubebuilder:validation:items:XValidation:rule="self.matches('^([a-z0-9-]+([.][a-z0-9-]+)+(:[0-9]{1,5})?|[a-z0-9-]+:[0-9]{1,5}|localhost)/[a-z0-9._/-]+(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?$')",message="write the full name of an image, with its registry, such as registry.k8s.io/pause:3.10.2"
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^([a-z0-9-]+([.][a-z0-9-]+)+(:[0-9]{1,5})?|[a-z0-9-]+:[0-9]{1,5}|localhost)/[a-z0-9._/-]+(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?$')",message="must be the full name of an image including its registry, such as registry.k8s.io/pause:3.10.2"
 	PrepullImages []string `json:"prepullImages,omitempty"`
 
-	// hyperVIsolation: Enabled adds the runtime handler runhcs-wcow-hypervisor, for a RuntimeClass, and the Windows feature
-	// Hyper-V. The VM needs nested virtualization. Disabled when left out.
+	// hyperVIsolation: Enabled installs the Windows feature Hyper-V and adds the runtime handler runhcs-wcow-hypervisor, for
+	// use in a RuntimeClass. The VM needs nested virtualization. Default: Disabled.
 	//
 	// +optional
 	// +kubebuilder:validation:Enum=Enabled;Disabled
 	HyperVIsolation HyperVIsolation `json:"hyperVIsolation,omitempty"`
 
-	// dropIns are more of containerd's configuration, in its format of version 3.
+	// dropIns are further files of containerd's configuration, in format version 3.
 	//
 	// +optional
 	// +listType=map
@@ -52,10 +52,10 @@ type Containerd struct {
 	DropIns []ContainerdDropIn `json:"dropIns,omitempty"`
 }
 
-// HyperVIsolation says whether pods can have a virtual machine each.
+// HyperVIsolation says whether a pod can run in a virtual machine of its own.
 type HyperVIsolation string
 
-// Whether there is isolation by Hyper-V.
+// The values of HyperVIsolation.
 const (
 	HyperVIsolationEnabled  HyperVIsolation = "Enabled"
 	HyperVIsolationDisabled HyperVIsolation = "Disabled"
@@ -63,11 +63,11 @@ const (
 
 // Registry is how containerd reaches one registry.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.mirrors) || has(self.ca) || has(self.credentialsRef)",message="write mirrors, ca or credentialsRef"
-// +kubebuilder:validation:XValidation:rule="self.host != '_default' || !has(self.credentialsRef)",message="credentials for _default would go to every registry; write the host of the one they are for",fieldPath=".credentialsRef"
+// +kubebuilder:validation:XValidation:rule="has(self.mirrors) || has(self.ca) || has(self.credentialsRef)",message="set at least one of mirrors, ca and credentialsRef"
+// +kubebuilder:validation:XValidation:rule="self.host != '_default' || !has(self.credentialsRef)",message="credentials for _default would be sent to every registry; set host to the registry that they are for",fieldPath=".credentialsRef"
 type Registry struct {
-	// host of the registry as it stands in the names of images, such as docker.io or registry.example.com:5000; _default is for all
-	// that are not named.
+	// host of the registry as in image names, such as docker.io or registry.example.com:5000. _default applies to all
+	// registries that are not listed.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -75,8 +75,8 @@ type Registry struct {
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?(:[0-9]{1,5})?|_default)$`
 	Host string `json:"host,omitempty"`
 
-	// mirrors are asked in their order, before the registry itself. A mirror whose host is in registries too has the CA and
-	// credentials from there.
+	// mirrors are tried in order, before the registry itself. If the host of a mirror is listed in registries too, its CA
+	// and credentials are taken from there.
 	//
 	// +optional
 	// +listType=map
@@ -85,21 +85,21 @@ type Registry struct {
 	// +kubebuilder:validation:MaxItems=8
 	Mirrors []RegistryMirror `json:"mirrors,omitempty"`
 
-	// ca has signed the certificate of the registry: PEM.
+	// ca is the CA that signed the registry's certificate, in PEM.
 	//
 	// +optional
 	CA ContentSource `json:"ca,omitempty,omitzero"`
 
-	// credentialsRef names a Secret with the keys username and password. They are sent as HTTP basic authentication.
+	// credentialsRef names a Secret with the keys username and password. They are sent by HTTP basic authentication.
 	//
 	// +optional
 	CredentialsRef SecretReference `json:"credentialsRef,omitempty,omitzero"`
 }
 
-// RegistryMirror is another place for the images of a registry.
+// RegistryMirror is another source of a registry's images.
 type RegistryMirror struct {
-	// url of the mirror, such as https://mirror.example.com. With a path, it is the whole path before the name of an image, such
-	// as https://harbor.example.com/v2/docker-hub.
+	// url of the mirror, such as https://mirror.example.com. If it has a path, that must be the whole path in front of the
+	// image name, such as https://harbor.example.com/v2/docker-hub.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -118,11 +118,11 @@ type SecretReference struct {
 	Name string `json:"name,omitempty"`
 }
 
-// ContainerdDropIn is a piece of containerd's configuration.
+// ContainerdDropIn is one file of containerd's configuration.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.content) != has(self.contentFrom)",message="write either content or contentFrom"
+// +kubebuilder:validation:XValidation:rule="has(self.content) != has(self.contentFrom)",message="set exactly one of content and contentFrom"
 type ContainerdDropIn struct {
-	// name of the drop-in; they count in the order of their names.
+	// name of the drop-in. containerd reads drop-ins in the order of their names.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -130,14 +130,14 @@ type ContainerdDropIn struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name,omitempty"`
 
-	// content in TOML.
+	// content of the file, in TOML.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
 	Content string `json:"content,omitempty"`
 
-	// contentFrom is where the content is.
+	// contentFrom names the Secret or ConfigMap that has the content.
 	//
 	// +optional
 	ContentFrom ContentSource `json:"contentFrom,omitempty,omitzero"`

@@ -1,20 +1,20 @@
 package v1beta1
 
-// Custom is what users bring.
+// Custom has the user's own files and scripts.
 //
 // +kubebuilder:validation:MinProperties=1
 type Custom struct {
-	// files are written before anything else is done.
+	// files are written before anything else happens on the node.
 	//
 	// +optional
 	// +listType=map
 	// +listMapKey=path
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
-	// +kubebuilder:validation:XValidation:rule="self.all(one, self.exists_one(other, other.path.lowerAscii() == one.path.lowerAscii()))",message="a path is there twice, Windows does not tell small from capital letters; leave one out"
+	// +kubebuilder:validation:XValidation:rule="self.all(one, self.exists_one(other, other.path.lowerAscii() == one.path.lowerAscii()))",message="two files have the same path (Windows ignores case); remove one of them"
 	Files []CustomFile `json:"files,omitempty"`
 
-	// preJoin scripts run in their order when Windows and its network are set up and before containerd and the kubelet are.
+	// preJoin scripts run in order, after Windows and its network are set up and before containerd and the kubelet are.
 	//
 	// +optional
 	// +listType=map
@@ -23,7 +23,7 @@ type Custom struct {
 	// +kubebuilder:validation:MaxItems=16
 	PreJoin []CustomScript `json:"preJoin,omitempty"`
 
-	// postJoin scripts run in their order when the kubelet runs; the bootstrap has succeeded when they have.
+	// postJoin scripts run in order once the kubelet runs. The bootstrap succeeds only if they do.
 	//
 	// +optional
 	// +listType=map
@@ -36,7 +36,8 @@ type Custom struct {
 // FileAccess says who may read a file.
 type FileAccess string
 
-// FileAccessAdministrators lets in SYSTEM and Administrators only; FileAccessInherited those whom the folder lets in.
+// FileAccessAdministrators grants access to SYSTEM and Administrators only, FileAccessInherited to those who have access to
+// the folder.
 const (
 	FileAccessAdministrators FileAccess = "Administrators"
 	FileAccessInherited      FileAccess = "Inherited"
@@ -44,8 +45,8 @@ const (
 
 // CustomFile is a file on the node.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.content) != has(self.contentFrom)",message="write either content or contentFrom"
-// +kubebuilder:validation:XValidation:rule="!has(self.access) || self.access != 'Inherited' || !has(self.contentFrom) || !has(self.contentFrom.secret)",message="a file with the content of a Secret is for Administrators only: leave access out, or take the content from a ConfigMap",fieldPath=".access"
+// +kubebuilder:validation:XValidation:rule="has(self.content) != has(self.contentFrom)",message="set exactly one of content and contentFrom"
+// +kubebuilder:validation:XValidation:rule="!has(self.access) || self.access != 'Inherited' || !has(self.contentFrom) || !has(self.contentFrom.secret)",message="a file with content from a Secret is for Administrators only; remove access, or take the content from a ConfigMap",fieldPath=".access"
 type CustomFile struct {
 	// path of the file on drive C:, such as C:\\etc\\app.conf.
 	//
@@ -53,7 +54,7 @@ type CustomFile struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=240
 	// +kubebuilder:validation:Pattern=`^[Cc]:(\\[^<>:"|?*/\\]*[^<>:"|?*/\\. ])+$`
-	// +kubebuilder:validation:XValidation:rule=`![r'c:\run\kubeadm', r'c:\run\capwin', r'c:\etc\kubernetes', r'c:\var\lib\kubelet\pki', r'c:\var\lib\kubelet\config.yaml', r'c:\programdata\capwin', r'c:\run\cluster-api', r'c:\programdata\containerd\certs.d', r'c:\program files\containerd\conf.d', r'c:\k\azure.json', r'c:\programdata\vmware\vmware tools\tools.conf'].exists(place, self.lowerAscii() == place || self.lowerAscii().startsWith(place + '\\'))`,message="what is there is not for users; write another folder"
+	// +kubebuilder:validation:XValidation:rule=`![r'c:\run\kubeadm', r'c:\run\capwin', r'c:\etc\kubernetes', r'c:\var\lib\kubelet\pki', r'c:\var\lib\kubelet\config.yaml', r'c:\programdata\capwin', r'c:\run\cluster-api', r'c:\programdata\containerd\certs.d', r'c:\program files\containerd\conf.d', r'c:\k\azure.json', r'c:\programdata\vmware\vmware tools\tools.conf'].exists(place, self.lowerAscii() == place || self.lowerAscii().startsWith(place + '\\'))`,message="this path is reserved for files of the bootstrap; use another one"
 	Path string `json:"path,omitempty"`
 
 	// content of the file.
@@ -63,12 +64,12 @@ type CustomFile struct {
 	// +kubebuilder:validation:MaxLength=32768
 	Content string `json:"content,omitempty"`
 
-	// contentFrom is where the content is.
+	// contentFrom names the Secret or ConfigMap that has the content.
 	//
 	// +optional
 	ContentFrom ContentSource `json:"contentFrom,omitempty,omitzero"`
 
-	// access to the file: Administrators or Inherited. Left out, Administrators if the content comes from a Secret, else
+	// access to the file: Administrators or Inherited. Default: Administrators if the content comes from a Secret, otherwise
 	// Inherited.
 	//
 	// +optional
@@ -76,7 +77,7 @@ type CustomFile struct {
 	Access FileAccess `json:"access,omitempty"`
 }
 
-// ScriptType is what runs a script.
+// ScriptType says which program runs a script.
 type ScriptType string
 
 // The types of scripts.
@@ -85,10 +86,11 @@ const (
 	ScriptCmd        ScriptType = "Cmd"
 )
 
-// CustomScript is a script that runs as SYSTEM. It must bear to run again: a machine may be cut off in the middle of it. The exit
-// code 3010 means that it is done when Windows has restarted; any other but 0 ends the bootstrap.
+// CustomScript is a script that runs as SYSTEM. It must be safe to run more than once, because the machine may be
+// interrupted while it runs. Exit code 0 means success and 3010 success after a restart of Windows; any other exit code fails
+// the bootstrap.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.content) != has(self.contentFrom)",message="write either content or contentFrom"
+// +kubebuilder:validation:XValidation:rule="has(self.content) != has(self.contentFrom)",message="set exactly one of content and contentFrom"
 type CustomScript struct {
 	// name of the script in reports.
 	//
@@ -98,7 +100,7 @@ type CustomScript struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name,omitempty"`
 
-	// type of the script: PowerShell or Cmd; PowerShell when left out.
+	// type of the script: PowerShell or Cmd. Default: PowerShell.
 	//
 	// +optional
 	// +kubebuilder:validation:Enum=PowerShell;Cmd
@@ -111,12 +113,12 @@ type CustomScript struct {
 	// +kubebuilder:validation:MaxLength=32768
 	Content string `json:"content,omitempty"`
 
-	// contentFrom is where the content is.
+	// contentFrom names the Secret or ConfigMap that has the content.
 	//
 	// +optional
 	ContentFrom ContentSource `json:"contentFrom,omitempty,omitzero"`
 
-	// timeoutSeconds of the script; 300 when left out.
+	// timeoutSeconds of the script. Default: 300.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1
@@ -124,10 +126,11 @@ type CustomScript struct {
 	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty"`
 }
 
-// ContentSource names what holds a content, in the namespace of the config. It is read once, when the user data is made.
+// ContentSource names a key of a Secret or ConfigMap in the namespace of the config. It is read once, when the user data is
+// rendered.
 //
 // +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:XValidation:rule="has(self.secret) != has(self.configMap)",message="write either secret or configMap"
+// +kubebuilder:validation:XValidation:rule="has(self.secret) != has(self.configMap)",message="set exactly one of secret and configMap"
 type ContentSource struct {
 	// secret that holds the content.
 	//
@@ -140,7 +143,7 @@ type ContentSource struct {
 	ConfigMap KeyReference `json:"configMap,omitempty,omitzero"`
 }
 
-// KeyReference is a key of a Secret or ConfigMap.
+// KeyReference names a key of a Secret or ConfigMap.
 type KeyReference struct {
 	// name of the Secret or ConfigMap.
 	//
@@ -149,7 +152,7 @@ type KeyReference struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
 
-	// key in it.
+	// key in the Secret or ConfigMap.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1

@@ -1,5 +1,5 @@
-// Package v1beta1 has the bootstrap half of the API: WindowsBootstrapConfig, which becomes the user data of one Windows
-// VM, and its template.
+// Package v1beta1 is the bootstrap half of the API: WindowsBootstrapConfig, from which the user data of one Windows VM is
+// rendered, and its template.
 //
 // +kubebuilder:object:generate=true
 // +groupName=bootstrap.cluster.x-k8s.io
@@ -12,13 +12,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// GroupVersion is the only version that there is: the API has no conversion.
+// GroupVersion is the only version of the API, so there is no conversion.
 var GroupVersion = schema.GroupVersion{Group: "bootstrap.cluster.x-k8s.io", Version: "v1beta1"}
 
-// AddToScheme makes the kinds of this package known.
+// AddToScheme registers the kinds of this package.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
-		&WindowsBootstrapConfig{}, &WindowsBootstrapConfigList{}, &WindowsBootstrapConfigTemplate{}, &WindowsBootstrapConfigTemplateList{})
+		&WindowsBootstrapConfig{}, &WindowsBootstrapConfigList{},
+		&WindowsBootstrapConfigTemplate{}, &WindowsBootstrapConfigTemplateList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

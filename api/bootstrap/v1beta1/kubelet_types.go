@@ -2,37 +2,37 @@ package v1beta1
 
 import "k8s.io/apimachinery/pkg/runtime"
 
-// Kubelet is what can be said of the kubelet.
+// Kubelet has the settings of the kubelet.
 //
 // +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:XValidation:rule="!has(self.systemLogQuery) || self.systemLogQuery != 'Enabled' || !has(self.featureGates) || !self.featureGates.exists(gate, gate.name == 'NodeLogQuery' && gate.state == 'Disabled')",message="systemLogQuery Enabled needs the feature gate NodeLogQuery, which is Disabled; leave one of them out",fieldPath=".featureGates"
+// +kubebuilder:validation:XValidation:rule="!has(self.systemLogQuery) || self.systemLogQuery != 'Enabled' || !has(self.featureGates) || !self.featureGates.exists(gate, gate.name == 'NodeLogQuery' && gate.state == 'Disabled')",message="systemLogQuery: Enabled needs the feature gate NodeLogQuery, which is Disabled; remove one of the two",fieldPath=".featureGates"
 type Kubelet struct {
-	// maxPods of the node; 110 when left out.
+	// maxPods of the node. Default: 110.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=500
 	MaxPods int32 `json:"maxPods,omitempty"`
 
-	// cloudProvider is External when a cloud controller manager looks after the Node, which is the default, or None: without
-	// one a Node of cloudProvider External never gets ready for pods.
+	// cloudProvider is External if a cloud controller manager initializes the Node, or None if there is no such manager: with
+	// External, and without a manager, the Node never becomes ready for pods. Default: External.
 	//
 	// +optional
 	CloudProvider CloudProvider `json:"cloudProvider,omitempty"`
 
-	// extraArgs are flags of the kubelet that have no field here. What the kubelet's configuration can say belongs into
-	// configuration, and what we render ourselves is refused.
+	// extraArgs are flags of the kubelet that have no field here. Use configuration for what KubeletConfiguration can express.
+	// Flags that the bootstrap sets itself are refused.
 	//
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:XValidation:rule="self.exists(arg, arg.name == 'image-credential-provider-bin-dir') == self.exists(arg, arg.name == 'image-credential-provider-config')",message="a kubelet that is given one of image-credential-provider-bin-dir and image-credential-provider-config without the other exits; write both, or none"
+	// +kubebuilder:validation:XValidation:rule="self.exists(arg, arg.name == 'image-credential-provider-bin-dir') == self.exists(arg, arg.name == 'image-credential-provider-config')",message="the kubelet needs image-credential-provider-bin-dir and image-credential-provider-config together; set both or neither"
 	ExtraArgs []KubeletArg `json:"extraArgs,omitempty"`
 
-	// featureGates of the kubelet. One that the Machine's version does not know, or has locked, is refused: the kubelet
-	// would not start.
+	// featureGates of the kubelet. A gate that is unknown or locked in the Machine's Kubernetes version is refused, because the
+	// kubelet would not start.
 	//
 	// +optional
 	// +listType=map
@@ -41,37 +41,37 @@ type Kubelet struct {
 	// +kubebuilder:validation:MaxItems=64
 	FeatureGates []FeatureGate `json:"featureGates,omitempty"`
 
-	// priorityClass of the kubelet's process: Normal, AboveNormal, which is the default, or High.
+	// priorityClass of the kubelet's process: Normal, AboveNormal or High. Default: AboveNormal.
 	//
 	// +optional
 	PriorityClass PriorityClass `json:"priorityClass,omitempty"`
 
-	// start of the kubelet's service with Windows: Automatic, which is the default, or AutomaticDelayed, some two minutes
-	// after other services.
+	// start says when Windows starts the kubelet's service: Automatic, or AutomaticDelayed for about two minutes after other
+	// services. Default: Automatic.
 	//
 	// +optional
 	Start ServiceStart `json:"start,omitempty"`
 
-	// serverCertificates of the kubelet: SelfSigned by itself, or ClusterSigned, which needs somebody in the workload
-	// cluster who approves the requests. Left out, it is as the cluster's kubelet configuration says.
+	// serverCertificates of the kubelet: SelfSigned, or ClusterSigned, for which a controller or a person in the workload
+	// cluster must approve each certificate signing request. Default: as in the cluster's kubelet configuration.
 	//
 	// +optional
 	ServerCertificates ServerCertificates `json:"serverCertificates,omitempty"`
 
-	// systemLogQuery lets those who may read a Node's logs ask for logs of Windows services: Enabled or Disabled. Left out,
-	// it is as the cluster's kubelet configuration says.
+	// systemLogQuery: Enabled lets users who may read a Node's logs also read the logs of Windows services. Default: as in the
+	// cluster's kubelet configuration.
 	//
 	// +optional
 	SystemLogQuery State `json:"systemLogQuery,omitempty"`
 
-	// log of the kubelet.
+	// log settings of the kubelet.
 	//
 	// +optional
 	Log KubeletLog `json:"log,omitempty,omitzero"`
 
-	// configuration is merged into the node's KubeletConfiguration, for fields that have none here, such as
-	// containerLogMaxSize. A field that the Machine's version does not know, that a kubelet on Windows refuses or that we
-	// render ourselves is refused.
+	// configuration is merged into the node's KubeletConfiguration. Use it for settings that have no field here, such as
+	// containerLogMaxSize. A field is refused if the Machine's Kubernetes version does not know it, if a kubelet on Windows
+	// does not accept it, or if the bootstrap sets it itself.
 	//
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
@@ -81,18 +81,18 @@ type Kubelet struct {
 	Configuration runtime.RawExtension `json:"configuration,omitempty,omitzero"`
 }
 
-// CloudProvider says whether a cloud controller manager looks after the Node.
+// CloudProvider says whether a cloud controller manager initializes the Node.
 //
 // +kubebuilder:validation:Enum=External;None
 type CloudProvider string
 
-// The kinds of CloudProvider.
+// The values of CloudProvider.
 const (
 	CloudProviderExternal CloudProvider = "External"
 	CloudProviderNone     CloudProvider = "None"
 )
 
-// PriorityClass of a Windows process.
+// PriorityClass is the priority class of a Windows process.
 //
 // +kubebuilder:validation:Enum=Normal;AboveNormal;High
 type PriorityClass string
@@ -104,23 +104,23 @@ const (
 	PriorityHigh        PriorityClass = "High"
 )
 
-// ServiceStart is when a Windows service starts.
+// ServiceStart says when a Windows service starts.
 //
 // +kubebuilder:validation:Enum=Automatic;AutomaticDelayed
 type ServiceStart string
 
-// The ways in which a service starts with Windows.
+// The values of ServiceStart.
 const (
 	ServiceStartAutomatic        ServiceStart = "Automatic"
 	ServiceStartAutomaticDelayed ServiceStart = "AutomaticDelayed"
 )
 
-// ServerCertificates is who signs the certificate of the kubelet's own server.
+// ServerCertificates says who signs the certificate of the kubelet's own server.
 //
 // +kubebuilder:validation:Enum=SelfSigned;ClusterSigned
 type ServerCertificates string
 
-// The signers of a kubelet's server certificate.
+// The values of ServerCertificates.
 const (
 	ServerCertificatesSelfSigned    ServerCertificates = "SelfSigned"
 	ServerCertificatesClusterSigned ServerCertificates = "ClusterSigned"
@@ -139,7 +139,7 @@ const (
 
 // KubeletArg is a flag of the kubelet.
 type KubeletArg struct {
-	// name of the flag, without the dashes before it.
+	// name of the flag, without leading dashes.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -171,36 +171,36 @@ type FeatureGate struct {
 	State State `json:"state,omitempty"`
 }
 
-// KubeletLog is how much the kubelet logs, and how long it is kept.
+// KubeletLog says how much the kubelet logs, where, and how long log files are kept.
 //
 // +kubebuilder:validation:MinProperties=1
 type KubeletLog struct {
-	// verbosity from 0 to 10; 2 shows what an operator wants to know, from 5 on the disk fills quickly. Left out, it is as
-	// the cluster's kubelet configuration says.
+	// verbosity from 0 to 10. 2 suits normal operation; 5 or more fills the disk quickly. Default: as in the cluster's kubelet
+	// configuration.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10
 	Verbosity *int32 `json:"verbosity,omitempty"`
 
-	// directory of the log files on drive C:; C:\var\log\kubelet when left out.
+	// directory of the log files, on drive C:. Default: C:\var\log\kubelet.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=200
 	// +kubebuilder:validation:Pattern=`^[Cc]:(\\[^<>:"|?*/\\]*[^<>:"|?*/\\. ])+$`
-	// +kubebuilder:validation:XValidation:rule=`![r'c:\run\kubeadm', r'c:\run\capwin', r'c:\etc\kubernetes', r'c:\var\lib\kubelet\pki', r'c:\var\lib\kubelet\config.yaml', r'c:\programdata\capwin', r'c:\run\cluster-api', r'c:\programdata\containerd\certs.d', r'c:\program files\containerd\conf.d', r'c:\k\azure.json', r'c:\programdata\vmware\vmware tools\tools.conf'].exists(place, self.lowerAscii() == place || self.lowerAscii().startsWith(place + '\\'))`,message="what is there is not for users; write another folder"
+	// +kubebuilder:validation:XValidation:rule=`![r'c:\run\kubeadm', r'c:\run\capwin', r'c:\etc\kubernetes', r'c:\var\lib\kubelet\pki', r'c:\var\lib\kubelet\config.yaml', r'c:\programdata\capwin', r'c:\run\cluster-api', r'c:\programdata\containerd\certs.d', r'c:\program files\containerd\conf.d', r'c:\k\azure.json', r'c:\programdata\vmware\vmware tools\tools.conf'].exists(place, self.lowerAscii() == place || self.lowerAscii().startsWith(place + '\\'))`,message="this path is reserved for files of the bootstrap; use another one"
 	Directory string `json:"directory,omitempty"`
 
-	// maxSizeMiB of a log file before the next one is begun; 50 when left out. Needs Kubernetes 1.34, before which no log
-	// file is ever ended.
+	// maxSizeMiB of a log file; the kubelet then starts a new one. Default: 50. Needs Kubernetes 1.34: earlier kubelets never
+	// rotate their log.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1024
 	MaxSizeMiB int32 `json:"maxSizeMiB,omitempty"`
 
-	// maxAgeHours of a log file before it is deleted; 168 when left out. Needs Kubernetes 1.34.
+	// maxAgeHours of a log file, after which it is deleted. Default: 168. Needs Kubernetes 1.34.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1

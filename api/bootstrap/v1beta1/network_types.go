@@ -1,30 +1,31 @@
 package v1beta1
 
-// Network is how pods on the node reach the network. Left out, nothing is made for it: the CNI's own DaemonSet does all.
+// Network says how pods on the node reach the network. Without it the bootstrap sets up no pod network and leaves
+// everything to the CNI's own DaemonSet.
 //
 // +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:XValidation:rule="self.mode == 'none' ? !has(self.cni) : self.mode == 'transparent' ? (!has(self.cni) || self.cni == 'Antrea') : has(self.cni) && (self.mode == 'l2tunnel' ? self.cni == 'AzureCNI' : self.mode == 'l2bridge' ? self.cni in ['Flannel', 'Calico', 'WinBridge', 'AzureCNI'] : self.cni in ['Flannel', 'Calico', 'OVNKubernetes', 'WinOverlay'])",message="mode and cni do not go together; write l2bridge with Flannel, Calico, WinBridge or AzureCNI, l2tunnel with AzureCNI, overlay with Flannel, Calico, OVNKubernetes or WinOverlay, transparent with Antrea or without cni, or none without cni",fieldPath=".cni"
-// +kubebuilder:validation:XValidation:rule="!has(self.vni) || (self.mode == 'overlay' && has(self.cni) && self.cni in ['Flannel', 'WinOverlay'])",message="vni is said here for Flannel and WinOverlay in mode overlay only; leave it out, other CNIs have it in their own configuration",fieldPath=".vni"
-// +kubebuilder:validation:XValidation:rule="!has(self.interface) || (self.mode in ['l2bridge', 'l2tunnel', 'overlay'] && has(self.cni) && self.cni != 'OVNKubernetes')",message="here the CNI chooses the interface itself; leave interface out and configure it there",fieldPath=".interface"
-// +kubebuilder:validation:XValidation:rule="!has(self.networkName) || self.mode in ['l2bridge', 'l2tunnel', 'overlay']",message="networkName belongs to l2bridge, l2tunnel and overlay; leave it out",fieldPath=".networkName"
-// +kubebuilder:validation:XValidation:rule="!has(self.exceptionCIDRs) || (has(self.cni) && self.cni in ['Flannel', 'WinBridge', 'WinOverlay', 'AzureCNI'])",message="the configuration of this CNI is not written here; leave exceptionCIDRs out and write them there",fieldPath=".exceptionCIDRs"
-// +kubebuilder:validation:XValidation:rule="!has(self.clusterDNS) || (has(self.cni) && self.cni in ['Flannel', 'WinBridge', 'WinOverlay', 'AzureCNI'])",message="the configuration of this CNI is not written here; leave clusterDNS out and write it there",fieldPath=".clusterDNS"
-// +kubebuilder:validation:XValidation:rule="!has(self.kubeProxy) || self.mode in ['l2bridge', 'l2tunnel'] || (self.mode == 'overlay' && has(self.cni) && self.cni in ['Flannel', 'WinOverlay'])",message="a kube-proxy of this mode and cni cannot be configured before its CNI runs, or is not needed; leave kubeProxy out, its DaemonSet brings what it needs",fieldPath=".kubeProxy"
-// +kubebuilder:validation:XValidation:rule="!has(self.dynamicPorts) || (has(self.nodePorts) ? self.dynamicPorts.first > (has(self.nodePorts.last) ? self.nodePorts.last : self.nodePorts.first) : self.dynamicPorts.first > 32767) || (has(self.dynamicPorts.last) ? self.dynamicPorts.last : self.dynamicPorts.first) < (has(self.nodePorts) ? self.nodePorts.first : 30000)",message="dynamicPorts overlap the nodePorts, which are 30000 to 32767 when left out; write ports before or behind them",fieldPath=".dynamicPorts"
-// +kubebuilder:validation:XValidation:rule="has(self.dynamicPorts) || !has(self.nodePorts) || (has(self.nodePorts.last) ? self.nodePorts.last : self.nodePorts.first) <= 65280",message="there is no room for dynamicPorts behind these nodePorts; write dynamicPorts before them",fieldPath=".dynamicPorts"
+// +kubebuilder:validation:XValidation:rule="self.mode == 'none' ? !has(self.cni) : self.mode == 'transparent' ? (!has(self.cni) || self.cni == 'Antrea') : has(self.cni) && (self.mode == 'l2tunnel' ? self.cni == 'AzureCNI' : self.mode == 'l2bridge' ? self.cni in ['Flannel', 'Calico', 'WinBridge', 'AzureCNI'] : self.cni in ['Flannel', 'Calico', 'OVNKubernetes', 'WinOverlay'])",message="mode and cni do not fit together; use l2bridge with Flannel, Calico, WinBridge or AzureCNI, l2tunnel with AzureCNI, overlay with Flannel, Calico, OVNKubernetes or WinOverlay, transparent with Antrea or no cni, or none with no cni",fieldPath=".cni"
+// +kubebuilder:validation:XValidation:rule="!has(self.vni) || (self.mode == 'overlay' && has(self.cni) && self.cni in ['Flannel', 'WinOverlay'])",message="vni is for Flannel and WinOverlay in mode overlay only; remove it: other CNIs have it in their own configuration",fieldPath=".vni"
+// +kubebuilder:validation:XValidation:rule="!has(self.interface) || (self.mode in ['l2bridge', 'l2tunnel', 'overlay'] && has(self.cni) && self.cni != 'OVNKubernetes')",message="with this mode and cni, the CNI chooses the interface itself; remove interface and configure it in the CNI",fieldPath=".interface"
+// +kubebuilder:validation:XValidation:rule="!has(self.networkName) || self.mode in ['l2bridge', 'l2tunnel', 'overlay']",message="networkName is for l2bridge, l2tunnel and overlay only; remove it",fieldPath=".networkName"
+// +kubebuilder:validation:XValidation:rule="!has(self.exceptionCIDRs) || (has(self.cni) && self.cni in ['Flannel', 'WinBridge', 'WinOverlay', 'AzureCNI'])",message="the bootstrap does not configure this CNI; remove exceptionCIDRs and configure them in the CNI",fieldPath=".exceptionCIDRs"
+// +kubebuilder:validation:XValidation:rule="!has(self.clusterDNS) || (has(self.cni) && self.cni in ['Flannel', 'WinBridge', 'WinOverlay', 'AzureCNI'])",message="the bootstrap does not configure this CNI; remove clusterDNS and configure it in the CNI",fieldPath=".clusterDNS"
+// +kubebuilder:validation:XValidation:rule="!has(self.kubeProxy) || self.mode in ['l2bridge', 'l2tunnel'] || (self.mode == 'overlay' && has(self.cni) && self.cni in ['Flannel', 'WinOverlay'])",message="with this mode and cni, kube-proxy is not needed or cannot be configured before the CNI runs; remove kubeProxy: its DaemonSet brings its configuration",fieldPath=".kubeProxy"
+// +kubebuilder:validation:XValidation:rule="!has(self.dynamicPorts) || (has(self.nodePorts) ? self.dynamicPorts.first > (has(self.nodePorts.last) ? self.nodePorts.last : self.nodePorts.first) : self.dynamicPorts.first > 32767) || (has(self.dynamicPorts.last) ? self.dynamicPorts.last : self.dynamicPorts.first) < (has(self.nodePorts) ? self.nodePorts.first : 30000)",message="dynamicPorts overlap nodePorts, which are 30000 to 32767 by default; use ports below or above them",fieldPath=".dynamicPorts"
+// +kubebuilder:validation:XValidation:rule="has(self.dynamicPorts) || !has(self.nodePorts) || (has(self.nodePorts.last) ? self.nodePorts.last : self.nodePorts.first) <= 65280",message="there is no room for dynamicPorts above these nodePorts; set dynamicPorts below them",fieldPath=".dynamicPorts"
 type Network struct {
-	// mode of the Host Networking Service that pods use. none leaves all but ports and firewall to others.
+	// mode of the Host Networking Service for pods. With none, the bootstrap sets up ports and firewall rules only.
 	//
 	// +required
 	Mode NetworkMode `json:"mode,omitempty"`
 
-	// cni that runs on the node. Its programs come with the image or its DaemonSet.
+	// cni that runs on the node. The image or the CNI's DaemonSet must bring its programs.
 	//
 	// +optional
 	CNI CNI `json:"cni,omitempty"`
 
-	// interface of the node that pods' traffic goes through, such as Ethernet0: a node with several needs a choice.
-	// Left out, Windows takes any that is free.
+	// interface of the node for the pods' traffic, such as Ethernet0. Set it on a node with several interfaces. Default:
+	// Windows takes any free one.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -32,8 +33,8 @@ type Network struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9 ()#._-]*$`
 	Interface string `json:"interface,omitempty"`
 
-	// networkName of the HNS network that the CNI has its pods in. Left out, it is the CNI's own: cbr0, flannel.VNI,
-	// Calico, azure, OVNKubernetesHybridOverlayNetwork or vxlan0.
+	// networkName is the name of the CNI's HNS network for pods. Default: the one that the CNI uses, which is cbr0,
+	// flannel.VNI, Calico, azure, OVNKubernetesHybridOverlayNetwork or vxlan0.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -41,16 +42,16 @@ type Network struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`
 	NetworkName string `json:"networkName,omitempty"`
 
-	// vni of the VXLAN, the same as on the Linux nodes; 4096 when left out, the smallest that Windows takes. The port is
-	// always 4789.
+	// vni of the VXLAN, the same as on the Linux nodes. Default: 4096, the lowest that Windows accepts. The port is always
+	// 4789.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=4096
 	// +kubebuilder:validation:Maximum=16777215
 	VNI int32 `json:"vni,omitempty"`
 
-	// exceptionCIDRs are reached with the pod's own address, such as the subnet of the machines. The cluster's pods and
-	// services always are. AzureCNI needs all ranges of the virtual network here.
+	// exceptionCIDRs are destinations that pods reach with their own address, without translation, such as the subnet of the
+	// machines. The cluster's pods and services are always included. AzureCNI needs all ranges of the virtual network here.
 	//
 	// +optional
 	// +listType=set
@@ -58,30 +59,31 @@ type Network struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=43
-	// +kubebuilder:validation:items:XValidation:rule="isCIDR(self) && cidr(self).ip().family() == 4 && string(cidr(self).masked()) == self",message="write a CIDR of IPv4 in its usual form without bits behind its prefix, such as 10.20.0.0/16; addresses of IPv6 are never translated"
+	// +kubebuilder:validation:items:XValidation:rule="isCIDR(self) && cidr(self).ip().family() == 4 && string(cidr(self).masked()) == self",message="must be an IPv4 CIDR in canonical form with no bits set after the prefix, such as 10.20.0.0/16; IPv6 addresses are never translated"
 	ExceptionCIDRs []string `json:"exceptionCIDRs,omitempty"`
 
-	// clusterDNS is the address of the cluster's DNS; the tenth of its service CIDR when left out.
+	// clusterDNS is the address of the cluster's DNS service. Default: the tenth address of the service CIDR.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=39
-	// +kubebuilder:validation:XValidation:rule="isIP(self) && ip.isCanonical(self)",message="write an IP address in its usual form, such as 10.96.0.10"
+	// +kubebuilder:validation:XValidation:rule="isIP(self) && ip.isCanonical(self)",message="must be an IP address in canonical form, such as 10.96.0.10"
 	ClusterDNS string `json:"clusterDNS,omitempty"`
 
-	// nodePorts of the cluster, opened in the firewall and kept free of other programs; 30000 to 32767 when left out.
+	// nodePorts of the cluster. They are opened in the firewall and kept free of other programs. Default: 30000 to 32767.
 	//
 	// +optional
 	NodePorts Ports `json:"nodePorts,omitempty,omitzero"`
 
-	// dynamicPorts are those that Windows gives to programs and to Services; 34000 to 65535 when left out, or from behind
-	// the nodePorts on.
+	// dynamicPorts are the ports that Windows gives to programs and Services. Default: 34000 to 65535, or from the first port
+	// above nodePorts if these reach higher.
 	//
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.first >= 1025 && has(self.last) && self.last - self.first >= 254",message="Windows takes 255 ports or more, from 1025 on; write first and last, such as 34000 and 65535"
+	// +kubebuilder:validation:XValidation:rule="self.first >= 1025 && has(self.last) && self.last - self.first >= 254",message="Windows needs at least 255 ports, and none below 1025; set first and last, such as 34000 and 65535"
 	DynamicPorts Ports `json:"dynamicPorts,omitempty,omitzero"`
 
-	// firewall opens more ports of the node. Those of the kubelet, of NodePorts and of the mode are open.
+	// firewall opens further ports of the node. The ports of the kubelet, the node ports and those of the mode are always
+	// open.
 	//
 	// +optional
 	// +listType=map
@@ -90,7 +92,7 @@ type Network struct {
 	// +kubebuilder:validation:MaxItems=32
 	Firewall []FirewallRule `json:"firewall,omitempty"`
 
-	// kubeProxy settings. Left out, its DaemonSet brings them.
+	// kubeProxy settings. Without them, kube-proxy's DaemonSet brings its own configuration.
 	//
 	// +optional
 	KubeProxy KubeProxy `json:"kubeProxy,omitempty,omitzero"`
@@ -103,7 +105,7 @@ type NetworkMode string
 
 // The network modes.
 const (
-	// NetworkL2Bridge: pods are in the nodes' network, behind the MAC of the node.
+	// NetworkL2Bridge: pods are in the nodes' network and use the MAC address of their node.
 	NetworkL2Bridge NetworkMode = "l2bridge"
 
 	// NetworkL2Tunnel: pods are in an Azure virtual network.
@@ -112,24 +114,24 @@ const (
 	// NetworkOverlay: pods are in a VXLAN.
 	NetworkOverlay NetworkMode = "overlay"
 
-	// NetworkTransparent: the CNI owns the network, as Antrea with Open vSwitch.
+	// NetworkTransparent: the CNI owns the network, as Antrea does with Open vSwitch.
 	NetworkTransparent NetworkMode = "transparent"
 
-	// NetworkNone: nothing is done for a CNI.
+	// NetworkNone: the bootstrap does nothing for a CNI.
 	NetworkNone NetworkMode = "none"
 )
 
-// CNI gives pods their network.
+// CNI is the network plug-in of the node's pods.
 //
 // +kubebuilder:validation:Enum=Flannel;Calico;AzureCNI;OVNKubernetes;Antrea;WinBridge;WinOverlay
 type CNI string
 
 // The CNIs.
 const (
-	// CNIFlannel with its backend host-gw (l2bridge) or VXLAN (overlay).
+	// CNIFlannel is Flannel with its backend host-gw (l2bridge) or VXLAN (overlay).
 	CNIFlannel CNI = "Flannel"
 
-	// CNICalico with BGP or static routes (l2bridge) or VXLAN (overlay).
+	// CNICalico is Calico with BGP or static routes (l2bridge) or VXLAN (overlay).
 	CNICalico CNI = "Calico"
 
 	// CNIAzure is azure-vnet, which gives pods addresses of the virtual network.
@@ -138,20 +140,20 @@ const (
 	// CNIOVNKubernetes is the hybrid overlay of OVN-Kubernetes.
 	CNIOVNKubernetes CNI = "OVNKubernetes"
 
-	// CNIAntrea with Open vSwitch.
+	// CNIAntrea is Antrea with Open vSwitch.
 	CNIAntrea CNI = "Antrea"
 
-	// CNIWinBridge is the plug-in win-bridge with host-local addresses of the Node's pod CIDR, and nothing else.
+	// CNIWinBridge is the plug-in win-bridge alone, with host-local addresses from the Node's pod CIDR.
 	CNIWinBridge CNI = "WinBridge"
 
-	// CNIWinOverlay is the plug-in win-overlay with host-local addresses of the Node's pod CIDR, and nothing else.
+	// CNIWinOverlay is the plug-in win-overlay alone, with host-local addresses from the Node's pod CIDR.
 	CNIWinOverlay CNI = "WinOverlay"
 )
 
-// Ports from first to last.
+// Ports is a range of ports from first to last, both included.
 //
 // +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:XValidation:rule="!has(self.last) || self.first <= self.last",message="last is below first; write a last port that is not, or leave last out for a single port",fieldPath=".last"
+// +kubebuilder:validation:XValidation:rule="!has(self.last) || self.first <= self.last",message="last must not be below first; raise last, or remove it for a single port",fieldPath=".last"
 type Ports struct {
 	// first port.
 	//
@@ -160,7 +162,7 @@ type Ports struct {
 	// +kubebuilder:validation:Maximum=65535
 	First int32 `json:"first,omitempty"`
 
-	// last port; the same as first when left out.
+	// last port. Default: the same as first.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1
@@ -168,12 +170,12 @@ type Ports struct {
 	Last int32 `json:"last,omitempty"`
 }
 
-// FirewallRule lets everybody reach ports of the node.
+// FirewallRule opens ports of the node to every address.
 type FirewallRule struct {
-	// name of the rule; it stands behind "capwin-".
+	// name of the rule, which Windows shows with the prefix "capwin-".
 	//
 	// +required
-	// +kubebuilder:validation:XValidation:rule="!(self in ['nodeports-tcp', 'nodeports-udp', 'kube-proxy-health', 'vxlan', 'geneve'])",message="a rule of this name is made for the node already; write another name"
+	// +kubebuilder:validation:XValidation:rule="!(self in ['nodeports-tcp', 'nodeports-udp', 'kube-proxy-health', 'vxlan', 'geneve'])",message="the bootstrap already makes a rule of this name; use another name"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=50
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
@@ -185,25 +187,25 @@ type FirewallRule struct {
 	// +kubebuilder:validation:Enum=TCP;UDP
 	Protocol string `json:"protocol,omitempty"`
 
-	// ports that are opened.
+	// ports to open.
 	//
 	// +required
 	Ports Ports `json:"ports,omitempty,omitzero"`
 }
 
-// KubeProxy is what can be said of kube-proxy.
+// KubeProxy has the settings of kube-proxy.
 //
 // +kubebuilder:validation:MinProperties=1
 type KubeProxy struct {
-	// configFile is Managed: C:\var\lib\kube-proxy\config.conf is written, with network name, source VIP, host name and
-	// health check of this node, for a kube-proxy that is started with --config. Its credentials are beside it, in
-	// kubeconfig.conf, and are not written.
+	// configFile: with Managed the bootstrap writes C:\var\lib\kube-proxy\config.conf, with this node's network name, source
+	// VIP, host name and health check, for a kube-proxy that is started with --config. It does not write kubeconfig.conf in
+	// the same folder, which has the credentials.
 	//
 	// +required
 	ConfigFile KubeProxyConfigFile `json:"configFile,omitempty"`
 
-	// dsr is Direct Server Return, without which NodePorts and Services take many ports and lose the client's address;
-	// Enabled when left out.
+	// dsr is Direct Server Return. Without it NodePorts and Services use up many ports and hide the client's address.
+	// Default: Enabled.
 	//
 	// +optional
 	DSR DirectServerReturn `json:"dsr,omitempty"`
@@ -214,15 +216,15 @@ type KubeProxy struct {
 // +kubebuilder:validation:Enum=Managed
 type KubeProxyConfigFile string
 
-// KubeProxyConfigFileManaged is ours.
+// KubeProxyConfigFileManaged means that the bootstrap writes the file.
 const KubeProxyConfigFileManaged KubeProxyConfigFile = "Managed"
 
-// DirectServerReturn says whether answers go past the load balancer.
+// DirectServerReturn says whether answers go to the client directly and not back through the load balancer.
 //
 // +kubebuilder:validation:Enum=Enabled;Disabled
 type DirectServerReturn string
 
-// The choices of Direct Server Return.
+// The values of DirectServerReturn.
 const (
 	DSREnabled  DirectServerReturn = "Enabled"
 	DSRDisabled DirectServerReturn = "Disabled"

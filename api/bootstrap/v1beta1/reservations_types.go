@@ -1,39 +1,39 @@
 package v1beta1
 
-// Reservations keep cpu, memory and disk from pods. What is left out follows from the size of the VM and its pods.
+// Reservations keep CPU, memory and disk space away from pods. Defaults depend on the size of the VM and its number of pods.
 //
 // +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:XValidation:rule="has(self.lowMemory) || !has(self.system) || !has(self.system.memory) || (has(self.kube) && has(self.kube.memory) ? quantity(self.system.memory).add(quantity(self.kube.memory)) : quantity(self.system.memory)).compareTo(quantity('2Gi')) >= 0",message="system.memory and kube.memory must keep at least 2Gi for Windows and Kubernetes: write more, leave system.memory out, or write lowMemory: IAcceptThatWindowsMayStall",fieldPath=".system"
+// +kubebuilder:validation:XValidation:rule="has(self.lowMemory) || !has(self.system) || !has(self.system.memory) || (has(self.kube) && has(self.kube.memory) ? quantity(self.system.memory).add(quantity(self.kube.memory)) : quantity(self.system.memory)).compareTo(quantity('2Gi')) >= 0",message="system.memory and kube.memory together must reserve at least 2Gi for Windows and Kubernetes; raise them, remove system.memory, or set lowMemory: IAcceptThatWindowsMayStall",fieldPath=".system"
 type Reservations struct {
-	// system is kept for Windows itself; left out, 2Gi of memory, 1Gi of disk, and from half a core to two.
+	// system is reserved for Windows itself. Default: 2Gi of memory, 1Gi of disk, and between half a core and two cores.
 	//
 	// +optional
 	System Reserved `json:"system,omitempty,omitzero"`
 
-	// kube is kept for kubelet and containerd; left out, 255Mi of memory and 11Mi for each pod but no more than a quarter
-	// of all, 1Gi of disk, and some 60m to 230m of cpu.
+	// kube is reserved for kubelet and containerd. Default: 255Mi of memory plus 11Mi for each pod, but at most a quarter of
+	// all memory; 1Gi of disk; and between 60m and about 230m of CPU.
 	//
 	// +optional
 	Kube Reserved `json:"kube,omitempty,omitzero"`
 
-	// eviction is what must be left of memory and disk; below it the kubelet evicts pods.
+	// eviction thresholds. The kubelet evicts pods when less memory or disk space than this is left.
 	//
 	// +optional
 	Eviction Eviction `json:"eviction,omitempty,omitzero"`
 
-	// lowMemory IAcceptThatWindowsMayStall allows to keep less than 2Gi of memory for Windows and Kubernetes, and machines
-	// that leave pods less than 2Gi. Windows has no OOM killer: a node that is out of memory writes to its page file until
-	// nothing on it answers.
+	// lowMemory: IAcceptThatWindowsMayStall allows reservations of less than 2Gi of memory for Windows and Kubernetes, and
+	// machines that leave pods less than 2Gi. Windows has no OOM killer: a node without free memory writes to its page file
+	// until nothing on it answers.
 	//
 	// +optional
 	LowMemory LowMemory `json:"lowMemory,omitempty"`
 }
 
-// Reserved is kept from pods.
+// Reserved says how much of each resource is kept away from pods.
 //
 // +kubebuilder:validation:MinProperties=1
 type Reserved struct {
-	// cpu in cores or, with an m, thousandths of them: 2 or 500m.
+	// cpu in cores or in thousandths of a core, such as 2 or 500m.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -49,7 +49,7 @@ type Reserved struct {
 	// +kubebuilder:validation:Pattern=`^[1-9][0-9]*(Mi|Gi)$`
 	Memory string `json:"memory,omitempty"`
 
-	// ephemeralStorage of the disk in Mi or Gi, such as 10Gi.
+	// ephemeralStorage on disk in Mi or Gi, such as 10Gi.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -58,11 +58,11 @@ type Reserved struct {
 	EphemeralStorage string `json:"ephemeralStorage,omitempty"`
 }
 
-// Eviction is what must be left: an amount in Mi or Gi, or a percentage.
+// Eviction has the thresholds below which pods are evicted: an amount in Mi or Gi, or a percentage.
 //
 // +kubebuilder:validation:MinProperties=1
 type Eviction struct {
-	// memoryAvailable is what must be left of memory and page file together; 500Mi when left out.
+	// memoryAvailable is the least free memory, page file included. Default: 500Mi.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=2
@@ -70,7 +70,7 @@ type Eviction struct {
 	// +kubebuilder:validation:Pattern=`^([1-9][0-9]*(Mi|Gi)|[1-9][0-9]?%)$`
 	MemoryAvailable string `json:"memoryAvailable,omitempty"`
 
-	// nodefsAvailable is what must be left of the disk with the kubelet's folder; 10% when left out.
+	// nodefsAvailable is the least free space on the disk with the kubelet's folder. Default: 10%.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=2
@@ -78,7 +78,7 @@ type Eviction struct {
 	// +kubebuilder:validation:Pattern=`^([1-9][0-9]*(Mi|Gi)|[1-9][0-9]?%)$`
 	NodeFSAvailable string `json:"nodefsAvailable,omitempty"`
 
-	// imagefsAvailable is what must be left of the disk with containerd's images; 15% when left out.
+	// imagefsAvailable is the least free space on the disk with containerd's images. Default: 15%.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=2
@@ -87,25 +87,26 @@ type Eviction struct {
 	ImageFSAvailable string `json:"imagefsAvailable,omitempty"`
 }
 
-// LowMemory is said by whoever keeps less memory for Windows than it needs.
+// LowMemory is how users accept that Windows has less memory than it needs.
 //
 // +kubebuilder:validation:Enum=IAcceptThatWindowsMayStall
 type LowMemory string
 
-// LowMemoryAccepted allows to keep little memory for Windows.
+// LowMemoryAccepted allows reservations that leave Windows little memory.
 const LowMemoryAccepted LowMemory = "IAcceptThatWindowsMayStall"
 
-// PageFile says how large the page file is. There always is one: without it Windows ends programs when memory is committed.
+// PageFile says how large the page file is. A node always has one: without it, Windows kills programs once all memory is
+// committed.
 //
-// +kubebuilder:validation:XValidation:rule="(self.policy == 'Fixed') == has(self.sizeMiB)",message="sizeMiB belongs to policy Fixed and to no other: write both, or leave sizeMiB out",fieldPath=".sizeMiB"
+// +kubebuilder:validation:XValidation:rule="(self.policy == 'Fixed') == has(self.sizeMiB)",message="sizeMiB is required with policy Fixed and not allowed with any other; set both, or remove sizeMiB",fieldPath=".sizeMiB"
 type PageFile struct {
-	// policy is Image to leave the page file as the image has it, Managed to let Windows choose its size, or Fixed to give
-	// it sizeMiB. A change takes a reboot before the node joins.
+	// policy: Image keeps the image's page file, Managed lets Windows choose the size, Fixed sets it to sizeMiB. A change
+	// needs a reboot, which happens before the node joins.
 	//
 	// +required
 	Policy PageFilePolicy `json:"policy,omitempty"`
 
-	// sizeMiB of a page file of policy Fixed, on the disk of Windows.
+	// sizeMiB of the page file with policy Fixed. It is on the disk of Windows.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1024

@@ -1,15 +1,15 @@
 package v1beta1
 
-// Windows is what can be said of Windows itself.
+// Windows has the settings of Windows itself.
 //
 // +kubebuilder:validation:MinProperties=1
 type Windows struct {
-	// proxy of the machine, of containerd and of the kubelet.
+	// proxy for the machine, containerd and the kubelet.
 	//
 	// +optional
 	Proxy Proxy `json:"proxy,omitempty,omitzero"`
 
-	// trustedCertificates are CAs that Windows, and so containerd and the kubelet, trusts.
+	// trustedCertificates are CAs that Windows trusts, and with it containerd and the kubelet.
 	//
 	// +optional
 	// +listType=map
@@ -18,7 +18,7 @@ type Windows struct {
 	// +kubebuilder:validation:MaxItems=16
 	TrustedCertificates []TrustedCertificate `json:"trustedCertificates,omitempty"`
 
-	// timeZone by Windows' own names, such as W. Europe Standard Time; left out, the image's own.
+	// timeZone by its Windows name, such as W. Europe Standard Time. Default: the image's.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -26,7 +26,7 @@ type Windows struct {
 	// +kubebuilder:validation:Pattern=`^(UTC([+-][0-9]{2})?|Russia Time Zone [0-9]{1,2}|[A-Z][A-Za-z. -]* Standard Time( \(Mexico\))?)$`
 	TimeZone string `json:"timeZone,omitempty"`
 
-	// ntpServers tell the time; left out, what the image asks.
+	// ntpServers from which the node gets the time. Default: the image's.
 	//
 	// +optional
 	// +listType=set
@@ -37,17 +37,17 @@ type Windows struct {
 	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9][A-Za-z0-9.:-]*$`
 	NTPServers []string `json:"ntpServers,omitempty"`
 
-	// users may log on by SSH key. Nobody knows their passwords.
+	// users that log on by SSH key. Their passwords are random and not kept.
 	//
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:validation:XValidation:rule="self.all(one, self.exists_one(other, other.name.lowerAscii() == one.name.lowerAscii()))",message="a name is there twice, Windows does not tell small from capital letters; leave one out"
+	// +kubebuilder:validation:XValidation:rule="self.all(one, self.exists_one(other, other.name.lowerAscii() == one.name.lowerAscii()))",message="two users have the same name (Windows ignores case); remove one of them"
 	Users []LocalUser `json:"users,omitempty"`
 
-	// features of Windows that are installed, by the names of Get-WindowsFeature.
+	// features of Windows to install, by their names in Get-WindowsFeature.
 	//
 	// +optional
 	// +listType=set
@@ -58,38 +58,40 @@ type Windows struct {
 	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9][A-Za-z0-9-]*$`
 	Features []string `json:"features,omitempty"`
 
-	// defenderExclusions are left alone by Microsoft Defender, besides the folders and programs of Kubernetes and containerd.
+	// defenderExclusions are excluded from Microsoft Defender, in addition to the folders and programs of Kubernetes and
+	// containerd.
 	//
 	// +optional
 	DefenderExclusions DefenderExclusions `json:"defenderExclusions,omitempty,omitzero"`
 
-	// csiProxy is run as a service. Drivers that run in HostProcess containers do not need it.
+	// csiProxy runs as a Windows service. CSI drivers in HostProcess containers do not need it.
 	//
 	// +optional
 	CSIProxy CSIProxy `json:"csiProxy,omitempty,omitzero"`
 
-	// azureCloudConfig is written to C:\k\azure.json, where CSI drivers of Azure look. It holds no secrets: the node has a
+	// azureCloudConfig is written to C:\k\azure.json, where Azure's CSI drivers read it. It has no secrets: the node uses a
 	// managed identity.
 	//
 	// +optional
 	AzureCloudConfig AzureCloudConfig `json:"azureCloudConfig,omitempty,omitzero"`
 
-	// domain of Active Directory that the node joins, with a restart, before it joins the cluster. Pods with a gMSA need it where no
-	// plugin gives them credentials. Its accounts stay in the directory when a node is deleted.
+	// domain of Active Directory that the node joins, with a restart, before it joins the cluster. Pods with a gMSA need a
+	// domain or gmsaPlugin. The computer account stays in the directory when the node is deleted.
 	//
 	// +optional
 	Domain Domain `json:"domain,omitempty,omitzero"`
 
-	// gmsaPlugin gives pods with a gMSA their credentials on a node that is in no domain.
+	// gmsaPlugin gives pods with a gMSA their credentials on a node without a domain.
 	//
 	// +optional
 	GMSAPlugin GMSAPlugin `json:"gmsaPlugin,omitempty,omitzero"`
 }
 
-// GMSAPlugin is a plug-in of Windows' Container Credential Guard. The image or a preJoin script installs it and its COM class.
+// GMSAPlugin is a plug-in of Windows' Container Credential Guard. The image or a preJoin script must install it and its COM
+// class.
 type GMSAPlugin struct {
-	// classID of its COM class, without braces, such as CCC2A336-D7F3-4818-A213-272B7924213E for that of Azure Key Vault. The
-	// node joins only where that class is installed, and lets Windows use it.
+	// classID of the plug-in's COM class, without braces, such as CCC2A336-D7F3-4818-A213-272B7924213E for Azure Key Vault.
+	// The node registers the class with Windows, and does not join if the class is not installed.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=36
@@ -98,7 +100,7 @@ type GMSAPlugin struct {
 	ClassID string `json:"classID,omitempty"`
 }
 
-// Domain of Active Directory.
+// Domain is a domain of Active Directory.
 type Domain struct {
 	// name of the domain in DNS, such as corp.example.com.
 	//
@@ -108,7 +110,7 @@ type Domain struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?([.][A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)+$`
 	Name string `json:"name,omitempty"`
 
-	// organizationalUnit for the node's account, such as OU=Nodes,DC=corp,DC=example,DC=com; left out, the domain's default.
+	// organizationalUnit of the node's account, such as OU=Nodes,DC=corp,DC=example,DC=com. Default: the domain's.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -116,16 +118,16 @@ type Domain struct {
 	// +kubebuilder:validation:Pattern=`^(OU|CN|ou|cn)=.+$`
 	OrganizationalUnit string `json:"organizationalUnit,omitempty"`
 
-	// credentialsRef names a Secret with the keys username, such as CORP\joiner, and password. The account needs no more than
-	// the right to join machines.
+	// credentialsRef names a Secret with the keys username, such as CORP\joiner, and password. The account needs only the
+	// right to join machines.
 	//
 	// +required
 	CredentialsRef SecretReference `json:"credentialsRef,omitempty,omitzero"`
 }
 
-// Proxy is how the node reaches what is not near.
+// Proxy says how the node reaches the networks behind a proxy.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.http) || has(self.https)",message="write http, https or both"
+// +kubebuilder:validation:XValidation:rule="has(self.http) || has(self.https)",message="set http, https or both"
 // +kubebuilder:validation:MinProperties=1
 type Proxy struct {
 	// http is the proxy for http, such as http://proxy.example.com:3128.
@@ -134,20 +136,20 @@ type Proxy struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:Pattern=`^https?://[^/?#\s]+/?$`
-	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getHostname() != ''",message="write scheme, host and port only, such as http://proxy.example.com:3128"
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getHostname() != ''",message="use scheme, host and port only, such as http://proxy.example.com:3128"
 	HTTP string `json:"http,omitempty"`
 
-	// https is the proxy for https; its own scheme is mostly http as well.
+	// https is the proxy for https. Its own scheme is usually http.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:Pattern=`^https?://[^/?#\s]+/?$`
-	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getHostname() != ''",message="write scheme, host and port only, such as http://proxy.example.com:3128"
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getHostname() != ''",message="use scheme, host and port only, such as http://proxy.example.com:3128"
 	HTTPS string `json:"https,omitempty"`
 
-	// noProxy are hosts, domains and CIDRs that are reached without the proxy, besides those of the cluster, of the machine and of
-	// the cloud's metadata.
+	// noProxy lists hosts, domains and CIDRs that are reached without the proxy. Those of the cluster, of the machine and of
+	// the cloud's metadata service are always included.
 	//
 	// +optional
 	// +listType=set
@@ -159,11 +161,11 @@ type Proxy struct {
 	NoProxy []string `json:"noProxy,omitempty"`
 }
 
-// TrustedCertificate is one or several CAs.
+// TrustedCertificate has one or more CA certificates.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.content) != has(self.contentFrom)",message="write either content or contentFrom"
+// +kubebuilder:validation:XValidation:rule="has(self.content) != has(self.contentFrom)",message="set exactly one of content and contentFrom"
 type TrustedCertificate struct {
-	// name in reports.
+	// name of the certificate in reports.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -171,20 +173,20 @@ type TrustedCertificate struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name,omitempty"`
 
-	// content in PEM.
+	// content of the certificate, in PEM.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
 	Content string `json:"content,omitempty"`
 
-	// contentFrom is where the content is.
+	// contentFrom names the Secret or ConfigMap that has the content.
 	//
 	// +optional
 	ContentFrom ContentSource `json:"contentFrom,omitempty,omitzero"`
 }
 
-// UserRole is what a user may do.
+// UserRole says what a user may do.
 type UserRole string
 
 // The roles of users.
@@ -201,16 +203,16 @@ type LocalUser struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=20
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_][A-Za-z0-9_-]*$`
-	// +kubebuilder:validation:XValidation:rule="!(self.lowerAscii() in ['administrator', 'guest', 'defaultaccount', 'wdagutilityaccount', 'system', 'cloudbase-init'])",message="the name is taken by Windows itself; write another one"
+	// +kubebuilder:validation:XValidation:rule="!(self.lowerAscii() in ['administrator', 'guest', 'defaultaccount', 'wdagutilityaccount', 'system', 'cloudbase-init'])",message="Windows itself uses this name; use another one"
 	Name string `json:"name,omitempty"`
 
-	// role: Administrator or User; User when left out.
+	// role: Administrator or User. Default: User.
 	//
 	// +optional
 	// +kubebuilder:validation:Enum=Administrator;User
 	Role UserRole `json:"role,omitempty"`
 
-	// sshKeys that let the user in, as in authorized_keys.
+	// sshKeys with which the user logs on, in the format of authorized_keys.
 	//
 	// +required
 	// +listType=set
@@ -222,11 +224,11 @@ type LocalUser struct {
 	SSHKeys []string `json:"sshKeys,omitempty"`
 }
 
-// DefenderExclusions are left alone by Microsoft Defender.
+// DefenderExclusions are excluded from Microsoft Defender.
 //
 // +kubebuilder:validation:MinProperties=1
 type DefenderExclusions struct {
-	// folders on drive C:, with all that is in them.
+	// folders on drive C:, with everything in them.
 	//
 	// +optional
 	// +listType=set
@@ -237,7 +239,7 @@ type DefenderExclusions struct {
 	// +kubebuilder:validation:items:Pattern=`^[Cc]:(\\[^<>:"|?*/\\]*[^<>:"|?*/\\. ])+$`
 	Folders []string `json:"folders,omitempty"`
 
-	// processes by the names of their programs, such as app.exe.
+	// processes by the file names of their programs, such as app.exe.
 	//
 	// +optional
 	// +listType=set
@@ -249,9 +251,9 @@ type DefenderExclusions struct {
 	Processes []string `json:"processes,omitempty"`
 }
 
-// CSIProxy is Kubernetes' helper for CSI drivers that run in containers of their own.
+// CSIProxy is Kubernetes' helper for CSI drivers that do not run in HostProcess containers.
 type CSIProxy struct {
-	// path of csi-proxy.exe on drive C:; the image or a preJoin script brings it.
+	// path of csi-proxy.exe on drive C:. The image or a preJoin script must bring the program.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -263,9 +265,9 @@ type CSIProxy struct {
 // AzureCloud is one of Azure's clouds.
 type AzureCloud string
 
-// AzureCloudConfig is what the spec of the machine does not say of Azure.
+// AzureCloudConfig has the settings of Azure that the machine's own spec does not have.
 type AzureCloudConfig struct {
-	// cloud: AzurePublicCloud, AzureUSGovernmentCloud or AzureChinaCloud; AzurePublicCloud when left out.
+	// cloud: AzurePublicCloud, AzureUSGovernmentCloud or AzureChinaCloud. Default: AzurePublicCloud.
 	//
 	// +optional
 	// +kubebuilder:validation:Enum=AzurePublicCloud;AzureUSGovernmentCloud;AzureChinaCloud
@@ -279,7 +281,7 @@ type AzureCloudConfig struct {
 	// +kubebuilder:validation:Pattern=`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`
 	TenantID string `json:"tenantID,omitempty"`
 
-	// userAssignedIdentityID is the client ID of the managed identity of the node; left out, the machine's own.
+	// userAssignedIdentityID is the client ID of the node's managed identity. Default: the machine's system-assigned one.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=36

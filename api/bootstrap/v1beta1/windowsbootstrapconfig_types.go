@@ -5,20 +5,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ConfigFinalizer is held until the bootstrap token of the node is removed from the workload cluster.
+// ConfigFinalizer stays on a config until the node's bootstrap token is removed from the workload cluster.
 const ConfigFinalizer = "windowsbootstrapconfig.bootstrap.cluster.x-k8s.io/token"
 
-// RenderedGenerationAnnotation of a bootstrap Secret is the generation of the config whose spec it was made of.
+// RenderedGenerationAnnotation of a bootstrap Secret is the generation of the config that it was rendered from.
 const RenderedGenerationAnnotation = "windowsbootstrapconfig.bootstrap.cluster.x-k8s.io/generation"
 
-// WindowsBootstrapConfigSpec says how a Windows VM becomes a node. All of it may be left out.
+// WindowsBootstrapConfigSpec says how a Windows VM becomes a node. Every field is optional.
 type WindowsBootstrapConfigSpec struct {
-	// node is what the node is registered with.
+	// node has the labels and taints with which the node is registered.
 	//
 	// +optional
 	Node NodeRegistration `json:"node,omitempty,omitzero"`
 
-	// discovery of the cluster; left out, kubeadm asks the Cluster's endpoint and trusts the cluster's own CA.
+	// discovery of the cluster. Default: kubeadm connects to the Cluster's endpoint and trusts the cluster's own CA.
 	//
 	// +optional
 	Discovery Discovery `json:"discovery,omitempty,omitzero"`
@@ -28,17 +28,17 @@ type WindowsBootstrapConfigSpec struct {
 	// +optional
 	Kubelet Kubelet `json:"kubelet,omitempty,omitzero"`
 
-	// reservations keep cpu, memory and disk for Windows and Kubernetes; left out, they follow from the size of the VM.
+	// reservations keep CPU, memory and disk space for Windows and Kubernetes. Default: they depend on the size of the VM.
 	//
 	// +optional
 	Reservations Reservations `json:"reservations,omitempty,omitzero"`
 
-	// pageFile of Windows; left out, it is as the image has it.
+	// pageFile of Windows. Default: the image's.
 	//
 	// +optional
 	PageFile PageFile `json:"pageFile,omitempty,omitzero"`
 
-	// network mode of the node and what goes with it.
+	// network mode of the node and its settings.
 	//
 	// +optional
 	Network Network `json:"network,omitempty,omitzero"`
@@ -53,12 +53,13 @@ type WindowsBootstrapConfigSpec struct {
 	// +optional
 	Windows Windows `json:"windows,omitempty,omitzero"`
 
-	// files and scripts of the user's own.
+	// custom files and scripts of the user.
 	//
 	// +optional
 	Custom Custom `json:"custom,omitempty,omitzero"`
 
-	// deadlineSeconds the guest may take from its first boot until it has joined, reboots not counted; 1800 when left out.
+	// deadlineSeconds is the time that the guest has from its first boot until it has joined, reboots not counted.
+	// Default: 1800.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=300
@@ -66,7 +67,7 @@ type WindowsBootstrapConfigSpec struct {
 	DeadlineSeconds int32 `json:"deadlineSeconds,omitempty"`
 }
 
-// NodeRegistration is what the node is registered with.
+// NodeRegistration has the labels and taints with which the node is registered.
 //
 // +kubebuilder:validation:MinProperties=1
 type NodeRegistration struct {
@@ -79,30 +80,31 @@ type NodeRegistration struct {
 	// +kubebuilder:validation:MaxItems=64
 	Labels []NodeLabel `json:"labels,omitempty"`
 
-	// taints of the node. Left out, the node gets os=windows:NoSchedule, which keeps pods away that do not say they are
-	// made for Windows; an empty list means no taint. Cluster API's own "uninitialized" taint is always added.
+	// taints of the node. Default: os=windows:NoSchedule, which keeps away pods that were not made for Windows and do not
+	// tolerate it. An empty list means no taint. Cluster API's own "uninitialized" taint is always added.
 	//
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=0
 	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:XValidation:rule="self.all(one, self.exists_one(other, other.key == one.key && other.effect == one.effect))",message="a taint is there twice, and a node has one of each key and effect; leave one out"
+	// +kubebuilder:validation:XValidation:rule="self.all(one, self.exists_one(other, other.key == one.key && other.effect == one.effect))",message="two taints have the same key and effect; remove one of them"
 	Taints *[]NodeTaint `json:"taints,omitempty"`
 }
 
-// Discovery is how the node finds its cluster and tells it from others.
+// Discovery says how the node finds and verifies its cluster.
 type Discovery struct {
-	// kubeconfigSecret holds a kubeconfig with one cluster: its server (https) and its certificate-authority-data, and no users. The
-	// ConfigMap cluster-info in kube-public has such a one. It is for clusters whose CA is not kept in the Secret CLUSTER-ca, or
-	// whose nodes reach the API server by another name. The node still joins by a bootstrap token.
+	// kubeconfigSecret names a Secret key with a kubeconfig that has one cluster, with server (https) and
+	// certificate-authority-data, and no users, as in the ConfigMap cluster-info in kube-public. Use it if the cluster's CA
+	// is not in the Secret CLUSTER-ca, or if nodes reach the API server by another name. The node still joins by a bootstrap
+	// token.
 	//
 	// +required
 	KubeconfigSecret KeyReference `json:"kubeconfigSecret,omitempty,omitzero"`
 }
 
-// NodeLabel is a label that the kubelet gives its own node.
+// NodeLabel is a label that the kubelet sets on its own node.
 //
-// +kubebuilder:validation:XValidation:rule="!self.name.matches('^([a-z0-9.-]+[.])?(kubernetes|k8s)[.]io/') || self.name.matches('^([a-z0-9.-]+[.])?(kubelet|node)[.]kubernetes[.]io/') || self.name in ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region', 'node.kubernetes.io/instance-type']",message="a kubelet may not give itself this label of kubernetes.io or k8s.io; put it into metadata.labels of the Machine, Cluster API copies it to the node, or use a name below node.kubernetes.io/",fieldPath=".name"
+// +kubebuilder:validation:XValidation:rule="!self.name.matches('^([a-z0-9.-]+[.])?(kubernetes|k8s)[.]io/') || self.name.matches('^([a-z0-9.-]+[.])?(kubelet|node)[.]kubernetes[.]io/') || self.name in ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region', 'node.kubernetes.io/instance-type']",message="a kubelet must not set this label of kubernetes.io or k8s.io on its own node; set it in metadata.labels of the Machine, from where Cluster API copies it to the node, or use a name under node.kubernetes.io/",fieldPath=".name"
 type NodeLabel struct {
 	// name of the label, such as example.com/pool.
 	//
@@ -123,7 +125,7 @@ type NodeLabel struct {
 
 // NodeTaint is a taint that the node is registered with.
 //
-// +kubebuilder:validation:XValidation:rule="self.key != 'node.cluster.x-k8s.io/uninitialized' || self.effect != 'NoSchedule'",message="Cluster API's own taint is always there; leave it out",fieldPath=".key"
+// +kubebuilder:validation:XValidation:rule="self.key != 'node.cluster.x-k8s.io/uninitialized' || self.effect != 'NoSchedule'",message="Cluster API's own taint is always added; remove it",fieldPath=".key"
 type NodeTaint struct {
 	// key of the taint, such as os or example.com/pool.
 	//
@@ -148,9 +150,9 @@ type NodeTaint struct {
 	Effect corev1.TaintEffect `json:"effect,omitempty"`
 }
 
-// WindowsBootstrapConfigStatus is how far the user data is.
+// WindowsBootstrapConfigStatus is the state of the user data.
 type WindowsBootstrapConfigStatus struct {
-	// conditions: Ready sums up the others; docs/conditions.md has every reason with its likely cause and what to do.
+	// conditions: Ready summarizes the others. docs/conditions.md lists every reason with its likely cause and what to do.
 	//
 	// +optional
 	// +listType=map
@@ -158,17 +160,17 @@ type WindowsBootstrapConfigStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is the generation that the conditions speak of; -1 until the controller has seen the object.
+	// observedGeneration is the generation that the conditions describe. It is -1 until the controller has seen the object.
 	//
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// initialization tells Cluster API how far the user data is.
+	// initialization tells Cluster API whether the user data exists.
 	//
 	// +optional
 	Initialization WindowsBootstrapConfigInitialization `json:"initialization,omitempty,omitzero"`
 
-	// dataSecretName is the Secret with the user data.
+	// dataSecretName is the name of the Secret with the user data.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -176,44 +178,45 @@ type WindowsBootstrapConfigStatus struct {
 	DataSecretName string `json:"dataSecretName,omitempty"`
 }
 
-// WindowsBootstrapConfigInitialization is Cluster API's contract: what only ever happens once.
+// WindowsBootstrapConfigInitialization is part of Cluster API's contract: steps that happen only once.
 //
 // +kubebuilder:validation:MinProperties=1
 type WindowsBootstrapConfigInitialization struct {
-	// dataSecretCreated is true once the Secret is there.
+	// dataSecretCreated is true once the Secret exists.
 	//
 	// +optional
 	DataSecretCreated *bool `json:"dataSecretCreated,omitempty"`
 }
 
-// WindowsBootstrapConfig becomes the user data of one Windows VM: Cluster API's BootstrapConfig. It is read once, when that
-// VM is made; what is shown of the VM, such as its time limit, must stay that of what the VM got. An admission policy sees to that;
-// where it is not installed the rule here does, which misses changes of kubelet.configuration, whose fields have no schema.
+// WindowsBootstrapConfig is Cluster API's BootstrapConfig for one Windows VM, whose user data is rendered from it. It is read
+// once, when the VM is made. After that the spec must not change, because the status of the VM, such as its time limit, is
+// derived from it. An admission policy enforces this. The rule here does the same where the policy is not installed, but
+// misses changes within kubelet.configuration, whose fields have no schema.
 //
-// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.initialization) || !has(oldSelf.status.initialization.dataSecretCreated) || !oldSelf.status.initialization.dataSecretCreated || (has(self.spec) == has(oldSelf.spec) && (!has(self.spec) || self.spec == oldSelf.spec))",message="the VM was made with this config, and a change would not reach it: write a new WindowsBootstrapConfigTemplate and name it in the MachineDeployment, then the machines are replaced",fieldPath=".spec"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.initialization) || !has(oldSelf.status.initialization.dataSecretCreated) || !oldSelf.status.initialization.dataSecretCreated || (has(self.spec) == has(oldSelf.spec) && (!has(self.spec) || self.spec == oldSelf.spec))",message="the VM was made with this config, and a change would not reach it; create a new WindowsBootstrapConfigTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".spec"
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=windowsbootstrapconfigs,scope=Namespaced,shortName=winbc,categories=cluster-api
 // +kubebuilder:metadata:labels="cluster.x-k8s.io/v1beta2=v1beta1"
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']",description="Cluster the config belongs to"
-// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="User data is there"
-// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].reason",description="Why it is Ready or not, see docs/conditions.md"
-// +kubebuilder:printcolumn:name="Data secret created",type="string",JSONPath=".status.initialization.dataSecretCreated",description="Secret with the user data is there"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="Whether the user data exists"
+// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].reason",description="Why the config is Ready or not, see docs/conditions.md"
+// +kubebuilder:printcolumn:name="Data secret created",type="string",JSONPath=".status.initialization.dataSecretCreated",description="Whether the Secret with the user data exists"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
-// +kubebuilder:printcolumn:name="Paused",type="string",JSONPath=".status.conditions[?(@.type==\"Paused\")].status",description="Reconciliation is paused",priority=10
-// +kubebuilder:printcolumn:name="Message",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].message",description="What is going on, or what to do",priority=10
+// +kubebuilder:printcolumn:name="Paused",type="string",JSONPath=".status.conditions[?(@.type==\"Paused\")].status",description="Whether reconciliation is paused",priority=10
+// +kubebuilder:printcolumn:name="Message",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].message",description="What is happening, or what to do",priority=10
 type WindowsBootstrapConfig struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object's metadata.
 	//
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is how the VM becomes a node.
+	// spec says how the VM becomes a node.
 	//
 	// +optional
 	Spec WindowsBootstrapConfigSpec `json:"spec,omitempty"`
-	// status is how far the user data is. The default makes GitOps tools wait for the first look of the controller.
+	// status is the state of the user data. Its default makes GitOps tools wait until the controller has seen the object.
 	//
 	// +optional
 	// +kubebuilder:default={"observedGeneration":-1}

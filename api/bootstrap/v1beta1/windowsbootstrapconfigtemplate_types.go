@@ -5,7 +5,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// WindowsBootstrapConfigTemplateSpec is immutable: a change is a new template under a new name.
+// WindowsBootstrapConfigTemplateSpec is immutable. To change it, create a new template with a new name.
 type WindowsBootstrapConfigTemplateSpec struct {
 	// template of the configs that are made from it.
 	//
@@ -13,20 +13,20 @@ type WindowsBootstrapConfigTemplateSpec struct {
 	Template WindowsBootstrapConfigTemplateResource `json:"template,omitempty,omitzero"`
 }
 
-// WindowsBootstrapConfigTemplateResource is what every config of the template gets.
+// WindowsBootstrapConfigTemplateResource is copied into every config that is made from the template.
 type WindowsBootstrapConfigTemplateResource struct {
 	// metadata: labels and annotations for the configs.
 	//
 	// +optional
 	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty,omitzero"`
 
-	// spec of the configs; {} is a good one.
+	// spec of the configs. {} is valid.
 	//
 	// +required
 	Spec WindowsBootstrapConfigSpec `json:"spec,omitempty"`
 }
 
-// WindowsBootstrapConfigTemplate is the pattern of WindowsBootstrapConfigs: Cluster API's BootstrapConfigTemplate.
+// WindowsBootstrapConfigTemplate is Cluster API's BootstrapConfigTemplate: WindowsBootstrapConfigs are made from it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -41,7 +41,7 @@ type WindowsBootstrapConfigTemplate struct {
 	//
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is the pattern.
+	// spec has the template of the configs.
 	//
 	// +required
 	Spec WindowsBootstrapConfigTemplateSpec `json:"spec,omitempty"`

@@ -2,59 +2,61 @@ package v1beta1
 
 import clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-// The conditions of a WindowsMachine. docs/conditions.md explains them and every reason; a test compares it with this file.
+// The conditions of a WindowsMachine. docs/conditions.md explains each condition and reason, and a test compares that page
+// with this file.
 const (
-	// ReadyCondition sums up: the VM runs, its bootstrap succeeded and its Node has joined.
+	// ReadyCondition summarizes the others: it is True when the VM runs, its bootstrap succeeded and its Node has joined.
 	ReadyCondition = clusterv1.ReadyCondition
 
-	// PausedCondition says that the machine, or its Cluster, is paused and nothing is done.
+	// PausedCondition is True when the machine or its Cluster is paused, and the controller does nothing.
 	PausedCondition = clusterv1.PausedCondition
 
-	// VMProvisionedCondition says that the VM is there and running.
+	// VMProvisionedCondition says whether the VM exists and runs.
 	VMProvisionedCondition = "VMProvisioned"
 
-	// BootstrapProgressCondition says what the guest does now. It is True while the guest is at work within its time, and
-	// once it is done; False when it gave up or nothing more is heard of it; Unknown before it has told anything.
+	// BootstrapProgressCondition says what the guest is doing. It is True while the guest works within its time limit and
+	// after it has finished, False when the guest gave up or stopped reporting, and Unknown before its first report.
 	BootstrapProgressCondition = "BootstrapProgress"
 
-	// BootstrapSucceededCondition says how the bootstrap ended: True when the guest says that it is done, or its Node has
-	// joined; False when the guest gave up or nothing more is heard of it; Unknown until then.
+	// BootstrapSucceededCondition says how the bootstrap ended. It is True when the guest reports success or its Node has
+	// joined, False when the guest gave up or stopped reporting, and Unknown until then.
 	BootstrapSucceededCondition = "BootstrapSucceeded"
 
-	// EveryBootSucceededCondition says how the last start of the node after its bootstrap went. It has no part in Ready:
-	// Cluster API watches the Node itself. It is there once the guest has told of such a start.
+	// EveryBootSucceededCondition says how the node's last start after its bootstrap went. It does not affect Ready, because
+	// Cluster API watches the Node itself. It appears with the guest's first report of such a start.
 	EveryBootSucceededCondition = "EveryBootSucceeded"
 
-	// CloudReachableCondition says whether the cloud answers for the machine's account. A running machine stays Ready
-	// while it does not.
+	// CloudReachableCondition says whether the cloud answers for the machine's account. A running machine stays Ready when
+	// it does not.
 	CloudReachableCondition = "CloudReachable"
 
-	// StalledCondition is True when only a change by somebody can help: GitOps tools then fail at once.
+	// StalledCondition is True when the machine cannot continue until a user changes something. GitOps tools then fail at
+	// once.
 	StalledCondition = "Stalled"
 )
 
 // Reasons while a machine waits for others.
 const (
-	// WaitingForOwnerReason: Cluster API has not yet said which Machine this is for.
+	// WaitingForOwnerReason: Cluster API has not set the owning Machine yet.
 	WaitingForOwnerReason = "WaitingForOwner"
 
-	// WaitingForClusterInfrastructureReason: the Cluster's own infrastructure is not provisioned.
+	// WaitingForClusterInfrastructureReason: the Cluster's own infrastructure is not provisioned yet.
 	WaitingForClusterInfrastructureReason = "WaitingForClusterInfrastructure"
 
-	// WaitingForIPAddressReason: a pool has not given its address yet.
+	// WaitingForIPAddressReason: a pool has not provided an address yet.
 	WaitingForIPAddressReason = "WaitingForIPAddress"
 
-	// WaitingForBootstrapDataReason: there is no user data yet.
+	// WaitingForBootstrapDataReason: the user data does not exist yet.
 	WaitingForBootstrapDataReason = "WaitingForBootstrapData"
 
-	// WaitingForControlPlaneReason: the control plane is not initialised.
+	// WaitingForControlPlaneReason: the control plane is not initialized.
 	WaitingForControlPlaneReason = "WaitingForControlPlane"
 
-	// WaitingForLinuxNodeReason: no Ready Linux control-plane Node is seen in the workload cluster.
+	// WaitingForLinuxNodeReason: the workload cluster has no Ready Linux control-plane Node yet.
 	WaitingForLinuxNodeReason = "WaitingForLinuxNode"
 )
 
-// Reasons on the way to a VM.
+// Reasons about the VM.
 const (
 	// ProvisioningReason: the cloud is making the VM.
 	ProvisioningReason = "Provisioning"
@@ -62,99 +64,99 @@ const (
 	// ProvisionedReason: the VM runs.
 	ProvisionedReason = "Provisioned"
 
-	// AddressLostReason: an address that the user data was made of is no longer the machine's.
+	// AddressLostReason: an address in the user data no longer belongs to the machine.
 	AddressLostReason = "AddressLost"
 
-	// MACTakenReason: the MAC that follows from an address is that of another machine on the same network.
+	// MACTakenReason: another machine on the same network has the MAC address that is computed from this machine's address.
 	MACTakenReason = "MACTaken"
 
-	// VMNotRunningReason: the VM is there but does not run.
+	// VMNotRunningReason: the VM exists but does not run.
 	VMNotRunningReason = "VMNotRunning"
 
-	// VMVanishedReason: the VM was there and is gone; no second one is made.
+	// VMVanishedReason: the VM existed and is gone. It is not made again.
 	VMVanishedReason = "VMVanished"
 
-	// DeletingReason: the VM is being removed.
+	// DeletingReason: the VM is being deleted.
 	DeletingReason = "Deleting"
 )
 
 // Reasons from the cloud.
 const (
-	// CloudNotSupportedReason: this release does not run machines in the cloud that the spec names.
+	// CloudNotSupportedReason: this release cannot run machines in the cloud of the spec.
 	CloudNotSupportedReason = "CloudNotSupported"
 
-	// CloudNotAskedReason: there was nothing to ask the cloud yet.
+	// CloudNotAskedReason: the controller has not had to call the cloud yet.
 	CloudNotAskedReason = "CloudNotAsked"
 
 	// CloudReachableReason: the cloud answers.
 	CloudReachableReason = "CloudReachable"
 
-	// CredentialsMissingReason: the Secret with the credentials is not there or not complete.
+	// CredentialsMissingReason: the Secret with the credentials does not exist or is incomplete.
 	CredentialsMissingReason = "CredentialsMissing"
 
-	// CredentialsRejectedReason: the cloud does not let us in, or not do what is needed.
+	// CredentialsRejectedReason: the cloud rejects the credentials, or the account lacks a privilege.
 	CredentialsRejectedReason = "CredentialsRejected"
 
-	// CloudUnreachableReason: the cloud does not answer, or not as it should; it is asked again.
+	// CloudUnreachableReason: the cloud does not answer, or answers incorrectly. The controller tries again.
 	CloudUnreachableReason = "CloudUnreachable"
 
-	// CloudThrottledReason: the cloud wants to be asked less often.
+	// CloudThrottledReason: the cloud limits the rate of calls.
 	CloudThrottledReason = "CloudThrottled"
 
-	// CapacityExhaustedReason: quota or capacity is used up; it is tried again, slowly.
+	// CapacityExhaustedReason: a quota or the capacity is used up. The controller tries again at long intervals.
 	CapacityExhaustedReason = "CapacityExhausted"
 
-	// SpecInvalidReason: the cloud refuses the spec; only another spec helps.
+	// SpecInvalidReason: the cloud refuses the spec, which must be changed.
 	SpecInvalidReason = "SpecInvalid"
 
-	// TemplateNotFoundReason: what the spec names as template is not in the cloud.
+	// TemplateNotFoundReason: the cloud does not have the template that the spec names.
 	TemplateNotFoundReason = "TemplateNotFound"
 
-	// PlacementNotFoundReason: a place that the spec names (datacenter, folder, network...) is not in the cloud.
+	// PlacementNotFoundReason: the cloud does not have a place that the spec names, such as a datacenter, folder or network.
 	PlacementNotFoundReason = "PlacementNotFound"
 
-	// NameTakenReason: something that is not ours has the name that this VM must have; it is left alone.
+	// NameTakenReason: an object that this provider did not make already has the VM's name. The controller does not touch it.
 	NameTakenReason = "NameTaken"
 )
 
 // Reasons while the guest bootstraps.
 const (
-	// BootstrappingReason: the guest is at work and reports its progress.
+	// BootstrappingReason: the guest is working and reports its progress.
 	BootstrappingReason = "Bootstrapping"
 
-	// WaitingForGuestReason: the VM runs, its guest has not told anything yet.
+	// WaitingForGuestReason: the VM runs, but its guest has not reported yet.
 	WaitingForGuestReason = "WaitingForGuest"
 
-	// GuestSilentReason: the VM runs, and its guest has told nothing in all the time that it may take.
+	// GuestSilentReason: the VM runs, but its guest has not reported anything within its time limit.
 	GuestSilentReason = "GuestSilent"
 
-	// BootstrapOverdueReason: the guest has told something, and then nothing more in all the time that it may take.
+	// BootstrapOverdueReason: the guest stopped reporting before it finished, and its time limit has passed.
 	BootstrapOverdueReason = "BootstrapOverdue"
 
-	// WaitingForNodeReason: the guest says it is done, the Node is not seen yet.
+	// WaitingForNodeReason: the guest reports success, but Cluster API has not seen the Node yet.
 	WaitingForNodeReason = "WaitingForNode"
 
-	// BootstrapSucceededReason: the guest says it is done.
+	// BootstrapSucceededReason: the guest reports success.
 	BootstrapSucceededReason = "BootstrapSucceeded"
 
-	// BootstrapFailedReason: the guest gave up without one of the reasons that are documented.
+	// BootstrapFailedReason: the guest gave up without a documented reason.
 	BootstrapFailedReason = "BootstrapFailed"
 
-	// EveryBootRunningReason: the node has started again and does what it does at every start.
+	// EveryBootRunningReason: the node has started again and runs the steps of every start.
 	EveryBootRunningReason = "EveryBootRunning"
 
-	// EveryBootSucceededReason: the node has done what it does at every start.
+	// EveryBootSucceededReason: the steps of the node's last start succeeded.
 	EveryBootSucceededReason = "EveryBootSucceeded"
 
-	// EveryBootFailedReason: a start of the node failed without one of the reasons that are documented.
+	// EveryBootFailedReason: the steps of the node's last start failed without a documented reason.
 	EveryBootFailedReason = "EveryBootFailed"
 
-	// JoinedReason: the Node has joined; all is well.
+	// JoinedReason: the Node has joined the cluster.
 	JoinedReason = "Joined"
 
-	// NotStalledReason: nothing is in the way that would not go away by itself.
+	// NotStalledReason: whatever the machine waits for can resolve without a change by a user.
 	NotStalledReason = "NotStalled"
 
-	// InternalErrorReason: something failed that has no reason of its own; the message is the error.
+	// InternalErrorReason: a failure without a reason of its own; the message is the error.
 	InternalErrorReason = clusterv1.InternalErrorReason
 )

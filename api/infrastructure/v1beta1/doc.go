@@ -1,5 +1,4 @@
-// Package v1beta1 has the infrastructure half of the API: WindowsMachine, the object of one Windows VM, and its
-// template.
+// Package v1beta1 is the infrastructure half of the API: WindowsMachine, which stands for one Windows VM, and its template.
 //
 // +kubebuilder:object:generate=true
 // +groupName=infrastructure.cluster.x-k8s.io
@@ -12,10 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// GroupVersion is the only version that there is: the API has no conversion.
+// GroupVersion is the only version of the API, so there is no conversion.
 var GroupVersion = schema.GroupVersion{Group: "infrastructure.cluster.x-k8s.io", Version: "v1beta1"}
 
-// AddToScheme makes the kinds of this package known.
+// AddToScheme registers the kinds of this package.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
 		&WindowsMachine{}, &WindowsMachineList{}, &WindowsMachineTemplate{}, &WindowsMachineTemplateList{})

@@ -1,54 +1,54 @@
 package v1beta1
 
-// VSphereVM is a VM cloned from a template in a vCenter.
+// VSphereVM is a VM that is cloned from a template in a vCenter.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.memoryMiB) || self.memoryMiB % 4 == 0",message="memoryMiB must be a multiple of 4: vSphere takes no other sizes",fieldPath=".memoryMiB"
+// +kubebuilder:validation:XValidation:rule="!has(self.memoryMiB) || self.memoryMiB % 4 == 0",message="memoryMiB must be a multiple of 4, as vSphere requires",fieldPath=".memoryMiB"
 type VSphereVM struct {
-	// credentialsRef names the Secret in the machine's namespace that says which vCenter this is and how to log in.
-	// Its keys: server (host or host:port), username, password, and either ca.crt (PEM) or thumbprint (SHA-256).
-	// The server is part of the Secret, so that a machine can never send the password elsewhere.
+	// credentialsRef names the Secret in the machine's namespace with the vCenter and the login. Its keys are server (host
+	// or host:port), username, password, and either ca.crt (PEM) or thumbprint (SHA-256). The server is part of the Secret
+	// so that a machine cannot send the password to another host.
 	//
 	// +required
 	CredentialsRef SecretReference `json:"credentialsRef,omitempty,omitzero"`
 
-	// datacenter by name or inventory path.
+	// datacenter of the VM, by name or inventory path.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Datacenter string `json:"datacenter,omitempty"`
 
-	// template to clone, by name or inventory path. It is a Windows image as image-builder makes it: cloudbase-init,
-	// containerd and the Kubernetes programs are in it.
+	// template to clone, by name or inventory path. It must be a Windows image as built by image-builder, with
+	// cloudbase-init, containerd and the Kubernetes programs.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Template string `json:"template,omitempty"`
 
-	// folder the VM is put in, by name or inventory path; empty means the datacenter's own VM folder.
+	// folder of the VM, by name or inventory path. Default: the datacenter's own VM folder.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Folder string `json:"folder,omitempty"`
 
-	// resourcePool the VM runs in, by name or inventory path; empty means the only one that the datacenter has.
+	// resourcePool of the VM, by name or inventory path. Default: the datacenter's only resource pool.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	ResourcePool string `json:"resourcePool,omitempty"`
 
-	// datastore for the disks, by name or inventory path; empty means the template's.
+	// datastore for the VM's disks, by name or inventory path. Default: the template's.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Datastore string `json:"datastore,omitempty"`
 
-	// networks that the VM's adapters are on, the node's first; empty means those of the template's adapters. The
-	// template's adapters are taken in their order; what it lacks is added, what it has more is left out.
+	// networks of the VM's adapters; the first one is the node's. Adapters of the template are used in order, missing ones
+	// are added and surplus ones removed. Default: the template's adapters and networks.
 	//
 	// +optional
 	// +listType=atomic
@@ -56,15 +56,15 @@ type VSphereVM struct {
 	// +kubebuilder:validation:MaxItems=10
 	Networks []VSphereNetwork `json:"networks,omitempty"`
 
-	// cpus of the VM; empty means the template's.
+	// cpus of the VM. Default: the template's.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=768
 	CPUs int32 `json:"cpus,omitempty"`
 
-	// memoryMiB of the VM, 4096 or more because Windows and the kubelet keep about 3 GiB for themselves; what leaves pods
-	// less than 2 GiB must be accepted in reservations.lowMemory of the WindowsBootstrapConfig. Empty means the template's.
+	// memoryMiB of the VM, at least 4096 because Windows and the kubelet reserve about 3 GiB for themselves. A size that
+	// leaves pods less than 2 GiB needs reservations.lowMemory in the WindowsBootstrapConfig. Default: the template's.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=4096
@@ -72,10 +72,10 @@ type VSphereVM struct {
 	MemoryMiB int32 `json:"memoryMiB,omitempty"`
 }
 
-// VSphereNetwork is one adapter of the VM. What no pool gives an address of, IPv4 or IPv6, comes by DHCP or router
-// advertisements.
+// VSphereNetwork is one adapter of the VM. It gets IPv4 and IPv6 addresses from pools, or by DHCP or router advertisements if
+// no pool provides them.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.addressesFromPools) || !(has(self.nameservers) || has(self.routes) || has(self.mtu))",message="nameservers, routes and mtu belong to an adapter with addressesFromPools; leave them out, DHCP brings them",fieldPath=".addressesFromPools"
+// +kubebuilder:validation:XValidation:rule="has(self.addressesFromPools) || !(has(self.nameservers) || has(self.routes) || has(self.mtu))",message="nameservers, routes and mtu are only for an adapter with addressesFromPools; remove them: DHCP provides them",fieldPath=".addressesFromPools"
 type VSphereNetwork struct {
 	// name or inventory path of the network or port group.
 	//
@@ -84,8 +84,8 @@ type VSphereNetwork struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Name string `json:"name,omitempty"`
 
-	// addressesFromPools gives the adapter one address of each pool, by Cluster API's contract of IPAM providers; a pool has
-	// addresses of one family. The first address of a family whose pool has a gateway makes the node's default route.
+	// addressesFromPools gives the adapter one address from each pool, by Cluster API's IPAM contract. A pool has addresses
+	// of one family. The first address of a family whose pool has a gateway sets the node's default route.
 	//
 	// +optional
 	// +listType=atomic
@@ -93,7 +93,7 @@ type VSphereNetwork struct {
 	// +kubebuilder:validation:MaxItems=4
 	AddressesFromPools []IPPoolReference `json:"addressesFromPools,omitempty"`
 
-	// nameservers that the adapter asks, by address.
+	// nameservers of the adapter, by address.
 	//
 	// +optional
 	// +listType=set
@@ -101,10 +101,10 @@ type VSphereNetwork struct {
 	// +kubebuilder:validation:MaxItems=6
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=39
-	// +kubebuilder:validation:items:XValidation:rule="isIP(self)",message="write an IP address, such as 10.0.0.2"
+	// +kubebuilder:validation:items:XValidation:rule="isIP(self)",message="must be an IP address, such as 10.0.0.2"
 	Nameservers []string `json:"nameservers,omitempty"`
 
-	// routes by neighbours of the adapter, besides the default route.
+	// routes through neighbors of the adapter, in addition to the default route.
 	//
 	// +optional
 	// +listType=map
@@ -113,7 +113,7 @@ type VSphereNetwork struct {
 	// +kubebuilder:validation:MaxItems=32
 	Routes []NetworkRoute `json:"routes,omitempty"`
 
-	// mtu of the adapter's IP packets.
+	// mtu of the adapter.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1280
@@ -121,7 +121,7 @@ type VSphereNetwork struct {
 	MTU int32 `json:"mtu,omitempty"`
 }
 
-// IPPoolReference names a pool of an IPAM provider, in the machine's namespace or in none.
+// IPPoolReference names a pool of an IPAM provider, in the machine's namespace or cluster-scoped.
 type IPPoolReference struct {
 	// apiGroup of the pool, such as ipam.cluster.x-k8s.io.
 	//
@@ -148,29 +148,29 @@ type IPPoolReference struct {
 	Name string `json:"name,omitempty"`
 }
 
-// NetworkRoute says by which neighbour others are reached.
+// NetworkRoute is a route through a neighbor.
 //
 // +kubebuilder:validation:XValidation:rule="!isCIDR(self.to) || !isIP(self.via) || cidr(self.to).ip().family() == ip(self.via).family()",message="to and via must both be IPv4 or both IPv6",fieldPath=".via"
 type NetworkRoute struct {
-	// to is the CIDR that is reached.
+	// to is the destination of the route, a CIDR.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=43
-	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && string(cidr(self).masked()) == self",message="write a CIDR in its usual form without bits behind its prefix, such as 10.20.0.0/16"
-	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).prefixLength() > 0",message="the gateway of the adapter's pool makes the default route; leave it out"
+	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && string(cidr(self).masked()) == self",message="must be a CIDR in canonical form with no bits set after the prefix, such as 10.20.0.0/16"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).prefixLength() > 0",message="the default route comes from the gateway of the adapter's pool; remove this route"
 	To string `json:"to,omitempty"`
 
-	// via is the neighbour's address.
+	// via is the address of the neighbor.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=39
-	// +kubebuilder:validation:XValidation:rule="isIP(self)",message="write an IP address, such as 10.0.0.9"
+	// +kubebuilder:validation:XValidation:rule="isIP(self)",message="must be an IP address, such as 10.0.0.9"
 	Via string `json:"via,omitempty"`
 }
 
-// MachineNetwork is an adapter whose addresses are known before the VM is made.
+// MachineNetwork is an adapter with addresses that are known before the VM is made.
 type MachineNetwork struct {
 	// name of the network, as in the spec.
 	//
@@ -179,14 +179,15 @@ type MachineNetwork struct {
 	// +kubebuilder:validation:MaxLength=1024
 	Name string `json:"name,omitempty"`
 
-	// macAddress of an adapter with addresses of pools: the guest finds it by that. It follows from the first of them.
+	// macAddress of an adapter with addresses from pools, by which the guest finds the adapter. It is computed from the
+	// first address.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=17
 	// +kubebuilder:validation:MaxLength=17
 	MACAddress string `json:"macAddress,omitempty"`
 
-	// addresses that the pools gave, in the order of the pools.
+	// addresses from the pools, in the order of the pools.
 	//
 	// +optional
 	// +listType=atomic
@@ -194,7 +195,7 @@ type MachineNetwork struct {
 	Addresses []NetworkAddress `json:"addresses,omitempty"`
 }
 
-// NetworkAddress is an address of a pool.
+// NetworkAddress is an address from a pool.
 type NetworkAddress struct {
 	// address with its prefix length, such as 10.0.0.5/24.
 	//

@@ -6,20 +6,20 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// MachineFinalizer is held until nothing of the VM is left in its cloud.
+// MachineFinalizer stays on a machine until nothing of its VM is left in the cloud.
 const MachineFinalizer = "windowsmachine.infrastructure.cluster.x-k8s.io/vm"
 
-// AddressFinalizer is held on the IPAddressClaims of a machine, and on the addresses that they were given, for as long as
-// there may be a VM with these.
+// AddressFinalizer stays on the IPAddressClaims of a machine and on their IPAddresses as long as a VM with these addresses may
+// exist.
 const AddressFinalizer = "windowsmachine.infrastructure.cluster.x-k8s.io/address"
 
-// WindowsMachineSpec says in which cloud the VM is made and how.
+// WindowsMachineSpec says in which cloud the VM is made, and how.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.vsphere) != has(self.azure)",message="write exactly one cloud: either spec.vsphere or spec.azure"
-// +kubebuilder:validation:XValidation:rule="!has(self.vsphere) || !has(self.providerID) || self.providerID.matches('^vsphere://[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')",message="providerID of a VM in vSphere is vsphere:// and a UUID in small letters; leave it out, the controller writes it",fieldPath=".providerID"
+// +kubebuilder:validation:XValidation:rule="has(self.vsphere) != has(self.azure)",message="set exactly one of spec.vsphere and spec.azure"
+// +kubebuilder:validation:XValidation:rule="!has(self.vsphere) || !has(self.providerID) || self.providerID.matches('^vsphere://[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')",message="providerID of a vSphere VM must be vsphere:// followed by a lowercase UUID; remove it: the controller sets it",fieldPath=".providerID"
 type WindowsMachineSpec struct {
-	// providerID is the VM's identity, equal to spec.providerID of its Node. The controller writes it before it asks the
-	// cloud for the VM, so that a VM is never made twice; leave it empty.
+	// providerID is the VM's identity, equal to spec.providerID of its Node. Leave it empty: the controller sets it before it
+	// asks the cloud for the VM, so that a VM is never made twice.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -37,9 +37,9 @@ type WindowsMachineSpec struct {
 	Azure *AzureVM `json:"azure,omitempty"`
 }
 
-// WindowsMachineStatus is what is known of the VM. All of it can be found again from the cloud and the Machine.
+// WindowsMachineStatus is what is known about the VM. The controller can rebuild it from the cloud and the Machine.
 type WindowsMachineStatus struct {
-	// conditions: Ready sums up the others; docs/conditions.md has every reason with its likely cause and what to do.
+	// conditions: Ready summarizes the others. docs/conditions.md lists every reason with its likely cause and what to do.
 	//
 	// +optional
 	// +listType=map
@@ -47,89 +47,89 @@ type WindowsMachineStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is the generation that the conditions speak of; -1 until the controller has seen the object.
+	// observedGeneration is the generation that the conditions describe. It is -1 until the controller has seen the object.
 	//
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// initialization tells Cluster API how far the machine is.
+	// initialization tells Cluster API whether the VM has been made.
 	//
 	// +optional
 	Initialization WindowsMachineInitialization `json:"initialization,omitempty,omitzero"`
 
-	// phase is the short answer to "how far is it": Pending, Provisioning, Bootstrapping, Running, Failed or Deleting.
+	// phase is a one-word summary of the machine: Pending, Provisioning, Bootstrapping, Running, Failed or Deleting.
 	//
 	// +optional
 	// +kubebuilder:validation:Enum=Pending;Provisioning;Bootstrapping;Running;Failed;Deleting
 	Phase Phase `json:"phase,omitempty"`
 
-	// computerName is the name of the VM, of the computer in it and of its Node: at most 15 characters, as Windows wants.
+	// computerName is the name of the VM, of the computer in it and of its Node. Windows allows at most 15 characters.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=15
 	ComputerName string `json:"computerName,omitempty"`
 
-	// nodeName is the Node that the machine has become.
+	// nodeName is the name of the machine's Node.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	NodeName string `json:"nodeName,omitempty"`
 
-	// windowsBuild is the build that the guest reports, such as 20348.2700.
+	// windowsBuild is the Windows build that the guest reports, such as 20348.2700.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	WindowsBuild string `json:"windowsBuild,omitempty"`
 
-	// addresses of the VM as its cloud and its guest report them.
+	// addresses of the VM as reported by its cloud and its guest.
 	//
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
 
-	// networks has what was found for spec.vsphere.networks, in their order, once all of it is there: it never changes after.
-	// Empty where no adapter has addresses of a pool.
+	// networks has the addresses and MACs for spec.vsphere.networks, in the same order. It is set once all addresses are
+	// known and does not change after that. It is empty if no adapter has addresses from a pool.
 	//
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
 	Networks []MachineNetwork `json:"networks,omitempty"`
 
-	// failureDomain the VM runs in.
+	// failureDomain of the VM.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	FailureDomain string `json:"failureDomain,omitempty"`
 
-	// allocatable is what the Node will offer to pods, computed from the size in the spec and the reservations of the
-	// WindowsBootstrapConfig; a resource of unknown size is left out. Windows sees some MiB less than the VM has, and the
-	// Node offers that much less.
+	// allocatable is what the Node will offer to pods, computed from the size in the spec and the reservations in the
+	// WindowsBootstrapConfig. Resources of unknown size are omitted. The Node offers a few MiB less, because Windows sees a
+	// few MiB less than the VM has.
 	//
 	// +optional
 	Allocatable corev1.ResourceList `json:"allocatable,omitempty"`
 
-	// bootstrap is the last that the guest told of its bootstrap.
+	// bootstrap is the guest's last report of its bootstrap.
 	//
 	// +optional
 	Bootstrap *BootstrapProgress `json:"bootstrap,omitempty"`
 }
 
-// WindowsMachineInitialization is Cluster API's contract: what only ever happens once.
+// WindowsMachineInitialization is part of Cluster API's contract: steps that happen only once.
 //
 // +kubebuilder:validation:MinProperties=1
 type WindowsMachineInitialization struct {
-	// provisioned is true once the VM is there and running.
+	// provisioned is true once the VM exists and runs.
 	//
 	// +optional
 	Provisioned *bool `json:"provisioned,omitempty"`
 }
 
-// BootstrapProgress is the guest's own word: shown, never acted upon.
+// BootstrapProgress is what the guest reports about itself. It is shown to users and never acted upon.
 type BootstrapProgress struct {
 	// state of the bootstrap: running, rebooting, succeeded or failed.
 	//
@@ -137,7 +137,7 @@ type BootstrapProgress struct {
 	// +kubebuilder:validation:Enum=running;rebooting;succeeded;failed
 	State string `json:"state,omitempty"`
 
-	// phase that the guest is in, or failed in, with its number: "3/5 join".
+	// phase of the bootstrap, or the one that failed, with its number, such as "3/5 join".
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
@@ -149,7 +149,7 @@ type BootstrapProgress struct {
 	// +kubebuilder:validation:MaxLength=128
 	Step string `json:"step,omitempty"`
 
-	// reason of a failure, one of docs/conditions.md.
+	// reason of a failure, one of those in docs/conditions.md.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
@@ -166,13 +166,13 @@ type BootstrapProgress struct {
 	// +optional
 	ExitCode int32 `json:"exitCode,omitempty"`
 
-	// elapsedSeconds since the bootstrap began, down time not counted.
+	// elapsedSeconds since the bootstrap began, without downtime.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ElapsedSeconds int32 `json:"elapsedSeconds,omitempty"`
 
-	// lastLines of the program that failed, without secrets.
+	// lastLines of the failed program's output, without secrets.
 	//
 	// +optional
 	// +listType=atomic
@@ -180,7 +180,7 @@ type BootstrapProgress struct {
 	// +kubebuilder:validation:items:MaxLength=256
 	LastLines []string `json:"lastLines,omitempty"`
 
-	// warnings of steps that failed but may.
+	// warnings of optional steps that failed.
 	//
 	// +optional
 	// +listType=atomic
@@ -188,7 +188,7 @@ type BootstrapProgress struct {
 	// +kubebuilder:validation:items:MaxLength=512
 	Warnings []string `json:"warnings,omitempty"`
 
-	// durations of the phases that are over, in their order: each begins when the one before ends.
+	// durations of the finished phases, in order. Each phase begins when the one before it ends.
 	//
 	// +optional
 	// +listType=map
@@ -196,13 +196,13 @@ type BootstrapProgress struct {
 	// +kubebuilder:validation:MaxItems=16
 	Durations []PhaseDuration `json:"durations,omitempty"`
 
-	// everyBoot is the result of the last start of the node after its bootstrap: there are things that a node does at
-	// every start, such as removing stale networks.
+	// everyBoot is the result of the node's last start after its bootstrap. At every start the node runs some steps, such as
+	// the removal of stale networks.
 	//
 	// +optional
 	EveryBoot *BootResult `json:"everyBoot,omitempty"`
 
-	// lastReportTime is when the controller first saw what stands here.
+	// lastReportTime is when the controller first saw this report.
 	//
 	// +optional
 	LastReportTime metav1.Time `json:"lastReportTime,omitempty,omitzero"`
@@ -210,21 +210,21 @@ type BootstrapProgress struct {
 
 // PhaseDuration is how long one phase of a bootstrap took.
 type PhaseDuration struct {
-	// phase by its name, without its number: "join".
+	// phase by its name, without its number, such as "join".
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	Phase string `json:"phase,omitempty"`
 
-	// seconds that it took, down time not counted.
+	// seconds that the phase took, without downtime.
 	//
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	Seconds *int32 `json:"seconds,omitempty"`
 }
 
-// BootResult is how a start of a node ended.
+// BootResult is the result of a start of the node.
 type BootResult struct {
 	// state of the start: running, succeeded or failed.
 	//
@@ -232,7 +232,7 @@ type BootResult struct {
 	// +kubebuilder:validation:Enum=running;succeeded;failed
 	State string `json:"state,omitempty"`
 
-	// reason of a failure, one of docs/conditions.md.
+	// reason of a failure, one of those in docs/conditions.md.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
@@ -245,7 +245,7 @@ type BootResult struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Phase is the short answer to "how far is it".
+// Phase is a one-word summary of a machine.
 type Phase string
 
 // The phases of a machine's life.
@@ -258,7 +258,7 @@ const (
 	PhaseDeleting      Phase = "Deleting"
 )
 
-// WindowsMachine is one Windows VM that becomes a node: Cluster API's InfraMachine.
+// WindowsMachine is Cluster API's InfraMachine for one Windows VM that becomes a node.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -266,33 +266,33 @@ const (
 // +kubebuilder:resource:path=windowsmachines,scope=Namespaced,shortName=winm,categories=cluster-api
 // +kubebuilder:metadata:labels="cluster.x-k8s.io/v1beta2=v1beta1"
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']",description="Cluster the machine belongs to"
-// +kubebuilder:printcolumn:name="Phase",type="string",JSONPath=".status.phase",description="How far the machine is"
-// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="VM runs and its node has joined"
-// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].reason",description="Why it is Ready or not, see docs/conditions.md"
-// +kubebuilder:printcolumn:name="Node",type="string",JSONPath=".status.nodeName",description="Node that the machine has become"
+// +kubebuilder:printcolumn:name="Phase",type="string",JSONPath=".status.phase",description="One-word summary of the machine"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="Whether the VM runs and its Node has joined"
+// +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].reason",description="Why the machine is Ready or not, see docs/conditions.md"
+// +kubebuilder:printcolumn:name="Node",type="string",JSONPath=".status.nodeName",description="Node of the machine"
 // +kubebuilder:printcolumn:name="Build",type="string",JSONPath=".status.windowsBuild",description="Windows build that the guest reports"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
-// +kubebuilder:printcolumn:name="Message",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].message",description="What is going on, or what to do"
+// +kubebuilder:printcolumn:name="Message",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].message",description="What is happening, or what to do"
 // +kubebuilder:printcolumn:name="Provider ID",type="string",JSONPath=".spec.providerID",description="Identity of the VM",priority=10
-// +kubebuilder:printcolumn:name="Computer Name",type="string",JSONPath=".status.computerName",description="Name of VM, computer and node",priority=10
+// +kubebuilder:printcolumn:name="Computer Name",type="string",JSONPath=".status.computerName",description="Name of the VM, the computer and the Node",priority=10
 // +kubebuilder:printcolumn:name="IP",type="string",JSONPath=".status.addresses[?(@.type==\"InternalIP\")].address",description="Addresses of the VM",priority=10
-// +kubebuilder:printcolumn:name="Provisioned",type="string",JSONPath=".status.initialization.provisioned",description="VM is there and running",priority=10
-// +kubebuilder:printcolumn:name="Paused",type="string",JSONPath=".status.conditions[?(@.type==\"Paused\")].status",description="Reconciliation is paused",priority=10
+// +kubebuilder:printcolumn:name="Provisioned",type="string",JSONPath=".status.initialization.provisioned",description="Whether the VM exists and runs",priority=10
+// +kubebuilder:printcolumn:name="Paused",type="string",JSONPath=".status.conditions[?(@.type==\"Paused\")].status",description="Whether reconciliation is paused",priority=10
 type WindowsMachine struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object's metadata.
 	//
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is the wanted VM. The rules that compare with the past stand here and not at the type, which templates share:
-	// a template is guarded by an admission policy that lets the dry-run of ClusterClass through.
+	// spec is the wanted VM. The rules that compare it with the old spec are on this field and not on its type, because
+	// templates share the type: they are guarded by an admission policy that allows the dry-run of ClusterClass.
 	//
 	// +required
-	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.providerID) && self.providerID == oldSelf.providerID)",message="providerID names the VM that was made and cannot be changed; delete the Machine to get another VM",fieldPath=".providerID"
-	// +kubebuilder:validation:XValidation:rule="has(self.vsphere) == has(oldSelf.vsphere) && (!has(self.vsphere) || self.vsphere == oldSelf.vsphere)",message="a VM is never edited: write a new WindowsMachineTemplate and name it in the MachineDeployment, then the machines are replaced",fieldPath=".vsphere"
-	// +kubebuilder:validation:XValidation:rule="has(self.azure) == has(oldSelf.azure) && (!has(self.azure) || self.azure == oldSelf.azure)",message="a VM is never edited: write a new WindowsMachineTemplate and name it in the MachineDeployment, then the machines are replaced",fieldPath=".azure"
+	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.providerID) && self.providerID == oldSelf.providerID)",message="providerID identifies the machine's VM and cannot be changed; delete the Machine to get a new VM",fieldPath=".providerID"
+	// +kubebuilder:validation:XValidation:rule="has(self.vsphere) == has(oldSelf.vsphere) && (!has(self.vsphere) || self.vsphere == oldSelf.vsphere)",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".vsphere"
+	// +kubebuilder:validation:XValidation:rule="has(self.azure) == has(oldSelf.azure) && (!has(self.azure) || self.azure == oldSelf.azure)",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".azure"
 	Spec WindowsMachineSpec `json:"spec,omitempty"`
-	// status is what is known of the VM. The default makes GitOps tools wait for the first look of the controller.
+	// status is what is known about the VM. Its default makes GitOps tools wait until the controller has seen the object.
 	//
 	// +optional
 	// +kubebuilder:default={"observedGeneration":-1}

@@ -6,7 +6,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// WindowsMachineTemplateSpec is immutable: a change is a new template under a new name.
+// WindowsMachineTemplateSpec is immutable. To change it, create a new template with a new name.
 type WindowsMachineTemplateSpec struct {
 	// template of the machines that are made from it.
 	//
@@ -14,9 +14,9 @@ type WindowsMachineTemplateSpec struct {
 	Template WindowsMachineTemplateResource `json:"template,omitempty,omitzero"`
 }
 
-// WindowsMachineTemplateResource is what every machine of the template gets.
+// WindowsMachineTemplateResource is copied into every machine that is made from the template.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.spec.providerID)",message="providerID names one VM and cannot stand in a template; leave it out",fieldPath=".spec.providerID"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.providerID)",message="providerID identifies a single VM and is not allowed in a template; remove it",fieldPath=".spec.providerID"
 type WindowsMachineTemplateResource struct {
 	// metadata: labels and annotations for the machines.
 	//
@@ -29,7 +29,7 @@ type WindowsMachineTemplateResource struct {
 	Spec WindowsMachineSpec `json:"spec,omitempty,omitzero"`
 }
 
-// WindowsMachineTemplateStatus lets the cluster autoscaler scale from zero. Every value is a string, as it wants.
+// WindowsMachineTemplateStatus lets the cluster autoscaler scale from zero. It expects every value to be a string.
 type WindowsMachineTemplateStatus struct {
 	// capacity of a machine of this template.
 	//
@@ -42,7 +42,7 @@ type WindowsMachineTemplateStatus struct {
 	NodeInfo NodeInfo `json:"nodeInfo,omitempty,omitzero"`
 }
 
-// NodeInfo says what kind of node a machine becomes.
+// NodeInfo describes the node that a machine becomes.
 //
 // +kubebuilder:validation:MinProperties=1
 type NodeInfo struct {
@@ -59,7 +59,7 @@ type NodeInfo struct {
 	OperatingSystem string `json:"operatingSystem,omitempty"`
 }
 
-// WindowsMachineTemplate is the pattern of WindowsMachines: Cluster API's InfraMachineTemplate.
+// WindowsMachineTemplate is Cluster API's InfraMachineTemplate: WindowsMachines are made from it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -75,11 +75,11 @@ type WindowsMachineTemplate struct {
 	//
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is the pattern.
+	// spec has the template of the machines.
 	//
 	// +required
 	Spec WindowsMachineTemplateSpec `json:"spec,omitempty,omitzero"`
-	// status is for the cluster autoscaler.
+	// status is read by the cluster autoscaler.
 	//
 	// +optional
 	Status WindowsMachineTemplateStatus `json:"status,omitempty,omitzero"`

@@ -18,7 +18,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// Run tries everything that package cloud promises, each on a new cloud.
+// Run tests everything that package cloud promises, each promise on a new cloud.
 func Run(t *testing.T, newHarness func(*testing.T) Harness) {
 	for _, c := range []struct {
 		name string
@@ -46,7 +46,7 @@ func Run(t *testing.T, newHarness func(*testing.T) Harness) {
 		{"user data is never printed", secrets},
 		{"changes are sent", watchSends},
 		{"all keys are sent after a lost connection", watchResends},
-		{"nothing stays when the watch has ended", watchEnds},
+		{"nothing stays of an account that is closed", closed},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(world{newHarness(t), t}) })
 	}
@@ -266,7 +266,7 @@ func deleteWhileCreating(w world) {
 	w.wantVMs()
 }
 
-// wantNotYetGone deletes some times and is never told that it is done.
+// wantNotYetGone calls Delete several times and wants nil each time.
 func (w world) wantNotYetGone(c cloud.Cloud, m cloud.Machine) {
 	w.t.Helper()
 	for range 3 {
@@ -304,7 +304,7 @@ func noTemplate(w world) {
 	w.wantVMs()
 }
 
-// wantSame wants the same error from all methods, each time with the same words.
+// wantSame wants the same error, with the same message, from all methods.
 func (w world) wantSame(c cloud.Cloud, m cloud.Machine, kind cloud.Kind, reason string) {
 	w.t.Helper()
 	var messages []string

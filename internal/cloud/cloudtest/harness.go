@@ -1,5 +1,5 @@
-// Package cloudtest is the contract of package cloud as tests. Every cloud runs them against the most real thing there is
-// for it, and so does the fake: what the controllers may rely on is what passes here.
+// Package cloudtest is the contract of package cloud as tests. Every cloud runs them, against the most real simulator there
+// is, and so does the fake. The controllers may rely on what is tested here.
 package cloudtest
 
 import (
@@ -16,37 +16,37 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// Harness is an empty cloud and the hands of its owner.
+// Harness is an empty cloud, with the means to change it as its owner and its guests do.
 type Harness struct {
 	Provider cloud.Provider
 
-	// Credentials that are right; WrongCredentials are refused, and nobody answers to DeadCredentials.
+	// Credentials are right, WrongCredentials are refused, and DeadCredentials are for a server that does not answer.
 	Credentials, WrongCredentials, DeadCredentials map[string][]byte
 
-	// Spec that the cloud can carry out. Misspell makes the spec name a template that is not there.
+	// Spec is one that the cloud can carry out. Misspell makes it name a template that does not exist.
 	Spec     infrav1.WindowsMachineSpec
 	Misspell func(*infrav1.WindowsMachineSpec)
 
-	// Hold keeps requests for VMs that come from now on under way until release is called.
+	// Hold keeps new requests for VMs under way until release is called.
 	Hold func() (release func())
 
-	// LoseAnswer breaks the connection over which the next request for a VM comes, when it was carried out.
+	// LoseAnswer carries out the next request for a VM and then breaks its connection instead of answering.
 	LoseAnswer func()
 
-	// Cut breaks all connections of this moment.
+	// Cut breaks all connections that are open now.
 	Cut func()
 
-	// Sessions counts those that are open.
+	// Sessions counts the open sessions.
 	Sessions func() int
 
-	// VMs lists the names of all VMs. Inspect returns all there is to know of the one of a name.
+	// VMs lists the names of all VMs. Inspect returns everything that is known about the VM of a name.
 	VMs     func() []string
 	Inspect func(name string) string
 
-	// Occupy makes a running VM of that name that is not ours, where ours would be.
+	// Occupy makes a running VM of that name, without our mark, in the place where ours would be.
 	Occupy func(name string)
 
-	// What happens to a VM, and what its guest does and sees.
+	// These change a VM, act as its guest, or return what its guest sees.
 	PowerOff, Remove func(name string)
 	Address, Report  func(name, value string)
 	UserData         func(name string) []byte
@@ -59,7 +59,7 @@ type world struct {
 	t *testing.T
 }
 
-// patience is how long something may take that happens by itself.
+// patience is how long to wait for something that happens by itself.
 const patience = 20 * time.Second
 
 // eventually tries until it is so.
@@ -76,7 +76,7 @@ func (w world) eventually(what string, so func() bool) {
 	}
 }
 
-// process connects as a process does that knows nothing. Its session ends with the test.
+// process connects like a new process. Its session ends with the test.
 func (w world) process() cloud.Cloud {
 	w.t.Helper()
 	return w.connect(w.Credentials)
@@ -89,10 +89,8 @@ func (w world) connect(credentials map[string][]byte) cloud.Cloud {
 		w.t.Fatalf("connect: %v", err)
 	}
 	w.t.Cleanup(func() {
-		ended, end := context.WithCancel(context.Background())
-		end()
-		if err := c.Watch(ended, make(chan cloud.Key)); err != nil {
-			w.t.Errorf("Watch with a context that has ended: %v", err)
+		if err := c.Close(context.Background()); err != nil {
+			w.t.Errorf("Close = %v", describe(err))
 		}
 	})
 	return c
@@ -105,7 +103,7 @@ func object(name string, spec infrav1.WindowsMachineSpec) *infrav1.WindowsMachin
 	}
 }
 
-// machine is what the controllers hand to a cloud of a new WindowsMachine.
+// machine returns what the controllers tell a cloud about a new WindowsMachine.
 func (w world) machine(name string) cloud.Machine {
 	w.t.Helper()
 	return w.machineOf(object(name, w.Spec))
@@ -126,7 +124,7 @@ func (w world) machineOf(o *infrav1.WindowsMachine) cloud.Machine {
 	}
 }
 
-// ensure calls Ensure until the VM runs, as the controllers do. Errors that go away may come up.
+// ensure calls Ensure until the VM runs, as the controllers do. Transient errors are allowed.
 func (w world) ensure(c cloud.Cloud, m cloud.Machine) cloud.VM {
 	w.t.Helper()
 	var vm cloud.VM
@@ -182,7 +180,7 @@ func (w world) wantVMs(names ...string) {
 	}
 }
 
-// wantError wants an error of ours, with a sentence.
+// wantError wants a *cloud.Error with a message.
 func (w world) wantError(err error, want cloud.Kind, reason string) {
 	w.t.Helper()
 	e := (*cloud.Error)(nil)
@@ -198,7 +196,7 @@ func kind(err error) cloud.Kind {
 	return cloud.Transient
 }
 
-// describe is an error with what logs get of it.
+// describe returns what a log shows of an error.
 func describe(err error) any {
 	if e := (*cloud.Error)(nil); errors.As(err, &e) {
 		return []any{e.Kind, e.Reason, e.Message, e.Err}

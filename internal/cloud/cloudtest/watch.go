@@ -10,10 +10,10 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// restart is how long to leave an account alone whose watch could not go on.
+// restart is how long to wait before a watch that failed is started again.
 const restart = 10 * time.Millisecond
 
-// listener gets the keys of a watch.
+// listener receives the keys of a watch.
 type listener struct {
 	mu    sync.Mutex
 	heard map[cloud.Key]int
@@ -21,7 +21,7 @@ type listener struct {
 	ended chan error
 }
 
-// watch runs the account's Watch as cloud.Accounts does: again whenever it could not go on.
+// watch runs the account's Watch as cloud.Accounts does: it starts again after each error.
 func (w world) watch(c cloud.Cloud) *listener {
 	ctx, end := context.WithCancel(context.Background())
 	l := &listener{heard: map[cloud.Key]int{}, end: end, ended: make(chan error, 1)}
@@ -60,7 +60,7 @@ func (l *listener) count(m cloud.Machine) int {
 	return l.heard[m.Key]
 }
 
-// wantKey wants the key of m when something is done, without anybody asking for m.
+// wantKey wants the watch to send the key of m when something is done, without a call about m.
 func (w world) wantKey(l *listener, m cloud.Machine, when string, do func()) {
 	w.t.Helper()
 	before := l.count(m)
@@ -116,18 +116,23 @@ func watchResends(w world) {
 	}
 }
 
-func watchEnds(w world) {
+func closed(w world) {
 	present := goleak.IgnoreCurrent()
 	c, m := w.process(), w.machine("m")
 	ctx, end := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	changed := make(chan cloud.Key) // that nobody reads: a watch must not wait for it for ever
+	changed := make(chan cloud.Key) // is never read: a watch must not block on it for ever
 	go func() { ended <- c.Watch(ctx, changed) }()
 	w.ensure(c, m)
 	w.eventually("there is one session", func() bool { return w.Sessions() == 1 })
 	end()
 	if err := <-ended; err != nil {
 		w.t.Errorf("Watch = %v when its context has ended, want nil", describe(err))
+	}
+	for range 2 {
+		if err := c.Close(context.Background()); err != nil {
+			w.t.Errorf("Close = %v", describe(err))
+		}
 	}
 	if n := w.Sessions(); n != 0 {
 		w.t.Errorf("%d sessions are left", n)

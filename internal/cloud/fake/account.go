@@ -16,19 +16,21 @@ import (
 
 const scheme = "fake://"
 
-// Provider is the fake cloud's.
+// Provider is that of the fake cloud.
 type Provider struct{ World *World }
 
 var _ cloud.Provider = Provider{}
 
-// Identify takes the machine's UID for the VM's id.
+// Identify derives the VM's id from the machine's UID.
 func (Provider) Identify(m *infrav1.WindowsMachine) (cloud.Identity, error) {
 	if m.Spec.ProviderID == "" && m.UID == "" {
 		return cloud.Identity{}, cloud.Errorf(cloud.Transient, "", "the API server has not given the machine a UID yet")
 	}
 	id := cmp.Or(strings.TrimPrefix(m.Spec.ProviderID, scheme), uuid.NewSHA1(uuid.NameSpaceURL, []byte(m.UID)).String())
-	if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id || m.Spec.ProviderID != "" && m.Spec.ProviderID != scheme+id {
-		return cloud.Identity{}, cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason, "spec.providerID %q is not a fake one", m.Spec.ProviderID)
+	parsed, err := uuid.Parse(id)
+	if err != nil || parsed.String() != id || m.Spec.ProviderID != "" && m.Spec.ProviderID != scheme+id {
+		return cloud.Identity{}, cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
+			"spec.providerID %q is not a fake one", m.Spec.ProviderID)
 	}
 	return cloud.Identity{Name: cloud.ComputerName(m.Name, id), ProviderID: scheme + id}, nil
 }
@@ -41,7 +43,7 @@ func (Provider) CredentialsOf(m *infrav1.WindowsMachine) string {
 	return m.Spec.Azure.CredentialsRef.Name
 }
 
-// Connect wants the key password. With the key server, the cloud is one that never answers.
+// Connect requires the key password. With the key server, the cloud never answers.
 func (p Provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
 	if len(credentials["password"]) == 0 {
 		return nil, cloud.Errorf(cloud.Denied, infrav1.CredentialsMissingReason, "the Secret has no key %q: add it", "password")
@@ -93,9 +95,11 @@ func (a *account) Ensure(_ context.Context, m cloud.Machine) (cloud.VM, error) {
 		vm.Ran = true
 		return vm.report(m), nil
 	case vm != nil:
-		return cloud.VM{}, cloud.Errorf(cloud.Invalid, infrav1.NameTakenReason, "a VM %q is there and not this machine's: remove it", m.Name)
+		return cloud.VM{}, cloud.Errorf(cloud.Invalid, infrav1.NameTakenReason,
+			"there is a VM %q that does not belong to this machine: remove it", m.Name)
 	case m.Spec.Azure == nil || m.Spec.Azure.ImageID != cmp.Or(w.Image, "image"):
-		return cloud.VM{}, cloud.Errorf(cloud.Invalid, infrav1.TemplateNotFoundReason, "the image is not there: write the name of one that is")
+		return cloud.VM{}, cloud.Errorf(cloud.Invalid, infrav1.TemplateNotFoundReason,
+			"the image does not exist: use one that does")
 	}
 	return a.create(m)
 }
@@ -137,7 +141,7 @@ func (a *account) Delete(_ context.Context, m cloud.Machine) error {
 	return cloud.ErrNotFound
 }
 
-// enter locks the world, and lets in who has the password.
+// enter locks the world and counts the call. It fails without the right password.
 func (a *account) enter(call string) error {
 	a.world.mu.Lock()
 	w := a.world
@@ -177,7 +181,8 @@ func (w *World) count(call string) {
 
 func away(cause error) error {
 	return &cloud.Error{
-		Kind: cloud.Transient, Reason: infrav1.CloudUnreachableReason, Message: "the cloud does not answer; it is asked again", Err: cause,
+		Kind: cloud.Transient, Reason: infrav1.CloudUnreachableReason, Err: cause,
+		Message: "the cloud does not answer; it is asked again",
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// watch is a Watch that runs.
+// watch is a running Watch.
 type watch struct {
 	mu      sync.Mutex
 	keys    map[cloud.Key]bool
@@ -45,10 +45,10 @@ func (w *watch) take() (cloud.Key, bool) {
 // Watch sends the keys of all VMs first, and then of those that change.
 func (a *account) Watch(ctx context.Context, changed chan<- cloud.Key) error {
 	w := &watch{keys: map[cloud.Key]bool{}, filled: make(chan struct{}, 1), broken: make(chan struct{})}
-	if err := a.begin(w); err != nil && ctx.Err() == nil {
+	if err := a.begin(w); err != nil {
 		return err
 	}
-	defer a.end(ctx, w)
+	defer a.end(w)
 	for {
 		out := changed
 		key, ok := w.take()
@@ -84,12 +84,17 @@ func (a *account) begin(w *watch) error {
 	return nil
 }
 
-func (a *account) end(ctx context.Context, w *watch) {
+func (a *account) end(w *watch) {
 	a.world.mu.Lock()
 	defer a.world.mu.Unlock()
 	delete(a.world.watches, w)
-	if ctx.Err() != nil {
-		a.closed = true
-		delete(a.world.sessions, a)
-	}
+}
+
+// Close ends the session for good.
+func (a *account) Close(context.Context) error {
+	a.world.mu.Lock()
+	defer a.world.mu.Unlock()
+	a.closed = true
+	delete(a.world.sessions, a)
+	return nil
 }

@@ -1,8 +1,8 @@
-// Package fake is a second cloud, in memory. It is a simulation with state, no list of expected calls: it makes VMs some
-// time after they were asked for, keeps names unique, loses answers and is away when told to. It passes the same contract
-// test as the real clouds, so that what works with it in a controller's test works with them.
+// Package fake is a second cloud, in memory. It is a simulation with state, not a list of expected calls: it makes VMs some
+// time after the request, keeps names unique, and loses answers or stops answering when told to. It passes the same contract
+// test as the real clouds, so that what works with it in a controller's test also works with them.
 //
-// It reads the part of the spec that is Azure's, which keeps the controllers honest: nothing of vSphere is in it.
+// It reads the Azure part of the spec, so that controllers cannot rely on anything that only vSphere has.
 package fake
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// VM is one of the cloud's, ours or not.
+// VM is any VM of the cloud, with our mark or without it.
 type VM struct {
 	Name       string
 	ID         string
@@ -26,10 +26,9 @@ type VM struct {
 	UserData   []byte
 }
 
-// World is the cloud. The zero value is empty, has the image Image and lets in who knows the Password. Set the exported
-// fields before it is used.
+// World is the cloud. The zero value is ready: it has one image, one password and no VM. Set the exported fields before use.
 type World struct {
-	// Image that there is, and the password; the zero value means "image" and "secret".
+	// Image is the only image, Password the only password; the zero values mean "image" and "secret".
 	Image, Password string
 
 	mu       sync.Mutex
@@ -44,22 +43,22 @@ type World struct {
 	calls    map[string]int
 }
 
-// act is what can be asked for.
+// act is what a request asks for.
 type act string
 
-// What Hold can keep under way.
+// The acts that Hold can keep under way.
 const (
 	Create act = "create"
 	Remove act = "delete"
 )
 
-// request is under way.
+// request is one that is under way.
 type request struct {
 	act act
 	vm  VM
 }
 
-// Hold keeps the requests of a kind that come from now on under way until release is called.
+// Hold keeps new requests of a kind under way until release is called.
 func (w *World) Hold(what act) (release func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,21 +78,21 @@ func (w *World) Hold(what act) (release func()) {
 	}
 }
 
-// FailNextCreate makes the next request for a VM end with an error, which the next Ensure gets to know.
+// FailNextCreate makes the next request for a VM end with an error, which the next Observe or Ensure returns.
 func (w *World) FailNextCreate(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.failures = append(w.failures, err)
 }
 
-// LoseAnswer lets the next request for a VM be carried out and its answer be lost.
+// LoseAnswer carries out the next request for a VM and loses its answer.
 func (w *World) LoseAnswer() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.lose++
 }
 
-// Away makes every call fail with an error, until it is called with nil.
+// Away makes every call fail with err, until it is called with nil.
 func (w *World) Away(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -123,7 +122,7 @@ func (w *World) Names() []string {
 	return slices.Sorted(maps.Keys(w.vms))
 }
 
-// Get returns the VM of that name as it is now, or none.
+// Get returns the VM of that name as it is now, if there is one.
 func (w *World) Get(name string) (VM, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -133,7 +132,7 @@ func (w *World) Get(name string) (VM, bool) {
 	return VM{}, false
 }
 
-// Put makes a VM, or changes the one of that name, as somebody else does.
+// Put makes a VM, or replaces the VM of that name, as another user of the cloud does.
 func (w *World) Put(vm VM) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -141,7 +140,7 @@ func (w *World) Put(vm VM) {
 	w.put(vm)
 }
 
-// Update changes the VM of that name, if there is one: its guest or somebody else does something.
+// Update changes the VM of that name, if there is one, as its guest or another user of the cloud does.
 func (w *World) Update(name string, change func(*VM)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -151,21 +150,21 @@ func (w *World) Update(name string, change func(*VM)) {
 	}
 }
 
-// Drop removes the VM of that name, as somebody else does.
+// Drop removes the VM of that name, as another user of the cloud does.
 func (w *World) Drop(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.drop(name)
 }
 
-// Sessions counts those that are open.
+// Sessions counts the open sessions.
 func (w *World) Sessions() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.sessions)
 }
 
-// Calls counts the requests since the last time, by kind.
+// Calls returns how often each method was called since the last time.
 func (w *World) Calls() map[string]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -195,7 +194,7 @@ func (w *World) changed(keys ...cloud.Key) {
 	}
 }
 
-// ask carries a request out, or keeps it.
+// ask carries out a request, or holds it.
 func (w *World) ask(r *request) {
 	switch {
 	case w.held[r.act]:
@@ -204,7 +203,7 @@ func (w *World) ask(r *request) {
 		w.drop(r.vm.Name)
 	case w.vms[r.vm.Name] == nil:
 		w.put(r.vm)
-	default: // the name was taken meanwhile: the request fails
+	default: // the name was taken in the meantime, so the request fails
 		w.changed(r.vm.Owner)
 	}
 }

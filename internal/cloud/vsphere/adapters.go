@@ -8,8 +8,8 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 )
 
-// adapterChanges puts the template's adapters on the networks of the spec, in their order, adds those that it lacks and
-// removes what it has more. known are the adapters whose addresses, and so whose MACs, are known; it may have none.
+// adapterChanges puts the template's adapters on the networks of the spec, in order, adds the adapters that it lacks, and
+// removes those that are too many. An adapter in known whose addresses come from pools has a MAC.
 func adapterChanges(at placement, known []infrav1.MachineNetwork) []types.BaseVirtualDeviceConfigSpec {
 	if len(at.networks) == 0 {
 		return nil // the template's adapters stay as they are
@@ -38,8 +38,10 @@ func adapterChanges(at placement, known []infrav1.MachineNetwork) []types.BaseVi
 	return changes
 }
 
-// reconnected is a copy of a template's adapter, whatever kind it is, with another network behind it.
-func reconnected(adapter types.BaseVirtualDevice, network types.BaseVirtualDeviceBackingInfo, mac string) types.BaseVirtualDevice {
+// reconnected returns a copy of a template's adapter, of the same kind, on another network.
+func reconnected(
+	adapter types.BaseVirtualDevice, network types.BaseVirtualDeviceBackingInfo, mac string,
+) types.BaseVirtualDevice {
 	copied := reflect.New(reflect.TypeOf(adapter).Elem())
 	copied.Elem().Set(reflect.ValueOf(adapter).Elem())
 	device, _ := reflect.TypeAssert[types.BaseVirtualDevice](copied)
@@ -49,7 +51,8 @@ func reconnected(adapter types.BaseVirtualDevice, network types.BaseVirtualDevic
 	return device
 }
 
-// connect leaves the MAC to vCenter where none is given: two VMs must not have the template's, and a manual one is none.
+// connect sets network and MAC of a card. Without a MAC the vCenter assigns one, because two VMs must not share the
+// template's, and the vCenter does not assign one to a card with a manual address.
 func connect(card *types.VirtualEthernetCard, network types.BaseVirtualDeviceBackingInfo, mac string) {
 	const manual, assigned = string(types.VirtualEthernetCardMacTypeManual), string(types.VirtualEthernetCardMacTypeAssigned)
 	card.Backing, card.MacAddress = network, mac

@@ -12,7 +12,7 @@ import (
 )
 
 func TestAdapterChanges(t *testing.T) {
-	const ofTemplate = "00:50:56:aa:00:01"
+	const ofTemplate, edited = "00:50:56:aa:00:01", "edit 4000 *types.VirtualVmxnet3 a assigned "
 	network := func(name string) types.BaseVirtualDeviceBackingInfo {
 		return &types.VirtualEthernetCardNetworkBackingInfo{
 			VirtualDeviceDeviceBackingInfo: types.VirtualDeviceDeviceBackingInfo{DeviceName: name},
@@ -30,12 +30,14 @@ func TestAdapterChanges(t *testing.T) {
 		known    []infrav1.MachineNetwork
 		want     []string
 	}{
-		"the template's own":     {2, nil, nil, nil},
-		"one":                    {1, networks("a"), nil, []string{"edit 4000 *types.VirtualVmxnet3 a assigned "}},
-		"another is added":       {1, networks("a", "b"), nil, []string{"edit 4000 *types.VirtualVmxnet3 a assigned ", "add -2 *types.VirtualVmxnet3 b  "}},
-		"the template has none":  {0, networks("a"), nil, []string{"add -1 *types.VirtualVmxnet3 a  "}},
-		"the template has more":  {2, networks("a"), nil, []string{"edit 4000 *types.VirtualVmxnet3 a assigned ", "remove 4001 *types.VirtualE1000e template manual " + ofTemplate}},
-		"kinds are the template": {2, networks("a", "b"), nil, []string{"edit 4000 *types.VirtualVmxnet3 a assigned ", "edit 4001 *types.VirtualE1000e b assigned "}},
+		"the template's own":    {2, nil, nil, nil},
+		"one":                   {1, networks("a"), nil, []string{edited}},
+		"another is added":      {1, networks("a", "b"), nil, []string{edited, "add -2 *types.VirtualVmxnet3 b  "}},
+		"the template has none": {0, networks("a"), nil, []string{"add -1 *types.VirtualVmxnet3 a  "}},
+		"the template has more": {
+			2, networks("a"), nil, []string{edited, "remove 4001 *types.VirtualE1000e template manual " + ofTemplate},
+		},
+		"kinds are the template": {2, networks("a", "b"), nil, []string{edited, "edit 4001 *types.VirtualE1000e b assigned "}},
 		"addresses are known": {
 			1, networks("a", "b", "c"),
 			[]infrav1.MachineNetwork{{MACAddress: "00:50:56:00:00:05"}, {}, {MACAddress: "00:50:56:08:00:05"}},
@@ -62,7 +64,8 @@ func TestAdapterChanges(t *testing.T) {
 				spec := change.GetVirtualDeviceConfigSpec()
 				card := spec.Device.(types.BaseVirtualEthernetCard).GetVirtualEthernetCard()
 				backing := card.Backing.(*types.VirtualEthernetCardNetworkBackingInfo)
-				got = append(got, fmt.Sprintf("%s %d %T %s %s %s", spec.Operation, card.Key, spec.Device, backing.DeviceName, card.AddressType, card.MacAddress))
+				got = append(got, fmt.Sprintf("%s %d %T %s %s %s",
+					spec.Operation, card.Key, spec.Device, backing.DeviceName, card.AddressType, card.MacAddress))
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

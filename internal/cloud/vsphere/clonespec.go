@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
+	"encoding/json"
+	"time"
 
 	"github.com/vmware/govmomi/vim25/types"
 
@@ -11,32 +13,34 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// maxUserData is how much of packed user data a guest can read: VMware Tools take 64 KiB in one guestinfo value, and we
-// leave some room.
+// maxUserData is how many bytes of packed user data a guest can read: VMware Tools accept 64 KiB in one guestinfo value, and
+// we leave some room.
 const maxUserData = 60_000
 
-// placement is where a VM is made and of what, as vCenter names these things.
+// placement says where a VM is made and from which template, in references of the vCenter.
 type placement struct {
 	template  types.ManagedObjectReference
 	folder    types.ManagedObjectReference
 	pool      types.ManagedObjectReference
 	datastore *types.ManagedObjectReference
 
-	// adapters of the template, and what those of the VM are to be on; both empty where the template's networks will do.
-	// They are shared by all VMs of a spec and never changed.
+	// adapters are the template's, and networks what the VM's adapters connect to. Both are empty when the VM keeps the
+	// template's networks. All VMs of a spec share them, so they are never changed.
 	adapters []types.BaseVirtualDevice
 	networks []types.BaseVirtualDeviceBackingInfo
+
+	until time.Time // the placement must be looked up again from then on
 }
 
-// cloneSpec says all that a VM needs in one request: there is no second one that could be lost.
+// cloneSpec puts all that a VM needs into one request, so that there is no second request that could be lost.
 func cloneSpec(m cloud.Machine, at placement) (types.VirtualMachineCloneSpec, error) {
 	extra, err := guestinfo(m)
 	if err != nil {
 		return types.VirtualMachineCloneSpec{}, err
 	}
 	config := &types.VirtualMachineConfigSpec{
-		// The guest sees Uuid in its firmware, which is what makes it known to the cloud provider as well. vCenter finds
-		// VMs by InstanceUuid, which it keeps unique.
+		// The guest sees Uuid in its firmware, where the cloud provider reads it as well. The vCenter finds VMs by
+		// InstanceUuid and keeps it unique.
 		Uuid:         idOf(m),
 		InstanceUuid: idOf(m),
 		NumCPUs:      m.Spec.VSphere.CPUs,
@@ -51,12 +55,12 @@ func cloneSpec(m cloud.Machine, at placement) (types.VirtualMachineCloneSpec, er
 	}, nil
 }
 
-// guestinfo is what cloudbase-init reads in the guest, and our marks.
+// guestinfo returns what cloudbase-init reads in the guest, and our marks.
 func guestinfo(m cloud.Machine) ([]types.BaseOptionValue, error) {
 	userData := pack(m.UserData)
 	if len(userData) > maxUserData {
 		return nil, cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
-			"the user data is %d bytes when packed and a vSphere guest can read %d: write less into files and commands of the "+
+			"the packed user data has %d bytes, but a vSphere guest can read only %d: put less into the files and commands of the "+
 				"bootstrap configuration", len(userData), maxUserData)
 	}
 	metadata, err := Metadata(m)
@@ -75,6 +79,11 @@ func guestinfo(m cloud.Machine) ([]types.BaseOptionValue, error) {
 		all = append(all, &types.OptionValue{Key: o.key, Value: o.value})
 	}
 	return all, nil
+}
+
+// Metadata returns what cloudbase-init reads in the guest as guestinfo.metadata, unpacked.
+func Metadata(m cloud.Machine) ([]byte, error) {
+	return json.Marshal(map[string]string{"instance-id": idOf(m), "local-hostname": m.Name})
 }
 
 func pack(data []byte) string {

@@ -59,3 +59,25 @@ func TestCloneSpec(t *testing.T) {
 		wantError(t, err, cloud.Invalid, infrav1.SpecInvalidReason)
 	})
 }
+
+// What is shown offline is what a VM gets.
+func TestMetadataIsThatOfTheClone(t *testing.T) {
+	m := machineOf(t, "m", infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}})
+	want, err := Metadata(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options, err := guestinfo(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, option := range options {
+		if o := option.GetOptionValue(); o.Key == "guestinfo.metadata" {
+			if got, _ := o.Value.(string); got != base64.StdEncoding.EncodeToString(want) {
+				t.Errorf("a VM gets %v, want %s", o.Value, want)
+			}
+			return
+		}
+	}
+	t.Error("a VM gets no metadata")
+}

@@ -43,7 +43,9 @@ func parseEndpoint(credentials map[string][]byte) (endpoint, error) {
 		}
 	}
 	secret := value(keyPassword)
-	to := endpoint{server: strings.TrimSpace(value(keyServer)), username: value(keyUsername), password: func() string { return secret }}
+	to := endpoint{
+		server: strings.TrimSpace(value(keyServer)), username: value(keyUsername), password: func() string { return secret },
+	}
 	if u, err := url.Parse("https://" + to.server); err != nil || u.Host != to.server || u.Hostname() == "" {
 		return endpoint{}, incomplete("the key %q of the Secret with the vCenter credentials must be a host, or host:port, "+
 			"without https:// or a path", keyServer)

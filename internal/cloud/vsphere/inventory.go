@@ -9,11 +9,11 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// inventory holds what the watch has seen of all VMs; also of those that are not ours, since a VM may show its marks
-// later than itself. It may say that a VM is there. That one is not there is never taken from here.
+// inventory holds what the watch has seen of all VMs. VMs without our marks are in it too, because a VM can appear before its
+// marks do. It can prove that a VM exists, but never that a VM does not exist.
 type inventory struct {
 	mu     sync.Mutex
-	synced bool // is what vCenter has, but for the moment that a change takes to get here
+	synced bool // up to date, but for the time that a change takes to arrive
 	vms    map[types.ManagedObjectReference]*sighting
 	ours   map[string]types.ManagedObjectReference // by provider id
 }
@@ -29,7 +29,7 @@ func (i *inventory) begin() []cloud.Key {
 	return keys
 }
 
-// complete says that the snapshot is, and returns the keys of all VMs in it.
+// complete notes that the snapshot is complete, and returns the keys of all VMs in it.
 func (i *inventory) complete() []cloud.Key {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -37,14 +37,14 @@ func (i *inventory) complete() []cloud.Key {
 	return i.keys()
 }
 
-// lose says that changes no longer get here.
+// lose notes that changes no longer arrive.
 func (i *inventory) lose() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.synced = false
 }
 
-// update takes over a change and says which machines it concerns: that of the marks before and after it.
+// update applies a change and returns the keys of the machines that it concerns: by the marks before and after the change.
 func (i *inventory) update(u types.ObjectUpdate) []cloud.Key {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -63,7 +63,7 @@ func (i *inventory) update(u types.ObjectUpdate) []cloud.Key {
 		s.set(c.Name, c.Val)
 	}
 	if s.providerID != "" && (s.readable() && scheme+s.id == s.providerID || i.ours[s.providerID].Value == "") {
-		// A clone that somebody made of our VM has our marks, but not our id.
+		// If a person clones our VM, the copy has our marks but not our id.
 		i.ours[s.providerID] = s.ref
 	}
 	if s.owner != before {
@@ -79,17 +79,16 @@ func (i *inventory) drop(s *sighting) {
 	}
 }
 
-// find returns m's VM, or nil where the inventory does not know.
-func (i *inventory) find(m cloud.Machine) *sighting {
+// find returns m's VM if the inventory is up to date and has it.
+func (i *inventory) find(m cloud.Machine) found {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	s := i.vms[i.ours[m.ProviderID]]
-	// The id decides: in another folder a copy may have the name and the marks as well.
+	// The id decides, because a copy in another folder may have the name and the marks as well.
 	if s == nil || !i.synced || s.id != idOf(m) || !s.belongsTo(m) {
-		return nil
+		return found{}
 	}
-	found := *s
-	return &found
+	return found{ours, new(*s)}
 }
 
 func (i *inventory) keys() []cloud.Key {

@@ -3,135 +3,117 @@ package vsphere
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
 
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// found is what there is of a machine.
+// found is what there is of a machine, and the VM that was read for it.
 type found struct {
-	// vm is the machine's.
-	vm *sighting
-	// unreadable: something has its name, and vCenter cannot say whose it is.
-	unreadable bool
-	// stranger: something has its name, and it is not the machine's.
-	stranger bool
+	what sight
+	vm   *sighting
 }
 
-// look finds the VM in the inventory or asks for it. It asks as well after a job has just ended, because the inventory may
-// not have got the change yet.
-func (a *account) look(ctx context.Context, m cloud.Machine, ended *job) (found, error) {
-	if ended == nil {
-		if s := a.inventory.find(m); s != nil {
-			return found{vm: s}, nil
-		}
-	}
-	return a.ask(ctx, m)
-}
+// sight says whom the object with the machine's id or name belongs to.
+type sight string
 
-// ask finds the VM in the vCenter: as the object that it was when last seen, by its id and by its name.
-func (a *account) ask(ctx context.Context, m cloud.Machine) (found, error) {
+const (
+	unseen     sight = ""           // we have not looked yet
+	nothing    sight = "nothing"    // there is no such object
+	ours       sight = "ours"       // it is the machine's VM
+	unreadable sight = "unreadable" // it may be the machine's VM: the vCenter does not say, or not yet
+	stranger   sight = "stranger"   // it does not belong to the machine
+)
+
+// look finds the VM in the vCenter: by the reference of the object that it was last time, then by its id, then by its name.
+func (a *account) look(ctx context.Context, m cloud.Machine, last types.ManagedObjectReference) (found, error) {
 	var f found
-	var last types.ManagedObjectReference
-	a.ledger.with(m, func(w *work) { last = w.vm })
-	err := a.connection.do(ctx, func(ctx context.Context, c *vim25.Client) error {
-		var err error
-		if f.vm, err = seen(ctx, c, m, last); err == nil && f.vm == nil {
-			f.vm, err = byID(ctx, c, m)
+	err := a.connection.do(ctx, func(ctx context.Context, c *vim25.Client) (err error) {
+		if f, err = byReference(ctx, c, m, last); err == nil && f.what == nothing {
+			f, err = byID(ctx, c, m)
 		}
 		return err
 	})
-	if errors.Is(err, errUnmarked) {
-		return found{unreadable: true}, nil
+	if err == nil && f.what == nothing {
+		f, err = a.byName(ctx, m)
 	}
-	if err != nil || f.vm != nil {
-		a.remember(m, f.vm)
-		return f, err
+	if f.what == ours {
+		a.ledger.note(m, func(w *work) { w.answerLost = time.Time{} })
 	}
-	folder, err := a.placements.folder(ctx, &a.connection, *m.Spec.VSphere)
-	if absent(err) && !m.Existed {
-		return found{}, nil
-	}
-	if err != nil {
-		return found{}, err
-	}
-	err = a.connection.do(ctx, func(ctx context.Context, c *vim25.Client) error {
-		f, err = byName(ctx, c, m, folder)
-		return err
-	})
-	a.remember(m, f.vm)
 	return f, err
 }
 
-// remember notes which object m's VM is: it will be looked for even when vCenter no longer tells its id.
-func (a *account) remember(m cloud.Machine, s *sighting) {
-	if s != nil {
-		a.ledger.with(m, func(w *work) { w.vm, w.lost = s.ref, zeroTime })
-	}
-}
-
-// seen reads the object that was m's VM before. It still is when vCenter has lost sight of its configuration.
-func seen(ctx context.Context, c *vim25.Client, m cloud.Machine, ref types.ManagedObjectReference) (*sighting, error) {
+// byReference reads an object that has been m's VM, or has its id. It is m's VM even if the vCenter cannot read it now.
+func byReference(ctx context.Context, c *vim25.Client, m cloud.Machine, ref types.ManagedObjectReference) (found, error) {
 	if ref.Value == "" {
-		return nil, nil
+		return found{what: nothing}, nil
 	}
-	s, err := readVM(ctx, c, ref)
-	if is[*types.ManagedObjectNotFound](err) {
-		return nil, nil
-	}
+	f, err := readOwner(ctx, c, m, ref)
 	switch {
-	case err != nil:
-		return nil, err
-	case !s.readable() || s.belongsTo(m):
-		return s, nil
-	case s.id == idOf(m):
-		return nil, errUnmarked
+	case f.vm != nil && !f.vm.readable():
+		f.what = ours
+	case f.what == stranger:
+		f.what = nothing
 	}
-	return nil, nil
+	return f, err
 }
 
-// errUnmarked is a VM that has the machine's id and not its marks: one in the making, which gets them a moment later, or
-// one whose marks somebody has removed. It is neither the machine's to touch, nor is the machine's gone.
-var errUnmarked = errors.New("a VM has the machine's id, not its marks")
-
-func byID(ctx context.Context, c *vim25.Client, m cloud.Machine) (*sighting, error) {
+func byID(ctx context.Context, c *vim25.Client, m cloud.Machine) (found, error) {
 	answer, err := methods.FindByUuid(ctx, c, &types.FindByUuid{
 		This: *c.ServiceContent.SearchIndex, Uuid: idOf(m), VmSearch: true, InstanceUuid: new(true),
 	})
 	if err != nil || answer.Returnval == nil {
-		return nil, err
+		return found{what: nothing}, err
 	}
-	return seen(ctx, c, m, *answer.Returnval)
+	return byReference(ctx, c, m, *answer.Returnval)
 }
 
-// byName finds what has the machine's name in its folder. vCenter keeps names unique there, which is why there is never a
-// second VM of a machine.
-func byName(ctx context.Context, c *vim25.Client, m cloud.Machine, folder types.ManagedObjectReference) (found, error) {
-	answer, err := methods.FindChild(ctx, c, &types.FindChild{This: *c.ServiceContent.SearchIndex, Entity: folder, Name: m.Name})
-	if is[*types.ManagedObjectNotFound](err) || err == nil && answer.Returnval == nil {
-		return found{}, nil
+// byName finds the object that has the machine's name in its folder. The vCenter keeps names unique in a folder, so that a
+// machine never gets a second VM. If the folder does not exist, a machine that never had a VM has none.
+func (a *account) byName(ctx context.Context, m cloud.Machine) (found, error) {
+	folder, err := a.placements.folder(ctx, &a.connection, *m.Spec.VSphere)
+	if known := (*cloud.Error)(nil); !m.Existed && errors.As(err, &known) && known.Reason == infrav1.PlacementNotFoundReason {
+		return found{what: nothing}, nil
 	}
 	if err != nil {
 		return found{}, err
 	}
-	if answer.Returnval.Type != "VirtualMachine" {
-		return found{stranger: true}, nil
-	}
-	s, err := readVM(ctx, c, *answer.Returnval)
+	f := found{what: nothing}
+	err = a.connection.do(ctx, func(ctx context.Context, c *vim25.Client) error {
+		answer, err := methods.FindChild(ctx, c, &types.FindChild{This: *c.ServiceContent.SearchIndex, Entity: folder, Name: m.Name})
+		switch {
+		case is[*types.ManagedObjectNotFound](err) || err == nil && answer.Returnval == nil:
+			return nil
+		case err == nil && answer.Returnval.Type != "VirtualMachine":
+			f.what = stranger
+		case err == nil:
+			f, err = readOwner(ctx, c, m, *answer.Returnval)
+		}
+		return err
+	})
+	return f, err
+}
+
+// readOwner reads a VM and says whom it belongs to. A VM with the machine's id but without its marks gets the marks a moment
+// later, or a person has removed them: we must not touch it, and must not say that the machine's VM is gone.
+func readOwner(ctx context.Context, c *vim25.Client, m cloud.Machine, ref types.ManagedObjectReference) (found, error) {
+	vm, err := readVM(ctx, c, ref)
 	switch {
 	case is[*types.ManagedObjectNotFound](err):
-		return found{}, nil
+		return found{what: nothing}, nil
 	case err != nil:
 		return found{}, err
-	case !s.readable():
-		return found{unreadable: true}, nil
-	case s.belongsTo(m):
-		return found{vm: s}, nil
-	case s.id == idOf(m):
-		return found{unreadable: true}, nil
+	case !vm.readable():
+		return found{unreadable, vm}, nil
+	case vm.belongsTo(m):
+		return found{ours, vm}, nil
+	case vm.id == idOf(m):
+		return found{unreadable, vm}, nil
 	}
-	return found{stranger: true}, nil
+	return found{stranger, vm}, nil
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// outbox holds keys until they are taken, each once, so that who changes things never waits for who is told.
+// outbox holds each key once until it is taken, so that the watch never waits for the reader of the keys.
 type outbox struct {
 	mu     sync.Mutex
 	keys   map[cloud.Key]bool
@@ -15,7 +15,7 @@ type outbox struct {
 	closed bool
 }
 
-// deliver sends the keys until ctx ends, or until all are sent after close. The channel that it returns is closed then.
+// deliver sends the keys until ctx ends, or until close was called and all keys are sent. Then the returned channel is closed.
 func (o *outbox) deliver(ctx context.Context, to chan<- cloud.Key) <-chan struct{} {
 	o.keys = map[cloud.Key]bool{}
 	o.filled = make(chan struct{}, 1)

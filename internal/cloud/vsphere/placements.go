@@ -13,34 +13,28 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 )
 
-// keepPlaces is how long a name is taken for the same thing. A template that is replaced by another of the same name is
-// noticed at the latest then, and at once where the old one was removed.
+// keepPlaces is how long we trust that a name still means the same object. If a template is replaced by another one of the
+// same name, we notice at once when the old one was removed, and after this time otherwise.
 const keepPlaces = 10 * time.Minute
 
-// placements remembers where the VMs of a spec go: the hundred machines of a pool ask once.
+// placements remembers where the VMs of a spec go, so that the hundred machines of a pool ask once.
 type placements struct {
 	now     func() time.Time
 	lookups singleflight.Group
 
 	mu    sync.Mutex
-	known map[string]located // by placeKey
+	known map[string]placement // by placeKey
 }
 
-type located struct {
-	placement
-	until time.Time
-}
-
-// of finds the placement of a spec.
+// of returns the placement of a spec.
 func (p *placements) of(ctx context.Context, c *connection, spec infrav1.VSphereVM) (placement, error) {
 	key := placeKey(spec)
 	if at, ok := p.get(key); ok {
 		return at, nil
 	}
 	done := p.lookups.DoChan(key, func() (any, error) {
-		var at placement
-		err := c.do(context.WithoutCancel(ctx), func(ctx context.Context, client *vim25.Client) error {
-			var err error
+		at := placement{}
+		err := c.do(context.WithoutCancel(ctx), func(ctx context.Context, client *vim25.Client) (err error) {
 			at, err = locate(ctx, client, spec)
 			return err
 		})
@@ -58,15 +52,18 @@ func (p *placements) of(ctx context.Context, c *connection, spec infrav1.VSphere
 	}
 }
 
-// folder finds the folder of a spec's VM, also where the rest of the spec is wrong or gone.
-func (p *placements) folder(ctx context.Context, c *connection, spec infrav1.VSphereVM) (types.ManagedObjectReference, error) {
+// folder finds the folder of a spec's VM, even if other places in the spec are wrong or gone.
+func (p *placements) folder(
+	ctx context.Context, c *connection, spec infrav1.VSphereVM,
+) (ref types.ManagedObjectReference, err error) {
 	if at, ok := p.get(placeKey(spec)); ok {
 		return at.folder, nil
 	}
-	var ref types.ManagedObjectReference
-	err := c.do(ctx, func(ctx context.Context, client *vim25.Client) error {
-		var err error
-		ref, err = locateFolder(ctx, client, spec)
+	err = c.do(ctx, func(ctx context.Context, client *vim25.Client) error {
+		a, err := atlasOf(ctx, client, spec.Datacenter)
+		if err == nil {
+			ref, err = a.folder(ctx, spec)
+		}
 		return err
 	})
 	return ref, err
@@ -75,8 +72,8 @@ func (p *placements) folder(ctx context.Context, c *connection, spec infrav1.VSp
 func (p *placements) get(key string) (placement, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	at, ok := p.known[key]
-	return at.placement, ok && p.now().Before(at.until)
+	at := p.known[key]
+	return at, p.now().Before(at.until)
 }
 
 func (p *placements) put(key string, at placement) {
@@ -89,19 +86,20 @@ func (p *placements) put(key string, at placement) {
 		}
 	}
 	if p.known == nil {
-		p.known = map[string]located{}
+		p.known = map[string]placement{}
 	}
-	p.known[key] = located{at, now.Add(keepPlaces)}
+	at.until = now.Add(keepPlaces)
+	p.known[key] = at
 }
 
-// forget makes the next VM of the spec look again.
-func (p *placements) forget(spec infrav1.VSphereVM) {
+// expire has the places of a spec looked up again for its next VM.
+func (p *placements) expire(spec infrav1.VSphereVM) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.known, placeKey(spec))
 }
 
-// placeKey is what of a spec says where the VM goes.
+// placeKey joins the fields of a spec that say where the VM goes.
 func placeKey(spec infrav1.VSphereVM) string {
 	key := []string{spec.Datacenter, spec.Template, spec.Folder, spec.ResourcePool, spec.Datastore}
 	for _, network := range spec.Networks {

@@ -1,6 +1,7 @@
 package vsphere
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -17,20 +18,21 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// place is something that a spec names.
-type place struct {
-	field  string
-	value  string
-	folder string   // of the datacenter, that a name or relative path is looked for in
-	kinds  []string // that it can be; the first one is for people
+// places says what each field of a spec can name: the folder of the datacenter in which names and relative paths begin, the
+// kinds that it can be of, and the reason if it is not found.
+var places = map[string]struct {
+	folder string
+	kinds  []string
 	reason string
-}
-
-func (p place) what() string {
-	if strings.HasPrefix(p.field, "networks") {
-		return "network"
-	}
-	return strings.ToLower(p.field)
+}{
+	"datacenter":   {"", []string{"Datacenter"}, infrav1.PlacementNotFoundReason},
+	"template":     {"vm", []string{"VirtualMachine"}, infrav1.TemplateNotFoundReason},
+	"folder":       {"vm", []string{"Folder"}, infrav1.PlacementNotFoundReason},
+	"resourcePool": {"host", []string{"ResourcePool", "VirtualApp"}, infrav1.PlacementNotFoundReason},
+	"datastore":    {"datastore", []string{"Datastore"}, infrav1.PlacementNotFoundReason},
+	"networks": {
+		"network", []string{"Network", "DistributedVirtualPortgroup", "OpaqueNetwork"}, infrav1.PlacementNotFoundReason,
+	},
 }
 
 // atlas finds the places of one datacenter.
@@ -40,48 +42,9 @@ type atlas struct {
 	path       string
 }
 
-// locate finds all that a spec names.
-func locate(ctx context.Context, c *vim25.Client, spec infrav1.VSphereVM) (placement, error) {
-	a, err := open(ctx, c, spec.Datacenter)
-	if err != nil {
-		return placement{}, err
-	}
-	var at placement
-	at.template, err = a.find(ctx, place{"template", spec.Template, "vm", []string{"VirtualMachine"}, infrav1.TemplateNotFoundReason})
-	if err != nil {
-		return placement{}, err
-	}
-	if at.folder, err = a.folder(ctx, spec.Folder); err != nil {
-		return placement{}, err
-	}
-	if at.pool, err = a.pool(ctx, spec.ResourcePool); err != nil {
-		return placement{}, err
-	}
-	if spec.Datastore != "" {
-		store, err := a.find(ctx, place{"datastore", spec.Datastore, "datastore", []string{"Datastore"}, infrav1.PlacementNotFoundReason})
-		if err != nil {
-			return placement{}, err
-		}
-		at.datastore = &store
-	}
-	if len(spec.Networks) > 0 {
-		at.adapters, at.networks, err = a.adapters(ctx, at.template, spec.Networks)
-	}
-	return at, err
-}
-
-// locateFolder finds where the VM of a spec is, whatever else of the spec is gone.
-func locateFolder(ctx context.Context, c *vim25.Client, spec infrav1.VSphereVM) (types.ManagedObjectReference, error) {
-	a, err := open(ctx, c, spec.Datacenter)
-	if err != nil {
-		return types.ManagedObjectReference{}, err
-	}
-	return a.folder(ctx, spec.Folder)
-}
-
-func open(ctx context.Context, c *vim25.Client, name string) (atlas, error) {
+func atlasOf(ctx context.Context, c *vim25.Client, datacenter string) (atlas, error) {
 	root := atlas{client: c, datacenter: c.ServiceContent.RootFolder}
-	ref, err := root.find(ctx, place{"datacenter", name, "", []string{"Datacenter"}, infrav1.PlacementNotFoundReason})
+	ref, err := root.find(ctx, "datacenter", datacenter)
 	if err != nil {
 		return atlas{}, err
 	}
@@ -89,17 +52,42 @@ func open(ctx context.Context, c *vim25.Client, name string) (atlas, error) {
 	return atlas{client: c, datacenter: ref, path: path}, err
 }
 
-func (a atlas) folder(ctx context.Context, name string) (types.ManagedObjectReference, error) {
-	if name == "" {
-		name = a.path + "/vm"
+// locate finds all places that a spec names.
+func locate(ctx context.Context, c *vim25.Client, spec infrav1.VSphereVM) (at placement, err error) {
+	a, err := atlasOf(ctx, c, spec.Datacenter)
+	if err != nil {
+		return at, err
 	}
-	return a.find(ctx, place{"folder", name, "vm", []string{"Folder"}, infrav1.PlacementNotFoundReason})
+	if at.template, err = a.find(ctx, "template", spec.Template); err != nil {
+		return at, err
+	}
+	if at.folder, err = a.folder(ctx, spec); err != nil {
+		return at, err
+	}
+	if at.pool, err = a.pool(ctx, spec.ResourcePool); err != nil {
+		return at, err
+	}
+	if spec.Datastore != "" {
+		store, err := a.find(ctx, "datastore", spec.Datastore)
+		if err != nil {
+			return at, err
+		}
+		at.datastore = &store
+	}
+	if len(spec.Networks) > 0 {
+		err = a.adapters(ctx, &at, spec.Networks)
+	}
+	return at, err
 }
 
-// pool is the one of that name or else, if there is just one cluster or host, its root pool.
+func (a atlas) folder(ctx context.Context, spec infrav1.VSphereVM) (types.ManagedObjectReference, error) {
+	return a.find(ctx, "folder", cmp.Or(spec.Folder, a.path+"/vm"))
+}
+
+// pool finds the pool of that name. Without a name it is the root pool of the only cluster or host.
 func (a atlas) pool(ctx context.Context, name string) (types.ManagedObjectReference, error) {
 	if name != "" {
-		return a.find(ctx, place{"resourcePool", name, "host", []string{"ResourcePool", "VirtualApp"}, infrav1.PlacementNotFoundReason})
+		return a.find(ctx, "resourcePool", name)
 	}
 	all, err := a.all(ctx, []string{"ComputeResource"}, "ComputeResource", "resourcePool")
 	if err != nil {
@@ -113,55 +101,41 @@ func (a atlas) pool(ctx context.Context, name string) (types.ManagedObjectRefere
 	}
 	if len(pools) != 1 {
 		return types.ManagedObjectReference{}, cloud.Errorf(cloud.Invalid, infrav1.PlacementNotFoundReason,
-			"datacenter %q has %d clusters and hosts that the vCenter account may see: say in spec.vsphere.resourcePool which pool to use, "+
-				"such as /dc/host/cluster/Resources", a.path, len(pools))
+			"the vCenter account sees %d clusters and hosts in datacenter %q: choose the pool in spec.vsphere.resourcePool, "+
+				"such as /dc/host/cluster/Resources", len(pools), a.path)
 	}
 	return pools[0], nil
 }
 
-// adapters are those of the template, and what the spec's networks are to an adapter.
-func (a atlas) adapters(
-	ctx context.Context, template types.ManagedObjectReference, wanted []infrav1.VSphereNetwork,
-) ([]types.BaseVirtualDevice, []types.BaseVirtualDeviceBackingInfo, error) {
-	var networks []types.BaseVirtualDeviceBackingInfo
-	for i, one := range wanted {
-		backing, err := a.network(ctx, i, one.Name)
+// adapters finds what the VM's adapters connect to, and the adapters of the template.
+func (a atlas) adapters(ctx context.Context, at *placement, networks []infrav1.VSphereNetwork) error {
+	for i, one := range networks {
+		field := fmt.Sprintf("networks[%d].name", i)
+		ref, err := a.find(ctx, field, one.Name)
 		if err != nil {
-			return nil, nil, err
+			return err
 		}
-		networks = append(networks, backing)
+		network, ok := object.NewReference(a.client, ref).(object.NetworkReference)
+		if !ok {
+			return a.missing(field, one.Name)
+		}
+		backing, err := network.EthernetCardBackingInfo(ctx)
+		if err != nil {
+			return err
+		}
+		at.networks = append(at.networks, backing)
 	}
-	devices, err := object.NewVirtualMachine(a.client, template).Device(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	return devices.SelectByType((*types.VirtualEthernetCard)(nil)), networks, nil
+	devices, err := object.NewVirtualMachine(a.client, at.template).Device(ctx)
+	at.adapters = devices.SelectByType((*types.VirtualEthernetCard)(nil))
+	return err
 }
 
-// network is what an adapter must have to be on the spec's network number i.
-func (a atlas) network(ctx context.Context, i int, name string) (types.BaseVirtualDeviceBackingInfo, error) {
-	field := fmt.Sprintf("networks[%d].name", i)
-	ref, err := a.find(ctx, place{
-		field, name, "network",
-		[]string{"Network", "DistributedVirtualPortgroup", "OpaqueNetwork"},
-		infrav1.PlacementNotFoundReason,
-	})
-	if err != nil {
-		return nil, err
-	}
-	network, ok := object.NewReference(a.client, ref).(object.NetworkReference)
-	if !ok {
-		return nil, cloud.Errorf(cloud.Invalid, infrav1.PlacementNotFoundReason, "spec.vsphere.%s %q is no network", field, name)
-	}
-	return network.EthernetCardBackingInfo(ctx)
-}
-
-// find looks for a place by path and then, if it is a name alone, everywhere in the datacenter. Names are compared as
-// they are: they are no patterns.
-func (a atlas) find(ctx context.Context, p place) (types.ManagedObjectReference, error) {
-	path := p.value
+// find looks for what a field names: by path and then, if it is a name without a path, everywhere in the datacenter. Names
+// are not patterns.
+func (a atlas) find(ctx context.Context, field, name string) (types.ManagedObjectReference, error) {
+	can, path := places[kindOf(field)], name
 	if !strings.HasPrefix(path, "/") {
-		path = strings.TrimPrefix(a.path+"/"+p.folder+"/"+path, "//")
+		path = strings.TrimPrefix(a.path+"/"+can.folder+"/"+path, "//")
 	}
 	found, err := methods.FindByInventoryPath(ctx, a.client, &types.FindByInventoryPath{
 		This: *a.client.ServiceContent.SearchIndex, InventoryPath: path,
@@ -169,48 +143,55 @@ func (a atlas) find(ctx context.Context, p place) (types.ManagedObjectReference,
 	if err != nil {
 		return types.ManagedObjectReference{}, err
 	}
-	if ref := found.Returnval; ref != nil && slices.Contains(p.kinds, ref.Type) {
+	if ref := found.Returnval; ref != nil && slices.Contains(can.kinds, ref.Type) {
 		return *ref, nil
 	}
-	if !strings.Contains(p.value, "/") {
-		return a.search(ctx, p)
+	if strings.Contains(name, "/") {
+		return types.ManagedObjectReference{}, a.missing(field, name)
 	}
-	return types.ManagedObjectReference{}, a.missing(p)
+	return a.search(ctx, field, name)
 }
 
-func (a atlas) search(ctx context.Context, p place) (types.ManagedObjectReference, error) {
-	all, err := a.all(ctx, p.kinds, "ManagedEntity", "name")
+func (a atlas) search(ctx context.Context, field, name string) (types.ManagedObjectReference, error) {
+	can := places[kindOf(field)]
+	all, err := a.all(ctx, can.kinds, "ManagedEntity", "name")
 	if err != nil {
 		return types.ManagedObjectReference{}, err
 	}
 	var found []types.ManagedObjectReference
 	for ref, properties := range all {
-		if properties["name"] == p.value {
+		if properties["name"] == name {
 			found = append(found, ref)
 		}
 	}
 	switch len(found) {
 	case 0:
-		return types.ManagedObjectReference{}, a.missing(p)
+		return types.ManagedObjectReference{}, a.missing(field, name)
 	case 1:
 		return found[0], nil
 	}
-	return types.ManagedObjectReference{}, cloud.Errorf(cloud.Invalid, p.reason,
-		"spec.vsphere.%s %q could be any of %d: write the inventory path of the one you mean", p.field, p.value, len(found))
+	return types.ManagedObjectReference{}, cloud.Errorf(cloud.Invalid, can.reason,
+		"spec.vsphere.%s %q matches %d objects: use the inventory path of one of them", field, name, len(found))
 }
 
-func (a atlas) missing(p place) error {
+func (a atlas) missing(field, name string) error {
 	where := "the vCenter"
 	if a.path != "" {
 		where = "datacenter " + a.path
 	}
-	return cloud.Errorf(cloud.Invalid, p.reason,
-		"spec.vsphere.%s %q is not in %s, or the vCenter account may not see it: write the name or inventory path of a %s that is there",
-		p.field, p.value, where, p.what())
+	return cloud.Errorf(cloud.Invalid, places[kindOf(field)].reason,
+		"spec.vsphere.%s %q is not in %s, or the vCenter account may not see it: use the name or inventory path of one that is there",
+		field, name, where)
 }
 
-// all reads a property of everything of some kinds in the datacenter; base is a kind that all of them are.
-func (a atlas) all(ctx context.Context, kinds []string, base, property string) (map[types.ManagedObjectReference]properties, error) {
+// kindOf returns the field without the number of the network.
+func kindOf(field string) string {
+	kind, _, _ := strings.Cut(field, "[")
+	return kind
+}
+
+// all reads a property of all objects of some kinds in the datacenter. base is the type that all these kinds extend.
+func (a atlas) all(ctx context.Context, kinds []string, base, property string) (objects, error) {
 	v, err := view.NewManager(a.client).CreateContainerView(ctx, a.datacenter, kinds, true)
 	if err != nil {
 		return nil, err

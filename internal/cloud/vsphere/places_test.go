@@ -13,6 +13,7 @@ import (
 )
 
 func TestPlaces(t *testing.T) {
+	const notFound = infrav1.PlacementNotFoundReason
 	v := newVCenter(t)
 	ctx := t.Context()
 	// Two folders of one name, and a deeper one.
@@ -35,14 +36,16 @@ func TestPlaces(t *testing.T) {
 		"paths": {func(s *infrav1.VSphereVM) {
 			s.Datacenter, s.Template, s.Folder = "/DC0", "/DC0/vm/windows-2022", "/DC0/vm/b/deep"
 		}, "", ""},
-		"relative path":          {func(s *infrav1.VSphereVM) { s.Folder, s.ResourcePool = "b/deep", "DC0_C0/Resources" }, "", ""},
-		"a name deep below":      {func(s *infrav1.VSphereVM) { s.Folder = "deep" }, "", ""},
-		"the datacenter's":       {func(s *infrav1.VSphereVM) { s.Folder = "" }, "", ""},
-		"datastore":              {func(s *infrav1.VSphereVM) { s.Datastore = "LocalDS_0" }, "", ""},
-		"network":                {func(s *infrav1.VSphereVM) { s.Networks = networks("VM Network") }, "", ""},
-		"distributed port group": {func(s *infrav1.VSphereVM) { s.Networks = networks("VM Network", "/DC0/network/DC0_DVPG0") }, "", ""},
+		"relative path":     {func(s *infrav1.VSphereVM) { s.Folder, s.ResourcePool = "b/deep", "DC0_C0/Resources" }, "", ""},
+		"a name deep below": {func(s *infrav1.VSphereVM) { s.Folder = "deep" }, "", ""},
+		"the datacenter's":  {func(s *infrav1.VSphereVM) { s.Folder = "" }, "", ""},
+		"datastore":         {func(s *infrav1.VSphereVM) { s.Datastore = "LocalDS_0" }, "", ""},
+		"network":           {func(s *infrav1.VSphereVM) { s.Networks = networks("VM Network") }, "", ""},
+		"distributed port group": {
+			func(s *infrav1.VSphereVM) { s.Networks = networks("VM Network", "/DC0/network/DC0_DVPG0") }, "", "",
+		},
 		"no datacenter": {
-			func(s *infrav1.VSphereVM) { s.Datacenter = "DC9" }, infrav1.PlacementNotFoundReason,
+			func(s *infrav1.VSphereVM) { s.Datacenter = "DC9" }, notFound,
 			`spec.vsphere.datacenter "DC9" is not in the vCenter`,
 		},
 		"no template": {
@@ -50,13 +53,16 @@ func TestPlaces(t *testing.T) {
 			`spec.vsphere.template "windows" is not in datacenter /DC0`,
 		},
 		"a pattern is no name": {func(s *infrav1.VSphereVM) { s.Template = "windows*" }, infrav1.TemplateNotFoundReason, `"windows*"`},
-		"no folder":            {func(s *infrav1.VSphereVM) { s.Folder = "c" }, infrav1.PlacementNotFoundReason, `spec.vsphere.folder "c"`},
-		"two folders":          {func(s *infrav1.VSphereVM) { s.Folder = "same" }, infrav1.PlacementNotFoundReason, "any of 2"},
-		"a template as folder": {func(s *infrav1.VSphereVM) { s.Folder = "windows-2022" }, infrav1.PlacementNotFoundReason, "spec.vsphere.folder"},
-		"no pool":              {func(s *infrav1.VSphereVM) { s.ResourcePool = "x" }, infrav1.PlacementNotFoundReason, "spec.vsphere.resourcePool"},
-		"which pool":           {func(s *infrav1.VSphereVM) { s.ResourcePool = "" }, infrav1.PlacementNotFoundReason, "2 clusters and hosts"},
-		"no datastore":         {func(s *infrav1.VSphereVM) { s.Datastore = "x" }, infrav1.PlacementNotFoundReason, "spec.vsphere.datastore"},
-		"no network":           {func(s *infrav1.VSphereVM) { s.Networks = networks("VM Network", "x") }, infrav1.PlacementNotFoundReason, `spec.vsphere.networks[1].name "x"`},
+		"no folder":            {func(s *infrav1.VSphereVM) { s.Folder = "c" }, notFound, `spec.vsphere.folder "c"`},
+		"two folders":          {func(s *infrav1.VSphereVM) { s.Folder = "same" }, notFound, "matches 2 objects"},
+		"a template as folder": {func(s *infrav1.VSphereVM) { s.Folder = "windows-2022" }, notFound, "spec.vsphere.folder"},
+		"no pool":              {func(s *infrav1.VSphereVM) { s.ResourcePool = "x" }, notFound, "spec.vsphere.resourcePool"},
+		"which pool":           {func(s *infrav1.VSphereVM) { s.ResourcePool = "" }, notFound, "2 clusters and hosts"},
+		"no datastore":         {func(s *infrav1.VSphereVM) { s.Datastore = "x" }, notFound, "spec.vsphere.datastore"},
+		"no network": {
+			func(s *infrav1.VSphereVM) { s.Networks = networks("VM Network", "x") }, notFound,
+			`spec.vsphere.networks[1].name "x"`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := v.spec()

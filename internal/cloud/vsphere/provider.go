@@ -1,8 +1,24 @@
 // Package vsphere makes the VMs of WindowsMachines in vCenters, by cloning templates.
 //
-// One session serves an account. One property collector watches its VMs and the tasks that are under way, so that
-// nothing is asked while nothing changes. Whose VM it is stands on the VM itself; what this process remembers only saves
-// it from asking, or makes it more careful.
+// A connection is the one session of an account. A watch follows all VMs and our own tasks, so that nothing is asked while
+// nothing changes. Which machine a VM belongs to is written on the VM; what this process remembers only saves calls, or makes
+// it more careful. To follow one machine, read:
+//
+//	provider.go    Identify, CredentialsOf, Connect: the door; credentials.go reads the Secret
+//	account.go     Observe, Ensure, Delete: gather, decide, do
+//	survey.go      gather: what is known of a machine, and the answers to our questions
+//	next.go        decide: all rules, from what is known to the next step
+//	tasks.go       do: start a task; and questions about tasks and events
+//	look.go        find the VM: by reference, by id, by name; vm.go is what is read of it
+//	placements.go  where the VMs of a spec go; places.go finds each place by its name
+//	clonespec.go   the clone as one request; adapters.go is its network adapters
+//
+// Beneath these are:
+//
+//	session.go     connection: login, back-off, calls; read.go reads properties, errors.go says what an error means
+//	ledger.go      work: what this process began for each machine, and the clones that may still make its VM
+//	inventory.go   the VMs that the watch has seen
+//	watch.go       one property collector per account; taskview.go is the tasks it follows, outbox.go the keys it sends
 package vsphere
 
 import (
@@ -16,8 +32,8 @@ import (
 
 const scheme = "vsphere://"
 
-// identities is the namespace of the ids that are derived from UIDs. It must never change: the ids of machines whose
-// spec.providerID is not written yet follow from it.
+// identities is the namespace of the ids that are derived from UIDs. It must never change, because the ids of machines
+// whose spec.providerID is not written yet are derived from it.
 var identities = uuid.MustParse("6f1d3c52-0a5f-4c0e-9d55-2f8a7b1e64c3")
 
 // Provider is vSphere.
@@ -25,8 +41,8 @@ type Provider struct{}
 
 var _ cloud.Provider = Provider{}
 
-// Identify derives the VM's UUID from the machine's UID, once: from then on spec.providerID holds it, also when
-// clusterctl move or a restored backup has given the machine another UID.
+// Identify derives the VM's UUID from the machine's UID, once. From then on spec.providerID holds it, even when clusterctl
+// move or a restored backup gives the machine another UID.
 func (Provider) Identify(m *infrav1.WindowsMachine) (cloud.Identity, error) {
 	if m.Spec.ProviderID == "" && m.UID == "" {
 		return cloud.Identity{}, cloud.Errorf(cloud.Transient, "", "the API server has not given the machine a UID yet")
@@ -37,8 +53,8 @@ func (Provider) Identify(m *infrav1.WindowsMachine) (cloud.Identity, error) {
 		parsed, err := uuid.Parse(id)
 		if err != nil || scheme+parsed.String() != m.Spec.ProviderID {
 			return cloud.Identity{}, cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
-				"spec.providerID %q is not that of a vSphere VM, which is vsphere:// and a UUID in small letters: "+
-					"delete the Machine, no VM was made for it; the controller writes one where it is left out", m.Spec.ProviderID)
+				"spec.providerID %q is not valid for vSphere, which needs vsphere:// and a UUID in lower case: delete the Machine, "+
+					"no VM was made for it; the controller sets the field if it is left out", m.Spec.ProviderID)
 		}
 	}
 	return cloud.Identity{Name: cloud.ComputerName(m.Name, id), ProviderID: scheme + id}, nil
@@ -52,7 +68,7 @@ func (Provider) CredentialsOf(m *infrav1.WindowsMachine) string {
 	return m.Spec.VSphere.CredentialsRef.Name
 }
 
-// Connect checks the credentials. The vCenter is asked by the first call that needs it.
+// Connect checks the form of the credentials. The first call that needs the vCenter logs in.
 func (Provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
 	to, err := parseEndpoint(credentials)
 	if err != nil {
@@ -61,5 +77,5 @@ func (Provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
 	return newAccount(to), nil
 }
 
-// idOf is the UUID of a machine's VM.
+// idOf returns the UUID of a machine's VM.
 func idOf(m cloud.Machine) string { return strings.TrimPrefix(m.ProviderID, scheme) }

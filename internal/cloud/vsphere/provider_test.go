@@ -77,7 +77,8 @@ MAoGCCqGSM49BAMCA0cAMEQCIHjRVwyhkfxX6dU4Dody8meJih2C/MV7m7JrmRWn
 func TestConnect(t *testing.T) {
 	good := func() map[string][]byte {
 		return map[string][]byte{
-			"server": []byte("vcenter.example.com:8443\n"), "username": []byte("u"), "password": []byte("topsecret\n"), "ca.crt": []byte(otherCA),
+			"server": []byte("vcenter.example.com:8443\n"), "username": []byte("u"), "password": []byte("topsecret\n"),
+			"ca.crt": []byte(otherCA),
 		}
 	}
 	for name, change := range map[string]func(map[string][]byte){

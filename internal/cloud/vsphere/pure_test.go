@@ -23,9 +23,12 @@ func TestClassify(t *testing.T) {
 		kind   cloud.Kind
 		reason string
 	}{
-		"wrong password":           {&types.InvalidLogin{}, cloud.Denied, infrav1.CredentialsRejectedReason},
-		"expired password":         {&types.PasswordExpired{}, cloud.Denied, infrav1.CredentialsRejectedReason},
-		"privilege":                {&types.NoPermission{PrivilegeId: "VirtualMachine.Provisioning.DeployTemplate"}, cloud.Denied, infrav1.CredentialsRejectedReason},
+		"wrong password":   {&types.InvalidLogin{}, cloud.Denied, infrav1.CredentialsRejectedReason},
+		"expired password": {&types.PasswordExpired{}, cloud.Denied, infrav1.CredentialsRejectedReason},
+		"privilege": {
+			&types.NoPermission{PrivilegeId: "VirtualMachine.Provisioning.DeployTemplate"}, cloud.Denied,
+			infrav1.CredentialsRejectedReason,
+		},
 		"session":                  {&types.NotAuthenticated{}, cloud.Transient, infrav1.CloudUnreachableReason},
 		"memory":                   {&types.InsufficientMemoryResourcesFault{}, cloud.Exhausted, infrav1.CapacityExhaustedReason},
 		"standby cpu":              {&types.InsufficientStandbyCpuResource{}, cloud.Exhausted, infrav1.CapacityExhaustedReason},
@@ -39,14 +42,17 @@ func TestClassify(t *testing.T) {
 		"cancelled":                {&types.RequestCanceled{}, cloud.Transient, infrav1.CloudUnreachableReason},
 		"datastore away":           {&types.InaccessibleDatastore{}, cloud.Transient, infrav1.CloudUnreachableReason},
 		"too many cpus":            {&types.NotEnoughCpus{}, cloud.Invalid, infrav1.SpecInvalidReason},
-		"argument":                 {&types.InvalidArgument{InvalidProperty: "spec.location.pool"}, cloud.Invalid, infrav1.SpecInvalidReason},
-		"unknown":                  {&types.SystemError{}, cloud.Transient, infrav1.CloudUnreachableReason},
+		"argument": {
+			&types.InvalidArgument{InvalidProperty: "spec.location.pool"}, cloud.Invalid, infrav1.SpecInvalidReason,
+		},
+		"unknown": {&types.SystemError{}, cloud.Transient, infrav1.CloudUnreachableReason},
 	} {
 		t.Run(name, func(t *testing.T) {
 			body := &soap.Fault{}
 			body.Detail.Fault = c.fault
 			answer := classify(soap.WrapSoapFault(body))
-			ended := classify(task.Error{LocalizedMethodFault: &types.LocalizedMethodFault{Fault: c.fault, LocalizedMessage: "on host-17"}})
+			failed := &types.LocalizedMethodFault{Fault: c.fault, LocalizedMessage: "on host-17"}
+			ended := classify(task.Error{LocalizedMethodFault: failed})
 			cause := classify(task.Error{LocalizedMethodFault: &types.LocalizedMethodFault{Fault: &types.GenericVmConfigFault{
 				VmConfigFault: types.VmConfigFault{VimFault: types.VimFault{MethodFault: types.MethodFault{
 					FaultCause: &types.LocalizedMethodFault{Fault: c.fault},
@@ -87,7 +93,9 @@ func TestClassify(t *testing.T) {
 
 func TestDescribe(t *testing.T) {
 	m := cloud.Machine{Identity: cloud.Identity{Name: "pool-abc"}}
-	names := []clusterv1.MachineAddress{{Type: clusterv1.MachineHostName, Address: "pool-abc"}, {Type: clusterv1.MachineInternalDNS, Address: "pool-abc"}}
+	names := []clusterv1.MachineAddress{
+		{Type: clusterv1.MachineHostName, Address: "pool-abc"}, {Type: clusterv1.MachineInternalDNS, Address: "pool-abc"},
+	}
 	ip := func(all ...string) []clusterv1.MachineAddress {
 		want := append([]clusterv1.MachineAddress{}, names...)
 		for _, a := range all {
@@ -100,7 +108,11 @@ func TestDescribe(t *testing.T) {
 		ran  bool
 		want cloud.VM
 	}{
-		"made": {sighting{power: "poweredOff"}, false, cloud.VM{State: cloud.Creating, Detail: "made, not yet switched on", Addresses: names}},
+		"made": {
+			sighting{power: "poweredOff"},
+			false,
+			cloud.VM{State: cloud.Creating, Detail: "made, but not yet switched on", Addresses: names},
+		},
 		"runs": {sighting{power: "poweredOn", report: "r"}, false, cloud.VM{State: cloud.Running, Addresses: names, Report: "r"}},
 		"off":  {sighting{power: "poweredOff"}, true, cloud.VM{State: cloud.Stopped, Detail: "switched off", Addresses: names}},
 		"suspended": {
@@ -110,7 +122,8 @@ func TestDescribe(t *testing.T) {
 		},
 		"addresses once, the main one first, none of the link": {
 			sighting{power: "poweredOn", address: "10.0.0.2", nics: []types.GuestNicInfo{
-				{IpAddress: []string{"fe80::1", "10.0.0.1", "10.0.0.2", "127.0.0.1"}}, {IpAddress: []string{"169.254.3.4", "2001:db8::1", "nonsense", "0.0.0.0", "2001:db8::2%any text", "::ffff:10.0.0.2"}},
+				{IpAddress: []string{"fe80::1", "10.0.0.1", "10.0.0.2", "127.0.0.1"}},
+				{IpAddress: []string{"169.254.3.4", "2001:db8::1", "nonsense", "0.0.0.0", "2001:db8::2%any text", "::ffff:10.0.0.2"}},
 			}}, true, cloud.VM{State: cloud.Running, Addresses: ip("10.0.0.2", "10.0.0.1", "2001:db8::1")},
 		},
 	} {
@@ -151,12 +164,14 @@ func TestBelongsTo(t *testing.T) {
 func TestInventory(t *testing.T) {
 	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
 	ref := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}
-	change := func(kind types.ObjectUpdateKind, ref types.ManagedObjectReference, changes ...types.PropertyChange) types.ObjectUpdate {
+	type property = types.PropertyChange
+	change := func(kind types.ObjectUpdateKind, ref types.ManagedObjectReference, changes ...property) types.ObjectUpdate {
 		return types.ObjectUpdate{Kind: kind, Obj: ref, ChangeSet: changes}
 	}
 	is := func(name string, value any) types.PropertyChange { return types.PropertyChange{Name: name, Val: value} }
 	marks := []types.PropertyChange{
-		is(extraConfig(markOwner), types.OptionValue{Value: "default/m"}), is(extraConfig(markProviderID), types.OptionValue{Value: m.ProviderID}),
+		is(extraConfig(markOwner), types.OptionValue{Value: "default/m"}),
+		is(extraConfig(markProviderID), types.OptionValue{Value: m.ProviderID}),
 	}
 	var i inventory
 	i.begin()
@@ -167,7 +182,7 @@ func TestInventory(t *testing.T) {
 	if diff := cmp.Diff([]cloud.Key{m.Key}, keys); diff != "" {
 		t.Errorf("marks that come later (-want +got):\n%s", diff)
 	}
-	if i.find(m) != nil {
+	if i.find(m).vm != nil {
 		t.Error("an inventory that is not complete knows the VM")
 	}
 	if diff := cmp.Diff([]cloud.Key{m.Key}, i.complete()); diff != "" {
@@ -176,20 +191,20 @@ func TestInventory(t *testing.T) {
 	copied := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-2"}
 	i.update(change(types.ObjectUpdateKindEnter, copied,
 		append(marks, is("name", "copy"), is("config.instanceUuid", "11111111-1111-1111-1111-111111111111"))...))
-	if s := i.find(m); s == nil || s.ref != ref {
+	if s := i.find(m).vm; s == nil || s.ref != ref {
 		t.Errorf("find = %+v, want the VM and not its clone", s)
 	}
 	i.update(change(types.ObjectUpdateKindEnter, ref, is("runtime.powerState", types.VirtualMachinePowerStatePoweredOn)))
-	if s := i.find(m); s == nil || s.name != m.Name || s.off() {
+	if s := i.find(m).vm; s == nil || s.name != m.Name || s.off() {
 		t.Errorf("find = %+v after it entered once more, want all that was known and the change", s)
 	}
 	i.lose()
-	if i.find(m) != nil {
+	if i.find(m).vm != nil {
 		t.Error("an inventory that gets no changes answers")
 	}
 	i.complete()
-	if keys := i.update(change(types.ObjectUpdateKindLeave, ref)); len(keys) != 1 || i.find(m) != nil {
-		t.Errorf("a VM that left concerns %v and is %+v", keys, i.find(m))
+	if keys := i.update(change(types.ObjectUpdateKindLeave, ref)); len(keys) != 1 || i.find(m).vm != nil {
+		t.Errorf("a VM that left concerns %v and is %+v", keys, i.find(m).vm)
 	}
 	if keys := i.begin(); len(keys) != 1 {
 		t.Errorf("keys known before = %v", keys)
@@ -205,15 +220,15 @@ func TestSuspects(t *testing.T) {
 		t.Error("cleared before anybody asked")
 	}
 	known := map[types.ManagedObjectReference]bool{ref("ours"): true}
-	s.narrow([]types.ManagedObjectReference{ref("ours"), ref("a"), ref("b")}, known)
+	s = s.narrowed([]types.ManagedObjectReference{ref("ours"), ref("a"), ref("b")}, known)
 	if s.cleared() || len(s.tasks) != 2 {
 		t.Errorf("suspects are %v, want a and b", s.tasks)
 	}
-	s.narrow([]types.ManagedObjectReference{ref("b"), ref("later")}, nil)
+	s = s.narrowed([]types.ManagedObjectReference{ref("b"), ref("later")}, nil)
 	if len(s.tasks) != 1 || !s.tasks[ref("b")] {
 		t.Errorf("suspects are %v, want b: later ones cannot be it", s.tasks)
 	}
-	s.narrow([]types.ManagedObjectReference{ref("later")}, nil)
+	s = s.narrowed([]types.ManagedObjectReference{ref("later")}, nil)
 	if !s.cleared() {
 		t.Errorf("suspects are %v, want none", s.tasks)
 	}

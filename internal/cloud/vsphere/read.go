@@ -9,17 +9,17 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// properties of an object, by path. A property without a value is not in it.
-type properties map[string]any
+// objects are properties of objects, by path. A property without a value is left out.
+type objects map[types.ManagedObjectReference]map[string]any
 
-// source is an object or, with a path, those that the path in it leads to.
+// source is an object or, with a path, the objects that the path leads to.
 type source struct {
 	object types.ManagedObjectReference
 	via    string
 }
 
-// read gets properties of objects of a kind.
-func read(ctx context.Context, c *vim25.Client, from source, kind string, want ...string) (map[types.ManagedObjectReference]properties, error) {
+// read returns properties of the objects of a kind.
+func read(ctx context.Context, c *vim25.Client, from source, kind string, want ...string) (objects, error) {
 	object := types.ObjectSpec{Obj: from.object}
 	if from.via != "" {
 		object.Skip = new(true)
@@ -35,9 +35,9 @@ func read(ctx context.Context, c *vim25.Client, from source, kind string, want .
 	if err != nil {
 		return nil, err
 	}
-	found := map[types.ManagedObjectReference]properties{}
+	found := objects{}
 	for _, o := range answer.Returnval {
-		found[o.Obj] = properties{}
+		found[o.Obj] = map[string]any{}
 		for _, p := range o.PropSet {
 			found[o.Obj][p.Name] = p.Val
 		}
@@ -48,8 +48,8 @@ func read(ctx context.Context, c *vim25.Client, from source, kind string, want .
 	return found, nil
 }
 
-// denied finds out whether properties are missing because we may not read them, for instance because the session has
-// ended: vCenter does not fail such a call.
+// denied returns an error if properties are missing because we may not read them, for instance because the session has
+// ended: the vCenter does not let such a call fail.
 func denied(missing []types.MissingProperty) error {
 	for _, p := range missing {
 		if err := soap.WrapVimFault(p.Fault.Fault); is[types.BaseNoPermission](err) {
@@ -59,7 +59,7 @@ func denied(missing []types.MissingProperty) error {
 	return nil
 }
 
-// readVM reads one VM. One that is gone is ManagedObjectNotFound.
+// readVM reads one VM. If the VM is gone, the error is ManagedObjectNotFound.
 func readVM(ctx context.Context, c *vim25.Client, ref types.ManagedObjectReference) (*sighting, error) {
 	found, err := read(ctx, c, source{object: ref}, ref.Type, paths...)
 	if err != nil {

@@ -19,26 +19,26 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// How long to wait for an answer, and after a login that failed.
+// How long to wait for an answer, and before the next login when one has failed.
 const (
 	callTimeout  = 30 * time.Second
 	loginTimeout = 15 * time.Second
 
-	// vCenter locks a user out after five refusals within three minutes, so a refused password is not tried again for
-	// longer than that. Another password in the Secret makes another session.
+	// The vCenter locks a user out after five refusals within three minutes, so we wait longer before we try a refused
+	// password again. A new password in the Secret makes a new connection.
 	afterRefusal = 5 * time.Minute
 
-	// So that a vCenter that answers nothing does not hold all workers in its login, one after the other.
+	// After a failure we wait, so that a vCenter that does not answer cannot hold all workers in its login, one by one.
 	afterFailure    = time.Second
 	maxAfterFailure = 30 * time.Second
 
-	// Connections kept open for the next call.
+	// HTTP connections that stay open for the next call.
 	idleConnections = 16
 )
 
 var errClosed = cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason, "the vCenter account is no longer in use")
 
-// connection is one session of an account. It logs in when it is first used and again when vCenter ended the session.
+// connection is the session of an account. It logs in when it is first used, and again when the vCenter has ended the session.
 type connection struct {
 	to     endpoint
 	now    func() time.Time
@@ -53,7 +53,7 @@ type connection struct {
 	trying   sync.WaitGroup
 }
 
-// do makes a call, if need be after a login, and turns what goes wrong into an error of ours.
+// do makes a call, after a login if there is no session, and classifies its error.
 func (c *connection) do(ctx context.Context, call func(context.Context, *vim25.Client) error) error {
 	for again := false; ; again = true {
 		client, err := c.login(ctx)
@@ -70,7 +70,7 @@ func (c *connection) do(ctx context.Context, call func(context.Context, *vim25.C
 	}
 }
 
-// login returns the client of the session. All who need one wait for the same login, each as long as its context lasts.
+// login returns the client of the session. All callers wait for the same login, each as long as its context lasts.
 func (c *connection) login(ctx context.Context) (*vim25.Client, error) {
 	client, err := c.current()
 	if client != nil || err != nil {
@@ -91,7 +91,7 @@ func (c *connection) login(ctx context.Context) (*vim25.Client, error) {
 	}
 }
 
-// current returns the client, or why there will be none for now, or neither.
+// current returns the client, or the reason why we must not log in now, or neither.
 func (c *connection) current() (*vim25.Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,7 +139,7 @@ func (c *connection) pause(err error) time.Duration {
 	return min(afterFailure<<min(c.failures, 10), maxAfterFailure)
 }
 
-// forget drops a client whose session has ended, unless a new one is there already.
+// forget drops a client whose session has ended, unless there is already a new client.
 func (c *connection) forget(client *vim25.Client) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,8 +149,9 @@ func (c *connection) forget(client *vim25.Client) {
 	}
 }
 
-// close ends the session for good: a late call must not log in again and leave a session behind.
-func (c *connection) close(ctx context.Context) {
+// close ends the session for good: a late call must not log in again and leave a session behind. If the vCenter does not
+// answer, the session ends by itself after half an hour.
+func (c *connection) close(ctx context.Context) error {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
@@ -160,25 +161,24 @@ func (c *connection) close(ctx context.Context) {
 	c.client = nil
 	c.mu.Unlock()
 	if client == nil {
-		return
+		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loginTimeout)
+	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
-	// A session that cannot be ended, because vCenter is away, ends by itself after half an hour.
-	_ = session.NewManager(client).Logout(ctx)
-	client.CloseIdleConnections()
+	defer client.CloseIdleConnections()
+	return classify(session.NewManager(client).Logout(ctx))
 }
 
-// login makes a session. The password is sent only to the server that the endpoint trusts.
+// login opens a session. It sends the password only to the server that the endpoint trusts.
 func (e endpoint) login(ctx context.Context) (*vim25.Client, error) {
 	transport := soap.NewClient(&url.URL{Scheme: "https", Host: e.server, Path: vim25.Path}, false)
 	http1 := transport.DefaultTransport()
 	http1.TLSClientConfig = e.tls.Clone()
-	// govmomi's own way to dial knows no context, takes SHA-1 thumbprints and is not used behind a proxy.
+	// govmomi's own dialer ignores the context, accepts SHA-1 thumbprints, and is not used behind a proxy.
 	http1.DialTLSContext = nil
 	http1.DialContext = (&net.Dialer{Timeout: loginTimeout, KeepAlive: callTimeout}).DialContext
 	http1.MaxIdleConnsPerHost = idleConnections
-	// A redirect would carry the password on to another server.
+	// A redirect would take the password to another server.
 	transport.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	transport.UserAgent = "capwin"
 

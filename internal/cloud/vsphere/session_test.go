@@ -31,7 +31,7 @@ func connectTo(t *testing.T, credentials map[string][]byte) *account {
 		t.Fatal(err)
 	}
 	a, _ := c.(*account)
-	t.Cleanup(func() { a.connection.close(context.Background()) })
+	t.Cleanup(func() { _ = a.Close(context.Background()) })
 	return a
 }
 
@@ -70,9 +70,10 @@ func TestOtherServer(t *testing.T) {
 	pinned := with(v.credentials(), "thumbprint", wrong)
 	delete(pinned, "ca.crt")
 	for name, credentials := range map[string]map[string][]byte{
-		"another name than the certificate's": with(v.credentials(), "server", "localhost:"+strings.Split(other.Listener.Addr().String(), ":")[1]),
-		"another authority":                   with(with(v.credentials(), "server", other.Listener.Addr().String()), "ca.crt", otherCA),
-		"another thumbprint":                  with(pinned, "server", other.Listener.Addr().String()),
+		"another name than the certificate's": with(v.credentials(), "server",
+			"localhost:"+strings.Split(other.Listener.Addr().String(), ":")[1]),
+		"another authority":  with(with(v.credentials(), "server", other.Listener.Addr().String()), "ca.crt", otherCA),
+		"another thumbprint": with(pinned, "server", other.Listener.Addr().String()),
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := connectTo(t, credentials).Observe(t.Context(), v.machine("m"))

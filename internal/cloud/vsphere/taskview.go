@@ -9,7 +9,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// taskView is the list of tasks whose changes are pushed.
+// taskView is the list of the tasks whose changes the vCenter pushes.
 type taskView struct {
 	client *vim25.Client
 	ref    types.ManagedObjectReference
@@ -18,8 +18,8 @@ type taskView struct {
 	tasks map[types.ManagedObjectReference]bool
 }
 
-// follow has changes of the tasks that somebody waits for pushed, while the account is watched. Where that cannot be, they
-// are asked for.
+// follow has the vCenter push changes of the tasks whose end is waited for, as long as the account is watched. Tasks that
+// cannot be followed are polled.
 func (a *account) follow(ctx context.Context) {
 	v := a.view.Load()
 	if v == nil {
@@ -27,26 +27,14 @@ func (a *account) follow(ctx context.Context) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.set(ctx, a.ledger.tasks()) && a.view.Load() == v {
-		a.ledger.watched(v.tasks)
+	if v.list(ctx, a.ledger.tasks()) && a.view.Load() == v {
+		a.ledger.markWatched(v.tasks)
 	}
 }
 
-// set lists the wanted tasks with one request, if there is a new one among them. Old ones can wait for that.
-func (v *taskView) set(ctx context.Context, wanted []types.ManagedObjectReference) bool {
-	tasks := map[types.ManagedObjectReference]bool{}
-	change := types.ModifyListView{This: v.ref}
-	for _, t := range wanted {
-		if !v.tasks[t] && !tasks[t] {
-			change.Add = append(change.Add, t)
-		}
-		tasks[t] = true
-	}
-	for t := range v.tasks {
-		if !tasks[t] {
-			change.Remove = append(change.Remove, t)
-		}
-	}
+// list sets the list to the wanted tasks, with one request, when there is a new task among them. Old tasks stay until then.
+func (v *taskView) list(ctx context.Context, wanted map[types.ManagedObjectReference]bool) bool {
+	change := types.ModifyListView{This: v.ref, Add: without(wanted, v.tasks), Remove: without(v.tasks, wanted)}
 	if len(change.Add) == 0 {
 		return false
 	}
@@ -56,9 +44,18 @@ func (v *taskView) set(ctx context.Context, wanted []types.ManagedObjectReferenc
 	if err != nil {
 		return false
 	}
-	for _, t := range answer.Returnval { // those that vCenter no longer knows
-		delete(tasks, t)
+	for _, t := range answer.Returnval { // the vCenter no longer knows these
+		delete(wanted, t)
 	}
-	v.tasks = tasks
+	v.tasks = wanted
 	return true
+}
+
+func without(all, some map[types.ManagedObjectReference]bool) (rest []types.ManagedObjectReference) {
+	for t := range all {
+		if !some[t] {
+			rest = append(rest, t)
+		}
+	}
+	return rest
 }

@@ -291,7 +291,7 @@ func (v *vcenter) account() *account {
 	c, err := Provider{}.Connect(v.credentials())
 	v.must(err)
 	a, _ := c.(*account)
-	v.t.Cleanup(func() { a.connection.close(context.Background()) })
+	v.t.Cleanup(func() { _ = a.Close(context.Background()) })
 	return a
 }
 

@@ -1,7 +1,9 @@
 package vsphere
 
 import (
+	"maps"
 	"net/netip"
+	"slices"
 
 	"github.com/vmware/govmomi/vim25/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -9,32 +11,18 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// The marks on a VM say whose it is. They are not guestinfo keys because a guest can write those, and only those.
+// The marks on a VM say which machine it belongs to. They are not guestinfo keys, because those are what a guest can write.
 const (
 	markOwner      = "capwin.owner"
 	markProviderID = "capwin.providerID"
 
-	// reportKey is where the guest writes how far its bootstrap is.
+	// reportKey is where the guest reports on its bootstrap.
 	reportKey = "guestinfo.capwin.report"
 )
 
-// paths are the properties of a VM that are read and watched. Of extraConfig only single keys: the whole of it holds the
-// user data and would come again with each change.
-var paths = []string{
-	"name",
-	"config.instanceUuid",
-	"runtime.powerState",
-	"runtime.connectionState",
-	"guest.ipAddress",
-	"guest.net",
-	extraConfig(markOwner),
-	extraConfig(markProviderID),
-	extraConfig(reportKey),
-}
-
 func extraConfig(key string) string { return `config.extraConfig["` + key + `"]` }
 
-// sighting is what was last seen of a VM, ours or not.
+// sighting is what was last seen of a VM of any owner.
 type sighting struct {
 	ref        types.ManagedObjectReference
 	name       string
@@ -48,28 +36,25 @@ type sighting struct {
 	report     string
 }
 
-// set takes over one property; a nil value means that it has none now.
+// setters set the properties of a VM that are read and watched; a nil value means that the property has no value now. Of
+// extraConfig we read single keys, because the whole holds the user data and would be sent again with each change.
+var setters = map[string]func(*sighting, any){
+	"name":                      func(s *sighting, v any) { s.name, _ = v.(string) },
+	"config.instanceUuid":       func(s *sighting, v any) { s.id, _ = v.(string) },
+	"runtime.powerState":        func(s *sighting, v any) { s.power, _ = v.(types.VirtualMachinePowerState) },
+	"runtime.connectionState":   func(s *sighting, v any) { s.connection, _ = v.(types.VirtualMachineConnectionState) },
+	"guest.ipAddress":           func(s *sighting, v any) { s.address, _ = v.(string) },
+	"guest.net":                 func(s *sighting, v any) { nics, _ := v.(types.ArrayOfGuestNicInfo); s.nics = nics.GuestNicInfo },
+	extraConfig(markOwner):      func(s *sighting, v any) { s.owner = option(v) },
+	extraConfig(markProviderID): func(s *sighting, v any) { s.providerID = option(v) },
+	extraConfig(reportKey):      func(s *sighting, v any) { s.report = option(v) },
+}
+
+var paths = slices.Sorted(maps.Keys(setters))
+
 func (s *sighting) set(path string, value any) {
-	switch path {
-	case "name":
-		s.name, _ = value.(string)
-	case "config.instanceUuid":
-		s.id, _ = value.(string)
-	case "runtime.powerState":
-		s.power, _ = value.(types.VirtualMachinePowerState)
-	case "runtime.connectionState":
-		s.connection, _ = value.(types.VirtualMachineConnectionState)
-	case "guest.ipAddress":
-		s.address, _ = value.(string)
-	case "guest.net":
-		nics, _ := value.(types.ArrayOfGuestNicInfo)
-		s.nics = nics.GuestNicInfo
-	case extraConfig(markOwner):
-		s.owner = option(value)
-	case extraConfig(markProviderID):
-		s.providerID = option(value)
-	case extraConfig(reportKey):
-		s.report = option(value)
+	if set := setters[path]; set != nil {
+		set(s, value)
 	}
 }
 
@@ -85,18 +70,21 @@ func option(value any) string {
 	return text
 }
 
-// readable says that vCenter knows the VM's configuration. While a VM is being cloned, and while its host or datastore is
-// away, it may know the name alone, and then nobody can say whose VM it is.
+// readable says that the vCenter knows the VM's configuration. While a VM is being cloned, and while its host or datastore is
+// away, the vCenter may know only the name, and cannot say which machine the VM belongs to.
 func (s *sighting) readable() bool { return s.id != "" }
 
-// belongsTo says that the VM is m's. The marks alone would not do: a clone that somebody made of our VM has them too.
+// belongsTo says that the VM is m's. The marks alone are not enough: if a person clones our VM, the copy has them too.
 func (s *sighting) belongsTo(m cloud.Machine) bool {
 	return s.owner == m.Key.String() && s.providerID == m.ProviderID && (s.id == idOf(m) || s.name == m.Name)
 }
 
 func (s *sighting) off() bool { return s.power == types.VirtualMachinePowerStatePoweredOff }
 
-// describe says of m's VM what the controllers want to know. ran says that it was switched on before.
+// started says that the VM is on or suspended.
+func (s *sighting) started() bool { return s.power != "" && !s.off() }
+
+// describe reports m's VM to the controllers. ran says that the VM was switched on before.
 func describe(m cloud.Machine, s *sighting, ran bool) cloud.VM {
 	vm := cloud.VM{
 		Addresses: []clusterv1.MachineAddress{
@@ -109,7 +97,7 @@ func describe(m cloud.Machine, s *sighting, ran bool) cloud.VM {
 	case s.power == types.VirtualMachinePowerStatePoweredOn:
 		vm.State = cloud.Running
 	case !ran:
-		vm.State, vm.Detail = cloud.Creating, "made, not yet switched on"
+		vm.State, vm.Detail = cloud.Creating, "made, but not yet switched on"
 	case s.power == types.VirtualMachinePowerStateSuspended:
 		vm.State, vm.Detail = cloud.Stopped, "suspended in the vCenter"
 	default:
@@ -121,8 +109,8 @@ func describe(m cloud.Machine, s *sighting, ran bool) cloud.VM {
 	return vm
 }
 
-// ips lists each address once, the one that VMware Tools takes for the main one first. Those that are good on their own
-// link alone, which Windows makes up when there is no DHCP, are left out.
+// ips lists each address once, beginning with the one that VMware Tools regard as the main address. It leaves out link-local
+// addresses, which Windows makes up when there is no DHCP.
 func (s *sighting) ips() []string {
 	all := []string{s.address}
 	for _, nic := range s.nics {
@@ -132,7 +120,7 @@ func (s *sighting) ips() []string {
 	seen := map[netip.Addr]bool{}
 	for _, text := range all {
 		ip, err := netip.ParseAddr(text)
-		// A zone may be any text, and comes from the guest.
+		// A zone can be any text, and the guest chooses it.
 		if ip = ip.Unmap(); err != nil || ip.Zone() != "" || seen[ip] || !ip.IsGlobalUnicast() {
 			continue
 		}

@@ -13,38 +13,36 @@ import (
 )
 
 const (
-	// maxWait is how long vCenter holds its answer when there is nothing to tell. It is well below the half hour after
-	// which an idle session ends.
+	// maxWait is how long the vCenter waits before it answers that nothing has changed. It is well below the half hour
+	// after which an idle session ends.
 	maxWait = 3 * time.Minute
 
-	// leaveTimeout is how long to wait for vCenter when the watch ends.
+	// leaveTimeout is how long to wait for the vCenter when the watch ends.
 	leaveTimeout = 5 * time.Second
 )
 
-// Watch keeps the inventory and the state of tasks, and sends the keys of what changes.
+// Watch keeps the inventory and the state of our tasks up to date, and sends the keys of the machines that changed.
 func (a *account) Watch(ctx context.Context, changed chan<- cloud.Key) error {
 	if !a.watching.CompareAndSwap(false, true) {
-		return cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason, "the account is being watched already")
+		return cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason, "the account is already being watched")
 	}
 	defer a.watching.Store(false)
 	var keys outbox
 	sent := keys.deliver(ctx, changed)
 	err := a.watch(ctx, &keys)
-	if ctx.Err() == nil {
-		keys.close()
-		<-sent
-		return err
-	}
+	keys.close()
 	<-sent
-	a.connection.close(ctx)
-	return nil
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 func (a *account) watch(ctx context.Context, keys *outbox) error {
 	keys.add(a.inventory.begin()...)
 	defer a.inventory.lose()
-	defer a.ledger.watched(nil)
-	w, err := a.open(ctx)
+	defer a.ledger.markWatched(nil)
+	w, err := a.newWatcher(ctx)
 	if err != nil {
 		return err
 	}
@@ -54,7 +52,7 @@ func (a *account) watch(ctx context.Context, keys *outbox) error {
 	defer w.free(ctx)
 
 	for synced, version := false, ""; ctx.Err() == nil; {
-		set, err := w.next(ctx, version)
+		set, err := w.changes(ctx, version)
 		if err != nil {
 			return classify(err)
 		}
@@ -66,13 +64,13 @@ func (a *account) watch(ctx context.Context, keys *outbox) error {
 		if !synced && (set.Truncated == nil || !*set.Truncated) {
 			synced = true
 			keys.add(a.inventory.complete()...)
-			keys.add(a.ledger.all()...)
+			keys.add(a.ledger.machines()...)
 		}
 	}
 	return nil
 }
 
-// apply takes over what has changed.
+// apply applies changes of tasks to the ledger and changes of VMs to the inventory.
 func (a *account) apply(set *types.UpdateSet) []cloud.Key {
 	var keys []cloud.Key
 	for _, f := range set.FilterSet {
@@ -87,7 +85,7 @@ func (a *account) apply(set *types.UpdateSet) []cloud.Key {
 	return keys
 }
 
-// watcher is a property collector of vCenter's. It ends with the session.
+// watcher is a property collector in the vCenter. It ends with the session.
 type watcher struct {
 	client    *vim25.Client
 	collector types.ManagedObjectReference
@@ -95,8 +93,8 @@ type watcher struct {
 	tasks     *taskView
 }
 
-// open makes the collector: of all VMs that the account may see, wherever they are, and of the tasks that are added later.
-func (a *account) open(ctx context.Context) (*watcher, error) {
+// newWatcher makes a collector for all VMs that the account may see, in all datacenters, and for tasks that are added later.
+func (a *account) newWatcher(ctx context.Context) (*watcher, error) {
 	w := &watcher{}
 	err := a.connection.do(ctx, func(ctx context.Context, c *vim25.Client) error {
 		w.client = c
@@ -137,9 +135,9 @@ func (w *watcher) filter(ctx context.Context, view types.ManagedObjectReference,
 	return err
 }
 
-// next waits for changes after a version, or for all there is after none. It gives up where not even the word that
-// nothing has changed arrives.
-func (w *watcher) next(ctx context.Context, version string) (*types.UpdateSet, error) {
+// changes waits for what has changed since a version; without a version it returns everything. It fails when the vCenter
+// does not even answer that nothing has changed.
+func (w *watcher) changes(ctx context.Context, version string) (*types.UpdateSet, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxWait+callTimeout)
 	defer cancel()
 	answer, err := methods.WaitForUpdatesEx(ctx, w.client, &types.WaitForUpdatesEx{
@@ -151,12 +149,12 @@ func (w *watcher) next(ctx context.Context, version string) (*types.UpdateSet, e
 	return answer.Returnval, nil
 }
 
-// free removes the collector and its views at the end of the watch, so that a vCenter that we lose now and then does not
-// gather them. It is best effort: they go with the session at the latest.
+// free removes the collector and its views when the watch ends, so that they do not pile up in a vCenter that we lose now and
+// then. This is best effort: they end with the session at the latest.
 func (w *watcher) free(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()
-	w.client.CloseIdleConnections() // where one connection broke, the others may have as well
+	w.client.CloseIdleConnections() // when one connection broke, the others may be broken too
 	_, _ = methods.DestroyPropertyCollector(ctx, w.client, &types.DestroyPropertyCollector{This: w.collector})
 	_, _ = methods.DestroyView(ctx, w.client, &types.DestroyView{This: w.vms})
 	_, _ = methods.DestroyView(ctx, w.client, &types.DestroyView{This: w.tasks.ref})

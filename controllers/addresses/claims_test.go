@@ -1,4 +1,4 @@
-package machine
+package addresses
 
 import (
 	"fmt"
@@ -31,9 +31,9 @@ func TestMacOf(t *testing.T) {
 		{0, "fd00::ffff,10.0.0.5", "00:50:56:00:00:05"}, // the same whichever pool is named first
 		{0, "10.0.0.5,10.0.0.6", "00:50:56:00:00:05"},
 	} {
-		var addresses []netip.Addr
-		for text := range strings.SplitSeq(c.addresses, ",") {
-			addresses = append(addresses, netip.MustParseAddr(text))
+		var addresses []infrav1.NetworkAddress
+		for address := range strings.SplitSeq(c.addresses, ",") {
+			addresses = append(addresses, infrav1.NetworkAddress{Address: address + "/24"})
 		}
 		if got := macOf(c.adapter, addresses); got != c.want {
 			t.Errorf("adapter %d with %s: %s, want %s", c.adapter, c.addresses, got, c.want)
@@ -46,7 +46,7 @@ func TestMacsAreUnique(t *testing.T) {
 	seen := map[string]string{}
 	for adapter := range 10 {
 		for address := netip.MustParseAddr("10.20.0.0"); address != netip.MustParseAddr("10.20.16.0"); address = address.Next() {
-			mac, now := macOf(adapter, []netip.Addr{address}), fmt.Sprint(adapter, " ", address)
+			mac, now := macOf(adapter, []infrav1.NetworkAddress{{Address: address.String() + "/24"}}), fmt.Sprint(adapter, " ", address)
 			if before, taken := seen[mac]; taken || mac < "00:50:56:00:00:00" || mac > "00:50:56:3f:ff:ff" {
 				t.Fatalf("%s of %s is that of %q too, or of another range", mac, now, before)
 			}
@@ -56,31 +56,36 @@ func TestMacsAreUnique(t *testing.T) {
 }
 
 // ofPools has an adapter with two pools, one by DHCP, and one with a pool.
-func ofPools() *facts {
+func ofPools() *infrav1.WindowsMachine {
 	pool := func(name string) infrav1.IPPoolReference {
 		return infrav1.IPPoolReference{APIGroup: "ipam.cluster.x-k8s.io", Kind: "InClusterIPPool", Name: name}
 	}
-	machine := &infrav1.WindowsMachine{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "win", UID: "uid-1", Labels: map[string]string{clusterv1.WatchLabel: "mine"}},
+	return &infrav1.WindowsMachine{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "team-a", Name: "win", UID: "uid-1",
+			Labels: map[string]string{clusterv1.WatchLabel: "mine"},
+		},
 		Spec: infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{Networks: []infrav1.VSphereNetwork{
 			{Name: "nodes", AddressesFromPools: []infrav1.IPPoolReference{pool("four"), pool("six")}},
 			{Name: "other"},
 			{Name: "storage", AddressesFromPools: []infrav1.IPPoolReference{pool("storage")}},
 		}}},
 	}
-	return &facts{machine: machine, cluster: &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "blue"}}}
 }
 
+var blue = &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "blue"}}
+
 func TestClaimsOf(t *testing.T) {
-	f := ofPools()
+	windows := ofPools()
 	var got []string
-	for _, claim := range claimsOf(f) {
-		got = append(got, fmt.Sprintf("%s/%s of %s for %s", claim.Namespace, claim.Name, claim.Spec.PoolRef.Name, claim.Spec.ClusterName))
+	for _, claim := range claimsOf(windows, blue) {
+		got = append(got, fmt.Sprintf("%s/%s of %s for %s", claim.Namespace, claim.Name, claim.Spec.PoolRef.Name,
+			claim.Spec.ClusterName))
 		want := map[string]string{clusterv1.ClusterNameLabel: "blue", clusterv1.WatchLabel: "mine"}
 		if diff := cmp.Diff(want, claim.Labels); diff != "" {
 			t.Errorf("labels of %s (-want +got):\n%s", claim.Name, diff)
 		}
-		if !metav1.IsControlledBy(claim, f.machine) || !*claim.OwnerReferences[0].BlockOwnerDeletion {
+		if !metav1.IsControlledBy(claim, windows) || !*claim.OwnerReferences[0].BlockOwnerDeletion {
 			t.Errorf("%s is owned by %+v", claim.Name, claim.OwnerReferences)
 		}
 	}
@@ -88,32 +93,33 @@ func TestClaimsOf(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("claims (-want +got):\n%s", diff)
 	}
-	f.machine.Spec.VSphere = nil
-	if claims := claimsOf(f); claims != nil {
+	windows.Spec.VSphere = nil
+	if claims := claimsOf(windows, blue); claims != nil {
 		t.Errorf("a machine of another cloud claims %v", claims)
 	}
 }
 
-func TestGiven(t *testing.T) {
-	f := ofPools()
+func TestWaitsForAddress(t *testing.T) {
+	windows := ofPools()
 	claim := func(change func(*ipamv1.IPAddressClaim)) *ipamv1.IPAddressClaim {
-		made := claimsOf(f)[0]
+		made := claimsOf(windows, blue)[0]
 		made.UID = "claim-1"
 		change(made)
 		return made
 	}
 	for name, c := range map[string]struct {
 		claim *ipamv1.IPAddressClaim
-		want  phase.Outcome
+		want  error
 	}{
-		"given": {claim(func(c *ipamv1.IPAddressClaim) { c.Status.AddressRef.Name = "win-0-0" }), phase.Outcome{}},
+		"given": {claim(func(c *ipamv1.IPAddressClaim) { c.Status.AddressRef.Name = "win-0-0" }), nil},
 		"new": {
 			claim(func(*ipamv1.IPAddressClaim) {}),
 			phase.Wait(infrav1.WaitingForIPAddressReason, "IPAddressClaim win-0-0 has no address of InClusterIPPool four yet"),
 		},
 		"not seen yet": {
 			claim(func(c *ipamv1.IPAddressClaim) { c.UID = "" }),
-			phase.Poll(infrav1.WaitingForIPAddressReason, "IPAddressClaim win-0-0 was made a moment ago, by this machine or by somebody else"),
+			phase.Poll(infrav1.WaitingForIPAddressReason,
+				"IPAddressClaim win-0-0 was created a moment ago; waiting for it to appear in the cache"),
 		},
 		"used up": {
 			claim(func(c *ipamv1.IPAddressClaim) {
@@ -122,22 +128,25 @@ func TestGiven(t *testing.T) {
 					Reason: ipamv1.IPAddressClaimReadyPoolExhaustedReason, Message: "no address is free",
 				}}
 			}),
-			phase.Wait(infrav1.WaitingForIPAddressReason, "IPAddressClaim win-0-0 has no address of InClusterIPPool four yet: PoolExhausted no address is free"),
+			phase.Wait(infrav1.WaitingForIPAddressReason,
+				"IPAddressClaim win-0-0 has no address of InClusterIPPool four yet: PoolExhausted no address is free"),
 		},
 		"of an earlier machine": {
 			claim(func(c *ipamv1.IPAddressClaim) {
 				c.OwnerReferences[0].UID, c.Status.AddressRef.Name = "uid-0", "win-0-0"
 			}),
-			phase.Poll(infrav1.WaitingForIPAddressReason, "IPAddressClaim win-0-0 is being deleted, or of another owner; once it is gone, one is made for this machine"),
+			phase.Poll(infrav1.WaitingForIPAddressReason,
+				"IPAddressClaim win-0-0 is being deleted or has another owner; when it is gone, this machine creates its own"),
 		},
 		"going": {
 			claim(func(c *ipamv1.IPAddressClaim) {
 				c.DeletionTimestamp, c.Status.AddressRef.Name = new(metav1.Now()), "win-0-0"
 			}),
-			phase.Poll(infrav1.WaitingForIPAddressReason, "IPAddressClaim win-0-0 is being deleted, or of another owner; once it is gone, one is made for this machine"),
+			phase.Poll(infrav1.WaitingForIPAddressReason,
+				"IPAddressClaim win-0-0 is being deleted or has another owner; when it is gone, this machine creates its own"),
 		},
 	} {
-		if diff := cmp.Diff(c.want, given(f, c.claim)); diff != "" {
+		if diff := cmp.Diff(phase.Of(c.want), phase.Of(waitsForAddress(windows, c.claim))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

@@ -5,35 +5,34 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	ctrl "sigs.k8s.io/controller-runtime"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
-	"sigs.k8s.io/cluster-api/controllers/clustercache"
-	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	corev1 "k8s.io/api/core/v1"
-
+	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/controllers/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
 )
 
-// addControllers is the one place where all rooms are named.
+// addControllers wires the controllers: no other place knows all rooms by name.
 func addControllers(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, wanted map[string]bool) error {
 	workload, err := addClusterCache(ctx, mgr, flags)
 	if err != nil {
 		return err
 	}
-	if wanted[infrastructure] {
+	if wanted[infrastructureProvider] {
 		if err := addMachine(ctx, mgr, flags, workload); err != nil {
 			return fmt.Errorf("add windowsmachine controller: %w", err)
 		}
 	}
-	if wanted[bootstrapping] {
+	if wanted[bootstrapProvider] {
 		if err := addBootstrap(ctx, mgr, flags, workload); err != nil {
 			return fmt.Errorf("add windowsbootstrapconfig controller: %w", err)
 		}
@@ -70,8 +69,9 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, work
 	}
 	return (&machine.Reconciler{
 		Client:      mgr.GetClient(),
-		Secrets:     mgr.GetAPIReader(),
+		Live:        mgr.GetAPIReader(),
 		Workload:    workload,
+		Pools:       &addresses.Pools{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: time.Now, WatchFilter: flags.watchFilter},
 		VSphere:     vsphere.Provider{},
 		Accounts:    accounts,
 		Changed:     changed,
@@ -79,23 +79,23 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, work
 		Now:         time.Now,
 		WatchFilter: flags.watchFilter,
 		Namespace:   flags.namespace,
-	}).SetupWithManager(ctx, mgr, options(flags.machineConcurrency))
+	}).SetupWithManager(ctx, mgr, controllerOptions(flags.machineConcurrency))
 }
 
 func addBootstrap(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, workload clustercache.ClusterCache) error {
 	return (&bootstrap.Reconciler{
 		Client:      mgr.GetClient(),
-		Secrets:     mgr.GetAPIReader(),
+		Live:        mgr.GetAPIReader(),
 		Workload:    workload,
 		TokenTTL:    flags.tokenTTL,
 		Events:      mgr.GetEventRecorder("windowsbootstrapconfig"),
 		Now:         time.Now,
 		WatchFilter: flags.watchFilter,
-	}).SetupWithManager(ctx, mgr, options(flags.configConcurrency))
+	}).SetupWithManager(ctx, mgr, controllerOptions(flags.configConcurrency))
 }
 
-// options bounds the back-off: what comes back after an outage of an hour must not wait for another quarter of one.
-func options(concurrency int) controller.Options {
+// controllerOptions bounds the back-off, so that after an outage of an hour no object waits another quarter of an hour.
+func controllerOptions(concurrency int) controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: concurrency,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](50*time.Millisecond, time.Minute),

@@ -1,4 +1,4 @@
-package machine
+package addresses
 
 import (
 	"testing"
@@ -22,7 +22,8 @@ func withMAC(name string, changes ...func(*infrav1.WindowsMachine)) *infrav1.Win
 	return m
 }
 
-func TestSameMAC(t *testing.T) {
+func TestHasMAC(t *testing.T) {
+	otherMAC := func(m *infrav1.WindowsMachine) { m.Status.Networks[1].MACAddress = "00:50:56:04:00:06" }
 	ours := withMAC("ours")
 	for name, c := range map[string]struct {
 		other *infrav1.WindowsMachine
@@ -31,22 +32,24 @@ func TestSameMAC(t *testing.T) {
 		"itself":              {withMAC("ours"), false},
 		"another's":           {withMAC("other"), true},
 		"another place":       {withMAC("other", func(m *infrav1.WindowsMachine) { m.Status.Networks = m.Status.Networks[1:] }), true},
-		"another MAC":         {withMAC("other", func(m *infrav1.WindowsMachine) { m.Status.Networks[1].MACAddress = "00:50:56:04:00:06" }), false},
+		"another MAC":         {withMAC("other", otherMAC), false},
 		"another network":     {withMAC("other", func(m *infrav1.WindowsMachine) { m.Status.Networks[1].Name = "storage" }), false},
-		"another vCenter":     {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere.CredentialsRef.Name = "far" }), false},
+		"another vCenter":     {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere.CredentialsRef.Name = "" }), false},
 		"another datacenter":  {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere.Datacenter = "DC1" }), false},
 		"another cloud":       {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere = nil }), false},
 		"no addresses so far": {withMAC("other", func(m *infrav1.WindowsMachine) { m.Status.Networks = nil }), false},
 	} {
-		network, alike := sameMAC(ours, ours.Status.Networks, c.other)
-		if alike != c.want || alike && network.Name != "nodes" {
-			t.Errorf("%s: %t %+v, want %t", name, alike, network, c.want)
+		if hasMAC(c.other, ours, ours.Status.Networks[0]) {
+			t.Errorf("%s: an adapter by DHCP has no MAC of ours", name)
+		}
+		if got := hasMAC(c.other, ours, ours.Status.Networks[1]); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
 		}
 	}
 }
 
 // Of two, one keeps its MAC, whichever is asked.
-func TestBefore(t *testing.T) {
+func TestKeepsMAC(t *testing.T) {
 	older := func(m *infrav1.WindowsMachine) { m.CreationTimestamp = metav1.Unix(999, 0) }
 	held := func(m *infrav1.WindowsMachine) { m.Finalizers = []string{infrav1.MachineFinalizer} }
 	going := func(m *infrav1.WindowsMachine) { m.DeletionTimestamp = new(metav1.Unix(2000, 0)) }
@@ -61,7 +64,7 @@ func TestBefore(t *testing.T) {
 		"older, and goes without a VM":  {withMAC("a", older, going), false},
 		"goes, and its VM is there yet": {withMAC("z", held, going), true},
 	} {
-		if got := before(c.other, withMAC("m")); got != c.want {
+		if got := keepsMAC(c.other, withMAC("m")); got != c.want {
 			t.Errorf("%s: %t, want %t", name, got, c.want)
 		}
 	}

@@ -1,0 +1,199 @@
+// Package addresses gives the adapters of a WindowsMachine addresses from IP pools. claims.go claims them, hold.go holds them
+// while there may be a VM and frees them afterwards, reclaim.go frees what was left behind, and mac.go derives MACs.
+package addresses
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+)
+
+// Pools are the IP pools of the management cluster.
+type Pools struct {
+	Client client.Client
+	// Live reads from the API server itself: the cache may not show yet what a pool gave, or what we hold.
+	Live client.Reader
+	// Now is the clock.
+	Now func() time.Time
+	// WatchFilter is the value of the watch-filter label, if this manager has one.
+	WatchFilter string
+}
+
+// Claim asks each pool of the spec for an address and stops until all are there. It returns them as status.networks will have
+// them. It never looks up addresses that are in the status already, because the user data is made from them.
+func (p *Pools) Claim(
+	ctx context.Context, windows *infrav1.WindowsMachine, cluster *clusterv1.Cluster,
+) ([]infrav1.MachineNetwork, error) {
+	if bootstrap.Addressed(windows) {
+		return windows.Status.Networks, nil
+	}
+	claims := claimsOf(windows, cluster)
+	for _, claim := range claims {
+		if err := p.ensure(ctx, claim); err != nil {
+			return nil, err
+		}
+	}
+	for _, claim := range claims {
+		if err := waitsForAddress(windows, claim); err != nil {
+			return nil, err
+		}
+	}
+	return p.networks(ctx, windows, claims)
+}
+
+// claimsOf returns a claim for each pool of each adapter, in their order. Only a claim that is created needs the Cluster.
+func claimsOf(windows *infrav1.WindowsMachine, cluster *clusterv1.Cluster) []*ipamv1.IPAddressClaim {
+	if windows.Spec.VSphere == nil {
+		return nil
+	}
+	var all []*ipamv1.IPAddressClaim
+	for i, network := range windows.Spec.VSphere.Networks {
+		for j, pool := range network.AddressesFromPools {
+			claim := newClaim(windows, fmt.Sprintf("%s-%d-%d", windows.Name, i, j), pool)
+			if cluster != nil {
+				claim.Spec.ClusterName = cluster.Name
+				claim.Labels[clusterv1.ClusterNameLabel] = cluster.Name
+			}
+			all = append(all, claim)
+		}
+	}
+	return all
+}
+
+func newClaim(windows *infrav1.WindowsMachine, name string, pool infrav1.IPPoolReference) *ipamv1.IPAddressClaim {
+	claim := &ipamv1.IPAddressClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: windows.Namespace, Name: name, Labels: map[string]string{},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(windows, infrav1.GroupVersion.WithKind("WindowsMachine"))},
+		},
+		Spec: ipamv1.IPAddressClaimSpec{PoolRef: ipamv1.IPPoolReference{APIGroup: pool.APIGroup, Kind: pool.Kind, Name: pool.Name}},
+	}
+	if filter, ok := windows.Labels[clusterv1.WatchLabel]; ok {
+		claim.Labels[clusterv1.WatchLabel] = filter // or its changes would not wake us
+	}
+	return claim
+}
+
+// ensure reads the claim, or creates it if there is none of that name.
+func (p *Pools) ensure(ctx context.Context, claim *ipamv1.IPAddressClaim) error {
+	found := &ipamv1.IPAddressClaim{}
+	err := p.Client.Get(ctx, client.ObjectKeyFromObject(claim), found)
+	if err == nil {
+		found.DeepCopyInto(claim)
+		return nil
+	}
+	if !apierrors.IsNotFound(err) {
+		return fmt.Errorf("get ipaddressclaim %s: %w", claim.Name, err)
+	}
+	err = p.Client.Create(ctx, claim)
+	if apierrors.IsAlreadyExists(err) {
+		return nil // the claim has no UID, which says that the cache does not show it yet
+	}
+	if err != nil {
+		return fmt.Errorf("create ipaddressclaim %s: %w", claim.Name, err)
+	}
+	ctrl.LoggerFrom(ctx).Info("Address claimed", "claim", claim.Name, "pool", claim.Spec.PoolRef.Name)
+	return nil
+}
+
+// waitsForAddress stops until the claim has an address for this machine.
+func waitsForAddress(windows *infrav1.WindowsMachine, claim *ipamv1.IPAddressClaim) error {
+	if claim.UID == "" {
+		return phase.Poll(infrav1.WaitingForIPAddressReason,
+			"IPAddressClaim %s was created a moment ago; waiting for it to appear in the cache", claim.Name)
+	}
+	if !metav1.IsControlledBy(claim, windows) || !claim.DeletionTimestamp.IsZero() {
+		return phase.Poll(infrav1.WaitingForIPAddressReason,
+			"IPAddressClaim %s is being deleted or has another owner; when it is gone, this machine creates its own", claim.Name)
+	}
+	if claim.Status.AddressRef.Name != "" {
+		return nil
+	}
+	why := ""
+	if ready := conditions.Get(claim, ipamv1.IPAddressClaimReadyCondition); ready != nil && ready.Status != metav1.ConditionTrue {
+		why = fmt.Sprintf(": %s %s", ready.Reason, ready.Message)
+	}
+	pool := claim.Spec.PoolRef
+	return phase.Wait(infrav1.WaitingForIPAddressReason,
+		"IPAddressClaim %s has no address of %s %s yet%s", claim.Name, pool.Kind, pool.Name, why)
+}
+
+// networks returns the adapters of the spec with the addresses of their claims and the MACs that follow from these.
+func (p *Pools) networks(
+	ctx context.Context, windows *infrav1.WindowsMachine, claims []*ipamv1.IPAddressClaim,
+) ([]infrav1.MachineNetwork, error) {
+	var all []infrav1.MachineNetwork
+	for i, spec := range windows.Spec.VSphere.Networks {
+		network := infrav1.MachineNetwork{Name: spec.Name}
+		for range spec.AddressesFromPools {
+			address, err := p.networkAddress(ctx, claims[0])
+			if err != nil {
+				return nil, err
+			}
+			network.Addresses = append(network.Addresses, address)
+			claims = claims[1:]
+		}
+		if len(network.Addresses) > 0 {
+			network.MACAddress = macOf(i, network.Addresses)
+		}
+		all = append(all, network)
+	}
+	return all, nil
+}
+
+func (p *Pools) networkAddress(ctx context.Context, claim *ipamv1.IPAddressClaim) (infrav1.NetworkAddress, error) {
+	name := claim.Status.AddressRef.Name
+	address, err := p.read(ctx, claim)
+	if apierrors.IsNotFound(err) {
+		return infrav1.NetworkAddress{}, phase.Poll(infrav1.WaitingForIPAddressReason,
+			"IPAddressClaim %s refers to IPAddress %s, which does not exist", claim.Name, name)
+	}
+	if err != nil {
+		return infrav1.NetworkAddress{}, err
+	}
+	found, problem := parse(address)
+	if problem != "" {
+		return found, phase.Stall(infrav1.SpecInvalidReason,
+			"IPAddress %s: %s; correct pool %s, then delete IPAddressClaim %s, and the machine creates a new one",
+			name, problem, claim.Spec.PoolRef.Name, claim.Name)
+	}
+	return found, nil
+}
+
+// read reads the address of a claim.
+func (p *Pools) read(ctx context.Context, claim *ipamv1.IPAddressClaim) (*ipamv1.IPAddress, error) {
+	address := &ipamv1.IPAddress{}
+	key := client.ObjectKey{Namespace: claim.Namespace, Name: claim.Status.AddressRef.Name}
+	if err := p.Live.Get(ctx, key, address); err != nil {
+		return nil, fmt.Errorf("get ipaddress %s: %w", key.Name, err)
+	}
+	return address, nil
+}
+
+// parse returns an address as the status will show it, or what is wrong with it.
+func parse(address *ipamv1.IPAddress) (found infrav1.NetworkAddress, problem string) {
+	ip, err := netip.ParseAddr(address.Spec.Address)
+	prefix := netip.PrefixFrom(ip, int(ptr.Deref(address.Spec.Prefix, -1)))
+	if err != nil || !prefix.IsValid() || ip.Zone() != "" {
+		return infrav1.NetworkAddress{}, "no valid address with a prefix length"
+	}
+	found = infrav1.NetworkAddress{Address: prefix.String(), Gateway: address.Spec.Gateway}
+	if err := bootstrap.CheckAddress(found); err != nil {
+		return found, err.Error()
+	}
+	return found, ""
+}

@@ -1,0 +1,159 @@
+package vsphere
+
+import (
+	"time"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// goal is what the caller wants of a machine's VM.
+type goal string
+
+const (
+	wantReport  goal = "a report"
+	wantRunning goal = "running"
+	wantGone    goal = "gone"
+)
+
+// question is one for the vCenter. It costs a call, so it is asked only when the answer decides.
+type question string
+
+const (
+	whatIsThere   question = "what is there"
+	whetherItRan  question = "whether it ran"
+	earlierClones question = "earlier clones"
+	rivalClones   question = "rival clones"
+)
+
+// step is what comes next: a question, a task or, without these, the answer to the caller.
+type step struct {
+	ask   question
+	start act
+	with  types.ManagedObjectReference // the VM that the task works on
+	vm    cloud.VM
+	err   error
+}
+
+func ask(q question) step     { return step{ask: q} }
+func wait(detail string) step { return step{vm: cloud.VM{State: cloud.Creating, Detail: detail}} }
+func fail(err error) step     { return step{err: err} }
+
+// next decides what to do; no other code does. The first case that holds counts.
+func next(m cloud.Machine, s survey, want goal) step {
+	switch {
+	case m.Spec.VSphere == nil && want == wantGone:
+		return fail(cloud.ErrNotFound) // nothing was ever made of such a spec
+	case m.Spec.VSphere == nil:
+		return fail(cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
+			"spec.vsphere is missing: add it to say where and how to make the VM"))
+	case s.job.underWay():
+		return wait(string(s.job.act))
+	case want == wantGone:
+		return nextToRemove(s)
+	case s.jobErr != nil:
+		return fail(s.jobErr)
+	case s.what == unseen:
+		return ask(whatIsThere)
+	case s.what == unreadable:
+		return wait("the vCenter does not yet say which machine the VM of this name belongs to")
+	case s.what == ours:
+		return nextWithVM(m, s, want)
+	case want == wantReport:
+		return fail(cloud.ErrNotFound)
+	}
+	return nextToMake(m, s)
+}
+
+// nextWithVM switches on a VM that never ran: its clone succeeded, but switching it on failed. A VM that ran before and was
+// stopped is left alone.
+func nextWithVM(m cloud.Machine, s survey, want goal) step {
+	switch {
+	case !s.vm.readable():
+		return fail(reached(s.vm))
+	case !s.ran && s.asked[whetherItRan] == 0:
+		return ask(whetherItRan)
+	case s.ran || want == wantReport:
+		return step{vm: describe(m, s.vm, s.ran)}
+	case s.asked[rivalClones] == 0:
+		return ask(rivalClones)
+	case s.rivals: // the VM's own clone may be one of them, and will switch it on
+		return step{vm: describe(m, s.vm, s.ran)}
+	}
+	return actOn(switchingOn, s.vm)
+}
+
+// nextToMake clones the template once no other clone can make the VM. If the name is taken, we look twice, because a VM gets
+// its marks a moment after its name.
+func nextToMake(m cloud.Machine, s survey) step {
+	switch {
+	case s.asked[earlierClones] == 0:
+		return ask(earlierClones)
+	case !s.earlier && !s.memory.answerLost.IsZero() && s.asked[rivalClones] == 0:
+		return ask(rivalClones)
+	case s.earlier || s.rivals:
+		return wait("waiting for clones that were started earlier")
+	case s.what == stranger && s.asked[whatIsThere] < 2:
+		return ask(whatIsThere)
+	case s.what == stranger:
+		return fail(nameTaken(m))
+	case s.now.Before(s.memory.notBefore):
+		return fail(s.memory.failed)
+	}
+	return step{start: cloning}
+}
+
+// nextToRemove makes sure that there is no VM and that none can appear. It asks about clones before it looks, so that it sees
+// the VM of a clone that ends in between.
+func nextToRemove(s survey) step {
+	switch {
+	case s.jobErr != nil && s.job.act != cloning: // a failed clone is fine now
+		return fail(s.jobErr)
+	case s.job.act == switchingOff && s.job.err() == nil:
+		return step{start: destroying, with: s.job.vm}
+	case s.what == ours && !s.vm.off():
+		return actOn(switchingOff, s.vm)
+	case s.asked[rivalClones] == 0:
+		return ask(rivalClones)
+	case s.asked[whatIsThere] == 0:
+		return ask(whatIsThere)
+	case s.what == ours && s.rivals: // it may still be being cloned, and then the vCenter refuses to destroy it
+		return wait("waiting for the clone to end")
+	case s.what == ours:
+		return actOn(destroying, s.vm)
+	case s.what == unreadable, s.rivals, s.requestMayArrive():
+		return wait("waiting until no VM can appear")
+	}
+	return fail(cloud.ErrNotFound)
+}
+
+// actOn starts a task with a VM if the vCenter reaches the VM.
+func actOn(what act, vm *sighting) step {
+	if err := reached(vm); err != nil {
+		return fail(err)
+	}
+	return step{start: what, with: vm.ref}
+}
+
+// lateRequest is how long a request whose answer was lost may take to appear in the vCenter's list of tasks.
+const lateRequest = 30 * time.Second
+
+func (s survey) requestMayArrive() bool {
+	return !s.memory.answerLost.IsZero() && s.now.Before(s.memory.answerLost.Add(lateRequest))
+}
+
+func reached(vm *sighting) error {
+	if vm.readable() && vm.connection == types.VirtualMachineConnectionStateConnected {
+		return nil
+	}
+	return cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason,
+		"the vCenter cannot reach the VM (%s): bring its host or datastore back", vm.connection)
+}
+
+func nameTaken(m cloud.Machine) error {
+	return cloud.Errorf(cloud.Invalid, infrav1.NameTakenReason,
+		"the folder already has a VM or folder named %q that does not belong to this machine: rename or remove it, "+
+			"or delete the Machine so that a new one gets another name", m.Name)
+}

@@ -1,0 +1,375 @@
+package vsphere
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// fact is something that a survey may hold.
+type fact func(*survey)
+
+var (
+	noon  = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	theVM = types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}
+
+	errTask  = cloud.Errorf(cloud.Exhausted, "TaskFailed", "the task failed")
+	errClone = cloud.Errorf(cloud.Exhausted, "CloneFailed", "the last clone failed")
+)
+
+// has makes a survey of facts.
+func has(facts ...fact) survey {
+	s := survey{now: noon, asked: map[question]int{}}
+	for _, f := range facts {
+		f(&s)
+	}
+	return s
+}
+
+// The task that this process began last.
+func underWay(what act) fact {
+	return func(s *survey) { s.job = job{act: what, vm: theVM, state: types.TaskInfoStateRunning} }
+}
+
+func succeeded(what act) fact {
+	return func(s *survey) { s.job = job{act: what, vm: theVM, state: types.TaskInfoStateSuccess} }
+}
+
+func failed(what act) fact {
+	return func(s *survey) {
+		fault := &types.LocalizedMethodFault{Fault: &types.NoDiskSpace{}}
+		s.job, s.jobErr = job{act: what, vm: theVM, state: types.TaskInfoStateError, fault: fault}, errTask
+	}
+}
+
+func cameTooLate(what act) fact {
+	return func(s *survey) {
+		failed(what)(s)
+		s.jobErr = nil
+	}
+}
+
+// What a look has found.
+func finds(what sight) fact {
+	return func(s *survey) { s.found, s.asked[whatIsThere] = found{what: what}, 1 }
+}
+
+func findsVM(power types.VirtualMachinePowerState) fact {
+	return func(s *survey) {
+		finds(ours)(s)
+		s.vm = &sighting{ref: theVM, id: "id", power: power, connection: types.VirtualMachineConnectionStateConnected}
+		s.ran = s.vm.started()
+	}
+}
+
+func disconnected(s *survey) { s.vm.connection = types.VirtualMachineConnectionStateDisconnected }
+func blind(s *survey)        { s.vm.id = "" }                 // the vCenter has lost sight of the VM's configuration
+func known(s *survey)        { delete(s.asked, whatIsThere) } // from the inventory
+func twice(s *survey)        { s.asked[whatIsThere] = 2 }
+
+// Answers to the other questions, and what is remembered.
+func ran(so bool) fact     { return func(s *survey) { s.ran, s.asked[whetherItRan] = so, 1 } }
+func early(so bool) fact   { return func(s *survey) { s.earlier, s.asked[earlierClones] = so, 1 } }
+func rival(so bool) fact   { return func(s *survey) { s.rivals, s.asked[rivalClones] = so, 1 } }
+func lostNow(s *survey)    { s.memory.answerLost = noon.Add(1 - lateRequest) }
+func lostBefore(s *survey) { s.memory.answerLost = noon.Add(-lateRequest) }
+func pausing(s *survey)    { s.memory.failed, s.memory.notBefore = errClone, noon.Add(1) }
+func paused(s *survey)     { s.memory.failed, s.memory.notBefore = errClone, noon }
+
+const off, on, suspended = types.VirtualMachinePowerStatePoweredOff, types.VirtualMachinePowerStatePoweredOn,
+	types.VirtualMachinePowerStateSuspended
+
+var (
+	anyGoal  = []goal{wantReport, wantRunning, wantGone}
+	toReport = []goal{wantReport}
+	toRun    = []goal{wantRunning}
+	toGo     = []goal{wantGone}
+	toStay   = []goal{wantReport, wantRunning}
+)
+
+// rows are the rules of next: what holds, what comes next, and why.
+var rows = []struct {
+	name    string
+	because string
+	goals   []goal
+	survey  survey
+	next    string
+}{
+	// The task that this process began.
+	{"cloning", "its end wakes us", anyGoal, has(underWay(cloning)), "wait: cloning"},
+	{"switching on", "its end wakes us", anyGoal, has(underWay(switchingOn)), "wait: switching on"},
+	{"switching off", "its end wakes us", anyGoal, has(underWay(switchingOff)), "wait: switching off"},
+	{"destroying", "its end wakes us", anyGoal, has(underWay(destroying)), "wait: destroying"},
+	{"a task failed", "the user is told once", toStay, has(failed(cloning)), "fail: TaskFailed"},
+	{"switching off failed", "the user is told why the VM stays", toGo, has(failed(switchingOff)), "fail: TaskFailed"},
+	{"the clone failed", "nothing was made, and none is wanted", toGo, has(failed(cloning)), "ask: rival clones"},
+	{"the clone ended", "the inventory may not have its VM yet", toStay, has(succeeded(cloning)), "ask: what is there"},
+	{"somebody was faster", "we look at what is there now", toStay, has(cameTooLate(cloning)), "ask: what is there"},
+	{"somebody switched it off first", "we look at what is there now", toGo, has(cameTooLate(switchingOff)), "ask: rival clones"},
+	{"it is off", "it needs no look in between", toGo, has(succeeded(switchingOff)), "start: destroying vm-1"},
+	{"it is destroyed", "another clone may be under way", toGo, has(succeeded(destroying)), "ask: rival clones"},
+
+	// Reports, and the VM that runs or ran.
+	{"nothing is known", "the vCenter knows", toStay, has(), "ask: what is there"},
+	{"nothing is there", "there is no VM", toReport, has(finds(nothing)), "not found"},
+	{"a stranger has the name", "it is not the machine's VM", toReport, has(finds(stranger)), "not found"},
+	{
+		"its owner is not known", "its marks come a moment later", toStay, has(finds(unreadable)),
+		"wait: the vCenter does not yet say which machine the VM of this name belongs to",
+	},
+	{"it runs", "that is all that is wanted", toStay, has(findsVM(on)), "report: Running"},
+	{"it runs, the inventory says", "that costs no call", toStay, has(findsVM(on), known), "report: Running"},
+	{"it runs on a host that is away", "it may run all the same", toStay, has(findsVM(on), disconnected), "report: Running"},
+	{"its storage is away", "what is known of it may be out of date", toStay, has(findsVM(on), blind), "fail: CloudUnreachable"},
+	{"it is off", "stopped and never started look alike", toStay, has(findsVM(off)), "ask: whether it ran"},
+	{"it was stopped", "a person stopped it for a reason", toStay, has(findsVM(off), ran(true)), "report: Stopped, switched off"},
+	{"it is suspended", "it ran", toStay, has(findsVM(suspended)), "report: Stopped, suspended in the vCenter"},
+
+	// A VM that was made and never switched on.
+	{"it never ran", "it is being made", toReport, has(findsVM(off), ran(false)), "report: Creating, made, but not yet switched on"},
+	{"it never ran", "its clone may still switch it on", toRun, has(findsVM(off), ran(false)), "ask: rival clones"},
+	{
+		"its clone may be under way", "that one switches it on", toRun, has(findsVM(off), ran(false), rival(true)),
+		"report: Creating, made, but not yet switched on",
+	},
+	{
+		"its clone has ended", "it was never switched on", toRun, has(findsVM(off), ran(false), rival(false)),
+		"start: switching on vm-1",
+	},
+	{
+		"its clone has ended, its host is away", "the vCenter cannot reach it", toRun,
+		has(findsVM(off), disconnected, ran(false), rival(false)), "fail: CloudUnreachable",
+	},
+
+	// No VM, and one is wanted.
+	{"a process before us", "may have begun a clone", toRun, has(finds(nothing)), "ask: earlier clones"},
+	{
+		"its clone is under way", "there must not be a second VM", toRun, has(finds(nothing), early(true)),
+		"wait: waiting for clones that were started earlier",
+	},
+	{"no clone was begun before us", "no other clone can make it", toRun, has(finds(nothing), early(false)), "start: cloning"},
+	{"an answer was lost", "our own clone may be under way", toRun, has(finds(nothing), early(false), lostNow), "ask: rival clones"},
+	{
+		"an answer was lost long ago", "a clone can take hours", toRun, has(finds(nothing), early(false), lostBefore),
+		"ask: rival clones",
+	},
+	{
+		"the lost clone may be under way", "there must not be a second VM", toRun,
+		has(finds(nothing), early(false), lostNow, rival(true)), "wait: waiting for clones that were started earlier",
+	},
+	{
+		"the lost clone is not under way", "the name is unique, so a late clone fails", toRun,
+		has(finds(nothing), early(false), lostNow, rival(false)), "start: cloning",
+	},
+	{
+		"a stranger has the name", "a VM gets its marks after its name", toRun, has(finds(stranger), early(false)),
+		"ask: what is there",
+	},
+	{"a stranger, seen twice", "only a person can help", toRun, has(finds(stranger), twice, early(false)), "fail: NameTaken"},
+	{"a stranger that has gone", "the name is free", toRun, has(finds(nothing), twice, early(false)), "start: cloning"},
+	{
+		"a clone failed a moment ago", "the cause seldom goes away so soon", toRun,
+		has(finds(nothing), early(false), pausing), "fail: CloneFailed",
+	},
+	{"a clone failed a while ago", "it may work now", toRun, has(finds(nothing), early(false), paused), "start: cloning"},
+
+	// No VM is wanted.
+	{"it runs", "a VM that runs cannot be destroyed", toGo, has(findsVM(on)), "start: switching off vm-1"},
+	{"it runs, the inventory says", "that costs no call", toGo, has(findsVM(on), known), "start: switching off vm-1"},
+	{"it is suspended", "a VM that is suspended cannot be destroyed", toGo, has(findsVM(suspended)), "start: switching off vm-1"},
+	{"it runs, its host is away", "the vCenter cannot reach it", toGo, has(findsVM(on), disconnected), "fail: CloudUnreachable"},
+	{"its storage is away", "what is known of it may be out of date", toGo, has(findsVM(on), blind), "fail: CloudUnreachable"},
+	{"nothing is known", "a clone may be under way", toGo, has(), "ask: rival clones"},
+	{"the inventory says that it is off", "it may be in the making", toGo, has(findsVM(off), known), "ask: rival clones"},
+	{"no rivals", "a clone may have ended meanwhile", toGo, has(rival(false)), "ask: what is there"},
+	{"some rivals", "one may have made the VM already", toGo, has(rival(true)), "ask: what is there"},
+	{"it is off", "no clone is working on it", toGo, has(findsVM(off), rival(false)), "start: destroying vm-1"},
+	{
+		"it is off, its host is away", "the vCenter cannot reach it", toGo, has(findsVM(off), disconnected, rival(false)),
+		"fail: CloudUnreachable",
+	},
+	{
+		"it is off and may be in the making", "the vCenter refuses to destroy it then", toGo, has(findsVM(off), rival(true)),
+		"wait: waiting for the clone to end",
+	},
+	{"nothing is there", "and nothing can appear", toGo, has(finds(nothing), rival(false)), "not found"},
+	{"a stranger has the name", "it is left alone", toGo, has(finds(stranger), rival(false)), "not found"},
+	{
+		"a clone may make it", "it would be left behind", toGo, has(finds(nothing), rival(true)),
+		"wait: waiting until no VM can appear",
+	},
+	{
+		"a request may still arrive", "it would be left behind", toGo, has(finds(nothing), rival(false), lostNow),
+		"wait: waiting until no VM can appear",
+	},
+	{"a lost request is too old", "it never arrived", toGo, has(finds(nothing), rival(false), lostBefore), "not found"},
+	{
+		"its owner is not known", "it may be the machine's", toGo, has(finds(unreadable), rival(false)),
+		"wait: waiting until no VM can appear",
+	},
+}
+
+func TestNext(t *testing.T) {
+	m := machineOf(t, "m", infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}})
+	for _, r := range rows {
+		for _, want := range r.goals {
+			t.Run(fmt.Sprintf("%s, wanted: %s", r.name, want), func(t *testing.T) {
+				if got := outcome(next(m, r.survey, want)); got != r.next {
+					t.Errorf("next = %q, want %q, because %s", got, r.next, r.because)
+				}
+			})
+		}
+	}
+	t.Run("a spec of another cloud", func(t *testing.T) {
+		m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
+		says := map[goal]string{wantReport: "fail: SpecInvalid", wantRunning: "fail: SpecInvalid", wantGone: "not found"}
+		for want, says := range says {
+			if got := outcome(next(m, has(), want)); got != says {
+				t.Errorf("wanted %s: next = %q, want %q", want, got, says)
+			}
+		}
+	})
+}
+
+// outcome is a step in words.
+func outcome(then step) string {
+	failure := (*cloud.Error)(nil)
+	switch {
+	case then.ask != "":
+		return "ask: " + string(then.ask)
+	case then.start == cloning:
+		return "start: cloning"
+	case then.start != "":
+		return "start: " + string(then.start) + " " + then.with.Value
+	case errors.Is(then.err, cloud.ErrNotFound):
+		return "not found"
+	case errors.As(then.err, &failure):
+		return "fail: " + failure.Reason
+	case then.vm.Addresses == nil:
+		return "wait: " + then.vm.Detail
+	case then.vm.Detail != "":
+		return "report: " + cmp.Or(string(then.vm.State), "Creating") + ", " + then.vm.Detail
+	}
+	return "report: " + string(then.vm.State)
+}
+
+// TestNextEverywhere tries each combination of facts: what comes next has a row, and is safe.
+func TestNextEverywhere(t *testing.T) {
+	m := machineOf(t, "m", infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}})
+	inRows, come := map[string]bool{}, map[string]bool{}
+	for _, r := range rows {
+		for _, want := range r.goals {
+			inRows[string(want)+": "+r.next] = true
+		}
+	}
+	n := 0
+	for s := range everySurvey {
+		for _, want := range anyGoal {
+			n++
+			then := next(m, s, want)
+			come[string(want)+": "+outcome(then)] = true
+			if wrong := unsafe(s, want, then); wrong != "" {
+				t.Fatalf("%s, wanted %s: %q: %s", s, want, outcome(then), wrong)
+			}
+		}
+	}
+	t.Logf("%d combinations, %d rows, %d outcomes", n, len(rows), len(come))
+	for _, o := range slices.Sorted(maps.Keys(come)) {
+		if !inRows[o] {
+			t.Errorf("no row has %q", o)
+		}
+	}
+	for _, o := range slices.Sorted(maps.Keys(inRows)) {
+		if !come[o] {
+			t.Errorf("%q has a row and never comes", o)
+		}
+	}
+}
+
+// everySurvey combines all facts.
+func everySurvey(yield func(survey) bool) {
+	none := func(*survey) {}
+	jobs, sights := []fact{none}, []fact{none, finds(nothing), finds(unreadable), finds(stranger)}
+	for _, what := range []act{cloning, switchingOn, switchingOff, destroying} {
+		jobs = append(jobs, underWay(what), succeeded(what), failed(what), cameTooLate(what))
+	}
+	for _, power := range []types.VirtualMachinePowerState{off, on, suspended, ""} {
+		for _, change := range []fact{none, disconnected, blind, known} {
+			sights = append(sights, func(s *survey) {
+				findsVM(power)(s)
+				change(s)
+			})
+		}
+	}
+	answers := func(to func(bool) fact) []fact { return []fact{none, to(true), to(false)} }
+	for _, s := range combined(jobs, sights, answers(ran), []fact{none, twice}, answers(early), answers(rival),
+		[]fact{none, lostNow, lostBefore}, []fact{none, pausing, paused}) {
+		switch {
+		case s.what == unseen && s.asked[whatIsThere] > 0, s.what == ours && s.vm.started() && !s.ran:
+			continue // cannot be
+		}
+		if !yield(s) {
+			return
+		}
+	}
+}
+
+func combined(lists ...[]fact) []survey {
+	all := []survey{has()}
+	for _, list := range lists {
+		var more []survey
+		for _, s := range all {
+			for _, f := range list {
+				with := s
+				with.asked = maps.Clone(s.asked)
+				if s.vm != nil {
+					with.vm = new(*s.vm)
+				}
+				f(&with)
+				more = append(more, with)
+			}
+		}
+		all = more
+	}
+	return all
+}
+
+// unsafe says which promise a step would break.
+func unsafe(s survey, want goal, then step) string {
+	most := map[question]int{whatIsThere: 2, whetherItRan: 1, earlierClones: 1, rivalClones: 1}
+	noRivals := s.asked[rivalClones] == 1 && !s.rivals
+	free := s.what == nothing && s.asked[earlierClones] == 1 && !s.earlier && (s.memory.answerLost.IsZero() || noRivals)
+	reachable := s.what == ours && reached(s.vm) == nil && then.with == theVM
+	switch {
+	case then.ask != "" && s.asked[then.ask] >= most[then.ask]:
+		return "this was asked before: the decision would never end"
+	case then.start != "" && (want == wantReport || s.job.underWay()):
+		return "nothing may be started"
+	case then.start == cloning && (want != wantRunning || !free || s.now.Before(s.memory.notBefore)):
+		return "there may be a VM already, or none is wanted"
+	case then.start == switchingOn && (want != wantRunning || !reachable || s.ran || s.asked[whetherItRan] == 0):
+		return "it is not ours to switch on"
+	case then.start == switchingOff && (want != wantGone || !reachable):
+		return "it is not ours to switch off"
+	case then.start == destroying && (want != wantGone || s.job.act != switchingOff && (!reachable || !s.vm.off() || !noRivals)):
+		return "it is not ours to destroy"
+	case errors.Is(then.err, cloud.ErrNotFound) && want == wantGone &&
+		(s.what != nothing && s.what != stranger || s.asked[whatIsThere] == 0 || !noRivals || s.requestMayArrive()):
+		return "a VM may be left behind"
+	}
+	return ""
+}
+
+func (s survey) String() string {
+	return fmt.Sprintf("task %q %s, %s %+v, asked %v, ran %v, earlier %v, rivals %v",
+		s.job.act, s.job.state, s.what, s.vm, s.asked, s.ran, s.earlier, s.rivals)
+}

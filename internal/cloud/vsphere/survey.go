@@ -1,0 +1,72 @@
+package vsphere
+
+import (
+	"context"
+	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// survey is what a decision is made from: what this process remembers of a machine, and what it has found out since.
+type survey struct {
+	memory work
+	now    time.Time
+
+	job    job   // the task that this process began for the machine, as it is now
+	jobErr error // why that task failed
+
+	asked   map[question]int // how often each question was asked; the fields below hold the answers
+	found                    // what is there; the inventory may know before the vCenter is asked
+	ran     bool             // the VM was switched on before
+	earlier bool             // clones that were begun before this process are under way and may make the VM
+	rivals  bool             // clones of any process are under way and may make the VM
+}
+
+// gather reads what costs no call: the ledger and the inventory. Only a task of ours that the watch does not follow is polled.
+// If a task has just ended, the inventory is not used, because the change may not have arrived there yet.
+func (a *account) gather(ctx context.Context, m cloud.Machine) (survey, error) {
+	s := survey{memory: a.ledger.recall(m), now: a.now(), asked: map[question]int{}}
+	s.job, s.ran = s.memory.job, s.memory.ran
+	if s.job.act == "" {
+		a.saw(m, &s, a.inventory.find(m))
+		return s, nil
+	}
+	if !s.job.watched && !s.job.ended() {
+		if err := a.poll(ctx, &s.job); err != nil {
+			return s, err
+		}
+	}
+	if s.job.ended() {
+		s.jobErr = a.ledger.settle(m, s.job, s.now)
+	}
+	return s, nil
+}
+
+// findOut asks the vCenter a question and adds the answer to the survey.
+func (a *account) findOut(ctx context.Context, m cloud.Machine, q question, s *survey) (err error) {
+	s.asked[q]++
+	switch q {
+	case whatIsThere:
+		var f found
+		f, err = a.look(ctx, m, s.memory.object)
+		a.saw(m, s, f)
+	case whetherItRan:
+		s.ran, err = a.everRan(ctx, s.vm.ref)
+		a.ledger.note(m, func(w *work) { w.ran = w.ran || s.ran })
+	case earlierClones:
+		s.earlier, err = a.clonesLeft(ctx, m, q)
+	case rivalClones:
+		s.rivals, err = a.clonesLeft(ctx, m, q)
+	}
+	return err
+}
+
+// saw adds what was found to the survey, and remembers the machine's VM, so that we find it even if the vCenter cannot read
+// its id any more.
+func (a *account) saw(m cloud.Machine, s *survey, f found) {
+	s.found = f
+	if f.what == ours {
+		s.ran = s.ran || f.vm.started()
+		a.ledger.note(m, func(w *work) { w.object, w.ran = f.vm.ref, w.ran || s.ran })
+	}
+}
