@@ -73,12 +73,16 @@ func (c *checker) say(say Value, looked string) {
 	}
 }
 
-func (c *checker) list(field string, values []Value) {
-	c.must(len(values) > 0, field, "is empty")
+func (c *checker) values(field string, values []Value) {
 	for _, value := range values {
 		c.must(value != nil, field, "has a null")
 		c.value(field, value)
 	}
+}
+
+func (c *checker) list(field string, values []Value) {
+	c.must(len(values) > 0, field, "is empty")
+	c.values(field, values)
 }
 
 func (c *checker) test(prefix string, test Test) {
@@ -111,18 +115,6 @@ func (c *checker) windowsPath(field string, value Value, text string) {
 	}
 	c.must(!oddInPath.MatchString(text[len("C:"):]), field,
 		`%q must be a plain path: backslashes, no "..", none of <>:"|?*, no part that ends in a dot or blank`, value)
-}
-
-// sample is the text with a harmless character in place of every fact.
-func (v Value) sample() string {
-	var text strings.Builder
-	for _, part := range v {
-		if part.Fact != "" {
-			text.WriteByte('0')
-		}
-		text.WriteString(part.Text)
-	}
-	return text.String()
 }
 
 func (c *checker) hasSuffix(field string, value Value, suffixes ...string) {

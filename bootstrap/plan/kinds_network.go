@@ -85,9 +85,8 @@ func (s *Address) check(c *checker) {
 	c.value("mac", s.MAC)
 	c.list("addresses", s.Addresses)
 	c.must(len(s.Gateways) <= 2, "gateways", "must be one per family at most")
-	for _, value := range append(append([]Value{}, s.Gateways...), s.DNS...) {
-		c.value("gateways and dns", value)
-	}
+	c.values("gateways", s.Gateways)
+	c.values("dns", s.DNS)
 	for i, hop := range s.Routes {
 		c.must(hop.To != nil && hop.Via != nil, fmt.Sprintf("routes[%d]", i), "must have to and via")
 		c.value("routes", hop.To)
@@ -108,9 +107,7 @@ func (s *HNSNetwork) check(c *checker) {
 
 func (s *HNSCleanup) check(c *checker) {
 	c.must(len(s.Networks)+len(s.Endpoints) > 0, "networks", "is empty, and endpoints too: there is nothing to clean up")
-	for _, list := range [][]Value{s.Networks, s.Endpoints, s.Keep} {
-		for _, pattern := range list {
-			c.value("networks, endpoints and keep", pattern)
-		}
-	}
+	c.values("networks", s.Networks)
+	c.values("endpoints", s.Endpoints)
+	c.values("keep", s.Keep)
 }

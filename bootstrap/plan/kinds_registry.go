@@ -71,9 +71,7 @@ func (s *Registry) check(c *checker) {
 	switch s.Type {
 	case RegistryMultiString:
 		c.must(s.Value == nil, "value", "must be a list for a MultiString")
-		for _, value := range s.Values {
-			c.value("value", value)
-		}
+		c.values("value", s.Values)
 		return
 	case RegistryDWord:
 		c.number("value", s.Value, -1<<31, 1<<31-1)

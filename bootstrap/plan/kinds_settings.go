@@ -161,9 +161,7 @@ func (s *Service) check(c *checker) {
 	c.service("service", s.Service)
 	c.argv("command", s.Command)
 	c.oneOf("start", string(s.Start), "", string(StartAuto), string(StartDelayedAuto), string(StartDemand), string(StartDisabled))
-	for _, other := range s.DependsOn {
-		c.value("dependsOn", other)
-	}
+	c.values("dependsOn", s.DependsOn)
 	for _, seconds := range s.RestartSeconds {
 		c.must(seconds >= 0, "restartSeconds", "must not be negative")
 	}
@@ -180,9 +178,7 @@ func (s *Firewall) check(c *checker) {
 		c.must(rule.Name != "", "rules.name", "is missing")
 		c.oneOf("rules.protocol", rule.Protocol, "TCP", "UDP")
 		c.list("rules.ports", rule.Ports)
-		for _, remote := range rule.Remote {
-			c.value("rules.remote", remote)
-		}
+		c.values("rules.remote", rule.Remote)
 	}
 }
 
@@ -192,19 +188,13 @@ func (s *Reboot) check(c *checker) { c.oneOf("if", s.If, RebootPending, RebootAl
 
 func (s *Time) check(c *checker) {
 	c.must(s.Zone != "" || len(s.NTP) > 0, "zone", "is missing, and ntp too: there is nothing to set")
-	for _, server := range s.NTP {
-		c.value("ntp", server)
-	}
+	c.values("ntp", s.NTP)
 }
 
 func (s *LocalUser) check(c *checker) {
 	c.must(userName.MatchString(s.User), "user", "%q is not a name that Windows takes for a user", s.User)
-	for _, sid := range s.Groups {
-		c.value("groups", sid)
-	}
-	for _, key := range s.SSHKeys {
-		c.value("sshKeys", key)
-	}
+	c.values("groups", s.Groups)
+	c.values("sshKeys", s.SSHKeys)
 }
 
 func (s *PageFile) check(c *checker) { c.number("sizeMiB", s.SizeMiB, 0, 1<<24) }
@@ -214,7 +204,5 @@ func (s *DefenderExclusions) check(c *checker) {
 	for _, folder := range s.Folders {
 		c.path("folders", folder)
 	}
-	for _, process := range s.Processes {
-		c.value("processes", process)
-	}
+	c.values("processes", s.Processes)
 }

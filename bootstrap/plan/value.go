@@ -61,14 +61,18 @@ func (v Value) Resolve(facts map[string]string) (string, error) {
 }
 
 // String shows a Value to people, with facts in angle brackets.
-func (v Value) String() string {
+func (v Value) String() string { return v.join(func(fact string) string { return "<" + fact + ">" }) }
+
+// sample is the text with a harmless character in place of every fact.
+func (v Value) sample() string { return v.join(func(string) string { return "0" }) }
+
+func (v Value) join(show func(fact string) string) string {
 	var text strings.Builder
 	for _, part := range v {
-		if part.Fact == "" {
-			text.WriteString(part.Text)
-			continue
+		text.WriteString(part.Text)
+		if part.Fact != "" {
+			text.WriteString(show(part.Fact))
 		}
-		text.WriteString("<" + part.Fact + ">")
 	}
 	return text.String()
 }
