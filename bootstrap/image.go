@@ -24,23 +24,25 @@ func (n *node) image() step.Part {
 
 // programVersions: with another minor version the node would join and run a kubelet that was not asked for.
 func programVersions(n *node) []plan.Step {
-	wanted := plan.Text(fmt.Sprintf("1.%d", n.minor))
+	wanted := fmt.Sprintf("1.%d", n.minor)
 	fact := func(name, set string, argv ...string) plan.Step {
 		return &plan.Fact{
 			Common: plan.Common{Name: name, Reason: step.ReasonImageVersionMismatch, TimeoutSeconds: 60, Attempts: 3},
-			Argv:   plan.Texts(argv...), Match: `v(\d+\.\d+)\.`, Set: set,
+			Argv:   plan.Texts(argv...), Match: `v(\d+\.\d+)\.`, Set: set, Say: plan.Text(argv[0] + " does not tell its version"),
 		}
 	}
-	check := func(name, fact string) plan.Step {
+	check := func(name, program, fact string) plan.Step {
 		return &plan.Check{
-			Common: plan.Common{Name: name, Reason: step.ReasonImageVersionMismatch}, Test: plan.Test{Fact: fact, Is: wanted},
+			Common: plan.Common{Name: name, Reason: step.ReasonImageVersionMismatch},
+			Test:   plan.Test{Fact: fact, Is: plan.Text(wanted)},
+			Say:    plan.Say("the image has "+program+" ", fact, ", the Machine wants "+wanted),
 		}
 	}
 	return slices.Concat([]plan.Step{
 		fact("kubeadm-version", "kubeadmVersion", step.KubeadmProgram, "version", "-o", "short"),
-		check("image-version", "kubeadmVersion"),
+		check("image-version", "kubeadm", "kubeadmVersion"),
 		fact("kubelet-version", "kubeletVersion", step.KubeletProgram, "--version"),
-		check("kubelet-of-image", "kubeletVersion"),
+		check("kubelet-of-image", "kubelet", "kubeletVersion"),
 	}, patchVersion(n))
 }
 
@@ -60,6 +62,7 @@ func patchVersion(n *node) []plan.Step {
 				Name: "kubelet-patch-version", Reason: step.ReasonImageVersionMismatch, TimeoutSeconds: 60, Attempts: 2, Optional: true,
 			},
 			Argv: plan.Texts(step.KubeletProgram, "--version"), Match: `v(\d+\.\d+\.\d+)`, Set: patch,
+			Say: plan.Text(step.KubeletProgram + " does not tell its version"),
 		},
 		&plan.Check{
 			Common: plan.Common{
@@ -67,6 +70,7 @@ func patchVersion(n *node) []plan.Step {
 				When: &plan.Test{Fact: patch, IsNot: plan.Text("")},
 			},
 			Test: plan.Test{Fact: patch, Is: plan.Text(wanted)},
+			Say:  plan.Say("the image has kubelet ", patch, ", the Machine wants "+wanted),
 		},
 	}
 }
@@ -79,15 +83,24 @@ const (
 
 // soundness warns of a machine that can join but that few people would want.
 func soundness() []plan.Step {
-	ask := func(name, reason string, test plan.Test) plan.Step {
-		return &plan.Check{Common: plan.Common{Name: name, Reason: reason, Optional: true}, Test: test}
-	}
+	ask := func(name, reason string) plan.Common { return plan.Common{Name: name, Reason: reason, Optional: true} }
 	return []plan.Step{
-		ask("windows-2022-or-later", step.ReasonWindowsNotSupported,
-			plan.Test{Fact: plan.FactOSBuild, AtLeast: plan.Text(step.Windows2022)}),
-		ask("windows-2025-or-earlier", step.ReasonWindowsNotSupported,
-			plan.Test{Fact: plan.FactOSBuild, Below: plan.Text(afterWindows)}),
-		ask("disk-free", step.ReasonMachineTooSmall, plan.Test{Fact: plan.FactDiskFreeMiB, AtLeast: plan.Text(fullDiskMiB)}),
+		&plan.Check{
+			Common: ask("windows-2022-or-later", step.ReasonWindowsNotSupported),
+			Test:   plan.Test{Fact: plan.FactOSBuild, AtLeast: plan.Text(step.Windows2022)},
+			Say: plan.Say("Windows has build ", plan.FactOSBuild,
+				", "+step.Windows2022+" (Windows Server 2022) or later is recommended"),
+		},
+		&plan.Check{
+			Common: ask("windows-2025-or-earlier", step.ReasonWindowsNotSupported),
+			Test:   plan.Test{Fact: plan.FactOSBuild, Below: plan.Text(afterWindows)},
+			Say:    plan.Say("Windows has build ", plan.FactOSBuild, ", 26100 (Windows Server 2025) or earlier is recommended"),
+		},
+		&plan.Check{
+			Common: ask("disk-free", step.ReasonMachineTooSmall),
+			Test:   plan.Test{Fact: plan.FactDiskFreeMiB, AtLeast: plan.Text(fullDiskMiB)},
+			Say:    plan.Say("disk C: has ", plan.FactDiskFreeMiB, " MiB free, "+fullDiskMiB+" MiB or more are recommended"),
+		},
 	}
 }
 

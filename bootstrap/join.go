@@ -38,6 +38,7 @@ func (n *node) prepareFiles() []plan.Step {
 		&plan.Check{
 			Common: plan.Common{Name: "windows-build", Reason: step.ReasonWindowsNotSupported},
 			Test:   plan.Test{Fact: plan.FactOSBuild, AtLeast: plan.Text(oldestWindows)},
+			Say:    plan.Say("Windows has build ", plan.FactOSBuild, ", "+oldestWindows+" (Windows Server 2019) or later is needed"),
 		},
 		step.Directory("kubeadm-folder", step.JoinDirectory, plan.AccessAdmin),
 		step.Directory("kubernetes-folder", step.KubernetesDirectory, plan.AccessAdmin),
@@ -61,11 +62,13 @@ func (c cluster) answers() []plan.Step {
 	steps := []plan.Step{&plan.WaitFor{
 		Common: plan.Common{Name: "api-server-answers", Reason: step.ReasonAPIServerUnreachable, TimeoutSeconds: 600},
 		For:    plan.ForHTTPS, Host: host, Port: port, Insecure: true,
+		Say: plan.Text("the API server " + c.endpoint.String() + " does not answer"),
 	}}
 	if c.authority.root != nil {
 		steps = append(steps, &plan.WaitFor{
 			Common: plan.Common{Name: "api-server-identity", Reason: step.ReasonAPIServerCAMismatch, TimeoutSeconds: 60},
 			For:    plan.ForHTTPS, Host: host, Port: port, CA: c.authority.root,
+			Say: plan.Text("the API server " + c.endpoint.String() + " shows no certificate of this cluster's CA"),
 		})
 	}
 	return steps

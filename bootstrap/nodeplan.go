@@ -61,6 +61,7 @@ func joined() step.Part {
 		&plan.WaitFor{
 			Common: plan.Common{Name: "kubelet-registered", Reason: step.ReasonJoinFailed, TimeoutSeconds: 60},
 			For:    plan.ForFile, Target: plan.Text(step.KubeletCertificate),
+			Say: plan.Text("the kubelet has not received its certificate from the cluster"),
 		},
 		&plan.ServiceState{
 			Common:  plan.Common{Name: "kubelet-running", Reason: step.ReasonKubeletNotHealthy, TimeoutSeconds: 120, Attempts: 2},
@@ -80,6 +81,7 @@ func (n *node) registered() step.Part {
 		Common: plan.Common{Name: "node-registered", Reason: step.ReasonNodeNotRegistered, TimeoutSeconds: 30, Attempts: 24},
 		Argv:   step.AskForNode(n.machine.Node, registered+"{.metadata.name}"),
 		Match:  registered + n.machine.Node, Set: "nodeRegistered",
+		Say: plan.Text("the API server does not show the Node " + n.machine.Node),
 	})
 	return p
 }

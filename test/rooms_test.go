@@ -35,7 +35,7 @@ var rooms = []room{
 	{folder: "bootstrap/scripts"},
 	{folder: "internal/placement", may: []string{"api", "internal/placement"}},
 	{folder: "internal/cloud", may: []string{"api"}},
-	{folder: "internal/cloud/cloudtest", may: []string{"api", "internal/cloud"}},
+	{folder: "internal/cloud/cloudtest", may: []string{"api", "internal/cloud", "test/wait"}},
 	{folder: "internal/cloud/fake", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/azure", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/vsphere", may: []string{"api", "internal/cloud"}},

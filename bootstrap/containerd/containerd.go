@@ -126,9 +126,9 @@ func restart() []plan.Step {
 // VersionCheck makes sure that the image has a containerd that can read the settings. If containerd is not in its
 // usual place the node only warns.
 func (c Containerd) VersionCheck() []plan.Step {
-	oldest := oldestContainerd
+	oldest, why := oldestContainerd, "HostProcess containers need "
 	if len(c.dropIns) > 0 || c.settings != "" {
-		oldest = mergingContainerd
+		oldest, why = mergingContainerd, "the settings in spec.containerd need "
 	}
 	return []plan.Step{
 		&plan.Fact{
@@ -136,6 +136,7 @@ func (c Containerd) VersionCheck() []plan.Step {
 				Name: "containerd-version", Reason: step.ReasonContainerdTooOld, TimeoutSeconds: 60, Attempts: 2, Optional: true,
 			},
 			Argv: plan.Texts(containerdProgram, "--version"), Match: `\sv?(\d+\.\d+)\.`, Set: "containerdVersion",
+			Say: plan.Text(containerdProgram + " does not tell its version"),
 		},
 		&plan.Check{
 			Common: plan.Common{
@@ -143,6 +144,7 @@ func (c Containerd) VersionCheck() []plan.Step {
 				When: &plan.Test{Fact: "containerdVersion", IsNot: plan.Text("")},
 			},
 			Test: plan.Test{Fact: "containerdVersion", AtLeast: plan.Text(oldest)},
+			Say:  plan.Say("the image has containerd ", "containerdVersion", ", "+why+oldest+" or later"),
 		},
 	}
 }
@@ -159,6 +161,7 @@ func answers() []plan.Step {
 		&plan.WaitFor{
 			Common: plan.Common{Name: "containerd-answers", Reason: step.ReasonContainerRuntimeNotReady, TimeoutSeconds: 120},
 			For:    plan.ForPipe, Target: plan.Text("containerd-containerd"),
+			Say: plan.Text("containerd does not answer on its pipe"),
 		},
 		serviceTool("containerd-restarts", "failure", "containerd", "reset=", "900",
 			"actions=", "restart/10000/restart/30000/restart/60000"),

@@ -126,15 +126,19 @@ const fewMiB = "7680"
 func (k *Kubelet) MemoryChecks() []plan.Step {
 	var steps []plan.Step
 	if k.size.MemoryMiB == 0 && !k.reservations.lowMemory {
+		least := strconv.Itoa(k.leastMemoryMiB() - hiddenMiB)
 		steps = append(steps, &plan.Check{
 			Common: plan.Common{Name: "memory-for-pods", Reason: step.ReasonMachineTooSmall},
-			Test:   plan.Test{Fact: plan.FactMemoryMiB, AtLeast: plan.Text(strconv.Itoa(k.leastMemoryMiB() - hiddenMiB))},
+			Test:   plan.Test{Fact: plan.FactMemoryMiB, AtLeast: plan.Text(least)},
+			Say: plan.Say("Windows sees ", plan.FactMemoryMiB,
+				" MiB of memory, "+least+" MiB or more are needed to leave 2 GiB to pods"),
 		})
 	}
 	if k.size.MemoryMiB < smallMemory {
 		steps = append(steps, &plan.Check{
 			Common: plan.Common{Name: "memory", Reason: step.ReasonMachineTooSmall, Optional: true},
 			Test:   plan.Test{Fact: plan.FactMemoryMiB, AtLeast: plan.Text(fewMiB)},
+			Say:    plan.Say("Windows sees ", plan.FactMemoryMiB, " MiB of memory, "+fewMiB+" MiB or more are recommended"),
 		})
 	}
 	return steps

@@ -185,6 +185,7 @@ func (as Adapters) Steps() step.Part {
 					Name: fmt.Sprintf("address-%d-%d-usable", a.number, i+1), Reason: step.ReasonAddressesNotSet, TimeoutSeconds: 60,
 				},
 				For: plan.ForAddress, Target: plan.Text(address.Addr().String()),
+				Say: plan.Text("Windows does not accept the address " + address.Addr().String()),
 			})
 		}
 	}

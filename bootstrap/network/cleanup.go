@@ -132,25 +132,25 @@ func (net *Network) bootCleanup() []plan.Step {
 
 // patch is the oldest update of a Windows build with which a feature of the network works.
 type patch struct {
-	name, build, update string
+	name, what, build, update string
 }
 
 // The updates: KB4489899 for VXLAN, KB4580390 for Direct Server Return, KB5012637 for the hybrid overlay.
 var (
-	patchOverlay = patch{"windows-2019-update-for-overlay", "17763", "379"}
-	patchDSR     = patch{"windows-2019-update-for-dsr", "17763", "1554"}
-	patchHybrid  = patch{"windows-2022-update-for-hybrid-overlay", "20348", "681"}
+	patchOverlay = patch{"windows-2019-update-for-overlay", "overlay networks need", "17763", "379"}
+	patchDSR     = patch{"windows-2019-update-for-dsr", "Direct Server Return needs", "17763", "1554"}
+	patchHybrid  = patch{"windows-2022-update-for-hybrid-overlay", "the hybrid overlay needs", "20348", "681"}
 )
 
 // patchLevel checks on the node what the name of an image does not tell.
 func (net *Network) patchLevel() []plan.Step {
 	var steps []plan.Step
 	if net.twoFamilies() {
-		steps = append(steps, buildCheck("windows-build-for-dual-stack", step.Windows2022))
+		steps = append(steps, buildCheck("windows-build-for-dual-stack", "pods with IPv4 and IPv6 need"))
 	}
 	switch {
 	case net.cni == bootstrapv1.CNIOVNKubernetes:
-		steps = append(steps, buildCheck("windows-build-for-hybrid-overlay", patchHybrid.build), patchHybrid.check())
+		steps = append(steps, buildCheck("windows-build-for-hybrid-overlay", patchHybrid.what), patchHybrid.check())
 	case net.overlay():
 		steps = append(steps, patchOverlay.check())
 	}
@@ -166,10 +166,13 @@ func (net *Network) twoFamilies() bool {
 	return net.dual && net.pods.dual() && net.mode != bootstrapv1.NetworkNone
 }
 
-func buildCheck(name, build string) plan.Step {
+// buildCheck asks for Windows Server 2022; what begins the sentence that says why.
+func buildCheck(name, what string) plan.Step {
 	return &plan.Check{
 		Common: plan.Common{Name: name, Reason: step.ReasonWindowsNotSupported},
-		Test:   plan.Test{Fact: plan.FactOSBuild, AtLeast: plan.Text(build)},
+		Test:   plan.Test{Fact: plan.FactOSBuild, AtLeast: plan.Text(step.Windows2022)},
+		Say: plan.Say("Windows has build ", plan.FactOSBuild,
+			", "+what+" "+step.Windows2022+" (Windows Server 2022) or later"),
 	}
 }
 
@@ -179,5 +182,6 @@ func (p patch) check() plan.Step {
 			Name: p.name, Reason: step.ReasonWindowsPatchLevelTooLow, When: &plan.Test{Fact: plan.FactOSBuild, Is: plan.Text(p.build)},
 		},
 		Test: plan.Test{Fact: plan.FactOSUBR, AtLeast: plan.Text(p.update)},
+		Say:  plan.Say("Windows has build "+p.build+".", plan.FactOSUBR, ", "+p.what+" "+p.build+"."+p.update+" or later"),
 	}
 }

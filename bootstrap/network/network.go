@@ -63,6 +63,7 @@ func (net *Network) podCIDR() []plan.Step {
 		},
 		Argv:  step.AskForNode(net.nodeName, "{.spec.podCIDRs}"),
 		Match: `([0-9]+[.][0-9]+[.][0-9]+)[.]0/24`, Set: factPodPrefix,
+		Say: plan.Text("the Node " + net.nodeName + " has no IPv4 pod CIDR of the size /24"),
 	}}
 	if net.own {
 		steps = append(steps, echo("pod-subnet", podCIDRValue, factPodCIDR), echo("pod-gateway", podGateway, factPodGateway))
@@ -74,6 +75,7 @@ func echo(name string, value plan.Value, set string) plan.Step {
 	return &plan.Fact{
 		Common: plan.Common{Name: name, Reason: step.ReasonPodCIDRMissing},
 		Argv:   append(plan.Texts("cmd.exe", "/d", "/c", "echo"), value), Match: `[0-9./]+`, Set: set,
+		Say: plan.Parts(plan.Text("cmd.exe does not echo "), value),
 	}
 }
 
@@ -92,13 +94,17 @@ func (net *Network) aroundVSwitch() []plan.Step {
 		Common: plan.Common{Name: "default-route", Reason: step.ReasonNetworkNotReady, Attempts: 6, Optional: true},
 		Argv:   plan.Texts("route.exe", "print", "0.0.0.0"),
 		Match:  `\s0[.]0[.]0[.]0\s+0[.]0[.]0[.]0\s+` + address + `\s+(` + address + `)`, Set: factDefaultAddress,
+		Say: plan.Text("Windows has no default route"),
 	}
 	behind := &plan.Check{
 		Common: plan.Common{
 			Name: "vswitch-on-default-route", Reason: step.ReasonNetworkNotReady, Optional: true,
 			When: &plan.Test{Fact: factDefaultAddress, IsNot: plan.Text("")},
 		},
-		Test: plan.Test{Fact: plan.FactManagementIP, Is: plan.Parts(plan.FromFact(factDefaultAddress))},
+		Test: plan.Test{Fact: plan.FactManagementIP, Is: plan.FromFact(factDefaultAddress)},
+		Say: plan.Parts(
+			plan.Say("the vSwitch has the address ", plan.FactManagementIP, ", the default route goes by "),
+			plan.FromFact(factDefaultAddress)),
 	}
 	return slices.Concat([]plan.Step{before}, steps, []plan.Step{behind})
 }

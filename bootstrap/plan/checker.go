@@ -2,58 +2,37 @@ package plan
 
 import (
 	"fmt"
-	"math"
+	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 )
 
-// checker collects what is wrong with a plan. The kinds use it; it knows what texts Windows takes.
+// checker collects what is wrong with a plan, for the kinds that look at their fields. It knows which texts Windows takes.
 type checker struct {
 	where    string
-	step     *Common // nil outside of steps
 	facts    map[string]bool
 	problems []error
 }
 
-// shape of a name: the characters it may begin with, those it may go on with, and how many they may be.
-type shape struct {
-	first, rest string
-	most        int
-}
-
-const (
-	small  = "abcdefghijklmnopqrstuvwxyz"
-	large  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	digits = "0123456789"
-)
-
 var (
-	lineName    = shape{small + large + digits, small + large + digits + ".-", 63}
-	reasonName  = shape{large, small + large + digits, 63}
-	factName    = shape{small, small + large + digits, 63}
-	userName    = shape{small + large + digits + "_", small + large + digits + "_.-", 20}
-	serviceName = shape{small + large + digits + "_.-", small + large + digits + "_.-", 80}
-	variable    = shape{small + large + "_", small + large + digits + "_.()-", math.MaxInt}
-	drive       = shape{small + large, small + large, 1}
+	lineName    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]{0,62}$`)
+	reasonName  = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
+	factName    = regexp.MustCompile(`^[a-z][A-Za-z0-9]{0,62}$`)
+	userName    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,19}$`)
+	serviceName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,80}$`)
+	variable    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.()-]*$`)
+	drive       = regexp.MustCompile(`^[A-Za-z]:\\`)
+	oddInPath   = regexp.MustCompile(`[\x00-\x1f<>:"|?*/]|\\\\|[. ](\\|$)`)
 )
-
-func (s shape) fits(text string) bool {
-	return text != "" && len(text) <= s.most && strings.Contains(s.first, text[:1]) && strings.TrimLeft(text, s.rest) == ""
-}
 
 func (c *checker) must(holds bool, field, format string, args ...any) {
 	if holds {
 		return
 	}
-	where := c.where
-	if c.step != nil {
-		where += ", step " + c.step.Name
-	}
 	message := strings.TrimSpace(field + " " + fmt.Sprintf(format, args...))
-	c.problems = append(c.problems, &Error{Where: where, Message: message})
+	c.problems = append(c.problems, &Error{Where: c.where, Message: message})
 }
 
 func (c *checker) oneOf(field, got string, allowed ...string) {
@@ -62,14 +41,14 @@ func (c *checker) oneOf(field, got string, allowed ...string) {
 }
 
 func (c *checker) reason(field, reason string) {
-	c.must(reasonName.fits(reason), field, "%q must be a name such as JoinFailed", reason)
+	c.must(reasonName.MatchString(reason), field, "%q must be a name such as JoinFailed", reason)
 }
 
 func (c *checker) service(field, name string) {
-	c.must(serviceName.fits(name), field, "%q is no name of a service", name)
+	c.must(serviceName.MatchString(name), field, "%q is not a valid name of a service", name)
 }
 
-// fact: one that no earlier step sets would end the bootstrap on the node.
+// fact must be set by an earlier step, since an unknown one ends the bootstrap on the node.
 func (c *checker) fact(field, name string) {
 	c.must(c.facts[name], field, "fact '%s' is not known here", name)
 }
@@ -83,12 +62,27 @@ func (c *checker) value(field string, value Value) {
 	}
 }
 
-func (c *checker) list(field string, values []Value) {
-	c.must(len(values) > 0, field, "is empty")
+// say is the sentence of a failure. It may tell facts that are known, and the one that the step looks at itself.
+func (c *checker) say(say Value, looked string) {
+	c.must(say.sample() != "", "say", "is missing: the sentence that tells the failure")
+	for _, part := range say {
+		if part.Fact != "" && part.Fact != looked {
+			c.fact("say", part.Fact)
+		}
+		c.must(!strings.ContainsRune(part.Text, 0), "say", "holds a NUL character")
+	}
+}
+
+func (c *checker) values(field string, values []Value) {
 	for _, value := range values {
 		c.must(value != nil, field, "has a null")
 		c.value(field, value)
 	}
+}
+
+func (c *checker) list(field string, values []Value) {
+	c.must(len(values) > 0, field, "is empty")
+	c.values(field, values)
 }
 
 func (c *checker) test(prefix string, test Test) {
@@ -101,7 +95,7 @@ func (c *checker) test(prefix string, test Test) {
 	c.must(asked, prefix+"fact", "must be compared: is, isNot, atLeast or below")
 }
 
-// path: absolute, with backslashes, in no need of being normalised, no stream and no device.
+// path must be absolute, with backslashes, normalised, and name neither a stream nor a device.
 func (c *checker) path(field string, value Value) { c.windowsPath(field, value, value.sample()) }
 
 var wildcards = strings.NewReplacer("*", "0", "?", "0")
@@ -115,37 +109,12 @@ func (c *checker) pattern(field string, value Value) {
 
 func (c *checker) windowsPath(field string, value Value, text string) {
 	c.value(field, value)
-	if len(text) < len(`C:\`) || !drive.fits(text[:1]) || text[1:3] != `:\` {
+	if !drive.MatchString(text) {
 		c.must(false, field, `%q must be an absolute path such as C:\run`, value)
 		return
 	}
-	c.must(plainPath(text[len("C:"):]), field,
+	c.must(!oddInPath.MatchString(text[len("C:"):]), field,
 		`%q must be a plain path: backslashes, no "..", none of <>:"|?*, no part that ends in a dot or blank`, value)
-}
-
-// oddInPaths are control characters, and what means something else to Windows.
-const oddInPaths = "\x00\x01\x02\x03\x04\x05\x06\x07\x08\t\n\x0b\x0c\r\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f" + `<>:"|?*/`
-
-// plainPath: what stands behind the drive needs no normalising, and names no stream and no device.
-func plainPath(text string) bool {
-	for part := range strings.SplitSeq(text, `\`) {
-		if strings.HasSuffix(part, ".") || strings.HasSuffix(part, " ") {
-			return false
-		}
-	}
-	return !strings.Contains(text, `\\`) && !strings.ContainsAny(text, oddInPaths)
-}
-
-// sample is the text with every fact replaced by a harmless one.
-func (v Value) sample() string {
-	var text strings.Builder
-	for _, part := range v {
-		if part.Fact != "" {
-			text.WriteByte('0')
-		}
-		text.WriteString(part.Text)
-	}
-	return text.String()
 }
 
 func (c *checker) hasSuffix(field string, value Value, suffixes ...string) {
@@ -165,47 +134,39 @@ func (c *checker) argv(field string, argv []Value) {
 // program is an absolute path, or the bare name of one that Windows brings.
 func (c *checker) program(field string, program Value) {
 	text := program.sample()
-	if lineName.fits(text) && strings.HasSuffix(text, ".exe") {
+	if lineName.MatchString(text) && strings.HasSuffix(text, ".exe") {
 		return
 	}
 	c.path(field, program)
 	c.hasSuffix(field, program, ".exe")
 }
 
-// expressions remembers what is wrong with a regular expression: there are few, the same in every plan, and to parse
-// them takes longer than to look at all the rest.
-var expressions sync.Map
-
-// expression must be read alike by .NET and Go: what Go reads and has no flags is.
+// expression must mean the same to .NET and Go. It does when Go reads it and it sets no flags.
 func (c *checker) expression(field, expression string) {
-	good, known := expressions.Load(expression)
-	if !known {
-		_, err := syntax.Parse(expression, syntax.Perl)
-		good = err == nil && expression != "" && !strings.Contains(expression, "(?")
-		expressions.Store(expression, good)
-	}
-	c.must(good == true, field, "%q must be a plain regular expression", expression)
+	_, err := syntax.Parse(expression, syntax.Perl)
+	c.must(err == nil && expression != "" && !strings.Contains(expression, "(?"), field,
+		"%q must be a plain regular expression", expression)
 }
 
-// variables: Windows ignores the case of a name, so two that differ only there would be one.
+// variables must differ in more than case, which Windows ignores in their names.
 func (c *checker) variables(field string, variables map[string]Value) {
 	seen := map[string]bool{}
 	for name, value := range variables {
-		c.must(variable.fits(name), field, "%q is no name of a variable", name)
+		c.must(variable.MatchString(name), field, "%q is not a valid name of a variable", name)
 		c.must(!seen[strings.ToLower(name)], field, "%q is there twice, in other case", name)
 		seen[strings.ToLower(name)] = true
 		c.value(field, value)
 	}
 }
 
-// port may be a fact.
+// port may be absent, or a fact.
 func (c *checker) port(field string, value Value) {
 	if value != nil {
 		c.number(field, value, 1, 65535)
 	}
 }
 
-// number in digits; a Value with a fact in it is the node's to check.
+// number must be written in digits. Only the node can check a Value with a fact in it.
 func (c *checker) number(field string, value Value, least, most int64) {
 	c.value(field, value)
 	for _, part := range value {
@@ -217,7 +178,7 @@ func (c *checker) number(field string, value Value, least, most int64) {
 	c.must(err == nil && number >= least && number <= most, field, "%q must be a number from %d to %d", value, least, most)
 }
 
-// tree: names that differ only in case are one for PowerShell.
+// tree must have names that differ in more than case, which PowerShell ignores.
 func (c *checker) tree(field string, node any) {
 	switch node := node.(type) {
 	case map[string]any:

@@ -13,7 +13,7 @@ import (
 type Error struct {
 	// Where is the phase and step, empty for the plan itself.
 	Where string
-	// Message is the sentence that interpreters report as PlanNotUnderstood.
+	// Message is the sentence that interpreters report with the reason PlanNotUnderstood.
 	Message string
 }
 
@@ -25,8 +25,8 @@ func (e *Error) Error() string {
 	return e.Where + ": " + e.Message
 }
 
-// Decode reads a plan, and refuses one that an interpreter could not understand whole: another version, an unknown kind
-// or field, a missing field. Whether what it understands makes sense is for Validate.
+// Decode reads a plan. It refuses one that an interpreter could not understand as a whole: another version, an unknown kind
+// or field, a missing field. Whether a plan makes sense is for Validate to say.
 func Decode(data []byte) (*Plan, error) {
 	if err := checkVersion(data); err != nil {
 		return nil, err
@@ -39,14 +39,10 @@ func Decode(data []byte) (*Plan, error) {
 	if err := decodeLogs(read.Logs, &plan); err != nil {
 		return nil, err
 	}
-	for _, field := range []struct{ name, value string }{
-		{"uid", plan.Machine.UID}, {"name", plan.Machine.Name}, {"node", plan.Machine.Node},
-	} {
-		if field.value == "" {
-			return nil, &Error{Message: fmt.Sprintf("machine.%s is missing", field.name)}
-		}
+	err := checkMachine(plan.Machine)
+	if err != nil {
+		return nil, err
 	}
-	var err error
 	if plan.Phases, err = decodePhases("phases", read.Phases); err != nil {
 		return nil, err
 	}
@@ -59,7 +55,7 @@ func Decode(data []byte) (*Plan, error) {
 	return &plan, nil
 }
 
-// document is a plan whose steps are not read yet: its own fields win over those of Plan.
+// document is a plan whose steps are not read yet. Its own fields hide those of Plan.
 type document struct {
 	Plan
 	Logs      json.RawMessage `json:"logs"`
@@ -67,7 +63,7 @@ type document struct {
 	EveryBoot json.RawMessage `json:"everyBoot"`
 }
 
-// checkVersion comes first: in another version any field may mean another thing.
+// checkVersion comes first, because in another version any field may have another meaning.
 func checkVersion(data []byte) error {
 	var read struct {
 		Version any `json:"version"`
@@ -84,7 +80,17 @@ func checkVersion(data []byte) error {
 	return nil
 }
 
-// decodeLogs reads a step that need not say its kind.
+// checkMachine asks for what an interpreter needs to say whose report it sends.
+func checkMachine(m Machine) error {
+	for _, field := range []struct{ name, value string }{{"uid", m.UID}, {"name", m.Name}, {"node", m.Node}} {
+		if field.value == "" {
+			return &Error{Message: fmt.Sprintf("machine.%s is missing", field.name)}
+		}
+	}
+	return nil
+}
+
+// decodeLogs reads the step that collects logs, which may leave out its kind.
 func decodeLogs(data []byte, plan *Plan) error {
 	if len(data) == 0 || string(data) == "null" {
 		return nil
@@ -102,7 +108,7 @@ func decodeLogs(data []byte, plan *Plan) error {
 	}
 	logs, ok := step.(*CollectLogs)
 	if !ok {
-		return &Error{Where: "logs", Message: fmt.Sprintf("step kind '%s' does not collect logs", step.Kind())}
+		return &Error{Where: "logs", Message: fmt.Sprintf("step kind '%s' does not collect logs", KindOf(step))}
 	}
 	plan.Logs = logs
 	return nil
@@ -122,20 +128,28 @@ func decodePhases(list string, data []byte) ([]Phase, error) {
 		if err := decodeStrict(item, &read); err != nil {
 			return nil, &Error{Where: fmt.Sprintf("%s[%d]", list, i), Message: err.Error()}
 		}
-		if read.Steps == nil {
-			return nil, &Error{Where: "phase " + read.Name, Message: "a phase has no list of steps"}
+		steps, err := decodeSteps(read.Name, read.Steps)
+		if err != nil {
+			return nil, err
 		}
-		phase := Phase{Name: read.Name, Steps: make([]Step, 0, len(read.Steps))}
-		for j, data := range read.Steps {
-			step, err := decodeStep(data)
-			if err != nil {
-				return nil, &Error{Where: fmt.Sprintf("phase %s, step %d", read.Name, j+1), Message: err.Error()}
-			}
-			phase.Steps = append(phase.Steps, step)
-		}
-		phases = append(phases, phase)
+		phases = append(phases, Phase{Name: read.Name, Steps: steps})
 	}
 	return phases, nil
+}
+
+func decodeSteps(phase string, list []json.RawMessage) ([]Step, error) {
+	if list == nil {
+		return nil, &Error{Where: "phase " + phase, Message: "a phase has no list of steps"}
+	}
+	steps := make([]Step, 0, len(list))
+	for i, data := range list {
+		step, err := decodeStep(data)
+		if err != nil {
+			return nil, &Error{Where: fmt.Sprintf("phase %s, step %d", phase, i+1), Message: err.Error()}
+		}
+		steps = append(steps, step)
+	}
+	return steps, nil
 }
 
 func decodeStep(data []byte) (Step, error) {
@@ -154,11 +168,11 @@ func decodeFields(fields map[string]json.RawMessage) (Step, error) {
 	if err := json.Unmarshal(fields["do"], &name); err != nil {
 		return nil, errors.New("step kind '' is unknown")
 	}
-	known := kindOf(Kind(name))
-	if known == nil {
+	step := newStep(Kind(name))
+	if step == nil {
 		return nil, fmt.Errorf("step kind '%s' is unknown", name)
 	}
-	for _, field := range required(reflect.TypeOf(known).Elem()) {
+	for _, field := range required(reflect.TypeOf(step).Elem()) {
 		if _, ok := fields[field]; !ok {
 			return nil, fmt.Errorf("step '%s' (%s) lacks '%s'", stepName(fields), name, field)
 		}
@@ -168,7 +182,6 @@ func decodeFields(fields map[string]json.RawMessage) (Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	step := empty(known)
 	if err := decodeStrict(rest, step); err != nil {
 		return nil, fmt.Errorf("step '%s' (%s): %w", stepName(fields), name, err)
 	}
@@ -183,7 +196,7 @@ func stepName(fields map[string]json.RawMessage) string {
 	return name
 }
 
-// decodeStrict takes each field once, by its exact name, and no other.
+// decodeStrict accepts each field once, by its exact name, and no other field.
 func decodeStrict(data []byte, into any) error {
 	strict, err := kjson.UnmarshalStrict(data, into)
 	if err != nil {

@@ -95,7 +95,7 @@ func TestEncodeNamesTheStep(t *testing.T) {
 	}
 }
 
-// Whatever comes in, Decode must not panic, and what it takes it must write the same way for ever.
+// Decode must not panic, however odd its input, and a plan that it takes must always be written in the same bytes.
 func FuzzDecode(f *testing.F) {
 	for _, step := range goodSteps {
 		f.Add([]byte(planOf(step)))

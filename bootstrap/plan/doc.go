@@ -1,58 +1,70 @@
 // Package plan is what a Windows node does to join its cluster, as data: phases of typed, idempotent steps from a closed
 // set of kinds. The renderer writes a plan, interpreters (bootstrap/scripts, test/lab) carry it out, people read it.
 //
-// A plan holds no code. What differs from node to node is a value: a file's content, a registry value, one argument of
+// A plan holds no code. What differs from node to node is a value: the content of a file, a registry value, an argument of
 // a program. Interpreters know no cloud, no network mode and no version of Kubernetes.
 //
 // # Values and facts
 //
-// A value is a string, or a list of parts, each a string or {"fact": name}. Nothing in a string is ever scanned for
-// placeholders: what only the node knows stands there as a fact. Where a value is meant, a number stands for its digits.
-// In a tree, which is a JSON object of any shape, a leaf {"fact": name} stands for the fact's value.
+// A value is a string, or a list of parts, each a string or {"fact": name}. Strings are never scanned for placeholders:
+// what only the node knows stands there as a fact. Where a value is expected, a number stands for its digits. In a tree,
+// which is a JSON object of any shape, a leaf {"fact": name} stands for the value of the fact.
 //
-// A fact that is not known fails the step that needs it; in a test (when, check) it is the empty text. Texts are compared
-// without regard to case. Versions are compared by their dotted numbers: a leading v and all from the first other
-// character on are ignored, missing parts are 0. Facts that steps find are kept over kills, reboots and later starts.
+// A step whose values need an unknown fact fails before it changes anything; a test (when, check) takes an unknown fact for
+// the empty text. Texts are compared without regard to case. Versions are compared by their dotted numbers: a leading v and
+// everything from the first other character on are ignored, missing parts are 0. Facts that steps find are kept over kills,
+// reboots and later starts.
+//
+// # Sentences
+//
+// The plan says how the failure of a check, a waitFor or a fact is told: "say" is a value with the measured facts in their
+// places, such as
+//
+//	["the image has kubeadm ", {"fact": "kubeadmVersion"}, ", the Machine wants 1.35"]
+//
+// Interpreters put in what was measured, without secrets, as one line of printable ASCII of at most 200 characters. A fact
+// that is unknown or blank is told as "unknown". A report keeps 1000 characters of the whole message, and 300 of a warning.
 //
 // # What becomes of a step
 //
-// A step whose "when" does not hold is left out. Else it is tried as often as "attempts" says, with a pause in between.
-// After the last attempt the bootstrap has failed, or, if the step is optional, has a warning more and goes on.
+// A step whose "when" does not hold is skipped. Any other step is tried as often as "attempts" says, with a pause between
+// two attempts. When the last attempt fails, an optional step adds a warning and the next step runs; any other step ends
+// the bootstrap.
 //
 // The reason of a failure is that of the first "diagnose" rule that matches, else the step's "reason", else the default of
-// its kind. Only these are the interpreter's own, and final even for an optional step:
+// its kind. Interpreters themselves give only these reasons, which end the bootstrap even when the step is optional:
 //
-//   - PlanNotUnderstood: another version, an unknown kind or field, or a missing field; said before anything is changed
-//   - BootstrapTimeout: deadlineSeconds are over; no program of a step and no wait may last longer
-//   - TooManyReboots: a step wants a reboot more than maxReboots
-//   - FactsUnavailable: Windows does not say what machine it is, asked five times
+//   - PlanNotUnderstood: the plan has another version, an unknown kind or field, or lacks a field; nothing was changed yet
+//   - BootstrapTimeout: deadlineSeconds have passed, which bound every program of a step and every wait
+//   - TooManyReboots: a step asks for more reboots than maxReboots allows
+//   - FactsUnavailable: Windows did not tell the facts of the machine when asked five times
 //   - InternalError: a failure without a reason
 //
 // # State, kills and reboots
 //
-// Before every attempt and after every phase the state is on the disk. After a kill the step that was at work is made
-// again, which is why each kind says what counts as "already so" (paths, addresses and names compared as Windows does,
-// without regard to case, contents with it); the attempt that was cut short does not count as failed. Time is counted by
-// a clock that nobody sets, whole seconds, while the interpreter is at work: down time does not count.
+// The state is on the disk before every attempt and after every phase. After a kill the interrupted step is made again,
+// which is why each kind says what counts as "already so" (paths, addresses and names are compared without regard to case,
+// as Windows does, contents with it). The interrupted attempt does not count as failed. Time is counted in whole seconds,
+// while the interpreter runs, by a clock that nothing can set: down time does not count.
 //
-// A step asks for a reboot and then for the next step, or for itself again. The state is written first, then a key that
-// only lives until the next start of the machine, then shutdown is called. While the key is there, the reboot has not
-// happened and is asked for again, uncounted.
+// A step may ask for a reboot and then for the next step, or for itself again. The interpreter writes the state, then a key
+// that lives until the next start of the machine, then it calls shutdown. While the key is there, the reboot has not
+// happened; it is asked for again and not counted again.
 //
-// On a disk with the plan and state of another machine (by SMBIOS) nothing is done.
+// Where the disk holds the plan and state of another machine (by SMBIOS), the interpreter does nothing.
 //
-// After a success: what erase names goes, the plan is emptied, the sentinel is written, the state says so, the report is
-// sent, the task that starts the interpreter is disabled. After a failure: state, logs, erase, empty plan, report, task.
-// Each of these may be done twice. The report is tried three times, with 10 seconds in between, for it is the last one.
+// After a success: delete what erase names, empty the plan, write the sentinel, write the state, send the report, disable
+// the task that starts the interpreter. After a failure: write the state, collect the logs, delete what erase names, empty
+// the plan, send the report, disable the task. Each of these may be done twice. This report is the last one, so it is tried
+// three times, with 10 seconds in between.
 //
-// Logs, reports and the reboot, which come when the steps have stopped, have their own time: a minute for each program,
-// also when the deadline has passed.
+// Logs, reports and the reboot come after the steps and are not bound by the deadline: each of their programs has a minute.
 //
 // # At every boot
 //
-// What comes back at each start of the machine, such as stale networks, belongs into everyBoot. It runs at each later
-// start, from its first step, within deadlineSeconds counted anew; the task stays enabled and the emptied plan keeps
-// everyBoot, in clear: it must hold no secret. A step that asks for a reboot is a warning, and the next step runs. The
-// report gets "boot" beside the result of the bootstrap, which stays as it is; a failure starts nothing, the next start
-// tries again. This report, too, is tried three times. A bootstrap that failed has no everyBoot.
+// What has to be done at each start of the machine, such as the removal of stale networks, belongs in everyBoot. It runs at
+// each later start, from its first step, with deadlineSeconds of its own. The task stays enabled, and the emptied plan keeps
+// everyBoot in clear: it must hold no secret. A step that asks for a reboot adds a warning, and the next step runs. The
+// report gets "boot" beside the result of the bootstrap, which does not change. A failure has no consequence until the next
+// start, which tries again. This report, too, is tried three times. A bootstrap that failed has no everyBoot.
 package plan

@@ -4,19 +4,19 @@ package plan
 const (
 	// FactOSBuild is the build of Windows: 20348.
 	FactOSBuild = "osBuild"
-	// FactOSUBR is the update's number behind the build: 2700.
+	// FactOSUBR is the number of the update, behind the build: 2700.
 	FactOSUBR = "osUbr"
 	// FactMemoryMiB is the machine's memory.
 	FactMemoryMiB = "memoryMiB"
 	// FactCPUs is the number of logical processors.
 	FactCPUs = "cpus"
-	// FactDiskFreeMiB is what is free on disk C: at the start of the interpreter.
+	// FactDiskFreeMiB is the free space on disk C: when the interpreter starts.
 	FactDiskFreeMiB = "diskFreeMiB"
 	// FactComputerName is the NetBIOS name.
 	FactComputerName = "computerName"
 	// FactSMBIOS is the UUID of the machine.
 	FactSMBIOS = "smbios"
-	// FactManagementIP is set by hnsNetwork: the address by which the host is on that network.
+	// FactManagementIP is the address of the host on the network that hnsNetwork made, which sets it.
 	FactManagementIP = "managementIP"
 )
 

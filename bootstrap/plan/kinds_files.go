@@ -11,9 +11,9 @@ const (
 	AccessInherit Access = "inherit"
 )
 
-// File writes a file and the folders above it, as a whole: access comes before content, a reader never sees half of it.
+// File writes a file and makes the folders above it. Access is set before the content, and a reader never sees half a file.
 //
-// Already so: the content has the same SHA-256. Access is compared for itself.
+// Already so: the content has the same SHA-256. Access is compared on its own.
 type File struct {
 	Common
 	// Path of the file.
@@ -22,24 +22,24 @@ type File struct {
 	Text Value `json:"text,omitempty"`
 	// Content as bytes.
 	Content []byte `json:"content,omitempty"`
-	// Access for SYSTEM and Administrators only (admin), or as the folder has it (inherit, and when empty).
+	// Access is for SYSTEM and Administrators only (admin), or that of the folder (inherit, or empty).
 	Access Access `json:"access,omitempty"`
 }
 
-// Directory makes a folder and those above it.
+// Directory makes a folder and the folders above it.
 //
-// Already so: it is there. Access is compared for itself.
+// Already so: it exists. Access is compared on its own.
 type Directory struct {
 	Common
 	// Path of the folder.
 	Path Value `json:"path"`
-	// Access as for a file; what is made in the folder later has it too.
+	// Access as for a file. What is made in the folder later inherits it.
 	Access Access `json:"access,omitempty"`
 }
 
-// Remove deletes files, and folders with all in them.
+// Remove deletes files, and folders with everything in them.
 //
-// Already so: they are not there.
+// Already so: they do not exist.
 type Remove struct {
 	Common
 	// Paths are literal.
@@ -48,7 +48,7 @@ type Remove struct {
 	Patterns []Value `json:"patterns,omitempty"`
 }
 
-// Reservations writes a JSON file whose content depends on the size of the machine, which only the node knows.
+// Reservations writes a JSON file that depends on the size of the machine, which only the node knows.
 //
 // Already so: as for a file.
 type Reservations struct {
@@ -57,19 +57,20 @@ type Reservations struct {
 	Path Value `json:"path"`
 	// Access as for a file.
 	Access Access `json:"access,omitempty"`
-	// Patch is what does not depend on it.
+	// Patch is the part that does not depend on the size.
 	Patch Tree `json:"patch,omitempty"`
-	// Rules in their order, each of which sets one field.
+	// Rules in their order. Each sets one field.
 	Rules []ReservationRule `json:"rules"`
 }
 
 // ReservationRule sets one field of the file by the value of a fact.
 type ReservationRule struct {
-	// Set is the field, dotted: systemReserved.memory. Objects on the way are made; one that is none is a failure.
+	// Set is the field, dotted: systemReserved.memory. Missing objects on the way are made; another value on the way is a
+	// failure.
 	Set string `json:"set"`
-	// Fact that decides, compared as a version.
+	// Fact that decides. It is compared as a version.
 	Fact string `json:"fact"`
-	// Rows in order; the first that fits counts. No row that fits is a failure.
+	// Rows in their order; the first that fits counts. The last one has no border, so that every machine has a row.
 	Rows []ReservationRow `json:"rows"`
 }
 
@@ -81,9 +82,9 @@ type ReservationRow struct {
 	Value any `json:"value"`
 }
 
-// CollectLogs writes the newest parts of logs into one zip, at most 2 MiB of a file, without secrets.
+// CollectLogs writes the newest parts of logs into one zip, at most 2 MiB of each file, without secrets.
 //
-// Already so: never, it is written each time.
+// Already so: never. The zip is written each time.
 type CollectLogs struct {
 	Common
 	// Path of the zip.
@@ -96,31 +97,16 @@ type CollectLogs struct {
 	MaxMiB int `json:"maxMiB,omitempty"`
 }
 
-// Kind is "file".
-func (*File) Kind() Kind { return "file" }
-
-// Kind is "directory".
-func (*Directory) Kind() Kind { return "directory" }
-
-// Kind is "remove".
-func (*Remove) Kind() Kind { return "remove" }
-
-// Kind is "reservations".
-func (*Reservations) Kind() Kind { return "reservations" }
-
-// Kind is "collectLogs".
-func (*CollectLogs) Kind() Kind { return "collectLogs" }
-
 func (s *File) check(c *checker) {
 	c.path("path", s.Path)
 	c.value("text", s.Text)
-	c.oneOf("access", string(s.Access), "", string(AccessAdmin), string(AccessInherit))
+	c.access(s.Access)
 	c.must(s.Text == nil || s.Content == nil, "content", "is given twice: leave out text or content")
 }
 
 func (s *Directory) check(c *checker) {
 	c.path("path", s.Path)
-	c.oneOf("access", string(s.Access), "", string(AccessAdmin), string(AccessInherit))
+	c.access(s.Access)
 }
 
 func (s *Remove) check(c *checker) {
@@ -135,7 +121,7 @@ func (s *Remove) check(c *checker) {
 
 func (s *Reservations) check(c *checker) {
 	c.path("path", s.Path)
-	c.oneOf("access", string(s.Access), "", string(AccessAdmin), string(AccessInherit))
+	c.access(s.Access)
 	c.tree("patch", map[string]any(s.Patch))
 	c.must(len(s.Rules) > 0, "rules", "is empty: a file that is the same on every machine is a step of kind file")
 	for _, rule := range s.Rules {
@@ -145,18 +131,23 @@ func (s *Reservations) check(c *checker) {
 		c.must(len(rule.Rows) > 0, "rules.rows", "is empty")
 		for i, row := range rule.Rows {
 			c.must(row.Value != nil, "rules.rows.value", "is missing")
-			c.must(row.Below != "" || i == len(rule.Rows)-1, "rules.rows.below", "may only be missing in the last row")
+			last := i == len(rule.Rows)-1
+			c.must(last == (row.Below == ""), "rules.rows.below", "must be given in every row but the last, which takes the rest")
 		}
 	}
 }
 
-// way of a dotted name through a tree: objects, or nothing yet.
+func (c *checker) access(access Access) {
+	c.oneOf("access", string(access), "", string(AccessAdmin), string(AccessInherit))
+}
+
+// way of a dotted name through a tree: it may meet objects only, or nothing yet.
 func (c *checker) way(field string, tree map[string]any, dotted string) {
 	keys := strings.Split(dotted, ".")
 	for _, key := range keys[:len(keys)-1] {
 		next, isObject := tree[key].(map[string]any)
 		_, isFact := leafFact(next)
-		c.must(tree[key] == nil || isObject && !isFact, field, "goes through %s, which is no object in patch", key)
+		c.must(tree[key] == nil || isObject && !isFact, field, "goes through %s, which is not an object in patch", key)
 		tree = next
 	}
 }

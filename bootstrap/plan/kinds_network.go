@@ -4,7 +4,7 @@ import "fmt"
 
 // PortRange sets the dynamic ports of TCP and UDP, IPv4 and IPv6.
 //
-// Already so: netsh shows the two numbers, asked for each of the four.
+// Already so: netsh shows the two numbers. Each of the four is asked for on its own.
 type PortRange struct {
 	Common
 	// Start is the first port.
@@ -13,38 +13,38 @@ type PortRange struct {
 	Count int `json:"count"`
 }
 
-// Address gives an adapter static addresses: DHCP goes off, stale addresses of DHCP or of hand go, those of a router's
-// advertisement stay.
+// Address gives an adapter static addresses. It switches DHCP off and removes other addresses that came by DHCP or by hand;
+// those of router advertisements stay.
 //
-// Already so: each address, route, name server and the MTU is there; compared one by one. A family (IPv4, IPv6) without a
-// wanted address is left alone.
+// Already so: the addresses, routes, name servers and the MTU are set; each is compared on its own. A family (IPv4, IPv6)
+// without a wanted address is left alone.
 type Address struct {
 	Common
-	// MAC finds the adapter, however it is written; of two with the same, the virtual one.
+	// MAC of the adapter, in any notation. Of two adapters with the same MAC, the virtual one is taken.
 	MAC Value `json:"mac"`
 	// Addresses with their prefix length: 10.0.0.5/24.
 	Addresses []Value `json:"addresses"`
-	// Gateways, at most one per family. Another default route of the interface goes.
+	// Gateways, at most one per family. Another default route of the interface is removed.
 	Gateways []Value `json:"gateways,omitempty"`
-	// DNS are the name servers, in their order; those that are there stay when it is empty.
+	// DNS are the name servers in their order. When it is empty, those of the adapter stay.
 	DNS []Value `json:"dns,omitempty"`
-	// Routes beside those of the gateways.
+	// Routes besides those of the gateways.
 	Routes []Hop `json:"routes,omitempty"`
-	// MTU is left as it is when 0.
+	// MTU of the interface; it is left as it is when 0.
 	MTU int `json:"mtu,omitempty"`
 }
 
-// Hop is a route: what is reached, and by which neighbour.
+// Hop is a route to a destination by a neighbour.
 type Hop struct {
-	// To is what is reached, with its prefix length.
+	// To is the destination with its prefix length.
 	To Value `json:"to"`
 	// Via is the neighbour.
 	Via Value `json:"via"`
 }
 
-// Route sends destinations the way of the best default route. That there is none is a failure.
+// Route sends destinations the way of the best default route. It fails where there is no default route.
 //
-// Already so: the interface of the default route has one to the destination, by the same neighbour.
+// Already so: the interface of the default route has a route to the destination, by the same neighbour.
 type Route struct {
 	Common
 	// Destinations with their prefix length.
@@ -52,43 +52,28 @@ type Route struct {
 }
 
 // HNSNetwork makes a network of the Host Networking Service, waits for its management address and keeps that as the
-// fact managementIP. TimeoutSeconds are 180 when 0.
+// fact managementIP. TimeoutSeconds is 180 when 0.
 //
-// Already so: a network has the Name and Type of the request; one with this Name and another Type is replaced.
+// Already so: a network has the Name and Type of the request. One with this Name and another Type is replaced.
 type HNSNetwork struct {
 	Common
-	// Request is what HNS is asked; Name and Type tell whether the network is there already.
+	// Request to HNS. Name and Type tell whether the network exists already.
 	Request Tree `json:"request"`
 }
 
 // HNSCleanup deletes endpoints, then networks of the Host Networking Service by name, with wildcards and without regard
 // to case.
 //
-// Already so: none that is there is named.
+// Already so: no network and no endpoint has such a name.
 type HNSCleanup struct {
 	Common
-	// Networks that go.
+	// Networks that are deleted.
 	Networks []Value `json:"networks"`
-	// Endpoints that go.
+	// Endpoints that are deleted.
 	Endpoints []Value `json:"endpoints,omitempty"`
-	// Keep names those that stay all the same.
+	// Keep names those that stay although they are named above.
 	Keep []Value `json:"keep,omitempty"`
 }
-
-// Kind is "portRange".
-func (*PortRange) Kind() Kind { return "portRange" }
-
-// Kind is "address".
-func (*Address) Kind() Kind { return "address" }
-
-// Kind is "route".
-func (*Route) Kind() Kind { return "route" }
-
-// Kind is "hnsNetwork".
-func (*HNSNetwork) Kind() Kind { return "hnsNetwork" }
-
-// Kind is "hnsCleanup".
-func (*HNSCleanup) Kind() Kind { return "hnsCleanup" }
 
 func (s *PortRange) check(c *checker) {
 	c.must(s.Start >= 1025 && s.Start <= 65535, "start", "%d must be 1025 to 65535", s.Start)
@@ -100,9 +85,8 @@ func (s *Address) check(c *checker) {
 	c.value("mac", s.MAC)
 	c.list("addresses", s.Addresses)
 	c.must(len(s.Gateways) <= 2, "gateways", "must be one per family at most")
-	for _, value := range append(append([]Value{}, s.Gateways...), s.DNS...) {
-		c.value("gateways and dns", value)
-	}
+	c.values("gateways", s.Gateways)
+	c.values("dns", s.DNS)
 	for i, hop := range s.Routes {
 		c.must(hop.To != nil && hop.Via != nil, fmt.Sprintf("routes[%d]", i), "must have to and via")
 		c.value("routes", hop.To)
@@ -123,9 +107,7 @@ func (s *HNSNetwork) check(c *checker) {
 
 func (s *HNSCleanup) check(c *checker) {
 	c.must(len(s.Networks)+len(s.Endpoints) > 0, "networks", "is empty, and endpoints too: there is nothing to clean up")
-	for _, list := range [][]Value{s.Networks, s.Endpoints, s.Keep} {
-		for _, pattern := range list {
-			c.value("networks, endpoints and keep", pattern)
-		}
-	}
+	c.values("networks", s.Networks)
+	c.values("endpoints", s.Endpoints)
+	c.values("keep", s.Keep)
 }

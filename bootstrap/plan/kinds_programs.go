@@ -1,8 +1,10 @@
 package plan
 
-// Run runs a program. It is done when the exit code says so. TimeoutSeconds are 600 when 0; then all its processes are ended.
+import "slices"
+
+// Run runs a program, and succeeds by its exit code. TimeoutSeconds is 600 when 0; after that all its processes are ended.
 //
-// Already so: the file Creates is there.
+// Already so: the file Creates exists.
 type Run struct {
 	Common
 	// Argv is the program and its arguments, each quoted for Windows by the interpreter.
@@ -10,9 +12,9 @@ type Run struct {
 	Program
 }
 
-// Script runs a .ps1 or .cmd that is on the disk; it gets no arguments. All else is as for run.
+// Script runs a .ps1 or .cmd from the disk, without arguments. Everything else is as for run.
 //
-// Already so: the file Creates is there.
+// Already so: the file Creates exists.
 type Script struct {
 	Common
 	// Path of the script.
@@ -24,52 +26,57 @@ type Script struct {
 type Program struct {
 	// OkExitCodes is [0] when empty.
 	OkExitCodes []int `json:"okExitCodes,omitempty"`
-	// RebootExitCodes mean: done, after a reboot.
+	// RebootExitCodes mean success after a reboot.
 	RebootExitCodes []int `json:"rebootExitCodes,omitempty"`
-	// Environment is put over that of the machine.
+	// Environment is added to that of the machine, and wins.
 	Environment map[string]Value `json:"environment,omitempty"`
 	// Directory to run in.
 	Directory string `json:"directory,omitempty"`
-	// Diagnose gives a failure its name, by what the program wrote. The first rule that matches counts.
+	// Diagnose finds the reason of a failure in what the program wrote. The first rule that matches counts.
 	Diagnose []Diagnosis `json:"diagnose,omitempty"`
-	// Creates is a file that is there once the program has done its work.
+	// Creates is a file that exists once the program has done its work.
 	Creates Value `json:"creates,omitempty"`
-	// Undo is a program that is run before another attempt, also when the first was cut short. How it ends does not matter.
+	// Undo is a program that runs before each further attempt, also when the one before was cut short. Its exit code does not
+	// matter.
 	Undo []Value `json:"undo,omitempty"`
 }
 
-// Diagnosis turns output of a program into a reason.
+// Diagnosis turns what a program wrote into a reason.
 type Diagnosis struct {
-	// Match is a regular expression that .NET and Go understand alike, compared without case.
+	// Match is a regular expression that means the same to .NET and Go. Case does not matter.
 	Match string `json:"match"`
 	// Reason of the failure.
 	Reason string `json:"reason"`
-	// Message to the person with kubectl.
+	// Message for the person with kubectl.
 	Message string `json:"message"`
 }
 
-// Fact asks a program and keeps the answer as a fact; its exit code does not matter. TimeoutSeconds are 60 when 0.
+// Fact runs a program and keeps its answer as a fact. Its exit code does not matter. TimeoutSeconds is 60 when 0.
 //
-// Already so: never, it is asked each time.
+// Already so: never. The program runs each time.
 type Fact struct {
 	Common
 	// Argv is the program and its arguments.
 	Argv []Value `json:"argv"`
-	// Match finds the answer in the output, without regard to case: its first group, or all of it, trimmed.
+	// Match finds the answer in the output, without regard to case: its first group, or all that it matches, trimmed.
 	Match string `json:"match"`
 	// Set is the name of the fact.
 	Set string `json:"set"`
+	// Say tells that the program did not answer.
+	Say Value `json:"say,omitempty"`
 }
 
-// Check fails when a fact is not as wanted. The message names fact, found and wanted.
+// Check fails when a fact is not as wanted.
 //
 // Already so: it changes nothing.
 type Check struct {
 	Common
 	Test
+	// Say tells the failure: what was measured, and what was wanted. One sentence serves all comparisons.
+	Say Value `json:"say,omitempty"`
 }
 
-// WaitFor waits until something answers, asked every 2 s. TimeoutSeconds are 300 when 0.
+// WaitFor waits until something answers, and asks every 2 s. TimeoutSeconds is 300 when 0.
 //
 // Already so: it answers at once.
 type WaitFor struct {
@@ -80,14 +87,16 @@ type WaitFor struct {
 	Host Value `json:"host,omitempty"`
 	// Port of tcp and https.
 	Port Value `json:"port,omitempty"`
-	// Path is asked for by https, which must answer with 200, 401 or 403; /healthz when it is left out.
+	// Path that https asks for; /healthz when absent. The answer must be 200, 401 or 403.
 	Path Value `json:"path,omitempty"`
-	// CA as DER must have issued the certificate of https; names in it are not compared.
+	// CA as DER: it must have issued the certificate of https, in which names are not compared.
 	CA []byte `json:"ca,omitempty"`
-	// Insecure takes any certificate: it asks for an answer, not for an identity.
+	// Insecure accepts any certificate, where an answer counts and not an identity.
 	Insecure bool `json:"insecure,omitempty"`
-	// Target of the other conditions: a file, the name of a pipe or service, an address of this machine.
+	// Target of the other conditions: a file, the name of a pipe or a service, or an address of this machine.
 	Target Value `json:"target,omitempty"`
+	// Say tells what did not answer. How long the step waited, and what it saw last, follow it.
+	Say Value `json:"say,omitempty"`
 }
 
 // Condition is what WaitFor waits for.
@@ -103,30 +112,12 @@ const (
 	ForAddress        Condition = "address"
 )
 
-// SendReport sends the report now; it is also sent at the start of each phase, before a reboot and at the end. It never fails.
+// SendReport sends the report now. It is also sent at the start of each phase, before a reboot and at the end. It never fails.
 //
 // Already so: it changes nothing.
 type SendReport struct {
 	Common
 }
-
-// Kind is "run".
-func (*Run) Kind() Kind { return "run" }
-
-// Kind is "script".
-func (*Script) Kind() Kind { return "script" }
-
-// Kind is "fact".
-func (*Fact) Kind() Kind { return "fact" }
-
-// Kind is "check".
-func (*Check) Kind() Kind { return "check" }
-
-// Kind is "waitFor".
-func (*WaitFor) Kind() Kind { return "waitFor" }
-
-// Kind is "report".
-func (*SendReport) Kind() Kind { return "report" }
 
 func (s *Run) check(c *checker) {
 	c.argv("argv", s.Argv)
@@ -160,11 +151,16 @@ func (p *Program) check(c *checker) {
 func (s *Fact) check(c *checker) {
 	c.argv("argv", s.Argv)
 	c.expression("match", s.Match)
-	c.must(factName.fits(s.Set), "set", "%q is no name for a fact", s.Set)
+	c.must(factName.MatchString(s.Set), "set", "%q is not a valid name of a fact", s.Set)
+	c.say(s.Say, "")
 	c.facts[s.Set] = true
 }
 
-func (s *Check) check(c *checker) { c.test("", s.Test) }
+func (s *Check) check(c *checker) {
+	c.test("", s.Test)
+	c.say(s.Say, s.Fact)
+	c.must(slices.Contains(s.Say, Part{Fact: s.Fact}), "say", "must tell what was measured: {\"fact\": \"%s\"}", s.Fact)
+}
 
 func (s *WaitFor) check(c *checker) {
 	c.oneOf("for", string(s.For), string(ForTCP), string(ForHTTPS), string(ForFile), string(ForPipe),
@@ -182,6 +178,7 @@ func (s *WaitFor) check(c *checker) {
 		c.path("target", s.Target)
 	}
 	c.value("target", s.Target)
+	c.say(s.Say, "")
 }
 
 func (*SendReport) check(*checker) {}

@@ -7,7 +7,7 @@ import (
 
 // Registry sets one value.
 //
-// Already so: it is there with the same type and content.
+// Already so: the value exists with the same type and content.
 type Registry struct {
 	Common
 	// Key in full: HKEY_LOCAL_MACHINE\...
@@ -16,9 +16,9 @@ type Registry struct {
 	ValueName string `json:"valueName,omitempty"`
 	// Type is String when empty.
 	Type RegistryType `json:"type,omitempty"`
-	// Value; a number is written in digits, a MultiString is a list of values.
+	// Value of the type: a number is written in digits, a MultiString is a list of values.
 	Value Value `json:"value"`
-	// Values of a MultiString, in place of Value.
+	// Values of a MultiString, instead of Value.
 	Values []Value `json:"-"`
 }
 
@@ -33,9 +33,6 @@ const (
 	RegistryQWord        RegistryType = "QWord"
 	RegistryMultiString  RegistryType = "MultiString"
 )
-
-// Kind is "registry".
-func (*Registry) Kind() Kind { return "registry" }
 
 // plainRegistry is a Registry as its tags say.
 type plainRegistry Registry
@@ -74,9 +71,7 @@ func (s *Registry) check(c *checker) {
 	switch s.Type {
 	case RegistryMultiString:
 		c.must(s.Value == nil, "value", "must be a list for a MultiString")
-		for _, value := range s.Values {
-			c.value("value", value)
-		}
+		c.values("value", s.Values)
 		return
 	case RegistryDWord:
 		c.number("value", s.Value, -1<<31, 1<<31-1)

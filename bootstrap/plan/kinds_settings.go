@@ -1,31 +1,31 @@
 package plan
 
-// Environment sets variables of services, or of the machine when it names none.
+// Environment sets variables of services, or of the machine when it names no service.
 //
-// Already so: each variable of the machine has its value; each service has this list of them, sorted by name.
+// Already so: each variable of the machine has its value; each service has this list of variables, sorted by name.
 type Environment struct {
 	Common
 	// Variables by name.
 	Variables map[string]Value `json:"variables"`
-	// Services that get them, and no other variables of their own.
+	// Services that get these variables, and no others of their own.
 	Services []string `json:"services,omitempty"`
 }
 
-// Service makes a Windows service, or brings one in line in place, whatever made it: a wrapper (nssm) is stopped and
-// replaced. It neither starts nor stops it otherwise.
+// Service makes a Windows service, or changes an existing one in place, whatever made it. It stops and replaces a wrapper
+// (nssm), and starts or stops nothing else.
 //
-// Already so: command line, start and dependencies are equal in the registry. The failure actions are always written.
+// Already so: command line, start and dependencies in the registry are equal. The failure actions are always written.
 type Service struct {
 	Common
-	// Service is its name.
+	// Service is the name of the service.
 	Service string `json:"service"`
 	// Command is the program and its arguments.
 	Command []Value `json:"command"`
 	// Start is auto when empty.
 	Start Start `json:"start,omitempty"`
-	// DependsOn are services that Windows starts before; others than these are taken away.
+	// DependsOn are the services that Windows starts before it. All other dependencies are removed.
 	DependsOn []Value `json:"dependsOn,omitempty"`
-	// RestartSeconds to wait before the first, second and later restarts after a failure. Empty leaves them as they are.
+	// RestartSeconds before the first, the second and later restarts after a failure. They are left as they are when empty.
 	RestartSeconds []int `json:"restartSeconds,omitempty"`
 }
 
@@ -40,13 +40,13 @@ const (
 	StartDisabled    Start = "disabled"
 )
 
-// ServiceState starts, stops or restarts a service and looks until it worked. TimeoutSeconds are 60 when 0. A service that
-// is not there is a failure.
+// ServiceState starts, stops or restarts a service and waits until that has happened. TimeoutSeconds is 60 when 0. It fails
+// where there is no such service.
 //
-// Already so: it has the state; restarted is stopped, then running.
+// Already so: the service has the state. A restart always stops and starts it.
 type ServiceState struct {
 	Common
-	// Service is its name.
+	// Service is the name of the service.
 	Service string `json:"service"`
 	// State is running, stopped or restarted.
 	State string `json:"state"`
@@ -59,16 +59,17 @@ const (
 	ServiceRestarted = "restarted"
 )
 
-// Firewall opens ports from outside.
+// Firewall opens ports to the outside.
 //
-// Already so: an enabled rule of the name carries a description of the same protocol, ports and addresses. Another is replaced.
+// Already so: an enabled rule of this name describes the same protocol, ports and addresses. Any other rule of the name is
+// replaced.
 type Firewall struct {
 	Common
-	// Rules that let in.
+	// Rules that let traffic in.
 	Rules []FirewallRule `json:"rules"`
 }
 
-// FirewallRule lets remote addresses reach ports; any address when it names none.
+// FirewallRule lets remote addresses reach ports.
 type FirewallRule struct {
 	// Name of the rule.
 	Name string `json:"name"`
@@ -76,13 +77,13 @@ type FirewallRule struct {
 	Protocol string `json:"protocol"`
 	// Ports, or ranges of them: 30000-32767.
 	Ports []Value `json:"ports"`
-	// Remote addresses that are let in; any when empty.
+	// Remote addresses that are let in; all of them when empty.
 	Remote []Value `json:"remote,omitempty"`
 }
 
-// Feature installs Windows features, with a reboot where they want one, and looks again after it.
+// Feature installs Windows features. Where they want a reboot, it reboots and looks again.
 //
-// Already so: Windows says Installed. InstallPending only wants the reboot.
+// Already so: Windows says Installed. For InstallPending only the reboot is missing.
 type Feature struct {
 	Common
 	// Features by the names that Get-WindowsFeature shows.
@@ -91,10 +92,10 @@ type Feature struct {
 
 // Reboot restarts the machine; the next step runs after it.
 //
-// Already so: nothing is pending, where if is pending.
+// Already so: no reboot is pending, where If is pending.
 type Reboot struct {
 	Common
-	// If is always, or pending: only when Windows or an earlier step wants it.
+	// If is always, or pending: only when Windows or an earlier step wants a reboot.
 	If string `json:"if"`
 }
 
@@ -104,79 +105,49 @@ const (
 	RebootAlways  = "always"
 )
 
-// Time sets the time zone and the servers that tell the time.
+// Time sets the time zone and the time servers.
 //
 // Already so: tzutil shows the zone, the time service has these servers and no others.
 type Time struct {
 	Common
 	// Zone as Windows calls it.
 	Zone string `json:"zone,omitempty"`
-	// NTP are names or addresses of time servers.
+	// NTP lists names or addresses of time servers.
 	NTP []Value `json:"ntp,omitempty"`
 }
 
-// LocalUser makes a user whose password nobody knows; entry is by SSH key.
+// LocalUser makes a user with a random password that is not kept; the user logs in by SSH key.
 //
-// Already so: the user, the memberships and the file of keys with its access are there; compared one by one.
+// Already so: the user, its memberships and its file of keys with access exist; each is compared on its own.
 type LocalUser struct {
 	Common
-	// User is its name.
+	// User is the name of the user.
 	User string `json:"user"`
-	// Groups by SID, since their names are translated.
+	// Groups by SID, because Windows translates their names.
 	Groups []Value `json:"groups,omitempty"`
-	// SSHKeys are all keys of the user; when empty, those that are there stay.
+	// SSHKeys are all keys of the user. When it is empty, the keys of the user stay.
 	SSHKeys []Value `json:"sshKeys,omitempty"`
 }
 
 // PageFile sets the size of the page file. A change makes a reboot pending.
 //
-// Already so: the registry says the same; then no reboot is pending because of it.
+// Already so: the registry has the size. Then no reboot becomes pending.
 type PageFile struct {
 	Common
 	// SizeMiB on disk C:; 0 lets Windows manage it.
 	SizeMiB Value `json:"sizeMiB"`
 }
 
-// DefenderExclusions are left alone by the virus scanner. It fails where there is no Defender: make it optional.
+// DefenderExclusions tells the virus scanner what to leave alone. It fails where there is no Defender: make it optional.
 //
-// Already so: they are listed, in whatever case.
+// Already so: they are listed. Case does not matter.
 type DefenderExclusions struct {
 	Common
-	// Folders with all in them.
+	// Folders with everything in them.
 	Folders []Value `json:"folders,omitempty"`
-	// Processes by the path or name of their program: what they open is not scanned.
+	// Processes by the path or name of their program. What they open is not scanned.
 	Processes []Value `json:"processes,omitempty"`
 }
-
-// Kind is "environment".
-func (*Environment) Kind() Kind { return "environment" }
-
-// Kind is "service".
-func (*Service) Kind() Kind { return "service" }
-
-// Kind is "serviceState".
-func (*ServiceState) Kind() Kind { return "serviceState" }
-
-// Kind is "firewall".
-func (*Firewall) Kind() Kind { return "firewall" }
-
-// Kind is "feature".
-func (*Feature) Kind() Kind { return "feature" }
-
-// Kind is "reboot".
-func (*Reboot) Kind() Kind { return "reboot" }
-
-// Kind is "time".
-func (*Time) Kind() Kind { return "time" }
-
-// Kind is "localUser".
-func (*LocalUser) Kind() Kind { return "localUser" }
-
-// Kind is "pageFile".
-func (*PageFile) Kind() Kind { return "pageFile" }
-
-// Kind is "defenderExclusions".
-func (*DefenderExclusions) Kind() Kind { return "defenderExclusions" }
 
 func (s *Environment) check(c *checker) {
 	c.must(len(s.Variables) > 0, "variables", "is empty")
@@ -190,9 +161,7 @@ func (s *Service) check(c *checker) {
 	c.service("service", s.Service)
 	c.argv("command", s.Command)
 	c.oneOf("start", string(s.Start), "", string(StartAuto), string(StartDelayedAuto), string(StartDemand), string(StartDisabled))
-	for _, other := range s.DependsOn {
-		c.value("dependsOn", other)
-	}
+	c.values("dependsOn", s.DependsOn)
 	for _, seconds := range s.RestartSeconds {
 		c.must(seconds >= 0, "restartSeconds", "must not be negative")
 	}
@@ -209,9 +178,7 @@ func (s *Firewall) check(c *checker) {
 		c.must(rule.Name != "", "rules.name", "is missing")
 		c.oneOf("rules.protocol", rule.Protocol, "TCP", "UDP")
 		c.list("rules.ports", rule.Ports)
-		for _, remote := range rule.Remote {
-			c.value("rules.remote", remote)
-		}
+		c.values("rules.remote", rule.Remote)
 	}
 }
 
@@ -221,19 +188,13 @@ func (s *Reboot) check(c *checker) { c.oneOf("if", s.If, RebootPending, RebootAl
 
 func (s *Time) check(c *checker) {
 	c.must(s.Zone != "" || len(s.NTP) > 0, "zone", "is missing, and ntp too: there is nothing to set")
-	for _, server := range s.NTP {
-		c.value("ntp", server)
-	}
+	c.values("ntp", s.NTP)
 }
 
 func (s *LocalUser) check(c *checker) {
-	c.must(userName.fits(s.User), "user", "%q is no name that Windows takes for a user", s.User)
-	for _, sid := range s.Groups {
-		c.value("groups", sid)
-	}
-	for _, key := range s.SSHKeys {
-		c.value("sshKeys", key)
-	}
+	c.must(userName.MatchString(s.User), "user", "%q is not a name that Windows takes for a user", s.User)
+	c.values("groups", s.Groups)
+	c.values("sshKeys", s.SSHKeys)
 }
 
 func (s *PageFile) check(c *checker) { c.number("sizeMiB", s.SizeMiB, 0, 1<<24) }
@@ -243,7 +204,5 @@ func (s *DefenderExclusions) check(c *checker) {
 	for _, folder := range s.Folders {
 		c.path("folders", folder)
 	}
-	for _, process := range s.Processes {
-		c.value("processes", process)
-	}
+	c.values("processes", s.Processes)
 }

@@ -1,9 +1,7 @@
 package plan
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 )
 
@@ -17,35 +15,35 @@ type Plan struct {
 	// Machine says whose plan this is.
 	Machine Machine `json:"machine"`
 
-	// DeadlineSeconds bounds the whole bootstrap, time of reboots not counted; 1800 when 0.
+	// DeadlineSeconds bounds the whole bootstrap, without the time of reboots; 1800 when 0.
 	DeadlineSeconds int `json:"deadlineSeconds,omitempty"`
 	// WaitSeconds is how long the loader waits for a first result before it lets cloudbase-init go on; 60 when 0.
 	WaitSeconds int `json:"waitSeconds,omitempty"`
 	// MaxReboots that steps may ask for; 5 when 0.
 	MaxReboots int `json:"maxReboots,omitempty"`
 
-	// Report lists the channels by which the node tells how far it is. One that does not work is a line in the log.
+	// Report lists the channels by which the node tells how far it is. The failure of a channel is a line in the log.
 	Report []Channel `json:"report"`
-	// Redact lists secrets: they never appear in a report, log or message.
+	// Redact lists secrets, which never appear in a report, a log or a message.
 	Redact []string `json:"redact,omitempty"`
-	// Erase lists what is deleted when the bootstrap is over, however it ends; wildcards in the last segment.
+	// Erase lists what is deleted when the bootstrap ends, in success or failure. The last segment may have wildcards.
 	Erase []Value `json:"erase,omitempty"`
 	// Logs are collected when the bootstrap fails.
 	Logs *CollectLogs `json:"logs,omitempty"`
 
 	// Phases in their order.
 	Phases []Phase `json:"phases"`
-	// EveryBoot runs at each start of the machine after a success. It stays on the disk in clear: no secrets.
+	// EveryBoot runs at each start of the machine after a success. It stays on the disk in clear and must hold no secret.
 	EveryBoot []Phase `json:"everyBoot,omitempty"`
 }
 
 // Machine says whose plan this is.
 type Machine struct {
-	// Namespace of the WindowsMachine.
+	// Namespace of the Machine, which is the owner of the WindowsMachine.
 	Namespace string `json:"namespace"`
-	// Name of the WindowsMachine.
+	// Name of the Machine.
 	Name string `json:"name"`
-	// UID of the WindowsMachine. Another UID on the disk means that the state there is of no use.
+	// UID of the Machine. A state on the disk that has another UID belongs to another bootstrap and is not used.
 	UID string `json:"uid"`
 	// Node is the name of the node, which is the computer's.
 	Node string `json:"node"`
@@ -53,7 +51,7 @@ type Machine struct {
 	Cluster string `json:"cluster"`
 }
 
-// Phase is a chapter of the story that the node tells.
+// Phase is a part of the bootstrap by which the node tells how far it is.
 type Phase struct {
 	// Name of the phase, as the report tells it.
 	Name string `json:"name"`
@@ -73,43 +71,30 @@ const (
 
 // Channel is one way to send a report, and where to.
 type Channel struct {
-	// Do is how the report is sent.
+	// Do is the kind of channel.
 	Do ChannelKind `json:"do"`
 	// Program of guestinfo: the tool that sets the variable.
 	Program Value `json:"program,omitempty"`
 	// Key of guestinfo: the variable.
 	Key string `json:"key,omitempty"`
-	// URL of azure: the host agent. Only a failure is posted.
+	// URL of azure: the host agent, to which only a failure is posted.
 	URL string `json:"url,omitempty"`
 	// Port of console: a serial port; empty means standard output.
 	Port string `json:"port,omitempty"`
 }
 
-// Encode writes the plan as JSON. Equal plans give equal bytes. The phases, most of a plan, are put in as they are:
-// encoding/json would read them once more for each thing they stand in.
+// Encode writes the plan as JSON. Equal plans give equal bytes.
 func (p *Plan) Encode() ([]byte, error) {
-	head := *p
-	head.Phases, head.EveryBoot = nil, nil
-	data, err := json.Marshal(head)
+	whole := *p
+	if whole.Phases == nil {
+		whole.Phases = []Phase{} // a list also where it is empty: interpreters refuse null
+	}
+	data, err := json.Marshal(whole)
 	if err != nil {
 		return nil, fmt.Errorf("encode plan: %w", err)
 	}
-	text := bytes.NewBuffer(make([]byte, 0, usualSize))
-	text.Write(bytes.TrimSuffix(data, []byte("null}")))
-	err = writePhases(text, p.Phases)
-	if len(p.EveryBoot) > 0 {
-		text.WriteString(`,"everyBoot":`)
-		err = errors.Join(err, writePhases(text, p.EveryBoot))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("encode plan: %w", err)
-	}
-	text.WriteByte('}')
-	return text.Bytes(), nil
+	return data, nil
 }
-
-// usualSize of a plan in bytes.
-const usualSize = 32 << 10
 
 // String hides the plan: it holds the join token.
 func (*Plan) String() string { return "[hidden]" }

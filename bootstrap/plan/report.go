@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// MaxReportBytes is the most that an interpreter sends.
+// MaxReportBytes bounds a report.
 const MaxReportBytes = 16 << 10
 
 // State is how far a bootstrap is.
 type State string
 
-// The states of a bootstrap, and of what runs at every boot (running, succeeded or failed).
+// The states of a bootstrap. What runs at every boot is never rebooting.
 const (
 	StateRunning   State = "running"
 	StateRebooting State = "rebooting"
@@ -19,8 +19,8 @@ const (
 	StateFailed    State = "failed"
 )
 
-// Report is what a node tells of its bootstrap, in ASCII and at most 16 KiB. It comes from a guest: a hint to show, never a
-// fact to act upon.
+// Report is what a node tells of its bootstrap, in ASCII and at most 16 KiB. A guest wrote it: show it as a hint, and never
+// act on it as a fact.
 type Report struct {
 	// Version of the language: 1.
 	Version int `json:"version"`
@@ -35,11 +35,11 @@ type Report struct {
 
 	// Phase is where the node is.
 	Phase ReportPhase `json:"phase"`
-	// Step that is at work, or that has failed.
+	// Step that is running, or that has failed.
 	Step string `json:"step"`
 	// ExitCode of the program that failed.
 	ExitCode int `json:"exitCode"`
-	// Reboots that steps have asked for.
+	// Reboots that steps asked for.
 	Reboots int `json:"reboots"`
 	// Elapsed seconds, down time not counted.
 	Elapsed int `json:"elapsed"`
@@ -47,7 +47,7 @@ type Report struct {
 	LastLines []string `json:"lastLines"`
 	// Warnings, each once: at most 20 of 300 characters.
 	Warnings []string `json:"warnings"`
-	// Durations of the phases that are over, in seconds.
+	// Durations of the phases that have ended, in seconds.
 	Durations map[string]int `json:"durations"`
 	// Facts of the machine.
 	Facts ReportFacts `json:"facts"`
@@ -79,7 +79,7 @@ type ReportFacts struct {
 
 // ReportBoot is the result of the last everyBoot.
 type ReportBoot struct {
-	// State of everyBoot: never rebooting.
+	// State of everyBoot, which is never rebooting.
 	State State `json:"state"`
 	// Reason of a failure.
 	Reason string `json:"reason"`
@@ -89,7 +89,7 @@ type ReportBoot struct {
 	At string `json:"at"`
 }
 
-// DecodeReport reads a report. Fields that it does not know are left out: the node may be newer than we are.
+// DecodeReport reads a report. It ignores unknown fields, because the node may be newer than we are.
 func DecodeReport(data []byte) (*Report, error) {
 	if len(data) > MaxReportBytes {
 		return nil, fmt.Errorf("report has %d bytes, more than %d", len(data), MaxReportBytes)

@@ -1,20 +1,17 @@
 package plan
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
 )
 
-// Step is one idempotent act of a node: a pointer to one of the kinds of this package.
+// Step is one idempotent act of a node. It is a pointer to one of the types in kinds.
 type Step interface {
-	// Kind is the name of the kind, "do" in JSON.
-	Kind() Kind
 	// Base is what every step has.
 	Base() *Common
-	// check says what is wrong with the fields of the kind.
+	// check tells c what is wrong with the fields of the kind.
 	check(c *checker)
 }
 
@@ -28,28 +25,28 @@ func (k Kind) DefaultReason() string {
 
 // Common is what every step has.
 type Common struct {
-	// Name says within its phase which step this is.
+	// Name of the step, unique in its phase.
 	Name string `json:"name,omitempty"`
 	// Reason of a failure; the default of the kind when empty.
 	Reason string `json:"reason,omitempty"`
-	// TimeoutSeconds for the kinds that wait or run a program; each has its own default.
+	// TimeoutSeconds bounds a wait or the run of a program; each kind has its own default.
 	TimeoutSeconds int `json:"timeoutSeconds,omitempty"`
-	// Attempts before the step has failed; 1 when 0.
+	// Attempts that the step has; 1 when 0.
 	Attempts int `json:"attempts,omitempty"`
-	// DelaySeconds between attempts; 5 when it is left out.
+	// DelaySeconds between two attempts; 5 when absent.
 	DelaySeconds *int `json:"delaySeconds,omitempty"`
 	// Optional makes a failure a warning.
 	Optional bool `json:"optional,omitempty"`
-	// When a fact is as wanted, the step is made, else left out.
+	// When is a test of a fact: the step is skipped where it does not hold.
 	When *Test `json:"when,omitempty"`
 }
 
-// Base makes every kind that embeds Common half a Step.
+// Base gives every kind that embeds Common one of the methods of a Step.
 func (c *Common) Base() *Common { return c }
 
-// Test is a question about a fact. AtLeast and Below compare dotted numbers; an unknown fact is the empty text.
+// Test compares a fact. AtLeast and Below compare dotted numbers; an unknown fact counts as the empty text.
 type Test struct {
-	// Fact that is looked at.
+	// Fact that is compared.
 	Fact string `json:"fact"`
 	// Is holds for the same text.
 	Is Value `json:"is,omitempty"`
@@ -61,37 +58,71 @@ type Test struct {
 	Below Value `json:"below,omitempty"`
 }
 
-// kinds is the closed set, in the order of docs/plan.md, which is written from the types. An interpreter must know all of
-// them, and nothing else.
-var kinds = []Step{
-	&File{}, &Directory{}, &Remove{}, &Reservations{}, &CollectLogs{}, &Registry{}, &Environment{}, &Service{}, &ServiceState{},
-	&Run{}, &Script{}, &Fact{}, &Check{}, &WaitFor{}, &SendReport{}, &Firewall{}, &Feature{}, &Reboot{}, &Time{}, &LocalUser{},
-	&PageFile{}, &DefenderExclusions{}, &PortRange{}, &Address{}, &Route{}, &HNSNetwork{}, &HNSCleanup{},
+// kinds is the closed set: what "do" says, and the type that it stands for. docs/plan.md is written from the types. An
+// interpreter must know all of them, and nothing else.
+var kinds = []struct {
+	name Kind
+	step Step
+}{
+	{"file", &File{}},
+	{"directory", &Directory{}},
+	{"remove", &Remove{}},
+	{"reservations", &Reservations{}},
+	{"collectLogs", &CollectLogs{}},
+	{"registry", &Registry{}},
+	{"environment", &Environment{}},
+	{"service", &Service{}},
+	{"serviceState", &ServiceState{}},
+	{"run", &Run{}},
+	{"script", &Script{}},
+	{"fact", &Fact{}},
+	{"check", &Check{}},
+	{"waitFor", &WaitFor{}},
+	{"report", &SendReport{}},
+	{"firewall", &Firewall{}},
+	{"feature", &Feature{}},
+	{"reboot", &Reboot{}},
+	{"time", &Time{}},
+	{"localUser", &LocalUser{}},
+	{"pageFile", &PageFile{}},
+	{"defenderExclusions", &DefenderExclusions{}},
+	{"portRange", &PortRange{}},
+	{"address", &Address{}},
+	{"route", &Route{}},
+	{"hnsNetwork", &HNSNetwork{}},
+	{"hnsCleanup", &HNSCleanup{}},
 }
 
 // Kinds returns an empty step of every kind.
 func Kinds() []Step {
 	steps := make([]Step, 0, len(kinds))
-	for _, one := range kinds {
-		steps = append(steps, empty(one))
+	for _, kind := range kinds {
+		steps = append(steps, newStep(kind.name))
 	}
 	return steps
 }
 
-// empty is a new step of the same kind.
-func empty(step Step) Step { return reflect.New(reflect.TypeOf(step).Elem()).Interface().(Step) }
+// KindOf is the kind of a step, "do" in JSON.
+func KindOf(step Step) Kind {
+	for _, kind := range kinds {
+		if reflect.TypeOf(kind.step) == reflect.TypeOf(step) {
+			return kind.name
+		}
+	}
+	return ""
+}
 
-// kindOf is the entry of a kind in kinds, or nil.
-func kindOf(name Kind) Step {
-	for _, one := range kinds {
-		if one.Kind() == name {
-			return one
+// newStep is an empty step of a kind, or nil where the kind is unknown.
+func newStep(name Kind) Step {
+	for _, kind := range kinds {
+		if kind.name == name {
+			return reflect.New(reflect.TypeOf(kind.step).Elem()).Interface().(Step)
 		}
 	}
 	return nil
 }
 
-// required are the fields without which a step of a kind means nothing: those that are never left out when it is written.
+// required are the fields that every step of a kind has: those that are never left out when it is written.
 func required(of reflect.Type) []string {
 	var names []string
 	for field := range of.Fields() {
@@ -108,55 +139,28 @@ func required(of reflect.Type) []string {
 
 // MarshalJSON writes every step with its kind first.
 func (p Phase) MarshalJSON() ([]byte, error) {
-	var text bytes.Buffer
-	err := p.write(&text)
-	return text.Bytes(), err
-}
-
-func writePhases(text *bytes.Buffer, phases []Phase) error {
-	text.WriteByte('[')
-	for i, phase := range phases {
-		if i > 0 {
-			text.WriteByte(',')
+	steps := make([]json.RawMessage, 0, len(p.Steps))
+	for _, step := range p.Steps {
+		data, err := encodeStep(step)
+		if err != nil {
+			return nil, fmt.Errorf("phase %s, step %s: %w", p.Name, step.Base().Name, err)
 		}
-		if err := phase.write(text); err != nil {
-			return err
-		}
+		steps = append(steps, data)
 	}
-	text.WriteByte(']')
-	return nil
+	return json.Marshal(struct {
+		Name  string            `json:"name"`
+		Steps []json.RawMessage `json:"steps"`
+	}{p.Name, steps})
 }
 
-func (p Phase) write(text *bytes.Buffer) error {
-	name, err := json.Marshal(p.Name)
+func encodeStep(step Step) ([]byte, error) {
+	fields, err := json.Marshal(step)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	fmt.Fprintf(text, `{"name":%s,"steps":[`, name)
-	for i, step := range p.Steps {
-		if i > 0 {
-			text.WriteByte(',')
-		}
-		if err := writeStep(text, step); err != nil {
-			return fmt.Errorf("phase %s, step %s: %w", p.Name, step.Base().Name, err)
-		}
+	head := fmt.Sprintf(`{"do":%q`, KindOf(step))
+	if len(fields) > len("{}") {
+		head += ","
 	}
-	text.WriteString("]}")
-	return nil
-}
-
-// writeStep puts the kind before the fields that json writes.
-func writeStep(text *bytes.Buffer, step Step) error {
-	fmt.Fprintf(text, `{"do":%q`, step.Kind())
-	start := text.Len()
-	if err := json.NewEncoder(text).Encode(step); err != nil {
-		return err
-	}
-	text.Truncate(text.Len() - len("\n"))
-	if fields := text.Bytes()[start:]; len(fields) > len("{}") {
-		fields[0] = ','
-		return nil
-	}
-	text.Truncate(start)
-	return text.WriteByte('}')
+	return append([]byte(head), fields[1:]...), nil
 }

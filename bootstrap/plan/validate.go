@@ -2,12 +2,14 @@ package plan
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"errors"
-	"reflect"
+	"fmt"
 	"strings"
 )
 
-// Validate says all that is wrong with a plan: phase, step and field. Interpreters need not ask; renderers must.
+// Validate tells everything that is wrong with a plan, by phase, step and field. A renderer must call it; an interpreter
+// need not.
 func (p *Plan) Validate() error {
 	c := &checker{facts: startFacts()}
 	c.must(p.Version == Version, "version", "%d is not %d", p.Version, Version)
@@ -37,25 +39,24 @@ func (c *checker) phases(phases []Phase) {
 	names := map[string]bool{}
 	for _, phase := range phases {
 		c.where = "phase " + phase.Name
-		c.must(lineName.fits(phase.Name), "name", "%q must be letters, digits, '.' and '-', 63 at most", phase.Name)
+		c.must(lineName.MatchString(phase.Name), "name", "%q must be letters, digits, '.' and '-', 63 at most", phase.Name)
 		c.must(!names[phase.Name], "name", "%q is there twice", phase.Name)
 		names[phase.Name] = true
 		steps := map[string]bool{}
 		for _, step := range phase.Steps {
 			base := step.Base()
-			c.step = base
+			c.where = fmt.Sprintf("phase %s, step %s", phase.Name, base.Name)
 			c.must(!steps[base.Name], "name", "%q is there twice", base.Name)
 			steps[base.Name] = true
 			c.common(base)
 			step.check(c)
 		}
-		c.step = nil
 	}
 	c.where = ""
 }
 
 func (c *checker) common(base *Common) {
-	c.must(lineName.fits(base.Name), "name", "%q must be letters, digits, '.' and '-', 63 at most", base.Name)
+	c.must(lineName.MatchString(base.Name), "name", "%q must be letters, digits, '.' and '-', 63 at most", base.Name)
 	if base.Reason != "" {
 		c.reason("reason", base.Reason)
 	}
@@ -67,7 +68,7 @@ func (c *checker) common(base *Common) {
 	}
 }
 
-// channelFields are those that belong to a channel.
+// channelFields are the fields of each channel: program, key, url and port.
 var channelFields = map[ChannelKind][4]bool{
 	ChannelGuestInfo: {true, true, false, false},
 	ChannelAzure:     {false, false, true, false},
@@ -88,58 +89,43 @@ func (c *checker) channel(channel Channel) {
 	}
 }
 
-// secrets: what runs at every boot stays on the disk in clear when redact is long gone.
+// secrets must not stand in what runs at every boot: it stays on the disk in clear, without the list of secrets.
 func (c *checker) secrets(phases []Phase, secrets []string) {
+	data, err := json.Marshal(phases)
+	var tree any
+	if err == nil {
+		err = json.Unmarshal(data, &tree)
+	}
+	if err != nil {
+		c.problems = append(c.problems, err)
+	}
 	for _, secret := range secrets {
-		c.must(secret == "" || !holds(reflect.ValueOf(phases), secret), "everyBoot", "holds a value of redact: it would stay on the disk in clear")
+		c.must(secret == "" || !holds(tree, secret), "everyBoot", "holds a value of redact: it would stay on the disk in clear")
 	}
 }
 
-// holds looks for a secret in all that a value is made of: in texts, in names, across the parts of a Value, in bytes.
-func holds(value reflect.Value, secret string) bool {
-	switch value.Kind() {
-	case reflect.String:
-		return tells(value.String(), secret)
-	case reflect.Pointer, reflect.Interface:
-		return holds(value.Elem(), secret)
-	case reflect.Struct:
-		for _, field := range value.Fields() {
-			if holds(field, secret) {
+// holds looks for a secret in a tree of JSON: in texts, in names, in what base64 hides, and across the parts of a value.
+func holds(node any, secret string) bool {
+	switch node := node.(type) {
+	case string:
+		decoded, err := base64.StdEncoding.DecodeString(node)
+		return strings.Contains(node, secret) || err == nil && strings.Contains(string(decoded), secret)
+	case []any:
+		var joined strings.Builder
+		for _, item := range node {
+			part, _ := item.(string)
+			joined.WriteString(part)
+			if holds(item, secret) {
 				return true
 			}
 		}
-	case reflect.Map:
-		for name, item := range value.Seq2() {
-			if holds(name, secret) || holds(item, secret) {
+		return holds(joined.String(), secret)
+	case map[string]any:
+		for name, item := range node {
+			if strings.Contains(name, secret) || holds(item, secret) {
 				return true
 			}
 		}
-	case reflect.Slice:
-		return listHolds(value, secret)
 	}
 	return false
-}
-
-func listHolds(list reflect.Value, secret string) bool {
-	switch known := list.Interface().(type) {
-	case []byte:
-		return strings.Contains(string(known), secret)
-	case Value:
-		return tells(known.sample(), secret)
-	}
-	for _, item := range list.Seq2() {
-		if holds(item, secret) {
-			return true
-		}
-	}
-	return false
-}
-
-// tells: base64 hides nothing.
-func tells(text, secret string) bool {
-	if strings.Contains(text, secret) {
-		return true
-	}
-	decoded, err := base64.StdEncoding.DecodeString(text)
-	return err == nil && strings.Contains(string(decoded), secret)
 }

@@ -48,16 +48,16 @@ var goodSteps = map[string]string{
 		`"environment":{"A":"b"},"directory":"C:\\k","diagnose":[{"match":"a|b","reason":"AB","message":"m"}],` +
 		`"creates":"C:\\f","undo":["shutdown.exe","/a"]}`,
 	"script":          `{"do":"script","name":"s","path":"C:\\run\\pre.PS1"}`,
-	"waitFor tcp":     `{"do":"waitFor","name":"s","for":"tcp","host":[{"fact":"computerName"}],"port":"6443"}`,
-	"waitFor https":   `{"do":"waitFor","name":"s","for":"https","host":"h","port":"443","path":"/readyz","ca":"AAAA"}`,
-	"waitFor no CA":   `{"do":"waitFor","name":"s","for":"https","host":"h","port":"443","insecure":true}`,
-	"waitFor file":    `{"do":"waitFor","name":"s","for":"file","target":"C:\\f"}`,
-	"waitFor pipe":    `{"do":"waitFor","name":"s","for":"pipe","target":"containerd-containerd"}`,
-	"waitFor service": `{"do":"waitFor","name":"s","for":"serviceRunning","target":"kubelet"}`,
-	"waitFor address": `{"do":"waitFor","name":"s","for":"address","target":"10.0.0.5"}`,
-	"check":           `{"do":"check","name":"s","fact":"memoryMiB","atLeast":"4096"}`,
-	"check unknown":   `{"do":"check","name":"s","fact":"nobodySetIt","is":""}`,
-	"fact":            `{"do":"fact","name":"s","argv":["C:\\k\\kubeadm.exe","version"],"match":"v([0-9.]+)","set":"kubeadm"}`,
+	"waitFor tcp":     `{"do":"waitFor","name":"s","for":"tcp","host":[{"fact":"computerName"}],"port":"6443","say":"the API server does not answer"}`,
+	"waitFor https":   `{"do":"waitFor","name":"s","for":"https","host":"h","port":"443","path":"/readyz","ca":"AAAA","say":"h is another one"}`,
+	"waitFor no CA":   `{"do":"waitFor","name":"s","for":"https","host":"h","port":"443","insecure":true,"say":"h does not answer"}`,
+	"waitFor file":    `{"do":"waitFor","name":"s","for":"file","target":"C:\\f","say":"C:\\f is missing"}`,
+	"waitFor pipe":    `{"do":"waitFor","name":"s","for":"pipe","target":"containerd-containerd","say":"containerd does not answer"}`,
+	"waitFor service": `{"do":"waitFor","name":"s","for":"serviceRunning","target":"kubelet","say":"the kubelet does not run"}`,
+	"waitFor address": `{"do":"waitFor","name":"s","for":"address","target":"10.0.0.5","say":["build ",{"fact":"osBuild"}," does not take 10.0.0.5"]}`,
+	"check":           `{"do":"check","name":"s","fact":"memoryMiB","atLeast":"4096","say":["Windows sees ",{"fact":"memoryMiB"}," MiB on ",{"fact":"cpus"}," CPUs"]}`,
+	"check unknown":   `{"do":"check","name":"s","fact":"nobodySetIt","is":"","say":[{"fact":"nobodySetIt"}," is there"]}`,
+	"fact":            `{"do":"fact","name":"s","argv":["C:\\k\\kubeadm.exe","version"],"match":"v([0-9.]+)","set":"kubeadm","say":"kubeadm does not tell its version"}`,
 	"firewall":        `{"do":"firewall","name":"s","rules":[{"name":"r","protocol":"TCP","ports":["10250","30000-32767"],"remote":["10.0.0.0/8"]}]}`,
 	"feature":         `{"do":"feature","name":"s","features":["Containers"]}`,
 	"reboot":          `{"do":"reboot","name":"s","if":"pending"}`,
@@ -84,7 +84,7 @@ func TestGoodSteps(t *testing.T) {
 	for name, text := range goodSteps {
 		t.Run(name, func(t *testing.T) {
 			first := decode(t, planOf(text))
-			kinds[first.Phases[0].Steps[0].Kind()] = true
+			kinds[plan.KindOf(first.Phases[0].Steps[0])] = true
 			if err := first.Validate(); err != nil {
 				t.Error(err)
 			}
@@ -133,7 +133,7 @@ func TestBadSteps(t *testing.T) {
 		{"share", `{"do":"file","name":"s","path":"\\\\host\\c$\\a"}`, "must be an absolute path"},
 		{"access", `{"do":"file","name":"s","path":"C:\\a","access":"public"}`, `access "public" must be one of admin, inherit`},
 		{"content twice", `{"do":"file","name":"s","path":"C:\\a","text":"a","content":"YQ=="}`, "content is given twice"},
-		{"fact nobody sets", `{"do":"file","name":"s","path":"C:\\a","text":[{"fact":"later"}]}`, "text fact 'later' is not known here"},
+		{"fact that no step sets", `{"do":"file","name":"s","path":"C:\\a","text":[{"fact":"later"}]}`, "text fact 'later' is not known here"},
 		{"NUL", `{"do":"file","name":"s","path":"C:\\a","text":"a\u0000"}`, "text holds a NUL"},
 		{"directory access", `{"do":"directory","name":"s","path":"C:\\a","access":"x"}`, "must be one of"},
 		{"nothing to remove", `{"do":"remove","name":"s"}`, "there is nothing to remove"},
@@ -146,31 +146,40 @@ func TestBadSteps(t *testing.T) {
 		{"registry larger", `{"do":"registry","name":"s","key":"HKEY_LOCAL_MACHINE\\a","value":"9223372036854775808","type":"QWord"}`, "must be a number"},
 		{"registry null", `{"do":"registry","name":"s","key":"HKEY_LOCAL_MACHINE\\a","value":null}`, "must be one value"},
 		{"no variables", `{"do":"environment","name":"s","variables":{}}`, "variables is empty"},
-		{"odd variable", `{"do":"environment","name":"s","variables":{"A=B":"c"}}`, `"A=B" is no name of a variable`},
+		{"odd variable", `{"do":"environment","name":"s","variables":{"A=B":"c"}}`, `"A=B" is not a valid name of a variable`},
 		{"variables by case", `{"do":"environment","name":"s","variables":{"Path":"a","PATH":"b"}}`, "is there twice, in other case"},
-		{"variable of a service", `{"do":"environment","name":"s","variables":{"A":"b"},"services":["a\\b"]}`, "is no name of a service"},
-		{"service name", `{"do":"service","name":"s","service":"a b","command":["C:\\a.exe"]}`, `"a b" is no name of a service`},
+		{"variable of a service", `{"do":"environment","name":"s","variables":{"A":"b"},"services":["a\\b"]}`, "is not a valid name of a service"},
+		{"service name", `{"do":"service","name":"s","service":"a b","command":["C:\\a.exe"]}`, `"a b" is not a valid name of a service`},
 		{"no command", `{"do":"service","name":"s","service":"a","command":[]}`, "command is empty"},
 		{"relative command", `{"do":"service","name":"s","service":"a","command":["bin\\a.exe"]}`, "must be an absolute path"},
 		{"no program", `{"do":"service","name":"s","service":"a","command":["C:\\a.bat"]}`, "must end in .exe"},
 		{"start", `{"do":"service","name":"s","service":"a","command":["C:\\a.exe"],"start":"boot"}`, `start "boot" must be one of`},
 		{"restart", `{"do":"service","name":"s","service":"a","command":["C:\\a.exe"],"restartSeconds":[-1]}`, "restartSeconds must not be negative"},
 		{"state", `{"do":"serviceState","name":"s","service":"a","state":"paused"}`, `state "paused" must be one of running, stopped, restarted`},
-		{"state of nothing", `{"do":"serviceState","name":"s","service":"","state":"running"}`, `"" is no name of a service`},
+		{"state of nothing", `{"do":"serviceState","name":"s","service":"","state":"running"}`, `"" is not a valid name of a service`},
 		{"empty argv", `{"do":"run","name":"s","argv":[]}`, "argv is empty"},
 		{"null in argv", `{"do":"run","name":"s","argv":["a.exe",null]}`, "argv has a null"},
 		{"run directory", `{"do":"run","name":"s","argv":["a.exe"],"directory":"k"}`, "directory"},
 		{"run creates", `{"do":"run","name":"s","argv":["a.exe"],"creates":"k"}`, "creates"},
 		{"run undo", `{"do":"run","name":"s","argv":["a.exe"],"undo":["k"]}`, "undo"},
-		{"run environment", `{"do":"run","name":"s","argv":["a.exe"],"environment":{"":"k"}}`, "is no name of a variable"},
+		{"run environment", `{"do":"run","name":"s","argv":["a.exe"],"environment":{"":"k"}}`, "is not a valid name of a variable"},
 		{"broken expression", `{"do":"run","name":"s","argv":["a.exe"],"diagnose":[{"match":"(","reason":"A","message":"m"}]}`, "diagnose.match"},
 		{"expression of one language", `{"do":"run","name":"s","argv":["a.exe"],"diagnose":[{"match":"(?i)a","reason":"A","message":"m"}]}`, "diagnose.match"},
 		{"diagnosis without reason", `{"do":"run","name":"s","argv":["a.exe"],"diagnose":[{"match":"a","reason":"","message":"m"}]}`, "diagnose.reason"},
 		{"diagnosis without message", `{"do":"run","name":"s","argv":["a.exe"],"diagnose":[{"match":"a","reason":"A","message":""}]}`, "diagnose.message is missing"},
 		{"script of another kind", `{"do":"script","name":"s","path":"C:\\a.vbs"}`, "must end in .ps1 or .cmd"},
-		{"fact name", `{"do":"fact","name":"s","argv":["a.exe"],"match":"a","set":"A b"}`, `"A b" is no name for a fact`},
+		{"fact name", `{"do":"fact","name":"s","argv":["a.exe"],"match":"a","set":"A b"}`, `"A b" is not a valid name of a fact`},
 		{"fact without match", `{"do":"fact","name":"s","argv":["a.exe"],"match":"","set":"a"}`, "match"},
 		{"check without question", `{"do":"check","name":"s","fact":"cpus"}`, "fact must be compared"},
+		{"check without a sentence", `{"do":"check","name":"s","fact":"cpus","is":"1"}`, "say is missing: the sentence that tells the failure"},
+		{"check of an empty sentence", `{"do":"check","name":"s","fact":"cpus","is":"1","say":[""]}`, "say is missing"},
+		{"wait without a sentence", `{"do":"waitFor","name":"s","for":"pipe","target":"x"}`, "say is missing"},
+		{"fact without a sentence", `{"do":"fact","name":"s","argv":["a.exe"],"match":"a","set":"b"}`, "say is missing"},
+		{"check that hides what it found", `{"do":"check","name":"s","fact":"cpus","is":"1","say":"no"}`, `say must tell what was measured: {"fact": "cpus"}`},
+		{"check that tells another fact", `{"do":"check","name":"s","fact":"cpus","is":"1","say":["it has ",{"fact":"later"}]}`, "say fact 'later' is not known here"},
+		{"wait that tells a fact", `{"do":"waitFor","name":"s","for":"pipe","target":"x","say":[{"fact":"later"}]}`, "say fact 'later' is not known here"},
+		{"fact that tells itself", `{"do":"fact","name":"s","argv":["a.exe"],"match":"a","set":"later","say":[{"fact":"later"}]}`, "say fact 'later' is not known here"},
+		{"NUL in a sentence", `{"do":"check","name":"s","fact":"cpus","is":"1","say":"a\u0000"}`, "say holds a NUL"},
 		{"wait for the moon", `{"do":"waitFor","name":"s","for":"moon","target":"x"}`, `for "moon" must be one of`},
 		{"tcp without host", `{"do":"waitFor","name":"s","for":"tcp","port":"1"}`, "host belongs to tcp and https"},
 		{"tcp without port", `{"do":"waitFor","name":"s","for":"tcp","host":"h"}`, "port belongs to tcp and https"},
@@ -188,8 +197,8 @@ func TestBadSteps(t *testing.T) {
 		{"no features", `{"do":"feature","name":"s","features":[]}`, "features is empty"},
 		{"reboot sometimes", `{"do":"reboot","name":"s","if":"maybe"}`, `if "maybe" must be one of pending, always`},
 		{"no time", `{"do":"time","name":"s"}`, "there is nothing to set"},
-		{"user name", `{"do":"localUser","name":"s","user":"a/b"}`, "is no name that Windows takes"},
-		{"long user name", `{"do":"localUser","name":"s","user":"abcdefghijklmnopqrstu"}`, "is no name that Windows takes"},
+		{"user name", `{"do":"localUser","name":"s","user":"a/b"}`, "is not a name that Windows takes"},
+		{"long user name", `{"do":"localUser","name":"s","user":"abcdefghijklmnopqrstu"}`, "is not a name that Windows takes"},
 		{"page file", `{"do":"pageFile","name":"s","sizeMiB":"8GiB"}`, "must be a number"},
 		{"no exclusions", `{"do":"defenderExclusions","name":"s"}`, "there is nothing to exclude"},
 		{"excluded folder", `{"do":"defenderExclusions","name":"s","folders":["k"]}`, "must be an absolute path"},
@@ -212,7 +221,8 @@ func TestBadSteps(t *testing.T) {
 		{"reservation by unknown fact", `{"do":"reservations","name":"s","path":"C:\\a","rules":[{"set":"a","fact":"later","rows":[{"value":1}]}]}`, "fact 'later' is not known here"},
 		{"reservation without rows", `{"do":"reservations","name":"s","path":"C:\\a","rules":[{"set":"a","fact":"cpus","rows":[]}]}`, "rules.rows is empty"},
 		{"reservation without value", `{"do":"reservations","name":"s","path":"C:\\a","rules":[{"set":"a","fact":"cpus","rows":[{"value":null}]}]}`, "rules.rows.value is missing"},
-		{"row that hides others", `{"do":"reservations","name":"s","path":"C:\\a","rules":[{"set":"a","fact":"cpus","rows":[{"value":1},{"value":2}]}]}`, "may only be missing in the last row"},
+		{"row that hides others", `{"do":"reservations","name":"s","path":"C:\\a","rules":[{"set":"a","fact":"cpus","rows":[{"value":1},{"value":2}]}]}`, "must be given in every row but the last"},
+		{"no row for the largest", `{"do":"reservations","name":"s","path":"C:\\a","rules":[{"set":"a","fact":"cpus","rows":[{"below":"8","value":1}]}]}`, "must be given in every row but the last"},
 		{"negative logs", `{"do":"collectLogs","name":"s","path":"C:\\a","maxMiB":-1}`, "maxMiB must not be negative"},
 		{"log without name", `{"do":"collectLogs","name":"s","path":"C:\\a","events":[""]}`, "events has an empty name"},
 		{"logs anywhere", `{"do":"collectLogs","name":"s","path":"C:\\a","patterns":["*"]}`, "patterns"},
@@ -245,7 +255,7 @@ func TestBadPlans(t *testing.T) {
 		change     func(*plan.Plan)
 	}{
 		{"version", "version 2 is not 1", func(p *plan.Plan) { p.Version = 2 }},
-		{"nobody's", "machine must have uid, name and node", func(p *plan.Plan) { p.Machine.UID = "" }},
+		{"of no machine", "machine must have uid, name and node", func(p *plan.Plan) { p.Machine.UID = "" }},
 		{"negative deadline", "must not be negative", func(p *plan.Plan) { p.DeadlineSeconds = -1 }},
 		{"short secret", "redact has a text of 3 characters", func(p *plan.Plan) { p.Redact = []string{"abc"} }},
 		{"erase all", `erase "C:\\*\\a" must be a plain path`, func(p *plan.Plan) { p.Erase = plan.Texts(`C:\*\a`) }},
@@ -306,13 +316,16 @@ func TestGoodPlans(t *testing.T) {
 			p.EveryBoot = []plan.Phase{{Name: "boot", Steps: []plan.Step{&plan.SendReport{Common: plan.Common{Name: "r"}}}}}
 		}},
 		{"fact of an earlier step", "steps find facts", func(p *plan.Plan) {
-			found := &plan.Fact{Common: plan.Common{Name: "find"}, Argv: plan.Texts("a.exe"), Match: "a", Set: "found"}
+			found := &plan.Fact{Common: plan.Common{Name: "find"}, Argv: plan.Texts("a.exe"), Match: "a", Set: "found", Say: plan.Text("it is lost")}
 			p.Phases = append([]plan.Phase{{Name: "first", Steps: []plan.Step{found}}}, p.Phases...)
 			p.Phases[1].Steps[0].(*plan.File).Text = plan.FromFact("found")
 		}},
 		{"address of an HNS network", "it is a fact from then on, at every boot too", func(p *plan.Plan) {
 			network := &plan.HNSNetwork{Common: plan.Common{Name: "n"}, Request: plan.Tree{"Name": "a", "Type": "b", "c": plan.FactLeaf("cpus")}}
-			wait := &plan.WaitFor{Common: plan.Common{Name: "w"}, For: plan.ForAddress, Target: plan.FromFact(plan.FactManagementIP)}
+			wait := &plan.WaitFor{
+				Common: plan.Common{Name: "w"}, For: plan.ForAddress, Target: plan.FromFact(plan.FactManagementIP),
+				Say: plan.Parts(plan.Text("Windows does not accept "), plan.FromFact(plan.FactManagementIP)),
+			}
 			p.Phases = []plan.Phase{{Name: "first", Steps: []plan.Step{network}}}
 			p.EveryBoot = []plan.Phase{{Name: "boot", Steps: []plan.Step{wait}}}
 		}},

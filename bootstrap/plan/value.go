@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Value is a text that may contain facts which only the node knows. In JSON it is a string, or a list of parts, each a
-// string or {"fact": name}. Nil means absent, which is not the same as the empty text.
+// Value is a text that may contain facts, which only the node knows. In JSON it is a string, or a list of parts, each a
+// string or {"fact": name}. Nil means absent, which differs from the empty text.
 type Value []Part
 
 // Part is a piece of a Value: literal text, or the name of a fact.
@@ -19,10 +19,10 @@ type Part struct {
 // Text is a Value that is the same on every node.
 func Text(text string) Value { return Value{{Text: text}} }
 
-// FromFact is a Value that the node finds out.
+// FromFact is a Value that only the node knows.
 func FromFact(name string) Value { return Value{{Fact: name}} }
 
-// Parts joins Values to one.
+// Parts joins Values into one.
 func Parts(values ...Value) Value {
 	var joined Value
 	for _, value := range values {
@@ -30,6 +30,9 @@ func Parts(values ...Value) Value {
 	}
 	return joined
 }
+
+// Say is a sentence with a measured fact in its place.
+func Say(before, fact, after string) Value { return Parts(Text(before), FromFact(fact), Text(after)) }
 
 // Texts makes a list of Values.
 func Texts(texts ...string) []Value {
@@ -40,7 +43,7 @@ func Texts(texts ...string) []Value {
 	return values
 }
 
-// Resolve puts the facts in. A fact that is not known is an error.
+// Resolve puts the facts in. An unknown fact is an error.
 func (v Value) Resolve(facts map[string]string) (string, error) {
 	var text strings.Builder
 	for _, part := range v {
@@ -57,15 +60,19 @@ func (v Value) Resolve(facts map[string]string) (string, error) {
 	return text.String(), nil
 }
 
-// String shows a Value to people: facts in angle brackets.
-func (v Value) String() string {
+// String shows a Value to people, with facts in angle brackets.
+func (v Value) String() string { return v.join(func(fact string) string { return "<" + fact + ">" }) }
+
+// sample is the text with a harmless character in place of every fact.
+func (v Value) sample() string { return v.join(func(string) string { return "0" }) }
+
+func (v Value) join(show func(fact string) string) string {
 	var text strings.Builder
 	for _, part := range v {
-		if part.Fact == "" {
-			text.WriteString(part.Text)
-			continue
+		text.WriteString(part.Text)
+		if part.Fact != "" {
+			text.WriteString(show(part.Fact))
 		}
-		text.WriteString("<" + part.Fact + ">")
 	}
 	return text.String()
 }
@@ -81,7 +88,7 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]Part(v))
 }
 
-// UnmarshalJSON also takes a number, which stands for its digits: a port is easier to read as one.
+// UnmarshalJSON also takes a number, which stands for its digits: a port is easier to read that way.
 func (v *Value) UnmarshalJSON(data []byte) error {
 	switch {
 	case string(data) == "null":
@@ -136,10 +143,10 @@ func (p *Part) UnmarshalJSON(data []byte) error {
 // Tree is a JSON object in which a leaf {"fact": name} stands for the fact's value.
 type Tree map[string]any
 
-// FactLeaf is a leaf of a Tree that the node finds out.
+// FactLeaf is a leaf of a Tree that only the node knows.
 func FactLeaf(name string) map[string]any { return map[string]any{"fact": name} }
 
-// Resolve returns a copy with the facts put in. A fact that is not known is an error.
+// Resolve returns a copy with the facts put in. An unknown fact is an error.
 func (t Tree) Resolve(facts map[string]string) (map[string]any, error) {
 	resolved := make(map[string]any, len(t))
 	for key, node := range t {

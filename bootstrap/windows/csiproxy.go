@@ -28,7 +28,9 @@ func (c csiProxy) addTo(p *step.Part) {
 		return plan.Common{Name: name, Reason: step.ReasonCSIProxyFailed, TimeoutSeconds: 60}
 	}
 	p.Add(step.PhaseKubelet,
-		&plan.WaitFor{Common: common("csi-proxy-program"), For: plan.ForFile, Target: plan.Text(path)},
+		&plan.WaitFor{
+			Common: common("csi-proxy-program"), For: plan.ForFile, Target: plan.Text(path), Say: plan.Text(path + " does not exist"),
+		},
 		step.Directory("csi-proxy-logs", step.CSIProxyLogs, plan.AccessInherit),
 		&plan.Service{
 			Common: common("csi-proxy-service"), Service: "csiproxy",

@@ -47,10 +47,12 @@ func (g gmsaPlugin) addTo(p *step.Part) {
 		&plan.Fact{
 			Common: common("gmsa-plugin-installed"), Argv: plan.Texts("reg.exe", "query", comClasses+class+`\InprocServer32`, "/ve"),
 			Match: `REG_[A-Z_]*SZ\s+([^(\s].*\S)`, Set: "gmsaPlugin", // a value that is not set is shown in parentheses
+			Say: plan.Text("the gMSA plug-in " + class + " is not installed"),
 		},
 		&plan.Fact{
 			Common: common("gmsa-plugin-listed"), Argv: plan.Texts("reg.exe", "query", strings.TrimSuffix(ccgClasses, `\`)),
 			Match: `(` + regexp.QuoteMeta(class) + `|$)`, Set: listed,
+			Say: plan.Text("Windows does not list its gMSA plug-ins"),
 		},
 		&plan.Registry{Common: write, Key: ccgClasses + class, Value: plan.Text("")},
 	)

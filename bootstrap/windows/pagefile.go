@@ -62,5 +62,6 @@ func (f pageFile) addTo(p *step.Part) {
 		Common: plan.Common{Name: "page-file-there", Reason: step.ReasonPageFileMissing, Attempts: 3},
 		Argv:   plan.Texts("reg.exe", "query", memoryKey, "/v", "PagingFiles"),
 		Match:  `PagingFiles\s+REG_MULTI_SZ\s+(\S.*\S)`, Set: "pageFiles",
+		Say: plan.Text("Windows has no page file"),
 	})
 }

@@ -55,7 +55,7 @@ func tellFrame(text *strings.Builder, p *plan.Plan) {
 		fmt.Fprintf(text, "It reports its progress through %s.\n", tellChannel(channel))
 	}
 	if p.Logs != nil {
-		fmt.Fprintf(text, "If it fails, it %s.\n", sentences[p.Logs.Kind()](p.Logs))
+		fmt.Fprintf(text, "If it fails, it %s.\n", sentences[plan.KindOf(p.Logs)](p.Logs))
 	}
 	if len(p.Erase) > 0 {
 		fmt.Fprintf(text, "When it ends, successful or not, it deletes %s.\n", values(p.Erase))
@@ -88,9 +88,9 @@ func oneLine(text string) string { return strings.NewReplacer("\r", "", "\n", `\
 
 // sentenceOf says what the step changes, and under which condition.
 func sentenceOf(step plan.Step) string {
-	say, known := sentences[step.Kind()]
+	say, known := sentences[plan.KindOf(step)]
 	if !known {
-		return "does something that this release cannot describe: " + string(step.Kind())
+		return "does something that this release cannot describe: " + string(plan.KindOf(step))
 	}
 	if when := step.Base().When; when != nil {
 		return "only if " + question(*when) + ": " + say(step)
@@ -122,7 +122,7 @@ func endOf(step plan.Step) string {
 func reasonOf(step plan.Step) string {
 	reason := step.Base().Reason
 	if reason == "" {
-		reason = step.Kind().DefaultReason()
+		reason = plan.KindOf(step).DefaultReason()
 	}
 	var others []string
 	for _, rule := range diagnoses(step) {

@@ -45,7 +45,7 @@ func forKind[S plan.Step](say func(S) string) func(plan.Step) string {
 	return func(step plan.Step) string {
 		one, ok := step.(S)
 		if !ok {
-			return fmt.Sprintf("has kind %s but is a %T", step.Kind(), step)
+			return fmt.Sprintf("has kind %s but is a %T", plan.KindOf(step), step)
 		}
 		return say(one)
 	}

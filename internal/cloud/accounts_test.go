@@ -3,12 +3,13 @@ package cloud_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // started returns accounts that run, the keys that they send, and what ends them.
@@ -25,26 +26,19 @@ func started(t *testing.T) (*cloud.Accounts, <-chan cloud.Key, func()) {
 			t.Errorf("Start = %v", err)
 		}
 	}
-	eventually(t, "the accounts have started", func() bool {
+	wait.Eventually(t, "the accounts to start", func(context.Context) error {
 		_, err := accounts.Get(fake.Provider{World: &fake.World{}}, cloud.Key{Name: "warm up"}, password("secret"))
-		return err == nil
+		return err
 	})
 	return accounts, changed, stop
 }
 
 func password(p string) map[string][]byte { return map[string][]byte{"password": []byte(p)} }
 
-func eventually(t *testing.T, what string, so func() bool) {
+func haveSessions(t *testing.T, world *fake.World, want int) {
 	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.After(20 * time.Second); !so(); {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("not in time: %s", what)
-		}
-	}
+	wait.Until(t, "the sessions of accounts that are watched",
+		func() (any, bool) { return world.Sessions(), world.Sessions() == want })
 }
 
 func TestAccountsBeforeStart(t *testing.T) {
@@ -62,9 +56,7 @@ func TestAccounts(t *testing.T) {
 	get := func(secret, p string) cloud.Cloud {
 		t.Helper()
 		c, err := accounts.Get(fake.Provider{World: world}, cloud.Key{Namespace: "default", Name: secret}, password(p))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return c
 	}
 	first := get("a", "secret")
@@ -74,7 +66,7 @@ func TestAccounts(t *testing.T) {
 	if get("b", "secret") == first {
 		t.Error("another Secret has the same account")
 	}
-	eventually(t, "both are watched", func() bool { return world.Sessions() == 2 })
+	haveSessions(t, world, 2)
 
 	key := cloud.Key{Namespace: "default", Name: "m"}
 	world.Put(fake.VM{Name: "vm", Owner: key})
@@ -91,7 +83,7 @@ func TestAccounts(t *testing.T) {
 	if get("a", "another") == first {
 		t.Error("other credentials have the same account")
 	}
-	eventually(t, "the session of the old credentials ends", func() bool { return world.Sessions() == 1 })
+	haveSessions(t, world, 1) // that of the old credentials ends
 	if _, err := accounts.Get(fake.Provider{World: world}, key, map[string][]byte{}); err == nil {
 		t.Error("Get with no credentials is no error")
 	}
@@ -103,7 +95,7 @@ func TestAccountsEnd(t *testing.T) {
 	if _, err := accounts.Get(fake.Provider{World: world}, cloud.Key{Name: "a"}, password("secret")); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it is watched", func() bool { return world.Sessions() == 1 })
+	haveSessions(t, world, 1)
 	stop()
 	if n := world.Sessions(); n != 0 {
 		t.Errorf("%d sessions are left", n)

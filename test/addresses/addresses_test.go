@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -16,6 +15,8 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -36,7 +37,7 @@ var effects = []string{
 // TestLife: what the pools gave is in the status, in the user data and in the VM, is held while there is a VM and given back
 // after that.
 func TestLife(t *testing.T) {
-	gate, left := lookBefore("management PATCH ipaddresses finalizers #3")
+	gate, left := lookBefore(t, "management PATCH ipaddresses finalizers #3")
 	s := newStage(t, gate)
 	s.SetCredentials(t, datacenter.Credentials())
 	s.pool(t, "nodes", "10.20.0.", "19")
@@ -45,31 +46,28 @@ func TestLife(t *testing.T) {
 	ready := s.running(t, m)
 
 	want := []infrav1.MachineNetwork{
-		{Name: "VM Network", MACAddress: "00:50:56:00:00:0a", Addresses: []infrav1.NetworkAddress{{Address: "10.20.0.10/24", Gateway: "10.20.0.1"}}},
-		{Name: "VM Network", MACAddress: "00:50:56:05:00:0a", Addresses: []infrav1.NetworkAddress{{Address: "10.21.0.10/24", Gateway: "10.21.0.1"}}},
+		{
+			Name: "VM Network", MACAddress: "00:50:56:00:00:0a",
+			Addresses: []infrav1.NetworkAddress{{Address: "10.20.0.10/24", Gateway: "10.20.0.1"}},
+		},
+		{
+			Name: "VM Network", MACAddress: "00:50:56:05:00:0a",
+			Addresses: []infrav1.NetworkAddress{{Address: "10.21.0.10/24", Gateway: "10.21.0.1"}},
+		},
 		{Name: "DC0_DVPG0"},
 	}
-	if diff := cmp.Diff(want, ready.Windows.Status.Networks); diff != "" {
-		t.Errorf("status.networks (-want +got):\n%s", diff)
-	}
-	name := ready.Windows.Status.ComputerName
-	world.Eventually(t, "VM", func(context.Context) error {
-		if macs := hypervisor.of(name); len(macs) != 3 || macs[0] != want[0].MACAddress || macs[1] != want[1].MACAddress || macs[2] == "" {
-			return fmt.Errorf("the VM has adapters %q", macs)
-		}
-		return nil
-	})
+	expect.Same(t, "status.networks", want, ready.Windows.Status.Networks)
+	wantMACs(t, ready.Windows.Status.ComputerName, want)
 	plan, err := scripts.Plan(ready.Data.Data["value"])
-	for _, text := range []string{"10.20.0.10/24", "10.21.0.10/24", "10.20.0.1", want[0].MACAddress, want[1].MACAddress, "--node-ip=10.20.0.10"} {
+	for _, text := range []string{
+		"10.20.0.10/24", "10.21.0.10/24", "10.20.0.1", want[0].MACAddress, want[1].MACAddress, "--node-ip=10.20.0.10",
+	} {
 		if err != nil || !strings.Contains(string(plan), `"`+text+`"`) {
 			t.Errorf("the plan has no %q (%v)", text, err)
 		}
 	}
 	for _, name := range []string{"life-0-0", "life-1-0"} {
-		claim, address := s.claim(t.Context(), t, name), s.address(t.Context(), t, name)
-		if !held(claim) || !held(address) || claim.Spec.ClusterName != world.ClusterName {
-			t.Errorf("claim and address of a VM that runs are not held: %+v %+v", claim, address)
-		}
+		s.wantHeld(t, name)
 	}
 
 	m.End(t)
@@ -78,19 +76,16 @@ func TestLife(t *testing.T) {
 	s.released(t, "life-1-0")
 	// The status says for which claim it waits, and so may be written once for each.
 	ours := slices.DeleteFunc(gate.Effects(), func(effect string) bool { return !strings.Contains(effect, "ipaddress") })
-	if diff := cmp.Diff(effects, ours); diff != "" {
-		t.Errorf("effects (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "effects", effects, ours)
 }
 
-// lookBefore sends the VMs that there are right before an effect, and the error of the look.
-func lookBefore(wanted string) (*world.Gate, <-chan []string) {
+// lookBefore sends the VMs that there are right before an effect.
+func lookBefore(t *testing.T, wanted string) (*world.Gate, <-chan []string) {
 	left := make(chan []string, 1)
 	return &world.Gate{Before: func(effect string) {
 		if effect == wanted {
-			vms, err := datacenter.VMs(context.Background())
 			select {
-			case left <- append(vms, fmt.Sprint(err)):
+			case left <- datacenter.Owner(t).VMs():
 			default: // a try that was refused comes again
 			}
 		}
@@ -99,45 +94,43 @@ func lookBefore(wanted string) (*world.Gate, <-chan []string) {
 
 func wantNoVM(t *testing.T, seen []string) {
 	t.Helper()
-	if !slices.Equal(seen, []string{"<nil>"}) {
+	if len(seen) != 0 {
 		t.Errorf("an address is given back while there are VMs %q", seen)
 	}
 }
 
 // TestForeground: who deletes in the foreground deletes the claims first. They, and the machine, wait for the VM.
 func TestForeground(t *testing.T) {
-	gate, left := lookBefore("management PATCH ipaddresses finalizers #2")
+	gate, left := lookBefore(t, "management PATCH ipaddresses finalizers #2")
 	s := newStage(t, gate)
 	s.SetCredentials(t, datacenter.Credentials())
 	s.pool(t, "nodes", "10.28.0.", "19")
 	m := s.machine("foreground", "nodes")
 	s.running(t, m)
-	if err := s.Client.Delete(t.Context(), m.Windows.DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Delete(t.Context(), m.Windows.DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationForeground)))
 	wantNoVM(t, <-left)
 	s.released(t, "foreground-0-0")
 	m.End(t)
 }
 
-// TestAddressIsKept: whatever happens to a claim, nobody else gets its address before the VM is gone; and then somebody does.
+// TestAddressIsKept: no other machine gets the address of a claim before the VM is gone, and then one does.
 func TestAddressIsKept(t *testing.T) {
 	s := newStage(t, nil)
 	s.SetCredentials(t, datacenter.Credentials())
 	s.pool(t, "one", "10.22.0.", "10")
 	first, second := s.machine("first", "one"), s.machine("second", "one")
 	s.running(t, first)
-	if err := s.Client.Delete(t.Context(), s.claim(t.Context(), t, "first-0-0")); err != nil {
-		t.Fatal(err)
-	}
-	world.Eventually(t, "the provider to take the address back", func(ctx context.Context) error {
-		if address := s.address(ctx, t, "first-0-0"); address == nil || address.DeletionTimestamp.IsZero() || len(address.Finalizers) != 1 {
+	expect.OK(t, s.Client.Delete(t.Context(), s.claim(t.Context(), t, "first-0-0")))
+	wait.Eventually(t, "the provider to take the address back", func(ctx context.Context) error {
+		if address := s.address(ctx, t, "first-0-0"); address == nil || address.DeletionTimestamp.IsZero() ||
+			len(address.Finalizers) != 1 {
 			return fmt.Errorf("address %+v", address)
 		}
 		return nil
 	})
 	second.Create(t)
-	second.Await(t, "no address", world.Windows("Ready False WaitingForIPAddress"), world.Config("Ready False WaitingForMachineAddresses"))
+	second.Await(t, "no address", world.Windows("Ready False WaitingForIPAddress"),
+		world.Config("Ready False WaitingForMachineAddresses"))
 	for range 5 {
 		second.Touch(t, s.claim(t.Context(), t, "second-0-0"), "look again")
 		s.process.Reconcile(t, world.Machines, second.Key)
@@ -169,16 +162,13 @@ func TestAddressLost(t *testing.T) {
 	if held(claim) || held(s.address(t.Context(), t, "lost-0-0")) {
 		t.Error("an address is held though there can be no VM")
 	}
-	if err := s.Client.Delete(t.Context(), claim); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Delete(t.Context(), claim))
 	s.released(t, "lost-0-0")
 	s.SetCredentials(t, datacenter.Credentials())
 	m.Touch(t, m.Windows, "credentials")
 	m.Await(t, "loss", world.Windows("Ready False AddressLost"), world.Windows("Stalled True AddressLost"))
-	vms, err := datacenter.VMs(t.Context())
-	if err != nil || len(vms) > 0 {
-		t.Errorf("there are VMs %q, %v", vms, err)
+	if vms := datacenter.Owner(t).VMs(); len(vms) > 0 {
+		t.Errorf("there are VMs %q", vms)
 	}
 	m.End(t)
 }
@@ -200,7 +190,8 @@ func TestPoolIsMissing(t *testing.T) {
 	s.SetCredentials(t, datacenter.Credentials())
 	m := s.machine("late", "later")
 	m.Create(t)
-	have := m.Await(t, "no pool", world.Windows("Ready False WaitingForIPAddress"), world.Config("Ready False WaitingForMachineAddresses"))
+	have := m.Await(t, "no pool", world.Windows("Ready False WaitingForIPAddress"),
+		world.Config("Ready False WaitingForMachineAddresses"))
 	const want = "IPAddressClaim late-0-0 has no address of InClusterIPPool later yet"
 	if got := conditions.Get(have.Windows, infrav1.ReadyCondition).Message; !strings.HasPrefix(got, want) {
 		t.Errorf("message %q, want %q", got, want)
@@ -210,7 +201,7 @@ func TestPoolIsMissing(t *testing.T) {
 	m.End(t)
 }
 
-// TestForeignClaim: a claim of our name that is somebody else's is left alone.
+// TestForeignClaim: a claim of our name that belongs to another is left alone.
 func TestForeignClaim(t *testing.T) {
 	s := newStage(t, nil)
 	s.SetCredentials(t, datacenter.Credentials())
@@ -219,10 +210,8 @@ func TestForeignClaim(t *testing.T) {
 		APIGroup: ipamv1.GroupVersion.Group, Kind: "InClusterIPPool", Name: "nodes",
 	}}}
 	foreign.Namespace, foreign.Name = s.Name, "taken-0-0"
-	if err := s.Client.Create(t.Context(), foreign); err != nil {
-		t.Fatal(err)
-	}
-	world.Eventually(t, "its address", func(ctx context.Context) error {
+	expect.OK(t, s.Client.Create(t.Context(), foreign))
+	wait.Eventually(t, "its address", func(ctx context.Context) error {
 		if s.address(ctx, t, "taken-0-0") == nil {
 			return errors.New("it has none")
 		}
@@ -231,9 +220,7 @@ func TestForeignClaim(t *testing.T) {
 	m := s.machine("taken", "nodes")
 	m.Create(t)
 	m.Await(t, "somebody else's claim", world.Windows("Ready False WaitingForIPAddress"))
-	if err := s.Client.Delete(t.Context(), foreign); client.IgnoreNotFound(err) != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, client.IgnoreNotFound(s.Client.Delete(t.Context(), foreign)))
 	m.Await(t, "a claim of its own", world.Windows("Ready False WaitingForGuest"))
 	if !held(s.claim(t.Context(), t, "taken-0-0")) {
 		t.Error("the machine's own claim is not held")

@@ -1,11 +1,8 @@
 package addresses
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
@@ -42,59 +39,21 @@ func TestKilled(t *testing.T) {
 
 // liveAndDie is the life of a machine, whose controllers are killed once.
 func (s *stage) liveAndDie(t *testing.T, name string, plan world.Plan) {
-	end, hit := s.launch(t, plan)
+	run := world.Succeed(t, plan, func(gate *world.Gate) (*world.Process, error) {
+		return s.Launch(world.Options{VSphere: vsphere.Provider{}, Gate: gate})
+	})
 	m := s.machine(name, "nodes")
 	m.Create(t)
 	ready := m.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"), world.DataSecretNamed)
 	vm := ready.Windows.Status.ComputerName
-	if claim, address := s.claim(t.Context(), t, name+"-0-0"), s.address(t.Context(), t, name+"-0-0"); !held(claim) || !held(address) {
-		t.Errorf("claim %v and address %v of a VM that runs must be held", claim.Finalizers, address.Finalizers)
-	}
-	world.Eventually(t, "adapter", func(context.Context) error {
-		if macs := hypervisor.of(vm); len(macs) == 0 || macs[0] != ready.Windows.Status.Networks[0].MACAddress {
-			return fmt.Errorf("the VM has adapters %q, the status says %+v", macs, ready.Windows.Status.Networks)
-		}
-		return nil
-	})
+	s.wantHeld(t, name+"-0-0")
+	wantMACs(t, vm, ready.Windows.Status.Networks)
 	m.End(t)
-	if vms, err := datacenter.VMs(t.Context()); err != nil || slices.Contains(vms, vm) {
-		t.Errorf("the VM is left: %q, %v", vms, err)
+	if vms := datacenter.Owner(t).VMs(); slices.Contains(vms, vm) {
+		t.Errorf("the VM is left: %q", vms)
 	}
-	end()
-	if !hit() {
+	run.End()
+	if !run.Hit() {
 		t.Error("the process was not killed: there is no such effect")
 	}
-}
-
-// launch starts a process, and another one once that was killed.
-func (s *stage) launch(t *testing.T, plan world.Plan) (end func(), hit func() bool) {
-	t.Helper()
-	gate := &world.Gate{Plan: plan}
-	first, err := s.Launch(world.Options{VSphere: vsphere.Provider{}, Gate: gate})
-	if err != nil {
-		t.Fatal(err)
-	}
-	over := make(chan struct{})
-	var failed error
-	var next sync.WaitGroup
-	next.Go(func() {
-		<-first.Ended()
-		second, err := s.Launch(world.Options{VSphere: vsphere.Provider{}})
-		if err != nil {
-			failed = err
-			return
-		}
-		<-over
-		failed = second.Stop()
-	})
-	end = sync.OnceFunc(func() {
-		close(over)
-		err := first.Stop()
-		next.Wait()
-		if err := errors.Join(err, failed); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Cleanup(end)
-	return end, gate.Hit
 }

@@ -3,14 +3,9 @@ package addresses
 import (
 	"context"
 	"errors"
-	"net/url"
 	"strings"
 	"testing"
 
-	"github.com/vmware/govmomi"
-	"github.com/vmware/govmomi/find"
-	"github.com/vmware/govmomi/object"
-	"github.com/vmware/govmomi/vim25"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
@@ -18,6 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -30,46 +27,16 @@ func TestFinalizerTakenAway(t *testing.T) {
 	m := s.machine("stripped", "nodes")
 	s.running(t, m)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: world.Credentials}}
-	if err := s.Client.Delete(t.Context(), secret); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Delete(t.Context(), secret))
 	m.Delete(t)
 	m.Await(t, "credentials", world.Windows("Ready False CredentialsMissing"))
-	if claim, address := s.claim(t.Context(), t, "stripped-0-0"), s.address(t.Context(), t, "stripped-0-0"); !held(claim) || !held(address) {
-		t.Errorf("claim and address are not held while there is a VM: %+v %+v", claim, address)
-	}
-	removeVM(t, m.Load(t).Windows.Status.ComputerName)
+	s.wantHeld(t, "stripped-0-0")
+	datacenter.Owner(t).Remove(m.Load(t).Windows.Status.ComputerName)
 	world.Change(t, s.Client, m.Load(t).Windows, func(w *infrav1.WindowsMachine) {
 		controllerutil.RemoveFinalizer(w, infrav1.MachineFinalizer)
 	})
 	m.Await(t, "end", world.Gone)
 	s.released(t, "stripped-0-0")
-}
-
-// removeVM does by hand what the controllers do.
-func removeVM(t *testing.T, name string) {
-	t.Helper()
-	say := datacenter.Credentials()
-	to := &url.URL{
-		Scheme: "https", Host: string(say["server"]), Path: vim25.Path, User: url.UserPassword(string(say["username"]), string(say["password"])),
-	}
-	client, err := govmomi.NewClient(t.Context(), to, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	vm, err := find.NewFinder(client.Client).VirtualMachine(t.Context(), "/DC0/vm/windows/"+name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, act := range []func(context.Context) (*object.Task, error){vm.PowerOff, vm.Destroy} {
-		task, err := act(t.Context())
-		if err == nil {
-			err = task.Wait(t.Context())
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // TestClaimLostItsStatus, as in a restore: its address has its name, and is let go. The pool is of no provider, which would
@@ -84,7 +51,7 @@ func TestClaimLostItsStatus(t *testing.T) {
 	}
 	m.Create(t)
 	names := []string{"restored-0-0", "restored-1-0", "restored-2-0"}
-	world.Eventually(t, "claims", s.haveAll(t, names))
+	wait.Eventually(t, "claims", s.haveAll(t, names))
 	for i, name := range names {
 		s.give(t, name, "10.30.0.1"+string(rune('0'+i)))
 	}
@@ -98,17 +65,13 @@ func TestClaimLostItsStatus(t *testing.T) {
 	for _, name := range names[1:] {
 		foreign = s.address(t.Context(), t, name)
 		world.Change(t, s.Client, foreign, func(a *ipamv1.IPAddress) { a.Finalizers = nil })
-		if err := s.Client.Delete(t.Context(), foreign); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Client.Delete(t.Context(), foreign))
 	}
 	foreign = &ipamv1.IPAddress{Spec: foreign.Spec, ObjectMeta: metav1.ObjectMeta{
 		Namespace: s.Name, Name: names[2], Finalizers: []string{infrav1.AddressFinalizer},
 	}}
 	foreign.Spec.ClaimRef.Name = "another"
-	if err := s.Client.Create(t.Context(), foreign); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Create(t.Context(), foreign))
 	m.End(t)
 	s.released(t, names[0])
 	s.released(t, names[1])
@@ -130,9 +93,7 @@ func (s *stage) give(t *testing.T, name, text string) {
 			Address: text, Prefix: new(int32(24)), Gateway: "10.30.0.1",
 		},
 	}
-	if err := s.Client.Create(t.Context(), address); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Create(t.Context(), address))
 	world.ChangeStatus(t, s.Client, claim, func(c *ipamv1.IPAddressClaim) { c.Status.AddressRef.Name = name })
 }
 
@@ -144,7 +105,7 @@ func TestUselessAddress(t *testing.T) {
 	m.Windows.Spec.VSphere.Networks[0].AddressesFromPools[0].Kind = "ListOnPaper"
 	m.Create(t)
 	claimed := s.haveAll(t, []string{"useless-0-0"})
-	world.Eventually(t, "claim", claimed)
+	wait.Eventually(t, "claim", claimed)
 	s.give(t, "useless-0-0", "10.31.0.10")
 	have := m.Await(t, "refusal", world.Windows("Stalled True SpecInvalid"), world.Config("Ready False WaitingForMachineAddresses"))
 	const want = "IPAddress useless-0-0: gateway 10.30.0.1 is not in the network of 10.31.0.10/24; correct pool by-hand, then delete " +
@@ -152,16 +113,14 @@ func TestUselessAddress(t *testing.T) {
 	if got := conditions.Get(have.Windows, infrav1.ReadyCondition).Message; got != want || have.Windows.Status.Networks != nil {
 		t.Errorf("message %q, want %q; networks %+v", got, want, have.Windows.Status.Networks)
 	}
-	if err := s.Client.Delete(t.Context(), s.claim(t.Context(), t, "useless-0-0")); err != nil {
-		t.Fatal(err)
-	}
-	world.Eventually(t, "the address to go", func(ctx context.Context) error {
+	expect.OK(t, s.Client.Delete(t.Context(), s.claim(t.Context(), t, "useless-0-0")))
+	wait.Eventually(t, "the address to go", func(ctx context.Context) error {
 		if s.address(ctx, t, "useless-0-0") != nil {
 			return errors.New("it is there")
 		}
 		return nil
 	})
-	world.Eventually(t, "another claim", claimed)
+	wait.Eventually(t, "another claim", claimed)
 	s.give(t, "useless-0-0", "10.30.0.20")
 	m.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"))
 	m.End(t)

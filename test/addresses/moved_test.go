@@ -12,10 +12,11 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-// TestMACTakenAfterMove: a machine that was moved has no status, and keeps its MAC all the same.
+// TestMACTakenAfterMove: a machine that was moved has no status, and still keeps its MAC.
 func TestMACTakenAfterMove(t *testing.T) {
 	s := newStage(t, nil)
 	s.SetCredentials(t, datacenter.Credentials())
@@ -26,9 +27,7 @@ func TestMACTakenAfterMove(t *testing.T) {
 
 	s.Pause(t, true)
 	first.Await(t, "pause", world.Windows("Paused True Paused"), world.Config("Paused True Paused"))
-	if err := s.process.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.process.Stop())
 	moved := first.Move(t)
 	windows := first.Load(t).Windows
 	claim := s.claim(t.Context(), t, "moved-first-0-0")
@@ -76,7 +75,8 @@ func TestNothingClaimed(t *testing.T) {
 	})
 	m.Delete(t)
 	m.Await(t, "hook", func(s world.State) string {
-		if c := conditions.Get(s.Core, clusterv1.MachineDeletingCondition); c == nil || c.Reason != clusterv1.MachineDeletingWaitingForPreTerminateHookReason {
+		if c := conditions.Get(s.Core, clusterv1.MachineDeletingCondition); c == nil ||
+			c.Reason != clusterv1.MachineDeletingWaitingForPreTerminateHookReason {
 			return "Cluster API does not wait for the hook"
 		}
 		return ""

@@ -4,12 +4,13 @@ package addresses
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 
+	"github.com/vmware/govmomi/vim25/types"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
@@ -18,8 +19,10 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/vcenter"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -27,47 +30,35 @@ var shared *world.World
 
 func TestMain(m *testing.M) { world.Main(m, &shared, 1) }
 
-// datacenter is the vCenter of all tests, which run one after the other, and hypervisor notes the adapters of its VMs.
-var (
-	datacenter *vcenter.VCenter
-	hypervisor = &notes{macs: map[string][]string{}}
-)
+// datacenter is the vCenter of all tests, which run one after the other.
+var datacenter *vcenter.VCenter
 
-type notes struct {
-	mu   sync.Mutex
-	macs map[string][]string
-}
-
-func (n *notes) play(ctx context.Context, vm *vcenter.VM) {
-	name, err := vm.Name(ctx)
-	hardware, failed := vm.Hardware(ctx)
-	if errors.Join(err, failed) != nil {
-		return // it is off again
+// wantMACs compares the adapters of a VM, as they are in the vCenter, with the networks of a status; one without an address
+// got its MAC from the vCenter.
+func wantMACs(t *testing.T, name string, networks []infrav1.MachineNetwork) {
+	t.Helper()
+	var got []string
+	for _, device := range datacenter.Owner(t).Read(name, "config.hardware.device").Config.Hardware.Device {
+		if card, ok := device.(types.BaseVirtualEthernetCard); ok {
+			got = append(got, card.GetVirtualEthernetCard().MacAddress)
+		}
 	}
-	n.mu.Lock()
-	n.macs[name] = hardware.MACs
-	n.mu.Unlock()
-	<-ctx.Done()
-}
-
-func (n *notes) of(name string) []string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.macs[name]
+	same := func(mac string, network infrav1.MachineNetwork) bool {
+		return mac != "" && (mac == network.MACAddress || network.MACAddress == "")
+	}
+	if !slices.EqualFunc(got, networks, same) {
+		t.Errorf("the VM has adapters %q, the status says %+v", got, networks)
+	}
 }
 
 // others starts what the world has not, once: it ends with the process.
 var others = sync.OnceValue(func() error {
-	ctx := context.Background()
-	if err := servers.StartIPAM(ctx, shared.Management, os.Stderr); err != nil {
+	if err := servers.StartIPAM(context.Background(), shared.Management, os.Stderr); err != nil {
 		return err
 	}
 	var err error
-	if datacenter, err = vcenter.Start(ctx); err != nil {
-		return err
-	}
-	go func() { _ = datacenter.Run(ctx, hypervisor.play) }()
-	return nil
+	datacenter, err = vcenter.Start()
+	return err
 })
 
 // stage is a namespace with our controllers at work.
@@ -87,9 +78,7 @@ func newStage(t *testing.T, gate *world.Gate) *stage {
 func quietStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{Namespace: shared.Namespace(t, world.Start{})}
-	if err := others(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, others())
 	return s
 }
 
@@ -103,9 +92,7 @@ func (s *stage) pool(t *testing.T, name, network, last string) {
 	pool.SetKind("InClusterIPPool")
 	pool.SetNamespace(s.Name)
 	pool.SetName(name)
-	if err := s.Client.Create(t.Context(), pool); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Create(t.Context(), pool))
 }
 
 // machine has an adapter with an address of each pool, and then one by DHCP.
@@ -113,7 +100,9 @@ func (s *stage) machine(name string, pools ...string) *world.Machine {
 	m := s.NewMachine(name)
 	for _, pool := range pools {
 		m.Windows.Spec.VSphere.Networks = append(m.Windows.Spec.VSphere.Networks, infrav1.VSphereNetwork{
-			Name: "VM Network", AddressesFromPools: []infrav1.IPPoolReference{{APIGroup: ipamv1.GroupVersion.Group, Kind: "InClusterIPPool", Name: pool}},
+			Name: "VM Network", AddressesFromPools: []infrav1.IPPoolReference{
+				{APIGroup: ipamv1.GroupVersion.Group, Kind: "InClusterIPPool", Name: pool},
+			},
 			Nameservers: []string{"10.20.0.2"},
 		})
 	}
@@ -139,9 +128,7 @@ func get[O client.Object](ctx context.Context, t *testing.T, s *stage, name stri
 		var none O
 		return none
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	return into
 }
 
@@ -149,7 +136,9 @@ func get[O client.Object](ctx context.Context, t *testing.T, s *stage, name stri
 // the machine is busy.
 func (s *stage) released(t *testing.T, name string) {
 	t.Helper()
-	err := world.Poll(t.Context(), 3*world.Patience, func(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*wait.Patience)
+	defer cancel()
+	err := wait.Poll(ctx, func(ctx context.Context) error {
 		if claim, address := s.claim(ctx, t, name), s.address(ctx, t, name); claim != nil || address != nil {
 			return fmt.Errorf("claim %v, address %v", claim, address)
 		}
@@ -157,6 +146,15 @@ func (s *stage) released(t *testing.T, name string) {
 	})
 	if err != nil {
 		t.Fatalf("release of %s: %v", name, err)
+	}
+}
+
+// wantHeld wants the claim and the address of a VM that runs to be held, and the claim to name the Cluster.
+func (s *stage) wantHeld(t *testing.T, name string) {
+	t.Helper()
+	claim, address := s.claim(t.Context(), t, name), s.address(t.Context(), t, name)
+	if !held(claim) || !held(address) || claim.Spec.ClusterName != world.ClusterName {
+		t.Errorf("claim and address of a VM that runs are not held: %+v %+v", claim, address)
 	}
 }
 

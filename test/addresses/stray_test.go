@@ -15,6 +15,8 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -26,15 +28,14 @@ func TestStrayAddresses(t *testing.T) {
 	s.lonelyClaim(t, "held", infrav1.AddressFinalizer)
 	s.lonelyClaim(t, "freed", "example.com/of-the-provider")
 	s.lonelyClaim(t, "led-on", infrav1.AddressFinalizer)
-	world.ChangeStatus(t, s.Client, s.claim(t.Context(), t, "led-on"), func(c *ipamv1.IPAddressClaim) { c.Status.AddressRef.Name = "another" })
+	world.ChangeStatus(t, s.Client, s.claim(t.Context(), t, "led-on"),
+		func(c *ipamv1.IPAddressClaim) { c.Status.AddressRef.Name = "another" })
 	user := s.user(t, "10.31.0.11/24")
 	for i, name := range []string{"held", "used", "freed", "led-on", "claimless"} { // in this order they are looked at
 		s.deletedAddress(t, name, fmt.Sprintf("10.31.0.%d", 10+i))
 	}
 	s.left(t, "held", "used")
-	if err := errors.Join(s.Client.Delete(t.Context(), s.claim(t.Context(), t, "held")), s.Client.Delete(t.Context(), user)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(s.Client.Delete(t.Context(), s.claim(t.Context(), t, "held")), s.Client.Delete(t.Context(), user)))
 	world.Change(t, s.Client, s.claim(t.Context(), t, "held"), func(c *ipamv1.IPAddressClaim) { c.Finalizers = nil })
 	s.wake(t, strayAfter)
 	s.left(t)
@@ -46,7 +47,7 @@ func TestNoStrayYet(t *testing.T) {
 	looks := s.run(t, 0)
 	for i, name := range []string{"first", "second"} {
 		s.deletedAddress(t, name, fmt.Sprintf("10.32.0.%d", 10+i))
-		world.Eventually(t, "look at "+name, func(context.Context) error {
+		wait.Eventually(t, "look at "+name, func(context.Context) error {
 			if looks.Load() <= int64(i) {
 				return errors.New("nobody has asked for the time")
 			}
@@ -66,8 +67,9 @@ func TestStrayIsNotTaken(t *testing.T) {
 	m := s.machine("again", "by-hand")
 	m.Windows.Spec.VSphere.Networks[0].AddressesFromPools[0].Kind = "ListOnPaper"
 	m.Create(t)
-	world.Eventually(t, "claim", s.haveAll(t, []string{"again-0-0"}))
-	world.ChangeStatus(t, s.Client, s.claim(t.Context(), t, "again-0-0"), func(c *ipamv1.IPAddressClaim) { c.Status.AddressRef.Name = "again-0-0" })
+	wait.Eventually(t, "claim", s.haveAll(t, []string{"again-0-0"}))
+	world.ChangeStatus(t, s.Client, s.claim(t.Context(), t, "again-0-0"),
+		func(c *ipamv1.IPAddressClaim) { c.Status.AddressRef.Name = "again-0-0" })
 	m.Await(t, "lost address", world.Windows("Ready False AddressLost"))
 	m.End(t)
 	s.wake(t, strayAfter)
@@ -86,9 +88,7 @@ func (s *stage) lonelyClaim(t *testing.T, name, finalizer string) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: name, Finalizers: []string{finalizer}},
 		Spec:       ipamv1.IPAddressClaimSpec{PoolRef: paper},
 	}
-	if err := s.Client.Create(t.Context(), claim); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Create(t.Context(), claim))
 }
 
 func (s *stage) deletedAddress(t *testing.T, name, text string) {
@@ -99,9 +99,7 @@ func (s *stage) deletedAddress(t *testing.T, name, text string) {
 			ClaimRef: ipamv1.IPAddressClaimReference{Name: name}, PoolRef: paper, Address: text, Prefix: new(int32(24)),
 		},
 	}
-	if err := errors.Join(s.Client.Create(t.Context(), address), s.Client.Delete(t.Context(), address)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(s.Client.Create(t.Context(), address), s.Client.Delete(t.Context(), address)))
 }
 
 // user is a machine that has the address, in a restore without its claims.
@@ -109,9 +107,7 @@ func (s *stage) user(t *testing.T, address string) *infrav1.WindowsMachine {
 	t.Helper()
 	m := s.NewMachine("user").Windows
 	m.OwnerReferences = nil
-	if err := s.Client.Create(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Create(t.Context(), m))
 	world.ChangeStatus(t, s.Client, m, func(w *infrav1.WindowsMachine) {
 		w.Status.Networks = []infrav1.MachineNetwork{{Name: "n", Addresses: []infrav1.NetworkAddress{{Address: address}}}}
 	})
@@ -121,9 +117,7 @@ func (s *stage) user(t *testing.T, address string) *infrav1.WindowsMachine {
 // wake starts the controllers anew, which look at all that is there, with a clock that is ahead.
 func (s *stage) wake(t *testing.T, ahead time.Duration) {
 	t.Helper()
-	if err := s.process.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.process.Stop())
 	s.run(t, ahead)
 }
 
@@ -141,7 +135,7 @@ func (s *stage) run(t *testing.T, ahead time.Duration) *atomic.Int64 {
 // left waits until these are the addresses that are left.
 func (s *stage) left(t *testing.T, names ...string) {
 	t.Helper()
-	world.Eventually(t, "addresses left", func(ctx context.Context) error {
+	wait.Eventually(t, "addresses left", func(ctx context.Context) error {
 		var there ipamv1.IPAddressList
 		if err := s.Client.List(ctx, &there, client.InNamespace(s.Name)); err != nil {
 			return err

@@ -6,12 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/contract"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // definitionFacts are the parts of a CRD that Cluster API, clusterctl and users rely on.
@@ -46,9 +47,7 @@ func TestDefinitions(t *testing.T) {
 			Versions:   []string{"v1beta1"},
 			Status:     kind != "WindowsBootstrapConfigTemplate",
 		}
-		if diff := cmp.Diff(want, factsOf(definitions[kind])); diff != "" {
-			t.Errorf("definition of %s (-want +got):\n%s", kind, diff)
-		}
+		expect.Same(t, "definition of "+kind, want, factsOf(definitions[kind]))
 	}
 }
 
@@ -78,9 +77,7 @@ func TestColumns(t *testing.T) {
 		"windowsbootstrapconfigtemplates": "NAME CLUSTERCLASS CLUSTER AGE",
 	}
 	for kind := range definitions {
-		if err := api.Create(t.Context(), newObject(kind)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, api.Create(t.Context(), newObject(kind)))
 	}
 	for resource, want := range cases {
 		first, _, _ := strings.Cut(runKubectl(t, "get", resource), "\n")
@@ -97,37 +94,27 @@ func TestColumnsShowTheStatus(t *testing.T) {
 	machine.SetName("row")
 	machine.SetLabels(map[string]string{clusterv1.ClusterNameLabel: "prod"})
 	status := machine.Object["status"]
-	if err := api.Create(t.Context(), machine); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, api.Create(t.Context(), machine))
 	machine.Object["status"] = status
 	set(machine.Object, "status.conditions", []any{map[string]any{
 		"type": "Ready", "status": "True", "reason": "Joined", "message": "all is well", "lastTransitionTime": "2026-01-01T00:00:00Z",
 	}})
-	if err := api.Status().Update(t.Context(), machine); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, api.Status().Update(t.Context(), machine))
 	got := strings.Fields(runKubectl(t, "get", "winm", "row", "--no-headers"))
 	if len(got) > 7 {
 		got[7] = "age"
 	}
 	want := []string{"row", "prod", "Running", "True", "Joined", "win-1", "20348.1", "age", "all", "is", "well"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("row (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "row", want, got)
 }
 
 // GitOps tools must not consider an object finished before the controller has seen it.
 func TestNewObjectsAreNotYetObserved(t *testing.T) {
 	for _, kind := range []string{"WindowsMachine", "WindowsBootstrapConfig"} {
 		made := newObject(kind)
-		if err := api.Create(t.Context(), made); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, api.Create(t.Context(), made))
 		want := map[string]any{"observedGeneration": int64(-1)}
-		if diff := cmp.Diff(want, made.Object["status"]); diff != "" {
-			t.Errorf("status of a new %s (-want +got):\n%s", kind, diff)
-		}
+		expect.Same(t, "status of a new "+kind, want, made.Object["status"])
 	}
 }
 
@@ -136,15 +123,10 @@ func TestNewObjectsAreNotYetObserved(t *testing.T) {
 func TestRenderedAgain(t *testing.T) {
 	var again []*unstructured.Unstructured
 	for _, component := range components {
-		rendered, err := render(component)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rendered := expect.Got(render(component))(t)
 		again = append(again, rendered...)
 	}
-	if diff := cmp.Diff(objects, again); diff != "" {
-		t.Errorf("objects differ (-installed +rendered):\n%s", diff)
-	}
+	expect.Same(t, "objects differ", objects, again)
 }
 
 // clusterctl recognizes the objects of a component by label and name.
@@ -175,9 +157,7 @@ func TestComponents(t *testing.T) {
 	}
 	// The bootstrap provider has a second policy, for configs that became user data.
 	want["bootstrap-windows ValidatingAdmissionPolicy"], want["bootstrap-windows ValidatingAdmissionPolicyBinding"] = 2, 2
-	if diff := cmp.Diff(want, count); diff != "" {
-		t.Errorf("objects (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "objects", want, count)
 }
 
 // Roles have no wildcards, and do not allow Secrets to be listed, watched or deleted.
@@ -187,9 +167,7 @@ func TestRoles(t *testing.T) {
 			continue
 		}
 		granted, _, err := unstructured.NestedSlice(made.Object, "rules")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		for _, granted := range granted {
 			checkGrant(t, made.GetName(), granted.(map[string]any))
 		}
@@ -229,9 +207,7 @@ func TestDeploymentsPassTheRestrictedProfile(t *testing.T) {
 		}
 		pod := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Pod"}}
 		template, _, err := unstructured.NestedMap(made.Object, "spec", "template", "spec")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		pod.Object["spec"] = template
 		pod.SetName("restricted")
 		pod.SetNamespace(made.GetNamespace())

@@ -15,19 +15,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 const (
-	owner     = client.FieldOwner("admission-test")
-	patience  = time.Minute
-	frequency = 100 * time.Millisecond
+	owner    = client.FieldOwner("admission-test")
+	patience = time.Minute
 )
 
 // All tests share one API server. They only create objects, each with a name of its own.
@@ -141,9 +140,7 @@ func served(ctx context.Context, definition *apiextensionsv1.CustomResourceDefin
 		"apiVersion": definition.Spec.Group + "/" + definition.Spec.Versions[0].Name,
 		"kind":       definition.Spec.Names.ListKind,
 	}}
-	return wait.PollUntilContextCancel(ctx, frequency, true, func(ctx context.Context) (bool, error) {
-		return api.List(ctx, list) == nil, nil
-	})
+	return wait.Poll(ctx, func(ctx context.Context) error { return api.List(ctx, list) })
 }
 
 // policiesWork waits until the API server enforces all policies, which takes a moment after they are created.
@@ -154,8 +151,11 @@ func policiesWork(ctx context.Context) error {
 			return err
 		}
 		set(template.Object, changedField[kind], int64(changedValue))
-		err := wait.PollUntilContextCancel(ctx, frequency, true, func(ctx context.Context) (bool, error) {
-			return api.Update(ctx, template.DeepCopy(), client.DryRunAll) != nil, nil
+		err := wait.Poll(ctx, func(ctx context.Context) error {
+			if api.Update(ctx, template.DeepCopy(), client.DryRunAll) == nil {
+				return errors.New("the change is allowed")
+			}
+			return nil
 		})
 		if err != nil {
 			return fmt.Errorf("wait for the policy of %s: %w", kind, err)

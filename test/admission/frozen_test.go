@@ -8,8 +8,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 const (
@@ -61,13 +63,11 @@ func TestRenderedConfigsAreFrozen(t *testing.T) {
 		"status":     {"status.dataSecretName": "another"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := update(t, setAll(made.DeepCopy(), edits)); err != nil {
-				t.Error(err)
-			}
+			expect.Fine(t, update(t, setAll(made.DeepCopy(), edits)))
 		})
 	}
-	another := setAll(made.DeepCopy(), map[string]any{"status.dataSecretName": "another"})
-	if err := api.Status().Update(t.Context(), another); err != nil {
+	err := api.Status().Update(t.Context(), setAll(made.DeepCopy(), map[string]any{"status.dataSecretName": "another"}))
+	if err != nil {
 		t.Errorf("the controller must be able to write the status: %v", err)
 	}
 	if err := api.Delete(t.Context(), made); err != nil {
@@ -78,22 +78,16 @@ func TestRenderedConfigsAreFrozen(t *testing.T) {
 // The policy refuses a change that the rule does not see, but only after the user data was rendered.
 func TestThePolicySeesWhatTheRuleDoesNot(t *testing.T) {
 	made := newObject("WindowsBootstrapConfig")
-	if err := api.Create(t.Context(), made); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, api.Create(t.Context(), made))
 	if err := update(t, setAll(made.DeepCopy(), swapped)); err != nil {
 		t.Errorf("want it accepted before it is rendered, got: %v", err)
 	}
-	setAll(made, map[string]any{"status.initialization": absent, "status.dataSecretName": "a"})
-	if err := api.Status().Update(t.Context(), made); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, api.Status().Update(t.Context(),
+		setAll(made, map[string]any{"status.initialization": absent, "status.dataSecretName": "a"})))
 	if err := update(t, setAll(made.DeepCopy(), swapped)); err != nil {
 		t.Errorf("want it accepted before it is rendered, got: %v", err)
 	}
-	if err := api.Status().Update(t.Context(), setAll(made, rendered)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, api.Status().Update(t.Context(), setAll(made, rendered)))
 	err := update(t, setAll(made.DeepCopy(), swapped))
 	mustRefuse(t, err, "ValidatingAdmissionPolicy 'capwin-bootstrap-system-rendered-configs' with binding "+
 		"'capwin-bootstrap-system-rendered-configs' denied request", frozen)
@@ -102,20 +96,14 @@ func TestThePolicySeesWhatTheRuleDoesNot(t *testing.T) {
 // Templates are compared by a policy as well, which sees such a change, too.
 func TestTemplatesAreComparedWhole(t *testing.T) {
 	template := newObject("WindowsBootstrapConfigTemplate")
-	if err := api.Create(t.Context(), template); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, api.Create(t.Context(), template))
 	mustRefuse(t, update(t, setAll(template, swapped)), "denied request", immutable)
 }
 
 func createRendered(t *testing.T, made *unstructured.Unstructured) {
 	t.Helper()
-	if err := api.Create(t.Context(), made); err != nil {
-		t.Fatal(err)
-	}
-	if err := api.Status().Update(t.Context(), setAll(made, rendered)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, api.Create(t.Context(), made))
+	expect.OK(t, api.Status().Update(t.Context(), setAll(made, rendered)))
 }
 
 func patch(t *testing.T, made, edited *unstructured.Unstructured) error {
@@ -133,8 +121,11 @@ func frozenConfigs(ctx context.Context) error {
 		return err
 	}
 	setAll(made, swapped)
-	err := wait.PollUntilContextCancel(ctx, frequency, true, func(ctx context.Context) (bool, error) {
-		return apierrors.IsInvalid(api.Update(ctx, made.DeepCopy(), client.DryRunAll)), nil
+	err := wait.Poll(ctx, func(ctx context.Context) error {
+		if err := api.Update(ctx, made.DeepCopy(), client.DryRunAll); !apierrors.IsInvalid(err) {
+			return fmt.Errorf("the change is not found to be invalid: %v", err)
+		}
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("wait for the policy of rendered configs: %w", err)

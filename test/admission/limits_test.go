@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // limit is a marker of the API, with a value on either side of the limit and the API server's message for the wrong one.
@@ -193,9 +195,7 @@ func updateStatus(t *testing.T, made *unstructured.Unstructured) error {
 	t.Helper()
 	status := made.Object["status"]
 	stored := made.DeepCopy()
-	if err := api.Create(t.Context(), stored); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, api.Create(t.Context(), stored))
 	stored.Object["status"] = status
 	return api.Status().Update(t.Context(), stored, client.DryRunAll)
 }

@@ -4,14 +4,13 @@ import (
 	"os"
 	"regexp"
 	"testing"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // The API server accepts every example in docs/bootstrap.md.
 func TestExamplesOfThePage(t *testing.T) {
-	content, err := os.ReadFile("../../docs/bootstrap.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := expect.Got(os.ReadFile("../../docs/bootstrap.md"))(t)
 	examples := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(content), -1)
 	if len(examples) == 0 {
 		t.Fatal("the page has no examples")

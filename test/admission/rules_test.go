@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // rule is a CEL rule of the API, with edits of a valid object that it must accept and edits that it must refuse.
@@ -82,12 +84,8 @@ var renderedOnce = rule{
 // A config can be changed until it is rendered: it may have an error that prevents the rendering.
 func TestConfigIsMendedBeforeItIsRendered(t *testing.T) {
 	made := newObjectFor("WindowsBootstrapConfig", "spec")
-	if err := api.Create(t.Context(), made); err != nil {
-		t.Fatal(err)
-	}
-	if err := update(t, setAll(made, map[string]any{"spec.deadlineSeconds": int64(600)})); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, api.Create(t.Context(), made))
+	expect.Fine(t, update(t, setAll(made, map[string]any{"spec.deadlineSeconds": int64(600)})))
 }
 
 var oneCloud = rule{
@@ -194,15 +192,11 @@ func (r rule) try(t *testing.T, kind string) {
 	send := create
 	made := newObjectFor(kind, r.field)
 	if r.changes {
-		if err := api.Create(t.Context(), made); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, api.Create(t.Context(), made))
 		send = update
 	}
 	if r.status != nil {
-		if err := api.Status().Update(t.Context(), setAll(made, r.status)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, api.Status().Update(t.Context(), setAll(made, r.status)))
 	}
 	for _, edits := range r.accepted {
 		if err := send(t, setAll(made.DeepCopy(), edits)); err != nil {
@@ -223,9 +217,7 @@ func update(t *testing.T, made *unstructured.Unstructured) error {
 func TestProviderIDIsWrittenOnce(t *testing.T) {
 	machine := newObject("WindowsMachine")
 	set(machine.Object, "spec.providerID", absent)
-	if err := api.Create(t.Context(), machine); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, api.Create(t.Context(), machine))
 	set(machine.Object, "spec.providerID", vmOne)
 	if err := api.Update(t.Context(), machine); err != nil {
 		t.Fatalf("write providerID: %v", err)

@@ -67,7 +67,8 @@ var containerdLimits = join(
 	},
 	text("spec.containerd.registries[].host", 253),
 	text("spec.containerd.registries[].credentialsRef.name", 253),
-	items("spec.containerd.registries[].mirrors", 8, mirror),
+	items("spec.containerd.registries[].mirrors", 8,
+		func(key string) map[string]any { return map[string]any{"url": "https://" + key} }),
 	references("spec.containerd.registries[].ca"),
 	[]limit{
 		{"spec.containerd.pauseImage", "minLength", "a.b/c", "", "should be at least 1 chars long"},

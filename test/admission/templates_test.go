@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 const immutable = "templates are immutable; copy this one to a new name and use the copy in the MachineDeployment, " +
@@ -64,9 +66,7 @@ func TestTemplatesAreImmutable(t *testing.T) {
 		for _, c := range cases {
 			t.Run(kind+" "+c.name, func(t *testing.T) {
 				template := newObject(kind)
-				if err := api.Create(t.Context(), template); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, api.Create(t.Context(), template))
 				for _, edits := range c.edits {
 					for field, value := range edits {
 						if field == "changed" {
@@ -120,9 +120,7 @@ func check(t *testing.T, errs []error, refused bool, reason string) {
 func TestTemplatesCanBeDeleted(t *testing.T) {
 	for _, kind := range templateKinds {
 		template := newObject(kind)
-		if err := api.Create(t.Context(), template); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, api.Create(t.Context(), template))
 		if err := api.Delete(t.Context(), template); err != nil {
 			t.Errorf("delete %s: %v", kind, err)
 		}

@@ -136,11 +136,16 @@ func encodings() []sample {
 		if c.taken == noMetadata {
 			want = verdict{Taken: noMetadata}
 		}
-		all = append(all, sample{name: c.name, reason: c.reason, guestinfo: guestinfo(c.value, c.encoding), userData: []byte(c.data), want: want})
+		all = append(all, sample{
+			name: c.name, reason: c.reason, guestinfo: guestinfo(c.value, c.encoding), userData: []byte(c.data), want: want,
+		})
 	}
 	bare := guestinfo(script, "")
 	delete(bare, "guestinfo.userdata.encoding")
-	all = append(all, sample{name: "no encoding", reason: "is plaintext", guestinfo: bare, userData: []byte(script + "\r\n"), want: named(powershell64)})
+	all = append(all, sample{
+		name: "no encoding", reason: "is plaintext", guestinfo: bare, userData: []byte(script + "\r\n"),
+		want: named(powershell64),
+	})
 	missing := guestinfo("", "")
 	delete(missing, "guestinfo.userdata")
 	return append(all, sample{name: "no user data", reason: "is nothing", guestinfo: missing, want: named(none)})
@@ -163,21 +168,33 @@ func metadata() []sample {
 		{"empty mapping", "is no metadata, but there is user data", "{}", unnamed, nil},
 		{"no instance id", "runs at every boot", `{"local-hostname":"win-1"}`, verdict{powershell64, "win-1", true}, nil},
 		{"empty instance id", "is one", `{"instance-id":"","local-hostname":"win-1"}`, named(powershell64), nil},
-		{"number as instance id", "is no text", "instance-id: 5\nlocal-hostname: win-1\n", verdict{Taken: crashed}, new(named(powershell64))},
-		{"empty host name", "is none", hostName(""), verdict{Taken: powershell64}, nil},
+		{
+			"number as instance id", "is not text", "instance-id: 5\nlocal-hostname: win-1\n", verdict{Taken: crashed},
+			new(named(powershell64)),
+		},
+		{"empty host name", "does not count", hostName(""), verdict{Taken: powershell64}, nil},
 		{"zero as instance id", "is an empty one", "instance-id: 0\nlocal-hostname: win-1\n", named(powershell64), nil},
 		{"empty text", "is no metadata, but there is user data", "", unnamed, nil},
 		{"no host name", "the name stays", `{"instance-id":"uid-1"}`, verdict{Taken: powershell64}, nil},
-		{"number as host name", "is no text: that plugin fails alone", "instance-id: uid-1\nlocal-hostname: 5\n", verdict{Taken: powershell64}, nil},
+		{
+			"number as host name", "is not text: that plugin fails alone", "instance-id: uid-1\nlocal-hostname: 5\n",
+			verdict{Taken: powershell64}, nil,
+		},
 		{"qualified host name", "cut at the first dot", hostName("win-1.example.com"), named(powershell64), nil},
 		{"long host name", "cut at 15", hostName("a-very-long-computer-name"), verdict{powershell64, "a-very-long-com", false}, nil},
-		{"cut at a hyphen", "which becomes a 0", hostName("a-very-longcom-puter"), verdict{powershell64, "a-very-longcom0", false}, nil},
+		{
+			"cut at a hyphen", "which becomes a 0", hostName("a-very-longcom-puter"),
+			verdict{powershell64, "a-very-longcom0", false}, nil,
+		},
 		{"hyphen at the end", "of a short one, too", hostName("win-"), verdict{powershell64, "win0", false}, nil},
 		{"the name it has", "in another case", hostName(strings.ToLower(imageName)), verdict{Taken: powershell64}, nil},
 	} {
 		g := guestinfo(padded, "base64")
 		g["guestinfo.metadata"] = base64.StdEncoding.EncodeToString([]byte(c.text))
-		all = append(all, sample{name: "metadata: " + c.name, reason: c.reason, guestinfo: g, userData: []byte(script), want: c.want, wantNewest: c.newest})
+		all = append(all, sample{
+			name: "metadata: " + c.name, reason: c.reason, guestinfo: g, userData: []byte(script), want: c.want,
+			wantNewest: c.newest,
+		})
 	}
 	encoded := guestinfo(padded, "base64")
 	encoded["guestinfo.metadata.encoding"] = "zip"
@@ -186,7 +203,10 @@ func metadata() []sample {
 	return append(
 		all,
 		sample{name: "metadata: unknown encoding", reason: "raises", guestinfo: encoded, userData: []byte(script), want: nothing},
-		sample{name: "metadata: none", reason: "raises in 1.1.4", guestinfo: missing, userData: []byte(script), want: nothing, wantNewest: &unnamed},
+		sample{
+			name: "metadata: none", reason: "raises in 1.1.4", guestinfo: missing, userData: []byte(script), want: nothing,
+			wantNewest: &unnamed,
+		},
 		sample{name: "metadata: nothing at all", reason: "is another cloud", want: nothing},
 	)
 }

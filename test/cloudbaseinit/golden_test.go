@@ -15,6 +15,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // source makes the user data of a machine.
@@ -37,24 +38,19 @@ func goldens(t *testing.T) map[string]map[string]source {
 	}
 	all := map[string]map[string]source{onVSphere: {}, onAzure: {}}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := expect.Got(os.ReadFile(file))(t)
 		var told struct{ Report []plan.Channel }
 		var packed bytes.Buffer // as it was before it was indented for people
-		if err := json.Compact(&packed, text); err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(text, &told); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Compact(&packed, text))
+		expect.OK(t, json.Unmarshal(text, &told))
 		cloud := onAzure
 		if told.Report[0].Do == plan.ChannelGuestInfo {
 			cloud = onVSphere
 		}
 		data := scripts.UserData(packed.Bytes())
-		all[cloud]["golden-"+strings.TrimSuffix(filepath.Base(file), ".json")] = func(*testing.T, *infrav1.WindowsMachine) []byte { return data }
+		all[cloud]["golden-"+strings.TrimSuffix(filepath.Base(file), ".json")] = func(*testing.T, *infrav1.WindowsMachine) []byte {
+			return data
+		}
 	}
 	for cloud, largest := range map[string]string{onVSphere: "golden-everything", onAzure: "golden-everything-azure"} {
 		if all[cloud][largest] == nil {

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // release of cloudbase-init on PyPI, with the hash of its wheel.
@@ -28,9 +30,12 @@ var (
 // cloud-config needs pytz.
 var dependencies = []string{
 	"babel==2.18.0", "certifi==2026.10.18", "charset-normalizer==3.5.2", "debtcollector==3.1.0", "defusedxml==0.7.1", "idna==3.20",
-	"iso8601==2.1.0", "Jinja2==3.1.6", "MarkupSafe==3.0.4", "msgpack==1.2.4", "netaddr==1.3.0", "oauthlib==4.0.1", "oslo.config==10.4.0",
-	"oslo.context==6.4.0", "oslo.i18n==6.8.0", "oslo.log==8.2.0", "oslo.serialization==5.10.0", "oslo.utils==10.1.1", "packaging==26.3",
-	"pbr==7.1.3", "psutil==7.2.2", "pyparsing==3.3.3", "pyserial==3.5", "python-dateutil==3.0.0", "pytz==2026.6", "PyYAML==6.0.3", "requests==2.34.2",
+	"iso8601==2.1.0", "Jinja2==3.1.6", "MarkupSafe==3.0.4", "msgpack==1.2.4", "netaddr==1.3.0", "oauthlib==4.0.1",
+	"oslo.config==10.4.0",
+	"oslo.context==6.4.0", "oslo.i18n==6.8.0", "oslo.log==8.2.0", "oslo.serialization==5.10.0", "oslo.utils==10.1.1",
+	"packaging==26.3",
+	"pbr==7.1.3", "psutil==7.2.2", "pyparsing==3.3.3", "pyserial==3.5", "python-dateutil==3.0.0", "pytz==2026.6",
+	"PyYAML==6.0.3", "requests==2.34.2",
 	"rfc3986==2.0.0", "setuptools==84.2.1", "six==1.17.0", "stevedore==5.8.0", "typing_extensions==4.16.0", "tzdata==2026.6",
 	"untangle==1.2.1", "urllib3==2.8.0", "wrapt==2.5.2",
 }
@@ -38,10 +43,7 @@ var dependencies = []string{
 // install returns the Python that has the release. It lives in the user's cache, under all that it was made of.
 func install(t *testing.T, r release) string {
 	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	cache := expect.Got(os.UserCacheDir())(t)
 	python := command(t, "python3", "-c", "import sys; print(sys.version)")
 	key := sha256.Sum256([]byte(python + r.sha256 + strings.Join(dependencies, " ")))
 	folder := filepath.Join(cache, "capwin", "cloudbase-init", fmt.Sprintf("%s-%x", r.version, key[:6]))
@@ -55,19 +57,13 @@ func install(t *testing.T, r release) string {
 func fill(t *testing.T, r release, folder string) {
 	t.Helper()
 	t.Logf("installing cloudbase-init %s into %s", r.version, folder)
-	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	part, err := os.MkdirTemp(filepath.Dir(folder), ".part-") //nolint:usetesting // because it is renamed, which takes one file system
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.MkdirAll(filepath.Dir(folder), 0o755))
+	part := expect.Got(os.MkdirTemp(filepath.Dir(folder),
+		".part-"))(t) //nolint:usetesting // because it is renamed: that takes one file system
 	defer func() { _ = os.RemoveAll(part) }()
 	command(t, "python3", "-m", "venv", part)
 	wanted := filepath.Join(part, "wanted.txt")
-	if err := os.WriteFile(wanted, fmt.Appendf(nil, "cloudbase-init==%s --hash=sha256:%s\n", r.version, r.sha256), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(wanted, fmt.Appendf(nil, "cloudbase-init==%s --hash=sha256:%s\n", r.version, r.sha256), 0o644))
 	pip := []string{"-m", "pip", "install", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:"}
 	python := filepath.Join(part, "bin", "python")
 	command(t, python, append(pip, dependencies...)...)

@@ -4,17 +4,17 @@ package cloudbaseinit
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // The lab plays both releases: of the same guestinfo it must make what they make.
@@ -24,9 +24,7 @@ func TestLabIsLikeTheRealOne(t *testing.T) {
 		for _, s := range samples() {
 			t.Run(r.version+"/"+s.name, func(t *testing.T) {
 				t.Parallel()
-				if diff := cmp.Diff(s.wanted(r), inLab(t, r, s.guestinfo)); diff != "" {
-					t.Errorf("%s, -want +lab:\n%s", s.reason, diff)
-				}
+				expect.Same(t, s.reason, s.wanted(r), inLab(t, r, s.guestinfo))
 			})
 		}
 	}
@@ -39,10 +37,7 @@ func inLab(t *testing.T, r release, guestinfo map[string]string) verdict {
 	first := bootInLab(t, simulated, guestinfo, 1)
 	second := bootInLab(t, simulated, guestinfo, 2)
 	v := verdict{Taken: takenInLab(second), Again: strings.Contains(strings.TrimPrefix(second, first), userDataRuns)}
-	machine, err := windows.New(simulated.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	machine := expect.Got(windows.New(simulated.Dir))(t)
 	if name := machine.ComputerName(); name != imageName {
 		v.Computer = strings.ToLower(name)
 	}
@@ -62,23 +57,14 @@ func bootInLab(t *testing.T, simulated *guest.Simulated, guestinfo map[string]st
 	defer off()
 	over := make(chan error, 1)
 	go func() { over <- simulated.Boot(ctx, plugged(guestinfo)) }()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		text, _ := os.ReadFile(log) // it is not there at once
-		if len(ended.FindAll(text, -1)) == ends {
-			off()
-			if err := <-over; err != nil {
-				t.Fatal(err)
-			}
-			return string(text)
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("no end of boot %d (%v):\n%s", ends, <-over, text)
-		}
-	}
+	var text []byte
+	wait.Until(t, fmt.Sprintf("the end of boot %d", ends), func() (any, bool) {
+		text, _ = os.ReadFile(log) // it is not there at once
+		return string(text), len(ended.FindAll(text, -1)) == ends
+	})
+	off()
+	expect.OK(t, <-over)
+	return string(text)
 }
 
 // takenInLab reads the words of the real one, and what the lab says where it does not go on as that one would.

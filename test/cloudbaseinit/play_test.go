@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 const (
@@ -70,10 +72,7 @@ type process struct {
 // play runs a release on all machines.
 func play(t *testing.T, r release, machines []machine) []outcome {
 	t.Helper()
-	input, err := json.Marshal(machines)
-	if err != nil {
-		t.Fatal(err)
-	}
+	input := expect.Got(json.Marshal(machines))(t)
 	run := exec.CommandContext(t.Context(), install(t, r), "-I", "-B", "driver.py")
 	run.Env = append(os.Environ(), "GUESTS="+t.TempDir(), "TMPDIR="+t.TempDir())
 	run.Stdin = bytes.NewReader(input)

@@ -18,6 +18,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 const token = "abcdef.0123456789abcdef"
@@ -81,10 +82,7 @@ func provisioned(t *testing.T, name string, userData source) product {
 
 func render(t *testing.T, object *infrav1.WindowsMachine, change func(*bootstrap.Input)) []byte {
 	t.Helper()
-	ca, err := os.ReadFile("../../bootstrap/testdata/ca.crt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ca := expect.Got(os.ReadFile("../../bootstrap/testdata/ca.crt"))(t)
 	in := bootstrap.Input{
 		Cluster: &clusterv1.Cluster{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "blue"},
@@ -99,17 +97,16 @@ func render(t *testing.T, object *infrav1.WindowsMachine, change func(*bootstrap
 	if change != nil {
 		change(&in)
 	}
-	data, err := bootstrap.Render(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := expect.Got(bootstrap.Render(in))(t)
 	return data.Bytes()
 }
 
 // withLabels has values that would be something to cloudbase-init, were they anywhere but in the plan.
 func withLabels(in *bootstrap.Input) {
 	in.Config.Spec.Node.Labels = []bootstrapv1.NodeLabel{{Name: "example.com/script", Value: "powershell"}}
-	in.Config.Spec.Node.Taints = &[]bootstrapv1.NodeTaint{{Key: "example.com/multipart", Value: "Content-Type", Effect: corev1.TaintEffectNoExecute}}
+	in.Config.Spec.Node.Taints = &[]bootstrapv1.NodeTaint{
+		{Key: "example.com/multipart", Value: "Content-Type", Effect: corev1.TaintEffectNoExecute},
+	}
 }
 
 func TestUserDataIsTakenAsMeant(t *testing.T) {
@@ -189,32 +186,36 @@ func checkMarks(t *testing.T, p product, o outcome) {
 	}
 }
 
-// Azure hears that all went well, whatever our loader said: failures are for our own reports.
+// Azure always hears that all went well: failures are for our own reports.
 func checkHealth(t *testing.T, p product, boots []boot) {
 	t.Helper()
 	for i, b := range boots {
 		if p.Cloud == onVSphere {
 			continue
 		}
-		if len(b.Health) != 2 || !strings.Contains(b.Health[0], "<SubStatus>Provisioning</SubStatus>") || !strings.Contains(b.Health[1], "<State>Ready</State>") {
+		if len(b.Health) != 2 || !strings.Contains(b.Health[0], "<SubStatus>Provisioning</SubStatus>") ||
+			!strings.Contains(b.Health[1], "<State>Ready</State>") {
 			t.Errorf("boot %d: Azure hears %q", i, b.Health)
 		}
 	}
 }
 
-// Neither the token nor a piece of what carries it: the plan is base64 of gzip, and anybody can undo that.
+// Neither the token nor a piece of what carries it: the plan is base64 of gzip, which is easily undone.
 func checkSecrets(t *testing.T, p product, said string) {
 	t.Helper()
 	if !strings.Contains(said, strings.TrimSpace(p.Stdout)) {
 		t.Error("the loader's line is not in the log, so the log is not the whole log")
 	}
-	secrets := map[string]string{"the token": token, "the token's secret": token[7:], "the token in base64": base64.StdEncoding.EncodeToString([]byte(token))}
+	secrets := map[string]string{
+		"the token": token, "the token's secret": token[7:],
+		"the token in base64": base64.StdEncoding.EncodeToString([]byte(token)),
+	}
 	for name, secret := range secrets {
 		if strings.Contains(said, secret) {
 			t.Errorf("%s is logged", name)
 		}
 	}
-	said = strings.ReplaceAll(said, strings.TrimSpace(p.Stdout), "") // of which half stands in the loader, too
+	said = strings.ReplaceAll(said, strings.TrimSpace(p.Stdout), "") // half of it stands in the loader, too
 	const piece = 40                                                 // so that any 80 bytes in a row are found
 	for at := 0; at+piece <= len(p.userData); at += piece {
 		if part := string(p.userData[at : at+piece]); strings.Contains(said, part) {

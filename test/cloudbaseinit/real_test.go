@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // What would have become of our script, had we packed it otherwise: why it is packed as it is.
@@ -48,7 +49,7 @@ func TestSamplesOnAzure(t *testing.T) {
 		taken        string
 	}{
 		{"plain", "ours", []byte(script), powershell64},
-		{"gzip", "is not unpacked, and is no text", scripts.Gzip([]byte(script)), raised},
+		{"gzip", "is not unpacked, and is not text", scripts.Gzip([]byte(script)), raised},
 		{"base64", "is not decoded", []byte(padded), unsupported},
 		{"byte order mark", "stands before byte 0", []byte("\ufeff" + script), unsupported},
 		{"leading newline", "not at byte 0", []byte("\n" + script), unsupported},
@@ -87,10 +88,12 @@ func TestNetworkMetadata(t *testing.T) {
 	network := base64.StdEncoding.EncodeToString([]byte(`
 version: 2
 ethernets:
-  id0: {match: {macaddress: "00:50:56:00:00:01"}, set-name: eth0, mtu: 1400, addresses: [10.0.0.5/24], gateway4: 10.0.0.1, nameservers: {addresses: [10.0.0.2]}}
+  id0: {match: {macaddress: "00:50:56:00:00:01"}, set-name: eth0, mtu: 1400, addresses: [10.0.0.5/24],
+  gateway4: 10.0.0.1, nameservers: {addresses: [10.0.0.2]}}
 `))
 	g := guestinfo(padded, "base64")
-	g["guestinfo.metadata"] = `{"instance-id":"uid-1","local-hostname":"win-1","network":"` + network + `","network.encoding":"base64"}`
+	g["guestinfo.metadata"] = `{"instance-id":"uid-1","local-hostname":"win-1","network":"` + network +
+		`","network.encoding":"base64"}`
 	g["guestinfo.metadata.encoding"] = "plaintext"
 	for _, r := range releases {
 		var want [][]any
@@ -120,11 +123,15 @@ func TestExitCodes(t *testing.T) {
 		code int
 		// runs of the script in at most five boots.
 		runs, boots int
-	}{{0, 1, 2}, {1, 1, 2}, {2, 1, 2}, {-1, 1, 2}, {3010, 1, 2}, {1000, 1, 2}, {1001, 1, 3}, {1002, 2, 2}, {1003, 5, 5}, {1004, 1, 2}}
+	}{
+		{0, 1, 2}, {1, 1, 2}, {2, 1, 2}, {-1, 1, 2}, {3010, 1, 2}, {1000, 1, 2}, {1001, 1, 3}, {1002, 2, 2}, {1003, 5, 5},
+		{1004, 1, 2},
+	}
 	var machines []machine
 	for _, c := range all {
 		machines = append(machines, machine{
-			Name: "exit", Cloud: onAzure, ComputerName: "win-1", HostName: "win-1", InstanceID: "id-1", CustomData: []byte(script), ExitCode: c.code,
+			Name: "exit", Cloud: onAzure, ComputerName: "win-1", HostName: "win-1", InstanceID: "id-1", CustomData: []byte(script),
+			ExitCode: c.code,
 		})
 	}
 	for _, r := range releases {
@@ -150,21 +157,23 @@ func TestLoaderExits(t *testing.T) {
 	for _, found := range regexp.MustCompile(`(?mi)\bexit\b *(\S*)`).FindAllSubmatch(scripts.UserData([]byte("{}")), -1) {
 		codes = append(codes, string(found[1]))
 	}
-	if diff := cmp.Diff([]string{"0", "1"}, codes); diff != "" {
-		t.Errorf("the loader's exit codes, -want +got:\n%s", diff)
-	}
+	expect.Same(t, "the loader's exit codes,", []string{"0", "1"}, codes)
 }
 
 // The check for secrets in product_test.go is worth something: a MIME message does end in log and serial port, whole.
 func TestMIMEIsLogged(t *testing.T) {
 	t.Parallel()
-	leaky := machine{Name: "leaky", Cloud: onAzure, ComputerName: "win-1", HostName: "win-1", InstanceID: "id-1", CustomData: []byte(mime)}
+	leaky := machine{
+		Name: "leaky", Cloud: onAzure, ComputerName: "win-1", HostName: "win-1", InstanceID: "id-1", CustomData: []byte(mime),
+	}
 	for _, r := range releases {
 		b := play(t, r, []machine{leaky})[0].Boots[0]
 		if !strings.Contains(b.Log, script) || !strings.Contains(b.COM2, script) {
 			t.Errorf("%s logs less than was thought:\n%s", r.version, b.Log)
 		}
-		if !slices.ContainsFunc(b.Processes, func(p process) bool { return string(p.Script) == script+"\n" || string(p.Script) == script }) {
+		if !slices.ContainsFunc(b.Processes, func(p process) bool {
+			return string(p.Script) == script+"\n" || string(p.Script) == script
+		}) {
 			t.Errorf("%s does not run the part", r.version)
 		}
 	}

@@ -15,7 +15,10 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/vcenter"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/hypervisor"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 const patience = time.Minute
@@ -25,17 +28,15 @@ func cloned(t *testing.T, machines ...map[string]source) []product {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	v, err := vcenter.Start(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer v.Stop()
+	v := vcenter.New(t)
 	var all []product
 	for _, sources := range machines {
 		for name, userData := range sources {
 			m := order(t, name, userData)
 			all = append(all, product{
-				machine:  machine{Name: name, Cloud: onVSphere, ComputerName: imageName, Stdout: "CAPWIN uid=1 state=running phase=join reason=\r\n"},
+				machine: machine{
+					Name: name, Cloud: onVSphere, ComputerName: imageName, Stdout: "CAPWIN uid=1 state=running phase=join reason=\r\n",
+				},
 				userData: m.UserData, computer: m.Name, instanceID: strings.TrimPrefix(m.ProviderID, "vsphere://"), boots: 3,
 			})
 			ensure(ctx, t, v, m)
@@ -61,11 +62,9 @@ func look(ctx context.Context, t *testing.T, v *vcenter.VCenter, count int) map[
 	}
 	sights, ended := make(chan sight, count), make(chan error, 1)
 	go func() {
-		ended <- v.Run(ctx, func(ctx context.Context, vm *vcenter.VM) {
+		ended <- hypervisor.Run(ctx, v, func(ctx context.Context, vm *hypervisor.VM) {
 			name, err := vm.Name(ctx)
-			if err != nil {
-				t.Error(err)
-			}
+			expect.Fine(t, err)
 			sights <- sight{name, read(ctx, t, vm)}
 		})
 	}()
@@ -79,21 +78,19 @@ func look(ctx context.Context, t *testing.T, v *vcenter.VCenter, count int) map[
 		}
 	}
 	stop()
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, <-ended)
 	return all
 }
 
 // read asks for what cloudbase-init asks for.
-func read(ctx context.Context, t *testing.T, vm *vcenter.VM) map[string]string {
+func read(ctx context.Context, t *testing.T, vm *hypervisor.VM) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for _, key := range []string{"guestinfo.metadata", "guestinfo.metadata.encoding", "guestinfo.userdata", "guestinfo.userdata.encoding"} {
+	for _, key := range []string{
+		"guestinfo.metadata", "guestinfo.metadata.encoding", "guestinfo.userdata", "guestinfo.userdata.encoding",
+	} {
 		value, found, err := vm.Guestinfo(ctx, key)
-		if err != nil {
-			t.Error(err)
-		}
+		expect.Fine(t, err)
 		if found {
 			all[key] = value
 		}
@@ -104,15 +101,14 @@ func read(ctx context.Context, t *testing.T, vm *vcenter.VM) map[string]string {
 // order is what the controllers hand to the cloud.
 func order(t *testing.T, name string, userData source) cloud.Machine {
 	t.Helper()
-	object := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: name, UID: types.UID("uid-of-" + name)}}
+	object := &infrav1.WindowsMachine{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: name, UID: types.UID("uid-of-" + name)},
+	}
 	object.Spec.VSphere = &infrav1.VSphereVM{
 		CredentialsRef: infrav1.SecretReference{Name: "vcenter"}, Datacenter: vcenter.Datacenter, Template: vcenter.Template,
 		Folder: vcenter.Folder, ResourcePool: vcenter.ResourcePool, CPUs: 4, MemoryMiB: 8192,
 	}
-	identity, err := vsphere.Provider{}.Identify(object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	identity := expect.Got(vsphere.Provider{}.Identify(object))(t)
 	object.Spec.ProviderID, object.Status.ComputerName = identity.ProviderID, identity.Name
 	return cloud.Machine{
 		Identity: identity, Key: cloud.Key{Namespace: object.Namespace, Name: object.Name}, Spec: object.Spec,
@@ -123,20 +119,10 @@ func order(t *testing.T, name string, userData source) cloud.Machine {
 // ensure calls our provider until the VM runs, as the controllers do, and ends its session.
 func ensure(ctx context.Context, t *testing.T, v *vcenter.VCenter, m cloud.Machine) {
 	t.Helper()
-	account, err := vsphere.Provider{}.Connect(v.Credentials())
-	if err != nil {
-		t.Fatal(err)
-	}
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for vm, err := account.Ensure(ctx, m); vm.State != cloud.Running; vm, err = account.Ensure(ctx, m) {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("%s does not run: %v", m.Name, err)
-		}
-	}
-	if err := account.Close(ctx); err != nil {
-		t.Error(err)
-	}
+	account := expect.Got(vsphere.Provider{}.Connect(v.Credentials()))(t)
+	wait.Until(t, m.Name+" to run", func() (any, bool) {
+		vm, err := account.Ensure(ctx, m)
+		return []any{vm, err}, vm.State == cloud.Running
+	})
+	expect.Fine(t, account.Close(ctx))
 }

@@ -13,6 +13,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -20,18 +21,17 @@ func TestMissingCA(t *testing.T) {
 	s := ready(t)
 	ca := &corev1.Secret{}
 	ca.Namespace, ca.Name = s.Name, world.ClusterName+"-ca"
-	if err := s.Client.Delete(t.Context(), ca); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Delete(t.Context(), ca))
 	m := s.machine("m")
 	m.Create(t)
 	if state := m.Await(t, "CA", world.Config("Ready False WaitingForClusterCA")); state.Data != nil {
 		t.Error("a node would trust blindly")
 	}
-	again := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ca.Namespace, Name: ca.Name}, Data: map[string][]byte{"tls.crt": s.Management.Config.CAData}}
-	if err := s.Client.Create(t.Context(), again); err != nil {
-		t.Fatal(err)
+	again := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ca.Namespace, Name: ca.Name},
+		Data:       map[string][]byte{"tls.crt": s.Management.Config.CAData},
 	}
+	expect.OK(t, s.Client.Create(t.Context(), again))
 	s.look(t, m)
 	m.Await(t, "life with a CA", world.Windows("Ready False WaitingForGuest"), world.Tokens(1))
 }
@@ -56,14 +56,12 @@ func TestMachinePool(t *testing.T) {
 			Spec: s.machine("pool").Core.Spec,
 		}},
 	}
-	if err := s.Client.Create(t.Context(), pool); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Create(t.Context(), pool))
 	m := s.machine("pool")
-	m.Config.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(pool, clusterv1.GroupVersion.WithKind("MachinePool"))}
-	if err := s.Client.Create(t.Context(), m.Config); err != nil {
-		t.Fatal(err)
+	m.Config.OwnerReferences = []metav1.OwnerReference{
+		*metav1.NewControllerRef(pool, clusterv1.GroupVersion.WithKind("MachinePool")),
 	}
+	expect.OK(t, s.Client.Create(t.Context(), m.Config))
 	m.Await(t, "refusal", world.Config("Ready False OwnerNotSupported"), world.Config("Stalled True OwnerNotSupported"))
 }
 
@@ -74,7 +72,8 @@ func TestFailedBootstrap(t *testing.T) {
 	reason := bootstrap.Reasons()[0].Name
 	s.tell(state, `{"version":1,"state":"failed","reason":"`+reason+`","message":"it did not work","exitCode":3,"elapsed":180,`+
 		`"phase":{"index":4,"of":5,"name":"join"},"lastLines":["x509: unknown authority"]}`)
-	failed := m.Await(t, "failure", world.Windows("Ready False "+reason), world.Windows("Stalled True "+reason), world.Tokens(0), released)
+	failed := m.Await(t, "failure", world.Windows("Ready False "+reason), world.Windows("Stalled True "+reason), world.Tokens(0),
+		released)
 	want := `Bootstrap 4/5 join failed after 3m: exit 3, "it did not work" (` + reason + `)`
 	if got := conditions.GetMessage(failed.Windows, infrav1.ReadyCondition); got != want {
 		t.Errorf("the message does not say what happened: %s", got)
@@ -90,13 +89,15 @@ func TestUntrustedReports(t *testing.T) {
 	s := ready(t)
 	m, state := s.booting(t)
 	for _, report := range []string{
-		"{", `{"version":1,"state":"dancing"}`, `{"version":7,"state":"succeeded"}`, `{"version":1,"state":"failed","message":"` + strings.Repeat("x", 100_000) + `"}`,
+		"{", `{"version":1,"state":"dancing"}`, `{"version":7,"state":"succeeded"}`, `{"version":1,"state":"failed","message":"` +
+			strings.Repeat("x", 100_000) + `"}`,
 	} {
 		s.tell(state, report)
 		s.look(t, m)
 		m.Await(t, "no notice", world.Windows("Ready False WaitingForGuest"), world.Tokens(1))
 	}
-	s.tell(state, `{"version":1,"state":"failed","reason":"Joined","message":"`+strings.Repeat("y", 5000)+`\u001b[31m","elapsed":-5,"phase":{"index":1,"of":1,"name":"p"}}`)
+	s.tell(state, `{"version":1,"state":"failed","reason":"Joined","message":"`+strings.Repeat("y",
+		5000)+`\u001b[31m","elapsed":-5,"phase":{"index":1,"of":1,"name":"p"}}`)
 	lied := m.Await(t, "failure", world.Windows("Ready False BootstrapFailed"))
 	if text := lied.Windows.Status.Bootstrap.Message; len(text) > 1024 || strings.ContainsRune(text, '\x1b') {
 		t.Errorf("the guest's message is %d long", len(text))
@@ -107,9 +108,7 @@ func TestUntrustedReports(t *testing.T) {
 func TestLostSecret(t *testing.T) {
 	s := ready(t)
 	m, state := s.booting(t)
-	if err := s.Client.Delete(t.Context(), state.Data); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Delete(t.Context(), state.Data))
 	s.look(t, m)
 	lost := m.Await(t, "notice", world.Config("Stalled True DataSecretLost"))
 	if lost.Data != nil || len(lost.Tokens) != 1 {
@@ -119,17 +118,18 @@ func TestLostSecret(t *testing.T) {
 	s.tell(state, succeeded)
 	m.Await(t, "report", world.Windows("Ready False WaitingForNode"))
 	m.Join(t)
-	m.Await(t, "node all the same", world.Windows("Ready True Joined"), world.Config("Ready True DataSecretAvailable"), world.Tokens(0), released)
+	m.Await(t, "node all the same", world.Windows("Ready True Joined"), world.Config("Ready True DataSecretAvailable"),
+		world.Tokens(0), released)
 	m.End(t)
 }
 
-// TestForeignSecret has a Secret of somebody else's under the name that ours must have.
+// TestForeignSecret has another user's Secret under the name that ours must have.
 func TestForeignSecret(t *testing.T) {
 	s := ready(t)
-	foreign := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: "m"}, Data: map[string][]byte{"value": []byte("theirs")}}
-	if err := s.Client.Create(t.Context(), foreign); err != nil {
-		t.Fatal(err)
+	foreign := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: "m"}, Data: map[string][]byte{"value": []byte("theirs")},
 	}
+	expect.OK(t, s.Client.Create(t.Context(), foreign))
 	m := s.machine("m")
 	m.Create(t)
 	stalled := m.Await(t, "refusal", world.Config("Stalled True ConfigInvalid"))
@@ -137,9 +137,7 @@ func TestForeignSecret(t *testing.T) {
 		t.Errorf("somebody else's Secret was touched: %s", diff)
 	}
 	s.vms(t)
-	if err := s.Client.Delete(t.Context(), foreign); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Delete(t.Context(), foreign))
 	s.look(t, m)
 	m.Await(t, "life without it", world.Windows("Ready False WaitingForGuest"))
 }
@@ -154,7 +152,9 @@ func TestHopelessConfig(t *testing.T) {
 	if stalled.Data != nil || len(stalled.Tokens) > 0 || len(stalled.Config.Finalizers) > 0 {
 		t.Errorf("something was made for it:\n%s", stalled)
 	}
-	world.Change(t, s.Client, stalled.Config, func(config *bootstrapv1.WindowsBootstrapConfig) { config.Spec.Kubelet.Configuration.Raw = nil })
+	world.Change(t, s.Client, stalled.Config, func(config *bootstrapv1.WindowsBootstrapConfig) {
+		config.Spec.Kubelet.Configuration.Raw = nil
+	})
 	m.Await(t, "life without it", world.Windows("Ready False WaitingForGuest"), world.Tokens(1))
 }
 
@@ -169,17 +169,18 @@ func TestChangedWhileStored(t *testing.T) {
 	stored := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: s.Name, Name: config.Name, Annotations: map[string]string{bootstrapv1.RenderedGenerationAnnotation: "0"},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(config, bootstrapv1.GroupVersion.WithKind("WindowsBootstrapConfig"))},
+			OwnerReferences: []metav1.OwnerReference{
+				*metav1.NewControllerRef(config, bootstrapv1.GroupVersion.WithKind("WindowsBootstrapConfig")),
+			},
 		},
 		Data: map[string][]byte{"value": []byte("of before")},
 	}
-	if err := s.Client.Create(t.Context(), stored); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Create(t.Context(), stored))
 	s.Initialize(t)
 	s.look(t, m)
 	stalled := m.Await(t, "refusal", world.Config("Stalled True ConfigInvalid"))
-	if text := conditions.GetMessage(stalled.Config, bootstrapv1.ReadyCondition); !strings.Contains(text, "spec changed after Secret m had been made from it") {
+	if text := conditions.GetMessage(stalled.Config, bootstrapv1.ReadyCondition); !strings.Contains(text,
+		"spec changed after Secret m had been made from it") {
 		t.Errorf("it says %q", text)
 	}
 	s.vms(t)

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -48,7 +48,7 @@ func TestBadInput(t *testing.T) {
 			mend: func(t *testing.T, s *stage) { s.SetCredentials(t, password) },
 		},
 		"cloud away": {
-			reason: "before there is a VM that is why there is none",
+			reason: "before there is a VM, this is why it is missing",
 			spoil: func(t *testing.T, s *stage, _ *world.Machine) {
 				s.SetCredentials(t, password)
 				s.cloud.Away(errAway)
@@ -100,23 +100,24 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestForeignVM has somebody else's VM of the very name that the machine's must have.
+// TestForeignVM has another user's VM of the very name that the machine's must have.
 func TestForeignVM(t *testing.T) {
 	s := ready(t)
 	m := s.machine("m")
 	m.CreateWithoutConfig(t)
 	claimed := m.Await(t, "claim", world.Windows("Ready False WaitingForBootstrapData"))
-	foreign := fake.VM{Name: claimed.Windows.Status.ComputerName, ID: "theirs", ProviderID: claimed.Windows.Spec.ProviderID, On: true, Ran: true}
+	foreign := fake.VM{
+		Name: claimed.Windows.Status.ComputerName, ID: "theirs", ProviderID: claimed.Windows.Spec.ProviderID, On: true,
+		Ran: true,
+	}
 	s.cloud.Put(foreign)
-	world.Eventually(t, "claim in the cache", s.cached(m))
+	wait.Eventually(t, "claim in the cache", s.cached(m))
 	m.CreateConfig(t)
 	m.Touch(t, m.Core, "config")
 	m.Await(t, "refusal", world.Windows("Ready False NameTaken"), world.Windows("Stalled True NameTaken"))
 	m.End(t)
 	have, _ := s.cloud.Get(foreign.Name)
-	if diff := cmp.Diff(foreign, have); diff != "" {
-		t.Errorf("somebody else's VM was touched (-before +after):\n%s", diff)
-	}
+	expect.Same(t, "somebody else's VM was touched", foreign, have)
 }
 
 // TestOutage has a cloud that goes away under a running machine, and comes back.
@@ -125,13 +126,14 @@ func TestOutage(t *testing.T) {
 	m, _ := s.running(t)
 	s.cloud.Away(errAway)
 	s.process.Reconcile(t, world.Machines, m.Key)
-	m.Await(t, "outage", world.Windows("CloudReachable False CloudUnreachable"), world.Windows("Ready True Joined"), world.Windows("VMProvisioned True Provisioned"))
+	m.Await(t, "outage", world.Windows("CloudReachable False CloudUnreachable"), world.Windows("Ready True Joined"),
+		world.Windows("VMProvisioned True Provisioned"))
 	s.cloud.Away(nil)
 	s.process.Reconcile(t, world.Machines, m.Key)
 	m.Await(t, "end of the outage", world.Windows("CloudReachable True CloudReachable"), world.Windows("Ready True Joined"))
 }
 
-// TestVanishedVM has a VM that somebody removes.
+// TestVanishedVM has a VM that is removed from outside.
 func TestVanishedVM(t *testing.T) {
 	s := ready(t)
 	m, state := s.running(t)
@@ -164,7 +166,7 @@ func TestStoppedGuest(t *testing.T) {
 	m.End(t)
 }
 
-// TestStoppedVM has a VM that somebody switches off, and on again.
+// TestStoppedVM has a VM that is switched off from outside, and on again.
 func TestStoppedVM(t *testing.T) {
 	s := ready(t)
 	m, state := s.running(t)

@@ -7,26 +7,28 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	eventsv1 "k8s.io/api/events/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-const working = `{"version":1,"state":"running","phase":{"index":4,"of":11,"name":"network"},"step":"hns-network","elapsed":120,"durations":{"prepare":7}}`
+const working = `{"version":1,"state":"running","phase":{"index":4,"of":11,"name":"network"},"step":"hns-network",` +
+	`"elapsed":120,"durations":{"prepare":7}}`
 
-// TestSilentGuest has a guest of which nothing is heard in all its time, and then something.
+// TestSilentGuest has a guest that is silent until its time is over, and speaks after that.
 func TestSilentGuest(t *testing.T) {
 	s := ready(t)
 	m, state := s.booting(t)
 	s.clock.advance(44 * time.Minute)
 	s.look(t, m)
 	m.Await(t, "patience", world.Windows("Ready False WaitingForGuest"), world.Windows("Stalled False NotStalled"))
-	// A look shortly before leads to one at the very moment: nobody asks for that one.
+	// A look shortly before the moment leads to one at that moment, without a request.
 	due := conditions.GetLastTransitionTime(state.Windows, infrav1.VMProvisionedCondition).Add(45 * time.Minute)
 	s.clock.advance(due.Sub(s.clock.now()) - 3*time.Second)
 	s.process.Reconcile(t, world.Machines, m.Key)
@@ -48,11 +50,12 @@ func TestSilentGuest(t *testing.T) {
 	s.process.Reconcile(t, world.Machines, m.Key)
 	m.Await(t, "notice", world.Windows("Ready False BootstrapOverdue"), world.Windows("Stalled True BootstrapOverdue"))
 	m.Join(t)
-	m.Await(t, "node", world.Windows("Ready True Joined"), world.Windows("Stalled False NotStalled"), world.Windows("BootstrapProgress False BootstrapOverdue"))
+	m.Await(t, "node", world.Windows("Ready True Joined"), world.Windows("Stalled False NotStalled"),
+		world.Windows("BootstrapProgress False BootstrapOverdue"))
 	s.steady(t, m)
 }
 
-// TestStrangeGuest has a guest whose report nobody here understands: that is another fault than silence.
+// TestStrangeGuest has a guest whose report we cannot read: that is not the same fault as silence.
 func TestStrangeGuest(t *testing.T) {
 	s := ready(t)
 	m, state := s.booting(t)
@@ -83,7 +86,8 @@ func TestFailedStart(t *testing.T) {
 	s.tell(state, `{"version":1,"state":"succeeded","phase":{"index":5,"of":5,"name":"join"},"facts":{"os":"20348.2700"},`+
 		`"boot":{"state":"failed","reason":"NetworkNotReady","message":"hns-network: no address"}}`)
 	m.Await(t, "notice", world.Windows("EveryBootSucceeded False NetworkNotReady"), world.Windows("Ready True Joined"))
-	s.tell(state, `{"version":1,"state":"succeeded","phase":{"index":5,"of":5,"name":"join"},"facts":{"os":"20348.2700"},"boot":{"state":"succeeded"}}`)
+	s.tell(state, `{"version":1,"state":"succeeded","phase":{"index":5,"of":5,"name":"join"},`+
+		`"facts":{"os":"20348.2700"},"boot":{"state":"succeeded"}}`)
 	m.Await(t, "recovery", world.Windows("EveryBootSucceeded True EveryBootSucceeded"), world.Windows("Ready True Joined"))
 	s.steady(t, m)
 }
@@ -95,9 +99,7 @@ func (s *stage) steady(t *testing.T, m *world.Machine) {
 	before := s.process.Gate.Effects()
 	s.clock.advance(time.Second)
 	s.look(t, m)
-	if diff := cmp.Diff(before, s.process.Gate.Effects()); diff != "" {
-		t.Errorf("a machine of which nothing new is heard is written to (-before +after):\n%s", diff)
-	}
+	expect.Same(t, "effects for a machine without news", before, s.process.Gate.Effects())
 }
 
 // TestWarnings has a config that needs something of the machines' network: it is rendered, and says so once, wherever it is
@@ -107,8 +109,10 @@ func TestWarnings(t *testing.T) {
 	m := s.machine("m")
 	m.Config.Spec.Network = bootstrapv1.Network{Mode: bootstrapv1.NetworkL2Bridge, CNI: bootstrapv1.CNICalico}
 	m.Create(t)
-	warned := m.Await(t, "warning", world.Windows("Ready False WaitingForGuest"), world.Config("HasWarnings True WarningsGiven"), world.Config("Ready True DataSecretAvailable"))
-	if got := conditions.GetMessage(warned.Config, bootstrapv1.HasWarningsCondition); !strings.HasPrefix(got, "WindowsBootstrapConfig spec.network: l2bridge on Azure needs") {
+	warned := m.Await(t, "warning", world.Windows("Ready False WaitingForGuest"), world.Config("HasWarnings True WarningsGiven"),
+		world.Config("Ready True DataSecretAvailable"))
+	if got := conditions.GetMessage(warned.Config, bootstrapv1.HasWarningsCondition); !strings.HasPrefix(got,
+		"WindowsBootstrapConfig spec.network: l2bridge on Azure needs") {
 		t.Errorf("the warning reads %q", got)
 	}
 	s.steady(t, m)
@@ -116,11 +120,9 @@ func TestWarnings(t *testing.T) {
 	// As after a move: status is not taken along, the Secret is.
 	config := warned.Config.DeepCopy()
 	config.Status = bootstrapv1.WindowsBootstrapConfigStatus{}
-	if err := s.Client.Status().Update(t.Context(), config); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Status().Update(t.Context(), config))
 	m.Await(t, "warning, again", world.Config("HasWarnings True WarningsGiven"))
-	world.Eventually(t, "an event", func(ctx context.Context) error {
+	wait.Eventually(t, "an event", func(ctx context.Context) error {
 		var list eventsv1.EventList
 		if err := s.Client.List(ctx, &list, client.InNamespace(s.Name)); err != nil {
 			return err

@@ -11,10 +11,11 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-// hook is somebody's, who wants to do something before a Machine's infrastructure is deleted.
+// hook is another controller's, which has work to do before a Machine's infrastructure is deleted.
 const hook = clusterv1.PreTerminateDeleteHookAnnotationPrefix + "/test"
 
 // leave deletes the Machine, which its hook keeps until stay is over.
@@ -22,7 +23,8 @@ func (s *stage) leave(t *testing.T, m *world.Machine) (stay func()) {
 	t.Helper()
 	m.Delete(t)
 	m.Await(t, "hook", func(s world.State) string {
-		if c := conditions.Get(s.Core, clusterv1.MachineDeletingCondition); c == nil || c.Reason != clusterv1.MachineDeletingWaitingForPreTerminateHookReason {
+		if c := conditions.Get(s.Core, clusterv1.MachineDeletingCondition); c == nil ||
+			c.Reason != clusterv1.MachineDeletingWaitingForPreTerminateHookReason {
 			return "Cluster API does not wait for the hook"
 		}
 		return ""
@@ -99,13 +101,12 @@ func TestEmptyData(t *testing.T) {
 	s := ready(t)
 	m := s.withOwnData(t)
 	own := &corev1.Secret{}
-	if err := s.Client.Get(t.Context(), client.ObjectKey{Namespace: s.Name, Name: *m.Core.Spec.Bootstrap.DataSecretName}, own); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Get(t.Context(), client.ObjectKey{Namespace: s.Name, Name: *m.Core.Spec.Bootstrap.DataSecretName}, own))
 	world.Change(t, s.Client, own, func(o *corev1.Secret) { o.Data = nil })
 	m.CreateWithoutConfig(t)
 	m.Await(t, "data", world.Windows("Ready False WaitingForBootstrapData"), func(s world.State) string {
-		if text := conditions.GetMessage(s.Windows, infrav1.ReadyCondition); !strings.Contains(text, `Secret own-data has no bootstrap data under the key "value"`) {
+		if text := conditions.GetMessage(s.Windows, infrav1.ReadyCondition); !strings.Contains(text,
+			`Secret own-data has no bootstrap data under the key "value"`) {
 			return "the message is " + text
 		}
 		return ""

@@ -7,20 +7,19 @@ import (
 	"os"
 	"slices"
 	"testing"
-	"time"
 
-	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -64,7 +63,7 @@ func TestLife(t *testing.T) {
 	if calls := s.cloud.Calls(); len(calls) > 0 {
 		t.Errorf("the cloud was asked for %v before there is anything to make", calls)
 	}
-	world.Eventually(t, "claim in the cache", s.cached(m))
+	wait.Eventually(t, "claim in the cache", s.cached(m))
 	m.CreateConfig(t)
 	m.Touch(t, m.Core, "config")
 
@@ -94,9 +93,7 @@ func TestLife(t *testing.T) {
 	s.vms(t)
 	effects := slices.Sorted(slices.Values(s.process.Gate.Effects()))
 	fmt.Fprintf(os.Stderr, "Kubernetes writes per machine life: %d\n", len(effects))
-	if diff := cmp.Diff(writes, effects); diff != "" {
-		t.Errorf("a machine costs other writes than are pinned (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "a machine costs other writes than are pinned", writes, effects)
 }
 
 // checkSecret holds the bootstrap Secret against Cluster API's contract.
@@ -120,9 +117,7 @@ func checkSecret(t *testing.T, s world.State) {
 		[]string{"token", "value"},
 		s.Config.Name, s.Config.Name,
 	}
-	if diff := cmp.Diff(want, have); diff != "" {
-		t.Errorf("the bootstrap Secret breaks the contract (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "the bootstrap Secret breaks the contract", want, have)
 }
 
 func checkJoined(t *testing.T, s world.State) {
@@ -145,10 +140,12 @@ func TestPausedCluster(t *testing.T) {
 	s.start(t)
 	m := s.machine("m")
 	m.Create(t)
-	m.Await(t, "pause", world.Windows("Paused True Paused"), world.Config("Paused True Paused"), world.Windows("Ready Unknown Paused"))
+	m.Await(t, "pause", world.Windows("Paused True Paused"), world.Config("Paused True Paused"),
+		world.Windows("Ready Unknown Paused"))
 	s.look(t, m)
 	state := m.Load(t)
-	if len(state.Windows.Finalizers)+len(state.Config.Finalizers)+len(state.Tokens)+len(s.cloud.Calls()) > 0 || state.Windows.Spec.ProviderID != "" {
+	if len(state.Windows.Finalizers)+len(state.Config.Finalizers)+len(state.Tokens)+len(s.cloud.Calls()) > 0 ||
+		state.Windows.Spec.ProviderID != "" {
 		t.Errorf("something was done though the Cluster is paused:\n%s", state)
 	}
 	s.Pause(t, false)
@@ -197,7 +194,8 @@ func TestWatchFilter(t *testing.T) {
 	s.vms(t, done.Windows.Status.ComputerName)
 	// A cloud sends the keys of all VMs of its account, past the filter of the API server's events.
 	s.process.Reconcile(t, world.Machines, other.Key)
-	if state := other.Load(t); len(state.Windows.Status.Conditions)+len(state.Config.Status.Conditions)+len(state.Windows.Finalizers) > 0 {
+	state := other.Load(t)
+	if len(state.Windows.Status.Conditions)+len(state.Config.Status.Conditions)+len(state.Windows.Finalizers) > 0 {
 		t.Errorf("a machine without the label was touched:\n%s", state)
 	}
 }
@@ -216,9 +214,7 @@ func TestSteady(t *testing.T) {
 		s.process.Reconcile(t, world.Machines, m.Key)
 		s.process.Reconcile(t, world.Configs, m.Key)
 	}
-	if diff := cmp.Diff(before, s.process.Gate.Effects()); diff != "" {
-		t.Errorf("a machine with which all is well is written to (-before +after):\n%s", diff)
-	}
+	expect.Same(t, "a machine with which all is well is written to", before, s.process.Gate.Effects())
 	calls := s.cloud.Calls()
 	delete(calls, "observe") // which a real cloud answers from what it watches
 	if len(calls) > 0 {
@@ -239,7 +235,7 @@ func TestOwnedAgain(t *testing.T) {
 }
 
 // TestOwnerRefused is TestOwnedAgain where the API server lets us set no owner, as one with the admission plugin
-// OwnerReferencesPermissionEnforcement does: the token is looked after all the same.
+// OwnerReferencesPermissionEnforcement does: the token is still looked after.
 func TestOwnerRefused(t *testing.T) {
 	s := ready(t)
 	m, before := s.booting(t)
@@ -257,16 +253,20 @@ func TestOwnerRefused(t *testing.T) {
 // refuseOwners has the API server refuse owners for Secrets that have none.
 func (s *stage) refuseOwners(t *testing.T) {
 	t.Helper()
+	updates := admissionv1.RuleWithOperations{
+		Operations: []admissionv1.OperationType{admissionv1.Update},
+		Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"secrets"}},
+	}
 	policy := &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: "no-owners-" + s.Name},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
-				Operations: []admissionv1.OperationType{admissionv1.Update},
-				Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"secrets"}},
-			}}}},
+			MatchConstraints: &admissionv1.MatchResources{
+				ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: updates}},
+			},
 			MatchConditions: []admissionv1.MatchCondition{{Name: "here", Expression: fmt.Sprintf("request.namespace == %q", s.Name)}},
 			Validations: []admissionv1.Validation{{
-				Expression: "!has(object.metadata.ownerReferences) || has(oldObject.metadata.ownerReferences)", Reason: new(metav1.StatusReasonForbidden),
+				Expression: "!has(object.metadata.ownerReferences) || has(oldObject.metadata.ownerReferences)",
+				Reason:     new(metav1.StatusReasonForbidden),
 			}},
 		},
 	}
@@ -278,26 +278,14 @@ func (s *stage) refuseOwners(t *testing.T) {
 	}
 	probe := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: "probe"}}
 	for _, object := range []client.Object{policy, binding, probe} {
-		if err := s.Client.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.Client.Create(t.Context(), object))
 		t.Cleanup(func() { _ = s.Client.Delete(context.Background(), object) })
 	}
 	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Secret", Name: "probe", UID: probe.UID}
-	err := wait.PollUntilContextCancel(t.Context(), 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+	wait.Until(t, "the policy to be carried out", func() (any, bool) {
 		owns := probe.DeepCopy()
 		owns.OwnerReferences = []metav1.OwnerReference{owner}
-		err := s.Client.Patch(ctx, owns, client.MergeFrom(probe), client.DryRunAll)
-		return apierrors.IsForbidden(err), ignoreForbidden(err)
+		err := s.Client.Patch(t.Context(), owns, client.MergeFrom(probe), client.DryRunAll)
+		return err, apierrors.IsForbidden(err)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func ignoreForbidden(err error) error {
-	if apierrors.IsForbidden(err) {
-		return nil
-	}
-	return err
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -35,9 +36,7 @@ func TestLinuxFirst(t *testing.T) {
 	s.start(t)
 	check := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 	}
 	check(shared.RemoveLinuxNode(t.Context()))
 	m, own := s.machine("m"), s.withOwnData(t)
@@ -48,7 +47,8 @@ func TestLinuxFirst(t *testing.T) {
 		t.Helper()
 		s.look(t, m)
 		s.process.Reconcile(t, world.Machines, own.Key)
-		state := m.Await(t, configReason, world.Config("Ready False "+configReason), world.Windows("Ready False WaitingForBootstrapData"))
+		state := m.Await(t, configReason, world.Config("Ready False "+configReason),
+			world.Windows("Ready False WaitingForBootstrapData"))
 		own.Await(t, machineReason, world.Windows("Ready False "+machineReason))
 		if state.Data != nil || len(state.Tokens) > 0 || len(state.Config.Finalizers) > 0 || len(s.cloud.Calls()) > 0 {
 			t.Errorf("something was made before Linux is there:\n%s", state)
@@ -75,7 +75,8 @@ func TestNewerThanTheControlPlane(t *testing.T) {
 	m.Core.Spec.Version = "v1.99.0"
 	m.Create(t)
 	s.look(t, m)
-	state := m.Await(t, "the control plane's upgrade", world.Config("Ready False WaitingForControlPlaneVersion"), world.Windows("Ready False WaitingForBootstrapData"))
+	state := m.Await(t, "the control plane's upgrade", world.Config("Ready False WaitingForControlPlaneVersion"),
+		world.Windows("Ready False WaitingForBootstrapData"))
 	if state.Data != nil || len(state.Tokens) > 0 {
 		t.Errorf("something was made for a node that must not join:\n%s", state)
 	}
@@ -84,10 +85,10 @@ func TestNewerThanTheControlPlane(t *testing.T) {
 // withOwnData is a machine whose user made the bootstrap data.
 func (s *stage) withOwnData(t *testing.T) *world.Machine {
 	t.Helper()
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: "own-data"}, Data: map[string][]byte{"value": []byte("x")}}
-	if err := s.Client.Create(t.Context(), secret); client.IgnoreAlreadyExists(err) != nil {
-		t.Fatal(err)
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: "own-data"}, Data: map[string][]byte{"value": []byte("x")},
 	}
+	expect.OK(t, client.IgnoreAlreadyExists(s.Client.Create(t.Context(), secret)))
 	m := s.machine("own")
 	m.Core.Spec.Bootstrap.ConfigRef.Kind, m.Core.Spec.Bootstrap.ConfigRef.Name, m.Core.Spec.Bootstrap.ConfigRef.APIGroup = "", "", ""
 	m.Core.Spec.Bootstrap.DataSecretName = &secret.Name

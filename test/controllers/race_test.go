@@ -7,11 +7,13 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
 // TestDeletedMeanwhile deletes an object at the moment in which a controller, which has read it, is about to hold it: what
-// would be made then nobody would ever remove.
+// would be made then would never be removed.
 func TestDeletedMeanwhile(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -45,10 +47,8 @@ func TestDeletedMeanwhile(t *testing.T) {
 			}}
 			s.process = s.Run(t, options)
 			m.Create(t)
-			if err := <-deleted; err != nil {
-				t.Fatal(err)
-			}
-			world.Eventually(t, "deletion in the cache", func(ctx context.Context) error {
+			expect.OK(t, <-deleted)
+			wait.Eventually(t, "deletion in the cache", func(ctx context.Context) error {
 				err := s.process.Caches[c.controller].Get(ctx, m.Key, c.object(m))
 				if err == nil {
 					return errors.New("it is there")

@@ -10,6 +10,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -29,16 +30,13 @@ func TestMissingSources(t *testing.T) {
 	}
 	m.Create(t)
 	waiting := m.Await(t, "notice", world.Config("Ready False WaitingForSources"), world.Tokens(0))
-	if message := readyMessage(waiting.Config); !strings.Contains(message, `key "register"`) && !strings.Contains(message, `key "key"`) {
+	if message := readyMessage(waiting.Config); !strings.Contains(message, `key "register"`) &&
+		!strings.Contains(message, `key "key"`) {
 		t.Errorf("the message does not say what is missing: %s", message)
 	}
 	meta := metav1.ObjectMeta{Namespace: s.Name, Name: "app"}
-	if err := s.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"other": []byte("x")}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"register": "exit 0"}}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"other": []byte("x")}}))
+	expect.OK(t, s.Client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"register": "exit 0"}}))
 	s.look(t, m)
 	m.Await(t, "notice of the key", world.Config("Ready False WaitingForSources"), func(state world.State) string {
 		if message := readyMessage(state.Config); !strings.Contains(message, `key "key" of Secret app, which does not exist`) {
@@ -47,9 +45,7 @@ func TestMissingSources(t *testing.T) {
 		return ""
 	})
 	secret := &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"key": []byte("correct-horse-battery")}}
-	if err := s.Client.Update(t.Context(), secret); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Update(t.Context(), secret))
 	s.look(t, m)
 	state := m.Await(t, "life with them", world.Windows("Ready False WaitingForGuest"), world.Tokens(1))
 	if strings.Contains(readyMessage(state.Config), "correct-horse") {
@@ -57,13 +53,11 @@ func TestMissingSources(t *testing.T) {
 	}
 }
 
-// TestDiscoveryWithoutCA has a cluster whose CA nobody keeps in the management cluster, and a kubeconfig that brings it.
+// TestDiscoveryWithoutCA has a cluster whose CA is not in the management cluster, and a kubeconfig that has it.
 func TestDiscoveryWithoutCA(t *testing.T) {
 	s := ready(t)
 	meta := metav1.ObjectMeta{Namespace: s.Name, Name: world.ClusterName + "-ca"}
-	if err := s.Client.Delete(t.Context(), &corev1.Secret{ObjectMeta: meta}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Delete(t.Context(), &corev1.Secret{ObjectMeta: meta}))
 	m := s.machine("m")
 	m.Config.Spec.Discovery.KubeconfigSecret = bootstrapv1.KeyReference{Name: "discovery", Key: "kubeconfig"}
 	m.Create(t)
@@ -71,9 +65,7 @@ func TestDiscoveryWithoutCA(t *testing.T) {
 	meta.Name = "discovery"
 	text := "{kind: Config, clusters: [{cluster: {server: 'https://10.0.0.10:6443', certificate-authority-data: " +
 		base64.StdEncoding.EncodeToString(s.Management.Config.CAData) + "}}]}"
-	if err := s.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"kubeconfig": []byte(text)}}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"kubeconfig": []byte(text)}}))
 	s.look(t, m)
 	state := m.Await(t, "life with it", world.Windows("Ready False WaitingForGuest"), world.Tokens(1))
 	rendered, err := scripts.Plan(state.Data.Data["value"])

@@ -13,6 +13,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -22,10 +23,7 @@ func expiry(t *testing.T, s world.State) time.Time {
 	if len(s.Tokens) != 1 {
 		t.Fatalf("there are %d tokens", len(s.Tokens))
 	}
-	at, err := time.Parse(time.RFC3339, string(s.Tokens[0].Data["expiration"]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := expect.Got(time.Parse(time.RFC3339, string(s.Tokens[0].Data["expiration"])))(t)
 	return at
 }
 
@@ -48,15 +46,11 @@ func TestTokenIsKeptAlive(t *testing.T) {
 	}
 
 	// Nobody looked for longer than it lives, and Kubernetes removed it: the VM has this one and no other.
-	if err := s.Client.Delete(t.Context(), &extended.Tokens[0]); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Delete(t.Context(), &extended.Tokens[0]))
 	s.clock.advance(2 * tokenTTL)
 	s.process.Reconcile(t, world.Configs, m.Key)
 	back := m.Await(t, "token put back", world.Tokens(1))
-	if diff := cmp.Diff(tokenOf(booting), tokenOf(back)); diff != "" {
-		t.Errorf("another token was put back (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "another token was put back", tokenOf(booting), tokenOf(back))
 	if !expiry(t, back).After(s.clock.now().Add(tokenTTL / 2)) {
 		t.Error("the token that was put back is about to expire")
 	}
@@ -68,12 +62,12 @@ func TestTokenIsKeptAlive(t *testing.T) {
 func TestReplacedToken(t *testing.T) {
 	s := ready(t)
 	m, booting := s.booting(t)
-	world.Change(t, s.Client, &booting.Tokens[0], func(token *corev1.Secret) { token.Data["token-secret"] = []byte("0123456789abcdef") })
+	world.Change(t, s.Client, &booting.Tokens[0],
+		func(token *corev1.Secret) { token.Data["token-secret"] = []byte("0123456789abcdef") })
 	s.process.Reconcile(t, world.Configs, m.Key)
-	m.Await(t, "notice", world.Config("Stalled True BootstrapTokenReplaced"), world.Config("Ready True DataSecretAvailable"), world.Tokens(1))
-	if err := s.Client.Delete(t.Context(), &booting.Tokens[0]); err != nil {
-		t.Fatal(err)
-	}
+	m.Await(t, "notice", world.Config("Stalled True BootstrapTokenReplaced"), world.Config("Ready True DataSecretAvailable"),
+		world.Tokens(1))
+	expect.OK(t, s.Client.Delete(t.Context(), &booting.Tokens[0]))
 	s.process.Reconcile(t, world.Configs, m.Key)
 	back := m.Await(t, "the node's own token", world.Config("Stalled False NotStalled"), world.Tokens(1))
 	if issued := string(back.Data.Data["token"]); tokenOf(back) != issued {
@@ -82,7 +76,7 @@ func TestReplacedToken(t *testing.T) {
 	m.End(t)
 }
 
-// TestTokenOfAStalledMachine has a VM that somebody removed: nobody is to join with its token.
+// TestTokenOfAStalledMachine has a VM that was removed from outside: no node may join with its token.
 func TestTokenOfAStalledMachine(t *testing.T) {
 	s := ready(t)
 	m, booting := s.booting(t)
@@ -114,14 +108,14 @@ func tokenOf(s world.State) string {
 	return string(s.Tokens[0].Data["token-id"]) + "." + string(s.Tokens[0].Data["token-secret"])
 }
 
-// firstTokenID is the id that a config's token gets if nobody else has it. It is pinned: another one would make second tokens
+// firstTokenID is the id that a config's token gets if it is free. It is pinned: another one would make second tokens
 // for configs that have one.
 func firstTokenID(config *bootstrapv1.WindowsBootstrapConfig) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/0", config.UID))
 	return base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").EncodeToString(sum[:])[:6]
 }
 
-// TestTakenTokenID has somebody else's token under the id that ours would get.
+// TestTakenTokenID has another user's token under the id that ours would get.
 func TestTakenTokenID(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, world.Start{Credentials: password})
@@ -129,12 +123,14 @@ func TestTakenTokenID(t *testing.T) {
 	m.Create(t)
 	id := firstTokenID(m.Config)
 	foreign := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "bootstrap-token-" + id}, Type: "bootstrap.kubernetes.io/token",
-		Data: map[string][]byte{"token-id": []byte(id), "token-secret": []byte("0123456789abcdef"), "description": []byte("theirs")},
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "bootstrap-token-" + id},
+		Type:       "bootstrap.kubernetes.io/token",
+		Data: map[string][]byte{
+			"token-id": []byte(id), "token-secret": []byte("0123456789abcdef"),
+			"description": []byte("theirs"),
+		},
 	}
-	if err := s.Client.Create(t.Context(), foreign); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Create(t.Context(), foreign))
 	s.start(t)
 	booting := m.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"), world.Tokens(1))
 	if booting.Tokens[0].Name == foreign.Name {
@@ -142,9 +138,7 @@ func TestTakenTokenID(t *testing.T) {
 	}
 	m.End(t)
 	var after corev1.Secret
-	if err := s.Client.Get(t.Context(), world.KeyOf(foreign), &after); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.Client.Get(t.Context(), world.KeyOf(foreign), &after))
 	if diff := cmp.Diff(foreign.Data, after.Data); diff != "" || after.ResourceVersion != foreign.ResourceVersion {
 		t.Errorf("somebody else's token was changed: %s", diff)
 	}
@@ -159,7 +153,10 @@ func TestDeletionOutOfReach(t *testing.T) {
 		tokens int
 	}{
 		"until it answers": {"the token is removed first", func(s *stage) { s.process.Unreachable.Store(false) }, 0},
-		"for good":         {"the token has expired by itself: nothing is gained by waiting", func(s *stage) { s.clock.advance(tokenTTL + time.Minute) }, 1},
+		"for good": {
+			"the token has expired by itself: nothing is gained by waiting",
+			func(s *stage) { s.clock.advance(tokenTTL + time.Minute) }, 1,
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -196,10 +193,10 @@ func TestTwoManagers(t *testing.T) {
 	m, state := s.running(t)
 	s.vms(t, state.Windows.Status.ComputerName)
 	calls := s.cloud.Calls()
-	have := []int{calls["create"], count("workload POST secrets", s.process, other), count("management POST secrets", s.process, other)}
-	if diff := cmp.Diff([]int{1, 1, 1}, have); diff != "" {
-		t.Errorf("VMs, tokens and bootstrap Secrets made (-want +got):\n%s", diff)
+	have := []int{
+		calls["create"], count("workload POST secrets", s.process, other), count("management POST secrets", s.process, other),
 	}
+	expect.Same(t, "VMs, tokens and bootstrap Secrets made", []int{1, 1, 1}, have)
 	m.End(t)
 	s.vms(t)
 }
@@ -222,19 +219,19 @@ func TestMove(t *testing.T) {
 			m, before := c.live(s, t)
 			s.Pause(t, true)
 			m.Await(t, "pause", world.Windows("Paused True Paused"), world.Config("Paused True Paused"))
-			if err := s.process.Stop(); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, s.process.Stop())
 			s.cloud.Calls()
 			moved := m.Move(t)
 			s.Pause(t, false)
 			s.start(t)
 			m.Touch(t, moved.Core, "moved")
 			after := m.Await(t, c.reason, world.Windows(c.want), world.Config("Ready True DataSecretAvailable"), world.Tokens(c.tokens))
-			if after.Windows.Spec.ProviderID != before.Windows.Spec.ProviderID || after.Windows.Status.ComputerName != before.Windows.Status.ComputerName {
+			if after.Windows.Spec.ProviderID != before.Windows.Spec.ProviderID ||
+				after.Windows.Status.ComputerName != before.Windows.Status.ComputerName {
 				t.Errorf("it is another VM now: %s", after)
 			}
-			if calls := s.cloud.Calls(); calls["create"]+calls["remove"] > 0 || count("", s.process) != count("management PATCH", s.process) {
+			if calls := s.cloud.Calls(); calls["create"]+calls["remove"] > 0 ||
+				count("", s.process) != count("management PATCH", s.process) {
 				t.Errorf("something was made or removed: %v, %v", calls, s.process.Gate.Effects())
 			}
 			if c.tokens > 0 {

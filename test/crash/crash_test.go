@@ -10,10 +10,12 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -22,27 +24,24 @@ var shared *world.World
 // atOnce is how many lives are lived at the same time: they wait more than they work.
 const atOnce = 6
 
-func TestMain(m *testing.M) {
-	if os.Getenv(simulating) == "" {
-		world.Main(m, &shared, atOnce)
-	}
-	if err := simulate(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(0)
-}
+func TestMain(m *testing.M) { world.Main(m, &shared, atOnce) }
 
-// place is where one machine at a time lives.
+// place is where one machine at a time lives. Each place has a vCenter of its own: a clone that one machine's test holds would
+// be in the way of all others.
 type place struct {
 	*world.Namespace
-	datacenter *datacenter
+	vcenter *vcenter.VCenter
+}
+
+func newPlace(t *testing.T) place {
+	t.Helper()
+	return place{shared.Namespace(t, world.Start{}), vcenter.New(t)}
 }
 
 // scenario is a way that a machine's life may take.
 type scenario struct {
 	name string
-	slow bool
+	slow bool // clones take until they are released
 	live func(*testing.T, *run)
 	// effects are all that our controllers change in the world meanwhile. The list is pinned: an effect that is missing here
 	// was not tried, one that has gone needs no trying.
@@ -88,12 +87,7 @@ var scenarios = []scenario{
 // live is a machine that becomes a node and is deleted.
 func live(t *testing.T, r *run) {
 	r.claimed(t)
-	r.joined(t)
-	name := r.machine.Load(t).Windows.Status.ComputerName
-	r.look(t, name, 1, "cloned")
-	r.machine.Delete(t)
-	r.gone(t)
-	r.look(t, name, 0, "cloned removed")
+	r.joinedAndGone(t)
 }
 
 // stillborn is a machine that is deleted while its VM is being made.
@@ -103,9 +97,6 @@ func stillborn(t *testing.T, r *run) {
 	r.deleteWhileCreating(t)
 	r.gone(t)
 	r.look(t, name, 0, "cloned removed")
-	if n := r.slow.begun(); n != 1 {
-		t.Errorf("%d clones were asked for", n)
-	}
 }
 
 // TestCrash kills the process before and after each effect of each scenario.
@@ -115,7 +106,7 @@ func TestCrash(t *testing.T) {
 	}
 	places := make(chan place, atOnce)
 	for range atOnce {
-		places <- place{shared.Namespace(t, world.Start{}), startDatacenter(t)}
+		places <- newPlace(t)
 	}
 	effects, runs := 0, 0
 	var violations atomic.Int32
@@ -147,20 +138,11 @@ func reference(t *testing.T, s scenario, places chan place) {
 	t.Run("reference "+s.name, func(t *testing.T) {
 		at := <-places
 		defer func() { places <- at }()
-		r := begin(t, at, s.clones(), world.Plan{})
+		r := begin(t, at, s.slow, world.Plan{})
 		s.live(t, r)
-		want, have := slices.Sorted(slices.Values(s.effects)), slices.Sorted(slices.Values(r.effects()))
-		if diff := cmp.Diff(want, have); diff != "" {
-			t.Errorf("the effects are other ones than those that are pinned (-want +got):\n%s", diff)
-		}
+		want, have := slices.Sorted(slices.Values(s.effects)), slices.Sorted(slices.Values(r.Effects()))
+		expect.Same(t, "the effects are other ones than those that are pinned", want, have)
 	})
-}
-
-func (s scenario) clones() *slowClone {
-	if s.slow {
-		return &slowClone{}
-	}
-	return nil
 }
 
 // try lives a life with a crash in it.
@@ -174,12 +156,12 @@ func try(t *testing.T, s scenario, plan world.Plan, places chan place, violation
 			}
 			places <- at
 		})
-		r := begin(t, at, s.clones(), plan)
+		r := begin(t, at, s.slow, plan)
 		s.live(t, r)
-		if !r.hit() {
+		if !r.Hit() {
 			t.Error("the effect did not come about")
 		}
-		once(t, r.effects())
+		once(t, r.Effects())
 	})
 }
 
@@ -187,7 +169,7 @@ func try(t *testing.T, s scenario, plan world.Plan, places chan place, violation
 // to learn of our kinds, which no run waits for.
 func noData(t *testing.T, at place) {
 	t.Helper()
-	world.Eventually(t, "no bootstrap Secret in "+at.Name, func(ctx context.Context) error {
+	wait.Eventually(t, "no bootstrap Secret in "+at.Name, func(ctx context.Context) error {
 		var secrets corev1.SecretList
 		if err := shared.Client.List(ctx, &secrets, client.InNamespace(at.Name)); err != nil {
 			return err

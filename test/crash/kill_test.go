@@ -8,8 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -32,18 +31,13 @@ func TestKilledManager(t *testing.T) {
 	} {
 		t.Run(plan.String(), func(t *testing.T) {
 			t.Parallel()
-			at := place{shared.Namespace(t, world.Start{}), startDatacenter(t)}
-			r := &run{namespace: at.Namespace, datacenter: at.datacenter, machine: at.NewMachine("killed")}
-			managers := &managers{program: program, at: at}
+			at := newPlace(t)
+			r := &run{namespace: at.Namespace, vcenter: at.vcenter.Owner(t), machine: at.NewMachine("killed")}
+			managers := &managers{program: program, run: r}
 			managers.start(t, plan)
 			t.Cleanup(func() { managers.end(t) })
 			r.machine.Create(t)
-			r.joined(t)
-			name := r.machine.Load(t).Windows.Status.ComputerName
-			r.look(t, name, 1, "cloned")
-			r.machine.Delete(t)
-			r.gone(t)
-			r.look(t, name, 0, "cloned removed")
+			r.joinedAndGone(t)
 			managers.mu.Lock()
 			defer managers.mu.Unlock()
 			if !managers.gates[0].Hit() || len(managers.gates) != 2 {
@@ -56,7 +50,7 @@ func TestKilledManager(t *testing.T) {
 // managers are the processes of one machine's life, one after the other.
 type managers struct {
 	program string
-	at      place
+	run     *run
 
 	mu    sync.Mutex
 	over  bool
@@ -69,11 +63,11 @@ type managers struct {
 
 func (m *managers) start(t *testing.T, plan world.Plan) {
 	gate := &world.Gate{Plan: plan}
-	f := m.at.datacenter.front(gate, nil)
-	m.at.SetCredentials(t, f.credentials())
+	f := front(m.run.vcenter, gate)
+	m.run.namespace.SetCredentials(t, f.Credentials())
 	log := &bytes.Buffer{}
 	manager := exec.Command(m.program,
-		"--kubeconfig="+m.at.Management.KubeconfigFile, "--namespace="+m.at.Name, "--health-addr=127.0.0.1:0",
+		"--kubeconfig="+m.run.namespace.Management.KubeconfigFile, "--namespace="+m.run.namespace.Name, "--health-addr=127.0.0.1:0",
 		"--diagnostics-address=127.0.0.1:0", "--insecure-diagnostics=true")
 	manager.Stdout, manager.Stderr = log, log
 	gate.Kill = func() { _ = manager.Process.Kill() }
@@ -84,7 +78,6 @@ func (m *managers) start(t *testing.T, plan world.Plan) {
 	m.gates, m.logs, m.last = append(m.gates, gate), append(m.logs, log), manager
 	m.kept.Go(func() {
 		_ = manager.Wait() // it was killed
-		f.CloseClientConnections()
 		f.Close()
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -113,11 +106,10 @@ func (m *managers) end(t *testing.T) {
 // TestSteady looks again and again at a machine with which all is well: it must cost the vCenter nothing and Kubernetes one
 // read of the Secret with the credentials each.
 func TestSteady(t *testing.T) {
-	at := place{shared.Namespace(t, world.Start{}), startDatacenter(t)}
-	r := begin(t, at, nil, world.Plan{})
+	r := begin(t, newPlace(t), false, world.Plan{})
 	r.claimed(t)
 	r.joined(t)
-	p := r.process()
+	p := r.Process()
 	p.Reconcile(t, world.Machines, r.machine.Key)
 	p.Reconcile(t, world.Configs, r.machine.Key)
 	effects := p.Gate.Effects()
@@ -127,17 +119,13 @@ func TestSteady(t *testing.T) {
 		p.Reconcile(t, world.Machines, r.machine.Key)
 		p.Reconcile(t, world.Configs, r.machine.Key)
 	}
-	if diff := cmp.Diff(effects, p.Gate.Effects()); diff != "" {
-		t.Errorf("something was changed (-before +after):\n%s", diff)
-	}
+	expect.Same(t, "something was changed", effects, p.Gate.Effects())
 	got, after := p.Reads(world.Machines, r.machine.Key)
 	if after-before < looks {
 		t.Errorf("%d looks, want %d at least", after-before, looks)
 	}
 	want["management GET secrets"] += after - before
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("looking again costs other reads than that of the credentials (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "looking again costs other reads than that of the credentials", want, got)
 	r.machine.Delete(t)
 	r.gone(t)
 }

@@ -4,41 +4,44 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
+	"github.com/vmware/govmomi/vim25/types"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
 // run is one machine's life, with a process that is killed where the plan says and started again.
 type run struct {
-	namespace  *world.Namespace
-	datacenter *datacenter
-	machine    *world.Machine
-	slow       *slowClone
+	namespace *world.Namespace
+	vcenter   *vcenter.Owner
+	machine   *world.Machine
+	release   func() // lets clones end
 
-	mu        sync.Mutex
-	processes []*world.Process
-	fronts    []*front
-	failed    error // of a restart
-	over      bool
-	kept      sync.WaitGroup
+	*world.Succession
 }
 
 var machines atomic.Int32
 
 // begin makes the machine, without its bootstrap config, and starts the process once Cluster API has seen the machine: from
 // then on what our controllers do follows from what the test does.
-func begin(t *testing.T, at place, slow *slowClone, plan world.Plan) *run {
+func begin(t *testing.T, at place, slow bool, plan world.Plan) *run {
 	t.Helper()
-	r := &run{namespace: at.Namespace, datacenter: at.datacenter, slow: slow, machine: at.NewMachine(fmt.Sprintf("m%d", machines.Add(1)))}
+	r := &run{namespace: at.Namespace, vcenter: at.vcenter.Owner(t), machine: at.NewMachine(fmt.Sprintf("m%d", machines.Add(1)))}
+	if slow {
+		r.release = sync.OnceFunc(at.vcenter.HoldClones())
+		t.Cleanup(r.release)
+	}
 	r.machine.CreateWithoutConfig(t)
 	r.machine.Await(t, "owner", func(s world.State) string {
 		if len(s.Windows.OwnerReferences) == 0 || len(s.Core.Finalizers) == 0 {
@@ -46,70 +49,27 @@ func begin(t *testing.T, at place, slow *slowClone, plan world.Plan) *run {
 		}
 		return ""
 	})
-	if err := r.launch(t, plan); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { r.end(t) })
-	return r
-}
-
-// launch starts a process and, once that was killed, another one.
-func (r *run) launch(t *testing.T, plan world.Plan) error {
-	gate := &world.Gate{Plan: plan}
-	f := r.datacenter.front(gate, r.slow)
-	r.namespace.SetCredentials(t, f.credentials())
-	p, err := r.namespace.Launch(world.Options{VSphere: vsphere.Provider{}, Gate: gate})
-	if err != nil {
-		return err
-	}
-	r.processes, r.fronts = append(r.processes, p), append(r.fronts, f)
-	r.kept.Go(func() {
-		<-p.Ended()
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if !r.over {
-			r.failed = errors.Join(r.failed, r.launch(t, world.Plan{}))
+	var fronts []*vcenter.Door
+	t.Cleanup(func() {
+		for _, f := range fronts {
+			f.Close()
 		}
 	})
-	return nil
-}
-
-// process is the one that lives.
-func (r *run) process() *world.Process {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.processes[len(r.processes)-1]
-}
-
-// end stops what runs. A process that fails to stop is a violation: something in it hangs.
-func (r *run) end(t *testing.T) {
-	r.mu.Lock()
-	r.over = true
-	err := r.failed
-	processes, fronts := r.processes, r.fronts
-	r.mu.Unlock()
-	err = errors.Join(err, processes[len(processes)-1].Stop())
-	r.kept.Wait()
-	for _, f := range fronts {
-		f.CloseClientConnections()
-		f.Close()
-	}
-	if err != nil {
-		t.Error(err)
-	}
-	if t.Failed() {
-		for i, p := range processes {
-			t.Logf("process %d said:\n%s\nand did: %s", i+1, p.Log(), strings.Join(p.Gate.Effects(), "\n  "))
-		}
-	}
+	r.Succession = world.Succeed(t, plan, func(gate *world.Gate) (*world.Process, error) {
+		f := front(r.vcenter, gate)
+		fronts = append(fronts, f)
+		r.namespace.SetCredentials(t, f.Credentials())
+		return r.namespace.Launch(world.Options{VSphere: vsphere.Provider{}, Gate: gate})
+	})
+	return r
 }
 
 // claimed brings the machine as far as it gets alone, and then makes its bootstrap config.
 func (r *run) claimed(t *testing.T) {
 	t.Helper()
 	r.machine.Await(t, "claim", world.Windows("Ready False "+infrav1.WaitingForBootstrapDataReason))
-	world.Eventually(t, "the claim in the cache", func(ctx context.Context) error {
-		for _, cache := range r.process().Caches {
+	wait.Eventually(t, "the claim in the cache", func(ctx context.Context) error {
+		for _, cache := range r.Process().Caches {
 			var seen infrav1.WindowsMachine
 			if err := cache.Get(ctx, r.machine.Key, &seen); err != nil {
 				return err
@@ -130,10 +90,11 @@ func (r *run) joined(t *testing.T) {
 	t.Helper()
 	s := r.machine.Await(t, "running VM", world.Windows("Ready False "+infrav1.WaitingForGuestReason), world.DataSecretNamed)
 	name := s.Windows.Status.ComputerName
-	world.Eventually(t, "guest", func(ctx context.Context) error {
-		return r.datacenter.tell(ctx, name,
-			`{"version":1,"state":"succeeded","phase":{"index":5,"of":5,"name":"join"},"facts":{"os":"20348.2700"}}`)
-	})
+	if vm := r.vcenter.Read(name, "runtime.powerState"); vm.Runtime.PowerState != types.VirtualMachinePowerStatePoweredOn {
+		t.Fatalf("the VM is said to run and is %s", vm.Runtime.PowerState)
+	}
+	r.vcenter.SetExtra(name, "guestinfo.capwin.report",
+		`{"version":1,"state":"succeeded","phase":{"index":5,"of":5,"name":"join"},"facts":{"os":"20348.2700"}}`)
 	r.machine.Await(t, "report", world.Windows("Ready False "+infrav1.WaitingForNodeReason))
 	r.machine.Join(t)
 	r.machine.Await(t, "joined", world.Windows("Ready True "+infrav1.JoinedReason), world.Tokens(0), func(s world.State) string {
@@ -147,6 +108,17 @@ func (r *run) joined(t *testing.T) {
 	})
 }
 
+// joinedAndGone is the rest of a life without a crash of the VM's: the node joins, the machine is deleted.
+func (r *run) joinedAndGone(t *testing.T) {
+	t.Helper()
+	r.joined(t)
+	name := r.machine.Load(t).Windows.Status.ComputerName
+	r.look(t, name, 1, "cloned")
+	r.machine.Delete(t)
+	r.gone(t)
+	r.look(t, name, 0, "cloned removed")
+}
+
 // gone waits until nothing is left, in Kubernetes and in the vCenter.
 func (r *run) gone(t *testing.T) {
 	t.Helper()
@@ -156,55 +128,30 @@ func (r *run) gone(t *testing.T) {
 // look compares what there is, and was, of the machine's VM with what should be.
 func (r *run) look(t *testing.T, name string, running int, want string) {
 	t.Helper()
-	count, err := r.datacenter.vms(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	happened, err := r.datacenter.history(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if have := strings.Join(happened, " "); count != running || have != want {
-		t.Errorf("there are %d VMs and not %d; the vCenter saw %q and not %q", count, running, have, want)
+	vms, have := r.vcenter.VMs(), strings.Join(r.vcenter.History(name), " ")
+	if len(vms) != running || have != want {
+		t.Errorf("the VMs are %q, want %d; the vCenter saw %q, want %q", vms, running, have, want)
 	}
 }
-
-// effects lists what all processes did.
-func (r *run) effects() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var all []string
-	for _, p := range r.processes {
-		all = append(all, p.Gate.Effects()...)
-	}
-	return all
-}
-
-// hit says whether the plan was carried out.
-func (r *run) hit() bool { return r.processes[0].Gate.Hit() }
 
 // deleteWhileCreating asks for the deletion while the clone is under way, and lets the clone end only after the deletion was
 // worked at several times.
 func (r *run) deleteWhileCreating(t *testing.T) {
 	t.Helper()
-	world.Eventually(t, "a request for a clone", func(context.Context) error {
-		if r.slow.begun() == 0 {
-			return errors.New("none")
-		}
-		return nil
+	wait.Until(t, "a request for a clone", func() (any, bool) {
+		effects := r.Effects()
+		return effects, slices.Contains(effects, "vcenter CloneVM_Task #1")
 	})
 	r.machine.Await(t, "provisioning", world.Windows("Ready False "+infrav1.ProvisioningReason))
 	r.machine.Delete(t)
 	r.machine.Await(t, "deleting", world.Windows("Ready False "+infrav1.DeletingReason))
 	for worked := 0; worked < 3; {
-		if r.process().TryReconcile(world.Machines, r.machine.Key) {
+		if r.Process().TryReconcile(world.Machines, r.machine.Key) {
 			worked++
 		}
 	}
 	if s := r.machine.Load(t); s.Windows == nil || !controllerutil.ContainsFinalizer(s.Windows, infrav1.MachineFinalizer) {
 		t.Error("the machine was let go while its clone was under way")
 	}
-	if err := r.slow.release(t.Context(), r.datacenter); err != nil {
-		t.Error(err)
-	}
+	r.release()
 }

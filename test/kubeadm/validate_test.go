@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 )
 
@@ -17,19 +18,14 @@ const goldenPlans = "../../bootstrap/testdata/golden/*.json"
 
 // kubeadm reads strictly: a field that it does not know is an error, as it would be on the node.
 func TestJoinConfigurations(t *testing.T) {
-	binaries, err := servers.Ensure(t.Context(), os.Stderr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	binaries := expect.Got(servers.Ensure(t.Context(), os.Stderr))(t)
 	files, err := filepath.Glob(goldenPlans)
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no golden plans: %v", err)
 	}
 	// kubeadm looks whether it is there; on a node it is, by the path without a drive that is rendered.
 	discovery := filepath.Join(t.TempDir(), "discovery.yaml")
-	if err := os.WriteFile(discovery, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(discovery, nil, 0o600))
 	seen := map[string]int{}
 	for _, file := range files {
 		text := joinConfiguration(t, file)
@@ -49,10 +45,7 @@ func TestJoinConfigurations(t *testing.T) {
 
 // The real kubeadm must be able to say no, or the test above says nothing.
 func TestKubeadmRefuses(t *testing.T) {
-	binaries, err := servers.Ensure(t.Context(), os.Stderr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	binaries := expect.Got(servers.Ensure(t.Context(), os.Stderr))(t)
 	good := joinConfiguration(t, strings.Replace(goldenPlans, "*", "vsphere", 1))
 	byFile := joinConfiguration(t, strings.Replace(goldenPlans, "*", "discovery", 1))
 	for _, c := range []struct{ good, name, from, to, says string }{
@@ -75,9 +68,7 @@ func TestKubeadmRefuses(t *testing.T) {
 func validate(t *testing.T, binaries servers.Binaries, text string) (said string, err error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "join.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(file, []byte(text), 0o600))
 	out, err := exec.CommandContext(t.Context(), binaries.Path("kubeadm"), "config", "validate", "--config", file).CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("kubeadm config validate: %w", err)
@@ -88,10 +79,7 @@ func validate(t *testing.T, binaries servers.Binaries, text string) (said string
 // joinConfiguration is what a golden plan writes for kubeadm.
 func joinConfiguration(t *testing.T, file string) string {
 	t.Helper()
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := expect.Got(os.ReadFile(file))(t)
 	decoded, err := plan.Decode(content)
 	if err != nil {
 		t.Fatalf("%s: %v", file, err)

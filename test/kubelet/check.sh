@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Asks the real kubelets, that of go.mod and the oldest and the newest of ./versions. Fails when ./versions are not what the
-# sources say, when one that is built says something else, when the table in bootstrap/kubelet is not made of them, or when a kubelet
+# sources say, when one that is built says something else, when a table is not made of them, or when a kubelet
 # refuses a configuration that we render or takes one that we refuse.
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -14,6 +14,7 @@ for file in versions/v1.*.json; do
 	diff -u "$file" "$work/$version.json"
 done
 go run ./table versions/*.json | diff -u ../../bootstrap/kubelet/table.go -
+go run ./table -lab versions/*.json | diff -u ../lab/guest/kubelet.txt -
 
 ask() { # version, configurations that it must take
 	local version=$1

@@ -6,15 +6,16 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // pooledNetworks are an adapter with addresses of the IPAM provider's pool, and another one.
@@ -48,11 +49,10 @@ func (s *story) staticAddresses(ctx context.Context) {
 		s.must(err)
 		address := prefix.Addr().String()
 		seen[address] = true
-		s.poll(ctx, func() bool {
+		wait.Until(s, fmt.Sprintf("machine %s to have %s", m.Name, address), func() (any, bool) {
 			s.must(s.lab.Client.Get(ctx, client.ObjectKeyFromObject(&m), &m))
-			return slices.Contains(m.Status.Addresses, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: address})
-		}, func() string {
-			return fmt.Sprintf("machine %s has %+v and not %s", m.Name, m.Status.Addresses, address)
+			return m.Status.Addresses, slices.Contains(m.Status.Addresses,
+				clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: address})
 		})
 		node := &corev1.Node{}
 		s.must(s.lab.WorkloadClient.Get(ctx, client.ObjectKey{Name: m.Status.NodeName}, node))
@@ -60,14 +60,12 @@ func (s *story) staticAddresses(ctx context.Context) {
 			s.Errorf("the kubelet of %s was told %q and not %s", m.Name, got, address)
 		}
 	}
-	if diff := cmp.Diff(map[string]bool{"203.0.113.10": true, "203.0.113.11": true}, seen); diff != "" {
-		s.Errorf("addresses (-want +got):\n%s", diff)
-	}
+	expect.Same(s, "addresses", map[string]bool{"203.0.113.10": true, "203.0.113.11": true}, seen)
 	s.must(s.lab.Remove(ctx, "static"))
 	s.await(ctx, 1)
-	s.poll(ctx, func() bool {
+	wait.Until(s, "the addresses to go", func() (any, bool) {
 		var left ipamv1.IPAddressList
 		s.must(s.lab.Client.List(ctx, &left))
-		return len(left.Items) == 0
-	}, func() string { return "addresses are left" })
+		return left.Items, len(left.Items) == 0
+	})
 }

@@ -99,27 +99,25 @@ func (j *joins) azureInput(ctx context.Context, m mode, name string) bootstrap.I
 
 func (j *joins) assertAzure(ctx context.Context, m mode) {
 	j.Helper()
-	name, last := "az-"+string(m.mode), ""
+	name := "az-" + string(m.mode)
 	wanted := []string{
-		"cni 10-azure.conflist", "endpoint pod2_azure", "kube-proxy of " + name + " in azure", "network azure of L2Bridge", "network ext of L2Bridge",
-		"network nat of NAT", "route 0.0.0.0/0 via 198.51.101.1", "route 168.63.129.16/32 via 198.51.101.1", "route 169.254.169.254/32 via 198.51.101.1",
+		"cni 10-azure.conflist", "endpoint pod2_azure", "kube-proxy of " + name + " in azure", "network azure of L2Bridge",
+		"network ext of L2Bridge",
+		"network nat of NAT", "route 0.0.0.0/0 via 198.51.101.1", "route 168.63.129.16/32 via 198.51.101.1",
+		"route 169.254.169.254/32 via 198.51.101.1",
 	}
-	j.poll(ctx, func() bool {
+	j.until(m.pool()+" to join", func() (any, bool) {
 		report, err := j.report(name)
 		if err != nil || report.State != plan.StateSucceeded {
-			last = fmt.Sprintf("%+v (%v)", report, err)
-			return false
+			return []any{report, err}, false
 		}
 		node := &corev1.Node{}
 		j.must(j.lab.WorkloadClient.Get(ctx, client.ObjectKey{Name: name}, node))
-		last = cmp.Diff(wanted, j.azureEnd(name))
-		return last == "" && slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		diff := cmp.Diff(wanted, j.azureEnd(name))
+		return diff, diff == "" && slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 		})
-	}, func() string {
-		j.showGuest(name)
-		return m.pool() + ": " + last
-	})
+	}, func() { j.showGuest(name) })
 }
 
 // azureEnd is what is there of networks and of the ways to the cloud.

@@ -11,7 +11,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/vcenter"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/hypervisor"
 )
 
 // firstAddress of the guests is of a network for documentation: it is shown, and nothing is ever sent there.
@@ -33,14 +33,14 @@ func (l *Lab) runGuests() (stop func()) {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		if err := l.VCenter.Run(ctx, g.play); err != nil {
+		if err := hypervisor.Run(ctx, l.VCenter, g.play); err != nil {
 			fmt.Fprintf(l.options.Progress, "the guests end: %v\n", err)
 		}
 	}()
 	return func() { cancel(); <-over }
 }
 
-func (g *guests) play(ctx context.Context, vm *vcenter.VM) {
+func (g *guests) play(ctx context.Context, vm *hypervisor.VM) {
 	name, err := vm.Name(ctx)
 	if err == nil {
 		err = g.boot(ctx, vm, name)
@@ -50,7 +50,7 @@ func (g *guests) play(ctx context.Context, vm *vcenter.VM) {
 	}
 }
 
-func (g *guests) boot(ctx context.Context, vm *vcenter.VM, name string) error {
+func (g *guests) boot(ctx context.Context, vm *hypervisor.VM, name string) error {
 	simulated := &guest.Simulated{
 		Dir:      filepath.Join(g.lab.GuestsDir(), name),
 		BootTime: g.lab.options.BootTime,

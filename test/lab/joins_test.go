@@ -19,6 +19,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
@@ -44,14 +45,9 @@ func TestJoins(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
 	defer cancel()
 	j := &joins{worlds: map[string]func(*guest.Simulated){}, guests: &sync.Map{}}
-	l, err := lab.Start(ctx, lab.Options{Dir: t.TempDir(), Guest: j.world})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Got(lab.Start(ctx, lab.Options{Dir: t.TempDir(), Guest: j.world}))(t)
 	t.Cleanup(func() {
-		if err := l.Stop(); err != nil {
-			t.Error(err)
-		}
+		expect.Fine(t, l.Stop())
 	})
 	j.story = &story{T: t, lab: l}
 	j.credentials(ctx)
@@ -132,7 +128,9 @@ func (j *joins) showGuest(computer string) {
 // state of a guest's Windows, as it keeps it. A file that is just replaced is not there.
 func (j *joins) state(computer string) (*windows.State, error) {
 	state := &windows.State{}
-	for name, into := range map[string]any{"machine.json": state, "registry.json": &state.Registry, "services.json": &state.Services} {
+	for name, into := range map[string]any{
+		"machine.json": state, "registry.json": &state.Registry, "services.json": &state.Services,
+	} {
 		text, err := os.ReadFile(filepath.Join(j.lab.GuestsDir(), computer, name))
 		if err != nil {
 			return nil, err

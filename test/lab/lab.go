@@ -23,8 +23,8 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/vcenter"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 )
 
 // Options of a lab.
@@ -93,7 +93,7 @@ func (l *Lab) start(ctx context.Context) error {
 	both, bound := errgroup.WithContext(ctx)
 	both.Go(func() error { return l.startManagement(bound) })
 	both.Go(func() error { return l.startWorkload(bound) })
-	both.Go(func() error { return l.startVCenter(bound) })
+	both.Go(l.startVCenter)
 	if err := both.Wait(); err != nil {
 		return err
 	}
@@ -143,9 +143,9 @@ func (l *Lab) startWorkload(ctx context.Context) error {
 	return nil
 }
 
-func (l *Lab) startVCenter(ctx context.Context) error {
+func (l *Lab) startVCenter() error {
 	begin := time.Now()
-	v, err := vcenter.Start(ctx)
+	v, err := vcenter.Start()
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,9 @@ func (l *Lab) startVCenter(ctx context.Context) error {
 // connect shows the workload cluster to Cluster API and lets the guests run.
 func (l *Lab) connect(ctx context.Context) error {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, ipamv1.AddToScheme, infrav1.AddToScheme, bootstrapv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, clusterv1.AddToScheme, ipamv1.AddToScheme, infrav1.AddToScheme, bootstrapv1.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			return err
 		}

@@ -17,7 +17,9 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // TestLifeOfAPool is the story of `make demo` with assertions: everything runs, only vCenter and guests are simulated.
@@ -27,14 +29,9 @@ func TestLifeOfAPool(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
 	defer cancel()
-	l, err := lab.Start(ctx, lab.Options{Dir: t.TempDir(), BootTime: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := expect.Got(lab.Start(ctx, lab.Options{Dir: t.TempDir(), BootTime: time.Second}))(t)
 	t.Cleanup(func() {
-		if err := l.Stop(); err != nil {
-			t.Error(err)
-		}
+		expect.Fine(t, l.Stop())
 	})
 	s := &story{T: t, lab: l}
 	defer s.assertNothingRefused() // which may be why the story ends early
@@ -59,7 +56,7 @@ func TestLifeOfAPool(t *testing.T) {
 
 	s.must(l.Remove(ctx, "win"))
 	s.await(ctx, 0)
-	s.assertNoVM(ctx)
+	s.assertNoVM()
 	s.assertTokens(ctx, 0)
 
 	s.must(l.RemoveCluster(ctx))
@@ -84,13 +81,11 @@ func (s *story) must(err error) {
 // await waits until so many machines are Ready and their nodes joined and initialized, and no others are there.
 func (s *story) await(ctx context.Context, wanted int) {
 	s.Helper()
-	var last string
-	s.poll(ctx, func() bool {
+	wait.Until(s, fmt.Sprintf("%d machines with nodes", wanted), func() (any, bool) {
 		machines, nodes := s.machines(ctx), s.nodes(ctx)
-		last = ""
-		settled := 0
+		seen, settled := "", 0
 		for _, m := range machines {
-			last += fmt.Sprintf("\n%s %s %+v", m.Name, m.Status.Phase, m.Status.Conditions)
+			seen += fmt.Sprintf("\n%s %s %+v", m.Name, m.Status.Phase, m.Status.Conditions)
 			if m.Status.Phase == infrav1.PhaseRunning {
 				settled++
 			}
@@ -100,8 +95,8 @@ func (s *story) await(ctx context.Context, wanted int) {
 				settled--
 			}
 		}
-		return settled == wanted && len(machines) == wanted && len(nodes) == wanted
-	}, func() string { return fmt.Sprintf("wanted %d machines with nodes, have:%s", wanted, last) })
+		return seen, settled == wanted && len(machines) == wanted && len(nodes) == wanted
+	})
 }
 
 // initialized says whether Cluster API has taken its taint off and the node is Ready.
@@ -119,20 +114,17 @@ func initialized(n corev1.Node) bool {
 	return false
 }
 
-func (s *story) poll(ctx context.Context, done func() bool, failure func() string) {
+// until waits as wait.Until does, and shows more when that takes too long.
+func (s *story) until(what string, look func() (seen any, good bool), show func()) {
 	s.Helper()
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	limit := time.After(2 * time.Minute)
-	for !done() {
-		select {
-		case <-ctx.Done():
-			s.Fatal(ctx.Err(), failure())
-		case <-limit:
-			s.Fatal("too late: ", failure())
-		case <-tick.C:
+	good := false
+	defer func() {
+		if !good {
+			show()
 		}
-	}
+	}()
+	wait.Until(s, what, look)
+	good = true
 }
 
 func (s *story) machines(ctx context.Context) []infrav1.WindowsMachine {
@@ -153,8 +145,7 @@ func (s *story) assertOneVMPerMachine(ctx context.Context) {
 	for _, m := range s.machines(ctx) {
 		wanted[m.Status.ComputerName] = true
 	}
-	vms, err := s.lab.VCenter.VMs(ctx)
-	s.must(err)
+	vms := s.lab.VCenter.Owner(s.T).VMs()
 	have := map[string]bool{}
 	for _, vm := range vms {
 		have[vm] = true
@@ -174,7 +165,10 @@ func (s *story) assertNodes(ctx context.Context) {
 		n := nodes[m.Status.ComputerName]
 		type facts struct{ ProviderID, NodeName, Pool, OS, Build, Taint string }
 		want := facts{m.Spec.ProviderID, m.Status.NodeName, "win", "windows", "10.0.20348", "os=windows:NoSchedule"}
-		got := facts{n.Spec.ProviderID, n.Name, n.Labels["example.com/pool"], n.Labels[corev1.LabelOSStable], n.Labels[corev1.LabelWindowsBuild], ""}
+		got := facts{
+			n.Spec.ProviderID, n.Name, n.Labels["example.com/pool"], n.Labels[corev1.LabelOSStable],
+			n.Labels[corev1.LabelWindowsBuild], "",
+		}
 		for _, taint := range n.Spec.Taints {
 			if taint.Key == "os" {
 				got.Taint = taint.ToString()
@@ -248,36 +242,35 @@ func (s *story) assertWindowsPodIsBound(ctx context.Context) {
 			Containers:   []corev1.Container{{Name: "c", Image: "example.com/iis"}},
 		},
 	}
-	s.poll(ctx, func() bool { // the default ServiceAccount comes a moment after its namespace
-		return client.IgnoreAlreadyExists(s.lab.WorkloadClient.Create(ctx, pod)) == nil
-	}, func() string { return "the pod is refused" })
-	s.poll(ctx, func() bool {
+	// The default ServiceAccount comes a moment after its namespace.
+	wait.Eventually(s, "the pod to be taken", func(ctx context.Context) error {
+		return client.IgnoreAlreadyExists(s.lab.WorkloadClient.Create(ctx, pod))
+	})
+	wait.Until(s, "the pod to be bound to a node", func() (any, bool) {
 		s.must(s.lab.WorkloadClient.Get(ctx, client.ObjectKeyFromObject(pod), pod))
-		return pod.Spec.NodeName != ""
-	}, func() string { return fmt.Sprintf("the pod is bound to no node: %+v", pod.Status.Conditions) })
+		return pod.Status.Conditions, pod.Spec.NodeName != ""
+	})
 	s.must(s.lab.WorkloadClient.Delete(ctx, pod, client.GracePeriodSeconds(0)))
 }
 
 func (s *story) assertTokens(ctx context.Context, wanted int) {
 	s.Helper()
-	count := -1
-	s.poll(ctx, func() bool {
+	wait.Until(s, fmt.Sprintf("%d bootstrap tokens", wanted), func() (any, bool) {
 		var secrets corev1.SecretList
 		s.must(s.lab.WorkloadClient.List(ctx, &secrets, client.InNamespace("kube-system")))
-		count = 0
+		count := 0
 		for _, secret := range secrets.Items {
 			if secret.Type == corev1.SecretTypeBootstrapToken && strings.HasPrefix(string(secret.Data["description"]), "capwin") {
 				count++
 			}
 		}
-		return count == wanted
-	}, func() string { return fmt.Sprintf("%d bootstrap tokens, wanted %d", count, wanted) })
+		return count, count == wanted
+	})
 }
 
-func (s *story) assertNoVM(ctx context.Context) {
+func (s *story) assertNoVM() {
 	s.Helper()
-	vms, err := s.lab.VCenter.VMs(ctx)
-	s.must(err)
+	vms := s.lab.VCenter.Owner(s.T).VMs()
 	if len(vms) > 0 {
 		s.Errorf("VMs are left: %v", vms)
 	}
@@ -286,9 +279,8 @@ func (s *story) assertNoVM(ctx context.Context) {
 // assertNoObjects waits until no finalizer holds anything.
 func (s *story) assertNoObjects(ctx context.Context) {
 	s.Helper()
-	left := ""
-	s.poll(ctx, func() bool {
-		left = ""
+	wait.Until(s, "no objects", func() (any, bool) {
+		left := ""
 		for _, list := range []client.ObjectList{
 			&infrav1.WindowsMachineList{}, &infrav1.WindowsMachineTemplateList{}, &bootstrapv1.WindowsBootstrapConfigList{},
 			&bootstrapv1.WindowsBootstrapConfigTemplateList{}, &clusterv1.MachineList{}, &clusterv1.ClusterList{},
@@ -298,6 +290,6 @@ func (s *story) assertNoObjects(ctx context.Context) {
 				left += fmt.Sprintf(" %d %T", n, list)
 			}
 		}
-		return left == ""
-	}, func() string { return "left:" + left })
+		return left, left == ""
+	})
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // daemon is that of a CNI: it makes the network of the pods, starts a pod in it, and writes its configuration.
@@ -52,7 +53,9 @@ const cniFolder = `C:\etc\cni\net.d`
 
 // leftovers are of the node that the image was made of.
 func leftovers(g *guest.Simulated) {
-	g.Files = map[string]string{`C:\k\SourceVip.json`: "old", `C:\run\flannel\subnet.env`: "old", cniFolder + `\10-azure.conflist`: "{}"}
+	g.Files = map[string]string{
+		`C:\k\SourceVip.json`: "old", `C:\run\flannel\subnet.env`: "old", cniFolder + `\10-azure.conflist`: "{}",
+	}
 	g.Image = func(s *windows.State) {
 		s.HNS = []map[string]any{
 			{"kind": "networks", "ID": "nat", "Name": "nat", "Type": "NAT"},
@@ -100,21 +103,16 @@ func (j *joins) assertModes(ctx context.Context) {
 // assertJoined waits until the node of a mode is Ready since this start of its Windows, and all is as it has to be.
 func (j *joins) assertJoined(ctx context.Context, m mode, starts int) {
 	j.Helper()
-	var last string
-	var machine *infrav1.WindowsMachine
-	j.poll(ctx, func() bool {
-		if machine = j.machine(ctx, m.pool()); machine == nil {
-			last = "there is no machine"
-			return false
+	computer := ""
+	j.until(m.pool()+" to join", func() (any, bool) {
+		machine := j.machine(ctx, m.pool())
+		if machine == nil {
+			return "no machine", false
 		}
-		last = j.notJoined(ctx, m, machine, starts)
-		return last == ""
-	}, func() string {
-		if machine != nil {
-			j.showGuest(machine.Status.ComputerName)
-		}
-		return m.pool() + ": " + last
-	})
+		computer = machine.Status.ComputerName
+		missing := j.notJoined(ctx, m, machine, starts)
+		return missing, missing == ""
+	}, func() { j.showGuest(computer) })
 }
 
 // notJoined says what is missing.
@@ -273,17 +271,17 @@ func (j *joins) report(computer string) (*plan.Report, error) {
 func (j *joins) networkIDs(ctx context.Context, m mode) map[string]string {
 	j.Helper()
 	ids := map[string]string{}
-	j.poll(ctx, func() bool {
+	wait.Eventually(j, "the networks of "+m.pool(), func(context.Context) error {
 		state, err := j.state(j.machine(ctx, m.pool()).Status.ComputerName)
 		if err != nil {
-			return false
+			return err
 		}
 		for _, item := range state.HNS {
 			if item["kind"] == "networks" {
 				ids[fmt.Sprint(item["Name"])] = fmt.Sprint(item["ID"])
 			}
 		}
-		return true
-	}, func() string { return m.pool() + ": the networks cannot be read" })
+		return nil
+	})
 	return ids
 }

@@ -29,22 +29,27 @@ type mode struct {
 var modes = []mode{
 	{
 		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIFlannel, daemon: daemon{network: "cbr0", kind: "L2Bridge"},
-		configuration: "10-flannel.conf", ours: true, network: "cbr0", external: "External", kind: "L2Bridge", proxied: true, booted: true,
+		configuration: "10-flannel.conf", ours: true, network: "cbr0", external: "External", kind: "L2Bridge", proxied: true,
+		booted: true,
 	},
 	{
-		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNICalico, daemon: daemon{network: "Calico", kind: "L2Bridge", configuration: "10-calico.conf"},
+		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNICalico,
+		daemon:        daemon{network: "Calico", kind: "L2Bridge", configuration: "10-calico.conf"},
 		configuration: "10-calico.conf", network: "Calico", external: "External", kind: "L2Bridge", proxied: true, booted: true,
 	},
 	{
 		mode: bootstrapv1.NetworkL2Bridge, cni: bootstrapv1.CNIWinBridge,
-		configuration: "10-win-bridge.conf", ours: true, network: "cbr0", external: "External", kind: "L2Bridge", proxied: true, booted: true,
+		configuration: "10-win-bridge.conf", ours: true, network: "cbr0", external: "External", kind: "L2Bridge", proxied: true,
+		booted: true,
 	},
 	{
 		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIFlannel, daemon: daemon{network: "flannel.4096", kind: "Overlay"},
-		configuration: "10-flannel.conf", ours: true, network: "flannel.4096", external: "External", kind: "Overlay", proxied: true, vip: true, booted: true,
+		configuration: "10-flannel.conf", ours: true, network: "flannel.4096", external: "External", kind: "Overlay", proxied: true,
+		vip: true, booted: true,
 	},
 	{
-		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNICalico, daemon: daemon{network: "Calico", kind: "Overlay", configuration: "10-calico.conf"},
+		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNICalico,
+		daemon:        daemon{network: "Calico", kind: "Overlay", configuration: "10-calico.conf"},
 		configuration: "10-calico.conf", network: "Calico", external: "External", kind: "Overlay", booted: true,
 	},
 	{
@@ -54,10 +59,12 @@ var modes = []mode{
 	},
 	{
 		mode: bootstrapv1.NetworkOverlay, cni: bootstrapv1.CNIWinOverlay,
-		configuration: "10-win-overlay.conf", ours: true, network: "vxlan0", external: "External", kind: "Overlay", proxied: true, vip: true, booted: true,
+		configuration: "10-win-overlay.conf", ours: true, network: "vxlan0", external: "External", kind: "Overlay", proxied: true,
+		vip: true, booted: true,
 	},
 	{
-		mode: bootstrapv1.NetworkTransparent, cni: bootstrapv1.CNIAntrea, daemon: daemon{network: "antrea-hnsnetwork", kind: "Transparent", configuration: "10-antrea.conflist"},
+		mode: bootstrapv1.NetworkTransparent, cni: bootstrapv1.CNIAntrea,
+		daemon:        daemon{network: "antrea-hnsnetwork", kind: "Transparent", configuration: "10-antrea.conflist"},
 		configuration: "10-antrea.conflist", network: "antrea-hnsnetwork", kind: "Transparent", stale: true,
 	},
 	{mode: bootstrapv1.NetworkTransparent, daemon: daemon{configuration: "10-own.conf"}, configuration: "10-own.conf", stale: true},

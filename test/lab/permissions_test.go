@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // elsewhere are the permissions that no request of this story takes, with what takes them.
@@ -64,7 +66,7 @@ func (s *story) assertPermissions() {
 	}
 }
 
-// assertMetrics checks that who may read metrics can, and nobody else.
+// assertMetrics checks that only an account with the right to read metrics can read them.
 func (s *story) assertMetrics(ctx context.Context) {
 	s.Helper()
 	account := func(name string) *corev1.ServiceAccount {
@@ -94,19 +96,13 @@ func (s *story) assertMetrics(ctx context.Context) {
 
 func read(ctx context.Context, t *testing.T, url, token string) int {
 	t.Helper()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := expect.Got(http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody))(t)
 	request.Header.Set("Authorization", "Bearer "+token)
-	anyCertificate := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // because a manager signs its own
+	anyCertificate := &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+	} //nolint:gosec // because a manager signs its own
 	defer anyCertificate.CloseIdleConnections()
-	response, err := anyCertificate.RoundTrip(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := response.Body.Close(); err != nil {
-		t.Fatal(err)
-	}
+	response := expect.Got(anyCertificate.RoundTrip(request))(t)
+	expect.OK(t, response.Body.Close())
 	return response.StatusCode
 }

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/test/lab/vcenter"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 )
 
 //go:embed pool.yaml

@@ -3,7 +3,6 @@ package lab_test
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -53,7 +52,7 @@ func (j *joins) assertReasons(ctx context.Context) {
 		}
 	}
 	var waits []string
-	j.poll(ctx, func() bool {
+	j.until("all pools to say something", func() (any, bool) {
 		waits = nil
 		machines := j.byPool(ctx)
 		for _, p := range j.table {
@@ -61,8 +60,8 @@ func (j *joins) assertReasons(ctx context.Context) {
 				waits = append(waits, p.pool())
 			}
 		}
-		return len(waits) == 0
-	}, func() string {
+		return waits, len(waits) == 0
+	}, func() {
 		machines := j.byPool(ctx)
 		for _, pool := range waits {
 			if m := machines[pool]; m != nil {
@@ -70,7 +69,6 @@ func (j *joins) assertReasons(ctx context.Context) {
 				j.Logf("%s: %s %+v", pool, m.Status.Phase, m.Status.Bootstrap)
 			}
 		}
-		return fmt.Sprintf("they say nothing: %v", waits)
 	})
 	shown := j.kubectl(ctx, "get", "windowsmachines", "--namespace", lab.Namespace)
 	machines := j.byPool(ctx)
@@ -165,7 +163,22 @@ func running(program, argument string, instead func(*windows.Call) windows.Progr
 	}})
 }
 
-// withoutPodCIDRs is kubectl's answer where nobody gives Nodes any.
+// prints says something else than the program would.
+func prints(text string) func(*windows.Call) windows.Program {
+	return func(*windows.Call) windows.Program {
+		return func(_ context.Context, call *windows.Call) int {
+			call.Print("%s", text)
+			return 0
+		}
+	}
+}
+
+// withFile puts a file where it is in the way.
+func withFile(path, content string) func(*guest.Simulated) {
+	return func(g *guest.Simulated) { g.Files = map[string]string{path: content} }
+}
+
+// withoutPodCIDRs is kubectl's answer where no controller gives Nodes a pod CIDR.
 func withoutPodCIDRs(call *windows.Call) windows.Program {
 	if !strings.Contains(call.Argv[len(call.Argv)-1], "podCIDRs") {
 		return nil
@@ -220,7 +233,8 @@ func (j *joins) takeName(name string) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	err := j.lab.WorkloadClient.Create(j.Context(), node)
 	if err == nil {
-		status := client.RawPatch("application/merge-patch+json", []byte(`{"status":{"conditions":[{"type":"Ready","status":"True","reason":"KubeletReady"}]}}`))
+		status := client.RawPatch("application/merge-patch+json",
+			[]byte(`{"status":{"conditions":[{"type":"Ready","status":"True","reason":"KubeletReady"}]}}`))
 		err = j.lab.WorkloadClient.Status().Patch(j.Context(), node, status)
 	}
 	if err != nil {
@@ -247,11 +261,15 @@ func (j *joins) refuseLabel(ctx context.Context) {
 		Operations: []admissionv1.OperationType{admissionv1.Create},
 		Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"nodes"}},
 	}
-	j.must(j.lab.WorkloadClient.Create(ctx, &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: name, Spec: admissionv1.ValidatingAdmissionPolicySpec{
+	policy := admissionv1.ValidatingAdmissionPolicySpec{
 		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: all}}},
-		Validations:      []admissionv1.Validation{{Expression: "!has(object.metadata.labels) || !('" + refusedLabel + "' in object.metadata.labels)"}},
-	}}))
-	j.must(j.lab.WorkloadClient.Create(ctx, &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: name, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+		Validations: []admissionv1.Validation{
+			{Expression: "!has(object.metadata.labels) || !('" + refusedLabel + "' in object.metadata.labels)"},
+		},
+	}
+	binding := admissionv1.ValidatingAdmissionPolicyBindingSpec{
 		PolicyName: name.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
-	}}))
+	}
+	j.must(j.lab.WorkloadClient.Create(ctx, &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: name, Spec: policy}))
+	j.must(j.lab.WorkloadClient.Create(ctx, &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: name, Spec: binding}))
 }

@@ -11,11 +11,10 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/google/go-cmp/cmp"
-
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
@@ -46,16 +45,22 @@ func (j *joins) settingsPool() lab.Pool {
 		PageFile: bootstrapv1.PageFile{Policy: bootstrapv1.PageFileFixed, SizeMiB: 4096},
 		Containerd: bootstrapv1.Containerd{
 			PauseImage: "registry.k8s.io/pause:3.10.2", PrepullImages: []string{j.registry() + "/app:1"},
-			Registries: []bootstrapv1.Registry{{Host: "docker.io", Mirrors: []bootstrapv1.RegistryMirror{{URL: "https://mirror.example.com"}}}},
+			Registries: []bootstrapv1.Registry{
+				{Host: "docker.io", Mirrors: []bootstrapv1.RegistryMirror{{URL: "https://mirror.example.com"}}},
+			},
 		},
 		Windows: bootstrapv1.Windows{
 			Proxy:    bootstrapv1.Proxy{HTTPS: proxyAddress},
 			TimeZone: "W. Europe Standard Time", NTPServers: []string{"time.example.com"},
 			TrustedCertificates: []bootstrapv1.TrustedCertificate{{Name: "corp", Content: string(j.lab.Workload.CA)}},
-			Users:               []bootstrapv1.LocalUser{{Name: "ops", Role: bootstrapv1.UserRoleAdministrator, SSHKeys: []string{publicKey}}},
-			Features:            []string{"Web-Server"},
-			CSIProxy:            bootstrapv1.CSIProxy{Path: `C:\k\csi-proxy.exe`},
-			Domain:              bootstrapv1.Domain{Name: "corp.example.com", CredentialsRef: bootstrapv1.SecretReference{Name: domainSecret}},
+			Users: []bootstrapv1.LocalUser{
+				{Name: "ops", Role: bootstrapv1.UserRoleAdministrator, SSHKeys: []string{publicKey}},
+			},
+			Features: []string{"Web-Server"},
+			CSIProxy: bootstrapv1.CSIProxy{Path: `C:\k\csi-proxy.exe`},
+			Domain: bootstrapv1.Domain{
+				Name: "corp.example.com", CredentialsRef: bootstrapv1.SecretReference{Name: domainSecret},
+			},
 		},
 		Custom: bootstrapv1.Custom{
 			Files:   []bootstrapv1.CustomFile{{Path: `C:\app\settings.txt`, Content: "new"}},
@@ -80,21 +85,16 @@ func (j *joins) registry() string {
 
 // assertSettings waits for the node and looks at its Windows.
 func (j *joins) assertSettings(ctx context.Context) {
-	last, computer := "", ""
-	j.poll(ctx, func() bool {
+	computer := ""
+	j.until("the end of the bootstrap", func() (any, bool) {
 		m := j.machine(ctx, settingsPool)
 		if m == nil || m.Status.Phase != infrav1.PhaseRunning {
-			last = fmt.Sprintf("%+v", m)
-			return false
+			return m, false
 		}
 		computer = m.Status.ComputerName
 		report, err := j.report(computer)
-		last = fmt.Sprintf("%+v (%v)", report, err)
-		return err == nil && report.State == plan.StateSucceeded
-	}, func() string {
-		j.showGuest(computer)
-		return last
-	})
+		return []any{report, err}, err == nil && report.State == plan.StateSucceeded
+	}, func() { j.showGuest(computer) })
 	report, err := j.report(computer)
 	j.must(err)
 	if report.Reboots != 3 || len(report.Warnings) > 0 || j.pulls.Load() != 1 {
@@ -102,9 +102,7 @@ func (j *joins) assertSettings(ctx context.Context) {
 	}
 	state, err := j.state(computer)
 	j.must(err)
-	if diff := cmp.Diff(settingsWanted, j.settingsHave(computer, state)); diff != "" {
-		j.Errorf("Windows is another one (-want +got):\n%s", diff)
-	}
+	expect.Same(j, "Windows is another one", settingsWanted, j.settingsHave(computer, state))
 }
 
 // settingsWanted is sorted.

@@ -13,6 +13,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
+// bootstrapSpec has a short name here: most worlds need one.
+type bootstrapSpec = bootstrapv1.WindowsBootstrapConfigSpec
+
 // haste is how much faster time goes in the guests that fail: kubeadm and plans wait for minutes until they give up.
 const haste = 20
 
@@ -46,69 +49,57 @@ func (j *joins) provocations() []provoked {
 func (j *joins) ofTheImage() []provoked {
 	return []provoked{
 		{
-			reason: step.ReasonWindowsNotSupported, phase: "prepare", says: "14393",
+			reason: step.ReasonWindowsNotSupported, phase: "prepare", says: "Windows has build 14393",
 			world: func(g *guest.Simulated) { g.Build = "14393.5000" },
 		},
 		{
-			reason: step.ReasonWindowsPatchLevelTooLow, phase: "network", says: "379",
+			reason: step.ReasonWindowsPatchLevelTooLow, phase: "network", says: "Windows has build 17763.100, overlay networks need 17763.379 or later",
 			world: func(g *guest.Simulated) { g.Build = "17763.100" }, config: network(bootstrapv1.NetworkOverlay, bootstrapv1.CNIFlannel),
 		},
 		{
-			reason: step.ReasonImageVersionMismatch, phase: "prepare", says: "1.35",
+			reason: step.ReasonImageVersionMismatch, phase: "prepare", says: "the image has kubeadm 1.35, the Machine wants ",
 			world: faulty(guest.Faults{Kubeadm: "v1.35.9"}),
 		},
 		{
 			reason: step.ReasonNodeFilesFailed, phase: "prepare", says: "kubeadm",
-			world: func(g *guest.Simulated) {
-				g.Files = map[string]string{`C:\run\kubeadm`: "a file in the place of a folder"}
-			},
+			world: withFile(`C:\run\kubeadm`, "a file in the place of a folder"),
 		},
 		{
 			reason: step.ReasonFilesFailed, phase: "prepare", says: `C:\app\settings.txt`,
-			world: func(g *guest.Simulated) {
-				g.Files = map[string]string{`C:\app\settings.txt\old`: "a folder in the place of a file"}
+			world: withFile(`C:\app\settings.txt\old`, "a folder in the place of a file"),
+			config: bootstrapSpec{
+				Custom: bootstrapv1.Custom{Files: []bootstrapv1.CustomFile{{Path: `C:\app\settings.txt`, Content: "new"}}},
 			},
-			config: bootstrapv1.WindowsBootstrapConfigSpec{Custom: bootstrapv1.Custom{Files: []bootstrapv1.CustomFile{{Path: `C:\app\settings.txt`, Content: "new"}}}},
 		},
 		{
 			reason: step.ReasonContainerdConfigFailed, phase: "container-runtime", says: "conf.d",
-			world: func(g *guest.Simulated) {
-				g.Files = map[string]string{`C:\Program Files\containerd\conf.d`: "a file in the place of a folder"}
-			},
-			config: bootstrapv1.WindowsBootstrapConfigSpec{Containerd: bootstrapv1.Containerd{PauseImage: "registry.k8s.io/pause:3.10.2"}},
+			world:  withFile(`C:\Program Files\containerd\conf.d`, "a file in the place of a folder"),
+			config: bootstrapSpec{Containerd: bootstrapv1.Containerd{PauseImage: "registry.k8s.io/pause:3.10.2"}},
 		},
 		{
 			reason: step.ReasonContainerRuntimeNotReady, phase: "container-runtime", says: "containerd",
 			world: func(g *guest.Simulated) {
-				g.Programs = map[string]windows.Program{`C:\Program Files\containerd\containerd.exe`: func(_ context.Context, call *windows.Call) int {
+				const path = `C:\Program Files\containerd\containerd.exe`
+				g.Programs = map[string]windows.Program{path: func(_ context.Context, call *windows.Call) int {
 					return call.Fail("containerd: failed to load TOML from config.toml")
 				}}
 			},
 		},
 		{
-			reason: step.ReasonContainerdTooOld, phase: "prepare", says: "1.6",
-			world: running("containerd.exe", "--version", func(*windows.Call) windows.Program {
-				return func(_ context.Context, call *windows.Call) int {
-					call.Print("containerd github.com/containerd/containerd v1.6.36 88c3d9bc5b5a193f40b7c14fa996d23532d6f956")
-					return 0
-				}
-			}),
+			reason: step.ReasonContainerdTooOld, phase: "prepare", says: "the image has containerd 1.6",
+			world: running("containerd.exe", "--version",
+				prints("containerd github.com/containerd/containerd v1.6.36 88c3d9bc5b5a193f40b7c14fa996d23532d6f956")),
 		},
 		{
 			reason: step.ReasonPauseImageMissing, phase: "images", says: "localhost:1/pause:1", exitCode: 1,
-			config: bootstrapv1.WindowsBootstrapConfigSpec{Containerd: bootstrapv1.Containerd{PauseImage: "localhost:1/pause:1"}},
+			config: bootstrapSpec{Containerd: bootstrapv1.Containerd{PauseImage: "localhost:1/pause:1"}},
 		},
 		{
-			reason: step.ReasonImageVersionMismatch, in: "-patch", says: "kubelet-patch-of-image: ", soft: true,
-			world: running("kubelet.exe", "--version", func(*windows.Call) windows.Program {
-				return func(_ context.Context, call *windows.Call) int {
-					call.Print("Kubernetes v1.36.99")
-					return 0
-				}
-			}),
+			reason: step.ReasonImageVersionMismatch, in: "-patch", says: "kubelet-patch-of-image: the image has kubelet ", soft: true,
+			world: running("kubelet.exe", "--version", prints("Kubernetes v1.36.99")),
 		},
 		{
-			reason: step.ReasonMachineTooSmall, says: "disk-free: ", soft: true,
+			reason: step.ReasonMachineTooSmall, says: "disk-free: disk C: has ", soft: true,
 			world: func(g *guest.Simulated) { g.DiskFreeMiB = 15000 },
 		},
 		{
@@ -116,7 +107,7 @@ func (j *joins) ofTheImage() []provoked {
 			world: image(func(s *windows.State) { s.Services["kubelet"].Doomed = true }),
 		},
 		{
-			reason: step.ReasonPageFileMissing, phase: "windows", says: "pageFiles",
+			reason: step.ReasonPageFileMissing, phase: "windows", says: "Windows has no page file",
 			world: image(func(s *windows.State) {
 				s.SetValue(windows.ControlKey+`\Session Manager\Memory Management`, "PagingFiles", windows.MultiString(""))
 			}),
@@ -152,7 +143,7 @@ func (j *joins) ofTheNetwork() []provoked {
 			world: faulty(guest.Faults{NoDHCP: true}),
 		},
 		{
-			reason: step.ReasonPodCIDRMissing, phase: "verify", says: "podPrefix",
+			reason: step.ReasonPodCIDRMissing, phase: "verify", says: "has no IPv4 pod CIDR of the size /24",
 			world:  running("kubectl.exe", "--kubeconfig", withoutPodCIDRs),
 			config: network(bootstrapv1.NetworkL2Bridge, bootstrapv1.CNIWinBridge),
 		},
@@ -215,11 +206,11 @@ func (j *joins) ofTheJoin() []provoked {
 			}),
 		},
 		{
-			reason: step.ReasonNodeNotRegistered, phase: "verify", says: "nodeRegistered", exitCode: 1,
-			config: bootstrapv1.WindowsBootstrapConfigSpec{Node: bootstrapv1.NodeRegistration{Labels: []bootstrapv1.NodeLabel{{Name: refusedLabel}}}},
+			reason: step.ReasonNodeNotRegistered, phase: "verify", says: "the API server does not show the Node", exitCode: 1,
+			config: bootstrapSpec{Node: bootstrapv1.NodeRegistration{Labels: []bootstrapv1.NodeLabel{{Name: refusedLabel}}}},
 		},
 		{
-			reason: step.ReasonKubeletArgsNotApplied, phase: "verify", says: "kubeletImagePath",
+			reason: step.ReasonKubeletArgsNotApplied, phase: "verify", says: "the service kubelet was changed during the join",
 			world: func(g *guest.Simulated) {
 				withService("repair", repairKubelet)(g)
 				g.Speed = 1
@@ -253,23 +244,28 @@ func repairKubelet(ctx context.Context, call *windows.Call) int {
 func (j *joins) ofTheSettings() []provoked {
 	const noAccess = "requested registry access is not allowed"
 	settings := func(w bootstrapv1.Windows) bootstrapv1.WindowsBootstrapConfigSpec {
-		return bootstrapv1.WindowsBootstrapConfigSpec{Windows: w}
+		return bootstrapSpec{Windows: w}
 	}
 	script := []bootstrapv1.CustomScript{{
 		Name: "check", Type: bootstrapv1.ScriptCmd, Content: "@echo off\r\necho the licence server does not answer\r\nexit /b 7\r\n",
 	}}
 	return []provoked{
 		{
-			reason: step.ReasonPageFileFailed, phase: "windows", says: noAccess, world: locked(windows.ControlKey + `\Session Manager\Memory Management`),
-			config: bootstrapv1.WindowsBootstrapConfigSpec{PageFile: bootstrapv1.PageFile{Policy: bootstrapv1.PageFileFixed, SizeMiB: 4096}},
+			reason: step.ReasonPageFileFailed, phase: "windows", says: noAccess,
+			world:  locked(windows.ControlKey + `\Session Manager\Memory Management`),
+			config: bootstrapSpec{PageFile: bootstrapv1.PageFile{Policy: bootstrapv1.PageFileFixed, SizeMiB: 4096}},
 		},
 		{
-			reason: step.ReasonTrustFailed, phase: "windows", says: "CertUtil: -addstore command FAILED: 0x80070005", exitCode: -2147024891,
-			world:  locked(`HKEY_LOCAL_MACHINE\SOFTWARE\Microsoft\SystemCertificates\ROOT`),
-			config: settings(bootstrapv1.Windows{TrustedCertificates: []bootstrapv1.TrustedCertificate{{Name: "corp", Content: string(j.lab.Workload.CA)}}}),
+			reason: step.ReasonTrustFailed, phase: "windows", says: "CertUtil: -addstore command FAILED: 0x80070005",
+			exitCode: -2147024891,
+			world:    locked(`HKEY_LOCAL_MACHINE\SOFTWARE\Microsoft\SystemCertificates\ROOT`),
+			config: settings(bootstrapv1.Windows{
+				TrustedCertificates: []bootstrapv1.TrustedCertificate{{Name: "corp", Content: string(j.lab.Workload.CA)}},
+			}),
 		},
 		{
-			reason: step.ReasonProxyFailed, phase: "windows", says: noAccess, world: locked(windows.ControlKey + `\Session Manager\Environment`),
+			reason: step.ReasonProxyFailed, phase: "windows", says: noAccess,
+			world:  locked(windows.ControlKey + `\Session Manager\Environment`),
 			config: settings(bootstrapv1.Windows{Proxy: bootstrapv1.Proxy{HTTPS: "http://proxy.example.com:3128"}}),
 		},
 		{
@@ -282,7 +278,8 @@ func (j *joins) ofTheSettings() []provoked {
 			config: settings(bootstrapv1.Windows{Features: []string{"No-Such-Feature"}}),
 		},
 		{
-			reason: step.ReasonUserFailed, phase: "windows", says: "password", world: throwing("New-LocalUser", "the password does not meet the policy"),
+			reason: step.ReasonUserFailed, phase: "windows", says: "password",
+			world:  throwing("New-LocalUser", "the password does not meet the policy"),
 			config: settings(bootstrapv1.Windows{Users: []bootstrapv1.LocalUser{{Name: "ops", SSHKeys: []string{publicKey}}}}),
 		},
 		{
@@ -290,7 +287,7 @@ func (j *joins) ofTheSettings() []provoked {
 			config: settings(bootstrapv1.Windows{CSIProxy: bootstrapv1.CSIProxy{Path: `C:\k\csi-proxy.exe`}}),
 		},
 		{
-			reason: step.ReasonGMSAPluginFailed, phase: "kubelet", says: "gmsaPlugin", exitCode: 1,
+			reason: step.ReasonGMSAPluginFailed, phase: "kubelet", says: "the gMSA plug-in", exitCode: 1,
 			config: settings(bootstrapv1.Windows{GMSAPlugin: bootstrapv1.GMSAPlugin{ClassID: "CCC2A336-D7F3-4818-A213-272B7924213E"}}),
 		},
 		{
@@ -301,20 +298,20 @@ func (j *joins) ofTheSettings() []provoked {
 		},
 		{
 			reason: step.ReasonPreJoinScriptFailed, phase: "pre-join", says: "licence server", exitCode: 7,
-			config: bootstrapv1.WindowsBootstrapConfigSpec{Custom: bootstrapv1.Custom{PreJoin: script}},
+			config: bootstrapSpec{Custom: bootstrapv1.Custom{PreJoin: script}},
 		},
 		{
 			reason: step.ReasonPostJoinScriptFailed, phase: "post-join", says: "licence server", exitCode: 7,
-			config: bootstrapv1.WindowsBootstrapConfigSpec{Custom: bootstrapv1.Custom{PostJoin: script}},
+			config: bootstrapSpec{Custom: bootstrapv1.Custom{PostJoin: script}},
 		},
 		{
 			reason: step.ReasonImagePullFailed, says: "pull-1: ", soft: true,
-			config: bootstrapv1.WindowsBootstrapConfigSpec{Containerd: bootstrapv1.Containerd{PrepullImages: []string{"localhost:1/app:1"}}},
+			config: bootstrapSpec{Containerd: bootstrapv1.Containerd{PrepullImages: []string{"localhost:1/app:1"}}},
 		},
 	}
 }
 
-// publicKey is nobody's.
+// publicKey has no private key that we know.
 const publicKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA nobody"
 
 // ofTheAgent: what has nothing to do with a step.
@@ -328,7 +325,7 @@ func (j *joins) ofTheAgent() []provoked {
 			world: atJoin(func(*windows.Call) windows.Program {
 				return func(ctx context.Context, _ *windows.Call) int { <-ctx.Done(); return -1 }
 			}),
-			config: bootstrapv1.WindowsBootstrapConfigSpec{DeadlineSeconds: 300},
+			config: bootstrapSpec{DeadlineSeconds: 300},
 		},
 		{
 			reason: step.ReasonTooManyReboots, phase: "windows", says: "features",
@@ -336,7 +333,7 @@ func (j *joins) ofTheAgent() []provoked {
 				g.Faults.Features = windows.FeatureFaults{NeedsReboot: true, NeverDone: true}
 				g.Image = func(s *windows.State) { s.Features["Web-Server"] = "Available" }
 			},
-			config: bootstrapv1.WindowsBootstrapConfigSpec{Windows: bootstrapv1.Windows{Features: []string{"Web-Server"}}},
+			config: bootstrapSpec{Windows: bootstrapv1.Windows{Features: []string{"Web-Server"}}},
 		},
 		{
 			reason: step.ReasonFactsUnavailable, says: "Invalid class", world: throwing("Get-CimInstance", "Invalid class"),

@@ -1,5 +1,5 @@
-// Command plandoc writes docs/plan.md: the language of plans, from the types and comments of bootstrap/plan. Nothing that
-// it writes stands anywhere else. It fails when a kind or field has no comment.
+// Command plandoc writes docs/plan.md, which describes the language of plans, from the types and comments of bootstrap/plan.
+// It fails when a kind or a field has no comment.
 package main
 
 import (
@@ -39,10 +39,11 @@ func write(file string) error {
 	return os.WriteFile(file, page, 0o644)
 }
 
-// page is the whole of docs/plan.md.
+// page is all of docs/plan.md.
 func (p *pkg) page() []byte {
 	var out bytes.Buffer
-	out.WriteString("# The plan of a node\n\nWritten by `make generate` from the types and comments in `bootstrap/plan`: edit these.\n\n")
+	out.WriteString("# The plan of a node\n\n")
+	out.WriteString("`make generate` writes this page from the types and comments in `bootstrap/plan`: edit those.\n\n")
 	out.WriteString(markdown(strings.Replace(p.doc, "Package plan is", "A plan is", 1)))
 	out.WriteString("\n## Facts\n\n| fact | |\n| --- | --- |\n")
 	for _, fact := range p.constants["Fact"] {
@@ -55,21 +56,23 @@ func (p *pkg) page() []byte {
 	return out.Bytes()
 }
 
-// kinds is the list of all kinds, and the section of each.
+// kinds is the list of all kinds, followed by the section of each.
 func (p *pkg) kinds() string {
 	steps := plan.Kinds()
-	slices.SortFunc(steps, func(a, b plan.Step) int { return cmp.Compare(a.Kind(), b.Kind()) })
+	slices.SortFunc(steps, func(a, b plan.Step) int { return cmp.Compare(plan.KindOf(a), plan.KindOf(b)) })
 	var index, sections strings.Builder
 	for _, step := range steps {
 		name, about, _ := p.said(step)
 		sentence, _, _ := strings.Cut(strings.TrimPrefix(cell(about, nil), name+" "), ". ")
-		fmt.Fprintf(&index, "| [%s](#%s) | %s |\n", step.Kind(), strings.ToLower(string(step.Kind())), strings.TrimSuffix(sentence, "."))
+		kind := string(plan.KindOf(step))
+		fmt.Fprintf(&index, "| [%s](#%s) | %s |\n", kind, strings.ToLower(kind), strings.TrimSuffix(sentence, "."))
 		sections.WriteString("\n" + p.kind(step))
 	}
-	return "## Kinds\n\n| kind | |\n| --- | --- |\n" + index.String() + "\nFields that a kind must have are marked *.\n" + sections.String()
+	return "## Kinds\n\n| kind | |\n| --- | --- |\n" + index.String() +
+		"\nFields that a kind must have are marked *.\n" + sections.String()
 }
 
-// said is what the comment of a kind's type says: what it does, and what counts as done.
+// said is what the comment on a kind's type says: what the kind does, and what counts as already so.
 func (p *pkg) said(step plan.Step) (name, about, already string) {
 	name = strings.TrimPrefix(fmt.Sprintf("%T", step), "*plan.")
 	about, already, _ = strings.Cut(p.types[name].comment, "\nAlready so: ")
@@ -80,13 +83,13 @@ func (p *pkg) said(step plan.Step) (name, about, already string) {
 func (p *pkg) kind(step plan.Step) string {
 	name, about, already := p.said(step)
 	if already == "" {
-		p.lacks("%s says not what is already so", name)
+		p.lacks("%s does not say what is already so", name)
 	}
-	kind := string(step.Kind())
+	kind := string(plan.KindOf(step))
 	names := p.names(name)
 	names[name], names["TimeoutSeconds"] = kind, "timeoutSeconds"
 	text := fmt.Sprintf("### %s\n\n%s\n\nAlready so: %s Default reason: %#q.\n", kind,
-		cell(about, names), cell(already, names), step.Kind().DefaultReason())
+		cell(about, names), cell(already, names), plan.KindOf(step).DefaultReason())
 	if rows := p.table(name); rows != "" {
 		text += "\n" + rows
 	}
@@ -146,10 +149,10 @@ func (p *pkg) names(name string) map[string]string {
 	return names
 }
 
-// opaque types have a section or a name of their own.
+// opaque types have a section or a word of their own.
 var opaque = map[string]bool{"Value": true, "Tree": true, "Step": true, "CollectLogs": true}
 
-// words are what the types of fields are called on the page.
+// words are the names of field types on the page.
 var words = map[string]string{
 	"string": "text", "int": "number", "bool": "true or false", "any": "tree", "Value": "value", "Tree": "tree", "Step": "step",
 	"CollectLogs": "a `collectLogs` step", "byte": "base64",
@@ -176,7 +179,7 @@ func (p *pkg) typeName(f field) string {
 	return text
 }
 
-// cell is a comment in one line, the names of Go replaced by those of JSON.
+// cell is a comment in one line, with names of JSON in place of those of Go.
 func cell(text string, names map[string]string) string {
 	fields := strings.Fields(text)
 	for i, word := range fields {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The page that is in the repository is the one that would be written.
+// The page in the repository must be the one that plandoc writes.
 func TestPageIsFresh(t *testing.T) {
 	t.Chdir("../..")
 	file := filepath.Join(t.TempDir(), "plan.md")
@@ -25,7 +25,7 @@ func TestPageIsFresh(t *testing.T) {
 	}
 }
 
-// What has no words must not become an empty cell.
+// A kind or field without a comment must not become an empty cell.
 func TestWordsAreAskedFor(t *testing.T) {
 	t.Chdir(t.TempDir())
 	source := "// Package plan is small.\npackage plan\n\ntype File struct {\n\tPath Value `json:\"path\"`\n}\n"
@@ -39,7 +39,7 @@ func TestWordsAreAskedFor(t *testing.T) {
 	if err == nil {
 		t.Fatal("a kind without comment was written")
 	}
-	for _, want := range []string{"File says not what is already so", "File.Path has no comment"} {
+	for _, want := range []string{"File does not say what is already so", "File.Path has no comment"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

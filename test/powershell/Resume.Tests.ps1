@@ -27,9 +27,9 @@ BeforeAll {
                             @{ do = 'pageFile'; name = 'pf'; sizeMiB = '8192' }
                             @{ do = 'reboot'; name = 'rb'; if = 'pending' }) }
                     @{ name = 'join'; steps = @(
-                            @{ do = 'waitFor'; name = 'api'; for = 'tcp'; host = 'api'; port = 6443 }
-                            @{ do = 'fact'; name = 'v'; argv = @('kubeadm.exe', 'version'); match = 'v([\d.]+)'; set = 'kubeadm' }
-                            @{ do = 'check'; name = 'c'; fact = 'kubeadm'; atLeast = '1.36' }
+                            @{ do = 'waitFor'; name = 'api'; for = 'tcp'; host = 'api'; port = 6443; say = 'the API server does not answer' }
+                            @{ do = 'fact'; name = 'v'; argv = @('kubeadm.exe', 'version'); match = 'v([\d.]+)'; set = 'kubeadm'; say = 'kubeadm does not tell its version' }
+                            @{ do = 'check'; name = 'c'; fact = 'kubeadm'; atLeast = '1.36'; say = 'kubeadm is too old' }
                             @{ do = 'service'; name = 's'; service = 'kubelet'; command = @('C:\k\kubelet.exe', '--windows-service') }
                             @{ do = 'run'; name = 'join'; argv = @('kubeadm.exe', 'join'); creates = 'C:\etc\kubernetes\kubelet.conf'; undo = @('kubeadm.exe', 'reset', '-f') }
                             @{ do = 'serviceState'; name = 'ss'; service = 'kubelet'; state = 'running' }) }
@@ -145,7 +145,7 @@ Describe 'resume' {
     It 'leaves no secret behind when it is ended right after it failed' {
         $base = "$TestDrive/secret"
         $vector = New-Vector
-        $vector.plan.phases = @(@{ name = 'a'; steps = @(@{ do = 'file'; name = 'f'; path = 'C:\k\join.yaml'; content = 'c2VjcmV0' }, @{ do = 'check'; name = 'c'; fact = 'cpus'; is = '99' }) })
+        $vector.plan.phases = @(@{ name = 'a'; steps = @(@{ do = 'file'; name = 'f'; path = 'C:\k\join.yaml'; content = 'c2VjcmV0' }, @{ do = 'check'; name = 'c'; fact = 'cpus'; is = '99'; say = 'too few CPUs' }) })
         Save-World (Initialize-World $vector $base) $base
         $null = & $Shell -NoProfile -File "$PSScriptRoot/child.ps1" -Base $base -KillAt 3 -Moment after
         $LASTEXITCODE | Should -Be 137

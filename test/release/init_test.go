@@ -7,8 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 )
 
@@ -20,10 +19,7 @@ const everyKind = "clusterroles,clusterrolebindings,validatingadmissionpolicies,
 // clusterctl installs, uses and deletes both providers in a management cluster. They have the same name and repository, but
 // deleting one leaves the other unchanged. No Pod runs.
 func TestInit(t *testing.T) {
-	binaries, err := servers.Ensure(t.Context(), os.Stderr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	binaries := expect.Got(servers.Ensure(t.Context(), os.Stderr))(t)
 	u := user{t: t, binaries: binaries, home: t.TempDir()}
 	u.config = initRepository(t)
 	management := startManagement(t, binaries, servers.CAPIOptions{CoreOnly: true})
@@ -50,9 +46,8 @@ func TestInit(t *testing.T) {
 	if len(left) > 0 {
 		t.Errorf("after clusterctl delete there is still %v", left)
 	}
-	if diff := cmp.Diff(bootstrap, u.objects(management, "bootstrap-windows")); diff != "" {
-		t.Errorf("deleting the infrastructure provider changed the bootstrap provider (-before +after):\n%s", diff)
-	}
+	expect.Same(t, "the bootstrap provider after the infrastructure provider was deleted",
+		bootstrap, u.objects(management, "bootstrap-windows"))
 }
 
 func isCRD(name string) bool { return strings.HasPrefix(name, "customresourcedefinition") }
@@ -69,28 +64,19 @@ func initRepository(t *testing.T) (config string) {
 	t.Helper()
 	repository := writeRelease(t)
 	core := filepath.Join(repository, "cluster-api", "v1.14.2")
-	if err := os.MkdirAll(core, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.MkdirAll(core, 0o755))
 	for file, content := range map[string]string{
 		"core-components.yaml": "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: capi-system\n",
 		"metadata.yaml": "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\n" +
 			"releaseSeries:\n- {major: 1, minor: 14, contract: v1beta2}\n",
 	} {
-		if err := os.WriteFile(filepath.Join(core, file), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(core, file), []byte(content), 0o600))
 	}
 	config = filepath.Join(repository, "clusterctl.yaml")
-	content, err := os.ReadFile(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := expect.Got(os.ReadFile(config))(t)
 	settings := string(content) + "- name: cluster-api\n  type: CoreProvider\n  url: file://" +
 		filepath.Join(core, "core-components.yaml") +
 		"\ncert-manager:\n  externallyProvisioned: true\n"
-	if err := os.WriteFile(config, []byte(settings), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(config, []byte(settings), 0o600))
 	return config
 }

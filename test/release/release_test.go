@@ -14,8 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 )
 
@@ -44,10 +43,7 @@ var variables = map[string]string{
 }
 
 func TestRelease(t *testing.T) {
-	binaries, err := servers.Ensure(t.Context(), os.Stderr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	binaries := expect.Got(servers.Ensure(t.Context(), os.Stderr))(t)
 	repository := writeRelease(t)
 	wantFiles(t, repository)
 
@@ -72,9 +68,7 @@ func TestRelease(t *testing.T) {
 	// The API server must have every character of the password.
 	password := u.kubectl(management, cluster, "apply", "--server-side", "--dry-run=server", "-f", "-",
 		"--selector", "clusterctl.cluster.x-k8s.io/move", "-o", "go-template={{.data.password | base64decode}}")
-	if diff := cmp.Diff(variables["VSPHERE_PASSWORD"], string(password)); diff != "" {
-		t.Errorf("password (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "password", variables["VSPHERE_PASSWORD"], string(password))
 }
 
 // writeRelease runs the release program into a new folder.
@@ -98,9 +92,7 @@ func touch(t *testing.T, paths ...string) {
 			_, err = os.ReadFile(name)
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 	}
 }
 
@@ -121,12 +113,8 @@ func wantFiles(t *testing.T, repository string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("repository (-want +got):\n%s", diff)
-	}
+	expect.OK(t, err)
+	expect.Same(t, "repository", want, got)
 }
 
 func wantAccepted(t *testing.T, output string) {
@@ -154,18 +142,13 @@ func wantAccepted(t *testing.T, output string) {
 		}
 	}
 	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("accepted objects (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "accepted objects", want, got)
 }
 
 // firstPool is the example in the README.
 func firstPool(t *testing.T) []byte {
 	t.Helper()
-	content, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := expect.Got(os.ReadFile("../../README.md"))(t)
 	_, rest, _ := strings.Cut(string(content), "```yaml\n")
 	pool, _, found := strings.Cut(rest, "```\n")
 	if !found {
@@ -176,10 +159,7 @@ func firstPool(t *testing.T) []byte {
 
 // The head of the flavor explains every variable.
 func TestVariablesAreDocumented(t *testing.T) {
-	content, err := os.ReadFile(template)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := expect.Got(os.ReadFile(template))(t)
 	head, body, _ := strings.Cut(string(content), "apiVersion:")
 	// These variables are clusterctl's own.
 	known := []string{"CLUSTER_NAME", "NAMESPACE", "KUBERNETES_VERSION", "CONTROL_PLANE_MACHINE_COUNT", "WORKER_MACHINE_COUNT"}
@@ -200,18 +180,12 @@ func TestVariablesAreDocumented(t *testing.T) {
 // startManagement starts a management cluster with Cluster API and its webhooks.
 func startManagement(t *testing.T, binaries servers.Binaries, parts servers.CAPIOptions) *servers.Management {
 	t.Helper()
-	management, err := servers.StartManagement(t.Context(), servers.ManagementOptions{Binaries: binaries, Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	management := expect.Got(servers.StartManagement(t.Context(),
+		servers.ManagementOptions{Binaries: binaries, Dir: t.TempDir()}))(t)
 	t.Cleanup(func() {
-		if err := management.Stop(); err != nil {
-			t.Error(err)
-		}
+		expect.Fine(t, management.Stop())
 	})
-	if err := servers.InstallCAPI(t.Context(), management, parts); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, servers.InstallCAPI(t.Context(), management, parts))
 	return management
 }
 
@@ -219,10 +193,7 @@ func startManagement(t *testing.T, binaries servers.Binaries, parts servers.CAPI
 // names and versions, but accept any field.
 func testdata(t *testing.T, file string) []byte {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join("testdata", file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := expect.Got(os.ReadFile(filepath.Join("testdata", file)))(t)
 	return content
 }
 

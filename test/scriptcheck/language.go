@@ -20,9 +20,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// language is what separates the interpreter's words from those of a plan.
+// language tells the words of the interpreter from those of a plan.
 type language struct {
-	// data are words of plans: all that the golden plans say, reasons, network modes, CNIs and clouds, with where they are from.
+	// data are words of plans, each with its origin: all texts of the golden plans, reasons, network modes, CNIs and clouds.
 	data map[string]string
 	// own are words of the language of plans: kinds, fields and constants.
 	own map[string]bool
@@ -30,13 +30,12 @@ type language struct {
 	met map[string]bool
 }
 
-// allowed are words of plans that the interpreter says in a sense of its own.
+// allowed are words of plans that the interpreter uses in another sense.
 var allowed = map[string]string{
 	"0.0.0.0":     "where the default route leads",
 	"actions=":    "an option of sc.exe",
 	"cmd.exe":     "runs a .cmd for the kind script",
 	"config":      "a verb of sc.exe",
-	"effect":      "English",
 	"enabled":     "a firewall rule, or DHCP, is",
 	"failure":     "a verb of sc.exe, and English",
 	"failureflag": "a verb of sc.exe",
@@ -62,14 +61,16 @@ var allowed = map[string]string{
 	"windows":     "Windows",
 }
 
-// engineReasons are the interpreter's own.
+// engineReasons are given by the interpreter itself.
 var engineReasons = []string{
 	step.ReasonPlanNotUnderstood, step.ReasonBootstrapTimeout, step.ReasonTooManyReboots,
 	step.ReasonFactsUnavailable, step.ReasonInternalError,
 }
 
 // ownPaths are the interpreter's: its folder, the sentinel that Cluster API knows, and Windows' page file.
-var ownPaths = []string{`C:\ProgramData\capwin`, `C:\run\cluster-api\bootstrap-success.complete`, `C:\pagefile.sys`, `?:\pagefile.sys`}
+var ownPaths = []string{
+	`C:\ProgramData\capwin`, `C:\run\cluster-api\bootstrap-success.complete`, `C:\pagefile.sys`, `?:\pagefile.sys`,
+}
 
 var (
 	pathText    = regexp.MustCompile(`[A-Za-z?]:\\[\w.\\-]+`)
@@ -77,7 +78,7 @@ var (
 	versionText = regexp.MustCompile(`\b[vV]?1\.[23]\d\b`)
 )
 
-// readLanguage takes the words from where they are decided.
+// readLanguage reads the words from the sources that define them.
 func readLanguage(root string) (*language, error) {
 	l := &language{data: map[string]string{}, own: map[string]bool{}, met: map[string]bool{}}
 	if err := l.readPlans(root + "/bootstrap/testdata/golden"); err != nil {
@@ -107,7 +108,7 @@ func readLanguage(root string) (*language, error) {
 	return l, l.readOwn(root + "/bootstrap/plan")
 }
 
-// readPlans takes every text of the golden plans, and the names in their objects that are data.
+// readPlans takes every text of the golden plans, and those names in their objects that are data.
 func (l *language) readPlans(folder string) error {
 	files, err := filepath.Glob(folder + "/*.json")
 	if err != nil {
@@ -157,7 +158,7 @@ func (l *language) collect(node any, names bool) {
 // readOwn takes kinds, their fields, and the constants of the language.
 func (l *language) readOwn(folder string) error {
 	for _, step := range plan.Kinds() {
-		l.own[strings.ToLower(string(step.Kind()))] = true
+		l.own[strings.ToLower(string(plan.KindOf(step)))] = true
 		l.fields(reflect.TypeOf(step).Elem())
 	}
 	files, err := filepath.Glob(folder + "/*.go")
@@ -212,7 +213,7 @@ func constants(file string) ([]string, error) {
 	return all, nil
 }
 
-// words are those of a plan's data that a script says. Numbers and words of one or two letters say nothing.
+// words finds the words of a plan's data in a script. It leaves out numbers and words of one or two letters.
 func (l *language) words(s script) []string {
 	var problems []string
 	text := strings.ToLower(s.text)
@@ -238,7 +239,7 @@ func (l *language) words(s script) []string {
 	return problems
 }
 
-// says a word: not as a part of another.
+// says finds a word that is not part of another one.
 func says(text, word string) bool {
 	for from := 0; ; {
 		at := strings.Index(text[from:], word)
@@ -256,7 +257,7 @@ func says(text, word string) bool {
 
 func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
 
-// unused exceptions would hide a word that comes back.
+// unused finds exceptions that are not needed: they would hide a word that comes back.
 func (l *language) unused() []string {
 	var problems []string
 	for _, word := range slices.Sorted(maps.Keys(allowed)) {

@@ -1,5 +1,5 @@
-// Command scriptcheck holds the PowerShell of a node to what no parser and no linter knows: it is constant, plain and short,
-// and the interpreter is free of any word of a plan's data. It prints what is wrong, and fails.
+// Command scriptcheck checks the PowerShell of a node for what parsers and linters do not know: it is constant, plain and
+// short, and the interpreter uses no word of a plan's data. It prints what is wrong, and fails.
 package main
 
 import (
@@ -14,15 +14,15 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
 )
 
-// The scripts run as SYSTEM on every node: a change of them is a decision, made here. The vectors in bootstrap/plan/vectors
-// and a lint for Windows Server 2016 and 2019 must hold for what is pinned.
+// The scripts run as SYSTEM on every node, so a change of them is a decision that is made here. What is pinned must pass the
+// vectors in bootstrap/plan/vectors, and a lint for Windows Server 2016 and 2019.
 var pins = map[string]string{
-	"the packed agent":                 "546410061711ff1d3a07807e7e63ad184dd16437d4997ac99069e370070453c7",
+	"the packed agent":                 "15ad3b6ffe68e02a035518e4a2c39202cdb5602d25bfd4df735b62b1253777ff",
 	"bootstrap/scripts/loader.ps1":     "f9c6d63d6d379711fc0c10ae04e449884e7bf71a5e09004f679cd40c074a2de6",
 	"bootstrap/windows/domainjoin.ps1": "42fb1b1cb896d5dd7e6eef4a8c8add57bb4fce28165b73542f7f824e0b00d14f",
 }
 
-// What a reader can take in, and what user data may take without a plan.
+// What a reader can take in, and how long user data may be without a plan.
 const (
 	longestLine     = 150
 	longestFunction = 40
@@ -47,7 +47,7 @@ func main() {
 	}
 }
 
-// check says all that is wrong with the scripts of the repository in root.
+// check tells everything that is wrong with the scripts of the repository in root.
 func check(root string) ([]string, error) {
 	all, err := readScripts(root)
 	if err != nil {
@@ -106,8 +106,8 @@ func pinned(s script) []string {
 	return nil
 }
 
-// plain: Windows PowerShell 5.1 reads a script without BOM in the code page of the machine, and a checkout with other line
-// ends would change the hash.
+// plain wants ASCII, because Windows PowerShell 5.1 reads a script without a BOM in the code page of the machine, and LF,
+// because other line ends would change the hash.
 func plain(s script) []string {
 	var problems []string
 	for number, line := range strings.Split(s.text, "\n") {
@@ -126,7 +126,7 @@ func plain(s script) []string {
 
 var functionHead = regexp.MustCompile(`^function ([\w-]+)`)
 
-// functions end with a brace in the first column, or in their first line.
+// functions finds long ones. A function ends with a brace in the first column, or in its first line.
 func functions(s script) []string {
 	var problems []string
 	name, first := "", 0
@@ -139,7 +139,8 @@ func functions(s script) []string {
 			continue
 		}
 		if length := number - first + 1; length > longestFunction {
-			problems = append(problems, fmt.Sprintf("%s:%d: %s has %d lines, more than %d", s.name, first+1, name, length, longestFunction))
+			problem := fmt.Sprintf("%s:%d: %s has %d lines, more than %d", s.name, first+1, name, length, longestFunction)
+			problems = append(problems, problem)
 		}
 		name = ""
 	}
@@ -160,11 +161,12 @@ func sizes(lines, bare int) []string {
 	return problems
 }
 
-// formats: the constant text must keep out of the way of cloudbase-init's other formats, and of its own places for blobs.
+// formats finds in the constant text what would make cloudbase-init take it for another format, and empty places for blobs.
 func formats(text string) []string {
 	var problems []string
 	if !strings.HasPrefix(text, "#ps1_sysnative\n") {
-		problems = append(problems, "user data does not begin with #ps1_sysnative: cloudbase-init would run it as 32 bits, or not at all")
+		problems = append(problems,
+			"user data does not begin with #ps1_sysnative: cloudbase-init would run it as 32 bits, or not at all")
 	}
 	for word, reason := range map[string]string{
 		"@@":                      "a place that nothing was put in",

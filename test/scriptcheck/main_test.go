@@ -19,7 +19,7 @@ func TestRepository(t *testing.T) {
 	}
 }
 
-// A check that finds nothing anywhere would be quiet as well: each rule finds what is put into a script that is clean.
+// A check that never finds anything is quiet, too: each rule must find what is put into a clean script.
 func TestRulesFind(t *testing.T) {
 	language, err := readLanguage(root)
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // CAPIOptions choose the parts of Cluster API.
@@ -139,11 +141,11 @@ func applyOne(ctx context.Context, api client.Client, object *unstructured.Unstr
 }
 
 func established(ctx context.Context, api client.Client, crd *unstructured.Unstructured) error {
-	return poll(ctx, func(ctx context.Context) error {
+	return wait.Poll(ctx, func(ctx context.Context) error {
 		if err := api.Get(ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
 			return err
 		}
-		// A definition nobody has looked at has null for conditions, which is an error here.
+		// A new definition has null for conditions, which is an error here.
 		conditions, _, err := unstructured.NestedSlice(crd.Object, "status", "conditions")
 		if err != nil {
 			return err

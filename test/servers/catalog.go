@@ -29,7 +29,10 @@ var programs = []program{
 	{name: "etcd", module: etcdModule, pkg: etcdModule, cost: "1 min", envtest: true},
 	{name: "kube-apiserver", module: kubernetesModule, pkg: kubernetesModule + "/cmd/kube-apiserver", cost: "3 min", envtest: true},
 	{name: "kubectl", module: kubernetesModule, pkg: kubernetesModule + "/cmd/kubectl", cost: "20 s", envtest: true},
-	{name: "kube-controller-manager", module: kubernetesModule, pkg: kubernetesModule + "/cmd/kube-controller-manager", cost: "1 min"},
+	{
+		name: "kube-controller-manager", module: kubernetesModule, pkg: kubernetesModule + "/cmd/kube-controller-manager",
+		cost: "1 min",
+	},
 	{name: "kube-scheduler", module: kubernetesModule, pkg: kubernetesModule + "/cmd/kube-scheduler", cost: "10 s"},
 	{name: "kubeadm", module: kubernetesModule, pkg: kubernetesModule + "/cmd/kubeadm", cost: "10 s"},
 	{name: "capi-core", module: capiModule, pkg: capiModule + "/core", cost: "30 s"},

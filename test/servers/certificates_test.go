@@ -7,32 +7,19 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 func TestCertificatesServeAndLogIn(t *testing.T) {
-	ca, err := newAuthority("test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	serving, err := ca.serving()
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := ca.client("jane", "admins")
-	if err != nil {
-		t.Fatal(err)
-	}
-	user, err := handshake(t, ca, serving, client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ca := expect.Got(newAuthority("test"))(t)
+	serving := expect.Got(ca.serving())(t)
+	client := expect.Got(ca.client("jane", "admins"))(t)
+	user := expect.Got(handshake(t, ca, serving, client))(t)
 	if want := "CN=jane,O=admins"; user != want {
 		t.Errorf("the server sees %s, want %s", user, want)
 	}
-	stranger, err := newAuthority("test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stranger := expect.Got(newAuthority("test"))(t)
 	if _, err := handshake(t, stranger, serving, client); err == nil {
 		t.Error("a client that trusts another authority connects")
 	}
@@ -41,10 +28,7 @@ func TestCertificatesServeAndLogIn(t *testing.T) {
 func TestFreePortsAreDistinct(t *testing.T) {
 	seen := map[int]bool{}
 	for range 20 {
-		ports, err := freePorts(5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ports := expect.Got(freePorts(5))(t)
 		for _, port := range ports {
 			if seen[port] || port < firstPort || port >= lastPort {
 				t.Errorf("port %d is given twice or out of range", port)
@@ -58,10 +42,7 @@ func TestFreePortsAreDistinct(t *testing.T) {
 func handshake(t *testing.T, trusted *authority, serving, client pair) (string, error) {
 	t.Helper()
 	load := func(p pair) []tls.Certificate {
-		loaded, err := tls.X509KeyPair(p.certificate, p.key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		loaded := expect.Got(tls.X509KeyPair(p.certificate, p.key))(t)
 		return []tls.Certificate{loaded}
 	}
 	pool := x509.NewCertPool()
@@ -69,7 +50,9 @@ func handshake(t *testing.T, trusted *authority, serving, client pair) (string, 
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, r.TLS.PeerCertificates[0].Subject.String())
 	}))
-	s.TLS = &tls.Config{Certificates: load(serving), ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12}
+	s.TLS = &tls.Config{
+		Certificates: load(serving), ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12,
+	}
 	s.StartTLS()
 	defer s.Close()
 	c := &http.Client{Transport: &http.Transport{

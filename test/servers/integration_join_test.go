@@ -15,6 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 const joiningNode = "win-0"
@@ -31,7 +34,7 @@ func testNodeCertificate(t *testing.T, w *Workload) {
 		t.Fatal(err)
 	}
 	var certificate []byte
-	eventually(t, func(ctx context.Context) error {
+	wait.Eventually(t, "the certificate", func(ctx context.Context) error {
 		found, err := requests.Get(ctx, request.Name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -53,9 +56,7 @@ func testNodeCertificate(t *testing.T, w *Workload) {
 	if err := nodes.Delete(t.Context(), joiningNode, metav1.DeleteOptions{}); err == nil {
 		t.Error("a node may delete itself")
 	}
-	if err := w.client.CoreV1().Nodes().Delete(t.Context(), joiningNode, metav1.DeleteOptions{}); err != nil {
-		t.Error(err)
-	}
+	expect.Fine(t, w.client.CoreV1().Nodes().Delete(t.Context(), joiningNode, metav1.DeleteOptions{}))
 }
 
 func newNode(name string) *corev1.Node {
@@ -64,10 +65,7 @@ func newNode(name string) *corev1.Node {
 
 func clientOf(t *testing.T, config *rest.Config) kubernetes.Interface {
 	t.Helper()
-	c, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := expect.Got(kubernetes.NewForConfig(config))(t)
 	return c
 }
 
@@ -76,9 +74,7 @@ func bootstrapToken(t *testing.T, w *Workload) string {
 	secrets, err := w.client.CoreV1().Secrets("kube-system").List(t.Context(), metav1.ListOptions{
 		FieldSelector: "type=" + string(corev1.SecretTypeBootstrapToken),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if len(secrets.Items) != 1 {
 		t.Fatalf("%d bootstrap tokens, want the one of kubeadm", len(secrets.Items))
 	}
@@ -88,20 +84,12 @@ func bootstrapToken(t *testing.T, w *Workload) string {
 
 func nodeRequest(t *testing.T) (key []byte, request *certificatesv1.CertificateSigningRequest) {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	private := expect.Got(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{
 		Subject: pkix.Name{CommonName: "system:node:" + joiningNode, Organization: []string{"system:nodes"}},
 	}, private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	keyDER := expect.Got(x509.MarshalPKCS8PrivateKey(private))(t)
 	return encode("PRIVATE KEY", keyDER), &certificatesv1.CertificateSigningRequest{
 		ObjectMeta: metav1.ObjectMeta{Name: joiningNode},
 		Spec: certificatesv1.CertificateSigningRequestSpec{

@@ -20,6 +20,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // patience is how long a test waits for what should take a second or two, on a busy machine.
@@ -29,10 +32,7 @@ func TestClusters(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts real servers")
 	}
-	binaries, err := Ensure(t.Context(), t.Output())
-	if err != nil {
-		t.Fatal(err)
-	}
+	binaries := expect.Got(Ensure(t.Context(), t.Output()))(t)
 	management := startManagement(t, binaries)
 	workload := startWorkload(t, binaries)
 	key := types.NamespacedName{Namespace: "team-a", Name: "linux-first"}
@@ -75,20 +75,8 @@ func startWorkload(t *testing.T, binaries Binaries) *Workload {
 func timed(t *testing.T, what string, do func(context.Context) error) {
 	t.Helper()
 	start := time.Now()
-	if err := do(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, do(t.Context()))
 	t.Logf("%s: %s", what, time.Since(start).Round(10*time.Millisecond))
-}
-
-// eventually waits until the probe is content.
-func eventually(t *testing.T, ask probe) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	if err := poll(ctx, ask); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func testClusterInfo(t *testing.T, w *Workload) {
@@ -97,13 +85,13 @@ func testClusterInfo(t *testing.T, w *Workload) {
 	anonymous := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}}
 	defer anonymous.CloseIdleConnections()
 	url := w.Config.Host + "/api/v1/namespaces/kube-public/configmaps/cluster-info"
-	eventually(t, func(ctx context.Context) error {
+	wait.Eventually(t, "the signed cluster-info", func(ctx context.Context) error {
 		info, err := getConfigMap(ctx, anonymous, url)
 		if err != nil {
 			return err
 		}
 		if !strings.Contains(info.Data["kubeconfig"], "server: "+w.Config.Host+"\n") {
-			return final{fmt.Errorf("cluster-info does not lead to %s: %s", w.Config.Host, info.Data["kubeconfig"])}
+			return wait.Final(fmt.Errorf("cluster-info does not lead to %s: %s", w.Config.Host, info.Data["kubeconfig"]))
 		}
 		for name, value := range info.Data {
 			if strings.HasPrefix(name, "jws-kubeconfig-") && strings.Count(value, ".") == 2 {
@@ -133,10 +121,7 @@ func getConfigMap(ctx context.Context, c *http.Client, url string) (*corev1.Conf
 }
 
 func testKubeletConfig(t *testing.T, w *Workload) {
-	found, err := w.client.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "kubelet-config", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := expect.Got(w.client.CoreV1().ConfigMaps("kube-system").Get(t.Context(), "kubelet-config", metav1.GetOptions{}))(t)
 	if want := "clientCAFile: /etc/kubernetes/pki/ca.crt"; !strings.Contains(found.Data["kubelet"], want) {
 		t.Errorf("kubelet-config has no %q:\n%s", want, found.Data["kubelet"])
 	}
@@ -150,18 +135,18 @@ func testScheduling(t *testing.T, w *Workload) {
 		}
 		return list.Items, err
 	}
-	eventually(t, func(ctx context.Context) error {
+	wait.Eventually(t, "the pods of CoreDNS", func(ctx context.Context) error {
 		found, err := pods(ctx)
 		for _, pod := range found {
 			if pod.Spec.NodeName != "" {
-				return final{fmt.Errorf("pod %s is bound to %s before there is a node", pod.Name, pod.Spec.NodeName)}
+				return wait.Final(fmt.Errorf("pod %s is bound to %s before there is a node", pod.Name, pod.Spec.NodeName))
 			}
 		}
 		return err
 	})
 	timed(t, "register node", w.RegisterControlPlaneNode)
 	timed(t, "register node again", w.RegisterControlPlaneNode)
-	eventually(t, func(ctx context.Context) error {
+	wait.Eventually(t, "the pods of CoreDNS", func(ctx context.Context) error {
 		found, err := pods(ctx)
 		for _, pod := range found {
 			if pod.Spec.NodeName != ControlPlaneNode {
@@ -170,7 +155,7 @@ func testScheduling(t *testing.T, w *Workload) {
 		}
 		return err
 	})
-	eventually(t, func(ctx context.Context) error { return nodeIsReady(ctx, w.client) })
+	wait.Eventually(t, "the node", func(ctx context.Context) error { return nodeIsReady(ctx, w.client) })
 }
 
 // nodeIsReady also wants what only real controllers do: a pod network, and no taint but the control plane's.
@@ -186,10 +171,7 @@ func nodeIsReady(ctx context.Context, c kubernetes.Interface) error {
 }
 
 func testInitialized(t *testing.T, m *Management, key types.NamespacedName) {
-	api, err := m.client()
-	if err != nil {
-		t.Fatal(err)
-	}
+	api := expect.Got(m.client())(t)
 	status := func(want metav1.ConditionStatus, kinds ...string) probe {
 		return func(ctx context.Context) error {
 			var cluster clusterv1.Cluster
@@ -199,10 +181,10 @@ func testInitialized(t *testing.T, m *Management, key types.NamespacedName) {
 			return allAre(want, cluster.Status.Conditions, kinds)
 		}
 	}
-	eventually(t, status(metav1.ConditionFalse, clusterv1.ClusterControlPlaneInitializedCondition))
+	wait.Eventually(t, "the condition", status(metav1.ConditionFalse, clusterv1.ClusterControlPlaneInitializedCondition))
 	timed(t, "mark initialized", func(ctx context.Context) error { return MarkInitialized(ctx, m, key) })
 	timed(t, "control plane available", func(context.Context) error {
-		eventually(t, status(metav1.ConditionTrue,
+		wait.Eventually(t, "the conditions", status(metav1.ConditionTrue,
 			clusterv1.ClusterControlPlaneInitializedCondition,
 			clusterv1.ClusterControlPlaneAvailableCondition,
 			clusterv1.ClusterRemoteConnectionProbeCondition,

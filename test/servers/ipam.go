@@ -87,7 +87,9 @@ func buildIPAM(ctx context.Context, source string, progress io.Writer) (string, 
 	if err != nil {
 		return "", fmt.Errorf("find cache folder: %w", err)
 	}
-	s := store{Binaries: Binaries{Dir: filepath.Join(cache, "capwin", "ipam", ipamVersion+"-"+runtime.Version())}, progress: progress}
+	s := store{
+		Binaries: Binaries{Dir: filepath.Join(cache, "capwin", "ipam", ipamVersion+"-"+runtime.Version())}, progress: progress,
+	}
 	if s.has(ipamProgram) {
 		return s.Path(ipamProgram), nil
 	}

@@ -23,9 +23,9 @@ type JoinOptions struct {
 	Initialized bool
 }
 
-// JoinAsCluster shows a workload cluster to Cluster API: a Cluster with its endpoint, an ExternalControlPlane, an ExternalCluster, and the Secrets
-// with the kubeconfig and the authority, all in one namespace, which is made if need be. Workers may then be added to the
-// Cluster as to any other.
+// JoinAsCluster shows a workload cluster to Cluster API: a Cluster with its endpoint, an ExternalControlPlane, an
+// ExternalCluster, and the Secrets with the kubeconfig and the authority, all in one namespace, which is made if it is missing.
+// Workers may then be added to the Cluster as to any other.
 func JoinAsCluster(ctx context.Context, m *Management, w *Workload, opts JoinOptions) error {
 	key := types.NamespacedName{Namespace: opts.Namespace, Name: opts.Name}
 	api, err := m.client()

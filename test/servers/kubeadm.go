@@ -131,7 +131,9 @@ func (k kubeadm) fillCluster(ctx context.Context) error {
 }
 
 // clusterPhases do not depend on each other.
-var clusterPhases = [][]string{{"upload-config", "kubeadm"}, {"upload-config", "kubelet"}, {"bootstrap-token"}, {"addon", "coredns"}}
+var clusterPhases = [][]string{
+	{"upload-config", "kubeadm"}, {"upload-config", "kubelet"}, {"bootstrap-token"}, {"addon", "coredns"},
+}
 
 func (k kubeadm) phase(ctx context.Context, config string, args ...string) error {
 	args = slices.Concat([]string{"init", "phase"}, args, []string{"--config=" + filepath.Join(k.dir, config)})

@@ -14,7 +14,7 @@ import (
 const lockInterval = 200 * time.Millisecond
 
 // lock waits until no other process holds the file. The kernel gives the lock back when its holder dies, so that a killed
-// build blocks nobody.
+// build blocks no other process.
 func lock(ctx context.Context, path string, progress io.Writer) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

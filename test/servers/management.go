@@ -46,7 +46,10 @@ func StartManagement(ctx context.Context, opts ManagementOptions) (*Management, 
 	if err != nil {
 		return nil, err
 	}
-	m := &Management{binaries: opts.Binaries, ownersGuarded: opts.OwnersGuarded, servers: servers, KubeconfigFile: filepath.Join(opts.Dir, "kubeconfig")}
+	m := &Management{
+		binaries: opts.Binaries, ownersGuarded: opts.OwnersGuarded, servers: servers,
+		KubeconfigFile: filepath.Join(opts.Dir, "kubeconfig"),
+	}
 	if err := m.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("start management cluster: %w", err), m.Stop())
 	}
@@ -124,7 +127,7 @@ func (m *Management) writeKubeconfig(server string, ca []byte, admin pair) error
 	return err
 }
 
-// restConfig reads a kubeconfig for use against loopback, where a client limits itself for nobody's good.
+// restConfig reads a kubeconfig for use against loopback, where a client that limits itself helps no server.
 func restConfig(kubeconfig string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -150,7 +153,7 @@ func (m *Management) apiServer(port int, etcdURL string) (server, error) {
 		"--service-account-key-file="+file("sa.crt"),
 		"--service-account-signing-key-file="+file("sa.key"),
 		"--service-cluster-ip-range=10.0.0.0/24",
-		// No pod runs here, so nobody makes the accounts that pods would need.
+		// No pod runs here, and no controller makes the accounts that pods would need.
 		"--disable-admission-plugins=ServiceAccount",
 	)
 	if m.ownersGuarded {

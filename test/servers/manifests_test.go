@@ -5,9 +5,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 func TestSubstitute(t *testing.T) {
@@ -25,16 +26,14 @@ func TestSubstitute(t *testing.T) {
 		}
 	}
 	if _, err := substitute("a=${UNSET}", values); err == nil {
-		t.Error("a variable without value and default is no error")
+		t.Error("a variable without value and default is accepted")
 	}
 }
 
 func object(t *testing.T, text string) unstructured.Unstructured {
 	t.Helper()
 	var u unstructured.Unstructured
-	if err := yaml.Unmarshal([]byte(text), &u.Object); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, yaml.Unmarshal([]byte(text), &u.Object))
 	return u
 }
 
@@ -44,10 +43,12 @@ func TestPatch(t *testing.T) {
 			"conversion keeps its versions and its path", `
 kind: CustomResourceDefinition
 metadata: {name: a, annotations: {cert-manager.io/inject-ca-from: x/y, other: stays}}
-spec: {conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {name: s, path: /convert}}}}}`, `
+spec: {conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {name: s,
+path: /convert}}}}}`, `
 kind: CustomResourceDefinition
 metadata: {name: a, annotations: {other: stays}}
-spec: {conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: "https://127.0.0.1:1/convert", caBundle: Y2E=}}}}`,
+spec: {conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1],
+clientConfig: {url: "https://127.0.0.1:1/convert", caBundle: Y2E=}}}}`,
 		}, {
 			"conversion without a path has the customary one", `
 kind: CustomResourceDefinition
@@ -76,9 +77,7 @@ webhooks:
 		if err := (webhookEndpoint{url: "https://127.0.0.1:1", ca: []byte("ca")}).patch(got); err != nil {
 			t.Errorf("%s: %v", c.reason, err)
 		}
-		if diff := cmp.Diff(object(t, c.after), got[0]); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.reason, diff)
-		}
+		expect.Same(t, c.reason, object(t, c.after), got[0])
 	}
 }
 
@@ -90,7 +89,8 @@ func TestRender(t *testing.T) {
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: manager}
-spec: {template: {spec: {containers: [{name: manager, args: ["--leader-elect", "--gates=A=${CLUSTER_TOPOLOGY:=false},B=${B:=1}"]}]}}}
+spec: {template: {spec: {containers: [{name: manager, args: ["--leader-elect",
+"--gates=A=${CLUSTER_TOPOLOGY:=false},B=${B:=1}"]}]}}}
 ---
 apiVersion: v1
 kind: Service
@@ -101,19 +101,12 @@ kind: MutatingWebhookConfiguration
 metadata: {name: hooks}
 `,
 	} {
-		if err := os.WriteFile(filepath.Join(source, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(source, name), []byte(content), 0o600))
 	}
 	s := store{Binaries: Binaries{Dir: t.TempDir()}}
 	p := provider{name: "p", config: "."}
-	if err := s.render(p, source); err != nil {
-		t.Fatal(err)
-	}
-	got, err := s.manifest(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.render(p, source))
+	got := expect.Got(s.manifest(p))(t)
 	want := manifest{
 		Arguments: []string{"--leader-elect", "--gates=A=true,B=1"},
 		Objects: []unstructured.Unstructured{object(t, `
@@ -121,7 +114,5 @@ apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingWebhookConfiguration
 metadata: {name: capi-hooks}`)},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("rendered manifest (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "rendered manifest", want, got)
 }

@@ -98,7 +98,9 @@ func (m *Management) LogIn(ctx context.Context, account *corev1.ServiceAccount) 
 	if err != nil {
 		return nil, err
 	}
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(lifetime.Seconds()))}}
+	request := &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(lifetime.Seconds()))},
+	}
 	if err := api.SubResource("token").Create(ctx, account, request); err != nil {
 		return nil, fmt.Errorf("get token of account %s/%s: %w", account.Namespace, account.Name, err)
 	}

@@ -16,7 +16,7 @@ const firstPort, lastPort = 20000, 32000
 
 var givenPorts sync.Map
 
-// freePorts returns ports on loopback that nobody listens on. It never gives one out twice.
+// freePorts returns ports on loopback that are free. It never gives one out twice.
 func freePorts(n int) ([]int, error) {
 	var ports []int
 	for range 100 * n {

@@ -10,11 +10,11 @@ import (
 	"runtime"
 	"syscall"
 	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 const (
-	// pollInterval is how often a condition is asked for again; loopback servers answer in a millisecond.
-	pollInterval = 50 * time.Millisecond
 	// stopGrace is how long a server may take to end before it is killed; API servers take three seconds.
 	stopGrace = 5 * time.Second
 	// logTail is how many lines of its output go into the error of a program that fails.
@@ -71,10 +71,10 @@ func launch(dir string, s server) (*process, error) {
 // awaitReady returns when the server is ready, and with the end of its log when it dies or ctx ends before.
 func (p *process) awaitReady(ctx context.Context) error {
 	died := errors.New("it ended")
-	err := poll(ctx, func(ctx context.Context) error {
+	err := wait.Poll(ctx, func(ctx context.Context) error {
 		select {
 		case <-p.exited:
-			return final{died}
+			return wait.Final(died)
 		default:
 			return p.ready(ctx)
 		}

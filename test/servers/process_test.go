@@ -13,6 +13,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // parentVariable makes the test binary play a parent that starts a child and waits to be killed.
@@ -42,10 +45,7 @@ func shell(name, script string) server {
 
 func launched(t *testing.T, s server) *process {
 	t.Helper()
-	p, err := launch(t.TempDir(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := expect.Got(launch(t.TempDir(), s))(t)
 	t.Cleanup(func() { _ = p.stop(0) })
 	return p
 }
@@ -53,7 +53,7 @@ func launched(t *testing.T, s server) *process {
 // logs is ready when the server has written the text.
 func logs(t *testing.T, p *process, text string) {
 	t.Helper()
-	eventually(t, func(context.Context) error {
+	wait.Eventually(t, "the log to have "+text, func(context.Context) error {
 		if strings.Contains(p.lastLog(), text) {
 			return nil
 		}
@@ -75,7 +75,7 @@ func TestServerThatDiesTellsWhy(t *testing.T) {
 func TestServerThatIsNeverReadyTellsWhatIsMissing(t *testing.T) {
 	s := shell("etcd", "sleep 600")
 	s.ready = func(context.Context) error { return errors.New("503 no leader") }
-	ctx, cancel := context.WithTimeout(t.Context(), 2*pollInterval)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	err := launched(t, s).awaitReady(ctx)
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "503 no leader") {
@@ -91,7 +91,9 @@ func TestStartOfMissingProgram(t *testing.T) {
 
 func TestStop(t *testing.T) {
 	for name, c := range map[string]struct{ reason, script string }{
-		"polite":   {"a server that ends when asked is not killed", `trap "echo bye; exit 0" TERM; echo up; while :; do sleep 0.01; done`},
+		"polite": {
+			"a server that ends when asked is not killed", `trap "echo bye; exit 0" TERM; echo up; while :; do sleep 0.01; done`,
+		},
 		"stubborn": {"a server that ignores us must not stay", `trap "" TERM; echo up; while :; do sleep 0.01; done`},
 		"gone":     {"a server that has ended needs no signal", `echo up; exit 1`},
 	} {
@@ -116,25 +118,18 @@ func TestStop(t *testing.T) {
 }
 
 func TestGroupStopsLastTierFirst(t *testing.T) {
-	g, err := newGroup(filepath.Join(t.TempDir(), "run"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := expect.Got(newGroup(filepath.Join(t.TempDir(), "run")))(t)
 	story := filepath.Join(g.dir, "story")
 	script := func(name string) server {
 		return shell(name, `trap "echo `+name+` >> `+story+`; exit 0" TERM; echo up; while :; do sleep 0.01; done`)
 	}
 	for _, name := range []string{"etcd", "apiserver"} {
-		if err := g.start(t.Context(), script(name)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, g.start(t.Context(), script(name)))
 	}
 	for _, tier := range g.tiers {
 		logs(t, tier[0], "up")
 	}
-	if err := errors.Join(g.stop(), g.stop()); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, errors.Join(g.stop(), g.stop()))
 	told, err := os.ReadFile(story)
 	if want := []byte("apiserver\netcd\n"); err != nil || !bytes.Equal(told, want) {
 		t.Errorf("stopped in order %q (%v), want %q", told, err, want)
@@ -148,22 +143,18 @@ func TestChildDiesWithKilledParent(t *testing.T) {
 	dir := t.TempDir()
 	parent := exec.CommandContext(t.Context(), os.Args[0])
 	parent.Env = append(os.Environ(), parentVariable+"="+dir)
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, parent.Start())
 	var child int
-	eventually(t, func(context.Context) error {
+	wait.Eventually(t, "the id of the child", func(context.Context) error {
 		text, err := os.ReadFile(filepath.Join(dir, "pid"))
 		if err == nil {
 			child, err = strconv.Atoi(string(text))
 		}
 		return err
 	})
-	if err := parent.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, parent.Process.Kill())
 	_ = parent.Wait()
-	eventually(t, func(context.Context) error {
+	wait.Eventually(t, "the end of the child", func(context.Context) error {
 		if stat, err := os.ReadFile("/proc/" + strconv.Itoa(child) + "/stat"); err == nil && !strings.Contains(string(stat), ") Z ") {
 			return errors.New("the child lives on")
 		}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 const modText = `module example.com/tools
@@ -38,10 +38,7 @@ func TestVersion(t *testing.T) {
 
 func TestKeyFollowsWhatProgramsAreMadeFrom(t *testing.T) {
 	key := func(mod, sum string) string {
-		key, err := toolset{mod: []byte(mod), sum: []byte(sum)}.key()
-		if err != nil {
-			t.Fatal(err)
-		}
+		key := expect.Got(toolset{mod: []byte(mod), sum: []byte(sum)}.key())(t)
 		return key
 	}
 	first := key(modText, "sum")
@@ -72,17 +69,12 @@ func TestLdflagsStampVersions(t *testing.T) {
 			" -X sigs.k8s.io/cluster-api/version.gitVersion=v1.14.2 -X sigs.k8s.io/cluster-api/version.gitMajor=1" +
 			" -X sigs.k8s.io/cluster-api/version.gitMinor=14 -X sigs.k8s.io/cluster-api/version.gitTreeState=clean"},
 	} {
-		if diff := cmp.Diff(c.want, ldflags(c.module, c.version)); diff != "" {
-			t.Errorf("ldflags of %s (-want +got):\n%s", c.module, diff)
-		}
+		expect.Same(t, "ldflags of "+c.module, c.want, ldflags(c.module, c.version))
 	}
 }
 
 func TestFindTools(t *testing.T) {
-	tools, err := findTools()
-	if err != nil {
-		t.Fatal(err)
-	}
+	tools := expect.Got(findTools())(t)
 	for _, p := range programs {
 		if _, err := tools.version(p.module); err != nil {
 			t.Errorf("program %s: %v", p.name, err)
@@ -103,9 +95,7 @@ func TestEnsureTakesReadyFolder(t *testing.T) {
 		t.Errorf("an empty folder gives error %v, want one that names what is missing", err)
 	}
 	for _, name := range contents() {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
 	}
 	got, err := Ensure(t.Context(), nil)
 	if want := (Binaries{Dir: dir}); got != want || err != nil {
@@ -118,9 +108,7 @@ func tiny(t *testing.T, source string) (store, *bytes.Buffer) {
 	t.Helper()
 	tools := toolset{dir: t.TempDir(), mod: []byte("require tiny v1.2.3")}
 	for name, content := range map[string]string{"go.mod": "module tiny\n\ngo 1.26\n", "main.go": source} {
-		if err := os.WriteFile(filepath.Join(tools.dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(tools.dir, name), []byte(content), 0o600))
 	}
 	progress := &bytes.Buffer{}
 	return store{Binaries: Binaries{Dir: t.TempDir()}, tools: tools, progress: progress}, progress
@@ -130,9 +118,7 @@ var tinyProgram = program{name: "tool", module: "tiny", pkg: "tiny", cost: "1 s"
 
 func TestBuild(t *testing.T) {
 	s, progress := tiny(t, `package main; func main() { print("hello") }`)
-	if err := s.build(t.Context(), tinyProgram); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.build(t.Context(), tinyProgram))
 	if _, err := run(command(t.Context(), s.Path("tool"))); err != nil {
 		t.Error(err)
 	}
@@ -165,16 +151,10 @@ func TestDownloadedProgramsAreTaken(t *testing.T) {
 	s, _ := tiny(t, "package main")
 	downloaded := t.TempDir()
 	for _, name := range []string{"etcd", "kube-apiserver", "kubectl"} {
-		if err := os.WriteFile(filepath.Join(downloaded, name), []byte("downloaded"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(downloaded, name), []byte("downloaded"), 0o600))
 	}
-	if err := s.write("kubectl", []byte("built before")); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.take(downloaded); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.write("kubectl", []byte("built before")))
+	expect.OK(t, s.take(downloaded))
 	onlyHolds(t, s.Dir, "etcd", "kube-apiserver", "kubectl")
 	if kept, err := os.ReadFile(s.Path("kubectl")); err != nil || string(kept) != "built before" {
 		t.Errorf("kubectl is %q, %v; want the one that was there", kept, err)
@@ -186,25 +166,17 @@ func TestDownloadedProgramsAreTaken(t *testing.T) {
 
 func onlyHolds(t *testing.T, dir string, want ...string) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := expect.Got(os.ReadDir(dir))(t)
 	var got []string
 	for _, entry := range entries {
 		got = append(got, entry.Name())
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("files in the folder (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "files in the folder", want, got)
 }
 
 func TestLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	unlock, err := lock(t.Context(), path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	unlock := expect.Got(lock(t.Context(), path, nil))(t)
 	progress := &bytes.Buffer{}
 	ctx, cancel := context.WithTimeout(t.Context(), lockInterval*3)
 	defer cancel()

@@ -9,12 +9,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // webhooksAnswer waits until the API server asks Cluster API's webhooks and gets answers. It offers a Cluster that the schema
 // allows and only the webhook refuses; being refused is the proof.
 func webhooksAnswer(ctx context.Context, api client.Client) error {
-	err := poll(ctx, func(ctx context.Context) error {
+	err := wait.Poll(ctx, func(ctx context.Context) error {
 		err := api.Create(ctx, unacceptable(), client.DryRunAll)
 		if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
 			return nil

@@ -11,6 +11,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // Machine is a Windows machine: a Machine, a WindowsMachine and a WindowsBootstrapConfig with one name. The objects are as
@@ -79,18 +80,14 @@ func (m *Machine) CreateConfig(t *testing.T) {
 func (m *Machine) create(t *testing.T, objects ...client.Object) {
 	t.Helper()
 	for _, object := range objects {
-		if err := m.namespace.Client.Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, m.namespace.Client.Create(t.Context(), object))
 	}
 }
 
 // Delete asks for the Machine's deletion; Cluster API does the rest.
 func (m *Machine) Delete(t *testing.T) {
 	t.Helper()
-	if err := m.namespace.Client.Delete(t.Context(), m.Core.DeepCopy()); client.IgnoreNotFound(err) != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, client.IgnoreNotFound(m.namespace.Client.Delete(t.Context(), m.Core.DeepCopy())))
 }
 
 // End deletes the Machine and waits until nothing is left.
@@ -125,8 +122,6 @@ func (m *Machine) Join(t *testing.T) *corev1.Node {
 		},
 	}
 	m.create(t, node)
-	if err := m.namespace.setNodeReady(t.Context(), node, corev1.ConditionTrue); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, m.namespace.setNodeReady(t.Context(), node, corev1.ConditionTrue))
 	return node
 }

@@ -10,6 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // KeyOf is the name of an object.
@@ -20,7 +22,9 @@ func KeyOf(o client.Object) client.ObjectKey { return client.ObjectKeyFromObject
 func (m *Machine) Move(t *testing.T) State {
 	t.Helper()
 	old := m.Load(t)
-	for _, object := range []client.Object{old.Data, old.Config, old.Windows, old.Core} { // an owner last: garbage collection is quick
+	for _, object := range []client.Object{
+		old.Data, old.Config, old.Windows, old.Core,
+	} { // an owner last: garbage collection is quick
 		m.remove(t, object)
 	}
 	renew(old.Core)
@@ -36,16 +40,14 @@ func (m *Machine) Move(t *testing.T) State {
 	return old
 }
 
-// remove takes an object away without anybody acting on it.
+// remove takes an object away so that no controller acts on it.
 func (m *Machine) remove(t *testing.T, object client.Object) {
 	t.Helper()
 	api := m.namespace.Client
 	gone, _ := object.DeepCopyObject().(client.Object)
 	Change(t, api, gone, func(o client.Object) { o.SetFinalizers(nil) })
-	if err := api.Delete(t.Context(), gone, client.PropagationPolicy(metav1.DeletePropagationOrphan)); client.IgnoreNotFound(err) != nil {
-		t.Fatal(err)
-	}
-	Eventually(t, "removal", func(ctx context.Context) error {
+	expect.OK(t, client.IgnoreNotFound(api.Delete(t.Context(), gone, client.PropagationPolicy(metav1.DeletePropagationOrphan))))
+	wait.Eventually(t, "removal", func(ctx context.Context) error {
 		err := api.Get(ctx, KeyOf(object), gone)
 		if err == nil {
 			gone.SetFinalizers(nil)

@@ -14,7 +14,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // What every namespace has.
@@ -47,13 +49,11 @@ func (w *World) Namespace(t *testing.T, s Start) *Namespace {
 	}
 	n := &Namespace{World: w, Name: fmt.Sprintf("%s-%d", label(t.Name()), namespaces.Add(1))}
 	join := servers.JoinOptions{Namespace: n.Name, Name: ClusterName, Initialized: !s.NotInitialized}
-	if err := servers.JoinAsCluster(t.Context(), w.Management, w.workload, join); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, servers.JoinAsCluster(t.Context(), w.Management, w.workload, join))
 	if s.Credentials != nil {
 		n.SetCredentials(t, s.Credentials)
 	}
-	Eventually(t, "the Cluster's own infrastructure and control plane", func(ctx context.Context) error {
+	wait.Eventually(t, "the Cluster's own infrastructure and control plane", func(ctx context.Context) error {
 		status := n.Cluster(ctx, t).Status.Initialization
 		if !ptr.Deref(status.InfrastructureProvisioned, false) || ptr.Deref(status.ControlPlaneInitialized, false) == s.NotInitialized {
 			return fmt.Errorf("initialization is %+v", status)
@@ -77,18 +77,14 @@ func label(name string) string {
 // Initialize lets the control plane become initialised.
 func (n *Namespace) Initialize(t *testing.T) {
 	t.Helper()
-	if err := servers.MarkInitialized(t.Context(), n.Management, client.ObjectKey{Namespace: n.Name, Name: ClusterName}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, servers.MarkInitialized(t.Context(), n.Management, client.ObjectKey{Namespace: n.Name, Name: ClusterName}))
 }
 
 // Cluster reads the Cluster.
 func (n *Namespace) Cluster(ctx context.Context, t *testing.T) *clusterv1.Cluster {
 	t.Helper()
 	cluster := &clusterv1.Cluster{}
-	if err := n.Client.Get(ctx, client.ObjectKey{Namespace: n.Name, Name: ClusterName}, cluster); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, n.Client.Get(ctx, client.ObjectKey{Namespace: n.Name, Name: ClusterName}, cluster))
 	return cluster
 }
 
@@ -100,9 +96,7 @@ func (n *Namespace) SetCredentials(t *testing.T, data map[string][]byte) {
 	if err != nil {
 		err = n.Client.Update(t.Context(), secret)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 }
 
 // Pause sets or clears spec.paused of the Cluster.
@@ -116,9 +110,7 @@ func Change[O client.Object](t *testing.T, api client.Client, object O, change f
 	t.Helper()
 	before, _ := object.DeepCopyObject().(client.Object)
 	change(object)
-	if err := api.Patch(t.Context(), object, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, api.Patch(t.Context(), object, client.MergeFrom(before)))
 }
 
 // ChangeStatus patches the status of an object with what the function changes in it.
@@ -126,7 +118,5 @@ func ChangeStatus[O client.Object](t *testing.T, api client.Client, object O, ch
 	t.Helper()
 	before, _ := object.DeepCopyObject().(client.Object)
 	change(object)
-	if err := api.Status().Patch(t.Context(), object, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, api.Status().Patch(t.Context(), object, client.MergeFrom(before)))
 }

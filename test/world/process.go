@@ -25,6 +25,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // Options say how our controllers are run.
@@ -60,17 +61,12 @@ const (
 	Configs  = "windowsbootstrapconfig"
 )
 
-// Run starts a process. It ends with the test, if nobody stops it before.
+// Run starts a process. It ends with the test at the latest.
 func (n *Namespace) Run(t *testing.T, o Options) *Process {
 	t.Helper()
-	p, err := n.Launch(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := expect.Got(n.Launch(o))(t)
 	t.Cleanup(func() {
-		if err := p.Stop(); err != nil {
-			t.Error(err)
-		}
+		expect.Fine(t, p.Stop())
 		if t.Failed() {
 			t.Logf("the controllers of %s said:\n%s", n.Name, p.logs)
 		}
@@ -111,7 +107,9 @@ func (p *Process) managers(ctx context.Context, n *Namespace, o Options) ([]ctrl
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	adders := map[string]func(context.Context, ctrl.Manager, *workload, Options) error{Machines: p.addMachines, Configs: p.addConfigs}
+	adders := map[string]func(context.Context, ctrl.Manager, *workload, Options) error{
+		Machines: p.addMachines, Configs: p.addConfigs,
+	}
 	var managers []ctrl.Manager
 	for name, add := range adders {
 		mgr, err := p.manager(n, name)
@@ -131,12 +129,16 @@ func (p *Process) manager(n *Namespace, name string) (ctrl.Manager, error) {
 	management := rest.CopyConfig(n.accounts[name])
 	management.WrapTransport = p.Gate.Wrap("management")
 	return ctrl.NewManager(management, ctrl.Options{
-		Scheme:                  n.scheme,
-		MapperProvider:          func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return n.mapper, nil },
-		Logger:                  p.logs.Logger(),
-		Metrics:                 server.Options{BindAddress: "0"},
-		Cache:                   cache.Options{DefaultNamespaces: map[string]cache.Config{n.Name: {}}, DefaultTransform: cache.TransformStripManagedFields()},
-		Client:                  client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}}},
+		Scheme:         n.scheme,
+		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return n.mapper, nil },
+		Logger:         p.logs.Logger(),
+		Metrics:        server.Options{BindAddress: "0"},
+		Cache: cache.Options{
+			DefaultNamespaces: map[string]cache.Config{n.Name: {}}, DefaultTransform: cache.TransformStripManagedFields(),
+		},
+		Client: client.Options{
+			Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}},
+		},
 		Controller:              config.Controller{SkipNameValidation: new(true)},
 		GracefulShutdownTimeout: ptr.To(20 * time.Second),
 	})

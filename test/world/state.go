@@ -16,6 +16,8 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // State is what the API server has of a machine at a moment; nil is what it has not.
@@ -34,10 +36,7 @@ type State struct {
 // Load reads the state.
 func (m *Machine) Load(t *testing.T) State {
 	t.Helper()
-	s, err := m.load(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Got(m.load(t.Context()))(t)
 	return s
 }
 
@@ -89,7 +88,9 @@ func get[O client.Object](ctx context.Context, api client.Client, key client.Obj
 func (m *Machine) Await(t *testing.T, what string, missing ...func(State) string) State {
 	t.Helper()
 	var s State
-	err := Poll(t.Context(), Patience, func(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Patience)
+	defer cancel()
+	err := wait.Poll(ctx, func(ctx context.Context) (err error) {
 		if s, err = m.load(ctx); err != nil {
 			return err
 		}
@@ -110,11 +111,13 @@ func (m *Machine) Await(t *testing.T, what string, missing ...func(State) string
 func (s State) String() string {
 	var text strings.Builder
 	if s.Core != nil {
-		fmt.Fprintf(&text, "Machine phase %s, node %q, provider ID %q, deleted %v\n", s.Core.Status.Phase, s.Core.Status.NodeRef.Name, s.Core.Spec.ProviderID, s.Core.DeletionTimestamp)
+		fmt.Fprintf(&text, "Machine phase %s, node %q, provider ID %q, deleted %v\n", s.Core.Status.Phase,
+			s.Core.Status.NodeRef.Name, s.Core.Spec.ProviderID, s.Core.DeletionTimestamp)
 		show(&text, s.Core.Status.Conditions)
 	}
 	if s.Windows != nil {
-		fmt.Fprintf(&text, "WindowsMachine phase %s, provider ID %q, finalizers %v, deleted %v\n", s.Windows.Status.Phase, s.Windows.Spec.ProviderID, s.Windows.Finalizers, s.Windows.DeletionTimestamp)
+		fmt.Fprintf(&text, "WindowsMachine phase %s, provider ID %q, finalizers %v, deleted %v\n", s.Windows.Status.Phase,
+			s.Windows.Spec.ProviderID, s.Windows.Finalizers, s.Windows.DeletionTimestamp)
 		show(&text, s.Windows.Status.Conditions)
 	}
 	if s.Config != nil {

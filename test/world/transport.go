@@ -51,7 +51,7 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // nameOf names a request in a way that stays the same from run to run: "PATCH windowsmachines/status Ready=Joined". Leases
-// and events are nobody's state.
+// and events are not state.
 func nameOf(request *http.Request) (name string, changes bool, err error) {
 	resource := resourceOf(request.URL.Path)
 	name = request.Method + " " + resource

@@ -103,7 +103,8 @@ func start(ctx context.Context, dir string) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	management, err := servers.StartManagement(ctx, servers.ManagementOptions{Binaries: binaries, Dir: filepath.Join(dir, "management")})
+	management, err := servers.StartManagement(ctx,
+		servers.ManagementOptions{Binaries: binaries, Dir: filepath.Join(dir, "management")})
 	if err != nil {
 		return nil, err
 	}

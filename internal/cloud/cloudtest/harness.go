@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +13,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // Harness is an empty cloud, with the means to change it as its owner and its guests do.
@@ -57,23 +57,6 @@ type Harness struct {
 type world struct {
 	Harness
 	t *testing.T
-}
-
-// patience is how long to wait for something that happens by itself.
-const patience = 20 * time.Second
-
-// eventually tries until it is so.
-func (w world) eventually(what string, so func() bool) {
-	w.t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.After(patience); !so(); {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			w.t.Fatalf("not in %s: %s", patience, what)
-		}
-	}
 }
 
 // process connects like a new process. Its session ends with the test.
@@ -128,13 +111,13 @@ func (w world) machineOf(o *infrav1.WindowsMachine) cloud.Machine {
 func (w world) ensure(c cloud.Cloud, m cloud.Machine) cloud.VM {
 	w.t.Helper()
 	var vm cloud.VM
-	w.eventually("Ensure reports a running VM", func() bool {
+	wait.Until(w.t, "Ensure to report a running VM", func() (any, bool) {
 		var err error
 		vm, err = c.Ensure(w.t.Context(), m)
 		if err != nil && kind(err) != cloud.Transient {
 			w.t.Fatalf("ensure: %v", describe(err))
 		}
-		return err == nil && vm.State == cloud.Running
+		return []any{vm, describe(err)}, err == nil && vm.State == cloud.Running
 	})
 	return vm
 }
@@ -142,12 +125,12 @@ func (w world) ensure(c cloud.Cloud, m cloud.Machine) cloud.VM {
 // remove calls Delete until nothing is left.
 func (w world) remove(c cloud.Cloud, m cloud.Machine) {
 	w.t.Helper()
-	w.eventually("Delete says that nothing is left", func() bool {
+	wait.Until(w.t, "Delete to say that nothing is left", func() (any, bool) {
 		err := c.Delete(w.t.Context(), m)
 		if err != nil && !errors.Is(err, cloud.ErrNotFound) && kind(err) != cloud.Transient {
 			w.t.Fatalf("delete: %v", describe(err))
 		}
-		return errors.Is(err, cloud.ErrNotFound)
+		return describe(err), errors.Is(err, cloud.ErrNotFound)
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // restart is how long to wait before a watch that failed is started again.
@@ -65,7 +66,12 @@ func (w world) wantKey(l *listener, m cloud.Machine, when string, do func()) {
 	w.t.Helper()
 	before := l.count(m)
 	do()
-	w.eventually("the key is sent when "+when, func() bool { return l.count(m) > before })
+	w.wantKeys(l, m, "the key to be sent when "+when, before)
+}
+
+func (w world) wantKeys(l *listener, m cloud.Machine, what string, before int) {
+	w.t.Helper()
+	wait.Until(w.t, what, func() (any, bool) { return l.count(m), l.count(m) > before })
 }
 
 func watchSends(w world) {
@@ -80,19 +86,22 @@ func watchSends(w world) {
 	for _, change := range []struct {
 		when string
 		do   func()
-		done func() bool
+		done func(cloud.VM) bool
 	}{
-		{"it has an address", func() { w.Address(m.Name, "10.1.2.3") }, func() bool { return len(w.observe(c, m).Addresses) == 3 }},
-		{"its guest reports", func() { w.Report(m.Name, "x") }, func() bool { return w.observe(c, m).Report == "x" }},
-		{"it is switched off", func() { w.PowerOff(m.Name) }, func() bool { return w.observe(c, m).State == cloud.Stopped }},
+		{"it has an address", func() { w.Address(m.Name, "10.1.2.3") }, func(vm cloud.VM) bool { return len(vm.Addresses) == 3 }},
+		{"its guest reports", func() { w.Report(m.Name, "x") }, func(vm cloud.VM) bool { return vm.Report == "x" }},
+		{"it is switched off", func() { w.PowerOff(m.Name) }, func(vm cloud.VM) bool { return vm.State == cloud.Stopped }},
 	} {
 		w.wantKey(l, m, change.when, change.do)
-		w.eventually("it is observed when "+change.when, change.done)
+		wait.Until(w.t, "it to be observed when "+change.when, func() (any, bool) {
+			vm := w.observe(c, m)
+			return vm, change.done(vm)
+		})
 	}
 	w.wantKey(l, m, "it is gone", func() { w.Remove(m.Name) })
-	w.eventually("it is observed when it is gone", func() bool {
-		_, err := c.Observe(w.t.Context(), m)
-		return err == cloud.ErrNotFound //nolint:errorlint // because a wrapped one is an error as well
+	wait.Until(w.t, "it to be observed when it is gone", func() (any, bool) {
+		vm, err := c.Observe(w.t.Context(), m)
+		return vm, err == cloud.ErrNotFound //nolint:errorlint // because a wrapped one is an error as well
 	})
 }
 
@@ -106,12 +115,12 @@ func watchResends(w world) {
 	for range 2 {
 		before := map[cloud.Key]int{}
 		for _, m := range machines {
-			w.eventually("the keys are sent", func() bool { return l.count(m) > 0 })
+			w.wantKeys(l, m, "the key to be sent", 0)
 			before[m.Key] = l.count(m)
 		}
 		w.Cut()
 		for _, m := range machines {
-			w.eventually("the key is sent again", func() bool { return l.count(m) > before[m.Key] })
+			w.wantKeys(l, m, "the key to be sent again", before[m.Key])
 		}
 	}
 }
@@ -124,7 +133,7 @@ func closed(w world) {
 	changed := make(chan cloud.Key) // is never read: a watch must not block on it for ever
 	go func() { ended <- c.Watch(ctx, changed) }()
 	w.ensure(c, m)
-	w.eventually("there is one session", func() bool { return w.Sessions() == 1 })
+	wait.Until(w.t, "one session", func() (any, bool) { return w.Sessions(), w.Sessions() == 1 })
 	end()
 	if err := <-ended; err != nil {
 		w.t.Errorf("Watch = %v when its context has ended, want nil", describe(err))

@@ -81,7 +81,7 @@ func TestAdapterChanges(t *testing.T) {
 
 // TestNetworks: the VM's adapters are where the spec says, in its order, with the MACs that the guest looks for.
 func TestNetworks(t *testing.T) {
-	v := newVCenter(t)
+	v := newStage(t)
 	spec := v.spec()
 	spec.VSphere.Networks = []infrav1.VSphereNetwork{{Name: "DC0_DVPG0"}, {Name: "VM Network"}, {Name: "/DC0/network/DC0_DVPG0"}}
 	const mac = "00:50:56:04:00:07"
@@ -90,8 +90,8 @@ func TestNetworks(t *testing.T) {
 		m := machineOf(t, name, spec)
 		m.Networks = []infrav1.MachineNetwork{{}, {MACAddress: mac}, {}}
 		running(t, a, m)
-		devices, err := v.vm(m.Name).Device(t.Context())
-		v.must(err)
+		devices, err := v.VM(m.Name).Device(t.Context())
+		v.Must(err)
 		var got []string
 		for _, d := range devices.SelectByType((*types.VirtualEthernetCard)(nil)) {
 			card := d.(types.BaseVirtualEthernetCard).GetVirtualEthernetCard()

@@ -9,21 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
-
-// eventually tries until it is so.
-func eventually(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.After(20 * time.Second); !so(); {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("not in time: %s", what)
-		}
-	}
-}
 
 // watched runs an account's watch and returns the keys that it sends. It is in sync when it returns.
 func watched(t *testing.T, a *account) <-chan cloud.Key {
@@ -37,10 +24,10 @@ func watched(t *testing.T, a *account) <-chan cloud.Key {
 			t.Errorf("watch: %v", err)
 		}
 	})
-	eventually(t, "the inventory is in sync", func() bool {
+	wait.Until(t, "the inventory to be in sync", func() (any, bool) {
 		a.inventory.mu.Lock()
 		defer a.inventory.mu.Unlock()
-		return a.inventory.synced
+		return len(a.inventory.vms), a.inventory.synced
 	})
 	return keys
 }
@@ -49,10 +36,10 @@ func watched(t *testing.T, a *account) <-chan cloud.Key {
 func driven(t *testing.T, keys <-chan cloud.Key, m cloud.Machine, step func() bool) {
 	t.Helper()
 	for deadline := time.After(20 * time.Second); !step(); {
-		for wait := true; wait; {
+		for other := true; other; {
 			select {
 			case key := <-keys:
-				wait = key != m.Key
+				other = key != m.Key
 			case <-deadline:
 				t.Fatal("no key was sent and the machine is not done")
 			}
@@ -62,21 +49,21 @@ func driven(t *testing.T, keys <-chan cloud.Key, m cloud.Machine, step func() bo
 
 // TestCalls pins what a machine costs: the reason for all of the inventory, the ledger and the watch.
 func TestCalls(t *testing.T) {
-	v := newVCenter(t)
+	v := newStage(t)
 	a := v.account()
 	keys := watched(t, a)
 	ensured := func(m cloud.Machine) func() bool {
 		return func() bool {
 			vm, err := a.Ensure(t.Context(), m)
-			v.must(err)
+			v.Must(err)
 			return vm.State == cloud.Running
 		}
 	}
 	first, m := v.machine("first"), v.machine("m")
 	driven(t, keys, first, ensured(first))
 
-	v.count()
-	release := v.template.hold()
+	v.Count()
+	release := v.HoldClones()
 	if ensured(m)() {
 		t.Fatal("the VM runs before it is made")
 	}
@@ -87,14 +74,14 @@ func TestCalls(t *testing.T) {
 	compare(t, "while it is being made", v, map[string]int{})
 	release()
 	driven(t, keys, m, ensured(m))
-	after := v.count()
+	after := v.Count()
 	if sum(after) != sum(after, "FindByUuid", "RetrieveProperties") || sum(after) > 2 {
 		t.Errorf("when it is made: calls %v, want one look at most", after)
 	}
 
 	for range 20 {
 		_, err := a.Observe(t.Context(), m)
-		v.must(err)
+		v.Must(err)
 		ensured(m)()
 	}
 	compare(t, "while nothing changes", v, map[string]int{})
@@ -106,16 +93,16 @@ func TestCalls(t *testing.T) {
 		}
 		return err != nil
 	})
-	deleted := v.count()
+	deleted := v.Count()
 	t.Logf("deleting: %v", deleted)
 	if sum(deleted, "PowerOffVM_Task") != 1 || sum(deleted, "Destroy_Task") != 1 || sum(deleted) > 8 {
 		t.Errorf("deleting: calls %v, want 2 tasks and 8 calls at most", deleted)
 	}
 }
 
-func compare(t *testing.T, what string, v *vcenter, want map[string]int) {
+func compare(t *testing.T, what string, v *stage, want map[string]int) {
 	t.Helper()
-	if diff := cmp.Diff(want, v.count()); diff != "" {
+	if diff := cmp.Diff(want, v.Count()); diff != "" {
 		t.Errorf("calls %s (-want +got):\n%s", what, diff)
 	}
 }

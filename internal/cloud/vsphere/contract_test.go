@@ -14,7 +14,7 @@ import (
 
 func TestContract(t *testing.T) {
 	cloudtest.Run(t, func(t *testing.T) cloudtest.Harness {
-		v := newVCenter(t)
+		v := newStage(t)
 		return cloudtest.Harness{
 			Provider:         Provider{},
 			Credentials:      v.credentials(),
@@ -22,21 +22,21 @@ func TestContract(t *testing.T) {
 			DeadCredentials:  with(v.credentials(), "server", deadAddress(t)),
 			Spec:             v.spec(),
 			Misspell:         func(s *infrav1.WindowsMachineSpec) { s.VSphere.Template = "windows-2220" },
-			Hold:             v.template.hold,
-			LoseAnswer:       v.loseAnswer,
-			Cut:              v.server.CloseClientConnections,
-			Sessions:         v.sessions,
-			VMs:              v.vms,
-			Inspect:          v.inspect,
-			Occupy:           v.occupy,
-			PowerOff:         v.powerOff,
-			Remove:           v.remove,
-			Address:          func(name, value string) { v.setExtra(name, "SET.guest.ipAddress", value) },
-			Report:           func(name, value string) { v.setExtra(name, reportKey, value) },
-			UserData:         func(name string) []byte { return v.guestinfo(name, "userdata") },
+			Hold:             v.HoldClones,
+			LoseAnswer:       v.LoseAnswer,
+			Cut:              v.CloseClientConnections,
+			Sessions:         func() int { return len(v.Sessions()) },
+			VMs:              v.VMs,
+			Inspect:          v.Inspect,
+			Occupy:           v.Occupy,
+			PowerOff:         v.PowerOff,
+			Remove:           v.Remove,
+			Address:          func(name, value string) { v.SetExtra(name, "SET.guest.ipAddress", value) },
+			Report:           func(name, value string) { v.SetExtra(name, reportKey, value) },
+			UserData:         func(name string) []byte { return v.Guestinfo(name, "userdata") },
 			ComputerName: func(name string) string {
 				var metadata map[string]string
-				v.must(json.Unmarshal(v.guestinfo(name, "metadata"), &metadata))
+				v.Must(json.Unmarshal(v.Guestinfo(name, "metadata"), &metadata))
 				return metadata["local-hostname"]
 			},
 		}

@@ -37,9 +37,9 @@ type step struct {
 	err   error
 }
 
-func ask(q question) step     { return step{ask: q} }
-func wait(detail string) step { return step{vm: cloud.VM{State: cloud.Creating, Detail: detail}} }
-func fail(err error) step     { return step{err: err} }
+func ask(q question) step      { return step{ask: q} }
+func await(detail string) step { return step{vm: cloud.VM{State: cloud.Creating, Detail: detail}} }
+func fail(err error) step      { return step{err: err} }
 
 // next decides what to do; no other code does. The first case that holds counts.
 func next(m cloud.Machine, s survey, want goal) step {
@@ -50,7 +50,7 @@ func next(m cloud.Machine, s survey, want goal) step {
 		return fail(cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
 			"spec.vsphere is missing: add it to say where and how to make the VM"))
 	case s.job.underWay():
-		return wait(string(s.job.act))
+		return await(string(s.job.act))
 	case want == wantGone:
 		return nextToRemove(s)
 	case s.jobErr != nil:
@@ -58,7 +58,7 @@ func next(m cloud.Machine, s survey, want goal) step {
 	case s.what == unseen:
 		return ask(whatIsThere)
 	case s.what == unreadable:
-		return wait("the vCenter does not yet say which machine the VM of this name belongs to")
+		return await("the vCenter does not yet say which machine the VM of this name belongs to")
 	case s.what == ours:
 		return nextWithVM(m, s, want)
 	case want == wantReport:
@@ -94,7 +94,7 @@ func nextToMake(m cloud.Machine, s survey) step {
 	case !s.earlier && !s.memory.answerLost.IsZero() && s.asked[rivalClones] == 0:
 		return ask(rivalClones)
 	case s.earlier || s.rivals:
-		return wait("waiting for clones that were started earlier")
+		return await("waiting for clones that were started earlier")
 	case s.what == stranger && s.asked[whatIsThere] < 2:
 		return ask(whatIsThere)
 	case s.what == stranger:
@@ -120,11 +120,11 @@ func nextToRemove(s survey) step {
 	case s.asked[whatIsThere] == 0:
 		return ask(whatIsThere)
 	case s.what == ours && s.rivals: // it may still be being cloned, and then the vCenter refuses to destroy it
-		return wait("waiting for the clone to end")
+		return await("waiting for the clone to end")
 	case s.what == ours:
 		return actOn(destroying, s.vm)
 	case s.what == unreadable, s.rivals, s.requestMayArrive():
-		return wait("waiting until no VM can appear")
+		return await("waiting until no VM can appear")
 	}
 	return fail(cloud.ErrNotFound)
 }

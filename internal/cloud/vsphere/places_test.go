@@ -10,11 +10,12 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 )
 
 func TestPlaces(t *testing.T) {
 	const notFound = infrav1.PlacementNotFoundReason
-	v := newVCenter(t)
+	v := newStage(t, func(m *simulator.Model) { m.Host = 1 })
 	ctx := t.Context()
 	// Two folders of one name, and a deeper one.
 	for _, path := range []string{"a", "a/same", "b", "b/same", "b/deep"} {
@@ -22,10 +23,10 @@ func TestPlaces(t *testing.T) {
 		if i := strings.LastIndex(path, "/"); i > 0 {
 			parent, name = parent+"/"+path[:i], path[i+1:]
 		}
-		f, err := find.NewFinder(v.admin).Folder(ctx, parent)
-		v.must(err)
+		f, err := find.NewFinder(v.Client).Folder(ctx, parent)
+		v.Must(err)
 		_, err = f.CreateFolder(ctx, name)
-		v.must(err)
+		v.Must(err)
 	}
 	for name, c := range map[string]struct {
 		change func(*infrav1.VSphereVM)
@@ -34,7 +35,7 @@ func TestPlaces(t *testing.T) {
 	}{
 		"all of it": {func(*infrav1.VSphereVM) {}, "", ""},
 		"paths": {func(s *infrav1.VSphereVM) {
-			s.Datacenter, s.Template, s.Folder = "/DC0", "/DC0/vm/windows-2022", "/DC0/vm/b/deep"
+			s.Datacenter, s.Template, s.Folder = "/DC0", "/DC0/vm/"+vcenter.Template, "/DC0/vm/b/deep"
 		}, "", ""},
 		"relative path":     {func(s *infrav1.VSphereVM) { s.Folder, s.ResourcePool = "b/deep", "DC0_C0/Resources" }, "", ""},
 		"a name deep below": {func(s *infrav1.VSphereVM) { s.Folder = "deep" }, "", ""},
@@ -55,7 +56,7 @@ func TestPlaces(t *testing.T) {
 		"a pattern is no name": {func(s *infrav1.VSphereVM) { s.Template = "windows*" }, infrav1.TemplateNotFoundReason, `"windows*"`},
 		"no folder":            {func(s *infrav1.VSphereVM) { s.Folder = "c" }, notFound, `spec.vsphere.folder "c"`},
 		"two folders":          {func(s *infrav1.VSphereVM) { s.Folder = "same" }, notFound, "matches 2 objects"},
-		"a template as folder": {func(s *infrav1.VSphereVM) { s.Folder = "windows-2022" }, notFound, "spec.vsphere.folder"},
+		"a template as folder": {func(s *infrav1.VSphereVM) { s.Folder = vcenter.Template }, notFound, "spec.vsphere.folder"},
 		"no pool":              {func(s *infrav1.VSphereVM) { s.ResourcePool = "x" }, notFound, "spec.vsphere.resourcePool"},
 		"which pool":           {func(s *infrav1.VSphereVM) { s.ResourcePool = "" }, notFound, "2 clusters and hosts"},
 		"no datastore":         {func(s *infrav1.VSphereVM) { s.Datastore = "x" }, notFound, "spec.vsphere.datastore"},
@@ -70,7 +71,7 @@ func TestPlaces(t *testing.T) {
 			a := v.account()
 			_, err := a.placements.of(t.Context(), &a.connection, *spec.VSphere)
 			if c.reason == "" {
-				v.must(err)
+				v.Must(err)
 				return
 			}
 			wantError(t, err, cloud.Invalid, c.reason)
@@ -84,7 +85,7 @@ func TestPlaces(t *testing.T) {
 }
 
 func TestOnlyPool(t *testing.T) {
-	v := newVCenter(t, func(m *simulator.Model) { m.Host = 0 })
+	v := newStage(t)
 	spec := v.spec()
 	spec.VSphere.ResourcePool = ""
 	running(t, v.account(), machineOf(t, "m", spec))
@@ -99,25 +100,25 @@ func networks(names ...string) (all []infrav1.VSphereNetwork) {
 
 // TestPlacesAreRemembered: the machines of a pool ask once.
 func TestPlacesAreRemembered(t *testing.T) {
-	v := newVCenter(t)
+	v := newStage(t)
 	a := v.account()
-	v.count()
+	v.Count()
 	of := func() {
 		spec := v.spec().VSphere
 		_, err := a.placements.of(t.Context(), &a.connection, *spec)
-		v.must(err)
+		v.Must(err)
 	}
 	of()
-	first := v.count()
+	first := v.Count()
 	of()
-	if again := v.count(); sum(again) != 0 || sum(first) == 0 {
+	if again := v.Count(); sum(again) != 0 || sum(first) == 0 {
 		t.Errorf("calls %v and then %v, want some and none", first, again)
 	}
 	t.Logf("calls to find the places of a spec: %v", first)
 	now := a.now()
 	a.placements.now = func() time.Time { return now.Add(keepPlaces) }
 	of()
-	if again := v.count(); sum(again) == 0 {
+	if again := v.Count(); sum(again) == 0 {
 		t.Error("the places are never looked up again")
 	}
 }

@@ -1,7 +1,6 @@
 package vsphere
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
@@ -14,39 +13,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/vmware/govmomi/vim25/methods"
-	"github.com/vmware/govmomi/vim25/mo"
-	"github.com/vmware/govmomi/vim25/types"
-
-	"github.com/vmware/govmomi/property"
-
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-func connectTo(t *testing.T, credentials map[string][]byte) *account {
-	t.Helper()
-	c, err := Provider{}.Connect(credentials)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, _ := c.(*account)
-	t.Cleanup(func() { _ = a.Close(context.Background()) })
-	return a
-}
-
 func TestThumbprint(t *testing.T) {
-	v := newVCenter(t)
-	sum := sha256.Sum256(v.server.Certificate().Raw)
+	v := newStage(t)
+	sum := sha256.Sum256(v.Certificate().Raw)
 	plain := hex.EncodeToString(sum[:])
 	var pairs []string
 	for i := 0; i < len(plain); i += 2 {
 		pairs = append(pairs, plain[i:i+2])
 	}
 	for _, thumbprint := range []string{plain, strings.ToUpper(plain) + "\n", strings.Join(pairs, ":")} {
-		credentials := with(v.credentials(), "thumbprint", thumbprint)
-		delete(credentials, "ca.crt")
-		wantAbsent(t, connectTo(t, credentials), v.machine("m"))
+		wantAbsent(t, connectTo(t, with(v.Credentials(), "thumbprint", thumbprint)), v.machine("m"))
 	}
 }
 
@@ -59,7 +39,7 @@ func wantAbsent(t *testing.T, a *account, m cloud.Machine) {
 
 // TestOtherServer: no byte of the credentials goes to a server that is not the one of the Secret.
 func TestOtherServer(t *testing.T) {
-	v := newVCenter(t)
+	v := newStage(t)
 	var heard atomic.Int32
 	other := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard.Add(1) }))
 	other.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -67,8 +47,7 @@ func TestOtherServer(t *testing.T) {
 	defer other.Close()
 	wrong := hex.EncodeToString(make([]byte, sha256.Size))
 
-	pinned := with(v.credentials(), "thumbprint", wrong)
-	delete(pinned, "ca.crt")
+	pinned := with(v.Credentials(), "thumbprint", wrong)
 	for name, credentials := range map[string]map[string][]byte{
 		"another name than the certificate's": with(v.credentials(), "server",
 			"localhost:"+strings.Split(other.Listener.Addr().String(), ":")[1]),
@@ -87,11 +66,11 @@ func TestOtherServer(t *testing.T) {
 
 // TestRedirect: a server that we trust does not send the password on to another one.
 func TestRedirect(t *testing.T) {
-	v := newVCenter(t)
+	v := newStage(t)
 	var heard atomic.Int32
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard.Add(1) }))
 	defer other.Close()
-	v.server.Config.Handler = http.RedirectHandler(other.URL, http.StatusTemporaryRedirect)
+	v.Config.Handler = http.RedirectHandler(other.URL, http.StatusTemporaryRedirect)
 	_, err := v.account().Observe(t.Context(), v.machine("m"))
 	wantError(t, err, cloud.Transient, infrav1.CloudUnreachableReason)
 	if n := heard.Load(); n != 0 {
@@ -101,7 +80,7 @@ func TestRedirect(t *testing.T) {
 
 // TestRefusedPassword: many machines with a wrong password do not lock the user out of the vCenter.
 func TestRefusedPassword(t *testing.T) {
-	v := newVCenter(t)
+	v := newStage(t)
 	a := connectTo(t, with(v.credentials(), "password", "wrong"))
 	var clock atomic.Int64
 	a.connection.now = func() time.Time { return time.Unix(clock.Load(), 0) }
@@ -118,21 +97,21 @@ func TestRefusedPassword(t *testing.T) {
 	try()
 	clock.Add(int64(afterRefusal.Seconds()) - 1)
 	try()
-	if calls := v.count(); calls["Login"] != 1 {
+	if calls := v.Count(); calls["Login"] != 1 {
 		t.Errorf("logins: %d, want 1", calls["Login"])
 	}
 	clock.Add(1)
 	try()
-	if calls := v.count(); calls["Login"] != 1 {
+	if calls := v.Count(); calls["Login"] != 1 {
 		t.Errorf("logins after %s: %d, want 1", afterRefusal, calls["Login"])
 	}
 }
 
 // TestDeadVCenter: one that does not answer is not dialled by each call.
 func TestDeadVCenter(t *testing.T) {
-	v := newVCenter(t)
+	v := newStage(t)
 	var dialled atomic.Int32
-	v.server.Config.Handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	v.Config.Handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		dialled.Add(1)
 		panic(http.ErrAbortHandler)
 	})
@@ -148,32 +127,21 @@ func TestDeadVCenter(t *testing.T) {
 
 // TestSessionEnds: vCenter ends sessions, for instance when it restarts; one login makes a new one for all.
 func TestSessionEnds(t *testing.T) {
-	v := newVCenter(t)
+	v := newStage(t)
 	a := v.account()
 	m := v.machine("m")
 	wantAbsent(t, a, m)
-	v.count()
-	v.terminateSessions()
+	v.Count()
+	v.EndSessions()
 	var all sync.WaitGroup
 	for range 10 {
 		all.Go(func() { wantAbsent(t, a, m) })
 	}
 	all.Wait()
-	if calls := v.count(); calls["Login"] != 1 {
+	if calls := v.Count(); calls["Login"] != 1 {
 		t.Errorf("logins: %d, want 1", calls["Login"])
 	}
-	if n := v.sessions(); n != 1 {
+	if n := len(v.Sessions()); n != 1 {
 		t.Errorf("sessions: %d, want 1", n)
-	}
-}
-
-func (v *vcenter) terminateSessions() {
-	ctx := context.Background()
-	var m mo.SessionManager
-	ref := *v.admin.ServiceContent.SessionManager
-	v.must(property.DefaultCollector(v.admin).RetrieveOne(ctx, ref, []string{"sessionList"}, &m))
-	for _, s := range m.SessionList {
-		_, err := methods.TerminateSession(ctx, v.admin, &types.TerminateSession{This: ref, SessionId: []string{s.Key}})
-		v.must(err)
 	}
 }

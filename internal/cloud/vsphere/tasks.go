@@ -49,7 +49,7 @@ func (a *account) start(ctx context.Context, m cloud.Machine, what act, vm types
 	logr.FromContextOrDiscard(ctx).Info("started a vCenter task", "machine", m.Key, "vm", m.Name, "act", what, "task", j.task.Value)
 	a.ledger.note(m, func(w *work) { w.job = j })
 	a.follow(ctx)
-	return wait(string(what)).vm, nil
+	return await(string(what)).vm, nil
 }
 
 // notStarted handles a request that failed. If there was no answer, the clone may have been started all the same.

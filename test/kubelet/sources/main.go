@@ -24,7 +24,8 @@ import (
 // Where a kubelet has its flags, feature gates and fields from. A file that a version has not is left out.
 var (
 	gateFiles = []string{
-		"kubernetes/pkg/features/kube_features.go", "kubernetes/pkg/features/versioned_kube_features.go", "apiserver/pkg/features/kube_features.go",
+		"kubernetes/pkg/features/kube_features.go", "kubernetes/pkg/features/versioned_kube_features.go",
+		"apiserver/pkg/features/kube_features.go",
 		"client-go/features/known_features.go", "component-base/logs/api/v1/kube_features.go",
 		"component-base/metrics/features/kube_features.go", "component-base/zpages/features/kube_features.go",
 		"apiextensions-apiserver/pkg/features/kube_features.go", "controller-manager/pkg/features/kube_features.go",

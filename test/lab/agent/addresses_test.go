@@ -7,7 +7,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
 
-// Somebody has changed the VM's adapters in the vCenter: none has the MAC that was asked for.
+// The adapters of the VM were changed in vCenter: no adapter has the wanted MAC.
 func TestAdapterIsMissing(t *testing.T) {
 	t.Parallel()
 	v := networkWorld(mustRead(t, "network-overlay-flannel-two-adapters"))

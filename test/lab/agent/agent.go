@@ -1,8 +1,8 @@
-// Package agent carries out a plan on a simulated Windows, from the written semantics of the plan language
-// (bootstrap/plan, bootstrap/plan/vectors): the second interpreter beside the PowerShell that real machines run.
+// Package agent carries out a plan on a simulated Windows. It was written from the description of the language
+// (bootstrap/plan, bootstrap/plan/vectors) and is the second interpreter, next to the PowerShell that real machines run.
 //
-// It lives as the agent of a real machine does: started by a task at every boot, killed at any moment, continued from
-// C:\ProgramData\capwin\state.json.
+// It lives as the agent of a real machine does: a task starts it at every boot, it may be killed at any moment, and it goes
+// on from C:\ProgramData\capwin\state.json.
 package agent
 
 import (
@@ -39,15 +39,16 @@ type run struct {
 	state   *state
 	facts   map[string]string
 	restart restart
-	// boot is the result of everyBoot, from its beginning to the end of the process.
+	// boot is the result of everyBoot, from its start until the process ends.
 	boot *plan.ReportBoot
-	// problem is what the last probe of a waiting step saw.
+	// problem is what the last probe of a wait saw.
 	problem      string
 	started      time.Time
 	startElapsed int
 }
 
-// Run carries out the plan on the machine, until the end, a reboot or the end of ctx, which is a kill: nothing is written any more.
+// Run carries out the plan on the machine until it has ended or reboots. The end of ctx is a kill, after which Run writes
+// nothing.
 func Run(ctx context.Context, machine *windows.Machine) error {
 	release, mine := machine.Lock(TaskName)
 	if !mine {
@@ -93,9 +94,9 @@ func (r *run) carryOut(ctx context.Context) error {
 	return r.succeed(ctx)
 }
 
-// load reads plan, state and facts. A plan that is not understood ends the bootstrap before anything is changed.
+// load reads plan, state and facts. A plan that it does not understand ends the bootstrap before anything is changed.
 func (r *run) load(ctx context.Context) error {
-	text, _ := r.machine.ReadFile(Root + `\plan.json`) // no plan is one that is not understood
+	text, _ := r.machine.ReadFile(Root + `\plan.json`) // decode refuses a missing plan, too
 	r.head = readHead(text)
 	r.state = r.readState()
 	r.startElapsed = r.state.Elapsed
@@ -110,7 +111,7 @@ func (r *run) load(ctx context.Context) error {
 		return err
 	}
 	if r.state.SMBIOS == "" {
-		r.state.SMBIOS = r.facts["smbios"]
+		r.state.SMBIOS = r.facts[plan.FactSMBIOS]
 	}
 	return nil
 }
@@ -164,11 +165,11 @@ func (r *run) phases(ctx context.Context, phases []plan.Phase) error {
 func (r *run) step(ctx context.Context, step plan.Step) error {
 	base, s := step.Base(), r.state
 	if base.When != nil {
-		mismatch, err := r.mismatch(*base.When)
+		holds, err := r.holds(*base.When)
 		if err != nil {
-			return err // not the step's failure: nobody knows whether it is to be made
+			return err // this is not the step's failure: it is unknown whether to run it
 		}
-		if mismatch != "" {
+		if !holds {
 			r.log("skip %s", base.Name)
 			return nil
 		}
@@ -199,11 +200,11 @@ func (r *run) step(ctx context.Context, step plan.Step) error {
 		r.warn(base.Name + ": " + problem.message)
 		return nil
 	}
-	problem.reason = cmp.Or(problem.reason, base.Reason, step.Kind().DefaultReason())
+	problem.reason = cmp.Or(problem.reason, base.Reason, plan.KindOf(step).DefaultReason())
 	return problem
 }
 
-// attempt keeps in mind that it began: after a kill, the step is made again.
+// attempt writes down that it has begun: after a kill, the step is made again.
 func (r *run) attempt(ctx context.Context, step plan.Step, limit int) error {
 	if err := r.checkDeadline(); err != nil {
 		return err
@@ -216,11 +217,11 @@ func (r *run) attempt(ctx context.Context, step plan.Step, limit int) error {
 	if s.Step == 0 && s.Tries == 1 {
 		r.report(ctx)
 	}
-	r.log("%s %s, attempt %d of %d", step.Kind(), step.Base().Name, s.Attempts+1, limit)
+	r.log("%s %s, attempt %d of %d", plan.KindOf(step), step.Base().Name, s.Attempts+1, limit)
 	return r.do(ctx, step)
 }
 
-// reboot writes down what comes after it, first.
+// reboot writes down what comes after it before it asks for it.
 func (r *run) reboot(ctx context.Context) error {
 	s, limit := r.state, 5
 	if r.plan.MaxReboots > 0 {

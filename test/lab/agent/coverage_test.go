@@ -43,7 +43,7 @@ func TestEveryKindEndsInEveryWay(t *testing.T) {
 		}
 	}
 	for _, step := range plan.Kinds() {
-		kind := step.Kind()
+		kind := plan.KindOf(step)
 		for _, how := range []string{changed, already, failed} {
 			vectors, reason := seen[kind][how], cannot[kind][how]
 			switch {
@@ -112,7 +112,7 @@ func (w *watcher) end(now state, same bool) {
 	case w.effects > 0 || now.State == plan.StateRebooting:
 		how = changed
 	}
-	w.ends = append(w.ends, ending{w.step.Kind(), how})
+	w.ends = append(w.ends, ending{plan.KindOf(w.step), how})
 }
 
 // at is the step that is at work in a state, if one is.

@@ -10,7 +10,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
 
-// succeed erases, empties the plan, leaves the sentinel, then says so: each may be done twice.
+// succeed erases, empties the plan, leaves the sentinel, then reports. Each of these may be done twice.
 func (r *run) succeed(ctx context.Context) error {
 	r.state.StepName = ""
 	if err := r.forget(); err != nil {
@@ -32,7 +32,7 @@ func (r *run) succeed(ctx context.Context) error {
 	return r.finish(ctx)
 }
 
-// fail keeps the failure first: an end in the middle must not lose it.
+// fail writes the failure down first, so that an end in the middle does not lose it.
 func (r *run) fail(ctx context.Context, err error) error {
 	problem := asFailure(err)
 	s := r.state
@@ -51,7 +51,7 @@ func (r *run) fail(ctx context.Context, err error) error {
 		return err
 	}
 	if r.head.Logs != nil {
-		if err := r.collectLogs(ctx, r.head.Logs); err != nil {
+		if err := r.do(ctx, r.head.Logs); err != nil {
 			r.warn("logs: " + err.Error())
 		}
 	}
@@ -61,7 +61,7 @@ func (r *run) fail(ctx context.Context, err error) error {
 	return r.finish(ctx)
 }
 
-// finish reports, and leaves the task alone only for everyBoot.
+// finish reports, and disables the task unless everyBoot needs it.
 func (r *run) finish(ctx context.Context) error {
 	r.lastReport(ctx)
 	if ctx.Err() != nil || r.hasEveryBoot() {
@@ -73,7 +73,7 @@ func (r *run) finish(ctx context.Context) error {
 	return nil
 }
 
-// forget erases the copies of the user data, and of the plan all but what a report and everyBoot need.
+// forget erases the copies of the user data, and all of the plan that reports and everyBoot do not need.
 func (r *run) forget() error {
 	paths, err := r.match(r.head.Erase)
 	if err != nil {
@@ -99,7 +99,7 @@ func (r *run) hasEveryBoot() bool {
 	return r.state.State == plan.StateSucceeded && r.head.keepsEveryBoot()
 }
 
-// works says whether steps are run, of the bootstrap or of what comes at every boot.
+// works says whether steps run, those of the bootstrap or those of every boot.
 func (r *run) works() bool {
 	if r.boot != nil {
 		return r.boot.State == plan.StateRunning
@@ -175,7 +175,7 @@ func (r *run) finishEveryBoot(ctx context.Context) error {
 type failure struct {
 	message string
 	reason  string
-	// final failures get no other attempt, also not those of optional steps.
+	// final failures get no other attempt and end the bootstrap, even those of optional steps.
 	final bool
 	// text is what a program wrote, exitCode how it ended.
 	text     string

@@ -16,17 +16,9 @@ import (
 func (r *run) file(step *plan.File) error {
 	content := step.Content
 	if step.Text != nil {
-		text, err := r.value(step.Text)
-		if err != nil {
-			return err
-		}
-		content = []byte(text)
+		content = []byte(step.Text.String())
 	}
-	path, err := r.value(step.Path)
-	if err != nil {
-		return err
-	}
-	return r.writeOnce(path, content, step.Access)
+	return r.writeOnce(step.Path.String(), content, step.Access)
 }
 
 func (r *run) writeOnce(path string, content []byte, access plan.Access) error {
@@ -60,10 +52,7 @@ func fileAccess(access plan.Access) (string, error) {
 }
 
 func (r *run) directory(step *plan.Directory) error {
-	path, err := r.value(step.Path)
-	if err != nil {
-		return err
-	}
+	path := step.Path.String()
 	sddl, err := fileAccess(step.Access)
 	if err != nil {
 		return err
@@ -75,15 +64,11 @@ func (r *run) directory(step *plan.Directory) error {
 }
 
 func (r *run) remove(step *plan.Remove) error {
-	paths, err := r.values(step.Paths)
-	if err != nil {
-		return err
-	}
 	matched, err := r.match(step.Patterns)
 	if err != nil {
 		return err
 	}
-	for _, path := range append(paths, matched...) {
+	for _, path := range append(texts(step.Paths), matched...) {
 		if err := r.machine.Remove(path); err != nil {
 			return err
 		}
@@ -93,16 +78,8 @@ func (r *run) remove(step *plan.Remove) error {
 
 // reservations writes the file whose content depends on the size of the machine.
 func (r *run) reservations(step *plan.Reservations) error {
-	path, err := r.value(step.Path)
-	if err != nil {
-		return err
-	}
-	patch, err := step.Patch.Resolve(r.facts)
-	if err != nil {
-		return err
-	}
 	for _, rule := range step.Rules {
-		found, err := r.value(plan.FromFact(rule.Fact))
+		found, err := plan.FromFact(rule.Fact).Resolve(r.facts)
 		if err != nil {
 			return err
 		}
@@ -114,17 +91,17 @@ func (r *run) reservations(step *plan.Reservations) error {
 		if err != nil {
 			return err
 		}
-		if err := set(patch, strings.Split(rule.Set, "."), value[""]); err != nil {
+		if err := set(step.Patch, strings.Split(rule.Set, "."), value[""]); err != nil {
 			return err
 		}
 	}
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(patch); err != nil {
+	if err := encoder.Encode(step.Patch); err != nil {
 		return err
 	}
-	return r.writeOnce(path, bytes.TrimSpace(text.Bytes()), step.Access)
+	return r.writeOnce(step.Path.String(), bytes.TrimSpace(text.Bytes()), step.Access)
 }
 
 func firstRow(rows []plan.ReservationRow, found string) *plan.ReservationRow {
@@ -143,7 +120,7 @@ func set(node map[string]any, keys []string, value any) error {
 		}
 		next, ok := node[key].(map[string]any)
 		if !ok {
-			return fmt.Errorf("'%s' is no object in which '%s' could be set", key, strings.Join(keys, "."))
+			return fmt.Errorf("'%s' is not an object in which '%s' could be set", key, strings.Join(keys, "."))
 		}
 		node = next
 	}
@@ -153,12 +130,8 @@ func set(node map[string]any, keys []string, value any) error {
 
 const mebibyte = 1 << 20
 
-// collectLogs writes what is newest of text and event logs into one zip, secrets hidden.
+// collectLogs packs the newest part of each text log and event log into one zip, with the secrets hidden.
 func (r *run) collectLogs(ctx context.Context, step *plan.CollectLogs) error {
-	target, err := r.value(step.Path)
-	if err != nil {
-		return err
-	}
 	paths, err := r.match(step.Patterns)
 	if err != nil {
 		return err
@@ -194,10 +167,10 @@ func (r *run) collectLogs(ctx context.Context, step *plan.CollectLogs) error {
 	if err := logs.zip.Close(); err != nil {
 		return err
 	}
-	return r.machine.Keep(target, packed.Bytes())
+	return r.machine.Keep(step.Path.String(), packed.Bytes())
 }
 
-// logZip takes texts as long as they fit.
+// logZip takes texts as long as there is room.
 type logZip struct {
 	run  *run
 	zip  *zip.Writer
@@ -232,15 +205,15 @@ func (r *run) registryValue(step *plan.Registry) (value windows.RegistryValue, e
 	switch step.Type {
 	case "", plan.RegistryString:
 		value.Type = string(plan.RegistryString)
-		value.Text, err = r.value(step.Value)
+		value.Text = step.Value.String()
 	case plan.RegistryExpandString:
-		value.Text, err = r.value(step.Value)
+		value.Text = step.Value.String()
 	case plan.RegistryDWord:
-		value.Number, err = r.number(step.Value, 32)
+		value.Number, err = number(step.Value, 32)
 	case plan.RegistryQWord:
-		value.Number, err = r.number(step.Value, 64)
+		value.Number, err = number(step.Value, 64)
 	case plan.RegistryMultiString:
-		value.List, err = r.values(step.Values)
+		value.List = texts(step.Values)
 	default:
 		err = errors.New("registry type '" + value.Type + "' is unknown")
 	}

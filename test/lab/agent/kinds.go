@@ -7,8 +7,12 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
 
-// do makes one attempt of one step. All kinds of the language are here.
+// do makes one attempt of a step, of any kind of the language.
 func (r *run) do(ctx context.Context, step plan.Step) error {
+	step, err := r.resolved(step)
+	if err != nil {
+		return err
+	}
 	switch step := step.(type) {
 	case *plan.File:
 		return r.file(step)
@@ -41,7 +45,7 @@ func (r *run) do(ctx context.Context, step plan.Step) error {
 	return r.doWindows(ctx, step)
 }
 
-// doWindows has the kinds that set up Windows itself and its network.
+// doWindows does the kinds that set up Windows itself and its network.
 func (r *run) doWindows(ctx context.Context, step plan.Step) error {
 	switch step := step.(type) {
 	case *plan.Registry:
@@ -73,6 +77,6 @@ func (r *run) doWindows(ctx context.Context, step plan.Step) error {
 	case *plan.HNSCleanup:
 		return r.hnsCleanup(step)
 	}
-	// Decode knows no other kind; one that was added there and not here must not pass.
-	return &failure{reason: "PlanNotUnderstood", message: fmt.Sprintf("step kind '%s' is unknown", step.Kind()), final: true}
+	// Decode refuses any other kind; a kind that is added there and not here must not pass.
+	return &failure{reason: "PlanNotUnderstood", message: fmt.Sprintf("step kind '%s' is unknown", plan.KindOf(step)), final: true}
 }

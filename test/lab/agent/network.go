@@ -15,16 +15,13 @@ import (
 
 var notHex = regexp.MustCompile(`[^0-9A-Fa-f]`)
 
-// address gives an adapter its addresses, and takes away those that are stale.
+// address gives an adapter its addresses, and removes stale ones.
 func (r *run) address(step *plan.Address) error {
-	adapter, err := r.adapter(step.MAC)
+	adapter, err := r.adapter(step.MAC.String())
 	if err != nil {
 		return err
 	}
-	wanted, err := r.values(step.Addresses)
-	if err != nil {
-		return err
-	}
+	wanted := texts(step.Addresses)
 	for _, six := range []bool{false, true} {
 		some := slices.DeleteFunc(slices.Clone(wanted), func(a string) bool { return windows.IPv6(a) != six })
 		if err := r.family(adapter.Index, six, some, step.MTU); err != nil {
@@ -34,16 +31,12 @@ func (r *run) address(step *plan.Address) error {
 	if err := r.routes(adapter.Index, step); err != nil {
 		return err
 	}
-	return r.dns(adapter.Index, step.DNS)
+	return r.dns(adapter.Index, texts(step.DNS))
 }
 
-// adapter: with a vSwitch on it, two have the same MAC, and the addresses belong to the virtual one.
-func (r *run) adapter(mac plan.Value) (windows.Adapter, error) {
-	text, err := r.value(mac)
-	if err != nil {
-		return windows.Adapter{}, err
-	}
-	wanted := notHex.ReplaceAllString(text, "")
+// adapter finds an adapter by its MAC. A vSwitch gives a second one the same MAC; the addresses belong to the virtual one.
+func (r *run) adapter(mac string) (windows.Adapter, error) {
+	wanted := notHex.ReplaceAllString(mac, "")
 	all, err := r.machine.NetAdapters()
 	if err != nil {
 		return windows.Adapter{}, err
@@ -119,11 +112,7 @@ func (r *run) configureInterface(index int, six bool, mtu int) error {
 }
 
 func (r *run) routes(index int, step *plan.Address) error {
-	gateways, err := r.values(step.Gateways)
-	if err != nil {
-		return err
-	}
-	for _, gateway := range gateways {
+	for _, gateway := range texts(step.Gateways) {
 		to := "0.0.0.0/0"
 		if windows.IPv6(gateway) {
 			to = "::/0"
@@ -133,11 +122,7 @@ func (r *run) routes(index int, step *plan.Address) error {
 		}
 	}
 	for _, hop := range step.Routes {
-		ends, err := r.values([]plan.Value{hop.To, hop.Via})
-		if err != nil {
-			return err
-		}
-		if err := r.routeOnce(index, ends[0], ends[1]); err != nil {
+		if err := r.routeOnce(index, hop.To.String(), hop.Via.String()); err != nil {
 			return err
 		}
 	}
@@ -162,11 +147,7 @@ func (r *run) routeOnce(index int, to, via string) error {
 	return r.machine.AddRoute(index, to, via)
 }
 
-func (r *run) dns(index int, servers []plan.Value) error {
-	wanted, err := r.values(servers)
-	if err != nil {
-		return err
-	}
+func (r *run) dns(index int, wanted []string) error {
 	have, err := r.machine.DNSServers(index)
 	if err != nil {
 		return err
@@ -181,10 +162,6 @@ func (r *run) dns(index int, servers []plan.Value) error {
 
 // route sends destinations the way of the default route, wherever a vSwitch has moved it.
 func (r *run) route(step *plan.Route) error {
-	destinations, err := r.values(step.Destinations)
-	if err != nil {
-		return err
-	}
 	all, err := r.machine.NetRoutes("0.0.0.0/0")
 	if err != nil {
 		return err
@@ -193,7 +170,7 @@ func (r *run) route(step *plan.Route) error {
 		return failf("there is no default route")
 	}
 	best := slices.MinFunc(all, func(a, b windows.Route) int { return a.Cost - b.Cost })
-	for _, to := range destinations {
+	for _, to := range texts(step.Destinations) {
 		if err := r.routeOnce(best.Index, to, best.Via); err != nil {
 			return err
 		}
@@ -211,10 +188,7 @@ func (r *run) hasAddress(address string) (bool, error) {
 
 // hnsNetwork makes the network, waits for its management address, and keeps that as a fact.
 func (r *run) hnsNetwork(ctx context.Context, step *plan.HNSNetwork) error {
-	request, err := step.Request.Resolve(r.facts)
-	if err != nil {
-		return err
-	}
+	request := step.Request
 	networks, err := r.machine.HNSCall("GET", "/networks", "")
 	if err != nil {
 		return err
@@ -274,27 +248,20 @@ func (r *run) managementAddress(name any) (string, error) {
 	return "", err
 }
 
-// hnsCleanup deletes what is named and not kept: endpoints first, which hold their networks.
+// hnsCleanup deletes what is named and not kept. Endpoints come first, because they hold their networks.
 func (r *run) hnsCleanup(step *plan.HNSCleanup) error {
-	keep, err := r.values(step.Keep)
-	if err != nil {
-		return err
-	}
+	keep := texts(step.Keep)
 	for _, what := range []struct {
 		path  string
-		names []plan.Value
-	}{{"/endpoints", step.Endpoints}, {"/networks", step.Networks}} {
-		names, err := r.values(what.names)
-		if err != nil {
-			return err
-		}
+		names []string
+	}{{"/endpoints", texts(step.Endpoints)}, {"/networks", texts(step.Networks)}} {
 		items, err := r.machine.HNSCall("GET", what.path, "")
 		if err != nil {
 			return err
 		}
 		for _, item := range items {
 			name, _ := item["Name"].(string)
-			if !likeAny(name, names) || likeAny(name, keep) {
+			if !likeAny(name, what.names) || likeAny(name, keep) {
 				continue
 			}
 			if _, err := r.machine.HNSCall("DELETE", fmt.Sprintf("%s/%v", what.path, item["ID"]), ""); err != nil {

@@ -99,12 +99,12 @@ func TestNetworkReasons(t *testing.T) {
 	}
 }
 
-// Of several adapters that nobody declared HNS may take one that is not on the way to the cluster.
+// Where the spec declares no adapters, HNS may take one that does not lead to the cluster.
 func TestVSwitchOnAnotherAdapter(t *testing.T) {
 	t.Parallel()
 	for golden, warned := range map[string]bool{
 		"network-l2bridge-calico": true, "network-azure-overlay-calico": true,
-		"network-l2bridge-all-fields": false, // somebody chose
+		"network-l2bridge-all-fields": false, // the spec names the adapter
 		"network-overlay-ovn":         false, // the CNI chooses
 	} {
 		v := networkWorld(mustRead(t, golden))
@@ -116,7 +116,7 @@ func TestVSwitchOnAnotherAdapter(t *testing.T) {
 		s.read(Root+`\report.json`, &report)
 		want := []string{}
 		if warned {
-			want = append(want, "vswitch-on-default-route: fact managementIP is '10.7.0.5', wanted: is '10.0.0.5'")
+			want = append(want, "vswitch-on-default-route: the vSwitch has the address 10.7.0.5, the default route goes by 10.0.0.5")
 		}
 		if difference := cmp.Diff(want, report.Warnings); report.State != plan.StateSucceeded || difference != "" {
 			t.Errorf("%s: %s, warnings (-want +got):\n%s", golden, report.State, difference)

@@ -62,7 +62,7 @@ func networkWorld(golden []byte) *vector {
 	}}
 }
 
-// stale is what CNIs leave in HNS; nat and what nobody knows stay.
+// stale is what CNIs leave in HNS; nat and unknown networks stay.
 func stale(id string) []map[string]any {
 	var items []map[string]any
 	for i, name := range []string{"nat", "mine", "Calico", "flannel.4096", "cbr0", "azure"} {

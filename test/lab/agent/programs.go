@@ -12,8 +12,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
-// program runs a program, at most as long as the deadline lets it. Logs, report and reboot, which come when the steps have
-// stopped, have their own time.
+// program runs a program. Those of steps end at the deadline; those of logs, report and reboot have their own time.
 func (r *run) program(ctx context.Context, argv []string, limit int, env map[string]string, dir string) (windows.Result, error) {
 	seconds := limit
 	if r.works() {
@@ -37,18 +36,11 @@ func (r *run) tool(ctx context.Context, argv []string, ok ...int) (windows.Resul
 }
 
 func (r *run) runStep(ctx context.Context, step *plan.Run) error {
-	argv, err := r.values(step.Argv)
-	if err != nil {
-		return err
-	}
-	return r.runProgram(ctx, step.Common, argv, step.Program)
+	return r.runProgram(ctx, step.Common, texts(step.Argv), step.Program)
 }
 
 func (r *run) script(ctx context.Context, step *plan.Script) error {
-	path, err := r.value(step.Path)
-	if err != nil {
-		return err
-	}
+	path := step.Path.String()
 	argv := []string{"cmd.exe", "/d", "/c", path}
 	if strings.HasSuffix(strings.ToLower(path), ".ps1") {
 		argv = []string{"powershell.exe", "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass", "-File", path}
@@ -58,16 +50,15 @@ func (r *run) script(ctx context.Context, step *plan.Script) error {
 
 // runProgram is done when the file that the program creates is there, or when it ends as wanted.
 func (r *run) runProgram(ctx context.Context, base plan.Common, argv []string, program plan.Program) error {
-	made, err := r.value(program.Creates)
-	if err != nil || made != "" && r.machine.FileExists(made) {
-		return err
+	if program.Creates != nil && r.machine.FileExists(program.Creates.String()) {
+		return nil
 	}
 	if err := r.undo(ctx, program); err != nil {
 		return err
 	}
-	env, err := r.valueMap(program.Environment)
-	if err != nil {
-		return err
+	env := map[string]string{}
+	for name, value := range program.Environment {
+		env[name] = value.String()
 	}
 	limit := orElse(base.TimeoutSeconds, 600)
 	done, err := r.program(ctx, argv, limit, env, program.Directory)
@@ -88,16 +79,12 @@ func (r *run) runProgram(ctx context.Context, base plan.Common, argv []string, p
 	return diagnose(program.Diagnose, windows.Base(argv[0]), limit, done)
 }
 
-// undo clears what an attempt has left that failed or was cut short.
+// undo clears what is left of an earlier attempt that failed or was cut short.
 func (r *run) undo(ctx context.Context, program plan.Program) error {
 	if len(program.Undo) == 0 || r.state.Tries < 2 {
 		return nil
 	}
-	argv, err := r.values(program.Undo)
-	if err != nil {
-		return err
-	}
-	_, err = r.program(ctx, argv, 300, nil, "")
+	_, err := r.program(ctx, texts(program.Undo), 300, nil, "")
 	return err
 }
 
@@ -109,7 +96,7 @@ func (r *run) keepOutput(step string, done windows.Result) error {
 	return r.machine.Put(name+".err.log", []byte(done.Stderr))
 }
 
-// diagnose gives the failure of a program its name.
+// diagnose finds the reason of a program's failure.
 func diagnose(rules []plan.Diagnosis, program string, limit int, done windows.Result) error {
 	what := fmt.Sprintf("%s ended with exit code %d", program, done.ExitCode)
 	if done.TimedOut {
@@ -139,11 +126,7 @@ func find(expression, text string) ([]string, error) {
 }
 
 func (r *run) fact(ctx context.Context, step *plan.Fact) error {
-	argv, err := r.values(step.Argv)
-	if err != nil {
-		return err
-	}
-	done, err := r.program(ctx, argv, orElse(step.TimeoutSeconds, 60), nil, "")
+	done, err := r.program(ctx, texts(step.Argv), orElse(step.TimeoutSeconds, 60), nil, "")
 	if err != nil {
 		return err
 	}
@@ -152,19 +135,18 @@ func (r *run) fact(ctx context.Context, step *plan.Fact) error {
 		return err
 	}
 	if found == nil {
-		message := fmt.Sprintf("no match for fact '%s' (exit code %d)", step.Set, done.ExitCode)
-		return &failure{message: message, text: done.Text(), exitCode: done.ExitCode}
+		return &failure{message: r.sentence(step.Say), text: done.Text(), exitCode: done.ExitCode}
 	}
 	r.setFact(step.Set, strings.TrimSpace(found[min(1, len(found)-1)]))
 	return nil
 }
 
 func (r *run) check(step *plan.Check) error {
-	mismatch, err := r.mismatch(step.Test)
-	if err == nil && mismatch != "" {
-		err = failf("%s", mismatch)
+	holds, err := r.holds(step.Test)
+	if err != nil || holds {
+		return err
 	}
-	return err
+	return &failure{message: r.sentence(step.Say)}
 }
 
 func orElse(value, other int) int {
@@ -174,18 +156,16 @@ func orElse(value, other int) int {
 	return other
 }
 
-// waitFor asks every two seconds.
+// waitFor asks every two seconds whether the condition holds.
 func (r *run) waitFor(ctx context.Context, step *plan.WaitFor) error {
-	target, err := r.value(step.Target)
+	target := step.Target.String()
 	if step.Host != nil {
-		target, err = r.value(step.Host)
-	}
-	if err != nil {
-		return err
+		target = step.Host.String()
 	}
 	port := int64(0)
 	if step.Port != nil {
-		if port, err = r.number(step.Port, 32); err != nil {
+		var err error
+		if port, err = number(step.Port, 32); err != nil {
 			return err
 		}
 	}
@@ -193,23 +173,16 @@ func (r *run) waitFor(ctx context.Context, step *plan.WaitFor) error {
 	if err != nil {
 		return err
 	}
-	what := fmt.Sprintf("no %s %s", step.For, target)
-	if port != 0 {
-		what += fmt.Sprintf(":%d", port)
-	}
-	return r.waitUntil(ctx, probe, orElse(step.TimeoutSeconds, 300), what)
+	return r.waitUntil(ctx, probe, orElse(step.TimeoutSeconds, 300), r.sentence(step.Say))
 }
 
-// probe looks once.
+// probe looks once whether a condition holds.
 type probe func(ctx context.Context) (bool, error)
 
 func (r *run) probe(step *plan.WaitFor, target string, port int) (probe, error) {
 	path := "/healthz"
 	if step.Path != nil {
-		var err error
-		if path, err = r.value(step.Path); err != nil {
-			return nil, err
-		}
+		path = step.Path.String()
 	}
 	server := windows.Server{Host: target, Port: port, Path: path, CA: step.CA, Insecure: step.Insecure}
 	look := func(answers bool, seen string, err error) (bool, error) {
@@ -233,7 +206,7 @@ func (r *run) probe(step *plan.WaitFor, target string, port int) (probe, error) 
 	return nil, failf("cannot wait for '%s'", step.For)
 }
 
-// waitUntil ends with the deadline, even of an optional step.
+// waitUntil ends at the deadline, even when the step is optional.
 func (r *run) waitUntil(ctx context.Context, holds probe, seconds int, what string) error {
 	end := r.elapsed() + seconds
 	for r.problem = ""; ; {

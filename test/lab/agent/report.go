@@ -22,7 +22,7 @@ var (
 	notInName    = regexp.MustCompile(`[^\w.-]`)
 )
 
-// hide takes the plan's secrets, and whatever looks like a join token, out of a text.
+// hide takes the secrets of the plan out of a text, and everything that looks like a join token.
 func (r *run) hide(text string) string {
 	for _, secret := range r.head.Redact {
 		if secret != "" {
@@ -32,7 +32,7 @@ func (r *run) hide(text string) string {
 	return joinToken.ReplaceAllString(text, "[redacted]")
 }
 
-// protect: no secret, printable ASCII, one line, bounded.
+// protect makes one line of printable ASCII, without secrets, of a limited length.
 func (r *run) protect(text string, limit int) string {
 	clean := notPrintable.ReplaceAllString(r.hide(text), " ")
 	if len(clean) > limit {
@@ -68,7 +68,7 @@ func (r *run) log(format string, args ...any) {
 // report writes report.json and sends it. It never fails the bootstrap: a channel that does not work is a line in the log.
 func (r *run) report(ctx context.Context) { r.reportTo(ctx, 1) }
 
-// lastReport is tried more than once: nobody hears of it again when it is lost.
+// lastReport is tried more than once, because no later report replaces it.
 func (r *run) lastReport(ctx context.Context) { r.reportTo(ctx, 3) }
 
 func (r *run) reportTo(ctx context.Context, tries int) {
@@ -101,7 +101,7 @@ func (r *run) sendTo(ctx context.Context, channel plan.Channel, text string, tri
 func (r *run) send(ctx context.Context, channel plan.Channel, text string) error {
 	switch channel.Do {
 	case plan.ChannelGuestInfo:
-		program, err := r.value(channel.Program)
+		program, err := channel.Program.Resolve(r.facts)
 		if err != nil {
 			return err
 		}
@@ -122,8 +122,11 @@ func (r *run) reportText() (string, error) {
 		Phase: plan.ReportPhase{Index: min(s.Phase+1, s.Phases), Of: s.Phases, Name: s.PhaseName},
 		Step:  s.StepName, ExitCode: s.ExitCode, Reboots: s.Reboots, Elapsed: s.Elapsed,
 		LastLines: s.LastLines, Warnings: s.Warnings, Durations: s.Durations,
-		Facts: plan.ReportFacts{OS: r.facts["osBuild"] + "." + r.facts["osUbr"], MemoryMiB: r.facts["memoryMiB"], CPUs: r.facts["cpus"]},
-		At:    r.stamp(), Boot: s.Boot,
+		Facts: plan.ReportFacts{
+			OS:        r.facts[plan.FactOSBuild] + "." + r.facts[plan.FactOSUBR],
+			MemoryMiB: r.facts[plan.FactMemoryMiB], CPUs: r.facts[plan.FactCPUs],
+		},
+		At: r.stamp(), Boot: s.Boot,
 	}
 	if r.boot == nil {
 		report.Elapsed = r.elapsed()
@@ -137,7 +140,7 @@ func (r *run) reportText() (string, error) {
 	return text, err
 }
 
-// encode writes ASCII: names in a plan may be any text.
+// encode writes ASCII, whatever the names in a plan are made of.
 func (r *run) encode(report plan.Report) (string, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -159,7 +162,7 @@ func (r *run) encode(report plan.Report) (string, error) {
 	return text.String(), nil
 }
 
-// goalState and health are WireServer's words.
+// goalState and health are what WireServer reads and writes.
 type goalState struct {
 	Incarnation string `xml:"Incarnation"`
 	Container   struct {
@@ -178,7 +181,7 @@ type health struct {
 	Description string   `xml:"Container>RoleInstanceList>Role>Health>Details>Description"`
 }
 
-// sendAzure: only a failure is news, Ready is cloudbase-init's to say.
+// sendAzure tells failures only; cloudbase-init tells that the machine is ready.
 func (r *run) sendAzure(ctx context.Context, url string) error {
 	if r.state.State != plan.StateFailed {
 		return nil

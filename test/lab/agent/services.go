@@ -13,14 +13,10 @@ import (
 
 // environment sets variables of services, or of the machine.
 func (r *run) environment(step *plan.Environment) error {
-	texts, err := r.valueMap(step.Variables)
-	if err != nil {
-		return err
-	}
-	names := slices.Sorted(maps.Keys(texts))
+	names := slices.Sorted(maps.Keys(step.Variables))
 	lines := make([]string, 0, len(names))
 	for _, name := range names {
-		lines = append(lines, name+"="+texts[name])
+		lines = append(lines, name+"="+step.Variables[name].String())
 	}
 	for _, service := range step.Services {
 		key := windows.ServicesKey + `\` + service
@@ -33,24 +29,19 @@ func (r *run) environment(step *plan.Environment) error {
 	}
 	for _, name := range names {
 		key := windows.ControlKey + `\Session Manager\Environment`
-		if err := r.setOnce(key, name, windows.Text(texts[name])); err != nil {
+		if err := r.setOnce(key, name, windows.Text(step.Variables[name].String())); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// service makes a service or brings it in line in place: one that is deleted and made again may be stuck until a reboot.
+// service makes a service or changes it in place, because one that is deleted cannot always be made again before a reboot.
 func (r *run) service(ctx context.Context, step *plan.Service) error {
-	command, err := r.values(step.Command)
-	if err != nil {
-		return err
+	wanted := settings{
+		image: windows.JoinArguments(texts(step.Command)), start: string(step.Start),
+		depends: strings.Join(texts(step.DependsOn), "/"),
 	}
-	depends, err := r.values(step.DependsOn)
-	if err != nil {
-		return err
-	}
-	wanted := settings{image: windows.JoinArguments(command), start: string(step.Start), depends: strings.Join(depends, "/")}
 	if wanted.start == "" {
 		wanted.start = string(plan.StartAuto)
 	}
@@ -158,7 +149,7 @@ func (r *run) serviceState(ctx context.Context, step *plan.ServiceState) error {
 	return nil
 }
 
-// bring starts or stops a service and looks whether it worked. A service that does not exist is left alone.
+// bring starts or stops a service and waits until it has. It leaves a service that does not exist alone.
 func (r *run) bring(ctx context.Context, name, wanted string, limit int) error {
 	have, err := r.machine.ServiceState(name)
 	if err != nil || have == wanted || have == windows.Absent {

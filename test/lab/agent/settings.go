@@ -13,20 +13,17 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
-// firewall: the description of a rule says what it opens, so that a change is seen.
+// firewall describes in each rule what it opens, so that a change is seen.
 func (r *run) firewall(step *plan.Firewall) error {
 	for _, wanted := range step.Rules {
-		rule := windows.FirewallRule{Name: wanted.Name, Protocol: wanted.Protocol, Remote: []string{"Any"}}
-		var err error
-		if rule.Ports, err = r.values(wanted.Ports); err != nil {
-			return err
+		rule := windows.FirewallRule{
+			Name: wanted.Name, Protocol: wanted.Protocol, Ports: texts(wanted.Ports), Remote: []string{"Any"},
 		}
 		if len(wanted.Remote) > 0 {
-			if rule.Remote, err = r.values(wanted.Remote); err != nil {
-				return err
-			}
+			rule.Remote = texts(wanted.Remote)
 		}
-		rule.Description = fmt.Sprintf("capwin %s %s from %s", rule.Protocol, strings.Join(rule.Ports, ","), strings.Join(rule.Remote, ","))
+		ports, remote := strings.Join(rule.Ports, ","), strings.Join(rule.Remote, ",")
+		rule.Description = fmt.Sprintf("capwin %s %s from %s", rule.Protocol, ports, remote)
 		if err := r.setRule(rule); err != nil {
 			return err
 		}
@@ -47,12 +44,9 @@ func (r *run) setRule(rule windows.FirewallRule) error {
 	return r.machine.AddFirewallRule(rule)
 }
 
-// feature looks again after a reboot.
+// feature installs what is missing, and looks again after a reboot.
 func (r *run) feature(step *plan.Feature) error {
-	names, err := r.values(step.Features)
-	if err != nil {
-		return err
-	}
+	names := texts(step.Features)
 	have, err := r.machine.Features(names)
 	if err != nil {
 		return err
@@ -112,11 +106,10 @@ func (r *run) time(ctx context.Context, step *plan.Time) error {
 	if err := r.zone(ctx, step.Zone); err != nil {
 		return err
 	}
-	servers, err := r.values(step.NTP)
-	if err != nil || len(servers) == 0 {
-		return err
+	if len(step.NTP) == 0 {
+		return nil
 	}
-	peers := strings.Join(servers, ",0x8 ") + ",0x8"
+	peers := strings.Join(texts(step.NTP), ",0x8 ") + ",0x8"
 	same, err := r.hasPeers(peers)
 	if err != nil || same {
 		return err
@@ -124,7 +117,8 @@ func (r *run) time(ctx context.Context, step *plan.Time) error {
 	if err := r.bring(ctx, "w32time", windows.Running, 60); err != nil {
 		return err
 	}
-	if _, err := r.tool(ctx, []string{"w32tm.exe", "/config", "/manualpeerlist:" + peers, "/syncfromflags:manual", "/update"}, 0); err != nil {
+	configure := []string{"w32tm.exe", "/config", "/manualpeerlist:" + peers, "/syncfromflags:manual", "/update"}
+	if _, err := r.tool(ctx, configure, 0); err != nil {
 		return err
 	}
 	_, err = r.tool(ctx, []string{"w32tm.exe", "/resync", "/nowait"}, 0)
@@ -153,16 +147,8 @@ func (r *run) hasPeers(peers string) (bool, error) {
 	return strings.EqualFold(have.Text, peers) && kind.Text == "NTP", err
 }
 
-// localUser: nobody knows the password, entry is by key.
+// localUser makes a user with a random password that is not kept; the user logs in by SSH key.
 func (r *run) localUser(step *plan.LocalUser) error {
-	groups, err := r.values(step.Groups)
-	if err != nil {
-		return err
-	}
-	keys, err := r.values(step.SSHKeys)
-	if err != nil {
-		return err
-	}
 	sid, err := r.machine.LocalUser(step.User)
 	if err == nil && sid == "" {
 		sid, err = r.machine.AddLocalUser(step.User, password())
@@ -170,12 +156,12 @@ func (r *run) localUser(step *plan.LocalUser) error {
 	if err != nil {
 		return err
 	}
-	for _, group := range groups {
+	for _, group := range texts(step.Groups) {
 		if err := r.machine.AddGroupMember(group, step.User); err != nil {
 			return err
 		}
 	}
-	if len(keys) == 0 {
+	if len(step.SSHKeys) == 0 {
 		return nil
 	}
 	home, err := r.machine.UserProfile(sid, step.User)
@@ -189,7 +175,8 @@ func (r *run) localUser(step *plan.LocalUser) error {
 	if err := r.machine.Protect(folder, windows.AdminOnly+"(A;OICI;FA;;;"+sid+")"); err != nil {
 		return err
 	}
-	return r.writeAs(folder+`\authorized_keys`, []byte(strings.Join(keys, "\n")+"\n"), windows.AdminOnlyFile+"(A;;FA;;;"+sid+")")
+	keys := strings.Join(texts(step.SSHKeys), "\n") + "\n"
+	return r.writeAs(folder+`\authorized_keys`, []byte(keys), windows.AdminOnlyFile+"(A;;FA;;;"+sid+")")
 }
 
 // password has 68 characters, of all the classes that a policy may want.
@@ -200,7 +187,7 @@ func password() string {
 }
 
 func (r *run) pageFile(step *plan.PageFile) error {
-	size, err := r.number(step.SizeMiB, 32)
+	size, err := number(step.SizeMiB, 32)
 	if err != nil {
 		return err
 	}
@@ -213,7 +200,7 @@ func (r *run) pageFile(step *plan.PageFile) error {
 	if err != nil || len(have.List) == 1 && strings.EqualFold(have.List[0], wanted) {
 		return err
 	}
-	// Intent before effect: an end in between must not lose the reboot.
+	// Noted before the change that needs the reboot: an end in between must not lose it.
 	r.state.Pending = true
 	if err := r.save(); err != nil {
 		return err
@@ -222,19 +209,11 @@ func (r *run) pageFile(step *plan.PageFile) error {
 }
 
 func (r *run) defenderExclusions(step *plan.DefenderExclusions) error {
-	folders, err := r.values(step.Folders)
-	if err != nil {
-		return err
-	}
-	processes, err := r.values(step.Processes)
-	if err != nil {
-		return err
-	}
 	have, err := r.machine.DefenderExclusions()
 	if err != nil {
 		return err
 	}
-	folders, processes = missing(folders, have.Paths), missing(processes, have.Processes)
+	folders, processes := missing(texts(step.Folders), have.Paths), missing(texts(step.Processes), have.Processes)
 	if len(folders)+len(processes) == 0 {
 		return nil
 	}
@@ -247,7 +226,7 @@ func missing(wanted, have []string) []string {
 	})
 }
 
-// The words of netsh are translated, its two numbers are not.
+// netsh translates its words, but not these two numbers.
 var netshNumber = regexp.MustCompile(`:\s*(\d+)`)
 
 func (r *run) portRange(ctx context.Context, step *plan.PortRange) error {
@@ -270,7 +249,7 @@ func (r *run) setPorts(ctx context.Context, family, protocol string, start, coun
 	if len(found) == 2 && found[0][1] == fmt.Sprint(start) && found[1][1] == fmt.Sprint(count) {
 		return nil
 	}
-	argv := []string{"netsh.exe", "interface", family, "set", "dynamicport", protocol, fmt.Sprintf("start=%d", start), fmt.Sprintf("num=%d", count)}
-	_, err = r.tool(ctx, argv, 0)
+	argv := []string{"netsh.exe", "interface", family, "set", "dynamicport", protocol}
+	_, err = r.tool(ctx, append(argv, fmt.Sprintf("start=%d", start), fmt.Sprintf("num=%d", count)), 0)
 	return err
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
 
-// head is what can be read even of a plan that is not understood: whose it is, whom to tell, and what to hide and erase.
+// head is what can be read even of a plan that is not understood: whose it is, where to report, what to hide and erase.
 type head struct {
 	Version         json.RawMessage
 	Machine         plan.Machine
@@ -34,7 +34,7 @@ func readHead(text []byte) head {
 		"erase": &read.Erase, "logs": &read.Logs,
 	} {
 		if field := fields[name]; field != nil {
-			_ = json.Unmarshal(field, into) // Decode tells what is wrong; here counts what can be read
+			_ = json.Unmarshal(field, into) // Decode tells what is wrong; this takes what can be read
 		}
 	}
 	if fields["version"] != nil {
@@ -132,7 +132,7 @@ func (r *run) write() error {
 	return r.machine.Keep(Root+`\state.json`, text)
 }
 
-// elapsed counts the time that the agent was at work, by a clock that nobody sets.
+// elapsed counts the time that the agent has run, by a clock that nothing can set.
 func (r *run) elapsed() int {
 	return r.startElapsed + int(r.machine.Clock.Now().Sub(r.started)/time.Second)
 }
@@ -154,7 +154,7 @@ func (r *run) checkDeadline() error {
 
 func (r *run) stamp() string { return r.machine.Clock.Now().UTC().Format("20060102T150405Z") }
 
-// findFacts asks the machine, which can be late after a boot, and adds what steps have found.
+// findFacts asks the machine, which may not answer right after a boot, and adds what steps have found.
 func (r *run) findFacts(ctx context.Context) error {
 	for try := 1; ; try++ {
 		facts, err := r.machine.Facts()
@@ -177,9 +177,9 @@ func (r *run) setFact(name, value string) {
 	r.state.Facts[name] = value
 }
 
-// otherMachine: a copied disk. The plan is not this machine's, and the loader will bring the right one.
+// otherMachine says that the disk was copied: the plan is not meant for this machine, and the loader will bring the right one.
 func (r *run) otherMachine() bool {
-	other := r.state.SMBIOS != r.facts["smbios"]
+	other := r.state.SMBIOS != r.facts[plan.FactSMBIOS]
 	if other {
 		r.log("the disk of another machine")
 	}

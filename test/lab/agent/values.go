@@ -1,61 +1,101 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"reflect"
 	"strconv"
 	"strings"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
 
-func (r *run) value(v plan.Value) (string, error) { return v.Resolve(r.facts) }
-
-func (r *run) values(list []plan.Value) ([]string, error) {
-	texts := make([]string, 0, len(list))
-	for _, v := range list {
-		text, err := r.value(v)
-		if err != nil {
-			return nil, err
-		}
-		texts = append(texts, text)
-	}
-	return texts, nil
+// resolved is a copy of a step with the facts put in: every Value is a text, and no Tree has a fact. A step that needs an
+// unknown fact fails here, before it has changed anything.
+func (r *run) resolved(step plan.Step) (plan.Step, error) {
+	made := reflect.New(reflect.TypeOf(step).Elem())
+	made.Elem().Set(reflect.ValueOf(step).Elem())
+	err := r.putFacts(made.Elem())
+	return made.Interface().(plan.Step), err
 }
 
-func (r *run) valueMap(all map[string]plan.Value) (map[string]string, error) {
-	texts := map[string]string{}
-	for name, v := range all {
-		text, err := r.value(v)
-		if err != nil {
-			return nil, err
+func (r *run) putFacts(into reflect.Value) error {
+	switch known := into.Addr().Interface().(type) {
+	case *[]byte:
+		return nil
+	case *plan.Value:
+		return r.putText(known)
+	case *plan.Tree:
+		tree, err := known.Resolve(r.facts)
+		*known = tree
+		return err
+	case *map[string]plan.Value:
+		*known = maps.Clone(*known)
+		for name, value := range *known {
+			if err := r.putText(&value); err != nil {
+				return err
+			}
+			(*known)[name] = value
 		}
-		texts[name] = text
+		return nil
 	}
-	return texts, nil
+	switch into.Kind() {
+	case reflect.Struct:
+		for field, value := range into.Fields() {
+			if field.Name == "Say" {
+				continue // a sentence may tell that a fact is unknown
+			}
+			if err := r.putFacts(value); err != nil {
+				return err
+			}
+		}
+	case reflect.Slice:
+		into.Set(reflect.AppendSlice(reflect.Zero(into.Type()), into)) // the list of the plan stays as it is
+		for _, item := range into.Seq2() {
+			if err := r.putFacts(item); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *run) putText(value *plan.Value) error {
+	text, err := value.Resolve(r.facts)
+	if *value != nil {
+		*value = plan.Text(text)
+	}
+	return err
+}
+
+// texts of values that are resolved.
+func texts(values []plan.Value) []string {
+	list := make([]string, 0, len(values))
+	for _, value := range values {
+		list = append(list, value.String())
+	}
+	return list
 }
 
 // number is a value that must be one.
-func (r *run) number(v plan.Value, bits int) (int64, error) {
-	text, err := r.value(v)
+func number(value plan.Value, bits int) (int64, error) {
+	number, err := strconv.ParseInt(value.String(), 10, bits)
 	if err != nil {
-		return 0, err
-	}
-	number, err := strconv.ParseInt(text, 10, bits)
-	if err != nil {
-		return 0, fmt.Errorf("'%s' is not a number of %d bits", text, bits)
+		return 0, fmt.Errorf("'%s' is not a number of %d bits", value, bits)
 	}
 	return number, nil
 }
 
 // match lists what fits patterns.
 func (r *run) match(patterns []plan.Value) ([]string, error) {
-	texts, err := r.values(patterns)
-	if err != nil {
-		return nil, err
-	}
 	var all []string
-	for _, pattern := range texts {
-		found, err := r.machine.Match(pattern)
+	for _, pattern := range patterns {
+		text, err := pattern.Resolve(r.facts)
+		if err != nil {
+			return nil, err
+		}
+		found, err := r.machine.Match(text)
 		if err != nil {
 			return nil, err
 		}
@@ -64,40 +104,47 @@ func (r *run) match(patterns []plan.Value) ([]string, error) {
 	return all, nil
 }
 
-// mismatch is "" when the fact is as wanted, else the sentence that says why not. An unknown fact is the empty text; what it
-// is compared with must be known.
-func (r *run) mismatch(test plan.Test) (string, error) {
+// holds says whether a fact is as wanted. An unknown fact is the empty text; what it is compared with must be known.
+func (r *run) holds(test plan.Test) (bool, error) {
 	found := r.facts[test.Fact]
 	for _, how := range []struct {
-		name   string
 		wanted plan.Value
 		holds  func(found, wanted string) bool
 	}{
-		{"is", test.Is, strings.EqualFold},
-		{"isNot", test.IsNot, func(f, w string) bool { return !strings.EqualFold(f, w) }},
-		{"atLeast", test.AtLeast, func(f, w string) bool { return compareVersions(f, w) >= 0 }},
-		{"below", test.Below, func(f, w string) bool { return compareVersions(f, w) < 0 }},
+		{test.Is, strings.EqualFold},
+		{test.IsNot, func(f, w string) bool { return !strings.EqualFold(f, w) }},
+		{test.AtLeast, func(f, w string) bool { return compareVersions(f, w) >= 0 }},
+		{test.Below, func(f, w string) bool { return compareVersions(f, w) < 0 }},
 	} {
 		if how.wanted == nil {
 			continue
 		}
-		wanted, err := r.value(how.wanted)
-		if err != nil {
-			return "", err
-		}
-		if !how.holds(found, wanted) {
-			return fmt.Sprintf("fact %s is '%s', wanted: %s '%s'", test.Fact, found, how.name, wanted), nil
+		wanted, err := how.wanted.Resolve(r.facts)
+		if err != nil || !how.holds(found, wanted) {
+			return false, err
 		}
 	}
-	return "", nil
+	return true, nil
 }
 
-// same says whether Windows takes two texts for one: paths, addresses and names have no case.
+// sentence is how the plan tells a failure: what was measured stands there in short, or as unknown.
+func (r *run) sentence(say plan.Value) string {
+	var text strings.Builder
+	for _, part := range say {
+		text.WriteString(part.Text)
+		if part.Fact != "" {
+			text.WriteString(cmp.Or(strings.TrimSpace(r.protect(r.facts[part.Fact], 200)), "unknown"))
+		}
+	}
+	return text.String()
+}
+
+// same says whether Windows takes two texts for the same: case does not matter in paths, addresses and names.
 func same(one string) func(string) bool {
 	return func(other string) bool { return strings.EqualFold(one, other) }
 }
 
-// compareVersions compares dotted numbers: a leading v, and all from the first other character on, is ignored.
+// compareVersions compares dotted numbers. A leading v and all from the first other character on are ignored.
 func compareVersions(left, right string) int {
 	a, b := versionParts(left), versionParts(right)
 	for i := range max(len(a), len(b)) {
@@ -117,7 +164,7 @@ func versionParts(text string) []string {
 	return strings.Split(text, ".")
 }
 
-// part is 0 where there is none.
+// part is 0 for a missing part.
 func part(parts []string, i int) int64 {
 	if i >= len(parts) {
 		return 0

@@ -23,7 +23,7 @@ const (
 // screen shows one line for each machine: drawn over on a terminal, and else printed when it changes.
 type screen struct {
 	out   io.Writer
-	width int // of the terminal, 0 when it is none
+	width int // of the terminal, 0 without one
 	drawn int
 	last  map[string]string
 }

@@ -124,7 +124,8 @@ func (s *story) settled(ctx context.Context, wanted int32) (bool, error) {
 		return len(deployments.Items) == 0, nil
 	}
 	for _, d := range deployments.Items {
-		if d.Status.AvailableReplicas == nil || *d.Status.AvailableReplicas != wanted || !conditions.IsTrue(&d, clusterv1.AvailableCondition) {
+		if d.Status.AvailableReplicas == nil || *d.Status.AvailableReplicas != wanted ||
+			!conditions.IsTrue(&d, clusterv1.AvailableCondition) {
 			return false, nil
 		}
 	}

@@ -12,12 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubeletv1 "k8s.io/kubelet/config/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/yaml"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // What we say that a Node will offer must be what its kubelet then makes of the configuration that we render.
@@ -44,10 +44,7 @@ func TestAllocatableIsAsPredicted(t *testing.T) {
 		} {
 			t.Run(fmt.Sprint(name, " ", size), func(t *testing.T) {
 				t.Parallel()
-				want, err := bootstrap.Allocatable(spec, size)
-				if err != nil {
-					t.Fatal(err)
-				}
+				want := expect.Got(bootstrap.Allocatable(spec, size))(t)
 				config := kubeletConfigOf(t, spec, size)
 				capacity := corev1.ResourceList{
 					corev1.ResourceCPU:              *resource.NewQuantity(int64(size.CPUs), resource.DecimalSI),
@@ -70,16 +67,13 @@ func TestAllocatableIsAsPredicted(t *testing.T) {
 }
 
 // kubeletConfigOf is what the kubelet of a machine reads: the patch of its plan on the least configuration.
-func kubeletConfigOf(t *testing.T, spec bootstrapv1.WindowsBootstrapConfigSpec, size bootstrap.Size) *kubeletv1.KubeletConfiguration {
+func kubeletConfigOf(
+	t *testing.T, spec bootstrapv1.WindowsBootstrapConfigSpec, size bootstrap.Size,
+) *kubeletv1.KubeletConfiguration {
 	t.Helper()
-	ca, err := os.ReadFile("../../../bootstrap/testdata/ca.crt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ca := expect.Got(os.ReadFile("../../../bootstrap/testdata/ca.crt"))(t)
 	vm := &infrav1.VSphereVM{}
-	if err := json.Unmarshal(fmt.Appendf(nil, `{"cpus": %d, "memoryMiB": %d}`, size.CPUs, size.MemoryMiB), vm); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(fmt.Appendf(nil, `{"cpus": %d, "memoryMiB": %d}`, size.CPUs, size.MemoryMiB), vm))
 	userData, err := bootstrap.Render(bootstrap.Input{
 		Cluster: &clusterv1.Cluster{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"},
@@ -97,9 +91,7 @@ func kubeletConfigOf(t *testing.T, spec bootstrapv1.WindowsBootstrapConfigSpec, 
 		Config:    &bootstrapv1.WindowsBootstrapConfig{Spec: spec},
 		ClusterCA: ca, Token: "abcdef.0123456789abcdef",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	for _, phase := range userData.Plan().Phases {
 		for _, step := range phase.Steps {
 			file, ok := step.(*plan.File)
@@ -115,22 +107,6 @@ func kubeletConfigOf(t *testing.T, spec bootstrapv1.WindowsBootstrapConfigSpec, 
 
 func readPatched(t *testing.T, patch string) *kubeletv1.KubeletConfiguration {
 	t.Helper()
-	tree, err := toTree([]byte(goodKubelet))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var changes map[string]any
-	if err := json.Unmarshal([]byte(patch), &changes); err != nil {
-		t.Fatal(err)
-	}
-	mergePatch(tree, changes)
-	text, err := yaml.Marshal(tree)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := readKubeletConfig(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := expect.Got(readKubeletConfig(patched(t, goodKubelet, patch), defaultVersion))(t)
 	return config
 }

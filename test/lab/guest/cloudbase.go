@@ -26,7 +26,7 @@ type instance struct {
 }
 
 // cloudbaseInit is cloudbase-init as image-builder sets it up for vSphere: one metadata service, and of its plugins the two
-// that matter here. Failures are lines in its log, as on a real machine: nobody is told.
+// that matter here. Failures are lines in its log and nothing more, as on a real machine.
 func (p *power) cloudbaseInit(ctx context.Context) {
 	p.logInit("INFO", "Cloudbase-Init version: %s", p.guest.cloudbase())
 	found, err := p.guestInfoService(ctx)
@@ -67,7 +67,7 @@ func (p *power) plugins(ctx context.Context, found *instance) bool {
 }
 
 // marks is the key that remembers which plugins are done for this instance. Without an id nothing is remembered; an empty
-// one is an id, and one that is no text ends 1.1.4.
+// one is an id, and one that is not text ends 1.1.4.
 func (p *power) marks(id any) (string, error) {
 	if id == nil {
 		return "", nil

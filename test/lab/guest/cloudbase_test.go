@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/agent"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 func TestGuestDataEncodings(t *testing.T) {
@@ -88,7 +88,8 @@ func TestFormats(t *testing.T) {
 func TestComputerNames(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
-		"win-1": "win-1", "win-1.example.com": "win-1", "a-very-long-computer-name": "a-very-long-com", "a-very-longcom-puter": "a-very-longcom0",
+		"win-1": "win-1", "win-1.example.com": "win-1", "a-very-long-computer-name": "a-very-long-com",
+		"a-very-longcom-puter": "a-very-longcom0",
 	} {
 		if got := netBIOSName(name); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
@@ -100,12 +101,14 @@ func TestComputerNames(t *testing.T) {
 const initLog = "Program Files/Cloudbase Solutions/Cloudbase-Init/log/cloudbase-init.log"
 
 // smallPlan makes a file and reports.
-const smallPlan = `{"version":1,"machine":{"namespace":"ns","name":"m","uid":"uid-1","node":"win-1","cluster":"c"},"waitSeconds":1,
+const smallPlan = `{"version":1,"machine":{"namespace":"ns","name":"m","uid":"uid-1","node":"win-1","cluster":"c"},
+"waitSeconds":1,
 "report":[{"do":"guestinfo","program":"C:\\Program Files\\VMware\\VMware Tools\\rpctool.exe","key":"guestinfo.capwin.report"}],
 "phases":[{"name":"main","steps":[
  {"do":"check","name":"name","fact":"computerName","is":"WIN-1"},
  {"do":"fact","name":"version","argv":["kubeadm.exe","version","-o","short"],"match":"v([\\d.]+)","set":"kubeadm"},
- {"do":"file","name":"hello","path":"C:\\hello.txt","text":["on ",{"fact":"osBuild"},".",{"fact":"osUbr"},", kubeadm ",{"fact":"kubeadm"}]},
+ {"do":"file","name":"hello","path":"C:\\hello.txt","text":["on ",{"fact":"osBuild"},".",
+  {"fact":"osUbr"},", kubeadm ",{"fact":"kubeadm"}]},
  {"do":"time","name":"clock","zone":"UTC","ntp":["10.0.0.1"]},
  {"do":"portRange","name":"ports","start":34000,"count":31536},
  {"do":"reboot","name":"again","if":"always"},
@@ -118,7 +121,8 @@ func TestBoot(t *testing.T) {
 	guest := &Simulated{Dir: t.TempDir(), Address: "10.0.0.7", Build: "26100.1", KubernetesVersion: "v1.35.0"}
 	off := powerOn(t, guest, vm)
 	report := vm.awaitEnd(t, time.Minute)
-	if report.State != plan.StateSucceeded || report.Reboots != 1 || report.Facts.OS != "26100.1" || report.Facts.MemoryMiB != "16384" {
+	if report.State != plan.StateSucceeded || report.Reboots != 1 || report.Facts.OS != "26100.1" ||
+		report.Facts.MemoryMiB != "16384" {
 		t.Errorf("report is %+v", report)
 	}
 	off()
@@ -133,7 +137,10 @@ func TestBoot(t *testing.T) {
 		t.Errorf("cloudbase-init did not run each plugin once:\n%s", said)
 	}
 	off = powerOn(t, guest, vm) // the same disk once more: nothing is left to do
-	eventually(t, "the second power-on", func() bool { return strings.Count(effects(t, guest), "service containerd Running") == 4 })
+	wait.Until(t, "the second power-on", func() (any, bool) {
+		done := effects(t, guest)
+		return done, strings.Count(done, "service containerd Running") == 4
+	})
 	off()
 	if n := strings.Count(effects(t, guest), "file "+agent.Sentinel); n != 1 {
 		t.Errorf("the sentinel was written %d times", n)
@@ -142,10 +149,7 @@ func TestBoot(t *testing.T) {
 
 func diskFile(t *testing.T, guest *Simulated, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(guest.Dir, "C", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Got(os.ReadFile(filepath.Join(guest.Dir, "C", name)))(t)
 	return string(text)
 }
 
@@ -172,17 +176,29 @@ func TestRefusals(t *testing.T) {
 		{"metadata no YAML", func(v *fakeVM) { v.set("metadata", "{", "") }, "No metadata service found"},
 		{"number as instance id", func(v *fakeVM) { v.set("metadata", "instance-id: 5", "") }, "CRITICAL"},
 		{"user data no UTF-8", func(v *fakeVM) { v.set("userdata", "#ps1\n\xff", "") }, "plugin 'UserDataPlugin' failed"},
-		{"unknown encoding of metadata", func(v *fakeVM) { v.info["guestinfo.metadata.encoding"] = "zip" }, "Encoding zip not supported"},
+		{
+			"unknown encoding of metadata", func(v *fakeVM) { v.info["guestinfo.metadata.encoding"] = "zip" },
+			"Encoding zip not supported",
+		},
 		{"unknown encoding", func(v *fakeVM) { v.info["guestinfo.userdata.encoding"] = "zip" }, "Encoding zip not supported"},
 		{"too large", func(v *fakeVM) { v.info["guestinfo.userdata"] += strings.Repeat("A", 64<<10) }, "more than the 65536"},
 		{"no user data", func(v *fakeVM) { delete(v.info, "guestinfo.userdata") }, "Plugins execution done"},
-		{"byte order mark", func(v *fakeVM) { v.set("userdata", packed(append([]byte("\ufeff"), good...)), "gz+b64") }, "Unsupported user_data format"},
+		{
+			"byte order mark", func(v *fakeVM) { v.set("userdata", packed(append([]byte("\ufeff"), good...)), "gz+b64") },
+			"Unsupported user_data format",
+		},
 		{"cloud-config", func(v *fakeVM) { v.set("userdata", "#cloud-config\nruncmd: []\n", "") }, "does not run a cloud-config"},
-		{"another script", func(v *fakeVM) { v.set("userdata", "#ps1_sysnative\nWrite-Output 1\n", "") }, "the user data is not that of this release"},
+		{
+			"another script", func(v *fakeVM) { v.set("userdata", "#ps1_sysnative\nWrite-Output 1\n", "") },
+			"the user data is not that of this release",
+		},
 		{"a changed loader", func(v *fakeVM) {
 			v.set("userdata", packed([]byte(strings.Replace(string(good), "exit 0", "exit 2", 1))), "gz+b64")
 		}, "the user data is not that of this release"},
-		{"a plan that is none", func(v *fakeVM) { v.set("userdata", packed(scripts.UserData([]byte("[]"))), "gz+b64") }, "reason=LoaderFailed"},
+		{
+			"a plan that is not a plan", func(v *fakeVM) { v.set("userdata", packed(scripts.UserData([]byte("[]"))), "gz+b64") },
+			"reason=LoaderFailed",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -191,9 +207,9 @@ func TestRefusals(t *testing.T) {
 			guest := &Simulated{Dir: t.TempDir()}
 			off := powerOn(t, guest, vm)
 			log := filepath.Join(guest.Dir, "C", filepath.FromSlash(initLog))
-			eventually(t, c.says, func() bool {
+			wait.Until(t, c.says, func() (any, bool) {
 				text, err := os.ReadFile(log)
-				return err == nil && strings.Contains(string(text), c.says)
+				return string(text), err == nil && strings.Contains(string(text), c.says)
 			})
 			off()
 			if strings.Contains(effects(t, guest), "task.enable") {
@@ -219,8 +235,8 @@ func TestFaults(t *testing.T) {
 			"kubeadm of another version",
 			Faults{Kubeadm: "v1.29.0"},
 			`{"do":"fact","name":"f","argv":["kubeadm.exe","version","-o","short"],"match":"v([\\d.]+)","set":"kubeadm"},
-			 {"do":"check","name":"c","reason":"WrongVersion","fact":"kubeadm","atLeast":"1.36"}`,
-			plan.Report{State: plan.StateFailed, Reason: "WrongVersion", Message: "fact kubeadm is '1.29.0', wanted: atLeast '1.36'"},
+			 {"do":"check","name":"c","reason":"WrongVersion","fact":"kubeadm","atLeast":"1.36","say":["the image has kubeadm ",{"fact":"kubeadm"}]}`,
+			plan.Report{State: plan.StateFailed, Reason: "WrongVersion", Message: "the image has kubeadm 1.29.0"},
 		},
 		{
 			"a program hangs",
@@ -231,14 +247,19 @@ func TestFaults(t *testing.T) {
 		{
 			"no network",
 			Faults{Unreachable: true},
-			`{"do":"waitFor","name":"w","for":"tcp","host":"127.0.0.1","port":1,"timeoutSeconds":1}`,
-			plan.Report{State: plan.StateFailed, Reason: "WaitForFailed", Message: "no tcp 127.0.0.1:1 after 1 s (dial tcp 127.0.0.1:1: connectex: " + errCut.Error() + ")"},
+			`{"do":"waitFor","name":"w","for":"tcp","host":"127.0.0.1","port":1,"timeoutSeconds":1,"say":"no answer"}`,
+			plan.Report{
+				State: plan.StateFailed, Reason: "WaitForFailed",
+				Message: "no answer after 1 s (dial tcp 127.0.0.1:1: connectex: " + errCut.Error() + ")",
+			},
 		},
 		{
 			"an unknown program",
 			Faults{},
 			`{"do":"run","name":"r","argv":["C:\\k\\flannel.exe"]}`,
-			plan.Report{State: plan.StateFailed, Reason: "RunFailed", Message: `The system cannot find the file specified: C:\k\flannel.exe`},
+			plan.Report{
+				State: plan.StateFailed, Reason: "RunFailed", Message: `The system cannot find the file specified: C:\k\flannel.exe`,
+			},
 		},
 		{
 			"the agent is killed once",
@@ -253,20 +274,21 @@ func TestFaults(t *testing.T) {
 			vm := newVM(scripts.UserData([]byte(text)), "win-1")
 			powerOn(t, &Simulated{Dir: t.TempDir(), Faults: c.faults}, vm)
 			got := vm.awaitEnd(t, time.Minute)
-			if difference := cmp.Diff(c.want, plan.Report{State: got.State, Reason: got.Reason, Message: got.Message}); difference != "" {
-				t.Errorf("-want +got\n%s", difference)
-			}
+			expect.Same(t, "", c.want, plan.Report{State: got.State, Reason: got.Reason, Message: got.Message})
 		})
 	}
 }
 
-// Silent: the node comes up, and nobody hears of it.
+// Silent: the node comes up and does not report it.
 func TestSilent(t *testing.T) {
 	t.Parallel()
 	vm := newVM(scripts.UserData([]byte(smallPlan)), "win-1")
 	guest := &Simulated{Dir: t.TempDir(), Faults: Faults{Silent: true}}
 	off := powerOn(t, guest, vm)
-	eventually(t, "the sentinel", func() bool { return strings.Contains(effects(t, guest), "task.disable "+agent.TaskName) })
+	wait.Until(t, "the sentinel", func() (any, bool) {
+		done := effects(t, guest)
+		return done, strings.Contains(done, "task.disable "+agent.TaskName)
+	})
 	off()
 	if vm.host != "" || len(vm.reports) > 0 {
 		t.Errorf("heard of %q, %v", vm.host, vm.reports)

@@ -62,7 +62,7 @@ func pauseImage(machine *windows.Machine) (string, error) {
 	return pause, nil
 }
 
-// images is ctr.exe, of which it plays `images list name==IMAGE`: the image has its own pause image and no other. What else
+// images is ctr.exe; played is `images list name==IMAGE`: the image has its own pause image and no other. What else
 // ctr does is the other program's; without one, all is pulled.
 func images(other windows.Program) windows.Program {
 	return func(ctx context.Context, call *windows.Call) int {

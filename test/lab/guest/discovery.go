@@ -23,7 +23,7 @@ import (
 	"k8s.io/cluster-bootstrap/token/jws"
 )
 
-// discover finds the cluster and its CA: by the token, whose signature nobody else can make, and by the pinned keys. The
+// discover finds the cluster and its CA: by the signature that only a holder of the token can make, and by the pinned keys. The
 // answer is a kubeconfig for the TLS bootstrap.
 func (j *joining) discover(ctx context.Context) (*clientcmdapi.Config, error) {
 	if j.config.discoveryFile != "" {
@@ -58,7 +58,7 @@ func (j *joining) discover(ctx context.Context) (*clientcmdapi.Config, error) {
 
 var pinShape = regexp.MustCompile(`(?i)^sha256:[0-9a-f]{64}$`)
 
-// checkPins: one that is none is refused, also beside another that would do.
+// checkPins refuses a pin that is not valid, also beside a valid one.
 func checkPins(pins []string) error {
 	for _, pin := range pins {
 		if !pinShape.MatchString(pin) {
@@ -69,7 +69,7 @@ func checkPins(pins []string) error {
 }
 
 // discoverByFile trusts a kubeconfig that is on the disk, and wants its server to prove that it is of its CA. Credentials in
-// such a file, with which a real kubeadm joins, are not played: nobody here renders them.
+// such a file, with which a real kubeadm joins, are not played: we do not render them.
 func (j *joining) discoverByFile(ctx context.Context) (*clientcmdapi.Config, error) {
 	text, err := j.machine.ReadFile(j.onDrive(j.config.discoveryFile))
 	if err != nil {
@@ -94,7 +94,8 @@ func (j *joining) discoverByFile(ctx context.Context) (*clientcmdapi.Config, err
 	}
 	j.config.endpoint = strings.TrimPrefix(cluster.Server, "https://")
 	if _, err := j.clusterInfo(ctx, cluster.CertificateAuthorityData); err != nil && !apierrors.IsForbidden(err) {
-		return nil, fmt.Errorf("Abort reading the %s ConfigMap after timeout of %v: %w", //nolint:staticcheck // because kubeadm says it so
+		return nil, fmt.Errorf("Abort reading the %s ConfigMap after timeout of %v: %w",
+			//nolint:staticcheck // because kubeadm says it so
 			tokenapi.ConfigMapClusterInfo, j.config.discovery, err)
 	}
 	if j.config.bootstrapToken == "" {
@@ -111,9 +112,11 @@ func (j *joining) onDrive(path string) string {
 	return orElse(j.call.Dir, `C:\`)[:2] + path
 }
 
-// clusterInfo asks as nobody, for as long as the discovery may take; with a CA it wants the server to prove itself.
+// clusterInfo asks without credentials, for as long as the discovery may take; with a CA it wants the server to prove itself.
 func (j *joining) clusterInfo(ctx context.Context, ca []byte) (*corev1.ConfigMap, error) {
-	config := &rest.Config{Host: "https://" + j.config.endpoint, TLSClientConfig: rest.TLSClientConfig{Insecure: ca == nil, CAData: ca}}
+	config := &rest.Config{
+		Host: "https://" + j.config.endpoint, TLSClientConfig: rest.TLSClientConfig{Insecure: ca == nil, CAData: ca},
+	}
 	client, err := connect(j.machine, config, j.faults.dialer("kubeadm.exe"))
 	if err != nil {
 		return nil, err
@@ -129,7 +132,7 @@ func (j *joining) clusterInfo(ctx context.Context, ca []byte) (*corev1.ConfigMap
 		default:
 			return found, nil
 		}
-		// Whoever lets nobody look has answered, and a file needs no more.
+		// A server that refuses to show it has answered, and a file needs no more.
 		forbidden := j.config.discoveryFile != "" && apierrors.IsForbidden(last)
 		if forbidden || !j.machine.Clock.Now().Before(end) || j.machine.Clock.Sleep(ctx, 5*time.Second) != nil {
 			return nil, last
@@ -141,7 +144,8 @@ func (j *joining) clusterInfo(ctx context.Context, ca []byte) (*corev1.ConfigMap
 func (j *joining) verifyToken(info *corev1.ConfigMap) (string, error) {
 	text := info.Data[tokenapi.KubeConfigKey]
 	if text == "" {
-		return "", fmt.Errorf("there is no %s key in the %s ConfigMap. This API Server isn't set up for token bootstrapping, can't connect",
+		return "", fmt.Errorf("there is no %s key in the %s ConfigMap. This API Server isn't set up for token "+
+			"bootstrapping, can't connect",
 			tokenapi.KubeConfigKey, tokenapi.ConfigMapClusterInfo)
 	}
 	signature := info.Data[tokenapi.JWSSignatureKeyPrefix+j.config.tokenID]
@@ -173,7 +177,8 @@ func (j *joining) verifyAuthority(ctx context.Context, ca []byte, first *corev1.
 		return err
 	}
 	if second.Data[tokenapi.KubeConfigKey] != first.Data[tokenapi.KubeConfigKey] {
-		return fmt.Errorf("the second kubeconfig from the %s ConfigMap (using validated TLS) was different from the first", tokenapi.ConfigMapClusterInfo)
+		return fmt.Errorf("the second kubeconfig from the %s ConfigMap (using validated TLS) was different from the first",
+			tokenapi.ConfigMapClusterInfo)
 	}
 	return nil
 }

@@ -37,7 +37,8 @@ func (p *power) powershell(_ context.Context, call *windows.Call) int {
 	}
 	member, err := p.joinDomain(found[1])
 	if err != nil {
-		return call.Fail("Add-Computer : Computer '%s' failed to join domain '%s' from its current workgroup 'WORKGROUP' with following error message: %v",
+		return call.Fail("Add-Computer : Computer '%s' failed to join domain '%s' from its current workgroup 'WORKGROUP' "+
+			"with following error message: %v",
 			call.Machine.ComputerName(), p.guest.Domain.Name, err)
 	}
 	if member {

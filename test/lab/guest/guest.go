@@ -141,7 +141,7 @@ func (g *Simulated) Boot(ctx context.Context, vm VM) error {
 	return nil
 }
 
-// Restart starts Windows once more, as a person does with the button of the machine; it waits until there is a Windows to restart.
+// Restart starts Windows once more, as the machine's button does. It waits until there is a Windows to restart.
 func (g *Simulated) Restart(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -292,7 +292,7 @@ func (p *power) agentDied(ctx context.Context) bool {
 	return !lived
 }
 
-// note writes down what nobody in the guest would hear of.
+// note writes down what is not reported to anything in the guest.
 func (p *power) note(format string, args ...any) {
 	line := time.Now().UTC().Format(time.RFC3339) + " " + fmt.Sprintf(format, args...) + "\r\n"
 	_ = p.machine.Append(`C:\lab.log`, []byte(line)) // for people

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// guestInfoService reads all there is before any plugin runs: whatever is wrong with one value, the other is lost with it.
+// guestInfoService reads all values before any plugin runs: an error in one of them loses the others as well.
 func (p *power) guestInfoService(ctx context.Context) (*instance, error) {
 	data, err := p.guestData(ctx, "metadata")
 	if err != nil {
@@ -32,7 +32,7 @@ func (p *power) guestInfoService(ctx context.Context) (*instance, error) {
 	return found, nil
 }
 
-// readMetadata takes YAML, of which JSON is a part. What is no mapping is as good as an empty one.
+// readMetadata takes YAML, of which JSON is a part. What is not a mapping counts as an empty one.
 func (p *power) readMetadata(data []byte) (map[string]any, error) {
 	if data == nil && p.guest.cloudbase() == imageCloudbase {
 		return nil, errors.New("'NoneType' object has no attribute 'read'")
@@ -48,7 +48,7 @@ func (p *power) readMetadata(data []byte) (map[string]any, error) {
 	return metadata, nil
 }
 
-// guestData reads guestinfo.NAME in the encoding that guestinfo.NAME.encoding names. Nil is that there is none.
+// guestData reads guestinfo.NAME in the encoding that guestinfo.NAME.encoding names. Nil means that it is not set.
 func (p *power) guestData(ctx context.Context, name string) ([]byte, error) {
 	value, err := p.guestValue(ctx, name)
 	if err != nil {
@@ -68,7 +68,8 @@ func (p *power) guestValue(ctx context.Context, name string) ([]byte, error) {
 		return nil, fmt.Errorf("read guestinfo.%s: %w", name, err)
 	}
 	if len(value) > largestValue {
-		p.logInit("DEBUG", "Failed to execute rpctool: guestinfo.%s has %d bytes, more than the %d that VMware Tools carry", name, len(value), largestValue)
+		p.logInit("DEBUG", "Failed to execute rpctool: guestinfo.%s has %d bytes, more than the %d that VMware Tools carry", name,
+			len(value), largestValue)
 		return nil, nil
 	}
 	if !found {

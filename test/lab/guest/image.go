@@ -49,12 +49,13 @@ func (p *power) install() error {
 		}
 	}
 	// Where a person looks first; it leads nowhere until the agent has reported.
-	if err := os.Symlink(filepath.FromSlash("C/ProgramData/capwin/report.json"), filepath.Join(p.guest.Dir, "report.json")); err != nil && !os.IsExist(err) {
+	if err := os.Symlink(filepath.FromSlash("C/ProgramData/capwin/report.json"),
+		filepath.Join(p.guest.Dir, "report.json")); err != nil && !os.IsExist(err) {
 		return err
 	}
 	ubr, err := strconv.ParseInt(revision, 10, 64)
 	if err != nil {
-		return fmt.Errorf("the revision of %s is no number", p.guest.Build)
+		return fmt.Errorf("the revision of %s is not a number", p.guest.Build)
 	}
 	fresh := false
 	err = m.Setup(func(s *windows.State) {
@@ -112,7 +113,8 @@ func (p *power) furnish(s *windows.State, build string, ubr int64) {
 	service(s, "VMTools", "", 2)
 	service(s, "containerd", windows.JoinArguments([]string{containerdPath, "--run-service"}), 2)
 	service(s, "kubelet", windows.JoinArguments([]string{
-		logRunnerPath, "--log-file=C:/var/log/kubelet/kubelet.log", kubeletPath, "--windows-service", "--cert-dir=C:/var/lib/kubelet/pki",
+		logRunnerPath, "--log-file=C:/var/log/kubelet/kubelet.log", kubeletPath, "--windows-service",
+		"--cert-dir=C:/var/lib/kubelet/pki",
 		"--config=C:/var/lib/kubelet/config.yaml", "--bootstrap-kubeconfig=C:/etc/kubernetes/bootstrap-kubelet.conf",
 		"--kubeconfig=C:/etc/kubernetes/kubelet.conf", "--enable-debugging-handlers", "--cgroups-per-qos=false",
 		"--enforce-node-allocatable=", "--container-runtime-endpoint=npipe:////./pipe/containerd-containerd", "--resolv-conf=",
@@ -127,7 +129,8 @@ func adapters(macs []string) []windows.Adapter {
 	var all []windows.Adapter
 	for i, mac := range macs {
 		all = append(all, windows.Adapter{
-			Index: adapterIndex + i, MAC: strings.ToUpper(strings.ReplaceAll(mac, ":", "-")), Name: "Ethernet" + strconv.Itoa(i), DHCP: true, MTU: 1500,
+			Index: adapterIndex + i, MAC: strings.ToUpper(strings.ReplaceAll(mac, ":", "-")), Name: "Ethernet" + strconv.Itoa(i),
+			DHCP: true, MTU: 1500,
 		})
 	}
 	return all

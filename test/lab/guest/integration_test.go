@@ -24,7 +24,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // cluster is a real workload cluster.
@@ -47,20 +49,13 @@ func TestJoin(t *testing.T) {
 
 func startCluster(t *testing.T) *cluster {
 	t.Helper()
-	binaries, err := servers.Ensure(t.Context(), t.Output())
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := servers.StartWorkload(t.Context(), servers.WorkloadOptions{Binaries: binaries, Dir: filepath.Join(t.TempDir(), "workload"), WithoutNode: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	binaries := expect.Got(servers.Ensure(t.Context(), t.Output()))(t)
+	w := expect.Got(servers.StartWorkload(t.Context(),
+		servers.WorkloadOptions{Binaries: binaries, Dir: filepath.Join(t.TempDir(), "workload"), WithoutNode: true}))(t)
 	t.Cleanup(func() { _ = w.Stop() })
-	client, err := kubernetes.NewForConfig(w.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secrets, err := client.CoreV1().Secrets("kube-system").List(t.Context(), metav1.ListOptions{FieldSelector: "type=" + string(corev1.SecretTypeBootstrapToken)})
+	client := expect.Got(kubernetes.NewForConfig(w.Config))(t)
+	secrets, err := client.CoreV1().Secrets("kube-system").List(t.Context(),
+		metav1.ListOptions{FieldSelector: "type=" + string(corev1.SecretTypeBootstrapToken)})
 	if err != nil || len(secrets.Items) == 0 {
 		t.Fatalf("%d bootstrap tokens (%v)", len(secrets.Items), err)
 	}
@@ -74,7 +69,8 @@ func (c *cluster) userData(t *testing.T, name string, changes ...func(*bootstrap
 	in := bootstrap.Input{
 		Cluster: &clusterv1.Cluster{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "blue"},
-			Spec:       clusterv1.ClusterSpec{ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: c.Host, Port: int32(c.Port)}}, //nolint:gosec // because a port fits
+			Spec:       clusterv1.ClusterSpec{ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: c.Host, Port: int32(c.Port)}},
+			//nolint:gosec // because a port fits
 		},
 		Machine: &clusterv1.Machine{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: name, UID: types.UID("uid-" + name)},
@@ -91,10 +87,7 @@ func (c *cluster) userData(t *testing.T, name string, changes ...func(*bootstrap
 	for _, change := range changes {
 		change(&in)
 	}
-	rendered, err := bootstrap.Render(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rendered := expect.Got(bootstrap.Render(in))(t)
 	return rendered.Bytes()
 }
 
@@ -111,21 +104,30 @@ func testHealthyNode(t *testing.T, c *cluster) {
 	if report := vm.awaitEnd(t, time.Minute); report.State != plan.StateSucceeded {
 		t.Fatalf("the bootstrap ended %s: %s %s %v", report.State, report.Reason, report.Message, report.LastLines)
 	}
-	eventually(t, "the node is Ready", func() bool { node, err := c.node(t.Context(), name); return err == nil && ready(node) })
+	c.awaitReady(t, name)
 	checkNode(t, c, name)
-	eventually(t, "the node has a lease", func() bool {
+	wait.Until(t, "the node's lease", func() (any, bool) {
 		lease, err := c.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(t.Context(), name, metav1.GetOptions{})
-		return err == nil && *lease.Spec.HolderIdentity == name && lease.OwnerReferences[0].Name == name
+		return lease, err == nil && *lease.Spec.HolderIdentity == name && lease.OwnerReferences[0].Name == name
 	})
 	checkDisk(t, guest, c)
 
 	// The Node goes while the guest is off, and the next start makes it again: with its certificate, not with the token.
 	off()
-	if err := c.client.CoreV1().Nodes().Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, c.client.CoreV1().Nodes().Delete(t.Context(), name, metav1.DeleteOptions{}))
 	powerOn(t, guest, vm)
-	eventually(t, "the node is back", func() bool { _, err := c.node(t.Context(), name); return err == nil })
+	wait.Eventually(t, "the node to be back", func(ctx context.Context) error {
+		_, err := c.node(ctx, name)
+		return err
+	})
+}
+
+func (c *cluster) awaitReady(t *testing.T, name string) {
+	t.Helper()
+	wait.Until(t, "the node to be Ready", func() (any, bool) {
+		node, err := c.node(t.Context(), name)
+		return []any{node, err}, err == nil && ready(node)
+	})
 }
 
 // byFile is a machine whose user gives a kubeconfig, and whose Cluster has neither CA nor the right endpoint.
@@ -150,7 +152,7 @@ func testDiscoveryFile(t *testing.T, c *cluster) {
 	if report := vm.awaitEnd(t, time.Minute); report.State != plan.StateSucceeded {
 		t.Fatalf("the bootstrap ended %s: %s %s %v", report.State, report.Reason, report.Message, report.LastLines)
 	}
-	eventually(t, "the node is Ready", func() bool { node, err := c.node(t.Context(), name); return err == nil && ready(node) })
+	c.awaitReady(t, name)
 	checkDisk(t, guest, c)
 	if _, err := os.Stat(filepath.Join(guest.Dir, "C", "run", "kubeadm", "discovery.yaml")); !os.IsNotExist(err) {
 		t.Errorf("the discovery file is left on the disk (%v)", err)
@@ -160,10 +162,7 @@ func testDiscoveryFile(t *testing.T, c *cluster) {
 // otherCA is of another cluster.
 func otherCA(t *testing.T) []byte {
 	t.Helper()
-	pem, err := os.ReadFile("../../../bootstrap/testdata/ca.crt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pem := expect.Got(os.ReadFile("../../../bootstrap/testdata/ca.crt"))(t)
 	return pem
 }
 
@@ -178,10 +177,7 @@ func ready(node *corev1.Node) bool {
 
 func checkNode(t *testing.T, c *cluster, name string) {
 	t.Helper()
-	node, err := c.node(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	node := expect.Got(c.node(t.Context(), name))(t)
 	for label, want := range map[string]string{
 		"example.com/pool": "a", corev1.LabelOSStable: "windows", corev1.LabelWindowsBuild: "10.0.20348", corev1.LabelHostname: name,
 	} {
@@ -196,7 +192,8 @@ func checkNode(t *testing.T, c *cluster, name string) {
 	if !strings.Contains(strings.Join(taints, " "), "node.cloudprovider.kubernetes.io/uninitialized") {
 		t.Errorf("taints are %v", taints)
 	}
-	if node.Spec.ProviderID != "vsphere://"+name || node.Status.NodeInfo.KubeletVersion != c.Version || node.Status.NodeInfo.KernelVersion != "10.0.20348.2700" {
+	if node.Spec.ProviderID != "vsphere://"+name || node.Status.NodeInfo.KubeletVersion != c.Version ||
+		node.Status.NodeInfo.KernelVersion != "10.0.20348.2700" {
 		t.Errorf("providerID %q, node info %+v", node.Spec.ProviderID, node.Status.NodeInfo)
 	}
 	memory := node.Status.Allocatable[corev1.ResourceMemory]
@@ -218,9 +215,7 @@ func checkDisk(t *testing.T, guest *Simulated, c *cluster) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 }
 
 // showLogs of a guest that did not do as it should.
@@ -229,11 +224,10 @@ func showLogs(t *testing.T, guest *Simulated) {
 	if !t.Failed() {
 		return
 	}
-	for _, pattern := range []string{"C/ProgramData/capwin/agent.log", "C/ProgramData/capwin/logs/*", "C/var/log/kubelet/*", "C/lab.log", "effects.log"} {
-		paths, err := filepath.Glob(filepath.Join(guest.Dir, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, pattern := range []string{
+		"C/ProgramData/capwin/agent.log", "C/ProgramData/capwin/logs/*", "C/var/log/kubelet/*", "C/lab.log", "effects.log",
+	} {
+		paths := expect.Got(filepath.Glob(filepath.Join(guest.Dir, pattern)))(t)
 		for _, path := range paths {
 			text, err := os.ReadFile(path)
 			t.Logf("%s (%v)\n%s", path, err, text)
@@ -246,15 +240,13 @@ func short(t *testing.T, userData []byte, replace ...string) []byte {
 	t.Helper()
 	return repack(t, userData, append(replace,
 		`"timeoutSeconds":600`, `"timeoutSeconds":5`, `"timeoutSeconds":60,`, `"timeoutSeconds":5,`, `"attempts":3`, `"attempts":1`,
-		`\"discovery\":{`, `\"timeouts\":{\"discovery\":\"2s\",\"kubeletHealthCheck\":\"3s\",\"tlsBootstrap\":\"3s\"},\"discovery\":{`)...)
+		`\"discovery\":{`, `\"timeouts\":{\"discovery\":\"2s\",\"kubeletHealthCheck\":\"3s\",\"tlsBootstrap\":\"3s\"},`+
+			`\"discovery\":{`)...)
 }
 
 func testFailures(t *testing.T, c *cluster) {
 	closed := closedPort(t)
-	authorities, err := parseCertificates(c.CA)
-	if err != nil {
-		t.Fatal(err)
-	}
+	authorities := expect.Got(parseCertificates(c.CA))(t)
 	pin, other := publicKeyHash(authorities[0]), "sha256:"+strings.Repeat("0", 64)
 	for _, one := range []struct {
 		name   string
@@ -264,10 +256,16 @@ func testFailures(t *testing.T, c *cluster) {
 		replace []string
 		reason  string
 	}{
-		{"win-port", Faults{}, func(in *bootstrap.Input) { in.Cluster.Spec.ControlPlaneEndpoint.Port = closed }, nil, step.ReasonAPIServerUnreachable},
+		{
+			"win-port", Faults{}, func(in *bootstrap.Input) { in.Cluster.Spec.ControlPlaneEndpoint.Port = closed }, nil,
+			step.ReasonAPIServerUnreachable,
+		},
 		{"win-cut", Faults{Unreachable: true}, nil, nil, step.ReasonAPIServerUnreachable},
 		{"win-token", Faults{}, func(in *bootstrap.Input) { in.Token = "zzzzzz.0123456789abcdef" }, nil, step.ReasonTokenRejected},
-		{"win-secret", Faults{}, func(in *bootstrap.Input) { in.Token = c.token[:7] + "0123456789abcdef" }, nil, step.ReasonTokenRejected},
+		{
+			"win-secret", Faults{}, func(in *bootstrap.Input) { in.Token = c.token[:7] + "0123456789abcdef" }, nil,
+			step.ReasonTokenRejected,
+		},
 		{"win-pin", Faults{}, nil, []string{pin, other}, step.ReasonAPIServerCAMismatch},
 		{"win-file-ca", Faults{}, c.byFile(otherCA(t)), nil, step.ReasonAPIServerCAMismatch},
 		{"win-file-token", Faults{}, func(in *bootstrap.Input) {
@@ -275,7 +273,10 @@ func testFailures(t *testing.T, c *cluster) {
 			in.Token = "zzzzzz.0123456789abcdef"
 		}, nil, step.ReasonTokenRejected},
 		{"win-sick", Faults{KubeletSick: true}, nil, nil, step.ReasonKubeletNotHealthy},
-		{"win-bad", Faults{}, nil, []string{`\"singleProcessOOMKill\":null`, `\"singleProcessOOMKill\":true`}, step.ReasonKubeletNotHealthy},
+		{
+			"win-bad", Faults{}, nil, []string{`\"singleProcessOOMKill\":null`, `\"singleProcessOOMKill\":true`},
+			step.ReasonKubeletNotHealthy,
+		},
 	} {
 		t.Run(one.name, func(t *testing.T) {
 			t.Parallel()
@@ -289,7 +290,8 @@ func testFailures(t *testing.T, c *cluster) {
 			t.Cleanup(func() { showLogs(t, guest) })
 			powerOn(t, guest, vm)
 			if report := vm.awaitEnd(t, 2*time.Minute); report.State != plan.StateFailed || report.Reason != one.reason {
-				t.Errorf("the bootstrap ended %s: %s %q %v, want %s", report.State, report.Reason, report.Message, report.LastLines, one.reason)
+				t.Errorf("the bootstrap ended %s: %s %q %v, want %s", report.State, report.Reason, report.Message, report.LastLines,
+					one.reason)
 			}
 			if _, err := c.node(t.Context(), one.name); !apierrors.IsNotFound(err) {
 				t.Errorf("there is a node, or none can be asked for: %v", err)
@@ -298,35 +300,28 @@ func testFailures(t *testing.T, c *cluster) {
 	}
 }
 
-// Nobody approves: kubelet.conf is there all the same, since the first attempt, and the kubelet is well.
+// No one approves the request. kubelet.conf is there since the first attempt, and the kubelet is well.
 func testNoCertificate(t *testing.T, c *cluster) {
-	if err := c.client.RbacV1().ClusterRoleBindings().Delete(t.Context(), "kubeadm:node-autoapprove-bootstrap", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	vm := newVM(short(t, c.userData(t, "win-unsigned"), `"attempts":3,"delaySeconds":15`, `"attempts":2,"delaySeconds":0`), "win-unsigned")
+	expect.OK(t, c.client.RbacV1().ClusterRoleBindings().Delete(t.Context(), "kubeadm:node-autoapprove-bootstrap",
+		metav1.DeleteOptions{}))
+	vm := newVM(short(t, c.userData(t, "win-unsigned"), `"attempts":3,"delaySeconds":15`, `"attempts":2,"delaySeconds":0`),
+		"win-unsigned")
 	guest := &Simulated{Dir: t.TempDir(), KubernetesVersion: c.Version}
 	t.Cleanup(func() { showLogs(t, guest) })
 	powerOn(t, guest, vm)
-	if report := vm.awaitEnd(t, 2*time.Minute); report.State != plan.StateFailed || report.Reason != step.ReasonTLSBootstrapFailed {
+	if report := vm.awaitEnd(t, 2*time.Minute); report.State != plan.StateFailed ||
+		report.Reason != step.ReasonTLSBootstrapFailed {
 		t.Errorf("the bootstrap ended %s: %s %q %v", report.State, report.Reason, report.Message, report.LastLines)
 	}
 }
 
-// closedPort is one on which nobody listens.
+// closedPort is one on which no server listens.
 func closedPort(t *testing.T) int32 {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := expect.Got(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = listener.Close() }()
 	_, text, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	port, err := strconv.ParseInt(text, 10, 32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	port := expect.Got(strconv.ParseInt(text, 10, 32))(t)
 	return int32(port)
 }

@@ -115,7 +115,8 @@ func (c *joinConfig) readV1Beta4(text []byte) error {
 	}
 	if limits := read.Timeouts; limits != nil {
 		for into, limit := range map[*time.Duration]*time.Duration{
-			&c.discovery: duration(limits.Discovery), &c.kubeletHealth: duration(limits.KubeletHealthCheck), &c.tlsBootstrap: duration(limits.TLSBootstrap),
+			&c.discovery: duration(limits.Discovery), &c.kubeletHealth: duration(limits.KubeletHealthCheck),
+			&c.tlsBootstrap: duration(limits.TLSBootstrap),
 		} {
 			if limit != nil {
 				*into = *limit

@@ -65,7 +65,8 @@ func (p *power) kubeadmJoin(ctx context.Context, call *windows.Call, args []stri
 		call.Fail("error: %v", err)
 		return call.Fail("To see the stack trace of this error execute with --v=5 or higher")
 	}
-	call.Print("\nThis node has joined the cluster:\n* Certificate signing request was sent to apiserver and a response was received.")
+	call.Print("\nThis node has joined the cluster:\n* Certificate signing request was sent to apiserver and a " +
+		"response was received.")
 	call.Print("* The Kubelet was informed of the new secure connection details.")
 	return 0
 }
@@ -125,7 +126,8 @@ func (j *joining) preflight() error {
 	}
 	if !runtimeAnswers(j.machine, j.config.criSocket) {
 		fmt.Fprintf(&problems, "\t[ERROR CRI]: could not connect to the container runtime: failed to create new CRI runtime service: "+
-			"validate service connection: validate CRI v1 runtime API for endpoint %q: rpc error: code = Unavailable\n", j.config.criSocket)
+			"validate service connection: validate CRI v1 runtime API for endpoint %q: rpc error: code = Unavailable\n",
+			j.config.criSocket)
 	}
 	if taken, err := j.machine.PipeAnswers(kubeletPort); (err != nil || taken) && !j.ignored("Port-10250") {
 		fmt.Fprint(&problems, "\t[ERROR Port-10250]: Port 10250 is in use\n")
@@ -133,7 +135,8 @@ func (j *joining) preflight() error {
 	if problems.Len() == 0 {
 		return nil
 	}
-	j.call.Fail("[preflight] Some fatal errors occurred:\n%s[preflight] If you know what you are doing, you can make a check non-fatal "+
+	j.call.Fail("[preflight] Some fatal errors occurred:\n%s[preflight] If you know what you are doing, you can make a "+
+		"check non-fatal "+
 		"with `--ignore-preflight-errors=...`", problems.String())
 	return errors.New("preflight checks failed")
 }
@@ -162,7 +165,9 @@ func (j *joining) client(config *clientcmdapi.Config) (kubernetes.Interface, err
 }
 
 // startKubelet leaves the files that the kubelet reads, and starts it.
-func (j *joining) startKubelet(ctx context.Context, client kubernetes.Interface, bootstrap *clientcmdapi.Config, kubelet []byte) error {
+func (j *joining) startKubelet(
+	ctx context.Context, client kubernetes.Interface, bootstrap *clientcmdapi.Config, kubelet []byte,
+) error {
 	text, err := clientcmd.Write(*bootstrap)
 	if err != nil {
 		return err
@@ -240,7 +245,8 @@ func (j *joining) waitForKubelet(ctx context.Context) error {
 	if !j.poll(ctx, j.config.kubeletHealth, health) {
 		j.call.Print("[kubelet-check] The kubelet is not healthy after %v", j.machine.Clock.Now().Sub(begin))
 		j.call.Print("\nUnfortunately, an error has occurred, likely caused by:\n\t- The kubelet is not running")
-		return errors.New(`failed while waiting for the kubelet to start: The HTTP call equal to 'curl -sSL http://127.0.0.1:10248/healthz' ` +
+		return errors.New(`failed while waiting for the kubelet to start: The HTTP call equal to 'curl -sSL ` +
+			`http://127.0.0.1:10248/healthz' ` +
 			`returned error: Get "http://127.0.0.1:10248/healthz": dial tcp 127.0.0.1:10248: connectex: No connection could be made`)
 	}
 	j.call.Print("[kubelet-start] Waiting for the kubelet to perform the TLS Bootstrap")

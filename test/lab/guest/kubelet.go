@@ -48,18 +48,19 @@ func (p *power) kubelet(ctx context.Context, call *windows.Call) int {
 		call.Print("Kubernetes %s", p.guest.version())
 		return 0
 	}
-	flags, err := readKubeletFlags(call.Argv[1:])
+	flags, err := readKubeletFlags(call.Argv[1:], p.guest.version())
 	if err != nil {
 		return call.Fail("E0101 command failed: %v", err)
 	}
 	if call.Service != "" && !flags.service {
-		return call.Fail("E0101 the service did not respond to the start or control request in a timely fashion (1053): no --windows-service")
+		return call.Fail("E0101 the service did not respond to the start or control request in a timely fashion (1053): " +
+			"no --windows-service")
 	}
 	text, err := call.Machine.ReadFile(flags.config)
 	if err != nil {
 		return call.Fail("E0101 command failed: failed to load kubelet config file, path: %s, error: %v", flags.config, err)
 	}
-	config, err := readKubeletConfig(text)
+	config, err := readKubeletConfig(text, p.guest.version())
 	if err != nil {
 		return call.Fail("E0101 command failed: failed to validate kubelet configuration, error: %v, path: %s", err, flags.config)
 	}
@@ -113,10 +114,12 @@ func (n *node) findsAll() error {
 		return fmt.Errorf("unable to load client CA file %s: the system cannot find the file specified", ca)
 	}
 	if endpoint := n.config.ContainerRuntimeEndpoint; !runtimeAnswers(m, endpoint) {
-		return fmt.Errorf("validate service connection: validate CRI v1 runtime API for endpoint %q: rpc error: code = Unavailable", endpoint)
+		return fmt.Errorf("validate service connection: validate CRI v1 runtime API for endpoint %q: rpc error: code = Unavailable",
+			endpoint)
 	}
 	if flags.providers+flags.providersDir != "" && (!m.FileExists(flags.providers) || !m.DirectoryExists(flags.providersDir)) {
-		return fmt.Errorf("failed to register CRI auth plugins: no configuration %q or no folder %q", flags.providers, flags.providersDir)
+		return fmt.Errorf("failed to register CRI auth plugins: no configuration %q or no folder %q", flags.providers,
+			flags.providersDir)
 	}
 	return nil
 }

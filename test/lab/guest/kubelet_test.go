@@ -1,16 +1,19 @@
 package guest
 
 import (
+	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	kubeletv1 "k8s.io/kubelet/config/v1beta1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
@@ -28,60 +31,89 @@ func TestKubeletConfiguration(t *testing.T) {
 		{"a Linux cluster's defaults", `{"cgroupsPerQOS":true,"enforceNodeAllocatable":["pods"]}`, ""},
 		{"no list falls back to pods", `{"enforceNodeAllocatable":null}`, "cgroupsPerQOS (--cgroups-per-qos) must be set to true"},
 		{"an empty list does not", `{"enforceNodeAllocatable":[]}`, ""},
-		{"grace twice", `{"shutdownGracePeriod":"10s","shutdownGracePeriodByPodPriority":[{"priority":0,"shutdownGracePeriodSeconds":5}]}`, "Cannot specify both"},
 		{"swap", `{"memorySwap":{"swapBehavior":"LimitedSwap"}}`, "only supported with cgroupv2"},
 		{"a socket for images", `{"imageServiceEndpoint":"unix:///run/containerd.sock"}`, "only support tcp and npipe endpoint"},
 		{"a certificate of Linux", `{"tlsCertFile":"/var/lib/kubelet/pki/node.crt"}`, "is a file that is not there"},
 		{"cpus of Linux", `{"reservedSystemCPUs":"0-1"}`, "they belong to Linux nodes"},
 		{"pods per core", `{"podsPerCore":10}`, "they belong to Linux nodes"},
-		{"singleProcessOOMKill", `{"singleProcessOOMKill":false}`, "singleProcessOOMKill is not supported on Windows"},
-		{"userNamespaces", `{"userNamespaces":{}}`, "userNamespaces is not supported on Windows"},
 		{"unknown field", `{"providerId":"x"}`, `unknown field "providerId"`},
 		{"unknown enforcement", `{"enforceNodeAllocatable":["all"]}`, `option "all" specified`},
 		{"none and more", `{"enforceNodeAllocatable":["none","pods"]}`, "may not contain additional enforcements"},
 		{"no cgroup for it", `{"enforceNodeAllocatable":["kube-reserved"]}`, "a cgroup must be specified"},
-		{"reserved what is no resource", `{"kubeReserved":{"gpu":"1"}}`, `cannot reserve "gpu" resource`},
+		{"reserved what is not a resource", `{"kubeReserved":{"gpu":"1"}}`, `cannot reserve "gpu" resource`},
 		{"reserved less than nothing", `{"systemReserved":{"memory":"-1Gi"}}`, "cannot be negative"},
 		{"unknown signal", `{"evictionHard":{"memory.free":"1Gi"}}`, "unsupported eviction signal"},
 		{"percentage over 100", `{"evictionHard":{"nodefs.available":"120%"}}`, "must be 0 to 100%"},
 		{"a resolver file", `{"resolvConf":"/etc/resolv.conf"}`, "resolvConf must be"},
 		{"grace", `{"shutdownGracePeriod":"10s","shutdownGracePeriodCriticalPods":"20s"}`, "must be <= shutdownGracePeriod"},
 		{"managed CPUs", `{"cpuManagerPolicy":"static"}`, "WindowsCPUAndMemoryAffinity"},
-		{"a feature gate", `{"featureGates":{"X":true}}`, "feature gates are not known"},
-		{"no pipe", `{"containerRuntimeEndpoint":"unix:///run/containerd.sock"}`, "is no named pipe"},
+		{"CPUs that may be managed", `{"cpuManagerPolicy":"static","featureGates":{"WindowsCPUAndMemoryAffinity":true}}`, ""},
+		{"no pipe", `{"containerRuntimeEndpoint":"unix:///run/containerd.sock"}`, "is not a named pipe"},
 		{"less than no pods", `{"maxPods":-1}`, "must not be a negative number"},
 		{"another version", `{"apiVersion":"kubelet.config.k8s.io/v1"}`, `no kind "KubeletConfiguration" is registered`},
 	} {
-		tree, err := toTree([]byte(goodKubelet))
-		if err != nil {
-			t.Fatal(err)
-		}
-		patch, err := toTree([]byte(orElse(c.patch, "{}")))
-		if err != nil {
-			t.Fatal(err)
-		}
-		mergePatch(tree, patch)
-		text, err := yaml.Marshal(tree)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = readKubeletConfig(text)
-		if c.problem == "" && err != nil || c.problem != "" && (err == nil || !strings.Contains(err.Error(), c.problem)) {
-			t.Errorf("%s: %v, want %q", c.name, err, c.problem)
+		_, err := readKubeletConfig(patched(t, goodKubelet, orElse(c.patch, "{}")), defaultVersion)
+		expect.Says(t, c.name, err, c.problem)
+	}
+}
+
+func patched(t *testing.T, config, patch string) []byte {
+	t.Helper()
+	tree, err := toTree([]byte(config))
+	change, failed := toTree([]byte(patch))
+	expect.OK(t, errors.Join(err, failed))
+	mergePatch(tree, change)
+	text := expect.Got(yaml.Marshal(tree))(t)
+	return text
+}
+
+// TestLabIsLikeTheRealKubelet: test/kubelet asks the real one about the same files.
+func TestLabIsLikeTheRealKubelet(t *testing.T) {
+	t.Parallel()
+	const folder = "../../kubelet/testdata/"
+	says := map[string]string{
+		"exits": "singleProcessOOMKill is not", "exits-too": "userNamespaces is not", "run-once": "runOnce",
+		"wrong-type":   "cannot unmarshal",
+		"unknown-gate": "unrecognized feature gate: WinDRS",
+		"locked-gate":  "cannot set feature gate WinDSR to false, feature is locked to true",
+		"one-log-file": "containerLogMaxFiles", "no-log-workers": "containerLogMaxWorkers",
+		"hasty-monitor":    "containerLogMonitorInterval",
+		"image-thresholds": "imageGCLowThresholdPercent", "image-ages": "imageMaximumGCAge", "parallel-pulls": "maxParallelImagePulls",
+		"grace-periods": "must be <= shutdownGracePeriod", "grace-twice": "Cannot specify both", "negative-burst": "eventBurst",
+		"log-format": "log format", "port": "port", "lease": "nodeLeaseDurationSeconds",
+		"hidden-metrics": "showHiddenMetricsForVersion",
+		"cgroups-only":   "cgroupsPerQOS (--cgroups-per-qos) must be set to true",
+	}
+	for _, file := range append(files(t, folder+"configurations/*.json"), files(t, folder+"refused/*.json")...) {
+		text := expect.Got(os.ReadFile(file))(t)
+		text = patched(t, string(text), `{"resolvConf":""}`) // as kubeadm does
+		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		want, refused := says[name]
+		_, err := readKubeletConfig(text, defaultVersion)
+		if refused != strings.Contains(file, "/refused/") || refused && (err == nil || !strings.Contains(err.Error(), want)) ||
+			!refused && err != nil {
+			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
 }
 
+func files(t *testing.T, pattern string) []string {
+	t.Helper()
+	found, err := filepath.Glob(pattern)
+	if err != nil || len(found) == 0 {
+		t.Fatalf("%s: %v %v", pattern, found, err)
+	}
+	return found
+}
+
 func TestAllocatable(t *testing.T) {
 	t.Parallel()
-	config, err := readKubeletConfig([]byte(goodKubelet + `
+	config, err := readKubeletConfig([]byte(goodKubelet+`
 kubeReserved: {cpu: 100m, memory: 1Gi}
 systemReserved: {cpu: 400m, memory: 2Gi, pid: "100"}
 evictionHard: {memory.available: 500Mi, nodefs.available: 10%, imagefs.available: 15%}
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
+`), defaultVersion)
+	expect.OK(t, err)
 	capacity := corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("16Gi"),
 		corev1.ResourceEphemeralStorage: resource.MustParse("80Gi"), corev1.ResourcePods: resource.MustParse("110"),
@@ -91,16 +123,19 @@ evictionHard: {memory.available: 500Mi, nodefs.available: 10%, imagefs.available
 		got[string(name)] = amount.String()
 	}
 	want := map[string]string{"cpu": "3500m", "memory": "12812Mi", "ephemeral-storage": "77309411200", "pods": "110"}
-	if difference := cmp.Diff(want, got); difference != "" {
-		t.Errorf("-want +got\n%s", difference)
-	}
+	expect.Same(t, "", want, got)
 }
 
 func TestKubeletFlags(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, flags, problem string }{
-		{"ours", "--windows-service --cert-dir=C:\\p --hostname-override=n --cloud-provider=external --windows-priorityclass=ABOVE_NORMAL_PRIORITY_CLASS --node-labels=a.b/c=d", ""},
-		{"image-builder's", "--windows-service --enable-debugging-handlers --cgroups-per-qos=false --enforce-node-allocatable= --resolv-conf=", ""},
+		{"ours", "--windows-service --cert-dir=C:\\p --hostname-override=n --cloud-provider=external " +
+			"--windows-priorityclass=ABOVE_NORMAL_PRIORITY_CLASS --node-labels=a.b/c=d", ""},
+		{
+			"image-builder's",
+			"--windows-service --enable-debugging-handlers --cgroups-per-qos=false --enforce-node-allocatable= --resolv-conf=",
+			"",
+		},
 		{"removed", "--pod-infra-container-image=pause", "unknown flag: --pod-infra-container-image"},
 		{"misspelt", "--windows-servise", "unknown flag"},
 		{"known but not played", "--max-pods=5", "does not play --max-pods"},
@@ -111,10 +146,8 @@ func TestKubeletFlags(t *testing.T) {
 		{"no pair", "--node-labels=a", "malformed pair"},
 		{"an argument", "extra", "unknown command"},
 	} {
-		_, err := readKubeletFlags(append(strings.Fields(c.flags), `--config=C:\c`, `--kubeconfig=C:\k`))
-		if c.problem == "" && err != nil || c.problem != "" && (err == nil || !strings.Contains(err.Error(), c.problem)) {
-			t.Errorf("%s: %v, want %q", c.name, err, c.problem)
-		}
+		_, err := readKubeletFlags(append(strings.Fields(c.flags), `--config=C:\c`, `--kubeconfig=C:\k`), defaultVersion)
+		expect.Says(t, c.name, err, c.problem)
 	}
 }
 
@@ -123,7 +156,10 @@ func TestLogRunnerFlags(t *testing.T) {
 	for _, c := range []struct{ name, version, args, file, problem string }{
 		{"plain", "v1.30.0", "--log-file=C:/var/log/k.log kubelet.exe --v=2", `C:\var\log\k.log`, ""},
 		{"rotates", "v1.34.0", "--log-file=C:/k.log --log-file-size=50Mi --log-file-age=168h kubelet.exe", `C:\k.log`, ""},
-		{"too old to rotate", "v1.33.9", "--log-file=C:/k.log --log-file-size=50Mi kubelet.exe", "", "flag provided but not defined: -log-file-size"},
+		{
+			"too old to rotate", "v1.33.9", "--log-file=C:/k.log --log-file-size=50Mi kubelet.exe", "",
+			"flag provided but not defined: -log-file-size",
+		},
 		{"nothing to run", "v1.36.3", "--log-file=C:/k.log", "", "no command"},
 	} {
 		file, _, err := logRunnerFlags(strings.Fields(c.args), c.version)
@@ -137,8 +173,10 @@ func TestJoinConfigurations(t *testing.T) {
 	t.Parallel()
 	pin := strings.Repeat("a1", 32)
 	rest := `
-nodeRegistration: {name: win-1, criSocket: "npipe:////./pipe/containerd-containerd", taints: [{key: os, value: windows, effect: NoSchedule}]}
-discovery: {bootstrapToken: {token: abcdef.0123456789abcdef, apiServerEndpoint: "10.0.0.1:6443", caCertHashes: ["sha256:` + pin + `"]}}
+nodeRegistration: {name: win-1, criSocket: "npipe:////./pipe/containerd-containerd", taints: [{key: os,
+value: windows, effect: NoSchedule}]}
+discovery: {bootstrapToken: {token: abcdef.0123456789abcdef, apiServerEndpoint: "10.0.0.1:6443",
+caCertHashes: ["sha256:` + pin + `"]}}
 `
 	head := func(version string) string {
 		return "kind: JoinConfiguration\napiVersion: kubeadm.k8s.io/" + version + rest
@@ -148,21 +186,26 @@ discovery: {bootstrapToken: {token: abcdef.0123456789abcdef, apiServerEndpoint: 
 		{"v1beta3", "v1.30.0", head("v1beta3"), ""},
 		{"too new for kubeadm", "v1.30.0", head("v1beta4"), "does not know"},
 		{"too old an API", "v1.36.3", head("v1beta2"), "not supported"},
-		{"another kind", "v1.36.3", strings.Replace(head("v1beta4"), "JoinConfiguration", "InitConfiguration", 1), "no JoinConfiguration found"},
+		{
+			"another kind", "v1.36.3", strings.Replace(head("v1beta4"), "JoinConfiguration", "InitConfiguration", 1),
+			"no JoinConfiguration found",
+		},
 		{"unknown field", "v1.36.3", head("v1beta4") + "patch: {}\n", `unknown field "patch"`},
 		{"control plane", "v1.36.3", head("v1beta4") + "controlPlane: {}\n", "can not be a control plane"},
 		{"phases", "v1.36.3", head("v1beta4") + "skipPhases: [preflight]\n", "plays neither skipPhases"},
 		{"no pins", "v1.36.3", strings.Replace(head("v1beta4"), `["sha256:`+pin+`"]`, "[]", 1), "without caCertHashes can be unsafe"},
 		{"no port", "v1.36.3", strings.Replace(head("v1beta4"), "10.0.0.1:6443", "10.0.0.1", 1), "missing port"},
-		{"token and file", "v1.36.3", strings.Replace(head("v1beta4"), "discovery: {", "discovery: {file: {kubeConfigPath: C:/f}, ", 1), "cannot both be set"},
+		{
+			"token and file", "v1.36.3",
+			strings.Replace(head("v1beta4"), "discovery: {", "discovery: {file: {kubeConfigPath: C:/f}, ", 1),
+			"cannot both be set",
+		},
 		{"blank in the name", "v1.36.3", strings.Replace(head("v1beta4"), "win-1", "win 1", 1), "RFC 1123"},
 		{"no token", "v1.36.3", strings.Replace(head("v1beta4"), "abcdef.0", "abcdef-0", 1), "token is invalid"},
 		{"upper case", "v1.36.3", strings.Replace(head("v1beta4"), "win-1", "WIN-1", 1), "lower case"},
 	} {
 		_, err := readJoinConfig([]byte(c.text), c.version)
-		if c.problem == "" && err != nil || c.problem != "" && (err == nil || !strings.Contains(err.Error(), c.problem)) {
-			t.Errorf("%s: %v, want %q", c.name, err, c.problem)
-		}
+		expect.Says(t, c.name, err, c.problem)
 	}
 }
 
@@ -170,9 +213,7 @@ func TestPins(t *testing.T) {
 	t.Parallel()
 	good := "sha256:" + strings.Repeat("a1", 32)
 	for _, pins := range [][]string{nil, {good}, {strings.ToUpper(good), good}} {
-		if err := checkPins(pins); err != nil {
-			t.Error(err)
-		}
+		expect.Fine(t, checkPins(pins))
 	}
 	for _, bad := range []string{"", good[:20], good + "00", good[7:], "sha512:" + good[7:], strings.Replace(good, "a", "g", 1)} {
 		if checkPins([]string{good, bad}) == nil {
@@ -190,13 +231,14 @@ func TestVersionOfTheCluster(t *testing.T) {
 		{"v1.36.3", "kubernetesVersion: v1.34.9", "only supports deploying clusters with the control plane version >= 1.35.0"},
 		{"v1.36.3", "", "couldn't parse Kubernetes version"},
 		{"v1.31.0", "apiVersion: kubeadm.k8s.io/v1beta4\nkubernetesVersion: v1.32.0", ""},
-		{"v1.30.9", "apiVersion: kubeadm.k8s.io/v1beta4\nkubernetesVersion: v1.32.0", `is registered for version "kubeadm.k8s.io/v1beta4"`},
+		{
+			"v1.30.9", "apiVersion: kubeadm.k8s.io/v1beta4\nkubernetesVersion: v1.32.0",
+			`is registered for version "kubeadm.k8s.io/v1beta4"`,
+		},
 		{"v1.30.9", "apiVersion: kubeadm.k8s.io/v1beta3\nkubernetesVersion: v1.32.0", ""},
 	} {
 		err := versionFits(c.cluster, c.kubeadm)
-		if c.problem == "" && err != nil || c.problem != "" && (err == nil || !strings.Contains(err.Error(), c.problem)) {
-			t.Errorf("%s: %v, want %q", c.cluster, err, c.problem)
-		}
+		expect.Says(t, c.cluster, err, c.problem)
 	}
 }
 
@@ -216,18 +258,19 @@ func TestWhatMustBeThere(t *testing.T) {
 		{"no CA of clients", func(_ *windows.Machine, n *node) {
 			n.config.Authentication.X509.ClientCAFile = "C:/etc/kubernetes/pki/ca.crt"
 		}, "unable to load client CA file", ""},
-		{"half of what providers need", func(_ *windows.Machine, n *node) { n.flags.providersDir = `C:\Windows` }, "failed to register CRI auth plugins", ""},
+		{
+			"half of what providers need", func(_ *windows.Machine, n *node) { n.flags.providersDir = `C:\Windows` },
+			"failed to register CRI auth plugins", "",
+		},
 	} {
-		m, err := windows.New(t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := expect.Got(windows.New(t.TempDir()))(t)
 		m.OpenPipe(containerdPipe)
 		var said strings.Builder
 		call := &windows.Call{Machine: m, Stdout: io.Discard, Stderr: &said}
 		n := &node{call: call, flags: &kubeletFlags{}, config: &kubeletv1.KubeletConfiguration{ContainerRuntimeEndpoint: endpoint}}
 		c.change(m, n)
-		if err := n.findsAll(); c.kubelet == "" && err != nil || c.kubelet != "" && (err == nil || !strings.Contains(err.Error(), c.kubelet)) {
+		if err := n.findsAll(); c.kubelet == "" && err != nil || c.kubelet != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.kubelet)) {
 			t.Errorf("%s: the kubelet says %v, want %q", c.name, err, c.kubelet)
 		}
 		j := &joining{call: call, machine: m, config: &joinConfig{criSocket: endpoint}}

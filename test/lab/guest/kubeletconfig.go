@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,7 +52,8 @@ func versionFits(clusterConfiguration, kubeadm string) error {
 		return fmt.Errorf("couldn't parse Kubernetes version %q: %w", cluster.KubernetesVersion, err)
 	}
 	if least := version.MustParseSemantic(kubeadm).SubtractMinor(1).WithPatch(0); has.LessThan(least) {
-		return fmt.Errorf("this version of kubeadm only supports deploying clusters with the control plane version >= %s. Current version: v%s", least, has)
+		return fmt.Errorf("this version of kubeadm only supports deploying clusters with the control plane version >= %s. "+
+			"Current version: v%s", least, has)
 	}
 	return nil
 }
@@ -160,156 +159,4 @@ func mergePatch(tree, patch map[string]any) {
 			tree[key] = value
 		}
 	}
-}
-
-// readKubeletConfig decodes strictly, puts in the defaults that matter here and refuses what a kubelet on Windows refuses.
-func readKubeletConfig(text []byte) (*kubeletv1.KubeletConfiguration, error) {
-	config := &kubeletv1.KubeletConfiguration{}
-	if err := decodeStrict(text, config); err != nil {
-		return nil, fmt.Errorf("failed to decode the kubelet config: %w", err)
-	}
-	if config.APIVersion != "kubelet.config.k8s.io/v1beta1" || config.Kind != "KubeletConfiguration" {
-		return nil, fmt.Errorf("no kind %q is registered for version %q", config.Kind, config.APIVersion)
-	}
-	setDefaults(config)
-	return config, validate(config)
-}
-
-func setDefaults(c *kubeletv1.KubeletConfiguration) {
-	if c.NodeLeaseDurationSeconds == 0 {
-		c.NodeLeaseDurationSeconds = 40
-	}
-	if c.MaxPods == 0 {
-		c.MaxPods = 110
-	}
-	if c.CgroupsPerQOS == nil {
-		yes := true
-		c.CgroupsPerQOS = &yes
-	}
-	if c.EnforceNodeAllocatable == nil {
-		c.EnforceNodeAllocatable = []string{"pods"}
-	}
-	if c.EvictionHard == nil {
-		c.EvictionHard = map[string]string{"memory.available": "500Mi", "nodefs.available": "10%", "imagefs.available": "15%"}
-	}
-}
-
-// refusals are the rules by which a kubelet on Windows exits, each with its words.
-var refusals = []func(c *kubeletv1.KubeletConfiguration) string{
-	func(c *kubeletv1.KubeletConfiguration) string {
-		return when(c.SingleProcessOOMKill != nil, "singleProcessOOMKill is not supported on Windows")
-	},
-	func(c *kubeletv1.KubeletConfiguration) string {
-		return when(c.UserNamespaces != nil, "userNamespaces is not supported on Windows")
-	},
-	func(c *kubeletv1.KubeletConfiguration) string {
-		return when(c.NodeLeaseDurationSeconds < 0, "nodeLeaseDurationSeconds must be greater than 0")
-	},
-	func(c *kubeletv1.KubeletConfiguration) string {
-		return when(c.MaxPods < 0, fmt.Sprintf("maxPods (--max-pods) %d must not be a negative number", c.MaxPods))
-	},
-	refuseEnforcement,
-	refuseReservations,
-	refuseEviction,
-	func(c *kubeletv1.KubeletConfiguration) string {
-		return when(c.ResolverConfig != nil && *c.ResolverConfig != "" && *c.ResolverConfig != "Host",
-			"resolvConf must be \"\" or \"Host\" on Windows")
-	},
-	func(c *kubeletv1.KubeletConfiguration) string {
-		return when(c.ShutdownGracePeriodCriticalPods.Duration > c.ShutdownGracePeriod.Duration,
-			"shutdownGracePeriodCriticalPods must be <= shutdownGracePeriod")
-	},
-	func(c *kubeletv1.KubeletConfiguration) string {
-		return when(len(c.ShutdownGracePeriodByPodPriority) > 0 && c.ShutdownGracePeriod.Duration > 0,
-			"Cannot specify both shutdownGracePeriodByPodPriority and shutdownGracePeriod at the same time")
-	},
-	func(c *kubeletv1.KubeletConfiguration) string {
-		return when(c.MemorySwap.SwapBehavior == "LimitedSwap", "swap feature is enabled and LimitedSwap but it is only supported with cgroupv2")
-	},
-	func(c *kubeletv1.KubeletConfiguration) string {
-		return when(c.ImageServiceEndpoint != "" && !strings.HasPrefix(c.ImageServiceEndpoint, "npipe:"), "only support tcp and npipe endpoint")
-	},
-	func(c *kubeletv1.KubeletConfiguration) string {
-		return when(strings.HasPrefix(c.TLSCertFile, "/") || strings.HasPrefix(c.TLSPrivateKeyFile, "/"), "the certificate of the server is a file that is not there")
-	},
-	func(c *kubeletv1.KubeletConfiguration) string {
-		return when(c.ReservedSystemCPUs != "" || c.PodsPerCore != 0 || c.RegisterNode != nil && !*c.RegisterNode,
-			"reservedSystemCPUs, podsPerCore and registerNode are not played, they belong to Linux nodes")
-	},
-	func(c *kubeletv1.KubeletConfiguration) string {
-		managed := func(policy string) bool { return policy != "" && !strings.EqualFold(policy, "none") }
-		return when(managed(c.CPUManagerPolicy) || managed(c.MemoryManagerPolicy) || managed(c.TopologyManagerPolicy),
-			"cpuManagerPolicy, memoryManagerPolicy and topologyManagerPolicy need feature gate WindowsCPUAndMemoryAffinity")
-	},
-	func(c *kubeletv1.KubeletConfiguration) string {
-		return when(len(c.FeatureGates) > 0, fmt.Sprintf("feature gates are not known to the lab's kubelet: %v", slices.Sorted(maps.Keys(c.FeatureGates))))
-	},
-	func(c *kubeletv1.KubeletConfiguration) string {
-		return when(!strings.HasPrefix(c.ContainerRuntimeEndpoint, "npipe:"), "the container runtime endpoint address was not specified or empty, or is no named pipe")
-	},
-}
-
-func validate(c *kubeletv1.KubeletConfiguration) error {
-	for _, refusal := range refusals {
-		if problem := refusal(c); problem != "" {
-			return fmt.Errorf("invalid configuration: %s", problem)
-		}
-	}
-	return nil
-}
-
-func when(wrong bool, problem string) string {
-	if wrong {
-		return problem
-	}
-	return ""
-}
-
-var enforcements = []string{"pods", "system-reserved", "kube-reserved", "system-reserved-compressible", "kube-reserved-compressible", "none"}
-
-func refuseEnforcement(c *kubeletv1.KubeletConfiguration) string {
-	for _, one := range c.EnforceNodeAllocatable {
-		switch {
-		case !slices.Contains(enforcements, one):
-			return fmt.Sprintf("option %q specified for enforceNodeAllocatable (--enforce-node-allocatable)", one)
-		case one == "none":
-			return when(len(c.EnforceNodeAllocatable) > 1, "enforceNodeAllocatable (--enforce-node-allocatable) may not contain additional enforcements when \"none\" is specified")
-		case strings.HasPrefix(one, "system-reserved") && c.SystemReservedCgroup == "", strings.HasPrefix(one, "kube-reserved") && c.KubeReservedCgroup == "":
-			return fmt.Sprintf("a cgroup must be specified when %q included in enforceNodeAllocatable (--enforce-node-allocatable)", one)
-		case !*c.CgroupsPerQOS:
-			return fmt.Sprintf("cgroupsPerQOS (--cgroups-per-qos) must be set to true when %q contained in enforceNodeAllocatable (--enforce-node-allocatable)", one)
-		}
-	}
-	return ""
-}
-
-func refuseReservations(c *kubeletv1.KubeletConfiguration) string {
-	for _, reserved := range []map[string]string{c.SystemReserved, c.KubeReserved} {
-		for name, text := range reserved {
-			if !slices.Contains([]string{"cpu", "memory", "ephemeral-storage", "pid"}, name) {
-				return fmt.Sprintf("cannot reserve %q resource", name)
-			}
-			if _, err := quantity(text); err != nil {
-				return fmt.Sprintf("%s: %v", name, err)
-			}
-		}
-	}
-	return ""
-}
-
-var signals = []string{
-	"memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree",
-	"containerfs.available", "containerfs.inodesFree", "pid.available",
-}
-
-func refuseEviction(c *kubeletv1.KubeletConfiguration) string {
-	for signal, value := range c.EvictionHard {
-		if !slices.Contains(signals, signal) {
-			return fmt.Sprintf("unsupported eviction signal: %q", signal)
-		}
-		if _, err := threshold(value, 100); err != nil {
-			return fmt.Sprintf("%s: %v", signal, err)
-		}
-	}
-	return ""
 }

@@ -42,7 +42,9 @@ func refuse(reason error) func(context.Context, string, string) (net.Conn, error
 }
 
 // connect makes a client that has the network of the guest, and takes certificates for valid by its time.
-func connect(m *windows.Machine, config *rest.Config, dial func(context.Context, string, string) (net.Conn, error)) (kubernetes.Interface, error) {
+func connect(
+	m *windows.Machine, config *rest.Config, dial func(context.Context, string, string) (net.Conn, error),
+) (kubernetes.Interface, error) {
 	secured, err := rest.TLSConfigFor(config)
 	if err != nil {
 		return nil, err
@@ -50,7 +52,8 @@ func connect(m *windows.Machine, config *rest.Config, dial func(context.Context,
 	if secured != nil {
 		secured.Time = m.Time
 	}
-	transport, err := rest.HTTPWrappersForConfig(config, &http.Transport{DialContext: dial, TLSClientConfig: secured, IdleConnTimeout: time.Minute})
+	transport, err := rest.HTTPWrappersForConfig(config,
+		&http.Transport{DialContext: dial, TLSClientConfig: secured, IdleConnTimeout: time.Minute})
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +70,7 @@ func (g *Simulated) cni() func(*windows.Machine) error {
 	return anyCNI
 }
 
-// anyCNI is that of a cluster of which nobody said which it has.
+// anyCNI is that of a cluster whose CNI is not known.
 func anyCNI(m *windows.Machine) error {
 	found, err := m.Match(cniFolder + `\*.conf*`)
 	if err != nil || len(found) > 0 {

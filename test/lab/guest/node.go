@@ -28,7 +28,7 @@ type node struct {
 	name   string
 }
 
-// live registers the node once, and then keeps its status and its lease until ctx ends. A Node that somebody deletes is not
+// live registers the node once, and then keeps its status and its lease until ctx ends. A Node that others delete is not
 // made again before the next start, as with a real kubelet.
 func (n *node) live(ctx context.Context, client kubernetes.Interface) error {
 	clock := n.call.Machine.Clock
@@ -120,7 +120,8 @@ func (n *node) fill(status *corev1.NodeStatus, revision string) {
 	status.Allocatable = allocatable(status.Capacity, n.config)
 	status.NodeInfo = corev1.NodeSystemInfo{
 		MachineID: n.call.Machine.ComputerName(), SystemUUID: n.power.hardware.UUID, BootID: strconv.Itoa(n.call.Machine.Boots()),
-		KernelVersion: "10.0." + n.call.Machine.Hardware.OSBuild + "." + revision, OSImage: productName(n.call.Machine.Hardware.OSBuild),
+		KernelVersion:           "10.0." + n.call.Machine.Hardware.OSBuild + "." + revision,
+		OSImage:                 productName(n.call.Machine.Hardware.OSBuild),
 		ContainerRuntimeVersion: "containerd://2.3.2", KubeletVersion: n.power.guest.version(),
 		OperatingSystem: "windows", Architecture: "amd64",
 	}
@@ -130,9 +131,18 @@ func (n *node) fill(status *corev1.NodeStatus, revision string) {
 	}
 	now := metav1.NewTime(n.call.Machine.Clock.Now())
 	for _, one := range []corev1.NodeCondition{
-		{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory", Message: "kubelet has sufficient memory available"},
-		{Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasNoDiskPressure", Message: "kubelet has no disk pressure"},
-		{Type: corev1.NodePIDPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientPID", Message: "kubelet has sufficient PID available"},
+		{
+			Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory",
+			Message: "kubelet has sufficient memory available",
+		},
+		{
+			Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasNoDiskPressure",
+			Message: "kubelet has no disk pressure",
+		},
+		{
+			Type: corev1.NodePIDPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientPID",
+			Message: "kubelet has sufficient PID available",
+		},
 		n.readiness(),
 	} {
 		setCondition(status, one, now)
@@ -145,10 +155,14 @@ func (n *node) readiness() corev1.NodeCondition {
 	if err != nil || len(found) == 0 {
 		return corev1.NodeCondition{
 			Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady",
-			Message: "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized",
+			Message: "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network " +
+				"plugin returns error: cni plugin not initialized",
 		}
 	}
-	return corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status"}
+	return corev1.NodeCondition{
+		Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",
+		Message: "kubelet is posting ready status",
+	}
 }
 
 // addresses: with an external cloud provider and no --node-ip, only the name; the rest is the provider's to say.
@@ -252,7 +266,7 @@ func (n *node) renew(ctx context.Context, client kubernetes.Interface) error {
 	if apierrors.IsNotFound(err) {
 		owner, err := client.CoreV1().Nodes().Get(ctx, n.name, metav1.GetOptions{})
 		if err != nil {
-			return err // a lease without its node would stay for ever
+			return err // a lease without its node would never go
 		}
 		lease = &coordinationv1.Lease{
 			ObjectMeta: metav1.ObjectMeta{

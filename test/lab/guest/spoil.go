@@ -17,7 +17,7 @@ func (p *power) spoil(effect string) {
 	p.kill(effect)
 }
 
-// badBlock makes another kind of the plan's first step, which is one that nobody knows.
+// badBlock gives the plan's first step a kind that does not exist.
 func (p *power) badBlock(path string) {
 	text, err := readHost(p.machine, path)
 	if err != nil {

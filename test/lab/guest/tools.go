@@ -17,7 +17,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
-// kubectl is kubectl.exe, of which it plays `kubectl --kubeconfig FILE get node NAME --output jsonpath=TEMPLATE`.
+// kubectl is kubectl.exe; played is `kubectl --kubeconfig FILE get node NAME --output jsonpath=TEMPLATE`.
 func (p *power) kubectl(ctx context.Context, call *windows.Call) int {
 	flags := newFlags("kubectl")
 	file, output := flags.String("kubeconfig", "", ""), flags.StringP("output", "o", "", "")
@@ -78,7 +78,7 @@ func printPath(object any, template string) (string, error) {
 	return out.String(), err
 }
 
-// ctr is ctr.exe, of which it plays `ctr --namespace NAME images pull [--hosts-dir FOLDER] IMAGE`, up to the manifest.
+// ctr is ctr.exe; played is `ctr --namespace NAME images pull [--hosts-dir FOLDER] IMAGE`, up to the manifest.
 func (p *power) ctr(ctx context.Context, call *windows.Call) int {
 	flags := newFlags("ctr")
 	flags.String("namespace", "default", "")

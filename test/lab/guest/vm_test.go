@@ -13,6 +13,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 const reportKey = "guestinfo.capwin.report"
@@ -28,7 +29,8 @@ type fakeVM struct {
 
 func newVM(userData []byte, hostname string) *fakeVM {
 	return &fakeVM{reported: make(chan struct{}, 1000), info: map[string]string{
-		"guestinfo.metadata":          base64.StdEncoding.EncodeToString([]byte(`{"instance-id":"uid-1","local-hostname":"` + hostname + `"}`)),
+		"guestinfo.metadata": base64.StdEncoding.EncodeToString([]byte(`{"instance-id":"uid-1",` +
+			`"local-hostname":"` + hostname + `"}`)),
 		"guestinfo.metadata.encoding": "base64",
 		"guestinfo.userdata":          packed(userData),
 		"guestinfo.userdata.encoding": "gzip+base64",
@@ -123,28 +125,9 @@ func (v *fakeVM) awaitEnd(t *testing.T, limit time.Duration) plan.Report {
 	}
 }
 
-// eventually polls, for what nobody is told of.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	timer := time.NewTimer(time.Minute)
-	defer timer.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-timer.C:
-			t.Fatalf("not in a minute: %s", what)
-		}
-	}
-}
-
 // repack changes the text of the plan in user data: pairs of what is there and what shall be.
 func repack(t *testing.T, userData []byte, replace ...string) []byte {
 	t.Helper()
-	text, err := scripts.Plan(userData)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Got(scripts.Plan(userData))(t)
 	return scripts.UserData([]byte(strings.NewReplacer(replace...).Replace(string(text))))
 }

@@ -12,7 +12,7 @@ import (
 // rootsKey is where Windows keeps the CAs that it trusts, each by its thumbprint.
 const rootsKey = `HKEY_LOCAL_MACHINE\SOFTWARE\Microsoft\SystemCertificates\ROOT\Certificates`
 
-// certutilTool is certutil.exe, of which it plays `certutil -f -addstore Root FILE`.
+// certutilTool is certutil.exe; played is `certutil -f -addstore Root FILE`.
 func certutilTool(_ context.Context, call *Call) int {
 	args := slices.DeleteFunc(slices.Clone(call.Argv[1:]), func(arg string) bool { return strings.EqualFold(arg, "-f") })
 	if len(args) != 3 || !strings.EqualFold(args[0], "-addstore") || !strings.EqualFold(args[1], "Root") {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// cmdTool is cmd.exe, of which it plays `cmd /d /c COMMAND & COMMAND` and `cmd /d /c FILE` for simple batch files.
+// cmdTool is cmd.exe; played is `cmd /d /c COMMAND & COMMAND` and `cmd /d /c FILE` for simple batch files.
 func cmdTool(ctx context.Context, call *Call) int {
 	args := call.Argv[1:]
 	for len(args) > 0 && (strings.EqualFold(args[0], "/d") || strings.EqualFold(args[0], "/c")) {

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// AdminOnly and AdminOnlyFile give SYSTEM and Administrators all, and nobody else anything.
+// AdminOnly and AdminOnlyFile give SYSTEM and Administrators all, and all others nothing.
 const (
 	AdminOnly     = "D:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
 	AdminOnlyFile = "D:PAI(A;;FA;;;SY)(A;;FA;;;BA)"
@@ -96,22 +96,19 @@ func (m *Machine) DirectoryExists(name string) bool {
 
 // WriteFile replaces a file as a whole: access first, then content, then one rename. An empty sddl inherits.
 func (m *Machine) WriteFile(name string, content []byte, sddl string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.enter("Save-File"); err != nil {
-		return err
-	}
-	if sddl != "" {
-		if err := m.protect(name, sddl); err != nil {
+	return m.through("Save-File", func() error {
+		if sddl != "" {
+			if err := m.protect(name, sddl); err != nil {
+				return err
+			}
+		}
+		if err := m.Put(name, content); err != nil {
 			return err
 		}
-	}
-	if err := m.Put(name, content); err != nil {
-		return err
-	}
-	sum := sha256.Sum256(content)
-	m.tell("file %s %s %d", name, hex.EncodeToString(sum[:])[:12], len(content))
-	return nil
+		sum := sha256.Sum256(content)
+		m.tell("file %s %s %d", name, hex.EncodeToString(sum[:])[:12], len(content))
+		return nil
+	})
 }
 
 // Put writes a file without an effect: for programs, which are effects themselves, and for images.
@@ -139,18 +136,15 @@ func replace(host string, content []byte) error {
 	return os.WriteFile(host, content, 0o600)
 }
 
-// Keep writes a file of the agent's own: an effect that nobody outside cares for.
+// Keep writes a file of the agent's own: an effect that does not matter to others.
 func (m *Machine) Keep(name string, content []byte) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.enter("keep"); err != nil {
-		return err
-	}
-	if err := m.Put(name, content); err != nil {
-		return err
-	}
-	m.tell("keep %s", name)
-	return nil
+	return m.through("keep", func() error {
+		if err := m.Put(name, content); err != nil {
+			return err
+		}
+		m.tell("keep %s", name)
+		return nil
+	})
 }
 
 // Append adds to a file, without an effect: it is a log.
@@ -172,44 +166,38 @@ func (m *Machine) Append(name string, content []byte) error {
 
 // MakeDirectory makes a folder that is not there.
 func (m *Machine) MakeDirectory(name string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.enter("Add-Folder"); err != nil {
-		return err
-	}
-	if m.DirectoryExists(name) {
+	return m.through("Add-Folder", func() error {
+		if m.DirectoryExists(name) {
+			return nil
+		}
+		host, err := m.HostPath(name)
+		if err != nil {
+			return err
+		}
+		if err := os.MkdirAll(host, 0o700); err != nil {
+			return fmt.Errorf("create %s: %w", name, err)
+		}
+		m.tell("directory %s", name)
 		return nil
-	}
-	host, err := m.HostPath(name)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(host, 0o700); err != nil {
-		return fmt.Errorf("create %s: %w", name, err)
-	}
-	m.tell("directory %s", name)
-	return nil
+	})
 }
 
 // Remove removes a file, or a folder with all in it.
 func (m *Machine) Remove(name string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.enter("Clear-Path"); err != nil {
-		return err
-	}
-	if !m.FileExists(name) && !m.DirectoryExists(name) {
+	return m.through("Clear-Path", func() error {
+		if !m.FileExists(name) && !m.DirectoryExists(name) {
+			return nil
+		}
+		host, err := m.HostPath(name)
+		if err != nil {
+			return err
+		}
+		if err := os.RemoveAll(host); err != nil {
+			return fmt.Errorf("remove %s: %w", name, err)
+		}
+		m.tell("remove %s", name)
 		return nil
-	}
-	host, err := m.HostPath(name)
-	if err != nil {
-		return err
-	}
-	if err := os.RemoveAll(host); err != nil {
-		return fmt.Errorf("remove %s: %w", name, err)
-	}
-	m.tell("remove %s", name)
-	return nil
+	})
 }
 
 // Protect sets the access of a file or folder, if it is another.

@@ -2,7 +2,7 @@
 // keeps elsewhere (registry, services, network, users, ...) is in a few JSON files beside it, so that a person can look.
 //
 // A door is what Windows offers to a program: a command, a cmdlet or a call, named as on Windows. Every door may be made to fail
-// (Faults), and whatever changes the machine is told to OnEffect in one line, in the words of bootstrap/plan/vectors/README.md.
+// (Faults), and each change of the machine is told to OnEffect in one line, in the words of bootstrap/plan/vectors/README.md.
 package windows
 
 import (
@@ -36,7 +36,7 @@ type Machine struct {
 	PaperServices bool
 	// FeatureFaults say how the installation of Windows features goes wrong.
 	FeatureFaults FeatureFaults
-	// Locked are keys of the registry that nobody may write, nor what is below them.
+	// Locked are keys of the registry that cannot be written, nor what is below them.
 	Locked []string
 	// ManagementIP is what HNS gives to new networks.
 	ManagementIP string
@@ -51,7 +51,7 @@ type Machine struct {
 	volatile volatile
 	programs map[string]Program
 	throws   map[string]string
-	// throwTimes bounds how often doors throw; negative is for ever.
+	// throwTimes bounds how often doors throw; negative has no end.
 	throwTimes int
 	starts     chan startRequest
 	output     *eventLog
@@ -157,6 +157,16 @@ func (m *Machine) Boots() int {
 // Throw makes doors fail with a message, at most times (negative: always).
 func (m *Machine) Throw(doors map[string]string, times int) {
 	m.throws, m.throwTimes = doors, times
+}
+
+// through does what a door does that only succeeds or fails.
+func (m *Machine) through(door string, do func() error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.enter(door); err != nil {
+		return err
+	}
+	return do()
 }
 
 // enter is called first by every door, with mu held.

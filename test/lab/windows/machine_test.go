@@ -13,14 +13,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 func newMachine(t *testing.T) *Machine {
 	t.Helper()
-	m, err := New(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := expect.Got(New(t.TempDir()))(t)
 	return m
 }
 
@@ -65,12 +64,8 @@ func TestArgumentsThereAndBack(t *testing.T) {
 func TestDisk(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	if err := m.WriteFile(`C:\Dir\Sub\File.txt`, []byte("1"), AdminOnlyFile); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.WriteFile(`c:/dir/SUB/file.TXT`, []byte("2"), ""); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, m.WriteFile(`C:\Dir\Sub\File.txt`, []byte("1"), AdminOnlyFile))
+	expect.OK(t, m.WriteFile(`c:/dir/SUB/file.TXT`, []byte("2"), ""))
 	text, err := m.ReadFile(`C:\DIR\sub\FILE.txt`)
 	if err != nil || string(text) != "2" || m.Access(`c:\dir\sub\file.txt`) != AdminOnlyFile {
 		t.Errorf("upper and lower case are not the same: %q, %v", text, err)
@@ -84,7 +79,7 @@ func TestDisk(t *testing.T) {
 	}
 	for _, path := range []string{`relative`, `\\server\share`, `C:\..\..\etc\passwd`, `C:\a:stream`, `C:\a*`, ``} {
 		if err := m.WriteFile(path, nil, ""); err == nil {
-			t.Errorf("%q is no path", path)
+			t.Errorf("%q is not a path and is taken for one", path)
 		}
 	}
 }
@@ -93,17 +88,12 @@ func TestDisk(t *testing.T) {
 func TestFolderKeepsTheMachine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	m, err := New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = errors.Join(
+	m := expect.Got(New(dir))(t)
+	err := errors.Join(
 		m.WriteRegistry(`HKEY_LOCAL_MACHINE\SOFTWARE\a`, "n", DWord(7)), m.EnableTask("t"), m.MarkBoot(),
 		m.AddFirewallRule(FirewallRule{Name: "r", Description: "d"}), m.AddRoute(3, "0.0.0.0/0", "10.0.0.1"),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	if m, err = New(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -147,12 +137,8 @@ func TestPrograms(t *testing.T) {
 		}
 		return 3
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Put(`C:\k\other.exe`, nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, m.Put(`C:\k\other.exe`, nil))
 	run := func(limit time.Duration, argv ...string) (Result, error) {
 		return m.Run(t.Context(), Command{Argv: argv, Env: map[string]string{"A": "x"}, Limit: limit})
 	}
@@ -185,9 +171,7 @@ func startServices(t *testing.T) *services {
 	s := &services{t: t, m: newMachine(t), effects: make(chan string, 1000), fail: make(chan int)}
 	s.m.OnEffect = func(effect string) { s.effects <- effect }
 	for path, program := range map[string]Program{`C:\frail.exe`: s.frail, `C:\steady.exe`: steady} {
-		if err := s.m.Install(path, program); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, s.m.Install(path, program))
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -265,9 +249,7 @@ func TestServices(t *testing.T) {
 	s.sc(0, "create", "needs", "binPath=", `C:\steady.exe`, "start=", "demand", "depend=", "lost")
 	s.sc(errDependent, "start", "needs")
 	s.stop()
-	if err := s.m.Boot(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, s.m.Boot())
 	if state, err := s.m.ServiceState("below"); err != nil || state != Stopped {
 		t.Errorf("after the boot it is %s (%v)", state, err)
 	}

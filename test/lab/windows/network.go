@@ -16,7 +16,7 @@ type Adapter struct {
 	MAC     string `json:"mac"`
 	Name    string `json:"name"`
 	Virtual bool   `json:"virtual,omitempty"`
-	// DHCP is for IPv4; nobody in these machines uses DHCPv6.
+	// DHCP is for IPv4; no network here has DHCPv6.
 	DHCP bool `json:"dhcp"`
 	MTU  int  `json:"mtu"`
 }
@@ -58,18 +58,15 @@ func (m *Machine) SetMTU(index int, family string, mtu int) error {
 }
 
 func (m *Machine) setInterface(index int, set func(*Adapter), effect string, args ...any) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.enter("Set-NetIPInterface"); err != nil {
-		return err
-	}
-	for i := range m.state.Adapters {
-		if m.state.Adapters[i].Index == index {
-			set(&m.state.Adapters[i])
-			return m.changed(effect, args...)
+	return m.through("Set-NetIPInterface", func() error {
+		for i := range m.state.Adapters {
+			if m.state.Adapters[i].Index == index {
+				set(&m.state.Adapters[i])
+				return m.changed(effect, args...)
+			}
 		}
-	}
-	return fmt.Errorf("no interface has the index %d", index)
+		return fmt.Errorf("no interface has the index %d", index)
+	})
 }
 
 // NetInterface is an interface as it is now.
@@ -105,26 +102,20 @@ func (m *Machine) NetAddresses() ([]Address, error) {
 
 // AddAddress adds an address with its prefix length.
 func (m *Machine) AddAddress(index int, address string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.enter("New-NetIPAddress"); err != nil {
-		return err
-	}
-	m.state.Addresses = append(m.state.Addresses, Address{Index: index, Address: address, Origin: "Manual"})
-	return m.changed("address.add %d %s", index, address)
+	return m.through("New-NetIPAddress", func() error {
+		m.state.Addresses = append(m.state.Addresses, Address{Index: index, Address: address, Origin: "Manual"})
+		return m.changed("address.add %d %s", index, address)
+	})
 }
 
 // RemoveAddress removes an address, given without its prefix length.
 func (m *Machine) RemoveAddress(index int, address string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.enter("Remove-NetIPAddress"); err != nil {
-		return err
-	}
-	m.state.Addresses = slices.DeleteFunc(m.state.Addresses, func(a Address) bool {
-		return a.Index == index && strings.HasPrefix(a.Address, address+"/")
+	return m.through("Remove-NetIPAddress", func() error {
+		m.state.Addresses = slices.DeleteFunc(m.state.Addresses, func(a Address) bool {
+			return a.Index == index && strings.HasPrefix(a.Address, address+"/")
+		})
+		return m.changed("address.remove %d %s", index, address)
 	})
-	return m.changed("address.remove %d %s", index, address)
 }
 
 // NetRoutes lists the routes to a destination.
@@ -145,24 +136,18 @@ func (m *Machine) NetRoutes(to string) ([]Route, error) {
 
 // AddRoute adds a route.
 func (m *Machine) AddRoute(index int, to, via string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.enter("New-NetRoute"); err != nil {
-		return err
-	}
-	m.state.Routes = append(m.state.Routes, Route{Index: index, To: to, Via: via})
-	return m.changed("route.add %d %s %s", index, to, via)
+	return m.through("New-NetRoute", func() error {
+		m.state.Routes = append(m.state.Routes, Route{Index: index, To: to, Via: via})
+		return m.changed("route.add %d %s %s", index, to, via)
+	})
 }
 
 // RemoveRoute removes a route.
 func (m *Machine) RemoveRoute(index int, to, via string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.enter("Remove-NetRoute"); err != nil {
-		return err
-	}
-	m.state.Routes = slices.DeleteFunc(m.state.Routes, func(r Route) bool { return r.Index == index && r.To == to && r.Via == via })
-	return m.changed("route.remove %d %s %s", index, to, via)
+	return m.through("Remove-NetRoute", func() error {
+		m.state.Routes = slices.DeleteFunc(m.state.Routes, func(r Route) bool { return r.Index == index && r.To == to && r.Via == via })
+		return m.changed("route.remove %d %s %s", index, to, via)
+	})
 }
 
 // DNSServers are those of an interface.
@@ -174,13 +159,10 @@ func (m *Machine) DNSServers(index int) ([]string, error) {
 
 // SetDNSServers replaces those of an interface.
 func (m *Machine) SetDNSServers(index int, servers []string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.enter("Set-DnsClientServerAddress"); err != nil {
-		return err
-	}
-	m.state.DNS[index] = servers
-	return m.changed("dns.set %d %s", index, strings.Join(servers, ","))
+	return m.through("Set-DnsClientServerAddress", func() error {
+		m.state.DNS[index] = servers
+		return m.changed("dns.set %d %s", index, strings.Join(servers, ","))
+	})
 }
 
 // HNSCall is the host network service: GET, POST and DELETE of /networks and /endpoints, with JSON both ways.
@@ -239,7 +221,7 @@ func (m *Machine) PipeAnswers(name string) (bool, error) {
 	return m.volatile.pipes[strings.ToLower(name)], m.enter("Test-Pipe")
 }
 
-// routeTool is route.exe, of which it plays `route print 0.0.0.0`, in German.
+// routeTool is route.exe; played is `route print 0.0.0.0`, in German.
 func routeTool(_ context.Context, call *Call) int {
 	if len(call.Argv) != 3 || !strings.EqualFold(call.Argv[1], "print") || call.Argv[2] != "0.0.0.0" {
 		return call.Fail("the lab's route.exe only prints the default routes")
@@ -252,7 +234,8 @@ func routeTool(_ context.Context, call *Call) int {
 	if err != nil {
 		return call.Fail("%v", err)
 	}
-	call.Print("\r\nIPv4-Routentabelle\r\nAktive Routen:\r\n     Netzwerkziel    Netzwerkmaske          Gateway    Schnittstelle Metrik\r\n")
+	call.Print("\r\nIPv4-Routentabelle\r\nAktive Routen:\r\n     Netzwerkziel    Netzwerkmaske          Gateway    " +
+		"Schnittstelle Metrik\r\n")
 	for _, route := range routes {
 		for _, address := range addresses {
 			if own, _, _ := strings.Cut(address.Address, "/"); address.Index == route.Index && !IPv6(own) {

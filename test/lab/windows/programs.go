@@ -124,7 +124,9 @@ func (m *Machine) announce(command Command) error {
 // reads says that a command only looks.
 func reads(argv []string) bool {
 	line := strings.ToLower(strings.Join(argv, " "))
-	for _, mask := range []string{"tzutil.exe /g*", "netsh.exe interface * show *", "wevtutil.exe qe *", "sc.exe query *", "reg.exe query *"} {
+	for _, mask := range []string{
+		"tzutil.exe /g*", "netsh.exe interface * show *", "wevtutil.exe qe *", "sc.exe query *", "reg.exe query *",
+	} {
 		if Like(line, mask) {
 			return true
 		}
@@ -156,7 +158,8 @@ func (m *Machine) Find(call *Call) (Program, error) {
 	}
 	program, ok := m.programs[strings.ToLower(Base(name))]
 	if !ok {
-		return nil, fmt.Errorf("The specified executable is not a valid application for this OS platform: %s", name) //nolint:staticcheck // because Windows says it so
+		return nil, fmt.Errorf("The specified executable is not a valid application for this OS platform: %s",
+			name) //nolint:staticcheck // because Windows says it so
 	}
 	return program, nil
 }

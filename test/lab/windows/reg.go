@@ -11,7 +11,7 @@ var registryTypes = map[string]string{
 	"String": "REG_SZ", "ExpandString": "REG_EXPAND_SZ", "DWord": "REG_DWORD", "QWord": "REG_QWORD", "MultiString": "REG_MULTI_SZ",
 }
 
-// regTool is reg.exe, of which it plays `reg query KEY /v NAME`, `reg query KEY /ve`, which is the value without a name, and
+// regTool is reg.exe; played is `reg query KEY /v NAME`, `reg query KEY /ve`, which is the value without a name, and
 // `reg query KEY`, of which it shows the keys below.
 func regTool(_ context.Context, call *Call) int {
 	args := call.Argv[1:]

@@ -82,21 +82,18 @@ func (m *Machine) RegistryKeys(key string) ([]string, error) {
 	return below, nil
 }
 
-// WriteRegistry writes one value, and the key if need be.
+// WriteRegistry writes one value, and makes the key if it is missing.
 func (m *Machine) WriteRegistry(key, name string, value RegistryValue) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.enter("Write-Registry"); err != nil {
-		return err
-	}
-	if !strings.HasPrefix(strings.ToUpper(key), `HKEY_LOCAL_MACHINE\`) && !strings.HasPrefix(strings.ToUpper(key), `HKEY_USERS\`) {
-		return fmt.Errorf("registry key name must start with a valid base key name: %s", key)
-	}
-	if slices.ContainsFunc(m.Locked, func(locked string) bool { return within(key, locked) }) {
-		return errors.New("requested registry access is not allowed")
-	}
-	m.state.SetValue(key, name, value)
-	return m.changed("registry.set %s %s %s %s", key, name, value.Type, value)
+	return m.through("Write-Registry", func() error {
+		if !strings.HasPrefix(strings.ToUpper(key), `HKEY_LOCAL_MACHINE\`) && !strings.HasPrefix(strings.ToUpper(key), `HKEY_USERS\`) {
+			return fmt.Errorf("registry key name must start with a valid base key name: %s", key)
+		}
+		if slices.ContainsFunc(m.Locked, func(locked string) bool { return within(key, locked) }) {
+			return errors.New("requested registry access is not allowed")
+		}
+		m.state.SetValue(key, name, value)
+		return m.changed("registry.set %s %s %s %s", key, name, value.Type, value)
+	})
 }
 
 // HasRegistryKey says whether a key is there.
@@ -112,17 +109,14 @@ func (m *Machine) HasRegistryKey(key string) (bool, error) {
 
 // ClearRegistry removes a key and what is below it.
 func (m *Machine) ClearRegistry(key string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.enter("Clear-RegistryKey"); err != nil {
-		return err
-	}
-	for name := range m.state.Registry {
-		if within(name, key) {
-			delete(m.state.Registry, name)
+	return m.through("Clear-RegistryKey", func() error {
+		for name := range m.state.Registry {
+			if within(name, key) {
+				delete(m.state.Registry, name)
+			}
 		}
-	}
-	return m.changed("registry.clear %s", key)
+		return m.changed("registry.clear %s", key)
+	})
 }
 
 // within says whether a key is another one, or below it.
@@ -132,13 +126,10 @@ func within(key, other string) bool {
 
 // MarkBoot makes the volatile key that is gone after the next boot.
 func (m *Machine) MarkBoot() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.enter("Write-BootMarker"); err != nil {
-		return err
-	}
-	m.volatile.bootMarker = true
-	return nil
+	return m.through("Write-BootMarker", func() error {
+		m.volatile.bootMarker = true
+		return nil
+	})
 }
 
 // BootMarked says whether the machine has not been started since MarkBoot.

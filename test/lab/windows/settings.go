@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
 
 // Facts are what WMI tells about the machine, by the names of the plan.
@@ -17,12 +19,13 @@ func (m *Machine) Facts() (map[string]string, error) {
 	}
 	ubr, _ := m.state.value(VersionKey, "UBR")
 	facts := map[string]string{
-		"osBuild": m.Hardware.OSBuild, "osUbr": "", "memoryMiB": strconv.FormatInt(m.Hardware.MemoryMiB, 10),
-		"cpus": strconv.Itoa(m.Hardware.CPUs), "diskFreeMiB": strconv.FormatInt(m.Hardware.DiskFreeMiB, 10),
-		"computerName": m.state.ComputerName, "smbios": m.Hardware.SMBIOS,
+		plan.FactOSBuild: m.Hardware.OSBuild, plan.FactOSUBR: "",
+		plan.FactMemoryMiB: strconv.FormatInt(m.Hardware.MemoryMiB, 10), plan.FactCPUs: strconv.Itoa(m.Hardware.CPUs),
+		plan.FactDiskFreeMiB:  strconv.FormatInt(m.Hardware.DiskFreeMiB, 10),
+		plan.FactComputerName: m.state.ComputerName, plan.FactSMBIOS: m.Hardware.SMBIOS,
 	}
 	if ubr.Type != "" {
-		facts["osUbr"] = ubr.String()
+		facts[plan.FactOSUBR] = ubr.String()
 	}
 	return facts, nil
 }
@@ -50,25 +53,19 @@ func (m *Machine) FirewallDescription(name string) (string, error) {
 
 // RemoveFirewallRule removes a rule.
 func (m *Machine) RemoveFirewallRule(name string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.enter("Remove-NetFirewallRule"); err != nil {
-		return err
-	}
-	delete(m.state.Firewall, name)
-	return m.changed("firewall.remove %s", name)
+	return m.through("Remove-NetFirewallRule", func() error {
+		delete(m.state.Firewall, name)
+		return m.changed("firewall.remove %s", name)
+	})
 }
 
 // AddFirewallRule adds a rule.
 func (m *Machine) AddFirewallRule(rule FirewallRule) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.enter("New-NetFirewallRule"); err != nil {
-		return err
-	}
-	m.state.Firewall[rule.Name] = rule.Description
-	ports, remote := strings.Join(rule.Ports, ","), strings.Join(rule.Remote, ",")
-	return m.changed("firewall.add %s Inbound Allow %s %s %s", rule.Name, rule.Protocol, ports, remote)
+	return m.through("New-NetFirewallRule", func() error {
+		m.state.Firewall[rule.Name] = rule.Description
+		ports, remote := strings.Join(rule.Ports, ","), strings.Join(rule.Remote, ",")
+		return m.changed("firewall.add %s Inbound Allow %s %s %s", rule.Name, rule.Protocol, ports, remote)
+	})
 }
 
 // FeatureFaults say how the installation of Windows features goes wrong.
@@ -138,22 +135,19 @@ func (m *Machine) AddLocalUser(name, password string) (string, error) {
 	return user.SID, m.changed("user.add %s password=%d %s %s", name, len(password), never, never)
 }
 
-// AddGroupMember makes a user a member of a group, if it is none.
+// AddGroupMember makes a user a member of a group, unless it is one.
 func (m *Machine) AddGroupMember(sid, name string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.enter("Add-LocalGroupMember"); err != nil {
-		return err
-	}
-	user := m.state.Users[name]
-	if user == nil {
-		return fmt.Errorf("principal %s was not found", name)
-	}
-	if slices.Contains(user.Groups, sid) {
-		return nil
-	}
-	user.Groups = append(user.Groups, sid)
-	return m.changed("group.add %s %s", sid, name)
+	return m.through("Add-LocalGroupMember", func() error {
+		user := m.state.Users[name]
+		if user == nil {
+			return fmt.Errorf("principal %s was not found", name)
+		}
+		if slices.Contains(user.Groups, sid) {
+			return nil
+		}
+		user.Groups = append(user.Groups, sid)
+		return m.changed("group.add %s %s", sid, name)
+	})
 }
 
 // UserProfile is the profile folder of a user; Windows makes it if there is none.
@@ -195,46 +189,37 @@ func (m *Machine) DefenderExclusions() (Defender, error) {
 
 // ExcludeFromDefender adds exclusions.
 func (m *Machine) ExcludeFromDefender(paths, processes []string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.enter("Add-MpPreference"); err != nil {
-		return err
-	}
-	for _, path := range paths {
-		m.state.Defender.Paths = append(m.state.Defender.Paths, path)
-		if err := m.changed("defender.path %s", path); err != nil {
-			return err
+	return m.through("Add-MpPreference", func() error {
+		for _, path := range paths {
+			m.state.Defender.Paths = append(m.state.Defender.Paths, path)
+			if err := m.changed("defender.path %s", path); err != nil {
+				return err
+			}
 		}
-	}
-	for _, process := range processes {
-		m.state.Defender.Processes = append(m.state.Defender.Processes, process)
-		if err := m.changed("defender.process %s", process); err != nil {
-			return err
+		for _, process := range processes {
+			m.state.Defender.Processes = append(m.state.Defender.Processes, process)
+			if err := m.changed("defender.process %s", process); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // EnableTask registers a scheduled task that starts with the machine.
 func (m *Machine) EnableTask(name string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.enter("Register-ScheduledTask"); err != nil {
-		return err
-	}
-	m.state.Tasks[name] = true
-	return m.changed("task.enable %s", name)
+	return m.through("Register-ScheduledTask", func() error {
+		m.state.Tasks[name] = true
+		return m.changed("task.enable %s", name)
+	})
 }
 
 // DisableTask keeps the task from starting again.
 func (m *Machine) DisableTask(name string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.enter("Disable-ScheduledTask"); err != nil {
-		return err
-	}
-	m.state.Tasks[name] = false
-	return m.changed("task.disable %s", name)
+	return m.through("Disable-ScheduledTask", func() error {
+		m.state.Tasks[name] = false
+		return m.changed("task.disable %s", name)
+	})
 }
 
 // TaskEnabled says whether a task starts with the machine.

@@ -14,8 +14,9 @@ import (
 func (m *Machine) installTools() {
 	for name, program := range map[string]Program{
 		"sc.exe": scTool, "netsh.exe": netshTool, "tzutil.exe": tzutilTool, "w32tm.exe": w32tmTool,
-		"shutdown.exe": shutdownTool, "wevtutil.exe": wevtutilTool, "reg.exe": regTool, "cmd.exe": cmdTool, "certutil.exe": certutilTool,
-		"net.exe": netTool, "route.exe": routeTool,
+		"shutdown.exe": shutdownTool, "wevtutil.exe": wevtutilTool, "reg.exe": regTool, "cmd.exe": cmdTool,
+		"certutil.exe": certutilTool,
+		"net.exe":      netTool, "route.exe": routeTool,
 	} {
 		m.programs[name] = program
 		if err := m.Install(system32+`\`+name, program); err != nil {
@@ -24,7 +25,7 @@ func (m *Machine) installTools() {
 	}
 }
 
-// netTool is net.exe, of which it plays `net stop NAME`: it waits until the service has stopped.
+// netTool is net.exe; played is `net stop NAME`: it waits until the service has stopped.
 func netTool(ctx context.Context, call *Call) int {
 	if len(call.Argv) != 3 || !strings.EqualFold(call.Argv[1], "stop") {
 		return call.Fail("the lab's net.exe only stops services")

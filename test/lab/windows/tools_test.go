@@ -8,15 +8,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // A batch file runs line by line, and its last exit code is its own.
 func TestBatch(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	if err := m.Install(`C:\k\seven.exe`, func(_ context.Context, call *Call) int { call.Print("%s", call.Argv[1]); return 7 }); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, m.Install(`C:\k\seven.exe`, func(_ context.Context, call *Call) int { call.Print("%s", call.Argv[1]); return 7 }))
 	for _, c := range []struct {
 		name, text, out string
 		code            int
@@ -27,9 +27,7 @@ func TestBatch(t *testing.T) {
 		{"an end", "exit /b 3\r\necho never\r\n", "", 3},
 		{"no program", "frobnicate\r\n", "", 9009},
 	} {
-		if err := m.Put(`C:\run.cmd`, []byte(c.text)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, m.Put(`C:\run.cmd`, []byte(c.text)))
 		done, err := m.Run(t.Context(), Command{Argv: []string{"cmd.exe", "/d", "/c", `C:\run.cmd`}, Limit: time.Minute})
 		if err != nil || done.ExitCode != c.code || done.Stdout != c.out {
 			t.Errorf("%s: exit code %d, %q, %v; want %d, %q", c.name, done.ExitCode, done.Stdout, err, c.code, c.out)
@@ -38,11 +36,10 @@ func TestBatch(t *testing.T) {
 	if text, err := m.ReadFile(`C:\out.txt`); err != nil || string(text) != "one\r\n" {
 		t.Errorf("the file holds %q (%v)", text, err)
 	}
-	if err := m.Put(`C:\here.txt`, nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, m.Put(`C:\here.txt`, nil))
 	argv := []string{"cmd.exe", "/d", "/c", "net.exe", "stop", "nobody", "&", "del", "/f", "/q", `C:\here.txt`, `C:\nowhere.txt`}
-	if done, err := m.Run(t.Context(), Command{Argv: argv, Limit: time.Minute}); err != nil || !strings.Contains(done.Stdout, `Could Not Find C:\nowhere.txt`) {
+	if done, err := m.Run(t.Context(), Command{Argv: argv, Limit: time.Minute}); err != nil ||
+		!strings.Contains(done.Stdout, `Could Not Find C:\nowhere.txt`) {
 		t.Errorf("two commands: %+v, %v", done, err)
 	}
 	if m.FileExists(`C:\here.txt`) {
@@ -59,15 +56,12 @@ func TestCertutil(t *testing.T) {
 	m := newMachine(t)
 	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("a certificate")})
 	for path, content := range map[string][]byte{`C:\ca.crt`: block, `C:\no.crt`: []byte("nothing")} {
-		if err := m.Put(path, content); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, m.Put(path, content))
 	}
 	add := func(path string) int {
-		done, err := m.Run(t.Context(), Command{Argv: []string{"certutil.exe", "-f", "-addstore", "Root", path}, Limit: time.Minute})
-		if err != nil {
-			t.Fatal(err)
-		}
+		done := expect.Got(m.Run(t.Context(), Command{
+			Argv: []string{"certutil.exe", "-f", "-addstore", "Root", path}, Limit: time.Minute,
+		}))(t)
 		return done.ExitCode
 	}
 	if code := add(`C:\ca.crt`); code != 0 {
@@ -110,9 +104,7 @@ func TestFastClockAndWrongDate(t *testing.T) {
 func TestDoomedService(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	if err := m.Setup(func(s *State) { s.Services["kubelet"] = &Service{State: Stopped, Doomed: true} }); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, m.Setup(func(s *State) { s.Services["kubelet"] = &Service{State: Stopped, Doomed: true} }))
 	done, err := m.Run(t.Context(), Command{Argv: []string{"sc.exe", "config", "kubelet", "start=", "auto"}, Limit: time.Minute})
 	if err != nil || done.ExitCode != errMarkedForDelete {
 		t.Errorf("exit code %d, %v", done.ExitCode, err)

@@ -9,10 +9,18 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// patientIndex mends a fault of the simulator (v0.56.0): it gives a VM its name last, and panics when a name is looked
-// for in a folder meanwhile, with a lock in its hand that all others wait for.
+// patientIndex mends a fault of the simulator: it gives a VM its name last, and panics when a name is looked for in a folder
+// meanwhile, while it holds a lock that all others wait for.
 type patientIndex struct {
 	*simulator.SearchIndex
+}
+
+// giveIndexPatience puts the patient index into a session. A session prefers what is in its own registry, even to a handler
+// that VCenter.call returns.
+func giveIndexPatience(ctx *simulator.Context, method *simulator.Method) {
+	if index, ok := ctx.Map.Get(method.This).(*simulator.SearchIndex); ok && ctx.Session.Registry.Get(method.This) == nil {
+		ctx.Session.Registry.Put(&patientIndex{index})
+	}
 }
 
 // FindChild looks among the VMs that have a name; one that has none yet is not there yet.

@@ -1,4 +1,6 @@
-package vcenter
+// Package hypervisor plays the hosts of the simulated vCenter: it tells of VMs that are switched on and off, and shows a guest
+// the VM that it runs in.
+package hypervisor
 
 import (
 	"context"
@@ -10,22 +12,29 @@ import (
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/property"
 	"github.com/vmware/govmomi/view"
+	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 )
 
 // Play is what happens while a VM is on: it runs from power-on until ctx ends, which is power-off.
 type Play func(ctx context.Context, vm *VM)
 
 // Run plays every VM that is on, until ctx ends.
-func (v *VCenter) Run(ctx context.Context, play Play) error {
-	views, err := view.NewManager(v.client.Client).CreateContainerView(ctx, v.client.ServiceContent.RootFolder, []string{"VirtualMachine"}, true)
+func Run(ctx context.Context, v *vcenter.VCenter, play Play) error {
+	client, err := v.Hypervisor(ctx)
+	if err != nil {
+		return err
+	}
+	all := []string{"VirtualMachine"}
+	views, err := view.NewManager(client).CreateContainerView(ctx, client.ServiceContent.RootFolder, all, true)
 	if err != nil {
 		return fmt.Errorf("view of VMs: %w", err)
 	}
-	h := &hypervisor{vcenter: v, play: play, on: map[types.ManagedObjectReference]context.CancelFunc{}}
+	h := &hypervisor{client: client, play: play, on: map[types.ManagedObjectReference]context.CancelFunc{}}
 	defer h.guests.Wait()
 	filter := new(property.WaitFilter)
 	filter.Spec.ObjectSet = []types.ObjectSpec{{
@@ -34,7 +43,7 @@ func (v *VCenter) Run(ctx context.Context, play Play) error {
 	}}
 	filter.Spec.PropSet = []types.PropertySpec{{Type: "VirtualMachine", PathSet: []string{"runtime.powerState"}}}
 	var failed error
-	err = property.WaitForUpdates(ctx, property.DefaultCollector(v.client.Client), filter, func(updates []types.ObjectUpdate) bool {
+	err = property.WaitForUpdates(ctx, property.DefaultCollector(client), filter, func(updates []types.ObjectUpdate) bool {
 		for _, update := range updates {
 			if failed = h.see(ctx, update); failed != nil {
 				return true
@@ -49,10 +58,10 @@ func (v *VCenter) Run(ctx context.Context, play Play) error {
 }
 
 type hypervisor struct {
-	vcenter *VCenter
-	play    Play
-	guests  sync.WaitGroup
-	on      map[types.ManagedObjectReference]context.CancelFunc
+	client *vim25.Client
+	play   Play
+	guests sync.WaitGroup
+	on     map[types.ManagedObjectReference]context.CancelFunc
 }
 
 // see starts or stops the guest of a VM. Updates may come twice, and an older one behind a newer one: the simulator (v0.56.0)
@@ -70,7 +79,7 @@ func (h *hypervisor) see(ctx context.Context, update types.ObjectUpdate) error {
 	case on && !isOn:
 		guest, stop := context.WithCancel(ctx)
 		h.on[update.Obj] = stop
-		vm := &VM{object: object.NewVirtualMachine(h.vcenter.client.Client, update.Obj)}
+		vm := &VM{object: object.NewVirtualMachine(h.client, update.Obj)}
 		h.guests.Go(func() { h.play(guest, vm) })
 	case isOn && !on:
 		stop()
@@ -82,7 +91,7 @@ func (h *hypervisor) see(ctx context.Context, update types.ObjectUpdate) error {
 // isOn asks the vCenter. A VM that is gone is off.
 func (h *hypervisor) isOn(ctx context.Context, ref types.ManagedObjectReference) (bool, error) {
 	var vm mo.VirtualMachine
-	err := property.DefaultCollector(h.vcenter.client.Client).RetrieveOne(ctx, ref, []string{"runtime.powerState"}, &vm)
+	err := property.DefaultCollector(h.client).RetrieveOne(ctx, ref, []string{"runtime.powerState"}, &vm)
 	if fault.Is(err, &types.ManagedObjectNotFound{}) {
 		return false, nil
 	}

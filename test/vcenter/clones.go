@@ -1,0 +1,91 @@
+package vcenter
+
+import (
+	"sync"
+
+	"github.com/google/uuid"
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// gate is what the clones of the template have to pass.
+type gate struct {
+	mu     sync.Mutex
+	closed chan struct{} // while clones are held
+	fault  types.BaseMethodFault
+	busy   sync.RWMutex // see race.go
+}
+
+// HoldClones lets the clones that are asked for from now on run, without an end, until release.
+func (v *VCenter) HoldClones() (release func()) {
+	v.gate.mu.Lock()
+	defer v.gate.mu.Unlock()
+	closed := make(chan struct{})
+	v.gate.closed = closed
+	return func() {
+		v.gate.mu.Lock()
+		v.gate.closed = nil
+		v.gate.mu.Unlock()
+		close(closed)
+	}
+}
+
+// FailClones makes the clones from now on fail in their task; nil lets them succeed again.
+func (v *VCenter) FailClones(with types.BaseMethodFault) {
+	v.gate.mu.Lock()
+	defer v.gate.mu.Unlock()
+	v.gate.fault = with
+}
+
+// template is the simulator's, with a gate.
+type template struct {
+	*simulator.VirtualMachine
+	gate *gate
+}
+
+// CloneVMTask is called by the simulator. While a task runs, the simulator locks its entity and with it everyone who reads the
+// entity's properties: the task of a clone that is held begins with an entity that is not there, and gets the template once it
+// runs. Its description is that of vCenter; the simulator's is "VirtualMachine.cloneVm".
+func (t *template) CloneVMTask(ctx *simulator.Context, req *types.CloneVM_Task) soap.HasFault {
+	t.gate.mu.Lock()
+	closed, fault := t.gate.closed, t.gate.fault
+	t.gate.mu.Unlock()
+	if closed == nil && fault == nil && !oneAtATime {
+		return t.VirtualMachine.CloneVMTask(ctx, req)
+	}
+	nowhere := types.ManagedObjectReference{Type: "VirtualMachine", Value: "held-" + uuid.NewString()}
+	task := simulator.CreateTask(nowhere, "cloneVm", func(*simulator.Task) (types.AnyType, types.BaseMethodFault) {
+		if closed != nil {
+			<-closed
+		}
+		if fault != nil {
+			return nil, fault
+		}
+		return t.clone(ctx, req)
+	})
+	task.Info.DescriptionId = "VirtualMachine.clone"
+	ref := task.Run(ctx)
+	ctx.Map.AtomicUpdate(ctx, task, []types.PropertyChange{
+		{Name: "info.entity", Val: t.Reference()}, {Name: "info.entityName", Val: t.Name},
+	})
+	return &methods.CloneVM_TaskBody{Res: &types.CloneVM_TaskResponse{Returnval: ref}}
+}
+
+func (t *template) clone(ctx *simulator.Context, req *types.CloneVM_Task) (types.AnyType, types.BaseMethodFault) {
+	if oneAtATime {
+		t.gate.busy.Lock()
+		defer t.gate.busy.Unlock()
+	}
+	var inner *simulator.Task
+	ctx.WithLock(t, func() {
+		body, _ := t.VirtualMachine.CloneVMTask(ctx, req).(*methods.CloneVM_TaskBody)
+		inner, _ = ctx.Map.Get(body.Res.Returnval).(*simulator.Task)
+	})
+	inner.Wait()
+	if inner.Info.Error != nil {
+		return nil, inner.Info.Error.Fault
+	}
+	return inner.Info.Result, nil
+}

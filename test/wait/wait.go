@@ -1,0 +1,68 @@
+// Package wait is how tests wait for what happens by itself: they ask again until the answer is nil, and fail with the last
+// answer. Nothing here sleeps longer than it must.
+package wait
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+)
+
+// Patience is how long a test waits for what should take a second, on a machine that is busy with other tests.
+const Patience = 2 * time.Minute
+
+// The pause between two questions begins short, for what a simulator does, and gets longer, for what a cluster does.
+const (
+	shortest = time.Millisecond
+	longest  = 32 * time.Millisecond
+)
+
+// Eventually waits until ask returns nil. It ends the test with the last error of ask when that takes too long.
+func Eventually(t testing.TB, what string, ask func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), Patience)
+	defer cancel()
+	if err := Poll(ctx, ask); err != nil {
+		t.Fatalf("waiting for %s: %v", what, err)
+	}
+}
+
+// Until waits until what is seen is good, and ends the test with what was seen last when that takes too long.
+func Until(t testing.TB, what string, look func() (seen any, good bool)) {
+	t.Helper()
+	Eventually(t, what, func(context.Context) error {
+		if seen, good := look(); !good {
+			return fmt.Errorf("what is seen is %+v", seen)
+		}
+		return nil
+	})
+}
+
+// Poll asks until the answer is nil or Final. When ctx ends first, its error has the last answer.
+func Poll(ctx context.Context, ask func(context.Context) error) error {
+	var missing error
+	for pause := shortest; ; pause = min(2*pause, longest) {
+		err := ask(ctx)
+		if err == nil || errors.As(err, &final{}) {
+			return err
+		}
+		// An answer that the end of ctx cut short says less than the one before.
+		if ctx.Err() == nil || missing == nil {
+			missing = err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", ctx.Err(), missing)
+		case <-time.After(pause):
+		}
+	}
+}
+
+type final struct{ error }
+
+func (f final) Unwrap() error { return f.error }
+
+// Final is an error that waiting will not mend.
+func Final(err error) error { return final{err} }
