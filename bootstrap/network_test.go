@@ -10,6 +10,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 const (
@@ -262,10 +263,7 @@ func TestExceptions(t *testing.T) {
 		{"twice", inNetwork("l2bridge", "Flannel", exceptions("10.20.0.0/24"), withAdapters(staticAdapter("10.20.0.5/24"))), []string{"10.244.0.0/16", "10.96.0.0/12", "10.20.0.0/24"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			plan, err := json.Marshal(render(t, plainInput(t, test.changes...)).Plan())
-			if err != nil {
-				t.Fatal(err)
-			}
+			plan := expect.Got(json.Marshal(render(t, plainInput(t, test.changes...)).Plan()))(t)
 			text := strings.ReplaceAll(string(plan), `\"`, `"`)
 			want := `"Exceptions":["` + strings.Join(test.want, `","`) + `"]`
 			if _, found, _ := strings.Cut(text, `"Exceptions":`); !strings.Contains(text, want) {
