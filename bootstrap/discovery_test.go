@@ -13,6 +13,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // clusterInfo is what kubeadm puts into the ConfigMap cluster-info: a cluster without a name, and nobody in it.
@@ -76,9 +77,7 @@ func TestDiscoveryFileIsOurs(t *testing.T) {
 	for name, text := range map[string]string{"cluster-info": clusterInfo("https://10.0.0.10:443/", firstCA), "with names": named} {
 		var got map[string]any
 		file := stepOf[*plan.File](t, render(t, plainInput(t, discoveredBy(text))).Plan(), "discovery")
-		if err := yaml.Unmarshal([]byte(file.Text.String()), &got); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, yaml.Unmarshal([]byte(file.Text.String()), &got))
 		want := map[string]any{
 			"apiVersion": "v1", "kind": "Config", "contexts": []any{}, "users": []any{}, "current-context": "",
 			"clusters": []any{map[string]any{"name": "", "cluster": map[string]any{

@@ -9,6 +9,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // Whatever a user writes, in any field of any machine, is refused with a sentence that tells no secret, or makes user data
@@ -40,17 +41,9 @@ func FuzzRender(f *testing.F) {
 			return
 		}
 		checkUserData(t, userData.Bytes())
-		data, err := scripts.Plan(userData.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
-		carried, err := plan.Decode(data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := carried.Validate(); err != nil {
-			t.Fatal(err)
-		}
+		data := expect.Got(scripts.Plan(userData.Bytes()))(t)
+		carried := expect.Got(plan.Decode(data))(t)
+		expect.OK(t, carried.Validate())
 		known.check(t, carried)
 	})
 }

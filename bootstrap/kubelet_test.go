@@ -15,6 +15,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // step finds a step of a plan by its name.
@@ -101,18 +102,11 @@ volumePluginDir: /opt/libexec/kubernetes/kubelet-plugins/volume/exec/
 func merged(t *testing.T, p *plan.Plan, facts map[string]string) kubeletv1.KubeletConfiguration {
 	t.Helper()
 	var target map[string]any
-	if err := yaml.Unmarshal([]byte(linuxConfig), &target); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, yaml.Unmarshal([]byte(linuxConfig), &target))
 	var patch map[string]any
-	if err := yaml.Unmarshal(patchText(t, p, facts), &patch); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, yaml.Unmarshal(patchText(t, p, facts), &patch))
 	mergePatch(target, patch)
-	data, err := json.Marshal(target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := expect.Got(json.Marshal(target))(t)
 	var config kubeletv1.KubeletConfiguration
 	if err := yaml.UnmarshalStrict(data, &config); err != nil {
 		t.Fatalf("the kubelet does not take its configuration: %v", err)
@@ -236,9 +230,7 @@ func TestForeignFields(t *testing.T) {
 		},
 	} {
 		var got map[string]any
-		if err := json.Unmarshal(mergedText(t, render(t, plainInput(t, test.change)).Plan()), &got); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal(mergedText(t, render(t, plainInput(t, test.change)).Plan()), &got))
 		for _, name := range append(test.more, foreign...) {
 			if value, is := got[name]; is != slices.Contains(test.users, name) {
 				t.Errorf("%s: %s is %v", test.name, name, value)

@@ -9,6 +9,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 const (
@@ -212,10 +213,7 @@ func TestExceptions(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			plan, err := json.Marshal(render(t, plainInput(t, test.changes...)).Plan())
-			if err != nil {
-				t.Fatal(err)
-			}
+			plan := expect.Got(json.Marshal(render(t, plainInput(t, test.changes...)).Plan()))(t)
 			text := strings.ReplaceAll(string(plan), `\"`, `"`)
 			want := `"Exceptions":["` + strings.Join(test.want, `","`) + `"]`
 			if _, found, _ := strings.Cut(text, `"Exceptions":`); !strings.Contains(text, want) {

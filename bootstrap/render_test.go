@@ -18,6 +18,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 var update = flag.Bool("update", false, "use the golden plans anew")
@@ -136,25 +137,15 @@ func render(tb testing.TB, in bootstrap.Input) bootstrap.UserData {
 func TestGoldenPlans(t *testing.T) {
 	for _, golden := range goldens {
 		t.Run(golden.name, func(t *testing.T) {
-			encoded, err := render(t, plainInput(t, golden.changes...)).Plan().Encode()
-			if err != nil {
-				t.Fatal(err)
-			}
+			encoded := expect.Got(render(t, plainInput(t, golden.changes...)).Plan().Encode())(t)
 			var got bytes.Buffer
-			if err := json.Indent(&got, encoded, "", "  "); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, json.Indent(&got, encoded, "", "  "))
 			got.WriteByte('\n')
 			path := filepath.Join("testdata", "golden", golden.name+".json")
 			if *update {
-				if err := os.WriteFile(path, got.Bytes(), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, os.WriteFile(path, got.Bytes(), 0o600))
 			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := expect.Got(os.ReadFile(path))(t)
 			if diff := cmp.Diff(string(want), got.String()); diff != "" {
 				t.Errorf("%s; go test ./bootstrap -update writes it anew (-want +got):\n%s", golden.reason, diff)
 			}

@@ -10,15 +10,13 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // lookUp does what a node does with a reservations step.
 func lookUp(t *testing.T, step *plan.Reservations, facts map[string]string) []byte {
 	t.Helper()
-	patch, err := step.Patch.Resolve(facts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	patch := expect.Got(step.Patch.Resolve(facts))(t)
 	for _, rule := range step.Rules {
 		have, err := strconv.Atoi(facts[rule.Fact])
 		if err != nil {
@@ -30,10 +28,7 @@ func lookUp(t *testing.T, step *plan.Reservations, facts map[string]string) []by
 		}
 		node[keys[len(keys)-1]] = firstRow(t, rule, have)
 	}
-	data, err := json.Marshal(patch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := expect.Got(json.Marshal(patch))(t)
 	return data
 }
 

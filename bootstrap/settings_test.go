@@ -9,6 +9,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // hidden is what the Secrets of these tests hold: it may stand in files for administrators and nowhere else.
@@ -231,10 +232,7 @@ func TestSecretsOfSettings(t *testing.T) {
 		}
 		for phase, step := range every[plan.Step](p) {
 			one := plan.Plan{Phases: []plan.Phase{{Name: "a", Steps: []plan.Step{step}}}}
-			data, err := one.Encode()
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := expect.Got(one.Encode())(t)
 			file, isFile := step.(*plan.File)
 			if strings.Contains(string(data), hidden) && (!isFile || file.Access != plan.AccessAdmin) {
 				t.Errorf("%s: %s/%s shows a secret", golden.name, phase, step.Base().Name)
