@@ -6,25 +6,26 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
 )
 
 // adapterChanges puts the template's adapters on the networks of the spec, in order, adds the adapters that it lacks, and
 // removes those that are too many. An adapter in known whose addresses come from pools has a MAC.
-func adapterChanges(at placement, known []infrav1.MachineNetwork) []types.BaseVirtualDeviceConfigSpec {
-	if len(at.networks) == 0 {
+func adapterChanges(at places.Placement, known []infrav1.MachineNetwork) []types.BaseVirtualDeviceConfigSpec {
+	if len(at.Networks) == 0 {
 		return nil // the template's adapters stay as they are
 	}
 	var changes []types.BaseVirtualDeviceConfigSpec
 	change := func(what types.VirtualDeviceConfigSpecOperation, device types.BaseVirtualDevice) {
 		changes = append(changes, &types.VirtualDeviceConfigSpec{Operation: what, Device: device})
 	}
-	for i, network := range at.networks {
+	for i, network := range at.Networks {
 		mac := ""
 		if i < len(known) {
 			mac = known[i].MACAddress
 		}
-		if i < len(at.adapters) {
-			change(types.VirtualDeviceConfigSpecOperationEdit, reconnected(at.adapters[i], network, mac))
+		if i < len(at.Adapters) {
+			change(types.VirtualDeviceConfigSpecOperationEdit, reconnected(at.Adapters[i], network, mac))
 			continue
 		}
 		added := &types.VirtualVmxnet3{}
@@ -32,8 +33,8 @@ func adapterChanges(at placement, known []infrav1.MachineNetwork) []types.BaseVi
 		connect(&added.VirtualEthernetCard, network, mac)
 		change(types.VirtualDeviceConfigSpecOperationAdd, added)
 	}
-	for i := len(at.networks); i < len(at.adapters); i++ {
-		change(types.VirtualDeviceConfigSpecOperationRemove, at.adapters[i])
+	for i := len(at.Networks); i < len(at.Adapters); i++ {
+		change(types.VirtualDeviceConfigSpecOperationRemove, at.Adapters[i])
 	}
 	return changes
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
 )
 
 func TestAdapterChanges(t *testing.T) {
@@ -48,7 +49,7 @@ func TestAdapterChanges(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			at := placement{networks: c.networks}
+			at := places.Placement{Networks: c.networks}
 			for i := range c.template {
 				var device types.BaseVirtualDevice = &types.VirtualVmxnet3{}
 				addressType := "assigned"
@@ -57,7 +58,7 @@ func TestAdapterChanges(t *testing.T) {
 				}
 				card := object.VirtualDeviceList{device}[0].(types.BaseVirtualEthernetCard).GetVirtualEthernetCard()
 				card.Key, card.Backing, card.AddressType, card.MacAddress = int32(4000+i), network("template"), addressType, ofTemplate
-				at.adapters = append(at.adapters, device)
+				at.Adapters = append(at.Adapters, device)
 			}
 			var got []string
 			for _, change := range adapterChanges(at, c.known) {
@@ -70,7 +71,7 @@ func TestAdapterChanges(t *testing.T) {
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			for _, device := range at.adapters {
+			for _, device := range at.Adapters {
 				if card := device.(types.BaseVirtualEthernetCard).GetVirtualEthernetCard(); card.MacAddress != ofTemplate {
 					t.Error("the template's adapter, which other VMs are made of as well, was changed")
 				}

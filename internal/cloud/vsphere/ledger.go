@@ -9,6 +9,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
 // act is what a task does with a VM.
@@ -148,7 +149,7 @@ func (l *ledger) settle(m cloud.Machine, j job, now time.Time) error {
 	if overtaken(j.act, err) {
 		err = nil
 	}
-	err = classify(err)
+	err = session.Classify(err)
 	l.note(m, func(w *work) {
 		if w.job.task == j.task {
 			w.job = job{}

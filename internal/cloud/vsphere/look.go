@@ -11,6 +11,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
 // found is what there is of a machine, and the VM that was read for it.
@@ -32,12 +33,12 @@ const (
 
 // look finds the VM in the vCenter: by the reference of the object that it was last time, then by its id, then by its name.
 func (a *account) look(ctx context.Context, m cloud.Machine, last types.ManagedObjectReference) (found, error) {
-	var f found
-	err := a.connection.do(ctx, func(ctx context.Context, c *vim25.Client) (err error) {
-		if f, err = byReference(ctx, c, m, last); err == nil && f.what == nothing {
+	f, err := session.Do(ctx, a.session, func(ctx context.Context, c *vim25.Client) (found, error) {
+		f, err := byReference(ctx, c, m, last)
+		if err == nil && f.what == nothing {
 			f, err = byID(ctx, c, m)
 		}
-		return err
+		return f, err
 	})
 	if err == nil && f.what == nothing {
 		f, err = a.byName(ctx, m)
@@ -76,27 +77,25 @@ func byID(ctx context.Context, c *vim25.Client, m cloud.Machine) (found, error) 
 // byName finds the object that has the machine's name in its folder. The vCenter keeps names unique in a folder, so that a
 // machine never gets a second VM. If the folder does not exist, a machine that never had a VM has none.
 func (a *account) byName(ctx context.Context, m cloud.Machine) (found, error) {
-	folder, err := a.placements.folder(ctx, &a.connection, *m.Spec.VSphere)
+	folder, err := a.places.FindFolder(ctx, *m.Spec.VSphere)
 	if known := (*cloud.Error)(nil); !m.Existed && errors.As(err, &known) && known.Reason == infrav1.PlacementNotFoundReason {
 		return found{what: nothing}, nil
 	}
 	if err != nil {
 		return found{}, err
 	}
-	f := found{what: nothing}
-	err = a.connection.do(ctx, func(ctx context.Context, c *vim25.Client) error {
+	return session.Do(ctx, a.session, func(ctx context.Context, c *vim25.Client) (found, error) {
 		answer, err := methods.FindChild(ctx, c, &types.FindChild{This: *c.ServiceContent.SearchIndex, Entity: folder, Name: m.Name})
 		switch {
-		case is[*types.ManagedObjectNotFound](err) || err == nil && answer.Returnval == nil:
-			return nil
-		case err == nil && answer.Returnval.Type != "VirtualMachine":
-			f.what = stranger
-		case err == nil:
-			f, err = readOwner(ctx, c, m, *answer.Returnval)
+		case session.Is[*types.ManagedObjectNotFound](err) || err == nil && answer.Returnval == nil:
+			return found{what: nothing}, nil
+		case err != nil:
+			return found{}, err
+		case answer.Returnval.Type != "VirtualMachine":
+			return found{what: stranger}, nil
 		}
-		return err
+		return readOwner(ctx, c, m, *answer.Returnval)
 	})
-	return f, err
 }
 
 // readOwner reads a VM and says whom it belongs to. A VM with the machine's id but without its marks gets the marks a moment
@@ -104,15 +103,13 @@ func (a *account) byName(ctx context.Context, m cloud.Machine) (found, error) {
 func readOwner(ctx context.Context, c *vim25.Client, m cloud.Machine, ref types.ManagedObjectReference) (found, error) {
 	vm, err := readVM(ctx, c, ref)
 	switch {
-	case is[*types.ManagedObjectNotFound](err):
+	case session.Is[*types.ManagedObjectNotFound](err):
 		return found{what: nothing}, nil
 	case err != nil:
 		return found{}, err
-	case !vm.readable():
-		return found{unreadable, vm}, nil
-	case vm.belongsTo(m):
+	case vm.readable() && vm.belongsTo(m):
 		return found{ours, vm}, nil
-	case vm.id == idOf(m):
+	case !vm.readable() || vm.id == idOf(m):
 		return found{unreadable, vm}, nil
 	}
 	return found{stranger, vm}, nil
