@@ -1,8 +1,6 @@
 package vsphere
 
 import (
-	"reflect"
-
 	"github.com/vmware/govmomi/vim25/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -25,12 +23,13 @@ func adapterChanges(at places.Placement, known []infrav1.MachineNetwork) []types
 			mac = known[i].MACAddress
 		}
 		if i < len(at.Adapters) {
-			change(types.VirtualDeviceConfigSpecOperationEdit, reconnected(at.Adapters[i], network, mac))
+			connect(at.Adapters[i], network, mac)
+			change(types.VirtualDeviceConfigSpecOperationEdit, at.Adapters[i])
 			continue
 		}
 		added := &types.VirtualVmxnet3{}
 		added.Key = int32(-1 - i)
-		connect(&added.VirtualEthernetCard, network, mac)
+		connect(added, network, mac)
 		change(types.VirtualDeviceConfigSpecOperationAdd, added)
 	}
 	for i := len(at.Networks); i < len(at.Adapters); i++ {
@@ -39,23 +38,11 @@ func adapterChanges(at places.Placement, known []infrav1.MachineNetwork) []types
 	return changes
 }
 
-// reconnected returns a copy of a template's adapter, of the same kind, on another network.
-func reconnected(
-	adapter types.BaseVirtualDevice, network types.BaseVirtualDeviceBackingInfo, mac string,
-) types.BaseVirtualDevice {
-	copied := reflect.New(reflect.TypeOf(adapter).Elem())
-	copied.Elem().Set(reflect.ValueOf(adapter).Elem())
-	device, _ := reflect.TypeAssert[types.BaseVirtualDevice](copied)
-	if card, ok := device.(types.BaseVirtualEthernetCard); ok {
-		connect(card.GetVirtualEthernetCard(), network, mac)
-	}
-	return device
-}
-
-// connect sets network and MAC of a card. Without a MAC the vCenter assigns one, because two VMs must not share the
-// template's, and the vCenter does not assign one to a card with a manual address.
-func connect(card *types.VirtualEthernetCard, network types.BaseVirtualDeviceBackingInfo, mac string) {
+// connect sets network and MAC of an adapter. Without a MAC the vCenter assigns one, because two VMs must not share the
+// template's, and the vCenter does not assign one to an adapter with a manual address.
+func connect(adapter places.Adapter, network types.BaseVirtualDeviceBackingInfo, mac string) {
 	const manual, assigned = string(types.VirtualEthernetCardMacTypeManual), string(types.VirtualEthernetCardMacTypeAssigned)
+	card := adapter.GetVirtualEthernetCard()
 	card.Backing, card.MacAddress = network, mac
 	switch {
 	case mac != "":

@@ -141,15 +141,15 @@ func TestSuspects(t *testing.T) {
 	}
 	known := map[types.ManagedObjectReference]bool{ref("ours"): true}
 	s = s.narrowed([]types.ManagedObjectReference{ref("ours"), ref("a"), ref("b")}, known)
-	if s.cleared() || len(s.tasks) != 2 {
-		t.Errorf("suspects are %v, want a and b", s.tasks)
+	if s.cleared() || len(s) != 2 {
+		t.Errorf("suspects are %v, want a and b", s)
 	}
 	s = s.narrowed([]types.ManagedObjectReference{ref("b"), ref("later")}, nil)
-	if len(s.tasks) != 1 || !s.tasks[ref("b")] {
-		t.Errorf("suspects are %v, want b: later ones cannot be it", s.tasks)
+	if len(s) != 1 || !s[ref("b")] {
+		t.Errorf("suspects are %v, want b: later ones cannot be it", s)
 	}
 	s = s.narrowed([]types.ManagedObjectReference{ref("later")}, nil)
 	if !s.cleared() {
-		t.Errorf("suspects are %v, want none", s.tasks)
+		t.Errorf("suspects are %v, want none", s)
 	}
 }

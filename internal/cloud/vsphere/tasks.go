@@ -55,7 +55,7 @@ func (a *account) start(ctx context.Context, m cloud.Machine, what act, vm types
 func (a *account) notStarted(m cloud.Machine, what act, err error) error {
 	switch {
 	case what == cloning && !session.Answered(err):
-		a.ledger.note(m, func(w *work) { w.answerLost, w.rivals = a.now(), suspects{} })
+		a.ledger.note(m, func(w *work) { w.answerLost, w.rivals = a.now(), nil })
 	case what == cloning && session.Is[*types.ManagedObjectNotFound](err):
 		a.places.Forget(*m.Spec.VSphere)
 	case (what == switchingOff || what == destroying) && overtaken(what, err):

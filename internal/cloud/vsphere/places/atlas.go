@@ -127,7 +127,11 @@ func (a atlas) adapters(ctx context.Context, at *Placement, networks []infrav1.V
 		at.Networks = append(at.Networks, backing)
 	}
 	devices, err := object.NewVirtualMachine(a.client, at.Template).Device(ctx)
-	at.Adapters = devices.SelectByType((*types.VirtualEthernetCard)(nil))
+	for _, device := range devices {
+		if adapter, ok := device.(Adapter); ok {
+			at.Adapters = append(at.Adapters, adapter)
+		}
+	}
 	return err
 }
 

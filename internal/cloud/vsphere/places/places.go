@@ -9,6 +9,7 @@ package places
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"sync"
 	"time"
 
@@ -44,16 +45,28 @@ type Placement struct {
 	Pool      types.ManagedObjectReference
 	Datastore *types.ManagedObjectReference
 
-	// Adapters are the template's, and Networks what the VM's adapters connect to. Both are empty when the VM keeps the
-	// template's networks. All VMs of a spec share them: do not change them.
-	Adapters []types.BaseVirtualDevice
+	// Adapters are copies of the template's for the caller to change, and Networks what the VM's adapters connect to. Both
+	// are empty when the VM keeps the template's networks.
+	Adapters []Adapter
 	Networks []types.BaseVirtualDeviceBackingInfo
 
 	until time.Time // the placement must be looked up again from then on
 }
 
+// Adapter is a network adapter of any kind.
+type Adapter interface {
+	types.BaseVirtualDevice
+	types.BaseVirtualEthernetCard
+}
+
 // Find returns the placement of a spec.
 func (p *Places) Find(ctx context.Context, spec infrav1.VSphereVM) (Placement, error) {
+	at, err := p.find(ctx, spec)
+	at.Adapters = copies(at.Adapters)
+	return at, err
+}
+
+func (p *Places) find(ctx context.Context, spec infrav1.VSphereVM) (Placement, error) {
 	key := keyOf(spec)
 	if at, ok := p.get(key); ok {
 		return at, nil
@@ -95,6 +108,17 @@ func (p *Places) Forget(spec infrav1.VSphereVM) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.known, keyOf(spec))
+}
+
+// copies returns copies of adapters, each of the same kind.
+func copies(adapters []Adapter) (all []Adapter) {
+	for _, one := range adapters {
+		copied := reflect.New(reflect.TypeOf(one).Elem())
+		copied.Elem().Set(reflect.ValueOf(one).Elem())
+		adapter, _ := reflect.TypeAssert[Adapter](copied)
+		all = append(all, adapter)
+	}
+	return all
 }
 
 func (p *Places) get(key string) (Placement, bool) {

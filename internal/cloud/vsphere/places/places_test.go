@@ -140,3 +140,18 @@ func TestPlacesAreRemembered(t *testing.T) {
 		t.Error("places that were forgotten are not looked up again")
 	}
 }
+
+// TestAdaptersAreTheCallers: what one caller does with the template's adapters, no other sees.
+func TestAdaptersAreTheCallers(t *testing.T) {
+	places := In(open(t, vcenter.New(t)))
+	spec := good()
+	spec.Networks = networks("VM Network")
+	mac := func() *string {
+		return &expect.Got(places.Find(t.Context(), spec))(t).Adapters[0].GetVirtualEthernetCard().MacAddress
+	}
+	before := *mac()
+	*mac() = "00:50:56:00:00:01"
+	if after := *mac(); after != before {
+		t.Errorf("MAC %q became %q", before, after)
+	}
+}
