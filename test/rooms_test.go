@@ -57,7 +57,9 @@ var rooms = []room{
 
 // behind are the rooms that only their door, its other rooms and tests open.
 var behind = map[string][]string{
-	"bootstrap":              {"bootstrap/network", "bootstrap/kubelet", "bootstrap/windows", "bootstrap/containerd", "bootstrap/step"},
+	"bootstrap": {
+		"bootstrap/network", "bootstrap/kubelet", "bootstrap/windows", "bootstrap/containerd", "bootstrap/step",
+	},
 	"internal/cloud/vsphere": {"internal/cloud/vsphere/session", "internal/cloud/vsphere/places"},
 }
 

@@ -95,7 +95,7 @@ func (w *work) postpone(err error, now time.Time) {
 }
 
 // suspects are the clones that were under way when we first asked, and that may make a certain VM, because a task does not
-// say which VM it makes; nil until we ask. Later clones are not added. The map is never changed, so that copies can be handed out.
+// say which VM it makes; nil until we ask. Later clones are not added. Suspects are never changed, so copies can be handed out.
 type suspects map[types.ManagedObjectReference]bool
 
 func (s suspects) cleared() bool { return s != nil && len(s) == 0 }

@@ -1,8 +1,8 @@
 // Package vsphere makes the VMs of WindowsMachines in vCenters, by cloning templates.
 //
-// An account has one session. A watch follows all VMs and our own tasks, so that nothing is asked while
-// nothing changes. Which machine a VM belongs to is written on the VM; what this process remembers only saves calls, or makes
-// it more careful. To follow one machine, read:
+// An account has one session. A watch follows all VMs and our own tasks, so that nothing is asked while nothing changes. Which
+// machine a VM belongs to is written on the VM; what this process remembers only saves calls, or makes it more careful. To
+// follow one machine, read:
 //
 //	provider.go    Identify, CredentialsOf, Connect: the door
 //	account.go     Observe, Ensure, Delete: gather, decide, do

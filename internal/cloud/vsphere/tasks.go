@@ -103,7 +103,8 @@ func (a *account) clonesLeft(ctx context.Context, m cloud.Machine, which questio
 // clones lists the clones that are under way. The vCenter's list has all tasks that are queued or running, and for ten minutes
 // those that have ended. A task does not say which VM it makes.
 func (a *account) clones(ctx context.Context) ([]types.ManagedObjectReference, error) {
-	return session.Do(ctx, a.session, func(ctx context.Context, c *vim25.Client) (running []types.ManagedObjectReference, err error) {
+	return session.Do(ctx, a.session, func(ctx context.Context, c *vim25.Client) ([]types.ManagedObjectReference, error) {
+		var running []types.ManagedObjectReference
 		recent := session.Source{Object: *c.ServiceContent.TaskManager, Via: "recentTask"}
 		tasks, err := session.Read(ctx, c, recent, "Task", "info.descriptionId", "info.state")
 		for ref, p := range tasks {

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/vmware/govmomi/simulator"
-
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
@@ -19,9 +17,9 @@ type stage struct {
 	t *testing.T
 }
 
-func newStage(t *testing.T, change ...func(*simulator.Model)) *stage {
+func newStage(t *testing.T) *stage {
 	t.Helper()
-	return &stage{vcenter.New(t, change...).Owner(t), t}
+	return &stage{vcenter.New(t).Owner(t), t}
 }
 
 // spec that the vCenter can carry out.
