@@ -26,29 +26,60 @@ func TestDecodeRefuses(t *testing.T) {
 		{"field twice", strings.Replace(whole, `"report"`, `"report":[],"report"`, 1), "", `duplicate field "report"`},
 		{"no phases", `{"version":1,"machine":{"name":"m","uid":"u","node":"n"}}`, "", "phases is not a list"},
 		{"phases null", strings.Replace(whole, `"phases":[`, `"phases":null,"erase":[],"x":[`, 1), "", `unknown field "x"`},
-		{"unknown field of a phase", strings.Replace(whole, `"name":"main"`, `"name":"main","if":"x"`, 1), "phases[0]", `unknown field "if"`},
+		{
+			"unknown field of a phase", strings.Replace(whole, `"name":"main"`, `"name":"main","if":"x"`, 1), "phases[0]",
+			`unknown field "if"`,
+		},
 		{"phase without steps", strings.Replace(whole, `"steps"`, `"name2"`, 1), "phases[0]", `unknown field "name2"`},
-		{"phase of null steps", strings.Replace(planOf(), `"steps":[]`, `"steps":null`, 1), "phase main", "a phase has no list of steps"},
+		{
+			"phase of null steps", strings.Replace(planOf(), `"steps":[]`, `"steps":null`, 1), "phase main",
+			"a phase has no list of steps",
+		},
 		{"step that is a word", planOf(`"report"`), "phase main, step 1", "a step is not an object"},
 		{"step null", planOf(`null`), "phase main, step 1", "a step is not an object"},
 		{"step without kind", planOf(`{"name":"s"}`), "phase main, step 1", "step kind '' is unknown"},
 		{"kind in other case", planOf(`{"do":"File","name":"s","path":"C:\\a"}`), "phase main, step 1", "step kind 'File' is unknown"},
-		{"unknown kind", planOf(goodSteps["report"], `{"do":"magic","name":"s"}`), "phase main, step 2", "step kind 'magic' is unknown"},
-		{"missing field", planOf(`{"do":"run","name":"s"}`), "phase main, step 1", "step 's' (run) lacks 'argv'"},
-		{"unknown field of a step", planOf(`{"do":"report","name":"s","path":"C:\\a"}`), "phase main, step 1", `step 's' (report): unknown field "path"`},
 		{
-			"unknown field deep inside", planOf(`{"do":"firewall","name":"s","rules":[{"name":"r","protocol":"TCP","ports":["1"],"deny":true}]}`),
+			"unknown kind", planOf(goodSteps["report"], `{"do":"magic","name":"s"}`), "phase main, step 2",
+			"step kind 'magic' is unknown",
+		},
+		{"missing field", planOf(`{"do":"run","name":"s"}`), "phase main, step 1", "step 's' (run) lacks 'argv'"},
+		{
+			"unknown field of a step", planOf(`{"do":"report","name":"s","path":"C:\\a"}`), "phase main, step 1",
+			`step 's' (report): unknown field "path"`,
+		},
+		{
+			"unknown field deep inside",
+			planOf(`{"do":"firewall","name":"s","rules":[{"name":"r","protocol":"TCP","ports":["1"],"deny":true}]}`),
 			"phase main, step 1", `unknown field "rules[0].deny"`,
 		},
-		{"unknown field of a registry step", planOf(`{"do":"registry","name":"s","key":"k","value":"v","hive":"x"}`), "phase main, step 1", `unknown field "hive"`},
+		{
+			"unknown field of a registry step", planOf(`{"do":"registry","name":"s","key":"k","value":"v","hive":"x"}`),
+			"phase main, step 1", `unknown field "hive"`,
+		},
 		{"field of a step twice", planOf(`{"do":"report","name":"s","name":"t"}`), "phase main, step 1", `duplicate field "name"`},
-		{"value of another type", planOf(`{"do":"file","name":"s","path":true}`), "phase main, step 1", "a value must be a string or a list of parts, not true"},
-		{"part of another type", planOf(`{"do":"file","name":"s","path":["a",{"env":"b"}]}`), "phase main, step 1", `a part must be a string or {"fact": name}`},
+		{
+			"value of another type", planOf(`{"do":"file","name":"s","path":true}`), "phase main, step 1",
+			"a value must be a string or a list of parts, not true",
+		},
+		{
+			"part of another type", planOf(`{"do":"file","name":"s","path":["a",{"env":"b"}]}`), "phase main, step 1",
+			`a part must be a string or {"fact": name}`,
+		},
 		{"part with more", planOf(`{"do":"file","name":"s","path":[{"fact":"a","else":"b"}]}`), "phase main, step 1", "a part must be"},
-		{"list of another type", planOf(`{"do":"registry","name":"s","key":"k","type":"MultiString","value":"one"}`), "phase main, step 1", "cannot unmarshal"},
-		{"content that is no base64", planOf(`{"do":"file","name":"s","path":"C:\\a","content":"%"}`), "phase main, step 1", "illegal base64"},
+		{
+			"list of another type", planOf(`{"do":"registry","name":"s","key":"k","type":"MultiString","value":"one"}`),
+			"phase main, step 1", "cannot unmarshal",
+		},
+		{
+			"content that is no base64", planOf(`{"do":"file","name":"s","path":"C:\\a","content":"%"}`), "phase main, step 1",
+			"illegal base64",
+		},
 		{"everyBoot", strings.Replace(whole, `"report"`, `"everyBoot":{},"report"`, 1), "", "everyBoot is not a list"},
-		{"logs of another kind", strings.Replace(whole, `"report"`, `"logs":{"do":"report"},"report"`, 1), "logs", "step kind 'report' does not collect logs"},
+		{
+			"logs of another kind", strings.Replace(whole, `"report"`, `"logs":{"do":"report"},"report"`, 1), "logs",
+			"step kind 'report' does not collect logs",
+		},
 		{"logs without path", strings.Replace(whole, `"report"`, `"logs":{},"report"`, 1), "logs", "lacks 'path'"},
 		{"logs that are a list", strings.Replace(whole, `"report"`, `"logs":[],"report"`, 1), "logs", "cannot unmarshal"},
 	} {
@@ -67,7 +98,8 @@ func TestDecodeRefuses(t *testing.T) {
 
 // The agent empties a plan when it is done, with what PowerShell makes of fields that were not there.
 func TestDecodeTakesAnEmptiedPlan(t *testing.T) {
-	p := decode(t, `{"version":1,"machine":{"name":"m","uid":"u","node":"n"},"report":null,"phases":[],"everyBoot":null,"deadlineSeconds":null,"logs":null}`)
+	p := decode(t, `{"version":1,"machine":{"name":"m","uid":"u","node":"n"},"report":null,"phases":[],"everyBoot":null,`+
+		`"deadlineSeconds":null,"logs":null}`)
 	if len(p.Phases) != 0 || p.EveryBoot != nil || p.Logs != nil {
 		t.Errorf("%+v", *p)
 	}

@@ -19,7 +19,10 @@ func TestValue(t *testing.T) {
 		{"text", "as it is", plan.Text("a"), `"a"`, "a", "a"},
 		{"empty text", "present, and empty", plan.Text(""), `""`, "", ""},
 		{"fact", "of the node", plan.FromFact("cpus"), `[{"fact":"cpus"}]`, "4", "<cpus>"},
-		{"parts", "in order", plan.Parts(plan.Text("n="), plan.FromFact("cpus"), plan.Text(";")), `["n=",{"fact":"cpus"},";"]`, "n=4;", "n=<cpus>;"},
+		{
+			"parts", "in order", plan.Parts(plan.Text("n="), plan.FromFact("cpus"), plan.Text(";")),
+			`["n=",{"fact":"cpus"},";"]`, "n=4;", "n=<cpus>;",
+		},
 		{
 			"placeholders in a text", "user text is never scanned", plan.Text(`{"fact":"cpus"} $x %x% {{x}}`),
 			`"{\"fact\":\"cpus\"} $x %x% {{x}}"`, `{"fact":"cpus"} $x %x% {{x}}`, `{"fact":"cpus"} $x %x% {{x}}`,
@@ -76,7 +79,8 @@ func TestValueFromJSON(t *testing.T) {
 }
 
 func TestUnknownFact(t *testing.T) {
-	if _, err := plan.Parts(plan.Text("a"), plan.FromFact("nope")).Resolve(nil); err == nil || err.Error() != "fact 'nope' is not known" {
+	_, err := plan.Parts(plan.Text("a"), plan.FromFact("nope")).Resolve(nil)
+	if err == nil || err.Error() != "fact 'nope' is not known" {
 		t.Errorf("%v", err)
 	}
 }

@@ -16,7 +16,8 @@ func TestAdapterIsMissing(t *testing.T) {
 	s.live()
 	var report plan.Report
 	s.read(Root+`\report.json`, &report)
-	if report.Reason != "AddressesNotSet" || report.Step != "addresses-2" || !strings.Contains(report.Message, "no adapter has the MAC 005056000002") {
+	told := strings.Contains(report.Message, "no adapter has the MAC 005056000002")
+	if report.Reason != "AddressesNotSet" || report.Step != "addresses-2" || !told {
 		t.Errorf("%s: %q %s", report.Step, report.Reason, report.Message)
 	}
 }

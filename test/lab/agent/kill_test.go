@@ -17,12 +17,14 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
-// killPoints is how often the agent was killed in each of the two ways; a change of the agent that takes points away is seen here.
+// killPoints is how often the agent is killed in each of the two ways. A change of the agent that takes points away is seen
+// here.
 const killPoints = 165
 
 // longPlan has one of all that must not be done twice or half: two reasons to reboot, a program with undo, a user, a network.
 const longPlan = `{"version":1,"machine":{"namespace":"ns","name":"m","uid":"uid-1","node":"win-1","cluster":"c"},
-"report":[{"do":"guestinfo","program":"rpctool.exe","key":"guestinfo.capwin.report"}],"redact":["s3cret-value"],"erase":["C:\\AzureData\\Custom*"],
+"report":[{"do":"guestinfo","program":"rpctool.exe","key":"guestinfo.capwin.report"}],
+"redact":["s3cret-value"],"erase":["C:\\AzureData\\Custom*"],
 "phases":[
  {"name":"prepare","steps":[
   {"do":"directory","name":"folder","path":"C:\\k","access":"admin"},
@@ -35,10 +37,12 @@ const longPlan = `{"version":1,"machine":{"namespace":"ns","name":"m","uid":"uid
   {"do":"reboot","name":"pages-reboot","if":"pending"},
   {"do":"feature","name":"containers","features":["Containers"]}]},
  {"name":"join","steps":[
-  {"do":"service","name":"service","service":"kubelet","command":["C:\\k\\kubelet.exe","--windows-service"],"restartSeconds":[10]},
+  {"do":"service","name":"service","service":"kubelet","command":["C:\\k\\kubelet.exe","--windows-service"],
+   "restartSeconds":[10]},
   {"do":"hnsNetwork","name":"net","request":{"Name":"External","Type":"L2Bridge"}},
   {"do":"fact","name":"version","argv":["kubeadm.exe","version"],"match":"v([\\d.]+)","set":"kubeadm"},
-  {"do":"run","name":"join","argv":["kubeadm.exe","join"],"creates":"C:\\etc\\kubelet.conf","undo":["kubeadm.exe","reset"],"attempts":2},
+  {"do":"run","name":"join","argv":["kubeadm.exe","join"],"creates":"C:\\etc\\kubelet.conf",
+   "undo":["kubeadm.exe","reset"],"attempts":2},
   {"do":"serviceState","name":"start","service":"kubelet","state":"running"},
   {"do":"remove","name":"clean","paths":["C:\\k\\join.yaml"]}]}],
 "everyBoot":[{"name":"network","steps":[{"do":"hnsCleanup","name":"stale","networks":["Calico*"]}]}]}`

@@ -34,7 +34,8 @@ func networkWorld(golden []byte) *vector {
 	return &vector{Plan: golden, World: world{
 		Files: map[string]string{
 			`C:\k\kubeadm.exe`: "program", `C:\k\SourceVip.json`: "old", `C:\run\flannel\subnet.env`: "old",
-			`C:\var\lib\cni\networks\cbr0\10.244.9.2`: "old", `C:\etc\cni\net.d\10-calico.conf`: "old", `C:\etc\cni\net.d\99-mine.conf`: "mine",
+			`C:\var\lib\cni\networks\cbr0\10.244.9.2`: "old", `C:\etc\cni\net.d\10-calico.conf`: "old",
+			`C:\etc\cni\net.d\99-mine.conf`: "mine",
 		},
 		Registry: map[string]map[string]any{windows.VersionKey: {"UBR": float64(4000)}, memoryKey: managedPageFile},
 		Services: map[string]*windows.Service{
@@ -51,7 +52,10 @@ func networkWorld(golden []byte) *vector {
 		Routes:       []worldRoute{{Index: 9, To: "0.0.0.0/0", Via: "10.0.0.1"}},
 		ManagementIP: "10.0.0.5",
 		Commands: append(imagePrograms(), []*command{
-			{Argv: []string{`C:\k\kubeadm.exe`, "join"}, Writes: map[string]string{`C:\var\lib\kubelet\pki\kubelet-client-current.pem`: "joined"}},
+			{
+				Argv:   []string{`C:\k\kubeadm.exe`, "join"},
+				Writes: map[string]string{`C:\var\lib\kubelet\pki\kubelet-client-current.pem`: "joined"},
+			},
 			registered(),
 			{Argv: []string{kubectlPath}, Out: "Error from server", Exit: 1, Times: &once},
 			{Argv: []string{kubectlPath}, Out: `["10.244.3.0/24"]`},
@@ -66,7 +70,9 @@ func networkWorld(golden []byte) *vector {
 func stale(id string) []map[string]any {
 	var items []map[string]any
 	for i, name := range []string{"nat", "mine", "Calico", "flannel.4096", "cbr0", "azure"} {
-		items = append(items, map[string]any{"kind": "networks", "ID": fmt.Sprint(id, i), "Name": name, "Type": "Overlay", "ManagementIP": "10.9.9.9"})
+		items = append(items, map[string]any{
+			"kind": "networks", "ID": fmt.Sprint(id, i), "Name": name, "Type": "Overlay", "ManagementIP": "10.9.9.9",
+		})
 	}
 	for i, name := range []string{"mine", "Calico_ep", "abc_cbr0", "abc_flannel.4096", "abc-eth0"} {
 		items = append(items, map[string]any{"kind": "endpoints", "ID": fmt.Sprint(id, "-ep", i), "Name": name})

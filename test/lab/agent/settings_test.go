@@ -25,9 +25,13 @@ func settled(t *testing.T, golden string) *vector {
 	}
 	running := func() *windows.Service { return &windows.Service{State: windows.Running, ImagePath: `C:\a.exe`} }
 	return &vector{Plan: text, World: world{
-		Files:    map[string]string{`C:\k\csi-proxy.exe`: "a program"},
-		Services: map[string]*windows.Service{"containerd": running(), "kubelet": running(), "VMTools": running(), "w32time": running()},
-		Registry: map[string]map[string]any{windows.ServicesKey + `\kubelet`: {"ImagePath": `C:\a.exe`}, memoryKey: managedPageFile, pluginKey: {"": `C:\plugin.dll`}},
+		Files: map[string]string{`C:\k\csi-proxy.exe`: "a program"},
+		Services: map[string]*windows.Service{
+			"containerd": running(), "kubelet": running(), "VMTools": running(), "w32time": running(),
+		},
+		Registry: map[string]map[string]any{
+			windows.ServicesKey + `\kubelet`: {"ImagePath": `C:\a.exe`}, memoryKey: managedPageFile, pluginKey: {"": `C:\plugin.dll`},
+		},
 		Features: map[string]string{"Containers": "Installed", "Hyper-V": "Available"}, FeatureReboot: true,
 		Pipes: []string{"containerd-containerd"},
 		TLS:   map[string]any{"10.0.0.10:6443": true},
@@ -58,7 +62,8 @@ const kubectlPath = `C:\k\kubectl.exe`
 func registered() *command {
 	return &command{
 		Argv: []string{
-			kubectlPath, "--kubeconfig", `C:\etc\kubernetes\kubelet.conf`, "get", "node", "blue-win-x7k2p", "--output", "jsonpath=registered={.metadata.name}",
+			kubectlPath, "--kubeconfig", `C:\etc\kubernetes\kubelet.conf`, "get", "node", "blue-win-x7k2p",
+			"--output", "jsonpath=registered={.metadata.name}",
 		},
 		Out: "registered=blue-win-x7k2p",
 	}
@@ -93,7 +98,10 @@ func (w *world) program(argv ...string) *command {
 func domainJoin() *command {
 	once := 1
 	return &command{
-		Argv: []string{"powershell.exe", "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass", "-File", `C:\run\capwin\domain-join.ps1`},
+		Argv: []string{
+			"powershell.exe", "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass",
+			"-File", `C:\run\capwin\domain-join.ps1`,
+		},
 		Exit: 3010, Times: &once,
 	}
 }
@@ -176,7 +184,8 @@ func (s *stage) checkSettings() {
 	all := strings.Join(s.effects, "\n")
 	for _, want := range []string{
 		`run ["certutil.exe","-f","-addstore","Root","C:\\run\\capwin\\certificates\\company-2.crt"]`,
-		`{CCC2A336-D7F3-4818-A213-272B7924213E}`, `restart/10000/restart/30000/restart/60000`, `defender.path C:\data`, `defender.process app.exe`, `group.add S-1-5-32-544 ops`,
+		`{CCC2A336-D7F3-4818-A213-272B7924213E}`, `restart/10000/restart/30000/restart/60000`,
+		`defender.path C:\data`, `defender.process app.exe`, `group.add S-1-5-32-544 ops`,
 	} {
 		if !strings.Contains(all, want) {
 			s.t.Errorf("no effect %s in:\n%s", want, all)
@@ -209,7 +218,9 @@ func TestSettingsFailByTheirNames(t *testing.T) {
 		"PreJoinScriptFailed": func(w *world) { w.program("powershell.exe").Exit = 1 },
 		"CsiProxyFailed":      func(w *world) { delete(w.Files, `C:\k\csi-proxy.exe`) },
 		"NodeNotRegistered": func(w *world) {
-			*w.program(registered().Argv...) = command{Argv: []string{kubectlPath}, Out: "Error from server (NotFound): nodes \"blue-win-x7k2p\" not found", Exit: 1}
+			*w.program(registered().Argv...) = command{
+				Argv: []string{kubectlPath}, Out: "Error from server (NotFound): nodes \"blue-win-x7k2p\" not found", Exit: 1,
+			}
 		},
 		"TimeFailed": func(w *world) { w.Commands = append(w.Commands, &command{Argv: []string{"tzutil.exe"}, Exit: 1}) },
 		"PostJoinScriptFailed": func(w *world) {

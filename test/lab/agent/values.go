@@ -32,30 +32,25 @@ func (r *run) putFacts(into reflect.Value) error {
 		return err
 	case *map[string]plan.Value:
 		*known = maps.Clone(*known)
-		for name, value := range *known {
-			if err := r.putText(&value); err != nil {
-				return err
-			}
-			(*known)[name] = value
-		}
-		return nil
+		return r.putTexts(*known)
 	}
+	var parts []reflect.Value
 	switch into.Kind() {
 	case reflect.Struct:
 		for field, value := range into.Fields() {
-			if field.Name == "Say" {
-				continue // a sentence may tell that a fact is unknown
-			}
-			if err := r.putFacts(value); err != nil {
-				return err
+			if field.Name != "Say" { // a sentence may tell that a fact is unknown
+				parts = append(parts, value)
 			}
 		}
 	case reflect.Slice:
 		into.Set(reflect.AppendSlice(reflect.Zero(into.Type()), into)) // the list of the plan stays as it is
 		for _, item := range into.Seq2() {
-			if err := r.putFacts(item); err != nil {
-				return err
-			}
+			parts = append(parts, item)
+		}
+	}
+	for _, part := range parts {
+		if err := r.putFacts(part); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -67,6 +62,16 @@ func (r *run) putText(value *plan.Value) error {
 		*value = plan.Text(text)
 	}
 	return err
+}
+
+func (r *run) putTexts(values map[string]plan.Value) error {
+	for name, value := range values {
+		if err := r.putText(&value); err != nil {
+			return err
+		}
+		values[name] = value
+	}
+	return nil
 }
 
 // texts of values that are resolved.

@@ -163,7 +163,7 @@ func (s *stage) checkKeptPlan(steps bool) {
 	}
 }
 
-// allowed is what a second run may still do: programs of the user, which are not idempotent by themselves, checks, and the end itself.
+// allowed is what a second run may still do: run programs of the user, which need not be idempotent, check, and end.
 var (
 	allowed = []string{"run *", "  env *", "  in *", "task.disable *", "boot", "post *", "file C:?run?cluster-api?*"}
 	never   = []string{"run ?\"sc.exe\",\"create\"*", "run ?\"sc.exe\",\"config\"*", "run ?\"netsh.exe\"*", "run ?\"w32tm.exe\"*"}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
@@ -147,7 +148,10 @@ func (s *stage) put(path, text string) {
 
 func (w *world) hardware(t *testing.T) windows.Hardware {
 	t.Helper()
-	facts := map[string]string{"osBuild": "20348", "memoryMiB": "8192", "cpus": "4", "diskFreeMiB": "50000", "smbios": "SMBIOS-1", "computerName": "WIN-1"}
+	facts := map[string]string{
+		plan.FactOSBuild: "20348", plan.FactMemoryMiB: "8192", plan.FactCPUs: "4", plan.FactDiskFreeMiB: "50000",
+		plan.FactSMBIOS: "SMBIOS-1", plan.FactComputerName: "WIN-1",
+	}
 	for name, value := range w.Facts {
 		if facts[name] == "" {
 			t.Fatalf("a world has no fact %s", name)
@@ -193,7 +197,9 @@ func (w *world) furnish(s *windows.State) {
 func (w *world) furnishNetwork(s *windows.State) {
 	s.DNS = map[int][]string{}
 	for _, a := range w.Adapters {
-		adapter := windows.Adapter{Index: a.Index, MAC: a.MAC, Name: a.Name, Virtual: a.Virtual, DHCP: a.DHCP == nil || *a.DHCP, MTU: a.MTU}
+		adapter := windows.Adapter{
+			Index: a.Index, MAC: a.MAC, Name: a.Name, Virtual: a.Virtual, DHCP: a.DHCP == nil || *a.DHCP, MTU: a.MTU,
+		}
 		if adapter.MTU == 0 {
 			adapter.MTU = 1500
 		}
@@ -201,7 +207,9 @@ func (w *world) furnishNetwork(s *windows.State) {
 		s.DNS[a.Index] = w.DNS
 	}
 	for _, a := range w.Addresses {
-		address := windows.Address{Index: a.Index, Address: a.Address, Origin: a.Origin, Preferred: epoch.Add(time.Duration(a.After) * time.Second)}
+		address := windows.Address{
+			Index: a.Index, Address: a.Address, Origin: a.Origin, Preferred: epoch.Add(time.Duration(a.After) * time.Second),
+		}
 		if address.Origin == "" {
 			address.Origin = "Manual"
 		}

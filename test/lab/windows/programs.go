@@ -158,8 +158,8 @@ func (m *Machine) Find(call *Call) (Program, error) {
 	}
 	program, ok := m.programs[strings.ToLower(Base(name))]
 	if !ok {
-		return nil, fmt.Errorf("The specified executable is not a valid application for this OS platform: %s",
-			name) //nolint:staticcheck // because Windows says it so
+		//nolint:staticcheck // because Windows says it so
+		return nil, fmt.Errorf("The specified executable is not a valid application for this OS platform: %s", name)
 	}
 	return program, nil
 }
