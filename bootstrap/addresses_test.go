@@ -17,8 +17,11 @@ import (
 
 // addressGoldens begin with "network" too where test/lab/agent runs them.
 var addressGoldens = []goldenCase{
-	{"network-none-static", "one adapter, an address of each family", inNetwork("none", "", withAdapters(staticAdapter("10.0.0.5/24", "fd00::5/64")))},
-	{"network-overlay-flannel-two-adapters", "the vSwitch takes addresses over, and they are looked at again, at each boot too", inNetwork(
+	{
+		"network-none-static", "one adapter, an address of each family",
+		inNetwork("none", "", withAdapters(staticAdapter("10.0.0.5/24", "fd00::5/64"))),
+	},
+	{"network-overlay-flannel-two-adapters", "the vSwitch takes addresses over, and they are looked at again", inNetwork(
 		"overlay", "Flannel", withInterface("Ethernet0 2"),
 		withAdapters(staticAdapter("10.0.0.5/24"), withRoutes(numbered(staticAdapter("192.168.7.5/24"), 2))))},
 	{"addresses-behind-dhcp", "the second adapter has addresses, the first one's are DHCP's", []func(*bootstrap.Input){
@@ -47,7 +50,8 @@ func staticAdapter(addresses ...string) vmAdapter {
 		a.spec.AddressesFromPools = append(a.spec.AddressesFromPools, infrav1.IPPoolReference{
 			APIGroup: "ipam.cluster.x-k8s.io", Kind: "InClusterIPPool", Name: "pool",
 		})
-		a.found.Addresses = append(a.found.Addresses, infrav1.NetworkAddress{Address: address, Gateway: strings.TrimSuffix(text, "5") + "1"})
+		a.found.Addresses = append(a.found.Addresses,
+			infrav1.NetworkAddress{Address: address, Gateway: strings.TrimSuffix(text, "5") + "1"})
 	}
 	return a
 }
@@ -98,7 +102,8 @@ func TestDHCPChangesNothing(t *testing.T) {
 // The first gateway of a family makes the default route; a second one would share the traffic with it.
 func TestOneDefaultRoute(t *testing.T) {
 	p := render(t, plainInput(t, withAdapters(
-		staticAdapter("10.0.0.5/24"), numbered(staticAdapter("192.168.7.5/24", "fd00::5/64"), 2), numbered(staticAdapter("fd01::5/64"), 3),
+		staticAdapter("10.0.0.5/24"), numbered(staticAdapter("192.168.7.5/24", "fd00::5/64"), 2), numbered(
+			staticAdapter("fd01::5/64"), 3),
 	))).Plan()
 	var got []string
 	for _, name := range []string{"addresses-1", "addresses-2", "addresses-3"} {
@@ -124,8 +129,15 @@ func TestNodeIP(t *testing.T) {
 		{"two adapters", "the cluster says nothing of its pods", []func(*bootstrap.Input){two}, "10.0.0.5"},
 		{"pods of IPv4", "IPv6 is of no use to them", inNetwork("none", "", two), "10.0.0.5"},
 		{"pods of both", "the pods' first family is the Node's", inNetwork("none", "", dualStack, two), "10.0.0.5,fd00::5"},
-		{"pods of IPv6", "so is the Node", inNetwork("none", "", withRanges([]string{"fd00:1::/56"}, []string{"fd00:2::/112"}), two), "fd00::5"},
-		{"the first by DHCP", "its address is not known", []func(*bootstrap.Input){withAdapters(byDHCP, numbered(staticAdapter("10.0.0.5/24"), 2))}, ""},
+		{
+			"pods of IPv6", "so is the Node",
+			inNetwork("none", "", withRanges([]string{"fd00:1::/56"}, []string{"fd00:2::/112"}), two), "fd00::5",
+		},
+		{
+			"the first by DHCP", "its address is not known",
+			[]func(*bootstrap.Input){withAdapters(byDHCP, numbered(staticAdapter("10.0.0.5/24"), 2))},
+			"",
+		},
 		{"another family", "IPv4 is DHCP's", []func(*bootstrap.Input){withAdapters(staticAdapter("fd00::5/64"), byDHCP)}, ""},
 		{"the user's word", "it is there once", []func(*bootstrap.Input){two, withKubelet(bootstrapv1.Kubelet{
 			ExtraArgs: []bootstrapv1.KubeletArg{arg("node-ip", "::")},
@@ -160,14 +172,35 @@ func TestAddressesRefused(t *testing.T) {
 		change      func(*bootstrap.Input)
 		field, want string
 	}{
-		{"no MAC", withFound(func(n *infrav1.MachineNetwork) { n.MACAddress = "" }), found, `macAddress "" is not one that this provider assigns`},
-		{"another maker's MAC", withFound(func(n *infrav1.MachineNetwork) { n.MACAddress = "02:00:00:00:00:01" }), found, `"02:00:00:00:00:01" is not one that this provider assigns`},
-		{"IPv4 in IPv6", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Address = "::ffff:10.0.0.5/120" }), found, "is not an address"},
-		{"too small packets", withWanted(func(n *infrav1.VSphereNetwork) { n.MTU = 1279 }), wanted + ".mtu", "1279 is not valid; use 1280 to 9000"},
+		{
+			"no MAC", withFound(func(n *infrav1.MachineNetwork) { n.MACAddress = "" }), found,
+			`macAddress "" is not one that this provider assigns`,
+		},
+		{
+			"another maker's MAC", withFound(func(n *infrav1.MachineNetwork) { n.MACAddress = "02:00:00:00:00:01" }), found,
+			`"02:00:00:00:00:01" is not one that this provider assigns`,
+		},
+		{
+			"IPv4 in IPv6", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Address = "::ffff:10.0.0.5/120" }), found,
+			"is not an address",
+		},
+		{
+			"too small packets", withWanted(func(n *infrav1.VSphereNetwork) { n.MTU = 1279 }), wanted + ".mtu",
+			"1279 is not valid; use 1280 to 9000",
+		},
 		{"too large packets", withWanted(func(n *infrav1.VSphereNetwork) { n.MTU = 9001 }), wanted + ".mtu", "9001 is not valid"},
-		{"name server of a zone", withWanted(func(n *infrav1.VSphereNetwork) { n.Nameservers = []string{"fe80::2%eth0"} }), wanted + ".nameservers", "is not an address"},
-		{"no prefix", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Address = "10.0.0.5" }), found, `"10.0.0.5" is not an address with a prefix length`},
-		{"the whole world", given("10.0.0.5/0", ""), found, "10.0.0.5/0 has every address in its network; correct the pool that it comes from, then delete the Machine"},
+		{
+			"name server of a zone", withWanted(func(n *infrav1.VSphereNetwork) { n.Nameservers = []string{"fe80::2%eth0"} }),
+			wanted + ".nameservers", "is not an address",
+		},
+		{
+			"no prefix", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Address = "10.0.0.5" }), found,
+			`"10.0.0.5" is not an address with a prefix length`,
+		},
+		{
+			"the whole world", given("10.0.0.5/0", ""), found,
+			"10.0.0.5/0 has every address in its network; correct the pool that it comes from, then delete the Machine",
+		},
 		{"loopback", given("127.0.0.5/8", ""), found, "127.0.0.5/8 is not an address by which others"},
 		{"link-local", given("fe80::5/64", ""), found, "fe80::5/64 is not an address by which others reach a node"},
 		{"multicast", given("224.0.0.5/24", ""), found, "224.0.0.5/24 is not an address by which others"},
@@ -180,10 +213,22 @@ func TestAddressesRefused(t *testing.T) {
 		{"default route", withWanted(func(n *infrav1.VSphereNetwork) {
 			n.Routes = []infrav1.NetworkRoute{{To: "0.0.0.0/0", Via: "10.0.0.9"}}
 		}), wanted + ".routes", "0.0.0.0/0 is the default route, which comes from the gateway of the adapter's pool"},
-		{"another form", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Address = "FD00::5/64" }), found, `"FD00::5/64" is not an address`},
-		{"gateway of another family", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Gateway = "fd00::1" }), found, `gateway "fd00::1" is not valid for 10.0.0.5/24`},
-		{"gateway by name", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Gateway = "gw" }), found, `gateway "gw" is not valid`},
-		{"name server by name", withWanted(func(n *infrav1.VSphereNetwork) { n.Nameservers = []string{"dns"} }), wanted + ".nameservers", `"dns" is not an address`},
+		{
+			"another form", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Address = "FD00::5/64" }), found,
+			`"FD00::5/64" is not an address`,
+		},
+		{
+			"gateway of another family", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Gateway = "fd00::1" }), found,
+			`gateway "fd00::1" is not valid for 10.0.0.5/24`,
+		},
+		{
+			"gateway by name", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Gateway = "gw" }), found,
+			`gateway "gw" is not valid`,
+		},
+		{
+			"name server by name", withWanted(func(n *infrav1.VSphereNetwork) { n.Nameservers = []string{"dns"} }),
+			wanted + ".nameservers", `"dns" is not an address`,
+		},
 		{"no CIDR", withWanted(func(n *infrav1.VSphereNetwork) {
 			n.Routes = []infrav1.NetworkRoute{{To: "10.9.0.1/16", Via: "10.0.0.9"}}
 		}), wanted + ".routes", "use 10.9.0.0/16"},
@@ -224,7 +269,8 @@ func TestSeveralAdaptersNeedAnInterface(t *testing.T) {
 			}
 			vSwitch := slices.Contains([]bootstrapv1.NetworkMode{"l2bridge", "overlay"}, mode) && cni != bootstrapv1.CNIOVNKubernetes
 			_, err := bootstrap.Render(plainInput(t, inNetwork(mode, cni, two)...))
-			if (err != nil) != vSwitch || vSwitch && !strings.Contains(err.Error(), "spec.network.interface: must be set, because the machine has 2 networks") {
+			const says = "spec.network.interface: must be set, because the machine has 2 networks"
+			if (err != nil) != vSwitch || vSwitch && !strings.Contains(err.Error(), says) {
 				t.Errorf("%s %s with two adapters: %v", mode, cni, err)
 			}
 			if _, err := bootstrap.Render(plainInput(t, inNetwork(mode, cni, two, withInterface("Ethernet0"))...)); vSwitch && err != nil {
@@ -235,7 +281,8 @@ func TestSeveralAdaptersNeedAnInterface(t *testing.T) {
 }
 
 func TestAddressWarnings(t *testing.T) {
-	const byCNI, byCloud, noIPv4 = "this provider makes no vSwitch in this mode", "the first of several adapters has its address by DHCP", "its pools have no IPv4"
+	const byCNI, noIPv4 = "this provider makes no vSwitch in this mode", "its pools have no IPv4"
+	const byCloud = "the first of several adapters has its address by DHCP"
 	static := withAdapters(staticAdapter("10.0.0.5/24"))
 	for name, test := range map[string]struct {
 		changes []func(*bootstrap.Input)
@@ -249,9 +296,12 @@ func TestAddressWarnings(t *testing.T) {
 		"no mode":                 {inNetwork("none", "", static), []string{byCNI}},
 		"another's vSwitch, DHCP": {inNetwork("transparent", "", withAdapters(byDHCP)), nil},
 		"two by DHCP":             {[]func(*bootstrap.Input){withAdapters(byDHCP, byDHCP)}, []string{byCloud}},
-		"the first by DHCP":       {[]func(*bootstrap.Input){withAdapters(byDHCP, staticAdapter("10.0.0.5/24"))}, []string{byCNI, byCloud}},
-		"the first is IPv6":       {[]func(*bootstrap.Input){withAdapters(staticAdapter("fd00::5/64"))}, []string{byCNI, noIPv4}},
-		"the second is by DHCP":   {[]func(*bootstrap.Input){withAdapters(staticAdapter("10.0.0.5/24"), byDHCP)}, []string{byCNI}},
+		"the first by DHCP": {
+			[]func(*bootstrap.Input){withAdapters(byDHCP, staticAdapter("10.0.0.5/24"))},
+			[]string{byCNI, byCloud},
+		},
+		"the first is IPv6":     {[]func(*bootstrap.Input){withAdapters(staticAdapter("fd00::5/64"))}, []string{byCNI, noIPv4}},
+		"the second is by DHCP": {[]func(*bootstrap.Input){withAdapters(staticAdapter("10.0.0.5/24"), byDHCP)}, []string{byCNI}},
 	} {
 		got := slices.DeleteFunc(render(t, plainInput(t, test.changes...)).Warnings(), func(warning string) bool {
 			return !strings.HasPrefix(warning, "WindowsMachine spec.vsphere.networks")

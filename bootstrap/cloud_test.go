@@ -27,7 +27,10 @@ func TestCloudChannels(t *testing.T) {
 		because string
 	}{
 		{"vSphere", func(*bootstrap.Input) {}, []plan.Channel{
-			{Do: plan.ChannelGuestInfo, Program: plan.Text(`C:\Program Files\VMware\VMware Tools\rpctool.exe`), Key: "guestinfo.capwin.report"},
+			{
+				Do: plan.ChannelGuestInfo, Program: plan.Text(`C:\Program Files\VMware\VMware Tools\rpctool.exe`),
+				Key: "guestinfo.capwin.report",
+			},
 		}, `C:\run\kubeadm\join-config.yaml`, "guestinfo is blanked by the controller"},
 		{"Azure", onAzure, []plan.Channel{
 			{Do: plan.ChannelConsole, Port: "COM2"}, {Do: plan.ChannelAzure, URL: "http://168.63.129.16"},

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/yaml"
 
@@ -78,6 +79,23 @@ func readCluster(in Input) (cluster, error) {
 	}
 	c.authority, err = readAuthority("Secret "+in.Cluster.Name+"-ca, key tls.crt", in.ClusterCA)
 	return c, err
+}
+
+func readEndpoint(field string, endpoint clusterv1.APIEndpoint) (clusterv1.APIEndpoint, error) {
+	if !endpoint.IsValid() {
+		return endpoint, step.Invalid(field,
+			"host or port is missing; set them, or wait until the cluster's infrastructure sets them")
+	}
+	name := validation.IsDNS1123Subdomain(strings.ToLower(endpoint.Host)) == nil
+	if !name && validation.IsValidIP(nil, endpoint.Host) != nil {
+		return endpoint, step.Invalid(field,
+			"host %q is neither a DNS name nor an IP address; use one without scheme, port and brackets",
+			endpoint.Host)
+	}
+	if endpoint.Port < 1 || endpoint.Port > 65535 {
+		return endpoint, step.Invalid(field, "port %d is not valid; use 1 to 65535", endpoint.Port)
+	}
+	return endpoint, nil
 }
 
 func discover(data []byte) (cluster, error) {

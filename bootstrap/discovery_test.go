@@ -13,11 +13,13 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // clusterInfo is what kubeadm puts into the ConfigMap cluster-info: a cluster without a name, and nobody in it.
 func clusterInfo(server string, ca []byte) string {
-	return "apiVersion: v1\nkind: Config\nclusters:\n- cluster:\n    certificate-authority-data: " + base64.StdEncoding.EncodeToString(ca) +
+	return "apiVersion: v1\nkind: Config\nclusters:\n- cluster:\n    certificate-authority-data: " +
+		base64.StdEncoding.EncodeToString(ca) +
 		"\n    server: " + server + "\n  name: \"\"\ncontexts: null\ncurrent-context: \"\"\npreferences: {}\nusers: null\n"
 }
 
@@ -68,13 +70,14 @@ func TestDiscoveryByFile(t *testing.T) {
 
 // However the user's file is written, the node gets server and CA and nothing else.
 func TestDiscoveryFileIsOurs(t *testing.T) {
-	named := `{"kind": "Config", "apiVersion": "v1", "current-context": "me@blue", "contexts": [{"name": "me@blue", "context": {"cluster": "blue", "user": "me"}}],
-	  "clusters": [{"name": "blue", "cluster": {"server": "https://10.0.0.10", "certificate-authority-data": "` + base64.StdEncoding.EncodeToString(firstCA) + `"}}]}`
+	named := `{"kind": "Config", "apiVersion": "v1", "current-context": "me@blue",
+	  "contexts": [{"name": "me@blue", "context": {"cluster": "blue", "user": "me"}}],
+	  "clusters": [{"name": "blue", "cluster": {"server": "https://10.0.0.10", "certificate-authority-data": "` +
+		base64.StdEncoding.EncodeToString(firstCA) + `"}}]}`
 	for name, text := range map[string]string{"cluster-info": clusterInfo("https://10.0.0.10:443/", firstCA), "with names": named} {
 		var got map[string]any
-		if err := yaml.Unmarshal([]byte(stepOf[*plan.File](t, render(t, plainInput(t, discoveredBy(text))).Plan(), "discovery").Text.String()), &got); err != nil {
-			t.Fatal(err)
-		}
+		file := stepOf[*plan.File](t, render(t, plainInput(t, discoveredBy(text))).Plan(), "discovery")
+		expect.OK(t, yaml.Unmarshal([]byte(file.Text.String()), &got))
 		want := map[string]any{
 			"apiVersion": "v1", "kind": "Config", "contexts": []any{}, "users": []any{}, "current-context": "",
 			"clusters": []any{map[string]any{"name": "", "cluster": map[string]any{
@@ -102,19 +105,40 @@ func TestDiscoveryRefused(t *testing.T) {
 		{"another kind", "a Secret's manifest", change("kind: Config", "kind: Secret"), "the content is not a kubeconfig"},
 		{"unknown field", "a typing error", change("users: null", "user: null"), "the content is not a kubeconfig"},
 		{"field twice", "which one counts nobody knows", good + "kind: Config\n", "the content is not a kubeconfig"},
-		{"client key", "somebody's credentials", change("users: null", "users: [{name: admin, user: {client-key-data: "+hidden+"}}]"), "the kubeconfig has users"},
-		{"token", "somebody's credentials", change("users: null", "users: [{name: admin, user: {token: "+hidden+"}}]"), "the kubeconfig has users"},
-		{"plugin", "a program to run", change("users: null", "users: [{name: a, user: {exec: {command: a.exe}}}]"), "the kubeconfig has users"},
+		{
+			"client key", "somebody's credentials",
+			change("users: null", "users: [{name: admin, user: {client-key-data: "+hidden+"}}]"), "the kubeconfig has users",
+		},
+		{
+			"token", "somebody's credentials", change("users: null", "users: [{name: admin, user: {token: "+hidden+"}}]"),
+			"the kubeconfig has users",
+		},
+		{
+			"plugin", "a program to run", change("users: null", "users: [{name: a, user: {exec: {command: a.exe}}}]"),
+			"the kubeconfig has users",
+		},
 		{"no cluster", "nothing to join", "kind: Config\n", "has 0 clusters"},
-		{"two clusters", "which one counts nobody knows", change("contexts: null", "- {name: b, cluster: {server: 'https://b'}}\ncontexts: null"), "has 2 clusters"},
+		{
+			"two clusters", "which one counts nobody knows",
+			change("contexts: null", "- {name: b, cluster: {server: 'https://b'}}\ncontexts: null"), "has 2 clusters",
+		},
 		{
 			"no verification", "anybody could answer", change("    server:", "    insecure-skip-tls-verify: true\n    server:"),
 			"has insecure-skip-tls-verify: a node joins no cluster that it cannot verify",
 		},
-		{"file of a CA", "it is not on the node", change("certificate-authority-data: ", "certificate-authority: C"), "has certificate-authority: that file is not on the node"},
-		{"proxy", "kubeadm drops it", change("    server:", "    proxy-url: http://p:1\n    server:"), "has proxy-url: kubeadm drops it; use spec.windows.proxy"},
+		{
+			"file of a CA", "it is not on the node", change("certificate-authority-data: ", "certificate-authority: C"),
+			"has certificate-authority: that file is not on the node",
+		},
+		{
+			"proxy", "kubeadm drops it", change("    server:", "    proxy-url: http://p:1\n    server:"),
+			"has proxy-url: kubeadm drops it; use spec.windows.proxy",
+		},
 		{"server name", "kubeadm drops it", change("    server:", "    tls-server-name: a\n    server:"), "has tls-server-name"},
-		{"odd key", "nobody knows what it does", change("    server:", "    "+hidden+": a\n    server:"), "must have server and certificate-authority-data and nothing else"},
+		{
+			"odd key", "nobody knows what it does", change("    server:", "    "+hidden+": a\n    server:"),
+			"must have server and certificate-authority-data and nothing else",
+		},
 		{"http", "anybody could answer", change("https://", "http://"), `"http://10.0.0.10:6443" of the kubeconfig must be https`},
 		{"no server", "nothing to join", change("server: https://10.0.0.10:6443", "server: ''"), `must be https`},
 		{"no host", "nothing to join", change("10.0.0.10:6443", ""), `must be https, host and port only`},
@@ -125,7 +149,10 @@ func TestDiscoveryRefused(t *testing.T) {
 		{"large port", "there is none such", change(":6443", ":70000"), "port 70000 is not valid"},
 		{"odd host", "no name, no address", change("10.0.0.10", "a_b"), `host "a_b" is neither`},
 		{"no CA", "a node trusts nobody blindly", clusterInfo("https://a", nil), "has no certificate-authority-data"},
-		{"no base64", "nothing can be made of it", change("certificate-authority-data: ", "certificate-authority-data: '-'# "), "has no certificate-authority-data"},
+		{
+			"no base64", "nothing can be made of it", change("certificate-authority-data: ", "certificate-authority-data: '-'# "),
+			"has no certificate-authority-data",
+		},
 		{"key as CA", "somebody mixed up the keys", clusterInfo("https://a", []byte(key)), "a EC PRIVATE KEY does not belong here"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // Whatever a user writes, in any field of any machine, is refused with a sentence that tells no secret, or makes user data
@@ -22,7 +23,8 @@ func FuzzRender(f *testing.F) {
 		f.Add(golden, golden+13, []byte{9, golden, 1, 5, golden, 6}, "\u2028\x00\xff#>\r\n<powershell>@@PLAN@@", int32(1<<30))
 	}
 	for _, text := range []string{
-		`"; calc; "`, "`r`n", "{{ x }}", "Content-Type: multipart", "kubernetes.io/os", "http://[::1", "::/0", `C:\a\`, "..", "con", "a:1:2", "10.0.0.0/33", "v1.99.0", "1e999Gi",
+		`"; calc; "`, "`r`n", "{{ x }}", "Content-Type: multipart", "kubernetes.io/os", "http://[::1", "::/0",
+		`C:\a\`, "..", "con", "a:1:2", "10.0.0.0/33", "v1.99.0", "1e999Gi",
 	} {
 		f.Add(uint8(0), uint8(1), []byte{0, 1, 1, 0, 9, 2}, text, int32(0))
 	}
@@ -39,17 +41,9 @@ func FuzzRender(f *testing.F) {
 			return
 		}
 		checkUserData(t, userData.Bytes())
-		data, err := scripts.Plan(userData.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
-		carried, err := plan.Decode(data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := carried.Validate(); err != nil {
-			t.Fatal(err)
-		}
+		data := expect.Got(scripts.Plan(userData.Bytes()))(t)
+		carried := expect.Got(plan.Decode(data))(t)
+		expect.OK(t, carried.Validate())
 		known.check(t, carried)
 	})
 }

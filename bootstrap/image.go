@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 
+	"sigs.k8s.io/cluster-api/util/version"
+
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
@@ -100,4 +102,22 @@ func soundness() []plan.Step {
 			Say:    plan.Say("disk C: has ", plan.FactDiskFreeMiB, " MiB free, "+fullDiskMiB+" MiB or more are recommended"),
 		},
 	}
+}
+
+// oldestMinor is the oldest 1.x whose kubeadm and kubelet accept what we render.
+const oldestMinor = 30
+
+func readMinor(text string) (uint64, error) {
+	const field = "Machine spec.version"
+	if text == "" {
+		return 0, step.Invalid(field, "must be set; use the Kubernetes version of the image, such as v1.36.3")
+	}
+	parsed, err := version.ParseTolerantImageTag(text)
+	if err != nil {
+		return 0, step.Invalid(field, "%q is not a version; use one such as v1.36.3", text)
+	}
+	if parsed.Major != 1 || parsed.Minor < oldestMinor {
+		return 0, step.Invalid(field, "%q is not supported; use v1.%d.0 or a later v1", text, oldestMinor)
+	}
+	return parsed.Minor, nil
 }

@@ -23,13 +23,30 @@ func TestProgramVersions(t *testing.T) {
 		{"kubelet-patch-version", "Kubernetes v1.37.0-rc.0\n", "1.37.0"},
 		{"kubelet-patch-version", "Kubernetes v1.34.12+vmware.1\n", "1.34.12"},
 		{"containerd-version", "containerd github.com/containerd/containerd v1.7.24 88bf19b2105c8b17560993bee28a01ddc2f97182\n", "1.7"},
-		{"containerd-version", "containerd github.com/containerd/containerd/v2 v2.3.2 1c4457e00facac03ce1d75f7b6777a7a851e5c41\n", "2.3"},
+		{
+			"containerd-version", "containerd github.com/containerd/containerd/v2 v2.3.2 1c4457e00facac03ce1d75f7b6777a7a851e5c41\n",
+			"2.3",
+		},
 		{"containerd-version", "containerd github.com/containerd/containerd 1.6.38 \n", "1.6"},
-		{"pause-image", "version = 3\r\n[plugins.'io.containerd.cri.v1.images'.pinned_images]\r\n    sandbox = 'registry.k8s.io/pause:3.10.2'\r\n", "registry.k8s.io/pause:3.10.2"},
-		{"pause-image", "sandboxer = 'podsandbox'\n    sandbox_image = \"mcr.microsoft.com/oss/kubernetes/pause:3.9\"\n", "mcr.microsoft.com/oss/kubernetes/pause:3.9"},
+		{
+			"pause-image",
+			"version = 3\r\n[plugins.'io.containerd.cri.v1.images'.pinned_images]\r\n    sandbox = 'registry.k8s.io/pause:3.10.2'\r\n",
+			"registry.k8s.io/pause:3.10.2",
+		},
+		{
+			"pause-image", "sandboxer = 'podsandbox'\n    sandbox_image = \"mcr.microsoft.com/oss/kubernetes/pause:3.9\"\n",
+			"mcr.microsoft.com/oss/kubernetes/pause:3.9",
+		},
 		{"pause-image-there", "REF TYPE DIGEST SIZE PLATFORMS LABELS \n\n", "LABELS"},
-		{"pause-image-there", "REF\tTYPE\tLABELS\t\r\nregistry.k8s.io/pause:3.10.2 application/x sha256:1 1 MiB windows/amd64 -\r\n", "LABELS\t\r\nregistry.k8s.io/pause:3.10.2 application/x sha256:"},
-		{"pause-image-there", "REF TYPE DIGEST SIZE PLATFORMS LABELS \ntime=\"2026\" level=warning msg=\"a word on the side\"\n", "LABELS"},
+		{
+			"pause-image-there",
+			"REF\tTYPE\tLABELS\t\r\nregistry.k8s.io/pause:3.10.2 application/x sha256:1 1 MiB windows/amd64 -\r\n",
+			"LABELS\t\r\nregistry.k8s.io/pause:3.10.2 application/x sha256:",
+		},
+		{
+			"pause-image-there", "REF TYPE DIGEST SIZE PLATFORMS LABELS \ntime=\"2026\" level=warning msg=\"a word on the side\"\n",
+			"LABELS",
+		},
 	} {
 		match := regexp.MustCompile("(?i)" + stepOf[*plan.Fact](t, p, test.step).Match).FindStringSubmatch(test.output)
 		if len(match) != 2 || strings.TrimSpace(match[1]) != test.want {
@@ -60,9 +77,11 @@ func TestContainerdVersion(t *testing.T) {
 		"nothing said": {func(*bootstrap.Input) {}, "1.7"}, "images alone": {func(in *bootstrap.Input) {
 			in.Config.Spec.Containerd.PrepullImages = []string{"a.example.com/b:1"}
 		}, "1.7"},
-		"registries": {withRegistries, "2.0"}, "pause image": {withImages, "2.0"}, "drop-ins": {withDropIns, "2.0"}, "Hyper-V": {withHyperV, "2.0"},
+		"registries": {withRegistries, "2.0"}, "pause image": {withImages, "2.0"},
+		"drop-ins": {withDropIns, "2.0"}, "Hyper-V": {withHyperV, "2.0"},
 	} {
-		if got := stepOf[*plan.Check](t, render(t, plainInput(t, test.change)).Plan(), "containerd-of-image").AtLeast.String(); got != test.want {
+		p := render(t, plainInput(t, test.change)).Plan()
+		if got := stepOf[*plan.Check](t, p, "containerd-of-image").AtLeast.String(); got != test.want {
 			t.Errorf("%s: at least %s, want %s", name, got, test.want)
 		}
 	}
@@ -78,24 +97,36 @@ func TestWarningsOfTheMachine(t *testing.T) {
 		"plain":         {nil, "", false},
 		"little memory": {[]func(*bootstrap.Input){ofSize(2, 6144)}, "WindowsMachine spec.vsphere.memoryMiB: 6144 is little", true},
 		"just enough":   {[]func(*bootstrap.Input){ofSize(2, 8192)}, "", false},
-		"isolation":     {[]func(*bootstrap.Input){withHyperV}, "spec.containerd.hyperVIsolation: the VM needs nested virtualization", false},
+		"isolation": {
+			[]func(*bootstrap.Input){withHyperV},
+			"spec.containerd.hyperVIsolation: the VM needs nested virtualization", false,
+		},
 		"low memory": {[]func(*bootstrap.Input){withReservations(bootstrapv1.Reservations{
 			System: bootstrapv1.Reserved{Memory: "1Gi"}, LowMemory: bootstrapv1.LowMemoryAccepted,
 		})}, "spec.reservations.lowMemory: a node with less", false},
-		"time of a domain": {[]func(*bootstrap.Input){withTime, withDomainJoin}, "spec.windows.ntpServers: a member of a domain takes its time from", false},
-		"time":             {[]func(*bootstrap.Input){withTime}, "", false},
-		"size unknown":     {[]func(*bootstrap.Input){ofTemplateSize}, "", true},
-		"newest version":   {[]func(*bootstrap.Input){ofVersion("v1.37.1")}, "", false},
+		"time of a domain": {
+			[]func(*bootstrap.Input){withTime, withDomainJoin},
+			"spec.windows.ntpServers: a member of a domain takes its time from", false,
+		},
+		"time":           {[]func(*bootstrap.Input){withTime}, "", false},
+		"size unknown":   {[]func(*bootstrap.Input){ofTemplateSize}, "", true},
+		"newest version": {[]func(*bootstrap.Input){ofVersion("v1.37.1")}, "", false},
 		"log that grows": {
 			[]func(*bootstrap.Input){ofVersion("v1.33.5")},
 			`Machine spec.version: nothing rotates the kubelet's log before v1.34: kubelet.log in C:\var\log\kubelet grows`, false,
 		},
 		"log elsewhere": {
-			[]func(*bootstrap.Input){ofVersion("v1.30.0"), withKubelet(bootstrapv1.Kubelet{Log: bootstrapv1.KubeletLog{Directory: `C:\logs`}})},
+			[]func(*bootstrap.Input){
+				ofVersion("v1.30.0"), withKubelet(bootstrapv1.Kubelet{Log: bootstrapv1.KubeletLog{Directory: `C:\logs`}}),
+			},
 			`kubelet.log in C:\logs grows until the disk is full; use v1.34 or later`, false,
 		},
 		"log that rotates": {[]func(*bootstrap.Input){ofVersion("v1.34.0")}, "", false},
-		"unknown version":  {[]func(*bootstrap.Input){ofVersion("v1.38.0")}, "Machine spec.version: v1.38.0 is newer than v1.37", false},
+		"unknown version": {
+			[]func(*bootstrap.Input){ofVersion("v1.38.0")},
+			"Machine spec.version: v1.38.0 is newer than v1.37",
+			false,
+		},
 	} {
 		userData := render(t, plainInput(t, test.changes...))
 		if got := strings.Join(userData.Warnings(), "\n"); (got == "") != (test.says == "") || !strings.Contains(got, test.says) {

@@ -64,7 +64,8 @@ func readTestdata(tb testing.TB, name string) []byte {
 func onAzure(in *bootstrap.Input) {
 	in.WindowsMachine.Spec.VSphere = nil
 	in.WindowsMachine.Spec.Azure = &infrav1.AzureVM{VMSize: "Standard_D4s_v5"}
-	in.WindowsMachine.Spec.ProviderID = "azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/blue-win-x7k2p"
+	in.WindowsMachine.Spec.ProviderID = "azure:///subscriptions/s/resourceGroups/g" +
+		"/providers/Microsoft.Compute/virtualMachines/blue-win-x7k2p"
 }
 
 func ofTemplateSize(in *bootstrap.Input) {
@@ -198,11 +199,13 @@ func TestRenderRefuses(t *testing.T) {
 			"WindowsBootstrapConfig spec.node.labels", "metadata.labels of the Machine",
 		},
 		{
-			"label for os", "the node would call itself Linux", withLabels(bootstrapv1.NodeLabel{Name: "kubernetes.io/os", Value: "linux"}),
+			"label for os", "the node would call itself Linux",
+			withLabels(bootstrapv1.NodeLabel{Name: "kubernetes.io/os", Value: "linux"}),
 			"WindowsBootstrapConfig spec.node.labels", "may not give itself the label kubernetes.io/os",
 		},
 		{
-			"label twice", "one of the two would win", withLabels(bootstrapv1.NodeLabel{Name: "a", Value: "1"}, bootstrapv1.NodeLabel{Name: "a", Value: "2"}),
+			"label twice", "one of the two would win", withLabels(bootstrapv1.NodeLabel{Name: "a", Value: "1"},
+				bootstrapv1.NodeLabel{Name: "a", Value: "2"}),
 			"WindowsBootstrapConfig spec.node.labels", "a is listed twice",
 		},
 		{
@@ -210,7 +213,8 @@ func TestRenderRefuses(t *testing.T) {
 			"WindowsBootstrapConfig spec.node.taints", `key ""`,
 		},
 		{
-			"taint with odd value", "the API server refuses the Node", withTaints(corev1.Taint{Key: "a", Value: "b c", Effect: "NoSchedule"}),
+			"taint with odd value", "the API server refuses the Node",
+			withTaints(corev1.Taint{Key: "a", Value: "b c", Effect: "NoSchedule"}),
 			"WindowsBootstrapConfig spec.node.taints", `value "b c" of a`,
 		},
 		{
@@ -228,14 +232,32 @@ func TestRenderRefuses(t *testing.T) {
 
 		{"no Cluster", "the caller was too early", func(in *bootstrap.Input) { in.Cluster = nil }, "", "must be there"},
 		{"no UID", "the node's reports could not be told apart", func(in *bootstrap.Input) { in.Machine.UID = "" }, "", "no UID"},
-		{"no computer name", "our machine controller writes it", func(in *bootstrap.Input) { in.WindowsMachine.Status.ComputerName = "" }, "", "status.computerName"},
-		{"long computer name", "Windows would cut it", func(in *bootstrap.Input) { in.WindowsMachine.Status.ComputerName = "blue-win-x7k2pqq" }, "", "status.computerName"},
-		{"upper case", "the Node would have another name", func(in *bootstrap.Input) { in.WindowsMachine.Status.ComputerName = "BLUE" }, "", "status.computerName"},
-		{"no provider ID", "our machine controller writes it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.ProviderID = "" }, "", "spec.providerID"},
+		{
+			"no computer name", "our machine controller writes it",
+			func(in *bootstrap.Input) { in.WindowsMachine.Status.ComputerName = "" }, "", "status.computerName",
+		},
+		{
+			"long computer name", "Windows would cut it",
+			func(in *bootstrap.Input) { in.WindowsMachine.Status.ComputerName = "blue-win-x7k2pqq" }, "", "status.computerName",
+		},
+		{
+			"upper case", "the Node would have another name",
+			func(in *bootstrap.Input) { in.WindowsMachine.Status.ComputerName = "BLUE" }, "", "status.computerName",
+		},
+		{
+			"no provider ID", "our machine controller writes it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.ProviderID = "" },
+			"", "spec.providerID",
+		},
 		{"no cloud", "the API forbids it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.VSphere = nil }, "", "one cloud"},
-		{"two clouds", "the API forbids it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.Azure = &infrav1.AzureVM{} }, "", "one cloud"},
+		{
+			"two clouds", "the API forbids it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.Azure = &infrav1.AzureVM{} }, "",
+			"one cloud",
+		},
 		{"no token", "our bootstrap controller makes it", func(in *bootstrap.Input) { in.Token = "" }, "", "id.secret"},
-		{"odd token", "it would end in a command line", func(in *bootstrap.Input) { in.Token = "abcdef.0123456789abcde\n" }, "", "id.secret"},
+		{
+			"odd token", "it would end in a command line", func(in *bootstrap.Input) { in.Token = "abcdef.0123456789abcde\n" }, "",
+			"id.secret",
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			userData, err := bootstrap.Render(plainInput(t, test.change))
@@ -271,7 +293,10 @@ func TestRenderTakes(t *testing.T) {
 		{"two CAs", "the CA is being replaced", withCA(append(readTestdata(t, "ca.crt"), readTestdata(t, "ca-next.crt")...))},
 		{"text around the CA", "openssl writes it", withCA(append([]byte("subject=CN = kubernetes\n"), readTestdata(t, "ca.crt")...))},
 		{"label without value", "it marks", withLabels(bootstrapv1.NodeLabel{Name: "example.com/gpu"})},
-		{"label below node.kubernetes.io", "kubelets may", withLabels(bootstrapv1.NodeLabel{Name: "node.kubernetes.io/pool", Value: "a"})},
+		{
+			"label below node.kubernetes.io", "kubelets may",
+			withLabels(bootstrapv1.NodeLabel{Name: "node.kubernetes.io/pool", Value: "a"}),
+		},
 		{"zone", "kubelets may", withLabels(bootstrapv1.NodeLabel{Name: "topology.kubernetes.io/zone", Value: "z1"})},
 		{"same taint, other effect", "that is another taint", withTaints(
 			corev1.Taint{Key: "a", Effect: corev1.TaintEffectNoSchedule}, corev1.Taint{Key: "a", Effect: corev1.TaintEffectNoExecute})},

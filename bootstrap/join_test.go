@@ -15,6 +15,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 func joinText(t *testing.T, p *plan.Plan) string {
@@ -24,10 +25,7 @@ func joinText(t *testing.T, p *plan.Plan) string {
 
 func joinConfiguration(t *testing.T, p *plan.Plan) *kubeadmv1.JoinConfiguration {
 	t.Helper()
-	configuration, err := kubeadm.UnmarshalJoinConfiguration(joinText(t, p))
-	if err != nil {
-		t.Fatal(err)
-	}
+	configuration := expect.Got(kubeadm.UnmarshalJoinConfiguration(joinText(t, p)))(t)
 	return configuration
 }
 
@@ -35,14 +33,8 @@ func joinConfiguration(t *testing.T, p *plan.Plan) *kubeadmv1.JoinConfiguration 
 func pin(t *testing.T, data []byte) string {
 	t.Helper()
 	block, _ := pem.Decode(data)
-	certificate, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := x509.MarshalPKIXPublicKey(certificate.PublicKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	certificate := expect.Got(x509.ParseCertificate(block.Bytes))(t)
+	key := expect.Got(x509.MarshalPKIXPublicKey(certificate.PublicKey))(t)
 	digest := sha256.Sum256(key)
 	return "sha256:" + hex.EncodeToString(digest[:])
 }

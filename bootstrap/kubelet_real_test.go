@@ -14,6 +14,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
@@ -49,22 +50,13 @@ func TestRefusedConfigurations(t *testing.T) {
 			}
 		}
 		var target, patch map[string]any
-		if err := json.Unmarshal(mergedText(t, render(t, plainInput(t)).Plan()), &target); err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal([]byte(text), &patch); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal(mergedText(t, render(t, plainInput(t)).Plan()), &target))
+		expect.OK(t, json.Unmarshal([]byte(text), &patch))
 		mergePatch(target, patch)
-		got, err := json.Marshal(target)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := expect.Got(json.Marshal(target))(t)
 		path := "../test/kubelet/testdata/refused/" + name + ".json"
 		if *update {
-			if err := os.WriteFile(path, got, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, os.WriteFile(path, got, 0o600))
 		}
 		if want, err := os.ReadFile(path); err != nil || !bytes.Equal(want, got) {
 			t.Errorf("%s (%v): go test ./bootstrap -update writes it anew", path, err)
@@ -98,16 +90,12 @@ func TestMergedConfigurations(t *testing.T) {
 		got := mergedText(t, p)
 		path := filepath.Join(folder, golden.name+".json")
 		if *update {
-			if err := os.WriteFile(path, got, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, os.WriteFile(path, got, 0o600))
 		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := expect.Got(os.ReadFile(path))(t)
 		if diff := cmp.Diff(string(want), string(got)); diff != "" {
-			t.Errorf("%s: go test ./bootstrap -update writes it anew, make test-kubelet asks the kubelet (-want +got):\n%s", golden.name, diff)
+			t.Errorf("%s: go test ./bootstrap -update writes it anew, make test-kubelet asks the kubelet (-want +got):\n%s",
+				golden.name, diff)
 		}
 	}
 	files, err := os.ReadDir(folder)
@@ -124,17 +112,13 @@ func mergedText(t *testing.T, p *plan.Plan) []byte {
 	}
 	var target, patch map[string]any
 	for text, tree := range map[string]*map[string]any{linuxConfig: &target, string(patchText(t, p, facts)): &patch} {
-		if err := yaml.Unmarshal([]byte(text), tree); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, yaml.Unmarshal([]byte(text), tree))
 	}
 	mergePatch(target, patch)
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetIndent("", " ")
-	if err := encoder.Encode(target); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, encoder.Encode(target))
 	return out.Bytes()
 }
 

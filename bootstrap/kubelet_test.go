@@ -15,6 +15,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // step finds a step of a plan by its name.
@@ -101,18 +102,11 @@ volumePluginDir: /opt/libexec/kubernetes/kubelet-plugins/volume/exec/
 func merged(t *testing.T, p *plan.Plan, facts map[string]string) kubeletv1.KubeletConfiguration {
 	t.Helper()
 	var target map[string]any
-	if err := yaml.Unmarshal([]byte(linuxConfig), &target); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, yaml.Unmarshal([]byte(linuxConfig), &target))
 	var patch map[string]any
-	if err := yaml.Unmarshal(patchText(t, p, facts), &patch); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, yaml.Unmarshal(patchText(t, p, facts), &patch))
 	mergePatch(target, patch)
-	data, err := json.Marshal(target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := expect.Got(json.Marshal(target))(t)
 	var config kubeletv1.KubeletConfiguration
 	if err := yaml.UnmarshalStrict(data, &config); err != nil {
 		t.Fatalf("the kubelet does not take its configuration: %v", err)
@@ -162,16 +156,34 @@ func TestKubeletConfiguration(t *testing.T) {
 		{"enforceNodeAllocatable", []string{"none"}, got.EnforceNodeAllocatable, "an empty list becomes [pods]"},
 		{"providerID", "vsphere://420f7a1c-5d1e-4b6a-8f52-0c9f5f3b2a11", got.ProviderID, "Cluster API finds the Node by it"},
 		{"maxPods", int32(60), got.MaxPods, "the user's"},
-		{"containerRuntimeEndpoint", "npipe:////./pipe/containerd-containerd", got.ContainerRuntimeEndpoint, "the cluster's is a Unix socket"},
+		{
+			"containerRuntimeEndpoint", "npipe:////./pipe/containerd-containerd", got.ContainerRuntimeEndpoint,
+			"the cluster's is a Unix socket",
+		},
 		{
 			"evictionHard",
-			map[string]string{"memory.available": "500Mi", "nodefs.available": "10%", "imagefs.available": "15%", "nodefs.inodesFree": "5%", "pid.available": "10%"},
+			map[string]string{
+				"memory.available": "500Mi", "nodefs.available": "10%", "imagefs.available": "15%",
+				"nodefs.inodesFree": "5%", "pid.available": "10%",
+			},
 			got.EvictionHard, "all three; what Linux adds is never observed",
 		},
-		{"systemReserved", map[string]string{"cpu": "500m", "memory": "2Gi", "ephemeral-storage": "1Gi"}, got.SystemReserved, "2 GiB for Windows"},
-		{"kubeReserved", map[string]string{"cpu": "80m", "memory": "915Mi", "ephemeral-storage": "1Gi", "pid": "1000"}, got.KubeReserved, "255 + 60 x 11"},
+		{
+			"systemReserved",
+			map[string]string{"cpu": "500m", "memory": "2Gi", "ephemeral-storage": "1Gi"},
+			got.SystemReserved,
+			"2 GiB for Windows",
+		},
+		{
+			"kubeReserved",
+			map[string]string{"cpu": "80m", "memory": "915Mi", "ephemeral-storage": "1Gi", "pid": "1000"},
+			got.KubeReserved, "255 + 60 x 11",
+		},
 		{"shutdownGracePeriod", "1m0s", got.ShutdownGracePeriod.Duration.String(), "pods end before Windows does"},
-		{"shutdownGracePeriodCriticalPods", "20s", got.ShutdownGracePeriodCriticalPods.Duration.String(), "some of it for the last ones"},
+		{
+			"shutdownGracePeriodCriticalPods", "20s", got.ShutdownGracePeriodCriticalPods.Duration.String(),
+			"some of it for the last ones",
+		},
 		{"clusterDNS", []string{"10.96.0.10"}, got.ClusterDNS, "the cluster's own is kept"},
 	} {
 		if diff := cmp.Diff(test.want, test.got); diff != "" {
@@ -185,11 +197,14 @@ func TestKubeletConfiguration(t *testing.T) {
 func TestForeignFields(t *testing.T) {
 	foreign := []string{
 		"cpuManagerPolicy", "cpuManagerPolicyOptions", "imageServiceEndpoint", "localStorageCapacityIsolation", "memoryManagerPolicy",
-		"memorySwap", "podLogsDir", "podsPerCore", "registerNode", "reservedMemory", "reservedSystemCPUs", "showHiddenMetricsForVersion",
+		"memorySwap", "podLogsDir", "podsPerCore", "registerNode",
+		"reservedMemory", "reservedSystemCPUs", "showHiddenMetricsForVersion",
 		"shutdownGracePeriodByPodPriority", "singleProcessOOMKill", "tlsCertFile", "tlsPrivateKeyFile", "topologyManagerPolicy",
 		"topologyManagerPolicyOptions", "topologyManagerScope", "userNamespaces",
 	}
-	noGrace := withKubelet(bootstrapv1.Kubelet{FeatureGates: []bootstrapv1.FeatureGate{{Name: "GracefulNodeShutdown", State: bootstrapv1.StateDisabled}}})
+	noGrace := withKubelet(bootstrapv1.Kubelet{
+		FeatureGates: []bootstrapv1.FeatureGate{{Name: "GracefulNodeShutdown", State: bootstrapv1.StateDisabled}},
+	})
 	for _, test := range []struct {
 		name   string
 		change func(*bootstrap.Input)
@@ -215,9 +230,7 @@ func TestForeignFields(t *testing.T) {
 		},
 	} {
 		var got map[string]any
-		if err := json.Unmarshal(mergedText(t, render(t, plainInput(t, test.change)).Plan()), &got); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal(mergedText(t, render(t, plainInput(t, test.change)).Plan()), &got))
 		for _, name := range append(test.more, foreign...) {
 			if value, is := got[name]; is != slices.Contains(test.users, name) {
 				t.Errorf("%s: %s is %v", test.name, name, value)
@@ -287,7 +300,8 @@ func TestKubeletService(t *testing.T) {
 			t.Errorf("no %s: %s", test.arg, test.reason)
 		}
 	}
-	if runner, kubelet := command[0], slices.Index(command, `C:\k\kubelet.exe`); !strings.HasSuffix(runner, "kube-log-runner.exe") || kubelet < 1 {
+	kubelet := slices.Index(command, `C:\k\kubelet.exe`)
+	if !strings.HasSuffix(command[0], "kube-log-runner.exe") || kubelet < 1 {
 		t.Errorf("command %q does not run the kubelet in the log runner", command)
 	}
 	if diff := cmp.Diff(plan.Texts("containerd"), service.DependsOn); diff != "" || len(service.RestartSeconds) == 0 {
@@ -301,7 +315,8 @@ func TestLogRotationByVersion(t *testing.T) {
 		"v1.30.0": false, "v1.33.9": false, "v1.34.0": true, "v1.36.3": true, "v1.37.0-alpha.1": true,
 	} {
 		service := stepOf[*plan.Service](t, render(t, plainInput(t, ofVersion(version))).Plan(), "kubelet-service")
-		rotates := slices.ContainsFunc(service.Command, func(arg plan.Value) bool { return strings.HasPrefix(arg.String(), "--log-file-size=") })
+		rotates := slices.ContainsFunc(service.Command,
+			func(arg plan.Value) bool { return strings.HasPrefix(arg.String(), "--log-file-size=") })
 		if rotates != want {
 			t.Errorf("%s: rotates %t, want %t", version, rotates, want)
 		}

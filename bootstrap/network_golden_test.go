@@ -18,9 +18,15 @@ var networkGoldens = []goldenCase{
 	{"network-l2bridge-dual-stack", "only IPv4 is translated", inNetwork("l2bridge", "Flannel", dualStack, withKubeProxy)},
 	{"network-overlay-flannel", "VXLAN", inNetwork("overlay", "Flannel")},
 	{"network-overlay-flannel-kube-proxy", "an address is reserved", inNetwork("overlay", "Flannel", withKubeProxy, withVNI(5000))},
-	{"kube-proxy-1.30", "Direct Server Return is behind a gate", inNetwork("overlay", "Flannel", withKubeProxy, ofVersion("v1.30.14"))},
+	{
+		"kube-proxy-1.30", "Direct Server Return is behind a gate",
+		inNetwork("overlay", "Flannel", withKubeProxy, ofVersion("v1.30.14")),
+	},
 	{"kube-proxy-1.33", "the gate is on", inNetwork("l2bridge", "Flannel", withKubeProxy, ofVersion("v1.33.13"))},
-	{"network-l2bridge-flannel-static", "the machine's subnet is known", inNetwork("l2bridge", "Flannel", withAdapters(staticAdapter("10.0.0.5/24")))},
+	{
+		"network-l2bridge-flannel-static", "the machine's subnet is known",
+		inNetwork("l2bridge", "Flannel", withAdapters(staticAdapter("10.0.0.5/24"))),
+	},
 	{"network-overlay-calico", "VXLAN by Calico", inNetwork("overlay", "Calico")},
 	{"network-overlay-ovn", "the hybrid overlay makes its networks itself", inNetwork("overlay", "OVNKubernetes")},
 	{"network-overlay-winoverlay", "the source VIP is outside of the range", inNetwork("overlay", "WinOverlay", withKubeProxy)},
@@ -29,7 +35,10 @@ var networkGoldens = []goldenCase{
 	{"network-none", "ports only", inNetwork("none", "")},
 
 	{"network-azure-l2bridge-azurecni", "addresses of the virtual network", inNetwork("l2bridge", "AzureCNI", onAzure, vnet)},
-	{"network-azure-l2tunnel-azurecni", "the same through the tunnel", inNetwork("l2tunnel", "AzureCNI", onAzure, vnet, withKubeProxy)},
+	{
+		"network-azure-l2tunnel-azurecni", "the same through the tunnel",
+		inNetwork("l2tunnel", "AzureCNI", onAzure, vnet, withKubeProxy),
+	},
 	{"network-azure-l2tunnel-dual-stack", "AzureCNI has IPv6 too", inNetwork("l2tunnel", "AzureCNI", onAzure, vnet, dualStack)},
 	{"network-azure-l2bridge-flannel", "route tables are the user's", inNetwork("l2bridge", "Flannel", onAzure)},
 	{"network-azure-l2bridge-calico", "route tables are the user's", inNetwork("l2bridge", "Calico", onAzure)},
@@ -43,7 +52,8 @@ var networkGoldens = []goldenCase{
 
 // inNetwork is a plain cluster with pods and services, and a network of the mode.
 func inNetwork(mode bootstrapv1.NetworkMode, cni bootstrapv1.CNI, changes ...func(*bootstrap.Input)) []func(*bootstrap.Input) {
-	return append([]func(*bootstrap.Input){withRanges([]string{"10.244.0.0/16"}, []string{"10.96.0.0/12"}), func(in *bootstrap.Input) {
+	ranges := withRanges([]string{"10.244.0.0/16"}, []string{"10.96.0.0/12"})
+	return append([]func(*bootstrap.Input){ranges, func(in *bootstrap.Input) {
 		in.Config.Spec.Network.Mode, in.Config.Spec.Network.CNI = mode, cni
 	}}, changes...)
 }

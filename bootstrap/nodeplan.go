@@ -1,6 +1,8 @@
 package bootstrap
 
 import (
+	"slices"
+
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
@@ -82,4 +84,10 @@ func (n *node) registered() step.Part {
 		Say: plan.Text("the API server does not show the Node " + n.machine.Node),
 	})
 	return p
+}
+
+// warnings are about what works only if others do their part. What only the node can find out about itself is checked there:
+// see image.
+func (n *node) warnings() []string {
+	return slices.Concat(n.kubelet.Warnings(), n.containerd.Warnings(), n.windows.Warnings(), n.network.Warnings())
 }

@@ -33,12 +33,15 @@ func TestNodeMustBeRegistered(t *testing.T) {
 		if asked < 0 || slices.Index(verify[asked+1:], "node-registered") >= 0 {
 			t.Fatalf("%s: the Node is not asked for once: %v", golden.name, verify)
 		}
-		for name, after := range map[string]bool{"kubelet-registered": false, "kubelet-running": false, "kubelet-arguments": false, "pod-cidr": true} {
+		for name, after := range map[string]bool{
+			"kubelet-registered": false, "kubelet-running": false, "kubelet-arguments": false, "pod-cidr": true,
+		} {
 			if at := slices.Index(verify, name); at >= 0 && (at > asked) != after {
 				t.Errorf("%s: %s is in the wrong place: %v", golden.name, name, verify)
 			}
 		}
-		if got := stepOf[*plan.Fact](t, p, "node-registered"); got.Optional || got.Reason != step.ReasonNodeNotRegistered || got.Attempts*5 < 120 {
+		got := stepOf[*plan.Fact](t, p, "node-registered")
+		if got.Optional || got.Reason != step.ReasonNodeNotRegistered || got.Attempts*5 < 120 {
 			t.Errorf("%s: %+v", golden.name, got.Common)
 		}
 	}
@@ -50,8 +53,10 @@ func TestNodeRegisteredMatches(t *testing.T) {
 	for output, want := range map[string]bool{
 		"registered=blue-win-x7k2p":                                      true,
 		`Error from server (NotFound): nodes "blue-win-x7k2p" not found`: false,
-		`Error from server (Forbidden): nodes "blue-win-x7k2p" is forbidden: User "system:node:blue-win-x7k2p" cannot get resource "nodes"`: false,
-		`Unable to connect to the server: Get "https://10.0.0.10:6443/api/v1/nodes/blue-win-x7k2p?timeout=32s": dial tcp`:                   false,
+		`Error from server (Forbidden): nodes "blue-win-x7k2p" is forbidden: User "system:node:blue-win-x7k2p" cannot ` +
+			`get resource "nodes"`: false,
+		`Unable to connect to the server: Get "https://10.0.0.10:6443/api/v1/nodes/blue-win-x7k2p?timeout=32s": dial ` +
+			`tcp`: false,
 		"registered=": false, "": false,
 	} {
 		if got := match.MatchString(output); got != want {
@@ -142,7 +147,8 @@ func TestPrepullLeavesTimeToJoin(t *testing.T) {
 			t.Errorf("%d images in %d s: %v: %s", test.images, test.deadline, err, test.reason)
 			continue
 		}
-		if got := stepOf[*plan.Run](t, userData.Plan(), "pull-1"); got.TimeoutSeconds != test.each || got.Attempts != 2 || !got.Optional {
+		got := stepOf[*plan.Run](t, userData.Plan(), "pull-1")
+		if got.TimeoutSeconds != test.each || got.Attempts != 2 || !got.Optional {
 			t.Errorf("%d images in %d s: %+v, want %d s: %s", test.images, test.deadline, got.Common, test.each, test.reason)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // proxyConfiguration is what we write of kubeproxy.config.k8s.io/v1alpha1, by its own names: kube-proxy drops what it
@@ -68,16 +69,11 @@ func TestProxyConfiguration(t *testing.T) {
 // readProxy reads strictly, and wants each field to be there once.
 func readProxy(t *testing.T, file *plan.File) proxyConfiguration {
 	t.Helper()
-	text, err := file.Text.Resolve(map[string]string{"podPrefix": "10.244.3"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Got(file.Text.Resolve(map[string]string{"podPrefix": "10.244.3"}))(t)
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.DisallowUnknownFields()
 	var got proxyConfiguration
-	if err := decoder.Decode(&got); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, decoder.Decode(&got))
 	var wanted, written any
 	again, err := json.Marshal(got)
 	if err == nil {
@@ -86,9 +82,7 @@ func readProxy(t *testing.T, file *plan.File) proxyConfiguration {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := json.NewDecoder(bytes.NewBufferString(text)).Decode(&written); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.NewDecoder(bytes.NewBufferString(text)).Decode(&written))
 	if diff := cmp.Diff(wanted, written); diff != "" {
 		t.Errorf("names in other case, or missing (-want +got):\n%s", diff)
 	}

@@ -18,40 +18,44 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 var update = flag.Bool("update", false, "use the golden plans anew")
 
+// changes make another machine of a plain one.
+type changes = []func(*bootstrap.Input)
+
 // goldenCase is a machine whose whole plan is kept in testdata/golden, to be read when it changes.
 type goldenCase struct {
 	name, reason string
-	changes      []func(*bootstrap.Input)
+	changes      changes
 }
 
 var goldens = slices.Concat(plainGoldens, networkGoldens, addressGoldens, settingsGoldens)
 
 var plainGoldens = []goldenCase{
 	{"vsphere", "the plainest of machines", nil},
-	{"vsphere-template-size", "the node finds its reservations", []func(*bootstrap.Input){ofTemplateSize}},
-	{"vsphere-template-memory", "half is known, half found", []func(*bootstrap.Input){func(in *bootstrap.Input) {
+	{"vsphere-template-size", "the node finds its reservations", changes{ofTemplateSize}},
+	{"vsphere-template-memory", "half is known, half found", changes{func(in *bootstrap.Input) {
 		in.WindowsMachine.Spec.VSphere.MemoryMiB = 0
 	}}},
-	{"azure", "other channels, copies to erase, size by name only", []func(*bootstrap.Input){onAzure}},
-	{"kubernetes-1.30", "kubeadm v1beta3, no log rotation", []func(*bootstrap.Input){ofVersion("v1.30.14")}},
-	{"kubernetes-1.33", "kubeadm v1beta4, no log rotation", []func(*bootstrap.Input){ofVersion("v1.33.5")}},
-	{"kubernetes-1.37", "the newest that is known", []func(*bootstrap.Input){ofVersion("v1.37.1")}},
-	{"labels-and-taints", "the user's own", []func(*bootstrap.Input){
+	{"azure", "other channels, copies to erase, size by name only", changes{onAzure}},
+	{"kubernetes-1.30", "kubeadm v1beta3, no log rotation", changes{ofVersion("v1.30.14")}},
+	{"kubernetes-1.33", "kubeadm v1beta4, no log rotation", changes{ofVersion("v1.33.5")}},
+	{"kubernetes-1.37", "the newest that is known", changes{ofVersion("v1.37.1")}},
+	{"labels-and-taints", "the user's own", changes{
 		withLabels(bootstrapv1.NodeLabel{Name: "example.com/pool", Value: "gpu"}, bootstrapv1.NodeLabel{Name: "example.com/batch"}),
 		withTaints(corev1.Taint{Key: "dedicated", Value: "build", Effect: corev1.TaintEffectNoExecute}),
 	}},
-	{"no-taints", "only Cluster API's own is left", []func(*bootstrap.Input){withTaints()}},
-	{"many-pods", "more pods, more memory for the kubelet", []func(*bootstrap.Input){withPods(250)}},
-	{"many-pods-template-size", "a longer table", []func(*bootstrap.Input){withPods(250), ofTemplateSize}},
-	{"ipv6-new-ca", "brackets only where they belong, two pins, no look at the certificate", []func(*bootstrap.Input){
+	{"no-taints", "only Cluster API's own is left", changes{withTaints()}},
+	{"many-pods", "more pods, more memory for the kubelet", changes{withPods(250)}},
+	{"many-pods-template-size", "a longer table", changes{withPods(250), ofTemplateSize}},
+	{"ipv6-new-ca", "brackets only where they belong, two pins, no look at the certificate", changes{
 		withEndpoint("fd00::10", 6443),
 		func(in *bootstrap.Input) { in.ClusterCA = append(in.ClusterCA, secondCA...) },
 	}},
-	{"kubelet-flags", "the user's flags, log, priority and start", []func(*bootstrap.Input){withKubelet(bootstrapv1.Kubelet{
+	{"kubelet-flags", "the user's flags, log, priority and start", changes{withKubelet(bootstrapv1.Kubelet{
 		ExtraArgs: []bootstrapv1.KubeletArg{
 			arg("vmodule", "kubelet_node_status=4"), arg("image-credential-provider-bin-dir", `C:\Program Files\providers\`),
 			arg("image-credential-provider-config", `C:\k\providers.yaml`),
@@ -59,47 +63,54 @@ var plainGoldens = []goldenCase{
 		PriorityClass: bootstrapv1.PriorityHigh, Start: bootstrapv1.ServiceStartAutomaticDelayed,
 		Log: bootstrapv1.KubeletLog{Verbosity: new(int32(4)), MaxSizeMiB: 20, MaxAgeHours: 24},
 	})}},
-	{"kubelet-log-directory", "a disk has room elsewhere", []func(*bootstrap.Input){withKubelet(bootstrapv1.Kubelet{
+	{"kubelet-log-directory", "a disk has room elsewhere", changes{withKubelet(bootstrapv1.Kubelet{
 		Log: bootstrapv1.KubeletLog{Directory: `C:\Kubernetes Logs\kubelet`},
 	})}},
-	{"kubelet-no-cloud-provider", "nobody else makes the Node ready", []func(*bootstrap.Input){withKubelet(bootstrapv1.Kubelet{
+	{"kubelet-no-cloud-provider", "nobody else makes the Node ready", changes{withKubelet(bootstrapv1.Kubelet{
 		CloudProvider: bootstrapv1.CloudProviderNone, ExtraArgs: []bootstrapv1.KubeletArg{arg("node-ip", "::")},
 	})}},
-	{"kubelet-affinity", "a gate and the fields that need it", []func(*bootstrap.Input){withKubelet(bootstrapv1.Kubelet{
+	{"kubelet-affinity", "a gate and the fields that need it", changes{withKubelet(bootstrapv1.Kubelet{
 		FeatureGates:  []bootstrapv1.FeatureGate{{Name: "WindowsCPUAndMemoryAffinity", State: bootstrapv1.StateEnabled}},
 		Configuration: raw(`{"cpuManagerPolicy": "static", "topologyManagerPolicy": "best-effort"}`),
 	})}},
-	{"kubelet-log-query", "the gate is locked on", []func(*bootstrap.Input){withKubelet(bootstrapv1.Kubelet{
+	{"kubelet-log-query", "the gate is locked on", changes{withKubelet(bootstrapv1.Kubelet{
 		SystemLogQuery: bootstrapv1.StateEnabled, ServerCertificates: bootstrapv1.ServerCertificatesClusterSigned,
 	})}},
-	{"kubelet-log-query-1.35", "the gate must be set", []func(*bootstrap.Input){ofVersion("v1.35.4"), withKubelet(bootstrapv1.Kubelet{
+	{"kubelet-log-query-1.35", "the gate must be set", changes{ofVersion("v1.35.4"), withKubelet(bootstrapv1.Kubelet{
 		SystemLogQuery: bootstrapv1.StateEnabled, ServerCertificates: bootstrapv1.ServerCertificatesSelfSigned,
 	})}},
-	{"kubelet-configuration", "what has no field here", []func(*bootstrap.Input){withKubelet(bootstrapv1.Kubelet{
-		Configuration: raw(`{"clusterDNS": ["10.96.0.10", "fd00::a"], "clusterDomain": "blue.local", "containerLogMaxSize": "20Mi", "containerLogMaxFiles": 3, "imageGCHighThresholdPercent": 70, "imageGCLowThresholdPercent": 60,
-		  "shutdownGracePeriod": "120s", "evictionSoft": {"memory.available": "1Gi"}, "evictionSoftGracePeriod": {"memory.available": "90s"}}`),
+	{"kubelet-configuration", "what has no field here", changes{withKubelet(bootstrapv1.Kubelet{
+		Configuration: raw(`{"clusterDNS": ["10.96.0.10", "fd00::a"], "clusterDomain": "blue.local",
+		  "containerLogMaxSize": "20Mi", "containerLogMaxFiles": 3, "imageGCHighThresholdPercent": 70,
+		  "imageGCLowThresholdPercent": 60,
+		  "shutdownGracePeriod": "120s", "evictionSoft": {"memory.available": "1Gi"},
+		  "evictionSoftGracePeriod": {"memory.available": "90s"}}`),
 	})}},
-	{"kubelet-1.30", "all that the oldest version takes", []func(*bootstrap.Input){ofVersion("v1.30.14"), withKubelet(bootstrapv1.Kubelet{
+	{"kubelet-1.30", "all that the oldest version takes", changes{ofVersion("v1.30.14"), withKubelet(bootstrapv1.Kubelet{
 		ExtraArgs: []bootstrapv1.KubeletArg{arg("logging-format", "json")}, SystemLogQuery: bootstrapv1.StateEnabled,
 		FeatureGates: []bootstrapv1.FeatureGate{{Name: "WindowsHostNetwork", State: bootstrapv1.StateDisabled}},
 		Log:          bootstrapv1.KubeletLog{Verbosity: new(int32(0))}, Configuration: raw(`{"containerLogMaxSize": "20Mi"}`),
 	})}},
-	{"reservations", "all of it is said", []func(*bootstrap.Input){withReservations(bootstrapv1.Reservations{
+	{"reservations", "all of it is said", changes{withReservations(bootstrapv1.Reservations{
 		System:   bootstrapv1.Reserved{CPU: "1", Memory: "3Gi", EphemeralStorage: "10Gi"},
 		Kube:     bootstrapv1.Reserved{CPU: "250m", Memory: "1Gi", EphemeralStorage: "2Gi"},
 		Eviction: bootstrapv1.Eviction{MemoryAvailable: "5%", NodeFSAvailable: "20%", ImageFSAvailable: "10Gi"},
 	})}},
-	{"reservations-template-size", "what is said needs no table", []func(*bootstrap.Input){ofTemplateSize, withReservations(bootstrapv1.Reservations{
+	{"reservations-template-size", "what is said needs no table", changes{ofTemplateSize, withReservations(bootstrapv1.Reservations{
 		System: bootstrapv1.Reserved{CPU: "1"}, Kube: bootstrapv1.Reserved{Memory: "1Gi"},
 	})}},
-	{"reservations-low-memory", "the user accepts it", []func(*bootstrap.Input){ofSize(2, 4096), withReservations(bootstrapv1.Reservations{
-		System: bootstrapv1.Reserved{Memory: "1Gi"}, Kube: bootstrapv1.Reserved{Memory: "512Mi"}, LowMemory: bootstrapv1.LowMemoryAccepted,
+	{"reservations-low-memory", "the user accepts it", changes{ofSize(2, 4096), withReservations(bootstrapv1.Reservations{
+		System: bootstrapv1.Reserved{Memory: "1Gi"}, Kube: bootstrapv1.Reserved{Memory: "512Mi"},
+		LowMemory: bootstrapv1.LowMemoryAccepted,
 	})}},
-	{"page-file-managed", "a reboot, should it change", []func(*bootstrap.Input){withPageFile(bootstrapv1.PageFile{Policy: bootstrapv1.PageFileManaged})}},
-	{"page-file-fixed-azure", "it moves to the disk of Windows", []func(*bootstrap.Input){
+	{
+		"page-file-managed", "a reboot, should it change",
+		changes{withPageFile(bootstrapv1.PageFile{Policy: bootstrapv1.PageFileManaged})},
+	},
+	{"page-file-fixed-azure", "it moves to the disk of Windows", changes{
 		onAzure, withPageFile(bootstrapv1.PageFile{Policy: bootstrapv1.PageFileFixed, SizeMiB: 8192}),
 	}},
-	{"deadline", "the user's patience", []func(*bootstrap.Input){func(in *bootstrap.Input) {
+	{"deadline", "the user's patience", changes{func(in *bootstrap.Input) {
 		in.Config.Spec.DeadlineSeconds = 3600
 	}}},
 }
@@ -126,25 +137,15 @@ func render(tb testing.TB, in bootstrap.Input) bootstrap.UserData {
 func TestGoldenPlans(t *testing.T) {
 	for _, golden := range goldens {
 		t.Run(golden.name, func(t *testing.T) {
-			encoded, err := render(t, plainInput(t, golden.changes...)).Plan().Encode()
-			if err != nil {
-				t.Fatal(err)
-			}
+			encoded := expect.Got(render(t, plainInput(t, golden.changes...)).Plan().Encode())(t)
 			var got bytes.Buffer
-			if err := json.Indent(&got, encoded, "", "  "); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, json.Indent(&got, encoded, "", "  "))
 			got.WriteByte('\n')
 			path := filepath.Join("testdata", "golden", golden.name+".json")
 			if *update {
-				if err := os.WriteFile(path, got.Bytes(), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				expect.OK(t, os.WriteFile(path, got.Bytes(), 0o600))
 			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := expect.Got(os.ReadFile(path))(t)
 			if diff := cmp.Diff(string(want), got.String()); diff != "" {
 				t.Errorf("%s; go test ./bootstrap -update writes it anew (-want +got):\n%s", golden.reason, diff)
 			}

@@ -10,15 +10,13 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // lookUp does what a node does with a reservations step.
 func lookUp(t *testing.T, step *plan.Reservations, facts map[string]string) []byte {
 	t.Helper()
-	patch, err := step.Patch.Resolve(facts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	patch := expect.Got(step.Patch.Resolve(facts))(t)
 	for _, rule := range step.Rules {
 		have, err := strconv.Atoi(facts[rule.Fact])
 		if err != nil {
@@ -30,10 +28,7 @@ func lookUp(t *testing.T, step *plan.Reservations, facts map[string]string) []by
 		}
 		node[keys[len(keys)-1]] = firstRow(t, rule, have)
 	}
-	data, err := json.Marshal(patch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := expect.Got(json.Marshal(patch))(t)
 	return data
 }
 
@@ -151,9 +146,17 @@ func TestMemoryForPods(t *testing.T) {
 		{4096, bootstrapv1.Reservations{LowMemory: accepted}, ""},
 		{8000, bootstrapv1.Reservations{System: more}, "use a VM of 8192 MiB or more"},
 		{8000, bootstrapv1.Reservations{System: more, LowMemory: accepted}, ""},
-		{8192, bootstrapv1.Reservations{Eviction: bootstrapv1.Eviction{MemoryAvailable: "90%"}}, "leave no memory of the VM's 8192 MiB to pods"},
+		{
+			8192,
+			bootstrapv1.Reservations{Eviction: bootstrapv1.Eviction{MemoryAvailable: "90%"}},
+			"leave no memory of the VM's 8192 MiB to pods",
+		},
 		{2048, bootstrapv1.Reservations{LowMemory: accepted}, "leave no memory of the VM's 2048 MiB to pods"},
-		{65536, bootstrapv1.Reservations{Eviction: bootstrapv1.Eviction{MemoryAvailable: "99%"}}, "leave no memory of the VM's 65536 MiB to pods"},
+		{
+			65536,
+			bootstrapv1.Reservations{Eviction: bootstrapv1.Eviction{MemoryAvailable: "99%"}},
+			"leave no memory of the VM's 65536 MiB to pods",
+		},
 		{600000, bootstrapv1.Reservations{Eviction: bootstrapv1.Eviction{MemoryAvailable: "99%"}}, ""},
 	} {
 		_, err := bootstrap.Render(plainInput(t, ofSize(2, test.memoryMiB), withReservations(test.kept)))
@@ -193,7 +196,8 @@ func TestNodeLooksAtMemoryForPods(t *testing.T) {
 // Of two faults the same one is told each time.
 func TestRefusalsAreInOrder(t *testing.T) {
 	for range 20 {
-		_, err := bootstrap.Render(plainInput(t, withReservations(bootstrapv1.Reservations{System: bootstrapv1.Reserved{CPU: "4", Memory: "16Gi"}})))
+		all := withReservations(bootstrapv1.Reservations{System: bootstrapv1.Reserved{CPU: "4", Memory: "16Gi"}})
+		_, err := bootstrap.Render(plainInput(t, all))
 		if err == nil || !strings.Contains(err.Error(), "leave no cpu") {
 			t.Fatalf("%v, want cpu first", err)
 		}

@@ -9,6 +9,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // hidden is what the Secrets of these tests hold: it may stand in files for administrators and nowhere else.
@@ -132,7 +133,10 @@ func withRegistries(in *bootstrap.Input) {
 
 func withImages(in *bootstrap.Input) {
 	in.Config.Spec.Containerd.PauseImage = "registry.example.com/pause:3.10.2"
-	in.Config.Spec.Containerd.PrepullImages = []string{"mcr.microsoft.com/windows/nanoserver:ltsc2022", "localhost:5000/app@sha256:" + strings.Repeat("a", 64)}
+	in.Config.Spec.Containerd.PrepullImages = []string{
+		"mcr.microsoft.com/windows/nanoserver:ltsc2022",
+		"localhost:5000/app@sha256:" + strings.Repeat("a", 64),
+	}
 }
 
 func withDropIns(in *bootstrap.Input) {
@@ -163,7 +167,10 @@ func withUsers(in *bootstrap.Input) {
 
 func withFeatures(in *bootstrap.Input) {
 	in.Config.Spec.Windows.Features = []string{"Containers"}
-	in.Config.Spec.Windows.DefenderExclusions = bootstrapv1.DefenderExclusions{Folders: []string{`C:\data`}, Processes: []string{"app.exe"}}
+	in.Config.Spec.Windows.DefenderExclusions = bootstrapv1.DefenderExclusions{
+		Folders:   []string{`C:\data`},
+		Processes: []string{"app.exe"},
+	}
 }
 
 func withCSIProxy(in *bootstrap.Input) { in.Config.Spec.Windows.CSIProxy.Path = `C:\k\csi-proxy.exe` }
@@ -225,10 +232,7 @@ func TestSecretsOfSettings(t *testing.T) {
 		}
 		for phase, step := range every[plan.Step](p) {
 			one := plan.Plan{Phases: []plan.Phase{{Name: "a", Steps: []plan.Step{step}}}}
-			data, err := one.Encode()
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := expect.Got(one.Encode())(t)
 			file, isFile := step.(*plan.File)
 			if strings.Contains(string(data), hidden) && (!isFile || file.Access != plan.AccessAdmin) {
 				t.Errorf("%s: %s/%s shows a secret", golden.name, phase, step.Base().Name)
@@ -257,7 +261,8 @@ func TestProxyPasswordIsHidden(t *testing.T) {
 
 func TestNoProxy(t *testing.T) {
 	p := render(t, plainInput(t, withClusterNetwork, withProxy)).Plan()
-	want := "localhost,127.0.0.1,::1,169.254.169.254,168.63.129.16,.svc,.cluster.local,blue-win-x7k2p,10.0.0.10,10.244.0.0/16,10.96.0.0/12,.example.com,10.0.0.0/8"
+	want := "localhost,127.0.0.1,::1,169.254.169.254,168.63.129.16,.svc,.cluster.local," +
+		"blue-win-x7k2p,10.0.0.10,10.244.0.0/16,10.96.0.0/12,.example.com,10.0.0.0/8"
 	for _, name := range []string{"proxy", "containerd-proxy", "kubelet-proxy"} {
 		if got := stepOf[*plan.Environment](t, p, name).Variables["NO_PROXY"].String(); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)

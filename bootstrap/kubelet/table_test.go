@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // The table of the code is the one that the kubelets' sources give: make test-kubelet reads them again.
@@ -21,19 +22,11 @@ func TestTableIsOfTheSources(t *testing.T) {
 	}
 	asked := 0
 	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := expect.Got(os.ReadFile(file))(t)
 		var known struct{ Gates map[string]string }
-		if err := json.Unmarshal(content, &known); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, json.Unmarshal(content, &known))
 		version := strings.TrimSuffix(filepath.Base(file), ".json")
-		minor, err := strconv.ParseUint(strings.Split(version, ".")[1], 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		minor := expect.Got(strconv.ParseUint(strings.Split(version, ".")[1], 10, 64))(t)
 		for _, name := range slices.Sorted(maps.Keys(known.Gates)) {
 			for _, state := range []bootstrapv1.State{bootstrapv1.StateEnabled, bootstrapv1.StateDisabled} {
 				opposite := map[bootstrapv1.State]string{bootstrapv1.StateEnabled: "off locked", bootstrapv1.StateDisabled: "on locked"}

@@ -69,7 +69,10 @@ func TestClusterRanges(t *testing.T) {
 		{reason: "IPv4", cidrs: []string{"10.0.0.0/8"}, four: "10.0.0.0/8", text: "10.0.0.0/8"},
 		{reason: "IPv6", cidrs: []string{"fd00::/64"}, text: "fd00::/64", six: true},
 		{reason: "dual", cidrs: []string{"10.0.0.0/8", "fd00::/64"}, four: "10.0.0.0/8", text: "10.0.0.0/8,fd00::/64", dual: true},
-		{reason: "IPv6 first", cidrs: []string{"fd00::/64", "10.0.0.0/8"}, four: "10.0.0.0/8", text: "fd00::/64,10.0.0.0/8", dual: true},
+		{
+			reason: "IPv6 first", cidrs: []string{"fd00::/64", "10.0.0.0/8"}, four: "10.0.0.0/8", text: "fd00::/64,10.0.0.0/8",
+			dual: true,
+		},
 		{reason: "twice IPv4", cidrs: []string{"10.0.0.0/8", "11.0.0.0/8"}, wrong: true},
 		{reason: "twice IPv6", cidrs: []string{"fd00::/64", "fd01::/64"}, wrong: true},
 		{reason: "three", cidrs: []string{"10.0.0.0/8", "fd00::/64", "11.0.0.0/8"}, wrong: true},
@@ -79,7 +82,8 @@ func TestClusterRanges(t *testing.T) {
 		if (err != nil) != test.wrong {
 			t.Errorf("%s: %v", test.reason, err)
 		}
-		if err == nil && (r.String() != test.text || r.four().String() != test.four || r.dual() != test.dual || r.onlySix() != test.six) {
+		good := r.String() == test.text && r.four().String() == test.four && r.dual() == test.dual && r.onlySix() == test.six
+		if err == nil && !good {
 			t.Errorf("%s: %s, IPv4 %s, dual %t, IPv6 only %t", test.reason, r, r.four(), r.dual(), r.onlySix())
 		}
 	}
@@ -95,7 +99,9 @@ func TestRanges(t *testing.T) {
 			t.Errorf("contains %s: %t", text, !want)
 		}
 	}
-	for text, want := range map[string]bool{"10.0.0.0/8": true, "10.0.7.0/24": true, "10.1.0.0/16": false, "fd00::/48": true, "fd01::/48": false} {
+	for text, want := range map[string]bool{
+		"10.0.0.0/8": true, "10.0.7.0/24": true, "10.1.0.0/16": false, "fd00::/48": true, "fd01::/48": false,
+	} {
 		if r.overlaps(ranges{netip.MustParsePrefix(text)}) != want {
 			t.Errorf("overlaps %s: %t", text, !want)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // Nothing may pass by being ignored: what is not understood whole is refused, with the place and the name of it.
@@ -107,10 +108,7 @@ func TestDecodeTakesAnEmptiedPlan(t *testing.T) {
 
 func TestEncodeIsDeterministic(t *testing.T) {
 	p := decode(t, planOf(goodSteps["environment"], goodSteps["reservations"], goodSteps["hnsNetwork"]))
-	first, err := p.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := expect.Got(p.Encode())(t)
 	for range 20 {
 		if again, _ := p.Encode(); !bytes.Equal(first, again) {
 			t.Fatalf("%s\n%s", first, again)
@@ -138,10 +136,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		_ = p.Validate()
-		first, err := p.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := expect.Got(p.Encode())(t)
 		again, err := plan.Decode(first)
 		if err != nil {
 			t.Fatalf("%s: %v", first, err)

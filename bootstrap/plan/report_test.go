@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // sentReport is one as agent.ps1 writes it.
@@ -16,10 +17,7 @@ const sentReport = `{"version":1,"uid":"u","state":"failed","reason":"TokenRejec
 	`"at":"20260102T030405Z","boot":{"state":"succeeded","reason":"","message":"","at":"20260103T030405Z"}}`
 
 func TestDecodeReport(t *testing.T) {
-	got, err := plan.DecodeReport([]byte(sentReport))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := expect.Got(plan.DecodeReport([]byte(sentReport)))(t)
 	want := &plan.Report{
 		Version: 1, UID: "u", State: plan.StateFailed, Reason: "TokenRejected", Message: "m",
 		Phase: plan.ReportPhase{Index: 5, Of: 6, Name: "join"}, Step: "kubeadm-join", ExitCode: -1, Reboots: 1, Elapsed: 120,

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // planOf is a plan of one phase with these steps, in JSON. A step without a name is called s.
@@ -22,11 +23,7 @@ func planOf(steps ...string) string {
 
 func decode(t *testing.T, text string) *plan.Plan {
 	t.Helper()
-	decoded, err := plan.Decode([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return decoded
+	return expect.Got(plan.Decode([]byte(text)))(t)
 }
 
 // goodSteps has each kind at least once, with every field that it has.
@@ -99,10 +96,7 @@ func TestGoodSteps(t *testing.T) {
 			if err := first.Validate(); err != nil {
 				t.Error(err)
 			}
-			encoded, err := first.Encode()
-			if err != nil {
-				t.Fatal(err)
-			}
+			encoded := expect.Got(first.Encode())(t)
 			if diff := cmp.Diff(first, decode(t, string(encoded))); diff != "" {
 				t.Errorf("a round trip changes the plan (-first +second):\n%s", diff)
 			}

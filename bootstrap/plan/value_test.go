@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 func TestValue(t *testing.T) {
@@ -35,9 +36,7 @@ func TestValue(t *testing.T) {
 				t.Errorf("JSON %s (%v), want %s: %s", data, err, test.json, test.reason)
 			}
 			var back plan.Value
-			if err := json.Unmarshal(data, &back); err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, json.Unmarshal(data, &back))
 			if diff := cmp.Diff(test.value, back); diff != "" {
 				t.Errorf("comes back as (-want +got):\n%s", diff)
 			}
@@ -97,10 +96,7 @@ func TestTreeResolve(t *testing.T) {
 		"list":   []any{"4", "b", map[string]any{"deep": "4"}},
 		"object": map[string]any{"fact": "cpus", "and": "more"},
 	}
-	got, err := tree.Resolve(facts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := expect.Got(tree.Resolve(facts))(t)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // vector is what this test needs of a case in vectors/, whose README explains the rest.
@@ -34,10 +35,7 @@ func readVectors(t *testing.T) map[string]vector {
 	}
 	vectors := map[string]vector{}
 	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := expect.Got(os.ReadFile(path))(t)
 		var one vector
 		if err := json.Unmarshal(data, &one); err != nil {
 			t.Fatalf("%s: %v", path, err)
@@ -63,10 +61,7 @@ func TestVectors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			encoded, err := decoded.Encode()
-			if err != nil {
-				t.Fatal(err)
-			}
+			encoded := expect.Got(decoded.Encode())(t)
 			if diff := cmp.Diff(normal(t, vector.Plan), normal(t, encoded)); diff != "" {
 				t.Errorf("a round trip changes the plan (-want +got):\n%s", diff)
 			}
@@ -79,9 +74,7 @@ func TestVectors(t *testing.T) {
 func normal(t *testing.T, data []byte) any {
 	t.Helper()
 	var document map[string]any
-	if err := json.Unmarshal(data, &document); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, json.Unmarshal(data, &document))
 	if logs, ok := document["logs"].(map[string]any); ok {
 		delete(logs, "do")
 	}

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // Every constant of reasons.go must be explained, once, with something to do.
@@ -37,20 +39,14 @@ func TestReasonsAreExplained(t *testing.T) {
 
 func declaredReasons(t *testing.T) []string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "reasons.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := expect.Got(parser.ParseFile(token.NewFileSet(), "reasons.go", nil, 0))(t)
 	var names []string
 	ast.Inspect(file, func(node ast.Node) bool {
 		spec, ok := node.(*ast.ValueSpec)
 		if !ok || !strings.HasPrefix(spec.Names[0].Name, "Reason") {
 			return true
 		}
-		name, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		name := expect.Got(strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value))(t)
 		names = append(names, name)
 		return false
 	})

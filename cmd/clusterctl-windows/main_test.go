@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 var update = flag.Bool("update", false, "write the golden texts anew")
@@ -38,10 +40,7 @@ func call(t *testing.T, stdin string, args ...string) ended {
 
 func readText(t *testing.T, path string) string {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := expect.Got(os.ReadFile(path))(t)
 	return string(data)
 }
 
@@ -82,9 +81,7 @@ func checkGolden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(path, []byte(got), 0o600))
 	}
 	if diff := cmp.Diff(readText(t, path), got); diff != "" {
 		t.Errorf("go test ./cmd/clusterctl-windows -update writes %s (-want +got):\n%s", name, diff)
@@ -159,9 +156,7 @@ func TestWhereObjectsComeFrom(t *testing.T) {
 	}
 	first, rest, _ := strings.Cut(readText(t, machineFile), "---\n")
 	half := filepath.Join(t.TempDir(), "cluster.yaml")
-	if err := os.WriteFile(half, []byte(first), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(half, []byte(first), 0o600))
 	split := call(t, rest, "plan", "-f", half, "-f", "-", "--machine", machineName)
 	if diff := cmp.Diff(want, split); diff != "" {
 		t.Errorf("two files (-one +two):\n%s", diff)

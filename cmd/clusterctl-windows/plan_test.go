@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 func TestPlanOfMachines(t *testing.T) {
@@ -38,9 +39,7 @@ func allKinds(t *testing.T) *plan.Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, p.Validate())
 	return p
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // ofController returns what the controller renders from the objects in testdata/machine.yaml.
@@ -45,15 +46,9 @@ func ofController(t *testing.T) []byte {
 		ClusterCA: []byte(readText(t, "../../bootstrap/testdata/ca.crt")),
 		Token:     testToken,
 	}
-	identity, err := vsphere.Provider{}.Identify(in.WindowsMachine)
-	if err != nil {
-		t.Fatal(err)
-	}
+	identity := expect.Got(vsphere.Provider{}.Identify(in.WindowsMachine))(t)
 	in.WindowsMachine.Status.ComputerName = identity.Name
-	userData, err := bootstrap.Render(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	userData := expect.Got(bootstrap.Render(in))(t)
 	return userData.Bytes()
 }
 
@@ -63,10 +58,7 @@ func TestMachineOfTemplatesGetsTheSame(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "blue-windows-1", UID: "0511fb82-b721-5d3d-bb47-5e6506585efe"},
 		Spec:       infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}},
 	}
-	identity, err := vsphere.Provider{}.Identify(windows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	identity := expect.Got(vsphere.Provider{}.Identify(windows))(t)
 	windows.Spec.ProviderID, windows.Status.ComputerName = identity.ProviderID, identity.Name
 	want, err := bootstrap.Render(bootstrap.Input{
 		Cluster: &clusterv1.Cluster{
@@ -100,10 +92,7 @@ func rendered(t *testing.T, folder, stdin string, args ...string) map[string]str
 	if got.Code != exitDone {
 		t.Fatal(got.Err)
 	}
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := expect.Got(os.ReadDir(folder))(t)
 	files := map[string]string{}
 	for _, entry := range entries {
 		files[entry.Name()] = readText(t, filepath.Join(folder, entry.Name()))
@@ -122,10 +111,7 @@ func TestRenderWritesWhatTheGuestSees(t *testing.T) {
 	if files["metadata"] != names {
 		t.Errorf("metadata is %s, want %s", files["metadata"], names)
 	}
-	inside, err := scripts.Plan(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	inside := expect.Got(scripts.Plan(want))(t)
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, []byte(files["node.json"])); err != nil || compact.String() != string(inside) {
 		t.Errorf("node.json in clear is not the plan in userdata (%v)", err)
@@ -165,9 +151,7 @@ func TestRenderReplacesItsFilesOnly(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"userdata", "metadata", "node.json", "notes.txt"} {
 		//nolint:gosec // because the case needs a file that all users can read
-		if err := os.WriteFile(filepath.Join(folder, name), []byte("old"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(filepath.Join(folder, name), []byte("old"), 0o644))
 	}
 	files := rendered(t, folder, readText(t, machineFile), "--machine", machineName)
 	if files["notes.txt"] != "old" || len(files) != 4 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 const gotNote = "note: showing what the guest got, from Secret team-a/" + machineName
@@ -22,10 +23,7 @@ func withSecret(t *testing.T, userData []byte, oldnew ...string) string {
 // The guest got what is in the Secret, even if the objects or the release have changed since then.
 func TestStoredUserDataAreShown(t *testing.T) {
 	first := ofController(t)
-	inside, err := scripts.Plan(first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	inside := expect.Got(scripts.Plan(first))(t)
 	for name, test := range map[string]struct{ reason, objects, says string }{
 		"as it was": {"nothing has changed", withSecret(t, first), "; this release would render the same\n"},
 		"moved": {

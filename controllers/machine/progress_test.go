@@ -12,6 +12,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 func TestProgressOfUntrustedReports(t *testing.T) {
@@ -90,10 +91,7 @@ func TestDurationsFitTheAPI(t *testing.T) {
 	for _, name := range bootstrap.PhaseNames() {
 		all[name] = 1
 	}
-	report, err := json.Marshal(map[string]any{"version": 1, "state": "running", "durations": all})
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := expect.Got(json.Marshal(map[string]any{"version": 1, "state": "running", "durations": all}))(t)
 	progress, _, _ := progressOf(string(report))
 	var names []string
 	for _, d := range progress.Durations {

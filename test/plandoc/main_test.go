@@ -6,19 +6,16 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // The page in the repository must be the one that plandoc writes.
 func TestPageIsFresh(t *testing.T) {
 	t.Chdir("../..")
 	file := filepath.Join(t.TempDir(), "plan.md")
-	if err := write(file); err != nil {
-		t.Fatal(err)
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, write(file))
+	want := expect.Got(os.ReadFile(file))(t)
 	got, err := os.ReadFile("docs/plan.md")
 	if err != nil || !bytes.Equal(got, want) {
 		t.Errorf("docs/plan.md is stale (%v): make generate writes it anew", err)
@@ -29,12 +26,8 @@ func TestPageIsFresh(t *testing.T) {
 func TestWordsAreAskedFor(t *testing.T) {
 	t.Chdir(t.TempDir())
 	source := "// Package plan is small.\npackage plan\n\ntype File struct {\n\tPath Value `json:\"path\"`\n}\n"
-	if err := os.MkdirAll("bootstrap/plan", 0o750); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile("bootstrap/plan/file.go", []byte(source), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.MkdirAll("bootstrap/plan", 0o750))
+	expect.OK(t, os.WriteFile("bootstrap/plan/file.go", []byte(source), 0o600))
 	err := write("plan.md")
 	if err == nil {
 		t.Fatal("a kind without comment was written")

@@ -5,15 +5,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 const root = "../.."
 
 func TestRepository(t *testing.T) {
-	problems, err := check(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := expect.Got(check(root))(t)
 	for _, problem := range problems {
 		t.Error(problem)
 	}
@@ -21,10 +20,7 @@ func TestRepository(t *testing.T) {
 
 // A check that never finds anything is quiet, too: each rule must find what is put into a clean script.
 func TestRulesFind(t *testing.T) {
-	language, err := readLanguage(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	language := expect.Got(readLanguage(root))(t)
 	long := "function Get-Long {\n" + strings.Repeat("    1\n", 39) + "}\n"
 	for _, test := range []struct{ name, text, want string }{
 		{"clean", "function Get-One { 1 }\n\nfunction Get-Two {\n    'two'\n}\n", ""},

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
@@ -237,24 +238,16 @@ func (s *stage) filesBelow(folder string) []string {
 
 func asJSON(t *testing.T, value any) string {
 	t.Helper()
-	text, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Got(json.Marshal(value))(t)
 	return string(text)
 }
 
 func compareEnd(t *testing.T, path, got string) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.WriteFile(path, []byte(got), 0o600))
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := expect.Got(os.ReadFile(path))(t)
 	if difference := cmp.Diff(string(want), got); difference != "" {
 		t.Errorf("go test ./test/lab/agent -update writes it anew (-want +got):\n%s", difference)
 	}

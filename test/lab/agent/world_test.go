@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
@@ -104,10 +105,7 @@ type stage struct {
 
 func newStage(t *testing.T, v *vector) *stage {
 	t.Helper()
-	machine, err := windows.New(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	machine := expect.Got(windows.New(t.TempDir()))(t)
 	s := &stage{t: t, world: &v.World, machine: machine, clock: windows.NewVirtualClock(epoch)}
 	machine.Clock, machine.Network, machine.PaperServices = s.clock, s, true
 	machine.Hardware = v.World.hardware(t)
@@ -116,9 +114,7 @@ func newStage(t *testing.T, v *vector) *stage {
 		NeedsReboot: v.World.FeatureReboot, NeverDone: v.World.FeatureNeverDone, Fails: v.World.FeatureFails,
 	}
 	machine.Intercept, machine.OnEffect = s.scripted, s.effect
-	if err := machine.Setup(v.World.furnish); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, machine.Setup(v.World.furnish))
 	s.fill(v)
 	return s
 }
@@ -159,10 +155,7 @@ func (w *world) hardware(t *testing.T) windows.Hardware {
 		facts[name] = value
 	}
 	number := func(name string) int64 {
-		value, err := strconv.ParseInt(facts[name], 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		value := expect.Got(strconv.ParseInt(facts[name], 10, 64))(t)
 		return value
 	}
 	return windows.Hardware{

@@ -2,15 +2,7 @@ package bootstrap
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
-	"regexp"
-	"strings"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/validation"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/cluster-api/util/version"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -18,7 +10,6 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/kubelet"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/network"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
-	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/windows"
 )
 
@@ -45,12 +36,6 @@ type node struct {
 
 // defaultDeadlineSeconds is half an hour.
 const defaultDeadlineSeconds = 1800
-
-// computerName is a name that Windows, DNS and Kubernetes all accept.
-var computerName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,13}[a-z0-9])?$`)
-
-// bootstrapToken is the form of a token that kubeadm accepts.
-var bootstrapToken = regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
 
 func readNode(in Input) (*node, error) {
 	if err := tooEarly(in); err != nil {
@@ -161,30 +146,6 @@ func (n *node) readContainerd(in Input) error {
 	return err
 }
 
-// tooEarly refuses what is not a mistake of the user: our own controllers fill these fields in before they render.
-func tooEarly(in Input) error {
-	if in.Cluster == nil || in.Machine == nil || in.WindowsMachine == nil || in.Config == nil {
-		return errors.New("render: Cluster, Machine, WindowsMachine and WindowsBootstrapConfig must be there")
-	}
-	spec, name := in.WindowsMachine.Spec, in.WindowsMachine.Status.ComputerName
-	for _, must := range []struct {
-		holds bool
-		say   string
-	}{
-		{in.Machine.UID != "", "the Machine has no UID"},
-		{computerName.MatchString(name), "the WindowsMachine has no status.computerName that Windows accepts"},
-		{spec.ProviderID != "", "the WindowsMachine has no spec.providerID"},
-		{(spec.VSphere == nil) != (spec.Azure == nil), "the WindowsMachine does not name one cloud"},
-		// The sentence does not show the token, which is a secret.
-		{bootstrapToken.MatchString(in.Token), "the bootstrap token is not of the form id.secret"},
-	} {
-		if !must.holds {
-			return fmt.Errorf("render %s/%s: %s", in.Machine.Namespace, in.Machine.Name, must.say)
-		}
-	}
-	return nil
-}
-
 // Deadline is how long a guest may take from its first boot until it has joined; the time of reboots does not count.
 func Deadline(spec bootstrapv1.WindowsBootstrapConfigSpec) time.Duration {
 	return time.Duration(deadlineSeconds(spec)) * time.Second
@@ -192,39 +153,4 @@ func Deadline(spec bootstrapv1.WindowsBootstrapConfigSpec) time.Duration {
 
 func deadlineSeconds(spec bootstrapv1.WindowsBootstrapConfigSpec) int {
 	return int(cmp.Or(spec.DeadlineSeconds, defaultDeadlineSeconds))
-}
-
-// oldestMinor is the oldest 1.x whose kubeadm and kubelet accept what we render.
-const oldestMinor = 30
-
-func readMinor(text string) (uint64, error) {
-	const field = "Machine spec.version"
-	if text == "" {
-		return 0, step.Invalid(field, "must be set; use the Kubernetes version of the image, such as v1.36.3")
-	}
-	parsed, err := version.ParseTolerantImageTag(text)
-	if err != nil {
-		return 0, step.Invalid(field, "%q is not a version; use one such as v1.36.3", text)
-	}
-	if parsed.Major != 1 || parsed.Minor < oldestMinor {
-		return 0, step.Invalid(field, "%q is not supported; use v1.%d.0 or a later v1", text, oldestMinor)
-	}
-	return parsed.Minor, nil
-}
-
-func readEndpoint(field string, endpoint clusterv1.APIEndpoint) (clusterv1.APIEndpoint, error) {
-	if !endpoint.IsValid() {
-		return endpoint, step.Invalid(field,
-			"host or port is missing; set them, or wait until the cluster's infrastructure sets them")
-	}
-	name := validation.IsDNS1123Subdomain(strings.ToLower(endpoint.Host)) == nil
-	if !name && validation.IsValidIP(nil, endpoint.Host) != nil {
-		return endpoint, step.Invalid(field,
-			"host %q is neither a DNS name nor an IP address; use one without scheme, port and brackets",
-			endpoint.Host)
-	}
-	if endpoint.Port < 1 || endpoint.Port > 65535 {
-		return endpoint, step.Invalid(field, "port %d is not valid; use 1 to 65535", endpoint.Port)
-	}
-	return endpoint, nil
 }
