@@ -3,7 +3,6 @@ package vsphere
 import (
 	"cmp"
 	"context"
-	"encoding/pem"
 	"slices"
 	"testing"
 
@@ -38,33 +37,13 @@ func (s *stage) spec() infrav1.WindowsMachineSpec {
 	}}
 }
 
-// credentials with a certificate authority instead of a thumbprint.
-func (s *stage) credentials() map[string][]byte {
-	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
-	credentials := with(s.Credentials(), "ca.crt", string(authority))
-	delete(credentials, "thumbprint")
-	return credentials
-}
-
-func with(credentials map[string][]byte, key, value string) map[string][]byte {
-	credentials[key] = []byte(value)
-	return credentials
-}
-
 // account connects to the vCenter.
 func (s *stage) account() *account {
 	s.t.Helper()
-	return connectTo(s.t, s.credentials())
-}
-
-func connectTo(t *testing.T, credentials map[string][]byte) *account {
-	t.Helper()
-	c, err := Provider{}.Connect(credentials)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, err := Provider{}.Connect(s.Credentials())
+	s.Must(err)
 	a, _ := c.(*account)
-	t.Cleanup(func() { _ = a.Close(context.Background()) })
+	s.t.Cleanup(func() { _ = a.Close(context.Background()) })
 	return a
 }
 
