@@ -24,9 +24,7 @@ var addressGoldens = []goldenCase{
 	{"network-overlay-flannel-two-adapters", "the vSwitch takes addresses over, and they are looked at again", inNetwork(
 		"overlay", "Flannel", withInterface("Ethernet0 2"),
 		withAdapters(staticAdapter("10.0.0.5/24"), withRoutes(numbered(staticAdapter("192.168.7.5/24"), 2))))},
-	{"addresses-behind-dhcp", "the second adapter has addresses, the first one's are DHCP's", []func(*bootstrap.Input){
-		withAdapters(byDHCP, numbered(staticAdapter("192.168.7.5/24"), 2)),
-	}},
+	{"addresses-behind-dhcp", "the second adapter has addresses, the first one's are DHCP's", withAdapters(byDHCP, numbered(staticAdapter("192.168.7.5/24"), 2))},
 	{"addresses-dual-stack", "the Node shows both families, in the order of the pods'", inNetwork(
 		"none", "", dualStack, withAdapters(staticAdapter("fd00::5/64", "10.0.0.5/24"), byDHCP))},
 }
@@ -67,7 +65,7 @@ func withRoutes(a vmAdapter) vmAdapter {
 	return a
 }
 
-func withAdapters(adapters ...vmAdapter) func(*bootstrap.Input) {
+func withAdapters(adapters ...vmAdapter) change {
 	return func(in *bootstrap.Input) {
 		for _, a := range adapters {
 			in.WindowsMachine.Spec.VSphere.Networks = append(in.WindowsMachine.Spec.VSphere.Networks, *a.spec.DeepCopy())
@@ -77,18 +75,18 @@ func withAdapters(adapters ...vmAdapter) func(*bootstrap.Input) {
 }
 
 // withFound changes what was found for the first adapter, withWanted what is wanted of it.
-func withFound(change func(*infrav1.MachineNetwork)) func(*bootstrap.Input) {
+func withFound(change func(*infrav1.MachineNetwork)) change {
 	return func(in *bootstrap.Input) { change(&in.WindowsMachine.Status.Networks[0]) }
 }
 
-func withWanted(change func(*infrav1.VSphereNetwork)) func(*bootstrap.Input) {
+func withWanted(change func(*infrav1.VSphereNetwork)) change {
 	return func(in *bootstrap.Input) { change(&in.WindowsMachine.Spec.VSphere.Networks[0]) }
 }
 
 // Adapters without addresses of pools leave the plan as it is: what they are on is the VM's matter.
 func TestDHCPChangesNothing(t *testing.T) {
 	want := render(t, plainInput(t)).Bytes()
-	for name, change := range map[string]func(*bootstrap.Input){
+	for name, change := range map[string]change{
 		"one":  withAdapters(byDHCP),
 		"two":  withAdapters(byDHCP, byDHCP),
 		"none": func(in *bootstrap.Input) { in.WindowsMachine.Status.Networks = nil },
@@ -122,30 +120,26 @@ func TestNodeIP(t *testing.T) {
 	two := withAdapters(staticAdapter("10.0.0.5/24", "fd00::5/64"), byDHCP)
 	for _, test := range []struct {
 		name, reason string
-		changes      []func(*bootstrap.Input)
+		change       change
 		want         string
 	}{
-		{"one adapter", "the kubelet has no choice to make", []func(*bootstrap.Input){withAdapters(staticAdapter("10.0.0.5/24"))}, ""},
-		{"two adapters", "the cluster says nothing of its pods", []func(*bootstrap.Input){two}, "10.0.0.5"},
+		{"one adapter", "the kubelet has no choice to make", withAdapters(staticAdapter("10.0.0.5/24")), ""},
+		{"two adapters", "the cluster says nothing of its pods", two, "10.0.0.5"},
 		{"pods of IPv4", "IPv6 is of no use to them", inNetwork("none", "", two), "10.0.0.5"},
 		{"pods of both", "the pods' first family is the Node's", inNetwork("none", "", dualStack, two), "10.0.0.5,fd00::5"},
 		{
 			"pods of IPv6", "so is the Node",
 			inNetwork("none", "", withRanges([]string{"fd00:1::/56"}, []string{"fd00:2::/112"}), two), "fd00::5",
 		},
-		{
-			"the first by DHCP", "its address is not known",
-			[]func(*bootstrap.Input){withAdapters(byDHCP, numbered(staticAdapter("10.0.0.5/24"), 2))},
-			"",
-		},
-		{"another family", "IPv4 is DHCP's", []func(*bootstrap.Input){withAdapters(staticAdapter("fd00::5/64"), byDHCP)}, ""},
-		{"the user's word", "it is there once", []func(*bootstrap.Input){two, withKubelet(bootstrapv1.Kubelet{
+		{"the first by DHCP", "its address is not known", withAdapters(byDHCP, numbered(staticAdapter("10.0.0.5/24"), 2)), ""},
+		{"another family", "IPv4 is DHCP's", withAdapters(staticAdapter("fd00::5/64"), byDHCP), ""},
+		{"the user's word", "it is there once", all(two, withKubelet(bootstrapv1.Kubelet{
 			ExtraArgs: []bootstrapv1.KubeletArg{arg("node-ip", "::")},
-		})}, "::"},
+		})), "::"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
-			for _, value := range stepOf[*plan.Service](t, render(t, plainInput(t, test.changes...)).Plan(), "kubelet-service").Command {
+			for _, value := range stepOf[*plan.Service](t, render(t, plainInput(t, test.change)).Plan(), "kubelet-service").Command {
 				if ip, ok := strings.CutPrefix(value.String(), "--node-ip="); ok {
 					got = append(got, ip)
 				}
@@ -158,7 +152,7 @@ func TestNodeIP(t *testing.T) {
 }
 
 // given is the first address that was found.
-func given(address, gateway string) func(*bootstrap.Input) {
+func given(address, gateway string) change {
 	return withFound(func(n *infrav1.MachineNetwork) {
 		n.Addresses[0] = infrav1.NetworkAddress{Address: address, Gateway: gateway}
 	})
@@ -169,7 +163,7 @@ func TestAddressesRefused(t *testing.T) {
 	const found, wanted = "WindowsMachine status.networks[0]", "WindowsMachine spec.vsphere.networks[0]"
 	for _, test := range []struct {
 		name        string
-		change      func(*bootstrap.Input)
+		change      change
 		field, want string
 	}{
 		{
@@ -247,7 +241,7 @@ func TestAddressesRefused(t *testing.T) {
 			}
 		})
 	}
-	for name, early := range map[string]func(*bootstrap.Input){
+	for name, early := range map[string]change{
 		"nothing yet":  func(in *bootstrap.Input) { in.WindowsMachine.Status.Networks = nil },
 		"no addresses": withFound(func(n *infrav1.MachineNetwork) { n.Addresses = nil }),
 	} {
@@ -264,16 +258,16 @@ func TestSeveralAdaptersNeedAnInterface(t *testing.T) {
 	two := withAdapters(byDHCP, byDHCP)
 	for _, mode := range everyMode {
 		for _, cni := range everyCNI {
-			if _, err := bootstrap.Render(plainInput(t, inNetwork(mode, cni)...)); err != nil {
+			if _, err := bootstrap.Render(plainInput(t, inNetwork(mode, cni))); err != nil {
 				continue // not on vSphere
 			}
 			vSwitch := slices.Contains([]bootstrapv1.NetworkMode{"l2bridge", "overlay"}, mode) && cni != bootstrapv1.CNIOVNKubernetes
-			_, err := bootstrap.Render(plainInput(t, inNetwork(mode, cni, two)...))
+			_, err := bootstrap.Render(plainInput(t, inNetwork(mode, cni, two)))
 			const says = "spec.network.interface: must be set, because the machine has 2 networks"
 			if (err != nil) != vSwitch || vSwitch && !strings.Contains(err.Error(), says) {
 				t.Errorf("%s %s with two adapters: %v", mode, cni, err)
 			}
-			if _, err := bootstrap.Render(plainInput(t, inNetwork(mode, cni, two, withInterface("Ethernet0"))...)); vSwitch && err != nil {
+			if _, err := bootstrap.Render(plainInput(t, inNetwork(mode, cni, two, withInterface("Ethernet0")))); vSwitch && err != nil {
 				t.Errorf("%s %s with two adapters and a choice: %v", mode, cni, err)
 			}
 		}
@@ -285,25 +279,22 @@ func TestAddressWarnings(t *testing.T) {
 	const byCloud = "the first of several adapters has its address by DHCP"
 	static := withAdapters(staticAdapter("10.0.0.5/24"))
 	for name, test := range map[string]struct {
-		changes []func(*bootstrap.Input)
-		want    []string
+		change change
+		want   []string
 	}{
-		"one by DHCP":             {[]func(*bootstrap.Input){withAdapters(byDHCP)}, nil},
-		"one with addresses":      {[]func(*bootstrap.Input){static}, []string{byCNI}},
+		"one by DHCP":             {withAdapters(byDHCP), nil},
+		"one with addresses":      {static, []string{byCNI}},
 		"a vSwitch of ours":       {inNetwork("overlay", "Flannel", static), nil},
 		"another's vSwitch":       {inNetwork("overlay", "OVNKubernetes", static), []string{byCNI}},
 		"another's, transparent":  {inNetwork("transparent", "", static), []string{byCNI}},
 		"no mode":                 {inNetwork("none", "", static), []string{byCNI}},
 		"another's vSwitch, DHCP": {inNetwork("transparent", "", withAdapters(byDHCP)), nil},
-		"two by DHCP":             {[]func(*bootstrap.Input){withAdapters(byDHCP, byDHCP)}, []string{byCloud}},
-		"the first by DHCP": {
-			[]func(*bootstrap.Input){withAdapters(byDHCP, staticAdapter("10.0.0.5/24"))},
-			[]string{byCNI, byCloud},
-		},
-		"the first is IPv6":     {[]func(*bootstrap.Input){withAdapters(staticAdapter("fd00::5/64"))}, []string{byCNI, noIPv4}},
-		"the second is by DHCP": {[]func(*bootstrap.Input){withAdapters(staticAdapter("10.0.0.5/24"), byDHCP)}, []string{byCNI}},
+		"two by DHCP":             {withAdapters(byDHCP, byDHCP), []string{byCloud}},
+		"the first by DHCP":       {withAdapters(byDHCP, staticAdapter("10.0.0.5/24")), []string{byCNI, byCloud}},
+		"the first is IPv6":       {withAdapters(staticAdapter("fd00::5/64")), []string{byCNI, noIPv4}},
+		"the second is by DHCP":   {withAdapters(staticAdapter("10.0.0.5/24"), byDHCP), []string{byCNI}},
 	} {
-		got := slices.DeleteFunc(render(t, plainInput(t, test.changes...)).Warnings(), func(warning string) bool {
+		got := slices.DeleteFunc(render(t, plainInput(t, test.change)).Warnings(), func(warning string) bool {
 			return !strings.HasPrefix(warning, "WindowsMachine spec.vsphere.networks")
 		})
 		if !slices.EqualFunc(got, test.want, strings.Contains) {

@@ -24,7 +24,7 @@ func clusterInfo(server string, ca []byte) string {
 }
 
 // discoveredBy gives the machine a kubeconfig, and no CA of its cluster.
-func discoveredBy(text string) func(*bootstrap.Input) {
+func discoveredBy(text string) change {
 	return func(in *bootstrap.Input) {
 		in.Config.Spec.Discovery.KubeconfigSecret = bootstrapv1.KeyReference{Name: "discovery", Key: "kubeconfig"}
 		in.ClusterCA = nil

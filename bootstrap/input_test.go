@@ -22,7 +22,7 @@ const (
 )
 
 // plainInput is a good Input: a machine on vSphere of known size, everything else left out.
-func plainInput(tb testing.TB, changes ...func(*bootstrap.Input)) bootstrap.Input {
+func plainInput(tb testing.TB, changes ...change) bootstrap.Input {
 	tb.Helper()
 	in := bootstrap.Input{
 		Cluster: &clusterv1.Cluster{
@@ -44,10 +44,22 @@ func plainInput(tb testing.TB, changes ...func(*bootstrap.Input)) bootstrap.Inpu
 		ClusterCA: readTestdata(tb, "ca.crt"),
 		Token:     testToken,
 	}
-	for _, change := range changes {
-		change(&in)
-	}
+	all(changes...)(&in)
 	return in
+}
+
+// change makes another machine of a plain one; nil leaves it as it is.
+type change func(*bootstrap.Input)
+
+// all are several changes, one after the other.
+func all(changes ...change) change {
+	return func(in *bootstrap.Input) {
+		for _, change := range changes {
+			if change != nil {
+				change(in)
+			}
+		}
+	}
 }
 
 func readTestdata(tb testing.TB, name string) []byte {
@@ -72,15 +84,15 @@ func ofTemplateSize(in *bootstrap.Input) {
 	in.WindowsMachine.Spec.VSphere.CPUs, in.WindowsMachine.Spec.VSphere.MemoryMiB = 0, 0
 }
 
-func ofVersion(version string) func(*bootstrap.Input) {
+func ofVersion(version string) change {
 	return func(in *bootstrap.Input) { in.Machine.Spec.Version = version }
 }
 
-func withLabels(labels ...bootstrapv1.NodeLabel) func(*bootstrap.Input) {
+func withLabels(labels ...bootstrapv1.NodeLabel) change {
 	return func(in *bootstrap.Input) { in.Config.Spec.Node.Labels = labels }
 }
 
-func withTaints(taints ...corev1.Taint) func(*bootstrap.Input) {
+func withTaints(taints ...corev1.Taint) change {
 	wanted := []bootstrapv1.NodeTaint{}
 	for _, taint := range taints {
 		wanted = append(wanted, bootstrapv1.NodeTaint{Key: taint.Key, Value: taint.Value, Effect: taint.Effect})
@@ -88,29 +100,29 @@ func withTaints(taints ...corev1.Taint) func(*bootstrap.Input) {
 	return func(in *bootstrap.Input) { in.Config.Spec.Node.Taints = &wanted }
 }
 
-func withEndpoint(host string, port int32) func(*bootstrap.Input) {
+func withEndpoint(host string, port int32) change {
 	return func(in *bootstrap.Input) {
 		in.Cluster.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: host, Port: port}
 	}
 }
 
-func withCA(pem []byte) func(*bootstrap.Input) {
+func withCA(pem []byte) change {
 	return func(in *bootstrap.Input) { in.ClusterCA = pem }
 }
 
-func withPods(count int32) func(*bootstrap.Input) {
+func withPods(count int32) change {
 	return func(in *bootstrap.Input) { in.Config.Spec.Kubelet.MaxPods = count }
 }
 
-func withKubelet(kubelet bootstrapv1.Kubelet) func(*bootstrap.Input) {
+func withKubelet(kubelet bootstrapv1.Kubelet) change {
 	return func(in *bootstrap.Input) { in.Config.Spec.Kubelet = kubelet }
 }
 
-func withReservations(reservations bootstrapv1.Reservations) func(*bootstrap.Input) {
+func withReservations(reservations bootstrapv1.Reservations) change {
 	return func(in *bootstrap.Input) { in.Config.Spec.Reservations = reservations }
 }
 
-func withPageFile(pageFile bootstrapv1.PageFile) func(*bootstrap.Input) {
+func withPageFile(pageFile bootstrapv1.PageFile) change {
 	return func(in *bootstrap.Input) { in.Config.Spec.PageFile = pageFile }
 }
 
@@ -127,13 +139,10 @@ func TestRenderRefuses(t *testing.T) {
 	junk := "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 	for _, test := range []struct {
 		name, reason string
-		change       func(*bootstrap.Input)
+		change       change
 		field, want  string // without a field it is our own fault
 	}{
-		{
-			"no version", "kubeadm's configuration depends on it", ofVersion(""),
-			"Machine spec.version", "such as v1.36.3",
-		},
+		{"no version", "kubeadm's configuration depends on it", ofVersion(""), "Machine spec.version", "such as v1.36.3"},
 		{
 			"no version number", "nothing can be made of it", ofVersion("latest"),
 			"Machine spec.version", `"latest" is not a version; use one such as v1.36.3`,
@@ -142,10 +151,7 @@ func TestRenderRefuses(t *testing.T) {
 			"old version", "its kubelet does not take what we render", ofVersion("v1.29.9"),
 			"Machine spec.version", `"v1.29.9" is not supported; use v1.30.0 or a later v1`,
 		},
-		{
-			"version 2", "nobody knows what it will be", ofVersion("v2.40.0"),
-			"Machine spec.version", "is not supported",
-		},
+		{"version 2", "nobody knows what it will be", ofVersion("v2.40.0"), "Machine spec.version", "is not supported"},
 		{
 			"no endpoint", "there is nothing to join", withEndpoint("", 0),
 			"Cluster spec.controlPlaneEndpoint", "host or port is missing",
@@ -166,26 +172,14 @@ func TestRenderRefuses(t *testing.T) {
 			"large port", "there is none such", withEndpoint("api", 70000),
 			"Cluster spec.controlPlaneEndpoint", "port 70000 is not valid",
 		},
-		{
-			"negative port", "there is none such", withEndpoint("api", -1),
-			"Cluster spec.controlPlaneEndpoint", "port -1 is not valid",
-		},
-		{
-			"no CA", "a node trusts nobody blindly", withCA(nil),
-			"Secret blue-ca, key tls.crt", "there is no certificate",
-		},
-		{
-			"text as CA", "it pins nothing", withCA([]byte("hello")),
-			"Secret blue-ca, key tls.crt", "there is no certificate",
-		},
+		{"negative port", "there is none such", withEndpoint("api", -1), "Cluster spec.controlPlaneEndpoint", "port -1 is not valid"},
+		{"no CA", "a node trusts nobody blindly", withCA(nil), "Secret blue-ca, key tls.crt", "there is no certificate"},
+		{"text as CA", "it pins nothing", withCA([]byte("hello")), "Secret blue-ca, key tls.crt", "there is no certificate"},
 		{
 			"key as CA", "somebody mixed up the keys of the Secret", withCA([]byte(key)),
 			"Secret blue-ca, key tls.crt", "a EC PRIVATE KEY does not belong here; use certificates only",
 		},
-		{
-			"broken CA", "a pin of nothing would trust nobody", withCA([]byte(junk)),
-			"Secret blue-ca, key tls.crt", "cannot be read",
-		},
+		{"broken CA", "a pin of nothing would trust nobody", withCA([]byte(junk)), "Secret blue-ca, key tls.crt", "cannot be read"},
 		{
 			"label without name", "the kubelet exits", withLabels(bootstrapv1.NodeLabel{Value: "x"}),
 			"WindowsBootstrapConfig spec.node.labels", `name ""`,
@@ -282,7 +276,7 @@ func TestRenderRefuses(t *testing.T) {
 func TestRenderTakes(t *testing.T) {
 	for _, test := range []struct {
 		name, reason string
-		change       func(*bootstrap.Input)
+		change       change
 	}{
 		{"version without v", "kubeadm's own form", ofVersion("1.36.3")},
 		{"version with build", "distributions add one", ofVersion("v1.34.2+vmware.1")},

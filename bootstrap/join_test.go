@@ -95,7 +95,7 @@ func TestDiscoveryDuringRotation(t *testing.T) {
 // No input may make a node trust blindly.
 func TestNeverUnsafe(t *testing.T) {
 	for _, golden := range goldens {
-		p := render(t, plainInput(t, golden.changes...)).Plan()
+		p := render(t, plainInput(t, golden.change)).Plan()
 		if text := joinText(t, p); strings.Contains(strings.ToLower(text), "unsafe") {
 			t.Errorf("%s: %s", golden.name, text)
 		}

@@ -18,36 +18,36 @@ const (
 	pageField   = "WindowsBootstrapConfig spec.pageFile"
 )
 
-func kubeletArgs(args ...bootstrapv1.KubeletArg) func(*bootstrap.Input) {
+func kubeletArgs(args ...bootstrapv1.KubeletArg) change {
 	return withKubelet(bootstrapv1.Kubelet{ExtraArgs: args})
 }
 
-func kubeletGate(name string, state bootstrapv1.State) func(*bootstrap.Input) {
+func kubeletGate(name string, state bootstrapv1.State) change {
 	return withKubelet(bootstrapv1.Kubelet{FeatureGates: []bootstrapv1.FeatureGate{{Name: name, State: state}}})
 }
 
-func kubeletConfig(text string) func(*bootstrap.Input) {
+func kubeletConfig(text string) change {
 	return withKubelet(bootstrapv1.Kubelet{Configuration: raw(text)})
 }
 
-func kubeletLog(log bootstrapv1.KubeletLog) func(*bootstrap.Input) {
+func kubeletLog(log bootstrapv1.KubeletLog) change {
 	return withKubelet(bootstrapv1.Kubelet{Log: log})
 }
 
-func system(memory string) func(*bootstrap.Input) {
+func system(memory string) change {
 	return withReservations(bootstrapv1.Reservations{System: bootstrapv1.Reserved{Memory: memory}})
 }
 
 // A kubelet that exits is a VM that was bought for nothing.
 func TestKubeletRefusals(t *testing.T) {
-	both := func(memory, kube string) func(*bootstrap.Input) {
+	both := func(memory, kube string) change {
 		return withReservations(bootstrapv1.Reservations{
 			System: bootstrapv1.Reserved{Memory: memory}, Kube: bootstrapv1.Reserved{Memory: kube},
 		})
 	}
 	for _, test := range []struct {
 		name, version string
-		change        func(*bootstrap.Input)
+		change        change
 		field, want   string
 	}{
 		{
@@ -314,7 +314,7 @@ func TestKubeletTakes(t *testing.T) {
 		arg("image-credential-provider-config", `C:\k\providers.yaml`))
 	for _, test := range []struct {
 		name, version string
-		change        func(*bootstrap.Input)
+		change        change
 	}{
 		{"family of addresses", "", kubeletArgs(arg("node-ip", "0.0.0.0"))},
 		{"credentials in the oldest version", "v1.30.0", credentials},

@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
@@ -207,11 +206,11 @@ func TestForeignFields(t *testing.T) {
 	})
 	for _, test := range []struct {
 		name   string
-		change func(*bootstrap.Input)
+		change change
 		// users are the foreign fields that the user wants, more are others that must not be there.
 		users, more []string
 	}{
-		{"nothing said", func(*bootstrap.Input) {}, nil, nil},
+		{"nothing said", nil, nil, nil},
 		{"the oldest", ofVersion("v1.30.14"), nil, nil},
 		{"no grace", noGrace, nil, []string{"shutdownGracePeriod", "shutdownGracePeriodCriticalPods"}},
 		{
@@ -260,10 +259,10 @@ func TestTaints(t *testing.T) {
 	user := corev1.Taint{Key: "a", Effect: corev1.TaintEffectPreferNoSchedule}
 	for _, test := range []struct {
 		name, reason string
-		change       func(*bootstrap.Input)
+		change       change
 		want         []corev1.Taint
 	}{
-		{"nothing said", "pods not made for Windows must stay away", func(*bootstrap.Input) {}, []corev1.Taint{own, windows}},
+		{"nothing said", "pods not made for Windows must stay away", nil, []corev1.Taint{own, windows}},
 		{"empty list", "the user wants none", withTaints(), []corev1.Taint{own}},
 		{"a list", "the user wants these", withTaints(user), []corev1.Taint{own, user}},
 	} {

@@ -15,14 +15,14 @@ func TestNetworkRefuses(t *testing.T) {
 	six, four := []string{"fd00:1::/56"}, []string{"10.244.0.0/16"}
 	for _, test := range []struct {
 		name        string
-		changes     []func(*bootstrap.Input)
+		change      change
 		field, want string
 	}{
 		{
 			"NAT", inNetwork("nat", ""), specNetwork + ".mode",
 			`"nat" is not valid; use l2bridge, l2tunnel, overlay, transparent or none`,
 		},
-		{"no mode", []func(*bootstrap.Input){withVNI(4096)}, specNetwork + ".mode", `"" is not valid`},
+		{"no mode", withVNI(4096), specNetwork + ".mode", `"" is not valid`},
 		{
 			"overlay without CNI", inNetwork("overlay", ""), specNetwork + ".cni",
 			"must be set in mode overlay; use Flannel, Calico, OVNKubernetes or",
@@ -207,7 +207,7 @@ func TestNetworkRefuses(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := bootstrap.Render(plainInput(t, test.changes...))
+			_, err := bootstrap.Render(plainInput(t, test.change))
 			var refused *bootstrap.InvalidError
 			if !errors.As(err, &refused) || refused.Field != test.field || !strings.Contains(refused.Message, test.want) {
 				t.Errorf("%v, want %s: %s", err, test.field, test.want)

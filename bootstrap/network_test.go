@@ -18,35 +18,35 @@ const (
 	servicesField = "Cluster spec.clusterNetwork.services.cidrBlocks"
 )
 
-func exceptions(cidrs ...string) func(*bootstrap.Input) {
+func exceptions(cidrs ...string) change {
 	return withNetwork(func(n *bootstrapv1.Network) { n.ExceptionCIDRs = cidrs })
 }
 
-func clusterDNS(address string) func(*bootstrap.Input) {
+func clusterDNS(address string) change {
 	return withNetwork(func(n *bootstrapv1.Network) { n.ClusterDNS = address })
 }
 
-func nodePorts(first, last int32) func(*bootstrap.Input) {
+func nodePorts(first, last int32) change {
 	return withNetwork(func(n *bootstrapv1.Network) { n.NodePorts = bootstrapv1.Ports{First: first, Last: last} })
 }
 
-func dynamicPorts(first, last int32) func(*bootstrap.Input) {
+func dynamicPorts(first, last int32) change {
 	return withNetwork(func(n *bootstrapv1.Network) { n.DynamicPorts = bootstrapv1.Ports{First: first, Last: last} })
 }
 
-func opening(rules ...bootstrapv1.FirewallRule) func(*bootstrap.Input) {
+func opening(rules ...bootstrapv1.FirewallRule) change {
 	return withNetwork(func(n *bootstrapv1.Network) { n.Firewall = rules })
 }
 
-func withInterface(name string) func(*bootstrap.Input) {
+func withInterface(name string) change {
 	return withNetwork(func(n *bootstrapv1.Network) { n.Interface = name })
 }
 
-func withDomain(domain string) func(*bootstrap.Input) {
+func withDomain(domain string) change {
 	return func(in *bootstrap.Input) { in.Cluster.Spec.ClusterNetwork.ServiceDomain = domain }
 }
 
-func withDSR(dsr bootstrapv1.DirectServerReturn) func(*bootstrap.Input) {
+func withDSR(dsr bootstrapv1.DirectServerReturn) change {
 	return withNetwork(func(n *bootstrapv1.Network) {
 		n.KubeProxy = bootstrapv1.KubeProxy{ConfigFile: bootstrapv1.KubeProxyConfigFileManaged, DSR: dsr}
 	})
@@ -54,8 +54,8 @@ func withDSR(dsr bootstrapv1.DirectServerReturn) func(*bootstrap.Input) {
 
 func TestNetworkTakes(t *testing.T) {
 	for _, test := range []struct {
-		reason  string
-		changes []func(*bootstrap.Input)
+		reason string
+		change change
 	}{
 		{"a CNI of one's own may do IPv6", inNetwork("none", "", withRanges([]string{"fd00:1::/56"}, nil))},
 		{"Calico knows its pods itself", inNetwork("overlay", "Calico", withRanges(nil, nil))},
@@ -69,7 +69,7 @@ func TestNetworkTakes(t *testing.T) {
 		{"one node port", inNetwork("none", "", withNetwork(func(n *bootstrapv1.Network) { n.NodePorts.First = 30000 }))},
 		{"DNS at another address", inNetwork("l2bridge", "Flannel", dualStack, clusterDNS("10.96.0.53"))},
 	} {
-		if _, err := bootstrap.Render(plainInput(t, test.changes...)); err != nil {
+		if _, err := bootstrap.Render(plainInput(t, test.change)); err != nil {
 			t.Errorf("%s: %v", test.reason, err)
 		}
 	}
@@ -78,9 +78,9 @@ func TestNetworkTakes(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	mine := exceptions("10.0.0.0/24")
 	for _, test := range []struct {
-		name    string
-		changes []func(*bootstrap.Input)
-		want    []string // a word of each, in order
+		name   string
+		change change
+		want   []string // a word of each, in order
 	}{
 		{"nothing said", nil, nil},
 		{"none", inNetwork("none", "", dualStack), nil},
@@ -102,7 +102,7 @@ func TestWarnings(t *testing.T) {
 		{"no DSR", inNetwork("overlay", "Flannel", mine, withDSR("Disabled")), []string{"without DSR"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := render(t, plainInput(t, test.changes...)).Warnings()
+			got := render(t, plainInput(t, test.change)).Warnings()
 			if !slices.EqualFunc(got, test.want, strings.Contains) {
 				t.Errorf("%q, want %q", got, test.want)
 			}
@@ -118,7 +118,7 @@ func TestWarnings(t *testing.T) {
 // What stays on the disk in clear names no token, and leaves the kubelet running whatever fails.
 func TestEveryBootEndsWithTheKubelet(t *testing.T) {
 	for _, golden := range networkGoldens {
-		boot := render(t, plainInput(t, golden.changes...)).Plan().EveryBoot
+		boot := render(t, plainInput(t, golden.change)).Plan().EveryBoot
 		if len(boot) == 0 {
 			continue
 		}
@@ -139,7 +139,7 @@ func TestEveryBootEndsWithTheKubelet(t *testing.T) {
 // a bootstrap does is to take the kubelet's start from Windows, and to see that it runs.
 func TestWindowsDoesNotStartTheKubelet(t *testing.T) {
 	for _, golden := range networkGoldens {
-		p := render(t, plainInput(t, golden.changes...)).Plan()
+		p := render(t, plainInput(t, golden.change)).Plan()
 		last := p.Phases[len(p.Phases)-1].Steps
 		var argv []string
 		if len(last) > 1 {
@@ -162,7 +162,7 @@ func TestWindowsDoesNotStartTheKubelet(t *testing.T) {
 func TestScriptsMayRestart(t *testing.T) {
 	in := plainInput(t, inNetwork("overlay", "Calico", func(in *bootstrap.Input) {
 		in.Config.Spec.Custom.PostJoin = []bootstrapv1.CustomScript{{Name: "drivers", Content: "exit 3010"}}
-	})...)
+	}))
 	p := render(t, in).Plan()
 	var names []string
 	for _, step := range p.Phases[len(p.Phases)-1].Steps {
@@ -176,9 +176,9 @@ func TestScriptsMayRestart(t *testing.T) {
 // HNS of Server 2019 fails at exceptions with the same first address.
 func TestExceptions(t *testing.T) {
 	for _, test := range []struct {
-		name    string
-		changes []func(*bootstrap.Input)
-		want    []string
+		name   string
+		change change
+		want   []string
 	}{
 		{"pods and services", inNetwork("l2bridge", "Flannel"), []string{"10.244.0.0/16", "10.96.0.0/12"}},
 		{
@@ -213,7 +213,7 @@ func TestExceptions(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			plan := expect.Got(json.Marshal(render(t, plainInput(t, test.changes...)).Plan()))(t)
+			plan := expect.Got(json.Marshal(render(t, plainInput(t, test.change)).Plan()))(t)
 			text := strings.ReplaceAll(string(plan), `\"`, `"`)
 			want := `"Exceptions":["` + strings.Join(test.want, `","`) + `"]`
 			if _, found, _ := strings.Cut(text, `"Exceptions":`); !strings.Contains(text, want) {

@@ -27,7 +27,7 @@ func names(p *plan.Plan, phase string) []string {
 // A bootstrap that succeeded has a Node, in every mode; what a mode asks of the Node is asked after it is there.
 func TestNodeMustBeRegistered(t *testing.T) {
 	for _, golden := range goldens {
-		p := render(t, plainInput(t, golden.changes...)).Plan()
+		p := render(t, plainInput(t, golden.change)).Plan()
 		verify := names(p, "verify")
 		asked := slices.Index(verify, "node-registered")
 		if asked < 0 || slices.Index(verify[asked+1:], "node-registered") >= 0 {
@@ -68,7 +68,7 @@ func TestNodeRegisteredMatches(t *testing.T) {
 // What SYSTEM runs or obeys must not be for users to write.
 func TestFoldersThatAreClosed(t *testing.T) {
 	for _, golden := range goldens {
-		p := render(t, plainInput(t, golden.changes...)).Plan()
+		p := render(t, plainInput(t, golden.change)).Plan()
 		for _, path := range []string{`C:\k`, `C:\opt\cni\bin`, `C:\etc\cni\net.d`, `C:\etc\kubernetes`, `C:\run\kubeadm`} {
 			if !closes(p, path) {
 				t.Errorf("%s: %s is left open", golden.name, path)
@@ -111,7 +111,7 @@ func TestTimeServiceOutlivesAReboot(t *testing.T) {
 	}
 }
 
-func withPrepull(images int, deadline int32) func(*bootstrap.Input) {
+func withPrepull(images int, deadline int32) change {
 	return func(in *bootstrap.Input) {
 		in.Config.Spec.DeadlineSeconds = deadline
 		in.Config.Spec.Containerd.PrepullImages = slices.Repeat([]string{"a.example.com/b:1"}, images)

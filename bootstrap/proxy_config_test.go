@@ -37,7 +37,7 @@ type proxyConfiguration struct {
 func TestProxyConfiguration(t *testing.T) {
 	found := 0
 	for _, golden := range networkGoldens {
-		in := plainInput(t, golden.changes...)
+		in := plainInput(t, golden.change)
 		for _, file := range every[*plan.File](render(t, in).Plan()) {
 			if !strings.HasPrefix(file.Path.String(), `C:\var\lib\kube-proxy\`) {
 				continue

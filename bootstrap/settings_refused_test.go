@@ -12,7 +12,7 @@ import (
 // settingsRefused are mistakes of users.
 var settingsRefused = []struct {
 	name, field, want string
-	change            func(*bootstrap.Input)
+	change            change
 }{
 	{"file without content", "spec.custom.files[0]", "set one of them", withFile(bootstrapv1.CustomFile{Path: `C:\a`})},
 	{
@@ -210,31 +210,31 @@ var settingsRefused = []struct {
 
 var goodMirror = bootstrapv1.Registry{Host: "a.example.com", Mirrors: []bootstrapv1.RegistryMirror{{URL: "https://b"}}}
 
-func badRegistry(registries ...bootstrapv1.Registry) func(*bootstrap.Input) {
+func badRegistry(registries ...bootstrapv1.Registry) change {
 	return containerd(func(c *bootstrapv1.Containerd) { c.Registries = registries })
 }
 
-func badProxy(url string) func(*bootstrap.Input) {
+func badProxy(url string) change {
 	return ofWindows(func(w *bootstrapv1.Windows) { w.Proxy.HTTP = url })
 }
 
-func badDomain(domain bootstrapv1.Domain) func(*bootstrap.Input) {
+func badDomain(domain bootstrapv1.Domain) change {
 	return ofWindows(func(w *bootstrapv1.Windows) { w.Domain = domain })
 }
 
-func badTrust(name, pem string) func(*bootstrap.Input) {
+func badTrust(name, pem string) change {
 	return ofWindows(func(w *bootstrapv1.Windows) {
 		w.TrustedCertificates = []bootstrapv1.TrustedCertificate{{Name: name, Content: pem}}
 	})
 }
 
-func badUser(name string, role bootstrapv1.UserRole, keys ...string) func(*bootstrap.Input) {
+func badUser(name string, role bootstrapv1.UserRole, keys ...string) change {
 	return ofWindows(func(w *bootstrapv1.Windows) {
 		w.Users = []bootstrapv1.LocalUser{{Name: name, Role: role, SSHKeys: keys}}
 	})
 }
 
-func badAzure(change func(*bootstrapv1.AzureCloudConfig)) func(*bootstrap.Input) {
+func badAzure(change func(*bootstrapv1.AzureCloudConfig)) change {
 	return func(in *bootstrap.Input) {
 		onAzure(in)
 		withAzureConfig(in)
@@ -242,11 +242,11 @@ func badAzure(change func(*bootstrapv1.AzureCloudConfig)) func(*bootstrap.Input)
 	}
 }
 
-func withFile(files ...bootstrapv1.CustomFile) func(*bootstrap.Input) {
+func withFile(files ...bootstrapv1.CustomFile) change {
 	return custom(func(c *bootstrapv1.Custom) { c.Files = files })
 }
 
-func withPreJoin(scripts ...bootstrapv1.CustomScript) func(*bootstrap.Input) {
+func withPreJoin(scripts ...bootstrapv1.CustomScript) change {
 	return custom(func(c *bootstrapv1.Custom) { c.PreJoin = scripts })
 }
 
