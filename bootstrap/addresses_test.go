@@ -24,7 +24,10 @@ var addressGoldens = []goldenCase{
 	{"network-overlay-flannel-two-adapters", "the vSwitch takes addresses over, and they are looked at again", inNetwork(
 		"overlay", "Flannel", withInterface("Ethernet0 2"),
 		withAdapters(staticAdapter("10.0.0.5/24"), withRoutes(numbered(staticAdapter("192.168.7.5/24"), 2))))},
-	{"addresses-behind-dhcp", "the second adapter has addresses, the first one's are DHCP's", withAdapters(byDHCP, numbered(staticAdapter("192.168.7.5/24"), 2))},
+	{
+		"addresses-behind-dhcp", "the second adapter has addresses, the first one's are DHCP's",
+		withAdapters(byDHCP, numbered(staticAdapter("192.168.7.5/24"), 2)),
+	},
 	{"addresses-dual-stack", "the Node shows both families, in the order of the pods'", inNetwork(
 		"none", "", dualStack, withAdapters(staticAdapter("fd00::5/64", "10.0.0.5/24"), byDHCP))},
 }

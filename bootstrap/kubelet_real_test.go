@@ -45,7 +45,7 @@ var refusedByTheKubelet = map[string]string{
 func TestRefusedConfigurations(t *testing.T) {
 	for name, text := range refusedByTheKubelet {
 		if name != "cgroups-only" {
-			if _, err := bootstrap.Render(plainInput(t, kubeletConfig(text))); err == nil {
+			if _, err := bootstrap.Render(plainInput(t, withConfig(text))); err == nil {
 				t.Errorf("%s is rendered", name)
 			}
 		}

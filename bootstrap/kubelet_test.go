@@ -214,7 +214,7 @@ func TestForeignFields(t *testing.T) {
 		{"the oldest", ofVersion("v1.30.14"), nil, nil},
 		{"no grace", noGrace, nil, []string{"shutdownGracePeriod", "shutdownGracePeriodCriticalPods"}},
 		{
-			"grace by priority", kubeletConfig(`{"shutdownGracePeriod": "0s", "shutdownGracePeriodCriticalPods": "0s",
+			"grace by priority", withConfig(`{"shutdownGracePeriod": "0s", "shutdownGracePeriodCriticalPods": "0s",
 			"shutdownGracePeriodByPodPriority": [{"priority": 0, "shutdownGracePeriodSeconds": 5}]}`),
 			[]string{"shutdownGracePeriodByPodPriority"},
 			nil,

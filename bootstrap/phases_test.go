@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
@@ -105,7 +104,7 @@ func TestTimeServiceOutlivesAReboot(t *testing.T) {
 	if got := names(p, "windows"); slices.Index(got, "time") > slices.Index(got, "time-service") {
 		t.Errorf("the service is looked at before it is set: %v", got)
 	}
-	zone := render(t, plainInput(t, ofWindows(func(w *bootstrapv1.Windows) { w.TimeZone = "UTC" }))).Plan()
+	zone := render(t, plainInput(t, ofWindows(`timeZone: UTC`))).Plan()
 	if slices.Contains(names(zone, "windows"), "time-service") {
 		t.Error("a zone alone changes the time service")
 	}

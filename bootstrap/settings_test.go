@@ -43,18 +43,6 @@ var everything = all(
 	withUsers, withFeatures, withCSIProxy, withDomainJoin, withGMSAPlugin,
 )
 
-func ofWindows(change func(*bootstrapv1.Windows)) change {
-	return func(in *bootstrap.Input) { change(&in.Config.Spec.Windows) }
-}
-
-func containerd(change func(*bootstrapv1.Containerd)) change {
-	return func(in *bootstrap.Input) { change(&in.Config.Spec.Containerd) }
-}
-
-func custom(change func(*bootstrapv1.Custom)) change {
-	return func(in *bootstrap.Input) { change(&in.Config.Spec.Custom) }
-}
-
 // source puts a text where the spec refers to.
 func source(in *bootstrap.Input, name, text string) {
 	if in.Sources == nil {
@@ -250,7 +238,7 @@ func TestProxyPasswordIsHidden(t *testing.T) {
 		"http://u:short@proxy":                  "u:short@", "http://u:b@h": "http://u:b@h",
 	} {
 		var got []string
-		if p := render(t, plainInput(t, badProxy(url))).Plan(); len(p.Redact) > 2 {
+		if p := render(t, plainInput(t, withProxyURL(url))).Plan(); len(p.Redact) > 2 {
 			got = p.Redact[2:]
 		}
 		if strings.Join(got, " ") != want {
