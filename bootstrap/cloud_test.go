@@ -3,7 +3,6 @@ package bootstrap_test
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
@@ -50,10 +48,10 @@ func TestCloudChannels(t *testing.T) {
 
 // manyLabels can not be packed: their values are hashes.
 func manyLabels(count int) change {
-	var labels []bootstrapv1.NodeLabel
+	var labels []string
 	for i := range count {
 		digest := sha256.Sum256([]byte(fmt.Sprint(i)))
-		labels = append(labels, bootstrapv1.NodeLabel{Name: fmt.Sprintf("example.com/%d", i), Value: hex.EncodeToString(digest[:31])})
+		labels = append(labels, fmt.Sprintf("example.com/%d=%x", i, digest[:31]))
 	}
 	return withLabels(labels...)
 }

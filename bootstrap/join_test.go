@@ -12,7 +12,6 @@ import (
 	kubeadmv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	kubeadm "sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types"
 
-	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -40,7 +39,7 @@ func pin(t *testing.T, data []byte) string {
 }
 
 func TestJoinConfiguration(t *testing.T) {
-	p := render(t, plainInput(t, withLabels(bootstrapv1.NodeLabel{Name: "a", Value: "1"}))).Plan()
+	p := render(t, plainInput(t, withLabels("a=1"))).Plan()
 	got := joinConfiguration(t, p)
 	got.NodeRegistration.Taints = nil                           // has its own test
 	got.Discovery.BootstrapToken.UnsafeSkipCAVerification = nil // has its own test

@@ -42,7 +42,7 @@ var plainGoldens = []goldenCase{
 	{"kubernetes-1.33", "kubeadm v1beta4, no log rotation", ofVersion("v1.33.5")},
 	{"kubernetes-1.37", "the newest that is known", ofVersion("v1.37.1")},
 	{"labels-and-taints", "the user's own", all(
-		withLabels(bootstrapv1.NodeLabel{Name: "example.com/pool", Value: "gpu"}, bootstrapv1.NodeLabel{Name: "example.com/batch"}),
+		withLabels("example.com/pool=gpu", "example.com/batch"),
 		withTaints(corev1.Taint{Key: "dedicated", Value: "build", Effect: corev1.TaintEffectNoExecute}),
 	)},
 	{"no-taints", "only Cluster API's own is left", withTaints()},
@@ -176,8 +176,8 @@ func TestUserDataCarriesThePlan(t *testing.T) {
 }
 
 func TestRenderIsPure(t *testing.T) {
-	in := plainInput(t, withLabels(bootstrapv1.NodeLabel{Name: "b"}, bootstrapv1.NodeLabel{Name: "a"}))
-	before := plainInput(t, withLabels(bootstrapv1.NodeLabel{Name: "b"}, bootstrapv1.NodeLabel{Name: "a"}))
+	in := plainInput(t, withLabels("b", "a"))
+	before := plainInput(t, withLabels("b", "a"))
 	first := render(t, in)
 	if diff := cmp.Diff(before, in); diff != "" {
 		t.Errorf("Render changes its input (-before +after):\n%s", diff)
