@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // addressGoldens begin with "network" too where test/lab/agent runs them.
@@ -111,9 +111,7 @@ func TestOneDefaultRoute(t *testing.T) {
 		}
 		got = append(got, name+gateways)
 	}
-	if diff := cmp.Diff([]string{"addresses-1 10.0.0.1", "addresses-2 fd00::1", "addresses-3"}, got); diff != "" {
-		t.Errorf("gateways (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "gateways", []string{"addresses-1 10.0.0.1", "addresses-2 fd00::1", "addresses-3"}, got)
 }
 
 func TestNodeIP(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	kubeadmv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	"sigs.k8s.io/yaml"
 
@@ -43,9 +42,7 @@ func TestDiscoveryByFile(t *testing.T) {
 		want := kubeadmv1.Discovery{
 			File: kubeadmv1.FileDiscovery{KubeConfigPath: "/run/kubeadm/discovery.yaml"}, TLSBootstrapToken: testToken,
 		}
-		if diff := cmp.Diff(want, joinConfiguration(t, p).Discovery); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", version, diff)
-		}
+		expect.Same(t, version, want, joinConfiguration(t, p).Discovery)
 		file := stepOf[*plan.File](t, p, "discovery")
 		if file.Path.String() != `C:\run\kubeadm\discovery.yaml` || file.Access != plan.AccessAdmin {
 			t.Errorf("%s: the file is %s, for %s", version, file.Path, file.Access)
@@ -84,9 +81,7 @@ func TestDiscoveryFileIsOurs(t *testing.T) {
 				"server": "https://10.0.0.10:443", "certificate-authority-data": base64.StdEncoding.EncodeToString(firstCA),
 			}}},
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		expect.Same(t, name, want, got)
 	}
 }
 

@@ -24,8 +24,7 @@ func joinText(t *testing.T, p *plan.Plan) string {
 
 func joinConfiguration(t *testing.T, p *plan.Plan) *kubeadmv1.JoinConfiguration {
 	t.Helper()
-	configuration := expect.Got(kubeadm.UnmarshalJoinConfiguration(joinText(t, p)))(t)
-	return configuration
+	return expect.Got(kubeadm.UnmarshalJoinConfiguration(joinText(t, p)))(t)
 }
 
 // pin is what kubeadm compares: the hash of the public key.

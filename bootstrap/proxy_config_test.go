@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
@@ -79,12 +77,8 @@ func readProxy(t *testing.T, file *plan.File) proxyConfiguration {
 	if err == nil {
 		err = json.Unmarshal(again, &wanted)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	expect.OK(t, json.NewDecoder(bytes.NewBufferString(text)).Decode(&written))
-	if diff := cmp.Diff(wanted, written); diff != "" {
-		t.Errorf("names in other case, or missing (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "names in other case, or missing", wanted, written)
 	return got
 }

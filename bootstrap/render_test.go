@@ -119,11 +119,7 @@ func mustRead(path string) []byte {
 
 func render(tb testing.TB, in bootstrap.Input) bootstrap.UserData {
 	tb.Helper()
-	userData, err := bootstrap.Render(in)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return userData
+	return expect.Got(bootstrap.Render(in))(tb)
 }
 
 func TestGoldenPlans(t *testing.T) {
@@ -179,9 +175,7 @@ func TestRenderIsPure(t *testing.T) {
 	in := plainInput(t, withLabels("b", "a"))
 	before := plainInput(t, withLabels("b", "a"))
 	first := render(t, in)
-	if diff := cmp.Diff(before, in); diff != "" {
-		t.Errorf("Render changes its input (-before +after):\n%s", diff)
-	}
+	expect.Same(t, "the input after Render", before, in)
 	if second := render(t, in); !bytes.Equal(first.Bytes(), second.Bytes()) {
 		t.Error("the same input gives other bytes")
 	}

@@ -28,8 +28,7 @@ func lookUp(t *testing.T, step *plan.Reservations, facts map[string]string) []by
 		}
 		node[keys[len(keys)-1]] = firstRow(t, rule, have)
 	}
-	data := expect.Got(json.Marshal(patch))(t)
-	return data
+	return expect.Got(json.Marshal(patch))(t)
 }
 
 func firstRow(t *testing.T, rule plan.ReservationRule, have int) any {
