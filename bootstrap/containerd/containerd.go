@@ -136,7 +136,7 @@ func (c Containerd) VersionCheck() []plan.Step {
 				Name: "containerd-version", Reason: step.ReasonContainerdTooOld, TimeoutSeconds: 60, Attempts: 2, Optional: true,
 			},
 			Argv: plan.Texts(containerdProgram, "--version"), Match: `\sv?(\d+\.\d+)\.`, Set: "containerdVersion",
-			Say: plan.Text(containerdProgram + " does not tell its version"),
+			Say: plan.Text(containerdProgram + " does not print its version"),
 		},
 		&plan.Check{
 			Common: plan.Common{
