@@ -201,7 +201,7 @@ func TestRenderRefuses(t *testing.T) {
 		{
 			"label for os", "the node would call itself Linux",
 			withLabels(bootstrapv1.NodeLabel{Name: "kubernetes.io/os", Value: "linux"}),
-			"WindowsBootstrapConfig spec.node.labels", "may not give itself the label kubernetes.io/os",
+			"WindowsBootstrapConfig spec.node.labels", "must not set the label kubernetes.io/os",
 		},
 		{
 			"label twice", "one of the two would win", withLabels(bootstrapv1.NodeLabel{Name: "a", Value: "1"},
@@ -227,10 +227,10 @@ func TestRenderRefuses(t *testing.T) {
 		},
 		{
 			"taint of Cluster API", "it is always there", withTaints(clusterv1.NodeUninitializedTaint),
-			"WindowsBootstrapConfig spec.node.taints", "is always there; remove it",
+			"WindowsBootstrapConfig spec.node.taints", "is always added; remove it",
 		},
 
-		{"no Cluster", "the caller was too early", func(in *bootstrap.Input) { in.Cluster = nil }, "", "must be there"},
+		{"no Cluster", "the caller was too early", func(in *bootstrap.Input) { in.Cluster = nil }, "", "are required"},
 		{"no UID", "the node's reports could not be told apart", func(in *bootstrap.Input) { in.Machine.UID = "" }, "", "no UID"},
 		{
 			"no computer name", "our machine controller writes it",
@@ -248,10 +248,10 @@ func TestRenderRefuses(t *testing.T) {
 			"no provider ID", "our machine controller writes it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.ProviderID = "" },
 			"", "spec.providerID",
 		},
-		{"no cloud", "the API forbids it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.VSphere = nil }, "", "one cloud"},
+		{"no cloud", "the API forbids it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.VSphere = nil }, "", "exactly one of spec.vsphere"},
 		{
 			"two clouds", "the API forbids it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.Azure = &infrav1.AzureVM{} }, "",
-			"one cloud",
+			"exactly one of spec.vsphere",
 		},
 		{"no token", "our bootstrap controller makes it", func(in *bootstrap.Input) { in.Token = "" }, "", "id.secret"},
 		{

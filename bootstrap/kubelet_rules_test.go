@@ -56,10 +56,10 @@ func TestKubeletRefusals(t *testing.T) {
 		},
 		{"has a field", "", kubeletArgs(arg("max-pods", "5")), argsField, "use spec.kubelet.maxPods"},
 		{"labels", "", kubeletArgs(arg("node-labels", "a=b")), argsField, "use spec.node.labels"},
-		{"removed", "", kubeletArgs(arg("network-plugin", "cni")), argsField, "the kubelet exits at network-plugin"},
+		{"removed", "", kubeletArgs(arg("network-plugin", "cni")), argsField, "the kubelet no longer has the flag network-plugin"},
 		{
 			"removed pause image", "", kubeletArgs(arg("pod-infra-container-image", "x")), argsField,
-			"a flag that was removed: the pause image is a setting of containerd",
+			"and would exit: use spec.containerd.pauseImage",
 		},
 		{
 			"pause image where it is known", "v1.34.4", kubeletArgs(arg("pod-infra-container-image", "x")), argsField,
@@ -125,7 +125,7 @@ func TestKubeletRefusals(t *testing.T) {
 		},
 		{
 			"log among keys", "", kubeletLog(bootstrapv1.KubeletLog{Directory: `C:\etc\kubernetes\logs`}), logField + ".directory",
-			"which is not for users",
+			"which is reserved for files of the bootstrap",
 		},
 		{
 			"sysctls", "v1.37.1", kubeletConfig(`{"defaultPodSysctls": {"net.ipv4.tcp_syncookies": "1"}}`), configField,
@@ -137,7 +137,7 @@ func TestKubeletRefusals(t *testing.T) {
 		}), configField, "shutdownGracePeriod needs the feature gate GracefulNodeShutdown"},
 		{
 			"socket for images", "", kubeletConfig(`{"imageServiceEndpoint": "npipe:////./pipe/x"}`), configField,
-			"containerd listens on one pipe",
+			"containerd listens on the same pipe",
 		},
 		{"no state", "", kubeletGate("WinDSR", ""), gatesField, `state "" of WinDSR is not valid; use Enabled or Disabled`},
 		{"gate twice", "", withKubelet(bootstrapv1.Kubelet{FeatureGates: []bootstrapv1.FeatureGate{
@@ -145,7 +145,7 @@ func TestKubeletRefusals(t *testing.T) {
 		}}), gatesField, "WinDSR is listed twice"},
 		{"query without its gate", "v1.35.0", withKubelet(bootstrapv1.Kubelet{
 			SystemLogQuery: "Enabled", FeatureGates: []bootstrapv1.FeatureGate{{Name: "NodeLogQuery", State: "Disabled"}},
-		}), gatesField, "NodeLogQuery is Disabled, which spec.kubelet.systemLogQuery Enabled needs"},
+		}), gatesField, "NodeLogQuery is Disabled, but spec.kubelet.systemLogQuery: Enabled needs it"},
 
 		{"no object", "", kubeletConfig(`[]`), configField, "must be an object"},
 		{"no JSON", "", kubeletConfig(`{`), configField, "must be an object"},
@@ -186,7 +186,7 @@ func TestKubeletRefusals(t *testing.T) {
 		},
 		{
 			"parallel pulls", "", kubeletConfig(`{"maxParallelImagePulls": 5, "serializeImagePulls": true}`), configField,
-			"contradicts serializeImagePulls: true",
+			"not above 1 with serializeImagePulls: true",
 		},
 		{
 			"grace periods", "", kubeletConfig(`{"shutdownGracePeriod": "10s", "shutdownGracePeriodCriticalPods": "20s"}`),
@@ -196,7 +196,7 @@ func TestKubeletRefusals(t *testing.T) {
 		{
 			"grace twice", "",
 			kubeletConfig(`{"shutdownGracePeriodByPodPriority": [{"priority": 0, "shutdownGracePeriodSeconds": 5}]}`), configField,
-			"takes the place of the other two",
+			"replaces the other two periods",
 		},
 		{"negative burst", "", kubeletConfig(`{"eventBurst": -1}`), configField, "use 0 or more"},
 		{"hasty log monitor", "", kubeletConfig(`{"containerLogMonitorInterval": "1s"}`), configField, "use 10s"},
@@ -219,7 +219,7 @@ func TestKubeletRefusals(t *testing.T) {
 		{"lease", "", kubeletConfig(`{"nodeLeaseDurationSeconds": -1}`), configField, "use 40 or more"},
 		{
 			"soft eviction without time", "", kubeletConfig(`{"evictionSoft": {"memory.available": "1Gi"}}`), configField,
-			"each needs its time",
+			"each with its time",
 		},
 		{"a fact", "", kubeletConfig(`{"evictionMinimumReclaim": {"fact": "cpus"}}`), configField, `a map has the key "fact"`},
 

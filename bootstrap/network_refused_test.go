@@ -194,7 +194,7 @@ func TestNetworkRefuses(t *testing.T) {
 		},
 		{
 			"our rule", inNetwork("none", "", opening(bootstrapv1.FirewallRule{Name: "vxlan", Protocol: "UDP", Ports: metrics.Ports})),
-			specNetwork + ".firewall", `is one of ours`,
+			specNetwork + ".firewall", `is a name of the bootstrap`,
 		},
 		{
 			"odd protocol",

@@ -14,9 +14,9 @@ var settingsRefused = []struct {
 	name, field, want string
 	change            func(*bootstrap.Input)
 }{
-	{"file without content", "spec.custom.files[0]", "set one of them", withFile(bootstrapv1.CustomFile{Path: `C:\a`})},
+	{"file without content", "spec.custom.files[0]", "set exactly one of content", withFile(bootstrapv1.CustomFile{Path: `C:\a`})},
 	{
-		"file with two contents", "spec.custom.files[0]", "set one of them",
+		"file with two contents", "spec.custom.files[0]", "set exactly one of content",
 		withFile(bootstrapv1.CustomFile{Path: `C:\a`, Content: "a", ContentFrom: fromSecret("a", "b")}),
 	},
 	{
@@ -205,7 +205,7 @@ var settingsRefused = []struct {
 		"file of ours", "spec.custom.files[0]", `is in C:\k\azure.json`,
 		withFile(bootstrapv1.CustomFile{Path: `C:\k\azure.json`, Content: "a"}),
 	},
-	{"script without content", "spec.custom.preJoin[0]", "set one of them", withPreJoin(bootstrapv1.CustomScript{Name: "a"})},
+	{"script without content", "spec.custom.preJoin[0]", "set exactly one of content", withPreJoin(bootstrapv1.CustomScript{Name: "a"})},
 }
 
 var goodMirror = bootstrapv1.Registry{Host: "a.example.com", Mirrors: []bootstrapv1.RegistryMirror{{URL: "https://b"}}}

@@ -76,8 +76,8 @@ func (c Containerd) Warnings() []string {
 		return nil
 	}
 	return []string{
-		containerdField + ".hyperVIsolation: the VM needs nested virtualization: on vSphere a template that exposes it, " +
-			"on Azure a size that has it",
+		containerdField + ".hyperVIsolation: the VM needs nested virtualization; use a template that exposes it on vSphere, " +
+			"or a size that has it on Azure",
 	}
 }
 

@@ -22,7 +22,7 @@
 //
 //	["the image has kubeadm ", {"fact": "kubeadmVersion"}, ", the Machine wants 1.35"]
 //
-// Interpreters put in what was measured, without secrets, as one line of printable ASCII of at most 200 characters. A fact
+// Interpreters fill in what was measured, without secrets, as one line of printable ASCII of at most 200 characters. A fact
 // that is unknown or blank is told as "unknown". A report keeps 1000 characters of the whole message, and 300 of a warning.
 //
 // # What becomes of a step
