@@ -111,7 +111,7 @@ var reasons = []Reason{
 		onTheNode,
 	},
 	{
-		ReasonPageFileMissing, "Windows has no page file, and would stall when its memory is used up",
+		ReasonPageFileMissing, "Windows has no page file, so programs would fail once all memory is committed",
 		"the image's page file was turned off; set spec.pageFile.policy to Managed or Fixed",
 		"kubectl get windowsbootstrapconfig NAME -o jsonpath={.spec.pageFile}",
 	},
