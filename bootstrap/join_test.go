@@ -12,7 +12,6 @@ import (
 	kubeadmv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	kubeadm "sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types"
 
-	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -25,8 +24,7 @@ func joinText(t *testing.T, p *plan.Plan) string {
 
 func joinConfiguration(t *testing.T, p *plan.Plan) *kubeadmv1.JoinConfiguration {
 	t.Helper()
-	configuration := expect.Got(kubeadm.UnmarshalJoinConfiguration(joinText(t, p)))(t)
-	return configuration
+	return expect.Got(kubeadm.UnmarshalJoinConfiguration(joinText(t, p)))(t)
 }
 
 // pin is what kubeadm compares: the hash of the public key.
@@ -40,7 +38,7 @@ func pin(t *testing.T, data []byte) string {
 }
 
 func TestJoinConfiguration(t *testing.T) {
-	p := render(t, plainInput(t, withLabels(bootstrapv1.NodeLabel{Name: "a", Value: "1"}))).Plan()
+	p := render(t, plainInput(t, withLabels("a=1"))).Plan()
 	got := joinConfiguration(t, p)
 	got.NodeRegistration.Taints = nil                           // has its own test
 	got.Discovery.BootstrapToken.UnsafeSkipCAVerification = nil // has its own test
@@ -95,7 +93,7 @@ func TestDiscoveryDuringRotation(t *testing.T) {
 // No input may make a node trust blindly.
 func TestNeverUnsafe(t *testing.T) {
 	for _, golden := range goldens {
-		p := render(t, plainInput(t, golden.changes...)).Plan()
+		p := render(t, plainInput(t, golden.change)).Plan()
 		if text := joinText(t, p); strings.Contains(strings.ToLower(text), "unsafe") {
 			t.Errorf("%s: %s", golden.name, text)
 		}

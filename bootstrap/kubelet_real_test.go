@@ -45,7 +45,7 @@ var refusedByTheKubelet = map[string]string{
 func TestRefusedConfigurations(t *testing.T) {
 	for name, text := range refusedByTheKubelet {
 		if name != "cgroups-only" {
-			if _, err := bootstrap.Render(plainInput(t, kubeletConfig(text))); err == nil {
+			if _, err := bootstrap.Render(plainInput(t, withConfig(text))); err == nil {
 				t.Errorf("%s is rendered", name)
 			}
 		}
@@ -67,7 +67,7 @@ func TestRefusedConfigurations(t *testing.T) {
 // The command that is looked for at the end must be the one that the service step makes.
 func TestKubeletCommandIsLookedAt(t *testing.T) {
 	for _, golden := range goldens {
-		p := render(t, plainInput(t, golden.changes...)).Plan()
+		p := render(t, plainInput(t, golden.change)).Plan()
 		var argv []string
 		for _, value := range stepOf[*plan.Service](t, p, "kubelet-service").Command {
 			argv = append(argv, value.String())
@@ -85,7 +85,7 @@ func TestMergedConfigurations(t *testing.T) {
 	const folder = "../test/kubelet/testdata/configurations"
 	var names []string
 	for _, golden := range goldens {
-		p := render(t, plainInput(t, golden.changes...)).Plan()
+		p := render(t, plainInput(t, golden.change)).Plan()
 		names = append(names, golden.name+".json")
 		got := mergedText(t, p)
 		path := filepath.Join(folder, golden.name+".json")

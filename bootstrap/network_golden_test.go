@@ -51,14 +51,12 @@ var networkGoldens = []goldenCase{
 }
 
 // inNetwork is a plain cluster with pods and services, and a network of the mode.
-func inNetwork(mode bootstrapv1.NetworkMode, cni bootstrapv1.CNI, changes ...func(*bootstrap.Input)) []func(*bootstrap.Input) {
+func inNetwork(mode bootstrapv1.NetworkMode, cni bootstrapv1.CNI, changes ...change) change {
 	ranges := withRanges([]string{"10.244.0.0/16"}, []string{"10.96.0.0/12"})
-	return append([]func(*bootstrap.Input){ranges, func(in *bootstrap.Input) {
-		in.Config.Spec.Network.Mode, in.Config.Spec.Network.CNI = mode, cni
-	}}, changes...)
+	return all(ranges, withNetwork(func(n *bootstrapv1.Network) { n.Mode, n.CNI = mode, cni }), all(changes...))
 }
 
-func withRanges(pods, services []string) func(*bootstrap.Input) {
+func withRanges(pods, services []string) change {
 	return func(in *bootstrap.Input) {
 		in.Cluster.Spec.ClusterNetwork = clusterv1.ClusterNetwork{
 			Pods: clusterv1.NetworkRanges{CIDRBlocks: pods}, Services: clusterv1.NetworkRanges{CIDRBlocks: services},
@@ -70,14 +68,14 @@ func dualStack(in *bootstrap.Input) {
 	withRanges([]string{"10.244.0.0/16", "fd00:10:244::/56"}, []string{"10.96.0.0/16", "fd00:10:96::/112"})(in)
 }
 
-func withNetwork(change func(*bootstrapv1.Network)) func(*bootstrap.Input) {
+func withNetwork(change func(*bootstrapv1.Network)) change {
 	return func(in *bootstrap.Input) { change(&in.Config.Spec.Network) }
 }
 
 // vnet says the ranges of the virtual network, which AzureCNI needs.
 var vnet = exceptions("10.128.0.0/9", "10.128.4.0/22")
 
-func withVNI(vni int32) func(*bootstrap.Input) {
+func withVNI(vni int32) change {
 	return withNetwork(func(n *bootstrapv1.Network) { n.VNI = vni })
 }
 
@@ -109,21 +107,21 @@ func TestEveryNetworkHasAGoldenPlan(t *testing.T) {
 	}
 	seen := map[world]bool{}
 	for _, golden := range networkGoldens {
-		in := plainInput(t, golden.changes...)
+		in := plainInput(t, golden.change)
 		seen[world{in.WindowsMachine.Spec.Azure != nil, in.Config.Spec.Network.Mode, in.Config.Spec.Network.CNI}] = true
 	}
 	allowed := 0
 	for _, azure := range []bool{false, true} {
 		for _, mode := range everyMode {
 			for _, cni := range everyCNI {
-				changes := inNetwork(mode, cni)
+				in := plainInput(t, inNetwork(mode, cni))
 				if azure {
-					changes = append(changes, onAzure)
+					onAzure(&in)
 				}
 				if cni == bootstrapv1.CNIAzure {
-					changes = append(changes, vnet)
+					vnet(&in)
 				}
-				_, err := bootstrap.Render(plainInput(t, changes...))
+				_, err := bootstrap.Render(in)
 				if err == nil {
 					allowed++
 				}

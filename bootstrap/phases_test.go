@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
@@ -27,7 +26,7 @@ func names(p *plan.Plan, phase string) []string {
 // A bootstrap that succeeded has a Node, in every mode; what a mode asks of the Node is asked after it is there.
 func TestNodeMustBeRegistered(t *testing.T) {
 	for _, golden := range goldens {
-		p := render(t, plainInput(t, golden.changes...)).Plan()
+		p := render(t, plainInput(t, golden.change)).Plan()
 		verify := names(p, "verify")
 		asked := slices.Index(verify, "node-registered")
 		if asked < 0 || slices.Index(verify[asked+1:], "node-registered") >= 0 {
@@ -68,7 +67,7 @@ func TestNodeRegisteredMatches(t *testing.T) {
 // What SYSTEM runs or obeys must not be for users to write.
 func TestFoldersThatAreClosed(t *testing.T) {
 	for _, golden := range goldens {
-		p := render(t, plainInput(t, golden.changes...)).Plan()
+		p := render(t, plainInput(t, golden.change)).Plan()
 		for _, path := range []string{`C:\k`, `C:\opt\cni\bin`, `C:\etc\cni\net.d`, `C:\etc\kubernetes`, `C:\run\kubeadm`} {
 			if !closes(p, path) {
 				t.Errorf("%s: %s is left open", golden.name, path)
@@ -105,13 +104,13 @@ func TestTimeServiceOutlivesAReboot(t *testing.T) {
 	if got := names(p, "windows"); slices.Index(got, "time") > slices.Index(got, "time-service") {
 		t.Errorf("the service is looked at before it is set: %v", got)
 	}
-	zone := render(t, plainInput(t, ofWindows(func(w *bootstrapv1.Windows) { w.TimeZone = "UTC" }))).Plan()
+	zone := render(t, plainInput(t, ofWindows(`timeZone: UTC`))).Plan()
 	if slices.Contains(names(zone, "windows"), "time-service") {
 		t.Error("a zone alone changes the time service")
 	}
 }
 
-func withPrepull(images int, deadline int32) func(*bootstrap.Input) {
+func withPrepull(images int, deadline int32) change {
 	return func(in *bootstrap.Input) {
 		in.Config.Spec.DeadlineSeconds = deadline
 		in.Config.Spec.Containerd.PrepullImages = slices.Repeat([]string{"a.example.com/b:1"}, images)

@@ -23,7 +23,7 @@ func placesOf(tb testing.TB) places {
 	tb.Helper()
 	known := places{map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
 	for _, golden := range goldens {
-		known.read(render(tb, plainInput(tb, golden.changes...)).Plan(), func(set map[string]bool, name string) { set[name] = true })
+		known.read(render(tb, plainInput(tb, golden.change)).Plan(), func(set map[string]bool, name string) { set[name] = true })
 	}
 	clear(known.reasons)
 	for _, reason := range bootstrap.Reasons() {

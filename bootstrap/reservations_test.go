@@ -28,8 +28,7 @@ func lookUp(t *testing.T, step *plan.Reservations, facts map[string]string) []by
 		}
 		node[keys[len(keys)-1]] = firstRow(t, rule, have)
 	}
-	data := expect.Got(json.Marshal(patch))(t)
-	return data
+	return expect.Got(json.Marshal(patch))(t)
 }
 
 func firstRow(t *testing.T, rule plan.ReservationRule, have int) any {
@@ -44,7 +43,7 @@ func firstRow(t *testing.T, rule plan.ReservationRule, have int) any {
 	return nil
 }
 
-func ofSize(cpus, memoryMiB int32) func(*bootstrap.Input) {
+func ofSize(cpus, memoryMiB int32) change {
 	return func(in *bootstrap.Input) {
 		in.WindowsMachine.Spec.VSphere.CPUs, in.WindowsMachine.Spec.VSphere.MemoryMiB = cpus, memoryMiB
 	}
@@ -169,20 +168,20 @@ func TestMemoryForPods(t *testing.T) {
 // Where only the node knows its memory, it keeps to the same edge; Windows sees some MiB less.
 func TestNodeLooksAtMemoryForPods(t *testing.T) {
 	for name, test := range map[string]struct {
-		changes []func(*bootstrap.Input)
-		want    string
+		change change
+		want   string
 	}{
 		"known":    {nil, ""},
-		"unknown":  {[]func(*bootstrap.Input){ofTemplateSize}, "6080"},
-		"on Azure": {[]func(*bootstrap.Input){onAzure}, "6080"},
-		"few pods": {[]func(*bootstrap.Input){ofTemplateSize, withPods(30)}, "5312"},
-		"accepted": {[]func(*bootstrap.Input){ofTemplateSize, withLowMemory}, ""},
-		"much is kept": {[]func(*bootstrap.Input){ofTemplateSize, withReservations(bootstrapv1.Reservations{
+		"unknown":  {ofTemplateSize, "6080"},
+		"on Azure": {onAzure, "6080"},
+		"few pods": {all(ofTemplateSize, withPods(30)), "5312"},
+		"accepted": {all(ofTemplateSize, withLowMemory), ""},
+		"much is kept": {all(ofTemplateSize, withReservations(bootstrapv1.Reservations{
 			System: bootstrapv1.Reserved{Memory: "8Gi"},
-		})}, "12224"},
+		})), "12224"},
 	} {
 		got := ""
-		for _, check := range every[*plan.Check](render(t, plainInput(t, test.changes...)).Plan()) {
+		for _, check := range every[*plan.Check](render(t, plainInput(t, test.change)).Plan()) {
 			if check.Name == "memory-for-pods" && !check.Optional {
 				got = check.AtLeast.String()
 			}

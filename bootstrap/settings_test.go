@@ -17,43 +17,31 @@ const hidden = "correct-horse-battery"
 
 // settingsGoldens are machines of whose Windows the user has said something.
 var settingsGoldens = []goldenCase{
-	{"files", "text, bytes, a Secret for administrators only", []func(*bootstrap.Input){withFiles}},
-	{"scripts", "before and after the join, written before they run, erased in the end", []func(*bootstrap.Input){withScripts}},
-	{"proxy", "machine, containerd, kubelet, and what stays near", []func(*bootstrap.Input){withClusterNetwork, withProxy}},
-	{"trusted-certificates", "one step for each of a file", []func(*bootstrap.Input){withTrust}},
-	{"registries", "mirrors, CA and credentials, also of a mirror", []func(*bootstrap.Input){withRegistries}},
-	{"images", "another pause image, and some before the join", []func(*bootstrap.Input){withImages}},
-	{"drop-ins", "the user's own words to containerd", []func(*bootstrap.Input){withDropIns}},
-	{"hyper-v", "a feature, and a handler for a RuntimeClass", []func(*bootstrap.Input){withHyperV}},
-	{"time", "zone and servers", []func(*bootstrap.Input){withTime}},
-	{"users", "by key only", []func(*bootstrap.Input){withUsers}},
-	{"features-and-defender", "more of both", []func(*bootstrap.Input){withFeatures}},
-	{"csi-proxy", "a service of a program that is there", []func(*bootstrap.Input){withCSIProxy}},
-	{"azure-json", "no secret in it", []func(*bootstrap.Input){onAzure, withAzureConfig}},
-	{"discovery", "a kubeconfig of the user's, with another endpoint and CA", []func(*bootstrap.Input){withDiscovery}},
-	{"discovery-1.30", "the same to an older kubeadm", []func(*bootstrap.Input){withDiscovery, ofVersion("v1.30.14")}},
-	{"domain", "a member after a restart, and the password gone", []func(*bootstrap.Input){withDomainJoin}},
-	{"gmsa-plugin", "a class that is there, made known to Windows", []func(*bootstrap.Input){withGMSAPlugin}},
+	{"files", "text, bytes, a Secret for administrators only", withFiles},
+	{"scripts", "before and after the join, written before they run, erased in the end", withScripts},
+	{"proxy", "machine, containerd, kubelet, and what stays near", all(withClusterNetwork, withProxy)},
+	{"trusted-certificates", "one step for each of a file", withTrust},
+	{"registries", "mirrors, CA and credentials, also of a mirror", withRegistries},
+	{"images", "another pause image, and some before the join", withImages},
+	{"drop-ins", "the user's own words to containerd", withDropIns},
+	{"hyper-v", "a feature, and a handler for a RuntimeClass", withHyperV},
+	{"time", "zone and servers", withTime},
+	{"users", "by key only", withUsers},
+	{"features-and-defender", "more of both", withFeatures},
+	{"csi-proxy", "a service of a program that is there", withCSIProxy},
+	{"azure-json", "no secret in it", all(onAzure, withAzureConfig)},
+	{"discovery", "a kubeconfig of the user's, with another endpoint and CA", withDiscovery},
+	{"discovery-1.30", "the same to an older kubeadm", all(withDiscovery, ofVersion("v1.30.14"))},
+	{"domain", "a member after a restart, and the password gone", withDomainJoin},
+	{"gmsa-plugin", "a class that is there, made known to Windows", withGMSAPlugin},
 	{"everything", "all at once on vSphere", everything},
-	{"everything-azure", "all at once on Azure", append([]func(*bootstrap.Input){onAzure, withAzureConfig}, everything...)},
+	{"everything-azure", "all at once on Azure", all(onAzure, withAzureConfig, everything)},
 }
 
-var everything = []func(*bootstrap.Input){
+var everything = all(
 	withFiles, withScripts, withClusterNetwork, withProxy, withTrust, withRegistries, withImages, withDropIns, withHyperV, withTime,
 	withUsers, withFeatures, withCSIProxy, withDomainJoin, withGMSAPlugin,
-}
-
-func ofWindows(change func(*bootstrapv1.Windows)) func(*bootstrap.Input) {
-	return func(in *bootstrap.Input) { change(&in.Config.Spec.Windows) }
-}
-
-func containerd(change func(*bootstrapv1.Containerd)) func(*bootstrap.Input) {
-	return func(in *bootstrap.Input) { change(&in.Config.Spec.Containerd) }
-}
-
-func custom(change func(*bootstrapv1.Custom)) func(*bootstrap.Input) {
-	return func(in *bootstrap.Input) { change(&in.Config.Spec.Custom) }
-}
+)
 
 // source puts a text where the spec refers to.
 func source(in *bootstrap.Input, name, text string) {
@@ -203,7 +191,7 @@ func withAzureConfig(in *bootstrap.Input) {
 // Whatever a spec refers to must be known before it is rendered.
 func TestSourcesAreComplete(t *testing.T) {
 	for _, golden := range settingsGoldens {
-		in := plainInput(t, golden.changes...)
+		in := plainInput(t, golden.change)
 		listed := map[string]bool{}
 		for _, source := range bootstrap.Sources(in.Config.Spec) {
 			listed[source.String()] = true
@@ -224,7 +212,7 @@ func TestSourcesAreComplete(t *testing.T) {
 // the plan.
 func TestSecretsOfSettings(t *testing.T) {
 	for _, golden := range settingsGoldens {
-		p := render(t, plainInput(t, golden.changes...)).Plan()
+		p := render(t, plainInput(t, golden.change)).Plan()
 		everyBoot := &plan.Plan{Phases: p.EveryBoot}
 		data, err := everyBoot.Encode()
 		if err != nil || strings.Contains(string(data), hidden) {
@@ -250,7 +238,7 @@ func TestProxyPasswordIsHidden(t *testing.T) {
 		"http://u:short@proxy":                  "u:short@", "http://u:b@h": "http://u:b@h",
 	} {
 		var got []string
-		if p := render(t, plainInput(t, badProxy(url))).Plan(); len(p.Redact) > 2 {
+		if p := render(t, plainInput(t, withProxyURL(url))).Plan(); len(p.Redact) > 2 {
 			got = p.Redact[2:]
 		}
 		if strings.Join(got, " ") != want {

@@ -122,9 +122,13 @@ func tableRows(t *testing.T, page string) [][]string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return rowsOf(string(content))
+}
+
+func rowsOf(text string) [][]string {
 	var rows [][]string
 	body := false
-	for line := range strings.Lines(string(content)) {
+	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		switch {
 		case !strings.HasPrefix(line, "|"):

@@ -12,8 +12,7 @@ import (
 
 func read(t *testing.T, path string) []byte {
 	t.Helper()
-	data := expect.Got(os.ReadFile(path))(t)
-	return data
+	return expect.Got(os.ReadFile(path))(t)
 }
 
 // Packing must take nothing but comments, blank lines and blanks around lines.
@@ -88,9 +87,8 @@ func TestPlanRefuses(t *testing.T) {
 		{"half a blob", good[:begin+16] + good[begin+32:], "unpack plan"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if _, err := scripts.Plan([]byte(test.userData)); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%v, want %q", err, test.want)
-			}
+			_, err := scripts.Plan([]byte(test.userData))
+			expect.Says(t, test.name, err, test.want)
 		})
 	}
 }

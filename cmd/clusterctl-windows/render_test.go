@@ -74,9 +74,7 @@ func TestMachineOfTemplatesGetsTheSame(t *testing.T) {
 		ClusterCA:      []byte(readText(t, "../../bootstrap/testdata/ca.crt")),
 		Token:          placeholderToken,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	files := rendered(t, t.TempDir(), readText(t, gitFile), "--machine", "blue-windows-1")
 	if files["userdata"] != string(want.Bytes()) {
 		t.Error("userdata is not what the controller would make")

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -19,6 +18,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // row is what `kubectl get windowsmachines` would show, by column.
@@ -289,15 +289,12 @@ func TestReport(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			report(c.facts, c.end)
-			if diff := cmp.Diff(c.want, rowOf(c.facts.windows)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
-			}
+			expect.Same(t, c.reason, c.want, rowOf(c.facts.windows))
 			assertWhole(t, c.facts.windows)
 			again := c.facts.windows.DeepCopy()
 			report(c.facts, c.end)
-			if diff := cmp.Diff(again.Status, c.facts.windows.Status, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("a second report on the same facts changes the status, so that nothing ever settles:\n%s", diff)
-			}
+			// If it changed, nothing would ever settle.
+			expect.Same(t, "a second report", again.Status, c.facts.windows.Status, cmpopts.EquateEmpty())
 		})
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/funcr"
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -16,6 +15,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // deadline gives the machine a config, with the default of 30 minutes when it is 0.
@@ -140,9 +140,7 @@ func TestSentences(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			report(c.facts, nil)
-			if diff := cmp.Diff(c.want, conditions.Get(c.facts.windows, c.condition).Message); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
-			}
+			expect.Same(t, c.reason, c.want, conditions.Get(c.facts.windows, c.condition).Message)
 		})
 	}
 }
@@ -220,9 +218,7 @@ func TestAllocatable(t *testing.T) {
 				}
 				got[name] = amount.String()
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
-			}
+			expect.Same(t, c.reason, c.want, got)
 		})
 	}
 }

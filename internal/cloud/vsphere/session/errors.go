@@ -1,4 +1,4 @@
-package vsphere
+package session
 
 import (
 	"crypto/tls"
@@ -23,15 +23,15 @@ type rule struct {
 // a privilege or a property gets that name appended.
 var rules = []rule{
 	{
-		is[types.BaseInvalidLogin], cloud.Denied, infrav1.CredentialsRejectedReason,
+		Is[types.BaseInvalidLogin], cloud.Denied, infrav1.CredentialsRejectedReason,
 		"the vCenter refuses user name and password: correct them in the Secret with the credentials",
 	},
 	{
-		is[*types.NotAuthenticated], cloud.Transient, infrav1.CloudUnreachableReason,
+		Is[*types.NotAuthenticated], cloud.Transient, infrav1.CloudUnreachableReason,
 		"the vCenter ended our session; we log in again",
 	},
 	{
-		is[types.BaseNoPermission], cloud.Denied, infrav1.CredentialsRejectedReason,
+		Is[types.BaseNoPermission], cloud.Denied, infrav1.CredentialsRejectedReason,
 		"the vCenter account may not do what is needed: give its role the privilege",
 	},
 	{
@@ -41,83 +41,83 @@ var rules = []rule{
 	},
 
 	{
-		is[types.BaseInsufficientResourcesFault], cloud.Exhausted, infrav1.CapacityExhaustedReason,
+		Is[types.BaseInsufficientResourcesFault], cloud.Exhausted, infrav1.CapacityExhaustedReason,
 		"vSphere has no room for the VM: free resources or choose another resource pool; it is tried again",
 	},
 	{
-		is[*types.NoDiskSpace], cloud.Exhausted, infrav1.CapacityExhaustedReason,
+		Is[*types.NoDiskSpace], cloud.Exhausted, infrav1.CapacityExhaustedReason,
 		"the datastore has no room for the VM: free space or choose another datastore; it is tried again",
 	},
 	{
-		is[types.BaseNotEnoughLicenses], cloud.Exhausted, infrav1.CapacityExhaustedReason,
+		Is[types.BaseNotEnoughLicenses], cloud.Exhausted, infrav1.CapacityExhaustedReason,
 		"vSphere has no license left for the VM; it is tried again",
 	},
 	{
-		is[*types.NoCompatibleHost], cloud.Exhausted, infrav1.CapacityExhaustedReason,
+		Is[*types.NoCompatibleHost], cloud.Exhausted, infrav1.CapacityExhaustedReason,
 		"no host of the cluster can run the VM; it is tried again",
 	},
 	{
-		is[*types.NoActiveHostInCluster], cloud.Exhausted, infrav1.CapacityExhaustedReason,
+		Is[*types.NoActiveHostInCluster], cloud.Exhausted, infrav1.CapacityExhaustedReason,
 		"no host of the cluster is up; it is tried again",
 	},
 
 	{
-		is[*types.DuplicateName], cloud.Invalid, infrav1.NameTakenReason,
+		Is[*types.DuplicateName], cloud.Invalid, infrav1.NameTakenReason,
 		"something that is not ours has the VM's name in the folder; it is left alone",
 	},
 	{
-		is[*types.ManagedObjectNotFound], cloud.Transient, infrav1.CloudUnreachableReason,
+		Is[*types.ManagedObjectNotFound], cloud.Transient, infrav1.CloudUnreachableReason,
 		"something that the VM needs was removed from the vCenter while it was in use; it is looked up again",
 	},
 
 	{
-		is[types.BaseInvalidState], cloud.Transient, infrav1.CloudUnreachableReason,
+		Is[types.BaseInvalidState], cloud.Transient, infrav1.CloudUnreachableReason,
 		"the VM, its template or its host is not in a state for that; it is tried again",
 	},
 	{
-		is[types.BaseTaskInProgress], cloud.Transient, infrav1.CloudUnreachableReason,
+		Is[types.BaseTaskInProgress], cloud.Transient, infrav1.CloudUnreachableReason,
 		"vSphere is busy with the VM or its template; it is tried again",
 	},
 	{
-		is[types.BaseHostCommunication], cloud.Transient, infrav1.CloudUnreachableReason,
+		Is[types.BaseHostCommunication], cloud.Transient, infrav1.CloudUnreachableReason,
 		"the vCenter does not reach the VM's host; it is tried again",
 	},
 	{
-		is[types.BaseTimedout], cloud.Transient, infrav1.CloudUnreachableReason,
+		Is[types.BaseTimedout], cloud.Transient, infrav1.CloudUnreachableReason,
 		"vSphere took too long; it is tried again",
 	},
 	{
-		is[*types.RequestCanceled], cloud.Transient, infrav1.CloudUnreachableReason,
+		Is[*types.RequestCanceled], cloud.Transient, infrav1.CloudUnreachableReason,
 		"somebody cancelled the task in the vCenter; it is tried again",
 	},
 	{
-		is[*types.ConcurrentAccess], cloud.Transient, infrav1.CloudUnreachableReason,
+		Is[*types.ConcurrentAccess], cloud.Transient, infrav1.CloudUnreachableReason,
 		"somebody else changed the VM at the same time; it is tried again",
 	},
 	{
-		is[types.BaseInvalidDatastore], cloud.Transient, infrav1.CloudUnreachableReason,
+		Is[types.BaseInvalidDatastore], cloud.Transient, infrav1.CloudUnreachableReason,
 		"the datastore cannot be used at the moment; it is tried again",
 	},
 
 	{
-		is[types.BaseVmConfigFault], cloud.Invalid, infrav1.SpecInvalidReason,
+		Is[types.BaseVmConfigFault], cloud.Invalid, infrav1.SpecInvalidReason,
 		"vSphere cannot make a VM of this spec from this template: correct the spec",
 	},
 	{
-		is[types.BaseInvalidArgument], cloud.Invalid, infrav1.SpecInvalidReason,
+		Is[types.BaseInvalidArgument], cloud.Invalid, infrav1.SpecInvalidReason,
 		"vSphere does not take the spec: correct it",
 	},
 	{
-		is[types.BaseNotSupported], cloud.Invalid, infrav1.SpecInvalidReason,
+		Is[types.BaseNotSupported], cloud.Invalid, infrav1.SpecInvalidReason,
 		"vSphere does not support what the spec wants: correct it",
 	},
 	{
-		is[types.BaseMigrationFault], cloud.Invalid, infrav1.SpecInvalidReason,
+		Is[types.BaseMigrationFault], cloud.Invalid, infrav1.SpecInvalidReason,
 		"the template cannot be cloned to this place: choose another resource pool, datastore or network",
 	},
 
 	{
-		is[types.BaseMethodFault], cloud.Transient, infrav1.CloudUnreachableReason,
+		Is[types.BaseMethodFault], cloud.Transient, infrav1.CloudUnreachableReason,
 		"the vCenter answers with a fault that we do not know; it is tried again",
 	},
 }
@@ -128,8 +128,8 @@ var unreachable = rule{
 	"the vCenter does not answer; it is asked again",
 }
 
-// classify turns any error of a call or task into one that the controllers understand; the first one wins.
-func classify(err error) error {
+// Classify turns any error of a call or task into one that the controllers understand; the first one wins.
+func Classify(err error) error {
 	if err == nil || errors.Is(err, cloud.ErrNotFound) {
 		return err
 	}
@@ -167,13 +167,14 @@ func faultOf[T any](err error) (T, bool) {
 	return found, ok
 }
 
-func is[T any](err error) bool {
+// Is says that an error has a fault of type T.
+func Is[T any](err error) bool {
 	_, ok := faultOf[T](err)
 	return ok
 }
 
-// answered says that vCenter itself refused: nothing of the request was carried out.
-func answered(err error) bool { return is[types.BaseMethodFault](err) }
+// Answered says that vCenter itself refused: nothing of the request was carried out.
+func Answered(err error) bool { return Is[types.BaseMethodFault](err) }
 
 func untrusted(err error) bool {
 	invalid := (*tls.CertificateVerificationError)(nil)
