@@ -254,7 +254,7 @@ func TestSeveralAdaptersNeedAnInterface(t *testing.T) {
 
 func TestAddressWarnings(t *testing.T) {
 	const byCNI, noIPv4 = "this provider makes no vSwitch in this mode", "its pools have no IPv4"
-	const byCloud = "the first of several adapters has its address by DHCP"
+	const byCloud = "the first of several adapters gets its address by DHCP"
 	static := withAdapters(staticAdapter("10.0.0.5/24"))
 	for name, test := range map[string]struct {
 		change change

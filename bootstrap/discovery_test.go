@@ -110,13 +110,13 @@ func TestDiscoveryRefused(t *testing.T) {
 		},
 		{
 			"no verification", "anybody could answer", beside("insecure-skip-tls-verify: true"),
-			"has insecure-skip-tls-verify: a node joins no cluster that it cannot verify",
+			"has insecure-skip-tls-verify: a node does not join a cluster that it cannot verify",
 		},
 		{
 			"file of a CA", "it is not on the node", change("certificate-authority-data: ", "certificate-authority: C"),
 			"has certificate-authority: that file is not on the node",
 		},
-		{"proxy", "kubeadm drops it", beside("proxy-url: http://p:1"), "has proxy-url: kubeadm drops it; use spec.windows.proxy"},
+		{"proxy", "kubeadm drops it", beside("proxy-url: http://p:1"), "has proxy-url: kubeadm ignores it; use spec.windows.proxy"},
 		{"server name", "kubeadm drops it", beside("tls-server-name: a"), "has tls-server-name"},
 		{
 			"odd key", "nobody knows what it does", beside("" + hidden + ": a"),
@@ -131,10 +131,10 @@ func TestDiscoveryRefused(t *testing.T) {
 		{"port 0", "nobody listens", change(":6443", ":0"), `port "0"`},
 		{"large port", "there is none such", change(":6443", ":70000"), "port 70000 is not valid"},
 		{"odd host", "no name, no address", change("10.0.0.10", "a_b"), `host "a_b" is neither`},
-		{"no CA", "a node trusts nobody blindly", clusterInfo("https://a", nil), "has no certificate-authority-data"},
+		{"no CA", "a node trusts nobody blindly", clusterInfo("https://a", nil), "has no valid certificate-authority-data"},
 		{
 			"no base64", "nothing can be made of it", change("certificate-authority-data: ", "certificate-authority-data: '-'# "),
-			"has no certificate-authority-data",
+			"has no valid certificate-authority-data",
 		},
 		{"key as CA", "somebody mixed up the keys", clusterInfo("https://a", []byte(key)), "a EC PRIVATE KEY does not belong here"},
 	} {

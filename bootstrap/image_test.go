@@ -95,7 +95,7 @@ func TestWarningsOfTheMachine(t *testing.T) {
 		asks   bool
 	}{
 		"plain":         {nil, "", false},
-		"little memory": {ofSize(2, 6144), "WindowsMachine spec.vsphere.memoryMiB: 6144 is little", true},
+		"little memory": {ofSize(2, 6144), "WindowsMachine spec.vsphere.memoryMiB: 6144 leaves Pods little", true},
 		"just enough":   {ofSize(2, 8192), "", false},
 		"isolation":     {withHyperV, "spec.containerd.hyperVIsolation: the VM needs nested virtualization", false},
 		"low memory": {withReservations(bootstrapv1.Reservations{
@@ -107,7 +107,7 @@ func TestWarningsOfTheMachine(t *testing.T) {
 		"newest version":   {ofVersion("v1.37.1"), "", false},
 		"log that grows": {
 			ofVersion("v1.33.5"),
-			`Machine spec.version: nothing rotates the kubelet's log before v1.34: kubelet.log in C:\var\log\kubelet grows`, false,
+			`Machine spec.version: the kubelet does not rotate its log before v1.34: kubelet.log in C:\var\log\kubelet grows`, false,
 		},
 		"log elsewhere": {
 			all(

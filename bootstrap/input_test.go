@@ -187,7 +187,7 @@ func TestRenderRefuses(t *testing.T) {
 		{
 			"label for os", "the node would call itself Linux",
 			withLabels("kubernetes.io/os=linux"),
-			labels, "may not give itself the label kubernetes.io/os",
+			labels, "must not set the label kubernetes.io/os",
 		},
 		{"label twice", "one of the two would win", withLabels("a=1", "a=2"), labels, "a is listed twice"},
 		{"taint without key", "the API server refuses the Node", withTaints(taint("", "", "NoSchedule")), taints, `key ""`},
@@ -203,10 +203,10 @@ func TestRenderRefuses(t *testing.T) {
 		{"taint twice", "the API server refuses the Node", withTaints(windows, windows), taints, "os:NoSchedule is listed twice"},
 		{
 			"taint of Cluster API", "it is always there", withTaints(clusterv1.NodeUninitializedTaint),
-			taints, "is always there; remove it",
+			taints, "is always added; remove it",
 		},
 
-		{"no Cluster", "the caller was too early", func(in *bootstrap.Input) { in.Cluster = nil }, "", "must be there"},
+		{"no Cluster", "the caller was too early", func(in *bootstrap.Input) { in.Cluster = nil }, "", "are required"},
 		{"no UID", "the node's reports could not be told apart", func(in *bootstrap.Input) { in.Machine.UID = "" }, "", "no UID"},
 		{"no computer name", "our machine controller writes it", computer(""), "", "status.computerName"},
 		{"long computer name", "Windows would cut it", computer("blue-win-x7k2pqq"), "", "status.computerName"},
@@ -215,10 +215,10 @@ func TestRenderRefuses(t *testing.T) {
 			"no provider ID", "our machine controller writes it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.ProviderID = "" },
 			"", "spec.providerID",
 		},
-		{"no cloud", "the API forbids it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.VSphere = nil }, "", "one cloud"},
+		{"no cloud", "the API forbids it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.VSphere = nil }, "", "exactly one of spec.vsphere"},
 		{
 			"two clouds", "the API forbids it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.Azure = &infrav1.AzureVM{} }, "",
-			"one cloud",
+			"exactly one of spec.vsphere",
 		},
 		{"no token", "our bootstrap controller makes it", token(""), "", "id.secret"},
 		{"odd token", "it would end in a command line", token("abcdef.0123456789abcde\n"), "", "id.secret"},

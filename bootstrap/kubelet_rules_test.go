@@ -48,10 +48,10 @@ func TestKubeletRefusals(t *testing.T) {
 		},
 		{"has a field", args, withArg("max-pods", "5"), "use spec.kubelet.maxPods"},
 		{"labels", args, withArg("node-labels", "a=b"), "use spec.node.labels"},
-		{"removed", args, withArg("network-plugin", "cni"), "the kubelet exits at network-plugin"},
+		{"removed", args, withArg("network-plugin", "cni"), "the kubelet no longer has the flag network-plugin"},
 		{
 			"removed pause image", args, withArg("pod-infra-container-image", "x"),
-			"a flag that was removed: the pause image is a setting of containerd",
+			"and would exit: use spec.containerd.pauseImage",
 		},
 		{
 			"pause image where it is known", args, at("v1.34.4", withArg("pod-infra-container-image", "x")),
@@ -85,19 +85,19 @@ func TestKubeletRefusals(t *testing.T) {
 		},
 		{"gate of 1.37", gates, at("v1.36.3", withGate("DefaultPodSysctls", "Enabled")), "(it is known in: 1.37 and later)"},
 		{"log elsewhere", logs + ".directory", kubelet(`log: {directory: 'D:\logs'}`), `"D:\\logs" is not a plain path on drive C:`},
-		{"log among keys", logs + ".directory", kubelet(`log: {directory: 'C:\etc\kubernetes\logs'}`), "which is not for users"},
+		{"log among keys", logs + ".directory", kubelet(`log: {directory: 'C:\etc\kubernetes\logs'}`), "which is reserved for files of the bootstrap"},
 		{"sysctls", config, at("v1.37.1", withConfig(`{"defaultPodSysctls": {"net.ipv4.tcp_syncookies": "1"}}`)), "defaultPodSysctls"},
 		{
 			"grace without its gate", config,
 			all(withGate("GracefulNodeShutdown", "Disabled"), withConfig(`{"shutdownGracePeriod": "90s"}`)),
 			"shutdownGracePeriod needs the feature gate GracefulNodeShutdown",
 		},
-		{"socket for images", config, withConfig(`{"imageServiceEndpoint": "npipe:////./pipe/x"}`), "containerd listens on one pipe"},
+		{"socket for images", config, withConfig(`{"imageServiceEndpoint": "npipe:////./pipe/x"}`), "containerd listens on the same pipe"},
 		{"no state", gates, withGate("WinDSR", ""), `state "" of WinDSR is not valid; use Enabled or Disabled`},
 		{"gate twice", gates, all(winDSR, winDSR), "WinDSR is listed twice"},
 		{
 			"query without its gate", gates, at("v1.35.0", kubelet(`systemLogQuery: Enabled`), withGate("NodeLogQuery", "Disabled")),
-			"NodeLogQuery is Disabled, which spec.kubelet.systemLogQuery Enabled needs",
+			"NodeLogQuery is Disabled, but spec.kubelet.systemLogQuery: Enabled needs it",
 		},
 
 		{"no object", config, withConfig(`[]`), "must be an object"},
@@ -124,7 +124,7 @@ func TestKubeletRefusals(t *testing.T) {
 		{"image thresholds", config, withConfig(`{"imageGCLowThresholdPercent": 90}`), "the low one below the high one; use both"},
 		{
 			"parallel pulls", config, withConfig(`{"maxParallelImagePulls": 5, "serializeImagePulls": true}`),
-			"contradicts serializeImagePulls: true",
+			"not above 1 with serializeImagePulls: true",
 		},
 		{
 			"grace periods", config, withConfig(`{"shutdownGracePeriod": "10s", "shutdownGracePeriodCriticalPods": "20s"}`),
@@ -133,7 +133,7 @@ func TestKubeletRefusals(t *testing.T) {
 		{"grace shorter than ours", config, withConfig(`{"shutdownGracePeriod": "10s"}`), "use both, such as 60s and 20s"},
 		{
 			"grace twice", config, withConfig(`{"shutdownGracePeriodByPodPriority": [{"priority": 0, "shutdownGracePeriodSeconds": 5}]}`),
-			"takes the place of the other two",
+			"replaces the other two periods",
 		},
 		{"negative burst", config, withConfig(`{"eventBurst": -1}`), "use 0 or more"},
 		{"hasty log monitor", config, withConfig(`{"containerLogMonitorInterval": "1s"}`), "use 10s"},
@@ -152,7 +152,7 @@ func TestKubeletRefusals(t *testing.T) {
 		},
 		{"port", config, withConfig(`{"port": 70000}`), "use 1 to 65535"},
 		{"lease", config, withConfig(`{"nodeLeaseDurationSeconds": -1}`), "use 40 or more"},
-		{"soft eviction without time", config, withConfig(`{"evictionSoft": {"memory.available": "1Gi"}}`), "each needs its time"},
+		{"soft eviction without time", config, withConfig(`{"evictionSoft": {"memory.available": "1Gi"}}`), "each with its time"},
 		{"a fact", config, withConfig(`{"evictionMinimumReclaim": {"fact": "cpus"}}`), `a map has the key "fact"`},
 
 		{

@@ -153,7 +153,7 @@ func TestNetworkRefuses(t *testing.T) {
 		},
 		{
 			"our rule", "network.firewall", inNetwork("none", "", opening(`{name: vxlan, protocol: UDP, ports: {first: 9182}}`)),
-			`is one of ours`,
+			`is a name of the bootstrap`,
 		},
 		{
 			"odd protocol", "network.firewall", inNetwork("none", "", opening(`{name: a, protocol: ICMP, ports: {first: 9182}}`)),

@@ -15,8 +15,8 @@ func TestSettingsRefused(t *testing.T) {
 	junk := "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 	secret := func(in *bootstrap.Input) { source(in, "secret/a/b", hidden) }
 	refuse(t, []mistake{
-		{"file without content", file, fileOf(`{path: 'C:\a'}`), "set one of them"},
-		{"file with two contents", file, fileOf(`{path: 'C:\a', content: a, ` + fromAB + `}`), "set one of them"},
+		{"file without content", file, fileOf(`{path: 'C:\a'}`), "set exactly one of content"},
+		{"file with two contents", file, fileOf(`{path: 'C:\a', content: a, ` + fromAB + `}`), "set exactly one of content"},
 		{"content that is not there", file, fileOf(`{path: 'C:\a', ` + fromAB + `}`), noSecret + `"b"`},
 		{"relative path", file, fileOf(`{path: 'etc\a', content: a}`), `"etc\\a" is not a plain path`},
 		{"other drive", file, fileOf(`{path: 'D:\a', content: a}`), "is not a plain path on drive C:"},
@@ -36,7 +36,7 @@ func TestSettingsRefused(t *testing.T) {
 		},
 		{"odd access", file, fileOf(`{path: 'C:\a', content: a, access: All}`), `access "All" is not valid`},
 		{"file of ours", file, fileOf(`{path: 'C:\k\azure.json', content: a}`), `is in C:\k\azure.json`},
-		{"script without content", script, withScript(`{name: a}`), "set one of them"},
+		{"script without content", script, withScript(`{name: a}`), "set exactly one of content"},
 		{"script without a name", script, withScript(`{content: a}`), `name "" is not valid`},
 		{"script of odd type", script, withScript(`{name: a, type: Perl, content: a}`), `type "Perl" is not valid`},
 		{"script twice", "custom.preJoin[1]", withScript(`{name: a, content: a}, {name: a, content: b}`), `name "a" is used twice`},

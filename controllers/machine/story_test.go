@@ -56,9 +56,10 @@ func TestSentences(t *testing.T) {
 		"named failure": {
 			"exit code, the name of the failure, the reason to look up",
 			world(deadline(0), told("failed", "9/11 join", `"reason":"ApiServerCaMismatch",
-				"message":"couldn't validate the identity of the API Server (kubeadm.exe ended with exit code 1)",
+				"message":"the API server's certificate is not signed by this cluster's CA (kubeadm.exe ended with exit code 1)",
 				"exitCode":1,"elapsed":180,"lastLines":["a","b"]`)),
-			ready, `Bootstrap 9/11 join failed after 3m: exit 1, "couldn't validate the identity of the API Server" (ApiServerCaMismatch)`,
+			ready, `Bootstrap 9/11 join failed after 3m: exit 1, ` +
+				`"the API server's certificate is not signed by this cluster's CA" (ApiServerCaMismatch)`,
 		},
 		"failure that has no name": {
 			"the last line that is no stack",

@@ -143,7 +143,7 @@ func (j *joins) ofTheNetwork() []provoked {
 			world: faulty(guest.Faults{NoDHCP: true}),
 		},
 		{
-			reason: step.ReasonPodCIDRMissing, phase: "verify", says: "has no IPv4 pod CIDR of the size /24",
+			reason: step.ReasonPodCIDRMissing, phase: "verify", says: "has no IPv4 pod CIDR of size /24",
 			world:  running("kubectl.exe", "--kubeconfig", withoutPodCIDRs),
 			config: network(bootstrapv1.NetworkL2Bridge, bootstrapv1.CNIWinBridge),
 		},

@@ -116,7 +116,7 @@ func TestVSwitchOnAnotherAdapter(t *testing.T) {
 		s.read(Root+`\report.json`, &report)
 		want := []string{}
 		if warned {
-			want = append(want, "vswitch-on-default-route: the vSwitch has the address 10.7.0.5, the default route goes by 10.0.0.5")
+			want = append(want, "vswitch-on-default-route: the vSwitch has the address 10.7.0.5, but the default route uses 10.0.0.5")
 		}
 		if difference := cmp.Diff(want, report.Warnings); report.State != plan.StateSucceeded || difference != "" {
 			t.Errorf("%s: %s, warnings (-want +got):\n%s", golden, report.State, difference)

@@ -190,11 +190,11 @@ func TestRefusals(t *testing.T) {
 		{"cloud-config", func(v *fakeVM) { v.set("userdata", "#cloud-config\nruncmd: []\n", "") }, "does not run a cloud-config"},
 		{
 			"another script", func(v *fakeVM) { v.set("userdata", "#ps1_sysnative\nWrite-Output 1\n", "") },
-			"the user data is not that of this release",
+			"the user data was not rendered by this release",
 		},
 		{"a changed loader", func(v *fakeVM) {
 			v.set("userdata", packed([]byte(strings.Replace(string(good), "exit 0", "exit 2", 1))), "gz+b64")
-		}, "the user data is not that of this release"},
+		}, "the user data was not rendered by this release"},
 		{
 			"a plan that is not a plan", func(v *fakeVM) { v.set("userdata", packed(scripts.UserData([]byte("[]"))), "gz+b64") },
 			"reason=LoaderFailed",
