@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	kubeadmv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	kubeadm "sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types"
 
@@ -42,14 +41,13 @@ func TestJoinConfiguration(t *testing.T) {
 	got := joinConfiguration(t, p)
 	got.NodeRegistration.Taints = nil                           // has its own test
 	got.Discovery.BootstrapToken.UnsafeSkipCAVerification = nil // has its own test
-	text := func(s string) *string { return &s }
 	want := &kubeadmv1.JoinConfiguration{
 		NodeRegistration: kubeadmv1.NodeRegistrationOptions{
 			Name: "blue-win-x7k2p", CRISocket: "npipe:////./pipe/containerd-containerd",
 			KubeletExtraArgs: []kubeadmv1.Arg{
-				{Name: "cloud-provider", Value: text("external")},
-				{Name: "windows-priorityclass", Value: text("ABOVE_NORMAL_PRIORITY_CLASS")},
-				{Name: "node-labels", Value: text("a=1")},
+				{Name: "cloud-provider", Value: new("external")},
+				{Name: "windows-priorityclass", Value: new("ABOVE_NORMAL_PRIORITY_CLASS")},
+				{Name: "node-labels", Value: new("a=1")},
 			},
 		},
 		Discovery: kubeadmv1.Discovery{BootstrapToken: kubeadmv1.BootstrapTokenDiscovery{
@@ -58,9 +56,7 @@ func TestJoinConfiguration(t *testing.T) {
 		}},
 		Patches: kubeadmv1.Patches{Directory: `C:\run\kubeadm\patches`},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, "configuration", want, got)
 }
 
 // The configuration must be in the version that the Machine's kubeadm reads.
@@ -80,9 +76,7 @@ func TestDiscoveryDuringRotation(t *testing.T) {
 	both := append(readTestdata(t, "ca.crt"), readTestdata(t, "ca-next.crt")...)
 	p := render(t, plainInput(t, withCA(both))).Plan()
 	want := []string{pin(t, readTestdata(t, "ca.crt")), pin(t, readTestdata(t, "ca-next.crt"))}
-	if diff := cmp.Diff(want, joinConfiguration(t, p).Discovery.BootstrapToken.CACertHashes); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, "pins", want, joinConfiguration(t, p).Discovery.BootstrapToken.CACertHashes)
 	for _, wait := range every[*plan.WaitFor](p) {
 		if wait.CA != nil {
 			t.Errorf("%s insists on one of two CAs", wait.Name)

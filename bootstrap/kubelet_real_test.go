@@ -68,11 +68,7 @@ func TestRefusedConfigurations(t *testing.T) {
 func TestKubeletCommandIsLookedAt(t *testing.T) {
 	for _, golden := range goldens {
 		p := render(t, plainInput(t, golden.change)).Plan()
-		var argv []string
-		for _, value := range stepOf[*plan.Service](t, p, "kubelet-service").Command {
-			argv = append(argv, value.String())
-		}
-		want := windows.JoinArguments(argv)
+		want := windows.JoinArguments(shown(stepOf[*plan.Service](t, p, "kubelet-service").Command))
 		if got := stepOf[*plan.Check](t, p, "kubelet-arguments").Is.String(); got != want {
 			t.Errorf("%s: looks for\n%s\nbut the service has\n%s", golden.name, got, want)
 		}
