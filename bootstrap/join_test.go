@@ -52,7 +52,7 @@ func TestJoinConfiguration(t *testing.T) {
 		},
 		Discovery: kubeadmv1.Discovery{BootstrapToken: kubeadmv1.BootstrapTokenDiscovery{
 			Token: testToken, APIServerEndpoint: "10.0.0.10:6443",
-			CACertHashes: []string{pin(t, readTestdata(t, "ca.crt"))},
+			CACertHashes: []string{pin(t, firstCA)},
 		}},
 		Patches: kubeadmv1.Patches{Directory: `C:\run\kubeadm\patches`},
 	}
@@ -73,9 +73,8 @@ func TestJoinConfigurationVersion(t *testing.T) {
 
 // While a CA is being replaced, either may have signed what the API server shows: pin both, look at neither beforehand.
 func TestDiscoveryDuringRotation(t *testing.T) {
-	both := append(readTestdata(t, "ca.crt"), readTestdata(t, "ca-next.crt")...)
-	p := render(t, plainInput(t, withCA(both))).Plan()
-	want := []string{pin(t, readTestdata(t, "ca.crt")), pin(t, readTestdata(t, "ca-next.crt"))}
+	p := render(t, plainInput(t, withCA(bothCAs))).Plan()
+	want := []string{pin(t, firstCA), pin(t, secondCA)}
 	expect.Same(t, "pins", want, joinConfiguration(t, p).Discovery.BootstrapToken.CACertHashes)
 	for _, wait := range every[*plan.WaitFor](p) {
 		if wait.CA != nil {
@@ -121,7 +120,7 @@ func TestEndpoint(t *testing.T) {
 
 // A CA that did not sign itself can not be the end of a chain on the node.
 func TestIntermediateCA(t *testing.T) {
-	p := render(t, plainInput(t, withCA(readTestdata(t, "ca-intermediate.crt")))).Plan()
+	p := render(t, plainInput(t, withCA(mustRead("testdata/ca-intermediate.crt")))).Plan()
 	for _, one := range every[plan.Step](p) {
 		if one.Base().Reason == step.ReasonAPIServerCAMismatch {
 			t.Errorf("%s builds a chain that ends elsewhere", one.Base().Name)

@@ -21,7 +21,8 @@ func reserved(text string) change { return spec("reservations: {" + text + "}") 
 
 func withArg(name, value string) change {
 	return func(in *bootstrap.Input) {
-		in.Config.Spec.Kubelet.ExtraArgs = append(in.Config.Spec.Kubelet.ExtraArgs, arg(name, value))
+		arg := bootstrapv1.KubeletArg{Name: name, Value: &value}
+		in.Config.Spec.Kubelet.ExtraArgs = append(in.Config.Spec.Kubelet.ExtraArgs, arg)
 	}
 }
 
@@ -33,7 +34,7 @@ func withGate(name string, state bootstrapv1.State) change {
 }
 
 func withConfig(text string) change {
-	return func(in *bootstrap.Input) { in.Config.Spec.Kubelet.Configuration = raw(text) }
+	return func(in *bootstrap.Input) { in.Config.Spec.Kubelet.Configuration.Raw = []byte(text) }
 }
 
 // A kubelet that exits is a VM that was bought for nothing.
