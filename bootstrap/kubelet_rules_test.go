@@ -41,7 +41,7 @@ func withConfig(text string) change {
 func TestKubeletRefusals(t *testing.T) {
 	const args, gates, config = "kubelet.extraArgs", "kubelet.featureGates", "kubelet.configuration"
 	const logs, kept = "kubelet.log", "reservations"
-	winDSR := withGate("WinDSR", "Enabled")
+	const winDSR = `{name: WinDSR, state: Enabled}`
 	refuse(t, []mistake{
 		{
 			"ours", args, withArg("hostname-override", "x"),
@@ -95,7 +95,7 @@ func TestKubeletRefusals(t *testing.T) {
 		},
 		{"socket for images", config, withConfig(`{"imageServiceEndpoint": "npipe:////./pipe/x"}`), "containerd listens on one pipe"},
 		{"no state", gates, withGate("WinDSR", ""), `state "" of WinDSR is not valid; use Enabled or Disabled`},
-		{"gate twice", gates, all(winDSR, winDSR), "WinDSR is listed twice"},
+		{"gate twice", gates, kubelet(`featureGates: [` + winDSR + `, ` + winDSR + `]`), "WinDSR is listed twice"},
 		{
 			"query without its gate", gates, at("v1.35.0", kubelet(`systemLogQuery: Enabled`), withGate("NodeLogQuery", "Disabled")),
 			"NodeLogQuery is Disabled, which spec.kubelet.systemLogQuery Enabled needs",
