@@ -105,11 +105,7 @@ func TestOneDefaultRoute(t *testing.T) {
 	))).Plan()
 	var got []string
 	for _, name := range []string{"addresses-1", "addresses-2", "addresses-3"} {
-		gateways := ""
-		for _, gateway := range stepOf[*plan.Address](t, p, name).Gateways {
-			gateways += " " + gateway.String()
-		}
-		got = append(got, name+gateways)
+		got = append(got, strings.Join(append([]string{name}, shown(stepOf[*plan.Address](t, p, name).Gateways)...), " "))
 	}
 	expect.Same(t, "gateways", []string{"addresses-1 10.0.0.1", "addresses-2 fd00::1", "addresses-3"}, got)
 }
@@ -135,8 +131,9 @@ func TestNodeIP(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
-			for _, value := range stepOf[*plan.Service](t, render(t, plainInput(t, test.change)).Plan(), "kubelet-service").Command {
-				if ip, ok := strings.CutPrefix(value.String(), "--node-ip="); ok {
+			service := stepOf[*plan.Service](t, render(t, plainInput(t, test.change)).Plan(), "kubelet-service")
+			for _, value := range shown(service.Command) {
+				if ip, ok := strings.CutPrefix(value, "--node-ip="); ok {
 					got = append(got, ip)
 				}
 			}

@@ -8,11 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // The node must tell its story by the channel that its cloud has, and leave no copy of its user data behind.
@@ -36,9 +35,7 @@ func TestCloudChannels(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := render(t, plainInput(t, test.change)).Plan()
-			if diff := cmp.Diff(test.report, p.Report); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.Same(t, "channels", test.report, p.Report)
 			if !strings.Contains(fmt.Sprint(p.Erase), test.erase) {
 				t.Errorf("erases %v, not %s: %s", p.Erase, test.erase, test.because)
 			}

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
@@ -74,9 +72,7 @@ func TestContainerdVersion(t *testing.T) {
 		change change
 		want   string
 	}{
-		"nothing said": {nil, "1.7"}, "images alone": {func(in *bootstrap.Input) {
-			in.Config.Spec.Containerd.PrepullImages = []string{"a.example.com/b:1"}
-		}, "1.7"},
+		"nothing said": {nil, "1.7"}, "images alone": {containerd(`prepullImages: ['a.example.com/b:1']`), "1.7"},
 		"registries": {withRegistries, "2.0"}, "pause image": {withImages, "2.0"},
 		"drop-ins": {withDropIns, "2.0"}, "Hyper-V": {withHyperV, "2.0"},
 	} {
@@ -98,9 +94,9 @@ func TestWarningsOfTheMachine(t *testing.T) {
 		"little memory": {ofSize(2, 6144), "WindowsMachine spec.vsphere.memoryMiB: 6144 leaves Pods little", true},
 		"just enough":   {ofSize(2, 8192), "", false},
 		"isolation":     {withHyperV, "spec.containerd.hyperVIsolation: the VM needs nested virtualization", false},
-		"low memory": {withReservations(bootstrapv1.Reservations{
-			System: bootstrapv1.Reserved{Memory: "1Gi"}, LowMemory: bootstrapv1.LowMemoryAccepted,
-		}), "spec.reservations.lowMemory: a node with less", false},
+		"low memory": {
+			all(withLowMemory, reserved(`system: {memory: 1Gi}`)), "spec.reservations.lowMemory: a node with less", false,
+		},
 		"time of a domain": {all(withTime, withDomainJoin), "spec.windows.ntpServers: a member of a domain takes its time from", false},
 		"time":             {withTime, "", false},
 		"size unknown":     {ofTemplateSize, "", true},
@@ -110,9 +106,7 @@ func TestWarningsOfTheMachine(t *testing.T) {
 			`Machine spec.version: the kubelet does not rotate its log before v1.34: kubelet.log in C:\var\log\kubelet grows`, false,
 		},
 		"log elsewhere": {
-			all(
-				ofVersion("v1.30.0"), withKubelet(bootstrapv1.Kubelet{Log: bootstrapv1.KubeletLog{Directory: `C:\logs`}}),
-			),
+			at("v1.30.0", kubelet(`log: {directory: 'C:\logs'}`)),
 			`kubelet.log in C:\logs grows until the disk is full; use v1.34 or later`, false,
 		},
 		"log that rotates": {ofVersion("v1.34.0"), "", false},

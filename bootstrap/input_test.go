@@ -2,13 +2,12 @@ package bootstrap_test
 
 import (
 	"errors"
-	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
@@ -42,7 +41,7 @@ func plainInput(tb testing.TB, changes ...change) bootstrap.Input {
 			Status: infrav1.WindowsMachineStatus{ComputerName: "blue-win-x7k2p"},
 		},
 		Config:    &bootstrapv1.WindowsBootstrapConfig{},
-		ClusterCA: readTestdata(tb, "ca.crt"),
+		ClusterCA: slices.Clone(firstCA),
 		Token:     testToken,
 	}
 	all(changes...)(&in)
@@ -61,11 +60,6 @@ func all(changes ...change) change {
 			}
 		}
 	}
-}
-
-func readTestdata(tb testing.TB, name string) []byte {
-	tb.Helper()
-	return expect.Got(os.ReadFile("testdata/" + name))(tb)
 }
 
 // The changes that the tests make to a plain Input.
@@ -117,27 +111,9 @@ func withPods(count int32) change {
 	return func(in *bootstrap.Input) { in.Config.Spec.Kubelet.MaxPods = count }
 }
 
-func withKubelet(kubelet bootstrapv1.Kubelet) change {
-	return func(in *bootstrap.Input) { in.Config.Spec.Kubelet = kubelet }
-}
-
-func withReservations(reservations bootstrapv1.Reservations) change {
-	return func(in *bootstrap.Input) { in.Config.Spec.Reservations = reservations }
-}
-
-func withPageFile(pageFile bootstrapv1.PageFile) change {
-	return func(in *bootstrap.Input) { in.Config.Spec.PageFile = pageFile }
-}
-
 func taint(key, value string, effect corev1.TaintEffect) corev1.Taint {
 	return corev1.Taint{Key: key, Value: value, Effect: effect}
 }
-
-func arg(name, value string) bootstrapv1.KubeletArg {
-	return bootstrapv1.KubeletArg{Name: name, Value: &value}
-}
-
-func raw(text string) runtime.RawExtension { return runtime.RawExtension{Raw: []byte(text)} }
 
 // A mistake of the user must name the field, the value and what to write; one of ours must not be told to the user.
 func TestRenderRefuses(t *testing.T) {
@@ -254,8 +230,8 @@ func TestRenderTakes(t *testing.T) {
 		{"pre-release", "CI tests them", ofVersion("v1.37.0-alpha.1")},
 		{"IPv6 endpoint", "dual-stack clusters have one", withEndpoint("fd00::10", 6443)},
 		{"name with capitals", "DNS does not mind", withEndpoint("API.example.com", 443)},
-		{"two CAs", "the CA is being replaced", withCA(append(readTestdata(t, "ca.crt"), readTestdata(t, "ca-next.crt")...))},
-		{"text around the CA", "openssl writes it", withCA(append([]byte("subject=CN = kubernetes\n"), readTestdata(t, "ca.crt")...))},
+		{"two CAs", "the CA is being replaced", withCA(bothCAs)},
+		{"text around the CA", "openssl writes it", withCA(append([]byte("subject=CN = kubernetes\n"), firstCA...))},
 		{"label without value", "it marks", withLabels("example.com/gpu")},
 		{"label below node.kubernetes.io", "kubelets may", withLabels("node.kubernetes.io/pool=a")},
 		{"zone", "kubelets may", withLabels("topology.kubernetes.io/zone=z1")},

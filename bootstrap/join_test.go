@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	kubeadmv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	kubeadm "sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types"
 
@@ -42,25 +41,22 @@ func TestJoinConfiguration(t *testing.T) {
 	got := joinConfiguration(t, p)
 	got.NodeRegistration.Taints = nil                           // has its own test
 	got.Discovery.BootstrapToken.UnsafeSkipCAVerification = nil // has its own test
-	text := func(s string) *string { return &s }
 	want := &kubeadmv1.JoinConfiguration{
 		NodeRegistration: kubeadmv1.NodeRegistrationOptions{
 			Name: "blue-win-x7k2p", CRISocket: "npipe:////./pipe/containerd-containerd",
 			KubeletExtraArgs: []kubeadmv1.Arg{
-				{Name: "cloud-provider", Value: text("external")},
-				{Name: "windows-priorityclass", Value: text("ABOVE_NORMAL_PRIORITY_CLASS")},
-				{Name: "node-labels", Value: text("a=1")},
+				{Name: "cloud-provider", Value: new("external")},
+				{Name: "windows-priorityclass", Value: new("ABOVE_NORMAL_PRIORITY_CLASS")},
+				{Name: "node-labels", Value: new("a=1")},
 			},
 		},
 		Discovery: kubeadmv1.Discovery{BootstrapToken: kubeadmv1.BootstrapTokenDiscovery{
 			Token: testToken, APIServerEndpoint: "10.0.0.10:6443",
-			CACertHashes: []string{pin(t, readTestdata(t, "ca.crt"))},
+			CACertHashes: []string{pin(t, firstCA)},
 		}},
 		Patches: kubeadmv1.Patches{Directory: `C:\run\kubeadm\patches`},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, "configuration", want, got)
 }
 
 // The configuration must be in the version that the Machine's kubeadm reads.
@@ -77,12 +73,9 @@ func TestJoinConfigurationVersion(t *testing.T) {
 
 // While a CA is being replaced, either may have signed what the API server shows: pin both, look at neither beforehand.
 func TestDiscoveryDuringRotation(t *testing.T) {
-	both := append(readTestdata(t, "ca.crt"), readTestdata(t, "ca-next.crt")...)
-	p := render(t, plainInput(t, withCA(both))).Plan()
-	want := []string{pin(t, readTestdata(t, "ca.crt")), pin(t, readTestdata(t, "ca-next.crt"))}
-	if diff := cmp.Diff(want, joinConfiguration(t, p).Discovery.BootstrapToken.CACertHashes); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	p := render(t, plainInput(t, withCA(bothCAs))).Plan()
+	want := []string{pin(t, firstCA), pin(t, secondCA)}
+	expect.Same(t, "pins", want, joinConfiguration(t, p).Discovery.BootstrapToken.CACertHashes)
 	for _, wait := range every[*plan.WaitFor](p) {
 		if wait.CA != nil {
 			t.Errorf("%s insists on one of two CAs", wait.Name)
@@ -127,7 +120,7 @@ func TestEndpoint(t *testing.T) {
 
 // A CA that did not sign itself can not be the end of a chain on the node.
 func TestIntermediateCA(t *testing.T) {
-	p := render(t, plainInput(t, withCA(readTestdata(t, "ca-intermediate.crt")))).Plan()
+	p := render(t, plainInput(t, withCA(mustRead("testdata/ca-intermediate.crt")))).Plan()
 	for _, one := range every[plan.Step](p) {
 		if one.Base().Reason == step.ReasonAPIServerCAMismatch {
 			t.Errorf("%s builds a chain that ends elsewhere", one.Base().Name)

@@ -68,11 +68,7 @@ func TestRefusedConfigurations(t *testing.T) {
 func TestKubeletCommandIsLookedAt(t *testing.T) {
 	for _, golden := range goldens {
 		p := render(t, plainInput(t, golden.change)).Plan()
-		var argv []string
-		for _, value := range stepOf[*plan.Service](t, p, "kubelet-service").Command {
-			argv = append(argv, value.String())
-		}
-		want := windows.JoinArguments(argv)
+		want := windows.JoinArguments(shown(stepOf[*plan.Service](t, p, "kubelet-service").Command))
 		if got := stepOf[*plan.Check](t, p, "kubelet-arguments").Is.String(); got != want {
 			t.Errorf("%s: looks for\n%s\nbut the service has\n%s", golden.name, got, want)
 		}
@@ -128,24 +124,20 @@ func FuzzKubelet(f *testing.F) {
 	f.Add("vmodule", "a=1", "NodeLogQuery", `{"tracing": null, "logging": {"format": "json"}}`, "500m", "1025Mi", "1Gi", int32(2048))
 	f.Add("image-credential-provider-config", `C:\a b\`, "", `{"evictionSoft": {"fact": "cpus"}}`, "0", "", "", int32(-1))
 	f.Fuzz(func(t *testing.T, name, value, gate, config, cpu, memory, left string, pageFile int32) {
-		spec := &bootstrapv1.WindowsBootstrapConfigSpec{
-			Reservations: bootstrapv1.Reservations{
-				System:   bootstrapv1.Reserved{CPU: cpu, Memory: memory},
-				Eviction: bootstrapv1.Eviction{MemoryAvailable: left},
-			},
+		in := plainInput(t, ofTemplateSize, withConfig(config))
+		in.Config.Spec.Reservations = bootstrapv1.Reservations{
+			System:   bootstrapv1.Reserved{CPU: cpu, Memory: memory},
+			Eviction: bootstrapv1.Eviction{MemoryAvailable: left},
 		}
-		spec.Kubelet.Configuration = raw(config)
 		if name != "" {
-			spec.Kubelet.ExtraArgs = []bootstrapv1.KubeletArg{arg(name, value)}
+			withArg(name, value)(&in)
 		}
 		if gate != "" {
-			spec.Kubelet.FeatureGates = []bootstrapv1.FeatureGate{{Name: gate, State: bootstrapv1.StateEnabled}}
+			withGate(gate, bootstrapv1.StateEnabled)(&in)
 		}
 		if pageFile != 0 {
-			spec.PageFile = bootstrapv1.PageFile{Policy: bootstrapv1.PageFileFixed, SizeMiB: pageFile}
+			in.Config.Spec.PageFile = bootstrapv1.PageFile{Policy: bootstrapv1.PageFileFixed, SizeMiB: pageFile}
 		}
-		in := plainInput(t, ofTemplateSize)
-		in.Config.Spec = *spec
 		userData, err := bootstrap.Render(in)
 		var refused *bootstrap.InvalidError
 		if err != nil && !errors.As(err, &refused) {

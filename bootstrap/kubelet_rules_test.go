@@ -21,7 +21,8 @@ func reserved(text string) change { return spec("reservations: {" + text + "}") 
 
 func withArg(name, value string) change {
 	return func(in *bootstrap.Input) {
-		in.Config.Spec.Kubelet.ExtraArgs = append(in.Config.Spec.Kubelet.ExtraArgs, arg(name, value))
+		arg := bootstrapv1.KubeletArg{Name: name, Value: &value}
+		in.Config.Spec.Kubelet.ExtraArgs = append(in.Config.Spec.Kubelet.ExtraArgs, arg)
 	}
 }
 
@@ -33,14 +34,14 @@ func withGate(name string, state bootstrapv1.State) change {
 }
 
 func withConfig(text string) change {
-	return func(in *bootstrap.Input) { in.Config.Spec.Kubelet.Configuration = raw(text) }
+	return func(in *bootstrap.Input) { in.Config.Spec.Kubelet.Configuration.Raw = []byte(text) }
 }
 
 // A kubelet that exits is a VM that was bought for nothing.
 func TestKubeletRefusals(t *testing.T) {
 	const args, gates, config = "kubelet.extraArgs", "kubelet.featureGates", "kubelet.configuration"
 	const logs, kept = "kubelet.log", "reservations"
-	winDSR := withGate("WinDSR", "Enabled")
+	const winDSR = `{name: WinDSR, state: Enabled}`
 	refuse(t, []mistake{
 		{
 			"ours", args, withArg("hostname-override", "x"),
@@ -94,7 +95,7 @@ func TestKubeletRefusals(t *testing.T) {
 		},
 		{"socket for images", config, withConfig(`{"imageServiceEndpoint": "npipe:////./pipe/x"}`), "containerd listens on the same pipe"},
 		{"no state", gates, withGate("WinDSR", ""), `state "" of WinDSR is not valid; use Enabled or Disabled`},
-		{"gate twice", gates, all(winDSR, winDSR), "WinDSR is listed twice"},
+		{"gate twice", gates, kubelet(`featureGates: [` + winDSR + `, ` + winDSR + `]`), "WinDSR is listed twice"},
 		{
 			"query without its gate", gates, at("v1.35.0", kubelet(`systemLogQuery: Enabled`), withGate("NodeLogQuery", "Disabled")),
 			"NodeLogQuery is Disabled, but spec.kubelet.systemLogQuery: Enabled needs it",

@@ -85,17 +85,13 @@ func withKubeProxy(in *bootstrap.Input) {
 
 func withEveryField(in *bootstrap.Input) {
 	in.Cluster.Spec.ClusterNetwork.ServiceDomain = "blue.example.com"
-	in.Config.Spec.Network = bootstrapv1.Network{
-		Mode: bootstrapv1.NetworkL2Bridge, CNI: bootstrapv1.CNIFlannel, Interface: "Ethernet0 2", NetworkName: "pods",
-		ExceptionCIDRs: []string{"192.168.10.0/24", "172.16.0.0/12"}, ClusterDNS: "10.96.0.53",
-		NodePorts:    bootstrapv1.Ports{First: 20000, Last: 20999},
-		DynamicPorts: bootstrapv1.Ports{First: 40000, Last: 60000},
-		Firewall: []bootstrapv1.FirewallRule{
-			{Name: "metrics", Protocol: "TCP", Ports: bootstrapv1.Ports{First: 9182}},
-			{Name: "games", Protocol: "UDP", Ports: bootstrapv1.Ports{First: 7000, Last: 7100}},
-		},
-		KubeProxy: bootstrapv1.KubeProxy{ConfigFile: bootstrapv1.KubeProxyConfigFileManaged, DSR: bootstrapv1.DSRDisabled},
-	}
+	spec(`network: {mode: l2bridge, cni: Flannel, interface: Ethernet0 2, networkName: pods,
+		exceptionCIDRs: [192.168.10.0/24, 172.16.0.0/12], clusterDNS: 10.96.0.53,
+		nodePorts: {first: 20000, last: 20999}, dynamicPorts: {first: 40000, last: 60000},
+		firewall: [
+			{name: metrics, protocol: TCP, ports: {first: 9182}},
+			{name: games, protocol: UDP, ports: {first: 7000, last: 7100}}],
+		kubeProxy: {configFile: Managed, dsr: Disabled}}`)(in)
 }
 
 // Every pair that the API takes has a golden plan on each cloud that it may be on.

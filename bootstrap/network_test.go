@@ -145,9 +145,7 @@ func TestWindowsDoesNotStartTheKubelet(t *testing.T) {
 		var argv []string
 		if len(last) > 1 {
 			if run, ok := last[len(last)-2].(*plan.Run); ok {
-				for _, value := range run.Argv {
-					argv = append(argv, value.String())
-				}
+				argv = shown(run.Argv)
 			}
 		}
 		state, ok := last[len(last)-1].(*plan.ServiceState)

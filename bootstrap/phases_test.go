@@ -1,7 +1,6 @@
 package bootstrap_test
 
 import (
-	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // names of the steps of a phase, in their order.
@@ -21,6 +21,15 @@ func names(p *plan.Plan, phase string) []string {
 		}
 	}
 	return names
+}
+
+// shown are values as people see them.
+func shown(values []plan.Value) []string {
+	var texts []string
+	for _, value := range values {
+		texts = append(texts, value.String())
+	}
+	return texts
 }
 
 // A bootstrap that succeeded has a Node, in every mode; what a mode asks of the Node is asked after it is there.
@@ -93,11 +102,7 @@ func TestTimeServiceOutlivesAReboot(t *testing.T) {
 		"time-service-triggers": "sc.exe triggerinfo w32time start/networkon stop/networkoff",
 	} {
 		run := stepOf[*plan.Run](t, p, name)
-		var argv []string
-		for _, arg := range run.Argv {
-			argv = append(argv, arg.String())
-		}
-		if got := strings.Join(argv, " "); got != want || run.Reason != step.ReasonTimeFailed {
+		if got := strings.Join(shown(run.Argv), " "); got != want || run.Reason != step.ReasonTimeFailed {
 			t.Errorf("%s: %s (%s), want %s", name, got, run.Reason, want)
 		}
 	}
@@ -135,17 +140,12 @@ func TestPrepullLeavesTimeToJoin(t *testing.T) {
 		{32, 7200, 56, "the most that the API takes"},
 	} {
 		userData, err := bootstrap.Render(plainInput(t, withPrepull(test.images, test.deadline)))
-		var refused *bootstrap.InvalidError
 		if test.each == 0 {
-			if !errors.As(err, &refused) || !strings.Contains(refused.Message, "list fewer images, or raise spec.deadlineSeconds") {
-				t.Errorf("%d images in %d s: %v, want a refusal: %s", test.images, test.deadline, err, test.reason)
-			}
+			checkRefusal(t, err, "")
+			expect.Says(t, test.reason, err, "list fewer images, or raise spec.deadlineSeconds")
 			continue
 		}
-		if err != nil {
-			t.Errorf("%d images in %d s: %v: %s", test.images, test.deadline, err, test.reason)
-			continue
-		}
+		expect.OK(t, err)
 		got := stepOf[*plan.Run](t, userData.Plan(), "pull-1")
 		if got.TimeoutSeconds != test.each || got.Attempts != 2 || !got.Optional {
 			t.Errorf("%d images in %d s: %+v, want %d s: %s", test.images, test.deadline, got.Common, test.each, test.reason)

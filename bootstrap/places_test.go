@@ -2,6 +2,7 @@ package bootstrap_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
@@ -95,9 +96,5 @@ func (known places) command(argv []plan.Value, tell func(map[string]bool, string
 	if !slices.Contains(interpreters, argv[0].String()) {
 		return
 	}
-	var line string
-	for _, arg := range argv {
-		line += arg.String() + "\n"
-	}
-	tell(known.interpreted, line)
+	tell(known.interpreted, strings.Join(shown(argv), "\n"))
 }

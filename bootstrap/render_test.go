@@ -47,9 +47,7 @@ var plainGoldens = []goldenCase{
 	{"many-pods", "more pods, more memory for the kubelet", withPods(250)},
 	{"many-pods-template-size", "a longer table", all(withPods(250), ofTemplateSize)},
 	{"ipv6-new-ca", "brackets only where they belong, two pins, no look at the certificate", all(
-		withEndpoint("fd00::10", 6443),
-		func(in *bootstrap.Input) { in.ClusterCA = append(in.ClusterCA, secondCA...) },
-	)},
+		withEndpoint("fd00::10", 6443), withCA(bothCAs))},
 	{"kubelet-flags", "the user's flags, log, priority and start", kubelet(`extraArgs: [
 		{name: vmodule, value: kubelet_node_status=4},
 		{name: image-credential-provider-bin-dir, value: 'C:\Program Files\providers\'},
@@ -82,7 +80,10 @@ var plainGoldens = []goldenCase{
 	{"deadline", "the user's patience", spec(`deadlineSeconds: 3600`)},
 }
 
-var firstCA, secondCA = mustRead("testdata/ca.crt"), mustRead("testdata/ca-next.crt")
+var (
+	firstCA, secondCA = mustRead("testdata/ca.crt"), mustRead("testdata/ca-next.crt")
+	bothCAs           = slices.Concat(firstCA, secondCA)
+)
 
 func mustRead(path string) []byte {
 	data, err := os.ReadFile(path)

@@ -133,7 +133,8 @@ func withProxyURL(url string) change {
 
 func withCertificate(name, pem string) change {
 	return func(in *bootstrap.Input) {
-		in.Config.Spec.Windows.TrustedCertificates = []bootstrapv1.TrustedCertificate{{Name: name, Content: pem}}
+		certificate := bootstrapv1.TrustedCertificate{Name: name, Content: pem}
+		in.Config.Spec.Windows.TrustedCertificates = append(in.Config.Spec.Windows.TrustedCertificates, certificate)
 	}
 }
 

@@ -51,32 +51,21 @@ func source(in *bootstrap.Input, name, text string) {
 	in.Sources[name] = []byte(text)
 }
 
-func fromSecret(name, key string) bootstrapv1.ContentSource {
-	return bootstrapv1.ContentSource{Secret: bootstrapv1.KeyReference{Name: name, Key: key}}
-}
-
-func fromConfigMap(name, key string) bootstrapv1.ContentSource {
-	return bootstrapv1.ContentSource{ConfigMap: bootstrapv1.KeyReference{Name: name, Key: key}}
-}
-
 func withFiles(in *bootstrap.Input) {
-	in.Config.Spec.Custom.Files = []bootstrapv1.CustomFile{
-		{Path: `C:\etc\app.conf`, Content: "pool=blue\r\n"},
-		{Path: `C:\etc\app.key`, ContentFrom: fromSecret("app", "key")},
-		{Path: `C:\etc\logo.png`, ContentFrom: fromConfigMap("app", "logo"), Access: bootstrapv1.FileAccessAdministrators},
-	}
+	spec(`custom: {files: [
+		{path: 'C:\etc\app.conf', content: "pool=blue\r\n"},
+		{path: 'C:\etc\app.key', contentFrom: {secret: {name: app, key: key}}},
+		{path: 'C:\etc\logo.png', contentFrom: {configMap: {name: app, key: logo}}, access: Administrators}]}`)(in)
 	source(in, "secret/app/key", hidden)
 	source(in, "configmap/app/logo", "\x89PNG\x00\xff")
 }
 
 func withScripts(in *bootstrap.Input) {
-	in.Config.Spec.Custom.PreJoin = []bootstrapv1.CustomScript{
-		{Name: "agent", Content: "Write-Output 'hello'"},
-		{Name: "drivers", Type: bootstrapv1.ScriptCmd, ContentFrom: fromConfigMap("app", "drivers"), TimeoutSeconds: 900},
-	}
-	in.Config.Spec.Custom.PostJoin = []bootstrapv1.CustomScript{
-		{Name: "agent", Type: bootstrapv1.ScriptPowerShell, ContentFrom: fromSecret("app", "register")},
-	}
+	spec(`custom: {
+		preJoin: [
+			{name: agent, content: "Write-Output 'hello'"},
+			{name: drivers, type: Cmd, contentFrom: {configMap: {name: app, key: drivers}}, timeoutSeconds: 900}],
+		postJoin: [{name: agent, type: PowerShell, contentFrom: {secret: {name: app, key: register}}}]}`)(in)
 	source(in, "configmap/app/drivers", "@echo off\r\nexit /b 0\r\n")
 	source(in, "secret/app/register", "register.exe --key\n"+hidden)
 }
@@ -89,92 +78,58 @@ func withClusterNetwork(in *bootstrap.Input) {
 }
 
 func withProxy(in *bootstrap.Input) {
-	in.Config.Spec.Windows.Proxy = bootstrapv1.Proxy{
-		HTTP: "http://proxy.example.com:3128", HTTPS: "http://node:proxy-password@proxy.example.com:3128",
-		NoProxy: []string{".example.com", "10.0.0.0/8", "localhost"},
-	}
+	ofWindows(`proxy: {
+		http: 'http://proxy.example.com:3128', https: 'http://node:proxy-password@proxy.example.com:3128',
+		noProxy: [.example.com, 10.0.0.0/8, localhost]}`)(in)
 }
 
 func withTrust(in *bootstrap.Input) {
-	in.Config.Spec.Windows.TrustedCertificates = []bootstrapv1.TrustedCertificate{
-		{Name: "company", ContentFrom: fromConfigMap("cas", "company")},
-		{Name: "proxy", Content: string(secondCA)},
-	}
+	ofWindows(`trustedCertificates: [{name: company, contentFrom: {configMap: {name: cas, key: company}}}]`)(in)
+	withCertificate("proxy", string(secondCA))(in)
 	source(in, "configmap/cas/company", "a comment\n"+string(firstCA)+string(secondCA))
 }
 
 func withRegistries(in *bootstrap.Input) {
-	in.Config.Spec.Containerd.Registries = []bootstrapv1.Registry{
-		{Host: "docker.io", Mirrors: []bootstrapv1.RegistryMirror{
-			{URL: "https://harbor.example.com:8443/v2/docker-hub"}, {URL: "http://10.0.0.5:5000"},
-		}},
-		{
-			Host: "harbor.example.com:8443", CA: fromConfigMap("cas", "harbor"),
-			CredentialsRef: bootstrapv1.SecretReference{Name: "harbor"},
-		},
-		{Host: "_default", Mirrors: []bootstrapv1.RegistryMirror{{URL: "https://mirror.example.com"}}},
-	}
+	containerd(`registries: [
+		{host: docker.io, mirrors: [
+			{url: 'https://harbor.example.com:8443/v2/docker-hub'}, {url: 'http://10.0.0.5:5000'}]},
+		{host: 'harbor.example.com:8443', ca: {configMap: {name: cas, key: harbor}}, credentialsRef: {name: harbor}},
+		{host: _default, mirrors: [{url: 'https://mirror.example.com'}]}]`)(in)
 	source(in, "configmap/cas/harbor", string(firstCA))
 	source(in, "secret/harbor/username", "node")
 	source(in, "secret/harbor/password", hidden+"\n")
 }
 
-func withImages(in *bootstrap.Input) {
-	in.Config.Spec.Containerd.PauseImage = "registry.example.com/pause:3.10.2"
-	in.Config.Spec.Containerd.PrepullImages = []string{
-		"mcr.microsoft.com/windows/nanoserver:ltsc2022",
-		"localhost:5000/app@sha256:" + strings.Repeat("a", 64),
-	}
-}
+var withImages = containerd(`pauseImage: 'registry.example.com/pause:3.10.2', prepullImages: [
+	'mcr.microsoft.com/windows/nanoserver:ltsc2022', 'localhost:5000/app@sha256:` + strings.Repeat("a", 64) + "']")
 
 func withDropIns(in *bootstrap.Input) {
-	in.Config.Spec.Containerd.DropIns = []bootstrapv1.ContainerdDropIn{
-		{Name: "pulls", Content: "version = 3\n[plugins.'io.containerd.cri.v1.images']\nmax_concurrent_downloads = 8\n"},
-		{Name: "plugin", ContentFrom: fromSecret("plugin", "toml")},
-	}
+	containerd(`dropIns: [
+		{name: pulls, content: "version = 3\n[plugins.'io.containerd.cri.v1.images']\nmax_concurrent_downloads = 8\n"},
+		{name: plugin, contentFrom: {secret: {name: plugin, key: toml}}}]`)(in)
 	source(in, "secret/plugin/toml", "version = 3\n# "+hidden+"\n")
 }
 
-func withHyperV(in *bootstrap.Input) {
-	in.Config.Spec.Containerd.HyperVIsolation = bootstrapv1.HyperVIsolationEnabled
-}
+var withHyperV = containerd(`hyperVIsolation: Enabled`)
 
-func withTime(in *bootstrap.Input) {
-	in.Config.Spec.Windows.TimeZone = "W. Europe Standard Time"
-	in.Config.Spec.Windows.NTPServers = []string{"time.example.com", "10.0.0.2"}
-}
+var withTime = ofWindows(`timeZone: W. Europe Standard Time, ntpServers: [time.example.com, 10.0.0.2]`)
 
 const publicKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ7x1x8M3N8pEb1oQx4y1e7VxWk2uJvH6cN4tYpQmZ0a ops@example.com"
 
-func withUsers(in *bootstrap.Input) {
-	in.Config.Spec.Windows.Users = []bootstrapv1.LocalUser{
-		{Name: "ops", Role: bootstrapv1.UserRoleAdministrator, SSHKeys: []string{publicKey}},
-		{Name: "log_reader", SSHKeys: []string{publicKey}},
-	}
-}
+var withUsers = all(withUser("ops", bootstrapv1.UserRoleAdministrator, publicKey), withUser("log_reader", "", publicKey))
 
-func withFeatures(in *bootstrap.Input) {
-	in.Config.Spec.Windows.Features = []string{"Containers"}
-	in.Config.Spec.Windows.DefenderExclusions = bootstrapv1.DefenderExclusions{
-		Folders:   []string{`C:\data`},
-		Processes: []string{"app.exe"},
-	}
-}
+var withFeatures = ofWindows(`features: [Containers], defenderExclusions: {folders: ['C:\data'], processes: [app.exe]}`)
 
-func withCSIProxy(in *bootstrap.Input) { in.Config.Spec.Windows.CSIProxy.Path = `C:\k\csi-proxy.exe` }
+var withCSIProxy = ofWindows(`csiProxy: {path: 'C:\k\csi-proxy.exe'}`)
 
 func withDomainJoin(in *bootstrap.Input) {
-	in.Config.Spec.Windows.Domain = bootstrapv1.Domain{
-		Name: "corp.example.com", OrganizationalUnit: "OU=Nodes,DC=corp,DC=example,DC=com",
-		CredentialsRef: bootstrapv1.SecretReference{Name: "joiner"},
-	}
+	ofWindows(`domain: {name: corp.example.com, organizationalUnit: 'OU=Nodes,DC=corp,DC=example,DC=com',
+		credentialsRef: {name: joiner}}`)(in)
 	source(in, "secret/joiner/username", `CORP\joiner`)
 	source(in, "secret/joiner/password", hidden)
 }
 
-func withGMSAPlugin(in *bootstrap.Input) {
-	in.Config.Spec.Windows.GMSAPlugin.ClassID = "ccc2a336-d7f3-4818-a213-272b7924213e"
-}
+var withGMSAPlugin = ofWindows(`gmsaPlugin: {classID: ccc2a336-d7f3-4818-a213-272b7924213e}`)
 
 const tenant = "11111111-2222-3333-4444-555555555555"
 
@@ -183,9 +138,8 @@ func withAzureConfig(in *bootstrap.Input) {
 		vm.SubscriptionID, vm.ResourceGroup, vm.Location = tenant, "nodes", "westeurope"
 		vm.SubnetID = "/subscriptions/s/resourceGroups/network/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes"
 	}
-	in.Config.Spec.Windows.AzureCloudConfig = bootstrapv1.AzureCloudConfig{
-		TenantID: tenant, UserAssignedIdentityID: tenant, SecurityGroupName: "nodes-nsg", RouteTableName: "nodes-routes",
-	}
+	ofWindows(`azureCloudConfig: {tenantID: ` + tenant + `, userAssignedIdentityID: ` + tenant + `,
+		securityGroupName: nodes-nsg, routeTableName: nodes-routes}`)(in)
 }
 
 // Whatever a spec refers to must be known before it is rendered.

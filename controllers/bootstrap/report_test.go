@@ -100,8 +100,7 @@ func TestReport(t *testing.T) {
 	}{
 		"waits": {
 			"the reason of the phase that waits is the reason of Ready",
-			world(), phase.Wait(bootstrapv1.WaitingForControlPlaneReason, "not yet"),
-			without("False WaitingForControlPlane"),
+			world(), phase.Wait(bootstrapv1.WaitingForControlPlaneReason, "not yet"), without("False WaitingForControlPlane"),
 		},
 		"invalid": {
 			"only another config helps, and GitOps tools hear of it",
@@ -112,13 +111,11 @@ func TestReport(t *testing.T) {
 		"stored with warnings": {"they stop nothing", world(warned), nil, storedRow.but(row{"Warnings": "True WarningsGiven"})},
 		"warned and joined": {
 			"the Secret is not read any more, and what it said stays said",
-			world(wasWarned, named, withNode), nil,
-			storedRow.but(row{"Warnings": "True WarningsGiven"}),
+			world(wasWarned, named, withNode), nil, storedRow.but(row{"Warnings": "True WarningsGiven"}),
 		},
 		"stored, token out of reach": {
 			"trouble afterwards does not take the user data away",
-			world(stored), phase.Poll(bootstrapv1.WorkloadUnreachableReason, "down"),
-			storedRow,
+			world(stored), phase.Poll(bootstrapv1.WorkloadUnreachableReason, "down"), storedRow,
 		},
 		"moved":  {"status is lost in a move, the Machine still names the Secret", world(stored, named), nil, storedRow},
 		"joined": {"a node that joined needs no Secret any more", world(named, withNode), nil, storedRow.but(row{"Warnings": ""})},
