@@ -43,7 +43,9 @@ var rooms = []room{
 	{folder: "controllers/owner"},
 	{folder: "controllers/linux", may: []string{"api", "controllers/phase"}},
 	{folder: "controllers/addresses", may: []string{"api", "bootstrap", "controllers/phase"}},
-	{folder: "controllers/bootstrap", may: []string{"api", "bootstrap", "controllers/linux", "controllers/owner", "controllers/phase"}},
+	{folder: "controllers/bootstrap", may: []string{
+		"api", "bootstrap", "controllers/linux", "controllers/owner", "controllers/phase",
+	}},
 	{folder: "controllers/machine", may: []string{
 		"api", "bootstrap", "internal/cloud", "controllers/addresses", "controllers/linux", "controllers/owner", "controllers/phase",
 	}},
@@ -54,17 +56,23 @@ var rooms = []room{
 }
 
 // behindBootstrap are the rooms that only bootstrap itself, tests and what checks the scripts open.
-var behindBootstrap = []string{"bootstrap/network", "bootstrap/kubelet", "bootstrap/windows", "bootstrap/containerd", "bootstrap/step"}
+var behindBootstrap = []string{
+	"bootstrap/network", "bootstrap/kubelet", "bootstrap/windows", "bootstrap/containerd", "bootstrap/step",
+}
 
 // implementations are the clouds: only main.go and tests know them by name.
-var implementations = []string{"internal/cloud/azure", "internal/cloud/vsphere", "internal/cloud/fake", "internal/cloud/cloudtest"}
+var implementations = []string{
+	"internal/cloud/azure", "internal/cloud/vsphere", "internal/cloud/fake", "internal/cloud/cloudtest",
+}
 
 // pure rooms decide and do nothing: same input, same output, nothing waits.
 var pure = []string{"bootstrap", "internal/placement"}
 
 // What a pure room must not import, by prefix, and of package time, what it must not call.
 var (
-	impure      = []string{"context", "net/http", "os", "k8s.io/client-go", "sigs.k8s.io/controller-runtime", "math/rand", "crypto/rand"}
+	impure = []string{
+		"context", "net/http", "os", "k8s.io/client-go", "sigs.k8s.io/controller-runtime", "math/rand", "crypto/rand",
+	}
 	impureClock = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick"}
 )
 

@@ -141,8 +141,6 @@ var domainLimits = join(
 	identifier("spec.windows.gmsaPlugin.classID"),
 )
 
-func mirror(key string) map[string]any { return map[string]any{"url": "https://" + key} }
-
 func registry(key string) map[string]any {
 	return map[string]any{"host": key, "credentialsRef": map[string]any{"name": "a"}}
 }

@@ -53,7 +53,8 @@ func (j *joins) ofTheImage() []provoked {
 			world: func(g *guest.Simulated) { g.Build = "14393.5000" },
 		},
 		{
-			reason: step.ReasonWindowsPatchLevelTooLow, phase: "network", says: "Windows has build 17763.100, overlay networks need 17763.379 or later",
+			reason: step.ReasonWindowsPatchLevelTooLow, phase: "network",
+			says:  "Windows has build 17763.100, overlay networks need 17763.379 or later",
 			world: func(g *guest.Simulated) { g.Build = "17763.100" }, config: network(bootstrapv1.NetworkOverlay, bootstrapv1.CNIFlannel),
 		},
 		{

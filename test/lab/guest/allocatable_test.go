@@ -107,6 +107,5 @@ func kubeletConfigOf(
 
 func readPatched(t *testing.T, patch string) *kubeletv1.KubeletConfiguration {
 	t.Helper()
-	config := expect.Got(readKubeletConfig(patched(t, goodKubelet, patch), defaultVersion))(t)
-	return config
+	return expect.Got(readKubeletConfig(patched(t, goodKubelet, patch), defaultVersion))(t)
 }

@@ -149,8 +149,7 @@ func TestBoot(t *testing.T) {
 
 func diskFile(t *testing.T, guest *Simulated, name string) string {
 	t.Helper()
-	text := expect.Got(os.ReadFile(filepath.Join(guest.Dir, "C", name)))(t)
-	return string(text)
+	return string(expect.Got(os.ReadFile(filepath.Join(guest.Dir, "C", name)))(t))
 }
 
 func effects(t *testing.T, guest *Simulated) string {
@@ -235,7 +234,8 @@ func TestFaults(t *testing.T) {
 			"kubeadm of another version",
 			Faults{Kubeadm: "v1.29.0"},
 			`{"do":"fact","name":"f","argv":["kubeadm.exe","version","-o","short"],"match":"v([\\d.]+)","set":"kubeadm"},
-			 {"do":"check","name":"c","reason":"WrongVersion","fact":"kubeadm","atLeast":"1.36","say":["the image has kubeadm ",{"fact":"kubeadm"}]}`,
+			 {"do":"check","name":"c","reason":"WrongVersion","fact":"kubeadm","atLeast":"1.36",
+			  "say":["the image has kubeadm ",{"fact":"kubeadm"}]}`,
 			plan.Report{State: plan.StateFailed, Reason: "WrongVersion", Message: "the image has kubeadm 1.29.0"},
 		},
 		{

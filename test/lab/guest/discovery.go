@@ -94,8 +94,8 @@ func (j *joining) discoverByFile(ctx context.Context) (*clientcmdapi.Config, err
 	}
 	j.config.endpoint = strings.TrimPrefix(cluster.Server, "https://")
 	if _, err := j.clusterInfo(ctx, cluster.CertificateAuthorityData); err != nil && !apierrors.IsForbidden(err) {
+		//nolint:staticcheck // because kubeadm says it so
 		return nil, fmt.Errorf("Abort reading the %s ConfigMap after timeout of %v: %w",
-			//nolint:staticcheck // because kubeadm says it so
 			tokenapi.ConfigMapClusterInfo, j.config.discovery, err)
 	}
 	if j.config.bootstrapToken == "" {

@@ -69,8 +69,9 @@ func (c *cluster) userData(t *testing.T, name string, changes ...func(*bootstrap
 	in := bootstrap.Input{
 		Cluster: &clusterv1.Cluster{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "blue"},
-			Spec:       clusterv1.ClusterSpec{ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: c.Host, Port: int32(c.Port)}},
-			//nolint:gosec // because a port fits
+			Spec: clusterv1.ClusterSpec{ControlPlaneEndpoint: clusterv1.APIEndpoint{
+				Host: c.Host, Port: int32(c.Port), //nolint:gosec // because a port fits
+			}},
 		},
 		Machine: &clusterv1.Machine{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: name, UID: types.UID("uid-" + name)},
@@ -162,8 +163,7 @@ func testDiscoveryFile(t *testing.T, c *cluster) {
 // otherCA is of another cluster.
 func otherCA(t *testing.T) []byte {
 	t.Helper()
-	pem := expect.Got(os.ReadFile("../../../bootstrap/testdata/ca.crt"))(t)
-	return pem
+	return expect.Got(os.ReadFile("../../../bootstrap/testdata/ca.crt"))(t)
 }
 
 func ready(node *corev1.Node) bool {
@@ -257,13 +257,17 @@ func testFailures(t *testing.T, c *cluster) {
 		reason  string
 	}{
 		{
-			"win-port", Faults{}, func(in *bootstrap.Input) { in.Cluster.Spec.ControlPlaneEndpoint.Port = closed }, nil,
+			"win-port",
+			Faults{},
+			func(in *bootstrap.Input) { in.Cluster.Spec.ControlPlaneEndpoint.Port = closed }, nil,
 			step.ReasonAPIServerUnreachable,
 		},
 		{"win-cut", Faults{Unreachable: true}, nil, nil, step.ReasonAPIServerUnreachable},
 		{"win-token", Faults{}, func(in *bootstrap.Input) { in.Token = "zzzzzz.0123456789abcdef" }, nil, step.ReasonTokenRejected},
 		{
-			"win-secret", Faults{}, func(in *bootstrap.Input) { in.Token = c.token[:7] + "0123456789abcdef" }, nil,
+			"win-secret",
+			Faults{},
+			func(in *bootstrap.Input) { in.Token = c.token[:7] + "0123456789abcdef" }, nil,
 			step.ReasonTokenRejected,
 		},
 		{"win-pin", Faults{}, nil, []string{pin, other}, step.ReasonAPIServerCAMismatch},
@@ -274,7 +278,10 @@ func testFailures(t *testing.T, c *cluster) {
 		}, nil, step.ReasonTokenRejected},
 		{"win-sick", Faults{KubeletSick: true}, nil, nil, step.ReasonKubeletNotHealthy},
 		{
-			"win-bad", Faults{}, nil, []string{`\"singleProcessOOMKill\":null`, `\"singleProcessOOMKill\":true`},
+			"win-bad",
+			Faults{},
+			nil,
+			[]string{`\"singleProcessOOMKill\":null`, `\"singleProcessOOMKill\":true`},
 			step.ReasonKubeletNotHealthy,
 		},
 	} {
@@ -320,8 +327,5 @@ func closedPort(t *testing.T) int32 {
 	t.Helper()
 	listener := expect.Got(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = listener.Close() }()
-	_, text, err := net.SplitHostPort(listener.Addr().String())
-	expect.OK(t, err)
-	port := expect.Got(strconv.ParseInt(text, 10, 32))(t)
-	return int32(port)
+	return int32(listener.Addr().(*net.TCPAddr).Port) //nolint:gosec // because a port fits
 }

@@ -63,8 +63,7 @@ func patched(t *testing.T, config, patch string) []byte {
 	change, failed := toTree([]byte(patch))
 	expect.OK(t, errors.Join(err, failed))
 	mergePatch(tree, change)
-	text := expect.Got(yaml.Marshal(tree))(t)
-	return text
+	return expect.Got(yaml.Marshal(tree))(t)
 }
 
 // TestLabIsLikeTheRealKubelet: test/kubelet asks the real one about the same files.

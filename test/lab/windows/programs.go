@@ -152,14 +152,14 @@ func (m *Machine) Find(call *Call) (Program, error) {
 		}
 	}
 	name := call.Argv[0]
-	missing := fmt.Errorf("The system cannot find the file specified: %s", name) //nolint:staticcheck // because Windows says it so
 	if !m.onDisk(name) {
-		return nil, missing
+		//nolint:staticcheck // because Windows says it so
+		return nil, fmt.Errorf("The system cannot find the file specified: %s", name)
 	}
 	program, ok := m.programs[strings.ToLower(Base(name))]
 	if !ok {
-		return nil, fmt.Errorf("The specified executable is not a valid application for this OS platform: %s",
-			name) //nolint:staticcheck // because Windows says it so
+		//nolint:staticcheck // because Windows says it so
+		return nil, fmt.Errorf("The specified executable is not a valid application for this OS platform: %s", name)
 	}
 	return program, nil
 }
