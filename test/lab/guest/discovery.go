@@ -2,6 +2,7 @@ package guest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/x509"
@@ -109,7 +110,7 @@ func (j *joining) onDrive(path string) string {
 	if !strings.HasPrefix(path, "/") {
 		return path
 	}
-	return orElse(j.call.Dir, `C:\`)[:2] + path
+	return cmp.Or(j.call.Dir, `C:\`)[:2] + path
 }
 
 // clusterInfo asks without credentials, for as long as the discovery may take; with a CA it wants the server to prove itself.

@@ -94,7 +94,9 @@ func (m *Machine) NetAddresses() ([]Address, error) {
 }
 
 // without is a list without some of its items, which stay in the list itself.
-func without[V any](list []V, drop func(V) bool) []V { return slices.DeleteFunc(slices.Clone(list), drop) }
+func without[V any](list []V, drop func(V) bool) []V {
+	return slices.DeleteFunc(slices.Clone(list), drop)
+}
 
 // AddAddress adds an address with its prefix length.
 func (m *Machine) AddAddress(index int, address string) error {

@@ -106,7 +106,7 @@ func (m *Machine) announce(command Command) error {
 	if reads(command.Argv) {
 		return nil
 	}
-	text, err := plainJSON(command.Argv)
+	text, err := PlainJSON(command.Argv)
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,8 @@ func reads(argv []string) bool {
 	return false
 }
 
-func plainJSON(value any) (string, error) {
+// PlainJSON is JSON as PowerShell writes it: <, > and & stand for themselves.
+func PlainJSON(value any) (string, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)

@@ -26,7 +26,9 @@ func (m *Machine) Facts() (map[string]string, error) {
 }
 
 // ComputerName is the NetBIOS name.
-func (m *Machine) ComputerName() string { return held(m, func() string { return m.state.ComputerName }) }
+func (m *Machine) ComputerName() string {
+	return held(m, func() string { return m.state.ComputerName })
+}
 
 // FirewallRule is an inbound rule that allows.
 type FirewallRule struct {
@@ -188,4 +190,6 @@ func (m *Machine) DisableTask(name string) error {
 }
 
 // TaskEnabled says whether a task starts with the machine.
-func (m *Machine) TaskEnabled(name string) bool { return held(m, func() bool { return m.state.Tasks[name] }) }
+func (m *Machine) TaskEnabled(name string) bool {
+	return held(m, func() bool { return m.state.Tasks[name] })
+}
