@@ -194,10 +194,8 @@ var settingsRules = slices.Concat(
 		{
 			at: "spec.containerd.registries[]", field: "spec.containerd.registries[0]",
 			message: "set at least one of mirrors, ca and credentialsRef",
-			accepted: []map[string]any{
-				{"spec.containerd.registries[]": map[string]any{"host": "a", "ca": source("secret")}},
-				{"spec.containerd.registries[]": registry("a")},
-			},
+			accepted: edits("spec.containerd.registries[]",
+				map[string]any{"host": "a", "ca": source("secret")}, registry("a")),
 			refused: []map[string]any{{"spec.containerd.registries[]": map[string]any{"host": "a"}}},
 		},
 		{

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -102,7 +101,7 @@ func testHealthyNode(t *testing.T, c *cluster) {
 	guest := &Simulated{Dir: t.TempDir(), KubernetesVersion: c.Version}
 	t.Cleanup(func() { showLogs(t, guest) })
 	off := powerOn(t, guest, vm)
-	if report := vm.awaitEnd(t, time.Minute); report.State != plan.StateSucceeded {
+	if report := vm.awaitEnd(t); report.State != plan.StateSucceeded {
 		t.Fatalf("the bootstrap ended %s: %s %s %v", report.State, report.Reason, report.Message, report.LastLines)
 	}
 	c.awaitReady(t, name)
@@ -150,7 +149,7 @@ func testDiscoveryFile(t *testing.T, c *cluster) {
 	guest := &Simulated{Dir: t.TempDir(), KubernetesVersion: c.Version}
 	t.Cleanup(func() { showLogs(t, guest) })
 	powerOn(t, guest, vm)
-	if report := vm.awaitEnd(t, time.Minute); report.State != plan.StateSucceeded {
+	if report := vm.awaitEnd(t); report.State != plan.StateSucceeded {
 		t.Fatalf("the bootstrap ended %s: %s %s %v", report.State, report.Reason, report.Message, report.LastLines)
 	}
 	c.awaitReady(t, name)
@@ -296,7 +295,7 @@ func testFailures(t *testing.T, c *cluster) {
 			guest := &Simulated{Dir: t.TempDir(), KubernetesVersion: c.Version, Faults: one.faults}
 			t.Cleanup(func() { showLogs(t, guest) })
 			powerOn(t, guest, vm)
-			if report := vm.awaitEnd(t, 2*time.Minute); report.State != plan.StateFailed || report.Reason != one.reason {
+			if report := vm.awaitEnd(t); report.State != plan.StateFailed || report.Reason != one.reason {
 				t.Errorf("the bootstrap ended %s: %s %q %v, want %s", report.State, report.Reason, report.Message, report.LastLines,
 					one.reason)
 			}
@@ -316,7 +315,7 @@ func testNoCertificate(t *testing.T, c *cluster) {
 	guest := &Simulated{Dir: t.TempDir(), KubernetesVersion: c.Version}
 	t.Cleanup(func() { showLogs(t, guest) })
 	powerOn(t, guest, vm)
-	if report := vm.awaitEnd(t, 2*time.Minute); report.State != plan.StateFailed ||
+	if report := vm.awaitEnd(t); report.State != plan.StateFailed ||
 		report.Reason != step.ReasonTLSBootstrapFailed {
 		t.Errorf("the bootstrap ended %s: %s %q %v", report.State, report.Reason, report.Message, report.LastLines)
 	}
