@@ -16,6 +16,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 const (
@@ -28,14 +29,9 @@ var references = regexp.MustCompile(`\.(contentFrom|ca|credentialsRef|kubeconfig
 
 // The page names every field of the spec, and no other.
 func TestBootstrapFieldsAreDocumented(t *testing.T) {
-	content, err := os.ReadFile(filepath.Join(root, bootstrapCRD))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := expect.Got(os.ReadFile(filepath.Join(root, bootstrapCRD)))(t)
 	var definition apiextensionsv1.CustomResourceDefinition
-	if err := yaml.Unmarshal(content, &definition); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, yaml.Unmarshal(content, &definition))
 	spec := definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
 	compare(t, bootstrapPage, leaves("", spec), namedFields(t))
 }
@@ -76,10 +72,7 @@ func namedFields(t *testing.T) []string {
 
 // Every example of the page makes user data.
 func TestBootstrapExamplesAreRendered(t *testing.T) {
-	content, err := os.ReadFile(filepath.Join(root, bootstrapPage))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := expect.Got(os.ReadFile(filepath.Join(root, bootstrapPage)))(t)
 	examples := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(content), -1)
 	if len(examples) < 8 {
 		t.Fatalf("%d examples, want one of each room", len(examples))
@@ -107,10 +100,7 @@ func TestBootstrapExamplesAreRendered(t *testing.T) {
 // exampleInput is a machine of the config on vSphere, with all that the config refers to.
 func exampleInput(t *testing.T, config *bootstrapv1.WindowsBootstrapConfig) bootstrap.Input {
 	t.Helper()
-	ca, err := os.ReadFile(filepath.Join(root, "bootstrap", "testdata", "ca.crt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ca := expect.Got(os.ReadFile(filepath.Join(root, "bootstrap", "testdata", "ca.crt")))(t)
 	in := bootstrap.Input{
 		Cluster: &clusterv1.Cluster{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "blue"},
@@ -138,10 +128,7 @@ func exampleInput(t *testing.T, config *bootstrapv1.WindowsBootstrapConfig) boot
 			in.Sources[source.String()] = ca
 		case "kubeconfig":
 			cluster := map[string]any{"server": "https://10.0.0.10:6443", "certificate-authority-data": ca}
-			text, err := yaml.Marshal(map[string]any{"kind": "Config", "clusters": []any{map[string]any{"cluster": cluster}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := expect.Got(yaml.Marshal(map[string]any{"kind": "Config", "clusters": []any{map[string]any{"cluster": cluster}}}))(t)
 			in.Sources[source.String()] = text
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 const conditionsPage = "docs/conditions.md"
@@ -38,10 +39,7 @@ func TestConditionsAreDocumented(t *testing.T) {
 // constants returns the values of the conditions and reasons in a file. One that is Cluster API's is named as there.
 func constants(t *testing.T, file string) []string {
 	t.Helper()
-	s, err := read(filepath.Join(root, filepath.FromSlash(file)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := expect.Got(read(filepath.Join(root, filepath.FromSlash(file))))(t)
 	var values []string
 	for _, declaration := range s.file.Decls {
 		block, ok := declaration.(*ast.GenDecl)
@@ -59,11 +57,7 @@ func value(t *testing.T, s source, spec *ast.ValueSpec) string {
 	t.Helper()
 	switch v := spec.Values[0].(type) {
 	case *ast.BasicLit:
-		text, err := strconv.Unquote(v.Value)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return text
+		return expect.Got(strconv.Unquote(v.Value))(t)
 	case *ast.SelectorExpr:
 		return strings.TrimSuffix(strings.TrimSuffix(v.Sel.Name, "Condition"), "Reason")
 	default:
@@ -76,10 +70,7 @@ func value(t *testing.T, s source, spec *ast.ValueSpec) string {
 func TestLinks(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`)
 	for _, page := range pages(t) {
-		content, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := expect.Got(os.ReadFile(page))(t)
 		for _, found := range link.FindAllStringSubmatch(string(content), -1) {
 			if strings.Contains(found[1], "://") {
 				continue
@@ -93,10 +84,7 @@ func TestLinks(t *testing.T) {
 
 // The README is read whole or not at all.
 func TestReadmeIsShort(t *testing.T) {
-	content, err := os.ReadFile(filepath.Join(root, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := expect.Got(os.ReadFile(filepath.Join(root, "README.md")))(t)
 	if lines := strings.Count(string(content), "\n"); lines > 150 {
 		t.Errorf("README.md has %d lines, want at most 150", lines)
 	}
@@ -106,10 +94,7 @@ func pages(t *testing.T) []string {
 	t.Helper()
 	var all []string
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/decisions/*.md"} {
-		found, err := filepath.Glob(filepath.Join(root, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := expect.Got(filepath.Glob(filepath.Join(root, pattern)))(t)
 		all = append(all, found...)
 	}
 	return all
@@ -118,10 +103,7 @@ func pages(t *testing.T) []string {
 // tableRows are the cells of all tables of a page, without their heads.
 func tableRows(t *testing.T, page string) [][]string {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(page)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := expect.Got(os.ReadFile(filepath.Join(root, filepath.FromSlash(page))))(t)
 	return rowsOf(string(content))
 }
 

@@ -45,7 +45,9 @@ var rooms = []room{
 	{folder: "controllers/owner"},
 	{folder: "controllers/linux", may: []string{"api", "controllers/phase"}},
 	{folder: "controllers/addresses", may: []string{"api", "bootstrap", "controllers/phase"}},
-	{folder: "controllers/bootstrap", may: []string{"api", "bootstrap", "controllers/linux", "controllers/owner", "controllers/phase"}},
+	{folder: "controllers/bootstrap", may: []string{
+		"api", "bootstrap", "controllers/linux", "controllers/owner", "controllers/phase",
+	}},
 	{folder: "controllers/machine", may: []string{
 		"api", "bootstrap", "internal/cloud", "controllers/addresses", "controllers/linux", "controllers/owner", "controllers/phase",
 	}},
@@ -71,7 +73,9 @@ var pure = []string{"bootstrap", "internal/placement"}
 
 // What a pure room must not import, by prefix, and of package time, what it must not call.
 var (
-	impure      = []string{"context", "net/http", "os", "k8s.io/client-go", "sigs.k8s.io/controller-runtime", "math/rand", "crypto/rand"}
+	impure = []string{
+		"context", "net/http", "os", "k8s.io/client-go", "sigs.k8s.io/controller-runtime", "math/rand", "crypto/rand",
+	}
 	impureClock = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick"}
 )
 

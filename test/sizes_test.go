@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // What a reader can take in.
@@ -84,7 +86,8 @@ func TestSizes(t *testing.T) {
 	checkSpread(t, "product", product, medianFunction)
 	// A simulator is mostly long tables of small truths: its median may be what it is.
 	checkSpread(t, "test programs", programs, p95Function)
-	t.Logf("%d files: %d lines of code, %d of tests (%.1f times)", files, lines, testLines, float64(testLines)/float64(max(lines, 1)))
+	times := float64(testLines) / float64(max(lines, 1))
+	t.Logf("%d files: %d lines of code, %d of tests (%.1f times)", files, lines, testLines, times)
 }
 
 func checkSpread(t *testing.T, what string, functions []function, median int) {
@@ -116,10 +119,7 @@ func TestDependencies(t *testing.T) {
 // directRequires reads go.mod by its lines: the requirements that are not marked indirect.
 func directRequires(t *testing.T) []string {
 	t.Helper()
-	content, err := os.ReadFile(root + "/go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := expect.Got(os.ReadFile(root + "/go.mod"))(t)
 	var direct []string
 	inside := false
 	for line := range strings.Lines(string(content)) {

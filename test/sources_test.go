@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // root of the repository.
@@ -32,7 +34,7 @@ type source struct {
 func sources(t *testing.T) []source {
 	t.Helper()
 	var all []source
-	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+	expect.OK(t, filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -46,10 +48,7 @@ func sources(t *testing.T) []source {
 			all = append(all, s)
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return all
 }
 

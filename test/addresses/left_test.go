@@ -107,9 +107,10 @@ func TestUselessAddress(t *testing.T) {
 	claimed := s.haveAll(t, []string{"useless-0-0"})
 	wait.Eventually(t, "claim", claimed)
 	s.give(t, "useless-0-0", "10.31.0.10")
-	have := m.Await(t, "refusal", world.Windows("Stalled True SpecInvalid"), world.Config("Ready False WaitingForMachineAddresses"))
-	const want = "IPAddress useless-0-0: gateway 10.30.0.1 is not in the network of 10.31.0.10/24; correct pool by-hand, then delete " +
-		"IPAddressClaim useless-0-0, and the machine creates a new one"
+	have := m.Await(t, "refusal",
+		world.Windows("Stalled True SpecInvalid"), world.Config("Ready False WaitingForMachineAddresses"))
+	const want = "IPAddress useless-0-0: gateway 10.30.0.1 is not in the network of 10.31.0.10/24; correct pool by-hand, " +
+		"then delete IPAddressClaim useless-0-0, and the machine creates a new one"
 	if got := conditions.Get(have.Windows, infrav1.ReadyCondition).Message; got != want || have.Windows.Status.Networks != nil {
 		t.Errorf("message %q, want %q; networks %+v", got, want, have.Windows.Status.Networks)
 	}

@@ -123,7 +123,7 @@ func frozenConfigs(ctx context.Context) error {
 	setAll(made, swapped)
 	err := wait.Poll(ctx, func(ctx context.Context) error {
 		if err := api.Update(ctx, made.DeepCopy(), client.DryRunAll); !apierrors.IsInvalid(err) {
-			return fmt.Errorf("the change is not found to be invalid: %v", err)
+			return fmt.Errorf("the change is not found to be invalid, but: %w", err)
 		}
 		return nil
 	})

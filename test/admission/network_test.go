@@ -108,6 +108,15 @@ var (
 	withNetwork = slices.Concat(configured, calico, hybrid)
 )
 
+// only pairs that are allowed may have a field; others are refused with the message.
+func only(allowed pairs, field string, value any, message string, others ...pairs) rule {
+	with := map[string]any{field: value}
+	return rule{
+		at: "spec.network", field: "spec.network." + field, message: message,
+		accepted: allowed.with(with), refused: slices.Concat(others...).with(with),
+	}
+}
+
 var networkRules = []rule{
 	{
 		at: "spec.network", field: "spec.network.cni",
@@ -116,60 +125,41 @@ var networkRules = []rule{
 			"transparent with Antrea or no cni, or none with no cni",
 		accepted: slices.Concat(withNetwork, antrea, bare).with(nil),
 		refused: pairs{
-			{"l2bridge", ""},
-			{"l2tunnel", ""},
-			{"overlay", ""},
 			{"none", "Flannel"},
 			{"none", "Antrea"},
 			{"transparent", "Flannel"},
+			{"transparent", "OVNKubernetes"},
+			{"l2bridge", ""},
 			{"l2bridge", "OVNKubernetes"},
 			{"l2bridge", "Antrea"},
 			{"l2bridge", "WinOverlay"},
+			{"l2tunnel", ""},
 			{"l2tunnel", "Flannel"},
+			{"overlay", ""},
 			{"overlay", "AzureCNI"},
 			{"overlay", "WinBridge"},
 			{"overlay", "Antrea"},
-			{"transparent", "OVNKubernetes"},
 		}.with(nil),
 	},
-	{
-		at: "spec.network", field: "spec.network.vni",
-		message:  "vni is for Flannel and WinOverlay in mode overlay only; remove it: other CNIs have it in their own configuration",
-		accepted: pairs{{"overlay", "Flannel"}, {"overlay", "WinOverlay"}}.with(map[string]any{"vni": int64(4096)}),
-		refused: slices.Concat(bare, antrea, calico, hybrid, azureCNI, pairs{{"l2bridge", "Flannel"}}).
-			with(map[string]any{"vni": int64(4096)}),
-	},
-	{
-		at: "spec.network", field: "spec.network.interface",
-		message:  "with this mode and cni, the CNI chooses the interface itself; remove interface and configure it in the CNI",
-		accepted: slices.Concat(configured, calico).with(map[string]any{"interface": "Ethernet0"}),
-		refused:  slices.Concat(bare, antrea, hybrid).with(map[string]any{"interface": "Ethernet0"}),
-	},
-	{
-		at: "spec.network", field: "spec.network.networkName",
-		message:  "networkName is for l2bridge, l2tunnel and overlay only; remove it",
-		accepted: withNetwork.with(map[string]any{"networkName": "pods"}),
-		refused:  slices.Concat(bare, antrea).with(map[string]any{"networkName": "pods"}),
-	},
-	{
-		at: "spec.network", field: "spec.network.exceptionCIDRs",
-		message:  "the bootstrap does not configure this CNI; remove exceptionCIDRs and configure them in the CNI",
-		accepted: configured.with(map[string]any{"exceptionCIDRs": []any{"10.0.0.0/8"}}),
-		refused:  slices.Concat(bare, antrea, calico, hybrid).with(map[string]any{"exceptionCIDRs": []any{"10.0.0.0/8"}}),
-	},
-	{
-		at: "spec.network", field: "spec.network.clusterDNS",
-		message:  "the bootstrap does not configure this CNI; remove clusterDNS and configure it in the CNI",
-		accepted: configured.with(map[string]any{"clusterDNS": "10.96.0.10"}),
-		refused:  slices.Concat(bare, antrea, calico, hybrid).with(map[string]any{"clusterDNS": "10.96.0.10"}),
-	},
-	{
-		at: "spec.network", field: "spec.network.kubeProxy",
-		message: "with this mode and cni, kube-proxy is not needed or cannot be configured before the CNI runs; remove kubeProxy: " +
+	only(pairs{{"overlay", "Flannel"}, {"overlay", "WinOverlay"}}, "vni", int64(4096),
+		"vni is for Flannel and WinOverlay in mode overlay only; remove it: other CNIs have it in their own configuration",
+		bare, antrea, calico, hybrid, azureCNI, pairs{{"l2bridge", "Flannel"}}),
+	only(slices.Concat(configured, calico), "interface", "Ethernet0",
+		"with this mode and cni, the CNI chooses the interface itself; remove interface and configure it in the CNI",
+		bare, antrea, hybrid),
+	only(withNetwork, "networkName", "pods",
+		"networkName is for l2bridge, l2tunnel and overlay only; remove it",
+		bare, antrea),
+	only(configured, "exceptionCIDRs", []any{"10.0.0.0/8"},
+		"the bootstrap does not configure this CNI; remove exceptionCIDRs and configure them in the CNI",
+		bare, antrea, calico, hybrid),
+	only(configured, "clusterDNS", "10.96.0.10",
+		"the bootstrap does not configure this CNI; remove clusterDNS and configure it in the CNI",
+		bare, antrea, calico, hybrid),
+	only(slices.Concat(configured, pairs{{"l2bridge", "Calico"}}), "kubeProxy", map[string]any{"configFile": "Managed"},
+		"with this mode and cni, kube-proxy is not needed or cannot be configured before the CNI runs; remove kubeProxy: "+
 			"its DaemonSet brings its configuration",
-		accepted: slices.Concat(configured, pairs{{"l2bridge", "Calico"}}).with(managed),
-		refused:  slices.Concat(bare, antrea, hybrid, pairs{{"overlay", "Calico"}}).with(managed),
-	},
+		bare, antrea, hybrid, pairs{{"overlay", "Calico"}}),
 	ordered("spec.network.nodePorts", 80), ordered("spec.network.dynamicPorts", 40000), ordered("spec.network.firewall[].ports", 80),
 	{
 		at: "spec.network.exceptionCIDRs[]", field: "spec.network.exceptionCIDRs[0]",
@@ -238,8 +228,6 @@ func edits(field string, values ...any) []map[string]any {
 func aside(nodePorts, dynamicPorts any) map[string]any {
 	return map[string]any{"spec.network.nodePorts": nodePorts, "spec.network.dynamicPorts": dynamicPorts}
 }
-
-var managed = map[string]any{"kubeProxy": map[string]any{"configFile": "Managed"}}
 
 // ordered is the rule that last is not below first. A single port is valid, except for dynamicPorts.
 func ordered(field string, first int64) rule {

@@ -107,14 +107,9 @@ var identity = rule{
 				"/resourceGroups/group/providers/Microsoft.Compute/virtualMachines/win-1",
 		},
 	},
-	refused: []map[string]any{
-		{"spec.providerID": "vsphere://1"},
-		{"spec.providerID": "vsphere://11111111-2222-3333-4444-55555555555A"},
-		{"spec.providerID": "vsphere://{" + guid + "}"},
-		{"spec.providerID": vmOne + "1"},
-		{"spec.providerID": guid},
-		{"spec.providerID": "azure:///subscriptions/1"},
-	},
+	refused: edits("spec.providerID",
+		"vsphere://1", "vsphere://11111111-2222-3333-4444-55555555555A", "vsphere://{"+guid+"}", vmOne+"1", guid,
+		"azure:///subscriptions/1"),
 }
 
 // identityOfTemplate has no accepted providerID, because another rule does not allow it in templates.
@@ -135,31 +130,18 @@ var configRules = slices.Concat(networkRules, []rule{
 		at: "spec.node.labels[]", field: "spec.node.labels[0].name",
 		message: "a kubelet must not set this label of kubernetes.io or k8s.io on its own node; set it in metadata.labels of the " +
 			"Machine, from where Cluster API copies it to the node, or use a name under node.kubernetes.io/",
-		accepted: []map[string]any{
-			{"spec.node.labels[].name": "pool"},
-			{"spec.node.labels[].name": "example.com/pool"},
-			{"spec.node.labels[].name": "node.kubernetes.io/pool"},
-			{"spec.node.labels[].name": "my.node.kubernetes.io/pool"},
-			{"spec.node.labels[].name": "kubelet.kubernetes.io/pool"},
-			{"spec.node.labels[].name": "topology.kubernetes.io/zone"},
-			{"spec.node.labels[].name": "topology.kubernetes.io/region"},
-			{"spec.node.labels[].name": "node.kubernetes.io/instance-type"},
-			{"spec.node.labels[].name": "notkubernetes.io/pool"},
-		},
-		refused: []map[string]any{
-			{"spec.node.labels[].name": "node-role.kubernetes.io/worker"},
-			{"spec.node.labels[].name": "kubernetes.io/role"},
-			{"spec.node.labels[].name": "a.k8s.io/pool"},
-			{"spec.node.labels[].name": "topology.kubernetes.io/rack"},
-		},
+		accepted: edits("spec.node.labels[].name",
+			"pool", "example.com/pool", "node.kubernetes.io/pool", "my.node.kubernetes.io/pool",
+			"kubelet.kubernetes.io/pool", "topology.kubernetes.io/zone", "topology.kubernetes.io/region",
+			"node.kubernetes.io/instance-type", "notkubernetes.io/pool"),
+		refused: edits("spec.node.labels[].name",
+			"node-role.kubernetes.io/worker", "kubernetes.io/role", "a.k8s.io/pool", "topology.kubernetes.io/rack"),
 	},
 	{
 		at: "spec.node.taints", field: "spec.node.taints",
 		message: "two taints have the same key and effect; remove one of them",
-		accepted: []map[string]any{
-			{"spec.node.taints": []any{}},
-			{"spec.node.taints": []any{taint("os", "NoSchedule"), taint("os", "NoExecute"), taint("pool", "NoSchedule")}},
-		},
+		accepted: edits("spec.node.taints",
+			[]any{}, []any{taint("os", "NoSchedule"), taint("os", "NoExecute"), taint("pool", "NoSchedule")}),
 		refused: []map[string]any{
 			{"spec.node.taints": []any{taint("os", "NoSchedule"), taint("os", "NoSchedule")}},
 			{"spec.node.taints": []any{
@@ -169,10 +151,9 @@ var configRules = slices.Concat(networkRules, []rule{
 	},
 	{
 		at: "spec.node.taints[]", field: "spec.node.taints[0].key", message: "Cluster API's own taint is always added; remove it",
-		accepted: []map[string]any{
-			{"spec.node.taints[]": taint("node.cluster.x-k8s.io/uninitialized", "NoExecute")},
-			{"spec.node.taints[]": taint("node.cluster.x-k8s.io/other", "NoSchedule")},
-		},
+		accepted: edits("spec.node.taints[]",
+			taint("node.cluster.x-k8s.io/uninitialized", "NoExecute"),
+			taint("node.cluster.x-k8s.io/other", "NoSchedule")),
 		refused: []map[string]any{{"spec.node.taints[]": taint("node.cluster.x-k8s.io/uninitialized", "NoSchedule")}},
 	},
 })

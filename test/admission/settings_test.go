@@ -141,8 +141,6 @@ var domainLimits = join(
 	identifier("spec.windows.gmsaPlugin.classID"),
 )
 
-func mirror(key string) map[string]any { return map[string]any{"url": "https://" + key} }
-
 func registry(key string) map[string]any {
 	return map[string]any{"host": key, "credentialsRef": map[string]any{"name": "a"}}
 }
@@ -196,10 +194,8 @@ var settingsRules = slices.Concat(
 		{
 			at: "spec.containerd.registries[]", field: "spec.containerd.registries[0]",
 			message: "set at least one of mirrors, ca and credentialsRef",
-			accepted: []map[string]any{
-				{"spec.containerd.registries[]": map[string]any{"host": "a", "ca": source("secret")}},
-				{"spec.containerd.registries[]": registry("a")},
-			},
+			accepted: edits("spec.containerd.registries[]",
+				map[string]any{"host": "a", "ca": source("secret")}, registry("a")),
 			refused: []map[string]any{{"spec.containerd.registries[]": map[string]any{"host": "a"}}},
 		},
 		{

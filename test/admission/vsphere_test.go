@@ -120,9 +120,7 @@ var (
 		at: firstNetwork + ".nameservers[]", field: "spec.vsphere.networks[0].nameservers[0]",
 		message:  "must be an IP address, such as 10.0.0.2",
 		accepted: []map[string]any{{firstNetwork + ".nameservers[]": "fd00::2"}},
-		refused: []map[string]any{
-			{firstNetwork + ".nameservers[]": "dns.example.com"}, {firstNetwork + ".nameservers[]": "10.0.0.256"},
-		},
+		refused:  edits(firstNetwork+".nameservers[]", "dns.example.com", "10.0.0.256"),
 	}
 	routeTo = rule{
 		at: firstNetwork + ".routes[].to", field: "spec.vsphere.networks[0].routes[0].to",

@@ -8,19 +8,16 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // Check that the CRD has each of the rules, by what they are about; crds is the folder of CRDs.
 func Check(t *testing.T, crds string, rules map[string]string) {
 	t.Helper()
-	content, err := os.ReadFile(crds + "/bootstrap.cluster.x-k8s.io_windowsbootstrapconfigs.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := expect.Got(os.ReadFile(crds + "/bootstrap.cluster.x-k8s.io_windowsbootstrapconfigs.yaml"))(t)
 	var definition any
-	if err := yaml.Unmarshal(content, &definition); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, yaml.Unmarshal(content, &definition))
 	all := rulesIn(definition)
 	for what, rule := range rules {
 		if !strings.Contains(all, rule) {

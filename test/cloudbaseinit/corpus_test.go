@@ -169,7 +169,8 @@ func metadata() []sample {
 		{"no instance id", "runs at every boot", `{"local-hostname":"win-1"}`, verdict{powershell64, "win-1", true}, nil},
 		{"empty instance id", "is one", `{"instance-id":"","local-hostname":"win-1"}`, named(powershell64), nil},
 		{
-			"number as instance id", "is not text", "instance-id: 5\nlocal-hostname: win-1\n", verdict{Taken: crashed},
+			"number as instance id", "is not text", "instance-id: 5\nlocal-hostname: win-1\n",
+			verdict{Taken: crashed},
 			new(named(powershell64)),
 		},
 		{"empty host name", "does not count", hostName(""), verdict{Taken: powershell64}, nil},
@@ -178,13 +179,15 @@ func metadata() []sample {
 		{"no host name", "the name stays", `{"instance-id":"uid-1"}`, verdict{Taken: powershell64}, nil},
 		{
 			"number as host name", "is not text: that plugin fails alone", "instance-id: uid-1\nlocal-hostname: 5\n",
-			verdict{Taken: powershell64}, nil,
+			verdict{Taken: powershell64},
+			nil,
 		},
 		{"qualified host name", "cut at the first dot", hostName("win-1.example.com"), named(powershell64), nil},
 		{"long host name", "cut at 15", hostName("a-very-long-computer-name"), verdict{powershell64, "a-very-long-com", false}, nil},
 		{
 			"cut at a hyphen", "which becomes a 0", hostName("a-very-longcom-puter"),
-			verdict{powershell64, "a-very-longcom0", false}, nil,
+			verdict{powershell64, "a-very-longcom0", false},
+			nil,
 		},
 		{"hyphen at the end", "of a short one, too", hostName("win-"), verdict{powershell64, "win0", false}, nil},
 		{"the name it has", "in another case", hostName(strings.ToLower(imageName)), verdict{Taken: powershell64}, nil},

@@ -58,8 +58,8 @@ func fill(t *testing.T, r release, folder string) {
 	t.Helper()
 	t.Logf("installing cloudbase-init %s into %s", r.version, folder)
 	expect.OK(t, os.MkdirAll(filepath.Dir(folder), 0o755))
-	part := expect.Got(os.MkdirTemp(filepath.Dir(folder),
-		".part-"))(t) //nolint:usetesting // because it is renamed: that takes one file system
+	//nolint:usetesting // because it is renamed: that takes one file system
+	part := expect.Got(os.MkdirTemp(filepath.Dir(folder), ".part-"))(t)
 	defer func() { _ = os.RemoveAll(part) }()
 	command(t, "python3", "-m", "venv", part)
 	wanted := filepath.Join(part, "wanted.txt")

@@ -24,11 +24,23 @@ func TestSamples(t *testing.T) {
 			t.Parallel()
 			for i, o := range play(t, r, guests(all)) {
 				s := all[i]
-				if diff := cmp.Diff(s.wanted(r), judge(o, s.userData)); diff != "" {
-					t.Errorf("%s (%s), -want +got:\n%s%q", s.name, s.reason, diff, complaints.FindAllString(o.said(), 3))
-				}
+				o.same(t, s.name+" ("+s.reason+")", s.wanted(r), judge(o, s.userData))
 			}
 		})
+	}
+}
+
+// same compares, and shows at a difference what the guest complained about.
+func (o outcome) same(t *testing.T, what string, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s, -want +got:\n%s%q", what, diff, complaints.FindAllString(o.said(), 3))
+	}
+}
+
+func azureMachine(name string, customData []byte) machine {
+	return machine{
+		Name: name, Cloud: onAzure, ComputerName: "win-1", HostName: "win-1", InstanceID: "id-1", CustomData: customData,
 	}
 }
 
@@ -61,18 +73,14 @@ func TestSamplesOnAzure(t *testing.T) {
 	}
 	var machines []machine
 	for _, c := range all {
-		machines = append(machines, machine{
-			Name: c.name, Cloud: onAzure, ComputerName: "win-1", HostName: "win-1", InstanceID: "id-1", CustomData: c.data,
-		})
+		machines = append(machines, azureMachine(c.name, c.data))
 	}
 	for _, r := range releases {
 		t.Run(r.version, func(t *testing.T) {
 			t.Parallel()
 			for i, o := range play(t, r, machines) {
 				c := all[i]
-				if diff := cmp.Diff(named(c.taken), judge(o, c.data)); diff != "" {
-					t.Errorf("%s (%s), -want +got:\n%s%q", c.name, c.reason, diff, complaints.FindAllString(o.said(), 3))
-				}
+				o.same(t, c.name+" ("+c.reason+")", named(c.taken), judge(o, c.data))
 				if failed := strings.Contains(o.said(), "<SubStatus>ProvisioningFailed</SubStatus>"); failed != (c.taken == raised) {
 					t.Errorf("%s: Azure hears of a failure: %v", c.name, failed)
 				}
@@ -110,9 +118,7 @@ ethernets:
 		for _, b := range o.Boots {
 			got = append(got, b.Network...)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s, -want +got:\n%s%q", r.version, diff, complaints.FindAllString(o.said(), 3))
-		}
+		o.same(t, r.version, want, got)
 	}
 }
 
@@ -124,15 +130,22 @@ func TestExitCodes(t *testing.T) {
 		// runs of the script in at most five boots.
 		runs, boots int
 	}{
-		{0, 1, 2}, {1, 1, 2}, {2, 1, 2}, {-1, 1, 2}, {3010, 1, 2}, {1000, 1, 2}, {1001, 1, 3}, {1002, 2, 2}, {1003, 5, 5},
+		{0, 1, 2},
+		{1, 1, 2},
+		{2, 1, 2},
+		{-1, 1, 2},
+		{3010, 1, 2},
+		{1000, 1, 2},
+		{1001, 1, 3},
+		{1002, 2, 2},
+		{1003, 5, 5},
 		{1004, 1, 2},
 	}
 	var machines []machine
 	for _, c := range all {
-		machines = append(machines, machine{
-			Name: "exit", Cloud: onAzure, ComputerName: "win-1", HostName: "win-1", InstanceID: "id-1", CustomData: []byte(script),
-			ExitCode: c.code,
-		})
+		m := azureMachine("exit", []byte(script))
+		m.ExitCode = c.code
+		machines = append(machines, m)
 	}
 	for _, r := range releases {
 		t.Run(r.version, func(t *testing.T) {
@@ -163,9 +176,7 @@ func TestLoaderExits(t *testing.T) {
 // The check for secrets in product_test.go is worth something: a MIME message does end in log and serial port, whole.
 func TestMIMEIsLogged(t *testing.T) {
 	t.Parallel()
-	leaky := machine{
-		Name: "leaky", Cloud: onAzure, ComputerName: "win-1", HostName: "win-1", InstanceID: "id-1", CustomData: []byte(mime),
-	}
+	leaky := azureMachine("leaky", []byte(mime))
 	for _, r := range releases {
 		b := play(t, r, []machine{leaky})[0].Boots[0]
 		if !strings.Contains(b.Log, script) || !strings.Contains(b.COM2, script) {

@@ -19,6 +19,9 @@ var errAway = &cloud.Error{
 // TestBadInput has what users get wrong: each gets a reason of its own, nothing is made, and the mended thing is noticed.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
+	credentials := func(data map[string][]byte) func(*testing.T, *stage, *world.Machine) {
+		return func(t *testing.T, s *stage, _ *world.Machine) { s.SetCredentials(t, data) }
+	}
 	cases := map[string]struct {
 		reason  string
 		spoil   func(*testing.T, *stage, *world.Machine)
@@ -33,19 +36,15 @@ func TestBadInput(t *testing.T) {
 		},
 		"incomplete credentials": {
 			reason: "a Secret without the key is as good as none",
-			spoil: func(t *testing.T, s *stage, _ *world.Machine) {
-				s.SetCredentials(t, map[string][]byte{"passwd": []byte("x")})
-			},
-			want: []string{"Ready False CredentialsMissing", "CloudReachable False CredentialsMissing"},
-			mend: func(t *testing.T, s *stage) { s.SetCredentials(t, password) },
+			spoil:  credentials(map[string][]byte{"passwd": []byte("x")}),
+			want:   []string{"Ready False CredentialsMissing", "CloudReachable False CredentialsMissing"},
+			mend:   func(t *testing.T, s *stage) { s.SetCredentials(t, password) },
 		},
 		"wrong credentials": {
 			reason: "other ones in the same Secret make another connection",
-			spoil: func(t *testing.T, s *stage, _ *world.Machine) {
-				s.SetCredentials(t, map[string][]byte{"password": []byte("x")})
-			},
-			want: []string{"Ready False CredentialsRejected", "CloudReachable False CredentialsRejected", "Stalled False NotStalled"},
-			mend: func(t *testing.T, s *stage) { s.SetCredentials(t, password) },
+			spoil:  credentials(map[string][]byte{"password": []byte("x")}),
+			want:   []string{"Ready False CredentialsRejected", "CloudReachable False CredentialsRejected", "Stalled False NotStalled"},
+			mend:   func(t *testing.T, s *stage) { s.SetCredentials(t, password) },
 		},
 		"cloud away": {
 			reason: "before there is a VM, this is why it is missing",
@@ -66,7 +65,7 @@ func TestBadInput(t *testing.T) {
 		},
 		"cloud that this manager has not": {
 			reason:  "a machine for another release is left alone",
-			spoil:   func(t *testing.T, s *stage, _ *world.Machine) { s.SetCredentials(t, password) },
+			spoil:   credentials(password),
 			process: func(o *world.Options) { o.Azure = nil },
 			want:    []string{"Ready False CloudNotSupported", "Stalled True CloudNotSupported"},
 		},

@@ -23,8 +23,7 @@ func expiry(t *testing.T, s world.State) time.Time {
 	if len(s.Tokens) != 1 {
 		t.Fatalf("there are %d tokens", len(s.Tokens))
 	}
-	at := expect.Got(time.Parse(time.RFC3339, string(s.Tokens[0].Data["expiration"])))(t)
-	return at
+	return expect.Got(time.Parse(time.RFC3339, string(s.Tokens[0].Data["expiration"])))(t)
 }
 
 // TestTokenIsKeptAlive puts the clock forward while a VM takes its time.

@@ -1,14 +1,10 @@
 package lab_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/base64"
 	"fmt"
 	"path/filepath"
 	"slices"
-	"sync"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -69,7 +65,7 @@ func (j *joins) playAzure(ctx context.Context, m mode, address string) {
 	leftovers(g)
 	ctx, cancel := context.WithCancel(ctx)
 	over := make(chan error, 1)
-	go func() { over <- g.Boot(ctx, newMemoryVM(name, rendered.Bytes())) }()
+	go func() { over <- g.Boot(ctx, guest.NewMemoryVM(name, name, rendered.Bytes())) }()
 	j.Cleanup(func() {
 		cancel()
 		if err := <-over; err != nil {
@@ -133,45 +129,3 @@ func (j *joins) azureEnd(name string) []string {
 	slices.Sort(lines)
 	return lines
 }
-
-// memoryVM is a VM that no cloud has.
-type memoryVM struct {
-	mu   sync.Mutex
-	info map[string]string
-}
-
-func newMemoryVM(name string, userData []byte) *memoryVM {
-	var packed bytes.Buffer
-	writer := gzip.NewWriter(&packed)
-	_, _ = writer.Write(userData) // a bytes.Buffer takes everything
-	_ = writer.Close()
-	return &memoryVM{info: map[string]string{
-		"guestinfo.metadata":          fmt.Sprintf(`{"instance-id":%q,"local-hostname":%q}`, name, name),
-		"guestinfo.userdata":          base64.StdEncoding.EncodeToString(packed.Bytes()),
-		"guestinfo.userdata.encoding": "gzip+base64",
-	}}
-}
-
-// Hardware is part of guest.VM.
-func (*memoryVM) Hardware(context.Context) (guest.Hardware, error) {
-	return guest.Hardware{UUID: "420f7a1c-5d1e-4b6a-8f52-0c9f5f3b2a11", CPUs: 4, MemoryMiB: 16384}, nil
-}
-
-// Guestinfo is part of guest.VM.
-func (v *memoryVM) Guestinfo(_ context.Context, key string) (string, bool, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	value, found := v.info[key]
-	return value, found, nil
-}
-
-// SetGuestinfo is part of guest.VM.
-func (v *memoryVM) SetGuestinfo(_ context.Context, key, value string) error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.info[key] = value
-	return nil
-}
-
-// SetAddress is part of guest.VM. Azure knows the address without being told.
-func (*memoryVM) SetAddress(context.Context, string, string) error { return nil }

@@ -22,8 +22,8 @@ const haste = 20
 // provoked is a reason that a node gives, and the world in which it does.
 type provoked struct {
 	reason string
-	// in is what tells two worlds of one reason apart.
-	in string
+	// name is what tells two worlds of one reason apart.
+	name string
 	// world spoils the guest, config is what its machine is asked for.
 	world  func(g *guest.Simulated)
 	config bootstrapv1.WindowsBootstrapConfigSpec
@@ -36,7 +36,25 @@ type provoked struct {
 	soft bool
 }
 
-func (p provoked) pool() string { return strings.ToLower(p.reason) + p.in }
+// fails is a node that fails in a phase for a reason, and tells this among other things.
+func fails(phase, reason, says string) provoked {
+	return provoked{reason: reason, phase: phase, says: says}
+}
+
+// warns is a node that joins, with a warning that begins so.
+func warns(reason, says string) provoked { return provoked{reason: reason, says: says, soft: true} }
+
+func (p provoked) called(name string) provoked { p.name = name; return p }
+
+func (p provoked) exits(code int32) provoked { p.exitCode = code; return p }
+
+func (p provoked) on(networks string) provoked { p.networks = networks; return p }
+
+func (p provoked) in(world func(g *guest.Simulated)) provoked { p.world = world; return p }
+
+func (p provoked) with(config bootstrapSpec) provoked { p.config = config; return p }
+
+func (p provoked) pool() string { return strings.ToLower(p.reason) + p.name }
 
 // provocations of all reasons.
 func (j *joins) provocations() []provoked {
@@ -48,174 +66,113 @@ func (j *joins) provocations() []provoked {
 // ofTheImage: what is wrong was wrong before the first start.
 func (j *joins) ofTheImage() []provoked {
 	return []provoked{
-		{
-			reason: step.ReasonWindowsNotSupported, phase: "prepare", says: "Windows has build 14393",
-			world: func(g *guest.Simulated) { g.Build = "14393.5000" },
-		},
-		{
-			reason: step.ReasonWindowsPatchLevelTooLow, phase: "network", says: "Windows has build 17763.100, overlay networks need 17763.379 or later",
-			world: func(g *guest.Simulated) { g.Build = "17763.100" }, config: network(bootstrapv1.NetworkOverlay, bootstrapv1.CNIFlannel),
-		},
-		{
-			reason: step.ReasonImageVersionMismatch, phase: "prepare", says: "the image has kubeadm 1.35, the Machine wants ",
-			world: faulty(guest.Faults{Kubeadm: "v1.35.9"}),
-		},
-		{
-			reason: step.ReasonNodeFilesFailed, phase: "prepare", says: "kubeadm",
-			world: withFile(`C:\run\kubeadm`, "a file in the place of a folder"),
-		},
-		{
-			reason: step.ReasonFilesFailed, phase: "prepare", says: `C:\app\settings.txt`,
-			world: withFile(`C:\app\settings.txt\old`, "a folder in the place of a file"),
-			config: bootstrapSpec{
+		fails("prepare", step.ReasonWindowsNotSupported, "Windows has build 14393").
+			in(func(g *guest.Simulated) { g.Build = "14393.5000" }),
+		fails("network", step.ReasonWindowsPatchLevelTooLow, "Windows has build 17763.100, overlay networks need 17763.379 or later").
+			in(func(g *guest.Simulated) { g.Build = "17763.100" }).
+			with(network(bootstrapv1.NetworkOverlay, bootstrapv1.CNIFlannel)),
+		fails("prepare", step.ReasonImageVersionMismatch, "the image has kubeadm 1.35, the Machine wants ").
+			in(faulty(guest.Faults{Kubeadm: "v1.35.9"})),
+		fails("prepare", step.ReasonNodeFilesFailed, "kubeadm").
+			in(withFile(`C:\run\kubeadm`, "a file in the place of a folder")),
+		fails("prepare", step.ReasonFilesFailed, `C:\app\settings.txt`).
+			in(withFile(`C:\app\settings.txt\old`, "a folder in the place of a file")).
+			with(bootstrapSpec{
 				Custom: bootstrapv1.Custom{Files: []bootstrapv1.CustomFile{{Path: `C:\app\settings.txt`, Content: "new"}}},
-			},
-		},
-		{
-			reason: step.ReasonContainerdConfigFailed, phase: "container-runtime", says: "conf.d",
-			world:  withFile(`C:\Program Files\containerd\conf.d`, "a file in the place of a folder"),
-			config: bootstrapSpec{Containerd: bootstrapv1.Containerd{PauseImage: "registry.k8s.io/pause:3.10.2"}},
-		},
-		{
-			reason: step.ReasonContainerRuntimeNotReady, phase: "container-runtime", says: "containerd",
-			world: func(g *guest.Simulated) {
+			}),
+		fails("container-runtime", step.ReasonContainerdConfigFailed, "conf.d").
+			in(withFile(`C:\Program Files\containerd\conf.d`, "a file in the place of a folder")).
+			with(bootstrapSpec{Containerd: bootstrapv1.Containerd{PauseImage: "registry.k8s.io/pause:3.10.2"}}),
+		fails("container-runtime", step.ReasonContainerRuntimeNotReady, "containerd").
+			in(func(g *guest.Simulated) {
 				const path = `C:\Program Files\containerd\containerd.exe`
 				g.Programs = map[string]windows.Program{path: func(_ context.Context, call *windows.Call) int {
 					return call.Fail("containerd: failed to load TOML from config.toml")
 				}}
-			},
-		},
-		{
-			reason: step.ReasonContainerdTooOld, phase: "prepare", says: "the image has containerd 1.6",
-			world: running("containerd.exe", "--version",
-				prints("containerd github.com/containerd/containerd v1.6.36 88c3d9bc5b5a193f40b7c14fa996d23532d6f956")),
-		},
-		{
-			reason: step.ReasonPauseImageMissing, phase: "images", says: "localhost:1/pause:1", exitCode: 1,
-			config: bootstrapSpec{Containerd: bootstrapv1.Containerd{PauseImage: "localhost:1/pause:1"}},
-		},
-		{
-			reason: step.ReasonImageVersionMismatch, in: "-patch", says: "kubelet-patch-of-image: the image has kubelet ", soft: true,
-			world: running("kubelet.exe", "--version", prints("Kubernetes v1.36.99")),
-		},
-		{
-			reason: step.ReasonMachineTooSmall, says: "disk-free: disk C: has ", soft: true,
-			world: func(g *guest.Simulated) { g.DiskFreeMiB = 15000 },
-		},
-		{
-			reason: step.ReasonKubeletServiceFailed, phase: "kubelet", says: "sc.exe config kubelet", exitCode: 1072,
-			world: image(func(s *windows.State) { s.Services["kubelet"].Doomed = true }),
-		},
-		{
-			reason: step.ReasonPageFileMissing, phase: "windows", says: "Windows has no page file",
-			world: image(func(s *windows.State) {
-				s.SetValue(windows.ControlKey+`\Session Manager\Memory Management`, "PagingFiles", windows.MultiString(""))
 			}),
-		},
-		{
-			reason: step.ReasonDefenderFailed, says: "defender-exclusions: ", soft: true,
-			world: image(func(s *windows.State) { s.Defender = nil }),
-		},
-		{
-			reason: step.ReasonVMwareToolsFailed, says: "vmware-tools-restarted: ", soft: true,
-			world: image(func(s *windows.State) { delete(s.Services, "VMTools") }),
-		},
+		fails("prepare", step.ReasonContainerdTooOld, "the image has containerd 1.6").
+			in(running("containerd.exe", "--version",
+				prints("containerd github.com/containerd/containerd v1.6.36 88c3d9bc5b5a193f40b7c14fa996d23532d6f956"))),
+		fails("images", step.ReasonPauseImageMissing, "localhost:1/pause:1").exits(1).
+			with(bootstrapSpec{Containerd: bootstrapv1.Containerd{PauseImage: "localhost:1/pause:1"}}),
+		warns(step.ReasonImageVersionMismatch, "kubelet-patch-of-image: the image has kubelet ").called("-patch").
+			in(running("kubelet.exe", "--version", prints("Kubernetes v1.36.99"))),
+		warns(step.ReasonMachineTooSmall, "disk-free: disk C: has ").
+			in(func(g *guest.Simulated) { g.DiskFreeMiB = 15000 }),
+		fails("kubelet", step.ReasonKubeletServiceFailed, "sc.exe config kubelet").exits(1072).
+			in(image(func(s *windows.State) { s.Services["kubelet"].Doomed = true })),
+		fails("windows", step.ReasonPageFileMissing, "Windows has no page file").
+			in(image(func(s *windows.State) {
+				s.SetValue(windows.ControlKey+`\Session Manager\Memory Management`, "PagingFiles", windows.MultiString(""))
+			})),
+		warns(step.ReasonDefenderFailed, "defender-exclusions: ").
+			in(image(func(s *windows.State) { s.Defender = nil })),
+		warns(step.ReasonVMwareToolsFailed, "vmware-tools-restarted: ").
+			in(image(func(s *windows.State) { delete(s.Services, "VMTools") })),
 	}
 }
 
 func (j *joins) ofTheNetwork() []provoked {
 	l2bridge := network(bootstrapv1.NetworkL2Bridge, bootstrapv1.CNIFlannel)
 	return []provoked{
-		{
-			reason: step.ReasonAddressesNotSet, phase: "prepare", says: "adapter", networks: pooledNetworks,
-			world: image(func(s *windows.State) { s.Adapters[0].MAC = "00-50-56-3F-FF-FF" }),
-		},
-		{
-			reason: step.ReasonStaleNetworks, phase: "network", says: "0x800706ba", config: l2bridge,
-			world: throwing("Send-HnsCall", "HNS failed with error: the RPC server is unavailable (0x800706ba)"),
-		},
-		{
-			reason: step.ReasonNetworkSettingsFailed, phase: "network", says: "service", config: l2bridge,
-			world: throwing("New-NetFirewallRule", "the service cannot be started, because it is disabled"),
-		},
-		{
-			reason: step.ReasonNetworkNotReady, phase: "network", says: "External", config: l2bridge,
-			world: faulty(guest.Faults{NoDHCP: true}),
-		},
-		{
-			reason: step.ReasonPodCIDRMissing, phase: "verify", says: "has no IPv4 pod CIDR of size /24",
-			world:  running("kubectl.exe", "--kubeconfig", withoutPodCIDRs),
-			config: network(bootstrapv1.NetworkL2Bridge, bootstrapv1.CNIWinBridge),
-		},
-		{
-			reason: step.ReasonAPIServerUnreachable, phase: "api-server", says: "unreachable network",
-			world: faulty(guest.Faults{Unreachable: true}),
-		},
-		{
-			reason: step.ReasonAPIServerCAMismatch, phase: "api-server", says: "another CA",
-			world: faulty(guest.Faults{Redirect: j.otherServer()}),
-		},
-		{
-			// The script that looks does not tell a wrong date from a wrong CA.
-			reason: step.ReasonAPIServerCAMismatch, in: "-date", phase: "api-server", says: "another CA",
-			world: faulty(guest.Faults{Ahead: -20 * 365 * 24 * time.Hour}),
-		},
+		fails("prepare", step.ReasonAddressesNotSet, "adapter").on(pooledNetworks).
+			in(image(func(s *windows.State) { s.Adapters[0].MAC = "00-50-56-3F-FF-FF" })),
+		fails("network", step.ReasonStaleNetworks, "0x800706ba").
+			in(throwing("Send-HnsCall", "HNS failed with error: the RPC server is unavailable (0x800706ba)")).
+			with(l2bridge),
+		fails("network", step.ReasonNetworkSettingsFailed, "service").
+			in(throwing("New-NetFirewallRule", "the service cannot be started, because it is disabled")).
+			with(l2bridge),
+		fails("network", step.ReasonNetworkNotReady, "External").in(faulty(guest.Faults{NoDHCP: true})).
+			with(l2bridge),
+		fails("verify", step.ReasonPodCIDRMissing, "has no IPv4 pod CIDR of size /24").
+			in(running("kubectl.exe", "--kubeconfig", withoutPodCIDRs)).
+			with(network(bootstrapv1.NetworkL2Bridge, bootstrapv1.CNIWinBridge)),
+		fails("api-server", step.ReasonAPIServerUnreachable, "unreachable network").
+			in(faulty(guest.Faults{Unreachable: true})),
+		fails("api-server", step.ReasonAPIServerCAMismatch, "another CA").
+			in(faulty(guest.Faults{Redirect: j.otherServer()})),
+		// The script that looks does not tell a wrong date from a wrong CA.
+		fails("api-server", step.ReasonAPIServerCAMismatch, "another CA").called("-date").
+			in(faulty(guest.Faults{Ahead: -20 * 365 * 24 * time.Hour})),
 	}
 }
 
 // ofTheJoin: what kubeadm and the kubelet say.
 func (j *joins) ofTheJoin() []provoked {
 	return []provoked{
-		{
-			reason: step.ReasonTokenRejected, phase: "join", says: "token", exitCode: 1,
-			world: func(*guest.Simulated) { j.replaceToken(strings.ToLower(step.ReasonTokenRejected)) },
-		},
-		{
-			// A date that is wrong from the start is found before, so it goes wrong when kubeadm starts.
-			reason: step.ReasonClockWrong, phase: "join", says: "not valid at the node's time", exitCode: 1,
-			world: atJoin(func(call *windows.Call) windows.Program {
+		fails("join", step.ReasonTokenRejected, "token").exits(1).
+			in(func(*guest.Simulated) { j.replaceToken(strings.ToLower(step.ReasonTokenRejected)) }),
+		// A date that is wrong from the start is found before, so it goes wrong when kubeadm starts.
+		fails("join", step.ReasonClockWrong, "not valid at the node's time").exits(1).
+			in(atJoin(func(call *windows.Call) windows.Program {
 				call.Machine.SetTime(20 * 365 * 24 * time.Hour)
 				return nil
-			}),
-		},
-		{
-			reason: step.ReasonPreflightFailed, phase: "join", says: "preflight", exitCode: 1,
-			world: withService("other", func(ctx context.Context, call *windows.Call) int {
+			})),
+		fails("join", step.ReasonPreflightFailed, "preflight").exits(1).
+			in(withService("other", func(ctx context.Context, call *windows.Call) int {
 				call.Machine.OpenPipe("0.0.0.0:10250")
 				call.Running()
 				<-ctx.Done()
 				return 0
-			}),
-		},
-		{
-			reason: step.ReasonNodeNameTaken, phase: "join", says: "a Ready Node of this name", exitCode: 1,
-			world: func(g *guest.Simulated) { j.takeName(filepath.Base(g.Dir)) },
-		},
-		{
-			reason: step.ReasonTLSBootstrapFailed, phase: "join", says: "no certificate", exitCode: 1,
-			world: faulty(guest.Faults{Blocked: []string{"kubelet.exe"}}),
-		},
-		{
-			reason: step.ReasonKubeletNotHealthy, phase: "join", says: "kubelet", exitCode: 1,
-			world: faulty(guest.Faults{KubeletSick: true}),
-		},
-		{
-			reason: step.ReasonJoinFailed, phase: "join", says: "kubeadm.exe", exitCode: dllNotFound,
-			world: atJoin(func(*windows.Call) windows.Program {
+			})),
+		fails("join", step.ReasonNodeNameTaken, "a Ready Node of this name").exits(1).
+			in(func(g *guest.Simulated) { j.takeName(filepath.Base(g.Dir)) }),
+		fails("join", step.ReasonTLSBootstrapFailed, "no certificate").exits(1).
+			in(faulty(guest.Faults{Blocked: []string{"kubelet.exe"}})),
+		fails("join", step.ReasonKubeletNotHealthy, "kubelet").exits(1).
+			in(faulty(guest.Faults{KubeletSick: true})),
+		fails("join", step.ReasonJoinFailed, "kubeadm.exe").exits(dllNotFound).
+			in(atJoin(func(*windows.Call) windows.Program {
 				return func(context.Context, *windows.Call) int { return dllNotFound }
-			}),
-		},
-		{
-			reason: step.ReasonNodeNotRegistered, phase: "verify", says: "the API server does not show the Node", exitCode: 1,
-			config: bootstrapSpec{Node: bootstrapv1.NodeRegistration{Labels: []bootstrapv1.NodeLabel{{Name: refusedLabel}}}},
-		},
-		{
-			reason: step.ReasonKubeletArgsNotApplied, phase: "verify", says: "the service kubelet was changed during the join",
-			world: func(g *guest.Simulated) {
+			})),
+		fails("verify", step.ReasonNodeNotRegistered, "the API server does not show the Node").exits(1).
+			with(bootstrapSpec{Node: bootstrapv1.NodeRegistration{Labels: []bootstrapv1.NodeLabel{{Name: refusedLabel}}}}),
+		fails("verify", step.ReasonKubeletArgsNotApplied, "the service kubelet was changed during the join").
+			in(func(g *guest.Simulated) {
 				withService("repair", repairKubelet)(g)
 				g.Speed = 1
-			},
-		},
+			}),
 	}
 }
 
@@ -250,64 +207,39 @@ func (j *joins) ofTheSettings() []provoked {
 		Name: "check", Type: bootstrapv1.ScriptCmd, Content: "@echo off\r\necho the licence server does not answer\r\nexit /b 7\r\n",
 	}}
 	return []provoked{
-		{
-			reason: step.ReasonPageFileFailed, phase: "windows", says: noAccess,
-			world:  locked(windows.ControlKey + `\Session Manager\Memory Management`),
-			config: bootstrapSpec{PageFile: bootstrapv1.PageFile{Policy: bootstrapv1.PageFileFixed, SizeMiB: 4096}},
-		},
-		{
-			reason: step.ReasonTrustFailed, phase: "windows", says: "CertUtil: -addstore command FAILED: 0x80070005",
-			exitCode: -2147024891,
-			world:    locked(`HKEY_LOCAL_MACHINE\SOFTWARE\Microsoft\SystemCertificates\ROOT`),
-			config: settings(bootstrapv1.Windows{
+		fails("windows", step.ReasonPageFileFailed, noAccess).
+			in(locked(windows.ControlKey + `\Session Manager\Memory Management`)).
+			with(bootstrapSpec{PageFile: bootstrapv1.PageFile{Policy: bootstrapv1.PageFileFixed, SizeMiB: 4096}}),
+		fails("windows", step.ReasonTrustFailed, "CertUtil: -addstore command FAILED: 0x80070005").exits(-2147024891).
+			in(locked(`HKEY_LOCAL_MACHINE\SOFTWARE\Microsoft\SystemCertificates\ROOT`)).
+			with(settings(bootstrapv1.Windows{
 				TrustedCertificates: []bootstrapv1.TrustedCertificate{{Name: "corp", Content: string(j.lab.Workload.CA)}},
-			}),
-		},
-		{
-			reason: step.ReasonProxyFailed, phase: "windows", says: noAccess,
-			world:  locked(windows.ControlKey + `\Session Manager\Environment`),
-			config: settings(bootstrapv1.Windows{Proxy: bootstrapv1.Proxy{HTTPS: "http://proxy.example.com:3128"}}),
-		},
-		{
-			reason: step.ReasonTimeFailed, phase: "windows", says: "sc.exe start w32time", exitCode: 1058,
-			world:  image(func(s *windows.State) { s.SetValue(windows.ServicesKey+`\w32time`, "Start", windows.DWord(4)) }),
-			config: settings(bootstrapv1.Windows{NTPServers: []string{"time.example.com"}}),
-		},
-		{
-			reason: step.ReasonFeatureFailed, phase: "windows", says: "No-Such-Feature",
-			config: settings(bootstrapv1.Windows{Features: []string{"No-Such-Feature"}}),
-		},
-		{
-			reason: step.ReasonUserFailed, phase: "windows", says: "password",
-			world:  throwing("New-LocalUser", "the password does not meet the policy"),
-			config: settings(bootstrapv1.Windows{Users: []bootstrapv1.LocalUser{{Name: "ops", SSHKeys: []string{publicKey}}}}),
-		},
-		{
-			reason: step.ReasonCSIProxyFailed, phase: "kubelet", says: `C:\k\csi-proxy.exe`,
-			config: settings(bootstrapv1.Windows{CSIProxy: bootstrapv1.CSIProxy{Path: `C:\k\csi-proxy.exe`}}),
-		},
-		{
-			reason: step.ReasonGMSAPluginFailed, phase: "kubelet", says: "the gMSA plug-in", exitCode: 1,
-			config: settings(bootstrapv1.Windows{GMSAPlugin: bootstrapv1.GMSAPlugin{ClassID: "CCC2A336-D7F3-4818-A213-272B7924213E"}}),
-		},
-		{
-			reason: step.ReasonDomainJoinFailed, phase: "windows", says: "domain", exitCode: 1,
-			config: settings(bootstrapv1.Windows{Domain: bootstrapv1.Domain{
+			})),
+		fails("windows", step.ReasonProxyFailed, noAccess).
+			in(locked(windows.ControlKey + `\Session Manager\Environment`)).
+			with(settings(bootstrapv1.Windows{Proxy: bootstrapv1.Proxy{HTTPS: "http://proxy.example.com:3128"}})),
+		fails("windows", step.ReasonTimeFailed, "sc.exe start w32time").exits(1058).
+			in(image(func(s *windows.State) { s.SetValue(windows.ServicesKey+`\w32time`, "Start", windows.DWord(4)) })).
+			with(settings(bootstrapv1.Windows{NTPServers: []string{"time.example.com"}})),
+		fails("windows", step.ReasonFeatureFailed, "No-Such-Feature").
+			with(settings(bootstrapv1.Windows{Features: []string{"No-Such-Feature"}})),
+		fails("windows", step.ReasonUserFailed, "password").
+			in(throwing("New-LocalUser", "the password does not meet the policy")).
+			with(settings(bootstrapv1.Windows{Users: []bootstrapv1.LocalUser{{Name: "ops", SSHKeys: []string{publicKey}}}})),
+		fails("kubelet", step.ReasonCSIProxyFailed, `C:\k\csi-proxy.exe`).
+			with(settings(bootstrapv1.Windows{CSIProxy: bootstrapv1.CSIProxy{Path: `C:\k\csi-proxy.exe`}})),
+		fails("kubelet", step.ReasonGMSAPluginFailed, "the gMSA plug-in").exits(1).
+			with(settings(bootstrapv1.Windows{GMSAPlugin: bootstrapv1.GMSAPlugin{ClassID: "CCC2A336-D7F3-4818-A213-272B7924213E"}})),
+		fails("windows", step.ReasonDomainJoinFailed, "domain").exits(1).
+			with(settings(bootstrapv1.Windows{Domain: bootstrapv1.Domain{
 				Name: "corp.example.com", CredentialsRef: bootstrapv1.SecretReference{Name: domainSecret},
-			}}),
-		},
-		{
-			reason: step.ReasonPreJoinScriptFailed, phase: "pre-join", says: "licence server", exitCode: 7,
-			config: bootstrapSpec{Custom: bootstrapv1.Custom{PreJoin: script}},
-		},
-		{
-			reason: step.ReasonPostJoinScriptFailed, phase: "post-join", says: "licence server", exitCode: 7,
-			config: bootstrapSpec{Custom: bootstrapv1.Custom{PostJoin: script}},
-		},
-		{
-			reason: step.ReasonImagePullFailed, says: "pull-1: ", soft: true,
-			config: bootstrapSpec{Containerd: bootstrapv1.Containerd{PrepullImages: []string{"localhost:1/app:1"}}},
-		},
+			}})),
+		fails("pre-join", step.ReasonPreJoinScriptFailed, "licence server").exits(7).
+			with(bootstrapSpec{Custom: bootstrapv1.Custom{PreJoin: script}}),
+		fails("post-join", step.ReasonPostJoinScriptFailed, "licence server").exits(7).
+			with(bootstrapSpec{Custom: bootstrapv1.Custom{PostJoin: script}}),
+		warns(step.ReasonImagePullFailed, "pull-1: ").
+			with(bootstrapSpec{Containerd: bootstrapv1.Containerd{PrepullImages: []string{"localhost:1/app:1"}}}),
 	}
 }
 
@@ -317,30 +249,16 @@ const publicKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAA
 // ofTheAgent: what has nothing to do with a step.
 func (j *joins) ofTheAgent() []provoked {
 	return []provoked{
-		{
-			reason: step.ReasonPlanNotUnderstood, says: "#", world: faulty(guest.Faults{BadBlock: true}),
-		},
-		{
-			reason: step.ReasonBootstrapTimeout, phase: "join", says: "300 s",
-			world: atJoin(func(*windows.Call) windows.Program {
-				return func(ctx context.Context, _ *windows.Call) int { <-ctx.Done(); return -1 }
-			}),
-			config: bootstrapSpec{DeadlineSeconds: 300},
-		},
-		{
-			reason: step.ReasonTooManyReboots, phase: "windows", says: "features",
-			world: func(g *guest.Simulated) {
-				g.Faults.Features = windows.FeatureFaults{NeedsReboot: true, NeverDone: true}
-				g.Image = func(s *windows.State) { s.Features["Web-Server"] = "Available" }
-			},
-			config: bootstrapSpec{Windows: bootstrapv1.Windows{Features: []string{"Web-Server"}}},
-		},
-		{
-			reason: step.ReasonFactsUnavailable, says: "Invalid class", world: throwing("Get-CimInstance", "Invalid class"),
-		},
-		{
-			reason: step.ReasonInternalError, says: "marked for deletion",
-			world: throwing("Test-BootMarker", "illegal operation attempted on a registry key that has been marked for deletion"),
-		},
+		fails("", step.ReasonPlanNotUnderstood, "#").in(faulty(guest.Faults{BadBlock: true})),
+		fails("join", step.ReasonBootstrapTimeout, "300 s").in(atJoin(func(*windows.Call) windows.Program {
+			return func(ctx context.Context, _ *windows.Call) int { <-ctx.Done(); return -1 }
+		})).with(bootstrapSpec{DeadlineSeconds: 300}),
+		fails("windows", step.ReasonTooManyReboots, "features").in(func(g *guest.Simulated) {
+			g.Faults.Features = windows.FeatureFaults{NeedsReboot: true, NeverDone: true}
+			g.Image = func(s *windows.State) { s.Features["Web-Server"] = "Available" }
+		}).with(bootstrapSpec{Windows: bootstrapv1.Windows{Features: []string{"Web-Server"}}}),
+		fails("", step.ReasonFactsUnavailable, "Invalid class").in(throwing("Get-CimInstance", "Invalid class")),
+		fails("", step.ReasonInternalError, "marked for deletion").
+			in(throwing("Test-BootMarker", "illegal operation attempted on a registry key that has been marked for deletion")),
 	}
 }

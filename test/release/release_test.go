@@ -193,8 +193,7 @@ func startManagement(t *testing.T, binaries servers.Binaries, parts servers.CAPI
 // names and versions, but accept any field.
 func testdata(t *testing.T, file string) []byte {
 	t.Helper()
-	content := expect.Got(os.ReadFile(filepath.Join("testdata", file)))(t)
-	return content
+	return expect.Got(os.ReadFile(filepath.Join("testdata", file)))(t)
 }
 
 // user is a platform engineer with a shell, offline.

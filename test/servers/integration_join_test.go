@@ -65,8 +65,7 @@ func newNode(name string) *corev1.Node {
 
 func clientOf(t *testing.T, config *rest.Config) kubernetes.Interface {
 	t.Helper()
-	c := expect.Got(kubernetes.NewForConfig(config))(t)
-	return c
+	return expect.Got(kubernetes.NewForConfig(config))(t)
 }
 
 func bootstrapToken(t *testing.T, w *Workload) string {

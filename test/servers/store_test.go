@@ -38,8 +38,7 @@ func TestVersion(t *testing.T) {
 
 func TestKeyFollowsWhatProgramsAreMadeFrom(t *testing.T) {
 	key := func(mod, sum string) string {
-		key := expect.Got(toolset{mod: []byte(mod), sum: []byte(sum)}.key())(t)
-		return key
+		return expect.Got(toolset{mod: []byte(mod), sum: []byte(sum)}.key())(t)
 	}
 	first := key(modText, "sum")
 	if !strings.HasPrefix(first, "kubernetes-v1.36.3-capi-v1.14.2-") {

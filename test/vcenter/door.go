@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 )
 
 // Door is an address of the vCenter, with TLS.
@@ -35,8 +36,8 @@ func (v *VCenter) Open(guards ...Guard) *Door {
 			defer v.readOneAtATime(method)()
 			v.model.Service.ServeMux.ServeHTTP(v.abandon(w, r, method, body), r)
 		}))
-		for i := len(guards) - 1; i >= 0; i-- {
-			guard, behind := guards[i], next
+		for _, guard := range slices.Backward(guards) {
+			behind := next
 			next = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { guard(method, behind, w, r) })
 		}
 		next.ServeHTTP(w, r)

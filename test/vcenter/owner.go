@@ -20,6 +20,8 @@ import (
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // Owner sees everything in the vCenter and may do everything, past all doors. An error ends the test.
@@ -37,9 +39,7 @@ func (v *VCenter) Owner(t *testing.T) *Owner { return &Owner{v, v.admin, t} }
 // Must end the test at an error.
 func (o *Owner) Must(err error) {
 	o.t.Helper()
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	expect.OK(o.t, err)
 }
 
 // done waits for a task.

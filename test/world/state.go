@@ -36,8 +36,7 @@ type State struct {
 // Load reads the state.
 func (m *Machine) Load(t *testing.T) State {
 	t.Helper()
-	s := expect.Got(m.load(t.Context()))(t)
-	return s
+	return expect.Got(m.load(t.Context()))(t)
 }
 
 func (m *Machine) load(ctx context.Context) (s State, err error) {

@@ -3,8 +3,6 @@ package agent
 import (
 	"strings"
 	"testing"
-
-	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
 
 // The adapters of the VM were changed in vCenter: no adapter has the wanted MAC.
@@ -12,11 +10,9 @@ func TestAdapterIsMissing(t *testing.T) {
 	t.Parallel()
 	v := networkWorld(mustRead(t, "network-overlay-flannel-two-adapters"))
 	v.World.Adapters = v.World.Adapters[:1]
-	s := newStage(t, v)
-	s.live()
-	var report plan.Report
-	s.read(Root+`\report.json`, &report)
-	if report.Reason != "AddressesNotSet" || report.Step != "addresses-2" || !strings.Contains(report.Message, "no adapter has the MAC 005056000002") {
+	report := lived(t, v).end()
+	missing := strings.Contains(report.Message, "no adapter has the MAC 005056000002")
+	if report.Reason != "AddressesNotSet" || report.Step != "addresses-2" || !missing {
 		t.Errorf("%s: %q %s", report.Step, report.Reason, report.Message)
 	}
 }

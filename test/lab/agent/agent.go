@@ -110,9 +110,7 @@ func (r *run) load(ctx context.Context) error {
 	if err := r.findFacts(ctx); err != nil {
 		return err
 	}
-	if r.state.SMBIOS == "" {
-		r.state.SMBIOS = r.facts[plan.FactSMBIOS]
-	}
+	r.state.SMBIOS = cmp.Or(r.state.SMBIOS, r.facts[plan.FactSMBIOS])
 	return nil
 }
 
@@ -223,10 +221,7 @@ func (r *run) attempt(ctx context.Context, step plan.Step, limit int) error {
 
 // reboot writes down what comes after it before it asks for it.
 func (r *run) reboot(ctx context.Context) error {
-	s, limit := r.state, 5
-	if r.plan.MaxReboots > 0 {
-		limit = r.plan.MaxReboots
-	}
+	s, limit := r.state, orElse(r.plan.MaxReboots, 5)
 	if s.Reboots >= limit {
 		message := fmt.Sprintf("rebooted %d times, and '%s' wants another", limit, s.StepName)
 		return &failure{reason: "TooManyReboots", message: message, final: true}

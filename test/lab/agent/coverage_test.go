@@ -1,13 +1,12 @@
 package agent
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // How a step may end in a vector.
@@ -32,9 +31,7 @@ func TestEveryKindEndsInEveryWay(t *testing.T) {
 	seen := map[plan.Kind]map[string][]string{}
 	for _, file := range vectorFiles(t) {
 		v := readVector(t, file)
-		w := &watcher{s: newStage(t, v)}
-		w.s.onEffect = w.effect
-		w.s.live()
+		w := watch(t, v)
 		for _, one := range w.ends {
 			if seen[one.kind] == nil {
 				seen[one.kind] = map[string][]string{}
@@ -70,6 +67,14 @@ type ending struct {
 	how  string
 }
 
+func watch(t *testing.T, v *vector) *watcher {
+	t.Helper()
+	w := &watcher{s: newStage(t, v)}
+	w.s.onEffect = w.effect
+	w.s.live()
+	return w
+}
+
 func (w *watcher) effect(effect string) {
 	switch {
 	case effect == "keep "+Root+`\state.json`:
@@ -82,14 +87,8 @@ func (w *watcher) effect(effect string) {
 
 // next is told that the state was written: before each attempt, after each phase, before a reboot, and at the end.
 func (w *watcher) next() {
-	text, err := w.s.machine.ReadFile(Root + `\state.json`)
 	var now state
-	if err == nil {
-		err = json.Unmarshal(text, &now)
-	}
-	if err != nil {
-		w.s.t.Fatal(err)
-	}
+	w.s.read(Root+`\state.json`, &now)
 	same := now.Phase == w.now.Phase && now.Step == w.now.Step && now.State == w.now.State
 	if same && now.Tries == w.now.Tries && w.step != nil {
 		return // the step itself has written something down
@@ -120,14 +119,7 @@ func (w *watcher) at(now state) plan.Step {
 	if now.State != plan.StateRunning || now.Tries == 0 {
 		return nil
 	}
-	text, err := w.s.machine.ReadFile(Root + `\plan.json`)
-	if err != nil {
-		w.s.t.Fatal(err)
-	}
-	decoded, err := plan.Decode(text)
-	if err != nil {
-		w.s.t.Fatal(fmt.Errorf("a plan that is carried out: %w", err))
-	}
+	decoded := expect.Got(plan.Decode([]byte(w.s.text(Root + `\plan.json`))))(w.s.t)
 	return decoded.Phases[now.Phase].Steps[now.Step]
 }
 
@@ -144,9 +136,7 @@ func TestWatcherTellsEnds(t *testing.T) {
 		"48-pagefile-reboot":   {{"pageFile", changed}, {"reboot", changed}},
 		"79-two-phases":        {{"run", changed}, {"run", changed}, {"report", already}},
 	} {
-		w := &watcher{s: newStage(t, readVector(t, "../../../bootstrap/plan/vectors/"+name+".json"))}
-		w.s.onEffect = w.effect
-		w.s.live()
+		w := watch(t, readVector(t, "../../../bootstrap/plan/vectors/"+name+".json"))
 		if !slices.Equal(w.ends, want) {
 			t.Errorf("%s: %v, want %v", name, w.ends, want)
 		}

@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -95,13 +94,11 @@ func (r *run) reservations(step *plan.Reservations) error {
 			return err
 		}
 	}
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(step.Patch); err != nil {
+	text, err := windows.PlainJSON(step.Patch)
+	if err != nil {
 		return err
 	}
-	return r.writeOnce(step.Path.String(), bytes.TrimSpace(text.Bytes()), step.Access)
+	return r.writeOnce(step.Path.String(), []byte(text), step.Access)
 }
 
 func firstRow(rows []plan.ReservationRow, found string) *plan.ReservationRow {
@@ -137,10 +134,7 @@ func (r *run) collectLogs(ctx context.Context, step *plan.CollectLogs) error {
 		return err
 	}
 	var packed bytes.Buffer
-	logs := &logZip{run: r, zip: zip.NewWriter(&packed), left: 10 * mebibyte}
-	if step.MaxMiB > 0 {
-		logs.left = step.MaxMiB * mebibyte
-	}
+	logs := &logZip{run: r, zip: zip.NewWriter(&packed), left: orElse(step.MaxMiB, 10) * mebibyte}
 	for _, event := range step.Events {
 		found, err := r.program(ctx, []string{"wevtutil.exe", "qe", event, "/c:500", "/rd:true", "/f:text"}, 60, nil, "")
 		if err != nil {

@@ -14,15 +14,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
-// killPoints is how often the agent was killed in each of the two ways; a change of the agent that takes points away is seen here.
+// killPoints is how often the agent was killed in each of the two ways; a change of the agent that takes points away is seen
+// here.
 const killPoints = 165
 
 // longPlan has one of all that must not be done twice or half: two reasons to reboot, a program with undo, a user, a network.
 const longPlan = `{"version":1,"machine":{"namespace":"ns","name":"m","uid":"uid-1","node":"win-1","cluster":"c"},
-"report":[{"do":"guestinfo","program":"rpctool.exe","key":"guestinfo.capwin.report"}],"redact":["s3cret-value"],"erase":["C:\\AzureData\\Custom*"],
+"report":[{"do":"guestinfo","program":"rpctool.exe","key":"guestinfo.capwin.report"}],
+"redact":["s3cret-value"],"erase":["C:\\AzureData\\Custom*"],
 "phases":[
  {"name":"prepare","steps":[
   {"do":"directory","name":"folder","path":"C:\\k","access":"admin"},
@@ -35,16 +38,17 @@ const longPlan = `{"version":1,"machine":{"namespace":"ns","name":"m","uid":"uid
   {"do":"reboot","name":"pages-reboot","if":"pending"},
   {"do":"feature","name":"containers","features":["Containers"]}]},
  {"name":"join","steps":[
-  {"do":"service","name":"service","service":"kubelet","command":["C:\\k\\kubelet.exe","--windows-service"],"restartSeconds":[10]},
+  {"do":"service","name":"service","service":"kubelet","restartSeconds":[10],
+   "command":["C:\\k\\kubelet.exe","--windows-service"]},
   {"do":"hnsNetwork","name":"net","request":{"Name":"External","Type":"L2Bridge"}},
   {"do":"fact","name":"version","argv":["kubeadm.exe","version"],"match":"v([\\d.]+)","set":"kubeadm"},
-  {"do":"run","name":"join","argv":["kubeadm.exe","join"],"creates":"C:\\etc\\kubelet.conf","undo":["kubeadm.exe","reset"],"attempts":2},
+  {"do":"run","name":"join","argv":["kubeadm.exe","join"],"creates":"C:\\etc\\kubelet.conf","attempts":2,
+   "undo":["kubeadm.exe","reset"]},
   {"do":"serviceState","name":"start","service":"kubelet","state":"running"},
   {"do":"remove","name":"clean","paths":["C:\\k\\join.yaml"]}]}],
 "everyBoot":[{"name":"network","steps":[{"do":"hnsCleanup","name":"stale","networks":["Calico*"]}]}]}`
 
 func longVector() *vector {
-	one := 1
 	return &vector{Plan: json.RawMessage(longPlan), World: world{
 		Files:     map[string]string{`C:\AzureData\CustomData.bin`: "s3cret-value"},
 		Features:  map[string]string{"Containers": "Available"},
@@ -53,7 +57,7 @@ func longVector() *vector {
 			{Argv: []string{"rpctool.exe"}},
 			{Argv: []string{"kubeadm.exe", "version"}, Out: "v1.36.3"},
 			{Argv: []string{"kubeadm.exe", "reset"}, Writes: map[string]string{`C:\reset`: "done"}},
-			{Argv: []string{"kubeadm.exe", "join"}, Exit: 1, Times: &one},
+			{Argv: []string{"kubeadm.exe", "join"}, Exit: 1, Times: new(1)},
 			{Argv: []string{"kubeadm.exe", "join"}, Writes: map[string]string{`C:\etc\kubelet.conf`: "joined"}},
 		},
 	}}
@@ -163,25 +167,18 @@ func (k *killer) life() (killed bool) {
 		}
 		killed = killed || k.killed && k.seen == k.at
 	}()
-	if err := Run(context.Background(), k.machine); err != nil {
-		k.t.Fatal(err)
-	}
+	expect.OK(k.t, Run(context.Background(), k.machine))
 	return false
 }
 
 func (k *killer) powerCycle() {
 	k.t.Helper()
-	if err := k.machine.Boot(); err != nil {
-		k.t.Fatal(err)
-	}
-	err := k.machine.Setup(func(s *windows.State) {
+	expect.OK(k.t, k.machine.Boot())
+	expect.OK(k.t, k.machine.Setup(func(s *windows.State) {
 		if !slices.ContainsFunc(s.HNS, func(item map[string]any) bool { return item["Name"] == "Calico" }) {
 			s.HNS = append(s.HNS, map[string]any{"kind": "networks", "ID": "stale", "Name": "Calico", "Type": "Overlay"})
 		}
-	})
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	}))
 }
 
 func (k *killer) end() end {
@@ -196,7 +193,7 @@ func (k *killer) end() end {
 	if last.Boot != nil {
 		got.Boot = last.Boot.State
 	}
-	err := k.machine.Setup(func(s *windows.State) {
+	expect.OK(k.t, k.machine.Setup(func(s *windows.State) {
 		got.Registry, got.Firewall, got.Users = maps.Clone(s.Registry), maps.Clone(s.Firewall), maps.Clone(s.Users)
 		for name, service := range s.Services {
 			got.Services[name] = service.ImagePath
@@ -204,10 +201,7 @@ func (k *killer) end() end {
 		for _, item := range s.HNS {
 			got.HNS = append(got.HNS, item["Name"].(string))
 		}
-	})
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	}))
 	return got
 }
 
@@ -215,21 +209,15 @@ func (k *killer) end() end {
 func (k *killer) files() map[string]string {
 	k.t.Helper()
 	found := map[string]string{}
-	root, err := k.machine.HostPath(`C:\`)
-	if err != nil {
-		k.t.Fatal(err)
-	}
-	err = filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+	root := expect.Got(k.machine.HostPath(`C:\`))(k.t)
+	expect.OK(k.t, filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || strings.Contains(path, "/ProgramData/capwin/") {
 			return err
 		}
 		text, err := os.ReadFile(path)
 		found[strings.TrimPrefix(path, root)] = string(text)
 		return err
-	})
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	}))
 	return found
 }
 
@@ -264,8 +252,7 @@ func failDoor(t *testing.T, file, door string) {
 	told := ""
 	s.heard = func(err error) { told += err.Error() }
 	s.live()
-	var report plan.Report
-	s.read(Root+`\report.json`, &report)
+	report := s.end()
 	if report.State == plan.StateFailed {
 		if report.Reason == "" || !strings.Contains(report.Message, "broken here") || s.machine.FileExists(Sentinel) {
 			t.Errorf("%s, %s fails: %s %q", v.Name, door, report.Reason, report.Message)

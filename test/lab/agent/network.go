@@ -1,9 +1,7 @@
 package agent
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -227,13 +225,11 @@ func (r *run) hnsNetwork(ctx context.Context, step *plan.HNSNetwork) error {
 }
 
 func (r *run) createNetwork(request map[string]any) error {
-	var body bytes.Buffer
-	encoder := json.NewEncoder(&body)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(request); err != nil {
+	body, err := windows.PlainJSON(request)
+	if err != nil {
 		return err
 	}
-	_, err := r.machine.HNSCall("POST", "/networks", strings.TrimSpace(body.String()))
+	_, err = r.machine.HNSCall("POST", "/networks", body)
 	return err
 }
 

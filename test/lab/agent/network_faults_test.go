@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
@@ -41,8 +42,7 @@ func TestPatchLevels(t *testing.T) {
 		s := newStage(t, v)
 		before := s.networkFacts()
 		s.live()
-		var report plan.Report
-		s.read(Root+`\report.json`, &report)
+		report := s.end()
 		if report.Reason != test.reason {
 			t.Errorf("%s on %s.%v: %q %s, want %q", test.golden, test.build, test.update, report.Reason, report.Message, test.reason)
 		}
@@ -56,12 +56,9 @@ func TestPatchLevels(t *testing.T) {
 func (s *stage) networkFacts() string {
 	s.t.Helper()
 	facts := ""
-	err := s.machine.Setup(func(state *windows.State) {
+	expect.OK(s.t, s.machine.Setup(func(state *windows.State) {
 		facts = asJSON(s.t, []any{state.HNS, state.Firewall, state.DynamicPorts})
-	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	}))
 	return facts
 }
 
@@ -82,19 +79,13 @@ func TestNetworkReasons(t *testing.T) {
 		} else {
 			v.World.Throws = map[string]string{test.door: "broken here"}
 		}
-		s := newStage(t, v)
-		s.live()
-		var report plan.Report
-		if s.read(Root+`\report.json`, &report); report.Reason != test.reason {
+		if report := lived(t, v).end(); report.Reason != test.reason {
 			t.Errorf("%s fails in %s: %q %s, want %s", test.door, test.golden, report.Reason, report.Message, test.reason)
 		}
 	}
 	v := networkWorld(mustRead(t, "network-l2bridge-calico"))
 	v.World.ManagementIP = ""
-	s := newStage(t, v)
-	s.live()
-	var report plan.Report
-	if s.read(Root+`\report.json`, &report); report.Reason != "NetworkNotReady" {
+	if report := lived(t, v).end(); report.Reason != "NetworkNotReady" {
 		t.Errorf("no address: %q %s", report.Reason, report.Message)
 	}
 }
@@ -110,10 +101,7 @@ func TestVSwitchOnAnotherAdapter(t *testing.T) {
 		v := networkWorld(mustRead(t, golden))
 		v.World.ManagementIP = "10.7.0.5"
 		v.World.Addresses = append(v.World.Addresses, worldAddress{Index: 12, Address: "10.7.0.5/24", Origin: "Dhcp"})
-		s := newStage(t, v)
-		s.live()
-		var report plan.Report
-		s.read(Root+`\report.json`, &report)
+		report := lived(t, v).end()
 		want := []string{}
 		if warned {
 			want = append(want, "vswitch-on-default-route: the vSwitch has the address 10.7.0.5, but the default route uses 10.0.0.5")

@@ -31,11 +31,11 @@ var managedPageFile = map[string]any{"PagingFiles": []any{`?:\pagefile.sys`}}
 
 // networkWorld is a machine whose image was made of a node: what that one left must go. The user's own stays.
 func networkWorld(golden []byte) *vector {
-	once := 1
 	return &vector{Plan: golden, World: world{
 		Files: map[string]string{
 			`C:\k\kubeadm.exe`: "program", `C:\k\SourceVip.json`: "old", `C:\run\flannel\subnet.env`: "old",
-			`C:\var\lib\cni\networks\cbr0\10.244.9.2`: "old", `C:\etc\cni\net.d\10-calico.conf`: "old", `C:\etc\cni\net.d\99-mine.conf`: "mine",
+			`C:\var\lib\cni\networks\cbr0\10.244.9.2`: "old",
+			`C:\etc\cni\net.d\10-calico.conf`:         "old", `C:\etc\cni\net.d\99-mine.conf`: "mine",
 		},
 		Registry: map[string]map[string]any{windows.VersionKey: {"UBR": float64(4000)}, memoryKey: managedPageFile},
 		Services: map[string]*windows.Service{
@@ -52,9 +52,9 @@ func networkWorld(golden []byte) *vector {
 		Routes:       []worldRoute{{Index: 9, To: "0.0.0.0/0", Via: "10.0.0.1"}},
 		ManagementIP: "10.0.0.5",
 		Commands: append(imagePrograms(), []*command{
-			{Argv: []string{`C:\k\kubeadm.exe`, "join"}, Writes: map[string]string{`C:\var\lib\kubelet\pki\kubelet-client-current.pem`: "joined"}},
+			{Argv: []string{kubeadmPath, "join"}, Writes: map[string]string{kubeletPEM: "joined"}},
 			registered(),
-			{Argv: []string{kubectlPath}, Out: "Error from server", Exit: 1, Times: &once},
+			{Argv: []string{kubectlPath}, Out: "Error from server", Exit: 1, Times: new(1)},
 			{Argv: []string{kubectlPath}, Out: `["10.244.3.0/24"]`},
 			{Argv: []string{"cmd.exe", "/d", "/c", "echo", "10.244.3.0/24"}, Out: "10.244.3.0/24\r\n"},
 			{Argv: []string{"cmd.exe", "/d", "/c", "echo", "10.244.3.1"}, Out: "10.244.3.1\r\n"},
@@ -63,11 +63,15 @@ func networkWorld(golden []byte) *vector {
 	}}
 }
 
+func network(id, name, managementIP string) map[string]any {
+	return map[string]any{"kind": "networks", "ID": id, "Name": name, "Type": "Overlay", "ManagementIP": managementIP}
+}
+
 // stale is what CNIs leave in HNS; nat and unknown networks stay.
 func stale(id string) []map[string]any {
 	var items []map[string]any
 	for i, name := range []string{"nat", "mine", "Calico", "flannel.4096", "cbr0", "azure"} {
-		items = append(items, map[string]any{"kind": "networks", "ID": fmt.Sprint(id, i), "Name": name, "Type": "Overlay", "ManagementIP": "10.9.9.9"})
+		items = append(items, network(fmt.Sprint(id, i), name, "10.9.9.9"))
 	}
 	for i, name := range []string{"mine", "Calico_ep", "abc_cbr0", "abc_flannel.4096", "abc-eth0"} {
 		items = append(items, map[string]any{"kind": "endpoints", "ID": fmt.Sprint(id, "-ep", i), "Name": name})
@@ -100,8 +104,7 @@ func TestNetworkPlans(t *testing.T) {
 
 func (s *stage) mustSucceed() {
 	s.t.Helper()
-	var report plan.Report
-	if s.read(Root+`\report.json`, &report); report.State != plan.StateSucceeded || len(report.Warnings) > 0 {
+	if report := s.end(); report.State != plan.StateSucceeded || len(report.Warnings) > 0 {
 		s.t.Fatalf("%s at %s: %s %q %q", report.State, report.Step, report.Reason, report.Message, report.Warnings)
 	}
 }
@@ -109,10 +112,7 @@ func (s *stage) mustSucceed() {
 // startAgain boots twice, with networks of a CNI that has run meanwhile.
 func (s *stage) startAgain(golden []byte, end string) {
 	s.t.Helper()
-	p, err := plan.Decode(golden)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	p := expect.Got(plan.Decode(golden))(s.t)
 	if len(p.EveryBoot) == 0 {
 		if !s.has("task.disable " + TaskName) {
 			s.t.Error("the task is left without work")
@@ -121,13 +121,10 @@ func (s *stage) startAgain(golden []byte, end string) {
 	}
 	for range 2 {
 		s.put(`C:\var\lib\cni\networks\x\10.244.3.7`, "old")
-		if err := s.machine.Boot(); err != nil {
-			s.t.Fatal(err)
-		}
+		expect.OK(s.t, s.machine.Boot())
 		s.cniWasHere(p.EveryBoot[0])
 		s.start()
-		var report plan.Report
-		s.read(Root+`\report.json`, &report)
+		report := s.end()
 		if report.Boot == nil || report.Boot.State != plan.StateSucceeded || len(report.Warnings) > 0 {
 			s.t.Fatalf("boot: %+v %q", report.Boot, report.Warnings)
 		}
@@ -148,14 +145,10 @@ func (s *stage) cniWasHere(boot plan.Phase) {
 		}
 		found = true
 		name := cleanup.Networks[0].String()
-		err := s.machine.Setup(func(state *windows.State) {
+		expect.OK(s.t, s.machine.Setup(func(state *windows.State) {
 			state.HNS = append(state.HNS,
-				map[string]any{"kind": "networks", "ID": "cni", "Name": name, "Type": "Overlay", "ManagementIP": "10.0.0.5"},
-				map[string]any{"kind": "endpoints", "ID": "cni-ep", "Name": "abc_" + name})
-		})
-		if err != nil {
-			s.t.Fatal(err)
-		}
+				network("cni", name, "10.0.0.5"), map[string]any{"kind": "endpoints", "ID": "cni-ep", "Name": "abc_" + name})
+		}))
 	}
 	if !found {
 		s.t.Error("nothing is cleaned up at every boot")
@@ -167,7 +160,7 @@ func (s *stage) networkEnd() string {
 	s.t.Helper()
 	var lines []string
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	err := s.machine.Setup(func(state *windows.State) {
+	expect.OK(s.t, s.machine.Setup(func(state *windows.State) {
 		for _, item := range state.HNS {
 			shown := maps.Clone(item)
 			delete(shown, "ID")
@@ -186,14 +179,9 @@ func (s *stage) networkEnd() string {
 		}
 		add("dynamic ports %s", asJSON(s.t, state.DynamicPorts))
 		add("kubelet %s", state.Services["kubelet"].State)
-	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	}))
 	start, _, err := s.machine.ReadRegistry(windows.ServicesKey+`\kubelet`, "Start")
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.OK(s.t, err)
 	add("kubelet is started by Windows: %t", start.Number == 2)
 	for _, folder := range []string{`C:\etc\cni`, `C:\var\lib\cni`, `C:\var\lib\kube-proxy`, `C:\run\flannel`, `C:\k`} {
 		lines = append(lines, s.filesBelow(folder)...)
@@ -205,12 +193,9 @@ func (s *stage) networkEnd() string {
 // filesBelow a folder with their contents. One that programs read as JSON must be JSON.
 func (s *stage) filesBelow(folder string) []string {
 	s.t.Helper()
-	root, err := s.machine.HostPath(folder)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	root := expect.Got(s.machine.HostPath(folder))(s.t)
 	var lines []string
-	err = filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+	expect.OK(s.t, filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
 		if os.IsNotExist(err) || err == nil && entry.IsDir() {
 			return nil
 		}
@@ -223,17 +208,13 @@ func (s *stage) filesBelow(folder string) []string {
 		}
 		lines = append(lines, fmt.Sprintf("file %s%s %q", folder, strings.ReplaceAll(path[len(root):], "/", `\`), text))
 		return nil
-	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	}))
 	return lines
 }
 
 func asJSON(t *testing.T, value any) string {
 	t.Helper()
-	text := expect.Got(json.Marshal(value))(t)
-	return string(text)
+	return string(expect.Got(json.Marshal(value))(t))
 }
 
 func compareEnd(t *testing.T, path, got string) {
@@ -242,16 +223,10 @@ func compareEnd(t *testing.T, path, got string) {
 		expect.OK(t, os.WriteFile(path, []byte(got), 0o600))
 	}
 	want := expect.Got(os.ReadFile(path))(t)
-	if difference := cmp.Diff(string(want), got); difference != "" {
-		t.Errorf("go test ./test/lab/agent -update writes it anew (-want +got):\n%s", difference)
-	}
+	expect.Same(t, "go test ./test/lab/agent -update writes it anew", string(want), got)
 }
 
 func mustRead(t *testing.T, golden string) []byte {
 	t.Helper()
-	text, err := os.ReadFile("../../../bootstrap/testdata/golden/" + golden + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
+	return expect.Got(os.ReadFile("../../../bootstrap/testdata/golden/" + golden + ".json"))(t)
 }

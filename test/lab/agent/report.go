@@ -1,9 +1,7 @@
 package agent
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"encoding/xml"
 	"fmt"
 	"net/http"
@@ -13,6 +11,7 @@ import (
 	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
 var (
@@ -142,14 +141,12 @@ func (r *run) reportText() (string, error) {
 
 // encode writes ASCII, whatever the names in a plan are made of.
 func (r *run) encode(report plan.Report) (string, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(report); err != nil {
+	plain, err := windows.PlainJSON(report)
+	if err != nil {
 		return "", err
 	}
 	var text strings.Builder
-	for _, char := range r.hide(strings.TrimSpace(out.String())) {
+	for _, char := range r.hide(plain) {
 		switch {
 		case char < 0x80:
 			text.WriteRune(char)

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -39,11 +40,8 @@ func (r *run) environment(step *plan.Environment) error {
 // service makes a service or changes it in place, because one that is deleted cannot always be made again before a reboot.
 func (r *run) service(ctx context.Context, step *plan.Service) error {
 	wanted := settings{
-		image: windows.JoinArguments(texts(step.Command)), start: string(step.Start),
+		image: windows.JoinArguments(texts(step.Command)), start: string(cmp.Or(step.Start, plan.StartAuto)),
 		depends: strings.Join(texts(step.DependsOn), "/"),
-	}
-	if wanted.start == "" {
-		wanted.start = string(plan.StartAuto)
 	}
 	have, err := r.serviceSettings(step.Service)
 	if err != nil {

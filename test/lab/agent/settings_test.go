@@ -2,12 +2,12 @@ package agent
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
@@ -19,15 +19,15 @@ const (
 // settled is a machine of image-builder's on which the golden plan with all settings can run.
 func settled(t *testing.T, golden string) *vector {
 	t.Helper()
-	text, err := os.ReadFile("../../../bootstrap/testdata/golden/" + golden + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	running := func() *windows.Service { return &windows.Service{State: windows.Running, ImagePath: `C:\a.exe`} }
-	return &vector{Plan: text, World: world{
-		Files:    map[string]string{`C:\k\csi-proxy.exe`: "a program"},
-		Services: map[string]*windows.Service{"containerd": running(), "kubelet": running(), "VMTools": running(), "w32time": running()},
-		Registry: map[string]map[string]any{windows.ServicesKey + `\kubelet`: {"ImagePath": `C:\a.exe`}, memoryKey: managedPageFile, pluginKey: {"": `C:\plugin.dll`}},
+	return &vector{Plan: mustRead(t, golden), World: world{
+		Files: map[string]string{`C:\k\csi-proxy.exe`: "a program"},
+		Services: map[string]*windows.Service{
+			"containerd": running(), "kubelet": running(), "VMTools": running(), "w32time": running(),
+		},
+		Registry: map[string]map[string]any{
+			windows.ServicesKey + `\kubelet`: {"ImagePath": `C:\a.exe`}, memoryKey: managedPageFile, pluginKey: {"": `C:\plugin.dll`},
+		},
 		Features: map[string]string{"Containers": "Installed", "Hyper-V": "Available"}, FeatureReboot: true,
 		Pipes: []string{"containerd-containerd"},
 		TLS:   map[string]any{"10.0.0.10:6443": true},
@@ -57,9 +57,8 @@ const kubectlPath = `C:\k\kubectl.exe`
 // registered is what kubectl says of the Node that is there.
 func registered() *command {
 	return &command{
-		Argv: []string{
-			kubectlPath, "--kubeconfig", `C:\etc\kubernetes\kubelet.conf`, "get", "node", "blue-win-x7k2p", "--output", "jsonpath=registered={.metadata.name}",
-		},
+		Argv: strings.Fields(kubectlPath + ` --kubeconfig C:\etc\kubernetes\kubelet.conf get node blue-win-x7k2p` +
+			` --output jsonpath=registered={.metadata.name}`),
 		Out: "registered=blue-win-x7k2p",
 	}
 }
@@ -91,20 +90,19 @@ func (w *world) program(argv ...string) *command {
 
 // domainJoin is the script's first run; the machine is a member after the restart, and it is not run again.
 func domainJoin() *command {
-	once := 1
-	return &command{
-		Argv: []string{"powershell.exe", "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass", "-File", `C:\run\capwin\domain-join.ps1`},
-		Exit: 3010, Times: &once,
-	}
+	const script = `powershell.exe -NoProfile -NonInteractive -ExecutionPolicy Bypass -File C:\run\capwin\domain-join.ps1`
+	return &command{Argv: strings.Fields(script), Exit: 3010, Times: new(1)}
 }
 
-// settle lives with a containerd that listens after every start of the machine.
-func (s *stage) settle() {
-	s.t.Helper()
+// settledOn is a stage that has lived, with a containerd that listens after every start of the machine.
+func settledOn(t *testing.T, v *vector) *stage {
+	t.Helper()
+	s := newStage(t, v)
 	for s.start() {
 		s.boot()
 		s.machine.OpenPipe("containerd-containerd")
 	}
+	return s
 }
 
 func (s *stage) end() plan.Report {
@@ -116,11 +114,7 @@ func (s *stage) end() plan.Report {
 
 func (s *stage) text(path string) string {
 	s.t.Helper()
-	text, err := s.machine.ReadFile(path)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return string(text)
+	return string(expect.Got(s.machine.ReadFile(path))(s.t))
 }
 
 // Every setting at once must be carried out, in an order in which each finds what it needs.
@@ -129,8 +123,7 @@ func TestEverySettingIsCarriedOut(t *testing.T) {
 	for _, golden := range []string{"everything", "everything-azure"} {
 		t.Run(golden, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t, settled(t, golden))
-			s.settle()
+			s := settledOn(t, settled(t, golden))
 			if report := s.end(); report.State != plan.StateSucceeded || len(report.Warnings) > 0 || report.Reboots != 2 {
 				t.Fatalf("%s of %s/%s: %s %s, reboots %d, warnings %q", report.State, report.Phase.Name, report.Step, report.Reason,
 					report.Message, report.Reboots, report.Warnings)
@@ -176,7 +169,8 @@ func (s *stage) checkSettings() {
 	all := strings.Join(s.effects, "\n")
 	for _, want := range []string{
 		`run ["certutil.exe","-f","-addstore","Root","C:\\run\\capwin\\certificates\\company-2.crt"]`,
-		`{CCC2A336-D7F3-4818-A213-272B7924213E}`, `restart/10000/restart/30000/restart/60000`, `defender.path C:\data`, `defender.process app.exe`, `group.add S-1-5-32-544 ops`,
+		`{CCC2A336-D7F3-4818-A213-272B7924213E}`, `restart/10000/restart/30000/restart/60000`,
+		`defender.path C:\data`, `defender.process app.exe`, `group.add S-1-5-32-544 ops`,
 	} {
 		if !strings.Contains(all, want) {
 			s.t.Errorf("no effect %s in:\n%s", want, all)
@@ -209,22 +203,21 @@ func TestSettingsFailByTheirNames(t *testing.T) {
 		"PreJoinScriptFailed": func(w *world) { w.program("powershell.exe").Exit = 1 },
 		"CsiProxyFailed":      func(w *world) { delete(w.Files, `C:\k\csi-proxy.exe`) },
 		"NodeNotRegistered": func(w *world) {
-			*w.program(registered().Argv...) = command{Argv: []string{kubectlPath}, Out: "Error from server (NotFound): nodes \"blue-win-x7k2p\" not found", Exit: 1}
+			const missing = `Error from server (NotFound): nodes "blue-win-x7k2p" not found`
+			*w.program(registered().Argv...) = command{Argv: []string{kubectlPath}, Out: missing, Exit: 1}
 		},
 		"TimeFailed": func(w *world) { w.Commands = append(w.Commands, &command{Argv: []string{"tzutil.exe"}, Exit: 1}) },
 		"PostJoinScriptFailed": func(w *world) {
-			once := 1
 			w.program("powershell.exe").Exit = 1
 			join := slices.Index(w.Commands, w.program(domainJoin().Argv...))
-			w.Commands = slices.Insert(w.Commands, join+1, &command{Argv: []string{"powershell.exe"}, Times: &once})
+			w.Commands = slices.Insert(w.Commands, join+1, &command{Argv: []string{"powershell.exe"}, Times: new(1)})
 		},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			t.Parallel()
 			v := settled(t, "everything")
 			change(&v.World)
-			s := newStage(t, v)
-			s.settle()
+			s := settledOn(t, v)
 			if report := s.end(); report.State != plan.StateFailed || report.Reason != reason {
 				t.Errorf("%s %s (%s)", report.State, report.Reason, report.Message)
 			}
@@ -241,8 +234,7 @@ func TestSettingsThatOnlyWarn(t *testing.T) {
 	v := settled(t, "everything")
 	v.World.program(ctrPath).Exit = 1
 	delete(v.World.Services, "VMTools")
-	s := newStage(t, v)
-	s.settle()
+	s := settledOn(t, v)
 	if report := s.end(); report.State != plan.StateSucceeded || len(report.Warnings) != 3 {
 		t.Errorf("%s %s, warnings %q", report.State, report.Reason, report.Warnings)
 	}
@@ -256,8 +248,7 @@ func TestTooLittleMemoryForPods(t *testing.T) {
 			t.Parallel()
 			v := settled(t, "everything-azure")
 			v.World.Facts = map[string]string{"memoryMiB": memory}
-			s := newStage(t, v)
-			s.settle()
+			s := settledOn(t, v)
 			report := s.end()
 			if report.Reason != want || (want != "") != (report.Step == "memory-for-pods") {
 				t.Errorf("%s in %s, want %q", report.Reason, report.Step, want)

@@ -7,8 +7,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
@@ -50,16 +52,20 @@ func (s *stage) live() {
 	}
 	for range s.world.Starts {
 		s.boot()
-		if err := s.clock.Sleep(context.Background(), 100000*time.Second); err != nil {
-			s.t.Fatal(err)
-		}
-		if err := s.machine.Setup(func(state *windows.State) { state.HNS = append(state.HNS, s.world.Stale...) }); err != nil {
-			s.t.Fatal(err)
-		}
+		expect.OK(s.t, s.clock.Sleep(context.Background(), 100000*time.Second))
+		expect.OK(s.t, s.machine.Setup(func(state *windows.State) { state.HNS = append(state.HNS, s.world.Stale...) }))
 		if !s.has("task.disable " + TaskName) {
 			s.start()
 		}
 	}
+}
+
+// lived is a stage on which the machine rests.
+func lived(t *testing.T, v *vector) *stage {
+	t.Helper()
+	s := newStage(t, v)
+	s.live()
+	return s
 }
 
 // start is one life of the agent; it says whether the machine starts once more.
@@ -76,9 +82,7 @@ func (s *stage) start() bool {
 
 func (s *stage) boot() {
 	s.t.Helper()
-	if err := s.machine.Boot(); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.OK(s.t, s.machine.Boot())
 	s.effect("boot")
 }
 

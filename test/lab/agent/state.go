@@ -137,12 +137,7 @@ func (r *run) elapsed() int {
 	return r.startElapsed + int(r.machine.Clock.Now().Sub(r.started)/time.Second)
 }
 
-func (r *run) deadline() int {
-	if r.head.DeadlineSeconds > 0 {
-		return r.head.DeadlineSeconds
-	}
-	return 1800
-}
+func (r *run) deadline() int { return orElse(r.head.DeadlineSeconds, 1800) }
 
 func (r *run) checkDeadline() error {
 	if r.elapsed() < r.deadline() {

@@ -51,11 +51,16 @@ func (r *run) putFacts(into reflect.Value) error {
 			}
 		}
 	case reflect.Slice:
-		into.Set(reflect.AppendSlice(reflect.Zero(into.Type()), into)) // the list of the plan stays as it is
-		for _, item := range into.Seq2() {
-			if err := r.putFacts(item); err != nil {
-				return err
-			}
+		return r.putFactsInList(into)
+	}
+	return nil
+}
+
+func (r *run) putFactsInList(list reflect.Value) error {
+	list.Set(reflect.AppendSlice(reflect.Zero(list.Type()), list)) // the list of the plan stays as it is
+	for _, item := range list.Seq2() {
+		if err := r.putFacts(item); err != nil {
+			return err
 		}
 	}
 	return nil

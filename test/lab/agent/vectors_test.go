@@ -81,8 +81,7 @@ func TestVectors(t *testing.T) {
 	t.Parallel()
 	eachVector(t, func(t *testing.T, file string) {
 		v := readVector(t, file)
-		s := newStage(t, v)
-		s.live()
+		s := lived(t, v)
 		if difference := cmp.Diff(v.Expect, s.outcome(v.Expect)); difference != "" {
 			t.Errorf("%s\n-want +got:\n%s", v.Reason, difference)
 		}
@@ -147,10 +146,7 @@ func (s *stage) there(path string) bool {
 // checkKeptPlan: what is left of the plan has no phases, and no steps but those of everyBoot.
 func (s *stage) checkKeptPlan(steps bool) {
 	s.t.Helper()
-	text, err := s.machine.ReadFile(Root + `\plan.json`)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	text := expect.Got(s.machine.ReadFile(Root + `\plan.json`))(s.t)
 	if !steps && bytes.Contains(text, []byte(`"steps"`)) {
 		s.t.Errorf("the plan that is kept has steps: %s", text)
 	}
@@ -161,7 +157,8 @@ func (s *stage) checkKeptPlan(steps bool) {
 	}
 }
 
-// allowed is what a second run may still do: programs of the user, which are not idempotent by themselves, checks, and the end itself.
+// allowed is what a second run may still do: programs of the user, which are not idempotent by themselves, checks, and the
+// end itself.
 var (
 	allowed = []string{"run *", "  env *", "  in *", "task.disable *", "boot", "post *", "file C:?run?cluster-api?*"}
 	never   = []string{"run ?\"sc.exe\",\"create\"*", "run ?\"sc.exe\",\"config\"*", "run ?\"netsh.exe\"*", "run ?\"w32tm.exe\"*"}
@@ -176,8 +173,7 @@ func TestSecondRunChangesNothing(t *testing.T) {
 			continue
 		}
 		tried++
-		s := newStage(t, v)
-		s.live()
+		s := lived(t, v)
 		s.again(readVector(t, file))
 		for _, effect := range s.effects {
 			if !fits(effect, allowed) || fits(effect, never) && v.Name != "port-range" {
@@ -194,9 +190,7 @@ func TestSecondRunChangesNothing(t *testing.T) {
 func (s *stage) again(v *vector) {
 	s.t.Helper()
 	s.effects, s.world.Commands, s.world.Starts = nil, v.World.Commands, 0
-	if err := s.machine.Boot(); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.OK(s.t, s.machine.Boot())
 	for _, pipe := range v.World.Pipes {
 		s.machine.OpenPipe(pipe)
 	}
@@ -204,9 +198,7 @@ func (s *stage) again(v *vector) {
 	if err == nil {
 		err = os.Remove(file) // not by a door: that of this machine may be broken
 	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.OK(s.t, err)
 	s.put(Root+`\plan.json`, string(v.Plan))
 	s.live()
 	var end state

@@ -1,10 +1,12 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -126,24 +128,20 @@ func (s *stage) fill(v *vector) {
 	for _, pipe := range v.World.Pipes {
 		s.machine.OpenPipe(pipe)
 	}
-	times := -1
-	if v.World.ThrowTimes != nil {
-		times = *v.World.ThrowTimes
-	}
-	s.machine.Throw(v.World.Throws, times)
+	s.machine.Throw(v.World.Throws, *cmp.Or(v.World.ThrowTimes, new(-1)))
 	s.put(Root+`\plan.json`, string(v.Plan))
 }
 
 func (s *stage) put(path, text string) {
 	s.t.Helper()
-	if err := s.machine.Put(path, []byte(text)); err != nil {
-		s.t.Fatal(err)
-	}
+	expect.OK(s.t, s.machine.Put(path, []byte(text)))
 }
 
 func (w *world) hardware(t *testing.T) windows.Hardware {
 	t.Helper()
-	facts := map[string]string{"osBuild": "20348", "memoryMiB": "8192", "cpus": "4", "diskFreeMiB": "50000", "smbios": "SMBIOS-1", "computerName": "WIN-1"}
+	facts := map[string]string{
+		"osBuild": "20348", "memoryMiB": "8192", "cpus": "4", "diskFreeMiB": "50000", "smbios": "SMBIOS-1", "computerName": "WIN-1",
+	}
 	for name, value := range w.Facts {
 		if facts[name] == "" {
 			t.Fatalf("a world has no fact %s", name)
@@ -151,8 +149,7 @@ func (w *world) hardware(t *testing.T) windows.Hardware {
 		facts[name] = value
 	}
 	number := func(name string) int64 {
-		value := expect.Got(strconv.ParseInt(facts[name], 10, 64))(t)
-		return value
+		return expect.Got(strconv.ParseInt(facts[name], 10, 64))(t)
 	}
 	return windows.Hardware{
 		SMBIOS: facts["smbios"], OSBuild: facts["osBuild"], CPUs: int(number("cpus")),
@@ -162,20 +159,14 @@ func (w *world) hardware(t *testing.T) windows.Hardware {
 
 // furnish sets what the world says of Windows.
 func (w *world) furnish(s *windows.State) {
-	s.ComputerName = "WIN-1"
-	if name := w.Facts["computerName"]; name != "" {
-		s.ComputerName = name
-	}
+	s.ComputerName = cmp.Or(w.Facts["computerName"], "WIN-1")
 	for key, values := range w.Registry {
 		for name, value := range values {
 			s.SetValue(key, name, registryValue(value))
 		}
 	}
 	s.Services, s.Features, s.Firewall, s.HNS = w.Services, w.Features, w.Firewall, w.HNS
-	s.Defender = w.Defender
-	if s.Defender == nil {
-		s.Defender = &windows.Defender{}
-	}
+	s.Defender = cmp.Or(w.Defender, &windows.Defender{})
 	s.Users = map[string]*windows.User{}
 	for name, groups := range w.Users {
 		s.Users[name] = &windows.User{SID: "S-1-5-21-1-2-3-1001", Groups: groups}
@@ -186,19 +177,16 @@ func (w *world) furnish(s *windows.State) {
 func (w *world) furnishNetwork(s *windows.State) {
 	s.DNS = map[int][]string{}
 	for _, a := range w.Adapters {
-		adapter := windows.Adapter{Index: a.Index, MAC: a.MAC, Name: a.Name, Virtual: a.Virtual, DHCP: a.DHCP == nil || *a.DHCP, MTU: a.MTU}
-		if adapter.MTU == 0 {
-			adapter.MTU = 1500
-		}
-		s.Adapters = append(s.Adapters, adapter)
+		s.Adapters = append(s.Adapters, windows.Adapter{
+			Index: a.Index, MAC: a.MAC, Name: a.Name, Virtual: a.Virtual, DHCP: a.DHCP == nil || *a.DHCP, MTU: cmp.Or(a.MTU, 1500),
+		})
 		s.DNS[a.Index] = w.DNS
 	}
 	for _, a := range w.Addresses {
-		address := windows.Address{Index: a.Index, Address: a.Address, Origin: a.Origin, Preferred: epoch.Add(time.Duration(a.After) * time.Second)}
-		if address.Origin == "" {
-			address.Origin = "Manual"
-		}
-		s.Addresses = append(s.Addresses, address)
+		s.Addresses = append(s.Addresses, windows.Address{
+			Index: a.Index, Address: a.Address, Origin: cmp.Or(a.Origin, "Manual"),
+			Preferred: epoch.Add(time.Duration(a.After) * time.Second),
+		})
 	}
 	for _, r := range w.Routes {
 		s.Routes = append(s.Routes, windows.Route{Index: r.Index, To: r.To, Via: r.Via, Cost: r.Metric + 10})
@@ -224,7 +212,8 @@ func registryValue(value any) windows.RegistryValue {
 // scripted is the world's program for a call, or nil.
 func (s *stage) scripted(call *windows.Call) windows.Program {
 	for _, one := range s.world.Commands {
-		if one.Times != nil && *one.Times == 0 || !hasPrefix(call.Argv, one.Argv) {
+		matches := len(call.Argv) >= len(one.Argv) && slices.Equal(call.Argv[:len(one.Argv)], one.Argv)
+		if one.Times != nil && *one.Times == 0 || !matches {
 			continue
 		}
 		if one.Times != nil {
@@ -233,18 +222,6 @@ func (s *stage) scripted(call *windows.Call) windows.Program {
 		return one.run
 	}
 	return nil
-}
-
-func hasPrefix(argv, prefix []string) bool {
-	if len(prefix) > len(argv) {
-		return false
-	}
-	for i, want := range prefix {
-		if argv[i] != want {
-			return false
-		}
-	}
-	return true
 }
 
 func (c *command) run(ctx context.Context, call *windows.Call) int {

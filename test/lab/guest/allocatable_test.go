@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	kubeletv1 "k8s.io/kubelet/config/v1beta1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -66,6 +67,25 @@ func TestAllocatableIsAsPredicted(t *testing.T) {
 	}
 }
 
+// input is a machine on vSphere that bootstrap.Render takes, but for the CA of its cluster.
+func input(name, version string, vm *infrav1.VSphereVM) bootstrap.Input {
+	return bootstrap.Input{
+		Cluster: &clusterv1.Cluster{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "blue"},
+			Spec:       clusterv1.ClusterSpec{ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "10.0.0.10", Port: 6443}},
+		},
+		Machine: &clusterv1.Machine{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: name, UID: types.UID("uid-" + name)},
+			Spec:       clusterv1.MachineSpec{Version: version},
+		},
+		WindowsMachine: &infrav1.WindowsMachine{
+			Spec:   infrav1.WindowsMachineSpec{ProviderID: "vsphere://" + name, VSphere: vm},
+			Status: infrav1.WindowsMachineStatus{ComputerName: name},
+		},
+		Config: &bootstrapv1.WindowsBootstrapConfig{}, Token: "abcdef.0123456789abcdef",
+	}
+}
+
 // kubeletConfigOf is what the kubelet of a machine reads: the patch of its plan on the least configuration.
 func kubeletConfigOf(
 	t *testing.T, spec bootstrapv1.WindowsBootstrapConfigSpec, size bootstrap.Size,
@@ -74,39 +94,18 @@ func kubeletConfigOf(
 	ca := expect.Got(os.ReadFile("../../../bootstrap/testdata/ca.crt"))(t)
 	vm := &infrav1.VSphereVM{}
 	expect.OK(t, json.Unmarshal(fmt.Appendf(nil, `{"cpus": %d, "memoryMiB": %d}`, size.CPUs, size.MemoryMiB), vm))
-	userData, err := bootstrap.Render(bootstrap.Input{
-		Cluster: &clusterv1.Cluster{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"},
-			Spec:       clusterv1.ClusterSpec{ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "10.0.0.10", Port: 6443}},
-		},
-		Machine: &clusterv1.Machine{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m", UID: "uid"}, Spec: clusterv1.MachineSpec{Version: defaultVersion},
-		},
-		WindowsMachine: &infrav1.WindowsMachine{
-			Spec: infrav1.WindowsMachineSpec{
-				ProviderID: "vsphere://1", VSphere: vm,
-			},
-			Status: infrav1.WindowsMachineStatus{ComputerName: "m"},
-		},
-		Config:    &bootstrapv1.WindowsBootstrapConfig{Spec: spec},
-		ClusterCA: ca, Token: "abcdef.0123456789abcdef",
-	})
-	expect.OK(t, err)
+	in := input("m", defaultVersion, vm)
+	in.Config.Spec, in.ClusterCA = spec, ca
+	userData := expect.Got(bootstrap.Render(in))(t)
 	for _, phase := range userData.Plan().Phases {
 		for _, step := range phase.Steps {
 			file, ok := step.(*plan.File)
 			if !ok || !strings.HasSuffix(file.Path.String(), "+merge.yaml") {
 				continue
 			}
-			return readPatched(t, file.Text.String())
+			return expect.Got(readKubeletConfig(patched(t, goodKubelet, file.Text.String()), defaultVersion))(t)
 		}
 	}
 	t.Fatal("no patch")
 	return nil
-}
-
-func readPatched(t *testing.T, patch string) *kubeletv1.KubeletConfiguration {
-	t.Helper()
-	config := expect.Got(readKubeletConfig(patched(t, goodKubelet, patch), defaultVersion))(t)
-	return config
 }

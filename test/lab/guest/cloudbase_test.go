@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
@@ -41,11 +40,9 @@ func TestGuestDataEncodings(t *testing.T) {
 		{"no gzip", "raises", plain, "gzip+base64", "", "not a gzipped file"},
 	} {
 		data, err := decodeGuestData([]byte(c.value), c.encoding)
-		switch {
-		case c.problem == "" && (err != nil || string(data) != c.want):
-			t.Errorf("%s (%s): %q, %v", c.name, c.reason, data, err)
-		case c.problem != "" && (err == nil || !strings.Contains(err.Error(), c.problem)):
-			t.Errorf("%s (%s): %v, want %s", c.name, c.reason, err, c.problem)
+		expect.Says(t, c.name+" ("+c.reason+")", err, c.problem)
+		if c.problem == "" && string(data) != c.want {
+			t.Errorf("%s (%s): %q", c.name, c.reason, data)
 		}
 	}
 }
@@ -120,7 +117,7 @@ func TestBoot(t *testing.T) {
 	vm := newVM(scripts.UserData([]byte(smallPlan)), "win-1.example.com")
 	guest := &Simulated{Dir: t.TempDir(), Address: "10.0.0.7", Build: "26100.1", KubernetesVersion: "v1.35.0"}
 	off := powerOn(t, guest, vm)
-	report := vm.awaitEnd(t, time.Minute)
+	report := vm.awaitEnd(t)
 	if report.State != plan.StateSucceeded || report.Reboots != 1 || report.Facts.OS != "26100.1" ||
 		report.Facts.MemoryMiB != "16384" {
 		t.Errorf("report is %+v", report)
@@ -149,8 +146,7 @@ func TestBoot(t *testing.T) {
 
 func diskFile(t *testing.T, guest *Simulated, name string) string {
 	t.Helper()
-	text := expect.Got(os.ReadFile(filepath.Join(guest.Dir, "C", name)))(t)
-	return string(text)
+	return string(expect.Got(os.ReadFile(filepath.Join(guest.Dir, "C", name)))(t))
 }
 
 func effects(t *testing.T, guest *Simulated) string {
@@ -225,6 +221,9 @@ func (v *fakeVM) set(name, value, encoding string) {
 
 func TestFaults(t *testing.T) {
 	t.Parallel()
+	failed := func(reason, message string) plan.Report {
+		return plan.Report{State: plan.StateFailed, Reason: reason, Message: message}
+	}
 	for _, c := range []struct {
 		name   string
 		faults Faults
@@ -235,31 +234,27 @@ func TestFaults(t *testing.T) {
 			"kubeadm of another version",
 			Faults{Kubeadm: "v1.29.0"},
 			`{"do":"fact","name":"f","argv":["kubeadm.exe","version","-o","short"],"match":"v([\\d.]+)","set":"kubeadm"},
-			 {"do":"check","name":"c","reason":"WrongVersion","fact":"kubeadm","atLeast":"1.36","say":["the image has kubeadm ",{"fact":"kubeadm"}]}`,
-			plan.Report{State: plan.StateFailed, Reason: "WrongVersion", Message: "the image has kubeadm 1.29.0"},
+			 {"do":"check","name":"c","reason":"WrongVersion","fact":"kubeadm","atLeast":"1.36",
+			  "say":["the image has kubeadm ",{"fact":"kubeadm"}]}`,
+			failed("WrongVersion", "the image has kubeadm 1.29.0"),
 		},
 		{
 			"a program hangs",
 			Faults{Hangs: "kubeadm.exe"},
 			`{"do":"run","name":"r","argv":["C:\\k\\kubeadm.exe","reset","-f"],"timeoutSeconds":1}`,
-			plan.Report{State: plan.StateFailed, Reason: "RunFailed", Message: "kubeadm.exe did not end within 1 s and was stopped"},
+			failed("RunFailed", "kubeadm.exe did not end within 1 s and was stopped"),
 		},
 		{
 			"no network",
 			Faults{Unreachable: true},
 			`{"do":"waitFor","name":"w","for":"tcp","host":"127.0.0.1","port":1,"timeoutSeconds":1,"say":"no answer"}`,
-			plan.Report{
-				State: plan.StateFailed, Reason: "WaitForFailed",
-				Message: "no answer after 1 s (dial tcp 127.0.0.1:1: connectex: " + errCut.Error() + ")",
-			},
+			failed("WaitForFailed", "no answer after 1 s (dial tcp 127.0.0.1:1: connectex: "+errCut.Error()+")"),
 		},
 		{
 			"an unknown program",
 			Faults{},
 			`{"do":"run","name":"r","argv":["C:\\k\\flannel.exe"]}`,
-			plan.Report{
-				State: plan.StateFailed, Reason: "RunFailed", Message: `The system cannot find the file specified: C:\k\flannel.exe`,
-			},
+			failed("RunFailed", `The system cannot find the file specified: C:\k\flannel.exe`),
 		},
 		{
 			"the agent is killed once",
@@ -273,7 +268,7 @@ func TestFaults(t *testing.T) {
 			text := strings.Split(smallPlan, `"phases"`)[0] + `"phases":[{"name":"main","steps":[` + c.step + `]}]}`
 			vm := newVM(scripts.UserData([]byte(text)), "win-1")
 			powerOn(t, &Simulated{Dir: t.TempDir(), Faults: c.faults}, vm)
-			got := vm.awaitEnd(t, time.Minute)
+			got := vm.awaitEnd(t)
 			expect.Same(t, "", c.want, plan.Report{State: got.State, Reason: got.Reason, Message: got.Message})
 		})
 	}

@@ -2,6 +2,7 @@ package guest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/x509"
@@ -94,8 +95,8 @@ func (j *joining) discoverByFile(ctx context.Context) (*clientcmdapi.Config, err
 	}
 	j.config.endpoint = strings.TrimPrefix(cluster.Server, "https://")
 	if _, err := j.clusterInfo(ctx, cluster.CertificateAuthorityData); err != nil && !apierrors.IsForbidden(err) {
+		//nolint:staticcheck // because kubeadm says it so
 		return nil, fmt.Errorf("Abort reading the %s ConfigMap after timeout of %v: %w",
-			//nolint:staticcheck // because kubeadm says it so
 			tokenapi.ConfigMapClusterInfo, j.config.discovery, err)
 	}
 	if j.config.bootstrapToken == "" {
@@ -109,7 +110,7 @@ func (j *joining) onDrive(path string) string {
 	if !strings.HasPrefix(path, "/") {
 		return path
 	}
-	return orElse(j.call.Dir, `C:\`)[:2] + path
+	return cmp.Or(j.call.Dir, `C:\`)[:2] + path
 }
 
 // clusterInfo asks without credentials, for as long as the discovery may take; with a CA it wants the server to prove itself.

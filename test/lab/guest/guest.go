@@ -3,6 +3,7 @@
 package guest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -298,20 +299,13 @@ func (p *power) note(format string, args ...any) {
 	_ = p.machine.Append(`C:\lab.log`, []byte(line)) // for people
 }
 
-func (g *Simulated) address() string { return orElse(g.Address, defaultAddress) }
+func (g *Simulated) address() string { return cmp.Or(g.Address, defaultAddress) }
 
-func (g *Simulated) version() string { return orElse(g.KubernetesVersion, defaultVersion) }
+func (g *Simulated) version() string { return cmp.Or(g.KubernetesVersion, defaultVersion) }
 
-func (g *Simulated) cloudbase() string { return orElse(g.CloudbaseInit, imageCloudbase) }
+func (g *Simulated) cloudbase() string { return cmp.Or(g.CloudbaseInit, imageCloudbase) }
 
 func (g *Simulated) build() (build, revision string) {
-	build, revision, _ = strings.Cut(orElse(g.Build, defaultBuild), ".")
+	build, revision, _ = strings.Cut(cmp.Or(g.Build, defaultBuild), ".")
 	return build, revision
-}
-
-func orElse(text, other string) string {
-	if text != "" {
-		return text
-	}
-	return other
 }

@@ -10,14 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -66,29 +63,15 @@ func startCluster(t *testing.T) *cluster {
 // userData is what the product renders for a machine of this name.
 func (c *cluster) userData(t *testing.T, name string, changes ...func(*bootstrap.Input)) []byte {
 	t.Helper()
-	in := bootstrap.Input{
-		Cluster: &clusterv1.Cluster{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "blue"},
-			Spec:       clusterv1.ClusterSpec{ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: c.Host, Port: int32(c.Port)}},
-			//nolint:gosec // because a port fits
-		},
-		Machine: &clusterv1.Machine{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: name, UID: types.UID("uid-" + name)},
-			Spec:       clusterv1.MachineSpec{Version: c.Version},
-		},
-		WindowsMachine: &infrav1.WindowsMachine{
-			Spec:   infrav1.WindowsMachineSpec{ProviderID: "vsphere://" + name, VSphere: &infrav1.VSphereVM{CPUs: 4, MemoryMiB: 16384}},
-			Status: infrav1.WindowsMachineStatus{ComputerName: name},
-		},
-		Config:    &bootstrapv1.WindowsBootstrapConfig{},
-		ClusterCA: c.CA, Token: c.token,
-	}
+	in := input(name, c.Version, &infrav1.VSphereVM{CPUs: 4, MemoryMiB: 16384})
+	in.Cluster.Spec.ControlPlaneEndpoint.Host = c.Host
+	in.Cluster.Spec.ControlPlaneEndpoint.Port = int32(c.Port) //nolint:gosec // because a port fits
+	in.ClusterCA, in.Token = c.CA, c.token
 	in.Config.Spec.Node.Labels = []bootstrapv1.NodeLabel{{Name: "example.com/pool", Value: "a"}}
 	for _, change := range changes {
 		change(&in)
 	}
-	rendered := expect.Got(bootstrap.Render(in))(t)
-	return rendered.Bytes()
+	return expect.Got(bootstrap.Render(in))(t).Bytes()
 }
 
 func (c *cluster) node(ctx context.Context, name string) (*corev1.Node, error) {
@@ -98,12 +81,7 @@ func (c *cluster) node(ctx context.Context, name string) (*corev1.Node, error) {
 func testHealthyNode(t *testing.T, c *cluster) {
 	const name = "win-healthy"
 	vm := newVM(c.userData(t, name), name)
-	guest := &Simulated{Dir: t.TempDir(), KubernetesVersion: c.Version}
-	t.Cleanup(func() { showLogs(t, guest) })
-	off := powerOn(t, guest, vm)
-	if report := vm.awaitEnd(t, time.Minute); report.State != plan.StateSucceeded {
-		t.Fatalf("the bootstrap ended %s: %s %s %v", report.State, report.Reason, report.Message, report.LastLines)
-	}
+	guest, off := c.run(t, vm, Faults{}, "")
 	c.awaitReady(t, name)
 	checkNode(t, c, name)
 	wait.Until(t, "the node's lease", func() (any, bool) {
@@ -120,6 +98,18 @@ func testHealthyNode(t *testing.T, c *cluster) {
 		_, err := c.node(ctx, name)
 		return err
 	})
+}
+
+// run plays a guest until its bootstrap has ended: well where the reason is empty, failed for that reason elsewhere.
+func (c *cluster) run(t *testing.T, vm *fakeVM, faults Faults, reason string) (guest *Simulated, off func()) {
+	t.Helper()
+	guest = &Simulated{Dir: t.TempDir(), KubernetesVersion: c.Version, Faults: faults}
+	t.Cleanup(func() { showLogs(t, guest) })
+	off = powerOn(t, guest, vm)
+	if report := vm.awaitEnd(t); (report.State == plan.StateSucceeded) != (reason == "") || report.Reason != reason {
+		t.Fatalf("the bootstrap ended %s: %s %q %v, want %q", report.State, report.Reason, report.Message, report.LastLines, reason)
+	}
+	return guest, off
 }
 
 func (c *cluster) awaitReady(t *testing.T, name string) {
@@ -145,13 +135,7 @@ func (c *cluster) byFile(ca []byte) func(*bootstrap.Input) {
 // testDiscoveryFile: kubeadm finds the cluster by the file alone.
 func testDiscoveryFile(t *testing.T, c *cluster) {
 	const name = "win-file"
-	vm := newVM(c.userData(t, name, c.byFile(c.CA)), name)
-	guest := &Simulated{Dir: t.TempDir(), KubernetesVersion: c.Version}
-	t.Cleanup(func() { showLogs(t, guest) })
-	powerOn(t, guest, vm)
-	if report := vm.awaitEnd(t, time.Minute); report.State != plan.StateSucceeded {
-		t.Fatalf("the bootstrap ended %s: %s %s %v", report.State, report.Reason, report.Message, report.LastLines)
-	}
+	guest, _ := c.run(t, newVM(c.userData(t, name, c.byFile(c.CA)), name), Faults{}, "")
 	c.awaitReady(t, name)
 	checkDisk(t, guest, c)
 	if _, err := os.Stat(filepath.Join(guest.Dir, "C", "run", "kubeadm", "discovery.yaml")); !os.IsNotExist(err) {
@@ -162,8 +146,7 @@ func testDiscoveryFile(t *testing.T, c *cluster) {
 // otherCA is of another cluster.
 func otherCA(t *testing.T) []byte {
 	t.Helper()
-	pem := expect.Got(os.ReadFile("../../../bootstrap/testdata/ca.crt"))(t)
-	return pem
+	return expect.Got(os.ReadFile("../../../bootstrap/testdata/ca.crt"))(t)
 }
 
 func ready(node *corev1.Node) bool {
@@ -205,7 +188,7 @@ func checkNode(t *testing.T, c *cluster, name string) {
 // checkDisk: no secret is left where a person could find it.
 func checkDisk(t *testing.T, guest *Simulated, c *cluster) {
 	t.Helper()
-	err := filepath.WalkDir(guest.Dir, func(path string, entry os.DirEntry, err error) error {
+	expect.OK(t, filepath.WalkDir(guest.Dir, func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -214,8 +197,7 @@ func checkDisk(t *testing.T, guest *Simulated, c *cluster) {
 			t.Errorf("%s holds the token", strings.TrimPrefix(path, guest.Dir))
 		}
 		return err
-	})
-	expect.OK(t, err)
+	}))
 }
 
 // showLogs of a guest that did not do as it should.
@@ -257,13 +239,17 @@ func testFailures(t *testing.T, c *cluster) {
 		reason  string
 	}{
 		{
-			"win-port", Faults{}, func(in *bootstrap.Input) { in.Cluster.Spec.ControlPlaneEndpoint.Port = closed }, nil,
+			"win-port",
+			Faults{},
+			func(in *bootstrap.Input) { in.Cluster.Spec.ControlPlaneEndpoint.Port = closed }, nil,
 			step.ReasonAPIServerUnreachable,
 		},
 		{"win-cut", Faults{Unreachable: true}, nil, nil, step.ReasonAPIServerUnreachable},
 		{"win-token", Faults{}, func(in *bootstrap.Input) { in.Token = "zzzzzz.0123456789abcdef" }, nil, step.ReasonTokenRejected},
 		{
-			"win-secret", Faults{}, func(in *bootstrap.Input) { in.Token = c.token[:7] + "0123456789abcdef" }, nil,
+			"win-secret",
+			Faults{},
+			func(in *bootstrap.Input) { in.Token = c.token[:7] + "0123456789abcdef" }, nil,
 			step.ReasonTokenRejected,
 		},
 		{"win-pin", Faults{}, nil, []string{pin, other}, step.ReasonAPIServerCAMismatch},
@@ -274,7 +260,10 @@ func testFailures(t *testing.T, c *cluster) {
 		}, nil, step.ReasonTokenRejected},
 		{"win-sick", Faults{KubeletSick: true}, nil, nil, step.ReasonKubeletNotHealthy},
 		{
-			"win-bad", Faults{}, nil, []string{`\"singleProcessOOMKill\":null`, `\"singleProcessOOMKill\":true`},
+			"win-bad",
+			Faults{},
+			nil,
+			[]string{`\"singleProcessOOMKill\":null`, `\"singleProcessOOMKill\":true`},
 			step.ReasonKubeletNotHealthy,
 		},
 	} {
@@ -286,13 +275,7 @@ func testFailures(t *testing.T, c *cluster) {
 				}
 			}
 			vm := newVM(short(t, c.userData(t, one.name, change), one.replace...), one.name)
-			guest := &Simulated{Dir: t.TempDir(), KubernetesVersion: c.Version, Faults: one.faults}
-			t.Cleanup(func() { showLogs(t, guest) })
-			powerOn(t, guest, vm)
-			if report := vm.awaitEnd(t, 2*time.Minute); report.State != plan.StateFailed || report.Reason != one.reason {
-				t.Errorf("the bootstrap ended %s: %s %q %v, want %s", report.State, report.Reason, report.Message, report.LastLines,
-					one.reason)
-			}
+			c.run(t, vm, one.faults, one.reason)
 			if _, err := c.node(t.Context(), one.name); !apierrors.IsNotFound(err) {
 				t.Errorf("there is a node, or none can be asked for: %v", err)
 			}
@@ -306,13 +289,7 @@ func testNoCertificate(t *testing.T, c *cluster) {
 		metav1.DeleteOptions{}))
 	vm := newVM(short(t, c.userData(t, "win-unsigned"), `"attempts":3,"delaySeconds":15`, `"attempts":2,"delaySeconds":0`),
 		"win-unsigned")
-	guest := &Simulated{Dir: t.TempDir(), KubernetesVersion: c.Version}
-	t.Cleanup(func() { showLogs(t, guest) })
-	powerOn(t, guest, vm)
-	if report := vm.awaitEnd(t, 2*time.Minute); report.State != plan.StateFailed ||
-		report.Reason != step.ReasonTLSBootstrapFailed {
-		t.Errorf("the bootstrap ended %s: %s %q %v", report.State, report.Reason, report.Message, report.LastLines)
-	}
+	c.run(t, vm, Faults{}, step.ReasonTLSBootstrapFailed)
 }
 
 // closedPort is one on which no server listens.
@@ -320,8 +297,5 @@ func closedPort(t *testing.T) int32 {
 	t.Helper()
 	listener := expect.Got(new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
 	defer func() { _ = listener.Close() }()
-	_, text, err := net.SplitHostPort(listener.Addr().String())
-	expect.OK(t, err)
-	port := expect.Got(strconv.ParseInt(text, 10, 32))(t)
-	return int32(port)
+	return int32(listener.Addr().(*net.TCPAddr).Port) //nolint:gosec // because a port fits
 }

@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -78,19 +79,13 @@ func (c *joinConfig) readV1Beta3(text []byte) error {
 	if read.ControlPlane != nil {
 		return errNoControlPlane
 	}
-	if token := read.Discovery.BootstrapToken; token != nil {
-		c.byToken(token.Token, token.APIServerEndpoint, token.CACertHashes, token.UnsafeSkipCAVerification)
-	}
-	if read.Discovery.File != nil {
-		c.discoveryFile = read.Discovery.File.KubeConfigPath
-	}
+	found := read.Discovery
+	c.discover((*upstreamv1beta4.BootstrapTokenDiscovery)(found.BootstrapToken),
+		(*upstreamv1beta4.FileDiscovery)(found.File), found.TLSBootstrapToken)
 	if read.Discovery.Timeout != nil {
 		c.discovery = read.Discovery.Timeout.Duration
 	}
-	if read.Patches != nil {
-		c.patches = read.Patches.Directory
-	}
-	c.bootstrapToken = orElse(read.Discovery.TLSBootstrapToken, c.bootstrapToken)
+	c.patches = cmp.Or(read.Patches, &upstreamv1beta3.Patches{}).Directory
 	c.name, c.criSocket = read.NodeRegistration.Name, read.NodeRegistration.CRISocket
 	c.flags(read.NodeRegistration.KubeletExtraArgs, read.NodeRegistration.Taints)
 	return unplayed(read.CACertPath, read.SkipPhases, false)
@@ -104,26 +99,17 @@ func (c *joinConfig) readV1Beta4(text []byte) error {
 	if read.ControlPlane != nil {
 		return errNoControlPlane
 	}
-	if token := read.Discovery.BootstrapToken; token != nil {
-		c.byToken(token.Token, token.APIServerEndpoint, token.CACertHashes, token.UnsafeSkipCAVerification)
-	}
-	if read.Discovery.File != nil {
-		c.discoveryFile = read.Discovery.File.KubeConfigPath
-	}
-	if read.Patches != nil {
-		c.patches = read.Patches.Directory
-	}
+	c.discover(read.Discovery.BootstrapToken, read.Discovery.File, read.Discovery.TLSBootstrapToken)
+	c.patches = cmp.Or(read.Patches, &upstreamv1beta4.Patches{}).Directory
 	if limits := read.Timeouts; limits != nil {
-		for into, limit := range map[*time.Duration]*time.Duration{
-			&c.discovery: duration(limits.Discovery), &c.kubeletHealth: duration(limits.KubeletHealthCheck),
-			&c.tlsBootstrap: duration(limits.TLSBootstrap),
+		for into, limit := range map[*time.Duration]*metav1.Duration{
+			&c.discovery: limits.Discovery, &c.kubeletHealth: limits.KubeletHealthCheck, &c.tlsBootstrap: limits.TLSBootstrap,
 		} {
 			if limit != nil {
-				*into = *limit
+				*into = limit.Duration
 			}
 		}
 	}
-	c.bootstrapToken = orElse(read.Discovery.TLSBootstrapToken, c.bootstrapToken)
 	c.name, c.criSocket = read.NodeRegistration.Name, read.NodeRegistration.CRISocket
 	extra := map[string]string{}
 	for _, arg := range read.NodeRegistration.KubeletExtraArgs {
@@ -135,11 +121,21 @@ func (c *joinConfig) readV1Beta4(text []byte) error {
 
 var errNoControlPlane = errors.New("a Windows node can not be a control plane")
 
-func (c *joinConfig) byToken(token, endpoint string, hashes []string, unsafe bool) {
-	c.bootstrapToken, c.endpoint, c.caHashes, c.unsafeSkipCA = token, endpoint, hashes, unsafe
-	if parts := tokenShape.FindStringSubmatch(token); parts != nil {
-		c.tokenID, c.tokenSecret = parts[1], parts[2]
+// discover takes what is the same in all versions.
+func (c *joinConfig) discover(
+	token *upstreamv1beta4.BootstrapTokenDiscovery, file *upstreamv1beta4.FileDiscovery, bootstrapToken string,
+) {
+	if token != nil {
+		c.bootstrapToken, c.endpoint = token.Token, token.APIServerEndpoint
+		c.caHashes, c.unsafeSkipCA = token.CACertHashes, token.UnsafeSkipCAVerification
+		if parts := tokenShape.FindStringSubmatch(token.Token); parts != nil {
+			c.tokenID, c.tokenSecret = parts[1], parts[2]
+		}
 	}
+	if file != nil {
+		c.discoveryFile = file.KubeConfigPath
+	}
+	c.bootstrapToken = cmp.Or(bootstrapToken, c.bootstrapToken)
 }
 
 // check is kubeadm's validation, and the promises of ours that a Windows worker needs.
@@ -192,13 +188,6 @@ func decodeStrict(text []byte, into any) error {
 		return fmt.Errorf("strict decoding error: %w", err)
 	}
 	return nil
-}
-
-func duration(d *metav1.Duration) *time.Duration {
-	if d == nil {
-		return nil
-	}
-	return &d.Duration
 }
 
 // flags is the kubelet's command line as kubeadm writes it for services that read it. Ours does not.

@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/pem"
@@ -35,7 +36,7 @@ const (
 
 // kubeadm is kubeadm.exe.
 func (p *power) kubeadm(ctx context.Context, call *windows.Call) int {
-	version := orElse(p.guest.Faults.Kubeadm, p.guest.version())
+	version := cmp.Or(p.guest.Faults.Kubeadm, p.guest.version())
 	args := call.Argv[1:]
 	switch {
 	case len(args) == 3 && args[0] == "version" && (args[1] == "-o" || args[1] == "--output") && args[2] == "short":
@@ -59,7 +60,7 @@ func (p *power) kubeadmJoin(ctx context.Context, call *windows.Call, args []stri
 	}
 	j := &joining{
 		call: call, machine: call.Machine, faults: p.guest.Faults, ignore: *ignore,
-		version: orElse(p.guest.Faults.Kubeadm, p.guest.version()),
+		version: cmp.Or(p.guest.Faults.Kubeadm, p.guest.version()),
 	}
 	if err := j.join(ctx, *config); err != nil {
 		call.Fail("error: %v", err)

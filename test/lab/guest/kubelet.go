@@ -1,15 +1,14 @@
 package guest
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/hex"
-	"encoding/pem"
 	"fmt"
 	"strings"
 	"time"
@@ -18,7 +17,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/certificate/csr"
+	"k8s.io/client-go/util/keyutil"
 
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
@@ -69,10 +70,8 @@ func (p *power) kubelet(ctx context.Context, call *windows.Call) int {
 		return 0
 	}
 	call.Running()
-	n := &node{power: p, call: call, flags: flags, config: config, name: flags.hostname}
-	if n.name == "" {
-		n.name = strings.ToLower(call.Machine.ComputerName())
-	}
+	name := cmp.Or(flags.hostname, strings.ToLower(call.Machine.ComputerName()))
+	n := &node{power: p, call: call, flags: flags, config: config, name: name}
 	err = n.run(ctx)
 	if ctx.Err() == nil {
 		return call.Fail("E0101 command failed: failed to run Kubelet: %v", err)
@@ -125,11 +124,12 @@ func (n *node) findsAll() error {
 }
 
 func (n *node) client(path string) (kubernetes.Interface, error) {
-	text, err := n.call.Machine.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	found, err := embedCertificate(n.call.Machine, text)
+	return n.power.client(path, "kubelet.exe")
+}
+
+// client is how a program speaks to the cluster of a kubeconfig.
+func (p *power) client(path, program string) (kubernetes.Interface, error) {
+	found, err := embedCertificate(p.machine, path)
 	if err != nil {
 		return nil, fmt.Errorf("unable to load kubeconfig: %w", err)
 	}
@@ -137,12 +137,21 @@ func (n *node) client(path string) (kubernetes.Interface, error) {
 	if err != nil {
 		return nil, fmt.Errorf("unable to load kubeconfig: %w", err)
 	}
-	return connect(n.call.Machine, config, n.power.guest.Faults.dialer("kubelet.exe"))
+	return connect(p.machine, config, p.guest.Faults.dialer(program))
+}
+
+// readKubeconfig reads one from the disk of the machine.
+func readKubeconfig(m *windows.Machine, path string) (*clientcmdapi.Config, error) {
+	text, err := m.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return clientcmd.Load(text)
 }
 
 // embedCertificate reads a kubeconfig with the certificate that it names, which lies on the disk of the machine.
-func embedCertificate(m *windows.Machine, text []byte) (*clientcmdapi.Config, error) {
-	found, err := clientcmd.Load(text)
+func embedCertificate(m *windows.Machine, path string) (*clientcmdapi.Config, error) {
+	found, err := readKubeconfig(m, path)
 	if err != nil {
 		return nil, err
 	}
@@ -200,11 +209,7 @@ func (n *node) pemFile() string {
 
 // hasClient: the kubeconfig is there, and the certificate that it points to.
 func hasClient(m *windows.Machine, path string) bool {
-	text, err := m.ReadFile(path)
-	if err != nil {
-		return false
-	}
-	found, err := clientcmd.Load(text)
+	found, err := readKubeconfig(m, path)
 	if err != nil {
 		return false
 	}
@@ -222,34 +227,29 @@ func (n *node) requestCertificate(ctx context.Context, client kubernetes.Interfa
 	if err != nil {
 		return nil, nil, err
 	}
-	der, err := x509.MarshalECPrivateKey(private)
+	key, err = keyutil.MarshalPrivateKeyToPEM(private)
 	if err != nil {
 		return nil, nil, err
 	}
 	subject := pkix.Name{Organization: []string{"system:nodes"}, CommonName: "system:node:" + n.name}
-	request, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: subject}, private)
+	request, err := cert.MakeCSR(private, &subject, nil, nil)
 	if err != nil {
 		return nil, nil, err
 	}
 	usages := []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}
-	asPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: request})
 	sum := sha256.Sum256(request)
-	name, uid, err := csr.RequestCertificateWithContext(ctx, client, asPEM, "node-csr-"+hex.EncodeToString(sum[:16]),
+	name, uid, err := csr.RequestCertificateWithContext(ctx, client, request, "node-csr-"+hex.EncodeToString(sum[:16]),
 		certificatesv1.KubeAPIServerClientKubeletSignerName, nil, usages, private)
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot create certificate signing request: %w", err)
 	}
 	certificate, err = csr.WaitForCertificate(ctx, client, name, uid)
-	return certificate, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), err
+	return certificate, key, err
 }
 
 // kubeconfig is that of the bootstrap with the certificate instead of the token.
 func (n *node) kubeconfig(pemFile string) ([]byte, error) {
-	text, err := n.call.Machine.ReadFile(n.flags.bootstrap)
-	if err != nil {
-		return nil, err
-	}
-	found, err := clientcmd.Load(text)
+	found, err := readKubeconfig(n.call.Machine, n.flags.bootstrap)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -52,7 +53,7 @@ func TestKubeletConfiguration(t *testing.T) {
 		{"less than no pods", `{"maxPods":-1}`, "must not be a negative number"},
 		{"another version", `{"apiVersion":"kubelet.config.k8s.io/v1"}`, `no kind "KubeletConfiguration" is registered`},
 	} {
-		_, err := readKubeletConfig(patched(t, goodKubelet, orElse(c.patch, "{}")), defaultVersion)
+		_, err := readKubeletConfig(patched(t, goodKubelet, cmp.Or(c.patch, "{}")), defaultVersion)
 		expect.Says(t, c.name, err, c.problem)
 	}
 }
@@ -63,8 +64,7 @@ func patched(t *testing.T, config, patch string) []byte {
 	change, failed := toTree([]byte(patch))
 	expect.OK(t, errors.Join(err, failed))
 	mergePatch(tree, change)
-	text := expect.Got(yaml.Marshal(tree))(t)
-	return text
+	return expect.Got(yaml.Marshal(tree))(t)
 }
 
 // TestLabIsLikeTheRealKubelet: test/kubelet asks the real one about the same files.

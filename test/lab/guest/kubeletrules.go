@@ -68,6 +68,7 @@ type refusal struct {
 	words string
 }
 
+//nolint:gocyclo // because it is a list of rules, one on a line
 func refusals(c *kubeletv1.KubeletConfiguration) []refusal {
 	long, short := c.ShutdownGracePeriod.Duration, c.ShutdownGracePeriodCriticalPods.Duration
 	managed := func(policy string) bool { return policy != "" && !strings.EqualFold(policy, "none") }

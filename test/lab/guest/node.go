@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -41,7 +42,7 @@ func (n *node) live(ctx context.Context, client kubernetes.Interface) error {
 		n.call.Fail("E0101 the pod of the CNI fails: %v", err)
 	}
 	beat := time.Duration(n.config.NodeLeaseDurationSeconds) * time.Second / 4
-	every := orDuration(n.config.NodeStatusReportFrequency.Duration, 5*time.Minute)
+	every := cmp.Or(n.config.NodeStatusReportFrequency.Duration, 5*time.Minute)
 	var renewed, reported time.Time
 	for told := ""; ; {
 		now := clock.Now()
@@ -284,11 +285,4 @@ func (n *node) renew(ctx context.Context, client kubernetes.Interface) error {
 	lease.Spec.RenewTime, lease.Spec.LeaseDurationSeconds, lease.Spec.HolderIdentity = &now, &seconds, &n.name
 	_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
 	return err
-}
-
-func orDuration(d, other time.Duration) time.Duration {
-	if d > 0 {
-		return d
-	}
-	return other
 }

@@ -1,8 +1,8 @@
 package guest
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -11,7 +11,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/jsonpath"
 
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
@@ -37,19 +37,7 @@ func (p *power) kubectl(ctx context.Context, call *windows.Call) int {
 }
 
 func (p *power) askNode(ctx context.Context, file, name, template string) (string, error) {
-	kubeconfig, err := p.machine.ReadFile(file)
-	if err != nil {
-		return "", fmt.Errorf("error: %w", err)
-	}
-	read, err := embedCertificate(p.machine, kubeconfig)
-	if err != nil {
-		return "", fmt.Errorf("error: %w", err)
-	}
-	config, err := clientcmd.NewDefaultClientConfig(*read, nil).ClientConfig()
-	if err != nil {
-		return "", fmt.Errorf("error: %w", err)
-	}
-	client, err := connect(p.machine, config, p.guest.Faults.dialer("kubectl.exe"))
+	client, err := p.client(file, "kubectl.exe")
 	if err != nil {
 		return "", fmt.Errorf("error: %w", err)
 	}
@@ -62,12 +50,8 @@ func (p *power) askNode(ctx context.Context, file, name, template string) (strin
 
 // printPath prints what a JSONPath finds in the JSON of an object, as kubectl does.
 func printPath(object any, template string) (string, error) {
-	text, err := json.Marshal(object)
+	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
-		return "", err
-	}
-	var tree any
-	if err := json.Unmarshal(text, &tree); err != nil {
 		return "", err
 	}
 	path, out := jsonpath.New("out").AllowMissingKeys(true), &strings.Builder{}
@@ -102,7 +86,7 @@ func (p *power) pull(ctx context.Context, image string) error {
 	if parts == nil {
 		return fmt.Errorf("invalid reference format")
 	}
-	host, name, tag := parts[1], parts[2], orElse(parts[3], "latest")
+	host, name, tag := parts[1], parts[2], cmp.Or(parts[3], "latest")
 	scheme := "https"
 	if only, _, _ := net.SplitHostPort(host); only == "localhost" || host == "localhost" {
 		scheme = "http"

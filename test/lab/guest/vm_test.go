@@ -1,77 +1,47 @@
 package guest
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 const reportKey = "guestinfo.capwin.report"
 
 // fakeVM is a VM in memory.
 type fakeVM struct {
-	mu       sync.Mutex
-	info     map[string]string
-	reports  []plan.Report
-	host     string
-	reported chan struct{}
+	*MemoryVM
+	reports []plan.Report
+	host    string
 }
 
 func newVM(userData []byte, hostname string) *fakeVM {
-	return &fakeVM{reported: make(chan struct{}, 1000), info: map[string]string{
-		"guestinfo.metadata": base64.StdEncoding.EncodeToString([]byte(`{"instance-id":"uid-1",` +
-			`"local-hostname":"` + hostname + `"}`)),
-		"guestinfo.metadata.encoding": "base64",
-		"guestinfo.userdata":          packed(userData),
-		"guestinfo.userdata.encoding": "gzip+base64",
-	}}
-}
-
-func packed(data []byte) string {
-	var out bytes.Buffer
-	writer := gzip.NewWriter(&out)
-	_, _ = writer.Write(data) // a bytes.Buffer takes everything
-	_ = writer.Close()
-	return base64.StdEncoding.EncodeToString(out.Bytes())
-}
-
-// Hardware is part of VM.
-func (v *fakeVM) Hardware(context.Context) (Hardware, error) {
-	return Hardware{UUID: "420f7a1c-5d1e-4b6a-8f52-0c9f5f3b2a11", CPUs: 4, MemoryMiB: 16384}, nil
-}
-
-// Guestinfo is part of VM.
-func (v *fakeVM) Guestinfo(_ context.Context, key string) (string, bool, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	value, found := v.info[key]
-	return value, found, nil
+	v := &fakeVM{MemoryVM: NewMemoryVM("uid-1", hostname, userData)}
+	v.info["guestinfo.metadata"] = base64.StdEncoding.EncodeToString([]byte(v.info["guestinfo.metadata"]))
+	v.info["guestinfo.metadata.encoding"] = "base64"
+	return v
 }
 
 // SetGuestinfo is part of VM.
-func (v *fakeVM) SetGuestinfo(_ context.Context, key, value string) error {
+func (v *fakeVM) SetGuestinfo(ctx context.Context, key, value string) error {
+	if err := v.MemoryVM.SetGuestinfo(ctx, key, value); err != nil || key != reportKey {
+		return err
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.info[key] = value
-	if key != reportKey {
-		return nil
-	}
 	var report plan.Report
 	if err := json.Unmarshal([]byte(value), &report); err != nil {
 		return err
 	}
 	v.reports = append(v.reports, report)
-	v.reported <- struct{}{}
 	return nil
 }
 
@@ -109,20 +79,13 @@ func powerOn(t *testing.T, guest Guest, vm VM) (off func()) {
 }
 
 // awaitEnd waits for the last report of a bootstrap.
-func (v *fakeVM) awaitEnd(t *testing.T, limit time.Duration) plan.Report {
+func (v *fakeVM) awaitEnd(t *testing.T) plan.Report {
 	t.Helper()
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	for {
-		if report := v.last(); report.State == plan.StateSucceeded || report.State == plan.StateFailed {
-			return report
-		}
-		select {
-		case <-v.reported:
-		case <-timer.C:
-			t.Fatalf("no end after %v, the last report is %+v", limit, v.last())
-		}
-	}
+	wait.Until(t, "the end of the bootstrap", func() (any, bool) {
+		report := v.last()
+		return report, report.State == plan.StateSucceeded || report.State == plan.StateFailed
+	})
+	return v.last()
 }
 
 // repack changes the text of the plan in user data: pairs of what is there and what shall be.

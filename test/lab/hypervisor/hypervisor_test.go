@@ -162,7 +162,7 @@ func watch(ctx context.Context, v *vcenter.Owner, heard chan<- string) error {
 		return false
 	})
 	if ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // because the test ends the watch
 	}
 	return err
 }

@@ -136,7 +136,5 @@ func (m *Machine) SetTime(ahead time.Duration) {
 
 // Time is the date that the machine believes, by which it takes certificates for valid.
 func (m *Machine) Time() time.Time {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return time.Now().Add(m.ahead)
+	return held(m, func() time.Time { return time.Now().Add(m.ahead) })
 }

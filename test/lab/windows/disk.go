@@ -202,9 +202,7 @@ func (m *Machine) Remove(name string) error {
 
 // Protect sets the access of a file or folder, if it is another.
 func (m *Machine) Protect(name, sddl string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.protect(name, sddl)
+	return held(m, func() error { return m.protect(name, sddl) })
 }
 
 func (m *Machine) protect(name, sddl string) error {
@@ -224,9 +222,7 @@ func (m *Machine) protect(name, sddl string) error {
 
 // Access is the SDDL that was set, or "".
 func (m *Machine) Access(name string) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.state.ACLs[strings.ToLower(name)]
+	return held(m, func() string { return m.state.ACLs[strings.ToLower(name)] })
 }
 
 // Match lists what fits a pattern, sorted. Wildcards count in the last segment only.

@@ -148,11 +148,7 @@ func (m *Machine) Boot() error {
 }
 
 // Boots is how often the machine was started.
-func (m *Machine) Boots() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.state.Boots
-}
+func (m *Machine) Boots() int { return held(m, func() int { return m.state.Boots }) }
 
 // Throw makes doors fail with a message, at most times (negative: always).
 func (m *Machine) Throw(doors map[string]string, times int) {
@@ -167,6 +163,24 @@ func (m *Machine) through(door string, do func() error) error {
 		return err
 	}
 	return do()
+}
+
+// ask does what a door does that tells something.
+func ask[V any](m *Machine, door string, look func() (V, error)) (V, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.enter(door); err != nil {
+		var none V
+		return none, err
+	}
+	return look()
+}
+
+// held looks at what others change meanwhile. It is no door.
+func held[V any](m *Machine, look func() V) V {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return look()
 }
 
 // enter is called first by every door, with mu held.

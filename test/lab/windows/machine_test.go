@@ -19,8 +19,7 @@ import (
 
 func newMachine(t *testing.T) *Machine {
 	t.Helper()
-	m := expect.Got(New(t.TempDir()))(t)
-	return m
+	return expect.Got(New(t.TempDir()))(t)
 }
 
 func TestArguments(t *testing.T) {

@@ -3,6 +3,7 @@ package windows
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -42,9 +43,7 @@ type Route struct {
 
 // NetAdapters lists the adapters.
 func (m *Machine) NetAdapters() ([]Adapter, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Clone(m.state.Adapters), m.enter("Get-NetAdapter")
+	return ask(m, "Get-NetAdapter", func() ([]Adapter, error) { return slices.Clone(m.state.Adapters), nil })
 }
 
 // SetDHCP turns DHCP off for a family of an interface.
@@ -59,45 +58,44 @@ func (m *Machine) SetMTU(index int, family string, mtu int) error {
 
 func (m *Machine) setInterface(index int, set func(*Adapter), effect string, args ...any) error {
 	return m.through("Set-NetIPInterface", func() error {
-		for i := range m.state.Adapters {
-			if m.state.Adapters[i].Index == index {
-				set(&m.state.Adapters[i])
-				return m.changed(effect, args...)
-			}
+		adapter, err := m.adapter(index)
+		if err != nil {
+			return err
 		}
-		return fmt.Errorf("no interface has the index %d", index)
+		set(adapter)
+		return m.changed(effect, args...)
 	})
+}
+
+func (m *Machine) adapter(index int) (*Adapter, error) {
+	at := slices.IndexFunc(m.state.Adapters, func(a Adapter) bool { return a.Index == index })
+	if at < 0 {
+		return nil, fmt.Errorf("no interface has the index %d", index)
+	}
+	return &m.state.Adapters[at], nil
 }
 
 // NetInterface is an interface as it is now.
 func (m *Machine) NetInterface(index int) (Adapter, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.enter("Get-NetIPInterface"); err != nil {
-		return Adapter{}, err
-	}
-	for _, adapter := range m.state.Adapters {
-		if adapter.Index == index {
-			return adapter, nil
+	return ask(m, "Get-NetIPInterface", func() (Adapter, error) {
+		adapter, err := m.adapter(index)
+		if err != nil {
+			return Adapter{}, err
 		}
-	}
-	return Adapter{}, fmt.Errorf("no interface has the index %d", index)
+		return *adapter, nil
+	})
 }
 
 // NetAddresses lists the addresses that can be used now.
 func (m *Machine) NetAddresses() ([]Address, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.enter("Get-NetIPAddress"); err != nil {
-		return nil, err
-	}
-	var usable []Address
-	for _, address := range m.state.Addresses {
-		if !m.Clock.Now().Before(address.Preferred) {
-			usable = append(usable, address)
-		}
-	}
-	return usable, nil
+	return ask(m, "Get-NetIPAddress", func() ([]Address, error) {
+		return without(m.state.Addresses, func(a Address) bool { return m.Clock.Now().Before(a.Preferred) }), nil
+	})
+}
+
+// without is a list without some of its items, which stay in the list itself.
+func without[V any](list []V, drop func(V) bool) []V {
+	return slices.DeleteFunc(slices.Clone(list), drop)
 }
 
 // AddAddress adds an address with its prefix length.
@@ -120,18 +118,9 @@ func (m *Machine) RemoveAddress(index int, address string) error {
 
 // NetRoutes lists the routes to a destination.
 func (m *Machine) NetRoutes(to string) ([]Route, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.enter("Get-NetRoute"); err != nil {
-		return nil, err
-	}
-	var found []Route
-	for _, route := range m.state.Routes {
-		if strings.EqualFold(route.To, to) {
-			found = append(found, route)
-		}
-	}
-	return found, nil
+	return ask(m, "Get-NetRoute", func() ([]Route, error) {
+		return without(m.state.Routes, func(r Route) bool { return !strings.EqualFold(r.To, to) }), nil
+	})
 }
 
 // AddRoute adds a route.
@@ -152,9 +141,7 @@ func (m *Machine) RemoveRoute(index int, to, via string) error {
 
 // DNSServers are those of an interface.
 func (m *Machine) DNSServers(index int) ([]string, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.state.DNS[index], m.enter("Get-DnsClientServerAddress")
+	return ask(m, "Get-DnsClientServerAddress", func() ([]string, error) { return m.state.DNS[index], nil })
 }
 
 // SetDNSServers replaces those of an interface.
@@ -188,12 +175,7 @@ func (m *Machine) HNSCall(method, path, body string) ([]map[string]any, error) {
 	default:
 		return nil, fmt.Errorf("HNS %s %s: 0x80070057", method, path)
 	}
-	var items []map[string]any
-	for _, item := range m.state.HNS {
-		if item["kind"] == kind {
-			items = append(items, item)
-		}
-	}
+	items := without(m.state.HNS, func(item map[string]any) bool { return item["kind"] != kind })
 	if method == "GET" {
 		return items, nil
 	}
@@ -216,9 +198,7 @@ func (m *Machine) ClosePipe(name string) {
 
 // PipeAnswers says whether a program listens on the pipe.
 func (m *Machine) PipeAnswers(name string) (bool, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.volatile.pipes[strings.ToLower(name)], m.enter("Test-Pipe")
+	return ask(m, "Test-Pipe", func() (bool, error) { return m.volatile.pipes[strings.ToLower(name)], nil })
 }
 
 // routeTool is route.exe; played is `route print 0.0.0.0`, in German.
@@ -227,11 +207,8 @@ func routeTool(_ context.Context, call *Call) int {
 		return call.Fail("the lab's route.exe only prints the default routes")
 	}
 	routes, err := call.Machine.NetRoutes("0.0.0.0/0")
-	if err != nil {
-		return call.Fail("%v", err)
-	}
-	addresses, err := call.Machine.NetAddresses()
-	if err != nil {
+	addresses, failed := call.Machine.NetAddresses()
+	if err := errors.Join(err, failed); err != nil {
 		return call.Fail("%v", err)
 	}
 	call.Print("\r\nIPv4-Routentabelle\r\nAktive Routen:\r\n     Netzwerkziel    Netzwerkmaske          Gateway    " +

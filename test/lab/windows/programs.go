@@ -106,7 +106,7 @@ func (m *Machine) announce(command Command) error {
 	if reads(command.Argv) {
 		return nil
 	}
-	text, err := plainJSON(command.Argv)
+	text, err := PlainJSON(command.Argv)
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,8 @@ func reads(argv []string) bool {
 	return false
 }
 
-func plainJSON(value any) (string, error) {
+// PlainJSON is JSON as PowerShell writes it: <, > and & stand for themselves.
+func PlainJSON(value any) (string, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
@@ -152,14 +153,14 @@ func (m *Machine) Find(call *Call) (Program, error) {
 		}
 	}
 	name := call.Argv[0]
-	missing := fmt.Errorf("The system cannot find the file specified: %s", name) //nolint:staticcheck // because Windows says it so
 	if !m.onDisk(name) {
-		return nil, missing
+		//nolint:staticcheck // because Windows says it so
+		return nil, fmt.Errorf("The system cannot find the file specified: %s", name)
 	}
 	program, ok := m.programs[strings.ToLower(Base(name))]
 	if !ok {
-		return nil, fmt.Errorf("The specified executable is not a valid application for this OS platform: %s",
-			name) //nolint:staticcheck // because Windows says it so
+		//nolint:staticcheck // because Windows says it so
+		return nil, fmt.Errorf("The specified executable is not a valid application for this OS platform: %s", name)
 	}
 	return program, nil
 }

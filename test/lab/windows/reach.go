@@ -2,6 +2,7 @@ package windows
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -61,27 +62,19 @@ func (m *Machine) Web(ctx context.Context, method, url, summary string, body []b
 	if err != nil || method != http.MethodPost {
 		return answer, err
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return answer, m.changed("post %s %s", url, summary)
+	return answer, held(m, func() error { return m.changed("post %s %s", url, summary) })
 }
 
 // WriteSerial writes a line to a serial port, which is a file in C:\serial; the port "" is the console.
 func (m *Machine) WriteSerial(port, line string) error {
-	if port == "" {
-		port = "console"
-	}
+	port = cmp.Or(port, "console")
 	if strings.ContainsAny(port, `/\.`) {
 		return fmt.Errorf("the port %q does not exist", port)
 	}
 	return m.Append(`C:\serial\`+port+`.log`, []byte(line+"\r\n"))
 }
 
-func (m *Machine) pass(door string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.enter(door)
-}
+func (m *Machine) pass(door string) error { return held(m, func() error { return m.enter(door) }) }
 
 // RealNetwork is this host's.
 type RealNetwork struct {

@@ -1,6 +1,7 @@
 package windows
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -24,11 +25,7 @@ func regTool(_ context.Context, call *Call) int {
 	if len(args) != 4 || !strings.EqualFold(args[0], "query") || !strings.EqualFold(args[2], "/v") {
 		return call.Fail("ERROR: Invalid syntax.")
 	}
-	key, name := args[1], args[3]
-	if name == "" {
-		name = "(Default)"
-	}
-	key = longKey(key)
+	key, name := longKey(args[1]), cmp.Or(args[3], "(Default)")
 	value, ok, err := call.Machine.ReadRegistry(key, args[3])
 	if err != nil || !ok {
 		return call.Fail("ERROR: The system was unable to find the specified registry key or value.")

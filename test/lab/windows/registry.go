@@ -3,6 +3,7 @@ package windows
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -67,19 +68,12 @@ func (m *Machine) ReadRegistry(key, name string) (value RegistryValue, ok bool, 
 
 // RegistryKeys are those right below a key, sorted.
 func (m *Machine) RegistryKeys(key string) ([]string, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.enter("Read-Registry"); err != nil {
-		return nil, err
-	}
-	var below []string
-	for have := range m.state.Registry {
-		if at := strings.LastIndexByte(have, '\\'); at > 0 && strings.EqualFold(have[:at], key) {
-			below = append(below, have)
-		}
-	}
-	slices.Sort(below)
-	return below, nil
+	return ask(m, "Read-Registry", func() ([]string, error) {
+		return without(slices.Sorted(maps.Keys(m.state.Registry)), func(have string) bool {
+			at := strings.LastIndexByte(have, '\\')
+			return at <= 0 || !strings.EqualFold(have[:at], key)
+		}), nil
+	})
 }
 
 // WriteRegistry writes one value, and makes the key if it is missing.
@@ -98,23 +92,16 @@ func (m *Machine) WriteRegistry(key, name string, value RegistryValue) error {
 
 // HasRegistryKey says whether a key is there.
 func (m *Machine) HasRegistryKey(key string) (bool, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.enter("Test-RegistryKey"); err != nil {
-		return false, err
-	}
-	_, ok := m.state.key(key)
-	return ok, nil
+	return ask(m, "Test-RegistryKey", func() (bool, error) {
+		_, ok := m.state.key(key)
+		return ok, nil
+	})
 }
 
 // ClearRegistry removes a key and what is below it.
 func (m *Machine) ClearRegistry(key string) error {
 	return m.through("Clear-RegistryKey", func() error {
-		for name := range m.state.Registry {
-			if within(name, key) {
-				delete(m.state.Registry, name)
-			}
-		}
+		maps.DeleteFunc(m.state.Registry, func(name string, _ RegistryKey) bool { return within(name, key) })
 		return m.changed("registry.clear %s", key)
 	})
 }
@@ -134,9 +121,7 @@ func (m *Machine) MarkBoot() error {
 
 // BootMarked says whether the machine has not been started since MarkBoot.
 func (m *Machine) BootMarked() (bool, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.volatile.bootMarker, m.enter("Test-BootMarker")
+	return ask(m, "Test-BootMarker", func() (bool, error) { return m.volatile.bootMarker, nil })
 }
 
 // SetValue sets a value as the maker of an image would.
@@ -146,11 +131,7 @@ func (s *State) SetValue(key, name string, value RegistryValue) {
 	if s.Registry[key] == nil {
 		s.Registry[key] = RegistryKey{}
 	}
-	for have := range s.Registry[key] {
-		if strings.EqualFold(have, name) {
-			delete(s.Registry[key], have)
-		}
-	}
+	maps.DeleteFunc(s.Registry[key], func(have string, _ RegistryValue) bool { return strings.EqualFold(have, name) })
 	s.Registry[key][name] = value
 }
 

@@ -3,6 +3,7 @@ package windows
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -58,12 +59,7 @@ type startRequest struct {
 
 // ServiceState is the state of a service, or Absent.
 func (m *Machine) ServiceState(name string) (string, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.enter("Get-Service"); err != nil {
-		return "", err
-	}
-	return m.serviceState(name), nil
+	return ask(m, "Get-Service", func() (string, error) { return m.serviceState(name), nil })
 }
 
 func (m *Machine) serviceState(name string) string {
@@ -102,14 +98,10 @@ func (m *Machine) RunServices(ctx context.Context) {
 func (m *Machine) automatic() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var names []string
-	for name := range m.state.Services {
-		if start, ok := m.state.value(ServicesKey+`\`+name, "Start"); ok && start.Number == 2 {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
+	return without(slices.Sorted(maps.Keys(m.state.Services)), func(name string) bool {
+		start, _ := m.state.value(ServicesKey+`\`+name, "Start")
+		return start.Number != 2
+	})
 }
 
 // start asks the service manager to start a service; the answer is an error of Windows.
@@ -127,19 +119,25 @@ func (m *Machine) start(ctx context.Context, name string) int {
 }
 
 func (m *Machine) startOnPaper(name string) int {
+	return m.withService(name, func(service *Service) int {
+		if service.State == Running {
+			return errAlreadyRunning
+		}
+		if !service.Broken {
+			service.State = Running
+		}
+		return 0
+	})
+}
+
+// withService answers with an error of Windows where there is no such service.
+func (m *Machine) withService(name string, do func(*Service) int) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	service := m.service(name)
-	if service == nil {
-		return errServiceNotExist
+	if service := m.service(name); service != nil {
+		return do(service)
 	}
-	if service.State == Running {
-		return errAlreadyRunning
-	}
-	if !service.Broken {
-		service.State = Running
-	}
-	return 0
+	return errServiceNotExist
 }
 
 // accept starts a service and those it depends on.
@@ -255,27 +253,23 @@ func (m *Machine) setService(name, state string, code int) {
 }
 
 func (m *Machine) stop(name string) int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	service := m.service(name)
-	cancel := m.volatile.running[strings.ToLower(name)]
-	switch {
-	case service == nil:
-		return errServiceNotExist
-	case service.State == Stopped && cancel == nil:
-		return errNotActive
-	case service.Stubborn:
-		return 0
-	case cancel != nil:
-		delete(m.volatile.running, strings.ToLower(name))
-		if service.State == Running {
-			service.State = StopPending
+	return m.withService(name, func(service *Service) int {
+		cancel := m.volatile.running[strings.ToLower(name)]
+		switch {
+		case service.State == Stopped && cancel == nil:
+			return errNotActive
+		case service.Stubborn:
+		case cancel != nil:
+			delete(m.volatile.running, strings.ToLower(name))
+			if service.State == Running {
+				service.State = StopPending
+			}
+			cancel()
+		default:
+			service.State = Stopped
 		}
-		cancel()
-	default:
-		service.State = Stopped
-	}
-	return 0
+		return 0
+	})
 }
 
 // fileLog appends to a file of the machine.

@@ -1,8 +1,10 @@
 package windows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,29 +14,20 @@ import (
 
 // Facts are what WMI tells about the machine, by the names of the plan.
 func (m *Machine) Facts() (map[string]string, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.enter("Get-CimInstance"); err != nil {
-		return nil, err
-	}
-	ubr, _ := m.state.value(VersionKey, "UBR")
-	facts := map[string]string{
-		plan.FactOSBuild: m.Hardware.OSBuild, plan.FactOSUBR: "",
-		plan.FactMemoryMiB: strconv.FormatInt(m.Hardware.MemoryMiB, 10), plan.FactCPUs: strconv.Itoa(m.Hardware.CPUs),
-		plan.FactDiskFreeMiB:  strconv.FormatInt(m.Hardware.DiskFreeMiB, 10),
-		plan.FactComputerName: m.state.ComputerName, plan.FactSMBIOS: m.Hardware.SMBIOS,
-	}
-	if ubr.Type != "" {
-		facts[plan.FactOSUBR] = ubr.String()
-	}
-	return facts, nil
+	return ask(m, "Get-CimInstance", func() (map[string]string, error) {
+		ubr, _ := m.state.value(VersionKey, "UBR") // "" where there is none
+		return map[string]string{
+			plan.FactOSBuild: m.Hardware.OSBuild, plan.FactOSUBR: ubr.String(),
+			plan.FactMemoryMiB: strconv.FormatInt(m.Hardware.MemoryMiB, 10), plan.FactCPUs: strconv.Itoa(m.Hardware.CPUs),
+			plan.FactDiskFreeMiB:  strconv.FormatInt(m.Hardware.DiskFreeMiB, 10),
+			plan.FactComputerName: m.state.ComputerName, plan.FactSMBIOS: m.Hardware.SMBIOS,
+		}, nil
+	})
 }
 
 // ComputerName is the NetBIOS name.
 func (m *Machine) ComputerName() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.state.ComputerName
+	return held(m, func() string { return m.state.ComputerName })
 }
 
 // FirewallRule is an inbound rule that allows.
@@ -46,9 +39,7 @@ type FirewallRule struct {
 
 // FirewallDescription is the description of an enabled rule, or "".
 func (m *Machine) FirewallDescription(name string) (string, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.state.Firewall[name], m.enter("Get-NetFirewallRule")
+	return ask(m, "Get-NetFirewallRule", func() (string, error) { return m.state.Firewall[name], nil })
 }
 
 // RemoveFirewallRule removes a rule.
@@ -73,15 +64,11 @@ type FeatureFaults struct{ NeedsReboot, NeverDone, Fails bool }
 
 // Features gives the install state of those of names that exist.
 func (m *Machine) Features(names []string) (map[string]string, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	found := map[string]string{}
-	for _, name := range names {
-		if state, ok := m.state.Features[name]; ok {
-			found[name] = state
-		}
-	}
-	return found, m.enter("Get-WindowsFeature")
+	return ask(m, "Get-WindowsFeature", func() (map[string]string, error) {
+		found := maps.Clone(m.state.Features)
+		maps.DeleteFunc(found, func(name, _ string) bool { return !slices.Contains(names, name) })
+		return found, nil
+	})
 }
 
 // InstallFeatures says whether it went well and whether Windows must be started again.
@@ -109,15 +96,7 @@ type User struct {
 
 // LocalUser is the SID of a local account, or "".
 func (m *Machine) LocalUser(name string) (string, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.enter("Get-LocalUser"); err != nil {
-		return "", err
-	}
-	if user := m.state.Users[name]; user != nil {
-		return user.SID, nil
-	}
-	return "", nil
+	return ask(m, "Get-LocalUser", func() (string, error) { return cmp.Or(m.state.Users[name], &User{}).SID, nil })
 }
 
 // never is how PowerShell shows that neither password nor account expire.
@@ -125,14 +104,11 @@ const never = "True"
 
 // AddLocalUser makes an account whose password does not expire, and gives its SID.
 func (m *Machine) AddLocalUser(name, password string) (string, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.enter("New-LocalUser"); err != nil {
-		return "", err
-	}
-	user := &User{SID: "S-1-5-21-1-2-3-" + strconv.Itoa(1001+len(m.state.Users))}
-	m.state.Users[name] = user
-	return user.SID, m.changed("user.add %s password=%d %s %s", name, len(password), never, never)
+	return ask(m, "New-LocalUser", func() (string, error) {
+		user := &User{SID: "S-1-5-21-1-2-3-" + strconv.Itoa(1001+len(m.state.Users))}
+		m.state.Users[name] = user
+		return user.SID, m.changed("user.add %s password=%d %s %s", name, len(password), never, never)
+	})
 }
 
 // AddGroupMember makes a user a member of a group, unless it is one.
@@ -152,20 +128,14 @@ func (m *Machine) AddGroupMember(sid, name string) error {
 
 // UserProfile is the profile folder of a user; Windows makes it if there is none.
 func (m *Machine) UserProfile(sid, name string) (string, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	key := VersionKey + `\ProfileList\` + sid
-	if err := m.enter("Read-Registry"); err != nil {
-		return "", err
+	if path, ok, err := m.ReadRegistry(key, "ProfileImagePath"); ok || err != nil {
+		return path.Text, err
 	}
-	if path, ok := m.state.value(key, "ProfileImagePath"); ok {
-		return path.Text, nil
-	}
-	if err := m.enter("Add-UserProfile"); err != nil {
-		return "", err
-	}
-	m.state.SetValue(key, "ProfileImagePath", Text(`C:\Users\`+name))
-	return `C:\Users\` + name, m.changed("profile.add %s", name)
+	return ask(m, "Add-UserProfile", func() (string, error) {
+		m.state.SetValue(key, "ProfileImagePath", Text(`C:\Users\`+name))
+		return `C:\Users\` + name, m.changed("profile.add %s", name)
+	})
 }
 
 // Defender is Microsoft Defender's exclusions.
@@ -176,34 +146,31 @@ type Defender struct {
 
 // DefenderExclusions fails where there is no Defender.
 func (m *Machine) DefenderExclusions() (Defender, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if err := m.enter("Get-MpPreference"); err != nil {
-		return Defender{}, err
-	}
-	if m.state.Defender == nil {
-		return Defender{}, errors.New("the term 'Get-MpPreference' is not recognized as the name of a cmdlet")
-	}
-	return *m.state.Defender, nil
+	return ask(m, "Get-MpPreference", func() (Defender, error) {
+		if m.state.Defender == nil {
+			return Defender{}, errors.New("the term 'Get-MpPreference' is not recognized as the name of a cmdlet")
+		}
+		return *m.state.Defender, nil
+	})
 }
 
 // ExcludeFromDefender adds exclusions.
 func (m *Machine) ExcludeFromDefender(paths, processes []string) error {
 	return m.through("Add-MpPreference", func() error {
-		for _, path := range paths {
-			m.state.Defender.Paths = append(m.state.Defender.Paths, path)
-			if err := m.changed("defender.path %s", path); err != nil {
-				return err
-			}
-		}
-		for _, process := range processes {
-			m.state.Defender.Processes = append(m.state.Defender.Processes, process)
-			if err := m.changed("defender.process %s", process); err != nil {
-				return err
-			}
-		}
-		return nil
+		defender := m.state.Defender
+		return errors.Join(
+			m.exclude("path", &defender.Paths, paths), m.exclude("process", &defender.Processes, processes))
 	})
+}
+
+func (m *Machine) exclude(what string, into *[]string, names []string) error {
+	for _, name := range names {
+		*into = append(*into, name)
+		if err := m.changed("defender.%s %s", what, name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // EnableTask registers a scheduled task that starts with the machine.
@@ -224,7 +191,5 @@ func (m *Machine) DisableTask(name string) error {
 
 // TaskEnabled says whether a task starts with the machine.
 func (m *Machine) TaskEnabled(name string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.state.Tasks[name]
+	return held(m, func() bool { return m.state.Tasks[name] })
 }

@@ -1,6 +1,7 @@
 package windows
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -59,8 +60,10 @@ func scTool(ctx context.Context, call *Call) int {
 		code = m.configure(verb == "create", name, args[2:])
 	case "triggerinfo":
 		code = m.triggers(name, args[2:])
-	case "failure", "failureflag":
-		code = m.failureActions(verb, name, args[2:])
+	case "failure":
+		code = m.withService(name, func(service *Service) int { return m.failureActions(service, args[2:]) })
+	case "failureflag":
+		code = m.withService(name, func(*Service) int { return m.kept() })
 	case "start":
 		code = m.start(ctx, name)
 	case "stop":
@@ -80,19 +83,15 @@ func scTool(ctx context.Context, call *Call) int {
 
 // triggers are the events that start and stop a service, beside its start type.
 func (m *Machine) triggers(name string, events []string) int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	service := m.service(name)
-	if service == nil {
-		return errServiceNotExist
-	}
-	for _, event := range events {
-		if event != "start/networkon" && event != "stop/networkoff" {
-			return errInvalidArguments
+	return m.withService(name, func(service *Service) int {
+		for _, event := range events {
+			if event != "start/networkon" && event != "stop/networkoff" {
+				return errInvalidArguments
+			}
 		}
-	}
-	service.Triggers = slices.Clone(events)
-	return m.kept()
+		service.Triggers = slices.Clone(events)
+		return m.kept()
+	})
 }
 
 var startCodes = map[string]int64{"auto": 2, "delayed-auto": 2, "demand": 3, "disabled": 4}
@@ -136,13 +135,10 @@ func (m *Machine) setOption(service *Service, key, option, value string) int {
 			return errInvalidArguments
 		}
 		m.state.SetValue(key, "Start", DWord(code))
-		delayed := int64(0)
-		if value == "delayed-auto" {
-			delayed = 1
-		}
-		m.state.SetValue(key, "DelayedAutostart", DWord(delayed))
+		m.state.SetValue(key, "DelayedAutostart", DWord(int64(strings.Count(value, "delayed"))))
 	case "depend=":
-		m.state.SetValue(key, "DependOnService", MultiString(strings.FieldsFunc(value, isSlash)...))
+		others := strings.FieldsFunc(value, func(r rune) bool { return r == '/' })
+		m.state.SetValue(key, "DependOnService", MultiString(others...))
 	case "obj=":
 		m.state.SetValue(key, "ObjectName", Text(value))
 	default:
@@ -151,18 +147,7 @@ func (m *Machine) setOption(service *Service, key, option, value string) int {
 	return 0
 }
 
-func isSlash(r rune) bool { return r == '/' }
-
-func (m *Machine) failureActions(verb, name string, options []string) int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	service := m.service(name)
-	if service == nil {
-		return errServiceNotExist
-	}
-	if verb == "failureflag" {
-		return m.kept()
-	}
+func (m *Machine) failureActions(service *Service, options []string) int {
 	for i := 0; i+1 < len(options); i += 2 {
 		if options[i] != "actions=" {
 			continue
@@ -201,10 +186,7 @@ func netshTool(_ context.Context, call *Call) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if found := showPorts.FindStringSubmatch(line); found != nil {
-		ports, ok := m.state.DynamicPorts[found[1]+" "+found[2]]
-		if !ok {
-			ports = PortRange{Start: 49152, Count: 16384}
-		}
+		ports := cmp.Or(m.state.DynamicPorts[found[1]+" "+found[2]], PortRange{Start: 49152, Count: 16384})
 		call.Print("\nProtocol %s Dynamic Port Range\n---------------------------------", found[2])
 		call.Print("Start Port      : %d\nNumber of Ports : %d\n", ports.Start, ports.Count)
 		return 0
@@ -228,11 +210,7 @@ func tzutilTool(_ context.Context, call *Call) int {
 	defer m.mu.Unlock()
 	switch {
 	case len(call.Argv) == 2 && call.Argv[1] == "/g":
-		zone := m.state.TimeZone
-		if zone == "" {
-			zone = "Pacific Standard Time"
-		}
-		_, _ = fmt.Fprint(call.Stdout, zone)
+		_, _ = fmt.Fprint(call.Stdout, cmp.Or(m.state.TimeZone, "Pacific Standard Time"))
 		return 0
 	case len(call.Argv) == 3 && call.Argv[1] == "/s":
 		m.state.TimeZone = call.Argv[2]
@@ -283,17 +261,11 @@ func (m *Machine) AskReboot() {
 }
 
 // RebootAsked says that AskReboot was called since the last Boot.
-func (m *Machine) RebootAsked() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.volatile.rebooting
-}
+func (m *Machine) RebootAsked() bool { return held(m, func() bool { return m.volatile.rebooting }) }
 
 // Rebooting is closed by AskReboot.
 func (m *Machine) Rebooting() <-chan struct{} {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.volatile.reboot
+	return held(m, func() <-chan struct{} { return m.volatile.reboot })
 }
 
 func wevtutilTool(_ context.Context, call *Call) int {
