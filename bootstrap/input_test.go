@@ -215,7 +215,7 @@ func TestRenderRefuses(t *testing.T) {
 			"no provider ID", "our machine controller writes it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.ProviderID = "" },
 			"", "spec.providerID",
 		},
-		{"no cloud", "the API forbids it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.VSphere = nil }, "", "exactly one of spec.vsphere"},
+		{"no cloud", "the API forbids it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.VSphere = nil }, "", "exactly one of spec"},
 		{
 			"two clouds", "the API forbids it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.Azure = &infrav1.AzureVM{} }, "",
 			"exactly one of spec.vsphere",
