@@ -191,10 +191,10 @@ func TestRenderRefuses(t *testing.T) {
 			"no provider ID", "our machine controller writes it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.ProviderID = "" },
 			"", "spec.providerID",
 		},
-		{"no cloud", "the API forbids it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.VSphere = nil }, "", "exactly one of spec.vsphere"},
+		{"no cloud", "the API forbids it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.VSphere = nil }, "", "exactly one"},
 		{
 			"two clouds", "the API forbids it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.Azure = &infrav1.AzureVM{} }, "",
-			"exactly one of spec.vsphere",
+			"exactly one",
 		},
 		{"no token", "our bootstrap controller makes it", token(""), "", "id.secret"},
 		{"odd token", "it would end in a command line", token("abcdef.0123456789abcde\n"), "", "id.secret"},

@@ -86,14 +86,14 @@ func TestKubeletRefusals(t *testing.T) {
 		},
 		{"gate of 1.37", gates, at("v1.36.3", withGate("DefaultPodSysctls", "Enabled")), "(it is known in: 1.37 and later)"},
 		{"log elsewhere", logs + ".directory", kubelet(`log: {directory: 'D:\logs'}`), `"D:\\logs" is not a plain path on drive C:`},
-		{"log among keys", logs + ".directory", kubelet(`log: {directory: 'C:\etc\kubernetes\logs'}`), "which is reserved for files of the bootstrap"},
+		{"log among keys", logs + ".directory", kubelet(`log: {directory: 'C:\etc\kubernetes\logs'}`), "which is reserved for files"},
 		{"sysctls", config, at("v1.37.1", withConfig(`{"defaultPodSysctls": {"net.ipv4.tcp_syncookies": "1"}}`)), "defaultPodSysctls"},
 		{
 			"grace without its gate", config,
 			all(withGate("GracefulNodeShutdown", "Disabled"), withConfig(`{"shutdownGracePeriod": "90s"}`)),
 			"shutdownGracePeriod needs the feature gate GracefulNodeShutdown",
 		},
-		{"socket for images", config, withConfig(`{"imageServiceEndpoint": "npipe:////./pipe/x"}`), "containerd listens on the same pipe"},
+		{"socket for images", config, withConfig(`{"imageServiceEndpoint": "npipe:////./pipe/x"}`), "listens on the same pipe"},
 		{"no state", gates, withGate("WinDSR", ""), `state "" of WinDSR is not valid; use Enabled or Disabled`},
 		{"gate twice", gates, kubelet(`featureGates: [` + winDSR + `, ` + winDSR + `]`), "WinDSR is listed twice"},
 		{
