@@ -5,7 +5,6 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/x509"
 	"crypto/x509/pkix"
 	"fmt"
 	"testing"
@@ -15,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
@@ -30,9 +31,7 @@ func testNodeCertificate(t *testing.T, w *Workload) {
 	asToken.BearerToken = bootstrapToken(t, w)
 	bootstrap := clientOf(t, asToken)
 	requests := bootstrap.CertificatesV1().CertificateSigningRequests()
-	if _, err := requests.Create(t.Context(), request, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	expect.Got(requests.Create(t.Context(), request, metav1.CreateOptions{}))(t)
 	var certificate []byte
 	wait.Eventually(t, "the certificate", func(ctx context.Context) error {
 		found, err := requests.Get(ctx, request.Name, metav1.GetOptions{})
@@ -84,15 +83,12 @@ func bootstrapToken(t *testing.T, w *Workload) string {
 func nodeRequest(t *testing.T) (key []byte, request *certificatesv1.CertificateSigningRequest) {
 	t.Helper()
 	private := expect.Got(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{
-		Subject: pkix.Name{CommonName: "system:node:" + joiningNode, Organization: []string{"system:nodes"}},
-	}, private)
-	expect.OK(t, err)
-	keyDER := expect.Got(x509.MarshalPKCS8PrivateKey(private))(t)
-	return encode("PRIVATE KEY", keyDER), &certificatesv1.CertificateSigningRequest{
+	subject := pkix.Name{CommonName: "system:node:" + joiningNode, Organization: []string{"system:nodes"}}
+	asked := expect.Got(cert.MakeCSR(private, &subject, nil, nil))(t)
+	return expect.Got(keyutil.MarshalPrivateKeyToPEM(private))(t), &certificatesv1.CertificateSigningRequest{
 		ObjectMeta: metav1.ObjectMeta{Name: joiningNode},
 		Spec: certificatesv1.CertificateSigningRequestSpec{
-			Request:    encode("CERTIFICATE REQUEST", der),
+			Request:    asked,
 			SignerName: certificatesv1.KubeAPIServerClientKubeletSignerName,
 			Usages:     []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
 		},

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/cert"
 	tokenapi "k8s.io/cluster-bootstrap/token/api"
 	"k8s.io/cluster-bootstrap/token/jws"
 )
@@ -90,7 +91,7 @@ func (j *joining) discoverByFile(ctx context.Context) (*clientcmdapi.Config, err
 	if cluster == nil {
 		return nil, fmt.Errorf("the provided kubeconfig file is malformed: the current context is invalid: %s", config.CurrentContext)
 	}
-	if _, err := parseCertificates(cluster.CertificateAuthorityData); err != nil {
+	if _, err := cert.ParseCertsPEM(cluster.CertificateAuthorityData); err != nil {
 		return nil, fmt.Errorf("could not get CA certificate from discovery kubeconfig: %w", err)
 	}
 	j.config.endpoint = strings.TrimPrefix(cluster.Server, "https://")
@@ -158,7 +159,7 @@ func (j *joining) verifyToken(info *corev1.ConfigMap) (string, error) {
 
 // verifyAuthority looks at the key first, then asks once more a server that proves to be of this CA.
 func (j *joining) verifyAuthority(ctx context.Context, ca []byte, first *corev1.ConfigMap) error {
-	certificates, err := parseCertificates(ca)
+	certificates, err := cert.ParseCertsPEM(ca)
 	if err != nil {
 		return fmt.Errorf("failed to parse cluster CA from the %s ConfigMap: %w", tokenapi.ConfigMapClusterInfo, err)
 	}

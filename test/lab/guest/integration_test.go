@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/cert"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -149,15 +150,6 @@ func otherCA(t *testing.T) []byte {
 	return expect.Got(os.ReadFile("../../../bootstrap/testdata/ca.crt"))(t)
 }
 
-func ready(node *corev1.Node) bool {
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
-}
-
 func checkNode(t *testing.T, c *cluster, name string) {
 	t.Helper()
 	node := expect.Got(c.node(t.Context(), name))(t)
@@ -228,7 +220,7 @@ func short(t *testing.T, userData []byte, replace ...string) []byte {
 
 func testFailures(t *testing.T, c *cluster) {
 	closed := closedPort(t)
-	authorities := expect.Got(parseCertificates(c.CA))(t)
+	authorities := expect.Got(cert.ParseCertsPEM(c.CA))(t)
 	pin, other := publicKeyHash(authorities[0]), "sha256:"+strings.Repeat("0", 64)
 	for _, one := range []struct {
 		name   string

@@ -3,10 +3,9 @@ package guest
 import (
 	"cmp"
 	"context"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -149,12 +148,9 @@ func runtimeAnswers(m *windows.Machine, endpoint string) bool {
 }
 
 func (j *joining) ignored(check string) bool {
-	for _, one := range j.ignore {
-		if strings.EqualFold(one, "all") || strings.EqualFold(one, check) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(j.ignore, func(one string) bool {
+		return strings.EqualFold(one, "all") || strings.EqualFold(one, check)
+	})
 }
 
 func (j *joining) client(config *clientcmdapi.Config) (kubernetes.Interface, error) {
@@ -211,13 +207,17 @@ func (j *joining) nameIsFree(ctx context.Context, client kubernetes.Interface) e
 	if err != nil {
 		return fmt.Errorf("cannot get Node %q: %w", j.config.name, err)
 	}
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
-			return fmt.Errorf("a Node with name %q and status %q already exists in the cluster. "+
-				"You must delete the existing Node or change the name of this new joining Node", j.config.name, corev1.NodeReady)
-		}
+	if ready(node) {
+		return fmt.Errorf("a Node with name %q and status %q already exists in the cluster. "+
+			"You must delete the existing Node or change the name of this new joining Node", j.config.name, corev1.NodeReady)
 	}
 	return nil
+}
+
+func ready(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 // sc starts or stops the kubelet's service and gives the answer of Windows.
@@ -296,20 +296,4 @@ func kubeadmReset(ctx context.Context, call *windows.Call, args []string) int {
 		}
 	}
 	return 0
-}
-
-// parseCertificates reads PEM.
-func parseCertificates(text []byte) ([]*x509.Certificate, error) {
-	var found []*x509.Certificate
-	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
-		one, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, one)
-	}
-	if len(found) == 0 {
-		return nil, errors.New("data does not contain any valid RSA or ECDSA certificates")
-	}
-	return found, nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -132,33 +133,25 @@ func (n *node) fill(status *corev1.NodeStatus, revision string) {
 	}
 	now := metav1.NewTime(n.call.Machine.Clock.Now())
 	for _, one := range []corev1.NodeCondition{
-		{
-			Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientMemory",
-			Message: "kubelet has sufficient memory available",
-		},
-		{
-			Type: corev1.NodeDiskPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasNoDiskPressure",
-			Message: "kubelet has no disk pressure",
-		},
-		{
-			Type: corev1.NodePIDPressure, Status: corev1.ConditionFalse, Reason: "KubeletHasSufficientPID",
-			Message: "kubelet has sufficient PID available",
-		},
+		no(corev1.NodeMemoryPressure, "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+		no(corev1.NodeDiskPressure, "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+		no(corev1.NodePIDPressure, "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
 		n.readiness(),
 	} {
 		setCondition(status, one, now)
 	}
 }
 
+func no(kind corev1.NodeConditionType, reason, message string) corev1.NodeCondition {
+	return corev1.NodeCondition{Type: kind, Status: corev1.ConditionFalse, Reason: reason, Message: message}
+}
+
 // readiness: containerd says that the network is ready once there is a configuration of a CNI, and the kubelet repeats it.
 func (n *node) readiness() corev1.NodeCondition {
 	found, err := n.call.Machine.Match(cniFolder + `\*.conf*`)
 	if err != nil || len(found) == 0 {
-		return corev1.NodeCondition{
-			Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady",
-			Message: "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network " +
-				"plugin returns error: cni plugin not initialized",
-		}
+		return no(corev1.NodeReady, "KubeletNotReady", "container runtime network not ready: NetworkReady=false "+
+			"reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized")
 	}
 	return corev1.NodeCondition{
 		Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",
@@ -181,17 +174,15 @@ func (n *node) addresses() []corev1.NodeAddress {
 
 func setCondition(status *corev1.NodeStatus, wanted corev1.NodeCondition, now metav1.Time) {
 	wanted.LastHeartbeatTime, wanted.LastTransitionTime = now, now
-	for i, have := range status.Conditions {
-		if have.Type != wanted.Type {
-			continue
-		}
-		if have.Status == wanted.Status {
-			wanted.LastTransitionTime = have.LastTransitionTime
-		}
-		status.Conditions[i] = wanted
+	at := slices.IndexFunc(status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == wanted.Type })
+	if at < 0 {
+		status.Conditions = append(status.Conditions, wanted)
 		return
 	}
-	status.Conditions = append(status.Conditions, wanted)
+	if have := status.Conditions[at]; have.Status == wanted.Status {
+		wanted.LastTransitionTime = have.LastTransitionTime
+	}
+	status.Conditions[at] = wanted
 }
 
 // diskBytes is the size of disk C: of every guest.

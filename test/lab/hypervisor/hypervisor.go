@@ -4,14 +4,12 @@ package hypervisor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
 	"github.com/vmware/govmomi/fault"
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/property"
-	"github.com/vmware/govmomi/view"
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
@@ -29,32 +27,11 @@ func Run(ctx context.Context, v *vcenter.VCenter, play Play) error {
 	if err != nil {
 		return err
 	}
-	all := []string{"VirtualMachine"}
-	views, err := view.NewManager(client).CreateContainerView(ctx, client.ServiceContent.RootFolder, all, true)
-	if err != nil {
-		return fmt.Errorf("view of VMs: %w", err)
-	}
 	h := &hypervisor{client: client, play: play, on: map[types.ManagedObjectReference]context.CancelFunc{}}
 	defer h.guests.Wait()
-	filter := new(property.WaitFilter)
-	filter.Spec.ObjectSet = []types.ObjectSpec{{
-		Obj: views.Reference(), Skip: new(true),
-		SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{Type: "ContainerView", Path: "view"}},
-	}}
-	filter.Spec.PropSet = []types.PropertySpec{{Type: "VirtualMachine", PathSet: []string{"runtime.powerState"}}}
-	var failed error
-	err = property.WaitForUpdates(ctx, property.DefaultCollector(client), filter, func(updates []types.ObjectUpdate) bool {
-		for _, update := range updates {
-			if failed = h.see(ctx, update); failed != nil {
-				return true
-			}
-		}
-		return false
+	return vcenter.WatchVMs(ctx, client, []string{"runtime.powerState"}, func(update types.ObjectUpdate) error {
+		return h.see(ctx, update)
 	})
-	if ctx.Err() != nil {
-		return nil
-	}
-	return fmt.Errorf("watch VMs: %w", errors.Join(err, failed))
 }
 
 type hypervisor struct {

@@ -8,10 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/vmware/govmomi"
-	"github.com/vmware/govmomi/property"
-	"github.com/vmware/govmomi/view"
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/types"
 
@@ -72,9 +69,7 @@ func TestVMIsPlayedWhileItIsOn(t *testing.T) {
 	if got := <-seen; !got.Off {
 		t.Error("the guest plays on though its VM is off")
 	}
-	if diff := cmp.Diff([]string{"w1"}, v.VMs()); diff != "" {
-		t.Error("VMs", diff)
-	}
+	expect.Same(t, "VMs", []string{"w1"}, v.VMs())
 	if calls := v.Calls(); len(calls) != 0 {
 		t.Errorf("what the owner and the hypervisor do themselves is counted: %v", calls)
 	}
@@ -132,37 +127,19 @@ func watch(ctx context.Context, v *vcenter.Owner, heard chan<- string) error {
 	if err != nil {
 		return err
 	}
-	all := []string{"VirtualMachine"}
-	views, err := view.NewManager(c.Client).CreateContainerView(ctx, c.ServiceContent.RootFolder, all, true)
-	if err != nil {
-		return err
-	}
-	filter := new(property.WaitFilter)
-	filter.Spec.ObjectSet = []types.ObjectSpec{{
-		Obj: views.Reference(), Skip: new(true),
-		SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{Type: "ContainerView", Path: "view"}},
-	}}
-	filter.Spec.PropSet = []types.PropertySpec{{
-		Type: "VirtualMachine", PathSet: []string{"name", `config.extraConfig["guestinfo.asked"]`},
-	}}
-	err = property.WaitForUpdates(ctx, property.DefaultCollector(c.Client), filter, func(updates []types.ObjectUpdate) bool {
-		for _, update := range updates {
-			if update.Kind == types.ObjectUpdateKindLeave {
-				heard <- "leave"
-			}
-			for _, change := range update.ChangeSet {
-				switch value := change.Val.(type) {
-				case string:
-					heard <- string(update.Kind) + " " + value
-				case types.OptionValue:
-					heard <- fmt.Sprintf("asked %v", value.Value)
-				}
+	asked := []string{"name", `config.extraConfig["guestinfo.asked"]`}
+	return vcenter.WatchVMs(ctx, c.Client, asked, func(update types.ObjectUpdate) error {
+		if update.Kind == types.ObjectUpdateKindLeave {
+			heard <- "leave"
+		}
+		for _, change := range update.ChangeSet {
+			switch value := change.Val.(type) {
+			case string:
+				heard <- string(update.Kind) + " " + value
+			case types.OptionValue:
+				heard <- fmt.Sprintf("asked %v", value.Value)
 			}
 		}
-		return false
+		return nil
 	})
-	if ctx.Err() != nil {
-		return nil //nolint:nilerr // because the test ends the watch
-	}
-	return err
 }

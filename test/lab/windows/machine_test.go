@@ -88,14 +88,11 @@ func TestFolderKeepsTheMachine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	m := expect.Got(New(dir))(t)
-	err := errors.Join(
+	expect.OK(t, errors.Join(
 		m.WriteRegistry(`HKEY_LOCAL_MACHINE\SOFTWARE\a`, "n", DWord(7)), m.EnableTask("t"), m.MarkBoot(),
 		m.AddFirewallRule(FirewallRule{Name: "r", Description: "d"}), m.AddRoute(3, "0.0.0.0/0", "10.0.0.1"),
-	)
-	expect.OK(t, err)
-	if m, err = New(dir); err != nil {
-		t.Fatal(err)
-	}
+	))
+	m = expect.Got(New(dir))(t)
 	value, ok, err := m.ReadRegistry(`hkey_local_machine\software\A`, "N")
 	if err != nil || !ok || !value.Equal(DWord(7)) || !m.TaskEnabled("t") {
 		t.Errorf("%v, %v, %v", value, ok, err)
@@ -129,14 +126,13 @@ func TestPrograms(t *testing.T) {
 	m := newMachine(t)
 	clock := NewVirtualClock(time.Unix(0, 0))
 	m.Clock = clock
-	err := m.Install(`C:\k\slow.exe`, func(ctx context.Context, call *Call) int {
+	expect.OK(t, m.Install(`C:\k\slow.exe`, func(ctx context.Context, call *Call) int {
 		call.Print("%s %s", call.Env["A"], call.Argv[1])
 		if call.Machine.Clock.Sleep(ctx, 10*time.Second) != nil {
 			return 99
 		}
 		return 3
-	})
-	expect.OK(t, err)
+	}))
 	expect.OK(t, m.Put(`C:\k\other.exe`, nil))
 	run := func(limit time.Duration, argv ...string) (Result, error) {
 		return m.Run(t.Context(), Command{Argv: argv, Env: map[string]string{"A": "x"}, Limit: limit})
@@ -198,9 +194,8 @@ func (s *services) frail(ctx context.Context, call *Call) int {
 
 func (s *services) sc(want int, argv ...string) {
 	s.t.Helper()
-	done, err := s.m.Run(s.t.Context(), Command{Argv: append([]string{"sc.exe"}, argv...), Limit: time.Minute})
-	if err != nil || done.ExitCode != want {
-		s.t.Fatalf("sc %v: %+v, %v, want %d", argv, done, err, want)
+	if done := run(s.t, s.m, append([]string{"sc.exe"}, argv...)...); done.ExitCode != want {
+		s.t.Fatalf("sc %v: %+v, want %d", argv, done, want)
 	}
 }
 

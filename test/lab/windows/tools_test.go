@@ -12,6 +12,11 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
+func run(t *testing.T, m *Machine, argv ...string) Result {
+	t.Helper()
+	return expect.Got(m.Run(t.Context(), Command{Argv: argv, Limit: time.Minute}))(t)
+}
+
 // A batch file runs line by line, and its last exit code is its own.
 func TestBatch(t *testing.T) {
 	t.Parallel()
@@ -28,26 +33,24 @@ func TestBatch(t *testing.T) {
 		{"no program", "frobnicate\r\n", "", 9009},
 	} {
 		expect.OK(t, m.Put(`C:\run.cmd`, []byte(c.text)))
-		done, err := m.Run(t.Context(), Command{Argv: []string{"cmd.exe", "/d", "/c", `C:\run.cmd`}, Limit: time.Minute})
-		if err != nil || done.ExitCode != c.code || done.Stdout != c.out {
-			t.Errorf("%s: exit code %d, %q, %v; want %d, %q", c.name, done.ExitCode, done.Stdout, err, c.code, c.out)
+		done := run(t, m, "cmd.exe", "/d", "/c", `C:\run.cmd`)
+		if done.ExitCode != c.code || done.Stdout != c.out {
+			t.Errorf("%s: exit code %d, %q; want %d, %q", c.name, done.ExitCode, done.Stdout, c.code, c.out)
 		}
 	}
 	if text, err := m.ReadFile(`C:\out.txt`); err != nil || string(text) != "one\r\n" {
 		t.Errorf("the file holds %q (%v)", text, err)
 	}
 	expect.OK(t, m.Put(`C:\here.txt`, nil))
-	argv := []string{"cmd.exe", "/d", "/c", "net.exe", "stop", "nobody", "&", "del", "/f", "/q", `C:\here.txt`, `C:\nowhere.txt`}
-	if done, err := m.Run(t.Context(), Command{Argv: argv, Limit: time.Minute}); err != nil ||
-		!strings.Contains(done.Stdout, `Could Not Find C:\nowhere.txt`) {
-		t.Errorf("two commands: %+v, %v", done, err)
+	done := run(t, m, "cmd.exe", "/d", "/c", "net.exe", "stop", "nobody", "&", "del", "/f", "/q", `C:\here.txt`, `C:\nowhere.txt`)
+	if !strings.Contains(done.Stdout, `Could Not Find C:\nowhere.txt`) {
+		t.Errorf("two commands: %+v", done)
 	}
 	if m.FileExists(`C:\here.txt`) {
 		t.Error("the second command did not run, or del leaves a file")
 	}
-	done, err := m.Run(t.Context(), Command{Argv: []string{"cmd.exe", "/d", "/c", "echo", "10.244.1.0/24"}, Limit: time.Minute})
-	if err != nil || done.Stdout != "10.244.1.0/24\r\n" {
-		t.Errorf("echo: %q, %v", done.Stdout, err)
+	if done := run(t, m, "cmd.exe", "/d", "/c", "echo", "10.244.1.0/24"); done.Stdout != "10.244.1.0/24\r\n" {
+		t.Errorf("echo: %q", done.Stdout)
 	}
 }
 
@@ -58,12 +61,7 @@ func TestCertutil(t *testing.T) {
 	for path, content := range map[string][]byte{`C:\ca.crt`: block, `C:\no.crt`: []byte("nothing")} {
 		expect.OK(t, m.Put(path, content))
 	}
-	add := func(path string) int {
-		done := expect.Got(m.Run(t.Context(), Command{
-			Argv: []string{"certutil.exe", "-f", "-addstore", "Root", path}, Limit: time.Minute,
-		}))(t)
-		return done.ExitCode
-	}
+	add := func(path string) int { return run(t, m, "certutil.exe", "-f", "-addstore", "Root", path).ExitCode }
 	if code := add(`C:\ca.crt`); code != 0 {
 		t.Errorf("a certificate is not taken: %d", code)
 	}
@@ -105,8 +103,7 @@ func TestDoomedService(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
 	expect.OK(t, m.Setup(func(s *State) { s.Services["kubelet"] = &Service{State: Stopped, Doomed: true} }))
-	done, err := m.Run(t.Context(), Command{Argv: []string{"sc.exe", "config", "kubelet", "start=", "auto"}, Limit: time.Minute})
-	if err != nil || done.ExitCode != errMarkedForDelete {
-		t.Errorf("exit code %d, %v", done.ExitCode, err)
+	if done := run(t, m, "sc.exe", "config", "kubelet", "start=", "auto"); done.ExitCode != errMarkedForDelete {
+		t.Errorf("exit code %d", done.ExitCode)
 	}
 }
