@@ -60,7 +60,7 @@ func (Provider) Identify(m *infrav1.WindowsMachine) (cloud.Identity, error) {
 		if err != nil || scheme+parsed.String() != m.Spec.ProviderID {
 			return cloud.Identity{}, cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
 				"spec.providerID %q is not valid for vSphere, which needs vsphere:// and a UUID in lower case: delete the Machine, "+
-					"no VM was made for it; the controller sets the field if it is left out", m.Spec.ProviderID)
+					"no VM was made for it; in a new one leave the field out, because the controller sets it", m.Spec.ProviderID)
 		}
 	}
 	return cloud.Identity{Name: cloud.ComputerName(m.Name, id), ProviderID: scheme + id}, nil

@@ -24,15 +24,15 @@ type rule struct {
 var rules = []rule{
 	{
 		Is[types.BaseInvalidLogin], cloud.Denied, infrav1.CredentialsRejectedReason,
-		"the vCenter refuses user name and password: correct them in the Secret with the credentials",
+		"the vCenter rejects the user name or password: correct them in the Secret with the credentials",
 	},
 	{
 		Is[*types.NotAuthenticated], cloud.Transient, infrav1.CloudUnreachableReason,
-		"the vCenter ended our session; we log in again",
+		"the vCenter ended the session; the controller logs in again",
 	},
 	{
 		Is[types.BaseNoPermission], cloud.Denied, infrav1.CredentialsRejectedReason,
-		"the vCenter account may not do what is needed: give its role the privilege",
+		"the vCenter account lacks a privilege: give its role the privilege",
 	},
 	{
 		untrusted, cloud.Denied, infrav1.CredentialsRejectedReason,
@@ -42,61 +42,61 @@ var rules = []rule{
 
 	{
 		Is[types.BaseInsufficientResourcesFault], cloud.Exhausted, infrav1.CapacityExhaustedReason,
-		"vSphere has no room for the VM: free resources or choose another resource pool; it is tried again",
+		"vSphere has no room for the VM: free resources or choose another resource pool; the controller tries again",
 	},
 	{
 		Is[*types.NoDiskSpace], cloud.Exhausted, infrav1.CapacityExhaustedReason,
-		"the datastore has no room for the VM: free space or choose another datastore; it is tried again",
+		"the datastore has no room for the VM: free space or choose another datastore; the controller tries again",
 	},
 	{
 		Is[types.BaseNotEnoughLicenses], cloud.Exhausted, infrav1.CapacityExhaustedReason,
-		"vSphere has no license left for the VM; it is tried again",
+		"vSphere has no license left for the VM; the controller tries again",
 	},
 	{
 		Is[*types.NoCompatibleHost], cloud.Exhausted, infrav1.CapacityExhaustedReason,
-		"no host of the cluster can run the VM; it is tried again",
+		"no host of the cluster can run the VM; the controller tries again",
 	},
 	{
 		Is[*types.NoActiveHostInCluster], cloud.Exhausted, infrav1.CapacityExhaustedReason,
-		"no host of the cluster is up; it is tried again",
+		"no host of the cluster is up; the controller tries again",
 	},
 
 	{
 		Is[*types.DuplicateName], cloud.Invalid, infrav1.NameTakenReason,
-		"something that is not ours has the VM's name in the folder; it is left alone",
+		"the folder already has an object with the VM's name that this provider did not make; the controller leaves it alone",
 	},
 	{
 		Is[*types.ManagedObjectNotFound], cloud.Transient, infrav1.CloudUnreachableReason,
-		"something that the VM needs was removed from the vCenter while it was in use; it is looked up again",
+		"something that the VM needs was removed from the vCenter while it was in use; the controller looks it up again",
 	},
 
 	{
 		Is[types.BaseInvalidState], cloud.Transient, infrav1.CloudUnreachableReason,
-		"the VM, its template or its host is not in a state for that; it is tried again",
+		"the VM, its template or its host is in a state that does not allow this; the controller tries again",
 	},
 	{
 		Is[types.BaseTaskInProgress], cloud.Transient, infrav1.CloudUnreachableReason,
-		"vSphere is busy with the VM or its template; it is tried again",
+		"vSphere is busy with the VM or its template; the controller tries again",
 	},
 	{
 		Is[types.BaseHostCommunication], cloud.Transient, infrav1.CloudUnreachableReason,
-		"the vCenter does not reach the VM's host; it is tried again",
+		"the vCenter cannot reach the VM's host; the controller tries again",
 	},
 	{
 		Is[types.BaseTimedout], cloud.Transient, infrav1.CloudUnreachableReason,
-		"vSphere took too long; it is tried again",
+		"vSphere took too long; the controller tries again",
 	},
 	{
 		Is[*types.RequestCanceled], cloud.Transient, infrav1.CloudUnreachableReason,
-		"somebody cancelled the task in the vCenter; it is tried again",
+		"the task was cancelled in the vCenter; the controller tries again",
 	},
 	{
 		Is[*types.ConcurrentAccess], cloud.Transient, infrav1.CloudUnreachableReason,
-		"somebody else changed the VM at the same time; it is tried again",
+		"another client changed the VM at the same time; the controller tries again",
 	},
 	{
 		Is[types.BaseInvalidDatastore], cloud.Transient, infrav1.CloudUnreachableReason,
-		"the datastore cannot be used at the moment; it is tried again",
+		"the datastore cannot be used at the moment; the controller tries again",
 	},
 
 	{
@@ -105,11 +105,11 @@ var rules = []rule{
 	},
 	{
 		Is[types.BaseInvalidArgument], cloud.Invalid, infrav1.SpecInvalidReason,
-		"vSphere does not take the spec: correct it",
+		"vSphere rejects a value of the spec: correct it",
 	},
 	{
 		Is[types.BaseNotSupported], cloud.Invalid, infrav1.SpecInvalidReason,
-		"vSphere does not support what the spec wants: correct it",
+		"vSphere does not support a setting of the spec: change it",
 	},
 	{
 		Is[types.BaseMigrationFault], cloud.Invalid, infrav1.SpecInvalidReason,
@@ -118,14 +118,14 @@ var rules = []rule{
 
 	{
 		Is[types.BaseMethodFault], cloud.Transient, infrav1.CloudUnreachableReason,
-		"the vCenter answers with a fault that we do not know; it is tried again",
+		"the vCenter answers with an unknown fault; the controller tries again",
 	},
 }
 
 // unreachable is what remains: no answer, or none that is vCenter's.
 var unreachable = rule{
 	nil, cloud.Transient, infrav1.CloudUnreachableReason,
-	"the vCenter does not answer; it is asked again",
+	"the vCenter does not answer; the controller tries again",
 }
 
 // Classify turns any error of a call or task into one that the controllers understand; the first one wins.
