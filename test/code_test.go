@@ -130,7 +130,9 @@ func (l loader) put(name string, n ast.Node, doc *ast.CommentGroup) {
 		begin = doc.Pos()
 	}
 	first, last := l.set.Position(begin), l.set.Position(n.End())
-	l.code[l.folder+"."+name] = piece{file: path.Join(l.folder, filepath.Base(first.Filename)), lines: last.Line - first.Line + 1, uses: l.uses(n)}
+	l.code[l.folder+"."+name] = piece{
+		file: path.Join(l.folder, filepath.Base(first.Filename)), lines: last.Line - first.Line + 1, uses: l.uses(n),
+	}
 }
 
 // uses lists the functions of ours in a piece of code. What is called through an interface has no code to enter here.

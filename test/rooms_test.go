@@ -66,7 +66,9 @@ var behind = map[string][]string{
 }
 
 // implementations are the clouds: only main.go and tests know them by name. A cloud may have rooms of its own.
-var implementations = []string{"internal/cloud/azure", "internal/cloud/vsphere", "internal/cloud/fake", "internal/cloud/cloudtest"}
+var implementations = []string{
+	"internal/cloud/azure", "internal/cloud/vsphere", "internal/cloud/fake", "internal/cloud/cloudtest",
+}
 
 // pure rooms decide and do nothing: same input, same output, nothing waits.
 var pure = []string{"bootstrap", "internal/placement"}
