@@ -14,8 +14,6 @@ import (
 type (
 	// InvalidError says what the user has to change, and where.
 	InvalidError = step.InvalidError
-	// Reason explains a reason of a failed bootstrap to the person with kubectl.
-	Reason = step.Reason
 	// Source is a key of a Secret or ConfigMap that a config refers to.
 	Source = step.Source
 	// Size of a machine. What is 0 is not known.
@@ -29,7 +27,7 @@ const SourceSecret = step.SourceSecret
 func PhaseNames() []string { return step.PhaseNames() }
 
 // Reasons are all that a node may give for a failed bootstrap. docs/conditions.md lists them; a test compares.
-func Reasons() []Reason { return step.Reasons() }
+func Reasons() []string { return step.Reasons() }
 
 // Allocatable is what the Node of a machine will offer to pods.
 func Allocatable(spec bootstrapv1.WindowsBootstrapConfigSpec, size Size) (corev1.ResourceList, error) {

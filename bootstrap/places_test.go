@@ -28,7 +28,7 @@ func placesOf(tb testing.TB) places {
 	}
 	clear(known.reasons)
 	for _, reason := range bootstrap.Reasons() {
-		known.reasons[reason.Name] = true
+		known.reasons[reason] = true
 	}
 	return known
 }

@@ -167,7 +167,7 @@ func TestUserDataHidesItself(t *testing.T) {
 func TestPlansKeepTheirPromises(t *testing.T) {
 	listed := map[string]bool{}
 	for _, reason := range bootstrap.Reasons() {
-		listed[reason.Name] = true
+		listed[reason] = true
 	}
 	for _, golden := range goldens {
 		p := render(t, plainInput(t, golden.change)).Plan()

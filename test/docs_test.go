@@ -23,9 +23,7 @@ func TestConditionsAreDocumented(t *testing.T) {
 	for _, group := range []string{"infrastructure", "bootstrap"} {
 		wanted = append(wanted, constants(t, "api/"+group+"/v1beta1/conditions.go")...)
 	}
-	for _, reason := range bootstrap.Reasons() {
-		wanted = append(wanted, reason.Name)
-	}
+	wanted = append(wanted, bootstrap.Reasons()...)
 	// What Cluster API itself calls a pause.
 	wanted = append(wanted, "Paused", "NotPaused")
 	compare(t, conditionsPage, wanted, tableColumn(t, conditionsPage, 0))

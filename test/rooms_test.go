@@ -2,7 +2,9 @@ package test
 
 import (
 	"go/ast"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,11 +35,9 @@ var rooms = []room{
 	{folder: "bootstrap/step", may: []string{"api", "bootstrap/plan"}},
 	{folder: "bootstrap/plan"},
 	{folder: "bootstrap/scripts"},
-	{folder: "internal/placement", may: []string{"api", "internal/placement"}},
 	{folder: "internal/cloud", may: []string{"api"}},
 	{folder: "internal/cloud/cloudtest", may: []string{"api", "internal/cloud", "test/wait"}},
 	{folder: "internal/cloud/fake", may: []string{"api", "internal/cloud"}},
-	{folder: "internal/cloud/azure", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/vsphere", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/vsphere/session", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/vsphere/places", may: []string{"api", "internal/cloud"}},
@@ -67,11 +67,11 @@ var behind = map[string][]string{
 
 // implementations are the clouds: only main.go and tests know them by name. A cloud may have rooms of its own.
 var implementations = []string{
-	"internal/cloud/azure", "internal/cloud/vsphere", "internal/cloud/fake", "internal/cloud/cloudtest",
+	"internal/cloud/vsphere", "internal/cloud/fake", "internal/cloud/cloudtest",
 }
 
 // pure rooms decide and do nothing: same input, same output, nothing waits.
-var pure = []string{"bootstrap", "internal/placement"}
+var pure = []string{"bootstrap"}
 
 // What a pure room must not import, by prefix, and of package time, what it must not call.
 var (
@@ -82,6 +82,11 @@ var (
 )
 
 func TestRooms(t *testing.T) {
+	for _, r := range rooms {
+		if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(r.folder))); err != nil {
+			t.Errorf("a rule for a room that does not exist: %v", err)
+		}
+	}
 	for _, s := range sources(t) {
 		if s.isTest {
 			continue // a test may bring what its room works with in production

@@ -2,15 +2,15 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
-
-	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 )
 
 // How much the fields of the API take.
@@ -54,10 +54,8 @@ func reasonOf(state plan.State, reason, unknown string) string {
 	if state != plan.StateFailed {
 		return ""
 	}
-	for _, known := range bootstrap.Reasons() {
-		if known.Name == reason {
-			return reason
-		}
+	if slices.Contains(bootstrap.Reasons(), reason) {
+		return reason
 	}
 	return unknown
 }

@@ -69,7 +69,7 @@ func TestMachinePool(t *testing.T) {
 func TestFailedBootstrap(t *testing.T) {
 	s := ready(t)
 	m, state := s.booting(t)
-	reason := bootstrap.Reasons()[0].Name
+	reason := bootstrap.Reasons()[0]
 	s.tell(state, `{"version":1,"state":"failed","reason":"`+reason+`","message":"it did not work","exitCode":3,"elapsed":180,`+
 		`"phase":{"index":4,"of":5,"name":"join"},"lastLines":["x509: unknown authority"]}`)
 	failed := m.Await(t, "failure", world.Windows("Ready False "+reason), world.Windows("Stalled True "+reason), world.Tokens(0),

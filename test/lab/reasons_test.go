@@ -47,8 +47,8 @@ func (j *joins) reasonPools() []lab.Pool {
 // assertReasons waits for all machines to say what they are to say. No reason is left out.
 func (j *joins) assertReasons(ctx context.Context) {
 	for _, reason := range bootstrap.Reasons() {
-		if !slices.ContainsFunc(j.table, func(p provoked) bool { return p.reason == reason.Name }) {
-			j.Errorf("%s is provoked nowhere", reason.Name)
+		if !slices.ContainsFunc(j.table, func(p provoked) bool { return p.reason == reason }) {
+			j.Errorf("%s is provoked nowhere", reason)
 		}
 	}
 	var waits []string

@@ -85,8 +85,8 @@ func readLanguage(root string) (*language, error) {
 		return nil, err
 	}
 	for _, reason := range bootstrap.Reasons() {
-		if !slices.Contains(engineReasons, reason.Name) {
-			l.data[strings.ToLower(reason.Name)] = "a reason"
+		if !slices.Contains(engineReasons, reason) {
+			l.data[strings.ToLower(reason)] = "a reason"
 		}
 	}
 	modes, err := constants(root + "/api/bootstrap/v1beta1/network_types.go")
