@@ -7,12 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // addressGoldens begin with "network" too where test/lab/agent runs them.
@@ -24,9 +25,10 @@ var addressGoldens = []goldenCase{
 	{"network-overlay-flannel-two-adapters", "the vSwitch takes addresses over, and they are looked at again", inNetwork(
 		"overlay", "Flannel", withInterface("Ethernet0 2"),
 		withAdapters(staticAdapter("10.0.0.5/24"), withRoutes(numbered(staticAdapter("192.168.7.5/24"), 2))))},
-	{"addresses-behind-dhcp", "the second adapter has addresses, the first one's are DHCP's", []func(*bootstrap.Input){
+	{
+		"addresses-behind-dhcp", "the second adapter has addresses, the first one's are DHCP's",
 		withAdapters(byDHCP, numbered(staticAdapter("192.168.7.5/24"), 2)),
-	}},
+	},
 	{"addresses-dual-stack", "the Node shows both families, in the order of the pods'", inNetwork(
 		"none", "", dualStack, withAdapters(staticAdapter("fd00::5/64", "10.0.0.5/24"), byDHCP))},
 }
@@ -67,7 +69,7 @@ func withRoutes(a vmAdapter) vmAdapter {
 	return a
 }
 
-func withAdapters(adapters ...vmAdapter) func(*bootstrap.Input) {
+func withAdapters(adapters ...vmAdapter) change {
 	return func(in *bootstrap.Input) {
 		for _, a := range adapters {
 			in.WindowsMachine.Spec.VSphere.Networks = append(in.WindowsMachine.Spec.VSphere.Networks, *a.spec.DeepCopy())
@@ -76,19 +78,15 @@ func withAdapters(adapters ...vmAdapter) func(*bootstrap.Input) {
 	}
 }
 
-// withFound changes what was found for the first adapter, withWanted what is wanted of it.
-func withFound(change func(*infrav1.MachineNetwork)) func(*bootstrap.Input) {
+// withFound changes what was found for the first adapter.
+func withFound(change func(*infrav1.MachineNetwork)) change {
 	return func(in *bootstrap.Input) { change(&in.WindowsMachine.Status.Networks[0]) }
-}
-
-func withWanted(change func(*infrav1.VSphereNetwork)) func(*bootstrap.Input) {
-	return func(in *bootstrap.Input) { change(&in.WindowsMachine.Spec.VSphere.Networks[0]) }
 }
 
 // Adapters without addresses of pools leave the plan as it is: what they are on is the VM's matter.
 func TestDHCPChangesNothing(t *testing.T) {
 	want := render(t, plainInput(t)).Bytes()
-	for name, change := range map[string]func(*bootstrap.Input){
+	for name, change := range map[string]change{
 		"one":  withAdapters(byDHCP),
 		"two":  withAdapters(byDHCP, byDHCP),
 		"none": func(in *bootstrap.Input) { in.WindowsMachine.Status.Networks = nil },
@@ -107,46 +105,35 @@ func TestOneDefaultRoute(t *testing.T) {
 	))).Plan()
 	var got []string
 	for _, name := range []string{"addresses-1", "addresses-2", "addresses-3"} {
-		gateways := ""
-		for _, gateway := range stepOf[*plan.Address](t, p, name).Gateways {
-			gateways += " " + gateway.String()
-		}
-		got = append(got, name+gateways)
+		got = append(got, strings.Join(append([]string{name}, shown(stepOf[*plan.Address](t, p, name).Gateways)...), " "))
 	}
-	if diff := cmp.Diff([]string{"addresses-1 10.0.0.1", "addresses-2 fd00::1", "addresses-3"}, got); diff != "" {
-		t.Errorf("gateways (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "gateways", []string{"addresses-1 10.0.0.1", "addresses-2 fd00::1", "addresses-3"}, got)
 }
 
 func TestNodeIP(t *testing.T) {
 	two := withAdapters(staticAdapter("10.0.0.5/24", "fd00::5/64"), byDHCP)
 	for _, test := range []struct {
 		name, reason string
-		changes      []func(*bootstrap.Input)
+		change       change
 		want         string
 	}{
-		{"one adapter", "the kubelet has no choice to make", []func(*bootstrap.Input){withAdapters(staticAdapter("10.0.0.5/24"))}, ""},
-		{"two adapters", "the cluster says nothing of its pods", []func(*bootstrap.Input){two}, "10.0.0.5"},
+		{"one adapter", "the kubelet has no choice to make", withAdapters(staticAdapter("10.0.0.5/24")), ""},
+		{"two adapters", "the cluster says nothing of its pods", two, "10.0.0.5"},
 		{"pods of IPv4", "IPv6 is of no use to them", inNetwork("none", "", two), "10.0.0.5"},
 		{"pods of both", "the pods' first family is the Node's", inNetwork("none", "", dualStack, two), "10.0.0.5,fd00::5"},
 		{
 			"pods of IPv6", "so is the Node",
 			inNetwork("none", "", withRanges([]string{"fd00:1::/56"}, []string{"fd00:2::/112"}), two), "fd00::5",
 		},
-		{
-			"the first by DHCP", "its address is not known",
-			[]func(*bootstrap.Input){withAdapters(byDHCP, numbered(staticAdapter("10.0.0.5/24"), 2))},
-			"",
-		},
-		{"another family", "IPv4 is DHCP's", []func(*bootstrap.Input){withAdapters(staticAdapter("fd00::5/64"), byDHCP)}, ""},
-		{"the user's word", "it is there once", []func(*bootstrap.Input){two, withKubelet(bootstrapv1.Kubelet{
-			ExtraArgs: []bootstrapv1.KubeletArg{arg("node-ip", "::")},
-		})}, "::"},
+		{"the first by DHCP", "its address is not known", withAdapters(byDHCP, numbered(staticAdapter("10.0.0.5/24"), 2)), ""},
+		{"another family", "IPv4 is DHCP's", withAdapters(staticAdapter("fd00::5/64"), byDHCP), ""},
+		{"the user's word", "it is there once", all(two, withArg("node-ip", "::")), "::"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var got []string
-			for _, value := range stepOf[*plan.Service](t, render(t, plainInput(t, test.changes...)).Plan(), "kubelet-service").Command {
-				if ip, ok := strings.CutPrefix(value.String(), "--node-ip="); ok {
+			service := stepOf[*plan.Service](t, render(t, plainInput(t, test.change)).Plan(), "kubelet-service")
+			for _, value := range shown(service.Command) {
+				if ip, ok := strings.CutPrefix(value, "--node-ip="); ok {
 					got = append(got, ip)
 				}
 			}
@@ -158,96 +145,78 @@ func TestNodeIP(t *testing.T) {
 }
 
 // given is the first address that was found.
-func given(address, gateway string) func(*bootstrap.Input) {
+func given(address, gateway string) change {
 	return withFound(func(n *infrav1.MachineNetwork) {
 		n.Addresses[0] = infrav1.NetworkAddress{Address: address, Gateway: gateway}
 	})
 }
 
+func withMAC(address string) change {
+	return withFound(func(n *infrav1.MachineNetwork) { n.MACAddress = address })
+}
+
+// withWanted is more of what the first adapter is wanted to have, in YAML.
+func withWanted(text string) change {
+	return func(in *bootstrap.Input) {
+		if err := yaml.UnmarshalStrict([]byte("{"+text+"}"), &in.WindowsMachine.Spec.VSphere.Networks[0]); err != nil {
+			panic(text + ": " + err.Error())
+		}
+	}
+}
+
+func route(to, via string) change {
+	return withWanted("routes: [{to: '" + to + "', via: '" + via + "'}]")
+}
+
 func TestAddressesRefused(t *testing.T) {
 	one := withAdapters(staticAdapter("10.0.0.5/24"))
 	const found, wanted = "WindowsMachine status.networks[0]", "WindowsMachine spec.vsphere.networks[0]"
-	for _, test := range []struct {
-		name        string
-		change      func(*bootstrap.Input)
-		field, want string
-	}{
+	refuse(t, []mistake{
+		{"no MAC", found, all(one, withMAC("")), `macAddress "" is not one that this provider assigns`},
 		{
-			"no MAC", withFound(func(n *infrav1.MachineNetwork) { n.MACAddress = "" }), found,
-			`macAddress "" is not one that this provider assigns`,
-		},
-		{
-			"another maker's MAC", withFound(func(n *infrav1.MachineNetwork) { n.MACAddress = "02:00:00:00:00:01" }), found,
+			"another maker's MAC", found, all(one, withMAC("02:00:00:00:00:01")),
 			`"02:00:00:00:00:01" is not one that this provider assigns`,
 		},
+		{"IPv4 in IPv6", found, all(one, given("::ffff:10.0.0.5/120", "10.0.0.1")), "is not an address"},
+		{"too small packets", wanted + ".mtu", all(one, withWanted(`mtu: 1279`)), "1279 is not valid; use 1280 to 9000"},
+		{"too large packets", wanted + ".mtu", all(one, withWanted(`mtu: 9001`)), "9001 is not valid"},
+		{"name server of a zone", wanted + ".nameservers", all(one, withWanted(`nameservers: ['fe80::2%eth0']`)), "is not an address"},
+		{"no prefix", found, all(one, given("10.0.0.5", "10.0.0.1")), `"10.0.0.5" is not an address with a prefix length`},
 		{
-			"IPv4 in IPv6", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Address = "::ffff:10.0.0.5/120" }), found,
-			"is not an address",
-		},
-		{
-			"too small packets", withWanted(func(n *infrav1.VSphereNetwork) { n.MTU = 1279 }), wanted + ".mtu",
-			"1279 is not valid; use 1280 to 9000",
-		},
-		{"too large packets", withWanted(func(n *infrav1.VSphereNetwork) { n.MTU = 9001 }), wanted + ".mtu", "9001 is not valid"},
-		{
-			"name server of a zone", withWanted(func(n *infrav1.VSphereNetwork) { n.Nameservers = []string{"fe80::2%eth0"} }),
-			wanted + ".nameservers", "is not an address",
-		},
-		{
-			"no prefix", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Address = "10.0.0.5" }), found,
-			`"10.0.0.5" is not an address with a prefix length`,
-		},
-		{
-			"the whole world", given("10.0.0.5/0", ""), found,
+			"the whole world", found, all(one, given("10.0.0.5/0", "")),
 			"10.0.0.5/0 has every address in its network; correct the pool that it comes from, then delete the Machine",
 		},
-		{"loopback", given("127.0.0.5/8", ""), found, "127.0.0.5/8 is not an address by which others"},
-		{"link-local", given("fe80::5/64", ""), found, "fe80::5/64 is not an address by which others reach a node"},
-		{"multicast", given("224.0.0.5/24", ""), found, "224.0.0.5/24 is not an address by which others"},
-		{"the network", given("10.0.0.0/24", ""), found, "10.0.0.0/24 is the address of the network itself"},
-		{"any router", given("fd00::/64", ""), found, "fd00::/64 is the address of the network itself"},
-		{"everybody", given("10.0.0.255/24", ""), found, "10.0.0.255/24 is the broadcast address"},
-		{"its own gateway", given("10.0.0.5/24", "10.0.0.5"), found, "10.0.0.5/24 is its own gateway"},
-		{"gateway elsewhere", given("10.0.0.5/24", "10.0.1.1"), found, "gateway 10.0.1.1 is not in the network of 10.0.0.5/24"},
-		{"gateway of another link", given("10.0.0.5/24", "169.254.0.1"), found, "gateway 169.254.0.1 is not in the network"},
-		{"default route", withWanted(func(n *infrav1.VSphereNetwork) {
-			n.Routes = []infrav1.NetworkRoute{{To: "0.0.0.0/0", Via: "10.0.0.9"}}
-		}), wanted + ".routes", "0.0.0.0/0 is the default route, which comes from the gateway of the adapter's pool"},
+		{"loopback", found, all(one, given("127.0.0.5/8", "")), "127.0.0.5/8 is not an address by which others"},
+		{"link-local", found, all(one, given("fe80::5/64", "")), "fe80::5/64 is not an address by which others reach a node"},
+		{"multicast", found, all(one, given("224.0.0.5/24", "")), "224.0.0.5/24 is not an address by which others"},
+		{"the network", found, all(one, given("10.0.0.0/24", "")), "10.0.0.0/24 is the address of the network itself"},
+		{"any router", found, all(one, given("fd00::/64", "")), "fd00::/64 is the address of the network itself"},
+		{"everybody", found, all(one, given("10.0.0.255/24", "")), "10.0.0.255/24 is the broadcast address"},
+		{"its own gateway", found, all(one, given("10.0.0.5/24", "10.0.0.5")), "10.0.0.5/24 is its own gateway"},
 		{
-			"another form", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Address = "FD00::5/64" }), found,
-			`"FD00::5/64" is not an address`,
+			"gateway elsewhere", found, all(one, given("10.0.0.5/24", "10.0.1.1")),
+			"gateway 10.0.1.1 is not in the network of 10.0.0.5/24",
 		},
+		{"gateway of another link", found, all(one, given("10.0.0.5/24", "169.254.0.1")), "gateway 169.254.0.1 is not in the network"},
 		{
-			"gateway of another family", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Gateway = "fd00::1" }), found,
+			"default route", wanted + ".routes", all(one, route("0.0.0.0/0", "10.0.0.9")),
+			"0.0.0.0/0 is the default route, which comes from the gateway of the adapter's pool",
+		},
+		{"another form", found, all(one, given("FD00::5/64", "10.0.0.1")), `"FD00::5/64" is not an address`},
+		{
+			"gateway of another family", found, all(one, given("10.0.0.5/24", "fd00::1")),
 			`gateway "fd00::1" is not valid for 10.0.0.5/24`,
 		},
+		{"gateway by name", found, all(one, given("10.0.0.5/24", "gw")), `gateway "gw" is not valid`},
+		{"name server by name", wanted + ".nameservers", all(one, withWanted(`nameservers: ['dns']`)), `"dns" is not an address`},
+		{"no CIDR", wanted + ".routes", all(one, route("10.9.0.1/16", "10.0.0.9")), "use 10.9.0.0/16"},
+		{"neighbour of another family", wanted + ".routes", all(one, route("10.9.0.0/16", "fd00::9")), "an address of the same family"},
 		{
-			"gateway by name", withFound(func(n *infrav1.MachineNetwork) { n.Addresses[0].Gateway = "gw" }), found,
-			`gateway "gw" is not valid`,
+			"far neighbour", wanted + ".routes", all(one, route("10.9.0.0/16", "10.0.1.9")),
+			"10.0.1.9 is not in a network of the adapter, which has 10.0.0.5/24",
 		},
-		{
-			"name server by name", withWanted(func(n *infrav1.VSphereNetwork) { n.Nameservers = []string{"dns"} }),
-			wanted + ".nameservers", `"dns" is not an address`,
-		},
-		{"no CIDR", withWanted(func(n *infrav1.VSphereNetwork) {
-			n.Routes = []infrav1.NetworkRoute{{To: "10.9.0.1/16", Via: "10.0.0.9"}}
-		}), wanted + ".routes", "use 10.9.0.0/16"},
-		{"neighbour of another family", withWanted(func(n *infrav1.VSphereNetwork) {
-			n.Routes = []infrav1.NetworkRoute{{To: "10.9.0.0/16", Via: "fd00::9"}}
-		}), wanted + ".routes", "an address of the same family"},
-		{"far neighbour", withWanted(func(n *infrav1.VSphereNetwork) {
-			n.Routes = []infrav1.NetworkRoute{{To: "10.9.0.0/16", Via: "10.0.1.9"}}
-		}), wanted + ".routes", "10.0.1.9 is not in a network of the adapter, which has 10.0.0.5/24"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			_, err := bootstrap.Render(plainInput(t, one, test.change))
-			invalid, ok := errors.AsType[*bootstrap.InvalidError](err)
-			if !ok || invalid.Field != test.field || !strings.Contains(invalid.Message, test.want) {
-				t.Errorf("got %v, want %s: %s", err, test.field, test.want)
-			}
-		})
-	}
-	for name, early := range map[string]func(*bootstrap.Input){
+	})
+	for name, early := range map[string]change{
 		"nothing yet":  func(in *bootstrap.Input) { in.WindowsMachine.Status.Networks = nil },
 		"no addresses": withFound(func(n *infrav1.MachineNetwork) { n.Addresses = nil }),
 	} {
@@ -264,16 +233,16 @@ func TestSeveralAdaptersNeedAnInterface(t *testing.T) {
 	two := withAdapters(byDHCP, byDHCP)
 	for _, mode := range everyMode {
 		for _, cni := range everyCNI {
-			if _, err := bootstrap.Render(plainInput(t, inNetwork(mode, cni)...)); err != nil {
+			if _, err := bootstrap.Render(plainInput(t, inNetwork(mode, cni))); err != nil {
 				continue // not on vSphere
 			}
 			vSwitch := slices.Contains([]bootstrapv1.NetworkMode{"l2bridge", "overlay"}, mode) && cni != bootstrapv1.CNIOVNKubernetes
-			_, err := bootstrap.Render(plainInput(t, inNetwork(mode, cni, two)...))
+			_, err := bootstrap.Render(plainInput(t, inNetwork(mode, cni, two)))
 			const says = "spec.network.interface: must be set, because the machine has 2 networks"
 			if (err != nil) != vSwitch || vSwitch && !strings.Contains(err.Error(), says) {
 				t.Errorf("%s %s with two adapters: %v", mode, cni, err)
 			}
-			if _, err := bootstrap.Render(plainInput(t, inNetwork(mode, cni, two, withInterface("Ethernet0"))...)); vSwitch && err != nil {
+			if _, err := bootstrap.Render(plainInput(t, inNetwork(mode, cni, two, withInterface("Ethernet0")))); vSwitch && err != nil {
 				t.Errorf("%s %s with two adapters and a choice: %v", mode, cni, err)
 			}
 		}
@@ -282,28 +251,25 @@ func TestSeveralAdaptersNeedAnInterface(t *testing.T) {
 
 func TestAddressWarnings(t *testing.T) {
 	const byCNI, noIPv4 = "this provider makes no vSwitch in this mode", "its pools have no IPv4"
-	const byCloud = "the first of several adapters has its address by DHCP"
+	const byCloud = "the first of several adapters gets its address by DHCP"
 	static := withAdapters(staticAdapter("10.0.0.5/24"))
 	for name, test := range map[string]struct {
-		changes []func(*bootstrap.Input)
-		want    []string
+		change change
+		want   []string
 	}{
-		"one by DHCP":             {[]func(*bootstrap.Input){withAdapters(byDHCP)}, nil},
-		"one with addresses":      {[]func(*bootstrap.Input){static}, []string{byCNI}},
+		"one by DHCP":             {withAdapters(byDHCP), nil},
+		"one with addresses":      {static, []string{byCNI}},
 		"a vSwitch of ours":       {inNetwork("overlay", "Flannel", static), nil},
 		"another's vSwitch":       {inNetwork("overlay", "OVNKubernetes", static), []string{byCNI}},
 		"another's, transparent":  {inNetwork("transparent", "", static), []string{byCNI}},
 		"no mode":                 {inNetwork("none", "", static), []string{byCNI}},
 		"another's vSwitch, DHCP": {inNetwork("transparent", "", withAdapters(byDHCP)), nil},
-		"two by DHCP":             {[]func(*bootstrap.Input){withAdapters(byDHCP, byDHCP)}, []string{byCloud}},
-		"the first by DHCP": {
-			[]func(*bootstrap.Input){withAdapters(byDHCP, staticAdapter("10.0.0.5/24"))},
-			[]string{byCNI, byCloud},
-		},
-		"the first is IPv6":     {[]func(*bootstrap.Input){withAdapters(staticAdapter("fd00::5/64"))}, []string{byCNI, noIPv4}},
-		"the second is by DHCP": {[]func(*bootstrap.Input){withAdapters(staticAdapter("10.0.0.5/24"), byDHCP)}, []string{byCNI}},
+		"two by DHCP":             {withAdapters(byDHCP, byDHCP), []string{byCloud}},
+		"the first by DHCP":       {withAdapters(byDHCP, staticAdapter("10.0.0.5/24")), []string{byCNI, byCloud}},
+		"the first is IPv6":       {withAdapters(staticAdapter("fd00::5/64")), []string{byCNI, noIPv4}},
+		"the second is by DHCP":   {withAdapters(staticAdapter("10.0.0.5/24"), byDHCP), []string{byCNI}},
 	} {
-		got := slices.DeleteFunc(render(t, plainInput(t, test.changes...)).Warnings(), func(warning string) bool {
+		got := slices.DeleteFunc(render(t, plainInput(t, test.change)).Warnings(), func(warning string) bool {
 			return !strings.HasPrefix(warning, "WindowsMachine spec.vsphere.networks")
 		})
 		if !slices.EqualFunc(got, test.want, strings.Contains) {

@@ -37,7 +37,7 @@ var vSphereCloud = cloud{
 		Key:     GuestInfoReportKey,
 	}},
 	carries: guestInfoCarries,
-	limit:   "60000 bytes as gzip+base64, which is what vSphere's guestinfo carries",
+	limit:   "the 60000 bytes, as gzip and base64, that vSphere's guestinfo carries",
 }
 
 // azureCloud: the host agent is told of failures only. The serial port is told everything; boot diagnostics keep its
@@ -49,7 +49,7 @@ var azureCloud = cloud{
 	},
 	erase:   plan.Texts(`C:\AzureData\CustomData*`),
 	carries: func(userData []byte) bool { return len(userData) <= maxCustomDataBytes },
-	limit:   "65535 bytes, which is what Azure takes as custom data",
+	limit:   "the 65535 bytes that Azure accepts as custom data",
 	isAzure: true,
 }
 

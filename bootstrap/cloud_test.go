@@ -3,30 +3,27 @@ package bootstrap_test
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // The node must tell its story by the channel that its cloud has, and leave no copy of its user data behind.
 func TestCloudChannels(t *testing.T) {
 	for _, test := range []struct {
 		name    string
-		change  func(*bootstrap.Input)
+		change  change
 		report  []plan.Channel
 		erase   string
 		because string
 	}{
-		{"vSphere", func(*bootstrap.Input) {}, []plan.Channel{
+		{"vSphere", nil, []plan.Channel{
 			{
 				Do: plan.ChannelGuestInfo, Program: plan.Text(`C:\Program Files\VMware\VMware Tools\rpctool.exe`),
 				Key: "guestinfo.capwin.report",
@@ -38,9 +35,7 @@ func TestCloudChannels(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := render(t, plainInput(t, test.change)).Plan()
-			if diff := cmp.Diff(test.report, p.Report); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.Same(t, "channels", test.report, p.Report)
 			if !strings.Contains(fmt.Sprint(p.Erase), test.erase) {
 				t.Errorf("erases %v, not %s: %s", p.Erase, test.erase, test.because)
 			}
@@ -49,11 +44,11 @@ func TestCloudChannels(t *testing.T) {
 }
 
 // manyLabels can not be packed: their values are hashes.
-func manyLabels(count int) func(*bootstrap.Input) {
-	var labels []bootstrapv1.NodeLabel
+func manyLabels(count int) change {
+	var labels []string
 	for i := range count {
 		digest := sha256.Sum256([]byte(fmt.Sprint(i)))
-		labels = append(labels, bootstrapv1.NodeLabel{Name: fmt.Sprintf("example.com/%d", i), Value: hex.EncodeToString(digest[:31])})
+		labels = append(labels, fmt.Sprintf("example.com/%d=%x", i, digest[:31]))
 	}
 	return withLabels(labels...)
 }
@@ -62,17 +57,17 @@ func manyLabels(count int) func(*bootstrap.Input) {
 func TestUserDataFitsItsCloud(t *testing.T) {
 	for _, test := range []struct {
 		name, reason string
-		changes      []func(*bootstrap.Input)
+		change       change
 		fits         bool
 	}{
-		{"vSphere, most labels the API takes", "64 of them", []func(*bootstrap.Input){manyLabels(64)}, true},
-		{"vSphere, near the limit", "much more than usual, less than the limit", []func(*bootstrap.Input){manyLabels(330)}, true},
-		{"vSphere, too much", "guestinfo would cut it", []func(*bootstrap.Input){manyLabels(500)}, false},
-		{"Azure, most labels the API takes", "64 of them", []func(*bootstrap.Input){onAzure, manyLabels(64)}, true},
-		{"Azure, too much", "ARM refuses it", []func(*bootstrap.Input){onAzure, manyLabels(1500)}, false},
+		{"vSphere, most labels the API takes", "64 of them", manyLabels(64), true},
+		{"vSphere, near the limit", "much more than usual, less than the limit", manyLabels(330), true},
+		{"vSphere, too much", "guestinfo would cut it", manyLabels(500), false},
+		{"Azure, most labels the API takes", "64 of them", all(onAzure, manyLabels(64)), true},
+		{"Azure, too much", "ARM refuses it", all(onAzure, manyLabels(1500)), false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			userData, err := bootstrap.Render(plainInput(t, test.changes...))
+			userData, err := bootstrap.Render(plainInput(t, test.change))
 			var refused *bootstrap.InvalidError
 			if test.fits != (err == nil) || err != nil && !errors.As(err, &refused) {
 				t.Fatalf("%v, want fits %t: %s", err, test.fits, test.reason)

@@ -21,7 +21,7 @@ var joinDiagnoses = []plan.Diagnosis{
 	{
 		Match:   `a Node with name .* already exists in the cluster`,
 		Reason:  step.ReasonNodeNameTaken,
-		Message: "a Ready Node of this name is in the cluster already",
+		Message: "the cluster already has a Ready Node of this name",
 	},
 	{
 		Match:   `\[preflight\] Some fatal errors occurred`,
@@ -36,7 +36,7 @@ var joinDiagnoses = []plan.Diagnosis{
 	{
 		Match:   `none of the public keys|certificate signed by unknown authority`,
 		Reason:  step.ReasonAPIServerCAMismatch,
-		Message: "couldn't validate the identity of the API Server",
+		Message: "the API server's certificate is not signed by this cluster's CA",
 	},
 	{
 		Match:   `could not find a JWS signature|failed to verify JWS signature|Unauthorized|invalid bearer token`,

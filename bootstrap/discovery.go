@@ -48,10 +48,10 @@ const (
 // notOfDiscovery are other keys that a cluster may have, and what to do instead: kubeadm would drop some of them, and
 // others are not safe.
 var notOfDiscovery = map[string]string{
-	"insecure-skip-tls-verify": "a node joins no cluster that it cannot verify; remove it",
+	"insecure-skip-tls-verify": "a node does not join a cluster that it cannot verify; remove it",
 	"certificate-authority":    "that file is not on the node; use certificate-authority-data",
-	"proxy-url":                "kubeadm drops it; use spec.windows.proxy",
-	"tls-server-name":          "kubeadm drops it; use a server whose name or address is in its certificate",
+	"proxy-url":                "kubeadm ignores it; use spec.windows.proxy",
+	"tls-server-name":          "kubeadm ignores it; use a server whose name or address is in its certificate",
 }
 
 // cluster is where the API server is, and whose certificates the node trusts.
@@ -128,11 +128,11 @@ func discoveredCluster(data []byte) (map[string]any, error) {
 	switch {
 	case len(file.Users) > 0:
 		return nil, step.Invalid(discoveryField,
-			"the kubeconfig has users: their keys, certificates, tokens or plugins do not belong on a node, "+
-				"which has a token of its own; %s", write)
+			"the kubeconfig has users, whose credentials must not be on a node, "+
+				"which joins with a token of its own; %s", write)
 	case len(file.Clusters) != 1:
 		return nil, step.Invalid(discoveryField,
-			"the kubeconfig has %d clusters and must have one; %s", len(file.Clusters), write)
+			"the kubeconfig has %d clusters but must have exactly one; %s", len(file.Clusters), write)
 	}
 	cluster := file.Clusters[0].Cluster
 	for _, key := range step.SortedKeys(cluster) {
@@ -176,7 +176,7 @@ func discoveredAuthority(cluster map[string]any) ([]byte, error) {
 	ca, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 	if err != nil || len(ca) == 0 {
 		return nil, step.Invalid(discoveryField,
-			"the cluster of the kubeconfig has no %s, or one that is not base64; use the cluster's CA in PEM, in base64",
+			"the cluster of the kubeconfig has no valid %s; use the cluster's CA in PEM, encoded as base64",
 			authorityKey)
 	}
 	return ca, nil

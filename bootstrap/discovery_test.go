@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	kubeadmv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	"sigs.k8s.io/yaml"
 
@@ -24,7 +23,7 @@ func clusterInfo(server string, ca []byte) string {
 }
 
 // discoveredBy gives the machine a kubeconfig, and no CA of its cluster.
-func discoveredBy(text string) func(*bootstrap.Input) {
+func discoveredBy(text string) change {
 	return func(in *bootstrap.Input) {
 		in.Config.Spec.Discovery.KubeconfigSecret = bootstrapv1.KeyReference{Name: "discovery", Key: "kubeconfig"}
 		in.ClusterCA = nil
@@ -43,18 +42,12 @@ func TestDiscoveryByFile(t *testing.T) {
 		want := kubeadmv1.Discovery{
 			File: kubeadmv1.FileDiscovery{KubeConfigPath: "/run/kubeadm/discovery.yaml"}, TLSBootstrapToken: testToken,
 		}
-		if diff := cmp.Diff(want, joinConfiguration(t, p).Discovery); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", version, diff)
-		}
+		expect.Same(t, version, want, joinConfiguration(t, p).Discovery)
 		file := stepOf[*plan.File](t, p, "discovery")
 		if file.Path.String() != `C:\run\kubeadm\discovery.yaml` || file.Access != plan.AccessAdmin {
 			t.Errorf("%s: the file is %s, for %s", version, file.Path, file.Access)
 		}
-		erased := false
-		for _, path := range p.Erase {
-			erased = erased || path.String() == file.Path.String()
-		}
-		if !erased {
+		if !erased(p, file) {
 			t.Errorf("%s: the file is left on the node", version)
 		}
 		// kubeadm takes a drive for the scheme of a URL, and so the path has none: it is that of the folder.
@@ -84,9 +77,7 @@ func TestDiscoveryFileIsOurs(t *testing.T) {
 				"server": "https://10.0.0.10:443", "certificate-authority-data": base64.StdEncoding.EncodeToString(firstCA),
 			}}},
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		expect.Same(t, name, want, got)
 	}
 }
 
@@ -99,59 +90,51 @@ func TestDiscoveryRefused(t *testing.T) {
 		return strings.Replace(good, from, to, 1)
 	}
 	key := "-----BEGIN EC PRIVATE KEY-----\nAAAA\n-----END EC PRIVATE KEY-----\n"
+	beside := func(field string) string { return change("    server:", "    "+field+"\n    server:") }
+	user := func(fields string) string { return change("users: null", "users: [{name: admin, user: {"+fields+"}}]") }
+	const noKubeconfig, users = "the content is not a kubeconfig", "the kubeconfig has users"
+	const address = "must be https, host and port only"
 	for _, test := range []struct{ name, reason, text, want string }{
 		{"nothing", "the Secret may be made later", "", `Secret discovery has no content under the key "kubeconfig"`},
-		{"no YAML", "a file of another kind", "{" + hidden, "the content is not a kubeconfig"},
-		{"another kind", "a Secret's manifest", change("kind: Config", "kind: Secret"), "the content is not a kubeconfig"},
-		{"unknown field", "a typing error", change("users: null", "user: null"), "the content is not a kubeconfig"},
-		{"field twice", "which one counts nobody knows", good + "kind: Config\n", "the content is not a kubeconfig"},
-		{
-			"client key", "somebody's credentials",
-			change("users: null", "users: [{name: admin, user: {client-key-data: "+hidden+"}}]"), "the kubeconfig has users",
-		},
-		{
-			"token", "somebody's credentials", change("users: null", "users: [{name: admin, user: {token: "+hidden+"}}]"),
-			"the kubeconfig has users",
-		},
-		{
-			"plugin", "a program to run", change("users: null", "users: [{name: a, user: {exec: {command: a.exe}}}]"),
-			"the kubeconfig has users",
-		},
+		{"no YAML", "a file of another kind", "{" + hidden, noKubeconfig},
+		{"another kind", "a Secret's manifest", change("kind: Config", "kind: Secret"), noKubeconfig},
+		{"unknown field", "a typing error", change("users: null", "user: null"), noKubeconfig},
+		{"field twice", "which one counts nobody knows", good + "kind: Config\n", noKubeconfig},
+		{"client key", "somebody's credentials", user("client-key-data: " + hidden), users},
+		{"token", "somebody's credentials", user("token: " + hidden), users},
+		{"plugin", "a program to run", user("exec: {command: a.exe}"), users},
 		{"no cluster", "nothing to join", "kind: Config\n", "has 0 clusters"},
 		{
 			"two clusters", "which one counts nobody knows",
 			change("contexts: null", "- {name: b, cluster: {server: 'https://b'}}\ncontexts: null"), "has 2 clusters",
 		},
 		{
-			"no verification", "anybody could answer", change("    server:", "    insecure-skip-tls-verify: true\n    server:"),
-			"has insecure-skip-tls-verify: a node joins no cluster that it cannot verify",
+			"no verification", "anybody could answer", beside("insecure-skip-tls-verify: true"),
+			"has insecure-skip-tls-verify: a node does not join a cluster that it cannot verify",
 		},
 		{
 			"file of a CA", "it is not on the node", change("certificate-authority-data: ", "certificate-authority: C"),
 			"has certificate-authority: that file is not on the node",
 		},
+		{"proxy", "kubeadm drops it", beside("proxy-url: http://p:1"), "has proxy-url: kubeadm ignores it; use spec.windows.proxy"},
+		{"server name", "kubeadm drops it", beside("tls-server-name: a"), "has tls-server-name"},
 		{
-			"proxy", "kubeadm drops it", change("    server:", "    proxy-url: http://p:1\n    server:"),
-			"has proxy-url: kubeadm drops it; use spec.windows.proxy",
-		},
-		{"server name", "kubeadm drops it", change("    server:", "    tls-server-name: a\n    server:"), "has tls-server-name"},
-		{
-			"odd key", "nobody knows what it does", change("    server:", "    "+hidden+": a\n    server:"),
+			"odd key", "nobody knows what it does", beside("" + hidden + ": a"),
 			"must have server and certificate-authority-data and nothing else",
 		},
 		{"http", "anybody could answer", change("https://", "http://"), `"http://10.0.0.10:6443" of the kubeconfig must be https`},
 		{"no server", "nothing to join", change("server: https://10.0.0.10:6443", "server: ''"), `must be https`},
 		{"no host", "nothing to join", change("10.0.0.10:6443", ""), `must be https, host and port only`},
-		{"password", "somebody's credentials", change("10.0.0.10", "me:"+hidden+"@10.0.0.10"), "must be https, host and port only"},
-		{"path", "kubelets join no path", change(":6443", ":6443/k8s/blue"), "must be https, host and port only"},
+		{"password", "somebody's credentials", change("10.0.0.10", "me:"+hidden+"@10.0.0.10"), address},
+		{"path", "kubelets join no path", change(":6443", ":6443/k8s/blue"), address},
 		{"no URL", "nothing to join", change("10.0.0.10", "%zz"), "is not a URL"},
 		{"port 0", "nobody listens", change(":6443", ":0"), `port "0"`},
 		{"large port", "there is none such", change(":6443", ":70000"), "port 70000 is not valid"},
 		{"odd host", "no name, no address", change("10.0.0.10", "a_b"), `host "a_b" is neither`},
-		{"no CA", "a node trusts nobody blindly", clusterInfo("https://a", nil), "has no certificate-authority-data"},
+		{"no CA", "a node trusts nobody blindly", clusterInfo("https://a", nil), "has no valid certificate-authority-data"},
 		{
 			"no base64", "nothing can be made of it", change("certificate-authority-data: ", "certificate-authority-data: '-'# "),
-			"has no certificate-authority-data",
+			"has no valid certificate-authority-data",
 		},
 		{"key as CA", "somebody mixed up the keys", clusterInfo("https://a", []byte(key)), "a EC PRIVATE KEY does not belong here"},
 	} {

@@ -9,7 +9,7 @@ import (
 // tooEarly refuses what is not a mistake of the user: our own controllers fill these fields in before they render.
 func tooEarly(in Input) error {
 	if in.Cluster == nil || in.Machine == nil || in.WindowsMachine == nil || in.Config == nil {
-		return errors.New("render: Cluster, Machine, WindowsMachine and WindowsBootstrapConfig must be there")
+		return errors.New("render: Cluster, Machine, WindowsMachine and WindowsBootstrapConfig are required")
 	}
 	spec, name := in.WindowsMachine.Spec, in.WindowsMachine.Status.ComputerName
 	for _, must := range []struct {
@@ -19,7 +19,7 @@ func tooEarly(in Input) error {
 		{in.Machine.UID != "", "the Machine has no UID"},
 		{computerName.MatchString(name), "the WindowsMachine has no status.computerName that Windows accepts"},
 		{spec.ProviderID != "", "the WindowsMachine has no spec.providerID"},
-		{(spec.VSphere == nil) != (spec.Azure == nil), "the WindowsMachine does not name one cloud"},
+		{(spec.VSphere == nil) != (spec.Azure == nil), "the WindowsMachine must set exactly one of spec.vsphere and spec.azure"},
 		// The sentence does not show the token, which is a secret.
 		{bootstrapToken.MatchString(in.Token), "the bootstrap token is not of the form id.secret"},
 	} {

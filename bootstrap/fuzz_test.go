@@ -49,7 +49,7 @@ func FuzzRender(f *testing.F) {
 }
 
 func inputOf(tb testing.TB, number uint8) bootstrap.Input {
-	return plainInput(tb, goldens[int(number)%len(goldens)].changes...)
+	return plainInput(tb, goldens[int(number)%len(goldens)].change)
 }
 
 // checkRefusal: what a user wrote is answered with a word for the user, and secrets are not in it, unless the user wrote
@@ -95,14 +95,14 @@ func checkUserData(t *testing.T, data []byte) {
 
 func TestUserDataIsTakenByCloudbaseInit(t *testing.T) {
 	for _, golden := range goldens {
-		checkUserData(t, render(t, plainInput(t, golden.changes...)).Bytes())
+		checkUserData(t, render(t, plainInput(t, golden.change)).Bytes())
 	}
 }
 
 func BenchmarkRender(b *testing.B) {
 	for _, golden := range goldens {
 		b.Run(golden.name, func(b *testing.B) {
-			in := plainInput(b, golden.changes...)
+			in := plainInput(b, golden.change)
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := bootstrap.Render(in); err != nil {

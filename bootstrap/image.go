@@ -28,7 +28,7 @@ func programVersions(n *node) []plan.Step {
 	fact := func(name, set string, argv ...string) plan.Step {
 		return &plan.Fact{
 			Common: plan.Common{Name: name, Reason: step.ReasonImageVersionMismatch, TimeoutSeconds: 60, Attempts: 3},
-			Argv:   plan.Texts(argv...), Match: `v(\d+\.\d+)\.`, Set: set, Say: plan.Text(argv[0] + " does not tell its version"),
+			Argv:   plan.Texts(argv...), Match: `v(\d+\.\d+)\.`, Set: set, Say: plan.Text(argv[0] + " does not print its version"),
 		}
 	}
 	check := func(name, program, fact string) plan.Step {
@@ -62,7 +62,7 @@ func patchVersion(n *node) []plan.Step {
 				Name: "kubelet-patch-version", Reason: step.ReasonImageVersionMismatch, TimeoutSeconds: 60, Attempts: 2, Optional: true,
 			},
 			Argv: plan.Texts(step.KubeletProgram, "--version"), Match: `v(\d+\.\d+\.\d+)`, Set: patch,
-			Say: plan.Text(step.KubeletProgram + " does not tell its version"),
+			Say: plan.Text(step.KubeletProgram + " does not print its version"),
 		},
 		&plan.Check{
 			Common: plan.Common{

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
@@ -71,12 +69,10 @@ func TestPatchVersion(t *testing.T) {
 // Drop-ins are written in containerd's third version of its configuration.
 func TestContainerdVersion(t *testing.T) {
 	for name, test := range map[string]struct {
-		change func(*bootstrap.Input)
+		change change
 		want   string
 	}{
-		"nothing said": {func(*bootstrap.Input) {}, "1.7"}, "images alone": {func(in *bootstrap.Input) {
-			in.Config.Spec.Containerd.PrepullImages = []string{"a.example.com/b:1"}
-		}, "1.7"},
+		"nothing said": {nil, "1.7"}, "images alone": {containerd(`prepullImages: ['a.example.com/b:1']`), "1.7"},
 		"registries": {withRegistries, "2.0"}, "pause image": {withImages, "2.0"},
 		"drop-ins": {withDropIns, "2.0"}, "Hyper-V": {withHyperV, "2.0"},
 	} {
@@ -90,45 +86,33 @@ func TestContainerdVersion(t *testing.T) {
 // A small machine is warned of here when its size is known, and by the node itself in any case.
 func TestWarningsOfTheMachine(t *testing.T) {
 	for name, test := range map[string]struct {
-		changes []func(*bootstrap.Input)
-		says    string
-		asks    bool
+		change change
+		says   string
+		asks   bool
 	}{
 		"plain":         {nil, "", false},
-		"little memory": {[]func(*bootstrap.Input){ofSize(2, 6144)}, "WindowsMachine spec.vsphere.memoryMiB: 6144 is little", true},
-		"just enough":   {[]func(*bootstrap.Input){ofSize(2, 8192)}, "", false},
-		"isolation": {
-			[]func(*bootstrap.Input){withHyperV},
-			"spec.containerd.hyperVIsolation: the VM needs nested virtualization", false,
+		"little memory": {ofSize(2, 6144), "WindowsMachine spec.vsphere.memoryMiB: 6144 leaves Pods little", true},
+		"just enough":   {ofSize(2, 8192), "", false},
+		"isolation":     {withHyperV, "spec.containerd.hyperVIsolation: the VM needs nested virtualization", false},
+		"low memory": {
+			all(withLowMemory, reserved(`system: {memory: 1Gi}`)), "spec.reservations.lowMemory: a node with less", false,
 		},
-		"low memory": {[]func(*bootstrap.Input){withReservations(bootstrapv1.Reservations{
-			System: bootstrapv1.Reserved{Memory: "1Gi"}, LowMemory: bootstrapv1.LowMemoryAccepted,
-		})}, "spec.reservations.lowMemory: a node with less", false},
-		"time of a domain": {
-			[]func(*bootstrap.Input){withTime, withDomainJoin},
-			"spec.windows.ntpServers: a member of a domain takes its time from", false,
-		},
-		"time":           {[]func(*bootstrap.Input){withTime}, "", false},
-		"size unknown":   {[]func(*bootstrap.Input){ofTemplateSize}, "", true},
-		"newest version": {[]func(*bootstrap.Input){ofVersion("v1.37.1")}, "", false},
+		"time of a domain": {all(withTime, withDomainJoin), "spec.windows.ntpServers: a member of a domain takes its time from", false},
+		"time":             {withTime, "", false},
+		"size unknown":     {ofTemplateSize, "", true},
+		"newest version":   {ofVersion("v1.37.1"), "", false},
 		"log that grows": {
-			[]func(*bootstrap.Input){ofVersion("v1.33.5")},
-			`Machine spec.version: nothing rotates the kubelet's log before v1.34: kubelet.log in C:\var\log\kubelet grows`, false,
+			ofVersion("v1.33.5"),
+			`Machine spec.version: the kubelet does not rotate its log before v1.34: kubelet.log in C:\var\log\kubelet grows`, false,
 		},
 		"log elsewhere": {
-			[]func(*bootstrap.Input){
-				ofVersion("v1.30.0"), withKubelet(bootstrapv1.Kubelet{Log: bootstrapv1.KubeletLog{Directory: `C:\logs`}}),
-			},
+			at("v1.30.0", kubelet(`log: {directory: 'C:\logs'}`)),
 			`kubelet.log in C:\logs grows until the disk is full; use v1.34 or later`, false,
 		},
-		"log that rotates": {[]func(*bootstrap.Input){ofVersion("v1.34.0")}, "", false},
-		"unknown version": {
-			[]func(*bootstrap.Input){ofVersion("v1.38.0")},
-			"Machine spec.version: v1.38.0 is newer than v1.37",
-			false,
-		},
+		"log that rotates": {ofVersion("v1.34.0"), "", false},
+		"unknown version":  {ofVersion("v1.38.0"), "Machine spec.version: v1.38.0 is newer than v1.37", false},
 	} {
-		userData := render(t, plainInput(t, test.changes...))
+		userData := render(t, plainInput(t, test.change))
 		if got := strings.Join(userData.Warnings(), "\n"); (got == "") != (test.says == "") || !strings.Contains(got, test.says) {
 			t.Errorf("%s: warns %q, want %q", name, got, test.says)
 		}

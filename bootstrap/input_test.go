@@ -2,18 +2,18 @@ package bootstrap_test
 
 import (
 	"errors"
-	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 )
 
 // plainInput is a good Input: a machine on vSphere of known size, everything else left out.
-func plainInput(tb testing.TB, changes ...func(*bootstrap.Input)) bootstrap.Input {
+func plainInput(tb testing.TB, changes ...change) bootstrap.Input {
 	tb.Helper()
 	in := bootstrap.Input{
 		Cluster: &clusterv1.Cluster{
@@ -41,22 +41,25 @@ func plainInput(tb testing.TB, changes ...func(*bootstrap.Input)) bootstrap.Inpu
 			Status: infrav1.WindowsMachineStatus{ComputerName: "blue-win-x7k2p"},
 		},
 		Config:    &bootstrapv1.WindowsBootstrapConfig{},
-		ClusterCA: readTestdata(tb, "ca.crt"),
+		ClusterCA: slices.Clone(firstCA),
 		Token:     testToken,
 	}
-	for _, change := range changes {
-		change(&in)
-	}
+	all(changes...)(&in)
 	return in
 }
 
-func readTestdata(tb testing.TB, name string) []byte {
-	tb.Helper()
-	data, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		tb.Fatal(err)
+// change makes another machine of a plain one; nil leaves it as it is.
+type change func(*bootstrap.Input)
+
+// all are several changes, one after the other.
+func all(changes ...change) change {
+	return func(in *bootstrap.Input) {
+		for _, change := range changes {
+			if change != nil {
+				change(in)
+			}
+		}
 	}
-	return data
 }
 
 // The changes that the tests make to a plain Input.
@@ -72,192 +75,129 @@ func ofTemplateSize(in *bootstrap.Input) {
 	in.WindowsMachine.Spec.VSphere.CPUs, in.WindowsMachine.Spec.VSphere.MemoryMiB = 0, 0
 }
 
-func ofVersion(version string) func(*bootstrap.Input) {
+func ofVersion(version string) change {
 	return func(in *bootstrap.Input) { in.Machine.Spec.Version = version }
 }
 
-func withLabels(labels ...bootstrapv1.NodeLabel) func(*bootstrap.Input) {
-	return func(in *bootstrap.Input) { in.Config.Spec.Node.Labels = labels }
+// withLabels takes labels such as pool=a.
+func withLabels(labels ...string) change {
+	return func(in *bootstrap.Input) {
+		for _, label := range labels {
+			name, value, _ := strings.Cut(label, "=")
+			in.Config.Spec.Node.Labels = append(in.Config.Spec.Node.Labels, bootstrapv1.NodeLabel{Name: name, Value: value})
+		}
+	}
 }
 
-func withTaints(taints ...corev1.Taint) func(*bootstrap.Input) {
+func withTaints(taints ...corev1.Taint) change {
 	wanted := []bootstrapv1.NodeTaint{}
-	for _, taint := range taints {
-		wanted = append(wanted, bootstrapv1.NodeTaint{Key: taint.Key, Value: taint.Value, Effect: taint.Effect})
+	for _, t := range taints {
+		wanted = append(wanted, bootstrapv1.NodeTaint{Key: t.Key, Value: t.Value, Effect: t.Effect})
 	}
 	return func(in *bootstrap.Input) { in.Config.Spec.Node.Taints = &wanted }
 }
 
-func withEndpoint(host string, port int32) func(*bootstrap.Input) {
+func withEndpoint(host string, port int32) change {
 	return func(in *bootstrap.Input) {
 		in.Cluster.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: host, Port: port}
 	}
 }
 
-func withCA(pem []byte) func(*bootstrap.Input) {
+func withCA(pem []byte) change {
 	return func(in *bootstrap.Input) { in.ClusterCA = pem }
 }
 
-func withPods(count int32) func(*bootstrap.Input) {
+func withPods(count int32) change {
 	return func(in *bootstrap.Input) { in.Config.Spec.Kubelet.MaxPods = count }
 }
 
-func withKubelet(kubelet bootstrapv1.Kubelet) func(*bootstrap.Input) {
-	return func(in *bootstrap.Input) { in.Config.Spec.Kubelet = kubelet }
+func taint(key, value string, effect corev1.TaintEffect) corev1.Taint {
+	return corev1.Taint{Key: key, Value: value, Effect: effect}
 }
-
-func withReservations(reservations bootstrapv1.Reservations) func(*bootstrap.Input) {
-	return func(in *bootstrap.Input) { in.Config.Spec.Reservations = reservations }
-}
-
-func withPageFile(pageFile bootstrapv1.PageFile) func(*bootstrap.Input) {
-	return func(in *bootstrap.Input) { in.Config.Spec.PageFile = pageFile }
-}
-
-func arg(name, value string) bootstrapv1.KubeletArg {
-	return bootstrapv1.KubeletArg{Name: name, Value: &value}
-}
-
-func raw(text string) runtime.RawExtension { return runtime.RawExtension{Raw: []byte(text)} }
 
 // A mistake of the user must name the field, the value and what to write; one of ours must not be told to the user.
 func TestRenderRefuses(t *testing.T) {
-	taint := corev1.Taint{Key: "os", Value: "windows", Effect: corev1.TaintEffectNoSchedule}
+	const version, endpoint, ca = "Machine spec.version", "Cluster spec.controlPlaneEndpoint", "Secret blue-ca, key tls.crt"
+	const labels, taints = "WindowsBootstrapConfig spec.node.labels", "WindowsBootstrapConfig spec.node.taints"
+	windows := taint("os", "windows", "NoSchedule")
+	computer := func(name string) change {
+		return func(in *bootstrap.Input) { in.WindowsMachine.Status.ComputerName = name }
+	}
+	token := func(text string) change { return func(in *bootstrap.Input) { in.Token = text } }
 	key := "-----BEGIN EC PRIVATE KEY-----\nAAAA\n-----END EC PRIVATE KEY-----\n"
 	junk := "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 	for _, test := range []struct {
 		name, reason string
-		change       func(*bootstrap.Input)
+		change       change
 		field, want  string // without a field it is our own fault
 	}{
-		{
-			"no version", "kubeadm's configuration depends on it", ofVersion(""),
-			"Machine spec.version", "such as v1.36.3",
-		},
+		{"no version", "kubeadm's configuration depends on it", ofVersion(""), version, "such as v1.36.3"},
 		{
 			"no version number", "nothing can be made of it", ofVersion("latest"),
-			"Machine spec.version", `"latest" is not a version; use one such as v1.36.3`,
+			version, `"latest" is not a version; use one such as v1.36.3`,
 		},
 		{
 			"old version", "its kubelet does not take what we render", ofVersion("v1.29.9"),
-			"Machine spec.version", `"v1.29.9" is not supported; use v1.30.0 or a later v1`,
+			version, `"v1.29.9" is not supported; use v1.30.0 or a later v1`,
 		},
-		{
-			"version 2", "nobody knows what it will be", ofVersion("v2.40.0"),
-			"Machine spec.version", "is not supported",
-		},
-		{
-			"no endpoint", "there is nothing to join", withEndpoint("", 0),
-			"Cluster spec.controlPlaneEndpoint", "host or port is missing",
-		},
-		{
-			"no port", "half an endpoint is not valid", withEndpoint("api", 0),
-			"Cluster spec.controlPlaneEndpoint", "host or port is missing",
-		},
-		{
-			"URL as host", "kubeadm wants a host", withEndpoint("https://api", 6443),
-			"Cluster spec.controlPlaneEndpoint", `"https://api" is neither`,
-		},
-		{
-			"brackets", "we add them ourselves", withEndpoint("[fd00::1]", 6443),
-			"Cluster spec.controlPlaneEndpoint", "without scheme, port and brackets",
-		},
-		{
-			"large port", "there is none such", withEndpoint("api", 70000),
-			"Cluster spec.controlPlaneEndpoint", "port 70000 is not valid",
-		},
-		{
-			"negative port", "there is none such", withEndpoint("api", -1),
-			"Cluster spec.controlPlaneEndpoint", "port -1 is not valid",
-		},
-		{
-			"no CA", "a node trusts nobody blindly", withCA(nil),
-			"Secret blue-ca, key tls.crt", "there is no certificate",
-		},
-		{
-			"text as CA", "it pins nothing", withCA([]byte("hello")),
-			"Secret blue-ca, key tls.crt", "there is no certificate",
-		},
+		{"version 2", "nobody knows what it will be", ofVersion("v2.40.0"), version, "is not supported"},
+		{"no endpoint", "there is nothing to join", withEndpoint("", 0), endpoint, "host or port is missing"},
+		{"no port", "half an endpoint is not valid", withEndpoint("api", 0), endpoint, "host or port is missing"},
+		{"URL as host", "kubeadm wants a host", withEndpoint("https://api", 6443), endpoint, `"https://api" is neither`},
+		{"brackets", "we add them ourselves", withEndpoint("[fd00::1]", 6443), endpoint, "without scheme, port and brackets"},
+		{"large port", "there is none such", withEndpoint("api", 70000), endpoint, "port 70000 is not valid"},
+		{"negative port", "there is none such", withEndpoint("api", -1), endpoint, "port -1 is not valid"},
+		{"no CA", "a node trusts nobody blindly", withCA(nil), ca, "there is no certificate"},
+		{"text as CA", "it pins nothing", withCA([]byte("hello")), ca, "there is no certificate"},
 		{
 			"key as CA", "somebody mixed up the keys of the Secret", withCA([]byte(key)),
-			"Secret blue-ca, key tls.crt", "a EC PRIVATE KEY does not belong here; use certificates only",
+			ca, "a EC PRIVATE KEY does not belong here; use certificates only",
 		},
+		{"broken CA", "a pin of nothing would trust nobody", withCA([]byte(junk)), ca, "cannot be read"},
+		{"label without name", "the kubelet exits", withLabels("=x"), labels, `name ""`},
+		{"label with comma", "it would become two", withLabels("a=b,c=d"), labels, `value "b,c=d" of a`},
 		{
-			"broken CA", "a pin of nothing would trust nobody", withCA([]byte(junk)),
-			"Secret blue-ca, key tls.crt", "cannot be read",
-		},
-		{
-			"label without name", "the kubelet exits", withLabels(bootstrapv1.NodeLabel{Value: "x"}),
-			"WindowsBootstrapConfig spec.node.labels", `name ""`,
-		},
-		{
-			"label with comma", "it would become two", withLabels(bootstrapv1.NodeLabel{Name: "a", Value: "b,c=d"}),
-			"WindowsBootstrapConfig spec.node.labels", `value "b,c=d" of a`,
-		},
-		{
-			"label of Kubernetes", "the kubelet exits", withLabels(bootstrapv1.NodeLabel{Name: "node-role.kubernetes.io/worker"}),
-			"WindowsBootstrapConfig spec.node.labels", "metadata.labels of the Machine",
+			"label of Kubernetes", "the kubelet exits", withLabels("node-role.kubernetes.io/worker"),
+			labels, "metadata.labels of the Machine",
 		},
 		{
 			"label for os", "the node would call itself Linux",
-			withLabels(bootstrapv1.NodeLabel{Name: "kubernetes.io/os", Value: "linux"}),
-			"WindowsBootstrapConfig spec.node.labels", "may not give itself the label kubernetes.io/os",
+			withLabels("kubernetes.io/os=linux"),
+			labels, "must not set the label kubernetes.io/os",
 		},
-		{
-			"label twice", "one of the two would win", withLabels(bootstrapv1.NodeLabel{Name: "a", Value: "1"},
-				bootstrapv1.NodeLabel{Name: "a", Value: "2"}),
-			"WindowsBootstrapConfig spec.node.labels", "a is listed twice",
-		},
-		{
-			"taint without key", "the API server refuses the Node", withTaints(corev1.Taint{Effect: "NoSchedule"}),
-			"WindowsBootstrapConfig spec.node.taints", `key ""`,
-		},
+		{"label twice", "one of the two would win", withLabels("a=1", "a=2"), labels, "a is listed twice"},
+		{"taint without key", "the API server refuses the Node", withTaints(taint("", "", "NoSchedule")), taints, `key ""`},
 		{
 			"taint with odd value", "the API server refuses the Node",
-			withTaints(corev1.Taint{Key: "a", Value: "b c", Effect: "NoSchedule"}),
-			"WindowsBootstrapConfig spec.node.taints", `value "b c" of a`,
+			withTaints(taint("a", "b c", "NoSchedule")),
+			taints, `value "b c" of a`,
 		},
 		{
-			"taint with odd effect", "the API server refuses the Node", withTaints(corev1.Taint{Key: "a", Effect: "Never"}),
-			"WindowsBootstrapConfig spec.node.taints", `effect "Never" of a is not valid; use NoSchedule`,
+			"taint with odd effect", "the API server refuses the Node", withTaints(taint("a", "", "Never")),
+			taints, `effect "Never" of a is not valid; use NoSchedule`,
 		},
-		{
-			"taint twice", "the API server refuses the Node", withTaints(taint, taint),
-			"WindowsBootstrapConfig spec.node.taints", "os:NoSchedule is listed twice",
-		},
+		{"taint twice", "the API server refuses the Node", withTaints(windows, windows), taints, "os:NoSchedule is listed twice"},
 		{
 			"taint of Cluster API", "it is always there", withTaints(clusterv1.NodeUninitializedTaint),
-			"WindowsBootstrapConfig spec.node.taints", "is always there; remove it",
+			taints, "is always added; remove it",
 		},
 
-		{"no Cluster", "the caller was too early", func(in *bootstrap.Input) { in.Cluster = nil }, "", "must be there"},
+		{"no Cluster", "the caller was too early", func(in *bootstrap.Input) { in.Cluster = nil }, "", "are required"},
 		{"no UID", "the node's reports could not be told apart", func(in *bootstrap.Input) { in.Machine.UID = "" }, "", "no UID"},
-		{
-			"no computer name", "our machine controller writes it",
-			func(in *bootstrap.Input) { in.WindowsMachine.Status.ComputerName = "" }, "", "status.computerName",
-		},
-		{
-			"long computer name", "Windows would cut it",
-			func(in *bootstrap.Input) { in.WindowsMachine.Status.ComputerName = "blue-win-x7k2pqq" }, "", "status.computerName",
-		},
-		{
-			"upper case", "the Node would have another name",
-			func(in *bootstrap.Input) { in.WindowsMachine.Status.ComputerName = "BLUE" }, "", "status.computerName",
-		},
+		{"no computer name", "our machine controller writes it", computer(""), "", "status.computerName"},
+		{"long computer name", "Windows would cut it", computer("blue-win-x7k2pqq"), "", "status.computerName"},
+		{"upper case", "the Node would have another name", computer("BLUE"), "", "status.computerName"},
 		{
 			"no provider ID", "our machine controller writes it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.ProviderID = "" },
 			"", "spec.providerID",
 		},
-		{"no cloud", "the API forbids it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.VSphere = nil }, "", "one cloud"},
+		{"no cloud", "the API forbids it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.VSphere = nil }, "", "exactly one"},
 		{
 			"two clouds", "the API forbids it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.Azure = &infrav1.AzureVM{} }, "",
-			"one cloud",
+			"exactly one",
 		},
-		{"no token", "our bootstrap controller makes it", func(in *bootstrap.Input) { in.Token = "" }, "", "id.secret"},
-		{
-			"odd token", "it would end in a command line", func(in *bootstrap.Input) { in.Token = "abcdef.0123456789abcde\n" }, "",
-			"id.secret",
-		},
+		{"no token", "our bootstrap controller makes it", token(""), "", "id.secret"},
+		{"odd token", "it would end in a command line", token("abcdef.0123456789abcde\n"), "", "id.secret"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			userData, err := bootstrap.Render(plainInput(t, test.change))
@@ -282,7 +222,7 @@ func TestRenderRefuses(t *testing.T) {
 func TestRenderTakes(t *testing.T) {
 	for _, test := range []struct {
 		name, reason string
-		change       func(*bootstrap.Input)
+		change       change
 	}{
 		{"version without v", "kubeadm's own form", ofVersion("1.36.3")},
 		{"version with build", "distributions add one", ofVersion("v1.34.2+vmware.1")},
@@ -290,21 +230,16 @@ func TestRenderTakes(t *testing.T) {
 		{"pre-release", "CI tests them", ofVersion("v1.37.0-alpha.1")},
 		{"IPv6 endpoint", "dual-stack clusters have one", withEndpoint("fd00::10", 6443)},
 		{"name with capitals", "DNS does not mind", withEndpoint("API.example.com", 443)},
-		{"two CAs", "the CA is being replaced", withCA(append(readTestdata(t, "ca.crt"), readTestdata(t, "ca-next.crt")...))},
-		{"text around the CA", "openssl writes it", withCA(append([]byte("subject=CN = kubernetes\n"), readTestdata(t, "ca.crt")...))},
-		{"label without value", "it marks", withLabels(bootstrapv1.NodeLabel{Name: "example.com/gpu"})},
-		{
-			"label below node.kubernetes.io", "kubelets may",
-			withLabels(bootstrapv1.NodeLabel{Name: "node.kubernetes.io/pool", Value: "a"}),
-		},
-		{"zone", "kubelets may", withLabels(bootstrapv1.NodeLabel{Name: "topology.kubernetes.io/zone", Value: "z1"})},
-		{"same taint, other effect", "that is another taint", withTaints(
-			corev1.Taint{Key: "a", Effect: corev1.TaintEffectNoSchedule}, corev1.Taint{Key: "a", Effect: corev1.TaintEffectNoExecute})},
+		{"two CAs", "the CA is being replaced", withCA(bothCAs)},
+		{"text around the CA", "openssl writes it", withCA(append([]byte("subject=CN = kubernetes\n"), firstCA...))},
+		{"label without value", "it marks", withLabels("example.com/gpu")},
+		{"label below node.kubernetes.io", "kubelets may", withLabels("node.kubernetes.io/pool=a")},
+		{"zone", "kubelets may", withLabels("topology.kubernetes.io/zone=z1")},
+		{"same taint, other effect", "that is another taint", withTaints(taint("a", "", "NoSchedule"), taint("a", "", "NoExecute"))},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if _, err := bootstrap.Render(plainInput(t, test.change)); err != nil {
-				t.Errorf("%v, though %s", err, test.reason)
-			}
+			_, err := bootstrap.Render(plainInput(t, test.change))
+			expect.Says(t, test.reason, err, "")
 		})
 	}
 }

@@ -68,7 +68,7 @@ func (c cluster) answers() []plan.Step {
 		steps = append(steps, &plan.WaitFor{
 			Common: plan.Common{Name: "api-server-identity", Reason: step.ReasonAPIServerCAMismatch, TimeoutSeconds: 60},
 			For:    plan.ForHTTPS, Host: host, Port: port, CA: c.authority.root,
-			Say: plan.Text("the API server " + c.endpoint.String() + " shows no certificate of this cluster's CA"),
+			Say: plan.Text("the API server " + c.endpoint.String() + " does not present a certificate from this cluster's CA"),
 		})
 	}
 	return steps

@@ -8,11 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	kubeadmv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	kubeadm "sigs.k8s.io/cluster-api/bootstrap/kubeadm/pkg/types"
 
-	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -25,8 +23,7 @@ func joinText(t *testing.T, p *plan.Plan) string {
 
 func joinConfiguration(t *testing.T, p *plan.Plan) *kubeadmv1.JoinConfiguration {
 	t.Helper()
-	configuration := expect.Got(kubeadm.UnmarshalJoinConfiguration(joinText(t, p)))(t)
-	return configuration
+	return expect.Got(kubeadm.UnmarshalJoinConfiguration(joinText(t, p)))(t)
 }
 
 // pin is what kubeadm compares: the hash of the public key.
@@ -40,29 +37,26 @@ func pin(t *testing.T, data []byte) string {
 }
 
 func TestJoinConfiguration(t *testing.T) {
-	p := render(t, plainInput(t, withLabels(bootstrapv1.NodeLabel{Name: "a", Value: "1"}))).Plan()
+	p := render(t, plainInput(t, withLabels("a=1"))).Plan()
 	got := joinConfiguration(t, p)
 	got.NodeRegistration.Taints = nil                           // has its own test
 	got.Discovery.BootstrapToken.UnsafeSkipCAVerification = nil // has its own test
-	text := func(s string) *string { return &s }
 	want := &kubeadmv1.JoinConfiguration{
 		NodeRegistration: kubeadmv1.NodeRegistrationOptions{
 			Name: "blue-win-x7k2p", CRISocket: "npipe:////./pipe/containerd-containerd",
 			KubeletExtraArgs: []kubeadmv1.Arg{
-				{Name: "cloud-provider", Value: text("external")},
-				{Name: "windows-priorityclass", Value: text("ABOVE_NORMAL_PRIORITY_CLASS")},
-				{Name: "node-labels", Value: text("a=1")},
+				{Name: "cloud-provider", Value: new("external")},
+				{Name: "windows-priorityclass", Value: new("ABOVE_NORMAL_PRIORITY_CLASS")},
+				{Name: "node-labels", Value: new("a=1")},
 			},
 		},
 		Discovery: kubeadmv1.Discovery{BootstrapToken: kubeadmv1.BootstrapTokenDiscovery{
 			Token: testToken, APIServerEndpoint: "10.0.0.10:6443",
-			CACertHashes: []string{pin(t, readTestdata(t, "ca.crt"))},
+			CACertHashes: []string{pin(t, firstCA)},
 		}},
 		Patches: kubeadmv1.Patches{Directory: `C:\run\kubeadm\patches`},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Same(t, "configuration", want, got)
 }
 
 // The configuration must be in the version that the Machine's kubeadm reads.
@@ -79,12 +73,9 @@ func TestJoinConfigurationVersion(t *testing.T) {
 
 // While a CA is being replaced, either may have signed what the API server shows: pin both, look at neither beforehand.
 func TestDiscoveryDuringRotation(t *testing.T) {
-	both := append(readTestdata(t, "ca.crt"), readTestdata(t, "ca-next.crt")...)
-	p := render(t, plainInput(t, withCA(both))).Plan()
-	want := []string{pin(t, readTestdata(t, "ca.crt")), pin(t, readTestdata(t, "ca-next.crt"))}
-	if diff := cmp.Diff(want, joinConfiguration(t, p).Discovery.BootstrapToken.CACertHashes); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	p := render(t, plainInput(t, withCA(bothCAs))).Plan()
+	want := []string{pin(t, firstCA), pin(t, secondCA)}
+	expect.Same(t, "pins", want, joinConfiguration(t, p).Discovery.BootstrapToken.CACertHashes)
 	for _, wait := range every[*plan.WaitFor](p) {
 		if wait.CA != nil {
 			t.Errorf("%s insists on one of two CAs", wait.Name)
@@ -95,7 +86,7 @@ func TestDiscoveryDuringRotation(t *testing.T) {
 // No input may make a node trust blindly.
 func TestNeverUnsafe(t *testing.T) {
 	for _, golden := range goldens {
-		p := render(t, plainInput(t, golden.changes...)).Plan()
+		p := render(t, plainInput(t, golden.change)).Plan()
 		if text := joinText(t, p); strings.Contains(strings.ToLower(text), "unsafe") {
 			t.Errorf("%s: %s", golden.name, text)
 		}
@@ -129,7 +120,7 @@ func TestEndpoint(t *testing.T) {
 
 // A CA that did not sign itself can not be the end of a chain on the node.
 func TestIntermediateCA(t *testing.T) {
-	p := render(t, plainInput(t, withCA(readTestdata(t, "ca-intermediate.crt")))).Plan()
+	p := render(t, plainInput(t, withCA(mustRead("testdata/ca-intermediate.crt")))).Plan()
 	for _, one := range every[plan.Step](p) {
 		if one.Base().Reason == step.ReasonAPIServerCAMismatch {
 			t.Errorf("%s builds a chain that ends elsewhere", one.Base().Name)

@@ -45,7 +45,7 @@ var refusedByTheKubelet = map[string]string{
 func TestRefusedConfigurations(t *testing.T) {
 	for name, text := range refusedByTheKubelet {
 		if name != "cgroups-only" {
-			if _, err := bootstrap.Render(plainInput(t, kubeletConfig(text))); err == nil {
+			if _, err := bootstrap.Render(plainInput(t, withConfig(text))); err == nil {
 				t.Errorf("%s is rendered", name)
 			}
 		}
@@ -67,12 +67,8 @@ func TestRefusedConfigurations(t *testing.T) {
 // The command that is looked for at the end must be the one that the service step makes.
 func TestKubeletCommandIsLookedAt(t *testing.T) {
 	for _, golden := range goldens {
-		p := render(t, plainInput(t, golden.changes...)).Plan()
-		var argv []string
-		for _, value := range stepOf[*plan.Service](t, p, "kubelet-service").Command {
-			argv = append(argv, value.String())
-		}
-		want := windows.JoinArguments(argv)
+		p := render(t, plainInput(t, golden.change)).Plan()
+		want := windows.JoinArguments(shown(stepOf[*plan.Service](t, p, "kubelet-service").Command))
 		if got := stepOf[*plan.Check](t, p, "kubelet-arguments").Is.String(); got != want {
 			t.Errorf("%s: looks for\n%s\nbut the service has\n%s", golden.name, got, want)
 		}
@@ -85,7 +81,7 @@ func TestMergedConfigurations(t *testing.T) {
 	const folder = "../test/kubelet/testdata/configurations"
 	var names []string
 	for _, golden := range goldens {
-		p := render(t, plainInput(t, golden.changes...)).Plan()
+		p := render(t, plainInput(t, golden.change)).Plan()
 		names = append(names, golden.name+".json")
 		got := mergedText(t, p)
 		path := filepath.Join(folder, golden.name+".json")
@@ -128,24 +124,20 @@ func FuzzKubelet(f *testing.F) {
 	f.Add("vmodule", "a=1", "NodeLogQuery", `{"tracing": null, "logging": {"format": "json"}}`, "500m", "1025Mi", "1Gi", int32(2048))
 	f.Add("image-credential-provider-config", `C:\a b\`, "", `{"evictionSoft": {"fact": "cpus"}}`, "0", "", "", int32(-1))
 	f.Fuzz(func(t *testing.T, name, value, gate, config, cpu, memory, left string, pageFile int32) {
-		spec := &bootstrapv1.WindowsBootstrapConfigSpec{
-			Reservations: bootstrapv1.Reservations{
-				System:   bootstrapv1.Reserved{CPU: cpu, Memory: memory},
-				Eviction: bootstrapv1.Eviction{MemoryAvailable: left},
-			},
+		in := plainInput(t, ofTemplateSize, withConfig(config))
+		in.Config.Spec.Reservations = bootstrapv1.Reservations{
+			System:   bootstrapv1.Reserved{CPU: cpu, Memory: memory},
+			Eviction: bootstrapv1.Eviction{MemoryAvailable: left},
 		}
-		spec.Kubelet.Configuration = raw(config)
 		if name != "" {
-			spec.Kubelet.ExtraArgs = []bootstrapv1.KubeletArg{arg(name, value)}
+			withArg(name, value)(&in)
 		}
 		if gate != "" {
-			spec.Kubelet.FeatureGates = []bootstrapv1.FeatureGate{{Name: gate, State: bootstrapv1.StateEnabled}}
+			withGate(gate, bootstrapv1.StateEnabled)(&in)
 		}
 		if pageFile != 0 {
-			spec.PageFile = bootstrapv1.PageFile{Policy: bootstrapv1.PageFileFixed, SizeMiB: pageFile}
+			in.Config.Spec.PageFile = bootstrapv1.PageFile{Policy: bootstrapv1.PageFileFixed, SizeMiB: pageFile}
 		}
-		in := plainInput(t, ofTemplateSize)
-		in.Config.Spec = *spec
 		userData, err := bootstrap.Render(in)
 		var refused *bootstrap.InvalidError
 		if err != nil && !errors.As(err, &refused) {

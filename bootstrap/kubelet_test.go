@@ -7,13 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	kubeletv1 "k8s.io/kubelet/config/v1beta1"
 	"sigs.k8s.io/yaml"
 
-	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
@@ -108,9 +105,7 @@ func merged(t *testing.T, p *plan.Plan, facts map[string]string) kubeletv1.Kubel
 	mergePatch(target, patch)
 	data := expect.Got(json.Marshal(target))(t)
 	var config kubeletv1.KubeletConfiguration
-	if err := yaml.UnmarshalStrict(data, &config); err != nil {
-		t.Fatalf("the kubelet does not take its configuration: %v", err)
-	}
+	expect.OK(t, yaml.UnmarshalStrict(data, &config)) // as the kubelet takes it
 	return config
 }
 
@@ -145,6 +140,13 @@ func patchText(t *testing.T, p *plan.Plan, facts map[string]string) []byte {
 func TestKubeletConfiguration(t *testing.T) {
 	p := render(t, plainInput(t, withPods(60))).Plan()
 	got := merged(t, p, nil)
+	eviction := map[string]string{
+		"memory.available": "500Mi", "nodefs.available": "10%", "imagefs.available": "15%",
+		"nodefs.inodesFree": "5%", "pid.available": "10%",
+	}
+	system := map[string]string{"cpu": "500m", "memory": "2Gi", "ephemeral-storage": "1Gi"}
+	kube := map[string]string{"cpu": "80m", "memory": "915Mi", "ephemeral-storage": "1Gi", "pid": "1000"}
+	const pipe = "npipe:////./pipe/containerd-containerd"
 	for _, test := range []struct {
 		what      string
 		want, got any
@@ -156,29 +158,10 @@ func TestKubeletConfiguration(t *testing.T) {
 		{"enforceNodeAllocatable", []string{"none"}, got.EnforceNodeAllocatable, "an empty list becomes [pods]"},
 		{"providerID", "vsphere://420f7a1c-5d1e-4b6a-8f52-0c9f5f3b2a11", got.ProviderID, "Cluster API finds the Node by it"},
 		{"maxPods", int32(60), got.MaxPods, "the user's"},
-		{
-			"containerRuntimeEndpoint", "npipe:////./pipe/containerd-containerd", got.ContainerRuntimeEndpoint,
-			"the cluster's is a Unix socket",
-		},
-		{
-			"evictionHard",
-			map[string]string{
-				"memory.available": "500Mi", "nodefs.available": "10%", "imagefs.available": "15%",
-				"nodefs.inodesFree": "5%", "pid.available": "10%",
-			},
-			got.EvictionHard, "all three; what Linux adds is never observed",
-		},
-		{
-			"systemReserved",
-			map[string]string{"cpu": "500m", "memory": "2Gi", "ephemeral-storage": "1Gi"},
-			got.SystemReserved,
-			"2 GiB for Windows",
-		},
-		{
-			"kubeReserved",
-			map[string]string{"cpu": "80m", "memory": "915Mi", "ephemeral-storage": "1Gi", "pid": "1000"},
-			got.KubeReserved, "255 + 60 x 11",
-		},
+		{"containerRuntimeEndpoint", pipe, got.ContainerRuntimeEndpoint, "the cluster's is a Unix socket"},
+		{"evictionHard", eviction, got.EvictionHard, "all three; what Linux adds is never observed"},
+		{"systemReserved", system, got.SystemReserved, "2 GiB for Windows"},
+		{"kubeReserved", kube, got.KubeReserved, "255 + 60 x 11"},
 		{"shutdownGracePeriod", "1m0s", got.ShutdownGracePeriod.Duration.String(), "pods end before Windows does"},
 		{
 			"shutdownGracePeriodCriticalPods", "20s", got.ShutdownGracePeriodCriticalPods.Duration.String(),
@@ -186,9 +169,7 @@ func TestKubeletConfiguration(t *testing.T) {
 		},
 		{"clusterDNS", []string{"10.96.0.10"}, got.ClusterDNS, "the cluster's own is kept"},
 	} {
-		if diff := cmp.Diff(test.want, test.got); diff != "" {
-			t.Errorf("%s: %s (-want +got):\n%s", test.what, test.reason, diff)
-		}
+		expect.Same(t, test.what+": "+test.reason, test.want, test.got)
 	}
 }
 
@@ -202,32 +183,25 @@ func TestForeignFields(t *testing.T) {
 		"shutdownGracePeriodByPodPriority", "singleProcessOOMKill", "tlsCertFile", "tlsPrivateKeyFile", "topologyManagerPolicy",
 		"topologyManagerPolicyOptions", "topologyManagerScope", "userNamespaces",
 	}
-	noGrace := withKubelet(bootstrapv1.Kubelet{
-		FeatureGates: []bootstrapv1.FeatureGate{{Name: "GracefulNodeShutdown", State: bootstrapv1.StateDisabled}},
-	})
+	noGrace := withGate("GracefulNodeShutdown", "Disabled")
+	affinity := all(withGate("WindowsCPUAndMemoryAffinity", "Enabled"),
+		withConfig(`{"cpuManagerPolicy": "static", "tlsCertFile": "C:\\k\\node.crt"}`))
 	for _, test := range []struct {
 		name   string
-		change func(*bootstrap.Input)
+		change change
 		// users are the foreign fields that the user wants, more are others that must not be there.
 		users, more []string
 	}{
-		{"nothing said", func(*bootstrap.Input) {}, nil, nil},
+		{"nothing said", nil, nil, nil},
 		{"the oldest", ofVersion("v1.30.14"), nil, nil},
 		{"no grace", noGrace, nil, []string{"shutdownGracePeriod", "shutdownGracePeriodCriticalPods"}},
 		{
-			"grace by priority", kubeletConfig(`{"shutdownGracePeriod": "0s", "shutdownGracePeriodCriticalPods": "0s",
+			"grace by priority", withConfig(`{"shutdownGracePeriod": "0s", "shutdownGracePeriodCriticalPods": "0s",
 			"shutdownGracePeriodByPodPriority": [{"priority": 0, "shutdownGracePeriodSeconds": 5}]}`),
 			[]string{"shutdownGracePeriodByPodPriority"},
 			nil,
 		},
-		{
-			"affinity", withKubelet(bootstrapv1.Kubelet{
-				FeatureGates:  []bootstrapv1.FeatureGate{{Name: "WindowsCPUAndMemoryAffinity", State: bootstrapv1.StateEnabled}},
-				Configuration: raw(`{"cpuManagerPolicy": "static", "tlsCertFile": "C:\\k\\node.crt"}`),
-			}),
-			[]string{"cpuManagerPolicy", "tlsCertFile"},
-			nil,
-		},
+		{"affinity", affinity, []string{"cpuManagerPolicy", "tlsCertFile"}, nil},
 	} {
 		var got map[string]any
 		expect.OK(t, json.Unmarshal(mergedText(t, render(t, plainInput(t, test.change)).Plan()), &got))
@@ -255,37 +229,30 @@ func TestNothingIsEnforced(t *testing.T) {
 
 // The node must register with its taints, or pods come before it is ready for them.
 func TestTaints(t *testing.T) {
-	own := corev1.Taint{Key: "node.cluster.x-k8s.io/uninitialized", Effect: corev1.TaintEffectNoSchedule}
-	windows := corev1.Taint{Key: "os", Value: "windows", Effect: corev1.TaintEffectNoSchedule}
-	user := corev1.Taint{Key: "a", Effect: corev1.TaintEffectPreferNoSchedule}
+	own := taint("node.cluster.x-k8s.io/uninitialized", "", "NoSchedule")
+	windows := taint("os", "windows", "NoSchedule")
+	user := taint("a", "", "PreferNoSchedule")
 	for _, test := range []struct {
 		name, reason string
-		change       func(*bootstrap.Input)
+		change       change
 		want         []corev1.Taint
 	}{
-		{"nothing said", "pods not made for Windows must stay away", func(*bootstrap.Input) {}, []corev1.Taint{own, windows}},
+		{"nothing said", "pods not made for Windows must stay away", nil, []corev1.Taint{own, windows}},
 		{"empty list", "the user wants none", withTaints(), []corev1.Taint{own}},
 		{"a list", "the user wants these", withTaints(user), []corev1.Taint{own, user}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := render(t, plainInput(t, test.change)).Plan()
-			if diff := cmp.Diff(test.want, merged(t, p, nil).RegisterWithTaints); diff != "" {
-				t.Errorf("kubelet: %s (-want +got):\n%s", test.reason, diff)
-			}
-			if diff := cmp.Diff(test.want, *joinConfiguration(t, p).NodeRegistration.Taints); diff != "" {
-				t.Errorf("kubeadm: %s (-want +got):\n%s", test.reason, diff)
-			}
+			expect.Same(t, "kubelet: "+test.reason, test.want, merged(t, p, nil).RegisterWithTaints)
+			expect.Same(t, "kubeadm: "+test.reason, test.want, *joinConfiguration(t, p).NodeRegistration.Taints)
 		})
 	}
 }
 
 func TestKubeletService(t *testing.T) {
-	labels := withLabels(bootstrapv1.NodeLabel{Name: "b", Value: "2"}, bootstrapv1.NodeLabel{Name: "a", Value: "1"})
+	labels := withLabels("b=2", "a=1")
 	service := stepOf[*plan.Service](t, render(t, plainInput(t, labels)).Plan(), "kubelet-service")
-	var command []string
-	for _, value := range service.Command {
-		command = append(command, value.String())
-	}
+	command := shown(service.Command)
 	for _, test := range []struct{ arg, reason string }{
 		{"--windows-service", "without it Windows can not stop the kubelet in order"},
 		{"--hostname-override=blue-win-x7k2p", "or the node's name is what Windows answers"},
@@ -304,8 +271,9 @@ func TestKubeletService(t *testing.T) {
 	if !strings.HasSuffix(command[0], "kube-log-runner.exe") || kubelet < 1 {
 		t.Errorf("command %q does not run the kubelet in the log runner", command)
 	}
-	if diff := cmp.Diff(plan.Texts("containerd"), service.DependsOn); diff != "" || len(service.RestartSeconds) == 0 {
-		t.Errorf("service must wait for containerd and restart: %s", diff)
+	expect.Same(t, "what the service waits for", plan.Texts("containerd"), service.DependsOn)
+	if len(service.RestartSeconds) == 0 {
+		t.Error("the service must restart")
 	}
 }
 
@@ -315,8 +283,7 @@ func TestLogRotationByVersion(t *testing.T) {
 		"v1.30.0": false, "v1.33.9": false, "v1.34.0": true, "v1.36.3": true, "v1.37.0-alpha.1": true,
 	} {
 		service := stepOf[*plan.Service](t, render(t, plainInput(t, ofVersion(version))).Plan(), "kubelet-service")
-		rotates := slices.ContainsFunc(service.Command,
-			func(arg plan.Value) bool { return strings.HasPrefix(arg.String(), "--log-file-size=") })
+		rotates := strings.Contains(strings.Join(shown(service.Command), " "), " --log-file-size=")
 		if rotates != want {
 			t.Errorf("%s: rotates %t, want %t", version, rotates, want)
 		}

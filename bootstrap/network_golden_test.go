@@ -51,14 +51,12 @@ var networkGoldens = []goldenCase{
 }
 
 // inNetwork is a plain cluster with pods and services, and a network of the mode.
-func inNetwork(mode bootstrapv1.NetworkMode, cni bootstrapv1.CNI, changes ...func(*bootstrap.Input)) []func(*bootstrap.Input) {
+func inNetwork(mode bootstrapv1.NetworkMode, cni bootstrapv1.CNI, changes ...change) change {
 	ranges := withRanges([]string{"10.244.0.0/16"}, []string{"10.96.0.0/12"})
-	return append([]func(*bootstrap.Input){ranges, func(in *bootstrap.Input) {
-		in.Config.Spec.Network.Mode, in.Config.Spec.Network.CNI = mode, cni
-	}}, changes...)
+	return all(ranges, withNetwork(func(n *bootstrapv1.Network) { n.Mode, n.CNI = mode, cni }), all(changes...))
 }
 
-func withRanges(pods, services []string) func(*bootstrap.Input) {
+func withRanges(pods, services []string) change {
 	return func(in *bootstrap.Input) {
 		in.Cluster.Spec.ClusterNetwork = clusterv1.ClusterNetwork{
 			Pods: clusterv1.NetworkRanges{CIDRBlocks: pods}, Services: clusterv1.NetworkRanges{CIDRBlocks: services},
@@ -70,14 +68,14 @@ func dualStack(in *bootstrap.Input) {
 	withRanges([]string{"10.244.0.0/16", "fd00:10:244::/56"}, []string{"10.96.0.0/16", "fd00:10:96::/112"})(in)
 }
 
-func withNetwork(change func(*bootstrapv1.Network)) func(*bootstrap.Input) {
+func withNetwork(change func(*bootstrapv1.Network)) change {
 	return func(in *bootstrap.Input) { change(&in.Config.Spec.Network) }
 }
 
 // vnet says the ranges of the virtual network, which AzureCNI needs.
 var vnet = exceptions("10.128.0.0/9", "10.128.4.0/22")
 
-func withVNI(vni int32) func(*bootstrap.Input) {
+func withVNI(vni int32) change {
 	return withNetwork(func(n *bootstrapv1.Network) { n.VNI = vni })
 }
 
@@ -87,17 +85,13 @@ func withKubeProxy(in *bootstrap.Input) {
 
 func withEveryField(in *bootstrap.Input) {
 	in.Cluster.Spec.ClusterNetwork.ServiceDomain = "blue.example.com"
-	in.Config.Spec.Network = bootstrapv1.Network{
-		Mode: bootstrapv1.NetworkL2Bridge, CNI: bootstrapv1.CNIFlannel, Interface: "Ethernet0 2", NetworkName: "pods",
-		ExceptionCIDRs: []string{"192.168.10.0/24", "172.16.0.0/12"}, ClusterDNS: "10.96.0.53",
-		NodePorts:    bootstrapv1.Ports{First: 20000, Last: 20999},
-		DynamicPorts: bootstrapv1.Ports{First: 40000, Last: 60000},
-		Firewall: []bootstrapv1.FirewallRule{
-			{Name: "metrics", Protocol: "TCP", Ports: bootstrapv1.Ports{First: 9182}},
-			{Name: "games", Protocol: "UDP", Ports: bootstrapv1.Ports{First: 7000, Last: 7100}},
-		},
-		KubeProxy: bootstrapv1.KubeProxy{ConfigFile: bootstrapv1.KubeProxyConfigFileManaged, DSR: bootstrapv1.DSRDisabled},
-	}
+	spec(`network: {mode: l2bridge, cni: Flannel, interface: Ethernet0 2, networkName: pods,
+		exceptionCIDRs: [192.168.10.0/24, 172.16.0.0/12], clusterDNS: 10.96.0.53,
+		nodePorts: {first: 20000, last: 20999}, dynamicPorts: {first: 40000, last: 60000},
+		firewall: [
+			{name: metrics, protocol: TCP, ports: {first: 9182}},
+			{name: games, protocol: UDP, ports: {first: 7000, last: 7100}}],
+		kubeProxy: {configFile: Managed, dsr: Disabled}}`)(in)
 }
 
 // Every pair that the API takes has a golden plan on each cloud that it may be on.
@@ -109,21 +103,21 @@ func TestEveryNetworkHasAGoldenPlan(t *testing.T) {
 	}
 	seen := map[world]bool{}
 	for _, golden := range networkGoldens {
-		in := plainInput(t, golden.changes...)
+		in := plainInput(t, golden.change)
 		seen[world{in.WindowsMachine.Spec.Azure != nil, in.Config.Spec.Network.Mode, in.Config.Spec.Network.CNI}] = true
 	}
 	allowed := 0
 	for _, azure := range []bool{false, true} {
 		for _, mode := range everyMode {
 			for _, cni := range everyCNI {
-				changes := inNetwork(mode, cni)
+				in := plainInput(t, inNetwork(mode, cni))
 				if azure {
-					changes = append(changes, onAzure)
+					onAzure(&in)
 				}
 				if cni == bootstrapv1.CNIAzure {
-					changes = append(changes, vnet)
+					vnet(&in)
 				}
-				_, err := bootstrap.Render(plainInput(t, changes...))
+				_, err := bootstrap.Render(in)
 				if err == nil {
 					allowed++
 				}

@@ -18,44 +18,46 @@ const (
 	servicesField = "Cluster spec.clusterNetwork.services.cidrBlocks"
 )
 
-func exceptions(cidrs ...string) func(*bootstrap.Input) {
+// Parts of a spec's network.
+
+func exceptions(cidrs ...string) change {
 	return withNetwork(func(n *bootstrapv1.Network) { n.ExceptionCIDRs = cidrs })
 }
 
-func clusterDNS(address string) func(*bootstrap.Input) {
+func clusterDNS(address string) change {
 	return withNetwork(func(n *bootstrapv1.Network) { n.ClusterDNS = address })
 }
 
-func nodePorts(first, last int32) func(*bootstrap.Input) {
+func nodePorts(first, last int32) change {
 	return withNetwork(func(n *bootstrapv1.Network) { n.NodePorts = bootstrapv1.Ports{First: first, Last: last} })
 }
 
-func dynamicPorts(first, last int32) func(*bootstrap.Input) {
+func dynamicPorts(first, last int32) change {
 	return withNetwork(func(n *bootstrapv1.Network) { n.DynamicPorts = bootstrapv1.Ports{First: first, Last: last} })
 }
 
-func opening(rules ...bootstrapv1.FirewallRule) func(*bootstrap.Input) {
-	return withNetwork(func(n *bootstrapv1.Network) { n.Firewall = rules })
+func opening(rules string) change { return spec("network: {firewall: [" + rules + "]}") }
+
+func withName(name string) change {
+	return withNetwork(func(n *bootstrapv1.Network) { n.NetworkName = name })
 }
 
-func withInterface(name string) func(*bootstrap.Input) {
+func withInterface(name string) change {
 	return withNetwork(func(n *bootstrapv1.Network) { n.Interface = name })
 }
 
-func withDomain(domain string) func(*bootstrap.Input) {
+func withDomain(domain string) change {
 	return func(in *bootstrap.Input) { in.Cluster.Spec.ClusterNetwork.ServiceDomain = domain }
 }
 
-func withDSR(dsr bootstrapv1.DirectServerReturn) func(*bootstrap.Input) {
-	return withNetwork(func(n *bootstrapv1.Network) {
-		n.KubeProxy = bootstrapv1.KubeProxy{ConfigFile: bootstrapv1.KubeProxyConfigFileManaged, DSR: dsr}
-	})
+func withDSR(dsr string) change {
+	return spec(`network: {kubeProxy: {configFile: Managed, dsr: '` + dsr + `'}}`)
 }
 
 func TestNetworkTakes(t *testing.T) {
 	for _, test := range []struct {
-		reason  string
-		changes []func(*bootstrap.Input)
+		reason string
+		change change
 	}{
 		{"a CNI of one's own may do IPv6", inNetwork("none", "", withRanges([]string{"fd00:1::/56"}, nil))},
 		{"Calico knows its pods itself", inNetwork("overlay", "Calico", withRanges(nil, nil))},
@@ -63,24 +65,23 @@ func TestNetworkTakes(t *testing.T) {
 			"AzureCNI's pods are in the virtual network",
 			inNetwork("l2tunnel", "AzureCNI", onAzure, vnet, withRanges(nil, []string{"10.96.0.0/16"}), withPods(255)),
 		},
-		{"nothing is put in order at a start", inNetwork("none", "", withKubelet(bootstrapv1.Kubelet{Start: "AutomaticDelayed"}))},
+		{"nothing is put in order at a start", inNetwork("none", "", kubelet(`start: AutomaticDelayed`))},
 		{"the largest VNI", inNetwork("overlay", "WinOverlay", withVNI(1<<24-1))},
 		{"dynamic ports before the node ports", inNetwork("none", "", nodePorts(30000, 65400), dynamicPorts(1025, 29999))},
-		{"one node port", inNetwork("none", "", withNetwork(func(n *bootstrapv1.Network) { n.NodePorts.First = 30000 }))},
+		{"one node port", inNetwork("none", "", nodePorts(30000, 0))},
 		{"DNS at another address", inNetwork("l2bridge", "Flannel", dualStack, clusterDNS("10.96.0.53"))},
 	} {
-		if _, err := bootstrap.Render(plainInput(t, test.changes...)); err != nil {
-			t.Errorf("%s: %v", test.reason, err)
-		}
+		_, err := bootstrap.Render(plainInput(t, test.change))
+		expect.Says(t, test.reason, err, "")
 	}
 }
 
 func TestWarnings(t *testing.T) {
 	mine := exceptions("10.0.0.0/24")
 	for _, test := range []struct {
-		name    string
-		changes []func(*bootstrap.Input)
-		want    []string // a word of each, in order
+		name   string
+		change change
+		want   []string // a word of each, in order
 	}{
 		{"nothing said", nil, nil},
 		{"none", inNetwork("none", "", dualStack), nil},
@@ -102,7 +103,7 @@ func TestWarnings(t *testing.T) {
 		{"no DSR", inNetwork("overlay", "Flannel", mine, withDSR("Disabled")), []string{"without DSR"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := render(t, plainInput(t, test.changes...)).Warnings()
+			got := render(t, plainInput(t, test.change)).Warnings()
 			if !slices.EqualFunc(got, test.want, strings.Contains) {
 				t.Errorf("%q, want %q", got, test.want)
 			}
@@ -118,7 +119,7 @@ func TestWarnings(t *testing.T) {
 // What stays on the disk in clear names no token, and leaves the kubelet running whatever fails.
 func TestEveryBootEndsWithTheKubelet(t *testing.T) {
 	for _, golden := range networkGoldens {
-		boot := render(t, plainInput(t, golden.changes...)).Plan().EveryBoot
+		boot := render(t, plainInput(t, golden.change)).Plan().EveryBoot
 		if len(boot) == 0 {
 			continue
 		}
@@ -139,14 +140,12 @@ func TestEveryBootEndsWithTheKubelet(t *testing.T) {
 // a bootstrap does is to take the kubelet's start from Windows, and to see that it runs.
 func TestWindowsDoesNotStartTheKubelet(t *testing.T) {
 	for _, golden := range networkGoldens {
-		p := render(t, plainInput(t, golden.changes...)).Plan()
+		p := render(t, plainInput(t, golden.change)).Plan()
 		last := p.Phases[len(p.Phases)-1].Steps
 		var argv []string
 		if len(last) > 1 {
 			if run, ok := last[len(last)-2].(*plan.Run); ok {
-				for _, value := range run.Argv {
-					argv = append(argv, value.String())
-				}
+				argv = shown(run.Argv)
 			}
 		}
 		state, ok := last[len(last)-1].(*plan.ServiceState)
@@ -160,62 +159,44 @@ func TestWindowsDoesNotStartTheKubelet(t *testing.T) {
 
 // A restart in the middle of a bootstrap runs no everyBoot: until the last script has run Windows starts the kubelet.
 func TestScriptsMayRestart(t *testing.T) {
-	in := plainInput(t, inNetwork("overlay", "Calico", func(in *bootstrap.Input) {
-		in.Config.Spec.Custom.PostJoin = []bootstrapv1.CustomScript{{Name: "drivers", Content: "exit 3010"}}
-	})...)
-	p := render(t, in).Plan()
-	var names []string
-	for _, step := range p.Phases[len(p.Phases)-1].Steps {
-		names = append(names, step.Base().Name)
-	}
-	if want := []string{"write-drivers", "run-drivers", "kubelet-starts-last", "kubelet-goes-on"}; !slices.Equal(names, want) {
-		t.Errorf("%q, want %q", names, want)
-	}
+	script := spec(`custom: {postJoin: [{name: drivers, content: exit 3010}]}`)
+	p := render(t, plainInput(t, inNetwork("overlay", "Calico", script))).Plan()
+	want := []string{"write-drivers", "run-drivers", "kubelet-starts-last", "kubelet-goes-on"}
+	expect.Same(t, "the last steps", want, names(p, p.Phases[len(p.Phases)-1].Name))
 }
 
 // HNS of Server 2019 fails at exceptions with the same first address.
 func TestExceptions(t *testing.T) {
+	const both = "10.244.0.0/16 10.96.0.0/12"
 	for _, test := range []struct {
-		name    string
-		changes []func(*bootstrap.Input)
-		want    []string
+		name   string
+		change change
+		want   string
 	}{
-		{"pods and services", inNetwork("l2bridge", "Flannel"), []string{"10.244.0.0/16", "10.96.0.0/12"}},
-		{
-			"more", inNetwork("l2bridge", "Flannel", exceptions("192.168.0.0/24")),
-			[]string{"10.244.0.0/16", "10.96.0.0/12", "192.168.0.0/24"},
-		},
-		{
-			"the machine's", inNetwork("l2bridge", "Flannel", withAdapters(staticAdapter("192.168.7.5/22"))),
-			[]string{"10.244.0.0/16", "10.96.0.0/12", "192.168.4.0/22"},
-		},
+		{"pods and services", inNetwork("l2bridge", "Flannel"), both},
+		{"more", inNetwork("l2bridge", "Flannel", exceptions("192.168.0.0/24")), both + " 192.168.0.0/24"},
+		{"the machine's", inNetwork("l2bridge", "Flannel", withAdapters(staticAdapter("192.168.7.5/22"))), both + " 192.168.4.0/22"},
 		{
 			"the machine's of IPv4", inNetwork("l2bridge", "WinBridge", withAdapters(staticAdapter("10.20.0.5/24", "fd00::5/64"))),
-			[]string{"10.244.0.0/16", "10.96.0.0/12", "10.20.0.0/24"},
+			both + " 10.20.0.0/24",
 		},
 		{
 			"another adapter's",
 			inNetwork("l2bridge", "Flannel", withInterface("a"),
 				withAdapters(vmAdapter{}, numbered(staticAdapter("10.20.0.5/24"), 2))),
-			[]string{"10.244.0.0/16", "10.96.0.0/12"},
+			both,
 		},
-		{
-			"the machine's beside VXLAN", inNetwork("overlay", "Flannel", withAdapters(staticAdapter("10.20.0.5/24"))),
-			[]string{"10.244.0.0/16", "10.96.0.0/12"},
-		},
-		{
-			"the broadest", inNetwork("l2bridge", "Flannel", exceptions("10.0.0.0/16", "10.0.0.0/8", "10.0.0.0/24")),
-			[]string{"10.0.0.0/8"},
-		},
+		{"the machine's beside VXLAN", inNetwork("overlay", "Flannel", withAdapters(staticAdapter("10.20.0.5/24"))), both},
+		{"the broadest", inNetwork("l2bridge", "Flannel", exceptions("10.0.0.0/16", "10.0.0.0/8", "10.0.0.0/24")), "10.0.0.0/8"},
 		{
 			"twice", inNetwork("l2bridge", "Flannel", exceptions("10.20.0.0/24"), withAdapters(staticAdapter("10.20.0.5/24"))),
-			[]string{"10.244.0.0/16", "10.96.0.0/12", "10.20.0.0/24"},
+			both + " 10.20.0.0/24",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			plan := expect.Got(json.Marshal(render(t, plainInput(t, test.changes...)).Plan()))(t)
+			plan := expect.Got(json.Marshal(render(t, plainInput(t, test.change)).Plan()))(t)
 			text := strings.ReplaceAll(string(plan), `\"`, `"`)
-			want := `"Exceptions":["` + strings.Join(test.want, `","`) + `"]`
+			want := `"Exceptions":["` + strings.ReplaceAll(test.want, " ", `","`) + `"]`
 			if _, found, _ := strings.Cut(text, `"Exceptions":`); !strings.Contains(text, want) {
 				t.Errorf("no %s, but %.120s", want, found)
 			}

@@ -1,16 +1,15 @@
 package bootstrap_test
 
 import (
-	"errors"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // names of the steps of a phase, in their order.
@@ -24,10 +23,19 @@ func names(p *plan.Plan, phase string) []string {
 	return names
 }
 
+// shown are values as people see them.
+func shown(values []plan.Value) []string {
+	var texts []string
+	for _, value := range values {
+		texts = append(texts, value.String())
+	}
+	return texts
+}
+
 // A bootstrap that succeeded has a Node, in every mode; what a mode asks of the Node is asked after it is there.
 func TestNodeMustBeRegistered(t *testing.T) {
 	for _, golden := range goldens {
-		p := render(t, plainInput(t, golden.changes...)).Plan()
+		p := render(t, plainInput(t, golden.change)).Plan()
 		verify := names(p, "verify")
 		asked := slices.Index(verify, "node-registered")
 		if asked < 0 || slices.Index(verify[asked+1:], "node-registered") >= 0 {
@@ -68,7 +76,7 @@ func TestNodeRegisteredMatches(t *testing.T) {
 // What SYSTEM runs or obeys must not be for users to write.
 func TestFoldersThatAreClosed(t *testing.T) {
 	for _, golden := range goldens {
-		p := render(t, plainInput(t, golden.changes...)).Plan()
+		p := render(t, plainInput(t, golden.change)).Plan()
 		for _, path := range []string{`C:\k`, `C:\opt\cni\bin`, `C:\etc\cni\net.d`, `C:\etc\kubernetes`, `C:\run\kubeadm`} {
 			if !closes(p, path) {
 				t.Errorf("%s: %s is left open", golden.name, path)
@@ -94,24 +102,20 @@ func TestTimeServiceOutlivesAReboot(t *testing.T) {
 		"time-service-triggers": "sc.exe triggerinfo w32time start/networkon stop/networkoff",
 	} {
 		run := stepOf[*plan.Run](t, p, name)
-		var argv []string
-		for _, arg := range run.Argv {
-			argv = append(argv, arg.String())
-		}
-		if got := strings.Join(argv, " "); got != want || run.Reason != step.ReasonTimeFailed {
+		if got := strings.Join(shown(run.Argv), " "); got != want || run.Reason != step.ReasonTimeFailed {
 			t.Errorf("%s: %s (%s), want %s", name, got, run.Reason, want)
 		}
 	}
 	if got := names(p, "windows"); slices.Index(got, "time") > slices.Index(got, "time-service") {
 		t.Errorf("the service is looked at before it is set: %v", got)
 	}
-	zone := render(t, plainInput(t, ofWindows(func(w *bootstrapv1.Windows) { w.TimeZone = "UTC" }))).Plan()
+	zone := render(t, plainInput(t, ofWindows(`timeZone: UTC`))).Plan()
 	if slices.Contains(names(zone, "windows"), "time-service") {
 		t.Error("a zone alone changes the time service")
 	}
 }
 
-func withPrepull(images int, deadline int32) func(*bootstrap.Input) {
+func withPrepull(images int, deadline int32) change {
 	return func(in *bootstrap.Input) {
 		in.Config.Spec.DeadlineSeconds = deadline
 		in.Config.Spec.Containerd.PrepullImages = slices.Repeat([]string{"a.example.com/b:1"}, images)
@@ -136,17 +140,12 @@ func TestPrepullLeavesTimeToJoin(t *testing.T) {
 		{32, 7200, 56, "the most that the API takes"},
 	} {
 		userData, err := bootstrap.Render(plainInput(t, withPrepull(test.images, test.deadline)))
-		var refused *bootstrap.InvalidError
 		if test.each == 0 {
-			if !errors.As(err, &refused) || !strings.Contains(refused.Message, "list fewer images, or raise spec.deadlineSeconds") {
-				t.Errorf("%d images in %d s: %v, want a refusal: %s", test.images, test.deadline, err, test.reason)
-			}
+			checkRefusal(t, err, "")
+			expect.Says(t, test.reason, err, "list fewer images, or raise spec.deadlineSeconds")
 			continue
 		}
-		if err != nil {
-			t.Errorf("%d images in %d s: %v: %s", test.images, test.deadline, err, test.reason)
-			continue
-		}
+		expect.OK(t, err)
 		got := stepOf[*plan.Run](t, userData.Plan(), "pull-1")
 		if got.TimeoutSeconds != test.each || got.Attempts != 2 || !got.Optional {
 			t.Errorf("%d images in %d s: %+v, want %d s: %s", test.images, test.deadline, got.Common, test.each, test.reason)

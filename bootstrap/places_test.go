@@ -2,6 +2,7 @@ package bootstrap_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
@@ -23,7 +24,7 @@ func placesOf(tb testing.TB) places {
 	tb.Helper()
 	known := places{map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
 	for _, golden := range goldens {
-		known.read(render(tb, plainInput(tb, golden.changes...)).Plan(), func(set map[string]bool, name string) { set[name] = true })
+		known.read(render(tb, plainInput(tb, golden.change)).Plan(), func(set map[string]bool, name string) { set[name] = true })
 	}
 	clear(known.reasons)
 	for _, reason := range bootstrap.Reasons() {
@@ -95,9 +96,5 @@ func (known places) command(argv []plan.Value, tell func(map[string]bool, string
 	if !slices.Contains(interpreters, argv[0].String()) {
 		return
 	}
-	var line string
-	for _, arg := range argv {
-		line += arg.String() + "\n"
-	}
-	tell(known.interpreted, line)
+	tell(known.interpreted, strings.Join(shown(argv), "\n"))
 }

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
@@ -37,7 +35,7 @@ type proxyConfiguration struct {
 func TestProxyConfiguration(t *testing.T) {
 	found := 0
 	for _, golden := range networkGoldens {
-		in := plainInput(t, golden.changes...)
+		in := plainInput(t, golden.change)
 		for _, file := range every[*plan.File](render(t, in).Plan()) {
 			if !strings.HasPrefix(file.Path.String(), `C:\var\lib\kube-proxy\`) {
 				continue
@@ -79,12 +77,8 @@ func readProxy(t *testing.T, file *plan.File) proxyConfiguration {
 	if err == nil {
 		err = json.Unmarshal(again, &wanted)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	expect.OK(t, json.NewDecoder(bytes.NewBufferString(text)).Decode(&written))
-	if diff := cmp.Diff(wanted, written); diff != "" {
-		t.Errorf("names in other case, or missing (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "names in other case, or missing", wanted, written)
 	return got
 }

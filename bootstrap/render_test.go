@@ -11,10 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
@@ -23,99 +21,69 @@ import (
 
 var update = flag.Bool("update", false, "use the golden plans anew")
 
-// changes make another machine of a plain one.
-type changes = []func(*bootstrap.Input)
-
 // goldenCase is a machine whose whole plan is kept in testdata/golden, to be read when it changes.
 type goldenCase struct {
 	name, reason string
-	changes      changes
+	change       change
 }
 
 var goldens = slices.Concat(plainGoldens, networkGoldens, addressGoldens, settingsGoldens)
 
 var plainGoldens = []goldenCase{
 	{"vsphere", "the plainest of machines", nil},
-	{"vsphere-template-size", "the node finds its reservations", changes{ofTemplateSize}},
-	{"vsphere-template-memory", "half is known, half found", changes{func(in *bootstrap.Input) {
+	{"vsphere-template-size", "the node finds its reservations", ofTemplateSize},
+	{"vsphere-template-memory", "half is known, half found", func(in *bootstrap.Input) {
 		in.WindowsMachine.Spec.VSphere.MemoryMiB = 0
-	}}},
-	{"azure", "other channels, copies to erase, size by name only", changes{onAzure}},
-	{"kubernetes-1.30", "kubeadm v1beta3, no log rotation", changes{ofVersion("v1.30.14")}},
-	{"kubernetes-1.33", "kubeadm v1beta4, no log rotation", changes{ofVersion("v1.33.5")}},
-	{"kubernetes-1.37", "the newest that is known", changes{ofVersion("v1.37.1")}},
-	{"labels-and-taints", "the user's own", changes{
-		withLabels(bootstrapv1.NodeLabel{Name: "example.com/pool", Value: "gpu"}, bootstrapv1.NodeLabel{Name: "example.com/batch"}),
+	}},
+	{"azure", "other channels, copies to erase, size by name only", onAzure},
+	{"kubernetes-1.30", "kubeadm v1beta3, no log rotation", ofVersion("v1.30.14")},
+	{"kubernetes-1.33", "kubeadm v1beta4, no log rotation", ofVersion("v1.33.5")},
+	{"kubernetes-1.37", "the newest that is known", ofVersion("v1.37.1")},
+	{"labels-and-taints", "the user's own", all(
+		withLabels("example.com/pool=gpu", "example.com/batch"),
 		withTaints(corev1.Taint{Key: "dedicated", Value: "build", Effect: corev1.TaintEffectNoExecute}),
-	}},
-	{"no-taints", "only Cluster API's own is left", changes{withTaints()}},
-	{"many-pods", "more pods, more memory for the kubelet", changes{withPods(250)}},
-	{"many-pods-template-size", "a longer table", changes{withPods(250), ofTemplateSize}},
-	{"ipv6-new-ca", "brackets only where they belong, two pins, no look at the certificate", changes{
-		withEndpoint("fd00::10", 6443),
-		func(in *bootstrap.Input) { in.ClusterCA = append(in.ClusterCA, secondCA...) },
-	}},
-	{"kubelet-flags", "the user's flags, log, priority and start", changes{withKubelet(bootstrapv1.Kubelet{
-		ExtraArgs: []bootstrapv1.KubeletArg{
-			arg("vmodule", "kubelet_node_status=4"), arg("image-credential-provider-bin-dir", `C:\Program Files\providers\`),
-			arg("image-credential-provider-config", `C:\k\providers.yaml`),
-		},
-		PriorityClass: bootstrapv1.PriorityHigh, Start: bootstrapv1.ServiceStartAutomaticDelayed,
-		Log: bootstrapv1.KubeletLog{Verbosity: new(int32(4)), MaxSizeMiB: 20, MaxAgeHours: 24},
-	})}},
-	{"kubelet-log-directory", "a disk has room elsewhere", changes{withKubelet(bootstrapv1.Kubelet{
-		Log: bootstrapv1.KubeletLog{Directory: `C:\Kubernetes Logs\kubelet`},
-	})}},
-	{"kubelet-no-cloud-provider", "nobody else makes the Node ready", changes{withKubelet(bootstrapv1.Kubelet{
-		CloudProvider: bootstrapv1.CloudProviderNone, ExtraArgs: []bootstrapv1.KubeletArg{arg("node-ip", "::")},
-	})}},
-	{"kubelet-affinity", "a gate and the fields that need it", changes{withKubelet(bootstrapv1.Kubelet{
-		FeatureGates:  []bootstrapv1.FeatureGate{{Name: "WindowsCPUAndMemoryAffinity", State: bootstrapv1.StateEnabled}},
-		Configuration: raw(`{"cpuManagerPolicy": "static", "topologyManagerPolicy": "best-effort"}`),
-	})}},
-	{"kubelet-log-query", "the gate is locked on", changes{withKubelet(bootstrapv1.Kubelet{
-		SystemLogQuery: bootstrapv1.StateEnabled, ServerCertificates: bootstrapv1.ServerCertificatesClusterSigned,
-	})}},
-	{"kubelet-log-query-1.35", "the gate must be set", changes{ofVersion("v1.35.4"), withKubelet(bootstrapv1.Kubelet{
-		SystemLogQuery: bootstrapv1.StateEnabled, ServerCertificates: bootstrapv1.ServerCertificatesSelfSigned,
-	})}},
-	{"kubelet-configuration", "what has no field here", changes{withKubelet(bootstrapv1.Kubelet{
-		Configuration: raw(`{"clusterDNS": ["10.96.0.10", "fd00::a"], "clusterDomain": "blue.local",
-		  "containerLogMaxSize": "20Mi", "containerLogMaxFiles": 3, "imageGCHighThresholdPercent": 70,
-		  "imageGCLowThresholdPercent": 60,
-		  "shutdownGracePeriod": "120s", "evictionSoft": {"memory.available": "1Gi"},
-		  "evictionSoftGracePeriod": {"memory.available": "90s"}}`),
-	})}},
-	{"kubelet-1.30", "all that the oldest version takes", changes{ofVersion("v1.30.14"), withKubelet(bootstrapv1.Kubelet{
-		ExtraArgs: []bootstrapv1.KubeletArg{arg("logging-format", "json")}, SystemLogQuery: bootstrapv1.StateEnabled,
-		FeatureGates: []bootstrapv1.FeatureGate{{Name: "WindowsHostNetwork", State: bootstrapv1.StateDisabled}},
-		Log:          bootstrapv1.KubeletLog{Verbosity: new(int32(0))}, Configuration: raw(`{"containerLogMaxSize": "20Mi"}`),
-	})}},
-	{"reservations", "all of it is said", changes{withReservations(bootstrapv1.Reservations{
-		System:   bootstrapv1.Reserved{CPU: "1", Memory: "3Gi", EphemeralStorage: "10Gi"},
-		Kube:     bootstrapv1.Reserved{CPU: "250m", Memory: "1Gi", EphemeralStorage: "2Gi"},
-		Eviction: bootstrapv1.Eviction{MemoryAvailable: "5%", NodeFSAvailable: "20%", ImageFSAvailable: "10Gi"},
-	})}},
-	{"reservations-template-size", "what is said needs no table", changes{ofTemplateSize, withReservations(bootstrapv1.Reservations{
-		System: bootstrapv1.Reserved{CPU: "1"}, Kube: bootstrapv1.Reserved{Memory: "1Gi"},
-	})}},
-	{"reservations-low-memory", "the user accepts it", changes{ofSize(2, 4096), withReservations(bootstrapv1.Reservations{
-		System: bootstrapv1.Reserved{Memory: "1Gi"}, Kube: bootstrapv1.Reserved{Memory: "512Mi"},
-		LowMemory: bootstrapv1.LowMemoryAccepted,
-	})}},
-	{
-		"page-file-managed", "a reboot, should it change",
-		changes{withPageFile(bootstrapv1.PageFile{Policy: bootstrapv1.PageFileManaged})},
-	},
-	{"page-file-fixed-azure", "it moves to the disk of Windows", changes{
-		onAzure, withPageFile(bootstrapv1.PageFile{Policy: bootstrapv1.PageFileFixed, SizeMiB: 8192}),
-	}},
-	{"deadline", "the user's patience", changes{func(in *bootstrap.Input) {
-		in.Config.Spec.DeadlineSeconds = 3600
-	}}},
+	)},
+	{"no-taints", "only Cluster API's own is left", withTaints()},
+	{"many-pods", "more pods, more memory for the kubelet", withPods(250)},
+	{"many-pods-template-size", "a longer table", all(withPods(250), ofTemplateSize)},
+	{"ipv6-new-ca", "brackets only where they belong, two pins, no look at the certificate", all(
+		withEndpoint("fd00::10", 6443), withCA(bothCAs))},
+	{"kubelet-flags", "the user's flags, log, priority and start", kubelet(`extraArgs: [
+		{name: vmodule, value: kubelet_node_status=4},
+		{name: image-credential-provider-bin-dir, value: 'C:\Program Files\providers\'},
+		{name: image-credential-provider-config, value: 'C:\k\providers.yaml'}],
+		priorityClass: High, start: AutomaticDelayed, log: {verbosity: 4, maxSizeMiB: 20, maxAgeHours: 24}`)},
+	{"kubelet-log-directory", "a disk has room elsewhere", kubelet(`log: {directory: 'C:\Kubernetes Logs\kubelet'}`)},
+	{"kubelet-no-cloud-provider", "nobody else makes the Node ready", all(kubelet(`cloudProvider: None`), withArg("node-ip", "::"))},
+	{"kubelet-affinity", "a gate and the fields that need it", all(
+		withGate("WindowsCPUAndMemoryAffinity", "Enabled"),
+		withConfig(`{"cpuManagerPolicy": "static", "topologyManagerPolicy": "best-effort"}`))},
+	{"kubelet-log-query", "the gate is locked on", kubelet(`systemLogQuery: Enabled, serverCertificates: ClusterSigned`)},
+	{"kubelet-log-query-1.35", "the gate must be set", at(
+		"v1.35.4", kubelet(`systemLogQuery: Enabled, serverCertificates: SelfSigned`))},
+	{"kubelet-configuration", "what has no field here", withConfig(`{"clusterDNS": ["10.96.0.10", "fd00::a"],
+		"clusterDomain": "blue.local", "containerLogMaxSize": "20Mi", "containerLogMaxFiles": 3,
+		"imageGCHighThresholdPercent": 70, "imageGCLowThresholdPercent": 60, "shutdownGracePeriod": "120s",
+		"evictionSoft": {"memory.available": "1Gi"}, "evictionSoftGracePeriod": {"memory.available": "90s"}}`)},
+	{"kubelet-1.30", "all that the oldest version takes", at("v1.30.14",
+		kubelet(`systemLogQuery: Enabled, log: {verbosity: 0}`), withArg("logging-format", "json"),
+		withGate("WindowsHostNetwork", "Disabled"), withConfig(`{"containerLogMaxSize": "20Mi"}`))},
+	{"reservations", "all of it is said", reserved(`
+		system: {cpu: '1', memory: 3Gi, ephemeralStorage: 10Gi}, kube: {cpu: 250m, memory: 1Gi, ephemeralStorage: 2Gi},
+		eviction: {memoryAvailable: 5%, nodefsAvailable: 20%, imagefsAvailable: 10Gi}`)},
+	{"reservations-template-size", "what is said needs no table", all(
+		ofTemplateSize, reserved(`system: {cpu: '1'}, kube: {memory: 1Gi}`))},
+	{"reservations-low-memory", "the user accepts it", all(
+		ofSize(2, 4096), withLowMemory, reserved(`system: {memory: 1Gi}, kube: {memory: 512Mi}`))},
+	{"page-file-managed", "a reboot, should it change", spec(`pageFile: {policy: Managed}`)},
+	{"page-file-fixed-azure", "it moves to the disk of Windows", all(onAzure, spec(`pageFile: {policy: Fixed, sizeMiB: 8192}`))},
+	{"deadline", "the user's patience", spec(`deadlineSeconds: 3600`)},
 }
 
-var firstCA, secondCA = mustRead("testdata/ca.crt"), mustRead("testdata/ca-next.crt")
+var (
+	firstCA, secondCA = mustRead("testdata/ca.crt"), mustRead("testdata/ca-next.crt")
+	bothCAs           = slices.Concat(firstCA, secondCA)
+)
 
 func mustRead(path string) []byte {
 	data, err := os.ReadFile(path)
@@ -127,17 +95,13 @@ func mustRead(path string) []byte {
 
 func render(tb testing.TB, in bootstrap.Input) bootstrap.UserData {
 	tb.Helper()
-	userData, err := bootstrap.Render(in)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return userData
+	return expect.Got(bootstrap.Render(in))(tb)
 }
 
 func TestGoldenPlans(t *testing.T) {
 	for _, golden := range goldens {
 		t.Run(golden.name, func(t *testing.T) {
-			encoded := expect.Got(render(t, plainInput(t, golden.changes...)).Plan().Encode())(t)
+			encoded := expect.Got(render(t, plainInput(t, golden.change)).Plan().Encode())(t)
 			var got bytes.Buffer
 			expect.OK(t, json.Indent(&got, encoded, "", "  "))
 			got.WriteByte('\n')
@@ -146,9 +110,7 @@ func TestGoldenPlans(t *testing.T) {
 				expect.OK(t, os.WriteFile(path, got.Bytes(), 0o600))
 			}
 			want := expect.Got(os.ReadFile(path))(t)
-			if diff := cmp.Diff(string(want), got.String()); diff != "" {
-				t.Errorf("%s; go test ./bootstrap -update writes it anew (-want +got):\n%s", golden.reason, diff)
-			}
+			expect.Same(t, golden.reason+"; go test ./bootstrap -update writes it anew", string(want), got.String())
 		})
 	}
 }
@@ -163,15 +125,8 @@ func TestGoldenFilesAllUsed(t *testing.T) {
 // The node gets the plan that Render made, and nothing else that differs from node to node.
 func TestUserDataCarriesThePlan(t *testing.T) {
 	for _, golden := range goldens {
-		userData := render(t, plainInput(t, golden.changes...))
-		data, err := scripts.Plan(userData.Bytes())
-		if err != nil {
-			t.Fatalf("%s: %v", golden.name, err)
-		}
-		carried, err := plan.Decode(data)
-		if err != nil {
-			t.Fatalf("%s: %v", golden.name, err)
-		}
+		userData := render(t, plainInput(t, golden.change))
+		carried := expect.Got(plan.Decode(expect.Got(scripts.Plan(userData.Bytes()))(t)))(t)
 		want, _ := userData.Plan().Encode()
 		got, _ := carried.Encode()
 		if !bytes.Equal(want, got) {
@@ -184,12 +139,10 @@ func TestUserDataCarriesThePlan(t *testing.T) {
 }
 
 func TestRenderIsPure(t *testing.T) {
-	in := plainInput(t, withLabels(bootstrapv1.NodeLabel{Name: "b"}, bootstrapv1.NodeLabel{Name: "a"}))
-	before := plainInput(t, withLabels(bootstrapv1.NodeLabel{Name: "b"}, bootstrapv1.NodeLabel{Name: "a"}))
+	in := plainInput(t, withLabels("b", "a"))
+	before := plainInput(t, withLabels("b", "a"))
 	first := render(t, in)
-	if diff := cmp.Diff(before, in); diff != "" {
-		t.Errorf("Render changes its input (-before +after):\n%s", diff)
-	}
+	expect.Same(t, "the input after Render", before, in)
 	if second := render(t, in); !bytes.Equal(first.Bytes(), second.Bytes()) {
 		t.Error("the same input gives other bytes")
 	}
@@ -217,14 +170,14 @@ func TestPlansKeepTheirPromises(t *testing.T) {
 		listed[reason.Name] = true
 	}
 	for _, golden := range goldens {
-		p := render(t, plainInput(t, golden.changes...)).Plan()
+		p := render(t, plainInput(t, golden.change)).Plan()
 		if err := p.Validate(); err != nil {
 			t.Errorf("%s: %v", golden.name, err)
 		}
 		if len(p.Redact) < 2 || p.Redact[0] != testToken || p.Redact[1] != testSecret {
 			t.Errorf("%s: redact %q does not begin with the token and its secret", golden.name, p.Redact)
 		}
-		if len(p.Redact) > 2 && len(golden.changes) == 0 {
+		if len(p.Redact) > 2 && golden.change == nil {
 			t.Errorf("%s: %q is hidden, and nobody has written it", golden.name, p.Redact[2:])
 		}
 		for _, phase := range p.Phases {
@@ -233,6 +186,11 @@ func TestPlansKeepTheirPromises(t *testing.T) {
 			}
 		}
 	}
+}
+
+// erased tells whether a file is gone from the node in the end.
+func erased(p *plan.Plan, file *plan.File) bool {
+	return slices.ContainsFunc(p.Erase, func(pattern plan.Value) bool { return pattern.String() == file.Path.String() })
 }
 
 func checkPromises(t *testing.T, p *plan.Plan, phase plan.Phase, step plan.Step, listed map[string]bool) {
@@ -255,11 +213,7 @@ func checkPromises(t *testing.T, p *plan.Plan, phase plan.Phase, step plan.Step,
 	if file.Access != plan.AccessAdmin {
 		t.Errorf("%s writes the token into a file that everybody reads", where)
 	}
-	erased := false
-	for _, pattern := range p.Erase {
-		erased = erased || pattern.String() == file.Path.String()
-	}
-	if !erased {
+	if !erased(p, file) {
 		t.Errorf("%s writes the token into %s, which is not erased", where, file.Path)
 	}
 }

@@ -28,8 +28,7 @@ func lookUp(t *testing.T, step *plan.Reservations, facts map[string]string) []by
 		}
 		node[keys[len(keys)-1]] = firstRow(t, rule, have)
 	}
-	data := expect.Got(json.Marshal(patch))(t)
-	return data
+	return expect.Got(json.Marshal(patch))(t)
 }
 
 func firstRow(t *testing.T, rule plan.ReservationRule, have int) any {
@@ -44,7 +43,7 @@ func firstRow(t *testing.T, rule plan.ReservationRule, have int) any {
 	return nil
 }
 
-func ofSize(cpus, memoryMiB int32) func(*bootstrap.Input) {
+func ofSize(cpus, memoryMiB int32) change {
 	return func(in *bootstrap.Input) {
 		in.WindowsMachine.Spec.VSphere.CPUs, in.WindowsMachine.Spec.VSphere.MemoryMiB = cpus, memoryMiB
 	}
@@ -133,56 +132,46 @@ func TestWhoReserves(t *testing.T) {
 
 // No machine is bought that leaves pods next to nothing, unless somebody says so.
 func TestMemoryForPods(t *testing.T) {
-	accepted, more := bootstrapv1.LowMemoryAccepted, bootstrapv1.Reserved{Memory: "4Gi"}
+	const noMemory = "leave no memory of the VM's "
+	accepted, more := withLowMemory, reserved(`system: {memory: 4Gi}`)
+	left := func(share string) change { return reserved("eviction: {memoryAvailable: " + share + "}") }
 	for _, test := range []struct {
 		memoryMiB int32
-		kept      bootstrapv1.Reservations
+		kept      change
 		want      string
 	}{
-		{4096, bootstrapv1.Reservations{}, "leave 524Mi of the VM's 4096 MiB of memory to pods, less than 2Gi; " +
+		{4096, nil, "leave 524Mi of the VM's 4096 MiB of memory to pods, less than 2Gi; " +
 			"use a VM of 6144 MiB or more, reserve less, or set lowMemory: IAcceptThatWindowsMayStall"},
-		{6060, bootstrapv1.Reservations{}, "leave 2047Mi of the VM's 6060 MiB"},
-		{6064, bootstrapv1.Reservations{}, ""},
-		{4096, bootstrapv1.Reservations{LowMemory: accepted}, ""},
-		{8000, bootstrapv1.Reservations{System: more}, "use a VM of 8192 MiB or more"},
-		{8000, bootstrapv1.Reservations{System: more, LowMemory: accepted}, ""},
-		{
-			8192,
-			bootstrapv1.Reservations{Eviction: bootstrapv1.Eviction{MemoryAvailable: "90%"}},
-			"leave no memory of the VM's 8192 MiB to pods",
-		},
-		{2048, bootstrapv1.Reservations{LowMemory: accepted}, "leave no memory of the VM's 2048 MiB to pods"},
-		{
-			65536,
-			bootstrapv1.Reservations{Eviction: bootstrapv1.Eviction{MemoryAvailable: "99%"}},
-			"leave no memory of the VM's 65536 MiB to pods",
-		},
-		{600000, bootstrapv1.Reservations{Eviction: bootstrapv1.Eviction{MemoryAvailable: "99%"}}, ""},
+		{6060, nil, "leave 2047Mi of the VM's 6060 MiB"},
+		{6064, nil, ""},
+		{4096, accepted, ""},
+		{8000, more, "use a VM of 8192 MiB or more"},
+		{8000, all(more, accepted), ""},
+		{8192, left("90%"), noMemory + "8192 MiB to pods"},
+		{2048, accepted, noMemory + "2048 MiB to pods"},
+		{65536, left("99%"), noMemory + "65536 MiB to pods"},
+		{600000, left("99%"), ""},
 	} {
-		_, err := bootstrap.Render(plainInput(t, ofSize(2, test.memoryMiB), withReservations(test.kept)))
-		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
-			t.Errorf("%d MiB, %+v: %v, want %q", test.memoryMiB, test.kept, err, test.want)
-		}
+		_, err := bootstrap.Render(plainInput(t, ofSize(2, test.memoryMiB), test.kept))
+		expect.Says(t, fmt.Sprint(test.memoryMiB, " MiB"), err, test.want)
 	}
 }
 
 // Where only the node knows its memory, it keeps to the same edge; Windows sees some MiB less.
 func TestNodeLooksAtMemoryForPods(t *testing.T) {
 	for name, test := range map[string]struct {
-		changes []func(*bootstrap.Input)
-		want    string
+		change change
+		want   string
 	}{
-		"known":    {nil, ""},
-		"unknown":  {[]func(*bootstrap.Input){ofTemplateSize}, "6080"},
-		"on Azure": {[]func(*bootstrap.Input){onAzure}, "6080"},
-		"few pods": {[]func(*bootstrap.Input){ofTemplateSize, withPods(30)}, "5312"},
-		"accepted": {[]func(*bootstrap.Input){ofTemplateSize, withLowMemory}, ""},
-		"much is kept": {[]func(*bootstrap.Input){ofTemplateSize, withReservations(bootstrapv1.Reservations{
-			System: bootstrapv1.Reserved{Memory: "8Gi"},
-		})}, "12224"},
+		"known":        {nil, ""},
+		"unknown":      {ofTemplateSize, "6080"},
+		"on Azure":     {onAzure, "6080"},
+		"few pods":     {all(ofTemplateSize, withPods(30)), "5312"},
+		"accepted":     {all(ofTemplateSize, withLowMemory), ""},
+		"much is kept": {all(ofTemplateSize, reserved(`system: {memory: 8Gi}`)), "12224"},
 	} {
 		got := ""
-		for _, check := range every[*plan.Check](render(t, plainInput(t, test.changes...)).Plan()) {
+		for _, check := range every[*plan.Check](render(t, plainInput(t, test.change)).Plan()) {
 			if check.Name == "memory-for-pods" && !check.Optional {
 				got = check.AtLeast.String()
 			}
@@ -196,11 +185,8 @@ func TestNodeLooksAtMemoryForPods(t *testing.T) {
 // Of two faults the same one is told each time.
 func TestRefusalsAreInOrder(t *testing.T) {
 	for range 20 {
-		all := withReservations(bootstrapv1.Reservations{System: bootstrapv1.Reserved{CPU: "4", Memory: "16Gi"}})
-		_, err := bootstrap.Render(plainInput(t, all))
-		if err == nil || !strings.Contains(err.Error(), "leave no cpu") {
-			t.Fatalf("%v, want cpu first", err)
-		}
+		_, err := bootstrap.Render(plainInput(t, reserved(`system: {cpu: '4', memory: 16Gi}`)))
+		expect.Says(t, "neither cpu nor memory", err, "leave no cpu")
 	}
 }
 

@@ -17,43 +17,31 @@ const hidden = "correct-horse-battery"
 
 // settingsGoldens are machines of whose Windows the user has said something.
 var settingsGoldens = []goldenCase{
-	{"files", "text, bytes, a Secret for administrators only", []func(*bootstrap.Input){withFiles}},
-	{"scripts", "before and after the join, written before they run, erased in the end", []func(*bootstrap.Input){withScripts}},
-	{"proxy", "machine, containerd, kubelet, and what stays near", []func(*bootstrap.Input){withClusterNetwork, withProxy}},
-	{"trusted-certificates", "one step for each of a file", []func(*bootstrap.Input){withTrust}},
-	{"registries", "mirrors, CA and credentials, also of a mirror", []func(*bootstrap.Input){withRegistries}},
-	{"images", "another pause image, and some before the join", []func(*bootstrap.Input){withImages}},
-	{"drop-ins", "the user's own words to containerd", []func(*bootstrap.Input){withDropIns}},
-	{"hyper-v", "a feature, and a handler for a RuntimeClass", []func(*bootstrap.Input){withHyperV}},
-	{"time", "zone and servers", []func(*bootstrap.Input){withTime}},
-	{"users", "by key only", []func(*bootstrap.Input){withUsers}},
-	{"features-and-defender", "more of both", []func(*bootstrap.Input){withFeatures}},
-	{"csi-proxy", "a service of a program that is there", []func(*bootstrap.Input){withCSIProxy}},
-	{"azure-json", "no secret in it", []func(*bootstrap.Input){onAzure, withAzureConfig}},
-	{"discovery", "a kubeconfig of the user's, with another endpoint and CA", []func(*bootstrap.Input){withDiscovery}},
-	{"discovery-1.30", "the same to an older kubeadm", []func(*bootstrap.Input){withDiscovery, ofVersion("v1.30.14")}},
-	{"domain", "a member after a restart, and the password gone", []func(*bootstrap.Input){withDomainJoin}},
-	{"gmsa-plugin", "a class that is there, made known to Windows", []func(*bootstrap.Input){withGMSAPlugin}},
+	{"files", "text, bytes, a Secret for administrators only", withFiles},
+	{"scripts", "before and after the join, written before they run, erased in the end", withScripts},
+	{"proxy", "machine, containerd, kubelet, and what stays near", all(withClusterNetwork, withProxy)},
+	{"trusted-certificates", "one step for each of a file", withTrust},
+	{"registries", "mirrors, CA and credentials, also of a mirror", withRegistries},
+	{"images", "another pause image, and some before the join", withImages},
+	{"drop-ins", "the user's own words to containerd", withDropIns},
+	{"hyper-v", "a feature, and a handler for a RuntimeClass", withHyperV},
+	{"time", "zone and servers", withTime},
+	{"users", "by key only", withUsers},
+	{"features-and-defender", "more of both", withFeatures},
+	{"csi-proxy", "a service of a program that is there", withCSIProxy},
+	{"azure-json", "no secret in it", all(onAzure, withAzureConfig)},
+	{"discovery", "a kubeconfig of the user's, with another endpoint and CA", withDiscovery},
+	{"discovery-1.30", "the same to an older kubeadm", all(withDiscovery, ofVersion("v1.30.14"))},
+	{"domain", "a member after a restart, and the password gone", withDomainJoin},
+	{"gmsa-plugin", "a class that is there, made known to Windows", withGMSAPlugin},
 	{"everything", "all at once on vSphere", everything},
-	{"everything-azure", "all at once on Azure", append([]func(*bootstrap.Input){onAzure, withAzureConfig}, everything...)},
+	{"everything-azure", "all at once on Azure", all(onAzure, withAzureConfig, everything)},
 }
 
-var everything = []func(*bootstrap.Input){
+var everything = all(
 	withFiles, withScripts, withClusterNetwork, withProxy, withTrust, withRegistries, withImages, withDropIns, withHyperV, withTime,
 	withUsers, withFeatures, withCSIProxy, withDomainJoin, withGMSAPlugin,
-}
-
-func ofWindows(change func(*bootstrapv1.Windows)) func(*bootstrap.Input) {
-	return func(in *bootstrap.Input) { change(&in.Config.Spec.Windows) }
-}
-
-func containerd(change func(*bootstrapv1.Containerd)) func(*bootstrap.Input) {
-	return func(in *bootstrap.Input) { change(&in.Config.Spec.Containerd) }
-}
-
-func custom(change func(*bootstrapv1.Custom)) func(*bootstrap.Input) {
-	return func(in *bootstrap.Input) { change(&in.Config.Spec.Custom) }
-}
+)
 
 // source puts a text where the spec refers to.
 func source(in *bootstrap.Input, name, text string) {
@@ -63,32 +51,21 @@ func source(in *bootstrap.Input, name, text string) {
 	in.Sources[name] = []byte(text)
 }
 
-func fromSecret(name, key string) bootstrapv1.ContentSource {
-	return bootstrapv1.ContentSource{Secret: bootstrapv1.KeyReference{Name: name, Key: key}}
-}
-
-func fromConfigMap(name, key string) bootstrapv1.ContentSource {
-	return bootstrapv1.ContentSource{ConfigMap: bootstrapv1.KeyReference{Name: name, Key: key}}
-}
-
 func withFiles(in *bootstrap.Input) {
-	in.Config.Spec.Custom.Files = []bootstrapv1.CustomFile{
-		{Path: `C:\etc\app.conf`, Content: "pool=blue\r\n"},
-		{Path: `C:\etc\app.key`, ContentFrom: fromSecret("app", "key")},
-		{Path: `C:\etc\logo.png`, ContentFrom: fromConfigMap("app", "logo"), Access: bootstrapv1.FileAccessAdministrators},
-	}
+	spec(`custom: {files: [
+		{path: 'C:\etc\app.conf', content: "pool=blue\r\n"},
+		{path: 'C:\etc\app.key', contentFrom: {secret: {name: app, key: key}}},
+		{path: 'C:\etc\logo.png', contentFrom: {configMap: {name: app, key: logo}}, access: Administrators}]}`)(in)
 	source(in, "secret/app/key", hidden)
 	source(in, "configmap/app/logo", "\x89PNG\x00\xff")
 }
 
 func withScripts(in *bootstrap.Input) {
-	in.Config.Spec.Custom.PreJoin = []bootstrapv1.CustomScript{
-		{Name: "agent", Content: "Write-Output 'hello'"},
-		{Name: "drivers", Type: bootstrapv1.ScriptCmd, ContentFrom: fromConfigMap("app", "drivers"), TimeoutSeconds: 900},
-	}
-	in.Config.Spec.Custom.PostJoin = []bootstrapv1.CustomScript{
-		{Name: "agent", Type: bootstrapv1.ScriptPowerShell, ContentFrom: fromSecret("app", "register")},
-	}
+	spec(`custom: {
+		preJoin: [
+			{name: agent, content: "Write-Output 'hello'"},
+			{name: drivers, type: Cmd, contentFrom: {configMap: {name: app, key: drivers}}, timeoutSeconds: 900}],
+		postJoin: [{name: agent, type: PowerShell, contentFrom: {secret: {name: app, key: register}}}]}`)(in)
 	source(in, "configmap/app/drivers", "@echo off\r\nexit /b 0\r\n")
 	source(in, "secret/app/register", "register.exe --key\n"+hidden)
 }
@@ -101,92 +78,58 @@ func withClusterNetwork(in *bootstrap.Input) {
 }
 
 func withProxy(in *bootstrap.Input) {
-	in.Config.Spec.Windows.Proxy = bootstrapv1.Proxy{
-		HTTP: "http://proxy.example.com:3128", HTTPS: "http://node:proxy-password@proxy.example.com:3128",
-		NoProxy: []string{".example.com", "10.0.0.0/8", "localhost"},
-	}
+	ofWindows(`proxy: {
+		http: 'http://proxy.example.com:3128', https: 'http://node:proxy-password@proxy.example.com:3128',
+		noProxy: [.example.com, 10.0.0.0/8, localhost]}`)(in)
 }
 
 func withTrust(in *bootstrap.Input) {
-	in.Config.Spec.Windows.TrustedCertificates = []bootstrapv1.TrustedCertificate{
-		{Name: "company", ContentFrom: fromConfigMap("cas", "company")},
-		{Name: "proxy", Content: string(secondCA)},
-	}
+	ofWindows(`trustedCertificates: [{name: company, contentFrom: {configMap: {name: cas, key: company}}}]`)(in)
+	withCertificate("proxy", string(secondCA))(in)
 	source(in, "configmap/cas/company", "a comment\n"+string(firstCA)+string(secondCA))
 }
 
 func withRegistries(in *bootstrap.Input) {
-	in.Config.Spec.Containerd.Registries = []bootstrapv1.Registry{
-		{Host: "docker.io", Mirrors: []bootstrapv1.RegistryMirror{
-			{URL: "https://harbor.example.com:8443/v2/docker-hub"}, {URL: "http://10.0.0.5:5000"},
-		}},
-		{
-			Host: "harbor.example.com:8443", CA: fromConfigMap("cas", "harbor"),
-			CredentialsRef: bootstrapv1.SecretReference{Name: "harbor"},
-		},
-		{Host: "_default", Mirrors: []bootstrapv1.RegistryMirror{{URL: "https://mirror.example.com"}}},
-	}
+	containerd(`registries: [
+		{host: docker.io, mirrors: [
+			{url: 'https://harbor.example.com:8443/v2/docker-hub'}, {url: 'http://10.0.0.5:5000'}]},
+		{host: 'harbor.example.com:8443', ca: {configMap: {name: cas, key: harbor}}, credentialsRef: {name: harbor}},
+		{host: _default, mirrors: [{url: 'https://mirror.example.com'}]}]`)(in)
 	source(in, "configmap/cas/harbor", string(firstCA))
 	source(in, "secret/harbor/username", "node")
 	source(in, "secret/harbor/password", hidden+"\n")
 }
 
-func withImages(in *bootstrap.Input) {
-	in.Config.Spec.Containerd.PauseImage = "registry.example.com/pause:3.10.2"
-	in.Config.Spec.Containerd.PrepullImages = []string{
-		"mcr.microsoft.com/windows/nanoserver:ltsc2022",
-		"localhost:5000/app@sha256:" + strings.Repeat("a", 64),
-	}
-}
+var withImages = containerd(`pauseImage: 'registry.example.com/pause:3.10.2', prepullImages: [
+	'mcr.microsoft.com/windows/nanoserver:ltsc2022', 'localhost:5000/app@sha256:` + strings.Repeat("a", 64) + "']")
 
 func withDropIns(in *bootstrap.Input) {
-	in.Config.Spec.Containerd.DropIns = []bootstrapv1.ContainerdDropIn{
-		{Name: "pulls", Content: "version = 3\n[plugins.'io.containerd.cri.v1.images']\nmax_concurrent_downloads = 8\n"},
-		{Name: "plugin", ContentFrom: fromSecret("plugin", "toml")},
-	}
+	containerd(`dropIns: [
+		{name: pulls, content: "version = 3\n[plugins.'io.containerd.cri.v1.images']\nmax_concurrent_downloads = 8\n"},
+		{name: plugin, contentFrom: {secret: {name: plugin, key: toml}}}]`)(in)
 	source(in, "secret/plugin/toml", "version = 3\n# "+hidden+"\n")
 }
 
-func withHyperV(in *bootstrap.Input) {
-	in.Config.Spec.Containerd.HyperVIsolation = bootstrapv1.HyperVIsolationEnabled
-}
+var withHyperV = containerd(`hyperVIsolation: Enabled`)
 
-func withTime(in *bootstrap.Input) {
-	in.Config.Spec.Windows.TimeZone = "W. Europe Standard Time"
-	in.Config.Spec.Windows.NTPServers = []string{"time.example.com", "10.0.0.2"}
-}
+var withTime = ofWindows(`timeZone: W. Europe Standard Time, ntpServers: [time.example.com, 10.0.0.2]`)
 
 const publicKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ7x1x8M3N8pEb1oQx4y1e7VxWk2uJvH6cN4tYpQmZ0a ops@example.com"
 
-func withUsers(in *bootstrap.Input) {
-	in.Config.Spec.Windows.Users = []bootstrapv1.LocalUser{
-		{Name: "ops", Role: bootstrapv1.UserRoleAdministrator, SSHKeys: []string{publicKey}},
-		{Name: "log_reader", SSHKeys: []string{publicKey}},
-	}
-}
+var withUsers = all(withUser("ops", bootstrapv1.UserRoleAdministrator, publicKey), withUser("log_reader", "", publicKey))
 
-func withFeatures(in *bootstrap.Input) {
-	in.Config.Spec.Windows.Features = []string{"Containers"}
-	in.Config.Spec.Windows.DefenderExclusions = bootstrapv1.DefenderExclusions{
-		Folders:   []string{`C:\data`},
-		Processes: []string{"app.exe"},
-	}
-}
+var withFeatures = ofWindows(`features: [Containers], defenderExclusions: {folders: ['C:\data'], processes: [app.exe]}`)
 
-func withCSIProxy(in *bootstrap.Input) { in.Config.Spec.Windows.CSIProxy.Path = `C:\k\csi-proxy.exe` }
+var withCSIProxy = ofWindows(`csiProxy: {path: 'C:\k\csi-proxy.exe'}`)
 
 func withDomainJoin(in *bootstrap.Input) {
-	in.Config.Spec.Windows.Domain = bootstrapv1.Domain{
-		Name: "corp.example.com", OrganizationalUnit: "OU=Nodes,DC=corp,DC=example,DC=com",
-		CredentialsRef: bootstrapv1.SecretReference{Name: "joiner"},
-	}
+	ofWindows(`domain: {name: corp.example.com, organizationalUnit: 'OU=Nodes,DC=corp,DC=example,DC=com',
+		credentialsRef: {name: joiner}}`)(in)
 	source(in, "secret/joiner/username", `CORP\joiner`)
 	source(in, "secret/joiner/password", hidden)
 }
 
-func withGMSAPlugin(in *bootstrap.Input) {
-	in.Config.Spec.Windows.GMSAPlugin.ClassID = "ccc2a336-d7f3-4818-a213-272b7924213e"
-}
+var withGMSAPlugin = ofWindows(`gmsaPlugin: {classID: ccc2a336-d7f3-4818-a213-272b7924213e}`)
 
 const tenant = "11111111-2222-3333-4444-555555555555"
 
@@ -195,15 +138,14 @@ func withAzureConfig(in *bootstrap.Input) {
 		vm.SubscriptionID, vm.ResourceGroup, vm.Location = tenant, "nodes", "westeurope"
 		vm.SubnetID = "/subscriptions/s/resourceGroups/network/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes"
 	}
-	in.Config.Spec.Windows.AzureCloudConfig = bootstrapv1.AzureCloudConfig{
-		TenantID: tenant, UserAssignedIdentityID: tenant, SecurityGroupName: "nodes-nsg", RouteTableName: "nodes-routes",
-	}
+	ofWindows(`azureCloudConfig: {tenantID: ` + tenant + `, userAssignedIdentityID: ` + tenant + `,
+		securityGroupName: nodes-nsg, routeTableName: nodes-routes}`)(in)
 }
 
 // Whatever a spec refers to must be known before it is rendered.
 func TestSourcesAreComplete(t *testing.T) {
 	for _, golden := range settingsGoldens {
-		in := plainInput(t, golden.changes...)
+		in := plainInput(t, golden.change)
 		listed := map[string]bool{}
 		for _, source := range bootstrap.Sources(in.Config.Spec) {
 			listed[source.String()] = true
@@ -224,7 +166,7 @@ func TestSourcesAreComplete(t *testing.T) {
 // the plan.
 func TestSecretsOfSettings(t *testing.T) {
 	for _, golden := range settingsGoldens {
-		p := render(t, plainInput(t, golden.changes...)).Plan()
+		p := render(t, plainInput(t, golden.change)).Plan()
 		everyBoot := &plan.Plan{Phases: p.EveryBoot}
 		data, err := everyBoot.Encode()
 		if err != nil || strings.Contains(string(data), hidden) {
@@ -250,7 +192,7 @@ func TestProxyPasswordIsHidden(t *testing.T) {
 		"http://u:short@proxy":                  "u:short@", "http://u:b@h": "http://u:b@h",
 	} {
 		var got []string
-		if p := render(t, plainInput(t, badProxy(url))).Plan(); len(p.Redact) > 2 {
+		if p := render(t, plainInput(t, withProxyURL(url))).Plan(); len(p.Redact) > 2 {
 			got = p.Redact[2:]
 		}
 		if strings.Join(got, " ") != want {

@@ -104,9 +104,13 @@ func pages(t *testing.T) []string {
 func tableRows(t *testing.T, page string) [][]string {
 	t.Helper()
 	content := expect.Got(os.ReadFile(filepath.Join(root, filepath.FromSlash(page))))(t)
+	return rowsOf(string(content))
+}
+
+func rowsOf(text string) [][]string {
 	var rows [][]string
 	body := false
-	for line := range strings.Lines(string(content)) {
+	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		switch {
 		case !strings.HasPrefix(line, "|"):

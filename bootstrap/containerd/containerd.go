@@ -76,8 +76,8 @@ func (c Containerd) Warnings() []string {
 		return nil
 	}
 	return []string{
-		containerdField + ".hyperVIsolation: the VM needs nested virtualization: on vSphere a template that exposes it, " +
-			"on Azure a size that has it",
+		containerdField + ".hyperVIsolation: the VM needs nested virtualization; use a template that exposes it on vSphere, " +
+			"or a size that has it on Azure",
 	}
 }
 
@@ -136,7 +136,7 @@ func (c Containerd) VersionCheck() []plan.Step {
 				Name: "containerd-version", Reason: step.ReasonContainerdTooOld, TimeoutSeconds: 60, Attempts: 2, Optional: true,
 			},
 			Argv: plan.Texts(containerdProgram, "--version"), Match: `\sv?(\d+\.\d+)\.`, Set: "containerdVersion",
-			Say: plan.Text(containerdProgram + " does not tell its version"),
+			Say: plan.Text(containerdProgram + " does not print its version"),
 		},
 		&plan.Check{
 			Common: plan.Common{

@@ -79,7 +79,7 @@ func (c Containerd) pauseImage() []plan.Step {
 			Common: ask, Argv: plan.Texts(containerdProgram, "config", "dump"),
 			// The key is sandbox since version 3 of the configuration, and was sandbox_image before.
 			Match: `\n\s*sandbox[_image]*\s*=\s*['"]([^'"\s]+)['"]`, Set: named,
-			Say: plan.Text("containerd does not tell which pause image it uses"),
+			Say: plan.Text("containerd does not show which pause image it uses"),
 		},
 		// ctr prints a heading, and the image below it if there is one; it may print other lines as well.
 		&plan.Fact{
@@ -87,7 +87,7 @@ func (c Containerd) pauseImage() []plan.Step {
 			Argv: append(plan.Texts(ctrProgram, "--namespace", "k8s.io", "images", "list"),
 				plan.Parts(plan.Text("name=="), plan.FromFact(named))),
 			Match: `(` + missing + `\s*\n\S+\s+\S+\s+sha256:|` + missing + `)`, Set: there,
-			Say: plan.Text("containerd does not tell which images it has"),
+			Say: plan.Text("containerd does not list its images"),
 		},
 		&plan.Run{Common: pull, Argv: append(c.pullCommand(), plan.FromFact(named))},
 	}

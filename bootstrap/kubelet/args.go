@@ -17,13 +17,13 @@ const (
 // ownedFlags are flags that we set, each with what the user can do instead.
 var ownedFlags = map[string]string{
 	"bootstrap-kubeconfig":       "the join writes it to a place of its own; remove it",
-	"cert-dir":                   "the folder of the kubelet's keys is closed to others; remove it",
+	"cert-dir":                   "the bootstrap protects the folder of the kubelet's keys; remove it",
 	"cgroups-per-qos":            "there are no cgroups on Windows; remove it",
 	"cloud-provider":             "use spec.kubelet.cloudProvider",
 	"config":                     "kubeadm writes it to a place of its own; use spec.kubelet.configuration",
 	"config-dir":                 "use spec.kubelet.configuration",
-	"container-runtime-endpoint": "containerd listens on one pipe on every image; remove it",
-	"enforce-node-allocatable":   "nothing is enforced on Windows; remove it",
+	"container-runtime-endpoint": "containerd listens on the same pipe in every image; remove it",
+	"enforce-node-allocatable":   "a kubelet on Windows enforces no reservations; remove it",
 	"eviction-hard":              "use spec.reservations.eviction",
 	"feature-gates":              "use spec.kubelet.featureGates",
 	"hostname-override":          "a node has the name of its computer; remove it",
@@ -33,7 +33,7 @@ var ownedFlags = map[string]string{
 	"node-labels":                "use spec.node.labels",
 	"provider-id":                "it names the VM; remove it",
 	"register-with-taints":       "use spec.node.taints",
-	"root-dir":                   "the kubelet's folder is closed to others; remove it",
+	"root-dir":                   "the bootstrap needs the kubelet's own folder; remove it",
 	"rotate-server-certificates": "use spec.kubelet.serverCertificates",
 	"system-reserved":            "use spec.reservations.system",
 	"v":                          "use spec.kubelet.log.verbosity",
@@ -44,21 +44,21 @@ var ownedFlags = map[string]string{
 // removedFlags are flags of old guides. A kubelet that no longer knows one exits; one that still does ignores it.
 var removedFlags = map[string]string{
 	"allow-privileged":                  "Windows has no privileged containers; use HostProcess containers",
-	"cloud-config":                      "cloud providers are outside of the kubelet; remove it",
-	"cni-bin-dir":                       "it is a setting of containerd",
-	"cni-conf-dir":                      "it is a setting of containerd",
+	"cloud-config":                      "cloud providers run outside of the kubelet; remove it",
+	"cni-bin-dir":                       "it is a setting of containerd; remove it",
+	"cni-conf-dir":                      "it is a setting of containerd; remove it",
 	"container-runtime":                 "containerd is the only one; remove it",
 	"docker-endpoint":                   "containerd is the only runtime; remove it",
-	"image-pull-progress-deadline":      "it was dockershim's; remove it",
+	"image-pull-progress-deadline":      "it was a setting of dockershim; remove it",
 	"iptables-drop-bit":                 "there is no iptables on Windows; remove it",
 	"iptables-masquerade-bit":           "there is no iptables on Windows; remove it",
 	"keep-terminated-pod-volumes":       "remove it",
 	"log-dir":                           "use spec.kubelet.log.directory",
 	"log-file":                          "use spec.kubelet.log.directory",
 	"logtostderr":                       "remove it",
-	"network-plugin":                    "it is a setting of containerd",
+	"network-plugin":                    "containerd always uses CNI; remove it",
 	"non-masquerade-cidr":               "set exceptions in the CNI's configuration",
-	"pod-infra-container-image":         "the pause image is a setting of containerd",
+	"pod-infra-container-image":         "use spec.containerd.pauseImage",
 	"register-schedulable":              "use spec.node.taints",
 	"experimental-bootstrap-kubeconfig": "the join writes it; remove it",
 }
@@ -121,7 +121,7 @@ func checkArg(name, value string, minor uint64) error {
 		return step.Invalid(argsField,
 			"%s does nothing on a Windows node, and later versions have no such flag: %s", name, instead)
 	} else if instead != "" {
-		return step.Invalid(argsField, "the kubelet exits at %s, a flag that was removed: %s", name, instead)
+		return step.Invalid(argsField, "the kubelet no longer has the flag %s and would exit: %s", name, instead)
 	}
 	if inMinor(line, minor) == unknownThere {
 		return step.Invalid(argsField, "the kubelet of v1.%d has no flag %q and would exit (it is known in: %s); remove it",

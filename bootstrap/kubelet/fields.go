@@ -23,23 +23,23 @@ const configurationField = "WindowsBootstrapConfig spec.kubelet.configuration"
 var ownedFields = map[string]string{
 	"apiVersion":               "remove it",
 	"cgroupsPerQOS":            "there are no cgroups on Windows; remove it",
-	"containerRuntimeEndpoint": "containerd listens on one pipe on every image; remove it",
+	"containerRuntimeEndpoint": "containerd listens on the same pipe in every image; remove it",
 	"enableSystemLogHandler":   "use spec.kubelet.systemLogQuery",
 	"enableSystemLogQuery":     "use spec.kubelet.systemLogQuery",
-	"enforceNodeAllocatable":   "nothing is enforced on Windows; remove it",
+	"enforceNodeAllocatable":   "a kubelet on Windows enforces no reservations; remove it",
 	"evictionHard":             "use spec.reservations.eviction",
 	"featureGates":             "use spec.kubelet.featureGates",
-	"imageServiceEndpoint":     "containerd listens on one pipe on every image; remove it",
+	"imageServiceEndpoint":     "containerd listens on the same pipe in every image; remove it",
 	"kind":                     "remove it",
 	"kubeReserved":             "use spec.reservations.kube",
 	"maxPods":                  "use spec.kubelet.maxPods",
-	"podsPerCore":              "the reservations count with maxPods; use spec.kubelet.maxPods",
+	"podsPerCore":              "the reservations are computed from maxPods; use spec.kubelet.maxPods",
 	"providerID":               "it names the VM; remove it",
 	"registerNode":             "a node that does not register never joins; remove it",
 	"registerWithTaints":       "use spec.node.taints",
-	"resolvConf":               "there is no resolv.conf on Windows, kubeadm empties it; remove it",
+	"resolvConf":               "Windows has no resolv.conf, so kubeadm clears the field; remove it",
 	"serverTLSBootstrap":       "use spec.kubelet.serverCertificates",
-	"staticPodPath":            "kubeadm gives it its drive; remove it",
+	"staticPodPath":            "kubeadm adds the drive to the cluster's path; remove it",
 	"systemReserved":           "use spec.reservations.system",
 }
 
@@ -54,7 +54,7 @@ var unsupportedFields = map[string]string{
 	"defaultPodSysctls":    "a kubelet on Windows exits when it is set",
 	"singleProcessOOMKill": "a kubelet on Windows exits when it is set",
 	"userNamespaces":       "a kubelet on Windows exits when it is set",
-	"runOnce":              "a kubelet that runs once exits",
+	"runOnce":              "a kubelet with runOnce exits",
 
 	"allowedUnsafeSysctls":          "Windows has no sysctls",
 	"cgroupDriver":                  "there are no cgroups on Windows",
@@ -62,26 +62,26 @@ var unsupportedFields = map[string]string{
 	"cpuCFSQuota":                   "Windows limits cpu by job objects",
 	"cpuCFSQuotaPeriod":             "Windows limits cpu by job objects",
 	"failCgroupV1":                  "there are no cgroups on Windows",
-	"failSwapOn":                    "the page file is spec.pageFile's",
+	"failSwapOn":                    "spec.pageFile configures the page file",
 	"hairpinMode":                   "the CNI decides it",
-	"podLogsDir":                    "log collectors look into C:\\var\\log\\pods",
-	"showHiddenMetricsForVersion":   "a version that it does not fit makes the kubelet exit",
+	"podLogsDir":                    "log collectors expect C:\\var\\log\\pods",
+	"showHiddenMetricsForVersion":   "the kubelet exits if the value does not fit its version",
 	"iptablesDropBit":               "there is no iptables on Windows",
 	"iptablesMasqueradeBit":         "there is no iptables on Windows",
 	"kernelMemcgNotification":       "there are no cgroups on Windows",
 	"kubeReservedCgroup":            "there are no cgroups on Windows",
 	"kubeletCgroups":                "there are no cgroups on Windows",
-	"localStorageCapacityIsolation": "without it nothing of the disk is reserved",
+	"localStorageCapacityIsolation": "without it the kubelet reserves no disk space",
 	"makeIPTablesUtilChains":        "there is no iptables on Windows",
 	"maxOpenFiles":                  "Windows has no such limit",
 	"memoryReservationPolicy":       "there are no cgroups on Windows",
-	"memorySwap":                    "the page file is spec.pageFile's",
+	"memorySwap":                    "spec.pageFile configures the page file",
 	"memoryThrottlingFactor":        "there are no cgroups on Windows",
 	"oomScoreAdj":                   "Windows has no OOM killer",
-	"podPidsLimit":                  "Windows does not limit processes of a pod",
+	"podPidsLimit":                  "Windows does not limit the processes of a pod",
 	"protectKernelDefaults":         "Windows has no sysctls",
 	"qosReserved":                   "there are no cgroups on Windows",
-	"reservedSystemCPUs":            "the kubelet gives out no cpus of its own on Windows",
+	"reservedSystemCPUs":            "a kubelet on Windows keeps no CPUs for the system",
 	"seccompDefault":                "Windows has no seccomp",
 	"systemCgroups":                 "there are no cgroups on Windows",
 	"systemReservedCgroup":          "there are no cgroups on Windows",
@@ -207,7 +207,7 @@ var fieldRules = []struct {
 		},
 	},
 	{
-		"imageGCHighThresholdPercent and imageGCLowThresholdPercent are percentages, the low one below the high one",
+		"imageGCHighThresholdPercent and imageGCLowThresholdPercent must be percentages, the low one below the high one",
 		"use both, such as 85 and 80",
 		func(c *kubeletv1.KubeletConfiguration) bool {
 			low, high := orElse(c.ImageGCLowThresholdPercent, 80), orElse(c.ImageGCHighThresholdPercent, 85)
@@ -215,14 +215,15 @@ var fieldRules = []struct {
 		},
 	},
 	{
-		"maxParallelImagePulls above 1 contradicts serializeImagePulls: true, and below 1 pulls nothing", "use one of them",
+		"maxParallelImagePulls must be 1 or more, and not above 1 with serializeImagePulls: true",
+		"use 1 or more, and serializeImagePulls: false",
 		func(c *kubeletv1.KubeletConfiguration) bool {
 			pulls := orElse(c.MaxParallelImagePulls, 1)
 			return pulls < 1 || pulls > 1 && c.SerializeImagePulls != nil && *c.SerializeImagePulls
 		},
 	},
 	{
-		"shutdownGracePeriod must be at least as long as shutdownGracePeriodCriticalPods, and neither between 0s and 1s",
+		"shutdownGracePeriod must be at least as long as shutdownGracePeriodCriticalPods, and neither may be between 0s and 1s",
 		"use both, such as 60s and 20s",
 		func(c *kubeletv1.KubeletConfiguration) bool {
 			all, critical := c.ShutdownGracePeriod.Duration, c.ShutdownGracePeriodCriticalPods.Duration
@@ -230,7 +231,7 @@ var fieldRules = []struct {
 		},
 	},
 	{
-		"shutdownGracePeriodByPodPriority takes the place of the other two",
+		"shutdownGracePeriodByPodPriority replaces the other two periods",
 		"set shutdownGracePeriod and shutdownGracePeriodCriticalPods to 0s",
 		func(c *kubeletv1.KubeletConfiguration) bool {
 			return len(c.ShutdownGracePeriodByPodPriority) > 0 &&
@@ -251,20 +252,21 @@ var fieldRules = []struct {
 		},
 	},
 	{
-		"imageMaximumGCAge must be longer than imageMinimumGCAge, and neither negative", "use both, such as 168h and 2m",
+		"imageMaximumGCAge must be longer than imageMinimumGCAge, and neither may be negative", "use both, such as 168h and 2m",
 		func(c *kubeletv1.KubeletConfiguration) bool {
 			least, most := c.ImageMinimumGCAge.Duration, c.ImageMaximumGCAge.Duration
 			return least < 0 || most < 0 || most > 0 && most <= least
 		},
 	},
 	{
-		"logging.format is text or json, and its options need alpha gates", "use format: text or format: json, and no options",
+		"logging.format must be text or json, and logging.options needs alpha feature gates",
+		"use format: text or format: json, and no options",
 		func(c *kubeletv1.KubeletConfiguration) bool {
 			return !slices.Contains([]string{"", "text", "json"}, c.Logging.Format) || !reflect.ValueOf(c.Logging.Options).IsZero()
 		},
 	},
 	{
-		"port, readOnlyPort and healthzPort must be ports", "use 1 to 65535",
+		"port, readOnlyPort and healthzPort must be valid ports", "use 1 to 65535",
 		func(c *kubeletv1.KubeletConfiguration) bool {
 			ports := []int32{c.Port, c.ReadOnlyPort, orElse(c.HealthzPort, 1)}
 			return slices.Min(ports) < 0 || slices.Max(ports) > 65535
@@ -284,7 +286,7 @@ var fieldRules = []struct {
 		func(c *kubeletv1.KubeletConfiguration) bool { return c.NodeLeaseDurationSeconds < 0 },
 	},
 	{
-		"evictionSoft names signals, and each needs its time in evictionSoftGracePeriod",
+		"evictionSoft must name signals, each with its time in evictionSoftGracePeriod",
 		"use memory.available, nodefs.available or imagefs.available in both",
 		func(c *kubeletv1.KubeletConfiguration) bool {
 			return !signalsOnly(c.EvictionSoft) || !samePlaces(c.EvictionSoft, c.EvictionSoftGracePeriod)

@@ -234,7 +234,7 @@ func (k *Kubelet) readSwitches(spec bootstrapv1.Kubelet) error {
 	set("enableSystemLogHandler", true)
 	if on, said := k.gates[logQueryGate]; said && !on {
 		return step.Invalid(gatesField,
-			"%s is Disabled, which spec.kubelet.systemLogQuery Enabled needs; remove one of them", logQueryGate)
+			"%s is Disabled, but spec.kubelet.systemLogQuery: Enabled needs it; remove one of the two", logQueryGate)
 	}
 	if !GateOn(logQueryGate, k.gates, k.minor) {
 		k.gates[logQueryGate] = true

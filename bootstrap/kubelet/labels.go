@@ -39,8 +39,8 @@ func readLabels(labels []bootstrapv1.NodeLabel) ([]string, error) {
 		}
 		if reserved.MatchString(label.Name) && !allowed.MatchString(label.Name) {
 			return nil, step.Invalid(labelsField,
-				"a kubelet may not give itself the label %s; set it in metadata.labels of the Machine, "+
-					"or use a name below node.kubernetes.io/", label.Name)
+				"a kubelet must not set the label %s on its own node; set it in metadata.labels of the Machine, "+
+					"or use a name under node.kubernetes.io/", label.Name)
 		}
 		if seen[label.Name] {
 			return nil, step.Invalid(labelsField, "%s is listed twice; remove one", label.Name)
@@ -70,7 +70,7 @@ func readTaints(wanted *[]bootstrapv1.NodeTaint) ([]corev1.Taint, error) {
 		same := func(other corev1.Taint) bool { return taint.MatchTaint(&other) }
 		switch {
 		case taint.MatchTaint(&own):
-			return nil, step.Invalid(taintsField, "%s:%s is always there; remove it", taint.Key, taint.Effect)
+			return nil, step.Invalid(taintsField, "%s:%s is always added; remove it", taint.Key, taint.Effect)
 		case slices.ContainsFunc(taints, same):
 			return nil, step.Invalid(taintsField, "%s:%s is listed twice; remove one", taint.Key, taint.Effect)
 		}

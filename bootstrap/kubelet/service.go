@@ -67,13 +67,13 @@ func (k *Kubelet) commandCheck() []plan.Step {
 			Common: plan.Common{Name: "kubelet-command", Reason: step.ReasonKubeletArgsNotApplied, Attempts: 3},
 			Argv:   plan.Texts("reg.exe", "query", `HKLM\SYSTEM\CurrentControlSet\Services\kubelet`, "/v", "ImagePath"),
 			Match:  `ImagePath\s+REG_[A-Z_]+\s+(\S.*\S)`, Set: imagePath,
-			Say: plan.Text("Windows does not tell the command line of the service kubelet"),
+			Say: plan.Text("Windows does not show the command line of the service kubelet"),
 		},
 		&plan.Check{
 			Common: plan.Common{Name: "kubelet-arguments", Reason: step.ReasonKubeletArgsNotApplied},
 			Test:   plan.Test{Fact: imagePath, Is: plan.Text(commandLine(k.command()))},
 			Say: plan.Parts(
-				plan.Text("the service kubelet was changed during the join, it now runs "), plan.FromFact(imagePath)),
+				plan.Text("the service kubelet was changed during the join: it now runs "), plan.FromFact(imagePath)),
 		},
 	}
 }

@@ -16,12 +16,13 @@ func (k *Kubelet) Warnings() []string {
 	}
 	if k.minor < rotatingMinor {
 		all = append(all, fmt.Sprintf(
-			"Machine spec.version: nothing rotates the kubelet's log before v1.%d: kubelet.log in %s grows until the disk is full; "+
-				"use v1.%d or later, or delete the file in time, with the kubelet stopped", rotatingMinor, k.LogDirectory, rotatingMinor))
+			"Machine spec.version: the kubelet does not rotate its log before v1.%d: kubelet.log in %s grows until the disk is full; "+
+				"use v1.%d or later, or stop the kubelet and delete the file from time to time",
+			rotatingMinor, k.LogDirectory, rotatingMinor))
 	}
 	if k.size.MemoryMiB > 0 && k.size.MemoryMiB < smallMemory {
 		all = append(all, fmt.Sprintf(
-			"WindowsMachine spec.vsphere.memoryMiB: %d is little, because Windows and Kubernetes need about 3 GiB of it; "+
+			"WindowsMachine spec.vsphere.memoryMiB: %d leaves Pods little memory, because Windows and Kubernetes need about 3 GiB; "+
 				"use %d or more",
 			k.size.MemoryMiB, smallMemory))
 	}

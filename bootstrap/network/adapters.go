@@ -91,7 +91,7 @@ func (a *adapter) readAddresses(given []infrav1.NetworkAddress, routed map[bool]
 	field := fmt.Sprintf("WindowsMachine status.networks[%d]", a.number-1)
 	if !adapterMAC.MatchString(a.mac) {
 		return step.Invalid(field,
-			"macAddress %q is not one that this provider assigns; delete the Machine, its replacement gets a new one", a.mac)
+			"macAddress %q is not one that this provider assigns; delete the Machine to get a new one", a.mac)
 	}
 	for _, one := range given {
 		if err := CheckAddress(one); err != nil {

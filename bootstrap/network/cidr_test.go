@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 func TestNthAddress(t *testing.T) {
@@ -91,9 +92,7 @@ func TestClusterRanges(t *testing.T) {
 
 func TestRanges(t *testing.T) {
 	r := ranges{netip.MustParsePrefix("10.0.0.0/16"), netip.MustParsePrefix("fd00::/64"), netip.MustParsePrefix("10.0.0.0/16")}
-	if diff := cmp.Diff([]string{"10.0.0.0/16", "fd00::/64"}, r.texts()); diff != "" {
-		t.Errorf("none is told twice:\n%s", diff)
-	}
+	expect.Same(t, "each range once", []string{"10.0.0.0/16", "fd00::/64"}, r.texts())
 	for text, want := range map[string]bool{"10.0.255.255": true, "10.1.0.0": false, "fd00::1": true, "fd01::": false} {
 		if r.contains(netip.MustParseAddr(text)) != want {
 			t.Errorf("contains %s: %t", text, !want)

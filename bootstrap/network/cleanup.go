@@ -101,7 +101,7 @@ func (net reading) checkKubeletStart() error {
 		return nil
 	}
 	return step.Invalid("WindowsBootstrapConfig spec.kubelet.start",
-		"%s has no effect in mode %s with %s, where the kubelet starts when the network is in order; remove it",
+		"%s has no effect in mode %s with %s, where the bootstrap starts the kubelet once the network is set up; remove it",
 		bootstrapv1.ServiceStartAutomaticDelayed, net.mode, cniName(net.cni))
 }
 

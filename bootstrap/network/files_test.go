@@ -3,9 +3,8 @@ package network
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // Facts become parts of the text, all else is JSON as encoding/json writes it.
@@ -15,14 +14,10 @@ func TestJSONText(t *testing.T) {
 		"a": inJSON(plan.Parts(plan.Text(`x"`), plan.FromFact("managementIP"), plan.Text("/32"))),
 		"c": map[string]any{},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	want := plan.Parts(plan.Text(`{"a":"x\"`), plan.FromFact("managementIP"),
 		plan.Text(`/32","b":[1,true,null,"a \"quote\" \\ \u003ctag\u003e"],"c":{}}`+"\n"))
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	expect.Same(t, "the text", want, got)
 	if _, err := jsonText(plan.Tree{"a": func() {}}); err == nil {
 		t.Error("a function is written as JSON")
 	}

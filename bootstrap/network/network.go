@@ -63,7 +63,7 @@ func (net *Network) podCIDR() []plan.Step {
 		},
 		Argv:  step.AskForNode(net.nodeName, "{.spec.podCIDRs}"),
 		Match: `([0-9]+[.][0-9]+[.][0-9]+)[.]0/24`, Set: factPodPrefix,
-		Say: plan.Text("the Node " + net.nodeName + " has no IPv4 pod CIDR of the size /24"),
+		Say: plan.Text("the Node " + net.nodeName + " has no IPv4 pod CIDR of size /24"),
 	}}
 	if net.own {
 		steps = append(steps, echo("pod-subnet", podCIDRValue, factPodCIDR), echo("pod-gateway", podGateway, factPodGateway))
@@ -103,7 +103,7 @@ func (net *Network) aroundVSwitch() []plan.Step {
 		},
 		Test: plan.Test{Fact: plan.FactManagementIP, Is: plan.FromFact(factDefaultAddress)},
 		Say: plan.Parts(
-			plan.Say("the vSwitch has the address ", plan.FactManagementIP, ", the default route goes by "),
+			plan.Say("the vSwitch has the address ", plan.FactManagementIP, ", but the default route uses "),
 			plan.FromFact(factDefaultAddress)),
 	}
 	return slices.Concat([]plan.Step{before}, steps, []plan.Step{behind})

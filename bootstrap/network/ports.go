@@ -80,7 +80,7 @@ func (net reading) readFirewall() error {
 	for _, rule := range net.Spec.Firewall {
 		if len(validation.IsDNS1123Label(rule.Name)) > 0 || slices.Contains(ownRules, rule.Name) || seen[rule.Name] {
 			return step.Invalid(field,
-				"name %q is not valid, is used twice, or is one of ours; use lower case letters, digits and '-', but none of %s",
+				"name %q is not valid, is used twice, or is a name of the bootstrap; use lower-case letters, digits and '-', but not %s",
 				rule.Name, strings.Join(ownRules, ", "))
 		}
 		seen[rule.Name] = true

@@ -173,12 +173,12 @@ func (net reading) checkKubeProxy() error {
 		return nil
 	case net.hnsNetwork == "":
 		return step.Invalid(field,
-			"has no effect in mode %s, whose HNS network only the CNI knows; remove it, "+
-				"the DaemonSet of kube-proxy has its configuration", net.mode)
+			"has no effect in mode %s, whose HNS network only the CNI knows; remove it: "+
+				"the DaemonSet of kube-proxy brings its configuration", net.mode)
 	case net.sourceVIP == vipOfCNI:
 		return step.Invalid(field,
 			"cannot be configured before the join, because its source VIP belongs to an endpoint that %s makes later; "+
-				"remove it, the DaemonSet of kube-proxy waits for that", net.cni)
+				"remove it: the DaemonSet of kube-proxy waits for that endpoint", net.cni)
 	case proxy.ConfigFile != bootstrapv1.KubeProxyConfigFileManaged:
 		return step.Invalid(field+".configFile", "%q is not valid; use Managed, or remove kubeProxy", proxy.ConfigFile)
 	case !slices.Contains([]bootstrapv1.DirectServerReturn{"", bootstrapv1.DSREnabled, bootstrapv1.DSRDisabled}, proxy.DSR):
@@ -335,7 +335,7 @@ func (net reading) readDNS() error {
 	address, err := netip.ParseAddr(net.Spec.ClusterDNS)
 	if err != nil || address.String() != net.Spec.ClusterDNS || !net.services.contains(address) {
 		return step.Invalid(field,
-			"%q is not an address in the Services' %s; use one, or remove it for the tenth",
+			"%q is not an address in the Services' %s; use one of them, or remove it to get the tenth",
 			net.Spec.ClusterDNS, net.services)
 	}
 	net.dns = net.Spec.ClusterDNS

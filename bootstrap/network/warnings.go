@@ -42,7 +42,7 @@ func (net *Network) firstAdapter() string {
 	addresses := net.adapters.ofFirst()
 	switch {
 	case len(addresses) == 0 && net.adapters.count > 1:
-		return ": the first of several adapters has its address by DHCP, so the cloud provider chooses which address the Node shows"
+		return ": the first of several adapters gets its address by DHCP, so the cloud provider chooses which address the Node shows"
 	case len(addresses) == 0:
 		return ""
 	}
@@ -104,6 +104,6 @@ var modeWarnings = []struct {
 	},
 	{
 		func(net *Network) bool { return net.proxied && !net.dsr },
-		"without DSR a Service takes up to 64 of the dynamic ports of each node, and loses the address of the client",
+		"without DSR a Service takes up to 64 of the dynamic ports of each node, and pods do not see the client's address",
 	},
 }

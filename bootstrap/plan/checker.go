@@ -62,9 +62,9 @@ func (c *checker) value(field string, value Value) {
 	}
 }
 
-// say is the sentence of a failure. It may tell facts that are known, and the one that the step looks at itself.
+// say is the sentence of a failure. It may have facts that are known, and the one that the step itself looks at.
 func (c *checker) say(say Value, looked string) {
-	c.must(say.sample() != "", "say", "is missing: the sentence that tells the failure")
+	c.must(say.sample() != "", "say", "is missing: the sentence about the failure")
 	for _, part := range say {
 		if part.Fact != "" && part.Fact != looked {
 			c.fact("say", part.Fact)
@@ -153,7 +153,7 @@ func (c *checker) variables(field string, variables map[string]Value) {
 	seen := map[string]bool{}
 	for name, value := range variables {
 		c.must(variable.MatchString(name), field, "%q is not a valid name of a variable", name)
-		c.must(!seen[strings.ToLower(name)], field, "%q is there twice, in other case", name)
+		c.must(!seen[strings.ToLower(name)], field, "%q is used twice, in another case", name)
 		seen[strings.ToLower(name)] = true
 		c.value(field, value)
 	}
@@ -189,7 +189,7 @@ func (c *checker) tree(field string, node any) {
 		seen := map[string]bool{}
 		for name, child := range node {
 			lower := strings.ToLower(name)
-			c.must(name != "" && !seen[lower], field, "%q is empty or there twice, in other case", name)
+			c.must(name != "" && !seen[lower], field, "%q is empty, or used twice in another case", name)
 			seen[lower] = true
 			c.tree(field+"."+name, child)
 		}

@@ -17,13 +17,13 @@
 //
 // # Sentences
 //
-// The plan says how the failure of a check, a waitFor or a fact is told: "say" is a value with the measured facts in their
+// The plan says how the failure of a check, a waitFor or a fact is reported: "say" is a value with the measured facts in their
 // places, such as
 //
 //	["the image has kubeadm ", {"fact": "kubeadmVersion"}, ", the Machine wants 1.35"]
 //
-// Interpreters put in what was measured, without secrets, as one line of printable ASCII of at most 200 characters. A fact
-// that is unknown or blank is told as "unknown". A report keeps 1000 characters of the whole message, and 300 of a warning.
+// Interpreters fill in what was measured, without secrets, as one line of printable ASCII of at most 200 characters. A fact
+// that is unknown or blank is shown as "unknown". A report keeps 1000 characters of the whole message, and 300 of a warning.
 //
 // # What becomes of a step
 //
@@ -37,7 +37,7 @@
 //   - PlanNotUnderstood: the plan has another version, an unknown kind or field, or lacks a field; nothing was changed yet
 //   - BootstrapTimeout: deadlineSeconds have passed, which bound every program of a step and every wait
 //   - TooManyReboots: a step asks for more reboots than maxReboots allows
-//   - FactsUnavailable: Windows did not tell the facts of the machine when asked five times
+//   - FactsUnavailable: Windows did not provide the facts of the machine in five attempts
 //   - InternalError: a failure without a reason
 //
 // # State, kills and reboots

@@ -57,7 +57,7 @@ type Route struct {
 // Already so: a network has the Name and Type of the request. One with this Name and another Type is replaced.
 type HNSNetwork struct {
 	Common
-	// Request to HNS. Name and Type tell whether the network exists already.
+	// Request to HNS. A network with this Name and Type counts as existing.
 	Request Tree `json:"request"`
 }
 

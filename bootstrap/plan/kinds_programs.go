@@ -62,7 +62,7 @@ type Fact struct {
 	Match string `json:"match"`
 	// Set is the name of the fact.
 	Set string `json:"set"`
-	// Say tells that the program did not answer.
+	// Say is the sentence for a program that did not answer.
 	Say Value `json:"say,omitempty"`
 }
 
@@ -72,7 +72,7 @@ type Fact struct {
 type Check struct {
 	Common
 	Test
-	// Say tells the failure: what was measured, and what was wanted. One sentence serves all comparisons.
+	// Say is the sentence about the failure: what was measured, and what was wanted. One sentence serves all comparisons.
 	Say Value `json:"say,omitempty"`
 }
 
@@ -95,7 +95,7 @@ type WaitFor struct {
 	Insecure bool `json:"insecure,omitempty"`
 	// Target of the other conditions: a file, the name of a pipe or a service, or an address of this machine.
 	Target Value `json:"target,omitempty"`
-	// Say tells what did not answer. How long the step waited, and what it saw last, follow it.
+	// Say is the sentence for what did not answer. How long the step waited, and what it saw last, follow it.
 	Say Value `json:"say,omitempty"`
 }
 
@@ -159,7 +159,7 @@ func (s *Fact) check(c *checker) {
 func (s *Check) check(c *checker) {
 	c.test("", s.Test)
 	c.say(s.Say, s.Fact)
-	c.must(slices.Contains(s.Say, Part{Fact: s.Fact}), "say", "must tell what was measured: {\"fact\": \"%s\"}", s.Fact)
+	c.must(slices.Contains(s.Say, Part{Fact: s.Fact}), "say", "must contain what was measured: {\"fact\": \"%s\"}", s.Fact)
 }
 
 func (s *WaitFor) check(c *checker) {

@@ -11,7 +11,7 @@ type Environment struct {
 	Services []string `json:"services,omitempty"`
 }
 
-// Service makes a Windows service, or changes an existing one in place, whatever made it. It stops and replaces a wrapper
+// Service makes a Windows service, or changes an existing one in place, no matter what made it. It stops and replaces a wrapper
 // (nssm), and starts or stops nothing else.
 //
 // Already so: command line, start and dependencies in the registry are equal. The failure actions are always written.
@@ -138,7 +138,8 @@ type PageFile struct {
 	SizeMiB Value `json:"sizeMiB"`
 }
 
-// DefenderExclusions tells the virus scanner what to leave alone. It fails where there is no Defender: make it optional.
+// DefenderExclusions excludes folders and programs from Microsoft Defender. It fails where there is no Defender: make it
+// optional.
 //
 // Already so: they are listed. Case does not matter.
 type DefenderExclusions struct {

@@ -22,7 +22,7 @@ type Plan struct {
 	// MaxReboots that steps may ask for; 5 when 0.
 	MaxReboots int `json:"maxReboots,omitempty"`
 
-	// Report lists the channels by which the node tells how far it is. The failure of a channel is a line in the log.
+	// Report lists the channels by which the node reports its progress. A channel that fails adds a line to the log.
 	Report []Channel `json:"report"`
 	// Redact lists secrets, which never appear in a report, a log or a message.
 	Redact []string `json:"redact,omitempty"`
@@ -51,9 +51,9 @@ type Machine struct {
 	Cluster string `json:"cluster"`
 }
 
-// Phase is a part of the bootstrap by which the node tells how far it is.
+// Phase is a part of the bootstrap by which the node reports its progress.
 type Phase struct {
-	// Name of the phase, as the report tells it.
+	// Name of the phase, as the report shows it.
 	Name string `json:"name"`
 	// Steps in their order.
 	Steps []Step `json:"steps"`

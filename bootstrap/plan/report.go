@@ -19,7 +19,7 @@ const (
 	StateFailed    State = "failed"
 )
 
-// Report is what a node tells of its bootstrap, in ASCII and at most 16 KiB. A guest wrote it: show it as a hint, and never
+// Report is what a node says about its bootstrap, in ASCII and at most 16 KiB. A guest wrote it: show it as a hint, and never
 // act on it as a fact.
 type Report struct {
 	// Version of the language: 1.
@@ -61,7 +61,7 @@ type Report struct {
 type ReportPhase struct {
 	// Index of the phase, from 1.
 	Index int `json:"index"`
-	// Of so many phases.
+	// Of is the number of phases.
 	Of int `json:"of"`
 	// Name of the phase.
 	Name string `json:"name"`

@@ -11,7 +11,7 @@ import (
 type Step interface {
 	// Base is what every step has.
 	Base() *Common
-	// check tells c what is wrong with the fields of the kind.
+	// check reports to c what is wrong with the fields of the kind.
 	check(c *checker)
 }
 

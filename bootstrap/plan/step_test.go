@@ -7,15 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // The interpreter that real machines run has its own table of kinds and required fields.
 func TestKindsAreThoseOfTheAgent(t *testing.T) {
-	agent, err := os.ReadFile("../scripts/agent.ps1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	agent := expect.Got(os.ReadFile("../scripts/agent.ps1"))(t)
 	_, table, _ := strings.Cut(string(agent), "$StepKinds = @{")
 	table, _, _ = strings.Cut(table, "\n}")
 	want := map[string][]string{}
@@ -30,9 +27,7 @@ func TestKindsAreThoseOfTheAgent(t *testing.T) {
 	for _, step := range Kinds() {
 		got[string(KindOf(step))] = append([]string{}, required(reflect.TypeOf(step).Elem())...)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("kinds and fields (-agent.ps1 +Go):\n%s", diff)
-	}
+	expect.Same(t, "kinds and fields (-agent.ps1 +Go)", want, got)
 }
 
 func TestKindsAreEmptyAndTheCallersOwn(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Validate tells everything that is wrong with a plan, by phase, step and field. A renderer must call it; an interpreter
+// Validate returns everything that is wrong with a plan, by phase, step and field. A renderer must call it; an interpreter
 // need not.
 func (p *Plan) Validate() error {
 	c := &checker{facts: startFacts()}
@@ -20,7 +20,8 @@ func (p *Plan) Validate() error {
 		c.channel(channel)
 	}
 	for _, secret := range p.Redact {
-		c.must(len(secret) >= 8, "redact", "has a text of %d characters: so short, it would hide what is no secret", len(secret))
+		c.must(len(secret) >= 8, "redact",
+			"has a text of %d characters, which is so short that it would hide more than the secret", len(secret))
 	}
 	for _, pattern := range p.Erase {
 		c.pattern("erase", pattern)
@@ -40,13 +41,13 @@ func (c *checker) phases(phases []Phase) {
 	for _, phase := range phases {
 		c.where = "phase " + phase.Name
 		c.must(lineName.MatchString(phase.Name), "name", "%q must be letters, digits, '.' and '-', 63 at most", phase.Name)
-		c.must(!names[phase.Name], "name", "%q is there twice", phase.Name)
+		c.must(!names[phase.Name], "name", "%q is used twice", phase.Name)
 		names[phase.Name] = true
 		steps := map[string]bool{}
 		for _, step := range phase.Steps {
 			base := step.Base()
 			c.where = fmt.Sprintf("phase %s, step %s", phase.Name, base.Name)
-			c.must(!steps[base.Name], "name", "%q is there twice", base.Name)
+			c.must(!steps[base.Name], "name", "%q is used twice", base.Name)
 			steps[base.Name] = true
 			c.common(base)
 			step.check(c)
@@ -100,7 +101,7 @@ func (c *checker) secrets(phases []Phase, secrets []string) {
 		c.problems = append(c.problems, err)
 	}
 	for _, secret := range secrets {
-		c.must(secret == "" || !holds(tree, secret), "everyBoot", "holds a value of redact: it would stay on the disk in clear")
+		c.must(secret == "" || !holds(tree, secret), "everyBoot", "holds a value of redact: it would stay on the disk in plain text")
 	}
 }
 

@@ -1,80 +1,68 @@
 package plan_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// planOf is a plan of one phase with these steps, in JSON.
-func planOf(steps ...string) string {
-	return `{"version":1,"machine":{"namespace":"ns","name":"m","uid":"u","node":"win","cluster":"c"},"report":[],` +
-		`"phases":[{"name":"main","steps":[` + strings.Join(steps, ",") + `]}]}`
-}
-
-func decode(t *testing.T, text string) *plan.Plan {
-	t.Helper()
-	decoded := expect.Got(plan.Decode([]byte(text)))(t)
-	return decoded
-}
-
 // goodSteps has each kind at least once, with every field that it has.
 var goodSteps = map[string]string{
-	"file with text":    `{"do":"file","name":"s","path":"C:\\k\\a.txt","text":["cpus=",{"fact":"cpus"}],"access":"admin"}`,
-	"file with content": `{"do":"file","name":"s","path":["C:\\k\\",{"fact":"computerName"},".txt"],"content":"AP8=","access":"inherit"}`,
-	"empty file":        `{"do":"file","name":"s","path":"C:\\k\\a.txt","text":""}`,
-	"all of a step": `{"do":"report","name":"s","reason":"NoReport","timeoutSeconds":5,"attempts":2,"delaySeconds":0,"optional":true,` +
-		`"when":{"fact":"osBuild","atLeast":"17763","below":["2",{"fact":"cpus"}]}}`,
-	"directory": `{"do":"directory","name":"s","path":"C:\\run","access":"admin"}`,
-	"remove":    `{"do":"remove","name":"s","paths":["C:\\a b\\c"],"patterns":["C:\\a\\*.tm?"]}`,
-	"registry string": `{"do":"registry","name":"s","key":"HKEY_LOCAL_MACHINE\\SOFTWARE\\a","valueName":"v",` +
-		`"value":["a",{"fact":"osBuild"}]}`,
-	"registry list":   `{"do":"registry","name":"s","key":"HKEY_LOCAL_MACHINE\\SOFTWARE\\a","type":"MultiString","value":["a",["b",{"fact":"cpus"}]]}`,
-	"registry number": `{"do":"registry","name":"s","key":"HKEY_LOCAL_MACHINE\\SOFTWARE\\a","type":"DWord","value":"-2147483648"}`,
-	"registry long":   `{"do":"registry","name":"s","key":"HKEY_LOCAL_MACHINE\\SOFTWARE\\a","type":"QWord","value":"9223372036854775807"}`,
-	"registry fact":   `{"do":"registry","name":"s","key":"HKEY_LOCAL_MACHINE\\SOFTWARE\\a","type":"DWord","value":[{"fact":"cpus"}]}`,
-	"environment":     `{"do":"environment","name":"s","variables":{"HTTP_PROXY":"http://p","EMPTY":"","ProgramFiles(x86)":"x"},"services":["kubelet"]}`,
-	"service": `{"do":"service","name":"s","service":"kubelet","command":["C:\\k\\kubelet.exe","--a=b c"],"start":"delayed-auto",` +
-		`"dependsOn":["containerd"],"restartSeconds":[10,0]}`,
-	"serviceState": `{"do":"serviceState","name":"s","service":"kubelet","state":"restarted"}`,
-	"run": `{"do":"run","name":"s","argv":["C:\\k\\kubeadm.exe","join"],"okExitCodes":[0,1],"rebootExitCodes":[3010],` +
-		`"environment":{"A":"b"},"directory":"C:\\k","diagnose":[{"match":"a|b","reason":"AB","message":"m"}],` +
-		`"creates":"C:\\f","undo":["shutdown.exe","/a"]}`,
-	"script":          `{"do":"script","name":"s","path":"C:\\run\\pre.PS1"}`,
-	"waitFor tcp":     `{"do":"waitFor","name":"s","for":"tcp","host":[{"fact":"computerName"}],"port":"6443","say":"the API server does not answer"}`,
-	"waitFor https":   `{"do":"waitFor","name":"s","for":"https","host":"h","port":"443","path":"/readyz","ca":"AAAA","say":"h is another one"}`,
-	"waitFor no CA":   `{"do":"waitFor","name":"s","for":"https","host":"h","port":"443","insecure":true,"say":"h does not answer"}`,
-	"waitFor file":    `{"do":"waitFor","name":"s","for":"file","target":"C:\\f","say":"C:\\f is missing"}`,
-	"waitFor pipe":    `{"do":"waitFor","name":"s","for":"pipe","target":"containerd-containerd","say":"containerd does not answer"}`,
-	"waitFor service": `{"do":"waitFor","name":"s","for":"serviceRunning","target":"kubelet","say":"the kubelet does not run"}`,
-	"waitFor address": `{"do":"waitFor","name":"s","for":"address","target":"10.0.0.5","say":["build ",{"fact":"osBuild"}," does not take 10.0.0.5"]}`,
-	"check":           `{"do":"check","name":"s","fact":"memoryMiB","atLeast":"4096","say":["Windows sees ",{"fact":"memoryMiB"}," MiB on ",{"fact":"cpus"}," CPUs"]}`,
-	"check unknown":   `{"do":"check","name":"s","fact":"nobodySetIt","is":"","say":[{"fact":"nobodySetIt"}," is there"]}`,
-	"fact":            `{"do":"fact","name":"s","argv":["C:\\k\\kubeadm.exe","version"],"match":"v([0-9.]+)","set":"kubeadm","say":"kubeadm does not tell its version"}`,
-	"firewall":        `{"do":"firewall","name":"s","rules":[{"name":"r","protocol":"TCP","ports":["10250","30000-32767"],"remote":["10.0.0.0/8"]}]}`,
-	"feature":         `{"do":"feature","name":"s","features":["Containers"]}`,
-	"reboot":          `{"do":"reboot","name":"s","if":"pending"}`,
-	"time":            `{"do":"time","name":"s","zone":"UTC","ntp":["pool.ntp.org"]}`,
-	"localUser":       `{"do":"localUser","name":"s","user":"ops","groups":["S-1-5-32-544"],"sshKeys":["ssh-ed25519 AAAA"]}`,
-	"pageFile":        `{"do":"pageFile","name":"s","sizeMiB":"0"}`,
-	"defenderExclusions": `{"do":"defenderExclusions","name":"s","folders":["C:\\ProgramData\\containerd"],` +
-		`"processes":["containerd.exe"]}`,
-	"portRange": `{"do":"portRange","name":"s","start":34000,"count":31536}`,
-	"address": `{"do":"address","name":"s","mac":"00:50:56:00:00:01","addresses":["10.0.0.5/24"],"gateways":["10.0.0.1"],` +
-		`"dns":["10.0.0.2"],"routes":[{"to":"10.1.0.0/16","via":"10.0.0.3"}],"mtu":1450}`,
-	"route": `{"do":"route","name":"s","destinations":["169.254.169.254/32"]}`,
-	"hnsNetwork": `{"do":"hnsNetwork","name":"s","request":{"Name":"External","Type":"L2Bridge","Adapter":{"fact":"computerName"},` +
-		`"Subnets":[{"AddressPrefix":"192.168.255.0/30"}]}}`,
-	"hnsCleanup": `{"do":"hnsCleanup","name":"s","networks":["Calico*"],"endpoints":["*_ep"],"keep":["nat"]}`,
-	"reservations": `{"do":"reservations","name":"s","path":"C:\\p.yaml","access":"admin","patch":{"a":null,"b":[1,true]},` +
-		`"rules":[{"set":"c.d","fact":"cpus","rows":[{"below":"8","value":"1"},{"value":{"e":2}}]}]}`,
-	"collectLogs": `{"do":"collectLogs","name":"s","path":"C:\\l.zip","patterns":["C:\\var\\log\\*"],"events":["System"],"maxMiB":5}`,
-	"report":      `{"do":"report","name":"s"}`,
+	"file with text":    do("file", `"path":"C:\\k\\a.txt","text":["cpus=",{"fact":"cpus"}],"access":"admin"`),
+	"file with content": do("file", `"path":["C:\\k\\",{"fact":"computerName"},".txt"],"content":"AP8=","access":"inherit"`),
+	"empty file":        do("file", `"path":"C:\\k\\a.txt","text":""`),
+	"all of a step": do("report", `"reason":"NoReport","timeoutSeconds":5,"attempts":2,"delaySeconds":0,"optional":true,`+
+		`"when":{"fact":"osBuild","atLeast":"17763","below":["2",{"fact":"cpus"}]}`),
+	"directory":       do("directory", `"path":"C:\\run","access":"admin"`),
+	"remove":          do("remove", `"paths":["C:\\a b\\c"],"patterns":["C:\\a\\*.tm?"]`),
+	"registry string": registry(`"valueName":"v","value":["a",{"fact":"osBuild"}]`),
+	"registry list":   registry(`"type":"MultiString","value":["a",["b",{"fact":"cpus"}]]`),
+	"registry number": registry(`"type":"DWord","value":"-2147483648"`),
+	"registry long":   registry(`"type":"QWord","value":"9223372036854775807"`),
+	"registry fact":   registry(`"type":"DWord","value":[{"fact":"cpus"}]`),
+	"environment": do("environment", `"variables":{"HTTP_PROXY":"http://p","EMPTY":"","ProgramFiles(x86)":"x"},`+
+		`"services":["kubelet"]`),
+	"service": do("service", `"service":"kubelet","command":["C:\\k\\kubelet.exe","--a=b c"],`+
+		`"start":"delayed-auto","dependsOn":["containerd"],"restartSeconds":[10,0]`),
+	"serviceState": do("serviceState", `"service":"kubelet","state":"restarted"`),
+	"run": do("run", `"argv":["C:\\k\\kubeadm.exe","join"],"okExitCodes":[0,1],"rebootExitCodes":[3010],"environment":{"A":"b"},`+
+		`"directory":"C:\\k","diagnose":[{"match":"a|b","reason":"AB","message":"m"}],"creates":"C:\\f","undo":["shutdown.exe","/a"]`),
+	"script": do("script", `"path":"C:\\run\\pre.PS1"`),
+	"waitFor tcp": do("waitFor", `"for":"tcp","host":[{"fact":"computerName"}],"port":"6443",`+
+		`"say":"the API server does not answer"`),
+	"waitFor https":   do("waitFor", `"for":"https","host":"h","port":"443","path":"/readyz","ca":"AAAA","say":"h is another one"`),
+	"waitFor no CA":   do("waitFor", `"for":"https","host":"h","port":"443","insecure":true,"say":"h does not answer"`),
+	"waitFor file":    do("waitFor", `"for":"file","target":"C:\\f","say":"C:\\f is missing"`),
+	"waitFor pipe":    do("waitFor", `"for":"pipe","target":"containerd-containerd","say":"containerd does not answer"`),
+	"waitFor service": do("waitFor", `"for":"serviceRunning","target":"kubelet","say":"the kubelet does not run"`),
+	"waitFor address": do("waitFor", `"for":"address","target":"10.0.0.5",`+
+		`"say":["build ",{"fact":"osBuild"}," does not take 10.0.0.5"]`),
+	"check": do("check", `"fact":"memoryMiB","atLeast":"4096",`+
+		`"say":["Windows sees ",{"fact":"memoryMiB"}," MiB on ",{"fact":"cpus"}," CPUs"]`),
+	"check unknown": do("check", `"fact":"nobodySetIt","is":"","say":[{"fact":"nobodySetIt"}," is there"]`),
+	"fact": do("fact", `"argv":["C:\\k\\kubeadm.exe","version"],"match":"v([0-9.]+)",`+
+		`"set":"kubeadm","say":"kubeadm does not tell its version"`),
+	"firewall": do("firewall", `"rules":[{"name":"r","protocol":"TCP",`+
+		`"ports":["10250","30000-32767"],"remote":["10.0.0.0/8"]}]`),
+	"feature":            do("feature", `"features":["Containers"]`),
+	"reboot":             do("reboot", `"if":"pending"`),
+	"time":               do("time", `"zone":"UTC","ntp":["pool.ntp.org"]`),
+	"localUser":          do("localUser", `"user":"ops","groups":["S-1-5-32-544"],"sshKeys":["ssh-ed25519 AAAA"]`),
+	"pageFile":           do("pageFile", `"sizeMiB":"0"`),
+	"defenderExclusions": do("defenderExclusions", `"folders":["C:\\ProgramData\\containerd"],"processes":["containerd.exe"]`),
+	"portRange":          do("portRange", `"start":34000,"count":31536`),
+	"address": do("address", `"mac":"00:50:56:00:00:01","addresses":["10.0.0.5/24"],"gateways":["10.0.0.1"],`+
+		`"dns":["10.0.0.2"],"routes":[{"to":"10.1.0.0/16","via":"10.0.0.3"}],"mtu":1450`),
+	"route": do("route", `"destinations":["169.254.169.254/32"]`),
+	"hnsNetwork": do("hnsNetwork", `"request":{"Name":"External","Type":"L2Bridge","Adapter":{"fact":"computerName"},`+
+		`"Subnets":[{"AddressPrefix":"192.168.255.0/30"}]}`),
+	"hnsCleanup": do("hnsCleanup", `"networks":["Calico*"],"endpoints":["*_ep"],"keep":["nat"]`),
+	"reservations": do("reservations", `"path":"C:\\p.yaml","access":"admin","patch":{"a":null,"b":[1,true]},`+
+		`"rules":[{"set":"c.d","fact":"cpus","rows":[{"below":"8","value":"1"},{"value":{"e":2}}]}]`),
+	"collectLogs": do("collectLogs", `"path":"C:\\l.zip","patterns":["C:\\var\\log\\*"],"events":["System"],"maxMiB":5`),
+	"report":      do("report", ""),
 }
 
 func TestGoodSteps(t *testing.T) {
@@ -83,16 +71,10 @@ func TestGoodSteps(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			first := decode(t, planOf(text))
 			kinds[plan.KindOf(first.Phases[0].Steps[0])] = true
-			if err := first.Validate(); err != nil {
-				t.Error(err)
-			}
+			expect.Fine(t, first.Validate())
 			encoded := expect.Got(first.Encode())(t)
-			if diff := cmp.Diff(first, decode(t, string(encoded))); diff != "" {
-				t.Errorf("a round trip changes the plan (-first +second):\n%s", diff)
-			}
-			if diff := cmp.Diff(normal(t, []byte(planOf(text))), normal(t, encoded)); diff != "" {
-				t.Errorf("encoding changes the JSON (-want +got):\n%s", diff)
-			}
+			expect.Same(t, "the plan after a round trip", first, decode(t, string(encoded)))
+			expect.Same(t, "the JSON of the plan", normal(t, []byte(planOf(text))), normal(t, encoded))
 		})
 	}
 	if len(kinds) != 27 {
@@ -102,125 +84,129 @@ func TestGoodSteps(t *testing.T) {
 
 // What an interpreter would find out too late, step by step.
 func TestBadSteps(t *testing.T) {
+	const later, onlyLast = "fact 'later' is not known here", "must be given in every row but the last"
+	service := func(fields string) string { return do("service", `"service":"a","command":["C:\\a.exe"],`+fields) }
+	address := func(fields string) string { return do("address", `"mac":"a","addresses":["a"],`+fields) }
+	check := func(say string) string { return do("check", `"fact":"cpus","is":"1","say":`+say) }
 	for _, test := range []struct{ name, step, want string }{
 		{"no name", `{"do":"report"}`, `name "" must be letters`},
 		{"name of two lines", `{"do":"report","name":"a\nb"}`, "must be letters"},
-		{"reason of two words", `{"do":"report","name":"s","reason":"Not good"}`, `reason "Not good" must be a name`},
-		{"negative time", `{"do":"report","name":"s","timeoutSeconds":-1}`, "timeoutSeconds must not be negative"},
-		{"negative attempts", `{"do":"report","name":"s","attempts":-1}`, "attempts must not be negative"},
-		{"negative delay", `{"do":"report","name":"s","delaySeconds":-1}`, "delaySeconds must not be negative"},
-		{"when of nothing", `{"do":"report","name":"s","when":{"fact":"","is":"a"}}`, "when.fact is missing"},
-		{"when without a question", `{"do":"report","name":"s","when":{"fact":"cpus"}}`, "when.fact must be compared"},
-		{"when by unknown fact", `{"do":"report","name":"s","when":{"fact":"cpus","is":[{"fact":"later"}]}}`, "fact 'later' is not known here"},
-		{"relative path", `{"do":"file","name":"s","path":"k\\a"}`, "path \"k\\\\a\" must be an absolute path"},
-		{"no path", `{"do":"file","name":"s","path":null}`, "must be an absolute path"},
-		{"slashes", `{"do":"file","name":"s","path":"C:/k/a"}`, "must be an absolute path"},
-		{"slash inside", `{"do":"file","name":"s","path":"C:\\k/a"}`, "must be a plain path"},
-		{"dots", `{"do":"file","name":"s","path":"C:\\k\\..\\Windows\\a"}`, "must be a plain path"},
-		{"dots at the end", `{"do":"directory","name":"s","path":"C:\\k\\.."}`, "must be a plain path"},
-		{"empty segment", `{"do":"file","name":"s","path":"C:\\k\\\\a"}`, "must be a plain path"},
-		{"stream", `{"do":"file","name":"s","path":"C:\\k\\a:b"}`, "must be a plain path"},
-		{"stream in the root", `{"do":"file","name":"s","path":"C:\\a:b"}`, "must be a plain path"},
-		{"dot at the end", `{"do":"file","name":"s","path":"C:\\k\\a."}`, "must be a plain path"},
-		{"blank at the end", `{"do":"file","name":"s","path":"C:\\k \\a"}`, "must be a plain path"},
-		{"wildcard in a path", `{"do":"file","name":"s","path":"C:\\k\\*"}`, "must be a plain path"},
-		{"newline in a path", `{"do":"file","name":"s","path":"C:\\k\n"}`, "must be a plain path"},
-		{"share", `{"do":"file","name":"s","path":"\\\\host\\c$\\a"}`, "must be an absolute path"},
-		{"access", `{"do":"file","name":"s","path":"C:\\a","access":"public"}`, `access "public" must be one of admin, inherit`},
-		{"content twice", `{"do":"file","name":"s","path":"C:\\a","text":"a","content":"YQ=="}`, "content is given twice"},
-		{"fact that no step sets", `{"do":"file","name":"s","path":"C:\\a","text":[{"fact":"later"}]}`, "text fact 'later' is not known here"},
-		{"NUL", `{"do":"file","name":"s","path":"C:\\a","text":"a\u0000"}`, "text holds a NUL"},
-		{"directory access", `{"do":"directory","name":"s","path":"C:\\a","access":"x"}`, "must be one of"},
-		{"nothing to remove", `{"do":"remove","name":"s"}`, "there is nothing to remove"},
-		{"remove outside", `{"do":"remove","name":"s","paths":["a"]}`, "must be an absolute path"},
-		{"wildcard in a folder", `{"do":"remove","name":"s","patterns":["C:\\*\\a"]}`, "must be a plain path"},
-		{"other hive", `{"do":"registry","name":"s","key":"HKEY_USERS\\a","value":"a"}`, "must begin with HKEY_LOCAL_MACHINE"},
-		{"registry type", `{"do":"registry","name":"s","key":"HKEY_LOCAL_MACHINE\\a","value":"a","type":"Binary"}`, `type "Binary" must be one of`},
-		{"registry word", `{"do":"registry","name":"s","key":"HKEY_LOCAL_MACHINE\\a","value":"one","type":"DWord"}`, `"one" must be a number`},
-		{"registry large", `{"do":"registry","name":"s","key":"HKEY_LOCAL_MACHINE\\a","value":"4294967296","type":"DWord"}`, "must be a number"},
-		{"registry larger", `{"do":"registry","name":"s","key":"HKEY_LOCAL_MACHINE\\a","value":"9223372036854775808","type":"QWord"}`, "must be a number"},
-		{"registry null", `{"do":"registry","name":"s","key":"HKEY_LOCAL_MACHINE\\a","value":null}`, "must be one value"},
-		{"no variables", `{"do":"environment","name":"s","variables":{}}`, "variables is empty"},
-		{"odd variable", `{"do":"environment","name":"s","variables":{"A=B":"c"}}`, `"A=B" is not a valid name of a variable`},
-		{"variables by case", `{"do":"environment","name":"s","variables":{"Path":"a","PATH":"b"}}`, "is there twice, in other case"},
-		{"variable of a service", `{"do":"environment","name":"s","variables":{"A":"b"},"services":["a\\b"]}`, "is not a valid name of a service"},
-		{"service name", `{"do":"service","name":"s","service":"a b","command":["C:\\a.exe"]}`, `"a b" is not a valid name of a service`},
-		{"no command", `{"do":"service","name":"s","service":"a","command":[]}`, "command is empty"},
-		{"relative command", `{"do":"service","name":"s","service":"a","command":["bin\\a.exe"]}`, "must be an absolute path"},
-		{"no program", `{"do":"service","name":"s","service":"a","command":["C:\\a.bat"]}`, "must end in .exe"},
-		{"start", `{"do":"service","name":"s","service":"a","command":["C:\\a.exe"],"start":"boot"}`, `start "boot" must be one of`},
-		{"restart", `{"do":"service","name":"s","service":"a","command":["C:\\a.exe"],"restartSeconds":[-1]}`, "restartSeconds must not be negative"},
-		{"state", `{"do":"serviceState","name":"s","service":"a","state":"paused"}`, `state "paused" must be one of running, stopped, restarted`},
-		{"state of nothing", `{"do":"serviceState","name":"s","service":"","state":"running"}`, `"" is not a valid name of a service`},
-		{"empty argv", `{"do":"run","name":"s","argv":[]}`, "argv is empty"},
-		{"null in argv", `{"do":"run","name":"s","argv":["a.exe",null]}`, "argv has a null"},
-		{"run directory", `{"do":"run","name":"s","argv":["a.exe"],"directory":"k"}`, "directory"},
-		{"run creates", `{"do":"run","name":"s","argv":["a.exe"],"creates":"k"}`, "creates"},
-		{"run undo", `{"do":"run","name":"s","argv":["a.exe"],"undo":["k"]}`, "undo"},
-		{"run environment", `{"do":"run","name":"s","argv":["a.exe"],"environment":{"":"k"}}`, "is not a valid name of a variable"},
-		{"broken expression", `{"do":"run","name":"s","argv":["a.exe"],"diagnose":[{"match":"(","reason":"A","message":"m"}]}`, "diagnose.match"},
-		{"expression of one language", `{"do":"run","name":"s","argv":["a.exe"],"diagnose":[{"match":"(?i)a","reason":"A","message":"m"}]}`, "diagnose.match"},
-		{"diagnosis without reason", `{"do":"run","name":"s","argv":["a.exe"],"diagnose":[{"match":"a","reason":"","message":"m"}]}`, "diagnose.reason"},
-		{"diagnosis without message", `{"do":"run","name":"s","argv":["a.exe"],"diagnose":[{"match":"a","reason":"A","message":""}]}`, "diagnose.message is missing"},
-		{"script of another kind", `{"do":"script","name":"s","path":"C:\\a.vbs"}`, "must end in .ps1 or .cmd"},
-		{"fact name", `{"do":"fact","name":"s","argv":["a.exe"],"match":"a","set":"A b"}`, `"A b" is not a valid name of a fact`},
-		{"fact without match", `{"do":"fact","name":"s","argv":["a.exe"],"match":"","set":"a"}`, "match"},
-		{"check without question", `{"do":"check","name":"s","fact":"cpus"}`, "fact must be compared"},
-		{"check without a sentence", `{"do":"check","name":"s","fact":"cpus","is":"1"}`, "say is missing: the sentence that tells the failure"},
-		{"check of an empty sentence", `{"do":"check","name":"s","fact":"cpus","is":"1","say":[""]}`, "say is missing"},
-		{"wait without a sentence", `{"do":"waitFor","name":"s","for":"pipe","target":"x"}`, "say is missing"},
-		{"fact without a sentence", `{"do":"fact","name":"s","argv":["a.exe"],"match":"a","set":"b"}`, "say is missing"},
-		{"check that hides what it found", `{"do":"check","name":"s","fact":"cpus","is":"1","say":"no"}`, `say must tell what was measured: {"fact": "cpus"}`},
-		{"check that tells another fact", `{"do":"check","name":"s","fact":"cpus","is":"1","say":["it has ",{"fact":"later"}]}`, "say fact 'later' is not known here"},
-		{"wait that tells a fact", `{"do":"waitFor","name":"s","for":"pipe","target":"x","say":[{"fact":"later"}]}`, "say fact 'later' is not known here"},
-		{"fact that tells itself", `{"do":"fact","name":"s","argv":["a.exe"],"match":"a","set":"later","say":[{"fact":"later"}]}`, "say fact 'later' is not known here"},
-		{"NUL in a sentence", `{"do":"check","name":"s","fact":"cpus","is":"1","say":"a\u0000"}`, "say holds a NUL"},
-		{"wait for the moon", `{"do":"waitFor","name":"s","for":"moon","target":"x"}`, `for "moon" must be one of`},
-		{"tcp without host", `{"do":"waitFor","name":"s","for":"tcp","port":"1"}`, "host belongs to tcp and https"},
-		{"tcp without port", `{"do":"waitFor","name":"s","for":"tcp","host":"h"}`, "port belongs to tcp and https"},
-		{"tcp with target", `{"do":"waitFor","name":"s","for":"tcp","host":"h","port":"1","target":"x"}`, "target belongs to all but"},
-		{"tcp with path", `{"do":"waitFor","name":"s","for":"tcp","host":"h","port":"1","path":"/"}`, "path, ca and insecure belong to https"},
-		{"file without target", `{"do":"waitFor","name":"s","for":"file"}`, "target"},
-		{"file anywhere", `{"do":"waitFor","name":"s","for":"file","target":"f"}`, "must be an absolute path"},
-		{"port by name", `{"do":"waitFor","name":"s","for":"tcp","host":"h","port":"https"}`, `"https" must be a number from 1 to 65535`},
-		{"port 0", `{"do":"waitFor","name":"s","for":"tcp","host":"h","port":0}`, `"0" must be a number from 1 to 65535`},
-		{"CA and none", `{"do":"waitFor","name":"s","for":"https","host":"h","port":"1","ca":"AAAA","insecure":true}`, "insecure contradicts ca"},
-		{"no rules", `{"do":"firewall","name":"s","rules":[]}`, "rules is empty"},
-		{"rule without name", `{"do":"firewall","name":"s","rules":[{"name":"","protocol":"TCP","ports":["1"]}]}`, "rules.name is missing"},
-		{"rule of ICMP", `{"do":"firewall","name":"s","rules":[{"name":"a","protocol":"ICMP","ports":["1"]}]}`, "rules.protocol"},
-		{"rule without ports", `{"do":"firewall","name":"s","rules":[{"name":"a","protocol":"TCP","ports":[]}]}`, "rules.ports is empty"},
-		{"no features", `{"do":"feature","name":"s","features":[]}`, "features is empty"},
-		{"reboot sometimes", `{"do":"reboot","name":"s","if":"maybe"}`, `if "maybe" must be one of pending, always`},
-		{"no time", `{"do":"time","name":"s"}`, "there is nothing to set"},
-		{"user name", `{"do":"localUser","name":"s","user":"a/b"}`, "is not a name that Windows takes"},
-		{"long user name", `{"do":"localUser","name":"s","user":"abcdefghijklmnopqrstu"}`, "is not a name that Windows takes"},
-		{"page file", `{"do":"pageFile","name":"s","sizeMiB":"8GiB"}`, "must be a number"},
-		{"no exclusions", `{"do":"defenderExclusions","name":"s"}`, "there is nothing to exclude"},
-		{"excluded folder", `{"do":"defenderExclusions","name":"s","folders":["k"]}`, "must be an absolute path"},
-		{"low ports", `{"do":"portRange","name":"s","start":80,"count":255}`, "start 80 must be 1025 to 65535"},
-		{"ports beyond the end", `{"do":"portRange","name":"s","start":65000,"count":600}`, "end at port 65535"},
-		{"few ports", `{"do":"portRange","name":"s","start":50000,"count":1}`, "255 or more"},
-		{"no MAC", `{"do":"address","name":"s","mac":null,"addresses":["10.0.0.5/24"]}`, "mac is missing"},
-		{"no addresses", `{"do":"address","name":"s","mac":"a","addresses":[]}`, "addresses is empty"},
-		{"three gateways", `{"do":"address","name":"s","mac":"a","addresses":["a"],"gateways":["a","b","c"]}`, "gateways must be one per family"},
-		{"half a route", `{"do":"address","name":"s","mac":"a","addresses":["a"],"routes":[{"to":"a","via":null}]}`, "routes[0] must have to and via"},
-		{"tiny MTU", `{"do":"address","name":"s","mac":"a","addresses":["a"],"mtu":100}`, "mtu 100 must be 576"},
-		{"no destinations", `{"do":"route","name":"s","destinations":[]}`, "destinations is empty"},
-		{"network without name", `{"do":"hnsNetwork","name":"s","request":{"Type":"L2Bridge"}}`, "request.Name is missing"},
-		{"network without type", `{"do":"hnsNetwork","name":"s","request":{"Name":"a"}}`, "request.Type is missing"},
-		{"fact in a tree", `{"do":"hnsNetwork","name":"s","request":{"Name":"a","Type":"b","c":[{"d":{"fact":"later"}}]}}`, "request.c.d fact 'later' is not known here"},
-		{"names by case in a tree", `{"do":"hnsNetwork","name":"s","request":{"Name":"a","Type":"b","type":"c"}}`, "is empty or there twice"},
-		{"nothing to clean", `{"do":"hnsCleanup","name":"s","networks":[]}`, "there is nothing to clean up"},
-		{"no reservation rules", `{"do":"reservations","name":"s","path":"C:\\a","rules":[]}`, "a step of kind file"},
-		{"reservation of nothing", `{"do":"reservations","name":"s","path":"C:\\a","rules":[{"set":"","fact":"cpus","rows":[{"value":1}]}]}`, "rules.set is missing"},
-		{"reservation by unknown fact", `{"do":"reservations","name":"s","path":"C:\\a","rules":[{"set":"a","fact":"later","rows":[{"value":1}]}]}`, "fact 'later' is not known here"},
-		{"reservation without rows", `{"do":"reservations","name":"s","path":"C:\\a","rules":[{"set":"a","fact":"cpus","rows":[]}]}`, "rules.rows is empty"},
-		{"reservation without value", `{"do":"reservations","name":"s","path":"C:\\a","rules":[{"set":"a","fact":"cpus","rows":[{"value":null}]}]}`, "rules.rows.value is missing"},
-		{"row that hides others", `{"do":"reservations","name":"s","path":"C:\\a","rules":[{"set":"a","fact":"cpus","rows":[{"value":1},{"value":2}]}]}`, "must be given in every row but the last"},
-		{"no row for the largest", `{"do":"reservations","name":"s","path":"C:\\a","rules":[{"set":"a","fact":"cpus","rows":[{"below":"8","value":1}]}]}`, "must be given in every row but the last"},
-		{"negative logs", `{"do":"collectLogs","name":"s","path":"C:\\a","maxMiB":-1}`, "maxMiB must not be negative"},
-		{"log without name", `{"do":"collectLogs","name":"s","path":"C:\\a","events":[""]}`, "events has an empty name"},
-		{"logs anywhere", `{"do":"collectLogs","name":"s","path":"C:\\a","patterns":["*"]}`, "patterns"},
+		{"reason of two words", do("report", `"reason":"Not good"`), `reason "Not good" must be a name`},
+		{"negative time", do("report", `"timeoutSeconds":-1`), "timeoutSeconds must not be negative"},
+		{"negative attempts", do("report", `"attempts":-1`), "attempts must not be negative"},
+		{"negative delay", do("report", `"delaySeconds":-1`), "delaySeconds must not be negative"},
+		{"when of nothing", do("report", `"when":{"fact":"","is":"a"}`), "when.fact is missing"},
+		{"when without a question", do("report", `"when":{"fact":"cpus"}`), "when.fact must be compared"},
+		{"when by unknown fact", do("report", `"when":{"fact":"cpus","is":[{"fact":"later"}]}`), later},
+		{"relative path", do("file", `"path":"k\\a"`), "path \"k\\\\a\" must be an absolute path"},
+		{"no path", do("file", `"path":null`), "must be an absolute path"},
+		{"slashes", do("file", `"path":"C:/k/a"`), "must be an absolute path"},
+		{"slash inside", do("file", `"path":"C:\\k/a"`), "must be a plain path"},
+		{"dots", do("file", `"path":"C:\\k\\..\\Windows\\a"`), "must be a plain path"},
+		{"dots at the end", do("directory", `"path":"C:\\k\\.."`), "must be a plain path"},
+		{"empty segment", do("file", `"path":"C:\\k\\\\a"`), "must be a plain path"},
+		{"stream", do("file", `"path":"C:\\k\\a:b"`), "must be a plain path"},
+		{"stream in the root", do("file", `"path":"C:\\a:b"`), "must be a plain path"},
+		{"dot at the end", do("file", `"path":"C:\\k\\a."`), "must be a plain path"},
+		{"blank at the end", do("file", `"path":"C:\\k \\a"`), "must be a plain path"},
+		{"wildcard in a path", do("file", `"path":"C:\\k\\*"`), "must be a plain path"},
+		{"newline in a path", do("file", `"path":"C:\\k\n"`), "must be a plain path"},
+		{"share", do("file", `"path":"\\\\host\\c$\\a"`), "must be an absolute path"},
+		{"access", do("file", `"path":"C:\\a","access":"public"`), `access "public" must be one of admin, inherit`},
+		{"content twice", do("file", `"path":"C:\\a","text":"a","content":"YQ=="`), "content is given twice"},
+		{"fact that no step sets", do("file", `"path":"C:\\a","text":[{"fact":"later"}]`), "text " + later},
+		{"NUL", do("file", `"path":"C:\\a","text":"a\u0000"`), "text holds a NUL"},
+		{"directory access", do("directory", `"path":"C:\\a","access":"x"`), "must be one of"},
+		{"nothing to remove", do("remove", ""), "there is nothing to remove"},
+		{"remove outside", do("remove", `"paths":["a"]`), "must be an absolute path"},
+		{"wildcard in a folder", do("remove", `"patterns":["C:\\*\\a"]`), "must be a plain path"},
+		{"other hive", do("registry", `"key":"HKEY_USERS\\a","value":"a"`), "must begin with HKEY_LOCAL_MACHINE"},
+		{"registry type", registry(`"value":"a","type":"Binary"`), `type "Binary" must be one of`},
+		{"registry word", registry(`"value":"one","type":"DWord"`), `"one" must be a number`},
+		{"registry large", registry(`"value":"4294967296","type":"DWord"`), "must be a number"},
+		{"registry larger", registry(`"value":"9223372036854775808","type":"QWord"`), "must be a number"},
+		{"registry null", registry(`"value":null`), "must be one value"},
+		{"no variables", do("environment", `"variables":{}`), "variables is empty"},
+		{"odd variable", do("environment", `"variables":{"A=B":"c"}`), `"A=B" is not a valid name of a variable`},
+		{"variables by case", do("environment", `"variables":{"Path":"a","PATH":"b"}`), "is used twice, in another case"},
+		{"variable of a service", do("environment", `"variables":{"A":"b"},"services":["a\\b"]`), "is not a valid name of a service"},
+		{"service name", do("service", `"service":"a b","command":["C:\\a.exe"]`), `"a b" is not a valid name of a service`},
+		{"no command", do("service", `"service":"a","command":[]`), "command is empty"},
+		{"relative command", do("service", `"service":"a","command":["bin\\a.exe"]`), "must be an absolute path"},
+		{"no program", do("service", `"service":"a","command":["C:\\a.bat"]`), "must end in .exe"},
+		{"start", service(`"start":"boot"`), `start "boot" must be one of`},
+		{"restart", service(`"restartSeconds":[-1]`), "restartSeconds must not be negative"},
+		{"state", do("serviceState", `"service":"a","state":"paused"`), `state "paused" must be one of running, stopped, restarted`},
+		{"state of nothing", do("serviceState", `"service":"","state":"running"`), `"" is not a valid name of a service`},
+		{"empty argv", do("run", `"argv":[]`), "argv is empty"},
+		{"null in argv", do("run", `"argv":["a.exe",null]`), "argv has a null"},
+		{"run directory", do("run", `"argv":["a.exe"],"directory":"k"`), "directory"},
+		{"run creates", do("run", `"argv":["a.exe"],"creates":"k"`), "creates"},
+		{"run undo", do("run", `"argv":["a.exe"],"undo":["k"]`), "undo"},
+		{"run environment", do("run", `"argv":["a.exe"],"environment":{"":"k"}`), "is not a valid name of a variable"},
+		{"broken expression", diagnose(`"match":"(","reason":"A","message":"m"`), "diagnose.match"},
+		{"expression of one language", diagnose(`"match":"(?i)a","reason":"A","message":"m"`), "diagnose.match"},
+		{"diagnosis without reason", diagnose(`"match":"a","reason":"","message":"m"`), "diagnose.reason"},
+		{"diagnosis without message", diagnose(`"match":"a","reason":"A","message":""`), "diagnose.message is missing"},
+		{"script of another kind", do("script", `"path":"C:\\a.vbs"`), "must end in .ps1 or .cmd"},
+		{"fact name", do("fact", `"argv":["a.exe"],"match":"a","set":"A b"`), `"A b" is not a valid name of a fact`},
+		{"fact without match", do("fact", `"argv":["a.exe"],"match":"","set":"a"`), "match"},
+		{"check without question", do("check", `"fact":"cpus"`), "fact must be compared"},
+		{"check without a sentence", do("check", `"fact":"cpus","is":"1"`), "say is missing: the sentence about the failure"},
+		{"check of an empty sentence", check(`[""]`), "say is missing"},
+		{"wait without a sentence", do("waitFor", `"for":"pipe","target":"x"`), "say is missing"},
+		{"fact without a sentence", do("fact", `"argv":["a.exe"],"match":"a","set":"b"`), "say is missing"},
+		{"check that hides what it found", check(`"no"`), `say must contain what was measured: {"fact": "cpus"}`},
+		{"check that tells another fact", check(`["it has ",{"fact":"later"}]`), "say " + later},
+		{"wait that tells a fact", do("waitFor", `"for":"pipe","target":"x","say":[{"fact":"later"}]`), "say " + later},
+		{"fact that tells itself", do("fact", `"argv":["a.exe"],"match":"a","set":"later","say":[{"fact":"later"}]`), "say " + later},
+		{"NUL in a sentence", check(`"a\u0000"`), "say holds a NUL"},
+		{"wait for the moon", do("waitFor", `"for":"moon","target":"x"`), `for "moon" must be one of`},
+		{"tcp without host", do("waitFor", `"for":"tcp","port":"1"`), "host belongs to tcp and https"},
+		{"tcp without port", do("waitFor", `"for":"tcp","host":"h"`), "port belongs to tcp and https"},
+		{"tcp with target", do("waitFor", `"for":"tcp","host":"h","port":"1","target":"x"`), "target belongs to all but"},
+		{"tcp with path", do("waitFor", `"for":"tcp","host":"h","port":"1","path":"/"`), "path, ca and insecure belong to https"},
+		{"file without target", do("waitFor", `"for":"file"`), "target"},
+		{"file anywhere", do("waitFor", `"for":"file","target":"f"`), "must be an absolute path"},
+		{"port by name", do("waitFor", `"for":"tcp","host":"h","port":"https"`), `"https" must be a number from 1 to 65535`},
+		{"port 0", do("waitFor", `"for":"tcp","host":"h","port":0`), `"0" must be a number from 1 to 65535`},
+		{"CA and none", do("waitFor", `"for":"https","host":"h","port":"1","ca":"AAAA","insecure":true`), "insecure contradicts ca"},
+		{"no rules", do("firewall", `"rules":[]`), "rules is empty"},
+		{"rule without name", do("firewall", `"rules":[{"name":"","protocol":"TCP","ports":["1"]}]`), "rules.name is missing"},
+		{"rule of ICMP", do("firewall", `"rules":[{"name":"a","protocol":"ICMP","ports":["1"]}]`), "rules.protocol"},
+		{"rule without ports", do("firewall", `"rules":[{"name":"a","protocol":"TCP","ports":[]}]`), "rules.ports is empty"},
+		{"no features", do("feature", `"features":[]`), "features is empty"},
+		{"reboot sometimes", do("reboot", `"if":"maybe"`), `if "maybe" must be one of pending, always`},
+		{"no time", do("time", ""), "there is nothing to set"},
+		{"user name", do("localUser", `"user":"a/b"`), "is not a name that Windows takes"},
+		{"long user name", do("localUser", `"user":"abcdefghijklmnopqrstu"`), "is not a name that Windows takes"},
+		{"page file", do("pageFile", `"sizeMiB":"8GiB"`), "must be a number"},
+		{"no exclusions", do("defenderExclusions", ""), "there is nothing to exclude"},
+		{"excluded folder", do("defenderExclusions", `"folders":["k"]`), "must be an absolute path"},
+		{"low ports", do("portRange", `"start":80,"count":255`), "start 80 must be 1025 to 65535"},
+		{"ports beyond the end", do("portRange", `"start":65000,"count":600`), "end at port 65535"},
+		{"few ports", do("portRange", `"start":50000,"count":1`), "255 or more"},
+		{"no MAC", do("address", `"mac":null,"addresses":["10.0.0.5/24"]`), "mac is missing"},
+		{"no addresses", do("address", `"mac":"a","addresses":[]`), "addresses is empty"},
+		{"three gateways", address(`"gateways":["a","b","c"]`), "gateways must be one per family"},
+		{"half a route", address(`"routes":[{"to":"a","via":null}]`), "routes[0] must have to and via"},
+		{"tiny MTU", address(`"mtu":100`), "mtu 100 must be 576"},
+		{"no destinations", do("route", `"destinations":[]`), "destinations is empty"},
+		{"network without name", do("hnsNetwork", `"request":{"Type":"L2Bridge"}`), "request.Name is missing"},
+		{"network without type", do("hnsNetwork", `"request":{"Name":"a"}`), "request.Type is missing"},
+		{"fact in a tree", do("hnsNetwork", `"request":{"Name":"a","Type":"b","c":[{"d":{"fact":"later"}}]}`), "request.c.d " + later},
+		{"names by case in a tree", do("hnsNetwork", `"request":{"Name":"a","Type":"b","type":"c"}`), "is empty, or used twice"},
+		{"nothing to clean", do("hnsCleanup", `"networks":[]`), "there is nothing to clean up"},
+		{"no reservation rules", do("reservations", `"path":"C:\\a","rules":[]`), "a step of kind file"},
+		{"reservation of nothing", reserve(`"set":"","fact":"cpus","rows":[{"value":1}]`), "rules.set is missing"},
+		{"reservation by unknown fact", reserve(`"set":"a","fact":"later","rows":[{"value":1}]`), later},
+		{"reservation without rows", reserve(`"set":"a","fact":"cpus","rows":[]`), "rules.rows is empty"},
+		{"reservation without value", reserve(`"set":"a","fact":"cpus","rows":[{"value":null}]`), "rules.rows.value is missing"},
+		{"row that hides others", reserve(`"set":"a","fact":"cpus","rows":[{"value":1},{"value":2}]`), onlyLast},
+		{"no row for the largest", reserve(`"set":"a","fact":"cpus","rows":[{"below":"8","value":1}]`), onlyLast},
+		{"negative logs", do("collectLogs", `"path":"C:\\a","maxMiB":-1`), "maxMiB must not be negative"},
+		{"log without name", do("collectLogs", `"path":"C:\\a","events":[""]`), "events has an empty name"},
+		{"logs anywhere", do("collectLogs", `"path":"C:\\a","patterns":["*"]`), "patterns"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := decode(t, planOf(test.step)).Validate()
@@ -237,14 +223,21 @@ func TestBadSteps(t *testing.T) {
 // What concerns the plan as a whole.
 func TestBadPlans(t *testing.T) {
 	good := func() *plan.Plan { return decode(t, planOf(goodSteps["file with text"])) }
-	secret := "abcdef.0123456789abcdef"
+	const secret, told = "abcdef.0123456789abcdef", "holds a value of redact"
 	file := func(text plan.Value, content []byte) plan.Step {
 		return &plan.File{Common: plan.Common{Name: "f"}, Path: plan.Text(`C:\a`), Text: text, Content: content}
 	}
-	everyBoot := func(p *plan.Plan, step plan.Step) {
-		p.Redact = []string{secret}
-		p.EveryBoot = []plan.Phase{{Name: "boot", Steps: []plan.Step{step}}}
+	everyBoot := func(step plan.Step) func(*plan.Plan) {
+		return func(p *plan.Plan) {
+			p.Redact = []string{secret}
+			p.EveryBoot = []plan.Phase{{Name: "boot", Steps: []plan.Step{step}}}
+		}
 	}
+	channel := func(c plan.Channel) func(*plan.Plan) { return func(p *plan.Plan) { p.Report = []plan.Channel{c} } }
+	noKey := plan.Channel{Do: plan.ChannelGuestInfo, Program: plan.Text("rpctool.exe")}
+	noProgram := plan.Channel{Do: plan.ChannelGuestInfo, Program: plan.Text("rpctool"), Key: "k"}
+	inTwo := plan.Parts(plan.Text(secret[:9]), plan.Text(secret[9:]))
+	asName := &plan.Environment{Common: plan.Common{Name: "e"}, Variables: map[string]plan.Value{secret: plan.Text("")}}
 	for _, test := range []struct {
 		name, want string
 		change     func(*plan.Plan)
@@ -256,29 +249,19 @@ func TestBadPlans(t *testing.T) {
 		{"erase all", `erase "C:\\*\\a" must be a plain path`, func(p *plan.Plan) { p.Erase = plan.Texts(`C:\*\a`) }},
 		{"logs", "logs: path", func(p *plan.Plan) { p.Logs = &plan.CollectLogs{} }},
 		{"phase without name", `name "" must be letters`, func(p *plan.Plan) { p.Phases[0].Name = "" }},
-		{"phase twice", `phase main: name "main" is there twice`, func(p *plan.Plan) { p.Phases = append(p.Phases, p.Phases[0]) }},
-		{"step twice", `phase main, step s: name "s" is there twice`, func(p *plan.Plan) {
+		{"phase twice", `phase main: name "main" is used twice`, func(p *plan.Plan) { p.Phases = append(p.Phases, p.Phases[0]) }},
+		{"step twice", `phase main, step s: name "s" is used twice`, func(p *plan.Plan) {
 			p.Phases[0].Steps = append(p.Phases[0].Steps, p.Phases[0].Steps[0])
 		}},
-		{"odd channel", "channel 'mail' is unknown", func(p *plan.Plan) { p.Report = []plan.Channel{{Do: "mail"}} }},
-		{"guestinfo without key", "guestinfo has program and key", func(p *plan.Plan) {
-			p.Report = []plan.Channel{{Do: plan.ChannelGuestInfo, Program: plan.Text("rpctool.exe")}}
-		}},
-		{"azure with port", "azure has url", func(p *plan.Plan) {
-			p.Report = []plan.Channel{{Do: plan.ChannelAzure, URL: "http://a", Port: "COM2"}}
-		}},
-		{"channel program", "report.program", func(p *plan.Plan) {
-			p.Report = []plan.Channel{{Do: plan.ChannelGuestInfo, Program: plan.Text("rpctool"), Key: "k"}}
-		}},
-		{"secret at every boot", "holds a value of redact", func(p *plan.Plan) { everyBoot(p, file(plan.Text("token: "+secret), nil)) }},
-		{"secret in base64", "holds a value of redact", func(p *plan.Plan) { everyBoot(p, file(nil, []byte("token: "+secret))) }},
-		{"secret in two parts", "holds a value of redact", func(p *plan.Plan) {
-			everyBoot(p, file(plan.Parts(plan.Text(secret[:9]), plan.Text(secret[9:])), nil))
-		}},
-		{"secret as a name", "holds a value of redact", func(p *plan.Plan) {
-			everyBoot(p, &plan.Environment{Common: plan.Common{Name: "e"}, Variables: map[string]plan.Value{secret: plan.Text("")}})
-		}},
-		{"bad step at every boot", "phase boot, step r: if", func(p *plan.Plan) { everyBoot(p, &plan.Reboot{Common: plan.Common{Name: "r"}}) }},
+		{"odd channel", "channel 'mail' is unknown", channel(plan.Channel{Do: "mail"})},
+		{"guestinfo without key", "guestinfo has program and key", channel(noKey)},
+		{"azure with port", "azure has url", channel(plan.Channel{Do: plan.ChannelAzure, URL: "http://a", Port: "COM2"})},
+		{"channel program", "report.program", channel(noProgram)},
+		{"secret at every boot", told, everyBoot(file(plan.Text("token: "+secret), nil))},
+		{"secret in base64", told, everyBoot(file(nil, []byte("token: "+secret)))},
+		{"secret in two parts", told, everyBoot(file(inTwo, nil))},
+		{"secret as a name", told, everyBoot(asName)},
+		{"bad step at every boot", "phase boot, step r: if", everyBoot(&plan.Reboot{Common: plan.Common{Name: "r"}})},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := good()
@@ -311,17 +294,17 @@ func TestGoodPlans(t *testing.T) {
 			p.EveryBoot = []plan.Phase{{Name: "boot", Steps: []plan.Step{&plan.SendReport{Common: plan.Common{Name: "r"}}}}}
 		}},
 		{"fact of an earlier step", "steps find facts", func(p *plan.Plan) {
-			found := &plan.Fact{Common: plan.Common{Name: "find"}, Argv: plan.Texts("a.exe"), Match: "a", Set: "found", Say: plan.Text("it is lost")}
-			p.Phases = append([]plan.Phase{{Name: "first", Steps: []plan.Step{found}}}, p.Phases...)
+			find := do("fact", `"argv":["a.exe"],"match":"a","set":"found","say":"it is lost"`)
+			p.Phases = append([]plan.Phase{{Name: "first", Steps: decode(t, planOf(find)).Phases[0].Steps}}, p.Phases...)
 			p.Phases[1].Steps[0].(*plan.File).Text = plan.FromFact("found")
 		}},
 		{"address of an HNS network", "it is a fact from then on, at every boot too", func(p *plan.Plan) {
-			network := &plan.HNSNetwork{Common: plan.Common{Name: "n"}, Request: plan.Tree{"Name": "a", "Type": "b", "c": plan.FactLeaf("cpus")}}
+			network := do("hnsNetwork", `"request":{"Name":"a","Type":"b","c":{"fact":"cpus"}}`)
 			wait := &plan.WaitFor{
 				Common: plan.Common{Name: "w"}, For: plan.ForAddress, Target: plan.FromFact(plan.FactManagementIP),
 				Say: plan.Parts(plan.Text("Windows does not accept "), plan.FromFact(plan.FactManagementIP)),
 			}
-			p.Phases = []plan.Phase{{Name: "first", Steps: []plan.Step{network}}}
+			p.Phases = decode(t, planOf(network)).Phases
 			p.EveryBoot = []plan.Phase{{Name: "boot", Steps: []plan.Step{wait}}}
 		}},
 		{"nothing to do", "an emptied plan", func(p *plan.Plan) { p.Phases = nil }},
@@ -339,7 +322,9 @@ func TestGoodPlans(t *testing.T) {
 // All that is wrong must be told at once.
 func TestValidateTellsAll(t *testing.T) {
 	err := decode(t, planOf(`{"do":"reboot","name":"a","if":"x"}`, `{"do":"reboot","name":"b","if":"y"}`)).Validate()
-	if got := fmt.Sprint(err); strings.Count(got, "\n") != 1 || !strings.Contains(got, "step a") || !strings.Contains(got, "step b") {
+	expect.Says(t, "two steps", err, "step a")
+	expect.Says(t, "two steps", err, "step b")
+	if got := err.Error(); strings.Count(got, "\n") != 1 {
 		t.Errorf("%q", got)
 	}
 }

@@ -180,7 +180,7 @@ func resolveNode(node any, facts map[string]string) (any, error) {
 	return node, nil
 }
 
-// leafFact tells whether a node of a tree is {"fact": name}.
+// leafFact says whether a node of a tree is {"fact": name}.
 func leafFact(node map[string]any) (string, bool) {
 	if len(node) != 1 {
 		return "", false

@@ -4,14 +4,13 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 func TestValue(t *testing.T) {
 	facts := map[string]string{"cpus": "4", "tricky": `{"fact":"cpus"}`}
+	parts := plan.Parts(plan.Text("n="), plan.FromFact("cpus"), plan.Text(";"))
 	for _, test := range []struct {
 		name, reason          string
 		value                 plan.Value
@@ -20,7 +19,7 @@ func TestValue(t *testing.T) {
 		{"text", "as it is", plan.Text("a"), `"a"`, "a", "a"},
 		{"empty text", "present, and empty", plan.Text(""), `""`, "", ""},
 		{"fact", "of the node", plan.FromFact("cpus"), `[{"fact":"cpus"}]`, "4", "<cpus>"},
-		{"parts", "in order", plan.Parts(plan.Text("n="), plan.FromFact("cpus"), plan.Text(";")), `["n=",{"fact":"cpus"},";"]`, "n=4;", "n=<cpus>;"},
+		{"parts", "in order", parts, `["n=",{"fact":"cpus"},";"]`, "n=4;", "n=<cpus>;"},
 		{
 			"placeholders in a text", "user text is never scanned", plan.Text(`{"fact":"cpus"} $x %x% {{x}}`),
 			`"{\"fact\":\"cpus\"} $x %x% {{x}}"`, `{"fact":"cpus"} $x %x% {{x}}`, `{"fact":"cpus"} $x %x% {{x}}`,
@@ -34,9 +33,7 @@ func TestValue(t *testing.T) {
 			}
 			var back plan.Value
 			expect.OK(t, json.Unmarshal(data, &back))
-			if diff := cmp.Diff(test.value, back); diff != "" {
-				t.Errorf("comes back as (-want +got):\n%s", diff)
-			}
+			expect.Same(t, "what comes back", test.value, back)
 			resolved, err := test.value.Resolve(facts)
 			if err != nil || resolved != test.resolved {
 				t.Errorf("resolves to %q (%v), want %q: %s", resolved, err, test.resolved, test.reason)
@@ -67,15 +64,16 @@ func TestValueFromJSON(t *testing.T) {
 			if err := json.Unmarshal([]byte(test.json), &got); (err != nil) != test.fails {
 				t.Fatalf("%v, want failure %t", err, test.fails)
 			}
-			if diff := cmp.Diff(test.want, got); !test.fails && diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+			if !test.fails {
+				expect.Same(t, "value", test.want, got)
 			}
 		})
 	}
 }
 
 func TestUnknownFact(t *testing.T) {
-	if _, err := plan.Parts(plan.Text("a"), plan.FromFact("nope")).Resolve(nil); err == nil || err.Error() != "fact 'nope' is not known" {
+	_, err := plan.Parts(plan.Text("a"), plan.FromFact("nope")).Resolve(nil)
+	if err == nil || err.Error() != "fact 'nope' is not known" {
 		t.Errorf("%v", err)
 	}
 }
@@ -93,12 +91,8 @@ func TestTreeResolve(t *testing.T) {
 		"object": map[string]any{"fact": "cpus", "and": "more"},
 	}
 	got := expect.Got(tree.Resolve(facts))(t)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(map[string]any{"fact": "cpus"}, tree["leaf"]); diff != "" {
-		t.Errorf("Resolve changes the tree:\n%s", diff)
-	}
+	expect.Same(t, "what the tree resolves to", want, got)
+	expect.Same(t, "the tree's own leaf", map[string]any{"fact": "cpus"}, tree["leaf"])
 	for name, broken := range map[string]plan.Tree{
 		"leaf": {"a": plan.FactLeaf("nope")}, "in a list": {"a": []any{plan.FactLeaf("nope")}},
 		"in an object": {"a": map[string]any{"b": plan.FactLeaf("nope"), "c": 1}},

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
@@ -58,13 +56,9 @@ func TestVectors(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			encoded := expect.Got(decoded.Encode())(t)
-			if diff := cmp.Diff(normal(t, vector.Plan), normal(t, encoded)); diff != "" {
-				t.Errorf("a round trip changes the plan (-want +got):\n%s", diff)
-			}
+			expect.Same(t, "the plan after a round trip", normal(t, vector.Plan), normal(t, encoded))
 		})
 	}
 }
@@ -140,10 +134,7 @@ func TestVectorsValidate(t *testing.T) {
 
 // What the README says of a vector must be of one that is there, and its numbers must have no hole: a lost vector is seen.
 func TestVectorsReadme(t *testing.T) {
-	text, err := os.ReadFile("vectors/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := expect.Got(os.ReadFile("vectors/README.md"))(t)
 	vectors := readVectors(t)
 	known := regexp.MustCompile(`(?m)^\| (\d+-[a-z0-9-]+) \|`).FindAllStringSubmatch(string(text), -1)
 	if len(known) == 0 {

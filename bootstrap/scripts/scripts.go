@@ -53,7 +53,7 @@ func Plan(userData []byte) ([]byte, error) {
 	rest, begins := bytes.CutPrefix(userData, []byte(frame[0]))
 	packed, ends := bytes.CutSuffix(rest, []byte(frame[1]))
 	if !begins || !ends {
-		return nil, errors.New("the user data is not that of this release")
+		return nil, errors.New("the user data was not rendered by this release")
 	}
 	plan, err := unblob(string(packed))
 	if err != nil {

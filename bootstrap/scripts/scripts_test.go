@@ -12,8 +12,7 @@ import (
 
 func read(t *testing.T, path string) []byte {
 	t.Helper()
-	data := expect.Got(os.ReadFile(path))(t)
-	return data
+	return expect.Got(os.ReadFile(path))(t)
 }
 
 // Packing must take nothing but comments, blank lines and blanks around lines.
@@ -79,18 +78,17 @@ func TestPlanRefuses(t *testing.T) {
 	good := string(scripts.UserData([]byte(`{"version":1}`)))
 	begin := strings.LastIndex(good, "H4sI")
 	for _, test := range []struct{ name, userData, want string }{
-		{"nothing", "", "not that of this release"},
-		{"another script", "#ps1_sysnative\nexit 0\n", "not that of this release"},
-		{"a byte of the agent", strings.Replace(good, "H4sI", "H4sJ", 1), "not that of this release"},
-		{"a line more", good + "calc.exe\n", "not that of this release"},
+		{"nothing", "", "not rendered by this release"},
+		{"another script", "#ps1_sysnative\nexit 0\n", "not rendered by this release"},
+		{"a byte of the agent", strings.Replace(good, "H4sI", "H4sJ", 1), "not rendered by this release"},
+		{"a line more", good + "calc.exe\n", "not rendered by this release"},
 		{"a blob that is no base64", good[:begin] + "****" + good[begin:], "unpack plan"},
 		{"a blob that is no gzip", good[:begin] + "AAAA" + good[begin:], "unpack plan"},
 		{"half a blob", good[:begin+16] + good[begin+32:], "unpack plan"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if _, err := scripts.Plan([]byte(test.userData)); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%v, want %q", err, test.want)
-			}
+			_, err := scripts.Plan([]byte(test.userData))
+			expect.Says(t, test.name, err, test.want)
 		})
 	}
 }

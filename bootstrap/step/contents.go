@@ -55,7 +55,7 @@ type Contents map[string][]byte
 func (c Contents) Content(field, inline string, from bootstrapv1.ContentSource) (Content, error) {
 	sources := SourcesOf(from)
 	if (inline == "") == (len(sources) == 0) {
-		return Content{}, Invalid(field, "content and contentFrom are both set or both empty; set one of them")
+		return Content{}, Invalid(field, "set exactly one of content and contentFrom")
 	}
 	if len(sources) == 0 {
 		return Content{Bytes: []byte(inline)}, nil

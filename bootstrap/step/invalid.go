@@ -31,7 +31,7 @@ var goodName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$`)
 func CheckName(field, name string, seen map[string]bool) error {
 	switch {
 	case !goodName.MatchString(name):
-		return Invalid(field, "name %q is not valid; use at most 40 small letters, digits and dashes", name)
+		return Invalid(field, "name %q is not valid; use at most 40 lower-case letters, digits and dashes", name)
 	case seen[name]:
 		return Invalid(field, "name %q is used twice; rename one of the two", name)
 	}

@@ -65,7 +65,7 @@ func CheckPath(field, path string) error {
 	}
 	for _, own := range ownPlaces {
 		if below(path, own) {
-			return Invalid(field, "%q is in %s, which is not for users; use another folder", path, own)
+			return Invalid(field, "%q is in %s, which is reserved for files of the bootstrap; use another folder", path, own)
 		}
 	}
 	return nil

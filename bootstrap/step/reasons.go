@@ -74,7 +74,9 @@ const (
 
 var reasons = []Reason{
 	{
-		ReasonWindowsNotSupported, "Windows is older than Server 2019; with 2019, or one after 2025, the node joins all the same",
+		ReasonWindowsNotSupported,
+		"Windows is older than Server 2019, or than Server 2022 if the network mode needs that; with Server " +
+			"2019, or with a version after 2025, the node joins with a warning",
 		"an image that is too old or too new",
 		"kubectl get windowsmachine NAME -o jsonpath={.status.windowsBuild}",
 	},
@@ -86,46 +88,46 @@ var reasons = []Reason{
 	{
 		ReasonAddressesNotSet, "an adapter did not get its addresses, or cannot use them",
 		"another computer has the address, or the VM's adapters were changed in the vCenter",
-		"Get-NetIPAddress (on the node; AddressState Duplicate: another computer has it)",
+		"Get-NetIPAddress (on the node; AddressState Duplicate: another computer has the address)",
 	},
 	{
-		ReasonContainerRuntimeNotReady, "containerd does not run or does not answer on its pipe",
-		"an image without containerd, or with a broken configuration of it",
+		ReasonContainerRuntimeNotReady, "containerd does not run, or does not answer on its pipe",
+		"an image without containerd, or with a broken containerd configuration",
 		`Get-Content C:\var\log\containerd\containerd.log -Tail 50 (on the node)`,
 	},
 	{
-		ReasonKubeletServiceFailed, "the Windows service of the kubelet could not be made or stopped",
-		"another program holds the service",
+		ReasonKubeletServiceFailed, "the kubelet's Windows service could not be created or stopped",
+		`an image without C:\k\kubelet.exe, or another program that holds the service`,
 		"sc.exe qc kubelet (on the node)",
 	},
 	{
-		ReasonKubeletArgsNotApplied, "the kubelet's service does not have the arguments that were asked for",
-		"a script of the image or of the config made the service anew during the join",
+		ReasonKubeletArgsNotApplied, "the kubelet's service does not have the requested arguments",
+		"a script of the image or of the config created the service again during the join",
 		`reg.exe query HKLM\SYSTEM\CurrentControlSet\Services\kubelet /v ImagePath (on the node)`,
 	},
 	{
 		ReasonPageFileFailed, "the page file could not be set",
-		"a policy of the domain, or a disk without room for it",
+		"a policy of the domain, or not enough space on the disk",
 		onTheNode,
 	},
 	{
-		ReasonPageFileMissing, "Windows has no page file, and would stall when its memory is used up",
-		"an image whose page file was turned off; use spec.pageFile.policy Managed or Fixed",
+		ReasonPageFileMissing, "Windows has no page file, so programs would fail once all memory is committed",
+		"the image's page file was turned off; set spec.pageFile.policy to Managed or Fixed",
 		"kubectl get windowsbootstrapconfig NAME -o jsonpath={.spec.pageFile}",
 	},
 	{
 		ReasonAPIServerUnreachable, "the API server does not answer the node",
-		"a firewall, route or name that is missing in the node's network, or an API server that is down",
+		"a firewall, a missing route or DNS name in the node's network, or an API server that is down",
 		"Test-NetConnection HOST -Port 6443 (on the node)",
 	},
 	{
-		ReasonAPIServerCAMismatch, "the API server has a certificate that is not from this cluster's CA",
-		"another cluster behind the endpoint, a proxy that opens TLS, or a clock that is wrong",
-		"kubectl get secret CLUSTER-ca -o yaml (its tls.crt must be the API server's CA)",
+		ReasonAPIServerCAMismatch, "the certificate of the API server is not signed by this cluster's CA",
+		"another cluster behind the endpoint, a proxy that intercepts TLS, or a wrong clock",
+		"kubectl get secret CLUSTER-ca -o yaml (tls.crt must be the API server's CA)",
 	},
 	{
 		ReasonTokenRejected, "the cluster does not know the bootstrap token",
-		"it expired before the node came up, or it was deleted",
+		"the token expired before the node started, or was deleted",
 		"kubectl delete machine NAME (its replacement gets a new token)",
 	},
 	{
@@ -134,19 +136,19 @@ var reasons = []Reason{
 		"w32tm /query /status (on the node)",
 	},
 	{
-		ReasonPreflightFailed, "kubeadm found the node not fit to join",
-		"the last lines name each check that failed",
+		ReasonPreflightFailed, "kubeadm's preflight checks failed",
+		"the last lines name each failed check",
 		describe,
 	},
 	{
-		ReasonNodeNameTaken, "a Ready Node of this name is in the cluster already",
+		ReasonNodeNameTaken, "the cluster already has a Ready Node of this name",
 		"a VM that was not deleted, or another machine of this name",
-		"kubectl get node NAME -o wide (in the workload cluster)",
+		"kubectl get node NAME -o wide (workload cluster)",
 	},
 	{
 		ReasonTLSBootstrapFailed, "the kubelet got no certificate",
 		"the cluster does not approve or sign the request of a new node",
-		"kubectl get csr (in the workload cluster)",
+		"kubectl get csr (workload cluster)",
 	},
 	{
 		ReasonKubeletNotHealthy, "the kubelet does not run, or does not report that it is healthy",
@@ -154,18 +156,19 @@ var reasons = []Reason{
 		`Get-Content C:\var\log\kubelet\kubelet.log -Tail 50 (on the node)`,
 	},
 	{
-		ReasonJoinFailed, "kubeadm join failed, or did not end in its time",
+		ReasonJoinFailed, "kubeadm join failed, or did not finish in time",
 		"the last lines are kubeadm's",
 		describe,
 	},
 	{
-		ReasonNodeNotRegistered, "the kubelet runs and has its certificate, but its Node is not in the cluster",
-		"a label or taint that the API server or its admission refuses; an image without C:\\k\\kubectl.exe, which asks for the Node",
+		ReasonNodeNotRegistered, "the kubelet runs and has its certificate, but its Node does not exist",
+		"a label or taint that the API server or its admission refuses; or an image without " +
+			`C:\k\kubectl.exe, which checks for the Node`,
 		`Select-String register C:\var\log\kubelet\kubelet.log (on the node)`,
 	},
 	{
 		ReasonWindowsPatchLevelTooLow, "Windows lacks an update that the network mode needs",
-		"an old image; the message names the update's number behind the build",
+		"an old image; the message has the build number of the update",
 		"kubectl get windowsmachine NAME -o jsonpath={.status.windowsBuild}",
 	},
 	{
@@ -179,84 +182,90 @@ var reasons = []Reason{
 		"Get-Service mpssvc (on the node)",
 	},
 	{
-		ReasonNetworkNotReady, "the HNS network of the mode could not be made, or got no address, or there is no default route",
-		"spec.network.interface names no adapter, the adapter has a vSwitch already, or no DHCP server answers on the new one",
+		ReasonNetworkNotReady,
+		"the HNS network of the mode could not be made or got no address, or there is no default route. As a " +
+			"warning: its vSwitch has another address than the adapter of the default route",
+		"spec.network.interface names a missing interface, or is empty although the node has several " +
+			"adapters; DHCP does not answer on the new vSwitch; or the interface already has a vSwitch",
 		"Get-HnsNetwork (on the node)",
 	},
 	{
-		ReasonPodCIDRMissing, "the cluster gave the Node no pod CIDR of the size /24",
-		"a controller manager without --allocate-node-cidrs, with another --node-cidr-mask-size, or without CIDRs left",
-		"kubectl get node NAME -o jsonpath={.spec.podCIDRs} (in the workload cluster)",
+		ReasonPodCIDRMissing, "the cluster gave the Node no pod CIDR of size /24",
+		"a controller manager without --allocate-node-cidrs, with another --node-cidr-mask-size, or without free CIDRs",
+		"kubectl get node NAME -o jsonpath={.spec.podCIDRs} (workload cluster)",
 	},
 	{
 		ReasonFilesFailed, "a file of spec.custom.files could not be written",
-		"a folder has its name, or disk C: is full",
+		"a folder has the same path, or disk C: is full",
 		onTheNode,
 	},
 	{
-		ReasonPreJoinScriptFailed, "a script of spec.custom.preJoin failed, or did not end in its time",
+		ReasonPreJoinScriptFailed, "a script of spec.custom.preJoin failed, or did not finish in time",
 		"the last lines are the script's",
 		describe,
 	},
 	{
-		ReasonPostJoinScriptFailed, "a script of spec.custom.postJoin failed, or did not end in its time",
+		ReasonPostJoinScriptFailed, "a script of spec.custom.postJoin failed, or did not finish in time",
 		"the last lines are the script's",
 		describe,
 	},
 	{
 		ReasonImageVersionMismatch,
-		"the image carries another minor version of Kubernetes than the Machine wants, or no kubeadm or kubelet; " +
-			"with another patch the node joins all the same",
-		"spec.version of the Machine was raised without another image",
+		"the image has another minor version of Kubernetes than the Machine wants, or has no kubeadm or " +
+			"kubelet; with another patch version the node joins with a warning",
+		"spec.version of the Machine was changed without a new image",
 		"kubectl get machine NAME -o jsonpath={.spec.version}",
 	},
 	{
-		ReasonTrustFailed, "a certificate of spec.windows.trustedCertificates could not be put into Windows' store",
+		ReasonTrustFailed, "a certificate of spec.windows.trustedCertificates could not be added to Windows' store",
 		"a policy that locks the store",
 		"certutil.exe -store Root (on the node)",
 	},
 	{
-		ReasonProxyFailed, "the variables of the proxy could not be set",
-		"a registry that is locked by a policy",
+		ReasonProxyFailed, "the proxy variables could not be set",
+		"a policy that locks the registry",
 		onTheNode,
 	},
 	{
 		ReasonTimeFailed, "the time zone or the time servers could not be set",
-		"a zone that this Windows does not know, or a disabled time service",
+		"a time zone that this Windows does not know, or a disabled time service",
 		"w32tm /query /configuration (on the node)",
 	},
 	{
 		ReasonFeatureFailed, "a Windows feature could not be installed",
-		"a name that Get-WindowsFeature does not show, or an image whose sources were removed",
+		"a name that Get-WindowsFeature does not list, or an image whose feature sources were removed",
 		"Get-WindowsFeature (on the node)",
 	},
 	{
-		ReasonUserFailed, "a user of spec.windows.users could not be made",
+		ReasonUserFailed, "a user of spec.windows.users could not be created",
 		"a policy for accounts",
 		"Get-LocalUser (on the node)",
 	},
 	{
-		ReasonDefenderFailed, "the exclusions of Microsoft Defender could not be set; the node joins all the same",
-		"a Windows without Defender, or one that is managed centrally",
+		ReasonDefenderFailed, "the exclusions of Microsoft Defender could not be set; the node joins with a warning",
+		"a Windows without Defender, or with centrally managed Defender",
 		"Get-MpPreference (on the node)",
 	},
 	{
-		ReasonVMwareToolsFailed, "VMware Tools could not be told which adapters to report; the node joins all the same",
+		ReasonVMwareToolsFailed,
+		"VMware Tools could not be configured to report the node's adapters; the node joins with a warning",
 		"an image with other guest tools",
 		"Get-Service VMTools (on the node)",
 	},
 	{
-		ReasonContainerdConfigFailed, "containerd's configuration could not be written, or its service could not be set",
+		ReasonContainerdConfigFailed,
+		"containerd's configuration could not be written, or its service could not be configured",
 		"disk C: is full or read-only",
 		onTheNode,
 	},
 	{
-		ReasonImagePullFailed, "an image of spec.containerd.prepullImages could not be pulled; the node joins all the same",
+		ReasonImagePullFailed,
+		"an image of spec.containerd.prepullImages could not be pulled; the node joins with a warning",
 		"a wrong name, or a registry that cannot be reached",
 		describe,
 	},
 	{
-		ReasonCSIProxyFailed, "csi-proxy is not there or does not run",
+		ReasonCSIProxyFailed, "csi-proxy does not exist or does not run",
 		"a wrong path in spec.windows.csiProxy.path",
 		"sc.exe qc csiproxy (on the node)",
 	},
@@ -266,50 +275,53 @@ var reasons = []Reason{
 		`Get-Content C:\Windows\debug\NetSetup.LOG -Tail 50 (on the node)`,
 	},
 	{
-		ReasonGMSAPluginFailed, "the plug-in of spec.windows.gmsaPlugin is not installed, or could not be made known to Windows",
-		"neither the image nor a preJoin script has installed it, or a wrong classID",
+		ReasonGMSAPluginFailed,
+		"the plug-in of spec.windows.gmsaPlugin is not installed, or could not be registered with Windows",
+		"neither the image nor a preJoin script installed it, or a wrong classID",
 		`reg.exe query HKLM\SYSTEM\CurrentControlSet\Control\CCG\COMClasses (on the node)`,
 	},
 	{
 		ReasonContainerdTooOld,
-		"the image's containerd is too old: HostProcess containers need 1.7, registries, drop-ins and the like 2.0",
-		"an old image, or settings in spec.containerd that it does not support",
+		"the image's containerd is too old: HostProcess containers need 1.7; registries, drop-ins and the like need 2.0",
+		"an old image, or settings in spec.containerd that its containerd does not support",
 		`& 'C:\Program Files\containerd\containerd.exe' --version (on the node)`,
 	},
 	{
-		ReasonPauseImageMissing, "the pause image of all pods is not in the image and could not be pulled",
-		"a registry that cannot be reached; use an image that has it, or set spec.containerd.registries or spec.containerd.pauseImage",
+		ReasonPauseImageMissing, "the pause image is not in the image and could not be pulled",
+		"a registry that cannot be reached; use an image that has the pause image, or set " +
+			"spec.containerd.registries or spec.containerd.pauseImage",
 		`& 'C:\Program Files\containerd\ctr.exe' -n k8s.io images list (on the node)`,
 	},
 	{
 		ReasonMachineTooSmall,
-		"the node's memory leaves Pods less than 2 GiB; with less than 8 GiB of it, or 20 GiB of free disk, it joins all the same",
+		"the node's memory leaves Pods less than 2 GiB; with less than 8 GiB of memory or 20 GiB of free " +
+			"disk space the node joins with a warning",
 		"a small VM size or template; spec.reservations.lowMemory accepts it",
 		"kubectl get windowsmachine NAME -o jsonpath={.status.bootstrap.warnings}",
 	},
 	{
-		ReasonPlanNotUnderstood, "the agent does not understand the plan it was given",
-		"a fault of ours",
+		ReasonPlanNotUnderstood, "the agent does not understand its plan",
+		"a bug in this provider",
 		describe,
 	},
 	{
-		ReasonBootstrapTimeout, "the bootstrap was not done within spec.deadlineSeconds",
-		"a slow disk or network; the phase says where the time went",
+		ReasonBootstrapTimeout, "the bootstrap did not finish within spec.deadlineSeconds",
+		"a slow disk or network; the phase shows where the time went",
 		describe,
 	},
 	{
-		ReasonTooManyReboots, "steps asked for more reboots than are allowed",
+		ReasonTooManyReboots, "steps needed more reboots than allowed",
 		"a Windows feature or update that never finishes",
 		onTheNode,
 	},
 	{
-		ReasonFactsUnavailable, "Windows does not answer questions about the machine",
+		ReasonFactsUnavailable, "Windows does not provide the facts about its machine",
 		"a broken WMI repository in the image",
 		"winmgmt /verifyrepository (on the node)",
 	},
 	{
-		ReasonInternalError, "the agent failed in a way that has no reason of its own",
-		"a fault of ours",
+		ReasonInternalError, "a failure without a reason of its own",
+		"a bug in this provider",
 		onTheNode,
 	},
 }

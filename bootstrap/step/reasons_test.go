@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -32,9 +30,7 @@ func TestReasonsAreExplained(t *testing.T) {
 	declared := declaredReasons(t)
 	slices.Sort(explained)
 	slices.Sort(declared)
-	if diff := cmp.Diff(declared, explained); diff != "" {
-		t.Errorf("constants and explanations differ (-constants +explained):\n%s", diff)
-	}
+	expect.Same(t, "constants and explanations", declared, explained)
 }
 
 func declaredReasons(t *testing.T) []string {

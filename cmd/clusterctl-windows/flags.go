@@ -22,7 +22,7 @@ var commands = []command{
 		name: "render", does: "write the files that a guest would get", usage: "render -f FILE --machine NAME -o DIR",
 		about: `Writes the files that the machine's guest would get to DIR, replacing those of an earlier call:
   userdata   the exact bytes that cloudbase-init runs, including the bootstrap token
-  metadata   on vSphere, the exact bytes that name the computer
+  metadata   on vSphere, the exact bytes that give the computer its name
   node.json  the plan in userdata, indented for reading and comparing, with secrets masked
 If FILE has the machine's bootstrap Secret, these are the files that the guest got, and a note says whether this release
 would render the same.`,

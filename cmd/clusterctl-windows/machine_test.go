@@ -12,57 +12,57 @@ const withPool = "[{name: nodes, addressesFromPools: [{apiGroup: ipam.cluster.x-
 
 // refusals has a case for everything that can be wrong with the objects, with the whole error message.
 func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want string } {
+	const machine, vm = "Machine team-a/" + machineName, "WindowsMachine team-a/" + machineName
+	const missing, add = " is not in standard input; ", "add the output of: kubectl get "
+	all, git := readText(t, machineFile), readText(t, gitFile)
 	return map[string]struct{ reason, objects, machine, want string }{
 		"nothing": {
 			"comments are not objects", "# nothing\n---\n", "m",
 			"cannot find Machine m in standard input, which has neither a Machine nor a MachineDeployment of Windows machines; " +
-				"add the output of: kubectl get machine m -o yaml",
+				add + "machine m -o yaml",
 		},
 		"unknown machine": {
-			"the name may be misspelled", readText(t, machineFile), "blue-windows",
+			"the name may be misspelled", all, "blue-windows",
 			"cannot find Machine blue-windows in standard input, which has Machines team-a/" + machineName + "; " +
-				"add the output of: kubectl get machine blue-windows -o yaml",
+				add + "machine blue-windows -o yaml",
 		},
 		"machine of another namespace": {
-			"a namespace in the name must match", readText(t, machineFile), "team-b/" + machineName,
+			"a namespace in the name must match", all, "team-b/" + machineName,
 			"cannot find Machine team-b/" + machineName + " in standard input, which has Machines team-a/" + machineName + "; " +
-				"add the output of: kubectl get machine " + machineName + " -o yaml",
+				add + "machine " + machineName + " -o yaml",
 		},
 		"unknown among deployments": {
 			"with two pools, the name must show which one is meant",
-			changed(t, gitFile, "name: blue-windows\n", "name: green\n") + "---\n" + readText(t, gitFile), "x",
+			changed(t, gitFile, "name: blue-windows\n", "name: green\n") + "---\n" + git, "x",
 			"cannot find Machine x in standard input, which has MachineDeployment default/green, whose machines are named green-...; " +
-				"MachineDeployment default/blue-windows, whose machines are named blue-windows-...; " +
-				"add the output of: kubectl get machine x -o yaml",
+				"MachineDeployment default/blue-windows, whose machines are named blue-windows-...; " + add + "machine x -o yaml",
 		},
 		"machine twice": {
 			"the program must not guess which one is meant",
-			readText(t, machineFile) + "---\n" + changed(t, machineFile, "team-a", "team-b"), machineName,
+			all + "---\n" + changed(t, machineFile, "team-a", "team-b"), machineName,
 			"standard input has several Machines of this name: team-a/" + machineName + ", team-b/" + machineName +
 				"; use --machine NAMESPACE/NAME, and keep each Machine once",
 		},
 		"cluster twice": {
 			"the program must not guess which one is meant",
-			readText(t, machineFile) + "---\n" + without(t, machineFile, "kind: Machine\n", "kind: List", "kind: Secret"), machineName,
+			all + "---\n" + without(t, machineFile, "kind: Machine\n", "kind: List", "kind: Secret"), machineName,
 			"Cluster team-a/blue is in standard input 2 times; keep only one",
 		},
 		"all but the machine missing": {
 			"all missing objects are named at once", without(t, machineFile, "kind: Cluster\n", "kind: List", "blue-ca"), machineName,
-			"WindowsMachine team-a/" + machineName + " is not in standard input; " +
-				"add the output of: kubectl get windowsmachine " + machineName + " -n team-a -o yaml\n" +
-				"WindowsBootstrapConfig team-a/" + machineName + " is not in standard input; " +
-				"add the output of: kubectl get windowsbootstrapconfig " + machineName + " -n team-a -o yaml\n" +
-				"Cluster team-a/blue is not in standard input; add the output of: kubectl get cluster blue -n team-a -o yaml\n" +
-				"Secret team-a/blue-ca is not in standard input; add the output of: kubectl get secret blue-ca -n team-a -o yaml " +
+			vm + missing + add + "windowsmachine " + machineName + " -n team-a -o yaml\n" +
+				"WindowsBootstrapConfig team-a/" + machineName + missing +
+				add + "windowsbootstrapconfig " + machineName + " -n team-a -o yaml\n" +
+				"Cluster team-a/blue" + missing + add + "cluster blue -n team-a -o yaml\n" +
+				"Secret team-a/blue-ca" + missing + add + "secret blue-ca -n team-a -o yaml " +
 				"(only its tls.crt is needed; remove tls.key, the private key)",
 		},
 		"templates missing": {
 			"a MachineDeployment needs its templates",
 			without(t, gitFile, "kind: WindowsMachineTemplate\nmetadata", "kind: WindowsBootstrapConfigTemplate\nmetadata"), "m",
-			"WindowsMachineTemplate default/blue-windows is not in standard input; " +
-				"add the output of: kubectl get windowsmachinetemplate blue-windows -n default -o yaml\n" +
-				"WindowsBootstrapConfigTemplate default/blue-windows is not in standard input; " +
-				"add the output of: kubectl get windowsbootstrapconfigtemplate blue-windows -n default -o yaml",
+			"WindowsMachineTemplate default/blue-windows" + missing + add + "windowsmachinetemplate blue-windows -n default -o yaml\n" +
+				"WindowsBootstrapConfigTemplate default/blue-windows" + missing +
+				add + "windowsbootstrapconfigtemplate blue-windows -n default -o yaml",
 		},
 		"CA without a certificate": {
 			"a node must be able to verify its cluster", changed(t, machineFile, "tls.crt:", "ca.crt:"), machineName,
@@ -71,14 +71,12 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 		"other infrastructure": {
 			"Linux machines are in the same files",
 			changed(t, machineFile, "    kind: WindowsMachine\n    name", "    kind: VSphereMachine\n    name"), machineName,
-			"Machine team-a/" + machineName + " refers to the VSphereMachine " + machineName +
-				", but a Windows machine needs a WindowsMachine",
+			machine + " refers to the VSphereMachine " + machineName + ", but a Windows machine needs a WindowsMachine",
 		},
 		"other bootstrap": {
 			"KubeadmConfigs make Linux nodes",
 			changed(t, machineFile, "      kind: WindowsBootstrapConfig\n", "      kind: KubeadmConfig\n"), machineName,
-			"Machine team-a/" + machineName + " refers to the KubeadmConfig " + machineName +
-				", but a Windows machine needs a WindowsBootstrapConfig",
+			machine + " refers to the KubeadmConfig " + machineName + ", but a Windows machine needs a WindowsBootstrapConfig",
 		},
 		"no bootstrap in the deployment": {
 			"it would make machines without user data",
@@ -86,7 +84,7 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 			"MachineDeployment default/blue-windows does not refer to a WindowsBootstrapConfigTemplate, which it needs",
 		},
 		"no name for a machine": {
-			"the API server would refuse it", readText(t, gitFile), "Blue_1",
+			"the API server would refuse it", git, "Blue_1",
 			`"Blue_1" is not a valid name for a Machine: a lowercase RFC 1123 subdomain must consist of lower case ` +
 				`alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character ` +
 				`(e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`,
@@ -94,42 +92,38 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 		"control plane": {
 			"the controller refuses it too",
 			changed(t, machineFile, "  uid: 0b6f2f0e", "  labels: {cluster.x-k8s.io/control-plane: \"\"}\n  uid: 0b6f2f0e"), machineName,
-			"Machine team-a/" + machineName + " is a control-plane machine; control planes must run on Linux",
+			machine + " is a control-plane machine; control planes must run on Linux",
 		},
 		"two clouds": {
 			"a rule of the API server", changed(t, machineFile, "    vsphere:\n",
 				"    azure:\n      credentialsRef: {name: identity}\n"+azureFields("      ")+"    vsphere:\n"), machineName,
-			"WindowsMachine team-a/" + machineName + `: spec: Invalid value: set exactly one of spec.vsphere and spec.azure`,
+			vm + `: spec: Invalid value: set exactly one of spec.vsphere and spec.azure`,
 		},
 		"out of range": {
 			"limits of the API server, all at once",
 			changed(t, machineFile, "cpus: 4", "cpus: 1", "memoryMiB: 16384", "memoryMiB: 2"), machineName,
-			"WindowsMachine team-a/" + machineName + ": spec.vsphere.cpus: Invalid value: 1: " +
-				"spec.vsphere.cpus in body should be greater than or equal to 2\n" +
-				"WindowsMachine team-a/" + machineName + ": spec.vsphere.memoryMiB: Invalid value: 2: " +
-				"spec.vsphere.memoryMiB in body should be greater than or equal to 4096",
+			vm + ": spec.vsphere.cpus: Invalid value: 1: spec.vsphere.cpus in body should be greater than or equal to 2\n" +
+				vm + ": spec.vsphere.memoryMiB: Invalid value: 2: spec.vsphere.memoryMiB in body should be greater than or equal to 4096",
 		},
 		"pools without addresses": {
 			"the user data is rendered from them",
 			changed(t, machineFile, "cpus: 4", "networks: "+withPool+"\n      cpus: 4"), machineName,
-			"WindowsMachine team-a/" + machineName + " has pools in spec.vsphere.networks, but status.networks lacks their addresses; " +
+			vm + " has pools in spec.vsphere.networks, but status.networks lacks their addresses; " +
 				"export the object once its status has them, or set status.networks",
 		},
 		"a misspelt field": {
 			"the API server would silently drop it", changed(t, machineFile, "cpus: 4", "cpu: 4"), machineName,
-			"WindowsMachine team-a/" + machineName + `: unknown field "spec.vsphere.cpu"`,
+			vm + `: unknown field "spec.vsphere.cpu"`,
 		},
 		"a field of the wrong type": {
 			"the program does not guess", changed(t, machineFile, "cpus: 4", "cpus: many"), machineName,
-			"WindowsMachine team-a/" + machineName + ": spec.vsphere.cpus: Invalid value: \"string\": " +
-				"spec.vsphere.cpus in body must be of type integer: \"string\"",
+			vm + ": spec.vsphere.cpus: Invalid value: \"string\": spec.vsphere.cpus in body must be of type integer: \"string\"",
 		},
 		"an older API": {
 			"this program does not convert between versions as Cluster API does",
 			changed(t, machineFile, "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Machine",
 				"apiVersion: cluster.x-k8s.io/v1beta1\nkind: Machine"), machineName,
-			"Machine team-a/" + machineName + " has apiVersion cluster.x-k8s.io/v1beta1, " +
-				"but only cluster.x-k8s.io/v1beta2 is supported; " +
+			machine + " has apiVersion cluster.x-k8s.io/v1beta1, but only cluster.x-k8s.io/v1beta2 is supported; " +
 				"use the output of: kubectl get machine.v1beta2.cluster.x-k8s.io " + machineName + " -n team-a -o yaml",
 		},
 		"not YAML": {
@@ -137,7 +131,7 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 			"standard input: document 1: not a Kubernetes object: apiVersion or kind is missing",
 		},
 		"broken YAML": {
-			"the place is named", readText(t, machineFile) + "---\na: [", machineName,
+			"the place is named", all + "---\na: [", machineName,
 			"standard input: document 6: yaml: line 1: did not find expected node content",
 		},
 		"no object": {
@@ -155,7 +149,7 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 		},
 		"a provider ID of another cloud": {
 			"a rule of the API says so", changed(t, machineFile, "vsphere://420f", "azure://420f"), machineName,
-			"WindowsMachine team-a/" + machineName + ": spec.providerID: Invalid value: " +
+			vm + ": spec.providerID: Invalid value: " +
 				"providerID of a vSphere VM must be vsphere:// followed by a lowercase UUID; remove it: the controller sets it",
 		},
 		"Azure without an identity": {

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -40,8 +38,7 @@ func call(t *testing.T, stdin string, args ...string) ended {
 
 func readText(t *testing.T, path string) string {
 	t.Helper()
-	data := expect.Got(os.ReadFile(path))(t)
-	return string(data)
+	return string(expect.Got(os.ReadFile(path))(t))
 }
 
 // changed returns a file of testdata with some texts replaced.
@@ -83,9 +80,7 @@ func checkGolden(t *testing.T, name, got string) {
 	if *update {
 		expect.OK(t, os.WriteFile(path, []byte(got), 0o600))
 	}
-	if diff := cmp.Diff(readText(t, path), got); diff != "" {
-		t.Errorf("go test ./cmd/clusterctl-windows -update writes %s (-want +got):\n%s", name, diff)
-	}
+	expect.Same(t, "go test ./cmd/clusterctl-windows -update writes "+name, readText(t, path), got)
 }
 
 func TestUsage(t *testing.T) {
@@ -113,9 +108,7 @@ func TestUsage(t *testing.T) {
 			[]string{"plan", "-f", machineFile, "--machine", "m", "x"},
 			`unexpected argument "x"`,
 		},
-		"plan writes no secrets": {
-			"the flag belongs to render", []string{"plan", "--show-secrets"}, "unknown flag: --show-secrets",
-		},
+		"plan writes no secrets": {"the flag belongs to render", []string{"plan", "--show-secrets"}, "unknown flag: --show-secrets"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -151,14 +144,10 @@ func TestWhereObjectsComeFrom(t *testing.T) {
 		t.Fatal(want.Err)
 	}
 	piped := call(t, readText(t, machineFile), "plan", "-f", "-", "--machine", "team-a/"+machineName)
-	if diff := cmp.Diff(want, piped); diff != "" {
-		t.Errorf("standard input (-file +pipe):\n%s", diff)
-	}
+	expect.Same(t, "standard input", want, piped)
 	first, rest, _ := strings.Cut(readText(t, machineFile), "---\n")
 	half := filepath.Join(t.TempDir(), "cluster.yaml")
 	expect.OK(t, os.WriteFile(half, []byte(first), 0o600))
 	split := call(t, rest, "plan", "-f", half, "-f", "-", "--machine", machineName)
-	if diff := cmp.Diff(want, split); diff != "" {
-		t.Errorf("two files (-one +two):\n%s", diff)
-	}
+	expect.Same(t, "two files", want, split)
 }

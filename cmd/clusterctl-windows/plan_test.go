@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
@@ -35,10 +33,7 @@ func TestPlanOfMachines(t *testing.T) {
 // allKinds returns a plan with a step of each kind.
 func allKinds(t *testing.T) *plan.Plan {
 	t.Helper()
-	p, err := plan.Decode([]byte(readText(t, "testdata/all-kinds.json")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := expect.Got(plan.Decode([]byte(readText(t, "testdata/all-kinds.json"))))(t)
 	expect.OK(t, p.Validate())
 	return p
 }
@@ -54,9 +49,7 @@ func TestPlanOfAllKinds(t *testing.T) {
 // A new kind of step needs a sentence, and a step in testdata/all-kinds.json.
 func TestEveryKindHasASentence(t *testing.T) {
 	kinds := kindsOfPlan()
-	if diff := cmp.Diff(kinds, slices.Sorted(maps.Keys(sentences))); diff != "" {
-		t.Errorf("kinds and their sentences (-kinds +sentences):\n%s", diff)
-	}
+	expect.Same(t, "kinds and their sentences", kinds, slices.Sorted(maps.Keys(sentences)))
 	said := map[plan.Kind]string{}
 	p := allKinds(t)
 	for _, phase := range append(p.Phases, p.EveryBoot...) {
@@ -64,9 +57,7 @@ func TestEveryKindHasASentence(t *testing.T) {
 			said[plan.KindOf(step)] = sentenceOf(step)
 		}
 	}
-	if diff := cmp.Diff(kinds, slices.Sorted(maps.Keys(said))); diff != "" {
-		t.Errorf("testdata/all-kinds.json (-kinds +steps):\n%s", diff)
-	}
+	expect.Same(t, "testdata/all-kinds.json", kinds, slices.Sorted(maps.Keys(said)))
 	for kind, sentence := range said {
 		broken := strings.Contains(sentence, "%!") || strings.Contains(sentence, " but is a *")
 		if broken || len(sentence) < 7 || strings.HasSuffix(sentence, ".") {

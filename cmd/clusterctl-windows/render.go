@@ -51,7 +51,7 @@ func guestFiles(m *machine, showSecrets bool) ([]file, error) {
 	}
 	return []file{
 		{"userdata", "what cloudbase-init runs, including the bootstrap token", m.userData},
-		{"metadata", "what names the computer", names},
+		{"metadata", "the computer's name", names},
 		{"node.json", about, readable},
 	}, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
@@ -21,67 +22,58 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// ofController returns what the controller renders from the objects in testdata/machine.yaml.
-func ofController(t *testing.T) []byte {
+// inputOf returns what a controller has for a Machine of Cluster blue, whose WindowsMachine it has identified.
+func inputOf(t *testing.T, windows *infrav1.WindowsMachine, uid types.UID) bootstrap.Input {
 	t.Helper()
-	in := bootstrap.Input{
+	identity := expect.Got(vsphere.Provider{}.Identify(windows))(t)
+	windows.Spec.ProviderID, windows.Status.ComputerName = identity.ProviderID, identity.Name
+	return bootstrap.Input{
 		Cluster: &clusterv1.Cluster{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "blue"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: windows.Namespace, Name: "blue"},
 			Spec:       clusterv1.ClusterSpec{ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "10.0.0.10", Port: 6443}},
 		},
 		Machine: &clusterv1.Machine{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: machineName, UID: "0b6f2f0e-52b0-4a5c-9d53-2f1f3f7f9d10"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: windows.Namespace, Name: windows.Name, UID: uid},
 			Spec:       clusterv1.MachineSpec{ClusterName: "blue", Version: "v1.36.3"},
 		},
-		WindowsMachine: &infrav1.WindowsMachine{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: machineName},
-			Spec: infrav1.WindowsMachineSpec{
-				ProviderID: "vsphere://420f7a1c-5d1e-4b6a-8f52-0c9f5f3b2a11",
-				VSphere:    &infrav1.VSphereVM{CPUs: 4, MemoryMiB: 16384},
-			},
-		},
-		Config: &bootstrapv1.WindowsBootstrapConfig{Spec: bootstrapv1.WindowsBootstrapConfigSpec{
-			Node: bootstrapv1.NodeRegistration{Labels: []bootstrapv1.NodeLabel{{Name: "example.com/pool", Value: "blue"}}},
-		}},
-		ClusterCA: []byte(readText(t, "../../bootstrap/testdata/ca.crt")),
-		Token:     testToken,
+		WindowsMachine: windows,
+		Config:         &bootstrapv1.WindowsBootstrapConfig{},
+		ClusterCA:      []byte(readText(t, "../../bootstrap/testdata/ca.crt")),
 	}
-	identity := expect.Got(vsphere.Provider{}.Identify(in.WindowsMachine))(t)
-	in.WindowsMachine.Status.ComputerName = identity.Name
+}
+
+// ofController returns what the controller renders from the objects in testdata/machine.yaml.
+func ofController(t *testing.T) []byte {
+	t.Helper()
+	const providerID = "vsphere://420f7a1c-5d1e-4b6a-8f52-0c9f5f3b2a11"
+	in := inputOf(t, &infrav1.WindowsMachine{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: machineName},
+		Spec: infrav1.WindowsMachineSpec{
+			ProviderID: providerID, VSphere: &infrav1.VSphereVM{CPUs: 4, MemoryMiB: 16384},
+		},
+	}, "0b6f2f0e-52b0-4a5c-9d53-2f1f3f7f9d10")
+	in.WindowsMachine.Spec.ProviderID = providerID
+	in.Config.Spec.Node.Labels = []bootstrapv1.NodeLabel{{Name: "example.com/pool", Value: "blue"}}
+	in.Token = testToken
 	userData := expect.Got(bootstrap.Render(in))(t)
 	return userData.Bytes()
 }
 
 // A machine that is made from templates gets the same user data as a Machine with these UIDs.
 func TestMachineOfTemplatesGetsTheSame(t *testing.T) {
-	windows := &infrav1.WindowsMachine{
+	in := inputOf(t, &infrav1.WindowsMachine{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "blue-windows-1", UID: "0511fb82-b721-5d3d-bb47-5e6506585efe"},
 		Spec:       infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}},
-	}
-	identity := expect.Got(vsphere.Provider{}.Identify(windows))(t)
-	windows.Spec.ProviderID, windows.Status.ComputerName = identity.ProviderID, identity.Name
-	want, err := bootstrap.Render(bootstrap.Input{
-		Cluster: &clusterv1.Cluster{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "blue"},
-			Spec:       clusterv1.ClusterSpec{ControlPlaneEndpoint: clusterv1.APIEndpoint{Host: "10.0.0.10", Port: 6443}},
-		},
-		Machine: &clusterv1.Machine{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "blue-windows-1", UID: "d5d74958-3344-5fa1-b7fe-34c4df387a27"},
-			Spec:       clusterv1.MachineSpec{ClusterName: "blue", Version: "v1.36.3"},
-		},
-		WindowsMachine: windows,
-		Config:         &bootstrapv1.WindowsBootstrapConfig{Spec: bootstrapv1.WindowsBootstrapConfigSpec{DeadlineSeconds: 1500}},
-		ClusterCA:      []byte(readText(t, "../../bootstrap/testdata/ca.crt")),
-		Token:          placeholderToken,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, "d5d74958-3344-5fa1-b7fe-34c4df387a27")
+	in.Config.Spec.DeadlineSeconds = 1500
+	in.Token = placeholderToken
+	want := expect.Got(bootstrap.Render(in))(t)
 	files := rendered(t, t.TempDir(), readText(t, gitFile), "--machine", "blue-windows-1")
 	if files["userdata"] != string(want.Bytes()) {
 		t.Error("userdata is not what the controller would make")
 	}
-	if !strings.Contains(files["metadata"], identity.Name) || strings.Contains(files["node.json"], placeholderToken) {
+	name := in.WindowsMachine.Status.ComputerName
+	if !strings.Contains(files["metadata"], name) || strings.Contains(files["node.json"], placeholderToken) {
 		t.Errorf("metadata is %s, or node.json shows the token", files["metadata"])
 	}
 }

@@ -19,7 +19,7 @@ func (m *machine) takeStored() {
 		m.plan, err = plan.Decode(data)
 	}
 	if err != nil {
-		m.note(got+"; another release rendered it, and this release cannot read its plan: %v", m.storedIn, err)
+		m.note(got+"; this release cannot read its plan: %v", m.storedIn, err)
 		return
 	}
 	m.planJSON = data

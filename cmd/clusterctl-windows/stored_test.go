@@ -71,7 +71,7 @@ func TestStoredUserDataOfAnotherRelease(t *testing.T) {
 		t.Errorf("files are %v", files)
 	}
 	got := call(t, objects, "plan", "-f", "-", "--machine", machineName)
-	const note = "; another release rendered it, and this release cannot read its plan: the user data is not that of this release\n"
+	const note = "; this release cannot read its plan: the user data was not rendered by this release\n"
 	const refused = "this release cannot read the plan in Secret team-a/" + machineName + "; use the release that rendered it\n"
 	if got.Code != exitRefused || got.Out != "" || got.Err != gotNote+note+refused {
 		t.Errorf("got %+v", got)

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 func TestMacOf(t *testing.T) {
@@ -82,17 +82,13 @@ func TestClaimsOf(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s/%s of %s for %s", claim.Namespace, claim.Name, claim.Spec.PoolRef.Name,
 			claim.Spec.ClusterName))
 		want := map[string]string{clusterv1.ClusterNameLabel: "blue", clusterv1.WatchLabel: "mine"}
-		if diff := cmp.Diff(want, claim.Labels); diff != "" {
-			t.Errorf("labels of %s (-want +got):\n%s", claim.Name, diff)
-		}
+		expect.Same(t, "labels of "+claim.Name, want, claim.Labels)
 		if !metav1.IsControlledBy(claim, windows) || !*claim.OwnerReferences[0].BlockOwnerDeletion {
 			t.Errorf("%s is owned by %+v", claim.Name, claim.OwnerReferences)
 		}
 	}
 	want := []string{"team-a/win-0-0 of four for blue", "team-a/win-0-1 of six for blue", "team-a/win-2-0 of storage for blue"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("claims (-want +got):\n%s", diff)
-	}
+	expect.Same(t, "claims", want, got)
 	windows.Spec.VSphere = nil
 	if claims := claimsOf(windows, blue); claims != nil {
 		t.Errorf("a machine of another cloud claims %v", claims)
@@ -128,8 +124,6 @@ func TestWaitsForAddress(t *testing.T) {
 		claim := claimsOf(windows, blue)[0]
 		claim.UID = "claim-1"
 		c.change(claim)
-		if diff := cmp.Diff(phase.Of(c.want), phase.Of(waitsForAddress(windows, claim))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		expect.Same(t, name, phase.Of(c.want), phase.Of(waitsForAddress(windows, claim)))
 	}
 }

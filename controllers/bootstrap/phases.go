@@ -168,8 +168,8 @@ func (r *Reconciler) readClusterCA(ctx context.Context, f *facts) error {
 	f.ca = secret.Data[corev1.TLSCertKey]
 	if len(f.ca) == 0 {
 		return phase.AwaitSecret(bootstrapv1.WaitingForClusterCAReason,
-			"Secret %s with the cluster's CA under the key tls.crt does not exist; a node does not join a cluster that it cannot verify",
-			key.Name)
+			"Secret %s with the cluster's CA under the key tls.crt does not exist, so nodes could not verify the cluster; "+
+				"create it or set spec.discovery", key.Name)
 	}
 	return nil
 }

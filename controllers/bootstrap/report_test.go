@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,6 +17,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // row is what `kubectl get windowsbootstrapconfigs` would show, by column.
@@ -100,8 +100,7 @@ func TestReport(t *testing.T) {
 	}{
 		"waits": {
 			"the reason of the phase that waits is the reason of Ready",
-			world(), phase.Wait(bootstrapv1.WaitingForControlPlaneReason, "not yet"),
-			without("False WaitingForControlPlane"),
+			world(), phase.Wait(bootstrapv1.WaitingForControlPlaneReason, "not yet"), without("False WaitingForControlPlane"),
 		},
 		"invalid": {
 			"only another config helps, and GitOps tools hear of it",
@@ -112,20 +111,14 @@ func TestReport(t *testing.T) {
 		"stored with warnings": {"they stop nothing", world(warned), nil, storedRow.but(row{"Warnings": "True WarningsGiven"})},
 		"warned and joined": {
 			"the Secret is not read any more, and what it said stays said",
-			world(wasWarned, named, withNode), nil,
-			storedRow.but(row{"Warnings": "True WarningsGiven"}),
+			world(wasWarned, named, withNode), nil, storedRow.but(row{"Warnings": "True WarningsGiven"}),
 		},
 		"stored, token out of reach": {
 			"trouble afterwards does not take the user data away",
-			world(stored), phase.Poll(bootstrapv1.WorkloadUnreachableReason, "down"),
-			storedRow,
+			world(stored), phase.Poll(bootstrapv1.WorkloadUnreachableReason, "down"), storedRow,
 		},
-		"moved": {"status is lost in a move, the Machine still names the Secret", world(stored, named), nil, storedRow},
-		"joined": {
-			"a node that joined needs no Secret any more",
-			world(named, withNode), nil,
-			storedRow.but(row{"Warnings": ""}),
-		},
+		"moved":  {"status is lost in a move, the Machine still names the Secret", world(stored, named), nil, storedRow},
+		"joined": {"a node that joined needs no Secret any more", world(named, withNode), nil, storedRow.but(row{"Warnings": ""})},
 		"lost": {
 			"a Secret that is gone under a booting VM is not made anew",
 			world(named), phase.Stall(bootstrapv1.DataSecretLostReason, "gone"),
@@ -136,17 +129,13 @@ func TestReport(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			report(c.facts, c.end)
-			if diff := cmp.Diff(c.want, rowOf(c.facts.config)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
-			}
+			expect.Same(t, c.reason, c.want, rowOf(c.facts.config))
 			if c.facts.config.Status.ObservedGeneration != 2 {
 				t.Error("observedGeneration is not written")
 			}
 			again := c.facts.config.DeepCopy()
 			report(c.facts, c.end)
-			if diff := cmp.Diff(again.Status, c.facts.config.Status); diff != "" {
-				t.Errorf("a second report on the same facts changes the status:\n%s", diff)
-			}
+			expect.Same(t, "the status after a second report on the same facts", again.Status, c.facts.config.Status)
 		})
 	}
 }

@@ -48,7 +48,7 @@ func ControlPlane(ctx context.Context, workload Workload, cluster *clusterv1.Clu
 		}
 	}
 	return nil, phase.Poll(infrav1.WaitingForLinuxNodeReason,
-		"Cluster %s has no Ready Node among its %d with the labels %s and %s=linux; Windows machines come after Linux",
+		"Cluster %s has no Ready Node among its %d with the labels %s and %s=linux; Windows VMs are made only after one is Ready",
 		cluster.Name, len(nodes.Items), controlPlaneLabel, corev1.LabelOSStable)
 }
 

@@ -6,11 +6,10 @@ import (
 	"testing"
 	"time"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // TestOverdue looks at a machine whose VM has been running for a while, and whose guest last told something in between.
@@ -112,9 +111,7 @@ func settled(t *testing.T, f *facts, end error) {
 	before := f.windows.DeepCopy()
 	f.now = f.now.Add(100 * time.Millisecond)
 	report(f, end)
-	if diff := gocmp.Diff(before.Status, f.windows.Status); diff != "" {
-		t.Errorf("the status changes with the clock:\n%s", diff)
-	}
+	expect.Same(t, "the status some time later", before.Status, f.windows.Status)
 }
 
 // TestOverdueIsOver has guests that speak, or join, after they were given up.

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -72,9 +71,7 @@ func TestProgressOfUntrustedReports(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, _, err := progressOf(c.report)
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
-			}
+			expect.Same(t, c.reason, c.want, got)
 			if (err != nil) != (c.want == nil && c.report != "") {
 				t.Errorf("%s: the error is %v", c.reason, err)
 			}
@@ -131,9 +128,7 @@ func TestTakeOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			status := &infrav1.WindowsMachineStatus{Bootstrap: c.known}
 			takeOver(status, c.told, second)
-			if diff := cmp.Diff(c.want, status.Bootstrap); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
-			}
+			expect.Same(t, c.reason, c.want, status.Bootstrap)
 		})
 	}
 }

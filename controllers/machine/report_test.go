@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -19,6 +18,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // row is what `kubectl get windowsmachines` would show, by column.
@@ -141,6 +141,16 @@ func wasRunning(f *facts) {
 func TestReport(t *testing.T) {
 	errBoom := errors.New("boom")
 	away := &phase.Stop{Reason: infrav1.CloudUnreachableReason, Message: "no answer", Err: errBoom}
+	off := phase.Wait(infrav1.VMNotRunningReason, "stopped")
+	gone := phase.Stall(infrav1.VMVanishedReason, "gone")
+	moved := func(f *facts) { f.machine.Spec.ProviderID = "test://m-abc" }
+	// What these rows have is the same whatever went before.
+	const failure = "BootstrapFailed"
+	givenUp := row{"Phase": "Failed", "Ready Bootstrap Progress": "False " + failure, "Stalled": "True " + failure, "Build": ""}
+	isOff := row{"Phase": "Provisioning", "Ready VM": "False VMNotRunning"}
+	isGone := row{"Phase": "Failed", "Ready VM": "False VMVanished", "Stalled": "True VMVanished"}
+	isAway := row{"Ready VM Cloud": "False CloudUnreachable", "Bootstrap Progress": "Unknown CloudUnreachable"}
+	stopsOff, stopsGone := row{"Bootstrap Progress": "Unknown VMNotRunning"}, row{"Bootstrap Progress": "Unknown VMVanished"}
 	cases := map[string]struct {
 		reason string
 		facts  *facts
@@ -149,8 +159,7 @@ func TestReport(t *testing.T) {
 	}{
 		"waits": {
 			"the reason of the phase that waits is the reason of Ready",
-			world(), phase.Wait(infrav1.WaitingForBootstrapDataReason, "none yet"),
-			pendingRow,
+			world(), phase.Wait(infrav1.WaitingForBootstrapDataReason, "none yet"), pendingRow,
 		},
 		"being made": {
 			"the cloud is at work",
@@ -165,34 +174,23 @@ func TestReport(t *testing.T) {
 		"guest at work": {"progress is no failure", world(vm(cloud.Running, running)), nil, atWorkRow},
 		"guest failed": {
 			"a bootstrap that failed is final and says so to GitOps tools; a reason that is not documented is replaced",
-			world(vm(cloud.Running, failed)), nil,
-			atWorkRow.but(row{
-				"Phase": "Failed", "Ready Bootstrap Progress": "False BootstrapFailed",
-				"Stalled": "True BootstrapFailed", "Build": "",
-			}),
+			world(vm(cloud.Running, failed)), nil, atWorkRow.but(givenUp),
 		},
 		"guest failed after its node joined": {
 			"what comes after the join was asked for too, and what is due at every boot is not done on such a node",
-			world(vm(cloud.Running, failed), withNode), nil,
-			joinedRow.but(row{
-				"Phase": "Failed", "Ready Bootstrap Progress": "False BootstrapFailed",
-				"Stalled": "True BootstrapFailed", "Build": "",
-			}),
+			world(vm(cloud.Running, failed), withNode), nil, joinedRow.but(givenUp),
 		},
 		"guest at work after its node joined": {
 			"the node is there, and the guest tells what it still does",
-			world(vm(cloud.Running, running), withNode), nil,
-			joinedRow.but(row{"Progress": "True Bootstrapping"}),
+			world(vm(cloud.Running, running), withNode), nil, joinedRow.but(row{"Progress": "True Bootstrapping"}),
 		},
 		"started again": {
 			"a start is told of beside the bootstrap",
-			world(wasRunning, vm(cloud.Running, bootRunning)), nil,
-			joinedRow.but(row{"EveryBoot": "Unknown EveryBootRunning"}),
+			world(wasRunning, vm(cloud.Running, bootRunning)), nil, joinedRow.but(row{"EveryBoot": "Unknown EveryBootRunning"}),
 		},
 		"start failed": {
 			"the Node says whether pods can run; the machine says what went wrong, and is as ready as before",
-			world(wasRunning, vm(cloud.Running, bootFailed)), nil,
-			joinedRow.but(row{"EveryBoot": "False NetworkNotReady"}),
+			world(wasRunning, vm(cloud.Running, bootFailed)), nil, joinedRow.but(row{"EveryBoot": "False NetworkNotReady"}),
 		},
 		"guest done": {
 			"the node is still to be seen",
@@ -202,83 +200,45 @@ func TestReport(t *testing.T) {
 		"joined": {"all is well", world(vm(cloud.Running, succeeded), withNode), nil, joinedRow},
 		"joined without a word": {
 			"a node that joined is better proof than a guest whose tools are dead",
-			world(vm(cloud.Running, ""), withNode), nil,
-			joinedRow.but(row{"Build": ""}),
+			world(vm(cloud.Running, ""), withNode), nil, joinedRow.but(row{"Build": ""}),
 		},
 		"cloud down": {
 			"an outage of the cloud makes no running machine unready",
-			world(wasRunning), away,
-			joinedRow.but(row{"Cloud": "False CloudUnreachable"}),
+			world(wasRunning), away, joinedRow.but(row{"Cloud": "False CloudUnreachable"}),
 		},
 		"cloud down before there was a VM": {
 			"there it is the reason",
-			world(), away,
-			pendingRow.but(row{"Ready VM Cloud": "False CloudUnreachable"}),
+			world(), away, pendingRow.but(row{"Ready VM Cloud": "False CloudUnreachable"}),
 		},
-		"vanished": {
-			"a VM that is gone is no outage",
-			world(wasRunning), phase.Stall(infrav1.VMVanishedReason, "gone"),
-			joinedRow.but(row{"Phase": "Failed", "Ready VM": "False VMVanished", "Stalled": "True VMVanished"}),
-		},
-		"stopped": {
-			"a VM that was stopped is not running",
-			world(wasRunning, vm(cloud.Stopped, succeeded)), phase.Wait(infrav1.VMNotRunningReason, "stopped"),
-			joinedRow.but(row{"Phase": "Provisioning", "Ready VM": "False VMNotRunning"}),
-		},
+		"vanished": {"a VM that is gone is no outage", world(wasRunning), gone, joinedRow.but(isGone)},
+
+		"stopped": {"a VM that was stopped is not running", world(wasRunning, vm(cloud.Stopped, succeeded)), off, joinedRow.but(isOff)},
 		"stopped at work": {
 			"the guest of a VM that is off does nothing",
-			world(was(running), vm(cloud.Stopped, running)), phase.Wait(infrav1.VMNotRunningReason, "stopped"),
-			atWorkRow.but(row{
-				"Phase": "Provisioning", "Ready VM": "False VMNotRunning",
-				"Bootstrap Progress": "Unknown VMNotRunning",
-			}),
+			world(was(running), vm(cloud.Stopped, running)), off, atWorkRow.but(isOff).but(stopsOff),
 		},
 		"stopped before its guest said a word": {
 			"such a VM is not said to run",
-			world(was(""), vm(cloud.Stopped, "")), phase.Wait(infrav1.VMNotRunningReason, "stopped"),
-			atWorkRow.but(row{
-				"Phase": "Provisioning", "Ready VM": "False VMNotRunning",
-				"Bootstrap Progress": "Unknown VMNotRunning", "Build": "",
-			}),
+			world(was(""), vm(cloud.Stopped, "")), off, atWorkRow.but(isOff).but(stopsOff).but(row{"Build": ""}),
 		},
 		"stopped at work after its node joined": {
 			"the bootstrap is done for Cluster API, and not at work",
-			world(was(running), withNode, vm(cloud.Stopped, running)), phase.Wait(infrav1.VMNotRunningReason, "stopped"),
-			joinedRow.but(row{"Phase": "Provisioning", "Ready VM": "False VMNotRunning", "Progress": "Unknown VMNotRunning"}),
+			world(was(running), withNode, vm(cloud.Stopped, running)), off,
+			joinedRow.but(isOff).but(row{"Progress": "Unknown VMNotRunning"}),
 		},
 		"stopped, and the cloud is away": {
 			"it did not run when it was seen last",
-			world(was(running), seenStopped), away,
-			atWorkRow.but(row{
-				"Phase": "Provisioning", "Ready VM Cloud": "False CloudUnreachable",
-				"Bootstrap Progress": "Unknown CloudUnreachable",
-			}),
+			world(was(running), seenStopped), away, atWorkRow.but(isOff).but(isAway),
 		},
-		"vanished at work": {
-			"nor does the guest of one that is gone",
-			world(was(running)), phase.Stall(infrav1.VMVanishedReason, "gone"),
-			atWorkRow.but(row{
-				"Phase": "Failed", "Ready VM": "False VMVanished", "Bootstrap Progress": "Unknown VMVanished",
-				"Stalled": "True VMVanished",
-			}),
-		},
-		"vanished, moved": {
-			"the Machine knows that there was a VM",
-			world(func(f *facts) { f.machine.Spec.ProviderID = "test://m-abc" }), phase.Stall(infrav1.VMVanishedReason, "gone"),
-			pendingRow.but(row{
-				"Phase": "Failed", "Ready VM": "False VMVanished", "Bootstrap Progress": "Unknown VMVanished",
-				"Stalled": "True VMVanished",
-			}),
-		},
+		"vanished at work": {"nor does the guest of one that is gone", world(was(running)), gone, atWorkRow.but(isGone).but(stopsGone)},
+		"vanished, moved":  {"the Machine knows that there was a VM", world(moved), gone, pendingRow.but(isGone).but(stopsGone)},
 		"of a Machine that is deleted": {
 			"its hooks may keep it like this for long",
-			world(), phase.Wait(infrav1.DeletingReason, "no VM"),
-			pendingRow.but(row{"Phase": "Deleting", "Ready VM": "False Deleting"}),
+			world(), phase.Wait(infrav1.DeletingReason, "no VM"), pendingRow.but(row{"Phase": "Deleting", "Ready VM": "False Deleting"}),
 		},
 		"error": {
 			"an error without a reason is not hidden",
-			world(), errBoom,
-			pendingRow.but(row{"Ready VM": "Unknown InternalError"}),
+			world(), errBoom, pendingRow.but(row{"Ready VM": "Unknown InternalError"}),
 		},
 		"deleting": {
 			"a machine that is being deleted is not ready, whatever its guest says",
@@ -289,15 +249,12 @@ func TestReport(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			report(c.facts, c.end)
-			if diff := cmp.Diff(c.want, rowOf(c.facts.windows)); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
-			}
+			expect.Same(t, c.reason, c.want, rowOf(c.facts.windows))
 			assertWhole(t, c.facts.windows)
 			again := c.facts.windows.DeepCopy()
 			report(c.facts, c.end)
-			if diff := cmp.Diff(again.Status, c.facts.windows.Status, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("a second report on the same facts changes the status, so that nothing ever settles:\n%s", diff)
-			}
+			// If it changed, nothing would ever settle.
+			expect.Same(t, "a second report", again.Status, c.facts.windows.Status, cmpopts.EquateEmpty())
 		})
 	}
 }

@@ -143,7 +143,7 @@ func success(p *infrav1.BootstrapProgress, limit time.Duration) string {
 	}
 }
 
-// failure reads: Bootstrap 9/11 join failed after 3m: exit 1, "couldn't validate the identity of the API Server"
+// failure reads: Bootstrap 9/11 join failed after 3m: exit 1, "the API server's certificate is not signed by this cluster's CA"
 // (ApiServerCaMismatch).
 func failure(p *infrav1.BootstrapProgress) string {
 	text := fmt.Sprintf("Bootstrap %s failed after %s: ", p.Phase, brief(elapsed(p)))

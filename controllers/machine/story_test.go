@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/funcr"
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -16,6 +15,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // deadline gives the machine a config, with the default of 30 minutes when it is 0.
@@ -31,6 +31,8 @@ func TestSentences(t *testing.T) {
 		progress = infrav1.BootstrapProgressCondition
 		ready    = infrav1.ReadyCondition
 		boot     = infrav1.EveryBootSucceededCondition
+		silent   = "Bootstrap 2/5 kubelet, 12s of at most 30m; the guest has not reported since, but "
+		console  = "; see the console of VM m-abc"
 	)
 	cases := map[string]struct {
 		reason    string
@@ -56,9 +58,10 @@ func TestSentences(t *testing.T) {
 		"named failure": {
 			"exit code, the name of the failure, the reason to look up",
 			world(deadline(0), told("failed", "9/11 join", `"reason":"ApiServerCaMismatch",
-				"message":"couldn't validate the identity of the API Server (kubeadm.exe ended with exit code 1)",
+				"message":"the API server's certificate is not signed by this cluster's CA (kubeadm.exe ended with exit code 1)",
 				"exitCode":1,"elapsed":180,"lastLines":["a","b"]`)),
-			ready, `Bootstrap 9/11 join failed after 3m: exit 1, "couldn't validate the identity of the API Server" (ApiServerCaMismatch)`,
+			ready, `Bootstrap 9/11 join failed after 3m: exit 1, ` +
+				`"the API server's certificate is not signed by this cluster's CA" (ApiServerCaMismatch)`,
 		},
 		"failure that has no name": {
 			"the last line that is no stack",
@@ -117,19 +120,16 @@ func TestSentences(t *testing.T) {
 			"the fault need not be in VMware Tools", world(was(""), deadline(0), later,
 				vm(cloud.Running, `{"version":1,"state":"dancing"}`)),
 			ready, "the guest has not reported within its limit of 30m and the 15m that Windows gets to start, but " +
-				notUnderstood +
-				"; see the console of VM m-abc",
+				notUnderstood + console,
 		},
 		"overdue, not understood": {
 			"nor for a VM that hangs", world(was(running), deadline(0), later, vm(cloud.Running, "[]")),
-			ready, "Bootstrap 2/5 kubelet, 12s of at most 30m; the guest has not reported since, but " + notUnderstood +
-				"; see the console of VM m-abc",
+			ready, silent + notUnderstood + console,
 		},
 		"overdue, not understood, cloud away": {
 			"what was said stands",
 			world(was(running), deadline(0), later, vm(cloud.Running, "[]"), func(f *facts) { report(f, nil); f.vm, f.unread = nil, nil }),
-			progress, "Bootstrap 2/5 kubelet, 12s of at most 30m; the guest has not reported since, but " + notUnderstood +
-				"; see the console of VM m-abc",
+			progress, silent + notUnderstood + console,
 		},
 		"start failed": {
 			"step and reason of the guest", world(vm(cloud.Running, bootFailed)),
@@ -139,9 +139,7 @@ func TestSentences(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			report(c.facts, nil)
-			if diff := cmp.Diff(c.want, conditions.Get(c.facts.windows, c.condition).Message); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
-			}
+			expect.Same(t, c.reason, c.want, conditions.Get(c.facts.windows, c.condition).Message)
 		})
 	}
 }
@@ -178,31 +176,27 @@ func TestLogUnread(t *testing.T) {
 
 func TestAllocatable(t *testing.T) {
 	sized := func(f *facts) { f.windows.Spec.VSphere = &infrav1.VSphereVM{CPUs: 4, MemoryMiB: 16384} }
-	spec := func(s bootstrapv1.WindowsBootstrapConfigSpec) func(*facts) {
-		return func(f *facts) { f.config = &bootstrapv1.WindowsBootstrapConfig{Spec: s} }
+	keeps := func(r bootstrapv1.Reservations) func(*facts) {
+		return func(f *facts) { deadline(0)(f); f.config.Spec.Reservations = r }
 	}
-	reserved := spec(bootstrapv1.WindowsBootstrapConfigSpec{Reservations: bootstrapv1.Reservations{
+	reserved := keeps(bootstrapv1.Reservations{
 		System:   bootstrapv1.Reserved{CPU: "1", Memory: "2Gi"},
 		Kube:     bootstrapv1.Reserved{CPU: "500m", Memory: "1Gi"},
 		Eviction: bootstrapv1.Eviction{MemoryAvailable: "512Mi"},
-	}})
-	tooLittle := spec(bootstrapv1.WindowsBootstrapConfigSpec{
-		Reservations: bootstrapv1.Reservations{System: bootstrapv1.Reserved{Memory: "1Mi"}},
 	})
+	tooLittle := keeps(bootstrapv1.Reservations{System: bootstrapv1.Reserved{Memory: "1Mi"}})
+	type amounts = map[corev1.ResourceName]string
 	cases := map[string]struct {
 		reason string
 		facts  *facts
-		want   map[corev1.ResourceName]string
+		want   amounts
 	}{
 		"no VM yet":    {"it is written together with the first word of the VM", world(sized, deadline(0)), nil},
 		"other config": {"what another provider reserves is not known", world(sized, vm(cloud.Creating, "")), nil},
-		"no size": {
-			"the template's is not known here", world(vm(cloud.Creating, ""), deadline(0)),
-			map[corev1.ResourceName]string{"pods": "110"},
-		},
+		"no size":      {"the template's is not known here", world(vm(cloud.Creating, ""), deadline(0)), amounts{"pods": "110"}},
 		"explicit": {
 			"the size less what is reserved", world(sized, reserved, vm(cloud.Creating, "")),
-			map[corev1.ResourceName]string{"cpu": "2500m", "memory": "12800Mi", "pods": "110"},
+			amounts{"cpu": "2500m", "memory": "12800Mi", "pods": "110"},
 		},
 		"changed since": {
 			"what nothing would be rendered of says nothing of the VM",
@@ -212,16 +206,14 @@ func TestAllocatable(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			report(c.facts, phase.Wait(infrav1.ProvisioningReason, "cloning"))
-			var got map[corev1.ResourceName]string
+			var got amounts
 			for name, amount := range c.facts.windows.Status.Allocatable {
 				if got == nil {
-					got = map[corev1.ResourceName]string{}
+					got = amounts{}
 				}
 				got[name] = amount.String()
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
-			}
+			expect.Same(t, c.reason, c.want, got)
 		})
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 var errBoom = errors.New("boom")
@@ -50,9 +50,7 @@ func TestRun(t *testing.T) {
 
 func compare(t *testing.T, reason string, want phase.Stop, got error) {
 	t.Helper()
-	if diff := cmp.Diff(want, phase.Of(got), cmpopts.EquateErrors()); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", reason, diff)
-	}
+	expect.Same(t, reason, want, phase.Of(got), cmpopts.EquateErrors())
 }
 
 func TestCloud(t *testing.T) {
@@ -134,8 +132,6 @@ func TestCondition(t *testing.T) {
 		"another act": {"it is told", errors.New("put: 2 s"), slow, internal("put: 2 s")},
 		"one word":    {"an error need not name an act", errBoom, slow, internal("boom")},
 	} {
-		if diff := cmp.Diff(*c.want, phase.Of(c.end).Condition("Ready", c.known)); diff != "" {
-			t.Errorf("%s: %s (-want +got):\n%s", name, c.reason, diff)
-		}
+		expect.Same(t, name+": "+c.reason, *c.want, phase.Of(c.end).Condition("Ready", c.known))
 	}
 }

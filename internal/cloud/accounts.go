@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -47,7 +45,7 @@ func (a *Accounts) Get(p Provider, secret Key, credentials map[string][]byte) (C
 	if a.ctx == nil || a.ctx.Err() != nil {
 		return nil, Errorf(Transient, "", "the manager is starting or stopping")
 	}
-	id, digest := fmt.Sprintf("%T %s", p, secret), digestOf(credentials)
+	id, digest := fmt.Sprintf("%T %s", p, secret), sha256.Sum256(fmt.Appendf(nil, "%q", credentials)) // fmt sorts maps
 	have := a.open[id]
 	if have != nil && have.digest == digest {
 		return have.cloud, nil
@@ -92,13 +90,4 @@ func (a *Accounts) watch(ctx context.Context, cloud Cloud, secret Key) {
 		case <-time.After(wait):
 		}
 	}
-}
-
-func digestOf(credentials map[string][]byte) [sha256.Size]byte {
-	sum := sha256.New()
-	for _, name := range slices.Sorted(maps.Keys(credentials)) {
-		fmt.Fprintf(sum, "%d %s %d ", len(name), name, len(credentials[name]))
-		sum.Write(credentials[name])
-	}
-	return [sha256.Size]byte(sum.Sum(nil))
 }

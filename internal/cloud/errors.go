@@ -7,7 +7,7 @@ import (
 )
 
 // ErrNotFound says that the machine has no VM.
-var ErrNotFound = errors.New("there is no such VM")
+var ErrNotFound = errors.New("the VM does not exist")
 
 // Kind says what can help against an error.
 type Kind string

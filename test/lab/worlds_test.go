@@ -125,7 +125,7 @@ func (j *joins) ofTheNetwork() []provoked {
 			with(l2bridge),
 		fails("network", step.ReasonNetworkNotReady, "External").in(faulty(guest.Faults{NoDHCP: true})).
 			with(l2bridge),
-		fails("verify", step.ReasonPodCIDRMissing, "has no IPv4 pod CIDR of the size /24").
+		fails("verify", step.ReasonPodCIDRMissing, "has no IPv4 pod CIDR of size /24").
 			in(running("kubectl.exe", "--kubeconfig", withoutPodCIDRs)).
 			with(network(bootstrapv1.NetworkL2Bridge, bootstrapv1.CNIWinBridge)),
 		fails("api-server", step.ReasonAPIServerUnreachable, "unreachable network").

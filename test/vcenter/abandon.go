@@ -1,28 +1,56 @@
 package vcenter
 
 import (
-	"bytes"
 	"context"
-	"io"
 	"net/http"
-	"net/http/httptest"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/types"
 )
 
+var waitsOn = regexp.MustCompile(`<(?:\w+:)?_this[^>]*>([^<]+)<`)
+
 // abandon ends a wait for changes when its client goes before the answer. The simulator waits on for minutes, and reads all
-// that is watched at every change, for a client that was killed.
+// that is watched at every change, for a client that was killed. It forgets an end that comes before the wait has begun, and
+// then even destroys a collector that goes on to wait; so the collector itself is told, until it answers.
 func (v *VCenter) abandon(w http.ResponseWriter, r *http.Request, method string, body []byte) http.ResponseWriter {
-	if method != "WaitForUpdatesEx" {
+	collector := waitsOn.FindSubmatch(body)
+	if method != "WaitForUpdatesEx" || collector == nil {
 		return w
 	}
-	cancel := r.Clone(context.Background())
-	cancel.Body = io.NopCloser(bytes.NewReader(bytes.ReplaceAll(body, []byte(method), []byte("CancelWaitForUpdates"))))
-	return &waiting{w, context.AfterFunc(r.Context(), func() { v.model.Service.ServeSDK(httptest.NewRecorder(), cancel) })}
+	answered := make(chan struct{})
+	stay := context.AfterFunc(r.Context(), func() {
+		for {
+			if c, ok := v.waiting.Load(string(collector[1])); ok {
+				c.(*simulator.PropertyCollector).CancelWaitForUpdates(&types.CancelWaitForUpdates{})
+			}
+			select {
+			case <-answered:
+				return
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+	})
+	return &waiting{w, sync.OnceFunc(func() {
+		stay()
+		close(answered)
+	})}
+}
+
+// noteWaiting notes which collector is about to wait.
+func (v *VCenter) noteWaiting(ctx *simulator.Context, method *simulator.Method) {
+	if c, ok := ctx.Session.Registry.Get(method.This).(*simulator.PropertyCollector); ok && method.Name == "WaitForUpdatesEx" {
+		v.waiting.Store(method.This.Value, c)
+	}
 }
 
 // waiting ends with the first byte of the answer: a client that goes after that may be waiting again already.
 type waiting struct {
 	http.ResponseWriter
-	over func() bool
+	over func()
 }
 
 // WriteHeader is part of http.ResponseWriter.

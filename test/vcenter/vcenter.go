@@ -55,6 +55,8 @@ type VCenter struct {
 	own   *Door         // of the hypervisor
 	calls calls
 	gate  gate
+
+	waiting sync.Map // collectors that may wait for changes, by reference
 }
 
 // creating is held while an inventory is made: the simulator counts hosts in a package variable.
@@ -108,6 +110,7 @@ func (v *VCenter) Stop() {
 func (v *VCenter) call(ctx *simulator.Context, method *simulator.Method) (mo.Reference, types.BaseMethodFault) {
 	if ctx.Session != nil && ctx.Session.UserName != "" { // the owner, who has no name, looks when all is quiet
 		narrowCollector(ctx, method)
+		v.noteWaiting(ctx, method)
 		giveIndexPatience(ctx, method)
 	}
 	return nil, nil

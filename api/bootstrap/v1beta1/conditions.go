@@ -84,7 +84,7 @@ const (
 	// DeletingReason: the token is being removed.
 	DeletingReason = "Deleting"
 
-	// NotStalledReason: whatever the config waits for can resolve without a change by a user.
+	// NotStalledReason: the config can continue without a change by a user.
 	NotStalledReason = "NotStalled"
 
 	// InternalErrorReason: a failure without a reason of its own; the message is the error.

@@ -95,8 +95,7 @@ type LowMemory string
 // LowMemoryAccepted allows reservations that leave Windows little memory.
 const LowMemoryAccepted LowMemory = "IAcceptThatWindowsMayStall"
 
-// PageFile says how large the page file is. A node always has one: without it, Windows kills programs once all memory is
-// committed.
+// PageFile says how large the page file is. A node always has one: without it, programs fail once all memory is committed.
 //
 // +kubebuilder:validation:XValidation:rule="(self.policy == 'Fixed') == has(self.sizeMiB)",message="sizeMiB is required with policy Fixed and not allowed with any other; set both, or remove sizeMiB",fieldPath=".sizeMiB"
 type PageFile struct {

@@ -154,7 +154,7 @@ const (
 	// JoinedReason: the Node has joined the cluster.
 	JoinedReason = "Joined"
 
-	// NotStalledReason: whatever the machine waits for can resolve without a change by a user.
+	// NotStalledReason: the machine can continue without a change by a user.
 	NotStalledReason = "NotStalled"
 
 	// InternalErrorReason: a failure without a reason of its own; the message is the error.

@@ -68,7 +68,7 @@ func identity(w world) {
 	for _, wrong := range []string{"other://1", first.ProviderID + "x", strings.ToUpper(first.ProviderID)} {
 		a.Spec.ProviderID = wrong
 		_, err := w.Provider.Identify(a)
-		w.wantError(err, cloud.Invalid, infrav1.SpecInvalidReason)
+		WantError(w.t, err, cloud.Invalid, infrav1.SpecInvalidReason)
 	}
 }
 
@@ -113,7 +113,7 @@ func lostAnswer(w world) {
 	c, m := w.process(), w.machine("m")
 	w.LoseAnswer()
 	_, err := c.Ensure(w.t.Context(), m)
-	w.wantError(err, cloud.Transient, infrav1.CloudUnreachableReason)
+	WantError(w.t, err, cloud.Transient, infrav1.CloudUnreachableReason)
 	w.ensure(c, m)
 	w.ensure(w.process(), m)
 	w.wantVMs(m.Name)
@@ -126,7 +126,7 @@ func lostAnswerThenDelete(w world) {
 	release := w.Hold()
 	w.LoseAnswer()
 	_, err := c.Ensure(w.t.Context(), m)
-	w.wantError(err, cloud.Transient, infrav1.CloudUnreachableReason)
+	WantError(w.t, err, cloud.Transient, infrav1.CloudUnreachableReason)
 	w.wantNotYetGone(c, m)
 	w.wantNotYetGone(w.process(), m)
 	release()
@@ -221,7 +221,7 @@ func stranger(w world) {
 	for _, c := range []cloud.Cloud{c, w.process()} {
 		w.wantAbsent(c, m)
 		_, err := c.Ensure(w.t.Context(), m)
-		w.wantError(err, cloud.Invalid, infrav1.NameTakenReason)
+		WantError(w.t, err, cloud.Invalid, infrav1.NameTakenReason)
 		w.wantAbsent(c, m)
 		w.remove(c, m)
 	}
@@ -299,7 +299,7 @@ func noTemplate(w world) {
 	c, m := w.process(), w.machineOf(object("m", *spec))
 	for range 2 {
 		_, err := c.Ensure(w.t.Context(), m)
-		w.wantError(err, cloud.Invalid, infrav1.TemplateNotFoundReason)
+		WantError(w.t, err, cloud.Invalid, infrav1.TemplateNotFoundReason)
 	}
 	w.wantVMs()
 }
@@ -312,7 +312,7 @@ func (w world) wantSame(c cloud.Cloud, m cloud.Machine, kind cloud.Kind, reason 
 		_, observed := c.Observe(w.t.Context(), m)
 		_, ensured := c.Ensure(w.t.Context(), m)
 		for _, err := range []error{observed, ensured, c.Delete(w.t.Context(), m)} {
-			w.wantError(err, kind, reason)
+			WantError(w.t, err, kind, reason)
 			messages = append(messages, err.Error())
 		}
 	}

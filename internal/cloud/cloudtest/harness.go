@@ -163,12 +163,12 @@ func (w world) wantVMs(names ...string) {
 	}
 }
 
-// wantError wants a *cloud.Error with a message.
-func (w world) wantError(err error, want cloud.Kind, reason string) {
-	w.t.Helper()
+// WantError wants a *cloud.Error with a message.
+func WantError(t testing.TB, err error, want cloud.Kind, reason string) {
+	t.Helper()
 	e := (*cloud.Error)(nil)
 	if !errors.As(err, &e) || e.Kind != want || e.Reason != reason || e.Message == "" {
-		w.t.Errorf("error is %v, want %s/%s and a message", describe(err), want, reason)
+		t.Errorf("error is %v, want %s/%s and a message", describe(err), want, reason)
 	}
 }
 

@@ -7,28 +7,22 @@ import (
 	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
 // account is a user of a vCenter.
 type account struct {
-	connection connection
-	placements placements
-	inventory  inventory
-	ledger     ledger
-	view       atomic.Pointer[taskView] // of the running watch; nil without one
-	watching   atomic.Bool
-	now        func() time.Time
+	session   *session.Session
+	places    *places.Places
+	inventory inventory
+	ledger    ledger
+	view      atomic.Pointer[taskView] // of the running watch; nil without one
+	watching  atomic.Bool
+	now       func() time.Time
 }
 
 var _ cloud.Cloud = (*account)(nil)
-
-func newAccount(to endpoint) *account {
-	return &account{
-		connection: connection{to: to, now: time.Now},
-		placements: placements{now: time.Now},
-		now:        time.Now,
-	}
-}
 
 // Observe reports the VM and what is being done to it.
 func (a *account) Observe(ctx context.Context, m cloud.Machine) (cloud.VM, error) {
@@ -51,7 +45,7 @@ func (a *account) Delete(ctx context.Context, m cloud.Machine) error {
 }
 
 // Close ends the session for good.
-func (a *account) Close(ctx context.Context) error { return a.connection.close(ctx) }
+func (a *account) Close(ctx context.Context) error { return a.session.Close(ctx) }
 
 // pursue gathers what is known and decides. If the step is a question, it asks the vCenter and decides again; otherwise it
 // starts at most one task and returns.

@@ -13,6 +13,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
@@ -40,11 +41,18 @@ func deleted(t *testing.T, a *account, m cloud.Machine) {
 	})
 }
 
+func wantAbsent(t *testing.T, a *account, m cloud.Machine) {
+	t.Helper()
+	if vm, err := a.Observe(t.Context(), m); err != cloud.ErrNotFound { //nolint:errorlint // because it is to be this one
+		t.Errorf("Observe = %+v, %v, want ErrNotFound", vm, err)
+	}
+}
+
 // cloneBy makes a VM as a controller would have, or as somebody else does.
 func (v *stage) cloneBy(m cloud.Machine, name string, change func(*types.VirtualMachineCloneSpec)) {
 	v.t.Helper()
 	a := v.account()
-	at, err := a.placements.of(v.t.Context(), &a.connection, *m.Spec.VSphere)
+	at, err := a.places.Find(v.t.Context(), *m.Spec.VSphere)
 	v.Must(err)
 	spec, err := cloneSpec(m, at)
 	v.Must(err)
@@ -67,10 +75,10 @@ func TestFailedCloneIsToldAndTriedAgain(t *testing.T) {
 			seen, err = a.Ensure(t.Context(), m)
 			return seen, err != nil
 		})
-		wantError(t, err, cloud.Exhausted, infrav1.CapacityExhaustedReason)
+		cloudtest.WantError(t, err, cloud.Exhausted, infrav1.CapacityExhaustedReason)
 		v.FailClones(nil)
 		_, err = a.Ensure(t.Context(), m)
-		wantError(t, err, cloud.Exhausted, infrav1.CapacityExhaustedReason)
+		cloudtest.WantError(t, err, cloud.Exhausted, infrav1.CapacityExhaustedReason)
 		if calls := v.Count(); calls["CloneVM_Task"] != 1 {
 			t.Errorf("calls %v, want no second clone at once", calls)
 		}
@@ -130,7 +138,7 @@ func TestUnreachableVMIsNotGone(t *testing.T) {
 	before := v.Count()
 	for _, s := range []types.VirtualMachineConnectionState{"disconnected", "inaccessible", "orphaned", "invalid"} {
 		state(s)
-		wantError(t, a.Delete(t.Context(), m), cloud.Transient, infrav1.CloudUnreachableReason)
+		cloudtest.WantError(t, a.Delete(t.Context(), m), cloud.Transient, infrav1.CloudUnreachableReason)
 	}
 	if calls := v.Count(); calls["PowerOffVM_Task"]+calls["Destroy_Task"] != 0 {
 		t.Errorf("calls %v, want nothing done (before: %v)", calls, before)
@@ -168,11 +176,11 @@ func TestLostRequest(t *testing.T) {
 	wantAbsent(t, a, m)
 	var clock atomic.Int64
 	a.now = func() time.Time { return time.Unix(clock.Load(), 0) }
-	_, err := a.placements.of(t.Context(), &a.connection, *m.Spec.VSphere)
+	_, err := a.places.Find(t.Context(), *m.Spec.VSphere)
 	v.Must(err)
 	v.DropClones()
 	_, err = a.Ensure(t.Context(), m)
-	wantError(t, err, cloud.Transient, infrav1.CloudUnreachableReason)
+	cloudtest.WantError(t, err, cloud.Transient, infrav1.CloudUnreachableReason)
 	clock.Add(int64(lateRequest.Seconds()) - 1)
 	v.Must(a.Delete(t.Context(), m))
 	clock.Add(1)
@@ -201,7 +209,7 @@ func TestTemplateReplaced(t *testing.T) {
 	_, err := methods.MarkAsTemplate(t.Context(), v.Client, &types.MarkAsTemplate{This: v.Template().Reference()})
 	v.Must(err)
 	_, err = a.Ensure(t.Context(), v.machine("second"))
-	wantError(t, err, cloud.Transient, infrav1.CloudUnreachableReason)
+	cloudtest.WantError(t, err, cloud.Transient, infrav1.CloudUnreachableReason)
 	running(t, a, v.machine("second"))
 }
 
@@ -211,7 +219,7 @@ func TestHiddenPlaceIsNotGone(t *testing.T) {
 	m := v.machine("m")
 	m.Spec.VSphere.Folder = "no-such-folder"
 	m.Existed = true
-	wantError(t, v.account().Delete(t.Context(), m), cloud.Invalid, infrav1.PlacementNotFoundReason)
+	cloudtest.WantError(t, v.account().Delete(t.Context(), m), cloud.Invalid, infrav1.PlacementNotFoundReason)
 	m.Existed = false
 	if err := v.account().Delete(t.Context(), m); !errors.Is(err, cloud.ErrNotFound) {
 		t.Errorf("Delete = %v, want ErrNotFound: a machine with a typo never had a VM and must not stay for ever", err)

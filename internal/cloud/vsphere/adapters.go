@@ -1,60 +1,48 @@
 package vsphere
 
 import (
-	"reflect"
-
 	"github.com/vmware/govmomi/vim25/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
 )
 
 // adapterChanges puts the template's adapters on the networks of the spec, in order, adds the adapters that it lacks, and
 // removes those that are too many. An adapter in known whose addresses come from pools has a MAC.
-func adapterChanges(at placement, known []infrav1.MachineNetwork) []types.BaseVirtualDeviceConfigSpec {
-	if len(at.networks) == 0 {
+func adapterChanges(at places.Placement, known []infrav1.MachineNetwork) []types.BaseVirtualDeviceConfigSpec {
+	if len(at.Networks) == 0 {
 		return nil // the template's adapters stay as they are
 	}
 	var changes []types.BaseVirtualDeviceConfigSpec
 	change := func(what types.VirtualDeviceConfigSpecOperation, device types.BaseVirtualDevice) {
 		changes = append(changes, &types.VirtualDeviceConfigSpec{Operation: what, Device: device})
 	}
-	for i, network := range at.networks {
+	for i, network := range at.Networks {
 		mac := ""
 		if i < len(known) {
 			mac = known[i].MACAddress
 		}
-		if i < len(at.adapters) {
-			change(types.VirtualDeviceConfigSpecOperationEdit, reconnected(at.adapters[i], network, mac))
+		if i < len(at.Adapters) {
+			connect(at.Adapters[i], network, mac)
+			change(types.VirtualDeviceConfigSpecOperationEdit, at.Adapters[i])
 			continue
 		}
 		added := &types.VirtualVmxnet3{}
 		added.Key = int32(-1 - i)
-		connect(&added.VirtualEthernetCard, network, mac)
+		connect(added, network, mac)
 		change(types.VirtualDeviceConfigSpecOperationAdd, added)
 	}
-	for i := len(at.networks); i < len(at.adapters); i++ {
-		change(types.VirtualDeviceConfigSpecOperationRemove, at.adapters[i])
+	for i := len(at.Networks); i < len(at.Adapters); i++ {
+		change(types.VirtualDeviceConfigSpecOperationRemove, at.Adapters[i])
 	}
 	return changes
 }
 
-// reconnected returns a copy of a template's adapter, of the same kind, on another network.
-func reconnected(
-	adapter types.BaseVirtualDevice, network types.BaseVirtualDeviceBackingInfo, mac string,
-) types.BaseVirtualDevice {
-	copied := reflect.New(reflect.TypeOf(adapter).Elem())
-	copied.Elem().Set(reflect.ValueOf(adapter).Elem())
-	device, _ := reflect.TypeAssert[types.BaseVirtualDevice](copied)
-	if card, ok := device.(types.BaseVirtualEthernetCard); ok {
-		connect(card.GetVirtualEthernetCard(), network, mac)
-	}
-	return device
-}
-
-// connect sets network and MAC of a card. Without a MAC the vCenter assigns one, because two VMs must not share the
-// template's, and the vCenter does not assign one to a card with a manual address.
-func connect(card *types.VirtualEthernetCard, network types.BaseVirtualDeviceBackingInfo, mac string) {
+// connect sets network and MAC of an adapter. Without a MAC the vCenter assigns one, because two VMs must not share the
+// template's, and the vCenter does not assign one to an adapter with a manual address.
+func connect(adapter places.Adapter, network types.BaseVirtualDeviceBackingInfo, mac string) {
 	const manual, assigned = string(types.VirtualEthernetCardMacTypeManual), string(types.VirtualEthernetCardMacTypeAssigned)
+	card := adapter.GetVirtualEthernetCard()
 	card.Backing, card.MacAddress = network, mac
 	switch {
 	case mac != "":

@@ -5,35 +5,20 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
-	"time"
 
 	"github.com/vmware/govmomi/vim25/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
 )
 
 // maxUserData is how many bytes of packed user data a guest can read: VMware Tools accept 64 KiB in one guestinfo value, and
 // we leave some room.
 const maxUserData = 60_000
 
-// placement says where a VM is made and from which template, in references of the vCenter.
-type placement struct {
-	template  types.ManagedObjectReference
-	folder    types.ManagedObjectReference
-	pool      types.ManagedObjectReference
-	datastore *types.ManagedObjectReference
-
-	// adapters are the template's, and networks what the VM's adapters connect to. Both are empty when the VM keeps the
-	// template's networks. All VMs of a spec share them, so they are never changed.
-	adapters []types.BaseVirtualDevice
-	networks []types.BaseVirtualDeviceBackingInfo
-
-	until time.Time // the placement must be looked up again from then on
-}
-
 // cloneSpec puts all that a VM needs into one request, so that there is no second request that could be lost.
-func cloneSpec(m cloud.Machine, at placement) (types.VirtualMachineCloneSpec, error) {
+func cloneSpec(m cloud.Machine, at places.Placement) (types.VirtualMachineCloneSpec, error) {
 	extra, err := guestinfo(m)
 	if err != nil {
 		return types.VirtualMachineCloneSpec{}, err
@@ -49,7 +34,7 @@ func cloneSpec(m cloud.Machine, at placement) (types.VirtualMachineCloneSpec, er
 		DeviceChange: adapterChanges(at, m.Networks),
 	}
 	return types.VirtualMachineCloneSpec{
-		Location: types.VirtualMachineRelocateSpec{Folder: &at.folder, Pool: &at.pool, Datastore: at.datastore},
+		Location: types.VirtualMachineRelocateSpec{Folder: &at.Folder, Pool: &at.Pool, Datastore: at.Datastore},
 		Config:   config,
 		PowerOn:  true,
 	}, nil

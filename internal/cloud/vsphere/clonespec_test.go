@@ -10,6 +10,8 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
 )
 
 func TestCloneSpec(t *testing.T) {
@@ -17,7 +19,7 @@ func TestCloneSpec(t *testing.T) {
 		return types.ManagedObjectReference{Type: kind, Value: "1"}
 	}
 	m := machineOf(t, "m", infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{CPUs: 4, MemoryMiB: 8192}})
-	at := placement{template: ref("VirtualMachine"), folder: ref("Folder"), pool: ref("ResourcePool")}
+	at := places.Placement{Template: ref("VirtualMachine"), Folder: ref("Folder"), Pool: ref("ResourcePool")}
 	got, err := cloneSpec(m, at)
 	if err != nil {
 		t.Fatal(err)
@@ -25,7 +27,7 @@ func TestCloneSpec(t *testing.T) {
 	metadata := `{"instance-id":"` + idOf(m) + `","local-hostname":"` + m.Name + `"}`
 	want := types.VirtualMachineCloneSpec{
 		PowerOn:  true,
-		Location: types.VirtualMachineRelocateSpec{Folder: &at.folder, Pool: &at.pool},
+		Location: types.VirtualMachineRelocateSpec{Folder: &at.Folder, Pool: &at.Pool},
 		Config: &types.VirtualMachineConfigSpec{
 			Uuid: idOf(m), InstanceUuid: idOf(m), NumCPUs: 4, MemoryMB: 8192,
 			ExtraConfig: []types.BaseOptionValue{
@@ -45,7 +47,7 @@ func TestCloneSpec(t *testing.T) {
 	t.Run("datastore", func(t *testing.T) {
 		store := ref("Datastore")
 		at := at
-		at.datastore = &store
+		at.Datastore = &store
 		got, err := cloneSpec(m, at)
 		if err != nil || got.Location.Datastore == nil || got.Config.DeviceChange != nil {
 			t.Fatalf("cloneSpec = %+v, %v", got, err)
@@ -56,7 +58,7 @@ func TestCloneSpec(t *testing.T) {
 		m.UserData = make(cloud.UserData, maxUserData)
 		_, _ = rand.Read(m.UserData)
 		_, err := cloneSpec(m, at)
-		wantError(t, err, cloud.Invalid, infrav1.SpecInvalidReason)
+		cloudtest.WantError(t, err, cloud.Invalid, infrav1.SpecInvalidReason)
 	})
 }
 

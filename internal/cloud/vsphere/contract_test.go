@@ -17,9 +17,9 @@ func TestContract(t *testing.T) {
 		v := newStage(t)
 		return cloudtest.Harness{
 			Provider:         Provider{},
-			Credentials:      v.credentials(),
-			WrongCredentials: with(v.credentials(), "password", "wrong"),
-			DeadCredentials:  with(v.credentials(), "server", deadAddress(t)),
+			Credentials:      v.Credentials(),
+			WrongCredentials: with(v.Credentials(), "password", "wrong"),
+			DeadCredentials:  with(v.Credentials(), "server", deadAddress(t)),
 			Spec:             v.spec(),
 			Misspell:         func(s *infrav1.WindowsMachineSpec) { s.VSphere.Template = "windows-2220" },
 			Hold:             v.HoldClones,
@@ -52,6 +52,11 @@ func deadAddress(t *testing.T) string {
 	}
 	defer func() { _ = l.Close() }()
 	return l.Addr().String()
+}
+
+func with(credentials map[string][]byte, key, value string) map[string][]byte {
+	credentials[key] = []byte(value)
+	return credentials
 }
 
 func machineOf(t *testing.T, name string, spec infrav1.WindowsMachineSpec) cloud.Machine {

@@ -9,6 +9,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
 // act is what a task does with a VM.
@@ -94,23 +95,20 @@ func (w *work) postpone(err error, now time.Time) {
 }
 
 // suspects are the clones that were under way when we first asked, and that may make a certain VM, because a task does not
-// say which VM it makes. Later clones are not added. The map is never changed, so that copies can be handed out.
-type suspects struct {
-	asked bool
-	tasks map[types.ManagedObjectReference]bool
-}
+// say which VM it makes; nil until we ask. Later clones are not added. Suspects are never changed, so copies can be handed out.
+type suspects map[types.ManagedObjectReference]bool
 
-func (s suspects) cleared() bool { return s.asked && len(s.tasks) == 0 }
+func (s suspects) cleared() bool { return s != nil && len(s) == 0 }
 
 // narrowed returns the suspects that are still running. Clones that are known to make another VM are left out.
 func (s suspects) narrowed(running []types.ManagedObjectReference, known map[types.ManagedObjectReference]bool) suspects {
-	left := map[types.ManagedObjectReference]bool{}
+	left := suspects{}
 	for _, t := range running {
-		if !known[t] && (!s.asked || s.tasks[t]) {
+		if !known[t] && (s == nil || s[t]) {
 			left[t] = true
 		}
 	}
-	return suspects{asked: true, tasks: left}
+	return left
 }
 
 // ledger is the work of all machines. If all of it is lost, the vCenter is asked instead. Its methods return copies.
@@ -148,7 +146,7 @@ func (l *ledger) settle(m cloud.Machine, j job, now time.Time) error {
 	if overtaken(j.act, err) {
 		err = nil
 	}
-	err = classify(err)
+	err = session.Classify(err)
 	l.note(m, func(w *work) {
 		if w.job.task == j.task {
 			w.job = job{}
@@ -167,7 +165,7 @@ func (l *ledger) settle(m cloud.Machine, j job, now time.Time) error {
 func (l *ledger) abandon(m cloud.Machine) {
 	l.note(m, func(w *work) {
 		if !w.abandoned {
-			w.abandoned, w.rivals = true, suspects{}
+			w.abandoned, w.rivals = true, nil
 		}
 	})
 }
@@ -232,9 +230,9 @@ func (l *ledger) tasks() map[types.ManagedObjectReference]bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := map[types.ManagedObjectReference]bool{}
-	maps.Copy(all, l.earlier.tasks)
+	maps.Copy(all, l.earlier)
 	for _, w := range l.work {
-		maps.Copy(all, w.rivals.tasks)
+		maps.Copy(all, w.rivals)
 		if w.job.underWay() {
 			all[w.job.task] = true
 		}

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"time"
 
+	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vim25"
-	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
 // found is what there is of a machine, and the VM that was read for it.
@@ -32,12 +33,12 @@ const (
 
 // look finds the VM in the vCenter: by the reference of the object that it was last time, then by its id, then by its name.
 func (a *account) look(ctx context.Context, m cloud.Machine, last types.ManagedObjectReference) (found, error) {
-	var f found
-	err := a.connection.do(ctx, func(ctx context.Context, c *vim25.Client) (err error) {
-		if f, err = byReference(ctx, c, m, last); err == nil && f.what == nothing {
+	f, err := session.Do(ctx, a.session, func(ctx context.Context, c *vim25.Client) (found, error) {
+		f, err := readOwner(ctx, c, m, last, true)
+		if err == nil && f.what == nothing {
 			f, err = byID(ctx, c, m)
 		}
-		return err
+		return f, err
 	})
 	if err == nil && f.what == nothing {
 		f, err = a.byName(ctx, m)
@@ -48,72 +49,59 @@ func (a *account) look(ctx context.Context, m cloud.Machine, last types.ManagedO
 	return f, err
 }
 
-// byReference reads an object that has been m's VM, or has its id. It is m's VM even if the vCenter cannot read it now.
-func byReference(ctx context.Context, c *vim25.Client, m cloud.Machine, ref types.ManagedObjectReference) (found, error) {
-	if ref.Value == "" {
-		return found{what: nothing}, nil
-	}
-	f, err := readOwner(ctx, c, m, ref)
-	switch {
-	case f.vm != nil && !f.vm.readable():
-		f.what = ours
-	case f.what == stranger:
-		f.what = nothing
-	}
-	return f, err
-}
-
 func byID(ctx context.Context, c *vim25.Client, m cloud.Machine) (found, error) {
-	answer, err := methods.FindByUuid(ctx, c, &types.FindByUuid{
-		This: *c.ServiceContent.SearchIndex, Uuid: idOf(m), VmSearch: true, InstanceUuid: new(true),
-	})
-	if err != nil || answer.Returnval == nil {
+	vm, err := object.NewSearchIndex(c).FindByUuid(ctx, nil, idOf(m), true, new(true))
+	if err != nil || vm == nil {
 		return found{what: nothing}, err
 	}
-	return byReference(ctx, c, m, *answer.Returnval)
+	return readOwner(ctx, c, m, vm.Reference(), true)
 }
 
 // byName finds the object that has the machine's name in its folder. The vCenter keeps names unique in a folder, so that a
 // machine never gets a second VM. If the folder does not exist, a machine that never had a VM has none.
 func (a *account) byName(ctx context.Context, m cloud.Machine) (found, error) {
-	folder, err := a.placements.folder(ctx, &a.connection, *m.Spec.VSphere)
+	folder, err := a.places.FindFolder(ctx, *m.Spec.VSphere)
 	if known := (*cloud.Error)(nil); !m.Existed && errors.As(err, &known) && known.Reason == infrav1.PlacementNotFoundReason {
 		return found{what: nothing}, nil
 	}
 	if err != nil {
 		return found{}, err
 	}
-	f := found{what: nothing}
-	err = a.connection.do(ctx, func(ctx context.Context, c *vim25.Client) error {
-		answer, err := methods.FindChild(ctx, c, &types.FindChild{This: *c.ServiceContent.SearchIndex, Entity: folder, Name: m.Name})
+	return session.Do(ctx, a.session, func(ctx context.Context, c *vim25.Client) (found, error) {
+		child, err := object.NewSearchIndex(c).FindChild(ctx, folder, m.Name)
 		switch {
-		case is[*types.ManagedObjectNotFound](err) || err == nil && answer.Returnval == nil:
-			return nil
-		case err == nil && answer.Returnval.Type != "VirtualMachine":
-			f.what = stranger
-		case err == nil:
-			f, err = readOwner(ctx, c, m, *answer.Returnval)
+		case session.Is[*types.ManagedObjectNotFound](err) || err == nil && child == nil:
+			return found{what: nothing}, nil
+		case err != nil:
+			return found{}, err
+		case child.Reference().Type != "VirtualMachine":
+			return found{what: stranger}, nil
 		}
-		return err
+		return readOwner(ctx, c, m, child.Reference(), false)
 	})
-	return f, err
 }
 
-// readOwner reads a VM and says whom it belongs to. A VM with the machine's id but without its marks gets the marks a moment
-// later, or a person has removed them: we must not touch it, and must not say that the machine's VM is gone.
-func readOwner(ctx context.Context, c *vim25.Client, m cloud.Machine, ref types.ManagedObjectReference) (found, error) {
+// readOwner reads a VM and says whom it belongs to. A VM that was m's, or has its id, remains m's when the vCenter cannot read
+// it now. If it has the id but not the marks, it gets them a moment later, or a person has removed them: we must not touch it,
+// and must not say that the machine's VM is gone.
+func readOwner(
+	ctx context.Context, c *vim25.Client, m cloud.Machine, ref types.ManagedObjectReference, known bool,
+) (found, error) {
+	if ref.Value == "" {
+		return found{what: nothing}, nil
+	}
 	vm, err := readVM(ctx, c, ref)
 	switch {
-	case is[*types.ManagedObjectNotFound](err):
+	case session.Is[*types.ManagedObjectNotFound](err):
 		return found{what: nothing}, nil
 	case err != nil:
 		return found{}, err
-	case !vm.readable():
-		return found{unreadable, vm}, nil
-	case vm.belongsTo(m):
+	case vm.readable() && vm.belongsTo(m), known && !vm.readable():
 		return found{ours, vm}, nil
-	case vm.id == idOf(m):
+	case !vm.readable() || vm.id == idOf(m):
 		return found{unreadable, vm}, nil
+	case known: // the object is another machine's VM by now
+		return found{what: nothing}, nil
 	}
 	return found{stranger, vm}, nil
 }

@@ -124,7 +124,7 @@ func nextToRemove(s survey) step {
 	case s.what == ours:
 		return actOn(destroying, s.vm)
 	case s.what == unreadable, s.rivals, s.requestMayArrive():
-		return await("waiting until no VM can appear")
+		return await("waiting for requests that could still make a VM")
 	}
 	return fail(cloud.ErrNotFound)
 }

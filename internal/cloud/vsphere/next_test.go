@@ -203,16 +203,16 @@ var rows = []struct {
 	{"a stranger has the name", "it is left alone", toGo, has(finds(stranger), rival(false)), "not found"},
 	{
 		"a clone may make it", "it would be left behind", toGo, has(finds(nothing), rival(true)),
-		"wait: waiting until no VM can appear",
+		"wait: waiting for requests that could still make a VM",
 	},
 	{
 		"a request may still arrive", "it would be left behind", toGo, has(finds(nothing), rival(false), lostNow),
-		"wait: waiting until no VM can appear",
+		"wait: waiting for requests that could still make a VM",
 	},
 	{"a lost request is too old", "it never arrived", toGo, has(finds(nothing), rival(false), lostBefore), "not found"},
 	{
 		"its owner is not known", "it may be the machine's", toGo, has(finds(unreadable), rival(false)),
-		"wait: waiting until no VM can appear",
+		"wait: waiting for requests that could still make a VM",
 	},
 }
 

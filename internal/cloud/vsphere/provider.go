@@ -1,21 +1,24 @@
 // Package vsphere makes the VMs of WindowsMachines in vCenters, by cloning templates.
 //
-// A connection is the one session of an account. A watch follows all VMs and our own tasks, so that nothing is asked while
-// nothing changes. Which machine a VM belongs to is written on the VM; what this process remembers only saves calls, or makes
-// it more careful. To follow one machine, read:
+// An account has one session. A watch follows all VMs and our own tasks, so that nothing is asked while nothing changes. Which
+// machine a VM belongs to is written on the VM; what this process remembers only saves calls, or makes it more careful. To
+// follow one machine, read:
 //
-//	provider.go    Identify, CredentialsOf, Connect: the door; credentials.go reads the Secret
+//	provider.go    Identify, CredentialsOf, Connect: the door
 //	account.go     Observe, Ensure, Delete: gather, decide, do
 //	survey.go      gather: what is known of a machine, and the answers to our questions
 //	next.go        decide: all rules, from what is known to the next step
 //	tasks.go       do: start a task; and questions about tasks and events
 //	look.go        find the VM: by reference, by id, by name; vm.go is what is read of it
-//	placements.go  where the VMs of a spec go; places.go finds each place by its name
 //	clonespec.go   the clone as one request; adapters.go is its network adapters
+//
+// Two rooms need no visit, because their package comments say what they promise:
+//
+//	session/       the session of an account: credentials, login, back-off, calls, and what an error means
+//	places/        where the VMs of a spec go
 //
 // Beneath these are:
 //
-//	session.go     connection: login, back-off, calls; read.go reads properties, errors.go says what an error means
 //	ledger.go      work: what this process began for each machine, and the clones that may still make its VM
 //	inventory.go   the VMs that the watch has seen
 //	watch.go       one property collector per account; taskview.go is the tasks it follows, outbox.go the keys it sends
@@ -23,11 +26,14 @@ package vsphere
 
 import (
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
 const scheme = "vsphere://"
@@ -54,7 +60,7 @@ func (Provider) Identify(m *infrav1.WindowsMachine) (cloud.Identity, error) {
 		if err != nil || scheme+parsed.String() != m.Spec.ProviderID {
 			return cloud.Identity{}, cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
 				"spec.providerID %q is not valid for vSphere, which needs vsphere:// and a UUID in lower case: delete the Machine, "+
-					"no VM was made for it; the controller sets the field if it is left out", m.Spec.ProviderID)
+					"no VM was made for it; in a new one leave the field out, because the controller sets it", m.Spec.ProviderID)
 		}
 	}
 	return cloud.Identity{Name: cloud.ComputerName(m.Name, id), ProviderID: scheme + id}, nil
@@ -70,11 +76,11 @@ func (Provider) CredentialsOf(m *infrav1.WindowsMachine) string {
 
 // Connect checks the form of the credentials. The first call that needs the vCenter logs in.
 func (Provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
-	to, err := parseEndpoint(credentials)
+	s, err := session.Open(credentials)
 	if err != nil {
 		return nil, err
 	}
-	return newAccount(to), nil
+	return &account{session: s, places: places.In(s), now: time.Now}, nil
 }
 
 // idOf returns the UUID of a machine's VM.

@@ -1,95 +1,15 @@
 package vsphere
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"io"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/vmware/govmomi/task"
-	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
-
-func TestClassify(t *testing.T) {
-	for name, c := range map[string]struct {
-		fault  types.BaseMethodFault
-		kind   cloud.Kind
-		reason string
-	}{
-		"wrong password":   {&types.InvalidLogin{}, cloud.Denied, infrav1.CredentialsRejectedReason},
-		"expired password": {&types.PasswordExpired{}, cloud.Denied, infrav1.CredentialsRejectedReason},
-		"privilege": {
-			&types.NoPermission{PrivilegeId: "VirtualMachine.Provisioning.DeployTemplate"}, cloud.Denied,
-			infrav1.CredentialsRejectedReason,
-		},
-		"session":                  {&types.NotAuthenticated{}, cloud.Transient, infrav1.CloudUnreachableReason},
-		"memory":                   {&types.InsufficientMemoryResourcesFault{}, cloud.Exhausted, infrav1.CapacityExhaustedReason},
-		"standby cpu":              {&types.InsufficientStandbyCpuResource{}, cloud.Exhausted, infrav1.CapacityExhaustedReason},
-		"no room on the datastore": {&types.NoDiskSpace{}, cloud.Exhausted, infrav1.CapacityExhaustedReason},
-		"no host is up":            {&types.NoActiveHostInCluster{}, cloud.Exhausted, infrav1.CapacityExhaustedReason},
-		"name":                     {&types.DuplicateName{}, cloud.Invalid, infrav1.NameTakenReason},
-		"gone":                     {&types.ManagedObjectNotFound{}, cloud.Transient, infrav1.CloudUnreachableReason},
-		"busy":                     {&types.TaskInProgress{}, cloud.Transient, infrav1.CloudUnreachableReason},
-		"state":                    {&types.InvalidPowerState{}, cloud.Transient, infrav1.CloudUnreachableReason},
-		"host away":                {&types.HostNotConnected{}, cloud.Transient, infrav1.CloudUnreachableReason},
-		"cancelled":                {&types.RequestCanceled{}, cloud.Transient, infrav1.CloudUnreachableReason},
-		"datastore away":           {&types.InaccessibleDatastore{}, cloud.Transient, infrav1.CloudUnreachableReason},
-		"too many cpus":            {&types.NotEnoughCpus{}, cloud.Invalid, infrav1.SpecInvalidReason},
-		"argument": {
-			&types.InvalidArgument{InvalidProperty: "spec.location.pool"}, cloud.Invalid, infrav1.SpecInvalidReason,
-		},
-		"unknown": {&types.SystemError{}, cloud.Transient, infrav1.CloudUnreachableReason},
-	} {
-		t.Run(name, func(t *testing.T) {
-			body := &soap.Fault{}
-			body.Detail.Fault = c.fault
-			answer := classify(soap.WrapSoapFault(body))
-			failed := &types.LocalizedMethodFault{Fault: c.fault, LocalizedMessage: "on host-17"}
-			ended := classify(task.Error{LocalizedMethodFault: failed})
-			cause := classify(task.Error{LocalizedMethodFault: &types.LocalizedMethodFault{Fault: &types.GenericVmConfigFault{
-				VmConfigFault: types.VmConfigFault{VimFault: types.VimFault{MethodFault: types.MethodFault{
-					FaultCause: &types.LocalizedMethodFault{Fault: c.fault},
-				}}},
-			}}})
-			for _, err := range []error{answer, ended} {
-				wantError(t, err, c.kind, c.reason)
-				if err.Error() != answer.Error() {
-					t.Errorf("message is %q of a call and %q of a task", answer, err)
-				}
-			}
-			if cause == nil {
-				t.Error("a fault with a cause is no error")
-			}
-		})
-	}
-	for name, err := range map[string]error{
-		"timeout": context.DeadlineExceeded, "broken": io.ErrUnexpectedEOF, "something": errors.New("dial tcp 10.0.0.1:49152: refused"),
-	} {
-		t.Run(name, func(t *testing.T) {
-			wantError(t, classify(err), cloud.Transient, infrav1.CloudUnreachableReason)
-			if classify(err).Error() != unreachable.message {
-				t.Errorf("message %q has something in it that changes", classify(err))
-			}
-			if !errors.Is(classify(err), err) {
-				t.Error("the cause is lost")
-			}
-		})
-	}
-	if classify(nil) != nil || !errors.Is(classify(fmt.Errorf("x: %w", cloud.ErrNotFound)), cloud.ErrNotFound) {
-		t.Error("classify changes what is no error of vCenter")
-	}
-	own := cloud.Errorf(cloud.Throttled, "", "x")
-	if got := classify(own); !errors.Is(got, own) {
-		t.Errorf("classify = %v, want the error that was classified already", got)
-	}
-}
 
 func TestDescribe(t *testing.T) {
 	m := cloud.Machine{Identity: cloud.Identity{Name: "pool-abc"}}
@@ -221,15 +141,15 @@ func TestSuspects(t *testing.T) {
 	}
 	known := map[types.ManagedObjectReference]bool{ref("ours"): true}
 	s = s.narrowed([]types.ManagedObjectReference{ref("ours"), ref("a"), ref("b")}, known)
-	if s.cleared() || len(s.tasks) != 2 {
-		t.Errorf("suspects are %v, want a and b", s.tasks)
+	if s.cleared() || len(s) != 2 {
+		t.Errorf("suspects are %v, want a and b", s)
 	}
 	s = s.narrowed([]types.ManagedObjectReference{ref("b"), ref("later")}, nil)
-	if len(s.tasks) != 1 || !s.tasks[ref("b")] {
-		t.Errorf("suspects are %v, want b: later ones cannot be it", s.tasks)
+	if len(s) != 1 || !s[ref("b")] {
+		t.Errorf("suspects are %v, want b: later ones cannot be it", s)
 	}
 	s = s.narrowed([]types.ManagedObjectReference{ref("later")}, nil)
 	if !s.cleared() {
-		t.Errorf("suspects are %v, want none", s.tasks)
+		t.Errorf("suspects are %v, want none", s)
 	}
 }

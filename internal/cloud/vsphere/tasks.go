@@ -11,6 +11,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
 // requests ask for a task with a VM.
@@ -25,7 +26,7 @@ var requests = map[act]func(object.VirtualMachine, context.Context) (*object.Tas
 func (a *account) start(ctx context.Context, m cloud.Machine, what act, vm types.ManagedObjectReference) (cloud.VM, error) {
 	request := requests[what]
 	if what == cloning {
-		at, err := a.placements.of(ctx, &a.connection, *m.Spec.VSphere)
+		at, err := a.places.Find(ctx, *m.Spec.VSphere)
 		if err != nil {
 			return cloud.VM{}, err
 		}
@@ -33,14 +34,12 @@ func (a *account) start(ctx context.Context, m cloud.Machine, what act, vm types
 		if err != nil {
 			return cloud.VM{}, err
 		}
-		vm, request = at.template, func(template object.VirtualMachine, ctx context.Context) (*object.Task, error) {
-			return template.Clone(ctx, object.NewFolder(template.Client(), at.folder), m.Name, spec)
+		vm, request = at.Template, func(template object.VirtualMachine, ctx context.Context) (*object.Task, error) {
+			return template.Clone(ctx, object.NewFolder(template.Client(), at.Folder), m.Name, spec)
 		}
 	}
-	var task *object.Task
-	err := a.connection.do(context.WithoutCancel(ctx), func(ctx context.Context, c *vim25.Client) (err error) {
-		task, err = request(*object.NewVirtualMachine(c, vm), ctx)
-		return err
+	task, err := session.Do(context.WithoutCancel(ctx), a.session, func(ctx context.Context, c *vim25.Client) (*object.Task, error) {
+		return request(*object.NewVirtualMachine(c, vm), ctx)
 	})
 	if err != nil {
 		return cloud.VM{}, a.notStarted(m, what, err)
@@ -55,10 +54,10 @@ func (a *account) start(ctx context.Context, m cloud.Machine, what act, vm types
 // notStarted handles a request that failed. If there was no answer, the clone may have been started all the same.
 func (a *account) notStarted(m cloud.Machine, what act, err error) error {
 	switch {
-	case what == cloning && !answered(err):
-		a.ledger.note(m, func(w *work) { w.answerLost, w.rivals = a.now(), suspects{} })
-	case what == cloning && is[*types.ManagedObjectNotFound](err):
-		a.placements.expire(*m.Spec.VSphere)
+	case what == cloning && !session.Answered(err):
+		a.ledger.note(m, func(w *work) { w.answerLost, w.rivals = a.now(), nil })
+	case what == cloning && session.Is[*types.ManagedObjectNotFound](err):
+		a.places.Forget(*m.Spec.VSphere)
 	case (what == switchingOff || what == destroying) && overtaken(what, err):
 		return nil
 	}
@@ -67,22 +66,21 @@ func (a *account) notStarted(m cloud.Machine, what act, err error) error {
 
 // overtaken says that a task failed because its work was already done, by a person or another process.
 func overtaken(what act, err error) bool {
-	if is[*types.DuplicateName](err) {
+	if session.Is[*types.DuplicateName](err) {
 		return what == cloning
 	}
-	return what != cloning && (is[*types.InvalidPowerState](err) || is[*types.ManagedObjectNotFound](err))
+	return what != cloning && (session.Is[*types.InvalidPowerState](err) || session.Is[*types.ManagedObjectNotFound](err))
 }
 
 // poll reads a task that is not watched. Tasks disappear some minutes after their end; then only the VM shows the result.
 func (a *account) poll(ctx context.Context, j *job) error {
-	err := a.connection.do(ctx, func(ctx context.Context, c *vim25.Client) error {
-		found, err := read(ctx, c, source{object: j.task}, "Task", taskPaths...)
-		for path, value := range found[j.task] {
-			j.set(path, value)
-		}
-		return err
+	found, err := session.Do(ctx, a.session, func(ctx context.Context, c *vim25.Client) (session.Objects, error) {
+		return session.Read(ctx, c, session.Source{Object: j.task}, "Task", taskPaths...)
 	})
-	if is[*types.ManagedObjectNotFound](err) {
+	for path, value := range found[j.task] {
+		j.set(path, value)
+	}
+	if session.Is[*types.ManagedObjectNotFound](err) {
 		j.state, err = types.TaskInfoStateSuccess, nil
 	}
 	return err
@@ -105,10 +103,10 @@ func (a *account) clonesLeft(ctx context.Context, m cloud.Machine, which questio
 // clones lists the clones that are under way. The vCenter's list has all tasks that are queued or running, and for ten minutes
 // those that have ended. A task does not say which VM it makes.
 func (a *account) clones(ctx context.Context) ([]types.ManagedObjectReference, error) {
-	var running []types.ManagedObjectReference
-	err := a.connection.do(ctx, func(ctx context.Context, c *vim25.Client) error {
-		tasks, err := read(ctx, c, source{*c.ServiceContent.TaskManager, "recentTask"}, "Task", "info.descriptionId", "info.state")
-		running = nil
+	return session.Do(ctx, a.session, func(ctx context.Context, c *vim25.Client) ([]types.ManagedObjectReference, error) {
+		var running []types.ManagedObjectReference
+		recent := session.Source{Object: *c.ServiceContent.TaskManager, Via: "recentTask"}
+		tasks, err := session.Read(ctx, c, recent, "Task", "info.descriptionId", "info.state")
 		for ref, p := range tasks {
 			id, _ := p["info.descriptionId"].(string)
 			active := p["info.state"] == types.TaskInfoStateQueued || p["info.state"] == types.TaskInfoStateRunning
@@ -116,16 +114,14 @@ func (a *account) clones(ctx context.Context) ([]types.ManagedObjectReference, e
 				running = append(running, ref)
 			}
 		}
-		return err
+		return running, err
 	})
-	return running, err
 }
 
 // everRan says whether a VM was ever switched on. It asks for events, because a VM that is switched off shows no other trace
 // of it.
 func (a *account) everRan(ctx context.Context, vm types.ManagedObjectReference) (bool, error) {
-	ran := false
-	err := a.connection.do(ctx, func(ctx context.Context, c *vim25.Client) error {
+	return session.Do(ctx, a.session, func(ctx context.Context, c *vim25.Client) (bool, error) {
 		r, err := methods.QueryEvents(ctx, c, &types.QueryEvents{
 			This: *c.ServiceContent.EventManager,
 			Filter: types.EventFilterSpec{
@@ -134,8 +130,6 @@ func (a *account) everRan(ctx context.Context, vm types.ManagedObjectReference) 
 				MaxCount:    1,
 			},
 		})
-		ran = err == nil && len(r.Returnval) > 0
-		return err
+		return err == nil && len(r.Returnval) > 0, err
 	})
-	return ran, err
 }

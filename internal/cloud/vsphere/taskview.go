@@ -7,6 +7,8 @@ import (
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
 // taskView is the list of the tasks whose changes the vCenter pushes.
@@ -38,7 +40,7 @@ func (v *taskView) list(ctx context.Context, wanted map[types.ManagedObjectRefer
 	if len(change.Add) == 0 {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), session.CallTimeout)
 	defer cancel()
 	answer, err := methods.ModifyListView(ctx, v.client, &change)
 	if err != nil {

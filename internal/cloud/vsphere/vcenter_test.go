@@ -3,11 +3,8 @@ package vsphere
 import (
 	"cmp"
 	"context"
-	"encoding/pem"
 	"slices"
 	"testing"
-
-	"github.com/vmware/govmomi/simulator"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -20,9 +17,9 @@ type stage struct {
 	t *testing.T
 }
 
-func newStage(t *testing.T, change ...func(*simulator.Model)) *stage {
+func newStage(t *testing.T) *stage {
 	t.Helper()
-	return &stage{vcenter.New(t, change...).Owner(t), t}
+	return &stage{vcenter.New(t).Owner(t), t}
 }
 
 // spec that the vCenter can carry out.
@@ -38,33 +35,13 @@ func (s *stage) spec() infrav1.WindowsMachineSpec {
 	}}
 }
 
-// credentials with a certificate authority instead of a thumbprint.
-func (s *stage) credentials() map[string][]byte {
-	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
-	credentials := with(s.Credentials(), "ca.crt", string(authority))
-	delete(credentials, "thumbprint")
-	return credentials
-}
-
-func with(credentials map[string][]byte, key, value string) map[string][]byte {
-	credentials[key] = []byte(value)
-	return credentials
-}
-
 // account connects to the vCenter.
 func (s *stage) account() *account {
 	s.t.Helper()
-	return connectTo(s.t, s.credentials())
-}
-
-func connectTo(t *testing.T, credentials map[string][]byte) *account {
-	t.Helper()
-	c, err := Provider{}.Connect(credentials)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, err := Provider{}.Connect(s.Credentials())
+	s.Must(err)
 	a, _ := c.(*account)
-	t.Cleanup(func() { _ = a.Close(context.Background()) })
+	s.t.Cleanup(func() { _ = a.Close(context.Background()) })
 	return a
 }
 

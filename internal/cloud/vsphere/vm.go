@@ -1,14 +1,17 @@
 package vsphere
 
 import (
+	"context"
 	"maps"
 	"net/netip"
 	"slices"
 
+	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
 // The marks on a VM say which machine it belongs to. They are not guestinfo keys, because those are what a guest can write.
@@ -68,6 +71,19 @@ func option(value any) string {
 	}
 	text, _ := o.GetOptionValue().Value.(string)
 	return text
+}
+
+// readVM reads one VM. If the VM is gone, the error is ManagedObjectNotFound.
+func readVM(ctx context.Context, c *vim25.Client, ref types.ManagedObjectReference) (*sighting, error) {
+	found, err := session.Read(ctx, c, session.Source{Object: ref}, ref.Type, paths...)
+	if err != nil {
+		return nil, err
+	}
+	s := &sighting{ref: ref}
+	for path, value := range found[ref] {
+		s.set(path, value)
+	}
+	return s, nil
 }
 
 // readable says that the vCenter knows the VM's configuration. While a VM is being cloned, and while its host or datastore is

@@ -10,6 +10,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
 const (
@@ -54,7 +55,7 @@ func (a *account) watch(ctx context.Context, keys *outbox) error {
 	for synced, version := false, ""; ctx.Err() == nil; {
 		set, err := w.changes(ctx, version)
 		if err != nil {
-			return classify(err)
+			return session.Classify(err)
 		}
 		if set == nil {
 			continue // nothing has changed in maxWait
@@ -95,32 +96,30 @@ type watcher struct {
 
 // newWatcher makes a collector for all VMs that the account may see, in all datacenters, and for tasks that are added later.
 func (a *account) newWatcher(ctx context.Context) (*watcher, error) {
-	w := &watcher{}
-	err := a.connection.do(ctx, func(ctx context.Context, c *vim25.Client) error {
-		w.client = c
+	return session.Do(ctx, a.session, func(ctx context.Context, c *vim25.Client) (*watcher, error) {
+		w := &watcher{client: c}
 		made, err := methods.CreatePropertyCollector(ctx, c, &types.CreatePropertyCollector{This: c.ServiceContent.PropertyCollector})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		w.collector = made.Returnval
 		vms, err := methods.CreateContainerView(ctx, c, &types.CreateContainerView{
 			This: *c.ServiceContent.ViewManager, Container: c.ServiceContent.RootFolder, Type: []string{"VirtualMachine"}, Recursive: true,
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		w.vms = vms.Returnval
 		tasks, err := methods.CreateListView(ctx, c, &types.CreateListView{This: *c.ServiceContent.ViewManager})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		w.tasks = &taskView{client: c, ref: tasks.Returnval}
 		if err := w.filter(ctx, w.vms, "VirtualMachine", paths); err != nil {
-			return err
+			return nil, err
 		}
-		return w.filter(ctx, w.tasks.ref, "Task", taskPaths)
+		return w, w.filter(ctx, w.tasks.ref, "Task", taskPaths)
 	})
-	return w, err
 }
 
 func (w *watcher) filter(ctx context.Context, view types.ManagedObjectReference, kind string, want []string) error {
@@ -138,7 +137,7 @@ func (w *watcher) filter(ctx context.Context, view types.ManagedObjectReference,
 // changes waits for what has changed since a version; without a version it returns everything. It fails when the vCenter
 // does not even answer that nothing has changed.
 func (w *watcher) changes(ctx context.Context, version string) (*types.UpdateSet, error) {
-	ctx, cancel := context.WithTimeout(ctx, maxWait+callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, maxWait+session.CallTimeout)
 	defer cancel()
 	answer, err := methods.WaitForUpdatesEx(ctx, w.client, &types.WaitForUpdatesEx{
 		This: w.collector, Version: version, Options: &types.WaitOptions{MaxWaitSeconds: new(int32(maxWait.Seconds()))},

@@ -104,7 +104,7 @@ func TestVSwitchOnAnotherAdapter(t *testing.T) {
 		report := lived(t, v).end()
 		want := []string{}
 		if warned {
-			want = append(want, "vswitch-on-default-route: the vSwitch has the address 10.7.0.5, the default route goes by 10.0.0.5")
+			want = append(want, "vswitch-on-default-route: the vSwitch has the address 10.7.0.5, but the default route uses 10.0.0.5")
 		}
 		if difference := cmp.Diff(want, report.Warnings); report.State != plan.StateSucceeded || difference != "" {
 			t.Errorf("%s: %s, warnings (-want +got):\n%s", golden, report.State, difference)

@@ -164,7 +164,7 @@ func TestRefusals(t *testing.T) {
 	t.Parallel()
 	good := scripts.UserData([]byte(smallPlan))
 	changed := bytes.Replace(good, []byte("exit 0"), []byte("exit 2"), 1)
-	const notOurs, noZip = "the user data is not that of this release", "Encoding zip not supported"
+	const notOurs, noZip = "the user data was not rendered by this release", "Encoding zip not supported"
 	for _, c := range []struct {
 		name   string
 		change func(v *fakeVM)

@@ -1,6 +1,7 @@
-package vsphere
+package places
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -10,12 +11,30 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 )
 
+func open(t *testing.T, v *vcenter.VCenter) *session.Session {
+	t.Helper()
+	s := expect.Got(session.Open(v.Credentials()))(t)
+	t.Cleanup(func() { _ = s.Close(context.Background()) })
+	return s
+}
+
+// good is a spec of which the vCenter has everything.
+func good() infrav1.VSphereVM {
+	return infrav1.VSphereVM{
+		Datacenter: vcenter.Datacenter, Template: vcenter.Template, Folder: vcenter.Folder, ResourcePool: vcenter.ResourcePool,
+	}
+}
+
 func TestPlaces(t *testing.T) {
 	const notFound = infrav1.PlacementNotFoundReason
-	v := newStage(t, func(m *simulator.Model) { m.Host = 1 })
+	v := vcenter.New(t, func(m *simulator.Model) { m.Host = 1 })
+	places := In(open(t, v))
 	ctx := t.Context()
 	// Two folders of one name, and a deeper one.
 	for _, path := range []string{"a", "a/same", "b", "b/same", "b/deep"} {
@@ -23,10 +42,8 @@ func TestPlaces(t *testing.T) {
 		if i := strings.LastIndex(path, "/"); i > 0 {
 			parent, name = parent+"/"+path[:i], path[i+1:]
 		}
-		f, err := find.NewFinder(v.Client).Folder(ctx, parent)
-		v.Must(err)
-		_, err = f.CreateFolder(ctx, name)
-		v.Must(err)
+		f := expect.Got(find.NewFinder(v.Owner(t).Client).Folder(ctx, parent))(t)
+		expect.Got(f.CreateFolder(ctx, name))(t)
 	}
 	for name, c := range map[string]struct {
 		change func(*infrav1.VSphereVM)
@@ -66,29 +83,30 @@ func TestPlaces(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			spec := v.spec()
-			c.change(spec.VSphere)
-			a := v.account()
-			_, err := a.placements.of(t.Context(), &a.connection, *spec.VSphere)
+			spec := good()
+			c.change(&spec)
+			_, err := places.Find(t.Context(), spec)
 			if c.reason == "" {
-				v.Must(err)
+				expect.OK(t, err)
 				return
 			}
-			wantError(t, err, cloud.Invalid, c.reason)
-			if err != nil && !strings.Contains(err.Error(), c.says) {
-				t.Errorf("message %q does not say %q", err, c.says)
+			cloudtest.WantError(t, err, cloud.Invalid, c.reason)
+			expect.Says(t, "Find", err, c.says)
+			// A machine that could never be made can always be deleted: its folder is found, or said not to be there.
+			if _, err := places.FindFolder(t.Context(), spec); err != nil {
+				cloudtest.WantError(t, err, cloud.Invalid, infrav1.PlacementNotFoundReason)
 			}
-			// A machine that could never be made can always be deleted.
-			deleted(t, a, machineOf(t, "m", spec))
 		})
 	}
 }
 
 func TestOnlyPool(t *testing.T) {
-	v := newStage(t)
-	spec := v.spec()
-	spec.VSphere.ResourcePool = ""
-	running(t, v.account(), machineOf(t, "m", spec))
+	v := vcenter.New(t)
+	spec := good()
+	want := expect.Got(In(open(t, v)).Find(t.Context(), spec))(t)
+	spec.ResourcePool = ""
+	got := expect.Got(In(open(t, v)).Find(t.Context(), spec))(t)
+	expect.Same(t, "pool", want.Pool, got.Pool)
 }
 
 func networks(names ...string) (all []infrav1.VSphereNetwork) {
@@ -100,25 +118,40 @@ func networks(names ...string) (all []infrav1.VSphereNetwork) {
 
 // TestPlacesAreRemembered: the machines of a pool ask once.
 func TestPlacesAreRemembered(t *testing.T) {
-	v := newStage(t)
-	a := v.account()
-	v.Count()
-	of := func() {
-		spec := v.spec().VSphere
-		_, err := a.placements.of(t.Context(), &a.connection, *spec)
-		v.Must(err)
+	v := vcenter.New(t)
+	places := In(open(t, v))
+	find := func() int {
+		v.Count()
+		expect.Got(places.Find(t.Context(), good()))(t)
+		calls := v.Count()
+		t.Logf("calls to find the places of a spec: %v", calls)
+		return len(calls)
 	}
-	of()
-	first := v.Count()
-	of()
-	if again := v.Count(); sum(again) != 0 || sum(first) == 0 {
-		t.Errorf("calls %v and then %v, want some and none", first, again)
+	if first, again := find(), find(); first == 0 || again != 0 {
+		t.Errorf("%d methods called and then %d, want some and none", first, again)
 	}
-	t.Logf("calls to find the places of a spec: %v", first)
-	now := a.now()
-	a.placements.now = func() time.Time { return now.Add(keepPlaces) }
-	of()
-	if again := v.Count(); sum(again) == 0 {
+	now := time.Now()
+	places.now = func() time.Time { return now.Add(keepPlaces) }
+	if find() == 0 {
 		t.Error("the places are never looked up again")
+	}
+	places.Forget(good())
+	if find() == 0 {
+		t.Error("places that were forgotten are not looked up again")
+	}
+}
+
+// TestAdaptersAreTheCallers: what one caller does with the template's adapters, no other sees.
+func TestAdaptersAreTheCallers(t *testing.T) {
+	places := In(open(t, vcenter.New(t)))
+	spec := good()
+	spec.Networks = networks("VM Network")
+	mac := func() *string {
+		return &expect.Got(places.Find(t.Context(), spec))(t).Adapters[0].GetVirtualEthernetCard().MacAddress
+	}
+	before := *mac()
+	*mac() = "00:50:56:00:00:01"
+	if after := *mac(); after != before {
+		t.Errorf("MAC %q became %q", before, after)
 	}
 }

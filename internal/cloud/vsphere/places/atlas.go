@@ -1,4 +1,4 @@
-package vsphere
+package places
 
 import (
 	"cmp"
@@ -16,11 +16,12 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
-// places says what each field of a spec can name: the folder of the datacenter in which names and relative paths begin, the
+// nameable says what each field of a spec can name: the folder of the datacenter in which names and relative paths begin, the
 // kinds that it can be of, and the reason if it is not found.
-var places = map[string]struct {
+var nameable = map[string]struct {
 	folder string
 	kinds  []string
 	reason string
@@ -53,18 +54,18 @@ func atlasOf(ctx context.Context, c *vim25.Client, datacenter string) (atlas, er
 }
 
 // locate finds all places that a spec names.
-func locate(ctx context.Context, c *vim25.Client, spec infrav1.VSphereVM) (at placement, err error) {
+func locate(ctx context.Context, c *vim25.Client, spec infrav1.VSphereVM) (at Placement, err error) {
 	a, err := atlasOf(ctx, c, spec.Datacenter)
 	if err != nil {
 		return at, err
 	}
-	if at.template, err = a.find(ctx, "template", spec.Template); err != nil {
+	if at.Template, err = a.find(ctx, "template", spec.Template); err != nil {
 		return at, err
 	}
-	if at.folder, err = a.folder(ctx, spec); err != nil {
+	if at.Folder, err = a.folder(ctx, spec); err != nil {
 		return at, err
 	}
-	if at.pool, err = a.pool(ctx, spec.ResourcePool); err != nil {
+	if at.Pool, err = a.pool(ctx, spec.ResourcePool); err != nil {
 		return at, err
 	}
 	if spec.Datastore != "" {
@@ -72,7 +73,7 @@ func locate(ctx context.Context, c *vim25.Client, spec infrav1.VSphereVM) (at pl
 		if err != nil {
 			return at, err
 		}
-		at.datastore = &store
+		at.Datastore = &store
 	}
 	if len(spec.Networks) > 0 {
 		err = a.adapters(ctx, &at, spec.Networks)
@@ -108,7 +109,7 @@ func (a atlas) pool(ctx context.Context, name string) (types.ManagedObjectRefere
 }
 
 // adapters finds what the VM's adapters connect to, and the adapters of the template.
-func (a atlas) adapters(ctx context.Context, at *placement, networks []infrav1.VSphereNetwork) error {
+func (a atlas) adapters(ctx context.Context, at *Placement, networks []infrav1.VSphereNetwork) error {
 	for i, one := range networks {
 		field := fmt.Sprintf("networks[%d].name", i)
 		ref, err := a.find(ctx, field, one.Name)
@@ -123,17 +124,21 @@ func (a atlas) adapters(ctx context.Context, at *placement, networks []infrav1.V
 		if err != nil {
 			return err
 		}
-		at.networks = append(at.networks, backing)
+		at.Networks = append(at.Networks, backing)
 	}
-	devices, err := object.NewVirtualMachine(a.client, at.template).Device(ctx)
-	at.adapters = devices.SelectByType((*types.VirtualEthernetCard)(nil))
+	devices, err := object.NewVirtualMachine(a.client, at.Template).Device(ctx)
+	for _, device := range devices {
+		if adapter, ok := device.(Adapter); ok {
+			at.Adapters = append(at.Adapters, adapter)
+		}
+	}
 	return err
 }
 
 // find looks for what a field names: by path and then, if it is a name without a path, everywhere in the datacenter. Names
 // are not patterns.
 func (a atlas) find(ctx context.Context, field, name string) (types.ManagedObjectReference, error) {
-	can, path := places[kindOf(field)], name
+	can, path := nameable[kindOf(field)], name
 	if !strings.HasPrefix(path, "/") {
 		path = strings.TrimPrefix(a.path+"/"+can.folder+"/"+path, "//")
 	}
@@ -153,7 +158,7 @@ func (a atlas) find(ctx context.Context, field, name string) (types.ManagedObjec
 }
 
 func (a atlas) search(ctx context.Context, field, name string) (types.ManagedObjectReference, error) {
-	can := places[kindOf(field)]
+	can := nameable[kindOf(field)]
 	all, err := a.all(ctx, can.kinds, "ManagedEntity", "name")
 	if err != nil {
 		return types.ManagedObjectReference{}, err
@@ -179,7 +184,7 @@ func (a atlas) missing(field, name string) error {
 	if a.path != "" {
 		where = "datacenter " + a.path
 	}
-	return cloud.Errorf(cloud.Invalid, places[kindOf(field)].reason,
+	return cloud.Errorf(cloud.Invalid, nameable[kindOf(field)].reason,
 		"spec.vsphere.%s %q is not in %s, or the vCenter account may not see it: use the name or inventory path of one that is there",
 		field, name, where)
 }
@@ -191,12 +196,12 @@ func kindOf(field string) string {
 }
 
 // all reads a property of all objects of some kinds in the datacenter. base is the type that all these kinds extend.
-func (a atlas) all(ctx context.Context, kinds []string, base, property string) (objects, error) {
+func (a atlas) all(ctx context.Context, kinds []string, base, property string) (session.Objects, error) {
 	v, err := view.NewManager(a.client).CreateContainerView(ctx, a.datacenter, kinds, true)
 	if err != nil {
 		return nil, err
 	}
-	found, err := read(ctx, a.client, source{v.Reference(), "view"}, base, property)
+	found, err := session.Read(ctx, a.client, session.Source{Object: v.Reference(), Via: "view"}, base, property)
 	_ = v.Destroy(ctx) // it goes with the session at the latest
 	return found, err
 }

@@ -1,8 +1,10 @@
-package vsphere
+package session
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/pem"
 	"io"
 	"log"
 	"net/http"
@@ -13,12 +15,47 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/methods"
+
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 )
 
+// authorized are credentials with a certificate authority instead of a thumbprint.
+func authorized(v *vcenter.VCenter) map[string][]byte {
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: v.Certificate().Raw})
+	credentials := with(v.Credentials(), "ca.crt", string(authority))
+	delete(credentials, "thumbprint")
+	return credentials
+}
+
+func with(credentials map[string][]byte, key, value string) map[string][]byte {
+	credentials[key] = []byte(value)
+	return credentials
+}
+
+func open(t *testing.T, credentials map[string][]byte) *Session {
+	t.Helper()
+	s := expect.Got(Open(credentials))(t)
+	t.Cleanup(func() { _ = s.Close(context.Background()) })
+	return s
+}
+
+// ask makes a call that needs a session.
+func ask(t *testing.T, s *Session) error {
+	t.Helper()
+	_, err := Do(t.Context(), s, func(ctx context.Context, c *vim25.Client) (*time.Time, error) {
+		return methods.GetCurrentTime(ctx, c)
+	})
+	return err
+}
+
 func TestThumbprint(t *testing.T) {
-	v := newStage(t)
+	v := vcenter.New(t)
 	sum := sha256.Sum256(v.Certificate().Raw)
 	plain := hex.EncodeToString(sum[:])
 	var pairs []string
@@ -26,20 +63,13 @@ func TestThumbprint(t *testing.T) {
 		pairs = append(pairs, plain[i:i+2])
 	}
 	for _, thumbprint := range []string{plain, strings.ToUpper(plain) + "\n", strings.Join(pairs, ":")} {
-		wantAbsent(t, connectTo(t, with(v.Credentials(), "thumbprint", thumbprint)), v.machine("m"))
-	}
-}
-
-func wantAbsent(t *testing.T, a *account, m cloud.Machine) {
-	t.Helper()
-	if vm, err := a.Observe(t.Context(), m); err != cloud.ErrNotFound { //nolint:errorlint // because it is to be this one
-		t.Errorf("Observe = %+v, %v, want ErrNotFound", vm, err)
+		expect.OK(t, ask(t, open(t, with(v.Credentials(), "thumbprint", thumbprint))))
 	}
 }
 
 // TestOtherServer: no byte of the credentials goes to a server that is not the one of the Secret.
 func TestOtherServer(t *testing.T) {
-	v := newStage(t)
+	v := vcenter.New(t)
 	var heard atomic.Int32
 	other := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard.Add(1) }))
 	other.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -49,14 +79,13 @@ func TestOtherServer(t *testing.T) {
 
 	pinned := with(v.Credentials(), "thumbprint", wrong)
 	for name, credentials := range map[string]map[string][]byte{
-		"another name than the certificate's": with(v.credentials(), "server",
+		"another name than the certificate's": with(authorized(v), "server",
 			"localhost:"+strings.Split(other.Listener.Addr().String(), ":")[1]),
-		"another authority":  with(with(v.credentials(), "server", other.Listener.Addr().String()), "ca.crt", otherCA),
+		"another authority":  with(with(authorized(v), "server", other.Listener.Addr().String()), "ca.crt", otherCA),
 		"another thumbprint": with(pinned, "server", other.Listener.Addr().String()),
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := connectTo(t, credentials).Observe(t.Context(), v.machine("m"))
-			wantError(t, err, cloud.Denied, infrav1.CredentialsRejectedReason)
+			cloudtest.WantError(t, ask(t, open(t, credentials)), cloud.Denied, infrav1.CredentialsRejectedReason)
 			if n := heard.Load(); n != 0 {
 				t.Errorf("the other server got %d requests", n)
 			}
@@ -66,13 +95,12 @@ func TestOtherServer(t *testing.T) {
 
 // TestRedirect: a server that we trust does not send the password on to another one.
 func TestRedirect(t *testing.T) {
-	v := newStage(t)
+	v := vcenter.New(t)
 	var heard atomic.Int32
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard.Add(1) }))
 	defer other.Close()
 	v.Config.Handler = http.RedirectHandler(other.URL, http.StatusTemporaryRedirect)
-	_, err := v.account().Observe(t.Context(), v.machine("m"))
-	wantError(t, err, cloud.Transient, infrav1.CloudUnreachableReason)
+	cloudtest.WantError(t, ask(t, open(t, authorized(v))), cloud.Transient, infrav1.CloudUnreachableReason)
 	if n := heard.Load(); n != 0 {
 		t.Errorf("the other server got %d requests", n)
 	}
@@ -80,17 +108,14 @@ func TestRedirect(t *testing.T) {
 
 // TestRefusedPassword: many machines with a wrong password do not lock the user out of the vCenter.
 func TestRefusedPassword(t *testing.T) {
-	v := newStage(t)
-	a := connectTo(t, with(v.credentials(), "password", "wrong"))
+	v := vcenter.New(t)
+	s := open(t, with(authorized(v), "password", "wrong"))
 	var clock atomic.Int64
-	a.connection.now = func() time.Time { return time.Unix(clock.Load(), 0) }
+	s.now = func() time.Time { return time.Unix(clock.Load(), 0) }
 	try := func() {
 		var all sync.WaitGroup
 		for range 20 {
-			all.Go(func() {
-				_, err := a.Ensure(t.Context(), v.machine("m"))
-				wantError(t, err, cloud.Denied, infrav1.CredentialsRejectedReason)
-			})
+			all.Go(func() { cloudtest.WantError(t, ask(t, s), cloud.Denied, infrav1.CredentialsRejectedReason) })
 		}
 		all.Wait()
 	}
@@ -109,16 +134,15 @@ func TestRefusedPassword(t *testing.T) {
 
 // TestDeadVCenter: one that does not answer is not dialled by each call.
 func TestDeadVCenter(t *testing.T) {
-	v := newStage(t)
+	v := vcenter.New(t)
 	var dialled atomic.Int32
 	v.Config.Handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		dialled.Add(1)
 		panic(http.ErrAbortHandler)
 	})
-	a := v.account()
+	s := open(t, authorized(v))
 	for range 20 {
-		_, err := a.Observe(t.Context(), v.machine("m"))
-		wantError(t, err, cloud.Transient, infrav1.CloudUnreachableReason)
+		cloudtest.WantError(t, ask(t, s), cloud.Transient, infrav1.CloudUnreachableReason)
 	}
 	if n := dialled.Load(); n > 2 {
 		t.Errorf("%d requests, want one try and perhaps one more after a second", n)
@@ -127,21 +151,20 @@ func TestDeadVCenter(t *testing.T) {
 
 // TestSessionEnds: vCenter ends sessions, for instance when it restarts; one login makes a new one for all.
 func TestSessionEnds(t *testing.T) {
-	v := newStage(t)
-	a := v.account()
-	m := v.machine("m")
-	wantAbsent(t, a, m)
+	v := vcenter.New(t)
+	s := open(t, v.Credentials())
+	expect.OK(t, ask(t, s))
 	v.Count()
-	v.EndSessions()
+	v.Owner(t).EndSessions()
 	var all sync.WaitGroup
 	for range 10 {
-		all.Go(func() { wantAbsent(t, a, m) })
+		all.Go(func() { expect.Fine(t, ask(t, s)) })
 	}
 	all.Wait()
 	if calls := v.Count(); calls["Login"] != 1 {
 		t.Errorf("logins: %d, want 1", calls["Login"])
 	}
-	if n := len(v.Sessions()); n != 1 {
+	if n := len(v.Owner(t).Sessions()); n != 1 {
 		t.Errorf("sessions: %d, want 1", n)
 	}
 }

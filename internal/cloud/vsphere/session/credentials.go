@@ -1,4 +1,4 @@
-package vsphere
+package session
 
 import (
 	"crypto/sha256"

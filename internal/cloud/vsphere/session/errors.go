@@ -1,0 +1,182 @@
+package session
+
+import (
+	"crypto/tls"
+	"errors"
+
+	"github.com/vmware/govmomi/fault"
+	"github.com/vmware/govmomi/vim25/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// rule says what an error of vCenter means for us.
+type rule struct {
+	matches func(error) bool
+	kind    cloud.Kind
+	reason  string
+	message string
+}
+
+// rules are tried in order: a fault that is a special case of another stands before it. The message of a fault that names
+// a privilege or a property gets that name appended.
+var rules = []rule{
+	{
+		Is[types.BaseInvalidLogin], cloud.Denied, infrav1.CredentialsRejectedReason,
+		"the vCenter rejects the user name or password: correct them in the Secret with the credentials",
+	},
+	{
+		Is[*types.NotAuthenticated], cloud.Transient, infrav1.CloudUnreachableReason,
+		"the vCenter ended the session; the controller logs in again",
+	},
+	{
+		Is[types.BaseNoPermission], cloud.Denied, infrav1.CredentialsRejectedReason,
+		"the vCenter account lacks a privilege: give its role the privilege",
+	},
+	{
+		untrusted, cloud.Denied, infrav1.CredentialsRejectedReason,
+		"the server's certificate is not the one that the Secret with the credentials trusts, so nothing was sent to it: " +
+			"correct server, ca.crt or thumbprint",
+	},
+
+	{
+		Is[types.BaseInsufficientResourcesFault], cloud.Exhausted, infrav1.CapacityExhaustedReason,
+		"vSphere has no room for the VM: free resources or choose another resource pool; the controller tries again",
+	},
+	{
+		Is[*types.NoDiskSpace], cloud.Exhausted, infrav1.CapacityExhaustedReason,
+		"the datastore has no room for the VM: free space or choose another datastore; the controller tries again",
+	},
+	{
+		Is[types.BaseNotEnoughLicenses], cloud.Exhausted, infrav1.CapacityExhaustedReason,
+		"vSphere has no license left for the VM; the controller tries again",
+	},
+	{
+		Is[*types.NoCompatibleHost], cloud.Exhausted, infrav1.CapacityExhaustedReason,
+		"no host of the cluster can run the VM; the controller tries again",
+	},
+	{
+		Is[*types.NoActiveHostInCluster], cloud.Exhausted, infrav1.CapacityExhaustedReason,
+		"no host of the cluster is up; the controller tries again",
+	},
+
+	{
+		Is[*types.DuplicateName], cloud.Invalid, infrav1.NameTakenReason,
+		"the folder already has an object with the VM's name that this provider did not make; the controller leaves it alone",
+	},
+	{
+		Is[*types.ManagedObjectNotFound], cloud.Transient, infrav1.CloudUnreachableReason,
+		"something that the VM needs was removed from the vCenter while it was in use; the controller looks it up again",
+	},
+
+	{
+		Is[types.BaseInvalidState], cloud.Transient, infrav1.CloudUnreachableReason,
+		"the VM, its template or its host is in a state that does not allow this; the controller tries again",
+	},
+	{
+		Is[types.BaseTaskInProgress], cloud.Transient, infrav1.CloudUnreachableReason,
+		"vSphere is busy with the VM or its template; the controller tries again",
+	},
+	{
+		Is[types.BaseHostCommunication], cloud.Transient, infrav1.CloudUnreachableReason,
+		"the vCenter cannot reach the VM's host; the controller tries again",
+	},
+	{
+		Is[types.BaseTimedout], cloud.Transient, infrav1.CloudUnreachableReason,
+		"vSphere took too long; the controller tries again",
+	},
+	{
+		Is[*types.RequestCanceled], cloud.Transient, infrav1.CloudUnreachableReason,
+		"the task was cancelled in the vCenter; the controller tries again",
+	},
+	{
+		Is[*types.ConcurrentAccess], cloud.Transient, infrav1.CloudUnreachableReason,
+		"another client changed the VM at the same time; the controller tries again",
+	},
+	{
+		Is[types.BaseInvalidDatastore], cloud.Transient, infrav1.CloudUnreachableReason,
+		"the datastore cannot be used at the moment; the controller tries again",
+	},
+
+	{
+		Is[types.BaseVmConfigFault], cloud.Invalid, infrav1.SpecInvalidReason,
+		"vSphere cannot make a VM of this spec from this template: correct the spec",
+	},
+	{
+		Is[types.BaseInvalidArgument], cloud.Invalid, infrav1.SpecInvalidReason,
+		"vSphere rejects a value of the spec: correct it",
+	},
+	{
+		Is[types.BaseNotSupported], cloud.Invalid, infrav1.SpecInvalidReason,
+		"vSphere does not support a setting of the spec: change it",
+	},
+	{
+		Is[types.BaseMigrationFault], cloud.Invalid, infrav1.SpecInvalidReason,
+		"the template cannot be cloned to this place: choose another resource pool, datastore or network",
+	},
+
+	{
+		Is[types.BaseMethodFault], cloud.Transient, infrav1.CloudUnreachableReason,
+		"the vCenter answers with an unknown fault; the controller tries again",
+	},
+}
+
+// unreachable is what remains: no answer, or none that is vCenter's.
+var unreachable = rule{
+	nil, cloud.Transient, infrav1.CloudUnreachableReason,
+	"the vCenter does not answer; the controller tries again",
+}
+
+// Classify turns any error of a call or task into one that the controllers understand; the first one wins.
+func Classify(err error) error {
+	if err == nil || errors.Is(err, cloud.ErrNotFound) {
+		return err
+	}
+	if known := (*cloud.Error)(nil); errors.As(err, &known) {
+		return err
+	}
+	found := unreachable
+	for _, r := range rules {
+		if r.matches(err) {
+			found = r
+			break
+		}
+	}
+	return &cloud.Error{Kind: found.kind, Reason: found.reason, Message: found.message + detail(err), Err: err}
+}
+
+// detail is the one thing in a fault that tells people what to change, and that is the same each time.
+func detail(err error) string {
+	if f, ok := faultOf[*types.NotAuthenticated](err); ok && f != nil {
+		return ""
+	}
+	if f, ok := faultOf[types.BaseNoPermission](err); ok && f.GetNoPermission().PrivilegeId != "" {
+		return " " + f.GetNoPermission().PrivilegeId
+	}
+	if f, ok := faultOf[types.BaseInvalidArgument](err); ok && f.GetInvalidArgument().InvalidProperty != "" {
+		return " (" + f.GetInvalidArgument().InvalidProperty + ")"
+	}
+	return ""
+}
+
+// faultOf finds a fault of type T in an error. T is a fault or, for it and its special cases, its interface.
+func faultOf[T any](err error) (T, bool) {
+	var found T
+	_, ok := fault.As(err, &found)
+	return found, ok
+}
+
+// Is says that an error has a fault of type T.
+func Is[T any](err error) bool {
+	_, ok := faultOf[T](err)
+	return ok
+}
+
+// Answered says that vCenter itself refused: nothing of the request was carried out.
+func Answered(err error) bool { return Is[types.BaseMethodFault](err) }
+
+func untrusted(err error) bool {
+	invalid := (*tls.CertificateVerificationError)(nil)
+	return errors.As(err, &invalid) || errors.Is(err, errOtherCertificate)
+}

@@ -1,0 +1,91 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/vmware/govmomi/task"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
+)
+
+func TestClassify(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault  types.BaseMethodFault
+		kind   cloud.Kind
+		reason string
+	}{
+		"wrong password":   {&types.InvalidLogin{}, cloud.Denied, infrav1.CredentialsRejectedReason},
+		"expired password": {&types.PasswordExpired{}, cloud.Denied, infrav1.CredentialsRejectedReason},
+		"privilege": {
+			&types.NoPermission{PrivilegeId: "VirtualMachine.Provisioning.DeployTemplate"}, cloud.Denied,
+			infrav1.CredentialsRejectedReason,
+		},
+		"session":                  {&types.NotAuthenticated{}, cloud.Transient, infrav1.CloudUnreachableReason},
+		"memory":                   {&types.InsufficientMemoryResourcesFault{}, cloud.Exhausted, infrav1.CapacityExhaustedReason},
+		"standby cpu":              {&types.InsufficientStandbyCpuResource{}, cloud.Exhausted, infrav1.CapacityExhaustedReason},
+		"no room on the datastore": {&types.NoDiskSpace{}, cloud.Exhausted, infrav1.CapacityExhaustedReason},
+		"no host is up":            {&types.NoActiveHostInCluster{}, cloud.Exhausted, infrav1.CapacityExhaustedReason},
+		"name":                     {&types.DuplicateName{}, cloud.Invalid, infrav1.NameTakenReason},
+		"gone":                     {&types.ManagedObjectNotFound{}, cloud.Transient, infrav1.CloudUnreachableReason},
+		"busy":                     {&types.TaskInProgress{}, cloud.Transient, infrav1.CloudUnreachableReason},
+		"state":                    {&types.InvalidPowerState{}, cloud.Transient, infrav1.CloudUnreachableReason},
+		"host away":                {&types.HostNotConnected{}, cloud.Transient, infrav1.CloudUnreachableReason},
+		"cancelled":                {&types.RequestCanceled{}, cloud.Transient, infrav1.CloudUnreachableReason},
+		"datastore away":           {&types.InaccessibleDatastore{}, cloud.Transient, infrav1.CloudUnreachableReason},
+		"too many cpus":            {&types.NotEnoughCpus{}, cloud.Invalid, infrav1.SpecInvalidReason},
+		"argument": {
+			&types.InvalidArgument{InvalidProperty: "spec.location.pool"}, cloud.Invalid, infrav1.SpecInvalidReason,
+		},
+		"unknown": {&types.SystemError{}, cloud.Transient, infrav1.CloudUnreachableReason},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body := &soap.Fault{}
+			body.Detail.Fault = c.fault
+			answer := Classify(soap.WrapSoapFault(body))
+			failed := &types.LocalizedMethodFault{Fault: c.fault, LocalizedMessage: "on host-17"}
+			ended := Classify(task.Error{LocalizedMethodFault: failed})
+			cause := Classify(task.Error{LocalizedMethodFault: &types.LocalizedMethodFault{Fault: &types.GenericVmConfigFault{
+				VmConfigFault: types.VmConfigFault{VimFault: types.VimFault{MethodFault: types.MethodFault{
+					FaultCause: &types.LocalizedMethodFault{Fault: c.fault},
+				}}},
+			}}})
+			for _, err := range []error{answer, ended} {
+				cloudtest.WantError(t, err, c.kind, c.reason)
+				if err.Error() != answer.Error() {
+					t.Errorf("message is %q of a call and %q of a task", answer, err)
+				}
+			}
+			if cause == nil {
+				t.Error("a fault with a cause is no error")
+			}
+		})
+	}
+	for name, err := range map[string]error{
+		"timeout": context.DeadlineExceeded, "broken": io.ErrUnexpectedEOF, "something": errors.New("dial tcp 10.0.0.1:49152: refused"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			cloudtest.WantError(t, Classify(err), cloud.Transient, infrav1.CloudUnreachableReason)
+			if Classify(err).Error() != unreachable.message {
+				t.Errorf("message %q has something in it that changes", Classify(err))
+			}
+			if !errors.Is(Classify(err), err) {
+				t.Error("the cause is lost")
+			}
+		})
+	}
+	if Classify(nil) != nil || !errors.Is(Classify(fmt.Errorf("x: %w", cloud.ErrNotFound)), cloud.ErrNotFound) {
+		t.Error("Classify changes what is no error of vCenter")
+	}
+	own := cloud.Errorf(cloud.Throttled, "", "x")
+	if got := Classify(own); !errors.Is(got, own) {
+		t.Errorf("Classify = %v, want the error that was classified already", got)
+	}
+}

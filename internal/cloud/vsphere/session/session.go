@@ -1,0 +1,220 @@
+// Package session is the one session of an account at a vCenter. A caller may rely on this, and need not read how:
+//
+//   - Open reads the Secret with the credentials. The password goes only to the server that the Secret trusts.
+//   - Do makes a call with a client that is logged in. Callers share one login; it is made when the first call needs it, and
+//     again when the vCenter has ended the session. After a failed login, calls fail at once until the next one is due, so
+//     that wrong credentials never lock the user out.
+//   - A call ends after CallTimeout. The errors of Do say what people can do: each is a *cloud.Error, made by Classify, and
+//     keeps the fault of the vCenter, which Is finds. Answered tells a refusal from a lost answer.
+//   - Read returns properties, or an error if the account may not see one of them; it never leaves such a property out.
+//   - After Close no call logs in again.
+package session
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/vmware/govmomi/session"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+	"golang.org/x/sync/singleflight"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// CallTimeout is how long a call may take.
+const CallTimeout = 30 * time.Second
+
+// How long to wait for a login, and before the next one when it has failed.
+const (
+	loginTimeout = 15 * time.Second
+
+	// The vCenter locks a user out after five refusals within three minutes, so we wait longer before we try a refused
+	// password again. A new password in the Secret makes a new connection.
+	afterRefusal = 5 * time.Minute
+
+	// After a failure we wait, so that a vCenter that does not answer cannot hold all workers in its login, one by one.
+	afterFailure    = time.Second
+	maxAfterFailure = 30 * time.Second
+
+	// HTTP connections that stay open for the next call.
+	idleConnections = 16
+)
+
+var errClosed = cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason, "the vCenter account is no longer in use")
+
+// Session logs in when it is first used, and again when the vCenter has ended the session.
+type Session struct {
+	to     endpoint
+	now    func() time.Time
+	logins singleflight.Group
+
+	mu       sync.Mutex
+	client   *vim25.Client // nil until logged in
+	err      error         // of the last login, if it failed
+	failures int
+	retry    time.Time // when the next login may be tried
+	closed   bool
+	trying   sync.WaitGroup
+}
+
+// Open checks the form of the credentials. It asks the vCenter nothing: the first call logs in.
+func Open(credentials map[string][]byte) (*Session, error) {
+	to, err := parseEndpoint(credentials)
+	if err != nil {
+		return nil, err
+	}
+	return &Session{to: to, now: time.Now}, nil
+}
+
+// Do makes a call, after a login if there is no session, and returns its answer. It may make the call twice: when the vCenter
+// says that the session has ended, Do logs in again first.
+func Do[T any](ctx context.Context, s *Session, call func(context.Context, *vim25.Client) (T, error)) (answer T, err error) {
+	for again := false; ; again = true {
+		client, err := s.login(ctx)
+		if err != nil {
+			return answer, err
+		}
+		timed, cancel := context.WithTimeout(ctx, CallTimeout)
+		answer, err = call(timed, client)
+		cancel()
+		if again || !Is[*types.NotAuthenticated](err) {
+			return answer, Classify(err)
+		}
+		s.forget(client)
+	}
+}
+
+// login returns the client of the session. All callers wait for the same login, each as long as its context lasts.
+func (s *Session) login(ctx context.Context) (*vim25.Client, error) {
+	client, err := s.current()
+	if client != nil || err != nil {
+		return client, err
+	}
+	done := s.logins.DoChan("", func() (any, error) {
+		if client, err := s.current(); client != nil || err != nil {
+			return client, err
+		}
+		return s.try(context.WithoutCancel(ctx))
+	})
+	select {
+	case <-ctx.Done():
+		return nil, Classify(ctx.Err())
+	case r := <-done:
+		client, _ := r.Val.(*vim25.Client)
+		return client, r.Err
+	}
+}
+
+// current returns the client, or the reason why we must not log in now, or neither.
+func (s *Session) current() (*vim25.Client, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return nil, errClosed
+	case s.client != nil:
+		return s.client, nil
+	case s.err != nil && s.now().Before(s.retry):
+		return nil, s.err
+	}
+	return nil, nil
+}
+
+func (s *Session) try(ctx context.Context) (*vim25.Client, error) {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil, errClosed
+	}
+	s.trying.Add(1)
+	s.mu.Unlock()
+	defer s.trying.Done()
+
+	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
+	defer cancel()
+	client, err := s.to.login(ctx)
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.client, s.err = client, Classify(err)
+	if err == nil {
+		s.failures = 0
+		return client, nil
+	}
+	s.retry = s.now().Add(s.pause(err))
+	s.failures++
+	return nil, s.err
+}
+
+func (s *Session) pause(err error) time.Duration {
+	if Answered(err) {
+		return afterRefusal
+	}
+	return min(afterFailure<<min(s.failures, 10), maxAfterFailure)
+}
+
+// forget drops a client whose session has ended, unless there is already a new client.
+func (s *Session) forget(client *vim25.Client) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.client == client {
+		s.client = nil
+		client.CloseIdleConnections()
+	}
+}
+
+// Close ends the session for good: a late call must not log in again and leave a session behind. If the vCenter does not
+// answer, the session ends by itself after half an hour.
+func (s *Session) Close(ctx context.Context) error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.trying.Wait()
+	s.mu.Lock()
+	client := s.client
+	s.client = nil
+	s.mu.Unlock()
+	if client == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
+	defer cancel()
+	defer client.CloseIdleConnections()
+	return Classify(session.NewManager(client).Logout(ctx))
+}
+
+// login opens a session. It sends the password only to the server that the endpoint trusts.
+func (e endpoint) login(ctx context.Context) (*vim25.Client, error) {
+	transport := soap.NewClient(&url.URL{Scheme: "https", Host: e.server, Path: vim25.Path}, false)
+	http1 := transport.DefaultTransport()
+	http1.TLSClientConfig = e.tls.Clone()
+	// govmomi's own dialer ignores the context, accepts SHA-1 thumbprints, and is not used behind a proxy.
+	http1.DialTLSContext = nil
+	http1.DialContext = (&net.Dialer{Timeout: loginTimeout, KeepAlive: CallTimeout}).DialContext
+	http1.MaxIdleConnsPerHost = idleConnections
+	// A redirect would take the password to another server.
+	transport.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	transport.UserAgent = "capwin"
+
+	client, err := vim25.NewClient(ctx, transport)
+	if err != nil {
+		transport.CloseIdleConnections()
+		return nil, err
+	}
+	_, err = methods.Login(ctx, client, &types.Login{
+		This: *client.ServiceContent.SessionManager, UserName: e.username, Password: e.password(), Locale: session.Locale,
+	})
+	if err != nil {
+		transport.CloseIdleConnections()
+		return nil, err
+	}
+	return client, nil
+}
