@@ -3,9 +3,10 @@ package admission
 import (
 	"fmt"
 	"maps"
+	"slices"
 )
 
-var kubeletLimits = join(
+var kubeletLimits = slices.Concat(
 	[]limit{
 		oneOf("spec.kubelet.cloudProvider", "None", "vsphere"),
 		oneOf("spec.kubelet.priorityClass", "High", "Realtime"),
@@ -17,13 +18,13 @@ var kubeletLimits = join(
 		required("spec.kubelet.extraArgs[].name"),
 		pattern("spec.kubelet.extraArgs[].name", "node-ip", "--node-ip"),
 		required("spec.kubelet.extraArgs[].value"),
-		{"spec.kubelet.extraArgs[].value", "maxLength", long(1024), long(1025), "may not be more than 1024"},
+		longest("spec.kubelet.extraArgs[].value", long(1024), long(1025), 1024),
 		pattern("spec.kubelet.extraArgs[].value", `C:\Program Files\a`, `C:\"a"`),
 		{"spec.kubelet.featureGates", "minItems", gates(1), gates(0), "should have at least 1 items"},
 		{"spec.kubelet.featureGates", "maxItems", gates(64), gates(65), "must have at most 64 items"},
 		required("spec.kubelet.featureGates[].name"),
 		{"spec.kubelet.featureGates[].name", "minLength", "A", "", "should be at least 1 chars long"},
-		{"spec.kubelet.featureGates[].name", "maxLength", "A" + long(63), "A" + long(64), "may not be more than 64"},
+		longest("spec.kubelet.featureGates[].name", "A"+long(63), "A"+long(64), 64),
 		pattern("spec.kubelet.featureGates[].name", "NodeLogQuery", "nodeLogQuery"),
 		required("spec.kubelet.featureGates[].state"),
 		oneOf("spec.kubelet.featureGates[].state", "Disabled", "true"),
@@ -37,12 +38,12 @@ var kubeletLimits = join(
 	[]limit{
 		pattern("spec.kubelet.log.directory", `C:\var\log\k`, `D:\logs`),
 		{"spec.kubelet.log.directory", "minLength", `C:\a`, "", "should be at least 1 chars long"},
-		{"spec.kubelet.log.directory", "maxLength", `C:\` + long(197), `C:\` + long(198), "may not be more than 200"},
+		longest("spec.kubelet.log.directory", `C:\`+long(197), `C:\`+long(198), 200),
 	},
 	between("spec.kubelet.log.maxAgeHours", 1, 8760),
 )
 
-var reservationLimits = join(
+var reservationLimits = slices.Concat(
 	[]limit{
 		empty("spec.reservations", map[string]any{"lowMemory": "IAcceptThatWindowsMayStall"}),
 		empty("spec.reservations.system", map[string]any{"cpu": "1"}),
@@ -61,13 +62,13 @@ var reservationLimits = join(
 func reserved(field string) []limit {
 	return []limit{
 		{field + ".cpu", "minLength", "1", "", "should be at least 1 chars long"},
-		{field + ".cpu", "maxLength", "1234567m", "12345678m", "may not be more than 8"},
+		longest(field+".cpu", "1234567m", "12345678m", 8),
 		pattern(field+".cpu", "500m", "0.5"),
 		{field + ".memory", "minLength", "4Gi", "", "should be at least 1 chars long"},
-		{field + ".memory", "maxLength", "1234567890Mi", "12345678901Mi", "may not be more than 12"},
+		longest(field+".memory", "1234567890Mi", "12345678901Mi", 12),
 		pattern(field+".memory", "2048Mi", "2G"),
 		{field + ".ephemeralStorage", "minLength", "1Gi", "", "should be at least 1 chars long"},
-		{field + ".ephemeralStorage", "maxLength", "1234567890Mi", "12345678901Mi", "may not be more than 12"},
+		longest(field+".ephemeralStorage", "1234567890Mi", "12345678901Mi", 12),
 		pattern(field+".ephemeralStorage", "2048Mi", "0Gi"),
 	}
 }
@@ -75,7 +76,7 @@ func reserved(field string) []limit {
 func threshold(field string) []limit {
 	return []limit{
 		{field, "minLength", "5%", "5", "should be at least 2 chars long"},
-		{field, "maxLength", "1234567890Mi", "12345678901Mi", "may not be more than 12"},
+		longest(field, "1234567890Mi", "12345678901Mi", 12),
 		pattern(field, "99%", "100%"),
 	}
 }
@@ -143,13 +144,11 @@ func gates(times int) []any {
 
 // numbered returns items that differ in their names only.
 func numbered(times int, alike map[string]any, name string) []any {
-	items := make([]any, times)
-	for i := range items {
+	return list(times, func(i int) any {
 		item := map[string]any{"name": fmt.Sprint(name, i)}
 		maps.Copy(item, alike)
-		items[i] = item
-	}
-	return items
+		return item
+	})
 }
 
 func fields(times int) map[string]any {

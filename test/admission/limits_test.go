@@ -2,6 +2,7 @@ package admission
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,23 +23,23 @@ type limit struct {
 
 // limits of each kind. A template has the limits of the objects that are made from it.
 var limits = map[string][]limit{
-	"WindowsMachine": join([]limit{
+	"WindowsMachine": slices.Concat([]limit{
 		required("spec"),
 		// A rule fixes the format, so that a value of the maximum length cannot be tried.
 		{"spec.providerID", "minLength", right, "", "should be at least 1 chars long"},
-		{"spec.providerID", "maxLength", right, long(513), "may not be more than 512"},
+		longest("spec.providerID", right, long(513), 512),
 	}, machineLimits, machineStatusLimits),
-	"WindowsMachineTemplate": join(machineLimits, templateStatusLimits, templateLimits, []limit{
+	"WindowsMachineTemplate": slices.Concat(machineLimits, templateStatusLimits, templateLimits, []limit{
 		// A rule does not allow it in templates.
 		{"spec.providerID", "minLength", absent, "", "should be at least 1 chars long"},
-		{"spec.providerID", "maxLength", absent, long(513), "may not be more than 512"},
+		longest("spec.providerID", absent, long(513), 512),
 	}),
-	"WindowsBootstrapConfig": join(configLimits, text("status.dataSecretName", 253),
+	"WindowsBootstrapConfig": slices.Concat(configLimits, text("status.dataSecretName", 253),
 		[]limit{empty("status.initialization", map[string]any{"dataSecretCreated": true})}),
-	"WindowsBootstrapConfigTemplate": join(configLimits, templateLimits),
+	"WindowsBootstrapConfigTemplate": slices.Concat(configLimits, templateLimits),
 }
 
-var machineLimits = join(
+var machineLimits = slices.Concat(
 	reference("spec.vsphere.credentialsRef"),
 	[]limit{required("spec.vsphere.datacenter"), required("spec.vsphere.template")},
 	text("spec.vsphere.datacenter", 1024),
@@ -53,7 +54,7 @@ var machineLimits = join(
 	[]limit{
 		required("spec.azure.subscriptionID"),
 		{"spec.azure.subscriptionID", "minLength", guid, guid[1:], "should be at least 36 chars long"},
-		{"spec.azure.subscriptionID", "maxLength", guid, guid + "1", "may not be more than 36"},
+		longest("spec.azure.subscriptionID", guid, guid+"1", 36),
 		{"spec.azure.subscriptionID", "pattern", guid, strings.Replace(guid, "1", "g", 1), "should match '^[0-9a-fA-F]{8}"},
 		required("spec.azure.resourceGroup"),
 		pattern("spec.azure.resourceGroup", "My.Group_(1)-a", "ends-with-dot."),
@@ -73,26 +74,28 @@ var machineLimits = join(
 
 const guid = "11111111-2222-3333-4444-555555555555"
 
-var machineStatusLimits = join(
+var machineStatusLimits = slices.Concat(
 	adapterStatusLimits,
 	[]limit{
 		empty("status.initialization", map[string]any{"provisioned": true}),
 		oneOf("status.phase", "Running", "Sleeping"),
 		oneOf("status.bootstrap.state", "failed", "lost"),
 		{"status.bootstrap.elapsedSeconds", "minimum", int64(0), int64(-1), "should be greater than or equal to 0"},
-		{"status.bootstrap.lastLines", "maxItems", repeat(20), repeat(21), "must have at most 20 items"},
-		{"status.bootstrap.lastLines[]", "maxLength", long(256), long(257), "may not be more than 256"},
-		{"status.bootstrap.warnings", "maxItems", repeat(20), repeat(21), "must have at most 20 items"},
-		{"status.bootstrap.warnings[]", "maxLength", long(512), long(513), "may not be more than 512"},
+		longest("status.bootstrap.lastLines[]", long(256), long(257), 256),
+		longest("status.bootstrap.warnings[]", long(512), long(513), 512),
 		atMost("status.bootstrap.phase", 128), atMost("status.bootstrap.step", 128), atMost("status.bootstrap.reason", 128),
 		atMost("status.bootstrap.message", 1024),
-		{"status.bootstrap.durations", "maxItems", durations(16), durations(17), "must have at most 16 items"},
 		required("status.bootstrap.durations[].phase"),
 		required("status.bootstrap.durations[].seconds"),
 		{"status.bootstrap.durations[].seconds", "minimum", int64(0), int64(-1), "should be greater than or equal to 0"},
 		oneOf("status.bootstrap.everyBoot.state", "failed", "rebooting"),
 		atMost("status.bootstrap.everyBoot.reason", 128), atMost("status.bootstrap.everyBoot.message", 1024),
 	},
+	upTo("status.bootstrap.lastLines", 20, func(int) any { return "a" }),
+	upTo("status.bootstrap.warnings", 20, func(int) any { return "a" }),
+	upTo("status.bootstrap.durations", 16, func(i int) any {
+		return map[string]any{"phase": fmt.Sprint("phase-", i), "seconds": int64(i)}
+	}),
 	text("status.bootstrap.durations[].phase", 128),
 	text("status.computerName", 15),
 	text("status.nodeName", 253),
@@ -108,7 +111,7 @@ var templateStatusLimits = []limit{
 	oneOf("status.nodeInfo.operatingSystem", "windows", "linux"),
 }
 
-var configLimits = join(
+var configLimits = slices.Concat(
 	settingsLimits,
 	kubeletLimits, reservationLimits,
 	between("spec.deadlineSeconds", 300, 7200),
@@ -121,28 +124,21 @@ var configLimits = join(
 	[]limit{
 		empty("spec.kubelet", map[string]any{"maxPods": int64(1)}),
 		empty("spec.node", map[string]any{"taints": []any{}}),
-		{"spec.node.labels", "minItems", labels(1), labels(0), "should have at least 1 items"},
-		{"spec.node.labels", "maxItems", labels(64), labels(65), "must have at most 64 items"},
 		required("spec.node.labels[].name"),
 		{"spec.node.labels[].name", "minLength", "a", "", "should be at least 1 chars long"},
-		{
-			"spec.node.labels[].name", "maxLength", long(253) + "/" + long(63), long(254) + "/" + long(63),
-			"may not be more than 317",
-		},
+		longest("spec.node.labels[].name", long(253)+"/"+long(63), long(254)+"/"+long(63), 317),
 		pattern("spec.node.labels[].name", "example.com/A_b.c", "Example.com/a"),
 		pattern("spec.node.labels[].value", "A_b.c", "-a"),
-		{"spec.node.taints", "maxItems", taints(32), taints(33), "must have at most 32 items"},
 		required("spec.node.taints[].key"),
 		{"spec.node.taints[].key", "minLength", "a", "", "should be at least 1 chars long"},
-		{
-			"spec.node.taints[].key", "maxLength", long(253) + "/" + long(63), long(254) + "/" + long(63),
-			"may not be more than 317",
-		},
+		longest("spec.node.taints[].key", long(253)+"/"+long(63), long(254)+"/"+long(63), 317),
 		pattern("spec.node.taints[].key", "example.com/pool", "/pool"),
 		pattern("spec.node.taints[].value", "A_b.c-1", "a,b"),
 		required("spec.node.taints[].effect"),
 		oneOf("spec.node.taints[].effect", "PreferNoSchedule", "Never"),
 	},
+	from("spec.node.labels", 64, func(i int) any { return map[string]any{"name": fmt.Sprint("label-", i), "value": "a"} }),
+	upTo("spec.node.taints", 32, func(i int) any { return taint(fmt.Sprint("taint-", i), "NoSchedule") }),
 	text("spec.node.taints[].value", 63),
 	text("spec.node.labels[].value", 63),
 	networkLimits,
@@ -217,13 +213,16 @@ func required(field string) limit {
 }
 
 // text has between one character and a maximum.
-func text(field string, longest int) []limit {
-	return []limit{{field, "minLength", "a", "", "should be at least 1 chars long"}, atMost(field, longest)}
+func text(field string, most int) []limit {
+	return []limit{{field, "minLength", "a", "", "should be at least 1 chars long"}, atMost(field, most)}
 }
 
-func atMost(field string, longest int) limit {
-	return limit{field, "maxLength", long(longest), long(longest + 1), fmt.Sprintf("may not be more than %d", longest)}
+// longest has a text of the length most, and a longer one.
+func longest(field string, right, wrong any, most int) limit {
+	return limit{field, "maxLength", right, wrong, fmt.Sprintf("may not be more than %d", most)}
 }
+
+func atMost(field string, most int) limit { return longest(field, long(most), long(most+1), most) }
 
 func between(field string, least, most int64) []limit {
 	return []limit{
@@ -246,47 +245,7 @@ func empty(field string, right map[string]any) limit {
 }
 
 func reference(field string) []limit {
-	return join([]limit{required(field), required(field + ".name")}, text(field+".name", 253))
+	return slices.Concat([]limit{required(field), required(field + ".name")}, text(field+".name", 253))
 }
 
 func long(length int) string { return strings.Repeat("a", length) }
-
-func repeat(times int) []any {
-	items := make([]any, times)
-	for i := range items {
-		items[i] = "a"
-	}
-	return items
-}
-
-func labels(times int) []any {
-	items := make([]any, times)
-	for i := range items {
-		items[i] = map[string]any{"name": fmt.Sprint("label-", i), "value": "a"}
-	}
-	return items
-}
-
-func durations(times int) []any {
-	items := make([]any, times)
-	for i := range items {
-		items[i] = map[string]any{"phase": fmt.Sprint("phase-", i), "seconds": int64(i)}
-	}
-	return items
-}
-
-func taints(times int) []any {
-	items := make([]any, times)
-	for i := range items {
-		items[i] = taint(fmt.Sprint("taint-", i), "NoSchedule")
-	}
-	return items
-}
-
-func join(lists ...[]limit) []limit {
-	var all []limit
-	for _, list := range lists {
-		all = append(all, list...)
-	}
-	return all
-}

@@ -30,15 +30,15 @@ func source(field string) map[string]any {
 	return map[string]any{"secret": map[string]any{"name": "a", "key": "a"}}
 }
 
-var settingsLimits = join(
+var settingsLimits = slices.Concat(
 	[]limit{
-		empty("spec.custom", map[string]any{"postJoin": many(1, script)}),
+		empty("spec.custom", map[string]any{"postJoin": []any{script("a0")}}),
 	},
 	items("spec.custom.files", 64, file),
 	[]limit{
 		required("spec.custom.files[].path"),
 		{"spec.custom.files[].path", "minLength", `C:\a`, "", "should be at least 1 chars long"},
-		{"spec.custom.files[].path", "maxLength", `C:\` + long(237), `C:\` + long(238), "may not be more than 240"},
+		longest("spec.custom.files[].path", `C:\`+long(237), `C:\`+long(238), 240),
 		pattern("spec.custom.files[].path", `c:\Program Files (x86)\.app\a.b`, `C:\a\..\b`),
 		oneOf("spec.custom.files[].access", "Administrators", "Everybody"),
 	},
@@ -48,7 +48,7 @@ var settingsLimits = join(
 	containerdLimits, windowsLimits, azureConfigLimits, domainLimits,
 )
 
-var containerdLimits = join(
+var containerdLimits = slices.Concat(
 	[]limit{empty("spec.containerd", map[string]any{"pauseImage": "a.b/c"})},
 	items("spec.containerd.registries", 16, registry),
 	[]limit{
@@ -56,10 +56,7 @@ var containerdLimits = join(
 		required("spec.containerd.registries[].mirrors[].url"),
 		pattern("spec.containerd.registries[].mirrors[].url", "https://a.example.com/v2/hub", "ftp://a"),
 		{"spec.containerd.registries[].mirrors[].url", "minLength", "http://a", "", "should be at least 1 chars long"},
-		{
-			"spec.containerd.registries[].mirrors[].url", "maxLength", "http://" + long(505), "http://" + long(506),
-			"may not be more than 512",
-		},
+		longest("spec.containerd.registries[].mirrors[].url", "http://"+long(505), "http://"+long(506), 512),
 		required("spec.containerd.registries[].credentialsRef.name"),
 		pattern("spec.containerd.pauseImage", "a.example.com/b:1", "a b"),
 		oneOf("spec.containerd.hyperVIsolation", "Disabled", "Maybe"),
@@ -72,7 +69,7 @@ var containerdLimits = join(
 	references("spec.containerd.registries[].ca"),
 	[]limit{
 		{"spec.containerd.pauseImage", "minLength", "a.b/c", "", "should be at least 1 chars long"},
-		{"spec.containerd.pauseImage", "maxLength", "a.b/" + long(508), "a.b/" + long(509), "may not be more than 512"},
+		longest("spec.containerd.pauseImage", "a.b/"+long(508), "a.b/"+long(509), 512),
 	},
 	texts("spec.containerd.prepullImages", 32, 512, shape{head: "a.example.com/", wrong: "a b"}),
 	items("spec.containerd.dropIns", 16, script),
@@ -80,24 +77,21 @@ var containerdLimits = join(
 	contents("spec.containerd.dropIns[]"),
 )
 
-var windowsLimits = join(
+var windowsLimits = slices.Concat(
 	[]limit{
 		empty("spec.windows", map[string]any{"timeZone": "UTC"}),
 		empty("spec.windows.proxy", map[string]any{"http": "http://a"}),
 		required("spec.windows.trustedCertificates[].name"), pattern("spec.windows.trustedCertificates[].name", "a-1", "A"),
 		pattern("spec.windows.timeZone", "W. Europe Standard Time", "Europe/Berlin"),
 		{"spec.windows.timeZone", "minLength", "UTC", "", "should be at least 1 chars long"},
-		{
-			"spec.windows.timeZone", "maxLength", "A" + long(49) + " Standard Time", "A" + long(50) + " Standard Time",
-			"may not be more than 64",
-		},
+		longest("spec.windows.timeZone", "A"+long(49)+" Standard Time", "A"+long(50)+" Standard Time", 64),
 		required("spec.windows.users[].name"), pattern("spec.windows.users[].name", "a_B-1", "a b"),
 		oneOf("spec.windows.users[].role", "Administrator", "King"),
 		required("spec.windows.users[].sshKeys"),
 		empty("spec.windows.defenderExclusions", map[string]any{"processes": []any{"a.exe"}}),
 		required("spec.windows.csiProxy.path"), pattern("spec.windows.csiProxy.path", `c:\csi-proxy.exe`, `C:\csi-proxy`),
 		{"spec.windows.csiProxy.path", "minLength", `C:\a.exe`, "", "should be at least 1 chars long"},
-		{"spec.windows.csiProxy.path", "maxLength", `C:\` + long(233) + ".exe", `C:\` + long(234) + ".exe", "may not be more than 240"},
+		longest("spec.windows.csiProxy.path", `C:\`+long(233)+".exe", `C:\`+long(234)+".exe", 240),
 	},
 	url("spec.windows.proxy.http"), url("spec.windows.proxy.https"),
 	texts("spec.windows.proxy.noProxy", 64, 253, shape{wrong: "a,b"}),
@@ -115,7 +109,7 @@ var windowsLimits = join(
 	texts("spec.windows.defenderExclusions.processes", 32, 64, shape{tail: ".exe", wrong: "a.com"}),
 )
 
-var azureConfigLimits = join(
+var azureConfigLimits = slices.Concat(
 	[]limit{
 		required("spec.windows.azureCloudConfig.tenantID"),
 		oneOf("spec.windows.azureCloudConfig.cloud", "AzureChinaCloud", "AzureGermanCloud"),
@@ -127,14 +121,14 @@ var azureConfigLimits = join(
 	text("spec.windows.azureCloudConfig.routeTableName", 80),
 )
 
-var domainLimits = join(
+var domainLimits = slices.Concat(
 	[]limit{
 		required("spec.windows.domain.name"), pattern("spec.windows.domain.name", "corp.example.com", "CORP"),
 		{"spec.windows.domain.name", "minLength", "a.b", "", "should be at least 1 chars long"},
-		{"spec.windows.domain.name", "maxLength", "a." + long(251), "a." + long(252), "may not be more than 253"},
+		longest("spec.windows.domain.name", "a."+long(251), "a."+long(252), 253),
 		pattern("spec.windows.domain.organizationalUnit", "OU=Nodes,DC=a", "Nodes"),
 		{"spec.windows.domain.organizationalUnit", "minLength", "OU=a", "", "should be at least 1 chars long"},
-		{"spec.windows.domain.organizationalUnit", "maxLength", "OU=" + long(1021), "OU=" + long(1022), "may not be more than 1024"},
+		longest("spec.windows.domain.organizationalUnit", "OU="+long(1021), "OU="+long(1022), 1024),
 	},
 	reference("spec.windows.domain.credentialsRef"),
 	[]limit{required("spec.windows.gmsaPlugin.classID")},
@@ -148,7 +142,7 @@ func registry(key string) map[string]any {
 func identifier(field string) []limit {
 	return []limit{
 		{field, "minLength", guid, guid[1:], "should be at least 36 chars long"},
-		{field, "maxLength", guid, guid + "1", "may not be more than 36"},
+		longest(field, guid, guid+"1", 36),
 		pattern(field, guid, strings.Replace(guid, "1", "g", 1)),
 	}
 }
@@ -157,7 +151,7 @@ func url(field string) []limit {
 	return []limit{
 		pattern(field, "https://user:password@a.example.com:1/", "http://a/b"),
 		{field, "minLength", "http://a", "", "should be at least 1 chars long"},
-		{field, "maxLength", "http://" + long(1017), "http://" + long(1018), "may not be more than 1024"},
+		longest(field, "http://"+long(1017), "http://"+long(1018), 1024),
 	}
 }
 
@@ -165,25 +159,13 @@ func url(field string) []limit {
 type shape struct{ head, tail, wrong string }
 
 // texts are the limits of a list of texts.
-func texts(field string, most, longest int, s shape) []limit {
-	of := func(times int) []any {
-		all := make([]any, times)
-		for i := range all {
-			all[i] = fmt.Sprint(s.head, "a", i, s.tail)
-		}
-		return all
-	}
-	fill := longest - len(s.head) - len(s.tail)
-	return []limit{
-		{field, "minItems", of(1), []any{}, "should have at least 1 items"},
-		{field, "maxItems", of(most), of(most + 1), fmt.Sprintf("must have at most %d items", most)},
+func texts(field string, most, characters int, s shape) []limit {
+	fill := characters - len(s.head) - len(s.tail)
+	return append(from(field, most, func(i int) any { return fmt.Sprint(s.head, "a", i, s.tail) }), []limit{
 		{field + "[]", "minLength", s.head + "a" + s.tail, "", "should be at least 1 chars long"},
-		{
-			field + "[]", "maxLength", s.head + long(fill) + s.tail, s.head + long(fill+1) + s.tail,
-			fmt.Sprintf("may not be more than %d", longest),
-		},
+		longest(field+"[]", s.head+long(fill)+s.tail, s.head+long(fill+1)+s.tail, characters),
 		pattern(field+"[]", s.head+"a"+s.tail, s.wrong),
-	}
+	}...)
 }
 
 var settingsRules = slices.Concat(
@@ -239,7 +221,7 @@ var settingsRules = slices.Concat(
 
 // contents are the limits of content and contentFrom.
 func contents(at string) []limit {
-	return join(text(at+".content", 32768), references(at+".contentFrom"))
+	return slices.Concat(text(at+".content", 32768), references(at+".contentFrom"))
 }
 
 // references are the limits of a ContentSource.
@@ -247,14 +229,14 @@ func references(at string) []limit {
 	all := []limit{empty(at, source("secret"))}
 	for _, kind := range []string{".secret", ".configMap"} {
 		for _, field := range []string{".name", ".key"} {
-			all = join(all, []limit{required(at + kind + field)}, text(at+kind+field, 253))
+			all = slices.Concat(all, []limit{required(at + kind + field)}, text(at+kind+field, 253))
 		}
 	}
 	return all
 }
 
 func scripts(at string) []limit {
-	return join(
+	return slices.Concat(
 		items(at, 16, script),
 		[]limit{required(at + "[].name"), pattern(at+"[].name", "a-1", "A b"), oneOf(at+"[].type", "PowerShell", "Perl")},
 		text(at+"[].name", 40),
@@ -298,16 +280,5 @@ func script(key string) map[string]any { return map[string]any{"name": key, "con
 
 // items are the limits of a list of type map.
 func items(field string, most int, item func(key string) map[string]any) []limit {
-	return []limit{
-		{field, "minItems", many(1, item), []any{}, "should have at least 1 items"},
-		{field, "maxItems", many(most, item), many(most+1, item), fmt.Sprintf("must have at most %d items", most)},
-	}
-}
-
-func many(times int, item func(key string) map[string]any) []any {
-	all := make([]any, times)
-	for i := range all {
-		all[i] = item(fmt.Sprint("a", i))
-	}
-	return all
+	return from(field, most, func(i int) any { return item(fmt.Sprint("a", i)) })
 }

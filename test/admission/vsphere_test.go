@@ -1,6 +1,9 @@
 package admission
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 const longestIP = "1111:1111:1111:1111:1111:1111:1111:1111"
 
@@ -19,31 +22,32 @@ func poolAddress(i int) any { return map[string]any{"address": fmt.Sprintf("10.0
 
 // from is a list with at least one item and at most a number of them.
 func from(field string, most int, item func(int) any) []limit {
-	of := func(times int) []any {
-		all := make([]any, times)
-		for i := range all {
-			all[i] = item(i)
-		}
-		return all
-	}
 	return []limit{
-		{field, "minItems", of(1), []any{}, "should have at least 1 items"},
-		{field, "maxItems", of(most), of(most + 1), fmt.Sprintf("must have at most %d items", most)},
+		{field, "minItems", list(1, item), []any{}, "should have at least 1 items"},
+		{field, "maxItems", list(most, item), list(most+1, item), fmt.Sprintf("must have at most %d items", most)},
 	}
+}
+
+func list(times int, item func(int) any) []any {
+	all := make([]any, times)
+	for i := range all {
+		all[i] = item(i)
+	}
+	return all
 }
 
 // upTo is a list that may be empty.
 func upTo(field string, most int, item func(int) any) []limit { return from(field, most, item)[1:] }
 
 // ip is a text that is an IP address, or a CIDR if prefix is a prefix length.
-func ip(field, prefix string, longest int) []limit {
+func ip(field, prefix string, most int) []limit {
 	return []limit{
 		{field, "minLength", "::" + prefix, "", "should be at least 1 chars long"},
-		{field, "maxLength", longestIP + prefix, longestIP + prefix + "1", fmt.Sprintf("may not be more than %d", longest)},
+		longest(field, longestIP+prefix, longestIP+prefix+"1", most),
 	}
 }
 
-var adapterLimits = join(
+var adapterLimits = slices.Concat(
 	from("spec.vsphere.networks", 10, netNumber),
 	[]limit{required("spec.vsphere.networks[].name")},
 	text("spec.vsphere.networks[].name", 1024),
@@ -55,17 +59,15 @@ var adapterLimits = join(
 	[]limit{required("spec.vsphere.networks[].routes[].to"), required("spec.vsphere.networks[].routes[].via")},
 	[]limit{
 		{"spec.vsphere.networks[].routes[].to", "minLength", "10.9.0.0/16", "", "should be at least 1 chars long"},
-		{
-			"spec.vsphere.networks[].routes[].to", "maxLength", right, longestIP + "/1281", "may not be more than 43",
-		},
+		longest("spec.vsphere.networks[].routes[].to", right, longestIP+"/1281", 43),
 		{"spec.vsphere.networks[].routes[].via", "minLength", "10.0.0.9", "", "should be at least 1 chars long"},
-		{"spec.vsphere.networks[].routes[].via", "maxLength", right, longestIP + "1", "may not be more than 39"},
+		longest("spec.vsphere.networks[].routes[].via", right, longestIP+"1", 39),
 	},
 	between("spec.vsphere.networks[].mtu", 1280, 9000),
 )
 
 func poolReference(at string) []limit {
-	return join(
+	return slices.Concat(
 		[]limit{
 			required(at + ".apiGroup"), required(at + ".kind"), required(at + ".name"),
 			pattern(at+".apiGroup", "ipam.example.com", "ipam/example"), pattern(at+".kind", "Pool", "My.Pool"),
@@ -75,13 +77,13 @@ func poolReference(at string) []limit {
 	)
 }
 
-var adapterStatusLimits = join(
+var adapterStatusLimits = slices.Concat(
 	upTo("status.networks", 10, netNumber),
 	[]limit{required("status.networks[].name")},
 	text("status.networks[].name", 1024),
 	[]limit{
 		{"status.networks[].macAddress", "minLength", "00:50:56:00:00:05", "00:50:56:00:00:0", "should be at least 17 chars long"},
-		{"status.networks[].macAddress", "maxLength", "00:50:56:00:00:05", "00:50:56:00:00:055", "may not be more than 17"},
+		longest("status.networks[].macAddress", "00:50:56:00:00:05", "00:50:56:00:00:055", 17),
 	},
 	upTo("status.networks[].addresses", 4, poolAddress),
 	[]limit{required("status.networks[].addresses[].address")},

@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"bytes"
 	"encoding/base64"
 	"os"
 	"path/filepath"
@@ -162,6 +163,8 @@ func effects(t *testing.T, guest *Simulated) string {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	good := scripts.UserData([]byte(smallPlan))
+	changed := bytes.Replace(good, []byte("exit 0"), []byte("exit 2"), 1)
+	const notOurs, noZip = "the user data was not rendered by this release", "Encoding zip not supported"
 	for _, c := range []struct {
 		name   string
 		change func(v *fakeVM)
@@ -169,32 +172,18 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"no metadata", func(v *fakeVM) { delete(v.info, "guestinfo.metadata") }, "'NoneType' object has no attribute 'read'"},
 		{"nothing", func(v *fakeVM) { clear(v.info) }, "No metadata service found"},
-		{"metadata no YAML", func(v *fakeVM) { v.set("metadata", "{", "") }, "No metadata service found"},
-		{"number as instance id", func(v *fakeVM) { v.set("metadata", "instance-id: 5", "") }, "CRITICAL"},
-		{"user data no UTF-8", func(v *fakeVM) { v.set("userdata", "#ps1\n\xff", "") }, "plugin 'UserDataPlugin' failed"},
-		{
-			"unknown encoding of metadata", func(v *fakeVM) { v.info["guestinfo.metadata.encoding"] = "zip" },
-			"Encoding zip not supported",
-		},
-		{"unknown encoding", func(v *fakeVM) { v.info["guestinfo.userdata.encoding"] = "zip" }, "Encoding zip not supported"},
+		{"metadata no YAML", set("metadata", "{", ""), "No metadata service found"},
+		{"number as instance id", set("metadata", "instance-id: 5", ""), "CRITICAL"},
+		{"user data no UTF-8", set("userdata", "#ps1\n\xff", ""), "plugin 'UserDataPlugin' failed"},
+		{"unknown encoding of metadata", func(v *fakeVM) { v.info["guestinfo.metadata.encoding"] = "zip" }, noZip},
+		{"unknown encoding", func(v *fakeVM) { v.info["guestinfo.userdata.encoding"] = "zip" }, noZip},
 		{"too large", func(v *fakeVM) { v.info["guestinfo.userdata"] += strings.Repeat("A", 64<<10) }, "more than the 65536"},
 		{"no user data", func(v *fakeVM) { delete(v.info, "guestinfo.userdata") }, "Plugins execution done"},
-		{
-			"byte order mark", func(v *fakeVM) { v.set("userdata", packed(append([]byte("\ufeff"), good...)), "gz+b64") },
-			"Unsupported user_data format",
-		},
-		{"cloud-config", func(v *fakeVM) { v.set("userdata", "#cloud-config\nruncmd: []\n", "") }, "does not run a cloud-config"},
-		{
-			"another script", func(v *fakeVM) { v.set("userdata", "#ps1_sysnative\nWrite-Output 1\n", "") },
-			"the user data was not rendered by this release",
-		},
-		{"a changed loader", func(v *fakeVM) {
-			v.set("userdata", packed([]byte(strings.Replace(string(good), "exit 0", "exit 2", 1))), "gz+b64")
-		}, "the user data was not rendered by this release"},
-		{
-			"a plan that is not a plan", func(v *fakeVM) { v.set("userdata", packed(scripts.UserData([]byte("[]"))), "gz+b64") },
-			"reason=LoaderFailed",
-		},
+		{"byte order mark", set("userdata", packed(append([]byte("\ufeff"), good...)), "gz+b64"), "Unsupported user_data format"},
+		{"cloud-config", set("userdata", "#cloud-config\nruncmd: []\n", ""), "does not run a cloud-config"},
+		{"another script", set("userdata", "#ps1_sysnative\nWrite-Output 1\n", ""), notOurs},
+		{"a changed loader", set("userdata", packed(changed), "gz+b64"), notOurs},
+		{"a plan that is not a plan", set("userdata", packed(scripts.UserData([]byte("[]"))), "gz+b64"), "reason=LoaderFailed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -215,8 +204,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func (v *fakeVM) set(name, value, encoding string) {
-	v.info["guestinfo."+name], v.info["guestinfo."+name+".encoding"] = value, encoding
+func set(name, value, encoding string) func(*fakeVM) {
+	return func(v *fakeVM) { v.info["guestinfo."+name], v.info["guestinfo."+name+".encoding"] = value, encoding }
 }
 
 func TestFaults(t *testing.T) {

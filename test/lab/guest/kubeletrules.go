@@ -68,66 +68,49 @@ type refusal struct {
 	words string
 }
 
+func when(holds bool, words string) refusal { return refusal{holds, words} }
+
 //nolint:gocyclo // because it is a list of rules, one on a line
 func refusals(c *kubeletv1.KubeletConfiguration) []refusal {
 	long, short := c.ShutdownGracePeriod.Duration, c.ShutdownGracePeriodCriticalPods.Duration
 	managed := func(policy string) bool { return policy != "" && !strings.EqualFold(policy, "none") }
 	return []refusal{
-		{c.SingleProcessOOMKill != nil, "singleProcessOOMKill is not supported on Windows"},
-		{c.UserNamespaces != nil, "userNamespaces is not supported on Windows"},
-		{c.RunOnce, "runOnce (--runOnce) true, Runonce mode has been deprecated and should not be set"},
-		{c.NodeLeaseDurationSeconds < 0, "nodeLeaseDurationSeconds must be greater than 0"},
-		{c.MaxPods < 0, fmt.Sprintf("maxPods (--max-pods) %d must not be a negative number", c.MaxPods)},
-		{c.EventBurst < 0, fmt.Sprintf("eventBurst (--event-burst) %d must not be a negative number", c.EventBurst)},
-		{c.Port < 1 || c.Port > 65535, fmt.Sprintf("port (--port) %d must be between 1 and 65535, inclusive", c.Port)},
-		{*c.ContainerLogMaxFiles <= 1, "containerLogMaxFiles must be greater than 1"},
-		{*c.ContainerLogMaxWorkers < 1, "containerLogMaxWorkers must be greater than or equal to 1"},
-		{c.ContainerLogMonitorInterval.Seconds() < 3, "containerLogMonitorInterval must be greater than or equal to 3s"},
-		{
-			*c.ImageGCLowThresholdPercent >= *c.ImageGCHighThresholdPercent,
-			"imageGCLowThresholdPercent (--image-gc-low-threshold) must be less than imageGCHighThresholdPercent",
-		},
-		{
-			c.ImageMaximumGCAge.Duration > 0 && c.ImageMaximumGCAge.Duration <= c.ImageMinimumGCAge.Duration,
-			"imageMaximumGCAge must be greater than imageMinimumGCAge",
-		},
-		{
-			*c.SerializeImagePulls && c.MaxParallelImagePulls != nil && *c.MaxParallelImagePulls > 1,
-			"maxParallelImagePulls cannot be larger than 1 unless SerializeImagePulls (--serialize-image-pulls) is set to false",
-		},
-		{c.Logging.Format != "" && c.Logging.Format != "text" && c.Logging.Format != "json", "unsupported log format"},
-		{c.ShowHiddenMetricsForVersion != "", "showHiddenMetricsForVersion is not played: only one version fits"},
-		{
-			c.ResolverConfig != nil && *c.ResolverConfig != "" && *c.ResolverConfig != "Host",
-			`resolvConf must be "" or "Host" on Windows`,
-		},
-		{short > long, "shutdownGracePeriodCriticalPods must be <= shutdownGracePeriod"},
-		{
-			len(c.ShutdownGracePeriodByPodPriority) > 0 && long > 0,
-			"Cannot specify both shutdownGracePeriodByPodPriority and shutdownGracePeriod at the same time",
-		},
-		{c.MemorySwap.SwapBehavior == "LimitedSwap", "swap feature is enabled and LimitedSwap but it is only supported with cgroupv2"},
-		{
-			c.ImageServiceEndpoint != "" && !strings.HasPrefix(c.ImageServiceEndpoint, "npipe:"),
-			"only support tcp and npipe endpoint",
-		},
-		{
-			strings.HasPrefix(c.TLSCertFile, "/") || strings.HasPrefix(c.TLSPrivateKeyFile, "/"),
-			"the certificate of the server is a file that is not there",
-		},
-		{
-			c.ReservedSystemCPUs != "" || c.PodsPerCore != 0 || c.RegisterNode != nil && !*c.RegisterNode,
-			"reservedSystemCPUs, podsPerCore and registerNode are not played, they belong to Linux nodes",
-		},
-		{
-			(managed(c.CPUManagerPolicy) || managed(c.MemoryManagerPolicy) || managed(c.TopologyManagerPolicy)) &&
-				!c.FeatureGates["WindowsCPUAndMemoryAffinity"],
-			"cpuManagerPolicy, memoryManagerPolicy and topologyManagerPolicy need feature gate WindowsCPUAndMemoryAffinity",
-		},
-		{
-			!strings.HasPrefix(c.ContainerRuntimeEndpoint, "npipe:"),
-			"the container runtime endpoint address was not specified or empty, or is not a named pipe",
-		},
+		when(c.SingleProcessOOMKill != nil, "singleProcessOOMKill is not supported on Windows"),
+		when(c.UserNamespaces != nil, "userNamespaces is not supported on Windows"),
+		when(c.RunOnce, "runOnce (--runOnce) true, Runonce mode has been deprecated and should not be set"),
+		when(c.NodeLeaseDurationSeconds < 0, "nodeLeaseDurationSeconds must be greater than 0"),
+		when(c.MaxPods < 0, fmt.Sprintf("maxPods (--max-pods) %d must not be a negative number", c.MaxPods)),
+		when(c.EventBurst < 0, fmt.Sprintf("eventBurst (--event-burst) %d must not be a negative number", c.EventBurst)),
+		when(c.Port < 1 || c.Port > 65535, fmt.Sprintf("port (--port) %d must be between 1 and 65535, inclusive", c.Port)),
+		when(*c.ContainerLogMaxFiles <= 1, "containerLogMaxFiles must be greater than 1"),
+		when(*c.ContainerLogMaxWorkers < 1, "containerLogMaxWorkers must be greater than or equal to 1"),
+		when(c.ContainerLogMonitorInterval.Seconds() < 3, "containerLogMonitorInterval must be greater than or equal to 3s"),
+		when(*c.ImageGCLowThresholdPercent >= *c.ImageGCHighThresholdPercent,
+			"imageGCLowThresholdPercent (--image-gc-low-threshold) must be less than imageGCHighThresholdPercent"),
+		when(c.ImageMaximumGCAge.Duration > 0 && c.ImageMaximumGCAge.Duration <= c.ImageMinimumGCAge.Duration,
+			"imageMaximumGCAge must be greater than imageMinimumGCAge"),
+		when(*c.SerializeImagePulls && c.MaxParallelImagePulls != nil && *c.MaxParallelImagePulls > 1,
+			"maxParallelImagePulls cannot be larger than 1 unless SerializeImagePulls (--serialize-image-pulls) is set to false"),
+		when(c.Logging.Format != "" && c.Logging.Format != "text" && c.Logging.Format != "json", "unsupported log format"),
+		when(c.ShowHiddenMetricsForVersion != "", "showHiddenMetricsForVersion is not played: only one version fits"),
+		when(c.ResolverConfig != nil && *c.ResolverConfig != "" && *c.ResolverConfig != "Host",
+			`resolvConf must be "" or "Host" on Windows`),
+		when(short > long, "shutdownGracePeriodCriticalPods must be <= shutdownGracePeriod"),
+		when(len(c.ShutdownGracePeriodByPodPriority) > 0 && long > 0,
+			"Cannot specify both shutdownGracePeriodByPodPriority and shutdownGracePeriod at the same time"),
+		when(c.MemorySwap.SwapBehavior == "LimitedSwap",
+			"swap feature is enabled and LimitedSwap but it is only supported with cgroupv2"),
+		when(c.ImageServiceEndpoint != "" && !strings.HasPrefix(c.ImageServiceEndpoint, "npipe:"),
+			"only support tcp and npipe endpoint"),
+		when(strings.HasPrefix(c.TLSCertFile, "/") || strings.HasPrefix(c.TLSPrivateKeyFile, "/"),
+			"the certificate of the server is a file that is not there"),
+		when(c.ReservedSystemCPUs != "" || c.PodsPerCore != 0 || c.RegisterNode != nil && !*c.RegisterNode,
+			"reservedSystemCPUs, podsPerCore and registerNode are not played, they belong to Linux nodes"),
+		when((managed(c.CPUManagerPolicy) || managed(c.MemoryManagerPolicy) || managed(c.TopologyManagerPolicy)) &&
+			!c.FeatureGates["WindowsCPUAndMemoryAffinity"],
+			"cpuManagerPolicy, memoryManagerPolicy and topologyManagerPolicy need feature gate WindowsCPUAndMemoryAffinity"),
+		when(!strings.HasPrefix(c.ContainerRuntimeEndpoint, "npipe:"),
+			"the container runtime endpoint address was not specified or empty, or is not a named pipe"),
 	}
 }
 
