@@ -9,8 +9,8 @@ import (
 // version is treated like the last one.
 const (
 	unknownThere = '-' // the kubelet exits, or panics
-	freeThere    = 'f' // a flag or field that is there, a gate that is off unless somebody says otherwise
-	onThere      = 'n' // a gate that is on unless somebody says otherwise
+	freeThere    = 'f' // a flag or field that is there, a gate that is off by default
+	onThere      = 'n' // a gate that is on by default
 	lockedOn     = 'T' // the kubelet panics at false
 	lockedOff    = 'F' // the kubelet panics at true
 )

@@ -22,7 +22,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 )
 
-// FreeLeft frees the addresses of a machine that is gone because somebody removed its finalizer. Without us claims, addresses and
+// FreeLeft frees the addresses of a machine that is gone because a person removed its finalizer. Without us claims, addresses and
 // their namespace would stay for ever. Garbage collection deletes the claims, which wakes us.
 func (p *Pools) FreeLeft(ctx context.Context, machine client.ObjectKey) error {
 	var claims ipamv1.IPAddressClaimList
