@@ -81,7 +81,10 @@ func TestSettingsRefused(t *testing.T) {
 		},
 		{"braces", "windows.gmsaPlugin.classID", ofWindows(`gmsaPlugin: {classID: '{'}`), `"{" is not a class ID`},
 		{"azure.json on vSphere", "node.cloudConfigFile", node(`cloudConfigFile: Managed`), "the machine is not on Azure; remove it"},
-		{"azure.json of nobody", "node.cloudConfigFile", all(onAzure, node(`cloudConfigFile: Mine`)), `"Mine" is not valid; use Managed`},
+		{
+			"azure.json of nobody", "node.cloudConfigFile", all(onAzure, node(`cloudConfigFile: Mine`)),
+			`"Mine" is not valid; use Managed`,
+		},
 		{
 			"pause without registry", "containerd.pauseImage", containerd(`pauseImage: 'pause:3.10'`),
 			`"pause:3.10" is not the full name`,

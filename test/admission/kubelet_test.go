@@ -108,7 +108,10 @@ var kubeletRules = append(amountRules, []rule{
 			{"spec.reservations.lowMemoryPolicy": absent, "spec.reservations.system.memory": absent},
 			{"spec.reservations.lowMemoryPolicy": absent, "spec.reservations.system": absent},
 			{"spec.reservations.lowMemoryPolicy": absent, "spec.reservations.system": map[string]any{}},
-			{"spec.reservations.lowMemoryPolicy": absent, "spec.reservations.system.memory": int64(1<<30 + 1<<20), "spec.reservations.kube.memory": "1.0Gi"},
+			{
+				"spec.reservations.lowMemoryPolicy": absent,
+				"spec.reservations.system.memory":   int64(1<<30 + 1<<20), "spec.reservations.kube.memory": "1.0Gi",
+			},
 		},
 		refused: []map[string]any{
 			{"spec.reservations.lowMemoryPolicy": absent, "spec.reservations.system.memory": "1023Mi"},
@@ -124,7 +127,8 @@ var kubeletRules = append(amountRules, []rule{
 			{"spec.windows.pageFile": map[string]any{}},
 		},
 		refused: []map[string]any{
-			{"spec.windows.pageFile.policy": "Managed"}, {"spec.windows.pageFile.sizeMiB": absent}, {"spec.windows.pageFile.policy": absent},
+			{"spec.windows.pageFile.policy": "Managed"}, {"spec.windows.pageFile.sizeMiB": absent},
+			{"spec.windows.pageFile.policy": absent},
 		},
 	},
 	{

@@ -129,7 +129,8 @@ var networkRules = []rule{
 		accepted: edits("spec.network.firewall[].ports", map[string]any{"first": int64(80)}),
 		refused:  edits("spec.network.firewall[].ports", map[string]any{}),
 	},
-	needsFirst("spec.network.nodePorts", 80), needsFirst("spec.network.dynamicPorts", 40000), needsFirst("spec.network.firewall[].ports", 80),
+	needsFirst("spec.network.nodePorts", 80), needsFirst("spec.network.dynamicPorts", 40000),
+	needsFirst("spec.network.firewall[].ports", 80),
 	{
 		at: "spec.network", field: "spec.network.cni",
 		message: "mode and cni do not fit together; use L2Bridge with Flannel, Calico, WinBridge or AzureCNI, " +

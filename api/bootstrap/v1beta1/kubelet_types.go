@@ -61,7 +61,7 @@ type Kubelet struct {
 	// +optional
 	SystemLogQuery State `json:"systemLogQuery,omitempty"`
 
-	// log settings of the kubelet.
+	// log says how much the kubelet logs and where, such as verbosity: 4. Default: files in C:\var\log\kubelet, 50 MiB each.
 	//
 	// +optional
 	Log KubeletLog `json:"log,omitempty,omitzero"`
