@@ -11,7 +11,7 @@ import (
 // withMAC is a machine of which more is known with each change.
 func withMAC(name string, changes ...func(*infrav1.WindowsMachine)) *infrav1.WindowsMachine {
 	m := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.Unix(1000, 0)}}
-	m.Spec.VSphere = &infrav1.VSphereVM{CredentialsRef: infrav1.SecretReference{Name: "vcenter"}, Datacenter: "DC0"}
+	m.Spec.VSphere = &infrav1.VSphereVM{IdentityRef: infrav1.IdentityReference{Name: "vcenter"}, Datacenter: "DC0"}
 	m.Status.Networks = []infrav1.MachineNetwork{
 		{Name: "dhcp"},
 		{Name: "nodes", MACAddress: "00:50:56:04:00:05", Addresses: []infrav1.NetworkAddress{{Address: "10.20.0.5/24"}}},
@@ -34,7 +34,7 @@ func TestHasMAC(t *testing.T) {
 		"another place":       {withMAC("other", func(m *infrav1.WindowsMachine) { m.Status.Networks = m.Status.Networks[1:] }), true},
 		"another MAC":         {withMAC("other", otherMAC), false},
 		"another network":     {withMAC("other", func(m *infrav1.WindowsMachine) { m.Status.Networks[1].Name = "storage" }), false},
-		"another vCenter":     {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere.CredentialsRef.Name = "" }), false},
+		"another vCenter":     {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere.IdentityRef.Name = "" }), false},
 		"another datacenter":  {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere.Datacenter = "DC1" }), false},
 		"another cloud":       {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere = nil }), false},
 		"no addresses so far": {withMAC("other", func(m *infrav1.WindowsMachine) { m.Status.Networks = nil }), false},

@@ -133,7 +133,7 @@ func cloudCondition(f *facts, stop phase.Stop) metav1.Condition {
 	c := metav1.Condition{Type: infrav1.CloudReachableCondition, Status: metav1.ConditionUnknown}
 	c.Reason = infrav1.CloudNotAskedReason
 	switch stop.Reason {
-	case infrav1.CredentialsMissingReason, infrav1.CredentialsRejectedReason,
+	case infrav1.CredentialsMissingReason, infrav1.CredentialsRejectedReason, infrav1.IdentityMismatchReason,
 		infrav1.CloudUnreachableReason, infrav1.CloudThrottledReason:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, stop.Reason, stop.Message
 		return c

@@ -49,6 +49,9 @@ const (
 	// WaitingForBootstrapDataReason: the user data does not exist yet.
 	WaitingForBootstrapDataReason = "WaitingForBootstrapData"
 
+	// BootstrapFormatMismatchReason: the image cannot run user data of this format.
+	BootstrapFormatMismatchReason = "BootstrapFormatMismatch"
+
 	// WaitingForControlPlaneReason: the control plane is not initialized.
 	WaitingForControlPlaneReason = "WaitingForControlPlane"
 
@@ -82,7 +85,7 @@ const (
 
 // Reasons from the cloud.
 const (
-	// CloudNotSupportedReason: this release cannot run machines in the cloud of the spec.
+	// CloudNotSupportedReason: this release cannot run machines in the cloud of the spec, or does not know it.
 	CloudNotSupportedReason = "CloudNotSupported"
 
 	// CloudNotAskedReason: the controller has not had to call the cloud yet.
@@ -97,6 +100,9 @@ const (
 	// CredentialsRejectedReason: the cloud rejects the credentials, or the account lacks a privilege.
 	CredentialsRejectedReason = "CredentialsRejected"
 
+	// IdentityMismatchReason: the identity is for another server than the one that has the VM, or may have it.
+	IdentityMismatchReason = "IdentityMismatch"
+
 	// CloudUnreachableReason: the cloud does not answer, or answers incorrectly. The controller tries again.
 	CloudUnreachableReason = "CloudUnreachable"
 
@@ -106,7 +112,7 @@ const (
 	// CapacityExhaustedReason: a quota or the capacity is used up. The controller tries again at long intervals.
 	CapacityExhaustedReason = "CapacityExhausted"
 
-	// SpecInvalidReason: the cloud refuses the spec, which must be changed.
+	// SpecInvalidReason: the cloud refuses the spec, or the spec lacks a field; it must be changed.
 	SpecInvalidReason = "SpecInvalid"
 
 	// TemplateNotFoundReason: the cloud does not have the template that the spec names.
