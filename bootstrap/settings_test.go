@@ -7,6 +7,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -136,7 +137,9 @@ const tenant = "11111111-2222-3333-4444-555555555555"
 func withAzureConfig(in *bootstrap.Input) {
 	if vm := in.WindowsMachine.Spec.Azure; vm != nil {
 		vm.SubscriptionID, vm.ResourceGroup, vm.Location = tenant, "nodes", "westeurope"
-		vm.SubnetID = "/subscriptions/s/resourceGroups/network/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes"
+		vm.NetworkInterfaces = []infrav1.AzureNetworkInterface{{Name: "node", Subnet: infrav1.AzureSubnet{
+			ID: "/subscriptions/s/resourceGroups/network/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes",
+		}}}
 	}
 	ofWindows(`azureCloudConfig: {tenantID: ` + tenant + `, userAssignedIdentityID: ` + tenant + `,
 		securityGroupName: nodes-nsg, routeTableName: nodes-routes}`)(in)

@@ -74,7 +74,7 @@ func azureJSONOf(wanted bootstrapv1.AzureCloudConfig, vm *infrav1.AzureVM) (azur
 	if cloud == "" {
 		cloud = azureClouds[0]
 	}
-	subnet := azureSubnet.FindStringSubmatch(vm.SubnetID)
+	subnet := azureSubnet.FindStringSubmatch(subnetOf(vm))
 	switch {
 	case !slices.Contains(azureClouds, cloud):
 		return azureJSON{}, step.Invalid(field+".cloud", "%q is not valid; use %s", cloud, step.OneOf(azureClouds))
@@ -91,9 +91,9 @@ func azureJSONOf(wanted bootstrapv1.AzureCloudConfig, vm *infrav1.AzureVM) (azur
 		return azureJSON{}, step.Invalid(field+".routeTableName",
 			"%q is not a name; use the last part of its resource ID", wanted.RouteTableName)
 	case subnet == nil:
-		return azureJSON{}, step.Invalid("WindowsMachine spec.azure.subnetID",
+		return azureJSON{}, step.Invalid("WindowsMachine spec.azure.networkInterfaces[0].subnet.id",
 			"%q is not the resource ID of a subnet; use /subscriptions/.../subnets/NAME",
-			vm.SubnetID)
+			subnetOf(vm))
 	}
 	return azureJSON{
 		Cloud: cloud, TenantID: wanted.TenantID, SubscriptionID: vm.SubscriptionID, ResourceGroup: vm.ResourceGroup,
@@ -101,4 +101,12 @@ func azureJSONOf(wanted bootstrapv1.AzureCloudConfig, vm *infrav1.AzureVM) (azur
 		SecurityGroupName: wanted.SecurityGroupName, RouteTableName: wanted.RouteTableName, LoadBalancerSKU: "standard",
 		UseInstanceMetadata: true, UseManagedIdentityExtension: true, UserAssignedIdentityID: wanted.UserAssignedIdentityID,
 	}, nil
+}
+
+// subnetOf is the subnet of the VM's primary adapter.
+func subnetOf(vm *infrav1.AzureVM) string {
+	if len(vm.NetworkInterfaces) == 0 {
+		return ""
+	}
+	return vm.NetworkInterfaces[0].Subnet.ID
 }

@@ -118,11 +118,11 @@ type facts struct {
 	// now is the time of this look.
 	now time.Time
 
-	// The phases fill these in: who the VM is, the addresses of its adapters, its account, and what the cloud says of it.
-	identity cloud.Identity
-	networks []infrav1.MachineNetwork
-	cloud    cloud.Cloud
-	vm       *cloud.VM
+	// The phases fill these in: who the VM is, its adapters, its account, and what the cloud says of it.
+	identity   cloud.Identity
+	interfaces []infrav1.MachineNetworkInterface
+	cloud      cloud.Cloud
+	vm         *cloud.VM
 
 	// unread is why the guest's report was not understood; nil when it was.
 	unread error

@@ -91,13 +91,15 @@ type WindowsMachineStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
 
-	// networks has the addresses and MACs for spec.vsphere.networks, in the same order. It is set once all addresses are
-	// known and does not change after that. It is empty if no adapter has addresses from a pool.
+	// networkInterfaces has the MACs, and the addresses from pools, for spec.vsphere.networkInterfaces, in the same order. It
+	// is set once all of them are known and does not change after that. It is empty while the VM has at most one adapter and
+	// that one uses DHCP.
 	//
 	// +optional
-	// +listType=atomic
+	// +listType=map
+	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=10
-	Networks []MachineNetwork `json:"networks,omitempty"`
+	NetworkInterfaces []MachineNetworkInterface `json:"networkInterfaces,omitempty"`
 
 	// failureDomain of the VM.
 	//
