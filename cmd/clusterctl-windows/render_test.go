@@ -177,7 +177,6 @@ func azureFields(indent string) string {
 	for _, field := range []string{
 		"subscriptionID: 11111111-2222-3333-4444-555555555555", "resourceGroup: group", "location: westeurope",
 		"vmSize: Standard_D4s_v5",
-		"subnetID: /subnets/nodes",
 	} {
 		text += indent + field + "\n"
 	}

@@ -144,7 +144,7 @@ func ready(_ context.Context, f *facts) error {
 			"WindowsMachine %s has no providerID or no computerName yet", f.machine.Spec.InfrastructureRef.Name)
 	case !bootstrap.Addressed(f.windows):
 		return phase.Wait(bootstrapv1.WaitingForMachineAddressesReason,
-			"WindowsMachine %s does not have the addresses of its adapters yet", f.windows.Name)
+			"WindowsMachine %s does not have the MACs and addresses of its adapters yet", f.windows.Name)
 	case f.config.Spec.Node.CloudConfigFile != "" && f.windows.Spec.Azure != nil && f.windows.Status.Azure == nil:
 		return phase.Wait(bootstrapv1.WaitingForMachinePlacementReason,
 			"WindowsMachine %s has no status.azure yet, from which spec.node.cloudConfigFile is written", f.windows.Name)

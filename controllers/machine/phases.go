@@ -108,13 +108,13 @@ func (r *Reconciler) complete(_ context.Context, f *facts) error {
 	return phase.Cloud(r.provider(f.windows).Check(f.windows))
 }
 
-// claimAddresses waits until every pool has given an address. A machine that had its VM only reads them back.
+// claimAddresses waits until every pool has given an address, and chooses the adapters' MACs. A machine that had its VM only reads them back.
 func (r *Reconciler) claimAddresses(ctx context.Context, f *facts) (err error) {
 	if !hadVM(f) {
-		f.networks, err = r.Pools.Claim(ctx, f.windows, f.cluster)
+		f.interfaces, err = r.Pools.Claim(ctx, f.windows, f.cluster)
 		return err
 	}
-	if f.networks, err = r.Pools.ReadBack(ctx, f.windows); err != nil {
+	if f.interfaces, err = r.Pools.ReadBack(ctx, f.windows); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Addresses cannot be read back")
 	}
 	return nil
@@ -144,14 +144,14 @@ func hadVM(f *facts) bool {
 	return ptr.Deref(f.windows.Status.Initialization.Provisioned, false) || f.machine != nil && f.machine.Spec.ProviderID != ""
 }
 
-// distinct stops if another machine has the MAC that this one's VM would get.
+// distinct stops if another machine has a MAC that this one's VM would get.
 func (r *Reconciler) distinct(ctx context.Context, f *facts) error {
-	return r.Pools.Distinct(ctx, f.windows, f.networks)
+	return r.Pools.Distinct(ctx, f.windows, f.interfaces)
 }
 
 // holdAddresses makes sure that the pools do not take the addresses back while there may be a VM with them.
 func (r *Reconciler) holdAddresses(ctx context.Context, f *facts) error {
-	return r.Pools.Hold(ctx, f.windows, f.networks)
+	return r.Pools.Hold(ctx, f.windows, f.interfaces)
 }
 
 // provision asks the cloud for the VM and stops until it runs.
@@ -194,7 +194,8 @@ func (r *Reconciler) ask(ctx context.Context, f *facts) (cloud.VM, error) {
 
 func (f *facts) cloudMachine() cloud.Machine {
 	return cloud.Machine{
-		Identity: f.identity, Key: client.ObjectKeyFromObject(f.windows), Spec: f.windows.Spec, Networks: f.networks, Existed: hadVM(f),
+		Identity: f.identity, Key: client.ObjectKeyFromObject(f.windows), Spec: f.windows.Spec,
+		NetworkInterfaces: f.interfaces, Existed: hadVM(f),
 	}
 }
 

@@ -37,8 +37,8 @@ func report(f *facts, end error) {
 	if f.identity.Name != "" {
 		status.ComputerName = f.identity.Name
 	}
-	if f.networks != nil {
-		status.Networks = f.networks
+	if f.interfaces != nil {
+		status.NetworkInterfaces = f.interfaces
 	}
 	if f.vm != nil {
 		reportVM(f, *f.vm)

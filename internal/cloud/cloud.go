@@ -83,8 +83,9 @@ type Machine struct {
 	// Spec has the part for this cloud set.
 	Spec infrav1.WindowsMachineSpec
 
-	// Networks are the adapters whose addresses are known before the VM exists, as in status.networks. Only Ensure needs them.
-	Networks []infrav1.MachineNetwork
+	// NetworkInterfaces are the adapters with the MACs that they must get, as in status.networkInterfaces. An adapter without
+	// one gets any. Only Ensure needs them.
+	NetworkInterfaces []infrav1.MachineNetworkInterface
 
 	// Existed says that the VM existed once. If its folder is not found now, the VM may still be there.
 	Existed bool

@@ -17,7 +17,7 @@ import (
 // The scripts run as SYSTEM on every node, so a change of them is a decision that is made here. What is pinned must pass the
 // vectors in bootstrap/plan/vectors, and a lint for Windows Server 2016 and 2019.
 var pins = map[string]string{
-	"the packed agent":                 "15ad3b6ffe68e02a035518e4a2c39202cdb5602d25bfd4df735b62b1253777ff",
+	"the packed agent":                 "772094ba504359a4a024a3110fddd2b16c7d8c2a659ba41515a6b55e8ae55fc5",
 	"bootstrap/scripts/loader.ps1":     "f9c6d63d6d379711fc0c10ae04e449884e7bf71a5e09004f679cd40c074a2de6",
 	"bootstrap/windows/domainjoin.ps1": "42fb1b1cb896d5dd7e6eef4a8c8add57bb4fce28165b73542f7f824e0b00d14f",
 }

@@ -70,7 +70,7 @@ const (
 	// AddressLostReason: an address in the user data no longer belongs to the machine.
 	AddressLostReason = "AddressLost"
 
-	// MACTakenReason: another machine on the same network has the MAC address that is computed from this machine's address.
+	// MACTakenReason: another machine on the same network has the MAC address that this machine would get.
 	MACTakenReason = "MACTaken"
 
 	// VMNotRunningReason: the VM exists but does not run.

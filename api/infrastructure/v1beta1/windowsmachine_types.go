@@ -95,13 +95,15 @@ type WindowsMachineStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
 
-	// networks has the addresses and MACs for spec.vsphere.networks, in the same order. It is set once all addresses are
-	// known and does not change after that. It is empty if no adapter has addresses from a pool.
+	// networkInterfaces has the MACs, and the addresses from pools, for spec.vsphere.networkInterfaces, in the same order. It
+	// is set once all of them are known and does not change after that. It is empty while the VM has at most one adapter and
+	// that one uses DHCP.
 	//
 	// +optional
-	// +listType=atomic
+	// +listType=map
+	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=10
-	Networks []MachineNetwork `json:"networks,omitempty"`
+	NetworkInterfaces []MachineNetworkInterface `json:"networkInterfaces,omitempty"`
 
 	// failureDomain of the VM.
 	//
@@ -309,7 +311,7 @@ type WindowsMachine struct {
 	// +kubebuilder:validation:XValidation:rule="!has(self.vsphere) || !has(oldSelf.vsphere) || has(self.vsphere.folder) == has(oldSelf.vsphere.folder) && (!has(self.vsphere.folder) || self.vsphere.folder == oldSelf.vsphere.folder)",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".vsphere.folder"
 	// +kubebuilder:validation:XValidation:rule="!has(self.vsphere) || !has(oldSelf.vsphere) || has(self.vsphere.resourcePool) == has(oldSelf.vsphere.resourcePool) && (!has(self.vsphere.resourcePool) || self.vsphere.resourcePool == oldSelf.vsphere.resourcePool)",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".vsphere.resourcePool"
 	// +kubebuilder:validation:XValidation:rule="!has(self.vsphere) || !has(oldSelf.vsphere) || has(self.vsphere.datastore) == has(oldSelf.vsphere.datastore) && (!has(self.vsphere.datastore) || self.vsphere.datastore == oldSelf.vsphere.datastore)",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".vsphere.datastore"
-	// +kubebuilder:validation:XValidation:rule="!has(self.vsphere) || !has(oldSelf.vsphere) || has(self.vsphere.networks) == has(oldSelf.vsphere.networks) && (!has(self.vsphere.networks) || self.vsphere.networks == oldSelf.vsphere.networks)",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".vsphere.networks"
+	// +kubebuilder:validation:XValidation:rule="!has(self.vsphere) || !has(oldSelf.vsphere) || has(self.vsphere.networkInterfaces) == has(oldSelf.vsphere.networkInterfaces) && (!has(self.vsphere.networkInterfaces) || self.vsphere.networkInterfaces == oldSelf.vsphere.networkInterfaces)",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".vsphere.networkInterfaces"
 	// +kubebuilder:validation:XValidation:rule="!has(self.vsphere) || !has(oldSelf.vsphere) || has(self.vsphere.cpus) == has(oldSelf.vsphere.cpus) && (!has(self.vsphere.cpus) || self.vsphere.cpus == oldSelf.vsphere.cpus)",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".vsphere.cpus"
 	// +kubebuilder:validation:XValidation:rule="!has(self.vsphere) || !has(oldSelf.vsphere) || has(self.vsphere.memoryMiB) == has(oldSelf.vsphere.memoryMiB) && (!has(self.vsphere.memoryMiB) || self.vsphere.memoryMiB == oldSelf.vsphere.memoryMiB)",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".vsphere.memoryMiB"
 	// +kubebuilder:validation:XValidation:rule="!has(self.azure) || !has(oldSelf.azure) || has(self.azure.subscriptionID) == has(oldSelf.azure.subscriptionID) && (!has(self.azure.subscriptionID) || self.azure.subscriptionID == oldSelf.azure.subscriptionID)",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".azure.subscriptionID"
@@ -317,7 +319,7 @@ type WindowsMachine struct {
 	// +kubebuilder:validation:XValidation:rule="!has(self.azure) || !has(oldSelf.azure) || has(self.azure.location) == has(oldSelf.azure.location) && (!has(self.azure.location) || self.azure.location == oldSelf.azure.location)",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".azure.location"
 	// +kubebuilder:validation:XValidation:rule="!has(self.azure) || !has(oldSelf.azure) || has(self.azure.vmSize) == has(oldSelf.azure.vmSize) && (!has(self.azure.vmSize) || self.azure.vmSize == oldSelf.azure.vmSize)",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".azure.vmSize"
 	// +kubebuilder:validation:XValidation:rule="!has(self.azure) || !has(oldSelf.azure) || (has(self.azure.image) && has(self.azure.image.id) ? self.azure.image.id : '') == (has(oldSelf.azure.image) && has(oldSelf.azure.image.id) ? oldSelf.azure.image.id : '') && (has(self.azure.image) && has(self.azure.image.setup) ? self.azure.image.setup : 'CloudbaseInit') == (has(oldSelf.azure.image) && has(oldSelf.azure.image.setup) ? oldSelf.azure.image.setup : 'CloudbaseInit')",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".azure.image"
-	// +kubebuilder:validation:XValidation:rule="!has(self.azure) || !has(oldSelf.azure) || has(self.azure.subnetID) == has(oldSelf.azure.subnetID) && (!has(self.azure.subnetID) || self.azure.subnetID == oldSelf.azure.subnetID)",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".azure.subnetID"
+	// +kubebuilder:validation:XValidation:rule="!has(self.azure) || !has(oldSelf.azure) || has(self.azure.networkInterfaces) == has(oldSelf.azure.networkInterfaces) && (!has(self.azure.networkInterfaces) || self.azure.networkInterfaces == oldSelf.azure.networkInterfaces)",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".azure.networkInterfaces"
 	Spec WindowsMachineSpec `json:"spec,omitempty"`
 	// status is what is known about the VM. Its default makes GitOps tools wait until the controller has seen the object.
 	//

@@ -58,9 +58,9 @@ func TestPlaces(t *testing.T) {
 		"a name deep below": {func(s *infrav1.VSphereVM) { s.Folder = "deep" }, "", ""},
 		"the datacenter's":  {func(s *infrav1.VSphereVM) { s.Folder = "" }, "", ""},
 		"datastore":         {func(s *infrav1.VSphereVM) { s.Datastore = "LocalDS_0" }, "", ""},
-		"network":           {func(s *infrav1.VSphereVM) { s.Networks = networks("VM Network") }, "", ""},
+		"network":           {func(s *infrav1.VSphereVM) { s.NetworkInterfaces = networks("VM Network") }, "", ""},
 		"distributed port group": {
-			func(s *infrav1.VSphereVM) { s.Networks = networks("VM Network", "/DC0/network/DC0_DVPG0") }, "", "",
+			func(s *infrav1.VSphereVM) { s.NetworkInterfaces = networks("VM Network", "/DC0/network/DC0_DVPG0") }, "", "",
 		},
 		"no datacenter": {
 			func(s *infrav1.VSphereVM) { s.Datacenter = "DC9" }, notFound,
@@ -78,8 +78,8 @@ func TestPlaces(t *testing.T) {
 		"which pool":           {func(s *infrav1.VSphereVM) { s.ResourcePool = "" }, notFound, "2 clusters and hosts"},
 		"no datastore":         {func(s *infrav1.VSphereVM) { s.Datastore = "x" }, notFound, "spec.vsphere.datastore"},
 		"no network": {
-			func(s *infrav1.VSphereVM) { s.Networks = networks("VM Network", "x") }, notFound,
-			`spec.vsphere.networks[1].name "x"`,
+			func(s *infrav1.VSphereVM) { s.NetworkInterfaces = networks("VM Network", "x") }, notFound,
+			`spec.vsphere.networkInterfaces[1].network "x"`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -109,9 +109,9 @@ func TestOnlyPool(t *testing.T) {
 	expect.Same(t, "pool", want.Pool, got.Pool)
 }
 
-func networks(names ...string) (all []infrav1.VSphereNetwork) {
+func networks(names ...string) (all []infrav1.VSphereNetworkInterface) {
 	for _, name := range names {
-		all = append(all, infrav1.VSphereNetwork{Name: name})
+		all = append(all, infrav1.VSphereNetworkInterface{Network: name})
 	}
 	return all
 }
@@ -145,7 +145,7 @@ func TestPlacesAreRemembered(t *testing.T) {
 func TestAdaptersAreTheCallers(t *testing.T) {
 	places := In(open(t, vcenter.New(t)))
 	spec := good()
-	spec.Networks = networks("VM Network")
+	spec.NetworkInterfaces = networks("VM Network")
 	mac := func() *string {
 		return &expect.Got(places.Find(t.Context(), spec))(t).Adapters[0].GetVirtualEthernetCard().MacAddress
 	}
