@@ -62,11 +62,6 @@ func (in *BootstrapProgress) DeepCopyInto(out *BootstrapProgress) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
-	if in.EveryBoot != nil {
-		in, out := &in.EveryBoot, &out.EveryBoot
-		*out = new(BootResult)
-		**out = **in
-	}
 	in.LastReportTime.DeepCopyInto(&out.LastReportTime)
 }
 
@@ -386,6 +381,11 @@ func (in *WindowsMachineStatus) DeepCopyInto(out *WindowsMachineStatus) {
 		in, out := &in.Bootstrap, &out.Bootstrap
 		*out = new(BootstrapProgress)
 		(*in).DeepCopyInto(*out)
+	}
+	if in.LastBoot != nil {
+		in, out := &in.LastBoot, &out.LastBoot
+		*out = new(BootResult)
+		**out = **in
 	}
 }
 
