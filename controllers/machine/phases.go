@@ -119,7 +119,7 @@ func (r *Reconciler) ready(ctx context.Context, f *facts) error {
 		return phase.Wait(infrav1.WaitingForClusterInfrastructureReason,
 			"the infrastructure of Cluster %s is not provisioned yet", f.cluster.Name)
 	case f.machine.Spec.Bootstrap.DataSecretName == nil:
-		return phase.Wait(infrav1.WaitingForBootstrapDataReason, "%s", noData(f))
+		return phase.WaitFor(reread, infrav1.WaitingForBootstrapDataReason, "%s", noData(f))
 	}
 	_, err := linux.ControlPlane(ctx, r.Workload, f.cluster)
 	return err

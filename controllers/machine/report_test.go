@@ -159,7 +159,7 @@ func TestReport(t *testing.T) {
 	isOff := row{"Phase": "Stopped", "Ready VM": "False VMNotRunning"}
 	isGone := row{"Phase": "Failed", "Ready VM": "False VMVanished", "Stalled": "True VMVanished"}
 	isAway := row{"Ready VM Cloud": "False CloudUnreachable"}
-	idle := row{"Bootstrap": "Unknown WaitingForVM"}
+	idle, never := row{"Bootstrap": "Unknown WaitingForVM"}, row{"Bootstrap": "False VMVanished"}
 	cases := map[string]struct {
 		reason string
 		facts  *facts
@@ -254,8 +254,18 @@ func TestReport(t *testing.T) {
 			"it did not run when it was seen last",
 			world(was(running), seenStopped), away, atWorkRow.but(isOff).but(isAway).but(idle),
 		},
-		"vanished at work": {"nor does the guest of one that is gone", world(was(running)), gone, atWorkRow.but(isGone).but(idle)},
-		"vanished, moved":  {"the Machine knows that there was a VM", world(moved), gone, pendingRow.but(isGone).but(idle)},
+		"vanished at work": {"nor will the guest of one that is gone", world(was(running)), gone, atWorkRow.but(isGone).but(never)},
+		"vanished, moved":  {"the Machine knows that there was a VM", world(moved), gone, pendingRow.but(isGone).but(never)},
+		"name taken": {
+			"a new Machine has another name",
+			world(), phase.Stall(infrav1.NameTakenReason, "taken"),
+			pendingRow.but(row{"Phase": "Failed", "Ready VM Bootstrap": "False NameTaken", "Stalled": "True NameTaken"}),
+		},
+		"no template": {
+			"a new Machine has the same",
+			world(), phase.Stall(infrav1.TemplateNotFoundReason, "none"),
+			pendingRow.but(row{"Phase": "Failed", "Ready VM": "False TemplateNotFound", "Stalled": "True TemplateNotFound"}),
+		},
 		"of a Machine that is deleted": {
 			"its hooks may keep it like this for long",
 			world(), phase.Wait(infrav1.DeletingReason, "no VM"), pendingRow.but(row{"Phase": "Deleting", "Ready VM": "False Deleting"}),

@@ -31,6 +31,9 @@ func bootstrapCondition(f *facts) metav1.Condition {
 			f.machine.Status.NodeRef.Name, f.machine.Name)
 	case joined(f):
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.JoinedReason, afterJoin(f, limit)
+	case lost(f):
+		running := conditions.Get(f.windows, infrav1.VMRunningCondition)
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, running.Reason, running.Message
 	case overdue(f):
 		c.Status = metav1.ConditionFalse
 		c.Reason, c.Message = givenUp(f, limit)
@@ -48,6 +51,15 @@ func bootstrapCondition(f *facts) metav1.Condition {
 		c.Message = "the guest has not reported yet; its VM or Windows may still be starting"
 	}
 	return stands(f, c)
+}
+
+// lost says whether this machine will never have a VM that bootstraps, and another one would.
+func lost(f *facts) bool {
+	switch conditions.GetReason(f.windows, infrav1.VMRunningCondition) {
+	case infrav1.VMVanishedReason, infrav1.AddressLostReason, infrav1.NameTakenReason:
+		return !deleting(f)
+	}
+	return false
 }
 
 // afterJoin says what the guest of a Node does or did.

@@ -73,7 +73,7 @@ func TestFailedBootstrap(t *testing.T) {
 	s.tell(state, `{"version":1,"state":"Failed","reason":"`+reason+`","message":"it did not work","exitCode":3,"elapsed":180,`+
 		`"phase":{"index":4,"of":5,"name":"join"},"lastLines":["x509: unknown authority"]}`)
 	failed := m.Await(t, "failure", world.Windows("Ready False "+reason), world.Windows("Stalled True "+reason), world.Tokens(0),
-		world.Config("Ready False "+reason), sameStory, released)
+		world.Config("Ready False "+reason), sameStory, shownByCore, released)
 	want := `Bootstrap 4/5 join failed after 3m: exit 3, "it did not work" (` + reason + `)`
 	if got := conditions.GetMessage(failed.Windows, infrav1.ReadyCondition); got != want {
 		t.Errorf("the message does not say what happened: %s", got)

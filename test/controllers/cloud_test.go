@@ -164,7 +164,7 @@ func TestStoppedGuest(t *testing.T) {
 	s.cloud.Update(name, func(vm *fake.VM) { vm.On = true })
 	m.Await(t, "recovery", world.Windows("BootstrapSucceeded Unknown Bootstrapping"))
 	s.cloud.Drop(name)
-	m.Await(t, "notice", world.Windows("Stalled True VMVanished"), world.Windows("BootstrapSucceeded Unknown WaitingForVM"))
+	m.Await(t, "notice", world.Windows("Stalled True VMVanished"), world.Config("Ready False VMVanished"), sameStory)
 	m.End(t)
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -41,7 +42,7 @@ func TestSilentGuest(t *testing.T) {
 
 	s.tell(state, working)
 	told := m.Await(t, "progress", world.Windows("BootstrapSucceeded Unknown Bootstrapping"), world.Windows("Stalled False NotStalled"),
-		world.Windows("Ready True Running"), sameStory)
+		world.Windows("Ready True Running"), sameStory, shownByCore)
 	want := "Bootstrap 4/11 network, step hns-network, 2m of at most 30m"
 	if got := conditions.GetMessage(told.Windows, infrav1.ReadyCondition); got != want {
 		t.Errorf("the progress reads %q", got)
@@ -66,6 +67,18 @@ func sameStory(s world.State) string {
 	if machine == nil || config == nil || machine.Status != config.Status || machine.Reason != config.Reason ||
 		machine.Message != config.Message {
 		return fmt.Sprintf("the WindowsMachine says %+v, its config %+v", machine, config)
+	}
+	return ""
+}
+
+// shownByCore waits until Cluster API shows on the Machine what the config says, in the sentence that it passes on to the
+// MachineDeployment.
+func shownByCore(s world.State) string {
+	said := conditions.Get(s.Config, bootstrapv1.ReadyCondition)
+	shown, summary := conditions.Get(s.Core, clusterv1.MachineBootstrapConfigReadyCondition), conditions.Get(s.Core, clusterv1.ReadyCondition)
+	if shown == nil || shown.Status != said.Status || shown.Message != said.Message || summary == nil ||
+		!strings.Contains(summary.Message, "BootstrapConfigReady: "+said.Message) {
+		return fmt.Sprintf("the config says %+v, its Machine %+v and %+v", said, shown, summary)
 	}
 	return ""
 }

@@ -7,8 +7,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
@@ -30,11 +32,18 @@ func TestMissingSources(t *testing.T) {
 	}
 	m.Create(t)
 	waiting := m.Await(t, "notice", world.Config("Ready Unknown WaitingForSources"),
-		world.Config("Stalled True WaitingForSources"), world.Tokens(0))
+		world.Config("Stalled True WaitingForSources"), world.Tokens(0), shownByCore)
 	if message := readyMessage(waiting.Config); !strings.Contains(message, `key "register"`) &&
 		!strings.Contains(message, `key "key"`) {
 		t.Errorf("the message does not say what is missing: %s", message)
 	}
+	m.Await(t, "notice on the machine", world.Windows("Ready False WaitingForBootstrapData"), func(state world.State) string {
+		message := conditions.GetMessage(state.Windows, infrav1.ReadyCondition)
+		if !strings.HasPrefix(message, "WindowsBootstrapConfig m is not ready: WaitingForSources: the config refers to") {
+			return "the message is " + message
+		}
+		return ""
+	})
 	meta := metav1.ObjectMeta{Namespace: s.Name, Name: "app"}
 	expect.OK(t, s.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"other": []byte("x")}}))
 	expect.OK(t, s.Client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"register": "exit 0"}}))

@@ -6,8 +6,8 @@ import clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 // that page with this file.
 const (
 	// ReadyCondition tells how the machine becomes a node: Unknown while it waits or bootstraps, True once its Node has joined,
-	// and False when its guest failed, stopped reporting or brought no Node in time. Only then does a new Machine help, so a
-	// MachineHealthCheck may act on False.
+	// and False when its guest failed, stopped reporting or brought no Node in time, or can no longer exist. Only then does a
+	// new Machine help, so a MachineHealthCheck may act on False.
 	ReadyCondition = clusterv1.ReadyCondition
 
 	// PausedCondition is True when the config or its Cluster is paused, and the controller does nothing.

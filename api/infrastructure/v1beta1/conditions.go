@@ -16,8 +16,9 @@ const (
 	VMRunningCondition = "VMRunning"
 
 	// BootstrapSucceededCondition says what the guest is doing and how that ended. It is Unknown until its Node has joined,
-	// True from then on, and False when the guest failed, stopped reporting or brought no Node in time. A guest that reports
-	// a failure is believed even after its Node has joined.
+	// True from then on, and False when the guest failed, stopped reporting or brought no Node in time, or when the machine
+	// lost its VM, its address or its name before that. A guest that reports a failure is believed even after its Node has
+	// joined.
 	BootstrapSucceededCondition = "BootstrapSucceeded"
 
 	// LastBootSucceededCondition says how the node's last start after its bootstrap went. It does not affect Ready, because
