@@ -7,10 +7,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/linux"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
@@ -131,11 +133,20 @@ func (r *Reconciler) ready(ctx context.Context, f *facts) error {
 		return phase.Wait(infrav1.WaitingForClusterInfrastructureReason,
 			"the infrastructure of Cluster %s is not provisioned yet", f.cluster.Name)
 	case f.machine.Spec.Bootstrap.DataSecretName == nil:
-		return phase.Wait(infrav1.WaitingForBootstrapDataReason,
-			"Machine %s has no bootstrap data yet; see its bootstrap config", f.machine.Name)
+		return phase.WaitFor(reread, infrav1.WaitingForBootstrapDataReason, "%s", noData(f))
 	}
 	_, err := linux.ControlPlane(ctx, r.Workload, f.cluster)
 	return err
+}
+
+// noData says why the bootstrap data is missing. What a config waits for by itself is left to it: each change would be written
+// here, too.
+func noData(f *facts) string {
+	if f.config == nil || !conditions.IsTrue(f.config, bootstrapv1.StalledCondition) {
+		return fmt.Sprintf("Machine %s has no bootstrap data yet; see its bootstrap config", f.machine.Name)
+	}
+	stalled := conditions.Get(f.config, bootstrapv1.StalledCondition)
+	return fmt.Sprintf("WindowsBootstrapConfig %s is not ready: %s: %s", f.config.Name, stalled.Reason, stalled.Message)
 }
 
 // hadVM says whether the machine's VM was there once: it gets no second one. The Machine knows it too, because a move loses

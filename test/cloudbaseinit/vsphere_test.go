@@ -35,7 +35,7 @@ func cloned(t *testing.T, machines ...map[string]source) []product {
 			m := order(t, name, userData)
 			all = append(all, product{
 				machine: machine{
-					Name: name, Cloud: onVSphere, ComputerName: imageName, Stdout: "CAPWIN uid=1 state=running phase=join reason=\r\n",
+					Name: name, Cloud: onVSphere, ComputerName: imageName, Stdout: "CAPWIN uid=1 state=Running phase=join reason=\r\n",
 				},
 				userData: m.UserData, computer: m.Name, instanceID: strings.TrimPrefix(m.ProviderID, "vsphere://"), boots: 3,
 			})

@@ -61,10 +61,12 @@ type WindowsMachineStatus struct {
 	// +optional
 	Initialization WindowsMachineInitialization `json:"initialization,omitempty,omitzero"`
 
-	// phase is a one-word summary of the machine: Pending, Provisioning, Bootstrapping, Running, Failed or Deleting.
+	// phase is a one-word summary of the machine for people: Pending, Provisioning, Bootstrapping, Running, Stopped, Failed or
+	// Deleting. Later releases may add others, so programs should read the conditions instead.
 	//
 	// +optional
-	// +kubebuilder:validation:Enum=Pending;Provisioning;Bootstrapping;Running;Failed;Deleting
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
 	Phase Phase `json:"phase,omitempty"`
 
 	// computerName is the name of the VM, of the computer in it and of its Node. Windows allows at most 15 characters.
@@ -74,7 +76,7 @@ type WindowsMachineStatus struct {
 	// +kubebuilder:validation:MaxLength=15
 	ComputerName string `json:"computerName,omitempty"`
 
-	// nodeName is the name of the machine's Node.
+	// nodeName is the name of the machine's Node. It is empty until the Node has joined, and while the Node is deleted.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -129,6 +131,12 @@ type WindowsMachineStatus struct {
 	//
 	// +optional
 	Bootstrap *BootstrapProgress `json:"bootstrap,omitempty"`
+
+	// lastBoot is the result of the node's last start after its bootstrap. At every start the node runs some steps, such as
+	// the removal of stale networks.
+	//
+	// +optional
+	LastBoot *BootResult `json:"lastBoot,omitempty"`
 }
 
 // WindowsMachineInitialization is part of Cluster API's contract: steps that happen only once.
@@ -143,10 +151,10 @@ type WindowsMachineInitialization struct {
 
 // BootstrapProgress is what the guest reports about itself. It is shown to users and never acted upon.
 type BootstrapProgress struct {
-	// state of the bootstrap: running, rebooting, succeeded or failed.
+	// state of the bootstrap: Running, Rebooting, Succeeded or Failed.
 	//
 	// +optional
-	// +kubebuilder:validation:Enum=running;rebooting;succeeded;failed
+	// +kubebuilder:validation:Enum=Running;Rebooting;Succeeded;Failed
 	State string `json:"state,omitempty"`
 
 	// phase of the bootstrap, or the one that failed, with its number, such as "3/5 join".
@@ -208,12 +216,6 @@ type BootstrapProgress struct {
 	// +kubebuilder:validation:MaxItems=16
 	Durations []PhaseDuration `json:"durations,omitempty"`
 
-	// everyBoot is the result of the node's last start after its bootstrap. At every start the node runs some steps, such as
-	// the removal of stale networks.
-	//
-	// +optional
-	EveryBoot *BootResult `json:"everyBoot,omitempty"`
-
 	// lastReportTime is when the controller first saw this report.
 	//
 	// +optional
@@ -238,10 +240,10 @@ type PhaseDuration struct {
 
 // BootResult is the result of a start of the node.
 type BootResult struct {
-	// state of the start: running, succeeded or failed.
+	// state of the start: Running, Succeeded or Failed.
 	//
 	// +optional
-	// +kubebuilder:validation:Enum=running;succeeded;failed
+	// +kubebuilder:validation:Enum=Running;Succeeded;Failed
 	State string `json:"state,omitempty"`
 
 	// reason of a failure, one of those in docs/conditions.md.
@@ -266,6 +268,7 @@ const (
 	PhaseProvisioning  Phase = "Provisioning"
 	PhaseBootstrapping Phase = "Bootstrapping"
 	PhaseRunning       Phase = "Running"
+	PhaseStopped       Phase = "Stopped"
 	PhaseFailed        Phase = "Failed"
 	PhaseDeleting      Phase = "Deleting"
 )
@@ -278,7 +281,7 @@ const (
 // +kubebuilder:resource:path=windowsmachines,scope=Namespaced,shortName=winm,categories=cluster-api
 // +kubebuilder:metadata:labels="cluster.x-k8s.io/v1beta2=v1beta1"
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']",description="Cluster the machine belongs to"
-// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="Whether the VM runs and its Node has joined"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="Whether the VM runs and its guest has not failed"
 // +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].reason",description="Why the machine is Ready or not, see docs/conditions.md"
 // +kubebuilder:printcolumn:name="Node",type="string",JSONPath=".status.nodeName",description="Node of the machine"
 // +kubebuilder:printcolumn:name="Build",type="string",JSONPath=".status.windowsBuild",description="Windows build that the guest reports"

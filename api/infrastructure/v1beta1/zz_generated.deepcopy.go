@@ -129,11 +129,6 @@ func (in *BootstrapProgress) DeepCopyInto(out *BootstrapProgress) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
-	if in.EveryBoot != nil {
-		in, out := &in.EveryBoot, &out.EveryBoot
-		*out = new(BootResult)
-		**out = **in
-	}
 	in.LastReportTime.DeepCopyInto(&out.LastReportTime)
 }
 
@@ -474,6 +469,11 @@ func (in *WindowsMachineStatus) DeepCopyInto(out *WindowsMachineStatus) {
 		in, out := &in.Bootstrap, &out.Bootstrap
 		*out = new(BootstrapProgress)
 		(*in).DeepCopyInto(*out)
+	}
+	if in.LastBoot != nil {
+		in, out := &in.LastBoot, &out.LastBoot
+		*out = new(BootResult)
+		**out = **in
 	}
 }
 
