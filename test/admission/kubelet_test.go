@@ -127,7 +127,8 @@ var kubeletRules = append(amountRules, []rule{
 			{"spec.windows.pageFile": map[string]any{}},
 		},
 		refused: []map[string]any{
-			{"spec.windows.pageFile.policy": "Managed"}, {"spec.windows.pageFile.sizeMiB": absent},
+			{"spec.windows.pageFile.policy": "Managed"},
+			{"spec.windows.pageFile.sizeMiB": absent},
 			{"spec.windows.pageFile.policy": absent},
 		},
 	},

@@ -178,7 +178,8 @@ var settingsRules = slices.Concat(
 		{
 			at: "spec.windows.proxy", field: "spec.windows.proxy", message: "set http, https or both",
 			accepted: []map[string]any{
-				{"spec.windows.proxy.http": absent}, {"spec.windows.proxy.https": absent},
+				{"spec.windows.proxy.http": absent},
+				{"spec.windows.proxy.https": absent},
 				{"spec.windows.proxy": map[string]any{"noProxy": []any{}}},
 			},
 			refused: []map[string]any{{"spec.windows.proxy": map[string]any{"noProxy": []any{"a"}}}},
@@ -192,7 +193,8 @@ var settingsRules = slices.Concat(
 		message:  "a domain needs name and credentialsRef; set both, or leave out domain",
 		accepted: edits("spec.windows.domain", map[string]any{}, map[string]any{"credentialsRef": map[string]any{}}),
 		refused: []map[string]any{
-			{"spec.windows.domain.name": absent}, {"spec.windows.domain.credentialsRef": absent},
+			{"spec.windows.domain.name": absent},
+			{"spec.windows.domain.credentialsRef": absent},
 			{"spec.windows.domain.credentialsRef": map[string]any{}},
 			{"spec.windows.domain": map[string]any{"organizationalUnit": "OU=a"}},
 		},
@@ -247,11 +249,14 @@ func contentRules(list string) []rule {
 		{
 			at: at, field: item, message: "set exactly one of content and contentFrom",
 			accepted: []map[string]any{
-				{}, {at + ".content": absent, at + ".contentFrom": source("configMap")}, {at + ".contentFrom": map[string]any{}},
+				{},
+				{at + ".content": absent, at + ".contentFrom": source("configMap")},
+				{at + ".contentFrom": map[string]any{}},
 				{at + ".contentFrom": map[string]any{"secret": map[string]any{}, "configMap": map[string]any{}}},
 			},
 			refused: []map[string]any{
-				{at + ".content": absent}, {at + ".contentFrom": source("configMap")},
+				{at + ".content": absent},
+				{at + ".contentFrom": source("configMap")},
 				{at + ".content": absent, at + ".contentFrom": map[string]any{}},
 			},
 		},
