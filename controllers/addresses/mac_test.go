@@ -24,7 +24,10 @@ func withMAC(name string, changes ...func(*infrav1.WindowsMachine)) *infrav1.Win
 
 func TestHasMAC(t *testing.T) {
 	otherMAC := func(m *infrav1.WindowsMachine) { m.Status.Networks[1].MACAddress = "00:50:56:04:00:06" }
-	ours := withMAC("ours")
+	at := func(server string) func(*infrav1.WindowsMachine) {
+		return func(m *infrav1.WindowsMachine) { m.Annotations = map[string]string{infrav1.ServerAnnotation: server} }
+	}
+	ours := withMAC("ours", at("uuid"))
 	for name, c := range map[string]struct {
 		other *infrav1.WindowsMachine
 		want  bool
@@ -35,6 +38,8 @@ func TestHasMAC(t *testing.T) {
 		"another MAC":         {withMAC("other", otherMAC), false},
 		"another network":     {withMAC("other", func(m *infrav1.WindowsMachine) { m.Status.Networks[1].Name = "storage" }), false},
 		"another vCenter":     {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere.IdentityRef.Name = "" }), false},
+		"another Secret":      {withMAC("other", at("uuid"), func(m *infrav1.WindowsMachine) { m.Spec.VSphere.IdentityRef.Name = "" }), true},
+		"the Secret changed":  {withMAC("other", at("another")), false},
 		"another datacenter":  {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere.Datacenter = "DC1" }), false},
 		"another cloud":       {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere = nil }), false},
 		"no addresses so far": {withMAC("other", func(m *infrav1.WindowsMachine) { m.Status.Networks = nil }), false},

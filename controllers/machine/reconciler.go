@@ -118,12 +118,10 @@ type facts struct {
 	// now is the time of this look.
 	now time.Time
 
-	// The phases fill these in: who the VM is, the addresses of its adapters, its account and the server of that, and what the
-	// cloud says of the VM.
+	// The phases fill these in: who the VM is, the addresses of its adapters, its account, and what the cloud says of it.
 	identity cloud.Identity
 	networks []infrav1.MachineNetwork
 	cloud    cloud.Cloud
-	server   string
 	vm       *cloud.VM
 
 	// unread is why the guest's report was not understood; nil when it was.
