@@ -144,6 +144,17 @@ func TestClassesOfAbsentFields(t *testing.T) {
 	}
 }
 
+// An empty image is as good as none, which a template may have for a patch of a ClusterClass to fill in.
+func TestEmptyImages(t *testing.T) {
+	for _, cloud := range []string{"spec.vsphere", "spec.azure"} {
+		made := newObjectFor("WindowsMachine", cloud)
+		set(made.Object, cloud+".image", map[string]any{})
+		expect.OK(t, api.Create(t.Context(), made))
+		set(made.Object, cloud+".image", absent)
+		expect.Fine(t, update(t, made))
+	}
+}
+
 // The order of adapters says which one is the node's.
 func TestOrderOfAdaptersIsImmutable(t *testing.T) {
 	made := newObject("WindowsMachine")
@@ -176,6 +187,9 @@ func (f specField) wantClass(t *testing.T, err error) {
 
 // Every field of a config's spec can change until the user data is rendered from it.
 func TestClassesOfConfigs(t *testing.T) {
+	if said := specOf("WindowsBootstrapConfig").schema.Description; classIn(said) != immutableField {
+		t.Errorf("the description of spec must end with its class, it is: %s", said)
+	}
 	free, made := newObject("WindowsBootstrapConfig"), newObject("WindowsBootstrapConfig")
 	expect.OK(t, api.Create(t.Context(), free))
 	createRendered(t, made)
