@@ -43,7 +43,9 @@ func message(condition, want string) func(world.State) string {
 
 // TestIdentityOfAnotherServer points a running machine at a server that does not have its VM: the VM did not vanish.
 func TestIdentityOfAnotherServer(t *testing.T) {
-	for name, way := range map[string]struct{ wrong, right func(*testing.T, *stage, *world.Machine) }{
+	for name, way := range map[string]struct {
+		wrong, right func(*testing.T, *stage, *world.Machine)
+	}{
 		"another Secret": {
 			func(t *testing.T, s *stage, m *world.Machine) { s.identify(t, m, "second") },
 			func(t *testing.T, s *stage, m *world.Machine) { s.identify(t, m, "renewed") },
