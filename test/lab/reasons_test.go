@@ -16,6 +16,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -56,7 +57,7 @@ func (j *joins) assertReasons(ctx context.Context) {
 		waits = nil
 		machines := j.byPool(ctx)
 		for _, p := range j.table {
-			if m := machines[p.pool()]; m == nil || !p.over(m) {
+			if m := machines[p.pool()]; m == nil || !p.over(m) || !p.soft && !j.onDeployment(ctx, m, p.pool()) {
 				waits = append(waits, p.pool())
 			}
 		}
@@ -79,6 +80,16 @@ func (j *joins) assertReasons(ctx context.Context) {
 			j.Errorf("kubectl does not show %s: %s", p.reason, line)
 		}
 	}
+}
+
+// onDeployment says whether the guest's sentence has come to the MachineDeployment, where people look first.
+func (j *joins) onDeployment(ctx context.Context, m *infrav1.WindowsMachine, pool string) bool {
+	j.Helper()
+	deployment := &clusterv1.MachineDeployment{}
+	j.must(j.lab.Client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: pool}, deployment))
+	said := conditions.GetMessage(m, infrav1.BootstrapSucceededCondition)
+	return strings.Contains(conditions.GetMessage(deployment, clusterv1.MachineDeploymentMachinesReadyCondition),
+		"* BootstrapConfigReady: "+said)
 }
 
 // kubectl is the real one, as a person has it.
