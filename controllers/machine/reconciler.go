@@ -1,5 +1,5 @@
 // Package machine makes the VM of a WindowsMachine, reports how far it is, and removes it. reconciler.go has the two lives of a
-// machine as lists of phases, phases.go has the phases, and report.go writes the status: story.go tells what the guest does,
+// machine as lists of phases, phases.go has the phases, secrets.go those that read Secrets, and report.go writes the status: story.go tells what the guest does,
 // progress.go reads its reports, and overdue.go notices when it has been silent for too long.
 package machine
 
@@ -123,11 +123,13 @@ type facts struct {
 	now   time.Time
 	speed int
 
-	// The phases fill these in: who the VM is, the addresses of its adapters, its account, and what the cloud says of it.
-	identity cloud.Identity
-	networks []infrav1.MachineNetwork
-	cloud    cloud.Cloud
-	vm       *cloud.VM
+	// The phases fill these in: who the VM is, its adapters, its account and the server of that, and what the
+	// cloud says of the VM.
+	identity   cloud.Identity
+	interfaces []infrav1.MachineNetworkInterface
+	cloud      cloud.Cloud
+	server     string
+	vm         *cloud.VM
 
 	// unread is why the guest's report was not understood; nil when it was.
 	unread error
@@ -186,10 +188,11 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 	case deleting(f) && !controllerutil.ContainsFinalizer(f.windows, infrav1.MachineFinalizer):
 		return nil
 	case deleting(f):
-		return phase.Run(ctx, f, r.identify, r.connect, r.remove, r.freeAddresses, r.release)
+		return phase.Run(ctx, f, r.identify, r.connect, r.sameServer, r.remove, r.freeAddresses, r.release)
 	default:
-		return phase.Run(ctx, f, r.owned, r.recordIdentity, r.claimAddresses, phase.Unless(hadVM, r.ready),
-			r.connect, phase.Unless(hadVM, r.distinct), r.hold, phase.Unless(hadVM, r.holdAddresses), r.provision)
+		return phase.Run(ctx, f, r.owned, r.identify, phase.Unless(hadVM, r.complete), r.recordIdentity, r.claimAddresses,
+			phase.Unless(hadVM, r.ready), r.connect, r.sameServer, phase.Unless(hadVM, r.distinct), r.hold,
+			phase.Unless(hadVM, r.holdAddresses), r.provision)
 	}
 }
 

@@ -37,8 +37,8 @@ func report(f *facts, end error) {
 	if f.identity.Name != "" {
 		status.ComputerName = f.identity.Name
 	}
-	if f.networks != nil {
-		status.Networks = f.networks
+	if f.interfaces != nil {
+		status.NetworkInterfaces = f.interfaces
 	}
 	if f.vm != nil {
 		reportVM(f, *f.vm)
@@ -126,7 +126,7 @@ func cloudCondition(f *facts, stop phase.Stop) metav1.Condition {
 	c := metav1.Condition{Type: infrav1.CloudReachableCondition, Status: metav1.ConditionUnknown}
 	c.Reason = infrav1.CloudNotAskedReason
 	switch stop.Reason {
-	case infrav1.CredentialsMissingReason, infrav1.CredentialsRejectedReason,
+	case infrav1.CredentialsMissingReason, infrav1.CredentialsRejectedReason, infrav1.IdentityMismatchReason,
 		infrav1.CloudUnreachableReason, infrav1.CloudThrottledReason:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, stop.Reason, stop.Message
 		return c

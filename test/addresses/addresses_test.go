@@ -45,18 +45,18 @@ func TestLife(t *testing.T) {
 	m := s.machine("life", "nodes", "storage")
 	ready := s.running(t, m)
 
-	want := []infrav1.MachineNetwork{
+	want := []infrav1.MachineNetworkInterface{
 		{
-			Name: "VM Network", MACAddress: "00:50:56:00:00:0a",
+			Name: "pool-0", MACAddress: "00:50:56:00:00:0a",
 			Addresses: []infrav1.NetworkAddress{{Address: "10.20.0.10/24", Gateway: "10.20.0.1"}},
 		},
 		{
-			Name: "VM Network", MACAddress: "00:50:56:05:00:0a",
+			Name: "pool-1", MACAddress: "00:50:56:05:00:0a",
 			Addresses: []infrav1.NetworkAddress{{Address: "10.21.0.10/24", Gateway: "10.21.0.1"}},
 		},
-		{Name: "DC0_DVPG0"},
+		{Name: "dhcp", MACAddress: ready.Windows.Status.NetworkInterfaces[2].MACAddress},
 	}
-	expect.Same(t, "status.networks", want, ready.Windows.Status.Networks)
+	expect.Same(t, "status.networkInterfaces", want, ready.Windows.Status.NetworkInterfaces)
 	wantMACs(t, ready.Windows.Status.ComputerName, want)
 	plan, err := scripts.Plan(ready.Data.Data["value"])
 	for _, text := range []string{
@@ -144,7 +144,7 @@ func TestAddressIsKept(t *testing.T) {
 	s.released(t, "first-0-0")
 	second.Touch(t, s.claim(t.Context(), t, "second-0-0"), "there is one now")
 	have := second.Await(t, "running VM", world.Windows("Ready True Running"))
-	if got := have.Windows.Status.Networks[0].Addresses[0].Address; got != "10.22.0.10/24" {
+	if got := have.Windows.Status.NetworkInterfaces[0].Addresses[0].Address; got != "10.22.0.10/24" {
 		t.Errorf("the second machine has %s", got)
 	}
 	second.End(t)

@@ -59,7 +59,7 @@ func TestBadInput(t *testing.T) {
 			reason: "only another spec helps, which means another machine",
 			spoil: func(t *testing.T, s *stage, m *world.Machine) {
 				s.SetCredentials(t, password)
-				m.Windows.Spec.Azure.ImageID = "nowhere"
+				m.Windows.Spec.Azure.Image.ID = fake.Image + "-nowhere"
 			},
 			want: []string{"Ready False TemplateNotFound", "Stalled True TemplateNotFound", "CloudReachable True CloudReachable"},
 		},

@@ -64,15 +64,17 @@ func TestLeavingBeforeLinux(t *testing.T) {
 	end()
 }
 
+const laterImage = fake.Image + "-later"
+
 // TestLeavingInVain: a machine that may have its VM, and has none, gets none either.
 func TestLeavingInVain(t *testing.T) {
 	s := ready(t)
 	m := s.hooked(s.machine("m"))
-	m.Windows.Spec.Azure.ImageID = "later"
+	m.Windows.Spec.Azure.Image.ID = laterImage
 	m.Create(t)
 	m.Await(t, "image", world.Windows("Ready False TemplateNotFound"))
 	end := s.leave(t, m)
-	s.cloud.Image = "later"
+	s.cloud.Image = laterImage
 	s.process.Reconcile(t, world.Machines, m.Key)
 	m.Await(t, "the end", world.Windows("Ready False Deleting"), world.Windows("Stalled False NotStalled"))
 	if calls := s.cloud.Calls(); calls["create"] > 0 {

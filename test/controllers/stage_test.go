@@ -58,9 +58,9 @@ func (s *stage) start(t *testing.T) {
 func (s *stage) machine(name string) *world.Machine {
 	m := s.NewMachine(name)
 	m.Windows.Spec = infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{
-		CredentialsRef: infrav1.SecretReference{Name: world.Credentials},
+		IdentityRef:    infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: world.Credentials},
 		SubscriptionID: "00000000-0000-0000-0000-000000000000", ResourceGroup: "windows", Location: "westeurope",
-		VMSize: "Standard_D4s_v5", ImageID: "image", SubnetID: "subnet",
+		VMSize: "Standard_D4s_v5", Image: infrav1.AzureImage{ID: fake.Image},
 	}}
 	return m
 }

@@ -52,8 +52,12 @@ const (
 	// WaitingForMachineIdentityReason: the infrastructure machine has no provider ID or computer name yet.
 	WaitingForMachineIdentityReason = "WaitingForMachineIdentity"
 
-	// WaitingForMachineAddressesReason: the machine's adapters have not received all addresses from their pools.
+	// WaitingForMachineAddressesReason: the machine's adapters have no MACs yet, or have not received all
+	// addresses from their pools.
 	WaitingForMachineAddressesReason = "WaitingForMachineAddresses"
+
+	// WaitingForMachinePlacementReason: the machine on Azure has no status.azure yet, from which cloudConfigFile is written.
+	WaitingForMachinePlacementReason = "WaitingForMachinePlacement"
 
 	// WorkloadUnreachableReason: the workload cluster does not answer; the controller tries again.
 	WorkloadUnreachableReason = "WorkloadUnreachable"

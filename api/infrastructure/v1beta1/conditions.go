@@ -48,6 +48,9 @@ const (
 	// WaitingForBootstrapDataReason: the user data does not exist yet.
 	WaitingForBootstrapDataReason = "WaitingForBootstrapData"
 
+	// BootstrapFormatMismatchReason: the image cannot run user data of this format.
+	BootstrapFormatMismatchReason = "BootstrapFormatMismatch"
+
 	// WaitingForControlPlaneReason: the control plane is not initialized.
 	WaitingForControlPlaneReason = "WaitingForControlPlane"
 
@@ -66,7 +69,7 @@ const (
 	// AddressLostReason: an address in the user data no longer belongs to the machine.
 	AddressLostReason = "AddressLost"
 
-	// MACTakenReason: another machine on the same network has the MAC address that is computed from this machine's address.
+	// MACTakenReason: another machine on the same network has the MAC address that this machine would get.
 	MACTakenReason = "MACTaken"
 
 	// VMNotRunningReason: the VM exists but does not run.
@@ -81,7 +84,7 @@ const (
 
 // Reasons from the cloud.
 const (
-	// CloudNotSupportedReason: this release cannot run machines in the cloud of the spec.
+	// CloudNotSupportedReason: this release cannot run machines in the cloud of the spec, or does not know it.
 	CloudNotSupportedReason = "CloudNotSupported"
 
 	// CloudNotAskedReason: the controller has not had to call the cloud yet.
@@ -96,6 +99,9 @@ const (
 	// CredentialsRejectedReason: the cloud rejects the credentials, or the account lacks a privilege.
 	CredentialsRejectedReason = "CredentialsRejected"
 
+	// IdentityMismatchReason: the identity is for another server than the one that has the VM, or may have it.
+	IdentityMismatchReason = "IdentityMismatch"
+
 	// CloudUnreachableReason: the cloud does not answer, or answers incorrectly. The controller tries again.
 	CloudUnreachableReason = "CloudUnreachable"
 
@@ -105,7 +111,7 @@ const (
 	// CapacityExhaustedReason: a quota or the capacity is used up. The controller tries again at long intervals.
 	CapacityExhaustedReason = "CapacityExhausted"
 
-	// SpecInvalidReason: the cloud refuses the spec, which must be changed.
+	// SpecInvalidReason: the cloud refuses the spec, or the spec lacks a field; it must be changed.
 	SpecInvalidReason = "SpecInvalid"
 
 	// TemplateNotFoundReason: the cloud does not have the template that the spec names.
