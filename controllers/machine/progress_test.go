@@ -123,7 +123,8 @@ func TestTakeOver(t *testing.T) {
 		"after it":   {"the bootstrap has no news", status(first, inBoot), said(bootFailed), status(first, said(bootFailed))},
 		"moved": {
 			"better this than nothing",
-			infrav1.WindowsMachineStatus{}, said(bootRunning), status(second, said(bootRunning)),
+			infrav1.WindowsMachineStatus{},
+			said(bootRunning), status(second, said(bootRunning)),
 		},
 	}
 	for name, c := range cases {
