@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -57,7 +58,7 @@ func (j *joins) assertReasons(ctx context.Context) {
 		waits = nil
 		machines := j.byPool(ctx)
 		for _, p := range j.table {
-			if m := machines[p.pool()]; m == nil || !p.over(m) || !p.soft && !j.onDeployment(ctx, m, p.pool()) {
+			if m := machines[p.pool()]; m == nil || !p.over(m) || !p.soft && !j.onMachine(ctx, m) {
 				waits = append(waits, p.pool())
 			}
 		}
@@ -82,14 +83,13 @@ func (j *joins) assertReasons(ctx context.Context) {
 	}
 }
 
-// onDeployment says whether the guest's sentence has come to the MachineDeployment, where people look first.
-func (j *joins) onDeployment(ctx context.Context, m *infrav1.WindowsMachine, pool string) bool {
+// onMachine says whether the guest's sentence has come to Ready of the Machine, which a MachineDeployment shows.
+func (j *joins) onMachine(ctx context.Context, m *infrav1.WindowsMachine) bool {
 	j.Helper()
-	deployment := &clusterv1.MachineDeployment{}
-	j.must(j.lab.Client.Get(ctx, client.ObjectKey{Namespace: lab.Namespace, Name: pool}, deployment))
+	machine, err := util.GetOwnerMachine(ctx, j.lab.Client, m.ObjectMeta)
+	j.must(err)
 	said := conditions.GetMessage(m, infrav1.BootstrapSucceededCondition)
-	return strings.Contains(conditions.GetMessage(deployment, clusterv1.MachineDeploymentMachinesReadyCondition),
-		"* BootstrapConfigReady: "+said)
+	return strings.Contains(conditions.GetMessage(machine, clusterv1.ReadyCondition), "* BootstrapConfigReady: "+said)
 }
 
 // kubectl is the real one, as a person has it.
