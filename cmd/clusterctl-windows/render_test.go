@@ -53,7 +53,7 @@ func ofController(t *testing.T) []byte {
 		},
 	}, "0b6f2f0e-52b0-4a5c-9d53-2f1f3f7f9d10")
 	in.WindowsMachine.Spec.ProviderID = providerID
-	in.Config.Spec.Node.Labels = []bootstrapv1.NodeLabel{{Name: "example.com/pool", Value: "blue"}}
+	in.Config.Spec.Node.Labels = map[string]bootstrapv1.LabelValue{"example.com/pool": "blue"}
 	in.Token = testToken
 	userData := expect.Got(bootstrap.Render(in))(t)
 	return userData.Bytes()
@@ -65,7 +65,7 @@ func TestMachineOfTemplatesGetsTheSame(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "blue-windows-1", UID: "0511fb82-b721-5d3d-bb47-5e6506585efe"},
 		Spec:       infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}},
 	}, "d5d74958-3344-5fa1-b7fe-34c4df387a27")
-	in.Config.Spec.DeadlineSeconds = 1500
+	in.Config.Spec.BootstrapDeadlineSeconds = 1500
 	in.Token = placeholderToken
 	want := expect.Got(bootstrap.Render(in))(t)
 	files := rendered(t, t.TempDir(), readText(t, gitFile), "--machine", "blue-windows-1")

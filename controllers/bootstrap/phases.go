@@ -140,6 +140,9 @@ func ready(_ context.Context, f *facts) error {
 	case !bootstrap.Addressed(f.windows):
 		return phase.Wait(bootstrapv1.WaitingForMachineAddressesReason,
 			"WindowsMachine %s does not have the addresses of its adapters yet", f.windows.Name)
+	case f.config.Spec.Node.CloudConfigFile != "" && f.windows.Spec.Azure != nil && f.windows.Status.Azure == nil:
+		return phase.Wait(bootstrapv1.WaitingForMachinePlacementReason,
+			"WindowsMachine %s has no status.azure yet, from which spec.node.cloudConfigFile is written", f.windows.Name)
 	}
 	return nil
 }
@@ -156,7 +159,7 @@ func (r *Reconciler) linuxFirst(ctx context.Context, f *facts) error {
 
 // readClusterCA reads the only CA that the node will trust. A kubeconfig of the user brings its own CA.
 func (r *Reconciler) readClusterCA(ctx context.Context, f *facts) error {
-	if f.config.Spec.Discovery.KubeconfigSecret.Name != "" {
+	if f.config.Spec.Discovery.KubeconfigFrom.Secret.Name != "" {
 		return nil
 	}
 	var secret corev1.Secret

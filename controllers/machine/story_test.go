@@ -21,7 +21,7 @@ import (
 // deadline gives the machine a config, with the default of 30 minutes when it is 0.
 func deadline(seconds int32) func(*facts) {
 	return func(f *facts) {
-		f.config = &bootstrapv1.WindowsBootstrapConfig{Spec: bootstrapv1.WindowsBootstrapConfigSpec{DeadlineSeconds: seconds}}
+		f.config = &bootstrapv1.WindowsBootstrapConfig{Spec: bootstrapv1.WindowsBootstrapConfigSpec{BootstrapDeadlineSeconds: seconds}}
 	}
 }
 

@@ -103,7 +103,7 @@ func render(t *testing.T, object *infrav1.WindowsMachine, change func(*bootstrap
 
 // withLabels has values that would be something to cloudbase-init, were they anywhere but in the plan.
 func withLabels(in *bootstrap.Input) {
-	in.Config.Spec.Node.Labels = []bootstrapv1.NodeLabel{{Name: "example.com/script", Value: "powershell"}}
+	in.Config.Spec.Node.Labels = map[string]bootstrapv1.LabelValue{"example.com/script": "powershell"}
 	in.Config.Spec.Node.Taints = &[]bootstrapv1.NodeTaint{
 		{Key: "example.com/multipart", Value: "Content-Type", Effect: corev1.TaintEffectNoExecute},
 	}

@@ -59,7 +59,7 @@ func TestDiscoveryWithoutCA(t *testing.T) {
 	meta := metav1.ObjectMeta{Namespace: s.Name, Name: world.ClusterName + "-ca"}
 	expect.OK(t, s.Client.Delete(t.Context(), &corev1.Secret{ObjectMeta: meta}))
 	m := s.machine("m")
-	m.Config.Spec.Discovery.KubeconfigSecret = bootstrapv1.KeyReference{Name: "discovery", Key: "kubeconfig"}
+	m.Config.Spec.Discovery.KubeconfigFrom.Secret = bootstrapv1.KeyReference{Name: "discovery", Key: "kubeconfig"}
 	m.Create(t)
 	m.Await(t, "notice", world.Config("Ready False WaitingForSources"), world.Tokens(0))
 	meta.Name = "discovery"

@@ -53,6 +53,9 @@ const (
 	// WaitingForMachineAddressesReason: the machine's adapters have not received all addresses from their pools.
 	WaitingForMachineAddressesReason = "WaitingForMachineAddresses"
 
+	// WaitingForMachinePlacementReason: the machine on Azure has no status.azure yet, from which cloudConfigFile is written.
+	WaitingForMachinePlacementReason = "WaitingForMachinePlacement"
+
 	// WorkloadUnreachableReason: the workload cluster does not answer; the controller tries again.
 	WorkloadUnreachableReason = "WorkloadUnreachable"
 )

@@ -106,6 +106,12 @@ type WindowsMachineStatus struct {
 	// +kubebuilder:validation:MaxLength=256
 	FailureDomain string `json:"failureDomain,omitempty"`
 
+	// azure is where in Azure the VM is, with the values that the spec left out. A node can read it in C:\k\azure.json, see
+	// node.cloudConfigFile of the WindowsBootstrapConfig. Machines elsewhere do not have it.
+	//
+	// +optional
+	Azure *AzurePlacement `json:"azure,omitempty"`
+
 	// allocatable is what the Node will offer to pods, computed from the size in the spec and the reservations in the
 	// WindowsBootstrapConfig. Resources of unknown size are omitted. The Node offers a few MiB less, because Windows sees a
 	// few MiB less than the VM has.
