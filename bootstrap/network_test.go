@@ -182,7 +182,7 @@ func TestExceptions(t *testing.T) {
 		},
 		{
 			"another adapter's",
-			inNetwork("l2bridge", "Flannel", withInterface("a"),
+			inNetwork("l2bridge", "Flannel", withInterface("node"),
 				withAdapters(vmAdapter{}, numbered(staticAdapter("10.20.0.5/24"), 2))),
 			both,
 		},

@@ -78,8 +78,7 @@ var machineStatusLimits = slices.Concat(
 	adapterStatusLimits,
 	[]limit{
 		empty("status.initialization", map[string]any{"provisioned": true}),
-		oneOf("status.phase", "Running", "Sleeping"),
-		oneOf("status.bootstrap.state", "failed", "lost"),
+		oneOf("status.bootstrap.state", "Failed", "Lost"),
 		{"status.bootstrap.elapsedSeconds", "minimum", int64(0), int64(-1), "should be greater than or equal to 0"},
 		longest("status.bootstrap.lastLines[]", long(256), long(257), 256),
 		longest("status.bootstrap.warnings[]", long(512), long(513), 512),
@@ -88,8 +87,8 @@ var machineStatusLimits = slices.Concat(
 		required("status.bootstrap.durations[].phase"),
 		required("status.bootstrap.durations[].seconds"),
 		{"status.bootstrap.durations[].seconds", "minimum", int64(0), int64(-1), "should be greater than or equal to 0"},
-		oneOf("status.bootstrap.everyBoot.state", "failed", "rebooting"),
-		atMost("status.bootstrap.everyBoot.reason", 128), atMost("status.bootstrap.everyBoot.message", 1024),
+		oneOf("status.lastBoot.state", "Failed", "Rebooting"),
+		atMost("status.lastBoot.reason", 128), atMost("status.lastBoot.message", 1024),
 	},
 	upTo("status.bootstrap.lastLines", 20, func(int) any { return "a" }),
 	upTo("status.bootstrap.warnings", 20, func(int) any { return "a" }),
@@ -97,6 +96,7 @@ var machineStatusLimits = slices.Concat(
 		return map[string]any{"phase": fmt.Sprint("phase-", i), "seconds": int64(i)}
 	}),
 	text("status.bootstrap.durations[].phase", 128),
+	text("status.phase", 64),
 	text("status.computerName", 15),
 	text("status.nodeName", 253),
 	text("status.windowsBuild", 64),

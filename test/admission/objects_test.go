@@ -45,9 +45,9 @@ const subnet = "/subscriptions/" + guid + "/resourceGroups/net/providers/Microso
 // Statuses with every field that has limits.
 const (
 	machineStatus = `{observedGeneration: 1, phase: Running, computerName: win-1, nodeName: win-1, windowsBuild: "20348.1",
-	  failureDomain: az1, initialization: {provisioned: true}, bootstrap: {state: running, phase: 1/5 files, step: a, reason: R,
-	  message: m, elapsedSeconds: 1, lastLines: [line], warnings: [warning], durations: [{phase: prepare, seconds: 3}],
-	  everyBoot: {state: succeeded, reason: R, message: m}}, networks: [{name: net,
+	  failureDomain: az1, initialization: {provisioned: true}, bootstrap: {state: Running, phase: 1/5 files, step: a, reason: R,
+	  message: m, elapsedSeconds: 1, lastLines: [line], warnings: [warning], durations: [{phase: prepare, seconds: 3}]},
+	  lastBoot: {state: Succeeded, reason: R, message: m}, networkInterfaces: [{name: net,
 	  macAddress: "00:50:56:00:00:05", addresses: [{address: 10.0.0.5/24, gateway: 10.0.0.1}]}],
 	  azure: ` + azureStatus + `}`
 	templateStatus = `{capacity: {cpu: "4"}, nodeInfo: {architecture: amd64, operatingSystem: windows}}`

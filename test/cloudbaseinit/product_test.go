@@ -56,7 +56,7 @@ func ours(t *testing.T) []product {
 			continue
 		}
 		p.Name += ", loader fails"
-		p.ExitCode, p.Stdout = 1, "CAPWIN state=failed phase=loader reason=LoaderFailed at line 9: IOException\r\n"
+		p.ExitCode, p.Stdout = 1, "CAPWIN state=Failed phase=loader reason=LoaderFailed at line 9: IOException\r\n"
 		all = append(all, p)
 	}
 	return all
@@ -74,7 +74,7 @@ func provisioned(t *testing.T, name string, userData source) product {
 	return product{
 		machine: machine{
 			Name: name, Cloud: onAzure, ComputerName: computer, HostName: computer, InstanceID: "id-of-" + name, CustomData: data,
-			Stdout: "CAPWIN uid=1 state=running phase=join reason=\r\n",
+			Stdout: "CAPWIN uid=1 state=Running phase=join reason=\r\n",
 		},
 		userData: data, computer: computer, instanceID: "id-of-" + name, boots: 2,
 	}

@@ -24,8 +24,10 @@ type Network struct {
 	// +optional
 	CNI CNI `json:"cni,omitempty"`
 
-	// interface of the node for the pods' traffic, such as Ethernet0. Set it on a node with several interfaces. Default:
-	// Windows takes any free one.
+	// interface of the node for the pods' traffic: the name of one of the networkInterfaces of the WindowsMachine, such as
+	// node. On Azure only the first one is possible. Default: the first one. A machine that lists no networkInterfaces has the
+	// adapters of its template: then write the name that Windows gives to one of them, such as Ethernet0; by default Windows
+	// takes any free one.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1

@@ -152,7 +152,8 @@ type NodeTaint struct {
 
 // WindowsBootstrapConfigStatus is the state of the user data.
 type WindowsBootstrapConfigStatus struct {
-	// conditions: Ready summarizes the others. docs/conditions.md lists every reason with its likely cause and what to do.
+	// conditions: Ready tells how the machine becomes a node. docs/conditions.md lists every reason with its likely cause and
+	// what to do.
 	//
 	// +optional
 	// +listType=map
@@ -200,12 +201,12 @@ type WindowsBootstrapConfigInitialization struct {
 // +kubebuilder:resource:path=windowsbootstrapconfigs,scope=Namespaced,shortName=winbc,categories=cluster-api
 // +kubebuilder:metadata:labels="cluster.x-k8s.io/v1beta2=v1beta1"
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']",description="Cluster the config belongs to"
-// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="Whether the user data exists"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="Whether the machine's Node has joined; False when its guest failed"
 // +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].reason",description="Why the config is Ready or not, see docs/conditions.md"
-// +kubebuilder:printcolumn:name="Data secret created",type="string",JSONPath=".status.initialization.dataSecretCreated",description="Whether the Secret with the user data exists"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+// +kubebuilder:printcolumn:name="Data Secret Created",type="string",JSONPath=".status.initialization.dataSecretCreated",description="Whether the Secret with the user data exists",priority=10
 // +kubebuilder:printcolumn:name="Paused",type="string",JSONPath=".status.conditions[?(@.type==\"Paused\")].status",description="Whether reconciliation is paused",priority=10
-// +kubebuilder:printcolumn:name="Message",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].message",description="What is happening, or what to do",priority=10
+// +kubebuilder:printcolumn:name="Message",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].message",description="What is happening, or what to do"
 type WindowsBootstrapConfig struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object's metadata.
@@ -216,10 +217,11 @@ type WindowsBootstrapConfig struct {
 	//
 	// +optional
 	Spec WindowsBootstrapConfigSpec `json:"spec,omitempty"`
-	// status is the state of the user data. Its default makes GitOps tools wait until the controller has seen the object.
+	// status is the state of the user data and of the machine's bootstrap. Its default makes GitOps tools and health checks wait
+	// until the controller has seen the object.
 	//
 	// +optional
-	// +kubebuilder:default={"observedGeneration":-1}
+	// +kubebuilder:default={"observedGeneration":-1,"conditions":{{"type":"Ready","status":"Unknown","reason":"NotYetReported","message":"the bootstrap manager has not seen the config yet","lastTransitionTime":"1970-01-01T00:00:00Z"}}}
 	Status WindowsBootstrapConfigStatus `json:"status,omitempty,omitzero"`
 }
 
