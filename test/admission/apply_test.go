@@ -54,7 +54,8 @@ var sharedFields = []shared{{
 	clash:  []any{tree{"name": "node", "network": "DMZ"}},
 }}
 
-// Two managers apply to one object. Each owns its own entries: none is lost, and only the same entry with two values is a conflict.
+// Two managers apply to one object. Each owns its own entries: none is lost, and only the same entry with two values is a
+// conflict.
 func TestTwoManagersShareAField(t *testing.T) {
 	for _, c := range sharedFields {
 		t.Run(c.field, func(t *testing.T) {

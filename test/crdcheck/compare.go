@@ -58,6 +58,10 @@ func compare(old, now map[string]tree) []finding {
 // compare goes through all keywords that one of two parts has.
 func (level table) compare(path string, old, now any) []finding {
 	before, after := asTree(old), asTree(now)
+	if was, is := before["type"], after["type"]; was != nil && is != nil && was != is {
+		// Nothing else of it can be compared.
+		return change{path: path}.say("type was %s and is %s", was, is)
+	}
 	both := maps.Clone(before)
 	maps.Copy(both, after)
 	var all []finding

@@ -49,8 +49,8 @@ var ofFields = []transition{{
 	name: "another type",
 	old:  `{type: string}`,
 	now:  `{type: integer, format: int32}`,
-	want: []string{at + "format int32 is new", at + "type was string and is integer"},
-	back: []string{at + "format int32 was removed", at + "type was integer and is string"},
+	want: []string{at + "type was string and is integer"},
+	back: []string{at + "type was integer and is string"},
 }, {
 	name: "another format",
 	old:  `{type: integer, format: int32}`,

@@ -18,8 +18,8 @@ import (
 
 const (
 	// about is what the file says of itself.
-	about = `# The API that was last agreed on, without its texts for people. As long as there is no release, make verify compares the
-# CRDs with this file. Only make renew-crds WHY="..." writes it.
+	about = `# The API that was last agreed on, without its texts for people. As long as there is no release, make verify compares
+# the CRDs with this file. Only make renew-crds WHY="..." writes it.
 `
 	separator     = "---\n"
 	shortestWhy   = 20
