@@ -63,13 +63,12 @@ var machineLimits = slices.Concat(
 		required("spec.azure.vmSize"),
 		pattern("spec.azure.vmSize", "Standard_D4s_v5", "Standard D4"),
 		required("spec.azure.imageID"),
-		required("spec.azure.subnetID"),
 	},
 	text("spec.azure.resourceGroup", 90),
 	text("spec.azure.location", 64),
 	text("spec.azure.vmSize", 64),
 	text("spec.azure.imageID", 1024),
-	text("spec.azure.subnetID", 1024),
+	azureAdapterLimits,
 )
 
 const guid = "11111111-2222-3333-4444-555555555555"

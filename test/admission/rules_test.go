@@ -24,8 +24,8 @@ type rule struct {
 }
 
 var rules = map[string][]rule{
-	"WindowsMachine": {
-		oneCloud, identity, memory, strayAddressing, nameserver, routeTo, routeDefault, routeVia, routeFamily,
+	"WindowsMachine": slices.Concat(adapterRules, []rule{
+		oneCloud, identity, memory,
 		{
 			at: "spec", field: "spec.providerID", changes: true,
 			message: "providerID identifies the machine's VM and cannot be changed; delete the Machine to get a new VM",
@@ -52,16 +52,16 @@ var rules = map[string][]rule{
 				{"spec.azure": absent, "spec.vsphere": parse(vsphereSpec)["vsphere"]},
 			},
 		},
-	},
-	"WindowsMachineTemplate": {
-		oneCloud, identityOfTemplate, memory, strayAddressing, nameserver, routeTo, routeDefault, routeVia, routeFamily,
+	}),
+	"WindowsMachineTemplate": slices.Concat(adapterRules, []rule{
+		oneCloud, identityOfTemplate, memory,
 		{
 			at: "spec.template", field: "spec.template.spec.providerID",
 			message:  "providerID identifies a single VM and is not allowed in a template; remove it",
 			accepted: []map[string]any{{"spec.providerID": absent}},
 			refused:  []map[string]any{{"spec.providerID": vmOne}},
 		},
-	},
+	}),
 	"WindowsBootstrapConfig":         slices.Concat(configRules, kubeletRules, settingsRules, []rule{renderedOnce}),
 	"WindowsBootstrapConfigTemplate": slices.Concat(configRules, kubeletRules, settingsRules),
 }
