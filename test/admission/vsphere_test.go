@@ -101,7 +101,10 @@ var adapterStatusLimits = slices.Concat(
 	[]limit{required("status.networkInterfaces[].name")},
 	text("status.networkInterfaces[].name", 63),
 	[]limit{
-		{"status.networkInterfaces[].macAddress", "minLength", "00:50:56:00:00:05", "00:50:56:00:00:0", "should be at least 17 chars long"},
+		{
+			"status.networkInterfaces[].macAddress", "minLength", "00:50:56:00:00:05", "00:50:56:00:00:0",
+			"should be at least 17 chars long",
+		},
 		longest("status.networkInterfaces[].macAddress", "00:50:56:00:00:05", "00:50:56:00:00:055", 17),
 	},
 	upTo("status.networkInterfaces[].addresses", 4, poolAddress),
@@ -190,8 +193,8 @@ func nameRules(adapter string) []rule {
 		},
 		{
 			at: at, field: field,
-			message: "must not be a number, nat or loopback, and must not begin with ethernet, veth, br, cali, flannel, docker or antrea: " +
-				"Windows, CNIs and VMware Tools use such names themselves; use a name such as node",
+			message: "must not be a number, nat or loopback, and must not begin with ethernet, veth, br, cali, flannel, docker or " +
+				"antrea: Windows, CNIs and VMware Tools use such names themselves; use a name such as node",
 			accepted: edits(at, "node-1", "nat-2", "my-ethernet", "external"),
 			refused: edits(at, "7", "12", "nat", "loopback", "ethernet", "ethernet0", "vethernet-node", "veth", "br-int", "cali1",
 				"flannel", "docker0", "antrea-gw0"),

@@ -76,8 +76,8 @@ type AzureNetworkInterface struct {
 
 // AzureSubnet is a subnet of a virtual network.
 type AzureSubnet struct {
-	// id is the resource ID of the subnet, such as
-	// /subscriptions/0f5b1e7c-0d6a-4e0c-9d5c-1f6c3e2a4b5d/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes.
+	// id is the resource ID of the subnet, as `az network vnet subnet show` prints it: /subscriptions/<UUID>/resourceGroups/
+	// <name>/providers/Microsoft.Network/virtualNetworks/<name>/subnets/<name>.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
