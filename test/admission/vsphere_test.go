@@ -134,7 +134,8 @@ var (
 		at: firstAdapter, field: "spec.vsphere.networkInterfaces[0].addressesFromPools",
 		message: "nameservers, routes and mtu are only for an adapter with addressesFromPools; remove them: DHCP provides them",
 		accepted: []map[string]any{
-			{}, dhcp(map[string]any{}),
+			{},
+			dhcp(map[string]any{}),
 			dhcp(map[string]any{
 				firstAdapter + ".addressesFromPools": []any{}, firstAdapter + ".nameservers": []any{}, firstAdapter + ".routes": []any{},
 			}),
