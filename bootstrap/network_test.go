@@ -39,7 +39,7 @@ func dynamicPorts(first, last int32) change {
 func opening(rules string) change { return spec("network: {firewall: [" + rules + "]}") }
 
 func withName(name string) change {
-	return withNetwork(func(n *bootstrapv1.Network) { n.NetworkName = name })
+	return withNetwork(func(n *bootstrapv1.Network) { n.HNSNetworkName = name })
 }
 
 func withInterface(name string) change {

@@ -145,7 +145,7 @@ func (net reading) checkFields() error {
 	}{
 		{"vni", net.Spec.VNI != 0, net.overlay() && net.written(), "it belongs in the CNI's own configuration"},
 		{"interface", net.Spec.Interface != "", net.external != "", "the CNI chooses the adapter"},
-		{"networkName", net.Spec.NetworkName != "", net.hnsNetwork != "", "only the CNI knows its network"},
+		{"hnsNetworkName", net.Spec.HNSNetworkName != "", net.hnsNetwork != "", "only the CNI knows its network"},
 		{"exceptionCIDRs", len(net.Spec.ExceptionCIDRs) > 0, net.written(), "they belong in the CNI's own configuration"},
 		{"clusterDNS", net.Spec.ClusterDNS != "", net.written(), "it belongs in the CNI's own configuration"},
 	} {
@@ -186,8 +186,8 @@ var (
 )
 
 func (net reading) checkNames() error {
-	if name := net.Spec.NetworkName; name != "" && !hnsName.MatchString(name) {
-		return step.Invalid(fieldNetwork+".networkName",
+	if name := net.Spec.HNSNetworkName; name != "" && !hnsName.MatchString(name) {
+		return step.Invalid(fieldNetwork+".hnsNetworkName",
 			"%q is not a name that every CNI accepts; use letters, digits, '.', '_' and '-', 63 at most", name)
 	}
 	if name := net.Spec.Interface; name != "" && !adapterName.MatchString(name) {

@@ -183,7 +183,7 @@ func refuseControlPlane(m *machine) error {
 
 // loadAuthority reads the CA that the node will trust. It is not needed if the config has a kubeconfig with a CA of its own.
 func (m *machine) loadAuthority(o *objects) error {
-	if m.config != nil && m.config.Spec.Discovery.KubeconfigSecret.Name != "" {
+	if m.config != nil && m.config.Spec.Discovery.KubeconfigFrom.Secret.Name != "" {
 		return nil
 	}
 	key := types.NamespacedName{Namespace: m.owner.Namespace, Name: m.owner.Spec.ClusterName + "-ca"}

@@ -97,7 +97,7 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 		},
 		"two clouds": {
 			"a rule of the API server", changed(t, machineFile, "    vsphere:\n",
-				"    azure:\n      credentialsRef: {name: identity}\n"+azureFields("      ")+"    vsphere:\n"), machineName,
+				"    azure:\n      identityRef: {kind: Secret, name: identity}\n"+azureFields("      ")+"    vsphere:\n"), machineName,
 			vm + `: spec: Invalid value: set exactly one of spec.vsphere and spec.azure`,
 		},
 		"out of range": {
@@ -155,7 +155,7 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 		},
 		"Azure without an identity": {
 			"nothing in this release computes it", changed(t, gitFile, "      vsphere:\n", "      azure:\n",
-				"        datacenter: dc\n        template: windows-2022\n", azureFields("        ")), "m",
+				"        datacenter: dc\n        image:\n          template: windows-2022\n", azureFields("        ")), "m",
 			"WindowsMachine default/m: this release does not run machines in Azure and cannot compute the VM's identity; " +
 				"set spec.providerID and status.computerName",
 		},

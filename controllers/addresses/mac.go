@@ -120,7 +120,7 @@ func networkOf(vm *infrav1.VSphereVM, name string) string {
 
 // sameDatacenter takes the name of the credentials for the name of the vCenter.
 func sameDatacenter(a, b *infrav1.VSphereVM) bool {
-	return a != nil && b != nil && a.CredentialsRef == b.CredentialsRef && a.Datacenter == b.Datacenter
+	return a != nil && b != nil && a.IdentityRef == b.IdentityRef && a.Datacenter == b.Datacenter
 }
 
 // keepsMAC says whether the other of two machines keeps the MAC: it does if it may have its VM, or if it is older and stays.

@@ -14,7 +14,7 @@ import (
 // withMAC is a machine of which more is known with each change.
 func withMAC(name string, changes ...func(*infrav1.WindowsMachine)) *infrav1.WindowsMachine {
 	m := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.Unix(1000, 0)}}
-	m.Spec.VSphere = &infrav1.VSphereVM{CredentialsRef: infrav1.SecretReference{Name: "vcenter"}, Datacenter: "DC0"}
+	m.Spec.VSphere = &infrav1.VSphereVM{IdentityRef: infrav1.IdentityReference{Name: "vcenter"}, Datacenter: "DC0"}
 	m.Spec.VSphere.NetworkInterfaces = []infrav1.VSphereNetworkInterface{
 		{Name: "first", Network: "dhcp"}, {Name: "second", Network: "nodes"},
 	}
@@ -46,7 +46,7 @@ func TestHasMAC(t *testing.T) {
 		"another MAC":         {withMAC("other", otherMAC), false},
 		"another network":     {withMAC("other", elsewhere), false},
 		"another name":        {withMAC("other", renamed), true},
-		"another vCenter":     {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere.CredentialsRef.Name = "" }), false},
+		"another vCenter":     {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere.IdentityRef.Name = "" }), false},
 		"another datacenter":  {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere.Datacenter = "DC1" }), false},
 		"another cloud":       {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere = nil }), false},
 		"no addresses so far": {withMAC("other", func(m *infrav1.WindowsMachine) { m.Status.NetworkInterfaces = nil }), false},

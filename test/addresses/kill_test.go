@@ -44,7 +44,7 @@ func (s *stage) liveAndDie(t *testing.T, name string, plan world.Plan) {
 	})
 	m := s.machine(name, "nodes")
 	m.Create(t)
-	ready := m.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"), world.DataSecretNamed)
+	ready := m.Await(t, "running VM", world.Windows("Ready True Running"), world.DataSecretNamed)
 	vm := ready.Windows.Status.ComputerName
 	s.wantHeld(t, name+"-0-0")
 	wantMACs(t, vm, ready.Windows.Status.NetworkInterfaces)

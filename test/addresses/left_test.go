@@ -55,7 +55,7 @@ func TestClaimLostItsStatus(t *testing.T) {
 	for i, name := range names {
 		s.give(t, name, "10.30.0.1"+string(rune('0'+i)))
 	}
-	m.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"))
+	m.Await(t, "running VM", world.Windows("Ready True Running"))
 	for _, name := range names {
 		world.ChangeStatus(t, s.Client, s.claim(t.Context(), t, name), func(c *ipamv1.IPAddressClaim) {
 			c.Status = ipamv1.IPAddressClaimStatus{}
@@ -108,7 +108,7 @@ func TestUselessAddress(t *testing.T) {
 	wait.Eventually(t, "claim", claimed)
 	s.give(t, "useless-0-0", "10.31.0.10")
 	have := m.Await(t, "refusal",
-		world.Windows("Stalled True SpecInvalid"), world.Config("Ready False WaitingForMachineAddresses"))
+		world.Windows("Stalled True SpecInvalid"), world.Config("Ready Unknown WaitingForMachineAddresses"))
 	const want = "IPAddress useless-0-0: gateway 10.30.0.1 is not in the network of 10.31.0.10/24; correct pool by-hand, " +
 		"then delete IPAddressClaim useless-0-0, and the machine creates a new one"
 	got, found := conditions.Get(have.Windows, infrav1.ReadyCondition).Message, have.Windows.Status.NetworkInterfaces
@@ -124,7 +124,7 @@ func TestUselessAddress(t *testing.T) {
 	})
 	wait.Eventually(t, "another claim", claimed)
 	s.give(t, "useless-0-0", "10.30.0.20")
-	m.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"))
+	m.Await(t, "running VM", world.Windows("Ready True Running"))
 	m.End(t)
 }
 

@@ -165,7 +165,7 @@ func held(o client.Object) bool { return controllerutil.ContainsFinalizer(o, inf
 func (s *stage) running(t *testing.T, m *world.Machine) world.State {
 	t.Helper()
 	m.Create(t)
-	return m.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"), world.DataSecretNamed)
+	return m.Await(t, "running VM", world.Windows("Ready True Running"), world.DataSecretNamed)
 }
 
 // haveAll asks whether the claims are there.

@@ -4,47 +4,44 @@ package v1beta1
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.memoryMiB) || self.memoryMiB % 4 == 0",message="memoryMiB must be a multiple of 4, as vSphere requires",fieldPath=".memoryMiB"
 type VSphereVM struct {
-	// credentialsRef names the Secret in the machine's namespace with the vCenter and the login. Its keys are server (host
-	// or host:port), username, password, and either ca.crt (PEM) or thumbprint (SHA-256). The server is part of the Secret
-	// so that a machine cannot send the password to another host.
+	// identityRef names the Secret with the vCenter and the login to it. Its keys are server (host or host:port), username,
+	// password, and either ca.crt (PEM) or thumbprint (SHA-256). A new Secret must be for the vCenter that has the VM. Mutable.
 	//
 	// +required
-	CredentialsRef SecretReference `json:"credentialsRef,omitempty,omitzero"`
+	IdentityRef IdentityReference `json:"identityRef,omitempty,omitzero"`
 
-	// datacenter of the VM, by name or inventory path.
+	// datacenter of the VM, by name or inventory path. Immutable.
 	//
 	// +required
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[^\\\\p{Cc}\\\\p{Z}]([^\\\\p{Cc}]*[^\\\\p{Cc}\\\\p{Z}])?$')",message="must be a name or inventory path without control characters and without blanks at its ends, such as dc1 or /europe/dc1"
 	Datacenter string `json:"datacenter,omitempty"`
 
-	// template to clone, by name or inventory path. It must be a Windows image as built by image-builder, with
-	// cloudbase-init, containerd and the Kubernetes programs.
-	//
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=1024
-	Template string `json:"template,omitempty"`
-
-	// folder of the VM, by name or inventory path. Default: the datacenter's own VM folder.
+	// image from which the VM is made: Windows with cloudbase-init, containerd and the Kubernetes programs, as image-builder
+	// makes it. A template may leave it to a patch of a ClusterClass, but a machine needs it. Immutable.
 	//
 	// +optional
-	// +kubebuilder:validation:MinLength=1
+	Image VSphereImage `json:"image,omitempty,omitzero"`
+
+	// folder of the VM, by name or inventory path. Default: the datacenter's own VM folder. Immutable.
+	//
+	// +optional
 	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[^\\\\p{Cc}\\\\p{Z}]([^\\\\p{Cc}]*[^\\\\p{Cc}\\\\p{Z}])?$')",message="must be a name or inventory path without control characters and without blanks at its ends, such as nodes or /dc1/vm/nodes"
 	Folder string `json:"folder,omitempty"`
 
-	// resourcePool of the VM, by name or inventory path. Default: the datacenter's only resource pool.
+	// resourcePool of the VM, by name or inventory path. Default: the datacenter's only resource pool. Immutable.
 	//
 	// +optional
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[^\\\\p{Cc}\\\\p{Z}]([^\\\\p{Cc}]*[^\\\\p{Cc}\\\\p{Z}])?$')",message="must be a name or inventory path without control characters and without blanks at its ends, such as nodes or /dc1/host/cluster1/Resources/nodes"
 	ResourcePool string `json:"resourcePool,omitempty"`
 
-	// datastore for the VM's disks, by name or inventory path. Default: the template's.
+	// datastore for the VM's disks, by name or inventory path. Default: the template's. Immutable.
 	//
 	// +optional
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[^\\\\p{Cc}\\\\p{Z}]([^\\\\p{Cc}]*[^\\\\p{Cc}\\\\p{Z}])?$')",message="must be a name or inventory path without control characters and without blanks at its ends, such as ssd1 or /dc1/datastore/ssd1"
 	Datastore string `json:"datastore,omitempty"`
 
 	// networkInterfaces are the VM's network adapters. The first one is the node's: the Node has its addresses, and pods use
@@ -57,7 +54,7 @@ type VSphereVM struct {
 	// +kubebuilder:validation:MaxItems=10
 	NetworkInterfaces []VSphereNetworkInterface `json:"networkInterfaces,omitempty"`
 
-	// cpus of the VM. Default: the template's.
+	// cpus of the VM. Default: the template's. Immutable.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=2
@@ -66,11 +63,28 @@ type VSphereVM struct {
 
 	// memoryMiB of the VM, at least 4096 because Windows and the kubelet reserve about 3 GiB for themselves. A size that
 	// leaves pods less than 2 GiB needs reservations.lowMemory in the WindowsBootstrapConfig. Default: the template's.
+	// Immutable.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=4096
 	// +kubebuilder:validation:Maximum=25165824
 	MemoryMiB int32 `json:"memoryMiB,omitempty"`
+}
+
+// VSphereImage is an image with Windows, containerd and the Kubernetes programs.
+type VSphereImage struct {
+	// template to clone, by name or inventory path.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[^\\\\p{Cc}\\\\p{Z}]([^\\\\p{Cc}]*[^\\\\p{Cc}\\\\p{Z}])?$')",message="must be a name or inventory path without control characters and without blanks at its ends, such as windows-2022 or /dc1/vm/templates/windows-2022"
+	Template string `json:"template,omitempty"`
+
+	// setup is the program in the image that sets Windows up at the VM's first start: CloudbaseInit, which runs the user data
+	// of a WindowsBootstrapConfig. Default: CloudbaseInit.
+	//
+	// +optional
+	Setup ImageSetup `json:"setup,omitempty"`
 }
 
 // VSphereNetworkInterface is one network adapter of the VM. It gets IPv4 and IPv6 addresses from pools, or by DHCP or router
@@ -221,14 +235,4 @@ type NetworkAddress struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=39
 	Gateway string `json:"gateway,omitempty"`
-}
-
-// SecretReference names a Secret in the namespace of the object that refers to it.
-type SecretReference struct {
-	// name of the Secret.
-	//
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	Name string `json:"name,omitempty"`
 }

@@ -26,11 +26,11 @@ var nameable = map[string]struct {
 	kinds  []string
 	reason string
 }{
-	"datacenter":   {"", []string{"Datacenter"}, infrav1.PlacementNotFoundReason},
-	"template":     {"vm", []string{"VirtualMachine"}, infrav1.TemplateNotFoundReason},
-	"folder":       {"vm", []string{"Folder"}, infrav1.PlacementNotFoundReason},
-	"resourcePool": {"host", []string{"ResourcePool", "VirtualApp"}, infrav1.PlacementNotFoundReason},
-	"datastore":    {"datastore", []string{"Datastore"}, infrav1.PlacementNotFoundReason},
+	"datacenter":     {"", []string{"Datacenter"}, infrav1.PlacementNotFoundReason},
+	"image.template": {"vm", []string{"VirtualMachine"}, infrav1.TemplateNotFoundReason},
+	"folder":         {"vm", []string{"Folder"}, infrav1.PlacementNotFoundReason},
+	"resourcePool":   {"host", []string{"ResourcePool", "VirtualApp"}, infrav1.PlacementNotFoundReason},
+	"datastore":      {"datastore", []string{"Datastore"}, infrav1.PlacementNotFoundReason},
 	"networkInterfaces": {
 		"network", []string{"Network", "DistributedVirtualPortgroup", "OpaqueNetwork"}, infrav1.PlacementNotFoundReason,
 	},
@@ -59,7 +59,7 @@ func locate(ctx context.Context, c *vim25.Client, spec infrav1.VSphereVM) (at Pl
 	if err != nil {
 		return at, err
 	}
-	if at.Template, err = a.find(ctx, "template", spec.Template); err != nil {
+	if at.Template, err = a.find(ctx, "image.template", spec.Image.Template); err != nil {
 		return at, err
 	}
 	if at.Folder, err = a.folder(ctx, spec); err != nil {

@@ -27,7 +27,7 @@ func open(t *testing.T, v *vcenter.VCenter) *session.Session {
 // good is a spec of which the vCenter has everything.
 func good() infrav1.VSphereVM {
 	return infrav1.VSphereVM{
-		Datacenter: vcenter.Datacenter, Template: vcenter.Template, Folder: vcenter.Folder, ResourcePool: vcenter.ResourcePool,
+		Datacenter: vcenter.Datacenter, Image: infrav1.VSphereImage{Template: vcenter.Template}, Folder: vcenter.Folder, ResourcePool: vcenter.ResourcePool,
 	}
 }
 
@@ -52,7 +52,7 @@ func TestPlaces(t *testing.T) {
 	}{
 		"all of it": {func(*infrav1.VSphereVM) {}, "", ""},
 		"paths": {func(s *infrav1.VSphereVM) {
-			s.Datacenter, s.Template, s.Folder = "/DC0", "/DC0/vm/"+vcenter.Template, "/DC0/vm/b/deep"
+			s.Datacenter, s.Image.Template, s.Folder = "/DC0", "/DC0/vm/"+vcenter.Template, "/DC0/vm/b/deep"
 		}, "", ""},
 		"relative path":     {func(s *infrav1.VSphereVM) { s.Folder, s.ResourcePool = "b/deep", "DC0_C0/Resources" }, "", ""},
 		"a name deep below": {func(s *infrav1.VSphereVM) { s.Folder = "deep" }, "", ""},
@@ -67,10 +67,10 @@ func TestPlaces(t *testing.T) {
 			`spec.vsphere.datacenter "DC9" is not in the vCenter`,
 		},
 		"no template": {
-			func(s *infrav1.VSphereVM) { s.Template = "windows" }, infrav1.TemplateNotFoundReason,
-			`spec.vsphere.template "windows" is not in datacenter /DC0`,
+			func(s *infrav1.VSphereVM) { s.Image.Template = "windows" }, infrav1.TemplateNotFoundReason,
+			`spec.vsphere.image.template "windows" is not in datacenter /DC0`,
 		},
-		"a pattern is no name": {func(s *infrav1.VSphereVM) { s.Template = "windows*" }, infrav1.TemplateNotFoundReason, `"windows*"`},
+		"a pattern is no name": {func(s *infrav1.VSphereVM) { s.Image.Template = "windows*" }, infrav1.TemplateNotFoundReason, `"windows*"`},
 		"no folder":            {func(s *infrav1.VSphereVM) { s.Folder = "c" }, notFound, `spec.vsphere.folder "c"`},
 		"two folders":          {func(s *infrav1.VSphereVM) { s.Folder = "same" }, notFound, "matches 2 objects"},
 		"a template as folder": {func(s *infrav1.VSphereVM) { s.Folder = vcenter.Template }, notFound, "spec.vsphere.folder"},
