@@ -12,14 +12,17 @@ import (
 
 // Specs with every field, each with a valid value.
 const (
-	vsphereSpec = `{providerID: "vsphere://11111111-2222-3333-4444-555555555555", vsphere: {credentialsRef: {name: vcenter},
-	  datacenter: dc, template: win2022, folder: nodes, resourcePool: pool, datastore: store,
+	vsphereSpec = `{providerID: "vsphere://11111111-2222-3333-4444-555555555555", vsphere: {
+	  identityRef: {kind: Secret, name: vcenter}, datacenter: dc, image: {template: win2022, setup: CloudbaseInit}, 
+	  folder: nodes, resourcePool: pool, datastore: store,
 	  networkInterfaces: [{name: node, network: VM Network, addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io,
 	  kind: InClusterIPPool, name: nodes}], nameservers: [10.0.0.2], routes: [{to: 10.9.0.0/16, via: 10.0.0.9}], mtu: 1450}],
 	  cpus: 4, memoryMiB: 8192}}`
-	azureSpec = `{azure: {credentialsRef: {name: identity}, subscriptionID: 11111111-2222-3333-4444-555555555555,
-	  resourceGroup: group, location: westeurope, vmSize: Standard_D4s_v5, imageID: /images/win2022,
-	  networkInterfaces: [{name: node, subnet: {id: ` + subnet + `}}]}}`
+	azureSpec = `{azure: {identityRef: {kind: Secret, name: identity}, subscriptionID: 11111111-2222-3333-4444-555555555555,
+	  resourceGroup: group, location: westeurope, vmSize: Standard_D4s_v5,
+	  image: {id: ` + azureImage + `, setup: CloudbaseInit}, networkInterfaces: [{name: node, subnet: {id: ` + subnet + `}}]}}`
+	azureGroup = "/subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/group"
+	azureImage = azureGroup + "/providers/Microsoft.Compute/galleries/windows/images/ws2022/versions/1.0.0"
 	configSpec = `{bootstrapDeadlineSeconds: 1800, discovery: {kubeconfigFrom: {secret: {name: a, key: a}}}, 
 	  kubelet: {maxPods: 50, cloudProvider: External, extraArgs: [{name: logging-format, value: json}],
 	  featureGates: [{name: WindowsCPUAndMemoryAffinity, state: Enabled}], priorityClass: AboveNormal, start: Automatic,
@@ -27,9 +30,9 @@ const (
 	  log: {verbosity: 2, directory: 'C:\logs', maxSizeMiB: 50, maxAgeHours: 168},
 	  configuration: {containerLogMaxSize: 20Mi}}, reservations: {system: {cpu: "1", memory: 2Gi, ephemeralStorage: 1Gi},
 	  kube: {cpu: 500m, memory: 1Gi, ephemeralStorage: 1Gi}, eviction: {memoryAvailable: 500Mi, nodefsAvailable: 10%,
-	  imagefsAvailable: 15%}, lowMemory: IAcceptThatWindowsMayStall},
+	  imagefsAvailable: 15%}, lowMemoryPolicy: Allow},
 	  node: {labels: {example.com/pool: win}, cloudConfigFile: Managed,
-	  taints: [{key: os, value: windows, effect: NoSchedule}]}, network: {mode: overlay, cni: Flannel, interface: Ethernet0,
+	  taints: [{key: os, value: windows, effect: NoSchedule}]}, network: {mode: Overlay, cni: Flannel, interface: Ethernet0,
 	  hnsNetworkName: flannel.4096, vni: 4096, exceptionCIDRs: [192.168.0.0/16], clusterDNS: 10.96.0.10,
 	  nodePorts: {first: 30000, last: 32767}, dynamicPorts: {first: 34000, last: 65535},
 	  firewall: [{name: metrics, protocol: TCP, ports: {first: 9100, last: 9200}}],
