@@ -16,7 +16,6 @@ var networkLimits = slices.Concat(
 		pattern("spec.network.interface", "vEthernet (Ethernet0 2) #1", `a"b`),
 		pattern("spec.network.networkName", "flannel.4096", "two words"),
 		required("spec.network.firewall[].name"),
-		pattern("spec.network.firewall[].name", "a-1", "A"),
 		required("spec.network.firewall[].protocol"),
 		oneOf("spec.network.firewall[].protocol", "UDP", "ICMP"),
 		required("spec.network.firewall[].ports"),

@@ -19,7 +19,7 @@ const (
 	  cpus: 4, memoryMiB: 8192}}`
 	azureSpec = `{azure: {credentialsRef: {name: identity}, subscriptionID: 11111111-2222-3333-4444-555555555555,
 	  resourceGroup: group, location: westeurope, vmSize: Standard_D4s_v5, imageID: /images/win2022, subnetID: /subnets/nodes}}`
-	configSpec = `{deadlineSeconds: 1800, discovery: {kubeconfigSecret: {name: a, key: a}}, 
+	configSpec = `{deadlineSeconds: 7200, discovery: {kubeconfigSecret: {name: a, key: a}}, 
 	  kubelet: {maxPods: 50, cloudProvider: External, extraArgs: [{name: logging-format, value: json}],
 	  featureGates: [{name: WindowsCPUAndMemoryAffinity, state: Enabled}], priorityClass: AboveNormal, start: Automatic,
 	  serverCertificates: SelfSigned, systemLogQuery: Enabled,

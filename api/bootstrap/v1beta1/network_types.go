@@ -178,7 +178,7 @@ type FirewallRule struct {
 	// +kubebuilder:validation:XValidation:rule="!(self in ['nodeports-tcp', 'nodeports-udp', 'kube-proxy-health', 'vxlan', 'geneve'])",message="the bootstrap already makes a rule of this name; use another name"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=50
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')`,message=`must be lower-case letters, digits and dashes, with a letter or digit at both ends, such as metrics`
 	Name string `json:"name,omitempty"`
 
 	// protocol is TCP or UDP.
