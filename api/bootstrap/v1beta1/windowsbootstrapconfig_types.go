@@ -13,7 +13,7 @@ const RenderedGenerationAnnotation = "windowsbootstrapconfig.bootstrap.cluster.x
 
 // WindowsBootstrapConfigSpec says how a Windows VM becomes a node. Every field is optional.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.custom) || (has(self.custom.preJoin) ? self.custom.preJoin.map(script, has(script.timeoutSeconds) ? script.timeoutSeconds : 300).sum() : 0) + (has(self.custom.postJoin) ? self.custom.postJoin.map(script, has(script.timeoutSeconds) ? script.timeoutSeconds : 300).sum() : 0) < (has(self.deadlineSeconds) ? self.deadlineSeconds : 1800)",message="the timeoutSeconds of all scripts (300 where left out) must add up to less than deadlineSeconds (1800 if left out); lower timeoutSeconds, or raise deadlineSeconds",fieldPath=".custom"
+// +kubebuilder:validation:XValidation:rule="!has(self.custom) || (has(self.custom.preJoin) ? self.custom.preJoin.map(script, !has(script.timeoutSeconds) ? 300 : script.timeoutSeconds > 3600 ? 0 : script.timeoutSeconds).sum() : 0) + (has(self.custom.postJoin) ? self.custom.postJoin.map(script, !has(script.timeoutSeconds) ? 300 : script.timeoutSeconds > 3600 ? 0 : script.timeoutSeconds).sum() : 0) < (has(self.deadlineSeconds) ? self.deadlineSeconds : 1800)",message="the timeoutSeconds of all scripts (300 where left out) must add up to less than deadlineSeconds (1800 if left out); lower timeoutSeconds, or raise deadlineSeconds",fieldPath=".custom"
 type WindowsBootstrapConfigSpec struct {
 	// node has the labels and taints with which the node is registered.
 	//
