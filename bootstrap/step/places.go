@@ -69,11 +69,13 @@ var ownPlaces = []string{
 // CheckPath refuses a path that Windows would not accept, or that is ours.
 func CheckPath(field, path string) error {
 	if !PlainPath.MatchString(path) || len(path) > 240 {
-		return Invalid(field, `%q is not a plain path on drive C:; use one such as C:\etc\app.conf, without wildcards, ".." and "~"`, path)
+		return Invalid(field,
+			`%q is not a plain path on drive C:; use one such as C:\etc\app.conf, without wildcards, ".." and "~"`, path)
 	}
 	for _, own := range ownPlaces {
 		if below(path, own) {
-			return Invalid(field, "%q is in %s, which is reserved for the bootstrap and the programs of the node; use another one", path, own)
+			return Invalid(field,
+				"%q is in %s, which is reserved for the bootstrap and the programs of the node; use another one", path, own)
 		}
 	}
 	return nil

@@ -113,9 +113,13 @@ var windowsStrings = slices.Concat(
 		says("spec.windows.domain.organizationalUnit",
 			"must be the full distinguished name of an organizational unit, such as OU=Nodes,DC=corp,DC=example,DC=com",
 			[]any{"OU=Nodes,DC=a", "ou=a b,cn=c,dc=d,dc=e", `OU=a\, b,DC=c`},
-			[]any{"Nodes", "OU=Nodes", "DC=corp,DC=com", "corp.example.com/Nodes", "OU=Nodes ,DC=a", "OU=,DC=a", "OU=a,DC=b ", "OU=a\n,DC=b"}),
+			[]any{
+				"Nodes", "OU=Nodes", "DC=corp,DC=com", "corp.example.com/Nodes", "OU=Nodes ,DC=a", "OU=,DC=a", "OU=a,DC=b ",
+				"OU=a\n,DC=b",
+			}),
 		says("spec.windows.proxy.noProxy[]",
-			"must be a host, a domain such as .example.com, an IP address, or a CIDR with no bits set after the prefix, such as 10.0.0.0/8",
+			"must be a host, a domain such as .example.com, an IP address, or a CIDR with no bits set after the prefix, "+
+				"such as 10.0.0.0/8",
 			[]any{"a", ".local", "a.b:80", "10.0.0.1", "fd00::1", "10.0.0.0/8", "fd00::/8"},
 			[]any{"a,b", "a b", "https://a", "10.0.0.1/8", "10.0.0.256", "10.0.0.0/33", "[fd00::1]", "a:65536", "a/b", ".", "<local>"}),
 		says("spec.windows.proxy.noProxy[]", "programs do not agree on what * means here; write .local instead of *.local",
@@ -133,8 +137,8 @@ func proxyURL(field string) []rule {
 				"http://a/b", "http://:3128", "http://a:port", "http://[fd00::1", "http://a%zz", "proxy:3128", "socks5://a:1080",
 				"http://a:65536", "http://a b", "http://a?b", "http://a#b", " http://a",
 			}),
-		says(field, "user and password do not belong in a URL, where everybody who can read the config sees them; write credentialsRef "+
-			"and remove them here",
+		says(field, "user and password do not belong in a URL, where everybody who can read the config sees them; "+
+			"write credentialsRef and remove them here",
 			[]any{"http://a"}, []any{"http://user:password@a:3128", "http://user@a", "user:password@a", "http://user@"}),
 	}
 }

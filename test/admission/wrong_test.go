@@ -112,8 +112,10 @@ func causesOf(err error) []metav1.StatusCause {
 
 // misspellings are names of fields that do not exist, and what people may have meant.
 var misspellings = []struct{ kind, field, meant string }{
-	{"WindowsMachine", "spec.vsphere.cpu", "cpus"}, {"WindowsMachine", "spec.vsphere.numCPUs", "cpus"},
-	{"WindowsMachine", "spec.vsphere.memoryMB", "memoryMiB"}, {"WindowsMachine", "spec.vSphere", "vsphere"},
+	{"WindowsMachine", "spec.vsphere.cpu", "cpus"},
+	{"WindowsMachine", "spec.vsphere.numCPUs", "cpus"},
+	{"WindowsMachine", "spec.vsphere.memoryMB", "memoryMiB"},
+	{"WindowsMachine", "spec.vSphere", "vsphere"},
 	{"WindowsBootstrapConfig", "spec.windows.timezone", "timeZone"},
 	{"WindowsBootstrapConfig", "spec.windows.ntpServer", "ntpServers"},
 	{"WindowsBootstrapConfig", "spec.windows.proxy.httpProxy", "http"},
