@@ -9,7 +9,6 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
@@ -23,8 +22,14 @@ var addressGoldens = []goldenCase{
 		inNetwork("none", "", withAdapters(staticAdapter("10.0.0.5/24", "fd00::5/64"))),
 	},
 	{"network-overlay-flannel-two-adapters", "the vSwitch takes addresses over, and they are looked at again", inNetwork(
-		"overlay", "Flannel", withInterface("Ethernet0 2"),
+		"overlay", "Flannel", withInterface("storage"),
 		withAdapters(staticAdapter("10.0.0.5/24"), withRoutes(numbered(staticAdapter("192.168.7.5/24"), 2))))},
+	{
+		"network-l2bridge-flannel-named", "the only adapter uses DHCP and has no MAC of ours, and still gets its name",
+		inNetwork("l2bridge", "Flannel", withAdapters(byDHCP)),
+	},
+	{"network-overlay-calico-two-adapters", "Calico looks for names of Windows, so the name is a fact", inNetwork(
+		"overlay", "Calico", withAdapters(numbered(byDHCP, 1), numbered(byDHCP, 2)))},
 	{
 		"addresses-behind-dhcp", "the second adapter has addresses, the first one's are DHCP's",
 		withAdapters(byDHCP, numbered(staticAdapter("192.168.7.5/24"), 2)),
@@ -35,17 +40,17 @@ var addressGoldens = []goldenCase{
 
 // vmAdapter is an adapter as it is wanted and as it was found.
 type vmAdapter struct {
-	spec  infrav1.VSphereNetwork
-	found infrav1.MachineNetwork
+	spec  infrav1.VSphereNetworkInterface
+	found infrav1.MachineNetworkInterface
 }
 
-var byDHCP = vmAdapter{infrav1.VSphereNetwork{Name: "storage"}, infrav1.MachineNetwork{Name: "storage"}}
+var byDHCP = vmAdapter{}
 
 // staticAdapter has addresses whose networks have the first address for a gateway.
 func staticAdapter(addresses ...string) vmAdapter {
 	a := vmAdapter{
-		spec:  infrav1.VSphereNetwork{Name: "nodes", Nameservers: []string{"10.0.0.2", "fd00::2"}, MTU: 1450},
-		found: infrav1.MachineNetwork{Name: "nodes", MACAddress: "00:50:56:00:00:01"},
+		spec:  infrav1.VSphereNetworkInterface{Nameservers: []string{"10.0.0.2", "fd00::2"}, MTU: 1450},
+		found: infrav1.MachineNetworkInterface{MACAddress: "00:50:56:00:00:01"},
 	}
 	for _, address := range addresses {
 		text, _, _ := strings.Cut(address, "/")
@@ -69,18 +74,25 @@ func withRoutes(a vmAdapter) vmAdapter {
 	return a
 }
 
+// withAdapters names the adapters. Of several, the controller gives a MAC to those by DHCP too.
 func withAdapters(adapters ...vmAdapter) change {
 	return func(in *bootstrap.Input) {
-		for _, a := range adapters {
-			in.WindowsMachine.Spec.VSphere.Networks = append(in.WindowsMachine.Spec.VSphere.Networks, *a.spec.DeepCopy())
-			in.WindowsMachine.Status.Networks = append(in.WindowsMachine.Status.Networks, *a.found.DeepCopy())
+		for i, a := range adapters {
+			spec, found := *a.spec.DeepCopy(), *a.found.DeepCopy()
+			spec.Name = []string{"node", "storage", "backup"}[i]
+			found.Name, spec.Network = spec.Name, "VM Network"
+			if len(adapters) > 1 && found.MACAddress == "" {
+				found.MACAddress = "00:50:56:28:00:0" + strconv.Itoa(i+1)
+			}
+			in.WindowsMachine.Spec.VSphere.NetworkInterfaces = append(in.WindowsMachine.Spec.VSphere.NetworkInterfaces, spec)
+			in.WindowsMachine.Status.NetworkInterfaces = append(in.WindowsMachine.Status.NetworkInterfaces, found)
 		}
 	}
 }
 
 // withFound changes what was found for the first adapter.
-func withFound(change func(*infrav1.MachineNetwork)) change {
-	return func(in *bootstrap.Input) { change(&in.WindowsMachine.Status.Networks[0]) }
+func withFound(change func(*infrav1.MachineNetworkInterface)) change {
+	return func(in *bootstrap.Input) { change(&in.WindowsMachine.Status.NetworkInterfaces[0]) }
 }
 
 // Adapters without addresses of pools leave the plan as it is: what they are on is the VM's matter.
@@ -89,7 +101,10 @@ func TestDHCPChangesNothing(t *testing.T) {
 	for name, change := range map[string]change{
 		"one":  withAdapters(byDHCP),
 		"two":  withAdapters(byDHCP, byDHCP),
-		"none": func(in *bootstrap.Input) { in.WindowsMachine.Status.Networks = nil },
+		"none": func(in *bootstrap.Input) { in.WindowsMachine.Status.NetworkInterfaces = nil },
+		"left": func(in *bootstrap.Input) {
+			in.WindowsMachine.Spec.VSphere.NetworkInterfaces = []infrav1.VSphereNetworkInterface{}
+		},
 	} {
 		if !slices.Equal(want, render(t, plainInput(t, change)).Bytes()) {
 			t.Errorf("%s: adapters by DHCP change the user data", name)
@@ -146,19 +161,19 @@ func TestNodeIP(t *testing.T) {
 
 // given is the first address that was found.
 func given(address, gateway string) change {
-	return withFound(func(n *infrav1.MachineNetwork) {
+	return withFound(func(n *infrav1.MachineNetworkInterface) {
 		n.Addresses[0] = infrav1.NetworkAddress{Address: address, Gateway: gateway}
 	})
 }
 
 func withMAC(address string) change {
-	return withFound(func(n *infrav1.MachineNetwork) { n.MACAddress = address })
+	return withFound(func(n *infrav1.MachineNetworkInterface) { n.MACAddress = address })
 }
 
 // withWanted is more of what the first adapter is wanted to have, in YAML.
 func withWanted(text string) change {
 	return func(in *bootstrap.Input) {
-		if err := yaml.UnmarshalStrict([]byte("{"+text+"}"), &in.WindowsMachine.Spec.VSphere.Networks[0]); err != nil {
+		if err := yaml.UnmarshalStrict([]byte("{"+text+"}"), &in.WindowsMachine.Spec.VSphere.NetworkInterfaces[0]); err != nil {
 			panic(text + ": " + err.Error())
 		}
 	}
@@ -170,9 +185,16 @@ func route(to, via string) change {
 
 func TestAddressesRefused(t *testing.T) {
 	one := withAdapters(staticAdapter("10.0.0.5/24"))
-	const found, wanted = "WindowsMachine status.networks[0]", "WindowsMachine spec.vsphere.networks[0]"
+	const found, wanted = "WindowsMachine status.networkInterfaces[0]", "WindowsMachine spec.vsphere.networkInterfaces[0]"
 	refuse(t, []mistake{
 		{"no MAC", found, all(one, withMAC("")), `macAddress "" is not one that this provider assigns`},
+		{"no MAC of one of two", found, all(twoByDHCP, withMAC("")), `macAddress "" is not one that this provider assigns`},
+		{"odd name", wanted + ".name", all(one, withWanted(`name: 'a"b'`)), "is not valid, or another adapter has it"},
+		{
+			"a name twice", "WindowsMachine spec.vsphere.networkInterfaces[1].name", all(twoByDHCP, withWanted(`name: storage`)),
+			`"storage" is not valid, or another adapter has it; use lowercase letters`,
+		},
+		{"odd name on Azure", "WindowsMachine spec.azure.networkInterfaces[0].name", onAzureWith("Node"), `"Node" is not valid`},
 		{
 			"another maker's MAC", found, all(one, withMAC("02:00:00:00:00:01")),
 			`"02:00:00:00:00:01" is not one that this provider assigns`,
@@ -217,34 +239,14 @@ func TestAddressesRefused(t *testing.T) {
 		},
 	})
 	for name, early := range map[string]change{
-		"nothing yet":  func(in *bootstrap.Input) { in.WindowsMachine.Status.Networks = nil },
-		"no addresses": withFound(func(n *infrav1.MachineNetwork) { n.Addresses = nil }),
+		"nothing yet":  func(in *bootstrap.Input) { in.WindowsMachine.Status.NetworkInterfaces = nil },
+		"no addresses": withFound(func(n *infrav1.MachineNetworkInterface) { n.Addresses = nil }),
+		"no MACs":      all(twoByDHCP, func(in *bootstrap.Input) { in.WindowsMachine.Status.NetworkInterfaces = nil }),
 	} {
 		in := plainInput(t, one, early)
 		_, err := bootstrap.Render(in)
 		if _, invalid := errors.AsType[*bootstrap.InvalidError](err); err == nil || invalid || bootstrap.Addressed(in.WindowsMachine) {
 			t.Errorf("%s: got %v, want an error of the caller's", name, err)
-		}
-	}
-}
-
-// Each mode that puts a vSwitch on an adapter wants to know on which of several; the others leave it to the CNI.
-func TestSeveralAdaptersNeedAnInterface(t *testing.T) {
-	two := withAdapters(byDHCP, byDHCP)
-	for _, mode := range everyMode {
-		for _, cni := range everyCNI {
-			if _, err := bootstrap.Render(plainInput(t, inNetwork(mode, cni))); err != nil {
-				continue // not on vSphere
-			}
-			vSwitch := slices.Contains([]bootstrapv1.NetworkMode{"l2bridge", "overlay"}, mode) && cni != bootstrapv1.CNIOVNKubernetes
-			_, err := bootstrap.Render(plainInput(t, inNetwork(mode, cni, two)))
-			const says = "spec.network.interface: must be set, because the machine has 2 networks"
-			if (err != nil) != vSwitch || vSwitch && !strings.Contains(err.Error(), says) {
-				t.Errorf("%s %s with two adapters: %v", mode, cni, err)
-			}
-			if _, err := bootstrap.Render(plainInput(t, inNetwork(mode, cni, two, withInterface("Ethernet0")))); vSwitch && err != nil {
-				t.Errorf("%s %s with two adapters and a choice: %v", mode, cni, err)
-			}
 		}
 	}
 }
@@ -270,7 +272,7 @@ func TestAddressWarnings(t *testing.T) {
 		"the second is by DHCP":   {withAdapters(staticAdapter("10.0.0.5/24"), byDHCP), []string{byCNI}},
 	} {
 		got := slices.DeleteFunc(render(t, plainInput(t, test.change)).Warnings(), func(warning string) bool {
-			return !strings.HasPrefix(warning, "WindowsMachine spec.vsphere.networks")
+			return !strings.HasPrefix(warning, "WindowsMachine spec.vsphere.networkInterfaces")
 		})
 		if !slices.EqualFunc(got, test.want, strings.Contains) {
 			t.Errorf("%s: warnings %q, want %q", name, got, test.want)

@@ -60,7 +60,7 @@ func (c custom) checkTime(deadlineSeconds int) error {
 	}
 	if total > 0 && total >= deadlineSeconds {
 		return step.Invalid(customField,
-			"the scripts may take %d s together, and deadlineSeconds is %d; lower timeoutSeconds, or raise deadlineSeconds",
+			"the scripts may take %d s together, and bootstrapDeadlineSeconds is %d; lower timeoutSeconds, or raise it",
 			total, deadlineSeconds)
 	}
 	return nil

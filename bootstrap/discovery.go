@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	discoveryField = "WindowsBootstrapConfig spec.discovery.kubeconfigSecret"
+	discoveryField = "WindowsBootstrapConfig spec.discovery.kubeconfigFrom.secret"
 	discoveryFile  = step.JoinDirectory + `\discovery.yaml`
 	// discoveryPath is discoveryFile as kubeadm needs it: kubeadm takes C: for the scheme of a URL and accepts https
 	// only.
@@ -65,7 +65,7 @@ type cluster struct {
 // readCluster reads the user's kubeconfig if the spec names one, else the Cluster and its CA.
 func readCluster(in Input) (cluster, error) {
 	var c cluster
-	ref := in.Config.Spec.Discovery.KubeconfigSecret
+	ref := in.Config.Spec.Discovery.KubeconfigFrom.Secret
 	if ref.Name != "" {
 		data, err := step.Contents(in.Sources).Key(discoveryField, step.Source{Kind: step.SourceSecret, Name: ref.Name, Key: ref.Key})
 		if err != nil {

@@ -25,7 +25,7 @@ func clusterInfo(server string, ca []byte) string {
 // discoveredBy gives the machine a kubeconfig, and no CA of its cluster.
 func discoveredBy(text string) change {
 	return func(in *bootstrap.Input) {
-		in.Config.Spec.Discovery.KubeconfigSecret = bootstrapv1.KeyReference{Name: "discovery", Key: "kubeconfig"}
+		in.Config.Spec.Discovery.KubeconfigFrom.Secret = bootstrapv1.KeyReference{Name: "discovery", Key: "kubeconfig"}
 		in.ClusterCA = nil
 		source(in, "secret/discovery/kubeconfig", text)
 	}
@@ -141,7 +141,7 @@ func TestDiscoveryRefused(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := bootstrap.Render(plainInput(t, discoveredBy(test.text)))
 			refused, ok := errors.AsType[*bootstrap.InvalidError](err)
-			if !ok || refused.Field != "WindowsBootstrapConfig spec.discovery.kubeconfigSecret" {
+			if !ok || refused.Field != "WindowsBootstrapConfig spec.discovery.kubeconfigFrom.secret" {
 				t.Fatalf("%v, though %s", err, test.reason)
 			}
 			if !strings.Contains(refused.Message, test.want) || strings.Contains(refused.Message, hidden) {

@@ -82,9 +82,10 @@ func ofVersion(version string) change {
 // withLabels takes labels such as pool=a.
 func withLabels(labels ...string) change {
 	return func(in *bootstrap.Input) {
+		in.Config.Spec.Node.Labels = map[string]bootstrapv1.LabelValue{}
 		for _, label := range labels {
 			name, value, _ := strings.Cut(label, "=")
-			in.Config.Spec.Node.Labels = append(in.Config.Spec.Node.Labels, bootstrapv1.NodeLabel{Name: name, Value: value})
+			in.Config.Spec.Node.Labels[name] = bootstrapv1.LabelValue(value)
 		}
 	}
 }
@@ -165,7 +166,6 @@ func TestRenderRefuses(t *testing.T) {
 			withLabels("kubernetes.io/os=linux"),
 			labels, "must not set the label kubernetes.io/os",
 		},
-		{"label twice", "one of the two would win", withLabels("a=1", "a=2"), labels, "a is listed twice"},
 		{"taint without key", "the API server refuses the Node", withTaints(taint("", "", "NoSchedule")), taints, `key ""`},
 		{
 			"taint with odd value", "the API server refuses the Node",

@@ -136,7 +136,7 @@ func FuzzKubelet(f *testing.F) {
 			withGate(gate, bootstrapv1.StateEnabled)(&in)
 		}
 		if pageFile != 0 {
-			in.Config.Spec.PageFile = bootstrapv1.PageFile{Policy: bootstrapv1.PageFileFixed, SizeMiB: pageFile}
+			in.Config.Spec.Windows.PageFile = bootstrapv1.PageFile{Policy: bootstrapv1.PageFileFixed, SizeMiB: pageFile}
 		}
 		userData, err := bootstrap.Render(in)
 		var refused *bootstrap.InvalidError

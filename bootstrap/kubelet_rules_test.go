@@ -190,12 +190,12 @@ func TestKubeletRefusals(t *testing.T) {
 		{"all the memory", kept, reserved(`system: {memory: 16Gi}`), "leave no memory of the VM's 16384 MiB to pods"},
 		{"all the cpu", kept, reserved(`system: {cpu: '4'}`), "leave no cpu of the VM's 4 cpus to pods"},
 
-		{"no page file", "pageFile", spec(`pageFile: {policy: None}`), `policy "None" is not valid; use Managed, Fixed or Image`},
+		{"no page file", "windows.pageFile", ofWindows(`pageFile: {policy: None}`), `policy "None" is not valid; use Managed, Fixed or Image`},
 		{
-			"fixed without size", "pageFile", spec(`pageFile: {policy: Fixed}`),
+			"fixed without size", "windows.pageFile", ofWindows(`pageFile: {policy: Fixed}`),
 			"sizeMiB 0 is not valid with policy Fixed; use 1024 to 1048576",
 		},
-		{"size without fixed", "pageFile", spec(`pageFile: {policy: Managed, sizeMiB: 4096}`), "set policy: Fixed, or remove sizeMiB"},
+		{"size without fixed", "windows.pageFile", ofWindows(`pageFile: {policy: Managed, sizeMiB: 4096}`), "set policy: Fixed, or remove sizeMiB"},
 	})
 }
 
@@ -219,7 +219,7 @@ func TestKubeletTakes(t *testing.T) {
 		{"exactly 2Gi", reserved(`system: {memory: 2048Mi}`)},
 		{"little for Windows in words", reserved(`system: {memory: 512Mi}, lowMemory: IAcceptThatWindowsMayStall`)},
 		{"quiet", kubelet(`log: {verbosity: 0}`)},
-		{"page file as it is", spec(`pageFile: {policy: Image}`)},
+		{"page file as it is", ofWindows(`pageFile: {policy: Image}`)},
 	} {
 		_, err := bootstrap.Render(plainInput(t, test.change))
 		expect.Says(t, test.name, err, "")

@@ -75,7 +75,7 @@ func (m mutation) textFor(choice byte, was string, other reflect.Value) string {
 func writable(in *bootstrap.Input) []reflect.Value {
 	var leaves []reflect.Value
 	for _, owned := range []any{
-		&in.Config.Spec, &in.WindowsMachine.Spec.VSphere, &in.WindowsMachine.Status.Networks, &in.WindowsMachine.Spec.Azure,
+		&in.Config.Spec, &in.WindowsMachine.Spec.VSphere, &in.WindowsMachine.Status.NetworkInterfaces, &in.WindowsMachine.Spec.Azure,
 		&in.Cluster.Spec.ClusterNetwork,
 		&in.Cluster.Spec.ControlPlaneEndpoint, &in.Machine.Spec.Version, &in.Machine.Name, &in.Cluster.Name,
 	} {

@@ -85,7 +85,7 @@ func withKubeProxy(in *bootstrap.Input) {
 
 func withEveryField(in *bootstrap.Input) {
 	in.Cluster.Spec.ClusterNetwork.ServiceDomain = "blue.example.com"
-	spec(`network: {mode: l2bridge, cni: Flannel, interface: Ethernet0 2, networkName: pods,
+	spec(`network: {mode: l2bridge, cni: Flannel, interface: Ethernet0 2, hnsNetworkName: pods,
 		exceptionCIDRs: [192.168.10.0/24, 172.16.0.0/12], clusterDNS: 10.96.0.53,
 		nodePorts: {first: 20000, last: 20999}, dynamicPorts: {first: 40000, last: 60000},
 		firewall: [

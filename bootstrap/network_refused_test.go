@@ -39,12 +39,12 @@ func TestNetworkRefuses(t *testing.T) {
 		{"large VNI", "network.vni", inNetwork("overlay", "Flannel", withVNI(1<<24)), "is not accepted by Windows"},
 		{"interface for OVN", "network.interface", inNetwork("overlay", "OVNKubernetes", withInterface("a")), "has no effect"},
 		{"interface for none", "network.interface", inNetwork("none", "", withInterface("a")), "mode none with no cni; remove it"},
-		{"name for Antrea", "network.networkName", inNetwork("transparent", "Antrea", withName("a")), "has no effect"},
+		{"name for Antrea", "network.hnsNetworkName", inNetwork("transparent", "Antrea", withName("a")), "has no effect"},
 		{
-			"name with wildcard", "network.networkName", inNetwork("l2bridge", "Flannel", withName("*")),
+			"name with wildcard", "network.hnsNetworkName", inNetwork("l2bridge", "Flannel", withName("*")),
 			`"*" is not a name that every CNI accepts`,
 		},
-		{"name as path", "network.networkName", inNetwork("l2bridge", "Flannel", withName(`..\a`)), "is not a name"},
+		{"name as path", "network.hnsNetworkName", inNetwork("l2bridge", "Flannel", withName(`..\a`)), "is not a name"},
 		{
 			"interface with quotes", "network.interface", inNetwork("l2bridge", "Flannel", withInterface(`a"b`)),
 			"is not the name of an adapter; use one such as Ethernet0",

@@ -39,7 +39,7 @@ func dynamicPorts(first, last int32) change {
 func opening(rules string) change { return spec("network: {firewall: [" + rules + "]}") }
 
 func withName(name string) change {
-	return withNetwork(func(n *bootstrapv1.Network) { n.NetworkName = name })
+	return withNetwork(func(n *bootstrapv1.Network) { n.HNSNetworkName = name })
 }
 
 func withInterface(name string) change {
@@ -182,7 +182,7 @@ func TestExceptions(t *testing.T) {
 		},
 		{
 			"another adapter's",
-			inNetwork("l2bridge", "Flannel", withInterface("a"),
+			inNetwork("l2bridge", "Flannel", withInterface("node"),
 				withAdapters(vmAdapter{}, numbered(staticAdapter("10.20.0.5/24"), 2))),
 			both,
 		},

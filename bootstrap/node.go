@@ -109,8 +109,8 @@ func (n *node) readWindows(in Input) error {
 		return err
 	}
 	n.windows, err = windows.Read(windows.Input{
-		Spec: spec.Windows, PageFile: spec.PageFile, Sources: in.Sources, NodeName: n.machine.Node,
-		OnAzure: n.cloud.isAzure, AzureVM: in.WindowsMachine.Spec.Azure,
+		Spec: spec.Windows, Sources: in.Sources, NodeName: n.machine.Node,
+		CloudConfigFile: spec.Node.CloudConfigFile, OnAzure: n.cloud.isAzure, Placement: in.WindowsMachine.Status.Azure,
 		HyperV: spec.Containerd.HyperVIsolation == bootstrapv1.HyperVIsolationEnabled, ClusterNames: names,
 	})
 	return err
@@ -152,5 +152,5 @@ func Deadline(spec bootstrapv1.WindowsBootstrapConfigSpec) time.Duration {
 }
 
 func deadlineSeconds(spec bootstrapv1.WindowsBootstrapConfigSpec) int {
-	return int(cmp.Or(spec.DeadlineSeconds, defaultDeadlineSeconds))
+	return int(cmp.Or(spec.BootstrapDeadlineSeconds, defaultDeadlineSeconds))
 }

@@ -117,7 +117,7 @@ func TestTimeServiceOutlivesAReboot(t *testing.T) {
 
 func withPrepull(images int, deadline int32) change {
 	return func(in *bootstrap.Input) {
-		in.Config.Spec.DeadlineSeconds = deadline
+		in.Config.Spec.BootstrapDeadlineSeconds = deadline
 		in.Config.Spec.Containerd.PrepullImages = slices.Repeat([]string{"a.example.com/b:1"}, images)
 	}
 }
@@ -142,7 +142,7 @@ func TestPrepullLeavesTimeToJoin(t *testing.T) {
 		userData, err := bootstrap.Render(plainInput(t, withPrepull(test.images, test.deadline)))
 		if test.each == 0 {
 			checkRefusal(t, err, "")
-			expect.Says(t, test.reason, err, "list fewer images, or raise spec.deadlineSeconds")
+			expect.Says(t, test.reason, err, "list fewer images, or raise spec.bootstrapDeadlineSeconds")
 			continue
 		}
 		expect.OK(t, err)

@@ -75,9 +75,9 @@ var plainGoldens = []goldenCase{
 		ofTemplateSize, reserved(`system: {cpu: '1'}, kube: {memory: 1Gi}`))},
 	{"reservations-low-memory", "the user accepts it", all(
 		ofSize(2, 4096), withLowMemory, reserved(`system: {memory: 1Gi}, kube: {memory: 512Mi}`))},
-	{"page-file-managed", "a reboot, should it change", spec(`pageFile: {policy: Managed}`)},
-	{"page-file-fixed-azure", "it moves to the disk of Windows", all(onAzure, spec(`pageFile: {policy: Fixed, sizeMiB: 8192}`))},
-	{"deadline", "the user's patience", spec(`deadlineSeconds: 3600`)},
+	{"page-file-managed", "a reboot, should it change", ofWindows(`pageFile: {policy: Managed}`)},
+	{"page-file-fixed-azure", "it moves to the disk of Windows", all(onAzure, ofWindows(`pageFile: {policy: Fixed, sizeMiB: 8192}`))},
+	{"deadline", "the user's patience", spec(`bootstrapDeadlineSeconds: 3600`)},
 }
 
 var (

@@ -46,7 +46,7 @@ func TestSettingsRefused(t *testing.T) {
 		{"script of odd type", script, withScript(`{name: a, type: Perl, content: a}`), `type "Perl" is not valid`},
 		{
 			"scripts longer than the deadline", "custom", withScript(`{name: a, content: a, timeoutSeconds: 1500}, {name: b, content: a}`),
-			"the scripts may take 1800 s together, and deadlineSeconds is 1800",
+			"the scripts may take 1800 s together, and bootstrapDeadlineSeconds is 1800",
 		},
 		{"script twice", "custom.preJoin[1]", withScript(`{name: a, content: a}, {name: a, content: b}`), `name "a" is used twice`},
 		{"proxy without host", proxy, withProxyURL("http://:3128"), noProxy + "; use scheme, host and port only"},
@@ -75,9 +75,9 @@ func TestSettingsRefused(t *testing.T) {
 		{"user of Windows", user, withUser("Administrator", "", publicKey), `name "Administrator" belongs to Windows`},
 		{"user twice", "windows.users[1]", all(withUser("a", "", publicKey), withUser("A", "", publicKey)), `name "A" is used twice`},
 		{"odd role", user, withUser("a", "King", publicKey), `role "King" is not valid`},
-		{"user without a key", user, withUser("a", ""), "sshKeys is empty"},
-		{"private key", user, withUser("a", "", "-----BEGIN "+hidden), "sshKeys[0] is not a public key"},
-		{"cut key", user, withUser("a", "", publicKey, "ssh-rsa AAAA"), "sshKeys[1] is cut off or damaged"},
+		{"user without a key", user, withUser("a", ""), "sshAuthorizedKeys is empty"},
+		{"private key", user, withUser("a", "", "-----BEGIN "+hidden), "sshAuthorizedKeys[0] is not a public key"},
+		{"cut key", user, withUser("a", "", publicKey, "ssh-rsa AAAA"), "sshAuthorizedKeys[1] is cut off or damaged"},
 		{
 			"odd exclusion", "windows.defenderExclusions.folders", ofWindows(`defenderExclusions: {folders: ['D:\a']}`),
 			`"D:\\a" is not a plain path`,
@@ -98,12 +98,8 @@ func TestSettingsRefused(t *testing.T) {
 			noSecret + `"username"`,
 		},
 		{"braces", "windows.gmsaPlugin.classID", ofWindows(`gmsaPlugin: {classID: '{'}`), `"{" is not a class ID`},
-		{"azure.json on vSphere", "windows.azureCloudConfig", withAzureConfig, "the machine is not on Azure"},
-		{"German cloud", "windows.azureCloudConfig.cloud", azure(`cloud: AzureGermanCloud`), `"AzureGermanCloud" is not valid`},
-		{"odd tenant", "windows.azureCloudConfig.tenantID", azure(`tenantID: x`), `"x" is not an ID`},
-		{"odd identity", "windows.azureCloudConfig.userAssignedIdentityID", azure(`userAssignedIdentityID: x`), `"x" is not an ID`},
-		{"odd group", "windows.azureCloudConfig.securityGroupName", azure(`securityGroupName: /x`), `"/x" is not a name`},
-		{"odd routes", "windows.azureCloudConfig.routeTableName", azure(`routeTableName: /x`), `"/x" is not a name`},
+		{"azure.json on vSphere", "node.cloudConfigFile", node(`cloudConfigFile: Managed`), "the machine is not on Azure; remove it"},
+		{"azure.json of nobody", "node.cloudConfigFile", all(onAzure, node(`cloudConfigFile: Mine`)), `"Mine" is not valid; use Managed`},
 		{
 			"pause without registry", "containerd.pauseImage", containerd(`pauseImage: 'pause:3.10'`),
 			`"pause:3.10" is not the full name`,
@@ -135,9 +131,7 @@ func ofWindows(text string) change { return spec("windows: {" + text + "}") }
 
 func containerd(text string) change { return spec("containerd: {" + text + "}") }
 
-func azure(text string) change {
-	return all(onAzure, withAzureConfig, ofWindows("azureCloudConfig: {"+text+"}"))
-}
+func node(text string) change { return spec("node: {" + text + "}") }
 
 func fileOf(text string) change { return spec("custom: {files: [" + text + "]}") }
 
@@ -158,7 +152,7 @@ func withCertificate(name, pem string) change {
 
 func withUser(name string, role bootstrapv1.UserRole, keys ...string) change {
 	return func(in *bootstrap.Input) {
-		user := bootstrapv1.LocalUser{Name: name, Role: role, SSHKeys: keys}
+		user := bootstrapv1.LocalUser{Name: name, Role: role, SSHAuthorizedKeys: keys}
 		in.Config.Spec.Windows.Users = append(in.Config.Spec.Windows.Users, user)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -29,13 +30,13 @@ var settingsGoldens = []goldenCase{
 	{"users", "by key only", withUsers},
 	{"features-and-defender", "more of both", withFeatures},
 	{"csi-proxy", "a service of a program that is there", withCSIProxy},
-	{"azure-json", "no secret in it", all(onAzure, withAzureConfig)},
+	{"azure-json", "no secret in it", all(onAzure, withCloudConfig)},
 	{"discovery", "a kubeconfig of the user's, with another endpoint and CA", withDiscovery},
 	{"discovery-1.30", "the same to an older kubeadm", all(withDiscovery, ofVersion("v1.30.14"))},
 	{"domain", "a member after a restart, and the password gone", withDomainJoin},
 	{"gmsa-plugin", "a class that is there, made known to Windows", withGMSAPlugin},
 	{"everything", "all at once on vSphere", everything},
-	{"everything-azure", "all at once on Azure", all(onAzure, withAzureConfig, everything)},
+	{"everything-azure", "all at once on Azure", all(onAzure, withCloudConfig, everything)},
 }
 
 var everything = all(
@@ -95,7 +96,7 @@ func withRegistries(in *bootstrap.Input) {
 	containerd(`registries: [
 		{host: docker.io, mirrors: [
 			{url: 'https://harbor.example.com:8443/v2/docker-hub'}, {url: 'http://10.0.0.5:5000'}]},
-		{host: 'harbor.example.com:8443', ca: {configMap: {name: cas, key: harbor}}, credentialsRef: {name: harbor}},
+		{host: 'harbor.example.com:8443', caFrom: {configMap: {name: cas, key: harbor}}, credentialsRef: {name: harbor}},
 		{host: _default, mirrors: [{url: 'https://mirror.example.com'}]}]`)(in)
 	source(in, "configmap/cas/harbor", string(firstCA))
 	source(in, "secret/harbor/username", "node")
@@ -135,13 +136,13 @@ var withGMSAPlugin = ofWindows(`gmsaPlugin: {classID: ccc2a336-d7f3-4818-a213-27
 
 const tenant = "11111111-2222-3333-4444-555555555555"
 
-func withAzureConfig(in *bootstrap.Input) {
-	if vm := in.WindowsMachine.Spec.Azure; vm != nil {
-		vm.SubscriptionID, vm.ResourceGroup, vm.Location = tenant, "nodes", "westeurope"
-		vm.SubnetID = "/subscriptions/s/resourceGroups/network/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes"
+func withCloudConfig(in *bootstrap.Input) {
+	in.WindowsMachine.Status.Azure = &infrav1.AzurePlacement{
+		Cloud: infrav1.AzurePublicCloud, TenantID: tenant, SubscriptionID: tenant, ResourceGroup: "nodes", Location: "westeurope",
+		SubnetID:          "/subscriptions/s/resourceGroups/network/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes",
+		SecurityGroupName: "nodes-nsg", RouteTableName: "nodes-routes", NodeIdentityClientID: tenant,
 	}
-	ofWindows(`azureCloudConfig: {tenantID: ` + tenant + `, userAssignedIdentityID: ` + tenant + `,
-		securityGroupName: nodes-nsg, routeTableName: nodes-routes}`)(in)
+	in.Config.Spec.Node.CloudConfigFile = bootstrapv1.CloudConfigFileManaged
 }
 
 // Whatever a spec refers to must be known before it is rendered.

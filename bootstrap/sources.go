@@ -11,7 +11,7 @@ import (
 // Sources are all Secrets and ConfigMaps that a spec refers to, each once, sorted by name.
 func Sources(spec bootstrapv1.WindowsBootstrapConfigSpec) []step.Source {
 	var all []step.Source
-	if ref := spec.Discovery.KubeconfigSecret; ref.Name != "" {
+	if ref := spec.Discovery.KubeconfigFrom.Secret; ref.Name != "" {
 		all = append(all, step.Source{Kind: step.SourceSecret, Name: ref.Name, Key: ref.Key})
 	}
 	for _, file := range spec.Custom.Files {
@@ -24,7 +24,7 @@ func Sources(spec bootstrapv1.WindowsBootstrapConfigSpec) []step.Source {
 		all = append(all, step.SourcesOf(certificate.ContentFrom)...)
 	}
 	for _, registry := range spec.Containerd.Registries {
-		all = append(all, step.SourcesOf(registry.CA)...)
+		all = append(all, step.SourcesOf(registry.CAFrom)...)
 		all = append(all, step.CredentialSources(registry.CredentialsRef.Name)...)
 	}
 	for _, ref := range []bootstrapv1.SecretReference{spec.Windows.Domain.CredentialsRef, spec.Windows.Proxy.CredentialsRef} {

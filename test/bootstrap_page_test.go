@@ -25,7 +25,7 @@ const (
 )
 
 // references are fields with names and keys in them, of which the page says once what they are.
-var references = regexp.MustCompile(`\.(contentFrom|ca|credentialsRef|kubeconfigSecret)$`)
+var references = regexp.MustCompile(`\.(contentFrom|caFrom|kubeconfigFrom|credentialsRef)$`)
 
 // The page names every field of the spec, and no other.
 func TestBootstrapFieldsAreDocumented(t *testing.T) {

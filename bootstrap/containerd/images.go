@@ -44,8 +44,8 @@ func readPrepull(images []string, deadlineSeconds int) (int, error) {
 	share := deadlineSeconds / 2 / len(images)
 	if share < leastPullSeconds {
 		return 0, step.Invalid(containerdField+".prepullImages",
-			"%d images share half of spec.deadlineSeconds %d, which gives each %d s instead of at least %d s; "+
-				"list fewer images, or raise spec.deadlineSeconds", len(images), deadlineSeconds, share, leastPullSeconds)
+			"%d images share half of spec.bootstrapDeadlineSeconds %d, which gives each %d s instead of at least %d s; "+
+				"list fewer images, or raise spec.bootstrapDeadlineSeconds", len(images), deadlineSeconds, share, leastPullSeconds)
 	}
 	for i, image := range images {
 		if err := checkImage(fmt.Sprintf("%s.prepullImages[%d]", containerdField, i), image); err != nil {

@@ -49,8 +49,8 @@ func readRegistries(wanted []bootstrapv1.Registry, sources step.Contents) ([]reg
 				"host %q is not valid; use one such as registry.example.com:5000, or _default", one.Host)
 		case twice:
 			return nil, step.Invalid(field, "host %q is listed twice; remove one of the two", one.Host)
-		case len(one.Mirrors) == 0 && len(step.SourcesOf(one.CA)) == 0 && one.CredentialsRef.Name == "":
-			return nil, step.Invalid(field, "registry %s has no mirrors, ca or credentialsRef; set one of them", one.Host)
+		case len(one.Mirrors) == 0 && len(step.SourcesOf(one.CAFrom)) == 0 && one.CredentialsRef.Name == "":
+			return nil, step.Invalid(field, "registry %s has no mirrors, caFrom or credentialsRef; set one of them", one.Host)
 		}
 		read, err := readRegistry(field, one, sources)
 		if err != nil {
@@ -72,12 +72,12 @@ func readRegistries(wanted []bootstrapv1.Registry, sources step.Contents) ([]reg
 // readRegistry reads the CA and the credentials of a host.
 func readRegistry(field string, wanted bootstrapv1.Registry, sources step.Contents) (registry, error) {
 	read := registry{host: wanted.Host}
-	if len(step.SourcesOf(wanted.CA)) > 0 {
-		ca, err := sources.Content(field+".ca", "", wanted.CA)
+	if len(step.SourcesOf(wanted.CAFrom)) > 0 {
+		ca, err := sources.Content(field+".caFrom", "", wanted.CAFrom)
 		if err != nil {
 			return read, err
 		}
-		if _, err := step.Certificates(field+".ca", ca.Bytes, "PEM"); err != nil {
+		if _, err := step.Certificates(field+".caFrom", ca.Bytes, "PEM"); err != nil {
 			return read, err
 		}
 		read.ca, read.caPath = ca.Bytes, registryFolder(wanted.Host)+`\ca.crt`

@@ -26,29 +26,23 @@ var (
 
 // readLabels makes name=value, sorted. The API has the same rules; they are repeated because a kubelet does not start
 // with one bad label.
-func readLabels(labels []bootstrapv1.NodeLabel) ([]string, error) {
-	seen := map[string]bool{}
+func readLabels(labels map[string]bootstrapv1.LabelValue) ([]string, error) {
 	var pairs []string
-	for _, label := range labels {
-		if problems := validation.IsQualifiedName(label.Name); len(problems) > 0 {
-			return nil, step.Invalid(labelsField,
-				"name %q is not valid: %s; use one such as example.com/pool", label.Name, problems[0])
+	for _, name := range step.SortedKeys(labels) {
+		value := string(labels[name])
+		if problems := validation.IsQualifiedName(name); len(problems) > 0 {
+			return nil, step.Invalid(labelsField, "name %q is not valid: %s; use one such as example.com/pool", name, problems[0])
 		}
-		if problems := validation.IsValidLabelValue(label.Value); len(problems) > 0 {
-			return nil, step.Invalid(labelsField, "value %q of %s is not valid: %s", label.Value, label.Name, problems[0])
+		if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
+			return nil, step.Invalid(labelsField, "value %q of %s is not valid: %s", value, name, problems[0])
 		}
-		if reserved.MatchString(label.Name) && !allowed.MatchString(label.Name) {
+		if reserved.MatchString(name) && !allowed.MatchString(name) {
 			return nil, step.Invalid(labelsField,
 				"a kubelet must not set the label %s on its own node; set it in metadata.labels of the Machine, "+
-					"or use a name under node.kubernetes.io/", label.Name)
+					"or use a name under node.kubernetes.io/", name)
 		}
-		if seen[label.Name] {
-			return nil, step.Invalid(labelsField, "%s is listed twice; remove one", label.Name)
-		}
-		seen[label.Name] = true
-		pairs = append(pairs, label.Name+"="+label.Value)
+		pairs = append(pairs, name+"="+value)
 	}
-	slices.Sort(pairs)
 	return pairs, nil
 }
 

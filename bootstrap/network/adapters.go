@@ -15,12 +15,14 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-const adaptersField = "WindowsMachine spec.vsphere.networks"
+const adaptersField = "WindowsMachine spec.vsphere.networkInterfaces"
 
-// adapter is an adapter with addresses from pools, read and found good. The bootstrap configures it because
+// adapter is an adapter of the spec, read and found good. The bootstrap configures it if it has addresses from pools, because
 // cloudbase-init 1.1.4, which images have, ignores the network part of its metadata.
 type adapter struct {
-	number    int // from 1 on, of the spec
+	name   string
+	number int // from 1 on, of the spec
+	// mac is empty if the cloud chooses it: the adapter is the only one, or the first one on Azure.
 	mac       string
 	addresses []netip.Prefix
 	gateways  []netip.Addr
@@ -34,66 +36,91 @@ type hop struct {
 	via netip.Addr
 }
 
-// Adapters are the VM's adapters.
-type Adapters struct {
-	// count is how many the spec names; 0 if they are those of the template.
-	count int
-	// addressed are the adapters with addresses from pools.
-	addressed []adapter
-}
+// Adapters are the VM's adapters in the order of the spec; there are none if they are those of the template.
+type Adapters []adapter
 
-// Addressed says whether every address that the machine needs from pools has been assigned.
+// Addressed says whether the status has every MAC that the machine needs, and every address that it needs from pools.
 func Addressed(m *infrav1.WindowsMachine) bool {
-	if !wantsAddresses(m) {
+	if !wantsMACs(m) {
 		return true
 	}
-	complete := func(wanted infrav1.VSphereNetwork, found infrav1.MachineNetwork) bool {
+	complete := func(wanted infrav1.VSphereNetworkInterface, found infrav1.MachineNetworkInterface) bool {
 		return len(wanted.AddressesFromPools) == len(found.Addresses)
 	}
-	return slices.EqualFunc(m.Spec.VSphere.Networks, m.Status.Networks, complete)
+	return slices.EqualFunc(m.Spec.VSphere.NetworkInterfaces, m.Status.NetworkInterfaces, complete)
 }
 
-func wantsAddresses(m *infrav1.WindowsMachine) bool {
-	return m.Spec.VSphere != nil && slices.ContainsFunc(m.Spec.VSphere.Networks, func(network infrav1.VSphereNetwork) bool {
-		return len(network.AddressesFromPools) > 0
-	})
+// wantsMACs: only a single adapter that uses DHCP is found without its MAC.
+func wantsMACs(m *infrav1.WindowsMachine) bool {
+	if m.Spec.VSphere == nil || len(m.Spec.VSphere.NetworkInterfaces) == 0 {
+		return false
+	}
+	wanted := m.Spec.VSphere.NetworkInterfaces
+	return len(wanted) > 1 || len(wanted[0].AddressesFromPools) > 0
 }
 
-// ReadAdapters reads the adapters with addresses from pools. Windows uses one default route of each family, which
-// comes from the first gateway.
+// ReadAdapters reads the adapters. Windows uses one default route of each family, which comes from the first gateway.
 func ReadAdapters(m *infrav1.WindowsMachine) (Adapters, error) {
-	var all Adapters
 	if !Addressed(m) {
-		return all, errors.New("render: the WindowsMachine has no status.networks with the addresses of its pools")
+		return nil, errors.New("render: the WindowsMachine has no status.networkInterfaces with the MACs and addresses of its adapters")
 	}
 	if m.Spec.VSphere == nil {
-		return all, nil
+		return azureAdapters(m.Spec.Azure)
 	}
-	all.count = len(m.Spec.VSphere.Networks)
+	var all Adapters
 	routed := map[bool]bool{}
-	for i, spec := range m.Spec.VSphere.Networks {
-		if len(spec.AddressesFromPools) == 0 {
-			continue
+	for i, spec := range m.Spec.VSphere.NetworkInterfaces {
+		a := adapter{name: spec.Name, number: i + 1, mtu: int(spec.MTU)}
+		if err := a.checkName(adaptersField, all); err != nil {
+			return nil, err
 		}
-		a := adapter{number: i + 1, mac: m.Status.Networks[i].MACAddress, mtu: int(spec.MTU)}
-		if err := a.readAddresses(m.Status.Networks[i].Addresses, routed); err != nil {
-			return all, err
+		if wantsMACs(m) {
+			if err := a.readFound(m.Status.NetworkInterfaces[i], routed); err != nil {
+				return nil, err
+			}
 		}
 		if err := a.readRoutes(spec); err != nil {
-			return all, err
+			return nil, err
 		}
-		all.addressed = append(all.addressed, a)
+		all = append(all, a)
 	}
 	return all, nil
 }
 
-func (a *adapter) readAddresses(given []infrav1.NetworkAddress, routed map[bool]bool) error {
-	field := fmt.Sprintf("WindowsMachine status.networks[%d]", a.number-1)
-	if !adapterMAC.MatchString(a.mac) {
+// azureAdapters: Azure chooses their MACs and addresses.
+func azureAdapters(vm *infrav1.AzureVM) (Adapters, error) {
+	var all Adapters
+	if vm == nil {
+		return all, nil
+	}
+	for i, spec := range vm.NetworkInterfaces {
+		a := adapter{name: spec.Name, number: i + 1}
+		if err := a.checkName("WindowsMachine spec.azure.networkInterfaces", all); err != nil {
+			return nil, err
+		}
+		all = append(all, a)
+	}
+	return all, nil
+}
+
+// interfaceName is the API's pattern.
+var interfaceName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+func (a *adapter) checkName(field string, before Adapters) error {
+	if interfaceName.MatchString(a.name) && !slices.Contains(before.names(), a.name) {
+		return nil
+	}
+	return step.Invalid(fmt.Sprintf("%s[%d].name", field, a.number-1),
+		"%q is not valid, or another adapter has it; use lowercase letters, digits and '-', such as node", a.name)
+}
+
+func (a *adapter) readFound(found infrav1.MachineNetworkInterface, routed map[bool]bool) error {
+	field := fmt.Sprintf("WindowsMachine status.networkInterfaces[%d]", a.number-1)
+	if a.mac = found.MACAddress; !adapterMAC.MatchString(a.mac) {
 		return step.Invalid(field,
 			"macAddress %q is not one that this provider assigns; delete the Machine to get a new one", a.mac)
 	}
-	for _, one := range given {
+	for _, one := range found.Addresses {
 		if err := CheckAddress(one); err != nil {
 			return step.Invalid(field, "%s; correct the pool that it comes from, then delete the Machine", err)
 		}
@@ -108,7 +135,7 @@ func (a *adapter) readAddresses(given []infrav1.NetworkAddress, routed map[bool]
 	return nil
 }
 
-func (a *adapter) readRoutes(spec infrav1.VSphereNetwork) error {
+func (a *adapter) readRoutes(spec infrav1.VSphereNetworkInterface) error {
 	field := fmt.Sprintf("%s[%d]", adaptersField, a.number-1)
 	if spec.MTU != 0 && (spec.MTU < 1280 || spec.MTU > 9000) {
 		return step.Invalid(field+".mtu", "%d is not valid; use 1280 to 9000, or remove it", spec.MTU)
@@ -143,7 +170,7 @@ func (a *adapter) readRoutes(spec infrav1.VSphereNetwork) error {
 	return nil
 }
 
-// adapterMAC is the range from which our controller chooses for adapters with addresses.
+// adapterMAC is the range from which our controller chooses.
 var adapterMAC = regexp.MustCompile(`^00:50:56:[0-3][0-9a-f]:[0-9a-f]{2}:[0-9a-f]{2}$`)
 
 // plainAddress accepts no zone, which has a meaning on one computer only, and no IPv4 address written as IPv6.
@@ -171,14 +198,28 @@ func showAll[T fmt.Stringer](list []T) []string {
 	return texts
 }
 
+// addressed are the adapters with addresses from pools.
+func (as Adapters) addressed() Adapters {
+	return slices.DeleteFunc(slices.Clone(as), func(a adapter) bool { return len(a.addresses) == 0 })
+}
+
+// names of the adapters, in the order of the spec.
+func (as Adapters) names() []string {
+	names := make([]string, 0, len(as))
+	for _, a := range as {
+		names = append(names, a.name)
+	}
+	return names
+}
+
 // Steps give the adapters their addresses before anything needs the network, and wait until Windows has checked that
 // no other computer uses them.
 func (as Adapters) Steps() step.Part {
 	var p step.Part
-	for _, a := range as.addressed {
+	for _, a := range as.addressed() {
 		p.Add(step.PhasePrepare, a.step(""))
 	}
-	for _, a := range as.addressed {
+	for _, a := range as.addressed() {
 		for i, address := range a.addresses {
 			p.Add(step.PhasePrepare, &plan.WaitFor{
 				Common: plan.Common{
@@ -196,7 +237,7 @@ func (as Adapters) Steps() step.Part {
 // and name servers.
 func (as Adapters) behindVSwitch() []plan.Step {
 	var steps []plan.Step
-	for _, a := range as.addressed {
+	for _, a := range as.addressed() {
 		steps = append(steps, a.step("-behind-vswitch"))
 	}
 	return steps
@@ -223,7 +264,7 @@ func (a *adapter) step(suffix string) plan.Step {
 // NodeIP is the kubelet's --node-ip for a machine with several adapters: addresses of the first one, one for each
 // family of the pods, in the pods' order. It is empty if the first adapter uses DHCP.
 func (as Adapters) NodeIP(pods clusterv1.NetworkRanges) string {
-	if as.count < 2 {
+	if len(as) < 2 {
 		return ""
 	}
 	var chosen []string
@@ -238,10 +279,10 @@ func (as Adapters) NodeIP(pods clusterv1.NetworkRanges) string {
 
 // ofFirst are the addresses of the first adapter; none if they come by DHCP.
 func (as Adapters) ofFirst() []netip.Prefix {
-	if len(as.addressed) == 0 || as.addressed[0].number != 1 {
+	if len(as) == 0 {
 		return nil
 	}
-	return as.addressed[0].addresses
+	return as[0].addresses
 }
 
 // familiesOf are the IP families of the Cluster's pods in their order, true for IPv4. A CIDR that is not valid is

@@ -1,7 +1,7 @@
 // Package network is spec.network: what a CNI needs on a Windows node in each mode, and the addresses of its adapters.
 //
 // profiles.go is the table of modes and CNIs that work together. read.go, ports.go, cidr.go and adapters.go read and
-// refuse; network.go, files.go and cleanup.go write the steps.
+// refuse; network.go, names.go, files.go and cleanup.go write the steps.
 package network
 
 import (
@@ -18,7 +18,7 @@ func (net *Network) Steps() step.Part {
 		return step.Part{}
 	}
 	p := step.Part{EveryBoot: net.everyBoot()}
-	p.Add(step.PhaseNetwork, slices.Concat(net.patchLevel(), net.cleanup(), net.openPorts(), net.aroundVSwitch())...)
+	p.Add(step.PhaseNetwork, slices.Concat(net.patchLevel(), net.cleanup(), net.openPorts(), net.nameAdapters(), net.aroundVSwitch())...)
 	if net.needsPodCIDR() {
 		p.Add(step.PhaseVerify, slices.Concat(net.podCIDR(), net.ownNetwork(), net.files())...)
 	} else {
@@ -86,7 +86,7 @@ const factDefaultAddress = "defaultAddress"
 // warn.
 func (net *Network) aroundVSwitch() []plan.Step {
 	steps := net.vSwitch()
-	if len(steps) == 0 || net.adapters.count > 0 || net.adapter != "" {
+	if len(steps) == 0 || net.adapterOfVSwitch() != nil {
 		return steps
 	}
 	const address = `\d+[.]\d+[.]\d+[.]\d+`
@@ -159,8 +159,8 @@ func (net *Network) request(name string, subnet map[string]any) plan.Tree {
 		kind = "Overlay"
 	}
 	request := plan.Tree{"Name": name, "Type": kind, "Subnets": []any{subnet}}
-	if net.adapter != "" {
-		request["NetworkAdapterName"] = net.adapter
+	if name := net.adapterOfVSwitch(); name != nil {
+		request["NetworkAdapterName"] = name
 	}
 	return request
 }

@@ -115,8 +115,8 @@ func cniName(cni bootstrapv1.CNI) string {
 
 // podNetworkName of the pods' HNS network.
 func (p profile) podNetworkName(spec bootstrapv1.Network) string {
-	if spec.NetworkName != "" {
-		return spec.NetworkName
+	if spec.HNSNetworkName != "" {
+		return spec.HNSNetworkName
 	}
 	if strings.Contains(p.hnsNetwork, "%d") {
 		return fmt.Sprintf(p.hnsNetwork, vniOf(spec))

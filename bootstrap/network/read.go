@@ -54,8 +54,10 @@ type Network struct {
 	// podNetwork is the name of the HNS network of the pods, vni the number of their VXLAN.
 	podNetwork string
 	vni        int
-	// adapter is the name of the adapter that gets the vSwitch. Empty: there is only one, or HNS chooses.
-	adapter string
+	// adapter gets the vSwitch; nil if the spec lists no adapters, or the CNI chooses. windowsAdapter is its name if the
+	// adapters are the template's. Both are empty if HNS chooses.
+	adapter        *adapter
+	windowsAdapter string
 
 	pods, services ranges
 	// podFamilies are the IP families of the pods in their order, true for IPv4.
@@ -89,7 +91,7 @@ func Read(in Input) (*Network, error) {
 	if net.profile, err = profileOf(spec); err != nil {
 		return nil, err
 	}
-	net.podNetwork, net.vni, net.adapter = net.podNetworkName(spec), vniOf(spec), spec.Interface
+	net.podNetwork, net.vni = net.podNetworkName(spec), vniOf(spec)
 	net.proxied, net.dsr = spec.KubeProxy != (bootstrapv1.KubeProxy{}), spec.KubeProxy.DSR != bootstrapv1.DSRDisabled
 	net.gated = !in.DSRByDefault
 	return net, reading{in, net}.all()
@@ -103,7 +105,7 @@ type reading struct {
 
 func (net reading) all() error {
 	for _, read := range []func() error{
-		net.checkCloud, net.checkAdapters, net.checkFields, net.checkKubeProxy, net.checkNames, net.readClusterNetwork,
+		net.checkCloud, net.checkFields, net.checkKubeProxy, net.checkNames, net.readInterface, net.readClusterNetwork,
 		net.checkFamilies, net.checkRanges, net.readExceptions, net.readDNS, net.readPorts, net.readFirewall,
 		net.checkKubeletStart, net.writeTexts,
 	} {
@@ -134,16 +136,6 @@ func (net reading) checkCloud() error {
 	return nil
 }
 
-// checkAdapters: of several adapters HNS would choose any for the vSwitch, and cut its connections.
-func (net reading) checkAdapters() error {
-	if net.external == "" || net.adapters.count < 2 || net.Spec.Interface != "" {
-		return nil
-	}
-	return step.Invalid(fieldNetwork+".interface",
-		"must be set, because the machine has %d networks and mode %s puts a vSwitch on one of its adapters; "+
-			"use the name of that adapter in Windows, such as Ethernet0", net.adapters.count, net.mode)
-}
-
 // checkFields refuses fields that have no effect in this mode.
 func (net reading) checkFields() error {
 	for _, field := range []struct {
@@ -153,7 +145,7 @@ func (net reading) checkFields() error {
 	}{
 		{"vni", net.Spec.VNI != 0, net.overlay() && net.written(), "it belongs in the CNI's own configuration"},
 		{"interface", net.Spec.Interface != "", net.external != "", "the CNI chooses the adapter"},
-		{"networkName", net.Spec.NetworkName != "", net.hnsNetwork != "", "only the CNI knows its network"},
+		{"hnsNetworkName", net.Spec.HNSNetworkName != "", net.hnsNetwork != "", "only the CNI knows its network"},
 		{"exceptionCIDRs", len(net.Spec.ExceptionCIDRs) > 0, net.written(), "they belong in the CNI's own configuration"},
 		{"clusterDNS", net.Spec.ClusterDNS != "", net.written(), "it belongs in the CNI's own configuration"},
 	} {
@@ -194,8 +186,8 @@ var (
 )
 
 func (net reading) checkNames() error {
-	if name := net.Spec.NetworkName; name != "" && !hnsName.MatchString(name) {
-		return step.Invalid(fieldNetwork+".networkName",
+	if name := net.Spec.HNSNetworkName; name != "" && !hnsName.MatchString(name) {
+		return step.Invalid(fieldNetwork+".hnsNetworkName",
 			"%q is not a name that every CNI accepts; use letters, digits, '.', '_' and '-', 63 at most", name)
 	}
 	if name := net.Spec.Interface; name != "" && !adapterName.MatchString(name) {

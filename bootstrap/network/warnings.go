@@ -26,7 +26,7 @@ func (net *Network) Warnings() []string {
 // vSwitch that we make are they set again.
 func (net *Network) addressWarnings() []string {
 	var all []string
-	if len(net.adapters.addressed) > 0 && net.external == "" {
+	if len(net.adapters.addressed()) > 0 && net.external == "" {
 		all = append(all,
 			adaptersField+": this provider makes no vSwitch in this mode; if the CNI puts one on an adapter with addresses from pools, "+
 				"Windows loses the adapter's name servers and routes, and the CNI must set them again")
@@ -41,7 +41,7 @@ func (net *Network) addressWarnings() []string {
 func (net *Network) firstAdapter() string {
 	addresses := net.adapters.ofFirst()
 	switch {
-	case len(addresses) == 0 && net.adapters.count > 1:
+	case len(addresses) == 0 && len(net.adapters) > 1 && !net.onAzure:
 		return ": the first of several adapters gets its address by DHCP, so the cloud provider chooses which address the Node shows"
 	case len(addresses) == 0:
 		return ""

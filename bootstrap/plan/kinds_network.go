@@ -13,6 +13,22 @@ type PortRange struct {
 	Count int `json:"count"`
 }
 
+// Adapter gives a network adapter a name, or keeps the name that it has as a fact. It never takes a virtual adapter, such as
+// the one that shares its MAC with an adapter that has a vSwitch.
+//
+// Already so: the adapter has the name.
+type Adapter struct {
+	Common
+	// MAC of the adapter, in any notation. When it is absent, the machine's only adapter is meant, or, if it has several, the
+	// one of the best default route.
+	MAC Value `json:"mac,omitempty"`
+	// Rename is the name that the adapter gets. Another adapter with this name, even one that is no longer present, gets the
+	// number of its interface behind the name.
+	Rename Value `json:"rename,omitempty"`
+	// Set is the fact that keeps the name; then nothing is renamed.
+	Set string `json:"set,omitempty"`
+}
+
 // Address gives an adapter static addresses. It switches DHCP off and removes other addresses that came by DHCP or by hand;
 // those of router advertisements stay.
 //
@@ -78,6 +94,16 @@ type HNSCleanup struct {
 func (s *PortRange) check(c *checker) {
 	c.must(s.Start >= 1025 && s.Start <= 65535, "start", "%d must be 1025 to 65535", s.Start)
 	c.must(s.Count >= 255 && s.Start+s.Count <= 65536, "count", "%d must be 255 or more and end at port 65535", s.Count)
+}
+
+func (s *Adapter) check(c *checker) {
+	c.value("mac", s.MAC)
+	c.value("rename", s.Rename)
+	c.must((s.Rename == nil) != (s.Set == ""), "rename", "and set exclude each other, and one must be there")
+	if s.Set != "" {
+		c.must(factName.MatchString(s.Set), "set", "%q is not a valid name of a fact", s.Set)
+		c.facts[s.Set] = true
+	}
 }
 
 func (s *Address) check(c *checker) {

@@ -13,10 +13,10 @@ type State string
 
 // The states of a bootstrap. What runs at every boot is never rebooting.
 const (
-	StateRunning   State = "running"
-	StateRebooting State = "rebooting"
-	StateSucceeded State = "succeeded"
-	StateFailed    State = "failed"
+	StateRunning   State = "Running"
+	StateRebooting State = "Rebooting"
+	StateSucceeded State = "Succeeded"
+	StateFailed    State = "Failed"
 )
 
 // Report is what a node says about its bootstrap, in ASCII and at most 16 KiB. A guest wrote it: show it as a hint, and never

@@ -11,10 +11,10 @@ import (
 )
 
 // sentReport is one as agent.ps1 writes it.
-const sentReport = `{"version":1,"uid":"u","state":"failed","reason":"TokenRejected","message":"m",` +
+const sentReport = `{"version":1,"uid":"u","state":"Failed","reason":"TokenRejected","message":"m",` +
 	`"phase":{"index":5,"of":6,"name":"join"},"step":"kubeadm-join","exitCode":-1,"reboots":1,"elapsed":120,` +
 	`"lastLines":["a","b"],"warnings":["w"],"durations":{"prepare":2},"facts":{"os":"20348.2700","memoryMiB":"8191","cpus":"4"},` +
-	`"at":"20260102T030405Z","boot":{"state":"succeeded","reason":"","message":"","at":"20260103T030405Z"}}`
+	`"at":"20260102T030405Z","boot":{"state":"Succeeded","reason":"","message":"","at":"20260103T030405Z"}}`
 
 func TestDecodeReport(t *testing.T) {
 	got := expect.Got(plan.DecodeReport([]byte(sentReport)))(t)
@@ -38,7 +38,7 @@ func TestDecodeReportRefuses(t *testing.T) {
 		{"other type", `{"version":"1"}`, "read report"},
 		{"no version", `{}`, "report version 0 is not 1"},
 		{"newer version", strings.Replace(sentReport, `"version":1`, `"version":2`, 1), "report version 2 is not 1"},
-		{"odd state", strings.Replace(sentReport, `"failed"`, `"happy"`, 1), `report state "happy" is not known`},
+		{"odd state", strings.Replace(sentReport, `"Failed"`, `"happy"`, 1), `report state "happy" is not known`},
 		{"too long", strings.Replace(sentReport, `"m"`, `"`+strings.Repeat("m", plan.MaxReportBytes)+`"`, 1), "more than 16384"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -53,8 +53,8 @@ func TestDecodeReportRefuses(t *testing.T) {
 func TestDecodeReportTakes(t *testing.T) {
 	for _, test := range []struct{ name, reason, text string }{
 		{"newer field", "the node may be newer than we are", strings.Replace(sentReport, `"uid"`, `"mood":"good","uid"`, 1)},
-		{"little", "a report may be cut to what fits", `{"version":1,"state":"running"}`},
-		{"nulls", "PowerShell writes them", `{"version":1,"state":"running","lastLines":null,"durations":null,"boot":null}`},
+		{"little", "a report may be cut to what fits", `{"version":1,"state":"Running"}`},
+		{"nulls", "PowerShell writes them", `{"version":1,"state":"Running","lastLines":null,"durations":null,"boot":null}`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if _, err := plan.DecodeReport([]byte(test.text)); err != nil {

@@ -87,6 +87,7 @@ var kinds = []struct {
 	{"pageFile", &PageFile{}},
 	{"defenderExclusions", &DefenderExclusions{}},
 	{"portRange", &PortRange{}},
+	{"adapter", &Adapter{}},
 	{"address", &Address{}},
 	{"route", &Route{}},
 	{"hnsNetwork", &HNSNetwork{}},

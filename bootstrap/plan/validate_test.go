@@ -53,6 +53,8 @@ var goodSteps = map[string]string{
 	"pageFile":           do("pageFile", `"sizeMiB":"0"`),
 	"defenderExclusions": do("defenderExclusions", `"folders":["C:\\ProgramData\\containerd"],"processes":["containerd.exe"]`),
 	"portRange":          do("portRange", `"start":34000,"count":31536`),
+	"adapter":            do("adapter", `"mac":"00:50:56:00:00:01","rename":"node"`),
+	"adapter kept":       do("adapter", `"set":"adapter"`),
 	"address": do("address", `"mac":"00:50:56:00:00:01","addresses":["10.0.0.5/24"],"gateways":["10.0.0.1"],`+
 		`"dns":["10.0.0.2"],"routes":[{"to":"10.1.0.0/16","via":"10.0.0.3"}],"mtu":1450`),
 	"route": do("route", `"destinations":["169.254.169.254/32"]`),
@@ -77,8 +79,8 @@ func TestGoodSteps(t *testing.T) {
 			expect.Same(t, "the JSON of the plan", normal(t, []byte(planOf(text))), normal(t, encoded))
 		})
 	}
-	if len(kinds) != 27 {
-		t.Errorf("%d of 27 kinds have a good step: %v", len(kinds), kinds)
+	if len(kinds) != 28 {
+		t.Errorf("%d of 28 kinds have a good step: %v", len(kinds), kinds)
 	}
 }
 
@@ -186,6 +188,9 @@ func TestBadSteps(t *testing.T) {
 		{"low ports", do("portRange", `"start":80,"count":255`), "start 80 must be 1025 to 65535"},
 		{"ports beyond the end", do("portRange", `"start":65000,"count":600`), "end at port 65535"},
 		{"few ports", do("portRange", `"start":50000,"count":1`), "255 or more"},
+		{"adapter left alone", do("adapter", `"mac":"a"`), "rename and set exclude each other, and one must be there"},
+		{"adapter both ways", do("adapter", `"rename":"node","set":"adapter"`), "rename and set exclude each other"},
+		{"odd fact of an adapter", do("adapter", `"set":"Adapter"`), "is not a valid name of a fact"},
 		{"no MAC", do("address", `"mac":null,"addresses":["10.0.0.5/24"]`), "mac is missing"},
 		{"no addresses", do("address", `"mac":"a","addresses":[]`), "addresses is empty"},
 		{"three gateways", address(`"gateways":["a","b","c"]`), "gateways must be one per family"},

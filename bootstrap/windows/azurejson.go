@@ -4,15 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"slices"
-	"strings"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-const azureJSONField = windowsField + ".azureCloudConfig"
+const cloudConfigField = "WindowsBootstrapConfig spec.node.cloudConfigFile"
 
 // azureJSON is what cloud-provider-azure reads. It has no secret: the node uses its managed identity.
 type azureJSON struct {
@@ -33,27 +31,28 @@ type azureJSON struct {
 	UserAssignedIdentityID      string `json:"userAssignedIdentityID,omitempty"`
 }
 
-var (
-	guid        = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
-	azureName   = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._-]{0,79})?$`)
-	azureSubnet = regexp.MustCompile(`(?i)^/subscriptions/[^/]+/resourceGroups/([^/]+)` +
-		`/providers/Microsoft\.Network/virtualNetworks/([^/]+)/subnets/([^/]+)$`)
-	azureClouds = []string{"AzurePublicCloud", "AzureUSGovernmentCloud", "AzureChinaCloud"}
-)
+// subnetID has the names of the network and its resource group.
+var subnetID = regexp.MustCompile(`(?i)^/subscriptions/[^/]+/resourceGroups/([^/]+)` +
+	`/providers/Microsoft\.Network/virtualNetworks/([^/]+)/subnets/([^/]+)$`)
 
 // azureJSONFile is the text of azure.json; empty if it is not wanted.
 type azureJSONFile []byte
 
+// readAzureJSON needs the machine's placement, which only the machine's controller knows: it fills in what the spec left out.
 func readAzureJSON(in Input) (setting, error) {
-	if in.Spec.AzureCloudConfig == (bootstrapv1.AzureCloudConfig{}) {
+	switch {
+	case in.CloudConfigFile == "":
 		return azureJSONFile(nil), nil
+	case in.CloudConfigFile != bootstrapv1.CloudConfigFileManaged:
+		return nil, step.Invalid(cloudConfigField, "%q is not valid; use Managed, or remove it", in.CloudConfigFile)
+	case !in.OnAzure:
+		return nil, step.Invalid(cloudConfigField, "has no effect, because the machine is not on Azure; remove it")
+	case in.Placement == nil:
+		return nil, fmt.Errorf("azure.json of %s: the WindowsMachine has no status.azure", in.NodeName)
 	}
-	if !in.OnAzure {
-		return nil, step.Invalid(azureJSONField, "has no effect, because the machine is not on Azure; remove it")
-	}
-	config, err := azureJSONOf(in.Spec.AzureCloudConfig, in.AzureVM)
+	config, err := azureJSONOf(in.Placement)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("azure.json of %s: %w", in.NodeName, err)
 	}
 	text, err := json.MarshalIndent(config, "", "  ")
 	if err != nil {
@@ -68,37 +67,23 @@ func (a azureJSONFile) addTo(p *step.Part) {
 	}
 }
 
-func azureJSONOf(wanted bootstrapv1.AzureCloudConfig, vm *infrav1.AzureVM) (azureJSON, error) {
-	const field = azureJSONField
-	cloud := strings.TrimSpace(string(wanted.Cloud))
-	if cloud == "" {
-		cloud = azureClouds[0]
-	}
-	subnet := azureSubnet.FindStringSubmatch(vm.SubnetID)
-	switch {
-	case !slices.Contains(azureClouds, cloud):
-		return azureJSON{}, step.Invalid(field+".cloud", "%q is not valid; use %s", cloud, step.OneOf(azureClouds))
-	case !guid.MatchString(wanted.TenantID):
-		return azureJSON{}, step.Invalid(field+".tenantID",
-			"%q is not an ID; use that of the subscription's tenant (az account show)", wanted.TenantID)
-	case wanted.UserAssignedIdentityID != "" && !guid.MatchString(wanted.UserAssignedIdentityID):
-		return azureJSON{}, step.Invalid(field+".userAssignedIdentityID",
-			"%q is not an ID; use the client ID of the identity", wanted.UserAssignedIdentityID)
-	case !azureName.MatchString(wanted.SecurityGroupName):
-		return azureJSON{}, step.Invalid(field+".securityGroupName",
-			"%q is not a name; use the last part of its resource ID", wanted.SecurityGroupName)
-	case !azureName.MatchString(wanted.RouteTableName):
-		return azureJSON{}, step.Invalid(field+".routeTableName",
-			"%q is not a name; use the last part of its resource ID", wanted.RouteTableName)
-	case subnet == nil:
-		return azureJSON{}, step.Invalid("WindowsMachine spec.azure.subnetID",
-			"%q is not the resource ID of a subnet; use /subscriptions/.../subnets/NAME",
-			vm.SubnetID)
+func azureJSONOf(at *infrav1.AzurePlacement) (azureJSON, error) {
+	subnet := subnetID.FindStringSubmatch(at.SubnetID)
+	if subnet == nil {
+		return azureJSON{}, fmt.Errorf("status.azure.subnetID %q is not the resource ID of a subnet", at.SubnetID)
 	}
 	return azureJSON{
-		Cloud: cloud, TenantID: wanted.TenantID, SubscriptionID: vm.SubscriptionID, ResourceGroup: vm.ResourceGroup,
-		Location: vm.Location, VMType: "standard", VnetResourceGroup: subnet[1], VnetName: subnet[2], SubnetName: subnet[3],
-		SecurityGroupName: wanted.SecurityGroupName, RouteTableName: wanted.RouteTableName, LoadBalancerSKU: "standard",
-		UseInstanceMetadata: true, UseManagedIdentityExtension: true, UserAssignedIdentityID: wanted.UserAssignedIdentityID,
+		Cloud: string(at.Cloud), TenantID: at.TenantID, SubscriptionID: at.SubscriptionID, ResourceGroup: at.ResourceGroup,
+		Location: at.Location, VMType: "standard", VnetResourceGroup: subnet[1], VnetName: subnet[2], SubnetName: subnet[3],
+		SecurityGroupName: at.SecurityGroupName, RouteTableName: at.RouteTableName, LoadBalancerSKU: "standard",
+		UseInstanceMetadata: true, UseManagedIdentityExtension: true, UserAssignedIdentityID: at.NodeIdentityClientID,
 	}, nil
+}
+
+// subnetOf is the subnet of the VM's primary adapter.
+func subnetOf(vm *infrav1.AzureVM) string {
+	if len(vm.NetworkInterfaces) == 0 {
+		return ""
+	}
+	return vm.NetworkInterfaces[0].Subnet.ID
 }

@@ -13,6 +13,8 @@ const (
 	ccgClasses = `HKEY_LOCAL_MACHINE\SYSTEM\CurrentControlSet\Control\CCG\COMClasses\`
 )
 
+var guid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+
 // gmsaPlugin is the class ID of a plug-in in braces; empty if there is none.
 type gmsaPlugin string
 

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	pageFileField = "WindowsBootstrapConfig spec.pageFile"
+	pageFileField = windowsField + ".pageFile"
 	memoryKey     = `HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\Memory Management`
 	// The limits of sizeMiB in the API.
 	leastPageFileMiB, mostPageFileMiB = 1024, 1048576
@@ -23,7 +23,7 @@ type pageFile struct {
 }
 
 func readPageFile(in Input) (setting, error) {
-	spec := in.PageFile
+	spec := in.Spec.PageFile
 	fixed := spec.Policy == bootstrapv1.PageFileFixed
 	switch {
 	case fixed && (spec.SizeMiB < leastPageFileMiB || spec.SizeMiB > mostPageFileMiB):

@@ -54,10 +54,10 @@ func readUsers(in Input) (setting, error) {
 		if !known {
 			return nil, step.Invalid(field, "role %q is not valid; use Administrator or User", wanted.Role)
 		}
-		if err := checkKeys(field, wanted.SSHKeys); err != nil {
+		if err := checkKeys(field, wanted.SSHAuthorizedKeys); err != nil {
 			return nil, err
 		}
-		all = append(all, user{wanted.Name, group, wanted.SSHKeys})
+		all = append(all, user{wanted.Name, group, wanted.SSHAuthorizedKeys})
 	}
 	return all, nil
 }
@@ -74,17 +74,17 @@ func (u users) addTo(p *step.Part) {
 // checkKeys does not show a key that is not valid: it may be a private one.
 func checkKeys(field string, keys []string) error {
 	if len(keys) == 0 {
-		return step.Invalid(field, "sshKeys is empty, so the user could not log in; add a public key")
+		return step.Invalid(field, "sshAuthorizedKeys is empty, so the user could not log in; add a public key")
 	}
 	for i, key := range keys {
 		parts := sshKey.FindStringSubmatch(key)
 		if parts == nil {
-			return step.Invalid(field, "sshKeys[%d] is not a public key; use one line such as ssh-ed25519 AAAA... name", i)
+			return step.Invalid(field, "sshAuthorizedKeys[%d] is not a public key; use one line such as ssh-ed25519 AAAA... name", i)
 		}
 		// The blob begins with the length and the name of its type.
 		blob, err := base64.StdEncoding.DecodeString(parts[2])
 		if err != nil || len(blob) < 4+len(parts[1]) || string(blob[4:4+len(parts[1])]) != parts[1] {
-			return step.Invalid(field, "sshKeys[%d] is cut off or damaged; copy the whole line of the .pub file", i)
+			return step.Invalid(field, "sshAuthorizedKeys[%d] is cut off or damaged; copy the whole line of the .pub file", i)
 		}
 	}
 	return nil

@@ -1,5 +1,5 @@
-// Package windows is spec.windows and spec.pageFile: settings of Windows itself. Each has a file and the same shape:
-// readX reads it into a setting, which adds its steps.
+// Package windows is spec.windows and spec.node.cloudConfigFile: settings of Windows itself and files for its programs. Each
+// has a file and the same shape: readX reads it into a setting, which adds its steps.
 package windows
 
 import (
@@ -13,19 +13,20 @@ const windowsField = "WindowsBootstrapConfig spec.windows"
 // Input is what the settings depend on.
 type Input struct {
 	Spec     bootstrapv1.Windows
-	PageFile bootstrapv1.PageFile
 	Sources  step.Contents
 	NodeName string
-	// OnAzure says where the VM is; AzureVM is its spec there.
-	OnAzure bool
-	AzureVM *infrav1.AzureVM
+	// CloudConfigFile is that of spec.node.
+	CloudConfigFile bootstrapv1.CloudConfigFile
+	// OnAzure says where the VM is; Placement is where exactly.
+	OnAzure   bool
+	Placement *infrav1.AzurePlacement
 	// HyperV: containerd can run pods in virtual machines.
 	HyperV bool
 	// ClusterNames are the cluster's names and ranges, which are reached without a proxy.
 	ClusterNames []string
 }
 
-// Windows is what was read of spec.windows and spec.pageFile and found good.
+// Windows is what was read and found good.
 type Windows struct {
 	settings []setting
 	risks    []string

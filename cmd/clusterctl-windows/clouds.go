@@ -10,10 +10,13 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
 )
 
-// identify computes the identity of the VM. For a cloud without a provider in this release, the object must have the identity
-// already.
+// identify computes the identity of the VM, and refuses a spec that lacks what the VM needs. For a cloud without a provider in
+// this release, the object must have the identity already.
 func identify(windows *infrav1.WindowsMachine) (cloud.Identity, error) {
 	if windows.Spec.VSphere != nil {
+		if err := (vsphere.Provider{}).Check(windows); err != nil {
+			return cloud.Identity{}, err
+		}
 		return vsphere.Provider{}.Identify(windows)
 	}
 	identity := cloud.Identity{Name: windows.Status.ComputerName, ProviderID: windows.Spec.ProviderID}

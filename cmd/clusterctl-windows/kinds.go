@@ -152,6 +152,17 @@ func sayPortRange(s *plan.PortRange) string {
 	return fmt.Sprintf("sets the dynamic ports of TCP and UDP to %d-%d", s.Start, s.Start+s.Count-1)
 }
 
+func sayAdapter(s *plan.Adapter) string {
+	which := "the machine's only adapter, or that of the default route"
+	if s.MAC != nil {
+		which = "the adapter " + s.MAC.String()
+	}
+	if s.Set != "" {
+		return "stores the name of " + which + " as <" + s.Set + ">"
+	}
+	return "renames " + which + " to " + s.Rename.String()
+}
+
 func sayAddress(s *plan.Address) string {
 	var hops []string
 	for _, hop := range s.Routes {

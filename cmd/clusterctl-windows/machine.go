@@ -67,8 +67,8 @@ func gather(o *objects, opts options) (*machine, error) {
 		return m, nil
 	}
 	if !bootstrap.Addressed(m.windows) {
-		return nil, fmt.Errorf("WindowsMachine %s/%s has pools in spec.vsphere.networks, but status.networks lacks their addresses; "+
-			"export the object once its status has them, or set status.networks", m.owner.Namespace, m.windows.Name)
+		return nil, fmt.Errorf("WindowsMachine %s/%s has spec.vsphere.networkInterfaces, but status.networkInterfaces lacks their MACs or addresses; "+
+			"export the object once its status has them, or set status.networkInterfaces", m.owner.Namespace, m.windows.Name)
 	}
 	return m, m.renderAnew()
 }
@@ -182,7 +182,7 @@ func refuseControlPlane(m *machine) error {
 
 // loadAuthority reads the CA that the node will trust. It is not needed if the config has a kubeconfig with a CA of its own.
 func (m *machine) loadAuthority(o *objects) error {
-	if m.config != nil && m.config.Spec.Discovery.KubeconfigSecret.Name != "" {
+	if m.config != nil && m.config.Spec.Discovery.KubeconfigFrom.Secret.Name != "" {
 		return nil
 	}
 	key := types.NamespacedName{Namespace: m.owner.Namespace, Name: m.owner.Spec.ClusterName + "-ca"}

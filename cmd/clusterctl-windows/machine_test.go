@@ -8,7 +8,7 @@ import (
 )
 
 // withPool is an adapter that gets its address from a pool.
-const withPool = "[{name: nodes, addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: nodes}]}]"
+const withPool = "[{name: node, network: VM Network, addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: nodes}]}]"
 
 // refusals has a case for everything that can be wrong with the objects, with the whole error message.
 func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want string } {
@@ -96,7 +96,7 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 		},
 		"two clouds": {
 			"a rule of the API server", changed(t, machineFile, "    vsphere:\n",
-				"    azure:\n      credentialsRef: {name: identity}\n"+azureFields("      ")+"    vsphere:\n"), machineName,
+				"    azure:\n      identityRef: {kind: Secret, name: identity}\n"+azureFields("      ")+"    vsphere:\n"), machineName,
 			vm + `: spec: Invalid value: set exactly one of spec.vsphere and spec.azure`,
 		},
 		"out of range": {
@@ -107,9 +107,9 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 		},
 		"pools without addresses": {
 			"the user data is rendered from them",
-			changed(t, machineFile, "cpus: 4", "networks: "+withPool+"\n      cpus: 4"), machineName,
-			vm + " has pools in spec.vsphere.networks, but status.networks lacks their addresses; " +
-				"export the object once its status has them, or set status.networks",
+			changed(t, machineFile, "cpus: 4", "networkInterfaces: "+withPool+"\n      cpus: 4"), machineName,
+			vm + " has spec.vsphere.networkInterfaces, but status.networkInterfaces lacks their MACs or addresses; " +
+				"export the object once its status has them, or set status.networkInterfaces",
 		},
 		"a misspelt field": {
 			"the API server would silently drop it", changed(t, machineFile, "cpus: 4", "cpu: 4"), machineName,
@@ -154,7 +154,7 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 		},
 		"Azure without an identity": {
 			"nothing in this release computes it", changed(t, gitFile, "      vsphere:\n", "      azure:\n",
-				"        datacenter: dc\n        template: windows-2022\n", azureFields("        ")), "m",
+				"        datacenter: dc\n        image:\n          template: windows-2022\n", azureFields("        ")), "m",
 			"WindowsMachine default/m: this release does not run machines in Azure and cannot compute the VM's identity; " +
 				"set spec.providerID and status.computerName",
 		},

@@ -53,7 +53,7 @@ func ofController(t *testing.T) []byte {
 		},
 	}, "0b6f2f0e-52b0-4a5c-9d53-2f1f3f7f9d10")
 	in.WindowsMachine.Spec.ProviderID = providerID
-	in.Config.Spec.Node.Labels = []bootstrapv1.NodeLabel{{Name: "example.com/pool", Value: "blue"}}
+	in.Config.Spec.Node.Labels = map[string]bootstrapv1.LabelValue{"example.com/pool": "blue"}
 	in.Token = testToken
 	userData := expect.Got(bootstrap.Render(in))(t)
 	return userData.Bytes()
@@ -65,7 +65,7 @@ func TestMachineOfTemplatesGetsTheSame(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "blue-windows-1", UID: "0511fb82-b721-5d3d-bb47-5e6506585efe"},
 		Spec:       infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}},
 	}, "d5d74958-3344-5fa1-b7fe-34c4df387a27")
-	in.Config.Spec.DeadlineSeconds = 1500
+	in.Config.Spec.BootstrapDeadlineSeconds = 1500
 	in.Token = placeholderToken
 	want := expect.Got(bootstrap.Render(in))(t)
 	files := rendered(t, t.TempDir(), readText(t, gitFile), "--machine", "blue-windows-1")
@@ -165,8 +165,9 @@ func TestRenderReplacesItsFilesOnly(t *testing.T) {
 func onAzure(t *testing.T) string {
 	t.Helper()
 	return changed(t, machineFile,
-		"vsphere://420f7a1c-5d1e-4b6a-8f52-0c9f5f3b2a11", "azure:///subscriptions/s/virtualMachines/win-1",
-		"    vsphere:\n", "    azure:\n", "      datacenter: dc\n      template: windows-2022\n      cpus: 4\n      memoryMiB: 16384\n",
+		"vsphere://420f7a1c-5d1e-4b6a-8f52-0c9f5f3b2a11", "azure:///subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/group/providers/"+
+			"Microsoft.Compute/virtualMachines/win-1",
+		"    vsphere:\n", "    azure:\n", "      datacenter: dc\n      image:\n        template: windows-2022\n      cpus: 4\n      memoryMiB: 16384\n",
 		azureFields("      ")+"  status:\n    computerName: win-1\n")
 }
 
@@ -176,7 +177,6 @@ func azureFields(indent string) string {
 	for _, field := range []string{
 		"subscriptionID: 11111111-2222-3333-4444-555555555555", "resourceGroup: group", "location: westeurope",
 		"vmSize: Standard_D4s_v5",
-		"imageID: /images/win2022", "subnetID: /subnets/nodes",
 	} {
 		text += indent + field + "\n"
 	}

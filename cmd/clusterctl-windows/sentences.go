@@ -31,6 +31,7 @@ var sentences = map[plan.Kind]func(plan.Step) string{
 	"pageFile":           forKind(sayPageFile),
 	"defenderExclusions": forKind(sayDefenderExclusions),
 	"portRange":          forKind(sayPortRange),
+	"adapter":            forKind(sayAdapter),
 	"address":            forKind(sayAddress),
 	"route":              forKind(sayRoute),
 	"hnsNetwork":         forKind(sayHNSNetwork),

@@ -26,10 +26,10 @@ func configWithFile(t *testing.T) string {
 
 // A kubeconfig for discovery has a CA, so that the Secret with the cluster's CA is not needed.
 func TestDiscoverySource(t *testing.T) {
-	const discovery = "    discovery: {kubeconfigSecret: {name: app, key: license}}\n"
+	const discovery = "    discovery: {kubeconfigFrom: {secret: {name: app, key: license}}}\n"
 	text := strings.Replace(configWithFile(t), "    custom:", discovery+"    custom:", 1)
 	got := call(t, text+appSecret, "plan", "-f", "-", "--machine", machineName)
-	if got.Code == 0 || !strings.Contains(got.Err, "spec.discovery.kubeconfigSecret: the content is not a kubeconfig") {
+	if got.Code == 0 || !strings.Contains(got.Err, "spec.discovery.kubeconfigFrom.secret: the content is not a kubeconfig") {
 		t.Errorf("exit %d\n%s", got.Code, got.Err)
 	}
 	got = call(t, strings.Replace(text, "blue-ca", "other-ca", 1), "plan", "-f", "-", "--machine", machineName)

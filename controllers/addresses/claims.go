@@ -33,13 +33,13 @@ type Pools struct {
 	WatchFilter string
 }
 
-// Claim asks each pool of the spec for an address and stops until all are there. It returns them as status.networks will have
-// them. It never looks up addresses that are in the status already, because the user data is made from them.
+// Claim asks each pool of the spec for an address and stops until all are there. It returns them as status.networkInterfaces will
+// have them, together with the MACs. It never looks up what is in the status already, because the user data is made from it.
 func (p *Pools) Claim(
 	ctx context.Context, windows *infrav1.WindowsMachine, cluster *clusterv1.Cluster,
-) ([]infrav1.MachineNetwork, error) {
+) ([]infrav1.MachineNetworkInterface, error) {
 	if bootstrap.Addressed(windows) {
-		return windows.Status.Networks, nil
+		return windows.Status.NetworkInterfaces, nil
 	}
 	claims := claimsOf(windows, cluster)
 	for _, claim := range claims {
@@ -52,7 +52,7 @@ func (p *Pools) Claim(
 			return nil, err
 		}
 	}
-	return p.networks(ctx, windows, claims)
+	return p.interfaces(ctx, windows, claims)
 }
 
 // claimsOf returns a claim for each pool of each adapter, in their order. Only a claim that is created needs the Cluster.
@@ -61,8 +61,8 @@ func claimsOf(windows *infrav1.WindowsMachine, cluster *clusterv1.Cluster) []*ip
 		return nil
 	}
 	var all []*ipamv1.IPAddressClaim
-	for i, network := range windows.Spec.VSphere.Networks {
-		for j, pool := range network.AddressesFromPools {
+	for i, adapter := range windows.Spec.VSphere.NetworkInterfaces {
+		for j, pool := range adapter.AddressesFromPools {
 			claim := newClaim(windows, fmt.Sprintf("%s-%d-%d", windows.Name, i, j), pool)
 			if cluster != nil {
 				claim.Spec.ClusterName = cluster.Name
@@ -132,25 +132,23 @@ func waitsForAddress(windows *infrav1.WindowsMachine, claim *ipamv1.IPAddressCla
 		"IPAddressClaim %s has no address of %s %s yet%s", claim.Name, pool.Kind, pool.Name, why)
 }
 
-// networks returns the adapters of the spec with the addresses of their claims and the MACs that follow from these.
-func (p *Pools) networks(
+// interfaces returns the adapters of the spec with the addresses of their claims and their MACs.
+func (p *Pools) interfaces(
 	ctx context.Context, windows *infrav1.WindowsMachine, claims []*ipamv1.IPAddressClaim,
-) ([]infrav1.MachineNetwork, error) {
-	var all []infrav1.MachineNetwork
-	for i, spec := range windows.Spec.VSphere.Networks {
-		network := infrav1.MachineNetwork{Name: spec.Name}
+) ([]infrav1.MachineNetworkInterface, error) {
+	var all []infrav1.MachineNetworkInterface
+	for i, spec := range windows.Spec.VSphere.NetworkInterfaces {
+		adapter := infrav1.MachineNetworkInterface{Name: spec.Name}
 		for range spec.AddressesFromPools {
 			address, err := p.networkAddress(ctx, claims[0])
 			if err != nil {
 				return nil, err
 			}
-			network.Addresses = append(network.Addresses, address)
+			adapter.Addresses = append(adapter.Addresses, address)
 			claims = claims[1:]
 		}
-		if len(network.Addresses) > 0 {
-			network.MACAddress = macOf(i, network.Addresses)
-		}
-		all = append(all, network)
+		adapter.MACAddress = macOf(windows, i, all, adapter.Addresses)
+		all = append(all, adapter)
 	}
 	return all, nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-func TestMacOf(t *testing.T) {
+func TestMacOfAddress(t *testing.T) {
 	for _, c := range []struct {
 		adapter   int
 		addresses string
@@ -35,7 +35,7 @@ func TestMacOf(t *testing.T) {
 		for address := range strings.SplitSeq(c.addresses, ",") {
 			addresses = append(addresses, infrav1.NetworkAddress{Address: address + "/24"})
 		}
-		if got := macOf(c.adapter, addresses); got != c.want {
+		if got := macOfAddress(c.adapter, addresses); got != c.want {
 			t.Errorf("adapter %d with %s: %s, want %s", c.adapter, c.addresses, got, c.want)
 		}
 	}
@@ -46,8 +46,8 @@ func TestMacsAreUnique(t *testing.T) {
 	seen := map[string]string{}
 	for adapter := range 10 {
 		for address := netip.MustParseAddr("10.20.0.0"); address != netip.MustParseAddr("10.20.16.0"); address = address.Next() {
-			mac, now := macOf(adapter, []infrav1.NetworkAddress{{Address: address.String() + "/24"}}), fmt.Sprint(adapter, " ", address)
-			if before, taken := seen[mac]; taken || mac < "00:50:56:00:00:00" || mac > "00:50:56:3f:ff:ff" {
+			mac, now := macOfAddress(adapter, []infrav1.NetworkAddress{{Address: address.String() + "/24"}}), fmt.Sprint(adapter, " ", address)
+			if before, taken := seen[mac]; taken || mac < "00:50:56:00:00:00" || mac >= "00:50:56:28:00:00" {
 				t.Fatalf("%s of %s is that of %q too, or of another range", mac, now, before)
 			}
 			seen[mac] = now
@@ -65,10 +65,10 @@ func ofPools() *infrav1.WindowsMachine {
 			Namespace: "team-a", Name: "win", UID: "uid-1",
 			Labels: map[string]string{clusterv1.WatchLabel: "mine"},
 		},
-		Spec: infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{Networks: []infrav1.VSphereNetwork{
-			{Name: "nodes", AddressesFromPools: []infrav1.IPPoolReference{pool("four"), pool("six")}},
-			{Name: "other"},
-			{Name: "storage", AddressesFromPools: []infrav1.IPPoolReference{pool("storage")}},
+		Spec: infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{NetworkInterfaces: []infrav1.VSphereNetworkInterface{
+			{Name: "node", Network: "nodes", AddressesFromPools: []infrav1.IPPoolReference{pool("four"), pool("six")}},
+			{Name: "other", Network: "other"},
+			{Name: "storage", Network: "storage", AddressesFromPools: []infrav1.IPPoolReference{pool("storage")}},
 		}}},
 	}
 }

@@ -19,10 +19,10 @@ import (
 // Hold holds the addresses for as long as there may be a VM with them. An IPAM provider takes an address back as soon as its
 // claim is deleted, and that may happen before the VM is deleted: with the namespace, in the foreground, or by hand. An address
 // with our finalizer is in use for every provider; the finalizer on the claim lets us find the address again.
-func (p *Pools) Hold(ctx context.Context, windows *infrav1.WindowsMachine, networks []infrav1.MachineNetwork) error {
+func (p *Pools) Hold(ctx context.Context, windows *infrav1.WindowsMachine, interfaces []infrav1.MachineNetworkInterface) error {
 	var known []infrav1.NetworkAddress
-	for _, network := range networks {
-		known = append(known, network.Addresses...)
+	for _, adapter := range interfaces {
+		known = append(known, adapter.Addresses...)
 	}
 	for i, claim := range claimsOf(windows, nil) {
 		lost, err := p.holdOne(ctx, windows, claim, known[i])
@@ -131,9 +131,9 @@ func (p *Pools) freeOne(ctx context.Context, claim *ipamv1.IPAddressClaim) error
 	return p.setFinalizer(ctx, claim, controllerutil.RemoveFinalizer)
 }
 
-// ReadBack returns the networks of a machine that has its VM and lost its status in a move, because other machines compare their
+// ReadBack returns the adapters of a machine that has its VM and lost its status in a move, because other machines compare their
 // MACs with those in it. It claims nothing: only a claim that we hold is sure to have the address that the VM has.
-func (p *Pools) ReadBack(ctx context.Context, windows *infrav1.WindowsMachine) ([]infrav1.MachineNetwork, error) {
+func (p *Pools) ReadBack(ctx context.Context, windows *infrav1.WindowsMachine) ([]infrav1.MachineNetworkInterface, error) {
 	if bootstrap.Addressed(windows) {
 		return nil, nil
 	}
@@ -150,6 +150,6 @@ func (p *Pools) ReadBack(ctx context.Context, windows *infrav1.WindowsMachine) (
 			return nil, nil // its watch wakes us
 		}
 	}
-	networks, err := p.networks(ctx, windows, claims)
-	return networks, phase.Of(err).Err
+	interfaces, err := p.interfaces(ctx, windows, claims)
+	return interfaces, phase.Of(err).Err
 }

@@ -2,6 +2,8 @@ package addresses
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -10,54 +12,114 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 )
 
-// macOf is the MAC of adapter number i: 00:50:56:00:00:00 to 00:50:56:3f:ff:ff, the range that VMware reserves for chosen MACs,
-// plus i and the last 18 bits of the adapter's first IPv4 address, or of its first address if it has no IPv4 address. So the
-// adapters of a VM differ by i, and those in a network by their addresses. Distinct stops where they do not.
-func macOf(i int, addresses []infrav1.NetworkAddress) string {
+// VMware reserves 00:50:56:00:00:00 to 00:50:56:3f:ff:ff for chosen MACs. Those of ten adapters with addresses end at 27:ff:ff;
+// adapters without an address share the rest.
+const firstIdentityMAC, identityMACs = 0x280000, 0x180000
+
+// macOf is the MAC of adapter i, by which the guest finds it. It follows from what a move keeps. The only adapter of a VM is
+// found without one, so with DHCP it keeps the MAC that the vCenter assigns; it has none here.
+func macOf(windows *infrav1.WindowsMachine, i int, before []infrav1.MachineNetworkInterface, addresses []infrav1.NetworkAddress) string {
+	wanted := windows.Spec.VSphere.NetworkInterfaces
+	switch {
+	case len(addresses) > 0:
+		return macOfAddress(i, addresses)
+	case len(wanted) > 1:
+		return macOfIdentity(windows.Spec.ProviderID, wanted[i].Name, before)
+	}
+	return ""
+}
+
+// macOfAddress has i and the last 18 bits of the adapter's first IPv4 address, or of its first address if it has no IPv4
+// address. So the adapters of a VM differ by i, and those in a network by their addresses. Distinct stops where they do not.
+func macOfAddress(i int, addresses []infrav1.NetworkAddress) string {
 	var ips []netip.Addr
 	for _, address := range addresses {
 		ips = append(ips, netip.MustParsePrefix(address.Address).Addr())
 	}
 	first := ips[max(0, slices.IndexFunc(ips, netip.Addr.Is4))].As16()
-	return fmt.Sprintf("00:50:56:%02x:%02x:%02x", i<<2|int(first[13]&3), first[14], first[15])
+	return showMAC(uint32(i<<2|int(first[13]&3)), first[14], first[15])
+}
+
+// macOfIdentity is a hash of the VM's identity and the adapter's name. If an adapter before it has the same MAC, it takes the
+// next one.
+func macOfIdentity(providerID, name string, before []infrav1.MachineNetworkInterface) string {
+	sum := sha256.Sum256([]byte(providerID + "/" + name))
+	for n := binary.BigEndian.Uint32(sum[:]); ; n++ {
+		end := firstIdentityMAC + n%identityMACs
+		mac := showMAC(end>>16, byte(end>>8), byte(end))
+		if !slices.ContainsFunc(before, func(other infrav1.MachineNetworkInterface) bool { return other.MACAddress == mac }) {
+			return mac
+		}
+	}
+}
+
+func showMAC(high uint32, middle, low byte) string {
+	return fmt.Sprintf("00:50:56:%02x:%02x:%02x", high, middle, low)
 }
 
 // Distinct keeps a second VM with the same MAC out of a network: pools of several subnets may give addresses that agree in the
-// 18 bits that go into a MAC. It does not check a machine with our finalizer, which may have its VM already.
-func (p *Pools) Distinct(ctx context.Context, windows *infrav1.WindowsMachine, networks []infrav1.MachineNetwork) error {
-	if len(networks) == 0 || controllerutil.ContainsFinalizer(windows, infrav1.MachineFinalizer) {
+// 18 bits that go into a MAC, and hashes may agree too. It looks at what others have in their status, so that this machine's
+// MACs must be in its own first. It does not check a machine with our finalizer, which may have its VM already.
+func (p *Pools) Distinct(
+	ctx context.Context, windows *infrav1.WindowsMachine, interfaces []infrav1.MachineNetworkInterface,
+) error {
+	if len(interfaces) == 0 || controllerutil.ContainsFinalizer(windows, infrav1.MachineFinalizer) {
 		return nil
+	}
+	if !bootstrap.Addressed(windows) {
+		return phase.Wait(infrav1.WaitingForIPAddressReason, "the MACs of the adapters are being written to the status")
 	}
 	var all infrav1.WindowsMachineList
 	if err := p.Client.List(ctx, &all, client.InNamespace(windows.Namespace)); err != nil {
 		return fmt.Errorf("list windowsmachines: %w", err)
 	}
 	for _, other := range all.Items {
-		i := slices.IndexFunc(networks, func(n infrav1.MachineNetwork) bool { return hasMAC(&other, windows, n) })
+		i := slices.IndexFunc(interfaces, func(n infrav1.MachineNetworkInterface) bool { return hasMAC(&other, windows, n) })
 		if i >= 0 && keepsMAC(&other, windows) {
-			return phase.Stall(infrav1.MACTakenReason,
-				"MAC %s on network %s is made from address %s, and WindowsMachine %s has the same MAC: "+
-					"their addresses have the same last 18 bits; correct the pools, then delete the Machine",
-				networks[i].MACAddress, networks[i].Name, networks[i].Addresses[0].Address, other.Name)
+			return macTaken(interfaces[i], other.Name)
 		}
 	}
 	return nil
 }
 
+func macTaken(adapter infrav1.MachineNetworkInterface, other string) error {
+	if len(adapter.Addresses) == 0 {
+		return phase.Stall(infrav1.MACTakenReason,
+			"MAC %s of network interface %s is made from the VM's identity, and WindowsMachine %s happens to have the same MAC "+
+				"on the same network; delete the Machine to get a new one",
+			adapter.MACAddress, adapter.Name, other)
+	}
+	return phase.Stall(infrav1.MACTakenReason,
+		"MAC %s of network interface %s is made from address %s, and WindowsMachine %s has the same MAC on the same network: "+
+			"their addresses have the same last 18 bits; correct the pools, then delete the Machine",
+		adapter.MACAddress, adapter.Name, adapter.Addresses[0].Address, other)
+}
+
 // hasMAC says whether the other machine has the MAC of this one's adapter on the same network.
-func hasMAC(other, windows *infrav1.WindowsMachine, adapter infrav1.MachineNetwork) bool {
+func hasMAC(other, windows *infrav1.WindowsMachine, adapter infrav1.MachineNetworkInterface) bool {
 	return adapter.MACAddress != "" && other.Name != windows.Name && sameDatacenter(other.Spec.VSphere, windows.Spec.VSphere) &&
-		slices.ContainsFunc(other.Status.Networks, func(n infrav1.MachineNetwork) bool {
-			return n.MACAddress == adapter.MACAddress && n.Name == adapter.Name
+		slices.ContainsFunc(other.Status.NetworkInterfaces, func(n infrav1.MachineNetworkInterface) bool {
+			return n.MACAddress == adapter.MACAddress &&
+				networkOf(other.Spec.VSphere, n.Name) == networkOf(windows.Spec.VSphere, adapter.Name)
 		})
+}
+
+func networkOf(vm *infrav1.VSphereVM, name string) string {
+	for _, one := range vm.NetworkInterfaces {
+		if one.Name == name {
+			return one.Network
+		}
+	}
+	return ""
 }
 
 // sameDatacenter takes the name of the credentials for the name of the vCenter.
 func sameDatacenter(a, b *infrav1.VSphereVM) bool {
-	return a != nil && b != nil && a.CredentialsRef == b.CredentialsRef && a.Datacenter == b.Datacenter
+	return a != nil && b != nil && a.IdentityRef == b.IdentityRef && a.Datacenter == b.Datacenter
 }
 
 // keepsMAC says whether the other of two machines keeps the MAC: it does if it may have its VM, or if it is older and stays.

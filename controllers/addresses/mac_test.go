@@ -1,20 +1,23 @@
 package addresses
 
 import (
+	"fmt"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 )
 
 // withMAC is a machine of which more is known with each change.
 func withMAC(name string, changes ...func(*infrav1.WindowsMachine)) *infrav1.WindowsMachine {
 	m := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.Unix(1000, 0)}}
-	m.Spec.VSphere = &infrav1.VSphereVM{CredentialsRef: infrav1.SecretReference{Name: "vcenter"}, Datacenter: "DC0"}
-	m.Status.Networks = []infrav1.MachineNetwork{
-		{Name: "dhcp"},
-		{Name: "nodes", MACAddress: "00:50:56:04:00:05", Addresses: []infrav1.NetworkAddress{{Address: "10.20.0.5/24"}}},
+	m.Spec.VSphere = &infrav1.VSphereVM{IdentityRef: infrav1.IdentityReference{Name: "vcenter"}, Datacenter: "DC0"}
+	m.Spec.VSphere.NetworkInterfaces = []infrav1.VSphereNetworkInterface{{Name: "first", Network: "dhcp"}, {Name: "second", Network: "nodes"}}
+	m.Status.NetworkInterfaces = []infrav1.MachineNetworkInterface{
+		{Name: "first"},
+		{Name: "second", MACAddress: "00:50:56:04:00:05", Addresses: []infrav1.NetworkAddress{{Address: "10.20.0.5/24"}}},
 	}
 	for _, change := range changes {
 		change(m)
@@ -23,7 +26,10 @@ func withMAC(name string, changes ...func(*infrav1.WindowsMachine)) *infrav1.Win
 }
 
 func TestHasMAC(t *testing.T) {
-	otherMAC := func(m *infrav1.WindowsMachine) { m.Status.Networks[1].MACAddress = "00:50:56:04:00:06" }
+	otherMAC := func(m *infrav1.WindowsMachine) { m.Status.NetworkInterfaces[1].MACAddress = "00:50:56:04:00:06" }
+	renamed := func(m *infrav1.WindowsMachine) {
+		m.Spec.VSphere.NetworkInterfaces[1].Name, m.Status.NetworkInterfaces[1].Name = "storage", "storage"
+	}
 	ours := withMAC("ours")
 	for name, c := range map[string]struct {
 		other *infrav1.WindowsMachine
@@ -31,18 +37,19 @@ func TestHasMAC(t *testing.T) {
 	}{
 		"itself":              {withMAC("ours"), false},
 		"another's":           {withMAC("other"), true},
-		"another place":       {withMAC("other", func(m *infrav1.WindowsMachine) { m.Status.Networks = m.Status.Networks[1:] }), true},
+		"another place":       {withMAC("other", func(m *infrav1.WindowsMachine) { m.Status.NetworkInterfaces = m.Status.NetworkInterfaces[1:] }), true},
 		"another MAC":         {withMAC("other", otherMAC), false},
-		"another network":     {withMAC("other", func(m *infrav1.WindowsMachine) { m.Status.Networks[1].Name = "storage" }), false},
-		"another vCenter":     {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere.CredentialsRef.Name = "" }), false},
+		"another network":     {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere.NetworkInterfaces[1].Network = "storage" }), false},
+		"another name":        {withMAC("other", renamed), true},
+		"another vCenter":     {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere.IdentityRef.Name = "" }), false},
 		"another datacenter":  {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere.Datacenter = "DC1" }), false},
 		"another cloud":       {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere = nil }), false},
-		"no addresses so far": {withMAC("other", func(m *infrav1.WindowsMachine) { m.Status.Networks = nil }), false},
+		"no addresses so far": {withMAC("other", func(m *infrav1.WindowsMachine) { m.Status.NetworkInterfaces = nil }), false},
 	} {
-		if hasMAC(c.other, ours, ours.Status.Networks[0]) {
+		if hasMAC(c.other, ours, ours.Status.NetworkInterfaces[0]) {
 			t.Errorf("%s: an adapter by DHCP has no MAC of ours", name)
 		}
-		if got := hasMAC(c.other, ours, ours.Status.Networks[1]); got != c.want {
+		if got := hasMAC(c.other, ours, ours.Status.NetworkInterfaces[1]); got != c.want {
 			t.Errorf("%s: %t, want %t", name, got, c.want)
 		}
 	}
@@ -66,6 +73,80 @@ func TestKeepsMAC(t *testing.T) {
 	} {
 		if got := keepsMAC(c.other, withMAC("m")); got != c.want {
 			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+	}
+}
+
+// byDHCP is a machine with adapters of these names.
+func byDHCP(providerID string, names ...string) *infrav1.WindowsMachine {
+	m := &infrav1.WindowsMachine{Spec: infrav1.WindowsMachineSpec{ProviderID: providerID, VSphere: &infrav1.VSphereVM{}}}
+	for _, name := range names {
+		m.Spec.VSphere.NetworkInterfaces = append(m.Spec.VSphere.NetworkInterfaces,
+			infrav1.VSphereNetworkInterface{Name: name, Network: "VM Network"})
+	}
+	return m
+}
+
+// TestMacOf: what follows here is in VMs that run, so it must never change.
+func TestMacOf(t *testing.T) {
+	const id = "vsphere://11111111-2222-3333-4444-555555555555"
+	address := []infrav1.NetworkAddress{{Address: "10.0.0.5/24"}}
+	for name, c := range map[string]struct {
+		windows   *infrav1.WindowsMachine
+		i         int
+		before    []infrav1.MachineNetworkInterface
+		addresses []infrav1.NetworkAddress
+		want      string
+	}{
+		"the only one":              {byDHCP(id, "node"), 0, nil, nil, ""},
+		"the only one, with a pool": {byDHCP(id, "node"), 0, nil, address, "00:50:56:00:00:05"},
+		"the second, with a pool":   {byDHCP(id, "node", "storage"), 1, nil, address, "00:50:56:04:00:05"},
+		"the first of two":          {byDHCP(id, "node", "storage"), 0, nil, nil, "00:50:56:33:db:0e"},
+		"in another order":          {byDHCP(id, "storage", "node"), 1, nil, nil, "00:50:56:33:db:0e"},
+		"the second of two":         {byDHCP(id, "node", "storage"), 1, nil, nil, "00:50:56:3d:01:df"},
+		"of another VM":             {byDHCP(id+"6", "node", "storage"), 0, nil, nil, "00:50:56:35:4a:19"},
+		"taken":                     {byDHCP(id, "node", "storage"), 1, []infrav1.MachineNetworkInterface{{MACAddress: "00:50:56:3d:01:df"}}, nil, "00:50:56:3d:01:e0"},
+	} {
+		if got := macOf(c.windows, c.i, c.before, c.addresses); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// TestIdentityMACs: they are in VMware's range, and never those of an address.
+func TestIdentityMACs(t *testing.T) {
+	seen := map[string]bool{}
+	for i := range 2000 {
+		mac := macOfIdentity(fmt.Sprint("vsphere://", i), "node", nil)
+		if mac < "00:50:56:28:00:00" || mac > "00:50:56:3f:ff:ff" || len(mac) != 17 {
+			t.Errorf("%s is of another range", mac)
+		}
+		seen[mac[:len("00:50:56:28")]] = true
+	}
+	if len(seen) != 24 {
+		t.Errorf("the MACs begin in %d of 24 ways", len(seen))
+	}
+}
+
+func TestMACTaken(t *testing.T) {
+	for _, c := range []struct {
+		adapter infrav1.MachineNetworkInterface
+		want    string
+	}{
+		{
+			infrav1.MachineNetworkInterface{Name: "node", MACAddress: "m"},
+			"MAC m of network interface node is made from the VM's identity, and WindowsMachine other happens to have the same MAC " +
+				"on the same network; delete the Machine to get a new one",
+		},
+		{
+			infrav1.MachineNetworkInterface{Name: "node", MACAddress: "m", Addresses: []infrav1.NetworkAddress{{Address: "10.0.0.5/24"}}},
+			"MAC m of network interface node is made from address 10.0.0.5/24, and WindowsMachine other has the same MAC on the same " +
+				"network: their addresses have the same last 18 bits; correct the pools, then delete the Machine",
+		},
+	} {
+		got := phase.Of(macTaken(c.adapter, "other"))
+		if got.Message != c.want || got.Reason != infrav1.MACTakenReason {
+			t.Errorf("%s %q, want %q", got.Reason, got.Message, c.want)
 		}
 	}
 }

@@ -138,7 +138,7 @@ func (p *Pools) usedByMachine(ctx context.Context, address *ipamv1.IPAddress) (b
 		return err == nil && prefix.Addr() == wanted
 	}
 	return slices.ContainsFunc(machines.Items, func(windows infrav1.WindowsMachine) bool {
-		return slices.ContainsFunc(windows.Status.Networks, func(n infrav1.MachineNetwork) bool {
+		return slices.ContainsFunc(windows.Status.NetworkInterfaces, func(n infrav1.MachineNetworkInterface) bool {
 			return slices.ContainsFunc(n.Addresses, has)
 		})
 	}), nil

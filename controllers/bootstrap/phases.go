@@ -25,14 +25,19 @@ import (
 
 const kind = "WindowsBootstrapConfig"
 
-// The keys of the bootstrap Secret. "value" is Cluster API's contract. The token is beside it because the same one is put back
+// The keys of the bootstrap Secret. "value" and "format" are Cluster API's contract; the WindowsMachine makes no VM of an image
+// that does not understand the format. The token is beside it because the same one is put back
 // if it expires before a slow VM has joined. The warnings are beside it because we may die before we report them, and nothing is
 // rendered twice.
 const (
 	keyValue    = "value"
+	keyFormat   = "format"
 	keyToken    = "token"
 	keyWarnings = "warnings"
 )
+
+// format of the user data: cloudbase-init runs it.
+const format = "cloudbase-init"
 
 func owned(_ context.Context, f *facts) error {
 	for _, ref := range f.config.OwnerReferences {
@@ -139,7 +144,10 @@ func ready(_ context.Context, f *facts) error {
 			"WindowsMachine %s has no providerID or no computerName yet", f.machine.Spec.InfrastructureRef.Name)
 	case !bootstrap.Addressed(f.windows):
 		return phase.Wait(bootstrapv1.WaitingForMachineAddressesReason,
-			"WindowsMachine %s does not have the addresses of its adapters yet", f.windows.Name)
+			"WindowsMachine %s does not have the MACs and addresses of its adapters yet", f.windows.Name)
+	case f.config.Spec.Node.CloudConfigFile != "" && f.windows.Spec.Azure != nil && f.windows.Status.Azure == nil:
+		return phase.Wait(bootstrapv1.WaitingForMachinePlacementReason,
+			"WindowsMachine %s has no status.azure yet, from which spec.node.cloudConfigFile is written", f.windows.Name)
 	}
 	return nil
 }
@@ -156,7 +164,7 @@ func (r *Reconciler) linuxFirst(ctx context.Context, f *facts) error {
 
 // readClusterCA reads the only CA that the node will trust. A kubeconfig of the user brings its own CA.
 func (r *Reconciler) readClusterCA(ctx context.Context, f *facts) error {
-	if f.config.Spec.Discovery.KubeconfigSecret.Name != "" {
+	if f.config.Spec.Discovery.KubeconfigFrom.Secret.Name != "" {
 		return nil
 	}
 	var secret corev1.Secret
@@ -248,7 +256,7 @@ func (r *Reconciler) store(ctx context.Context, f *facts) error {
 }
 
 func dataSecret(f *facts, userData bootstrap.UserData) *corev1.Secret {
-	data := map[string][]byte{keyValue: userData.Bytes(), keyToken: []byte(f.token)}
+	data := map[string][]byte{keyValue: userData.Bytes(), keyFormat: []byte(format), keyToken: []byte(f.token)}
 	if warnings := userData.Warnings(); len(warnings) > 0 {
 		data[keyWarnings] = []byte(strings.Join(warnings, "\n"))
 	}

@@ -97,6 +97,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if f.released || phase.Outdated(end) {
 		return phase.Result(end)
 	}
+	if rest := owner.Expected(f.config, r.Now()); rest > 0 && phase.Of(end).Reason == bootstrapv1.WaitingForOwnerReason {
+		return ctrl.Result{RequeueAfter: rest}, nil
+	}
 	report(f, end)
 	if err := r.write(ctx, f); err != nil {
 		return phase.Result(err)

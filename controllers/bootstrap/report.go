@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 )
@@ -19,6 +20,9 @@ func report(f *facts, end error) {
 	stop := phase.Of(end)
 	status := &f.config.Status
 	status.ObservedGeneration = f.config.Generation
+	if conditions.GetReason(f.config, bootstrapv1.ReadyCondition) == bootstrapv1.NotYetReportedReason {
+		conditions.Delete(f.config, bootstrapv1.ReadyCondition) // the API server's default, with a time of its own
+	}
 	conditions.Set(f.config, owner.PausedCondition(paused(f)))
 	if paused(f) {
 		if conditions.Get(f.config, bootstrapv1.ReadyCondition) == nil {
@@ -35,8 +39,7 @@ func report(f *facts, end error) {
 	}
 	data := dataCondition(f, stop)
 	conditions.Set(f.config, data)
-	data.Type = bootstrapv1.ReadyCondition
-	conditions.Set(f.config, data)
+	conditions.Set(f.config, readyCondition(f, data))
 	conditions.Set(f.config, stalledCondition(stop))
 	if f.secret != nil {
 		conditions.Set(f.config, warningsCondition(string(f.secret.Data[keyWarnings])))
@@ -66,6 +69,40 @@ func dataCondition(f *facts, stop phase.Stop) metav1.Condition {
 		return stop.Condition(c.Type, conditions.Get(f.config, c.Type))
 	}
 	return c
+}
+
+// readyCondition tells how the machine becomes a node, in the words of its WindowsMachine once there is user data. It is False only
+// where a new Machine would help: a MachineHealthCheck acts on it.
+func readyCondition(f *facts, data metav1.Condition) metav1.Condition {
+	c := metav1.Condition{Type: bootstrapv1.ReadyCondition, Status: metav1.ConditionUnknown}
+	var told *metav1.Condition
+	if f.windows != nil {
+		told = conditions.Get(f.windows, infrav1.BootstrapSucceededCondition)
+	}
+	switch {
+	case deleting(f):
+		c.Reason, c.Message = data.Reason, data.Message
+	case told != nil && told.Status == metav1.ConditionFalse && (!joined(f) || bootstrapFailed(f)):
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, told.Reason, told.Message
+	case joined(f):
+		c.Status, c.Reason = metav1.ConditionTrue, bootstrapv1.JoinedReason
+	case data.Reason == bootstrapv1.DataSecretLostReason && waitsForData(f):
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, data.Reason, data.Message
+	case data.Status != metav1.ConditionTrue && (told == nil || !conditions.IsTrue(f.windows, infrav1.VMRunningCondition)):
+		c.Reason, c.Message = data.Reason, data.Message
+	case told == nil:
+		c.Reason = infrav1.WaitingForGuestReason
+		c.Message = "the infrastructure manager has not looked at the WindowsMachine yet"
+	default:
+		c.Reason, c.Message = told.Reason, told.Message
+	}
+	return c
+}
+
+// waitsForData says that the machine has no VM and makes none without its user data.
+func waitsForData(f *facts) bool {
+	return f.windows != nil &&
+		conditions.GetReason(f.windows, infrav1.VMRunningCondition) == infrav1.WaitingForBootstrapDataReason
 }
 
 func stalledCondition(stop phase.Stop) metav1.Condition {

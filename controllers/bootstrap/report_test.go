@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
@@ -23,16 +25,26 @@ import (
 // row is what `kubectl get windowsbootstrapconfigs` would show, by column.
 type row map[string]string
 
-// storedRow is what others differ from: the user data is there.
+// storedRow is what others differ from: the user data is there, and no VM runs yet.
 var storedRow = row{
-	"Ready": "True DataSecretAvailable", "Data": "True DataSecretAvailable", "Secret": "m", "Created": "true",
+	"Ready": "Unknown WaitingForGuest", "Data": "True DataSecretAvailable", "Secret": "m", "Created": "true",
 	"Stalled": "False NotStalled", "Warnings": "False NoWarnings",
 }
 
 // without is the row of a config that has no user data and was not warned of any.
 func without(reason string) row {
-	return storedRow.but(row{"Ready": reason, "Data": reason, "Warnings": "", "Secret": "", "Created": "false"})
+	return storedRow.but(row{
+		"Ready": "Unknown " + reason, "Data": "False " + reason, "Warnings": "", "Secret": "", "Created": "false",
+	})
 }
+
+// Others: the node has joined; the user data is gone.
+var (
+	joinedRow = storedRow.but(row{"Ready": "True Joined", "Warnings": ""})
+	lostRow   = storedRow.but(row{
+		"Ready": "Unknown DataSecretLost", "Data": "False DataSecretLost", "Stalled": "True DataSecretLost", "Warnings": "",
+	})
+)
 
 // but is the row with other cells; a cell may stand for several columns.
 func (r row) but(cells row) row {
@@ -89,6 +101,33 @@ func wasWarned(f *facts) {
 
 func named(f *facts) { f.machine.Spec.Bootstrap.DataSecretName = new("m") }
 
+// tells is a WindowsMachine that says so much of its guest.
+func tells(status metav1.ConditionStatus, reason string) func(*facts) {
+	return func(f *facts) {
+		f.windows = &infrav1.WindowsMachine{}
+		conditions.Set(f.windows, metav1.Condition{
+			Type: infrav1.BootstrapSucceededCondition, Status: status, Reason: reason, Message: "told",
+		})
+	}
+}
+
+// waitsFor is a WindowsMachine whose VM does not run.
+func waitsFor(reason string) func(*facts) {
+	return func(f *facts) {
+		conditions.Set(f.windows, metav1.Condition{Type: infrav1.VMRunningCondition, Status: metav1.ConditionFalse, Reason: reason})
+	}
+}
+
+func running(f *facts) {
+	conditions.Set(f.windows, metav1.Condition{Type: infrav1.VMRunningCondition, Status: metav1.ConditionTrue, Reason: infrav1.RunningReason})
+}
+
+func saidFailed(f *facts) {
+	f.windows.Status.Bootstrap = &infrav1.BootstrapProgress{State: string(plan.StateFailed)}
+}
+
+func isDeleting(f *facts) { f.config.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }
+
 func withNode(f *facts) { f.machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: "n"} }
 
 func TestReport(t *testing.T) {
@@ -99,32 +138,80 @@ func TestReport(t *testing.T) {
 		want   row
 	}{
 		"waits": {
-			"the reason of the phase that waits is the reason of Ready",
-			world(), phase.Wait(bootstrapv1.WaitingForControlPlaneReason, "not yet"), without("False WaitingForControlPlane"),
+			"a wait is no failure, and Ready has its reason",
+			world(), phase.Wait(bootstrapv1.WaitingForControlPlaneReason, "not yet"), without("WaitingForControlPlane"),
 		},
 		"invalid": {
-			"only another config helps, and GitOps tools hear of it",
+			"only another config helps: GitOps tools hear of it, and no new Machine is made",
 			world(), phase.Stall(bootstrapv1.ConfigInvalidReason, "no"),
-			without("False ConfigInvalid").but(row{"Stalled": "True ConfigInvalid"}),
+			without("ConfigInvalid").but(row{"Stalled": "True ConfigInvalid"}),
 		},
 		"stored":               {"Cluster API gets the name once the Secret is there", world(stored), nil, storedRow},
 		"stored with warnings": {"they stop nothing", world(warned), nil, storedRow.but(row{"Warnings": "True WarningsGiven"})},
 		"warned and joined": {
 			"the Secret is not read any more, and what it said stays said",
-			world(wasWarned, named, withNode), nil, storedRow.but(row{"Warnings": "True WarningsGiven"}),
+			world(wasWarned, named, withNode), nil, joinedRow.but(row{"Warnings": "True WarningsGiven"}),
 		},
 		"stored, token out of reach": {
 			"trouble afterwards does not take the user data away",
 			world(stored), phase.Poll(bootstrapv1.WorkloadUnreachableReason, "down"), storedRow,
 		},
 		"moved":  {"status is lost in a move, the Machine still names the Secret", world(stored, named), nil, storedRow},
-		"joined": {"a node that joined needs no Secret any more", world(named, withNode), nil, storedRow.but(row{"Warnings": ""})},
+		"joined": {"a node that joined needs no Secret any more", world(named, withNode), nil, joinedRow},
 		"lost": {
-			"a Secret that is gone under a booting VM is not made anew",
-			world(named), phase.Stall(bootstrapv1.DataSecretLostReason, "gone"),
-			storedRow.but(row{"Ready Data": "False DataSecretLost", "Stalled": "True DataSecretLost", "Warnings": ""}),
+			"a Secret that is gone under a booting VM is not made anew, and its guest may still join",
+			world(named, tells("Unknown", "Bootstrapping"), running), phase.Stall(bootstrapv1.DataSecretLostReason, "gone"),
+			lostRow.but(row{"Ready": "Unknown Bootstrapping"}),
 		},
-		"error": {"an error without a reason is not hidden", world(), errors.New("boom"), without("Unknown InternalError")},
+		"lost while the VM is made": {
+			"the cloud has it already",
+			world(named, tells("Unknown", "WaitingForGuest")), phase.Stall(bootstrapv1.DataSecretLostReason, "gone"), lostRow,
+		},
+		"lost before there is a VM": {
+			"only a new Machine has a new Secret",
+			world(named, tells("Unknown", "WaitingForGuest"), waitsFor(infrav1.WaitingForBootstrapDataReason)),
+			phase.Stall(bootstrapv1.DataSecretLostReason, "gone"), lostRow.but(row{"Ready": "False DataSecretLost"}),
+		},
+		"error": {
+			"an error without a reason is not hidden", world(), errors.New("boom"),
+			without("InternalError").but(row{"Data": "Unknown InternalError"}),
+		},
+
+		"guest at work": {
+			"the config tells the guest's story",
+			world(stored, tells("Unknown", "Bootstrapping")), nil, storedRow.but(row{"Ready": "Unknown Bootstrapping"}),
+		},
+		"guest failed": {
+			"a new Machine helps", world(stored, tells("False", "JoinFailed")), nil, storedRow.but(row{"Ready": "False JoinFailed"}),
+		},
+		"token replaced": {
+			"the guest tells whether it could join all the same",
+			world(stored, tells("Unknown", "Bootstrapping")), phase.Stall(bootstrapv1.BootstrapTokenReplacedReason, "other"),
+			storedRow.but(row{"Ready": "Unknown Bootstrapping", "Stalled": "True BootstrapTokenReplaced"}),
+		},
+		"joined late": {
+			"the WindowsMachine may not know yet",
+			world(stored, tells("False", "GuestSilent"), withNode), nil, storedRow.but(row{"Ready": "True Joined"}),
+		},
+		"joined, VM off": {
+			"what became a node stays one for its bootstrap",
+			world(stored, tells("True", "Joined"), waitsFor(infrav1.VMNotRunningReason), withNode), nil,
+			storedRow.but(row{"Ready": "True Joined"}),
+		},
+		"joined, node deleted": {
+			"Cluster API tells of Nodes", world(stored, tells("True", "NodeDeleted"), withNode), nil,
+			storedRow.but(row{"Ready": "True Joined"}),
+		},
+		"joined, then failed": {
+			"scripts after the join were asked for, too",
+			world(stored, tells("False", "PostJoinScriptFailed"), saidFailed, withNode), nil,
+			storedRow.but(row{"Ready": "False PostJoinScriptFailed"}),
+		},
+		"deleting": {
+			"that is no failure", world(stored, tells("False", "JoinFailed"), isDeleting),
+			phase.Poll(bootstrapv1.WorkloadUnreachableReason, "down"),
+			storedRow.but(row{"Ready": "Unknown Deleting", "Data": "False Deleting"}),
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -154,6 +241,30 @@ func TestReportPaused(t *testing.T) {
 	if got := short(f.config, bootstrapv1.PausedCondition) + ", " +
 		short(f.config, bootstrapv1.ReadyCondition); got != "True Paused, Unknown Paused" {
 		t.Errorf("got %s", got)
+	}
+}
+
+// The default of the API server is as old as time: the first condition of ours has the time of the first look.
+func TestReadyHasItsOwnTime(t *testing.T) {
+	f := world()
+	f.config.Status.Conditions = []metav1.Condition{{
+		Type: bootstrapv1.ReadyCondition, Status: metav1.ConditionUnknown, Reason: bootstrapv1.NotYetReportedReason,
+		LastTransitionTime: metav1.NewTime(time.Unix(0, 0)),
+	}}
+	report(f, phase.Wait(bootstrapv1.WaitingForOwnerReason, "none"))
+	if ready := conditions.Get(f.config, bootstrapv1.ReadyCondition); ready.LastTransitionTime.Unix() == 0 {
+		t.Errorf("Ready is %+v", ready)
+	}
+}
+
+// What the WindowsMachine tells of its guest is told in the same words.
+func TestReadyHasTheWordsOfTheMachine(t *testing.T) {
+	for _, status := range []metav1.ConditionStatus{metav1.ConditionUnknown, metav1.ConditionFalse} {
+		f := world(stored, tells(status, "Reason"))
+		report(f, nil)
+		if got := conditions.GetMessage(f.config, bootstrapv1.ReadyCondition); got != "told" {
+			t.Errorf("%s: Ready says %q", status, got)
+		}
 	}
 }
 

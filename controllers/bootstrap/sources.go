@@ -21,7 +21,7 @@ func (r *Reconciler) readSources(ctx context.Context, f *facts) error {
 			return fmt.Errorf("get %s %s: %w", source.Kind, source.Name, err)
 		}
 		if len(data) == 0 {
-			return phase.Poll(bootstrapv1.WaitingForSourcesReason,
+			return phase.Lack(bootstrapv1.WaitingForSourcesReason,
 				"the config refers to the key %q of %s %s, which does not exist or is empty", source.Key, source.Kind, source.Name)
 		}
 		f.sources[source.String()] = data

@@ -3,11 +3,13 @@ package machine
 import (
 	"time"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 )
 
 const (
@@ -17,37 +19,57 @@ const (
 	// grace is what a guest gets on top of its limit, because the limit does not count the first start of Windows and restarts,
 	// which take minutes.
 	grace = 15 * time.Minute
+
+	// nodeLimit is how long Cluster API may take to find the Node of a guest that reported success. It takes seconds; but it says
+	// only after 5 minutes that it cannot reach the workload cluster, and then we wait for it.
+	nodeLimit = 10 * time.Minute
 )
 
-// overdue says whether a guest should have reported by now.
+// overdue says whether a guest should have reported, or brought its Node, by now.
 func overdue(f *facts) bool {
 	if f.vm == nil || !runs(f) {
 		// The cloud did not answer, or the guest cannot say anything: what was said last stands.
-		reason := conditions.GetReason(f.windows, infrav1.BootstrapProgressCondition)
-		return reason == infrav1.GuestSilentReason || reason == infrav1.BootstrapOverdueReason
+		switch conditions.GetReason(f.windows, infrav1.BootstrapSucceededCondition) {
+		case infrav1.GuestSilentReason, infrav1.BootstrapOverdueReason, infrav1.NodeMissingReason:
+			return true
+		}
+		return false
 	}
 	at := due(f)
 	return !at.IsZero() && !f.now.Before(at)
 }
 
-// due is the time by which the guest must report again: it gives up by itself when its limit has passed. It is zero when the
-// guest need not report any more, or when its limit is not known.
+// due is the time by which the guest must report again, or its Node be found: the guest gives up by itself when its limit has
+// passed. It is zero when nothing more is to come, or when the limit is not known.
 func due(f *facts) time.Time {
-	provisioned, told, limit := conditions.Get(f.windows, infrav1.VMProvisionedCondition), f.windows.Status.Bootstrap, limitOf(f)
-	if limit == 0 || !runs(f) || told == nil && joined(f) {
+	told, limit := f.windows.Status.Bootstrap, limitOf(f)
+	if !runs(f) || joined(f) || said(f, plan.StateFailed) {
 		return time.Time{}
 	}
-	if told == nil {
-		return provisioned.LastTransitionTime.Add(limit + grace)
-	}
-	if said(f, plan.StateSucceeded) || said(f, plan.StateFailed) {
-		return time.Time{}
-	}
-	since := provisioned.LastTransitionTime.Time
-	if told.LastReportTime.After(since) {
+	since := conditions.Get(f.windows, infrav1.VMRunningCondition).LastTransitionTime.Time
+	if told != nil && told.LastReportTime.After(since) {
 		since = told.LastReportTime.Time
 	}
-	return since.Add(max(0, limit-elapsed(told)) + grace)
+	switch {
+	case said(f, plan.StateSucceeded) && looksForNode(f):
+		limit = nodeLimit
+	case said(f, plan.StateSucceeded), limit == 0:
+		return time.Time{}
+	case told == nil:
+		limit += grace
+	default:
+		limit = max(0, limit-elapsed(told)) + grace
+	}
+	return since.Add(limit / time.Duration(max(1, f.speed)))
+}
+
+// looksForNode says whether Cluster API can see the Nodes of the workload cluster. If it cannot, no new Machine would help.
+func looksForNode(f *facts) bool {
+	switch conditions.GetReason(f.machine, clusterv1.MachineNodeHealthyCondition) {
+	case clusterv1.MachineNodeConnectionDownReason, clusterv1.MachineNodeInternalErrorReason:
+		return false
+	}
+	return true
 }
 
 // wake is when to look again without being woken; zero means that a watch wakes us.
@@ -71,7 +93,25 @@ func limitOf(f *facts) time.Duration {
 }
 
 // runs says whether the VM runs, as far as we know.
-func runs(f *facts) bool { return conditions.IsTrue(f.windows, infrav1.VMProvisionedCondition) }
+func runs(f *facts) bool { return conditions.IsTrue(f.windows, infrav1.VMRunningCondition) }
+
+func joined(f *facts) bool { return owner.Joined(f.machine) }
+
+// nodeDeleted says whether Cluster API misses a Node that had joined. While the machine is deleted, Nodes go by themselves.
+func nodeDeleted(f *facts) bool {
+	gone := joined(f) &&
+		conditions.GetReason(f.machine, clusterv1.MachineNodeHealthyCondition) == clusterv1.MachineNodeDeletedReason
+	told := conditions.GetReason(f.windows, infrav1.BootstrapSucceededCondition) == infrav1.NodeDeletedReason
+	return gone && (told || !deleting(f))
+}
+
+// nodeName is the name of the Node that there is.
+func nodeName(f *facts) string {
+	if !joined(f) || nodeDeleted(f) {
+		return ""
+	}
+	return f.machine.Status.NodeRef.Name
+}
 
 // said says whether the guest's last report has this state.
 func said(f *facts, state plan.State) bool {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -18,12 +20,14 @@ func TestOverdue(t *testing.T) {
 		silent  = "False GuestSilent, Stalled True GuestSilent"
 		overdue = "False BootstrapOverdue, Stalled True BootstrapOverdue"
 		waiting = "Unknown WaitingForGuest, Stalled False NotStalled"
-		working = "True Bootstrapping, Stalled False NotStalled"
-		done    = "True BootstrapSucceeded, Stalled False NotStalled"
+		working = "Unknown Bootstrapping, Stalled False NotStalled"
+		seen    = "Unknown WaitingForNode, Stalled False NotStalled"
+		missing = "False NodeMissing, Stalled True NodeMissing"
+		done    = "True Joined, Stalled False NotStalled"
 		gaveUp  = "False BootstrapFailed, Stalled True BootstrapFailed"
 	)
 	at12 := vm(cloud.Running, running) // 12 seconds of the limit are used
-	liar := vm(cloud.Running, `{"version":1,"state":"running","elapsed":99999999999}`)
+	liar := vm(cloud.Running, `{"version":1,"state":"Running","elapsed":99999999999}`)
 	const never = -1
 	cases := map[string]struct {
 		reason string
@@ -60,14 +64,40 @@ func TestOverdue(t *testing.T) {
 			told:   at12, after: 40 * time.Minute, look: 85*time.Minute - 12*time.Second, want: overdue,
 		},
 		"told, joined": {
-			reason: "the rest was asked for too, but nothing stalls",
-			told:   at12, change: withNode, look: 24 * time.Hour, want: "False BootstrapOverdue, Stalled False NotStalled", wake: never,
+			reason: "a Node proves more than a silent guest", told: at12, change: withNode, look: 24 * time.Hour, want: done, wake: never,
 		},
-		"told, joined early": {
-			reason: "a joined machine is looked at again for this alone",
-			told:   at12, change: withNode, look: 10 * time.Minute, want: working, wake: 35*time.Minute - 12*time.Second,
+		"done, early": {
+			reason: "Cluster API may take a while",
+			told:   vm(cloud.Running, succeeded), after: 20 * time.Minute, look: 29 * time.Minute, want: seen,
 		},
-		"done":   {reason: "nothing more is to be heard", told: vm(cloud.Running, succeeded), look: 24 * time.Hour, want: done},
+		"done, almost": {
+			reason: "the wake-up is for the very moment",
+			told:   vm(cloud.Running, succeeded), after: 20 * time.Minute, look: 30*time.Minute - time.Second, want: seen, wake: time.Second,
+		},
+		"done, no Node": {
+			reason: "10 minutes after the guest's success, whatever its limit",
+			told:   vm(cloud.Running, succeeded), after: 20 * time.Minute, look: 30 * time.Minute, want: missing,
+		},
+		"done, no Node, limit not known": {
+			reason: "the time is not the config's", change: func(f *facts) { f.config = nil },
+			told: vm(cloud.Running, succeeded), look: 10 * time.Minute, want: missing,
+		},
+		"done, Nodes out of sight": {
+			reason: "Cluster API does not reach the workload cluster, and would not see another machine's Node either",
+			told:   vm(cloud.Running, succeeded), change: nodeHealthy(clusterv1.MachineNodeConnectionDownReason), look: 24 * time.Hour, want: seen,
+		},
+		"done, Nodes in sight": {
+			reason: "Cluster API looked for it",
+			told:   vm(cloud.Running, succeeded), change: nodeHealthy(clusterv1.MachineNodeInspectionFailedReason), look: time.Hour, want: missing,
+		},
+		"done, joined": {
+			reason: "nothing more is to come",
+			told:   vm(cloud.Running, succeeded), change: withNode, look: 24 * time.Hour, want: done, wake: never,
+		},
+		"ten times as fast": {
+			reason: "simulated guests have clocks that run faster", change: func(f *facts) { f.speed = 10 },
+			look: 270 * time.Second, want: silent,
+		},
 		"failed": {reason: "it told so", told: vm(cloud.Running, failed), look: 24 * time.Hour, want: gaveUp},
 		"more than the limit": {
 			reason: "a guest that lies about its time gets the margin, and no panic", told: liar, look: 15 * time.Minute, want: overdue,
@@ -95,7 +125,7 @@ func TestOverdue(t *testing.T) {
 				end = &phase.Stop{Reason: infrav1.CloudUnreachableReason, Err: errors.New("away")}
 			}
 			report(f, end)
-			got := short(f.windows, infrav1.BootstrapProgressCondition) + ", Stalled " + short(f.windows, infrav1.StalledCondition)
+			got := short(f.windows, infrav1.BootstrapSucceededCondition) + ", Stalled " + short(f.windows, infrav1.StalledCondition)
 			next := max(0, cmp.Or(c.wake, time.Minute))
 			if got != c.want || wake(f) != next {
 				t.Errorf("%s:\nwant %s, next look after %s\ngot  %s, next look after %s", c.reason, c.want, next, got, wake(f))
@@ -118,7 +148,7 @@ func settled(t *testing.T, f *facts, end error) {
 func TestOverdueIsOver(t *testing.T) {
 	const (
 		givenUp = "False GuestSilent, Ready False GuestSilent"
-		waiting = "Unknown WaitingForGuest, Ready False WaitingForGuest"
+		waiting = "Unknown WaitingForGuest, Ready True Running"
 	)
 	stopped := func(f *facts) { f.vm.State = cloud.Stopped }
 	cases := map[string]struct {
@@ -126,8 +156,8 @@ func TestOverdueIsOver(t *testing.T) {
 		change func(*facts)
 		want   string
 	}{
-		"speaks":        {"it was slow", vm(cloud.Running, running), "True Bootstrapping, Ready False Bootstrapping"},
-		"joins":         {"it cannot speak", withNode, "True BootstrapSucceeded, Ready True Joined"},
+		"speaks":        {"it was slow", vm(cloud.Running, running), "Unknown Bootstrapping, Ready True Running"},
+		"joins":         {"it cannot speak", withNode, "True Joined, Ready True Running"},
 		"is stopped":    {"nothing was heard of a VM that is off", stopped, "False GuestSilent, Ready False VMNotRunning"},
 		"starts again":  {"a VM that was restarted has its time again", restarted, waiting},
 		"says no more":  {"it stays given up", func(*facts) {}, givenUp},
@@ -146,7 +176,7 @@ func TestOverdueIsOver(t *testing.T) {
 				end = phase.Wait(infrav1.VMNotRunningReason, "stopped")
 			}
 			report(f, end)
-			got := short(f.windows, infrav1.BootstrapProgressCondition) + ", Ready " + short(f.windows, infrav1.ReadyCondition)
+			got := short(f.windows, infrav1.BootstrapSucceededCondition) + ", Ready " + short(f.windows, infrav1.ReadyCondition)
 			if got != c.want {
 				t.Errorf("%s: want %s, got %s", c.reason, c.want, got)
 			}
@@ -162,6 +192,36 @@ func restarted(f *facts) {
 	f.now = f.now.Add(time.Minute)
 }
 
+// TestNodeComesLate has a machine whose Node is found after it was given up, and one whose Nodes go out of sight.
+func TestNodeComesLate(t *testing.T) {
+	const missing = "False NodeMissing, Ready False NodeMissing"
+	cases := map[string]struct {
+		reason string
+		change func(*facts)
+		want   string
+	}{
+		"joins":        {"late is not never", withNode, "True Joined, Ready True Running"},
+		"stays away":   {"nothing has changed", func(*facts) {}, missing},
+		"cloud away":   {"it stays so while the cloud is away", func(f *facts) { f.vm = nil }, missing},
+		"out of sight": {"an outage is no reason", nodeHealthy(clusterv1.MachineNodeConnectionDownReason), "Unknown WaitingForNode, Ready True Running"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			f := world(vm(cloud.Running, succeeded), deadline(0))
+			report(f, nil)
+			f.now = begin.Add(time.Hour)
+			report(f, nil)
+			c.change(f)
+			report(f, nil)
+			got := short(f.windows, infrav1.BootstrapSucceededCondition) + ", Ready " + short(f.windows, infrav1.ReadyCondition)
+			if got != c.want {
+				t.Errorf("%s: want %s, got %s", c.reason, c.want, got)
+			}
+			settled(t, f, nil)
+		})
+	}
+}
+
 // TestSwitchedOff has a VM that is switched off, and maybe on again, when its guest was given up for what it had told.
 func TestSwitchedOff(t *testing.T) {
 	f := world(vm(cloud.Running, running), deadline(0))
@@ -172,15 +232,15 @@ func TestSwitchedOff(t *testing.T) {
 		f.vm = &cloud.VM{State: state, Report: running}
 		report(f, end)
 		settled(t, f, end)
-		got := short(f.windows, infrav1.BootstrapProgressCondition) + ", Stalled " + short(f.windows, infrav1.StalledCondition)
+		got := short(f.windows, infrav1.BootstrapSucceededCondition) + ", Stalled " + short(f.windows, infrav1.StalledCondition)
 		if got != want {
 			t.Errorf("after %s: want %s, got %s", after, want, got)
 		}
 	}
 	const (
-		off     = "Unknown VMNotRunning, Stalled False NotStalled"
+		off     = "Unknown WaitingForVM, Stalled False NotStalled"
 		overdue = "False BootstrapOverdue, Stalled True BootstrapOverdue"
-		working = "True Bootstrapping, Stalled False NotStalled"
+		working = "Unknown Bootstrapping, Stalled False NotStalled"
 	)
 	stopped := phase.Wait(infrav1.VMNotRunningReason, "stopped")
 	look(time.Minute, cloud.Stopped, stopped, off)

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/linux"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
@@ -42,26 +43,30 @@ func noVM(f *facts) error {
 // recordIdentity writes down who the VM will be before we ask the cloud for anything. After a crash, a restore or a move
 // everything starts from it, and the node's kubelet configuration contains it.
 func (r *Reconciler) recordIdentity(ctx context.Context, f *facts) error {
-	if err := r.identify(ctx, f); err != nil {
-		return err
-	}
 	before := f.windows.DeepCopy()
 	f.windows.Spec.ProviderID = f.identity.ProviderID
 	return r.patch(ctx, f, before)
 }
 
-// hold keeps the object for as long as there may be a VM. Before that it may go freely: a machine whose account never
-// answered has nothing to clean up and must not need the account for it.
+// hold keeps the object for as long as there may be a VM, and writes down on which server the VM will be. Before that it may
+// go freely: a machine whose account never answered has nothing to clean up and must not need the account for it.
 func (r *Reconciler) hold(ctx context.Context, f *facts) error {
 	before := f.windows.DeepCopy()
 	controllerutil.AddFinalizer(f.windows, infrav1.MachineFinalizer)
+	if serverOf(f.windows) == "" {
+		metav1.SetMetaDataAnnotation(&f.windows.ObjectMeta, infrav1.ServerAnnotation, f.server)
+	}
 	return r.patch(ctx, f, before)
 }
+
+// serverOf returns the server that has the machine's VM, or may have it; "" before one was asked for it.
+func serverOf(m *infrav1.WindowsMachine) string { return m.Annotations[infrav1.ServerAnnotation] }
 
 // patch writes spec and metadata if they changed. It fails if the object is gone, unless we have just released it: nothing
 // would ever remove a VM made for an object that is gone.
 func (r *Reconciler) patch(ctx context.Context, f *facts, before *infrav1.WindowsMachine) error {
-	if before.Spec.ProviderID == f.windows.Spec.ProviderID && len(before.Finalizers) == len(f.windows.Finalizers) {
+	if before.Spec.ProviderID == f.windows.Spec.ProviderID && len(before.Finalizers) == len(f.windows.Finalizers) &&
+		serverOf(before) == serverOf(f.windows) {
 		return nil
 	}
 	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
@@ -80,27 +85,38 @@ func (r *Reconciler) identify(_ context.Context, f *facts) error {
 	provider := r.provider(f.windows)
 	if provider == nil {
 		return phase.Stall(infrav1.CloudNotSupportedReason,
-			"this manager does not support the cloud in the spec; use spec.vsphere, or a release that supports this cloud")
+			"this release of the manager does not support the cloud in the spec; upgrade the manager, or delete the Machine and "+
+				"use a WindowsMachineTemplate with spec.vsphere")
 	}
 	var err error
 	f.identity, err = provider.Identify(f.windows)
 	return phase.Cloud(err)
 }
 
+// provider returns nil for a cloud that this release does not support or, if the API is newer than this release, not even know.
 func (r *Reconciler) provider(m *infrav1.WindowsMachine) cloud.Provider {
-	if m.Spec.VSphere != nil {
+	switch {
+	case m.Spec.VSphere != nil:
 		return r.VSphere
+	case m.Spec.Azure != nil:
+		return r.Azure
+	default:
+		return nil
 	}
-	return r.Azure
 }
 
-// claimAddresses waits until every pool has given an address. A machine that had its VM only reads them back.
+// complete stops if the spec lacks a field that the API allows to be left out, such as in a template that a ClusterClass patches.
+func (r *Reconciler) complete(_ context.Context, f *facts) error {
+	return phase.Cloud(r.provider(f.windows).Check(f.windows))
+}
+
+// claimAddresses waits until every pool has given an address, and chooses the adapters' MACs. A machine that had its VM only reads them back.
 func (r *Reconciler) claimAddresses(ctx context.Context, f *facts) (err error) {
 	if !hadVM(f) {
-		f.networks, err = r.Pools.Claim(ctx, f.windows, f.cluster)
+		f.interfaces, err = r.Pools.Claim(ctx, f.windows, f.cluster)
 		return err
 	}
-	if f.networks, err = r.Pools.ReadBack(ctx, f.windows); err != nil {
+	if f.interfaces, err = r.Pools.ReadBack(ctx, f.windows); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Addresses cannot be read back")
 	}
 	return nil
@@ -117,11 +133,20 @@ func (r *Reconciler) ready(ctx context.Context, f *facts) error {
 		return phase.Wait(infrav1.WaitingForClusterInfrastructureReason,
 			"the infrastructure of Cluster %s is not provisioned yet", f.cluster.Name)
 	case f.machine.Spec.Bootstrap.DataSecretName == nil:
-		return phase.Wait(infrav1.WaitingForBootstrapDataReason,
-			"Machine %s has no bootstrap data yet; see its bootstrap config", f.machine.Name)
+		return phase.WaitFor(reread, infrav1.WaitingForBootstrapDataReason, "%s", noData(f))
 	}
 	_, err := linux.ControlPlane(ctx, r.Workload, f.cluster)
 	return err
+}
+
+// noData says why the bootstrap data is missing. What a config waits for by itself is left to it: each change would be written
+// here, too.
+func noData(f *facts) string {
+	if f.config == nil || !conditions.IsTrue(f.config, bootstrapv1.StalledCondition) {
+		return fmt.Sprintf("Machine %s has no bootstrap data yet; see its bootstrap config", f.machine.Name)
+	}
+	stalled := conditions.Get(f.config, bootstrapv1.StalledCondition)
+	return fmt.Sprintf("WindowsBootstrapConfig %s is not ready: %s: %s", f.config.Name, stalled.Reason, stalled.Message)
 }
 
 // hadVM says whether the machine's VM was there once: it gets no second one. The Machine knows it too, because a move loses
@@ -130,36 +155,14 @@ func hadVM(f *facts) bool {
 	return ptr.Deref(f.windows.Status.Initialization.Provisioned, false) || f.machine != nil && f.machine.Spec.ProviderID != ""
 }
 
-func (r *Reconciler) connect(ctx context.Context, f *facts) error {
-	provider := r.provider(f.windows)
-	key := client.ObjectKey{Namespace: f.windows.Namespace, Name: provider.CredentialsOf(f.windows)}
-	var secret corev1.Secret
-	err := r.Live.Get(ctx, key, &secret)
-	if apierrors.IsNotFound(err) && deleting(f) {
-		return phase.AwaitSecret(infrav1.CredentialsMissingReason,
-			"Secret %s with the cloud's credentials does not exist, but the VM cannot be deleted without it; "+
-				"create it again, or delete the VM by hand and then remove the finalizer %s",
-			key.Name, infrav1.MachineFinalizer)
-	}
-	if apierrors.IsNotFound(err) {
-		return phase.AwaitSecret(infrav1.CredentialsMissingReason,
-			"Secret %s with the cloud's credentials does not exist; create it in namespace %s", key.Name, key.Namespace)
-	}
-	if err != nil {
-		return fmt.Errorf("get credentials: %w", err)
-	}
-	f.cloud, err = r.Accounts.Get(provider, key, secret.Data)
-	return phase.Cloud(err)
-}
-
-// distinct stops if another machine has the MAC that this one's VM would get.
+// distinct stops if another machine has a MAC that this one's VM would get.
 func (r *Reconciler) distinct(ctx context.Context, f *facts) error {
-	return r.Pools.Distinct(ctx, f.windows, f.networks)
+	return r.Pools.Distinct(ctx, f.windows, f.interfaces)
 }
 
 // holdAddresses makes sure that the pools do not take the addresses back while there may be a VM with them.
 func (r *Reconciler) holdAddresses(ctx context.Context, f *facts) error {
-	return r.Pools.Hold(ctx, f.windows, f.networks)
+	return r.Pools.Hold(ctx, f.windows, f.interfaces)
 }
 
 // provision asks the cloud for the VM and stops until it runs.
@@ -200,27 +203,10 @@ func (r *Reconciler) ask(ctx context.Context, f *facts) (cloud.VM, error) {
 	return f.cloud.Ensure(ctx, m)
 }
 
-func (r *Reconciler) userData(ctx context.Context, f *facts) ([]byte, error) {
-	var secret corev1.Secret
-	key := client.ObjectKey{Namespace: f.windows.Namespace, Name: *f.machine.Spec.Bootstrap.DataSecretName}
-	err := r.Live.Get(ctx, key, &secret)
-	if apierrors.IsNotFound(err) {
-		return nil, phase.AwaitSecret(infrav1.WaitingForBootstrapDataReason,
-			"Secret %s with the bootstrap data does not exist; see the bootstrap config of Machine %s", key.Name, f.machine.Name)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("get bootstrap data: %w", err)
-	}
-	if len(secret.Data["value"]) == 0 {
-		return nil, phase.AwaitSecret(infrav1.WaitingForBootstrapDataReason,
-			"Secret %s has no bootstrap data under the key \"value\"; see the bootstrap config of Machine %s", key.Name, f.machine.Name)
-	}
-	return secret.Data["value"], nil
-}
-
 func (f *facts) cloudMachine() cloud.Machine {
 	return cloud.Machine{
-		Identity: f.identity, Key: client.ObjectKeyFromObject(f.windows), Spec: f.windows.Spec, Networks: f.networks, Existed: hadVM(f),
+		Identity: f.identity, Key: client.ObjectKeyFromObject(f.windows), Spec: f.windows.Spec,
+		NetworkInterfaces: f.interfaces, Existed: hadVM(f),
 	}
 }
 

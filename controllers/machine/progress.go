@@ -23,17 +23,24 @@ const (
 	maxNote    = 1024 // of an Event
 )
 
-// progressOf reads a guest's report. Any program in the guest can write there: the report is cut to size and cleaned before it
+// story is what a guest tells: how its bootstrap goes, how its last start went, and which Windows it is.
+type story struct {
+	Bootstrap infrav1.BootstrapProgress
+	LastBoot  *infrav1.BootResult
+	Build     string
+}
+
+// readReport reads a guest's report. Any program in the guest can write there: the report is cut to size and cleaned before it
 // is shown, and one that makes no sense is an error.
-func progressOf(report string) (progress *infrav1.BootstrapProgress, windowsBuild string, err error) {
+func readReport(report string) (*story, error) {
 	if report == "" {
-		return nil, "", nil
+		return nil, nil
 	}
 	r, err := plan.DecodeReport([]byte(report))
 	if err != nil {
-		return nil, "", fmt.Errorf("decode report: %w", err)
+		return nil, fmt.Errorf("decode report: %w", err)
 	}
-	progress = &infrav1.BootstrapProgress{
+	progress := infrav1.BootstrapProgress{
 		State:          string(r.State),
 		Phase:          clean(fmt.Sprintf("%d/%d %s", r.Phase.Index, r.Phase.Of, r.Phase.Name), maxName),
 		Step:           clean(r.Step, maxName),
@@ -44,9 +51,8 @@ func progressOf(report string) (progress *infrav1.BootstrapProgress, windowsBuil
 		LastLines:      cleanAll(r.LastLines, maxLine),
 		Warnings:       cleanAll(r.Warnings, maxWarning),
 		Durations:      durationsOf(r.Durations),
-		EveryBoot:      bootOf(r.Boot),
 	}
-	return progress, clean(r.Facts.OS, maxName/2), nil
+	return &story{Bootstrap: progress, LastBoot: bootOf(r.Boot), Build: clean(r.Facts.OS, maxName/2)}, nil
 }
 
 // reasonOf lets only documented reasons become the reason of a condition; any other becomes unknown.
@@ -79,29 +85,35 @@ func bootOf(boot *plan.ReportBoot) *infrav1.BootResult {
 	case plan.StateRunning, plan.StateSucceeded, plan.StateFailed:
 		return &infrav1.BootResult{
 			State:   string(boot.State),
-			Reason:  reasonOf(boot.State, boot.Reason, infrav1.EveryBootFailedReason),
+			Reason:  reasonOf(boot.State, boot.Reason, infrav1.LastBootFailedReason),
 			Message: clean(boot.Message, maxMessage),
 		}
 	}
 	return nil
 }
 
-// takeOver takes a report over into the status. A report without news changes nothing, not even the time of the first one.
-func takeOver(status *infrav1.WindowsMachineStatus, told infrav1.BootstrapProgress, now metav1.Time) {
+// takeOver takes a report over into the status. A report without news changes nothing, not even the time of the first one: that
+// time has passed is no news.
+func takeOver(status *infrav1.WindowsMachineStatus, told story, now metav1.Time) {
+	if told.Build != "" {
+		status.WindowsBuild = told.Build
+	}
+	if told.LastBoot != nil {
+		status.LastBoot = told.LastBoot
+	}
 	known := status.Bootstrap
-	if known != nil && told.EveryBoot != nil && told.EveryBoot.State == string(plan.StateRunning) {
-		// While a node runs its everyBoot phases, it reports their phase and durations, not those of its bootstrap.
-		boot := told.EveryBoot
-		told = *known.DeepCopy()
-		told.EveryBoot = boot
+	if known != nil && told.LastBoot != nil && told.LastBoot.State == string(plan.StateRunning) {
+		return // while a node runs its everyBoot phases, it reports their phase and durations, not those of its bootstrap
 	}
 	if known != nil {
-		told.LastReportTime = known.LastReportTime
+		same := told.Bootstrap
+		same.LastReportTime, same.ElapsedSeconds = known.LastReportTime, known.ElapsedSeconds
+		if equality.Semantic.DeepEqual(same, *known) {
+			return
+		}
 	}
-	if known == nil || !equality.Semantic.DeepEqual(told, *known) {
-		told.LastReportTime = now
-		status.Bootstrap = &told
-	}
+	told.Bootstrap.LastReportTime = now
+	status.Bootstrap = &told.Bootstrap
 }
 
 // seconds makes a number that is not negative and fits the field.

@@ -14,63 +14,61 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-func TestProgressOfUntrustedReports(t *testing.T) {
+func TestUntrustedReports(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	cases := map[string]struct {
 		reason, report string
-		want           *infrav1.BootstrapProgress
+		want           *story
 	}{
 		"none":          {"a guest that is silent", "", nil},
 		"no JSON":       {"nonsense is nothing", "{", nil},
 		"unknown state": {"a state that the API has not would be refused by the API server", `{"version":1,"state":"dancing"}`, nil},
-		"other version": {"a report of another version cannot be read", `{"version":2,"state":"running"}`, nil},
-		"too large": {"a guest cannot fill the API server", `{"version":1,"state":"running","message":"` +
+		"other version": {"a report of another version cannot be read", `{"version":2,"state":"Running"}`, nil},
+		"too large": {"a guest cannot fill the API server", `{"version":1,"state":"Running","message":"` +
 			strings.Repeat("x", 70000) + `"}`, nil},
 		"control characters": {
-			"nothing that a terminal would obey", `{"version":1,"state":"running","phase":{"index":1,"of":2,"name":"a[31m` +
+			"nothing that a terminal would obey", `{"version":1,"state":"Running","phase":{"index":1,"of":2,"name":"a[31m` +
 				"\\u001b" + `"},"elapsed":-4}`,
-			&infrav1.BootstrapProgress{State: "running", Phase: "1/2 a[31m "},
+			&story{Bootstrap: infrav1.BootstrapProgress{State: "Running", Phase: "1/2 a[31m "}},
 		},
 		"long": {
-			"cut to the size of the field", `{"version":1,"state":"failed","message":"` + long + `","lastLines":["` + long +
+			"cut to the size of the field", `{"version":1,"state":"Failed","message":"` + long + `","lastLines":["` + long +
 				`"],"reason":"nope"}`,
-			&infrav1.BootstrapProgress{
-				State: "failed", Phase: "0/0 ", Reason: "BootstrapFailed", Message: long[:1021] + "...",
+			&story{Bootstrap: infrav1.BootstrapProgress{
+				State: "Failed", Phase: "0/0 ", Reason: "BootstrapFailed", Message: long[:1021] + "...",
 				LastLines: []string{long[:253] + "..."},
-			},
+			}},
 		},
 		"reason of a guest that does not fail": {
 			"a guest that did not fail has no reason",
-			`{"version":1,"state":"running","phase":{"index":1,"of":2,"name":"a"},"reason":"JoinFailed"}`,
-			&infrav1.BootstrapProgress{State: "running", Phase: "1/2 a"},
+			`{"version":1,"state":"Running","phase":{"index":1,"of":2,"name":"a"},"reason":"JoinFailed"}`,
+			&story{Bootstrap: infrav1.BootstrapProgress{State: "Running", Phase: "1/2 a"}},
 		},
 		"durations": {
 			"the phases that there are, in their order, no more and none that is made up",
-			`{"version":1,"state":"running","phase":{"index":3,"of":9,"name":"join"},"durations":{"network":-3,"made-up":9,"prepare":4}}`,
-			&infrav1.BootstrapProgress{
-				State: "running", Phase: "3/9 join",
+			`{"version":1,"state":"Running","phase":{"index":3,"of":9,"name":"join"},"durations":{"network":-3,"made-up":9,"prepare":4}}`,
+			&story{Bootstrap: infrav1.BootstrapProgress{
+				State: "Running", Phase: "3/9 join",
 				Durations: []infrav1.PhaseDuration{{Phase: "prepare", Seconds: new(int32(4))}, {Phase: "network", Seconds: new(int32(0))}},
-			},
+			}},
 		},
 		"start": {
-			"its reason is a documented one, too", `{"version":1,"state":"succeeded","phase":{"index":9,"of":9,"name":"join"},
-				"boot":{"state":"failed","reason":"x","message":"` + long + `"}}`,
-			&infrav1.BootstrapProgress{
-				State: "succeeded", Phase: "9/9 join", EveryBoot: &infrav1.BootResult{
-					State: "failed", Reason: "EveryBootFailed",
-					Message: long[:1021] + "...",
-				},
+			"its reason is a documented one, too", `{"version":1,"state":"Succeeded","phase":{"index":9,"of":9,"name":"join"},
+				"boot":{"state":"Failed","reason":"x","message":"` + long + `"}}`,
+			&story{
+				Bootstrap: infrav1.BootstrapProgress{State: "Succeeded", Phase: "9/9 join"},
+				LastBoot:  &infrav1.BootResult{State: "Failed", Reason: "LastBootFailed", Message: long[:1021] + "..."},
 			},
 		},
 		"start of an unknown state": {
-			"it would be refused by the API server", `{"version":1,"state":"succeeded","phase":{"index":9,"of":9,"name":"join"},
-				"boot":{"state":"rebooting"}}`,
-			&infrav1.BootstrapProgress{State: "succeeded", Phase: "9/9 join"},
+			"it would be refused by the API server", `{"version":1,"state":"Succeeded","phase":{"index":9,"of":9,"name":"join"},
+				"boot":{"state":"Rebooting"}}`,
+			&story{Bootstrap: infrav1.BootstrapProgress{State: "Succeeded", Phase: "9/9 join"}},
 		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, _, err := progressOf(c.report)
+			got, err := readReport(c.report)
 			expect.Same(t, c.reason, c.want, got)
 			if (err != nil) != (c.want == nil && c.report != "") {
 				t.Errorf("%s: the error is %v", c.reason, err)
@@ -88,10 +86,10 @@ func TestDurationsFitTheAPI(t *testing.T) {
 	for _, name := range bootstrap.PhaseNames() {
 		all[name] = 1
 	}
-	report := expect.Got(json.Marshal(map[string]any{"version": 1, "state": "running", "durations": all}))(t)
-	progress, _, _ := progressOf(string(report))
+	report := expect.Got(json.Marshal(map[string]any{"version": 1, "state": "Running", "durations": all}))(t)
+	told := expect.Got(readReport(string(report)))(t)
 	var names []string
-	for _, d := range progress.Durations {
+	for _, d := range told.Bootstrap.Durations {
 		names = append(names, d.Phase)
 	}
 	if !slices.Equal(names, bootstrap.PhaseNames()) || len(names) > 16 {
@@ -101,34 +99,34 @@ func TestDurationsFitTheAPI(t *testing.T) {
 
 func TestTakeOver(t *testing.T) {
 	first, second := metav1.NewTime(begin), metav1.NewTime(begin.Add(1))
-	told := func(report string) infrav1.BootstrapProgress {
-		progress, _, _ := progressOf(report)
-		return *progress
+	status := func(at metav1.Time, told story) infrav1.WindowsMachineStatus {
+		told.Bootstrap.LastReportTime = at
+		return infrav1.WindowsMachineStatus{Bootstrap: &told.Bootstrap, LastBoot: told.LastBoot, WindowsBuild: "20348.2700"}
 	}
-	at := func(p infrav1.BootstrapProgress, now metav1.Time) *infrav1.BootstrapProgress {
-		p.LastReportTime = now
-		return &p
-	}
-	inBoot := told(succeeded)
-	inBoot.EveryBoot = &infrav1.BootResult{State: "running"}
+	said := func(report string) story { return *expect.Got(readReport(report))(t) }
+	inBoot := said(succeeded)
+	inBoot.LastBoot = &infrav1.BootResult{State: "Running"}
 	cases := map[string]struct {
 		reason string
-		known  *infrav1.BootstrapProgress
-		told   infrav1.BootstrapProgress
-		want   *infrav1.BootstrapProgress
+		known  infrav1.WindowsMachineStatus
+		told   story
+		want   infrav1.WindowsMachineStatus
 	}{
-		"first":      {"it has its time", nil, told(running), at(told(running), second)},
-		"same again": {"or each look would write", at(told(running), first), told(running), at(told(running), first)},
-		"next":       {"it has its own time", at(told(running), first), told(succeeded), at(told(succeeded), second)},
-		"in a start": {"its own phase and durations stay", at(told(succeeded), first), told(bootRunning), at(inBoot, second)},
-		"after it":   {"the bootstrap is told again", at(inBoot, first), told(bootFailed), at(told(bootFailed), second)},
-		"moved":      {"better this than nothing", nil, told(bootRunning), at(told(bootRunning), second)},
+		"first":      {"it has its time", infrav1.WindowsMachineStatus{}, said(running), status(second, said(running))},
+		"same again": {"or each look would write", status(first, said(running)), said(running), status(first, said(running))},
+		"time alone": {
+			"that time has passed is no news", status(first, said(running)),
+			said(strings.Replace(running, `"elapsed":12`, `"elapsed":40`, 1)), status(first, said(running)),
+		},
+		"next":       {"it has its own time", status(first, said(running)), said(succeeded), status(second, said(succeeded))},
+		"in a start": {"its own phase and durations stay", status(first, said(succeeded)), said(bootRunning), status(first, inBoot)},
+		"after it":   {"the bootstrap has no news", status(first, inBoot), said(bootFailed), status(first, said(bootFailed))},
+		"moved":      {"better this than nothing", infrav1.WindowsMachineStatus{}, said(bootRunning), status(second, said(bootRunning))},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			status := &infrav1.WindowsMachineStatus{Bootstrap: c.known}
-			takeOver(status, c.told, second)
-			expect.Same(t, c.reason, c.want, status.Bootstrap)
+			takeOver(&c.known, c.told, second)
+			expect.Same(t, c.reason, c.want, c.known)
 		})
 	}
 }

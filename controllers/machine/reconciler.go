@@ -1,5 +1,5 @@
 // Package machine makes the VM of a WindowsMachine, reports how far it is, and removes it. reconciler.go has the two lives of a
-// machine as lists of phases, phases.go has the phases, and report.go writes the status: story.go tells what the guest does,
+// machine as lists of phases, phases.go has the phases, secrets.go those that read Secrets, and report.go writes the status: story.go tells what the guest does,
 // progress.go reads its reports, and overdue.go notices when it has been silent for too long.
 package machine
 
@@ -54,8 +54,9 @@ type Reconciler struct {
 	Changed  <-chan cloud.Key
 	// Events tells people what changed.
 	Events events.EventRecorder
-	// Now is the clock.
-	Now func() time.Time
+	// Now is the clock. Speed is how many times faster than ours the clocks of guests run; 0 is 1. Those of simulated guests do.
+	Now   func() time.Time
+	Speed int
 	// WatchFilter is the value of the watch-filter label and Namespace the only namespace, if this manager is limited by them.
 	WatchFilter, Namespace string
 }
@@ -93,6 +94,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if f.released || phase.Outdated(end) {
 		return phase.Result(end)
 	}
+	if rest := owner.Expected(f.windows, r.Now()); rest > 0 && phase.Of(end).Reason == infrav1.WaitingForOwnerReason {
+		return ctrl.Result{RequeueAfter: rest}, nil
+	}
 	report(f, end)
 	if err := r.write(ctx, f); err != nil {
 		return phase.Result(err)
@@ -115,14 +119,17 @@ type facts struct {
 	// config is what the user data is made of; nil when another bootstrap provider makes it.
 	config *bootstrapv1.WindowsBootstrapConfig
 
-	// now is the time of this look.
-	now time.Time
+	// now is the time of this look, and speed that of the guests' clocks.
+	now   time.Time
+	speed int
 
-	// The phases fill these in: who the VM is, the addresses of its adapters, its account, and what the cloud says of it.
-	identity cloud.Identity
-	networks []infrav1.MachineNetwork
-	cloud    cloud.Cloud
-	vm       *cloud.VM
+	// The phases fill these in: who the VM is, its adapters, its account and the server of that, and what the
+	// cloud says of the VM.
+	identity   cloud.Identity
+	interfaces []infrav1.MachineNetworkInterface
+	cloud      cloud.Cloud
+	server     string
+	vm         *cloud.VM
 
 	// unread is why the guest's report was not understood; nil when it was.
 	unread error
@@ -132,7 +139,7 @@ type facts struct {
 }
 
 func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, error) {
-	f := &facts{windows: &infrav1.WindowsMachine{}, now: r.Now()}
+	f := &facts{windows: &infrav1.WindowsMachine{}, now: r.Now(), speed: r.Speed}
 	err := r.Client.Get(ctx, key, f.windows)
 	if apierrors.IsNotFound(err) {
 		return nil, r.Pools.FreeLeft(ctx, key)
@@ -181,10 +188,11 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 	case deleting(f) && !controllerutil.ContainsFinalizer(f.windows, infrav1.MachineFinalizer):
 		return nil
 	case deleting(f):
-		return phase.Run(ctx, f, r.identify, r.connect, r.remove, r.freeAddresses, r.release)
+		return phase.Run(ctx, f, r.identify, r.connect, r.sameServer, r.remove, r.freeAddresses, r.release)
 	default:
-		return phase.Run(ctx, f, r.owned, r.recordIdentity, r.claimAddresses, phase.Unless(hadVM, r.ready),
-			r.connect, phase.Unless(hadVM, r.distinct), r.hold, phase.Unless(hadVM, r.holdAddresses), r.provision)
+		return phase.Run(ctx, f, r.owned, r.identify, phase.Unless(hadVM, r.complete), r.recordIdentity, r.claimAddresses,
+			phase.Unless(hadVM, r.ready), r.connect, r.sameServer, phase.Unless(hadVM, r.distinct), r.hold,
+			phase.Unless(hadVM, r.holdAddresses), r.provision)
 	}
 }
 
@@ -204,20 +212,29 @@ func (r *Reconciler) write(ctx context.Context, f *facts) error {
 	return nil
 }
 
-// tell makes an event when a condition that people wait for gets another reason.
+// tell makes an event when a condition that people wait for gets another reason: Ready, and what the guest does while Ready
+// stays as it is.
 func (r *Reconciler) tell(f *facts) {
-	for _, name := range []string{infrav1.ReadyCondition, infrav1.EveryBootSucceededCondition} {
-		was, now := conditions.Get(f.before, name), conditions.Get(f.windows, name)
-		if now == nil || was != nil && was.Reason == now.Reason {
-			continue
-		}
-		severity := corev1.EventTypeNormal
-		if name == infrav1.ReadyCondition && conditions.IsTrue(f.windows, infrav1.StalledCondition) ||
-			name == infrav1.EveryBootSucceededCondition && now.Status == metav1.ConditionFalse {
-			severity = corev1.EventTypeWarning
-		}
-		r.Events.Eventf(f.windows, nil, severity, now.Reason, "Reconcile", "%s", clean(now.Message, maxNote))
+	if !r.tellOf(f, infrav1.ReadyCondition) {
+		r.tellOf(f, infrav1.BootstrapSucceededCondition)
 	}
+	r.tellOf(f, infrav1.LastBootSucceededCondition)
+}
+
+func (r *Reconciler) tellOf(f *facts, name string) (told bool) {
+	was, now := conditions.Get(f.before, name), conditions.Get(f.windows, name)
+	if now == nil || was != nil && was.Reason == now.Reason {
+		return false
+	}
+	severity := corev1.EventTypeNormal
+	switch {
+	case name == infrav1.LastBootSucceededCondition && now.Status != metav1.ConditionFalse:
+	case now.Status == metav1.ConditionFalse && name != infrav1.ReadyCondition,
+		conditions.IsTrue(f.windows, infrav1.StalledCondition), now.Reason == infrav1.NodeDeletedReason:
+		severity = corev1.EventTypeWarning
+	}
+	r.Events.Eventf(f.windows, nil, severity, now.Reason, "Reconcile", "%s", clean(now.Message, maxNote))
+	return true
 }
 
 // enqueueChanged lets the clouds wake the reconciler. A key is only a hint: the reconciler asks what has changed.

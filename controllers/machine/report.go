@@ -37,15 +37,13 @@ func report(f *facts, end error) {
 	if f.identity.Name != "" {
 		status.ComputerName = f.identity.Name
 	}
-	if f.networks != nil {
-		status.Networks = f.networks
+	if f.interfaces != nil {
+		status.NetworkInterfaces = f.interfaces
 	}
 	if f.vm != nil {
 		reportVM(f, *f.vm)
 	}
-	if joined(f) {
-		status.NodeName = f.machine.Status.NodeRef.Name
-	}
+	status.NodeName = nodeName(f)
 	f.set(vmCondition(f, stop))
 	reportGuest(f)
 	f.set(readyCondition(f))
@@ -71,13 +69,10 @@ func reportVM(f *facts, vm cloud.VM) {
 	if vm.FailureDomain != "" {
 		status.FailureDomain = vm.FailureDomain
 	}
-	progress, build, err := progressOf(vm.Report)
+	told, err := readReport(vm.Report)
 	f.unread = err
-	if progress != nil {
-		takeOver(status, *progress, metav1.NewTime(f.now.Truncate(time.Second)))
-	}
-	if build != "" {
-		status.WindowsBuild = build
+	if told != nil {
+		takeOver(status, *told, metav1.NewTime(f.now.Truncate(time.Second)))
 	}
 	if allocatable := allocatableOf(f); allocatable != nil {
 		status.Allocatable = allocatable
@@ -100,18 +95,16 @@ func allocatableOf(f *facts) corev1.ResourceList {
 	return allocatable
 }
 
-// reportGuest tells what the guest does, how its bootstrap ended, and how the last start of the node went.
+// reportGuest tells what the guest does and how its bootstrap ended, and how the last start of the node went.
 func reportGuest(f *facts) {
-	progress := progressCondition(f)
-	f.set(progress)
-	f.set(succeededCondition(f, progress))
-	if told := f.windows.Status.Bootstrap; told != nil && told.EveryBoot != nil {
-		f.set(everyBootCondition(told.EveryBoot))
+	f.set(bootstrapCondition(f))
+	if boot := f.windows.Status.LastBoot; boot != nil {
+		f.set(lastBootCondition(boot))
 	}
 }
 
 func vmCondition(f *facts, stop phase.Stop) metav1.Condition {
-	c := metav1.Condition{Type: infrav1.VMProvisionedCondition, Status: metav1.ConditionFalse}
+	c := metav1.Condition{Type: infrav1.VMRunningCondition, Status: metav1.ConditionFalse}
 	known := conditions.Get(f.windows, c.Type)
 	switch {
 	case known != nil && known.Status == metav1.ConditionTrue && !deleting(f) && f.vm == nil &&
@@ -123,7 +116,7 @@ func vmCondition(f *facts, stop phase.Stop) metav1.Condition {
 	case deleting(f):
 		c.Reason, c.Message = infrav1.DeletingReason, "the VM is deleted"
 	default:
-		c.Status, c.Reason = metav1.ConditionTrue, infrav1.ProvisionedReason
+		c.Status, c.Reason = metav1.ConditionTrue, infrav1.RunningReason
 	}
 	return c
 }
@@ -133,7 +126,7 @@ func cloudCondition(f *facts, stop phase.Stop) metav1.Condition {
 	c := metav1.Condition{Type: infrav1.CloudReachableCondition, Status: metav1.ConditionUnknown}
 	c.Reason = infrav1.CloudNotAskedReason
 	switch stop.Reason {
-	case infrav1.CredentialsMissingReason, infrav1.CredentialsRejectedReason,
+	case infrav1.CredentialsMissingReason, infrav1.CredentialsRejectedReason, infrav1.IdentityMismatchReason,
 		infrav1.CloudUnreachableReason, infrav1.CloudThrottledReason:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, stop.Reason, stop.Message
 		return c
@@ -144,23 +137,24 @@ func cloudCondition(f *facts, stop phase.Stop) metav1.Condition {
 	return c
 }
 
-// readyCondition sums up: it names the first thing that is not as it should be.
+// readyCondition sums up: the VM runs, and its guest has not failed. Its message tells what the guest still does, because people
+// look here first.
 func readyCondition(f *facts) metav1.Condition {
-	provisioned := conditions.Get(f.windows, infrav1.VMProvisionedCondition)
-	succeeded := conditions.Get(f.windows, infrav1.BootstrapSucceededCondition)
+	running := conditions.Get(f.windows, infrav1.VMRunningCondition)
+	bootstrapped := conditions.Get(f.windows, infrav1.BootstrapSucceededCondition)
 	c := metav1.Condition{Type: infrav1.ReadyCondition, Status: metav1.ConditionFalse}
 	switch {
-	case provisioned.Status == metav1.ConditionUnknown:
-		c.Status, c.Reason, c.Message = provisioned.Status, provisioned.Reason, provisioned.Message
-	case deleting(f) || provisioned.Status != metav1.ConditionTrue:
-		c.Reason, c.Message = provisioned.Reason, provisioned.Message
-	case succeeded.Status != metav1.ConditionTrue:
-		c.Reason, c.Message = succeeded.Reason, succeeded.Message
-	case !joined(f):
-		c.Reason = infrav1.WaitingForNodeReason
-		c.Message = "the guest has joined the cluster, but Cluster API has not seen its Node yet"
+	case running.Status == metav1.ConditionUnknown:
+		c.Status, c.Reason, c.Message = running.Status, running.Reason, running.Message
+	case deleting(f) || running.Status != metav1.ConditionTrue:
+		c.Reason, c.Message = running.Reason, running.Message
+	case bootstrapped.Status == metav1.ConditionFalse:
+		c.Reason, c.Message = bootstrapped.Reason, bootstrapped.Message
 	default:
-		c.Status, c.Reason = metav1.ConditionTrue, infrav1.JoinedReason
+		c.Status, c.Reason = metav1.ConditionTrue, infrav1.RunningReason
+		if bootstrapped.Reason != infrav1.JoinedReason {
+			c.Message = bootstrapped.Message
+		}
 	}
 	return c
 }
@@ -178,20 +172,21 @@ func stalledCondition(f *facts, stop phase.Stop) metav1.Condition {
 }
 
 func phaseOf(f *facts) infrav1.Phase {
+	reason := conditions.GetReason(f.windows, infrav1.VMRunningCondition)
 	switch {
-	case deleting(f), conditions.GetReason(f.windows, infrav1.VMProvisionedCondition) == infrav1.DeletingReason:
+	case deleting(f), reason == infrav1.DeletingReason:
 		return infrav1.PhaseDeleting
 	case conditions.IsTrue(f.windows, infrav1.StalledCondition):
 		return infrav1.PhaseFailed
-	case conditions.IsTrue(f.windows, infrav1.ReadyCondition):
+	case runs(f) && joined(f):
 		return infrav1.PhaseRunning
 	case runs(f):
 		return infrav1.PhaseBootstrapping
+	case reason == infrav1.VMNotRunningReason, hadVM(f) && f.windows.Status.Phase == infrav1.PhaseStopped:
+		return infrav1.PhaseStopped
 	case f.vm != nil || hadVM(f):
 		return infrav1.PhaseProvisioning
 	default:
 		return infrav1.PhasePending
 	}
 }
-
-func joined(f *facts) bool { return owner.Joined(f.machine) }

@@ -37,28 +37,25 @@ func (r row) but(cells row) row {
 
 // Rows that others differ from: all is done, the guest is at work, there is no VM yet.
 var (
-	joinedRow = row{
-		"Phase": "Running", "Ready": "True Joined", "VM": "True Provisioned", "Provisioned": "true",
-		"Bootstrap": "True BootstrapSucceeded", "Progress": "True BootstrapSucceeded", "EveryBoot": "",
+	joinedRow = row{}.but(row{
+		"Phase": "Running", "Ready VM": "True Running", "Provisioned": "true", "Bootstrap": "True Joined", "LastBoot": "",
 		"Stalled": "False NotStalled", "Cloud": "Unknown CloudNotAsked", "Build": "20348.2700", "Node": "m-abc",
-	}
+	})
 	atWorkRow = joinedRow.but(row{
-		"Phase": "Bootstrapping", "Ready": "False Bootstrapping", "Node": "",
-		"Bootstrap": "Unknown Bootstrapping", "Progress": "True Bootstrapping",
+		"Phase": "Bootstrapping", "Node": "", "Bootstrap": "Unknown Bootstrapping",
 	})
 	pendingRow = joinedRow.but(row{
-		"Phase": "Pending", "Ready": "False WaitingForBootstrapData", "VM": "False WaitingForBootstrapData", "Provisioned": "false",
-		"Bootstrap": "Unknown Provisioning", "Progress": "Unknown Provisioning", "Build": "", "Node": "",
+		"Phase": "Pending", "Ready VM": "False WaitingForBootstrapData", "Provisioned": "false",
+		"Bootstrap": "Unknown WaitingForGuest", "Build": "", "Node": "",
 	})
 )
 
 func rowOf(m *infrav1.WindowsMachine) row {
 	return row{
 		"Phase": string(m.Status.Phase), "Node": m.Status.NodeName, "Build": m.Status.WindowsBuild,
-		"Ready": short(m, infrav1.ReadyCondition), "VM": short(m, infrav1.VMProvisionedCondition),
+		"Ready": short(m, infrav1.ReadyCondition), "VM": short(m, infrav1.VMRunningCondition),
 		"Bootstrap": short(m, infrav1.BootstrapSucceededCondition), "Stalled": short(m, infrav1.StalledCondition),
-		"Progress": short(m, infrav1.BootstrapProgressCondition), "EveryBoot": short(m, infrav1.EveryBootSucceededCondition),
-		"Cloud":       short(m, infrav1.CloudReachableCondition),
+		"LastBoot": short(m, infrav1.LastBootSucceededCondition), "Cloud": short(m, infrav1.CloudReachableCondition),
 		"Provisioned": strconv.FormatBool(ptr.Deref(m.Status.Initialization.Provisioned, false)),
 	}
 }
@@ -82,13 +79,13 @@ func reported(state, phase, fields string) string {
 const atEnd = `"elapsed":60,"facts":{"os":"20348.2700"}`
 
 var (
-	running = reported("running", "2/5 kubelet", `"elapsed":12,"facts":{"os":"20348.2700"}`)
-	failed  = reported("failed", "4/5 join", `"reason":"Made-up","message":"kubeadm.exe ended with exit code 1",`+
+	running = reported("Running", "2/5 kubelet", `"elapsed":12,"facts":{"os":"20348.2700"}`)
+	failed  = reported("Failed", "4/5 join", `"reason":"Made-up","message":"kubeadm.exe ended with exit code 1",`+
 		`"exitCode":1,"elapsed":180,"lastLines":["a","x509: no"]`)
-	succeeded   = reported("succeeded", "5/5 verify", atEnd)
-	bootRunning = reported("succeeded", "1/1 every-boot", atEnd+`,"boot":{"state":"running"}`)
-	bootFailed  = reported("succeeded", "5/5 verify", atEnd+
-		`,"boot":{"state":"failed","reason":"NetworkNotReady","message":"hns-network: no address"}`)
+	succeeded   = reported("Succeeded", "5/5 verify", atEnd)
+	bootRunning = reported("Succeeded", "1/1 every-boot", atEnd+`,"boot":{"state":"Running"}`)
+	bootFailed  = reported("Succeeded", "5/5 verify", atEnd+
+		`,"boot":{"state":"Failed","reason":"NetworkNotReady","message":"hns-network: no address"}`)
 )
 
 // begin is when the worlds are looked at for the first time.
@@ -96,8 +93,8 @@ var begin = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 
 func world(change ...func(*facts)) *facts {
 	f := &facts{
-		windows:  &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: "ns", Generation: 3}},
-		machine:  &clusterv1.Machine{},
+		windows:  &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: "ns", Generation: 3}, Spec: infrav1.WindowsMachineSpec{ProviderID: "test://m-abc"}},
+		machine:  &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m"}},
 		cluster:  &clusterv1.Cluster{},
 		identity: cloud.Identity{Name: "m-abc", ProviderID: "test://m-abc"},
 		now:      begin,
@@ -113,6 +110,18 @@ func vm(state cloud.State, report string) func(*facts) {
 }
 
 func withNode(f *facts) { f.machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: "m-abc"} }
+
+// nodeHealthy is what Cluster API says of the machine's Node.
+func nodeHealthy(reason string) func(*facts) {
+	return func(f *facts) {
+		f.machine.Status.Conditions = []metav1.Condition{{
+			Type: clusterv1.MachineNodeHealthyCondition, Status: metav1.ConditionUnknown, Reason: reason,
+		}}
+	}
+}
+
+// seen reports what there is.
+func seen(f *facts) { report(f, nil) }
 
 func isDeleting(f *facts) { f.windows.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }
 
@@ -146,11 +155,11 @@ func TestReport(t *testing.T) {
 	moved := func(f *facts) { f.machine.Spec.ProviderID = "test://m-abc" }
 	// What these rows have is the same whatever went before.
 	const failure = "BootstrapFailed"
-	givenUp := row{"Phase": "Failed", "Ready Bootstrap Progress": "False " + failure, "Stalled": "True " + failure, "Build": ""}
-	isOff := row{"Phase": "Provisioning", "Ready VM": "False VMNotRunning"}
+	givenUp := row{"Phase": "Failed", "Ready Bootstrap": "False " + failure, "Stalled": "True " + failure, "Build": ""}
+	isOff := row{"Phase": "Stopped", "Ready VM": "False VMNotRunning"}
 	isGone := row{"Phase": "Failed", "Ready VM": "False VMVanished", "Stalled": "True VMVanished"}
-	isAway := row{"Ready VM Cloud": "False CloudUnreachable", "Bootstrap Progress": "Unknown CloudUnreachable"}
-	stopsOff, stopsGone := row{"Bootstrap Progress": "Unknown VMNotRunning"}, row{"Bootstrap Progress": "Unknown VMVanished"}
+	isAway := row{"Ready VM Cloud": "False CloudUnreachable"}
+	idle, never := row{"Bootstrap": "Unknown WaitingForVM"}, row{"Bootstrap": "False VMVanished"}
 	cases := map[string]struct {
 		reason string
 		facts  *facts
@@ -169,7 +178,7 @@ func TestReport(t *testing.T) {
 		"silent guest": {
 			"provisioned is said before the guest has spoken, or Cluster API would not look for the node",
 			world(vm(cloud.Running, "")), nil,
-			atWorkRow.but(row{"Ready": "False WaitingForGuest", "Bootstrap Progress": "Unknown WaitingForGuest", "Build": ""}),
+			atWorkRow.but(row{"Bootstrap": "Unknown WaitingForGuest", "Build": ""}),
 		},
 		"guest at work": {"progress is no failure", world(vm(cloud.Running, running)), nil, atWorkRow},
 		"guest failed": {
@@ -182,20 +191,20 @@ func TestReport(t *testing.T) {
 		},
 		"guest at work after its node joined": {
 			"the node is there, and the guest tells what it still does",
-			world(vm(cloud.Running, running), withNode), nil, joinedRow.but(row{"Progress": "True Bootstrapping"}),
+			world(vm(cloud.Running, running), withNode), nil, joinedRow,
 		},
 		"started again": {
 			"a start is told of beside the bootstrap",
-			world(wasRunning, vm(cloud.Running, bootRunning)), nil, joinedRow.but(row{"EveryBoot": "Unknown EveryBootRunning"}),
+			world(wasRunning, vm(cloud.Running, bootRunning)), nil, joinedRow.but(row{"LastBoot": "Unknown LastBootRunning"}),
 		},
 		"start failed": {
 			"the Node says whether pods can run; the machine says what went wrong, and is as ready as before",
-			world(wasRunning, vm(cloud.Running, bootFailed)), nil, joinedRow.but(row{"EveryBoot": "False NetworkNotReady"}),
+			world(wasRunning, vm(cloud.Running, bootFailed)), nil, joinedRow.but(row{"LastBoot": "False NetworkNotReady"}),
 		},
 		"guest done": {
 			"the node is still to be seen",
 			world(vm(cloud.Running, succeeded)), nil,
-			joinedRow.but(row{"Phase": "Bootstrapping", "Ready": "False WaitingForNode", "Node": ""}),
+			atWorkRow.but(row{"Bootstrap": "Unknown WaitingForNode"}),
 		},
 		"joined": {"all is well", world(vm(cloud.Running, succeeded), withNode), nil, joinedRow},
 		"joined without a word": {
@@ -210,28 +219,53 @@ func TestReport(t *testing.T) {
 			"there it is the reason",
 			world(), away, pendingRow.but(row{"Ready VM Cloud": "False CloudUnreachable"}),
 		},
+		"node deleted": {
+			"people are told, and nothing is wrong with the VM",
+			world(wasRunning, vm(cloud.Running, succeeded), nodeHealthy(clusterv1.MachineNodeDeletedReason)), nil,
+			joinedRow.but(row{"Bootstrap": "True NodeDeleted", "Node": ""}),
+		},
+		"node deleted, and back": {
+			"a kubelet that starts registers its Node again",
+			world(wasRunning, vm(cloud.Running, succeeded), nodeHealthy(clusterv1.MachineNodeDeletedReason), seen,
+				nodeHealthy(clusterv1.MachineNodeHealthyReason)), nil, joinedRow,
+		},
+		"node deleted with the machine": {
+			"Nodes go with their machines",
+			world(wasRunning, isDeleting, nodeHealthy(clusterv1.MachineNodeDeletedReason)), phase.Poll(infrav1.DeletingReason, "removing"),
+			joinedRow.but(row{"Phase": "Deleting", "Ready VM": "False Deleting"}),
+		},
 		"vanished": {"a VM that is gone is no outage", world(wasRunning), gone, joinedRow.but(isGone)},
 
 		"stopped": {"a VM that was stopped is not running", world(wasRunning, vm(cloud.Stopped, succeeded)), off, joinedRow.but(isOff)},
 		"stopped at work": {
 			"the guest of a VM that is off does nothing",
-			world(was(running), vm(cloud.Stopped, running)), off, atWorkRow.but(isOff).but(stopsOff),
+			world(was(running), vm(cloud.Stopped, running)), off, atWorkRow.but(isOff).but(idle),
 		},
 		"stopped before its guest said a word": {
 			"such a VM is not said to run",
-			world(was(""), vm(cloud.Stopped, "")), off, atWorkRow.but(isOff).but(stopsOff).but(row{"Build": ""}),
+			world(was(""), vm(cloud.Stopped, "")), off, atWorkRow.but(isOff).but(idle).but(row{"Build": ""}),
 		},
 		"stopped at work after its node joined": {
 			"the bootstrap is done for Cluster API, and not at work",
 			world(was(running), withNode, vm(cloud.Stopped, running)), off,
-			joinedRow.but(isOff).but(row{"Progress": "Unknown VMNotRunning"}),
+			joinedRow.but(isOff),
 		},
 		"stopped, and the cloud is away": {
 			"it did not run when it was seen last",
-			world(was(running), seenStopped), away, atWorkRow.but(isOff).but(isAway),
+			world(was(running), seenStopped), away, atWorkRow.but(isOff).but(isAway).but(idle),
 		},
-		"vanished at work": {"nor does the guest of one that is gone", world(was(running)), gone, atWorkRow.but(isGone).but(stopsGone)},
-		"vanished, moved":  {"the Machine knows that there was a VM", world(moved), gone, pendingRow.but(isGone).but(stopsGone)},
+		"vanished at work": {"nor will the guest of one that is gone", world(was(running)), gone, atWorkRow.but(isGone).but(never)},
+		"vanished, moved":  {"the Machine knows that there was a VM", world(moved), gone, pendingRow.but(isGone).but(never)},
+		"name taken": {
+			"a new Machine has another name",
+			world(), phase.Stall(infrav1.NameTakenReason, "taken"),
+			pendingRow.but(row{"Phase": "Failed", "Ready VM Bootstrap": "False NameTaken", "Stalled": "True NameTaken"}),
+		},
+		"no template": {
+			"a new Machine has the same",
+			world(), phase.Stall(infrav1.TemplateNotFoundReason, "none"),
+			pendingRow.but(row{"Phase": "Failed", "Ready VM": "False TemplateNotFound", "Stalled": "True TemplateNotFound"}),
+		},
 		"of a Machine that is deleted": {
 			"its hooks may keep it like this for long",
 			world(), phase.Wait(infrav1.DeletingReason, "no VM"), pendingRow.but(row{"Phase": "Deleting", "Ready VM": "False Deleting"}),

@@ -16,42 +16,78 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
 
-// progressCondition says what the guest does now. No sentence contains a running clock: each change would be written and wake us.
-func progressCondition(f *facts) metav1.Condition {
-	c := metav1.Condition{Type: infrav1.BootstrapProgressCondition, Status: metav1.ConditionUnknown}
+// bootstrapCondition says what the guest does and how that ended. A Node that has joined proves more than a silent guest; but a
+// guest that failed after that has not done everything it was asked for, and we believe it. No sentence contains a running
+// clock: each change would be written and wake us.
+func bootstrapCondition(f *facts) metav1.Condition {
+	c := metav1.Condition{Type: infrav1.BootstrapSucceededCondition, Status: metav1.ConditionUnknown}
 	told, limit := f.windows.Status.Bootstrap, limitOf(f)
 	switch {
 	case said(f, plan.StateFailed):
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, told.Reason, failure(told)
-	case said(f, plan.StateSucceeded):
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.BootstrapSucceededReason, success(told, limit)
-	case told == nil && joined(f):
-		c.Status, c.Reason = metav1.ConditionTrue, infrav1.BootstrapSucceededReason
-		c.Message = "the Node has joined; its guest has not reported"
-	case told != nil && overdue(f):
-		c.Status, c.Reason = metav1.ConditionFalse, infrav1.BootstrapOverdueReason
-		c.Message = fmt.Sprintf("%s; the guest has not reported since%s; see the console of VM %s",
-			doing(told, limit), butUnread(f), f.windows.Status.ComputerName)
+	case nodeDeleted(f):
+		c.Status, c.Reason = metav1.ConditionTrue, infrav1.NodeDeletedReason
+		c.Message = fmt.Sprintf("Node %s was deleted while its Machine still exists; delete Machine %s to get a new node",
+			f.machine.Status.NodeRef.Name, f.machine.Name)
+	case joined(f):
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.JoinedReason, afterJoin(f, limit)
+	case lost(f):
+		running := conditions.Get(f.windows, infrav1.VMRunningCondition)
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, running.Reason, running.Message
 	case overdue(f):
-		c.Status, c.Reason = metav1.ConditionFalse, infrav1.GuestSilentReason
-		c.Message = fmt.Sprintf("the guest has not reported within its limit of %s and the %s that Windows gets to start%s; "+
-			"see the console of VM %s", brief(limit), brief(grace), butUnread(f), f.windows.Status.ComputerName)
-	case hadVM(f) && !runs(f):
-		// The guest of a VM that is off or gone is not at work; it goes on when its VM is started again.
-		provisioned := conditions.Get(f.windows, infrav1.VMProvisionedCondition)
-		c.Reason, c.Message = provisioned.Reason, provisioned.Message
-		return c
+		c.Status = metav1.ConditionFalse
+		c.Reason, c.Message = givenUp(f, limit)
+	case !runs(f) && hadVM(f):
+		c.Reason, c.Message = infrav1.WaitingForVMReason, "the VM does not run; the condition VMRunning of the WindowsMachine says why"
+	case said(f, plan.StateSucceeded):
+		c.Reason, c.Message = infrav1.WaitingForNodeReason, success(told, limit)+"; Cluster API has not seen its Node yet"
 	case told != nil:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.BootstrappingReason, doing(told, limit)+butUnread(f)
-	case runs(f) && f.unread != nil:
+		c.Reason, c.Message = infrav1.BootstrappingReason, doing(told, limit)+butUnread(f)
+	case f.unread != nil:
 		c.Reason, c.Message = infrav1.WaitingForGuestReason, "the VM is running"+butUnread(f)
-	case runs(f):
-		c.Reason = infrav1.WaitingForGuestReason
-		c.Message = "the VM is running, but its guest has not reported yet; Windows may still be starting"
 	default:
-		c.Reason, c.Message = infrav1.ProvisioningReason, "no VM is running yet"
+		// The same words before and after the VM runs: VMRunning tells of it, and the config would be written once more.
+		c.Reason = infrav1.WaitingForGuestReason
+		c.Message = "the guest has not reported yet; its VM or Windows may still be starting"
 	}
 	return stands(f, c)
+}
+
+// lost says whether this machine will never have a VM that bootstraps, and another one would.
+func lost(f *facts) bool {
+	switch conditions.GetReason(f.windows, infrav1.VMRunningCondition) {
+	case infrav1.VMVanishedReason, infrav1.AddressLostReason, infrav1.NameTakenReason:
+		return !deleting(f)
+	}
+	return false
+}
+
+// afterJoin says what the guest of a Node does or did.
+func afterJoin(f *facts, limit time.Duration) string {
+	switch told := f.windows.Status.Bootstrap; {
+	case told == nil:
+		return "the Node has joined; its guest has not reported"
+	case said(f, plan.StateSucceeded):
+		return success(told, limit)
+	default:
+		return "the Node has joined; " + doing(told, limit) + butUnread(f)
+	}
+}
+
+// givenUp says why a guest is not waited for any longer.
+func givenUp(f *facts, limit time.Duration) (reason, message string) {
+	told, name := f.windows.Status.Bootstrap, f.windows.Status.ComputerName
+	switch {
+	case said(f, plan.StateSucceeded):
+		return infrav1.NodeMissingReason, fmt.Sprintf("%s, but Cluster API found no Node with providerID %s within %s; look for Node %s "+
+			"in the workload cluster and at its spec.providerID", success(told, limit), f.windows.Spec.ProviderID, brief(nodeLimit), name)
+	case told != nil:
+		return infrav1.BootstrapOverdueReason, fmt.Sprintf("%s; the guest has not reported since%s; see the console of VM %s",
+			doing(told, limit), butUnread(f), name)
+	default:
+		return infrav1.GuestSilentReason, fmt.Sprintf("the guest has not reported within its limit of %s and the %s that Windows "+
+			"gets to start%s; see the console of VM %s", brief(limit), brief(grace), butUnread(f), name)
+	}
 }
 
 // stands keeps what was said last, also of a report that was not understood, while the cloud does not answer.
@@ -80,37 +116,22 @@ func logUnread(ctx context.Context, f *facts) {
 		return
 	}
 	log := ctrl.LoggerFrom(ctx)
-	const progress = infrav1.BootstrapProgressCondition
-	newReason := conditions.GetReason(f.windows, progress) != conditions.GetReason(f.before, progress)
-	newMessage := conditions.GetMessage(f.windows, progress) != conditions.GetMessage(f.before, progress)
+	const bootstrap = infrav1.BootstrapSucceededCondition
+	newReason := conditions.GetReason(f.windows, bootstrap) != conditions.GetReason(f.before, bootstrap)
+	newMessage := conditions.GetMessage(f.windows, bootstrap) != conditions.GetMessage(f.before, bootstrap)
 	if !newMessage || newReason && overdue(f) {
 		log = log.V(4)
 	}
 	log.Info("Report of the guest not understood", "vm", f.identity.Name, "error", clean(f.unread.Error(), maxLine))
 }
 
-// succeededCondition says how the bootstrap ended. A Node that has joined proves more than a silent guest; but a guest that
-// failed after that has not done everything it was asked for, and we believe it.
-func succeededCondition(f *facts, progress metav1.Condition) metav1.Condition {
-	c := progress
-	c.Type = infrav1.BootstrapSucceededCondition
-	switch {
-	case said(f, plan.StateFailed), c.Reason == infrav1.BootstrapSucceededReason:
-	case joined(f):
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.BootstrapSucceededReason, "the Node has joined"
-	case c.Status == metav1.ConditionTrue: // the guest is at work and not done
-		c.Status = metav1.ConditionUnknown
-	}
-	return c
-}
-
-// everyBootCondition says how the node's last start went.
-func everyBootCondition(boot *infrav1.BootResult) metav1.Condition {
-	c := metav1.Condition{Type: infrav1.EveryBootSucceededCondition, Status: metav1.ConditionUnknown}
-	c.Reason = infrav1.EveryBootRunningReason
+// lastBootCondition says how the node's last start went.
+func lastBootCondition(boot *infrav1.BootResult) metav1.Condition {
+	c := metav1.Condition{Type: infrav1.LastBootSucceededCondition, Status: metav1.ConditionUnknown}
+	c.Reason = infrav1.LastBootRunningReason
 	switch plan.State(boot.State) {
 	case plan.StateSucceeded:
-		c.Status, c.Reason = metav1.ConditionTrue, infrav1.EveryBootSucceededReason
+		c.Status, c.Reason = metav1.ConditionTrue, infrav1.LastBootSucceededReason
 	case plan.StateFailed:
 		c.Status, c.Reason = metav1.ConditionFalse, boot.Reason
 		c.Message = fmt.Sprintf("at the last start of the node: %s (%s)", boot.Message, boot.Reason)

@@ -8,6 +8,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -21,16 +22,16 @@ import (
 // deadline gives the machine a config, with the default of 30 minutes when it is 0.
 func deadline(seconds int32) func(*facts) {
 	return func(f *facts) {
-		f.config = &bootstrapv1.WindowsBootstrapConfig{Spec: bootstrapv1.WindowsBootstrapConfigSpec{DeadlineSeconds: seconds}}
+		f.config = &bootstrapv1.WindowsBootstrapConfig{Spec: bootstrapv1.WindowsBootstrapConfigSpec{BootstrapDeadlineSeconds: seconds}}
 	}
 }
 
 // TestSentences has what a person reads, in whole sentences.
 func TestSentences(t *testing.T) {
 	const (
-		progress = infrav1.BootstrapProgressCondition
+		progress = infrav1.BootstrapSucceededCondition
 		ready    = infrav1.ReadyCondition
-		boot     = infrav1.EveryBootSucceededCondition
+		boot     = infrav1.LastBootSucceededCondition
 		silent   = "Bootstrap 2/5 kubelet, 12s of at most 30m; the guest has not reported since, but "
 		console  = "; see the console of VM m-abc"
 	)
@@ -42,22 +43,22 @@ func TestSentences(t *testing.T) {
 	}{
 		"at work": {
 			"phase, step, elapsed and limit",
-			world(deadline(0), told("running", "4/11 network", `"step":"hns-network","elapsed":120`)),
+			world(deadline(0), told("Running", "4/11 network", `"step":"hns-network","elapsed":120`)),
 			ready, "Bootstrap 4/11 network, step hns-network, 2m of at most 30m",
 		},
 		"at work, user data of another provider": {
 			"the limit is not known",
-			world(told("running", "4/11 network", `"step":"hns-network","elapsed":125`)),
+			world(told("Running", "4/11 network", `"step":"hns-network","elapsed":125`)),
 			ready, "Bootstrap 4/11 network, step hns-network, 2m5s",
 		},
 		"rebooting": {
 			"down time is not counted, and looks like silence",
-			world(deadline(3600), told("rebooting", "2/11 windows", `"step":"feature","elapsed":50`)),
+			world(deadline(3600), told("Rebooting", "2/11 windows", `"step":"feature","elapsed":50`)),
 			progress, "Bootstrap 2/11 windows, step feature, rebooting, 50s of at most 1h",
 		},
 		"named failure": {
 			"exit code, the name of the failure, the reason to look up",
-			world(deadline(0), told("failed", "9/11 join", `"reason":"ApiServerCaMismatch",
+			world(deadline(0), told("Failed", "9/11 join", `"reason":"ApiServerCaMismatch",
 				"message":"the API server's certificate is not signed by this cluster's CA (kubeadm.exe ended with exit code 1)",
 				"exitCode":1,"elapsed":180,"lastLines":["a","b"]`)),
 			ready, `Bootstrap 9/11 join failed after 3m: exit 1, ` +
@@ -65,7 +66,7 @@ func TestSentences(t *testing.T) {
 		},
 		"failure that has no name": {
 			"the last line that is no stack",
-			world(deadline(0), told("failed", "9/11 join", `"reason":"JoinFailed",
+			world(deadline(0), told("Failed", "9/11 join", `"reason":"JoinFailed",
 				"message":"kubeadm.exe ended with exit code 1",
 				"exitCode":1,"elapsed":3725,"lastLines":["could not do it",
 				"k8s.io/kubernetes/cmd/kubeadm/app/discovery.For","\tk8s.io/kubernetes/cmd/kubeadm/app/discovery/discovery.go:41",
@@ -74,24 +75,24 @@ func TestSentences(t *testing.T) {
 		},
 		"failure of a silent program": {
 			"then its exit code is all that there is",
-			world(told("failed", "3/11 pre-join", `"reason":"PreJoinScriptFailed",
+			world(told("Failed", "3/11 pre-join", `"reason":"PreJoinScriptFailed",
 				"message":"cmd.exe ended with exit code -7","exitCode":-7,"elapsed":1,"lastLines":[""]`)),
 			ready, `Bootstrap 3/11 pre-join failed after 1s: exit -7, "cmd.exe ended with exit code -7" (PreJoinScriptFailed)`,
 		},
 		"failure with quotes and paths": {
 			"they are to be read, not to be parsed",
-			world(told("failed", "1/7 prepare", `"reason":"FilesFailed","message":"copy \"C:\\a b\": no","elapsed":1`)),
+			world(told("Failed", "1/7 prepare", `"reason":"FilesFailed","message":"copy \"C:\\a b\": no","elapsed":1`)),
 			ready, `Bootstrap 1/7 prepare failed after 1s: "copy 'C:\a b': no" (FilesFailed)`,
 		},
 		"failure without a program": {
 			"there is no exit code",
-			world(told("failed", "9/11 join", `"reason":"BootstrapTimeout",
+			world(told("Failed", "9/11 join", `"reason":"BootstrapTimeout",
 				"message":"the deadline of 1800 s has passed","elapsed":1800`)),
 			ready, `Bootstrap 9/11 join failed after 30m: "the deadline of 1800 s has passed" (BootstrapTimeout)`,
 		},
 		"program that hangs": {
 			"what was stopped is said",
-			world(told("failed", "9/11 join", `"reason":"ApiServerUnreachable",
+			world(told("Failed", "9/11 join", `"reason":"ApiServerUnreachable",
 				"message":"the API server does not answer (kubeadm.exe did not end within 900 s and was stopped)",
 				"elapsed":950,"lastLines":["a"]`)),
 			ready, `Bootstrap 9/11 join failed after 15m50s: ` +
@@ -99,17 +100,32 @@ func TestSentences(t *testing.T) {
 		},
 		"done": {
 			"how long it took", world(deadline(0), vm(cloud.Running, succeeded)),
-			progress, "Bootstrap succeeded after 1m of at most 30m",
+			ready, "Bootstrap succeeded after 1m of at most 30m; Cluster API has not seen its Node yet",
 		},
 		"done, with a warning": {
 			"what may fail is not hidden",
-			world(deadline(0), told("succeeded", "", `"elapsed":600,"warnings":["defender: no"]`)),
+			world(deadline(0), told("Succeeded", "", `"elapsed":600,"warnings":["defender: no"]`), withNode),
 			progress, `Bootstrap succeeded after 10m of at most 30m, with a warning: "defender: no"`,
 		},
 		"done, with warnings": {
 			"the rest is in status.bootstrap.warnings",
-			world(deadline(0), told("succeeded", "", `"elapsed":600,"warnings":["a","b"]`)),
+			world(deadline(0), told("Succeeded", "", `"elapsed":600,"warnings":["a","b"]`), withNode),
 			progress, `Bootstrap succeeded after 10m of at most 30m, with 2 warnings, the last: "b"`,
+		},
+		"joined": {"nothing is left to tell", world(deadline(0), vm(cloud.Running, succeeded), withNode), ready, ""},
+		"joined, at work": {
+			"scripts may follow the join", world(deadline(0), vm(cloud.Running, running), withNode),
+			progress, "the Node has joined; Bootstrap 2/5 kubelet, 12s of at most 30m",
+		},
+		"node deleted": {
+			"what to do comes last",
+			world(vm(cloud.Running, succeeded), withNode, nodeHealthy(clusterv1.MachineNodeDeletedReason)),
+			ready, "Node m-abc was deleted while its Machine still exists; delete Machine m to get a new node",
+		},
+		"no node": {
+			"what to look at", world(deadline(0), vm(cloud.Running, succeeded), seen, later),
+			ready, "Bootstrap succeeded after 1m of at most 30m, but Cluster API found no Node with providerID test://m-abc within 10m; " +
+				"look for Node m-abc in the workload cluster and at its spec.providerID",
 		},
 		"not understood": {"it is no silence", world(vm(cloud.Running, "{")), ready, "the VM is running, but " + notUnderstood},
 		"not understood any more": {
@@ -224,7 +240,7 @@ func TestConditionsHaveTheTimeOfTheLook(t *testing.T) {
 	report(f, nil)
 	f.now = begin.Add(time.Hour)
 	report(f, nil)
-	if got := conditions.GetLastTransitionTime(f.windows, infrav1.VMProvisionedCondition); !got.Equal(&metav1.Time{Time: begin}) {
+	if got := conditions.GetLastTransitionTime(f.windows, infrav1.VMRunningCondition); !got.Equal(&metav1.Time{Time: begin}) {
 		t.Errorf("the VM runs since %s and not since %s", got, begin)
 	}
 }

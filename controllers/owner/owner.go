@@ -4,6 +4,7 @@ package owner
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,6 +35,15 @@ func Of(ctx context.Context, c client.Client, o client.Object) (*clusterv1.Machi
 		return nil, nil, fmt.Errorf("get cluster: %w", err)
 	}
 	return machine, cluster, nil
+}
+
+// patience is how long Cluster API may take to set the owner of a new object, which it does in a moment.
+const patience = 5 * time.Second
+
+// Expected is how much longer the owner of an object may be missing without anybody being told: each word is a write, for every
+// machine that is made.
+func Expected(o client.Object, now time.Time) time.Duration {
+	return o.GetCreationTimestamp().Add(patience).Sub(now)
 }
 
 // Joined says whether the Machine has become a Node.

@@ -2,7 +2,9 @@ package owner_test
 
 import (
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
@@ -51,5 +53,16 @@ func TestClusterChanged(t *testing.T) {
 	}
 	if !owner.ClusterChanged().Create(event.CreateEvent{Object: &clusterv1.Cluster{}}) {
 		t.Error("a new Cluster does not wake")
+	}
+}
+
+// An owner that is missing is told of once Cluster API has had its time.
+func TestExpected(t *testing.T) {
+	created := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
+	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(created)}}
+	for after, want := range map[time.Duration]time.Duration{0: 5 * time.Second, 5 * time.Second: 0, time.Minute: -55 * time.Second} {
+		if got := owner.Expected(machine, created.Add(after)); got != want {
+			t.Errorf("after %s the owner is expected for another %s, want %s", after, got, want)
+		}
 	}
 }

@@ -146,6 +146,11 @@ func Stall(reason, format string, args ...any) error {
 	return &Stop{Reason: reason, Message: fmt.Sprintf(format, args...), After: slow, Stalled: true}
 }
 
+// Lack stops until a person brings something that is missing: Stall, but noticed soon, because it may be on its way.
+func Lack(reason, format string, args ...any) error {
+	return &Stop{Reason: reason, Message: fmt.Sprintf(format, args...), After: soon, Stalled: true}
+}
+
 // Cloud turns the error of a cloud into a Stop: the cloud says of which kind the error is, and we decide when to try again.
 // Other errors, and nil, stay as they are.
 func Cloud(err error) error {

@@ -18,6 +18,8 @@ type Key = types.NamespacedName
 // arguments, from several goroutines, and by a process that knows nothing of earlier calls. No method waits for the cloud to
 // finish what was started. Errors are ErrNotFound or of type *Error; the controllers treat any other error as Transient.
 type Cloud interface {
+	Account
+
 	// Observe reports the VM as it is now, or ErrNotFound. It changes nothing. A VM that has the machine's name but not
 	// its mark does not belong to the machine: no method may report, change or delete it.
 	Observe(ctx context.Context, m Machine) (VM, error)
@@ -29,6 +31,13 @@ type Cloud interface {
 	// Delete asks the cloud to remove the VM and everything that Ensure made for it. It returns nil while something is left
 	// or may still appear, such as the VM of a request that is under way, and ErrNotFound once that is ruled out.
 	Delete(ctx context.Context, m Machine) error
+}
+
+// Account is a user at a server.
+type Account interface {
+	// Server identifies the server, equally for all its users and under all its addresses, so that a VM is never looked for
+	// on another one. It MUST NOT answer before the server has accepted the credentials. A call is cheap after the first.
+	Server(ctx context.Context) (string, error)
 
 	// Watch sends the key of each machine that is worth another look, as a hint and never as a fact, until ctx ends; an error
 	// before then means that it must be started again. After a lost connection it MUST send the keys of all machines again.
@@ -44,8 +53,11 @@ type Provider interface {
 	// spec.providerID holds the answer, it MUST always give that answer again.
 	Identify(m *infrav1.WindowsMachine) (Identity, error)
 
-	// CredentialsOf names the Secret, in the machine's namespace, with the credentials of its account.
-	CredentialsOf(m *infrav1.WindowsMachine) string
+	// Check says what the spec lacks that a VM needs and the API allows to be left out, as an Invalid error. It MUST be pure.
+	Check(m *infrav1.WindowsMachine) error
+
+	// IdentityOf names the credentials of the machine's account; the zero value if the spec does not.
+	IdentityOf(m *infrav1.WindowsMachine) infrav1.IdentityReference
 
 	// Connect returns the account of these credentials. It only checks their form: the first call of a method logs in. The
 	// caller uses one Cloud for all machines of the account, runs its Watch for as long as it is in use, and then closes it.
@@ -71,8 +83,9 @@ type Machine struct {
 	// Spec has the part for this cloud set.
 	Spec infrav1.WindowsMachineSpec
 
-	// Networks are the adapters whose addresses are known before the VM exists, as in status.networks. Only Ensure needs them.
-	Networks []infrav1.MachineNetwork
+	// NetworkInterfaces are the adapters with the MACs that they must get, as in status.networkInterfaces. An adapter without
+	// one gets any. Only Ensure needs them.
+	NetworkInterfaces []infrav1.MachineNetworkInterface
 
 	// Existed says that the VM existed once. If its folder is not found now, the VM may still be there.
 	Existed bool

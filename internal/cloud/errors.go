@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 )
 
 // ErrNotFound says that the machine has no VM.
@@ -37,6 +39,12 @@ type Error struct {
 	After time.Duration
 	// Err is the cause, for logs.
 	Err error
+}
+
+// Missing is the error about a field that the API allows to be left out and a VM needs.
+func Missing(field string) *Error {
+	return Errorf(Invalid, infrav1.SpecInvalidReason, "%s is not set, but a VM needs it; set it in a new WindowsMachineTemplate, or in a "+
+		"patch of the ClusterClass, and use that in the MachineDeployment, which then replaces its machines", field)
 }
 
 // Error returns the sentence for people.

@@ -45,18 +45,18 @@ func TestLife(t *testing.T) {
 	m := s.machine("life", "nodes", "storage")
 	ready := s.running(t, m)
 
-	want := []infrav1.MachineNetwork{
+	want := []infrav1.MachineNetworkInterface{
 		{
-			Name: "VM Network", MACAddress: "00:50:56:00:00:0a",
+			Name: "pool-0", MACAddress: "00:50:56:00:00:0a",
 			Addresses: []infrav1.NetworkAddress{{Address: "10.20.0.10/24", Gateway: "10.20.0.1"}},
 		},
 		{
-			Name: "VM Network", MACAddress: "00:50:56:05:00:0a",
+			Name: "pool-1", MACAddress: "00:50:56:05:00:0a",
 			Addresses: []infrav1.NetworkAddress{{Address: "10.21.0.10/24", Gateway: "10.21.0.1"}},
 		},
-		{Name: "DC0_DVPG0"},
+		{Name: "dhcp", MACAddress: ready.Windows.Status.NetworkInterfaces[2].MACAddress},
 	}
-	expect.Same(t, "status.networks", want, ready.Windows.Status.Networks)
+	expect.Same(t, "status.networkInterfaces", want, ready.Windows.Status.NetworkInterfaces)
 	wantMACs(t, ready.Windows.Status.ComputerName, want)
 	plan, err := scripts.Plan(ready.Data.Data["value"])
 	for _, text := range []string{
@@ -130,7 +130,7 @@ func TestAddressIsKept(t *testing.T) {
 	})
 	second.Create(t)
 	second.Await(t, "no address", world.Windows("Ready False WaitingForIPAddress"),
-		world.Config("Ready False WaitingForMachineAddresses"))
+		world.Config("Ready Unknown WaitingForMachineAddresses"))
 	for range 5 {
 		second.Touch(t, s.claim(t.Context(), t, "second-0-0"), "look again")
 		s.process.Reconcile(t, world.Machines, second.Key)
@@ -143,8 +143,8 @@ func TestAddressIsKept(t *testing.T) {
 	first.End(t)
 	s.released(t, "first-0-0")
 	second.Touch(t, s.claim(t.Context(), t, "second-0-0"), "there is one now")
-	have := second.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"))
-	if got := have.Windows.Status.Networks[0].Addresses[0].Address; got != "10.22.0.10/24" {
+	have := second.Await(t, "running VM", world.Windows("Ready True Running"))
+	if got := have.Windows.Status.NetworkInterfaces[0].Addresses[0].Address; got != "10.22.0.10/24" {
 		t.Errorf("the second machine has %s", got)
 	}
 	second.End(t)
@@ -191,13 +191,13 @@ func TestPoolIsMissing(t *testing.T) {
 	m := s.machine("late", "later")
 	m.Create(t)
 	have := m.Await(t, "no pool", world.Windows("Ready False WaitingForIPAddress"),
-		world.Config("Ready False WaitingForMachineAddresses"))
+		world.Config("Ready Unknown WaitingForMachineAddresses"))
 	const want = "IPAddressClaim late-0-0 has no address of InClusterIPPool later yet"
 	if got := conditions.Get(have.Windows, infrav1.ReadyCondition).Message; !strings.HasPrefix(got, want) {
 		t.Errorf("message %q, want %q", got, want)
 	}
 	s.pool(t, "later", "10.25.0.", "19")
-	m.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"))
+	m.Await(t, "running VM", world.Windows("Ready True Running"))
 	m.End(t)
 }
 
@@ -221,7 +221,7 @@ func TestForeignClaim(t *testing.T) {
 	m.Create(t)
 	m.Await(t, "somebody else's claim", world.Windows("Ready False WaitingForIPAddress"))
 	expect.OK(t, client.IgnoreNotFound(s.Client.Delete(t.Context(), foreign)))
-	m.Await(t, "a claim of its own", world.Windows("Ready False WaitingForGuest"))
+	m.Await(t, "a claim of its own", world.Windows("Ready True Running"))
 	if !held(s.claim(t.Context(), t, "taken-0-0")) {
 		t.Error("the machine's own claim is not held")
 	}

@@ -44,10 +44,10 @@ func (s *stage) liveAndDie(t *testing.T, name string, plan world.Plan) {
 	})
 	m := s.machine(name, "nodes")
 	m.Create(t)
-	ready := m.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"), world.DataSecretNamed)
+	ready := m.Await(t, "running VM", world.Windows("Ready True Running"), world.DataSecretNamed)
 	vm := ready.Windows.Status.ComputerName
 	s.wantHeld(t, name+"-0-0")
-	wantMACs(t, vm, ready.Windows.Status.Networks)
+	wantMACs(t, vm, ready.Windows.Status.NetworkInterfaces)
 	m.End(t)
 	if vms := datacenter.Owner(t).VMs(); slices.Contains(vms, vm) {
 		t.Errorf("the VM is left: %q", vms)

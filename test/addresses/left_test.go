@@ -45,7 +45,7 @@ func TestClaimLostItsStatus(t *testing.T) {
 	s := newStage(t, nil)
 	s.SetCredentials(t, datacenter.Credentials())
 	m := s.machine("restored", "by-hand", "by-hand", "by-hand")
-	adapters := m.Windows.Spec.VSphere.Networks
+	adapters := m.Windows.Spec.VSphere.NetworkInterfaces
 	for i := range 3 {
 		adapters[i].AddressesFromPools[0].Kind = "ListOnPaper"
 	}
@@ -55,7 +55,7 @@ func TestClaimLostItsStatus(t *testing.T) {
 	for i, name := range names {
 		s.give(t, name, "10.30.0.1"+string(rune('0'+i)))
 	}
-	m.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"))
+	m.Await(t, "running VM", world.Windows("Ready True Running"))
 	for _, name := range names {
 		world.ChangeStatus(t, s.Client, s.claim(t.Context(), t, name), func(c *ipamv1.IPAddressClaim) {
 			c.Status = ipamv1.IPAddressClaimStatus{}
@@ -102,17 +102,17 @@ func TestUselessAddress(t *testing.T) {
 	s := newStage(t, nil)
 	s.SetCredentials(t, datacenter.Credentials())
 	m := s.machine("useless", "by-hand")
-	m.Windows.Spec.VSphere.Networks[0].AddressesFromPools[0].Kind = "ListOnPaper"
+	m.Windows.Spec.VSphere.NetworkInterfaces[0].AddressesFromPools[0].Kind = "ListOnPaper"
 	m.Create(t)
 	claimed := s.haveAll(t, []string{"useless-0-0"})
 	wait.Eventually(t, "claim", claimed)
 	s.give(t, "useless-0-0", "10.31.0.10")
 	have := m.Await(t, "refusal",
-		world.Windows("Stalled True SpecInvalid"), world.Config("Ready False WaitingForMachineAddresses"))
+		world.Windows("Stalled True SpecInvalid"), world.Config("Ready Unknown WaitingForMachineAddresses"))
 	const want = "IPAddress useless-0-0: gateway 10.30.0.1 is not in the network of 10.31.0.10/24; correct pool by-hand, " +
 		"then delete IPAddressClaim useless-0-0, and the machine creates a new one"
-	if got := conditions.Get(have.Windows, infrav1.ReadyCondition).Message; got != want || have.Windows.Status.Networks != nil {
-		t.Errorf("message %q, want %q; networks %+v", got, want, have.Windows.Status.Networks)
+	if got := conditions.Get(have.Windows, infrav1.ReadyCondition).Message; got != want || have.Windows.Status.NetworkInterfaces != nil {
+		t.Errorf("message %q, want %q; networks %+v", got, want, have.Windows.Status.NetworkInterfaces)
 	}
 	expect.OK(t, s.Client.Delete(t.Context(), s.claim(t.Context(), t, "useless-0-0")))
 	wait.Eventually(t, "the address to go", func(ctx context.Context) error {
@@ -123,7 +123,7 @@ func TestUselessAddress(t *testing.T) {
 	})
 	wait.Eventually(t, "another claim", claimed)
 	s.give(t, "useless-0-0", "10.30.0.20")
-	m.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"))
+	m.Await(t, "running VM", world.Windows("Ready True Running"))
 	m.End(t)
 }
 

@@ -39,8 +39,8 @@ func TestMACTakenAfterMove(t *testing.T) {
 	gate := &world.Gate{}
 	s.process = s.Run(t, world.Options{VSphere: vsphere.Provider{}, Gate: gate})
 	first.Touch(t, moved.Core, "moved")
-	after := first.Await(t, "addresses", world.Windows("Ready False WaitingForGuest"), func(s world.State) string {
-		return cmp.Diff(before.Windows.Status.Networks, s.Windows.Status.Networks)
+	after := first.Await(t, "addresses", world.Windows("Ready True Running"), func(s world.State) string {
+		return cmp.Diff(before.Windows.Status.NetworkInterfaces, s.Windows.Status.NetworkInterfaces)
 	})
 	if after.Windows.Spec.ProviderID != before.Windows.Spec.ProviderID {
 		t.Errorf("it is another VM: %s", after)

@@ -33,9 +33,8 @@ func TestMain(m *testing.M) { world.Main(m, &shared, 1) }
 // datacenter is the vCenter of all tests, which run one after the other.
 var datacenter *vcenter.VCenter
 
-// wantMACs compares the adapters of a VM, as they are in the vCenter, with the networks of a status; one without an address
-// got its MAC from the vCenter.
-func wantMACs(t *testing.T, name string, networks []infrav1.MachineNetwork) {
+// wantMACs compares the adapters of a VM, as they are in the vCenter, with those of a status.
+func wantMACs(t *testing.T, name string, interfaces []infrav1.MachineNetworkInterface) {
 	t.Helper()
 	var got []string
 	for _, device := range datacenter.Owner(t).Read(name, "config.hardware.device").Config.Hardware.Device {
@@ -43,11 +42,11 @@ func wantMACs(t *testing.T, name string, networks []infrav1.MachineNetwork) {
 			got = append(got, card.GetVirtualEthernetCard().MacAddress)
 		}
 	}
-	same := func(mac string, network infrav1.MachineNetwork) bool {
-		return mac != "" && (mac == network.MACAddress || network.MACAddress == "")
+	same := func(mac string, adapter infrav1.MachineNetworkInterface) bool {
+		return mac != "" && mac == adapter.MACAddress
 	}
-	if !slices.EqualFunc(got, networks, same) {
-		t.Errorf("the VM has adapters %q, the status says %+v", got, networks)
+	if !slices.EqualFunc(got, interfaces, same) {
+		t.Errorf("the VM has adapters %q, the status says %+v", got, interfaces)
 	}
 }
 
@@ -98,15 +97,17 @@ func (s *stage) pool(t *testing.T, name, network, last string) {
 // machine has an adapter with an address of each pool, and then one by DHCP.
 func (s *stage) machine(name string, pools ...string) *world.Machine {
 	m := s.NewMachine(name)
-	for _, pool := range pools {
-		m.Windows.Spec.VSphere.Networks = append(m.Windows.Spec.VSphere.Networks, infrav1.VSphereNetwork{
-			Name: "VM Network", AddressesFromPools: []infrav1.IPPoolReference{
+	for i, pool := range pools {
+		m.Windows.Spec.VSphere.NetworkInterfaces = append(m.Windows.Spec.VSphere.NetworkInterfaces, infrav1.VSphereNetworkInterface{
+			Name: fmt.Sprint("pool-", i), Network: "VM Network", AddressesFromPools: []infrav1.IPPoolReference{
 				{APIGroup: ipamv1.GroupVersion.Group, Kind: "InClusterIPPool", Name: pool},
 			},
 			Nameservers: []string{"10.20.0.2"},
 		})
 	}
-	m.Windows.Spec.VSphere.Networks = append(m.Windows.Spec.VSphere.Networks, infrav1.VSphereNetwork{Name: "DC0_DVPG0"})
+	m.Windows.Spec.VSphere.NetworkInterfaces = append(m.Windows.Spec.VSphere.NetworkInterfaces, infrav1.VSphereNetworkInterface{
+		Name: "dhcp", Network: "DC0_DVPG0",
+	})
 	return m
 }
 
@@ -164,7 +165,7 @@ func held(o client.Object) bool { return controllerutil.ContainsFinalizer(o, inf
 func (s *stage) running(t *testing.T, m *world.Machine) world.State {
 	t.Helper()
 	m.Create(t)
-	return m.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"), world.DataSecretNamed)
+	return m.Await(t, "running VM", world.Windows("Ready True Running"), world.DataSecretNamed)
 }
 
 // haveAll asks whether the claims are there.

@@ -65,7 +65,7 @@ func TestStrayIsNotTaken(t *testing.T) {
 	s.SetCredentials(t, datacenter.Credentials())
 	s.deletedAddress(t, "again-0-0", "10.33.0.10")
 	m := s.machine("again", "by-hand")
-	m.Windows.Spec.VSphere.Networks[0].AddressesFromPools[0].Kind = "ListOnPaper"
+	m.Windows.Spec.VSphere.NetworkInterfaces[0].AddressesFromPools[0].Kind = "ListOnPaper"
 	m.Create(t)
 	wait.Eventually(t, "claim", s.haveAll(t, []string{"again-0-0"}))
 	world.ChangeStatus(t, s.Client, s.claim(t.Context(), t, "again-0-0"),
@@ -109,7 +109,7 @@ func (s *stage) user(t *testing.T, address string) *infrav1.WindowsMachine {
 	m.OwnerReferences = nil
 	expect.OK(t, s.Client.Create(t.Context(), m))
 	world.ChangeStatus(t, s.Client, m, func(w *infrav1.WindowsMachine) {
-		w.Status.Networks = []infrav1.MachineNetwork{{Name: "n", Addresses: []infrav1.NetworkAddress{{Address: address}}}}
+		w.Status.NetworkInterfaces = []infrav1.MachineNetworkInterface{{Name: "n", Addresses: []infrav1.NetworkAddress{{Address: address}}}}
 	})
 	return m
 }

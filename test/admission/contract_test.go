@@ -73,7 +73,7 @@ func TestColumns(t *testing.T) {
 	cases := map[string]string{
 		"windowsmachines":                 "NAME CLUSTER PHASE READY REASON NODE BUILD AGE MESSAGE",
 		"windowsmachinetemplates":         "NAME CLUSTERCLASS CLUSTER AGE",
-		"windowsbootstrapconfigs":         "NAME CLUSTER READY REASON DATA SECRET CREATED AGE",
+		"windowsbootstrapconfigs":         "NAME CLUSTER READY REASON AGE MESSAGE",
 		"windowsbootstrapconfigtemplates": "NAME CLUSTERCLASS CLUSTER AGE",
 	}
 	for kind := range definitions {
@@ -108,12 +108,19 @@ func TestColumnsShowTheStatus(t *testing.T) {
 	expect.Same(t, "row", want, got)
 }
 
-// GitOps tools must not consider an object finished before the controller has seen it.
+// GitOps tools must not consider an object finished before the controller has seen it, and no health check may act on a config
+// because our manager is down.
 func TestNewObjectsAreNotYetObserved(t *testing.T) {
-	for _, kind := range []string{"WindowsMachine", "WindowsBootstrapConfig"} {
+	statuses := map[string]map[string]any{
+		"WindowsMachine": {"observedGeneration": int64(-1)},
+		"WindowsBootstrapConfig": {"observedGeneration": int64(-1), "conditions": []any{map[string]any{
+			"type": "Ready", "status": "Unknown", "reason": "NotYetReported", "lastTransitionTime": "1970-01-01T00:00:00Z",
+			"message": "the bootstrap manager has not seen the config yet",
+		}}},
+	}
+	for kind, want := range statuses {
 		made := newObject(kind)
 		expect.OK(t, api.Create(t.Context(), made))
-		want := map[string]any{"observedGeneration": int64(-1)}
 		expect.Same(t, "status of a new "+kind, want, made.Object["status"])
 	}
 }

@@ -91,6 +91,9 @@ func (f found) walk(field string, schema *apiextensionsv1.JSONSchemaProps) {
 	for child, properties := range schema.Properties {
 		f.walk(field+"."+child, &properties)
 	}
+	if schema.AdditionalProperties != nil { // the only map is that of labels, whose values are tried with the key pool
+		f.walk(field+".pool", schema.AdditionalProperties.Schema)
+	}
 	if schema.Items != nil {
 		f.walk(field+"[]", schema.Items.Schema)
 	}

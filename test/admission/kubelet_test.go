@@ -46,13 +46,13 @@ var reservationLimits = slices.Concat(
 		empty("spec.reservations.kube", map[string]any{"cpu": "1"}),
 		empty("spec.reservations.eviction", map[string]any{"memoryAvailable": "5%"}),
 		oneOf("spec.reservations.lowMemory", "IAcceptThatWindowsMayStall", "Yes"),
-		required("spec.pageFile.policy"),
-		oneOf("spec.pageFile.policy", "Fixed", "None"),
+		required("spec.windows.pageFile.policy"),
+		oneOf("spec.windows.pageFile.policy", "Fixed", "None"),
 	},
 	reserved("spec.reservations.system"), reserved("spec.reservations.kube"),
 	threshold("spec.reservations.eviction.memoryAvailable"), threshold("spec.reservations.eviction.nodefsAvailable"),
 	threshold("spec.reservations.eviction.imagefsAvailable"),
-	between("spec.pageFile.sizeMiB", 1024, 1048576),
+	between("spec.windows.pageFile.sizeMiB", 1024, 1048576),
 )
 
 func reserved(field string) []limit {
@@ -95,13 +95,13 @@ var kubeletRules = []rule{
 		},
 	},
 	{
-		at: "spec.pageFile", field: "spec.pageFile.sizeMiB",
+		at: "spec.windows.pageFile", field: "spec.windows.pageFile.sizeMiB",
 		message: "sizeMiB is required with policy Fixed and not allowed with any other; set both, or remove sizeMiB",
 		accepted: []map[string]any{
-			{"spec.pageFile.policy": "Managed", "spec.pageFile.sizeMiB": absent},
-			{"spec.pageFile.policy": "Image", "spec.pageFile.sizeMiB": absent},
+			{"spec.windows.pageFile.policy": "Managed", "spec.windows.pageFile.sizeMiB": absent},
+			{"spec.windows.pageFile.policy": "Image", "spec.windows.pageFile.sizeMiB": absent},
 		},
-		refused: []map[string]any{{"spec.pageFile.policy": "Managed"}, {"spec.pageFile.sizeMiB": absent}},
+		refused: []map[string]any{{"spec.windows.pageFile.policy": "Managed"}, {"spec.windows.pageFile.sizeMiB": absent}},
 	},
 	{
 		at: "spec.kubelet", field: "spec.kubelet.featureGates",

@@ -78,8 +78,7 @@ var machineStatusLimits = slices.Concat(
 	adapterStatusLimits,
 	[]limit{
 		empty("status.initialization", map[string]any{"provisioned": true}),
-		oneOf("status.phase", "Running", "Sleeping"),
-		oneOf("status.bootstrap.state", "failed", "lost"),
+		oneOf("status.bootstrap.state", "Failed", "Lost"),
 		{"status.bootstrap.elapsedSeconds", "minimum", int64(0), int64(-1), "should be greater than or equal to 0"},
 		longest("status.bootstrap.lastLines[]", long(256), long(257), 256),
 		longest("status.bootstrap.warnings[]", long(512), long(513), 512),
@@ -88,8 +87,8 @@ var machineStatusLimits = slices.Concat(
 		required("status.bootstrap.durations[].phase"),
 		required("status.bootstrap.durations[].seconds"),
 		{"status.bootstrap.durations[].seconds", "minimum", int64(0), int64(-1), "should be greater than or equal to 0"},
-		oneOf("status.bootstrap.everyBoot.state", "failed", "rebooting"),
-		atMost("status.bootstrap.everyBoot.reason", 128), atMost("status.bootstrap.everyBoot.message", 1024),
+		oneOf("status.lastBoot.state", "Failed", "Rebooting"),
+		atMost("status.lastBoot.reason", 128), atMost("status.lastBoot.message", 1024),
 	},
 	upTo("status.bootstrap.lastLines", 20, func(int) any { return "a" }),
 	upTo("status.bootstrap.warnings", 20, func(int) any { return "a" }),
@@ -97,11 +96,25 @@ var machineStatusLimits = slices.Concat(
 		return map[string]any{"phase": fmt.Sprint("phase-", i), "seconds": int64(i)}
 	}),
 	text("status.bootstrap.durations[].phase", 128),
+	text("status.phase", 64),
 	text("status.computerName", 15),
 	text("status.nodeName", 253),
 	text("status.windowsBuild", 64),
 	text("status.failureDomain", 256),
+	placementLimits,
 )
+
+// A rule fixes the form of most, so that a value of the maximum length cannot be tried.
+var placementLimits = []limit{
+	required("status.azure.cloud"), oneOf("status.azure.cloud", "AzureChinaCloud", "AzureGermanCloud"),
+	required("status.azure.tenantID"), longest("status.azure.tenantID", guid, guid+"1", 36),
+	required("status.azure.subscriptionID"), longest("status.azure.subscriptionID", guid, guid+"1", 36),
+	required("status.azure.resourceGroup"), atMost("status.azure.resourceGroup", 90),
+	required("status.azure.location"), atMost("status.azure.location", 64),
+	required("status.azure.subnetID"), longest("status.azure.subnetID", subnet, subnet+long(1024), 1024),
+	atMost("status.azure.securityGroupName", 80), atMost("status.azure.routeTableName", 80),
+	longest("status.azure.nodeIdentityClientID", guid, guid+"1", 36),
+}
 
 var templateLimits = []limit{required("spec"), required("spec.template"), required("spec.template.spec")}
 
@@ -114,35 +127,36 @@ var templateStatusLimits = []limit{
 var configLimits = slices.Concat(
 	settingsLimits,
 	kubeletLimits, reservationLimits,
-	between("spec.deadlineSeconds", 300, 7200),
+	between("spec.bootstrapDeadlineSeconds", 300, 7200),
 	[]limit{
-		required("spec.discovery.kubeconfigSecret"), required("spec.discovery.kubeconfigSecret.name"),
-		required("spec.discovery.kubeconfigSecret.key"),
+		required("spec.discovery.kubeconfigFrom.secret.name"),
+		required("spec.discovery.kubeconfigFrom.secret.key"),
 	},
-	text("spec.discovery.kubeconfigSecret.name", 253), text("spec.discovery.kubeconfigSecret.key", 253),
+	text("spec.discovery.kubeconfigFrom.secret.name", 253), text("spec.discovery.kubeconfigFrom.secret.key", 253),
 	between("spec.kubelet.maxPods", 1, 500),
 	[]limit{
 		empty("spec.kubelet", map[string]any{"maxPods": int64(1)}),
 		empty("spec.node", map[string]any{"taints": []any{}}),
-		required("spec.node.labels[].name"),
-		{"spec.node.labels[].name", "minLength", "a", "", "should be at least 1 chars long"},
-		longest("spec.node.labels[].name", long(253)+"/"+long(63), long(254)+"/"+long(63), 317),
-		pattern("spec.node.labels[].name", "example.com/A_b.c", "Example.com/a"),
-		pattern("spec.node.labels[].value", "A_b.c", "-a"),
+		atMost("spec.node.labels.pool", 63),
+		{"spec.node.labels", "maxProperties", labels(64), labels(65), "must have at most 64 items"},
+		oneOf("spec.node.cloudConfigFile", "Managed", "Mine"),
 		required("spec.node.taints[].key"),
-		{"spec.node.taints[].key", "minLength", "a", "", "should be at least 1 chars long"},
 		longest("spec.node.taints[].key", long(253)+"/"+long(63), long(254)+"/"+long(63), 317),
-		pattern("spec.node.taints[].key", "example.com/pool", "/pool"),
-		pattern("spec.node.taints[].value", "A_b.c-1", "a,b"),
 		required("spec.node.taints[].effect"),
 		oneOf("spec.node.taints[].effect", "PreferNoSchedule", "Never"),
+		atMost("spec.node.taints[].value", 63),
 	},
-	from("spec.node.labels", 64, func(i int) any { return map[string]any{"name": fmt.Sprint("label-", i), "value": "a"} }),
 	upTo("spec.node.taints", 32, func(i int) any { return taint(fmt.Sprint("taint-", i), "NoSchedule") }),
-	text("spec.node.taints[].value", 63),
-	text("spec.node.labels[].value", 63),
 	networkLimits,
 )
+
+func labels(times int) map[string]any {
+	all := map[string]any{}
+	for i := range times {
+		all[fmt.Sprint("label-", i)] = "a"
+	}
+	return all
+}
 
 func TestLimits(t *testing.T) {
 	for kind, limits := range limits {

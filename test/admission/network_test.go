@@ -14,7 +14,7 @@ var networkLimits = slices.Concat(
 		oneOf("spec.network.mode", "overlay", "nat"),
 		oneOf("spec.network.cni", "Flannel", "Cilium"),
 		pattern("spec.network.interface", "vEthernet (Ethernet0 2) #1", `a"b`),
-		pattern("spec.network.networkName", "flannel.4096", "two words"),
+		pattern("spec.network.hnsNetworkName", "flannel.4096", "two words"),
 		required("spec.network.firewall[].name"),
 		required("spec.network.firewall[].protocol"),
 		oneOf("spec.network.firewall[].protocol", "UDP", "ICMP"),
@@ -30,7 +30,7 @@ var networkLimits = slices.Concat(
 	}),
 	between("spec.network.vni", 4096, 16777215),
 	text("spec.network.interface", 64),
-	text("spec.network.networkName", 63),
+	text("spec.network.hnsNetworkName", 63),
 	[]limit{
 		// Only IPv4 CIDRs are accepted, which are shorter than the maximum.
 		{"spec.network.exceptionCIDRs[]", "minLength", "0.0.0.0/0", "", "should be at least 1 chars long"},
@@ -130,8 +130,8 @@ var networkRules = []rule{
 	only(slices.Concat(configured, calico), "interface", "Ethernet0",
 		"with this mode and cni, the CNI chooses the interface itself; remove interface and configure it in the CNI",
 		bare, antrea, hybrid),
-	only(withNetwork, "networkName", "pods",
-		"networkName is for l2bridge, l2tunnel and overlay only; remove it",
+	only(withNetwork, "hnsNetworkName", "pods",
+		"hnsNetworkName is for l2bridge, l2tunnel and overlay only; remove it",
 		bare, antrea),
 	only(configured, "exceptionCIDRs", []any{"10.0.0.0/8"},
 		"the bootstrap does not configure this CNI; remove exceptionCIDRs and configure them in the CNI",

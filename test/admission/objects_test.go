@@ -19,29 +19,37 @@ const (
 	  cpus: 4, memoryMiB: 8192}}`
 	azureSpec = `{azure: {credentialsRef: {name: identity}, subscriptionID: 11111111-2222-3333-4444-555555555555,
 	  resourceGroup: group, location: westeurope, vmSize: Standard_D4s_v5, imageID: /images/win2022, subnetID: /subnets/nodes}}`
-	configSpec = `{deadlineSeconds: 7200, discovery: {kubeconfigSecret: {name: a, key: a}}, 
+	configSpec = `{bootstrapDeadlineSeconds: 7200, discovery: {kubeconfigFrom: {secret: {name: a, key: a}}}, 
 	  kubelet: {maxPods: 50, cloudProvider: External, extraArgs: [{name: logging-format, value: json}],
 	  featureGates: [{name: WindowsCPUAndMemoryAffinity, state: Enabled}], priorityClass: AboveNormal, start: Automatic,
 	  serverCertificates: SelfSigned, systemLogQuery: Enabled,
 	  log: {verbosity: 2, directory: 'C:\logs', maxSizeMiB: 50, maxAgeHours: 168},
 	  configuration: {containerLogMaxSize: 20Mi}}, reservations: {system: {cpu: "1", memory: 2Gi, ephemeralStorage: 1Gi},
 	  kube: {cpu: 500m, memory: 1Gi, ephemeralStorage: 1Gi}, eviction: {memoryAvailable: 500Mi, nodefsAvailable: 10%,
-	  imagefsAvailable: 15%}, lowMemory: IAcceptThatWindowsMayStall}, pageFile: {policy: Fixed, sizeMiB: 8192},
-	  node: {labels: [{name: example.com/pool, value: win}],
+	  imagefsAvailable: 15%}, lowMemory: IAcceptThatWindowsMayStall},
+	  node: {labels: {example.com/pool: win}, cloudConfigFile: Managed,
 	  taints: [{key: os, value: windows, effect: NoSchedule}]}, network: {mode: overlay, cni: Flannel, interface: Ethernet0,
-	  networkName: flannel.4096, vni: 4096, exceptionCIDRs: [192.168.0.0/16], clusterDNS: 10.96.0.10,
+	  hnsNetworkName: flannel.4096, vni: 4096, exceptionCIDRs: [192.168.0.0/16], clusterDNS: 10.96.0.10,
 	  nodePorts: {first: 30000, last: 32767}, dynamicPorts: {first: 34000, last: 65535},
 	  firewall: [{name: metrics, protocol: TCP, ports: {first: 9100, last: 9200}}],
 	  kubeProxy: {configFile: Managed, dsr: Enabled}}, ` + settingsSpec + `}`
 )
 
+// azureStatus has a placement in Azure, which a real machine on vSphere does not have.
+const azureStatus = `{cloud: AzurePublicCloud, tenantID: ` + guid + `, subscriptionID: ` + guid + `, resourceGroup: nodes,
+	  location: westeurope, subnetID: ` + subnet + `, securityGroupName: nodes-nsg, routeTableName: nodes-routes,
+	  nodeIdentityClientID: ` + guid + `}`
+
+const subnet = "/subscriptions/" + guid + "/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes"
+
 // Statuses with every field that has limits.
 const (
 	machineStatus = `{observedGeneration: 1, phase: Running, computerName: win-1, nodeName: win-1, windowsBuild: "20348.1",
-	  failureDomain: az1, initialization: {provisioned: true}, bootstrap: {state: running, phase: 1/5 files, step: a, reason: R,
-	  message: m, elapsedSeconds: 1, lastLines: [line], warnings: [warning], durations: [{phase: prepare, seconds: 3}],
-	  everyBoot: {state: succeeded, reason: R, message: m}}, networks: [{name: net,
-	  macAddress: "00:50:56:00:00:05", addresses: [{address: 10.0.0.5/24, gateway: 10.0.0.1}]}]}`
+	  failureDomain: az1, initialization: {provisioned: true}, bootstrap: {state: Running, phase: 1/5 files, step: a, reason: R,
+	  message: m, elapsedSeconds: 1, lastLines: [line], warnings: [warning], durations: [{phase: prepare, seconds: 3}]},
+	  lastBoot: {state: Succeeded, reason: R, message: m}, networkInterfaces: [{name: net,
+	  macAddress: "00:50:56:00:00:05", addresses: [{address: 10.0.0.5/24, gateway: 10.0.0.1}]}],
+	  azure: ` + azureStatus + `}`
 	templateStatus = `{capacity: {cpu: "4"}, nodeInfo: {architecture: amd64, operatingSystem: windows}}`
 	configStatus   = `{observedGeneration: 1, dataSecretName: secret, initialization: {dataSecretCreated: true}}`
 )
@@ -78,8 +86,8 @@ func newObjectFor(kind, field string) *unstructured.Unstructured {
 	if at, _, ok := strings.Cut(field, ".contentFrom"); ok {
 		setAll(made, map[string]any{at + ".content": absent, at + ".contentFrom": source(field)})
 	}
-	if strings.HasPrefix(field, "spec.containerd.registries[].ca.configMap") {
-		setAll(made, map[string]any{"spec.containerd.registries[].ca": source(field)})
+	if strings.HasPrefix(field, "spec.containerd.registries[].caFrom.configMap") {
+		setAll(made, map[string]any{"spec.containerd.registries[].caFrom": source(field)})
 	}
 	return made
 }

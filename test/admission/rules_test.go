@@ -2,6 +2,7 @@ package admission
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,7 +25,7 @@ type rule struct {
 }
 
 var rules = map[string][]rule{
-	"WindowsMachine": {
+	"WindowsMachine": append(placementRules, []rule{
 		oneCloud, identity, memory, strayAddressing, nameserver, routeTo, routeDefault, routeVia, routeFamily,
 		{
 			at: "spec", field: "spec.providerID", changes: true,
@@ -52,7 +53,7 @@ var rules = map[string][]rule{
 				{"spec.azure": absent, "spec.vsphere": parse(vsphereSpec)["vsphere"]},
 			},
 		},
-	},
+	}...),
 	"WindowsMachineTemplate": {
 		oneCloud, identityOfTemplate, memory, strayAddressing, nameserver, routeTo, routeDefault, routeVia, routeFamily,
 		{
@@ -64,6 +65,29 @@ var rules = map[string][]rule{
 	},
 	"WindowsBootstrapConfig":         slices.Concat(configRules, kubeletRules, settingsRules, stringRules, []rule{renderedOnce}),
 	"WindowsBootstrapConfigTemplate": slices.Concat(configRules, kubeletRules, settingsRules, stringRules),
+}
+
+// placementRules hold the controller to what azure.json needs.
+var placementRules = []rule{
+	identified("tenantID", "the ID of a tenant"), identified("subscriptionID", "the ID of a subscription"),
+	identified("nodeIdentityClientID", "the client ID of a managed identity"),
+	placed("resourceGroup", "must be the name of a resource group, such as win-nodes", "My.Group_(1)-a", "ends-with-dot.", ""),
+	placed("location", "must be the short name of a location, such as westeurope", "westeurope", "West Europe", ""),
+	placed("securityGroupName", "must be the name of a network security group, such as win-nodes", "a_B-1.c", "/a", ""),
+	placed("routeTableName", "must be the name of a route table, such as win-routes", "a_B-1.c", "/a", ""),
+	placed("subnetID", "must be the resource ID of a subnet, such as /subscriptions/ID/resourceGroups/GROUP/providers/"+
+		"Microsoft.Network/virtualNetworks/NETWORK/subnets/SUBNET", strings.ToLower(subnet), "nodes", subnet+"/a", ""),
+}
+
+func identified(field, what string) rule {
+	return placed(field, "must be "+what+", such as 11111111-2222-3333-4444-555555555555",
+		strings.ToUpper(strings.Replace(guid, "1", "a", 1)), strings.Replace(guid, "1", "g", 1), guid[1:], "")
+}
+
+// placed is the rule of a field of status.azure, with a right value and wrong ones.
+func placed(field, message, right string, wrong ...any) rule {
+	at := "status.azure." + field
+	return rule{at: at, field: at, message: message, accepted: edits(at, right), refused: edits(at, wrong...)}
 }
 
 const (
@@ -78,14 +102,14 @@ const editedVM = "a VM cannot be edited; create a new WindowsMachineTemplate and
 var renderedOnce = rule{
 	field: "spec", changes: true, status: rendered, message: frozen,
 	accepted: []map[string]any{{}, {"metadata.labels": map[string]any{"a": "b"}}},
-	refused:  []map[string]any{{"spec.deadlineSeconds": int64(600)}, {"spec.kubelet": absent}, {"spec": absent}},
+	refused:  []map[string]any{{"spec.bootstrapDeadlineSeconds": int64(600)}, {"spec.kubelet": absent}, {"spec": absent}},
 }
 
 // A config can be changed until it is rendered: it may have an error that prevents the rendering.
 func TestConfigIsMendedBeforeItIsRendered(t *testing.T) {
 	made := newObjectFor("WindowsBootstrapConfig", "spec")
 	expect.OK(t, api.Create(t.Context(), made))
-	expect.Fine(t, update(t, setAll(made, map[string]any{"spec.deadlineSeconds": int64(600)})))
+	expect.Fine(t, update(t, setAll(made, map[string]any{"spec.bootstrapDeadlineSeconds": int64(600)})))
 }
 
 var oneCloud = rule{
@@ -127,27 +151,35 @@ var memory = rule{
 
 var configRules = slices.Concat(networkRules, []rule{
 	{
-		at: "spec.node.labels[]", field: "spec.node.labels[0].name",
+		at: "spec.node.labels", field: "spec.node.labels", message: "the key of a label " + nameOf("pool"),
+		accepted: labelled("pool", "example.com/A_b.c", "a", long(253)+"/"+long(63)),
+		refused: labelled("", "Example.com/a", "-a", "a.", "a/b/c", "/a", "a/", "a b", "a..b/c", long(64), long(254)+"/a",
+			"kubernetes.io/a b"),
+	},
+	{
+		at: "spec.node.labels", field: "spec.node.labels",
 		message: "a kubelet must not set this label of kubernetes.io or k8s.io on its own node; set it in metadata.labels of the " +
 			"Machine, from where Cluster API copies it to the node, or use a name under node.kubernetes.io/",
-		accepted: edits("spec.node.labels[].name",
+		accepted: labelled(
 			"pool", "example.com/pool", "node.kubernetes.io/pool", "my.node.kubernetes.io/pool",
 			"kubelet.kubernetes.io/pool", "topology.kubernetes.io/zone", "topology.kubernetes.io/region",
 			"node.kubernetes.io/instance-type", "notkubernetes.io/pool"),
-		refused: edits("spec.node.labels[].name",
-			"node-role.kubernetes.io/worker", "kubernetes.io/role", "a.k8s.io/pool", "topology.kubernetes.io/rack"),
+		refused: labelled("node-role.kubernetes.io/worker", "kubernetes.io/role", "a.k8s.io/pool", "topology.kubernetes.io/rack"),
 	},
 	{
-		at: "spec.node.taints", field: "spec.node.taints",
-		message: "two taints have the same key and effect; remove one of them",
-		accepted: edits("spec.node.taints",
-			[]any{}, []any{taint("os", "NoSchedule"), taint("os", "NoExecute"), taint("pool", "NoSchedule")}),
-		refused: []map[string]any{
-			{"spec.node.taints": []any{taint("os", "NoSchedule"), taint("os", "NoSchedule")}},
-			{"spec.node.taints": []any{
-				taint("os", "NoSchedule"), map[string]any{"key": "os", "value": "windows", "effect": "NoSchedule"},
-			}},
-		},
+		at: "spec.node.labels.pool", field: "spec.node.labels[pool]", message: "the value of a label " + valueOf("win-2022"),
+		accepted: edits("spec.node.labels.pool", "A_b.c", "", "1", long(63)),
+		refused:  edits("spec.node.labels.pool", "-a", "a b", "a/b", "ä"),
+	},
+	{
+		at: "spec.node.taints[].key", field: "spec.node.taints[0].key", message: "the key of a taint " + nameOf("os"),
+		accepted: edits("spec.node.taints[].key", "os", "example.com/pool"),
+		refused:  edits("spec.node.taints[].key", "", "/pool", "Example.com/a", "a b", long(254)+"/a"),
+	},
+	{
+		at: "spec.node.taints[].value", field: "spec.node.taints[0].value", message: "the value of a taint " + valueOf("windows"),
+		accepted: edits("spec.node.taints[].value", "A_b.c-1", ""),
+		refused:  edits("spec.node.taints[].value", "a,b", "a."),
 	},
 	{
 		at: "spec.node.taints[]", field: "spec.node.taints[0].key", message: "Cluster API's own taint is always added; remove it",
@@ -157,6 +189,27 @@ var configRules = slices.Concat(networkRules, []rule{
 		refused: []map[string]any{{"spec.node.taints[]": taint("node.cluster.x-k8s.io/uninitialized", "NoSchedule")}},
 	},
 })
+
+// nameOf is the end of the sentence about keys of labels and taints.
+func nameOf(example string) string {
+	return "must be a name of at most 63 letters, digits, '-', '_' and '.', with or without a lower-case DNS name and a slash " +
+		"before it, such as " + example + " or example.com/pool"
+}
+
+// valueOf is the end of the sentence about values of labels and taints.
+func valueOf(example string) string {
+	return "must have letters, digits, '-', '_' and '.' only, and begin and end with a letter or digit, such as " + example +
+		"; it may be empty"
+}
+
+// labelled are edits of one label each.
+func labelled(names ...string) []map[string]any {
+	var all []map[string]any
+	for _, name := range names {
+		all = append(all, edits("spec.node.labels", map[string]any{name: "a"})...)
+	}
+	return all
+}
 
 func taint(key, effect string) map[string]any { return map[string]any{"key": key, "effect": effect} }
 
@@ -172,9 +225,12 @@ func (r rule) try(t *testing.T, kind string) {
 	t.Helper()
 	send := create
 	made := newObjectFor(kind, r.field)
-	if r.changes {
+	switch {
+	case r.changes:
 		expect.OK(t, api.Create(t.Context(), made))
 		send = update
+	case strings.HasPrefix(r.at, "status"):
+		send = updateStatus
 	}
 	if r.status != nil {
 		expect.OK(t, api.Status().Update(t.Context(), setAll(made, r.status)))

@@ -10,16 +10,15 @@ import (
 // settingsSpec has every setting of Windows, containerd and the user's own files and scripts, each with a valid value.
 const settingsSpec = `custom: {files: [{path: 'C:\etc\app.conf', content: a, access: Administrators}],
 	  preJoin: [{name: pre, type: Cmd, content: a, timeoutSeconds: 60}], postJoin: [{name: post, content: a, timeoutSeconds: 60}]},
-	  containerd: {registries: [{host: docker.io, mirrors: [{url: 'https://mirror.example.com'}], ca: {secret: {name: a, key: a}},
+	  containerd: {registries: [{host: docker.io, mirrors: [{url: 'https://mirror.example.com'}], caFrom: {secret: {name: a, key: a}},
 	  credentialsRef: {name: a}}], pauseImage: registry.example.com/pause:1, prepullImages: [registry.example.com/app:1],
 	  hyperVIsolation: Enabled, dropIns: [{name: a, content: a}]},
 	  windows: {proxy: {http: 'http://proxy:3128', https: 'http://proxy:3128', noProxy: [.example.com],
 	  credentialsRef: {name: a}}, trustedCertificates: [{name: a,
 	  content: "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"}], timeZone: UTC, ntpServers: [time.example.com],
-	  users: [{name: ops, role: User, sshKeys: [ssh-ed25519 AAAA ops]}], features: [Containers],
+	  users: [{name: ops, role: User, sshAuthorizedKeys: [ssh-ed25519 AAAA ops]}], features: [Containers],
 	  defenderExclusions: {folders: ['C:\data'], processes: [app.exe]}, csiProxy: {path: 'C:\k\csi-proxy.exe'},
-	  azureCloudConfig: {cloud: AzurePublicCloud, tenantID: 11111111-2222-3333-4444-555555555555,
-	  userAssignedIdentityID: 11111111-2222-3333-4444-555555555555, securityGroupName: a, routeTableName: a},
+	  pageFile: {policy: Fixed, sizeMiB: 8192},
 	  gmsaPlugin: {classID: 11111111-2222-3333-4444-555555555555},
 	  domain: {name: corp.example.com, organizationalUnit: 'OU=Nodes,DC=corp', credentialsRef: {name: a}}}`
 
@@ -45,7 +44,7 @@ var settingsLimits = slices.Concat(
 	contents("spec.custom.files[]"),
 	scripts("spec.custom.preJoin"),
 	scripts("spec.custom.postJoin"),
-	containerdLimits, windowsLimits, azureConfigLimits, domainLimits,
+	containerdLimits, windowsLimits, domainLimits,
 )
 
 var containerdLimits = slices.Concat(
@@ -62,7 +61,7 @@ var containerdLimits = slices.Concat(
 	secretName("spec.containerd.registries[].credentialsRef.name"),
 	items("spec.containerd.registries[].mirrors", 8,
 		func(key string) map[string]any { return map[string]any{"url": "https://" + key} }),
-	references("spec.containerd.registries[].ca"),
+	references("spec.containerd.registries[].caFrom"),
 	[]limit{
 		{"spec.containerd.pauseImage", "minLength", "a.b/c", "", "should be at least 1 chars long"},
 		longest("spec.containerd.pauseImage", "a.b/"+long(508), "a.b/"+long(509), 512),
@@ -82,7 +81,7 @@ var windowsLimits = slices.Concat(
 		longest("spec.windows.timeZone", "A"+long(49)+" Standard Time", "A"+long(50)+" Standard Time", 64),
 		required("spec.windows.users[].name"),
 		oneOf("spec.windows.users[].role", "Administrator", "King"),
-		required("spec.windows.users[].sshKeys"),
+		required("spec.windows.users[].sshAuthorizedKeys"),
 		empty("spec.windows.defenderExclusions", map[string]any{"processes": []any{"a.exe"}}),
 		required("spec.windows.csiProxy.path"),
 		{"spec.windows.csiProxy.path", "minLength", `C:\a.exe`, "", "should be at least 1 chars long"},
@@ -99,25 +98,13 @@ var windowsLimits = slices.Concat(
 	},
 	texts("spec.windows.ntpServers", 8, 253, shape{}),
 	items("spec.windows.users", 16, func(key string) map[string]any {
-		return map[string]any{"name": key, "sshKeys": []any{"ssh-rsa AAAA"}}
+		return map[string]any{"name": key, "sshAuthorizedKeys": []any{"ssh-rsa AAAA"}}
 	}),
 	text("spec.windows.users[].name", 20),
-	texts("spec.windows.users[].sshKeys", 16, 2048, shape{head: "ssh-rsa AAAA"}),
+	texts("spec.windows.users[].sshAuthorizedKeys", 16, 2048, shape{head: "ssh-rsa AAAA"}),
 	texts("spec.windows.features", 32, 64, shape{}),
 	texts("spec.windows.defenderExclusions.folders", 32, 240, shape{head: `C:\`}),
 	texts("spec.windows.defenderExclusions.processes", 32, 64, shape{tail: ".exe"}),
-)
-
-var azureConfigLimits = slices.Concat(
-	[]limit{
-		required("spec.windows.azureCloudConfig.tenantID"),
-		oneOf("spec.windows.azureCloudConfig.cloud", "AzureChinaCloud", "AzureGermanCloud"),
-		pattern("spec.windows.azureCloudConfig.securityGroupName", "a_B-1.c", "/a"),
-		pattern("spec.windows.azureCloudConfig.routeTableName", "a_B-1.c", "/a"),
-	},
-	identifier("spec.windows.azureCloudConfig.tenantID"), identifier("spec.windows.azureCloudConfig.userAssignedIdentityID"),
-	text("spec.windows.azureCloudConfig.securityGroupName", 80),
-	text("spec.windows.azureCloudConfig.routeTableName", 80),
 )
 
 var domainLimits = slices.Concat(
@@ -175,12 +162,12 @@ var settingsRules = slices.Concat(
 	contentRules("spec.custom.files"), contentRules("spec.custom.preJoin"), contentRules("spec.custom.postJoin"),
 	contentRules("spec.windows.trustedCertificates"), contentRules("spec.containerd.dropIns"),
 	[]rule{
-		sourceRule("spec.containerd.registries[].ca", nil, both),
+		sourceRule("spec.containerd.registries[].caFrom", nil, both),
 		{
 			at: "spec.containerd.registries[]", field: "spec.containerd.registries[0]",
-			message: "set at least one of mirrors, ca and credentialsRef",
+			message: "set at least one of mirrors, caFrom and credentialsRef",
 			accepted: edits("spec.containerd.registries[]",
-				map[string]any{"host": "a", "ca": source("secret")}, registry("a")),
+				map[string]any{"host": "a", "caFrom": source("secret")}, registry("a")),
 			refused: []map[string]any{{"spec.containerd.registries[]": map[string]any{"host": "a"}}},
 		},
 		{

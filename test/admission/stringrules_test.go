@@ -84,7 +84,7 @@ var windowsStrings = slices.Concat(
 		says("spec.windows.users[].name",
 			"must be letters, digits, dashes and underscores, such as ops, without a domain",
 			[]any{"a_B-1"}, []any{"a b", `CORP\ops`, "ops@example.com", "-a", "a.b", "jürgen"}),
-		says("spec.windows.users[].sshKeys[]",
+		says("spec.windows.users[].sshAuthorizedKeys[]",
 			"must be a public key on one line, as in id_ed25519.pub and without options, such as ssh-ed25519 AAAAC3NzaC1lZDI1NTE5 "+
 				"ops@example.com",
 			[]any{"ssh-ed25519 AAAA", "ecdsa-sha2-nistp256 AAAA== a b"},
@@ -162,11 +162,11 @@ var programStrings = []rule{
 
 var scriptTime = rule{
 	at: "spec", field: "spec.custom",
-	message: "the timeoutSeconds of all scripts (300 where left out) must add up to less than deadlineSeconds (1800 if left out); " +
-		"lower timeoutSeconds, or raise deadlineSeconds",
+	message: "the timeoutSeconds of all scripts (300 where left out) must add up to less than bootstrapDeadlineSeconds (1800 if left out); " +
+		"lower timeoutSeconds, or raise bootstrapDeadlineSeconds",
 	accepted: []map[string]any{
-		{"spec.custom": absent, "spec.deadlineSeconds": int64(300)},
-		{"spec.custom": map[string]any{"files": []any{file("a")}}, "spec.deadlineSeconds": int64(300)},
+		{"spec.custom": absent, "spec.bootstrapDeadlineSeconds": int64(300)},
+		{"spec.custom": map[string]any{"files": []any{file("a")}}, "spec.bootstrapDeadlineSeconds": int64(300)},
 		timed(900, slow("a", 400), slow("b", 499)), timed(900, slow("a", 0), slow("b", 0)), timed(0, slow("a", 1799)),
 	},
 	refused: []map[string]any{
@@ -182,9 +182,9 @@ func timed(deadlineSeconds int64, scripts ...any) map[string]any {
 	if last == 0 {
 		all["spec.custom"] = map[string]any{"postJoin": scripts}
 	}
-	all["spec.deadlineSeconds"] = any(absent)
+	all["spec.bootstrapDeadlineSeconds"] = any(absent)
 	if deadlineSeconds > 0 {
-		all["spec.deadlineSeconds"] = deadlineSeconds
+		all["spec.bootstrapDeadlineSeconds"] = deadlineSeconds
 	}
 	return all
 }

@@ -19,7 +19,7 @@ var templateKinds = []string{"WindowsMachineTemplate", "WindowsBootstrapConfigTe
 // A field of each template's spec, for which changedValue is valid.
 var changedField = map[string]string{
 	"WindowsMachineTemplate":         "spec.template.spec.vsphere.cpus",
-	"WindowsBootstrapConfigTemplate": "spec.template.spec.deadlineSeconds",
+	"WindowsBootstrapConfigTemplate": "spec.template.spec.bootstrapDeadlineSeconds",
 }
 
 const changedValue = 600

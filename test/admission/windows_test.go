@@ -59,5 +59,5 @@ func place(field string) rule {
 }
 
 func user(name string) map[string]any {
-	return map[string]any{"name": name, "sshKeys": []any{"ssh-rsa AAAA"}}
+	return map[string]any{"name": name, "sshAuthorizedKeys": []any{"ssh-rsa AAAA"}}
 }

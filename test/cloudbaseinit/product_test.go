@@ -56,7 +56,7 @@ func ours(t *testing.T) []product {
 			continue
 		}
 		p.Name += ", loader fails"
-		p.ExitCode, p.Stdout = 1, "CAPWIN state=failed phase=loader reason=LoaderFailed at line 9: IOException\r\n"
+		p.ExitCode, p.Stdout = 1, "CAPWIN state=Failed phase=loader reason=LoaderFailed at line 9: IOException\r\n"
 		all = append(all, p)
 	}
 	return all
@@ -74,7 +74,7 @@ func provisioned(t *testing.T, name string, userData source) product {
 	return product{
 		machine: machine{
 			Name: name, Cloud: onAzure, ComputerName: computer, HostName: computer, InstanceID: "id-of-" + name, CustomData: data,
-			Stdout: "CAPWIN uid=1 state=running phase=join reason=\r\n",
+			Stdout: "CAPWIN uid=1 state=Running phase=join reason=\r\n",
 		},
 		userData: data, computer: computer, instanceID: "id-of-" + name, boots: 2,
 	}
@@ -103,7 +103,7 @@ func render(t *testing.T, object *infrav1.WindowsMachine, change func(*bootstrap
 
 // withLabels has values that would be something to cloudbase-init, were they anywhere but in the plan.
 func withLabels(in *bootstrap.Input) {
-	in.Config.Spec.Node.Labels = []bootstrapv1.NodeLabel{{Name: "example.com/script", Value: "powershell"}}
+	in.Config.Spec.Node.Labels = map[string]bootstrapv1.LabelValue{"example.com/script": "powershell"}
 	in.Config.Spec.Node.Taints = &[]bootstrapv1.NodeTaint{
 		{Key: "example.com/multipart", Value: "Content-Type", Effect: corev1.TaintEffectNoExecute},
 	}

@@ -35,7 +35,7 @@ func cloned(t *testing.T, machines ...map[string]source) []product {
 			m := order(t, name, userData)
 			all = append(all, product{
 				machine: machine{
-					Name: name, Cloud: onVSphere, ComputerName: imageName, Stdout: "CAPWIN uid=1 state=running phase=join reason=\r\n",
+					Name: name, Cloud: onVSphere, ComputerName: imageName, Stdout: "CAPWIN uid=1 state=Running phase=join reason=\r\n",
 				},
 				userData: m.UserData, computer: m.Name, instanceID: strings.TrimPrefix(m.ProviderID, "vsphere://"), boots: 3,
 			})
@@ -105,8 +105,9 @@ func order(t *testing.T, name string, userData source) cloud.Machine {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: name, UID: types.UID("uid-of-" + name)},
 	}
 	object.Spec.VSphere = &infrav1.VSphereVM{
-		CredentialsRef: infrav1.SecretReference{Name: "vcenter"}, Datacenter: vcenter.Datacenter, Template: vcenter.Template,
-		Folder: vcenter.Folder, ResourcePool: vcenter.ResourcePool, CPUs: 4, MemoryMiB: 8192,
+		IdentityRef: infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: "vcenter"},
+		Image:       infrav1.VSphereImage{Template: vcenter.Template},
+		Datacenter:  vcenter.Datacenter, Folder: vcenter.Folder, ResourcePool: vcenter.ResourcePool, CPUs: 4, MemoryMiB: 8192,
 	}
 	identity := expect.Got(vsphere.Provider{}.Identify(object))(t)
 	object.Spec.ProviderID, object.Status.ComputerName = identity.ProviderID, identity.Name

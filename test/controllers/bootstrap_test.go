@@ -24,7 +24,7 @@ func TestMissingCA(t *testing.T) {
 	expect.OK(t, s.Client.Delete(t.Context(), ca))
 	m := s.machine("m")
 	m.Create(t)
-	if state := m.Await(t, "CA", world.Config("Ready False WaitingForClusterCA")); state.Data != nil {
+	if state := m.Await(t, "CA", world.Config("Ready Unknown WaitingForClusterCA")); state.Data != nil {
 		t.Error("a node would trust blindly")
 	}
 	again := &corev1.Secret{
@@ -33,7 +33,7 @@ func TestMissingCA(t *testing.T) {
 	}
 	expect.OK(t, s.Client.Create(t.Context(), again))
 	s.look(t, m)
-	m.Await(t, "life with a CA", world.Windows("Ready False WaitingForGuest"), world.Tokens(1))
+	m.Await(t, "life with a CA", world.Windows("Ready True Running"), world.Tokens(1))
 }
 
 func TestControlPlaneMachine(t *testing.T) {
@@ -41,7 +41,7 @@ func TestControlPlaneMachine(t *testing.T) {
 	m := s.machine("m")
 	m.Core.Labels[clusterv1.MachineControlPlaneLabel] = ""
 	m.Create(t)
-	m.Await(t, "refusal", world.Config("Ready False OwnerNotSupported"), world.Config("Stalled True OwnerNotSupported"))
+	m.Await(t, "refusal", world.Config("Ready Unknown OwnerNotSupported"), world.Config("Stalled True OwnerNotSupported"))
 	if state := m.Load(t); state.Data != nil || len(state.Tokens) > 0 || len(state.Config.Finalizers) > 0 {
 		t.Errorf("something was made for it:\n%s", state)
 	}
@@ -62,7 +62,7 @@ func TestMachinePool(t *testing.T) {
 		*metav1.NewControllerRef(pool, clusterv1.GroupVersion.WithKind("MachinePool")),
 	}
 	expect.OK(t, s.Client.Create(t.Context(), m.Config))
-	m.Await(t, "refusal", world.Config("Ready False OwnerNotSupported"), world.Config("Stalled True OwnerNotSupported"))
+	m.Await(t, "refusal", world.Config("Ready Unknown OwnerNotSupported"), world.Config("Stalled True OwnerNotSupported"))
 }
 
 // TestFailedBootstrap has a guest that gives up.
@@ -70,10 +70,10 @@ func TestFailedBootstrap(t *testing.T) {
 	s := ready(t)
 	m, state := s.booting(t)
 	reason := bootstrap.Reasons()[0]
-	s.tell(state, `{"version":1,"state":"failed","reason":"`+reason+`","message":"it did not work","exitCode":3,"elapsed":180,`+
+	s.tell(state, `{"version":1,"state":"Failed","reason":"`+reason+`","message":"it did not work","exitCode":3,"elapsed":180,`+
 		`"phase":{"index":4,"of":5,"name":"join"},"lastLines":["x509: unknown authority"]}`)
 	failed := m.Await(t, "failure", world.Windows("Ready False "+reason), world.Windows("Stalled True "+reason), world.Tokens(0),
-		released)
+		world.Config("Ready False "+reason), sameStory, shownByCore, released)
 	want := `Bootstrap 4/5 join failed after 3m: exit 3, "it did not work" (` + reason + `)`
 	if got := conditions.GetMessage(failed.Windows, infrav1.ReadyCondition); got != want {
 		t.Errorf("the message does not say what happened: %s", got)
@@ -89,14 +89,14 @@ func TestUntrustedReports(t *testing.T) {
 	s := ready(t)
 	m, state := s.booting(t)
 	for _, report := range []string{
-		"{", `{"version":1,"state":"dancing"}`, `{"version":7,"state":"succeeded"}`, `{"version":1,"state":"failed","message":"` +
+		"{", `{"version":1,"state":"dancing"}`, `{"version":7,"state":"Succeeded"}`, `{"version":1,"state":"Failed","message":"` +
 			strings.Repeat("x", 100_000) + `"}`,
 	} {
 		s.tell(state, report)
 		s.look(t, m)
-		m.Await(t, "no notice", world.Windows("Ready False WaitingForGuest"), world.Tokens(1))
+		m.Await(t, "no notice", world.Windows("Ready True Running"), world.Tokens(1))
 	}
-	s.tell(state, `{"version":1,"state":"failed","reason":"Joined","message":"`+strings.Repeat("y",
+	s.tell(state, `{"version":1,"state":"Failed","reason":"Joined","message":"`+strings.Repeat("y",
 		5000)+`\u001b[31m","elapsed":-5,"phase":{"index":1,"of":1,"name":"p"}}`)
 	lied := m.Await(t, "failure", world.Windows("Ready False BootstrapFailed"))
 	if text := lied.Windows.Status.Bootstrap.Message; len(text) > 1024 || strings.ContainsRune(text, '\x1b') {
@@ -110,15 +110,15 @@ func TestLostSecret(t *testing.T) {
 	m, state := s.booting(t)
 	expect.OK(t, s.Client.Delete(t.Context(), state.Data))
 	s.look(t, m)
-	lost := m.Await(t, "notice", world.Config("Stalled True DataSecretLost"))
+	lost := m.Await(t, "notice", world.Config("Stalled True DataSecretLost"), world.Config("Ready Unknown WaitingForGuest"))
 	if lost.Data != nil || len(lost.Tokens) != 1 {
 		t.Errorf("another Secret or token was made:\n%s", lost)
 	}
 	s.vms(t, state.Windows.Status.ComputerName)
 	s.tell(state, succeeded)
-	m.Await(t, "report", world.Windows("Ready False WaitingForNode"))
+	m.Await(t, "report", world.Windows("BootstrapSucceeded Unknown WaitingForNode"))
 	m.Join(t)
-	m.Await(t, "node all the same", world.Windows("Ready True Joined"), world.Config("Ready True DataSecretAvailable"),
+	m.Await(t, "node all the same", world.Windows("BootstrapSucceeded True Joined"), world.Config("Ready True Joined"),
 		world.Tokens(0), released)
 	m.End(t)
 }
@@ -139,7 +139,7 @@ func TestForeignSecret(t *testing.T) {
 	s.vms(t)
 	expect.OK(t, s.Client.Delete(t.Context(), foreign))
 	s.look(t, m)
-	m.Await(t, "life without it", world.Windows("Ready False WaitingForGuest"))
+	m.Await(t, "life without it", world.Windows("Ready True Running"))
 }
 
 // TestHopelessConfig has a config that only a rendering finds out: it is told before anything is made for it.
@@ -155,7 +155,7 @@ func TestHopelessConfig(t *testing.T) {
 	world.Change(t, s.Client, stalled.Config, func(config *bootstrapv1.WindowsBootstrapConfig) {
 		config.Spec.Kubelet.Configuration.Raw = nil
 	})
-	m.Await(t, "life without it", world.Windows("Ready False WaitingForGuest"), world.Tokens(1))
+	m.Await(t, "life without it", world.Windows("Ready True Running"), world.Tokens(1))
 }
 
 // TestChangedWhileStored has user data that were made of a spec which was changed before they were told of.
@@ -165,7 +165,7 @@ func TestChangedWhileStored(t *testing.T) {
 	s.start(t)
 	m := s.machine("m")
 	m.Create(t)
-	config := m.Await(t, "wait", world.Config("Ready False WaitingForControlPlane")).Config
+	config := m.Await(t, "wait", world.Config("Ready Unknown WaitingForControlPlane")).Config
 	stored := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: s.Name, Name: config.Name, Annotations: map[string]string{bootstrapv1.RenderedGenerationAnnotation: "0"},
@@ -196,11 +196,11 @@ func TestMachineDeletedEarly(t *testing.T) {
 	hook := clusterv1.PreTerminateDeleteHookAnnotationPrefix + "/backup"
 	m.Core.Annotations = map[string]string{hook: "tester"}
 	m.Create(t)
-	m.Await(t, "wait", world.Config("Ready False WaitingForControlPlane"))
+	m.Await(t, "wait", world.Config("Ready Unknown WaitingForControlPlane"))
 	m.Delete(t)
 	s.Initialize(t)
 	s.look(t, m)
-	held := m.Await(t, "notice", world.Config("Ready False Deleting"))
+	held := m.Await(t, "notice", world.Config("Ready Unknown Deleting"))
 	if held.Data != nil || len(held.Tokens) > 0 || len(held.Config.Finalizers) > 0 {
 		t.Errorf("something was made for a machine that goes:\n%s", held)
 	}

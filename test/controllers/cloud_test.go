@@ -59,7 +59,7 @@ func TestBadInput(t *testing.T) {
 			reason: "only another spec helps, which means another machine",
 			spoil: func(t *testing.T, s *stage, m *world.Machine) {
 				s.SetCredentials(t, password)
-				m.Windows.Spec.Azure.ImageID = "nowhere"
+				m.Windows.Spec.Azure.Image.ID = fake.Image + "-nowhere"
 			},
 			want: []string{"Ready False TemplateNotFound", "Stalled True TemplateNotFound", "CloudReachable True CloudReachable"},
 		},
@@ -91,7 +91,7 @@ func TestBadInput(t *testing.T) {
 			if c.mend != nil {
 				c.mend(t, s)
 				s.process.Reconcile(t, world.Machines, m.Key)
-				m.Await(t, "life after it was mended", world.Windows("Ready False WaitingForGuest"))
+				m.Await(t, "life after it was mended", world.Windows("Ready True Running"))
 			}
 			m.End(t)
 			s.vms(t)
@@ -125,11 +125,11 @@ func TestOutage(t *testing.T) {
 	m, _ := s.running(t)
 	s.cloud.Away(errAway)
 	s.process.Reconcile(t, world.Machines, m.Key)
-	m.Await(t, "outage", world.Windows("CloudReachable False CloudUnreachable"), world.Windows("Ready True Joined"),
-		world.Windows("VMProvisioned True Provisioned"))
+	m.Await(t, "outage", world.Windows("CloudReachable False CloudUnreachable"), world.Windows("Ready True Running"),
+		world.Windows("VMRunning True Running"))
 	s.cloud.Away(nil)
 	s.process.Reconcile(t, world.Machines, m.Key)
-	m.Await(t, "end of the outage", world.Windows("CloudReachable True CloudReachable"), world.Windows("Ready True Joined"))
+	m.Await(t, "end of the outage", world.Windows("CloudReachable True CloudReachable"), world.Windows("Ready True Running"))
 }
 
 // TestVanishedVM has a VM that is removed from outside.
@@ -153,15 +153,18 @@ func TestStoppedGuest(t *testing.T) {
 	m, state := s.booting(t)
 	name := state.Windows.Status.ComputerName
 	s.tell(state, working)
-	m.Await(t, "progress", world.Windows("BootstrapProgress True Bootstrapping"))
+	m.Await(t, "progress", world.Windows("BootstrapSucceeded Unknown Bootstrapping"))
 	s.cloud.Update(name, func(vm *fake.VM) { vm.On = false })
-	m.Await(t, "notice", world.Windows("Ready False VMNotRunning"), world.Windows("BootstrapProgress Unknown VMNotRunning"),
-		world.Windows("BootstrapSucceeded Unknown VMNotRunning"), world.Windows("Stalled False NotStalled"))
+	off := m.Await(t, "notice", world.Windows("Ready False VMNotRunning"), world.Windows("BootstrapSucceeded Unknown WaitingForVM"),
+		world.Windows("Stalled False NotStalled"), world.Config("Ready Unknown WaitingForVM"))
+	if off.Windows.Status.Phase != infrav1.PhaseStopped {
+		t.Errorf("the phase of a VM that is off is %s", off.Windows.Status.Phase)
+	}
 	s.steady(t, m)
 	s.cloud.Update(name, func(vm *fake.VM) { vm.On = true })
-	m.Await(t, "recovery", world.Windows("BootstrapProgress True Bootstrapping"))
+	m.Await(t, "recovery", world.Windows("BootstrapSucceeded Unknown Bootstrapping"))
 	s.cloud.Drop(name)
-	m.Await(t, "notice", world.Windows("Stalled True VMVanished"), world.Windows("BootstrapProgress Unknown VMVanished"))
+	m.Await(t, "notice", world.Windows("Stalled True VMVanished"), world.Config("Ready False VMVanished"), sameStory)
 	m.End(t)
 }
 
@@ -171,11 +174,14 @@ func TestStoppedVM(t *testing.T) {
 	m, state := s.running(t)
 	name := state.Windows.Status.ComputerName
 	s.cloud.Update(name, func(vm *fake.VM) { vm.On = false })
-	m.Await(t, "notice", world.Windows("Ready False VMNotRunning"), world.Windows("Stalled False NotStalled"))
+	off := m.Await(t, "notice", world.Windows("Ready False VMNotRunning"), world.Windows("Stalled False NotStalled"))
 	s.look(t, m)
+	if off.Windows.Status.Phase != infrav1.PhaseStopped || world.ConditionOf(off.Config, "Ready") != "Ready True Joined" {
+		t.Errorf("a node whose VM is off:\n%s", off)
+	}
 	if vm, _ := s.cloud.Get(name); vm.On {
 		t.Error("a VM that somebody switched off was switched on")
 	}
 	s.cloud.Update(name, func(vm *fake.VM) { vm.On = true })
-	m.Await(t, "recovery", world.Windows("Ready True Joined"))
+	m.Await(t, "recovery", world.Windows("Ready True Running"))
 }

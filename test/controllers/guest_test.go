@@ -8,6 +8,7 @@ import (
 	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,7 +19,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-const working = `{"version":1,"state":"running","phase":{"index":4,"of":11,"name":"network"},"step":"hns-network",` +
+const working = `{"version":1,"state":"Running","phase":{"index":4,"of":11,"name":"network"},"step":"hns-network",` +
 	`"elapsed":120,"durations":{"prepare":7}}`
 
 // TestSilentGuest has a guest that is silent until its time is over, and speaks after that.
@@ -27,19 +28,21 @@ func TestSilentGuest(t *testing.T) {
 	m, state := s.booting(t)
 	s.clock.advance(44 * time.Minute)
 	s.look(t, m)
-	m.Await(t, "patience", world.Windows("Ready False WaitingForGuest"), world.Windows("Stalled False NotStalled"))
+	m.Await(t, "patience", world.Windows("Ready True Running"), world.Windows("Stalled False NotStalled"))
 	// A look shortly before the moment leads to one at that moment, without a request.
-	due := conditions.GetLastTransitionTime(state.Windows, infrav1.VMProvisionedCondition).Add(45 * time.Minute)
+	due := conditions.GetLastTransitionTime(state.Windows, infrav1.VMRunningCondition).Add(45 * time.Minute)
 	s.clock.advance(due.Sub(s.clock.now()) - 3*time.Second)
 	s.process.Reconcile(t, world.Machines, m.Key)
-	m.Await(t, "notice", world.Windows("Ready False GuestSilent"), world.Windows("Stalled True GuestSilent"))
+	m.Await(t, "notice", world.Windows("Ready False GuestSilent"), world.Windows("Stalled True GuestSilent"),
+		world.Config("Ready False GuestSilent"), sameStory)
 	if late := s.clock.now().Sub(due); late < 0 || late > 30*time.Second {
 		t.Errorf("the guest was given up %s after it was due", late)
 	}
 	s.steady(t, m)
 
 	s.tell(state, working)
-	told := m.Await(t, "progress", world.Windows("BootstrapProgress True Bootstrapping"), world.Windows("Stalled False NotStalled"))
+	told := m.Await(t, "progress", world.Windows("BootstrapSucceeded Unknown Bootstrapping"), world.Windows("Stalled False NotStalled"),
+		world.Windows("Ready True Running"), sameStory, shownByCore)
 	want := "Bootstrap 4/11 network, step hns-network, 2m of at most 30m"
 	if got := conditions.GetMessage(told.Windows, infrav1.ReadyCondition); got != want {
 		t.Errorf("the progress reads %q", got)
@@ -48,10 +51,76 @@ func TestSilentGuest(t *testing.T) {
 
 	s.clock.advance(44 * time.Minute)
 	s.process.Reconcile(t, world.Machines, m.Key)
-	m.Await(t, "notice", world.Windows("Ready False BootstrapOverdue"), world.Windows("Stalled True BootstrapOverdue"))
+	m.Await(t, "notice", world.Windows("Ready False BootstrapOverdue"), world.Windows("Stalled True BootstrapOverdue"), sameStory)
 	m.Join(t)
-	m.Await(t, "node", world.Windows("Ready True Joined"), world.Windows("Stalled False NotStalled"),
-		world.Windows("BootstrapProgress False BootstrapOverdue"))
+	m.Await(t, "node", world.Windows("BootstrapSucceeded True Joined"), world.Windows("Stalled False NotStalled"),
+		world.Windows("Ready True Running"), world.Config("Ready True Joined"), released)
+	s.steady(t, m)
+}
+
+// sameStory waits until the config tells what its WindowsMachine tells of the guest, in the same words.
+func sameStory(s world.State) string {
+	if s.Windows == nil || s.Config == nil {
+		return "there is no machine"
+	}
+	machine, config := conditions.Get(s.Windows, infrav1.BootstrapSucceededCondition), conditions.Get(s.Config, infrav1.ReadyCondition)
+	if machine == nil || config == nil || machine.Status != config.Status || machine.Reason != config.Reason ||
+		machine.Message != config.Message {
+		return fmt.Sprintf("the WindowsMachine says %+v, its config %+v", machine, config)
+	}
+	return ""
+}
+
+// shownByCore waits until Cluster API shows on the Machine what the config says, in the sentence that it passes on to the
+// MachineDeployment.
+func shownByCore(s world.State) string {
+	said := conditions.Get(s.Config, bootstrapv1.ReadyCondition)
+	shown, summary := conditions.Get(s.Core, clusterv1.MachineBootstrapConfigReadyCondition), conditions.Get(s.Core, clusterv1.ReadyCondition)
+	if shown == nil || shown.Status != said.Status || shown.Message != said.Message || summary == nil ||
+		!strings.Contains(summary.Message, "BootstrapConfigReady: "+said.Message) {
+		return fmt.Sprintf("the config says %+v, its Machine %+v and %+v", said, shown, summary)
+	}
+	return ""
+}
+
+// TestMissingNode has a guest that reports success, and a Node that comes too late.
+func TestMissingNode(t *testing.T) {
+	s := ready(t)
+	m, state := s.booting(t)
+	s.tell(state, succeeded)
+	m.Await(t, "report", world.Windows("BootstrapSucceeded Unknown WaitingForNode"), world.Windows("Ready True Running"), sameStory)
+	s.clock.advance(9 * time.Minute)
+	s.look(t, m)
+	m.Await(t, "patience", world.Windows("BootstrapSucceeded Unknown WaitingForNode"))
+	s.clock.advance(2 * time.Minute)
+	s.process.Reconcile(t, world.Machines, m.Key)
+	m.Await(t, "notice", world.Windows("Ready False NodeMissing"), world.Windows("Stalled True NodeMissing"),
+		world.Config("Ready False NodeMissing"), sameStory)
+	s.steady(t, m)
+	m.Join(t)
+	m.Await(t, "node", world.Windows("BootstrapSucceeded True Joined"), world.Windows("Ready True Running"),
+		world.Windows("Stalled False NotStalled"), world.Config("Ready True Joined"), released)
+	s.steady(t, m)
+}
+
+// TestDeletedNode deletes a Node under its machine, and has it register again.
+func TestDeletedNode(t *testing.T) {
+	s := ready(t)
+	m, state := s.running(t)
+	expect.OK(t, s.Client.Delete(t.Context(), state.Node))
+	gone := m.Await(t, "notice", world.Windows("BootstrapSucceeded True NodeDeleted"), world.Windows("Ready True Running"),
+		world.Config("Ready True Joined"))
+	if name := gone.Windows.Status.NodeName; name != "" || gone.Windows.Status.Phase != infrav1.PhaseRunning {
+		t.Errorf("the machine is %s and has the Node %q", gone.Windows.Status.Phase, name)
+	}
+	s.steady(t, m)
+	m.Join(t)
+	m.Await(t, "node", world.Windows("BootstrapSucceeded True Joined"), func(s world.State) string {
+		if s.Windows.Status.NodeName == "" {
+			return "the Node has no name"
+		}
+		return ""
+	})
 	s.steady(t, m)
 }
 
@@ -66,7 +135,7 @@ func TestStrangeGuest(t *testing.T) {
 		return ""
 	}
 	s.tell(state, `{"version":1,"state":"dancing"}`)
-	m.Await(t, "notice", world.Windows("Ready False WaitingForGuest"), strange)
+	m.Await(t, "notice", world.Windows("Ready True Running"), strange)
 	s.steady(t, m)
 	s.clock.advance(46 * time.Minute)
 	s.process.Reconcile(t, world.Machines, m.Key)
@@ -76,28 +145,28 @@ func TestStrangeGuest(t *testing.T) {
 		t.Errorf("it was logged %d times", n)
 	}
 	s.tell(state, working)
-	m.Await(t, "progress", world.Windows("BootstrapProgress True Bootstrapping"), world.Windows("Stalled False NotStalled"))
+	m.Await(t, "progress", world.Windows("BootstrapSucceeded Unknown Bootstrapping"), world.Windows("Stalled False NotStalled"))
 }
 
 // TestFailedStart has a node whose start fails long after it joined.
 func TestFailedStart(t *testing.T) {
 	s := ready(t)
 	m, state := s.running(t)
-	s.tell(state, `{"version":1,"state":"succeeded","phase":{"index":5,"of":5,"name":"join"},"facts":{"os":"20348.2700"},`+
-		`"boot":{"state":"failed","reason":"NetworkNotReady","message":"hns-network: no address"}}`)
-	m.Await(t, "notice", world.Windows("EveryBootSucceeded False NetworkNotReady"), world.Windows("Ready True Joined"))
-	s.tell(state, `{"version":1,"state":"succeeded","phase":{"index":5,"of":5,"name":"join"},`+
-		`"facts":{"os":"20348.2700"},"boot":{"state":"succeeded"}}`)
-	m.Await(t, "recovery", world.Windows("EveryBootSucceeded True EveryBootSucceeded"), world.Windows("Ready True Joined"))
+	s.tell(state, `{"version":1,"state":"Succeeded","phase":{"index":5,"of":5,"name":"join"},"facts":{"os":"20348.2700"},`+
+		`"boot":{"state":"Failed","reason":"NetworkNotReady","message":"hns-network: no address"}}`)
+	m.Await(t, "notice", world.Windows("LastBootSucceeded False NetworkNotReady"), world.Windows("Ready True Running"))
+	s.tell(state, `{"version":1,"state":"Succeeded","phase":{"index":5,"of":5,"name":"join"},`+
+		`"facts":{"os":"20348.2700"},"boot":{"state":"Succeeded"}}`)
+	m.Await(t, "recovery", world.Windows("LastBootSucceeded True LastBootSucceeded"), world.Windows("Ready True Running"))
 	s.steady(t, m)
 }
 
-// steady looks at the machine again, later: nothing may be written.
+// steady looks at the machine again, and again later: nothing may be written.
 func (s *stage) steady(t *testing.T, m *world.Machine) {
 	t.Helper()
 	s.look(t, m)
 	before := s.process.Gate.Effects()
-	s.clock.advance(time.Second)
+	s.clock.advance(20 * time.Second)
 	s.look(t, m)
 	expect.Same(t, "effects for a machine without news", before, s.process.Gate.Effects())
 }
@@ -109,8 +178,8 @@ func TestWarnings(t *testing.T) {
 	m := s.machine("m")
 	m.Config.Spec.Network = bootstrapv1.Network{Mode: bootstrapv1.NetworkL2Bridge, CNI: bootstrapv1.CNICalico}
 	m.Create(t)
-	warned := m.Await(t, "warning", world.Windows("Ready False WaitingForGuest"), world.Config("HasWarnings True WarningsGiven"),
-		world.Config("Ready True DataSecretAvailable"))
+	warned := m.Await(t, "warning", world.Windows("Ready True Running"), world.Config("HasWarnings True WarningsGiven"),
+		world.Config("DataSecretAvailable True DataSecretAvailable"))
 	if got := conditions.GetMessage(warned.Config, bootstrapv1.HasWarningsCondition); !strings.HasPrefix(got,
 		"WindowsBootstrapConfig spec.network: l2bridge on Azure needs") {
 		t.Errorf("the warning reads %q", got)

@@ -64,15 +64,17 @@ func TestLeavingBeforeLinux(t *testing.T) {
 	end()
 }
 
+const laterImage = fake.Image + "-later"
+
 // TestLeavingInVain: a machine that may have its VM, and has none, gets none either.
 func TestLeavingInVain(t *testing.T) {
 	s := ready(t)
 	m := s.hooked(s.machine("m"))
-	m.Windows.Spec.Azure.ImageID = "later"
+	m.Windows.Spec.Azure.Image.ID = laterImage
 	m.Create(t)
 	m.Await(t, "image", world.Windows("Ready False TemplateNotFound"))
 	end := s.leave(t, m)
-	s.cloud.Image = "later"
+	s.cloud.Image = laterImage
 	s.process.Reconcile(t, world.Machines, m.Key)
 	m.Await(t, "the end", world.Windows("Ready False Deleting"), world.Windows("Stalled False NotStalled"))
 	if calls := s.cloud.Calls(); calls["create"] > 0 {
@@ -92,7 +94,7 @@ func TestLeavingMeanwhile(t *testing.T) {
 	s.process.Reconcile(t, world.Machines, m.Key)
 	m.Await(t, "VM", world.Windows("Ready False Provisioning"))
 	made()
-	m.Await(t, "VM", world.Windows("Ready False WaitingForGuest"))
+	m.Await(t, "VM", world.Windows("Ready True Running"))
 	end()
 }
 
@@ -116,6 +118,18 @@ func TestEmptyData(t *testing.T) {
 	}
 	world.Change(t, s.Client, own, func(o *corev1.Secret) { o.Data = map[string][]byte{"value": []byte("x")} })
 	s.process.Reconcile(t, world.Machines, m.Key)
-	m.Await(t, "life after it was mended", world.Windows("Ready False WaitingForGuest"))
+	m.Await(t, "life after it was mended", world.Windows("Ready True Running"))
 	m.End(t)
+}
+
+// TestWithoutOwner has objects that nobody owns: people are told, once Cluster API has had its time.
+func TestWithoutOwner(t *testing.T) {
+	s := ready(t)
+	m := s.machine("m")
+	expect.OK(t, s.Client.Create(t.Context(), m.Config))
+	expect.OK(t, s.Client.Create(t.Context(), m.Windows))
+	m.Await(t, "notice", world.Windows("Ready False WaitingForOwner"), world.Config("Ready Unknown WaitingForOwner"))
+	if effects := s.process.Gate.Effects(); len(effects) != 2 {
+		t.Errorf("it was told by %q", effects)
+	}
 }

@@ -23,26 +23,6 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-// writes are all that our controllers write to Kubernetes for one machine, from its creation until nothing is left: each is
-// a request that a management cluster has to carry, for every machine.
-var writes = []string{
-	"management PATCH windowsbootstrapconfigs finalizers #1",
-	"management PATCH windowsbootstrapconfigs finalizers #2",
-	"management PATCH windowsbootstrapconfigs/status Ready=DataSecretAvailable #1",
-	"management PATCH windowsmachines finalizers #1",
-	"management PATCH windowsmachines finalizers #2",
-	"management PATCH windowsmachines providerID #1",
-	"management PATCH windowsmachines/status Ready=Deleting #1",
-	"management PATCH windowsmachines/status Ready=Joined #1",
-	"management PATCH windowsmachines/status Ready=Provisioning #1",
-	"management PATCH windowsmachines/status Ready=WaitingForBootstrapData #1",
-	"management PATCH windowsmachines/status Ready=WaitingForGuest #1",
-	"management PATCH windowsmachines/status Ready=WaitingForNode #1",
-	"management POST secrets #1",
-	"workload DELETE secrets #1",
-	"workload POST secrets #1",
-}
-
 func TestLife(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, world.Start{Credentials: password})
@@ -67,7 +47,7 @@ func TestLife(t *testing.T) {
 	m.CreateConfig(t)
 	m.Touch(t, m.Core, "config")
 
-	booting := m.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"), world.Tokens(1), world.DataSecretNamed)
+	booting := m.Await(t, "running VM", world.Windows("Ready True Running"), world.Tokens(1), world.DataSecretNamed, sameStory)
 	checkSecret(t, booting)
 	name := booting.Windows.Status.ComputerName
 	s.vms(t, name)
@@ -77,10 +57,9 @@ func TestLife(t *testing.T) {
 	if !slices.Contains(booting.Windows.Finalizers, infrav1.MachineFinalizer) {
 		t.Error("a machine with a VM must have its finalizer")
 	}
-	s.tell(booting, succeeded)
-	m.Await(t, "report", world.Windows("Ready False WaitingForNode"))
-	m.Join(t)
-	checkJoined(t, m.Await(t, "node", world.Windows("Ready True Joined"), world.Tokens(0), released))
+	s.bootstraps(t, m, booting)
+	checkJoined(t, m.Load(t))
+	s.steady(t, m)
 
 	release := s.cloud.Hold(fake.Remove)
 	m.Delete(t)
@@ -93,7 +72,7 @@ func TestLife(t *testing.T) {
 	s.vms(t)
 	effects := slices.Sorted(slices.Values(s.process.Gate.Effects()))
 	fmt.Fprintf(os.Stderr, "Kubernetes writes per machine life: %d\n", len(effects))
-	expect.Same(t, "a machine costs other writes than are pinned", writes, effects)
+	expect.Same(t, "a machine costs other writes than are pinned", slices.Sorted(slices.Values(writes)), effects)
 }
 
 // checkSecret holds the bootstrap Secret against Cluster API's contract.
@@ -150,7 +129,7 @@ func TestPausedCluster(t *testing.T) {
 	}
 	s.Pause(t, false)
 	m.Touch(t, m.Core, "unpaused") // Cluster API may take minutes to notice
-	m.Await(t, "life after the pause", world.Windows("Ready False WaitingForGuest"), world.Windows("Paused False NotPaused"))
+	m.Await(t, "life after the pause", world.Windows("Ready True Running"), world.Windows("Paused False NotPaused"))
 }
 
 func TestPausedMachine(t *testing.T) {
@@ -190,12 +169,13 @@ func TestWatchFilter(t *testing.T) {
 	}
 	other.Create(t)
 	ours.Create(t)
-	done := ours.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"))
+	done := ours.Await(t, "running VM", world.Windows("Ready True Running"))
 	s.vms(t, done.Windows.Status.ComputerName)
 	// A cloud sends the keys of all VMs of its account, past the filter of the API server's events.
 	s.process.Reconcile(t, world.Machines, other.Key)
 	state := other.Load(t)
-	if len(state.Windows.Status.Conditions)+len(state.Config.Status.Conditions)+len(state.Windows.Finalizers) > 0 {
+	if len(state.Windows.Status.Conditions)+len(state.Windows.Finalizers) > 0 ||
+		world.ConditionOf(state.Config, "Ready") != "Ready Unknown NotYetReported" {
 		t.Errorf("a machine without the label was touched:\n%s", state)
 	}
 }
@@ -243,7 +223,7 @@ func TestOwnerRefused(t *testing.T) {
 	world.Change(t, s.Client, before.Data, func(data *corev1.Secret) { data.OwnerReferences = nil })
 	s.clock.advance(tokenTTL / 3 * 2)
 	s.process.Reconcile(t, world.Configs, m.Key)
-	after := m.Await(t, "all well", world.Config("Ready True DataSecretAvailable"), world.Config("Stalled False NotStalled"))
+	after := m.Await(t, "all well", world.Config("DataSecretAvailable True DataSecretAvailable"), world.Config("Stalled False NotStalled"))
 	if metav1.GetControllerOf(after.Data) != nil || !expiry(t, after).After(expiry(t, before)) {
 		t.Errorf("the owner was not refused, or the token not extended:\n%s", after)
 	}

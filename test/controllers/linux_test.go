@@ -47,7 +47,7 @@ func TestLinuxFirst(t *testing.T) {
 		t.Helper()
 		s.look(t, m)
 		s.process.Reconcile(t, world.Machines, own.Key)
-		state := m.Await(t, configReason, world.Config("Ready False "+configReason),
+		state := m.Await(t, configReason, world.Config("Ready Unknown "+configReason),
 			world.Windows("Ready False WaitingForBootstrapData"))
 		own.Await(t, machineReason, world.Windows("Ready False "+machineReason))
 		if state.Data != nil || len(state.Tokens) > 0 || len(state.Config.Finalizers) > 0 || len(s.cloud.Calls()) > 0 {
@@ -63,8 +63,8 @@ func TestLinuxFirst(t *testing.T) {
 	check(shared.SetLinuxNodeReady(t.Context(), corev1.ConditionTrue))
 	s.look(t, m)
 	s.process.Reconcile(t, world.Machines, own.Key)
-	m.Await(t, "life after Linux", world.Windows("Ready False WaitingForGuest"), world.Tokens(1))
-	own.Await(t, "life after Linux", world.Windows("Ready False WaitingForGuest"))
+	m.Await(t, "life after Linux", world.Windows("Ready True Running"), world.Tokens(1))
+	own.Await(t, "life after Linux", world.Windows("Ready True Running"))
 }
 
 // TestNewerThanTheControlPlane: a kubelet that is newer than its API server may ask for what that does not have.
@@ -75,7 +75,7 @@ func TestNewerThanTheControlPlane(t *testing.T) {
 	m.Core.Spec.Version = "v1.99.0"
 	m.Create(t)
 	s.look(t, m)
-	state := m.Await(t, "the control plane's upgrade", world.Config("Ready False WaitingForControlPlaneVersion"),
+	state := m.Await(t, "the control plane's upgrade", world.Config("Ready Unknown WaitingForControlPlaneVersion"),
 		world.Windows("Ready False WaitingForBootstrapData"))
 	if state.Data != nil || len(state.Tokens) > 0 {
 		t.Errorf("something was made for a node that must not join:\n%s", state)

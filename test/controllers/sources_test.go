@@ -7,8 +7,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
@@ -29,16 +31,24 @@ func TestMissingSources(t *testing.T) {
 		}},
 	}
 	m.Create(t)
-	waiting := m.Await(t, "notice", world.Config("Ready False WaitingForSources"), world.Tokens(0))
+	waiting := m.Await(t, "notice", world.Config("Ready Unknown WaitingForSources"),
+		world.Config("Stalled True WaitingForSources"), world.Tokens(0), shownByCore)
 	if message := readyMessage(waiting.Config); !strings.Contains(message, `key "register"`) &&
 		!strings.Contains(message, `key "key"`) {
 		t.Errorf("the message does not say what is missing: %s", message)
 	}
+	m.Await(t, "notice on the machine", world.Windows("Ready False WaitingForBootstrapData"), func(state world.State) string {
+		message := conditions.GetMessage(state.Windows, infrav1.ReadyCondition)
+		if !strings.HasPrefix(message, "WindowsBootstrapConfig m is not ready: WaitingForSources: the config refers to") {
+			return "the message is " + message
+		}
+		return ""
+	})
 	meta := metav1.ObjectMeta{Namespace: s.Name, Name: "app"}
 	expect.OK(t, s.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"other": []byte("x")}}))
 	expect.OK(t, s.Client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"register": "exit 0"}}))
 	s.look(t, m)
-	m.Await(t, "notice of the key", world.Config("Ready False WaitingForSources"), func(state world.State) string {
+	m.Await(t, "notice of the key", world.Config("Ready Unknown WaitingForSources"), func(state world.State) string {
 		if message := readyMessage(state.Config); !strings.Contains(message, `key "key" of Secret app, which does not exist`) {
 			return "the message is " + message
 		}
@@ -47,7 +57,7 @@ func TestMissingSources(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"key": []byte("correct-horse-battery")}}
 	expect.OK(t, s.Client.Update(t.Context(), secret))
 	s.look(t, m)
-	state := m.Await(t, "life with them", world.Windows("Ready False WaitingForGuest"), world.Tokens(1))
+	state := m.Await(t, "life with them", world.Windows("Ready True Running"), world.Tokens(1))
 	if strings.Contains(readyMessage(state.Config), "correct-horse") {
 		t.Error("the status tells a secret")
 	}
@@ -59,15 +69,15 @@ func TestDiscoveryWithoutCA(t *testing.T) {
 	meta := metav1.ObjectMeta{Namespace: s.Name, Name: world.ClusterName + "-ca"}
 	expect.OK(t, s.Client.Delete(t.Context(), &corev1.Secret{ObjectMeta: meta}))
 	m := s.machine("m")
-	m.Config.Spec.Discovery.KubeconfigSecret = bootstrapv1.KeyReference{Name: "discovery", Key: "kubeconfig"}
+	m.Config.Spec.Discovery.KubeconfigFrom.Secret = bootstrapv1.KeyReference{Name: "discovery", Key: "kubeconfig"}
 	m.Create(t)
-	m.Await(t, "notice", world.Config("Ready False WaitingForSources"), world.Tokens(0))
+	m.Await(t, "notice", world.Config("Ready Unknown WaitingForSources"), world.Tokens(0))
 	meta.Name = "discovery"
 	text := "{kind: Config, clusters: [{cluster: {server: 'https://10.0.0.10:6443', certificate-authority-data: " +
 		base64.StdEncoding.EncodeToString(s.Management.Config.CAData) + "}}]}"
 	expect.OK(t, s.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"kubeconfig": []byte(text)}}))
 	s.look(t, m)
-	state := m.Await(t, "life with it", world.Windows("Ready False WaitingForGuest"), world.Tokens(1))
+	state := m.Await(t, "life with it", world.Windows("Ready True Running"), world.Tokens(1))
 	rendered, err := scripts.Plan(state.Data.Data["value"])
 	if err != nil || !strings.Contains(string(rendered), "/run/kubeadm/discovery.yaml") {
 		t.Errorf("the node does not find its cluster by the kubeconfig (%v)", err)

@@ -58,9 +58,9 @@ func (s *stage) start(t *testing.T) {
 func (s *stage) machine(name string) *world.Machine {
 	m := s.NewMachine(name)
 	m.Windows.Spec = infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{
-		CredentialsRef: infrav1.SecretReference{Name: world.Credentials},
+		IdentityRef:    infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: world.Credentials},
 		SubscriptionID: "00000000-0000-0000-0000-000000000000", ResourceGroup: "windows", Location: "westeurope",
-		VMSize: "Standard_D4s_v5", ImageID: "image", SubnetID: "subnet",
+		VMSize: "Standard_D4s_v5", Image: infrav1.AzureImage{ID: fake.Image},
 	}}
 	return m
 }
@@ -70,7 +70,7 @@ func (s *stage) booting(t *testing.T) (*world.Machine, world.State) {
 	t.Helper()
 	m := s.machine("m")
 	m.Create(t)
-	return m, m.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"), world.DataSecretNamed)
+	return m, m.Await(t, "running VM", world.Windows("Ready True Running"), world.DataSecretNamed)
 }
 
 // running brings a machine to where all is done.
@@ -78,9 +78,9 @@ func (s *stage) running(t *testing.T) (*world.Machine, world.State) {
 	t.Helper()
 	m, booting := s.booting(t)
 	s.tell(booting, succeeded)
-	m.Await(t, "report", world.Windows("Ready False WaitingForNode"))
+	m.Await(t, "report", world.Windows("BootstrapSucceeded Unknown WaitingForNode"))
 	m.Join(t)
-	return m, m.Await(t, "node", world.Windows("Ready True Joined"), world.Tokens(0), released)
+	return m, m.Await(t, "node", world.Windows("BootstrapSucceeded True Joined"), world.Tokens(0), released)
 }
 
 // released waits until the config holds nothing any more.
@@ -96,7 +96,7 @@ func (s *stage) tell(state world.State, report string) {
 	s.cloud.Update(state.Windows.Status.ComputerName, func(vm *fake.VM) { vm.Report = report })
 }
 
-const succeeded = `{"version":1,"state":"succeeded","phase":{"index":5,"of":5,"name":"join"},"facts":{"os":"20348.2700"}}`
+const succeeded = `{"version":1,"state":"Succeeded","phase":{"index":5,"of":5,"name":"join"},"facts":{"os":"20348.2700"}}`
 
 // look has both controllers look at the machine again, several times.
 func (s *stage) look(t *testing.T, m *world.Machine) {

@@ -64,7 +64,7 @@ func TestReplacedToken(t *testing.T) {
 	world.Change(t, s.Client, &booting.Tokens[0],
 		func(token *corev1.Secret) { token.Data["token-secret"] = []byte("0123456789abcdef") })
 	s.process.Reconcile(t, world.Configs, m.Key)
-	m.Await(t, "notice", world.Config("Stalled True BootstrapTokenReplaced"), world.Config("Ready True DataSecretAvailable"),
+	m.Await(t, "notice", world.Config("Stalled True BootstrapTokenReplaced"), world.Config("DataSecretAvailable True DataSecretAvailable"),
 		world.Tokens(1))
 	expect.OK(t, s.Client.Delete(t.Context(), &booting.Tokens[0]))
 	s.process.Reconcile(t, world.Configs, m.Key)
@@ -96,7 +96,7 @@ func TestTokenOfAMachineThatGoes(t *testing.T) {
 	hook := clusterv1.PreTerminateDeleteHookAnnotationPrefix + "/backup"
 	m.Core.Annotations = map[string]string{hook: "tester"}
 	m.Create(t)
-	m.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"), world.Tokens(1))
+	m.Await(t, "running VM", world.Windows("Ready True Running"), world.Tokens(1))
 	m.Delete(t)
 	held := m.Await(t, "end of the token", world.Tokens(0), released)
 	world.Change(t, s.Client, held.Core, func(machine *clusterv1.Machine) { delete(machine.Annotations, hook) })
@@ -131,7 +131,7 @@ func TestTakenTokenID(t *testing.T) {
 	}
 	expect.OK(t, s.Client.Create(t.Context(), foreign))
 	s.start(t)
-	booting := m.Await(t, "running VM", world.Windows("Ready False WaitingForGuest"), world.Tokens(1))
+	booting := m.Await(t, "running VM", world.Windows("Ready True Running"), world.Tokens(1))
 	if booting.Tokens[0].Name == foreign.Name {
 		t.Error("somebody else's token was taken")
 	}
@@ -163,7 +163,7 @@ func TestDeletionOutOfReach(t *testing.T) {
 			m, _ := s.booting(t)
 			s.process.Unreachable.Store(true)
 			m.Delete(t)
-			m.Await(t, "the config's deletion", world.Config("Ready False Deleting"), func(s world.State) string {
+			m.Await(t, "the config's deletion", world.Config("Ready Unknown Deleting"), func(s world.State) string {
 				if s.Windows != nil {
 					return "the WindowsMachine is there"
 				}
@@ -209,8 +209,8 @@ func TestMove(t *testing.T) {
 		want   string
 		tokens int
 	}{
-		"a node":          {"all of the status is found again", (*stage).running, "Ready True Joined", 0},
-		"a VM that boots": {"nothing is made twice, and its token is kept", (*stage).booting, "Ready False WaitingForGuest", 1},
+		"a node":          {"all of the status is found again", (*stage).running, "BootstrapSucceeded True Joined", 0},
+		"a VM that boots": {"nothing is made twice, and its token is kept", (*stage).booting, "Ready True Running", 1},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -224,7 +224,7 @@ func TestMove(t *testing.T) {
 			s.Pause(t, false)
 			s.start(t)
 			m.Touch(t, moved.Core, "moved")
-			after := m.Await(t, c.reason, world.Windows(c.want), world.Config("Ready True DataSecretAvailable"), world.Tokens(c.tokens))
+			after := m.Await(t, c.reason, world.Windows(c.want), world.Config("DataSecretAvailable True DataSecretAvailable"), world.Tokens(c.tokens))
 			if after.Windows.Spec.ProviderID != before.Windows.Spec.ProviderID ||
 				after.Windows.Status.ComputerName != before.Windows.Status.ComputerName {
 				t.Errorf("it is another VM now: %s", after)
@@ -235,9 +235,9 @@ func TestMove(t *testing.T) {
 			}
 			if c.tokens > 0 {
 				s.tell(after, succeeded)
-				m.Await(t, "report", world.Windows("Ready False WaitingForNode"))
+				m.Await(t, "report", world.Windows("BootstrapSucceeded Unknown WaitingForNode"))
 				m.Join(t)
-				m.Await(t, "node after the move", world.Windows("Ready True Joined"), world.Tokens(0), released)
+				m.Await(t, "node after the move", world.Windows("BootstrapSucceeded True Joined"), world.Tokens(0), released)
 			}
 			m.End(t)
 			s.vms(t)

@@ -88,24 +88,27 @@ func (r *run) claimed(t *testing.T) {
 // joined lets the guest do its work and the node join.
 func (r *run) joined(t *testing.T) {
 	t.Helper()
-	s := r.machine.Await(t, "running VM", world.Windows("Ready False "+infrav1.WaitingForGuestReason), world.DataSecretNamed)
+	s := r.machine.Await(t, "running VM", world.Windows("Ready True "+infrav1.RunningReason),
+		world.Config("Ready Unknown "+infrav1.WaitingForGuestReason), world.DataSecretNamed)
 	name := s.Windows.Status.ComputerName
 	if vm := r.vcenter.Read(name, "runtime.powerState"); vm.Runtime.PowerState != types.VirtualMachinePowerStatePoweredOn {
 		t.Fatalf("the VM is said to run and is %s", vm.Runtime.PowerState)
 	}
 	r.vcenter.SetExtra(name, "guestinfo.capwin.report",
-		`{"version":1,"state":"succeeded","phase":{"index":5,"of":5,"name":"join"},"facts":{"os":"20348.2700"}}`)
-	r.machine.Await(t, "report", world.Windows("Ready False "+infrav1.WaitingForNodeReason))
+		`{"version":1,"state":"Succeeded","phase":{"index":5,"of":5,"name":"join"},"facts":{"os":"20348.2700"}}`)
+	r.machine.Await(t, "report", world.Windows("BootstrapSucceeded Unknown "+infrav1.WaitingForNodeReason),
+		world.Config("Ready Unknown "+infrav1.WaitingForNodeReason))
 	r.machine.Join(t)
-	r.machine.Await(t, "joined", world.Windows("Ready True "+infrav1.JoinedReason), world.Tokens(0), func(s world.State) string {
-		if s.Core.Spec.ProviderID != s.Windows.Spec.ProviderID || !s.Core.Status.NodeRef.IsDefined() {
-			return "Cluster API has not seen all"
-		}
-		if controllerutil.ContainsFinalizer(s.Config, bootstrapv1.ConfigFinalizer) {
-			return "the config has its finalizer"
-		}
-		return ""
-	})
+	r.machine.Await(t, "joined", world.Windows("BootstrapSucceeded True "+infrav1.JoinedReason),
+		world.Config("Ready True "+infrav1.JoinedReason), world.Tokens(0), func(s world.State) string {
+			if s.Core.Spec.ProviderID != s.Windows.Spec.ProviderID || !s.Core.Status.NodeRef.IsDefined() {
+				return "Cluster API has not seen all"
+			}
+			if controllerutil.ContainsFinalizer(s.Config, bootstrapv1.ConfigFinalizer) {
+				return "the config has its finalizer"
+			}
+			return ""
+		})
 }
 
 // joinedAndGone is the rest of a life without a crash of the VM's: the node joins, the machine is deleted.

@@ -19,8 +19,9 @@ import (
 )
 
 // pooledNetworks are an adapter with addresses of the IPAM provider's pool, and another one.
-const pooledNetworks = `[{name: VM Network, nameservers: [203.0.113.2], addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io,
-          kind: InClusterIPPool, name: nodes}]}, {name: DC0_DVPG0}]`
+const pooledNetworks = `[{name: node, network: VM Network, nameservers: [203.0.113.2],
+          addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: nodes}]},
+          {name: storage, network: DC0_DVPG0}]`
 
 // startIPAM runs an IPAM provider with a pool of addresses.
 func (s *story) startIPAM(ctx context.Context) {
@@ -38,14 +39,14 @@ func (s *story) startIPAM(ctx context.Context) {
 func (s *story) staticAddresses(ctx context.Context) {
 	s.Helper()
 	s.startIPAM(ctx)
-	s.must(s.lab.Apply(ctx, lab.Pool{Name: "static", Replicas: 2, Networks: pooledNetworks}))
+	s.must(s.lab.Apply(ctx, lab.Pool{Name: "static", Replicas: 2, NetworkInterfaces: pooledNetworks}))
 	s.await(ctx, 3)
 	seen := map[string]bool{}
 	for _, m := range s.machines(ctx) {
-		if len(m.Status.Networks) == 0 {
+		if len(m.Status.NetworkInterfaces) == 0 {
 			continue
 		}
-		prefix, err := netip.ParsePrefix(m.Status.Networks[0].Addresses[0].Address)
+		prefix, err := netip.ParsePrefix(m.Status.NetworkInterfaces[0].Addresses[0].Address)
 		s.must(err)
 		address := prefix.Addr().String()
 		seen[address] = true

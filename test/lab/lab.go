@@ -37,6 +37,9 @@ type Options struct {
 	Guest func(pool string, g *guest.Simulated)
 	// WithoutLinux leaves the workload cluster without its Linux node until RegisterControlPlaneNode.
 	WithoutLinux bool
+	// GuestSpeed is how many times faster than real ones our managers take the clocks of guests to run: their limits for guests
+	// are divided by it. 1 when zero.
+	GuestSpeed int
 	// Progress is told what is going on.
 	Progress io.Writer
 }
@@ -123,7 +126,8 @@ func (l *Lab) startManagement(ctx context.Context) error {
 	}
 	l.step("Cluster API and our components", begin)
 	begin = time.Now()
-	if l.Managers, err = servers.StartManagers(ctx, m); err != nil {
+	speed := fmt.Sprintf("--guest-speed=%d", max(1, l.options.GuestSpeed))
+	if l.Managers, err = servers.StartManagers(ctx, m, speed); err != nil {
 		return err
 	}
 	l.step("our two managers", begin)

@@ -130,8 +130,8 @@ func (j *joins) notJoined(ctx context.Context, m mode, machine *infrav1.WindowsM
 	switch told := machine.Status.Bootstrap; {
 	case told == nil || told.State != string(plan.StateSucceeded) || len(told.Warnings) > 0:
 		return fmt.Sprintf("the bootstrap is told as %+v", told)
-	case starts > 1 && m.booted && !conditions.IsTrue(machine, infrav1.EveryBootSucceededCondition):
-		return fmt.Sprintf("every boot is told as %+v", conditions.Get(machine, infrav1.EveryBootSucceededCondition))
+	case starts > 1 && m.booted && !conditions.IsTrue(machine, infrav1.LastBootSucceededCondition):
+		return fmt.Sprintf("every boot is told as %+v", conditions.Get(machine, infrav1.LastBootSucceededCondition))
 	}
 	return cmp.Diff(m.wanted(machine, node), j.have(machine, node))
 }

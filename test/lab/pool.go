@@ -38,8 +38,8 @@ type Pool struct {
 	Template string
 	// Config is of the machines' bootstrap; nil labels their nodes with the name of the pool and leaves the rest out.
 	Config *bootstrapv1.WindowsBootstrapConfigSpec
-	// Networks of the VMs as YAML, in one line; the template's when empty.
-	Networks string
+	// NetworkInterfaces of the VMs as YAML; the template's when empty.
+	NetworkInterfaces string
 }
 
 // Manifest is the pool's YAML, as a user would apply it.
@@ -61,7 +61,7 @@ func (l *Lab) Manifest(p Pool) ([]byte, error) {
 	var text bytes.Buffer
 	err := template.Must(template.New("pool").Parse(poolYAML)).Execute(&text, map[string]any{
 		"Name": p.Name, "Namespace": Namespace, "Cluster": ClusterName, "Replicas": p.Replicas, "Version": l.Workload.Version,
-		"Credentials": credentials, "Template": p.Template, "Config": string(config), "Networks": p.Networks,
+		"Credentials": credentials, "Template": p.Template, "Config": string(config), "NetworkInterfaces": p.NetworkInterfaces,
 		"Datacenter": vcenter.Datacenter, "ResourcePool": vcenter.ResourcePool, "Folder": vcenter.Folder,
 	})
 	if err != nil {

@@ -33,7 +33,7 @@ func (j *joins) reasonPools() []lab.Pool {
 	j.table = j.provocations()
 	for _, p := range j.table {
 		config := p.config
-		pools = append(pools, lab.Pool{Name: p.pool(), Replicas: 1, Config: &config, Networks: p.networks})
+		pools = append(pools, lab.Pool{Name: p.pool(), Replicas: 1, Config: &config, NetworkInterfaces: p.networks})
 		j.worlds[p.pool()] = func(g *guest.Simulated) {
 			g.Speed = haste
 			if p.world != nil {

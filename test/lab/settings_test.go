@@ -42,7 +42,6 @@ func (j *joins) settingsPool() lab.Pool {
 		return []bootstrapv1.CustomScript{{Name: name, Type: bootstrapv1.ScriptCmd, Content: content}}
 	}
 	return lab.Pool{Name: settingsPool, Replicas: 1, Config: &bootstrapv1.WindowsBootstrapConfigSpec{
-		PageFile: bootstrapv1.PageFile{Policy: bootstrapv1.PageFileFixed, SizeMiB: 4096},
 		Containerd: bootstrapv1.Containerd{
 			PauseImage: "registry.k8s.io/pause:3.10.2", PrepullImages: []string{j.registry() + "/app:1"},
 			Registries: []bootstrapv1.Registry{
@@ -51,10 +50,11 @@ func (j *joins) settingsPool() lab.Pool {
 		},
 		Windows: bootstrapv1.Windows{
 			Proxy:    bootstrapv1.Proxy{HTTPS: proxyAddress},
+			PageFile: bootstrapv1.PageFile{Policy: bootstrapv1.PageFileFixed, SizeMiB: 4096},
 			TimeZone: "W. Europe Standard Time", NTPServers: []string{"time.example.com"},
 			TrustedCertificates: []bootstrapv1.TrustedCertificate{{Name: "corp", Content: string(j.lab.Workload.CA)}},
 			Users: []bootstrapv1.LocalUser{
-				{Name: "ops", Role: bootstrapv1.UserRoleAdministrator, SSHKeys: []string{publicKey}},
+				{Name: "ops", Role: bootstrapv1.UserRoleAdministrator, SSHAuthorizedKeys: []string{publicKey}},
 			},
 			Features: []string{"Web-Server"},
 			CSIProxy: bootstrapv1.CSIProxy{Path: `C:\k\csi-proxy.exe`},

@@ -167,7 +167,7 @@ func (j *joins) ofTheJoin() []provoked {
 				return func(context.Context, *windows.Call) int { return dllNotFound }
 			})),
 		fails("verify", step.ReasonNodeNotRegistered, "the API server does not show the Node").exits(1).
-			with(bootstrapSpec{Node: bootstrapv1.NodeRegistration{Labels: []bootstrapv1.NodeLabel{{Name: refusedLabel}}}}),
+			with(bootstrapSpec{Node: bootstrapv1.NodeRegistration{Labels: map[string]bootstrapv1.LabelValue{refusedLabel: ""}}}),
 		fails("verify", step.ReasonKubeletArgsNotApplied, "the service kubelet was changed during the join").
 			in(func(g *guest.Simulated) {
 				withService("repair", repairKubelet)(g)
@@ -209,7 +209,7 @@ func (j *joins) ofTheSettings() []provoked {
 	return []provoked{
 		fails("windows", step.ReasonPageFileFailed, noAccess).
 			in(locked(windows.ControlKey + `\Session Manager\Memory Management`)).
-			with(bootstrapSpec{PageFile: bootstrapv1.PageFile{Policy: bootstrapv1.PageFileFixed, SizeMiB: 4096}}),
+			with(settings(bootstrapv1.Windows{PageFile: bootstrapv1.PageFile{Policy: bootstrapv1.PageFileFixed, SizeMiB: 4096}})),
 		fails("windows", step.ReasonTrustFailed, "CertUtil: -addstore command FAILED: 0x80070005").exits(-2147024891).
 			in(locked(`HKEY_LOCAL_MACHINE\SOFTWARE\Microsoft\SystemCertificates\ROOT`)).
 			with(settings(bootstrapv1.Windows{
@@ -225,7 +225,7 @@ func (j *joins) ofTheSettings() []provoked {
 			with(settings(bootstrapv1.Windows{Features: []string{"No-Such-Feature"}})),
 		fails("windows", step.ReasonUserFailed, "password").
 			in(throwing("New-LocalUser", "the password does not meet the policy")).
-			with(settings(bootstrapv1.Windows{Users: []bootstrapv1.LocalUser{{Name: "ops", SSHKeys: []string{publicKey}}}})),
+			with(settings(bootstrapv1.Windows{Users: []bootstrapv1.LocalUser{{Name: "ops", SSHAuthorizedKeys: []string{publicKey}}}})),
 		fails("kubelet", step.ReasonCSIProxyFailed, `C:\k\csi-proxy.exe`).
 			with(settings(bootstrapv1.Windows{CSIProxy: bootstrapv1.CSIProxy{Path: `C:\k\csi-proxy.exe`}})),
 		fails("kubelet", step.ReasonGMSAPluginFailed, "the gMSA plug-in").exits(1).
@@ -252,7 +252,7 @@ func (j *joins) ofTheAgent() []provoked {
 		fails("", step.ReasonPlanNotUnderstood, "#").in(faulty(guest.Faults{BadBlock: true})),
 		fails("join", step.ReasonBootstrapTimeout, "300 s").in(atJoin(func(*windows.Call) windows.Program {
 			return func(ctx context.Context, _ *windows.Call) int { <-ctx.Done(); return -1 }
-		})).with(bootstrapSpec{DeadlineSeconds: 300}),
+		})).with(bootstrapSpec{BootstrapDeadlineSeconds: 300}),
 		fails("windows", step.ReasonTooManyReboots, "features").in(func(g *guest.Simulated) {
 			g.Faults.Features = windows.FeatureFaults{NeedsReboot: true, NeverDone: true}
 			g.Image = func(s *windows.State) { s.Features["Web-Server"] = "Available" }

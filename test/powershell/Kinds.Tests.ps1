@@ -4,7 +4,7 @@ BeforeAll {
     $null = New-Item -ItemType Directory -Force "$TestDrive/root"
     . "$Here/agent.ps1" -Root "$TestDrive/root" -NoRun
     . "$Here/steps.ps1"
-    function New-State { $Agent.Plan = @{ redact = @('s3cret value'); deadlineSeconds = 600 }; $Agent.State = @{ warnings = @(); facts = @{}; phase = 0; step = 0; tries = 1; attempts = 0; phases = 1; phaseName = 'p'; stepName = 's'; uid = 'u'; state = 'running'; reason = ''; message = ''; exitCode = 0; reboots = 0; lastLines = @(); durations = @{} } }
+    function New-State { $Agent.Plan = @{ redact = @('s3cret value'); deadlineSeconds = 600 }; $Agent.State = @{ warnings = @(); facts = @{}; phase = 0; step = 0; tries = 1; attempts = 0; phases = 1; phaseName = 'p'; stepName = 's'; uid = 'u'; state = 'Running'; reason = ''; message = ''; exitCode = 0; reboots = 0; lastLines = @(); durations = @{} } }
     New-State
     # On Windows taskkill ends the tree; here a program of that name does the same for the test.
     $null = New-Item -ItemType Directory -Force "$TestDrive/bin"

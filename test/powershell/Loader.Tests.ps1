@@ -42,7 +42,7 @@ Describe 'loader' {
     It 'unpacks, registers, starts, waits, tells, and holds no secret in its output' {
         $root = "$TestDrive/r1"
         $got = Invoke-UserData (New-UserData 'u1' 'a') $root
-        $got.Text | Should -Be 'CAPWIN uid=u1 state=succeeded phase=one reason='
+        $got.Text | Should -Be 'CAPWIN uid=u1 state=Succeeded phase=one reason='
         $got.Code | Should -Be 0
         $got.Log[1] | Should -Be 'acl 0 O:BAD:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)' -Because 'access is set while the folder is empty'
         $got.Log[2] | Should -Match 'register capwin-agent\|.*powershell.exe -NoProfile -NonInteractive -ExecutionPolicy Bypass -File ".*r1.agent.ps1"\|startup=True\|S-1-5-18 ServiceAccount Highest\|limit=00:00:00'
@@ -55,14 +55,14 @@ Describe 'loader' {
         $root = "$TestDrive/r1"
         Remove-Item "$root.log"
         $got = Invoke-UserData "$TestDrive/a.ps1" $root
-        $got.Text | Should -Be 'CAPWIN uid=u1 state=succeeded phase=one reason='
+        $got.Text | Should -Be 'CAPWIN uid=u1 state=Succeeded phase=one reason='
         $got.Log | Should -BeNullOrEmpty
         Get-Content -Raw "$root/plan.json" | Should -Not -Match 'steps'
     }
     It 'begins anew for another machine' {
         $root = "$TestDrive/r1"
         $got = Invoke-UserData (New-UserData 'u2' 'b') $root
-        $got.Text | Should -Be 'CAPWIN uid=u2 state=succeeded phase=one reason='
+        $got.Text | Should -Be 'CAPWIN uid=u2 state=Succeeded phase=one reason='
         $got.Log[0] | Should -Be 'stop'
         (Get-Content -Raw "$root/state.json" | ConvertFrom-Json).uid | Should -Be 'u2'
     }
@@ -70,7 +70,7 @@ Describe 'loader' {
         $root = "$TestDrive/r3"
         $clock = [Diagnostics.Stopwatch]::StartNew()
         $got = Invoke-UserData (New-UserData 'u3' 'c' 2) $root 'idle'
-        $got.Text | Should -Be 'CAPWIN uid=u3 state=running phase= reason='
+        $got.Text | Should -Be 'CAPWIN uid=u3 state=Running phase= reason='
         $got.Code | Should -Be 0
         $clock.Elapsed.TotalSeconds | Should -BeLessThan 15
     }
@@ -78,7 +78,7 @@ Describe 'loader' {
         $root = "$TestDrive/r3"
         Remove-Item "$root.log"
         $got = Invoke-UserData (New-UserData 'u3' 'c' 20) $root
-        $got.Text | Should -Be 'CAPWIN uid=u3 state=succeeded phase=one reason='
+        $got.Text | Should -Be 'CAPWIN uid=u3 state=Succeeded phase=one reason='
         $got.Log | Should -Contain 'start'
     }
     It 'ends with 1 and a word for a damaged blob' {
@@ -86,7 +86,7 @@ Describe 'loader' {
         Set-Content "$TestDrive/e.ps1" ($text -replace "(?s)(planBlob = @'\n).{40}", '$1AAAA')
         $got = Invoke-UserData "$TestDrive/e.ps1" "$TestDrive/r5" 'idle'
         $got.Code | Should -Be 1
-        $got.Text | Should -Match '^CAPWIN state=failed phase=loader reason=LoaderFailed'
+        $got.Text | Should -Match '^CAPWIN state=Failed phase=loader reason=LoaderFailed'
         $got.Text | Should -Not -Match 'S3CRET'
     }
     It 'is what cloudbase-init takes: first bytes, ASCII, lines of at most 1000, no MIME words, size' {

@@ -49,7 +49,7 @@ BeforeAll {
             $root = "$Base/C/ProgramData/capwin"
             $state = if (Test-Path "$root/state.json") { Get-Content -Raw "$root/state.json" | ConvertFrom-Json -AsHashtable } else { @{ state = 'none' } }
             $world = Read-World $Base
-            if ($state.state -in 'succeeded', 'failed' -and @($world.effects) -contains 'task.disable capwin-agent') { break }
+            if ($state.state -in 'Succeeded', 'Failed' -and @($world.effects) -contains 'task.disable capwin-agent') { break }
             if (@($world.effects)[-1] -like '*shutdown.exe*') { $world.marker = 0; $world.effects = @($world.effects) + 'boot'; foreach ($n in @($world.features.Keys)) { $world.features[$n] = 'Installed' } }
             Invoke-WorldOnce $world $root "$Base/C/run/cluster-api/bootstrap-success.complete"
             Save-World $world $Base
@@ -63,7 +63,7 @@ BeforeAll {
 
 Describe 'resume' {
     It 'has a straight run to compare with' {
-        $Want.state.state | Should -Be 'succeeded'
+        $Want.state.state | Should -Be 'Succeeded'
         $Want.state.reboots | Should -Be 2
         @($Want.world.effects).Count | Should -BeGreaterThan 20
     }
@@ -83,7 +83,7 @@ Describe 'resume' {
         }
         $LASTEXITCODE | Should -Be 137 -Because 'the point must exist'
         $got = Complete-World $base
-        $got.state.state | Should -Be 'succeeded'
+        $got.state.state | Should -Be 'Succeeded'
         $got.state.reboots | Should -Be $Want.state.reboots
         $got.tree | Should -Be $Want.tree
         ConvertTo-Json $got.state.facts | Should -Be (ConvertTo-Json $Want.state.facts)
@@ -151,7 +151,7 @@ Describe 'resume' {
         $LASTEXITCODE | Should -Be 137
         Get-Content -Raw "$base/C/ProgramData/capwin/plan.json" | Should -Match 'c2VjcmV0'
         $got = Complete-World $base
-        $got.state.state | Should -Be 'failed'
+        $got.state.state | Should -Be 'Failed'
         Get-Content -Raw "$base/C/ProgramData/capwin/plan.json" | Should -Not -Match 'c2VjcmV0'
         Test-Path "$base/C/AzureData/CustomData.bin" | Should -BeFalse
         Test-Path "$base/C/run/cluster-api" | Should -BeFalse
@@ -209,8 +209,8 @@ Describe 'everyBoot' {
         $script:BootWant = @{ world = $world; tree = (Get-Tree $BootBase); state = (Read-State $BootBase) }
     }
     It 'has a straight run to compare with, which leaves the sentinel alone' {
-        $BootWant.state.boot.state | Should -Be 'succeeded'
-        $BootWant.state.state | Should -Be 'succeeded'
+        $BootWant.state.boot.state | Should -Be 'Succeeded'
+        $BootWant.state.state | Should -Be 'Succeeded'
         @($BootWant.world.effects).Count | Should -Be 6
         @($BootWant.state.durations.Keys) -join ' ' | Should -Be 'main' -Because 'durations are those of the bootstrap'
         Test-Path "$BootBase/C/run/cluster-api/bootstrap-success.complete" | Should -BeFalse
@@ -231,8 +231,8 @@ Describe 'everyBoot' {
         $world.effects = @()
         Invoke-Boot $world $base
         $state = Read-State $base
-        $state.state | Should -Be 'succeeded'
-        $state.boot.state | Should -Be 'succeeded'
+        $state.state | Should -Be 'Succeeded'
+        $state.boot.state | Should -Be 'Succeeded'
         Get-Outcome $world | Should -Be (Get-Outcome $BootWant.world)
         Get-Tree $base | Should -Be $BootWant.tree
         @($world.effects) -contains 'task.disable capwin-agent' | Should -BeFalse
@@ -248,7 +248,7 @@ Describe 'everyBoot' {
         $first = @($world.effects).Count
         Invoke-Boot $world $base
         @($world.effects).Count | Should -Be $first
-        (Read-State $base).boot.state | Should -Be 'succeeded'
+        (Read-State $base).boot.state | Should -Be 'Succeeded'
     }
     It 'may be started again by hand after a failure' {
         $base = "$TestDrive/boot-hand"
@@ -259,7 +259,7 @@ Describe 'everyBoot' {
         (Read-State $base).boot.reason | Should -Be 'RunFailed'
         $world.throws = @{}
         Invoke-Boot $world $base
-        (Read-State $base).boot.state | Should -Be 'succeeded'
+        (Read-State $base).boot.state | Should -Be 'Succeeded'
     }
     It 'does nothing on a disk that was copied to another machine' {
         $base = "$TestDrive/boot-copy"
@@ -284,7 +284,7 @@ Describe 'everyBoot' {
                 Set-Item "function:$what" { throw 'broken here' }
                 Invoke-Agent
             }
-            (Read-State $base).state | Should -Be 'succeeded'
+            (Read-State $base).state | Should -Be 'Succeeded'
             Get-Content -Raw "$root/agent.log" | Should -Match 'broken here|FactsUnavailable'
             Test-Path "$base/s" | Should -BeFalse
         }

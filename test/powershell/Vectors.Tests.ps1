@@ -33,7 +33,7 @@ Describe 'vector <Name>' -ForEach $script:Vectors {
         @($got.report.warnings) -join "`n" | Should -Be (@($expect.warnings) -join "`n")
         @($got.effects) -join "`n" | Should -Be (@($expect.effects) -join "`n")
         $got.sentinel | Should -Be $expect.sentinel
-        $got.sentinel | Should -Be ($got.report.state -eq 'succeeded')
+        $got.sentinel | Should -Be ($got.report.state -eq 'Succeeded')
         foreach ($name in @(if ($expect['facts']) { $expect.facts.Keys })) { $got.state.facts[$name] | Should -Be $expect.facts[$name] }
         foreach ($name in @(if ($expect['durations']) { $expect.durations.Keys })) { $got.report.durations[$name] | Should -Be $expect.durations[$name] }
         foreach ($path in @($expect.gone)) { if ($path) { Test-Path -LiteralPath (ConvertTo-Path $base $path) | Should -BeFalse } }
@@ -53,7 +53,7 @@ Describe 'vector <Name>' -ForEach $script:Vectors {
 
     It 'changes nothing the second time' {
         $vector = Read-Vector $File
-        if ($vector.expect.state -ne 'succeeded') { return }
+        if ($vector.expect.state -ne 'Succeeded') { return }
         $got = Invoke-World $vector "$TestDrive/again"
         Remove-Item "$($got.root)/state.json"
         $got.world.effects = @()
@@ -62,7 +62,7 @@ Describe 'vector <Name>' -ForEach $script:Vectors {
         $plan = ConvertTo-Json (ConvertTo-RealTree (Read-Vector $File).plan "$TestDrive/again" $false) -Depth 20
         Set-Content "$($got.root)/plan.json" $plan
         $second = Invoke-World @{ world = $got.world } "$TestDrive/again" -Again
-        $second.state.state | Should -Be 'succeeded'
+        $second.state.state | Should -Be 'Succeeded'
         $changes = foreach ($effect in $second.effects) { if (@($Again | Where-Object { $effect -like $_ }).Count -eq 0 -or @($Never | Where-Object { $effect -like $_ }).Count) { $effect } }
         if ($Name -like '*-port-range') { $changes = @($changes | Where-Object { $_ -notlike '*ipv4*udp*' }) } # its scripted answer for udp stays empty
         $changes | Should -BeNullOrEmpty
@@ -70,7 +70,7 @@ Describe 'vector <Name>' -ForEach $script:Vectors {
 
     It 'survives every command it uses throwing' {
         $first = Invoke-World (Read-Vector $File) "$TestDrive/probe"
-        if ($first.state.state -ne 'succeeded') { return }
+        if ($first.state.state -ne 'Succeeded') { return }
         foreach ($command in @($first.world.calls.Keys)) {
             $vector = Read-Vector $File
             if (-not $vector.world) { $vector.world = @{} }
@@ -78,12 +78,12 @@ Describe 'vector <Name>' -ForEach $script:Vectors {
             $vector.world.Remove('throwTimes')
             $base = "$TestDrive/t-$($command -replace '\W')"
             $got = Invoke-World $vector $base
-            if ($got.state.state -eq 'succeeded') {
+            if ($got.state.state -eq 'Succeeded') {
                 $optional = @($got.report.warnings) -match 'broken here' -or ($got.report['boot'] -and $got.report.boot.message -match 'broken here')
                 ($command -in $Harmless -or $optional -or ($Name -like '*-report-guestinfo' -and $command -eq 'Invoke-Program')) | Should -BeTrue -Because "$command failed and nobody heard of it"
                 continue
             }
-            $got.report.state | Should -Be 'failed' -Because $command
+            $got.report.state | Should -Be 'Failed' -Because $command
             $got.report.reason | Should -Not -BeNullOrEmpty -Because $command
             $got.report.message | Should -Match 'broken here' -Because $command
             $got.sentinel | Should -Be ($command -eq 'nothing') -Because $command

@@ -41,7 +41,7 @@ function Invoke-World {
     for ($boot = 0; $boot -lt 10; $boot++) {
         Invoke-WorldOnce $world $root "$Base/C/run/cluster-api/bootstrap-success.complete"
         $state = Get-Content -Raw "$root/state.json" | ConvertFrom-Json -AsHashtable
-        if ($state.state -ne 'rebooting') { break }
+        if ($state.state -ne 'Rebooting') { break }
         $world.marker = 0
         foreach ($name in @($world.features.Keys)) { if ($world.features[$name] -eq 'InstallPending' -and -not $world['featureNeverDone']) { $world.features[$name] = 'Installed' } }
         $world.effects = @($world.effects) + 'boot'

@@ -17,8 +17,8 @@ import (
 // The scripts run as SYSTEM on every node, so a change of them is a decision that is made here. What is pinned must pass the
 // vectors in bootstrap/plan/vectors, and a lint for Windows Server 2016 and 2019.
 var pins = map[string]string{
-	"the packed agent":                 "15ad3b6ffe68e02a035518e4a2c39202cdb5602d25bfd4df735b62b1253777ff",
-	"bootstrap/scripts/loader.ps1":     "f9c6d63d6d379711fc0c10ae04e449884e7bf71a5e09004f679cd40c074a2de6",
+	"the packed agent":                 "16313bfdf3fc89e1f3614368a8f195774fdf4cd9b6334bdda1202704c4c20782",
+	"bootstrap/scripts/loader.ps1":     "d3df38adfd6dd9bc58d18c9ff91776c637e5e155cedeaf22c2d77588827fe567",
 	"bootstrap/windows/domainjoin.ps1": "42fb1b1cb896d5dd7e6eef4a8c8add57bb4fce28165b73542f7f824e0b00d14f",
 }
 

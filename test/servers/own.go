@@ -117,8 +117,8 @@ type Manager struct {
 }
 
 // StartManagers builds this project's manager and runs it as a plain process for each component, until the cluster is stopped:
-// with the arguments of its Deployment, and as its account.
-func StartManagers(ctx context.Context, m *Management) ([]Manager, error) {
+// with the arguments of its Deployment, these after them, and as its account.
+func StartManagers(ctx context.Context, m *Management, more ...string) ([]Manager, error) {
 	root, err := repositoryRoot()
 	if err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func StartManagers(ctx context.Context, m *Management) ([]Manager, error) {
 		if err != nil {
 			return nil, err
 		}
-		s, manager, err := m.ownManager(ctx, program, c)
+		s, manager, err := m.ownManager(ctx, program, c, more)
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +145,7 @@ func StartManagers(ctx context.Context, m *Management) ([]Manager, error) {
 	return managers, m.servers.start(ctx, tier...)
 }
 
-func (m *Management) ownManager(ctx context.Context, program string, c ownComponent) (server, Manager, error) {
+func (m *Management) ownManager(ctx context.Context, program string, c ownComponent, more []string) (server, Manager, error) {
 	arguments, err := managerArguments(c.deployment)
 	if err != nil {
 		return server{}, Manager{}, err
@@ -163,7 +163,8 @@ func (m *Management) ownManager(ctx context.Context, program string, c ownCompon
 		name: "capwin-" + c.name,
 		path: program,
 		// Later flags win over those of the Deployment.
-		args:  append(arguments, "--kubeconfig="+kubeconfig, "--health-addr="+health, "--diagnostics-address="+diagnostics),
+		args: slices.Concat(arguments,
+			[]string{"--kubeconfig=" + kubeconfig, "--health-addr=" + health, "--diagnostics-address=" + diagnostics}, more),
 		env:   []string{"POD_NAMESPACE=" + c.deployment.GetNamespace()},
 		ready: answersOK(healthClient, "http://"+health+"/readyz"),
 	}, Manager{Component: c.name, Metrics: "https://" + diagnostics + "/metrics"}, nil

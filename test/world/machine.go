@@ -33,8 +33,9 @@ func (n *Namespace) NewMachine(name string) *Machine {
 	object := metav1.ObjectMeta{Namespace: n.Name, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: ClusterName}}
 	m := &Machine{Key: client.ObjectKey{Namespace: n.Name, Name: name}, namespace: n}
 	m.Windows = &infrav1.WindowsMachine{ObjectMeta: *object.DeepCopy(), Spec: infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{
-		CredentialsRef: infrav1.SecretReference{Name: Credentials},
-		Datacenter:     "DC0", Folder: "windows", ResourcePool: "DC0_C0/Resources", Template: "windows-2022-v1.36.3",
+		IdentityRef: infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: Credentials},
+		Image:       infrav1.VSphereImage{Template: "windows-2022-v1.36.3"},
+		Datacenter:  "DC0", Folder: "windows", ResourcePool: "DC0_C0/Resources",
 	}}}
 	m.Config = &bootstrapv1.WindowsBootstrapConfig{ObjectMeta: *object.DeepCopy()}
 	m.Core = &clusterv1.Machine{ObjectMeta: *object.DeepCopy(), Spec: clusterv1.MachineSpec{

@@ -34,8 +34,9 @@ type Options struct {
 	WatchFilter    string
 	// TokenTTL is that of the flag when zero.
 	TokenTTL time.Duration
-	// Now is the clock's when nil.
-	Now func() time.Time
+	// Now is the clock's when nil. Speed is how many times faster the guests' clocks run; 1 when zero.
+	Now   func() time.Time
+	Speed int
 	// Gate sees what the process does; one that lets everything pass when nil.
 	Gate *Gate
 }
@@ -151,7 +152,7 @@ func (p *Process) addMachines(ctx context.Context, mgr ctrl.Manager, w *workload
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, VSphere: o.VSphere, Azure: o.Azure,
 		Pools:    &addresses.Pools{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: o.Now, WatchFilter: o.WatchFilter},
 		Accounts: accounts, Changed: changed, Events: mgr.GetEventRecorder(Machines), Now: o.Now,
-		WatchFilter: o.WatchFilter,
+		Speed: o.Speed, WatchFilter: o.WatchFilter,
 	}).SetupWithManager(ctx, mgr, p.options(Machines)))
 }
 

@@ -90,7 +90,8 @@ func resourceOf(path string) string {
 	return parts[0]
 }
 
-// contentOf says what a merge patch changes: the reason of the Ready condition if it has one, otherwise the fields.
+// contentOf says what a merge patch changes: the reason of the Ready condition if it has one, and what the guest does while the
+// VM runs, otherwise the fields.
 func contentOf(body []byte) string {
 	var patch struct {
 		Metadata map[string]any `json:"metadata"`
@@ -101,7 +102,9 @@ func contentOf(body []byte) string {
 	if err := json.Unmarshal(body, &patch); err != nil {
 		return "?"
 	}
-	if reason := readyReason(patch.Status); reason != "" {
+	if reason := reasonOf(patch.Status, "Ready"); reason == "Running" {
+		return "Ready=Running, guest=" + reasonOf(patch.Status, "BootstrapSucceeded")
+	} else if reason != "" {
 		return "Ready=" + reason
 	}
 	delete(patch.Metadata, "resourceVersion")
@@ -112,10 +115,10 @@ func contentOf(body []byte) string {
 	return strings.Join(fields, ",")
 }
 
-func readyReason(status map[string]any) string {
+func reasonOf(status map[string]any, condition string) string {
 	conditions, _ := status["conditions"].([]any)
 	for _, c := range conditions {
-		if c, ok := c.(map[string]any); ok && c["type"] == "Ready" {
+		if c, ok := c.(map[string]any); ok && c["type"] == condition {
 			reason, _ := c["reason"].(string)
 			return reason
 		}

@@ -5,7 +5,9 @@ import clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 // The conditions of a WindowsBootstrapConfig. docs/conditions.md explains each condition and reason, and a test compares
 // that page with this file.
 const (
-	// ReadyCondition summarizes the others: it is True when the user data exists.
+	// ReadyCondition tells how the machine becomes a node: Unknown while it waits or bootstraps, True once its Node has joined,
+	// and False when its guest failed, stopped reporting or brought no Node in time, or can no longer exist. Only then does a
+	// new Machine help, so a MachineHealthCheck may act on False.
 	ReadyCondition = clusterv1.ReadyCondition
 
 	// PausedCondition is True when the config or its Cluster is paused, and the controller does nothing.
@@ -50,15 +52,25 @@ const (
 	// WaitingForMachineIdentityReason: the infrastructure machine has no provider ID or computer name yet.
 	WaitingForMachineIdentityReason = "WaitingForMachineIdentity"
 
-	// WaitingForMachineAddressesReason: the machine's adapters have not received all addresses from their pools.
+	// WaitingForMachineAddressesReason: the machine's adapters have no MACs yet, or have not received all
+	// addresses from their pools.
 	WaitingForMachineAddressesReason = "WaitingForMachineAddresses"
+
+	// WaitingForMachinePlacementReason: the machine on Azure has no status.azure yet, from which cloudConfigFile is written.
+	WaitingForMachinePlacementReason = "WaitingForMachinePlacement"
 
 	// WorkloadUnreachableReason: the workload cluster does not answer; the controller tries again.
 	WorkloadUnreachableReason = "WorkloadUnreachable"
 )
 
-// Reasons for an outcome.
+// Reasons for an outcome. While the machine bootstraps, Ready has the reasons of the WindowsMachine's BootstrapSucceeded.
 const (
+	// NotYetReportedReason: no controller has seen the config yet.
+	NotYetReportedReason = "NotYetReported"
+
+	// JoinedReason: the machine's Node has joined the cluster.
+	JoinedReason = "Joined"
+
 	// DataSecretAvailableReason: the user data exists.
 	DataSecretAvailableReason = "DataSecretAvailable"
 
@@ -68,7 +80,7 @@ const (
 	// NoWarningsReason: the rendering found nothing in the config that may not work.
 	NoWarningsReason = "NoWarnings"
 
-	// DataSecretLostReason: the Secret is gone although the VM was made with it, so the node's token cannot be renewed.
+	// DataSecretLostReason: the Secret is gone although the machine needs it: to make its VM, or to renew its node's token.
 	DataSecretLostReason = "DataSecretLost"
 
 	// BootstrapTokenReplacedReason: the workload cluster has a different token under the node's token ID. The controller does

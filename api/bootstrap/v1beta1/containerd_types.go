@@ -21,7 +21,7 @@ type Containerd struct {
 	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+(:(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3}))?|[a-z0-9]([-a-z0-9]*[a-z0-9])?:(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3})|localhost)(/[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*)+(:\w[\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$')`,message=`must be the full name of an image including its registry, such as registry.k8s.io/pause:3.10.2`
 	PauseImage string `json:"pauseImage,omitempty"`
 
-	// prepullImages are pulled before the node joins. All pulls together get half of deadlineSeconds, and each image must
+	// prepullImages are pulled before the node joins. All pulls together get half of bootstrapDeadlineSeconds, and each image must
 	// get at least 60 s of it. An image that cannot be pulled is a warning.
 	//
 	// +optional
@@ -61,7 +61,7 @@ const (
 
 // Registry is how containerd reaches one registry.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.mirrors) || has(self.ca) || has(self.credentialsRef)",message="set at least one of mirrors, ca and credentialsRef"
+// +kubebuilder:validation:XValidation:rule="has(self.mirrors) || has(self.caFrom) || has(self.credentialsRef)",message="set at least one of mirrors, caFrom and credentialsRef"
 // +kubebuilder:validation:XValidation:rule="self.host != '_default' || !has(self.credentialsRef)",message="credentials for _default would be sent to every registry; set host to the registry that they are for",fieldPath=".credentialsRef"
 type Registry struct {
 	// host of the registry as in image names, such as docker.io or registry.example.com:5000. _default applies to all
@@ -83,10 +83,10 @@ type Registry struct {
 	// +kubebuilder:validation:MaxItems=8
 	Mirrors []RegistryMirror `json:"mirrors,omitempty"`
 
-	// ca is the CA that signed the registry's certificate, in PEM.
+	// caFrom names the Secret or ConfigMap with the CA that signed the registry's certificate, in PEM. Default: Windows' own CAs.
 	//
 	// +optional
-	CA ContentSource `json:"ca,omitempty,omitzero"`
+	CAFrom ContentSource `json:"caFrom,omitempty,omitzero"`
 
 	// credentialsRef names a Secret with the keys username and password. They are sent by HTTP basic authentication.
 	//

@@ -121,7 +121,8 @@ type CustomScript struct {
 	// +optional
 	ContentFrom ContentSource `json:"contentFrom,omitempty,omitzero"`
 
-	// timeoutSeconds of the script. Those of all scripts together must be less than deadlineSeconds. Default: 300.
+	// timeoutSeconds of the script. Those of all scripts together must be less than bootstrapDeadlineSeconds.
+	// Default: 300.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1

@@ -7,7 +7,7 @@ package v1beta1
 // +kubebuilder:validation:XValidation:rule="self.mode == 'none' ? !has(self.cni) : self.mode == 'transparent' ? (!has(self.cni) || self.cni == 'Antrea') : has(self.cni) && (self.mode == 'l2tunnel' ? self.cni == 'AzureCNI' : self.mode == 'l2bridge' ? self.cni in ['Flannel', 'Calico', 'WinBridge', 'AzureCNI'] : self.cni in ['Flannel', 'Calico', 'OVNKubernetes', 'WinOverlay'])",message="mode and cni do not fit together; use l2bridge with Flannel, Calico, WinBridge or AzureCNI, l2tunnel with AzureCNI, overlay with Flannel, Calico, OVNKubernetes or WinOverlay, transparent with Antrea or no cni, or none with no cni",fieldPath=".cni"
 // +kubebuilder:validation:XValidation:rule="!has(self.vni) || (self.mode == 'overlay' && has(self.cni) && self.cni in ['Flannel', 'WinOverlay'])",message="vni is for Flannel and WinOverlay in mode overlay only; remove it: other CNIs have it in their own configuration",fieldPath=".vni"
 // +kubebuilder:validation:XValidation:rule="!has(self.interface) || (self.mode in ['l2bridge', 'l2tunnel', 'overlay'] && has(self.cni) && self.cni != 'OVNKubernetes')",message="with this mode and cni, the CNI chooses the interface itself; remove interface and configure it in the CNI",fieldPath=".interface"
-// +kubebuilder:validation:XValidation:rule="!has(self.networkName) || self.mode in ['l2bridge', 'l2tunnel', 'overlay']",message="networkName is for l2bridge, l2tunnel and overlay only; remove it",fieldPath=".networkName"
+// +kubebuilder:validation:XValidation:rule="!has(self.hnsNetworkName) || self.mode in ['l2bridge', 'l2tunnel', 'overlay']",message="hnsNetworkName is for l2bridge, l2tunnel and overlay only; remove it",fieldPath=".hnsNetworkName"
 // +kubebuilder:validation:XValidation:rule="!has(self.exceptionCIDRs) || (has(self.cni) && self.cni in ['Flannel', 'WinBridge', 'WinOverlay', 'AzureCNI'])",message="the bootstrap does not configure this CNI; remove exceptionCIDRs and configure them in the CNI",fieldPath=".exceptionCIDRs"
 // +kubebuilder:validation:XValidation:rule="!has(self.clusterDNS) || (has(self.cni) && self.cni in ['Flannel', 'WinBridge', 'WinOverlay', 'AzureCNI'])",message="the bootstrap does not configure this CNI; remove clusterDNS and configure it in the CNI",fieldPath=".clusterDNS"
 // +kubebuilder:validation:XValidation:rule="!has(self.kubeProxy) || self.mode in ['l2bridge', 'l2tunnel'] || (self.mode == 'overlay' && has(self.cni) && self.cni in ['Flannel', 'WinOverlay'])",message="with this mode and cni, kube-proxy is not needed or cannot be configured before the CNI runs; remove kubeProxy: its DaemonSet brings its configuration",fieldPath=".kubeProxy"
@@ -24,8 +24,10 @@ type Network struct {
 	// +optional
 	CNI CNI `json:"cni,omitempty"`
 
-	// interface of the node for the pods' traffic, such as Ethernet0. Set it on a node with several interfaces. Default:
-	// Windows takes any free one.
+	// interface of the node for the pods' traffic: the name of one of the networkInterfaces of the WindowsMachine, such as
+	// node. On Azure only the first one is possible. Default: the first one. A machine that lists no networkInterfaces has the
+	// adapters of its template: then write the name that Windows gives to one of them, such as Ethernet0; by default Windows
+	// takes any free one.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -33,14 +35,14 @@ type Network struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9 ()#._-]*$`
 	Interface string `json:"interface,omitempty"`
 
-	// networkName is the name of the CNI's HNS network for pods. Default: the one that the CNI uses, which is cbr0,
+	// hnsNetworkName is the name of the CNI's HNS network for pods. Default: the one that the CNI uses, which is cbr0,
 	// flannel.VNI, Calico, azure, OVNKubernetesHybridOverlayNetwork or vxlan0.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`
-	NetworkName string `json:"networkName,omitempty"`
+	HNSNetworkName string `json:"hnsNetworkName,omitempty"`
 
 	// vni of the VXLAN, the same as on the Linux nodes. Default: 4096, the lowest that Windows accepts. The port is always
 	// 4789.

@@ -94,33 +94,3 @@ type LowMemory string
 
 // LowMemoryAccepted allows reservations that leave Windows little memory.
 const LowMemoryAccepted LowMemory = "IAcceptThatWindowsMayStall"
-
-// PageFile says how large the page file is. A node always has one: without it, programs fail once all memory is committed.
-//
-// +kubebuilder:validation:XValidation:rule="(self.policy == 'Fixed') == has(self.sizeMiB)",message="sizeMiB is required with policy Fixed and not allowed with any other; set both, or remove sizeMiB",fieldPath=".sizeMiB"
-type PageFile struct {
-	// policy: Image keeps the image's page file, Managed lets Windows choose the size, Fixed sets it to sizeMiB. A change
-	// needs a reboot, which happens before the node joins.
-	//
-	// +required
-	Policy PageFilePolicy `json:"policy,omitempty"`
-
-	// sizeMiB of the page file with policy Fixed. It is on the disk of Windows.
-	//
-	// +optional
-	// +kubebuilder:validation:Minimum=1024
-	// +kubebuilder:validation:Maximum=1048576
-	SizeMiB int32 `json:"sizeMiB,omitempty"`
-}
-
-// PageFilePolicy says who decides the size of the page file.
-//
-// +kubebuilder:validation:Enum=Managed;Fixed;Image
-type PageFilePolicy string
-
-// The policies of a page file.
-const (
-	PageFileManaged PageFilePolicy = "Managed"
-	PageFileFixed   PageFilePolicy = "Fixed"
-	PageFileImage   PageFilePolicy = "Image"
-)

@@ -37,6 +37,11 @@ type Windows struct {
 	// +kubebuilder:validation:items:XValidation:rule=`self == '' || (self.matches(r'^[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?(\.[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*$') ? !self.matches(r'^[\d.]+$') || isIP(self) : isIP(self))`,message=`must be a host name or an IP address, such as time.example.com, without scheme, port and flags`
 	NTPServers []string `json:"ntpServers,omitempty"`
 
+	// pageFile of Windows. Default: the image's.
+	//
+	// +optional
+	PageFile PageFile `json:"pageFile,omitempty,omitzero"`
+
 	// users that log on by SSH key. Their passwords are random and not kept.
 	//
 	// +optional
@@ -68,12 +73,6 @@ type Windows struct {
 	//
 	// +optional
 	CSIProxy CSIProxy `json:"csiProxy,omitempty,omitzero"`
-
-	// azureCloudConfig is written to C:\k\azure.json, where Azure's CSI drivers read it. It has no secrets: the node uses a
-	// managed identity.
-	//
-	// +optional
-	AzureCloudConfig AzureCloudConfig `json:"azureCloudConfig,omitempty,omitzero"`
 
 	// domain of Active Directory that the node joins, with a restart, before it joins the cluster. Pods with a gMSA need a
 	// domain or gmsaPlugin. The computer account stays in the directory when the node is deleted.
@@ -221,7 +220,7 @@ type LocalUser struct {
 	// +kubebuilder:validation:Enum=Administrator;User
 	Role UserRole `json:"role,omitempty"`
 
-	// sshKeys with which the user logs on, in the format of authorized_keys.
+	// sshAuthorizedKeys are the public keys with which the user logs on, each a line such as ssh-ed25519 AAAA... name.
 	//
 	// +required
 	// +listType=set
@@ -230,7 +229,7 @@ type LocalUser struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=2048
 	// +kubebuilder:validation:items:XValidation:rule=`self == '' || self.matches(r'^(ssh-(?:ed25519|rsa)|ecdsa-sha2-nistp(?:256|384|521)|sk-(?:ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com) ([A-Za-z0-9+/]+={0,2})( [\x20-\x7e]*)?$')`,message=`must be a public key on one line, as in id_ed25519.pub and without options, such as ssh-ed25519 AAAAC3NzaC1lZDI1NTE5 ops@example.com`
-	SSHKeys []string `json:"sshKeys,omitempty"`
+	SSHAuthorizedKeys []string `json:"sshAuthorizedKeys,omitempty"`
 }
 
 // DefenderExclusions are excluded from Microsoft Defender.
@@ -271,46 +270,32 @@ type CSIProxy struct {
 	Path string `json:"path,omitempty"`
 }
 
-// AzureCloud is one of Azure's clouds.
-type AzureCloud string
-
-// AzureCloudConfig has the settings of Azure that the machine's own spec does not have.
-type AzureCloudConfig struct {
-	// cloud: AzurePublicCloud, AzureUSGovernmentCloud or AzureChinaCloud. Default: AzurePublicCloud.
-	//
-	// +optional
-	// +kubebuilder:validation:Enum=AzurePublicCloud;AzureUSGovernmentCloud;AzureChinaCloud
-	Cloud AzureCloud `json:"cloud,omitempty"`
-
-	// tenantID of the subscription.
+// PageFile says how large the page file is. A node always has one: without it, programs fail once all memory is committed.
+//
+// +kubebuilder:validation:XValidation:rule="(self.policy == 'Fixed') == has(self.sizeMiB)",message="sizeMiB is required with policy Fixed and not allowed with any other; set both, or remove sizeMiB",fieldPath=".sizeMiB"
+type PageFile struct {
+	// policy: Image keeps the image's page file, Managed lets Windows choose the size, Fixed sets it to sizeMiB. A change
+	// needs a reboot, which happens before the node joins.
 	//
 	// +required
-	// +kubebuilder:validation:MinLength=36
-	// +kubebuilder:validation:MaxLength=36
-	// +kubebuilder:validation:Pattern=`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`
-	TenantID string `json:"tenantID,omitempty"`
+	Policy PageFilePolicy `json:"policy,omitempty"`
 
-	// userAssignedIdentityID is the client ID of the node's managed identity. Default: the machine's system-assigned one.
+	// sizeMiB of the page file with policy Fixed. It is on the disk of Windows.
 	//
 	// +optional
-	// +kubebuilder:validation:MinLength=36
-	// +kubebuilder:validation:MaxLength=36
-	// +kubebuilder:validation:Pattern=`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`
-	UserAssignedIdentityID string `json:"userAssignedIdentityID,omitempty"`
-
-	// securityGroupName of the subnet.
-	//
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=80
-	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9._-]*$`
-	SecurityGroupName string `json:"securityGroupName,omitempty"`
-
-	// routeTableName of the subnet.
-	//
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=80
-	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9._-]*$`
-	RouteTableName string `json:"routeTableName,omitempty"`
+	// +kubebuilder:validation:Minimum=1024
+	// +kubebuilder:validation:Maximum=1048576
+	SizeMiB int32 `json:"sizeMiB,omitempty"`
 }
+
+// PageFilePolicy says who decides the size of the page file.
+//
+// +kubebuilder:validation:Enum=Managed;Fixed;Image
+type PageFilePolicy string
+
+// The policies of a page file.
+const (
+	PageFileManaged PageFilePolicy = "Managed"
+	PageFileFixed   PageFilePolicy = "Fixed"
+	PageFileImage   PageFilePolicy = "Image"
+)

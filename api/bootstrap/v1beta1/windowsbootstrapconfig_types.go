@@ -13,7 +13,7 @@ const RenderedGenerationAnnotation = "windowsbootstrapconfig.bootstrap.cluster.x
 
 // WindowsBootstrapConfigSpec says how a Windows VM becomes a node. Every field is optional.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.custom) || (has(self.custom.preJoin) ? self.custom.preJoin.map(script, !has(script.timeoutSeconds) ? 300 : script.timeoutSeconds > 3600 ? 0 : script.timeoutSeconds).sum() : 0) + (has(self.custom.postJoin) ? self.custom.postJoin.map(script, !has(script.timeoutSeconds) ? 300 : script.timeoutSeconds > 3600 ? 0 : script.timeoutSeconds).sum() : 0) < (has(self.deadlineSeconds) ? self.deadlineSeconds : 1800)",message="the timeoutSeconds of all scripts (300 where left out) must add up to less than deadlineSeconds (1800 if left out); lower timeoutSeconds, or raise deadlineSeconds",fieldPath=".custom"
+// +kubebuilder:validation:XValidation:rule="!has(self.custom) || (has(self.custom.preJoin) ? self.custom.preJoin.map(script, !has(script.timeoutSeconds) ? 300 : script.timeoutSeconds > 3600 ? 0 : script.timeoutSeconds).sum() : 0) + (has(self.custom.postJoin) ? self.custom.postJoin.map(script, !has(script.timeoutSeconds) ? 300 : script.timeoutSeconds > 3600 ? 0 : script.timeoutSeconds).sum() : 0) < (has(self.bootstrapDeadlineSeconds) ? self.bootstrapDeadlineSeconds : 1800)",message="the timeoutSeconds of all scripts (300 where left out) must add up to less than bootstrapDeadlineSeconds (1800 if left out); lower timeoutSeconds, or raise bootstrapDeadlineSeconds",fieldPath=".custom"
 type WindowsBootstrapConfigSpec struct {
 	// node has the labels and taints with which the node is registered.
 	//
@@ -35,11 +35,6 @@ type WindowsBootstrapConfigSpec struct {
 	// +optional
 	Reservations Reservations `json:"reservations,omitempty,omitzero"`
 
-	// pageFile of Windows. Default: the image's.
-	//
-	// +optional
-	PageFile PageFile `json:"pageFile,omitempty,omitzero"`
-
 	// network mode of the node and its settings.
 	//
 	// +optional
@@ -60,70 +55,77 @@ type WindowsBootstrapConfigSpec struct {
 	// +optional
 	Custom Custom `json:"custom,omitempty,omitzero"`
 
-	// deadlineSeconds is the time that the guest has from its first boot until it has joined, reboots not counted.
-	// Default: 1800.
+	// bootstrapDeadlineSeconds is how long the guest may take from its first boot until its Node has joined, without the time
+	// of reboots. If it takes longer, the bootstrap has failed. Default: 1800.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=300
 	// +kubebuilder:validation:Maximum=7200
-	DeadlineSeconds int32 `json:"deadlineSeconds,omitempty"`
+	BootstrapDeadlineSeconds int32 `json:"bootstrapDeadlineSeconds,omitempty"`
 }
 
 // NodeRegistration has the labels and taints with which the node is registered.
-//
-// +kubebuilder:validation:MinProperties=1
 type NodeRegistration struct {
-	// labels of the node.
+	// labels of the node, such as example.com/pool: build. Values may be empty. A kubelet may not give its own node most of the
+	// labels of kubernetes.io and k8s.io: set these in metadata.labels of the Machine, from where Cluster API copies them.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="self.all(key, key.indexOf('/') <= 253 && key.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$'))",message="the key of a label must be a name of at most 63 letters, digits, '-', '_' and '.', with or without a lower-case DNS name and a slash before it, such as pool or example.com/pool"
+	// +kubebuilder:validation:XValidation:rule="self.all(key, !key.matches('^([a-z0-9.-]+[.])?(kubernetes|k8s)[.]io/([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$') || key.matches('^([a-z0-9.-]+[.])?(kubelet|node)[.]kubernetes[.]io/') || key in ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region', 'node.kubernetes.io/instance-type'])",message="a kubelet must not set this label of kubernetes.io or k8s.io on its own node; set it in metadata.labels of the Machine, from where Cluster API copies it to the node, or use a name under node.kubernetes.io/"
+	Labels map[string]LabelValue `json:"labels,omitempty"`
+
+	// taints of the node, each with its own key and effect. An empty list means no taint. Cluster API's own "uninitialized"
+	// taint is always added. Default: os=windows:NoSchedule, which keeps away pods that were not made for Windows.
 	//
 	// +optional
 	// +listType=map
-	// +listMapKey=name
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=64
-	Labels []NodeLabel `json:"labels,omitempty"`
-
-	// taints of the node. Default: os=windows:NoSchedule, which keeps away pods that were not made for Windows and do not
-	// tolerate it. An empty list means no taint. Cluster API's own "uninitialized" taint is always added.
-	//
-	// +optional
-	// +listType=atomic
+	// +listMapKey=key
+	// +listMapKey=effect
 	// +kubebuilder:validation:MinItems=0
 	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:XValidation:rule="self.all(one, self.exists_one(other, other.key == one.key && other.effect == one.effect))",message="two taints have the same key and effect; remove one of them"
 	Taints *[]NodeTaint `json:"taints,omitempty"`
+
+	// cloudConfigFile: Managed writes C:\k\azure.json, which Azure's CSI drivers read, from what is in status.azure of the
+	// WindowsMachine. The file has no secrets: the node uses a managed identity. Only machines on Azure can have it. Default:
+	// no file.
+	//
+	// +optional
+	CloudConfigFile CloudConfigFile `json:"cloudConfigFile,omitempty"`
 }
+
+// CloudConfigFile says who writes the file that tells CSI drivers about the cloud.
+//
+// +kubebuilder:validation:Enum=Managed
+type CloudConfigFile string
+
+// CloudConfigFileManaged means that the bootstrap writes the file.
+const CloudConfigFileManaged CloudConfigFile = "Managed"
 
 // Discovery says how the node finds and verifies its cluster.
 type Discovery struct {
-	// kubeconfigSecret names a Secret key with a kubeconfig that has one cluster, with server (https) and
-	// certificate-authority-data, and no users, as in the ConfigMap cluster-info in kube-public. Use it if the cluster's CA
-	// is not in the Secret CLUSTER-ca, or if nodes reach the API server by another name. The node still joins by a bootstrap
-	// token.
-	//
-	// +required
-	KubeconfigSecret KeyReference `json:"kubeconfigSecret,omitempty,omitzero"`
-}
-
-// NodeLabel is a label that the kubelet sets on its own node.
-//
-// +kubebuilder:validation:XValidation:rule="!self.name.matches('^([a-z0-9.-]+[.])?(kubernetes|k8s)[.]io/') || self.name.matches('^([a-z0-9.-]+[.])?(kubelet|node)[.]kubernetes[.]io/') || self.name in ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region', 'node.kubernetes.io/instance-type']",message="a kubelet must not set this label of kubernetes.io or k8s.io on its own node; set it in metadata.labels of the Machine, from where Cluster API copies it to the node, or use a name under node.kubernetes.io/",fieldPath=".name"
-type NodeLabel struct {
-	// name of the label, such as example.com/pool.
-	//
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=317
-	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`
-	Name string `json:"name,omitempty"`
-
-	// value of the label.
+	// kubeconfigFrom names a Secret with a kubeconfig that has one cluster, with server (https) and certificate-authority-data,
+	// and no users, like the ConfigMap cluster-info in kube-public. Use it if the cluster's CA is not in the Secret CLUSTER-ca,
+	// or if nodes reach the API server by another name. The node still joins with a token of its own. Default: the Cluster's
+	// endpoint and CA.
 	//
 	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
-	Value string `json:"value,omitempty"`
+	KubeconfigFrom KubeconfigSource `json:"kubeconfigFrom,omitempty,omitzero"`
 }
+
+// KubeconfigSource names a key with a kubeconfig.
+type KubeconfigSource struct {
+	// secret in the namespace of the config, and the key in it.
+	//
+	// +optional
+	Secret KeyReference `json:"secret,omitempty,omitzero"`
+}
+
+// LabelValue is the value of a label. It may be empty.
+//
+// +kubebuilder:validation:MaxLength=63
+// +kubebuilder:validation:XValidation:rule="self.matches('^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",message="the value of a label must have letters, digits, '-', '_' and '.' only, and begin and end with a letter or digit, such as win-2022; it may be empty"
+type LabelValue string
 
 // NodeTaint is a taint that the node is registered with.
 //
@@ -132,17 +134,15 @@ type NodeTaint struct {
 	// key of the taint, such as os or example.com/pool.
 	//
 	// +required
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
-	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self.indexOf('/') <= 253 && self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$')",message="the key of a taint must be a name of at most 63 letters, digits, '-', '_' and '.', with or without a lower-case DNS name and a slash before it, such as os or example.com/pool"
 	Key string `json:"key,omitempty"`
 
-	// value of the taint.
+	// value of the taint. It may be left out or empty.
 	//
 	// +optional
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",message="the value of a taint must have letters, digits, '-', '_' and '.' only, and begin and end with a letter or digit, such as windows; it may be empty"
 	Value string `json:"value,omitempty"`
 
 	// effect on pods that do not tolerate the taint: NoSchedule, PreferNoSchedule or NoExecute.
@@ -154,7 +154,8 @@ type NodeTaint struct {
 
 // WindowsBootstrapConfigStatus is the state of the user data.
 type WindowsBootstrapConfigStatus struct {
-	// conditions: Ready summarizes the others. docs/conditions.md lists every reason with its likely cause and what to do.
+	// conditions: Ready tells how the machine becomes a node. docs/conditions.md lists every reason with its likely cause and
+	// what to do.
 	//
 	// +optional
 	// +listType=map
@@ -202,12 +203,12 @@ type WindowsBootstrapConfigInitialization struct {
 // +kubebuilder:resource:path=windowsbootstrapconfigs,scope=Namespaced,shortName=winbc,categories=cluster-api
 // +kubebuilder:metadata:labels="cluster.x-k8s.io/v1beta2=v1beta1"
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']",description="Cluster the config belongs to"
-// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="Whether the user data exists"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="Whether the machine's Node has joined; False when its guest failed"
 // +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].reason",description="Why the config is Ready or not, see docs/conditions.md"
-// +kubebuilder:printcolumn:name="Data secret created",type="string",JSONPath=".status.initialization.dataSecretCreated",description="Whether the Secret with the user data exists"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
+// +kubebuilder:printcolumn:name="Data Secret Created",type="string",JSONPath=".status.initialization.dataSecretCreated",description="Whether the Secret with the user data exists",priority=10
 // +kubebuilder:printcolumn:name="Paused",type="string",JSONPath=".status.conditions[?(@.type==\"Paused\")].status",description="Whether reconciliation is paused",priority=10
-// +kubebuilder:printcolumn:name="Message",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].message",description="What is happening, or what to do",priority=10
+// +kubebuilder:printcolumn:name="Message",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].message",description="What is happening, or what to do"
 type WindowsBootstrapConfig struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object's metadata.
@@ -218,10 +219,11 @@ type WindowsBootstrapConfig struct {
 	//
 	// +optional
 	Spec WindowsBootstrapConfigSpec `json:"spec,omitempty"`
-	// status is the state of the user data. Its default makes GitOps tools wait until the controller has seen the object.
+	// status is the state of the user data and of the machine's bootstrap. Its default makes GitOps tools and health checks wait
+	// until the controller has seen the object.
 	//
 	// +optional
-	// +kubebuilder:default={"observedGeneration":-1}
+	// +kubebuilder:default={"observedGeneration":-1,"conditions":{{"type":"Ready","status":"Unknown","reason":"NotYetReported","message":"the bootstrap manager has not seen the config yet","lastTransitionTime":"1970-01-01T00:00:00Z"}}}
 	Status WindowsBootstrapConfigStatus `json:"status,omitempty,omitzero"`
 }
 

@@ -2,54 +2,99 @@ package v1beta1
 
 // AzureVM is a VM in an Azure subscription.
 type AzureVM struct {
-	// credentialsRef names the Secret in the machine's namespace with the identity that manages the VM.
+	// identityRef names the identity that manages the VM. A new identity must have the same tenant and subscription. Mutable.
 	//
-	// +required
-	CredentialsRef SecretReference `json:"credentialsRef,omitempty,omitzero"`
+	// +optional
+	IdentityRef IdentityReference `json:"identityRef,omitempty,omitzero"`
 
-	// subscriptionID of the subscription in which the VM is made and paid for.
+	// subscriptionID is the subscription in which the VM is made and paid for, such as
+	// 11111111-2222-3333-4444-555555555555. Immutable.
 	//
-	// +required
-	// +kubebuilder:validation:MinLength=36
+	// +optional
 	// +kubebuilder:validation:MaxLength=36
-	// +kubebuilder:validation:Pattern=`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$')",message="must be the ID of a subscription, such as 11111111-2222-3333-4444-555555555555"
 	SubscriptionID string `json:"subscriptionID,omitempty"`
 
-	// resourceGroup in which the VM is made.
+	// resourceGroup is the name of the resource group in which the VM is made, such as windows-nodes. Immutable.
 	//
-	// +required
-	// +kubebuilder:validation:MinLength=1
+	// +optional
 	// +kubebuilder:validation:MaxLength=90
-	// +kubebuilder:validation:Pattern=`^[-\w._()]*[-\w_()]$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-a-zA-Z0-9_.()]*[-a-zA-Z0-9_()]$')",message="must be the name of a resource group: letters, digits, '-', '_', '.', '(' and ')', not ending with '.', such as windows-nodes"
 	ResourceGroup string `json:"resourceGroup,omitempty"`
 
-	// location of the VM, such as westeurope.
+	// location of the VM, such as westeurope. Immutable.
 	//
-	// +required
-	// +kubebuilder:validation:MinLength=1
+	// +optional
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]+$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]+$')",message="must be the name of a location in lowercase and without blanks, such as westeurope"
 	Location string `json:"location,omitempty"`
 
-	// vmSize of the VM, such as Standard_D4s_v5.
+	// vmSize is the size of the VM, such as Standard_D4s_v5. Immutable.
 	//
 	// +required
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_]+$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([-A-Za-z0-9_]*[A-Za-z0-9])?$')",message="must be the name of a VM size: letters, digits, '-' and '_', such as Standard_D4s_v5"
 	VMSize string `json:"vmSize,omitempty"`
 
-	// imageID is the resource ID of an image, or of an image version in a gallery.
+	// image from which the VM is made: Windows with cloudbase-init, containerd and the Kubernetes programs, as image-builder
+	// makes it. A template may leave it to a patch of a ClusterClass, but a machine needs it. Immutable.
 	//
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=1024
-	ImageID string `json:"imageID,omitempty"`
+	// +optional
+	Image AzureImage `json:"image,omitempty,omitzero"`
 
-	// subnetID is the resource ID of the subnet for the VM's adapter.
+	// networkInterfaces are the VM's network adapters. The first one is the VM's primary adapter and the node's: its address
+	// is the Node's, and pods use it. Immutable.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	NetworkInterfaces []AzureNetworkInterface `json:"networkInterfaces,omitempty"`
+}
+
+// AzureNetworkInterface is one network adapter of the VM.
+type AzureNetworkInterface struct {
+	// name of the network adapter, such as node. Windows shows the first adapter under this name too, unless the CNI is
+	// Calico or not known: see docs/networks.md.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must consist of lowercase letters, digits and '-', and must begin and end with a letter or digit, such as node"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+|nat|loopback|(ethernet|veth|br|cali|flannel|docker|antrea).*)$')",message="must not be a number, nat or loopback, and must not begin with ethernet, veth, br, cali, flannel, docker or antrea: Windows, CNIs and VMware Tools use such names themselves; use a name such as node"
+	Name string `json:"name,omitempty"`
+
+	// subnet of the virtual network that the adapter is in.
+	//
+	// +optional
+	Subnet AzureSubnet `json:"subnet,omitempty,omitzero"`
+}
+
+// AzureSubnet is a subnet of a virtual network.
+type AzureSubnet struct {
+	// id is the resource ID of the subnet, such as
+	// /subscriptions/0f5b1e7c-0d6a-4e0c-9d5c-1f6c3e2a4b5d/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self.matches('(?i)^/subscriptions/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/resourceGroups/[-a-z0-9._()]{1,90}/providers/Microsoft[.]Network/virtualNetworks/[-a-z0-9._]{1,80}/subnets/[-a-z0-9._]{1,80}$')",message="must be the resource ID of a subnet: /subscriptions/<UUID>/resourceGroups/<name>/providers/Microsoft.Network/virtualNetworks/<name>/subnets/<name>"
+	ID string `json:"id,omitempty"`
+}
+
+// AzureImage is an image with Windows, containerd and the Kubernetes programs.
+type AzureImage struct {
+	// id is the resource ID of an image, or of an image version in a gallery, such as
+	// /subscriptions/SUBSCRIPTION/resourceGroups/GROUP/providers/Microsoft.Compute/galleries/GALLERY/images/IMAGE/versions/1.0.0.
+	//
+	// +optional
 	// +kubebuilder:validation:MaxLength=1024
-	SubnetID string `json:"subnetID,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(?i)/subscriptions/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/resourceGroups/[-a-z0-9_.()]*[-a-z0-9_()]/providers/Microsoft[.]Compute/(images/[-a-z0-9_.]+|galleries/[a-z0-9_.]+/images/[-a-z0-9_.]+(/versions/[a-z0-9.]+)?)$')",message="must be the resource ID of an image, such as /subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/images/providers/Microsoft.Compute/galleries/windows/images/ws2022/versions/1.0.0"
+	ID string `json:"id,omitempty"`
+
+	// setup is the program in the image that sets Windows up at the VM's first start: CloudbaseInit, which runs the user data
+	// of a WindowsBootstrapConfig. Default: CloudbaseInit.
+	//
+	// +optional
+	Setup ImageSetup `json:"setup,omitempty"`
 }

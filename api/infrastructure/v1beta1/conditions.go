@@ -5,26 +5,25 @@ import clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 // The conditions of a WindowsMachine. docs/conditions.md explains each condition and reason, and a test compares that page
 // with this file.
 const (
-	// ReadyCondition summarizes the others: it is True when the VM runs, its bootstrap succeeded and its Node has joined.
+	// ReadyCondition is True while the VM runs and its guest has not failed. It does not wait for the Node, of which Cluster
+	// API tells in the Machine.
 	ReadyCondition = clusterv1.ReadyCondition
 
 	// PausedCondition is True when the machine or its Cluster is paused, and the controller does nothing.
 	PausedCondition = clusterv1.PausedCondition
 
-	// VMProvisionedCondition says whether the VM exists and runs.
-	VMProvisionedCondition = "VMProvisioned"
+	// VMRunningCondition says whether the VM exists and runs.
+	VMRunningCondition = "VMRunning"
 
-	// BootstrapProgressCondition says what the guest is doing. It is True while the guest works within its time limit and
-	// after it has finished, False when the guest gave up or stopped reporting, and Unknown before its first report.
-	BootstrapProgressCondition = "BootstrapProgress"
-
-	// BootstrapSucceededCondition says how the bootstrap ended. It is True when the guest reports success or its Node has
-	// joined, False when the guest gave up or stopped reporting, and Unknown until then.
+	// BootstrapSucceededCondition says what the guest is doing and how that ended. It is Unknown until its Node has joined,
+	// True from then on, and False when the guest failed, stopped reporting or brought no Node in time, or when the machine
+	// lost its VM, its address or its name before that. A guest that reports a failure is believed even after its Node has
+	// joined.
 	BootstrapSucceededCondition = "BootstrapSucceeded"
 
-	// EveryBootSucceededCondition says how the node's last start after its bootstrap went. It does not affect Ready, because
+	// LastBootSucceededCondition says how the node's last start after its bootstrap went. It does not affect Ready, because
 	// Cluster API watches the Node itself. It appears with the guest's first report of such a start.
-	EveryBootSucceededCondition = "EveryBootSucceeded"
+	LastBootSucceededCondition = "LastBootSucceeded"
 
 	// CloudReachableCondition says whether the cloud answers for the machine's account. A running machine stays Ready when
 	// it does not.
@@ -49,6 +48,9 @@ const (
 	// WaitingForBootstrapDataReason: the user data does not exist yet.
 	WaitingForBootstrapDataReason = "WaitingForBootstrapData"
 
+	// BootstrapFormatMismatchReason: the image cannot run user data of this format.
+	BootstrapFormatMismatchReason = "BootstrapFormatMismatch"
+
 	// WaitingForControlPlaneReason: the control plane is not initialized.
 	WaitingForControlPlaneReason = "WaitingForControlPlane"
 
@@ -61,13 +63,13 @@ const (
 	// ProvisioningReason: the cloud is making the VM.
 	ProvisioningReason = "Provisioning"
 
-	// ProvisionedReason: the VM runs.
-	ProvisionedReason = "Provisioned"
+	// RunningReason: the VM runs; of Ready also: its guest has not failed.
+	RunningReason = "Running"
 
 	// AddressLostReason: an address in the user data no longer belongs to the machine.
 	AddressLostReason = "AddressLost"
 
-	// MACTakenReason: another machine on the same network has the MAC address that is computed from this machine's address.
+	// MACTakenReason: another machine on the same network has the MAC address that this machine would get.
 	MACTakenReason = "MACTaken"
 
 	// VMNotRunningReason: the VM exists but does not run.
@@ -82,7 +84,7 @@ const (
 
 // Reasons from the cloud.
 const (
-	// CloudNotSupportedReason: this release cannot run machines in the cloud of the spec.
+	// CloudNotSupportedReason: this release cannot run machines in the cloud of the spec, or does not know it.
 	CloudNotSupportedReason = "CloudNotSupported"
 
 	// CloudNotAskedReason: the controller has not had to call the cloud yet.
@@ -97,6 +99,9 @@ const (
 	// CredentialsRejectedReason: the cloud rejects the credentials, or the account lacks a privilege.
 	CredentialsRejectedReason = "CredentialsRejected"
 
+	// IdentityMismatchReason: the identity is for another server than the one that has the VM, or may have it.
+	IdentityMismatchReason = "IdentityMismatch"
+
 	// CloudUnreachableReason: the cloud does not answer, or answers incorrectly. The controller tries again.
 	CloudUnreachableReason = "CloudUnreachable"
 
@@ -106,7 +111,7 @@ const (
 	// CapacityExhaustedReason: a quota or the capacity is used up. The controller tries again at long intervals.
 	CapacityExhaustedReason = "CapacityExhausted"
 
-	// SpecInvalidReason: the cloud refuses the spec, which must be changed.
+	// SpecInvalidReason: the cloud refuses the spec, or the spec lacks a field; it must be changed.
 	SpecInvalidReason = "SpecInvalid"
 
 	// TemplateNotFoundReason: the cloud does not have the template that the spec names.
@@ -121,11 +126,14 @@ const (
 
 // Reasons while the guest bootstraps.
 const (
+	// WaitingForGuestReason: the guest has not reported yet. Its VM may still be made.
+	WaitingForGuestReason = "WaitingForGuest"
+
+	// WaitingForVMReason: the VM ran and does not run now, so its guest does nothing.
+	WaitingForVMReason = "WaitingForVM"
+
 	// BootstrappingReason: the guest is working and reports its progress.
 	BootstrappingReason = "Bootstrapping"
-
-	// WaitingForGuestReason: the VM runs, but its guest has not reported yet.
-	WaitingForGuestReason = "WaitingForGuest"
 
 	// GuestSilentReason: the VM runs, but its guest has not reported anything within its time limit.
 	GuestSilentReason = "GuestSilent"
@@ -133,26 +141,29 @@ const (
 	// BootstrapOverdueReason: the guest stopped reporting before it finished, and its time limit has passed.
 	BootstrapOverdueReason = "BootstrapOverdue"
 
-	// WaitingForNodeReason: the guest reports success, but Cluster API has not seen the Node yet.
-	WaitingForNodeReason = "WaitingForNode"
-
-	// BootstrapSucceededReason: the guest reports success.
-	BootstrapSucceededReason = "BootstrapSucceeded"
-
 	// BootstrapFailedReason: the guest gave up without a documented reason.
 	BootstrapFailedReason = "BootstrapFailed"
 
-	// EveryBootRunningReason: the node has started again and runs the steps of every start.
-	EveryBootRunningReason = "EveryBootRunning"
+	// WaitingForNodeReason: the guest reports success, but Cluster API has not seen the Node yet.
+	WaitingForNodeReason = "WaitingForNode"
 
-	// EveryBootSucceededReason: the steps of the node's last start succeeded.
-	EveryBootSucceededReason = "EveryBootSucceeded"
-
-	// EveryBootFailedReason: the steps of the node's last start failed without a documented reason.
-	EveryBootFailedReason = "EveryBootFailed"
+	// NodeMissingReason: the guest reported success a while ago, and Cluster API does not find its Node.
+	NodeMissingReason = "NodeMissing"
 
 	// JoinedReason: the Node has joined the cluster.
 	JoinedReason = "Joined"
+
+	// NodeDeletedReason: the Node had joined and was deleted while its Machine still exists.
+	NodeDeletedReason = "NodeDeleted"
+
+	// LastBootRunningReason: the node has started again and runs the steps of every start.
+	LastBootRunningReason = "LastBootRunning"
+
+	// LastBootSucceededReason: the steps of the node's last start succeeded.
+	LastBootSucceededReason = "LastBootSucceeded"
+
+	// LastBootFailedReason: the steps of the node's last start failed without a documented reason.
+	LastBootFailedReason = "LastBootFailed"
 
 	// NotStalledReason: the machine can continue without a change by a user.
 	NotStalledReason = "NotStalled"

@@ -4,59 +4,58 @@ package v1beta1
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.memoryMiB) || self.memoryMiB % 4 == 0",message="memoryMiB must be a multiple of 4, as vSphere requires",fieldPath=".memoryMiB"
 type VSphereVM struct {
-	// credentialsRef names the Secret in the machine's namespace with the vCenter and the login. Its keys are server (host
-	// or host:port), username, password, and either ca.crt (PEM) or thumbprint (SHA-256). The server is part of the Secret
-	// so that a machine cannot send the password to another host.
+	// identityRef names the Secret with the vCenter and the login to it. Its keys are server (host or host:port), username,
+	// password, and either ca.crt (PEM) or thumbprint (SHA-256). A new Secret must be for the vCenter that has the VM. Mutable.
 	//
 	// +required
-	CredentialsRef SecretReference `json:"credentialsRef,omitempty,omitzero"`
+	IdentityRef IdentityReference `json:"identityRef,omitempty,omitzero"`
 
-	// datacenter of the VM, by name or inventory path.
+	// datacenter of the VM, by name or inventory path. Immutable.
 	//
 	// +required
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[^\\\\p{Cc}\\\\p{Z}]([^\\\\p{Cc}]*[^\\\\p{Cc}\\\\p{Z}])?$')",message="must be a name or inventory path without control characters and without blanks at its ends, such as dc1 or /europe/dc1"
 	Datacenter string `json:"datacenter,omitempty"`
 
-	// template to clone, by name or inventory path. It must be a Windows image as built by image-builder, with
-	// cloudbase-init, containerd and the Kubernetes programs.
-	//
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=1024
-	Template string `json:"template,omitempty"`
-
-	// folder of the VM, by name or inventory path. Default: the datacenter's own VM folder.
+	// image from which the VM is made: Windows with cloudbase-init, containerd and the Kubernetes programs, as image-builder
+	// makes it. A template may leave it to a patch of a ClusterClass, but a machine needs it. Immutable.
 	//
 	// +optional
-	// +kubebuilder:validation:MinLength=1
+	Image VSphereImage `json:"image,omitempty,omitzero"`
+
+	// folder of the VM, by name or inventory path. Default: the datacenter's own VM folder. Immutable.
+	//
+	// +optional
 	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[^\\\\p{Cc}\\\\p{Z}]([^\\\\p{Cc}]*[^\\\\p{Cc}\\\\p{Z}])?$')",message="must be a name or inventory path without control characters and without blanks at its ends, such as nodes or /dc1/vm/nodes"
 	Folder string `json:"folder,omitempty"`
 
-	// resourcePool of the VM, by name or inventory path. Default: the datacenter's only resource pool.
+	// resourcePool of the VM, by name or inventory path. Default: the datacenter's only resource pool. Immutable.
 	//
 	// +optional
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[^\\\\p{Cc}\\\\p{Z}]([^\\\\p{Cc}]*[^\\\\p{Cc}\\\\p{Z}])?$')",message="must be a name or inventory path without control characters and without blanks at its ends, such as nodes or /dc1/host/cluster1/Resources/nodes"
 	ResourcePool string `json:"resourcePool,omitempty"`
 
-	// datastore for the VM's disks, by name or inventory path. Default: the template's.
+	// datastore for the VM's disks, by name or inventory path. Default: the template's. Immutable.
 	//
 	// +optional
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[^\\\\p{Cc}\\\\p{Z}]([^\\\\p{Cc}]*[^\\\\p{Cc}\\\\p{Z}])?$')",message="must be a name or inventory path without control characters and without blanks at its ends, such as ssd1 or /dc1/datastore/ssd1"
 	Datastore string `json:"datastore,omitempty"`
 
-	// networks of the VM's adapters; the first one is the node's. Adapters of the template are used in order, missing ones
-	// are added and surplus ones removed. Default: the template's adapters and networks.
+	// networkInterfaces are the VM's network adapters. The first one is the node's: its addresses are those of the Node, and
+	// pods use it unless network.interface in the WindowsBootstrapConfig names another one. Adapters of the template are
+	// used in this order, missing ones are added and surplus ones are removed. With several, each gets a MAC address of its
+	// own, by which Windows finds it. Default: the template's adapters, on the template's networks. Immutable.
 	//
 	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MinItems=1
+	// +listType=map
+	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=10
-	Networks []VSphereNetwork `json:"networks,omitempty"`
+	NetworkInterfaces []VSphereNetworkInterface `json:"networkInterfaces,omitempty"`
 
-	// cpus of the VM. Default: the template's.
+	// cpus of the VM. Default: the template's. Immutable.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=2
@@ -65,6 +64,7 @@ type VSphereVM struct {
 
 	// memoryMiB of the VM, at least 4096 because Windows and the kubelet reserve about 3 GiB for themselves. A size that
 	// leaves pods less than 2 GiB needs reservations.lowMemory in the WindowsBootstrapConfig. Default: the template's.
+	// Immutable.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=4096
@@ -72,48 +72,74 @@ type VSphereVM struct {
 	MemoryMiB int32 `json:"memoryMiB,omitempty"`
 }
 
-// VSphereNetwork is one adapter of the VM. It gets IPv4 and IPv6 addresses from pools, or by DHCP or router advertisements if
-// no pool provides them.
+// VSphereImage is an image with Windows, containerd and the Kubernetes programs.
+type VSphereImage struct {
+	// template to clone, by name or inventory path.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[^\\\\p{Cc}\\\\p{Z}]([^\\\\p{Cc}]*[^\\\\p{Cc}\\\\p{Z}])?$')",message="must be a name or inventory path without control characters and without blanks at its ends, such as windows-2022 or /dc1/vm/templates/windows-2022"
+	Template string `json:"template,omitempty"`
+
+	// setup is the program in the image that sets Windows up at the VM's first start: CloudbaseInit, which runs the user data
+	// of a WindowsBootstrapConfig. Default: CloudbaseInit.
+	//
+	// +optional
+	Setup ImageSetup `json:"setup,omitempty"`
+}
+
+// VSphereNetworkInterface is one network adapter of the VM. It gets IPv4 and IPv6 addresses from pools, or by DHCP or router
+// advertisements if no pool provides them.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.addressesFromPools) || !(has(self.nameservers) || has(self.routes) || has(self.mtu))",message="nameservers, routes and mtu are only for an adapter with addressesFromPools; remove them: DHCP provides them",fieldPath=".addressesFromPools"
-type VSphereNetwork struct {
-	// name or inventory path of the network or port group.
+// +kubebuilder:validation:XValidation:rule="(has(self.addressesFromPools) && size(self.addressesFromPools) > 0) || !((has(self.nameservers) && size(self.nameservers) > 0) || (has(self.routes) && size(self.routes) > 0) || has(self.mtu))",message="nameservers, routes and mtu are only for an adapter with addressesFromPools; remove them: DHCP provides them",fieldPath=".addressesFromPools"
+type VSphereNetworkInterface struct {
+	// name of the network adapter, such as node or storage. Windows shows the adapter under this name too, unless the CNI
+	// is Calico or not known: see docs/networks.md.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must consist of lowercase letters, digits and '-', and must begin and end with a letter or digit, such as node"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+|nat|loopback|(ethernet|veth|br|cali|flannel|docker|antrea).*)$')",message="must not be a number, nat or loopback, and must not begin with ethernet, veth, br, cali, flannel, docker or antrea: Windows, CNIs and VMware Tools use such names themselves; use a name such as node"
+	Name string `json:"name,omitempty"`
+
+	// network or port group that the adapter is connected to, by name or inventory path, such as VM Network or
+	// /dc/network/nodes.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
-	Name string `json:"name,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="self == self.trim() && !self.matches('[[:cntrl:]]')",message="must be the name or inventory path of a network without control characters and without blanks at its ends, such as VM Network"
+	Network string `json:"network,omitempty"`
 
 	// addressesFromPools gives the adapter one address from each pool, by Cluster API's IPAM contract. A pool has addresses
-	// of one family. The first address of a family whose pool has a gateway sets the node's default route.
+	// of one family. The first address of a family whose pool has a gateway sets the node's default route. Default: none,
+	// the adapter uses DHCP.
 	//
 	// +optional
 	// +listType=atomic
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=4
 	AddressesFromPools []IPPoolReference `json:"addressesFromPools,omitempty"`
 
-	// nameservers of the adapter, by address.
+	// nameservers of the adapter, by address. Windows asks them in this order. Default: none.
 	//
 	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MinItems=1
+	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=6
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=39
 	// +kubebuilder:validation:items:XValidation:rule="isIP(self)",message="must be an IP address, such as 10.0.0.2"
 	Nameservers []string `json:"nameservers,omitempty"`
 
-	// routes through neighbors of the adapter, in addition to the default route.
+	// routes through neighbors of the adapter, in addition to the default route. Default: none.
 	//
 	// +optional
 	// +listType=map
 	// +listMapKey=to
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	Routes []NetworkRoute `json:"routes,omitempty"`
 
-	// mtu of the adapter.
+	// mtu of the adapter. Default: the one that Windows uses, which is 1500 bytes.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1280
@@ -170,17 +196,17 @@ type NetworkRoute struct {
 	Via string `json:"via,omitempty"`
 }
 
-// MachineNetwork is an adapter with addresses that are known before the VM is made.
-type MachineNetwork struct {
-	// name of the network, as in the spec.
+// MachineNetworkInterface is a network adapter whose MAC address, and perhaps addresses, are known before the VM is made.
+type MachineNetworkInterface struct {
+	// name of the network interface, as in the spec.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name,omitempty"`
 
-	// macAddress of an adapter with addresses from pools, by which the guest finds the adapter. It is computed from the
-	// first address.
+	// macAddress of the adapter, by which the guest finds it. It is computed from the first address, or from the VM's
+	// identity if the adapter uses DHCP. A VM with a single adapter that uses DHCP has none here: vCenter chooses it.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=17
@@ -210,14 +236,4 @@ type NetworkAddress struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=39
 	Gateway string `json:"gateway,omitempty"`
-}
-
-// SecretReference names a Secret in the namespace of the object that refers to it.
-type SecretReference struct {
-	// name of the Secret.
-	//
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	Name string `json:"name,omitempty"`
 }

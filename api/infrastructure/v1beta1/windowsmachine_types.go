@@ -13,25 +13,29 @@ const MachineFinalizer = "windowsmachine.infrastructure.cluster.x-k8s.io/vm"
 // exist.
 const AddressFinalizer = "windowsmachine.infrastructure.cluster.x-k8s.io/address"
 
-// WindowsMachineSpec says in which cloud the VM is made, and how.
+// ServerAnnotation says which server has the VM: for vSphere it is the vCenter's instance UUID. The controller sets it before
+// it asks the server for the VM, and it survives a move to another management cluster.
+const ServerAnnotation = "windowsmachine.infrastructure.cluster.x-k8s.io/server"
+
+// WindowsMachineSpec describes the VM. Fields marked Immutable cannot change after creation.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.vsphere) != has(self.azure)",message="set exactly one of spec.vsphere and spec.azure"
+// +kubebuilder:validation:XValidation:rule="[has(self.vsphere), has(self.azure)].filter(c, c).size() == 1",message="set exactly one of spec.vsphere and spec.azure"
 // +kubebuilder:validation:XValidation:rule="!has(self.vsphere) || !has(self.providerID) || self.providerID.matches('^vsphere://[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')",message="providerID of a vSphere VM must be vsphere:// followed by a lowercase UUID; remove it: the controller sets it",fieldPath=".providerID"
+// +kubebuilder:validation:XValidation:rule="has(self.vsphere) || !has(self.azure) || !has(self.providerID) || self.providerID.matches('^azure:///subscriptions/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/resourceGroups/[-a-z0-9_.()]*[-a-z0-9_()]/providers/Microsoft[.]Compute/virtualMachines/[-a-z0-9]+$')",message="providerID of an Azure VM must be azure:/// followed by the VM's resource ID with subscription, resource group and VM name in lowercase; remove it: the controller sets it",fieldPath=".providerID"
 type WindowsMachineSpec struct {
-	// providerID is the VM's identity, equal to spec.providerID of its Node. Leave it empty: the controller sets it before it
-	// asks the cloud for the VM, so that a VM is never made twice.
+	// providerID is the VM's identity, equal to spec.providerID of its Node. Leave it out: the controller sets it before it
+	// asks the cloud for the VM, so that a VM is never made twice. Immutable.
 	//
 	// +optional
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	ProviderID string `json:"providerID,omitempty"`
 
-	// vsphere makes the VM by cloning a template of a vCenter.
+	// vsphere makes the VM by cloning a template of a vCenter. The choice of the cloud is Immutable.
 	//
 	// +optional
 	VSphere *VSphereVM `json:"vsphere,omitempty"`
 
-	// azure makes the VM in an Azure subscription.
+	// azure makes the VM in an Azure subscription. The choice of the cloud is Immutable.
 	//
 	// +optional
 	Azure *AzureVM `json:"azure,omitempty"`
@@ -57,10 +61,12 @@ type WindowsMachineStatus struct {
 	// +optional
 	Initialization WindowsMachineInitialization `json:"initialization,omitempty,omitzero"`
 
-	// phase is a one-word summary of the machine: Pending, Provisioning, Bootstrapping, Running, Failed or Deleting.
+	// phase is a one-word summary of the machine for people: Pending, Provisioning, Bootstrapping, Running, Stopped, Failed or
+	// Deleting. Later releases may add others, so programs should read the conditions instead.
 	//
 	// +optional
-	// +kubebuilder:validation:Enum=Pending;Provisioning;Bootstrapping;Running;Failed;Deleting
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
 	Phase Phase `json:"phase,omitempty"`
 
 	// computerName is the name of the VM, of the computer in it and of its Node. Windows allows at most 15 characters.
@@ -70,7 +76,7 @@ type WindowsMachineStatus struct {
 	// +kubebuilder:validation:MaxLength=15
 	ComputerName string `json:"computerName,omitempty"`
 
-	// nodeName is the name of the machine's Node.
+	// nodeName is the name of the machine's Node. It is empty until the Node has joined, and while the Node is deleted.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -91,13 +97,15 @@ type WindowsMachineStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
 
-	// networks has the addresses and MACs for spec.vsphere.networks, in the same order. It is set once all addresses are
-	// known and does not change after that. It is empty if no adapter has addresses from a pool.
+	// networkInterfaces has the MACs, and the addresses from pools, for spec.vsphere.networkInterfaces, in the same order. It
+	// is set once all of them are known and does not change after that. It is empty while the VM has at most one adapter and
+	// that one uses DHCP.
 	//
 	// +optional
-	// +listType=atomic
+	// +listType=map
+	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=10
-	Networks []MachineNetwork `json:"networks,omitempty"`
+	NetworkInterfaces []MachineNetworkInterface `json:"networkInterfaces,omitempty"`
 
 	// failureDomain of the VM.
 	//
@@ -105,6 +113,12 @@ type WindowsMachineStatus struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	FailureDomain string `json:"failureDomain,omitempty"`
+
+	// azure is where in Azure the VM is, with the values that the spec left out. A node can read it in C:\k\azure.json, see
+	// node.cloudConfigFile of the WindowsBootstrapConfig. Machines elsewhere do not have it.
+	//
+	// +optional
+	Azure *AzurePlacement `json:"azure,omitempty"`
 
 	// allocatable is what the Node will offer to pods, computed from the size in the spec and the reservations in the
 	// WindowsBootstrapConfig. Resources of unknown size are omitted. The Node offers a few MiB less, because Windows sees a
@@ -117,6 +131,12 @@ type WindowsMachineStatus struct {
 	//
 	// +optional
 	Bootstrap *BootstrapProgress `json:"bootstrap,omitempty"`
+
+	// lastBoot is the result of the node's last start after its bootstrap. At every start the node runs some steps, such as
+	// the removal of stale networks.
+	//
+	// +optional
+	LastBoot *BootResult `json:"lastBoot,omitempty"`
 }
 
 // WindowsMachineInitialization is part of Cluster API's contract: steps that happen only once.
@@ -131,10 +151,10 @@ type WindowsMachineInitialization struct {
 
 // BootstrapProgress is what the guest reports about itself. It is shown to users and never acted upon.
 type BootstrapProgress struct {
-	// state of the bootstrap: running, rebooting, succeeded or failed.
+	// state of the bootstrap: Running, Rebooting, Succeeded or Failed.
 	//
 	// +optional
-	// +kubebuilder:validation:Enum=running;rebooting;succeeded;failed
+	// +kubebuilder:validation:Enum=Running;Rebooting;Succeeded;Failed
 	State string `json:"state,omitempty"`
 
 	// phase of the bootstrap, or the one that failed, with its number, such as "3/5 join".
@@ -196,12 +216,6 @@ type BootstrapProgress struct {
 	// +kubebuilder:validation:MaxItems=16
 	Durations []PhaseDuration `json:"durations,omitempty"`
 
-	// everyBoot is the result of the node's last start after its bootstrap. At every start the node runs some steps, such as
-	// the removal of stale networks.
-	//
-	// +optional
-	EveryBoot *BootResult `json:"everyBoot,omitempty"`
-
 	// lastReportTime is when the controller first saw this report.
 	//
 	// +optional
@@ -226,10 +240,10 @@ type PhaseDuration struct {
 
 // BootResult is the result of a start of the node.
 type BootResult struct {
-	// state of the start: running, succeeded or failed.
+	// state of the start: Running, Succeeded or Failed.
 	//
 	// +optional
-	// +kubebuilder:validation:Enum=running;succeeded;failed
+	// +kubebuilder:validation:Enum=Running;Succeeded;Failed
 	State string `json:"state,omitempty"`
 
 	// reason of a failure, one of those in docs/conditions.md.
@@ -254,11 +268,12 @@ const (
 	PhaseProvisioning  Phase = "Provisioning"
 	PhaseBootstrapping Phase = "Bootstrapping"
 	PhaseRunning       Phase = "Running"
+	PhaseStopped       Phase = "Stopped"
 	PhaseFailed        Phase = "Failed"
 	PhaseDeleting      Phase = "Deleting"
 )
 
-// WindowsMachine is Cluster API's InfraMachine for one Windows VM that becomes a node.
+// WindowsMachine is a Windows VM that becomes a node of a workload cluster. A Machine of Cluster API owns it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -266,31 +281,48 @@ const (
 // +kubebuilder:resource:path=windowsmachines,scope=Namespaced,shortName=winm,categories=cluster-api
 // +kubebuilder:metadata:labels="cluster.x-k8s.io/v1beta2=v1beta1"
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.labels['cluster\\.x-k8s\\.io/cluster-name']",description="Cluster the machine belongs to"
-// +kubebuilder:printcolumn:name="Phase",type="string",JSONPath=".status.phase",description="One-word summary of the machine"
-// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="Whether the VM runs and its Node has joined"
+// +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="Whether the VM runs and its guest has not failed"
 // +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].reason",description="Why the machine is Ready or not, see docs/conditions.md"
 // +kubebuilder:printcolumn:name="Node",type="string",JSONPath=".status.nodeName",description="Node of the machine"
 // +kubebuilder:printcolumn:name="Build",type="string",JSONPath=".status.windowsBuild",description="Windows build that the guest reports"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
-// +kubebuilder:printcolumn:name="Message",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].message",description="What is happening, or what to do"
-// +kubebuilder:printcolumn:name="Provider ID",type="string",JSONPath=".spec.providerID",description="Identity of the VM",priority=10
-// +kubebuilder:printcolumn:name="Computer Name",type="string",JSONPath=".status.computerName",description="Name of the VM, the computer and the Node",priority=10
+// +kubebuilder:printcolumn:name="Provider-ID",type="string",JSONPath=".spec.providerID",description="Identity of the VM",priority=10
+// +kubebuilder:printcolumn:name="Computer-Name",type="string",JSONPath=".status.computerName",description="Name of the VM, the computer and the Node",priority=10
 // +kubebuilder:printcolumn:name="IP",type="string",JSONPath=".status.addresses[?(@.type==\"InternalIP\")].address",description="Addresses of the VM",priority=10
-// +kubebuilder:printcolumn:name="Provisioned",type="string",JSONPath=".status.initialization.provisioned",description="Whether the VM exists and runs",priority=10
+// +kubebuilder:printcolumn:name="Image",type="string",JSONPath=".spec['vsphere','azure'].image['template','id']",description="Image from which the VM is made",priority=10
+// +kubebuilder:printcolumn:name="Zone",type="string",JSONPath=".status.failureDomain",description="Failure domain of the VM",priority=10
+// +kubebuilder:printcolumn:name="Phase",type="string",JSONPath=".status.phase",description="One-word summary of the machine",priority=10
 // +kubebuilder:printcolumn:name="Paused",type="string",JSONPath=".status.conditions[?(@.type==\"Paused\")].status",description="Whether reconciliation is paused",priority=10
+// +kubebuilder:printcolumn:name="Message",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].message",description="What is happening, or what to do"
 type WindowsMachine struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object's metadata.
 	//
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec is the wanted VM. The rules that compare it with the old spec are on this field and not on its type, because
-	// templates share the type: they are guarded by an admission policy that allows the dry-run of ClusterClass.
+
+	// The rules that compare the spec with the old one are here and not on its type, because templates share the type: they are
+	// guarded by an admission policy that allows the dry-run of ClusterClass. A new field is mutable until it has a rule here.
+
+	// spec describes the VM. Fields marked Immutable cannot change after creation.
 	//
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.providerID) && self.providerID == oldSelf.providerID)",message="providerID identifies the machine's VM and cannot be changed; delete the Machine to get a new VM",fieldPath=".providerID"
-	// +kubebuilder:validation:XValidation:rule="has(self.vsphere) == has(oldSelf.vsphere) && (!has(self.vsphere) || self.vsphere == oldSelf.vsphere)",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".vsphere"
-	// +kubebuilder:validation:XValidation:rule="has(self.azure) == has(oldSelf.azure) && (!has(self.azure) || self.azure == oldSelf.azure)",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".azure"
+	// +kubebuilder:validation:XValidation:rule="has(self.vsphere) == has(oldSelf.vsphere) && has(self.azure) == has(oldSelf.azure) || [has(self.vsphere), has(self.azure)].filter(c, c).size() != 1",message="the cloud of a machine cannot be changed; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines"
+	// +kubebuilder:validation:XValidation:rule="!has(self.vsphere) || !has(oldSelf.vsphere) || has(self.vsphere.datacenter) == has(oldSelf.vsphere.datacenter) && (!has(self.vsphere.datacenter) || self.vsphere.datacenter == oldSelf.vsphere.datacenter)",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".vsphere.datacenter"
+	// +kubebuilder:validation:XValidation:rule="!has(self.vsphere) || !has(oldSelf.vsphere) || (has(self.vsphere.image) && has(self.vsphere.image.template) ? self.vsphere.image.template : '') == (has(oldSelf.vsphere.image) && has(oldSelf.vsphere.image.template) ? oldSelf.vsphere.image.template : '') && (has(self.vsphere.image) && has(self.vsphere.image.setup) ? self.vsphere.image.setup : 'CloudbaseInit') == (has(oldSelf.vsphere.image) && has(oldSelf.vsphere.image.setup) ? oldSelf.vsphere.image.setup : 'CloudbaseInit')",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".vsphere.image"
+	// +kubebuilder:validation:XValidation:rule="!has(self.vsphere) || !has(oldSelf.vsphere) || has(self.vsphere.folder) == has(oldSelf.vsphere.folder) && (!has(self.vsphere.folder) || self.vsphere.folder == oldSelf.vsphere.folder)",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".vsphere.folder"
+	// +kubebuilder:validation:XValidation:rule="!has(self.vsphere) || !has(oldSelf.vsphere) || has(self.vsphere.resourcePool) == has(oldSelf.vsphere.resourcePool) && (!has(self.vsphere.resourcePool) || self.vsphere.resourcePool == oldSelf.vsphere.resourcePool)",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".vsphere.resourcePool"
+	// +kubebuilder:validation:XValidation:rule="!has(self.vsphere) || !has(oldSelf.vsphere) || has(self.vsphere.datastore) == has(oldSelf.vsphere.datastore) && (!has(self.vsphere.datastore) || self.vsphere.datastore == oldSelf.vsphere.datastore)",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".vsphere.datastore"
+	// +kubebuilder:validation:XValidation:rule="!has(self.vsphere) || !has(oldSelf.vsphere) || has(self.vsphere.networkInterfaces) == has(oldSelf.vsphere.networkInterfaces) && (!has(self.vsphere.networkInterfaces) || self.vsphere.networkInterfaces == oldSelf.vsphere.networkInterfaces)",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".vsphere.networkInterfaces"
+	// +kubebuilder:validation:XValidation:rule="!has(self.vsphere) || !has(oldSelf.vsphere) || has(self.vsphere.cpus) == has(oldSelf.vsphere.cpus) && (!has(self.vsphere.cpus) || self.vsphere.cpus == oldSelf.vsphere.cpus)",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".vsphere.cpus"
+	// +kubebuilder:validation:XValidation:rule="!has(self.vsphere) || !has(oldSelf.vsphere) || has(self.vsphere.memoryMiB) == has(oldSelf.vsphere.memoryMiB) && (!has(self.vsphere.memoryMiB) || self.vsphere.memoryMiB == oldSelf.vsphere.memoryMiB)",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".vsphere.memoryMiB"
+	// +kubebuilder:validation:XValidation:rule="!has(self.azure) || !has(oldSelf.azure) || has(self.azure.subscriptionID) == has(oldSelf.azure.subscriptionID) && (!has(self.azure.subscriptionID) || self.azure.subscriptionID == oldSelf.azure.subscriptionID)",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".azure.subscriptionID"
+	// +kubebuilder:validation:XValidation:rule="!has(self.azure) || !has(oldSelf.azure) || has(self.azure.resourceGroup) == has(oldSelf.azure.resourceGroup) && (!has(self.azure.resourceGroup) || self.azure.resourceGroup == oldSelf.azure.resourceGroup)",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".azure.resourceGroup"
+	// +kubebuilder:validation:XValidation:rule="!has(self.azure) || !has(oldSelf.azure) || has(self.azure.location) == has(oldSelf.azure.location) && (!has(self.azure.location) || self.azure.location == oldSelf.azure.location)",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".azure.location"
+	// +kubebuilder:validation:XValidation:rule="!has(self.azure) || !has(oldSelf.azure) || has(self.azure.vmSize) == has(oldSelf.azure.vmSize) && (!has(self.azure.vmSize) || self.azure.vmSize == oldSelf.azure.vmSize)",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".azure.vmSize"
+	// +kubebuilder:validation:XValidation:rule="!has(self.azure) || !has(oldSelf.azure) || (has(self.azure.image) && has(self.azure.image.id) ? self.azure.image.id : '') == (has(oldSelf.azure.image) && has(oldSelf.azure.image.id) ? oldSelf.azure.image.id : '') && (has(self.azure.image) && has(self.azure.image.setup) ? self.azure.image.setup : 'CloudbaseInit') == (has(oldSelf.azure.image) && has(oldSelf.azure.image.setup) ? oldSelf.azure.image.setup : 'CloudbaseInit')",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".azure.image"
+	// +kubebuilder:validation:XValidation:rule="!has(self.azure) || !has(oldSelf.azure) || has(self.azure.networkInterfaces) == has(oldSelf.azure.networkInterfaces) && (!has(self.azure.networkInterfaces) || self.azure.networkInterfaces == oldSelf.azure.networkInterfaces)",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".azure.networkInterfaces"
 	Spec WindowsMachineSpec `json:"spec,omitempty"`
 	// status is what is known about the VM. Its default makes GitOps tools wait until the controller has seen the object.
 	//

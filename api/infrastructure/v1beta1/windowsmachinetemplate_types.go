@@ -68,6 +68,8 @@ type NodeInfo struct {
 // +kubebuilder:metadata:labels="cluster.x-k8s.io/v1beta2=v1beta1"
 // +kubebuilder:printcolumn:name="ClusterClass",type="string",JSONPath=".metadata.ownerReferences[?(@.kind==\"ClusterClass\")].name",description="ClusterClass that uses the template"
 // +kubebuilder:printcolumn:name="Cluster",type="string",JSONPath=".metadata.ownerReferences[?(@.kind==\"Cluster\")].name",description="Cluster that uses the template"
+// +kubebuilder:printcolumn:name="Image",type="string",JSONPath=".spec.template.spec['vsphere','azure'].image['template','id']",description="Image from which the VMs are made"
+// +kubebuilder:printcolumn:name="Size",type="string",JSONPath=".spec.template.spec['vsphere','azure']['memoryMiB','vmSize']",description="Size of the VMs: vmSize in Azure, memoryMiB in vSphere"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
 type WindowsMachineTemplate struct {
 	metav1.TypeMeta `json:",inline"`

@@ -158,7 +158,7 @@ func running(w world) {
 	c, m := w.process(), w.machine("m")
 	w.ensure(c, m)
 	w.Address(m.Name, "10.1.2.3")
-	w.Report(m.Name, `{"state":"running"}`)
+	w.Report(m.Name, `{"state":"Running"}`)
 	want := cloud.VM{
 		State: cloud.Running,
 		Addresses: []clusterv1.MachineAddress{
@@ -166,7 +166,7 @@ func running(w world) {
 			{Type: clusterv1.MachineInternalDNS, Address: m.Name},
 			{Type: clusterv1.MachineInternalIP, Address: "10.1.2.3"},
 		},
-		Report: `{"state":"running"}`,
+		Report: `{"state":"Running"}`,
 	}
 	if diff := cmp.Diff(want, w.observe(c, m)); diff != "" {
 		w.t.Errorf("Observe (-want +got):\n%s", diff)

@@ -4,62 +4,89 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-const scheme = "fake://"
+// resources is where the VMs are, as in a providerID of Azure.
+const resources = "azure:///subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/fake/providers/" +
+	"Microsoft.Compute/virtualMachines/"
+
+// Image is the image of a World that names none.
+const Image = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/fake/providers/Microsoft.Compute/images/windows"
+
+// Nowhere is the server that does not answer.
+const Nowhere = "nowhere"
 
 // Provider is that of the fake cloud.
 type Provider struct{ World *World }
 
 var _ cloud.Provider = Provider{}
 
-// Identify derives the VM's id from the machine's UID.
+// Identify derives the VM's name from the machine's UID.
 func (Provider) Identify(m *infrav1.WindowsMachine) (cloud.Identity, error) {
 	if m.Spec.ProviderID == "" && m.UID == "" {
 		return cloud.Identity{}, cloud.Errorf(cloud.Transient, "", "the API server has not given the machine a UID yet")
 	}
-	id := cmp.Or(strings.TrimPrefix(m.Spec.ProviderID, scheme), uuid.NewSHA1(uuid.NameSpaceURL, []byte(m.UID)).String())
-	parsed, err := uuid.Parse(id)
-	if err != nil || parsed.String() != id || m.Spec.ProviderID != "" && m.Spec.ProviderID != scheme+id {
+	name := cloud.ComputerName(m.Name, string(m.UID))
+	if m.Spec.ProviderID != "" {
+		name = strings.TrimPrefix(m.Spec.ProviderID, resources)
+	}
+	if m.Spec.ProviderID != "" && !providerIDs.MatchString(m.Spec.ProviderID) {
 		return cloud.Identity{}, cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
 			"spec.providerID %q is not a fake one", m.Spec.ProviderID)
 	}
-	return cloud.Identity{Name: cloud.ComputerName(m.Name, id), ProviderID: scheme + id}, nil
+	return cloud.Identity{Name: name, ProviderID: resources + name}, nil
 }
 
-// CredentialsOf names the Secret that the spec refers to.
-func (Provider) CredentialsOf(m *infrav1.WindowsMachine) string {
-	if m.Spec.Azure == nil {
-		return ""
+var providerIDs = regexp.MustCompile("^" + regexp.QuoteMeta(resources) + "[a-z]{1,4}-[0-9a-z]{10}$")
+
+// Check wants an image.
+func (Provider) Check(m *infrav1.WindowsMachine) error {
+	if m.Spec.Azure != nil && m.Spec.Azure.Image.ID == "" {
+		return cloud.Missing("spec.azure.image.id")
 	}
-	return m.Spec.Azure.CredentialsRef.Name
+	return nil
 }
 
-// Connect requires the key password. With the key server, the cloud never answers.
+// IdentityOf names the Secret that the spec refers to.
+func (Provider) IdentityOf(m *infrav1.WindowsMachine) (ref infrav1.IdentityReference) {
+	if m.Spec.Azure != nil {
+		ref = m.Spec.Azure.IdentityRef
+	}
+	return ref
+}
+
+// Connect requires the key password. The key server names one of the servers that the cloud consists of.
 func (p Provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
 	if len(credentials["password"]) == 0 {
 		return nil, cloud.Errorf(cloud.Denied, infrav1.CredentialsMissingReason, "the Secret has no key %q: add it", "password")
 	}
-	return &account{world: p.World, password: string(credentials["password"]), nowhere: credentials["server"] != nil}, nil
+	return &account{world: p.World, password: string(credentials["password"]), server: string(credentials["server"])}, nil
 }
 
 type account struct {
 	world    *World
 	password string
-	nowhere  bool
+	server   string
 	closed   bool // guarded by the world's lock
 	failed   map[string]error
 }
 
 var _ cloud.Cloud = (*account)(nil)
+
+// Server gives the first server a name, too.
+func (a *account) Server(context.Context) (string, error) {
+	defer a.world.mu.Unlock()
+	return cmp.Or(a.server, "first"), a.enter("server")
+}
 
 func (a *account) Observe(_ context.Context, m cloud.Machine) (cloud.VM, error) {
 	defer a.world.mu.Unlock()
@@ -69,10 +96,10 @@ func (a *account) Observe(_ context.Context, m cloud.Machine) (cloud.VM, error) 
 	if err := a.failure(m); err != nil {
 		return cloud.VM{}, err
 	}
-	if a.world.underWay(Create, m.Name).is(m) {
+	if a.world.underWay(Create, a.at(m.Name)).is(m) {
 		return creating(), nil
 	}
-	if vm := a.world.vms[m.Name]; vm.is(m) {
+	if vm := a.world.vms[a.at(m.Name)]; vm.is(m) {
 		return vm.report(m), nil
 	}
 	return cloud.VM{}, cloud.ErrNotFound
@@ -87,8 +114,8 @@ func (a *account) Ensure(_ context.Context, m cloud.Machine) (cloud.VM, error) {
 	if err := a.failure(m); err != nil {
 		return cloud.VM{}, err
 	}
-	switch vm := w.vms[m.Name]; {
-	case w.underWay(Create, m.Name).is(m):
+	switch vm := w.vms[a.at(m.Name)]; {
+	case w.underWay(Create, a.at(m.Name)).is(m):
 		return creating(), nil
 	case vm.is(m):
 		vm.On = vm.On || !vm.Ran
@@ -97,7 +124,7 @@ func (a *account) Ensure(_ context.Context, m cloud.Machine) (cloud.VM, error) {
 	case vm != nil:
 		return cloud.VM{}, cloud.Errorf(cloud.Invalid, infrav1.NameTakenReason,
 			"there is a VM %q that does not belong to this machine: remove it", m.Name)
-	case m.Spec.Azure == nil || m.Spec.Azure.ImageID != cmp.Or(w.Image, "image"):
+	case m.Spec.Azure == nil || m.Spec.Azure.Image.ID != cmp.Or(w.Image, Image):
 		return cloud.VM{}, cloud.Errorf(cloud.Invalid, infrav1.TemplateNotFoundReason,
 			"the image does not exist: use one that does")
 	}
@@ -114,7 +141,7 @@ func (a *account) create(m cloud.Machine) (cloud.VM, error) {
 		return creating(), nil
 	}
 	w.ask(&request{Create, VM{
-		Name: m.Name, ID: m.ProviderID, Owner: m.Key, ProviderID: m.ProviderID, On: true, Ran: true, UserData: slices.Clone(m.UserData),
+		Name: a.at(m.Name), ID: m.ProviderID, Owner: m.Key, ProviderID: m.ProviderID, On: true, Ran: true, UserData: slices.Clone(m.UserData),
 	}})
 	if w.lose > 0 {
 		w.lose--
@@ -130,16 +157,19 @@ func (a *account) Delete(_ context.Context, m cloud.Machine) error {
 		return err
 	}
 	delete(a.failed, m.ProviderID)
-	if w.underWay(Create, m.Name).is(m) || w.underWay(Remove, m.Name).is(m) {
+	if w.underWay(Create, a.at(m.Name)).is(m) || w.underWay(Remove, a.at(m.Name)).is(m) {
 		return nil
 	}
-	if vm := w.vms[m.Name]; vm.is(m) {
+	if vm := w.vms[a.at(m.Name)]; vm.is(m) {
 		w.count("remove")
 		w.ask(&request{Remove, *vm})
 		return nil
 	}
 	return cloud.ErrNotFound
 }
+
+// at is the VM's name in the world: those on the first server have their own, the others' begin with the server's.
+func (a *account) at(name string) string { return path.Join(a.server, name) }
 
 // enter locks the world and counts the call. It fails without the right password.
 func (a *account) enter(call string) error {
@@ -149,7 +179,7 @@ func (a *account) enter(call string) error {
 	switch {
 	case a.closed:
 		return away(errors.New("the account is closed"))
-	case a.nowhere:
+	case a.server == Nowhere:
 		return away(errors.New("no such server"))
 	case w.away != nil:
 		return w.away

@@ -28,7 +28,7 @@ type VM struct {
 
 // World is the cloud. The zero value is ready: it has one image, one password and no VM. Set the exported fields before use.
 type World struct {
-	// Image is the only image, Password the only password; the zero values mean "image" and "secret".
+	// Image is the only image, Password the only password; the zero values mean the constant Image and "secret".
 	Image, Password string
 
 	mu       sync.Mutex

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/vmware/govmomi/vim25"
+
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
@@ -42,6 +44,13 @@ func (a *account) Delete(ctx context.Context, m cloud.Machine) error {
 		a.ledger.strike(m)
 	}
 	return err
+}
+
+// Server returns the vCenter's instance UUID, which is the same under all its names and stays when its certificate changes.
+func (a *account) Server(ctx context.Context) (string, error) {
+	return session.Do(ctx, a.session, func(_ context.Context, c *vim25.Client) (string, error) {
+		return c.ServiceContent.About.InstanceUuid, nil
+	})
 }
 
 // Close ends the session for good.

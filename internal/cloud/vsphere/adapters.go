@@ -8,8 +8,8 @@ import (
 )
 
 // adapterChanges puts the template's adapters on the networks of the spec, in order, adds the adapters that it lacks, and
-// removes those that are too many. An adapter in known whose addresses come from pools has a MAC.
-func adapterChanges(at places.Placement, known []infrav1.MachineNetwork) []types.BaseVirtualDeviceConfigSpec {
+// removes those that are too many. Those in known have the MACs that they must get.
+func adapterChanges(at places.Placement, known []infrav1.MachineNetworkInterface) []types.BaseVirtualDeviceConfigSpec {
 	if len(at.Networks) == 0 {
 		return nil // the template's adapters stay as they are
 	}

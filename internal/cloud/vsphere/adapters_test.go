@@ -27,7 +27,7 @@ func TestAdapterChanges(t *testing.T) {
 	for name, c := range map[string]struct {
 		template int // adapters, the second of another kind and with a MAC that a person chose
 		networks []types.BaseVirtualDeviceBackingInfo
-		known    []infrav1.MachineNetwork
+		known    []infrav1.MachineNetworkInterface
 		want     []string
 	}{
 		"the template's own":    {2, nil, nil, nil},
@@ -40,7 +40,7 @@ func TestAdapterChanges(t *testing.T) {
 		"kinds are the template": {2, networks("a", "b"), nil, []string{edited, "edit 4001 *types.VirtualE1000e b assigned "}},
 		"addresses are known": {
 			1, networks("a", "b", "c"),
-			[]infrav1.MachineNetwork{{MACAddress: "00:50:56:00:00:05"}, {}, {MACAddress: "00:50:56:08:00:05"}},
+			[]infrav1.MachineNetworkInterface{{MACAddress: "00:50:56:00:00:05"}, {}, {MACAddress: "00:50:56:08:00:05"}},
 			[]string{
 				"edit 4000 *types.VirtualVmxnet3 a manual 00:50:56:00:00:05", "add -2 *types.VirtualVmxnet3 b  ",
 				"add -3 *types.VirtualVmxnet3 c manual 00:50:56:08:00:05",
@@ -74,16 +74,18 @@ func TestAdapterChanges(t *testing.T) {
 	}
 }
 
-// TestNetworks: the VM's adapters are where the spec says, in its order, with the MACs that the guest looks for.
-func TestNetworks(t *testing.T) {
+// TestNetworkInterfaces: the VM's adapters are where the spec says, in its order, with the MACs that the guest looks for.
+func TestNetworkInterfaces(t *testing.T) {
 	v := newStage(t)
 	spec := v.spec()
-	spec.VSphere.Networks = []infrav1.VSphereNetwork{{Name: "DC0_DVPG0"}, {Name: "VM Network"}, {Name: "/DC0/network/DC0_DVPG0"}}
+	spec.VSphere.NetworkInterfaces = []infrav1.VSphereNetworkInterface{
+		{Name: "node", Network: "DC0_DVPG0"}, {Name: "storage", Network: "VM Network"}, {Name: "backup", Network: "/DC0/network/DC0_DVPG0"},
+	}
 	const mac = "00:50:56:04:00:07"
 	a := v.account()
 	for _, name := range []string{"m", "n"} { // both of one placement
 		m := machineOf(t, name, spec)
-		m.Networks = []infrav1.MachineNetwork{{}, {MACAddress: mac}, {}}
+		m.NetworkInterfaces = []infrav1.MachineNetworkInterface{{}, {MACAddress: mac}, {}}
 		running(t, a, m)
 		devices, err := v.VM(m.Name).Device(t.Context())
 		v.Must(err)

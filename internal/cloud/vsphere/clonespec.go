@@ -31,7 +31,7 @@ func cloneSpec(m cloud.Machine, at places.Placement) (types.VirtualMachineCloneS
 		NumCPUs:      m.Spec.VSphere.CPUs,
 		MemoryMB:     int64(m.Spec.VSphere.MemoryMiB),
 		ExtraConfig:  extra,
-		DeviceChange: adapterChanges(at, m.Networks),
+		DeviceChange: adapterChanges(at, m.NetworkInterfaces),
 	}
 	return types.VirtualMachineCloneSpec{
 		Location: types.VirtualMachineRelocateSpec{Folder: &at.Folder, Pool: &at.Pool, Datastore: at.Datastore},

@@ -21,7 +21,7 @@ func TestContract(t *testing.T) {
 			WrongCredentials: with(v.Credentials(), "password", "wrong"),
 			DeadCredentials:  with(v.Credentials(), "server", deadAddress(t)),
 			Spec:             v.spec(),
-			Misspell:         func(s *infrav1.WindowsMachineSpec) { s.VSphere.Template = "windows-2220" },
+			Misspell:         func(s *infrav1.WindowsMachineSpec) { s.VSphere.Image.Template = "windows-2220" },
 			Hold:             v.HoldClones,
 			LoseAnswer:       v.LoseAnswer,
 			Cut:              v.CloseClientConnections,

@@ -4,8 +4,8 @@
 // machine a VM belongs to is written on the VM; what this process remembers only saves calls, or makes it more careful. To
 // follow one machine, read:
 //
-//	provider.go    Identify, CredentialsOf, Connect: the door
-//	account.go     Observe, Ensure, Delete: gather, decide, do
+//	provider.go    Identify, Check, IdentityOf, Connect: the door
+//	account.go     Observe, Ensure, Delete: gather, decide, do; Server
 //	survey.go      gather: what is known of a machine, and the answers to our questions
 //	next.go        decide: all rules, from what is known to the next step
 //	tasks.go       do: start a task; and questions about tasks and events
@@ -66,12 +66,20 @@ func (Provider) Identify(m *infrav1.WindowsMachine) (cloud.Identity, error) {
 	return cloud.Identity{Name: cloud.ComputerName(m.Name, id), ProviderID: scheme + id}, nil
 }
 
-// CredentialsOf names the Secret that the spec refers to.
-func (Provider) CredentialsOf(m *infrav1.WindowsMachine) string {
-	if m.Spec.VSphere == nil {
-		return ""
+// Check wants a template to clone.
+func (Provider) Check(m *infrav1.WindowsMachine) error {
+	if m.Spec.VSphere != nil && m.Spec.VSphere.Image.Template == "" {
+		return cloud.Missing("spec.vsphere.image.template")
 	}
-	return m.Spec.VSphere.CredentialsRef.Name
+	return nil
+}
+
+// IdentityOf names the Secret that the spec refers to.
+func (Provider) IdentityOf(m *infrav1.WindowsMachine) (ref infrav1.IdentityReference) {
+	if m.Spec.VSphere != nil {
+		ref = m.Spec.VSphere.IdentityRef
+	}
+	return ref
 }
 
 // Connect checks the form of the credentials. The first call that needs the vCenter logs in.

@@ -25,13 +25,13 @@ func newStage(t *testing.T) *stage {
 // spec that the vCenter can carry out.
 func (s *stage) spec() infrav1.WindowsMachineSpec {
 	return infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{
-		CredentialsRef: infrav1.SecretReference{Name: "vcenter"},
-		Datacenter:     vcenter.Datacenter,
-		Template:       vcenter.Template,
-		Folder:         vcenter.Folder,
-		ResourcePool:   vcenter.ResourcePool,
-		CPUs:           4,
-		MemoryMiB:      8192,
+		IdentityRef:  infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: "vcenter"},
+		Datacenter:   vcenter.Datacenter,
+		Image:        infrav1.VSphereImage{Template: vcenter.Template},
+		Folder:       vcenter.Folder,
+		ResourcePool: vcenter.ResourcePool,
+		CPUs:         4,
+		MemoryMiB:    8192,
 	}}
 }
 

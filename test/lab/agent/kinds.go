@@ -36,6 +36,7 @@ var acts = map[plan.Kind]act{
 	"pageFile":           quick((*run).pageFile),
 	"defenderExclusions": quick((*run).defenderExclusions),
 	"portRange":          slow((*run).portRange),
+	"adapter":            quick((*run).nameAdapter),
 	"address":            quick((*run).address),
 	"route":              quick((*run).route),
 	"hnsNetwork":         slow((*run).hnsNetwork),

@@ -32,26 +32,6 @@ func (r *run) address(step *plan.Address) error {
 	return r.dns(adapter.Index, texts(step.DNS))
 }
 
-// adapter finds an adapter by its MAC. A vSwitch gives a second one the same MAC; the addresses belong to the virtual one.
-func (r *run) adapter(mac string) (windows.Adapter, error) {
-	wanted := notHex.ReplaceAllString(mac, "")
-	all, err := r.machine.NetAdapters()
-	if err != nil {
-		return windows.Adapter{}, err
-	}
-	var found *windows.Adapter
-	for i, one := range all {
-		same := strings.EqualFold(notHex.ReplaceAllString(one.MAC, ""), wanted)
-		if same && (found == nil || one.Virtual && !found.Virtual) {
-			found = &all[i]
-		}
-	}
-	if found == nil {
-		return windows.Adapter{}, failf("no adapter has the MAC %s", wanted)
-	}
-	return *found, nil
-}
-
 // family brings one IP family of an interface in line; a family without a wanted address is left alone.
 func (r *run) family(index int, six bool, wanted []string, mtu int) error {
 	if len(wanted) == 0 {
@@ -160,20 +140,27 @@ func (r *run) dns(index int, wanted []string) error {
 
 // route sends destinations the way of the default route, wherever a vSwitch has moved it.
 func (r *run) route(step *plan.Route) error {
-	all, err := r.machine.NetRoutes("0.0.0.0/0")
+	best, err := r.defaultRoute()
 	if err != nil {
 		return err
 	}
-	if len(all) == 0 {
-		return failf("there is no default route")
-	}
-	best := slices.MinFunc(all, func(a, b windows.Route) int { return a.Cost - b.Cost })
 	for _, to := range texts(step.Destinations) {
 		if err := r.routeOnce(best.Index, to, best.Via); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (r *run) defaultRoute() (windows.Route, error) {
+	all, err := r.machine.NetRoutes("0.0.0.0/0")
+	if err != nil {
+		return windows.Route{}, err
+	}
+	if len(all) == 0 {
+		return windows.Route{}, failf("there is no default route")
+	}
+	return slices.MinFunc(all, func(a, b windows.Route) int { return a.Cost - b.Cost }), nil
 }
 
 func (r *run) hasAddress(address string) (bool, error) {

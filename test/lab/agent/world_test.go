@@ -59,6 +59,7 @@ type worldAdapter struct {
 	MAC     string `json:"mac"`
 	Name    string `json:"name"`
 	Virtual bool   `json:"virtual"`
+	Hidden  bool   `json:"hidden"`
 	DHCP    *bool  `json:"dhcp"`
 	MTU     int    `json:"mtu"`
 }
@@ -178,7 +179,8 @@ func (w *world) furnishNetwork(s *windows.State) {
 	s.DNS = map[int][]string{}
 	for _, a := range w.Adapters {
 		s.Adapters = append(s.Adapters, windows.Adapter{
-			Index: a.Index, MAC: a.MAC, Name: a.Name, Virtual: a.Virtual, DHCP: a.DHCP == nil || *a.DHCP, MTU: cmp.Or(a.MTU, 1500),
+			Index: a.Index, MAC: a.MAC, Name: a.Name, Virtual: a.Virtual, Hidden: a.Hidden,
+			DHCP: a.DHCP == nil || *a.DHCP, MTU: cmp.Or(a.MTU, 1500),
 		})
 		s.DNS[a.Index] = w.DNS
 	}

@@ -68,7 +68,7 @@ func (c *cluster) userData(t *testing.T, name string, changes ...func(*bootstrap
 	in.Cluster.Spec.ControlPlaneEndpoint.Host = c.Host
 	in.Cluster.Spec.ControlPlaneEndpoint.Port = int32(c.Port) //nolint:gosec // because a port fits
 	in.ClusterCA, in.Token = c.CA, c.token
-	in.Config.Spec.Node.Labels = []bootstrapv1.NodeLabel{{Name: "example.com/pool", Value: "a"}}
+	in.Config.Spec.Node.Labels = map[string]bootstrapv1.LabelValue{"example.com/pool": "a"}
 	for _, change := range changes {
 		change(&in)
 	}
@@ -124,7 +124,7 @@ func (c *cluster) awaitReady(t *testing.T, name string) {
 // byFile is a machine whose user gives a kubeconfig, and whose Cluster has neither CA nor the right endpoint.
 func (c *cluster) byFile(ca []byte) func(*bootstrap.Input) {
 	return func(in *bootstrap.Input) {
-		in.Config.Spec.Discovery.KubeconfigSecret = bootstrapv1.KeyReference{Name: "discovery", Key: "kubeconfig"}
+		in.Config.Spec.Discovery.KubeconfigFrom.Secret = bootstrapv1.KeyReference{Name: "discovery", Key: "kubeconfig"}
 		in.Cluster.Spec.ControlPlaneEndpoint.Port = 1
 		in.ClusterCA = nil
 		in.Sources = map[string][]byte{"secret/discovery/kubeconfig": fmt.Appendf(nil,

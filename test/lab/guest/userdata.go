@@ -117,7 +117,7 @@ func (p *power) script(ctx context.Context, data []byte) {
 	}
 	line, err := p.load(ctx, text)
 	if err != nil {
-		line = fmt.Sprintf("CAPWIN state=failed phase=loader reason=LoaderFailed: %v", err)
+		line = fmt.Sprintf("CAPWIN state=Failed phase=loader reason=LoaderFailed: %v", err)
 	}
 	p.logInit("DEBUG", "User_data stdout:\nb'%s\\r\\n'", line)
 }

@@ -17,6 +17,8 @@ type Adapter struct {
 	MAC     string `json:"mac"`
 	Name    string `json:"name"`
 	Virtual bool   `json:"virtual,omitempty"`
+	// Hidden is one that is no longer present. It keeps its name.
+	Hidden bool `json:"hidden,omitempty"`
 	// DHCP is for IPv4; no network here has DHCPv6.
 	DHCP bool `json:"dhcp"`
 	MTU  int  `json:"mtu"`
@@ -41,9 +43,35 @@ type Route struct {
 	Cost  int    `json:"cost"`
 }
 
-// NetAdapters lists the adapters.
+// NetAdapters lists the adapters that are present.
 func (m *Machine) NetAdapters() ([]Adapter, error) {
-	return ask(m, "Get-NetAdapter", func() ([]Adapter, error) { return slices.Clone(m.state.Adapters), nil })
+	return ask(m, "Get-NetAdapter", func() ([]Adapter, error) {
+		return without(m.state.Adapters, func(a Adapter) bool { return a.Hidden }), nil
+	})
+}
+
+// NetAdapterNamed lists the adapters of a name, also one that is no longer present.
+func (m *Machine) NetAdapterNamed(name string) ([]Adapter, error) {
+	return ask(m, "Get-NetAdapter", func() ([]Adapter, error) {
+		return without(m.state.Adapters, func(a Adapter) bool { return !strings.EqualFold(a.Name, name) }), nil
+	})
+}
+
+// RenameAdapter gives an adapter a name that no other has.
+func (m *Machine) RenameAdapter(index int, name string) error {
+	return m.through("Rename-NetAdapter", func() error {
+		for _, other := range m.state.Adapters {
+			if other.Index != index && strings.EqualFold(other.Name, name) {
+				return fmt.Errorf("an adapter has the name %s already", name)
+			}
+		}
+		adapter, err := m.adapter(index)
+		if err != nil {
+			return err
+		}
+		adapter.Name = name
+		return m.changed("adapter.rename %d %s", index, name)
+	})
 }
 
 // SetDHCP turns DHCP off for a family of an interface.
@@ -169,6 +197,9 @@ func (m *Machine) HNSCall(method, path, body string) ([]map[string]any, error) {
 		if err := json.Unmarshal([]byte(body), &item); err != nil {
 			return nil, fmt.Errorf("HNS %s %s: 0x80070057", method, path)
 		}
+		if !m.hasAdapter(item["NetworkAdapterName"]) {
+			return nil, fmt.Errorf("HNS %s %s: 0x803b0006", method, path) // an adapter was not found
+		}
 		m.state.NextID++
 		item["ID"], item["kind"], item["ManagementIP"] = "id-"+strconv.Itoa(m.state.NextID), kind, m.ManagementIP
 		m.state.HNS = append(m.state.HNS, item)
@@ -180,6 +211,12 @@ func (m *Machine) HNSCall(method, path, body string) ([]map[string]any, error) {
 		return items, nil
 	}
 	return items, m.changed("hns %s %s %s", method, path, body)
+}
+
+// hasAdapter says whether HNS finds an adapter; without a name it takes any.
+func (m *Machine) hasAdapter(name any) bool {
+	return name == nil || len(m.state.Adapters) == 0 ||
+		slices.ContainsFunc(m.state.Adapters, func(a Adapter) bool { return a.Name == name && !a.Hidden && !a.Virtual })
 }
 
 // OpenPipe and ClosePipe are for programs that listen on a named pipe.

@@ -26,12 +26,12 @@ var nameable = map[string]struct {
 	kinds  []string
 	reason string
 }{
-	"datacenter":   {"", []string{"Datacenter"}, infrav1.PlacementNotFoundReason},
-	"template":     {"vm", []string{"VirtualMachine"}, infrav1.TemplateNotFoundReason},
-	"folder":       {"vm", []string{"Folder"}, infrav1.PlacementNotFoundReason},
-	"resourcePool": {"host", []string{"ResourcePool", "VirtualApp"}, infrav1.PlacementNotFoundReason},
-	"datastore":    {"datastore", []string{"Datastore"}, infrav1.PlacementNotFoundReason},
-	"networks": {
+	"datacenter":     {"", []string{"Datacenter"}, infrav1.PlacementNotFoundReason},
+	"image.template": {"vm", []string{"VirtualMachine"}, infrav1.TemplateNotFoundReason},
+	"folder":         {"vm", []string{"Folder"}, infrav1.PlacementNotFoundReason},
+	"resourcePool":   {"host", []string{"ResourcePool", "VirtualApp"}, infrav1.PlacementNotFoundReason},
+	"datastore":      {"datastore", []string{"Datastore"}, infrav1.PlacementNotFoundReason},
+	"networkInterfaces": {
 		"network", []string{"Network", "DistributedVirtualPortgroup", "OpaqueNetwork"}, infrav1.PlacementNotFoundReason,
 	},
 }
@@ -59,7 +59,7 @@ func locate(ctx context.Context, c *vim25.Client, spec infrav1.VSphereVM) (at Pl
 	if err != nil {
 		return at, err
 	}
-	if at.Template, err = a.find(ctx, "template", spec.Template); err != nil {
+	if at.Template, err = a.find(ctx, "image.template", spec.Image.Template); err != nil {
 		return at, err
 	}
 	if at.Folder, err = a.folder(ctx, spec); err != nil {
@@ -75,8 +75,8 @@ func locate(ctx context.Context, c *vim25.Client, spec infrav1.VSphereVM) (at Pl
 		}
 		at.Datastore = &store
 	}
-	if len(spec.Networks) > 0 {
-		err = a.adapters(ctx, &at, spec.Networks)
+	if len(spec.NetworkInterfaces) > 0 {
+		err = a.adapters(ctx, &at, spec.NetworkInterfaces)
 	}
 	return at, err
 }
@@ -109,16 +109,16 @@ func (a atlas) pool(ctx context.Context, name string) (types.ManagedObjectRefere
 }
 
 // adapters finds what the VM's adapters connect to, and the adapters of the template.
-func (a atlas) adapters(ctx context.Context, at *Placement, networks []infrav1.VSphereNetwork) error {
-	for i, one := range networks {
-		field := fmt.Sprintf("networks[%d].name", i)
-		ref, err := a.find(ctx, field, one.Name)
+func (a atlas) adapters(ctx context.Context, at *Placement, interfaces []infrav1.VSphereNetworkInterface) error {
+	for i, one := range interfaces {
+		field := fmt.Sprintf("networkInterfaces[%d].network", i)
+		ref, err := a.find(ctx, field, one.Network)
 		if err != nil {
 			return err
 		}
 		network, ok := object.NewReference(a.client, ref).(object.NetworkReference)
 		if !ok {
-			return a.missing(field, one.Name)
+			return a.missing(field, one.Network)
 		}
 		backing, err := network.EthernetCardBackingInfo(ctx)
 		if err != nil {
@@ -189,7 +189,7 @@ func (a atlas) missing(field, name string) error {
 		field, name, where)
 }
 
-// kindOf returns the field without the number of the network.
+// kindOf returns the field without the number of the adapter.
 func kindOf(field string) string {
 	kind, _, _ := strings.Cut(field, "[")
 	return kind

@@ -146,9 +146,9 @@ func (p *Places) put(key string, at Placement) {
 
 // keyOf joins the fields of a spec that say where the VM goes.
 func keyOf(spec infrav1.VSphereVM) string {
-	key := []string{spec.Datacenter, spec.Template, spec.Folder, spec.ResourcePool, spec.Datastore}
-	for _, network := range spec.Networks {
-		key = append(key, network.Name)
+	key := []string{spec.Datacenter, spec.Image.Template, spec.Folder, spec.ResourcePool, spec.Datastore}
+	for _, adapter := range spec.NetworkInterfaces {
+		key = append(key, adapter.Network)
 	}
 	return fmt.Sprintf("%q", key)
 }

@@ -27,7 +27,7 @@ func open(t *testing.T, v *vcenter.VCenter) *session.Session {
 // good is a spec of which the vCenter has everything.
 func good() infrav1.VSphereVM {
 	return infrav1.VSphereVM{
-		Datacenter: vcenter.Datacenter, Template: vcenter.Template, Folder: vcenter.Folder, ResourcePool: vcenter.ResourcePool,
+		Datacenter: vcenter.Datacenter, Image: infrav1.VSphereImage{Template: vcenter.Template}, Folder: vcenter.Folder, ResourcePool: vcenter.ResourcePool,
 	}
 }
 
@@ -52,25 +52,25 @@ func TestPlaces(t *testing.T) {
 	}{
 		"all of it": {func(*infrav1.VSphereVM) {}, "", ""},
 		"paths": {func(s *infrav1.VSphereVM) {
-			s.Datacenter, s.Template, s.Folder = "/DC0", "/DC0/vm/"+vcenter.Template, "/DC0/vm/b/deep"
+			s.Datacenter, s.Image.Template, s.Folder = "/DC0", "/DC0/vm/"+vcenter.Template, "/DC0/vm/b/deep"
 		}, "", ""},
 		"relative path":     {func(s *infrav1.VSphereVM) { s.Folder, s.ResourcePool = "b/deep", "DC0_C0/Resources" }, "", ""},
 		"a name deep below": {func(s *infrav1.VSphereVM) { s.Folder = "deep" }, "", ""},
 		"the datacenter's":  {func(s *infrav1.VSphereVM) { s.Folder = "" }, "", ""},
 		"datastore":         {func(s *infrav1.VSphereVM) { s.Datastore = "LocalDS_0" }, "", ""},
-		"network":           {func(s *infrav1.VSphereVM) { s.Networks = networks("VM Network") }, "", ""},
+		"network":           {func(s *infrav1.VSphereVM) { s.NetworkInterfaces = networks("VM Network") }, "", ""},
 		"distributed port group": {
-			func(s *infrav1.VSphereVM) { s.Networks = networks("VM Network", "/DC0/network/DC0_DVPG0") }, "", "",
+			func(s *infrav1.VSphereVM) { s.NetworkInterfaces = networks("VM Network", "/DC0/network/DC0_DVPG0") }, "", "",
 		},
 		"no datacenter": {
 			func(s *infrav1.VSphereVM) { s.Datacenter = "DC9" }, notFound,
 			`spec.vsphere.datacenter "DC9" is not in the vCenter`,
 		},
 		"no template": {
-			func(s *infrav1.VSphereVM) { s.Template = "windows" }, infrav1.TemplateNotFoundReason,
-			`spec.vsphere.template "windows" is not in datacenter /DC0`,
+			func(s *infrav1.VSphereVM) { s.Image.Template = "windows" }, infrav1.TemplateNotFoundReason,
+			`spec.vsphere.image.template "windows" is not in datacenter /DC0`,
 		},
-		"a pattern is no name": {func(s *infrav1.VSphereVM) { s.Template = "windows*" }, infrav1.TemplateNotFoundReason, `"windows*"`},
+		"a pattern is no name": {func(s *infrav1.VSphereVM) { s.Image.Template = "windows*" }, infrav1.TemplateNotFoundReason, `"windows*"`},
 		"no folder":            {func(s *infrav1.VSphereVM) { s.Folder = "c" }, notFound, `spec.vsphere.folder "c"`},
 		"two folders":          {func(s *infrav1.VSphereVM) { s.Folder = "same" }, notFound, "matches 2 objects"},
 		"a template as folder": {func(s *infrav1.VSphereVM) { s.Folder = vcenter.Template }, notFound, "spec.vsphere.folder"},
@@ -78,8 +78,8 @@ func TestPlaces(t *testing.T) {
 		"which pool":           {func(s *infrav1.VSphereVM) { s.ResourcePool = "" }, notFound, "2 clusters and hosts"},
 		"no datastore":         {func(s *infrav1.VSphereVM) { s.Datastore = "x" }, notFound, "spec.vsphere.datastore"},
 		"no network": {
-			func(s *infrav1.VSphereVM) { s.Networks = networks("VM Network", "x") }, notFound,
-			`spec.vsphere.networks[1].name "x"`,
+			func(s *infrav1.VSphereVM) { s.NetworkInterfaces = networks("VM Network", "x") }, notFound,
+			`spec.vsphere.networkInterfaces[1].network "x"`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -109,9 +109,9 @@ func TestOnlyPool(t *testing.T) {
 	expect.Same(t, "pool", want.Pool, got.Pool)
 }
 
-func networks(names ...string) (all []infrav1.VSphereNetwork) {
+func networks(names ...string) (all []infrav1.VSphereNetworkInterface) {
 	for _, name := range names {
-		all = append(all, infrav1.VSphereNetwork{Name: name})
+		all = append(all, infrav1.VSphereNetworkInterface{Network: name})
 	}
 	return all
 }
@@ -145,7 +145,7 @@ func TestPlacesAreRemembered(t *testing.T) {
 func TestAdaptersAreTheCallers(t *testing.T) {
 	places := In(open(t, vcenter.New(t)))
 	spec := good()
-	spec.Networks = networks("VM Network")
+	spec.NetworkInterfaces = networks("VM Network")
 	mac := func() *string {
 		return &expect.Got(places.Find(t.Context(), spec))(t).Adapters[0].GetVirtualEthernetCard().MacAddress
 	}

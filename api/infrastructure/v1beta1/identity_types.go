@@ -1,0 +1,32 @@
+package v1beta1
+
+// IdentityKind is what an identity is kept in.
+//
+// +kubebuilder:validation:Enum=Secret
+type IdentityKind string
+
+// IdentitySecret is a Secret in the machine's namespace.
+const IdentitySecret IdentityKind = "Secret"
+
+// IdentityReference says with whose rights the VM is managed.
+type IdentityReference struct {
+	// kind of the identity: Secret, a Secret in the machine's namespace.
+	//
+	// +required
+	Kind IdentityKind `json:"kind,omitempty"`
+
+	// name of the identity, such as vcenter.
+	//
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a Secret: lowercase letters, digits, '-' and '.', beginning and ending with a letter or digit, such as vcenter"
+	Name string `json:"name,omitempty"`
+}
+
+// ImageSetup is the program that sets up a copy of the image at its first start.
+//
+// +kubebuilder:validation:Enum=CloudbaseInit
+type ImageSetup string
+
+// ImageSetupCloudbaseInit is cloudbase-init, which image-builder puts into its images.
+const ImageSetupCloudbaseInit ImageSetup = "CloudbaseInit"

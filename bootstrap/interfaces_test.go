@@ -1,0 +1,125 @@
+package bootstrap_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+var twoByDHCP = withAdapters(byDHCP, byDHCP)
+
+// onAzureWith is a machine on Azure with adapters of these names.
+func onAzureWith(names ...string) change {
+	return all(onAzure, func(in *bootstrap.Input) {
+		for _, name := range names {
+			in.WindowsMachine.Spec.Azure.NetworkInterfaces = append(in.WindowsMachine.Spec.Azure.NetworkInterfaces,
+				infrav1.AzureNetworkInterface{Name: name})
+		}
+	})
+}
+
+// adaptersOf are the steps that name adapters, then the adapter of the vSwitch.
+func adaptersOf(t *testing.T, in bootstrap.Input) []string {
+	t.Helper()
+	var got []string
+	for _, phase := range render(t, in).Plan().Phases {
+		for _, one := range phase.Steps {
+			switch one := one.(type) {
+			case *plan.Adapter:
+				got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s%s", one.MAC, one.Rename, one.Set)))
+			case *plan.HNSNetwork:
+				got = append(got, fmt.Sprintf("vSwitch %v", one.Request["NetworkAdapterName"]))
+			}
+		}
+	}
+	return got
+}
+
+// The adapter of the vSwitch is known on every cloud and in every language: by its name, or by a fact.
+func TestInterface(t *testing.T) {
+	const first, second = "00:50:56:28:00:01", "00:50:56:28:00:02"
+	fact := fmt.Sprintf("vSwitch %v", plan.FactLeaf("adapter"))
+	for name, test := range map[string]struct {
+		change change
+		want   []string
+	}{
+		"the template's own":        {inNetwork("overlay", "Flannel"), []string{"vSwitch <nil>"}},
+		"the template's own, named": {inNetwork("overlay", "Flannel", withInterface("Ethernet0 2")), []string{"vSwitch Ethernet0 2"}},
+		"the template's, to Calico": {inNetwork("overlay", "Calico", withInterface("Ethernet0 2")), []string{"vSwitch Ethernet0 2"}},
+		"none listed":               {inNetwork("overlay", "Flannel", withAdapters()), []string{"vSwitch <nil>"}},
+
+		"one":         {inNetwork("overlay", "Flannel", withAdapters(byDHCP)), []string{"node", "vSwitch node"}},
+		"one, chosen": {inNetwork("overlay", "Flannel", withAdapters(byDHCP), withInterface("node")), []string{"node", "vSwitch node"}},
+		"one with addresses": {
+			inNetwork("l2bridge", "Flannel", withAdapters(staticAdapter("10.0.0.5/24"))), []string{"00:50:56:00:00:01 node", "vSwitch node"},
+		},
+		"two": {inNetwork("overlay", "Flannel", twoByDHCP), []string{first + " node", second + " storage", "vSwitch node"}},
+		"the second": {
+			inNetwork("overlay", "Flannel", twoByDHCP, withInterface("storage")), []string{first + " node", second + " storage", "vSwitch storage"},
+		},
+		"to Calico":             {inNetwork("overlay", "Calico", withAdapters(byDHCP)), []string{"adapter", fact}},
+		"two to Calico":         {inNetwork("l2bridge", "Calico", twoByDHCP), []string{first + " adapter", fact}},
+		"the second, to Calico": {inNetwork("l2bridge", "Calico", twoByDHCP, withInterface("storage")), []string{second + " adapter", fact}},
+		"the CNI's vSwitch":     {inNetwork("overlay", "OVNKubernetes", twoByDHCP), []string{first + " node", second + " storage"}},
+		"Open vSwitch":          {inNetwork("transparent", "Antrea", withAdapters(byDHCP)), []string{"node"}},
+		"of an unknown CNI":     {inNetwork("transparent", "", twoByDHCP), nil},
+		"of no CNI":             {inNetwork("none", "", twoByDHCP), nil},
+		"no network":            {twoByDHCP, nil},
+
+		"on Azure":            {inNetwork("overlay", "Flannel", onAzure), []string{"vSwitch <nil>"}},
+		"on Azure, one":       {inNetwork("overlay", "Flannel", onAzureWith("node")), []string{"node", "vSwitch node"}},
+		"on Azure, chosen":    {inNetwork("l2tunnel", "AzureCNI", vnet, onAzureWith("node"), withInterface("node")), []string{"node", "vSwitch node"}},
+		"on Azure, two":       {inNetwork("overlay", "Flannel", onAzureWith("node", "storage")), []string{"node", "vSwitch node"}},
+		"on Azure, to Calico": {inNetwork("overlay", "Calico", onAzureWith("node")), []string{"adapter", fact}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			expect.Same(t, "adapters", test.want, adaptersOf(t, plainInput(t, test.change)))
+		})
+	}
+}
+
+func TestInterfaceRefused(t *testing.T) {
+	const field = "WindowsBootstrapConfig spec.network.interface"
+	refuse(t, []mistake{
+		{
+			"of one", field, inNetwork("overlay", "Flannel", withAdapters(byDHCP), withInterface("Ethernet0")),
+			`"Ethernet0" is not one of the machine's networkInterfaces; use node, or remove it to use node`,
+		},
+		{
+			"of two", field, inNetwork("overlay", "Calico", twoByDHCP, withInterface("Storage")),
+			`"Storage" is not one of the machine's networkInterfaces; use node or storage, or remove it to use node`,
+		},
+		{
+			"on Azure", field, inNetwork("overlay", "Flannel", onAzureWith("node"), withInterface("Ethernet")),
+			`"Ethernet" is not one of the machine's networkInterfaces; use node`,
+		},
+		{
+			"the second on Azure", field, inNetwork("overlay", "Flannel", onAzureWith("node", "storage"), withInterface("storage")),
+			`"storage" is not the VM's primary adapter, the only one that pods can use on Azure; use node, or remove it`,
+		},
+	})
+}
+
+// A mode that puts a vSwitch on an adapter chooses it if the machine lists any; the others leave it to the CNI.
+func TestVSwitchHasItsAdapter(t *testing.T) {
+	for _, mode := range everyMode {
+		for _, cni := range everyCNI {
+			in := plainInput(t, inNetwork(mode, cni, twoByDHCP))
+			if _, err := bootstrap.Render(in); err != nil {
+				continue // not on vSphere
+			}
+			vSwitch := slices.Contains([]bootstrapv1.NetworkMode{"l2bridge", "overlay"}, mode) && cni != bootstrapv1.CNIOVNKubernetes
+			got := strings.Join(adaptersOf(t, in), " ")
+			if chosen := strings.Contains(got, "vSwitch "); chosen != vSwitch || strings.Contains(got, "nil") {
+				t.Errorf("%s %s with two adapters: %s", mode, cni, got)
+			}
+		}
+	}
+}
