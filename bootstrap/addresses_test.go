@@ -19,23 +19,23 @@ import (
 var addressGoldens = []goldenCase{
 	{
 		"network-none-static", "one adapter, an address of each family",
-		inNetwork("none", "", withAdapters(staticAdapter("10.0.0.5/24", "fd00::5/64"))),
+		inNetwork("None", "", withAdapters(staticAdapter("10.0.0.5/24", "fd00::5/64"))),
 	},
 	{"network-overlay-flannel-two-adapters", "the vSwitch takes addresses over, and they are looked at again", inNetwork(
-		"overlay", "Flannel", withInterface("storage"),
+		"Overlay", "Flannel", withInterface("storage"),
 		withAdapters(staticAdapter("10.0.0.5/24"), withRoutes(numbered(staticAdapter("192.168.7.5/24"), 2))))},
 	{
 		"network-l2bridge-flannel-named", "the only adapter uses DHCP and has no MAC of ours, and still gets its name",
-		inNetwork("l2bridge", "Flannel", withAdapters(byDHCP)),
+		inNetwork("L2Bridge", "Flannel", withAdapters(byDHCP)),
 	},
 	{"network-overlay-calico-two-adapters", "Calico looks for names of Windows, so the name is a fact", inNetwork(
-		"overlay", "Calico", withAdapters(numbered(byDHCP, 1), numbered(byDHCP, 2)))},
+		"Overlay", "Calico", withAdapters(numbered(byDHCP, 1), numbered(byDHCP, 2)))},
 	{
 		"addresses-behind-dhcp", "the second adapter has addresses, the first one's are DHCP's",
 		withAdapters(byDHCP, numbered(staticAdapter("192.168.7.5/24"), 2)),
 	},
 	{"addresses-dual-stack", "the Node shows both families, in the order of the pods'", inNetwork(
-		"none", "", dualStack, withAdapters(staticAdapter("fd00::5/64", "10.0.0.5/24"), byDHCP))},
+		"None", "", dualStack, withAdapters(staticAdapter("fd00::5/64", "10.0.0.5/24"), byDHCP))},
 }
 
 // vmAdapter is an adapter as it is wanted and as it was found.
@@ -134,11 +134,11 @@ func TestNodeIP(t *testing.T) {
 	}{
 		{"one adapter", "the kubelet has no choice to make", withAdapters(staticAdapter("10.0.0.5/24")), ""},
 		{"two adapters", "the cluster says nothing of its pods", two, "10.0.0.5"},
-		{"pods of IPv4", "IPv6 is of no use to them", inNetwork("none", "", two), "10.0.0.5"},
-		{"pods of both", "the pods' first family is the Node's", inNetwork("none", "", dualStack, two), "10.0.0.5,fd00::5"},
+		{"pods of IPv4", "IPv6 is of no use to them", inNetwork("None", "", two), "10.0.0.5"},
+		{"pods of both", "the pods' first family is the Node's", inNetwork("None", "", dualStack, two), "10.0.0.5,fd00::5"},
 		{
 			"pods of IPv6", "so is the Node",
-			inNetwork("none", "", withRanges([]string{"fd00:1::/56"}, []string{"fd00:2::/112"}), two), "fd00::5",
+			inNetwork("None", "", withRanges([]string{"fd00:1::/56"}, []string{"fd00:2::/112"}), two), "fd00::5",
 		},
 		{"the first by DHCP", "its address is not known", withAdapters(byDHCP, numbered(staticAdapter("10.0.0.5/24"), 2)), ""},
 		{"another family", "IPv4 is DHCP's", withAdapters(staticAdapter("fd00::5/64"), byDHCP), ""},
@@ -261,11 +261,11 @@ func TestAddressWarnings(t *testing.T) {
 	}{
 		"one by DHCP":             {withAdapters(byDHCP), nil},
 		"one with addresses":      {static, []string{byCNI}},
-		"a vSwitch of ours":       {inNetwork("overlay", "Flannel", static), nil},
-		"another's vSwitch":       {inNetwork("overlay", "OVNKubernetes", static), []string{byCNI}},
-		"another's, transparent":  {inNetwork("transparent", "", static), []string{byCNI}},
-		"no mode":                 {inNetwork("none", "", static), []string{byCNI}},
-		"another's vSwitch, DHCP": {inNetwork("transparent", "", withAdapters(byDHCP)), nil},
+		"a vSwitch of ours":       {inNetwork("Overlay", "Flannel", static), nil},
+		"another's vSwitch":       {inNetwork("Overlay", "OVNKubernetes", static), []string{byCNI}},
+		"another's, transparent":  {inNetwork("Transparent", "", static), []string{byCNI}},
+		"no mode":                 {inNetwork("None", "", static), []string{byCNI}},
+		"another's vSwitch, DHCP": {inNetwork("Transparent", "", withAdapters(byDHCP)), nil},
 		"two by DHCP":             {withAdapters(byDHCP, byDHCP), []string{byCloud}},
 		"the first by DHCP":       {withAdapters(byDHCP, staticAdapter("10.0.0.5/24")), []string{byCNI, byCloud}},
 		"the first is IPv6":       {withAdapters(staticAdapter("fd00::5/64")), []string{byCNI, noIPv4}},

@@ -95,7 +95,7 @@ func TestWarningsOfTheMachine(t *testing.T) {
 		"just enough":   {ofSize(2, 8192), "", false},
 		"isolation":     {withHyperV, "spec.containerd.hyperVIsolation: the VM needs nested virtualization", false},
 		"low memory": {
-			all(withLowMemory, reserved(`system: {memory: 1Gi}`)), "spec.reservations.lowMemory: a node with less", false,
+			all(withLowMemory, reserved(`system: {memory: 1Gi}`)), "spec.reservations.lowMemoryPolicy: a node with less", false,
 		},
 		"time of a domain": {all(withTime, withDomainJoin), "spec.windows.ntpServers: a member of a domain takes its time from", false},
 		"time":             {withTime, "", false},

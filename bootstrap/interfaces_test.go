@@ -50,34 +50,34 @@ func TestInterface(t *testing.T) {
 		change change
 		want   []string
 	}{
-		"the template's own":        {inNetwork("overlay", "Flannel"), []string{"vSwitch <nil>"}},
-		"the template's own, named": {inNetwork("overlay", "Flannel", withInterface("Ethernet0 2")), []string{"vSwitch Ethernet0 2"}},
-		"the template's, to Calico": {inNetwork("overlay", "Calico", withInterface("Ethernet0 2")), []string{"vSwitch Ethernet0 2"}},
-		"none listed":               {inNetwork("overlay", "Flannel", withAdapters()), []string{"vSwitch <nil>"}},
+		"the template's own":        {inNetwork("Overlay", "Flannel"), []string{"vSwitch <nil>"}},
+		"the template's own, named": {inNetwork("Overlay", "Flannel", withInterface("Ethernet0 2")), []string{"vSwitch Ethernet0 2"}},
+		"the template's, to Calico": {inNetwork("Overlay", "Calico", withInterface("Ethernet0 2")), []string{"vSwitch Ethernet0 2"}},
+		"none listed":               {inNetwork("Overlay", "Flannel", withAdapters()), []string{"vSwitch <nil>"}},
 
-		"one":         {inNetwork("overlay", "Flannel", withAdapters(byDHCP)), []string{"node", "vSwitch node"}},
-		"one, chosen": {inNetwork("overlay", "Flannel", withAdapters(byDHCP), withInterface("node")), []string{"node", "vSwitch node"}},
+		"one":         {inNetwork("Overlay", "Flannel", withAdapters(byDHCP)), []string{"node", "vSwitch node"}},
+		"one, chosen": {inNetwork("Overlay", "Flannel", withAdapters(byDHCP), withInterface("node")), []string{"node", "vSwitch node"}},
 		"one with addresses": {
-			inNetwork("l2bridge", "Flannel", withAdapters(staticAdapter("10.0.0.5/24"))), []string{"00:50:56:00:00:01 node", "vSwitch node"},
+			inNetwork("L2Bridge", "Flannel", withAdapters(staticAdapter("10.0.0.5/24"))), []string{"00:50:56:00:00:01 node", "vSwitch node"},
 		},
-		"two": {inNetwork("overlay", "Flannel", twoByDHCP), []string{first + " node", second + " storage", "vSwitch node"}},
+		"two": {inNetwork("Overlay", "Flannel", twoByDHCP), []string{first + " node", second + " storage", "vSwitch node"}},
 		"the second": {
-			inNetwork("overlay", "Flannel", twoByDHCP, withInterface("storage")), []string{first + " node", second + " storage", "vSwitch storage"},
+			inNetwork("Overlay", "Flannel", twoByDHCP, withInterface("storage")), []string{first + " node", second + " storage", "vSwitch storage"},
 		},
-		"to Calico":             {inNetwork("overlay", "Calico", withAdapters(byDHCP)), []string{"adapter", fact}},
-		"two to Calico":         {inNetwork("l2bridge", "Calico", twoByDHCP), []string{first + " adapter", fact}},
-		"the second, to Calico": {inNetwork("l2bridge", "Calico", twoByDHCP, withInterface("storage")), []string{second + " adapter", fact}},
-		"the CNI's vSwitch":     {inNetwork("overlay", "OVNKubernetes", twoByDHCP), []string{first + " node", second + " storage"}},
-		"Open vSwitch":          {inNetwork("transparent", "Antrea", withAdapters(byDHCP)), []string{"node"}},
-		"of an unknown CNI":     {inNetwork("transparent", "", twoByDHCP), nil},
-		"of no CNI":             {inNetwork("none", "", twoByDHCP), nil},
+		"to Calico":             {inNetwork("Overlay", "Calico", withAdapters(byDHCP)), []string{"adapter", fact}},
+		"two to Calico":         {inNetwork("L2Bridge", "Calico", twoByDHCP), []string{first + " adapter", fact}},
+		"the second, to Calico": {inNetwork("L2Bridge", "Calico", twoByDHCP, withInterface("storage")), []string{second + " adapter", fact}},
+		"the CNI's vSwitch":     {inNetwork("Overlay", "OVNKubernetes", twoByDHCP), []string{first + " node", second + " storage"}},
+		"Open vSwitch":          {inNetwork("Transparent", "Antrea", withAdapters(byDHCP)), []string{"node"}},
+		"of an unknown CNI":     {inNetwork("Transparent", "", twoByDHCP), nil},
+		"of no CNI":             {inNetwork("None", "", twoByDHCP), nil},
 		"no network":            {twoByDHCP, nil},
 
-		"on Azure":            {inNetwork("overlay", "Flannel", onAzure), []string{"vSwitch <nil>"}},
-		"on Azure, one":       {inNetwork("overlay", "Flannel", onAzureWith("node")), []string{"node", "vSwitch node"}},
-		"on Azure, chosen":    {inNetwork("l2tunnel", "AzureCNI", vnet, onAzureWith("node"), withInterface("node")), []string{"node", "vSwitch node"}},
-		"on Azure, two":       {inNetwork("overlay", "Flannel", onAzureWith("node", "storage")), []string{"node", "vSwitch node"}},
-		"on Azure, to Calico": {inNetwork("overlay", "Calico", onAzureWith("node")), []string{"adapter", fact}},
+		"on Azure":            {inNetwork("Overlay", "Flannel", onAzure), []string{"vSwitch <nil>"}},
+		"on Azure, one":       {inNetwork("Overlay", "Flannel", onAzureWith("node")), []string{"node", "vSwitch node"}},
+		"on Azure, chosen":    {inNetwork("L2Tunnel", "AzureCNI", vnet, onAzureWith("node"), withInterface("node")), []string{"node", "vSwitch node"}},
+		"on Azure, two":       {inNetwork("Overlay", "Flannel", onAzureWith("node", "storage")), []string{"node", "vSwitch node"}},
+		"on Azure, to Calico": {inNetwork("Overlay", "Calico", onAzureWith("node")), []string{"adapter", fact}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			expect.Same(t, "adapters", test.want, adaptersOf(t, plainInput(t, test.change)))
@@ -89,19 +89,19 @@ func TestInterfaceRefused(t *testing.T) {
 	const field = "WindowsBootstrapConfig spec.network.interface"
 	refuse(t, []mistake{
 		{
-			"of one", field, inNetwork("overlay", "Flannel", withAdapters(byDHCP), withInterface("Ethernet0")),
+			"of one", field, inNetwork("Overlay", "Flannel", withAdapters(byDHCP), withInterface("Ethernet0")),
 			`"Ethernet0" is not one of the machine's networkInterfaces; use node, or remove it to use node`,
 		},
 		{
-			"of two", field, inNetwork("overlay", "Calico", twoByDHCP, withInterface("Storage")),
+			"of two", field, inNetwork("Overlay", "Calico", twoByDHCP, withInterface("Storage")),
 			`"Storage" is not one of the machine's networkInterfaces; use node or storage, or remove it to use node`,
 		},
 		{
-			"on Azure", field, inNetwork("overlay", "Flannel", onAzureWith("node"), withInterface("Ethernet")),
+			"on Azure", field, inNetwork("Overlay", "Flannel", onAzureWith("node"), withInterface("Ethernet")),
 			`"Ethernet" is not one of the machine's networkInterfaces; use node`,
 		},
 		{
-			"the second on Azure", field, inNetwork("overlay", "Flannel", onAzureWith("node", "storage"), withInterface("storage")),
+			"the second on Azure", field, inNetwork("Overlay", "Flannel", onAzureWith("node", "storage"), withInterface("storage")),
 			`"storage" is not the VM's primary adapter, the only one that pods can use on Azure; use node, or remove it`,
 		},
 	})
@@ -115,7 +115,7 @@ func TestVSwitchHasItsAdapter(t *testing.T) {
 			if _, err := bootstrap.Render(in); err != nil {
 				continue // not on vSphere
 			}
-			vSwitch := slices.Contains([]bootstrapv1.NetworkMode{"l2bridge", "overlay"}, mode) && cni != bootstrapv1.CNIOVNKubernetes
+			vSwitch := slices.Contains([]bootstrapv1.NetworkMode{"L2Bridge", "Overlay"}, mode) && cni != bootstrapv1.CNIOVNKubernetes
 			got := strings.Join(adaptersOf(t, in), " ")
 			if chosen := strings.Contains(got, "vSwitch "); chosen != vSwitch || strings.Contains(got, "nil") {
 				t.Errorf("%s %s with two adapters: %s", mode, cni, got)

@@ -126,8 +126,8 @@ func FuzzKubelet(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, value, gate, config, cpu, memory, left string, pageFile int32) {
 		in := plainInput(t, ofTemplateSize, withConfig(config))
 		in.Config.Spec.Reservations = bootstrapv1.Reservations{
-			System:   bootstrapv1.Reserved{CPU: cpu, Memory: memory},
-			Eviction: bootstrapv1.Eviction{MemoryAvailable: left},
+			System:   bootstrapv1.Reserved{CPU: bootstrapv1.Amount(cpu), Memory: bootstrapv1.Amount(memory)},
+			Eviction: bootstrapv1.Eviction{MemoryAvailable: bootstrapv1.Amount(left)},
 		}
 		if name != "" {
 			withArg(name, value)(&in)

@@ -11,43 +11,43 @@ import (
 
 // networkGoldens are every mode with every CNI that is allowed. test/lab/agent runs their plans.
 var networkGoldens = []goldenCase{
-	{"network-l2bridge-flannel", "host-gw on vSphere", inNetwork("l2bridge", "Flannel")},
-	{"network-l2bridge-calico", "Calico writes its own configuration", inNetwork("l2bridge", "Calico")},
-	{"network-l2bridge-winbridge", "addresses of the Node's own pod CIDR", inNetwork("l2bridge", "WinBridge")},
-	{"network-l2bridge-all-fields", "all that can be said", inNetwork("l2bridge", "Flannel", withEveryField)},
-	{"network-l2bridge-dual-stack", "only IPv4 is translated", inNetwork("l2bridge", "Flannel", dualStack, withKubeProxy)},
-	{"network-overlay-flannel", "VXLAN", inNetwork("overlay", "Flannel")},
-	{"network-overlay-flannel-kube-proxy", "an address is reserved", inNetwork("overlay", "Flannel", withKubeProxy, withVNI(5000))},
+	{"network-l2bridge-flannel", "host-gw on vSphere", inNetwork("L2Bridge", "Flannel")},
+	{"network-l2bridge-calico", "Calico writes its own configuration", inNetwork("L2Bridge", "Calico")},
+	{"network-l2bridge-winbridge", "addresses of the Node's own pod CIDR", inNetwork("L2Bridge", "WinBridge")},
+	{"network-l2bridge-all-fields", "all that can be said", inNetwork("L2Bridge", "Flannel", withEveryField)},
+	{"network-l2bridge-dual-stack", "only IPv4 is translated", inNetwork("L2Bridge", "Flannel", dualStack, withKubeProxy)},
+	{"network-overlay-flannel", "VXLAN", inNetwork("Overlay", "Flannel")},
+	{"network-overlay-flannel-kube-proxy", "an address is reserved", inNetwork("Overlay", "Flannel", withKubeProxy, withVNI(5000))},
 	{
 		"kube-proxy-1.30", "Direct Server Return is behind a gate",
-		inNetwork("overlay", "Flannel", withKubeProxy, ofVersion("v1.30.14")),
+		inNetwork("Overlay", "Flannel", withKubeProxy, ofVersion("v1.30.14")),
 	},
-	{"kube-proxy-1.33", "the gate is on", inNetwork("l2bridge", "Flannel", withKubeProxy, ofVersion("v1.33.13"))},
+	{"kube-proxy-1.33", "the gate is on", inNetwork("L2Bridge", "Flannel", withKubeProxy, ofVersion("v1.33.13"))},
 	{
 		"network-l2bridge-flannel-static", "the machine's subnet is known",
-		inNetwork("l2bridge", "Flannel", withAdapters(staticAdapter("10.0.0.5/24"))),
+		inNetwork("L2Bridge", "Flannel", withAdapters(staticAdapter("10.0.0.5/24"))),
 	},
-	{"network-overlay-calico", "VXLAN by Calico", inNetwork("overlay", "Calico")},
-	{"network-overlay-ovn", "the hybrid overlay makes its networks itself", inNetwork("overlay", "OVNKubernetes")},
-	{"network-overlay-winoverlay", "the source VIP is outside of the range", inNetwork("overlay", "WinOverlay", withKubeProxy)},
-	{"network-transparent-antrea", "the CNI owns the network", inNetwork("transparent", "Antrea")},
-	{"network-transparent", "a CNI that we do not know owns the network", inNetwork("transparent", "")},
-	{"network-none", "ports only", inNetwork("none", "")},
+	{"network-overlay-calico", "VXLAN by Calico", inNetwork("Overlay", "Calico")},
+	{"network-overlay-ovn", "the hybrid overlay makes its networks itself", inNetwork("Overlay", "OVNKubernetes")},
+	{"network-overlay-winoverlay", "the source VIP is outside of the range", inNetwork("Overlay", "WinOverlay", withKubeProxy)},
+	{"network-transparent-antrea", "the CNI owns the network", inNetwork("Transparent", "Antrea")},
+	{"network-transparent", "a CNI that we do not know owns the network", inNetwork("Transparent", "")},
+	{"network-none", "ports only", inNetwork("None", "")},
 
-	{"network-azure-l2bridge-azurecni", "addresses of the virtual network", inNetwork("l2bridge", "AzureCNI", onAzure, vnet)},
+	{"network-azure-l2bridge-azurecni", "addresses of the virtual network", inNetwork("L2Bridge", "AzureCNI", onAzure, vnet)},
 	{
 		"network-azure-l2tunnel-azurecni", "the same through the tunnel",
-		inNetwork("l2tunnel", "AzureCNI", onAzure, vnet, withKubeProxy),
+		inNetwork("L2Tunnel", "AzureCNI", onAzure, vnet, withKubeProxy),
 	},
-	{"network-azure-l2tunnel-dual-stack", "AzureCNI has IPv6 too", inNetwork("l2tunnel", "AzureCNI", onAzure, vnet, dualStack)},
-	{"network-azure-l2bridge-flannel", "route tables are the user's", inNetwork("l2bridge", "Flannel", onAzure)},
-	{"network-azure-l2bridge-calico", "route tables are the user's", inNetwork("l2bridge", "Calico", onAzure)},
-	{"network-azure-l2bridge-winbridge", "the cloud's addresses are kept", inNetwork("l2bridge", "WinBridge", onAzure)},
-	{"network-azure-overlay-flannel", "the cloud's addresses are kept", inNetwork("overlay", "Flannel", onAzure, withKubeProxy)},
-	{"network-azure-overlay-calico", "the cloud's addresses are kept", inNetwork("overlay", "Calico", onAzure)},
-	{"network-azure-overlay-ovn", "nothing to keep, the CNI makes the vSwitch", inNetwork("overlay", "OVNKubernetes", onAzure)},
-	{"network-azure-overlay-winoverlay", "the cloud's addresses are kept", inNetwork("overlay", "WinOverlay", onAzure)},
-	{"network-azure-none", "ports only", inNetwork("none", "", onAzure)},
+	{"network-azure-l2tunnel-dual-stack", "AzureCNI has IPv6 too", inNetwork("L2Tunnel", "AzureCNI", onAzure, vnet, dualStack)},
+	{"network-azure-l2bridge-flannel", "route tables are the user's", inNetwork("L2Bridge", "Flannel", onAzure)},
+	{"network-azure-l2bridge-calico", "route tables are the user's", inNetwork("L2Bridge", "Calico", onAzure)},
+	{"network-azure-l2bridge-winbridge", "the cloud's addresses are kept", inNetwork("L2Bridge", "WinBridge", onAzure)},
+	{"network-azure-overlay-flannel", "the cloud's addresses are kept", inNetwork("Overlay", "Flannel", onAzure, withKubeProxy)},
+	{"network-azure-overlay-calico", "the cloud's addresses are kept", inNetwork("Overlay", "Calico", onAzure)},
+	{"network-azure-overlay-ovn", "nothing to keep, the CNI makes the vSwitch", inNetwork("Overlay", "OVNKubernetes", onAzure)},
+	{"network-azure-overlay-winoverlay", "the cloud's addresses are kept", inNetwork("Overlay", "WinOverlay", onAzure)},
+	{"network-azure-none", "ports only", inNetwork("None", "", onAzure)},
 }
 
 // inNetwork is a plain cluster with pods and services, and a network of the mode.
@@ -85,7 +85,7 @@ func withKubeProxy(in *bootstrap.Input) {
 
 func withEveryField(in *bootstrap.Input) {
 	in.Cluster.Spec.ClusterNetwork.ServiceDomain = "blue.example.com"
-	spec(`network: {mode: l2bridge, cni: Flannel, interface: Ethernet0 2, hnsNetworkName: pods,
+	spec(`network: {mode: L2Bridge, cni: Flannel, interface: Ethernet0 2, hnsNetworkName: pods,
 		exceptionCIDRs: [192.168.10.0/24, 172.16.0.0/12], clusterDNS: 10.96.0.53,
 		nodePorts: {first: 20000, last: 20999}, dynamicPorts: {first: 40000, last: 60000},
 		firewall: [
@@ -133,6 +133,6 @@ func TestEveryNetworkHasAGoldenPlan(t *testing.T) {
 }
 
 var (
-	everyMode = []bootstrapv1.NetworkMode{"l2bridge", "l2tunnel", "overlay", "transparent", "none"}
+	everyMode = []bootstrapv1.NetworkMode{"L2Bridge", "L2Tunnel", "Overlay", "Transparent", "None"}
 	everyCNI  = []bootstrapv1.CNI{"", "Flannel", "Calico", "AzureCNI", "OVNKubernetes", "Antrea", "WinBridge", "WinOverlay"}
 )

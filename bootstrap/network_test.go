@@ -59,17 +59,17 @@ func TestNetworkTakes(t *testing.T) {
 		reason string
 		change change
 	}{
-		{"a CNI of one's own may do IPv6", inNetwork("none", "", withRanges([]string{"fd00:1::/56"}, nil))},
-		{"Calico knows its pods itself", inNetwork("overlay", "Calico", withRanges(nil, nil))},
+		{"a CNI of one's own may do IPv6", inNetwork("None", "", withRanges([]string{"fd00:1::/56"}, nil))},
+		{"Calico knows its pods itself", inNetwork("Overlay", "Calico", withRanges(nil, nil))},
 		{
 			"AzureCNI's pods are in the virtual network",
-			inNetwork("l2tunnel", "AzureCNI", onAzure, vnet, withRanges(nil, []string{"10.96.0.0/16"}), withPods(255)),
+			inNetwork("L2Tunnel", "AzureCNI", onAzure, vnet, withRanges(nil, []string{"10.96.0.0/16"}), withPods(255)),
 		},
-		{"nothing is put in order at a start", inNetwork("none", "", kubelet(`start: AutomaticDelayed`))},
-		{"the largest VNI", inNetwork("overlay", "WinOverlay", withVNI(1<<24-1))},
-		{"dynamic ports before the node ports", inNetwork("none", "", nodePorts(30000, 65400), dynamicPorts(1025, 29999))},
-		{"one node port", inNetwork("none", "", nodePorts(30000, 0))},
-		{"DNS at another address", inNetwork("l2bridge", "Flannel", dualStack, clusterDNS("10.96.0.53"))},
+		{"nothing is put in order at a start", inNetwork("None", "", kubelet(`start: AutomaticDelayed`))},
+		{"the largest VNI", inNetwork("Overlay", "WinOverlay", withVNI(1<<24-1))},
+		{"dynamic ports before the node ports", inNetwork("None", "", nodePorts(30000, 65400), dynamicPorts(1025, 29999))},
+		{"one node port", inNetwork("None", "", nodePorts(30000, 0))},
+		{"DNS at another address", inNetwork("L2Bridge", "Flannel", dualStack, clusterDNS("10.96.0.53"))},
 	} {
 		_, err := bootstrap.Render(plainInput(t, test.change))
 		expect.Says(t, test.reason, err, "")
@@ -84,23 +84,23 @@ func TestWarnings(t *testing.T) {
 		want   []string // a word of each, in order
 	}{
 		{"nothing said", nil, nil},
-		{"none", inNetwork("none", "", dualStack), nil},
-		{"VXLAN", inNetwork("overlay", "Calico"), nil},
-		{"VXLAN by Flannel", inNetwork("overlay", "Flannel", mine, withKubeProxy), nil},
-		{"no exceptions", inNetwork("l2bridge", "Flannel"), []string{"one subnet", "exceptionCIDRs is empty"}},
-		{"the subnet is known", inNetwork("l2bridge", "Flannel", withAdapters(staticAdapter("10.20.0.5/24"))), []string{"one subnet"}},
-		{"no exceptions in VXLAN", inNetwork("overlay", "Flannel"), nil},
-		{"one subnet", inNetwork("l2bridge", "Flannel", mine), []string{"all nodes must be in one subnet"}},
-		{"route tables", inNetwork("l2bridge", "Calico", onAzure), []string{"needs a route table entry"}},
-		{"addresses", inNetwork("l2bridge", "AzureCNI", onAzure, mine, dualStack), []string{"secondary addresses"}},
+		{"none", inNetwork("None", "", dualStack), nil},
+		{"VXLAN", inNetwork("Overlay", "Calico"), nil},
+		{"VXLAN by Flannel", inNetwork("Overlay", "Flannel", mine, withKubeProxy), nil},
+		{"no exceptions", inNetwork("L2Bridge", "Flannel"), []string{"one subnet", "exceptionCIDRs is left out"}},
+		{"the subnet is known", inNetwork("L2Bridge", "Flannel", withAdapters(staticAdapter("10.20.0.5/24"))), []string{"one subnet"}},
+		{"no exceptions in VXLAN", inNetwork("Overlay", "Flannel"), nil},
+		{"one subnet", inNetwork("L2Bridge", "Flannel", mine), []string{"all nodes must be in one subnet"}},
+		{"route tables", inNetwork("L2Bridge", "Calico", onAzure), []string{"needs a route table entry"}},
+		{"addresses", inNetwork("L2Bridge", "AzureCNI", onAzure, mine, dualStack), []string{"secondary addresses"}},
 		{
-			"half of dual-stack", inNetwork("l2bridge", "Calico", dualStack),
+			"half of dual-stack", inNetwork("L2Bridge", "Calico", dualStack),
 			[]string{"one subnet", "gives pods on Windows IPv4 addresses only"},
 		},
-		{"no daemon", inNetwork("l2bridge", "WinBridge", mine), []string{"one subnet", "WinBridge has no daemon"}},
-		{"no daemon in VXLAN", inNetwork("overlay", "WinOverlay", mine), []string{"WinOverlay has no daemon"}},
-		{"Open vSwitch", inNetwork("transparent", "Antrea", dualStack), []string{"forged transmits"}},
-		{"no DSR", inNetwork("overlay", "Flannel", mine, withDSR("Disabled")), []string{"without DSR"}},
+		{"no daemon", inNetwork("L2Bridge", "WinBridge", mine), []string{"one subnet", "WinBridge has no daemon"}},
+		{"no daemon in VXLAN", inNetwork("Overlay", "WinOverlay", mine), []string{"WinOverlay has no daemon"}},
+		{"Open vSwitch", inNetwork("Transparent", "Antrea", dualStack), []string{"forged transmits"}},
+		{"no DSR", inNetwork("Overlay", "Flannel", mine, withDSR("Disabled")), []string{"without DSR"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := render(t, plainInput(t, test.change)).Warnings()
@@ -160,7 +160,7 @@ func TestWindowsDoesNotStartTheKubelet(t *testing.T) {
 // A restart in the middle of a bootstrap runs no everyBoot: until the last script has run Windows starts the kubelet.
 func TestScriptsMayRestart(t *testing.T) {
 	script := spec(`custom: {postJoin: [{name: drivers, content: exit 3010}]}`)
-	p := render(t, plainInput(t, inNetwork("overlay", "Calico", script))).Plan()
+	p := render(t, plainInput(t, inNetwork("Overlay", "Calico", script))).Plan()
 	want := []string{"write-drivers", "run-drivers", "kubelet-starts-last", "kubelet-goes-on"}
 	expect.Same(t, "the last steps", want, names(p, p.Phases[len(p.Phases)-1].Name))
 }
@@ -173,23 +173,23 @@ func TestExceptions(t *testing.T) {
 		change change
 		want   string
 	}{
-		{"pods and services", inNetwork("l2bridge", "Flannel"), both},
-		{"more", inNetwork("l2bridge", "Flannel", exceptions("192.168.0.0/24")), both + " 192.168.0.0/24"},
-		{"the machine's", inNetwork("l2bridge", "Flannel", withAdapters(staticAdapter("192.168.7.5/22"))), both + " 192.168.4.0/22"},
+		{"pods and services", inNetwork("L2Bridge", "Flannel"), both},
+		{"more", inNetwork("L2Bridge", "Flannel", exceptions("192.168.0.0/24")), both + " 192.168.0.0/24"},
+		{"the machine's", inNetwork("L2Bridge", "Flannel", withAdapters(staticAdapter("192.168.7.5/22"))), both + " 192.168.4.0/22"},
 		{
-			"the machine's of IPv4", inNetwork("l2bridge", "WinBridge", withAdapters(staticAdapter("10.20.0.5/24", "fd00::5/64"))),
+			"the machine's of IPv4", inNetwork("L2Bridge", "WinBridge", withAdapters(staticAdapter("10.20.0.5/24", "fd00::5/64"))),
 			both + " 10.20.0.0/24",
 		},
 		{
 			"another adapter's",
-			inNetwork("l2bridge", "Flannel", withInterface("node"),
+			inNetwork("L2Bridge", "Flannel", withInterface("node"),
 				withAdapters(vmAdapter{}, numbered(staticAdapter("10.20.0.5/24"), 2))),
 			both,
 		},
-		{"the machine's beside VXLAN", inNetwork("overlay", "Flannel", withAdapters(staticAdapter("10.20.0.5/24"))), both},
-		{"the broadest", inNetwork("l2bridge", "Flannel", exceptions("10.0.0.0/16", "10.0.0.0/8", "10.0.0.0/24")), "10.0.0.0/8"},
+		{"the machine's beside VXLAN", inNetwork("Overlay", "Flannel", withAdapters(staticAdapter("10.20.0.5/24"))), both},
+		{"the broadest", inNetwork("L2Bridge", "Flannel", exceptions("10.0.0.0/16", "10.0.0.0/8", "10.0.0.0/24")), "10.0.0.0/8"},
 		{
-			"twice", inNetwork("l2bridge", "Flannel", exceptions("10.20.0.0/24"), withAdapters(staticAdapter("10.20.0.5/24"))),
+			"twice", inNetwork("L2Bridge", "Flannel", exceptions("10.20.0.0/24"), withAdapters(staticAdapter("10.20.0.5/24"))),
 			both + " 10.20.0.0/24",
 		},
 	} {

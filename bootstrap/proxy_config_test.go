@@ -45,7 +45,7 @@ func TestProxyConfiguration(t *testing.T) {
 			if got.Mode != "kernelspace" || got.HostnameOverride != "blue-win-x7k2p" || got.Winkernel.NetworkName == "" {
 				t.Errorf("%s: %+v", golden.name, got)
 			}
-			overlay := in.Config.Spec.Network.Mode == "overlay"
+			overlay := in.Config.Spec.Network.Mode == "Overlay"
 			if want := map[bool]string{true: "10.244.3.254"}[overlay]; got.Winkernel.SourceVip != want {
 				t.Errorf("%s: source VIP %q, want %q", golden.name, got.Winkernel.SourceVip, want)
 			}

@@ -51,7 +51,7 @@ func ofSize(cpus, memoryMiB int32) change {
 
 // withLowMemory is the word of a user who wants small machines.
 func withLowMemory(in *bootstrap.Input) {
-	in.Config.Spec.Reservations.LowMemory = bootstrapv1.LowMemoryAccepted
+	in.Config.Spec.Reservations.LowMemoryPolicy = bootstrapv1.LowMemoryAllow
 }
 
 // The documented formula, size by size.
@@ -141,7 +141,7 @@ func TestMemoryForPods(t *testing.T) {
 		want      string
 	}{
 		{4096, nil, "leave 524Mi of the VM's 4096 MiB of memory to pods, less than 2Gi; " +
-			"use a VM of 6144 MiB or more, reserve less, or set lowMemory: IAcceptThatWindowsMayStall"},
+			"use a VM of 6144 MiB or more, reserve less, or set lowMemoryPolicy: Allow"},
 		{6060, nil, "leave 2047Mi of the VM's 6060 MiB"},
 		{6064, nil, ""},
 		{4096, accepted, ""},
@@ -197,5 +197,23 @@ func TestTableHasNoHoles(t *testing.T) {
 		for _, memory := range []string{"512", "2047", "2048", "5859", "5860", "5861", "24000000"} {
 			merged(t, p, map[string]string{"cpus": cpus, "memoryMiB": memory})
 		}
+	}
+}
+
+// One amount can be written in many ways, also as a number; the kubelet gets the shortest.
+func TestAmountsAreCanonical(t *testing.T) {
+	for _, test := range []struct{ written, cpu, memory, storage, left string }{
+		{"cpu: 2, memory: 3221225472, ephemeralStorage: 10737418240", "2", "3Gi", "10Gi", "1Gi"},
+		{"cpu: '2', memory: '3221225472', ephemeralStorage: 10Gi", "2", "3Gi", "10Gi", "1024Mi"},
+		{"cpu: 2000m, memory: 3072Mi, ephemeralStorage: 10240Mi", "2", "3Gi", "10Gi", "'1073741824'"},
+		{"cpu: '1.5', memory: 2560Mi, ephemeralStorage: 1.5Gi", "1500m", "2560Mi", "1536Mi", "1Gi"},
+		{"cpu: 0.5m, memory: 4G, ephemeralStorage: 1Ti", "1m", "3906250Ki", "1Ti", "1Gi"},
+		{"cpu: 0, memory: 2.5Gi, ephemeralStorage: 2e9", "0", "2560Mi", "1953125Ki", "1073741824"},
+	} {
+		in := plainInput(t, reserved("system: {"+test.written+"}, eviction: {memoryAvailable: "+test.left+"}"))
+		got := merged(t, render(t, in).Plan(), nil)
+		want := map[string]string{"cpu": test.cpu, "memory": test.memory, "ephemeral-storage": test.storage}
+		expect.Same(t, test.written, want, got.SystemReserved)
+		expect.Same(t, test.left, "1Gi", got.EvictionHard["memory.available"])
 	}
 }

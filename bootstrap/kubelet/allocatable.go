@@ -99,8 +99,8 @@ func (k *Kubelet) leavesSomething() error {
 	}
 	return step.Invalid(reservationsField,
 		"the reservations and the eviction threshold leave %s of the VM's %d MiB of memory to pods, less than 2Gi; "+
-			"use a VM of %d MiB or more, reserve less, or set lowMemory: %s",
-		&memory, k.size.MemoryMiB, k.leastMemoryMiB(), bootstrapv1.LowMemoryAccepted)
+			"use a VM of %d MiB or more, reserve less, or set lowMemoryPolicy: %s",
+		&memory, k.size.MemoryMiB, k.leastMemoryMiB(), bootstrapv1.LowMemoryAllow)
 }
 
 // leastForPods is the memory below which a Windows node runs few pods.

@@ -305,7 +305,7 @@ var signals = []string{"memory.available", "nodefs.available", "imagefs.availabl
 
 func signalsOnly(thresholds map[string]string) bool {
 	for name, threshold := range thresholds {
-		if !slices.Contains(signals, name) || !thresholdText.MatchString(strings.TrimSpace(threshold)) {
+		if _, ok := freeStorage.canonical(strings.TrimSpace(threshold)); !ok || !slices.Contains(signals, name) {
 			return false
 		}
 	}

@@ -43,75 +43,115 @@ func (t thresholds) tree() map[string]any {
 	return map[string]any{"memory.available": t.memory, "nodefs.available": t.nodefs, "imagefs.available": t.imagefs}
 }
 
-// The API has the same patterns.
+// measure is what an amount counts, with the limits that the API has as well.
+type measure struct {
+	least, most resource.Quantity
+	// whole says that it has no thousandths, percent that it may be a percentage.
+	whole, percent bool
+	write          string
+}
+
 var (
-	cpuText       = regexp.MustCompile(`^(0|[1-9]\d{0,6})m?$`)
-	sizeText      = regexp.MustCompile(`^[1-9]\d{0,9}(Mi|Gi)$`)
-	thresholdText = regexp.MustCompile(`^([1-9]\d{0,9}(Mi|Gi)|[1-9]\d?%)$`)
+	cores = measure{
+		most: resource.MustParse("768"), write: "cores such as 2, or thousandths of them such as 500m",
+	}
+	memory = measure{
+		least: resource.MustParse("1Mi"), most: resource.MustParse("24Ti"), whole: true,
+		write: "1Mi to 24Ti, such as 2Gi or 1536Mi",
+	}
+	storage = measure{
+		least: memory.least, most: resource.MustParse("64Ti"), whole: true, write: "1Mi to 64Ti, such as 10Gi",
+	}
+	freeMemory = measure{
+		least: memory.least, most: memory.most, whole: true, percent: true, write: "one such as 500Mi, or a percentage such as 5%",
+	}
+	freeStorage = measure{
+		least: memory.least, most: storage.most, whole: true, percent: true, write: "one such as 10Gi, or a percentage such as 10%",
+	}
+	percentage = regexp.MustCompile(`^[1-9]\d?%$`)
 )
+
+// canonical is the text by which the kubelet and other tools show an amount.
+func (m measure) canonical(said string) (text string, ok bool) {
+	if m.percent && percentage.MatchString(said) {
+		return said, true
+	}
+	amount, err := resource.ParseQuantity(said)
+	switch {
+	case err != nil || amount.Cmp(m.least) < 0 || amount.Cmp(m.most) > 0:
+		return "", false
+	case m.whole:
+		return resource.NewQuantity(amount.Value(), resource.BinarySI).String(), true
+	}
+	return resource.NewMilliQuantity(amount.MilliValue(), resource.DecimalSI).String(), true
+}
 
 // leastMemory is what Windows, the kubelet and containerd need.
 var leastMemory = resource.MustParse("2Gi")
 
 func readReservations(spec bootstrapv1.Reservations) (reservations, error) {
+	var r reservations
 	for _, one := range []struct {
-		field, value string
-		pattern      *regexp.Regexp
-		write        string
+		field string
+		said  bootstrapv1.Amount
+		into  *string
+		is    measure
 	}{
-		{"system.cpu", spec.System.CPU, cpuText, "cores such as 2, or thousandths of them such as 500m"},
-		{"system.memory", spec.System.Memory, sizeText, "Mi or Gi, such as 2Gi"},
-		{"system.ephemeralStorage", spec.System.EphemeralStorage, sizeText, "Mi or Gi, such as 10Gi"},
-		{"kube.cpu", spec.Kube.CPU, cpuText, "cores such as 1, or thousandths of them such as 100m"},
-		{"kube.memory", spec.Kube.Memory, sizeText, "Mi or Gi, such as 1Gi"},
-		{"kube.ephemeralStorage", spec.Kube.EphemeralStorage, sizeText, "Mi or Gi, such as 10Gi"},
-		{"eviction.memoryAvailable", spec.Eviction.MemoryAvailable, thresholdText, "Mi, Gi or a percentage, such as 500Mi or 5%"},
-		{"eviction.nodefsAvailable", spec.Eviction.NodeFSAvailable, thresholdText, "Mi, Gi or a percentage, such as 10%"},
-		{"eviction.imagefsAvailable", spec.Eviction.ImageFSAvailable, thresholdText, "Mi, Gi or a percentage, such as 15%"},
+		{"system.cpu", spec.System.CPU, &r.system.cpu, cores},
+		{"system.memory", spec.System.Memory, &r.system.memory, memory},
+		{"system.ephemeralStorage", spec.System.EphemeralStorage, &r.system.storage, storage},
+		{"kube.cpu", spec.Kube.CPU, &r.kube.cpu, cores},
+		{"kube.memory", spec.Kube.Memory, &r.kube.memory, memory},
+		{"kube.ephemeralStorage", spec.Kube.EphemeralStorage, &r.kube.storage, storage},
+		{"eviction.memoryAvailable", spec.Eviction.MemoryAvailable, &r.eviction.memory, freeMemory},
+		{"eviction.nodefsAvailable", spec.Eviction.NodeFSAvailable, &r.eviction.nodefs, freeStorage},
+		{"eviction.imagefsAvailable", spec.Eviction.ImageFSAvailable, &r.eviction.imagefs, freeStorage},
 	} {
-		if one.value != "" && !one.pattern.MatchString(one.value) {
-			return reservations{}, step.Invalid(reservationsField+"."+one.field, "%q is not an amount; use %s", one.value, one.write)
+		if one.said == "" {
+			continue
 		}
+		text, ok := one.is.canonical(string(one.said))
+		if !ok {
+			return r, step.Invalid(reservationsField+"."+one.field, "%q is not an amount; use %s", one.said, one.is.write)
+		}
+		*one.into = text
 	}
-	if spec.LowMemory != "" && spec.LowMemory != bootstrapv1.LowMemoryAccepted {
-		return reservations{}, step.Invalid(reservationsField+".lowMemory", "%q is not valid; use %s, or remove it",
-			spec.LowMemory, bootstrapv1.LowMemoryAccepted)
+	if policy := spec.LowMemoryPolicy; policy != "" && policy != bootstrapv1.LowMemoryAllow {
+		return r, step.Invalid(reservationsField+".lowMemoryPolicy", "%q is not valid; use %s, or remove it",
+			policy, bootstrapv1.LowMemoryAllow)
 	}
-	if err := enoughForWindows(spec); err != nil {
-		return reservations{}, err
+	r.lowMemory = spec.LowMemoryPolicy == bootstrapv1.LowMemoryAllow
+	if err := r.enoughForWindows(); err != nil {
+		return r, err
 	}
-	return withDefaults(spec), nil
+	return r.withDefaults(), nil
 }
 
 // enoughForWindows checks only what the user wrote: what we calculate is enough.
-func enoughForWindows(spec bootstrapv1.Reservations) error {
-	if spec.System.Memory == "" || spec.LowMemory == bootstrapv1.LowMemoryAccepted {
+func (r reservations) enoughForWindows() error {
+	if r.system.memory == "" || r.lowMemory {
 		return nil
 	}
-	kept := resource.MustParse(spec.System.Memory)
-	if spec.Kube.Memory != "" {
-		kept.Add(resource.MustParse(spec.Kube.Memory))
+	kept := resource.MustParse(r.system.memory)
+	if r.kube.memory != "" {
+		kept.Add(resource.MustParse(r.kube.memory))
 	}
 	if kept.Cmp(leastMemory) >= 0 {
 		return nil
 	}
 	return step.Invalid(reservationsField,
 		"system.memory %q and kube.memory %q keep %s, less than the 2Gi that Windows and Kubernetes need; "+
-			"reserve more, remove system.memory, or set lowMemory: %s",
-		spec.System.Memory, spec.Kube.Memory, &kept, bootstrapv1.LowMemoryAccepted)
+			"reserve more, remove system.memory, or set lowMemoryPolicy: %s",
+		r.system.memory, r.kube.memory, &kept, bootstrapv1.LowMemoryAllow)
 }
 
-func withDefaults(spec bootstrapv1.Reservations) reservations {
-	return reservations{
-		system: amounts{
-			spec.System.CPU, cmp.Or(spec.System.Memory, systemMemory), cmp.Or(spec.System.EphemeralStorage, reservedStorage),
-		},
-		kube: amounts{spec.Kube.CPU, spec.Kube.Memory, cmp.Or(spec.Kube.EphemeralStorage, reservedStorage)},
-		eviction: thresholds{
-			memory:  cmp.Or(spec.Eviction.MemoryAvailable, evictionMemory),
-			nodefs:  cmp.Or(spec.Eviction.NodeFSAvailable, evictionNodeFS),
-			imagefs: cmp.Or(spec.Eviction.ImageFSAvailable, evictionImageFS),
-		},
-		lowMemory: spec.LowMemory == bootstrapv1.LowMemoryAccepted,
+func (r reservations) withDefaults() reservations {
+	r.system.memory = cmp.Or(r.system.memory, systemMemory)
+	r.system.storage, r.kube.storage = cmp.Or(r.system.storage, reservedStorage), cmp.Or(r.kube.storage, reservedStorage)
+	r.eviction = thresholds{
+		memory:  cmp.Or(r.eviction.memory, evictionMemory),
+		nodefs:  cmp.Or(r.eviction.nodefs, evictionNodeFS),
+		imagefs: cmp.Or(r.eviction.imagefs, evictionImageFS),
 	}
+	return r
 }

@@ -28,7 +28,7 @@ func (k *Kubelet) Warnings() []string {
 	}
 	if k.reservations.lowMemory {
 		all = append(all,
-			reservationsField+".lowMemory: a node with less than 2Gi for Windows and Kubernetes may stall, "+
+			reservationsField+".lowMemoryPolicy: a node with less than 2Gi for Windows and Kubernetes may stall, "+
 				"and one with less than 2Gi for Pods runs few of them; give Pods memory limits")
 	}
 	return all

@@ -97,7 +97,7 @@ func profileOf(spec bootstrapv1.Network) (profile, error) {
 	}
 	if len(with) == 0 {
 		return profile{}, step.Invalid(fieldNetwork+".mode",
-			"%q is not valid; use l2bridge, l2tunnel, overlay, transparent or none", spec.Mode)
+			"%q is not valid; use L2Bridge, L2Tunnel, Overlay, Transparent or None", spec.Mode)
 	}
 	if spec.CNI == "" {
 		return profile{}, step.Invalid(fieldNetwork+".cni", "must be set in mode %s; use %s", spec.Mode, step.OneOf(with))

@@ -3,10 +3,10 @@ package network
 import (
 	"cmp"
 	"net/netip"
-	"reflect"
 	"regexp"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -84,7 +84,7 @@ func Read(in Input) (*Network, error) {
 		nodeName: in.NodeName, adapters: in.Adapters, onAzure: in.OnAzure, podFamilies: familiesOf(in.ClusterNetwork.Pods),
 	}
 	spec := in.Spec
-	if reflect.ValueOf(spec).IsZero() {
+	if equality.Semantic.DeepEqual(spec, bootstrapv1.Network{}) {
 		return net, nil
 	}
 	var err error
@@ -124,10 +124,10 @@ func (net reading) checkCloud() error {
 	switch {
 	case net.azureOnly && !net.OnAzure:
 		return step.Invalid(fieldNetwork+".cni",
-			"%s works on Azure only, and the machine is on vSphere; use mode overlay with Flannel or Calico", net.cni)
+			"%s works on Azure only, and the machine is on vSphere; use mode Overlay with Flannel or Calico", net.cni)
 	case net.OnAzure && net.mode == bootstrapv1.NetworkTransparent:
 		return step.Invalid(fieldNetwork+".mode",
-			"transparent gives pods MAC addresses of their own, which Azure drops; use l2tunnel with AzureCNI or overlay")
+			"Transparent gives pods MAC addresses of their own, which Azure drops; use L2Tunnel with AzureCNI or Overlay")
 	case net.azureOnly && net.MaxPods > mostPodsOnAzure:
 		return step.Invalid("WindowsBootstrapConfig spec.kubelet.maxPods",
 			"%d pods cannot have an address each, because a network interface on Azure has 256; use %d or less",
@@ -256,7 +256,7 @@ func (net *Network) checkFamilies() error {
 	}
 	if net.overlay() && net.pods.dual() {
 		return step.Invalid(fieldPods,
-			"%s is dual-stack, and overlay on Windows carries IPv4 only; use an IPv4 CIDR only, or mode l2bridge", net.pods)
+			"%s is dual-stack, and Overlay on Windows carries IPv4 only; use an IPv4 CIDR only, or mode L2Bridge", net.pods)
 	}
 	return nil
 }

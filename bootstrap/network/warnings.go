@@ -65,12 +65,12 @@ var modeWarnings = []struct {
 		func(net *Network) bool {
 			return net.mode == bootstrapv1.NetworkL2Bridge && net.onAzure && net.cni != bootstrapv1.CNIAzure
 		},
-		"l2bridge on Azure needs a route table entry to each node's pod CIDR, and IP forwarding on its interface; " +
-			"use mode overlay unless these are maintained",
+		"L2Bridge on Azure needs a route table entry to each node's pod CIDR, and IP forwarding on its interface; " +
+			"use mode Overlay unless these are maintained",
 	},
 	{
 		func(net *Network) bool { return net.mode == bootstrapv1.NetworkL2Bridge && !net.onAzure },
-		"l2bridge sends pods' packets into the machines' network unchanged: all nodes must be in one subnet, or routers must know " +
+		"L2Bridge sends pods' packets into the machines' network unchanged: all nodes must be in one subnet, or routers must know " +
 			"the pod CIDRs",
 	},
 	{
@@ -81,7 +81,7 @@ var modeWarnings = []struct {
 		func(net *Network) bool {
 			return net.written() && !net.overlay() && !net.ownExceptions && len(net.machineSubnet()) == 0
 		},
-		"exceptionCIDRs is empty: machines outside of the cluster's own CIDRs see the node's address instead of the pod's; " +
+		"exceptionCIDRs is left out: machines outside of the cluster's own CIDRs see the node's address instead of the pod's; " +
 			"add their subnet if they must see the pod's",
 	},
 	{
@@ -95,7 +95,7 @@ var modeWarnings = []struct {
 	},
 	{
 		func(net *Network) bool { return net.mode == bootstrapv1.NetworkTransparent },
-		"transparent leaves the network to the CNI: it or the image must provide its driver, such as Open vSwitch, " +
+		"Transparent leaves the network to the CNI: it or the image must provide its driver, such as Open vSwitch, " +
 			"and the port group of vSphere must allow forged transmits and MAC changes",
 	},
 	{

@@ -14,6 +14,8 @@ var imported = map[string]string{
 	"status.conditions":      "metav1.Condition",
 	"status.addresses":       "Cluster API's MachineAddress",
 	"spec.template.metadata": "Cluster API's ObjectMeta",
+	"status.allocatable":     "corev1.ResourceList",
+	"status.capacity":        "corev1.ResourceList",
 }
 
 // found has everything that a CRD can refuse: limits as "field marker", and rules as "field: message".

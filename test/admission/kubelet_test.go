@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+	"testing"
 )
 
 var kubeletLimits = slices.Concat(
@@ -13,20 +15,16 @@ var kubeletLimits = slices.Concat(
 		oneOf("spec.kubelet.start", "AutomaticDelayed", "Manual"),
 		oneOf("spec.kubelet.serverCertificates", "ClusterSigned", "Unsigned"),
 		oneOf("spec.kubelet.systemLogQuery", "Disabled", "true"),
-		{"spec.kubelet.extraArgs", "minItems", kubeletArgs(1), kubeletArgs(0), "should have at least 1 items"},
 		{"spec.kubelet.extraArgs", "maxItems", kubeletArgs(32), kubeletArgs(33), "must have at most 32 items"},
 		required("spec.kubelet.extraArgs[].name"),
 		required("spec.kubelet.extraArgs[].value"),
 		longest("spec.kubelet.extraArgs[].value", long(1024), long(1025), 1024),
-		{"spec.kubelet.featureGates", "minItems", gates(1), gates(0), "should have at least 1 items"},
 		{"spec.kubelet.featureGates", "maxItems", gates(64), gates(65), "must have at most 64 items"},
 		required("spec.kubelet.featureGates[].name"),
 		{"spec.kubelet.featureGates[].name", "minLength", "A", "", "should be at least 1 chars long"},
 		longest("spec.kubelet.featureGates[].name", "A"+long(63), "A"+long(64), 64),
 		required("spec.kubelet.featureGates[].state"),
 		oneOf("spec.kubelet.featureGates[].state", "Disabled", "true"),
-		empty("spec.kubelet.log", map[string]any{"verbosity": int64(0)}),
-		empty("spec.kubelet.configuration", map[string]any{"containerLogMaxSize": "20Mi"}),
 		{"spec.kubelet.configuration", "maxProperties", fields(64), fields(65), "must have at most 64 items"},
 	},
 	text("spec.kubelet.extraArgs[].name", 64),
@@ -41,57 +39,76 @@ var kubeletLimits = slices.Concat(
 
 var reservationLimits = slices.Concat(
 	[]limit{
-		empty("spec.reservations", map[string]any{"lowMemory": "IAcceptThatWindowsMayStall"}),
-		empty("spec.reservations.system", map[string]any{"cpu": "1"}),
-		empty("spec.reservations.kube", map[string]any{"cpu": "1"}),
-		empty("spec.reservations.eviction", map[string]any{"memoryAvailable": "5%"}),
-		oneOf("spec.reservations.lowMemory", "IAcceptThatWindowsMayStall", "Yes"),
-		required("spec.windows.pageFile.policy"),
+		oneOf("spec.reservations.lowMemoryPolicy", "Allow", "Yes"),
 		oneOf("spec.windows.pageFile.policy", "Fixed", "None"),
 	},
-	reserved("spec.reservations.system"), reserved("spec.reservations.kube"),
-	threshold("spec.reservations.eviction.memoryAvailable"), threshold("spec.reservations.eviction.nodefsAvailable"),
-	threshold("spec.reservations.eviction.imagefsAvailable"),
+	padded("2", "spec.reservations.system.cpu", "spec.reservations.kube.cpu"),
+	padded("2Gi", "spec.reservations.system.memory", "spec.reservations.kube.memory",
+		"spec.reservations.system.ephemeralStorage", "spec.reservations.kube.ephemeralStorage",
+		"spec.reservations.eviction.memoryAvailable", "spec.reservations.eviction.nodefsAvailable",
+		"spec.reservations.eviction.imagefsAvailable"),
 	between("spec.windows.pageFile.sizeMiB", 1024, 1048576),
 )
 
-func reserved(field string) []limit {
-	return []limit{
-		{field + ".cpu", "minLength", "1", "", "should be at least 1 chars long"},
-		longest(field+".cpu", "1234567m", "12345678m", 8),
-		pattern(field+".cpu", "500m", "0.5"),
-		{field + ".memory", "minLength", "4Gi", "", "should be at least 1 chars long"},
-		longest(field+".memory", "1234567890Mi", "12345678901Mi", 12),
-		pattern(field+".memory", "2048Mi", "2G"),
-		{field + ".ephemeralStorage", "minLength", "1Gi", "", "should be at least 1 chars long"},
-		longest(field+".ephemeralStorage", "1234567890Mi", "12345678901Mi", 12),
-		pattern(field+".ephemeralStorage", "2048Mi", "0Gi"),
+// padded are the limits of amounts, which zeros make as long as possible.
+func padded(amount string, fields ...string) []limit {
+	var all []limit
+	zeros := strings.Repeat("0", 32-len(amount))
+	for _, field := range fields {
+		all = append(all, longest(field, zeros+amount, "0"+zeros+amount, 32))
 	}
+	return all
 }
 
-func threshold(field string) []limit {
-	return []limit{
-		{field, "minLength", "5%", "5", "should be at least 2 chars long"},
-		longest(field, "1234567890Mi", "12345678901Mi", 12),
-		pattern(field, "99%", "100%"),
+// amount is the rule of fields that count cores or bytes. Each wrong value is refused by one sentence.
+func amount(message string, right, wrong []any, fields ...string) []rule {
+	var all []rule
+	for _, field := range fields {
+		field = "spec.reservations." + field
+		all = append(all, rule{
+			at: field, field: field, message: message, accepted: edits(field, right...), refused: edits(field, wrong...),
+		})
 	}
+	return all
 }
 
-var kubeletRules = []rule{
+var (
+	wrongBytes  = []any{"2GB", "two", "2 Gi", "", "1023Ki", "1", int64(2), "-1Gi", "65Ti", "1e30"}
+	amountRules = slices.Concat(amount("must be a number of cores from 0 to 768, such as 2, \"1.5\" or 500m",
+		[]any{int64(2), "1.5", "500m", int64(0), "0.25", int64(768)},
+		[]any{"two", "", "-1", int64(769), "500 m", "2 cores"}, "system.cpu", "kube.cpu"),
+		amount("must be an amount of memory from 1Mi to 24Ti, such as 3Gi or 1536Mi",
+			[]any{"3Gi", "1536Mi", "3221225472", int64(3221225472), "2G", "2.5Gi", "24Ti"}, append([]any{"25Ti"}, wrongBytes...),
+			"system.memory", "kube.memory"),
+		amount("must be an amount of disk space from 1Mi to 64Ti, such as 10Gi",
+			[]any{"10Gi", int64(10737418240), "64Ti"}, wrongBytes, "system.ephemeralStorage", "kube.ephemeralStorage"),
+		amount("must be an amount from 1Mi to 24Ti or a percentage from 1% to 99%, such as 500Mi or 5%",
+			[]any{"500Mi", "5%", int64(524288000)}, append([]any{"0%", "100%", "5.5%", "%", "25Ti"}, wrongBytes...),
+			"eviction.memoryAvailable"),
+		amount("must be an amount from 1Mi to 64Ti or a percentage from 1% to 99%, such as 10Gi or 10%",
+			[]any{"10Gi", "10%", "1.5Ti"}, append([]any{"0%", "100%", "10 %"}, wrongBytes...), "eviction.nodefsAvailable"),
+		amount("must be an amount from 1Mi to 64Ti or a percentage from 1% to 99%, such as 20Gi or 15%",
+			[]any{"20Gi", "15%"}, append([]any{"0%", "100%", "-5%"}, wrongBytes...), "eviction.imagefsAvailable"),
+	)
+)
+
+var kubeletRules = append(amountRules, []rule{
 	{
 		at: "spec.reservations", field: "spec.reservations.system",
 		message: "system.memory and kube.memory together must reserve at least 2Gi for Windows and Kubernetes; raise them, " +
-			"remove system.memory, or set lowMemory: IAcceptThatWindowsMayStall",
+			"remove system.memory, or set lowMemoryPolicy: Allow",
 		accepted: []map[string]any{
-			{"spec.reservations.system.memory": "1Gi"}, // lowMemory accepts it
-			{"spec.reservations.lowMemory": absent, "spec.reservations.system.memory": "1Gi"},
-			{"spec.reservations.lowMemory": absent, "spec.reservations.system.memory": "2Gi", "spec.reservations.kube": absent},
-			{"spec.reservations.lowMemory": absent, "spec.reservations.system.memory": absent},
-			{"spec.reservations.lowMemory": absent, "spec.reservations.system": absent},
+			{"spec.reservations.system.memory": "1Gi"}, // lowMemoryPolicy accepts it
+			{"spec.reservations.lowMemoryPolicy": absent, "spec.reservations.system.memory": "1Gi"},
+			{"spec.reservations.lowMemoryPolicy": absent, "spec.reservations.system.memory": "2Gi", "spec.reservations.kube": absent},
+			{"spec.reservations.lowMemoryPolicy": absent, "spec.reservations.system.memory": absent},
+			{"spec.reservations.lowMemoryPolicy": absent, "spec.reservations.system": absent},
+			{"spec.reservations.lowMemoryPolicy": absent, "spec.reservations.system": map[string]any{}},
+			{"spec.reservations.lowMemoryPolicy": absent, "spec.reservations.system.memory": int64(1<<30 + 1<<20), "spec.reservations.kube.memory": "1.0Gi"},
 		},
 		refused: []map[string]any{
-			{"spec.reservations.lowMemory": absent, "spec.reservations.system.memory": "1023Mi"},
-			{"spec.reservations.lowMemory": absent, "spec.reservations.system.memory": "2047Mi", "spec.reservations.kube": absent},
+			{"spec.reservations.lowMemoryPolicy": absent, "spec.reservations.system.memory": "1023Mi"},
+			{"spec.reservations.lowMemoryPolicy": absent, "spec.reservations.system.memory": "2047Mi", "spec.reservations.kube": absent},
 		},
 	},
 	{
@@ -100,8 +117,11 @@ var kubeletRules = []rule{
 		accepted: []map[string]any{
 			{"spec.windows.pageFile.policy": "Managed", "spec.windows.pageFile.sizeMiB": absent},
 			{"spec.windows.pageFile.policy": "Image", "spec.windows.pageFile.sizeMiB": absent},
+			{"spec.windows.pageFile": map[string]any{}},
 		},
-		refused: []map[string]any{{"spec.windows.pageFile.policy": "Managed"}, {"spec.windows.pageFile.sizeMiB": absent}},
+		refused: []map[string]any{
+			{"spec.windows.pageFile.policy": "Managed"}, {"spec.windows.pageFile.sizeMiB": absent}, {"spec.windows.pageFile.policy": absent},
+		},
 	},
 	{
 		at: "spec.kubelet", field: "spec.kubelet.featureGates",
@@ -122,6 +142,20 @@ var kubeletRules = []rule{
 			[]any{arg("image-credential-provider-bin-dir"), arg("image-credential-provider-config")}),
 		refused: edits("spec.kubelet.extraArgs[]", arg("image-credential-provider-bin-dir"), arg("image-credential-provider-config")),
 	},
+}...)
+
+// A wrong amount is one mistake, so it gets one sentence, which says what to write.
+func TestWrongAmountsGetOneSentence(t *testing.T) {
+	for _, r := range amountRules {
+		for _, edits := range r.refused {
+			made := setAll(newObject("WindowsBootstrapConfig"), edits)
+			set(made.Object, "spec.reservations.lowMemoryPolicy", absent)
+			err := create(t, made)
+			if err == nil || strings.Count(err.Error(), "spec.reservations") != 1 || !strings.Contains(err.Error(), r.message) {
+				t.Errorf("%v: want one sentence, %q, got: %v", edits, r.message, err)
+			}
+		}
+	}
 }
 
 func logQuery(state string) map[string]any {

@@ -34,8 +34,7 @@ var limits = map[string][]limit{
 		{"spec.providerID", "minLength", absent, "", "should be at least 1 chars long"},
 		longest("spec.providerID", absent, long(513), 512),
 	}),
-	"WindowsBootstrapConfig": slices.Concat(configLimits, text("status.dataSecretName", 253),
-		[]limit{empty("status.initialization", map[string]any{"dataSecretCreated": true})}),
+	"WindowsBootstrapConfig":         slices.Concat(configLimits, text("status.dataSecretName", 253)),
 	"WindowsBootstrapConfigTemplate": slices.Concat(configLimits, templateLimits),
 }
 
@@ -128,15 +127,9 @@ var configLimits = slices.Concat(
 	settingsLimits,
 	kubeletLimits, reservationLimits,
 	between("spec.bootstrapDeadlineSeconds", 300, 7200),
-	[]limit{
-		required("spec.discovery.kubeconfigFrom.secret.name"),
-		required("spec.discovery.kubeconfigFrom.secret.key"),
-	},
-	text("spec.discovery.kubeconfigFrom.secret.name", 253), text("spec.discovery.kubeconfigFrom.secret.key", 253),
+	keyReference("spec.discovery.kubeconfigFrom.secret"),
 	between("spec.kubelet.maxPods", 1, 500),
 	[]limit{
-		empty("spec.kubelet", map[string]any{"maxPods": int64(1)}),
-		empty("spec.node", map[string]any{"taints": []any{}}),
 		atMost("spec.node.labels.pool", 63),
 		{"spec.node.labels", "maxProperties", labels(64), labels(65), "must have at most 64 items"},
 		oneOf("spec.node.cloudConfigFile", "Managed", "Mine"),
@@ -217,6 +210,9 @@ func mustRefuse(t *testing.T, err error, field, refusal string) {
 		t.Errorf("want it refused with %q, got accepted", refusal)
 		return
 	}
+	if strings.Contains(err.Error(), "evaluating rule") {
+		t.Errorf("want %q alone, but another rule cannot be evaluated: %v", refusal, err)
+	}
 	if !strings.Contains(err.Error(), field+":") || !strings.Contains(err.Error(), refusal) {
 		t.Errorf("want %q of %q, got: %v", refusal, field, err)
 	}
@@ -257,6 +253,13 @@ func oneOf(field, right, wrong string) limit {
 func empty(field string, right map[string]any) limit {
 	return limit{field, "minProperties", right, map[string]any{}, "should have at least 1 properties"}
 }
+
+// keyReference and secretReference may be empty, which is as if they were left out.
+func keyReference(field string) []limit {
+	return []limit{atMost(field+".name", 253), atMost(field+".key", 253)}
+}
+
+func secretReference(field string) []limit { return []limit{atMost(field+".name", 253)} }
 
 func reference(field string) []limit {
 	return slices.Concat([]limit{required(field), required(field + ".name")}, text(field+".name", 253))

@@ -9,28 +9,21 @@ import (
 
 var networkLimits = slices.Concat(
 	[]limit{
-		empty("spec.network", map[string]any{"mode": "none"}),
-		required("spec.network.mode"),
-		oneOf("spec.network.mode", "overlay", "nat"),
+		oneOf("spec.network.mode", "Overlay", "nat"),
 		oneOf("spec.network.cni", "Flannel", "Cilium"),
 		pattern("spec.network.interface", "vEthernet (Ethernet0 2) #1", `a"b`),
-		pattern("spec.network.hnsNetworkName", "flannel.4096", "two words"),
 		required("spec.network.firewall[].name"),
 		required("spec.network.firewall[].protocol"),
 		oneOf("spec.network.firewall[].protocol", "UDP", "ICMP"),
 		required("spec.network.firewall[].ports"),
-		empty("spec.network.kubeProxy", map[string]any{"configFile": "Managed"}),
-		required("spec.network.kubeProxy.configFile"),
 		oneOf("spec.network.kubeProxy.configFile", "Managed", "Mine"),
+		atMost("spec.network.hnsNetworkName", 63),
 		oneOf("spec.network.kubeProxy.dsr", "Disabled", "true"),
 	},
-	from("spec.network.exceptionCIDRs", 32, func(i int) any { return fmt.Sprintf("10.%d.0.0/16", i) }),
-	from("spec.network.firewall", 32, func(i int) any {
-		return map[string]any{"name": long(i + 1), "protocol": "TCP", "ports": map[string]any{"first": int64(80)}}
-	}),
+	upTo("spec.network.exceptionCIDRs", 32, func(i int) any { return fmt.Sprintf("10.%d.0.0/16", i) }),
+	upTo("spec.network.firewall", 32, opened),
 	between("spec.network.vni", 4096, 16777215),
 	text("spec.network.interface", 64),
-	text("spec.network.hnsNetworkName", 63),
 	[]limit{
 		// Only IPv4 CIDRs are accepted, which are shorter than the maximum.
 		{"spec.network.exceptionCIDRs[]", "minLength", "0.0.0.0/0", "", "should be at least 1 chars long"},
@@ -38,18 +31,20 @@ var networkLimits = slices.Concat(
 	},
 	ip("spec.network.clusterDNS", "", 39),
 	text("spec.network.firewall[].name", 50),
-	portLimits("spec.network.nodePorts", ports(1, 1), 1),
-	portLimits("spec.network.dynamicPorts", ports(1025, 2000), 34000),
-	portLimits("spec.network.firewall[].ports", ports(1, 1), 1),
+	portLimits("spec.network.nodePorts", 1), portLimits("spec.network.dynamicPorts", 34000),
+	portLimits("spec.network.firewall[].ports", 1),
 )
+
+// opened is a rule of the firewall; its name is longer by i.
+func opened(i int) any {
+	return map[string]any{"name": long(i + 1), "protocol": "TCP", "ports": map[string]any{"first": int64(80)}}
+}
 
 func ports(first, last int64) map[string]any { return map[string]any{"first": first, "last": last} }
 
-// portLimits are the limits of a range of ports. good is a valid range, first a valid first port.
-func portLimits(field string, good map[string]any, first int64) []limit {
+// portLimits are the limits of a range of ports; first is a valid first port.
+func portLimits(field string, first int64) []limit {
 	return []limit{
-		empty(field, good),
-		{field + ".first", "required", right, absent, "Required value"},
 		{field + ".first", "minimum", first, int64(0), "should be greater than or equal to 1"},
 		{field + ".first", "maximum", right, int64(65536), "should be less than or equal to 65535"},
 		{field + ".last", "minimum", right, int64(0), "should be greater than or equal to 1"},
@@ -79,14 +74,14 @@ func (p pairs) with(more map[string]any) []map[string]any {
 }
 
 var (
-	bare        = pairs{{"transparent", ""}, {"none", ""}}
-	antrea      = pairs{{"transparent", "Antrea"}}
-	flannel     = pairs{{"l2bridge", "Flannel"}, {"overlay", "Flannel"}}
-	winBridge   = pairs{{"l2bridge", "WinBridge"}}
-	winOverlay  = pairs{{"overlay", "WinOverlay"}}
-	azureCNI    = pairs{{"l2bridge", "AzureCNI"}, {"l2tunnel", "AzureCNI"}}
-	calico      = pairs{{"l2bridge", "Calico"}, {"overlay", "Calico"}}
-	hybrid      = pairs{{"overlay", "OVNKubernetes"}}
+	bare        = pairs{{"Transparent", ""}, {"None", ""}}
+	antrea      = pairs{{"Transparent", "Antrea"}}
+	flannel     = pairs{{"L2Bridge", "Flannel"}, {"Overlay", "Flannel"}}
+	winBridge   = pairs{{"L2Bridge", "WinBridge"}}
+	winOverlay  = pairs{{"Overlay", "WinOverlay"}}
+	azureCNI    = pairs{{"L2Bridge", "AzureCNI"}, {"L2Tunnel", "AzureCNI"}}
+	calico      = pairs{{"L2Bridge", "Calico"}, {"Overlay", "Calico"}}
+	hybrid      = pairs{{"Overlay", "OVNKubernetes"}}
 	configured  = slices.Concat(flannel, winBridge, winOverlay, azureCNI)
 	withNetwork = slices.Concat(configured, calico, hybrid)
 )
@@ -102,36 +97,69 @@ func only(allowed pairs, field string, value any, message string, others ...pair
 
 var networkRules = []rule{
 	{
+		at: "spec.network", field: "spec.network.mode",
+		message: "the other fields of network need a mode; set mode to L2Bridge, L2Tunnel, Overlay, Transparent or None",
+		accepted: edits("spec.network", map[string]any{}, map[string]any{
+			"nodePorts": map[string]any{}, "dynamicPorts": map[string]any{}, "kubeProxy": map[string]any{},
+			"firewall": []any{}, "exceptionCIDRs": []any{},
+		}),
+		refused: edits("spec.network",
+			map[string]any{"cni": "Flannel"}, map[string]any{"interface": "node"}, map[string]any{"hnsNetworkName": "a"},
+			map[string]any{"vni": int64(4096)}, map[string]any{"exceptionCIDRs": []any{"10.0.0.0/8"}},
+			map[string]any{"clusterDNS": "10.96.0.10"}, map[string]any{"nodePorts": ports(1, 2)},
+			map[string]any{"dynamicPorts": ports(34000, 65535)}, map[string]any{"firewall": []any{opened(1)}},
+			map[string]any{"kubeProxy": map[string]any{"configFile": "Managed"}}),
+	},
+	{
+		at: "spec.network.hnsNetworkName", field: "spec.network.hnsNetworkName",
+		message:  "must have letters, digits, '.', '_' and '-' only, and begin and end with a letter or digit, such as flannel.4096",
+		accepted: edits("spec.network.hnsNetworkName", "flannel.4096", "a", "A_b-1"),
+		refused:  edits("spec.network.hnsNetworkName", "", "two words", "-a", "a*", `a\b`),
+	},
+	{
+		at: "spec.network.kubeProxy", field: "spec.network.kubeProxy.configFile",
+		message:  "dsr is a setting of the file that the bootstrap writes; set configFile: Managed as well, or remove dsr",
+		accepted: edits("spec.network.kubeProxy", map[string]any{}, map[string]any{"configFile": "Managed"}),
+		refused:  edits("spec.network.kubeProxy", map[string]any{"dsr": "Enabled"}),
+	},
+	{
+		at: "spec.network.firewall[]", field: "spec.network.firewall[0].ports",
+		message:  "set the first port that the rule opens, such as 9100",
+		accepted: edits("spec.network.firewall[].ports", map[string]any{"first": int64(80)}),
+		refused:  edits("spec.network.firewall[].ports", map[string]any{}),
+	},
+	needsFirst("spec.network.nodePorts", 80), needsFirst("spec.network.dynamicPorts", 40000), needsFirst("spec.network.firewall[].ports", 80),
+	{
 		at: "spec.network", field: "spec.network.cni",
-		message: "mode and cni do not fit together; use l2bridge with Flannel, Calico, WinBridge or AzureCNI, " +
-			"l2tunnel with AzureCNI, overlay with Flannel, Calico, OVNKubernetes or WinOverlay, " +
-			"transparent with Antrea or no cni, or none with no cni",
+		message: "mode and cni do not fit together; use L2Bridge with Flannel, Calico, WinBridge or AzureCNI, " +
+			"L2Tunnel with AzureCNI, Overlay with Flannel, Calico, OVNKubernetes or WinOverlay, " +
+			"Transparent with Antrea or no cni, or None with no cni",
 		accepted: slices.Concat(withNetwork, antrea, bare).with(nil),
 		refused: pairs{
-			{"none", "Flannel"},
-			{"none", "Antrea"},
-			{"transparent", "Flannel"},
-			{"transparent", "OVNKubernetes"},
-			{"l2bridge", ""},
-			{"l2bridge", "OVNKubernetes"},
-			{"l2bridge", "Antrea"},
-			{"l2bridge", "WinOverlay"},
-			{"l2tunnel", ""},
-			{"l2tunnel", "Flannel"},
-			{"overlay", ""},
-			{"overlay", "AzureCNI"},
-			{"overlay", "WinBridge"},
-			{"overlay", "Antrea"},
+			{"None", "Flannel"},
+			{"None", "Antrea"},
+			{"Transparent", "Flannel"},
+			{"Transparent", "OVNKubernetes"},
+			{"L2Bridge", ""},
+			{"L2Bridge", "OVNKubernetes"},
+			{"L2Bridge", "Antrea"},
+			{"L2Bridge", "WinOverlay"},
+			{"L2Tunnel", ""},
+			{"L2Tunnel", "Flannel"},
+			{"Overlay", ""},
+			{"Overlay", "AzureCNI"},
+			{"Overlay", "WinBridge"},
+			{"Overlay", "Antrea"},
 		}.with(nil),
 	},
-	only(pairs{{"overlay", "Flannel"}, {"overlay", "WinOverlay"}}, "vni", int64(4096),
-		"vni is for Flannel and WinOverlay in mode overlay only; remove it: other CNIs have it in their own configuration",
-		bare, antrea, calico, hybrid, azureCNI, pairs{{"l2bridge", "Flannel"}}),
+	only(pairs{{"Overlay", "Flannel"}, {"Overlay", "WinOverlay"}}, "vni", int64(4096),
+		"vni is for Flannel and WinOverlay in mode Overlay only; remove it: other CNIs have it in their own configuration",
+		bare, antrea, calico, hybrid, azureCNI, pairs{{"L2Bridge", "Flannel"}}),
 	only(slices.Concat(configured, calico), "interface", "Ethernet0",
 		"with this mode and cni, the CNI chooses the interface itself; remove interface and configure it in the CNI",
 		bare, antrea, hybrid),
 	only(withNetwork, "hnsNetworkName", "pods",
-		"hnsNetworkName is for l2bridge, l2tunnel and overlay only; remove it",
+		"hnsNetworkName is for L2Bridge, L2Tunnel and Overlay only; remove it",
 		bare, antrea),
 	only(configured, "exceptionCIDRs", []any{"10.0.0.0/8"},
 		"the bootstrap does not configure this CNI; remove exceptionCIDRs and configure them in the CNI",
@@ -139,10 +167,10 @@ var networkRules = []rule{
 	only(configured, "clusterDNS", "10.96.0.10",
 		"the bootstrap does not configure this CNI; remove clusterDNS and configure it in the CNI",
 		bare, antrea, calico, hybrid),
-	only(slices.Concat(configured, pairs{{"l2bridge", "Calico"}}), "kubeProxy", map[string]any{"configFile": "Managed"},
+	only(slices.Concat(configured, pairs{{"L2Bridge", "Calico"}}), "kubeProxy", map[string]any{"configFile": "Managed"},
 		"with this mode and cni, kube-proxy is not needed or cannot be configured before the CNI runs; remove kubeProxy: "+
 			"its DaemonSet brings its configuration",
-		bare, antrea, hybrid, pairs{{"overlay", "Calico"}}),
+		bare, antrea, hybrid, pairs{{"Overlay", "Calico"}}),
 	ordered("spec.network.nodePorts", 80), ordered("spec.network.dynamicPorts", 40000), ordered("spec.network.firewall[].ports", 80),
 	{
 		at: "spec.network.exceptionCIDRs[]", field: "spec.network.exceptionCIDRs[0]",
@@ -222,5 +250,18 @@ func ordered(field string, first int64) rule {
 		at: field, field: strings.ReplaceAll(field, "[]", "[0]") + ".last",
 		message:  "last must not be below first; raise last, or remove it for a single port",
 		accepted: accepted, refused: edits(field, ports(first+1, first)),
+	}
+}
+
+// needsFirst is the rule that last alone means nothing.
+func needsFirst(field string, first int64) rule {
+	accepted := edits(field, ports(first, first+300))
+	if !strings.Contains(field, "firewall") {
+		accepted = append(accepted, edits(field, map[string]any{})...)
+	}
+	return rule{
+		at: field, field: strings.ReplaceAll(field, "[]", "[0]") + ".first",
+		message:  "last needs a first port; set both, or first alone for a single port",
+		accepted: accepted, refused: edits(field, map[string]any{"last": int64(50000)}),
 	}
 }

@@ -31,9 +31,6 @@ func source(field string) map[string]any {
 }
 
 var settingsLimits = slices.Concat(
-	[]limit{
-		empty("spec.custom", map[string]any{"postJoin": []any{script("a0")}}),
-	},
 	items("spec.custom.files", 64, file),
 	[]limit{
 		required("spec.custom.files[].path"),
@@ -48,7 +45,6 @@ var settingsLimits = slices.Concat(
 )
 
 var containerdLimits = slices.Concat(
-	[]limit{empty("spec.containerd", map[string]any{"pauseImage": "a.b/c"})},
 	items("spec.containerd.registries", 16, registry),
 	[]limit{
 		required("spec.containerd.registries[].host"), required("spec.containerd.registries[].mirrors[].url"),
@@ -58,7 +54,7 @@ var containerdLimits = slices.Concat(
 		required("spec.containerd.dropIns[].name"),
 	},
 	text("spec.containerd.registries[].host", 253),
-	secretName("spec.containerd.registries[].credentialsRef.name"),
+	secretReference("spec.containerd.registries[].credentialsRef"),
 	items("spec.containerd.registries[].mirrors", 8,
 		func(key string) map[string]any { return map[string]any{"url": "https://" + key} }),
 	references("spec.containerd.registries[].caFrom"),
@@ -74,16 +70,12 @@ var containerdLimits = slices.Concat(
 
 var windowsLimits = slices.Concat(
 	[]limit{
-		empty("spec.windows", map[string]any{"timeZone": "UTC"}),
-		empty("spec.windows.proxy", map[string]any{"http": "http://a"}),
 		required("spec.windows.trustedCertificates[].name"),
 		{"spec.windows.timeZone", "minLength", "UTC", "", "should be at least 1 chars long"},
 		longest("spec.windows.timeZone", "A"+long(49)+" Standard Time", "A"+long(50)+" Standard Time", 64),
 		required("spec.windows.users[].name"),
 		oneOf("spec.windows.users[].role", "Administrator", "King"),
 		required("spec.windows.users[].sshAuthorizedKeys"),
-		empty("spec.windows.defenderExclusions", map[string]any{"processes": []any{"a.exe"}}),
-		required("spec.windows.csiProxy.path"),
 		{"spec.windows.csiProxy.path", "minLength", `C:\a.exe`, "", "should be at least 1 chars long"},
 		longest("spec.windows.csiProxy.path", `C:\`+long(233)+".exe", `C:\`+long(234)+".exe", 240),
 	},
@@ -101,6 +93,9 @@ var windowsLimits = slices.Concat(
 		return map[string]any{"name": key, "sshAuthorizedKeys": []any{"ssh-rsa AAAA"}}
 	}),
 	text("spec.windows.users[].name", 20),
+	[]limit{{
+		"spec.windows.users[].sshAuthorizedKeys", "minItems", right, []any{}, "should have at least 1 items",
+	}},
 	texts("spec.windows.users[].sshAuthorizedKeys", 16, 2048, shape{head: "ssh-rsa AAAA"}),
 	texts("spec.windows.features", 32, 64, shape{}),
 	texts("spec.windows.defenderExclusions.folders", 32, 240, shape{head: `C:\`}),
@@ -109,23 +104,18 @@ var windowsLimits = slices.Concat(
 
 var domainLimits = slices.Concat(
 	[]limit{
-		required("spec.windows.domain.name"),
 		{"spec.windows.domain.name", "minLength", "a.b", "", "should be at least 1 chars long"},
 		longest("spec.windows.domain.name", "a."+long(251), "a."+long(252), 253),
 		{"spec.windows.domain.organizationalUnit", "minLength", "OU=a,DC=b", "", "should be at least 1 chars long"},
 		longest("spec.windows.domain.organizationalUnit", "OU="+long(1016)+",DC=a", "OU="+long(1017)+",DC=a", 1024),
 	},
-	reference("spec.windows.domain.credentialsRef"), secretName("spec.windows.proxy.credentialsRef.name"),
-	[]limit{required("spec.windows.gmsaPlugin.classID")},
+	secretReference("spec.windows.domain.credentialsRef"), secretReference("spec.windows.proxy.credentialsRef"),
 	[]limit{
 		{"spec.windows.gmsaPlugin.classID", "minLength", guid, "", "should be at least 1 chars long"},
 		// A rule fixes the length.
 		longest("spec.windows.gmsaPlugin.classID", guid, long(65), 64),
 	},
 )
-
-// secretName is the name in an optional reference.
-func secretName(field string) []limit { return append(text(field, 253), required(field)) }
 
 func registry(key string) map[string]any {
 	return map[string]any{"host": key, "credentialsRef": map[string]any{"name": "a"}}
@@ -152,7 +142,7 @@ type shape struct{ head, tail string }
 // texts are the limits of a list of texts.
 func texts(field string, most, characters int, s shape) []limit {
 	fill := characters - len(s.head) - len(s.tail)
-	return append(from(field, most, func(i int) any { return fmt.Sprint(s.head, "a", i, s.tail) }), []limit{
+	return append(upTo(field, most, func(i int) any { return fmt.Sprint(s.head, "a", i, s.tail) }), []limit{
 		{field + "[]", "minLength", s.head + "a" + s.tail, "", "should be at least 1 chars long"},
 		longest(field+"[]", s.head+long(fill)+s.tail, s.head+long(fill+1)+s.tail, characters),
 	}...)
@@ -163,12 +153,15 @@ var settingsRules = slices.Concat(
 	contentRules("spec.windows.trustedCertificates"), contentRules("spec.containerd.dropIns"),
 	[]rule{
 		sourceRule("spec.containerd.registries[].caFrom", nil, both),
+		secretRule("spec.containerd.registries[].credentialsRef"), secretRule("spec.windows.domain.credentialsRef"),
 		{
 			at: "spec.containerd.registries[]", field: "spec.containerd.registries[0]",
 			message: "set at least one of mirrors, caFrom and credentialsRef",
 			accepted: edits("spec.containerd.registries[]",
 				map[string]any{"host": "a", "caFrom": source("secret")}, registry("a")),
-			refused: []map[string]any{{"spec.containerd.registries[]": map[string]any{"host": "a"}}},
+			refused: edits("spec.containerd.registries[]", map[string]any{"host": "a"}, map[string]any{
+				"host": "a", "mirrors": []any{}, "caFrom": map[string]any{}, "credentialsRef": map[string]any{},
+			}),
 		},
 		{
 			at: "spec.containerd.registries[]", field: "spec.containerd.registries[0].credentialsRef",
@@ -176,18 +169,33 @@ var settingsRules = slices.Concat(
 			accepted: []map[string]any{
 				{"spec.containerd.registries[].host": "_default", "spec.containerd.registries[].credentialsRef": absent},
 				{"spec.containerd.registries[].host": "default"},
+				{"spec.containerd.registries[].host": "_default", "spec.containerd.registries[].credentialsRef": map[string]any{}},
 			},
 			refused: edits("spec.containerd.registries[].host", "_default"),
 		},
 		fullImage("spec.containerd.pauseImage"), fullImage("spec.containerd.prepullImages[]"),
 		{
 			at: "spec.windows.proxy", field: "spec.windows.proxy", message: "set http, https or both",
-			accepted: []map[string]any{{"spec.windows.proxy.http": absent}, {"spec.windows.proxy.https": absent}},
-			refused:  []map[string]any{{"spec.windows.proxy": map[string]any{"noProxy": []any{"a"}}}},
+			accepted: []map[string]any{
+				{"spec.windows.proxy.http": absent}, {"spec.windows.proxy.https": absent},
+				{"spec.windows.proxy": map[string]any{"noProxy": []any{}}},
+			},
+			refused: []map[string]any{{"spec.windows.proxy": map[string]any{"noProxy": []any{"a"}}}},
 		},
 	},
+	keyRules("spec.containerd.registries[].caFrom.secret"), keyRules("spec.containerd.registries[].caFrom.configMap"),
+	keyRules("spec.discovery.kubeconfigFrom.secret"),
 	onWindows,
 	[]rule{{
+		at: "spec.windows.domain", field: "spec.windows.domain",
+		message:  "a domain needs name and credentialsRef; set both, or leave out domain",
+		accepted: edits("spec.windows.domain", map[string]any{}, map[string]any{"credentialsRef": map[string]any{}}),
+		refused: []map[string]any{
+			{"spec.windows.domain.name": absent}, {"spec.windows.domain.credentialsRef": absent},
+			{"spec.windows.domain.credentialsRef": map[string]any{}},
+			{"spec.windows.domain": map[string]any{"organizationalUnit": "OU=a"}},
+		},
+	}, {
 		at: "spec.custom.files[]", field: "spec.custom.files[0].access",
 		message: "a file with content from a Secret is for Administrators only; remove access, or take the content from a ConfigMap",
 		accepted: []map[string]any{
@@ -216,13 +224,7 @@ func contents(at string) []limit {
 
 // references are the limits of a ContentSource.
 func references(at string) []limit {
-	all := []limit{empty(at, source("secret"))}
-	for _, kind := range []string{".secret", ".configMap"} {
-		for _, field := range []string{".name", ".key"} {
-			all = slices.Concat(all, []limit{required(at + kind + field)}, text(at+kind+field, 253))
-		}
-	}
-	return all
+	return slices.Concat(keyReference(at+".secret"), keyReference(at+".configMap"))
 }
 
 func scripts(at string) []limit {
@@ -240,15 +242,61 @@ var both = map[string]any{"secret": source("secret")["secret"], "configMap": sou
 // contentRules are the rules of a list whose items have content or contentFrom.
 func contentRules(list string) []rule {
 	at, item := list+"[]", strings.ReplaceAll(list+"[]", "[]", "[0]")
-	return []rule{
+	rules := []rule{
 		{
 			at: at, field: item, message: "set exactly one of content and contentFrom",
-			accepted: []map[string]any{{}, {at + ".content": absent, at + ".contentFrom": source("configMap")}},
-			refused:  []map[string]any{{at + ".content": absent}, {at + ".contentFrom": source("configMap")}},
+			accepted: []map[string]any{
+				{}, {at + ".content": absent, at + ".contentFrom": source("configMap")}, {at + ".contentFrom": map[string]any{}},
+				{at + ".contentFrom": map[string]any{"secret": map[string]any{}, "configMap": map[string]any{}}},
+			},
+			refused: []map[string]any{
+				{at + ".content": absent}, {at + ".contentFrom": source("configMap")},
+				{at + ".content": absent, at + ".contentFrom": map[string]any{}},
+			},
 		},
 		sourceRule(at+".contentFrom", map[string]any{at + ".content": absent}, both),
 	}
+	return slices.Concat(rules, keyRules(at+".contentFrom.secret"), keyRules(at+".contentFrom.configMap"))
 }
+
+// keyRules are the rules of a KeyReference.
+func keyRules(at string) []rule {
+	field := strings.ReplaceAll(at, "[]", "[0]")
+	return []rule{
+		{
+			at: at, field: field, message: "set both name and key",
+			accepted: []map[string]any{{}},
+			refused:  edits(at, map[string]any{"name": "a"}, map[string]any{"key": "a"}),
+		},
+		{
+			at: at + ".name", field: field + ".name",
+			message: "must be the name of an object in the config's own namespace: lower-case letters, digits, '-' and '.', " +
+				"such as node-files",
+			accepted: edits(at+".name", goodNames...), refused: edits(at+".name", wrongNames...),
+		},
+		{
+			at: at + ".key", field: field + ".key",
+			message:  "must be a key of a Secret or ConfigMap: letters, digits, '-', '_' and '.', such as app.conf",
+			accepted: edits(at+".key", "app.conf", "A_b-1", ".hidden", long(253)),
+			refused:  edits(at+".key", "", "a/b", "a b", "../x", "ä"),
+		},
+	}
+}
+
+// secretRule is the rule of a SecretReference.
+func secretRule(at string) rule {
+	return rule{
+		at: at + ".name", field: strings.ReplaceAll(at, "[]", "[0]") + ".name",
+		message: "must be the name of a Secret in the config's own namespace: lower-case letters, digits, '-' and '.', " +
+			"such as harbor",
+		accepted: edits(at+".name", goodNames...), refused: edits(at+".name", wrongNames...),
+	}
+}
+
+var (
+	goodNames  = []any{"harbor", "my.secret-1", "1", long(253)}
+	wrongNames = []any{"", "Harbor", "../../x", "a b", "-a", "a-", "a..b", "a/b"}
+)
 
 // sourceRule is the rule of a ContentSource. The edits in beside are made with each case.
 func sourceRule(at string, beside, both map[string]any) rule {
@@ -258,7 +306,7 @@ func sourceRule(at string, beside, both map[string]any) rule {
 		return edits
 	}
 	return rule{
-		at: at, field: strings.ReplaceAll(at, "[]", "[0]"), message: "set exactly one of secret and configMap",
+		at: at, field: strings.ReplaceAll(at, "[]", "[0]"), message: "set secret or configMap, not both",
 		accepted: []map[string]any{edit(source("secret")), edit(source("configMap"))},
 		refused:  []map[string]any{edit(both)},
 	}
@@ -274,5 +322,5 @@ func script(key string) map[string]any { return map[string]any{"name": key, "con
 
 // items are the limits of a list of type map.
 func items(field string, most int, item func(key string) map[string]any) []limit {
-	return from(field, most, func(i int) any { return item(fmt.Sprint("a", i)) })
+	return upTo(field, most, func(i int) any { return item(fmt.Sprint("a", i)) })
 }

@@ -181,7 +181,7 @@ func TestWarnings(t *testing.T) {
 	warned := m.Await(t, "warning", world.Windows("Ready True Running"), world.Config("HasWarnings True WarningsGiven"),
 		world.Config("DataSecretAvailable True DataSecretAvailable"))
 	if got := conditions.GetMessage(warned.Config, bootstrapv1.HasWarningsCondition); !strings.HasPrefix(got,
-		"WindowsBootstrapConfig spec.network: l2bridge on Azure needs") {
+		"WindowsBootstrapConfig spec.network: L2Bridge on Azure needs") {
 		t.Errorf("the warning reads %q", got)
 	}
 	s.steady(t, m)

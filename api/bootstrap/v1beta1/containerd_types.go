@@ -1,15 +1,12 @@
 package v1beta1
 
 // Containerd has the settings of containerd. They become drop-in files, which containerd 2 merges into its configuration.
-//
-// +kubebuilder:validation:MinProperties=1
 type Containerd struct {
 	// registries that have mirrors or a CA of their own, or need credentials.
 	//
 	// +optional
 	// +listType=map
 	// +listMapKey=host
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	Registries []Registry `json:"registries,omitempty"`
 
@@ -26,7 +23,6 @@ type Containerd struct {
 	//
 	// +optional
 	// +listType=set
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=512
@@ -45,7 +41,6 @@ type Containerd struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	DropIns []ContainerdDropIn `json:"dropIns,omitempty"`
 }
@@ -61,8 +56,8 @@ const (
 
 // Registry is how containerd reaches one registry.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.mirrors) || has(self.caFrom) || has(self.credentialsRef)",message="set at least one of mirrors, caFrom and credentialsRef"
-// +kubebuilder:validation:XValidation:rule="self.host != '_default' || !has(self.credentialsRef)",message="credentials for _default would be sent to every registry; set host to the registry that they are for",fieldPath=".credentialsRef"
+// +kubebuilder:validation:XValidation:rule="(has(self.mirrors) && size(self.mirrors) > 0) || (has(self.caFrom) && (has(self.caFrom.secret) && has(self.caFrom.secret.name) || has(self.caFrom.configMap) && has(self.caFrom.configMap.name))) || (has(self.credentialsRef) && has(self.credentialsRef.name))",message="set at least one of mirrors, caFrom and credentialsRef"
+// +kubebuilder:validation:XValidation:rule="self.host != '_default' || !has(self.credentialsRef) || !has(self.credentialsRef.name)",message="credentials for _default would be sent to every registry; set host to the registry that they are for",fieldPath=".credentialsRef"
 type Registry struct {
 	// host of the registry as in image names, such as docker.io or registry.example.com:5000. _default applies to all
 	// registries that are not listed.
@@ -79,7 +74,6 @@ type Registry struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=url
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
 	Mirrors []RegistryMirror `json:"mirrors,omitempty"`
 
@@ -108,17 +102,17 @@ type RegistryMirror struct {
 
 // SecretReference names a Secret in the namespace of the config.
 type SecretReference struct {
-	// name of the Secret.
+	// name of the Secret, such as harbor.
 	//
-	// +required
-	// +kubebuilder:validation:MinLength=1
+	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a Secret in the config's own namespace: lower-case letters, digits, '-' and '.', such as harbor"
 	Name string `json:"name,omitempty"`
 }
 
 // ContainerdDropIn is one file of containerd's configuration.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.content) != has(self.contentFrom)",message="set exactly one of content and contentFrom"
+// +kubebuilder:validation:XValidation:rule="has(self.content) != (has(self.contentFrom) && (has(self.contentFrom.secret) && has(self.contentFrom.secret.name) || has(self.contentFrom.configMap) && has(self.contentFrom.configMap.name)))",message="set exactly one of content and contentFrom"
 type ContainerdDropIn struct {
 	// name of the drop-in. containerd reads drop-ins in the order of their names.
 	//

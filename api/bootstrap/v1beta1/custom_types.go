@@ -1,15 +1,12 @@
 package v1beta1
 
 // Custom has the user's own files and scripts.
-//
-// +kubebuilder:validation:MinProperties=1
 type Custom struct {
 	// files are written before anything else happens on the node.
 	//
 	// +optional
 	// +listType=map
 	// +listMapKey=path
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:XValidation:rule="self.all(one, self.exists_one(other, other.path.lowerAscii() == one.path.lowerAscii()))",message="two files have the same path (Windows ignores case); remove one of them"
 	Files []CustomFile `json:"files,omitempty"`
@@ -19,7 +16,6 @@ type Custom struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	PreJoin []CustomScript `json:"preJoin,omitempty"`
 
@@ -28,7 +24,6 @@ type Custom struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	PostJoin []CustomScript `json:"postJoin,omitempty"`
 }
@@ -45,8 +40,8 @@ const (
 
 // CustomFile is a file on the node.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.content) != has(self.contentFrom)",message="set exactly one of content and contentFrom"
-// +kubebuilder:validation:XValidation:rule="!has(self.access) || self.access != 'Inherited' || !has(self.contentFrom) || !has(self.contentFrom.secret)",message="a file with content from a Secret is for Administrators only; remove access, or take the content from a ConfigMap",fieldPath=".access"
+// +kubebuilder:validation:XValidation:rule="has(self.content) != (has(self.contentFrom) && (has(self.contentFrom.secret) && has(self.contentFrom.secret.name) || has(self.contentFrom.configMap) && has(self.contentFrom.configMap.name)))",message="set exactly one of content and contentFrom"
+// +kubebuilder:validation:XValidation:rule="!has(self.access) || self.access != 'Inherited' || !has(self.contentFrom) || !has(self.contentFrom.secret) || !has(self.contentFrom.secret.name)",message="a file with content from a Secret is for Administrators only; remove access, or take the content from a ConfigMap",fieldPath=".access"
 type CustomFile struct {
 	// path of the file on drive C:, such as C:\etc\app.conf. Paths of the bootstrap and of the node's programs are refused;
 	// docs/bootstrap.md lists them.
@@ -92,7 +87,7 @@ const (
 // interrupted while it runs. Exit code 0 means success and 3010 success after a restart of Windows; any other exit code fails
 // the bootstrap.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.content) != has(self.contentFrom)",message="set exactly one of content and contentFrom"
+// +kubebuilder:validation:XValidation:rule="has(self.content) != (has(self.contentFrom) && (has(self.contentFrom.secret) && has(self.contentFrom.secret.name) || has(self.contentFrom.configMap) && has(self.contentFrom.configMap.name)))",message="set exactly one of content and contentFrom"
 type CustomScript struct {
 	// name of the script in reports.
 	//
@@ -133,33 +128,34 @@ type CustomScript struct {
 // ContentSource names a key of a Secret or ConfigMap in the namespace of the config. It is read once, when the user data is
 // rendered.
 //
-// +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:XValidation:rule="has(self.secret) != has(self.configMap)",message="set exactly one of secret and configMap"
+// +kubebuilder:validation:XValidation:rule="!has(self.secret) || !has(self.secret.name) || !has(self.configMap) || !has(self.configMap.name)",message="set secret or configMap, not both"
 type ContentSource struct {
-	// secret that holds the content.
+	// secret in the namespace of the config, and the key in it.
 	//
 	// +optional
 	Secret KeyReference `json:"secret,omitempty,omitzero"`
 
-	// configMap that holds the content.
+	// configMap in the namespace of the config, and the key in it.
 	//
 	// +optional
 	ConfigMap KeyReference `json:"configMap,omitempty,omitzero"`
 }
 
 // KeyReference names a key of a Secret or ConfigMap.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.name) == has(self.key)",message="set both name and key"
 type KeyReference struct {
-	// name of the Secret or ConfigMap.
+	// name of the Secret or ConfigMap, such as node-files.
 	//
-	// +required
-	// +kubebuilder:validation:MinLength=1
+	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of an object in the config's own namespace: lower-case letters, digits, '-' and '.', such as node-files"
 	Name string `json:"name,omitempty"`
 
-	// key in the Secret or ConfigMap.
+	// key in the Secret or ConfigMap, such as app.conf.
 	//
-	// +required
-	// +kubebuilder:validation:MinLength=1
+	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z0-9]+$')",message="must be a key of a Secret or ConfigMap: letters, digits, '-', '_' and '.', such as app.conf"
 	Key string `json:"key,omitempty"`
 }

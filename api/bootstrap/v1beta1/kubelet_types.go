@@ -4,7 +4,6 @@ import "k8s.io/apimachinery/pkg/runtime"
 
 // Kubelet has the settings of the kubelet.
 //
-// +kubebuilder:validation:MinProperties=1
 // +kubebuilder:validation:XValidation:rule="!has(self.systemLogQuery) || self.systemLogQuery != 'Enabled' || !has(self.featureGates) || !self.featureGates.exists(gate, gate.name == 'NodeLogQuery' && gate.state == 'Disabled')",message="systemLogQuery: Enabled needs the feature gate NodeLogQuery, which is Disabled; remove one of the two",fieldPath=".featureGates"
 type Kubelet struct {
 	// maxPods of the node. Default: 110.
@@ -26,7 +25,6 @@ type Kubelet struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:XValidation:rule="self.exists(arg, arg.name == 'image-credential-provider-bin-dir') == self.exists(arg, arg.name == 'image-credential-provider-config')",message="the kubelet needs image-credential-provider-bin-dir and image-credential-provider-config together; set both or neither"
 	ExtraArgs []KubeletArg `json:"extraArgs,omitempty"`
@@ -37,7 +35,6 @@ type Kubelet struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	FeatureGates []FeatureGate `json:"featureGates,omitempty"`
 
@@ -76,7 +73,6 @@ type Kubelet struct {
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
-	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=64
 	Configuration runtime.RawExtension `json:"configuration,omitempty,omitzero"`
 }
@@ -172,8 +168,6 @@ type FeatureGate struct {
 }
 
 // KubeletLog says how much the kubelet logs, where, and how long log files are kept.
-//
-// +kubebuilder:validation:MinProperties=1
 type KubeletLog struct {
 	// verbosity from 0 to 10. 2 suits normal operation; 5 or more fills the disk quickly. Default: as in the cluster's kubelet
 	// configuration.

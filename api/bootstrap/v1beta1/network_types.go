@@ -3,20 +3,22 @@ package v1beta1
 // Network says how pods on the node reach the network. Without it the bootstrap sets up no pod network and leaves
 // everything to the CNI's own DaemonSet.
 //
-// +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:XValidation:rule="self.mode == 'none' ? !has(self.cni) : self.mode == 'transparent' ? (!has(self.cni) || self.cni == 'Antrea') : has(self.cni) && (self.mode == 'l2tunnel' ? self.cni == 'AzureCNI' : self.mode == 'l2bridge' ? self.cni in ['Flannel', 'Calico', 'WinBridge', 'AzureCNI'] : self.cni in ['Flannel', 'Calico', 'OVNKubernetes', 'WinOverlay'])",message="mode and cni do not fit together; use l2bridge with Flannel, Calico, WinBridge or AzureCNI, l2tunnel with AzureCNI, overlay with Flannel, Calico, OVNKubernetes or WinOverlay, transparent with Antrea or no cni, or none with no cni",fieldPath=".cni"
-// +kubebuilder:validation:XValidation:rule="!has(self.vni) || (self.mode == 'overlay' && has(self.cni) && self.cni in ['Flannel', 'WinOverlay'])",message="vni is for Flannel and WinOverlay in mode overlay only; remove it: other CNIs have it in their own configuration",fieldPath=".vni"
-// +kubebuilder:validation:XValidation:rule="!has(self.interface) || (self.mode in ['l2bridge', 'l2tunnel', 'overlay'] && has(self.cni) && self.cni != 'OVNKubernetes')",message="with this mode and cni, the CNI chooses the interface itself; remove interface and configure it in the CNI",fieldPath=".interface"
-// +kubebuilder:validation:XValidation:rule="!has(self.hnsNetworkName) || self.mode in ['l2bridge', 'l2tunnel', 'overlay']",message="hnsNetworkName is for l2bridge, l2tunnel and overlay only; remove it",fieldPath=".hnsNetworkName"
-// +kubebuilder:validation:XValidation:rule="!has(self.exceptionCIDRs) || (has(self.cni) && self.cni in ['Flannel', 'WinBridge', 'WinOverlay', 'AzureCNI'])",message="the bootstrap does not configure this CNI; remove exceptionCIDRs and configure them in the CNI",fieldPath=".exceptionCIDRs"
-// +kubebuilder:validation:XValidation:rule="!has(self.clusterDNS) || (has(self.cni) && self.cni in ['Flannel', 'WinBridge', 'WinOverlay', 'AzureCNI'])",message="the bootstrap does not configure this CNI; remove clusterDNS and configure it in the CNI",fieldPath=".clusterDNS"
-// +kubebuilder:validation:XValidation:rule="!has(self.kubeProxy) || self.mode in ['l2bridge', 'l2tunnel'] || (self.mode == 'overlay' && has(self.cni) && self.cni in ['Flannel', 'WinOverlay'])",message="with this mode and cni, kube-proxy is not needed or cannot be configured before the CNI runs; remove kubeProxy: its DaemonSet brings its configuration",fieldPath=".kubeProxy"
-// +kubebuilder:validation:XValidation:rule="!has(self.dynamicPorts) || (has(self.nodePorts) ? self.dynamicPorts.first > (has(self.nodePorts.last) ? self.nodePorts.last : self.nodePorts.first) : self.dynamicPorts.first > 32767) || (has(self.dynamicPorts.last) ? self.dynamicPorts.last : self.dynamicPorts.first) < (has(self.nodePorts) ? self.nodePorts.first : 30000)",message="dynamicPorts overlap nodePorts, which are 30000 to 32767 by default; use ports below or above them",fieldPath=".dynamicPorts"
-// +kubebuilder:validation:XValidation:rule="has(self.dynamicPorts) || !has(self.nodePorts) || (has(self.nodePorts.last) ? self.nodePorts.last : self.nodePorts.first) <= 65280",message="there is no room for dynamicPorts above these nodePorts; set dynamicPorts below them",fieldPath=".dynamicPorts"
+// +kubebuilder:validation:XValidation:rule="has(self.mode) || !(has(self.cni) || has(self.interface) || has(self.hnsNetworkName) || has(self.vni) || (has(self.exceptionCIDRs) && size(self.exceptionCIDRs) > 0) || has(self.clusterDNS) || (has(self.nodePorts) && has(self.nodePorts.first)) || (has(self.dynamicPorts) && has(self.dynamicPorts.first)) || (has(self.firewall) && size(self.firewall) > 0) || (has(self.kubeProxy) && has(self.kubeProxy.configFile)))",message="the other fields of network need a mode; set mode to L2Bridge, L2Tunnel, Overlay, Transparent or None",fieldPath=".mode"
+// +kubebuilder:validation:XValidation:rule="!has(self.mode) || (has(self.cni) && !(self.cni in ['Flannel', 'Calico', 'AzureCNI', 'OVNKubernetes', 'Antrea', 'WinBridge', 'WinOverlay'])) || (self.mode == 'None' ? !has(self.cni) : self.mode == 'Transparent' ? (!has(self.cni) || self.cni == 'Antrea') : self.mode == 'L2Tunnel' ? (has(self.cni) && self.cni == 'AzureCNI') : self.mode == 'L2Bridge' ? (has(self.cni) && self.cni in ['Flannel', 'Calico', 'WinBridge', 'AzureCNI']) : self.mode == 'Overlay' ? (has(self.cni) && self.cni in ['Flannel', 'Calico', 'OVNKubernetes', 'WinOverlay']) : true)",message="mode and cni do not fit together; use L2Bridge with Flannel, Calico, WinBridge or AzureCNI, L2Tunnel with AzureCNI, Overlay with Flannel, Calico, OVNKubernetes or WinOverlay, Transparent with Antrea or no cni, or None with no cni",fieldPath=".cni"
+// +kubebuilder:validation:XValidation:rule="!has(self.vni) || !has(self.mode) || !(self.mode in ['L2Bridge', 'L2Tunnel', 'Transparent', 'None'] || (has(self.cni) && self.cni in ['Calico', 'OVNKubernetes']))",message="vni is for Flannel and WinOverlay in mode Overlay only; remove it: other CNIs have it in their own configuration",fieldPath=".vni"
+// +kubebuilder:validation:XValidation:rule="!has(self.interface) || !has(self.mode) || !(self.mode in ['Transparent', 'None'] || (has(self.cni) && self.cni == 'OVNKubernetes'))",message="with this mode and cni, the CNI chooses the interface itself; remove interface and configure it in the CNI",fieldPath=".interface"
+// +kubebuilder:validation:XValidation:rule="!has(self.hnsNetworkName) || !has(self.mode) || !(self.mode in ['Transparent', 'None'])",message="hnsNetworkName is for L2Bridge, L2Tunnel and Overlay only; remove it",fieldPath=".hnsNetworkName"
+// +kubebuilder:validation:XValidation:rule="!has(self.exceptionCIDRs) || size(self.exceptionCIDRs) == 0 || !has(self.mode) || !(self.mode in ['Transparent', 'None'] || (has(self.cni) && self.cni in ['Calico', 'OVNKubernetes', 'Antrea']))",message="the bootstrap does not configure this CNI; remove exceptionCIDRs and configure them in the CNI",fieldPath=".exceptionCIDRs"
+// +kubebuilder:validation:XValidation:rule="!has(self.clusterDNS) || !has(self.mode) || !(self.mode in ['Transparent', 'None'] || (has(self.cni) && self.cni in ['Calico', 'OVNKubernetes', 'Antrea']))",message="the bootstrap does not configure this CNI; remove clusterDNS and configure it in the CNI",fieldPath=".clusterDNS"
+// +kubebuilder:validation:XValidation:rule="!has(self.kubeProxy) || !has(self.kubeProxy.configFile) || !has(self.mode) || !(self.mode in ['Transparent', 'None'] || (self.mode == 'Overlay' && has(self.cni) && self.cni in ['Calico', 'OVNKubernetes']))",message="with this mode and cni, kube-proxy is not needed or cannot be configured before the CNI runs; remove kubeProxy: its DaemonSet brings its configuration",fieldPath=".kubeProxy"
+// +kubebuilder:validation:XValidation:rule="!has(self.dynamicPorts) || !has(self.dynamicPorts.first) || (has(self.nodePorts) && has(self.nodePorts.first) ? self.dynamicPorts.first > (has(self.nodePorts.last) ? self.nodePorts.last : self.nodePorts.first) : self.dynamicPorts.first > 32767) || (has(self.dynamicPorts.last) ? self.dynamicPorts.last : self.dynamicPorts.first) < (has(self.nodePorts) && has(self.nodePorts.first) ? self.nodePorts.first : 30000)",message="dynamicPorts overlap nodePorts, which are 30000 to 32767 by default; use ports below or above them",fieldPath=".dynamicPorts"
+// +kubebuilder:validation:XValidation:rule="(has(self.dynamicPorts) && has(self.dynamicPorts.first)) || !(has(self.nodePorts) && has(self.nodePorts.first)) || (has(self.nodePorts.last) ? self.nodePorts.last : self.nodePorts.first) <= 65280",message="there is no room for dynamicPorts above these nodePorts; set dynamicPorts below them",fieldPath=".dynamicPorts"
 type Network struct {
-	// mode of the Host Networking Service for pods. With none, the bootstrap sets up ports and firewall rules only.
+	// mode of the Host Networking Service for pods: L2Bridge (pods are in the nodes' network), L2Tunnel (in an Azure virtual
+	// network), Overlay (in a VXLAN), Transparent (the CNI owns the network, as Antrea does), or None (ports and firewall rules
+	// only). All other fields of network need it.
 	//
-	// +required
+	// +optional
 	Mode NetworkMode `json:"mode,omitempty"`
 
 	// cni that runs on the node. The image or the CNI's DaemonSet must bring its programs.
@@ -39,9 +41,8 @@ type Network struct {
 	// flannel.VNI, Calico, azure, OVNKubernetesHybridOverlayNetwork or vxlan0.
 	//
 	// +optional
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$')",message="must have letters, digits, '.', '_' and '-' only, and begin and end with a letter or digit, such as flannel.4096"
 	HNSNetworkName string `json:"hnsNetworkName,omitempty"`
 
 	// vni of the VXLAN, the same as on the Linux nodes. Default: 4096, the lowest that Windows accepts. The port is always
@@ -57,7 +58,6 @@ type Network struct {
 	//
 	// +optional
 	// +listType=set
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=43
@@ -81,7 +81,7 @@ type Network struct {
 	// above nodePorts if these reach higher.
 	//
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.first >= 1025 && has(self.last) && self.last - self.first >= 254",message="Windows needs at least 255 ports, and none below 1025; set first and last, such as 34000 and 65535"
+	// +kubebuilder:validation:XValidation:rule="!has(self.first) || (has(self.last) && self.last < self.first) || (self.first >= 1025 && has(self.last) && self.last - self.first >= 254)",message="Windows needs at least 255 ports, and none below 1025; set first and last, such as 34000 and 65535"
 	DynamicPorts Ports `json:"dynamicPorts,omitempty,omitzero"`
 
 	// firewall opens further ports of the node. The ports of the kubelet, the node ports and those of the mode are always
@@ -90,11 +90,10 @@ type Network struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	Firewall []FirewallRule `json:"firewall,omitempty"`
 
-	// kubeProxy settings. Without them, kube-proxy's DaemonSet brings its own configuration.
+	// kubeProxy settings. If they are left out, kube-proxy's DaemonSet brings its own configuration.
 	//
 	// +optional
 	KubeProxy KubeProxy `json:"kubeProxy,omitempty,omitzero"`
@@ -102,25 +101,25 @@ type Network struct {
 
 // NetworkMode is a driver of the Host Networking Service.
 //
-// +kubebuilder:validation:Enum=l2bridge;l2tunnel;overlay;transparent;none
+// +kubebuilder:validation:Enum=L2Bridge;L2Tunnel;Overlay;Transparent;None
 type NetworkMode string
 
 // The network modes.
 const (
 	// NetworkL2Bridge: pods are in the nodes' network and use the MAC address of their node.
-	NetworkL2Bridge NetworkMode = "l2bridge"
+	NetworkL2Bridge NetworkMode = "L2Bridge"
 
 	// NetworkL2Tunnel: pods are in an Azure virtual network.
-	NetworkL2Tunnel NetworkMode = "l2tunnel"
+	NetworkL2Tunnel NetworkMode = "L2Tunnel"
 
 	// NetworkOverlay: pods are in a VXLAN.
-	NetworkOverlay NetworkMode = "overlay"
+	NetworkOverlay NetworkMode = "Overlay"
 
 	// NetworkTransparent: the CNI owns the network, as Antrea does with Open vSwitch.
-	NetworkTransparent NetworkMode = "transparent"
+	NetworkTransparent NetworkMode = "Transparent"
 
 	// NetworkNone: the bootstrap does nothing for a CNI.
-	NetworkNone NetworkMode = "none"
+	NetworkNone NetworkMode = "None"
 )
 
 // CNI is the network plug-in of the node's pods.
@@ -130,10 +129,10 @@ type CNI string
 
 // The CNIs.
 const (
-	// CNIFlannel is Flannel with its backend host-gw (l2bridge) or VXLAN (overlay).
+	// CNIFlannel is Flannel with its backend host-gw (L2Bridge) or VXLAN (Overlay).
 	CNIFlannel CNI = "Flannel"
 
-	// CNICalico is Calico with BGP or static routes (l2bridge) or VXLAN (overlay).
+	// CNICalico is Calico with BGP or static routes (L2Bridge) or VXLAN (Overlay).
 	CNICalico CNI = "Calico"
 
 	// CNIAzure is azure-vnet, which gives pods addresses of the virtual network.
@@ -154,12 +153,12 @@ const (
 
 // Ports is a range of ports from first to last, both included.
 //
-// +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:XValidation:rule="!has(self.last) || self.first <= self.last",message="last must not be below first; raise last, or remove it for a single port",fieldPath=".last"
+// +kubebuilder:validation:XValidation:rule="has(self.first) || !has(self.last)",message="last needs a first port; set both, or first alone for a single port",fieldPath=".first"
+// +kubebuilder:validation:XValidation:rule="!has(self.first) || !has(self.last) || self.first <= self.last",message="last must not be below first; raise last, or remove it for a single port",fieldPath=".last"
 type Ports struct {
-	// first port.
+	// first port, such as 30000.
 	//
-	// +required
+	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	First int32 `json:"first,omitempty"`
@@ -173,6 +172,8 @@ type Ports struct {
 }
 
 // FirewallRule opens ports of the node to every address.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.ports.first) || has(self.ports.last)",message="set the first port that the rule opens, such as 9100",fieldPath=".ports"
 type FirewallRule struct {
 	// name of the rule, which Windows shows with the prefix "capwin-".
 	//
@@ -197,13 +198,13 @@ type FirewallRule struct {
 
 // KubeProxy has the settings of kube-proxy.
 //
-// +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:XValidation:rule="has(self.configFile) || !has(self.dsr)",message="dsr is a setting of the file that the bootstrap writes; set configFile: Managed as well, or remove dsr",fieldPath=".configFile"
 type KubeProxy struct {
-	// configFile: with Managed the bootstrap writes C:\var\lib\kube-proxy\config.conf, with this node's network name, source
-	// VIP, host name and health check, for a kube-proxy that is started with --config. It does not write kubeconfig.conf in
-	// the same folder, which has the credentials.
+	// configFile: Managed writes C:\var\lib\kube-proxy\config.conf, with this node's network name, source VIP, host name and
+	// health check, for a kube-proxy that is started with --config. It does not write kubeconfig.conf in the same folder, which
+	// has the credentials. Default: no file.
 	//
-	// +required
+	// +optional
 	ConfigFile KubeProxyConfigFile `json:"configFile,omitempty"`
 
 	// dsr is Direct Server Return. Without it NodePorts and Services use up many ports and hide the client's address.

@@ -1,9 +1,13 @@
 package v1beta1
 
+import (
+	"bytes"
+	"encoding/json"
+)
+
 // Reservations keep CPU, memory and disk space away from pods. Defaults depend on the size of the VM and its number of pods.
 //
-// +kubebuilder:validation:MinProperties=1
-// +kubebuilder:validation:XValidation:rule="has(self.lowMemory) || !has(self.system) || !has(self.system.memory) || (has(self.kube) && has(self.kube.memory) ? quantity(self.system.memory).add(quantity(self.kube.memory)) : quantity(self.system.memory)).compareTo(quantity('2Gi')) >= 0",message="system.memory and kube.memory together must reserve at least 2Gi for Windows and Kubernetes; raise them, remove system.memory, or set lowMemory: IAcceptThatWindowsMayStall",fieldPath=".system"
+// +kubebuilder:validation:XValidation:rule="has(self.lowMemoryPolicy) || !has(self.system) || !has(self.system.memory) || !isQuantity(string(self.system.memory)) || quantity(string(self.system.memory)).compareTo(quantity('1Mi')) < 0 || (has(self.kube) && has(self.kube.memory) ? !isQuantity(string(self.kube.memory)) || quantity(string(self.kube.memory)).compareTo(quantity('1Mi')) < 0 || quantity(string(self.system.memory)).add(quantity(string(self.kube.memory))).compareTo(quantity('2Gi')) >= 0 : quantity(string(self.system.memory)).compareTo(quantity('2Gi')) >= 0)",message="system.memory and kube.memory together must reserve at least 2Gi for Windows and Kubernetes; raise them, remove system.memory, or set lowMemoryPolicy: Allow",fieldPath=".system"
 type Reservations struct {
 	// system is reserved for Windows itself. Default: 2Gi of memory, 1Gi of disk, and between half a core and two cores.
 	//
@@ -16,81 +20,97 @@ type Reservations struct {
 	// +optional
 	Kube Reserved `json:"kube,omitempty,omitzero"`
 
-	// eviction thresholds. The kubelet evicts pods when less memory or disk space than this is left.
+	// eviction has thresholds. The kubelet evicts pods when less memory or disk space than this is free.
 	//
 	// +optional
 	Eviction Eviction `json:"eviction,omitempty,omitzero"`
 
-	// lowMemory: IAcceptThatWindowsMayStall allows reservations of less than 2Gi of memory for Windows and Kubernetes, and
-	// machines that leave pods less than 2Gi. Windows has no OOM killer: a node without free memory writes to its page file
-	// until nothing on it answers.
+	// lowMemoryPolicy: Allow accepts reservations of less than 2Gi of memory for Windows and Kubernetes, and machines that
+	// leave pods less than 2Gi. Windows has no OOM killer: a node without free memory writes to its page file until nothing on
+	// it answers. Default: such machines are refused.
 	//
 	// +optional
-	LowMemory LowMemory `json:"lowMemory,omitempty"`
+	LowMemoryPolicy LowMemoryPolicy `json:"lowMemoryPolicy,omitempty"`
 }
 
 // Reserved says how much of each resource is kept away from pods.
-//
-// +kubebuilder:validation:MinProperties=1
 type Reserved struct {
-	// cpu in cores or in thousandths of a core, such as 2 or 500m.
+	// cpu in cores, such as 2, "1.5" or 500m.
 	//
 	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=8
-	// +kubebuilder:validation:Pattern=`^(0|[1-9][0-9]*)m?$`
-	CPU string `json:"cpu,omitempty"`
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('0')) >= 0 && quantity(string(self)).compareTo(quantity('768')) <= 0",message=`must be a number of cores from 0 to 768, such as 2, "1.5" or 500m`
+	CPU Amount `json:"cpu,omitempty"`
 
-	// memory in Mi or Gi, such as 1536Mi.
+	// memory, such as 3Gi or 1536Mi. A number without a unit is in bytes.
 	//
 	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=12
-	// +kubebuilder:validation:Pattern=`^[1-9][0-9]*(Mi|Gi)$`
-	Memory string `json:"memory,omitempty"`
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('24Ti')) <= 0",message=`must be an amount of memory from 1Mi to 24Ti, such as 3Gi or 1536Mi`
+	Memory Amount `json:"memory,omitempty"`
 
-	// ephemeralStorage on disk in Mi or Gi, such as 10Gi.
+	// ephemeralStorage is disk space, such as 10Gi. A number without a unit is in bytes.
 	//
 	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=12
-	// +kubebuilder:validation:Pattern=`^[1-9][0-9]*(Mi|Gi)$`
-	EphemeralStorage string `json:"ephemeralStorage,omitempty"`
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('64Ti')) <= 0",message=`must be an amount of disk space from 1Mi to 64Ti, such as 10Gi`
+	EphemeralStorage Amount `json:"ephemeralStorage,omitempty"`
 }
 
-// Eviction has the thresholds below which pods are evicted: an amount in Mi or Gi, or a percentage.
-//
-// +kubebuilder:validation:MinProperties=1
+// Eviction has the thresholds below which pods are evicted: amounts or percentages of the whole.
 type Eviction struct {
-	// memoryAvailable is the least free memory, page file included. Default: 500Mi.
+	// memoryAvailable is the least free memory, page file included, such as 1Gi or 5%. Default: 500Mi.
 	//
 	// +optional
-	// +kubebuilder:validation:MinLength=2
-	// +kubebuilder:validation:MaxLength=12
-	// +kubebuilder:validation:Pattern=`^([1-9][0-9]*(Mi|Gi)|[1-9][0-9]?%)$`
-	MemoryAvailable string `json:"memoryAvailable,omitempty"`
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[1-9][0-9]?%$') || (isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('24Ti')) <= 0)",message=`must be an amount from 1Mi to 24Ti or a percentage from 1% to 99%, such as 500Mi or 5%`
+	MemoryAvailable Amount `json:"memoryAvailable,omitempty"`
 
-	// nodefsAvailable is the least free space on the disk with the kubelet's folder. Default: 10%.
+	// nodefsAvailable is the least free space on the disk with the kubelet's folder, such as 10Gi or 10%. Default: 10%.
 	//
 	// +optional
-	// +kubebuilder:validation:MinLength=2
-	// +kubebuilder:validation:MaxLength=12
-	// +kubebuilder:validation:Pattern=`^([1-9][0-9]*(Mi|Gi)|[1-9][0-9]?%)$`
-	NodeFSAvailable string `json:"nodefsAvailable,omitempty"`
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[1-9][0-9]?%$') || (isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('64Ti')) <= 0)",message=`must be an amount from 1Mi to 64Ti or a percentage from 1% to 99%, such as 10Gi or 10%`
+	NodeFSAvailable Amount `json:"nodefsAvailable,omitempty"`
 
-	// imagefsAvailable is the least free space on the disk with containerd's images. Default: 15%.
+	// imagefsAvailable is the least free space on the disk with containerd's images, such as 20Gi or 15%. Default: 15%.
 	//
 	// +optional
-	// +kubebuilder:validation:MinLength=2
-	// +kubebuilder:validation:MaxLength=12
-	// +kubebuilder:validation:Pattern=`^([1-9][0-9]*(Mi|Gi)|[1-9][0-9]?%)$`
-	ImageFSAvailable string `json:"imagefsAvailable,omitempty"`
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[1-9][0-9]?%$') || (isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('64Ti')) <= 0)",message=`must be an amount from 1Mi to 64Ti or a percentage from 1% to 99%, such as 20Gi or 15%`
+	ImageFSAvailable Amount `json:"imagefsAvailable,omitempty"`
 }
 
-// LowMemory is how users accept that Windows has less memory than it needs.
-//
-// +kubebuilder:validation:Enum=IAcceptThatWindowsMayStall
-type LowMemory string
+// Amount is a quantity of Kubernetes as its user wrote it, such as 1536Mi. It may be a number in JSON.
+type Amount string
 
-// LowMemoryAccepted allows reservations that leave Windows little memory.
-const LowMemoryAccepted LowMemory = "IAcceptThatWindowsMayStall"
+// UnmarshalJSON takes a text, or the digits of a number.
+func (a *Amount) UnmarshalJSON(data []byte) error {
+	if bytes.HasPrefix(data, []byte(`"`)) || string(data) == "null" {
+		return json.Unmarshal(data, (*string)(a))
+	}
+	var number json.Number
+	err := json.Unmarshal(data, &number)
+	*a = Amount(number)
+	return err
+}
+
+// LowMemoryPolicy says whether Windows may have less memory than it needs.
+//
+// +kubebuilder:validation:Enum=Allow
+type LowMemoryPolicy string
+
+// LowMemoryAllow allows reservations that leave Windows little memory.
+const LowMemoryAllow LowMemoryPolicy = "Allow"

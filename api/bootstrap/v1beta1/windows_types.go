@@ -1,8 +1,6 @@
 package v1beta1
 
 // Windows has the settings of Windows itself.
-//
-// +kubebuilder:validation:MinProperties=1
 type Windows struct {
 	// proxy for the machine, containerd and the kubelet.
 	//
@@ -14,7 +12,6 @@ type Windows struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	TrustedCertificates []TrustedCertificate `json:"trustedCertificates,omitempty"`
 
@@ -30,7 +27,6 @@ type Windows struct {
 	//
 	// +optional
 	// +listType=set
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
@@ -47,7 +43,6 @@ type Windows struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="self.all(one, self.exists_one(other, other.name.lowerAscii() == one.name.lowerAscii()))",message="two users have the same name (Windows ignores case); remove one of them"
 	Users []LocalUser `json:"users,omitempty"`
@@ -56,7 +51,6 @@ type Windows struct {
 	//
 	// +optional
 	// +listType=set
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=64
@@ -92,7 +86,7 @@ type GMSAPlugin struct {
 	// classID of the plug-in's COM class, without braces, such as CCC2A336-D7F3-4818-A213-272B7924213E for Azure Key Vault.
 	// The node registers the class with Windows, and does not join if the class is not installed.
 	//
-	// +required
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$')`,message=`must be the ID of a COM class without braces, such as CCC2A336-D7F3-4818-A213-272B7924213E`
@@ -100,10 +94,12 @@ type GMSAPlugin struct {
 }
 
 // Domain is a domain of Active Directory.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.name) == (has(self.credentialsRef) && has(self.credentialsRef.name)) && (has(self.name) || !has(self.organizationalUnit))",message="a domain needs name and credentialsRef; set both, or leave out domain"
 type Domain struct {
 	// name of the domain in DNS, such as corp.example.com.
 	//
-	// +required
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)+$')`,message=`must be the name of the domain in DNS, such as corp.example.com, not its short name`
@@ -120,14 +116,13 @@ type Domain struct {
 	// credentialsRef names a Secret with the keys username, such as CORP\joiner, and password. The account needs only the
 	// right to join machines.
 	//
-	// +required
+	// +optional
 	CredentialsRef SecretReference `json:"credentialsRef,omitempty,omitzero"`
 }
 
 // Proxy says how the node reaches the networks behind a proxy.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.http) || has(self.https)",message="set http, https or both"
-// +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:XValidation:rule="has(self.http) || has(self.https) || ((!has(self.noProxy) || size(self.noProxy) == 0) && (!has(self.credentialsRef) || !has(self.credentialsRef.name)))",message="set http, https or both"
 type Proxy struct {
 	// http is the proxy for http, such as http://proxy.example.com:3128.
 	//
@@ -153,7 +148,6 @@ type Proxy struct {
 	//
 	// +optional
 	// +listType=set
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
@@ -170,7 +164,7 @@ type Proxy struct {
 
 // TrustedCertificate has one or more CA certificates.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.content) != has(self.contentFrom)",message="set exactly one of content and contentFrom"
+// +kubebuilder:validation:XValidation:rule="has(self.content) != (has(self.contentFrom) && (has(self.contentFrom.secret) && has(self.contentFrom.secret.name) || has(self.contentFrom.configMap) && has(self.contentFrom.configMap.name)))",message="set exactly one of content and contentFrom"
 type TrustedCertificate struct {
 	// name of the certificate in reports.
 	//
@@ -233,14 +227,11 @@ type LocalUser struct {
 }
 
 // DefenderExclusions are excluded from Microsoft Defender.
-//
-// +kubebuilder:validation:MinProperties=1
 type DefenderExclusions struct {
 	// folders on drive C:, with everything in them.
 	//
 	// +optional
 	// +listType=set
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=240
@@ -251,7 +242,6 @@ type DefenderExclusions struct {
 	//
 	// +optional
 	// +listType=set
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=64
@@ -263,7 +253,7 @@ type DefenderExclusions struct {
 type CSIProxy struct {
 	// path of csi-proxy.exe on drive C:. The image or a preJoin script must bring the program.
 	//
-	// +required
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=240
 	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^[Cc]:(\\[^\x00-\x1f<>:"|?*/\\~]*[^\x00-\x1f<>:"|?*/\\~. ])*\\[^\x00-\x1f<>:"|?*/\\~]+\.[Ee][Xx][Ee]$')`,message=`must be the full path of a program on drive C: with backslashes, such as C:\k\csi-proxy.exe, without wildcards, "..", and short names such as PROGRA~1`
@@ -272,12 +262,12 @@ type CSIProxy struct {
 
 // PageFile says how large the page file is. A node always has one: without it, programs fail once all memory is committed.
 //
-// +kubebuilder:validation:XValidation:rule="(self.policy == 'Fixed') == has(self.sizeMiB)",message="sizeMiB is required with policy Fixed and not allowed with any other; set both, or remove sizeMiB",fieldPath=".sizeMiB"
+// +kubebuilder:validation:XValidation:rule="(has(self.policy) && self.policy == 'Fixed') == has(self.sizeMiB)",message="sizeMiB is required with policy Fixed and not allowed with any other; set both, or remove sizeMiB",fieldPath=".sizeMiB"
 type PageFile struct {
 	// policy: Image keeps the image's page file, Managed lets Windows choose the size, Fixed sets it to sizeMiB. A change
-	// needs a reboot, which happens before the node joins.
+	// needs a reboot, which happens before the node joins. Default: Image.
 	//
-	// +required
+	// +optional
 	Policy PageFilePolicy `json:"policy,omitempty"`
 
 	// sizeMiB of the page file with policy Fixed. It is on the disk of Windows.

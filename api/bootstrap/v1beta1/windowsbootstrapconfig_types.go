@@ -71,8 +71,8 @@ type NodeRegistration struct {
 	//
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
-	// +kubebuilder:validation:XValidation:rule="self.all(key, key.indexOf('/') <= 253 && key.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$'))",message="the key of a label must be a name of at most 63 letters, digits, '-', '_' and '.', with or without a lower-case DNS name and a slash before it, such as pool or example.com/pool"
-	// +kubebuilder:validation:XValidation:rule="self.all(key, !key.matches('^([a-z0-9.-]+[.])?(kubernetes|k8s)[.]io/([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$') || key.matches('^([a-z0-9.-]+[.])?(kubelet|node)[.]kubernetes[.]io/') || key in ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region', 'node.kubernetes.io/instance-type'])",message="a kubelet must not set this label of kubernetes.io or k8s.io on its own node; set it in metadata.labels of the Machine, from where Cluster API copies it to the node, or use a name under node.kubernetes.io/"
+	// +kubebuilder:validation:XValidation:rule="self.all(key, key.indexOf('/') <= 253 && key.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$'))",message="the key of a label must be a name of at most 63 letters, digits, '-', '_' and '.', with or without a lower-case DNS name and a slash before it, such as pool or example.com/pool",messageExpression=`"label " + self.filter(key, !(key.indexOf('/') <= 253 && key.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$')))[0] + ": the key of a label must be a name of at most 63 letters, digits, '-', '_' and '.', with or without a lower-case DNS name and a slash before it, such as pool or example.com/pool"`
+	// +kubebuilder:validation:XValidation:rule="self.all(key, !key.matches('^([a-z0-9.-]+[.])?(kubernetes|k8s)[.]io/([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$') || key.matches('^([a-z0-9.-]+[.])?(kubelet|node)[.]kubernetes[.]io/') || key in ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region', 'node.kubernetes.io/instance-type'])",message="a kubelet must not set this label of kubernetes.io or k8s.io on its own node; set it in metadata.labels of the Machine, from where Cluster API copies it to the node, or use a name under node.kubernetes.io/",messageExpression=`"label " + self.filter(key, !(!key.matches('^([a-z0-9.-]+[.])?(kubernetes|k8s)[.]io/([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$') || key.matches('^([a-z0-9.-]+[.])?(kubelet|node)[.]kubernetes[.]io/') || key in ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region', 'node.kubernetes.io/instance-type']))[0] + ": a kubelet must not set this label of kubernetes.io or k8s.io on its own node; set it in metadata.labels of the Machine, from where Cluster API copies it to the node, or use a name under node.kubernetes.io/"`
 	Labels map[string]LabelValue `json:"labels,omitempty"`
 
 	// taints of the node, each with its own key and effect. An empty list means no taint. Cluster API's own "uninitialized"
@@ -182,8 +182,6 @@ type WindowsBootstrapConfigStatus struct {
 }
 
 // WindowsBootstrapConfigInitialization is part of Cluster API's contract: steps that happen only once.
-//
-// +kubebuilder:validation:MinProperties=1
 type WindowsBootstrapConfigInitialization struct {
 	// dataSecretCreated is true once the Secret exists.
 	//

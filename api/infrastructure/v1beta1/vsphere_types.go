@@ -63,7 +63,7 @@ type VSphereVM struct {
 	CPUs int32 `json:"cpus,omitempty"`
 
 	// memoryMiB of the VM, at least 4096 because Windows and the kubelet reserve about 3 GiB for themselves. A size that
-	// leaves pods less than 2 GiB needs reservations.lowMemory in the WindowsBootstrapConfig. Default: the template's.
+	// leaves pods less than 2 GiB needs reservations.lowMemoryPolicy in the WindowsBootstrapConfig. Default: the template's.
 	// Immutable.
 	//
 	// +optional

@@ -33,7 +33,7 @@ func TestAllocatableIsAsPredicted(t *testing.T) {
 			Eviction: bootstrapv1.Eviction{MemoryAvailable: "5%", NodeFSAvailable: "7%"},
 		}},
 		"low": {Reservations: bootstrapv1.Reservations{
-			System: bootstrapv1.Reserved{Memory: "512Mi"}, LowMemory: bootstrapv1.LowMemoryAccepted,
+			System: bootstrapv1.Reserved{Memory: "512Mi"}, LowMemoryPolicy: bootstrapv1.LowMemoryAllow,
 		}},
 	}
 	for name, spec := range specs {
