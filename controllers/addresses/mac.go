@@ -101,7 +101,7 @@ func macTaken(adapter infrav1.MachineNetworkInterface, other string) error {
 
 // hasMAC says whether the other machine has the MAC of this one's adapter on the same network.
 func hasMAC(other, windows *infrav1.WindowsMachine, adapter infrav1.MachineNetworkInterface) bool {
-	return adapter.MACAddress != "" && other.Name != windows.Name && sameDatacenter(other.Spec.VSphere, windows.Spec.VSphere) &&
+	return adapter.MACAddress != "" && other.Name != windows.Name && sameDatacenter(other, windows) &&
 		slices.ContainsFunc(other.Status.NetworkInterfaces, func(n infrav1.MachineNetworkInterface) bool {
 			return n.MACAddress == adapter.MACAddress &&
 				networkOf(other.Spec.VSphere, n.Name) == networkOf(windows.Spec.VSphere, adapter.Name)
@@ -117,9 +117,14 @@ func networkOf(vm *infrav1.VSphereVM, name string) string {
 	return ""
 }
 
-// sameDatacenter takes the name of the credentials for the name of the vCenter.
-func sameDatacenter(a, b *infrav1.VSphereVM) bool {
-	return a != nil && b != nil && a.IdentityRef == b.IdentityRef && a.Datacenter == b.Datacenter
+// sameDatacenter takes the name of the credentials for the name of a vCenter that is not known yet.
+func sameDatacenter(other, windows *infrav1.WindowsMachine) bool {
+	a, b := other.Spec.VSphere, windows.Spec.VSphere
+	if a == nil || b == nil || a.Datacenter != b.Datacenter {
+		return false
+	}
+	server := other.Annotations[infrav1.ServerAnnotation]
+	return server == windows.Annotations[infrav1.ServerAnnotation] && server != "" || server == "" && a.IdentityRef == b.IdentityRef
 }
 
 // keepsMAC says whether the other of two machines keeps the MAC: it does if it may have its VM, or if it is older and stays.

@@ -30,7 +30,10 @@ func TestHasMAC(t *testing.T) {
 	renamed := func(m *infrav1.WindowsMachine) {
 		m.Spec.VSphere.NetworkInterfaces[1].Name, m.Status.NetworkInterfaces[1].Name = "storage", "storage"
 	}
-	ours := withMAC("ours")
+	at := func(server string) func(*infrav1.WindowsMachine) {
+		return func(m *infrav1.WindowsMachine) { m.Annotations = map[string]string{infrav1.ServerAnnotation: server} }
+	}
+	ours := withMAC("ours", at("uuid"))
 	for name, c := range map[string]struct {
 		other *infrav1.WindowsMachine
 		want  bool
@@ -42,6 +45,8 @@ func TestHasMAC(t *testing.T) {
 		"another network":     {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere.NetworkInterfaces[1].Network = "storage" }), false},
 		"another name":        {withMAC("other", renamed), true},
 		"another vCenter":     {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere.IdentityRef.Name = "" }), false},
+		"another Secret":      {withMAC("other", at("uuid"), func(m *infrav1.WindowsMachine) { m.Spec.VSphere.IdentityRef.Name = "" }), true},
+		"the Secret changed":  {withMAC("other", at("another")), false},
 		"another datacenter":  {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere.Datacenter = "DC1" }), false},
 		"another cloud":       {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere = nil }), false},
 		"no addresses so far": {withMAC("other", func(m *infrav1.WindowsMachine) { m.Status.NetworkInterfaces = nil }), false},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -48,25 +47,18 @@ func (r *Reconciler) recordIdentity(ctx context.Context, f *facts) error {
 	return r.patch(ctx, f, before)
 }
 
-// hold keeps the object for as long as there may be a VM, and writes down on which server the VM will be. Before that it may
-// go freely: a machine whose account never answered has nothing to clean up and must not need the account for it.
+// hold keeps the object for as long as there may be a VM, and writes down on which server. Before that it may go freely: a
+// machine whose account never answered has nothing to clean up and must not need the account for it.
 func (r *Reconciler) hold(ctx context.Context, f *facts) error {
-	before := f.windows.DeepCopy()
 	controllerutil.AddFinalizer(f.windows, infrav1.MachineFinalizer)
-	if serverOf(f.windows) == "" {
-		metav1.SetMetaDataAnnotation(&f.windows.ObjectMeta, infrav1.ServerAnnotation, f.server)
-	}
-	return r.patch(ctx, f, before)
+	return r.patch(ctx, f, f.before)
 }
-
-// serverOf returns the server that has the machine's VM, or may have it; "" before one was asked for it.
-func serverOf(m *infrav1.WindowsMachine) string { return m.Annotations[infrav1.ServerAnnotation] }
 
 // patch writes spec and metadata if they changed. It fails if the object is gone, unless we have just released it: nothing
 // would ever remove a VM made for an object that is gone.
 func (r *Reconciler) patch(ctx context.Context, f *facts, before *infrav1.WindowsMachine) error {
 	if before.Spec.ProviderID == f.windows.Spec.ProviderID && len(before.Finalizers) == len(f.windows.Finalizers) &&
-		serverOf(before) == serverOf(f.windows) {
+		before.Annotations[infrav1.ServerAnnotation] == f.windows.Annotations[infrav1.ServerAnnotation] {
 		return nil
 	}
 	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})

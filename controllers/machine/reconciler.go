@@ -123,12 +123,10 @@ type facts struct {
 	now   time.Time
 	speed int
 
-	// The phases fill these in: who the VM is, its adapters, its account and the server of that, and what the
-	// cloud says of the VM.
+	// The phases fill these in: who the VM is, its adapters, its account, and what the cloud says of it.
 	identity   cloud.Identity
 	interfaces []infrav1.MachineNetworkInterface
 	cloud      cloud.Cloud
-	server     string
 	vm         *cloud.VM
 
 	// unread is why the guest's report was not understood; nil when it was.

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -42,17 +43,21 @@ func (r *Reconciler) connect(ctx context.Context, f *facts) error {
 	return phase.Cloud(err)
 }
 
-// sameServer stops if the account is at another server than the VM. A VM that is not found there is not gone.
-func (r *Reconciler) sameServer(ctx context.Context, f *facts) (err error) {
-	if f.server, err = f.cloud.Server(ctx); err != nil {
+// sameServer notes the server of the account, which hold writes down, and stops if it is another one than that of the VM: a VM
+// that is not found there is not gone.
+func (r *Reconciler) sameServer(ctx context.Context, f *facts) error {
+	server, err := f.cloud.Server(ctx)
+	if err != nil {
 		return phase.Cloud(err)
 	}
-	if has := cmp.Or(serverOf(f.windows), f.server); has != f.server {
-		return phase.Stall(infrav1.IdentityMismatchReason,
-			"Secret %s is for server %s, but the VM is on server %s, where it stays; set identityRef to a Secret for that server",
-			r.provider(f.windows).IdentityOf(f.windows).Name, f.server, has)
+	has := cmp.Or(f.windows.Annotations[infrav1.ServerAnnotation], server)
+	metav1.SetMetaDataAnnotation(&f.windows.ObjectMeta, infrav1.ServerAnnotation, has)
+	if has == server {
+		return nil
 	}
-	return nil
+	return phase.Stall(infrav1.IdentityMismatchReason,
+		"Secret %s is for server %s, but the VM is on server %s, where it stays; set identityRef to a Secret for that server",
+		r.provider(f.windows).IdentityOf(f.windows).Name, server, has)
 }
 
 // formats are those of bootstrap data that a program in the image can run.

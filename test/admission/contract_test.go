@@ -71,8 +71,10 @@ func factsOf(definition *apiextensionsv1.CustomResourceDefinition) definitionFac
 // The real kubectl shows the expected columns.
 func TestColumns(t *testing.T) {
 	cases := map[string]string{
-		"windowsmachines":                 "NAME CLUSTER PHASE READY REASON NODE BUILD AGE MESSAGE",
-		"windowsmachinetemplates":         "NAME CLUSTERCLASS CLUSTER AGE",
+		"windowsmachines": "NAME CLUSTER READY REASON NODE BUILD AGE MESSAGE",
+		"windowsmachines -owide": "NAME CLUSTER READY REASON NODE BUILD AGE PROVIDER-ID COMPUTER-NAME IP IMAGE ZONE PHASE PAUSED " +
+			"MESSAGE",
+		"windowsmachinetemplates":         "NAME CLUSTERCLASS CLUSTER IMAGE SIZE AGE",
 		"windowsbootstrapconfigs":         "NAME CLUSTER READY REASON AGE MESSAGE",
 		"windowsbootstrapconfigtemplates": "NAME CLUSTERCLASS CLUSTER AGE",
 	}
@@ -80,7 +82,7 @@ func TestColumns(t *testing.T) {
 		expect.OK(t, api.Create(t.Context(), newObject(kind)))
 	}
 	for resource, want := range cases {
-		first, _, _ := strings.Cut(runKubectl(t, "get", resource), "\n")
+		first, _, _ := strings.Cut(runKubectl(t, append([]string{"get"}, strings.Fields(resource)...)...), "\n")
 		if got := strings.Join(strings.Fields(first), " "); got != want {
 			t.Errorf("kubectl get %s\nwant %s\n got %s", resource, want, got)
 		}
@@ -96,16 +98,46 @@ func TestColumnsShowTheStatus(t *testing.T) {
 	status := machine.Object["status"]
 	expect.OK(t, api.Create(t.Context(), machine))
 	machine.Object["status"] = status
-	set(machine.Object, "status.conditions", []any{map[string]any{
-		"type": "Ready", "status": "True", "reason": "Joined", "message": "all is well", "lastTransitionTime": "2026-01-01T00:00:00Z",
-	}})
+	const then = "2026-01-01T00:00:00Z"
+	set(machine.Object, "status.conditions", []any{
+		map[string]any{"type": "Ready", "status": "True", "reason": "Joined", "message": "all is well", "lastTransitionTime": then},
+		map[string]any{"type": "Paused", "status": "False", "reason": "NotPaused", "message": "", "lastTransitionTime": then},
+	})
+	set(machine.Object, "status.addresses", []any{map[string]any{"type": "InternalIP", "address": "10.0.0.5"}})
 	expect.OK(t, api.Status().Update(t.Context(), machine))
-	got := strings.Fields(runKubectl(t, "get", "winm", "row", "--no-headers"))
-	if len(got) > 7 {
-		got[7] = "age"
+	for args, want := range map[string]string{
+		"":       "row prod True Joined win-1 20348.1 AGE all is well",
+		"-owide": "row prod True Joined win-1 20348.1 AGE " + vmOne + " win-1 10.0.0.5 win2022 az1 Running False all is well",
+	} {
+		wantRow(t, "winm", "row", args, 6, want)
 	}
-	want := []string{"row", "prod", "Running", "True", "Joined", "win-1", "20348.1", "age", "all", "is", "well"}
-	expect.Same(t, "row", want, got)
+}
+
+// The image and the size of a template are shown in either cloud.
+func TestColumnsOfTemplates(t *testing.T) {
+	for name, want := range map[string]string{
+		"row-vsphere": "row-vsphere win2022 8192 AGE",
+		"row-azure":   "row-azure " + azureImage + " Standard_D4s_v5 AGE",
+	} {
+		template := newObject("WindowsMachineTemplate")
+		template.SetGenerateName("")
+		template.SetName(name)
+		if name == "row-azure" {
+			set(template.Object, "spec.template.spec", parse(azureSpec))
+		}
+		expect.OK(t, api.Create(t.Context(), template))
+		wantRow(t, "winmt", name, "", 3, want)
+	}
+}
+
+func wantRow(t *testing.T, resource, name, args string, age int, want string) {
+	t.Helper()
+	all := append([]string{"get", resource, name, "--no-headers"}, strings.Fields(args)...)
+	got := strings.Fields(runKubectl(t, all...))
+	if len(got) > age {
+		got[age] = "AGE"
+	}
+	expect.Same(t, "row of "+name+" "+args, want, strings.Join(got, " "))
 }
 
 // GitOps tools must not consider an object finished before the controller has seen it, and no health check may act on a config

@@ -26,12 +26,10 @@ var limits = map[string][]limit{
 	"WindowsMachine": slices.Concat([]limit{
 		required("spec"),
 		// A rule fixes the format, so that a value of the maximum length cannot be tried.
-		{"spec.providerID", "minLength", right, "", "should be at least 1 chars long"},
 		longest("spec.providerID", right, long(513), 512),
 	}, machineLimits, machineStatusLimits),
 	"WindowsMachineTemplate": slices.Concat(machineLimits, templateStatusLimits, templateLimits, []limit{
 		// A rule does not allow it in templates.
-		{"spec.providerID", "minLength", absent, "", "should be at least 1 chars long"},
 		longest("spec.providerID", absent, long(513), 512),
 	}),
 	"WindowsBootstrapConfig":         slices.Concat(configLimits, text("status.dataSecretName", 253)),
@@ -39,37 +37,37 @@ var limits = map[string][]limit{
 }
 
 var machineLimits = slices.Concat(
-	reference("spec.vsphere.credentialsRef"),
-	[]limit{required("spec.vsphere.datacenter"), required("spec.vsphere.template")},
-	text("spec.vsphere.datacenter", 1024),
-	text("spec.vsphere.template", 1024),
-	text("spec.vsphere.folder", 1024),
-	text("spec.vsphere.resourcePool", 1024),
-	text("spec.vsphere.datastore", 1024),
+	[]limit{required("spec.vsphere.identityRef"), required("spec.vsphere.datacenter")},
+	identityLimits("spec.vsphere.identityRef"),
+	[]limit{
+		atMost("spec.vsphere.datacenter", 1024),
+		atMost("spec.vsphere.image.template", 1024), oneOf("spec.vsphere.image.setup", "CloudbaseInit", "cloudbase-init"),
+		atMost("spec.vsphere.folder", 1024),
+		atMost("spec.vsphere.resourcePool", 1024),
+		atMost("spec.vsphere.datastore", 1024),
+	},
 	adapterLimits,
 	between("spec.vsphere.cpus", 2, 768),
 	between("spec.vsphere.memoryMiB", 4096, 25165824),
-	reference("spec.azure.credentialsRef"),
+	identityLimits("spec.azure.identityRef"),
 	[]limit{
-		required("spec.azure.subscriptionID"),
-		{"spec.azure.subscriptionID", "minLength", guid, guid[1:], "should be at least 36 chars long"},
 		longest("spec.azure.subscriptionID", guid, guid+"1", 36),
-		{"spec.azure.subscriptionID", "pattern", guid, strings.Replace(guid, "1", "g", 1), "should match '^[0-9a-fA-F]{8}"},
-		required("spec.azure.resourceGroup"),
-		pattern("spec.azure.resourceGroup", "My.Group_(1)-a", "ends-with-dot."),
-		required("spec.azure.location"),
-		pattern("spec.azure.location", "westeurope", "West Europe"),
-		required("spec.azure.vmSize"),
-		pattern("spec.azure.vmSize", "Standard_D4s_v5", "Standard D4"),
-		required("spec.azure.imageID"),
+		atMost("spec.azure.resourceGroup", 90),
+		atMost("spec.azure.location", 64),
+		required("spec.azure.vmSize"), atMost("spec.azure.vmSize", 64),
+		longest("spec.azure.image.id", azureImage+strings.Repeat("1", 1024-len(azureImage)), azureImage+long(1024), 1024),
+		oneOf("spec.azure.image.setup", "CloudbaseInit", "Sysprep"),
 		required("spec.azure.subnetID"),
 	},
-	text("spec.azure.resourceGroup", 90),
-	text("spec.azure.location", 64),
-	text("spec.azure.vmSize", 64),
-	text("spec.azure.imageID", 1024),
 	text("spec.azure.subnetID", 1024),
 )
+
+func identityLimits(field string) []limit {
+	return []limit{
+		required(field + ".kind"), oneOf(field+".kind", "Secret", "AzureClusterIdentity"),
+		required(field + ".name"), atMost(field+".name", 253),
+	}
+}
 
 const guid = "11111111-2222-3333-4444-555555555555"
 

@@ -12,13 +12,16 @@ import (
 
 // Specs with every field, each with a valid value.
 const (
-	vsphereSpec = `{providerID: "vsphere://11111111-2222-3333-4444-555555555555", vsphere: {credentialsRef: {name: vcenter},
-	  datacenter: dc, template: win2022, folder: nodes, resourcePool: pool, datastore: store,
+	vsphereSpec = `{providerID: "vsphere://11111111-2222-3333-4444-555555555555", vsphere: {
+	  identityRef: {kind: Secret, name: vcenter}, datacenter: dc, image: {template: win2022, setup: CloudbaseInit}, folder: nodes, resourcePool: pool, datastore: store,
 	  networks: [{name: net, addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io,
 	  kind: InClusterIPPool, name: nodes}], nameservers: [10.0.0.2], routes: [{to: 10.9.0.0/16, via: 10.0.0.9}], mtu: 1450}],
 	  cpus: 4, memoryMiB: 8192}}`
-	azureSpec = `{azure: {credentialsRef: {name: identity}, subscriptionID: 11111111-2222-3333-4444-555555555555,
-	  resourceGroup: group, location: westeurope, vmSize: Standard_D4s_v5, imageID: /images/win2022, subnetID: /subnets/nodes}}`
+	azureSpec = `{azure: {identityRef: {kind: Secret, name: identity}, subscriptionID: 11111111-2222-3333-4444-555555555555,
+	  resourceGroup: group, location: westeurope, vmSize: Standard_D4s_v5,
+	  image: {id: ` + azureImage + `, setup: CloudbaseInit}, networkInterfaces: [{name: node, subnet: {id: ` + subnet + `}}]}}`
+	azureGroup = "/subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/group"
+	azureImage = azureGroup + "/providers/Microsoft.Compute/galleries/windows/images/ws2022/versions/1.0.0"
 	configSpec = `{bootstrapDeadlineSeconds: 7200, discovery: {kubeconfigFrom: {secret: {name: a, key: a}}}, 
 	  kubelet: {maxPods: 50, cloudProvider: External, extraArgs: [{name: logging-format, value: json}],
 	  featureGates: [{name: WindowsCPUAndMemoryAffinity, state: Enabled}], priorityClass: AboveNormal, start: Automatic,

@@ -25,8 +25,8 @@ type rule struct {
 }
 
 var rules = map[string][]rule{
-	"WindowsMachine": append(placementRules, []rule{
-		oneCloud, identity, memory, strayAddressing, nameserver, routeTo, routeDefault, routeVia, routeFamily,
+	"WindowsMachine": slices.Concat(machineRules, placementRules, []rule{
+		identity, azureIdentity,
 		{
 			at: "spec", field: "spec.providerID", changes: true,
 			message: "providerID identifies the machine's VM and cannot be changed; delete the Machine to get a new VM",
@@ -36,33 +36,17 @@ var rules = map[string][]rule{
 			},
 			refused: []map[string]any{{"spec.providerID": vmTwo}, {"spec.providerID": absent}},
 		},
-		{
-			at: "spec", field: "spec.vsphere", changes: true, message: editedVM,
-			accepted: []map[string]any{{"spec.vsphere.cpus": int64(4)}},
-			refused: []map[string]any{
-				{"spec.vsphere.cpus": int64(8)},
-				{"spec.vsphere.folder": absent},
-				{"spec.vsphere": absent, "spec.azure": parse(azureSpec)["azure"]},
-			},
-		},
-		{
-			at: "spec", field: "spec.azure", changes: true, message: editedVM,
-			accepted: []map[string]any{{"spec.azure.vmSize": "Standard_D4s_v5"}},
-			refused: []map[string]any{
-				{"spec.azure.vmSize": "Standard_D8s_v5"},
-				{"spec.azure": absent, "spec.vsphere": parse(vsphereSpec)["vsphere"]},
-			},
-		},
-	}...),
-	"WindowsMachineTemplate": {
-		oneCloud, identityOfTemplate, memory, strayAddressing, nameserver, routeTo, routeDefault, routeVia, routeFamily,
+		otherCloud, editedVM,
+	}),
+	"WindowsMachineTemplate": slices.Concat(machineRules, []rule{
+		inTemplate(identity), inTemplate(azureIdentity),
 		{
 			at: "spec.template", field: "spec.template.spec.providerID",
 			message:  "providerID identifies a single VM and is not allowed in a template; remove it",
 			accepted: []map[string]any{{"spec.providerID": absent}},
 			refused:  []map[string]any{{"spec.providerID": vmOne}},
 		},
-	},
+	}),
 	"WindowsBootstrapConfig":         slices.Concat(configRules, kubeletRules, settingsRules, stringRules, []rule{renderedOnce}),
 	"WindowsBootstrapConfigTemplate": slices.Concat(configRules, kubeletRules, settingsRules, stringRules),
 }
@@ -90,14 +74,6 @@ func placed(field, message, right string, wrong ...any) rule {
 	return rule{at: at, field: at, message: message, accepted: edits(at, right), refused: edits(at, wrong...)}
 }
 
-const (
-	vmOne = "vsphere://" + guid
-	vmTwo = "vsphere://21111111-2222-3333-4444-555555555555"
-)
-
-const editedVM = "a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, " +
-	"which then replaces its machines"
-
 // renderedOnce has changes that the CRD's rule sees. TestRenderedConfigsAreFrozen has those that only the policy sees.
 var renderedOnce = rule{
 	field: "spec", changes: true, status: rendered, message: frozen,
@@ -110,43 +86,6 @@ func TestConfigIsMendedBeforeItIsRendered(t *testing.T) {
 	made := newObjectFor("WindowsBootstrapConfig", "spec")
 	expect.OK(t, api.Create(t.Context(), made))
 	expect.Fine(t, update(t, setAll(made, map[string]any{"spec.bootstrapDeadlineSeconds": int64(600)})))
-}
-
-var oneCloud = rule{
-	at: "spec", field: "spec", message: "set exactly one of spec.vsphere and spec.azure",
-	accepted: []map[string]any{{}, {"spec": parse(azureSpec)}},
-	refused:  []map[string]any{{"spec.vsphere": absent}, {"spec.azure": parse(azureSpec)["azure"]}},
-}
-
-// A wrong providerID could not be corrected later. The format of Azure's is not checked here.
-var identity = rule{
-	at: "spec", field: "spec.providerID",
-	message: "providerID of a vSphere VM must be vsphere:// followed by a lowercase UUID; remove it: the controller sets it",
-	accepted: []map[string]any{
-		{"spec.providerID": vmTwo},
-		{"spec.providerID": absent},
-		{
-			"spec": parse(azureSpec),
-			"spec.providerID": "azure:///subscriptions/" + guid +
-				"/resourceGroups/group/providers/Microsoft.Compute/virtualMachines/win-1",
-		},
-	},
-	refused: edits("spec.providerID",
-		"vsphere://1", "vsphere://11111111-2222-3333-4444-55555555555A", "vsphere://{"+guid+"}", vmOne+"1", guid,
-		"azure:///subscriptions/1"),
-}
-
-// identityOfTemplate has no accepted providerID, because another rule does not allow it in templates.
-var identityOfTemplate = rule{
-	at: identity.at, field: identity.field, message: identity.message,
-	accepted: []map[string]any{{"spec.providerID": absent}}, refused: identity.refused,
-}
-
-var memory = rule{
-	at: "spec.vsphere", field: "spec.vsphere.memoryMiB",
-	message:  "memoryMiB must be a multiple of 4, as vSphere requires",
-	accepted: []map[string]any{{"spec.vsphere.memoryMiB": int64(4100)}, {"spec.vsphere.memoryMiB": absent}},
-	refused:  []map[string]any{{"spec.vsphere.memoryMiB": int64(4098)}},
 }
 
 var configRules = slices.Concat(networkRules, []rule{

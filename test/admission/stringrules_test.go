@@ -17,8 +17,8 @@ func says(field, message string, good, bad []any) rule {
 	}
 }
 
-// named is the rule of names that are part of a file's name, with an example.
-func named(field, example string) rule {
+// shortName is the rule of names that are part of a file's name, with an example.
+func shortName(field, example string) rule {
 	return says(field,
 		"must be lower-case letters, digits and dashes, with a letter or digit at both ends, such as "+example,
 		[]any{"a-1", "1"}, []any{"A", "a b", "a_b", "-a", "a-", "a.b", "a\n"})
@@ -43,7 +43,7 @@ func plain(field string) rule {
 }
 
 var containerdStrings = []rule{
-	named("spec.containerd.dropIns[].name", "limits"), plain("spec.containerd.dropIns[].content"),
+	shortName("spec.containerd.dropIns[].name", "limits"), plain("spec.containerd.dropIns[].content"),
 	says("spec.containerd.registries[].host",
 		"must be a registry as in image names, without scheme and path, such as docker.io or registry.example.com:5000; "+
 			"_default stands for all others",
@@ -63,7 +63,7 @@ var containerdStrings = []rule{
 
 var windowsStrings = slices.Concat(
 	[]rule{
-		named("spec.windows.trustedCertificates[].name", "company"),
+		shortName("spec.windows.trustedCertificates[].name", "company"),
 		says("spec.windows.trustedCertificates[].content",
 			"must be certificates in PEM and nothing secret: each begins with the line -----BEGIN CERTIFICATE----- and ends with the "+
 				"line -----END CERTIFICATE-----, both without indentation",
@@ -144,7 +144,7 @@ func proxyURL(field string) []rule {
 }
 
 var programStrings = []rule{
-	named("spec.network.firewall[].name", "metrics"),
+	shortName("spec.network.firewall[].name", "metrics"),
 	says("spec.kubelet.extraArgs[].name",
 		"must be the name of a flag without dashes in front and without its value, such as vmodule",
 		[]any{"node-ip", "v"}, []any{"--v", "-v", "v=4", "v ", "nodeIP", "node_ip", "node-"}),
@@ -156,8 +156,8 @@ var programStrings = []rule{
 		[]any{"NodeLogQuery"}, []any{"nodeLogQuery", "NodeLogQuery=true", "Node Log", "--feature-gates"}),
 	path("spec.kubelet.log.directory", `C:\logs\kubelet`),
 	path("spec.custom.files[].path", `C:\etc\app.conf`), plain("spec.custom.files[].content"),
-	named("spec.custom.preJoin[].name", "drivers"), plain("spec.custom.preJoin[].content"),
-	named("spec.custom.postJoin[].name", "drivers"), plain("spec.custom.postJoin[].content"),
+	shortName("spec.custom.preJoin[].name", "drivers"), plain("spec.custom.preJoin[].content"),
+	shortName("spec.custom.postJoin[].name", "drivers"), plain("spec.custom.postJoin[].content"),
 }
 
 var scriptTime = rule{

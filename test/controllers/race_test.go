@@ -23,7 +23,7 @@ func TestDeletedMeanwhile(t *testing.T) {
 		made       func(*stage) int
 	}{
 		"the machine before its VM": {
-			"management PATCH windowsmachines finalizers #1", world.Machines,
+			"management PATCH windowsmachines annotations,finalizers #1", world.Machines,
 			func(m *world.Machine) client.Object { return m.Windows },
 			func(s *stage) int { return s.cloud.Calls()["create"] },
 		},

@@ -57,7 +57,7 @@ var untilReady = []string{
 	"management POST secrets #1",
 	"management PATCH windowsbootstrapconfigs/status Ready=WaitingForGuest #1",
 	"vcenter Login #1",
-	"management PATCH windowsmachines finalizers #1",
+	"management PATCH windowsmachines annotations,finalizers #1",
 	"vcenter CloneVM_Task #1",
 	"management PATCH windowsmachines/status Ready=Provisioning #1",
 }
@@ -69,7 +69,7 @@ var untilGone = []string{
 	"management PATCH windowsmachines/status Ready=Deleting #1",
 	"vcenter PowerOffVM_Task #1",
 	"vcenter Destroy_Task #1",
-	"management PATCH windowsmachines finalizers #2",
+	"management PATCH windowsmachines finalizers #1",
 }
 
 var scenarios = []scenario{

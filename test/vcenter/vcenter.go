@@ -19,6 +19,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/session"
@@ -67,6 +68,7 @@ func Start(change ...func(*simulator.Model)) (*VCenter, error) {
 	v := &VCenter{model: simulator.VPX(), calls: calls{counts: map[string]int{}}}
 	v.model.Host, v.model.Cluster, v.model.ClusterHost = 0, 1, 2
 	v.model.Machine, v.model.Autostart = 1, false
+	v.model.ServiceContent.About.InstanceUuid = uuid.NewString() // the simulator has one for all vCenters of a process
 	for _, c := range change {
 		c(v.model)
 	}

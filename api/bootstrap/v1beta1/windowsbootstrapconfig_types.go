@@ -213,7 +213,7 @@ type WindowsBootstrapConfig struct {
 	//
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec says how the VM becomes a node.
+	// spec says how the VM becomes a node. It can change until the VM's user data exists; from then on it is Immutable.
 	//
 	// +optional
 	Spec WindowsBootstrapConfigSpec `json:"spec,omitempty"`

@@ -23,7 +23,7 @@ type WindowsMachineTemplateResource struct {
 	// +optional
 	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty,omitzero"`
 
-	// spec of the machines.
+	// spec describes the VMs. What its fields say of changes is about machines; a template never changes.
 	//
 	// +required
 	Spec WindowsMachineSpec `json:"spec,omitempty,omitzero"`
@@ -77,7 +77,7 @@ type WindowsMachineTemplate struct {
 	//
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec has the template of the machines.
+	// spec has the template of the machines. It is Immutable: to change it, create a new template and use that.
 	//
 	// +required
 	Spec WindowsMachineTemplateSpec `json:"spec,omitempty,omitzero"`

@@ -40,6 +40,7 @@ func Run(t *testing.T, newHarness func(*testing.T) Harness) {
 		{"deleting leaves nothing", deleteAll},
 		{"deleting while it is being made leaves nothing", deleteWhileCreating},
 		{"a machine that never had a place can be deleted", deleteMisspelt},
+		{"a server is the same for all its users, and no other", servers},
 		{"wrong credentials", wrongCredentials},
 		{"nobody answers", nobodyAnswers},
 		{"the template is not there", noTemplate},
@@ -285,6 +286,20 @@ func deleteMisspelt(w world) {
 	w.remove(c, m)
 }
 
+func servers(w world) {
+	server := func(c cloud.Cloud) string {
+		id, err := c.Server(w.t.Context())
+		if err != nil || id == "" {
+			w.t.Errorf("Server = %q, %v", id, describe(err))
+		}
+		return id
+	}
+	first, second := server(w.process()), server(w.process())
+	if other := server(w.connect(w.AnotherServer())); first != second || first == other {
+		w.t.Errorf("two processes are at %q and %q, one at another server at %q", first, second, other)
+	}
+}
+
 func wrongCredentials(w world) {
 	w.wantSame(w.connect(w.WrongCredentials), w.machine("m"), cloud.Denied, infrav1.CredentialsRejectedReason)
 }
@@ -311,7 +326,8 @@ func (w world) wantSame(c cloud.Cloud, m cloud.Machine, kind cloud.Kind, reason 
 	for range 2 {
 		_, observed := c.Observe(w.t.Context(), m)
 		_, ensured := c.Ensure(w.t.Context(), m)
-		for _, err := range []error{observed, ensured, c.Delete(w.t.Context(), m)} {
+		_, asked := c.Server(w.t.Context())
+		for _, err := range []error{asked, observed, ensured, c.Delete(w.t.Context(), m)} {
 			WantError(w.t, err, kind, reason)
 			messages = append(messages, err.Error())
 		}

@@ -23,6 +23,9 @@ type Harness struct {
 	// Credentials are right, WrongCredentials are refused, and DeadCredentials are for a server that does not answer.
 	Credentials, WrongCredentials, DeadCredentials map[string][]byte
 
+	// AnotherServer starts a server and returns credentials for it.
+	AnotherServer func() map[string][]byte
+
 	// Spec is one that the cloud can carry out. Misspell makes it name a template that does not exist.
 	Spec     infrav1.WindowsMachineSpec
 	Misspell func(*infrav1.WindowsMachineSpec)

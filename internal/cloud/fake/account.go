@@ -46,7 +46,7 @@ func (Provider) Identify(m *infrav1.WindowsMachine) (cloud.Identity, error) {
 	return cloud.Identity{Name: name, ProviderID: resources + name}, nil
 }
 
-var providerIDs = regexp.MustCompile("^" + regexp.QuoteMeta(resources) + "[a-z]{1,4}-[0-9a-z]{10}$")
+var providerIDs = regexp.MustCompile("^" + regexp.QuoteMeta(resources) + "[a-z][-a-z0-9]{0,3}-[0-9a-z]{10}$")
 
 // Check wants an image.
 func (Provider) Check(m *infrav1.WindowsMachine) error {

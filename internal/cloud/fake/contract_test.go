@@ -16,13 +16,16 @@ func TestContract(t *testing.T) {
 			Credentials:      map[string][]byte{"password": []byte("secret")},
 			WrongCredentials: map[string][]byte{"password": []byte("wrong")},
 			DeadCredentials:  map[string][]byte{"password": []byte("secret"), "server": []byte(Nowhere)},
-			Spec:             infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{Image: infrav1.AzureImage{ID: Image}}},
-			Misspell:         func(s *infrav1.WindowsMachineSpec) { s.Azure.Image.ID += "x" },
-			Hold:             func() func() { return w.Hold(Create) },
-			LoseAnswer:       w.LoseAnswer,
-			Cut:              w.Cut,
-			Sessions:         w.Sessions,
-			VMs:              w.Names,
+			AnotherServer: func() map[string][]byte {
+				return map[string][]byte{"password": []byte("secret"), "server": []byte("second")}
+			},
+			Spec:       infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{Image: infrav1.AzureImage{ID: Image}}},
+			Misspell:   func(s *infrav1.WindowsMachineSpec) { s.Azure.Image.ID += "x" },
+			Hold:       func() func() { return w.Hold(Create) },
+			LoseAnswer: w.LoseAnswer,
+			Cut:        w.Cut,
+			Sessions:   w.Sessions,
+			VMs:        w.Names,
 			Inspect: func(name string) string {
 				vm, _ := w.Get(name)
 				return fmt.Sprintf("%+v", vm)

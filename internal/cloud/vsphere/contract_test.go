@@ -20,6 +20,7 @@ func TestContract(t *testing.T) {
 			Credentials:      v.Credentials(),
 			WrongCredentials: with(v.Credentials(), "password", "wrong"),
 			DeadCredentials:  with(v.Credentials(), "server", deadAddress(t)),
+			AnotherServer:    func() map[string][]byte { return newStage(t).Credentials() },
 			Spec:             v.spec(),
 			Misspell:         func(s *infrav1.WindowsMachineSpec) { s.VSphere.Image.Template = "windows-2220" },
 			Hold:             v.HoldClones,

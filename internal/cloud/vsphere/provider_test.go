@@ -52,3 +52,16 @@ func TestIdentify(t *testing.T) {
 		cloudtest.WantError(t, err, cloud.Transient, "")
 	})
 }
+
+func TestCheck(t *testing.T) {
+	m := &infrav1.WindowsMachine{Spec: infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}}}
+	err := Provider{}.Check(m)
+	cloudtest.WantError(t, err, cloud.Invalid, infrav1.SpecInvalidReason)
+	if err == nil || !strings.HasPrefix(err.Error(), "spec.vsphere.image.template is not set, but a VM needs it; ") {
+		t.Errorf("error = %v, want the name of the field", err)
+	}
+	m.Spec.VSphere.Image.Template = "windows-2022"
+	if err := (Provider{}).Check(m); err != nil {
+		t.Errorf("error = %v, want none", err)
+	}
+}

@@ -1,0 +1,156 @@
+package admission
+
+import (
+	"slices"
+	"strings"
+)
+
+const (
+	vmOne   = "vsphere://" + guid
+	vmTwo   = "vsphere://21111111-2222-3333-4444-555555555555"
+	azureVM = "azure://" + azureGroup + "/providers/Microsoft.Compute/virtualMachines/win-1"
+)
+
+// machineRules are the rules of machines and of their templates.
+var machineRules = slices.Concat(
+	[]rule{oneCloud, memory, strayAddressing, nameserver, routeTo, routeDefault, routeVia, routeFamily},
+	[]rule{
+		named("spec.vsphere.datacenter", "dc1 or /europe/dc1"),
+		named("spec.vsphere.image.template", "windows-2022 or /dc1/vm/templates/windows-2022"),
+		named("spec.vsphere.folder", "nodes or /dc1/vm/nodes"),
+		named("spec.vsphere.resourcePool", "nodes or /dc1/host/cluster1/Resources/nodes"),
+		named("spec.vsphere.datastore", "ssd1 or /dc1/datastore/ssd1"),
+		secretName("spec.vsphere.identityRef.name"), secretName("spec.azure.identityRef.name"),
+	},
+	azureRules,
+)
+
+// named is a field with the name of something in a vCenter.
+func named(field, examples string) rule {
+	return rule{
+		at: field, field: field,
+		message:  "must be a name or inventory path without control characters and without blanks at its ends, such as " + examples,
+		accepted: edits(field, "a", "VM Network", "/dc1/vm/a b/c", "win [2022] (1.36) 100%2f", "Größe-1"),
+		refused:  edits(field, "", " ", "\n", " a", "a ", "a\tb", "a\n", "\u00a0a", "a\u2028", "a\x00b", "a\u0085b"),
+	}
+}
+
+func secretName(field string) rule {
+	return rule{
+		at: field, field: field,
+		message: "must be the name of a Secret: lowercase letters, digits, '-' and '.', beginning and ending with a letter or digit, " +
+			"such as vcenter",
+		accepted: edits(field, "a", "vcenter-2.team-a"),
+		refused:  edits(field, "", "Vcenter", "A B/..", "../../x", "-a", "a.", "a..b", "a_b", "team/vcenter", "a\n"),
+	}
+}
+
+var azureRules = []rule{
+	{
+		at: "spec.azure.subscriptionID", field: "spec.azure.subscriptionID",
+		message:  "must be the ID of a subscription, such as 11111111-2222-3333-4444-555555555555",
+		accepted: edits("spec.azure.subscriptionID", guid, "AAAAAAAA-2222-3333-4444-555555555555"),
+		refused:  edits("spec.azure.subscriptionID", "", guid[1:], strings.Replace(guid, "1", "g", 1), "my-subscription"),
+	},
+	{
+		at: "spec.azure.resourceGroup", field: "spec.azure.resourceGroup",
+		message: "must be the name of a resource group: letters, digits, '-', '_', '.', '(' and ')', not ending with '.', " +
+			"such as windows-nodes",
+		accepted: edits("spec.azure.resourceGroup", "My.Group_(1)-a", "a"),
+		refused:  edits("spec.azure.resourceGroup", "", "ends-with-dot.", "a b", azureGroup),
+	},
+	{
+		at: "spec.azure.location", field: "spec.azure.location",
+		message:  "must be the name of a location in lowercase and without blanks, such as westeurope",
+		accepted: edits("spec.azure.location", "westeurope", "eastus2"),
+		refused:  edits("spec.azure.location", "", "West Europe", "westEurope", "west-europe"),
+	},
+	{
+		at: "spec.azure.vmSize", field: "spec.azure.vmSize",
+		message:  "must be the name of a VM size: letters, digits, '-' and '_', such as Standard_D4s_v5",
+		accepted: edits("spec.azure.vmSize", "Standard_D4s_v5", "Standard_E4-2s_v5"),
+		refused:  edits("spec.azure.vmSize", "", "Standard D4", "Standard_", "D4s_v5 "),
+	},
+	{
+		at: "spec.azure.image.id", field: "spec.azure.image.id",
+		message: "must be the resource ID of an image, such as /subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/images/" +
+			"providers/Microsoft.Compute/galleries/windows/images/ws2022/versions/1.0.0",
+		accepted: edits("spec.azure.image.id", azureImage, strings.ToUpper(azureImage), strings.ToLower(azureImage),
+			azureGroup+"/providers/Microsoft.Compute/images/ws-2022_1",
+			azureGroup+"/providers/Microsoft.Compute/galleries/windows/images/ws2022",
+			azureGroup+"/providers/Microsoft.Compute/galleries/windows/images/ws2022/versions/latest"),
+		refused: edits("spec.azure.image.id", "", "hello world", "ws2022", azureImage+"/", azureImage+"\n", azureImage[1:],
+			azureGroup+"/providers/Microsoft.Compute/disks/ws2022", azureGroup+"/providers/Microsoft.Compute/images/",
+			"/subscriptions/1/resourceGroups/group/providers/Microsoft.Compute/images/ws2022"),
+	},
+}
+
+var oneCloud = rule{
+	at: "spec", field: "spec", message: "set exactly one of spec.vsphere and spec.azure",
+	accepted: []map[string]any{{}, {"spec": parse(azureSpec)}},
+	refused:  []map[string]any{{"spec.vsphere": absent}, {"spec.azure": parse(azureSpec)["azure"]}},
+}
+
+// A wrong providerID could not be corrected later.
+var identity = rule{
+	at: "spec", field: "spec.providerID",
+	message: "providerID of a vSphere VM must be vsphere:// followed by a lowercase UUID; remove it: the controller sets it",
+	accepted: []map[string]any{
+		{"spec.providerID": vmTwo},
+		{"spec.providerID": absent},
+	},
+	refused: edits("spec.providerID",
+		"", "vsphere://1", "vsphere://11111111-2222-3333-4444-55555555555A", "vsphere://{"+guid+"}", vmOne+"1", guid,
+		"azure:///subscriptions/1", azureVM),
+}
+
+// The cloud controller manager of Azure needs exactly this form: only the resource group is in lowercase.
+var azureIdentity = rule{
+	at: "spec", field: "spec.providerID",
+	message: "providerID of an Azure VM must be azure:/// followed by the VM's resource ID with subscription, resource group and " +
+		"VM name in lowercase; remove it: the controller sets it",
+	accepted: []map[string]any{{"spec": parse(azureSpec), "spec.providerID": azureVM}, {"spec": parse(azureSpec)}},
+	refused: inAzure("", "azure:///subscriptions/1", azureVM+"/", azureVM+"\n", azureVM[len("azure://"):],
+		strings.Replace(azureVM, "/group/", "/Group/", 1), strings.Replace(azureVM, "Microsoft", "microsoft", 1),
+		strings.Replace(azureVM, "win-1", "Win-1", 1), vmOne),
+}
+
+func inAzure(providerIDs ...any) (all []map[string]any) {
+	for _, id := range providerIDs {
+		all = append(all, map[string]any{"spec": parse(azureSpec), "spec.providerID": id})
+	}
+	return all
+}
+
+// inTemplate has no accepted providerID, because another rule does not allow it in templates.
+func inTemplate(r rule) rule {
+	r.accepted = []map[string]any{{"spec.providerID": absent}}
+	return r
+}
+
+var memory = rule{
+	at: "spec.vsphere", field: "spec.vsphere.memoryMiB",
+	message:  "memoryMiB must be a multiple of 4, as vSphere requires",
+	accepted: []map[string]any{{"spec.vsphere.memoryMiB": int64(4100)}, {"spec.vsphere.memoryMiB": absent}},
+	refused:  []map[string]any{{"spec.vsphere.memoryMiB": int64(4098)}},
+}
+
+// otherCloud has the only change of all of spec.vsphere and spec.azure; TestClasses has those of their fields.
+var otherCloud = rule{
+	at: "spec", field: "spec", changes: true,
+	message:  "the cloud of a machine cannot be changed; " + replaceMachines,
+	accepted: []map[string]any{{}},
+	refused:  []map[string]any{{"spec.vsphere": absent, "spec.azure": parse(azureSpec)["azure"], "spec.providerID": vmOne}},
+}
+
+var editedVM = rule{
+	at: "spec", field: "spec.vsphere.cpus", changes: true, message: "a VM cannot be edited; " + replaceMachines,
+	accepted: []map[string]any{
+		{"spec.vsphere.cpus": int64(4)},
+		{"spec.vsphere.image.setup": absent}, // it is the default
+		{"spec.vsphere.identityRef.name": "another"},
+	},
+	refused: []map[string]any{{"spec.vsphere.cpus": int64(8)}, {"spec.vsphere.cpus": absent}},
+}
+
+const replaceMachines = "create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines"
