@@ -71,8 +71,8 @@ func dataCondition(f *facts, stop phase.Stop) metav1.Condition {
 	return c
 }
 
-// readyCondition tells how the machine becomes a node, in the words of its WindowsMachine once there is user data. It is False only
-// where a new Machine would help: a MachineHealthCheck acts on it.
+// readyCondition tells how the machine becomes a node, in the words of its WindowsMachine once there is user data. It is False
+// only where a new Machine would help: a MachineHealthCheck acts on it.
 func readyCondition(f *facts, data metav1.Condition) metav1.Condition {
 	c := metav1.Condition{Type: bootstrapv1.ReadyCondition, Status: metav1.ConditionUnknown}
 	var told *metav1.Condition

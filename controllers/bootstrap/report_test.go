@@ -119,7 +119,9 @@ func waitsFor(reason string) func(*facts) {
 }
 
 func running(f *facts) {
-	conditions.Set(f.windows, metav1.Condition{Type: infrav1.VMRunningCondition, Status: metav1.ConditionTrue, Reason: infrav1.RunningReason})
+	conditions.Set(f.windows, metav1.Condition{
+		Type: infrav1.VMRunningCondition, Status: metav1.ConditionTrue, Reason: infrav1.RunningReason,
+	})
 }
 
 func saidFailed(f *facts) {

@@ -72,7 +72,8 @@ func TestOverdue(t *testing.T) {
 		},
 		"done, almost": {
 			reason: "the wake-up is for the very moment",
-			told:   vm(cloud.Running, succeeded), after: 20 * time.Minute, look: 30*time.Minute - time.Second, want: seen, wake: time.Second,
+			told:   vm(cloud.Running, succeeded), after: 20 * time.Minute,
+			look: 30*time.Minute - time.Second, want: seen, wake: time.Second,
 		},
 		"done, no Node": {
 			reason: "10 minutes after the guest's success, whatever its limit",
@@ -84,11 +85,13 @@ func TestOverdue(t *testing.T) {
 		},
 		"done, Nodes out of sight": {
 			reason: "Cluster API does not reach the workload cluster, and would not see another machine's Node either",
-			told:   vm(cloud.Running, succeeded), change: nodeHealthy(clusterv1.MachineNodeConnectionDownReason), look: 24 * time.Hour, want: seen,
+			told:   vm(cloud.Running, succeeded), change: nodeHealthy(clusterv1.MachineNodeConnectionDownReason),
+			look: 24 * time.Hour, want: seen,
 		},
 		"done, Nodes in sight": {
 			reason: "Cluster API looked for it",
-			told:   vm(cloud.Running, succeeded), change: nodeHealthy(clusterv1.MachineNodeInspectionFailedReason), look: time.Hour, want: missing,
+			told:   vm(cloud.Running, succeeded), change: nodeHealthy(clusterv1.MachineNodeInspectionFailedReason),
+			look: time.Hour, want: missing,
 		},
 		"done, joined": {
 			reason: "nothing more is to come",
@@ -200,10 +203,13 @@ func TestNodeComesLate(t *testing.T) {
 		change func(*facts)
 		want   string
 	}{
-		"joins":        {"late is not never", withNode, "True Joined, Ready True Running"},
-		"stays away":   {"nothing has changed", func(*facts) {}, missing},
-		"cloud away":   {"it stays so while the cloud is away", func(f *facts) { f.vm = nil }, missing},
-		"out of sight": {"an outage is no reason", nodeHealthy(clusterv1.MachineNodeConnectionDownReason), "Unknown WaitingForNode, Ready True Running"},
+		"joins":      {"late is not never", withNode, "True Joined, Ready True Running"},
+		"stays away": {"nothing has changed", func(*facts) {}, missing},
+		"cloud away": {"it stays so while the cloud is away", func(f *facts) { f.vm = nil }, missing},
+		"out of sight": {
+			"an outage is no reason",
+			nodeHealthy(clusterv1.MachineNodeConnectionDownReason), "Unknown WaitingForNode, Ready True Running",
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -121,7 +121,11 @@ func TestTakeOver(t *testing.T) {
 		"next":       {"it has its own time", status(first, said(running)), said(succeeded), status(second, said(succeeded))},
 		"in a start": {"its own phase and durations stay", status(first, said(succeeded)), said(bootRunning), status(first, inBoot)},
 		"after it":   {"the bootstrap has no news", status(first, inBoot), said(bootFailed), status(first, said(bootFailed))},
-		"moved":      {"better this than nothing", infrav1.WindowsMachineStatus{}, said(bootRunning), status(second, said(bootRunning))},
+		"moved": {
+			"better this than nothing",
+			infrav1.WindowsMachineStatus{},
+			said(bootRunning), status(second, said(bootRunning)),
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

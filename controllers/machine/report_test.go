@@ -93,7 +93,10 @@ var begin = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 
 func world(change ...func(*facts)) *facts {
 	f := &facts{
-		windows:  &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: "ns", Generation: 3}, Spec: infrav1.WindowsMachineSpec{ProviderID: "test://m-abc"}},
+		windows: &infrav1.WindowsMachine{
+			ObjectMeta: metav1.ObjectMeta{Name: "m", Namespace: "ns", Generation: 3},
+			Spec:       infrav1.WindowsMachineSpec{ProviderID: "test://m-abc"},
+		},
 		machine:  &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m"}},
 		cluster:  &clusterv1.Cluster{},
 		identity: cloud.Identity{Name: "m-abc", ProviderID: "test://m-abc"},

@@ -79,8 +79,9 @@ func givenUp(f *facts, limit time.Duration) (reason, message string) {
 	told, name := f.windows.Status.Bootstrap, f.windows.Status.ComputerName
 	switch {
 	case said(f, plan.StateSucceeded):
-		return infrav1.NodeMissingReason, fmt.Sprintf("%s, but Cluster API found no Node with providerID %s within %s; look for Node %s "+
-			"in the workload cluster and at its spec.providerID", success(told, limit), f.windows.Spec.ProviderID, brief(nodeLimit), name)
+		return infrav1.NodeMissingReason, fmt.Sprintf("%s, but Cluster API found no Node with providerID %s within %s; "+
+			"look for Node %s in the workload cluster and at its spec.providerID",
+			success(told, limit), f.windows.Spec.ProviderID, brief(nodeLimit), name)
 	case told != nil:
 		return infrav1.BootstrapOverdueReason, fmt.Sprintf("%s; the guest has not reported since%s; see the console of VM %s",
 			doing(told, limit), butUnread(f), name)

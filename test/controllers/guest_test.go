@@ -41,8 +41,8 @@ func TestSilentGuest(t *testing.T) {
 	s.steady(t, m)
 
 	s.tell(state, working)
-	told := m.Await(t, "progress", world.Windows("BootstrapSucceeded Unknown Bootstrapping"), world.Windows("Stalled False NotStalled"),
-		world.Windows("Ready True Running"), sameStory, shownByCore)
+	told := m.Await(t, "progress", world.Windows("BootstrapSucceeded Unknown Bootstrapping"),
+		world.Windows("Stalled False NotStalled"), world.Windows("Ready True Running"), sameStory, shownByCore)
 	want := "Bootstrap 4/11 network, step hns-network, 2m of at most 30m"
 	if got := conditions.GetMessage(told.Windows, infrav1.ReadyCondition); got != want {
 		t.Errorf("the progress reads %q", got)
@@ -63,7 +63,8 @@ func sameStory(s world.State) string {
 	if s.Windows == nil || s.Config == nil {
 		return "there is no machine"
 	}
-	machine, config := conditions.Get(s.Windows, infrav1.BootstrapSucceededCondition), conditions.Get(s.Config, infrav1.ReadyCondition)
+	machine := conditions.Get(s.Windows, infrav1.BootstrapSucceededCondition)
+	config := conditions.Get(s.Config, bootstrapv1.ReadyCondition)
 	if machine == nil || config == nil || machine.Status != config.Status || machine.Reason != config.Reason ||
 		machine.Message != config.Message {
 		return fmt.Sprintf("the WindowsMachine says %+v, its config %+v", machine, config)
@@ -75,7 +76,8 @@ func sameStory(s world.State) string {
 // MachineDeployment.
 func shownByCore(s world.State) string {
 	said := conditions.Get(s.Config, bootstrapv1.ReadyCondition)
-	shown, summary := conditions.Get(s.Core, clusterv1.MachineBootstrapConfigReadyCondition), conditions.Get(s.Core, clusterv1.ReadyCondition)
+	shown := conditions.Get(s.Core, clusterv1.MachineBootstrapConfigReadyCondition)
+	summary := conditions.Get(s.Core, clusterv1.ReadyCondition)
 	if shown == nil || shown.Status != said.Status || shown.Message != said.Message || summary == nil ||
 		!strings.Contains(summary.Message, "BootstrapConfigReady: "+said.Message) {
 		return fmt.Sprintf("the config says %+v, its Machine %+v and %+v", said, shown, summary)

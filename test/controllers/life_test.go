@@ -225,7 +225,8 @@ func TestOwnerRefused(t *testing.T) {
 	world.Change(t, s.Client, before.Data, func(data *corev1.Secret) { data.OwnerReferences = nil })
 	s.clock.advance(tokenTTL / 3 * 2)
 	s.process.Reconcile(t, world.Configs, m.Key)
-	after := m.Await(t, "all well", world.Config("DataSecretAvailable True DataSecretAvailable"), world.Config("Stalled False NotStalled"))
+	after := m.Await(t, "all well", world.Config("DataSecretAvailable True DataSecretAvailable"),
+		world.Config("Stalled False NotStalled"))
 	if metav1.GetControllerOf(after.Data) != nil || !expiry(t, after).After(expiry(t, before)) {
 		t.Errorf("the owner was not refused, or the token not extended:\n%s", after)
 	}

@@ -64,8 +64,8 @@ func TestReplacedToken(t *testing.T) {
 	world.Change(t, s.Client, &booting.Tokens[0],
 		func(token *corev1.Secret) { token.Data["token-secret"] = []byte("0123456789abcdef") })
 	s.process.Reconcile(t, world.Configs, m.Key)
-	m.Await(t, "notice", world.Config("Stalled True BootstrapTokenReplaced"), world.Config("DataSecretAvailable True DataSecretAvailable"),
-		world.Tokens(1))
+	m.Await(t, "notice", world.Config("Stalled True BootstrapTokenReplaced"),
+		world.Config("DataSecretAvailable True DataSecretAvailable"), world.Config("Ready Unknown WaitingForGuest"), world.Tokens(1))
 	expect.OK(t, s.Client.Delete(t.Context(), &booting.Tokens[0]))
 	s.process.Reconcile(t, world.Configs, m.Key)
 	back := m.Await(t, "the node's own token", world.Config("Stalled False NotStalled"), world.Tokens(1))
@@ -224,7 +224,8 @@ func TestMove(t *testing.T) {
 			s.Pause(t, false)
 			s.start(t)
 			m.Touch(t, moved.Core, "moved")
-			after := m.Await(t, c.reason, world.Windows(c.want), world.Config("DataSecretAvailable True DataSecretAvailable"), world.Tokens(c.tokens))
+			after := m.Await(t, c.reason, world.Windows(c.want),
+				world.Config("DataSecretAvailable True DataSecretAvailable"), world.Tokens(c.tokens))
 			if after.Windows.Spec.ProviderID != before.Windows.Spec.ProviderID ||
 				after.Windows.Status.ComputerName != before.Windows.Status.ComputerName {
 				t.Errorf("it is another VM now: %s", after)

@@ -87,7 +87,8 @@ func (s *stage) bootstraps(t *testing.T, m *world.Machine, booting world.State) 
 		}
 		if i == phasesToJoin-1 {
 			m.Join(t)
-			m.Await(t, "node", world.Windows("BootstrapSucceeded True Joined"), world.Config("Ready True Joined"), world.Tokens(0), released)
+			m.Await(t, "node", world.Windows("BootstrapSucceeded True Joined"), world.Config("Ready True Joined"),
+				world.Tokens(0), released)
 		}
 		m.Await(t, name, atPhase(i, name))
 		s.tell(booting, phaseReport(i, name, 30*i+20)) // time alone is no news
@@ -104,7 +105,8 @@ func (s *stage) bootstraps(t *testing.T, m *world.Machine, booting world.State) 
 
 // phaseReport is what a guest says when a phase begins, or some time later.
 func phaseReport(index int, name string, elapsed int) string {
-	return fmt.Sprintf(`{"version":1,"state":"Running","phase":{"index":%d,"of":%d,"name":%q},"elapsed":%d,"facts":{"os":"20348.2700"}}`,
+	return fmt.Sprintf(`{"version":1,"state":"Running","phase":{"index":%d,"of":%d,"name":%q},"elapsed":%d,`+
+		`"facts":{"os":"20348.2700"}}`,
 		index+1, len(phases), name, elapsed)
 }
 

@@ -16,6 +16,8 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -56,7 +58,7 @@ func (j *joins) assertReasons(ctx context.Context) {
 		waits = nil
 		machines := j.byPool(ctx)
 		for _, p := range j.table {
-			if m := machines[p.pool()]; m == nil || !p.over(m) {
+			if m := machines[p.pool()]; m == nil || !p.over(m) || !p.soft && !j.onMachine(ctx, m) {
 				waits = append(waits, p.pool())
 			}
 		}
@@ -79,6 +81,15 @@ func (j *joins) assertReasons(ctx context.Context) {
 			j.Errorf("kubectl does not show %s: %s", p.reason, line)
 		}
 	}
+}
+
+// onMachine says whether the guest's sentence has come to Ready of the Machine, which a MachineDeployment shows.
+func (j *joins) onMachine(ctx context.Context, m *infrav1.WindowsMachine) bool {
+	j.Helper()
+	machine, err := util.GetOwnerMachine(ctx, j.lab.Client, m.ObjectMeta)
+	j.must(err)
+	said := conditions.GetMessage(m, infrav1.BootstrapSucceededCondition)
+	return strings.Contains(conditions.GetMessage(machine, clusterv1.ReadyCondition), "* BootstrapConfigReady: "+said)
 }
 
 // kubectl is the real one, as a person has it.

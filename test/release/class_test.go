@@ -1,0 +1,111 @@
+package release
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
+)
+
+type tree = map[string]any
+
+// Cluster API's own topology controller patches our templates, and replaces them when a variable changes.
+func TestClusterClass(t *testing.T) {
+	binaries := expect.Got(servers.Ensure(t.Context(), os.Stderr))(t)
+	u := user{t: t, binaries: binaries, home: t.TempDir()}
+	repository := writeRelease(t)
+	u.config = repository + "/clusterctl.yaml"
+	management := startManagement(t, binaries, servers.CAPIOptions{})
+	for _, provider := range []string{"--infrastructure", "--bootstrap"} {
+		u.kubectl(management, u.clusterctl("generate", "provider", provider, "windows:"+version), "apply", "--server-side", "-f", "-")
+	}
+	u.kubectl(management, testdata(t, "vsphere-stand-ins.yaml"), "apply", "--server-side", "-f", "-")
+	u.kubectl(management, nil, "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+	u.kubectl(management, testdata(t, "class.yaml"), "apply", "-f", "-")
+	u.kubectl(management, nil, "wait", "--for=condition=VariablesReady", "clusterclass/mixed", "--timeout=60s")
+
+	names := map[string]bool{}
+	for generation, c := range []struct {
+		variables tree
+		windows   tree
+		cpus      int64
+	}{
+		{variables: tree{}, windows: tree{}, cpus: 4},
+		{variables: tree{"timeZone": "UTC"}, windows: tree{"timeZone": "UTC"}, cpus: 4},
+		{
+			variables: tree{"timeZone": "UTC", "proxy": "http://proxy:3128", "cpus": 8},
+			windows:   tree{"timeZone": "UTC", "proxy": tree{"http": "http://proxy:3128"}}, cpus: 8,
+		},
+	} {
+		u.kubectl(management, cluster(t, c.variables), "apply", "-f", "-")
+		u.reconciled(management, generation+1)
+		config, machine := u.usedBy(management, "bootstrap.configRef"), u.usedBy(management, "infrastructureRef")
+		expect.Same(t, "spec of the config", tree{"node": patchedNode, "windows": c.windows}, spec(t, config))
+		expect.Same(t, "CPUs", any(c.cpus), spec(t, machine)["vsphere"].(tree)["cpus"])
+		names[config.GetName()] = true
+	}
+	if len(names) != 3 {
+		t.Errorf("three configs have the names %v: want a new template for each", names)
+	}
+}
+
+// patchedNode is what two patches write into the node's map and list.
+var patchedNode = tree{
+	"labels": tree{"example.com/pool": "workers", "example.com/os": "windows"},
+	"taints": []any{
+		tree{"key": "pool", "value": "build", "effect": "NoSchedule"}, tree{"key": "os", "value": "windows", "effect": "NoSchedule"},
+	},
+}
+
+// cluster is a Cluster of the class.
+func cluster(t *testing.T, variables tree) []byte {
+	t.Helper()
+	values := []any{}
+	for name, value := range variables {
+		values = append(values, tree{"name": name, "value": value})
+	}
+	return expect.Got(json.Marshal(tree{
+		"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": tree{"name": "demo", "namespace": "default"},
+		"spec": tree{"topology": tree{
+			"classRef": tree{"name": "mixed"}, "version": "v1.36.3", "controlPlane": tree{"replicas": 1}, "variables": values,
+			"workers": tree{"machineDeployments": []any{tree{"class": "windows", "name": "workers", "replicas": 2}}},
+		}},
+	}))(t)
+}
+
+// reconciled waits until the topology controller has done all that it has to for a generation of the Cluster.
+func (u user) reconciled(management *servers.Management, generation int) {
+	u.t.Helper()
+	u.kubectl(management, nil, "wait", "cluster/demo", "--timeout=60s",
+		fmt.Sprintf(`--for=jsonpath={.status.conditions[?(@.type=="TopologyReconciled")].observedGeneration}=%d`, generation))
+	u.kubectl(management, nil, "wait", "--for=condition=TopologyReconciled", "cluster/demo", "--timeout=60s")
+}
+
+// usedBy returns the template to which the MachineDeployment refers.
+func (u user) usedBy(management *servers.Management, field string) *unstructured.Unstructured {
+	u.t.Helper()
+	list := &unstructured.UnstructuredList{}
+	expect.OK(u.t, json.Unmarshal(u.kubectl(management, nil, "get", "machinedeployments", "-o", "json"), list))
+	if len(list.Items) != 1 {
+		u.t.Fatalf("%d MachineDeployments, want 1", len(list.Items))
+	}
+	path := append([]string{"spec", "template", "spec"}, strings.Split(field, ".")...)
+	reference, _, err := unstructured.NestedStringMap(list.Items[0].Object, path...)
+	expect.OK(u.t, err)
+	template := &unstructured.Unstructured{}
+	expect.OK(u.t, json.Unmarshal(u.kubectl(management, nil, "get", reference["kind"], reference["name"], "-o", "json"), template))
+	return template
+}
+
+func spec(t *testing.T, of *unstructured.Unstructured) tree {
+	t.Helper()
+	found, _, err := unstructured.NestedMap(of.Object, "spec", "template", "spec")
+	expect.OK(t, err)
+	return found
+}
