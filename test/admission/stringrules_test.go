@@ -126,6 +126,7 @@ var windowsStrings = slices.Concat(
 			[]any{".local"}, []any{"*.local", "*", "10.*"}),
 	},
 	proxyURL("spec.windows.proxy.http"), proxyURL("spec.windows.proxy.https"),
+	[]rule{secretRule("spec.windows.proxy.credentialsRef")},
 )
 
 // proxyURL has the rules of a proxy.

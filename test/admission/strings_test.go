@@ -9,7 +9,10 @@ import (
 )
 
 // unfinished are parts of a spec whose strings are not looked at yet.
-var unfinished = []string{"spec.vsphere", "spec.azure", "spec.network.interface"}
+var unfinished = []string{"spec.vsphere.networkInterfaces[].addressesFromPools", "spec.network.interface"}
+
+// free are strings of a spec that have no rule of their own, each with the reason.
+var free = map[string]string{"spec.providerID": "its form depends on the cloud, which only a rule of the spec sees"}
 
 // Every string of a spec has a rule that says what it is, with a sentence for those who write it wrongly: once there are
 // users, a rule cannot become stricter. A length is no such rule, and a pattern has no sentence. A string of a status is
@@ -62,7 +65,7 @@ func (s spellings) check(name string, schema *apiextensionsv1.JSONSchemaProps) {
 	if strings.HasPrefix(name, "status") {
 		has = has || schema.MaxLength != nil || schema.XIntOrString || isMap
 	}
-	if !has {
+	if !has && free[name] == "" {
 		s.t.Errorf("%s: %s has no rule that says what it is", s.kind, name)
 	}
 }
