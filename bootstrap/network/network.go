@@ -18,7 +18,8 @@ func (net *Network) Steps() step.Part {
 		return step.Part{}
 	}
 	p := step.Part{EveryBoot: net.everyBoot()}
-	p.Add(step.PhaseNetwork, slices.Concat(net.patchLevel(), net.cleanup(), net.openPorts(), net.nameAdapters(), net.aroundVSwitch())...)
+	p.Add(step.PhaseNetwork, slices.Concat(net.patchLevel(), net.cleanup(), net.openPorts())...)
+	p.Add(step.PhaseNetwork, slices.Concat(net.nameAdapters(), net.aroundVSwitch())...)
 	if net.needsPodCIDR() {
 		p.Add(step.PhaseVerify, slices.Concat(net.podCIDR(), net.ownNetwork(), net.files())...)
 	} else {

@@ -67,7 +67,8 @@ func gather(o *objects, opts options) (*machine, error) {
 		return m, nil
 	}
 	if !bootstrap.Addressed(m.windows) {
-		return nil, fmt.Errorf("WindowsMachine %s/%s has spec.vsphere.networkInterfaces, but status.networkInterfaces lacks their MACs or addresses; "+
+		return nil, fmt.Errorf("WindowsMachine %s/%s has spec.vsphere.networkInterfaces, "+
+			"but status.networkInterfaces lacks their MACs or addresses; "+
 			"export the object once its status has them, or set status.networkInterfaces", m.owner.Namespace, m.windows.Name)
 	}
 	return m, m.renderAnew()

@@ -8,7 +8,8 @@ import (
 )
 
 // withPool is an adapter that gets its address from a pool.
-const withPool = "[{name: node, network: VM Network, addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: nodes}]}]"
+const withPool = "[{name: node, network: VM Network, " +
+	"addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: nodes}]}]"
 
 // refusals has a case for everything that can be wrong with the objects, with the whole error message.
 func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want string } {

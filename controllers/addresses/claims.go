@@ -137,7 +137,7 @@ func (p *Pools) interfaces(
 	ctx context.Context, windows *infrav1.WindowsMachine, claims []*ipamv1.IPAddressClaim,
 ) ([]infrav1.MachineNetworkInterface, error) {
 	var all []infrav1.MachineNetworkInterface
-	for i, spec := range windows.Spec.VSphere.NetworkInterfaces {
+	for _, spec := range windows.Spec.VSphere.NetworkInterfaces {
 		adapter := infrav1.MachineNetworkInterface{Name: spec.Name}
 		for range spec.AddressesFromPools {
 			address, err := p.networkAddress(ctx, claims[0])
@@ -147,7 +147,7 @@ func (p *Pools) interfaces(
 			adapter.Addresses = append(adapter.Addresses, address)
 			claims = claims[1:]
 		}
-		adapter.MACAddress = macOf(windows, i, all, adapter.Addresses)
+		adapter.MACAddress = macOf(windows, all, adapter.Addresses)
 		all = append(all, adapter)
 	}
 	return all, nil

@@ -46,7 +46,8 @@ func TestMacsAreUnique(t *testing.T) {
 	seen := map[string]string{}
 	for adapter := range 10 {
 		for address := netip.MustParseAddr("10.20.0.0"); address != netip.MustParseAddr("10.20.16.0"); address = address.Next() {
-			mac, now := macOfAddress(adapter, []infrav1.NetworkAddress{{Address: address.String() + "/24"}}), fmt.Sprint(adapter, " ", address)
+			mac := macOfAddress(adapter, []infrav1.NetworkAddress{{Address: address.String() + "/24"}})
+			now := fmt.Sprint(adapter, " ", address)
 			if before, taken := seen[mac]; taken || mac < "00:50:56:00:00:00" || mac >= "00:50:56:28:00:00" {
 				t.Fatalf("%s of %s is that of %q too, or of another range", mac, now, before)
 			}

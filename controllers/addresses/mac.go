@@ -20,10 +20,12 @@ import (
 // adapters without an address share the rest.
 const firstIdentityMAC, identityMACs = 0x280000, 0x180000
 
-// macOf is the MAC of adapter i, by which the guest finds it. It follows from what a move keeps. The only adapter of a VM is
-// found without one, so with DHCP it keeps the MAC that the vCenter assigns; it has none here.
-func macOf(windows *infrav1.WindowsMachine, i int, before []infrav1.MachineNetworkInterface, addresses []infrav1.NetworkAddress) string {
-	wanted := windows.Spec.VSphere.NetworkInterfaces
+// macOf is the MAC of the adapter behind those before it, by which the guest finds it. It follows from what a move keeps. The
+// only adapter of a VM is found without one, so with DHCP it keeps the MAC that the vCenter assigns; it has none here.
+func macOf(
+	windows *infrav1.WindowsMachine, before []infrav1.MachineNetworkInterface, addresses []infrav1.NetworkAddress,
+) string {
+	i, wanted := len(before), windows.Spec.VSphere.NetworkInterfaces
 	switch {
 	case len(addresses) > 0:
 		return macOfAddress(i, addresses)
@@ -41,24 +43,23 @@ func macOfAddress(i int, addresses []infrav1.NetworkAddress) string {
 		ips = append(ips, netip.MustParsePrefix(address.Address).Addr())
 	}
 	first := ips[max(0, slices.IndexFunc(ips, netip.Addr.Is4))].As16()
-	return showMAC(uint32(i<<2|int(first[13]&3)), first[14], first[15])
+	return showMAC((i<<2|int(first[13]&3))<<16 | int(first[14])<<8 | int(first[15]))
 }
 
 // macOfIdentity is a hash of the VM's identity and the adapter's name. If an adapter before it has the same MAC, it takes the
 // next one.
 func macOfIdentity(providerID, name string, before []infrav1.MachineNetworkInterface) string {
 	sum := sha256.Sum256([]byte(providerID + "/" + name))
-	for n := binary.BigEndian.Uint32(sum[:]); ; n++ {
-		end := firstIdentityMAC + n%identityMACs
-		mac := showMAC(end>>16, byte(end>>8), byte(end))
+	for n := int(binary.BigEndian.Uint32(sum[:])); ; n++ {
+		mac := showMAC(firstIdentityMAC + n%identityMACs)
 		if !slices.ContainsFunc(before, func(other infrav1.MachineNetworkInterface) bool { return other.MACAddress == mac }) {
 			return mac
 		}
 	}
 }
 
-func showMAC(high uint32, middle, low byte) string {
-	return fmt.Sprintf("00:50:56:%02x:%02x:%02x", high, middle, low)
+func showMAC(end int) string {
+	return fmt.Sprintf("00:50:56:%02x:%02x:%02x", end>>16, end>>8&0xff, end&0xff)
 }
 
 // Distinct keeps a second VM with the same MAC out of a network: pools of several subnets may give addresses that agree in the

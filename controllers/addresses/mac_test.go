@@ -2,6 +2,7 @@ package addresses
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,7 +15,9 @@ import (
 func withMAC(name string, changes ...func(*infrav1.WindowsMachine)) *infrav1.WindowsMachine {
 	m := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.Unix(1000, 0)}}
 	m.Spec.VSphere = &infrav1.VSphereVM{IdentityRef: infrav1.IdentityReference{Name: "vcenter"}, Datacenter: "DC0"}
-	m.Spec.VSphere.NetworkInterfaces = []infrav1.VSphereNetworkInterface{{Name: "first", Network: "dhcp"}, {Name: "second", Network: "nodes"}}
+	m.Spec.VSphere.NetworkInterfaces = []infrav1.VSphereNetworkInterface{
+		{Name: "first", Network: "dhcp"}, {Name: "second", Network: "nodes"},
+	}
 	m.Status.NetworkInterfaces = []infrav1.MachineNetworkInterface{
 		{Name: "first"},
 		{Name: "second", MACAddress: "00:50:56:04:00:05", Addresses: []infrav1.NetworkAddress{{Address: "10.20.0.5/24"}}},
@@ -30,6 +33,8 @@ func TestHasMAC(t *testing.T) {
 	renamed := func(m *infrav1.WindowsMachine) {
 		m.Spec.VSphere.NetworkInterfaces[1].Name, m.Status.NetworkInterfaces[1].Name = "storage", "storage"
 	}
+	moved := func(m *infrav1.WindowsMachine) { m.Status.NetworkInterfaces = m.Status.NetworkInterfaces[1:] }
+	elsewhere := func(m *infrav1.WindowsMachine) { m.Spec.VSphere.NetworkInterfaces[1].Network = "storage" }
 	at := func(server string) func(*infrav1.WindowsMachine) {
 		return func(m *infrav1.WindowsMachine) { m.Annotations = map[string]string{infrav1.ServerAnnotation: server} }
 	}
@@ -40,9 +45,9 @@ func TestHasMAC(t *testing.T) {
 	}{
 		"itself":              {withMAC("ours"), false},
 		"another's":           {withMAC("other"), true},
-		"another place":       {withMAC("other", func(m *infrav1.WindowsMachine) { m.Status.NetworkInterfaces = m.Status.NetworkInterfaces[1:] }), true},
+		"another place":       {withMAC("other", moved), true},
 		"another MAC":         {withMAC("other", otherMAC), false},
-		"another network":     {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere.NetworkInterfaces[1].Network = "storage" }), false},
+		"another network":     {withMAC("other", elsewhere), false},
 		"another name":        {withMAC("other", renamed), true},
 		"another vCenter":     {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere.IdentityRef.Name = "" }), false},
 		"another Secret":      {withMAC("other", at("uuid"), func(m *infrav1.WindowsMachine) { m.Spec.VSphere.IdentityRef.Name = "" }), true},
@@ -98,21 +103,24 @@ func TestMacOf(t *testing.T) {
 	address := []infrav1.NetworkAddress{{Address: "10.0.0.5/24"}}
 	for name, c := range map[string]struct {
 		windows   *infrav1.WindowsMachine
-		i         int
-		before    []infrav1.MachineNetworkInterface
+		before    string // the MACs of the adapters before it
 		addresses []infrav1.NetworkAddress
 		want      string
 	}{
-		"the only one":              {byDHCP(id, "node"), 0, nil, nil, ""},
-		"the only one, with a pool": {byDHCP(id, "node"), 0, nil, address, "00:50:56:00:00:05"},
-		"the second, with a pool":   {byDHCP(id, "node", "storage"), 1, nil, address, "00:50:56:04:00:05"},
-		"the first of two":          {byDHCP(id, "node", "storage"), 0, nil, nil, "00:50:56:33:db:0e"},
-		"in another order":          {byDHCP(id, "storage", "node"), 1, nil, nil, "00:50:56:33:db:0e"},
-		"the second of two":         {byDHCP(id, "node", "storage"), 1, nil, nil, "00:50:56:3d:01:df"},
-		"of another VM":             {byDHCP(id+"6", "node", "storage"), 0, nil, nil, "00:50:56:35:4a:19"},
-		"taken":                     {byDHCP(id, "node", "storage"), 1, []infrav1.MachineNetworkInterface{{MACAddress: "00:50:56:3d:01:df"}}, nil, "00:50:56:3d:01:e0"},
+		"the only one":              {byDHCP(id, "node"), "", nil, ""},
+		"the only one, with a pool": {byDHCP(id, "node"), "", address, "00:50:56:00:00:05"},
+		"the second, with a pool":   {byDHCP(id, "node", "storage"), "a", address, "00:50:56:04:00:05"},
+		"the first of two":          {byDHCP(id, "node", "storage"), "", nil, "00:50:56:33:db:0e"},
+		"in another order":          {byDHCP(id, "storage", "node"), "a", nil, "00:50:56:33:db:0e"},
+		"the second of two":         {byDHCP(id, "node", "storage"), "a", nil, "00:50:56:3d:01:df"},
+		"of another VM":             {byDHCP(id+"6", "node", "storage"), "", nil, "00:50:56:35:4a:19"},
+		"taken":                     {byDHCP(id, "node", "storage"), "00:50:56:3d:01:df", nil, "00:50:56:3d:01:e0"},
 	} {
-		if got := macOf(c.windows, c.i, c.before, c.addresses); got != c.want {
+		var before []infrav1.MachineNetworkInterface
+		for mac := range strings.FieldsSeq(c.before) {
+			before = append(before, infrav1.MachineNetworkInterface{MACAddress: mac})
+		}
+		if got := macOf(c.windows, before, c.addresses); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

@@ -102,7 +102,7 @@ func (r *Reconciler) complete(_ context.Context, f *facts) error {
 	return phase.Cloud(r.provider(f.windows).Check(f.windows))
 }
 
-// claimAddresses waits until every pool has given an address, and chooses the adapters' MACs. A machine that had its VM only reads them back.
+// claimAddresses waits for the pools' addresses and chooses the MACs. A machine that had its VM only reads them back.
 func (r *Reconciler) claimAddresses(ctx context.Context, f *facts) (err error) {
 	if !hadVM(f) {
 		f.interfaces, err = r.Pools.Claim(ctx, f.windows, f.cluster)

@@ -59,6 +59,33 @@ func TestMACTakenAfterMove(t *testing.T) {
 	s.released(t, "moved-first-0-0")
 }
 
+// TestMACsByDHCP: without any pool, each of two adapters has a MAC before there is a VM. A move loses the status, but not them.
+func TestMACsByDHCP(t *testing.T) {
+	s := newStage(t, nil)
+	s.SetCredentials(t, datacenter.Credentials())
+	m := s.machine("dhcp")
+	m.Windows.Spec.VSphere.NetworkInterfaces = append(m.Windows.Spec.VSphere.NetworkInterfaces,
+		infrav1.VSphereNetworkInterface{Name: "storage", Network: "DC0_DVPG0"})
+	before := s.running(t, m)
+	found := before.Windows.Status.NetworkInterfaces
+	if len(found) != 2 || found[0].MACAddress == found[1].MACAddress {
+		t.Fatalf("the adapters are %+v", found)
+	}
+	wantMACs(t, before.Windows.Status.ComputerName, found)
+
+	s.Pause(t, true)
+	m.Await(t, "pause", world.Windows("Paused True Paused"), world.Config("Paused True Paused"))
+	expect.OK(t, s.process.Stop())
+	moved := m.Move(t)
+	s.Pause(t, false)
+	s.process = s.Run(t, world.Options{VSphere: vsphere.Provider{}})
+	m.Touch(t, moved.Core, "moved")
+	m.Await(t, "MACs", world.Windows("Ready False WaitingForGuest"), func(s world.State) string {
+		return cmp.Diff(found, s.Windows.Status.NetworkInterfaces)
+	})
+	m.End(t)
+}
+
 // TestNothingClaimed: a Machine that is deleted before its machine was looked at gets no address, however long a hook keeps it.
 func TestNothingClaimed(t *testing.T) {
 	s := quietStage(t)

@@ -109,7 +109,9 @@ func (s *stage) user(t *testing.T, address string) *infrav1.WindowsMachine {
 	m.OwnerReferences = nil
 	expect.OK(t, s.Client.Create(t.Context(), m))
 	world.ChangeStatus(t, s.Client, m, func(w *infrav1.WindowsMachine) {
-		w.Status.NetworkInterfaces = []infrav1.MachineNetworkInterface{{Name: "n", Addresses: []infrav1.NetworkAddress{{Address: address}}}}
+		w.Status.NetworkInterfaces = []infrav1.MachineNetworkInterface{
+			{Name: "n", Addresses: []infrav1.NetworkAddress{{Address: address}}},
+		}
 	})
 	return m
 }

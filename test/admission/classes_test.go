@@ -158,10 +158,10 @@ func TestEmptyImages(t *testing.T) {
 // The order of adapters says which one is the node's.
 func TestOrderOfAdaptersIsImmutable(t *testing.T) {
 	made := newObject("WindowsMachine")
-	set(made.Object, "spec.vsphere.networks", []any{netNumber(1), netNumber(2)})
+	set(made.Object, "spec.vsphere.networkInterfaces", []any{adapterNumber(1), adapterNumber(2)})
 	expect.OK(t, api.Create(t.Context(), made))
-	set(made.Object, "spec.vsphere.networks", []any{netNumber(2), netNumber(1)})
-	mustRefuse(t, update(t, made), "spec.vsphere.networks", editedVM.message)
+	set(made.Object, "spec.vsphere.networkInterfaces", []any{adapterNumber(2), adapterNumber(1)})
+	mustRefuse(t, update(t, made), "spec.vsphere.networkInterfaces", editedVM.message)
 }
 
 // wantClass wants an answer that fits the class, and a refusal that names the field of the VM.

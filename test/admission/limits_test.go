@@ -57,9 +57,8 @@ var machineLimits = slices.Concat(
 		required("spec.azure.vmSize"), atMost("spec.azure.vmSize", 64),
 		longest("spec.azure.image.id", azureImage+strings.Repeat("1", 1024-len(azureImage)), azureImage+long(1024), 1024),
 		oneOf("spec.azure.image.setup", "CloudbaseInit", "Sysprep"),
-		required("spec.azure.subnetID"),
 	},
-	text("spec.azure.subnetID", 1024),
+	azureAdapterLimits,
 )
 
 func identityLimits(field string) []limit {

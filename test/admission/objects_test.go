@@ -13,8 +13,9 @@ import (
 // Specs with every field, each with a valid value.
 const (
 	vsphereSpec = `{providerID: "vsphere://11111111-2222-3333-4444-555555555555", vsphere: {
-	  identityRef: {kind: Secret, name: vcenter}, datacenter: dc, image: {template: win2022, setup: CloudbaseInit}, folder: nodes, resourcePool: pool, datastore: store,
-	  networks: [{name: net, addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io,
+	  identityRef: {kind: Secret, name: vcenter}, datacenter: dc, image: {template: win2022, setup: CloudbaseInit}, 
+	  folder: nodes, resourcePool: pool, datastore: store,
+	  networkInterfaces: [{name: node, network: VM Network, addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io,
 	  kind: InClusterIPPool, name: nodes}], nameservers: [10.0.0.2], routes: [{to: 10.9.0.0/16, via: 10.0.0.9}], mtu: 1450}],
 	  cpus: 4, memoryMiB: 8192}}`
 	azureSpec = `{azure: {identityRef: {kind: Secret, name: identity}, subscriptionID: 11111111-2222-3333-4444-555555555555,
@@ -50,7 +51,7 @@ const (
 	machineStatus = `{observedGeneration: 1, phase: Running, computerName: win-1, nodeName: win-1, windowsBuild: "20348.1",
 	  failureDomain: az1, initialization: {provisioned: true}, bootstrap: {state: Running, phase: 1/5 files, step: a, reason: R,
 	  message: m, elapsedSeconds: 1, lastLines: [line], warnings: [warning], durations: [{phase: prepare, seconds: 3}]},
-	  lastBoot: {state: Succeeded, reason: R, message: m}, networkInterfaces: [{name: net,
+	  lastBoot: {state: Succeeded, reason: R, message: m}, networkInterfaces: [{name: node,
 	  macAddress: "00:50:56:00:00:05", addresses: [{address: 10.0.0.5/24, gateway: 10.0.0.1}]}],
 	  azure: ` + azureStatus + `}`
 	templateStatus = `{capacity: {cpu: "4"}, nodeInfo: {architecture: amd64, operatingSystem: windows}}`

@@ -25,7 +25,7 @@ type rule struct {
 }
 
 var rules = map[string][]rule{
-	"WindowsMachine": slices.Concat(machineRules, placementRules, []rule{
+	"WindowsMachine": slices.Concat(machineRules, placementRules, adapterRules, []rule{
 		identity, azureIdentity,
 		{
 			at: "spec", field: "spec.providerID", changes: true,
@@ -38,7 +38,7 @@ var rules = map[string][]rule{
 		},
 		otherCloud, editedVM,
 	}),
-	"WindowsMachineTemplate": slices.Concat(machineRules, []rule{
+	"WindowsMachineTemplate": slices.Concat(machineRules, adapterRules, []rule{
 		inTemplate(identity), inTemplate(azureIdentity),
 		{
 			at: "spec.template", field: "spec.template.spec.providerID",

@@ -3,6 +3,8 @@ package admission
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"testing"
 )
 
 const longestIP = "1111:1111:1111:1111:1111:1111:1111:1111"
@@ -12,7 +14,13 @@ func pool(i int) any {
 	return map[string]any{"apiGroup": "ipam.cluster.x-k8s.io", "kind": "InClusterIPPool", "name": fmt.Sprint("pool-", i)}
 }
 
-func netNumber(i int) any { return map[string]any{"name": fmt.Sprint("net-", i)} }
+func adapterNumber(i int) any {
+	return map[string]any{"name": fmt.Sprint("net-", i), "network": "VM Network"}
+}
+
+func macNumber(i int) any { return map[string]any{"name": fmt.Sprint("net-", i)} }
+
+func azureNumber(i int) any { return macNumber(i) }
 
 func route(i int) any { return map[string]any{"to": fmt.Sprintf("10.%d.0.0/16", i), "via": "10.0.0.9"} }
 
@@ -48,22 +56,33 @@ func ip(field, prefix string, most int) []limit {
 }
 
 var adapterLimits = slices.Concat(
-	from("spec.vsphere.networks", 10, netNumber),
-	[]limit{required("spec.vsphere.networks[].name")},
-	text("spec.vsphere.networks[].name", 1024),
-	from("spec.vsphere.networks[].addressesFromPools", 4, pool),
-	poolReference("spec.vsphere.networks[].addressesFromPools[]"),
-	from("spec.vsphere.networks[].nameservers", 6, nameserverAt),
-	ip("spec.vsphere.networks[].nameservers[]", "", 39),
-	from("spec.vsphere.networks[].routes", 32, route),
-	[]limit{required("spec.vsphere.networks[].routes[].to"), required("spec.vsphere.networks[].routes[].via")},
+	upTo("spec.vsphere.networkInterfaces", 10, adapterNumber),
+	[]limit{required("spec.vsphere.networkInterfaces[].name"), required("spec.vsphere.networkInterfaces[].network")},
+	text("spec.vsphere.networkInterfaces[].name", 63),
+	text("spec.vsphere.networkInterfaces[].network", 1024),
+	upTo("spec.vsphere.networkInterfaces[].addressesFromPools", 4, pool),
+	poolReference("spec.vsphere.networkInterfaces[].addressesFromPools[]"),
+	upTo("spec.vsphere.networkInterfaces[].nameservers", 6, nameserverAt),
+	ip("spec.vsphere.networkInterfaces[].nameservers[]", "", 39),
+	upTo("spec.vsphere.networkInterfaces[].routes", 32, route),
+	[]limit{required("spec.vsphere.networkInterfaces[].routes[].to"), required("spec.vsphere.networkInterfaces[].routes[].via")},
 	[]limit{
-		{"spec.vsphere.networks[].routes[].to", "minLength", "10.9.0.0/16", "", "should be at least 1 chars long"},
-		longest("spec.vsphere.networks[].routes[].to", right, longestIP+"/1281", 43),
-		{"spec.vsphere.networks[].routes[].via", "minLength", "10.0.0.9", "", "should be at least 1 chars long"},
-		longest("spec.vsphere.networks[].routes[].via", right, longestIP+"1", 39),
+		{"spec.vsphere.networkInterfaces[].routes[].to", "minLength", "10.9.0.0/16", "", "should be at least 1 chars long"},
+		longest("spec.vsphere.networkInterfaces[].routes[].to", right, longestIP+"/1281", 43),
+		{"spec.vsphere.networkInterfaces[].routes[].via", "minLength", "10.0.0.9", "", "should be at least 1 chars long"},
+		longest("spec.vsphere.networkInterfaces[].routes[].via", right, longestIP+"1", 39),
 	},
-	between("spec.vsphere.networks[].mtu", 1280, 9000),
+	between("spec.vsphere.networkInterfaces[].mtu", 1280, 9000),
+)
+
+var azureAdapterLimits = slices.Concat(
+	upTo("spec.azure.networkInterfaces", 8, azureNumber),
+	[]limit{
+		required("spec.azure.networkInterfaces[].name"),
+		{"spec.azure.networkInterfaces[].subnet.id", "minLength", subnet, "", "should be at least 1 chars long"},
+		longest("spec.azure.networkInterfaces[].subnet.id", right, subnet+long(512), 512),
+	},
+	text("spec.azure.networkInterfaces[].name", 63),
 )
 
 func poolReference(at string) []limit {
@@ -78,54 +97,64 @@ func poolReference(at string) []limit {
 }
 
 var adapterStatusLimits = slices.Concat(
-	upTo("status.networks", 10, netNumber),
-	[]limit{required("status.networks[].name")},
-	text("status.networks[].name", 1024),
+	upTo("status.networkInterfaces", 10, macNumber),
+	[]limit{required("status.networkInterfaces[].name")},
+	text("status.networkInterfaces[].name", 63),
 	[]limit{
-		{"status.networks[].macAddress", "minLength", "00:50:56:00:00:05", "00:50:56:00:00:0", "should be at least 17 chars long"},
-		longest("status.networks[].macAddress", "00:50:56:00:00:05", "00:50:56:00:00:055", 17),
+		{
+			"status.networkInterfaces[].macAddress", "minLength", "00:50:56:00:00:05", "00:50:56:00:00:0",
+			"should be at least 17 chars long",
+		},
+		longest("status.networkInterfaces[].macAddress", "00:50:56:00:00:05", "00:50:56:00:00:055", 17),
 	},
-	upTo("status.networks[].addresses", 4, poolAddress),
-	[]limit{required("status.networks[].addresses[].address")},
-	text("status.networks[].addresses[].address", 43),
-	text("status.networks[].addresses[].gateway", 39),
+	upTo("status.networkInterfaces[].addresses", 4, poolAddress),
+	[]limit{required("status.networkInterfaces[].addresses[].address")},
+	text("status.networkInterfaces[].addresses[].address", 43),
+	text("status.networkInterfaces[].addresses[].gateway", 39),
 )
 
-const firstNetwork = "spec.vsphere.networks[]"
+const firstAdapter = "spec.vsphere.networkInterfaces[]"
 
 // dhcp removes all settings that need pools, except those in changes.
 func dhcp(changes map[string]any) map[string]any {
 	for _, field := range []string{"addressesFromPools", "nameservers", "routes", "mtu"} {
-		if _, has := changes[firstNetwork+"."+field]; !has {
-			changes[firstNetwork+"."+field] = absent
+		if _, has := changes[firstAdapter+"."+field]; !has {
+			changes[firstAdapter+"."+field] = absent
 		}
 	}
 	return changes
 }
 
 func routeOf(to, via string) map[string]any {
-	return map[string]any{firstNetwork + ".routes": []any{map[string]any{"to": to, "via": via}}}
+	return map[string]any{firstAdapter + ".routes": []any{map[string]any{"to": to, "via": via}}}
 }
 
 var (
 	strayAddressing = rule{
-		at: firstNetwork, field: "spec.vsphere.networks[0].addressesFromPools",
-		message:  "nameservers, routes and mtu are only for an adapter with addressesFromPools; remove them: DHCP provides them",
-		accepted: []map[string]any{{}, dhcp(map[string]any{})},
+		at: firstAdapter, field: "spec.vsphere.networkInterfaces[0].addressesFromPools",
+		message: "nameservers, routes and mtu are only for an adapter with addressesFromPools; remove them: DHCP provides them",
+		accepted: []map[string]any{
+			{},
+			dhcp(map[string]any{}),
+			dhcp(map[string]any{
+				firstAdapter + ".addressesFromPools": []any{}, firstAdapter + ".nameservers": []any{}, firstAdapter + ".routes": []any{},
+			}),
+		},
 		refused: []map[string]any{
-			dhcp(map[string]any{firstNetwork + ".nameservers": []any{"10.0.0.2"}}),
-			dhcp(map[string]any{firstNetwork + ".routes": []any{route(1)}}),
-			dhcp(map[string]any{firstNetwork + ".mtu": int64(1450)}),
+			dhcp(map[string]any{firstAdapter + ".nameservers": []any{"10.0.0.2"}}),
+			dhcp(map[string]any{firstAdapter + ".routes": []any{route(1)}}),
+			dhcp(map[string]any{firstAdapter + ".mtu": int64(1450)}),
+			dhcp(map[string]any{firstAdapter + ".mtu": int64(1450), firstAdapter + ".addressesFromPools": []any{}}),
 		},
 	}
 	nameserver = rule{
-		at: firstNetwork + ".nameservers[]", field: "spec.vsphere.networks[0].nameservers[0]",
+		at: firstAdapter + ".nameservers[]", field: "spec.vsphere.networkInterfaces[0].nameservers[0]",
 		message:  "must be an IP address, such as 10.0.0.2",
-		accepted: []map[string]any{{firstNetwork + ".nameservers[]": "fd00::2"}},
-		refused:  edits(firstNetwork+".nameservers[]", "dns.example.com", "10.0.0.256"),
+		accepted: []map[string]any{{firstAdapter + ".nameservers[]": "fd00::2"}},
+		refused:  edits(firstAdapter+".nameservers[]", "dns.example.com", "10.0.0.256"),
 	}
 	routeTo = rule{
-		at: firstNetwork + ".routes[].to", field: "spec.vsphere.networks[0].routes[0].to",
+		at: firstAdapter + ".routes[].to", field: "spec.vsphere.networkInterfaces[0].routes[0].to",
 		message:  "must be a CIDR in canonical form with no bits set after the prefix, such as 10.20.0.0/16",
 		accepted: []map[string]any{routeOf("10.0.0.0/8", "10.0.0.9"), routeOf("fd00::/8", "fd00::9")},
 		refused: []map[string]any{
@@ -134,21 +163,70 @@ var (
 		},
 	}
 	routeDefault = rule{
-		at: firstNetwork + ".routes[].to", field: "spec.vsphere.networks[0].routes[0].to",
+		at: firstAdapter + ".routes[].to", field: "spec.vsphere.networkInterfaces[0].routes[0].to",
 		message:  "the default route comes from the gateway of the adapter's pool; remove this route",
 		accepted: []map[string]any{routeOf("0.0.0.0/1", "10.0.0.9")},
 		refused:  []map[string]any{routeOf("0.0.0.0/0", "10.0.0.9"), routeOf("::/0", "fd00::9")},
 	}
 	routeVia = rule{
-		at: firstNetwork + ".routes[].via", field: "spec.vsphere.networks[0].routes[0].via",
+		at: firstAdapter + ".routes[].via", field: "spec.vsphere.networkInterfaces[0].routes[0].via",
 		message:  "must be an IP address, such as 10.0.0.9",
 		accepted: []map[string]any{routeOf("10.0.0.0/8", "10.0.0.8")},
 		refused:  []map[string]any{routeOf("10.0.0.0/8", "router")},
 	}
 	routeFamily = rule{
-		at: firstNetwork + ".routes[]", field: "spec.vsphere.networks[0].routes[0].via",
+		at: firstAdapter + ".routes[]", field: "spec.vsphere.networkInterfaces[0].routes[0].via",
 		message:  "to and via must both be IPv4 or both IPv6",
 		accepted: []map[string]any{routeOf("fd00::/8", "fd00::9")},
 		refused:  []map[string]any{routeOf("fd00::/8", "10.0.0.9"), routeOf("10.0.0.0/8", "fd00::9")},
 	}
 )
+
+// nameRules are about the name of an adapter, the same on both clouds.
+func nameRules(adapter string) []rule {
+	at, field := adapter+"[].name", adapter+"[0].name"
+	return []rule{
+		{
+			at: at, field: field,
+			message:  "must consist of lowercase letters, digits and '-', and must begin and end with a letter or digit, such as node",
+			accepted: edits(at, "node", "a", "10g", "storage-2"),
+			refused:  edits(at, "Node", "node ", "-node", "node-", "Ethernet0 2", "vEthernet (Ethernet)", "node_1", "a.b", "n\nn", "br_1"),
+		},
+		{
+			at: at, field: field,
+			message: "must not be a number, nat or loopback, and must not begin with ethernet, veth, br, cali, flannel, docker or " +
+				"antrea: Windows, CNIs and VMware Tools use such names themselves; use a name such as node",
+			accepted: edits(at, "node-1", "nat-2", "my-ethernet", "external"),
+			refused: edits(at, "7", "12", "nat", "loopback", "ethernet", "ethernet0", "vethernet-node", "veth", "br-int", "cali1",
+				"flannel", "docker0", "antrea-gw0"),
+		},
+	}
+}
+
+var adapterRules = slices.Concat(nameRules("spec.vsphere.networkInterfaces"), nameRules("spec.azure.networkInterfaces"), []rule{
+	strayAddressing, nameserver, routeTo, routeDefault, routeVia, routeFamily,
+	{
+		at: firstAdapter + ".network", field: "spec.vsphere.networkInterfaces[0].network",
+		message: "must be the name or inventory path of a network without control characters and without blanks at its ends, " +
+			"such as VM Network",
+		accepted: edits(firstAdapter+".network", "VM Network", "/dc/network/nodes", "Netz für Knoten", "a"),
+		refused:  edits(firstAdapter+".network", " ", "nodes ", " nodes", "\n", "VM\tNetwork", "nodes\x7f", "nodes\u00a0"),
+	},
+	{
+		at: "spec.azure.networkInterfaces[].subnet.id", field: "spec.azure.networkInterfaces[0].subnet.id",
+		message: "must be the resource ID of a subnet: /subscriptions/<UUID>/resourceGroups/<name>/providers/Microsoft.Network/" +
+			"virtualNetworks/<name>/subnets/<name>",
+		accepted: slices.Concat(
+			edits("spec.azure.networkInterfaces[].subnet.id", strings.ToLower(subnet), strings.ToUpper(subnet)),
+			edits("spec.azure.networkInterfaces[].subnet", map[string]any{}, absent)),
+		refused: edits("spec.azure.networkInterfaces[].subnet.id", "hello", "/subnets/nodes", subnet+"/", subnet+"/x", " "+subnet,
+			strings.Replace(subnet, guid, "s", 1), strings.Replace(subnet, "Microsoft.Network", "MicrosoftxNetwork", 1)),
+	},
+})
+
+// Two adapters cannot have one name, and their order is that of the list.
+func TestAdaptersHaveOneNameEach(t *testing.T) {
+	made := newObject("WindowsMachine")
+	set(made.Object, "spec.vsphere.networkInterfaces", []any{adapterNumber(1), adapterNumber(1)})
+	mustRefuse(t, create(t, made), "spec.vsphere.networkInterfaces[1]", "Duplicate value")
+}

@@ -62,6 +62,7 @@ func leftovers(g *guest.Simulated) {
 			{"kind": "networks", "ID": "old", "Name": "azure", "Type": "Overlay", "ManagementIP": "10.9.9.9"},
 			{"kind": "endpoints", "ID": "old-ep", "Name": "0123-eth0"},
 		}
+		s.Adapters = append(s.Adapters, windows.Adapter{Index: 77, MAC: "00-50-56-01-02-03", Name: "node", Hidden: true})
 	}
 }
 
@@ -69,7 +70,9 @@ func leftovers(g *guest.Simulated) {
 func (j *joins) modePools() []lab.Pool {
 	var pools []lab.Pool
 	for _, m := range modes {
-		pools = append(pools, lab.Pool{Name: m.pool(), Replicas: 1, Config: m.config()})
+		pools = append(pools, lab.Pool{
+			Name: m.pool(), Replicas: 1, Config: m.config(), NetworkInterfaces: "[{name: node, network: VM Network}]",
+		})
 		j.worlds[m.pool()] = func(g *guest.Simulated) {
 			leftovers(g)
 			g.CNI = m.daemon.run
@@ -143,7 +146,7 @@ const rebootsOfImage = 1
 func (m mode) wanted(machine *infrav1.WindowsMachine, node *corev1.Node) []string {
 	lines := []string{
 		"node-ip 0.0.0.0", "address " + internalIP(machine), "pods of a /24 true",
-		"cni " + m.configuration, "network nat of NAT",
+		"cni " + m.configuration, "network nat of NAT", "adapter " + m.adapter(),
 	}
 	if m.external != "" {
 		lines = append(lines, "network "+m.external+" of "+m.kind)
@@ -189,6 +192,11 @@ func (j *joins) have(machine *infrav1.WindowsMachine, node *corev1.Node) []strin
 	state, err := j.state(machine.Status.ComputerName)
 	if err != nil {
 		return []string{err.Error()}
+	}
+	for _, adapter := range state.Adapters {
+		if !adapter.Hidden {
+			lines = append(lines, "adapter "+adapter.Name)
+		}
 	}
 	lines = append(lines, hnsLines(state)...)
 	lines = append(lines, j.filesOf(machine.Status.ComputerName)...)

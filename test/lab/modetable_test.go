@@ -75,6 +75,14 @@ func (m mode) pool() string {
 	return strings.ToLower(strings.Trim(string(m.mode)+"-"+string(m.cni), "-"))
 }
 
+// adapter is its name in Windows: that of the spec, unless the CNI looks for one of Windows' own, or is not known.
+func (m mode) adapter() string {
+	if m.cni == "" || m.cni == bootstrapv1.CNICalico {
+		return "Ethernet0"
+	}
+	return "node"
+}
+
 func (m mode) config() *bootstrapv1.WindowsBootstrapConfigSpec {
 	config := network(m.mode, m.cni)
 	if m.proxied {

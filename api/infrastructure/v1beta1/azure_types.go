@@ -60,8 +60,8 @@ type AzureNetworkInterface struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must consist of lowercase letters, digits and '-', and must begin and end with a letter or digit, such as node"
-	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+|nat|loopback|(ethernet|veth|br|cali|flannel|docker|antrea).*)$')",message="must not be a number, nat or loopback, and must not begin with ethernet, veth, br, cali, flannel, docker or antrea: Windows, CNIs and VMware Tools use such names themselves; use a name such as node"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must consist of lowercase letters, digits and '-', and must begin and end with a letter or digit, such as node"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+|nat|loopback|(ethernet|veth|br|cali|flannel|docker|antrea)([-a-z0-9]*[a-z0-9])?)$')",message="must not be a number, nat or loopback, and must not begin with ethernet, veth, br, cali, flannel, docker or antrea: Windows, CNIs and VMware Tools use such names themselves; use a name such as node"
 	Name string `json:"name,omitempty"`
 
 	// subnet of the virtual network that the adapter is in.
@@ -72,13 +72,13 @@ type AzureNetworkInterface struct {
 
 // AzureSubnet is a subnet of a virtual network.
 type AzureSubnet struct {
-	// id is the resource ID of the subnet, such as
-	// /subscriptions/0f5b1e7c-0d6a-4e0c-9d5c-1f6c3e2a4b5d/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes.
+	// id is the resource ID of the subnet, as `az network vnet subnet show` prints it: /subscriptions/<UUID>/resourceGroups/
+	// <name>/providers/Microsoft.Network/virtualNetworks/<name>/subnets/<name>.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule="self.matches('(?i)^/subscriptions/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/resourceGroups/[-a-z0-9._()]{1,90}/providers/Microsoft[.]Network/virtualNetworks/[-a-z0-9._]{1,80}/subnets/[-a-z0-9._]{1,80}$')",message="must be the resource ID of a subnet: /subscriptions/<UUID>/resourceGroups/<name>/providers/Microsoft.Network/virtualNetworks/<name>/subnets/<name>"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('(?i)^/subscriptions/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/resourceGroups/[-a-z0-9._()]{1,90}/providers/Microsoft[.]Network/virtualNetworks/[-a-z0-9._]{1,80}/subnets/[-a-z0-9._]{1,80}$')",message="must be the resource ID of a subnet: /subscriptions/<UUID>/resourceGroups/<name>/providers/Microsoft.Network/virtualNetworks/<name>/subnets/<name>"
 	ID string `json:"id,omitempty"`
 }
 

@@ -44,10 +44,9 @@ type VSphereVM struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[^\\\\p{Cc}\\\\p{Z}]([^\\\\p{Cc}]*[^\\\\p{Cc}\\\\p{Z}])?$')",message="must be a name or inventory path without control characters and without blanks at its ends, such as ssd1 or /dc1/datastore/ssd1"
 	Datastore string `json:"datastore,omitempty"`
 
-	// networkInterfaces are the VM's network adapters. The first one is the node's: its addresses are those of the Node, and
-	// pods use it unless network.interface in the WindowsBootstrapConfig names another one. Adapters of the template are
-	// used in this order, missing ones are added and surplus ones are removed. With several, each gets a MAC address of its
-	// own, by which Windows finds it. Default: the template's adapters, on the template's networks. Immutable.
+	// networkInterfaces are the VM's network adapters. The first one is the node's: the Node has its addresses, and pods use
+	// it unless network.interface in the WindowsBootstrapConfig names another one. Adapters of the template are used in this
+	// order, missing ones are added and surplus ones are removed. Default: the template's adapters and networks. Immutable.
 	//
 	// +optional
 	// +listType=map
@@ -99,8 +98,8 @@ type VSphereNetworkInterface struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must consist of lowercase letters, digits and '-', and must begin and end with a letter or digit, such as node"
-	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+|nat|loopback|(ethernet|veth|br|cali|flannel|docker|antrea).*)$')",message="must not be a number, nat or loopback, and must not begin with ethernet, veth, br, cali, flannel, docker or antrea: Windows, CNIs and VMware Tools use such names themselves; use a name such as node"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must consist of lowercase letters, digits and '-', and must begin and end with a letter or digit, such as node"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+|nat|loopback|(ethernet|veth|br|cali|flannel|docker|antrea)([-a-z0-9]*[a-z0-9])?)$')",message="must not be a number, nat or loopback, and must not begin with ethernet, veth, br, cali, flannel, docker or antrea: Windows, CNIs and VMware Tools use such names themselves; use a name such as node"
 	Name string `json:"name,omitempty"`
 
 	// network or port group that the adapter is connected to, by name or inventory path, such as VM Network or

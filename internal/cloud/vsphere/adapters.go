@@ -1,6 +1,8 @@
 package vsphere
 
 import (
+	"slices"
+
 	"github.com/vmware/govmomi/vim25/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -17,19 +19,16 @@ func adapterChanges(at places.Placement, known []infrav1.MachineNetworkInterface
 	change := func(what types.VirtualDeviceConfigSpecOperation, device types.BaseVirtualDevice) {
 		changes = append(changes, &types.VirtualDeviceConfigSpec{Operation: what, Device: device})
 	}
+	known = slices.Concat(known, make([]infrav1.MachineNetworkInterface, len(at.Networks))) // a single one with DHCP is not known
 	for i, network := range at.Networks {
-		mac := ""
-		if i < len(known) {
-			mac = known[i].MACAddress
-		}
 		if i < len(at.Adapters) {
-			connect(at.Adapters[i], network, mac)
+			connect(at.Adapters[i], network, known[i].MACAddress)
 			change(types.VirtualDeviceConfigSpecOperationEdit, at.Adapters[i])
 			continue
 		}
 		added := &types.VirtualVmxnet3{}
 		added.Key = int32(-1 - i)
-		connect(added, network, mac)
+		connect(added, network, known[i].MACAddress)
 		change(types.VirtualDeviceConfigSpecOperationAdd, added)
 	}
 	for i := len(at.Networks); i < len(at.Adapters); i++ {

@@ -79,7 +79,9 @@ func TestNetworkInterfaces(t *testing.T) {
 	v := newStage(t)
 	spec := v.spec()
 	spec.VSphere.NetworkInterfaces = []infrav1.VSphereNetworkInterface{
-		{Name: "node", Network: "DC0_DVPG0"}, {Name: "storage", Network: "VM Network"}, {Name: "backup", Network: "/DC0/network/DC0_DVPG0"},
+		{Name: "node", Network: "DC0_DVPG0"},
+		{Name: "storage", Network: "VM Network"},
+		{Name: "backup", Network: "/DC0/network/DC0_DVPG0"},
 	}
 	const mac = "00:50:56:04:00:07"
 	a := v.account()
