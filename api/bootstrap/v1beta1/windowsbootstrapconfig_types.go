@@ -13,6 +13,8 @@ const RenderedGenerationAnnotation = "windowsbootstrapconfig.bootstrap.cluster.x
 
 // WindowsBootstrapConfigSpec says how a Windows VM becomes a node. Every field is optional, and {} or [] means the same as
 // leaving the field out, except for node.taints.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.custom) || (has(self.custom.preJoin) ? self.custom.preJoin.map(script, !has(script.timeoutSeconds) ? 300 : script.timeoutSeconds > 3600 ? 0 : script.timeoutSeconds).sum() : 0) + (has(self.custom.postJoin) ? self.custom.postJoin.map(script, !has(script.timeoutSeconds) ? 300 : script.timeoutSeconds > 3600 ? 0 : script.timeoutSeconds).sum() : 0) < (has(self.bootstrapDeadlineSeconds) ? self.bootstrapDeadlineSeconds : 1800)",message="the timeoutSeconds of all scripts (300 where left out) must add up to less than bootstrapDeadlineSeconds (1800 if left out); lower timeoutSeconds, or raise bootstrapDeadlineSeconds",fieldPath=".custom"
 type WindowsBootstrapConfigSpec struct {
 	// node has the labels and taints with which the Node is registered, such as labels: {example.com/pool: build}. Default: no
 	// labels, and the taint os=windows:NoSchedule.
