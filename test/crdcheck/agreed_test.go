@@ -113,14 +113,6 @@ func TestBeforeTheFirstRelease(t *testing.T) {
 	expect.Says(t, "an edited file", err, "was edited or merged")
 }
 
-// A default is no text for people, whatever its fields are called.
-func TestRenewalKeepsDefaults(t *testing.T) {
-	r := newRepository(t)
-	r.write("{type: object, default: {message: hello}, properties: {message: {type: string, description: A text.}}}")
-	r.renew("A field got a default with a message.")
-	r.wantAgainst(standIn)
-}
-
 func TestRenewalSaysWhy(t *testing.T) {
 	r := newRepository(t)
 	r.renew(reason)

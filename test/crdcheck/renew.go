@@ -89,18 +89,13 @@ func write(definitions map[string]tree) ([]byte, error) {
 // forPeople are the texts of a CRD that are not compared.
 var forPeople = []string{"description", "message", "messageExpression", "fieldPath"}
 
-// undescribed leaves out what is written for people. A field may be called message, too: its value is a tree, and a default
-// has it as it is.
+// undescribed leaves out what is written for people. A field may be called message, too; its value is a tree.
 func undescribed(value any) any {
 	switch value := value.(type) {
 	case tree:
 		kept := tree{}
 		for name, child := range value {
-			_, text := child.(string)
-			switch {
-			case name == "default":
-				kept[name] = child
-			case !text || !slices.Contains(forPeople, name):
+			if _, text := child.(string); !text || !slices.Contains(forPeople, name) {
 				kept[name] = undescribed(child)
 			}
 		}

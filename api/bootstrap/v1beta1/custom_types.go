@@ -40,7 +40,7 @@ const (
 
 // CustomFile is a file on the node.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.content) != (has(self.contentFrom) && (has(self.contentFrom.secret) && has(self.contentFrom.secret.name) || has(self.contentFrom.configMap) && has(self.contentFrom.configMap.name)))",message="set exactly one of content and contentFrom"
+// +kubebuilder:validation:XValidation:rule="has(self.content) != (has(self.contentFrom) && (has(self.contentFrom.secret) && (has(self.contentFrom.secret.name) || has(self.contentFrom.secret.key)) || has(self.contentFrom.configMap) && (has(self.contentFrom.configMap.name) || has(self.contentFrom.configMap.key))))",message="set exactly one of content and contentFrom"
 // +kubebuilder:validation:XValidation:rule="!has(self.access) || self.access != 'Inherited' || !has(self.contentFrom) || !has(self.contentFrom.secret) || !has(self.contentFrom.secret.name)",message="a file with content from a Secret is for Administrators only; remove access, or take the content from a ConfigMap",fieldPath=".access"
 type CustomFile struct {
 	// path of the file on drive C:, such as C:\etc\app.conf. Paths of the bootstrap and of the node's programs are refused;
@@ -87,7 +87,7 @@ const (
 // interrupted while it runs. Exit code 0 means success and 3010 success after a restart of Windows; any other exit code fails
 // the bootstrap.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.content) != (has(self.contentFrom) && (has(self.contentFrom.secret) && has(self.contentFrom.secret.name) || has(self.contentFrom.configMap) && has(self.contentFrom.configMap.name)))",message="set exactly one of content and contentFrom"
+// +kubebuilder:validation:XValidation:rule="has(self.content) != (has(self.contentFrom) && (has(self.contentFrom.secret) && (has(self.contentFrom.secret.name) || has(self.contentFrom.secret.key)) || has(self.contentFrom.configMap) && (has(self.contentFrom.configMap.name) || has(self.contentFrom.configMap.key))))",message="set exactly one of content and contentFrom"
 type CustomScript struct {
 	// name of the script in reports.
 	//

@@ -141,7 +141,8 @@ func (a *account) create(m cloud.Machine) (cloud.VM, error) {
 		return creating(), nil
 	}
 	w.ask(&request{Create, VM{
-		Name: a.at(m.Name), ID: m.ProviderID, Owner: m.Key, ProviderID: m.ProviderID, On: true, Ran: true, UserData: slices.Clone(m.UserData),
+		Name: a.at(m.Name), ID: m.ProviderID, Owner: m.Key, ProviderID: m.ProviderID, On: true, Ran: true,
+		UserData: slices.Clone(m.UserData),
 	}})
 	if w.lose > 0 {
 		w.lose--
