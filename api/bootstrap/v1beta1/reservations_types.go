@@ -18,7 +18,7 @@ type Reservations struct {
 
 	// kube is reserved for kubelet and containerd. Default: 255Mi of memory plus
 	// 11Mi for each of maxPods, but at most a quarter of all memory; 1Gi of disk
-	// space; and 60m of CPU or a little more, as the VM has CPUs.
+	// space; and 60m of CPU, or a little more on larger VMs.
 	//
 	// +optional
 	Kube Reserved `json:"kube,omitempty,omitzero"`

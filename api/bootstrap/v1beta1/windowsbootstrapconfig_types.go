@@ -182,9 +182,8 @@ type NodeTaint struct {
 type WindowsBootstrapConfigStatus struct {
 	// conditions tell the state of the config: Ready, DataSecretAvailable,
 	// HasWarnings, Stalled and Paused. Ready is True once the Node has joined,
-	// False if its guest has failed or there can be none any more, and otherwise
-	// Unknown. docs/conditions.md lists every reason with its likely cause and
-	// what to do.
+	// False if the guest failed or the VM was lost before, and Unknown until then.
+	// docs/conditions.md lists every reason with its likely cause and what to do.
 	//
 	// +optional
 	// +listType=map

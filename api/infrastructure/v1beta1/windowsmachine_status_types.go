@@ -75,9 +75,9 @@ type WindowsMachineStatus struct {
 
 	// networkInterfaces has the MAC of each adapter in
 	// spec.vsphere.networkInterfaces, in the same order, and its addresses from
-	// pools. It is set before the VM is made, once all of them are known, and then
-	// stays. It is left out if the spec has one adapter at most and no pools:
-	// vCenter then chooses the MAC.
+	// pools. It is set before the VM is made, once all of them are known, and does
+	// not change after that. It is left out if the spec has one adapter at most
+	// and no pools: vCenter then chooses the MAC.
 	//
 	// +optional
 	// +listType=map

@@ -22,8 +22,8 @@ const ServerAnnotation = "windowsmachine.infrastructure.cluster.x-k8s.io/server"
 type WindowsMachineSpec struct {
 	// providerID is the identity of the VM and of its Node, such as
 	// vsphere://4215f6b0-1b7d-5c5a-9d4e-0123456789ab. Leave it out: the controller
-	// sets it before it makes the VM. Whether there is a VM, the condition
-	// VMRunning says. Once set, it is Immutable.
+	// sets it before it makes the VM. The condition VMRunning says whether there
+	// is a VM. Once set, it is Immutable.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
