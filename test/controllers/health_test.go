@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
@@ -18,11 +20,11 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-// The times of TestHealthCheck. The guests' clocks run haste times faster than ours, and the time of a rule is scaled down, too:
-// 300 seconds of docs/health.md.
+// The times of TestHealthCheck. The guests' clocks run haste times faster than ours, and the rules' times are shorter, too.
 const (
 	haste    = 120
-	ruleTime = 5 * time.Second
+	shorter  = 60
+	ruleTime = 300 * time.Second / shorter
 	deadline = 20 * time.Minute
 	// allLimits is the deadline, 15 minutes for a silent guest and 10 minutes for a missing Node.
 	allLimits = (deadline + 15*time.Minute + 10*time.Minute) / haste
@@ -118,7 +120,7 @@ var healthPools = map[string]pool{
 func TestHealthCheck(t *testing.T) {
 	t.Parallel()
 	p := newPools(t, newStage(t, world.Start{Credentials: password}), haste)
-	expect.OK(t, p.Client.Create(t.Context(), healthCheck(p.Name)))
+	expect.OK(t, p.Client.Create(t.Context(), healthCheck(t, p.Name)))
 	release := p.cloud.Exhaust(soldOut)
 	want := map[string]int{}
 	for name, pool := range healthPools {
@@ -177,25 +179,22 @@ func TestHealthCheck(t *testing.T) {
 }
 
 // healthCheck is the one of docs/health.md with shorter times, and for all pools of the Cluster.
-func healthCheck(namespace string) *clusterv1.MachineHealthCheck {
-	seconds := int32(ruleTime.Seconds())
-	return &clusterv1.MachineHealthCheck{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "windows"},
-		Spec: clusterv1.MachineHealthCheckSpec{
-			ClusterName: world.ClusterName,
-			Selector:    metav1.LabelSelector{MatchLabels: map[string]string{clusterv1.ClusterNameLabel: world.ClusterName}},
-			Checks: clusterv1.MachineHealthCheckChecks{
-				NodeStartupTimeoutSeconds: new(int32(0)),
-				UnhealthyMachineConditions: []clusterv1.UnhealthyMachineCondition{
-					{Type: clusterv1.MachineBootstrapConfigReadyCondition, Status: metav1.ConditionFalse, TimeoutSeconds: &seconds},
-				},
-				UnhealthyNodeConditions: []clusterv1.UnhealthyNodeCondition{
-					{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, TimeoutSeconds: &seconds},
-					{Type: corev1.NodeReady, Status: corev1.ConditionFalse, TimeoutSeconds: &seconds},
-				},
-			},
-		},
+func healthCheck(t *testing.T, namespace string) *clusterv1.MachineHealthCheck {
+	t.Helper()
+	page := expect.Got(os.ReadFile("../../docs/health.md"))(t)
+	_, rest, _ := strings.Cut(string(page), "```yaml\n")
+	recipe, _, _ := strings.Cut(rest, "```\n")
+	check := &clusterv1.MachineHealthCheck{}
+	expect.OK(t, yaml.UnmarshalStrict([]byte(recipe), check))
+	check.Namespace, check.Spec.ClusterName = namespace, world.ClusterName
+	check.Spec.Selector.MatchLabels = map[string]string{clusterv1.ClusterNameLabel: world.ClusterName}
+	for _, rule := range check.Spec.Checks.UnhealthyMachineConditions {
+		*rule.TimeoutSeconds /= shorter
 	}
+	for _, rule := range check.Spec.Checks.UnhealthyNodeConditions {
+		*rule.TimeoutSeconds /= shorter
+	}
+	return check
 }
 
 // vm is the name of the VM of a pool's first machine.
