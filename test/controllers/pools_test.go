@@ -27,9 +27,9 @@ type pools struct {
 	*stage
 	watches []watch.Interface
 	guests  map[string]*guest // by the name of the VM
-	// speed is how many times faster than ours the guests' clocks run, first what the guest of a pool's first machine does if it
-	// does not do well.
+	// speed is how many times faster than ours the guests' clocks run.
 	speed int
+	// first is what the guest of a pool's first machine does; where it is nil, and of later machines, the guest does well.
 	first map[string]behaviour
 
 	// machines of each pool as they were last, in the order in which they were made.
@@ -55,8 +55,8 @@ func well(takes time.Duration) behaviour {
 		if age >= takes {
 			return succeeded, true
 		}
-		return fmt.Sprintf(`{"version":1,"state":"Running","phase":{"index":4,"of":7,"name":"network"},"step":"minute-%d","elapsed":%d}`,
-			int(age.Minutes()), int(age.Seconds())), false
+		return fmt.Sprintf(`{"version":1,"state":"Running","phase":{"index":4,"of":7,"name":"network"},"step":"minute-%d",`+
+			`"elapsed":%d}`, int(age.Minutes()), int(age.Seconds())), false
 	}
 }
 
@@ -153,7 +153,8 @@ func (p *pools) note(t *testing.T, event watch.Event) {
 	case *clusterv1.MachineDeployment:
 		deleted := func(m *clusterv1.Machine) bool { return !m.DeletionTimestamp.IsZero() }
 		if !slices.ContainsFunc(p.machines[object.Name], deleted) {
-			p.said[object.Name] = add(p.said[object.Name], conditions.GetMessage(object, clusterv1.MachineDeploymentMachinesReadyCondition))
+			said := conditions.GetMessage(object, clusterv1.MachineDeploymentMachinesReadyCondition)
+			p.said[object.Name] = add(p.said[object.Name], said)
 		}
 	default:
 		t.Fatalf("a watch ended: %+v", event)
@@ -177,11 +178,12 @@ func (p *pools) act(t *testing.T) {
 			g = &guest{began: time.Now()}
 			p.guests[name] = g
 		}
-		if !vm.On || g.joined || time.Since(g.told) < time.Second/2 {
+		does := p.behaviour(vm)
+		if !vm.On || does == nil || g.joined || time.Since(g.told) < time.Second/2 {
 			continue
 		}
 		g.told = time.Now()
-		report, joins := p.behaviour(vm)(time.Since(g.began) * time.Duration(p.speed))
+		report, joins := does(time.Since(g.began) * time.Duration(p.speed))
 		p.cloud.Update(name, func(vm *fake.VM) { vm.Report = report })
 		if joins {
 			p.NewMachine(vm.Owner.Name).Join(t)
@@ -190,14 +192,19 @@ func (p *pools) act(t *testing.T) {
 	}
 }
 
+// behaviour is that of the guest in a VM; nil until the watch has shown its Machine.
 func (p *pools) behaviour(vm fake.VM) behaviour {
 	for pool, machines := range p.machines {
-		does := p.first[pool]
-		if machines[0].Name == vm.Owner.Name && does != nil {
-			return does
+		n := slices.IndexFunc(machines, func(m *clusterv1.Machine) bool { return m.Name == vm.Owner.Name })
+		switch {
+		case n < 0:
+		case n == 0 && p.first[pool] != nil:
+			return p.first[pool]
+		default:
+			return well(time.Minute)
 		}
 	}
-	return well(time.Minute)
+	return nil
 }
 
 // joined says which of the pools have not got a Node for their last Machine.
