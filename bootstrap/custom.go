@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
@@ -35,7 +36,7 @@ type customScript struct {
 	seconds    int
 }
 
-func readCustom(spec bootstrapv1.Custom, from step.Contents) (custom, error) {
+func readCustom(spec bootstrapv1.Custom, from step.Contents, deadlineSeconds int) (custom, error) {
 	var c custom
 	var err error
 	if c.files, err = readFiles(spec.Files, from); err != nil {
@@ -44,8 +45,25 @@ func readCustom(spec bootstrapv1.Custom, from step.Contents) (custom, error) {
 	if c.preJoin, err = readScripts("preJoin", step.PhasePreJoin, spec.PreJoin, from); err != nil {
 		return c, err
 	}
-	c.postJoin, err = readScripts("postJoin", step.PhasePostJoin, spec.PostJoin, from)
-	return c, err
+	if c.postJoin, err = readScripts("postJoin", step.PhasePostJoin, spec.PostJoin, from); err != nil {
+		return c, err
+	}
+	return c, c.checkTime(deadlineSeconds)
+}
+
+// checkTime refuses scripts that could take all of the time that the guest has: the bootstrap would fail by its
+// deadline, and never say which script was too slow.
+func (c custom) checkTime(deadlineSeconds int) error {
+	total := 0
+	for _, script := range slices.Concat(c.preJoin, c.postJoin) {
+		total += script.seconds
+	}
+	if total > 0 && total >= deadlineSeconds {
+		return step.Invalid(customField,
+			"the scripts may take %d s together, and bootstrapDeadlineSeconds is %d; lower timeoutSeconds, or raise it",
+			total, deadlineSeconds)
+	}
+	return nil
 }
 
 func readFiles(wanted []bootstrapv1.CustomFile, from step.Contents) ([]customFile, error) {

@@ -196,6 +196,9 @@ func TestRenderRefuses(t *testing.T) {
 			"two clouds", "the API forbids it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.Azure = &infrav1.AzureVM{} }, "",
 			"exactly one",
 		},
+		{
+			"no placement", "our machine controller writes it", all(onAzure, node(`cloudConfigFile: Managed`)), "", "status.azure",
+		},
 		{"no token", "our bootstrap controller makes it", token(""), "", "id.secret"},
 		{"odd token", "it would end in a command line", token("abcdef.0123456789abcde\n"), "", "id.secret"},
 	} {

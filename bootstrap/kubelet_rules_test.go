@@ -62,7 +62,10 @@ func TestKubeletRefusals(t *testing.T) {
 			"gone in a later version", args, at("v1.33.0", withArg("register-schedulable", "false")),
 			"later versions have no such flag: use spec.node.taints",
 		},
-		{"misspelt", args, withArg("vmodul", "x"), `the kubelet of v1.36 has no flag "vmodul" and would exit (it is known in: none)`},
+		{
+			"misspelt", args, withArg("vmodul", "x"),
+			`the kubelet of v1.36 has no flag "vmodul" and would exit; no version from 1.30 to 1.37 has it: correct the name`,
+		},
 		{"of the configuration", args, withArg("event-burst", "5"), "use eventBurst in spec.kubelet.configuration"},
 		{"of Linux", args, withArg("runtime-cgroups", "/x"), "runtime-cgroups has no use on a Windows node; remove it"},
 		{"twice", args, all(withArg("vmodule", "a=1"), withArg("vmodule", "a=2")), "vmodule is listed twice"},
@@ -86,7 +89,7 @@ func TestKubeletRefusals(t *testing.T) {
 		},
 		{"gate of 1.37", gates, at("v1.36.3", withGate("DefaultPodSysctls", "Enabled")), "(it is known in: 1.37 and later)"},
 		{"log elsewhere", logs + ".directory", kubelet(`log: {directory: 'D:\logs'}`), `"D:\\logs" is not a plain path on drive C:`},
-		{"log among keys", logs + ".directory", kubelet(`log: {directory: 'C:\etc\kubernetes\logs'}`), "which is reserved for files"},
+		{"log among keys", logs + ".directory", kubelet(`log: {directory: 'C:\etc\kubernetes\logs'}`), "is reserved for the bootstrap"},
 		{"sysctls", config, at("v1.37.1", withConfig(`{"defaultPodSysctls": {"net.ipv4.tcp_syncookies": "1"}}`)), "defaultPodSysctls"},
 		{
 			"grace without its gate", config,
@@ -190,12 +193,18 @@ func TestKubeletRefusals(t *testing.T) {
 		{"all the memory", kept, reserved(`system: {memory: 16Gi}`), "leave no memory of the VM's 16384 MiB to pods"},
 		{"all the cpu", kept, reserved(`system: {cpu: '4'}`), "leave no cpu of the VM's 4 cpus to pods"},
 
-		{"no page file", "windows.pageFile", ofWindows(`pageFile: {policy: None}`), `policy "None" is not valid; use Managed, Fixed or Image`},
+		{
+			"no page file", "windows.pageFile", ofWindows(`pageFile: {policy: None}`),
+			`policy "None" is not valid; use Managed, Fixed or Image`,
+		},
 		{
 			"fixed without size", "windows.pageFile", ofWindows(`pageFile: {policy: Fixed}`),
 			"sizeMiB 0 is not valid with policy Fixed; use 1024 to 1048576",
 		},
-		{"size without fixed", "windows.pageFile", ofWindows(`pageFile: {policy: Managed, sizeMiB: 4096}`), "set policy: Fixed, or remove sizeMiB"},
+		{
+			"size without fixed", "windows.pageFile", ofWindows(`pageFile: {policy: Managed, sizeMiB: 4096}`),
+			"set policy: Fixed, or remove sizeMiB",
+		},
 	})
 }
 

@@ -31,7 +31,7 @@ func logs(kubelet string) *plan.CollectLogs {
 			`C:\var\log\antrea\*`,
 			`C:\openvswitch\var\log\openvswitch\*`,
 			`C:\var\log\kube-proxy\*`,
-			`C:\var\lib\kube-proxy\config.conf`,
+			step.KubeProxyFile,
 			step.CSIProxyLogs+`\*`,
 			`C:\Windows\debug\NetSetup.LOG`,
 			`C:\Program Files\Cloudbase Solutions\Cloudbase-Init\log\*.log`,

@@ -98,7 +98,7 @@ func sizeOf(spec infrav1.WindowsMachineSpec) kubelet.Size {
 
 func (n *node) readCustom(in Input) error {
 	var err error
-	n.custom, err = readCustom(in.Config.Spec.Custom, in.Sources)
+	n.custom, err = readCustom(in.Config.Spec.Custom, in.Sources, n.deadlineSeconds)
 	return err
 }
 

@@ -76,7 +76,8 @@ var plainGoldens = []goldenCase{
 	{"reservations-low-memory", "the user accepts it", all(
 		ofSize(2, 4096), withLowMemory, reserved(`system: {memory: 1Gi}, kube: {memory: 512Mi}`))},
 	{"page-file-managed", "a reboot, should it change", ofWindows(`pageFile: {policy: Managed}`)},
-	{"page-file-fixed-azure", "it moves to the disk of Windows", all(onAzure, ofWindows(`pageFile: {policy: Fixed, sizeMiB: 8192}`))},
+	{"page-file-fixed-azure", "it moves to the disk of Windows", all(
+		onAzure, ofWindows(`pageFile: {policy: Fixed, sizeMiB: 8192}`))},
 	{"deadline", "the user's patience", spec(`bootstrapDeadlineSeconds: 3600`)},
 }
 

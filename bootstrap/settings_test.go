@@ -80,8 +80,10 @@ func withClusterNetwork(in *bootstrap.Input) {
 
 func withProxy(in *bootstrap.Input) {
 	ofWindows(`proxy: {
-		http: 'http://proxy.example.com:3128', https: 'http://node:proxy-password@proxy.example.com:3128',
-		noProxy: [.example.com, 10.0.0.0/8, localhost]}`)(in)
+		http: 'http://proxy.example.com:3128', https: 'http://proxy.example.com:3128',
+		noProxy: [.example.com, 10.0.0.0/8, localhost], credentialsRef: {name: proxy}}`)(in)
+	source(in, "secret/proxy/username", "node")
+	source(in, "secret/proxy/password", "proxy-password\n")
 }
 
 func withTrust(in *bootstrap.Input) {
@@ -184,20 +186,27 @@ func TestSecretsOfSettings(t *testing.T) {
 	}
 }
 
-// A password in the URL of a proxy must not be told.
-func TestProxyPasswordIsHidden(t *testing.T) {
-	for url, want := range map[string]string{
-		"http://proxy:3128": "", "http://node@proxy": "http://node@proxy",
-		"http://node:proxy-password@proxy:3128": "proxy-password",
-		"http://user:short@proxy":               "user:short",
-		"http://u:short@proxy":                  "u:short@", "http://u:b@h": "http://u:b@h",
+// User and password reach a proxy in its URL, whatever characters they have, and no report tells the password.
+func TestProxyLogin(t *testing.T) {
+	for _, c := range []struct{ user, password, url, hidden string }{
+		{"node", "proxy-password", "node:proxy-password@", "proxy-password"},
+		{`CORP\node`, "p@ss/word:1", "CORP%5Cnode:p%40ss%2Fword%3A1@", "p%40ss%2Fword%3A1 p@ss/word:1"},
+		{"user", "short", "user:short@", "user:short"},
+		{"u", "short", "u:short@", "u:short@"},
+		{"u", "b", "u:b@", "http://u:b@ https://u:b@"},
 	} {
-		var got []string
-		if p := render(t, plainInput(t, withProxyURL(url))).Plan(); len(p.Redact) > 2 {
-			got = p.Redact[2:]
+		in := plainInput(t, ofWindows(`proxy: {https: 'http://proxy:3128', credentialsRef: {name: a}}`))
+		source(&in, "secret/a/username", c.user)
+		source(&in, "secret/a/password", c.password)
+		p := render(t, in).Plan()
+		for _, name := range []string{"proxy", "containerd-proxy", "kubelet-proxy"} {
+			variables := stepOf[*plan.Environment](t, p, name).Variables
+			if got := variables["HTTPS_PROXY"].String(); got != "http://"+c.url+"proxy:3128" {
+				t.Errorf("%s: %s has the URL %s", c.user, name, got)
+			}
 		}
-		if strings.Join(got, " ") != want {
-			t.Errorf("%s: %q is hidden, want %q", url, got, want)
+		if got := strings.Join(p.Redact[2:], " "); got != c.hidden {
+			t.Errorf("%s: %q is hidden, want %q", c.user, got, c.hidden)
 		}
 	}
 }

@@ -27,7 +27,9 @@ func Sources(spec bootstrapv1.WindowsBootstrapConfigSpec) []step.Source {
 		all = append(all, step.SourcesOf(registry.CAFrom)...)
 		all = append(all, step.CredentialSources(registry.CredentialsRef.Name)...)
 	}
-	all = append(all, step.CredentialSources(spec.Windows.Domain.CredentialsRef.Name)...)
+	for _, ref := range []bootstrapv1.SecretReference{spec.Windows.Domain.CredentialsRef, spec.Windows.Proxy.CredentialsRef} {
+		all = append(all, step.CredentialSources(ref.Name)...)
+	}
 	for _, dropIn := range spec.Containerd.DropIns {
 		all = append(all, step.SourcesOf(dropIn.ContentFrom)...)
 	}

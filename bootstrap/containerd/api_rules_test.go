@@ -1,7 +1,6 @@
 package containerd
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/capwin/cluster-api-provider-windows/test/apirules"
@@ -9,6 +8,6 @@ import (
 
 func TestTheAPIKnowsTheSameNames(t *testing.T) {
 	apirules.Check(t, "../../config/crd/bases", map[string]string{
-		"images": "self.matches('" + strings.ReplaceAll(imageName.String(), `\.`, "[.]") + "')",
+		"images": apirules.Matches(imageName), "registries": apirules.Matches(registryHost), "mirrors": apirules.Matches(mirrorURL),
 	})
 }

@@ -8,9 +8,17 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
+// The parts of names of hosts and images. A port is from 1 to 65535.
+const (
+	label     = `[a-z0-9]([-a-z0-9]*[a-z0-9])?`
+	hostName  = label + `(\.` + label + `)*`
+	port      = `(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3})`
+	imagePart = `[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*`
+)
+
 // imageName is a reference with its registry, which ctr and containerd do not add.
-var imageName = regexp.MustCompile(`^([a-z0-9-]+(\.[a-z0-9-]+)+(:[0-9]{1,5})?|[a-z0-9-]+:[0-9]{1,5}|localhost)` +
-	`/[a-z0-9._/-]+(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?$`)
+var imageName = regexp.MustCompile(`^(` + label + `(\.` + label + `)+(:` + port + `)?|` + label + `:` + port + `|localhost)` +
+	`(/` + imagePart + `)+(:\w[\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$`)
 
 func checkImage(field, image string) error {
 	if !imageName.MatchString(image) {

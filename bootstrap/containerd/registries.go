@@ -17,8 +17,8 @@ import (
 const anyRegistry = "_default"
 
 var (
-	registryHost = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?(:\d{1,5})?|_default)$`)
-	mirrorURL    = regexp.MustCompile(`^https?://[a-z0-9]([-a-z0-9.]*[a-z0-9])?(:\d{1,5})?(/[A-Za-z0-9._~-]+)*$`)
+	registryHost = regexp.MustCompile(`^(` + hostName + `(:` + port + `)?|_default)$`)
+	mirrorURL    = regexp.MustCompile(`^https?://` + hostName + `(:` + port + `)?(/[A-Za-z0-9._~-]+)*$`)
 )
 
 // registry is one host, read and found good.

@@ -124,8 +124,7 @@ func checkArg(name, value string, minor uint64) error {
 		return step.Invalid(argsField, "the kubelet no longer has the flag %s and would exit: %s", name, instead)
 	}
 	if inMinor(line, minor) == unknownThere {
-		return step.Invalid(argsField, "the kubelet of v1.%d has no flag %q and would exit (it is known in: %s); remove it",
-			minor, name, knownMinors(line))
+		return step.Invalid(argsField, "the kubelet of v1.%d has no flag %q and would exit%s", minor, name, unknownName(line))
 	}
 	taken, ok := takenFlags[name]
 	if field := fieldOf(name); !ok && inMinor(kubeletFields[field], minor) != unknownThere {
@@ -167,8 +166,7 @@ func readGates(gates []bootstrapv1.FeatureGate, minor uint64) (map[string]bool, 
 			return nil, step.Invalid(gatesField, "state %q of %s is not valid; use Enabled or Disabled", gate.State, gate.Name)
 		case letter == unknownThere:
 			return nil, step.Invalid(gatesField,
-				"the kubelet of v1.%d has no feature gate %q and would not start (it is known in: %s); remove it",
-				minor, gate.Name, knownMinors(line))
+				"the kubelet of v1.%d has no feature gate %q and would not start%s", minor, gate.Name, unknownName(line))
 		case letter == lockedOn && !enabled:
 			return nil, step.Invalid(gatesField,
 				"%s cannot be Disabled in v1.%d: it is locked, and the kubelet would not start; remove it",

@@ -177,8 +177,7 @@ func checkField(name string, gates map[string]bool, minor uint64) error {
 	}
 	if line := kubeletFields[name]; inMinor(line, minor) == unknownThere {
 		return step.Invalid(configurationField,
-			"the kubelet of v1.%d has no field %q and would ignore it (it is known in: %s); remove it",
-			minor, name, knownMinors(line))
+			"the kubelet of v1.%d has no field %q and would ignore it%s", minor, name, unknownName(line))
 	}
 	if gate := neededGates[name]; gate != "" && !GateOn(gate, gates, minor) {
 		return step.Invalid(configurationField,

@@ -40,7 +40,7 @@ func (k *Kubelet) service() []plan.Step {
 // for them, do not restart and do not rotate logs. Without --windows-service Windows could not tell the kubelet that
 // the machine shuts down.
 func (k *Kubelet) command() []string {
-	command := []string{step.ProgramsDirectory + `\kube-log-runner.exe`, `--log-file=` + k.LogDirectory + `\kubelet.log`}
+	command := []string{step.LogProgram, `--log-file=` + k.LogDirectory + `\kubelet.log`}
 	for _, flag := range k.logFlags {
 		command = append(command, "--"+flag.Name+"="+flag.Value)
 	}

@@ -24,11 +24,20 @@ func inMinor(line string, minor uint64) byte {
 	return line[at]
 }
 
+// unknownName ends the sentence about a name that a version does not know: which versions do, and what to do.
+func unknownName(line string) string {
+	known := knownMinors(line)
+	if known == "" {
+		return fmt.Sprintf("; no version from 1.%d to 1.%d has it: correct the name, or remove it", firstMinor, lastMinor)
+	}
+	return " (it is known in: " + known + "); remove it"
+}
+
 // knownMinors are the versions that know a name, as text: "1.30 to 1.33".
 func knownMinors(line string) string {
 	first := strings.IndexFunc(line, func(letter rune) bool { return letter != unknownThere })
 	if first < 0 {
-		return "none"
+		return ""
 	}
 	last := len(strings.TrimRight(line, string(unknownThere))) - 1
 	if last == lastMinor-firstMinor {

@@ -9,6 +9,7 @@ import (
 
 func TestTheAPIKnowsTheSameNames(t *testing.T) {
 	apirules.Check(t, "../../config/crd/bases", map[string]string{
+		"paths": apirules.Matches(PlainPath), "names": apirules.Matches(goodName),
 		"places": strings.ToLower("[r'"+strings.Join(ownPlaces, "', r'")+"']") + ".exists(",
 	})
 }

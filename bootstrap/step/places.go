@@ -25,10 +25,15 @@ const (
 	KubeadmProgram    = ProgramsDirectory + `\kubeadm.exe`
 	kubectlProgram    = ProgramsDirectory + `\kubectl.exe`
 	KubeletProgram    = ProgramsDirectory + `\kubelet.exe`
+	// LogProgram runs the kubelet and writes its log.
+	LogProgram = ProgramsDirectory + `\kube-log-runner.exe`
 
 	// CNIPrograms and CNIFolder are where containerd looks for plug-ins and their configuration.
 	CNIPrograms = `C:\opt\cni\bin`
 	CNIFolder   = `C:\etc\cni\net.d`
+
+	// KubeProxyFile is the configuration of kube-proxy. Users may bring the kubeconfig beside it.
+	KubeProxyFile = `C:\var\lib\kube-proxy\config.conf`
 
 	ContainerdFolder = `C:\Program Files\containerd`
 	// DropInsDirectory is what containerd's configuration imports; containerd 2 merges its files key by key.
@@ -49,23 +54,28 @@ const CRISocket = "npipe:////./pipe/containerd-containerd"
 const OwnDirectory = `C:\run\capwin`
 
 // PlainPath is a path on drive C: that Windows uses unchanged: no stream, no device, no part that ends in a dot or a
-// blank.
-var PlainPath = regexp.MustCompile(`^[Cc]:(\\[^\x00-\x1f<>:"|?*/\\]*[^\x00-\x1f<>:"|?*/\\. ])+$`)
+// blank, and no short name, by which every place has a second path.
+var PlainPath = regexp.MustCompile(`^[Cc]:(\\[^\x00-\x1f<>:"|?*/\\~]*[^\x00-\x1f<>:"|?*/\\~. ])+$`)
 
-// ownPlaces belong to us, to kubeadm or to the agent; users must not write there.
+// ownPlaces belong to us, to kubeadm, to the agent, or to programs of the node; users must not write there.
 var ownPlaces = []string{
 	JoinDirectory, OwnDirectory, KubernetesDirectory, KubeletKeys, KubeletDirectory + `\config.yaml`,
-	`C:\ProgramData\capwin`, `C:\run\cluster-api`, CertsDirectory, DropInsDirectory, AzureConfigFile, ToolsConfFile,
+	KubeletDirectory + `\instance-config.yaml`, KubeletDirectory + `\kubeadm-flags.env`,
+	`C:\ProgramData\capwin`, `C:\run\cluster-api`, CertsDirectory, ContainerdFolder,
+	KubeadmProgram, kubectlProgram, KubeletProgram, LogProgram, CNIFolder, CNIPrograms, KubeProxyFile,
+	AzureConfigFile, ToolsConfFile,
 }
 
 // CheckPath refuses a path that Windows would not accept, or that is ours.
 func CheckPath(field, path string) error {
 	if !PlainPath.MatchString(path) || len(path) > 240 {
-		return Invalid(field, `%q is not a plain path on drive C:; use one such as C:\etc\app.conf, without wildcards and ".."`, path)
+		return Invalid(field,
+			`%q is not a plain path on drive C:; use one such as C:\etc\app.conf, without wildcards, ".." and "~"`, path)
 	}
 	for _, own := range ownPlaces {
 		if below(path, own) {
-			return Invalid(field, "%q is in %s, which is reserved for files of the bootstrap; use another folder", path, own)
+			return Invalid(field,
+				"%q is in %s, which is reserved for the bootstrap and the programs of the node; use another one", path, own)
 		}
 	}
 	return nil

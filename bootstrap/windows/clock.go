@@ -1,6 +1,7 @@
 package windows
 
 import (
+	"net/netip"
 	"regexp"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
@@ -8,10 +9,15 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
+// hostName is a name in DNS, of one label or more.
+const hostName = `[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?(\.[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*`
+
 var (
 	windowsZone = regexp.MustCompile(`^(UTC([+-][0-9]{2})?|Russia Time Zone [0-9]{1,2}|` +
 		`[A-Z][A-Za-z. -]* Standard Time( \(Mexico\))?)$`)
-	timeServer = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.:-]{0,252}$`)
+	timeServer = regexp.MustCompile(`^` + hostName + `$`)
+	// dotted is an IPv4 address, or a wrong one.
+	dotted = regexp.MustCompile(`^[\d.]+$`)
 )
 
 // clock is the time zone and the time servers.
@@ -27,7 +33,7 @@ func readClock(in Input) (setting, error) {
 			"%q is not a time zone of Windows; use one such as UTC or W. Europe Standard Time (tzutil /l)", c.zone)
 	}
 	for _, server := range c.servers {
-		if !timeServer.MatchString(server) {
+		if _, err := netip.ParseAddr(server); err != nil && (!timeServer.MatchString(server) || dotted.MatchString(server)) {
 			return nil, step.Invalid(windowsField+".ntpServers",
 				"%q is neither a name nor an address; use one such as time.example.com", server)
 		}

@@ -1,18 +1,22 @@
 package windows
 
 import (
-	"strings"
+	"regexp"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
+
+// program is a plain path of a program.
+var program = regexp.MustCompile(`^[Cc]:(\\[^\x00-\x1f<>:"|?*/\\~]*[^\x00-\x1f<>:"|?*/\\~. ])*` +
+	`\\[^\x00-\x1f<>:"|?*/\\~]+\.[Ee][Xx][Ee]$`)
 
 // csiProxy is the path of a program that the image or a preJoin script has installed; empty if there is none.
 type csiProxy string
 
 func readCSIProxy(in Input) (setting, error) {
 	path := in.Spec.CSIProxy.Path
-	if path != "" && (!step.PlainPath.MatchString(path) || !strings.HasSuffix(strings.ToLower(path), ".exe")) {
+	if path != "" && !program.MatchString(path) {
 		return nil, step.Invalid(windowsField+
 			".csiProxy.path", `%q is not a program on drive C:; use a path such as C:\k\csi-proxy.exe`, path)
 	}

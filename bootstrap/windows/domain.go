@@ -29,9 +29,13 @@ type domainMember struct {
 	Password           string `json:"password"`
 }
 
+// unitName is the name of a unit. A comma in it stands behind a backslash, and its last character is not a blank.
+const unitName = `([^\x00-\x1f,\\]|\\[^\x00-\x1f])*[^\x00-\x1f,\\ ]`
+
 var (
 	domainName         = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)+$`)
-	organizationalUnit = regexp.MustCompile(`^(OU|CN|ou|cn)=[^\x00-\x1f]+$`)
+	organizationalUnit = regexp.MustCompile(
+		`(?i)^(OU|CN)=` + unitName + `(,(OU|CN)=` + unitName + `)*(,DC=[a-z0-9_-]+)+$`)
 )
 
 // domain is the file that domainScript reads; empty if the machine joins no domain.

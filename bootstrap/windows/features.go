@@ -8,7 +8,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-var featureName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,63}$`)
+var featureName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,62}[A-Za-z0-9])?$`)
 
 // features are names of Windows Server features.
 type features []string

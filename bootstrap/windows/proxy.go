@@ -1,6 +1,7 @@
 package windows
 
 import (
+	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
@@ -17,7 +18,16 @@ const proxyField = windowsField + ".proxy"
 // to itself.
 var near = []string{"localhost", "127.0.0.1", "::1", "169.254.169.254", "168.63.129.16", ".svc"}
 
-var noProxyEntry = regexp.MustCompile(`^[A-Za-z0-9.*:/_-]{1,253}$`)
+// A port is from 1 to 65535.
+const port = `(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3})`
+
+var (
+	proxyURL = regexp.MustCompile(`^https?://([A-Za-z0-9]([-A-Za-z0-9_]*[A-Za-z0-9])?(\.[A-Za-z0-9]([-A-Za-z0-9_]*[A-Za-z0-9])?)*` +
+		`|\[[0-9A-Fa-f:.]+\])(:` + port + `)?/?$`)
+	// noProxyName is a host or a domain, with a port or without.
+	noProxyName = regexp.MustCompile(`^\.?` + hostName + `(:` + port + `)?$`)
+	dottedPort  = regexp.MustCompile(`^[\d.:]+$`)
+)
 
 // proxy has the environment variables of the machine and of its services.
 type proxy struct {
@@ -28,12 +38,16 @@ type proxy struct {
 func readProxy(in Input) (setting, error) {
 	wanted := in.Spec.Proxy
 	if !HasProxy(wanted) {
-		if len(wanted.NoProxy) > 0 {
-			return nil, step.Invalid(proxyField, "noProxy has no effect without a proxy; set http or https, or remove it")
+		if len(wanted.NoProxy) > 0 || wanted.CredentialsRef.Name != "" {
+			return nil, step.Invalid(proxyField, "there is no proxy for noProxy and credentialsRef; set http or https, or remove proxy")
 		}
 		return proxy{}, nil
 	}
-	variables := map[string]plan.Value{}
+	login, err := readLogin(wanted.CredentialsRef, in.Sources)
+	if err != nil {
+		return nil, err
+	}
+	p := proxy{variables: map[string]plan.Value{}, redact: login.secrets()}
 	for _, one := range []struct{ name, address string }{{"http", wanted.HTTP}, {"https", wanted.HTTPS}} {
 		if one.address == "" {
 			continue
@@ -41,14 +55,51 @@ func readProxy(in Input) (setting, error) {
 		if err := checkProxy(proxyField+"."+one.name, one.address); err != nil {
 			return nil, err
 		}
-		variables[strings.ToUpper(one.name)+"_PROXY"] = plan.Text(one.address)
+		p.variables[strings.ToUpper(one.name)+"_PROXY"] = plan.Text(login.addTo(one.address))
 	}
 	exceptions, err := noProxy(in.ClusterNames, wanted.NoProxy)
 	if err != nil {
 		return nil, err
 	}
-	variables["NO_PROXY"] = plan.Text(exceptions)
-	return proxy{variables, slices.Concat(proxySecrets(wanted.HTTP), proxySecrets(wanted.HTTPS))}, nil
+	p.variables["NO_PROXY"] = plan.Text(exceptions)
+	return p, nil
+}
+
+// proxyLogin is what a proxy asks for, empty if it asks for nothing. The variables of the environment are the only
+// way that containerd and the kubelet know to be told.
+type proxyLogin struct{ user, password string }
+
+func readLogin(ref bootstrapv1.SecretReference, from step.Contents) (proxyLogin, error) {
+	if ref.Name == "" {
+		return proxyLogin{}, nil
+	}
+	user, password, err := from.Credentials(proxyField+".credentialsRef", ref.Name)
+	return proxyLogin{user, password}, err
+}
+
+// addTo writes user and password into a URL.
+func (l proxyLogin) addTo(address string) string {
+	if l == (proxyLogin{}) {
+		return address
+	}
+	scheme, host, _ := strings.Cut(address, "//")
+	return scheme + "//" + url.UserPassword(l.user, l.password).String() + "@" + host
+}
+
+// secrets is the password as it stands in a URL, and as it stands in the Secret. If it is too short to be hidden by
+// itself, it is hidden together with what surrounds it.
+func (l proxyLogin) secrets() []string {
+	if l == (proxyLogin{}) {
+		return nil
+	}
+	inURL := url.UserPassword(l.user, l.password).String()
+	_, password, _ := strings.Cut(inURL, ":")
+	for _, text := range []string{password, inURL, inURL + "@"} {
+		if len(text) >= step.ShortestSecret {
+			return slices.Compact(append([]string{text}, step.SecretText(l.password)...))
+		}
+	}
+	return []string{"http://" + inURL + "@", "https://" + inURL + "@"}
 }
 
 // HasProxy says whether a proxy is set; containerd must then be restarted.
@@ -74,16 +125,14 @@ func (x proxy) addTo(p *step.Part) {
 
 // checkProxy does not show a URL that may hold a password.
 func checkProxy(field, address string) error {
-	parsed, err := url.Parse(address)
-	if err != nil {
-		return step.Invalid(field, "the proxy is not a URL; use one such as http://proxy.example.com:3128")
-	}
-	web := parsed.Scheme == "http" || parsed.Scheme == "https"
-	plain := (parsed.Path == "" || parsed.Path == "/") && parsed.RawQuery == "" && parsed.Fragment == ""
-	if !web || !plain || parsed.Hostname() == "" {
+	if strings.Contains(address, "@") {
 		return step.Invalid(field,
-			"%q is not the URL of a proxy; use scheme, host and port only, such as http://proxy.example.com:3128",
-			parsed.Redacted())
+			"user and password do not belong in a URL, where everybody who can read the config sees them; "+
+				"write credentialsRef and remove them here")
+	}
+	if parsed, err := url.Parse(address); err != nil || parsed.Hostname() == "" || !proxyURL.MatchString(address) {
+		return step.Invalid(field,
+			"%q is not the URL of a proxy; use scheme, host and port only, such as http://proxy.example.com:3128", address)
 	}
 	return nil
 }
@@ -92,9 +141,9 @@ func checkProxy(field, address string) error {
 func noProxy(cluster, wanted []string) (string, error) {
 	entries := slices.Concat(near, cluster)
 	for _, entry := range wanted {
-		if !noProxyEntry.MatchString(entry) {
+		if !goodException(entry) {
 			return "", step.Invalid(proxyField+".noProxy",
-				"%q is not a host, domain or CIDR; use one such as .example.com or 10.0.0.0/8", entry)
+				"%q is not a host, domain, IP address or CIDR; use one such as .example.com or 10.0.0.0/8", entry)
 		}
 		entries = append(entries, entry)
 	}
@@ -107,19 +156,14 @@ func noProxy(cluster, wanted []string) (string, error) {
 	return strings.Join(once, ","), nil
 }
 
-// proxySecrets is the password in a URL. If that is too short to be hidden by itself, it is hidden together with what
-// surrounds it.
-func proxySecrets(address string) []string {
-	_, rest, _ := strings.Cut(address, "//")
-	at := strings.LastIndexByte(rest, '@')
-	if at < 0 {
-		return nil
+// goodException says whether every program reads an entry of NO_PROXY alike. A star is read by some only: Go takes
+// *.local for .local, curl and .NET take it for the name of a host.
+func goodException(entry string) bool {
+	if _, err := netip.ParseAddr(entry); err == nil {
+		return true
 	}
-	_, password, found := strings.Cut(rest[:at], ":")
-	for _, text := range []string{password, rest[:at], rest[:at+1]} {
-		if found && len(text) >= step.ShortestSecret {
-			return []string{text}
-		}
+	if cidr, err := netip.ParsePrefix(entry); err == nil {
+		return cidr.Masked() == cidr
 	}
-	return []string{address}
+	return noProxyName.MatchString(entry) && !dottedPort.MatchString(entry)
 }

@@ -171,7 +171,8 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 		"a label that a kubelet may not have": {
 			"a rule of the API server", changed(t, machineFile, "example.com/pool: blue", "kubernetes.io/os: blue"), machineName,
 			"WindowsBootstrapConfig team-a/" + machineName + ": spec.node.labels: " +
-				"Invalid value: label kubernetes.io/os: a kubelet must not set this label of kubernetes.io or k8s.io on its own node; set it in metadata.labels of " +
+				"Invalid value: label kubernetes.io/os: a kubelet must not set this label of kubernetes.io or k8s.io on its own " +
+				"node; set it in metadata.labels of " +
 				"the Machine, from where Cluster API copies it to the node, or use a name under node.kubernetes.io/",
 		},
 	}

@@ -80,7 +80,7 @@ func TestMACsByDHCP(t *testing.T) {
 	s.Pause(t, false)
 	s.process = s.Run(t, world.Options{VSphere: vsphere.Provider{}})
 	m.Touch(t, moved.Core, "moved")
-	m.Await(t, "MACs", world.Windows("Ready False WaitingForGuest"), func(s world.State) string {
+	m.Await(t, "MACs", world.Windows("Ready True Running"), func(s world.State) string {
 		return cmp.Diff(found, s.Windows.Status.NetworkInterfaces)
 	})
 	m.End(t)

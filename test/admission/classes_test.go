@@ -70,6 +70,10 @@ func (f specField) change(value any) (any, bool) {
 		return nil, false
 	case f.name == "spec.providerID":
 		return vmTwo, true
+	case strings.HasSuffix(f.name, ".identityRef.kind"): // there is one, and it goes with the name
+		return nil, false
+	case strings.HasSuffix(f.name, ".identityRef.name"):
+		return "another", true
 	case !f.required || choices[f.name]:
 		return absent, true
 	}

@@ -13,17 +13,9 @@ type hollow struct {
 	value any
 }
 
-// refused are fields that may not be empty, each with the reason.
-var refused = map[string]string{
-	"spec.vsphere.networks":               "the list has at least the node's adapter",
-	"spec.vsphere.networks[].nameservers": "a list of none is no list",
-	"spec.vsphere.networks[].routes":      "a list of none is no list",
-}
-
 // Two patches of a ClusterClass can each add a field below a parent that is there and empty, so an empty object or list is as
 // if it were left out: what the API server says of one, it says of the other.
 func TestEmptyIsAsIfAbsent(t *testing.T) {
-	tried := map[string]bool{}
 	for _, kind := range []string{"WindowsBootstrapConfig", "WindowsMachine"} {
 		spec := definitions[kind].Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
 		for _, h := range hollows("spec", spec) {
@@ -32,18 +24,11 @@ func TestEmptyIsAsIfAbsent(t *testing.T) {
 			without := create(t, made)
 			set(made.Object, h.field, h.value)
 			with := create(t, made)
-			if same := (without == nil) == (with == nil); same == (refused[h.field] != "") {
+			if (without == nil) != (with == nil) {
 				t.Errorf("%s: with %v: %v\nwithout: %v", h.field, h.value, with, without)
 			}
-			tried[h.field] = true
 		}
 	}
-	for field := range refused {
-		if !tried[field] {
-			t.Errorf("there is no %s", field)
-		}
-	}
-	t.Logf("%d objects and lists", len(tried))
 }
 
 // A config of empty fields is one that says nothing.

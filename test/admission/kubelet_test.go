@@ -17,15 +17,12 @@ var kubeletLimits = slices.Concat(
 		oneOf("spec.kubelet.systemLogQuery", "Disabled", "true"),
 		{"spec.kubelet.extraArgs", "maxItems", kubeletArgs(32), kubeletArgs(33), "must have at most 32 items"},
 		required("spec.kubelet.extraArgs[].name"),
-		pattern("spec.kubelet.extraArgs[].name", "node-ip", "--node-ip"),
 		required("spec.kubelet.extraArgs[].value"),
 		longest("spec.kubelet.extraArgs[].value", long(1024), long(1025), 1024),
-		pattern("spec.kubelet.extraArgs[].value", `C:\Program Files\a`, `C:\"a"`),
 		{"spec.kubelet.featureGates", "maxItems", gates(64), gates(65), "must have at most 64 items"},
 		required("spec.kubelet.featureGates[].name"),
 		{"spec.kubelet.featureGates[].name", "minLength", "A", "", "should be at least 1 chars long"},
 		longest("spec.kubelet.featureGates[].name", "A"+long(63), "A"+long(64), 64),
-		pattern("spec.kubelet.featureGates[].name", "NodeLogQuery", "nodeLogQuery"),
 		required("spec.kubelet.featureGates[].state"),
 		oneOf("spec.kubelet.featureGates[].state", "Disabled", "true"),
 		{"spec.kubelet.configuration", "maxProperties", fields(64), fields(65), "must have at most 64 items"},
@@ -34,7 +31,6 @@ var kubeletLimits = slices.Concat(
 	between("spec.kubelet.log.verbosity", 0, 10),
 	between("spec.kubelet.log.maxSizeMiB", 1, 1024),
 	[]limit{
-		pattern("spec.kubelet.log.directory", `C:\var\log\k`, `D:\logs`),
 		{"spec.kubelet.log.directory", "minLength", `C:\a`, "", "should be at least 1 chars long"},
 		longest("spec.kubelet.log.directory", `C:\`+long(197), `C:\`+long(198), 200),
 	},
@@ -108,7 +104,10 @@ var kubeletRules = append(amountRules, []rule{
 			{"spec.reservations.lowMemoryPolicy": absent, "spec.reservations.system.memory": absent},
 			{"spec.reservations.lowMemoryPolicy": absent, "spec.reservations.system": absent},
 			{"spec.reservations.lowMemoryPolicy": absent, "spec.reservations.system": map[string]any{}},
-			{"spec.reservations.lowMemoryPolicy": absent, "spec.reservations.system.memory": int64(1<<30 + 1<<20), "spec.reservations.kube.memory": "1.0Gi"},
+			{
+				"spec.reservations.lowMemoryPolicy": absent,
+				"spec.reservations.system.memory":   int64(1<<30 + 1<<20), "spec.reservations.kube.memory": "1.0Gi",
+			},
 		},
 		refused: []map[string]any{
 			{"spec.reservations.lowMemoryPolicy": absent, "spec.reservations.system.memory": "1023Mi"},
@@ -124,7 +123,9 @@ var kubeletRules = append(amountRules, []rule{
 			{"spec.windows.pageFile": map[string]any{}},
 		},
 		refused: []map[string]any{
-			{"spec.windows.pageFile.policy": "Managed"}, {"spec.windows.pageFile.sizeMiB": absent}, {"spec.windows.pageFile.policy": absent},
+			{"spec.windows.pageFile.policy": "Managed"},
+			{"spec.windows.pageFile.sizeMiB": absent},
+			{"spec.windows.pageFile.policy": absent},
 		},
 	},
 	{

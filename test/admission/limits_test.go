@@ -63,8 +63,7 @@ var machineLimits = slices.Concat(
 
 func identityLimits(field string) []limit {
 	return []limit{
-		required(field + ".kind"), oneOf(field+".kind", "Secret", "AzureClusterIdentity"),
-		required(field + ".name"), atMost(field+".name", 253),
+		oneOf(field+".kind", "Secret", "AzureClusterIdentity"), atMost(field+".name", 253),
 	}
 }
 
@@ -236,10 +235,6 @@ func between(field string, least, most int64) []limit {
 		{field, "minimum", least, least - 1, fmt.Sprintf("should be greater than or equal to %d", least)},
 		{field, "maximum", most, most + 4, fmt.Sprintf("should be less than or equal to %d", most)},
 	}
-}
-
-func pattern(field, right, wrong string) limit {
-	return limit{field, "pattern", right, wrong, "should match '^"}
 }
 
 func oneOf(field, right, wrong string) limit {

@@ -13,7 +13,7 @@ const (
 
 // machineRules are the rules of machines and of their templates.
 var machineRules = slices.Concat(
-	[]rule{oneCloud, memory, strayAddressing, nameserver, routeTo, routeDefault, routeVia, routeFamily},
+	[]rule{oneCloud, memory},
 	[]rule{
 		named("spec.vsphere.datacenter", "dc1 or /europe/dc1"),
 		named("spec.vsphere.image.template", "windows-2022 or /dc1/vm/templates/windows-2022"),
@@ -21,6 +21,12 @@ var machineRules = slices.Concat(
 		named("spec.vsphere.resourcePool", "nodes or /dc1/host/cluster1/Resources/nodes"),
 		named("spec.vsphere.datastore", "ssd1 or /dc1/datastore/ssd1"),
 		secretName("spec.vsphere.identityRef.name"), secretName("spec.azure.identityRef.name"),
+		wholeIdentity("spec.vsphere.identityRef"), wholeIdentity("spec.azure.identityRef"),
+		{
+			at: "spec.vsphere.identityRef", field: "spec.vsphere.identityRef", message: wholeIdentity("").message,
+			accepted: edits("spec.vsphere.identityRef", map[string]any{"kind": "Secret", "name": "a"}),
+			refused:  edits("spec.vsphere.identityRef", map[string]any{}),
+		},
 	},
 	azureRules,
 )
@@ -32,6 +38,15 @@ func named(field, examples string) rule {
 		message:  "must be a name or inventory path without control characters and without blanks at its ends, such as " + examples,
 		accepted: edits(field, "a", "VM Network", "/dc1/vm/a b/c", "win [2022] (1.36) 100%2f", "Größe-1"),
 		refused:  edits(field, "", " ", "\n", " a", "a ", "a\tb", "a\n", "\u00a0a", "a\u2028", "a\x00b", "a\u0085b"),
+	}
+}
+
+// wholeIdentity has both fields or, where it is optional, none.
+func wholeIdentity(field string) rule {
+	return rule{
+		at: field, field: field, message: "set kind and name, such as kind Secret and name vcenter",
+		accepted: edits(field, map[string]any{"kind": "Secret", "name": "a"}),
+		refused:  edits(field, map[string]any{"kind": "Secret"}, map[string]any{"name": "a"}),
 	}
 }
 

@@ -11,20 +11,18 @@ var networkLimits = slices.Concat(
 	[]limit{
 		oneOf("spec.network.mode", "Overlay", "nat"),
 		oneOf("spec.network.cni", "Flannel", "Cilium"),
-		pattern("spec.network.interface", "vEthernet (Ethernet0 2) #1", `a"b`),
 		required("spec.network.firewall[].name"),
-		pattern("spec.network.firewall[].name", "a-1", "A"),
 		required("spec.network.firewall[].protocol"),
 		oneOf("spec.network.firewall[].protocol", "UDP", "ICMP"),
 		required("spec.network.firewall[].ports"),
 		oneOf("spec.network.kubeProxy.configFile", "Managed", "Mine"),
 		atMost("spec.network.hnsNetworkName", 63),
+		atMost("spec.network.interface", 64),
 		oneOf("spec.network.kubeProxy.dsr", "Disabled", "true"),
 	},
 	upTo("spec.network.exceptionCIDRs", 32, func(i int) any { return fmt.Sprintf("10.%d.0.0/16", i) }),
 	upTo("spec.network.firewall", 32, opened),
 	between("spec.network.vni", 4096, 16777215),
-	text("spec.network.interface", 64),
 	[]limit{
 		// Only IPv4 CIDRs are accepted, which are shorter than the maximum.
 		{"spec.network.exceptionCIDRs[]", "minLength", "0.0.0.0/0", "", "should be at least 1 chars long"},
@@ -112,6 +110,13 @@ var networkRules = []rule{
 			map[string]any{"kubeProxy": map[string]any{"configFile": "Managed"}}),
 	},
 	{
+		at: "spec.network.interface", field: "spec.network.interface",
+		message: "must be the name of one of the machine's networkInterfaces, such as node, or Windows' own name of an adapter, " +
+			"such as Ethernet0 2",
+		accepted: edits("spec.network.interface", "node", "vEthernet (Ethernet0 2) #1", "a"),
+		refused:  edits("spec.network.interface", "", `a"b`, " node", "node ", "no\nde"),
+	},
+	{
 		at: "spec.network.hnsNetworkName", field: "spec.network.hnsNetworkName",
 		message:  "must have letters, digits, '.', '_' and '-' only, and begin and end with a letter or digit, such as flannel.4096",
 		accepted: edits("spec.network.hnsNetworkName", "flannel.4096", "a", "A_b-1"),
@@ -129,7 +134,8 @@ var networkRules = []rule{
 		accepted: edits("spec.network.firewall[].ports", map[string]any{"first": int64(80)}),
 		refused:  edits("spec.network.firewall[].ports", map[string]any{}),
 	},
-	needsFirst("spec.network.nodePorts", 80), needsFirst("spec.network.dynamicPorts", 40000), needsFirst("spec.network.firewall[].ports", 80),
+	needsFirst("spec.network.nodePorts", 80), needsFirst("spec.network.dynamicPorts", 40000),
+	needsFirst("spec.network.firewall[].ports", 80),
 	{
 		at: "spec.network", field: "spec.network.cni",
 		message: "mode and cni do not fit together; use L2Bridge with Flannel, Calico, WinBridge or AzureCNI, " +

@@ -23,7 +23,7 @@ const (
 	  image: {id: ` + azureImage + `, setup: CloudbaseInit}, networkInterfaces: [{name: node, subnet: {id: ` + subnet + `}}]}}`
 	azureGroup = "/subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/group"
 	azureImage = azureGroup + "/providers/Microsoft.Compute/galleries/windows/images/ws2022/versions/1.0.0"
-	configSpec = `{bootstrapDeadlineSeconds: 1800, discovery: {kubeconfigFrom: {secret: {name: a, key: a}}}, 
+	configSpec = `{bootstrapDeadlineSeconds: 7200, discovery: {kubeconfigFrom: {secret: {name: a, key: a}}}, 
 	  kubelet: {maxPods: 50, cloudProvider: External, extraArgs: [{name: logging-format, value: json}],
 	  featureGates: [{name: WindowsCPUAndMemoryAffinity, state: Enabled}], priorityClass: AboveNormal, start: Automatic,
 	  serverCertificates: SelfSigned, systemLogQuery: Enabled,

@@ -47,8 +47,8 @@ var rules = map[string][]rule{
 			refused:  []map[string]any{{"spec.providerID": vmOne}},
 		},
 	}),
-	"WindowsBootstrapConfig":         slices.Concat(configRules, kubeletRules, settingsRules, []rule{renderedOnce}),
-	"WindowsBootstrapConfigTemplate": slices.Concat(configRules, kubeletRules, settingsRules),
+	"WindowsBootstrapConfig":         slices.Concat(configRules, kubeletRules, settingsRules, stringRules, []rule{renderedOnce}),
+	"WindowsBootstrapConfigTemplate": slices.Concat(configRules, kubeletRules, settingsRules, stringRules),
 }
 
 // placementRules hold the controller to what azure.json needs.

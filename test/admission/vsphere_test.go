@@ -89,8 +89,6 @@ func poolReference(at string) []limit {
 	return slices.Concat(
 		[]limit{
 			required(at + ".apiGroup"), required(at + ".kind"), required(at + ".name"),
-			pattern(at+".apiGroup", "ipam.example.com", "ipam/example"), pattern(at+".kind", "Pool", "My.Pool"),
-			pattern(at+".name", "pool.a", "Pool"),
 		},
 		text(at+".apiGroup", 253), text(at+".kind", 63), text(at+".name", 253),
 	)
@@ -204,6 +202,11 @@ func nameRules(adapter string) []rule {
 }
 
 var adapterRules = slices.Concat(nameRules("spec.vsphere.networkInterfaces"), nameRules("spec.azure.networkInterfaces"), []rule{
+	poolRule("apiGroup", "must be an API group: lowercase letters, digits, '-' and '.', beginning and ending with a letter or digit, "+
+		"such as ipam.cluster.x-k8s.io", "ipam.example.com", "ipam/example", "Ipam", "ipam..io"),
+	poolRule("kind", "must be a kind: letters, digits and '-', beginning with a letter, such as InClusterIPPool", "Pool", "My.Pool", "1Pool"),
+	poolRule("name", "must be the name of a pool: lowercase letters, digits, '-' and '.', beginning and ending with a letter or digit, "+
+		"such as nodes", "pool.a", "Pool", "-a", "../a"),
 	strayAddressing, nameserver, routeTo, routeDefault, routeVia, routeFamily,
 	{
 		at: firstAdapter + ".network", field: "spec.vsphere.networkInterfaces[0].network",
@@ -223,6 +226,15 @@ var adapterRules = slices.Concat(nameRules("spec.vsphere.networkInterfaces"), na
 			strings.Replace(subnet, guid, "s", 1), strings.Replace(subnet, "Microsoft.Network", "MicrosoftxNetwork", 1)),
 	},
 })
+
+// poolRule is that of a field of a reference to a pool, with a right value and wrong ones.
+func poolRule(field, message, good string, wrong ...any) rule {
+	at := firstAdapter + ".addressesFromPools[]." + field
+	return rule{
+		at: at, field: "spec.vsphere.networkInterfaces[0].addressesFromPools[0]." + field, message: message,
+		accepted: edits(at, good), refused: edits(at, wrong...),
+	}
+}
 
 // Two adapters cannot have one name, and their order is that of the list.
 func TestAdaptersHaveOneNameEach(t *testing.T) {

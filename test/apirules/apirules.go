@@ -4,6 +4,7 @@ package apirules
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -25,6 +26,9 @@ func Check(t *testing.T, crds string, rules map[string]string) {
 		}
 	}
 }
+
+// Matches is a rule by which a text must match a regular expression, in the very same words.
+func Matches(expression *regexp.Regexp) string { return "self.matches(r'" + expression.String() + "')" }
 
 // In is a rule that refuses names of a list.
 func In(names []string) string { return "in ['" + strings.Join(names, "', '") + "']" }

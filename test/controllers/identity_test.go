@@ -73,7 +73,7 @@ func TestIdentityOfAnotherServer(t *testing.T) {
 			}
 			wrong()
 			s.cloud.Calls()
-			m.Await(t, "a VM that runs all the same", world.Windows("Ready True Joined"), world.Windows("VMProvisioned True Provisioned"),
+			m.Await(t, "a VM that runs all the same", world.Windows("Ready True Running"), world.Windows("VMRunning True Running"),
 				world.Windows("CloudReachable False IdentityMismatch"))
 			s.look(t, m)
 			if calls := s.cloud.Calls(); calls["observe"]+calls["ensure"]+calls["delete"] > 0 {
@@ -81,7 +81,7 @@ func TestIdentityOfAnotherServer(t *testing.T) {
 			}
 			right()
 			m.Await(t, "recovery", world.Windows("Stalled False NotStalled"), world.Windows("CloudReachable True CloudReachable"),
-				world.Windows("Ready True Joined"))
+				world.Windows("Ready True Running"))
 
 			// A move to another management cluster loses the status.
 			world.ChangeStatus(t, s.Client, m.Load(t).Windows, func(w *infrav1.WindowsMachine) {
@@ -113,7 +113,7 @@ func TestIdentityChangesMeanwhile(t *testing.T) {
 	s.look(t, m)
 	s.vms(t, state.Windows.Status.ComputerName)
 	s.identify(t, m, world.Credentials)
-	m.Await(t, "VM", world.Windows("Ready False WaitingForGuest"))
+	m.Await(t, "VM", world.Windows("Ready True Running"))
 	m.End(t)
 	s.vms(t)
 }
@@ -129,7 +129,7 @@ func TestAnotherSecret(t *testing.T) {
 		message(infrav1.ReadyCondition, "or set identityRef to another Secret"))
 	renewed := s.secret(t, "renewed", password)
 	s.identify(t, m, "renewed")
-	m.Await(t, "VM", world.Windows("Ready False WaitingForGuest"))
+	m.Await(t, "VM", world.Windows("Ready True Running"))
 
 	expect.OK(t, s.Client.Delete(t.Context(), renewed))
 	m.Delete(t)
@@ -173,7 +173,7 @@ func TestFormats(t *testing.T) {
 	}
 	write("cloudbase-init")
 	s.process.Reconcile(t, world.Machines, m.Key)
-	m.Await(t, "life after it was mended", world.Windows("Ready False WaitingForGuest"))
+	m.Await(t, "life after it was mended", world.Windows("Ready True Running"))
 	m.End(t)
 }
 

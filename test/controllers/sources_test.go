@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -61,6 +62,23 @@ func TestMissingSources(t *testing.T) {
 	if strings.Contains(readyMessage(state.Config), "correct-horse") {
 		t.Error("the status tells a secret")
 	}
+}
+
+// TestCloudConfigFile waits for where the machine is, from which the file is written.
+func TestCloudConfigFile(t *testing.T) {
+	s := ready(t)
+	m := s.machine("m")
+	m.Config.Spec.Node.CloudConfigFile = bootstrapv1.CloudConfigFileManaged
+	m.Create(t)
+	waiting := m.Await(t, "notice", world.Config("DataSecretAvailable False WaitingForMachinePlacement"), world.Tokens(0))
+	const id = "11111111-2222-3333-4444-555555555555"
+	placed := waiting.Windows.DeepCopy()
+	placed.Status.Azure = &infrav1.AzurePlacement{
+		Cloud: infrav1.AzurePublicCloud, TenantID: id, SubscriptionID: id, ResourceGroup: "nodes", Location: "westeurope",
+		SubnetID: "/subscriptions/" + id + "/resourceGroups/net/providers/Microsoft.Network/virtualNetworks/vnet/subnets/nodes",
+	}
+	expect.OK(t, s.Client.Status().Patch(t.Context(), placed, client.MergeFrom(waiting.Windows)))
+	m.Await(t, "life with it", world.Config("DataSecretAvailable True DataSecretAvailable"), world.Tokens(1))
 }
 
 // TestDiscoveryWithoutCA has a cluster whose CA is not in the management cluster, and a kubeconfig that has it.

@@ -23,14 +23,14 @@ var writes = slices.Concat(
 		"management PATCH windowsmachines/status Ready=Running, guest=Joined #2",
 		"management PATCH windowsmachines/status Ready=Running, guest=Joined #3",
 		"management PATCH windowsmachines/status Ready=Deleting #1",
-		"management PATCH windowsmachines finalizers #2",
+		"management PATCH windowsmachines finalizers #1",
 	})
 
 // untilRunning is what it takes until the WindowsMachine is Ready.
 var untilRunning = []string{
 	"management PATCH windowsbootstrapconfigs finalizers #1",
 	"management PATCH windowsbootstrapconfigs/status Ready=WaitingForGuest #1",
-	"management PATCH windowsmachines finalizers #1",
+	"management PATCH windowsmachines annotations,finalizers #1",
 	"management PATCH windowsmachines providerID #1",
 	"management PATCH windowsmachines/status Ready=Provisioning #1",
 	"management PATCH windowsmachines/status Ready=Running, guest=WaitingForGuest #1",

@@ -15,8 +15,7 @@ type Containerd struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:Pattern=`^[a-zA-Z0-9][a-zA-Z0-9._:/@-]*$`
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9-]+([.][a-z0-9-]+)+(:[0-9]{1,5})?|[a-z0-9-]+:[0-9]{1,5}|localhost)/[a-z0-9._/-]+(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?$')",message="must be the full name of an image including its registry, such as registry.k8s.io/pause:3.10.2"
+	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+(:(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3}))?|[a-z0-9]([-a-z0-9]*[a-z0-9])?:(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3})|localhost)(/[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*)+(:\w[\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$')`,message=`must be the full name of an image including its registry, such as registry.k8s.io/pause:3.10.2`
 	PauseImage string `json:"pauseImage,omitempty"`
 
 	// prepullImages are pulled before the node joins. All pulls together get half of bootstrapDeadlineSeconds, and each image must
@@ -27,8 +26,7 @@ type Containerd struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=512
-	// +kubebuilder:validation:items:Pattern=`^[a-zA-Z0-9][a-zA-Z0-9._:/@-]*$`
-	// +kubebuilder:validation:items:XValidation:rule="self.matches('^([a-z0-9-]+([.][a-z0-9-]+)+(:[0-9]{1,5})?|[a-z0-9-]+:[0-9]{1,5}|localhost)/[a-z0-9._/-]+(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[0-9a-f]{64})?$')",message="must be the full name of an image including its registry, such as registry.k8s.io/pause:3.10.2"
+	// +kubebuilder:validation:items:XValidation:rule=`self == '' || self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+(:(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3}))?|[a-z0-9]([-a-z0-9]*[a-z0-9])?:(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3})|localhost)(/[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*)+(:\w[\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$')`,message=`must be the full name of an image including its registry, such as registry.k8s.io/pause:3.10.2`
 	PrepullImages []string `json:"prepullImages,omitempty"`
 
 	// hyperVIsolation: Enabled installs the Windows feature Hyper-V and adds the runtime handler runhcs-wcow-hypervisor, for
@@ -67,7 +65,7 @@ type Registry struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?(:[0-9]{1,5})?|_default)$`
+	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(:(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3}))?|_default)$')`,message=`must be a registry as in image names, without scheme and path, such as docker.io or registry.example.com:5000; _default stands for all others`
 	Host string `json:"host,omitempty"`
 
 	// mirrors are tried in order, before the registry itself. If the host of a mirror is listed in registries too, its CA
@@ -98,7 +96,7 @@ type RegistryMirror struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:Pattern=`^https?://[a-z0-9]([-a-z0-9.]*[a-z0-9])?(:[0-9]{1,5})?(/[A-Za-z0-9._~-]+)*$`
+	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^https?://[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(:(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3}))?(/[A-Za-z0-9._~-]+)*$')`,message=`must be http:// or https:// with a host, and port and path if needed, such as https://mirror.example.com, without user, query, and slash at the end; for a user, list the host in registries with credentialsRef`
 	URL string `json:"url,omitempty"`
 }
 
@@ -121,7 +119,7 @@ type ContainerdDropIn struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=40
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$')`,message=`must be lower-case letters, digits and dashes, with a letter or digit at both ends, such as limits`
 	Name string `json:"name,omitempty"`
 
 	// content of the file, in TOML.
@@ -129,6 +127,7 @@ type ContainerdDropIn struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
+	// +kubebuilder:validation:XValidation:rule=`!self.contains('\u0000')`,message=`must not have NUL characters; put binary content in a Secret or ConfigMap and use contentFrom`
 	Content string `json:"content,omitempty"`
 
 	// contentFrom names the Secret or ConfigMap that has the content.

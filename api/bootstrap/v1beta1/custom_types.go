@@ -43,13 +43,14 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.content) != (has(self.contentFrom) && (has(self.contentFrom.secret) && has(self.contentFrom.secret.name) || has(self.contentFrom.configMap) && has(self.contentFrom.configMap.name)))",message="set exactly one of content and contentFrom"
 // +kubebuilder:validation:XValidation:rule="!has(self.access) || self.access != 'Inherited' || !has(self.contentFrom) || !has(self.contentFrom.secret) || !has(self.contentFrom.secret.name)",message="a file with content from a Secret is for Administrators only; remove access, or take the content from a ConfigMap",fieldPath=".access"
 type CustomFile struct {
-	// path of the file on drive C:, such as C:\\etc\\app.conf.
+	// path of the file on drive C:, such as C:\etc\app.conf. Paths of the bootstrap and of the node's programs are refused;
+	// docs/bootstrap.md lists them.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=240
-	// +kubebuilder:validation:Pattern=`^[Cc]:(\\[^<>:"|?*/\\]*[^<>:"|?*/\\. ])+$`
-	// +kubebuilder:validation:XValidation:rule=`![r'c:\run\kubeadm', r'c:\run\capwin', r'c:\etc\kubernetes', r'c:\var\lib\kubelet\pki', r'c:\var\lib\kubelet\config.yaml', r'c:\programdata\capwin', r'c:\run\cluster-api', r'c:\programdata\containerd\certs.d', r'c:\program files\containerd\conf.d', r'c:\k\azure.json', r'c:\programdata\vmware\vmware tools\tools.conf'].exists(place, self.lowerAscii() == place || self.lowerAscii().startsWith(place + '\\'))`,message="this path is reserved for files of the bootstrap; use another one"
+	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^[Cc]:(\\[^\x00-\x1f<>:"|?*/\\~]*[^\x00-\x1f<>:"|?*/\\~. ])+$')`,message=`must be a full path on drive C: with backslashes, such as C:\etc\app.conf, without wildcards, "..", short names such as PROGRA~1, and names that end in a dot or blank`
+	// +kubebuilder:validation:XValidation:rule=`![r'c:\run\kubeadm', r'c:\run\capwin', r'c:\etc\kubernetes', r'c:\var\lib\kubelet\pki', r'c:\var\lib\kubelet\config.yaml', r'c:\var\lib\kubelet\instance-config.yaml', r'c:\var\lib\kubelet\kubeadm-flags.env', r'c:\programdata\capwin', r'c:\run\cluster-api', r'c:\programdata\containerd\certs.d', r'c:\program files\containerd', r'c:\k\kubeadm.exe', r'c:\k\kubectl.exe', r'c:\k\kubelet.exe', r'c:\k\kube-log-runner.exe', r'c:\etc\cni\net.d', r'c:\opt\cni\bin', r'c:\var\lib\kube-proxy\config.conf', r'c:\k\azure.json', r'c:\programdata\vmware\vmware tools\tools.conf'].exists(place, self.lowerAscii() == place || self.lowerAscii().startsWith(place + '\\'))`,message="this path is reserved for the bootstrap and the programs of the node; use another one"
 	Path string `json:"path,omitempty"`
 
 	// content of the file.
@@ -57,6 +58,7 @@ type CustomFile struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
+	// +kubebuilder:validation:XValidation:rule=`!self.contains('\u0000')`,message=`must not have NUL characters; put binary content in a Secret or ConfigMap and use contentFrom`
 	Content string `json:"content,omitempty"`
 
 	// contentFrom names the Secret or ConfigMap that has the content.
@@ -92,7 +94,7 @@ type CustomScript struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=40
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$')`,message=`must be lower-case letters, digits and dashes, with a letter or digit at both ends, such as drivers`
 	Name string `json:"name,omitempty"`
 
 	// type of the script: PowerShell or Cmd. Default: PowerShell.
@@ -106,6 +108,7 @@ type CustomScript struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
+	// +kubebuilder:validation:XValidation:rule=`!self.contains('\u0000')`,message=`must not have NUL characters; put binary content in a Secret or ConfigMap and use contentFrom`
 	Content string `json:"content,omitempty"`
 
 	// contentFrom names the Secret or ConfigMap that has the content.
@@ -113,7 +116,8 @@ type CustomScript struct {
 	// +optional
 	ContentFrom ContentSource `json:"contentFrom,omitempty,omitzero"`
 
-	// timeoutSeconds of the script. Default: 300.
+	// timeoutSeconds of the script. Those of all scripts together must be less than bootstrapDeadlineSeconds.
+	// Default: 300.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1

@@ -61,7 +61,7 @@ type Kubelet struct {
 	// +optional
 	SystemLogQuery State `json:"systemLogQuery,omitempty"`
 
-	// log settings of the kubelet.
+	// log says how much the kubelet logs and where, such as verbosity: 4. Default: files in C:\var\log\kubelet, 50 MiB each.
 	//
 	// +optional
 	Log KubeletLog `json:"log,omitempty,omitzero"`
@@ -140,14 +140,14 @@ type KubeletArg struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:Pattern=`^[a-z][a-z0-9-]*$`
+	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^[a-z]([a-z0-9-]*[a-z0-9])?$')`,message=`must be the name of a flag without dashes in front and without its value, such as vmodule`
 	Name string `json:"name,omitempty"`
 
 	// value of the flag: printable ASCII without double quotes. It may be empty.
 	//
 	// +required
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:Pattern=`^[ !#-~]*$`
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^([!#-~]([ !#-~]*[!#-~])?)?$')`,message=`must be printable ASCII without double quotes and without blanks at its ends`
 	Value *string `json:"value,omitempty"`
 }
 
@@ -158,7 +158,7 @@ type FeatureGate struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:Pattern=`^[A-Z][A-Za-z0-9]*$`
+	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^[A-Z][A-Za-z0-9]*$')`,message=`must be the name of a feature gate as Kubernetes writes it, such as NodeLogQuery`
 	Name string `json:"name,omitempty"`
 
 	// state of the feature gate: Enabled or Disabled.
@@ -182,8 +182,8 @@ type KubeletLog struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=200
-	// +kubebuilder:validation:Pattern=`^[Cc]:(\\[^<>:"|?*/\\]*[^<>:"|?*/\\. ])+$`
-	// +kubebuilder:validation:XValidation:rule=`![r'c:\run\kubeadm', r'c:\run\capwin', r'c:\etc\kubernetes', r'c:\var\lib\kubelet\pki', r'c:\var\lib\kubelet\config.yaml', r'c:\programdata\capwin', r'c:\run\cluster-api', r'c:\programdata\containerd\certs.d', r'c:\program files\containerd\conf.d', r'c:\k\azure.json', r'c:\programdata\vmware\vmware tools\tools.conf'].exists(place, self.lowerAscii() == place || self.lowerAscii().startsWith(place + '\\'))`,message="this path is reserved for files of the bootstrap; use another one"
+	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^[Cc]:(\\[^\x00-\x1f<>:"|?*/\\~]*[^\x00-\x1f<>:"|?*/\\~. ])+$')`,message=`must be a full path on drive C: with backslashes, such as C:\logs\kubelet, without wildcards, "..", short names such as PROGRA~1, and names that end in a dot or blank`
+	// +kubebuilder:validation:XValidation:rule=`![r'c:\run\kubeadm', r'c:\run\capwin', r'c:\etc\kubernetes', r'c:\var\lib\kubelet\pki', r'c:\var\lib\kubelet\config.yaml', r'c:\var\lib\kubelet\instance-config.yaml', r'c:\var\lib\kubelet\kubeadm-flags.env', r'c:\programdata\capwin', r'c:\run\cluster-api', r'c:\programdata\containerd\certs.d', r'c:\program files\containerd', r'c:\k\kubeadm.exe', r'c:\k\kubectl.exe', r'c:\k\kubelet.exe', r'c:\k\kube-log-runner.exe', r'c:\etc\cni\net.d', r'c:\opt\cni\bin', r'c:\var\lib\kube-proxy\config.conf', r'c:\k\azure.json', r'c:\programdata\vmware\vmware tools\tools.conf'].exists(place, self.lowerAscii() == place || self.lowerAscii().startsWith(place + '\\'))`,message="this path is reserved for the bootstrap and the programs of the node; use another one"
 	Directory string `json:"directory,omitempty"`
 
 	// maxSizeMiB of a log file; the kubelet then starts a new one. Default: 50. Needs Kubernetes 1.34: earlier kubelets never

@@ -32,9 +32,8 @@ type Network struct {
 	// takes any free one.
 	//
 	// +optional
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9 ()#._-]*$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([A-Za-z0-9 ()#._-]*[A-Za-z0-9()#._-])?$')",message="must be the name of one of the machine's networkInterfaces, such as node, or Windows' own name of an adapter, such as Ethernet0 2"
 	Interface string `json:"interface,omitempty"`
 
 	// hnsNetworkName is the name of the CNI's HNS network for pods. Default: the one that the CNI uses, which is cbr0,
@@ -181,7 +180,7 @@ type FirewallRule struct {
 	// +kubebuilder:validation:XValidation:rule="!(self in ['nodeports-tcp', 'nodeports-udp', 'kube-proxy-health', 'vxlan', 'geneve'])",message="the bootstrap already makes a rule of this name; use another name"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=50
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')`,message=`must be lower-case letters, digits and dashes, with a letter or digit at both ends, such as metrics`
 	Name string `json:"name,omitempty"`
 
 	// protocol is TCP or UDP.

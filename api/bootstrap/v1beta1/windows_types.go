@@ -20,7 +20,7 @@ type Windows struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:Pattern=`^(UTC([+-][0-9]{2})?|Russia Time Zone [0-9]{1,2}|[A-Z][A-Za-z. -]* Standard Time( \(Mexico\))?)$`
+	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^(UTC([+-][0-9]{2})?|Russia Time Zone [0-9]{1,2}|[A-Z][A-Za-z. -]* Standard Time( \(Mexico\))?)$')`,message=`must be Windows' name of a time zone, such as W. Europe Standard Time for Europe/Berlin; tzutil /l lists them`
 	TimeZone string `json:"timeZone,omitempty"`
 
 	// ntpServers from which the node gets the time. Default: the image's.
@@ -30,7 +30,7 @@ type Windows struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
-	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9][A-Za-z0-9.:-]*$`
+	// +kubebuilder:validation:items:XValidation:rule=`self == '' || (self.matches(r'^[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?(\.[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*$') ? !self.matches(r'^[\d.]+$') || isIP(self) : isIP(self))`,message=`must be a host name or an IP address, such as time.example.com, without scheme, port and flags`
 	NTPServers []string `json:"ntpServers,omitempty"`
 
 	// pageFile of Windows. Default: the image's.
@@ -54,7 +54,7 @@ type Windows struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=64
-	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9][A-Za-z0-9-]*$`
+	// +kubebuilder:validation:items:XValidation:rule=`self == '' || self.matches(r'^[A-Za-z0-9]([A-Za-z0-9-]{0,62}[A-Za-z0-9])?$')`,message=`must be a feature by its name in Get-WindowsFeature, such as Containers or Web-Server`
 	Features []string `json:"features,omitempty"`
 
 	// defenderExclusions are excluded from Microsoft Defender, in addition to the folders and programs of Kubernetes and
@@ -87,9 +87,9 @@ type GMSAPlugin struct {
 	// The node registers the class with Windows, and does not join if the class is not installed.
 	//
 	// +optional
-	// +kubebuilder:validation:MinLength=36
-	// +kubebuilder:validation:MaxLength=36
-	// +kubebuilder:validation:Pattern=`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$')`,message=`must be the ID of a COM class without braces, such as CCC2A336-D7F3-4818-A213-272B7924213E`
 	ClassID string `json:"classID,omitempty"`
 }
 
@@ -102,7 +102,7 @@ type Domain struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?([.][A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)+$`
+	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)+$')`,message=`must be the name of the domain in DNS, such as corp.example.com, not its short name`
 	Name string `json:"name,omitempty"`
 
 	// organizationalUnit of the node's account, such as OU=Nodes,DC=corp,DC=example,DC=com. Default: the domain's.
@@ -110,7 +110,7 @@ type Domain struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:Pattern=`^(OU|CN|ou|cn)=.+$`
+	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'(?i)^(OU|CN)=([^\x00-\x1f,\\]|\\[^\x00-\x1f])*[^\x00-\x1f,\\ ](,(OU|CN)=([^\x00-\x1f,\\]|\\[^\x00-\x1f])*[^\x00-\x1f,\\ ])*(,DC=[a-z0-9_-]+)+$')`,message=`must be the full distinguished name of an organizational unit, such as OU=Nodes,DC=corp,DC=example,DC=com`
 	OrganizationalUnit string `json:"organizationalUnit,omitempty"`
 
 	// credentialsRef names a Secret with the keys username, such as CORP\joiner, and password. The account needs only the
@@ -122,15 +122,15 @@ type Domain struct {
 
 // Proxy says how the node reaches the networks behind a proxy.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.http) || has(self.https) || !has(self.noProxy) || size(self.noProxy) == 0",message="set http, https or both"
+// +kubebuilder:validation:XValidation:rule="has(self.http) || has(self.https) || ((!has(self.noProxy) || size(self.noProxy) == 0) && (!has(self.credentialsRef) || !has(self.credentialsRef.name)))",message="set http, https or both"
 type Proxy struct {
 	// http is the proxy for http, such as http://proxy.example.com:3128.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:Pattern=`^https?://[^/?#\s]+/?$`
-	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getHostname() != ''",message="use scheme, host and port only, such as http://proxy.example.com:3128"
+	// +kubebuilder:validation:XValidation:rule=`self == '' || self.contains('@') || (self.matches(r'^https?://([A-Za-z0-9]([-A-Za-z0-9_]*[A-Za-z0-9])?(\.[A-Za-z0-9]([-A-Za-z0-9_]*[A-Za-z0-9])?)*|\[[0-9A-Fa-f:.]+\])(:(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3}))?/?$') && isURL(self))`,message=`use scheme, host and port only, such as http://proxy.example.com:3128`
+	// +kubebuilder:validation:XValidation:rule=`!self.contains('@')`,message=`user and password do not belong in a URL, where everybody who can read the config sees them; write credentialsRef and remove them here`
 	HTTP string `json:"http,omitempty"`
 
 	// https is the proxy for https. Its own scheme is usually http.
@@ -138,20 +138,28 @@ type Proxy struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:Pattern=`^https?://[^/?#\s]+/?$`
-	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getHostname() != ''",message="use scheme, host and port only, such as http://proxy.example.com:3128"
+	// +kubebuilder:validation:XValidation:rule=`self == '' || self.contains('@') || (self.matches(r'^https?://([A-Za-z0-9]([-A-Za-z0-9_]*[A-Za-z0-9])?(\.[A-Za-z0-9]([-A-Za-z0-9_]*[A-Za-z0-9])?)*|\[[0-9A-Fa-f:.]+\])(:(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3}))?/?$') && isURL(self))`,message=`use scheme, host and port only, such as http://proxy.example.com:3128`
+	// +kubebuilder:validation:XValidation:rule=`!self.contains('@')`,message=`user and password do not belong in a URL, where everybody who can read the config sees them; write credentialsRef and remove them here`
 	HTTPS string `json:"https,omitempty"`
 
-	// noProxy lists hosts, domains and CIDRs that are reached without the proxy. Those of the cluster, of the machine and of
-	// the cloud's metadata service are always included.
+	// noProxy lists hosts, domains, IP addresses and CIDRs that are reached without the proxy: example.com with all names
+	// below it, .example.com for these alone. Those of the cluster, of the machine and of the cloud's metadata service are
+	// always included.
 	//
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
-	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9.*:/_-]+$`
+	// +kubebuilder:validation:items:XValidation:rule=`self == '' || self.contains('*') || (self.matches(r'^\.?[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?(\.[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*(:(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3}))?$') ? !self.matches(r'^[\d.:]+$') || isIP(self) : isIP(self) || (isCIDR(self) && string(cidr(self).masked()) == self))`,message=`must be a host, a domain such as .example.com, an IP address, or a CIDR with no bits set after the prefix, such as 10.0.0.0/8`
+	// +kubebuilder:validation:items:XValidation:rule=`!self.contains('*')`,message=`programs do not agree on what * means here; write .local instead of *.local`
 	NoProxy []string `json:"noProxy,omitempty"`
+
+	// credentialsRef names a Secret with the keys username and password, which the proxies in http and https ask for. Every
+	// user of the node, every script and every HostProcess container can read them. Default: none.
+	//
+	// +optional
+	CredentialsRef SecretReference `json:"credentialsRef,omitempty,omitzero"`
 }
 
 // TrustedCertificate has one or more CA certificates.
@@ -163,7 +171,7 @@ type TrustedCertificate struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=40
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$')`,message=`must be lower-case letters, digits and dashes, with a letter or digit at both ends, such as company`
 	Name string `json:"name,omitempty"`
 
 	// content of the certificate, in PEM.
@@ -171,6 +179,7 @@ type TrustedCertificate struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
+	// +kubebuilder:validation:XValidation:rule=`self == '' || (self.matches(r'(?m)^-----BEGIN CERTIFICATE-----[ \t\r]*$') && self.matches(r'(?m)^-----END CERTIFICATE-----[ \t\r]*$') && !self.contains('PRIVATE KEY'))`,message=`must be certificates in PEM and nothing secret: each begins with the line -----BEGIN CERTIFICATE----- and ends with the line -----END CERTIFICATE-----, both without indentation`
 	Content string `json:"content,omitempty"`
 
 	// contentFrom names the Secret or ConfigMap that has the content.
@@ -195,7 +204,7 @@ type LocalUser struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=20
-	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_][A-Za-z0-9_-]*$`
+	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^[A-Za-z0-9_][A-Za-z0-9_-]{0,19}$')`,message=`must be letters, digits, dashes and underscores, such as ops, without a domain`
 	// +kubebuilder:validation:XValidation:rule="!(self.lowerAscii() in ['administrator', 'guest', 'defaultaccount', 'wdagutilityaccount', 'system', 'cloudbase-init'])",message="Windows itself uses this name; use another one"
 	Name string `json:"name,omitempty"`
 
@@ -213,7 +222,7 @@ type LocalUser struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=2048
-	// +kubebuilder:validation:items:Pattern=`^(ssh-(ed25519|rsa)|ecdsa-sha2-nistp(256|384|521)|sk-(ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com) [A-Za-z0-9+/]+={0,2}( [ -~]*)?$`
+	// +kubebuilder:validation:items:XValidation:rule=`self == '' || self.matches(r'^(ssh-(?:ed25519|rsa)|ecdsa-sha2-nistp(?:256|384|521)|sk-(?:ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com) ([A-Za-z0-9+/]+={0,2})( [\x20-\x7e]*)?$')`,message=`must be a public key on one line, as in id_ed25519.pub and without options, such as ssh-ed25519 AAAAC3NzaC1lZDI1NTE5 ops@example.com`
 	SSHAuthorizedKeys []string `json:"sshAuthorizedKeys,omitempty"`
 }
 
@@ -226,7 +235,7 @@ type DefenderExclusions struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=240
-	// +kubebuilder:validation:items:Pattern=`^[Cc]:(\\[^<>:"|?*/\\]*[^<>:"|?*/\\. ])+$`
+	// +kubebuilder:validation:items:XValidation:rule=`self == '' || self.matches(r'^[Cc]:(\\[^\x00-\x1f<>:"|?*/\\~]*[^\x00-\x1f<>:"|?*/\\~. ])+$')`,message=`must be a full path on drive C: with backslashes, such as C:\data, without wildcards, "..", short names such as PROGRA~1, and names that end in a dot or blank`
 	Folders []string `json:"folders,omitempty"`
 
 	// processes by the file names of their programs, such as app.exe.
@@ -236,7 +245,7 @@ type DefenderExclusions struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=64
-	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_.-]+[.]exe$`
+	// +kubebuilder:validation:items:XValidation:rule=`self == '' || self.matches(r'^[A-Za-z0-9_.-]{1,60}\.exe$')`,message=`must be the file name of a program without its folder, such as app.exe`
 	Processes []string `json:"processes,omitempty"`
 }
 
@@ -247,7 +256,7 @@ type CSIProxy struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=240
-	// +kubebuilder:validation:Pattern=`^[Cc]:(\\[^<>:"|?*/\\]*[^<>:"|?*/\\. ])*\\[^<>:"|?*/\\]+[.]exe$`
+	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^[Cc]:(\\[^\x00-\x1f<>:"|?*/\\~]*[^\x00-\x1f<>:"|?*/\\~. ])*\\[^\x00-\x1f<>:"|?*/\\~]+\.[Ee][Xx][Ee]$')`,message=`must be the full path of a program on drive C: with backslashes, such as C:\k\csi-proxy.exe, without wildcards, "..", and short names such as PROGRA~1`
 	Path string `json:"path,omitempty"`
 }
 

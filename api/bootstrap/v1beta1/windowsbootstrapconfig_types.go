@@ -11,44 +11,52 @@ const ConfigFinalizer = "windowsbootstrapconfig.bootstrap.cluster.x-k8s.io/token
 // RenderedGenerationAnnotation of a bootstrap Secret is the generation of the config that it was rendered from.
 const RenderedGenerationAnnotation = "windowsbootstrapconfig.bootstrap.cluster.x-k8s.io/generation"
 
-// WindowsBootstrapConfigSpec says how a Windows VM becomes a node. Every field is optional.
+// WindowsBootstrapConfigSpec says how a Windows VM becomes a node. Every field is optional, and {} or [] means the same as
+// leaving the field out, except for node.taints.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.custom) || (has(self.custom.preJoin) ? self.custom.preJoin.map(script, !has(script.timeoutSeconds) ? 300 : script.timeoutSeconds > 3600 ? 0 : script.timeoutSeconds).sum() : 0) + (has(self.custom.postJoin) ? self.custom.postJoin.map(script, !has(script.timeoutSeconds) ? 300 : script.timeoutSeconds > 3600 ? 0 : script.timeoutSeconds).sum() : 0) < (has(self.bootstrapDeadlineSeconds) ? self.bootstrapDeadlineSeconds : 1800)",message="the timeoutSeconds of all scripts (300 where left out) must add up to less than bootstrapDeadlineSeconds (1800 if left out); lower timeoutSeconds, or raise bootstrapDeadlineSeconds",fieldPath=".custom"
 type WindowsBootstrapConfigSpec struct {
-	// node has the labels and taints with which the node is registered.
+	// node has the labels and taints with which the Node is registered, such as labels: {example.com/pool: build}. Default: no
+	// labels, and the taint os=windows:NoSchedule.
 	//
 	// +optional
 	Node NodeRegistration `json:"node,omitempty,omitzero"`
 
-	// discovery of the cluster. Default: kubeadm connects to the Cluster's endpoint and trusts the cluster's own CA.
+	// discovery says how the node finds its cluster and verifies it. Default: the Cluster's endpoint, and the CA in the Secret
+	// CLUSTER-ca.
 	//
 	// +optional
 	Discovery Discovery `json:"discovery,omitempty,omitzero"`
 
-	// kubelet settings.
+	// kubelet has settings of the kubelet, such as maxPods. Default: those of the cluster's kubelet configuration.
 	//
 	// +optional
 	Kubelet Kubelet `json:"kubelet,omitempty,omitzero"`
 
-	// reservations keep CPU, memory and disk space for Windows and Kubernetes. Default: they depend on the size of the VM.
+	// reservations keep CPU, memory and disk space for Windows and Kubernetes, such as system: {memory: 3Gi}. Default: they
+	// depend on the size of the VM.
 	//
 	// +optional
 	Reservations Reservations `json:"reservations,omitempty,omitzero"`
 
-	// network mode of the node and its settings.
+	// network says what a CNI needs on the node, such as mode: Overlay and cni: Flannel. Default: the bootstrap sets up no pod
+	// network, and leaves everything to the CNI's own DaemonSet.
 	//
 	// +optional
 	Network Network `json:"network,omitempty,omitzero"`
 
-	// containerd settings: registries, images, isolation.
+	// containerd has settings of containerd: registries with mirrors or credentials, images, and isolation. Default: those of
+	// the image.
 	//
 	// +optional
 	Containerd Containerd `json:"containerd,omitempty,omitzero"`
 
-	// windows settings: proxy, time, users, Defender and the like.
+	// windows has settings of Windows itself, such as its proxy, time zone, page file and users. Default: those of the image.
 	//
 	// +optional
 	Windows Windows `json:"windows,omitempty,omitzero"`
 
-	// custom files and scripts of the user.
+	// custom has files to write and scripts to run on the node, before and after it joins. Default: none.
 	//
 	// +optional
 	Custom Custom `json:"custom,omitempty,omitzero"`

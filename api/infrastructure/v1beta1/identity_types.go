@@ -9,15 +9,17 @@ type IdentityKind string
 const IdentitySecret IdentityKind = "Secret"
 
 // IdentityReference says with whose rights the VM is managed.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.kind) == has(self.name)",message="set kind and name, such as kind Secret and name vcenter"
 type IdentityReference struct {
 	// kind of the identity: Secret, a Secret in the machine's namespace.
 	//
-	// +required
+	// +optional
 	Kind IdentityKind `json:"kind,omitempty"`
 
 	// name of the identity, such as vcenter.
 	//
-	// +required
+	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a Secret: lowercase letters, digits, '-' and '.', beginning and ending with a letter or digit, such as vcenter"
 	Name string `json:"name,omitempty"`

@@ -8,6 +8,7 @@ type VSphereVM struct {
 	// password, and either ca.crt (PEM) or thumbprint (SHA-256). A new Secret must be for the vCenter that has the VM. Mutable.
 	//
 	// +required
+	// +kubebuilder:validation:XValidation:rule="has(self.kind) || has(self.name)",message="set kind and name, such as kind Secret and name vcenter"
 	IdentityRef IdentityReference `json:"identityRef,omitempty,omitzero"`
 
 	// datacenter of the VM, by name or inventory path. Immutable.
@@ -153,7 +154,7 @@ type IPPoolReference struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be an API group: lowercase letters, digits, '-' and '.', beginning and ending with a letter or digit, such as ipam.cluster.x-k8s.io"
 	APIGroup string `json:"apiGroup,omitempty"`
 
 	// kind of the pool, such as InClusterIPPool.
@@ -161,7 +162,7 @@ type IPPoolReference struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[a-zA-Z]([-a-zA-Z0-9]*[a-zA-Z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-zA-Z]([-a-zA-Z0-9]*[a-zA-Z0-9])?$')",message="must be a kind: letters, digits and '-', beginning with a letter, such as InClusterIPPool"
 	Kind string `json:"kind,omitempty"`
 
 	// name of the pool.
@@ -169,7 +170,7 @@ type IPPoolReference struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a pool: lowercase letters, digits, '-' and '.', beginning and ending with a letter or digit, such as nodes"
 	Name string `json:"name,omitempty"`
 }
 
