@@ -59,6 +59,7 @@ func TestAdapterChanges(t *testing.T) {
 				}
 				card := device.GetVirtualEthernetCard()
 				card.Key, card.Backing, card.AddressType, card.MacAddress = int32(4000+i), network("template"), addressType, ofTemplate
+				card.Connectable = &types.VirtualDeviceConnectInfo{}
 				at.Adapters = append(at.Adapters, device)
 			}
 			var got []string
@@ -68,6 +69,9 @@ func TestAdapterChanges(t *testing.T) {
 				backing := card.Backing.(*types.VirtualEthernetCardNetworkBackingInfo)
 				got = append(got, fmt.Sprintf("%s %d %T %s %s %s",
 					spec.Operation, card.Key, spec.Device, backing.DeviceName, card.AddressType, card.MacAddress))
+				if stays := spec.Operation != "remove"; card.Connectable.StartConnected != stays {
+					t.Errorf("%s: is it connected at power on: %t", got[len(got)-1], !stays)
+				}
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -85,12 +89,12 @@ func TestNetworkInterfaces(t *testing.T) {
 		{Name: "storage", Network: "VM Network"},
 		{Name: "backup", Network: "/DC0/network/DC0_DVPG0"},
 	}
-	const mac = "00:50:56:04:00:"
+	const mac = "00:50:56:04:00:%d%d"
 	a := v.account()
 	for i, name := range []string{"m", "n"} { // both of one placement
 		m := machineOf(t, name, spec)
 		for j := range spec.VSphere.NetworkInterfaces {
-			m.NetworkInterfaces = append(m.NetworkInterfaces, infrav1.MachineNetworkInterface{MACAddress: fmt.Sprint(mac, i, j)})
+			m.NetworkInterfaces = append(m.NetworkInterfaces, infrav1.MachineNetworkInterface{MACAddress: fmt.Sprintf(mac, i, j)})
 		}
 		running(t, a, m)
 		devices, err := v.VM(m.Name).Device(t.Context())
@@ -101,9 +105,9 @@ func TestNetworkInterfaces(t *testing.T) {
 			got = append(got, fmt.Sprintf("%T %s", card.Backing, card.MacAddress))
 		}
 		want := []string{
-			fmt.Sprint("*types.VirtualEthernetCardDistributedVirtualPortBackingInfo ", mac, i, 0),
-			fmt.Sprint("*types.VirtualEthernetCardNetworkBackingInfo ", mac, i, 1),
-			fmt.Sprint("*types.VirtualEthernetCardDistributedVirtualPortBackingInfo ", mac, i, 2),
+			"*types.VirtualEthernetCardDistributedVirtualPortBackingInfo " + fmt.Sprintf(mac, i, 0),
+			"*types.VirtualEthernetCardNetworkBackingInfo " + fmt.Sprintf(mac, i, 1),
+			"*types.VirtualEthernetCardDistributedVirtualPortBackingInfo " + fmt.Sprintf(mac, i, 2),
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("adapters of VM %s (-want +got):\n%s", name, diff)
