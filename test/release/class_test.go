@@ -2,15 +2,18 @@ package release
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 type tree = map[string]any
@@ -31,7 +34,7 @@ func TestClusterClass(t *testing.T) {
 	u.kubectl(management, nil, "wait", "--for=condition=VariablesReady", "clusterclass/mixed", "--timeout=60s")
 
 	names := map[string]bool{}
-	for generation, c := range []struct {
+	for _, c := range []struct {
 		variables tree
 		windows   tree
 		cpus      int64
@@ -44,7 +47,7 @@ func TestClusterClass(t *testing.T) {
 		},
 	} {
 		u.kubectl(management, cluster(t, c.variables), "apply", "-f", "-")
-		u.reconciled(management, generation+1)
+		u.reconciled(management)
 		config, machine := u.usedBy(management, "bootstrap.configRef"), u.usedBy(management, "infrastructureRef")
 		expect.Same(t, "spec of the config", tree{"node": patchedNode, "windows": c.windows}, spec(t, config))
 		expect.Same(t, "CPUs", any(c.cpus), spec(t, machine)["vsphere"].(tree)["cpus"])
@@ -83,12 +86,16 @@ func cluster(t *testing.T, variables tree) []byte {
 	}))(t)
 }
 
-// reconciled waits until the topology controller has done all that it has to for a generation of the Cluster.
-func (u user) reconciled(management *servers.Management, generation int) {
+// reconciled waits until the topology controller has done all that it has to for the Cluster as it is. It writes references into
+// the Cluster itself, so that nobody knows the generation before.
+func (u user) reconciled(management *servers.Management) {
 	u.t.Helper()
-	u.kubectl(management, nil, "wait", "cluster/demo", "--timeout=60s",
-		fmt.Sprintf(`--for=jsonpath={.status.conditions[?(@.type=="TopologyReconciled")].observedGeneration}=%d`, generation))
-	u.kubectl(management, nil, "wait", "--for=condition=TopologyReconciled", "cluster/demo", "--timeout=60s")
+	wait.Until(u.t, "the topology to be reconciled", func() (any, bool) {
+		demo := &clusterv1.Cluster{}
+		expect.OK(u.t, json.Unmarshal(u.kubectl(management, nil, "get", "cluster", "demo", "-o", "json"), demo))
+		done := conditions.Get(demo, clusterv1.ClusterTopologyReconciledCondition)
+		return done, done != nil && done.Status == metav1.ConditionTrue && done.ObservedGeneration == demo.Generation
+	})
 }
 
 // usedBy returns the template to which the MachineDeployment refers.

@@ -3,6 +3,7 @@ package world
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,7 +51,8 @@ func (m *Machine) remove(t *testing.T, object client.Object) {
 	wait.Eventually(t, "removal", func(ctx context.Context) error {
 		err := api.Get(ctx, KeyOf(object), gone)
 		if err == nil {
-			gone.SetFinalizers(nil)
+			// Without its own finalizer the garbage collector would delete what the object owns, and not orphan it.
+			gone.SetFinalizers(slices.DeleteFunc(gone.GetFinalizers(), func(f string) bool { return f != metav1.FinalizerOrphanDependents }))
 			err = errors.Join(errors.New("it is there"), client.IgnoreNotFound(api.Update(ctx, gone)))
 		}
 		return client.IgnoreNotFound(err)
