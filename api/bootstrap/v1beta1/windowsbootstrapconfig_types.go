@@ -249,8 +249,9 @@ type WindowsBootstrapConfig struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// spec says how the VM becomes a node. Every field is optional: {} joins a
-	// node. It can change until the VM's user data exists; from then on it is
-	// Immutable.
+	// node. The values {} and [] mean the same as leaving a field out, except in
+	// node.taints. The spec can change until the VM's user data exists; from then
+	// on it is Immutable.
 	//
 	// +optional
 	Spec WindowsBootstrapConfigSpec `json:"spec,omitempty"`
