@@ -57,7 +57,6 @@ type managerFlags struct {
 	clusterCacheQPS         float32
 	clusterCacheBurst       int
 	tokenTTL                time.Duration
-	guestSpeed              int
 }
 
 func newFlags(fs *pflag.FlagSet) *managerFlags {
@@ -100,9 +99,6 @@ func (f *managerFlags) addControllerFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&f.clusterCacheBurst, "clustercache-client-burst", 30, "Maximum queries in one burst to one workload cluster.")
 	fs.DurationVar(&f.tokenTTL, "bootstrap-token-ttl", 30*time.Minute,
 		"How long a bootstrap token lives if it is not extended. The manager extends it until its node has joined.")
-	fs.IntVar(&f.guestSpeed, "guest-speed", 1,
-		"How many times faster than real ones the clocks of guests run, for tests with simulated guests.")
-	_ = fs.MarkHidden("guest-speed") // it fails only for a flag that there is not
 }
 
 // wanted checks the flags and returns the providers to run.

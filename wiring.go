@@ -77,7 +77,6 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, work
 		Changed:     changed,
 		Events:      mgr.GetEventRecorder("windowsmachine"),
 		Now:         time.Now,
-		Speed:       flags.guestSpeed,
 		WatchFilter: flags.watchFilter,
 		Namespace:   flags.namespace,
 	}).SetupWithManager(ctx, mgr, controllerOptions(flags.machineConcurrency))

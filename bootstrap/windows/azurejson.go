@@ -79,11 +79,3 @@ func azureJSONOf(at *infrav1.AzurePlacement) (azureJSON, error) {
 		UseInstanceMetadata: true, UseManagedIdentityExtension: true, UserAssignedIdentityID: at.NodeIdentityClientID,
 	}, nil
 }
-
-// subnetOf is the subnet of the VM's primary adapter.
-func subnetOf(vm *infrav1.AzureVM) string {
-	if len(vm.NetworkInterfaces) == 0 {
-		return ""
-	}
-	return vm.NetworkInterfaces[0].Subnet.ID
-}

@@ -165,9 +165,10 @@ func TestRenderReplacesItsFilesOnly(t *testing.T) {
 func onAzure(t *testing.T) string {
 	t.Helper()
 	return changed(t, machineFile,
-		"vsphere://420f7a1c-5d1e-4b6a-8f52-0c9f5f3b2a11", "azure:///subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/group/providers/"+
-			"Microsoft.Compute/virtualMachines/win-1",
-		"    vsphere:\n", "    azure:\n", "      datacenter: dc\n      image:\n        template: windows-2022\n      cpus: 4\n      memoryMiB: 16384\n",
+		"vsphere://420f7a1c-5d1e-4b6a-8f52-0c9f5f3b2a11", "azure:///subscriptions/11111111-2222-3333-4444-555555555555/"+
+			"resourceGroups/group/providers/Microsoft.Compute/virtualMachines/win-1",
+		"    vsphere:\n", "    azure:\n",
+		"      datacenter: dc\n      image:\n        template: windows-2022\n      cpus: 4\n      memoryMiB: 16384\n",
 		azureFields("      ")+"  status:\n    computerName: win-1\n")
 }
 

@@ -35,6 +35,7 @@ func TestHasMAC(t *testing.T) {
 	}
 	moved := func(m *infrav1.WindowsMachine) { m.Status.NetworkInterfaces = m.Status.NetworkInterfaces[1:] }
 	elsewhere := func(m *infrav1.WindowsMachine) { m.Spec.VSphere.NetworkInterfaces[1].Network = "storage" }
+	withoutIdentity := func(m *infrav1.WindowsMachine) { m.Spec.VSphere.IdentityRef.Name = "" }
 	at := func(server string) func(*infrav1.WindowsMachine) {
 		return func(m *infrav1.WindowsMachine) { m.Annotations = map[string]string{infrav1.ServerAnnotation: server} }
 	}
@@ -49,8 +50,8 @@ func TestHasMAC(t *testing.T) {
 		"another MAC":         {withMAC("other", otherMAC), false},
 		"another network":     {withMAC("other", elsewhere), false},
 		"another name":        {withMAC("other", renamed), true},
-		"another vCenter":     {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere.IdentityRef.Name = "" }), false},
-		"another Secret":      {withMAC("other", at("uuid"), func(m *infrav1.WindowsMachine) { m.Spec.VSphere.IdentityRef.Name = "" }), true},
+		"another vCenter":     {withMAC("other", withoutIdentity), false},
+		"another Secret":      {withMAC("other", at("uuid"), withoutIdentity), true},
 		"the Secret changed":  {withMAC("other", at("another")), false},
 		"another datacenter":  {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere.Datacenter = "DC1" }), false},
 		"another cloud":       {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere = nil }), false},

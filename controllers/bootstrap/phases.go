@@ -175,7 +175,7 @@ func (r *Reconciler) readClusterCA(ctx context.Context, f *facts) error {
 	}
 	f.ca = secret.Data[corev1.TLSCertKey]
 	if len(f.ca) == 0 {
-		return phase.AwaitSecret(bootstrapv1.WaitingForClusterCAReason,
+		return phase.Lack(bootstrapv1.WaitingForClusterCAReason,
 			"Secret %s with the cluster's CA under the key tls.crt does not exist, so nodes could not verify the cluster; "+
 				"create it or set spec.discovery", key.Name)
 	}

@@ -1,6 +1,6 @@
 // Package machine makes the VM of a WindowsMachine, reports how far it is, and removes it. reconciler.go has the two lives of a
-// machine as lists of phases, phases.go has the phases, secrets.go those that read Secrets, and report.go writes the status: story.go tells what the guest does,
-// progress.go reads its reports, and overdue.go notices when it has been silent for too long.
+// machine as lists of phases, phases.go has the phases, secrets.go those that read Secrets, and report.go writes the status:
+// story.go tells what the guest does, progress.go reads its reports, and overdue.go notices when it has been silent for too long.
 package machine
 
 import (

@@ -91,7 +91,8 @@ func understood(data *corev1.Secret, setup infrav1.ImageSetup) error {
 	}
 	if runs == "" {
 		return phase.Stall(infrav1.SpecInvalidReason,
-			"image.setup %q is not known to this release of the manager; upgrade the manager, or use another WindowsMachineTemplate", setup)
+			"image.setup %q is not known to this release of the manager; upgrade the manager, or use another WindowsMachineTemplate",
+			setup)
 	}
 	return phase.Stall(infrav1.BootstrapFormatMismatchReason,
 		"Secret %s has bootstrap data of the format %q, but the image runs %q (image.setup is %s); "+

@@ -43,8 +43,9 @@ type Error struct {
 
 // Missing is the error about a field that the API allows to be left out and a VM needs.
 func Missing(field string) *Error {
-	return Errorf(Invalid, infrav1.SpecInvalidReason, "%s is not set, but a VM needs it; set it in a new WindowsMachineTemplate, or in a "+
-		"patch of the ClusterClass, and use that in the MachineDeployment, which then replaces its machines", field)
+	return Errorf(Invalid, infrav1.SpecInvalidReason,
+		"%s is not set, but a VM needs it; set it in a new WindowsMachineTemplate, or in a patch of the ClusterClass, "+
+			"and use that in the MachineDeployment, which then replaces its machines", field)
 }
 
 // Error returns the sentence for people.

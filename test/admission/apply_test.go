@@ -2,6 +2,7 @@ package admission
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -117,9 +118,7 @@ func joined(first, second any) any {
 	}
 	all := tree{}
 	for _, entries := range []any{first, second} {
-		for key, value := range entries.(tree) {
-			all[key] = value
-		}
+		maps.Copy(all, entries.(tree))
 	}
 	return all
 }

@@ -110,7 +110,7 @@ func TestColumnsShowTheStatus(t *testing.T) {
 		"":       "row prod True Running win-1 20348.1 AGE all is well",
 		"-owide": "row prod True Running win-1 20348.1 AGE " + vmOne + " win-1 10.0.0.5 win2022 az1 Running False all is well",
 	} {
-		wantRow(t, "winm", "row", args, 6, want)
+		wantRow(t, "winm row "+args, 6, want)
 	}
 }
 
@@ -127,18 +127,19 @@ func TestColumnsOfTemplates(t *testing.T) {
 			set(template.Object, "spec.template.spec", parse(azureSpec))
 		}
 		expect.OK(t, api.Create(t.Context(), template))
-		wantRow(t, "winmt", name, "", 3, want)
+		wantRow(t, "winmt "+name, 3, want)
 	}
 }
 
-func wantRow(t *testing.T, resource, name, args string, age int, want string) {
+// wantRow compares what kubectl get shows of an object, except its age.
+func wantRow(t *testing.T, args string, age int, want string) {
 	t.Helper()
-	all := append([]string{"get", resource, name, "--no-headers"}, strings.Fields(args)...)
+	all := append([]string{"get", "--no-headers"}, strings.Fields(args)...)
 	got := strings.Fields(runKubectl(t, all...))
 	if len(got) > age {
 		got[age] = "AGE"
 	}
-	expect.Same(t, "row of "+name+" "+args, want, strings.Join(got, " "))
+	expect.Same(t, "row of "+args, want, strings.Join(got, " "))
 }
 
 // GitOps tools must not consider an object finished before the controller has seen it, and no health check may act on a config

@@ -253,8 +253,4 @@ func keyReference(field string) []limit {
 
 func secretReference(field string) []limit { return []limit{atMost(field+".name", 253)} }
 
-func reference(field string) []limit {
-	return slices.Concat([]limit{required(field), required(field + ".name")}, text(field+".name", 253))
-}
-
 func long(length int) string { return strings.Repeat("a", length) }

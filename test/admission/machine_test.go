@@ -88,7 +88,7 @@ var azureRules = []rule{
 	},
 	{
 		at: "spec.azure.image.id", field: "spec.azure.image.id",
-		message: "must be the resource ID of an image, such as /subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/images/" +
+		message: "must be the resource ID of an image, such as /subscriptions/" + guid + "/resourceGroups/images/" +
 			"providers/Microsoft.Compute/galleries/windows/images/ws2022/versions/1.0.0",
 		accepted: edits("spec.azure.image.id", azureImage, strings.ToUpper(azureImage), strings.ToLower(azureImage),
 			azureGroup+"/providers/Microsoft.Compute/images/ws-2022_1",
@@ -168,4 +168,5 @@ var editedVM = rule{
 	refused: []map[string]any{{"spec.vsphere.cpus": int64(8)}, {"spec.vsphere.cpus": absent}},
 }
 
-const replaceMachines = "create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines"
+const replaceMachines = "create a new WindowsMachineTemplate and use it in the MachineDeployment, " +
+	"which then replaces its machines"

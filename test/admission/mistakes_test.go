@@ -1,5 +1,7 @@
 package admission
 
+const pools = `[{apiGroup: ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: nodes}]`
+
 // mistakes in the spec of each kind, which are tried in its template as well.
 var mistakes = map[string][]mistake{
 	"WindowsMachine": {
@@ -9,6 +11,7 @@ var mistakes = map[string][]mistake{
 		{"spec.vsphere.cpus", `2.5`, `2`, "must be of type int32"},
 		{"spec.vsphere.memoryMiB", `8Gi`, `8192`, "must be of type integer"},
 		{"spec.vsphere.memoryMiB", `8`, `8192`, "greater than or equal to 4096"},
+		{"spec.vsphere.memoryMiB", `33`, `8192`, "greater than or equal to 4096"},
 		{"spec.vsphere.memoryMiB", `10001`, `10000`, "must be a multiple of 4"},
 
 		{"spec.vsphere.identityRef.name", `A B/..`, `vcenter`, "must be the name of a Secret"},
@@ -20,15 +23,48 @@ var mistakes = map[string][]mistake{
 		{"spec.vsphere.image", `windows-2022`, `{template: windows-2022}`, "must be of type object"},
 		{"spec.vsphere.image.setup", `cloudbase-init`, `CloudbaseInit`, `supported values: "CloudbaseInit"`},
 
+		{"spec.vsphere.networkInterfaces", `VM Network`, `[{name: node, network: VM Network}]`, "must be of type array"},
+		{"spec.vsphere.networkInterfaces", `[{name: node}]`, `[{name: node, network: nodes}]`, "Required value"},
+		{"spec.vsphere.networkInterfaces", `[{network: nodes}]`, `[{name: node, network: nodes}]`, "Required value"},
+		{
+			"spec.vsphere.networkInterfaces", `[{name: a, network: nodes}, {name: a, network: storage}]`,
+			`[{name: a, network: nodes}, {name: b, network: nodes}]`, "Duplicate value",
+		},
+		{"spec.vsphere.networkInterfaces[].name", `Node`, `node`, "must consist of lowercase letters"},
+		{"spec.vsphere.networkInterfaces[].name", `ethernet0`, `node`, "must not begin with ethernet"},
+		{"spec.vsphere.networkInterfaces[].network", `"nodes "`, `nodes`, "without blanks at its ends"},
+		{"spec.vsphere.networkInterfaces[].nameservers", `10.0.0.2`, `[10.0.0.2]`, "must be of type array"},
+		{"spec.vsphere.networkInterfaces[].nameservers[]", `dns.example.com`, `10.0.0.2`, "must be an IP address"},
+		{"spec.vsphere.networkInterfaces[].mtu", `900`, `1400`, "greater than or equal to 1280"},
+		{"spec.vsphere.networkInterfaces[].addressesFromPools", `[nodes]`, pools, "must be of type object"},
+		{
+			"spec.vsphere.networkInterfaces[].addressesFromPools[].apiGroup", `ipam.cluster.x-k8s.io/v1beta2`,
+			`ipam.cluster.x-k8s.io`, "must be an API group",
+		},
+		{"spec.vsphere.networkInterfaces[].addressesFromPools[].kind", `in_cluster`, `InClusterIPPool`, "must be a kind"},
+		{"spec.vsphere.networkInterfaces[].addressesFromPools[].name", `team/nodes`, `nodes`, "must be the name of a pool"},
+		{"spec.vsphere.networkInterfaces[].routes[].to", `10.9.0.0`, `10.9.0.0/16`, "must be a CIDR in canonical form"},
+		{"spec.vsphere.networkInterfaces[].routes[].to", `10.9.0.1/16`, `10.9.0.0/16`, "no bits set after the prefix"},
+		{"spec.vsphere.networkInterfaces[].routes[].to", `0.0.0.0/0`, `10.9.0.0/16`, "the default route comes from the gateway"},
+		{"spec.vsphere.networkInterfaces[].routes[].via", `gateway`, `10.0.0.9`, "must be an IP address"},
+		{"spec.vsphere.networkInterfaces[].routes[].via", `"fd00::9"`, `10.0.0.9`, "must both be IPv4 or both IPv6"},
+		{"spec.vsphere.identityRef", `vcenter`, `{kind: Secret, name: vcenter}`, "must be of type object"},
+		{"spec.vsphere.identityRef", `{name: vcenter}`, `{kind: Secret, name: vcenter}`, "set kind and name"},
+
 		{"spec.azure.subscriptionID", `my subscription`, guid, "must be the ID of a subscription"},
 		{"spec.azure.resourceGroup", `group.`, `group`, "must be the name of a resource group"},
 		{"spec.azure.location", `West Europe`, `westeurope`, "in lowercase and without blanks"},
 		{"spec.azure.vmSize", `Standard D4s v5`, `Standard_D4s_v5`, "must be the name of a VM size"},
 		{"spec.azure.image.id", `hello world`, azureImage, "must be the resource ID of an image"},
+		{"spec.azure.image.id", `MicrosoftWindowsServer:WindowsServer:2022:latest`, azureImage, "the resource ID of an image"},
+		{"spec.azure.networkInterfaces", `[{subnet: {}}]`, `[{name: node}]`, "Required value"},
+		{"spec.azure.networkInterfaces[].subnet", subnet, `{id: ` + subnet + `}`, "must be of type object"},
+		{"spec.azure.networkInterfaces[].subnet.id", azureGroup, subnet, "must be the resource ID of a subnet"},
 		{"spec.azure.networkInterfaces[].subnet.id", `also hello`, subnet, "must be the resource ID of a subnet"},
 	},
 	"WindowsBootstrapConfig": {
 		{"spec.bootstrapDeadlineSeconds", `30m`, `1800`, "must be of type integer"},
+		{"spec.bootstrapDeadlineSeconds", `30`, `1800`, "greater than or equal to 300"},
 		{"spec.node.labels", `[{name: pool, value: build}]`, `{pool: build}`, "must be of type object"},
 		{"spec.node.labels", `{Example.com/pool: build}`, `{example.com/pool: build}`, "the key of a label must be"},
 		{"spec.node.labels", `{pool: two words}`, `{pool: two-words}`, "the value of a label must have"},
@@ -39,10 +75,27 @@ var mistakes = map[string][]mistake{
 		{"spec.node.taints[].effect", `Noschedule`, `NoSchedule`, "supported values:"},
 		{"spec.discovery.kubeconfigFrom.secret.name", `../../x`, `x`, "must be the name of an object in the config's own namespace"},
 		{"spec.discovery.kubeconfigFrom.secret.key", `a/b`, `a.b`, "must be a key of a Secret or ConfigMap"},
+		{"spec.discovery.kubeconfigFrom", `{secret: {name: a}}`, `{secret: {name: a, key: a}}`, "set both name and key"},
+		{"spec.containerd.registries[].caFrom", `{configMap: {key: a}}`, `{configMap: {name: a, key: a}}`, "set both name and key"},
+		{"spec.custom.files[].contentFrom", `{secret: {key: a}}`, `{secret: {name: a, key: a}}`, "set both name and key"},
+		{"spec.custom.files[].contentFrom", `{secret: app.conf}`, `{secret: {name: a, key: a}}`, "must be of type object"},
+		{
+			"spec.custom.files[].contentFrom", `{secret: {name: a, key: a}, configMap: {name: a, key: a}}`,
+			`{secret: {name: a, key: a}}`, "set secret or configMap, not both",
+		},
+		{"spec.custom.preJoin[].contentFrom", `{configMap: {key: a}}`, `{configMap: {name: a, key: a}}`, "set both name and key"},
+		{"spec.containerd.dropIns[].contentFrom", `{secret: {key: a}}`, `{secret: {name: a, key: a}}`, "set both name and key"},
+		{
+			"spec.windows.trustedCertificates[].contentFrom", `{secret: {key: a}}`, `{secret: {name: a, key: a}}`,
+			"set both name and key",
+		},
 		{"spec.custom.files[].contentFrom.configMap.name", `My_Files`, `my-files`, "such as node-files"},
 		{"spec.windows.domain.credentialsRef.name", `../../x`, `x`, "must be the name of a Secret"},
 		{"spec.windows.proxy.credentialsRef.name", `team/proxy`, `proxy`, "must be the name of a Secret"},
 		{"spec.reservations.system.cpu", `two`, `2`, "must be a number of cores"},
+		{"spec.reservations.system.cpu", `1.5`, `"1.5"`, "must be of type integer,string"},
+		{"spec.reservations.system.cpu", `-1`, `0`, "must be a number of cores"},
+		{"spec.reservations.system.memory", `-1Gi`, `3500000k`, "must be an amount of memory"},
 		{"spec.reservations.system.memory", `2GB`, `2Gi`, "must be an amount of memory"},
 		{"spec.reservations.system.memory", `2 Gi`, `2Gi`, "must be an amount of memory"},
 		{"spec.reservations.eviction.memoryAvailable", `100%`, `10%`, "or a percentage"},
@@ -180,5 +233,12 @@ var mistakes = map[string][]mistake{
 		{"spec.network.firewall[].ports", `9100`, `{first: 9100}`, "must be of type object"},
 		{"spec.network.firewall[].ports", `{first: 9200, last: 9100}`, `{first: 9100, last: 9200}`, "last must not be below first"},
 		{"spec.network.nodePorts", `30000-32767`, `{first: 30000, last: 32767}`, "must be of type object"},
+		{"spec.network.nodePorts", `{first: 30000, last: 70000}`, `{first: 30000, last: 32767}`, "less than or equal to 65535"},
+		{"spec.network.nodePorts", `{last: 32767}`, `{first: 32767}`, "last needs a first port"},
+		{"spec.network.dynamicPorts", `{first: 0, last: 60000}`, `{first: 40000, last: 60000}`, "greater than or equal to 1"},
+		{"spec.network.dynamicPorts", `{first: 70000}`, `{first: 40000, last: 60000}`, "less than or equal to 65535"},
+		{"spec.network.dynamicPorts", `{first: 40000, last: 0}`, `{first: 40000, last: 60000}`, "greater than or equal to 1"},
+		{"spec.network.dynamicPorts", `{first: 2000, last: 70000}`, `{first: 2000, last: 7000}`, "less than or equal to 65535"},
+		{"spec.network.dynamicPorts", `{first: 60000}`, `{first: 60000, last: 60254}`, "Windows needs at least 255 ports"},
 	},
 }

@@ -10,8 +10,8 @@ import (
 // settingsSpec has every setting of Windows, containerd and the user's own files and scripts, each with a valid value.
 const settingsSpec = `custom: {files: [{path: 'C:\etc\app.conf', content: a, access: Administrators}],
 	  preJoin: [{name: pre, type: Cmd, content: a, timeoutSeconds: 60}], postJoin: [{name: post, content: a, timeoutSeconds: 60}]},
-	  containerd: {registries: [{host: docker.io, mirrors: [{url: 'https://mirror.example.com'}], caFrom: {secret: {name: a, key: a}},
-	  credentialsRef: {name: a}}], pauseImage: registry.example.com/pause:1, prepullImages: [registry.example.com/app:1],
+	  containerd: {registries: [{host: docker.io, mirrors: [{url: 'https://mirror.example.com'}],
+	  caFrom: {secret: {name: a, key: a}}, credentialsRef: {name: a}}], pauseImage: registry.example.com/pause:1, prepullImages: [registry.example.com/app:1],
 	  hyperVIsolation: Enabled, dropIns: [{name: a, content: a}]},
 	  windows: {proxy: {http: 'http://proxy:3128', https: 'http://proxy:3128', noProxy: [.example.com],
 	  credentialsRef: {name: a}}, trustedCertificates: [{name: a,

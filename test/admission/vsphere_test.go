@@ -202,11 +202,12 @@ func nameRules(adapter string) []rule {
 }
 
 var adapterRules = slices.Concat(nameRules("spec.vsphere.networkInterfaces"), nameRules("spec.azure.networkInterfaces"), []rule{
-	poolRule("apiGroup", "must be an API group: lowercase letters, digits, '-' and '.', beginning and ending with a letter or digit, "+
-		"such as ipam.cluster.x-k8s.io", "ipam.example.com", "ipam/example", "Ipam", "ipam..io"),
-	poolRule("kind", "must be a kind: letters, digits and '-', beginning with a letter, such as InClusterIPPool", "Pool", "My.Pool", "1Pool"),
-	poolRule("name", "must be the name of a pool: lowercase letters, digits, '-' and '.', beginning and ending with a letter or digit, "+
-		"such as nodes", "pool.a", "Pool", "-a", "../a"),
+	poolRule("apiGroup", "must be an API group: lowercase letters, digits, '-' and '.', beginning and ending with a letter "+
+		"or digit, such as ipam.cluster.x-k8s.io", "ipam.example.com", "ipam/example", "Ipam", "ipam..io"),
+	poolRule("kind", "must be a kind: letters, digits and '-', beginning with a letter, such as InClusterIPPool",
+		"Pool", "My.Pool", "1Pool"),
+	poolRule("name", "must be the name of a pool: lowercase letters, digits, '-' and '.', beginning and ending with a letter "+
+		"or digit, such as nodes", "pool.a", "Pool", "-a", "../a"),
 	strayAddressing, nameserver, routeTo, routeDefault, routeVia, routeFamily,
 	{
 		at: firstAdapter + ".network", field: "spec.vsphere.networkInterfaces[0].network",

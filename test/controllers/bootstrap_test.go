@@ -24,7 +24,8 @@ func TestMissingCA(t *testing.T) {
 	expect.OK(t, s.Client.Delete(t.Context(), ca))
 	m := s.machine("m")
 	m.Create(t)
-	if state := m.Await(t, "CA", world.Config("Ready Unknown WaitingForClusterCA")); state.Data != nil {
+	if state := m.Await(t, "CA", world.Config("Ready Unknown WaitingForClusterCA"),
+		world.Config("Stalled True WaitingForClusterCA")); state.Data != nil {
 		t.Error("a node would trust blindly")
 	}
 	again := &corev1.Secret{

@@ -43,6 +43,7 @@ func message(condition, want string) func(world.State) string {
 
 // TestIdentityOfAnotherServer points a running machine at a server that does not have its VM: the VM did not vanish.
 func TestIdentityOfAnotherServer(t *testing.T) {
+	t.Parallel()
 	for name, way := range map[string]struct {
 		wrong, right func(*testing.T, *stage, *world.Machine)
 	}{
@@ -166,7 +167,8 @@ func TestFormats(t *testing.T) {
 	}
 	write("cloud-config")
 	m.CreateWithoutConfig(t)
-	m.Await(t, "refusal", world.Windows("Ready False BootstrapFormatMismatch"), world.Windows("Stalled True BootstrapFormatMismatch"),
+	m.Await(t, "refusal", world.Windows("Ready False BootstrapFormatMismatch"),
+		world.Windows("Stalled True BootstrapFormatMismatch"),
 		message(infrav1.ReadyCondition, `has bootstrap data of the format "cloud-config", but the image runs "cloudbase-init"`))
 	if calls := s.cloud.Calls(); calls["ensure"] > 0 {
 		t.Errorf("a VM was asked for: %v", calls)

@@ -92,7 +92,7 @@ func (level table) judge(c change) []finding {
 // fixed is for what must stay as it is.
 func fixed(_ table, c change) []finding {
 	switch {
-	case reflect.DeepEqual(c.old, c.now):
+	case reflect.DeepEqual(undescribed(c.old), undescribed(c.now)):
 		return nil
 	case c.old == nil:
 		return c.say("%s %s is new", c.keyword, shown(c.now))

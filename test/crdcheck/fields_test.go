@@ -200,6 +200,10 @@ var ofFields = []transition{{
 	want: []string{at + "default 0 is new"},
 	back: []string{at + "default 0 was removed"},
 }, {
+	name: "another text in a default",
+	old:  `{type: object, default: {message: a}}`,
+	now:  `{type: object, default: {message: b}}`,
+}, {
 	name: "another default",
 	old:  `{type: integer, default: 1}`,
 	now:  `{type: integer, default: 2}`,

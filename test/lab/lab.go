@@ -37,9 +37,6 @@ type Options struct {
 	Guest func(pool string, g *guest.Simulated)
 	// WithoutLinux leaves the workload cluster without its Linux node until RegisterControlPlaneNode.
 	WithoutLinux bool
-	// GuestSpeed is how many times faster than real ones our managers take the clocks of guests to run: their limits for guests
-	// are divided by it. 1 when zero.
-	GuestSpeed int
 	// Progress is told what is going on.
 	Progress io.Writer
 }
@@ -126,8 +123,7 @@ func (l *Lab) startManagement(ctx context.Context) error {
 	}
 	l.step("Cluster API and our components", begin)
 	begin = time.Now()
-	speed := fmt.Sprintf("--guest-speed=%d", max(1, l.options.GuestSpeed))
-	if l.Managers, err = servers.StartManagers(ctx, m, speed); err != nil {
+	if l.Managers, err = servers.StartManagers(ctx, m); err != nil {
 		return err
 	}
 	l.step("our two managers", begin)

@@ -129,7 +129,7 @@ type SecretReference struct {
 
 // ContainerdDropIn is one file of containerd's configuration.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.content) != (has(self.contentFrom) && (has(self.contentFrom.secret) && has(self.contentFrom.secret.name) || has(self.contentFrom.configMap) && has(self.contentFrom.configMap.name)))",message="set exactly one of content and contentFrom"
+// +kubebuilder:validation:XValidation:rule="has(self.content) != (has(self.contentFrom) && (has(self.contentFrom.secret) && (has(self.contentFrom.secret.name) || has(self.contentFrom.secret.key)) || has(self.contentFrom.configMap) && (has(self.contentFrom.configMap.name) || has(self.contentFrom.configMap.key))))",message="set exactly one of content and contentFrom"
 type ContainerdDropIn struct {
 	// name of the file, such as limits. containerd reads the files in the order of
 	// their names.

@@ -44,7 +44,7 @@ const (
 
 // CustomFile is one file on the node.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.content) != (has(self.contentFrom) && (has(self.contentFrom.secret) && has(self.contentFrom.secret.name) || has(self.contentFrom.configMap) && has(self.contentFrom.configMap.name)))",message="set exactly one of content and contentFrom"
+// +kubebuilder:validation:XValidation:rule="has(self.content) != (has(self.contentFrom) && (has(self.contentFrom.secret) && (has(self.contentFrom.secret.name) || has(self.contentFrom.secret.key)) || has(self.contentFrom.configMap) && (has(self.contentFrom.configMap.name) || has(self.contentFrom.configMap.key))))",message="set exactly one of content and contentFrom"
 // +kubebuilder:validation:XValidation:rule="!has(self.access) || self.access != 'Inherited' || !has(self.contentFrom) || !has(self.contentFrom.secret) || !has(self.contentFrom.secret.name)",message="a file with content from a Secret is for Administrators only; remove access, or take the content from a ConfigMap",fieldPath=".access"
 type CustomFile struct {
 	// path of the file on drive C:, such as C:\app\app.conf. Paths of the
@@ -95,7 +95,7 @@ const (
 // success, and 3010 means success and that Windows must restart. Any other
 // exit code fails the bootstrap.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.content) != (has(self.contentFrom) && (has(self.contentFrom.secret) && has(self.contentFrom.secret.name) || has(self.contentFrom.configMap) && has(self.contentFrom.configMap.name)))",message="set exactly one of content and contentFrom"
+// +kubebuilder:validation:XValidation:rule="has(self.content) != (has(self.contentFrom) && (has(self.contentFrom.secret) && (has(self.contentFrom.secret.name) || has(self.contentFrom.secret.key)) || has(self.contentFrom.configMap) && (has(self.contentFrom.configMap.name) || has(self.contentFrom.configMap.key))))",message="set exactly one of content and contentFrom"
 type CustomScript struct {
 	// name of the script in reports, such as drivers.
 	//

@@ -12,8 +12,8 @@ package v1beta1
 // +kubebuilder:validation:XValidation:rule="!has(self.exceptionCIDRs) || size(self.exceptionCIDRs) == 0 || !has(self.mode) || !(self.mode in ['Transparent', 'None'] || (has(self.cni) && self.cni in ['Calico', 'OVNKubernetes', 'Antrea']))",message="the bootstrap does not configure this CNI; remove exceptionCIDRs and configure them in the CNI",fieldPath=".exceptionCIDRs"
 // +kubebuilder:validation:XValidation:rule="!has(self.clusterDNS) || !has(self.mode) || !(self.mode in ['Transparent', 'None'] || (has(self.cni) && self.cni in ['Calico', 'OVNKubernetes', 'Antrea']))",message="the bootstrap does not configure this CNI; remove clusterDNS and configure it in the CNI",fieldPath=".clusterDNS"
 // +kubebuilder:validation:XValidation:rule="!has(self.kubeProxy) || !has(self.kubeProxy.configFile) || !has(self.mode) || !(self.mode in ['Transparent', 'None'] || (self.mode == 'Overlay' && has(self.cni) && self.cni in ['Calico', 'OVNKubernetes']))",message="with this mode and cni, kube-proxy is not needed or cannot be configured before the CNI runs; remove kubeProxy: its DaemonSet brings its configuration",fieldPath=".kubeProxy"
-// +kubebuilder:validation:XValidation:rule="!has(self.dynamicPorts) || !has(self.dynamicPorts.first) || (has(self.nodePorts) && has(self.nodePorts.first) ? self.dynamicPorts.first > (has(self.nodePorts.last) ? self.nodePorts.last : self.nodePorts.first) : self.dynamicPorts.first > 32767) || (has(self.dynamicPorts.last) ? self.dynamicPorts.last : self.dynamicPorts.first) < (has(self.nodePorts) && has(self.nodePorts.first) ? self.nodePorts.first : 30000)",message="dynamicPorts overlap nodePorts, which are 30000 to 32767 by default; use ports below or above them",fieldPath=".dynamicPorts"
-// +kubebuilder:validation:XValidation:rule="(has(self.dynamicPorts) && has(self.dynamicPorts.first)) || !(has(self.nodePorts) && has(self.nodePorts.first)) || (has(self.nodePorts.last) ? self.nodePorts.last : self.nodePorts.first) <= 65280",message="there is no room for dynamicPorts above these nodePorts; set dynamicPorts below them",fieldPath=".dynamicPorts"
+// +kubebuilder:validation:XValidation:rule="!has(self.dynamicPorts) || !has(self.dynamicPorts.first) || self.dynamicPorts.first < 1 || (has(self.dynamicPorts.last) && self.dynamicPorts.last > 65535) || (has(self.nodePorts) && has(self.nodePorts.last) && self.nodePorts.last > 65535) || (has(self.nodePorts) && has(self.nodePorts.first) ? self.dynamicPorts.first > (has(self.nodePorts.last) ? self.nodePorts.last : self.nodePorts.first) : self.dynamicPorts.first > 32767) || (has(self.dynamicPorts.last) ? self.dynamicPorts.last : self.dynamicPorts.first) < (has(self.nodePorts) && has(self.nodePorts.first) ? self.nodePorts.first : 30000)",message="dynamicPorts overlap nodePorts, which are 30000 to 32767 by default; use ports below or above them",fieldPath=".dynamicPorts"
+// +kubebuilder:validation:XValidation:rule="(has(self.dynamicPorts) && has(self.dynamicPorts.first)) || !(has(self.nodePorts) && has(self.nodePorts.first)) || (has(self.nodePorts.last) ? self.nodePorts.last : self.nodePorts.first) <= 65280 || (has(self.nodePorts.last) ? self.nodePorts.last : self.nodePorts.first) > 65535",message="there is no room for dynamicPorts above these nodePorts; set dynamicPorts below them",fieldPath=".dynamicPorts"
 type Network struct {
 	// mode is the driver of Windows' Host Networking Service (HNS) for pods:
 	// L2Bridge (in the nodes' network), L2Tunnel (in an Azure virtual network),
@@ -99,7 +99,7 @@ type Network struct {
 	// higher.
 	//
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="!has(self.first) || (has(self.last) && self.last < self.first) || (self.first >= 1025 && has(self.last) && self.last - self.first >= 254)",message="Windows needs at least 255 ports, and none below 1025; set first and last, such as 34000 and 65535"
+	// +kubebuilder:validation:XValidation:rule="!has(self.first) || self.first < 1 || self.first > 65535 || (has(self.last) && self.last < self.first) || (self.first >= 1025 && has(self.last) && self.last - self.first >= 254)",message="Windows needs at least 255 ports, and none below 1025; set first and last, such as 34000 and 65535"
 	DynamicPorts Ports `json:"dynamicPorts,omitempty,omitzero"`
 
 	// firewall opens more ports of the node, such as {name: metrics, protocol:
@@ -175,7 +175,7 @@ const (
 // Ports is a range of ports from first to last, both included.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.first) || !has(self.last)",message="last needs a first port; set both, or first alone for a single port",fieldPath=".first"
-// +kubebuilder:validation:XValidation:rule="!has(self.first) || !has(self.last) || self.first <= self.last",message="last must not be below first; raise last, or remove it for a single port",fieldPath=".last"
+// +kubebuilder:validation:XValidation:rule="!has(self.first) || !has(self.last) || self.first > 65535 || self.last < 1 || self.first <= self.last",message="last must not be below first; raise last, or remove it for a single port",fieldPath=".last"
 type Ports struct {
 	// first port of the range, such as 30000.
 	//

@@ -184,7 +184,7 @@ type Proxy struct {
 
 // TrustedCertificate has one or more CA certificates.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.content) != (has(self.contentFrom) && (has(self.contentFrom.secret) && has(self.contentFrom.secret.name) || has(self.contentFrom.configMap) && has(self.contentFrom.configMap.name)))",message="set exactly one of content and contentFrom"
+// +kubebuilder:validation:XValidation:rule="has(self.content) != (has(self.contentFrom) && (has(self.contentFrom.secret) && (has(self.contentFrom.secret.name) || has(self.contentFrom.secret.key)) || has(self.contentFrom.configMap) && (has(self.contentFrom.configMap.name) || has(self.contentFrom.configMap.key))))",message="set exactly one of content and contentFrom"
 type TrustedCertificate struct {
 	// name of the certificate in reports, such as company.
 	//

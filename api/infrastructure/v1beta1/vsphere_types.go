@@ -2,7 +2,7 @@ package v1beta1
 
 // VSphereVM is a VM that is cloned from a template in a vCenter.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.memoryMiB) || self.memoryMiB % 4 == 0",message="memoryMiB must be a multiple of 4, as vSphere requires",fieldPath=".memoryMiB"
+// +kubebuilder:validation:XValidation:rule="!has(self.memoryMiB) || self.memoryMiB < 4096 || self.memoryMiB % 4 == 0",message="memoryMiB must be a multiple of 4, as vSphere requires",fieldPath=".memoryMiB"
 type VSphereVM struct {
 	// identityRef names the Secret with the vCenter and the login, such as {kind:
 	// Secret, name: vcenter}. Its keys are server (host or host:port), username,

@@ -27,7 +27,8 @@ func open(t *testing.T, v *vcenter.VCenter) *session.Session {
 // good is a spec of which the vCenter has everything.
 func good() infrav1.VSphereVM {
 	return infrav1.VSphereVM{
-		Datacenter: vcenter.Datacenter, Image: infrav1.VSphereImage{Template: vcenter.Template}, Folder: vcenter.Folder, ResourcePool: vcenter.ResourcePool,
+		Datacenter: vcenter.Datacenter, Image: infrav1.VSphereImage{Template: vcenter.Template},
+		Folder: vcenter.Folder, ResourcePool: vcenter.ResourcePool,
 	}
 }
 
@@ -70,7 +71,9 @@ func TestPlaces(t *testing.T) {
 			func(s *infrav1.VSphereVM) { s.Image.Template = "windows" }, infrav1.TemplateNotFoundReason,
 			`spec.vsphere.image.template "windows" is not in datacenter /DC0`,
 		},
-		"a pattern is no name": {func(s *infrav1.VSphereVM) { s.Image.Template = "windows*" }, infrav1.TemplateNotFoundReason, `"windows*"`},
+		"a pattern is no name": {
+			func(s *infrav1.VSphereVM) { s.Image.Template = "windows*" }, infrav1.TemplateNotFoundReason, `"windows*"`,
+		},
 		"no folder":            {func(s *infrav1.VSphereVM) { s.Folder = "c" }, notFound, `spec.vsphere.folder "c"`},
 		"two folders":          {func(s *infrav1.VSphereVM) { s.Folder = "same" }, notFound, "matches 2 objects"},
 		"a template as folder": {func(s *infrav1.VSphereVM) { s.Folder = vcenter.Template }, notFound, "spec.vsphere.folder"},
