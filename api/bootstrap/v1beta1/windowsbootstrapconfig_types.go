@@ -220,9 +220,9 @@ type WindowsBootstrapConfigInitialization struct {
 	DataSecretCreated *bool `json:"dataSecretCreated,omitempty"`
 }
 
-// The rule on WindowsBootstrapConfig keeps a spec that became user data: the status of the VM, such as its time limit, is derived
-// from it. An admission policy does the same, and more: the rule misses changes within kubelet.configuration, whose fields have no
-// schema. The rule is for clusters that have the CRDs without the policy.
+// The rule on WindowsBootstrapConfig keeps a spec that became user data: the status of the VM, such as its time limit, is
+// derived from it. An admission policy does the same, and more: the rule misses changes within kubelet.configuration, whose
+// fields have no schema. The rule is for clusters that have the CRDs without the policy.
 
 // WindowsBootstrapConfig says how one Windows VM becomes a node. The user data
 // of the VM is made from it once, so its spec cannot change after that: create
@@ -249,8 +249,9 @@ type WindowsBootstrapConfig struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// spec says how the VM becomes a node. Every field is optional: {} joins a
-	// node. It can change until the VM's user data exists; from then on it is
-	// Immutable.
+	// node. The values {} and [] mean the same as leaving a field out, except in
+	// node.taints. The spec can change until the VM's user data exists; from then
+	// on it is Immutable.
 	//
 	// +optional
 	Spec WindowsBootstrapConfigSpec `json:"spec,omitempty"`

@@ -146,7 +146,7 @@ type BootstrapProgress struct {
 	State string `json:"state,omitempty"`
 
 	// phase of the bootstrap, or the one that failed: its number, the number of
-	// phases, and its name, such as 6/7 join.
+	// phases, and its name, such as 7/8 join.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
