@@ -194,6 +194,14 @@ func TestAddressesRefused(t *testing.T) {
 			"a name twice", "WindowsMachine spec.vsphere.networkInterfaces[1].name", all(twoByDHCP, withWanted(`name: storage`)),
 			`"storage" is not valid, or another adapter has it; use lowercase letters`,
 		},
+		{
+			"a pod's name", wanted + ".name", all(one, withWanted(`name: flannel-vxlan`)),
+			`"flannel-vxlan" looks like the name of a pod's adapter`,
+		},
+		{
+			"that of Windows' NAT", wanted + ".name", all(one, withWanted(`name: nat`)),
+			`VMware Tools would hide it; use another name, such as node`,
+		},
 		{"odd name on Azure", "WindowsMachine spec.azure.networkInterfaces[0].name", onAzureWith("Node"), `"Node" is not valid`},
 		{
 			"another maker's MAC", found, all(one, withMAC("02:00:00:00:00:01")),

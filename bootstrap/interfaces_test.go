@@ -77,6 +77,10 @@ func TestInterface(t *testing.T) {
 		"of no CNI":         {inNetwork("None", "", twoByDHCP), nil},
 		"no network":        {twoByDHCP, nil},
 
+		"not a pod's": {
+			inNetwork("L2Bridge", "Flannel", onAzureWith("nat-gateway")), []string{"nat-gateway", "vSwitch nat-gateway"},
+		},
+
 		"on Azure":      {inNetwork("Overlay", "Flannel", onAzure), []string{"vSwitch <nil>"}},
 		"on Azure, one": {inNetwork("Overlay", "Flannel", onAzureWith("node")), []string{"node", "vSwitch node"}},
 		"on Azure, chosen": {

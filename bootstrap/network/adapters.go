@@ -106,12 +106,21 @@ func azureAdapters(vm *infrav1.AzureVM) (Adapters, error) {
 // interfaceName is the API's pattern.
 var interfaceName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
+// podAdapter is how the names of pods' adapters begin. The vSwitch calls the adapter nat "vEthernet (nat)", which VMware Tools is
+// told to hide, and so the node would have no address. It is refused on every cloud, as a template may be for several.
+var podAdapter = regexp.MustCompile(`^(nat$|cbr0|flannel|antrea-gw)`)
+
 func (a *adapter) checkName(field string, before Adapters) error {
-	if interfaceName.MatchString(a.name) && !slices.Contains(before.names(), a.name) {
-		return nil
+	field = fmt.Sprintf("%s[%d].name", field, a.number-1)
+	switch {
+	case !interfaceName.MatchString(a.name) || slices.Contains(before.names(), a.name):
+		return step.Invalid(field,
+			"%q is not valid, or another adapter has it; use lowercase letters, digits and '-', such as node", a.name)
+	case podAdapter.MatchString(a.name):
+		return step.Invalid(field,
+			"%q looks like the name of a pod's adapter, and VMware Tools would hide it; use another name, such as node", a.name)
 	}
-	return step.Invalid(fmt.Sprintf("%s[%d].name", field, a.number-1),
-		"%q is not valid, or another adapter has it; use lowercase letters, digits and '-', such as node", a.name)
+	return nil
 }
 
 func (a *adapter) readFound(found infrav1.MachineNetworkInterface, routed map[bool]bool) error {

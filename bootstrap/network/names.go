@@ -62,10 +62,15 @@ func (net *Network) nameAdapters() []plan.Step {
 	return steps
 }
 
-// keepsNames: scripts of Calico look for an adapter whose name begins with "vEthernet (Ethernet", and a CNI that is not known
-// may be Calico.
+// keepsNames: Calico's kubelet-service.ps1 waits for an adapter whose name begins with "vEthernet (Ethernet", and so do scripts
+// made of Microsoft's (microsoft/SDN, Kubernetes/windows/helper.psm1) for a CNI that is not known here. The others do not look
+// for a name of Windows': Flannel takes the default route (sig-windows-tools, hostprocess/flannel/flanneld/start.ps1), Antrea the
+// adapter of the node's IP (pkg/agent/agent_windows.go), OVN-Kubernetes MACs (hybrid-overlay, overlay_windows.go), azure-vnet the
+// adapter of the subnet (azure-container-networking, cni/network/network.go).
 func (net *Network) keepsNames() bool { return net.cni == "" || net.cni == bootstrapv1.CNICalico }
 
+// find tries again for a minute: DHCP may bring the default route late, and on Server 2022 Windows fails to rename now and then
+// with ERROR_TRANSACTION_NOT_ACTIVE, says microsoft/xdp-for-windows (tools/setup.ps1).
 func (a *adapter) find(name string, what plan.Adapter) plan.Step {
 	pause := 5
 	what.Common = plan.Common{Name: name, Reason: step.ReasonNetworkNotReady, Attempts: 12, DelaySeconds: &pause}

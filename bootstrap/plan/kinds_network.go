@@ -16,7 +16,7 @@ type PortRange struct {
 // Adapter gives a network adapter a name, or keeps the name that it has as a fact. It never takes a virtual adapter, such as
 // the one that shares its MAC with an adapter that has a vSwitch.
 //
-// Already so: the adapter has the name.
+// Already so: the adapter has the name, in the same case.
 type Adapter struct {
 	Common
 	// MAC of the adapter, in any notation. When it is absent, the machine's only adapter is meant, or, if it has several, the

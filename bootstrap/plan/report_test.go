@@ -39,6 +39,7 @@ func TestDecodeReportRefuses(t *testing.T) {
 		{"no version", `{}`, "report version 0 is not 1"},
 		{"newer version", strings.Replace(sentReport, `"version":1`, `"version":2`, 1), "report version 2 is not 1"},
 		{"odd state", strings.Replace(sentReport, `"Failed"`, `"happy"`, 1), `report state "happy" is not known`},
+		{"state in small letters", strings.Replace(sentReport, `"Failed"`, `"failed"`, 1), `report state "failed" is not known`},
 		{"too long", strings.Replace(sentReport, `"m"`, `"`+strings.Repeat("m", plan.MaxReportBytes)+`"`, 1), "more than 16384"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -76,6 +76,7 @@ func TestColumns(t *testing.T) {
 			"MESSAGE",
 		"windowsmachinetemplates":         "NAME CLUSTERCLASS CLUSTER IMAGE SIZE AGE",
 		"windowsbootstrapconfigs":         "NAME CLUSTER READY REASON AGE MESSAGE",
+		"windowsbootstrapconfigs -owide":  "NAME CLUSTER READY REASON AGE DATA-SECRET-CREATED PAUSED MESSAGE",
 		"windowsbootstrapconfigtemplates": "NAME CLUSTERCLASS CLUSTER AGE",
 	}
 	for kind := range definitions {
@@ -100,14 +101,14 @@ func TestColumnsShowTheStatus(t *testing.T) {
 	machine.Object["status"] = status
 	const then = "2026-01-01T00:00:00Z"
 	set(machine.Object, "status.conditions", []any{
-		map[string]any{"type": "Ready", "status": "True", "reason": "Joined", "message": "all is well", "lastTransitionTime": then},
+		map[string]any{"type": "Ready", "status": "True", "reason": "Running", "message": "all is well", "lastTransitionTime": then},
 		map[string]any{"type": "Paused", "status": "False", "reason": "NotPaused", "message": "", "lastTransitionTime": then},
 	})
 	set(machine.Object, "status.addresses", []any{map[string]any{"type": "InternalIP", "address": "10.0.0.5"}})
 	expect.OK(t, api.Status().Update(t.Context(), machine))
 	for args, want := range map[string]string{
-		"":       "row prod True Joined win-1 20348.1 AGE all is well",
-		"-owide": "row prod True Joined win-1 20348.1 AGE " + vmOne + " win-1 10.0.0.5 win2022 az1 Running False all is well",
+		"":       "row prod True Running win-1 20348.1 AGE all is well",
+		"-owide": "row prod True Running win-1 20348.1 AGE " + vmOne + " win-1 10.0.0.5 win2022 az1 Running False all is well",
 	} {
 		wantRow(t, "winm row "+args, 6, want)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -58,7 +59,7 @@ func (j *joins) assertAzureModes(ctx context.Context) {
 // playAzure lets a guest live with the user data of its mode until the test ends.
 func (j *joins) playAzure(ctx context.Context, m mode, address string) {
 	j.Helper()
-	name := "az-" + string(m.mode)
+	name := "az-" + strings.ToLower(string(m.mode))
 	rendered, err := bootstrap.Render(j.azureInput(ctx, m, name))
 	j.must(err)
 	g := &guest.Simulated{Dir: filepath.Join(j.lab.GuestsDir(), name), Address: address, CNI: m.daemon.run}
@@ -95,7 +96,7 @@ func (j *joins) azureInput(ctx context.Context, m mode, name string) bootstrap.I
 
 func (j *joins) assertAzure(ctx context.Context, m mode) {
 	j.Helper()
-	name := "az-" + string(m.mode)
+	name := "az-" + strings.ToLower(string(m.mode))
 	wanted := []string{
 		"cni 10-azure.conflist", "endpoint pod2_azure", "kube-proxy of " + name + " in azure", "network azure of L2Bridge",
 		"network ext of L2Bridge",

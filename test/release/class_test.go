@@ -70,12 +70,16 @@ func cluster(t *testing.T, variables tree) []byte {
 	for name, value := range variables {
 		values = append(values, tree{"name": name, "value": value})
 	}
+	topology := tree{
+		"classRef": tree{"name": "mixed"}, "version": "v1.36.3", "controlPlane": tree{"replicas": 1},
+		"workers": tree{"machineDeployments": []any{tree{"class": "windows", "name": "workers", "replicas": 2}}},
+	}
+	if len(values) > 0 { // Cluster API refuses an empty list
+		topology["variables"] = values
+	}
 	return expect.Got(json.Marshal(tree{
 		"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": tree{"name": "demo", "namespace": "default"},
-		"spec": tree{"topology": tree{
-			"classRef": tree{"name": "mixed"}, "version": "v1.36.3", "controlPlane": tree{"replicas": 1}, "variables": values,
-			"workers": tree{"machineDeployments": []any{tree{"class": "windows", "name": "workers", "replicas": 2}}},
-		}},
+		"spec": tree{"topology": topology},
 	}))(t)
 }
 

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 }
 
 func playParent(dir string) {
-	p, err := launch(dir, shell("child", "sleep 600"))
+	p, err := launch(dir, shell("child", "exec sleep 600"))
 	if err != nil {
 		panic(err)
 	}
@@ -73,7 +73,7 @@ func TestServerThatDiesTellsWhy(t *testing.T) {
 }
 
 func TestServerThatIsNeverReadyTellsWhatIsMissing(t *testing.T) {
-	s := shell("etcd", "sleep 600")
+	s := shell("etcd", "exec sleep 600")
 	s.ready = func(context.Context) error { return errors.New("503 no leader") }
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()

@@ -1,6 +1,7 @@
 package vcenter
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/google/uuid"
@@ -52,6 +53,9 @@ func (t *template) CloneVMTask(ctx *simulator.Context, req *types.CloneVM_Task) 
 	t.gate.mu.Lock()
 	closed, fault := t.gate.closed, t.gate.fault
 	t.gate.mu.Unlock()
+	if fault == nil {
+		fault = reservedMAC(req.Spec.Config)
+	}
 	if closed == nil && fault == nil && !oneAtATime {
 		return t.VirtualMachine.CloneVMTask(ctx, req)
 	}
@@ -88,4 +92,24 @@ func (t *template) clone(ctx *simulator.Context, req *types.CloneVM_Task) (types
 		return nil, inner.Info.Error.Fault
 	}
 	return inner.Info.Result, nil
+}
+
+// reservedMAC refuses a chosen MAC that has VMware's prefix but is beyond 00:50:56:3f:ff:ff. The guide to vSphere's networking
+// says so (VMware OUI in Static MAC Addresses), and that such a VM cannot be powered on. Two VMs with one MAC both run.
+func reservedMAC(config *types.VirtualMachineConfigSpec) types.BaseMethodFault {
+	if config == nil {
+		return nil
+	}
+	for _, change := range config.DeviceChange {
+		card, ok := change.GetVirtualDeviceConfigSpec().Device.(types.BaseVirtualEthernetCard)
+		if !ok || change.GetVirtualDeviceConfigSpec().Operation == types.VirtualDeviceConfigSpecOperationRemove {
+			continue
+		}
+		const prefix = "00:50:56:"
+		mac := card.GetVirtualEthernetCard().MacAddress
+		if strings.HasPrefix(mac, prefix) && mac >= prefix+"40" {
+			return &types.GenericVmConfigFault{Reason: "The MAC address " + mac + " conflicts with VMware reserved MACs for other usage."}
+		}
+	}
+	return nil
 }

@@ -1,8 +1,11 @@
 package v1beta1
 
-// Containerd has the settings of containerd. They become drop-in files, which containerd 2 merges into its configuration.
+// Containerd has the settings of containerd. They become drop-in files, which
+// containerd 2 merges into its configuration.
 type Containerd struct {
-	// registries that have mirrors or a CA of their own, or need credentials.
+	// registries that have mirrors or a CA of their own, or need credentials, such
+	// as {host: docker.io, mirrors: [{url: https://mirror.example.com}]}. They
+	// need containerd 2.0. Default: registries are used directly.
 	//
 	// +optional
 	// +listType=map
@@ -10,7 +13,10 @@ type Containerd struct {
 	// +kubebuilder:validation:MaxItems=16
 	Registries []Registry `json:"registries,omitempty"`
 
-	// pauseImage of all pods. Default: the one in the image's containerd configuration.
+	// pauseImage is the pause image of all pods, such as
+	// registry.k8s.io/pause:3.10.2. It must fit the build of Windows, and needs
+	// containerd 2.0. If the VM's image does not have it, it is pulled before the
+	// node joins. Default: the one in the configuration of the image's containerd.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -18,8 +24,10 @@ type Containerd struct {
 	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+(:(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3}))?|[a-z0-9]([-a-z0-9]*[a-z0-9])?:(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3})|localhost)(/[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*)+(:\w[\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$')`,message=`must be the full name of an image including its registry, such as registry.k8s.io/pause:3.10.2`
 	PauseImage string `json:"pauseImage,omitempty"`
 
-	// prepullImages are pulled before the node joins. All pulls together get half of bootstrapDeadlineSeconds, and each image must
-	// get at least 60 s of it. An image that cannot be pulled is a warning.
+	// prepullImages are pulled before the node joins, such as
+	// mcr.microsoft.com/windows/nanoserver:ltsc2022. Together they get half of
+	// bootstrapDeadlineSeconds; so many that each would get less than 60 s are
+	// refused. If one cannot be pulled, that is a warning. Default: none.
 	//
 	// +optional
 	// +listType=set
@@ -29,14 +37,17 @@ type Containerd struct {
 	// +kubebuilder:validation:items:XValidation:rule=`self == '' || self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+(:(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3}))?|[a-z0-9]([-a-z0-9]*[a-z0-9])?:(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3})|localhost)(/[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*)+(:\w[\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$')`,message=`must be the full name of an image including its registry, such as registry.k8s.io/pause:3.10.2`
 	PrepullImages []string `json:"prepullImages,omitempty"`
 
-	// hyperVIsolation: Enabled installs the Windows feature Hyper-V and adds the runtime handler runhcs-wcow-hypervisor, for
-	// use in a RuntimeClass. The VM needs nested virtualization. Default: Disabled.
+	// hyperVIsolation: Enabled installs the Windows feature Hyper-V and adds the
+	// runtime handler runhcs-wcow-hypervisor, for use in a RuntimeClass. It needs
+	// containerd 2.0 and a VM with nested virtualization. Default: Disabled.
 	//
 	// +optional
 	// +kubebuilder:validation:Enum=Enabled;Disabled
 	HyperVIsolation HyperVIsolation `json:"hyperVIsolation,omitempty"`
 
-	// dropIns are further files of containerd's configuration, in format version 3.
+	// dropIns are more files of containerd's configuration, in TOML and version 3
+	// of its format. They win over what the bootstrap writes, and need containerd
+	// 2.0. Default: none.
 	//
 	// +optional
 	// +listType=map
@@ -59,8 +70,9 @@ const (
 // +kubebuilder:validation:XValidation:rule="(has(self.mirrors) && size(self.mirrors) > 0) || (has(self.caFrom) && (has(self.caFrom.secret) && has(self.caFrom.secret.name) || has(self.caFrom.configMap) && has(self.caFrom.configMap.name))) || (has(self.credentialsRef) && has(self.credentialsRef.name))",message="set at least one of mirrors, caFrom and credentialsRef"
 // +kubebuilder:validation:XValidation:rule="self.host != '_default' || !has(self.credentialsRef) || !has(self.credentialsRef.name)",message="credentials for _default would be sent to every registry; set host to the registry that they are for",fieldPath=".credentialsRef"
 type Registry struct {
-	// host of the registry as in image names, such as docker.io or registry.example.com:5000. _default applies to all
-	// registries that are not listed.
+	// host of the registry as in image names, such as docker.io or
+	// registry.example.com:5000. _default applies to all registries that are not
+	// listed, and takes no credentials.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -68,8 +80,8 @@ type Registry struct {
 	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(:(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3}))?|_default)$')`,message=`must be a registry as in image names, without scheme and path, such as docker.io or registry.example.com:5000; _default stands for all others`
 	Host string `json:"host,omitempty"`
 
-	// mirrors are tried in order, before the registry itself. If the host of a mirror is listed in registries too, its CA
-	// and credentials are taken from there.
+	// mirrors are tried in this order, before the registry itself. If a mirror
+	// needs a CA or credentials, list its host in registries, too. Default: none.
 	//
 	// +optional
 	// +listType=map
@@ -77,21 +89,26 @@ type Registry struct {
 	// +kubebuilder:validation:MaxItems=8
 	Mirrors []RegistryMirror `json:"mirrors,omitempty"`
 
-	// caFrom names the Secret or ConfigMap with the CA that signed the registry's certificate, in PEM. Default: Windows' own CAs.
+	// caFrom names the Secret or ConfigMap with the CA of the registry's
+	// certificate, in PEM, such as {configMap: {name: company, key: ca.crt}}.
+	// Default: the CAs that Windows trusts.
 	//
 	// +optional
 	CAFrom ContentSource `json:"caFrom,omitempty,omitzero"`
 
-	// credentialsRef names a Secret with the keys username and password. They are sent by HTTP basic authentication.
+	// credentialsRef names a Secret with the keys username and password, such as
+	// {name: harbor}. They are sent by HTTP basic authentication. Default:
+	// anonymous access.
 	//
 	// +optional
 	CredentialsRef SecretReference `json:"credentialsRef,omitempty,omitzero"`
 }
 
-// RegistryMirror is another source of a registry's images.
+// RegistryMirror is one other source of the registry's images.
 type RegistryMirror struct {
-	// url of the mirror, such as https://mirror.example.com. If it has a path, that must be the whole path in front of the
-	// image name, such as https://harbor.example.com/v2/docker-hub.
+	// url of the mirror, such as https://mirror.example.com. If it has a path,
+	// that must be the whole path in front of the image name, such as
+	// https://harbor.example.com/v2/docker-hub.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -102,7 +119,7 @@ type RegistryMirror struct {
 
 // SecretReference names a Secret in the namespace of the config.
 type SecretReference struct {
-	// name of the Secret, such as harbor.
+	// name of the Secret, such as harbor. It is in the namespace of the config.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
@@ -114,7 +131,8 @@ type SecretReference struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.content) != (has(self.contentFrom) && (has(self.contentFrom.secret) && (has(self.contentFrom.secret.name) || has(self.contentFrom.secret.key)) || has(self.contentFrom.configMap) && (has(self.contentFrom.configMap.name) || has(self.contentFrom.configMap.key))))",message="set exactly one of content and contentFrom"
 type ContainerdDropIn struct {
-	// name of the drop-in. containerd reads drop-ins in the order of their names.
+	// name of the file, such as limits. containerd reads the files in the order of
+	// their names.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -122,7 +140,7 @@ type ContainerdDropIn struct {
 	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$')`,message=`must be lower-case letters, digits and dashes, with a letter or digit at both ends, such as limits`
 	Name string `json:"name,omitempty"`
 
-	// content of the file, in TOML.
+	// content of the file, in TOML. Set either content or contentFrom.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -130,7 +148,8 @@ type ContainerdDropIn struct {
 	// +kubebuilder:validation:XValidation:rule=`!self.contains('\u0000')`,message=`must not have NUL characters; put binary content in a Secret or ConfigMap and use contentFrom`
 	Content string `json:"content,omitempty"`
 
-	// contentFrom names the Secret or ConfigMap that has the content.
+	// contentFrom names the Secret or ConfigMap that has the content of the file.
+	// Set either content or contentFrom.
 	//
 	// +optional
 	ContentFrom ContentSource `json:"contentFrom,omitempty,omitzero"`

@@ -2,7 +2,9 @@ package v1beta1
 
 // Custom has the user's own files and scripts.
 type Custom struct {
-	// files are written before anything else happens on the node.
+	// files to write on the node, such as {path: C:\app\app.conf, content:
+	// debug=1}. They are written before Windows, containerd and the kubelet are
+	// set up. Default: none.
 	//
 	// +optional
 	// +listType=map
@@ -11,7 +13,8 @@ type Custom struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(one, self.exists_one(other, other.path.lowerAscii() == one.path.lowerAscii()))",message="two files have the same path (Windows ignores case); remove one of them"
 	Files []CustomFile `json:"files,omitempty"`
 
-	// preJoin scripts run in order, after Windows and its network are set up and before containerd and the kubelet are.
+	// preJoin scripts run in this order, after Windows and its network are set up
+	// and before containerd and the kubelet are. Default: none.
 	//
 	// +optional
 	// +listType=map
@@ -19,7 +22,8 @@ type Custom struct {
 	// +kubebuilder:validation:MaxItems=16
 	PreJoin []CustomScript `json:"preJoin,omitempty"`
 
-	// postJoin scripts run in order once the kubelet runs. The bootstrap succeeds only if they do.
+	// postJoin scripts run in this order, once the node has joined and the kubelet
+	// runs. The bootstrap succeeds only if they do. Default: none.
 	//
 	// +optional
 	// +listType=map
@@ -38,13 +42,14 @@ const (
 	FileAccessInherited      FileAccess = "Inherited"
 )
 
-// CustomFile is a file on the node.
+// CustomFile is one file on the node.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.content) != (has(self.contentFrom) && (has(self.contentFrom.secret) && (has(self.contentFrom.secret.name) || has(self.contentFrom.secret.key)) || has(self.contentFrom.configMap) && (has(self.contentFrom.configMap.name) || has(self.contentFrom.configMap.key))))",message="set exactly one of content and contentFrom"
 // +kubebuilder:validation:XValidation:rule="!has(self.access) || self.access != 'Inherited' || !has(self.contentFrom) || !has(self.contentFrom.secret) || !has(self.contentFrom.secret.name)",message="a file with content from a Secret is for Administrators only; remove access, or take the content from a ConfigMap",fieldPath=".access"
 type CustomFile struct {
-	// path of the file on drive C:, such as C:\etc\app.conf. Paths of the bootstrap and of the node's programs are refused;
-	// docs/bootstrap.md lists them.
+	// path of the file on drive C:, such as C:\app\app.conf. Paths of the
+	// bootstrap and of the node's programs are refused; docs/bootstrap.md lists
+	// them.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -53,7 +58,7 @@ type CustomFile struct {
 	// +kubebuilder:validation:XValidation:rule=`![r'c:\run\kubeadm', r'c:\run\capwin', r'c:\etc\kubernetes', r'c:\var\lib\kubelet\pki', r'c:\var\lib\kubelet\config.yaml', r'c:\var\lib\kubelet\instance-config.yaml', r'c:\var\lib\kubelet\kubeadm-flags.env', r'c:\programdata\capwin', r'c:\run\cluster-api', r'c:\programdata\containerd\certs.d', r'c:\program files\containerd', r'c:\k\kubeadm.exe', r'c:\k\kubectl.exe', r'c:\k\kubelet.exe', r'c:\k\kube-log-runner.exe', r'c:\etc\cni\net.d', r'c:\opt\cni\bin', r'c:\var\lib\kube-proxy\config.conf', r'c:\k\azure.json', r'c:\programdata\vmware\vmware tools\tools.conf'].exists(place, self.lowerAscii() == place || self.lowerAscii().startsWith(place + '\\'))`,message="this path is reserved for the bootstrap and the programs of the node; use another one"
 	Path string `json:"path,omitempty"`
 
-	// content of the file.
+	// content of the file, as text. Set either content or contentFrom.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -61,13 +66,15 @@ type CustomFile struct {
 	// +kubebuilder:validation:XValidation:rule=`!self.contains('\u0000')`,message=`must not have NUL characters; put binary content in a Secret or ConfigMap and use contentFrom`
 	Content string `json:"content,omitempty"`
 
-	// contentFrom names the Secret or ConfigMap that has the content.
+	// contentFrom names the Secret or ConfigMap that has the content of the file,
+	// as text or bytes. Set either content or contentFrom.
 	//
 	// +optional
 	ContentFrom ContentSource `json:"contentFrom,omitempty,omitzero"`
 
-	// access to the file: Administrators or Inherited. Default: Administrators if the content comes from a Secret, otherwise
-	// Inherited.
+	// access to the file: Administrators, or Inherited from its folder. Content
+	// from a Secret is for Administrators only. Default: Administrators for a
+	// Secret, otherwise Inherited.
 	//
 	// +optional
 	// +kubebuilder:validation:Enum=Administrators;Inherited
@@ -83,13 +90,14 @@ const (
 	ScriptCmd        ScriptType = "Cmd"
 )
 
-// CustomScript is a script that runs as SYSTEM. It must be safe to run more than once, because the machine may be
-// interrupted while it runs. Exit code 0 means success and 3010 success after a restart of Windows; any other exit code fails
-// the bootstrap.
+// CustomScript is a script that runs as SYSTEM. It must be safe to run more
+// than once, because Windows may restart while it runs. Exit code 0 means
+// success, and 3010 means success and that Windows must restart. Any other
+// exit code fails the bootstrap.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.content) != (has(self.contentFrom) && (has(self.contentFrom.secret) && (has(self.contentFrom.secret.name) || has(self.contentFrom.secret.key)) || has(self.contentFrom.configMap) && (has(self.contentFrom.configMap.name) || has(self.contentFrom.configMap.key))))",message="set exactly one of content and contentFrom"
 type CustomScript struct {
-	// name of the script in reports.
+	// name of the script in reports, such as drivers.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -103,7 +111,7 @@ type CustomScript struct {
 	// +kubebuilder:validation:Enum=PowerShell;Cmd
 	Type ScriptType `json:"type,omitempty"`
 
-	// content of the script.
+	// content of the script. Set either content or contentFrom.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -111,13 +119,14 @@ type CustomScript struct {
 	// +kubebuilder:validation:XValidation:rule=`!self.contains('\u0000')`,message=`must not have NUL characters; put binary content in a Secret or ConfigMap and use contentFrom`
 	Content string `json:"content,omitempty"`
 
-	// contentFrom names the Secret or ConfigMap that has the content.
+	// contentFrom names the Secret or ConfigMap that has the content of the
+	// script. Set either content or contentFrom.
 	//
 	// +optional
 	ContentFrom ContentSource `json:"contentFrom,omitempty,omitzero"`
 
-	// timeoutSeconds of the script. Those of all scripts together must be less than bootstrapDeadlineSeconds.
-	// Default: 300.
+	// timeoutSeconds is how long the script may run. All scripts together must
+	// take less than bootstrapDeadlineSeconds. Default: 300.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1
@@ -125,17 +134,19 @@ type CustomScript struct {
 	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty"`
 }
 
-// ContentSource names a key of a Secret or ConfigMap in the namespace of the config. It is read once, when the user data is
-// rendered.
+// ContentSource names a key of a Secret or ConfigMap in the namespace of the
+// config. It is read once, when the user data is rendered.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.secret) || !has(self.secret.name) || !has(self.configMap) || !has(self.configMap.name)",message="set secret or configMap, not both"
 type ContentSource struct {
-	// secret in the namespace of the config, and the key in it.
+	// secret in the namespace of the config, and the key in it, such as {name:
+	// app, key: license}. Set either secret or configMap.
 	//
 	// +optional
 	Secret KeyReference `json:"secret,omitempty,omitzero"`
 
-	// configMap in the namespace of the config, and the key in it.
+	// configMap in the namespace of the config, and the key in it, such as {name:
+	// company, key: ca.crt}. Set either secret or configMap.
 	//
 	// +optional
 	ConfigMap KeyReference `json:"configMap,omitempty,omitzero"`
@@ -145,14 +156,14 @@ type ContentSource struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.name) == has(self.key)",message="set both name and key"
 type KeyReference struct {
-	// name of the Secret or ConfigMap, such as node-files.
+	// name of the Secret or ConfigMap, such as company.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of an object in the config's own namespace: lower-case letters, digits, '-' and '.', such as node-files"
 	Name string `json:"name,omitempty"`
 
-	// key in the Secret or ConfigMap, such as app.conf.
+	// key in the Secret or ConfigMap, such as ca.crt.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=253

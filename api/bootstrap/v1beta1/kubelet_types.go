@@ -6,21 +6,26 @@ import "k8s.io/apimachinery/pkg/runtime"
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.systemLogQuery) || self.systemLogQuery != 'Enabled' || !has(self.featureGates) || !self.featureGates.exists(gate, gate.name == 'NodeLogQuery' && gate.state == 'Disabled')",message="systemLogQuery: Enabled needs the feature gate NodeLogQuery, which is Disabled; remove one of the two",fieldPath=".featureGates"
 type Kubelet struct {
-	// maxPods of the node. Default: 110.
+	// maxPods is how many pods the node can run, such as 60. The memory that is
+	// reserved for the kubelet grows with it. With AzureCNI at most 255 are
+	// possible. Default: 110.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=500
 	MaxPods int32 `json:"maxPods,omitempty"`
 
-	// cloudProvider is External if a cloud controller manager initializes the Node, or None if there is no such manager: with
-	// External, and without a manager, the Node never becomes ready for pods. Default: External.
+	// cloudProvider: External says that a cloud controller manager initializes the
+	// Node. Without one, the Node would keep a taint and get no pods: then set
+	// None. Default: External.
 	//
 	// +optional
 	CloudProvider CloudProvider `json:"cloudProvider,omitempty"`
 
-	// extraArgs are flags of the kubelet that have no field here. Use configuration for what KubeletConfiguration can express.
-	// Flags that the bootstrap sets itself are refused.
+	// extraArgs are flags of the kubelet that have no field here, such as {name:
+	// vmodule, value: kubelet=4}. What a KubeletConfiguration has belongs in
+	// configuration. Flags that the bootstrap sets itself are refused. Default:
+	// none.
 	//
 	// +optional
 	// +listType=map
@@ -29,8 +34,10 @@ type Kubelet struct {
 	// +kubebuilder:validation:XValidation:rule="self.exists(arg, arg.name == 'image-credential-provider-bin-dir') == self.exists(arg, arg.name == 'image-credential-provider-config')",message="the kubelet needs image-credential-provider-bin-dir and image-credential-provider-config together; set both or neither"
 	ExtraArgs []KubeletArg `json:"extraArgs,omitempty"`
 
-	// featureGates of the kubelet. A gate that is unknown or locked in the Machine's Kubernetes version is refused, because the
-	// kubelet would not start.
+	// featureGates of the kubelet, such as {name: WindowsCPUAndMemoryAffinity,
+	// state: Enabled}. A gate that the Machine's Kubernetes version does not know,
+	// or does not let you change, is refused, because the kubelet would not start.
+	// Default: those of the cluster's kubelet configuration.
 	//
 	// +optional
 	// +listType=map
@@ -38,37 +45,47 @@ type Kubelet struct {
 	// +kubebuilder:validation:MaxItems=64
 	FeatureGates []FeatureGate `json:"featureGates,omitempty"`
 
-	// priorityClass of the kubelet's process: Normal, AboveNormal or High. Default: AboveNormal.
+	// priorityClass of the kubelet's process in Windows: Normal, AboveNormal or
+	// High. Default: AboveNormal.
 	//
 	// +optional
 	PriorityClass PriorityClass `json:"priorityClass,omitempty"`
 
-	// start says when Windows starts the kubelet's service: Automatic, or AutomaticDelayed for about two minutes after other
-	// services. Default: Automatic.
+	// start says when Windows starts the kubelet: Automatic with Windows, or
+	// AutomaticDelayed about two minutes later. AutomaticDelayed is refused where
+	// the bootstrap itself starts the kubelet: in L2Bridge, L2Tunnel, and Overlay
+	// without OVNKubernetes. Default: Automatic.
 	//
 	// +optional
 	Start ServiceStart `json:"start,omitempty"`
 
-	// serverCertificates of the kubelet: SelfSigned, or ClusterSigned, for which a controller or a person in the workload
-	// cluster must approve each certificate signing request. Default: as in the cluster's kubelet configuration.
+	// serverCertificates of the kubelet: SelfSigned, or ClusterSigned, with which
+	// a controller or a person in the workload cluster must approve the
+	// certificate signing requests of each node. Default: as in the cluster's
+	// kubelet configuration.
 	//
 	// +optional
 	ServerCertificates ServerCertificates `json:"serverCertificates,omitempty"`
 
-	// systemLogQuery: Enabled lets users who may read a Node's logs also read the logs of Windows services. Default: as in the
-	// cluster's kubelet configuration.
+	// systemLogQuery: Enabled lets users who may read a Node's logs also read the
+	// logs of Windows services, by `kubectl get --raw
+	// "/api/v1/nodes/NODE/proxy/logs/?query=SERVICE"`. Disabled forbids it.
+	// Default: as in the cluster's kubelet configuration.
 	//
 	// +optional
 	SystemLogQuery State `json:"systemLogQuery,omitempty"`
 
-	// log says how much the kubelet logs and where, such as verbosity: 4. Default: files in C:\var\log\kubelet, 50 MiB each.
+	// log says how much the kubelet logs and where, such as verbosity: 4. Default:
+	// files in C:\var\log\kubelet, from Kubernetes 1.34 on of 50 MiB each.
 	//
 	// +optional
 	Log KubeletLog `json:"log,omitempty,omitzero"`
 
-	// configuration is merged into the node's KubeletConfiguration. Use it for settings that have no field here, such as
-	// containerLogMaxSize. A field is refused if the Machine's Kubernetes version does not know it, if a kubelet on Windows
-	// does not accept it, or if the bootstrap sets it itself.
+	// configuration has fields of a KubeletConfiguration that have no field here,
+	// such as containerLogMaxSize: 20Mi. They are merged into the cluster's
+	// kubelet configuration. A field is refused if the Machine's Kubernetes
+	// version does not know it, if a kubelet on Windows does not accept it, or if
+	// the bootstrap sets it itself. Default: none.
 	//
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
@@ -111,7 +128,8 @@ const (
 	ServiceStartAutomaticDelayed ServiceStart = "AutomaticDelayed"
 )
 
-// ServerCertificates says who signs the certificate of the kubelet's own server.
+// ServerCertificates says who signs the certificate of the kubelet's own
+// server.
 //
 // +kubebuilder:validation:Enum=SelfSigned;ClusterSigned
 type ServerCertificates string
@@ -133,9 +151,9 @@ const (
 	StateDisabled State = "Disabled"
 )
 
-// KubeletArg is a flag of the kubelet.
+// KubeletArg is one flag of the kubelet.
 type KubeletArg struct {
-	// name of the flag, without leading dashes.
+	// name of the flag without its dashes in front, such as vmodule.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -143,7 +161,8 @@ type KubeletArg struct {
 	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^[a-z]([a-z0-9-]*[a-z0-9])?$')`,message=`must be the name of a flag without dashes in front and without its value, such as vmodule`
 	Name string `json:"name,omitempty"`
 
-	// value of the flag: printable ASCII without double quotes. It may be empty.
+	// value of the flag, such as kubelet=4: printable ASCII without double quotes.
+	// It may be empty.
 	//
 	// +required
 	// +kubebuilder:validation:MaxLength=1024
@@ -151,7 +170,7 @@ type KubeletArg struct {
 	Value *string `json:"value,omitempty"`
 }
 
-// FeatureGate is a feature gate of the kubelet.
+// FeatureGate is one feature gate of the kubelet.
 type FeatureGate struct {
 	// name of the feature gate, such as WindowsCPUAndMemoryAffinity.
 	//
@@ -167,17 +186,19 @@ type FeatureGate struct {
 	State State `json:"state,omitempty"`
 }
 
-// KubeletLog says how much the kubelet logs, where, and how long log files are kept.
+// KubeletLog says how much the kubelet logs, where, and how long log files are
+// kept.
 type KubeletLog struct {
-	// verbosity from 0 to 10. 2 suits normal operation; 5 or more fills the disk quickly. Default: as in the cluster's kubelet
-	// configuration.
+	// verbosity of the log, from 0 to 10. 2 suits normal operation; 5 or more
+	// fills the disk quickly. Default: as in the cluster's kubelet configuration.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10
 	Verbosity *int32 `json:"verbosity,omitempty"`
 
-	// directory of the log files, on drive C:. Default: C:\var\log\kubelet.
+	// directory of the log files on drive C:, such as C:\logs\kubelet. Folders of
+	// the bootstrap are refused. Default: C:\var\log\kubelet.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -186,15 +207,17 @@ type KubeletLog struct {
 	// +kubebuilder:validation:XValidation:rule=`![r'c:\run\kubeadm', r'c:\run\capwin', r'c:\etc\kubernetes', r'c:\var\lib\kubelet\pki', r'c:\var\lib\kubelet\config.yaml', r'c:\var\lib\kubelet\instance-config.yaml', r'c:\var\lib\kubelet\kubeadm-flags.env', r'c:\programdata\capwin', r'c:\run\cluster-api', r'c:\programdata\containerd\certs.d', r'c:\program files\containerd', r'c:\k\kubeadm.exe', r'c:\k\kubectl.exe', r'c:\k\kubelet.exe', r'c:\k\kube-log-runner.exe', r'c:\etc\cni\net.d', r'c:\opt\cni\bin', r'c:\var\lib\kube-proxy\config.conf', r'c:\k\azure.json', r'c:\programdata\vmware\vmware tools\tools.conf'].exists(place, self.lowerAscii() == place || self.lowerAscii().startsWith(place + '\\'))`,message="this path is reserved for the bootstrap and the programs of the node; use another one"
 	Directory string `json:"directory,omitempty"`
 
-	// maxSizeMiB of a log file; the kubelet then starts a new one. Default: 50. Needs Kubernetes 1.34: earlier kubelets never
-	// rotate their log.
+	// maxSizeMiB is the size at which the kubelet begins a new log file. It needs
+	// Kubernetes 1.34; an earlier kubelet writes one file that only grows.
+	// Default: 50.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1024
 	MaxSizeMiB int32 `json:"maxSizeMiB,omitempty"`
 
-	// maxAgeHours of a log file, after which it is deleted. Default: 168. Needs Kubernetes 1.34.
+	// maxAgeHours is the age at which the kubelet deletes a log file. It needs
+	// Kubernetes 1.34. Default: 168.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1

@@ -1,7 +1,8 @@
 package v1beta1
 
-// Network says how pods on the node reach the network. Without it the bootstrap sets up no pod network and leaves
-// everything to the CNI's own DaemonSet.
+// Network says how pods on the node reach the network. Without it the
+// bootstrap sets up no pod network and leaves everything to the CNI's own
+// DaemonSet.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.mode) || !(has(self.cni) || has(self.interface) || has(self.hnsNetworkName) || has(self.vni) || (has(self.exceptionCIDRs) && size(self.exceptionCIDRs) > 0) || has(self.clusterDNS) || (has(self.nodePorts) && has(self.nodePorts.first)) || (has(self.dynamicPorts) && has(self.dynamicPorts.first)) || (has(self.firewall) && size(self.firewall) > 0) || (has(self.kubeProxy) && has(self.kubeProxy.configFile)))",message="the other fields of network need a mode; set mode to L2Bridge, L2Tunnel, Overlay, Transparent or None",fieldPath=".mode"
 // +kubebuilder:validation:XValidation:rule="!has(self.mode) || (has(self.cni) && !(self.cni in ['Flannel', 'Calico', 'AzureCNI', 'OVNKubernetes', 'Antrea', 'WinBridge', 'WinOverlay'])) || (self.mode == 'None' ? !has(self.cni) : self.mode == 'Transparent' ? (!has(self.cni) || self.cni == 'Antrea') : self.mode == 'L2Tunnel' ? (has(self.cni) && self.cni == 'AzureCNI') : self.mode == 'L2Bridge' ? (has(self.cni) && self.cni in ['Flannel', 'Calico', 'WinBridge', 'AzureCNI']) : self.mode == 'Overlay' ? (has(self.cni) && self.cni in ['Flannel', 'Calico', 'OVNKubernetes', 'WinOverlay']) : true)",message="mode and cni do not fit together; use L2Bridge with Flannel, Calico, WinBridge or AzureCNI, L2Tunnel with AzureCNI, Overlay with Flannel, Calico, OVNKubernetes or WinOverlay, Transparent with Antrea or no cni, or None with no cni",fieldPath=".cni"
@@ -14,46 +15,58 @@ package v1beta1
 // +kubebuilder:validation:XValidation:rule="!has(self.dynamicPorts) || !has(self.dynamicPorts.first) || self.dynamicPorts.first < 1 || (has(self.dynamicPorts.last) && self.dynamicPorts.last > 65535) || (has(self.nodePorts) && has(self.nodePorts.last) && self.nodePorts.last > 65535) || (has(self.nodePorts) && has(self.nodePorts.first) ? self.dynamicPorts.first > (has(self.nodePorts.last) ? self.nodePorts.last : self.nodePorts.first) : self.dynamicPorts.first > 32767) || (has(self.dynamicPorts.last) ? self.dynamicPorts.last : self.dynamicPorts.first) < (has(self.nodePorts) && has(self.nodePorts.first) ? self.nodePorts.first : 30000)",message="dynamicPorts overlap nodePorts, which are 30000 to 32767 by default; use ports below or above them",fieldPath=".dynamicPorts"
 // +kubebuilder:validation:XValidation:rule="(has(self.dynamicPorts) && has(self.dynamicPorts.first)) || !(has(self.nodePorts) && has(self.nodePorts.first)) || (has(self.nodePorts.last) ? self.nodePorts.last : self.nodePorts.first) <= 65280 || (has(self.nodePorts.last) ? self.nodePorts.last : self.nodePorts.first) > 65535",message="there is no room for dynamicPorts above these nodePorts; set dynamicPorts below them",fieldPath=".dynamicPorts"
 type Network struct {
-	// mode of the Host Networking Service for pods: L2Bridge (pods are in the nodes' network), L2Tunnel (in an Azure virtual
-	// network), Overlay (in a VXLAN), Transparent (the CNI owns the network, as Antrea does), or None (ports and firewall rules
-	// only). All other fields of network need it.
+	// mode is the driver of Windows' Host Networking Service (HNS) for pods:
+	// L2Bridge (in the nodes' network), L2Tunnel (in an Azure virtual network),
+	// Overlay (in a VXLAN), Transparent (the CNI owns the network, as Antrea
+	// does), or None (ports and firewall rules only). All other fields of network
+	// need it.
 	//
 	// +optional
 	Mode NetworkMode `json:"mode,omitempty"`
 
-	// cni that runs on the node. The image or the CNI's DaemonSet must bring its programs.
+	// cni that gives pods their network. It must fit mode: Flannel, Calico,
+	// WinBridge or AzureCNI in L2Bridge; AzureCNI in L2Tunnel; Flannel, Calico,
+	// OVNKubernetes or WinOverlay in Overlay; Antrea or none in Transparent; none
+	// in None. The image or the CNI's DaemonSet must bring its programs.
 	//
 	// +optional
 	CNI CNI `json:"cni,omitempty"`
 
-	// interface of the node for the pods' traffic: the name of one of the networkInterfaces of the WindowsMachine, such as
-	// node. On Azure only the first one is possible. Default: the first one. A machine that lists no networkInterfaces has the
-	// adapters of its template: then write the name that Windows gives to one of them, such as Ethernet0; by default Windows
-	// takes any free one.
+	// interface is the adapter for the pods' traffic: the name of one of the
+	// WindowsMachine's networkInterfaces, such as node; in Azure only the first.
+	// If the machine lists none, it is the name of an adapter in Windows, such as
+	// Ethernet0. Not for Transparent, None and OVNKubernetes. Default: the first
+	// one; if the machine lists none, any free one.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([A-Za-z0-9 ()#._-]*[A-Za-z0-9()#._-])?$')",message="must be the name of one of the machine's networkInterfaces, such as node, or Windows' own name of an adapter, such as Ethernet0 2"
 	Interface string `json:"interface,omitempty"`
 
-	// hnsNetworkName is the name of the CNI's HNS network for pods. Default: the one that the CNI uses, which is cbr0,
-	// flannel.VNI, Calico, azure, OVNKubernetesHybridOverlayNetwork or vxlan0.
+	// hnsNetworkName is the name of the CNI's HNS network for pods, if it is not
+	// the usual one. Not for Transparent and None. Default: the CNI's own, which
+	// is cbr0, flannel.VNI, Calico, azure, OVNKubernetesHybridOverlayNetwork or
+	// vxlan0.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$')",message="must have letters, digits, '.', '_' and '-' only, and begin and end with a letter or digit, such as flannel.4096"
 	HNSNetworkName string `json:"hnsNetworkName,omitempty"`
 
-	// vni of the VXLAN, the same as on the Linux nodes. Default: 4096, the lowest that Windows accepts. The port is always
-	// 4789.
+	// vni is the network identifier of the VXLAN, the same as on the Linux nodes.
+	// Only for Flannel and WinOverlay in Overlay. The port is always 4789.
+	// Default: 4096, the lowest that Windows accepts.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=4096
 	// +kubebuilder:validation:Maximum=16777215
 	VNI int32 `json:"vni,omitempty"`
 
-	// exceptionCIDRs are destinations that pods reach with their own address, without translation, such as the subnet of the
-	// machines. The cluster's pods and services are always included. AzureCNI needs all ranges of the virtual network here.
+	// exceptionCIDRs are IPv4 destinations that see a pod's own address and not
+	// the node's, such as 10.10.0.0/16. AzureCNI needs all ranges of the virtual
+	// network here. Not for Calico, OVNKubernetes, Transparent and None. Always
+	// included: pods, Services and, except in Overlay, the subnet of the machine's
+	// address from a pool.
 	//
 	// +optional
 	// +listType=set
@@ -63,7 +76,9 @@ type Network struct {
 	// +kubebuilder:validation:items:XValidation:rule="isCIDR(self) && cidr(self).ip().family() == 4 && string(cidr(self).masked()) == self",message="must be an IPv4 CIDR in canonical form with no bits set after the prefix, such as 10.20.0.0/16; IPv6 addresses are never translated"
 	ExceptionCIDRs []string `json:"exceptionCIDRs,omitempty"`
 
-	// clusterDNS is the address of the cluster's DNS service. Default: the tenth address of the service CIDR.
+	// clusterDNS is the address of the cluster's DNS in the CNI configuration that
+	// the bootstrap writes, such as 10.96.0.10. Not for Calico, OVNKubernetes,
+	// Transparent and None. Default: the tenth address of the Services.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -71,20 +86,25 @@ type Network struct {
 	// +kubebuilder:validation:XValidation:rule="isIP(self) && ip.isCanonical(self)",message="must be an IP address in canonical form, such as 10.96.0.10"
 	ClusterDNS string `json:"clusterDNS,omitempty"`
 
-	// nodePorts of the cluster. They are opened in the firewall and kept free of other programs. Default: 30000 to 32767.
+	// nodePorts are the ports of the cluster's NodePort Services. The firewall is
+	// opened for them, except in mode None, and Windows gives them to no other
+	// program. Default: 30000 to 32767.
 	//
 	// +optional
 	NodePorts Ports `json:"nodePorts,omitempty,omitzero"`
 
-	// dynamicPorts are the ports that Windows gives to programs and Services. Default: 34000 to 65535, or from the first port
-	// above nodePorts if these reach higher.
+	// dynamicPorts are the ports that Windows gives to programs and Services, such
+	// as {first: 40000, last: 65535}: at least 255, none below 1025, and no
+	// nodePorts. Default: 34000 to 65535, or from above nodePorts if these reach
+	// higher.
 	//
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.first) || self.first < 1 || self.first > 65535 || (has(self.last) && self.last < self.first) || (self.first >= 1025 && has(self.last) && self.last - self.first >= 254)",message="Windows needs at least 255 ports, and none below 1025; set first and last, such as 34000 and 65535"
 	DynamicPorts Ports `json:"dynamicPorts,omitempty,omitzero"`
 
-	// firewall opens further ports of the node. The ports of the kubelet, the node ports and those of the mode are always
-	// open.
+	// firewall opens more ports of the node, such as {name: metrics, protocol:
+	// TCP, ports: {first: 9100}}. nodePorts and the ports of the mode are open
+	// already; the kubelet's port 10250 must be open in the image. Default: none.
 	//
 	// +optional
 	// +listType=map
@@ -92,7 +112,9 @@ type Network struct {
 	// +kubebuilder:validation:MaxItems=32
 	Firewall []FirewallRule `json:"firewall,omitempty"`
 
-	// kubeProxy settings. If they are left out, kube-proxy's DaemonSet brings its own configuration.
+	// kubeProxy has settings of kube-proxy on the node. Not for Transparent, None,
+	// and Overlay with Calico or OVNKubernetes. Default: kube-proxy's DaemonSet
+	// brings its own configuration.
 	//
 	// +optional
 	KubeProxy KubeProxy `json:"kubeProxy,omitempty,omitzero"`
@@ -155,14 +177,14 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.first) || !has(self.last)",message="last needs a first port; set both, or first alone for a single port",fieldPath=".first"
 // +kubebuilder:validation:XValidation:rule="!has(self.first) || !has(self.last) || self.first > 65535 || self.last < 1 || self.first <= self.last",message="last must not be below first; raise last, or remove it for a single port",fieldPath=".last"
 type Ports struct {
-	// first port, such as 30000.
+	// first port of the range, such as 30000.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	First int32 `json:"first,omitempty"`
 
-	// last port. Default: the same as first.
+	// last port of the range, such as 32767. Default: the same as first.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1
@@ -174,7 +196,7 @@ type Ports struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.ports.first) || has(self.ports.last)",message="set the first port that the rule opens, such as 9100",fieldPath=".ports"
 type FirewallRule struct {
-	// name of the rule, which Windows shows with the prefix "capwin-".
+	// name of the rule, such as metrics. Windows shows it as capwin-metrics.
 	//
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!(self in ['nodeports-tcp', 'nodeports-udp', 'kube-proxy-health', 'vxlan', 'geneve'])",message="the bootstrap already makes a rule of this name; use another name"
@@ -189,7 +211,7 @@ type FirewallRule struct {
 	// +kubebuilder:validation:Enum=TCP;UDP
 	Protocol string `json:"protocol,omitempty"`
 
-	// ports to open.
+	// ports that the rule opens, such as {first: 9100}.
 	//
 	// +required
 	Ports Ports `json:"ports,omitempty,omitzero"`
@@ -199,15 +221,18 @@ type FirewallRule struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.configFile) || !has(self.dsr)",message="dsr is a setting of the file that the bootstrap writes; set configFile: Managed as well, or remove dsr",fieldPath=".configFile"
 type KubeProxy struct {
-	// configFile: Managed writes C:\var\lib\kube-proxy\config.conf, with this node's network name, source VIP, host name and
-	// health check, for a kube-proxy that is started with --config. It does not write kubeconfig.conf in the same folder, which
-	// has the credentials. Default: no file.
+	// configFile: Managed writes C:\var\lib\kube-proxy\config.conf, with this
+	// node's network name, source VIP, host name and health check, for a
+	// kube-proxy that is started with --config. Its DaemonSet must bring
+	// kubeconfig.conf, with the credentials, into the same folder. Default: no
+	// file.
 	//
 	// +optional
 	ConfigFile KubeProxyConfigFile `json:"configFile,omitempty"`
 
-	// dsr is Direct Server Return. Without it NodePorts and Services use up many ports and hide the client's address.
-	// Default: Enabled.
+	// dsr is Direct Server Return in that file: Enabled or Disabled. Without it,
+	// Services use up many ports, and pods do not see the client's address. It
+	// needs configFile: Managed. Default: Enabled.
 	//
 	// +optional
 	DSR DirectServerReturn `json:"dsr,omitempty"`
@@ -221,7 +246,8 @@ type KubeProxyConfigFile string
 // KubeProxyConfigFileManaged means that the bootstrap writes the file.
 const KubeProxyConfigFileManaged KubeProxyConfigFile = "Managed"
 
-// DirectServerReturn says whether answers go to the client directly and not back through the load balancer.
+// DirectServerReturn says whether answers go to the client directly and not
+// back through the load balancer.
 //
 // +kubebuilder:validation:Enum=Enabled;Disabled
 type DirectServerReturn string

@@ -5,29 +5,34 @@ import (
 	"encoding/json"
 )
 
-// Reservations keep CPU, memory and disk space away from pods. Defaults depend on the size of the VM and its number of pods.
+// Reservations keep CPU, memory and disk space away from pods. Defaults depend
+// on the size of the VM and its number of pods.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.lowMemoryPolicy) || !has(self.system) || !has(self.system.memory) || !isQuantity(string(self.system.memory)) || quantity(string(self.system.memory)).compareTo(quantity('1Mi')) < 0 || (has(self.kube) && has(self.kube.memory) ? !isQuantity(string(self.kube.memory)) || quantity(string(self.kube.memory)).compareTo(quantity('1Mi')) < 0 || quantity(string(self.system.memory)).add(quantity(string(self.kube.memory))).compareTo(quantity('2Gi')) >= 0 : quantity(string(self.system.memory)).compareTo(quantity('2Gi')) >= 0)",message="system.memory and kube.memory together must reserve at least 2Gi for Windows and Kubernetes; raise them, remove system.memory, or set lowMemoryPolicy: Allow",fieldPath=".system"
 type Reservations struct {
-	// system is reserved for Windows itself. Default: 2Gi of memory, 1Gi of disk, and between half a core and two cores.
+	// system is reserved for Windows itself. Default: 2Gi of memory; 1Gi of disk
+	// space; and 500m of CPU, 1 from 8 CPUs on, 2 from 17 CPUs on.
 	//
 	// +optional
 	System Reserved `json:"system,omitempty,omitzero"`
 
-	// kube is reserved for kubelet and containerd. Default: 255Mi of memory plus 11Mi for each pod, but at most a quarter of
-	// all memory; 1Gi of disk; and between 60m and about 230m of CPU.
+	// kube is reserved for kubelet and containerd. Default: 255Mi of memory plus
+	// 11Mi for each of maxPods, but at most a quarter of all memory; 1Gi of disk
+	// space; and 60m of CPU, or a little more on larger VMs.
 	//
 	// +optional
 	Kube Reserved `json:"kube,omitempty,omitzero"`
 
-	// eviction has thresholds. The kubelet evicts pods when less memory or disk space than this is free.
+	// eviction has thresholds: the kubelet evicts pods when less memory or disk
+	// space than this is free. Each is an amount or a percentage of the whole.
 	//
 	// +optional
 	Eviction Eviction `json:"eviction,omitempty,omitzero"`
 
-	// lowMemoryPolicy: Allow accepts reservations of less than 2Gi of memory for Windows and Kubernetes, and machines that
-	// leave pods less than 2Gi. Windows has no OOM killer: a node without free memory writes to its page file until nothing on
-	// it answers. Default: such machines are refused.
+	// lowMemoryPolicy: Allow accepts less than 2Gi of memory for Windows and
+	// Kubernetes together, and VMs that leave pods less than 2Gi. Windows has no
+	// OOM killer: a node without free memory writes to its page file until nothing
+	// on it answers, so give pods memory limits. Default: both are refused.
 	//
 	// +optional
 	LowMemoryPolicy LowMemoryPolicy `json:"lowMemoryPolicy,omitempty"`
@@ -35,7 +40,7 @@ type Reservations struct {
 
 // Reserved says how much of each resource is kept away from pods.
 type Reserved struct {
-	// cpu in cores, such as 2, "1.5" or 500m.
+	// cpu in cores, a number or text such as 2, "1.5" or 500m.
 	//
 	// +optional
 	// +kubebuilder:validation:Schemaless
@@ -53,7 +58,8 @@ type Reserved struct {
 	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('24Ti')) <= 0",message=`must be an amount of memory from 1Mi to 24Ti, such as 3Gi or 1536Mi`
 	Memory Amount `json:"memory,omitempty"`
 
-	// ephemeralStorage is disk space, such as 10Gi. A number without a unit is in bytes.
+	// ephemeralStorage is disk space, such as 10Gi. A number without a unit is in
+	// bytes.
 	//
 	// +optional
 	// +kubebuilder:validation:Schemaless
@@ -63,9 +69,11 @@ type Reserved struct {
 	EphemeralStorage Amount `json:"ephemeralStorage,omitempty"`
 }
 
-// Eviction has the thresholds below which pods are evicted: amounts or percentages of the whole.
+// Eviction has the thresholds below which pods are evicted: amounts or
+// percentages of the whole.
 type Eviction struct {
-	// memoryAvailable is the least free memory, page file included, such as 1Gi or 5%. Default: 500Mi.
+	// memoryAvailable is the least free memory, page file included, such as 1Gi or
+	// 5%. Default: 500Mi.
 	//
 	// +optional
 	// +kubebuilder:validation:Schemaless
@@ -74,7 +82,8 @@ type Eviction struct {
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[1-9][0-9]?%$') || (isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('24Ti')) <= 0)",message=`must be an amount from 1Mi to 24Ti or a percentage from 1% to 99%, such as 500Mi or 5%`
 	MemoryAvailable Amount `json:"memoryAvailable,omitempty"`
 
-	// nodefsAvailable is the least free space on the disk with the kubelet's folder, such as 10Gi or 10%. Default: 10%.
+	// nodefsAvailable is the least free space on the disk with the kubelet's
+	// folder, such as 10Gi or 10%. Default: 10%.
 	//
 	// +optional
 	// +kubebuilder:validation:Schemaless
@@ -83,7 +92,8 @@ type Eviction struct {
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[1-9][0-9]?%$') || (isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('64Ti')) <= 0)",message=`must be an amount from 1Mi to 64Ti or a percentage from 1% to 99%, such as 10Gi or 10%`
 	NodeFSAvailable Amount `json:"nodefsAvailable,omitempty"`
 
-	// imagefsAvailable is the least free space on the disk with containerd's images, such as 20Gi or 15%. Default: 15%.
+	// imagefsAvailable is the least free space on the disk with containerd's
+	// images, such as 20Gi or 15%. Default: 15%.
 	//
 	// +optional
 	// +kubebuilder:validation:Schemaless
@@ -93,7 +103,8 @@ type Eviction struct {
 	ImageFSAvailable Amount `json:"imagefsAvailable,omitempty"`
 }
 
-// Amount is a quantity of Kubernetes as its user wrote it, such as 1536Mi. It may be a number in JSON.
+// Amount is a quantity of Kubernetes as its user wrote it, such as 1536Mi. It
+// may be a number in JSON.
 type Amount string
 
 // UnmarshalJSON takes a text, or the digits of a number.

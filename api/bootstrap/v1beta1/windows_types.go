@@ -2,12 +2,14 @@ package v1beta1
 
 // Windows has the settings of Windows itself.
 type Windows struct {
-	// proxy for the machine, containerd and the kubelet.
+	// proxy for Windows, containerd and the kubelet, such as {http:
+	// http://proxy.example.com:3128}. Default: none.
 	//
 	// +optional
 	Proxy Proxy `json:"proxy,omitempty,omitzero"`
 
-	// trustedCertificates are CAs that Windows trusts, and with it containerd and the kubelet.
+	// trustedCertificates are CAs that Windows trusts, and with it containerd and
+	// the kubelet, in addition to those of the image. Default: none.
 	//
 	// +optional
 	// +listType=map
@@ -15,7 +17,8 @@ type Windows struct {
 	// +kubebuilder:validation:MaxItems=16
 	TrustedCertificates []TrustedCertificate `json:"trustedCertificates,omitempty"`
 
-	// timeZone by its Windows name, such as W. Europe Standard Time. Default: the image's.
+	// timeZone by the name that Windows has for it, such as W. Europe Standard
+	// Time for Europe/Berlin; `tzutil /l` lists all. Default: the image's.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -23,7 +26,8 @@ type Windows struct {
 	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^(UTC([+-][0-9]{2})?|Russia Time Zone [0-9]{1,2}|[A-Z][A-Za-z. -]* Standard Time( \(Mexico\))?)$')`,message=`must be Windows' name of a time zone, such as W. Europe Standard Time for Europe/Berlin; tzutil /l lists them`
 	TimeZone string `json:"timeZone,omitempty"`
 
-	// ntpServers from which the node gets the time. Default: the image's.
+	// ntpServers from which the node gets the time, such as time.example.com. A
+	// member of a domain gets it from the domain instead. Default: the image's.
 	//
 	// +optional
 	// +listType=set
@@ -33,12 +37,15 @@ type Windows struct {
 	// +kubebuilder:validation:items:XValidation:rule=`self == '' || (self.matches(r'^[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?(\.[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*$') ? !self.matches(r'^[\d.]+$') || isIP(self) : isIP(self))`,message=`must be a host name or an IP address, such as time.example.com, without scheme, port and flags`
 	NTPServers []string `json:"ntpServers,omitempty"`
 
-	// pageFile of Windows. Default: the image's.
+	// pageFile of Windows. A node must have one: if the image has none, set policy
+	// to Managed or Fixed. Default: the image's.
 	//
 	// +optional
 	PageFile PageFile `json:"pageFile,omitempty,omitzero"`
 
-	// users that log on by SSH key. Their passwords are random and not kept.
+	// users that log on by SSH key, such as {name: ops, role: Administrator,
+	// sshAuthorizedKeys: [ssh-ed25519 AAAA... ops]}. Their passwords are random
+	// and not kept. The image must bring the SSH server. Default: none.
 	//
 	// +optional
 	// +listType=map
@@ -47,7 +54,9 @@ type Windows struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(one, self.exists_one(other, other.name.lowerAscii() == one.name.lowerAscii()))",message="two users have the same name (Windows ignores case); remove one of them"
 	Users []LocalUser `json:"users,omitempty"`
 
-	// features of Windows to install, by their names in Get-WindowsFeature.
+	// features of Windows to install, by their names in Get-WindowsFeature, such
+	// as Containers. Windows restarts if they need it. Default: those of the
+	// image.
 	//
 	// +optional
 	// +listType=set
@@ -57,34 +66,40 @@ type Windows struct {
 	// +kubebuilder:validation:items:XValidation:rule=`self == '' || self.matches(r'^[A-Za-z0-9]([A-Za-z0-9-]{0,62}[A-Za-z0-9])?$')`,message=`must be a feature by its name in Get-WindowsFeature, such as Containers or Web-Server`
 	Features []string `json:"features,omitempty"`
 
-	// defenderExclusions are excluded from Microsoft Defender, in addition to the folders and programs of Kubernetes and
-	// containerd.
+	// defenderExclusions are not scanned by Microsoft Defender, like the folders
+	// and programs of Kubernetes and containerd, which never are. Default: none.
 	//
 	// +optional
 	DefenderExclusions DefenderExclusions `json:"defenderExclusions,omitempty,omitzero"`
 
-	// csiProxy runs as a Windows service. CSI drivers in HostProcess containers do not need it.
+	// csiProxy runs csi-proxy as a Windows service. CSI drivers in HostProcess
+	// containers do not need it. Default: it does not run.
 	//
 	// +optional
 	CSIProxy CSIProxy `json:"csiProxy,omitempty,omitzero"`
 
-	// domain of Active Directory that the node joins, with a restart, before it joins the cluster. Pods with a gMSA need a
-	// domain or gmsaPlugin. The computer account stays in the directory when the node is deleted.
+	// domain of Active Directory that the node joins, with a restart, before it
+	// joins the cluster. Pods with a gMSA need a domain or gmsaPlugin. The
+	// computer account stays in the directory when the node is deleted. Default:
+	// none.
 	//
 	// +optional
 	Domain Domain `json:"domain,omitempty,omitzero"`
 
-	// gmsaPlugin gives pods with a gMSA their credentials on a node without a domain.
+	// gmsaPlugin gives pods with a gMSA their credentials on a node without a
+	// domain. Default: none.
 	//
 	// +optional
 	GMSAPlugin GMSAPlugin `json:"gmsaPlugin,omitempty,omitzero"`
 }
 
-// GMSAPlugin is a plug-in of Windows' Container Credential Guard. The image or a preJoin script must install it and its COM
-// class.
+// GMSAPlugin is a plug-in of Windows' Container Credential Guard. The image or
+// a preJoin script must install it and its COM class.
 type GMSAPlugin struct {
-	// classID of the plug-in's COM class, without braces, such as CCC2A336-D7F3-4818-A213-272B7924213E for Azure Key Vault.
-	// The node registers the class with Windows, and does not join if the class is not installed.
+	// classID of the plug-in's COM class, without braces, such as
+	// CCC2A336-D7F3-4818-A213-272B7924213E for Azure Key Vault. The image or a
+	// preJoin script must install the plug-in with its class; a node without it
+	// does not join.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -105,7 +120,8 @@ type Domain struct {
 	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?)+$')`,message=`must be the name of the domain in DNS, such as corp.example.com, not its short name`
 	Name string `json:"name,omitempty"`
 
-	// organizationalUnit of the node's account, such as OU=Nodes,DC=corp,DC=example,DC=com. Default: the domain's.
+	// organizationalUnit of the node's computer account, such as
+	// OU=Nodes,DC=corp,DC=example,DC=com. Default: the domain's.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -113,8 +129,8 @@ type Domain struct {
 	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'(?i)^(OU|CN)=([^\x00-\x1f,\\]|\\[^\x00-\x1f])*[^\x00-\x1f,\\ ](,(OU|CN)=([^\x00-\x1f,\\]|\\[^\x00-\x1f])*[^\x00-\x1f,\\ ])*(,DC=[a-z0-9_-]+)+$')`,message=`must be the full distinguished name of an organizational unit, such as OU=Nodes,DC=corp,DC=example,DC=com`
 	OrganizationalUnit string `json:"organizationalUnit,omitempty"`
 
-	// credentialsRef names a Secret with the keys username, such as CORP\joiner, and password. The account needs only the
-	// right to join machines.
+	// credentialsRef names a Secret with the keys username, such as CORP\joiner,
+	// and password. The account needs only the right to join machines.
 	//
 	// +optional
 	CredentialsRef SecretReference `json:"credentialsRef,omitempty,omitzero"`
@@ -133,7 +149,8 @@ type Proxy struct {
 	// +kubebuilder:validation:XValidation:rule=`!self.contains('@')`,message=`user and password do not belong in a URL, where everybody who can read the config sees them; write credentialsRef and remove them here`
 	HTTP string `json:"http,omitempty"`
 
-	// https is the proxy for https. Its own scheme is usually http.
+	// https is the proxy for https, such as http://proxy.example.com:3128. Its own
+	// scheme is usually http.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -142,9 +159,10 @@ type Proxy struct {
 	// +kubebuilder:validation:XValidation:rule=`!self.contains('@')`,message=`user and password do not belong in a URL, where everybody who can read the config sees them; write credentialsRef and remove them here`
 	HTTPS string `json:"https,omitempty"`
 
-	// noProxy lists hosts, domains, IP addresses and CIDRs that are reached without the proxy: example.com with all names
-	// below it, .example.com for these alone. Those of the cluster, of the machine and of the cloud's metadata service are
-	// always included.
+	// noProxy lists hosts, domains, IP addresses and CIDRs that are reached
+	// without the proxy: example.com with all names below it, .example.com for
+	// these alone. Those of the cluster, of the machine and of the cloud's
+	// metadata service are always included. Default: only these.
 	//
 	// +optional
 	// +listType=set
@@ -155,8 +173,10 @@ type Proxy struct {
 	// +kubebuilder:validation:items:XValidation:rule=`!self.contains('*')`,message=`programs do not agree on what * means here; write .local instead of *.local`
 	NoProxy []string `json:"noProxy,omitempty"`
 
-	// credentialsRef names a Secret with the keys username and password, which the proxies in http and https ask for. Every
-	// user of the node, every script and every HostProcess container can read them. Default: none.
+	// credentialsRef names a Secret with the keys username and password, which the
+	// proxies in http and https ask for. Every user of the node, every script and
+	// every HostProcess container can read them, so use a login that is good for
+	// the proxy only. Default: none.
 	//
 	// +optional
 	CredentialsRef SecretReference `json:"credentialsRef,omitempty,omitzero"`
@@ -166,7 +186,7 @@ type Proxy struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.content) != (has(self.contentFrom) && (has(self.contentFrom.secret) && (has(self.contentFrom.secret.name) || has(self.contentFrom.secret.key)) || has(self.contentFrom.configMap) && (has(self.contentFrom.configMap.name) || has(self.contentFrom.configMap.key))))",message="set exactly one of content and contentFrom"
 type TrustedCertificate struct {
-	// name of the certificate in reports.
+	// name of the certificate in reports, such as company.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -174,7 +194,8 @@ type TrustedCertificate struct {
 	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$')`,message=`must be lower-case letters, digits and dashes, with a letter or digit at both ends, such as company`
 	Name string `json:"name,omitempty"`
 
-	// content of the certificate, in PEM.
+	// content: one or more CA certificates in PEM. Set either content or
+	// contentFrom.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -182,7 +203,9 @@ type TrustedCertificate struct {
 	// +kubebuilder:validation:XValidation:rule=`self == '' || (self.matches(r'(?m)^-----BEGIN CERTIFICATE-----[ \t\r]*$') && self.matches(r'(?m)^-----END CERTIFICATE-----[ \t\r]*$') && !self.contains('PRIVATE KEY'))`,message=`must be certificates in PEM and nothing secret: each begins with the line -----BEGIN CERTIFICATE----- and ends with the line -----END CERTIFICATE-----, both without indentation`
 	Content string `json:"content,omitempty"`
 
-	// contentFrom names the Secret or ConfigMap that has the content.
+	// contentFrom names the Secret or ConfigMap that has the certificates in PEM,
+	// such as {configMap: {name: company, key: ca.crt}}. Set either content or
+	// contentFrom.
 	//
 	// +optional
 	ContentFrom ContentSource `json:"contentFrom,omitempty,omitzero"`
@@ -197,9 +220,9 @@ const (
 	UserRoleUser          UserRole = "User"
 )
 
-// LocalUser is a user of the node.
+// LocalUser is one local user of the node.
 type LocalUser struct {
-	// name of the user.
+	// name of the user, such as ops.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -208,13 +231,14 @@ type LocalUser struct {
 	// +kubebuilder:validation:XValidation:rule="!(self.lowerAscii() in ['administrator', 'guest', 'defaultaccount', 'wdagutilityaccount', 'system', 'cloudbase-init'])",message="Windows itself uses this name; use another one"
 	Name string `json:"name,omitempty"`
 
-	// role: Administrator or User. Default: User.
+	// role of the user: Administrator or User. Default: User.
 	//
 	// +optional
 	// +kubebuilder:validation:Enum=Administrator;User
 	Role UserRole `json:"role,omitempty"`
 
-	// sshAuthorizedKeys are the public keys with which the user logs on, each a line such as ssh-ed25519 AAAA... name.
+	// sshAuthorizedKeys are the public keys with which the user logs on, each a
+	// line such as ssh-ed25519 AAAA... name.
 	//
 	// +required
 	// +listType=set
@@ -228,7 +252,7 @@ type LocalUser struct {
 
 // DefenderExclusions are excluded from Microsoft Defender.
 type DefenderExclusions struct {
-	// folders on drive C:, with everything in them.
+	// folders on drive C: with everything in them, such as C:\data.
 	//
 	// +optional
 	// +listType=set
@@ -249,9 +273,11 @@ type DefenderExclusions struct {
 	Processes []string `json:"processes,omitempty"`
 }
 
-// CSIProxy is Kubernetes' helper for CSI drivers that do not run in HostProcess containers.
+// CSIProxy is Kubernetes' helper for CSI drivers that do not run in
+// HostProcess containers.
 type CSIProxy struct {
-	// path of csi-proxy.exe on drive C:. The image or a preJoin script must bring the program.
+	// path of csi-proxy.exe on drive C:, such as C:\k\csi-proxy.exe. The image or
+	// a preJoin script must bring the program.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -260,17 +286,20 @@ type CSIProxy struct {
 	Path string `json:"path,omitempty"`
 }
 
-// PageFile says how large the page file is. A node always has one: without it, programs fail once all memory is committed.
+// PageFile says how large the page file is. A node always has one: without it,
+// programs fail once all memory is committed.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.policy) && self.policy == 'Fixed') == has(self.sizeMiB)",message="sizeMiB is required with policy Fixed and not allowed with any other; set both, or remove sizeMiB",fieldPath=".sizeMiB"
 type PageFile struct {
-	// policy: Image keeps the image's page file, Managed lets Windows choose the size, Fixed sets it to sizeMiB. A change
-	// needs a reboot, which happens before the node joins. Default: Image.
+	// policy: Image keeps the image's page file, Managed lets Windows choose the
+	// size, Fixed sets it to sizeMiB. A change needs a restart, which happens
+	// before the node joins. Default: Image.
 	//
 	// +optional
 	Policy PageFilePolicy `json:"policy,omitempty"`
 
-	// sizeMiB of the page file with policy Fixed. It is on the disk of Windows.
+	// sizeMiB is the size of the page file, such as 16384. Policy Fixed needs it,
+	// and no other takes it. The file is on the disk of Windows.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1024

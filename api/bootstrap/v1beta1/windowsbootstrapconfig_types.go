@@ -11,58 +11,67 @@ const ConfigFinalizer = "windowsbootstrapconfig.bootstrap.cluster.x-k8s.io/token
 // RenderedGenerationAnnotation of a bootstrap Secret is the generation of the config that it was rendered from.
 const RenderedGenerationAnnotation = "windowsbootstrapconfig.bootstrap.cluster.x-k8s.io/generation"
 
-// WindowsBootstrapConfigSpec says how a Windows VM becomes a node. Every field is optional, and {} or [] means the same as
-// leaving the field out, except for node.taints.
+// WindowsBootstrapConfigSpec says how a Windows VM becomes a node. Every field
+// is optional, and {} or [] means the same as leaving the field out, except
+// for node.taints.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.custom) || (has(self.bootstrapDeadlineSeconds) && self.bootstrapDeadlineSeconds < 300) || (has(self.custom.preJoin) ? self.custom.preJoin.map(script, !has(script.timeoutSeconds) ? 300 : script.timeoutSeconds > 3600 ? 0 : script.timeoutSeconds).sum() : 0) + (has(self.custom.postJoin) ? self.custom.postJoin.map(script, !has(script.timeoutSeconds) ? 300 : script.timeoutSeconds > 3600 ? 0 : script.timeoutSeconds).sum() : 0) < (has(self.bootstrapDeadlineSeconds) ? self.bootstrapDeadlineSeconds : 1800)",message="the timeoutSeconds of all scripts (300 where left out) must add up to less than bootstrapDeadlineSeconds (1800 if left out); lower timeoutSeconds, or raise bootstrapDeadlineSeconds",fieldPath=".custom"
 type WindowsBootstrapConfigSpec struct {
-	// node has the labels and taints with which the Node is registered, such as labels: {example.com/pool: build}. Default: no
-	// labels, and the taint os=windows:NoSchedule.
+	// node has the labels and taints with which the Node is registered, such as
+	// labels: {example.com/pool: build}. Default: no labels, and the taint
+	// os=windows:NoSchedule.
 	//
 	// +optional
 	Node NodeRegistration `json:"node,omitempty,omitzero"`
 
-	// discovery says how the node finds its cluster and verifies it. Default: the Cluster's endpoint, and the CA in the Secret
-	// CLUSTER-ca.
+	// discovery says how the node finds its cluster and verifies it. Default: by
+	// the Cluster's endpoint, and the CA in the Secret CLUSTER-ca.
 	//
 	// +optional
 	Discovery Discovery `json:"discovery,omitempty,omitzero"`
 
-	// kubelet has settings of the kubelet, such as maxPods. Default: those of the cluster's kubelet configuration.
+	// kubelet has settings of the kubelet, such as maxPods: 60. Default: the
+	// cluster's kubelet configuration, which kubeadm keeps in the ConfigMap
+	// kubelet-config, as far as it suits Windows.
 	//
 	// +optional
 	Kubelet Kubelet `json:"kubelet,omitempty,omitzero"`
 
-	// reservations keep CPU, memory and disk space for Windows and Kubernetes, such as system: {memory: 3Gi}. Default: they
-	// depend on the size of the VM.
+	// reservations keep CPU, memory and disk space for Windows and Kubernetes,
+	// such as system: {memory: 3Gi}. Default: they depend on the size of the VM.
 	//
 	// +optional
 	Reservations Reservations `json:"reservations,omitempty,omitzero"`
 
-	// network says what a CNI needs on the node, such as mode: Overlay and cni: Flannel. Default: the bootstrap sets up no pod
-	// network, and leaves everything to the CNI's own DaemonSet.
+	// network says what a CNI needs on the node, such as mode: Overlay and cni:
+	// Flannel; docs/networks.md helps to choose. Default: the bootstrap sets up no
+	// pod network, and leaves everything to the CNI's own DaemonSet.
 	//
 	// +optional
 	Network Network `json:"network,omitempty,omitzero"`
 
-	// containerd has settings of containerd: registries with mirrors or credentials, images, and isolation. Default: those of
-	// the image.
+	// containerd has settings of containerd, such as mirrors of registries and
+	// images to pull. Default: those of the image.
 	//
 	// +optional
 	Containerd Containerd `json:"containerd,omitempty,omitzero"`
 
-	// windows has settings of Windows itself, such as its proxy, time zone, page file and users. Default: those of the image.
+	// windows has settings of Windows itself, such as its proxy, time zone, page
+	// file and users. Default: those of the image.
 	//
 	// +optional
 	Windows Windows `json:"windows,omitempty,omitzero"`
 
-	// custom has files to write and scripts to run on the node, before and after it joins. Default: none.
+	// custom has your own files to write and scripts to run, before and after the
+	// node joins. Default: none.
 	//
 	// +optional
 	Custom Custom `json:"custom,omitempty,omitzero"`
 
-	// bootstrapDeadlineSeconds is how long the guest may take from its first boot until its Node has joined, without the time
-	// of reboots. If it takes longer, the bootstrap has failed. Default: 1800.
+	// bootstrapDeadlineSeconds is how long the guest may take from its first start
+	// until its bootstrap has ended with the last postJoin script, without the
+	// time of restarts. If it takes longer, the bootstrap fails with
+	// BootstrapTimeout. Default: 1800.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=300
@@ -70,10 +79,13 @@ type WindowsBootstrapConfigSpec struct {
 	BootstrapDeadlineSeconds int32 `json:"bootstrapDeadlineSeconds,omitempty"`
 }
 
-// NodeRegistration has the labels and taints with which the node is registered.
+// NodeRegistration has the labels and taints with which the node is
+// registered.
 type NodeRegistration struct {
-	// labels of the node, such as example.com/pool: build. Values may be empty. A kubelet may not give its own node most of the
-	// labels of kubernetes.io and k8s.io: set these in metadata.labels of the Machine, from where Cluster API copies them.
+	// labels of the Node, such as example.com/pool: build. Values may be empty. A
+	// kubelet must not set most labels of kubernetes.io and k8s.io on its own
+	// Node: set these in metadata.labels of the Machine, from where Cluster API
+	// copies them. Default: none.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
@@ -81,8 +93,11 @@ type NodeRegistration struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(key, !key.matches('^([a-z0-9.-]+[.])?(kubernetes|k8s)[.]io/([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$') || key.matches('^([a-z0-9.-]+[.])?(kubelet|node)[.]kubernetes[.]io/') || key in ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region', 'node.kubernetes.io/instance-type'])",message="a kubelet must not set this label of kubernetes.io or k8s.io on its own node; set it in metadata.labels of the Machine, from where Cluster API copies it to the node, or use a name under node.kubernetes.io/",messageExpression=`"label " + self.filter(key, !(!key.matches('^([a-z0-9.-]+[.])?(kubernetes|k8s)[.]io/([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$') || key.matches('^([a-z0-9.-]+[.])?(kubelet|node)[.]kubernetes[.]io/') || key in ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region', 'node.kubernetes.io/instance-type']))[0] + ": a kubelet must not set this label of kubernetes.io or k8s.io on its own node; set it in metadata.labels of the Machine, from where Cluster API copies it to the node, or use a name under node.kubernetes.io/"`
 	Labels map[string]LabelValue `json:"labels,omitempty"`
 
-	// taints of the node, each with its own key and effect. An empty list means no taint. Cluster API's own "uninitialized"
-	// taint is always added. Default: os=windows:NoSchedule, which keeps away pods that were not made for Windows.
+	// taints of the Node, each with another key or effect, such as {key:
+	// dedicated, value: build, effect: NoExecute}. [] means no taint. Cluster
+	// API's own taint node.cluster.x-k8s.io/uninitialized is always added, until
+	// Cluster API removes it. Default: os=windows:NoSchedule, which keeps away
+	// pods that are not made for Windows.
 	//
 	// +optional
 	// +listType=map
@@ -92,15 +107,17 @@ type NodeRegistration struct {
 	// +kubebuilder:validation:MaxItems=32
 	Taints *[]NodeTaint `json:"taints,omitempty"`
 
-	// cloudConfigFile: Managed writes C:\k\azure.json, which Azure's CSI drivers read, from what is in status.azure of the
-	// WindowsMachine. The file has no secrets: the node uses a managed identity. Only machines on Azure can have it. Default:
+	// cloudConfigFile: Managed writes C:\k\azure.json, which Azure's CSI drivers
+	// read, from status.azure of the WindowsMachine. The file has no secrets: the
+	// node uses a managed identity. Only machines in Azure can have it. Default:
 	// no file.
 	//
 	// +optional
 	CloudConfigFile CloudConfigFile `json:"cloudConfigFile,omitempty"`
 }
 
-// CloudConfigFile says who writes the file that tells CSI drivers about the cloud.
+// CloudConfigFile says who writes the file that tells CSI drivers about the
+// cloud.
 //
 // +kubebuilder:validation:Enum=Managed
 type CloudConfigFile string
@@ -110,10 +127,11 @@ const CloudConfigFileManaged CloudConfigFile = "Managed"
 
 // Discovery says how the node finds and verifies its cluster.
 type Discovery struct {
-	// kubeconfigFrom names a Secret with a kubeconfig that has one cluster, with server (https) and certificate-authority-data,
-	// and no users, like the ConfigMap cluster-info in kube-public. Use it if the cluster's CA is not in the Secret CLUSTER-ca,
-	// or if nodes reach the API server by another name. The node still joins with a token of its own. Default: the Cluster's
-	// endpoint and CA.
+	// kubeconfigFrom names a Secret with a kubeconfig of one cluster, with server
+	// (https) and certificate-authority-data but no users, as in the ConfigMap
+	// cluster-info of kube-public. Use it if the Secret CLUSTER-ca does not exist,
+	// or if nodes reach the API server by another name. A node still joins by its
+	// bootstrap token. Default: the Cluster's endpoint and CA.
 	//
 	// +optional
 	KubeconfigFrom KubeconfigSource `json:"kubeconfigFrom,omitempty,omitzero"`
@@ -121,7 +139,8 @@ type Discovery struct {
 
 // KubeconfigSource names a key with a kubeconfig.
 type KubeconfigSource struct {
-	// secret in the namespace of the config, and the key in it.
+	// secret in the namespace of the config, and the key in it, such as {name:
+	// blue-discovery, key: kubeconfig}.
 	//
 	// +optional
 	Secret KeyReference `json:"secret,omitempty,omitzero"`
@@ -133,7 +152,7 @@ type KubeconfigSource struct {
 // +kubebuilder:validation:XValidation:rule="self.matches('^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",message="the value of a label must have letters, digits, '-', '_' and '.' only, and begin and end with a letter or digit, such as win-2022; it may be empty"
 type LabelValue string
 
-// NodeTaint is a taint that the node is registered with.
+// NodeTaint is one taint of the Node.
 //
 // +kubebuilder:validation:XValidation:rule="self.key != 'node.cluster.x-k8s.io/uninitialized' || self.effect != 'NoSchedule'",message="Cluster API's own taint is always added; remove it",fieldPath=".key"
 type NodeTaint struct {
@@ -144,14 +163,15 @@ type NodeTaint struct {
 	// +kubebuilder:validation:XValidation:rule="self.indexOf('/') <= 253 && self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$')",message="the key of a taint must be a name of at most 63 letters, digits, '-', '_' and '.', with or without a lower-case DNS name and a slash before it, such as os or example.com/pool"
 	Key string `json:"key,omitempty"`
 
-	// value of the taint. It may be left out or empty.
+	// value of the taint, such as windows. Default: empty.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",message="the value of a taint must have letters, digits, '-', '_' and '.' only, and begin and end with a letter or digit, such as windows; it may be empty"
 	Value string `json:"value,omitempty"`
 
-	// effect on pods that do not tolerate the taint: NoSchedule, PreferNoSchedule or NoExecute.
+	// effect on pods that do not tolerate the taint: NoSchedule, PreferNoSchedule
+	// or NoExecute.
 	//
 	// +required
 	// +kubebuilder:validation:Enum=NoSchedule;PreferNoSchedule;NoExecute
@@ -160,8 +180,10 @@ type NodeTaint struct {
 
 // WindowsBootstrapConfigStatus is the state of the user data.
 type WindowsBootstrapConfigStatus struct {
-	// conditions: Ready tells how the machine becomes a node. docs/conditions.md lists every reason with its likely cause and
-	// what to do.
+	// conditions tell the state of the config: Ready, DataSecretAvailable,
+	// HasWarnings, Stalled and Paused. Ready is True once the Node has joined,
+	// False if the guest failed or the VM was lost before, and Unknown until then.
+	// docs/conditions.md lists every reason with its likely cause and what to do.
 	//
 	// +optional
 	// +listType=map
@@ -169,7 +191,8 @@ type WindowsBootstrapConfigStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is the generation that the conditions describe. It is -1 until the controller has seen the object.
+	// observedGeneration is the metadata.generation that the conditions describe.
+	// It is -1 until the controller has seen the object.
 	//
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -179,7 +202,8 @@ type WindowsBootstrapConfigStatus struct {
 	// +optional
 	Initialization WindowsBootstrapConfigInitialization `json:"initialization,omitempty,omitzero"`
 
-	// dataSecretName is the name of the Secret with the user data.
+	// dataSecretName is the name of the Secret with the user data, in the
+	// namespace of the config.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -187,18 +211,23 @@ type WindowsBootstrapConfigStatus struct {
 	DataSecretName string `json:"dataSecretName,omitempty"`
 }
 
-// WindowsBootstrapConfigInitialization is part of Cluster API's contract: steps that happen only once.
+// WindowsBootstrapConfigInitialization is part of Cluster API's contract:
+// steps that happen only once.
 type WindowsBootstrapConfigInitialization struct {
-	// dataSecretCreated is true once the Secret exists.
+	// dataSecretCreated is true once the Secret with the user data exists.
 	//
 	// +optional
 	DataSecretCreated *bool `json:"dataSecretCreated,omitempty"`
 }
 
-// WindowsBootstrapConfig is Cluster API's BootstrapConfig for one Windows VM, whose user data is rendered from it. It is read
-// once, when the VM is made. After that the spec must not change, because the status of the VM, such as its time limit, is
-// derived from it. An admission policy enforces this. The rule here does the same where the policy is not installed, but
-// misses changes within kubelet.configuration, whose fields have no schema.
+// The rule on WindowsBootstrapConfig keeps a spec that became user data: the status of the VM, such as its time limit, is derived
+// from it. An admission policy does the same, and more: the rule misses changes within kubelet.configuration, whose fields have no
+// schema. The rule is for clusters that have the CRDs without the policy.
+
+// WindowsBootstrapConfig says how one Windows VM becomes a node. The user data
+// of the VM is made from it once, so its spec cannot change after that: create
+// a new WindowsBootstrapConfigTemplate and use it in the MachineDeployment,
+// which then replaces its machines.
 //
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.initialization) || !has(oldSelf.status.initialization.dataSecretCreated) || !oldSelf.status.initialization.dataSecretCreated || (has(self.spec) == has(oldSelf.spec) && (!has(self.spec) || self.spec == oldSelf.spec))",message="the VM was made with this config, and a change would not reach it; create a new WindowsBootstrapConfigTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".spec"
 // +kubebuilder:object:root=true
@@ -210,7 +239,7 @@ type WindowsBootstrapConfigInitialization struct {
 // +kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].status",description="Whether the machine's Node has joined; False when its guest failed"
 // +kubebuilder:printcolumn:name="Reason",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].reason",description="Why the config is Ready or not, see docs/conditions.md"
 // +kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp",description="Time since creation"
-// +kubebuilder:printcolumn:name="Data Secret Created",type="string",JSONPath=".status.initialization.dataSecretCreated",description="Whether the Secret with the user data exists",priority=10
+// +kubebuilder:printcolumn:name="Data-Secret-Created",type="string",JSONPath=".status.initialization.dataSecretCreated",description="Whether the Secret with the user data exists",priority=10
 // +kubebuilder:printcolumn:name="Paused",type="string",JSONPath=".status.conditions[?(@.type==\"Paused\")].status",description="Whether reconciliation is paused",priority=10
 // +kubebuilder:printcolumn:name="Message",type="string",JSONPath=".status.conditions[?(@.type==\"Ready\")].message",description="What is happening, or what to do"
 type WindowsBootstrapConfig struct {
@@ -219,12 +248,17 @@ type WindowsBootstrapConfig struct {
 	//
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec says how the VM becomes a node. It can change until the VM's user data exists; from then on it is Immutable.
+	// spec says how the VM becomes a node. Every field is optional: {} joins a
+	// node. It can change until the VM's user data exists; from then on it is
+	// Immutable.
 	//
 	// +optional
 	Spec WindowsBootstrapConfigSpec `json:"spec,omitempty"`
-	// status is the state of the user data and of the machine's bootstrap. Its default makes GitOps tools and health checks wait
-	// until the controller has seen the object.
+
+	// The default of status makes GitOps tools and health checks wait until the controller has seen the object.
+
+	// status tells whether the user data exists, and whether the machine has
+	// become a node.
 	//
 	// +optional
 	// +kubebuilder:default={"observedGeneration":-1,"conditions":{{"type":"Ready","status":"Unknown","reason":"NotYetReported","message":"the bootstrap manager has not seen the config yet","lastTransitionTime":"1970-01-01T00:00:00Z"}}}

@@ -5,28 +5,33 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// WindowsBootstrapConfigTemplateSpec is immutable. To change it, create a new template with a new name.
+// WindowsBootstrapConfigTemplateSpec is immutable. To change it, create a new
+// template with a new name.
 type WindowsBootstrapConfigTemplateSpec struct {
-	// template of the configs that are made from it.
+	// template from which each WindowsBootstrapConfig is made.
 	//
 	// +required
 	Template WindowsBootstrapConfigTemplateResource `json:"template,omitempty,omitzero"`
 }
 
-// WindowsBootstrapConfigTemplateResource is copied into every config that is made from the template.
+// WindowsBootstrapConfigTemplateResource is copied into every config that is
+// made from the template.
 type WindowsBootstrapConfigTemplateResource struct {
-	// metadata: labels and annotations for the configs.
+	// metadata has labels and annotations for each WindowsBootstrapConfig.
 	//
 	// +optional
 	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty,omitzero"`
 
-	// spec of the configs. {} is valid.
+	// spec of each WindowsBootstrapConfig. Every field is optional: {} joins a
+	// node.
 	//
 	// +required
 	Spec WindowsBootstrapConfigSpec `json:"spec,omitempty"`
 }
 
-// WindowsBootstrapConfigTemplate is Cluster API's BootstrapConfigTemplate: WindowsBootstrapConfigs are made from it.
+// WindowsBootstrapConfigTemplate is what a MachineDeployment makes the
+// WindowsBootstrapConfigs of its machines from. It cannot change: create a new
+// one and use it in the MachineDeployment, which then replaces its machines.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -41,7 +46,8 @@ type WindowsBootstrapConfigTemplate struct {
 	//
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec has the template of the configs.
+	// spec has the template of the configs. It is Immutable: to change it, create
+	// a new WindowsBootstrapConfigTemplate.
 	//
 	// +required
 	Spec WindowsBootstrapConfigTemplateSpec `json:"spec,omitempty"`

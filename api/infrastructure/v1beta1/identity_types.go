@@ -12,12 +12,12 @@ const IdentitySecret IdentityKind = "Secret"
 //
 // +kubebuilder:validation:XValidation:rule="has(self.kind) == has(self.name)",message="set kind and name, such as kind Secret and name vcenter"
 type IdentityReference struct {
-	// kind of the identity: Secret, a Secret in the machine's namespace.
+	// kind of the object that holds the identity. Only Secret is known.
 	//
 	// +optional
 	Kind IdentityKind `json:"kind,omitempty"`
 
-	// name of the identity, such as vcenter.
+	// name of the Secret, such as vcenter. It is in the namespace of the machine.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
@@ -25,7 +25,8 @@ type IdentityReference struct {
 	Name string `json:"name,omitempty"`
 }
 
-// ImageSetup is the program that sets up a copy of the image at its first start.
+// ImageSetup is the program that sets up a copy of the image at its first
+// start.
 //
 // +kubebuilder:validation:Enum=CloudbaseInit
 type ImageSetup string

@@ -4,50 +4,62 @@ package v1beta1
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.memoryMiB) || self.memoryMiB < 4096 || self.memoryMiB % 4 == 0",message="memoryMiB must be a multiple of 4, as vSphere requires",fieldPath=".memoryMiB"
 type VSphereVM struct {
-	// identityRef names the Secret with the vCenter and the login to it. Its keys are server (host or host:port), username,
-	// password, and either ca.crt (PEM) or thumbprint (SHA-256). A new Secret must be for the vCenter that has the VM. Mutable.
+	// identityRef names the Secret with the vCenter and the login, such as {kind:
+	// Secret, name: vcenter}. Its keys are server (host or host:port), username,
+	// password, and either ca.crt (PEM) or thumbprint (SHA-256 of the vCenter's
+	// certificate). A new Secret must be for the vCenter that has the VM. Mutable.
 	//
 	// +required
 	// +kubebuilder:validation:XValidation:rule="has(self.kind) || has(self.name)",message="set kind and name, such as kind Secret and name vcenter"
 	IdentityRef IdentityReference `json:"identityRef,omitempty,omitzero"`
 
-	// datacenter of the VM, by name or inventory path. Immutable.
+	// datacenter in which the VM is made, by name or inventory path, such as dc1
+	// or /europe/dc1. Immutable.
 	//
 	// +required
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[^\\\\p{Cc}\\\\p{Z}]([^\\\\p{Cc}]*[^\\\\p{Cc}\\\\p{Z}])?$')",message="must be a name or inventory path without control characters and without blanks at its ends, such as dc1 or /europe/dc1"
 	Datacenter string `json:"datacenter,omitempty"`
 
-	// image from which the VM is made: Windows with cloudbase-init, containerd and the Kubernetes programs, as image-builder
-	// makes it. A template may leave it to a patch of a ClusterClass, but a machine needs it. Immutable.
+	// image from which the VM is made: Windows with cloudbase-init, containerd and
+	// the Kubernetes version of the Machine, as image-builder makes it. A template
+	// may leave it to a patch of a ClusterClass, but a machine needs it.
+	// Immutable.
 	//
 	// +optional
 	Image VSphereImage `json:"image,omitempty,omitzero"`
 
-	// folder of the VM, by name or inventory path. Default: the datacenter's own VM folder. Immutable.
+	// folder for the VM, by name or inventory path, such as nodes or
+	// /dc1/vm/nodes. Default: the datacenter's own VM folder. Immutable.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[^\\\\p{Cc}\\\\p{Z}]([^\\\\p{Cc}]*[^\\\\p{Cc}\\\\p{Z}])?$')",message="must be a name or inventory path without control characters and without blanks at its ends, such as nodes or /dc1/vm/nodes"
 	Folder string `json:"folder,omitempty"`
 
-	// resourcePool of the VM, by name or inventory path. Default: the datacenter's only resource pool. Immutable.
+	// resourcePool for the VM, by name or inventory path, such as nodes or
+	// /dc1/host/cluster1/Resources/nodes. Default: the resource pool of the
+	// datacenter's cluster or host; if there are several of these, resourcePool
+	// must be set. Immutable.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[^\\\\p{Cc}\\\\p{Z}]([^\\\\p{Cc}]*[^\\\\p{Cc}\\\\p{Z}])?$')",message="must be a name or inventory path without control characters and without blanks at its ends, such as nodes or /dc1/host/cluster1/Resources/nodes"
 	ResourcePool string `json:"resourcePool,omitempty"`
 
-	// datastore for the VM's disks, by name or inventory path. Default: the template's. Immutable.
+	// datastore for the VM's disks, by name or inventory path, such as ssd1 or
+	// /dc1/datastore/ssd1. Default: the template's. Immutable.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[^\\\\p{Cc}\\\\p{Z}]([^\\\\p{Cc}]*[^\\\\p{Cc}\\\\p{Z}])?$')",message="must be a name or inventory path without control characters and without blanks at its ends, such as ssd1 or /dc1/datastore/ssd1"
 	Datastore string `json:"datastore,omitempty"`
 
-	// networkInterfaces are the VM's network adapters. The first one is the node's: the Node has its addresses, and pods use
-	// it unless network.interface in the WindowsBootstrapConfig names another one. Adapters of the template are used in this
-	// order, missing ones are added and surplus ones are removed. Default: the template's adapters and networks. Immutable.
+	// networkInterfaces are the VM's network adapters. The first is the node's:
+	// the Node has its addresses, and pods use it unless network.interface of the
+	// WindowsBootstrapConfig names another one. The template's adapters are used
+	// in this order; missing ones are added, and the rest is removed. Default: the
+	// template's adapters and networks. Immutable.
 	//
 	// +optional
 	// +listType=map
@@ -55,16 +67,18 @@ type VSphereVM struct {
 	// +kubebuilder:validation:MaxItems=10
 	NetworkInterfaces []VSphereNetworkInterface `json:"networkInterfaces,omitempty"`
 
-	// cpus of the VM. Default: the template's. Immutable.
+	// cpus is the number of the VM's virtual CPUs, such as 4. Default: the
+	// template's. Immutable.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=768
 	CPUs int32 `json:"cpus,omitempty"`
 
-	// memoryMiB of the VM, at least 4096 because Windows and the kubelet reserve about 3 GiB for themselves. A size that
-	// leaves pods less than 2 GiB needs reservations.lowMemoryPolicy in the WindowsBootstrapConfig. Default: the template's.
-	// Immutable.
+	// memoryMiB is the VM's memory, such as 16384, a multiple of 4. Windows and
+	// Kubernetes need about 3 GiB of it. If pods would get less than 2 GiB, the VM
+	// is not made unless the WindowsBootstrapConfig has
+	// reservations.lowMemoryPolicy: Allow. Default: the template's. Immutable.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=4096
@@ -72,29 +86,32 @@ type VSphereVM struct {
 	MemoryMiB int32 `json:"memoryMiB,omitempty"`
 }
 
-// VSphereImage is an image with Windows, containerd and the Kubernetes programs.
+// VSphereImage is an image with Windows, containerd and the Kubernetes
+// programs.
 type VSphereImage struct {
-	// template to clone, by name or inventory path.
+	// template to clone, by name or inventory path, such as windows-2022 or
+	// /dc1/vm/templates/windows-2022.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[^\\\\p{Cc}\\\\p{Z}]([^\\\\p{Cc}]*[^\\\\p{Cc}\\\\p{Z}])?$')",message="must be a name or inventory path without control characters and without blanks at its ends, such as windows-2022 or /dc1/vm/templates/windows-2022"
 	Template string `json:"template,omitempty"`
 
-	// setup is the program in the image that sets Windows up at the VM's first start: CloudbaseInit, which runs the user data
-	// of a WindowsBootstrapConfig. Default: CloudbaseInit.
+	// setup is the program in the image that runs the user data at the VM's first
+	// start. Only CloudbaseInit is known, which runs that of a
+	// WindowsBootstrapConfig. Default: CloudbaseInit.
 	//
 	// +optional
 	Setup ImageSetup `json:"setup,omitempty"`
 }
 
-// VSphereNetworkInterface is one network adapter of the VM. It gets IPv4 and IPv6 addresses from pools, or by DHCP or router
-// advertisements if no pool provides them.
+// VSphereNetworkInterface is one network adapter of the VM. Without pools it
+// gets its addresses by DHCP or router advertisements.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.addressesFromPools) && size(self.addressesFromPools) > 0) || !((has(self.nameservers) && size(self.nameservers) > 0) || (has(self.routes) && size(self.routes) > 0) || has(self.mtu))",message="nameservers, routes and mtu are only for an adapter with addressesFromPools; remove them: DHCP provides them",fieldPath=".addressesFromPools"
 type VSphereNetworkInterface struct {
-	// name of the network adapter, such as node or storage. Windows shows the adapter under this name too, unless the CNI
-	// is Calico or not known: see docs/networks.md.
+	// name of the adapter, such as node or storage. Windows shows it by this name,
+	// too, if network.cni of the WindowsBootstrapConfig is set, but not to Calico.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -103,8 +120,9 @@ type VSphereNetworkInterface struct {
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+|nat|loopback|(ethernet|veth|br|cali|flannel|docker|antrea)([-a-z0-9]*[a-z0-9])?)$')",message="must not be a number, nat or loopback, and must not begin with ethernet, veth, br, cali, flannel, docker or antrea: Windows, CNIs and VMware Tools use such names themselves; use a name such as node"
 	Name string `json:"name,omitempty"`
 
-	// network or port group that the adapter is connected to, by name or inventory path, such as VM Network or
-	// /dc/network/nodes.
+	// network or port group that the adapter is connected to, by name or inventory
+	// path, such as VM Network or /dc1/network/nodes. Several adapters may be in
+	// one network.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -112,16 +130,18 @@ type VSphereNetworkInterface struct {
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[^\\\\p{Cc}\\\\p{Z}]([^\\\\p{Cc}]*[^\\\\p{Cc}\\\\p{Z}])?$')",message="must be the name or inventory path of a network without control characters and without blanks at its ends, such as VM Network"
 	Network string `json:"network,omitempty"`
 
-	// addressesFromPools gives the adapter one address from each pool, by Cluster API's IPAM contract. A pool has addresses
-	// of one family. The first address of a family whose pool has a gateway sets the node's default route. Default: none,
-	// the adapter uses DHCP.
+	// addressesFromPools gives the adapter one address from each of these pools,
+	// by Cluster API's IPAM contract. A pool has one IP family, so dual-stack
+	// needs two. The first gateway of a family becomes the node's default route.
+	// Default: none; the adapter uses DHCP.
 	//
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=4
 	AddressesFromPools []IPPoolReference `json:"addressesFromPools,omitempty"`
 
-	// nameservers of the adapter, by address. Windows asks them in this order. Default: none.
+	// nameservers of the adapter, such as 10.0.0.2. Windows asks them in this
+	// order. They need addressesFromPools. Default: none.
 	//
 	// +optional
 	// +listType=atomic
@@ -131,7 +151,8 @@ type VSphereNetworkInterface struct {
 	// +kubebuilder:validation:items:XValidation:rule="isIP(self)",message="must be an IP address, such as 10.0.0.2"
 	Nameservers []string `json:"nameservers,omitempty"`
 
-	// routes through neighbors of the adapter, in addition to the default route. Default: none.
+	// routes to networks that the default route does not reach, such as {to:
+	// 10.20.0.0/16, via: 10.0.0.9}. They need addressesFromPools. Default: none.
 	//
 	// +optional
 	// +listType=map
@@ -139,7 +160,8 @@ type VSphereNetworkInterface struct {
 	// +kubebuilder:validation:MaxItems=32
 	Routes []NetworkRoute `json:"routes,omitempty"`
 
-	// mtu of the adapter. Default: the one that Windows uses, which is 1500 bytes.
+	// mtu of the adapter in bytes, such as 1400. It needs addressesFromPools.
+	// Default: the one that Windows uses, which is 1500.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1280
@@ -147,7 +169,7 @@ type VSphereNetworkInterface struct {
 	MTU int32 `json:"mtu,omitempty"`
 }
 
-// IPPoolReference names a pool of an IPAM provider, in the machine's namespace or cluster-scoped.
+// IPPoolReference names a pool of an IPAM provider.
 type IPPoolReference struct {
 	// apiGroup of the pool, such as ipam.cluster.x-k8s.io.
 	//
@@ -165,7 +187,8 @@ type IPPoolReference struct {
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-zA-Z]([-a-zA-Z0-9]*[a-zA-Z0-9])?$')",message="must be a kind: letters, digits and '-', beginning with a letter, such as InClusterIPPool"
 	Kind string `json:"kind,omitempty"`
 
-	// name of the pool.
+	// name of the pool, such as nodes. The pool is in the namespace of the
+	// machine, or cluster-wide.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -174,11 +197,11 @@ type IPPoolReference struct {
 	Name string `json:"name,omitempty"`
 }
 
-// NetworkRoute is a route through a neighbor.
+// NetworkRoute is a route through a router in the adapter's network.
 //
 // +kubebuilder:validation:XValidation:rule="!isCIDR(self.to) || !isIP(self.via) || cidr(self.to).ip().family() == ip(self.via).family()",message="to and via must both be IPv4 or both IPv6",fieldPath=".via"
 type NetworkRoute struct {
-	// to is the destination of the route, a CIDR.
+	// to is the destination of the route, a CIDR such as 10.20.0.0/16.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -187,7 +210,7 @@ type NetworkRoute struct {
 	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self).prefixLength() > 0",message="the default route comes from the gateway of the adapter's pool; remove this route"
 	To string `json:"to,omitempty"`
 
-	// via is the address of the neighbor.
+	// via is the address of the router, such as 10.0.0.9.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -196,24 +219,25 @@ type NetworkRoute struct {
 	Via string `json:"via,omitempty"`
 }
 
-// MachineNetworkInterface is a network adapter whose MAC address, and perhaps addresses, are known before the VM is made.
+// MachineNetworkInterface is one network adapter of the VM.
 type MachineNetworkInterface struct {
-	// name of the network interface, as in the spec.
+	// name of the adapter, as in spec.vsphere.networkInterfaces.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name,omitempty"`
 
-	// macAddress of the adapter, by which the guest finds it. It is computed from the first address, or from the VM's
-	// identity if the adapter uses DHCP. A VM with a single adapter that uses DHCP has none here: vCenter chooses it.
+	// macAddress of the adapter, such as 00:50:56:00:00:05. The guest finds the
+	// adapter by it.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=17
 	// +kubebuilder:validation:MaxLength=17
 	MACAddress string `json:"macAddress,omitempty"`
 
-	// addresses from the pools, in the order of the pools.
+	// addresses from the pools of the adapter, in the order of addressesFromPools.
+	// They are left out if the adapter uses DHCP.
 	//
 	// +optional
 	// +listType=atomic
@@ -221,16 +245,17 @@ type MachineNetworkInterface struct {
 	Addresses []NetworkAddress `json:"addresses,omitempty"`
 }
 
-// NetworkAddress is an address from a pool.
+// NetworkAddress is one address from a pool.
 type NetworkAddress struct {
-	// address with its prefix length, such as 10.0.0.5/24.
+	// address with the length of its prefix, such as 10.0.0.5/24.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=43
 	Address string `json:"address,omitempty"`
 
-	// gateway of the address's network.
+	// gateway to other networks, such as 10.0.0.1. It is left out if the pool has
+	// none.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1

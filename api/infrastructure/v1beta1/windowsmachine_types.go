@@ -1,10 +1,6 @@
 package v1beta1
 
-import (
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-)
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // MachineFinalizer stays on a machine until nothing of its VM is left in the cloud.
 const MachineFinalizer = "windowsmachine.infrastructure.cluster.x-k8s.io/vm"
@@ -17,263 +13,38 @@ const AddressFinalizer = "windowsmachine.infrastructure.cluster.x-k8s.io/address
 // it asks the server for the VM, and it survives a move to another management cluster.
 const ServerAnnotation = "windowsmachine.infrastructure.cluster.x-k8s.io/server"
 
-// WindowsMachineSpec describes the VM. Fields marked Immutable cannot change after creation.
+// WindowsMachineSpec describes the VM. Fields marked Immutable cannot change
+// after creation.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.vsphere), has(self.azure)].filter(c, c).size() == 1",message="set exactly one of spec.vsphere and spec.azure"
 // +kubebuilder:validation:XValidation:rule="!has(self.vsphere) || !has(self.providerID) || self.providerID.matches('^vsphere://[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$')",message="providerID of a vSphere VM must be vsphere:// followed by a lowercase UUID; remove it: the controller sets it",fieldPath=".providerID"
 // +kubebuilder:validation:XValidation:rule="has(self.vsphere) || !has(self.azure) || !has(self.providerID) || self.providerID.matches('^azure:///subscriptions/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/resourceGroups/[-a-z0-9_.()]*[-a-z0-9_()]/providers/Microsoft[.]Compute/virtualMachines/[-a-z0-9]+$')",message="providerID of an Azure VM must be azure:/// followed by the VM's resource ID with subscription, resource group and VM name in lowercase; remove it: the controller sets it",fieldPath=".providerID"
 type WindowsMachineSpec struct {
-	// providerID is the VM's identity, equal to spec.providerID of its Node. Leave it out: the controller sets it before it
-	// asks the cloud for the VM, so that a VM is never made twice. Immutable.
+	// providerID is the identity of the VM and of its Node, such as
+	// vsphere://4215f6b0-1b7d-5c5a-9d4e-0123456789ab. Leave it out: the controller
+	// sets it before it makes the VM. The condition VMRunning says whether there
+	// is a VM. Once set, it is Immutable.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	ProviderID string `json:"providerID,omitempty"`
 
-	// vsphere makes the VM by cloning a template of a vCenter. The choice of the cloud is Immutable.
+	// vsphere makes the VM in a vCenter, as a clone of a template. The choice of
+	// the cloud is Immutable.
 	//
 	// +optional
 	VSphere *VSphereVM `json:"vsphere,omitempty"`
 
-	// azure makes the VM in an Azure subscription. The choice of the cloud is Immutable.
+	// azure makes the VM in an Azure subscription. No controller of this release
+	// does that yet: a machine with azure gets no VM and has the reason
+	// CloudNotSupported. The choice of the cloud is Immutable.
 	//
 	// +optional
 	Azure *AzureVM `json:"azure,omitempty"`
 }
 
-// WindowsMachineStatus is what is known about the VM. The controller can rebuild it from the cloud and the Machine.
-type WindowsMachineStatus struct {
-	// conditions: Ready summarizes the others. docs/conditions.md lists every reason with its likely cause and what to do.
-	//
-	// +optional
-	// +listType=map
-	// +listMapKey=type
-	// +kubebuilder:validation:MaxItems=32
-	Conditions []metav1.Condition `json:"conditions,omitempty"`
-
-	// observedGeneration is the generation that the conditions describe. It is -1 until the controller has seen the object.
-	//
-	// +optional
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-
-	// initialization tells Cluster API whether the VM has been made.
-	//
-	// +optional
-	Initialization WindowsMachineInitialization `json:"initialization,omitempty,omitzero"`
-
-	// phase is a one-word summary of the machine for people: Pending, Provisioning, Bootstrapping, Running, Stopped, Failed or
-	// Deleting. Later releases may add others, so programs should read the conditions instead.
-	//
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=64
-	Phase Phase `json:"phase,omitempty"`
-
-	// computerName is the name of the VM, of the computer in it and of its Node. Windows allows at most 15 characters.
-	//
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=15
-	ComputerName string `json:"computerName,omitempty"`
-
-	// nodeName is the name of the machine's Node. It is empty until the Node has joined, and while the Node is deleted.
-	//
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	NodeName string `json:"nodeName,omitempty"`
-
-	// windowsBuild is the Windows build that the guest reports, such as 20348.2700.
-	//
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=64
-	WindowsBuild string `json:"windowsBuild,omitempty"`
-
-	// addresses of the VM as reported by its cloud and its guest.
-	//
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=32
-	Addresses []clusterv1.MachineAddress `json:"addresses,omitempty"`
-
-	// networkInterfaces has the MACs, and the addresses from pools, for spec.vsphere.networkInterfaces, in the same order. It
-	// is set once all of them are known and does not change after that. It is empty while the VM has at most one adapter and
-	// that one uses DHCP.
-	//
-	// +optional
-	// +listType=map
-	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=10
-	NetworkInterfaces []MachineNetworkInterface `json:"networkInterfaces,omitempty"`
-
-	// failureDomain of the VM.
-	//
-	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=256
-	FailureDomain string `json:"failureDomain,omitempty"`
-
-	// azure is where in Azure the VM is, with the values that the spec left out. A node can read it in C:\k\azure.json, see
-	// node.cloudConfigFile of the WindowsBootstrapConfig. Machines elsewhere do not have it.
-	//
-	// +optional
-	Azure *AzurePlacement `json:"azure,omitempty"`
-
-	// allocatable is what the Node will offer to pods, computed from the size in the spec and the reservations in the
-	// WindowsBootstrapConfig. Resources of unknown size are omitted. The Node offers a few MiB less, because Windows sees a
-	// few MiB less than the VM has.
-	//
-	// +optional
-	Allocatable corev1.ResourceList `json:"allocatable,omitempty"`
-
-	// bootstrap is the guest's last report of its bootstrap.
-	//
-	// +optional
-	Bootstrap *BootstrapProgress `json:"bootstrap,omitempty"`
-
-	// lastBoot is the result of the node's last start after its bootstrap. At every start the node runs some steps, such as
-	// the removal of stale networks.
-	//
-	// +optional
-	LastBoot *BootResult `json:"lastBoot,omitempty"`
-}
-
-// WindowsMachineInitialization is part of Cluster API's contract: steps that happen only once.
-//
-// +kubebuilder:validation:MinProperties=1
-type WindowsMachineInitialization struct {
-	// provisioned is true once the VM exists and runs.
-	//
-	// +optional
-	Provisioned *bool `json:"provisioned,omitempty"`
-}
-
-// BootstrapProgress is what the guest reports about itself. It is shown to users and never acted upon.
-type BootstrapProgress struct {
-	// state of the bootstrap: Running, Rebooting, Succeeded or Failed.
-	//
-	// +optional
-	// +kubebuilder:validation:Enum=Running;Rebooting;Succeeded;Failed
-	State string `json:"state,omitempty"`
-
-	// phase of the bootstrap, or the one that failed, with its number, such as "3/5 join".
-	//
-	// +optional
-	// +kubebuilder:validation:MaxLength=128
-	Phase string `json:"phase,omitempty"`
-
-	// step within the phase.
-	//
-	// +optional
-	// +kubebuilder:validation:MaxLength=128
-	Step string `json:"step,omitempty"`
-
-	// reason of a failure, one of those in docs/conditions.md.
-	//
-	// +optional
-	// +kubebuilder:validation:MaxLength=128
-	Reason string `json:"reason,omitempty"`
-
-	// message of a failure.
-	//
-	// +optional
-	// +kubebuilder:validation:MaxLength=1024
-	Message string `json:"message,omitempty"`
-
-	// exitCode of the program that failed.
-	//
-	// +optional
-	ExitCode int32 `json:"exitCode,omitempty"`
-
-	// elapsedSeconds since the bootstrap began, without downtime.
-	//
-	// +optional
-	// +kubebuilder:validation:Minimum=0
-	ElapsedSeconds int32 `json:"elapsedSeconds,omitempty"`
-
-	// lastLines of the failed program's output, without secrets.
-	//
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=20
-	// +kubebuilder:validation:items:MaxLength=256
-	LastLines []string `json:"lastLines,omitempty"`
-
-	// warnings of optional steps that failed.
-	//
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=20
-	// +kubebuilder:validation:items:MaxLength=512
-	Warnings []string `json:"warnings,omitempty"`
-
-	// durations of the finished phases, in order. Each phase begins when the one before it ends.
-	//
-	// +optional
-	// +listType=map
-	// +listMapKey=phase
-	// +kubebuilder:validation:MaxItems=16
-	Durations []PhaseDuration `json:"durations,omitempty"`
-
-	// lastReportTime is when the controller first saw this report.
-	//
-	// +optional
-	LastReportTime metav1.Time `json:"lastReportTime,omitempty,omitzero"`
-}
-
-// PhaseDuration is how long one phase of a bootstrap took.
-type PhaseDuration struct {
-	// phase by its name, without its number, such as "join".
-	//
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=128
-	Phase string `json:"phase,omitempty"`
-
-	// seconds that the phase took, without downtime.
-	//
-	// +required
-	// +kubebuilder:validation:Minimum=0
-	Seconds *int32 `json:"seconds,omitempty"`
-}
-
-// BootResult is the result of a start of the node.
-type BootResult struct {
-	// state of the start: Running, Succeeded or Failed.
-	//
-	// +optional
-	// +kubebuilder:validation:Enum=Running;Succeeded;Failed
-	State string `json:"state,omitempty"`
-
-	// reason of a failure, one of those in docs/conditions.md.
-	//
-	// +optional
-	// +kubebuilder:validation:MaxLength=128
-	Reason string `json:"reason,omitempty"`
-
-	// message of a failure, with the step that failed.
-	//
-	// +optional
-	// +kubebuilder:validation:MaxLength=1024
-	Message string `json:"message,omitempty"`
-}
-
-// Phase is a one-word summary of a machine.
-type Phase string
-
-// The phases of a machine's life.
-const (
-	PhasePending       Phase = "Pending"
-	PhaseProvisioning  Phase = "Provisioning"
-	PhaseBootstrapping Phase = "Bootstrapping"
-	PhaseRunning       Phase = "Running"
-	PhaseStopped       Phase = "Stopped"
-	PhaseFailed        Phase = "Failed"
-	PhaseDeleting      Phase = "Deleting"
-)
-
-// WindowsMachine is a Windows VM that becomes a node of a workload cluster. A Machine of Cluster API owns it.
+// WindowsMachine is one Windows VM that becomes a node of a workload cluster.
+// Cluster API makes it from a WindowsMachineTemplate, and a Machine owns it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -304,7 +75,10 @@ type WindowsMachine struct {
 	// The rules that compare the spec with the old one are here and not on its type, because templates share the type: they are
 	// guarded by an admission policy that allows the dry-run of ClusterClass. A new field is mutable until it has a rule here.
 
-	// spec describes the VM. Fields marked Immutable cannot change after creation.
+	// spec describes the VM: set exactly one of vsphere and azure. Fields marked
+	// Immutable cannot change after creation; to change one, create a new
+	// WindowsMachineTemplate and use it in the MachineDeployment, which then
+	// replaces its machines.
 	//
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.providerID) || (has(self.providerID) && self.providerID == oldSelf.providerID)",message="providerID identifies the machine's VM and cannot be changed; delete the Machine to get a new VM",fieldPath=".providerID"
@@ -324,7 +98,10 @@ type WindowsMachine struct {
 	// +kubebuilder:validation:XValidation:rule="!has(self.azure) || !has(oldSelf.azure) || (has(self.azure.image) && has(self.azure.image.id) ? self.azure.image.id : '') == (has(oldSelf.azure.image) && has(oldSelf.azure.image.id) ? oldSelf.azure.image.id : '') && (has(self.azure.image) && has(self.azure.image.setup) ? self.azure.image.setup : 'CloudbaseInit') == (has(oldSelf.azure.image) && has(oldSelf.azure.image.setup) ? oldSelf.azure.image.setup : 'CloudbaseInit')",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".azure.image"
 	// +kubebuilder:validation:XValidation:rule="!has(self.azure) || !has(oldSelf.azure) || (has(self.azure.networkInterfaces) ? self.azure.networkInterfaces.map(one, one.name) : []) == (has(oldSelf.azure.networkInterfaces) ? oldSelf.azure.networkInterfaces.map(one, one.name) : []) && (!has(self.azure.networkInterfaces) || !has(oldSelf.azure.networkInterfaces) || self.azure.networkInterfaces == oldSelf.azure.networkInterfaces)",message="a VM cannot be edited; create a new WindowsMachineTemplate and use it in the MachineDeployment, which then replaces its machines",fieldPath=".azure.networkInterfaces"
 	Spec WindowsMachineSpec `json:"spec,omitempty"`
-	// status is what is known about the VM. Its default makes GitOps tools wait until the controller has seen the object.
+
+	// The default of status makes GitOps tools wait until the controller has seen the object.
+
+	// status is what the controller knows of the VM, its guest and its Node.
 	//
 	// +optional
 	// +kubebuilder:default={"observedGeneration":-1}

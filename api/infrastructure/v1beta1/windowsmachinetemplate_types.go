@@ -6,37 +6,42 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// WindowsMachineTemplateSpec is immutable. To change it, create a new template with a new name.
+// WindowsMachineTemplateSpec is immutable. To change it, create a new template
+// with a new name.
 type WindowsMachineTemplateSpec struct {
-	// template of the machines that are made from it.
+	// template from which each WindowsMachine is made.
 	//
 	// +required
 	Template WindowsMachineTemplateResource `json:"template,omitempty,omitzero"`
 }
 
-// WindowsMachineTemplateResource is copied into every machine that is made from the template.
+// WindowsMachineTemplateResource is copied into every machine that is made
+// from the template.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.providerID)",message="providerID identifies a single VM and is not allowed in a template; remove it",fieldPath=".spec.providerID"
 type WindowsMachineTemplateResource struct {
-	// metadata: labels and annotations for the machines.
+	// metadata has labels and annotations for each WindowsMachine.
 	//
 	// +optional
 	ObjectMeta clusterv1.ObjectMeta `json:"metadata,omitempty,omitzero"`
 
-	// spec describes the VMs. What its fields say of changes is about machines; a template never changes.
+	// spec of each WindowsMachine, without providerID. Immutable and Mutable say
+	// what can change in a WindowsMachine; in a template no field can.
 	//
 	// +required
 	Spec WindowsMachineSpec `json:"spec,omitempty,omitzero"`
 }
 
-// WindowsMachineTemplateStatus lets the cluster autoscaler scale from zero. It expects every value to be a string.
+// WindowsMachineTemplateStatus lets the cluster autoscaler scale from zero. It
+// expects every value to be a string.
 type WindowsMachineTemplateStatus struct {
-	// capacity of a machine of this template.
+	// capacity of one machine, such as {cpu: "4", memory: 16Gi}. All values are
+	// text.
 	//
 	// +optional
 	Capacity corev1.ResourceList `json:"capacity,omitempty"`
 
-	// nodeInfo of a machine of this template.
+	// nodeInfo describes the node that a machine becomes.
 	//
 	// +optional
 	NodeInfo NodeInfo `json:"nodeInfo,omitempty,omitzero"`
@@ -46,20 +51,22 @@ type WindowsMachineTemplateStatus struct {
 //
 // +kubebuilder:validation:MinProperties=1
 type NodeInfo struct {
-	// architecture of the node.
+	// architecture of the node: amd64 or arm64.
 	//
 	// +optional
 	// +kubebuilder:validation:Enum=amd64;arm64
 	Architecture string `json:"architecture,omitempty"`
 
-	// operatingSystem of the node.
+	// operatingSystem of the node: windows.
 	//
 	// +optional
 	// +kubebuilder:validation:Enum=windows
 	OperatingSystem string `json:"operatingSystem,omitempty"`
 }
 
-// WindowsMachineTemplate is Cluster API's InfraMachineTemplate: WindowsMachines are made from it.
+// WindowsMachineTemplate is what a MachineDeployment makes its WindowsMachines
+// from. It cannot change: create a new one and use it in the
+// MachineDeployment, which then replaces its machines.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -77,11 +84,15 @@ type WindowsMachineTemplate struct {
 	//
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// spec has the template of the machines. It is Immutable: to change it, create a new template and use that.
+	// spec has the template of the machines. It is Immutable: to change it, create
+	// a new WindowsMachineTemplate.
 	//
 	// +required
 	Spec WindowsMachineTemplateSpec `json:"spec,omitempty,omitzero"`
-	// status is read by the cluster autoscaler.
+	// status tells the cluster autoscaler the size of a machine while the pool has
+	// no node. No controller of this release writes it: use the annotations
+	// capacity.cluster-autoscaler.kubernetes.io/cpu, /memory, /labels and /taints
+	// of the MachineDeployment instead.
 	//
 	// +optional
 	Status WindowsMachineTemplateStatus `json:"status,omitempty,omitzero"`

@@ -134,9 +134,8 @@ func (a *account) Ensure(_ context.Context, m cloud.Machine) (cloud.VM, error) {
 func (a *account) create(m cloud.Machine) (cloud.VM, error) {
 	w := a.world
 	w.count("create")
-	if len(w.failures) > 0 {
-		a.failed[m.ProviderID] = w.failures[0]
-		w.failures = w.failures[1:]
+	if err := w.failure(m.Spec.Azure.VMSize); err != nil {
+		a.failed[m.ProviderID] = err
 		w.changed(m.Key)
 		return creating(), nil
 	}
@@ -149,6 +148,20 @@ func (a *account) create(m cloud.Machine) (cloud.VM, error) {
 		return cloud.VM{}, away(errors.New("the connection broke"))
 	}
 	return creating(), nil
+}
+
+// failure is how a request for a VM ends that the cloud does not make.
+func (w *World) failure(size string) error {
+	switch {
+	case len(w.failures) > 0:
+		err := w.failures[0]
+		w.failures = w.failures[1:]
+		return err
+	case w.soldOut[size]:
+		return cloud.Errorf(cloud.Exhausted, infrav1.CapacityExhaustedReason,
+			"the cloud has no capacity for VMs of size %q; it is asked again", size)
+	}
+	return nil
 }
 
 func (a *account) Delete(_ context.Context, m cloud.Machine) error {

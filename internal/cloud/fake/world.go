@@ -37,6 +37,7 @@ type World struct {
 	held     map[act]bool
 	lose     int
 	failures []error
+	soldOut  map[string]bool // by VM size
 	away     error
 	sessions map[*account]bool
 	watches  map[*watch]bool
@@ -83,6 +84,22 @@ func (w *World) FailNextCreate(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.failures = append(w.failures, err)
+}
+
+// Exhaust leaves the cloud without capacity for VMs of a size, until release is called: requests for one end with an error, which
+// the next Observe or Ensure returns.
+func (w *World) Exhaust(size string) (release func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.soldOut == nil {
+		w.soldOut = map[string]bool{}
+	}
+	w.soldOut[size] = true
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.soldOut[size] = false
+	}
 }
 
 // LoseAnswer carries out the next request for a VM and loses its answer.

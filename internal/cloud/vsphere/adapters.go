@@ -37,12 +37,14 @@ func adapterChanges(at places.Placement, known []infrav1.MachineNetworkInterface
 	return changes
 }
 
-// connect sets network and MAC of an adapter. Without a MAC the vCenter assigns one, because two VMs must not share the
-// template's, and the vCenter does not assign one to an adapter with a manual address.
+// connect sets network and MAC of an adapter, and plugs it in, which the template's need not be. Without a MAC the vCenter
+// assigns one, because two VMs must not share the template's, and the vCenter does not assign one to an adapter with a manual
+// address.
 func connect(adapter places.Adapter, network types.BaseVirtualDeviceBackingInfo, mac string) {
 	const manual, assigned = string(types.VirtualEthernetCardMacTypeManual), string(types.VirtualEthernetCardMacTypeAssigned)
 	card := adapter.GetVirtualEthernetCard()
 	card.Backing, card.MacAddress = network, mac
+	card.Connectable = &types.VirtualDeviceConnectInfo{StartConnected: true, Connected: true, AllowGuestControl: true}
 	switch {
 	case mac != "":
 		card.AddressType = manual

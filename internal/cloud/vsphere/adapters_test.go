@@ -2,6 +2,7 @@ package vsphere
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,6 +10,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 func TestAdapterChanges(t *testing.T) {
@@ -57,6 +59,7 @@ func TestAdapterChanges(t *testing.T) {
 				}
 				card := device.GetVirtualEthernetCard()
 				card.Key, card.Backing, card.AddressType, card.MacAddress = int32(4000+i), network("template"), addressType, ofTemplate
+				card.Connectable = &types.VirtualDeviceConnectInfo{}
 				at.Adapters = append(at.Adapters, device)
 			}
 			var got []string
@@ -66,6 +69,9 @@ func TestAdapterChanges(t *testing.T) {
 				backing := card.Backing.(*types.VirtualEthernetCardNetworkBackingInfo)
 				got = append(got, fmt.Sprintf("%s %d %T %s %s %s",
 					spec.Operation, card.Key, spec.Device, backing.DeviceName, card.AddressType, card.MacAddress))
+				if stays := spec.Operation != "remove"; card.Connectable.StartConnected != stays {
+					t.Errorf("%s: is it connected at power on: %t", got[len(got)-1], !stays)
+				}
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -83,25 +89,41 @@ func TestNetworkInterfaces(t *testing.T) {
 		{Name: "storage", Network: "VM Network"},
 		{Name: "backup", Network: "/DC0/network/DC0_DVPG0"},
 	}
-	const mac = "00:50:56:04:00:07"
+	const mac = "00:50:56:04:00:%d%d"
 	a := v.account()
-	for _, name := range []string{"m", "n"} { // both of one placement
+	for i, name := range []string{"m", "n"} { // both of one placement
 		m := machineOf(t, name, spec)
-		m.NetworkInterfaces = []infrav1.MachineNetworkInterface{{}, {MACAddress: mac}, {}}
+		for j := range spec.VSphere.NetworkInterfaces {
+			m.NetworkInterfaces = append(m.NetworkInterfaces, infrav1.MachineNetworkInterface{MACAddress: fmt.Sprintf(mac, i, j)})
+		}
 		running(t, a, m)
 		devices, err := v.VM(m.Name).Device(t.Context())
 		v.Must(err)
 		var got []string
 		for _, d := range devices.SelectByType((*types.VirtualEthernetCard)(nil)) {
 			card := d.(types.BaseVirtualEthernetCard).GetVirtualEthernetCard()
-			got = append(got, fmt.Sprintf("%T %v", card.Backing, card.MacAddress == mac))
+			got = append(got, fmt.Sprintf("%T %s", card.Backing, card.MacAddress))
 		}
 		want := []string{
-			"*types.VirtualEthernetCardDistributedVirtualPortBackingInfo false", "*types.VirtualEthernetCardNetworkBackingInfo true",
-			"*types.VirtualEthernetCardDistributedVirtualPortBackingInfo false",
+			"*types.VirtualEthernetCardDistributedVirtualPortBackingInfo " + fmt.Sprintf(mac, i, 0),
+			"*types.VirtualEthernetCardNetworkBackingInfo " + fmt.Sprintf(mac, i, 1),
+			"*types.VirtualEthernetCardDistributedVirtualPortBackingInfo " + fmt.Sprintf(mac, i, 2),
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("adapters of VM %s (-want +got):\n%s", name, diff)
 		}
 	}
+}
+
+// TestReservedMAC: the vCenter of our tests refuses a MAC that a real one refuses, so that no test passes with one.
+func TestReservedMAC(t *testing.T) {
+	v := newStage(t)
+	m := machineOf(t, "m", v.spec())
+	m.Spec.VSphere.NetworkInterfaces = []infrav1.VSphereNetworkInterface{{Name: "node", Network: "VM Network"}}
+	m.NetworkInterfaces = []infrav1.MachineNetworkInterface{{MACAddress: "00:50:56:40:00:00"}}
+	a := v.account()
+	wait.Until(t, "the VM to be refused", func() (any, bool) {
+		vm, err := a.Ensure(t.Context(), m)
+		return []any{vm, err}, err != nil && strings.HasPrefix(err.Error(), "vSphere cannot make a VM of this spec")
+	})
 }

@@ -20,7 +20,7 @@ func (r *run) nameAdapter(step *plan.Adapter) error {
 		return nil
 	}
 	name := step.Rename.String()
-	if strings.EqualFold(adapter.Name, name) {
+	if adapter.Name == name {
 		return nil
 	}
 	others, err := r.machine.NetAdapterNamed(name)

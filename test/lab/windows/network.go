@@ -57,12 +57,16 @@ func (m *Machine) NetAdapterNamed(name string) ([]Adapter, error) {
 	})
 }
 
+// errObjectExists is what Rename-NetAdapter says of a name that another adapter has, also one that is no longer present: people
+// who replaced an adapter read it until they removed the old one from the hidden devices.
+var errObjectExists = errors.New("{Object Exists} An attempt was made to create an object and the object name already existed.")
+
 // RenameAdapter gives an adapter a name that no other has.
 func (m *Machine) RenameAdapter(index int, name string) error {
 	return m.through("Rename-NetAdapter", func() error {
 		for _, other := range m.state.Adapters {
 			if other.Index != index && strings.EqualFold(other.Name, name) {
-				return fmt.Errorf("an adapter has the name %s already", name)
+				return errObjectExists
 			}
 		}
 		adapter, err := m.adapter(index)
@@ -197,8 +201,8 @@ func (m *Machine) HNSCall(method, path, body string) ([]map[string]any, error) {
 		if err := json.Unmarshal([]byte(body), &item); err != nil {
 			return nil, fmt.Errorf("HNS %s %s: 0x80070057", method, path)
 		}
-		if !m.hasAdapter(item["NetworkAdapterName"]) {
-			return nil, fmt.Errorf("HNS %s %s: 0x803b0006", method, path) // an adapter was not found
+		if code := m.refusal(item["NetworkAdapterName"]); code != "" {
+			return nil, fmt.Errorf("HNS %s %s: %s", method, path, code)
 		}
 		m.state.NextID++
 		item["ID"], item["kind"], item["ManagementIP"] = "id-"+strconv.Itoa(m.state.NextID), kind, m.ManagementIP
@@ -213,10 +217,21 @@ func (m *Machine) HNSCall(method, path, body string) ([]map[string]any, error) {
 	return items, m.changed("hns %s %s %s", method, path, body)
 }
 
-// hasAdapter says whether HNS finds an adapter; without a name it takes any.
-func (m *Machine) hasAdapter(name any) bool {
-	return name == nil || len(m.state.Adapters) == 0 ||
-		slices.ContainsFunc(m.state.Adapters, func(a Adapter) bool { return a.Name == name && !a.Hidden && !a.Virtual })
+// refusal is the code with which HNS refuses a network on an adapter; without a name it takes any. A vEthernet has its vSwitch
+// already: "The parameter is incorrect", says Antrea's pkg/agent/agent_windows.go, as does azure-container-networking's
+// network_windows.go. A name that no adapter has is HCN_E_ADAPTER_NOT_FOUND in the Windows SDK, "An adapter was not found".
+func (m *Machine) refusal(name any) string {
+	if name == nil || len(m.state.Adapters) == 0 {
+		return ""
+	}
+	at := slices.IndexFunc(m.state.Adapters, func(a Adapter) bool { return a.Name == name && !a.Hidden })
+	switch {
+	case at < 0:
+		return "0x803b0006"
+	case m.state.Adapters[at].Virtual:
+		return "0x80070057"
+	}
+	return ""
 }
 
 // OpenPipe and ClosePipe are for programs that listen on a named pipe.
