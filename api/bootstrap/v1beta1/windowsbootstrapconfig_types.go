@@ -221,8 +221,8 @@ type WindowsBootstrapConfigInitialization struct {
 }
 
 // The rule on WindowsBootstrapConfig keeps a spec that became user data: the status of the VM, such as its time limit, is derived
-// from it. An admission policy does the same, and more: the rule misses changes within kubelet.configuration, whose fields have no
-// schema. The rule is for clusters that have the CRDs without the policy.
+// from it. An admission policy does the same, and more: the rule misses changes within kubelet.configuration, whose fields have
+// no schema. The rule is for clusters that have the CRDs without the policy.
 
 // WindowsBootstrapConfig says how one Windows VM becomes a node. The user data
 // of the VM is made from it once, so its spec cannot change after that: create
