@@ -53,12 +53,16 @@ var azureCloud = cloud{
 	isAzure: true,
 }
 
-// cloudOf is the cloud that the spec names; the API allows exactly one.
-func cloudOf(spec infrav1.WindowsMachineSpec) cloud {
-	if spec.Azure != nil {
-		return azureCloud
+// cloudOf is the cloud that the spec names; the API allows exactly one. One that came to the API after this release is no other.
+func cloudOf(spec infrav1.WindowsMachineSpec) (cloud, error) {
+	switch {
+	case spec.VSphere != nil:
+		return vSphereCloud, nil
+	case spec.Azure != nil:
+		return azureCloud, nil
 	}
-	return vSphereCloud
+	return cloud{}, step.Invalid("WindowsMachine spec",
+		"this release of the bootstrap manager does not know the cloud; upgrade the manager, or use another WindowsMachineTemplate")
 }
 
 func (c cloud) fits(userData []byte) error {

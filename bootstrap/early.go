@@ -19,7 +19,7 @@ func tooEarly(in Input) error {
 		{in.Machine.UID != "", "the Machine has no UID"},
 		{computerName.MatchString(name), "the WindowsMachine has no status.computerName that Windows accepts"},
 		{spec.ProviderID != "", "the WindowsMachine has no spec.providerID"},
-		{(spec.VSphere == nil) != (spec.Azure == nil), "the WindowsMachine must set exactly one of spec.vsphere and spec.azure"},
+		{spec.VSphere == nil || spec.Azure == nil, "the WindowsMachine has both spec.vsphere and spec.azure"},
 		// The sentence does not show the token, which is a secret.
 		{bootstrapToken.MatchString(in.Token), "the bootstrap token is not of the form id.secret"},
 	} {

@@ -191,10 +191,13 @@ func TestRenderRefuses(t *testing.T) {
 			"no provider ID", "our machine controller writes it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.ProviderID = "" },
 			"", "spec.providerID",
 		},
-		{"no cloud", "the API forbids it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.VSphere = nil }, "", "exactly one"},
+		{
+			"a cloud of a newer API", "it is no other cloud", func(in *bootstrap.Input) { in.WindowsMachine.Spec.VSphere = nil },
+			"WindowsMachine spec", "does not know the cloud; upgrade the manager",
+		},
 		{
 			"two clouds", "the API forbids it", func(in *bootstrap.Input) { in.WindowsMachine.Spec.Azure = &infrav1.AzureVM{} }, "",
-			"exactly one",
+			"has both",
 		},
 		{
 			"no placement", "our machine controller writes it", all(onAzure, node(`cloudConfigFile: Managed`)), "", "status.azure",

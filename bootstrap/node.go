@@ -46,7 +46,6 @@ func readNode(in Input) (*node, error) {
 			Namespace: in.Machine.Namespace, Name: in.Machine.Name, UID: string(in.Machine.UID),
 			Node: in.WindowsMachine.Status.ComputerName, Cluster: in.Cluster.Name,
 		},
-		cloud:           cloudOf(in.WindowsMachine.Spec),
 		deadlineSeconds: deadlineSeconds(in.Config.Spec),
 		token:           in.Token,
 		version:         in.Machine.Spec.Version,
@@ -64,9 +63,12 @@ func readNode(in Input) (*node, error) {
 	return n, err
 }
 
-// readMachine reads what the other parts need: adapters, version and cluster.
+// readMachine reads what the other parts need: cloud, adapters, version and cluster.
 func (n *node) readMachine(in Input) error {
 	var err error
+	if n.cloud, err = cloudOf(in.WindowsMachine.Spec); err != nil {
+		return err
+	}
 	if n.adapters, err = network.ReadAdapters(in.WindowsMachine); err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ func readyCondition(f *facts, data metav1.Condition) metav1.Condition {
 		c.Reason, c.Message = data.Reason, data.Message
 	case told != nil && told.Status == metav1.ConditionFalse && (!joined(f) || bootstrapFailed(f)):
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, told.Reason, told.Message
-	case joined(f):
+	case joined(f), told != nil && told.Status == metav1.ConditionTrue: // we may see the Machine later than the WindowsMachine
 		c.Status, c.Reason = metav1.ConditionTrue, bootstrapv1.JoinedReason
 	case data.Reason == bootstrapv1.DataSecretLostReason && waitsForData(f):
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, data.Reason, data.Message

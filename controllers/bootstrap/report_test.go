@@ -195,6 +195,10 @@ func TestReport(t *testing.T) {
 			"the WindowsMachine may not know yet",
 			world(stored, tells("False", "GuestSilent"), withNode), nil, storedRow.but(row{"Ready": "True Joined"}),
 		},
+		"joined, which the Machine does not show yet": {
+			"another controller may see the Machine first", world(stored, tells("True", "Joined")), nil,
+			storedRow.but(row{"Ready": "True Joined"}),
+		},
 		"joined, VM off": {
 			"what became a node stays one for its bootstrap",
 			world(stored, tells("True", "Joined"), waitsFor(infrav1.VMNotRunningReason), withNode), nil,

@@ -52,7 +52,9 @@ func (m *Machine) remove(t *testing.T, object client.Object) {
 		err := api.Get(ctx, KeyOf(object), gone)
 		if err == nil {
 			// Without its own finalizer the garbage collector would delete what the object owns, and not orphan it.
-			gone.SetFinalizers(slices.DeleteFunc(gone.GetFinalizers(), func(f string) bool { return f != metav1.FinalizerOrphanDependents }))
+			gone.SetFinalizers(slices.DeleteFunc(gone.GetFinalizers(), func(finalizer string) bool {
+				return finalizer != metav1.FinalizerOrphanDependents
+			}))
 			err = errors.Join(errors.New("it is there"), client.IgnoreNotFound(api.Update(ctx, gone)))
 		}
 		return client.IgnoreNotFound(err)

@@ -127,7 +127,7 @@ type VSphereNetworkInterface struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule="self == self.trim() && !self.matches('[[:cntrl:]]')",message="must be the name or inventory path of a network without control characters and without blanks at its ends, such as VM Network"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[^\\\\p{Cc}\\\\p{Z}]([^\\\\p{Cc}]*[^\\\\p{Cc}\\\\p{Z}])?$')",message="must be the name or inventory path of a network without control characters and without blanks at its ends, such as VM Network"
 	Network string `json:"network,omitempty"`
 
 	// addressesFromPools gives the adapter one address from each of these pools,

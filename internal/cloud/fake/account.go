@@ -137,7 +137,7 @@ func (a *account) create(m cloud.Machine) (cloud.VM, error) {
 	if err := w.failure(m.Spec.Azure.VMSize); err != nil {
 		a.failed[m.ProviderID] = err
 		w.changed(m.Key)
-		return creating(), nil
+		return creating(), nil //nolint:nilerr // because the cloud took the request, which fails later
 	}
 	w.ask(&request{Create, VM{
 		Name: a.at(m.Name), ID: m.ProviderID, Owner: m.Key, ProviderID: m.ProviderID, On: true, Ran: true,

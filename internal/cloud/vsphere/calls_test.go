@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
@@ -70,6 +71,7 @@ func TestCalls(t *testing.T) {
 	compare(t, "asking for a VM", v, map[string]int{"FindByUuid": 1, "FindChild": 1, "CloneVM_Task": 1, "ModifyListView": 1})
 	for range 5 {
 		ensured(m)()
+		expect.Got(a.Server(t.Context()))(t)
 	}
 	compare(t, "while it is being made", v, map[string]int{})
 	release()
