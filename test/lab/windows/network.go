@@ -57,18 +57,16 @@ func (m *Machine) NetAdapterNamed(name string) ([]Adapter, error) {
 	})
 }
 
-// errObjectExists is what Rename-NetAdapter says of a name that another adapter has, also one that is no longer present: people
+// objectExists is what Rename-NetAdapter says of a name that another adapter has, also one that is no longer present: people
 // who replaced an adapter read it until they removed the old one from the hidden devices.
-//
-//nolint:revive,staticcheck // because Windows says it so
-var errObjectExists = errors.New("{Object Exists} An attempt was made to create an object and the object name already existed.")
+const objectExists = "{Object Exists} An attempt was made to create an object and the object name already existed."
 
 // RenameAdapter gives an adapter a name that no other has.
 func (m *Machine) RenameAdapter(index int, name string) error {
 	return m.through("Rename-NetAdapter", func() error {
 		for _, other := range m.state.Adapters {
 			if other.Index != index && strings.EqualFold(other.Name, name) {
-				return errObjectExists
+				return errors.New(objectExists)
 			}
 		}
 		adapter, err := m.adapter(index)
