@@ -66,7 +66,7 @@ func (m *Machine) RenameAdapter(index int, name string) error {
 	return m.through("Rename-NetAdapter", func() error {
 		for _, other := range m.state.Adapters {
 			if other.Index != index && strings.EqualFold(other.Name, name) {
-				return errors.New(objectExists)
+				return errors.New(objectExists) //nolint:staticcheck // Windows ends it with a full stop
 			}
 		}
 		adapter, err := m.adapter(index)
