@@ -8,11 +8,11 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// The parts of names of hosts and images. A port is from 1 to 65535.
+// The parts of names of hosts and images.
 const (
 	label     = `[a-z0-9]([-a-z0-9]*[a-z0-9])?`
 	hostName  = label + `(\.` + label + `)*`
-	port      = `(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3})`
+	port      = step.Port
 	imagePart = `[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*`
 )
 

@@ -18,14 +18,11 @@ const proxyField = windowsField + ".proxy"
 // to itself.
 var near = []string{"localhost", "127.0.0.1", "::1", "169.254.169.254", "168.63.129.16", ".svc"}
 
-// A port is from 1 to 65535.
-const port = `(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3})`
-
 var (
 	proxyURL = regexp.MustCompile(`^https?://([A-Za-z0-9]([-A-Za-z0-9_]*[A-Za-z0-9])?(\.[A-Za-z0-9]([-A-Za-z0-9_]*[A-Za-z0-9])?)*` +
-		`|\[[0-9A-Fa-f:.]+\])(:` + port + `)?/?$`)
+		`|\[[0-9A-Fa-f:.]+\])(:` + step.Port + `)?/?$`)
 	// noProxyName is a host or a domain, with a port or without.
-	noProxyName = regexp.MustCompile(`^\.?` + hostName + `(:` + port + `)?$`)
+	noProxyName = regexp.MustCompile(`^\.?` + hostName + `(:` + step.Port + `)?$`)
 	dottedPort  = regexp.MustCompile(`^[\d.:]+$`)
 )
 
