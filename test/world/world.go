@@ -54,7 +54,7 @@ type World struct {
 
 // Main runs the tests of a binary in a world, some of them at the same time: they wait more than they work. With -short
 // there is no world, and tests that want a namespace are skipped.
-func Main(m *testing.M, shared **World, parallel int) {
+func Main(m interface{ Run() int }, shared **World, parallel int) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", strconv.Itoa(parallel)); err != nil {
 		panic(err)
@@ -68,7 +68,7 @@ func Main(m *testing.M, shared **World, parallel int) {
 	os.Exit(code)
 }
 
-func run(m *testing.M, shared **World) (code int, err error) {
+func run(m interface{ Run() int }, shared **World) (code int, err error) {
 	if testing.Short() {
 		return m.Run(), nil
 	}
