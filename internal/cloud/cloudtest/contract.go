@@ -35,6 +35,13 @@ func Run(t *testing.T, newHarness func(*testing.T) Harness) {
 		{"a VM that was stopped stays stopped", stopped},
 		{"a VM that vanished is not found", vanished},
 		{"the guest gets the user data as it is", userData},
+		{"a VM holds user data until its machine is settled", notYetSettled},
+		{"a settled machine's user data are taken away, once", settled},
+		{"a VM that was stopped loses its user data, too, and stays stopped", settledStopped},
+		{"what a guest writes into its user data stays there", writtenByGuest},
+		{"a settled machine gets no VM", settledWithoutVM},
+		{"a settled machine's VM that is being made is awaited", settledWhileCreating},
+		{"somebody else's VM keeps its user data", settledStranger},
 		{"somebody else's VM is left alone", stranger},
 		{"deleting nothing is done at once", deleteNothing},
 		{"deleting leaves nothing", deleteAll},
@@ -167,7 +174,8 @@ func running(w world) {
 			{Type: clusterv1.MachineInternalDNS, Address: m.Name},
 			{Type: clusterv1.MachineInternalIP, Address: "10.1.2.3"},
 		},
-		Report: `{"state":"Running"}`,
+		UserData: true,
+		Report:   `{"state":"Running"}`,
 	}
 	if diff := cmp.Diff(want, w.observe(c, m)); diff != "" {
 		w.t.Errorf("Observe (-want +got):\n%s", diff)
