@@ -1,12 +1,38 @@
 package cloudtest
 
 import (
+	"bytes"
+	"crypto/rand"
 	"errors"
+	"strings"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
+
+func userData(w world) {
+	c, m := w.process(), w.machine("m")
+	m.UserData = make(cloud.UserData, 20_000)
+	_, _ = rand.Read(m.UserData)
+	w.ensure(c, m)
+	if got := w.UserData(m.Name); !bytes.Equal(got, m.UserData) {
+		w.t.Errorf("the guest gets %d bytes that are not the %d of the user data", len(got), len(m.UserData))
+	}
+	if got := w.ComputerName(m.Name); got != m.Name {
+		w.t.Errorf("the guest is to be called %q, want %q", got, m.Name)
+	}
+}
+
+func secrets(w world) {
+	c, m := w.process(), w.machine("m")
+	m.UserData = cloud.UserData("token-of-a-node")
+	w.LoseAnswer()
+	_, err := c.Ensure(w.t.Context(), m)
+	if text := strings.ToLower(cmp.Diff(nil, describe(err))); strings.Contains(text, "token-of-a-node") {
+		w.t.Errorf("the error tells the user data: %s", text)
+	}
+}
 
 func notYetSettled(w world) {
 	c, m := w.process(), w.machine("m")
