@@ -1,6 +1,7 @@
 // Package machine makes the VM of a WindowsMachine, reports how far it is, and removes it. reconciler.go has the two lives of a
 // machine as lists of phases, phases.go has the phases, secrets.go those that read Secrets, and report.go writes the status:
 // story.go tells what the guest does, progress.go reads its reports, and overdue.go notices when it has been silent for too long.
+// erase.go has the user data taken out of the VM when the guest is done with them.
 package machine
 
 import (
@@ -128,6 +129,9 @@ type facts struct {
 	interfaces []infrav1.MachineNetworkInterface
 	cloud      cloud.Cloud
 	vm         *cloud.VM
+
+	// kept is why the user data is still in the VM of a settled machine; nil when nothing was tried or it was begun.
+	kept error
 
 	// unread is why the guest's report was not understood; nil when it was.
 	unread error

@@ -46,6 +46,9 @@ func report(f *facts, end error) {
 	status.NodeName = nodeName(f)
 	f.set(vmCondition(f, stop))
 	reportGuest(f)
+	if c := userDataCondition(f); c != nil {
+		f.set(*c)
+	}
 	f.set(readyCondition(f))
 	f.set(stalledCondition(f, stop))
 	f.set(cloudCondition(f, stop))

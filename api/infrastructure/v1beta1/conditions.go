@@ -29,6 +29,10 @@ const (
 	// it does not.
 	CloudReachableCondition = "CloudReachable"
 
+	// UserDataRemovedCondition is True when the VM holds no user data any more that its guest, or a user of the cloud, can
+	// read. That is so soon after its Node has joined or its bootstrap has failed. No other condition depends on it.
+	UserDataRemovedCondition = "UserDataRemoved"
+
 	// StalledCondition is True when the machine cannot continue until a user changes something. GitOps tools then fail at
 	// once.
 	StalledCondition = "Stalled"
@@ -83,6 +87,18 @@ const (
 
 	// DeletingReason: the VM is being deleted.
 	DeletingReason = "Deleting"
+)
+
+// Reasons about the user data in the VM.
+const (
+	// UserDataInUseReason: the guest still needs its user data.
+	UserDataInUseReason = "UserDataInUse"
+
+	// RemovingUserDataReason: the user data is being taken out of the VM.
+	RemovingUserDataReason = "RemovingUserData"
+
+	// UserDataRemovedReason: the VM holds no user data that its guest, or a user of the cloud, can read.
+	UserDataRemovedReason = "UserDataRemoved"
 )
 
 // Reasons from the cloud.
