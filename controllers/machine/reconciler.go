@@ -37,6 +37,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
 )
 
 // Reconciler makes, watches and removes VMs.
@@ -51,7 +52,7 @@ type Reconciler struct {
 	// VSphere and Azure are the clouds that this manager runs machines in; nil is a cloud that it does not support.
 	VSphere, Azure cloud.Provider
 	// Accounts keeps the connections to the clouds. Changed gets the keys of machines whose VM changed.
-	Accounts *cloud.Accounts
+	Accounts *accounts.Register
 	Changed  <-chan cloud.Key
 	// Events tells people what changed.
 	Events events.EventRecorder

@@ -130,7 +130,7 @@ func cloudCondition(f *facts, stop phase.Stop) metav1.Condition {
 	c.Reason = infrav1.CloudNotAskedReason
 	switch stop.Reason {
 	case infrav1.CredentialsMissingReason, infrav1.CredentialsRejectedReason, infrav1.IdentityMismatchReason,
-		infrav1.CloudUnreachableReason, infrav1.CloudThrottledReason:
+		infrav1.CloudUnreachableReason, infrav1.CloudThrottledReason, infrav1.TooManyAccountsReason:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, stop.Reason, stop.Message
 		return c
 	}

@@ -124,6 +124,10 @@ const (
 	// CloudUnreachableReason: the cloud does not answer, or answers incorrectly. The controller tries again.
 	CloudUnreachableReason = "CloudUnreachable"
 
+	// TooManyAccountsReason: the machines of the namespace use as many
+	// cloud accounts as one namespace may.
+	TooManyAccountsReason = "TooManyAccounts"
+
 	// CloudThrottledReason: the cloud limits the rate of calls.
 	CloudThrottledReason = "CloudThrottled"
 
