@@ -116,6 +116,8 @@ type facts struct {
 
 	machine *clusterv1.Machine
 	cluster *clusterv1.Cluster
+	// refused is why the Machine that the object calls its owner is not.
+	refused string
 	// config is what the user data is made of; nil when another bootstrap provider makes it.
 	config *bootstrapv1.WindowsBootstrapConfig
 
@@ -150,14 +152,16 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, er
 		return nil, nil
 	}
 	f.before = f.windows.DeepCopy()
-	if f.machine, f.cluster, err = owner.Of(ctx, r.Client, f.windows); err != nil {
+	found, err := owner.Of(ctx, r.Client, f.windows)
+	if err != nil {
 		return nil, err
 	}
+	f.machine, f.cluster, f.refused = found.Machine, found.Cluster, found.Refused
 	return f, r.loadConfig(ctx, f)
 }
 
 // loadConfig reads the config, which says how long the guest may take and what its node reserves. Only people need to know
-// both: a machine goes on without its config, and without the CRD of configs.
+// both: a machine goes on without its config, and without the CRD of configs. It does not listen to another Machine's config.
 func (r *Reconciler) loadConfig(ctx context.Context, f *facts) error {
 	if f.machine == nil {
 		return nil
@@ -174,7 +178,9 @@ func (r *Reconciler) loadConfig(ctx context.Context, f *facts) error {
 	if err != nil {
 		return fmt.Errorf("get windowsbootstrapconfig: %w", err)
 	}
-	f.config = &config
+	if owner.Has(f.machine, &config) {
+		f.config = &config
+	}
 	return nil
 }
 
