@@ -59,20 +59,16 @@ func (r *Reconciler) findSecret(ctx context.Context, f *facts) error {
 // recognize checks whether a Secret is the one that was written for this config. The Machine may name any Secret, and one that is
 // adopted is deleted with the config: so it must have all that we give ours.
 func (r *Reconciler) recognize(ctx context.Context, f *facts, secret *corev1.Secret) error {
-	controller, foreign := metav1.GetControllerOf(secret), foreign(f, secret)
-	switch own := metav1.IsControlledBy(secret, f.config); {
+	own, foreign := metav1.IsControlledBy(secret, f.config), foreign(f, secret)
+	switch {
 	case own && !used(f) && secret.Annotations[bootstrapv1.RenderedGenerationAnnotation] != generation(f):
 		return phase.Stall(bootstrapv1.ConfigInvalidReason,
 			"spec changed after Secret %s had been made from it; delete the Machine to get a new one", secret.Name)
-	case own && foreign == "":
+	case foreign == "" && own:
 		f.secret = secret
-	case used(f) && controller == nil && foreign == "":
+	case foreign == "":
 		return r.adopt(ctx, f, secret)
 	case joined(f):
-	case controller != nil && !own:
-		return phase.Stall(bootstrapv1.ConfigInvalidReason,
-			"Secret %s belongs to %s %s, but the user data needs that name; delete the Secret or rename the config",
-			secret.Name, controller.Kind, controller.Name)
 	case used(f):
 		return phase.Stall(bootstrapv1.ConfigInvalidReason,
 			"Machine %s uses Secret %s, which was not made from this config: %s; delete the Machine to get a new one, or remove its "+
@@ -91,7 +87,12 @@ var tokens = regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
 // foreign says what makes a Secret another one than ours for this config; empty if it is ours. A restore and a move keep all
 // of that.
 func foreign(f *facts, secret *corev1.Secret) string {
+	own, controller := metav1.IsControlledBy(secret, f.config), metav1.GetControllerOf(secret)
 	switch {
+	case !own && controller != nil:
+		return fmt.Sprintf("it belongs to %s %s", controller.Kind, controller.Name)
+	case !own && !used(f):
+		return "nothing owns it"
 	case secret.Name != f.config.Name:
 		return "its name is not " + f.config.Name
 	case secret.Type != clusterv1.ClusterSecretType:
@@ -166,4 +167,3 @@ func dataSecret(f *facts, userData bootstrap.UserData) *corev1.Secret {
 		Data:      data,
 	}
 }
-
