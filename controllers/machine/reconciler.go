@@ -1,11 +1,13 @@
 // Package machine makes the VM of a WindowsMachine, reports how far it is, and removes it. reconciler.go has the two lives of a
 // machine as lists of phases, phases.go has the phases, secrets.go those that read Secrets, and report.go writes the status:
-// story.go tells what the guest does, progress.go reads its reports, and overdue.go notices when it has been silent for too long.
+// guest.go takes over what the guest tells, at a pace, story.go tells what the guest does, progress.go reads its reports, and
+// overdue.go notices when it has been silent for too long.
 package machine
 
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -69,6 +71,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if err != nil {
 		return fmt.Errorf("map clusters to windowsmachines: %w", err)
 	}
+	if err := r.Pools.Index(ctx, mgr); err != nil {
+		return fmt.Errorf("index ipaddresses: %w", err)
+	}
 	if err := r.Pools.FreeStrays(mgr, controller.Options{RateLimiter: options.RateLimiter}); err != nil {
 		return fmt.Errorf("watch ipaddresses: %w", err)
 	}
@@ -97,16 +102,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if rest := owner.Expected(f.windows, r.Now()); rest > 0 && phase.Of(end).Reason == infrav1.WaitingForOwnerReason {
 		return ctrl.Result{RequeueAfter: rest}, nil
 	}
+	if err := r.findRivals(ctx, f); err != nil {
+		return phase.Result(err)
+	}
 	report(f, end)
 	if err := r.write(ctx, f); err != nil {
 		return phase.Result(err)
 	}
 	r.tell(f)
 	logUnread(ctx, f)
+	result, err := phase.Result(end)
 	if end == nil && !paused(f) && !deleting(f) {
-		return ctrl.Result{RequeueAfter: wake(f)}, nil
+		result.RequeueAfter = wake(f)
 	}
-	return phase.Result(end)
+	return sooner(result, f.unheard), err
 }
 
 // facts is what is known of one machine during one reconcile.
@@ -131,8 +140,11 @@ type facts struct {
 	cloud      cloud.Cloud
 	vm         *cloud.VM
 
-	// unread is why the guest's report was not understood; nil when it was.
-	unread error
+	// rivals are the addresses among those that the guest tells which pools gave to others.
+	rivals []netip.Addr
+	// unread is why the guest's report was not understood; nil when it was. unheard is how long what the guest tells now must wait.
+	unread  error
+	unheard time.Duration
 
 	// released says that the finalizer is gone, and the object with it.
 	released bool
