@@ -43,6 +43,9 @@ const (
 	// WaitingForOwnerReason: Cluster API has not set the owning Machine yet.
 	WaitingForOwnerReason = "WaitingForOwner"
 
+	// OwnerNotSupportedReason: the Machine in ownerReferences uses another WindowsMachine.
+	OwnerNotSupportedReason = "OwnerNotSupported"
+
 	// WaitingForClusterInfrastructureReason: the Cluster's own infrastructure is not provisioned yet.
 	WaitingForClusterInfrastructureReason = "WaitingForClusterInfrastructure"
 
