@@ -19,6 +19,9 @@ import (
 )
 
 func (r *Reconciler) owned(_ context.Context, f *facts) error {
+	if f.refused != "" {
+		return phase.Stall(infrav1.OwnerNotSupportedReason, "%s", f.refused)
+	}
 	if f.machine == nil {
 		return phase.Wait(infrav1.WaitingForOwnerReason, "no Machine owns this WindowsMachine yet; Cluster API sets the owner")
 	}

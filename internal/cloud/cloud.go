@@ -60,6 +60,10 @@ type Provider interface {
 	// IdentityOf names the credentials of the machine's account; the zero value if the spec does not.
 	IdentityOf(m *infrav1.WindowsMachine) infrav1.IdentityReference
 
+	// Principal names the server, the user and the proof that these credentials are, and nothing else that they may hold: equal
+	// ones are the same account. It MUST be pure. The answer is a secret.
+	Principal(credentials map[string][]byte) (string, error)
+
 	// Connect returns the account of these credentials. It only checks their form: the first call of a method logs in. The
 	// caller uses one Cloud for all machines of the account, runs its Watch for as long as it is in use, and then closes it.
 	Connect(credentials map[string][]byte) (Cloud, error)
@@ -117,9 +121,13 @@ type VM struct {
 	// so until it has; one that can erase them nowhere never says so, and docs/bootstrap.md tells who can read them there.
 	UserData bool
 
-	// Report is what the guest itself says about its bootstrap: plan.Report as JSON. Do not trust it.
+	// Report is what the guest itself says about its bootstrap: plan.Report as JSON. Do not trust it. What is longer than
+	// MaxReport is not a report, and comes as MaxReport+1 bytes without a meaning.
 	Report string
 }
+
+// MaxReport is plan.MaxReportBytes: no guest of ours reports more.
+const MaxReport = 16 << 10
 
 // State of a VM. The zero value is a VM that is being made.
 type State string

@@ -43,6 +43,9 @@ const (
 	// WaitingForOwnerReason: Cluster API has not set the owning Machine yet.
 	WaitingForOwnerReason = "WaitingForOwner"
 
+	// OwnerNotSupportedReason: the Machine in ownerReferences uses another WindowsMachine.
+	OwnerNotSupportedReason = "OwnerNotSupported"
+
 	// WaitingForClusterInfrastructureReason: the Cluster's own infrastructure is not provisioned yet.
 	WaitingForClusterInfrastructureReason = "WaitingForClusterInfrastructure"
 
@@ -60,6 +63,9 @@ const (
 
 	// WaitingForLinuxNodeReason: the workload cluster has no Ready Linux control-plane Node yet.
 	WaitingForLinuxNodeReason = "WaitingForLinuxNode"
+
+	// KubeconfigRefusedReason: the kubeconfig of the workload cluster names something that the manager must not use.
+	KubeconfigRefusedReason = "KubeconfigRefused"
 )
 
 // Reasons about the VM.
@@ -120,6 +126,10 @@ const (
 
 	// CloudUnreachableReason: the cloud does not answer, or answers incorrectly. The controller tries again.
 	CloudUnreachableReason = "CloudUnreachable"
+
+	// TooManyAccountsReason: the machines of the namespace use as many
+	// cloud accounts as one namespace may.
+	TooManyAccountsReason = "TooManyAccounts"
 
 	// CloudThrottledReason: the cloud limits the rate of calls.
 	CloudThrottledReason = "CloudThrottled"

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -64,10 +65,22 @@ func (Provider) IdentityOf(m *infrav1.WindowsMachine) (ref infrav1.IdentityRefer
 	return ref
 }
 
+// Principal is the password at a server of this world.
+func (p Provider) Principal(credentials map[string][]byte) (string, error) {
+	if len(credentials["password"]) == 0 {
+		return "", missingPassword()
+	}
+	return fmt.Sprintf("%p %q %q", p.World, credentials["server"], credentials["password"]), nil
+}
+
+func missingPassword() error {
+	return cloud.Errorf(cloud.Denied, infrav1.CredentialsMissingReason, "the Secret has no key %q: add it", "password")
+}
+
 // Connect requires the key password. The key server names one of the servers that the cloud consists of.
 func (p Provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
 	if len(credentials["password"]) == 0 {
-		return nil, cloud.Errorf(cloud.Denied, infrav1.CredentialsMissingReason, "the Secret has no key %q: add it", "password")
+		return nil, missingPassword()
 	}
 	return &account{world: p.World, password: string(credentials["password"]), server: string(credentials["server"])}, nil
 }
