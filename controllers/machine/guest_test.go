@@ -50,11 +50,13 @@ func TestAddresses(t *testing.T) {
 		facts  *facts
 		want   string
 	}{
-		"no pools":        {"the guest's word is all there is", world(tells("10.0.0.9", "fd00::9")), "10.0.0.9 fd00::9"},
-		"only pools":      {"it has no others", world(adapters(pooled), tells("10.0.0.9")), "10.0.0.5"},
-		"silent":          {"what is known is known", world(adapters(pooled, dhcp), tells("fe80::1")), "10.0.0.5"},
-		"one with a pool": {"what is known comes first", world(adapters(pooled, dhcp), tells("10.1.0.9", "10.0.0.5")), "10.0.0.5 10.1.0.9"},
-		"twice":           {"each is told once", world(tells("10.0.0.9", "::ffff:10.0.0.9", "10.0.0.9")), "10.0.0.9"},
+		"no pools":   {"the guest's word is all there is", world(tells("10.0.0.9", "fd00::9")), "10.0.0.9 fd00::9"},
+		"only pools": {"it has no others", world(adapters(pooled), tells("10.0.0.9")), "10.0.0.5"},
+		"silent":     {"what is known is known", world(adapters(pooled, dhcp), tells("fe80::1")), "10.0.0.5"},
+		"one with a pool": {
+			"what is known comes first", world(adapters(pooled, dhcp), tells("10.1.0.9", "10.0.0.5")), "10.0.0.5 10.1.0.9",
+		},
+		"twice": {"each is told once", world(tells("10.0.0.9", "::ffff:10.0.0.9", "10.0.0.9")), "10.0.0.9"},
 		"none": {
 			"nothing is reached there",
 			world(tells("127.0.0.1", "::1", "0.0.0.0", "169.254.1.1", "fe80::1%x", "224.0.0.1", "10.0.0.9%;rm", "x", "")), "",
@@ -101,7 +103,7 @@ func TestAddresses(t *testing.T) {
 // A guest is heard again when its time has come, and until then nothing of what it tells changes the status.
 func TestPace(t *testing.T) {
 	const atOnce = 0
-	half := bootRunning[:len(bootRunning)-1] + "}"
+	next := reported("Running", "3/5 join", atEnd)
 	cases := map[string]struct {
 		reason string
 		facts  *facts
@@ -109,23 +111,23 @@ func TestPace(t *testing.T) {
 		now    string
 		waits  time.Duration
 	}{
-		"first report":              {"people wait for it", world(), "", running, atOnce},
-		"next phase":                {"there is one before long", world(), running, reported("Running", "3/5 join", atEnd), pace},
-		"failure":                   {"people wait for it", world(), running, failed, atOnce},
-		"success":                   {"people wait for it", world(), running, succeeded, atOnce},
-		"going on after a failure":  {"or a guest could fail without end", world(), failed, running, slowPace},
-		"another failure":           {"it has failed", world(), failed, strings.Replace(failed, "kubeadm", "other", 1), slowPace},
-		"a node that works":         {"it has little to tell", world(withNode), running, reported("Running", "3/5 join", atEnd), slowPace},
-		"a node that fails":         {"people wait for it", world(withNode), running, failed, atOnce},
-		"first start":               {"people wait for it", world(withNode), succeeded, half, atOnce},
-		"end of a start":            {"people wait for it", world(withNode), half, bootFailed, atOnce},
-		"next start":                {"or a guest could start without end", world(withNode), bootFailed, half, slowPace},
-		"nonsense":                  {"it changes the sentence", world(), running, "{", pace},
-		"nonsense before any word":  {"it is the first change", world(), "", "{", atOnce},
-		"nonsense after a failure":  {"the sentence stands", world(), failed, "{", atOnce},
-		"the same":                  {"nothing changes", world(), running, running, atOnce},
-		"later":                     {"time alone is no news", world(), running, strings.Replace(running, "12,", "13,", 1), atOnce},
-		"a guest whose clock hurry": {"so does the pace", world(func(f *facts) { f.speed = 10 }), running, "{", pace / 10},
+		"first report":             {"people wait for it", world(), "", running, atOnce},
+		"next phase":               {"there is one before long", world(), running, next, pace},
+		"failure":                  {"people wait for it", world(), running, failed, atOnce},
+		"success":                  {"people wait for it", world(), running, succeeded, atOnce},
+		"going on after a failure": {"or a guest could fail without end", world(), failed, running, slowPace},
+		"another failure":          {"it has failed", world(), failed, strings.Replace(failed, "kubeadm", "other", 1), slowPace},
+		"a node that works":        {"it has little to tell", world(withNode), running, next, slowPace},
+		"a node that fails":        {"people wait for it", world(withNode), running, failed, atOnce},
+		"first start":              {"people wait for it", world(withNode), succeeded, bootRunning, atOnce},
+		"end of a start":           {"people wait for it", world(withNode), bootRunning, bootFailed, atOnce},
+		"next start":               {"or a guest could start without end", world(withNode), bootFailed, bootRunning, slowPace},
+		"nonsense":                 {"it changes the sentence", world(), running, "{", pace},
+		"nonsense before any word": {"it is the first change", world(), "", "{", atOnce},
+		"nonsense after a failure": {"the sentence stands", world(), failed, "{", atOnce},
+		"the same":                 {"nothing changes", world(), running, running, atOnce},
+		"later":                    {"time alone is no news", world(), running, strings.Replace(running, "12,", "13,", 1), atOnce},
+		"a clock that hurries":     {"so does the pace", world(func(f *facts) { f.speed = 10 }), running, "{", pace / 10},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
