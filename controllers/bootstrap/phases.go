@@ -18,6 +18,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/linux"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
 const kind = "WindowsBootstrapConfig"
@@ -138,13 +139,25 @@ func (r *Reconciler) reach(ctx context.Context, f *facts) error {
 		return nil
 	}
 	var err error
-	if f.workload, err = r.Workload.GetClient(ctx, client.ObjectKeyFromObject(f.cluster)); err != nil {
-		ctrl.LoggerFrom(ctx).V(4).Info("Workload cluster cannot be reached", "error", err.Error())
-		return phase.Poll(bootstrapv1.WorkloadUnreachableReason,
-			"the API server of Cluster %s cannot be reached; the node's bootstrap token cannot be created or extended until then",
-			f.cluster.Name)
+	f.workload, err = r.Workload.GetClient(ctx, client.ObjectKeyFromObject(f.cluster))
+	return err
+}
+
+// tellReach turns the error of any call to the workload cluster into a Stop, if the cluster cannot be reached or must not be.
+func tellReach(ctx context.Context, f *facts, err error) error {
+	if refused, ok := errors.AsType[*workload.RefusedError](err); ok {
+		return phase.Lack(bootstrapv1.KubeconfigRefusedReason, "%s", refused)
 	}
-	return nil
+	away, ok := errors.AsType[*workload.UnreachableError](err)
+	if !ok {
+		return err
+	}
+	ctrl.LoggerFrom(ctx).V(4).Info("Workload cluster cannot be reached", "error", err.Error())
+	waits := "the node's bootstrap token cannot be created or extended until then"
+	if deleting(f) {
+		waits = "the config is deleted when its token has been removed there or has expired"
+	}
+	return phase.Poll(bootstrapv1.WorkloadUnreachableReason, "the API server of Cluster %s %s; %s", f.cluster.Name, away.Why, waits)
 }
 
 // hold takes the finalizer before there is a token, and for as long as there may be one.

@@ -93,7 +93,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil || f == nil {
 		return ctrl.Result{}, err
 	}
-	end := r.next(ctx, f)
+	end := tellReach(ctx, f, r.next(ctx, f))
 	if f.released || phase.Outdated(end) {
 		return phase.Result(end)
 	}

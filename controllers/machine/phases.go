@@ -189,7 +189,7 @@ func (r *Reconciler) provision(ctx context.Context, f *facts) error {
 func (r *Reconciler) ask(ctx context.Context, f *facts) (cloud.VM, error) {
 	m := f.cloudMachine()
 	if hadVM(f) || leaving(f) {
-		return f.cloud.Observe(ctx, m)
+		return r.afterwards(ctx, f, m)
 	}
 	var err error
 	if m.UserData, err = r.userData(ctx, f); err != nil {

@@ -1,7 +1,8 @@
 // Package machine makes the VM of a WindowsMachine, reports how far it is, and removes it. reconciler.go has the two lives of a
 // machine as lists of phases, phases.go has the phases, secrets.go those that read Secrets, and report.go writes the status:
 // guest.go takes over what the guest tells, at a pace, story.go tells what the guest does, progress.go reads its reports, and
-// overdue.go notices when it has been silent for too long.
+// overdue.go notices when it has been silent for too long. erase.go has the user data taken out of the VM when the guest is done
+// with them.
 package machine
 
 import (
@@ -38,6 +39,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
 )
 
 // Reconciler makes, watches and removes VMs.
@@ -52,7 +54,7 @@ type Reconciler struct {
 	// VSphere and Azure are the clouds that this manager runs machines in; nil is a cloud that it does not support.
 	VSphere, Azure cloud.Provider
 	// Accounts keeps the connections to the clouds. Changed gets the keys of machines whose VM changed.
-	Accounts *cloud.Accounts
+	Accounts *accounts.Register
 	Changed  <-chan cloud.Key
 	// Events tells people what changed.
 	Events events.EventRecorder
@@ -139,6 +141,9 @@ type facts struct {
 	interfaces []infrav1.MachineNetworkInterface
 	cloud      cloud.Cloud
 	vm         *cloud.VM
+
+	// kept is why the user data is still in the VM of a settled machine; nil when nothing was tried or it was begun.
+	kept error
 
 	// rivals are the addresses among those that the guest tells which pools gave to others.
 	rivals []netip.Addr

@@ -51,6 +51,9 @@ func summarize(f *facts, stop phase.Stop) {
 	if boot := f.windows.Status.LastBoot; boot != nil {
 		f.set(lastBootCondition(boot))
 	}
+	if c := userDataCondition(f); c != nil {
+		f.set(*c)
+	}
 	f.set(readyCondition(f))
 	f.set(stalledCondition(f, stop))
 	f.set(cloudCondition(f, stop))
@@ -116,7 +119,7 @@ func cloudCondition(f *facts, stop phase.Stop) metav1.Condition {
 	c.Reason = infrav1.CloudNotAskedReason
 	switch stop.Reason {
 	case infrav1.CredentialsMissingReason, infrav1.CredentialsRejectedReason, infrav1.IdentityMismatchReason,
-		infrav1.CloudUnreachableReason, infrav1.CloudThrottledReason:
+		infrav1.CloudUnreachableReason, infrav1.CloudThrottledReason, infrav1.TooManyAccountsReason:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, stop.Reason, stop.Message
 		return c
 	}

@@ -39,6 +39,9 @@ const (
 	// WaitingForLinuxNodeReason: the workload cluster has no Ready Linux control-plane Node yet.
 	WaitingForLinuxNodeReason = "WaitingForLinuxNode"
 
+	// KubeconfigRefusedReason: the kubeconfig of the workload cluster names something that the manager must not use.
+	KubeconfigRefusedReason = "KubeconfigRefused"
+
 	// WaitingForControlPlaneVersionReason: the Machine wants a newer Kubernetes than its control plane has.
 	WaitingForControlPlaneVersionReason = "WaitingForControlPlaneVersion"
 

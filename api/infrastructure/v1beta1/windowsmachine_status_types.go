@@ -10,10 +10,10 @@ import (
 // rebuild it from the cloud and the Machine.
 type WindowsMachineStatus struct {
 	// conditions tell the state of the machine: Ready, VMRunning,
-	// BootstrapSucceeded, LastBootSucceeded, CloudReachable, Stalled and Paused.
-	// Ready is True while the VM runs and its guest has not failed; it does not
-	// wait for the Node. docs/conditions.md lists every reason with its likely
-	// cause and what to do.
+	// BootstrapSucceeded, LastBootSucceeded, UserDataRemoved, CloudReachable,
+	// Stalled and Paused. Ready is True while the VM runs and its guest has not
+	// failed; it does not wait for the Node. docs/conditions.md lists every
+	// reason with its likely cause and what to do.
 	//
 	// +optional
 	// +listType=map
