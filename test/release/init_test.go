@@ -29,8 +29,8 @@ func TestInit(t *testing.T) {
 	u.clusterctl("init", kubeconfig, "--core", "cluster-api:v1.14.2", "--control-plane", "-",
 		"--infrastructure", "windows:"+version, "--bootstrap", "windows:"+version)
 	infrastructure, bootstrap := u.objects(management, "infrastructure-windows"), u.objects(management, "bootstrap-windows")
-	if len(infrastructure) != 10 || len(bootstrap) != 12 {
-		t.Errorf("want 10 objects of the infrastructure provider and 12 of the bootstrap provider, got %v and %v",
+	if len(infrastructure) != 18 || len(bootstrap) != 18 {
+		t.Errorf("want 18 objects of the infrastructure provider and 18 of the bootstrap provider, got %v and %v",
 			infrastructure, bootstrap)
 	}
 
