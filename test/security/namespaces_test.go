@@ -22,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
-	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -45,6 +44,7 @@ func TestNamespaces(t *testing.T) {
 	expect.OK(t, startIPAM())
 	fill(t, victim)
 	a := newAttacker(t, victim)
+	withoutCA := newAttacker(t, victim)
 	t.Run("references", func(t *testing.T) {
 		t.Parallel()
 		for _, path := range slices.Sorted(maps.Keys(ofConfigs)) {
@@ -55,6 +55,7 @@ func TestNamespaces(t *testing.T) {
 			a.machine("spec.vsphere.networkInterfaces[].addressesFromPools[]", "Ready False WaitingForIPAddress"))
 		attempt(t, a.ofClusterAPI()...)
 		attempt(t, a.owners(t)...)
+		attempt(t, a.oldMachine(), a.copiedTemplate(), a.claim(), withoutCA.authority())
 		a.gainedNothing(t)
 	})
 }
@@ -171,80 +172,6 @@ func (a *attacker) unread(t *testing.T, verdict string) string {
 		t.Errorf("objects of the victim were read: %v", read)
 	}
 	return verdict
-}
-
-// ofClusterAPI are attacks by references of Cluster API's own objects, which have no namespace either.
-func (a *attacker) ofClusterAPI() []attack {
-	try := func(tries string, edit func(*world.Machine), ends func(world.State) string, verdict string) attack {
-		return attack{by: "tenant", tries: tries, try: func(t *testing.T) string {
-			m := a.NewMachine(label(tries))
-			edit(m)
-			for _, object := range []client.Object{m.Config, m.Windows, m.Core} {
-				expect.OK(t, a.Client.Create(t.Context(), object))
-			}
-			m.Await(t, "notice", ends)
-			return a.unread(t, verdict)
-		}}
-	}
-	return []attack{
-		try("takes a config of another namespace as configRef",
-			func(m *world.Machine) { m.Core.Spec.Bootstrap.ConfigRef.Name = theirs },
-			world.Windows("Ready False WaitingForBootstrapData"), "WaitingForBootstrapData"),
-		try("takes a WindowsMachine of another namespace as infrastructureRef",
-			func(m *world.Machine) { m.Core.Spec.InfrastructureRef.Name = theirs },
-			world.Config("Ready Unknown WaitingForMachineIdentity"), "WaitingForMachineIdentity"),
-		try("takes a Secret of another namespace as dataSecretName", func(m *world.Machine) {
-			m.Core.Spec.Bootstrap = clusterv1.Bootstrap{DataSecretName: new(theirs)}
-			m.Windows.Spec = infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{
-				IdentityRef:    infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: world.Credentials},
-				SubscriptionID: "00000000-0000-0000-0000-000000000000", ResourceGroup: "windows", Location: "westeurope",
-				VMSize: "Standard_D4s_v5", Image: infrav1.AzureImage{ID: fake.Image},
-			}}
-		}, windowsSays("Secret "+theirs+" with the bootstrap data does not exist"), "WaitingForBootstrapData"),
-	}
-}
-
-// label is a name for Kubernetes.
-func label(tries string) string { return strings.ReplaceAll(strings.ToLower(tries), " ", "-") }
-
-func windowsSays(text string) func(world.State) string {
-	return func(s world.State) string {
-		if said := conditions.GetMessage(s.Windows, infrav1.ReadyCondition); !strings.Contains(said, text) {
-			return "the WindowsMachine says: " + said
-		}
-		return ""
-	}
-}
-
-// owners are attacks by owners and by the name of a Cluster.
-func (a *attacker) owners(t *testing.T) []attack {
-	t.Helper()
-	core := &clusterv1.Machine{}
-	expect.OK(t, a.Client.Get(t.Context(), client.ObjectKey{Namespace: a.victim.Name, Name: theirs}, core))
-	of := func(m *clusterv1.Machine) []metav1.OwnerReference {
-		return []metav1.OwnerReference{*metav1.NewControllerRef(m, clusterv1.GroupVersion.WithKind("Machine"))}
-	}
-	return []attack{
-		{by: "tenant", tries: "makes a Machine of another namespace the owner of a WindowsMachine", try: func(t *testing.T) string {
-			m := a.NewMachine("owned-machine")
-			m.Windows.OwnerReferences = of(core)
-			return a.ownerless(t, m, m.Windows)
-		}},
-		{by: "tenant", tries: "makes a Machine of another namespace the owner of a config", try: func(t *testing.T) string {
-			m := a.NewMachine("owned-config")
-			m.Config.OwnerReferences = of(core)
-			return a.ownerless(t, m, m.Config)
-		}},
-		{by: "tenant", tries: "names a Cluster of another namespace", try: func(t *testing.T) string {
-			m := a.NewMachine("cluster-name")
-			m.Core.Spec.ClusterName, m.Core.Labels = theirs, map[string]string{clusterv1.ClusterNameLabel: theirs}
-			expect.OK(t, a.Client.Create(t.Context(), m.Core))
-			m.Windows.OwnerReferences = of(m.Core)
-			expect.OK(t, a.Client.Create(t.Context(), m.Windows))
-			m.Await(t, "notice", windowsSays("Cluster "+theirs+" does not exist"))
-			return a.unread(t, "WaitingForOwner")
-		}},
-	}
 }
 
 // ownerless has our controllers look at an object that is owned across namespaces, until the garbage collector finds out that its
