@@ -191,14 +191,15 @@ func (a *attacker) claim() attack {
 	}}
 }
 
-// authority is an attack by a Cluster whose own CA is missing: another namespace has a Cluster of this name with one.
-func (a *attacker) authority() attack {
-	const tries = "runs a Cluster without a CA, whose namesake in another namespace has one"
+// lacks is an attack by a Cluster whose own Secret of this name is missing: another namespace has a Cluster of the same name with
+// one.
+func lacks(victim *world.Namespace, secret, reason string) attack {
+	tries := "runs a Cluster without its " + secret + ", whose namesake in another namespace has one"
 	return attack{by: "tenant", tries: tries, try: func(t *testing.T) string {
-		ca := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: a.Name, Name: world.ClusterName + "-ca"}}
-		expect.OK(t, a.Client.Delete(t.Context(), ca))
-		m := a.Machine(t, "without-ca")
-		m.Await(t, "notice", world.Config("Ready Unknown WaitingForClusterCA"))
-		return a.unread(t, "WaitingForClusterCA")
+		a := newAttacker(t, victim)
+		meta := metav1.ObjectMeta{Namespace: a.Name, Name: world.ClusterName + secret}
+		expect.OK(t, a.Client.Delete(t.Context(), &corev1.Secret{ObjectMeta: meta}))
+		a.Machine(t, "m").Await(t, "notice", world.Config("Ready Unknown "+reason))
+		return a.unread(t, reason)
 	}}
 }

@@ -41,6 +41,9 @@ func (s *thief) createSecrets(t *testing.T) {
 		"makes a bootstrap token of the management cluster": func(o *corev1.Secret) {
 			o.Namespace, o.Type = metav1.NamespaceSystem, "bootstrap.kubernetes.io/token"
 		},
+		"makes the kubeconfig of a Cluster": func(o *corev1.Secret) {
+			o.Name, o.OwnerReferences[0].Name = "blue-kubeconfig", "blue-kubeconfig"
+		},
 		"makes an Opaque Secret":            func(o *corev1.Secret) { o.Type = corev1.SecretTypeOpaque },
 		"makes a Secret that can change":    func(o *corev1.Secret) { o.Immutable = nil },
 		"makes a Secret without an owner":   func(o *corev1.Secret) { o.OwnerReferences = nil },
