@@ -135,16 +135,25 @@ func change[O client.Object](s *thief, object O, edit func(O)) func(*testing.T, 
 }
 
 func (s *thief) updateConfigs(t *testing.T) {
+	hold := func(c *bootstrapv1.WindowsBootstrapConfig) {
+		c.Finalizers = append(c.Finalizers, bootstrapv1.ConfigFinalizer)
+	}
 	config := &bootstrapv1.WindowsBootstrapConfig{ObjectMeta: s.meta()}
 	s.make(t, config)
-	s.allowed(t, "its finalizer", change(s, config, func(c *bootstrapv1.WindowsBootstrapConfig) {
-		c.Finalizers = append(c.Finalizers, bootstrapv1.ConfigFinalizer)
-	}))
-	tryMetadata(t, s, config, "config", "own-finalizers")
+	// To compare much must not cost more than the API server allows a policy.
+	large := &bootstrapv1.WindowsBootstrapConfig{ObjectMeta: s.meta()}
+	for i := range 32 {
+		file := bootstrapv1.CustomFile{Path: fmt.Sprintf(`C:\app\%d`, i), Content: strings.Repeat("x", 32<<10)}
+		large.Spec.Custom.Files = append(large.Spec.Custom.Files, file)
+	}
+	s.make(t, large)
+	tryMetadata(t, s, config, "a config", "own-finalizers")
 	script := change(s, config, func(c *bootstrapv1.WindowsBootstrapConfig) {
 		c.Spec.Custom.PreJoin = []bootstrapv1.CustomScript{{Name: "evil", Content: "exit 0"}}
 	})
 	attempt(t, s.refused("own-finalizers", "adds a script to a config", script))
+	s.allowed(t, "its finalizer", change(s, config, hold))
+	s.allowed(t, "its finalizer on a config of 1 MiB", change(s, large, hold))
 }
 
 // meta is of an object that others hold, label, annotate and own.
@@ -160,15 +169,15 @@ func (s *thief) meta() metav1.ObjectMeta {
 func tryMetadata[O client.Object](t *testing.T, s *thief, object O, what, policy string) {
 	t.Helper()
 	for tries, edit := range map[string]func(O){
-		"lets go of a %s that others hold":     func(o O) { o.SetFinalizers(nil) },
-		"holds a %s for others":                func(o O) { o.SetFinalizers(append(o.GetFinalizers(), "example.com/more")) },
-		"labels a %s":                          func(o O) { o.SetLabels(map[string]string{"a": "c"}) },
-		"takes the labels off a %s":            func(o O) { o.SetLabels(nil) },
-		"annotates a %s":                       func(o O) { o.SetAnnotations(more(o.GetAnnotations(), "c", "d")) },
-		"changes an annotation of a %s":        func(o O) { o.SetAnnotations(map[string]string{"a": "c"}) },
-		"takes the annotations off a %s":       func(o O) { o.SetAnnotations(nil) },
-		"takes the owner off a %s":             func(o O) { o.SetOwnerReferences(nil) },
-		"gives a %s an owner that is not real": func(o O) { o.SetOwnerReferences(append(o.GetOwnerReferences(), unreal)) },
+		"lets go of %s that others hold":     func(o O) { o.SetFinalizers(nil) },
+		"holds %s for others":                func(o O) { o.SetFinalizers(append(o.GetFinalizers(), "example.com/more")) },
+		"labels %s":                          func(o O) { o.SetLabels(map[string]string{"a": "c"}) },
+		"takes the labels off %s":            func(o O) { o.SetLabels(nil) },
+		"annotates %s":                       func(o O) { o.SetAnnotations(more(o.GetAnnotations(), "c", "d")) },
+		"changes an annotation of %s":        func(o O) { o.SetAnnotations(map[string]string{"a": "c"}) },
+		"takes the annotations off %s":       func(o O) { o.SetAnnotations(nil) },
+		"takes the owner off %s":             func(o O) { o.SetOwnerReferences(nil) },
+		"gives %s an owner that is not real": func(o O) { o.SetOwnerReferences(append(o.GetOwnerReferences(), unreal)) },
 	} {
 		attempt(t, s.refused(policy, fmt.Sprintf(tries, what), change(s, object, edit)))
 	}
@@ -191,7 +200,6 @@ func (s *thief) writeEvents(t *testing.T, kind, apiVersion string) {
 	create := func(about corev1.ObjectReference) func(*testing.T, client.Client) error {
 		return func(t *testing.T, api client.Client) error { return api.Create(t.Context(), s.event(about)) }
 	}
-	s.allowed(t, "an event about its kind", create(own))
 	pod := corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: s.namespace, Name: "m"}
 	impostor := own
 	impostor.APIVersion = "example.com/v1"
@@ -202,7 +210,6 @@ func (s *thief) writeEvents(t *testing.T, kind, apiVersion string) {
 	count := func(e *eventsv1.Event) {
 		e.Series = &eventsv1.EventSeries{Count: 2, LastObservedTime: metav1.NowMicro()}
 	}
-	s.allowed(t, "the count of an event", change(s, made, count))
 	attempt(t, s.refused("own-events", "writes an event about a Pod", create(pod)),
 		s.refused("own-events", "writes an event about a kind of the same name", create(impostor)),
 		s.refused("own-events", "writes an event about nothing", create(corev1.ObjectReference{Namespace: s.namespace})),
@@ -213,6 +220,8 @@ func (s *thief) writeEvents(t *testing.T, kind, apiVersion string) {
 			old.InvolvedObject.Namespace = home
 			return api.Create(t.Context(), old)
 		}))
+	s.allowed(t, "an event about its kind", create(own))
+	s.allowed(t, "the count of an event", change(s, made, count))
 }
 
 func (s *thief) event(about corev1.ObjectReference) *eventsv1.Event {

@@ -16,15 +16,15 @@ func (s *thief) updateMachines(t *testing.T) {
 		IdentityRef: infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: "cloud"}, Datacenter: "dc0",
 	}}}
 	s.make(t, machine)
+	tryMetadata(t, s, machine, "a machine", "own-machines")
+	attempt(t, s.refused("own-machines", "moves a machine to another login", change(s, machine, func(m *infrav1.WindowsMachine) {
+		m.Spec.VSphere.IdentityRef.Name = "another"
+	})))
 	s.allowed(t, "identity, server and finalizer", change(s, machine, func(m *infrav1.WindowsMachine) {
 		m.Spec.ProviderID = "vsphere://42064d55-dcf3-6be7-3ac7-e1a4d3b70bd4"
 		m.Annotations[infrav1.ServerAnnotation] = "11111111-2222-3333-4444-555555555555"
 		m.Finalizers = append(m.Finalizers, infrav1.MachineFinalizer)
 	}))
-	tryMetadata(t, s, machine, "machine", "own-machines")
-	attempt(t, s.refused("own-machines", "moves a machine to another login", change(s, machine, func(m *infrav1.WindowsMachine) {
-		m.Spec.VSphere.IdentityRef.Name = "another"
-	})))
 }
 
 func (s *thief) createClaims(t *testing.T) {
@@ -35,7 +35,6 @@ func (s *thief) createClaims(t *testing.T) {
 			return api.Create(t.Context(), claim)
 		}
 	}
-	s.allowed(t, "a claim", create(func(*ipamv1.IPAddressClaim) {}))
 	for tries, edit := range map[string]func(*ipamv1.IPAddressClaim){
 		"claims an address without an owner":   func(c *ipamv1.IPAddressClaim) { c.OwnerReferences = nil },
 		"claims an address for another kind":   func(c *ipamv1.IPAddressClaim) { c.OwnerReferences[0].Kind = "Cluster" },
@@ -48,6 +47,7 @@ func (s *thief) createClaims(t *testing.T) {
 	} {
 		attempt(t, s.refused("own-claims", tries, create(edit)))
 	}
+	s.allowed(t, "a claim", create(func(*ipamv1.IPAddressClaim) {}))
 }
 
 // claim is one as the manager makes it.
@@ -72,11 +72,11 @@ func (s *thief) updateAddresses(t *testing.T) {
 	}}
 	s.make(t, claim)
 	s.make(t, address)
+	tryMetadata(t, s, claim, "a claim", "own-finalizers")
+	tryMetadata(t, s, address, "an address", "own-finalizers")
 	for _, o := range []client.Object{claim, address} {
 		s.allowed(t, "its finalizer", change(s, o, func(o client.Object) {
 			o.SetFinalizers(append(o.GetFinalizers(), infrav1.AddressFinalizer))
 		}))
 	}
-	tryMetadata(t, s, claim, "claim", "own-finalizers")
-	tryMetadata(t, s, address, "address", "own-finalizers")
 }

@@ -1,6 +1,7 @@
 package security
 
 import (
+	"bytes"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,9 +31,6 @@ func ours(namespace, name string) *corev1.Secret {
 }
 
 func (s *thief) createSecrets(t *testing.T) {
-	s.allowed(t, "a bootstrap Secret", func(t *testing.T, api client.Client) error {
-		return api.Create(t.Context(), ours(s.namespace, s.name()))
-	})
 	for tries, change := range map[string]func(*corev1.Secret){
 		"makes the API server write a token of an account of kube-system": func(o *corev1.Secret) {
 			o.Namespace, o.Type = metav1.NamespaceSystem, corev1.SecretTypeServiceAccountToken
@@ -65,6 +63,9 @@ func (s *thief) createSecrets(t *testing.T) {
 			return api.Create(t.Context(), o)
 		}))
 	}
+	s.allowed(t, "a bootstrap Secret", func(t *testing.T, api client.Client) error {
+		return api.Create(t.Context(), ours(s.namespace, s.name()))
+	})
 }
 
 func (s *thief) updateSecrets(t *testing.T) {
@@ -73,7 +74,6 @@ func (s *thief) updateSecrets(t *testing.T) {
 		o.OwnerReferences = append(o.OwnerReferences, ours(s.namespace, o.Name).OwnerReferences...)
 	}
 	none := func(*corev1.Secret) {}
-	s.allowed(t, "the owner of a Secret that lost it", change(s, s.secret(t, lost), adopt))
 	for tries, c := range map[string]struct{ before, change func(*corev1.Secret) }{
 		"rewrites a Secret of a tenant":                 {foreign, func(o *corev1.Secret) { o.Data["password"] = []byte("stolen") }},
 		"owns a Secret of a tenant, to have it removed": {foreign, adopt},
@@ -112,6 +112,11 @@ func (s *thief) updateSecrets(t *testing.T) {
 	} {
 		attempt(t, s.refused("own-secrets", tries, change(s, s.secret(t, c.before), c.change)))
 	}
+	s.allowed(t, "the owner of a Secret that lost it", change(s, s.secret(t, lost), adopt))
+	s.allowed(t, "the owner of a Secret of 1 MiB", change(s, s.secret(t, func(o *corev1.Secret) {
+		lost(o)
+		o.Data["value"] = bytes.Repeat([]byte("x"), 1<<20-100)
+	}), adopt))
 }
 
 // foreign makes a Secret a tenant's own.
