@@ -64,6 +64,7 @@ func TestLifeOfAPool(t *testing.T) {
 	s.assertNoObjects(ctx)
 
 	s.assertMetrics(ctx)
+	s.assertOwnersGuarded(ctx)
 	s.assertPermissions()
 }
 
