@@ -150,3 +150,6 @@ func (UserData) GoString() string { return "[hidden]" }
 
 // MarshalLog hides the data from logs.
 func (UserData) MarshalLog() any { return "[hidden]" }
+
+// MarshalText hides the data from logs in JSON, where it is part of something.
+func (UserData) MarshalText() ([]byte, error) { return []byte("[hidden]"), nil }

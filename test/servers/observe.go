@@ -1,0 +1,89 @@
+package servers
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+)
+
+// Observed is a running manager of ours of which everything that it prints is kept.
+type Observed struct {
+	Manager
+	process *process
+}
+
+// Observe builds this project's manager and runs it for each component, beside any others of the cluster: for one namespace, with
+// these arguments after its own.
+func Observe(ctx context.Context, m *Management, namespace string, more ...string) ([]*Observed, error) {
+	program := filepath.Join(m.servers.dir, "manager-"+namespace)
+	if err := buildManager(ctx, program); err != nil {
+		return nil, err
+	}
+	arguments := append([]string{"--namespace=" + namespace, "--leader-elect=false"}, more...)
+	var all []*Observed
+	for _, name := range Components {
+		c, err := renderComponent(name)
+		if err != nil {
+			return nil, err
+		}
+		s, manager, err := m.ownManager(ctx, program, c, arguments)
+		if err != nil {
+			return nil, err
+		}
+		s.name += "-" + namespace
+		if err := m.servers.start(ctx, s); err != nil {
+			return nil, err
+		}
+		all = append(all, &Observed{Manager: manager, process: m.servers.find(s.name)})
+	}
+	return all, nil
+}
+
+func (g *group) find(name string) *process {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, tier := range g.tiers {
+		if i := slices.IndexFunc(tier, func(p *process) bool { return p.name == name }); i >= 0 {
+			return tier[i]
+		}
+	}
+	return nil
+}
+
+// Printed is all that the manager has printed so far.
+func (o *Observed) Printed() (string, error) {
+	text, err := os.ReadFile(o.process.log)
+	if err != nil {
+		return "", fmt.Errorf("read log of %s: %w", o.process.name, err)
+	}
+	return string(text), nil
+}
+
+// Quit ends the manager by SIGQUIT: Go prints the stacks of all goroutines.
+func (o *Observed) Quit(ctx context.Context) error {
+	if err := o.process.signal(syscall.SIGQUIT); err != nil {
+		return err
+	}
+	select {
+	case <-o.process.exited:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for %s to end: %w", o.process.name, ctx.Err())
+	}
+}
+
+// Refusal runs the manager with arguments that it must not take, and returns what it prints.
+func Refusal(ctx context.Context, dir string, arguments ...string) (string, error) {
+	program := filepath.Join(dir, "manager")
+	if err := buildManager(ctx, program); err != nil {
+		return "", err
+	}
+	output, err := command(ctx, program, arguments...).CombinedOutput()
+	if err == nil {
+		return "", fmt.Errorf("the manager took %v", arguments)
+	}
+	return string(output), nil
+}
