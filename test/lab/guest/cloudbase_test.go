@@ -194,7 +194,7 @@ func TestRefusals(t *testing.T) {
 		{"a plugin that it does not have", set("userdata", "#cloud-config\nbootcmd: [dir]\n", ""), "'bootcmd' is currently not supported"},
 		{"another loader", changed(ours, "    "+script), "PowerShell does not play"},
 		{"a damaged loader", changed(ours, ours[:100]), "Processing plugin write_files failed"},
-		{"a loader without gzip", changed(ours, "    "+padded), "Fail to decode gzip content"},
+		{"a loader without gzip", changed(ours, "    "+padded), "Fail to decompress gzip content"},
 		{"a folder without a plan", changed(`\plan.json`, `\plan.jsom`), "reason=LoaderFailed"},
 		{"another agent", changed(blobAfter(string(good), `agent.ps1'`), "    "+script), "plays the agent of this release only"},
 		{"no files", changed("write_files:", "files:"), `The argument 'C:\\Windows\\Temp\\capwin-`},
