@@ -153,7 +153,7 @@ func (m *Machine) Find(call *Call) (Program, error) {
 		}
 	}
 	name := call.Argv[0]
-	if !m.onDisk(name) {
+	if !m.onDisk(name, call.Env) {
 		//nolint:staticcheck // because Windows says it so
 		return nil, fmt.Errorf("The system cannot find the file specified: %s", name)
 	}
@@ -165,22 +165,39 @@ func (m *Machine) Find(call *Call) (Program, error) {
 	return program, nil
 }
 
-const system32 = `C:\Windows\System32`
+const (
+	windowsFolder = `C:\Windows`
+	system32      = windowsFolder + `\System32`
+)
 
 // onDisk looks in the folders of PATH for a bare name.
-func (m *Machine) onDisk(name string) bool {
+func (m *Machine) onDisk(name string, env map[string]string) bool {
 	if strings.ContainsAny(name, `\/`) {
 		return m.FileExists(name)
 	}
-	m.mu.Lock()
-	path, _ := m.state.value(ControlKey+`\Session Manager\Environment`, "Path")
-	m.mu.Unlock()
-	for _, folder := range append([]string{system32}, strings.Split(path.Text, ";")...) {
+	path, _ := m.variable(env, "Path")
+	for _, folder := range append([]string{system32}, strings.Split(path, ";")...) {
 		if folder != "" && m.FileExists(strings.TrimRight(folder, `\`)+`\`+name) {
 			return true
 		}
 	}
 	return false
+}
+
+// variable is one of a program's own, or of the machine. Windows ignores the case of names.
+func (m *Machine) variable(env map[string]string, name string) (value string, ok bool) {
+	for one, value := range env {
+		if strings.EqualFold(one, name) {
+			return value, true
+		}
+	}
+	if strings.EqualFold(name, "SystemRoot") {
+		return windowsFolder, true
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	found, ok := m.state.value(ControlKey+`\Session Manager\Environment`, name)
+	return found.Text, ok
 }
 
 // environment is what a program sees: the machine's variables, and over them its own.
