@@ -32,12 +32,15 @@ func smbNames() plan.Step {
 const toolsConf = "[guestinfo]\r\nexclude-nics=vEthernet (nat)*,vEthernet (HNS*,vEthernet (cbr0*,vEthernet (Calico*," +
 	"vEthernet (flannel*,vEthernet (antrea-gw*,vEthernet (*_ep*,*container vnic*\r\n"
 
-// vmwareTools is optional: a node that has joined has other ways to tell its address to Kubernetes.
+// vmwareTools is optional: a node that has joined has other ways to tell its address to Kubernetes. VMware Tools obeys what lies in
+// its folder, and runs with and without a user: it must read there.
 func vmwareTools() []plan.Step {
 	common := plan.Common{Name: "vmware-tools", Reason: step.ReasonVMwareToolsFailed, Optional: true}
-	restart := common
+	restart, guard := common, common
+	guard.Name = "vmware-tools-folder"
 	restart.Name, restart.TimeoutSeconds = "vmware-tools-restarted", 120
 	return []plan.Step{
+		&plan.Directory{Common: guard, Path: plan.Text(step.ToolsFolder), Access: plan.AccessGuarded, Whole: true},
 		&plan.File{Common: common, Path: plan.Text(step.ToolsConfFile), Text: plan.Text(toolsConf)},
 		&plan.ServiceState{Common: restart, Service: "VMTools", State: plan.ServiceRestarted},
 	}

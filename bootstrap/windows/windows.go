@@ -39,8 +39,8 @@ type setting interface{ addTo(p *step.Part) }
 func Read(in Input) (Windows, error) {
 	w := Windows{risks: clockRisks(in.Spec)}
 	for _, read := range []func(Input) (setting, error){
-		readTrust, readProxy, readClock, readFeatures, readUsers, readDefender, readCSIProxy, readAzureJSON, readDomain,
-		readGMSAPlugin, readAlways, readPageFile,
+		readTrust, readProxy, readClock, readFeatures, readDefender, readCSIProxy, readAzureJSON, readDomain,
+		readGMSAPlugin, readAlways, readPageFile, readUsers,
 	} {
 		s, err := read(in)
 		if err != nil {
