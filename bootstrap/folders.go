@@ -27,9 +27,9 @@ func (n *node) folders() step.Part {
 	return p
 }
 
-// madeAnew is what only the bootstrap, kubeadm and the kubelet write, and obey.
+// madeAnew is what only the bootstrap, kubeadm, the kubelet and flannel write, and obey.
 var madeAnew = []string{
-	step.JoinDirectory, step.OwnDirectory,
+	step.JoinDirectory, step.OwnDirectory, step.FlannelFolder,
 	step.KubeletDirectory + `\config.yaml`, step.KubeletDirectory + `\instance-config.yaml`,
 	step.KubeletDirectory + `\kubeadm-flags.env`, step.KubeletPlugins, step.KubeletRegistry, step.KubeletDevices,
 }
@@ -40,7 +40,8 @@ func (n *node) protected() []step.Folder {
 	all := []step.Folder{
 		{Name: "own-folder", Path: step.OwnDirectory, Access: plan.AccessAdmin},
 		{Name: "kubeadm-folder", Path: step.JoinDirectory, Access: plan.AccessAdmin},
-		{Name: "sentinel-folder", Path: step.SentinelDirectory, Access: plan.AccessGuarded, Whole: true},
+		{Name: "sentinel-folder", Path: step.SentinelDirectory, Access: plan.AccessGuarded},
+		{Name: "flannel-folder", Path: step.FlannelFolder, Access: plan.AccessAdmin},
 		{Name: "kubernetes-folder", Path: step.KubernetesDirectory, Access: plan.AccessAdmin, Whole: true},
 		{Name: "programs-folder", Path: step.ProgramsDirectory, Access: plan.AccessAdmin, Whole: true},
 		{Name: "cni-programs-folder", Path: step.CNIPrograms, Access: plan.AccessAdmin, Whole: true},
@@ -49,7 +50,7 @@ func (n *node) protected() []step.Folder {
 		{Name: "kubelet-plugins", Path: step.KubeletPlugins, Access: plan.AccessAdmin},
 		{Name: "kubelet-registry", Path: step.KubeletRegistry, Access: plan.AccessAdmin},
 		{Name: "kubelet-devices", Path: step.KubeletDevices, Access: plan.AccessAdmin},
-		{Name: "kube-proxy-folder", Path: step.KubeProxyFolder, Access: plan.AccessGuarded, Whole: true},
+		{Name: "kube-proxy-folder", Path: step.KubeProxyFolder, Access: plan.AccessAdmin, Whole: true},
 		{Name: "pod-logs", Path: step.PodLogs, Access: plan.AccessAdmin, Whole: true},
 		{Name: "kubelet-logs", Path: n.kubelet.LogDirectory, Access: plan.AccessGuarded, Whole: true},
 		{Name: "registries", Path: step.CertsDirectory, Access: plan.AccessAdmin, Whole: true},
@@ -59,6 +60,11 @@ func (n *node) protected() []step.Folder {
 		if !step.OfWindows(one.Path) && !slices.ContainsFunc(once, covers(one)) {
 			once = append(once, one)
 		}
+	}
+	for i, one := range once {
+		once[i].Whole = one.Whole && !slices.ContainsFunc(once, func(other step.Folder) bool {
+			return other.Path != one.Path && step.Below(other.Path, one.Path) // it has its own access
+		})
 	}
 	slices.SortStableFunc(once, func(a, b step.Folder) int {
 		return cmp.Compare(strings.Count(a.Path, `\`), strings.Count(b.Path, `\`))

@@ -20,7 +20,7 @@ var (
 	}
 	staleEndpoints = []string{"*cbr0*", "*vxlan0*", "*flannel.*", "*Calico*", "*-eth0", "VIPEndpoint"}
 	staleFiles     = []string{
-		`C:\k\SourceVip.json`, `C:\k\SourceVipRequest.json`, `C:\run\flannel\subnet.env`,
+		`C:\k\SourceVip.json`, `C:\k\SourceVipRequest.json`, step.FlannelFolder + `\subnet.env`,
 		`C:\k\azure-vnet.json`, `C:\k\azure-vnet-ipam.json`, step.CNIState + `\flannel`, cniState,
 	}
 )

@@ -39,6 +39,9 @@ const (
 	// CNIState is where plug-ins record which pod has which address.
 	CNIState = `C:\var\lib\cni`
 
+	// FlannelFolder is where flannel tells its plug-in about the node's addresses.
+	FlannelFolder = `C:\run\flannel`
+
 	// KubeProxyFile is the configuration of kube-proxy. Users may bring the kubeconfig beside it.
 	KubeProxyFolder = `C:\var\lib\kube-proxy`
 	KubeProxyFile   = KubeProxyFolder + `\config.conf`

@@ -17,6 +17,15 @@ func (a always) addTo(p *step.Part) {
 	}
 }
 
+// folders: VMware Tools obeys what lies in its folder. It has files there that it protects itself, and runs for users, too, who must
+// read there.
+func (a always) folders() []step.Folder {
+	if !a.vmwareTools {
+		return nil
+	}
+	return []step.Folder{{Name: "vmware-tools-folder", Path: step.ToolsFolder, Access: plan.AccessGuarded}}
+}
+
 // smbNames lets SMB mounts of pods resolve servers by the node's DNS; without it only addresses work. Images usually
 // have it set.
 func smbNames() plan.Step {
@@ -32,15 +41,12 @@ func smbNames() plan.Step {
 const toolsConf = "[guestinfo]\r\nexclude-nics=vEthernet (nat)*,vEthernet (HNS*,vEthernet (cbr0*,vEthernet (Calico*," +
 	"vEthernet (flannel*,vEthernet (antrea-gw*,vEthernet (*_ep*,*container vnic*\r\n"
 
-// vmwareTools is optional: a node that has joined has other ways to tell its address to Kubernetes. VMware Tools obeys what lies in
-// its folder, and runs with and without a user: it must read there.
+// vmwareTools is optional: a node that has joined has other ways to tell its address to Kubernetes.
 func vmwareTools() []plan.Step {
 	common := plan.Common{Name: "vmware-tools", Reason: step.ReasonVMwareToolsFailed, Optional: true}
-	restart, guard := common, common
-	guard.Name = "vmware-tools-folder"
+	restart := common
 	restart.Name, restart.TimeoutSeconds = "vmware-tools-restarted", 120
 	return []plan.Step{
-		&plan.Directory{Common: guard, Path: plan.Text(step.ToolsFolder), Access: plan.AccessGuarded, Whole: true},
 		&plan.File{Common: common, Path: plan.Text(step.ToolsConfFile), Text: plan.Text(toolsConf)},
 		&plan.ServiceState{Common: restart, Service: "VMTools", State: plan.ServiceRestarted},
 	}

@@ -24,18 +24,15 @@ func readCSIProxy(in Input) (setting, error) {
 	return csiProxy(path), nil
 }
 
-// Folders of the settings, from which SYSTEM runs or to which it writes something.
-func (w Windows) Folders() []step.Folder {
-	for _, s := range w.settings {
-		if path, ok := s.(csiProxy); ok && path != "" {
-			folder := string(path[:strings.LastIndexByte(string(path), '\\')])
-			return []step.Folder{
-				{Name: "csi-proxy-folder", Path: folder, Access: plan.AccessAdmin, Whole: true},
-				{Name: "csi-proxy-logs", Path: step.CSIProxyLogs, Access: plan.AccessGuarded, Whole: true},
-			}
-		}
+func (c csiProxy) folders() []step.Folder {
+	if c == "" {
+		return nil
 	}
-	return nil
+	folder := string(c[:strings.LastIndexByte(string(c), '\\')])
+	return []step.Folder{
+		{Name: "csi-proxy-folder", Path: folder, Access: plan.AccessAdmin, Whole: true},
+		{Name: "csi-proxy-logs", Path: step.CSIProxyLogs, Access: plan.AccessGuarded, Whole: true},
+	}
 }
 
 func (c csiProxy) addTo(p *step.Part) {

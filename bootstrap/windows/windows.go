@@ -60,5 +60,16 @@ func (w Windows) Steps() step.Part {
 	return p
 }
 
+// Folders from which SYSTEM runs something for a setting, or in which it writes or obeys something.
+func (w Windows) Folders() []step.Folder {
+	var all []step.Folder
+	for _, s := range w.settings {
+		if with, ok := s.(interface{ folders() []step.Folder }); ok {
+			all = append(all, with.folders()...)
+		}
+	}
+	return all
+}
+
 // Warnings are about settings that others replace.
 func (w Windows) Warnings() []string { return w.risks }
