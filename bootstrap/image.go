@@ -11,7 +11,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// image checks that the image fits before anything is changed: a node that joins with the wrong programs is worse
+// image checks that the image fits before anything but the access of folders is changed: a node that joins with the wrong programs is worse
 // than one that says why it does not join.
 func (n *node) image() step.Part {
 	var p step.Part
