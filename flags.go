@@ -129,6 +129,9 @@ func (f *managerFlags) managerOptions(scheme *runtime.Scheme) (ctrl.Options, err
 	if err != nil {
 		return ctrl.Options{}, fmt.Errorf("diagnostics flags: %w", err)
 	}
+	if set, ok := metrics.ExtraHandlers[verbosityPath]; ok { // insecure diagnostics do not have it
+		metrics.ExtraHandlers[verbosityPath] = capVerbosity(set)
+	}
 	options := ctrl.Options{
 		Scheme:                 scheme,
 		Metrics:                *metrics,

@@ -14,6 +14,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
@@ -46,8 +47,8 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, 
 
 func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clusters *workload.Clusters) error {
 	changed := make(chan cloud.Key, 1024)
-	accounts := &cloud.Accounts{Changed: changed}
-	if err := mgr.Add(accounts); err != nil {
+	register := &accounts.Register{Changed: changed}
+	if err := mgr.Add(register); err != nil {
 		return err
 	}
 	return (&machine.Reconciler{
@@ -56,7 +57,7 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 		Workload:    clusters,
 		Pools:       &addresses.Pools{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: time.Now, WatchFilter: flags.watchFilter},
 		VSphere:     vsphere.Provider{},
-		Accounts:    accounts,
+		Accounts:    register,
 		Changed:     changed,
 		Events:      mgr.GetEventRecorder("windowsmachine"),
 		Now:         time.Now,

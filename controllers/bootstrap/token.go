@@ -201,7 +201,7 @@ func (r *Reconciler) issuedToken(ctx context.Context, f *facts) (string, error) 
 	if client.IgnoreNotFound(err) != nil {
 		return "", fmt.Errorf("get bootstrap secret: %w", err)
 	}
-	if !metav1.IsControlledBy(&secret, f.config) {
+	if !metav1.IsControlledBy(&secret, f.config) || !tokens.Match(secret.Data[keyToken]) {
 		return "", nil
 	}
 	return string(secret.Data[keyToken]), nil

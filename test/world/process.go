@@ -25,6 +25,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
@@ -152,11 +153,11 @@ func (p *Process) manager(n *Namespace, name string) (ctrl.Manager, error) {
 
 func (p *Process) addMachines(ctx context.Context, mgr ctrl.Manager, w *reach, o Options) error {
 	changed := make(chan cloud.Key, 1024)
-	accounts := &cloud.Accounts{Changed: changed}
-	return errors.Join(mgr.Add(accounts), (&machine.Reconciler{
+	register := &accounts.Register{Changed: changed}
+	return errors.Join(mgr.Add(register), (&machine.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, VSphere: o.VSphere, Azure: o.Azure,
 		Pools:    &addresses.Pools{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: o.Now, WatchFilter: o.WatchFilter},
-		Accounts: accounts, Changed: changed, Events: mgr.GetEventRecorder(Machines), Now: o.Now,
+		Accounts: register, Changed: changed, Events: mgr.GetEventRecorder(Machines), Now: o.Now,
 		Speed: o.Speed, WatchFilter: o.WatchFilter,
 	}).SetupWithManager(ctx, mgr, p.options(Machines)))
 }

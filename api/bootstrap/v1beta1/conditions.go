@@ -93,7 +93,7 @@ const (
 	// ConfigInvalidReason: no node can be made from this config. The message names the field and the fix.
 	ConfigInvalidReason = "ConfigInvalid"
 
-	// OwnerNotSupportedReason: the owner of the config is not a worker Machine.
+	// OwnerNotSupportedReason: the owner of the config is not a worker Machine, or that Machine uses another config.
 	OwnerNotSupportedReason = "OwnerNotSupported"
 
 	// DeletingReason: the token is being removed.
