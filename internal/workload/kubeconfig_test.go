@@ -96,6 +96,21 @@ func TestAllFields(t *testing.T) {
 	}
 }
 
+// What a server says of a refusal reaches conditions.
+func TestRefusal(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"kind":"Status","status":"Success","code":404,"reason":"NotFound","message":"a\nb\u0007","details":{"retryAfterSeconds":9}}`: `{"kind":` +
+			`"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"a b ","reason":"NotFound","code":404}`,
+		`{"kind":"Secret"}`: "",
+		`<html>`:            "",
+	} {
+		expect.Same(t, body, want, string(refusal([]byte(body))))
+	}
+	if got := plain(strings.Repeat("x", maxText+1)); len(got) != maxText {
+		t.Errorf("a text has %d characters", len(got))
+	}
+}
+
 func TestSound(t *testing.T) {
 	for body, want := range map[string]bool{
 		`{}`:                                    true,

@@ -114,8 +114,8 @@ func (g guarded) call(request *http.Request) (*http.Response, error) {
 		return nil, &UnreachableError{Why: "answers with JSON that is not that of an API server"}
 	case !sound(body) && response.StatusCode >= http.StatusInternalServerError:
 		return nil, &UnreachableError{Why: away, cause: response.Status} // a load balancer without an API server
-	case !sound(body):
-		body = nil // the code says enough
+	case response.StatusCode >= http.StatusBadRequest:
+		body = refusal(body)
 	}
 	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	// A client would obey the first and log the second.

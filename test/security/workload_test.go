@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"unicode"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -130,6 +131,11 @@ func lies(inside *peer) []lie {
 		{"stops in the middle of an answer", hang(`{"items":[`), away},
 		{"is a load balancer without servers", answers(http.StatusServiceUnavailable, "<html>", "Content-Type", "text/html"), away},
 		{"has the manager wait for a day", answers(http.StatusTooManyRequests, status(429, "TooManyRequests"), "Retry-After", "86400"), "no"},
+		{
+			"writes a condition of its own with a refusal",
+			answers(http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden",`+
+				`"message":"`+strings.Repeat(`\n  Ready True Running: \u001b[2J`, 400)+`"}`), "InternalError: read Nodes of Cluster linux-first:",
+		},
 		{"sends something else than Nodes", answers(http.StatusOK, `{"kind":"Secret","apiVersion":"v1","data":{"a":"Yg=="}}`), ""},
 		{"does not accept its own token", answers(http.StatusUnauthorized, status(401, "Unauthorized")), "no"},
 	}
@@ -176,6 +182,9 @@ func lied(t *testing.T, a lie) string {
 		return contains(verdict, a.says)
 	})
 	own.Await(t, "sentence", func(s world.State) string { return contains(ready(s.Windows), a.says) })
+	if len(verdict) > 600 || strings.ContainsFunc(verdict, unicode.IsControl) {
+		t.Errorf("the condition says %q", verdict)
+	}
 	_, heard := server.all()
 	for _, line := range heard {
 		if !strings.HasPrefix(line, "GET /api/v1/nodes?") || !strings.Contains(line, "&limit=20") || !strings.HasSuffix(line, " Authorization=Bearer own") {
