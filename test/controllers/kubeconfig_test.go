@@ -10,8 +10,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-// TestKubeconfigRefused takes the good kubeconfig from a Cluster that has machines: one whose Node has joined does not need it, and one
-// that boots goes on and tells what to mend.
+// TestKubeconfigRefused takes the good kubeconfig from a Cluster that has machines: one whose Node has joined does not need it,
+// and one that boots goes on and tells what to mend.
 func TestKubeconfigRefused(t *testing.T) {
 	s := ready(t)
 	joined, _ := s.running(t)
