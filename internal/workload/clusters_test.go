@@ -126,7 +126,8 @@ func workloadCluster(t *testing.T, answer http.HandlerFunc) (*Clusters, *atomic.
 }
 
 const oneNode = `{"kind":"NodeList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"n","labels":{"a":"b"}},` +
-	`"status":{"conditions":[{"type":"Ready","status":"True"},{"type":"Other","status":"True"}],"nodeInfo":{"kubeletVersion":"v1.36.3"}}}]}`
+	`"status":{"conditions":[{"type":"Ready","status":"True"},{"type":"Other","status":"True"}],` +
+	`"nodeInfo":{"kubeletVersion":"v1.36.3"}}}]}`
 
 func showNode(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
@@ -155,8 +156,8 @@ func TestControlPlane(t *testing.T) {
 		t.Errorf("%d calls for 50 machines", n)
 	}
 	r := asked.Load()
-	expect.Same(t, "call", "GET /api/v1/nodes limit=20 us Bearer t HTTP/1.1", strings.Join([]string{
-		r.Method, r.URL.Path, "limit=" + r.URL.Query().Get("limit"), r.Header.Get("User-Agent"), r.Header.Get("Authorization"), r.Proto}, " "))
+	call := []string{r.Method, r.URL.Path, r.URL.Query().Get("limit"), r.UserAgent(), r.Header.Get("Authorization"), r.Proto}
+	expect.Same(t, "call", "GET /api/v1/nodes 20 us Bearer t HTTP/1.1", strings.Join(call, " "))
 }
 
 // A cluster that fails is not asked again by each of its machines.
@@ -176,7 +177,8 @@ func TestOneFailureForAll(t *testing.T) {
 func TestOldTLS(t *testing.T) {
 	c, calls := workloadCluster(t, showNode)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(showNode))
-	server.TLS = &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11} //nolint:gosec // because it plays an old server
+	//nolint:gosec // because it plays an old server
+	server.TLS = &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}
 	server.StartTLS()
 	defer server.Close()
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})

@@ -47,23 +47,42 @@ func aCA(t *testing.T) string {
 func TestAccepted(t *testing.T) {
 	ca := aCA(t)
 	plain := text("https://127.0.0.1:6443", ca)
+	const local, field = "https://127.0.0.1:6443", "    server:"
 	cases := map[string]struct{ reason, kubeconfig, server, name string }{
-		"plain":             {"as Cluster API's own control planes write it, with a token", plain, "https://127.0.0.1:6443", ""},
-		"with a path":       {"a server that is shared by clusters", text("https://shared.test/k8s/clusters/c-1", ca), "https://shared.test/k8s/clusters/c-1", ""},
-		"of IPv6":           {"an address in brackets", text(`"https://[fd00::1]:6443"`, ca), "https://[fd00::1]:6443", ""},
-		"of this cluster":   {"a management cluster that is its own workload cluster", text("https://kubernetes.default.svc", ca), "https://kubernetes.default.svc", ""},
-		"with another name": {"a server that is reached by its address", strings.Replace(plain, "    server:", "    tls-server-name: api.test\n    server:", 1), "https://127.0.0.1:6443", "api.test"},
-		"uncompressed":      {"it changes nothing here", strings.Replace(plain, "    server:", "    disable-compression: true\n    server:", 1), "https://127.0.0.1:6443", ""},
-		"with extensions":   {"tools write what only they read", plain + "extensions: [{name: x, extension: {a: b}}]\npreferences: {colors: true}\n", "https://127.0.0.1:6443", ""},
-		"with other users":  {"they are not used", strings.Replace(plain, "users:\n", "users:\n- name: other\n  user: {tokenFile: /x}\n", 1), "https://127.0.0.1:6443", ""},
-		"of tomorrow":       {"a field that this release does not know has no effect", plain + "future: {file: /x}\n", "https://127.0.0.1:6443", ""},
+		"plain": {"as Cluster API's own control planes write it, with a token", plain, local, ""},
+		"with a path": {
+			"a server that is shared by clusters", text("https://shared.test/clusters/c-1", ca), "https://shared.test/clusters/c-1", "",
+		},
+		"of IPv6": {"an address in brackets", text(`"https://[fd00::1]:6443"`, ca), "https://[fd00::1]:6443", ""},
+		"of this cluster": {
+			"a management cluster that is its own workload cluster",
+			text("https://kubernetes.default.svc", ca), "https://kubernetes.default.svc", "",
+		},
+		"with another name": {
+			"a server that is reached by its address",
+			strings.Replace(plain, field, "    tls-server-name: api.test\n"+field, 1), local, "api.test",
+		},
+		"uncompressed": {
+			"it changes nothing here", strings.Replace(plain, field, "    disable-compression: true\n"+field, 1), local, "",
+		},
+		"with extensions": {
+			"tools write what only they read",
+			plain + "extensions: [{name: x, extension: {a: b}}]\npreferences: {colors: true}\n", local, "",
+		},
+		"with other users": {
+			"they are not used", strings.Replace(plain, "users:\n", "users:\n- name: other\n  user: {tokenFile: /x}\n", 1), local, "",
+		},
+		"of tomorrow": {"a field that this release does not know has no effect", plain + "future: {file: /x}\n", local, ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, err := vet([]byte(c.kubeconfig))
 			expect.OK(t, err)
-			if got.server != c.server || got.token != "t" || got.tls.ServerName != c.name || got.tls.InsecureSkipVerify || got.tls.RootCAs == nil {
+			if got.server != c.server || got.token != "t" || got.tls.ServerName != c.name {
 				t.Errorf("%s: got server %q, name %q", c.reason, got.server, got.tls.ServerName)
+			}
+			if got.tls.InsecureSkipVerify || got.tls.RootCAs == nil {
+				t.Errorf("%s: the server is not verified", c.reason)
 			}
 			expect.Same(t, "what a log shows", "[hidden] [hidden] [hidden]", fmt.Sprintf("%v %+v %#v", got, got, got))
 		})
@@ -93,6 +112,25 @@ func TestAllFields(t *testing.T) {
 				t.Errorf("%s has a field %s: decide whether vet takes it, refuses it or leaves it without effect", kind, name)
 			}
 		}
+	}
+}
+
+// What a server says of a refusal reaches conditions.
+func TestRefusal(t *testing.T) {
+	const (
+		said = `{"kind":"Status","status":"Success","code":404,"reason":"NotFound","message":"a\nb\u0007",` +
+			`"details":{"retryAfterSeconds":9}}`
+		kept = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"a b ","reason":"NotFound","code":404}`
+	)
+	for body, want := range map[string]string{
+		said:                kept,
+		`{"kind":"Secret"}`: "",
+		`<html>`:            "",
+	} {
+		expect.Same(t, body, want, string(refusal([]byte(body))))
+	}
+	if got := plain(strings.Repeat("x", maxText+1)); len(got) != maxText {
+		t.Errorf("a text has %d characters", len(got))
 	}
 }
 

@@ -40,7 +40,7 @@ var managers = sync.OnceValues(func() ([]servers.Manager, error) {
 // tenant is a namespace whose objects the built managers look after. Who has it may write all that is in it.
 type tenant struct{ *world.Namespace }
 
-// newTenant waits until Cluster API has connected to the workload cluster: from then on a kubeconfig that is written is read by our
+// newTenant waits until Cluster API has connected to the workload cluster: a kubeconfig that is written after that is read by our
 // managers alone.
 func newTenant(t *testing.T) tenant {
 	t.Helper()
@@ -74,7 +74,8 @@ func (n tenant) machines(t *testing.T) (m, own *world.Machine) {
 	for _, o := range []client.Object{m.Core, m.Windows, m.Config, own.Core, own.Windows, own.Config} {
 		o.GetLabels()[clusterv1.WatchLabel] = filter
 	}
-	data := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: n.Name, Name: "own"}, Data: map[string][]byte{"value": []byte("x")}}
+	data := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: n.Name, Name: "own"}}
+	data.Data = map[string][]byte{"value": []byte("x")}
 	expect.OK(t, n.Client.Create(t.Context(), data))
 	own.Core.Spec.Bootstrap = clusterv1.Bootstrap{DataSecretName: &data.Name}
 	m.Create(t)
@@ -110,7 +111,7 @@ func newPeer(t *testing.T, secure bool, answer http.HandlerFunc) *peer {
 			p.connections++
 		}
 	}
-	p.TLS = &tls.Config{ClientAuth: tls.RequestClientCert} //nolint:gosec // because the clients' versions are not the server's matter
+	p.TLS = &tls.Config{ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12}
 	if secure {
 		p.StartTLS()
 	} else {
@@ -155,7 +156,7 @@ func (p *peer) ca() []byte {
 // fields are those of a cluster or a user of a kubeconfig.
 type fields map[string]any
 
-// without leaves fields out, and but changes some.
+// but changes some fields, and leaves those out that are to be nil.
 func (f fields) but(changed fields) fields {
 	f = maps.Clone(f)
 	maps.Copy(f, changed)
@@ -191,7 +192,8 @@ func files(t *testing.T) (token, certificate, key string) {
 	dir := t.TempDir()
 	token, certificate, key = filepath.Join(dir, "token"), filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
 	login := shared.Management.Config
-	for name, content := range map[string][]byte{token: []byte("THE-MANAGERS-OWN-TOKEN"), certificate: login.CertData, key: login.KeyData} {
+	contents := map[string][]byte{token: []byte("THE-MANAGERS-OWN-TOKEN"), certificate: login.CertData, key: login.KeyData}
+	for name, content := range contents {
 		expect.OK(t, os.WriteFile(name, content, 0o600))
 	}
 	return token, certificate, key
@@ -219,8 +221,8 @@ func TestKubeconfigs(t *testing.T) {
 			fields{"token": nil, "client-certificate-data": login.CertData, "client-key": key}, "user.client-key",
 		},
 		{
-			"learns whether a file of the manager's is a CA", fields{"certificate-authority-data": nil, "certificate-authority": certificate},
-			nil, "cluster.certificate-authority",
+			"learns whether a file of the manager's is a CA",
+			fields{"certificate-authority-data": nil, "certificate-authority": certificate}, nil, "cluster.certificate-authority",
 		},
 		{
 			"makes the management cluster his workload cluster, with the manager's token",
@@ -229,14 +231,21 @@ func TestKubeconfigs(t *testing.T) {
 		},
 		{
 			"makes the management cluster his workload cluster, with its CA and the manager's token",
-			fields{"server": login.Host, "certificate-authority-data": login.CAData}, fields{"token": nil, "tokenFile": token}, "user.tokenFile",
+			fields{"server": login.Host, "certificate-authority-data": login.CAData},
+			fields{"token": nil, "tokenFile": token}, "user.tokenFile",
 		},
 		{"runs a program in the manager", nil, fields{"token": nil, "exec": program}, "user.exec"},
 		{"runs a program in the manager beside a token", nil, fields{"exec": program}, "user.exec"},
-		{"uses a login plug-in", nil, fields{"auth-provider": fields{"name": "oidc", "config": fields{"id-token": "x"}}}, "user.auth-provider"},
+		{"uses a login plug-in", nil, fields{"auth-provider": fields{"name": "oidc"}}, "user.auth-provider"},
 		{"has the manager call any address through a proxy", fields{"proxy-url": plain.URL}, nil, "cluster.proxy-url"},
-		{"has the manager call any address through a SOCKS proxy", fields{"proxy-url": "socks5://127.0.0.1:1080"}, nil, "cluster.proxy-url"},
-		{"has any server trusted", fields{"insecure-skip-tls-verify": true, "certificate-authority-data": nil}, nil, "insecure-skip-tls-verify"},
+		{
+			"has the manager call any address through a SOCKS proxy",
+			fields{"proxy-url": "socks5://" + plain.Listener.Addr().String()}, nil, "cluster.proxy-url",
+		},
+		{
+			"has any server trusted", fields{"insecure-skip-tls-verify": true, "certificate-authority-data": nil}, nil,
+			"cluster.insecure-skip-tls-verify",
+		},
 		{"has the system's CAs trusted", fields{"certificate-authority-data": nil}, nil, "certificate-authority-data"},
 		{"has credentials sent in clear text", fields{"server": plain.URL}, nil, "cluster.server"},
 		{"has a server without a scheme asked in clear text", fields{"server": plain.Listener.Addr().String()}, nil, "cluster.server"},
@@ -275,7 +284,8 @@ func TestKubeconfigs(t *testing.T) {
 
 // Texts that are no kubeconfigs, or too much of one.
 func TestKubeconfigTexts(t *testing.T) {
-	aliases := "a: &a [" + strings.Repeat("x,", 100) + "]\nb: &b [" + strings.Repeat("*a,", 100) + "]\nc: [" + strings.Repeat("*b,", 100) + "]\n"
+	aliases := "a: &a [" + strings.Repeat("x,", 100) + "]\nb: &b [" + strings.Repeat("*a,", 100) + "]\n" +
+		"c: [" + strings.Repeat("*b,", 100) + "]\n"
 	for tries, text := range map[string][]byte{
 		"fills the manager's memory with aliases": []byte("apiVersion: v1\nkind: Config\n" + aliases),
 		"has a very long kubeconfig read":         append(kubeconfig(fields{}, fields{}), bytes.Repeat([]byte(" "), 300<<10)...),
@@ -301,7 +311,8 @@ func refused(t *testing.T, kubeconfig []byte, field string) (verdict string) {
 	n.writes(t, kubeconfig)
 	m, own := n.machines(t)
 	config := m.Await(t, "refusal", world.Config("Ready Unknown KubeconfigRefused"), world.Config("Stalled True KubeconfigRefused"))
-	windows := own.Await(t, "refusal", world.Windows("Ready False KubeconfigRefused"), world.Windows("Stalled True KubeconfigRefused"))
+	windows := own.Await(t, "refusal",
+		world.Windows("Ready False KubeconfigRefused"), world.Windows("Stalled True KubeconfigRefused"))
 	for _, object := range []conditions.Getter{config.Config, windows.Windows} {
 		message := conditions.GetMessage(object, "Ready")
 		if !strings.Contains(message, field+" ") || strings.Contains(message, "SECRET") || len(message) > 300 {
