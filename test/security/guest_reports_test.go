@@ -173,7 +173,8 @@ var lies = []lie{
 	{
 		"conditions", "brings conditions, a providerID and a Node of its own",
 		guestReport(`"conditions":[{"type":"Ready","status":"True","reason":"Joined"}],"providerID":"azure:///other",` +
-			`"nodeName":"other","status":{"nodeName":"other"},"uid":"another-machine","initialization":{"provisioned":false},"node":"other"`),
+			`"nodeName":"other","status":{"nodeName":"other"},"uid":"another-machine","node":"other",` +
+			`"initialization":{"provisioned":false}`),
 		one(bootstraps), func(s infrav1.WindowsMachineStatus) string { return s.NodeName }, // there is no Node yet
 	},
 	{

@@ -32,12 +32,17 @@ func larges() []large {
 		keys[fmt.Sprintf("k%d", i)] = strings.Repeat("x", 10000)
 		many[fmt.Sprintf("big-%d", i)] = map[string]string{"k": strings.Repeat("x", 600_000)}
 	}
-	big := func(text string) map[string]map[string]string { return map[string]map[string]string{"big": {"k": text}} }
+	big := func(text string) map[string]map[string]string {
+		return map[string]map[string]string{"big": {"k": text}}
+	}
 	same := func(int) (string, string) { return "big", "k" }
 	return []large{
 		{"same", "refers 96 times to a ConfigMap of a MiB", big(strings.Repeat("x", 1_000_000)), same, tooLarge, 1},
 		{"control", "refers 96 times to 200 KB of control characters", big(strings.Repeat("\x01", 200_000)), same, tooLarge, 1},
-		{"many", "refers to 96 ConfigMaps of 600 KB", many, func(i int) (string, string) { return fmt.Sprintf("big-%d", i), "k" }, tooLarge, 2},
+		{
+			"many", "refers to 96 ConfigMaps of 600 KB", many, func(i int) (string, string) { return fmt.Sprintf("big-%d", i), "k" },
+			tooLarge, 2,
+		},
 		{
 			"keys", "refers to 96 keys of a ConfigMap of a MiB (which is little enough to be rendered, and compresses well)",
 			map[string]map[string]string{"big": keys}, func(i int) (string, string) { return "big", fmt.Sprintf("k%d", i) },
