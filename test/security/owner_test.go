@@ -274,12 +274,16 @@ func TestAdoption(t *testing.T) {
 				*o = corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "opaque"}, Data: map[string][]byte{"value": []byte("x")}}
 			}),
 		},
-		attack{by: "tenant", tries: "names a Secret like ours of another name", try: adopts("name", func(o *corev1.Secret) { o.Name = "other" })},
-		attack{by: "tenant", tries: "names a Secret like ours of another type", try: adopts("type", func(o *corev1.Secret) { o.Type = "" })},
+		attack{by: "tenant", tries: "names a Secret like ours of another name", try: adopts("name", func(o *corev1.Secret) {
+			o.Name = "other"
+		})},
+		attack{by: "tenant", tries: "names a Secret like ours of another type", try: adopts("type", func(o *corev1.Secret) {
+			o.Type = ""
+		})},
 		attack{by: "tenant", tries: "names a Secret like ours of another Cluster", try: adopts("label", func(o *corev1.Secret) {
 			o.Labels = map[string]string{clusterv1.ClusterNameLabel: "another"}
 		})},
-		attack{by: "tenant", tries: "names a Secret like ours without our annotation", try: adopts("annotation", func(o *corev1.Secret) {
+		attack{by: "tenant", tries: "names a Secret like ours without our mark", try: adopts("annotation", func(o *corev1.Secret) {
 			o.Annotations = nil
 		})},
 		attack{by: "tenant", tries: "names a Secret like ours that can be changed", try: adopts("mutable", func(o *corev1.Secret) {
@@ -304,7 +308,7 @@ func TestAdoption(t *testing.T) {
 			}
 			return "refused: ConfigInvalid, and the Secret stays with its config"
 		}},
-		attack{by: "tenant", tries: "makes the Secret beforehand that his neighbour's config will write", try: func(t *testing.T) string {
+		attack{by: "tenant", tries: "makes the Secret beforehand that a config will write", try: func(t *testing.T) string {
 			t.Parallel()
 			secret := s.secret(t, ours("squatted"))
 			m := s.machine("squatted")
