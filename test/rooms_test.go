@@ -42,12 +42,13 @@ var rooms = []room{
 	{folder: "internal/cloud/vsphere", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/vsphere/session", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/vsphere/places", may: []string{"api", "internal/cloud"}},
+	{folder: "internal/workload"},
 	{folder: "controllers/phase", may: []string{"internal/cloud"}},
 	{folder: "controllers/owner"},
-	{folder: "controllers/linux", may: []string{"api", "controllers/phase"}},
+	{folder: "controllers/linux", may: []string{"api", "controllers/phase", "internal/workload"}},
 	{folder: "controllers/addresses", may: []string{"api", "bootstrap", "controllers/phase"}},
 	{folder: "controllers/bootstrap", may: []string{
-		"api", "bootstrap", "controllers/linux", "controllers/owner", "controllers/phase",
+		"api", "bootstrap", "controllers/linux", "controllers/owner", "controllers/phase", "internal/workload",
 	}},
 	{folder: "controllers/machine", may: []string{
 		"api", "bootstrap", "internal/cloud", "controllers/addresses", "controllers/linux", "controllers/owner", "controllers/phase",

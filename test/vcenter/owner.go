@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/vmware/govmomi/find"
@@ -22,7 +21,6 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -152,11 +150,24 @@ func (o *Owner) SetExtra(name, key, value string) {
 	}))
 }
 
-// Guestinfo reads a value as cloudbase-init does.
+// Extra reads the advanced configuration of a VM.
+func (o *Owner) Extra(name string) map[string]string {
+	o.t.Helper()
+	all := map[string]string{}
+	for _, option := range o.Read(name, "config.extraConfig").Config.ExtraConfig {
+		all[option.GetOptionValue().Key], _ = option.GetOptionValue().Value.(string)
+	}
+	return all
+}
+
+// Guestinfo reads a value as cloudbase-init does; nil when it is not there.
 func (o *Owner) Guestinfo(name, key string) []byte {
 	o.t.Helper()
 	values := object.OptionValueList(o.Read(name, "config.extraConfig").Config.ExtraConfig)
-	text, _ := values.GetString("guestinfo." + key)
+	text, found := values.GetString("guestinfo." + key)
+	if !found {
+		return nil
+	}
 	encoding, _ := values.GetString("guestinfo." + key + ".encoding")
 	plain, err := base64.StdEncoding.DecodeString(text)
 	o.Must(err)
@@ -223,25 +234,4 @@ func (o *Owner) History(name string) []string {
 		}
 	}
 	return happened
-}
-
-// Mark makes the VMs whose names begin with prefix those of machines, and their guests write a report. It changes the VMs without
-// a task each, because there are hundreds.
-func (o *Owner) Mark(prefix string, machine func(n int) cloud.Machine, report string) (machines []cloud.Machine) {
-	o.t.Helper()
-	for _, entity := range o.model.Map().All("VirtualMachine") {
-		vm, ok := entity.(*simulator.VirtualMachine)
-		if !ok || !strings.HasPrefix(vm.Name, prefix) {
-			continue
-		}
-		m := machine(len(machines))
-		vm.Config.InstanceUuid = m.ProviderID[strings.LastIndex(m.ProviderID, "/")+1:]
-		for key, value := range map[string]string{
-			"capwin.owner": m.Key.String(), "capwin.providerID": m.ProviderID, "guestinfo.capwin.report": report,
-		} {
-			vm.Config.ExtraConfig = append(vm.Config.ExtraConfig, &types.OptionValue{Key: key, Value: value})
-		}
-		machines = append(machines, m)
-	}
-	return machines
 }

@@ -130,6 +130,10 @@ func (a *account) Ensure(_ context.Context, m cloud.Machine) (cloud.VM, error) {
 	switch vm := w.vms[a.at(m.Name)]; {
 	case w.underWay(Create, a.at(m.Name)).is(m):
 		return creating(), nil
+	case vm.is(m) && m.Settled:
+		return a.erase(m, vm)
+	case m.Settled:
+		return cloud.VM{}, cloud.ErrNotFound
 	case vm.is(m):
 		vm.On = vm.On || !vm.Ran
 		vm.Ran = true
@@ -144,6 +148,22 @@ func (a *account) Ensure(_ context.Context, m cloud.Machine) (cloud.VM, error) {
 	return a.create(m)
 }
 
+// erase takes the user data away that Ensure gave.
+func (a *account) erase(m cloud.Machine, vm *VM) (cloud.VM, error) {
+	w := a.world
+	if !vm.Given {
+		return vm.report(m), nil
+	}
+	w.count("erase")
+	if w.keeps != nil {
+		return cloud.VM{}, w.keeps
+	}
+	vm.UserData, vm.Given = nil, false
+	w.erasures++
+	w.changed(m.Key)
+	return vm.report(m), nil
+}
+
 func (a *account) create(m cloud.Machine) (cloud.VM, error) {
 	w := a.world
 	w.count("create")
@@ -154,7 +174,7 @@ func (a *account) create(m cloud.Machine) (cloud.VM, error) {
 	}
 	w.ask(&request{Create, VM{
 		Name: a.at(m.Name), ID: m.ProviderID, Owner: m.Key, ProviderID: m.ProviderID, On: true, Ran: true,
-		UserData: slices.Clone(m.UserData),
+		UserData: slices.Clone(m.UserData), Given: true,
 	}})
 	if w.lose > 0 {
 		w.lose--
@@ -258,7 +278,8 @@ func (v *VM) report(m cloud.Machine) cloud.VM {
 			{Type: clusterv1.MachineHostName, Address: m.Name},
 			{Type: clusterv1.MachineInternalDNS, Address: m.Name},
 		},
-		Report: v.Report,
+		UserData: v.Given,
+		Report:   v.Report,
 	}
 	if v.On {
 		vm.State = cloud.Running

@@ -20,6 +20,12 @@ const (
 	markOwner      = "capwin.owner"
 	markProviderID = "capwin.providerID"
 
+	// markUserData says what became of the user data: given with the clone, and taken away once.
+	markUserData        = "capwin.userData"
+	given, taken        = "given", "taken"
+	userDataKey         = "guestinfo.userdata"
+	userDataEncodingKey = "guestinfo.userdata.encoding"
+
 	// reportKey is where the guest reports on its bootstrap.
 	reportKey = "guestinfo.capwin.report"
 )
@@ -39,6 +45,7 @@ type sighting struct {
 	nics       []string // their addresses
 	report     string
 	partial    bool // something of it is not known, or was not kept
+	userData   bool // given and not taken away yet
 }
 
 // What is kept of a VM. A name has 80 characters in vSphere, a mark is a namespace and a name, and no node has more addresses.
@@ -60,6 +67,7 @@ var setters = map[string]func(*sighting, any){
 	extraConfig(markOwner):      func(s *sighting, v any) { s.owner = short[string](option(v), maxMark) },
 	extraConfig(markProviderID): func(s *sighting, v any) { s.providerID = short[string](option(v), maxMark) },
 	extraConfig(reportKey):      func(s *sighting, v any) { s.report = bounded(option(v)) },
+	extraConfig(markUserData):   func(s *sighting, v any) { s.userData = option(v) == given },
 }
 
 var paths = slices.Sorted(maps.Keys(setters))
@@ -147,7 +155,8 @@ func describe(m cloud.Machine, s *sighting, ran bool) cloud.VM {
 			{Type: clusterv1.MachineHostName, Address: m.Name},
 			{Type: clusterv1.MachineInternalDNS, Address: m.Name},
 		},
-		Report: s.report,
+		UserData: s.userData,
+		Report:   s.report,
 	}
 	switch {
 	case s.power == types.VirtualMachinePowerStatePoweredOn:
