@@ -22,8 +22,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-// canary is what the attackers look for in the user data.
-const canary = "join-token-and-domain-password"
+// joinSecret is what the attackers look for in the user data.
+const joinSecret = "join-token-and-domain-password"
 
 // estate is a vCenter, and our account there, with one machine.
 type estate struct {
@@ -43,7 +43,7 @@ func newEstate(t *testing.T) *estate {
 	object.Spec.ProviderID = identity.ProviderID
 	e.machine = cloud.Machine{
 		Identity: identity, Key: cloud.Key{Namespace: "ns", Name: "m"}, Spec: object.Spec,
-		UserData: cloud.UserData("#ps1_sysnative\n# " + canary),
+		UserData: cloud.UserData("#ps1_sysnative\n# " + joinSecret),
 	}
 	return e
 }
@@ -104,16 +104,16 @@ func (e *estate) asGuest(act func(ctx context.Context, vm *hypervisor.VM)) {
 	}
 }
 
-// leaks says where in a VM's configuration the canary stands, packed or not.
+// leaks says where in a VM's configuration the joinSecret stands, packed or not.
 func (e *estate) leaks() string {
 	e.t.Helper()
 	for key, value := range e.Extra(e.machine.Name) {
 		plain, _ := base64.StdEncoding.DecodeString(value)
-		if strings.HasPrefix(string(plain), "\x1f\x8b") || strings.Contains(value+string(plain), canary) {
+		if strings.HasPrefix(string(plain), "\x1f\x8b") || strings.Contains(value+string(plain), joinSecret) {
 			return key
 		}
 	}
-	if strings.Contains(e.Inspect(e.machine.Name), canary) {
+	if strings.Contains(e.Inspect(e.machine.Name), joinSecret) {
 		return "a property"
 	}
 	return ""
@@ -301,7 +301,7 @@ func formerReport(t *testing.T) string {
 func formerUserData(t *testing.T) string {
 	e := newEstate(t)
 	e.FormerLife(map[string]string{
-		"guestinfo.userdata": canary, "guestinfo.userdata.encoding": "plaintext", "capwin.userData": "taken",
+		"guestinfo.userdata": joinSecret, "guestinfo.userdata.encoding": "plaintext", "capwin.userData": "taken",
 	})
 	e.runs()
 	e.settles()

@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/vmware/govmomi/find"
@@ -22,7 +21,6 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -236,25 +234,4 @@ func (o *Owner) History(name string) []string {
 		}
 	}
 	return happened
-}
-
-// Mark makes the VMs whose names begin with prefix those of machines, and their guests write a report. It changes the VMs without
-// a task each, because there are hundreds.
-func (o *Owner) Mark(prefix string, machine func(n int) cloud.Machine, report string) (machines []cloud.Machine) {
-	o.t.Helper()
-	for _, entity := range o.model.Map().All("VirtualMachine") {
-		vm, ok := entity.(*simulator.VirtualMachine)
-		if !ok || !strings.HasPrefix(vm.Name, prefix) {
-			continue
-		}
-		m := machine(len(machines))
-		vm.Config.InstanceUuid = m.ProviderID[strings.LastIndex(m.ProviderID, "/")+1:]
-		for key, value := range map[string]string{
-			"capwin.owner": m.Key.String(), "capwin.providerID": m.ProviderID, "guestinfo.capwin.report": report,
-		} {
-			vm.Config.ExtraConfig = append(vm.Config.ExtraConfig, &types.OptionValue{Key: key, Value: value})
-		}
-		machines = append(machines, m)
-	}
-	return machines
 }

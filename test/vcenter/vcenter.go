@@ -4,6 +4,7 @@
 //	owner.go    what its owner sees and does, past all doors
 //	door.go     an address with TLS; guards stand in it and see each call
 //	calls.go    the guard of the main door: counts calls, loses answers
+//	crowd.go    more VMs than the simulator has room for, told in pages
 //	clones.go   clones that take their time or fail
 //	role.go     privileges that our account lacks
 //	reconfigure.go

@@ -44,8 +44,8 @@ type sighting struct {
 	address    string
 	nics       []string // their addresses
 	report     string
-	userData   bool // given and not taken away yet
 	partial    bool // something of it is not known, or was not kept
+	userData   bool // given and not taken away yet
 }
 
 // What is kept of a VM. A name has 80 characters in vSphere, a mark is a namespace and a name, and no node has more addresses.
@@ -67,7 +67,7 @@ var setters = map[string]func(*sighting, any){
 	extraConfig(markOwner):      func(s *sighting, v any) { s.owner = short[string](option(v), maxMark) },
 	extraConfig(markProviderID): func(s *sighting, v any) { s.providerID = short[string](option(v), maxMark) },
 	extraConfig(reportKey):      func(s *sighting, v any) { s.report = bounded(option(v)) },
-	extraConfig(markUserData):   func(s *sighting, v any) { s.userData = short[string](option(v), maxMark) == given },
+	extraConfig(markUserData):   func(s *sighting, v any) { s.userData = option(v) == given },
 }
 
 var paths = slices.Sorted(maps.Keys(setters))
