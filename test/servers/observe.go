@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Observed is a running manager of ours of which everything that it prints is kept.
@@ -15,8 +18,9 @@ type Observed struct {
 	process *process
 }
 
-// Observe builds this project's manager and runs it for each component, beside any others of the cluster: for one namespace, with
-// these arguments after its own.
+// Observe builds this project's manager and runs it for each component, beside any others of the cluster, with these arguments
+// after its own. It is installed as docs/security.md says of a manager for one tenant: with an account of its own, whose role is
+// bound in the tenant's namespace alone.
 func Observe(ctx context.Context, m *Management, namespace string, more ...string) ([]*Observed, error) {
 	program := filepath.Join(m.servers.dir, "manager-"+namespace)
 	if err := buildManager(ctx, program); err != nil {
@@ -27,6 +31,10 @@ func Observe(ctx context.Context, m *Management, namespace string, more ...strin
 	for _, name := range Components {
 		c, err := renderComponent(name)
 		if err != nil {
+			return nil, err
+		}
+		c.deployment.SetNamespace(namespace)
+		if err := bindIn(ctx, m, namespace, c); err != nil {
 			return nil, err
 		}
 		s, manager, err := m.ownManager(ctx, program, c, arguments)
@@ -40,6 +48,28 @@ func Observe(ctx context.Context, m *Management, namespace string, more ...strin
 		all = append(all, &Observed{Manager: manager, process: m.servers.find(s.name)})
 	}
 	return all, nil
+}
+
+func bindIn(ctx context.Context, m *Management, namespace string, c ownComponent) error {
+	api, err := m.client()
+	if err != nil {
+		return err
+	}
+	account := c.account()
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: account.Name}}
+	role := func(name string) rbacv1.RoleRef {
+		return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}
+	}
+	return createAll(ctx, api, account,
+		&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account.Name},
+			RoleRef:    role("capwin-" + c.name + "-manager"), Subjects: subjects,
+		},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: namespace + "-" + account.Name},
+			RoleRef:    role("system:auth-delegator"), Subjects: subjects,
+		},
+	)
 }
 
 func (g *group) find(name string) *process {
