@@ -10,9 +10,10 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// folders come first in every plan: Windows lets users make folders in C: and files below them, and SYSTEM runs or obeys what lies in
-// ours. So they belong to administrators before anything is written there, or run from there. The folders above them are guarded, or a
-// user could replace ours; what others may have left in our own is removed, and what the image has in its own is made theirs.
+// folders come first in every plan: Windows lets users make folders in C: and files below them, and SYSTEM runs or obeys what
+// lies in ours. So they belong to administrators before anything is written there, or run from there. The folders above them are
+// guarded, or a user could replace ours; what others may have left in our own is removed, and what the image has in its own is
+// made theirs.
 func (n *node) folders() step.Part {
 	all := n.protected()
 	var p step.Part
@@ -34,8 +35,9 @@ var madeAnew = []string{
 	step.KubeletDirectory + `\kubeadm-flags.env`, step.KubeletPlugins, step.KubeletRegistry, step.KubeletDevices,
 }
 
-// protected are the folders of every node and those that a spec adds, from the drive on. Pods must be able to use their volumes in the
-// kubelet's folder as Users: only the rest of it is for administrators. Sockets of plug-ins would let a user pose as a driver.
+// protected are the folders of every node and those that a spec adds, from the drive on. Pods must be able to use their volumes
+// in the kubelet's folder as Users: only the rest of it is for administrators. Sockets of plug-ins would let a user pose as a
+// driver.
 func (n *node) protected() []step.Folder {
 	all := []step.Folder{
 		{Name: "own-folder", Path: step.OwnDirectory, Access: plan.AccessAdmin},

@@ -23,11 +23,12 @@ var closed = []string{`c:\windows`, `c:\program files`, `c:\programdata\capwin`}
 // open are folders that Windows lets users make folders in; ours there are made first.
 var open = []string{`c:`, `c:\programdata`, `c:\users`}
 
-// obeyed is what SYSTEM reads without being told by a plan: the kubelet its settings, drivers' sockets and static pods, containerd
-// plug-ins and registries, the agent its sentinel.
+// obeyed is what SYSTEM reads without being told by a plan: the kubelet its settings, drivers' sockets and static pods,
+// containerd plug-ins and registries, the agent its sentinel.
 var obeyed = []string{
 	`C:\var\lib\kubelet\config.yaml`, `C:\var\lib\kubelet\kubeadm-flags.env`, `C:\var\lib\kubelet\plugins_registry\driver.sock`,
-	`C:\var\lib\kubelet\plugins\driver\csi.sock`, `C:\var\lib\kubelet\device-plugins\kubelet.sock`, `C:\etc\kubernetes\manifests\pod.yaml`,
+	`C:\var\lib\kubelet\plugins\driver\csi.sock`, `C:\var\lib\kubelet\device-plugins\kubelet.sock`,
+	`C:\etc\kubernetes\manifests\pod.yaml`,
 	`C:\opt\cni\bin\win-bridge.exe`, `C:\etc\cni\net.d\10-a.conf`, `C:\ProgramData\containerd\certs.d\docker.io\hosts.toml`,
 	`C:\Program Files\containerd\conf.d\a.toml`, `C:\k\kubelet.exe`, `C:\var\lib\cni\networks\a\10.0.0.1`, `C:\var\log\pods\a\0.log`,
 	`C:\var\lib\kube-proxy\kubeconfig.conf`, `C:\run\cluster-api\bootstrap-success.complete`, `C:\run\kubeadm\patches\a.yaml`,
@@ -182,8 +183,8 @@ func (g *ground) use(how, path string) {
 	}
 }
 
-// isClosed: no user makes or replaces the path. A folder of administrators closes all below it, a guarded one what lies in it; and the
-// folders above them must be closed as well.
+// isClosed: no user makes or replaces the path. A folder of administrators closes all below it, a guarded one what lies in it;
+// and the folders above them must be closed as well.
 func (g *ground) isClosed(path string) bool {
 	for _, place := range closed {
 		if path == place || strings.HasPrefix(path, place+`\`) {

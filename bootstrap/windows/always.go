@@ -17,8 +17,8 @@ func (a always) addTo(p *step.Part) {
 	}
 }
 
-// folders: VMware Tools obeys what lies in its folder. It has files there that it protects itself, and runs for users, too, who must
-// read there.
+// folders: VMware Tools obeys what lies in its folder. It has files there that it protects itself, and runs for users, too, who
+// must read there.
 func (a always) folders() []step.Folder {
 	if !a.vmwareTools {
 		return nil

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// Who may do what with a file, as NTFS decides it: owners, lists of access in SDDL, and what folders hand down to what is made in
-// them. learn.microsoft.com/windows/win32/secauthz/security-descriptor-string-format, /windows/win32/fileio/file-access-rights-constants,
-// /windows/win32/secauthz/ace-inheritance-rules.
+// Who may do what with a file, as NTFS decides it: owners, lists of access in SDDL, and what folders hand down to what is made
+// in them. learn.microsoft.com/windows/win32/secauthz/security-descriptor-string-format,
+// /windows/win32/fileio/file-access-rights-constants, /windows/win32/secauthz/ace-inheritance-rules.
 
-// What the agent sets. AdminOnly gives SYSTEM and Administrators all, and all others nothing. Users read what is Guarded, and make
-// nothing in it. Inherited leaves what the folder hands down.
+// What the agent sets. AdminOnly gives SYSTEM and Administrators all, and all others nothing. Users read what is Guarded, and
+// make nothing in it. Inherited leaves what the folder hands down.
 const (
 	AdminOnly     = "O:BAD:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
 	AdminOnlyFile = "O:BAD:PAI(A;;FA;;;SY)(A;;FA;;;BA)"
@@ -21,8 +21,9 @@ const (
 	Inherited     = "O:BAD:AI"
 )
 
-// ofWindows are the folders that Windows itself protects, or leaves open, as a fresh Windows Server has them (icacls): users may make
-// folders in C:\ and files below those, files and folders below ProgramData, and files that others cannot see in Windows\Temp.
+// ofWindows are the folders that Windows itself protects, or leaves open, as a fresh Windows Server has them (icacls): users may
+// make folders in C:\ and files below those, files and folders below ProgramData, and files that others cannot see in
+// Windows\Temp.
 var ofWindows = map[string]string{
 	`c:`:                     Guarded + "(A;CI;LC;;;BU)",
 	`c:\windows`:             AdminOnly + "(A;OICI;0x1200a9;;;BU)",

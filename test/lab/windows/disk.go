@@ -89,8 +89,8 @@ func (m *Machine) DirectoryExists(name string) bool {
 	return err == nil && found.IsDir()
 }
 
-// WriteFile makes a file anew, under a name that nobody can know before, and renames it: what was there leaves neither its owner nor
-// its access. An empty sddl inherits.
+// WriteFile makes a file anew, under a name that nobody can know before, and renames it: what was there leaves neither its owner
+// nor its access. An empty sddl inherits.
 func (m *Machine) WriteFile(name string, content []byte, sddl string) error {
 	return m.through("Save-File", func() error {
 		if err := m.anew(name, sddl); err != nil {
