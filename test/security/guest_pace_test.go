@@ -11,10 +11,11 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-// Ten seconds of news without pause: every guest tells that often in all of these attacks, and may be written to that often.
+// Ten seconds of news without pause: so often a guest tells some, and so often its objects may be written to for that. One word is
+// taken over in that time, and the end of what was under way; when a guest has failed, its user data is taken away as well.
 const (
 	newsInTenSeconds = 700
-	mostWrites       = 2
+	mostWrites       = 3
 )
 
 // TestPace has guests that never stop to tell something new: each word would be a write.
