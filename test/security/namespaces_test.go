@@ -32,8 +32,8 @@ import (
 
 // theirs is the name of everything that only the victim's namespace has, and strangersWord what may appear nowhere else.
 const (
-	theirs = "theirs"
-	strangersWord = "strangersWord-of-the-victim"
+	theirs        = "theirs"
+	strangersWord = "canary-of-the-victim"
 )
 
 // TestNamespaces has a tenant refer to what only the namespace of another tenant has, by every reference that there is. Our
@@ -202,7 +202,7 @@ func (a *attacker) gainedNothing(t *testing.T) {
 	expect.OK(t, a.Client.List(t.Context(), &secrets, client.InNamespace(a.Name)))
 	for _, secret := range secrets.Items {
 		if strings.Contains(fmt.Sprintf("%s", secret.Data), strangersWord) {
-			t.Errorf("Secret %s has the victim's strangersWord", secret.Name)
+			t.Errorf("Secret %s has the word of the victim's namespace", secret.Name)
 		}
 	}
 	var addresses ipamv1.IPAddressList
@@ -211,7 +211,7 @@ func (a *attacker) gainedNothing(t *testing.T) {
 		t.Errorf("a pool has given %d addresses to another namespace", len(addresses.Items))
 	}
 	if strings.Contains(a.process.Log(), strangersWord) {
-		t.Error("the log has the victim's strangersWord")
+		t.Error("the log has the word of the victim's namespace")
 	}
 	if len(a.cloud.Names()) > 0 {
 		t.Errorf("there are VMs: %v", a.cloud.Names())
