@@ -30,10 +30,10 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-// theirs is the name of everything that only the victim's namespace has, and canary what may appear nowhere else.
+// theirs is the name of everything that only the victim's namespace has, and strangersWord what may appear nowhere else.
 const (
 	theirs = "theirs"
-	canary = "canary-of-the-victim"
+	strangersWord = "strangersWord-of-the-victim"
 )
 
 // TestNamespaces has a tenant refer to what only the namespace of another tenant has, by every reference that there is. Our
@@ -66,9 +66,9 @@ func fill(t *testing.T, victim *world.Namespace) {
 	meta := metav1.ObjectMeta{Namespace: victim.Name, Name: theirs, Labels: map[string]string{clusterv1.ClusterNameLabel: theirs}}
 	secret := &corev1.Secret{ObjectMeta: *meta.DeepCopy(), Data: map[string][]byte{}}
 	for _, key := range []string{"key", "username", "password", "server", "value", "ca.crt"} {
-		secret.Data[key] = []byte(canary)
+		secret.Data[key] = []byte(strangersWord)
 	}
-	config := &corev1.ConfigMap{ObjectMeta: *meta.DeepCopy(), Data: map[string]string{"key": canary}}
+	config := &corev1.ConfigMap{ObjectMeta: *meta.DeepCopy(), Data: map[string]string{"key": strangersWord}}
 	cluster := &clusterv1.Cluster{ObjectMeta: *meta.DeepCopy(), Spec: victim.Cluster(t.Context(), t).Spec}
 	m := victim.NewMachine(theirs)
 	m.Core.Spec.Bootstrap.DataSecretName = new(theirs)
@@ -200,8 +200,8 @@ func (a *attacker) gainedNothing(t *testing.T) {
 	var secrets corev1.SecretList
 	expect.OK(t, a.Client.List(t.Context(), &secrets, client.InNamespace(a.Name)))
 	for _, secret := range secrets.Items {
-		if strings.Contains(fmt.Sprintf("%s", secret.Data), canary) {
-			t.Errorf("Secret %s has the victim's canary", secret.Name)
+		if strings.Contains(fmt.Sprintf("%s", secret.Data), strangersWord) {
+			t.Errorf("Secret %s has the victim's strangersWord", secret.Name)
 		}
 	}
 	var addresses ipamv1.IPAddressList
@@ -209,8 +209,8 @@ func (a *attacker) gainedNothing(t *testing.T) {
 	if len(addresses.Items) > 0 {
 		t.Errorf("a pool has given %d addresses to another namespace", len(addresses.Items))
 	}
-	if strings.Contains(a.process.Log(), canary) {
-		t.Error("the log has the victim's canary")
+	if strings.Contains(a.process.Log(), strangersWord) {
+		t.Error("the log has the victim's strangersWord")
 	}
 	if len(a.cloud.Names()) > 0 {
 		t.Errorf("there are VMs: %v", a.cloud.Names())
