@@ -7,6 +7,8 @@
 //	crowd.go    more VMs than the simulator has room for, told in pages
 //	clones.go   clones that take their time or fail
 //	role.go     privileges that our account lacks
+//	reconfigure.go
+//	            edits of VMs that take their time or fail
 //	abandon.go, extraconfig.go, index.go, narrow.go, race.go
 //	            what the simulator (v0.56.0) does otherwise than a vCenter, each mended in a file of its own
 //
@@ -118,6 +120,7 @@ func (v *VCenter) call(ctx *simulator.Context, method *simulator.Method) (mo.Ref
 		v.noteWaiting(ctx, method)
 		giveIndexPatience(ctx, method)
 		dropEmptyOptions(ctx, method)
+		v.giveEditsAGate(ctx, method)
 		return nil, v.forbidden(ctx, method)
 	}
 	return nil, nil
