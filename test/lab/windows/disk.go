@@ -210,6 +210,17 @@ func (m *Machine) Remove(name string) error {
 	})
 }
 
+// Discard removes a file without an effect, as Put has made it.
+func (m *Machine) Discard(name string) error {
+	host, err := m.HostPath(name)
+	if err != nil {
+		return err
+	}
+	m.disk.Lock()
+	defer m.disk.Unlock()
+	return os.Remove(host)
+}
+
 // Protect sets owner and access of a file or folder, if they are others.
 func (m *Machine) Protect(name, sddl string) error {
 	return held(m, func() error {

@@ -146,7 +146,9 @@ func PlainJSON(value any) (string, error) {
 }
 
 // Find is the program that Windows would start for argv[0]: a bare name is looked for on PATH.
-func (m *Machine) Find(call *Call) (Program, error) { return m.find(call, m.onDisk) }
+func (m *Machine) Find(call *Call) (Program, error) {
+	return m.find(call, func(name string) bool { return m.onDisk(name, call.Env) })
+}
 
 func (m *Machine) find(call *Call, onDisk func(name string) bool) (Program, error) {
 	if m.Intercept != nil {
@@ -167,7 +169,10 @@ func (m *Machine) find(call *Call, onDisk func(name string) bool) (Program, erro
 	return program, nil
 }
 
-const system32 = `C:\Windows\System32`
+const (
+	windowsFolder = `C:\Windows`
+	system32      = windowsFolder + `\System32`
+)
 
 // ofWindows looks for a bare name where the agent does: not in the folders of PATH, which may be users'.
 func (m *Machine) ofWindows(name string) bool {
@@ -178,19 +183,33 @@ func (m *Machine) ofWindows(name string) bool {
 }
 
 // onDisk looks in the folders of PATH for a bare name.
-func (m *Machine) onDisk(name string) bool {
+func (m *Machine) onDisk(name string, env map[string]string) bool {
 	if strings.ContainsAny(name, `\/`) {
 		return m.FileExists(name)
 	}
-	m.mu.Lock()
-	path, _ := m.state.value(ControlKey+`\Session Manager\Environment`, "Path")
-	m.mu.Unlock()
-	for _, folder := range append([]string{system32}, strings.Split(path.Text, ";")...) {
+	path, _ := m.variable(env, "Path")
+	for _, folder := range append([]string{system32}, strings.Split(path, ";")...) {
 		if folder != "" && m.FileExists(strings.TrimRight(folder, `\`)+`\`+name) {
 			return true
 		}
 	}
 	return false
+}
+
+// variable is one of a program's own, or of the machine. Windows ignores the case of names.
+func (m *Machine) variable(env map[string]string, name string) (value string, ok bool) {
+	for one, value := range env {
+		if strings.EqualFold(one, name) {
+			return value, true
+		}
+	}
+	if strings.EqualFold(name, "SystemRoot") {
+		return windowsFolder, true
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	found, ok := m.state.value(ControlKey+`\Session Manager\Environment`, name)
+	return found.Text, ok
 }
 
 // environment is what a program sees: the machine's variables, and over them its own.
