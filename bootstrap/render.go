@@ -35,6 +35,15 @@ type Input struct {
 	Sources map[string][]byte
 }
 
+// String hides the input: it has the token and the contents of Secrets.
+func (Input) String() string { return "[hidden]" }
+
+// GoString hides the input.
+func (Input) GoString() string { return "[hidden]" }
+
+// MarshalLog hides the input.
+func (Input) MarshalLog() any { return "[hidden]" }
+
 // Render makes the user data of one VM. An *InvalidError is for the user, who must change the spec. Any other error
 // means that the caller was too early, or that we made a mistake.
 func Render(in Input) (UserData, error) {

@@ -252,6 +252,7 @@ def play(case):
         boots = [boot()]
         while boots[-1]["rebooted"] and len(boots) < 4:
             boots.append(boot())
+        case["guestinfo"] = case.get("later") or case.get("guestinfo")  # what the cloud has changed by then
         boots.append(boot())
     return {"name": case["name"], "boots": boots, "registry": guest.registry}
 

@@ -30,6 +30,8 @@ type machine struct {
 	ComputerName string `json:"computerName"`
 	// Guestinfo is all there is on vSphere.
 	Guestinfo map[string]string `json:"guestinfo,omitempty"`
+	// Later is what there is at the last boot; nothing means that it is the same.
+	Later map[string]string `json:"later,omitempty"`
 	// On Azure: ovf-env.xml and the host agent know the names, CustomData.bin may be missing.
 	HostName   string `json:"hostName,omitempty"`
 	InstanceID string `json:"instanceId,omitempty"`

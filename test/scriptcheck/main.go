@@ -17,7 +17,7 @@ import (
 // The scripts run as SYSTEM on every node, so a change of them is a decision that is made here. What is pinned must pass the
 // vectors in bootstrap/plan/vectors, and a lint for Windows Server 2016 and 2019.
 var pins = map[string]string{
-	"the packed agent":                 "6f2320d106d56ae856548ea6794c939b9afe13359257a54ea3966ba55e9fe2e2",
+	"the packed agent":                 "1a8b6b007ae3e0608e744bb1c2a8ff7ac070b15e7aec9239d7a923f7f08e7725",
 	"bootstrap/scripts/loader.ps1":     "082407fc4af1015298c97a6cca20d40f9f562eb03b27bdcd07d687b876337ae2",
 	"bootstrap/windows/domainjoin.ps1": "42fb1b1cb896d5dd7e6eef4a8c8add57bb4fce28165b73542f7f824e0b00d14f",
 }
@@ -26,8 +26,8 @@ var pins = map[string]string{
 const (
 	longestLine     = 150
 	longestFunction = 40
-	mostLines       = 1500
-	mostBytes       = 26_000
+	mostLines       = 1650
+	mostBytes       = 27_500
 )
 
 // script is one file, named from the root of the repository.

@@ -213,7 +213,7 @@ func squatsRoot(t *testing.T) string {
 	})
 	off()
 	expect.OK(t, <-over)
-	if access := expect.Got(windows.New(simulated.Dir))(t).Access(root); !strings.HasPrefix(access, "O:BAD:P") {
+	if access := expect.Got(expect.Got(windows.New(simulated.Dir))(t).Access(root))(t); !strings.HasPrefix(access, "O:BAD:P") {
 		t.Errorf("the folder has the access %q", access)
 	}
 	return "his folder goes: it is not owned by Administrators"

@@ -77,7 +77,7 @@ func (m *Machine) Run(ctx context.Context, command Command) (Result, error) {
 		Machine: m, Argv: command.Argv, Env: m.environment(command.Env), Dir: command.Dir, Stdout: &stdout, Stderr: &stderr,
 		Running: func() {},
 	}
-	program, err := m.Find(call)
+	program, err := m.find(call, m.ofWindows)
 	if err != nil {
 		return Result{}, err
 	}
@@ -145,15 +145,19 @@ func PlainJSON(value any) (string, error) {
 	return strings.TrimSuffix(out.String(), "\n"), nil
 }
 
-// Find is the program that Windows would start for argv[0].
+// Find is the program that Windows would start for argv[0]: a bare name is looked for on PATH.
 func (m *Machine) Find(call *Call) (Program, error) {
+	return m.find(call, func(name string) bool { return m.onDisk(name, call.Env) })
+}
+
+func (m *Machine) find(call *Call, onDisk func(name string) bool) (Program, error) {
 	if m.Intercept != nil {
 		if program := m.Intercept(call); program != nil {
 			return program, nil
 		}
 	}
 	name := call.Argv[0]
-	if !m.onDisk(name, call.Env) {
+	if !onDisk(name) {
 		//nolint:staticcheck // because Windows says it so
 		return nil, fmt.Errorf("The system cannot find the file specified: %s", name)
 	}
@@ -169,6 +173,14 @@ const (
 	windowsFolder = `C:\Windows`
 	system32      = windowsFolder + `\System32`
 )
+
+// ofWindows looks for a bare name where the agent does: not in the folders of PATH, which may be users'.
+func (m *Machine) ofWindows(name string) bool {
+	if strings.ContainsAny(name, `\/`) {
+		return m.FileExists(name)
+	}
+	return m.FileExists(system32+`\`+name) || m.FileExists(system32+`\WindowsPowerShell\v1.0\`+name)
+}
 
 // onDisk looks in the folders of PATH for a bare name.
 func (m *Machine) onDisk(name string, env map[string]string) bool {
