@@ -110,8 +110,9 @@ func TestCanariesAreFound(t *testing.T) {
 	text := string(c)
 	for name, form := range map[string]string{
 		"plain": "a password=" + text + ";", "part": text[12 : 12+window],
-		"base64": base64.StdEncoding.EncodeToString([]byte(text)), "base64 in something": base64.StdEncoding.EncodeToString([]byte("x" + text + "yz")),
-		"base64 after two": base64.URLEncoding.EncodeToString([]byte("xy" + text)), "hex": hex.EncodeToString([]byte(text)),
+		"base64":              base64.StdEncoding.EncodeToString([]byte(text)),
+		"base64 in something": base64.StdEncoding.EncodeToString([]byte("x" + text + "yz")),
+		"base64 after two":    base64.URLEncoding.EncodeToString([]byte("xy" + text)), "hex": hex.EncodeToString([]byte(text)),
 		"dump": hex.Dump([]byte("some text before " + text)), "bytes": fmt.Sprint([]byte(text)),
 		"PowerShell": base64.StdEncoding.EncodeToString(wide(text)), "%x": fmt.Sprintf("%X", text),
 	} {

@@ -119,7 +119,8 @@ func (a *aviary) secrets() map[string]map[string][]byte {
 
 func (a *aviary) wrong(key string, value []byte) map[string][]byte {
 	data := map[string][]byte{
-		"server": []byte("127.0.0.1:1"), "username": []byte("me"), "password": []byte("unused"), "thumbprint": []byte(strings.Repeat("ab", 32)),
+		"server": []byte("127.0.0.1:1"), "username": []byte("me"), "password": []byte("unused"),
+		"thumbprint": []byte(strings.Repeat("ab", 32)),
 	}
 	data[key] = value
 	return data
@@ -267,7 +268,9 @@ func (a *aviary) noteData(t *testing.T, m *world.Machine) {
 	}
 	a.canaries["user data"] = canary(data[len(data)-200 : len(data)-100])
 	plain := string(expect.Got(scripts.Plan(data))(t))
-	for _, name := range []string{"file from a Secret", "password of the domain", "password of the proxy", "password of the registry"} {
+	for _, name := range []string{
+		"file from a Secret", "password of the domain", "password of the proxy", "password of the registry",
+	} {
 		if a.canaries[name].found(plain) == "" {
 			t.Errorf("the user data does not have the %s: the test shows nothing", name)
 		}
@@ -282,7 +285,8 @@ func (a *aviary) report(t *testing.T, v *vcenter.VCenter, m *world.Machine, repo
 // look adds what a user of the namespace sees, and what metrics and diagnostics say.
 func (a *aviary) look(t *testing.T, seen map[string]string) {
 	t.Helper()
-	kinds := "windowsmachines,windowsbootstrapconfigs,windowsmachinetemplates,windowsbootstrapconfigtemplates,machines,clusters,events"
+	kinds := "windowsmachines,windowsbootstrapconfigs,windowsmachinetemplates,windowsbootstrapconfigtemplates," +
+		"machines,clusters,events"
 	seen["kubectl get -o yaml"] += a.kubectl(t, "get", kinds, "-o", "yaml")
 	seen["kubectl get -o wide"] += a.kubectl(t, "get", kinds, "-o", "wide")
 	seen["kubectl describe"] += a.kubectl(t, "describe", kinds)
