@@ -22,6 +22,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
 )
 
 // canary is a secret that is searched for.
@@ -132,6 +133,22 @@ func TestCanariesAreFound(t *testing.T) {
 			t.Errorf("%s is not found", form)
 		}
 	}
+}
+
+// The verbosity at which client-go prints Secrets cannot be set, in any way.
+func TestVerbosity(t *testing.T) {
+	t.Parallel()
+	var attacks []attack
+	for _, flag := range []string{"--v=8", "--v=10", "--vmodule=request=8", "--vmodule=*=9"} {
+		attacks = append(attacks, attack{by: "operator", tries: "starts a manager with " + flag, try: func(t *testing.T) string {
+			printed := expect.Got(servers.Refusal(t.Context(), t.TempDir(), flag))(t)
+			if !strings.Contains(printed, "prints the bodies of API requests") {
+				t.Errorf("the manager says %q", printed)
+			}
+			return "refused: it would print Secrets"
+		}})
+	}
+	attempt(t, attacks...)
 }
 
 // Types that hold secrets do not print them, however they are printed.

@@ -44,22 +44,6 @@ func TestCanaries(t *testing.T) {
 	}
 }
 
-// The verbosity at which client-go prints Secrets cannot be set, in any way.
-func TestVerbosity(t *testing.T) {
-	t.Parallel()
-	var attacks []attack
-	for _, flag := range []string{"--v=8", "--v=10", "--vmodule=request=8", "--vmodule=*=9"} {
-		attacks = append(attacks, attack{by: "operator", tries: "starts a manager with " + flag, try: func(t *testing.T) string {
-			printed := expect.Got(servers.Refusal(t.Context(), t.TempDir(), flag))(t)
-			if !strings.Contains(printed, "prints the bodies of API requests") {
-				t.Errorf("the manager says %q", printed)
-			}
-			return "refused: it would print Secrets"
-		}})
-	}
-	attempt(t, attacks...)
-}
-
 // aviary is a namespace with secrets, two managers that look after it, and the one who looks at them.
 type aviary struct {
 	*world.Namespace
