@@ -15,7 +15,7 @@ import (
 
 // leastVersions are those with which what we ship has no known hole; advisory says which hole an older version has.
 var leastVersions = []struct{ name, version, advisory string }{
-	{"go", "1.26.6", "GO-2026-6090: crypto/tls reads messages after the handshake without a limit; GO-2026-5972: encoding/asn1 recurses"},
+	{"go", "1.26.6", "GO-2026-6090: crypto/tls has no limit after the handshake; GO-2026-5972: encoding/asn1 recurses"},
 	{"google.golang.org/grpc", "1.83.2", "CVE-2026-84445 (GHSA-2v4p-qf9q-27wj): a request without a host ends an xDS server"},
 	{"golang.org/x/net", "0.55.0", "CVE-2026-39821 (GO-2026-5026): idna accepts labels that look like another name"},
 	{"golang.org/x/crypto", "0.55.0", "CVE-2026-56854: an ssh server ignores source-address restrictions"},

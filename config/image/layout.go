@@ -155,7 +155,9 @@ func digest(content []byte) string {
 func archive(program []byte) ([]byte, error) {
 	var files bytes.Buffer
 	writer := tar.NewWriter(&files)
-	header := &tar.Header{Typeflag: tar.TypeReg, Name: programPath[1:], Mode: 0o755, Size: int64(len(program)), Format: tar.FormatUSTAR}
+	header := &tar.Header{
+		Typeflag: tar.TypeReg, Name: programPath[1:], Mode: 0o755, Size: int64(len(program)), Format: tar.FormatUSTAR,
+	}
 	if err := writer.WriteHeader(header); err != nil {
 		return nil, err
 	}

@@ -95,8 +95,8 @@ func (b build) toolchain() (string, error) {
 }
 
 func (b build) compile(p platform, toolchain, file string) error {
-	// The context of main has no end.
-	command := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid=", "-o", file, ".") //nolint:noctx,gosec // because main has no context; the arguments are ours
+	arguments := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid=", "-o", file, "."}
+	command := exec.Command("go", arguments...) //nolint:noctx,gosec // because main has no context, and the arguments are ours
 	command.Dir = b.source
 	// Whatever of the environment goes into the bytes is said here.
 	command.Env = append(slices.DeleteFunc(os.Environ(), changesBytes), "CGO_ENABLED=0", "GOWORK=off", "GOTOOLCHAIN="+toolchain,
@@ -111,7 +111,9 @@ func (b build) compile(p platform, toolchain, file string) error {
 // not.
 func changesBytes(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
-	kept := []string{"GOPATH", "GOCACHE", "GOMODCACHE", "GOPROXY", "GONOPROXY", "GOSUMDB", "GONOSUMDB", "GOPRIVATE", "GOTMPDIR", "GOAUTH"}
+	kept := []string{
+		"GOPATH", "GOCACHE", "GOMODCACHE", "GOPROXY", "GONOPROXY", "GOSUMDB", "GONOSUMDB", "GOPRIVATE", "GOTMPDIR", "GOAUTH",
+	}
 	return strings.HasPrefix(name, "GO") && !slices.Contains(kept, name)
 }
 

@@ -23,7 +23,7 @@ func main() {
 	flag.StringVar(&r.image, "image", manifestImage, "image of the managers")
 	flag.StringVar(&r.out, "out", "out/repository", "folder to write")
 	flag.StringVar(&r.source, "source", ".", "root of this repository")
-	flag.StringVar(&r.built, "built", "", "folder that config/image wrote: its image is named by digest, and the provenance is put there")
+	flag.StringVar(&r.built, "built", "", "folder that config/image wrote; its image is named by digest, and gets a provenance")
 	flag.StringVar(&r.revision, "revision", "", "commit of the source, for the provenance")
 	flag.StringVar(&r.builder, "builder", "", "URI of who builds, for the provenance")
 	flag.Parse()

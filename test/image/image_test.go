@@ -34,7 +34,9 @@ const (
 )
 
 // source is what an image is made from.
-var source = []string{"api", "bootstrap", "controllers", "internal", "diagnostics.go", "flags.go", "main.go", "wiring.go", "go.mod", "go.sum"}
+var source = []string{
+	"api", "bootstrap", "controllers", "internal", "diagnostics.go", "flags.go", "main.go", "wiring.go", "go.mod", "go.sum",
+}
 
 // Two releases, from two folders, have the same bytes, and each says truly what is in it.
 func TestRelease(t *testing.T) {
@@ -202,7 +204,8 @@ func (o opened) program(d descriptor) []byte {
 	m := blob[manifest](o, d)
 	c := blob[config](o, m.Config)
 	expect.Same(o.t, "platform", d.Platform.OS+"/"+d.Platform.Architecture, c.OS+"/"+c.Architecture)
-	expect.Same(o.t, "user and entry point", []string{"65532:65532", "/manager"}, append([]string{c.Config.User}, c.Config.Entrypoint...))
+	expect.Same(o.t, "user and entry point", []string{"65532:65532", "/manager"},
+		append([]string{c.Config.User}, c.Config.Entrypoint...))
 	if len(m.Layers) != 1 || c.Created != "" {
 		o.t.Fatalf("%d layers, created %q", len(m.Layers), c.Created)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
 )
 
 // canary is a secret that is searched for.
@@ -110,8 +111,9 @@ func TestCanariesAreFound(t *testing.T) {
 	text := string(c)
 	for name, form := range map[string]string{
 		"plain": "a password=" + text + ";", "part": text[12 : 12+window],
-		"base64": base64.StdEncoding.EncodeToString([]byte(text)), "base64 in something": base64.StdEncoding.EncodeToString([]byte("x" + text + "yz")),
-		"base64 after two": base64.URLEncoding.EncodeToString([]byte("xy" + text)), "hex": hex.EncodeToString([]byte(text)),
+		"base64":              base64.StdEncoding.EncodeToString([]byte(text)),
+		"base64 in something": base64.StdEncoding.EncodeToString([]byte("x" + text + "yz")),
+		"base64 after two":    base64.URLEncoding.EncodeToString([]byte("xy" + text)), "hex": hex.EncodeToString([]byte(text)),
 		"dump": hex.Dump([]byte("some text before " + text)), "bytes": fmt.Sprint([]byte(text)),
 		"PowerShell": base64.StdEncoding.EncodeToString(wide(text)), "%x": fmt.Sprintf("%X", text),
 	} {
@@ -131,6 +133,22 @@ func TestCanariesAreFound(t *testing.T) {
 			t.Errorf("%s is not found", form)
 		}
 	}
+}
+
+// The verbosity at which client-go prints Secrets cannot be set, in any way.
+func TestVerbosity(t *testing.T) {
+	t.Parallel()
+	var attacks []attack
+	for _, flag := range []string{"--v=8", "--v=10", "--vmodule=request=8", "--vmodule=*=9"} {
+		attacks = append(attacks, attack{by: "operator", tries: "starts a manager with " + flag, try: func(t *testing.T) string {
+			printed := expect.Got(servers.Refusal(t.Context(), t.TempDir(), flag))(t)
+			if !strings.Contains(printed, "prints the bodies of API requests") {
+				t.Errorf("the manager says %q", printed)
+			}
+			return "refused: it would print Secrets"
+		}})
+	}
+	attempt(t, attacks...)
 }
 
 // Types that hold secrets do not print them, however they are printed.

@@ -44,22 +44,6 @@ func TestCanaries(t *testing.T) {
 	}
 }
 
-// The verbosity at which client-go prints Secrets cannot be set, in any way.
-func TestVerbosity(t *testing.T) {
-	t.Parallel()
-	var attacks []attack
-	for _, flag := range []string{"--v=8", "--v=10", "--vmodule=request=8", "--vmodule=*=9"} {
-		attacks = append(attacks, attack{by: "operator", tries: "starts a manager with " + flag, try: func(t *testing.T) string {
-			printed := expect.Got(servers.Refusal(t.Context(), t.TempDir(), flag))(t)
-			if !strings.Contains(printed, "prints the bodies of API requests") {
-				t.Errorf("the manager says %q", printed)
-			}
-			return "refused: it would print Secrets"
-		}})
-	}
-	attempt(t, attacks...)
-}
-
 // aviary is a namespace with secrets, two managers that look after it, and the one who looks at them.
 type aviary struct {
 	*world.Namespace
@@ -119,7 +103,8 @@ func (a *aviary) secrets() map[string]map[string][]byte {
 
 func (a *aviary) wrong(key string, value []byte) map[string][]byte {
 	data := map[string][]byte{
-		"server": []byte("127.0.0.1:1"), "username": []byte("me"), "password": []byte("unused"), "thumbprint": []byte(strings.Repeat("ab", 32)),
+		"server": []byte("127.0.0.1:1"), "username": []byte("me"), "password": []byte("unused"),
+		"thumbprint": []byte(strings.Repeat("ab", 32)),
 	}
 	data[key] = value
 	return data
@@ -267,7 +252,9 @@ func (a *aviary) noteData(t *testing.T, m *world.Machine) {
 	}
 	a.canaries["user data"] = canary(data[len(data)-200 : len(data)-100])
 	plain := string(expect.Got(scripts.Plan(data))(t))
-	for _, name := range []string{"file from a Secret", "password of the domain", "password of the proxy", "password of the registry"} {
+	for _, name := range []string{
+		"file from a Secret", "password of the domain", "password of the proxy", "password of the registry",
+	} {
 		if a.canaries[name].found(plain) == "" {
 			t.Errorf("the user data does not have the %s: the test shows nothing", name)
 		}
@@ -282,7 +269,8 @@ func (a *aviary) report(t *testing.T, v *vcenter.VCenter, m *world.Machine, repo
 // look adds what a user of the namespace sees, and what metrics and diagnostics say.
 func (a *aviary) look(t *testing.T, seen map[string]string) {
 	t.Helper()
-	kinds := "windowsmachines,windowsbootstrapconfigs,windowsmachinetemplates,windowsbootstrapconfigtemplates,machines,clusters,events"
+	kinds := "windowsmachines,windowsbootstrapconfigs,windowsmachinetemplates,windowsbootstrapconfigtemplates," +
+		"machines,clusters,events"
 	seen["kubectl get -o yaml"] += a.kubectl(t, "get", kinds, "-o", "yaml")
 	seen["kubectl get -o wide"] += a.kubectl(t, "get", kinds, "-o", "wide")
 	seen["kubectl describe"] += a.kubectl(t, "describe", kinds)

@@ -63,7 +63,7 @@ func bindIn(ctx context.Context, m *Management, namespace string, c ownComponent
 	return createAll(ctx, api, account,
 		&rbacv1.RoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account.Name},
-			RoleRef:    role("capwin-" + c.name + "-manager"), Subjects: subjects,
+			RoleRef:    role("capwin-" + c.name + "-system-manager"), Subjects: subjects,
 		},
 		&rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: namespace + "-" + account.Name},
