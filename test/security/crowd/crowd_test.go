@@ -113,6 +113,11 @@ func running(m *infrav1.WindowsMachine) bool {
 func (n *tenant) await(t *testing.T, what string, count int, good func(*infrav1.WindowsMachine) bool) {
 	t.Helper()
 	wait.Eventually(t, what+" in "+n.Name, func(ctx context.Context) error {
+		for _, component := range servers.Components {
+			if err := shared.Management.Ended(component); err != nil {
+				return wait.Final(err)
+			}
+		}
 		var list infrav1.WindowsMachineList
 		if err := n.Client.List(ctx, &list, client.InNamespace(n.Name)); err != nil {
 			return err
