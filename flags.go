@@ -51,12 +51,11 @@ type managerFlags struct {
 	renewDeadline time.Duration
 	retryPeriod   time.Duration
 
-	machineConcurrency      int
-	configConcurrency       int
-	clusterCacheConcurrency int
-	clusterCacheQPS         float32
-	clusterCacheBurst       int
-	tokenTTL                time.Duration
+	machineConcurrency int
+	configConcurrency  int
+	workloadQPS        float32
+	workloadBurst      int
+	tokenTTL           time.Duration
 }
 
 func newFlags(fs *pflag.FlagSet) *managerFlags {
@@ -94,9 +93,8 @@ func (f *managerFlags) addControllerFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&f.machineConcurrency, "windowsmachine-concurrency", 100, "WindowsMachines reconciled at the same time.")
 	fs.IntVar(&f.configConcurrency, "windowsbootstrapconfig-concurrency", 100,
 		"WindowsBootstrapConfigs reconciled at the same time.")
-	fs.IntVar(&f.clusterCacheConcurrency, "clustercache-concurrency", 100, "Workload clusters reconciled at the same time.")
-	fs.Float32Var(&f.clusterCacheQPS, "clustercache-client-qps", 20, "Maximum queries per second to one workload cluster.")
-	fs.IntVar(&f.clusterCacheBurst, "clustercache-client-burst", 30, "Maximum queries in one burst to one workload cluster.")
+	fs.Float32Var(&f.workloadQPS, "workload-api-qps", 20, "Maximum queries per second to one workload cluster.")
+	fs.IntVar(&f.workloadBurst, "workload-api-burst", 30, "Maximum queries in one burst to one workload cluster.")
 	fs.DurationVar(&f.tokenTTL, "bootstrap-token-ttl", 30*time.Minute,
 		"How long a bootstrap token lives if it is not extended. The manager extends it until its node has joined.")
 }
@@ -130,6 +128,9 @@ func (f *managerFlags) managerOptions(scheme *runtime.Scheme) (ctrl.Options, err
 	_, metrics, err := capiflags.GetManagerOptions(f.diagnostics)
 	if err != nil {
 		return ctrl.Options{}, fmt.Errorf("diagnostics flags: %w", err)
+	}
+	if set, ok := metrics.ExtraHandlers[verbosityPath]; ok { // insecure diagnostics do not have it
+		metrics.ExtraHandlers[verbosityPath] = capVerbosity(set)
 	}
 	options := ctrl.Options{
 		Scheme:                 scheme,

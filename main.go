@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -25,8 +26,8 @@ import (
 func main() {
 	flags := newFlags(pflag.CommandLine)
 	pflag.Parse()
-	if err := logsv1.ValidateAndApply(flags.logs, nil); err != nil {
-		fmt.Fprintf(os.Stderr, "logging flags: %v\n", err)
+	if err := errors.Join(checkVerbosity(flags.logs), logsv1.ValidateAndApply(flags.logs, nil), limitMemory()); err != nil {
+		fmt.Fprintf(os.Stderr, "start manager: %v\n", err)
 		os.Exit(2)
 	}
 	ctrl.SetLogger(klog.Background())

@@ -5,12 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/util/workqueue"
-	"sigs.k8s.io/cluster-api/controllers/clustercache"
 	ctrl "sigs.k8s.io/controller-runtime"
-	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
@@ -18,22 +14,26 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
 // addControllers wires the controllers: no other place knows all rooms by name.
 func addControllers(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, wanted map[string]bool) error {
-	workload, err := addClusterCache(ctx, mgr, flags)
-	if err != nil {
-		return err
+	clusters := &workload.Clusters{
+		Live: mgr.GetAPIReader(), QPS: flags.workloadQPS, Burst: flags.workloadBurst, UserAgent: managerName,
+	}
+	if err := mgr.Add(clusters); err != nil {
+		return fmt.Errorf("add workload clusters: %w", err)
 	}
 	if wanted[infrastructureProvider] {
-		if err := addMachine(ctx, mgr, flags, workload); err != nil {
+		if err := addMachine(ctx, mgr, flags, clusters); err != nil {
 			return fmt.Errorf("add windowsmachine controller: %w", err)
 		}
 	}
 	if wanted[bootstrapProvider] {
-		if err := addBootstrap(ctx, mgr, flags, workload); err != nil {
+		if err := addBootstrap(ctx, mgr, flags, clusters); err != nil {
 			return fmt.Errorf("add windowsbootstrapconfig controller: %w", err)
 		}
 	}
@@ -45,35 +45,19 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, 
 	return nil
 }
 
-func addClusterCache(ctx context.Context, mgr ctrl.Manager, flags *managerFlags) (clustercache.ClusterCache, error) {
-	workload, err := clustercache.SetupWithManager(ctx, mgr, clustercache.Options{
-		SecretClient:     mgr.GetAPIReader(),
-		WatchFilterValue: flags.watchFilter,
-		Cache:            clustercache.CacheOptions{DefaultTransform: ctrlcache.TransformStripManagedFields()},
-		Client: clustercache.ClientOptions{
-			QPS: flags.clusterCacheQPS, Burst: flags.clusterCacheBurst, UserAgent: managerName,
-			Cache: clustercache.ClientCacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}},
-		},
-	}, controller.Options{MaxConcurrentReconciles: flags.clusterCacheConcurrency})
-	if err != nil {
-		return nil, fmt.Errorf("add cluster cache: %w", err)
-	}
-	return workload, nil
-}
-
-func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, workload clustercache.ClusterCache) error {
+func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clusters *workload.Clusters) error {
 	changed := make(chan cloud.Key, 1024)
-	accounts := &cloud.Accounts{Changed: changed}
-	if err := mgr.Add(accounts); err != nil {
+	register := &accounts.Register{Changed: changed}
+	if err := mgr.Add(register); err != nil {
 		return err
 	}
 	return (&machine.Reconciler{
 		Client:      mgr.GetClient(),
 		Live:        mgr.GetAPIReader(),
-		Workload:    workload,
+		Workload:    clusters,
 		Pools:       &addresses.Pools{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: time.Now, WatchFilter: flags.watchFilter},
 		VSphere:     vsphere.Provider{},
-		Accounts:    accounts,
+		Accounts:    register,
 		Changed:     changed,
 		Events:      mgr.GetEventRecorder("windowsmachine"),
 		Now:         time.Now,
@@ -82,11 +66,11 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, work
 	}).SetupWithManager(ctx, mgr, controllerOptions(flags.machineConcurrency))
 }
 
-func addBootstrap(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, workload clustercache.ClusterCache) error {
+func addBootstrap(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clusters *workload.Clusters) error {
 	return (&bootstrap.Reconciler{
 		Client:      mgr.GetClient(),
 		Live:        mgr.GetAPIReader(),
-		Workload:    workload,
+		Workload:    clusters,
 		TokenTTL:    flags.tokenTTL,
 		Events:      mgr.GetEventRecorder("windowsbootstrapconfig"),
 		Now:         time.Now,

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,6 +32,41 @@ type Pools struct {
 	Now func() time.Time
 	// WatchFilter is the value of the watch-filter label, if this manager has one.
 	WatchFilter string
+}
+
+// byAddress finds the IPAddresses in the cache by what they are.
+const byAddress = "spec.address"
+
+// Index lets Others find addresses.
+func (p *Pools) Index(ctx context.Context, mgr ctrl.Manager) error {
+	return mgr.GetFieldIndexer().IndexField(ctx, &ipamv1.IPAddress{}, byAddress, func(o client.Object) []string {
+		address, _ := o.(*ipamv1.IPAddress)
+		ip, err := netip.ParseAddr(address.Spec.Address)
+		if err != nil {
+			return nil
+		}
+		return []string{ip.Unmap().String()}
+	})
+}
+
+// Others returns those of the addresses that a pool gave to another machine in the namespace, of whatever kind.
+func (p *Pools) Others(ctx context.Context, windows *infrav1.WindowsMachine, ips []netip.Addr) ([]netip.Addr, error) {
+	own := map[string]bool{}
+	for _, claim := range claimsOf(windows, nil) {
+		own[claim.Name] = true
+	}
+	var others []netip.Addr
+	for _, ip := range ips {
+		var given ipamv1.IPAddressList
+		err := p.Client.List(ctx, &given, client.InNamespace(windows.Namespace), client.MatchingFields{byAddress: ip.String()})
+		if err != nil {
+			return nil, fmt.Errorf("list ipaddresses: %w", err)
+		}
+		if slices.ContainsFunc(given.Items, func(address ipamv1.IPAddress) bool { return !own[address.Spec.ClaimRef.Name] }) {
+			others = append(others, ip)
+		}
+	}
+	return others, nil
 }
 
 // Claim asks each pool of the spec for an address and stops until all are there. It returns them as status.networkInterfaces will

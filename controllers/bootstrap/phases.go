@@ -4,12 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
@@ -18,26 +14,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/linux"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
 const kind = "WindowsBootstrapConfig"
-
-// The keys of the bootstrap Secret. "value" and "format" are Cluster API's contract; the WindowsMachine makes no VM of an image
-// that does not understand the format. The token is beside it because the same one is put back
-// if it expires before a slow VM has joined. The warnings are beside it because we may die before we report them, and nothing is
-// rendered twice.
-const (
-	keyValue    = "value"
-	keyFormat   = "format"
-	keyToken    = "token"
-	keyWarnings = "warnings"
-)
-
-// format of the user data: cloudbase-init runs it.
-const format = "cloudbase-init"
 
 func owned(_ context.Context, f *facts) error {
 	for _, ref := range f.config.OwnerReferences {
@@ -47,6 +31,8 @@ func owned(_ context.Context, f *facts) error {
 		}
 	}
 	switch {
+	case f.refused != "":
+		return phase.Stall(bootstrapv1.OwnerNotSupportedReason, "%s", f.refused)
 	case f.machine == nil:
 		return phase.Wait(bootstrapv1.WaitingForOwnerReason,
 			"no Machine owns this WindowsBootstrapConfig yet; Cluster API sets the owner")
@@ -55,7 +41,7 @@ func owned(_ context.Context, f *facts) error {
 	case util.IsControlPlaneMachine(f.machine):
 		return phase.Stall(bootstrapv1.OwnerNotSupportedReason,
 			"Machine %s is a control-plane machine; control planes run on Linux", f.machine.Name)
-	case f.machine.Spec.InfrastructureRef.Kind != "WindowsMachine":
+	case !onWindows(f.machine):
 		return phase.Stall(bootstrapv1.OwnerNotSupportedReason,
 			"the infrastructure of Machine %s is a %s; a WindowsBootstrapConfig needs a WindowsMachine",
 			f.machine.Name, f.machine.Spec.InfrastructureRef.Kind)
@@ -63,65 +49,10 @@ func owned(_ context.Context, f *facts) error {
 	return nil
 }
 
-// findSecret looks for a Secret that was written earlier. It is never written again while a VM may boot with it.
-func (r *Reconciler) findSecret(ctx context.Context, f *facts) error {
-	if joined(f) && !controllerutil.ContainsFinalizer(f.config, bootstrapv1.ConfigFinalizer) {
-		return nil
-	}
-	var secret corev1.Secret
-	key := client.ObjectKey{Namespace: f.config.Namespace, Name: ptr.Deref(f.machine.Spec.Bootstrap.DataSecretName, f.config.Name)}
-	err := r.Live.Get(ctx, key, &secret)
-	switch {
-	case err == nil:
-		return r.recognize(ctx, f, &secret)
-	case !apierrors.IsNotFound(err):
-		return fmt.Errorf("get bootstrap secret: %w", err)
-	case used(f) && !joined(f):
-		return phase.Stall(bootstrapv1.DataSecretLostReason,
-			"Secret %s was deleted before the node joined, and the VM may already boot from it; delete the Machine to get a new one",
-			key.Name)
-	}
-	return nil
-}
-
-// recognize checks whether a Secret is the one that was written for this config.
-func (r *Reconciler) recognize(ctx context.Context, f *facts, secret *corev1.Secret) error {
-	switch own := metav1.IsControlledBy(secret, f.config); {
-	case own && !used(f) && secret.Annotations[bootstrapv1.RenderedGenerationAnnotation] != generation(f):
-		return phase.Stall(bootstrapv1.ConfigInvalidReason,
-			"spec changed after Secret %s had been made from it; delete the Machine to get a new one", secret.Name)
-	case own:
-		f.secret = secret
-	case used(f) && metav1.GetControllerOf(secret) == nil:
-		return r.adopt(ctx, f, secret)
-	case !joined(f):
-		return phase.Stall(bootstrapv1.ConfigInvalidReason,
-			"Secret %s belongs to something else, but the user data needs that name; delete the Secret or rename the config", secret.Name)
-	}
-	return nil
-}
-
-// generation of the config: once the user data is reported the spec is frozen, and the user data must have been made from it.
-func generation(f *facts) string { return strconv.FormatInt(f.config.Generation, 10) }
-
-// adopt takes back a Secret that lost its owner, as in a restore: the Machine still names it. With the admission plugin
-// OwnerReferencesPermissionEnforcement the API server refuses that, because we may not delete Secrets; the token in the Secret is
-// kept alive all the same.
-func (r *Reconciler) adopt(ctx context.Context, f *facts, secret *corev1.Secret) error {
-	before := secret.DeepCopy()
-	secret.OwnerReferences = append(secret.OwnerReferences,
-		*metav1.NewControllerRef(f.config, bootstrapv1.GroupVersion.WithKind(kind)))
-	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	err := r.Client.Patch(ctx, secret, lock)
-	if err != nil && !apierrors.IsForbidden(err) {
-		return fmt.Errorf("adopt bootstrap secret: %w", err)
-	}
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Info("Bootstrap Secret is in use but has no owner; delete it when its Machine is gone",
-			"secret", before.Name, "error", err.Error())
-	}
-	f.secret = secret
-	return nil
+// onWindows says whether the infrastructure of a Machine is a WindowsMachine.
+func onWindows(machine *clusterv1.Machine) bool {
+	ref := machine.Spec.InfrastructureRef
+	return ref.APIGroup == infrav1.GroupVersion.Group && ref.Kind == "WindowsMachine"
 }
 
 // used says that Cluster API has copied the Secret's name to the Machine.
@@ -208,13 +139,25 @@ func (r *Reconciler) reach(ctx context.Context, f *facts) error {
 		return nil
 	}
 	var err error
-	if f.workload, err = r.Workload.GetClient(ctx, client.ObjectKeyFromObject(f.cluster)); err != nil {
-		ctrl.LoggerFrom(ctx).V(4).Info("Workload cluster cannot be reached", "error", err.Error())
-		return phase.Poll(bootstrapv1.WorkloadUnreachableReason,
-			"the API server of Cluster %s cannot be reached; the node's bootstrap token cannot be created or extended until then",
-			f.cluster.Name)
+	f.workload, err = r.Workload.GetClient(ctx, client.ObjectKeyFromObject(f.cluster))
+	return err
+}
+
+// tellReach turns the error of any call to the workload cluster into a Stop, if the cluster cannot be reached or must not be.
+func tellReach(ctx context.Context, f *facts, err error) error {
+	if refused, ok := errors.AsType[*workload.RefusedError](err); ok {
+		return phase.Lack(bootstrapv1.KubeconfigRefusedReason, "%s", refused)
 	}
-	return nil
+	away, ok := errors.AsType[*workload.UnreachableError](err)
+	if !ok {
+		return err
+	}
+	ctrl.LoggerFrom(ctx).V(4).Info("Workload cluster cannot be reached", "error", err.Error())
+	waits := "the node's bootstrap token cannot be created or extended until then"
+	if deleting(f) {
+		waits = "the config is deleted when its token has been removed there or has expired"
+	}
+	return phase.Poll(bootstrapv1.WorkloadUnreachableReason, "the API server of Cluster %s %s; %s", f.cluster.Name, away.Why, waits)
 }
 
 // hold takes the finalizer before there is a token, and for as long as there may be one.
@@ -238,40 +181,6 @@ func (r *Reconciler) patchFinalizers(ctx context.Context, f *facts, before *boot
 	}
 	f.before = f.config.DeepCopy()
 	return nil
-}
-
-// store renders the user data and writes it to the Secret, once.
-func (r *Reconciler) store(ctx context.Context, f *facts) error {
-	userData, err := render(f, f.token)
-	if err != nil {
-		return err
-	}
-	secret := dataSecret(f, userData)
-	if err := r.Client.Create(ctx, secret); err != nil {
-		return fmt.Errorf("create bootstrap secret: %w", err)
-	}
-	ctrl.LoggerFrom(ctx).Info("Bootstrap data stored", "secret", secret.Name, "bytes", len(secret.Data[keyValue]))
-	f.secret = secret
-	return nil
-}
-
-func dataSecret(f *facts, userData bootstrap.UserData) *corev1.Secret {
-	data := map[string][]byte{keyValue: userData.Bytes(), keyFormat: []byte(format), keyToken: []byte(f.token)}
-	if warnings := userData.Warnings(); len(warnings) > 0 {
-		data[keyWarnings] = []byte(strings.Join(warnings, "\n"))
-	}
-	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace:       f.config.Namespace,
-			Name:            f.config.Name,
-			Labels:          map[string]string{clusterv1.ClusterNameLabel: f.cluster.Name},
-			Annotations:     map[string]string{bootstrapv1.RenderedGenerationAnnotation: generation(f)},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(f.config, bootstrapv1.GroupVersion.WithKind(kind))},
-		},
-		Type:      clusterv1.ClusterSecretType,
-		Immutable: new(true),
-		Data:      data,
-	}
 }
 
 // release lets the object go.

@@ -80,11 +80,11 @@ func (r *Reconciler) ofWindowsMachine(ctx context.Context, o client.Object) []ct
 	if !ok {
 		return nil
 	}
-	machine, err := util.GetOwnerMachine(ctx, r.Client, windows.ObjectMeta)
-	if err != nil || machine == nil {
+	found, err := owner.Of(ctx, r.Client, windows)
+	if err != nil || found.Machine == nil {
 		return nil
 	}
-	return ofMachine(ctx, machine)
+	return ofMachine(ctx, found.Machine)
 }
 
 // Reconcile brings one config a step further: load, decide what is next, do it, report, write once.
@@ -93,7 +93,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err != nil || f == nil {
 		return ctrl.Result{}, err
 	}
-	end := r.next(ctx, f)
+	end := tellReach(ctx, f, r.next(ctx, f))
 	if f.released || phase.Outdated(end) {
 		return phase.Result(end)
 	}
@@ -120,6 +120,8 @@ type facts struct {
 	machine *clusterv1.Machine
 	cluster *clusterv1.Cluster
 	windows *infrav1.WindowsMachine
+	// refused is why the Machine that the config calls its owner is not.
+	refused string
 
 	// The phases fill these in: the Secret with the user data, the cluster's CA, the workload cluster, the token.
 	secret   *corev1.Secret
@@ -147,19 +149,23 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, er
 		return nil, fmt.Errorf("get windowsbootstrapconfig: %w", err)
 	}
 	f.before = f.config.DeepCopy()
-	if f.machine, f.cluster, err = owner.Of(ctx, r.Client, f.config); err != nil {
+	found, err := owner.Of(ctx, r.Client, f.config)
+	if err != nil {
 		return nil, err
 	}
+	f.machine, f.cluster, f.refused = found.Machine, found.Cluster, found.Refused
 	return f, r.loadWindowsMachine(ctx, f)
 }
 
+// loadWindowsMachine reads the WindowsMachine, once it belongs to the same Machine: the user data is made for its name, adapters
+// and size.
 func (r *Reconciler) loadWindowsMachine(ctx context.Context, f *facts) error {
-	if f.machine == nil || f.machine.Spec.InfrastructureRef.Kind != "WindowsMachine" {
+	if f.machine == nil || !onWindows(f.machine) {
 		return nil
 	}
 	var windows infrav1.WindowsMachine
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: f.machine.Namespace, Name: f.machine.Spec.InfrastructureRef.Name}, &windows)
-	if err == nil {
+	if err == nil && owner.Has(f.machine, &windows) {
 		f.windows = &windows
 	}
 	if client.IgnoreNotFound(err) != nil {

@@ -22,6 +22,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
 const (
@@ -200,7 +201,7 @@ func (r *Reconciler) issuedToken(ctx context.Context, f *facts) (string, error) 
 	if client.IgnoreNotFound(err) != nil {
 		return "", fmt.Errorf("get bootstrap secret: %w", err)
 	}
-	if !metav1.IsControlledBy(&secret, f.config) {
+	if !metav1.IsControlledBy(&secret, f.config) || !tokens.Match(secret.Data[keyToken]) {
 		return "", nil
 	}
 	return string(secret.Data[keyToken]), nil
@@ -214,12 +215,10 @@ func (r *Reconciler) dropToken(ctx context.Context, f *facts) error {
 	}
 	var err error
 	if f.workload, err = r.Workload.GetClient(ctx, client.ObjectKeyFromObject(f.cluster)); err == nil {
-		return r.removeToken(ctx, f)
+		err = r.removeToken(ctx, f)
 	}
-	if !f.cluster.DeletionTimestamp.IsZero() {
+	if !f.cluster.DeletionTimestamp.IsZero() && workload.OutOfReach(err) {
 		return nil
 	}
-	return phase.Poll(bootstrapv1.WorkloadUnreachableReason,
-		"the API server of Cluster %s cannot be reached; the config is deleted when its token has been removed there or has expired",
-		f.cluster.Name)
+	return err
 }

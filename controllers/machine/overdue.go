@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// reread is how often we look at a machine that has not joined, even if no watch wakes us.
+	// reread is how often we look at a machine that has not joined, or holds user data that it should not, even if no watch wakes us.
 	reread = time.Minute
 
 	// grace is what a guest gets on top of its limit, because the limit does not count the first start of Windows and restarts,
@@ -75,7 +75,7 @@ func looksForNode(f *facts) bool {
 // wake is when to look again without being woken; zero means that a watch wakes us.
 func wake(f *facts) time.Duration {
 	var after time.Duration
-	if !joined(f) {
+	if !joined(f) || f.kept != nil {
 		after = reread
 	}
 	if rest := due(f).Sub(f.now); rest > 0 && (after == 0 || rest < after) {

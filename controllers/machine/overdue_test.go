@@ -133,13 +133,13 @@ func TestOverdue(t *testing.T) {
 			if got != c.want || wake(f) != next {
 				t.Errorf("%s:\nwant %s, next look after %s\ngot  %s, next look after %s", c.reason, c.want, next, got, wake(f))
 			}
-			settled(t, f, end)
+			unchanged(t, f, end)
 		})
 	}
 }
 
-// settled checks that time alone changes nothing in a status, once it says what it says: it would be written again and again.
-func settled(t *testing.T, f *facts, end error) {
+// unchanged checks that time alone changes nothing in a status, once it says what it says: it would be written again and again.
+func unchanged(t *testing.T, f *facts, end error) {
 	t.Helper()
 	before := f.windows.DeepCopy()
 	f.now = f.now.Add(100 * time.Millisecond)
@@ -223,7 +223,7 @@ func TestNodeComesLate(t *testing.T) {
 			if got != c.want {
 				t.Errorf("%s: want %s, got %s", c.reason, c.want, got)
 			}
-			settled(t, f, nil)
+			unchanged(t, f, nil)
 		})
 	}
 }
@@ -237,7 +237,7 @@ func TestSwitchedOff(t *testing.T) {
 		f.now = begin.Add(after)
 		f.vm = &cloud.VM{State: state, Report: running}
 		report(f, end)
-		settled(t, f, end)
+		unchanged(t, f, end)
 		got := short(f.windows, infrav1.BootstrapSucceededCondition) + ", Stalled " + short(f.windows, infrav1.StalledCondition)
 		if got != want {
 			t.Errorf("after %s: want %s, got %s", after, want, got)

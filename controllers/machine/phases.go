@@ -19,6 +19,9 @@ import (
 )
 
 func (r *Reconciler) owned(_ context.Context, f *facts) error {
+	if f.refused != "" {
+		return phase.Stall(infrav1.OwnerNotSupportedReason, "%s", f.refused)
+	}
 	if f.machine == nil {
 		return phase.Wait(infrav1.WaitingForOwnerReason, "no Machine owns this WindowsMachine yet; Cluster API sets the owner")
 	}
@@ -186,7 +189,7 @@ func (r *Reconciler) provision(ctx context.Context, f *facts) error {
 func (r *Reconciler) ask(ctx context.Context, f *facts) (cloud.VM, error) {
 	m := f.cloudMachine()
 	if hadVM(f) || leaving(f) {
-		return f.cloud.Observe(ctx, m)
+		return r.afterwards(ctx, f, m)
 	}
 	var err error
 	if m.UserData, err = r.userData(ctx, f); err != nil {

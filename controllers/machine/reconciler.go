@@ -1,11 +1,14 @@
 // Package machine makes the VM of a WindowsMachine, reports how far it is, and removes it. reconciler.go has the two lives of a
 // machine as lists of phases, phases.go has the phases, secrets.go those that read Secrets, and report.go writes the status:
-// story.go tells what the guest does, progress.go reads its reports, and overdue.go notices when it has been silent for too long.
+// guest.go takes over what the guest tells, at a pace, story.go tells what the guest does, progress.go reads its reports, and
+// overdue.go notices when it has been silent for too long. erase.go has the user data taken out of the VM when the guest is done
+// with them.
 package machine
 
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,6 +39,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
 )
 
 // Reconciler makes, watches and removes VMs.
@@ -50,7 +54,7 @@ type Reconciler struct {
 	// VSphere and Azure are the clouds that this manager runs machines in; nil is a cloud that it does not support.
 	VSphere, Azure cloud.Provider
 	// Accounts keeps the connections to the clouds. Changed gets the keys of machines whose VM changed.
-	Accounts *cloud.Accounts
+	Accounts *accounts.Register
 	Changed  <-chan cloud.Key
 	// Events tells people what changed.
 	Events events.EventRecorder
@@ -68,6 +72,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	ofCluster, err := util.ClusterToTypedObjectsMapper(r.Client, &infrav1.WindowsMachineList{}, mgr.GetScheme())
 	if err != nil {
 		return fmt.Errorf("map clusters to windowsmachines: %w", err)
+	}
+	if err := r.Pools.Index(ctx, mgr); err != nil {
+		return fmt.Errorf("index ipaddresses: %w", err)
 	}
 	if err := r.Pools.FreeStrays(mgr, controller.Options{RateLimiter: options.RateLimiter}); err != nil {
 		return fmt.Errorf("watch ipaddresses: %w", err)
@@ -97,16 +104,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if rest := owner.Expected(f.windows, r.Now()); rest > 0 && phase.Of(end).Reason == infrav1.WaitingForOwnerReason {
 		return ctrl.Result{RequeueAfter: rest}, nil
 	}
+	if err := r.findRivals(ctx, f); err != nil {
+		return phase.Result(err)
+	}
 	report(f, end)
 	if err := r.write(ctx, f); err != nil {
 		return phase.Result(err)
 	}
 	r.tell(f)
 	logUnread(ctx, f)
+	result, err := phase.Result(end)
 	if end == nil && !paused(f) && !deleting(f) {
-		return ctrl.Result{RequeueAfter: wake(f)}, nil
+		result.RequeueAfter = wake(f)
 	}
-	return phase.Result(end)
+	return sooner(result, f.unheard), err
 }
 
 // facts is what is known of one machine during one reconcile.
@@ -116,6 +127,8 @@ type facts struct {
 
 	machine *clusterv1.Machine
 	cluster *clusterv1.Cluster
+	// refused is why the Machine that the object calls its owner is not.
+	refused string
 	// config is what the user data is made of; nil when another bootstrap provider makes it.
 	config *bootstrapv1.WindowsBootstrapConfig
 
@@ -129,8 +142,14 @@ type facts struct {
 	cloud      cloud.Cloud
 	vm         *cloud.VM
 
-	// unread is why the guest's report was not understood; nil when it was.
-	unread error
+	// kept is why the user data is still in the VM of a settled machine; nil when nothing was tried or it was begun.
+	kept error
+
+	// rivals are the addresses among those that the guest tells which pools gave to others.
+	rivals []netip.Addr
+	// unread is why the guest's report was not understood; nil when it was. unheard is how long what the guest tells now must wait.
+	unread  error
+	unheard time.Duration
 
 	// released says that the finalizer is gone, and the object with it.
 	released bool
@@ -150,14 +169,16 @@ func (r *Reconciler) load(ctx context.Context, key client.ObjectKey) (*facts, er
 		return nil, nil
 	}
 	f.before = f.windows.DeepCopy()
-	if f.machine, f.cluster, err = owner.Of(ctx, r.Client, f.windows); err != nil {
+	found, err := owner.Of(ctx, r.Client, f.windows)
+	if err != nil {
 		return nil, err
 	}
+	f.machine, f.cluster, f.refused = found.Machine, found.Cluster, found.Refused
 	return f, r.loadConfig(ctx, f)
 }
 
 // loadConfig reads the config, which says how long the guest may take and what its node reserves. Only people need to know
-// both: a machine goes on without its config, and without the CRD of configs.
+// both: a machine goes on without its config, and without the CRD of configs. It does not listen to another Machine's config.
 func (r *Reconciler) loadConfig(ctx context.Context, f *facts) error {
 	if f.machine == nil {
 		return nil
@@ -174,7 +195,9 @@ func (r *Reconciler) loadConfig(ctx context.Context, f *facts) error {
 	if err != nil {
 		return fmt.Errorf("get windowsbootstrapconfig: %w", err)
 	}
-	f.config = &config
+	if owner.Has(f.machine, &config) {
+		f.config = &config
+	}
 	return nil
 }
 

@@ -1,8 +1,6 @@
 package machine
 
 import (
-	"time"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -14,9 +12,6 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
-
-// maxAddresses is how many the API takes; a guest may have more.
-const maxAddresses = 32
 
 // report writes into the status what is known and how the phases ended. It is pure: from the same facts and the same end it makes
 // the same status.
@@ -40,16 +35,29 @@ func report(f *facts, end error) {
 	if f.interfaces != nil {
 		status.NetworkInterfaces = f.interfaces
 	}
-	if f.vm != nil {
-		reportVM(f, *f.vm)
+	if f.vm == nil {
+		summarize(f, stop)
+		return
 	}
-	status.NodeName = nodeName(f)
+	reportVM(f, *f.vm)
+	reportGuest(f, stop)
+}
+
+// summarize says in the conditions and in a word how the machine is.
+func summarize(f *facts, stop phase.Stop) {
+	f.windows.Status.NodeName = nodeName(f)
 	f.set(vmCondition(f, stop))
-	reportGuest(f)
+	f.set(bootstrapCondition(f))
+	if boot := f.windows.Status.LastBoot; boot != nil {
+		f.set(lastBootCondition(boot))
+	}
+	if c := userDataCondition(f); c != nil {
+		f.set(*c)
+	}
 	f.set(readyCondition(f))
 	f.set(stalledCondition(f, stop))
 	f.set(cloudCondition(f, stop))
-	status.Phase = phaseOf(f)
+	f.windows.Status.Phase = phaseOf(f)
 }
 
 // set gives a condition the time of this look; the condition keeps it until its status changes.
@@ -63,16 +71,8 @@ func reportVM(f *facts, vm cloud.VM) {
 	if vm.State == cloud.Running {
 		status.Initialization.Provisioned = new(true)
 	}
-	if n := min(len(vm.Addresses), maxAddresses); n > 0 {
-		status.Addresses = vm.Addresses[:n]
-	}
 	if vm.FailureDomain != "" {
 		status.FailureDomain = vm.FailureDomain
-	}
-	told, err := readReport(vm.Report)
-	f.unread = err
-	if told != nil {
-		takeOver(status, *told, metav1.NewTime(f.now.Truncate(time.Second)))
 	}
 	if allocatable := allocatableOf(f); allocatable != nil {
 		status.Allocatable = allocatable
@@ -93,14 +93,6 @@ func allocatableOf(f *facts) corev1.ResourceList {
 		return nil // no user data is made from such a config, and its own conditions say why
 	}
 	return allocatable
-}
-
-// reportGuest tells what the guest does and how its bootstrap ended, and how the last start of the node went.
-func reportGuest(f *facts) {
-	f.set(bootstrapCondition(f))
-	if boot := f.windows.Status.LastBoot; boot != nil {
-		f.set(lastBootCondition(boot))
-	}
 }
 
 func vmCondition(f *facts, stop phase.Stop) metav1.Condition {
@@ -127,7 +119,7 @@ func cloudCondition(f *facts, stop phase.Stop) metav1.Condition {
 	c.Reason = infrav1.CloudNotAskedReason
 	switch stop.Reason {
 	case infrav1.CredentialsMissingReason, infrav1.CredentialsRejectedReason, infrav1.IdentityMismatchReason,
-		infrav1.CloudUnreachableReason, infrav1.CloudThrottledReason:
+		infrav1.CloudUnreachableReason, infrav1.CloudThrottledReason, infrav1.TooManyAccountsReason:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, stop.Reason, stop.Message
 		return c
 	}

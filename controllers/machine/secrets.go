@@ -25,6 +25,9 @@ func (r *Reconciler) connect(ctx context.Context, f *facts) error {
 	key := client.ObjectKey{Namespace: f.windows.Namespace, Name: ref.Name}
 	var secret corev1.Secret
 	err := r.Live.Get(ctx, key, &secret)
+	if apierrors.IsNotFound(err) {
+		r.Accounts.Gone(provider, key)
+	}
 	if apierrors.IsNotFound(err) && deleting(f) {
 		return phase.AwaitSecret(infrav1.CredentialsMissingReason,
 			"Secret %s with the cloud's credentials does not exist, but the VM cannot be deleted without it; "+

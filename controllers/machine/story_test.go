@@ -129,7 +129,7 @@ func TestSentences(t *testing.T) {
 		},
 		"not understood": {"it is no silence", world(vm(cloud.Running, "{")), ready, "the VM is running, but " + notUnderstood},
 		"not understood any more": {
-			"what was understood stands", world(was(running), deadline(0), vm(cloud.Running, `{"version":2}`)),
+			"what was understood stands", world(was(running), deadline(0), vm(cloud.Running, `{"version":2}`), soon),
 			progress, "Bootstrap 2/5 kubelet, 12s of at most 30m, but " + notUnderstood,
 		},
 		"not understood for all its time": {
@@ -165,6 +165,9 @@ func told(state, phase, fields string) func(*facts) {
 	return vm(cloud.Running, reported(state, phase, fields))
 }
 
+// soon a guest is heard again.
+func soon(f *facts) { f.now = f.now.Add(slowPace) }
+
 func later(f *facts) { f.now = begin.Add(24 * time.Hour) }
 
 // A report that is not understood is logged when people are told of it, once, and nothing that is long or not ASCII.
@@ -175,6 +178,7 @@ func TestLogUnread(t *testing.T) {
 	long := `{"version":1,"state":"` + strings.Repeat("é", 300) + `"}`
 	for _, said := range []string{running, long, long, "{", running, "{", "given up", "{", succeeded, "{"} {
 		f.before = f.windows.DeepCopy()
+		soon(f)
 		if said == "given up" {
 			deadline(0)(f)
 			later(f)

@@ -1,13 +1,18 @@
-// Package owner finds the Machine and the Cluster that an object of ours belongs to, and what they say about it.
+// Package owner finds the Machine and the Cluster that an object of ours belongs to, and what they say about it. An object is not
+// believed on its own word: a Machine in its ownerReferences owns it only if that Machine names it in its own spec and has the
+// UID of the reference.
 package owner
 
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
@@ -16,25 +21,88 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// Of reads the Machine and the Cluster of an object. Either is nil if it is not there or not known yet.
-func Of(ctx context.Context, c client.Client, o client.Object) (*clusterv1.Machine, *clusterv1.Cluster, error) {
-	meta := metav1.ObjectMeta{Namespace: o.GetNamespace(), OwnerReferences: o.GetOwnerReferences()}
-	machine, err := util.GetOwnerMachine(ctx, c, meta)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, nil, fmt.Errorf("get owner machine: %w", err)
+// Owner is what an object belongs to. What is not there, or not known yet, is nil.
+type Owner struct {
+	Machine *clusterv1.Machine
+	Cluster *clusterv1.Cluster
+	// Refused says why a Machine that the object calls its owner is not: a person must change one of the two.
+	Refused string
+}
+
+// Of reads what owns an object: the Machine that names it, and the Cluster that the Machine names. Only an object without a
+// Machine belongs to the Cluster of its label, for what it waits for and what it leaves behind.
+func Of(ctx context.Context, c client.Client, o client.Object) (Owner, error) {
+	found, err := machineOf(ctx, c, o)
+	if err != nil {
+		return Owner{}, err
 	}
 	name := o.GetLabels()[clusterv1.ClusterNameLabel]
-	if machine != nil {
-		name = machine.Spec.ClusterName
+	if found.Machine != nil {
+		name = found.Machine.Spec.ClusterName
 	}
 	if name == "" {
-		return machine, nil, nil
+		return found, nil
 	}
 	cluster, err := util.GetClusterByName(ctx, c, o.GetNamespace(), name)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, nil, fmt.Errorf("get cluster: %w", err)
+	if err == nil {
+		found.Cluster = cluster
 	}
-	return machine, cluster, nil
+	if client.IgnoreNotFound(err) != nil {
+		return Owner{}, fmt.Errorf("get cluster: %w", err)
+	}
+	return found, nil
+}
+
+// machineOf reads the Machines that the object calls its owners, and returns the one that names it. A Machine that names it and
+// has another UID than the reference came back from a backup, or our cache is behind: Cluster API corrects the reference.
+func machineOf(ctx context.Context, c client.Client, o client.Object) (found Owner, err error) {
+	gvk, err := c.GroupVersionKindFor(o)
+	if err != nil {
+		return found, fmt.Errorf("find kind of %s: %w", o.GetName(), err)
+	}
+	for _, ref := range slices.DeleteFunc(slices.Clone(o.GetOwnerReferences()), notMachine) {
+		machine, err := util.GetMachineByName(ctx, c, o.GetNamespace(), ref.Name)
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return Owner{}, fmt.Errorf("get owner machine: %w", err)
+		case !names(machine, gvk.GroupKind(), o.GetName()):
+			found.Refused = refusal(machine, gvk.Kind)
+		case machine.UID == ref.UID:
+			return Owner{Machine: machine}, nil
+		}
+	}
+	return found, nil
+}
+
+func notMachine(ref metav1.OwnerReference) bool {
+	group, err := schema.ParseGroupVersion(ref.APIVersion)
+	return err != nil || group.Group != clusterv1.GroupVersion.Group || ref.Kind != "Machine"
+}
+
+// names says whether the Machine's spec has the object as its infrastructure or its bootstrap config.
+func names(machine *clusterv1.Machine, kind schema.GroupKind, name string) bool {
+	refs := []clusterv1.ContractVersionedObjectReference{machine.Spec.InfrastructureRef, machine.Spec.Bootstrap.ConfigRef}
+	return slices.ContainsFunc(refs, func(ref clusterv1.ContractVersionedObjectReference) bool {
+		return ref.GroupKind() == kind && ref.Name == name
+	})
+}
+
+func refusal(machine *clusterv1.Machine, kind string) string {
+	infrastructure, config := machine.Spec.InfrastructureRef, machine.Spec.Bootstrap.ConfigRef
+	uses := fmt.Sprintf("%s %s", infrastructure.Kind, infrastructure.Name)
+	if config.IsDefined() {
+		uses += fmt.Sprintf(" and %s %s", config.Kind, config.Name)
+	}
+	return fmt.Sprintf("ownerReferences has Machine %s, but that Machine uses %s; delete this %s, or create a Machine that uses it",
+		machine.Name, uses, kind)
+}
+
+// Has says whether the Machine owns an object that its spec names. Another Machine's object has nothing to say about this one.
+func Has(machine *clusterv1.Machine, o client.Object) bool {
+	return slices.ContainsFunc(o.GetOwnerReferences(), func(ref metav1.OwnerReference) bool {
+		return !notMachine(ref) && ref.Name == machine.Name && ref.UID == machine.UID
+	})
 }
 
 // patience is how long Cluster API may take to set the owner of a new object, which it does in a moment.

@@ -25,7 +25,8 @@ type Cloud interface {
 	Observe(ctx context.Context, m Machine) (VM, error)
 
 	// Ensure starts what m still lacks and reports how far it got. It MUST NOT make a second VM, no matter what was lost or
-	// is under way. It never edits a VM that exists, except to switch it on for the first time.
+	// is under way. It never edits a VM that exists, except to switch it on for the first time and to take its user data away,
+	// once, when the machine is settled. A settled machine gets no VM, and its VM is not switched on.
 	Ensure(ctx context.Context, m Machine) (VM, error)
 
 	// Delete asks the cloud to remove the VM and everything that Ensure made for it. It returns nil while something is left
@@ -59,6 +60,10 @@ type Provider interface {
 	// IdentityOf names the credentials of the machine's account; the zero value if the spec does not.
 	IdentityOf(m *infrav1.WindowsMachine) infrav1.IdentityReference
 
+	// Principal names the server, the user and the proof that these credentials are, and nothing else that they may hold: equal
+	// ones are the same account. It MUST be pure. The answer is a secret.
+	Principal(credentials map[string][]byte) (string, error)
+
 	// Connect returns the account of these credentials. It only checks their form: the first call of a method logs in. The
 	// caller uses one Cloud for all machines of the account, runs its Watch for as long as it is in use, and then closes it.
 	Connect(credentials map[string][]byte) (Cloud, error)
@@ -90,8 +95,11 @@ type Machine struct {
 	// Existed says that the VM existed once. If its folder is not found now, the VM may still be there.
 	Existed bool
 
-	// UserData is what the guest runs at its first start. Only Ensure needs it.
+	// UserData is what the guest runs at its first start. Only Ensure needs it, and not of a settled machine.
 	UserData UserData
+
+	// Settled says that the Node has joined, or that its bootstrap has failed for good: the guest needs its user data no more.
+	Settled bool
 }
 
 // VM is what a cloud reports about a VM.
@@ -108,9 +116,17 @@ type VM struct {
 	// FailureDomain the VM runs in.
 	FailureDomain string
 
-	// Report is what the guest itself says about its bootstrap: plan.Report as JSON. Do not trust it.
+	// UserData says that the VM still holds the user data that Ensure gave it, where its guest, or a reader of the cloud, finds
+	// them. A cloud that cannot take them away does not say so. What a guest writes there itself does not count.
+	UserData bool
+
+	// Report is what the guest itself says about its bootstrap: plan.Report as JSON. Do not trust it. What is longer than
+	// MaxReport is not a report, and comes as MaxReport+1 bytes without a meaning.
 	Report string
 }
+
+// MaxReport is plan.MaxReportBytes: no guest of ours reports more.
+const MaxReport = 16 << 10
 
 // State of a VM. The zero value is a VM that is being made.
 type State string

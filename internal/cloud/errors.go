@@ -3,6 +3,7 @@ package cloud
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -57,4 +58,17 @@ func (e *Error) Unwrap() error { return e.Err }
 // Errorf makes an error of a kind. To add a cause, set the Err field.
 func Errorf(kind Kind, reason, format string, args ...any) *Error {
 	return &Error{Kind: kind, Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// Clean makes a text that is not ours fit to be shown: printable ASCII, at most so many bytes.
+func Clean(text string, most int) string {
+	if len(text) > most {
+		text = text[:most-3] + "..."
+	}
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return ' '
+		}
+		return r
+	}, text)
 }

@@ -14,7 +14,7 @@ import (
 // everyKind lists the kinds of objects in our components.
 const everyKind = "clusterroles,clusterrolebindings,validatingadmissionpolicies,validatingadmissionpolicybindings," +
 	"customresourcedefinitions," +
-	"deployments,roles,rolebindings,serviceaccounts"
+	"deployments,networkpolicies,roles,rolebindings,serviceaccounts"
 
 // clusterctl installs, uses and deletes both providers in a management cluster. They have the same name and repository, but
 // deleting one leaves the other unchanged. No Pod runs.
@@ -29,8 +29,8 @@ func TestInit(t *testing.T) {
 	u.clusterctl("init", kubeconfig, "--core", "cluster-api:v1.14.2", "--control-plane", "-",
 		"--infrastructure", "windows:"+version, "--bootstrap", "windows:"+version)
 	infrastructure, bootstrap := u.objects(management, "infrastructure-windows"), u.objects(management, "bootstrap-windows")
-	if len(infrastructure) != 10 || len(bootstrap) != 12 {
-		t.Errorf("want 10 objects of the infrastructure provider and 12 of the bootstrap provider, got %v and %v",
+	if len(infrastructure) != 12 || len(bootstrap) != 14 {
+		t.Errorf("want 12 objects of the infrastructure provider and 14 of the bootstrap provider, got %v and %v",
 			infrastructure, bootstrap)
 	}
 

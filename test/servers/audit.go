@@ -46,12 +46,15 @@ func (p Permission) String() string {
 	return strings.TrimSuffix(fmt.Sprintf("%s: %s %s.%s", p.Component, p.Verb, p.Resource, p.Group), ".")
 }
 
+// Stolen is the user agent of a test that has taken an account's token. What it asks for is not what the manager needs.
+const Stolen = "stolen"
+
 // auditEvent is what we want of a line of the audit log.
 type auditEvent struct {
-	Verb, RequestURI string
-	User             struct{ Username string }
-	ObjectRef        struct{ APIGroup, Resource, Subresource string }
-	ResponseStatus   struct {
+	Verb, RequestURI, UserAgent string
+	User                        struct{ Username string }
+	ObjectRef                   struct{ APIGroup, Resource, Subresource, Namespace, Name string }
+	ResponseStatus              struct {
 		Code    int
 		Message string
 	}
@@ -126,7 +129,7 @@ func (a *Audit) addRequests(c ownComponent, log []byte) error {
 		if err != nil {
 			return err
 		}
-		if event.User.Username == user {
+		if event.User.Username == user && event.UserAgent != Stolen {
 			a.add(c, event)
 		}
 	}
@@ -139,10 +142,16 @@ func (a *Audit) add(c ownComponent, event auditEvent) {
 	}
 	refused := taken.String() + " (" + event.RequestURI + ")"
 	switch {
-	case strings.Contains(event.ResponseStatus.Message, ": ValidatingAdmissionPolicy "): // a test's, and no matter of roles
+	case c.refusedByATest(event.ResponseStatus.Message):
 	case event.ResponseStatus.Code != http.StatusForbidden && taken.Resource != "" && !slices.Contains(a.Used, taken):
 		a.Used = append(a.Used, taken)
 	case event.ResponseStatus.Code == http.StatusForbidden && !slices.Contains(a.Refused, refused):
 		a.Refused = append(a.Refused, refused)
 	}
+}
+
+// refusedByATest says whether a policy refused the request that is not the component's own.
+func (c ownComponent) refusedByATest(message string) bool {
+	const by = ": ValidatingAdmissionPolicy '"
+	return strings.Contains(message, by) && !strings.Contains(message, by+c.deployment.GetNamespace()+"-")
 }

@@ -53,6 +53,7 @@ func (t *template) CloneVMTask(ctx *simulator.Context, req *types.CloneVM_Task) 
 	t.gate.mu.Lock()
 	closed, fault := t.gate.closed, t.gate.fault
 	t.gate.mu.Unlock()
+	req.Spec.Config = clonedOptions(t.Config.ExtraConfig, req.Spec.Config)
 	if fault == nil {
 		fault = reservedMAC(req.Spec.Config)
 	}

@@ -150,11 +150,24 @@ func (o *Owner) SetExtra(name, key, value string) {
 	}))
 }
 
-// Guestinfo reads a value as cloudbase-init does.
+// Extra reads the advanced configuration of a VM.
+func (o *Owner) Extra(name string) map[string]string {
+	o.t.Helper()
+	all := map[string]string{}
+	for _, option := range o.Read(name, "config.extraConfig").Config.ExtraConfig {
+		all[option.GetOptionValue().Key], _ = option.GetOptionValue().Value.(string)
+	}
+	return all
+}
+
+// Guestinfo reads a value as cloudbase-init does; nil when it is not there.
 func (o *Owner) Guestinfo(name, key string) []byte {
 	o.t.Helper()
 	values := object.OptionValueList(o.Read(name, "config.extraConfig").Config.ExtraConfig)
-	text, _ := values.GetString("guestinfo." + key)
+	text, found := values.GetString("guestinfo." + key)
+	if !found {
+		return nil
+	}
 	encoding, _ := values.GetString("guestinfo." + key + ".encoding")
 	plain, err := base64.StdEncoding.DecodeString(text)
 	o.Must(err)

@@ -9,7 +9,7 @@ import "slices"
 const oneAtATime = true
 
 func (v *VCenter) readOneAtATime(method string) (done func()) {
-	if !slices.Contains([]string{"RetrieveProperties", "FindByUuid"}, method) {
+	if !slices.Contains([]string{"RetrieveProperties", "RetrievePropertiesEx", "FindByUuid"}, method) {
 		return func() {}
 	}
 	v.gate.busy.RLock()

@@ -5,7 +5,8 @@
 //	door.go     an address with TLS; guards stand in it and see each call
 //	calls.go    the guard of the main door: counts calls, loses answers
 //	clones.go   clones that take their time or fail
-//	abandon.go, index.go, narrow.go, race.go
+//	role.go     privileges that our account lacks
+//	abandon.go, extraconfig.go, index.go, narrow.go, race.go
 //	            what the simulator (v0.56.0) does otherwise than a vCenter, each mended in a file of its own
 //
 // A new thing to play is a new file: what concerns the connection is a guard, what concerns the answer is one more line in
@@ -56,6 +57,7 @@ type VCenter struct {
 	own   *Door         // of the hypervisor
 	calls calls
 	gate  gate
+	role  role
 
 	waiting sync.Map // collectors that may wait for changes, by reference
 }
@@ -114,6 +116,8 @@ func (v *VCenter) call(ctx *simulator.Context, method *simulator.Method) (mo.Ref
 		narrowCollector(ctx, method)
 		v.noteWaiting(ctx, method)
 		giveIndexPatience(ctx, method)
+		dropEmptyOptions(ctx, method)
+		return nil, v.forbidden(ctx, method)
 	}
 	return nil, nil
 }

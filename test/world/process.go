@@ -25,6 +25,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -108,7 +110,7 @@ func (p *Process) managers(ctx context.Context, n *Namespace, o Options) ([]ctrl
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	adders := map[string]func(context.Context, ctrl.Manager, *workload, Options) error{
+	adders := map[string]func(context.Context, ctrl.Manager, *reach, Options) error{
 		Machines: p.addMachines, Configs: p.addConfigs,
 	}
 	var managers []ctrl.Manager
@@ -117,13 +119,17 @@ func (p *Process) managers(ctx context.Context, n *Namespace, o Options) ([]ctrl
 		if err != nil {
 			return nil, err
 		}
-		if err := add(ctrl.LoggerInto(ctx, mgr.GetLogger()), mgr, &workload{namespace: n, process: p}, o); err != nil {
+		if err := add(ctrl.LoggerInto(ctx, mgr.GetLogger()), mgr, p.reach(mgr), o); err != nil {
 			return nil, err
 		}
 		p.Caches[name] = mgr.GetCache()
 		managers = append(managers, mgr)
 	}
 	return managers, nil
+}
+
+func (p *Process) reach(mgr ctrl.Manager) *reach {
+	return &reach{process: p, clusters: &workload.Clusters{Live: mgr.GetAPIReader(), QPS: 1000, Burst: 1000, UserAgent: "world"}}
 }
 
 func (p *Process) manager(n *Namespace, name string) (ctrl.Manager, error) {
@@ -145,18 +151,18 @@ func (p *Process) manager(n *Namespace, name string) (ctrl.Manager, error) {
 	})
 }
 
-func (p *Process) addMachines(ctx context.Context, mgr ctrl.Manager, w *workload, o Options) error {
+func (p *Process) addMachines(ctx context.Context, mgr ctrl.Manager, w *reach, o Options) error {
 	changed := make(chan cloud.Key, 1024)
-	accounts := &cloud.Accounts{Changed: changed}
-	return errors.Join(mgr.Add(accounts), (&machine.Reconciler{
+	register := &accounts.Register{Changed: changed}
+	return errors.Join(mgr.Add(register), (&machine.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, VSphere: o.VSphere, Azure: o.Azure,
 		Pools:    &addresses.Pools{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: o.Now, WatchFilter: o.WatchFilter},
-		Accounts: accounts, Changed: changed, Events: mgr.GetEventRecorder(Machines), Now: o.Now,
+		Accounts: register, Changed: changed, Events: mgr.GetEventRecorder(Machines), Now: o.Now,
 		Speed: o.Speed, WatchFilter: o.WatchFilter,
 	}).SetupWithManager(ctx, mgr, p.options(Machines)))
 }
 
-func (p *Process) addConfigs(ctx context.Context, mgr ctrl.Manager, w *workload, o Options) error {
+func (p *Process) addConfigs(ctx context.Context, mgr ctrl.Manager, w *reach, o Options) error {
 	return (&bootstrap.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, TokenTTL: o.TokenTTL, Now: o.Now,
 		Events: mgr.GetEventRecorder(Configs), WatchFilter: o.WatchFilter,

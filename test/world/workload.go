@@ -3,34 +3,76 @@ package world
 import (
 	"context"
 	"errors"
-	"sync"
 
-	"k8s.io/client-go/rest"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
-// workload reaches the workload cluster of a namespace for a process, through its gate. It keeps no cache.
-type workload struct {
-	namespace *Namespace
-	process   *Process
-
-	mu  sync.Mutex
-	api client.Client
+// reach is how a process reaches the workload cluster of its namespace: as in production, but through its gate.
+type reach struct {
+	clusters *workload.Clusters
+	process  *Process
 }
 
 // GetClient implements linux.Workload.
-func (w *workload) GetClient(_ context.Context, cluster client.ObjectKey) (client.Client, error) {
-	if w.process.Unreachable.Load() || cluster != (client.ObjectKey{Namespace: w.namespace.Name, Name: ClusterName}) {
-		return nil, errors.New("no connection to the workload cluster")
+func (r *reach) GetClient(ctx context.Context, cluster client.ObjectKey) (client.Client, error) {
+	if r.process.Unreachable.Load() {
+		return nil, errUnreachable
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.api != nil {
-		return w.api, nil
+	api, err := r.clusters.GetClient(ctx, cluster)
+	return gated{api, r.process.Gate}, err
+}
+
+// ControlPlane implements linux.Workload.
+func (r *reach) ControlPlane(ctx context.Context, cluster client.ObjectKey) ([]corev1.Node, error) {
+	if r.process.Unreachable.Load() {
+		return nil, errUnreachable
 	}
-	config := rest.CopyConfig(w.namespace.workload.Config)
-	config.WrapTransport = w.process.Gate.Wrap("workload")
-	var err error
-	w.api, err = client.New(config, client.Options{Scheme: w.namespace.scheme, Mapper: w.namespace.mapper})
-	return w.api, err
+	return r.clusters.ControlPlane(ctx, cluster)
+}
+
+var errUnreachable = &workload.UnreachableError{Why: "cannot be reached"}
+
+// gated is a client behind a gate. Our controllers work with Secrets alone.
+type gated struct {
+	client.Client
+	gate *Gate
+}
+
+// Get passes the gate.
+func (g gated) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+	if err := g.gate.Read("workload GET secrets"); err != nil {
+		return err
+	}
+	return g.Client.Get(ctx, key, o, options...)
+}
+
+// Create passes the gate.
+func (g gated) Create(ctx context.Context, o client.Object, options ...client.CreateOption) error {
+	return g.change("POST secrets", func() error { return g.Client.Create(ctx, o, options...) })
+}
+
+// Patch passes the gate.
+func (g gated) Patch(ctx context.Context, o client.Object, patch client.Patch, options ...client.PatchOption) error {
+	body, err := patch.Data(o)
+	if err != nil {
+		return err
+	}
+	return g.change("PATCH secrets "+contentOf(body), func() error { return g.Client.Patch(ctx, o, patch, options...) })
+}
+
+// Delete passes the gate.
+func (g gated) Delete(ctx context.Context, o client.Object, options ...client.DeleteOption) error {
+	return g.change("DELETE secrets", func() error { return g.Client.Delete(ctx, o, options...) })
+}
+
+func (g gated) change(name string, forward func() error) error {
+	var failed error
+	killed := g.gate.Change("workload "+name, func() bool {
+		failed = forward()
+		return failed == nil
+	})
+	return errors.Join(killed, failed)
 }

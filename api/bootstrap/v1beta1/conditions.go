@@ -39,6 +39,9 @@ const (
 	// WaitingForLinuxNodeReason: the workload cluster has no Ready Linux control-plane Node yet.
 	WaitingForLinuxNodeReason = "WaitingForLinuxNode"
 
+	// KubeconfigRefusedReason: the kubeconfig of the workload cluster names something that the manager must not use.
+	KubeconfigRefusedReason = "KubeconfigRefused"
+
 	// WaitingForControlPlaneVersionReason: the Machine wants a newer Kubernetes than its control plane has.
 	WaitingForControlPlaneVersionReason = "WaitingForControlPlaneVersion"
 
@@ -90,7 +93,7 @@ const (
 	// ConfigInvalidReason: no node can be made from this config. The message names the field and the fix.
 	ConfigInvalidReason = "ConfigInvalid"
 
-	// OwnerNotSupportedReason: the owner of the config is not a worker Machine.
+	// OwnerNotSupportedReason: the owner of the config is not a worker Machine, or that Machine uses another config.
 	OwnerNotSupportedReason = "OwnerNotSupported"
 
 	// DeletingReason: the token is being removed.

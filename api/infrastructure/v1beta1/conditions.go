@@ -29,6 +29,10 @@ const (
 	// it does not.
 	CloudReachableCondition = "CloudReachable"
 
+	// UserDataRemovedCondition is True when the VM holds no user data any more that its guest, or a user of the cloud, can
+	// read. That is so soon after its Node has joined or its bootstrap has failed. No other condition depends on it.
+	UserDataRemovedCondition = "UserDataRemoved"
+
 	// StalledCondition is True when the machine cannot continue until a user changes something. GitOps tools then fail at
 	// once.
 	StalledCondition = "Stalled"
@@ -38,6 +42,9 @@ const (
 const (
 	// WaitingForOwnerReason: Cluster API has not set the owning Machine yet.
 	WaitingForOwnerReason = "WaitingForOwner"
+
+	// OwnerNotSupportedReason: the Machine in ownerReferences uses another WindowsMachine.
+	OwnerNotSupportedReason = "OwnerNotSupported"
 
 	// WaitingForClusterInfrastructureReason: the Cluster's own infrastructure is not provisioned yet.
 	WaitingForClusterInfrastructureReason = "WaitingForClusterInfrastructure"
@@ -56,6 +63,9 @@ const (
 
 	// WaitingForLinuxNodeReason: the workload cluster has no Ready Linux control-plane Node yet.
 	WaitingForLinuxNodeReason = "WaitingForLinuxNode"
+
+	// KubeconfigRefusedReason: the kubeconfig of the workload cluster names something that the manager must not use.
+	KubeconfigRefusedReason = "KubeconfigRefused"
 )
 
 // Reasons about the VM.
@@ -82,6 +92,18 @@ const (
 	DeletingReason = "Deleting"
 )
 
+// Reasons about the user data in the VM.
+const (
+	// UserDataInUseReason: the guest still needs its user data.
+	UserDataInUseReason = "UserDataInUse"
+
+	// RemovingUserDataReason: the user data is being taken out of the VM.
+	RemovingUserDataReason = "RemovingUserData"
+
+	// UserDataRemovedReason: the VM holds no user data that its guest, or a user of the cloud, can read.
+	UserDataRemovedReason = "UserDataRemoved"
+)
+
 // Reasons from the cloud.
 const (
 	// CloudNotSupportedReason: this release cannot run machines in the cloud of the spec, or does not know it.
@@ -104,6 +126,10 @@ const (
 
 	// CloudUnreachableReason: the cloud does not answer, or answers incorrectly. The controller tries again.
 	CloudUnreachableReason = "CloudUnreachable"
+
+	// TooManyAccountsReason: the machines of the namespace use as many
+	// cloud accounts as one namespace may.
+	TooManyAccountsReason = "TooManyAccounts"
 
 	// CloudThrottledReason: the cloud limits the rate of calls.
 	CloudThrottledReason = "CloudThrottled"

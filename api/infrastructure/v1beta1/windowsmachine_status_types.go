@@ -10,10 +10,10 @@ import (
 // rebuild it from the cloud and the Machine.
 type WindowsMachineStatus struct {
 	// conditions tell the state of the machine: Ready, VMRunning,
-	// BootstrapSucceeded, LastBootSucceeded, CloudReachable, Stalled and Paused.
-	// Ready is True while the VM runs and its guest has not failed; it does not
-	// wait for the Node. docs/conditions.md lists every reason with its likely
-	// cause and what to do.
+	// BootstrapSucceeded, LastBootSucceeded, UserDataRemoved, CloudReachable,
+	// Stalled and Paused. Ready is True while the VM runs and its guest has not
+	// failed; it does not wait for the Node. docs/conditions.md lists every
+	// reason with its likely cause and what to do.
 	//
 	// +optional
 	// +listType=map
@@ -66,7 +66,11 @@ type WindowsMachineStatus struct {
 	// +kubebuilder:validation:MaxLength=64
 	WindowsBuild string `json:"windowsBuild,omitempty"`
 
-	// addresses of the VM, as its cloud and its guest report them.
+	// addresses of the VM: its name, its addresses from pools, and then those that
+	// its guest reports, without any that a pool gave to another machine and
+	// without that of the Cluster's endpoint. If all adapters have their addresses
+	// from pools, there are no others. What the guest reports proves nothing: do
+	// not sign a certificate for such an address.
 	//
 	// +optional
 	// +listType=atomic
@@ -114,6 +118,15 @@ type WindowsMachineStatus struct {
 	//
 	// +optional
 	Bootstrap *BootstrapProgress `json:"bootstrap,omitempty"`
+
+	// lastGuestTime is when the controller last took over something new that the
+	// guest tells: its report or its addresses. It does so once in 10 seconds at
+	// most, and once in a minute when the node has joined or the bootstrap has
+	// ended. Only a first report and the end of what was running are taken over
+	// at once.
+	//
+	// +optional
+	LastGuestTime metav1.Time `json:"lastGuestTime,omitempty,omitzero"`
 
 	// lastBoot is how the node's last start after its bootstrap went. At every
 	// start it runs some steps, such as the removal of stale pod networks. The

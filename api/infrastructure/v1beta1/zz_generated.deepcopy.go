@@ -470,6 +470,7 @@ func (in *WindowsMachineStatus) DeepCopyInto(out *WindowsMachineStatus) {
 		*out = new(BootstrapProgress)
 		(*in).DeepCopyInto(*out)
 	}
+	in.LastGuestTime.DeepCopyInto(&out.LastGuestTime)
 	if in.LastBoot != nil {
 		in, out := &in.LastBoot, &out.LastBoot
 		*out = new(BootResult)

@@ -1,8 +1,6 @@
 package cloudtest
 
 import (
-	"bytes"
-	"crypto/rand"
 	"errors"
 	"regexp"
 	"slices"
@@ -35,6 +33,13 @@ func Run(t *testing.T, newHarness func(*testing.T) Harness) {
 		{"a VM that was stopped stays stopped", stopped},
 		{"a VM that vanished is not found", vanished},
 		{"the guest gets the user data as it is", userData},
+		{"a VM holds user data until its machine is settled", notYetSettled},
+		{"a settled machine's user data are taken away, once", settled},
+		{"a VM that was stopped loses its user data, too, and stays stopped", settledStopped},
+		{"what a guest writes into its user data stays there", writtenByGuest},
+		{"a settled machine gets no VM", settledWithoutVM},
+		{"a settled machine's VM that is being made is awaited", settledWhileCreating},
+		{"somebody else's VM keeps its user data", settledStranger},
 		{"somebody else's VM is left alone", stranger},
 		{"deleting nothing is done at once", deleteNothing},
 		{"deleting leaves nothing", deleteAll},
@@ -167,7 +172,8 @@ func running(w world) {
 			{Type: clusterv1.MachineInternalDNS, Address: m.Name},
 			{Type: clusterv1.MachineInternalIP, Address: "10.1.2.3"},
 		},
-		Report: `{"state":"Running"}`,
+		UserData: true,
+		Report:   `{"state":"Running"}`,
 	}
 	if diff := cmp.Diff(want, w.observe(c, m)); diff != "" {
 		w.t.Errorf("Observe (-want +got):\n%s", diff)
@@ -200,19 +206,6 @@ func vanished(w world) {
 	w.wantAbsent(c, m)
 	w.wantAbsent(w.process(), m)
 	w.remove(c, m)
-}
-
-func userData(w world) {
-	c, m := w.process(), w.machine("m")
-	m.UserData = make(cloud.UserData, 20_000)
-	_, _ = rand.Read(m.UserData)
-	w.ensure(c, m)
-	if got := w.UserData(m.Name); !bytes.Equal(got, m.UserData) {
-		w.t.Errorf("the guest gets %d bytes that are not the %d of the user data", len(got), len(m.UserData))
-	}
-	if got := w.ComputerName(m.Name); got != m.Name {
-		w.t.Errorf("the guest is to be called %q, want %q", got, m.Name)
-	}
 }
 
 func stranger(w world) {
@@ -334,15 +327,5 @@ func (w world) wantSame(c cloud.Cloud, m cloud.Machine, kind cloud.Kind, reason 
 	}
 	if slices.Sort(messages); len(slices.Compact(messages)) != 1 {
 		w.t.Errorf("the message changes: %q", messages)
-	}
-}
-
-func secrets(w world) {
-	c, m := w.process(), w.machine("m")
-	m.UserData = cloud.UserData("token-of-a-node")
-	w.LoseAnswer()
-	_, err := c.Ensure(w.t.Context(), m)
-	if text := strings.ToLower(cmp.Diff(nil, describe(err))); strings.Contains(text, "token-of-a-node") {
-		w.t.Errorf("the error tells the user data: %s", text)
 	}
 }

@@ -39,6 +39,9 @@ type Harness struct {
 	// Cut breaks all connections that are open now.
 	Cut func()
 
+	// Erasures counts how often user data were taken away.
+	Erasures func() int
+
 	// Sessions counts the open sessions.
 	Sessions func() int
 
@@ -53,6 +56,7 @@ type Harness struct {
 	PowerOff, Remove func(name string)
 	Address, Report  func(name, value string)
 	UserData         func(name string) []byte
+	WriteUserData    func(name, value string)
 	ComputerName     func(name string) string
 }
 
@@ -121,6 +125,22 @@ func (w world) ensure(c cloud.Cloud, m cloud.Machine) cloud.VM {
 			w.t.Fatalf("ensure: %v", describe(err))
 		}
 		return []any{vm, describe(err)}, err == nil && vm.State == cloud.Running
+	})
+	return vm
+}
+
+// erase calls Ensure for a settled machine until its VM holds no user data.
+func (w world) erase(c cloud.Cloud, m cloud.Machine) cloud.VM {
+	w.t.Helper()
+	m.Settled, m.UserData = true, nil
+	var vm cloud.VM
+	wait.Until(w.t, "Ensure to take the user data away", func() (any, bool) {
+		var err error
+		vm, err = c.Ensure(w.t.Context(), m)
+		if err != nil && kind(err) != cloud.Transient {
+			w.t.Fatalf("ensure: %v", describe(err))
+		}
+		return []any{vm, describe(err)}, err == nil && vm.State != cloud.Creating && !vm.UserData
 	})
 	return vm
 }

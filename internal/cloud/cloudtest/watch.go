@@ -23,7 +23,7 @@ type listener struct {
 	ended chan error
 }
 
-// watch runs the account's Watch as cloud.Accounts does: it starts again after each error.
+// watch runs the account's Watch as accounts.Register does: it starts again after each error.
 func (w world) watch(c cloud.Cloud) *listener {
 	ctx, end := context.WithCancel(context.Background())
 	l := &listener{heard: map[cloud.Key]int{}, end: end, ended: make(chan error, 1)}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -64,10 +65,22 @@ func (Provider) IdentityOf(m *infrav1.WindowsMachine) (ref infrav1.IdentityRefer
 	return ref
 }
 
+// Principal is the password at a server of this world.
+func (p Provider) Principal(credentials map[string][]byte) (string, error) {
+	if len(credentials["password"]) == 0 {
+		return "", missingPassword()
+	}
+	return fmt.Sprintf("%p %q %q", p.World, credentials["server"], credentials["password"]), nil
+}
+
+func missingPassword() error {
+	return cloud.Errorf(cloud.Denied, infrav1.CredentialsMissingReason, "the Secret has no key %q: add it", "password")
+}
+
 // Connect requires the key password. The key server names one of the servers that the cloud consists of.
 func (p Provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
 	if len(credentials["password"]) == 0 {
-		return nil, cloud.Errorf(cloud.Denied, infrav1.CredentialsMissingReason, "the Secret has no key %q: add it", "password")
+		return nil, missingPassword()
 	}
 	return &account{world: p.World, password: string(credentials["password"]), server: string(credentials["server"])}, nil
 }
@@ -117,6 +130,10 @@ func (a *account) Ensure(_ context.Context, m cloud.Machine) (cloud.VM, error) {
 	switch vm := w.vms[a.at(m.Name)]; {
 	case w.underWay(Create, a.at(m.Name)).is(m):
 		return creating(), nil
+	case vm.is(m) && m.Settled:
+		return a.erase(m, vm)
+	case m.Settled:
+		return cloud.VM{}, cloud.ErrNotFound
 	case vm.is(m):
 		vm.On = vm.On || !vm.Ran
 		vm.Ran = true
@@ -131,6 +148,22 @@ func (a *account) Ensure(_ context.Context, m cloud.Machine) (cloud.VM, error) {
 	return a.create(m)
 }
 
+// erase takes the user data away that Ensure gave.
+func (a *account) erase(m cloud.Machine, vm *VM) (cloud.VM, error) {
+	w := a.world
+	if !vm.Given {
+		return vm.report(m), nil
+	}
+	w.count("erase")
+	if w.keeps != nil {
+		return cloud.VM{}, w.keeps
+	}
+	vm.UserData, vm.Given = nil, false
+	w.erasures++
+	w.changed(m.Key)
+	return vm.report(m), nil
+}
+
 func (a *account) create(m cloud.Machine) (cloud.VM, error) {
 	w := a.world
 	w.count("create")
@@ -141,7 +174,7 @@ func (a *account) create(m cloud.Machine) (cloud.VM, error) {
 	}
 	w.ask(&request{Create, VM{
 		Name: a.at(m.Name), ID: m.ProviderID, Owner: m.Key, ProviderID: m.ProviderID, On: true, Ran: true,
-		UserData: slices.Clone(m.UserData),
+		UserData: slices.Clone(m.UserData), Given: true,
 	}})
 	if w.lose > 0 {
 		w.lose--
@@ -245,7 +278,8 @@ func (v *VM) report(m cloud.Machine) cloud.VM {
 			{Type: clusterv1.MachineHostName, Address: m.Name},
 			{Type: clusterv1.MachineInternalDNS, Address: m.Name},
 		},
-		Report: v.Report,
+		UserData: v.Given,
+		Report:   v.Report,
 	}
 	if v.On {
 		vm.State = cloud.Running

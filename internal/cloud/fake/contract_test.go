@@ -30,11 +30,13 @@ func TestContract(t *testing.T) {
 				vm, _ := w.Get(name)
 				return fmt.Sprintf("%+v", vm)
 			},
-			Occupy:   func(name string) { w.Put(VM{Name: name, ID: "somebody else's", On: true}) },
-			PowerOff: func(name string) { w.Update(name, func(vm *VM) { vm.On = false }) },
-			Remove:   w.Drop,
-			Address:  func(name, value string) { w.Update(name, func(vm *VM) { vm.Address = value }) },
-			Report:   func(name, value string) { w.Update(name, func(vm *VM) { vm.Report = value }) },
+			Occupy:        func(name string) { w.Put(VM{Name: name, ID: "somebody else's", On: true}) },
+			PowerOff:      func(name string) { w.Update(name, func(vm *VM) { vm.On = false }) },
+			Remove:        w.Drop,
+			Address:       func(name, value string) { w.Update(name, func(vm *VM) { vm.Address = value }) },
+			WriteUserData: func(name, value string) { w.Update(name, func(vm *VM) { vm.UserData = []byte(value) }) },
+			Erasures:      w.Erasures,
+			Report:        func(name, value string) { w.Update(name, func(vm *VM) { vm.Report = value }) },
 			UserData: func(name string) []byte {
 				vm, _ := w.Get(name)
 				return vm.UserData

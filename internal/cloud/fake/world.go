@@ -24,6 +24,7 @@ type VM struct {
 	Address    string
 	Report     string
 	UserData   []byte
+	Given      bool // the user data were given by Ensure, and are still there
 }
 
 // World is the cloud. The zero value is ready: it has one image, one password and no VM. Set the exported fields before use.
@@ -39,6 +40,8 @@ type World struct {
 	failures []error
 	soldOut  map[string]bool // by VM size
 	away     error
+	keeps    error // user data are not taken away
+	erasures int
 	sessions map[*account]bool
 	watches  map[*watch]bool
 	calls    map[string]int
@@ -119,6 +122,13 @@ func (w *World) Away(err error) {
 	}
 }
 
+// Keep makes the cloud refuse to take user data away, until it is called with nil.
+func (w *World) Keep(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.keeps = err
+}
+
 // Cut ends all watches with an error.
 func (w *World) Cut() {
 	w.mu.Lock()
@@ -179,6 +189,13 @@ func (w *World) Sessions() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.sessions)
+}
+
+// Erasures counts how often user data were taken away.
+func (w *World) Erasures() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.erasures
 }
 
 // Calls returns how often each method was called since the last time.

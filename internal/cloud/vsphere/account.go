@@ -31,8 +31,11 @@ func (a *account) Observe(ctx context.Context, m cloud.Machine) (cloud.VM, error
 	return a.pursue(ctx, m, wantReport)
 }
 
-// Ensure clones the template, unless the VM exists or may appear soon.
+// Ensure clones the template, unless the VM exists or may appear soon. It takes the user data of a settled machine away.
 func (a *account) Ensure(ctx context.Context, m cloud.Machine) (cloud.VM, error) {
+	if m.Settled {
+		return a.pursue(ctx, m, wantErased)
+	}
 	return a.pursue(ctx, m, wantRunning)
 }
 
@@ -65,7 +68,7 @@ func (a *account) pursue(ctx context.Context, m cloud.Machine, want goal) (cloud
 		case then.ask != "":
 			err = a.findOut(ctx, m, then.ask, &s)
 		case then.start != "":
-			return a.start(ctx, m, then.start, then.with)
+			return then.vm, a.start(ctx, m, then.start, then.with)
 		default:
 			return then.vm, then.err
 		}

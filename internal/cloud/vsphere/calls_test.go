@@ -77,7 +77,7 @@ func TestCalls(t *testing.T) {
 	release()
 	driven(t, keys, m, ensured(m))
 	after := v.Count()
-	if sum(after) != sum(after, "FindByUuid", "RetrieveProperties") || sum(after) > 2 {
+	if sum(after) != sum(after, "FindByUuid", "RetrievePropertiesEx") || sum(after) > 2 {
 		t.Errorf("when it is made: calls %v, want one look at most", after)
 	}
 

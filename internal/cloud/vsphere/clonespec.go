@@ -40,7 +40,8 @@ func cloneSpec(m cloud.Machine, at places.Placement) (types.VirtualMachineCloneS
 	}, nil
 }
 
-// guestinfo returns what cloudbase-init reads in the guest, and our marks.
+// guestinfo returns what cloudbase-init reads in the guest, and our marks. A template that was a node itself may have a report of
+// that life: an empty value removes its key.
 func guestinfo(m cloud.Machine) ([]types.BaseOptionValue, error) {
 	userData := pack(m.UserData)
 	if len(userData) > maxUserData {
@@ -54,12 +55,14 @@ func guestinfo(m cloud.Machine) ([]types.BaseOptionValue, error) {
 	}
 	var all []types.BaseOptionValue
 	for _, o := range []struct{ key, value string }{
-		{"guestinfo.userdata", userData},
-		{"guestinfo.userdata.encoding", "gzip+base64"},
+		{userDataKey, userData},
+		{userDataEncodingKey, "gzip+base64"},
 		{"guestinfo.metadata", base64.StdEncoding.EncodeToString(metadata)},
 		{"guestinfo.metadata.encoding", "base64"},
 		{markOwner, m.Key.String()},
 		{markProviderID, m.ProviderID},
+		{markUserData, given},
+		{reportKey, ""},
 	} {
 		all = append(all, &types.OptionValue{Key: o.key, Value: o.value})
 	}

@@ -37,6 +37,8 @@ func TestCloneSpec(t *testing.T) {
 				&types.OptionValue{Key: "guestinfo.metadata.encoding", Value: "base64"},
 				&types.OptionValue{Key: "capwin.owner", Value: "default/m"},
 				&types.OptionValue{Key: "capwin.providerID", Value: m.ProviderID},
+				&types.OptionValue{Key: "capwin.userData", Value: "given"},
+				&types.OptionValue{Key: "guestinfo.capwin.report", Value: ""},
 			},
 		},
 	}

@@ -34,6 +34,8 @@ func TestContract(t *testing.T) {
 			Remove:           v.Remove,
 			Address:          func(name, value string) { v.SetExtra(name, "SET.guest.ipAddress", value) },
 			Report:           func(name, value string) { v.SetExtra(name, reportKey, value) },
+			WriteUserData:    func(name, value string) { v.SetExtra(name, userDataKey, value) },
+			Erasures:         func() int { return v.Calls()["ReconfigVM_Task"] },
 			UserData:         func(name string) []byte { return v.Guestinfo(name, "userdata") },
 			ComputerName: func(name string) string {
 				var metadata map[string]string

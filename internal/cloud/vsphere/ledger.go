@@ -20,6 +20,7 @@ const (
 	switchingOn  act = "switching on"
 	switchingOff act = "switching off"
 	destroying   act = "destroying"
+	erasing      act = "erasing the user data"
 )
 
 // job is a task that this process started for a machine. The zero value means that there is no such task.
@@ -74,8 +75,8 @@ type work struct {
 	ran    bool                         // the VM was switched on before
 
 	answerLost time.Time // when the answer to a clone request was lost; the request itself may have arrived
-	failed     error     // why the last clone failed
-	notBefore  time.Time // when the next clone may be started
+	failed     error     // why the last clone, or try to erase, failed
+	notBefore  time.Time // when the next one may be started
 	failures   int
 
 	rivals    suspects // clones that may make its VM
@@ -152,7 +153,7 @@ func (l *ledger) settle(m cloud.Machine, j job, now time.Time) error {
 			w.job = job{}
 		}
 		switch {
-		case j.act == cloning && err != nil:
+		case j.act == cloning && err != nil, j.act == erasing:
 			w.postpone(err, now)
 		case j.act == destroying && j.err() == nil:
 			w.object = types.ManagedObjectReference{}

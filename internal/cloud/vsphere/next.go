@@ -15,8 +15,12 @@ type goal string
 const (
 	wantReport  goal = "a report"
 	wantRunning goal = "running"
+	wantErased  goal = "erased"
 	wantGone    goal = "gone"
 )
+
+// looks says that no VM is made or switched on for it.
+func (g goal) looks() bool { return g == wantReport || g == wantErased }
 
 // question is one for the vCenter. It costs a call, so it is asked only when the answer decides.
 type question string
@@ -31,7 +35,7 @@ const (
 // step is what comes next: a question, a task or, without these, the answer to the caller.
 type step struct {
 	ask   question
-	start act
+	start act                          // the caller gets vm at once
 	with  types.ManagedObjectReference // the VM that the task works on
 	vm    cloud.VM
 	err   error
@@ -49,11 +53,11 @@ func next(m cloud.Machine, s survey, want goal) step {
 	case m.Spec.VSphere == nil:
 		return fail(cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
 			"spec.vsphere is missing: add it to say where and how to make the VM"))
-	case s.job.underWay():
+	case s.job.underWay() && !(s.job.act == erasing && want.looks()): // erasing changes nothing that is told
 		return await(string(s.job.act))
 	case want == wantGone:
 		return nextToRemove(s)
-	case s.jobErr != nil:
+	case s.jobErr != nil && s.job.act != erasing:
 		return fail(s.jobErr)
 	case s.what == unseen:
 		return ask(whatIsThere)
@@ -61,7 +65,7 @@ func next(m cloud.Machine, s survey, want goal) step {
 		return await("the vCenter does not yet say which machine the VM of this name belongs to")
 	case s.what == ours:
 		return nextWithVM(m, s, want)
-	case want == wantReport:
+	case want.looks():
 		return fail(cloud.ErrNotFound)
 	}
 	return nextToMake(m, s)
@@ -75,6 +79,8 @@ func nextWithVM(m cloud.Machine, s survey, want goal) step {
 		return fail(reached(s.vm))
 	case !s.ran && s.asked[whetherItRan] == 0:
 		return ask(whetherItRan)
+	case want == wantErased:
+		return nextToErase(m, s)
 	case s.ran || want == wantReport:
 		return step{vm: describe(m, s.vm, s.ran)}
 	case s.asked[rivalClones] == 0:
@@ -83,6 +89,21 @@ func nextWithVM(m cloud.Machine, s survey, want goal) step {
 		return step{vm: describe(m, s.vm, s.ran)}
 	}
 	return actOn(switchingOn, s.vm)
+}
+
+// nextToErase takes user data out of a VM that was given them. After each try, also one that succeeded, it waits until the watch
+// has had time to tell of it.
+func nextToErase(m cloud.Machine, s survey) step {
+	told := step{vm: describe(m, s.vm, s.ran)}
+	switch early := s.now.Before(s.memory.notBefore); {
+	case !s.vm.userData, s.job.underWay(), early && s.memory.failed == nil:
+		return told
+	case early:
+		return fail(s.memory.failed)
+	case reached(s.vm) != nil:
+		return fail(reached(s.vm))
+	}
+	return step{start: erasing, with: s.vm.ref, vm: told.vm}
 }
 
 // nextToMake clones the template once no other clone can make the VM. If the name is taken, we look twice, because a VM gets
@@ -99,20 +120,20 @@ func nextToMake(m cloud.Machine, s survey) step {
 		return ask(whatIsThere)
 	case s.what == stranger:
 		return fail(nameTaken(m))
-	case s.now.Before(s.memory.notBefore):
+	case s.memory.failed != nil && s.now.Before(s.memory.notBefore):
 		return fail(s.memory.failed)
 	}
-	return step{start: cloning}
+	return step{start: cloning, vm: await(string(cloning)).vm}
 }
 
 // nextToRemove makes sure that there is no VM and that none can appear. It asks about clones before it looks, so that it sees
 // the VM of a clone that ends in between.
 func nextToRemove(s survey) step {
 	switch {
-	case s.jobErr != nil && s.job.act != cloning: // a failed clone is fine now
+	case s.jobErr != nil && s.job.act != cloning && s.job.act != erasing: // it is fine now that these failed
 		return fail(s.jobErr)
 	case s.job.act == switchingOff && s.job.err() == nil:
-		return step{start: destroying, with: s.job.vm}
+		return step{start: destroying, with: s.job.vm, vm: await(string(destroying)).vm}
 	case s.what == ours && !s.vm.off():
 		return actOn(switchingOff, s.vm)
 	case s.asked[rivalClones] == 0:
@@ -134,7 +155,7 @@ func actOn(what act, vm *sighting) step {
 	if err := reached(vm); err != nil {
 		return fail(err)
 	}
-	return step{start: what, with: vm.ref}
+	return step{start: what, with: vm.ref, vm: await(string(what)).vm}
 }
 
 // lateRequest is how long a request whose answer was lost may take to appear in the vCenter's list of tasks.

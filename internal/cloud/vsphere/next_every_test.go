@@ -50,20 +50,23 @@ func TestNextEverywhere(t *testing.T) {
 func everySurvey(yield func(survey) bool) {
 	none := func(*survey) {}
 	jobs, sights := []fact{none}, []fact{none, finds(nothing), finds(unreadable), finds(stranger)}
-	for _, what := range []act{cloning, switchingOn, switchingOff, destroying} {
+	for _, what := range []act{cloning, switchingOn, switchingOff, destroying, erasing} {
 		jobs = append(jobs, underWay(what), succeeded(what), failed(what), cameTooLate(what))
 	}
 	for _, power := range []types.VirtualMachinePowerState{off, on, suspended, ""} {
 		for _, change := range []fact{none, disconnected, blind, known} {
-			sights = append(sights, func(s *survey) {
-				findsVM(power)(s)
-				change(s)
-			})
+			for _, holds := range []fact{none, holdsData} {
+				sights = append(sights, func(s *survey) {
+					findsVM(power)(s)
+					change(s)
+					holds(s)
+				})
+			}
 		}
 	}
 	answers := func(to func(bool) fact) []fact { return []fact{none, to(true), to(false)} }
 	for _, s := range combined(jobs, sights, answers(ran), []fact{none, twice}, answers(early), answers(rival),
-		[]fact{none, lostNow, lostBefore}, []fact{none, pausing, paused}) {
+		[]fact{none, lostNow, lostBefore}, []fact{none, pausing, paused, erased}) {
 		switch {
 		case s.what == unseen && s.asked[whatIsThere] > 0, s.what == ours && s.vm.started() && !s.ran:
 			continue // cannot be
@@ -105,10 +108,14 @@ func unsafe(s survey, want goal, then step) string {
 		return "this was asked before: the decision would never end"
 	case then.start != "" && (want == wantReport || s.job.underWay()):
 		return "nothing may be started"
-	case then.start == cloning && (want != wantRunning || !free || s.now.Before(s.memory.notBefore)):
+	case then.start == cloning && (want != wantRunning || !free || s.memory.failed != nil && s.now.Before(s.memory.notBefore)):
 		return "there may be a VM already, or none is wanted"
 	case then.start == switchingOn && (want != wantRunning || !reachable || s.ran || s.asked[whetherItRan] == 0):
 		return "it is not ours to switch on"
+	case then.start == erasing && (want != wantErased || !reachable || !s.vm.userData || s.now.Before(s.memory.notBefore)):
+		return "it is not ours to erase, or needed"
+	case want == wantErased && then.start != "" && then.start != erasing:
+		return "a settled machine gets no VM, and its VM stays as it is"
 	case then.start == switchingOff && (want != wantGone || !reachable):
 		return "it is not ours to switch off"
 	case then.start == destroying && (want != wantGone || s.job.act != switchingOff && (!reachable || !s.vm.off() || !noRivals)):

@@ -69,6 +69,7 @@ func findsVM(power types.VirtualMachinePowerState) fact {
 	}
 }
 
+func holdsData(s *survey)    { s.vm.userData = true }
 func disconnected(s *survey) { s.vm.connection = types.VirtualMachineConnectionStateDisconnected }
 func blind(s *survey)        { s.vm.id = "" }                 // the vCenter has lost sight of the VM's configuration
 func known(s *survey)        { delete(s.asked, whatIsThere) } // from the inventory
@@ -82,16 +83,19 @@ func lostNow(s *survey)    { s.memory.answerLost = noon.Add(1 - lateRequest) }
 func lostBefore(s *survey) { s.memory.answerLost = noon.Add(-lateRequest) }
 func pausing(s *survey)    { s.memory.failed, s.memory.notBefore = errClone, noon.Add(1) }
 func paused(s *survey)     { s.memory.failed, s.memory.notBefore = errClone, noon }
+func erased(s *survey)     { s.memory.failed, s.memory.notBefore = nil, noon.Add(1) }
 
 const off, on, suspended = types.VirtualMachinePowerStatePoweredOff, types.VirtualMachinePowerStatePoweredOn,
 	types.VirtualMachinePowerStateSuspended
 
 var (
-	anyGoal  = []goal{wantReport, wantRunning, wantGone}
+	anyGoal  = []goal{wantReport, wantRunning, wantErased, wantGone}
 	toReport = []goal{wantReport}
 	toRun    = []goal{wantRunning}
 	toGo     = []goal{wantGone}
-	toStay   = []goal{wantReport, wantRunning}
+	toErase  = []goal{wantErased}
+	toLook   = []goal{wantReport, wantErased}
+	toStay   = []goal{wantReport, wantRunning, wantErased}
 )
 
 // rows are the rules of next: what holds, what comes next, and why.
@@ -116,6 +120,55 @@ var rows = []struct {
 	{"it is off", "it needs no look in between", toGo, has(succeeded(switchingOff)), "start: destroying vm-1"},
 	{"it is destroyed", "another clone may be under way", toGo, has(succeeded(destroying)), "ask: rival clones"},
 
+	{"erasing", "it changes nothing that is told", toLook, has(underWay(erasing), findsVM(on), known), "report: Running"},
+	{
+		"erasing", "vSphere does one thing at a time with a VM", []goal{wantRunning, wantGone},
+		has(underWay(erasing), findsVM(on), known), "wait: erasing the user data",
+	},
+	{
+		"erasing failed", "that hurts no node", []goal{wantReport, wantRunning}, has(failed(erasing), findsVM(on), known),
+		"report: Running",
+	},
+	{"erasing failed", "the VM goes anyway", toGo, has(failed(erasing), findsVM(on), known), "start: switching off vm-1"},
+
+	// The user data of a machine that is settled.
+	{
+		"the guest needs it no more", "anyone in the VM can read it", toErase, has(findsVM(on), holdsData),
+		"start: erasing the user data vm-1",
+	},
+	{
+		"the same, the inventory says", "that costs no call", toErase, has(findsVM(on), known, holdsData),
+		"start: erasing the user data vm-1",
+	},
+	{
+		"it was stopped", "a VM that is off can be read, too", toErase, has(findsVM(off), ran(true), holdsData),
+		"start: erasing the user data vm-1",
+	},
+	{
+		"it never ran", "no guest needs it", toErase, has(findsVM(off), ran(false), holdsData),
+		"start: erasing the user data vm-1",
+	},
+	{"nothing of ours is there", "what a guest writes is its own", toErase, has(findsVM(on)), "report: Running"},
+	{"not settled", "the guest needs it", []goal{wantReport, wantRunning}, has(findsVM(on), holdsData), "report: Running"},
+	{
+		"erased a moment ago", "the inventory may not have it yet", toErase, has(findsVM(on), holdsData, erased),
+		"report: Running",
+	},
+	{
+		"erasing failed a moment ago", "the cause seldom goes away so soon", toErase, has(findsVM(on), holdsData, pausing),
+		"fail: CloneFailed",
+	},
+	{
+		"erasing failed a while ago", "it may work now", toErase, has(findsVM(on), holdsData, paused),
+		"start: erasing the user data vm-1",
+	},
+	{
+		"its host is away", "the vCenter cannot reach it", toErase, has(findsVM(on), holdsData, disconnected),
+		"fail: CloudUnreachable",
+	},
+	{"it is gone", "a settled machine gets no second VM", toErase, has(finds(nothing)), "not found"},
+	{"a stranger has the name", "it is left alone", toErase, has(finds(stranger)), "not found"},
+
 	// Reports, and the VM that runs or ran.
 	{"nothing is known", "the vCenter knows", toStay, has(), "ask: what is there"},
 	{"nothing is there", "there is no VM", toReport, has(finds(nothing)), "not found"},
@@ -133,7 +186,10 @@ var rows = []struct {
 	{"it is suspended", "it ran", toStay, has(findsVM(suspended)), "report: Stopped, suspended in the vCenter"},
 
 	// A VM that was made and never switched on.
-	{"it never ran", "it is being made", toReport, has(findsVM(off), ran(false)), "report: Creating, made, but not yet switched on"},
+	{
+		"it never ran", "it is being made", toLook, has(findsVM(off), ran(false)),
+		"report: Creating, made, but not yet switched on",
+	},
 	{"it never ran", "its clone may still switch it on", toRun, has(findsVM(off), ran(false)), "ask: rival clones"},
 	{
 		"its clone may be under way", "that one switches it on", toRun, has(findsVM(off), ran(false), rival(true)),
@@ -229,7 +285,9 @@ func TestNext(t *testing.T) {
 	}
 	t.Run("a spec of another cloud", func(t *testing.T) {
 		m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
-		says := map[goal]string{wantReport: "fail: SpecInvalid", wantRunning: "fail: SpecInvalid", wantGone: "not found"}
+		says := map[goal]string{
+			wantReport: "fail: SpecInvalid", wantRunning: "fail: SpecInvalid", wantErased: "fail: SpecInvalid", wantGone: "not found",
+		}
 		for want, says := range says {
 			if got := outcome(next(m, has(), want)); got != says {
 				t.Errorf("wanted %s: next = %q, want %q", want, got, says)

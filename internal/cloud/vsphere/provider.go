@@ -82,6 +82,11 @@ func (Provider) IdentityOf(m *infrav1.WindowsMachine) (ref infrav1.IdentityRefer
 	return ref
 }
 
+// Principal is the server, the user, the password and the certificates that are trusted.
+func (Provider) Principal(credentials map[string][]byte) (string, error) {
+	return session.Principal(credentials)
+}
+
 // Connect checks the form of the credentials. The first call that needs the vCenter logs in.
 func (Provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
 	s, err := session.Open(credentials)

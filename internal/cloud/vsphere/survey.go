@@ -23,21 +23,22 @@ type survey struct {
 }
 
 // gather reads what costs no call: the ledger and the inventory. Only a task of ours that the watch does not follow is polled.
-// If a task has just ended, the inventory is not used, because the change may not have arrived there yet.
+// If a task has just ended, the inventory is not used, because the change may not have arrived there yet: but for the one that
+// erases, whose change can wait.
 func (a *account) gather(ctx context.Context, m cloud.Machine) (survey, error) {
 	s := survey{memory: a.ledger.recall(m), now: a.now(), asked: map[question]int{}}
 	s.job, s.ran = s.memory.job, s.memory.ran
-	if s.job.act == "" {
-		a.saw(m, &s, a.inventory.find(m))
-		return s, nil
-	}
-	if !s.job.watched && !s.job.ended() {
+	if s.job.act != "" && !s.job.watched && !s.job.ended() {
 		if err := a.poll(ctx, &s.job); err != nil {
 			return s, err
 		}
 	}
 	if s.job.ended() {
 		s.jobErr = a.ledger.settle(m, s.job, s.now)
+		s.memory = a.ledger.recall(m)
+	}
+	if s.job.act == "" || s.job.act == erasing {
+		a.saw(m, &s, a.inventory.find(m))
 	}
 	return s, nil
 }

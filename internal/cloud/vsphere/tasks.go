@@ -19,20 +19,31 @@ var requests = map[act]func(object.VirtualMachine, context.Context) (*object.Tas
 	switchingOn:  object.VirtualMachine.PowerOn,
 	switchingOff: object.VirtualMachine.PowerOff,
 	destroying:   object.VirtualMachine.Destroy,
+	erasing:      erase,
+}
+
+// erase takes the user data away, and notes so where the guest cannot write: what the guest writes there later is its own. Keys
+// with empty values are removed. The metadata stay: they have no secret, and cloudbase-init needs the id in them at each start.
+func erase(vm object.VirtualMachine, ctx context.Context) (*object.Task, error) {
+	return vm.Reconfigure(ctx, types.VirtualMachineConfigSpec{ExtraConfig: []types.BaseOptionValue{
+		&types.OptionValue{Key: userDataKey, Value: ""},
+		&types.OptionValue{Key: userDataEncodingKey, Value: ""},
+		&types.OptionValue{Key: markUserData, Value: taken},
+	}})
 }
 
 // start starts a task and remembers it. The end of the caller's context does not interrupt the request, because a lost answer
 // can leave a VM that this process does not know of.
-func (a *account) start(ctx context.Context, m cloud.Machine, what act, vm types.ManagedObjectReference) (cloud.VM, error) {
+func (a *account) start(ctx context.Context, m cloud.Machine, what act, vm types.ManagedObjectReference) error {
 	request := requests[what]
 	if what == cloning {
 		at, err := a.places.Find(ctx, *m.Spec.VSphere)
 		if err != nil {
-			return cloud.VM{}, err
+			return err
 		}
 		spec, err := cloneSpec(m, at)
 		if err != nil {
-			return cloud.VM{}, err
+			return err
 		}
 		vm, request = at.Template, func(template object.VirtualMachine, ctx context.Context) (*object.Task, error) {
 			return template.Clone(ctx, object.NewFolder(template.Client(), at.Folder), m.Name, spec)
@@ -42,13 +53,13 @@ func (a *account) start(ctx context.Context, m cloud.Machine, what act, vm types
 		return request(*object.NewVirtualMachine(c, vm), ctx)
 	})
 	if err != nil {
-		return cloud.VM{}, a.notStarted(m, what, err)
+		return a.notStarted(m, what, err)
 	}
 	j := job{act: what, task: task.Reference(), vm: vm, state: types.TaskInfoStateQueued}
 	logr.FromContextOrDiscard(ctx).Info("started a vCenter task", "machine", m.Key, "vm", m.Name, "act", what, "task", j.task.Value)
 	a.ledger.note(m, func(w *work) { w.job = j })
 	a.follow(ctx)
-	return await(string(what)).vm, nil
+	return nil
 }
 
 // notStarted handles a request that failed. If there was no answer, the clone may have been started all the same.
@@ -58,6 +69,8 @@ func (a *account) notStarted(m cloud.Machine, what act, err error) error {
 		a.ledger.note(m, func(w *work) { w.answerLost, w.rivals = a.now(), nil })
 	case what == cloning && session.Is[*types.ManagedObjectNotFound](err):
 		a.places.Forget(*m.Spec.VSphere)
+	case what == erasing:
+		a.ledger.note(m, func(w *work) { w.postpone(err, a.now()) })
 	case (what == switchingOff || what == destroying) && overtaken(what, err):
 		return nil
 	}
@@ -69,7 +82,8 @@ func overtaken(what act, err error) bool {
 	if session.Is[*types.DuplicateName](err) {
 		return what == cloning
 	}
-	return what != cloning && (session.Is[*types.InvalidPowerState](err) || session.Is[*types.ManagedObjectNotFound](err))
+	return what != cloning && session.Is[*types.ManagedObjectNotFound](err) ||
+		what != cloning && what != erasing && session.Is[*types.InvalidPowerState](err)
 }
 
 // poll reads a task that is not watched. Tasks disappear some minutes after their end; then only the VM shows the result.

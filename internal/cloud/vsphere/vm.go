@@ -19,6 +19,12 @@ const (
 	markOwner      = "capwin.owner"
 	markProviderID = "capwin.providerID"
 
+	// markUserData says what became of the user data: given with the clone, and taken away once.
+	markUserData        = "capwin.userData"
+	given, taken        = "given", "taken"
+	userDataKey         = "guestinfo.userdata"
+	userDataEncodingKey = "guestinfo.userdata.encoding"
+
 	// reportKey is where the guest reports on its bootstrap.
 	reportKey = "guestinfo.capwin.report"
 )
@@ -37,6 +43,7 @@ type sighting struct {
 	address    string
 	nics       []types.GuestNicInfo
 	report     string
+	userData   bool // given and not taken away yet
 }
 
 // setters set the properties of a VM that are read and watched; a nil value means that the property has no value now. Of
@@ -51,6 +58,7 @@ var setters = map[string]func(*sighting, any){
 	extraConfig(markOwner):      func(s *sighting, v any) { s.owner = option(v) },
 	extraConfig(markProviderID): func(s *sighting, v any) { s.providerID = option(v) },
 	extraConfig(reportKey):      func(s *sighting, v any) { s.report = option(v) },
+	extraConfig(markUserData):   func(s *sighting, v any) { s.userData = option(v) == given },
 }
 
 var paths = slices.Sorted(maps.Keys(setters))
@@ -107,7 +115,8 @@ func describe(m cloud.Machine, s *sighting, ran bool) cloud.VM {
 			{Type: clusterv1.MachineHostName, Address: m.Name},
 			{Type: clusterv1.MachineInternalDNS, Address: m.Name},
 		},
-		Report: s.report,
+		UserData: s.userData,
+		Report:   s.report,
 	}
 	switch {
 	case s.power == types.VirtualMachinePowerStatePoweredOn:

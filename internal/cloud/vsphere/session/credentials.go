@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 
@@ -53,6 +54,17 @@ func parseEndpoint(credentials map[string][]byte) (endpoint, error) {
 	var err error
 	to.tls, err = trust(value(keyCA), value(keyThumbprint))
 	return to, err
+}
+
+// Principal is all that parseEndpoint reads, as it reads it. It is a secret.
+func Principal(credentials map[string][]byte) (string, error) {
+	to, err := parseEndpoint(credentials)
+	if err != nil {
+		return "", err
+	}
+	value := func(key string) string { return strings.TrimRight(string(credentials[key]), "\r\n") }
+	thumbprint := strings.ToLower(strings.ReplaceAll(strings.TrimSpace(value(keyThumbprint)), ":", ""))
+	return fmt.Sprintf("%q", []string{strings.ToLower(to.server), to.username, to.password(), value(keyCA), thumbprint}), nil
 }
 
 // trust makes the TLS configuration that knows only this vCenter. There is none that knows every server.

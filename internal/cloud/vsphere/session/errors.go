@@ -41,6 +41,16 @@ var rules = []rule{
 	},
 
 	{
+		is(ErrTooLarge), cloud.Transient, infrav1.CloudUnreachableReason,
+		"the vCenter's answer is larger than any that a call of ours needs, so it was not read: check the server in the Secret with " +
+			"the credentials; the controller tries again",
+	},
+	{
+		is(ErrForeign), cloud.Transient, infrav1.CloudUnreachableReason,
+		"the server's answer is not one of a vCenter: check the server in the Secret with the credentials; the controller tries again",
+	},
+
+	{
 		Is[types.BaseInsufficientResourcesFault], cloud.Exhausted, infrav1.CapacityExhaustedReason,
 		"vSphere has no room for the VM: free resources or choose another resource pool; the controller tries again",
 	},
@@ -143,8 +153,23 @@ func Classify(err error) error {
 			break
 		}
 	}
-	return &cloud.Error{Kind: found.kind, Reason: found.reason, Message: found.message + detail(err), Err: err}
+	return &cloud.Error{Kind: found.kind, Reason: found.reason, Message: found.message + detail(err), Err: quoted{err}}
 }
+
+// Bounds of what is shown of a text that a server sends.
+const (
+	maxDetail = 128
+	maxCause  = 1024
+)
+
+// quoted is an error whose text may be a server's.
+type quoted struct{ error }
+
+// Error is for logs.
+func (q quoted) Error() string { return cloud.Clean(q.error.Error(), maxCause) }
+
+// Unwrap returns the error itself.
+func (q quoted) Unwrap() error { return q.error }
 
 // detail is the one thing in a fault that tells people what to change, and that is the same each time.
 func detail(err error) string {
@@ -152,10 +177,10 @@ func detail(err error) string {
 		return ""
 	}
 	if f, ok := faultOf[types.BaseNoPermission](err); ok && f.GetNoPermission().PrivilegeId != "" {
-		return " " + f.GetNoPermission().PrivilegeId
+		return " " + cloud.Clean(f.GetNoPermission().PrivilegeId, maxDetail)
 	}
 	if f, ok := faultOf[types.BaseInvalidArgument](err); ok && f.GetInvalidArgument().InvalidProperty != "" {
-		return " (" + f.GetInvalidArgument().InvalidProperty + ")"
+		return " (" + cloud.Clean(f.GetInvalidArgument().InvalidProperty, maxDetail) + ")"
 	}
 	return ""
 }
@@ -175,6 +200,10 @@ func Is[T any](err error) bool {
 
 // Answered says that vCenter itself refused: nothing of the request was carried out.
 func Answered(err error) bool { return Is[types.BaseMethodFault](err) }
+
+func is(cause error) func(error) bool {
+	return func(err error) bool { return errors.Is(err, cause) }
+}
 
 func untrusted(err error) bool {
 	invalid := (*tls.CertificateVerificationError)(nil)

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/methods"
@@ -25,33 +26,66 @@ func Read(ctx context.Context, c *vim25.Client, from Source, kind string, want .
 		object.Skip = new(true)
 		object.SelectSet = []types.BaseSelectionSpec{&types.TraversalSpec{Type: from.Object.Type, Path: from.Via}}
 	}
-	answer, err := methods.RetrieveProperties(ctx, c, &types.RetrieveProperties{
+	answer, err := methods.RetrievePropertiesEx(ctx, c, &types.RetrievePropertiesEx{
 		This: c.ServiceContent.PropertyCollector,
 		SpecSet: []types.PropertyFilterSpec{{
 			ObjectSet: []types.ObjectSpec{object},
 			PropSet:   []types.PropertySpec{{Type: kind, PathSet: want}},
 		}},
+		Options: types.RetrieveOptions{MaxObjects: pageSize},
 	})
 	if err != nil {
 		return nil, err
 	}
-	found := Objects{}
-	for _, o := range answer.Returnval {
-		found[o.Obj] = map[string]any{}
-		for _, p := range o.PropSet {
-			found[o.Obj][p.Name] = p.Val
+	found, read := Objects{}, 0
+	for page := answer.Returnval; page != nil; {
+		if read += len(page.Objects); read > maxObjects {
+			return nil, fmt.Errorf("%w: more than %d objects", ErrTooLarge, maxObjects)
 		}
-		if err := denied(o.MissingSet); err != nil {
+		if err := found.add(page.Objects); err != nil || page.Token == "" {
+			return found, err
+		}
+		if len(page.Objects) == 0 {
+			return nil, fmt.Errorf("%w: an empty page, and more to come", ErrForeign)
+		}
+		more, err := methods.ContinueRetrievePropertiesEx(ctx, c, &types.ContinueRetrievePropertiesEx{
+			This: c.ServiceContent.PropertyCollector, Token: page.Token,
+		})
+		if err != nil {
 			return nil, err
 		}
+		page = &more.Returnval
 	}
 	return found, nil
+}
+
+// A list comes in pages of so many objects. A vCenter has 45,000 VMs at most, and more of nothing else.
+const (
+	pageSize   = 1000
+	maxObjects = 50_000
+)
+
+func (found Objects) add(objects []types.ObjectContent) error {
+	for _, o := range objects {
+		properties := map[string]any{}
+		for _, p := range o.PropSet {
+			properties[p.Name] = p.Val
+		}
+		found[o.Obj] = properties
+		if err := denied(o.MissingSet); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // denied returns an error if properties are missing because we may not read them, for instance because the session has
 // ended: the vCenter does not let such a call fail.
 func denied(missing []types.MissingProperty) error {
 	for _, p := range missing {
+		if p.Fault.Fault == nil {
+			continue
+		}
 		if err := soap.WrapVimFault(p.Fault.Fault); Is[types.BaseNoPermission](err) {
 			return err
 		}

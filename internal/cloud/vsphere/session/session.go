@@ -7,6 +7,9 @@
 //   - A call ends after CallTimeout. The errors of Do say what people can do: each is a *cloud.Error, made by Classify, and
 //     keeps the fault of the vCenter, which Is finds. Answered tells a refusal from a lost answer.
 //   - Read returns properties, or an error if the account may not see one of them; it never leaves such a property out.
+//   - The server is not trusted beyond its certificate. An answer has at most 16 MiB unpacked, 4 MiB to keep, 128 KiB in one
+//     text, the rest of which is cut off, 50,000 parts and a depth of 100; see answers.go. One that has more, or that no vCenter
+//     gives, or that makes its reader panic, is a Transient error of this account: ErrTooLarge or ErrForeign is its cause.
 //   - After Close no call logs in again.
 package session
 
@@ -82,14 +85,19 @@ func Do[T any](ctx context.Context, s *Session, call func(context.Context, *vim2
 		if err != nil {
 			return answer, err
 		}
-		timed, cancel := context.WithTimeout(ctx, CallTimeout)
-		answer, err = call(timed, client)
-		cancel()
+		answer, err = once(ctx, client, call)
 		if again || !Is[*types.NotAuthenticated](err) {
 			return answer, Classify(err)
 		}
 		s.forget(client)
 	}
+}
+
+func once[T any](ctx context.Context, c *vim25.Client, call func(context.Context, *vim25.Client) (T, error)) (answer T, err error) {
+	defer Recover(&err)
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	defer cancel()
+	return call(ctx, c)
 }
 
 // login returns the client of the session. All callers wait for the same login, each as long as its context lasts.
@@ -192,7 +200,8 @@ func (s *Session) Close(ctx context.Context) error {
 }
 
 // login opens a session. It sends the password only to the server that the endpoint trusts.
-func (e endpoint) login(ctx context.Context) (*vim25.Client, error) {
+func (e endpoint) login(ctx context.Context) (client *vim25.Client, err error) {
+	defer Recover(&err)
 	transport := soap.NewClient(&url.URL{Scheme: "https", Host: e.server, Path: vim25.Path}, false)
 	http1 := transport.DefaultTransport()
 	http1.TLSClientConfig = e.tls.Clone()
@@ -200,12 +209,13 @@ func (e endpoint) login(ctx context.Context) (*vim25.Client, error) {
 	http1.DialTLSContext = nil
 	http1.DialContext = (&net.Dialer{Timeout: loginTimeout, KeepAlive: CallTimeout}).DialContext
 	http1.MaxIdleConnsPerHost = idleConnections
+	http1.MaxResponseHeaderBytes = maxHeader
+	transport.Transport, transport.Jar = bounded{http1}, &cookie{}
 	// A redirect would take the password to another server.
 	transport.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	transport.UserAgent = "capwin"
 
-	client, err := vim25.NewClient(ctx, transport)
-	if err != nil {
+	if client, err = newClient(ctx, transport); err != nil {
 		transport.CloseIdleConnections()
 		return nil, err
 	}
@@ -217,4 +227,14 @@ func (e endpoint) login(ctx context.Context) (*vim25.Client, error) {
 		return nil, err
 	}
 	return client, nil
+}
+
+// newClient asks the server what it is.
+func newClient(ctx context.Context, transport *soap.Client) (client *vim25.Client, err error) {
+	defer Recover(&err)
+	if client, err = vim25.NewClient(ctx, transport); err != nil {
+		return nil, err
+	}
+	client.RoundTripper = careful{transport}
+	return client, complete(client.ServiceContent)
 }

@@ -1,0 +1,169 @@
+package bootstrap
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+)
+
+// The keys of the bootstrap Secret. "value" and "format" are Cluster API's contract; the WindowsMachine makes no VM of an image
+// that does not understand the format. The token is beside it because the same one is put back
+// if it expires before a slow VM has joined. The warnings are beside it because we may die before we report them, and nothing is
+// rendered twice.
+const (
+	keyValue    = "value"
+	keyFormat   = "format"
+	keyToken    = "token"
+	keyWarnings = "warnings"
+)
+
+// format of the user data: cloudbase-init runs it.
+const format = "cloudbase-init"
+
+// findSecret looks for a Secret that was written earlier. It is never written again while a VM may boot with it.
+func (r *Reconciler) findSecret(ctx context.Context, f *facts) error {
+	if joined(f) && !controllerutil.ContainsFinalizer(f.config, bootstrapv1.ConfigFinalizer) {
+		return nil
+	}
+	var secret corev1.Secret
+	key := client.ObjectKey{Namespace: f.config.Namespace, Name: ptr.Deref(f.machine.Spec.Bootstrap.DataSecretName, f.config.Name)}
+	err := r.Live.Get(ctx, key, &secret)
+	switch {
+	case err == nil:
+		return r.recognize(ctx, f, &secret)
+	case !apierrors.IsNotFound(err):
+		return fmt.Errorf("get bootstrap secret: %w", err)
+	case used(f) && !joined(f):
+		return phase.Stall(bootstrapv1.DataSecretLostReason,
+			"Secret %s was deleted before the node joined, and the VM may already boot from it; delete the Machine to get a new one",
+			key.Name)
+	}
+	return nil
+}
+
+// recognize checks whether a Secret is the one that was written for this config. The Machine may name any Secret, and one that is
+// adopted is deleted with the config: so it must have all that we give ours.
+func (r *Reconciler) recognize(ctx context.Context, f *facts, secret *corev1.Secret) error {
+	own, foreign := metav1.IsControlledBy(secret, f.config), foreign(f, secret)
+	switch {
+	case own && !used(f) && secret.Annotations[bootstrapv1.RenderedGenerationAnnotation] != generation(f):
+		return phase.Stall(bootstrapv1.ConfigInvalidReason,
+			"spec changed after Secret %s had been made from it; delete the Machine to get a new one", secret.Name)
+	case foreign == "" && own:
+		f.secret = secret
+	case foreign == "":
+		return r.adopt(ctx, f, secret)
+	case joined(f):
+	case used(f):
+		return phase.Stall(bootstrapv1.ConfigInvalidReason,
+			"Machine %s uses Secret %s, which was not made from this config: %s; delete the Machine to get a new one, or remove its "+
+				"spec.bootstrap.configRef if it shall use that Secret", f.machine.Name, secret.Name, foreign)
+	default:
+		return phase.Stall(bootstrapv1.ConfigInvalidReason,
+			"Secret %s was not made from this config: %s; but the user data needs that name; delete the Secret or rename the config",
+			secret.Name, foreign)
+	}
+	return nil
+}
+
+// tokens is the form of a bootstrap token.
+var tokens = regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
+
+// foreign says what makes a Secret another one than ours for this config; empty if it is ours. A restore and a move keep all
+// of that.
+func foreign(f *facts, secret *corev1.Secret) string {
+	own, controller := metav1.IsControlledBy(secret, f.config), metav1.GetControllerOf(secret)
+	switch {
+	case !own && controller != nil:
+		return fmt.Sprintf("it belongs to %s %s", controller.Kind, controller.Name)
+	case !own && !used(f):
+		return "nothing owns it"
+	case secret.Name != f.config.Name:
+		return "its name is not " + f.config.Name
+	case secret.Type != clusterv1.ClusterSecretType:
+		return "its type is not " + string(clusterv1.ClusterSecretType)
+	case secret.Labels[clusterv1.ClusterNameLabel] != f.cluster.Name:
+		return fmt.Sprintf("it lacks the label %s: %s", clusterv1.ClusterNameLabel, f.cluster.Name)
+	case secret.Annotations[bootstrapv1.RenderedGenerationAnnotation] == "":
+		return "it lacks the annotation " + bootstrapv1.RenderedGenerationAnnotation
+	case !ptr.Deref(secret.Immutable, false):
+		return "it is not immutable"
+	case string(secret.Data[keyFormat]) != format || len(secret.Data[keyValue]) == 0:
+		return "it has no user data for " + format
+	case !tokens.Match(secret.Data[keyToken]):
+		return "it has no bootstrap token"
+	}
+	return ""
+}
+
+// generation of the config: once the user data is reported the spec is frozen, and the user data must have been made from it.
+func generation(f *facts) string { return strconv.FormatInt(f.config.Generation, 10) }
+
+// adopt takes back a Secret that lost its owner, as in a restore: the Machine still names it. With the admission plugin
+// OwnerReferencesPermissionEnforcement the API server refuses that, because we may not delete Secrets; the token in the Secret is
+// kept alive all the same.
+func (r *Reconciler) adopt(ctx context.Context, f *facts, secret *corev1.Secret) error {
+	before := secret.DeepCopy()
+	secret.OwnerReferences = append(secret.OwnerReferences,
+		*metav1.NewControllerRef(f.config, bootstrapv1.GroupVersion.WithKind(kind)))
+	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	err := r.Client.Patch(ctx, secret, lock)
+	if err != nil && !apierrors.IsForbidden(err) {
+		return fmt.Errorf("adopt bootstrap secret: %w", err)
+	}
+	if err != nil {
+		ctrl.LoggerFrom(ctx).Info("Bootstrap Secret is in use but has no owner; delete it when its Machine is gone",
+			"secret", before.Name, "error", err.Error())
+	}
+	f.secret = secret
+	return nil
+}
+
+// store renders the user data and writes it to the Secret, once.
+func (r *Reconciler) store(ctx context.Context, f *facts) error {
+	userData, err := render(f, f.token)
+	if err != nil {
+		return err
+	}
+	secret := dataSecret(f, userData)
+	if err := r.Client.Create(ctx, secret); err != nil {
+		return fmt.Errorf("create bootstrap secret: %w", err)
+	}
+	ctrl.LoggerFrom(ctx).Info("Bootstrap data stored", "secret", secret.Name, "bytes", len(secret.Data[keyValue]))
+	f.secret = secret
+	return nil
+}
+
+func dataSecret(f *facts, userData bootstrap.UserData) *corev1.Secret {
+	data := map[string][]byte{keyValue: userData.Bytes(), keyFormat: []byte(format), keyToken: []byte(f.token)}
+	if warnings := userData.Warnings(); len(warnings) > 0 {
+		data[keyWarnings] = []byte(strings.Join(warnings, "\n"))
+	}
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:       f.config.Namespace,
+			Name:            f.config.Name,
+			Labels:          map[string]string{clusterv1.ClusterNameLabel: f.cluster.Name},
+			Annotations:     map[string]string{bootstrapv1.RenderedGenerationAnnotation: generation(f)},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(f.config, bootstrapv1.GroupVersion.WithKind(kind))},
+		},
+		Type:      clusterv1.ClusterSecretType,
+		Immutable: new(true),
+		Data:      data,
+	}
+}

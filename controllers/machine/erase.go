@@ -1,0 +1,55 @@
+package machine
+
+import (
+	"context"
+	"errors"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// afterwards looks at a VM that needs nothing more, and has its user data taken away once its guest is done with them. If that
+// fails, the machine is as good as before: only its condition tells.
+func (r *Reconciler) afterwards(ctx context.Context, f *facts, m cloud.Machine) (cloud.VM, error) {
+	vm, err := f.cloud.Observe(ctx, m)
+	if err != nil || !vm.UserData || !settled(f) {
+		return vm, err
+	}
+	m.Settled = true
+	left, err := f.cloud.Ensure(ctx, m)
+	if errors.Is(err, cloud.ErrNotFound) {
+		return cloud.VM{}, err
+	}
+	f.kept = phase.Cloud(err)
+	vm.UserData = err != nil || left.UserData || left.State == cloud.Creating
+	return vm, nil
+}
+
+// settled says that the guest needs its user data no more: its Node has joined, or it reported that it has given up. A guest that
+// is only late may still need them.
+func settled(f *facts) bool { return joined(f) || said(f, plan.StateFailed) }
+
+// userDataCondition tells who can still read the user data. It is nil, and what was said last stands, while there is no VM or the
+// cloud does not answer.
+func userDataCondition(f *facts) *metav1.Condition {
+	c := metav1.Condition{Type: infrav1.UserDataRemovedCondition, Status: metav1.ConditionFalse}
+	switch known := conditions.Get(f.windows, c.Type); {
+	case f.vm == nil, f.vm.State == cloud.Creating:
+		return nil
+	case !f.vm.UserData:
+		c.Status, c.Reason = metav1.ConditionTrue, infrav1.UserDataRemovedReason
+	case f.kept != nil:
+		c = phase.Of(f.kept).Condition(c.Type, known)
+	case settled(f):
+		c.Reason, c.Message = infrav1.RemovingUserDataReason, "the user data is being taken out of the VM"
+	default:
+		c.Reason = infrav1.UserDataInUseReason
+		c.Message = "every program in the VM can read its user data until the Node has joined or the bootstrap has failed"
+	}
+	return &c
+}

@@ -1,0 +1,107 @@
+package accounts
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// opened counts the accounts that are open in this process.
+var opened = prometheus.NewGauge(prometheus.GaugeOpts{
+	Name: "capwin_cloud_accounts", Help: "Accounts at clouds that are open.",
+})
+
+func init() { metrics.Registry.MustRegister(opened) }
+
+// account is one that is open. The lock of the register guards its holders.
+type account struct {
+	id         principal
+	cloud      cloud.Cloud
+	stop       context.CancelFunc
+	holders    map[secretOf]hold
+	namespaces map[string]int // holders in each
+}
+
+// hold is the use of an account by a Secret.
+type hold struct {
+	since int // the first use has the lowest number
+	used  time.Time
+}
+
+// namespace is the one that the account counts for: that of the Secret that has used it for the longest time.
+func (a *account) namespace() string {
+	var first secretOf
+	for holder, h := range a.holders {
+		if first == (secretOf{}) || h.since < a.holders[first].since {
+			first = holder
+		}
+	}
+	return first.secret.Namespace
+}
+
+// How long to wait before a watch that ended is started again. A server can end it as often as it likes.
+const (
+	firstPause = time.Second
+	lastPause  = 30 * time.Second
+	// steady: a watch that ran for so long was a good one.
+	steady = time.Minute
+)
+
+// run keeps the account's Watch running until ctx ends, and then closes the account. It only logs errors: each machine
+// notices by itself when its account does not work.
+func (r *Register) run(ctx context.Context, a *account) {
+	log := logr.FromContextOrDiscard(ctx).WithValues("account", a.name(r))
+	keys := make(chan cloud.Key)
+	passed := make(chan struct{})
+	go func() {
+		defer close(passed)
+		r.pass(ctx, a, keys)
+	}()
+	defer func() {
+		<-passed
+		if err := guard(func() error { return a.cloud.Close(context.WithoutCancel(ctx)) }); err != nil {
+			log.Info("The session of the account could not be ended", "error", err)
+		}
+	}()
+	for wait := firstPause; ctx.Err() == nil; wait = min(2*wait, lastPause) {
+		start := time.Now()
+		err := guard(func() error { return a.cloud.Watch(ctx, keys) })
+		if ctx.Err() != nil {
+			return
+		}
+		log.Info("Watch of the account ended, starting it again", "error", err)
+		if time.Since(start) > steady {
+			wait = firstPause
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+}
+
+// name is a Secret of the account, for logs.
+func (a *account) name(r *Register) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for holder := range a.holders {
+		return holder.secret.String()
+	}
+	return ""
+}
+
+// guard turns a panic into an error: what a server answers must not end the process.
+func guard(do func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = cloud.Errorf(cloud.Transient, "", "%s", cloud.Clean(fmt.Sprintf("the account panics: %v", r), 1024))
+		}
+	}()
+	return do()
+}

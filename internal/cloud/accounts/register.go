@@ -1,0 +1,217 @@
+// Package accounts keeps the accounts at clouds that machines use. A caller may rely on this, and need not read how:
+//
+//   - Get returns the account of a Secret. All Secrets whose credentials mean the same principal at the same endpoint share one,
+//     in all namespaces: one session, one list of VMs, one back-off. Other keys of a Secret do not matter. A Secret that names the
+//     same user with another password has another account, and sees nothing of the first.
+//   - A namespace opens at most MaxAccounts; an account that it shares counts where it was opened. One more is an error with the
+//     reason TooManyAccounts, for as long as the others are in use. No namespace can make another one lose an account.
+//   - An account is closed once no Secret uses it: a Secret stops when it has other credentials, when Gone says that it does not
+//     exist, and when no one has asked for it for KeepUnused. What is open is counted by the metric capwin_cloud_accounts.
+//   - Each account is watched for as long as it is open. A key that it sends passes only to namespaces with a Secret of the
+//     account. The first one passes at once, the same one again after a second, and at most Burst, then Rate a second, in all.
+//   - A watch that ends or panics is started again, at a pace, and is logged. It never concerns another account.
+//   - Once the context of Start ends, all accounts are closed, and Get is an error.
+package accounts
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+	"sync"
+	"time"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+const (
+	// MaxAccounts is how many accounts a namespace may open.
+	MaxAccounts = 16
+
+	// KeepUnused is how long a Secret that no one asks for keeps its account. It is longer than the longest time between two
+	// looks at a machine, the sync period of ten minutes.
+	KeepUnused = 30 * time.Minute
+
+	sweepEvery = time.Minute
+)
+
+// Register keeps one connection for each account that is in use and runs its Watch. It is a manager.Runnable; set Changed
+// before use.
+type Register struct {
+	// Changed receives the keys from all accounts.
+	Changed chan<- cloud.Key
+	// Now is the clock; nil is that of the computer.
+	Now func() time.Time
+
+	mu      sync.Mutex
+	open    map[principal]*account
+	secrets map[secretOf]*account
+	held    int // uses so far
+	running sync.WaitGroup
+	salt    []byte
+	ctx     context.Context //nolint:containedctx // because a Runnable gets the context for what it starts only in Start
+}
+
+// principal is a digest of the credentials that matter, which means nothing outside of this process.
+type principal [sha256.Size]byte
+
+// secretOf is a Secret with credentials for a kind of cloud.
+type secretOf struct {
+	kind   string
+	secret cloud.Key
+}
+
+// Start allows Get to connect, and closes what is not used. Once ctx ends, it closes all accounts.
+func (r *Register) Start(ctx context.Context) error {
+	r.mu.Lock()
+	r.ctx, r.salt = ctx, []byte(rand.Text())
+	r.mu.Unlock()
+	sweep := time.NewTicker(sweepEvery)
+	defer sweep.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-sweep.C:
+			r.Sweep()
+		}
+	}
+	r.running.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	opened.Sub(float64(len(r.open)))
+	r.open, r.secrets = nil, nil
+	return nil
+}
+
+// Get returns the account of a Secret. It connects if this is the first Secret with these credentials.
+func (r *Register) Get(p cloud.Provider, secret cloud.Key, credentials map[string][]byte) (cloud.Cloud, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ctx == nil || r.ctx.Err() != nil {
+		return nil, cloud.Errorf(cloud.Transient, "", "the manager is starting or stopping")
+	}
+	kind, id, err := r.principalOf(p, credentials)
+	holder := secretOf{kind, secret}
+	have := r.secrets[holder]
+	if have != nil && (err != nil || have.id != id) {
+		r.release(holder)
+	}
+	if err != nil {
+		return nil, err
+	}
+	a := r.open[id]
+	if a == nil {
+		if a, err = r.connect(p, id, secret.Namespace, credentials); err != nil {
+			return nil, err
+		}
+	}
+	r.hold(a, holder)
+	return a.cloud, nil
+}
+
+// Gone says that a Secret does not exist.
+func (r *Register) Gone(p cloud.Provider, secret cloud.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.release(secretOf{kindOf(p), secret})
+}
+
+// Sweep closes the accounts of Secrets that no one has asked for in KeepUnused. Start calls it.
+func (r *Register) Sweep() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for holder, a := range r.secrets {
+		if r.now().Sub(a.holders[holder].used) >= KeepUnused {
+			r.release(holder)
+		}
+	}
+}
+
+func kindOf(p cloud.Provider) string { return fmt.Sprintf("%T", p) }
+
+func (r *Register) principalOf(p cloud.Provider, credentials map[string][]byte) (kind string, id principal, err error) {
+	text, err := p.Principal(credentials)
+	kind = kindOf(p)
+	sum := hmac.New(sha256.New, r.salt)
+	_, _ = fmt.Fprintf(sum, "%q %q", kind, text) // a hash takes everything
+	copy(id[:], sum.Sum(nil))
+	return kind, id, err
+}
+
+// connect opens an account for a namespace, if it may open one more.
+func (r *Register) connect(p cloud.Provider, id principal, namespace string, credentials map[string][]byte) (*account, error) {
+	if r.countOf(namespace) >= MaxAccounts {
+		return nil, cloud.Errorf(cloud.Exhausted, infrav1.TooManyAccountsReason,
+			"the machines of namespace %s already use %d cloud accounts, and more are not opened for one namespace; let identityRef of "+
+				"its machines name fewer Secrets, or delete machines: an account that no machine uses is closed after %d minutes",
+			namespace, MaxAccounts, int(KeepUnused.Minutes()))
+	}
+	c, err := p.Connect(credentials)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(r.ctx)
+	a := &account{id: id, cloud: c, stop: stop, holders: map[secretOf]hold{}, namespaces: map[string]int{}}
+	if r.open == nil {
+		r.open, r.secrets = map[principal]*account{}, map[secretOf]*account{}
+	}
+	r.open[id] = a
+	opened.Inc()
+	r.running.Go(func() { r.run(ctx, a) })
+	return a, nil
+}
+
+// countOf is how many open accounts count for a namespace.
+func (r *Register) countOf(namespace string) int {
+	n := 0
+	for _, a := range r.open {
+		if a.namespace() == namespace {
+			n++
+		}
+	}
+	return n
+}
+
+func (r *Register) hold(a *account, holder secretOf) {
+	h, held := a.holders[holder]
+	if !held {
+		r.held++
+		h.since = r.held
+		a.namespaces[holder.secret.Namespace]++
+	}
+	h.used = r.now()
+	a.holders[holder] = h
+	r.secrets[holder] = a
+}
+
+// release ends the use of an account by a Secret, and the account with its last one.
+func (r *Register) release(holder secretOf) {
+	a := r.secrets[holder]
+	if a == nil {
+		return
+	}
+	delete(r.secrets, holder)
+	delete(a.holders, holder)
+	a.namespaces[holder.secret.Namespace]--
+	if len(a.holders) == 0 {
+		delete(r.open, a.id)
+		a.stop()
+		opened.Dec()
+	}
+}
+
+// has says whether a namespace has a Secret of the account.
+func (r *Register) has(a *account, namespace string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return a.namespaces[namespace] > 0
+}
+
+func (r *Register) now() time.Time {
+	if r.Now == nil {
+		return time.Now()
+	}
+	return r.Now()
+}

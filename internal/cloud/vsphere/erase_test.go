@@ -1,0 +1,116 @@
+package vsphere
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// TestErasing pins what it costs to take user data away: two calls in a machine's life, also for processes that come later.
+func TestErasing(t *testing.T) {
+	v := newStage(t)
+	a, m := v.account(), v.machine("m")
+	keys := watched(t, a)
+	driven(t, keys, m, func() bool { return expect.Got(a.Ensure(t.Context(), m))(t).State == cloud.Running })
+	v.Count()
+	driven(t, keys, m, func() bool { return !erasedBy(t, a, m).UserData })
+	compare(t, "erasing", v, map[string]int{"ReconfigVM_Task": 1, "ModifyListView": 1})
+	for range 20 {
+		erasedBy(t, a, m)
+		expect.Got(a.Observe(t.Context(), m))(t)
+	}
+	compare(t, "while nothing changes", v, map[string]int{})
+
+	later := v.account()
+	watched(t, later)
+	v.Count()
+	erasedBy(t, later, m)
+	if vm := expect.Got(later.Observe(t.Context(), m))(t); vm.UserData {
+		t.Errorf("a new process observes %+v", vm)
+	}
+	compare(t, "of a new process", v, map[string]int{})
+
+	left := v.Extra(m.Name)
+	for _, key := range []string{userDataKey, userDataEncodingKey} {
+		if value, found := left[key]; found {
+			t.Errorf("the VM has %s = %q", key, value)
+		}
+	}
+	if left["guestinfo.metadata"] == "" || left[markOwner] != "default/m" {
+		t.Errorf("the VM lost metadata or marks: %v", left)
+	}
+	deleted(t, a, m)
+}
+
+// erasedBy calls Ensure as for a settled machine. Meanwhile its VM runs.
+func erasedBy(t *testing.T, a *account, m cloud.Machine) cloud.VM {
+	t.Helper()
+	m.Settled, m.UserData = true, nil
+	vm := expect.Got(a.Ensure(t.Context(), m))(t)
+	if vm.State != cloud.Running || len(vm.Addresses) == 0 {
+		t.Errorf("Ensure = %+v while user data are taken away", vm)
+	}
+	return vm
+}
+
+// TestErasingRefused: an account that lost a privilege is told of it and does not ask without a pause, and its node is as before.
+func TestErasingRefused(t *testing.T) {
+	v := newStage(t)
+	a, m := v.account(), v.machine("m")
+	running(t, a, m)
+	var later atomic.Int64
+	a.now = func() time.Time { return time.Unix(later.Load(), 0) }
+	const privilege = "VirtualMachine.Config.AdvancedConfig"
+	v.Deny("ReconfigVM_Task", privilege)
+	m.Settled = true
+	v.Count()
+	for minutes := range 60 {
+		later.Store(int64(minutes) * 60)
+		for range 10 {
+			_, err := a.Ensure(t.Context(), m)
+			cloudtest.WantError(t, err, cloud.Denied, infrav1.CredentialsRejectedReason)
+			if !strings.HasSuffix(err.Error(), privilege) {
+				t.Fatalf("error is %v, want the name of the privilege", err)
+			}
+			if vm, err := a.Observe(t.Context(), m); err != nil || vm.State != cloud.Running || !vm.UserData {
+				t.Fatalf("Observe = %+v, %v", vm, err)
+			}
+		}
+	}
+	if n := v.Count()["ReconfigVM_Task"]; n < 3 || n > 16 {
+		t.Errorf("%d tries in an hour, want some, and few", n)
+	}
+	v.Deny("ReconfigVM_Task", "")
+	later.Add(int64(lastPause.Seconds()))
+	if _, err := a.Ensure(t.Context(), m); err != nil {
+		t.Errorf("Ensure = %v with the privilege", err)
+	}
+	deleted(t, a, m)
+}
+
+// TestFormerLife: a clone begins with its template's advanced configuration. A template that was a node had a report, marks and
+// user data, and what a guest had written beside them.
+func TestFormerLife(t *testing.T) {
+	v := newStage(t)
+	v.FormerLife(map[string]string{
+		reportKey: `{"version":1,"state":"Succeeded"}`, markOwner: "default/former", markProviderID: "vsphere://former",
+		markUserData: taken, userDataKey: "former", userDataEncodingKey: "base64", "guestinfo.other": "is cloned",
+	})
+	a, m := v.account(), v.machine("m")
+	running(t, a, m)
+	if vm := expect.Got(a.Observe(t.Context(), m))(t); vm.Report != "" || !vm.UserData {
+		t.Errorf("Observe = %+v, want no report, and the user data of this life", vm)
+	}
+	if has := v.Extra(m.Name); has["guestinfo.other"] != "is cloned" {
+		t.Errorf("the clone has %v: what the template had is not cloned, so this test shows nothing", has)
+	}
+	if got := string(v.Guestinfo(m.Name, "userdata")); got != string(m.UserData) {
+		t.Errorf("the guest finds %q", got)
+	}
+}

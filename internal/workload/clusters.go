@@ -1,0 +1,194 @@
+// Package workload reaches the API servers of workload clusters. Who may write the kubeconfig of a Cluster is not trusted by it,
+// nor is the API server behind it. It promises:
+//
+//   - Nothing of the manager's leaves it: a kubeconfig may bring certificates, keys and tokens, and nothing that names a file, a
+//     program or a proxy of the manager's. One that does is a [RefusedError]. Redirects are not followed.
+//   - Only clusters that a caller asks for are connected to. A connection that no caller uses is closed.
+//   - No cluster holds its callers for longer than a few seconds, and one that fails answers with an [UnreachableError] at once
+//     until it is tried again. No answer may be larger than what we ask for needs.
+//   - A kubeconfig that changed is used within minutes, and within seconds if the old one failed.
+//
+// Nothing is watched or cached but the control-plane Nodes, for a few seconds.
+package workload
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// reread is how soon a changed kubeconfig is noticed while the old one works. Some providers write tokens that live for
+	// a quarter of an hour.
+	reread = 3 * time.Minute
+	// rereadFailed is how soon a mended kubeconfig is noticed.
+	rereadFailed = 10 * time.Second
+	// unused is how long a connection is kept that no caller asks for: longer than the time between two looks at a token.
+	unused = 15 * time.Minute
+
+	kubeconfigSuffix, kubeconfigKey = "-kubeconfig", "value"
+)
+
+// Clusters are the workload clusters that callers asked for. The zero value with Live is ready to use; Start closes what is not
+// used any more.
+type Clusters struct {
+	// Live reads the kubeconfigs from the management cluster's API server itself.
+	Live client.Reader
+	// QPS and Burst are how many calls one cluster gets in a second and at once; UserAgent tells it who calls.
+	QPS       float32
+	Burst     int
+	UserAgent string
+
+	mu       sync.Mutex
+	clusters map[client.ObjectKey]*cluster
+}
+
+// GetClient returns a client for the Secrets and Nodes of a Cluster. It does not wait for the cluster: whether that answers, a
+// call says, with an [UnreachableError] if it does not.
+func (c *Clusters) GetClient(ctx context.Context, key client.ObjectKey) (client.Client, error) {
+	found := c.cluster(key)
+	found.mu.Lock()
+	defer found.mu.Unlock()
+	if time.Since(found.read) >= found.rereadAfter() {
+		if err := c.read(ctx, key, found); err != nil {
+			return nil, err
+		}
+	}
+	if found.err != nil {
+		return nil, found.err
+	}
+	if err := found.line.open(); err != nil {
+		return nil, err
+	}
+	return found.api, nil
+}
+
+// ControlPlane returns the Nodes of a Cluster's control plane that run on Linux, as they were some seconds ago: of each, its name,
+// its Ready condition and the version of its kubelet. Of a control plane with more Nodes than any has, it returns some.
+func (c *Clusters) ControlPlane(ctx context.Context, key client.ObjectKey) ([]corev1.Node, error) {
+	api, err := c.GetClient(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return c.cluster(key).nodes.list(ctx, api)
+}
+
+// Start closes connections that no caller uses, until ctx ends.
+func (c *Clusters) Start(ctx context.Context) error {
+	ticker := time.NewTicker(time.Minute)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			c.closeUnused(0)
+			return nil
+		case <-ticker.C:
+			c.closeUnused(unused)
+		}
+	}
+}
+
+// cluster is one that callers asked for.
+type cluster struct {
+	line  *line
+	nodes nodes
+	used  time.Time // guarded by the lock of Clusters
+
+	mu sync.Mutex
+	// read is when the kubeconfig was read, and digest what it was; err is why there is no api.
+	read   time.Time
+	digest [sha256.Size]byte
+	err    error
+	api    client.Client
+	close  func()
+}
+
+func (c *Clusters) cluster(key client.ObjectKey) *cluster {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found := c.clusters[key]
+	if found == nil {
+		found = &cluster{line: newLine()}
+		if c.clusters == nil {
+			c.clusters = map[client.ObjectKey]*cluster{}
+		}
+		c.clusters[key] = found
+	}
+	found.used = time.Now()
+	return found
+}
+
+func (c *Clusters) closeUnused(after time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, found := range c.clusters {
+		if time.Since(found.used) >= after {
+			found.mu.Lock()
+			found.drop(nil)
+			found.mu.Unlock()
+			delete(c.clusters, key)
+		}
+	}
+}
+
+func (k *cluster) rereadAfter() time.Duration {
+	if k.err != nil || k.line.doubtful() {
+		return rereadFailed
+	}
+	return reread
+}
+
+// read looks at the kubeconfig. A connection whose kubeconfig is the same stays.
+func (c *Clusters) read(ctx context.Context, key client.ObjectKey, k *cluster) error {
+	var secret corev1.Secret
+	name := key.Name + kubeconfigSuffix
+	err := c.Live.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: name}, &secret)
+	if apierrors.IsNotFound(err) {
+		k.drop(&UnreachableError{Why: fmt.Sprintf("is not known: Secret %s with its kubeconfig does not exist", name)})
+		k.read = time.Now()
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("get kubeconfig: %w", err)
+	}
+	k.read = time.Now()
+	digest := sha256.Sum256(secret.Data[kubeconfigKey])
+	if digest == k.digest && k.close != nil {
+		return nil
+	}
+	k.drop(nil)
+	k.digest = digest
+	k.err = c.connect(secret.Data[kubeconfigKey], k)
+	if refused, ok := k.err.(*RefusedError); ok { //nolint:errorlint // because nothing wraps it
+		refused.secret = name
+	}
+	return nil
+}
+
+// connect makes a client from a kubeconfig. Nothing is sent yet.
+func (c *Clusters) connect(kubeconfig []byte, k *cluster) error {
+	access, err := vet(kubeconfig)
+	if err != nil {
+		return err
+	}
+	web, shut := httpClient(access, c.UserAgent, k.line)
+	k.close = shut
+	k.line.retry()
+	k.api, err = newClient(access.server, web, c.QPS, c.Burst)
+	return err
+}
+
+// drop closes the connection and notes why there is none.
+func (k *cluster) drop(err error) {
+	if k.close != nil {
+		k.close()
+	}
+	k.api, k.close, k.err = nil, nil, err
+	k.nodes.forget()
+}

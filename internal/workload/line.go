@@ -1,0 +1,143 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+const (
+	// mostCalls of one cluster are under way at a time.
+	mostCalls = 8
+	// patience is how long a caller waits for others of the same cluster.
+	patience = time.Second
+	// firstPause and longestPause are between two tries of a cluster that fails.
+	firstPause, longestPause = 5 * time.Second, 80 * time.Second
+	// manyGood calls in a row make earlier failures forgotten.
+	manyGood = 20
+)
+
+// UnreachableError says that a cluster cannot be used now.
+type UnreachableError struct {
+	// Why follows "the API server of Cluster X" in a sentence. It does not change from try to try, and it does not tell what
+	// may listen at an address.
+	Why string
+	// cause is for the log.
+	cause string
+}
+
+// Error implements error.
+func (e *UnreachableError) Error() string {
+	if e.cause == "" {
+		return "the API server " + e.Why
+	}
+	return "the API server " + e.Why + ": " + e.cause
+}
+
+const away = "cannot be reached"
+
+// OutOfReach says whether an error means that a cluster cannot be reached, or must not be.
+func OutOfReach(err error) bool {
+	_, unreachable := errors.AsType[*UnreachableError](err)
+	_, refused := errors.AsType[*RefusedError](err)
+	return unreachable || refused
+}
+
+// line lets calls to one cluster pass while it answers. After a failure none passes until a pause is over, and then one alone,
+// so that a cluster that hangs holds no more than one of our workers.
+type line struct {
+	mu sync.Mutex
+	// calls are under way, and ended is closed when one of them ends.
+	calls int
+	ended chan struct{}
+	// answered says that the last call was answered; rejected, that the cluster did not accept who we are.
+	answered, rejected bool
+	// failures lengthen the pause; good counts answers since the last of them.
+	failures, good int
+	resume         time.Time
+	broken         error
+}
+
+func newLine() *line { return &line{ended: make(chan struct{})} }
+
+// open says whether calls may pass, or are let pass after a try.
+func (l *line) open() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Now().Before(l.resume) {
+		return l.broken
+	}
+	return nil
+}
+
+// doubtful says that a look at the kubeconfig may help.
+func (l *line) doubtful() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.rejected || l.broken != nil
+}
+
+// retry has the cluster tried at once: it has another kubeconfig. Earlier failures still count.
+func (l *line) retry() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.resume, l.answered, l.rejected = time.Time{}, false, false
+}
+
+// enter lets a call pass, waits a moment for others of the same cluster, or says why the call must not pass.
+func (l *line) enter(ctx context.Context) error {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for {
+		wait, err := l.tryEnter()
+		if wait == nil {
+			return err
+		}
+		select {
+		case <-wait:
+		case <-timer.C:
+			return &UnreachableError{Why: away, cause: "other calls to it wait for an answer"}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (l *line) tryEnter() (wait <-chan struct{}, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case time.Now().Before(l.resume):
+		return nil, l.broken
+	case l.calls == 0, l.answered && l.calls < mostCalls:
+		l.calls++
+		return nil, nil
+	case l.broken != nil:
+		return nil, l.broken
+	default:
+		return l.ended, nil
+	}
+}
+
+// leave ends a call. A call that its own caller gave up says nothing about the cluster.
+func (l *line) leave(ctx context.Context, err error, rejected bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls--
+	close(l.ended)
+	l.ended = make(chan struct{})
+	if err == nil {
+		l.answered, l.rejected = true, rejected
+		if l.good++; l.good >= manyGood || l.failures == 0 {
+			l.failures, l.broken = 0, nil
+		}
+		return
+	}
+	if ctx.Err() == context.Canceled || time.Now().Before(l.resume) { //nolint:errorlint // because Err returns it as it is
+		return
+	}
+	pause := min(firstPause<<min(l.failures, 10), longestPause)
+	l.failures++
+	l.answered, l.good, l.broken, l.resume = false, 0, err, time.Now().Add(pause)
+}

@@ -1,0 +1,160 @@
+package workload
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// How long a call may take, in which the connection is made, and how large its answer may be, headers apart. A bootstrap token has
+// 1 KiB, a Node with the names of 50 images 40 KiB.
+const (
+	callTime    = 5 * time.Second
+	connectTime = 3 * time.Second
+	maxHeaders  = 64 << 10
+	maxObject   = 256 << 10
+	maxList     = 2 << 20
+	maxRefusal  = 16 << 10
+)
+
+// newClient makes a client that knows Secrets and Nodes without asking the server for its kinds. It speaks JSON, whose size can be
+// told before it is decoded.
+func newClient(server string, web *http.Client, qps float32, burst int) (client.Client, error) {
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion})
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Node"), meta.RESTScopeRoot)
+	config := &rest.Config{Host: server, QPS: qps, Burst: burst, WarningHandler: rest.NoWarnings{}}
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	return client.New(config, client.Options{Scheme: scheme, Mapper: mapper, HTTPClient: web})
+}
+
+// httpClient makes the only client that ever gets the credentials of a kubeconfig, and what closes its connections.
+func httpClient(a access, userAgent string, l *line) (web *http.Client, shut func()) {
+	wire := &http.Transport{
+		// The operator's proxy, if the manager's environment names one: it passes TLS on and sees no credentials.
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            (&net.Dialer{Timeout: connectTime}).DialContext,
+		TLSClientConfig:        a.tls,
+		TLSHandshakeTimeout:    connectTime,
+		ForceAttemptHTTP2:      false, // HTTP/1.1 has fewer ways to hold or fill a client, and our calls are few
+		MaxConnsPerHost:        mostCalls,
+		MaxIdleConnsPerHost:    2,
+		IdleConnTimeout:        time.Minute,
+		MaxResponseHeaderBytes: maxHeaders,
+		DisableCompression:     true, // an answer that is not packed has the size that it shows
+	}
+	return &http.Client{
+		Transport: guarded{next: wire, line: l, token: a.token, userAgent: userAgent},
+		Timeout:   callTime,
+		// The answer itself is returned, and guarded refuses it.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}, wire.CloseIdleConnections
+}
+
+// guarded passes calls to one cluster, and reads each answer to its end before anything decodes it.
+type guarded struct {
+	next      http.RoundTripper
+	line      *line
+	token     string
+	userAgent string
+}
+
+// RoundTrip implements http.RoundTripper.
+func (g guarded) RoundTrip(request *http.Request) (response *http.Response, err error) {
+	ctx := request.Context()
+	if err := g.line.enter(ctx); err != nil {
+		closeBody(request.Body)
+		return nil, err
+	}
+	err = errors.New("the call did not end") // unless it does
+	defer func() { g.line.leave(ctx, err, response != nil && response.StatusCode == http.StatusUnauthorized) }()
+	response, err = g.call(request)
+	return response, err
+}
+
+func (g guarded) call(request *http.Request) (*http.Response, error) {
+	request = request.Clone(request.Context())
+	request.Header.Set("User-Agent", g.userAgent)
+	if g.token != "" {
+		request.Header.Set("Authorization", "Bearer "+g.token)
+	}
+	response, err := g.next.RoundTrip(request)
+	if err != nil {
+		return nil, &UnreachableError{Why: away, cause: err.Error()}
+	}
+	defer closeBody(response.Body)
+	if why := unusable(response); why != "" {
+		return nil, &UnreachableError{Why: why}
+	}
+	limit := limitOf(request.URL, response.StatusCode)
+	body, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
+	switch {
+	case err != nil:
+		return nil, &UnreachableError{Why: away, cause: err.Error()}
+	case int64(len(body)) > limit:
+		return nil, &UnreachableError{Why: fmt.Sprintf("answers with more than %d KiB", limit>>10)}
+	case !sound(body) && response.StatusCode < http.StatusBadRequest:
+		return nil, &UnreachableError{Why: "answers with JSON that is not that of an API server"}
+	case !sound(body) && response.StatusCode >= http.StatusInternalServerError:
+		return nil, &UnreachableError{Why: away, cause: response.Status} // a load balancer without an API server
+	case !sound(body):
+		body = nil // the code says enough
+	}
+	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	// A client would obey the first and log the second.
+	response.Header.Del("Retry-After")
+	response.Header.Del("Warning")
+	return response, nil
+}
+
+// unusable says why an answer is not even read.
+func unusable(response *http.Response) string {
+	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	switch {
+	case response.StatusCode >= 300 && response.StatusCode < 400:
+		return "answers with a redirect, which is not followed"
+	case response.StatusCode < 200:
+		return "answers with something that is not HTTP"
+	case response.Header.Get("Content-Encoding") != "":
+		return "answers in an encoding that was not asked for"
+	case response.StatusCode >= 400:
+		return "" // what stands between us may answer as it likes
+	case err != nil || kind != runtime.ContentTypeJSON:
+		return "answers with something that is not JSON"
+	}
+	return ""
+}
+
+func limitOf(asked *url.URL, status int) int64 {
+	switch {
+	case status >= http.StatusBadRequest:
+		return maxRefusal
+	case asked.Query().Has("limit"):
+		return maxList
+	default:
+		return maxObject
+	}
+}
+
+func closeBody(body io.Closer) {
+	if body != nil {
+		_ = body.Close() // what was read is used or not, and nothing was written
+	}
+}
