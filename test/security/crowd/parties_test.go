@@ -111,7 +111,7 @@ func (p *parties) bigConfig(t *testing.T) {
 				bootstrapv1.CustomFile{Path: fmt.Sprintf(`C:\x\f%d`, j), ContentFrom: from})
 		}
 		for j := range 16 {
-			script := bootstrapv1.CustomScript{Name: fmt.Sprintf("s%d", j), ContentFrom: from}
+			script := bootstrapv1.CustomScript{Name: fmt.Sprintf("s%d", j), ContentFrom: from, TimeoutSeconds: 10}
 			m.Config.Spec.Custom.PreJoin = append(m.Config.Spec.Custom.PreJoin, script)
 			m.Config.Spec.Custom.PostJoin = append(m.Config.Spec.Custom.PostJoin, script)
 		}

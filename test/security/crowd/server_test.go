@@ -54,5 +54,8 @@ func empty(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, envelope+"<returnval></returnval>"+ending)
 }
 
-// hang never answers.
-func hang(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+// hang never answers. A server sees that the client is gone only once it has read the whole request.
+func hang(_ http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	<-r.Context().Done()
+}
