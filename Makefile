@@ -4,10 +4,14 @@ SHELL := /usr/bin/env bash -o pipefail
 
 CONTROLLER_GEN := go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.21.0
 GOLANGCI_LINT  := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GOVULNCHECK    := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 
 VERSION ?= v0.1.0
 IMAGE   ?= ghcr.io/capwin/cluster-api-provider-windows:$(VERSION)
 OUT     ?= out
+# For the provenance of a release: the source, and a URI of who builds it. The default is the machine where make runs.
+REVISION ?= $(shell git describe --always --dirty --abbrev=40 --exclude='*')
+BUILDER  ?= https://localhost/make
 KEEP    ?=
 TRIES   ?= 1000000
 
@@ -84,9 +88,27 @@ renew-crds: ## Until the first release: hold the CRDs to what they are now; WHY=
 build: ## Build bin/manager
 	go build -trimpath -ldflags '-s -w' -o bin/manager .
 
+.PHONY: image
+image: ## Write the image of both managers, for all platforms, to out/image, and the lists of its modules to out/sbom
+	go run ./config/image -version $(VERSION) -revision $(REVISION) -out $(OUT)
+
 .PHONY: release
-release: ## Write a local clusterctl repository to out/repository (VERSION, IMAGE, OUT)
+release: vulncheck image ## Write image, module lists, a clusterctl repository and their provenance to out (VERSION, IMAGE, BUILDER)
+	go run ./config/release -version $(VERSION) -image $(IMAGE) -out $(OUT)/repository \
+		-built $(OUT) -revision $(REVISION) -builder $(BUILDER)
+
+.PHONY: repository
+repository: ## Write the clusterctl repository alone, for an image that you built and pushed yourself (IMAGE)
 	go run ./config/release -version $(VERSION) -image $(IMAGE) -out $(OUT)/repository
+
+.PHONY: vulncheck
+vulncheck: ## Search for known vulnerabilities that our code reaches; a release must not leave it out (VULNCHECK=required)
+	@if curl --silent --fail --max-time 20 --output /dev/null https://vuln.go.dev/index/db.json; then \
+		$(GOVULNCHECK) ./...; \
+	else \
+		echo "LEFT OUT: govulncheck did not run, because https://vuln.go.dev does not answer here" >&2; \
+		[[ "$(VULNCHECK)" != required ]]; \
+	fi
 
 .PHONY: clean
 clean: ## Remove what was built here, but keep the servers in the user's cache

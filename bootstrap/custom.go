@@ -136,7 +136,7 @@ func (c custom) steps() step.Part {
 	var p step.Part
 	for i, file := range c.files {
 		write := step.File(fmt.Sprintf("file-%d", i+1), step.ReasonFilesFailed, file.path, file.content.Bytes)
-		write.Access = file.access
+		write.Access, write.Secret = file.access, file.content.Secret
 		p.Add(step.PhasePrepare, write)
 		p.Redact = append(p.Redact, file.content.SecretText()...)
 	}
@@ -153,12 +153,14 @@ func (c custom) steps() step.Part {
 }
 
 // addTo writes a script where only administrators can read it, and runs it unchanged. All scripts are erased at the
-// end.
+// end. What a script from a Secret prints is not told, because PowerShell shows the line that failed.
 func (s customScript) addTo(p *step.Part, phase, reason string) {
-	p.Add(phase, step.PrivateFile("write-"+s.name, step.ReasonNodeFilesFailed, s.path, s.content.Bytes), &plan.Script{
+	write := step.PrivateFile("write-"+s.name, step.ReasonNodeFilesFailed, s.path, s.content.Bytes)
+	write.Secret = s.content.Secret
+	p.Add(phase, write, &plan.Script{
 		Common:  plan.Common{Name: "run-" + s.name, Reason: reason, TimeoutSeconds: s.seconds},
 		Path:    plan.Text(s.path),
-		Program: plan.Program{RebootExitCodes: []int{step.ExitReboot}},
+		Program: plan.Program{RebootExitCodes: []int{step.ExitReboot}, Quiet: s.content.Secret},
 	})
 	p.Redact = append(p.Redact, s.content.SecretText()...)
 }

@@ -13,14 +13,14 @@ import (
 )
 
 // Whatever a user writes, in any field of any machine, is refused with a sentence that tells no secret, or makes user data
-// that differ from those of another machine in nothing but the plan's blob; and in the plan, text stays in its place:
-// no program, no fact, no step, no reason comes from it.
+// that differ from those of another machine in nothing but the plan's content and folder; and in the plan, text stays in
+// its place: no program, no fact, no step, no reason comes from it.
 func FuzzRender(f *testing.F) {
 	for i := range goldens {
 		golden := uint8(i)
 		f.Add(golden, golden+7, []byte{0, golden, 1, 3, golden, 5, 7, golden, 2}, "'@\n$(calc)", int32(i))
 		f.Add(golden, golden+31, []byte{1, golden, 4, 2, golden, 3}, `{"fact":"cpus"}`, int32(-1))
-		f.Add(golden, golden+13, []byte{9, golden, 1, 5, golden, 6}, "\u2028\x00\xff#>\r\n<powershell>@@PLAN@@", int32(1<<30))
+		f.Add(golden, golden+13, []byte{9, golden, 1, 5, golden, 6}, "\u2028\x00\xff#>\r\n\nruncmd:\n- calc\n@@HASH@@", int32(1<<30))
 	}
 	for _, text := range []string{
 		`"; calc; "`, "`r`n", "{{ x }}", "Content-Type: multipart", "kubernetes.io/os", "http://[::1", "::/0",
@@ -69,26 +69,22 @@ func checkRefusal(t *testing.T, err error, text string) {
 // checkUserData holds user data against what cloudbase-init would make of it.
 func checkUserData(t *testing.T, data []byte) {
 	t.Helper()
-	if !bytes.HasPrefix(data, []byte("#ps1_sysnative\n")) {
-		t.Fatal("cloudbase-init would not know it for PowerShell")
+	if !bytes.HasPrefix(data, []byte("#cloud-config\n")) {
+		t.Fatal("cloudbase-init would not know it for a cloud-config")
 	}
 	for i, b := range data {
 		if b != '\n' && (b < ' ' || b > '~') {
-			t.Fatalf("byte %d is %#x: PowerShell 5.1 would read it in the code page of the machine", i, b)
+			t.Fatalf("byte %d is %#x: cloudbase-init logs all of what it cannot decode", i, b)
 		}
 	}
-	head, _, _ := bytes.Cut(data, []byte("\n\n"))
 	for word, consequence := range map[string]string{
-		"Content-Type: multipart": "cloudbase-init would take it for MIME, and all of it would vanish",
-		"## template: jinja":      "cloudbase-init would fill it in",
+		"\n\n":          "there is one paragraph, so that no reader sees another",
+		"Content-Type:": "cloudbase-init would take it for MIME, and log all of it",
+		"template:":     "cloudbase-init would fill it in",
+		"@@":            "a place that nothing was put in",
 	} {
-		if bytes.Contains(head, []byte(word)) {
-			t.Errorf("%q in the head: %s", word, consequence)
-		}
-	}
-	for _, tag := range []string{"<powershell>", "<script>"} {
-		if bytes.Contains(bytes.ToLower(data), []byte(tag)) {
-			t.Errorf("%q: cloudbase-init would look for EC2Config", tag)
+		if bytes.Contains(data, []byte(word)) {
+			t.Errorf("it contains %q: %s", word, consequence)
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
-// image checks that the image fits before anything is changed: a node that joins with the wrong programs is worse
-// than one that says why it does not join.
+// image checks that the image fits before anything but the access of folders is changed: a node that joins with the wrong
+// programs is worse than one that says why it does not join.
 func (n *node) image() step.Part {
 	var p step.Part
 	p.Add(step.PhasePrepare, programVersions(n)...)

@@ -32,7 +32,7 @@ func (n *node) join() step.Part {
 	return p
 }
 
-// prepareFiles writes what kubeadm reads. Folders for keys and for the token are closed before anything is in them.
+// prepareFiles writes what kubeadm reads.
 func (n *node) prepareFiles() []plan.Step {
 	steps := []plan.Step{
 		&plan.Check{
@@ -40,13 +40,6 @@ func (n *node) prepareFiles() []plan.Step {
 			Test:   plan.Test{Fact: plan.FactOSBuild, AtLeast: plan.Text(oldestWindows)},
 			Say:    plan.Say("Windows has build ", plan.FactOSBuild, ", "+oldestWindows+" (Windows Server 2019) or later is needed"),
 		},
-		step.Directory("kubeadm-folder", step.JoinDirectory, plan.AccessAdmin),
-		step.Directory("kubernetes-folder", step.KubernetesDirectory, plan.AccessAdmin),
-		// Windows lets users create files in folders below C:, and SYSTEM runs or obeys what lies in these.
-		step.Directory("programs-folder", step.ProgramsDirectory, plan.AccessAdmin),
-		step.Directory("cni-programs-folder", step.CNIPrograms, plan.AccessAdmin),
-		step.Directory("cni-folder", step.CNIFolder, plan.AccessAdmin),
-		step.Directory("kubelet-logs", n.kubelet.LogDirectory, plan.AccessInherit),
 	}
 	steps = append(steps, n.cluster.discoveryFile()...)
 	return append(steps, &plan.File{
@@ -78,7 +71,7 @@ func (c cluster) answers() []plan.Step {
 // earlier attempt. kubeadm reset would empty the kubelet's whole folder, which also has the image's credential
 // provider and files of the user. The two programs are joined by cmd.exe's own operator; nothing in the line comes
 // from a spec.
-var clearJoin = plan.Texts("cmd.exe", "/d", "/c", "net.exe", "stop", "kubelet", "&",
+var clearJoin = plan.Texts("cmd.exe", "/d", "/c", step.System32+`\net.exe`, "stop", "kubelet", "&",
 	"del", "/f", "/q", step.Kubeconfig, step.BootstrapKubeconfig, step.KubernetesDirectory+`\pki\ca.crt`)
 
 // runKubeadm joins the cluster. The step is done when the kubelet has a certificate: kubelet.conf exists as soon as

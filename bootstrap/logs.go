@@ -23,7 +23,7 @@ func logs(kubelet string) *plan.CollectLogs {
 			`C:\var\log\containers\*_kube-*`, // kube-system, kube-flannel
 			`C:\var\log\containers\*_calico-*`,
 			`C:\var\log\containers\*_openshift-ovn-*`,
-			`C:\run\flannel\subnet.env`,
+			step.FlannelFolder+`\subnet.env`,
 			`C:\CalicoWindows\logs\*`,
 			`C:\var\log\calico\cni\*`,
 			`C:\k\azure-vnet*.log`,

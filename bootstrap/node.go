@@ -51,8 +51,8 @@ func readNode(in Input) (*node, error) {
 		version:         in.Machine.Spec.Version,
 	}
 	for _, read := range []func(*node, Input) error{
-		(*node).readMachine, (*node).readKubelet, (*node).readCustom, (*node).readWindows, (*node).readNetwork,
-		(*node).readContainerd,
+		(*node).checkSize, (*node).readMachine, (*node).readKubelet, (*node).readCustom, (*node).readWindows,
+		(*node).readNetwork, (*node).readContainerd,
 	} {
 		if err := read(n, in); err != nil {
 			return nil, err
@@ -62,6 +62,8 @@ func readNode(in Input) (*node, error) {
 	n.joinConfiguration, err = joinConfiguration(n)
 	return n, err
 }
+
+func (*node) checkSize(in Input) error { return CheckSize(in.Config.Spec, in.Sources) }
 
 // readMachine reads what the other parts need: cloud, adapters, version and cluster.
 func (n *node) readMachine(in Input) error {

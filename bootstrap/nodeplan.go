@@ -17,7 +17,7 @@ const waitSeconds = 60
 // parts of the plan, in the order in which their steps stand within a phase.
 func (n *node) parts() []step.Part {
 	return []step.Part{
-		n.image(), n.adapters.Steps(), n.custom.steps(), n.windows.Steps(), joined(), n.kubelet.Steps(), n.registered(),
+		n.folders(), n.image(), n.adapters.Steps(), n.custom.steps(), n.windows.Steps(), joined(), n.kubelet.Steps(), n.registered(),
 		n.network.Steps(), n.containerd.Steps(), n.join(),
 	}
 }

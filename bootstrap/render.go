@@ -2,7 +2,7 @@
 // no clock, no context; the same input gives the same bytes.
 //
 // Render reads the input into a node (node.go), puts the steps of its parts together to the node's plan (nodeplan.go), and
-// packs it behind the constant scripts. Each part of a spec has the same shape: Read refuses what does not work, Steps
+// packs it beside the constant scripts. Each part of a spec has the same shape: Read refuses what does not work, Steps
 // writes, Warnings says what others must do. The large parts have rooms of their own: network, kubelet, windows and
 // containerd; custom.go, image.go and join.go are here. What all of them share is in step. This package is the only door:
 // names.go has what callers need of the rooms behind it.
@@ -35,6 +35,15 @@ type Input struct {
 	Sources map[string][]byte
 }
 
+// String hides the input: it has the token and the contents of Secrets.
+func (Input) String() string { return "[hidden]" }
+
+// GoString hides the input.
+func (Input) GoString() string { return "[hidden]" }
+
+// MarshalLog hides the input.
+func (Input) MarshalLog() any { return "[hidden]" }
+
 // Render makes the user data of one VM. An *InvalidError is for the user, who must change the spec. Any other error
 // means that the caller was too early, or that we made a mistake.
 func Render(in Input) (UserData, error) {
@@ -64,10 +73,10 @@ type UserData struct {
 	warnings []string
 }
 
-// Bytes is the script that cloudbase-init runs.
+// Bytes is the cloud-config that cloudbase-init carries out.
 func (u UserData) Bytes() []byte { return u.bytes }
 
-// Plan is what the script carries out.
+// Plan is what the node carries out.
 func (u UserData) Plan() *plan.Plan { return u.plan }
 
 // Warnings are sentences about what was rendered but may not work.

@@ -1,8 +1,10 @@
 package bootstrap
 
 import (
+	"encoding/base64"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
@@ -10,6 +12,13 @@ import (
 
 // Sources are all Secrets and ConfigMaps that a spec refers to, each once, sorted by name.
 func Sources(spec bootstrapv1.WindowsBootstrapConfigSpec) []step.Source {
+	all := uses(spec)
+	slices.SortFunc(all, func(a, b step.Source) int { return strings.Compare(a.String(), b.String()) })
+	return slices.Compact(all)
+}
+
+// uses are the same, each as often as the spec refers to it.
+func uses(spec bootstrapv1.WindowsBootstrapConfigSpec) []step.Source {
 	var all []step.Source
 	if ref := spec.Discovery.KubeconfigFrom.Secret; ref.Name != "" {
 		all = append(all, step.Source{Kind: step.SourceSecret, Name: ref.Name, Key: ref.Key})
@@ -33,6 +42,76 @@ func Sources(spec bootstrapv1.WindowsBootstrapConfigSpec) []step.Source {
 	for _, dropIn := range spec.Containerd.DropIns {
 		all = append(all, step.SourcesOf(dropIn.ContentFrom)...)
 	}
-	slices.SortFunc(all, func(a, b step.Source) int { return strings.Compare(a.String(), b.String()) })
-	return slices.Compact(all)
+	return all
+}
+
+// inline are the contents that stand in the spec itself.
+func inline(spec bootstrapv1.WindowsBootstrapConfigSpec) []string {
+	var all []string
+	for _, file := range spec.Custom.Files {
+		all = append(all, file.Content)
+	}
+	for _, script := range slices.Concat(spec.Custom.PreJoin, spec.Custom.PostJoin) {
+		all = append(all, script.Content)
+	}
+	for _, certificate := range spec.Windows.TrustedCertificates {
+		all = append(all, certificate.Content)
+	}
+	for _, dropIn := range spec.Containerd.DropIns {
+		all = append(all, dropIn.Content)
+	}
+	return all
+}
+
+// maxContentBytes is far more than any cloud carries, even of what compresses well, and little enough that many configs can be
+// rendered at once.
+const maxContentBytes = 1 << 20
+
+// CheckSize refuses contents that no cloud carries before anything is made of them. Each counts as often as it is used, with the
+// length that it has in the plan. Contents may still be missing in the sources.
+func CheckSize(spec bootstrapv1.WindowsBootstrapConfigSpec, sources map[string][]byte) error {
+	left := maxContentBytes
+	for _, text := range inline(spec) {
+		left -= lengthInPlan([]byte(text))
+	}
+	for _, source := range uses(spec) {
+		if left < 0 {
+			break // before more of what may be used a hundred times is counted
+		}
+		left -= lengthInPlan(sources[source.String()])
+	}
+	if left >= 0 {
+		return nil
+	}
+	return step.Invalid("WindowsBootstrapConfig spec",
+		"its files, scripts, certificates and other contents have more than %d bytes together, with escapes and each as often as it "+
+			"is used, but user data carries far less; use fewer or shorter ones", maxContentBytes)
+}
+
+// lengthInPlan is the length of a content as JSON, where a control character is six bytes; what is no text is base64.
+func lengthInPlan(content []byte) int {
+	if !utf8.Valid(content) || slices.Contains(content, 0) {
+		return base64.StdEncoding.EncodedLen(len(content))
+	}
+	length := len(content)
+	for _, c := range string(content) {
+		length += escape(c)
+	}
+	return length
+}
+
+// escape is how many bytes more a character has in JSON, as Go writes it.
+func escape(c rune) int {
+	switch c {
+	case '"', '\\', '\n', '\r', '\t', '\b', '\f':
+		return 1
+	case '<', '>', '&':
+		return 5
+	case '\u2028', '\u2029':
+		return 3
+	}
+	if c < ' ' {
+		return 5
+	}
+	return 0
 }

@@ -60,6 +60,18 @@ func TestToolchainRuns(t *testing.T) {
 	}
 }
 
+// Those who build with Docker get the same Go.
+func TestDockerfileHasTheToolchain(t *testing.T) {
+	content := expect.Got(os.ReadFile(filepath.Join(root, "Dockerfile")))(t)
+	found := regexp.MustCompile(`(?m)^ARG GO_IMAGE=golang:(\S+)$`).FindStringSubmatch(string(content))
+	if want := moduleVersions(t, ".")["go"]; found == nil || found[1] != want {
+		t.Errorf("Dockerfile has %v, want GO_IMAGE=golang:%s", found, want)
+	}
+	if strings.Contains(string(content), ":latest") {
+		t.Error("Dockerfile has an image whose tag moves")
+	}
+}
+
 // moduleVersions returns what a go.mod requires, without the v; "go" is the toolchain's version, or the language's.
 func moduleVersions(t *testing.T, folder string) map[string]string {
 	t.Helper()

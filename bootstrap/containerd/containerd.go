@@ -93,7 +93,7 @@ func (c Containerd) Steps() step.Part {
 	for _, own := range c.dropIns {
 		file := dropInFile("drop-in-"+own.name, "50-"+own.name, own.content.Bytes)
 		if own.content.Secret {
-			file.Access = plan.AccessAdmin
+			file.Access, file.Secret = plan.AccessAdmin, true
 		}
 		p.Add(step.PhaseContainer, file)
 		p.Redact = append(p.Redact, own.content.SecretText()...)

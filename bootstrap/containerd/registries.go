@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
@@ -100,18 +99,12 @@ func readRegistry(field string, wanted bootstrapv1.Registry, sources step.Conten
 	return read, nil
 }
 
-// addRegistries writes CAs and hosts.toml files. These hold credentials in clear text, so only administrators can
-// open their folder.
+// addRegistries writes CAs and hosts.toml files. These hold credentials in clear text; only administrators can open
+// their folder.
 func addRegistries(p *step.Part, registries []registry) {
 	if len(registries) == 0 {
 		return
 	}
-	p.Add(step.PhaseContainer, &plan.Directory{
-		Common: plan.Common{
-			Name: "registries", Reason: step.ReasonContainerdConfigFailed,
-		},
-		Path: plan.Text(step.CertsDirectory), Access: plan.AccessAdmin,
-	})
 	for i, one := range registries {
 		if len(one.ca) > 0 {
 			p.Add(step.PhaseContainer, step.PrivateFile(fmt.Sprintf(

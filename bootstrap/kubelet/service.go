@@ -91,3 +91,22 @@ func commandLine(argv []string) string {
 	}
 	return strings.Join(quoted, " ")
 }
+
+// Folders of the spec, from which the kubelet runs or obeys something.
+func (k *Kubelet) Folders() []step.Folder {
+	var all []step.Folder
+	for _, flag := range k.Flags {
+		path := strings.ReplaceAll(flag.Value, "/", `\`)
+		if !step.PlainPath.MatchString(path) {
+			continue
+		}
+		switch flag.Name {
+		case "image-credential-provider-bin-dir":
+			all = append(all, step.Folder{Name: "credential-providers", Path: path, Access: plan.AccessGuarded, Whole: true})
+		case "image-credential-provider-config":
+			folder := path[:strings.LastIndexByte(path, '\\')]
+			all = append(all, step.Folder{Name: "credential-provider-config", Path: folder, Access: plan.AccessGuarded})
+		}
+	}
+	return all
+}

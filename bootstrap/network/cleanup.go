@@ -9,7 +9,7 @@ import (
 )
 
 // cniState is where host-local records which pod has which address.
-const cniState = `C:\var\lib\cni\networks`
+const cniState = step.CNIState + `\networks`
 
 // What CNIs leave behind: HNS networks and endpoints, by name, and files. On the first boot all of them are from the
 // machine that the image was made of.
@@ -20,8 +20,8 @@ var (
 	}
 	staleEndpoints = []string{"*cbr0*", "*vxlan0*", "*flannel.*", "*Calico*", "*-eth0", "VIPEndpoint"}
 	staleFiles     = []string{
-		`C:\k\SourceVip.json`, `C:\k\SourceVipRequest.json`, `C:\run\flannel\subnet.env`,
-		`C:\k\azure-vnet.json`, `C:\k\azure-vnet-ipam.json`, `C:\var\lib\cni\flannel`, cniState,
+		`C:\k\SourceVip.json`, `C:\k\SourceVipRequest.json`, step.FlannelFolder + `\subnet.env`,
+		`C:\k\azure-vnet.json`, `C:\k\azure-vnet-ipam.json`, step.CNIState + `\flannel`, cniState,
 	}
 )
 

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	proxyFolder = `C:\var\lib\kube-proxy`
+	proxyFolder = step.KubeProxyFolder
 	proxyFile   = proxyFolder + `\config.conf`
 )
 

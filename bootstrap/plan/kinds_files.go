@@ -2,18 +2,21 @@ package plan
 
 import "strings"
 
-// Access says who may read a file or folder.
+// Access says whose a file or folder is, and who may use it.
 type Access string
 
-// AccessAdmin lets in SYSTEM and Administrators only; AccessInherit, like the empty Access, leaves it as it is.
+// AccessAdmin lets in SYSTEM and Administrators only; AccessGuarded lets Users read a folder, and make nothing in it;
+// AccessInherit, like the empty Access, leaves it as it is.
 const (
 	AccessAdmin   Access = "admin"
+	AccessGuarded Access = "guarded"
 	AccessInherit Access = "inherit"
 )
 
-// File writes a file and makes the folders above it. Access is set before the content, and a reader never sees half a file.
+// File makes a file anew, and the folders above it. Owner and access are set when it is made, under a name that nobody can know
+// before; then it gets its own name. A reader never sees half a file. One with access admin is not written through a link.
 //
-// Already so: the content has the same SHA-256. Access is compared on its own.
+// Already so: the content has the same SHA-256, and with access admin the same owner and access.
 type File struct {
 	Common
 	// Path of the file.
@@ -24,17 +27,23 @@ type File struct {
 	Content []byte `json:"content,omitempty"`
 	// Access is for SYSTEM and Administrators only (admin), or that of the folder (inherit, or empty).
 	Access Access `json:"access,omitempty"`
+	// Secret says that no line of the content is told, if it has 8 or more characters. Its text has no facts.
+	Secret bool `json:"secret,omitempty"`
 }
 
-// Directory makes a folder and the folders above it.
+// Directory makes a folder and the folders above it. With access admin or guarded it belongs to Administrators, also where it was
+// there before, and the step fails where a link is in its path.
 //
-// Already so: it exists. Access is compared on its own.
+// Already so: it exists. Owner and access are compared on their own.
 type Directory struct {
 	Common
 	// Path of the folder.
 	Path Value `json:"path"`
-	// Access as for a file. What is made in the folder later inherits it.
+	// Access as for a file: what is made in the folder later inherits it. Or guarded: Users read the folder and make nothing in it;
+	// in folders below it they have the rights that they have on a drive, because pods use their volumes as Users.
 	Access Access `json:"access,omitempty"`
+	// Whole means everything in it, too: it belongs to Administrators, inherits its access, and links are removed.
+	Whole bool `json:"whole,omitempty"`
 }
 
 // Remove deletes files, and folders with everything in them.
@@ -102,11 +111,13 @@ func (s *File) check(c *checker) {
 	c.value("text", s.Text)
 	c.access(s.Access)
 	c.must(s.Text == nil || s.Content == nil, "content", "is given twice: leave out text or content")
+	c.must(!s.Secret || !s.Text.hasFact(), "secret", "goes with a text without facts")
 }
 
 func (s *Directory) check(c *checker) {
 	c.path("path", s.Path)
-	c.access(s.Access)
+	c.oneOf("access", string(s.Access), "", string(AccessAdmin), string(AccessGuarded), string(AccessInherit))
+	c.must(!s.Whole || s.Access == AccessAdmin || s.Access == AccessGuarded, "whole", "needs access admin or guarded")
 }
 
 func (s *Remove) check(c *checker) {

@@ -36,6 +36,8 @@ type Program struct {
 	Diagnose []Diagnosis `json:"diagnose,omitempty"`
 	// Creates is a file that exists once the program has done its work.
 	Creates Value `json:"creates,omitempty"`
+	// Quiet keeps what the program writes on the node, where only administrators can read it: a failure tells its exit code alone.
+	Quiet bool `json:"quiet,omitempty"`
 	// Undo is a program that runs before each further attempt, also when the one before was cut short. Its exit code does not
 	// matter.
 	Undo []Value `json:"undo,omitempty"`
@@ -135,6 +137,7 @@ func (p *Program) check(c *checker) {
 	if p.Directory != "" {
 		c.path("directory", Text(p.Directory))
 	}
+	c.must(!p.Quiet || len(p.Diagnose) == 0, "diagnose", "has no output to look at, because of quiet")
 	for _, rule := range p.Diagnose {
 		c.expression("diagnose.match", rule.Match)
 		c.reason("diagnose.reason", rule.Reason)

@@ -97,10 +97,10 @@ func (p *Plan) Encode() ([]byte, error) {
 }
 
 // String hides the plan: it holds the join token.
-func (*Plan) String() string { return "[hidden]" }
+func (Plan) String() string { return "[hidden]" }
 
 // GoString hides the plan.
-func (*Plan) GoString() string { return "[hidden]" }
+func (Plan) GoString() string { return "[hidden]" }
 
 // MarshalLog hides the plan.
-func (*Plan) MarshalLog() any { return "[hidden]" }
+func (Plan) MarshalLog() any { return "[hidden]" }

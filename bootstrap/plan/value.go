@@ -3,6 +3,7 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -62,6 +63,10 @@ func (v Value) Resolve(facts map[string]string) (string, error) {
 
 // String shows a Value to people, with facts in angle brackets.
 func (v Value) String() string { return v.join(func(fact string) string { return "<" + fact + ">" }) }
+
+func (v Value) hasFact() bool {
+	return slices.ContainsFunc(v, func(part Part) bool { return part.Fact != "" })
+}
 
 // sample is the text with a harmless character in place of every fact.
 func (v Value) sample() string { return v.join(func(string) string { return "0" }) }

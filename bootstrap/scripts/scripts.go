@@ -1,15 +1,18 @@
-// Package scripts holds the PowerShell that every Windows node runs, and packs it around a plan as user data.
+// Package scripts holds the PowerShell that every Windows node runs, and packs it beside a plan as user data.
 //
-// cloudbase-init starts loader.ps1, which unpacks two blobs: the agent (agent.ps1 and steps.ps1 in one) and the plan. All
-// three scripts are constant, and a test pins their hashes. What differs from node to node is in the plan, which reaches
-// the user data as base64 only: no value can become code.
+// User data is a cloud-config: cloudbase-init writes three files, the agent (agent.ps1 and steps.ps1 in one), loader.ps1 and
+// the plan, and starts PowerShell on the loader. All scripts are constant, and a test pins their hashes. What differs from node
+// to node is in the plan, which no PowerShell text holds: Windows logs what PowerShell compiles. See
+// docs/decisions/008-user-data-as-cloud-config.md.
 package scripts
 
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -26,41 +29,83 @@ var agent string
 //go:embed steps.ps1
 var steps string
 
-// The loader's places for the blobs.
+// The folder in which cloudbase-init puts the files, but for the hash of the plan at its end. The plan holds a token, so no
+// user of Windows can know the name and make the folder first. 32-bit programs see the same folder.
 const (
-	agentPlace = "@@AGENT@@"
-	planPlace  = "@@PLAN@@"
+	staging    = `C:\Windows\Temp\capwin-`
+	hashLength = 16
 )
 
-// frame is the user data without its plan. It is the same for all machines and packed once.
-var frame = sync.OnceValue(func() [2]string {
-	before, after, _ := strings.Cut(loader, planPlace)
-	return [2]string{strings.Replace(before, agentPlace, string(appendBlob(nil, Gzip([]byte(Agent())))), 1), after}
+// hashPlace stands in the constant text for the hash.
+const hashPlace = "@@HASH@@"
+
+// runcmd is the end of the cloud-config: a batch file of three lines. A cloudbase-init of 32 bits finds the PowerShell of 64
+// bits through Sysnative, which others do not see. The last line is the net, should PowerShell never start.
+const runcmd = `runcmd:
+- '@set "PATH=%SystemRoot%\Sysnative\WindowsPowerShell\v1.0;%PATH%"'
+- '@powershell.exe -NoProfile -NonInteractive -ExecutionPolicy RemoteSigned -File "` + staging + hashPlace + `\loader.ps1"'
+- '@rd /s /q "` + staging + hashPlace + `"'
+`
+
+// frame is the user data around the plan's blob, each half cut where the hash goes. It is the same for all machines and
+// packed once.
+type frame struct{ before, after []string }
+
+var constant = sync.OnceValue(func() frame {
+	before := "#cloud-config\nwrite_files:\n" + fileHead("agent.ps1") + string(appendBlob(nil, Gzip([]byte(Agent())))) +
+		fileHead("loader.ps1") + string(appendBlob(nil, Gzip([]byte(Loader())))) + fileHead("plan.json")
+	return frame{strings.Split(before, hashPlace), strings.Split(runcmd, hashPlace)}
 })
 
-// UserData is the loader with the agent and a plan in it: pure ASCII, which differs from plan to plan in one blob only.
+// fileHead is an item of write_files up to its content. On Windows permissions only say that the file is not read-only, and
+// access is that of the folder; but without them cloudbase-init would warn.
+func fileHead(name string) string {
+	return "- path: '" + staging + hashPlace + `\` + name + "'\n  permissions: '0600'\n  encoding: gz+b64\n  content: |\n"
+}
+
+// UserData is the cloud-config of a plan: pure ASCII, which differs from plan to plan in the plan's blob and the folder only.
 func UserData(plan []byte) []byte {
-	frame := frame()
-	packed := pack(plan, fast)
-	data := make([]byte, 0, len(frame[0])+len(packed)/2*3+len(frame[1]))
-	data = appendBlob(append(data, frame[0]...), packed)
-	return append(data, frame[1]...)
+	f, hash, packed := constant(), hashOf(plan), pack(plan, fast)
+	before, after := strings.Join(f.before, hash), strings.Join(f.after, hash)
+	data := make([]byte, 0, len(before)+len(packed)/2*3+2*blobLine+len(after))
+	return append(appendBlob(append(data, before...), packed), after...)
+}
+
+func hashOf(plan []byte) string {
+	sum := sha256.Sum256(plan)
+	return hex.EncodeToString(sum[:hashLength/2])
 }
 
 // Plan takes the plan out of user data again. It refuses user data that differs from UserData in anything else.
 func Plan(userData []byte) ([]byte, error) {
-	frame := frame()
-	rest, begins := bytes.CutPrefix(userData, []byte(frame[0]))
-	packed, ends := bytes.CutSuffix(rest, []byte(frame[1]))
-	if !begins || !ends {
+	blob, found := constant().cut(userData)
+	if !found {
 		return nil, errors.New("the user data was not rendered by this release")
 	}
-	plan, err := unblob(string(packed))
+	plan, err := unblob(blob)
 	if err != nil {
 		return nil, fmt.Errorf("unpack plan: %w", err)
 	}
+	if !bytes.Equal(userData, UserData(plan)) {
+		return nil, errors.New("unpack plan: the user data is not what this release renders for it")
+	}
 	return plan, nil
 }
+
+// cut finds the plan's blob, if all around it is ours, whatever hash the folder has.
+func (f frame) cut(userData []byte) (blob []byte, found bool) {
+	begin := len(f.before[0])
+	if len(userData) < begin+hashLength {
+		return nil, false
+	}
+	hash := string(userData[begin : begin+hashLength])
+	rest, begins := bytes.CutPrefix(userData, []byte(strings.Join(f.before, hash)))
+	blob, ends := bytes.CutSuffix(rest, []byte(strings.Join(f.after, hash)))
+	return blob, begins && ends
+}
+
+// Loader is what PowerShell is started on.
+func Loader() string { return loader }
 
 // Agent is the interpreter as it stands on a node: one script of trimmed lines, without comments and blank lines. Lines of
 // here-strings stay as they are.
@@ -85,8 +130,11 @@ var Agent = sync.OnceValue(func() string {
 	return packed.String()
 })
 
-// blobLine is the length of a blob's lines, which editors and the log of cloudbase-init can take.
-const blobLine = 1000
+// blobLine is the length of a blob's lines, which editors can take, without the blanks before them.
+const (
+	blobLine   = 1000
+	blobIndent = "    "
+)
 
 // The agent is packed once, as small as possible. A plan is packed for each machine: 900 bytes longer, in a quarter of the
 // time. Writers are used again, because a new one allocates a megabyte, more than all the rest of a rendering.
@@ -120,14 +168,17 @@ func Gzip(data []byte) []byte { return pack(data, smallest) }
 
 // appendBlob writes lines of blobLine characters.
 func appendBlob(text, packed []byte) []byte {
-	for ; len(packed) > blobLine/4*3; packed = packed[blobLine/4*3:] {
-		text = append(base64.StdEncoding.AppendEncode(text, packed[:blobLine/4*3]), '\n')
+	for len(packed) > 0 {
+		line := packed[:min(len(packed), blobLine/4*3)]
+		text = append(base64.StdEncoding.AppendEncode(append(text, blobIndent...), line), '\n')
+		packed = packed[len(line):]
 	}
-	return base64.StdEncoding.AppendEncode(text, packed)
+	return text
 }
 
-func unblob(text string) ([]byte, error) {
-	packed, err := base64.StdEncoding.DecodeString(text) // which skips line ends
+func unblob(text []byte) ([]byte, error) {
+	letters := bytes.ReplaceAll(text, []byte(blobIndent), nil)
+	packed, err := base64.StdEncoding.DecodeString(string(letters)) // which skips line ends
 	if err != nil {
 		return nil, err
 	}

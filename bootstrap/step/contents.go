@@ -87,8 +87,8 @@ func (c Contents) Credentials(field, secret string) (user, password string, err 
 	return pair[0], pair[1], nil
 }
 
-// Which texts are hidden from reports: a shorter one would also hide words that are not secret, and a text of several
-// lines never appears in one line of a report.
+// Which texts are hidden from reports and collected logs: a shorter one would also hide words that are not secret. The lines of
+// longer ones are hidden from reports by the node itself, which has them in the files that the plan calls secret.
 const (
 	ShortestSecret = 8
 	longestSecret  = 256

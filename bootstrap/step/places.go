@@ -15,6 +15,11 @@ const (
 	// KubeletCertificate is a link to the newest certificate; it exists once the cluster has signed the first.
 	KubeletCertificate = KubeletKeys + `\kubelet-client-current.pem`
 	KubeletLogs        = `C:\var\log\kubelet`
+	PodLogs            = `C:\var\log\pods`
+	// Sockets of drivers lie in these; whoever makes one there is a driver.
+	KubeletPlugins  = KubeletDirectory + `\plugins`
+	KubeletRegistry = KubeletDirectory + `\plugins_registry`
+	KubeletDevices  = KubeletDirectory + `\device-plugins`
 
 	JoinDirectory    = `C:\run\kubeadm`
 	JoinFile         = JoinDirectory + `\join-config.yaml`
@@ -31,9 +36,15 @@ const (
 	// CNIPrograms and CNIFolder are where containerd looks for plug-ins and their configuration.
 	CNIPrograms = `C:\opt\cni\bin`
 	CNIFolder   = `C:\etc\cni\net.d`
+	// CNIState is where plug-ins record which pod has which address.
+	CNIState = `C:\var\lib\cni`
+
+	// FlannelFolder is where flannel tells its plug-in about the node's addresses.
+	FlannelFolder = `C:\run\flannel`
 
 	// KubeProxyFile is the configuration of kube-proxy. Users may bring the kubeconfig beside it.
-	KubeProxyFile = `C:\var\lib\kube-proxy\config.conf`
+	KubeProxyFolder = `C:\var\lib\kube-proxy`
+	KubeProxyFile   = KubeProxyFolder + `\config.conf`
 
 	ContainerdFolder = `C:\Program Files\containerd`
 	// DropInsDirectory is what containerd's configuration imports; containerd 2 merges its files key by key.
@@ -41,7 +52,8 @@ const (
 	CertsDirectory   = `C:\ProgramData\containerd\certs.d`
 
 	// ToolsConfFile is the configuration of VMware Tools.
-	ToolsConfFile = `C:\ProgramData\VMware\VMware Tools\tools.conf`
+	ToolsFolder   = `C:\ProgramData\VMware\VMware Tools`
+	ToolsConfFile = ToolsFolder + `\tools.conf`
 	// AzureConfigFile is where Azure's CSI drivers look on Windows.
 	AzureConfigFile = `C:\k\azure.json`
 	CSIProxyLogs    = `C:\var\log\csi-proxy`
@@ -50,8 +62,11 @@ const (
 // CRISocket is where containerd listens on every image.
 const CRISocket = "npipe:////./pipe/containerd-containerd"
 
-// OwnDirectory holds files that only the bootstrap needs.
-const OwnDirectory = `C:\run\capwin`
+// OwnDirectory holds files that only the bootstrap needs, SentinelDirectory what it leaves when all is done.
+const (
+	OwnDirectory      = `C:\run\capwin`
+	SentinelDirectory = `C:\run\cluster-api`
+)
 
 // PlainPath is a path on drive C: that Windows uses unchanged: no stream, no device, no part that ends in a dot or a
 // blank, and no short name, by which every place has a second path.
@@ -61,7 +76,7 @@ var PlainPath = regexp.MustCompile(`^[Cc]:(\\[^\x00-\x1f<>:"|?*/\\~]*[^\x00-\x1f
 var ownPlaces = []string{
 	JoinDirectory, OwnDirectory, KubernetesDirectory, KubeletKeys, KubeletDirectory + `\config.yaml`,
 	KubeletDirectory + `\instance-config.yaml`, KubeletDirectory + `\kubeadm-flags.env`,
-	`C:\ProgramData\capwin`, `C:\run\cluster-api`, CertsDirectory, ContainerdFolder,
+	`C:\ProgramData\capwin`, SentinelDirectory, CertsDirectory, ContainerdFolder,
 	KubeadmProgram, kubectlProgram, KubeletProgram, LogProgram, CNIFolder, CNIPrograms, KubeProxyFile,
 	AzureConfigFile, ToolsConfFile,
 }
@@ -73,7 +88,7 @@ func CheckPath(field, path string) error {
 			`%q is not a plain path on drive C:; use one such as C:\etc\app.conf, without wildcards, ".." and "~"`, path)
 	}
 	for _, own := range ownPlaces {
-		if below(path, own) {
+		if Below(path, own) {
 			return Invalid(field,
 				"%q is in %s, which is reserved for the bootstrap and the programs of the node; use another one", path, own)
 		}
@@ -81,8 +96,8 @@ func CheckPath(field, path string) error {
 	return nil
 }
 
-// below says whether a path is a place or in it. Windows ignores the case of letters.
-func below(path, place string) bool {
+// Below says whether a path is a place or in it. Windows ignores the case of letters.
+func Below(path, place string) bool {
 	path, place = strings.ToLower(path), strings.ToLower(place)
 	return path == place || strings.HasPrefix(path, place+`\`)
 }

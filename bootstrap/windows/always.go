@@ -17,6 +17,15 @@ func (a always) addTo(p *step.Part) {
 	}
 }
 
+// folders: VMware Tools obeys what lies in its folder. It has files there that it protects itself, and runs for users, too, who
+// must read there.
+func (a always) folders() []step.Folder {
+	if !a.vmwareTools {
+		return nil
+	}
+	return []step.Folder{{Name: "vmware-tools-folder", Path: step.ToolsFolder, Access: plan.AccessGuarded}}
+}
+
 // smbNames lets SMB mounts of pods resolve servers by the node's DNS; without it only addresses work. Images usually
 // have it set.
 func smbNames() plan.Step {

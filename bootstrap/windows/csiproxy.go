@@ -2,6 +2,7 @@ package windows
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
@@ -23,6 +24,17 @@ func readCSIProxy(in Input) (setting, error) {
 	return csiProxy(path), nil
 }
 
+func (c csiProxy) folders() []step.Folder {
+	if c == "" {
+		return nil
+	}
+	folder := string(c[:strings.LastIndexByte(string(c), '\\')])
+	return []step.Folder{
+		{Name: "csi-proxy-folder", Path: folder, Access: plan.AccessAdmin, Whole: true},
+		{Name: "csi-proxy-logs", Path: step.CSIProxyLogs, Access: plan.AccessGuarded, Whole: true},
+	}
+}
+
 func (c csiProxy) addTo(p *step.Part) {
 	path := string(c)
 	if path == "" {
@@ -35,7 +47,6 @@ func (c csiProxy) addTo(p *step.Part) {
 		&plan.WaitFor{
 			Common: common("csi-proxy-program"), For: plan.ForFile, Target: plan.Text(path), Say: plan.Text(path + " does not exist"),
 		},
-		step.Directory("csi-proxy-logs", step.CSIProxyLogs, plan.AccessInherit),
 		&plan.Service{
 			Common: common("csi-proxy-service"), Service: "csiproxy",
 			Command: plan.Texts(path, "-windows-service", "-log_file="+step.CSIProxyLogs+`\csi-proxy.log`, "-logtostderr=false"),

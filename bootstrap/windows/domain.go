@@ -85,8 +85,9 @@ func (d domain) addTo(p *step.Part) {
 		return
 	}
 	pause := 15
-	p.Add(step.PhaseWindows,
-		step.PrivateFile("domain", step.ReasonDomainJoinFailed, domainFile, d.text),
+	member := step.PrivateFile("domain", step.ReasonDomainJoinFailed, domainFile, d.text)
+	member.Secret = true
+	p.Add(step.PhaseWindows, member,
 		step.PrivateFile("domain-script", step.ReasonDomainJoinFailed, domainScriptFile, []byte(domainScript)),
 		&plan.Script{
 			Common: plan.Common{

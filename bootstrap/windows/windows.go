@@ -39,8 +39,8 @@ type setting interface{ addTo(p *step.Part) }
 func Read(in Input) (Windows, error) {
 	w := Windows{risks: clockRisks(in.Spec)}
 	for _, read := range []func(Input) (setting, error){
-		readTrust, readProxy, readClock, readFeatures, readUsers, readDefender, readCSIProxy, readAzureJSON, readDomain,
-		readGMSAPlugin, readAlways, readPageFile,
+		readTrust, readProxy, readClock, readFeatures, readDefender, readCSIProxy, readAzureJSON, readDomain,
+		readGMSAPlugin, readAlways, readPageFile, readUsers,
 	} {
 		s, err := read(in)
 		if err != nil {
@@ -58,6 +58,17 @@ func (w Windows) Steps() step.Part {
 		s.addTo(&p)
 	}
 	return p
+}
+
+// Folders from which SYSTEM runs something for a setting, or in which it writes or obeys something.
+func (w Windows) Folders() []step.Folder {
+	var all []step.Folder
+	for _, s := range w.settings {
+		if with, ok := s.(interface{ folders() []step.Folder }); ok {
+			all = append(all, with.folders()...)
+		}
+	}
+	return all
 }
 
 // Warnings are about settings that others replace.

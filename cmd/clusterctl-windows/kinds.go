@@ -18,12 +18,19 @@ func sayFile(s *plan.File) string {
 }
 
 func sayDirectory(s *plan.Directory) string {
-	return "creates the folder " + s.Path.String() + access(s.Access)
+	whole := ""
+	if s.Whole {
+		whole = ", with all that is in it"
+	}
+	return "creates the folder " + s.Path.String() + access(s.Access) + whole
 }
 
 func access(a plan.Access) string {
-	if a == plan.AccessAdmin {
+	switch a {
+	case plan.AccessAdmin:
 		return ", for SYSTEM and Administrators only"
+	case plan.AccessGuarded:
+		return ", in which Users may read but make nothing"
 	}
 	return ""
 }

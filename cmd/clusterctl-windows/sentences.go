@@ -129,12 +129,16 @@ func sayScript(s *plan.Script) string {
 
 // sayProgram describes what Run and Script have in common.
 func sayProgram(p plan.Program) string {
+	quiet := ""
+	if p.Quiet {
+		quiet = "; its output stays on the node"
+	}
 	return clause(" in ", p.Directory) +
 		clause(" with ", assignments(p.Environment)) +
 		clause(", unless this file exists: ", p.Creates.String()) +
 		clause(", with success at exit codes ", codes(p.OkExitCodes)) +
 		clause(", with success after a reboot at exit codes ", codes(p.RebootExitCodes)) +
-		clause("; before it tries again, it runs ", commandLine(p.Undo))
+		clause("; before it tries again, it runs ", commandLine(p.Undo)) + quiet
 }
 
 func codes(all []int) string {

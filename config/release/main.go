@@ -23,6 +23,9 @@ func main() {
 	flag.StringVar(&r.image, "image", manifestImage, "image of the managers")
 	flag.StringVar(&r.out, "out", "out/repository", "folder to write")
 	flag.StringVar(&r.source, "source", ".", "root of this repository")
+	flag.StringVar(&r.built, "built", "", "folder that config/image wrote: its image is named by digest, and the provenance is put there")
+	flag.StringVar(&r.revision, "revision", "", "commit of the source, for the provenance")
+	flag.StringVar(&r.builder, "builder", "", "URI of who builds, for the provenance")
 	flag.Parse()
 	if err := r.write(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -30,7 +33,7 @@ func main() {
 	}
 }
 
-type release struct{ version, image, out, source string }
+type release struct{ version, image, out, source, built, revision, builder string }
 
 // component is one provider of the release: its type in clusterctl, and the files in its folder besides the manifests.
 type component struct {
@@ -50,6 +53,11 @@ func (r release) write() error {
 		return fmt.Errorf("find folder %s: %w", r.out, err)
 	}
 	r.out = out
+	if r.built != "" {
+		if err := r.useBuilt(); err != nil {
+			return err
+		}
+	}
 	for _, c := range components {
 		if err := r.writeComponent(c); err != nil {
 			return fmt.Errorf("write %s provider: %w", c.kind, err)
@@ -62,6 +70,27 @@ func (r release) write() error {
 	fmt.Printf("wrote %s; use it with: clusterctl --config %s generate cluster NAME -i windows:%s --flavor windows-vsphere "+
 		"--kubernetes-version VERSION\n",
 		r.out, config, r.version)
+	if r.built == "" {
+		return nil
+	}
+	if err := r.writeProvenance(); err != nil {
+		return fmt.Errorf("write provenance: %w", err)
+	}
+	return nil
+}
+
+// useBuilt names the image by the digest that it has in every registry. A tag may be moved to another image.
+func (r *release) useBuilt() error {
+	built, err := filepath.Abs(r.built)
+	if err != nil {
+		return fmt.Errorf("find folder %s: %w", r.built, err)
+	}
+	r.built = built
+	digest, err := r.imageDigest()
+	if err != nil {
+		return err
+	}
+	r.image += "@" + digest
 	return nil
 }
 

@@ -12,35 +12,57 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 )
 
-// readSources reads the Secrets and ConfigMaps of the config's own namespace that its spec refers to.
+// readSources reads the Secrets and ConfigMaps of the config's own namespace that its spec refers to: each once, and no more of
+// them as soon as they have more than user data can carry.
 func (r *Reconciler) readSources(ctx context.Context, f *facts) error {
 	f.sources = map[string][]byte{}
+	var read object // sources are sorted: those of an object follow each other
 	for _, source := range bootstrap.Sources(f.config.Spec) {
-		data, err := r.readSource(ctx, f.config.Namespace, source)
-		if err != nil {
-			return fmt.Errorf("get %s %s: %w", source.Kind, source.Name, err)
+		if !read.has(source) {
+			var err error
+			if read, err = r.readObject(ctx, f.config.Namespace, source); err != nil {
+				return fmt.Errorf("get %s %s: %w", source.Kind, source.Name, err)
+			}
 		}
+		data := read.data(source.Key)
 		if len(data) == 0 {
 			return phase.Lack(bootstrapv1.WaitingForSourcesReason,
 				"the config refers to the key %q of %s %s, which does not exist or is empty", source.Key, source.Kind, source.Name)
 		}
 		f.sources[source.String()] = data
+		if err := bootstrap.CheckSize(f.config.Spec, f.sources); err != nil {
+			return phase.Stall(bootstrapv1.ConfigInvalidReason, "%s", err.Error())
+		}
 	}
 	return nil
 }
 
-// readSource returns nothing for an object or a key that is not there.
-func (r *Reconciler) readSource(ctx context.Context, namespace string, source bootstrap.Source) ([]byte, error) {
+// object is a Secret or ConfigMap that was read; it is empty if there is none.
+type object struct {
+	kind, name string
+	bytes      map[string][]byte
+	texts      map[string]string
+}
+
+func (o object) has(source bootstrap.Source) bool {
+	return o.kind == source.Kind && o.name == source.Name
+}
+
+func (o object) data(key string) []byte {
+	if text, ok := o.texts[key]; ok {
+		return []byte(text)
+	}
+	return o.bytes[key]
+}
+
+func (r *Reconciler) readObject(ctx context.Context, namespace string, source bootstrap.Source) (object, error) {
 	key := client.ObjectKey{Namespace: namespace, Name: source.Name}
 	if source.Kind == bootstrap.SourceSecret {
 		var secret corev1.Secret
 		err := client.IgnoreNotFound(r.Live.Get(ctx, key, &secret))
-		return secret.Data[source.Key], err
+		return object{kind: source.Kind, name: source.Name, bytes: secret.Data}, err
 	}
 	var configMap corev1.ConfigMap
 	err := client.IgnoreNotFound(r.Live.Get(ctx, key, &configMap))
-	if text, ok := configMap.Data[source.Key]; ok {
-		return []byte(text), err
-	}
-	return configMap.BinaryData[source.Key], err
+	return object{kind: source.Kind, name: source.Name, bytes: configMap.BinaryData, texts: configMap.Data}, err
 }

@@ -5,6 +5,7 @@ package linux
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/version"
@@ -55,7 +56,7 @@ func notAsked(ctx context.Context, cluster *clusterv1.Cluster, err error) error 
 	}
 	away, ok := errors.AsType[*workload.UnreachableError](err)
 	if !ok {
-		return err
+		return fmt.Errorf("read Nodes of Cluster %s: %w", cluster.Name, err)
 	}
 	ctrl.LoggerFrom(ctx).V(4).Info("Workload cluster cannot be asked", "error", err.Error())
 	return phase.Poll(infrav1.WaitingForLinuxNodeReason,

@@ -17,7 +17,7 @@ import (
 // fails, the machine is as good as before: only its condition tells.
 func (r *Reconciler) afterwards(ctx context.Context, f *facts, m cloud.Machine) (cloud.VM, error) {
 	vm, err := f.cloud.Observe(ctx, m)
-	if err != nil || !vm.UserData || !settled(f) {
+	if err != nil || !vm.UserData || !isSettled(f) {
 		return vm, err
 	}
 	m.Settled = true
@@ -30,9 +30,9 @@ func (r *Reconciler) afterwards(ctx context.Context, f *facts, m cloud.Machine) 
 	return vm, nil
 }
 
-// settled says that the guest needs its user data no more: its Node has joined, or it reported that it has given up. A guest that
+// isSettled says that the guest needs its user data no more: its Node has joined, or it reported that it has given up. A guest that
 // is only late may still need them.
-func settled(f *facts) bool { return joined(f) || said(f, plan.StateFailed) }
+func isSettled(f *facts) bool { return joined(f) || said(f, plan.StateFailed) }
 
 // userDataCondition tells who can still read the user data. It is nil, and what was said last stands, while there is no VM or the
 // cloud does not answer.
@@ -45,7 +45,7 @@ func userDataCondition(f *facts) *metav1.Condition {
 		c.Status, c.Reason = metav1.ConditionTrue, infrav1.UserDataRemovedReason
 	case f.kept != nil:
 		c = phase.Of(f.kept).Condition(c.Type, known)
-	case settled(f):
+	case isSettled(f):
 		c.Reason, c.Message = infrav1.RemovingUserDataReason, "the user data is being taken out of the VM"
 	default:
 		c.Reason = infrav1.UserDataInUseReason

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// reread is how often we look at a machine that has not joined, or holds user data that it should not, even if no watch wakes us.
+	// reread is how often we look at a machine that has not joined, or whose user data the cloud does not take away, even if no
+	// watch wakes us.
 	reread = time.Minute
 
 	// grace is what a guest gets on top of its limit, because the limit does not count the first start of Windows and restarts,

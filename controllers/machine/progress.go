@@ -42,8 +42,8 @@ func readReport(report string) (*story, error) {
 	}
 	progress := infrav1.BootstrapProgress{
 		State:          string(r.State),
-		Phase:          clean(fmt.Sprintf("%d/%d %s", r.Phase.Index, r.Phase.Of, r.Phase.Name), maxName),
-		Step:           clean(r.Step, maxName),
+		Phase:          clean(fmt.Sprintf("%d/%d %s", r.Phase.Index, r.Phase.Of, cleanName(r.Phase.Name)), maxName),
+		Step:           clean(cleanName(r.Step), maxName),
 		Reason:         reasonOf(r.State, r.Reason, infrav1.BootstrapFailedReason),
 		Message:        clean(r.Message, maxMessage),
 		ExitCode:       int32(r.ExitCode), //nolint:gosec // because a number that wraps is as trustworthy as any other from the guest
@@ -52,7 +52,7 @@ func readReport(report string) (*story, error) {
 		Warnings:       cleanAll(r.Warnings, maxWarning),
 		Durations:      durationsOf(r.Durations),
 	}
-	return &story{Bootstrap: progress, LastBoot: bootOf(r.Boot), Build: clean(r.Facts.OS, maxName/2)}, nil
+	return &story{Bootstrap: progress, LastBoot: bootOf(r.Boot), Build: clean(cleanName(r.Facts.OS), maxName/2)}, nil
 }
 
 // reasonOf lets only documented reasons become the reason of a condition; any other becomes unknown.
@@ -128,6 +128,17 @@ func cleanAll(lines []string, limit int) []string {
 		all = append(all, clean(line, limit))
 	}
 	return all
+}
+
+// cleanName leaves only what names of phases and steps have: they stand in our sentences without quotes, so a guest could go on
+// with a sentence of its own.
+func cleanName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r) {
+			return r
+		}
+		return '_'
+	}, name)
 }
 
 // clean leaves only printable ASCII, up to the limit.

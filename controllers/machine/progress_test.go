@@ -27,9 +27,10 @@ func TestUntrustedReports(t *testing.T) {
 		"too large": {"a guest cannot fill the API server", `{"version":1,"state":"Running","message":"` +
 			strings.Repeat("x", 70000) + `"}`, nil},
 		"control characters": {
-			"nothing that a terminal would obey", `{"version":1,"state":"Running","phase":{"index":1,"of":2,"name":"a[31m` +
+			"nothing that a terminal would obey, and a name is no sentence",
+			`{"version":1,"state":"Running","phase":{"index":1,"of":2,"name":"a[31m` +
 				"\\u001b" + `"},"elapsed":-4}`,
-			&story{Bootstrap: infrav1.BootstrapProgress{State: "Running", Phase: "1/2 a[31m "}},
+			&story{Bootstrap: infrav1.BootstrapProgress{State: "Running", Phase: "1/2 a_31m_"}},
 		},
 		"long": {
 			"cut to the size of the field", `{"version":1,"state":"Failed","message":"` + long + `","lastLines":["` + long +

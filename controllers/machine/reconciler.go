@@ -258,16 +258,18 @@ func (r *Reconciler) tellOf(f *facts, name string) (told bool) {
 	return true
 }
 
-// enqueueChanged lets the clouds wake the reconciler. A key is only a hint: the reconciler asks what has changed.
+// enqueueChanged lets the clouds wake the reconciler. A key is only a hint: the reconciler asks what has changed, and no machine
+// makes it ask without end.
 func (r *Reconciler) enqueueChanged(ctx context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
 	go func() {
+		lately := hints{}
 		for {
 			select {
 			case <-ctx.Done():
 				return
 			case key := <-r.Changed:
 				if r.Namespace == "" || r.Namespace == key.Namespace {
-					queue.Add(ctrl.Request{NamespacedName: key})
+					queue.AddAfter(ctrl.Request{NamespacedName: key}, lately.wait(key, r.Now()))
 				}
 			}
 		}

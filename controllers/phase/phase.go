@@ -94,11 +94,15 @@ func (s Stop) Condition(kind string, known *metav1.Condition) metav1.Condition {
 	if s.Reason != clusterv1.InternalErrorReason {
 		return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: s.Reason, Message: s.Message}
 	}
-	if known != nil && known.Reason == s.Reason && act(known.Message) == act(s.Err.Error()) {
+	message := cloud.Clean(s.Err.Error(), maxInternal)
+	if known != nil && known.Reason == s.Reason && act(known.Message) == act(message) {
 		return *known
 	}
-	return metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: s.Reason, Message: s.Err.Error()}
+	return metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: s.Reason, Message: message}
 }
+
+// maxInternal is how much of an internal error people see: a server may have written it.
+const maxInternal = 1024
 
 // act is what failed: every error text begins with it.
 func act(message string) string {

@@ -117,7 +117,8 @@ type VM struct {
 	FailureDomain string
 
 	// UserData says that the VM still holds the user data that Ensure gave it, where its guest, or a reader of the cloud, finds
-	// them. A cloud that cannot take them away does not say so. What a guest writes there itself does not count.
+	// them. What a guest writes there itself does not count. A cloud that can erase them in all places, or in some of them, says
+	// so until it has; one that can erase them nowhere never says so, and docs/bootstrap.md tells who can read them there.
 	UserData bool
 
 	// Report is what the guest itself says about its bootstrap: plan.Report as JSON. Do not trust it. What is longer than
@@ -149,3 +150,6 @@ func (UserData) GoString() string { return "[hidden]" }
 
 // MarshalLog hides the data from logs.
 func (UserData) MarshalLog() any { return "[hidden]" }
+
+// MarshalText hides the data from logs in JSON, where it is part of something.
+func (UserData) MarshalText() ([]byte, error) { return []byte("[hidden]"), nil }

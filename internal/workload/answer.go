@@ -1,6 +1,14 @@
 package workload
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// maxText is how long a text of a server's may be that reaches conditions and logs.
+const maxText = 300
 
 // What an answer may be made of, whatever its size: each of these takes far more memory when it is decoded than it has bytes. A
 // list of 20 Nodes with all that kubelets write has 10,000 objects and 20,000 values, and is 12 deep.
@@ -35,4 +43,32 @@ func sound(body []byte) bool {
 		}
 	}
 	return json.Valid(body)
+}
+
+// refusal takes from the body of a refusal what we act on and show. Without a body, the code of the answer says enough.
+func refusal(body []byte) []byte {
+	var told metav1.Status
+	if !sound(body) || json.Unmarshal(body, &told) != nil || told.Kind != "Status" {
+		return nil
+	}
+	kept := metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,
+		Code: told.Code, Reason: metav1.StatusReason(plain(string(told.Reason))), Message: plain(told.Message),
+	}
+	text, err := json.Marshal(kept)
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// plain is a text in one line that is not too long.
+func plain(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return ' '
+		}
+		return r
+	}, text)
+	return text[:min(len(text), maxText)]
 }

@@ -69,7 +69,7 @@ func (c *Clusters) GetClient(ctx context.Context, key client.ObjectKey) (client.
 	return found.api, nil
 }
 
-// ControlPlane returns the Nodes of a Cluster's control plane that run on Linux, as they were some seconds ago: of each, its name,
+// ControlPlane returns the Nodes of a Cluster's control plane that run on Linux, as they were seconds ago: of each, its name,
 // its Ready condition and the version of its kubelet. Of a control plane with more Nodes than any has, it returns some.
 func (c *Clusters) ControlPlane(ctx context.Context, key client.ObjectKey) ([]corev1.Node, error) {
 	api, err := c.GetClient(ctx, key)

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// How long a call may take, in which the connection is made, and how large its answer may be, headers apart. A bootstrap token has
-// 1 KiB, a Node with the names of 50 images 40 KiB.
+// How long a call may take, in which the connection is made, and how large its answer may be, headers apart. A bootstrap token
+// has 1 KiB, a Node with the names of 50 images 40 KiB.
 const (
 	callTime    = 5 * time.Second
 	connectTime = 3 * time.Second
@@ -30,8 +30,8 @@ const (
 	maxRefusal  = 16 << 10
 )
 
-// newClient makes a client that knows Secrets and Nodes without asking the server for its kinds. It speaks JSON, whose size can be
-// told before it is decoded.
+// newClient makes a client that knows Secrets and Nodes without asking the server for its kinds. It speaks JSON, of which one can
+// tell before it is decoded how large it will be.
 func newClient(server string, web *http.Client, qps float32, burst int) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
@@ -114,8 +114,8 @@ func (g guarded) call(request *http.Request) (*http.Response, error) {
 		return nil, &UnreachableError{Why: "answers with JSON that is not that of an API server"}
 	case !sound(body) && response.StatusCode >= http.StatusInternalServerError:
 		return nil, &UnreachableError{Why: away, cause: response.Status} // a load balancer without an API server
-	case !sound(body):
-		body = nil // the code says enough
+	case response.StatusCode >= http.StatusBadRequest:
+		body = refusal(body)
 	}
 	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	// A client would obey the first and log the second.

@@ -47,7 +47,7 @@ var rules = map[string][]rule{
 			refused:  []map[string]any{{"spec.providerID": vmOne}},
 		},
 	}),
-	"WindowsBootstrapConfig":         slices.Concat(configRules, kubeletRules, settingsRules, stringRules, []rule{renderedOnce}),
+	"WindowsBootstrapConfig":         slices.Concat(configRules, kubeletRules, settingsRules, stringRules, []rule{configName, renderedOnce}),
 	"WindowsBootstrapConfigTemplate": slices.Concat(configRules, kubeletRules, settingsRules, stringRules),
 }
 
@@ -72,6 +72,14 @@ func identified(field, what string) rule {
 func placed(field, message, right string, wrong ...any) rule {
 	at := "status.azure." + field
 	return rule{at: at, field: at, message: message, accepted: edits(at, right), refused: edits(at, wrong...)}
+}
+
+// configName keeps user data out of the Secrets that others take for kubeconfigs.
+var configName = rule{
+	message: "the bootstrap Secret gets the name of the config, and names that end in -kubeconfig are for the kubeconfigs of Clusters; " +
+		"use another name",
+	accepted: []map[string]any{{"metadata.name": "win-kubeconfig-0"}, {"metadata.name": "kubeconfig"}},
+	refused:  []map[string]any{{"metadata.name": "blue-kubeconfig"}},
 }
 
 // renderedOnce has changes that the CRD's rule sees. TestRenderedConfigsAreFrozen has those that only the policy sees.

@@ -72,6 +72,7 @@ class Guest:
     def start(self):
         self.name = self.next_name  # a new name holds from the next boot
         self.processes, self.health, self.com2, self.network, self.rebooted = [], [], [], [], False
+        self.files = {}  # what write_files has written in this boot
 
     def execute_process(self, args, shell=True, decode_output=False):
         """The process boundary: rpctool.exe answers, everything else is noted and ends as the case says."""
@@ -81,8 +82,15 @@ class Guest:
         if os.path.isfile(args[-1]):
             with open(args[-1], "rb") as file:
                 script = b64encode(file.read()).decode()
-        self.processes.append({"args": list(args), "shell": shell, "script": script})
+        self.processes.append({"args": list(args), "shell": shell, "script": script, "files": dict(self.files)})
         return self.case.get("stdout", "").encode(), b"", self.case.get("exitCode", 0)
+
+    def write_file(self, path, content, permissions, open_mode):
+        """The boundary of write_files: what would stand on the disk."""
+        if open_mode == "ab":
+            content = b64decode(self.files.get(path, {}).get("content", "")) + content
+        self.files[path] = {"content": b64encode(content).decode(), "permissions": permissions}
+        return True
 
     def rpctool(self, command):
         """As in open-vm-tools: a line end after every answer, "No value found" and exit code 1 for a key that is not set."""
@@ -115,7 +123,7 @@ class Guest:
     def furnish(self):
         """Files that are there before the first boot."""
         with open(os.path.join(self.dir, "cloudbase-init.conf"), "w") as file:
-            file.write(CONFIG.format(dir=self.dir, cloud=CLOUDS[self.case["cloud"]]))
+            file.write(CONFIG.format(dir=self.dir, cloud=CLOUDS[self.case["cloud"]] + "\n" + self.case.get("config", "")))
         with open(os.path.join(self.dir, "rpctool.exe"), "w"):
             pass
         os.mkdir(os.path.join(self.dir, "scripts"))
@@ -169,8 +177,13 @@ def replace_missing_modules():
                  "win32security", "win32service", "winerror", "winioctlcon", "wmi", "mi", "comtypes", "comtypes.client",
                  "tzlocal", "netifaces"):  # netifaces asks for MAC addresses, and would need a C compiler here
         sys.modules[name] = mock.MagicMock(name=name)
+    if os.environ.get("WITHOUT_PYTZ"):
+        sys.modules["pytz"] = None  # an image that was made without it
     if importlib.util.find_spec("imp") is None:  # gone since Python 3.12; 1.1.4 imports it and uses it for files of the user
         sys.modules["imp"] = mock.MagicMock(name="imp")
+    import jinja2.runtime
+    if not hasattr(jinja2.runtime, "implements_to_string"):
+        jinja2.runtime.implements_to_string = lambda cls: cls  # 1.1.2 is older than Jinja 3.1
     sys.modules["win32process"].IsWow64Process.return_value = False  # a 64-bit Python
     sys.modules["winreg"] = six.moves.winreg = winreg_module()  # 1.1.4 asks six for it, 1.1.9 asks Python
     builtins.WindowsError = WindowsError_
@@ -185,6 +198,7 @@ def replace_calls():
     import requests
     import serial
     from cloudbaseinit.osutils import factory, windows
+    from cloudbaseinit.plugins.common.userdataplugins.cloudconfigplugins import runcmd, write_files
     from cloudbaseinit.utils import dhcp, hostname
 
     factory.os = types.SimpleNamespace(name="nt")
@@ -199,6 +213,9 @@ def replace_calls():
     for name in ("rename_network_adapter", "enable_network_adapter", "set_network_adapter_mtu", "set_static_network_config"):
         setattr(utils, name, lambda _, *args, name=name: guest.network.append([name, *args]))
     utils.get_logical_drives = lambda _: [guest.dir + "/"]
+    write_files.os = windows.os
+    write_files._write_file = lambda *args: guest.write_file(*args)
+    runcmd.os = types.SimpleNamespace(linesep="\r\n")
     hostname.platform = types.SimpleNamespace(node=lambda: guest.name)
     dhcp.get_dhcp_options = lambda *_: {245: socket.inet_aton(WIRE_SERVER)}
     requests.request = lambda **kwargs: guest.wire_server(**kwargs)
@@ -223,7 +240,7 @@ def boot():
     with open(log_file, encoding="utf-8", errors="replace") as file:
         logged = file.read()
     return {"log": logged, "com2": "".join(guest.com2), "error": error, "health": guest.health, "processes": guest.processes,
-            "network": guest.network, "rebooted": guest.rebooted, "computerName": guest.next_name, "left": os.listdir(tempfile.gettempdir())}
+            "files": guest.files, "network": guest.network, "rebooted": guest.rebooted, "computerName": guest.next_name, "left": os.listdir(tempfile.gettempdir())}
 
 
 def play(case):
@@ -235,6 +252,7 @@ def play(case):
         boots = [boot()]
         while boots[-1]["rebooted"] and len(boots) < 4:
             boots.append(boot())
+        case["guestinfo"] = case.get("later") or case.get("guestinfo")  # what the cloud has changed by then
         boots.append(boot())
     return {"name": case["name"], "boots": boots, "registry": guest.registry}
 

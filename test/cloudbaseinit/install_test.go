@@ -23,11 +23,17 @@ var (
 	newest         = release{"1.1.9", "ca22cd4b8c2188093378a337e60f739c13869d2f33da689f6fbb360d7fe8ccd1"}
 
 	releases = []release{pinnedByImages, newest}
+
+	// others may be in images that exist. Our own user data run on them, too.
+	others = []release{
+		{"1.1.2", "cfabee686e8d9f5a0a8f2796a2529ecabaf3f886ed7cf1dddeec1edfd969b55d"},
+		{"1.1.6", "53e47b2292d6d1e57c2c9fac5fbca42862615e813a981dd6b95713f11594b5f0"},
+	}
 )
 
-// dependencies are those of both releases that their code imports here, for Python 3.10 to 3.14. cryptography is imported
-// by plugins only that are not run, netifaces would be compiled: driver.py stands in for it. 1.1.4 does not say that its
-// cloud-config needs pytz.
+// dependencies are those of all releases that their code imports here, for Python 3.10 to 3.14. cryptography is imported
+// by plugins only that are not run, netifaces would be compiled: driver.py stands in for it. 1.1.2 and 1.1.4 do not
+// say that their cloud-config needs pytz.
 var dependencies = []string{
 	"babel==2.18.0", "certifi==2026.10.18", "charset-normalizer==3.5.2", "debtcollector==3.1.0", "defusedxml==0.7.1", "idna==3.20",
 	"iso8601==2.1.0", "Jinja2==3.1.6", "MarkupSafe==3.0.4", "msgpack==1.2.4", "netaddr==1.3.0", "oauthlib==4.0.1",

@@ -30,6 +30,8 @@ type machine struct {
 	ComputerName string `json:"computerName"`
 	// Guestinfo is all there is on vSphere.
 	Guestinfo map[string]string `json:"guestinfo,omitempty"`
+	// Later is what there is at the last boot; nothing means that it is the same.
+	Later map[string]string `json:"later,omitempty"`
 	// On Azure: ovf-env.xml and the host agent know the names, CustomData.bin may be missing.
 	HostName   string `json:"hostName,omitempty"`
 	InstanceID string `json:"instanceId,omitempty"`
@@ -37,6 +39,8 @@ type machine struct {
 	// ExitCode and Stdout of every program but rpctool.exe.
 	ExitCode int    `json:"exitCode"`
 	Stdout   string `json:"stdout"`
+	// Config is more of cloudbase-init.conf.
+	Config string `json:"config,omitempty"`
 }
 
 // outcome is what the real cloudbase-init did. The last boot is one that nothing asked for.
@@ -53,7 +57,9 @@ type boot struct {
 	Error     string    `json:"error"`
 	Health    []string  `json:"health"`
 	Processes []process `json:"processes"`
-	Rebooted  bool      `json:"rebooted"`
+	// Files are those that write_files wrote, by their paths.
+	Files    map[string]written `json:"files"`
+	Rebooted bool               `json:"rebooted"`
 	// Network are the calls that would have changed an adapter, each its name and its arguments.
 	Network [][]any `json:"network"`
 	// ComputerName as it will be at the next boot.
@@ -67,14 +73,23 @@ type process struct {
 	Args   []string `json:"args"`
 	Shell  bool     `json:"shell"`
 	Script []byte   `json:"script"`
+	// Files were there when it was started.
+	Files map[string]written `json:"files"`
+}
+
+// written is a file of write_files.
+type written struct {
+	Content     []byte `json:"content"`
+	Permissions int    `json:"permissions"`
 }
 
 // play runs a release on all machines.
-func play(t *testing.T, r release, machines []machine) []outcome {
+func play(t *testing.T, r release, machines []machine, env ...string) []outcome {
 	t.Helper()
 	input := expect.Got(json.Marshal(machines))(t)
 	run := exec.CommandContext(t.Context(), install(t, r), "-I", "-B", "driver.py")
 	run.Env = append(os.Environ(), "GUESTS="+t.TempDir(), "TMPDIR="+t.TempDir())
+	run.Env = append(run.Env, env...)
 	run.Stdin = bytes.NewReader(input)
 	var problems strings.Builder
 	run.Stderr = &problems

@@ -3,10 +3,12 @@
 package cloudbaseinit
 
 import (
-	"bytes"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,6 +20,8 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -116,7 +120,7 @@ func TestUserDataIsTakenAsMeant(t *testing.T) {
 	for _, p := range products {
 		machines = append(machines, p.machine)
 	}
-	for _, r := range releases {
+	for _, r := range slices.Concat(releases, others) {
 		t.Run(r.version, func(t *testing.T) {
 			t.Parallel()
 			for i, o := range play(t, r, machines) {
@@ -147,26 +151,36 @@ func check(t *testing.T, p product, o outcome) {
 	checkScript(t, p, o.processes())
 	checkMarks(t, p, o)
 	checkHealth(t, p, o.Boots)
-	checkSecrets(t, p, o.said())
+	if !strings.Contains(o.said(), strings.TrimSpace(p.Stdout)) {
+		t.Error("the loader's line is not in the log, so the log is not the whole log")
+	}
+	checkSecrets(t, p, o.said()+string(o.processes()[0].Script))
 }
 
 var complaints = regexp.MustCompile(`(?m)^.* (WARNING|ERROR|CRITICAL) .*$`)
 
-// One script, ours to the byte, by the 64-bit PowerShell; no second one at any boot.
+// One batch file, constant but for the folder's name, and beside it three files that are ours to the byte; nothing else at
+// any boot.
 func checkScript(t *testing.T, p product, all []process) {
 	t.Helper()
 	if len(all) != 1 {
 		t.Fatalf("%d programs were run, want one: %v", len(all), all)
 	}
-	if !bytes.Equal(all[0].Script, p.userData) {
-		t.Error("the script is not what Render made, byte by byte")
-	}
-	if !bytes.HasPrefix(p.userData, []byte("#ps1_sysnative\n")) {
-		t.Errorf("it begins with %q", p.userData[:20])
-	}
-	line := regexp.MustCompile(`^C:\\Windows\\system32\\WindowsPowerShell\\v1\.0\\powershell\.exe ` +
-		`-ExecutionPolicy RemoteSigned -NonInteractive -File /\S+/[0-9a-f-]{36}\.ps1$`)
-	if got := strings.Join(all[0].Args, " "); all[0].Shell || !line.MatchString(got) {
+	inside := expect.Got(scripts.Plan(p.userData))(t)
+	sum := sha256.Sum256(inside)
+	folder := `C:\Windows\Temp\capwin-` + hex.EncodeToString(sum[:])[:16]
+	batch := "rem cmd\r\n" +
+		`@set "PATH=%SystemRoot%\Sysnative\WindowsPowerShell\v1.0;%PATH%"` + "\r\n" +
+		`@powershell.exe -NoProfile -NonInteractive -ExecutionPolicy RemoteSigned -File "` + folder + `\loader.ps1"` + "\r\n" +
+		`@rd /s /q "` + folder + `"` + "\r\n"
+	expect.Same(t, "the batch file", batch, string(all[0].Script))
+	expect.Same(t, "the files before it runs,", map[string]written{
+		folder + `\agent.ps1`:  {[]byte(scripts.Agent()), 0o600},
+		folder + `\loader.ps1`: {[]byte(scripts.Loader()), 0o600},
+		folder + `\plan.json`:  {inside, 0o600},
+	}, all[0].Files)
+	line := regexp.MustCompile(`^/\S+/[0-9a-f-]{36}\.cmd$`)
+	if got := strings.Join(all[0].Args, " "); !all[0].Shell || !line.MatchString(got) {
 		t.Errorf("command line: %s", got)
 	}
 }
@@ -200,26 +214,37 @@ func checkHealth(t *testing.T, p product, boots []boot) {
 	}
 }
 
-// Neither the token nor a piece of what carries it: the plan is base64 of gzip, which is easily undone.
+// Neither the token, nor what the plan itself calls a secret, nor a piece of what carries them: base64 of gzip is easily
+// undone.
 func checkSecrets(t *testing.T, p product, said string) {
 	t.Helper()
-	if !strings.Contains(said, strings.TrimSpace(p.Stdout)) {
-		t.Error("the loader's line is not in the log, so the log is not the whole log")
-	}
-	secrets := map[string]string{
-		"the token": token, "the token's secret": token[7:],
-		"the token in base64": base64.StdEncoding.EncodeToString([]byte(token)),
-	}
-	for name, secret := range secrets {
+	carried := expect.Got(plan.Decode(expect.Got(scripts.Plan(p.userData))(t)))(t)
+	for _, secret := range append(carried.Redact, token, token[7:], base64.StdEncoding.EncodeToString([]byte(token))) {
 		if strings.Contains(said, secret) {
-			t.Errorf("%s is logged", name)
+			t.Errorf("a secret of %d letters is logged", len(secret))
 		}
 	}
-	said = strings.ReplaceAll(said, strings.TrimSpace(p.Stdout), "") // half of it stands in the loader, too
-	const piece = 40                                                 // so that any 80 bytes in a row are found
-	for at := 0; at+piece <= len(p.userData); at += piece {
-		if part := string(p.userData[at : at+piece]); strings.Contains(said, part) {
-			t.Fatalf("user data is logged: %q", part)
+	for _, part := range pieces(p.userData) {
+		if strings.Contains(said, part) {
+			t.Fatalf("the plan is logged: %q", part)
 		}
 	}
+}
+
+// pieces are those of the plan's blob, of 40 letters: of any 80 letters in a row, 40 are one.
+func pieces(userData []byte) []string {
+	_, blob, _ := strings.Cut(string(userData), `plan.json'`)
+	blob, _, _ = strings.Cut(blob, "runcmd:")
+	var all []string
+	for line := range strings.Lines(blob) {
+		if strings.Contains(line, ":") {
+			continue // the head of the file
+		}
+		for piece := range slices.Chunk([]byte(strings.TrimSpace(line)), 40) {
+			if len(piece) == 40 {
+				all = append(all, string(piece))
+			}
+		}
+	}
+	return all
 }

@@ -62,6 +62,7 @@ func TestSamplesOnAzure(t *testing.T) {
 	}{
 		{"plain", "ours", []byte(script), powershell64},
 		{"gzip", "is not unpacked, and is not text", scripts.Gzip([]byte(script)), raised},
+		{"cloud-config in gzip", "neither", scripts.Gzip(scripts.UserData([]byte(`{"version":1}`))), raised},
 		{"base64", "is not decoded", []byte(padded), unsupported},
 		{"byte order mark", "stands before byte 0", []byte("\ufeff" + script), unsupported},
 		{"leading newline", "not at byte 0", []byte("\n" + script), unsupported},
@@ -122,41 +123,49 @@ ethernets:
 	}
 }
 
-// What the exit code of a script means. Our loader has 0 and 1; the others show that this test would see a difference.
+// What the exit code of a script means, and that of a batch file of runcmd, where both codes that ask for a reboot also ask
+// for another run. Our loader has 0 and 1; the others show that this test would see a difference.
 func TestExitCodes(t *testing.T) {
 	t.Parallel()
+	// What of it happens in at most five boots.
+	type happens struct{ runs, boots int }
+	once, always := happens{1, 2}, happens{5, 5}
 	all := []struct {
-		code int
-		// runs of the script in at most five boots.
-		runs, boots int
+		code           int
+		script, runcmd happens
 	}{
-		{0, 1, 2},
-		{1, 1, 2},
-		{2, 1, 2},
-		{-1, 1, 2},
-		{3010, 1, 2},
-		{1000, 1, 2},
-		{1001, 1, 3},
-		{1002, 2, 2},
-		{1003, 5, 5},
-		{1004, 1, 2},
+		{0, once, once},
+		{1, once, once},
+		{2, once, once},
+		{-1, once, once},
+		{3010, once, once},
+		{1000, once, once},
+		{1001, happens{1, 3}, always},
+		{1002, happens{2, 2}, once},
+		{1003, always, always},
+		{1004, once, once},
 	}
 	var machines []machine
 	for _, c := range all {
-		m := azureMachine("exit", []byte(script))
-		m.ExitCode = c.code
-		machines = append(machines, m)
+		for _, text := range []string{script, "#cloud-config\nruncmd: [dir]\n"} {
+			m := azureMachine("exit", []byte(text))
+			m.ExitCode = c.code
+			machines = append(machines, m)
+		}
 	}
 	for _, r := range releases {
 		t.Run(r.version, func(t *testing.T) {
 			t.Parallel()
 			for i, o := range play(t, r, machines) {
-				c := all[i]
-				if runs := len(o.processes()); runs != c.runs || len(o.Boots) != c.boots {
-					t.Errorf("exit %d: %d runs in %d boots, want %d in %d", c.code, runs, len(o.Boots), c.runs, c.boots)
+				c, what, want := all[i/2], "a script", all[i/2].script
+				if i%2 == 1 {
+					what, want = "runcmd", c.runcmd
+				}
+				if got := (happens{len(o.processes()), len(o.Boots)}); got != want {
+					t.Errorf("exit %d of %s: %+v, want %+v", c.code, what, got, want)
 				}
 				if strings.Contains(o.said(), "ProvisioningFailed") {
-					t.Errorf("exit %d: Azure hears of it", c.code)
+					t.Errorf("exit %d of %s: Azure hears of it", c.code, what)
 				}
 			}
 		})
@@ -167,8 +176,8 @@ func TestExitCodes(t *testing.T) {
 func TestLoaderExits(t *testing.T) {
 	t.Parallel()
 	var codes []string
-	for _, found := range regexp.MustCompile(`(?mi)\bexit\b *(\S*)`).FindAllSubmatch(scripts.UserData([]byte("{}")), -1) {
-		codes = append(codes, string(found[1]))
+	for _, found := range regexp.MustCompile(`(?mi)^ *exit\b *(\S*)`).FindAllStringSubmatch(scripts.Loader(), -1) {
+		codes = append(codes, found[1])
 	}
 	expect.Same(t, "the loader's exit codes,", []string{"0", "1"}, codes)
 }

@@ -154,9 +154,11 @@ func TestStrangeGuest(t *testing.T) {
 func TestFailedStart(t *testing.T) {
 	s := ready(t)
 	m, state := s.running(t)
+	s.clock.advance(time.Minute) // a guest is heard at a pace
 	s.tell(state, `{"version":1,"state":"Succeeded","phase":{"index":5,"of":5,"name":"join"},"facts":{"os":"20348.2700"},`+
 		`"boot":{"state":"Failed","reason":"NetworkNotReady","message":"hns-network: no address"}}`)
 	m.Await(t, "notice", world.Windows("LastBootSucceeded False NetworkNotReady"), world.Windows("Ready True Running"))
+	s.clock.advance(time.Minute)
 	s.tell(state, `{"version":1,"state":"Succeeded","phase":{"index":5,"of":5,"name":"join"},`+
 		`"facts":{"os":"20348.2700"},"boot":{"state":"Succeeded"}}`)
 	m.Await(t, "recovery", world.Windows("LastBootSucceeded True LastBootSucceeded"), world.Windows("Ready True Running"))

@@ -10,6 +10,7 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -19,6 +20,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/permissions"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
@@ -213,7 +215,25 @@ func TestOwnedAgain(t *testing.T) {
 	if after := m.Load(t); !metav1.IsControlledBy(after.Data, after.Config) {
 		t.Errorf("the Secret is owned by %v", after.Data.OwnerReferences)
 	}
+	permissions.Proved(t, s.Management, "bootstrap: patch secrets")
 	m.End(t)
+}
+
+// TestToldTwice tells the same of the same version of an object twice: it becomes one event that is counted.
+func TestToldTwice(t *testing.T) {
+	s := ready(t)
+	_, state := s.booting(t)
+	for controller, about := range map[string]client.Object{world.Machines: state.Windows, world.Configs: state.Config} {
+		wait.Until(t, "an event that is counted", func() (any, bool) {
+			s.process.Recorders[controller].Eventf(about, nil, corev1.EventTypeNormal, "Twice", "Tell", "the same")
+			var told eventsv1.EventList
+			expect.OK(t, s.Client.List(t.Context(), &told, client.InNamespace(s.Name)))
+			return told.Items, slices.ContainsFunc(told.Items, func(e eventsv1.Event) bool {
+				return e.Reason == "Twice" && e.ReportingController == controller && e.Series != nil
+			})
+		})
+	}
+	permissions.Proved(t, s.Management, "infrastructure: patch events.events.k8s.io", "bootstrap: patch events.events.k8s.io")
 }
 
 // TestOwnerRefused is TestOwnedAgain where the API server lets us set no owner, as one with the admission plugin

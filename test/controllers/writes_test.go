@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
@@ -81,6 +82,7 @@ func TestLimitsOfWrites(t *testing.T) {
 func (s *stage) bootstraps(t *testing.T, m *world.Machine, booting world.State) {
 	t.Helper()
 	for i, name := range phases {
+		s.clock.advance(time.Minute) // a guest is heard at a pace
 		s.tell(booting, phaseReport(i, name, 30*i))
 		if i < phasesToJoin {
 			m.Await(t, name, atPhase(i, name), sameStory)

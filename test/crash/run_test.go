@@ -98,8 +98,12 @@ func (r *run) joined(t *testing.T) {
 		`{"version":1,"state":"Succeeded","phase":{"index":5,"of":5,"name":"join"},"facts":{"os":"20348.2700"}}`)
 	r.machine.Await(t, "report", world.Windows("BootstrapSucceeded Unknown "+infrav1.WaitingForNodeReason),
 		world.Config("Ready Unknown "+infrav1.WaitingForNodeReason))
+	if vm := r.vcenter.Extra(name); vm["guestinfo.userdata"] == "" {
+		t.Error("the user data was taken away before the node had joined")
+	}
 	r.machine.Join(t)
 	r.machine.Await(t, "joined", world.Windows("BootstrapSucceeded True "+infrav1.JoinedReason),
+		world.Windows("UserDataRemoved True "+infrav1.UserDataRemovedReason),
 		world.Config("Ready True "+infrav1.JoinedReason), world.Tokens(0), func(s world.State) string {
 			if s.Core.Spec.ProviderID != s.Windows.Spec.ProviderID || !s.Core.Status.NodeRef.IsDefined() {
 				return "Cluster API has not seen all"
@@ -109,6 +113,9 @@ func (r *run) joined(t *testing.T) {
 			}
 			return ""
 		})
+	if vm := r.vcenter.Extra(name); vm["guestinfo.userdata"]+vm["guestinfo.userdata.encoding"] != "" {
+		t.Error("the user data is still in the VM")
+	}
 }
 
 // joinedAndGone is the rest of a life without a crash of the VM's: the node joins, the machine is deleted.

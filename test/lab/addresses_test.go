@@ -7,11 +7,13 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
@@ -35,11 +37,24 @@ func (s *story) startIPAM(ctx context.Context) {
 	s.must(s.lab.Client.Create(ctx, pool))
 }
 
+// configFromMap is a config with a file from a ConfigMap.
+func (s *story) configFromMap(ctx context.Context) *bootstrapv1.WindowsBootstrapConfigSpec {
+	s.Helper()
+	app := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: lab.Namespace, Name: "app"}, Data: map[string]string{"app.conf": "a = b"},
+	}
+	s.must(s.lab.Client.Create(ctx, app))
+	from := bootstrapv1.ContentSource{ConfigMap: bootstrapv1.KeyReference{Name: app.Name, Key: "app.conf"}}
+	return &bootstrapv1.WindowsBootstrapConfigSpec{
+		Custom: bootstrapv1.Custom{Files: []bootstrapv1.CustomFile{{Path: `C:\app\app.conf`, ContentFrom: from}}},
+	}
+}
+
 // staticAddresses is a pool beside the other one, whose nodes have addresses of an IPAM provider and a second adapter.
 func (s *story) staticAddresses(ctx context.Context) {
 	s.Helper()
 	s.startIPAM(ctx)
-	s.must(s.lab.Apply(ctx, lab.Pool{Name: "static", Replicas: 2, NetworkInterfaces: pooledNetworks}))
+	s.must(s.lab.Apply(ctx, lab.Pool{Name: "static", Replicas: 2, NetworkInterfaces: pooledNetworks, Config: s.configFromMap(ctx)}))
 	s.await(ctx, 3)
 	seen := map[string]bool{}
 	for _, m := range s.machines(ctx) {

@@ -39,6 +39,7 @@ func TestLifeOfAPool(t *testing.T) {
 	s.must(l.Apply(ctx, lab.Pool{Name: "win", Replicas: 3}))
 	s.await(ctx, 3)
 	s.assertOneVMPerMachine(ctx)
+	s.assertNoUserData(ctx)
 	s.assertNodes(ctx)
 	s.assertCoreDNSOnLinux(ctx)
 	s.assertWindowsPodIsBound(ctx)
@@ -63,6 +64,7 @@ func TestLifeOfAPool(t *testing.T) {
 	s.assertNoObjects(ctx)
 
 	s.assertMetrics(ctx)
+	s.assertOwnersGuarded(ctx)
 	s.assertPermissions()
 }
 
@@ -152,6 +154,26 @@ func (s *story) assertOneVMPerMachine(ctx context.Context) {
 	}
 	if diff := cmp.Diff(wanted, have); diff != "" || len(vms) != len(wanted) {
 		s.Errorf("VMs are not those of the machines (-machines +vcenter):\n%s", diff)
+	}
+}
+
+// assertNoUserData checks that neither the guest nor a reader of the vCenter finds the user data of a machine that has joined.
+func (s *story) assertNoUserData(ctx context.Context) {
+	s.Helper()
+	wait.Until(s, "the user data to be taken away", func() (any, bool) {
+		var holding []string
+		for _, m := range s.machines(ctx) {
+			if !meta.IsStatusConditionTrue(m.Status.Conditions, infrav1.UserDataRemovedCondition) {
+				holding = append(holding, m.Name)
+			}
+		}
+		return holding, len(holding) == 0
+	})
+	for _, m := range s.machines(ctx) {
+		has := s.lab.VCenter.Owner(s.T).Extra(m.Status.ComputerName)
+		if has["guestinfo.userdata"]+has["guestinfo.userdata.encoding"] != "" || has["guestinfo.metadata"] == "" {
+			s.Errorf("the guest of %s finds user data, or no metadata", m.Name)
+		}
 	}
 }
 

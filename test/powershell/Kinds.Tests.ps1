@@ -6,6 +6,9 @@ BeforeAll {
     . "$Here/steps.ps1"
     function New-State { $Agent.Plan = @{ redact = @('s3cret value'); deadlineSeconds = 600 }; $Agent.State = @{ warnings = @(); facts = @{}; phase = 0; step = 0; tries = 1; attempts = 0; phases = 1; phaseName = 'p'; stepName = 's'; uid = 'u'; state = 'Running'; reason = ''; message = ''; exitCode = 0; reboots = 0; lastLines = @(); durations = @{} } }
     New-State
+    # The programs of these tests are on PATH, where the agent does not look.
+    Copy-Item function:Find-Program function:Find-RealProgram
+    function Find-Program([string]$Name) { $Name }
     # On Windows taskkill ends the tree; here a program of that name does the same for the test.
     $null = New-Item -ItemType Directory -Force "$TestDrive/bin"
     Set-Content "$TestDrive/bin/taskkill.exe" "#!/bin/sh`nfor c in `$(ps -o pid= --ppid `$2); do kill -9 `$c; done; kill -9 `$2`n"
@@ -92,18 +95,40 @@ Describe 'values' {
 }
 
 Describe 'files' {
-    BeforeAll { function Protect-Path { } }
     It 'leaves the old or the new content, and no rest' {
         Save-File "$TestDrive/f/a.txt" ([byte[]](1, 2)) ''
+        Set-Content "$TestDrive/f/a.txt.0123.capwin-new" 'an end in the middle'
         Save-File "$TestDrive/f/a.txt" ([byte[]](3)) ''
         [IO.File]::ReadAllBytes("$TestDrive/f/a.txt") | Should -Be 3
         @(Get-ChildItem "$TestDrive/f").Count | Should -Be 1
     }
-    It 'sets access before content' {
-        $script:Seen = @()
-        function Protect-Path([string]$Path) { $script:Seen += [IO.File]::ReadAllBytes($Path).Length }
+    It 'makes a file with its access, under a name of its own each time' {
+        $script:Made = @()
+        function New-OwnFile([string]$Path, [string]$Sddl) { $script:Made += "$Path $Sddl"; New-Object IO.FileStream($Path, [IO.FileMode]::CreateNew) }
         Save-File "$TestDrive/f/secret" ([byte[]](1, 2, 3)) 'D:'
-        $script:Seen[0] | Should -Be 0
+        Save-File "$TestDrive/f/secret" ([byte[]](4)) 'D:'
+        $Made.Count | Should -Be 2
+        $Made[0] | Should -Match 'secret\.[0-9a-f]{32}\.capwin-new D:$'
+        $Made[0] | Should -Not -Be $Made[1]
+    }
+    It 'writes an empty file' {
+        Invoke-FileStep @{ path = "$TestDrive/f/empty"; text = '' }
+        (Get-Item "$TestDrive/f/empty").Length | Should -Be 0
+    }
+    It 'refuses a link on the way' -Skip:(-not $IsLinux) {
+        $null = New-Item -ItemType Directory -Force "$TestDrive/theirs"
+        $null = New-Item -ItemType SymbolicLink -Path "$TestDrive/ours" -Target "$TestDrive/theirs"
+        { Assert-NoLink "$TestDrive/ours/a" } | Should -Throw '*a link is in the way: ours*'
+        { Assert-NoLink "$TestDrive/theirs/a" } | Should -Not -Throw
+    }
+    It 'has a folder of its own for what programs unpack' {
+        $was = $env:TEMP, $env:TMP
+        try { Move-Temp; $env:TEMP | Should -Be (Join-Path $Agent.Root 'temp'); $env:TMP | Should -Be $env:TEMP; Test-Path $env:TEMP | Should -BeTrue }
+        finally { $env:TEMP, $env:TMP = $was }
+    }
+    It 'looks for bare names among the programs of Windows alone' {
+        Find-RealProgram '/bin/sh' | Should -Be '/bin/sh'
+        { Find-RealProgram 'pwsh' } | Should -Throw
     }
     It 'tries a rename again that was refused, and gives up after 5 s' {
         $null = New-Item -ItemType Directory -Force "$TestDrive/g/a.txt/not-a-file"
@@ -153,6 +178,15 @@ Describe 'secrets' {
     }
     It 'hides a secret that a line limit would cut in two' {
         (Get-LastLine (('x' * 195) + 's3cret value')) -join '' | Should -Not -Match 's3c'
+    }
+    It 'tells no line of a secret file, however it is broken' {
+        $Agent.Plan['phases'] = @(@{ name = 'p'; steps = @(@{ do = 'file'; name = 'f'; path = 'x'; text = "user`r`n key: correct horse`r`n"; secret = $true }) })
+        Import-Secret
+        Protect-Text 'bad key: correct horse!' 200 | Should -Be 'bad [redacted]!'
+        Protect-Text "bad key: corr`r`n  ect horse!" 200 | Should -Be '[redacted]'
+        Protect-Text 'user' 200 | Should -Be 'user'
+        Get-LastLine "+ a.exe --key=corr ...`nfailed" | Should -Be 'failed'
+        $Agent.Secrets = @(); $Agent.SecretFiles = $false
     }
     It 'keeps the report below 16 KiB, whatever the lines are' {
         $Agent.State['lastLines'] = [string[]]@(1..20 | ForEach-Object { '"' * 200 })

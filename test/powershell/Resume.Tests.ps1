@@ -162,9 +162,9 @@ Describe 'resume' {
         $root = "$base/C/ProgramData/capwin"
         . "$NodePlan/agent.ps1" -Root $root -NoRun
         . "$NodePlan/steps.ps1"
-        $name = 'Global\capwin-' + (Get-Digest ([Text.Encoding]::UTF8.GetBytes($root.ToLowerInvariant()))).Substring(0, 16)
         $ready = "$TestDrive/held"
-        $holder = Start-Process -PassThru $Shell -ArgumentList '-NoProfile', '-Command', "`$m = New-Object Threading.Mutex(`$true, '$name'); New-Item '$ready'; Start-Sleep 30"
+        $open = "[IO.File]::Open('$root/agent.lock', 'OpenOrCreate', 'ReadWrite', 'None')"
+        $holder = Start-Process -PassThru $Shell -ArgumentList '-NoProfile', '-Command', "`$f = $open; New-Item '$ready'; Start-Sleep 30"
         try {
             while (-not (Test-Path $ready)) { Start-Sleep -Milliseconds 100 }
             Invoke-WorldOnce $world $root "$base/s"

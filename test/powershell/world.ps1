@@ -29,6 +29,14 @@ function Initialize-World($Vector, [string]$Base) {
         $null = New-Item -ItemType Directory -Force -Path (Split-Path $real)
         [IO.File]::WriteAllText($real, $world['files'][$path])
     }
+    foreach ($path in @(if ($world['links']) { $world['links'].Keys })) {
+        $real = ConvertTo-RealTree $path $Base $true
+        $null = New-Item -ItemType Directory -Force -Path (Split-Path $real)
+        $null = New-Item -ItemType SymbolicLink -Path $real -Target (ConvertTo-RealTree $world['links'][$path] $Base $true)
+    }
+    $access = @{}
+    foreach ($path in @(if ($world['acl']) { $world['acl'].Keys })) { $access[(ConvertTo-RealTree $path $Base $true)] = $world['acl'][$path] }
+    $world['acl'] = $access
     $plan = if ($Vector.ContainsKey('planText')) { $Vector['planText'] } else { ConvertTo-Json (ConvertTo-RealTree $Vector['plan'] $Base $false) -Depth 20 -Compress }
     [IO.File]::WriteAllText("$root/plan.json", $plan)
     $world

@@ -29,8 +29,8 @@ func TestInit(t *testing.T) {
 	u.clusterctl("init", kubeconfig, "--core", "cluster-api:v1.14.2", "--control-plane", "-",
 		"--infrastructure", "windows:"+version, "--bootstrap", "windows:"+version)
 	infrastructure, bootstrap := u.objects(management, "infrastructure-windows"), u.objects(management, "bootstrap-windows")
-	if len(infrastructure) != 12 || len(bootstrap) != 14 {
-		t.Errorf("want 12 objects of the infrastructure provider and 14 of the bootstrap provider, got %v and %v",
+	if len(infrastructure) != 20 || len(bootstrap) != 20 {
+		t.Errorf("want 20 objects of the infrastructure provider and 20 of the bootstrap provider, got %v and %v",
 			infrastructure, bootstrap)
 	}
 

@@ -69,6 +69,7 @@ func TestRelease(t *testing.T) {
 	password := u.kubectl(management, cluster, "apply", "--server-side", "--dry-run=server", "-f", "-",
 		"--selector", "clusterctl.cluster.x-k8s.io/move", "-o", "go-template={{.data.password | base64decode}}")
 	expect.Same(t, "password", variables["VSPHERE_PASSWORD"], string(password))
+	u.wantBound(management)
 }
 
 // writeRelease runs the release program into a new folder.

@@ -32,8 +32,12 @@ type language struct {
 
 // allowed are words of plans that the interpreter uses in another sense.
 var allowed = map[string]string{
-	"0.0.0.0":     "where the default route leads",
-	"actions=":    "an option of sc.exe",
+	"0.0.0.0":  "where the default route leads",
+	"actions=": "an option of sc.exe",
+	`c:\run`:   "above the sentinel",
+
+	`c:\run\cluster-api`: "the folder of the sentinel",
+
 	"cmd.exe":     "runs a .cmd for the kind script",
 	"config":      "a verb of sc.exe",
 	"enabled":     "a firewall rule, or DHCP, is",
@@ -45,6 +49,7 @@ var allowed = map[string]string{
 	"list":        "English",
 	"logs":        "the folder of the output of programs",
 	"memory":      "a key of Windows' registry",
+	"net":         "a namespace of .NET",
 	"network":     "what HNS makes",
 	"node":        "a field of a plan's machine, and of a tree",
 	"none":        "English",
@@ -67,9 +72,10 @@ var engineReasons = []string{
 	step.ReasonFactsUnavailable, step.ReasonInternalError,
 }
 
-// ownPaths are the interpreter's: its folder, the sentinel that Cluster API knows, and Windows' page file.
+// ownPaths are the interpreter's: its folders, the sentinel that Cluster API knows, and Windows' page file.
 var ownPaths = []string{
-	`C:\ProgramData\capwin`, `C:\run\cluster-api\bootstrap-success.complete`, `C:\pagefile.sys`, `?:\pagefile.sys`,
+	`C:\ProgramData\capwin`, `C:\ProgramData\capwin\logs`, `C:\run\cluster-api\bootstrap-success.complete`,
+	`C:\pagefile.sys`, `?:\pagefile.sys`,
 }
 
 var (

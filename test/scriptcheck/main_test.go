@@ -62,26 +62,26 @@ func TestRulesFind(t *testing.T) {
 }
 
 func TestWholeFind(t *testing.T) {
-	bare := "#ps1_sysnative\n"
+	bare := "#cloud-config\n"
 	for _, test := range []struct {
 		name string
 		got  []string
 		want string
 	}{
 		{"pin", pinned(script{"bootstrap/windows/domainjoin.ps1", "exit 0\n"}), "pinned is"},
-		{"lines", sizes(mostLines+1, 1), "1501 lines"},
-		{"bytes", sizes(1, mostBytes+1), "26001 bytes"},
-		{"first line", formats("# a comment\n"), "does not begin with #ps1_sysnative"},
-		{"place of a blob", formats(bare + "@@PLAN@@"), "nothing was put in"},
+		{"lines", sizes(mostLines+1, 1), "1651 lines"},
+		{"bytes", sizes(1, mostBytes+1), "27501 bytes"},
+		{"first line", formats("# a comment\n"), "does not begin with #cloud-config"},
+		{"place of a blob", formats(bare + "@@HASH@@"), "nothing was put in"},
 		{"MIME", formats(bare + "Content-Type: multipart/mixed"), "MIME"},
-		{"data as code", formats(bare + "Invoke-Expression $x"), "data as code"},
+		{"data as code", words("Invoke-Expression $x"), "data as code"},
 		{"exception without use", (&language{}).unused(), `"cmd.exe"`},
 	} {
 		if !strings.Contains(fmt.Sprint(test.got), test.want) {
 			t.Errorf("%s: %q, want %q", test.name, test.got, test.want)
 		}
 	}
-	for _, fine := range [][]string{sizes(mostLines, mostBytes), formats(bare), pinned(script{"other", ""})} {
+	for _, fine := range [][]string{sizes(mostLines, mostBytes), formats(bare), words(bare), pinned(script{"other", ""})} {
 		if len(fine) > 0 {
 			t.Error(fine)
 		}

@@ -13,8 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
@@ -127,123 +125,6 @@ func (s *thief) name() string {
 	return fmt.Sprintf("m-%d", s.made)
 }
 
-// ours is a bootstrap Secret as the manager writes it.
-func ours(namespace, name string) *corev1.Secret {
-	config := &bootstrapv1.WindowsBootstrapConfig{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "11111111-2222-3333-4444-555555555555"}}
-	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: "c"},
-			Annotations: map[string]string{bootstrapv1.RenderedGenerationAnnotation: "1"},
-			OwnerReferences: []metav1.OwnerReference{
-				*metav1.NewControllerRef(config, bootstrapv1.GroupVersion.WithKind("WindowsBootstrapConfig")),
-			},
-		},
-		Type: clusterv1.ClusterSecretType, Immutable: new(true),
-		Data: map[string][]byte{"value": []byte("v"), "format": []byte("cloudbase-init"), "token": []byte("t"), "warnings": []byte("w")},
-	}
-}
-
-func (s *thief) createSecrets(t *testing.T) {
-	s.allowed(t, "a bootstrap Secret", func(t *testing.T, api client.Client) error {
-		return api.Create(t.Context(), ours(s.namespace, s.name()))
-	})
-	for tries, change := range map[string]func(*corev1.Secret){
-		"makes the API server write a token of an account of kube-system": func(secret *corev1.Secret) {
-			secret.Namespace, secret.Type = metav1.NamespaceSystem, corev1.SecretTypeServiceAccountToken
-			secret.Annotations[corev1.ServiceAccountNameKey] = "clusterrole-aggregation-controller"
-		},
-		"makes a bootstrap token of the management cluster": func(secret *corev1.Secret) {
-			secret.Namespace, secret.Type = metav1.NamespaceSystem, "bootstrap.kubernetes.io/token"
-		},
-		"makes an Opaque Secret":            func(secret *corev1.Secret) { secret.Type = corev1.SecretTypeOpaque },
-		"makes a Secret that can change":    func(secret *corev1.Secret) { secret.Immutable = nil },
-		"makes a Secret without an owner":   func(secret *corev1.Secret) { secret.OwnerReferences = nil },
-		"forges an owner of another kind":   func(secret *corev1.Secret) { secret.OwnerReferences[0].Kind = "Cluster" },
-		"forges an owner of another name":   func(secret *corev1.Secret) { secret.OwnerReferences[0].Name = "another" },
-		"forges an owner without control":   func(secret *corev1.Secret) { secret.OwnerReferences[0].Controller = nil },
-		"forges an owner of another group":  func(secret *corev1.Secret) { secret.OwnerReferences[0].APIVersion = "example.com/v1" },
-		"adds an owner to a Secret of ours": func(secret *corev1.Secret) { secret.OwnerReferences = append(secret.OwnerReferences, s.stranger) },
-		"makes a cluster authority":         func(secret *corev1.Secret) { secret.Data[corev1.TLSPrivateKeyKey] = []byte("k") },
-		"leaves the Cluster out":            func(secret *corev1.Secret) { secret.Labels = map[string]string{"a": "b"} },
-		"leaves the generation out":         func(secret *corev1.Secret) { secret.Annotations = map[string]string{"a": "b"} },
-		"adds a label":                      func(secret *corev1.Secret) { secret.Labels["a"] = "b" },
-		"adds an annotation":                func(secret *corev1.Secret) { secret.Annotations["a"] = "b" },
-		"makes a Secret that cannot go":     func(secret *corev1.Secret) { secret.Finalizers = []string{"example.com/keep"} },
-	} {
-		attempt(t, s.refused("own-secrets", tries, func(t *testing.T, api client.Client) error {
-			secret := ours(s.namespace, s.name())
-			change(secret)
-			return api.Create(t.Context(), secret)
-		}))
-	}
-}
-
-func (s *thief) updateSecrets(t *testing.T) {
-	lost := func(secret *corev1.Secret) { secret.OwnerReferences = []metav1.OwnerReference{s.stranger} }
-	adopt := func(secret *corev1.Secret) {
-		secret.OwnerReferences = append(secret.OwnerReferences, ours(s.namespace, secret.Name).OwnerReferences...)
-	}
-	none := func(*corev1.Secret) {}
-	s.allowed(t, "the owner of a Secret that lost it", change(s, s.secret(t, lost), adopt))
-	for tries, c := range map[string]struct{ before, change func(*corev1.Secret) }{
-		"rewrites a Secret of a tenant":                 {foreign, func(secret *corev1.Secret) { secret.Data["password"] = []byte("stolen") }},
-		"owns a Secret of a tenant, to have it removed": {foreign, adopt},
-		"owns a bootstrap Secret without our mark": {
-			func(secret *corev1.Secret) { lost(secret); secret.Annotations = nil }, adopt,
-		},
-		"gives a bootstrap Secret a second owner": {none, func(secret *corev1.Secret) {
-			secret.OwnerReferences = append(secret.OwnerReferences, s.stranger)
-		}},
-		"takes the owner off a bootstrap Secret": {none, func(secret *corev1.Secret) { secret.OwnerReferences = nil }},
-		"swaps the owner of a bootstrap Secret":  {none, func(secret *corev1.Secret) { secret.OwnerReferences[0].UID = s.stranger.UID }},
-		"takes another owner off as it adopts": {lost, func(secret *corev1.Secret) {
-			secret.OwnerReferences = nil
-			adopt(secret)
-		}},
-		"adopts for a config of another name": {lost, func(secret *corev1.Secret) {
-			adopt(secret)
-			secret.OwnerReferences[1].Name = "another"
-		}},
-		"labels as it adopts": {lost, func(secret *corev1.Secret) { adopt(secret); secret.Labels["a"] = "b" }},
-		"annotates as it adopts": {lost, func(secret *corev1.Secret) {
-			adopt(secret)
-			secret.Annotations[bootstrapv1.RenderedGenerationAnnotation] = "2"
-		}},
-		"holds a Secret as it adopts": {lost, func(secret *corev1.Secret) {
-			adopt(secret)
-			secret.Finalizers = []string{bootstrapv1.ConfigFinalizer}
-		}},
-		"changes data as it adopts": {
-			func(secret *corev1.Secret) { lost(secret); secret.Immutable = nil },
-			func(secret *corev1.Secret) {
-				adopt(secret)
-				secret.Immutable, secret.Data["value"] = new(true), []byte("stolen")
-			},
-		},
-	} {
-		attempt(t, s.refused("own-secrets", tries, change(s, s.secret(t, c.before), c.change)))
-	}
-}
-
-// foreign makes a Secret a tenant's own.
-func foreign(secret *corev1.Secret) {
-	*secret = corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: secret.Namespace, Name: secret.Name}, Data: map[string][]byte{"password": []byte("p")},
-	}
-}
-
-// secret is in the API server, made by the manager and changed by time.
-func (s *thief) secret(t *testing.T, change func(*corev1.Secret)) *corev1.Secret {
-	t.Helper()
-	config := &bootstrapv1.WindowsBootstrapConfig{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.name()}}
-	s.make(t, config)
-	secret := ours(s.namespace, config.Name)
-	secret.OwnerReferences[0].UID = config.UID // or the garbage collector removes it
-	change(secret)
-	s.make(t, secret)
-	return secret
-}
-
 // change is a try to patch an object.
 func change[O client.Object](s *thief, object O, edit func(O)) func(*testing.T, client.Client) error {
 	return func(t *testing.T, api client.Client) error {
@@ -254,15 +135,25 @@ func change[O client.Object](s *thief, object O, edit func(O)) func(*testing.T, 
 }
 
 func (s *thief) updateConfigs(t *testing.T) {
+	hold := func(c *bootstrapv1.WindowsBootstrapConfig) {
+		c.Finalizers = append(c.Finalizers, bootstrapv1.ConfigFinalizer)
+	}
 	config := &bootstrapv1.WindowsBootstrapConfig{ObjectMeta: s.meta()}
 	s.make(t, config)
-	s.allowed(t, "its finalizer", change(s, config, func(c *bootstrapv1.WindowsBootstrapConfig) {
-		c.Finalizers = append(c.Finalizers, bootstrapv1.ConfigFinalizer)
-	}))
-	tryMetadata(t, s, config, "config", "own-finalizers")
-	attempt(t, s.refused("own-finalizers", "adds a script to a config", change(s, config, func(c *bootstrapv1.WindowsBootstrapConfig) {
+	// To compare much must not cost more than the API server allows a policy.
+	large := &bootstrapv1.WindowsBootstrapConfig{ObjectMeta: s.meta()}
+	for i := range 32 {
+		file := bootstrapv1.CustomFile{Path: fmt.Sprintf(`C:\app\%d`, i), Content: strings.Repeat("x", 32<<10)}
+		large.Spec.Custom.Files = append(large.Spec.Custom.Files, file)
+	}
+	s.make(t, large)
+	tryMetadata(t, s, config, "a config", "own-finalizers")
+	script := change(s, config, func(c *bootstrapv1.WindowsBootstrapConfig) {
 		c.Spec.Custom.PreJoin = []bootstrapv1.CustomScript{{Name: "evil", Content: "exit 0"}}
-	})))
+	})
+	attempt(t, s.refused("own-finalizers", "adds a script to a config", script))
+	s.allowed(t, "its finalizer", change(s, config, hold))
+	s.allowed(t, "its finalizer on a config of 1 MiB", change(s, large, hold))
 }
 
 // meta is of an object that others hold, label, annotate and own.
@@ -278,22 +169,25 @@ func (s *thief) meta() metav1.ObjectMeta {
 func tryMetadata[O client.Object](t *testing.T, s *thief, object O, what, policy string) {
 	t.Helper()
 	for tries, edit := range map[string]func(O){
-		"lets go of a %s that others hold":     func(o O) { o.SetFinalizers(nil) },
-		"holds a %s for others":                func(o O) { o.SetFinalizers(append(o.GetFinalizers(), "example.com/more")) },
-		"labels a %s":                          func(o O) { o.SetLabels(map[string]string{"a": "c"}) },
-		"takes the labels off a %s":            func(o O) { o.SetLabels(nil) },
-		"annotates a %s":                       func(o O) { o.SetAnnotations(more(o.GetAnnotations(), "c", "d")) },
-		"changes an annotation of a %s":        func(o O) { o.SetAnnotations(map[string]string{"a": "c"}) },
-		"takes the annotations off a %s":       func(o O) { o.SetAnnotations(nil) },
-		"takes the owner off a %s":             func(o O) { o.SetOwnerReferences(nil) },
-		"gives a %s an owner that is not real": func(o O) { o.SetOwnerReferences(append(o.GetOwnerReferences(), unreal)) },
+		"lets go of %s that others hold":     func(o O) { o.SetFinalizers(nil) },
+		"holds %s for others":                func(o O) { o.SetFinalizers(append(o.GetFinalizers(), "example.com/more")) },
+		"labels %s":                          func(o O) { o.SetLabels(map[string]string{"a": "c"}) },
+		"takes the labels off %s":            func(o O) { o.SetLabels(nil) },
+		"annotates %s":                       func(o O) { o.SetAnnotations(more(o.GetAnnotations(), "c", "d")) },
+		"changes an annotation of %s":        func(o O) { o.SetAnnotations(map[string]string{"a": "c"}) },
+		"takes the annotations off %s":       func(o O) { o.SetAnnotations(nil) },
+		"takes the owner off %s":             func(o O) { o.SetOwnerReferences(nil) },
+		"gives %s an owner that is not real": func(o O) { o.SetOwnerReferences(append(o.GetOwnerReferences(), unreal)) },
 	} {
 		attempt(t, s.refused(policy, fmt.Sprintf(tries, what), change(s, object, edit)))
 	}
 }
 
 // unreal is an owner because of which the garbage collector would remove what has it alone.
-var unreal = metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "unreal", UID: "77777777-2222-3333-4444-555555555555"}
+var unreal = metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "unreal", UID: forged}
+
+// forged is the UID of no object.
+const forged = "11111111-2222-3333-4444-555555555555"
 
 func more(all map[string]string, key, value string) map[string]string {
 	all = maps.Clone(all)
@@ -306,7 +200,6 @@ func (s *thief) writeEvents(t *testing.T, kind, apiVersion string) {
 	create := func(about corev1.ObjectReference) func(*testing.T, client.Client) error {
 		return func(t *testing.T, api client.Client) error { return api.Create(t.Context(), s.event(about)) }
 	}
-	s.allowed(t, "an event about its kind", create(own))
 	pod := corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: s.namespace, Name: "m"}
 	impostor := own
 	impostor.APIVersion = "example.com/v1"
@@ -314,8 +207,9 @@ func (s *thief) writeEvents(t *testing.T, kind, apiVersion string) {
 	s.make(t, made)
 	others := s.event(pod)
 	s.make(t, others)
-	count := func(e *eventsv1.Event) { e.Series = &eventsv1.EventSeries{Count: 2, LastObservedTime: metav1.NowMicro()} }
-	s.allowed(t, "the count of an event", change(s, made, count))
+	count := func(e *eventsv1.Event) {
+		e.Series = &eventsv1.EventSeries{Count: 2, LastObservedTime: metav1.NowMicro()}
+	}
 	attempt(t, s.refused("own-events", "writes an event about a Pod", create(pod)),
 		s.refused("own-events", "writes an event about a kind of the same name", create(impostor)),
 		s.refused("own-events", "writes an event about nothing", create(corev1.ObjectReference{Namespace: s.namespace})),
@@ -326,6 +220,8 @@ func (s *thief) writeEvents(t *testing.T, kind, apiVersion string) {
 			old.InvolvedObject.Namespace = home
 			return api.Create(t.Context(), old)
 		}))
+	s.allowed(t, "an event about its kind", create(own))
+	s.allowed(t, "the count of an event", change(s, made, count))
 }
 
 func (s *thief) event(about corev1.ObjectReference) *eventsv1.Event {
@@ -333,73 +229,4 @@ func (s *thief) event(about corev1.ObjectReference) *eventsv1.Event {
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.name()}, Regarding: about, Type: corev1.EventTypeNormal,
 		EventTime: metav1.NowMicro(), ReportingController: "c", ReportingInstance: "i", Action: "a", Reason: "r",
 	}
-}
-
-func (s *thief) updateMachines(t *testing.T) {
-	machine := &infrav1.WindowsMachine{ObjectMeta: s.meta(), Spec: infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{
-		IdentityRef: infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: "cloud"}, Datacenter: "dc0",
-	}}}
-	s.make(t, machine)
-	s.allowed(t, "identity, server and finalizer", change(s, machine, func(m *infrav1.WindowsMachine) {
-		m.Spec.ProviderID = "vsphere://42064d55-dcf3-6be7-3ac7-e1a4d3b70bd4"
-		m.Annotations[infrav1.ServerAnnotation] = "11111111-2222-3333-4444-555555555555"
-		m.Finalizers = append(m.Finalizers, infrav1.MachineFinalizer)
-	}))
-	tryMetadata(t, s, machine, "machine", "own-machines")
-	attempt(t, s.refused("own-machines", "moves a machine to another login", change(s, machine, func(m *infrav1.WindowsMachine) {
-		m.Spec.VSphere.IdentityRef.Name = "another"
-	})))
-}
-
-func (s *thief) createClaims(t *testing.T) {
-	create := func(edit func(*ipamv1.IPAddressClaim)) func(*testing.T, client.Client) error {
-		return func(t *testing.T, api client.Client) error {
-			claim := s.claim()
-			edit(claim)
-			return api.Create(t.Context(), claim)
-		}
-	}
-	s.allowed(t, "a claim", create(func(*ipamv1.IPAddressClaim) {}))
-	for tries, edit := range map[string]func(*ipamv1.IPAddressClaim){
-		"claims an address without an owner":   func(c *ipamv1.IPAddressClaim) { c.OwnerReferences = nil },
-		"claims an address for another kind":   func(c *ipamv1.IPAddressClaim) { c.OwnerReferences[0].Kind = "Cluster" },
-		"claims for a kind of the same name":   func(c *ipamv1.IPAddressClaim) { c.OwnerReferences[0].APIVersion = "example.com/v1" },
-		"claims in the name of others":         func(c *ipamv1.IPAddressClaim) { c.Name = "node-7" },
-		"claims beside an owner":               func(c *ipamv1.IPAddressClaim) { c.OwnerReferences[0].Controller = nil },
-		"claims an address and keeps it":       func(c *ipamv1.IPAddressClaim) { c.Finalizers = []string{"example.com/keep"} },
-		"claims with an annotation":            func(c *ipamv1.IPAddressClaim) { c.Annotations = map[string]string{"a": "b"} },
-		"claims with a label that others read": func(c *ipamv1.IPAddressClaim) { c.Labels["a"] = "b" },
-	} {
-		attempt(t, s.refused("own-claims", tries, create(edit)))
-	}
-}
-
-// claim is one as the manager makes it.
-func (s *thief) claim() *ipamv1.IPAddressClaim {
-	machine := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Name: s.name(), UID: "11111111-2222-3333-4444-555555555555"}}
-	return &ipamv1.IPAddressClaim{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.namespace, Name: machine.Name + "-0-0",
-			Labels:          map[string]string{clusterv1.ClusterNameLabel: "c", clusterv1.WatchLabel: "w"},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(machine, infrav1.GroupVersion.WithKind("WindowsMachine"))},
-		},
-		Spec: ipamv1.IPAddressClaimSpec{PoolRef: ipamv1.IPPoolReference{APIGroup: "example.com", Kind: "Pool", Name: "nodes"}},
-	}
-}
-
-func (s *thief) updateAddresses(t *testing.T) {
-	claim := s.claim()
-	claim.ObjectMeta = s.meta()
-	address := &ipamv1.IPAddress{ObjectMeta: s.meta(), Spec: ipamv1.IPAddressSpec{
-		ClaimRef: ipamv1.IPAddressClaimReference{Name: claim.Name}, PoolRef: claim.Spec.PoolRef, Address: "192.0.2.5", Prefix: new(int32(24)),
-	}}
-	s.make(t, claim)
-	s.make(t, address)
-	for _, o := range []client.Object{claim, address} {
-		s.allowed(t, "its finalizer", change(s, o, func(o client.Object) {
-			o.SetFinalizers(append(o.GetFinalizers(), infrav1.AddressFinalizer))
-		}))
-	}
-	tryMetadata(t, s, claim, "claim", "own-finalizers")
-	tryMetadata(t, s, address, "address", "own-finalizers")
 }

@@ -65,6 +65,10 @@ type Audit struct {
 	Granted, Used []Permission
 	// Refused are in words.
 	Refused []string
+	// Calls are the requests that took a permission, without names: "POST /api/v1/namespaces/NAMESPACE/secrets".
+	Calls map[Permission][]string
+	// Policies are the short names of those that bound what a permission gives.
+	Policies map[Permission][]string
 }
 
 // Audit reads what has happened so far.
@@ -73,7 +77,7 @@ func (m *Management) Audit() (Audit, error) {
 	if err != nil {
 		return Audit{}, fmt.Errorf("read audit log: %w", err)
 	}
-	var audit Audit
+	audit := Audit{Calls: map[Permission][]string{}, Policies: map[Permission][]string{}}
 	for _, name := range Components {
 		c, err := renderComponent(name)
 		if err != nil {
@@ -82,11 +86,37 @@ func (m *Management) Audit() (Audit, error) {
 		if err := audit.addRoles(c); err != nil {
 			return Audit{}, err
 		}
+		if err := audit.addPolicies(c); err != nil {
+			return Audit{}, err
+		}
 		if err := audit.addRequests(c, log); err != nil {
 			return Audit{}, fmt.Errorf("read audit log: %w", err)
 		}
 	}
 	return audit, nil
+}
+
+// Read lists the objects of a namespace that our managers asked for by name, as in "secrets/vcenter".
+func (m *Management) Read(namespace string) (read []string, err error) {
+	log, err := os.ReadFile(filepath.Join(m.servers.dir, auditLogFile))
+	if err != nil {
+		return nil, fmt.Errorf("read audit log: %w", err)
+	}
+	for _, name := range Components {
+		c, err := renderComponent(name)
+		if err != nil {
+			return nil, err
+		}
+		err = c.requests(log, func(event auditEvent) {
+			if event.Verb == "get" && event.ObjectRef.Namespace == namespace {
+				read = append(read, event.ObjectRef.Resource+"/"+event.ObjectRef.Name)
+			}
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read audit log: %w", err)
+		}
+	}
+	return read, nil
 }
 
 func (a *Audit) addRoles(c ownComponent) error {
@@ -117,6 +147,11 @@ func permissions(c ownComponent, rule rbacv1.PolicyRule) (all []Permission) {
 }
 
 func (a *Audit) addRequests(c ownComponent, log []byte) error {
+	return c.requests(log, func(event auditEvent) { a.add(c, event) })
+}
+
+// requests reads what the component's manager asked for.
+func (c ownComponent) requests(log []byte, each func(auditEvent)) error {
 	account := c.account()
 	user := "system:serviceaccount:" + account.Namespace + ":" + account.Name
 	lines := json.NewDecoder(bytes.NewReader(log))
@@ -130,7 +165,7 @@ func (a *Audit) addRequests(c ownComponent, log []byte) error {
 			return err
 		}
 		if event.User.Username == user && event.UserAgent != Stolen {
-			a.add(c, event)
+			each(event)
 		}
 	}
 }
@@ -143,8 +178,8 @@ func (a *Audit) add(c ownComponent, event auditEvent) {
 	refused := taken.String() + " (" + event.RequestURI + ")"
 	switch {
 	case c.refusedByATest(event.ResponseStatus.Message):
-	case event.ResponseStatus.Code != http.StatusForbidden && taken.Resource != "" && !slices.Contains(a.Used, taken):
-		a.Used = append(a.Used, taken)
+	case event.ResponseStatus.Code != http.StatusForbidden && taken.Resource != "":
+		a.take(taken, event)
 	case event.ResponseStatus.Code == http.StatusForbidden && !slices.Contains(a.Refused, refused):
 		a.Refused = append(a.Refused, refused)
 	}
@@ -154,4 +189,37 @@ func (a *Audit) add(c ownComponent, event auditEvent) {
 func (c ownComponent) refusedByATest(message string) bool {
 	const by = ": ValidatingAdmissionPolicy '"
 	return strings.Contains(message, by) && !strings.Contains(message, by+c.deployment.GetNamespace()+"-")
+}
+
+func (a *Audit) take(taken Permission, event auditEvent) {
+	if !slices.Contains(a.Used, taken) {
+		a.Used = append(a.Used, taken)
+	}
+	if call := event.call(); !slices.Contains(a.Calls[taken], call) {
+		a.Calls[taken] = append(a.Calls[taken], call)
+	}
+}
+
+// methods are those of HTTP, by verb.
+var methods = map[string]string{
+	"get": "GET", "list": "GET", "watch": "GET", "create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE",
+}
+
+// call is the request without the names in it.
+func (e auditEvent) call() string {
+	path, _, _ := strings.Cut(e.RequestURI, "?")
+	parts := strings.Split(path, "/")
+	for i := 1; i < len(parts); i++ {
+		switch parts[i-1] {
+		case "namespaces":
+			parts[i] = "NAMESPACE"
+		case e.ObjectRef.Resource:
+			parts[i] = "NAME"
+		}
+	}
+	call := methods[e.Verb] + " " + strings.Join(parts, "/")
+	if e.Verb == "watch" {
+		call += "?watch=true"
+	}
+	return call
 }

@@ -119,15 +119,9 @@ type Manager struct {
 // StartManagers builds this project's manager and runs it as a plain process for each component, until the cluster is stopped:
 // with the arguments of its Deployment, these after them, and as its account.
 func StartManagers(ctx context.Context, m *Management, more ...string) ([]Manager, error) {
-	root, err := repositoryRoot()
-	if err != nil {
-		return nil, err
-	}
 	program := filepath.Join(m.servers.dir, "manager")
-	build := exec.CommandContext(ctx, "go", "build", "-o", program, ".")
-	build.Dir = root
-	if output, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build manager: %w\n%s", err, output)
+	if err := buildManager(ctx, program); err != nil {
+		return nil, err
 	}
 	var managers []Manager
 	var tier []server
@@ -143,6 +137,19 @@ func StartManagers(ctx context.Context, m *Management, more ...string) ([]Manage
 		tier, managers = append(tier, s), append(managers, manager)
 	}
 	return managers, m.servers.start(ctx, tier...)
+}
+
+func buildManager(ctx context.Context, program string) error {
+	root, err := repositoryRoot()
+	if err != nil {
+		return err
+	}
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, ".")
+	build.Dir = root
+	if output, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build manager: %w\n%s", err, output)
+	}
+	return nil
 }
 
 func (m *Management) ownManager(ctx context.Context, program string, c ownComponent, more []string) (server, Manager, error) {

@@ -16,6 +16,7 @@ type gate struct {
 	mu     sync.Mutex
 	closed chan struct{} // while clones are held
 	fault  types.BaseMethodFault
+	edits  *edits       // while edits are held
 	busy   sync.RWMutex // see race.go
 }
 

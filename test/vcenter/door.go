@@ -40,6 +40,7 @@ func (v *VCenter) Open(guards ...Guard) *Door {
 			behind := next
 			next = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { guard(method, behind, w, r) })
 		}
+		r.Body = io.NopCloser(bytes.NewReader(body)) // for the guards
 		next.ServeHTTP(w, r)
 	}))}
 	d.Config.ErrorLog = log.New(io.Discard, "", 0) // of the clients that refuse the certificate, and those that are cut off

@@ -4,8 +4,11 @@
 //	owner.go    what its owner sees and does, past all doors
 //	door.go     an address with TLS; guards stand in it and see each call
 //	calls.go    the guard of the main door: counts calls, loses answers
+//	crowd.go    more VMs than the simulator has room for, told in pages
 //	clones.go   clones that take their time or fail
 //	role.go     privileges that our account lacks
+//	reconfigure.go
+//	            edits of VMs that take their time or fail
 //	abandon.go, extraconfig.go, index.go, narrow.go, race.go
 //	            what the simulator (v0.56.0) does otherwise than a vCenter, each mended in a file of its own
 //
@@ -117,6 +120,7 @@ func (v *VCenter) call(ctx *simulator.Context, method *simulator.Method) (mo.Ref
 		v.noteWaiting(ctx, method)
 		giveIndexPatience(ctx, method)
 		dropEmptyOptions(ctx, method)
+		v.giveEditsAGate(ctx, method)
 		return nil, v.forbidden(ctx, method)
 	}
 	return nil, nil

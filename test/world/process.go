@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -41,6 +42,8 @@ type Options struct {
 	Speed int
 	// Gate sees what the process does; one that lets everything pass when nil.
 	Gate *Gate
+	// Beside are namespaces that the process works in, too.
+	Beside []string
 }
 
 // Process is our two controllers at work, each as the account of its component, in one namespace.
@@ -48,6 +51,8 @@ type Process struct {
 	Gate *Gate
 	// Caches are what the controllers read from.
 	Caches map[string]client.Reader
+	// Recorders tell people of what the controllers do.
+	Recorders map[string]events.EventRecorder
 	// Unreachable makes the workload cluster one that does not answer.
 	Unreachable atomic.Bool
 
@@ -79,7 +84,10 @@ func (n *Namespace) Run(t *testing.T, o Options) *Process {
 
 // Launch starts a process for a caller that ends it.
 func (n *Namespace) Launch(o Options) (*Process, error) {
-	p := &Process{Gate: o.Gate, Caches: map[string]client.Reader{}, queues: newQueues(), logs: &Log{}, ended: make(chan struct{})}
+	p := &Process{
+		Gate: o.Gate, Caches: map[string]client.Reader{}, Recorders: map[string]events.EventRecorder{},
+		queues: newQueues(), logs: &Log{}, ended: make(chan struct{}),
+	}
 	if p.Gate == nil {
 		p.Gate = &Gate{}
 	}
@@ -115,14 +123,14 @@ func (p *Process) managers(ctx context.Context, n *Namespace, o Options) ([]ctrl
 	}
 	var managers []ctrl.Manager
 	for name, add := range adders {
-		mgr, err := p.manager(n, name)
+		mgr, err := p.manager(n, name, o.Beside)
 		if err != nil {
 			return nil, err
 		}
 		if err := add(ctrl.LoggerInto(ctx, mgr.GetLogger()), mgr, p.reach(mgr), o); err != nil {
 			return nil, err
 		}
-		p.Caches[name] = mgr.GetCache()
+		p.Caches[name], p.Recorders[name] = mgr.GetCache(), mgr.GetEventRecorder(name)
 		managers = append(managers, mgr)
 	}
 	return managers, nil
@@ -132,7 +140,11 @@ func (p *Process) reach(mgr ctrl.Manager) *reach {
 	return &reach{process: p, clusters: &workload.Clusters{Live: mgr.GetAPIReader(), QPS: 1000, Burst: 1000, UserAgent: "world"}}
 }
 
-func (p *Process) manager(n *Namespace, name string) (ctrl.Manager, error) {
+func (p *Process) manager(n *Namespace, name string, beside []string) (ctrl.Manager, error) {
+	watched := map[string]cache.Config{n.Name: {}}
+	for _, namespace := range beside {
+		watched[namespace] = cache.Config{}
+	}
 	management := rest.CopyConfig(n.accounts[name])
 	management.WrapTransport = p.Gate.Wrap("management")
 	return ctrl.NewManager(management, ctrl.Options{
@@ -140,9 +152,7 @@ func (p *Process) manager(n *Namespace, name string) (ctrl.Manager, error) {
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return n.mapper, nil },
 		Logger:         p.logs.Logger(),
 		Metrics:        server.Options{BindAddress: "0"},
-		Cache: cache.Options{
-			DefaultNamespaces: map[string]cache.Config{n.Name: {}}, DefaultTransform: cache.TransformStripManagedFields(),
-		},
+		Cache:          cache.Options{DefaultNamespaces: watched, DefaultTransform: cache.TransformStripManagedFields()},
 		Client: client.Options{
 			Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}},
 		},

@@ -287,5 +287,6 @@ func (v *VM) report(m cloud.Machine) cloud.VM {
 	if v.Address != "" {
 		vm.Addresses = append(vm.Addresses, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: v.Address})
 	}
+	vm.Addresses = append(vm.Addresses, v.Told...)
 	return vm
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
@@ -22,6 +24,7 @@ type VM struct {
 	On         bool
 	Ran        bool // has been on
 	Address    string
+	Told       []clusterv1.MachineAddress // whatever else its guest tells
 	Report     string
 	UserData   []byte
 	Given      bool // the user data were given by Ensure, and are still there

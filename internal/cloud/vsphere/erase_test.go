@@ -6,10 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vmware/govmomi/vim25/types"
+
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // TestErasing pins what it costs to take user data away: two calls in a machine's life, also for processes that come later.
@@ -92,6 +95,70 @@ func TestErasingRefused(t *testing.T) {
 		t.Errorf("Ensure = %v with the privilege", err)
 	}
 	deleted(t, a, m)
+}
+
+// TestErasingUnderWay: while the vCenter edits the VM, nothing else is done with it, and looking costs nothing.
+func TestErasingUnderWay(t *testing.T) {
+	v := newStage(t)
+	a, m := v.account(), v.machine("m")
+	watched(t, a)
+	running(t, a, m)
+	release := v.HoldEdits(nil)
+	v.Count()
+	for range 5 {
+		if vm := erasedBy(t, a, m); !vm.UserData {
+			t.Errorf("Ensure = %+v while the user data are being taken away", vm)
+		}
+		if vm := expect.Got(a.Observe(t.Context(), m))(t); vm.State != cloud.Running || !vm.UserData {
+			t.Errorf("Observe = %+v while the user data are being taken away", vm)
+		}
+		if err := a.Delete(t.Context(), m); err != nil {
+			t.Errorf("Delete = %v while another task is under way", err)
+		}
+	}
+	compare(t, "while it is edited", v, map[string]int{"ReconfigVM_Task": 1, "ModifyListView": 1})
+	release()
+	deleted(t, a, m)
+}
+
+// TestErasingFails: the task of an edit fails. The node is as before, and the next try waits.
+func TestErasingFails(t *testing.T) {
+	for _, watching := range []bool{false, true} {
+		v := newStage(t)
+		a, m := v.account(), v.machine("m")
+		var later atomic.Int64
+		a.now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+		if watching {
+			watched(t, a)
+		}
+		running(t, a, m)
+		m.Settled = true
+		release := v.HoldEdits(&types.TaskInProgress{})
+		expect.Got(a.Ensure(t.Context(), m))(t)
+		release()
+		var err error
+		wait.Until(t, "Ensure to tell why", func() (seen any, good bool) {
+			seen, err = a.Ensure(t.Context(), m)
+			return seen, err != nil
+		})
+		cloudtest.WantError(t, err, cloud.Transient, infrav1.CloudUnreachableReason)
+		for range 5 {
+			if vm := expect.Got(a.Observe(t.Context(), m))(t); vm.State != cloud.Running || !vm.UserData {
+				t.Errorf("Observe = %+v after a failure", vm)
+			}
+			_, err = a.Ensure(t.Context(), m)
+			cloudtest.WantError(t, err, cloud.Transient, infrav1.CloudUnreachableReason)
+		}
+		if n := v.Count()["ReconfigVM_Task"]; n != 1 {
+			t.Errorf("%d tries at once, want 1", n)
+		}
+		later.Store(int64(firstPause))
+		wait.Until(t, "the user data to be taken away", func() (any, bool) {
+			vm := erasedBy(t, a, m)
+			return vm, !vm.UserData
+		})
+		deleted(t, a, m)
+	}
 }
 
 // TestFormerLife: a clone begins with its template's advanced configuration. A template that was a node had a report, marks and

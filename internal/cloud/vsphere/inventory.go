@@ -9,6 +9,13 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
+// What an inventory holds, in bytes. A VM that finds no room is left out: the vCenter is asked for it when it is one of ours.
+// Others' VMs, of which only name, id and state are kept, may take half of the room: that is for 10,000 VMs at least.
+const (
+	maxInventory = 8 << 20
+	perVM        = 256 // besides its texts
+)
+
 // inventory holds what the watch has seen of all VMs. VMs without our marks are in it too, because a VM can appear before its
 // marks do. It can prove that a VM exists, but never that a VM does not exist.
 type inventory struct {
@@ -16,6 +23,7 @@ type inventory struct {
 	synced bool // up to date, but for the time that a change takes to arrive
 	vms    map[types.ManagedObjectReference]*sighting
 	ours   map[string]types.ManagedObjectReference // by provider id
+	size   int                                     // in bytes
 }
 
 // begin empties the inventory for a new snapshot and returns the keys that it knew.
@@ -23,7 +31,7 @@ func (i *inventory) begin() []cloud.Key {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	keys := i.keys()
-	i.synced = false
+	i.synced, i.size = false, 0
 	i.vms = map[types.ManagedObjectReference]*sighting{}
 	i.ours = map[string]types.ManagedObjectReference{}
 	return keys
@@ -50,33 +58,61 @@ func (i *inventory) update(u types.ObjectUpdate) []cloud.Key {
 	defer i.mu.Unlock()
 	s := i.vms[u.Obj]
 	if s == nil {
-		s = &sighting{ref: u.Obj}
-		i.vms[u.Obj] = s
+		s = &sighting{ref: u.Obj, partial: u.Kind != types.ObjectUpdateKindEnter}
+	} else {
+		i.drop(s)
 	}
 	keys := appendOwner(nil, s)
 	if u.Kind == types.ObjectUpdateKindLeave {
-		i.drop(s)
 		return keys
 	}
 	before := s.owner
 	for _, c := range u.ChangeSet {
 		s.set(c.Name, c.Val)
 	}
-	if s.providerID != "" && (s.readable() && scheme+s.id == s.providerID || i.ours[s.providerID].Value == "") {
-		// If a person clones our VM, the copy has our marks but not our id.
-		i.ours[s.providerID] = s.ref
-	}
+	i.keep(s)
 	if s.owner != before {
 		keys = appendOwner(keys, s)
 	}
 	return keys
 }
 
+func (i *inventory) keep(s *sighting) {
+	room := maxInventory
+	if s.owner == "" && s.providerID == "" {
+		room = maxInventory / 2
+		s.partial = s.partial || s.address != "" || len(s.nics) > 0 || s.report != ""
+		s.address, s.nics, s.report = "", nil, ""
+	}
+	if i.size+s.size() > room {
+		return
+	}
+	i.size += s.size()
+	i.vms[s.ref] = s
+	if s.providerID != "" && (s.readable() && scheme+s.id == s.providerID || i.ours[s.providerID].Value == "") {
+		// If a person clones our VM, the copy has our marks but not our id.
+		i.ours[s.providerID] = s.ref
+	}
+}
+
 func (i *inventory) drop(s *sighting) {
+	i.size -= s.size()
 	delete(i.vms, s.ref)
 	if i.ours[s.providerID] == s.ref {
 		delete(i.ours, s.providerID)
 	}
+}
+
+// size is what the VM takes in the inventory, in bytes.
+func (s *sighting) size() int {
+	size := perVM + len(s.ref.Value) + len(s.name) + len(s.id) + len(s.owner) + len(s.providerID) + len(s.address)
+	if len(s.report) <= cloud.MaxReport { // the one that is longer is a constant
+		size += len(s.report)
+	}
+	for _, ip := range s.nics {
+		size += len(ip) + 16
+	}
+	return size
 }
 
 // find returns m's VM if the inventory is up to date and has it.
@@ -85,7 +121,7 @@ func (i *inventory) find(m cloud.Machine) found {
 	defer i.mu.Unlock()
 	s := i.vms[i.ours[m.ProviderID]]
 	// The id decides, because a copy in another folder may have the name and the marks as well.
-	if s == nil || !i.synced || s.id != idOf(m) || !s.belongsTo(m) {
+	if s == nil || !i.synced || s.partial || s.id != idOf(m) || !s.belongsTo(m) {
 		return found{}
 	}
 	return found{ours, new(*s)}

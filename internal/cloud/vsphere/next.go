@@ -165,12 +165,15 @@ func (s survey) requestMayArrive() bool {
 	return !s.memory.answerLost.IsZero() && s.now.Before(s.memory.answerLost.Add(lateRequest))
 }
 
+// maxState is longer than all states of a connection.
+const maxState = 32
+
 func reached(vm *sighting) error {
 	if vm.readable() && vm.connection == types.VirtualMachineConnectionStateConnected {
 		return nil
 	}
 	return cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason,
-		"the vCenter cannot reach the VM (%s): bring its host or datastore back", vm.connection)
+		"the vCenter cannot reach the VM (%s): bring its host or datastore back", cloud.Clean(string(vm.connection), maxState))
 }
 
 func nameTaken(m cloud.Machine) error {

@@ -41,9 +41,9 @@ func TestDescribe(t *testing.T) {
 			cloud.VM{State: cloud.Stopped, Detail: "suspended in the vCenter", Addresses: names},
 		},
 		"addresses once, the main one first, none of the link": {
-			sighting{power: "poweredOn", address: "10.0.0.2", nics: []types.GuestNicInfo{
-				{IpAddress: []string{"fe80::1", "10.0.0.1", "10.0.0.2", "127.0.0.1"}},
-				{IpAddress: []string{"169.254.3.4", "2001:db8::1", "nonsense", "0.0.0.0", "2001:db8::2%any text", "::ffff:10.0.0.2"}},
+			sighting{power: "poweredOn", address: "10.0.0.2", nics: []string{
+				"fe80::1", "10.0.0.1", "10.0.0.2", "127.0.0.1",
+				"169.254.3.4", "2001:db8::1", "nonsense", "0.0.0.0", "2001:db8::2%any text", "::ffff:10.0.0.2",
 			}}, true, cloud.VM{State: cloud.Running, Addresses: ip("10.0.0.2", "10.0.0.1", "2001:db8::1")},
 		},
 	} {

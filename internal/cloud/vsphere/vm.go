@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/types"
@@ -31,7 +32,7 @@ const (
 
 func extraConfig(key string) string { return `config.extraConfig["` + key + `"]` }
 
-// sighting is what was last seen of a VM of any owner.
+// sighting is what was last seen of a VM of any owner, cut to what a VM of ours can have.
 type sighting struct {
 	ref        types.ManagedObjectReference
 	name       string
@@ -41,23 +42,31 @@ type sighting struct {
 	power      types.VirtualMachinePowerState
 	connection types.VirtualMachineConnectionState
 	address    string
-	nics       []types.GuestNicInfo
+	nics       []string // their addresses
 	report     string
+	partial    bool // something of it is not known, or was not kept
 	userData   bool // given and not taken away yet
 }
+
+// What is kept of a VM. A name has 80 characters in vSphere, a mark is a namespace and a name, and no node has more addresses.
+const (
+	maxName      = 80 * 4
+	maxMark      = 512
+	maxAddresses = 256
+)
 
 // setters set the properties of a VM that are read and watched; a nil value means that the property has no value now. Of
 // extraConfig we read single keys, because the whole holds the user data and would be sent again with each change.
 var setters = map[string]func(*sighting, any){
-	"name":                      func(s *sighting, v any) { s.name, _ = v.(string) },
-	"config.instanceUuid":       func(s *sighting, v any) { s.id, _ = v.(string) },
-	"runtime.powerState":        func(s *sighting, v any) { s.power, _ = v.(types.VirtualMachinePowerState) },
-	"runtime.connectionState":   func(s *sighting, v any) { s.connection, _ = v.(types.VirtualMachineConnectionState) },
-	"guest.ipAddress":           func(s *sighting, v any) { s.address, _ = v.(string) },
-	"guest.net":                 func(s *sighting, v any) { nics, _ := v.(types.ArrayOfGuestNicInfo); s.nics = nics.GuestNicInfo },
-	extraConfig(markOwner):      func(s *sighting, v any) { s.owner = option(v) },
-	extraConfig(markProviderID): func(s *sighting, v any) { s.providerID = option(v) },
-	extraConfig(reportKey):      func(s *sighting, v any) { s.report = option(v) },
+	"name":                      func(s *sighting, v any) { s.name = short[string](v, maxName) },
+	"config.instanceUuid":       func(s *sighting, v any) { s.id = short[string](v, maxMark) },
+	"runtime.powerState":        func(s *sighting, v any) { s.power = short[types.VirtualMachinePowerState](v, maxMark) },
+	"runtime.connectionState":   func(s *sighting, v any) { s.connection = short[types.VirtualMachineConnectionState](v, maxMark) },
+	"guest.ipAddress":           func(s *sighting, v any) { s.address = short[string](v, maxMark) },
+	"guest.net":                 func(s *sighting, v any) { s.nics = addressesOf(v) },
+	extraConfig(markOwner):      func(s *sighting, v any) { s.owner = short[string](option(v), maxMark) },
+	extraConfig(markProviderID): func(s *sighting, v any) { s.providerID = short[string](option(v), maxMark) },
+	extraConfig(reportKey):      func(s *sighting, v any) { s.report = bounded(option(v)) },
 	extraConfig(markUserData):   func(s *sighting, v any) { s.userData = option(v) == given },
 }
 
@@ -67,6 +76,37 @@ func (s *sighting) set(path string, value any) {
 	if set := setters[path]; set != nil {
 		set(s, value)
 	}
+}
+
+// short is a text that is not longer than such a text is; a longer one counts as none. The copy lets go of the answer.
+func short[T ~string](value any, most int) T {
+	text, _ := value.(T)
+	if len(text) > most {
+		return ""
+	}
+	return T(strings.Clone(string(text)))
+}
+
+// tooLong stands for all reports that no guest of ours writes.
+var tooLong = strings.Repeat("x", cloud.MaxReport+1)
+
+func bounded(report string) string {
+	if len(report) > cloud.MaxReport {
+		return tooLong
+	}
+	return strings.Clone(report)
+}
+
+func addressesOf(nics any) (all []string) {
+	list, _ := nics.(types.ArrayOfGuestNicInfo)
+	for _, nic := range list.GuestNicInfo {
+		for _, ip := range nic.IpAddress {
+			if len(all) < maxAddresses {
+				all = append(all, short[string](ip, maxMark))
+			}
+		}
+	}
+	return all
 }
 
 func option(value any) string {
@@ -137,10 +177,7 @@ func describe(m cloud.Machine, s *sighting, ran bool) cloud.VM {
 // ips lists each address once, beginning with the one that VMware Tools regard as the main address. It leaves out link-local
 // addresses, which Windows makes up when there is no DHCP.
 func (s *sighting) ips() []string {
-	all := []string{s.address}
-	for _, nic := range s.nics {
-		all = append(all, nic.IpAddress...)
-	}
+	all := append([]string{s.address}, s.nics...)
 	var good []string
 	seen := map[netip.Addr]bool{}
 	for _, text := range all {

@@ -2,11 +2,13 @@ package vsphere
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
+	"k8s.io/client-go/util/flowcontrol"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -17,6 +19,15 @@ const (
 	// maxWait is how long the vCenter waits before it answers that nothing has changed. It is well below the half hour
 	// after which an idle session ends.
 	maxWait = 3 * time.Minute
+
+	// maxPage is how many changes we want in one answer; a vCenter gives no more than 100 at once anyway. When such an answer is
+	// larger than any that we read, the watch begins again with smaller pages.
+	maxPage = 100
+
+	// A vCenter answers as often as something changes; one that does so without pause is slowed down after the first answers,
+	// which may be the pages of a large inventory.
+	manyAnswers      = 500
+	answersPerSecond = 10
 
 	// leaveTimeout is how long to wait for the vCenter when the watch ends.
 	leaveTimeout = 5 * time.Second
@@ -30,7 +41,7 @@ func (a *account) Watch(ctx context.Context, changed chan<- cloud.Key) error {
 	defer a.watching.Store(false)
 	var keys outbox
 	sent := keys.deliver(ctx, changed)
-	err := a.watch(ctx, &keys)
+	err := a.watchPages(ctx, &keys)
 	keys.close()
 	<-sent
 	if ctx.Err() != nil {
@@ -39,7 +50,18 @@ func (a *account) Watch(ctx context.Context, changed chan<- cloud.Key) error {
 	return err
 }
 
-func (a *account) watch(ctx context.Context, keys *outbox) error {
+// watchPages watches in smaller pages for as long as the pages are too large, down to one VM. A page that was too large cannot be
+// asked for again: the vCenter gives what comes after a version only once if that version was truncated.
+func (a *account) watchPages(ctx context.Context, keys *outbox) (err error) {
+	defer session.Recover(&err)
+	for page := int32(maxPage); ; page /= 4 {
+		if err = a.watch(ctx, keys, max(page, 1)); page <= 1 || !errors.Is(err, session.ErrTooLarge) {
+			return err
+		}
+	}
+}
+
+func (a *account) watch(ctx context.Context, keys *outbox, page int32) error {
 	keys.add(a.inventory.begin()...)
 	defer a.inventory.lose()
 	defer a.ledger.markWatched(nil)
@@ -52,8 +74,9 @@ func (a *account) watch(ctx context.Context, keys *outbox) error {
 	a.follow(ctx)
 	defer w.free(ctx)
 
-	for synced, version := false, ""; ctx.Err() == nil; {
-		set, err := w.changes(ctx, version)
+	pace := flowcontrol.NewTokenBucketRateLimiter(answersPerSecond, manyAnswers)
+	for synced, version := false, ""; pace.Wait(ctx) == nil; {
+		set, err := w.changes(ctx, version, page)
 		if err != nil {
 			return session.Classify(err)
 		}
@@ -76,11 +99,12 @@ func (a *account) apply(set *types.UpdateSet) []cloud.Key {
 	var keys []cloud.Key
 	for _, f := range set.FilterSet {
 		for _, o := range f.ObjectSet {
-			if o.Obj.Type == "Task" {
+			switch o.Obj.Type {
+			case "Task":
 				keys = append(keys, a.ledger.update(o)...)
-				continue
+			case "VirtualMachine":
+				keys = append(keys, a.inventory.update(o)...)
 			}
-			keys = append(keys, a.inventory.update(o)...)
 		}
 	}
 	return keys
@@ -136,11 +160,12 @@ func (w *watcher) filter(ctx context.Context, view types.ManagedObjectReference,
 
 // changes waits for what has changed since a version; without a version it returns everything. It fails when the vCenter
 // does not even answer that nothing has changed.
-func (w *watcher) changes(ctx context.Context, version string) (*types.UpdateSet, error) {
+func (w *watcher) changes(ctx context.Context, version string, page int32) (*types.UpdateSet, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxWait+session.CallTimeout)
 	defer cancel()
 	answer, err := methods.WaitForUpdatesEx(ctx, w.client, &types.WaitForUpdatesEx{
-		This: w.collector, Version: version, Options: &types.WaitOptions{MaxWaitSeconds: new(int32(maxWait.Seconds()))},
+		This: w.collector, Version: version,
+		Options: &types.WaitOptions{MaxWaitSeconds: new(int32(maxWait.Seconds())), MaxObjectUpdates: page},
 	})
 	if err != nil {
 		return nil, err

@@ -42,7 +42,10 @@ type run struct {
 	// boot is the result of everyBoot, from its start until the process ends.
 	boot *plan.ReportBoot
 	// problem is what the last probe of a wait saw.
-	problem      string
+	problem string
+	// secrets are lines that are never told, secretFiles says that some of them are a file's.
+	secrets      []secretLine
+	secretFiles  bool
 	started      time.Time
 	startElapsed int
 }
@@ -50,7 +53,7 @@ type run struct {
 // Run carries out the plan on the machine until it has ended or reboots. The end of ctx is a kill, after which Run writes
 // nothing.
 func Run(ctx context.Context, machine *windows.Machine) error {
-	release, mine := machine.Lock(TaskName)
+	release, mine := machine.Lock(Root + `\agent.lock`)
 	if !mine {
 		return errors.New("another agent is at work")
 	}
@@ -106,6 +109,7 @@ func (r *run) load(ctx context.Context) error {
 	if err := r.decode(text); err != nil {
 		return err
 	}
+	r.readSecrets()
 	r.state.Phases = max(r.state.Phases, len(r.plan.Phases))
 	if err := r.findFacts(ctx); err != nil {
 		return err
@@ -244,6 +248,7 @@ func (r *run) reboot(ctx context.Context) error {
 
 func (r *run) shutdown(ctx context.Context) error {
 	r.log("reboot")
-	_, err := r.tool(ctx, []string{"shutdown.exe", "/r", "/t", "5", "/f", "/d", "p:2:4"}, 0)
+	// 1115 and 1190: another restart is in progress, or is scheduled.
+	_, err := r.tool(ctx, []string{"shutdown.exe", "/r", "/t", "5", "/f", "/d", "p:2:4"}, 0, 1115, 1190)
 	return err
 }

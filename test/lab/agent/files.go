@@ -28,16 +28,27 @@ func (r *run) writeOnce(path string, content []byte, access plan.Access) error {
 	return r.writeAs(path, content, sddl)
 }
 
-// writeAs leaves a file with the same content alone, but for its access.
+// writeAs leaves a file with the same content and access alone, and makes any other anew.
 func (r *run) writeAs(path string, content []byte, sddl string) error {
+	same, err := r.isSame(path, content, sddl)
+	if err != nil || same {
+		return err
+	}
+	if sddl != "" {
+		if err := r.noLink(parent(path)); err != nil {
+			return err
+		}
+	}
+	return r.machine.WriteFile(path, content, sddl)
+}
+
+func (r *run) isSame(path string, content []byte, sddl string) (bool, error) {
 	have, err := r.machine.ReadFile(path)
-	if err != nil || !bytes.Equal(have, content) {
-		return r.machine.WriteFile(path, content, sddl)
+	if err != nil || !bytes.Equal(have, content) || sddl == "" {
+		return err == nil && bytes.Equal(have, content), nil //nolint:nilerr // because a file that cannot be read is another
 	}
-	if sddl == "" {
-		return nil
-	}
-	return r.machine.Protect(path, sddl)
+	access, err := r.machine.Access(path)
+	return access == sddl, err
 }
 
 func fileAccess(access plan.Access) (string, error) {
@@ -50,17 +61,67 @@ func fileAccess(access plan.Access) (string, error) {
 	return "", fmt.Errorf("access '%s' is unknown", access)
 }
 
+var folderAccess = map[plan.Access]string{plan.AccessAdmin: windows.AdminOnly, plan.AccessGuarded: windows.Guarded}
+
 func (r *run) directory(step *plan.Directory) error {
-	path := step.Path.String()
-	sddl, err := fileAccess(step.Access)
+	path, sddl := step.Path.String(), folderAccess[step.Access]
+	if sddl == "" {
+		return r.machine.MakeDirectory(path)
+	}
+	if err := r.protectFolder(path, sddl); err != nil || !step.Whole {
+		return err
+	}
+	return r.resetContent(path)
+}
+
+// protectFolder looks for links before and after: none may have come meanwhile.
+func (r *run) protectFolder(path, sddl string) error {
+	if err := r.noLink(path); err != nil {
+		return err
+	}
+	if err := r.machine.MakeDirectory(path); err != nil {
+		return err
+	}
+	if err := r.machine.Protect(path, sddl); err != nil {
+		return err
+	}
+	return r.noLink(path)
+}
+
+// noLink refuses a link among the folders of a path: it leads what is written to a place that another has chosen.
+func (r *run) noLink(path string) error {
+	for at := path; strings.ContainsRune(at, '\\'); at = parent(at) {
+		if r.machine.IsLink(at) {
+			return failf("a link is in the way: %s; make it a folder", windows.Base(at))
+		}
+	}
+	return nil
+}
+
+// resetContent gives to administrators what an image, or a user who was here first, has left in a folder. Links go.
+func (r *run) resetContent(folder string) error {
+	entries, err := r.machine.Match(folder + `\*`)
 	if err != nil {
 		return err
 	}
-	if err := r.machine.MakeDirectory(path); err != nil || sddl == "" {
-		return err
+	for _, entry := range entries {
+		if r.machine.IsLink(entry) {
+			if err := r.machine.Remove(entry); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := r.machine.Protect(entry, windows.Inherited); err != nil {
+			return err
+		}
+		if err := r.resetContent(entry); err != nil {
+			return err
+		}
 	}
-	return r.machine.Protect(path, windows.AdminOnly)
+	return nil
 }
+
+func parent(path string) string { return path[:strings.LastIndexByte(path, '\\')] }
 
 func (r *run) remove(step *plan.Remove) error {
 	matched, err := r.match(step.Patterns)

@@ -76,7 +76,7 @@ func (r *run) runProgram(ctx context.Context, base plan.Common, argv []string, p
 	case slices.Contains(program.OkExitCodes, done.ExitCode), len(program.OkExitCodes) == 0 && done.ExitCode == 0:
 		return nil
 	}
-	return diagnose(program.Diagnose, windows.Base(argv[0]), limit, done)
+	return diagnose(program, windows.Base(argv[0]), limit, done)
 }
 
 // undo clears what is left of an earlier attempt that failed or was cut short.
@@ -97,13 +97,16 @@ func (r *run) keepOutput(step string, done windows.Result) error {
 }
 
 // diagnose finds the reason of a program's failure.
-func diagnose(rules []plan.Diagnosis, program string, limit int, done windows.Result) error {
-	what := fmt.Sprintf("%s ended with exit code %d", program, done.ExitCode)
+func diagnose(program plan.Program, name string, limit int, done windows.Result) error {
+	what := fmt.Sprintf("%s ended with exit code %d", name, done.ExitCode)
 	if done.TimedOut {
-		what = fmt.Sprintf("%s did not end within %d s and was stopped", program, limit)
+		what = fmt.Sprintf("%s did not end within %d s and was stopped", name, limit)
+	}
+	if program.Quiet {
+		return &failure{message: what + `; its output is in C:\ProgramData\capwin\logs on the node`, exitCode: done.ExitCode}
 	}
 	problem := &failure{message: what, text: done.Text(), exitCode: done.ExitCode}
-	for _, rule := range rules {
+	for _, rule := range program.Diagnose {
 		found, err := find(rule.Match, done.Text())
 		if err != nil {
 			return err

@@ -33,7 +33,7 @@ func (r *run) hide(text string) string {
 
 // protect makes one line of printable ASCII, without secrets, of a limited length.
 func (r *run) protect(text string, limit int) string {
-	clean := notPrintable.ReplaceAllString(r.hide(text), " ")
+	clean := notPrintable.ReplaceAllString(r.hideLines(text), " ")
 	if len(clean) > limit {
 		return clean[:limit-3] + "..."
 	}
@@ -42,7 +42,9 @@ func (r *run) protect(text string, limit int) string {
 
 // lastLines are the last 20 lines that are not blank, 200 characters each.
 func (r *run) lastLines(text string) []string {
-	lines := slices.DeleteFunc(lineEnd.Split(r.hide(text), -1), func(line string) bool { return strings.TrimSpace(line) == "" })
+	lines := slices.DeleteFunc(lineEnd.Split(r.hideLines(text), -1), func(line string) bool {
+		return strings.TrimSpace(line) == "" || r.isShown(line)
+	})
 	lines = lines[max(0, len(lines)-20):]
 	for i, line := range lines {
 		lines[i] = r.protect(line, 200)

@@ -169,10 +169,7 @@ func (r *run) localUser(step *plan.LocalUser) error {
 		return err
 	}
 	folder := home + `\.ssh`
-	if err := r.machine.MakeDirectory(folder); err != nil {
-		return err
-	}
-	if err := r.machine.Protect(folder, windows.AdminOnly+"(A;OICI;FA;;;"+sid+")"); err != nil {
+	if err := r.protectFolder(folder, windows.AdminOnly+"(A;OICI;FA;;;"+sid+")"); err != nil {
 		return err
 	}
 	keys := strings.Join(texts(step.SSHKeys), "\n") + "\n"

@@ -28,6 +28,8 @@ type vector struct {
 // world is the machine of a vector, as its README describes it.
 type world struct {
 	Files            map[string]string           `json:"files"`
+	ACL              map[string]string           `json:"acl"`
+	Links            map[string]string           `json:"links"`
 	Registry         map[string]map[string]any   `json:"registry"`
 	Services         map[string]*windows.Service `json:"services"`
 	Facts            map[string]string           `json:"facts"`
@@ -126,6 +128,9 @@ func (s *stage) fill(v *vector) {
 	for path, text := range v.World.Files {
 		s.put(path, text)
 	}
+	for path, target := range v.World.Links {
+		expect.OK(s.t, s.machine.Link(path, target))
+	}
 	for _, pipe := range v.World.Pipes {
 		s.machine.OpenPipe(pipe)
 	}
@@ -171,6 +176,9 @@ func (w *world) furnish(s *windows.State) {
 	s.Users = map[string]*windows.User{}
 	for name, groups := range w.Users {
 		s.Users[name] = &windows.User{SID: "S-1-5-21-1-2-3-1001", Groups: groups}
+	}
+	for path, sddl := range w.ACL {
+		s.ACLs[strings.ToLower(path)] = sddl
 	}
 	w.furnishNetwork(s)
 }
@@ -231,6 +239,9 @@ func (c *command) run(ctx context.Context, call *windows.Call) int {
 		if err := call.Machine.Put(path, []byte(text)); err != nil {
 			return call.Fail("%v", err)
 		}
+	}
+	if c.Argv[0] == "shutdown.exe" && c.Exit != 5 {
+		call.Machine.AskReboot() // another has asked for it
 	}
 	_, _ = fmt.Fprint(call.Stdout, c.Out)
 	_, _ = fmt.Fprint(call.Stderr, c.Err)

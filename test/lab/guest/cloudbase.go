@@ -2,6 +2,7 @@ package guest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,9 +55,11 @@ func (p *power) plugins(ctx context.Context, found *instance) bool {
 			continue
 		}
 		p.logInit("INFO", "Executing plugin '%s'", plugin.name)
-		if err := plugin.run(ctx, found); err != nil { // it is tried again at the next boot
+		switch err := plugin.run(ctx, found); {
+		case errors.Is(err, errAgain): // it wants to be run again
+		case err != nil: // it is tried again at the next boot
 			p.logInit("ERROR", "plugin '%s' failed with error '%v'", plugin.name, err)
-		} else if key != "" && ctx.Err() == nil {
+		case key != "" && ctx.Err() == nil:
 			p.mark(key, plugin.name)
 		}
 		if ctx.Err() != nil || p.machine.RebootAsked() {

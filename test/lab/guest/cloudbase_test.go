@@ -1,7 +1,6 @@
 package guest
 
 import (
-	"bytes"
 	"encoding/base64"
 	"os"
 	"path/filepath"
@@ -163,8 +162,14 @@ func effects(t *testing.T, guest *Simulated) string {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	good := scripts.UserData([]byte(smallPlan))
-	changed := bytes.Replace(good, []byte("exit 0"), []byte("exit 2"), 1)
-	const notOurs, noZip = "the user data was not rendered by this release", "Encoding zip not supported"
+	const noZip = "Encoding zip not supported"
+	changed := func(old, with string) func(*fakeVM) {
+		text := strings.Replace(string(good), old, with, 1)
+		return set("userdata", packed([]byte(text)), "gz+b64")
+	}
+	script := base64.StdEncoding.EncodeToString(scripts.Gzip([]byte("exit 2\n")))
+	padded := base64.StdEncoding.EncodeToString([]byte("not a gzipped file, but longer than its head"))
+	ours := blobAfter(string(good), `loader.ps1'`)
 	for _, c := range []struct {
 		name   string
 		change func(v *fakeVM)
@@ -180,9 +185,19 @@ func TestRefusals(t *testing.T) {
 		{"too large", func(v *fakeVM) { v.info["guestinfo.userdata"] += strings.Repeat("A", 64<<10) }, "more than the 65536"},
 		{"no user data", func(v *fakeVM) { delete(v.info, "guestinfo.userdata") }, "Plugins execution done"},
 		{"byte order mark", set("userdata", packed(append([]byte("\ufeff"), good...)), "gz+b64"), "Unsupported user_data format"},
-		{"cloud-config", set("userdata", "#cloud-config\nruncmd: []\n", ""), "does not run a cloud-config"},
-		{"another script", set("userdata", "#ps1_sysnative\nWrite-Output 1\n", ""), notOurs},
-		{"a changed loader", set("userdata", packed(changed), "gz+b64"), notOurs},
+		{"a script", set("userdata", "#ps1_sysnative\nWrite-Output 1\n", ""), "does not run a PowerShell script"},
+		{"a multipart", set("userdata", "Content-Type: multipart/mixed\n\n", ""), "does not run a MIME message"},
+		{"broken YAML", set("userdata", "#cloud-config\nruncmd: [dir\n", ""), "plugin 'UserDataPlugin' failed"},
+		{"nothing in it", set("userdata", "#cloud-config\n", ""), "Empty yaml stream"},
+		{"no commands", set("userdata", "#cloud-config\nruncmd: []\n", ""), "No cloud-config runcmd entries found"},
+		{"a command that is a mapping", set("userdata", "#cloud-config\nruncmd:\n- a: b\n", ""), "unrecognized type"},
+		{"a plugin that it does not have", set("userdata", "#cloud-config\nbootcmd: [dir]\n", ""), "'bootcmd' is currently not supported"},
+		{"another loader", changed(ours, "    "+script), "PowerShell does not play"},
+		{"a damaged loader", changed(ours, ours[:100]), "Processing plugin write_files failed"},
+		{"a loader without gzip", changed(ours, "    "+padded), "Fail to decompress gzip content"},
+		{"a folder without a plan", changed(`\plan.json`, `\plan.jsom`), "reason=LoaderFailed"},
+		{"another agent", changed(blobAfter(string(good), `agent.ps1'`), "    "+script), "plays the agent of this release only"},
+		{"no files", changed("write_files:", "files:"), `The argument 'C:\\Windows\\Temp\\capwin-`},
 		{"a plan that is not a plan", set("userdata", packed(scripts.UserData([]byte("[]"))), "gz+b64"), "reason=LoaderFailed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -202,6 +217,14 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
+}
+
+// blobAfter is the content of a file of user data.
+func blobAfter(userData, name string) string {
+	_, rest, _ := strings.Cut(userData, name)
+	_, rest, _ = strings.Cut(rest, "content: |\n")
+	blob, _, _ := strings.Cut(rest, "\n- path")
+	return blob
 }
 
 func set(name, value, encoding string) func(*fakeVM) {

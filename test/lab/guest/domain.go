@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
 )
 
@@ -24,12 +25,16 @@ const needsRestart = 3010
 
 var literalPath = regexp.MustCompile(`-LiteralPath '([^']+)'`)
 
-// powershell is powershell.exe -File FILE. Of all scripts it plays one: that which joins a domain, known by its command.
-func (p *power) powershell(_ context.Context, call *windows.Call) int {
+// powershell is powershell.exe -File FILE. Of all scripts it plays two: the loader of this release, and that which joins a
+// domain, known by its command.
+func (p *power) powershell(ctx context.Context, call *windows.Call) int {
 	script := call.Argv[len(call.Argv)-1]
 	text, err := call.Machine.ReadFile(script)
 	if err != nil {
 		return call.Fail("The argument '%s' to the -File parameter does not exist.", script)
+	}
+	if string(text) == scripts.Loader() {
+		return p.loader(ctx, call, strings.TrimSuffix(script, `\`+windows.Base(script)))
 	}
 	found := literalPath.FindStringSubmatch(string(text))
 	if found == nil || !strings.Contains(string(text), "Add-Computer @join") {

@@ -102,9 +102,12 @@ func gunzip(data []byte) ([]byte, error) {
 	if len(data) == 0 {
 		return nil, nil
 	}
+	if !bytes.HasPrefix(data, []byte("\x1f\x8b")) {
+		return nil, errors.New("not a gzipped file")
+	}
 	reader, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
-		return nil, fmt.Errorf("not a gzipped file: %w", err)
+		return nil, err
 	}
 	return io.ReadAll(reader)
 }

@@ -2,6 +2,7 @@ package windows
 
 import (
 	"context"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -18,7 +19,7 @@ func cmdTool(ctx context.Context, call *Call) int {
 	b := batch{call: call}
 	lines := strings.Split(strings.Join(args, " "), " & ")
 	if text, err := call.Machine.ReadFile(args[0]); err == nil && len(args) == 1 {
-		lines = strings.Split(string(text), "\n")
+		lines, b.file = strings.Split(string(text), "\n"), true
 	}
 	for _, line := range lines {
 		if b.line(ctx, strings.TrimSpace(line)); b.over {
@@ -28,17 +29,19 @@ func cmdTool(ctx context.Context, call *Call) int {
 	return b.level
 }
 
-// batch is a batch file, or a command line, that runs. It knows `rem`, `echo`, `echo TEXT>FILE`, `del`,
-// `exit /b` and programs.
+// batch is a batch file, or a command line, that runs. It knows `rem`, `echo`, `echo TEXT>FILE`, `del`, `rd /s`, `set`,
+// `exit /b`, programs and %VARIABLES%.
 type batch struct {
 	call *Call
+	// file says that it is one: there, a variable that is not set is nothing.
+	file bool
 	// level is ERRORLEVEL.
 	level int
 	over  bool
 }
 
 func (b *batch) line(ctx context.Context, line string) {
-	line = strings.TrimPrefix(line, "@")
+	line = b.expand(strings.TrimPrefix(line, "@"))
 	word, rest, _ := strings.Cut(line, " ")
 	switch strings.ToLower(word) {
 	case "", "rem", "::":
@@ -51,6 +54,10 @@ func (b *batch) line(ctx context.Context, line string) {
 		b.over = true
 	case "del":
 		b.remove(strings.Fields(rest))
+	case "rd":
+		b.removeFolder(SplitArguments(rest))
+	case "set":
+		b.set(strings.Trim(rest, `"`))
 	default:
 		b.start(ctx, line)
 	}
@@ -64,6 +71,52 @@ func (b *batch) remove(args []string) {
 		}
 		if !b.call.Machine.FileExists(path) {
 			b.call.Print("Could Not Find %s\r", path)
+			continue
+		}
+		if err := b.call.Machine.Remove(path); err != nil {
+			b.level = b.call.Fail("Access is denied.\r")
+		}
+	}
+}
+
+var variable = regexp.MustCompile(`%(\w+)%`)
+
+func (b *batch) expand(line string) string {
+	return variable.ReplaceAllStringFunc(line, func(name string) string {
+		value, ok := b.call.Machine.variable(b.call.Env, strings.Trim(name, "%"))
+		if !ok && !b.file {
+			return name
+		}
+		return value
+	})
+}
+
+// set is `set NAME=VALUE`, for this batch file and the programs that it starts.
+func (b *batch) set(text string) {
+	name, value, found := strings.Cut(text, "=")
+	if !found {
+		b.level = b.call.Fail("the lab's cmd.exe does not list variables")
+		return
+	}
+	changed := *b.call
+	changed.Env = map[string]string{name: value}
+	for other, value := range b.call.Env {
+		if !strings.EqualFold(name, other) {
+			changed.Env[other] = value
+		}
+	}
+	b.call = &changed
+}
+
+// removeFolder is `rd /s /q`, with all that is in the folder.
+func (b *batch) removeFolder(args []string) {
+	for _, path := range args {
+		if strings.HasPrefix(path, "/") {
+			continue
+		}
+		if !b.call.Machine.DirectoryExists(path) {
+			b.call.Fail("The system cannot find the file specified.\r")
+			b.level = 2
 			continue
 		}
 		if err := b.call.Machine.Remove(path); err != nil {

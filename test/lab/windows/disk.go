@@ -1,6 +1,7 @@
 package windows
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -11,12 +12,6 @@ import (
 	"regexp"
 	"sort"
 	"strings"
-)
-
-// AdminOnly and AdminOnlyFile give SYSTEM and Administrators all, and all others nothing.
-const (
-	AdminOnly     = "D:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
-	AdminOnlyFile = "D:PAI(A;;FA;;;SY)(A;;FA;;;BA)"
 )
 
 var absolute = regexp.MustCompile(`^[A-Za-z]:\\`)
@@ -94,13 +89,12 @@ func (m *Machine) DirectoryExists(name string) bool {
 	return err == nil && found.IsDir()
 }
 
-// WriteFile replaces a file as a whole: access first, then content, then one rename. An empty sddl inherits.
+// WriteFile makes a file anew, under a name that nobody can know before, and renames it: what was there leaves neither its owner
+// nor its access. An empty sddl inherits.
 func (m *Machine) WriteFile(name string, content []byte, sddl string) error {
 	return m.through("Save-File", func() error {
-		if sddl != "" {
-			if err := m.protect(name, sddl); err != nil {
-				return err
-			}
+		if err := m.anew(name, sddl); err != nil {
+			return err
 		}
 		if err := m.Put(name, content); err != nil {
 			return err
@@ -109,6 +103,19 @@ func (m *Machine) WriteFile(name string, content []byte, sddl string) error {
 		m.tell("file %s %s %d", name, hex.EncodeToString(sum[:])[:12], len(content))
 		return nil
 	})
+}
+
+func (m *Machine) anew(name, sddl string) error {
+	if sddl != "" {
+		if err := m.enter("New-OwnFile"); err != nil {
+			return err
+		}
+	}
+	if err := m.forget(name); err != nil || sddl == "" {
+		return err
+	}
+	m.state.ACLs[m.ownKey(name)] = sddl
+	return m.changed("acl %s %s", name, sddl)
 }
 
 // Put writes a file without an effect: for programs, which are effects themselves, and for images.
@@ -185,7 +192,7 @@ func (m *Machine) MakeDirectory(name string) error {
 // Remove removes a file, or a folder with all in it.
 func (m *Machine) Remove(name string) error {
 	return m.through("Clear-Path", func() error {
-		if !m.FileExists(name) && !m.DirectoryExists(name) {
+		if !m.exists(name) {
 			return nil
 		}
 		host, err := m.HostPath(name)
@@ -195,34 +202,52 @@ func (m *Machine) Remove(name string) error {
 		if err := os.RemoveAll(host); err != nil {
 			return fmt.Errorf("remove %s: %w", name, err)
 		}
+		if err := m.forget(name); err != nil {
+			return err
+		}
 		m.tell("remove %s", name)
 		return nil
 	})
 }
 
-// Protect sets the access of a file or folder, if it is another.
+// Discard removes a file without an effect, as Put has made it.
+func (m *Machine) Discard(name string) error {
+	host, err := m.HostPath(name)
+	if err != nil {
+		return err
+	}
+	m.disk.Lock()
+	defer m.disk.Unlock()
+	return os.Remove(host)
+}
+
+// Protect sets owner and access of a file or folder, if they are others.
 func (m *Machine) Protect(name, sddl string) error {
-	return held(m, func() error { return m.protect(name, sddl) })
+	return held(m, func() error {
+		have, err := m.access(name)
+		if err != nil || have == sddl {
+			return err
+		}
+		if err := m.enter("Set-Acl"); err != nil {
+			return err
+		}
+		m.state.ACLs[m.realKey(name)] = sddl
+		return m.changed("acl %s %s", name, sddl)
+	})
 }
 
-func (m *Machine) protect(name, sddl string) error {
+// Access is the SDDL of a file or folder, without what its folder hands down.
+func (m *Machine) Access(name string) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.access(name)
+}
+
+func (m *Machine) access(name string) (string, error) {
 	if err := m.enter("Get-Acl"); err != nil {
-		return err
+		return "", err
 	}
-	key := strings.ToLower(name)
-	if m.state.ACLs[key] == sddl {
-		return nil
-	}
-	if err := m.enter("Set-Acl"); err != nil {
-		return err
-	}
-	m.state.ACLs[key] = sddl
-	return m.changed("acl %s %s", name, sddl)
-}
-
-// Access is the SDDL that was set, or "".
-func (m *Machine) Access(name string) string {
-	return held(m, func() string { return m.state.ACLs[strings.ToLower(name)] })
+	return cmp.Or(m.state.ACLs[m.realKey(name)], Inherited), nil
 }
 
 // Match lists what fits a pattern, sorted. Wildcards count in the last segment only.

@@ -71,20 +71,22 @@ type Hardware struct {
 
 // State is what survives a reboot. Case zero is a machine on which nothing was ever set.
 type State struct {
-	ComputerName string                 `json:"computerName"`
-	Domain       string                 `json:"domain,omitempty"`
-	Boots        int                    `json:"boots"`
-	TimeZone     string                 `json:"timeZone"`
-	Features     map[string]string      `json:"features"`
-	Firewall     map[string]string      `json:"firewall"`
-	Users        map[string]*User       `json:"users"`
-	Defender     *Defender              `json:"defender"`
-	Adapters     []Adapter              `json:"adapters"`
-	Addresses    []Address              `json:"addresses"`
-	Routes       []Route                `json:"routes"`
-	DNS          map[int][]string       `json:"dns"`
-	HNS          []map[string]any       `json:"hns"`
+	ComputerName string            `json:"computerName"`
+	Domain       string            `json:"domain,omitempty"`
+	Boots        int               `json:"boots"`
+	TimeZone     string            `json:"timeZone"`
+	Features     map[string]string `json:"features"`
+	Firewall     map[string]string `json:"firewall"`
+	Users        map[string]*User  `json:"users"`
+	Defender     *Defender         `json:"defender"`
+	Adapters     []Adapter         `json:"adapters"`
+	Addresses    []Address         `json:"addresses"`
+	Routes       []Route           `json:"routes"`
+	DNS          map[int][]string  `json:"dns"`
+	HNS          []map[string]any  `json:"hns"`
+	// ACLs are the owners and access of paths in small letters, where they are not Inherited. Links are junctions.
 	ACLs         map[string]string      `json:"acls"`
+	Links        map[string]string      `json:"links,omitempty"`
 	Tasks        map[string]bool        `json:"tasks"`
 	DynamicPorts map[string]PortRange   `json:"dynamicPorts"`
 	NextID       int                    `json:"nextID"`
@@ -224,6 +226,7 @@ func (s *State) fill() {
 	fillMap(&s.Users)
 	fillMap(&s.DNS)
 	fillMap(&s.ACLs)
+	fillMap(&s.Links)
 	fillMap(&s.Tasks)
 	fillMap(&s.DynamicPorts)
 	fillMap(&s.Registry)
@@ -286,8 +289,9 @@ func (l *eventLog) add(at time.Time, line string) {
 	_, _ = fmt.Fprintf(file, "%s %s\n", at.UTC().Format(time.RFC3339), line)
 }
 
-// Lock is a named mutex of the whole machine; mine is false while another holds it.
+// Lock opens a file that no other may open meanwhile; mine is false while another has it open.
 func (m *Machine) Lock(name string) (release func(), mine bool) {
+	name = strings.ToLower(name)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.locks[name] {

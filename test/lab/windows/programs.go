@@ -77,7 +77,7 @@ func (m *Machine) Run(ctx context.Context, command Command) (Result, error) {
 		Machine: m, Argv: command.Argv, Env: m.environment(command.Env), Dir: command.Dir, Stdout: &stdout, Stderr: &stderr,
 		Running: func() {},
 	}
-	program, err := m.Find(call)
+	program, err := m.find(call, m.ofWindows)
 	if err != nil {
 		return Result{}, err
 	}
@@ -145,15 +145,19 @@ func PlainJSON(value any) (string, error) {
 	return strings.TrimSuffix(out.String(), "\n"), nil
 }
 
-// Find is the program that Windows would start for argv[0].
+// Find is the program that Windows would start for argv[0]: a bare name is looked for on PATH.
 func (m *Machine) Find(call *Call) (Program, error) {
+	return m.find(call, func(name string) bool { return m.onDisk(name, call.Env) })
+}
+
+func (m *Machine) find(call *Call, onDisk func(name string) bool) (Program, error) {
 	if m.Intercept != nil {
 		if program := m.Intercept(call); program != nil {
 			return program, nil
 		}
 	}
 	name := call.Argv[0]
-	if !m.onDisk(name) {
+	if !onDisk(name) {
 		//nolint:staticcheck // because Windows says it so
 		return nil, fmt.Errorf("The system cannot find the file specified: %s", name)
 	}
@@ -165,22 +169,47 @@ func (m *Machine) Find(call *Call) (Program, error) {
 	return program, nil
 }
 
-const system32 = `C:\Windows\System32`
+const (
+	windowsFolder = `C:\Windows`
+	system32      = windowsFolder + `\System32`
+)
 
-// onDisk looks in the folders of PATH for a bare name.
-func (m *Machine) onDisk(name string) bool {
+// ofWindows looks for a bare name where the agent does: not in the folders of PATH, which may be users'.
+func (m *Machine) ofWindows(name string) bool {
 	if strings.ContainsAny(name, `\/`) {
 		return m.FileExists(name)
 	}
-	m.mu.Lock()
-	path, _ := m.state.value(ControlKey+`\Session Manager\Environment`, "Path")
-	m.mu.Unlock()
-	for _, folder := range append([]string{system32}, strings.Split(path.Text, ";")...) {
+	return m.FileExists(system32+`\`+name) || m.FileExists(system32+`\WindowsPowerShell\v1.0\`+name)
+}
+
+// onDisk looks in the folders of PATH for a bare name.
+func (m *Machine) onDisk(name string, env map[string]string) bool {
+	if strings.ContainsAny(name, `\/`) {
+		return m.FileExists(name)
+	}
+	path, _ := m.variable(env, "Path")
+	for _, folder := range append([]string{system32}, strings.Split(path, ";")...) {
 		if folder != "" && m.FileExists(strings.TrimRight(folder, `\`)+`\`+name) {
 			return true
 		}
 	}
 	return false
+}
+
+// variable is one of a program's own, or of the machine. Windows ignores the case of names.
+func (m *Machine) variable(env map[string]string, name string) (value string, ok bool) {
+	for one, value := range env {
+		if strings.EqualFold(one, name) {
+			return value, true
+		}
+	}
+	if strings.EqualFold(name, "SystemRoot") {
+		return windowsFolder, true
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	found, ok := m.state.value(ControlKey+`\Session Manager\Environment`, name)
+	return found.Text, ok
 }
 
 // environment is what a program sees: the machine's variables, and over them its own.

@@ -31,6 +31,11 @@ func TestBatch(t *testing.T) {
 		{"a program", "C:\\k\\seven.exe \"a b\"\r\n", "a b\n", 7},
 		{"an end", "exit /b 3\r\necho never\r\n", "", 3},
 		{"no program", "frobnicate\r\n", "", 9009},
+		{"a variable", "@set \"HERE=%SystemRoot%;%nothing%.\"\r\n@echo %here%\r\n", "C:\\Windows;.\r\n", 0},
+		{"not on the path", "@seven.exe 1\r\n", "", 9009},
+		{"on the path", "@set \"PATH=%SystemRoot%\\Sysnative;C:\\k;%PATH%\"\r\n@seven.exe 1\r\n", "1\n", 7},
+		{"a folder", "echo one>C:\\d\\e\\f.txt\r\n@rd /s /q \"C:\\d\"\r\n", "", 0},
+		{"no folder", "@rd /s /q \"C:\\d\"\r\n", "", 2},
 	} {
 		expect.OK(t, m.Put(`C:\run.cmd`, []byte(c.text)))
 		done := run(t, m, "cmd.exe", "/d", "/c", `C:\run.cmd`)
@@ -41,6 +46,9 @@ func TestBatch(t *testing.T) {
 	if text, err := m.ReadFile(`C:\out.txt`); err != nil || string(text) != "one\r\n" {
 		t.Errorf("the file holds %q (%v)", text, err)
 	}
+	if m.DirectoryExists(`C:\d`) {
+		t.Error("rd leaves a folder")
+	}
 	expect.OK(t, m.Put(`C:\here.txt`, nil))
 	done := run(t, m, "cmd.exe", "/d", "/c", "net.exe", "stop", "nobody", "&", "del", "/f", "/q", `C:\here.txt`, `C:\nowhere.txt`)
 	if !strings.Contains(done.Stdout, `Could Not Find C:\nowhere.txt`) {
@@ -48,6 +56,9 @@ func TestBatch(t *testing.T) {
 	}
 	if m.FileExists(`C:\here.txt`) {
 		t.Error("the second command did not run, or del leaves a file")
+	}
+	if done := run(t, m, "cmd.exe", "/d", "/c", "echo", "%nothing%"); done.Stdout != "%nothing%\r\n" {
+		t.Errorf("a variable of a command line that is not set: %q", done.Stdout)
 	}
 	if done := run(t, m, "cmd.exe", "/d", "/c", "echo", "10.244.1.0/24"); done.Stdout != "10.244.1.0/24\r\n" {
 		t.Errorf("echo: %q", done.Stdout)

@@ -36,6 +36,9 @@ var nameable = map[string]struct {
 	},
 }
 
+// maxPath is how much of a path is shown: the vCenter tells it.
+const maxPath = 256
+
 // atlas finds the places of one datacenter.
 type atlas struct {
 	client     *vim25.Client
@@ -103,7 +106,7 @@ func (a atlas) pool(ctx context.Context, name string) (types.ManagedObjectRefere
 	if len(pools) != 1 {
 		return types.ManagedObjectReference{}, cloud.Errorf(cloud.Invalid, infrav1.PlacementNotFoundReason,
 			"the vCenter account sees %d clusters and hosts in datacenter %q: choose the pool in spec.vsphere.resourcePool, "+
-				"such as /dc/host/cluster/Resources", len(pools), a.path)
+				"such as /dc/host/cluster/Resources", len(pools), cloud.Clean(a.path, maxPath))
 	}
 	return pools[0], nil
 }
@@ -182,7 +185,7 @@ func (a atlas) search(ctx context.Context, field, name string) (types.ManagedObj
 func (a atlas) missing(field, name string) error {
 	where := "the vCenter"
 	if a.path != "" {
-		where = "datacenter " + a.path
+		where = "datacenter " + cloud.Clean(a.path, maxPath)
 	}
 	return cloud.Errorf(cloud.Invalid, nameable[kindOf(field)].reason,
 		"spec.vsphere.%s %q is not in %s, or the vCenter account may not see it: use the name or inventory path of one that is there",

@@ -1,0 +1,81 @@
+package machine
+
+import (
+	"testing"
+
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// holding is a VM with the user data that it was given.
+func holding(state cloud.State, report string) func(*facts) {
+	return func(f *facts) { f.vm = &cloud.VM{State: state, Report: report, UserData: true} }
+}
+
+func refusing(kind cloud.Kind, reason, message string) func(*facts) {
+	return func(f *facts) { f.kept = phase.Cloud(cloud.Errorf(kind, reason, "%s", message)) }
+}
+
+func TestUserDataCondition(t *testing.T) {
+	const inUse, removing, removed = "False UserDataInUse", "False RemovingUserData", "True UserDataRemoved"
+	silent, denied := holding(cloud.Running, ""), refusing(cloud.Denied, infrav1.CredentialsRejectedReason, "lacks X")
+	for _, c := range []struct {
+		name    string
+		settled bool
+		want    string
+		changes []func(*facts)
+	}{
+		{"there is no VM", false, "", nil},
+		{"the VM is being made", false, "", []func(*facts){vm(cloud.Creating, "")}},
+		{"the guest is silent", false, inUse, []func(*facts){silent}},
+		{"the guest is at work", false, inUse, []func(*facts){holding(cloud.Running, running)}},
+		{"the guest says that it is done, its Node is missing", false, inUse, []func(*facts){holding(cloud.Running, succeeded)}},
+		{"the guest failed", true, removing, []func(*facts){holding(cloud.Running, failed)}},
+		{"the Node has joined", true, removing, []func(*facts){silent, withNode}},
+		{"the Node has joined, the VM was stopped", true, removing, []func(*facts){holding(cloud.Stopped, ""), withNode}},
+		{"it is gone", true, removed, []func(*facts){vm(cloud.Running, succeeded), withNode}},
+		{"the cloud holds none", false, removed, []func(*facts){vm(cloud.Running, "")}},
+		{"a privilege is missing", true, "False CredentialsRejected", []func(*facts){silent, withNode, denied}},
+		{
+			"the cloud is away", true, "False CloudUnreachable",
+			[]func(*facts){silent, withNode, refusing(cloud.Transient, infrav1.CloudUnreachableReason, "away")},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := world(c.changes...)
+			seen(f)
+			expect.Same(t, "condition", c.want, short(f.windows, infrav1.UserDataRemovedCondition))
+			if isSettled(f) != c.settled {
+				t.Errorf("settled is %v, want %v", isSettled(f), c.settled)
+			}
+		})
+	}
+}
+
+// TestRefusalHurtsNobody: a node whose user data the cloud does not take away is as good as any other; it is tried again.
+func TestRefusalHurtsNobody(t *testing.T) {
+	good := world(vm(cloud.Running, succeeded), withNode)
+	bad := world(holding(cloud.Running, succeeded), withNode, refusing(cloud.Denied, infrav1.CredentialsRejectedReason, "lacks X"))
+	seen(good)
+	seen(bad)
+	expect.Same(t, "status", rowOf(good.windows), rowOf(bad.windows))
+	if message := conditions.GetMessage(bad.windows, infrav1.UserDataRemovedCondition); message != "lacks X" {
+		t.Errorf("the condition says %q", message)
+	}
+	if wake(good) != 0 || wake(bad) != reread {
+		t.Errorf("the next look is after %s, and after a refusal after %s", wake(good), wake(bad))
+	}
+}
+
+// TestUserDataConditionStands: when the cloud does not answer, what was said last stands.
+func TestUserDataConditionStands(t *testing.T) {
+	f := world(vm(cloud.Running, ""), withNode)
+	seen(f)
+	f.vm = nil
+	seen(f)
+	expect.Same(t, "condition", "True UserDataRemoved", short(f.windows, infrav1.UserDataRemovedCondition))
+}

@@ -1,0 +1,31 @@
+package machine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// A guest that makes 7000 hints in 100 seconds is looked at about once in a second, and no other machine waits for that.
+func TestHints(t *testing.T) {
+	h, guest, other := hints{}, cloud.Key{Name: "guest"}, cloud.Key{Name: "other"}
+	looks, now := map[time.Time]bool{}, begin
+	for i := range 7000 {
+		now = now.Add(100 * time.Second / 7000)
+		wait := h.wait(guest, now)
+		looks[now.Add(wait).Truncate(time.Millisecond)] = true
+		if wait > betweenHints {
+			t.Fatalf("hint %d waits for %s", i, wait)
+		}
+		if i%1000 == 0 && h.wait(other, now) > 0 {
+			t.Fatalf("another machine waits")
+		}
+	}
+	if len(looks) > 2*100+hintsAtOnce {
+		t.Errorf("%d looks", len(looks))
+	}
+	if h.wait(other, now.Add(time.Hour)); len(h) != 1 {
+		t.Errorf("%d machines are remembered", len(h))
+	}
+}

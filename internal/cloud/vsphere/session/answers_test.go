@@ -1,0 +1,167 @@
+package session
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+	"github.com/vmware/govmomi/vim25/xml"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// sifted writes an answer in pieces of a length, as it may arrive.
+func sifted(answer string, piece int) (*sieve, error) {
+	var s sieve
+	_, err := io.CopyBuffer(struct{ io.Writer }{&s}, struct{ io.Reader }{strings.NewReader(answer)}, make([]byte, piece))
+	return &s, err
+}
+
+// TestSieve: each limit holds at its last value, and not one beyond.
+func TestSieve(t *testing.T) {
+	nested := func(n int) string { return strings.Repeat("<x>", n) + strings.Repeat("</x>", n) }
+	for name, c := range map[string]struct {
+		answer string
+		want   error
+	}{
+		"a vCenter's": {`<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<a b="x>y" c='"'><d/>text &lt;x> <e f="/"></e></a>`, nil},
+
+		"depth":          {nested(maxDepth), nil},
+		"too deep":       {nested(maxDepth + 1), ErrTooLarge},
+		"never closed":   {strings.Repeat("<x>", maxDepth+1), ErrTooLarge},
+		"deep with tags": {strings.Repeat("<x a='/'>", maxDepth+1), ErrTooLarge},
+
+		"elements":             {"<r>" + strings.Repeat("<x/>", maxParts-2) + "</r>", nil},
+		"too many elements":    {"<r>" + strings.Repeat("<x/>", maxParts-1) + "</r>", ErrTooLarge},
+		"too many attributes":  {strings.Repeat("<x"+strings.Repeat(" a=''", 1000)+"/>", maxParts/1000+1), ErrTooLarge},
+		"too many end tags":    {strings.Repeat("</x>", maxParts+1), ErrTooLarge},
+		"too many declaration": {strings.Repeat("<?x?>", maxParts+1), ErrTooLarge},
+
+		"a tag":          {"<" + strings.Repeat("x", maxTag-2) + "/>", nil},
+		"too long a tag": {"<" + strings.Repeat("x", maxTag-1) + "/>", ErrTooLarge},
+		"too long value": {"<x a='" + strings.Repeat("x", maxTag) + "'/>", ErrTooLarge},
+
+		"read":           {"<x>" + strings.Repeat("x", maxRead-7) + "</x>", nil},
+		"too much":       {"<x>" + strings.Repeat("x", maxRead-6) + "</x>", ErrTooLarge},
+		"kept":           {strings.Repeat("<x>"+strings.Repeat("x", maxText)+"</x>", maxKept/(maxText+7)), nil},
+		"too much kept":  {strings.Repeat("<x>"+strings.Repeat("x", maxText)+"</x>", maxKept/(maxText+7)+1), ErrTooLarge},
+		"a comment":      {"<x><!-- <y> --></x>", ErrForeign},
+		"CDATA":          {"<x><![CDATA[</x>]]></x>", ErrForeign},
+		"a DTD":          {`<!DOCTYPE x [<!ENTITY a "aaa">]><x>&a;</x>`, ErrForeign},
+		"a comment late": {"<x>" + strings.Repeat(" ", maxText*2) + "<!--", ErrForeign},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, piece := range []int{512, 32 << 10} {
+				s, err := sifted(c.answer, piece)
+				if !errors.Is(err, c.want) {
+					t.Errorf("error = %v, want %v", err, c.want)
+				}
+				if s.out.Len() > maxKept+piece {
+					t.Errorf("%d bytes are kept", s.out.Len())
+				}
+			}
+		})
+	}
+}
+
+// TestCut: the end of a long text is left out, and what remains can be decoded, wherever the limit falls.
+func TestCut(t *testing.T) {
+	for name, letter := range map[string]string{
+		"letter": "x", "character": "\u20ac", "entity": "&#34;", "the longest entity": "&#x10FFFF;", "name": "&quot;",
+	} {
+		for shift := range 12 {
+			s, err := sifted("<x><y>"+strings.Repeat("x", shift)+strings.Repeat(letter, maxText/len(letter)+100)+"</y><z>z</z></x>", 4096)
+			expect.OK(t, err)
+			var got struct {
+				Y string `xml:"y"`
+				Z string `xml:"z"`
+			}
+			if err := xml.NewDecoder(&s.out).Decode(&got); err != nil {
+				t.Fatalf("%s at %d: %v", name, shift, err)
+			}
+			if got.Z != "z" || len(got.Y) > maxText+maxEntity || len(got.Y) < cloud.MaxReport {
+				t.Errorf("%s at %d: %d bytes and %q", name, shift, len(got.Y), got.Z)
+			}
+		}
+	}
+}
+
+// TestCookie: a server can set one cookie, and that is sent.
+func TestCookie(t *testing.T) {
+	var jar cookie
+	at := &url.URL{Scheme: "https", Host: "vcenter", Path: "/sdk"}
+	for range 3 {
+		jar.SetCookies(at, []*http.Cookie{{Name: "a", Value: "a"}, {Name: soap.SessionCookieName, Value: "s", Path: "/x"}})
+	}
+	expect.Same(t, "cookies", 1, len(jar.Cookies(at)))
+	expect.Same(t, "cookie", "s", jar.Cookies(at)[0].Value)
+}
+
+// TestServerText: what a server writes into a fault is cut and cleaned, in the sentence for people and in the log.
+func TestServerText(t *testing.T) {
+	text := "System.Read\x1b[31m\nReady=True \u202e" + strings.Repeat("x", 100_000)
+	for name, fault := range map[string]types.BaseMethodFault{
+		"privilege": &types.NoPermission{PrivilegeId: text},
+		"property":  &types.InvalidArgument{InvalidProperty: text},
+		"unknown":   &types.SystemError{Reason: text},
+	} {
+		body := &soap.Fault{String: text}
+		body.Detail.Fault = fault
+		err := Classify(soap.WrapSoapFault(body))
+		known := (*cloud.Error)(nil)
+		if !errors.As(err, &known) {
+			t.Fatal(err)
+		}
+		for where, shown := range map[string]string{"sentence": known.Message, "log": known.Err.Error()} {
+			if len(shown) > maxCause || strings.ContainsFunc(shown, func(r rune) bool { return r < ' ' || r > '~' }) {
+				t.Errorf("%s, %s: %d bytes, %.100q", name, where, len(shown), shown)
+			}
+		}
+	}
+}
+
+// TestNoFault: a property may be missing without a reason.
+func TestNoFault(t *testing.T) {
+	expect.OK(t, denied([]types.MissingProperty{{Path: "name"}}))
+}
+
+// TestPrincipal: what means the same account is equal, however it is written, and nothing else is.
+func TestPrincipal(t *testing.T) {
+	good := func() map[string][]byte {
+		return map[string][]byte{
+			"server": []byte("vcenter.example.org"), "username": []byte("u"), "password": []byte("p"),
+			"thumbprint": []byte(strings.Repeat("ab", 32)),
+		}
+	}
+	want := expect.Got(Principal(good()))(t)
+	for name, c := range map[string]struct {
+		key, value string
+		same       bool
+	}{
+		"line end":             {"password", "p\n", true},
+		"case of the name":     {"server", "VCENTER.example.org", true},
+		"colons":               {"thumbprint", strings.TrimSuffix(strings.Repeat("AB:", 32), ":"), true},
+		"a key of another use": {"note", "x", true},
+		"password":             {"password", "q", false},
+		"user":                 {"username", "v", false},
+		"server":               {"server", "other.example.org", false},
+		"port":                 {"server", "vcenter.example.org:444", false},
+		"thumbprint":           {"thumbprint", strings.Repeat("ac", 32), false},
+	} {
+		credentials := good()
+		credentials[c.key] = []byte(c.value)
+		if got := expect.Got(Principal(credentials))(t); (got == want) != c.same {
+			t.Errorf("%s: the same account is %t, want %t", name, got == want, c.same)
+		}
+	}
+	_, err := Principal(map[string][]byte{})
+	cloudtest.WantError(t, err, cloud.Denied, infrav1.CredentialsMissingReason)
+}

@@ -1,0 +1,189 @@
+package workload
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"encoding/pem"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+var key = client.ObjectKey{Namespace: "tenant", Name: "prod"}
+
+// management is a management cluster with one Secret, and counts how often it is read.
+type management struct {
+	client.Reader
+	kubeconfig string
+	reads      int
+}
+
+// Get implements client.Reader.
+func (m *management) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	m.reads++
+	secret, ok := o.(*corev1.Secret)
+	if !ok || key.String() != "tenant/prod-kubeconfig" || m.kubeconfig == "" {
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, key.Name)
+	}
+	secret.Data = map[string][]byte{"value": []byte(m.kubeconfig)}
+	return nil
+}
+
+// A kubeconfig that changes is used within minutes, and one that is mended within seconds.
+func TestReread(t *testing.T) {
+	ca := aCA(t)
+	synctest.Test(t, func(t *testing.T) {
+		m := &management{}
+		c := &Clusters{Live: m}
+		get := func() (client.Client, error) { return c.GetClient(t.Context(), key) }
+		says := func(text string) {
+			t.Helper()
+			_, err := get()
+			expect.Says(t, "kubeconfig", err, text)
+		}
+		says("is not known: Secret prod-kubeconfig with its kubeconfig does not exist")
+		m.kubeconfig = text("http://127.0.0.1", ca)
+		says("does not exist") // not read again at once
+		time.Sleep(rereadFailed)
+		says("the kubeconfig in Secret prod-kubeconfig is refused: cluster.server is not an https URL")
+		m.kubeconfig = text("https://127.0.0.1", ca)
+		time.Sleep(rereadFailed)
+		first := expect.Got(get())(t)
+		time.Sleep(reread)
+		if same := expect.Got(get())(t); same != first {
+			t.Error("the connection was made anew although the kubeconfig is the same")
+		}
+		m.kubeconfig = text("https://127.0.0.2", ca)
+		time.Sleep(reread)
+		if other := expect.Got(get())(t); other == first {
+			t.Error("the changed kubeconfig is not used")
+		}
+		expect.Same(t, "reads", 5, m.reads)
+		c.clusters[key].line.leave(t.Context(), nil, true) // the cluster did not accept who we are
+		m.kubeconfig = ""
+		time.Sleep(rereadFailed)
+		says("does not exist")
+	})
+}
+
+// What no caller asks for is closed, and all is in the end.
+func TestUnused(t *testing.T) {
+	ca := aCA(t)
+	synctest.Test(t, func(t *testing.T) {
+		c := &Clusters{Live: &management{kubeconfig: text("https://127.0.0.1", ca)}}
+		ctx, end := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { expect.Fine(t, c.Start(ctx)) })
+		ask := func() { expect.Got(c.GetClient(t.Context(), key))(t) }
+		count := func(want int) {
+			t.Helper()
+			synctest.Wait()
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			expect.Same(t, "clusters", want, len(c.clusters))
+		}
+		ask()
+		time.Sleep(unused - time.Minute)
+		ask()
+		time.Sleep(unused - time.Minute)
+		count(1)
+		time.Sleep(2 * time.Minute)
+		count(0)
+		ask()
+		count(1)
+		end()
+		running.Wait()
+		count(0)
+	})
+}
+
+// workloadCluster answers as said, and counts calls. It has one Node.
+func workloadCluster(t *testing.T, answer http.HandlerFunc) (*Clusters, *atomic.Int32) {
+	t.Helper()
+	var calls atomic.Int32
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
+		answer(w, r)
+	}))
+	t.Cleanup(server.Close)
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	kubeconfig := text(server.URL, base64.StdEncoding.EncodeToString(ca))
+	return &Clusters{Live: &management{kubeconfig: kubeconfig}, QPS: 1000, Burst: 1000, UserAgent: "us"}, &calls
+}
+
+const oneNode = `{"kind":"NodeList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"n","labels":{"a":"b"}},` +
+	`"status":{"conditions":[{"type":"Ready","status":"True"},{"type":"Other","status":"True"}],` +
+	`"nodeInfo":{"kubeletVersion":"v1.36.3"}}}]}`
+
+func showNode(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = io.WriteString(w, oneNode)
+}
+
+// One reading of the Nodes serves all machines of a Cluster.
+func TestControlPlane(t *testing.T) {
+	var asked atomic.Pointer[http.Request]
+	c, calls := workloadCluster(t, func(w http.ResponseWriter, r *http.Request) {
+		asked.Store(r)
+		showNode(w, r)
+	})
+	var callers sync.WaitGroup
+	for range 50 {
+		callers.Go(func() {
+			nodes, err := c.ControlPlane(t.Context(), key)
+			expect.Fine(t, err)
+			if len(nodes) != 1 || nodes[0].Name != "n" || len(nodes[0].Labels) > 0 || len(nodes[0].Status.Conditions) != 1 {
+				t.Errorf("nodes are %+v", nodes)
+			}
+		})
+	}
+	callers.Wait()
+	if n := calls.Load(); n > 2 { // two if the machine is very busy
+		t.Errorf("%d calls for 50 machines", n)
+	}
+	r := asked.Load()
+	call := []string{r.Method, r.URL.Path, r.URL.Query().Get("limit"), r.UserAgent(), r.Header.Get("Authorization"), r.Proto}
+	expect.Same(t, "call", "GET /api/v1/nodes 20 us Bearer t HTTP/1.1", strings.Join(call, " "))
+}
+
+// A cluster that fails is not asked again by each of its machines.
+func TestOneFailureForAll(t *testing.T) {
+	c, calls := workloadCluster(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", "https://127.0.0.1:1")
+		w.WriteHeader(http.StatusFound)
+	})
+	for range 20 {
+		_, err := c.ControlPlane(t.Context(), key)
+		expect.Says(t, "redirect", err, "answers with a redirect, which is not followed")
+	}
+	expect.Same(t, "calls", int32(1), calls.Load())
+}
+
+// A server that speaks an old TLS only hears nothing.
+func TestOldTLS(t *testing.T) {
+	c, calls := workloadCluster(t, showNode)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(showNode))
+	//nolint:gosec // because it plays an old server
+	server.TLS = &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}
+	server.StartTLS()
+	defer server.Close()
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	c.Live = &management{kubeconfig: text(server.URL, base64.StdEncoding.EncodeToString(ca))}
+	_, err := c.ControlPlane(t.Context(), key)
+	expect.Says(t, "old server", err, "cannot be reached")
+	expect.Same(t, "calls", int32(0), calls.Load())
+}

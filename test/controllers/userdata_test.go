@@ -1,0 +1,87 @@
+package controllers
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/world"
+)
+
+// noUserData checks that the machine's VM holds none, and that some were taken away so many times.
+func (s *stage) noUserData(t *testing.T, state world.State, erasures int) {
+	t.Helper()
+	vm, _ := s.cloud.Get(state.Windows.Status.ComputerName)
+	if len(vm.UserData) > 0 || vm.Given || s.cloud.Erasures() != erasures {
+		t.Errorf("the VM has %d bytes of user data; some were taken away %d times, want %d",
+			len(vm.UserData), s.cloud.Erasures(), erasures)
+	}
+}
+
+var erased = world.Windows("UserDataRemoved True UserDataRemoved")
+
+// TestUserDataOfJoined: the user data stay until the Node has joined, whatever the guest says, and go then.
+func TestUserDataOfJoined(t *testing.T) {
+	s := ready(t)
+	m, booting := s.booting(t)
+	s.tell(booting, succeeded)
+	m.Await(t, "report", world.Windows("BootstrapSucceeded Unknown WaitingForNode"))
+	s.look(t, m)
+	if vm, _ := s.cloud.Get(booting.Windows.Status.ComputerName); len(vm.UserData) == 0 || s.cloud.Erasures() > 0 {
+		t.Error("the user data are gone before the Node has joined")
+	}
+	m.Await(t, "user data in use", world.Windows("UserDataRemoved False UserDataInUse"))
+	m.Join(t)
+	s.noUserData(t, m.Await(t, "node", world.Windows("BootstrapSucceeded True Joined"), erased), 1)
+	s.cloud.Update(booting.Windows.Status.ComputerName, func(vm *fake.VM) { vm.UserData = []byte("written by the guest") })
+	s.look(t, m)
+	if n := s.cloud.Erasures(); n != 1 {
+		t.Errorf("user data were taken away %d times", n)
+	}
+}
+
+// TestUserDataOfFailed: a guest that has given up needs them no more.
+func TestUserDataOfFailed(t *testing.T) {
+	s := ready(t)
+	m, booting := s.booting(t)
+	s.tell(booting, `{"version":1,"state":"Failed","reason":"TokenRejected","phase":{"index":6,"of":7,"name":"join"}}`)
+	s.noUserData(t, m.Await(t, "failure", world.Windows("BootstrapSucceeded False TokenRejected"), erased), 1)
+}
+
+// TestUserDataAlone: after a restart, a machine has lost its config and its bootstrap Secret. Neither is needed to take the user
+// data away.
+func TestUserDataAlone(t *testing.T) {
+	s := ready(t)
+	m, booting := s.booting(t)
+	s.cloud.Keep(cloud.Errorf(cloud.Denied, infrav1.CredentialsRejectedReason, "the role lacks the privilege Example"))
+	m.Join(t)
+	refused := m.Await(t, "refusal", world.Windows("BootstrapSucceeded True Joined"), world.Windows("Ready True Running"),
+		world.Windows("UserDataRemoved False CredentialsRejected"), world.Windows("Stalled False NotStalled"),
+		world.Windows("CloudReachable True CloudReachable"))
+	expect.OK(t, s.process.Stop())
+	for _, object := range []client.Object{refused.Config, &corev1.Secret{ObjectMeta: booting.Data.ObjectMeta}} {
+		world.Change(t, s.Client, object, func(o client.Object) { o.SetFinalizers(nil) })
+		expect.OK(t, client.IgnoreNotFound(s.Client.Delete(t.Context(), object)))
+	}
+	s.cloud.Keep(nil)
+	s.start(t)
+	s.noUserData(t, m.Await(t, "removal", erased), 1)
+}
+
+// TestUserDataVanished: a machine that lost its VM gets no other one, also when its user data were to be taken away.
+func TestUserDataVanished(t *testing.T) {
+	s := ready(t)
+	m, booting := s.booting(t)
+	s.cloud.Keep(cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason, "the cloud is busy"))
+	m.Join(t)
+	m.Await(t, "refusal", world.Windows("UserDataRemoved False CloudUnreachable"), world.Windows("Ready True Running"))
+	s.cloud.Drop(booting.Windows.Status.ComputerName)
+	m.Await(t, "end of the VM", world.Windows("Ready False VMVanished"))
+	s.look(t, m)
+	s.vms(t)
+}

@@ -1,0 +1,131 @@
+package security
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/capwin/cluster-api-provider-windows/config/crd"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// Every field by which a spec of ours names another object, with the least spec that has it. It names what only another
+// namespace has. NS is where a namespace would stand.
+var (
+	ofConfigs = map[string]string{
+		"spec.containerd.dropIns[].contentFrom.secret":             `{containerd: {dropIns: [{name: a, contentFrom: {secret: KEY}}]}}`,
+		"spec.containerd.dropIns[].contentFrom.configMap":          `{containerd: {dropIns: [{name: a, contentFrom: {configMap: KEY}}]}}`,
+		"spec.containerd.registries[].caFrom.secret":               `{containerd: {registries: [{host: a.example.com, caFrom: {secret: KEY}}]}}`,
+		"spec.containerd.registries[].caFrom.configMap":            `{containerd: {registries: [{host: a.example.com, caFrom: {configMap: KEY}}]}}`,
+		"spec.containerd.registries[].credentialsRef":              `{containerd: {registries: [{host: a.example.com, credentialsRef: NAME}]}}`,
+		"spec.custom.files[].contentFrom.secret":                   `{custom: {files: [{path: 'C:\a\b', contentFrom: {secret: KEY}}]}}`,
+		"spec.custom.files[].contentFrom.configMap":                `{custom: {files: [{path: 'C:\a\b', contentFrom: {configMap: KEY}}]}}`,
+		"spec.custom.preJoin[].contentFrom.secret":                 `{custom: {preJoin: [{name: a, contentFrom: {secret: KEY}}]}}`,
+		"spec.custom.preJoin[].contentFrom.configMap":              `{custom: {preJoin: [{name: a, contentFrom: {configMap: KEY}}]}}`,
+		"spec.custom.postJoin[].contentFrom.secret":                `{custom: {postJoin: [{name: a, contentFrom: {secret: KEY}}]}}`,
+		"spec.custom.postJoin[].contentFrom.configMap":             `{custom: {postJoin: [{name: a, contentFrom: {configMap: KEY}}]}}`,
+		"spec.discovery.kubeconfigFrom.secret":                     `{discovery: {kubeconfigFrom: {secret: KEY}}}`,
+		"spec.windows.domain.credentialsRef":                       `{windows: {domain: {name: a.example.com, credentialsRef: NAME}}}`,
+		"spec.windows.proxy.credentialsRef":                        `{windows: {proxy: {http: 'http://a:1', credentialsRef: NAME}}}`,
+		"spec.windows.trustedCertificates[].contentFrom.secret":    `{windows: {trustedCertificates: [{name: a, contentFrom: {secret: KEY}}]}}`,
+		"spec.windows.trustedCertificates[].contentFrom.configMap": `{windows: {trustedCertificates: [{name: a, contentFrom: {configMap: KEY}}]}}`,
+	}
+	ofMachines = map[string]string{
+		"spec.vsphere.identityRef": `{vsphere: {identityRef: {kind: Secret, name: theirs NS}, datacenter: dc0, image: {template: a}}}`,
+		"spec.azure.identityRef": `{azure: {identityRef: {kind: Secret, name: theirs NS}, resourceGroup: a, location: westeurope,
+			subscriptionID: 00000000-0000-0000-0000-000000000000, vmSize: a, image: {id: ` + fake.Image + `}}}`,
+		"spec.vsphere.networkInterfaces[].addressesFromPools[]": `{vsphere: {identityRef: {kind: Secret, name: cloud}, datacenter: dc0,
+			image: {template: a}, networkInterfaces: [{name: node, network: a,
+			addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: theirs NS}]}]}}`,
+	}
+)
+
+// specOf is a spec from above, with or without a namespace.
+func specOf(t *testing.T, text, namespace string) map[string]any {
+	t.Helper()
+	if namespace != "" {
+		namespace = ", namespace: " + namespace
+	}
+	text = strings.NewReplacer("KEY", "{name: theirs, key: key NS}", "NAME", "{name: theirs NS}").Replace(text)
+	spec := map[string]any{}
+	expect.OK(t, yaml.Unmarshal([]byte(strings.ReplaceAll(text, " NS", namespace)), &spec))
+	return spec
+}
+
+// TestEveryReferenceIsTried walks the CRDs: no field of a spec that names an object may be without an attack, and none may name
+// a namespace. Templates have the fields of what is made of them.
+func TestEveryReferenceIsTried(t *testing.T) {
+	tried := map[string]map[string]string{
+		"WindowsBootstrapConfig": ofConfigs, "WindowsBootstrapConfigTemplate": ofConfigs,
+		"WindowsMachine": ofMachines, "WindowsMachineTemplate": ofMachines,
+	}
+	for kind, schema := range schemas(t) {
+		found := map[string]bool{}
+		collect(found, "spec", schema.Properties["spec"])
+		names := []string{}
+		for name := range found {
+			names = append(names, strings.Replace(name, "spec.template.spec", "spec", 1))
+		}
+		slices.Sort(names)
+		expect.Same(t, "references of a "+kind, slices.Sorted(maps.Keys(tried[kind])), names)
+	}
+}
+
+// A field refers to an object if its name says so, or if it has a name and nothing that an object's reference has not.
+var (
+	sayingSo    = regexp.MustCompile(`(Ref|Refs|From|FromPools\[\]|Selector|[a-z](Secret|ConfigMap|Namespace)|namespace)(Name)?$`)
+	ofReference = []string{"apiGroup", "apiVersion", "kind", "name", "namespace", "key", "uid", "fieldPath", "optional"}
+)
+
+// collect notes the innermost references of a schema.
+func collect(found map[string]bool, path string, schema apiextensionsv1.JSONSchemaProps) {
+	before := len(found)
+	for name, property := range schema.Properties {
+		collect(found, path+"."+name, property)
+	}
+	if schema.Items != nil {
+		collect(found, path+"[]", *schema.Items.Schema)
+	}
+	if schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil {
+		collect(found, path+"{}", *schema.AdditionalProperties.Schema)
+	}
+	_, named := schema.Properties["name"]
+	foreign := func(name string) bool { return !slices.Contains(ofReference, name) }
+	pointing := named && !slices.ContainsFunc(slices.Collect(maps.Keys(schema.Properties)), foreign)
+	if len(found) == before && (pointing || sayingSo.MatchString(path)) {
+		found[path] = true
+	}
+}
+
+// TestCollect checks that a new reference would be found, whatever it is called.
+func TestCollect(t *testing.T) {
+	var schema apiextensionsv1.JSONSchemaProps
+	expect.OK(t, yaml.Unmarshal([]byte(`{properties: {
+		a: {properties: {name: {}, key: {}}}, b: {items: {properties: {kind: {}, name: {}, uid: {}}}}, cRef: {type: string},
+		dFrom: {properties: {url: {}}}, eSecretName: {}, f: {properties: {namespace: {}, other: {}}},
+		name: {}, folder: {}, user: {properties: {name: {}, role: {}}}, g: {additionalProperties: {properties: {name: {}}}}}}`), &schema))
+	found := map[string]bool{}
+	collect(found, "spec", schema)
+	expect.Same(t, "references", []string{
+		"spec.a", "spec.b[]", "spec.cRef", "spec.dFrom", "spec.eSecretName", "spec.f.namespace", "spec.g{}",
+	}, slices.Sorted(maps.Keys(found)))
+}
+
+// schemas are those of our kinds.
+func schemas(t *testing.T) map[string]*apiextensionsv1.JSONSchemaProps {
+	t.Helper()
+	all := map[string]*apiextensionsv1.JSONSchemaProps{}
+	for _, file := range expect.Got(crd.Bases.ReadDir("bases"))(t) {
+		var definition apiextensionsv1.CustomResourceDefinition
+		content := expect.Got(crd.Bases.ReadFile("bases/" + file.Name()))(t)
+		expect.OK(t, yaml.Unmarshal(content, &definition))
+		all[definition.Spec.Names.Kind] = definition.Spec.Versions[0].Schema.OpenAPIV3Schema
+	}
+	return all
+}

@@ -1,0 +1,119 @@
+package servers
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Observed is a running manager of ours of which everything that it prints is kept.
+type Observed struct {
+	Manager
+	process *process
+}
+
+// Observe builds this project's manager and runs it for each component, beside any others of the cluster, with these arguments
+// after its own. It is installed as docs/security.md says of a manager for one tenant: with an account of its own, whose role is
+// bound in the tenant's namespace alone.
+func Observe(ctx context.Context, m *Management, namespace string, more ...string) ([]*Observed, error) {
+	program := filepath.Join(m.servers.dir, "manager-"+namespace)
+	if err := buildManager(ctx, program); err != nil {
+		return nil, err
+	}
+	arguments := append([]string{"--namespace=" + namespace, "--leader-elect=false"}, more...)
+	var all []*Observed
+	for _, name := range Components {
+		c, err := renderComponent(name)
+		if err != nil {
+			return nil, err
+		}
+		c.deployment.SetNamespace(namespace)
+		if err := bindIn(ctx, m, namespace, c); err != nil {
+			return nil, err
+		}
+		s, manager, err := m.ownManager(ctx, program, c, arguments)
+		if err != nil {
+			return nil, err
+		}
+		s.name += "-" + namespace
+		if err := m.servers.start(ctx, s); err != nil {
+			return nil, err
+		}
+		all = append(all, &Observed{Manager: manager, process: m.servers.find(s.name)})
+	}
+	return all, nil
+}
+
+func bindIn(ctx context.Context, m *Management, namespace string, c ownComponent) error {
+	api, err := m.client()
+	if err != nil {
+		return err
+	}
+	account := c.account()
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: account.Name}}
+	role := func(name string) rbacv1.RoleRef {
+		return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}
+	}
+	return createAll(ctx, api, account,
+		&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account.Name},
+			RoleRef:    role("capwin-" + c.name + "-manager"), Subjects: subjects,
+		},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: namespace + "-" + account.Name},
+			RoleRef:    role("system:auth-delegator"), Subjects: subjects,
+		},
+	)
+}
+
+func (g *group) find(name string) *process {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, tier := range g.tiers {
+		if i := slices.IndexFunc(tier, func(p *process) bool { return p.name == name }); i >= 0 {
+			return tier[i]
+		}
+	}
+	return nil
+}
+
+// Printed is all that the manager has printed so far.
+func (o *Observed) Printed() (string, error) {
+	text, err := os.ReadFile(o.process.log)
+	if err != nil {
+		return "", fmt.Errorf("read log of %s: %w", o.process.name, err)
+	}
+	return string(text), nil
+}
+
+// Quit ends the manager by SIGQUIT: Go prints the stacks of all goroutines.
+func (o *Observed) Quit(ctx context.Context) error {
+	if err := o.process.signal(syscall.SIGQUIT); err != nil {
+		return err
+	}
+	select {
+	case <-o.process.exited:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for %s to end: %w", o.process.name, ctx.Err())
+	}
+}
+
+// Refusal runs the manager with arguments that it must not take, and returns what it prints.
+func Refusal(ctx context.Context, dir string, arguments ...string) (string, error) {
+	program := filepath.Join(dir, "manager")
+	if err := buildManager(ctx, program); err != nil {
+		return "", err
+	}
+	output, err := command(ctx, program, arguments...).CombinedOutput()
+	if err == nil {
+		return "", fmt.Errorf("the manager took %v", arguments)
+	}
+	return string(output), nil
+}

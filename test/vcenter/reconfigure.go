@@ -1,0 +1,71 @@
+package vcenter
+
+import (
+	"github.com/google/uuid"
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// HoldEdits lets the reconfigurations that our account asks for from now on run, without an end, until release. They then end
+// with the fault, if there is one.
+func (v *VCenter) HoldEdits(with types.BaseMethodFault) (release func()) {
+	v.gate.mu.Lock()
+	defer v.gate.mu.Unlock()
+	edits := &edits{over: make(chan struct{}), fault: with}
+	v.gate.edits = edits
+	return func() {
+		v.gate.mu.Lock()
+		v.gate.edits = nil
+		v.gate.mu.Unlock()
+		close(edits.over)
+	}
+}
+
+type edits struct {
+	over  chan struct{}
+	fault types.BaseMethodFault
+}
+
+// editedVM is the simulator's, with a gate for what our account edits.
+type editedVM struct {
+	*simulator.VirtualMachine
+	gate *gate
+}
+
+// giveEditsAGate puts a gate before a VM. A session prefers what is in its own registry, even to a handler that VCenter.call
+// returns.
+func (v *VCenter) giveEditsAGate(ctx *simulator.Context, method *simulator.Method) {
+	if method.Name != "ReconfigVM_Task" || ctx.Session.UserName == hypervisor || ctx.Session.Registry.Get(method.This) != nil {
+		return
+	}
+	if vm, ok := ctx.Map.Get(method.This).(*simulator.VirtualMachine); ok {
+		ctx.Session.Registry.Put(&editedVM{vm, &v.gate})
+	}
+}
+
+// ReconfigVMTask is called by the simulator. As with clones, a task that is held must not lock its VM.
+func (e *editedVM) ReconfigVMTask(ctx *simulator.Context, req *types.ReconfigVM_Task) soap.HasFault {
+	e.gate.mu.Lock()
+	held := e.gate.edits
+	e.gate.mu.Unlock()
+	if held == nil {
+		return e.VirtualMachine.ReconfigVMTask(ctx, req)
+	}
+	nowhere := types.ManagedObjectReference{Type: "VirtualMachine", Value: "held-" + uuid.NewString()}
+	task := simulator.CreateTask(nowhere, "reconfigVm", func(*simulator.Task) (types.AnyType, types.BaseMethodFault) {
+		<-held.over
+		if held.fault != nil {
+			return nil, held.fault
+		}
+		var inner *simulator.Task
+		ctx.WithLock(e.VirtualMachine, func() {
+			body, _ := e.VirtualMachine.ReconfigVMTask(ctx, req).(*methods.ReconfigVM_TaskBody)
+			inner, _ = ctx.Map.Get(body.Res.Returnval).(*simulator.Task)
+		})
+		inner.Wait()
+		return nil, nil
+	})
+	return &methods.ReconfigVM_TaskBody{Res: &types.ReconfigVM_TaskResponse{Returnval: task.Run(ctx)}}
+}
