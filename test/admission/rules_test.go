@@ -47,7 +47,9 @@ var rules = map[string][]rule{
 			refused:  []map[string]any{{"spec.providerID": vmOne}},
 		},
 	}),
-	"WindowsBootstrapConfig":         slices.Concat(configRules, kubeletRules, settingsRules, stringRules, []rule{configName, renderedOnce}),
+	"WindowsBootstrapConfig": slices.Concat(configRules, kubeletRules, settingsRules, stringRules, []rule{
+		configName, renderedOnce,
+	}),
 	"WindowsBootstrapConfigTemplate": slices.Concat(configRules, kubeletRules, settingsRules, stringRules),
 }
 
@@ -76,8 +78,8 @@ func placed(field, message, right string, wrong ...any) rule {
 
 // configName keeps user data out of the Secrets that others take for kubeconfigs.
 var configName = rule{
-	message: "the bootstrap Secret gets the name of the config, and names that end in -kubeconfig are for the kubeconfigs of Clusters; " +
-		"use another name",
+	message: "the bootstrap Secret gets the name of the config, and names that end in -kubeconfig are for the kubeconfigs of " +
+		"Clusters; use another name",
 	accepted: []map[string]any{{"metadata.name": "win-kubeconfig-0"}, {"metadata.name": "kubeconfig"}},
 	refused:  []map[string]any{{"metadata.name": "blue-kubeconfig"}},
 }

@@ -64,7 +64,8 @@ func rows(granted []servers.Permission) (all []row) {
 	return all
 }
 
-func (r row) name() string { return r.String() }
+// name is that of its need.
+func (r row) name() string { return strings.TrimSuffix(r.String(), ".cluster.x-k8s.io") }
 
 // right is the verb and the resource for people.
 func (r row) right() string {
@@ -99,14 +100,14 @@ var others = map[string]string{
 
 // proof is the call that was seen, the shortest if there are several. What the lab does not need was seen by another test.
 func (r row) proof(audit servers.Audit) (string, error) {
-	if elsewhere, ok := Elsewhere[r.name()]; ok {
-		return fmt.Sprintf("`%s` (%s)", elsewhere.Call, elsewhere.Test), nil
+	if elsewhere, ok := Elsewhere[r.String()]; ok {
+		return "`" + elsewhere.Call + "` (" + elsewhere.Test + ")", nil
 	}
 	calls := slices.SortedFunc(slices.Values(audit.Calls[r.Permission]), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 	})
 	if len(calls) == 0 {
-		return "", fmt.Errorf("the role gives %q, and the manager never asked for it", r.name())
+		return "", fmt.Errorf("the role gives %q, and the manager never asked for it", r)
 	}
 	return "`" + calls[0] + "`", nil
 }
@@ -123,7 +124,7 @@ func Write(table string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file(), []byte(before+begin+table+end+after), 0o644) //nolint:gosec // because the page is public
+	return os.WriteFile(file(), []byte(before+begin+table+end+after), 0o644)
 }
 
 func parts() (before, table, after string, err error) {

@@ -138,6 +138,13 @@ func (a *aviary) live(t *testing.T) map[string]string {
 	a.SetCredentials(t, v.Credentials())
 	a.Change(t, "wrong-password", v.Credentials())
 	a.managers = expect.Got(servers.Observe(t.Context(), a.Management, a.Name, "--v=7"))(t)
+	t.Cleanup(func() {
+		for _, manager := range a.managers {
+			if log := expect.Got(manager.Printed())(t); t.Failed() {
+				t.Logf("the %s manager said at last:\n%s", manager.Component, log[max(0, len(log)-3000):])
+			}
+		}
+	})
 	seen := map[string]string{}
 	wrong := a.startWrong(t)
 	joins, fails := a.start(t, "joins"), a.start(t, "fails")

@@ -142,8 +142,8 @@ func (a *attacker) untouched(t *testing.T) {
 	}
 }
 
-// copiedTemplate is an attack by a template that a topology copies from the namespace of its ClusterClass: what it names is looked
-// for where the copy is.
+// copiedTemplate is an attack by a template that a topology copies from the namespace of its ClusterClass: what it names is
+// looked for where the copy is.
 func (a *attacker) copiedTemplate() attack {
 	const tries = "runs machines of a template that was copied from another namespace, as by a topology"
 	return attack{by: "tenant", tries: tries, try: func(t *testing.T) string {
@@ -156,7 +156,8 @@ func (a *attacker) copiedTemplate() attack {
 		machine := &infrav1.WindowsMachineTemplate{ObjectMeta: meta}
 		machine.Spec.Template.Spec = m.Windows.Spec
 		set := &clusterv1.MachineSet{ObjectMeta: meta, Spec: clusterv1.MachineSetSpec{
-			ClusterName: world.ClusterName, Replicas: new(int32(1)), Selector: metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
+			ClusterName: world.ClusterName, Replicas: new(int32(1)),
+			Selector: metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
 		}}
 		set.Spec.Template.Labels, set.Spec.Template.Spec = map[string]string{"a": "b"}, m.Core.Spec
 		set.Spec.Template.Spec.InfrastructureRef.Kind = "WindowsMachineTemplate"

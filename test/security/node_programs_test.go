@@ -65,7 +65,7 @@ func programAttacks() []attack {
 			expect.OK(t, n.machine.Setup(func(s *windows.State) {
 				s.SetValue(windows.ControlKey+`\Session Manager\Environment`, "Path", windows.Text(`C:\tools`))
 			}))
-			report := n.carryOut(one(&plan.Run{Common: plan.Common{Name: "r"}, Argv: plan.Texts("kubectl.exe")}))
+			report := n.carryOut(planOf(&plan.Run{Common: plan.Common{Name: "r"}, Argv: plan.Texts("kubectl.exe")}))
 			expect.Same(t, "message", "The system cannot find the file specified: kubectl.exe", report.Message)
 			return "bare names are looked for among Windows' own programs"
 		}},
@@ -77,7 +77,7 @@ func programAttacks() []attack {
 				s.Users["mallory"] = &windows.User{SID: mallory, Groups: []string{"S-1-5-32-545"}}
 			}))
 			expect.OK(t, n.user.Link(`C:\Users\mallory\.ssh`, `C:\k`))
-			report := n.carryOut(one(&plan.LocalUser{
+			report := n.carryOut(planOf(&plan.LocalUser{
 				Common: plan.Common{Name: "u"}, User: "mallory", Groups: plan.Texts("S-1-5-32-545"),
 				SSHKeys: plan.Texts("ssh-ed25519 AAAA x"),
 			}))
@@ -97,7 +97,7 @@ func programAttacks() []attack {
 				Common: plan.Common{Name: "f"}, Path: plan.Text(`C:\k\key`), Text: plan.Text(secret),
 				Access: plan.AccessAdmin, Secret: true,
 			}
-			report := n.carryOut(one(file, &plan.Run{Common: plan.Common{Name: "r"}, Argv: plan.Texts(`C:\k\a.exe`)}))
+			report := n.carryOut(planOf(file, &plan.Run{Common: plan.Common{Name: "r"}, Argv: plan.Texts(`C:\k\a.exe`)}))
 			expect.Same(t, "last lines", "[[redacted]]", fmt.Sprint(report.LastLines))
 			return "the whole output is left out"
 		}},

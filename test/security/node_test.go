@@ -257,8 +257,8 @@ func TestNode(t *testing.T) {
 	attempt(t, imageAttacks()...)
 }
 
-// one is a plan of some steps.
-func one(steps ...plan.Step) *plan.Plan {
+// planOf is a plan of some steps.
+func planOf(steps ...plan.Step) *plan.Plan {
 	return &plan.Plan{
 		Version: plan.Version, Machine: plan.Machine{Namespace: "a", Name: "m", UID: "u", Node: "n", Cluster: "c"},
 		Phases: []plan.Phase{{Name: "main", Steps: steps}},

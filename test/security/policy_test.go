@@ -126,7 +126,7 @@ func (s *thief) name() string {
 }
 
 // change is a try to patch an object.
-func change[O client.Object](s *thief, object O, edit func(O)) func(*testing.T, client.Client) error {
+func change[O client.Object](object O, edit func(O)) func(*testing.T, client.Client) error {
 	return func(t *testing.T, api client.Client) error {
 		edited, _ := object.DeepCopyObject().(O)
 		edit(edited)
@@ -148,12 +148,12 @@ func (s *thief) updateConfigs(t *testing.T) {
 	}
 	s.make(t, large)
 	tryMetadata(t, s, config, "a config", "own-finalizers")
-	script := change(s, config, func(c *bootstrapv1.WindowsBootstrapConfig) {
+	script := change(config, func(c *bootstrapv1.WindowsBootstrapConfig) {
 		c.Spec.Custom.PreJoin = []bootstrapv1.CustomScript{{Name: "evil", Content: "exit 0"}}
 	})
 	attempt(t, s.refused("own-finalizers", "adds a script to a config", script))
-	s.allowed(t, "its finalizer", change(s, config, hold))
-	s.allowed(t, "its finalizer on a config of 1 MiB", change(s, large, hold))
+	s.allowed(t, "its finalizer", change(config, hold))
+	s.allowed(t, "its finalizer on a config of 1 MiB", change(large, hold))
 }
 
 // meta is of an object that others hold, label, annotate and own.
@@ -179,7 +179,7 @@ func tryMetadata[O client.Object](t *testing.T, s *thief, object O, what, policy
 		"takes the owner off %s":             func(o O) { o.SetOwnerReferences(nil) },
 		"gives %s an owner that is not real": func(o O) { o.SetOwnerReferences(append(o.GetOwnerReferences(), unreal)) },
 	} {
-		attempt(t, s.refused(policy, fmt.Sprintf(tries, what), change(s, object, edit)))
+		attempt(t, s.refused(policy, fmt.Sprintf(tries, what), change(object, edit)))
 	}
 }
 
@@ -213,7 +213,7 @@ func (s *thief) writeEvents(t *testing.T, kind, apiVersion string) {
 	attempt(t, s.refused("own-events", "writes an event about a Pod", create(pod)),
 		s.refused("own-events", "writes an event about a kind of the same name", create(impostor)),
 		s.refused("own-events", "writes an event about nothing", create(corev1.ObjectReference{Namespace: s.namespace})),
-		s.refused("own-events", "rewrites an event of others", change(s, others, count)),
+		s.refused("own-events", "rewrites an event of others", change(others, count)),
 		s.refused("own-events", "writes an old event about a Pod", func(t *testing.T, api client.Client) error {
 			home := fmt.Sprintf("capwin-%s-system", s.component)
 			old := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: home, Name: s.name()}, InvolvedObject: pod}
@@ -221,7 +221,7 @@ func (s *thief) writeEvents(t *testing.T, kind, apiVersion string) {
 			return api.Create(t.Context(), old)
 		}))
 	s.allowed(t, "an event about its kind", create(own))
-	s.allowed(t, "the count of an event", change(s, made, count))
+	s.allowed(t, "the count of an event", change(made, count))
 }
 
 func (s *thief) event(about corev1.ObjectReference) *eventsv1.Event {

@@ -17,10 +17,10 @@ func (s *thief) updateMachines(t *testing.T) {
 	}}}
 	s.make(t, machine)
 	tryMetadata(t, s, machine, "a machine", "own-machines")
-	attempt(t, s.refused("own-machines", "moves a machine to another login", change(s, machine, func(m *infrav1.WindowsMachine) {
+	attempt(t, s.refused("own-machines", "moves a machine to another login", change(machine, func(m *infrav1.WindowsMachine) {
 		m.Spec.VSphere.IdentityRef.Name = "another"
 	})))
-	s.allowed(t, "identity, server and finalizer", change(s, machine, func(m *infrav1.WindowsMachine) {
+	s.allowed(t, "identity, server and finalizer", change(machine, func(m *infrav1.WindowsMachine) {
 		m.Spec.ProviderID = "vsphere://42064d55-dcf3-6be7-3ac7-e1a4d3b70bd4"
 		m.Annotations[infrav1.ServerAnnotation] = "11111111-2222-3333-4444-555555555555"
 		m.Finalizers = append(m.Finalizers, infrav1.MachineFinalizer)
@@ -75,7 +75,7 @@ func (s *thief) updateAddresses(t *testing.T) {
 	tryMetadata(t, s, claim, "a claim", "own-finalizers")
 	tryMetadata(t, s, address, "an address", "own-finalizers")
 	for _, o := range []client.Object{claim, address} {
-		s.allowed(t, "its finalizer", change(s, o, func(o client.Object) {
+		s.allowed(t, "its finalizer", change(o, func(o client.Object) {
 			o.SetFinalizers(append(o.GetFinalizers(), infrav1.AddressFinalizer))
 		}))
 	}

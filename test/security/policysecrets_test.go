@@ -110,10 +110,10 @@ func (s *thief) updateSecrets(t *testing.T) {
 			},
 		},
 	} {
-		attempt(t, s.refused("own-secrets", tries, change(s, s.secret(t, c.before), c.change)))
+		attempt(t, s.refused("own-secrets", tries, change(s.secret(t, c.before), c.change)))
 	}
-	s.allowed(t, "the owner of a Secret that lost it", change(s, s.secret(t, lost), adopt))
-	s.allowed(t, "the owner of a Secret of 1 MiB", change(s, s.secret(t, func(o *corev1.Secret) {
+	s.allowed(t, "the owner of a Secret that lost it", change(s.secret(t, lost), adopt))
+	s.allowed(t, "the owner of a Secret of 1 MiB", change(s.secret(t, func(o *corev1.Secret) {
 		lost(o)
 		o.Data["value"] = bytes.Repeat([]byte("x"), 1<<20-100)
 	}), adopt))

@@ -19,28 +19,28 @@ import (
 // namespace has. NS is where a namespace would stand.
 var (
 	ofConfigs = map[string]string{
-		"spec.containerd.dropIns[].contentFrom.secret":             `{containerd: {dropIns: [{name: a, contentFrom: {secret: KEY}}]}}`,
-		"spec.containerd.dropIns[].contentFrom.configMap":          `{containerd: {dropIns: [{name: a, contentFrom: {configMap: KEY}}]}}`,
-		"spec.containerd.registries[].caFrom.secret":               `{containerd: {registries: [{host: a.example.com, caFrom: {secret: KEY}}]}}`,
-		"spec.containerd.registries[].caFrom.configMap":            `{containerd: {registries: [{host: a.example.com, caFrom: {configMap: KEY}}]}}`,
-		"spec.containerd.registries[].credentialsRef":              `{containerd: {registries: [{host: a.example.com, credentialsRef: NAME}]}}`,
-		"spec.custom.files[].contentFrom.secret":                   `{custom: {files: [{path: 'C:\a\b', contentFrom: {secret: KEY}}]}}`,
-		"spec.custom.files[].contentFrom.configMap":                `{custom: {files: [{path: 'C:\a\b', contentFrom: {configMap: KEY}}]}}`,
-		"spec.custom.preJoin[].contentFrom.secret":                 `{custom: {preJoin: [{name: a, contentFrom: {secret: KEY}}]}}`,
-		"spec.custom.preJoin[].contentFrom.configMap":              `{custom: {preJoin: [{name: a, contentFrom: {configMap: KEY}}]}}`,
-		"spec.custom.postJoin[].contentFrom.secret":                `{custom: {postJoin: [{name: a, contentFrom: {secret: KEY}}]}}`,
-		"spec.custom.postJoin[].contentFrom.configMap":             `{custom: {postJoin: [{name: a, contentFrom: {configMap: KEY}}]}}`,
-		"spec.discovery.kubeconfigFrom.secret":                     `{discovery: {kubeconfigFrom: {secret: KEY}}}`,
-		"spec.windows.domain.credentialsRef":                       `{windows: {domain: {name: a.example.com, credentialsRef: NAME}}}`,
-		"spec.windows.proxy.credentialsRef":                        `{windows: {proxy: {http: 'http://a:1', credentialsRef: NAME}}}`,
-		"spec.windows.trustedCertificates[].contentFrom.secret":    `{windows: {trustedCertificates: [{name: a, contentFrom: {secret: KEY}}]}}`,
-		"spec.windows.trustedCertificates[].contentFrom.configMap": `{windows: {trustedCertificates: [{name: a, contentFrom: {configMap: KEY}}]}}`,
+		"containerd.dropIns[].contentFrom.secret":             `{containerd: {dropIns: [{name: a, contentFrom: SECRET}]}}`,
+		"containerd.dropIns[].contentFrom.configMap":          `{containerd: {dropIns: [{name: a, contentFrom: CONFIGMAP}]}}`,
+		"containerd.registries[].caFrom.secret":               `{containerd: {registries: [{host: a.io, caFrom: SECRET}]}}`,
+		"containerd.registries[].caFrom.configMap":            `{containerd: {registries: [{host: a.io, caFrom: CONFIGMAP}]}}`,
+		"containerd.registries[].credentialsRef":              `{containerd: {registries: [{host: a.io, credentialsRef: NAME}]}}`,
+		"custom.files[].contentFrom.secret":                   `{custom: {files: [{path: 'C:\a\b', contentFrom: SECRET}]}}`,
+		"custom.files[].contentFrom.configMap":                `{custom: {files: [{path: 'C:\a\b', contentFrom: CONFIGMAP}]}}`,
+		"custom.preJoin[].contentFrom.secret":                 `{custom: {preJoin: [{name: a, contentFrom: SECRET}]}}`,
+		"custom.preJoin[].contentFrom.configMap":              `{custom: {preJoin: [{name: a, contentFrom: CONFIGMAP}]}}`,
+		"custom.postJoin[].contentFrom.secret":                `{custom: {postJoin: [{name: a, contentFrom: SECRET}]}}`,
+		"custom.postJoin[].contentFrom.configMap":             `{custom: {postJoin: [{name: a, contentFrom: CONFIGMAP}]}}`,
+		"discovery.kubeconfigFrom.secret":                     `{discovery: {kubeconfigFrom: SECRET}}`,
+		"windows.domain.credentialsRef":                       `{windows: {domain: {name: a.example.com, credentialsRef: NAME}}}`,
+		"windows.proxy.credentialsRef":                        `{windows: {proxy: {http: 'http://a:1', credentialsRef: NAME}}}`,
+		"windows.trustedCertificates[].contentFrom.secret":    `{windows: {trustedCertificates: [{name: a, contentFrom: SECRET}]}}`,
+		"windows.trustedCertificates[].contentFrom.configMap": `{windows: {trustedCertificates: [{name: a, contentFrom: CONFIGMAP}]}}`,
 	}
 	ofMachines = map[string]string{
-		"spec.vsphere.identityRef": `{vsphere: {identityRef: {kind: Secret, name: theirs NS}, datacenter: dc0, image: {template: a}}}`,
-		"spec.azure.identityRef": `{azure: {identityRef: {kind: Secret, name: theirs NS}, resourceGroup: a, location: westeurope,
+		"vsphere.identityRef": `{vsphere: {identityRef: {kind: Secret, name: theirs NS}, datacenter: dc0, image: {template: a}}}`,
+		"azure.identityRef": `{azure: {identityRef: {kind: Secret, name: theirs NS}, resourceGroup: a, location: westeurope,
 			subscriptionID: 00000000-0000-0000-0000-000000000000, vmSize: a, image: {id: ` + fake.Image + `}}}`,
-		"spec.vsphere.networkInterfaces[].addressesFromPools[]": `{vsphere: {identityRef: {kind: Secret, name: cloud}, datacenter: dc0,
+		"vsphere.networkInterfaces[].addressesFromPools[]": `{vsphere: {identityRef: {kind: Secret, name: cloud}, datacenter: dc0,
 			image: {template: a}, networkInterfaces: [{name: node, network: a,
 			addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: theirs NS}]}]}}`,
 	}
@@ -52,7 +52,8 @@ func specOf(t *testing.T, text, namespace string) map[string]any {
 	if namespace != "" {
 		namespace = ", namespace: " + namespace
 	}
-	text = strings.NewReplacer("KEY", "{name: theirs, key: key NS}", "NAME", "{name: theirs NS}").Replace(text)
+	text = strings.NewReplacer("SECRET", "{secret: {name: theirs, key: key NS}}",
+		"CONFIGMAP", "{configMap: {name: theirs, key: key NS}}", "NAME", "{name: theirs NS}").Replace(text)
 	spec := map[string]any{}
 	expect.OK(t, yaml.Unmarshal([]byte(strings.ReplaceAll(text, " NS", namespace)), &spec))
 	return spec
@@ -70,7 +71,7 @@ func TestEveryReferenceIsTried(t *testing.T) {
 		collect(found, "spec", schema.Properties["spec"])
 		names := []string{}
 		for name := range found {
-			names = append(names, strings.Replace(name, "spec.template.spec", "spec", 1))
+			names = append(names, strings.TrimPrefix(strings.Replace(name, "spec.template.", "", 1), "spec."))
 		}
 		slices.Sort(names)
 		expect.Same(t, "references of a "+kind, slices.Sorted(maps.Keys(tried[kind])), names)
@@ -109,7 +110,8 @@ func TestCollect(t *testing.T) {
 	expect.OK(t, yaml.Unmarshal([]byte(`{properties: {
 		a: {properties: {name: {}, key: {}}}, b: {items: {properties: {kind: {}, name: {}, uid: {}}}}, cRef: {type: string},
 		dFrom: {properties: {url: {}}}, eSecretName: {}, f: {properties: {namespace: {}, other: {}}},
-		name: {}, folder: {}, user: {properties: {name: {}, role: {}}}, g: {additionalProperties: {properties: {name: {}}}}}}`), &schema))
+		name: {}, folder: {}, user: {properties: {name: {}, role: {}}},
+		g: {additionalProperties: {properties: {name: {}}}}}}`), &schema))
 	found := map[string]bool{}
 	collect(found, "spec", schema)
 	expect.Same(t, "references", []string{

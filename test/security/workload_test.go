@@ -48,8 +48,8 @@ func zipped() string {
 	return packed.String()
 }
 
-// lie is what a hostile API server answers, and what the objects that wait for it say.
-type lie struct {
+// falseAnswer is what a hostile API server answers, and what the objects that wait for it say.
+type falseAnswer struct {
 	tries  string
 	answer http.HandlerFunc
 	says   string
@@ -92,7 +92,7 @@ func raw(text string) http.HandlerFunc {
 	}
 }
 
-func lies(inside *peer) []lie {
+func falseAnswers(inside *peer) []falseAnswer {
 	status := func(code int, reason string) string {
 		return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,"message":"no"}`, code, reason)
 	}
@@ -102,7 +102,7 @@ func lies(inside *peer) []lie {
 		odd  = "answers with JSON that is not that of an API server"
 		sent = "answers with a redirect, which is not followed"
 	)
-	return []lie{
+	return []falseAnswer{
 		{"has its token sent to another host", answers(http.StatusFound, "", "Location", inside.URL), sent},
 		{"has its token sent on with a method that stays", answers(http.StatusTemporaryRedirect, "", "Location", inside.URL), sent},
 		{"has its token sent on for good", answers(http.StatusPermanentRedirect, "", "Location", inside.URL), sent},
@@ -159,7 +159,7 @@ func TestWorkloadClusters(t *testing.T) {
 	inside := newPeer(t, false, nil)
 	idle := newPeer(t, true, nil)
 	t.Run("hostile", func(t *testing.T) {
-		for _, a := range lies(inside) {
+		for _, a := range falseAnswers(inside) {
 			attempt(t, attack{"workload cluster", a.tries, func(t *testing.T) string {
 				t.Parallel()
 				return lied(t, a)
@@ -182,7 +182,7 @@ func TestWorkloadClusters(t *testing.T) {
 }
 
 // lied plays an API server to the built managers, and waits until both tell of it.
-func lied(t *testing.T, a lie) string {
+func lied(t *testing.T, a falseAnswer) string {
 	server := newPeer(t, true, a.answer)
 	n := newTenant(t)
 	n.writes(t, kubeconfig(fields{"server": server.URL, "certificate-authority-data": server.ca()}, fields{"token": "own"}))

@@ -103,7 +103,7 @@ const smallPlan = `{"version":1,"machine":{"namespace":"ns","name":"m","uid":"ui
 "report":[{"do":"guestinfo","program":"C:\\Program Files\\VMware\\VMware Tools\\rpctool.exe","key":"guestinfo.capwin.report"}],
 "phases":[{"name":"main","steps":[
  {"do":"check","name":"name","fact":"computerName","is":"WIN-1"},
- {"do":"fact","name":"version","argv":["kubeadm.exe","version","-o","short"],"match":"v([\\d.]+)","set":"kubeadm"},
+ {"do":"fact","name":"version","argv":["C:\\k\\kubeadm.exe","version","-o","short"],"match":"v([\\d.]+)","set":"kubeadm"},
  {"do":"file","name":"hello","path":"C:\\hello.txt","text":["on ",{"fact":"osBuild"},".",
   {"fact":"osUbr"},", kubeadm ",{"fact":"kubeadm"}]},
  {"do":"time","name":"clock","zone":"UTC","ntp":["10.0.0.1"]},
@@ -245,7 +245,7 @@ func TestFaults(t *testing.T) {
 		{
 			"kubeadm of another version",
 			Faults{Kubeadm: "v1.29.0"},
-			`{"do":"fact","name":"f","argv":["kubeadm.exe","version","-o","short"],"match":"v([\\d.]+)","set":"kubeadm"},
+			`{"do":"fact","name":"f","argv":["C:\\k\\kubeadm.exe","version","-o","short"],"match":"v([\\d.]+)","set":"kubeadm"},
 			 {"do":"check","name":"c","reason":"WrongVersion","fact":"kubeadm","atLeast":"1.36",
 			  "say":["the image has kubeadm ",{"fact":"kubeadm"}]}`,
 			failed("WrongVersion", "the image has kubeadm 1.29.0"),

@@ -111,8 +111,15 @@ func (s *sieve) Write(p []byte) (int, error) {
 	if s.read += len(p); s.read > maxRead {
 		return 0, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, maxRead)
 	}
-	for i, c := range p {
-		keep := true
+	for i := 0; i < len(p); i++ {
+		if s.cut { // until the text ends
+			if left := bytes.IndexByte(p[i:], '<'); left >= 0 {
+				i += left
+			} else {
+				break
+			}
+		}
+		c, keep := p[i], true
 		var err error
 		if s.state == inText {
 			keep = s.text(c)

@@ -1,0 +1,124 @@
+package vsphere
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// appeared is the news of a VM, with properties by path.
+func appeared(name string, kind types.ObjectUpdateKind, properties map[string]any) types.ObjectUpdate {
+	u := types.ObjectUpdate{Kind: kind, Obj: types.ManagedObjectReference{Type: "VirtualMachine", Value: name}}
+	for path, value := range properties {
+		u.ChangeSet = append(u.ChangeSet, types.PropertyChange{Name: path, Val: value})
+	}
+	return u
+}
+
+func extra(value string) types.OptionValue { return types.OptionValue{Value: value} }
+
+func oursAs(m cloud.Machine, report string) map[string]any {
+	return map[string]any{
+		"config.instanceUuid": idOf(m), extraConfig(markOwner): extra(m.Key.String()), extraConfig(markProviderID): extra(m.ProviderID),
+		extraConfig(reportKey): extra(report),
+	}
+}
+
+func fresh() *inventory {
+	var i inventory
+	i.begin()
+	i.complete()
+	return &i
+}
+
+// TestInventoryIsBounded: neither many VMs nor long texts fill the memory, and what is left out is not said to be gone.
+func TestInventoryIsBounded(t *testing.T) {
+	const enter = types.ObjectUpdateKindEnter
+	long := strings.Repeat("x", 100_000)
+	nics := types.ArrayOfGuestNicInfo{GuestNicInfo: []types.GuestNicInfo{
+		{IpAddress: strings.Split(strings.Repeat("10.0.0.1 ", 2000), " ")},
+	}}
+	for name, properties := range map[string]func(n int) map[string]any{
+		"VMs of others": func(int) map[string]any { return map[string]any{"name": "vm"} },
+		"long texts": func(int) map[string]any {
+			return map[string]any{"name": long, "config.instanceUuid": long, "runtime.powerState": types.VirtualMachinePowerState(long)}
+		},
+		"reports of others": func(int) map[string]any { return map[string]any{extraConfig(reportKey): extra(long[:cloud.MaxReport])} },
+		"reports of ours": func(n int) map[string]any {
+			return oursAs(machineOf(t, fmt.Sprint(n), infrav1.WindowsMachineSpec{}), long[:cloud.MaxReport])
+		},
+		"addresses": func(int) map[string]any {
+			return map[string]any{extraConfig(markOwner): extra("a/b"), "guest.net": nics}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			i := fresh()
+			for n := range 20_000 {
+				i.update(appeared(fmt.Sprint("vm-", n), enter, properties(n%2000)))
+			}
+			if i.size > maxInventory || len(i.vms)*perVM > maxInventory || len(i.ours) > len(i.vms) {
+				t.Errorf("%d bytes, %d VMs, %d of ours", i.size, len(i.vms), len(i.ours))
+			}
+			for _, s := range i.vms {
+				if len(s.name) > maxName || len(s.id) > maxMark || len(s.report) > 0 && s.owner == "" || len(s.nics) > maxAddresses {
+					t.Fatalf("kept: %.300v", *s)
+				}
+			}
+			for n := range 20_000 {
+				i.update(appeared(fmt.Sprint("vm-", n), types.ObjectUpdateKindLeave, nil))
+			}
+			expect.Same(t, "bytes when all are gone", 0, i.size+len(i.vms)+len(i.ours))
+		})
+	}
+}
+
+// TestOthersLeaveRoom: the VMs of others never take the room of ours.
+func TestOthersLeaveRoom(t *testing.T) {
+	i, m := fresh(), machineOf(t, "m", infrav1.WindowsMachineSpec{})
+	for n := range 20_000 {
+		i.update(appeared(fmt.Sprint("vm-", n), types.ObjectUpdateKindEnter, nil))
+	}
+	i.update(appeared("ours", types.ObjectUpdateKindEnter, oursAs(m, "r")))
+	expect.Same(t, "what is found", ours, i.find(m).what)
+}
+
+// TestPartIsNotBelieved: of a VM that was left out or cut when it had no mark, not all is known; then the vCenter is asked.
+func TestPartIsNotBelieved(t *testing.T) {
+	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
+	i := fresh()
+	keys := i.update(appeared("unknown", types.ObjectUpdateKindModify, oursAs(m, "r")))
+	expect.Same(t, "key", m.Key, keys[0])
+	expect.Same(t, "a VM of which only changes are known", unseen, i.find(m).what)
+
+	i = fresh()
+	i.update(appeared("cut", types.ObjectUpdateKindEnter, map[string]any{"guest.ipAddress": "10.0.0.1"}))
+	i.update(appeared("cut", types.ObjectUpdateKindModify, oursAs(m, "r")))
+	expect.Same(t, "a VM whose address was not kept", unseen, i.find(m).what)
+
+	i = fresh()
+	i.update(appeared("late", types.ObjectUpdateKindEnter, map[string]any{"name": m.Name}))
+	i.update(appeared("late", types.ObjectUpdateKindModify, oursAs(m, "r")))
+	expect.Same(t, "a VM that got its marks late", ours, i.find(m).what)
+}
+
+// TestReportTooLong: a report at the limit is kept, and one beyond becomes one that no one can read.
+func TestReportTooLong(t *testing.T) {
+	expect.Same(t, "limit", plan.MaxReportBytes, cloud.MaxReport)
+	m := machineOf(t, "m", infrav1.WindowsMachineSpec{})
+	for _, length := range []int{cloud.MaxReport, cloud.MaxReport + 1, 1 << 20} {
+		want := min(length, cloud.MaxReport+1)
+		i := fresh()
+		i.update(appeared("vm", types.ObjectUpdateKindEnter, oursAs(m, strings.Repeat("r", length))))
+		expect.Same(t, fmt.Sprint("bytes of a report of ", length), want, len(i.find(m).vm.report))
+	}
+	if _, err := plan.DecodeReport([]byte(tooLong)); err == nil {
+		t.Error("what stands for a long report can be read")
+	}
+}
