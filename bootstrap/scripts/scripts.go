@@ -47,14 +47,19 @@ const runcmd = `runcmd:
 - '@rd /s /q "` + staging + hashPlace + `"'
 `
 
-// frame is the user data around the plan's blob, each half cut where the hash goes. It is the same for all machines and
-// packed once.
-type frame struct{ before, after []string }
+// pieces are constant text, cut where the hash goes.
+type pieces []string
+
+// frame is the user data around the plan's blob, which has size bytes. It is the same for all machines and packed once.
+type frame struct {
+	before, after pieces
+	size          int
+}
 
 var constant = sync.OnceValue(func() frame {
 	before := "#cloud-config\nwrite_files:\n" + fileHead("agent.ps1") + string(appendBlob(nil, Gzip([]byte(Agent())))) +
 		fileHead("loader.ps1") + string(appendBlob(nil, Gzip([]byte(Loader())))) + fileHead("plan.json")
-	return frame{strings.Split(before, hashPlace), strings.Split(runcmd, hashPlace)}
+	return frame{strings.Split(before, hashPlace), strings.Split(runcmd, hashPlace), len(before) + len(runcmd) + 5*hashLength}
 })
 
 // fileHead is an item of write_files up to its content. On Windows permissions only say that the file is not read-only, and
@@ -66,9 +71,19 @@ func fileHead(name string) string {
 // UserData is the cloud-config of a plan: pure ASCII, which differs from plan to plan in the plan's blob and the folder only.
 func UserData(plan []byte) []byte {
 	f, hash, packed := constant(), hashOf(plan), pack(plan, fast)
-	before, after := strings.Join(f.before, hash), strings.Join(f.after, hash)
-	data := make([]byte, 0, len(before)+len(packed)/2*3+2*blobLine+len(after))
-	return append(appendBlob(append(data, before...), packed), after...)
+	data := make([]byte, 0, f.size+len(packed)/5*7+2*blobLine)
+	return f.after.fill(appendBlob(f.before.fill(data, hash), packed), hash)
+}
+
+// fill puts the hash into each place.
+func (p pieces) fill(data []byte, hash string) []byte {
+	for i, piece := range p {
+		if i > 0 {
+			data = append(data, hash...)
+		}
+		data = append(data, piece...)
+	}
+	return data
 }
 
 func hashOf(plan []byte) string {
@@ -99,8 +114,8 @@ func (f frame) cut(userData []byte) (blob []byte, found bool) {
 		return nil, false
 	}
 	hash := string(userData[begin : begin+hashLength])
-	rest, begins := bytes.CutPrefix(userData, []byte(strings.Join(f.before, hash)))
-	blob, ends := bytes.CutSuffix(rest, []byte(strings.Join(f.after, hash)))
+	rest, begins := bytes.CutPrefix(userData, f.before.fill(nil, hash))
+	blob, ends := bytes.CutSuffix(rest, f.after.fill(nil, hash))
 	return blob, begins && ends
 }
 

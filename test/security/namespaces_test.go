@@ -204,10 +204,12 @@ func (a *attacker) gainedNothing(t *testing.T) {
 			t.Errorf("Secret %s has the word of the victim's namespace", secret.Name)
 		}
 	}
-	var addresses ipamv1.IPAddressList
-	expect.OK(t, a.Client.List(t.Context(), &addresses))
-	if len(addresses.Items) > 0 {
-		t.Errorf("a pool has given %d addresses to another namespace", len(addresses.Items))
+	for _, namespace := range []string{a.Name, a.victim.Name} {
+		var addresses ipamv1.IPAddressList
+		expect.OK(t, a.Client.List(t.Context(), &addresses, client.InNamespace(namespace)))
+		if len(addresses.Items) > 0 {
+			t.Errorf("a pool has given %d addresses in %s", len(addresses.Items), namespace)
+		}
 	}
 	if strings.Contains(a.process.Log(), strangersWord) {
 		t.Error("the log has the word of the victim's namespace")

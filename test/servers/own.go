@@ -167,7 +167,7 @@ func (m *Management) ownManager(ctx context.Context, program string, c ownCompon
 	}
 	health, diagnostics := address(ports[0]), address(ports[1])
 	return server{
-		name: "capwin-" + c.name,
+		name: managerProcess(c.name),
 		path: program,
 		// Later flags win over those of the Deployment.
 		args: slices.Concat(arguments,
@@ -176,6 +176,8 @@ func (m *Management) ownManager(ctx context.Context, program string, c ownCompon
 		ready: answersOK(healthClient, "http://"+health+"/readyz"),
 	}, Manager{Component: c.name, Metrics: "https://" + diagnostics + "/metrics"}, nil
 }
+
+func managerProcess(component string) string { return "capwin-" + component }
 
 func (m *Management) writeManagerKubeconfig(ctx context.Context, c ownComponent, file string) error {
 	login, err := m.LogIn(ctx, c.account())

@@ -1,0 +1,135 @@
+// Package crowd sets all hostile parties on one manager at once, while honest machines of other namespaces are made and removed.
+package crowd
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
+	"github.com/capwin/cluster-api-provider-windows/test/world"
+)
+
+var shared *world.World
+
+func TestMain(m *testing.M) { world.Main(m, &shared, 1) }
+
+// The honest machines: so many tenants, each with a namespace, a Cluster and machines in the one vCenter of the honest.
+const (
+	tenants = 5
+	each    = 10
+)
+
+// TestCrowd compares a quiet run with one among hostile parties, in the same processes: it must end, cost at most twice the looks
+// and calls, and restart nothing. Times and memory are printed, because this machine has other work, too.
+func TestCrowd(t *testing.T) {
+	if shared == nil {
+		t.Skip("needs real servers")
+	}
+	expect.Got(servers.StartManagers(t.Context(), shared.Management))(t)
+	quiet := gather(t).play(t)
+	honest := gather(t)
+	parties := invite(t, honest.tenants)
+	hostile := honest.play(t)
+	parties.wantHeard(t)
+	for _, component := range servers.Components {
+		expect.OK(t, shared.Management.Ended(component))
+		peak := expect.Got(shared.Management.PeakMemory(component))(t)
+		t.Logf("peak memory of the %s manager: %d MiB", component, peak>>20)
+	}
+	t.Logf("%d machines made in %.1f s when quiet and %.1f s among hostile parties (%.1f times), removed in %.1f s and %.1f s (%.1f times)",
+		tenants*each, quiet.made.Seconds(), hostile.made.Seconds(), hostile.made.Seconds()/quiet.made.Seconds(),
+		quiet.removed.Seconds(), hostile.removed.Seconds(), hostile.removed.Seconds()/quiet.removed.Seconds())
+	quiet.compare(t, hostile)
+}
+
+// run is what a run of the honest machines took.
+type run struct {
+	made, removed time.Duration
+	// looks are requests to the API server in the namespaces of the honest, by manager, verb and resource; calls are those to
+	// their vCenter, by method.
+	looks map[string]int
+	calls map[string]int
+}
+
+// town is honest tenants who share a vCenter.
+type town struct {
+	*vcenter.VCenter
+	tenants []*tenant
+}
+
+// tenant has a namespace, with a Cluster in it.
+type tenant struct{ *world.Namespace }
+
+func gather(t *testing.T) town {
+	t.Helper()
+	all := town{VCenter: vcenter.New(t)}
+	for range tenants {
+		all.tenants = append(all.tenants, &tenant{shared.Namespace(t, world.Start{Credentials: all.Credentials()})})
+	}
+	return all
+}
+
+// play has the tenants make all their machines and remove them.
+func (all town) play(t *testing.T) run {
+	t.Helper()
+	before, begin := requestsOf(t, all.tenants), time.Now()
+	for i := range each {
+		for _, one := range all.tenants {
+			one.Machine(t, fmt.Sprintf("m%d", i))
+		}
+	}
+	for _, one := range all.tenants {
+		one.await(t, "running VMs", each, running)
+	}
+	r := run{made: time.Since(begin)}
+	begin = time.Now()
+	for _, one := range all.tenants {
+		one.removeAll(t)
+	}
+	for _, one := range all.tenants {
+		one.await(t, "end of all machines", 0, nil)
+	}
+	r.removed = time.Since(begin)
+	if left := all.Owner(t).VMs(); len(left) > 0 {
+		t.Errorf("VMs are left: %q", left)
+	}
+	r.looks, r.calls = less(requestsOf(t, all.tenants), before), all.Count()
+	return r
+}
+
+func running(m *infrav1.WindowsMachine) bool {
+	return world.ConditionOf(m, infrav1.VMRunningCondition) == infrav1.VMRunningCondition+" True Running"
+}
+
+// await waits until the namespace has so many WindowsMachines and all of them are good.
+func (n *tenant) await(t *testing.T, what string, count int, good func(*infrav1.WindowsMachine) bool) {
+	t.Helper()
+	wait.Eventually(t, what+" in "+n.Name, func(ctx context.Context) error {
+		for _, component := range servers.Components {
+			if err := shared.Management.Ended(component); err != nil {
+				return wait.Final(err)
+			}
+		}
+		var list infrav1.WindowsMachineList
+		if err := n.Client.List(ctx, &list, client.InNamespace(n.Name)); err != nil {
+			return err
+		}
+		if len(list.Items) != count {
+			return fmt.Errorf("there are %d machines and not %d", len(list.Items), count)
+		}
+		for _, m := range list.Items {
+			if !good(&m) {
+				return fmt.Errorf("machine %s: %s, %s", m.Name, world.ConditionOf(&m, infrav1.ReadyCondition), m.Status.Phase)
+			}
+		}
+		return nil
+	})
+}

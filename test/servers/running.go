@@ -1,0 +1,94 @@
+package servers
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Ended says why the manager of a component ended; nil while it runs.
+func (m *Management) Ended(component string) error {
+	p, err := m.manager(component)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-p.exited:
+		return fmt.Errorf("%s ended: %w\n%s", p.name, errors.Join(errors.New("exit"), p.err), p.lastLog())
+	default:
+		return nil
+	}
+}
+
+// PeakMemory is the most bytes of memory that the manager of a component had at any time, as Linux says.
+func (m *Management) PeakMemory(component string) (int, error) {
+	p, err := m.manager(component)
+	if err != nil {
+		return 0, err
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
+	if err != nil {
+		return 0, fmt.Errorf("read memory of %s: %w", p.name, err)
+	}
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	kib, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	n, err := strconv.Atoi(kib)
+	if err != nil {
+		return 0, fmt.Errorf("read memory of %s: %w", p.name, err)
+	}
+	return n << 10, nil
+}
+
+func (m *Management) manager(component string) (*process, error) {
+	m.servers.mu.Lock()
+	defer m.servers.mu.Unlock()
+	for _, tier := range m.servers.tiers {
+		for _, p := range tier {
+			if p.name == managerProcess(component) {
+				return p, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("no manager of %s runs", component)
+}
+
+// Request is one that a manager of ours made.
+type Request struct{ Component, Namespace, Verb, Resource string }
+
+// Requests counts what our managers have asked the API server for so far.
+func (m *Management) Requests() (map[Request]int, error) {
+	log, err := os.ReadFile(filepath.Join(m.servers.dir, auditLogFile))
+	if err != nil {
+		return nil, fmt.Errorf("read audit log: %w", err)
+	}
+	users := map[string]string{}
+	for _, name := range Components {
+		c, err := renderComponent(name)
+		if err != nil {
+			return nil, err
+		}
+		users["system:serviceaccount:"+c.account().Namespace+":"+c.account().Name] = name
+	}
+	counts := map[Request]int{}
+	lines := bufio.NewScanner(bytes.NewReader(log))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var event struct {
+			Verb      string
+			User      struct{ Username string }
+			ObjectRef struct{ Namespace, Resource, Subresource string }
+		}
+		if json.Unmarshal(lines.Bytes(), &event) != nil || users[event.User.Username] == "" {
+			continue // the last line may be half written
+		}
+		resource := strings.TrimSuffix(event.ObjectRef.Resource+"/"+event.ObjectRef.Subresource, "/")
+		counts[Request{users[event.User.Username], event.ObjectRef.Namespace, event.Verb, resource}]++
+	}
+	return counts, lines.Err()
+}
