@@ -36,7 +36,7 @@ func TestCheckVerbosity(t *testing.T) {
 
 func TestCapVerbosity(t *testing.T) {
 	for body, want := range map[string]string{
-		"0": "0", "7": "7", " 5\n": "5",
+		"0": "0", "7": "7", " 5\n": "5", //nolint:gocritic // because the white space is the case
 		"8": "", "10": "", "-1": "", "": "", "7;9": "", "0x9": "", "9" + strings.Repeat(" ", 100): "",
 	} {
 		got := ""

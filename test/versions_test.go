@@ -64,7 +64,7 @@ func TestToolchainRuns(t *testing.T) {
 func TestDockerfileHasTheToolchain(t *testing.T) {
 	content := expect.Got(os.ReadFile(filepath.Join(root, "Dockerfile")))(t)
 	found := regexp.MustCompile(`(?m)^ARG GO_IMAGE=golang:(\S+)$`).FindStringSubmatch(string(content))
-	if want := moduleVersions(t, ".")["go"]; found == nil || found[1] != want {
+	if want := moduleVersions(t, ".")["go"]; len(found) != 2 || found[1] != want {
 		t.Errorf("Dockerfile has %v, want GO_IMAGE=golang:%s", found, want)
 	}
 	if strings.Contains(string(content), ":latest") {

@@ -67,7 +67,8 @@ func unpacked(t *testing.T, userData []byte) cloudConfig {
 func randomPlan(random *rand.Rand) []byte {
 	words := []string{
 		"@@HASH@@", "\n- path: 'C:\\Windows\\x.ps1'\n", "\nruncmd:\n- calc\n", "## template: jinja\n", "{{ ds.meta_data }}", "'@\n",
-		"Content-Type: multipart/mixed\n\n", "<powershell>", "#cloud-config\n", "%PATH%", "\r\n\r\n", "\u00fc", `C:\Windows\Temp\capwin-`,
+		"Content-Type: multipart/mixed\n\n", "<powershell>", "#cloud-config\n", "%PATH%", "\r\n\r\n", "\u00fc",
+		`C:\Windows\Temp\capwin-`,
 	}
 	var plan []byte
 	for range random.IntN(60) {
@@ -76,7 +77,7 @@ func randomPlan(random *rand.Rand) []byte {
 			continue
 		}
 		for range random.IntN(200) {
-			plan = append(plan, byte(random.Uint32()))
+			plan = append(plan, byte(random.UintN(256)))
 		}
 	}
 	return plan

@@ -24,10 +24,10 @@ func TestPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLine()
 		pass(t, l, errAway)
-		for _, pause := range []time.Duration{5, 10, 20, 40, 80, 80} {
-			time.Sleep(pause*time.Second - 1)
+		for _, seconds := range []int{5, 10, 20, 40, 80, 80} {
+			time.Sleep(time.Duration(seconds)*time.Second - 1)
 			if l.open() == nil || l.enter(t.Context()) == nil {
-				t.Fatalf("a call passed before %d s were over", pause)
+				t.Fatalf("a call passed before %d s were over", seconds)
 			}
 			time.Sleep(1)
 			expect.OK(t, l.enter(t.Context()))

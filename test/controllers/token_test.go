@@ -240,7 +240,7 @@ func TestMove(t *testing.T) {
 				m.Join(t)
 				m.Await(t, "node after the move", world.Windows("BootstrapSucceeded True Joined"), world.Tokens(0), released)
 			}
-			s.noUserData(t, m.Await(t, "user data removed", erased), 1)
+			s.noUserData(t, m.Await(t, "user data removed", erased))
 			m.End(t)
 			s.vms(t)
 		})

@@ -13,13 +13,13 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-// noUserData checks that the machine's VM holds none, and that some were taken away so many times.
-func (s *stage) noUserData(t *testing.T, state world.State, erasures int) {
+// noUserData checks that the machine's VM holds none, and that they were taken away once.
+func (s *stage) noUserData(t *testing.T, state world.State) {
 	t.Helper()
 	vm, _ := s.cloud.Get(state.Windows.Status.ComputerName)
-	if len(vm.UserData) > 0 || vm.Given || s.cloud.Erasures() != erasures {
-		t.Errorf("the VM has %d bytes of user data; some were taken away %d times, want %d",
-			len(vm.UserData), s.cloud.Erasures(), erasures)
+	if len(vm.UserData) > 0 || vm.Given || s.cloud.Erasures() != 1 {
+		t.Errorf("the VM has %d bytes of user data; some were taken away %d times, want once",
+			len(vm.UserData), s.cloud.Erasures())
 	}
 }
 
@@ -37,7 +37,7 @@ func TestUserDataOfJoined(t *testing.T) {
 	}
 	m.Await(t, "user data in use", world.Windows("UserDataRemoved False UserDataInUse"))
 	m.Join(t)
-	s.noUserData(t, m.Await(t, "node", world.Windows("BootstrapSucceeded True Joined"), erased), 1)
+	s.noUserData(t, m.Await(t, "node", world.Windows("BootstrapSucceeded True Joined"), erased))
 	s.cloud.Update(booting.Windows.Status.ComputerName, func(vm *fake.VM) { vm.UserData = []byte("written by the guest") })
 	s.look(t, m)
 	if n := s.cloud.Erasures(); n != 1 {
@@ -50,7 +50,7 @@ func TestUserDataOfFailed(t *testing.T) {
 	s := ready(t)
 	m, booting := s.booting(t)
 	s.tell(booting, `{"version":1,"state":"Failed","reason":"TokenRejected","phase":{"index":6,"of":7,"name":"join"}}`)
-	s.noUserData(t, m.Await(t, "failure", world.Windows("BootstrapSucceeded False TokenRejected"), erased), 1)
+	s.noUserData(t, m.Await(t, "failure", world.Windows("BootstrapSucceeded False TokenRejected"), erased))
 }
 
 // TestUserDataAlone: after a restart, a machine has lost its config and its bootstrap Secret. Neither is needed to take the user
@@ -70,7 +70,7 @@ func TestUserDataAlone(t *testing.T) {
 	}
 	s.cloud.Keep(nil)
 	s.start(t)
-	s.noUserData(t, m.Await(t, "removal", erased), 1)
+	s.noUserData(t, m.Await(t, "removal", erased))
 }
 
 // TestUserDataVanished: a machine that lost its VM gets no other one, also when its user data were to be taken away.

@@ -218,7 +218,7 @@ func (o opened) program(d descriptor) []byte {
 	if header.Name != "manager" || header.Mode != 0o755 || header.Uid != 0 || header.ModTime.Unix() != 0 {
 		o.t.Errorf("the image has %+v, want an executable manager of root without a time", header)
 	}
-	if next, err := archive.Next(); err != io.EOF { //nolint:errorlint // because Next returns it as it is
+	if next, err := archive.Next(); err != io.EOF {
 		o.t.Errorf("the image has %+v besides the manager: %v", next, err)
 	}
 	return program

@@ -182,7 +182,7 @@ func words(scripts string) []string {
 	return contained("a script", scripts, map[string]string{
 		"@@":                      "a place that nothing was put in",
 		"invoke-expression":       "data as code",
-		"convertto-securestring ": "a password in a script",
+		"convertto-securestring ": "a password in a script", //nolint:gocritic // because ConvertTo-SecureStringX is another command
 	})
 }
 

@@ -41,11 +41,13 @@ func TestManySecrets(t *testing.T) {
 				}
 			}
 		}
-		for n := range secrets {
-			for _, namespace := range namespaces {
-				defer b.Gone(vsphere.Provider{}, cloud.Key{Namespace: namespace, Name: fmt.Sprint("s", n)})
+		defer func() {
+			for n := range secrets {
+				for _, namespace := range namespaces {
+					b.Gone(vsphere.Provider{}, cloud.Key{Namespace: namespace, Name: fmt.Sprint("s", n)})
+				}
 			}
-		}
+		}()
 		b.unharmed(t)
 		return refused
 	}
@@ -71,7 +73,7 @@ func TestManySecrets(t *testing.T) {
 			expect.Same(t, "refused", secrets-accounts.MaxAccounts, refused)
 			return fmt.Sprintf("%d refused: %s", refused, infrav1.TooManyAccountsReason)
 		}},
-		attack{"tenant", "makes the same 500 Secrets in two namespaces, so that no account is one namespace's alone", func(t *testing.T) string {
+		attack{"tenant", "makes the same 500 Secrets in two namespaces, so that no account is its own", func(t *testing.T) string {
 			refused := try(t, []string{"tenant", "accomplice"}, numbered)
 			if open := 2*secrets - refused; open > 4*accounts.MaxAccounts {
 				t.Errorf("%d Secrets have an account", open)
@@ -122,7 +124,7 @@ func TestOtherCredentials(t *testing.T) {
 // TestForeignMarks: a vCenter has VMs with the mark of machines of another namespace.
 func TestForeignMarks(t *testing.T) {
 	b := newBystander(t)
-	attempt(t, attack{"vCenter", "marks a VM as that of a machine in another namespace, to wake it without end", func(t *testing.T) string {
+	attempt(t, attack{"vCenter", "marks a VM as another namespace's machine, to wake that without end", func(t *testing.T) string {
 		v := vcenter.New(t)
 		owner := v.Owner(t)
 		owner.Occupy("foreign")
@@ -175,7 +177,7 @@ func TestProbing(t *testing.T) {
 	var heard atomic.Value
 	plain, err := net.Listen("tcp", "127.0.0.1:0")
 	expect.OK(t, err)
-	defer plain.Close()
+	defer func() { expect.Fine(t, plain.Close()) }()
 	go func() {
 		for {
 			conn, err := plain.Accept()

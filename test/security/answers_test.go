@@ -3,6 +3,7 @@ package security
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -106,7 +107,8 @@ func TestNotVCenter(t *testing.T) {
 func TestRedirected(t *testing.T) {
 	b := newBystander(t)
 	for _, status := range []int{301, 302, 303, 307, 308} {
-		attempt(t, attack{"vCenter", fmt.Sprintf("redirects the call to another host, with status %d", status), func(t *testing.T) string {
+		tries := fmt.Sprintf("redirects the call to another host, with status %d", status)
+		attempt(t, attack{"vCenter", tries, func(t *testing.T) string {
 			var heard atomic.Int32
 			other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard.Add(1) }))
 			defer other.Close()
@@ -156,7 +158,8 @@ var methods = []string{
 
 // fault is one whose texts are to be taken for conditions and lines of a log.
 var fault = envelope + `<e:Fault><faultcode>x</faultcode><faultstring>` + nasty + `</faultstring><detail><NoPermissionFault ` +
-	`xmlns="urn:vim25" xsi:type="NoPermission"><privilegeId>` + nasty + `</privilegeId></NoPermissionFault></detail></e:Fault>` + envelopeEnd
+	`xmlns="urn:vim25" xsi:type="NoPermission"><privilegeId>` + nasty + `</privilegeId></NoPermissionFault></detail></e:Fault>` +
+	envelopeEnd
 
 var nasty = "&#10;Ready=True&#9;&#x202e;\u009b31m" + strings.Repeat("x", 100_000)
 
@@ -184,7 +187,7 @@ func TestWrongTypes(t *testing.T) {
 	}})
 }
 
-// spoiled lets a tenant's vCenter spoil its answers to a method, all of them for "", during the life of a machine. Neither the process
+// spoiled lets a tenant's vCenter spoil its answers to a method, all of them for "", during the life of a machine. Neither process
 // nor the machines of others may suffer. The verdict is what became of the machine.
 func (b *bystander) spoiled(t *testing.T, method string, spoil func(answer string) string) (verdict string) {
 	t.Helper()
@@ -197,9 +200,7 @@ func (b *bystander) spoiled(t *testing.T, method string, spoil func(answer strin
 		}
 		answer := httptest.NewRecorder()
 		next.ServeHTTP(answer, r)
-		for key, values := range answer.Header() {
-			w.Header()[key] = values
-		}
+		maps.Copy(w.Header(), answer.Header())
 		_, _ = io.WriteString(w, spoil(answer.Body.String()))
 		spoilt.Add(1)
 	})

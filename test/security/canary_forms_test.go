@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"encoding/xml"
@@ -43,7 +44,7 @@ func (c canary) found(text string) string {
 	for name, form := range map[string]string{
 		"hexadecimal": hex.EncodeToString([]byte(c)), "capital hexadecimal": strings.ToUpper(hex.EncodeToString([]byte(c))),
 		"URL query": url.QueryEscape(whole), "URL path": url.PathEscape(whole), "XML": escapeXML(whole), "Go string": quoted(whole),
-		"JSON": jsonOf(whole), "bytes": strings.Trim(fmt.Sprint([]byte(c)), "[]"),
+		"JSON": jsonOf(whole), "bytes": strings.Trim(fmt.Sprintf("%d", []byte(c)), "[]"),
 		"base64 of UTF-16": middle(base64.StdEncoding.EncodeToString(wide(whole))),
 	} {
 		if strings.Contains(text, form) {
@@ -87,7 +88,7 @@ func jsonOf(text string) string {
 func wide(text string) []byte {
 	var all []byte
 	for _, unit := range utf16.Encode([]rune(text)) {
-		all = append(all, byte(unit), byte(unit>>8))
+		all = binary.LittleEndian.AppendUint16(all, unit)
 	}
 	return all
 }
@@ -114,7 +115,7 @@ func TestCanariesAreFound(t *testing.T) {
 		"base64":              base64.StdEncoding.EncodeToString([]byte(text)),
 		"base64 in something": base64.StdEncoding.EncodeToString([]byte("x" + text + "yz")),
 		"base64 after two":    base64.URLEncoding.EncodeToString([]byte("xy" + text)), "hex": hex.EncodeToString([]byte(text)),
-		"dump": hex.Dump([]byte("some text before " + text)), "bytes": fmt.Sprint([]byte(text)),
+		"dump": hex.Dump([]byte("some text before " + text)), "bytes": fmt.Sprintf("%d", []byte(text)),
 		"PowerShell": base64.StdEncoding.EncodeToString(wide(text)), "%x": fmt.Sprintf("%X", text),
 	} {
 		if c.found(form) == "" {

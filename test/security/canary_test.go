@@ -58,9 +58,7 @@ func newAviary(t *testing.T) *aviary {
 	n := shared.Namespace(t, world.Start{})
 	a := &aviary{Namespace: n, canaries: map[string]canary{}}
 	a.canaries["password of the vCenter"] = canary(vcenter.Password)
-	for key, value := range kubeconfigKeys(t, n.Management.KubeconfigFile) {
-		a.canaries[key] = value
-	}
+	maps.Copy(a.canaries, kubeconfigKeys(t, n.Management.KubeconfigFile))
 	for name, data := range a.secrets() {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: n.Name, Name: name}, Data: data}
 		expect.OK(t, n.Client.Create(t.Context(), secret))
@@ -327,7 +325,8 @@ func (a *aviary) ask(t *testing.T, method, url, body string, want int) string {
 		DisableKeepAlives: true,
 		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // because the manager makes its own certificate
 	}
-	response := expect.Got((&http.Client{Transport: transport}).Do(request))(t)
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	expect.OK(t, err)
 	defer func() { expect.Fine(t, response.Body.Close()) }()
 	text := expect.Got(io.ReadAll(response.Body))(t)
 	if response.StatusCode != want {

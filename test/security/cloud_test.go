@@ -105,7 +105,7 @@ func machineIn(namespace, name string) cloud.Machine {
 	}
 }
 
-// shown is what people see of an error of a cloud: a documented reason, and a short sentence in printable ASCII. It is the verdict.
+// shown is what people see of an error of a cloud: a documented reason, and a short sentence in ASCII. It is the verdict.
 func shown(t *testing.T, err error) string {
 	t.Helper()
 	if err == nil {
@@ -151,7 +151,8 @@ func serve(t *testing.T, handler http.HandlerFunc) (*httptest.Server, map[string
 }
 
 const (
-	envelope    = `<?xml version="1.0"?><e:Envelope xmlns:e="http://schemas.xmlsoap.org/soap/envelope/" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xmlns:xsd="http://www.w3.org/2001/XMLSchema"><e:Body>`
+	envelope    = `<?xml version="1.0"?><e:Envelope xmlns:e="http://schemas.xmlsoap.org/soap/envelope/" ` +
+		`xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xmlns:xsd="http://www.w3.org/2001/XMLSchema"><e:Body>`
 	envelopeEnd = `</e:Body></e:Envelope>`
 )
 

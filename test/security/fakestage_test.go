@@ -81,7 +81,7 @@ func (s *fakeStage) wrote(name string) (n int) {
 // secret makes a Secret.
 func (s *fakeStage) secret(t *testing.T, secret *corev1.Secret) *corev1.Secret {
 	t.Helper()
-	secret.ObjectMeta.Namespace = s.Name
+	secret.Namespace = s.Name
 	expect.OK(t, s.Client.Create(t.Context(), secret))
 	return secret
 }

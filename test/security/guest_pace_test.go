@@ -11,7 +11,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-// Ten seconds of news without pause: so often a guest tells some, and so often its objects may be written to for that. One word is
+// Ten seconds of news without pause: so often a guest tells some, and so often its objects may be written to for that. A word is
 // taken over in that time, and the end of what was under way; when a guest has failed, its user data is taken away as well.
 const (
 	newsInTenSeconds = 700

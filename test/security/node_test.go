@@ -104,14 +104,14 @@ func (n *node) succeeded(report plan.Report) {
 
 const evil = "give mallory everything"
 
-// ranNothingOf: no script that SYSTEM ran was the user's.
-func (n *node) ranNothingOf(text string) {
+// ranNothingOfTheirs checks that no script that SYSTEM ran was the user's.
+func (n *node) ranNothingOfTheirs() {
 	n.t.Helper()
 	if len(n.ran) == 0 {
 		n.t.Error("no script has run")
 	}
-	if slices.ContainsFunc(n.ran, func(one string) bool { return strings.Contains(one, text) }) {
-		n.t.Errorf("SYSTEM has run %q", text)
+	if slices.ContainsFunc(n.ran, func(one string) bool { return strings.Contains(one, evil) }) {
+		n.t.Errorf("SYSTEM has run %q", evil)
 	}
 }
 
@@ -150,7 +150,7 @@ func TestNode(t *testing.T) {
 			n.own(`C:\run\capwin\scripts`, "pre-join-agent.ps1")
 			n.between = func() { n.meddle(scriptsOf(t)...) }
 			n.succeeded(n.run("scripts"))
-			n.ranNothingOf(evil)
+			n.ranNothingOfTheirs()
 			n.denied("write a script", n.user.Write(`C:\run\capwin\scripts\more.ps1`, evil))
 			return "the folder is made anew, and is closed before a script is in it"
 		}},
@@ -158,7 +158,7 @@ func TestNode(t *testing.T) {
 			n := newNode(t)
 			n.between = func() { n.meddle(scriptsOf(t)...) }
 			n.succeeded(n.run("scripts"))
-			n.ranNothingOf(evil)
+			n.ranNothingOfTheirs()
 			return "access is denied, at every step"
 		}},
 		attack{"node user", "owns the folder above ours, and moves ours away", func(t *testing.T) string {
@@ -170,10 +170,10 @@ func TestNode(t *testing.T) {
 				}
 			}
 			n.succeeded(n.run("scripts"))
-			n.ranNothingOf(evil)
+			n.ranNothingOfTheirs()
 			n.denied("remove our folder", n.user.Remove(`C:\run\capwin`))
 			n.denied("make a folder beside ours", n.user.MakeDirectory(`C:\run\other`))
-			return "the folder above belongs to administrators first"
+			return "the parent folder belongs to administrators first"
 		}},
 		attack{"node user", "makes our folder a junction to a folder of his", func(t *testing.T) string {
 			n := newNode(t)
@@ -182,7 +182,7 @@ func TestNode(t *testing.T) {
 			expect.OK(t, n.user.Link(`C:\run\capwin`, `C:\theirs`))
 			n.between = func() { n.meddle(`C:\theirs\scripts\pre-join-agent.ps1`) }
 			n.succeeded(n.run("scripts"))
-			n.ranNothingOf(evil)
+			n.ranNothingOfTheirs()
 			return "the link is removed, what it leads to is left alone"
 		}},
 		attack{"node user", "makes the folder above ours a junction", func(t *testing.T) string {

@@ -37,12 +37,12 @@ func (s *fakeStage) victim(t *testing.T) (*world.Machine, world.State) {
 // gainsNothing waits until both objects of a machine are refused, and fails the test if anything was made for them.
 func (s *fakeStage) gainsNothing(t *testing.T, m *world.Machine, refused ...func(world.State) string) string {
 	t.Helper()
-	state := m.Await(t, "refusal", refused...)
+	m.Await(t, "refusal", refused...)
 	s.look(t, m)
 	if names := s.cloud.Names(); len(names) > 0 {
 		t.Errorf("there are VMs %q", names)
 	}
-	state = m.Load(t)
+	state := m.Load(t)
 	if state.Data != nil || len(state.Tokens) > 0 || state.Windows != nil && len(state.Windows.Finalizers) > 0 {
 		t.Errorf("something was made for it:\n%s", state)
 	}

@@ -12,10 +12,11 @@ import (
 	"sync"
 )
 
-// Crowd is a guard that adds VMs to what a property collector tells first, without the room that they would take in the simulator,
-// which copies each VM by way of XML for every look. It plays a vCenter as the vSphere Web Services API reference has it: an answer has
-// at most WaitOptions.maxObjectUpdates changes, and at most 100, as the simulator says of a real one; UpdateSet.truncated says that
-// more follows; and of WaitForUpdatesEx: a version that came with a truncated answer may be given once, to ask for what follows.
+// Crowd is a guard that adds VMs to what a property collector tells first, without the room that they would take in the
+// simulator, which copies each VM by way of XML for every look. It plays a vCenter as the vSphere Web Services API reference has
+// it: an answer has at most WaitOptions.maxObjectUpdates changes, and at most 100, as the simulator says of a real one;
+// UpdateSet.truncated says that more follows; and of WaitForUpdatesEx: a version that came with a truncated answer may be given
+// once, to ask for what follows.
 func Crowd(vms int, vm func(n int) string) Guard {
 	c := &crowd{vms: vms, vm: vm, next: map[string]int{}}
 	return func(method string, next http.Handler, w http.ResponseWriter, r *http.Request) {

@@ -17,6 +17,7 @@ var opened = prometheus.NewGauge(prometheus.GaugeOpts{
 	Name: "capwin_cloud_accounts", Help: "Accounts at clouds that are open.",
 })
 
+//nolint:gochecknoinits // because a metric is registered once in a process, as those of the libraries are
 func init() { metrics.Registry.MustRegister(opened) }
 
 // account is one that is open. The lock of the register guards its holders.

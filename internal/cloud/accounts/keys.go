@@ -11,10 +11,10 @@ const (
 	// pause is how long a key waits that has just passed.
 	pause = time.Second
 
-	// Burst is how many keys of an account pass without a wait, and Rate how many a second after that. A restart of the manager
-	// sends each key twice.
+	// Burst is how many keys of an account pass without a wait. A restart of the manager sends each key twice.
 	Burst = 1000
-	Rate  = 50
+	// Rate is how many pass in a second after that.
+	Rate = 50
 
 	// maxWaiting is how many keys may wait. More are dropped: each machine is looked at every few minutes anyway.
 	maxWaiting = 10_000

@@ -1,8 +1,8 @@
 // Package accounts keeps the accounts at clouds that machines use. A caller may rely on this, and need not read how:
 //
 //   - Get returns the account of a Secret. All Secrets whose credentials mean the same principal at the same endpoint share one,
-//     in all namespaces: one session, one list of VMs, one back-off. Other keys of a Secret do not matter. A Secret that names the
-//     same user with another password has another account, and sees nothing of the first.
+//     in all namespaces: one session, one list of VMs, one back-off. Other keys of a Secret do not matter. A Secret that names
+//     the same user with another password has another account, and sees nothing of the first.
 //   - A namespace opens at most MaxAccounts; an account that it shares counts where it was opened. One more is an error with the
 //     reason TooManyAccounts, for as long as the others are in use. No namespace can make another one lose an account.
 //   - An account is closed once no Secret uses it: a Secret stops when it has other credentials, when Gone says that it does not

@@ -53,7 +53,7 @@ func next(m cloud.Machine, s survey, want goal) step {
 	case m.Spec.VSphere == nil:
 		return fail(cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
 			"spec.vsphere is missing: add it to say where and how to make the VM"))
-	case s.job.underWay() && !(s.job.act == erasing && want.looks()): // erasing changes nothing that is told
+	case s.job.underWay() && (s.job.act != erasing || !want.looks()): // erasing changes nothing that is told
 		return await(string(s.job.act))
 	case want == wantGone:
 		return nextToRemove(s)

@@ -24,6 +24,8 @@ var requests = map[act]func(object.VirtualMachine, context.Context) (*object.Tas
 
 // erase takes the user data away, and notes so where the guest cannot write: what the guest writes there later is its own. Keys
 // with empty values are removed. The metadata stay: they have no secret, and cloudbase-init needs the id in them at each start.
+//
+//nolint:revive // because it is called as the methods beside it
 func erase(vm object.VirtualMachine, ctx context.Context) (*object.Task, error) {
 	return vm.Reconfigure(ctx, types.VirtualMachineConfigSpec{ExtraConfig: []types.BaseOptionValue{
 		&types.OptionValue{Key: userDataKey, Value: ""},

@@ -45,7 +45,7 @@ func (r *run) writeAs(path string, content []byte, sddl string) error {
 func (r *run) isSame(path string, content []byte, sddl string) (bool, error) {
 	have, err := r.machine.ReadFile(path)
 	if err != nil || !bytes.Equal(have, content) || sddl == "" {
-		return err == nil && bytes.Equal(have, content), nil //nolint:nilerr // because a file that cannot be read is another
+		return err == nil && bytes.Equal(have, content), nil
 	}
 	access, err := r.machine.Access(path)
 	return access == sddl, err

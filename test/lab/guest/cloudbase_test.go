@@ -191,7 +191,10 @@ func TestRefusals(t *testing.T) {
 		{"nothing in it", set("userdata", "#cloud-config\n", ""), "Empty yaml stream"},
 		{"no commands", set("userdata", "#cloud-config\nruncmd: []\n", ""), "No cloud-config runcmd entries found"},
 		{"a command that is a mapping", set("userdata", "#cloud-config\nruncmd:\n- a: b\n", ""), "unrecognized type"},
-		{"a plugin that it does not have", set("userdata", "#cloud-config\nbootcmd: [dir]\n", ""), "'bootcmd' is currently not supported"},
+		{
+			"a plugin that it does not have", set("userdata", "#cloud-config\nbootcmd: [dir]\n", ""),
+			"'bootcmd' is currently not supported",
+		},
 		{"another loader", changed(ours, "    "+script), "PowerShell does not play"},
 		{"a damaged loader", changed(ours, ours[:100]), "Processing plugin write_files failed"},
 		{"a loader without gzip", changed(ours, "    "+padded), "Fail to decompress gzip content"},

@@ -152,7 +152,8 @@ func (p *power) decodeContent(data []byte, encoding string) ([]byte, error) {
 		case step == "gzip" && (errors.Is(err, io.ErrUnexpectedEOF) || isCorrupt(err)):
 			return nil, err // EOFError and zlib.error are not among what it catches
 		default:
-			p.logInit("ERROR", "Fail to %s content: %v", map[string]string{"gzip": "decompress gzip", "base64": "decode base64"}[step], err)
+			does := map[string]string{"gzip": "decompress gzip", "base64": "decode base64"}
+			p.logInit("ERROR", "Fail to %s content: %v", does[step], err)
 		}
 	}
 	return data, nil

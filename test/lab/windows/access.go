@@ -103,7 +103,7 @@ func rightsOf(text string) uint64 {
 func (d descriptor) handedDown(folder bool, owner string) []entry {
 	var down []entry
 	for _, one := range d.entries {
-		if !one.files && !(folder && one.folders) {
+		if !one.files && (!folder || !one.folders) {
 			continue
 		}
 		one.onlyInherited = folder && !one.folders // an entry for files passes through folders

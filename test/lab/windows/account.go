@@ -19,7 +19,7 @@ type Account struct {
 func (m *Machine) As(sid string) *Account { return &Account{machine: m, SID: sid} }
 
 // ErrDenied is Windows' answer to what a user may not do.
-var ErrDenied = errors.New("Access is denied") //nolint:staticcheck // because Windows says it so
+var ErrDenied = errors.New("Access is denied")
 
 // Read reads a file.
 func (a *Account) Read(path string) ([]byte, error) {

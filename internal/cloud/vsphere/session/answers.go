@@ -113,11 +113,11 @@ func (s *sieve) Write(p []byte) (int, error) {
 	}
 	for i := 0; i < len(p); i++ {
 		if s.cut { // until the text ends
-			if left := bytes.IndexByte(p[i:], '<'); left >= 0 {
-				i += left
-			} else {
+			left := bytes.IndexByte(p[i:], '<')
+			if left < 0 {
 				break
 			}
+			i += left
 		}
 		c, keep := p[i], true
 		var err error
@@ -166,14 +166,8 @@ func (s *sieve) tag(c byte) error {
 		return fmt.Errorf("%w: it has a comment, CDATA or a DTD", ErrForeign)
 	case s.state == tagBegins:
 		return s.begin(c)
-	case s.quote != 0:
-		if c == s.quote {
-			s.quote = 0
-		}
-	case s.state == inStartTag && (c == '"' || c == '\''):
-		s.quote = c
-	case s.state == inStartTag && c == '=':
-		s.parts++
+	case s.quote != 0 || s.state == inStartTag && c != '>':
+		s.attribute(c)
 	case c == '>' && (s.state != inInstruction || s.last == '?'):
 		if s.state == inStartTag && s.last == '/' {
 			s.depth--
@@ -181,6 +175,19 @@ func (s *sieve) tag(c byte) error {
 		s.state, s.size = inText, 0
 	}
 	return nil
+}
+
+// attribute follows a byte of a start tag that does not end it.
+func (s *sieve) attribute(c byte) {
+	switch {
+	case c == s.quote:
+		s.quote = 0
+	case s.quote != 0:
+	case c == '"' || c == '\'':
+		s.quote = c
+	case c == '=':
+		s.parts++
+	}
 }
 
 func (s *sieve) begin(c byte) error {
@@ -264,5 +271,5 @@ func (c *cookie) Cookies(*url.URL) []*http.Cookie {
 	if c.value == "" {
 		return nil
 	}
-	return []*http.Cookie{{Name: soap.SessionCookieName, Value: c.value}}
+	return []*http.Cookie{{Name: soap.SessionCookieName, Value: c.value, Secure: true}}
 }

@@ -99,7 +99,9 @@ func TestCookie(t *testing.T) {
 	var jar cookie
 	at := &url.URL{Scheme: "https", Host: "vcenter", Path: "/sdk"}
 	for range 3 {
-		jar.SetCookies(at, []*http.Cookie{{Name: "a", Value: "a"}, {Name: soap.SessionCookieName, Value: "s", Path: "/x"}})
+		jar.SetCookies(at, []*http.Cookie{
+			{Name: "a", Value: "a", Secure: true}, {Name: soap.SessionCookieName, Value: "s", Path: "/x", Secure: true},
+		})
 	}
 	expect.Same(t, "cookies", 1, len(jar.Cookies(at)))
 	expect.Same(t, "cookie", "s", jar.Cookies(at)[0].Value)

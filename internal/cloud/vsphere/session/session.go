@@ -93,7 +93,9 @@ func Do[T any](ctx context.Context, s *Session, call func(context.Context, *vim2
 	}
 }
 
-func once[T any](ctx context.Context, c *vim25.Client, call func(context.Context, *vim25.Client) (T, error)) (answer T, err error) {
+func once[T any](
+	ctx context.Context, c *vim25.Client, call func(context.Context, *vim25.Client) (T, error),
+) (answer T, err error) {
 	defer Recover(&err)
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
