@@ -26,6 +26,7 @@ type account struct {
 	stop       context.CancelFunc
 	holders    map[secretOf]hold
 	namespaces map[string]int // holders in each
+	last       string         // the namespace of the last holder, once there is none
 }
 
 // hold is the use of an account by a Secret.
