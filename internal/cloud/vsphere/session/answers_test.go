@@ -105,7 +105,7 @@ func TestCookie(t *testing.T) {
 	expect.Same(t, "cookie", "s", jar.Cookies(at)[0].Value)
 }
 
-// TestCookieAsGiven: a vCenter gives its cookie in quotes, and gets it back as it gave it.
+// TestCookieAsGiven: a vCenter gives its cookie in quotes (the trace in govmomi, pull request 3655), and gets it back as it gave it.
 func TestCookieAsGiven(t *testing.T) {
 	for _, given := range []string{soap.SessionCookieName + `="52ab-cd"`, soap.SessionCookieName + "=52ab-cd"} {
 		answer := http.Response{Header: http.Header{"Set-Cookie": {given + "; Path=/; HttpOnly; Secure; "}}}
