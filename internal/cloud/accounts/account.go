@@ -24,9 +24,9 @@ type account struct {
 	id         principal
 	cloud      cloud.Cloud
 	stop       context.CancelFunc
+	opener     string // the namespace of the first Secret
 	holders    map[secretOf]hold
 	namespaces map[string]int // holders in each
-	last       string         // the namespace of the last holder, once there is none
 }
 
 // hold is the use of an account by a Secret.

@@ -50,7 +50,7 @@ type Register struct {
 	mu      sync.Mutex
 	open    map[principal]*account
 	secrets map[secretOf]*account
-	closing map[string]int // accounts whose session is being ended, by the namespace that used them last
+	closing map[string]int // accounts whose session is being ended, by the namespace that opened them
 	held    int            // uses so far
 	running sync.WaitGroup
 	arrived chan cloud.Key // from all accounts, for namespaces that have a Secret of theirs
@@ -165,7 +165,7 @@ func (r *Register) connect(p cloud.Provider, id principal, namespace string, cre
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(r.ctx)
-	a := &account{id: id, cloud: c, stop: stop, holders: map[secretOf]hold{}, namespaces: map[string]int{}}
+	a := &account{id: id, cloud: c, stop: stop, opener: namespace, holders: map[secretOf]hold{}, namespaces: map[string]int{}}
 	if r.open == nil {
 		r.open, r.secrets = map[principal]*account{}, map[secretOf]*account{}
 	}
@@ -212,8 +212,7 @@ func (r *Register) release(holder secretOf) {
 	a.namespaces[holder.secret.Namespace]--
 	if len(a.holders) == 0 {
 		delete(r.open, a.id)
-		a.last = holder.secret.Namespace
-		r.closing[a.last]++
+		r.closing[a.opener]++
 		a.stop()
 		opened.Dec()
 	}
@@ -223,8 +222,8 @@ func (r *Register) release(holder secretOf) {
 func (r *Register) closed(a *account) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closing[a.last]--; r.closing[a.last] <= 0 {
-		delete(r.closing, a.last)
+	if r.closing[a.opener]--; r.closing[a.opener] <= 0 {
+		delete(r.closing, a.opener)
 	}
 }
 
