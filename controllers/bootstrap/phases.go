@@ -114,12 +114,21 @@ func (r *Reconciler) readClusterCA(ctx context.Context, f *facts) error {
 }
 
 // validate renders with a dummy token: a config that cannot make a node gets neither token nor finalizer.
-func validate(_ context.Context, f *facts) error {
-	_, err := render(f, "000000.0000000000000000")
+func validate(ctx context.Context, f *facts) error {
+	_, err := render(ctx, f, "000000.0000000000000000")
 	return err
 }
 
-func render(f *facts, token string) (bootstrap.UserData, error) {
+// renderings are those under way. The largest takes 11 MB, and there are a hundred workers.
+var renderings = make(chan struct{}, 4)
+
+func render(ctx context.Context, f *facts, token string) (bootstrap.UserData, error) {
+	select {
+	case renderings <- struct{}{}:
+		defer func() { <-renderings }()
+	case <-ctx.Done():
+		return bootstrap.UserData{}, fmt.Errorf("wait to render user data: %w", ctx.Err())
+	}
 	userData, err := bootstrap.Render(bootstrap.Input{
 		Cluster: f.cluster, Machine: f.machine, WindowsMachine: f.windows, Config: f.config, ClusterCA: f.ca, Token: token,
 		Sources: f.sources,

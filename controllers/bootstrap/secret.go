@@ -136,7 +136,7 @@ func (r *Reconciler) adopt(ctx context.Context, f *facts, secret *corev1.Secret)
 
 // store renders the user data and writes it to the Secret, once.
 func (r *Reconciler) store(ctx context.Context, f *facts) error {
-	userData, err := render(f, f.token)
+	userData, err := render(ctx, f, f.token)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
 // How much the fields of the API take.
@@ -42,17 +43,17 @@ func readReport(report string) (*story, error) {
 	}
 	progress := infrav1.BootstrapProgress{
 		State:          string(r.State),
-		Phase:          clean(fmt.Sprintf("%d/%d %s", r.Phase.Index, r.Phase.Of, cleanName(r.Phase.Name)), maxName),
-		Step:           clean(cleanName(r.Step), maxName),
+		Phase:          cloud.Clean(fmt.Sprintf("%d/%d %s", r.Phase.Index, r.Phase.Of, cleanName(r.Phase.Name)), maxName),
+		Step:           cloud.Clean(cleanName(r.Step), maxName),
 		Reason:         reasonOf(r.State, r.Reason, infrav1.BootstrapFailedReason),
-		Message:        clean(r.Message, maxMessage),
+		Message:        cloud.Clean(r.Message, maxMessage),
 		ExitCode:       int32(r.ExitCode), //nolint:gosec // because a number that wraps is as trustworthy as any other from the guest
 		ElapsedSeconds: seconds(r.Elapsed),
 		LastLines:      cleanAll(r.LastLines, maxLine),
 		Warnings:       cleanAll(r.Warnings, maxWarning),
 		Durations:      durationsOf(r.Durations),
 	}
-	return &story{Bootstrap: progress, LastBoot: bootOf(r.Boot), Build: clean(cleanName(r.Facts.OS), maxName/2)}, nil
+	return &story{Bootstrap: progress, LastBoot: bootOf(r.Boot), Build: cloud.Clean(cleanName(r.Facts.OS), maxName/2)}, nil
 }
 
 // reasonOf lets only documented reasons become the reason of a condition; any other becomes unknown.
@@ -86,7 +87,7 @@ func bootOf(boot *plan.ReportBoot) *infrav1.BootResult {
 		return &infrav1.BootResult{
 			State:   string(boot.State),
 			Reason:  reasonOf(boot.State, boot.Reason, infrav1.LastBootFailedReason),
-			Message: clean(boot.Message, maxMessage),
+			Message: cloud.Clean(boot.Message, maxMessage),
 		}
 	}
 	return nil
@@ -125,7 +126,7 @@ func cleanAll(lines []string, limit int) []string {
 	}
 	var all []string
 	for _, line := range lines {
-		all = append(all, clean(line, limit))
+		all = append(all, cloud.Clean(line, limit))
 	}
 	return all
 }
@@ -139,18 +140,4 @@ func cleanName(name string) string {
 		}
 		return '_'
 	}, name)
-}
-
-// clean leaves only printable ASCII, up to the limit.
-func clean(text string, limit int) string {
-	text = strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return ' '
-		}
-		return r
-	}, text)
-	if len(text) > limit {
-		text = text[:limit-3] + "..."
-	}
-	return text
 }

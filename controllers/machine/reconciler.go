@@ -254,7 +254,7 @@ func (r *Reconciler) tellOf(f *facts, name string) (told bool) {
 		conditions.IsTrue(f.windows, infrav1.StalledCondition), now.Reason == infrav1.NodeDeletedReason:
 		severity = corev1.EventTypeWarning
 	}
-	r.Events.Eventf(f.windows, nil, severity, now.Reason, "Reconcile", "%s", clean(now.Message, maxNote))
+	r.Events.Eventf(f.windows, nil, severity, now.Reason, "Reconcile", "%s", cloud.Clean(now.Message, maxNote))
 	return true
 }
 

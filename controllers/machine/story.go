@@ -14,6 +14,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
 // bootstrapCondition says what the guest does and how that ended. A Node that has joined proves more than a silent guest; but a
@@ -123,7 +124,7 @@ func logUnread(ctx context.Context, f *facts) {
 	if !newMessage || newReason && overdue(f) {
 		log = log.V(4)
 	}
-	log.Info("Report of the guest not understood", "vm", f.identity.Name, "error", clean(f.unread.Error(), maxLine))
+	log.Info("Report of the guest not understood", "vm", f.identity.Name, "error", cloud.Clean(f.unread.Error(), maxLine))
 }
 
 // lastBootCondition says how the node's last start went.

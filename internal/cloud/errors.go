@@ -62,13 +62,14 @@ func Errorf(kind Kind, reason, format string, args ...any) *Error {
 
 // Clean makes a text that is not ours fit to be shown: printable ASCII, at most so many bytes.
 func Clean(text string, most int) string {
-	if len(text) > most {
-		text = text[:most-3] + "..."
-	}
-	return strings.Map(func(r rune) rune {
+	text = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
 			return ' '
 		}
 		return r
 	}, text)
+	if len(text) > most {
+		text = text[:most-3] + "..."
+	}
+	return text
 }

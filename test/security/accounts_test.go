@@ -138,6 +138,30 @@ func TestForeignMarks(t *testing.T) {
 	}})
 }
 
+// TestCrowdedAccount: a tenant has so many VMs marked in a vCenter that all use by one account that their keys come without end.
+func TestCrowdedAccount(t *testing.T) {
+	b := newBystander(t)
+	attempt(t, attack{"tenant", "marks 12,000 VMs of a shared account, to hold back another namespace", func(t *testing.T) string {
+		v := vcenter.New(t)
+		owner := v.Owner(t)
+		owner.Occupy("late")
+		door := v.Open(vcenter.Crowd(12_000, func(n int) string { return vcenter.Extra("capwin.owner", fmt.Sprint("tenant/", n)) }))
+		t.Cleanup(door.Close)
+		b.account(t, door.Credentials())
+		expect.Got(b.Get(vsphere.Provider{}, cloud.Key{Namespace: "honest", Name: "shared"}, door.Credentials()))(t)
+		wait.Until(t, "the keys of the tenant", func() (any, bool) { return len(b.keys), len(b.keys) >= accounts.Burst })
+		owner.SetExtra("late", "capwin.owner", "honest/m")
+		before := 0
+		for (<-b.keys).Namespace != "honest" {
+			before++
+		}
+		if before > 2*accounts.Burst {
+			t.Errorf("%d keys of the tenant came first", before)
+		}
+		return "the other key passes at once"
+	}})
+}
+
 // TestClosed: the session and password of a Secret do not outlive it.
 func TestClosed(t *testing.T) {
 	b := newBystander(t)

@@ -151,7 +151,7 @@ func serve(t *testing.T, handler http.HandlerFunc) (*httptest.Server, map[string
 }
 
 const (
-	envelope    = `<?xml version="1.0"?><e:Envelope xmlns:e="http://schemas.xmlsoap.org/soap/envelope/" ` +
+	envelope = `<?xml version="1.0"?><e:Envelope xmlns:e="http://schemas.xmlsoap.org/soap/envelope/" ` +
 		`xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xmlns:xsd="http://www.w3.org/2001/XMLSchema"><e:Body>`
 	envelopeEnd = `</e:Body></e:Envelope>`
 )

@@ -13,10 +13,14 @@ import (
 )
 
 // Crowd is a guard that adds VMs to what a property collector tells first, without the room that they would take in the
-// simulator, which copies each VM by way of XML for every look. It plays a vCenter as the vSphere Web Services API reference has
-// it: an answer has at most WaitOptions.maxObjectUpdates changes, and at most 100, as the simulator says of a real one;
-// UpdateSet.truncated says that more follows; and of WaitForUpdatesEx: a version that came with a truncated answer may be given
-// once, to ask for what follows.
+// simulator, which copies each VM by way of XML for every look. It plays these rules of the vSphere Web Services API (8.0.3, data
+// structures WaitOptions, UpdateSet and WaitForUpdatesExRequestType; govmomi has the same text in vim25/types):
+//
+//   - An answer has at most WaitOptions.maxObjectUpdates changes, and the server may give fewer: at most 100, as govmomi's
+//     simulator says of a real one (defaultMaxObjectUpdates).
+//   - UpdateSet.truncated says that more follows.
+//   - A truncated version can be used once, and only the one of the last answer. Another one is an InvalidCollectorVersion. The
+//     Programming Guide ("Server Data Transmission") would have a client send it again after an error; we rely on neither.
 func Crowd(vms int, vm func(n int) string) Guard {
 	c := &crowd{vms: vms, vm: vm, next: map[string]int{}}
 	return func(method string, next http.Handler, w http.ResponseWriter, r *http.Request) {

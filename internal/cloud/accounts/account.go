@@ -25,6 +25,7 @@ type account struct {
 	id         principal
 	cloud      cloud.Cloud
 	stop       context.CancelFunc
+	opener     string // the namespace of the first Secret
 	holders    map[secretOf]hold
 	namespaces map[string]int // holders in each
 }

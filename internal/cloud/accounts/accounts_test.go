@@ -162,6 +162,48 @@ func TestLimit(t *testing.T) {
 	s.get("greedy", "more", "more")
 }
 
+// slow is a cloud whose session does not end before it may.
+type slow struct {
+	cloud.Cloud
+	end <-chan struct{}
+}
+
+func (s slow) Close(ctx context.Context) error {
+	<-s.end
+	return s.Cloud.Close(ctx)
+}
+
+type slowProvider struct {
+	fake.Provider
+	end <-chan struct{}
+}
+
+func (p slowProvider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
+	c, err := p.Provider.Connect(credentials)
+	return slow{c, p.end}, err
+}
+
+// TestRotation: a Secret that changes all the time does not open accounts faster than their servers let them go.
+func TestRotation(t *testing.T) {
+	s := newStage(t)
+	end := make(chan struct{})
+	p := slowProvider{fake.Provider{World: s.world}, end}
+	for i := range 10 * MaxAccounts {
+		_, err := s.Get(p, key("a", "secret"), password(fmt.Sprint(i)))
+		if i < 2*MaxAccounts {
+			expect.OK(t, err)
+			continue
+		}
+		cloudtest.WantError(t, err, cloud.Transient, infrav1.CloudUnreachableReason)
+	}
+	s.get("b", "secret", "secret")
+	close(end)
+	wait.Eventually(t, "the accounts to be closed", func(context.Context) error {
+		_, err := s.Get(p, key("a", "secret"), password("secret"))
+		return err
+	})
+}
+
 // TestKeys: a key wakes machines of the namespaces that have a Secret of the account, and is sent again after a lost connection.
 func TestKeys(t *testing.T) {
 	s := newStage(t)
@@ -198,64 +240,6 @@ type provider struct {
 func (p provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
 	c, err := p.Provider.Connect(credentials)
 	return hostile{c, p.watch}, err
-}
-
-// TestFlood: a server that reports without pause wakes each machine once a second at most, and all of them at the rate.
-func TestFlood(t *testing.T) {
-	const sent = 30_000
-	for name, c := range map[string]struct {
-		send func(int) cloud.Key
-		most int
-	}{
-		"one machine":                   {func(int) cloud.Key { return key("a", "m") }, 1},
-		"machines without end":          {func(n int) cloud.Key { return key("a", fmt.Sprint(n)) }, Burst},
-		"machines of another namespace": {func(n int) cloud.Key { return key("b", fmt.Sprint(n)) }, 0},
-		"machines without a namespace":  {func(int) cloud.Key { return cloud.Key{} }, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
-			flooded := make(chan struct{})
-			p := provider{fake.Provider{World: s.world}, func(ctx context.Context, changed chan<- cloud.Key) error {
-				for n := range sent {
-					changed <- c.send(n)
-				}
-				close(flooded)
-				<-ctx.Done()
-				return nil
-			}}
-			expect.Got(s.Get(p, key("a", "secret"), password("secret")))(t)
-			<-flooded
-			if n := len(s.keys); n > c.most {
-				t.Errorf("%d keys passed, want at most %d", n, c.most)
-			}
-		})
-	}
-}
-
-func TestPacer(t *testing.T) {
-	now := time.Now()
-	p := newPacer(now)
-	for n := range Burst {
-		if !p.add(key("a", fmt.Sprint(n)), now) {
-			t.Fatalf("key %d has to wait", n)
-		}
-	}
-	for n := range 2 * maxWaiting {
-		if p.add(key("a", fmt.Sprint(n)), now) {
-			t.Fatalf("key %d passes", n)
-		}
-	}
-	expect.Same(t, "keys that wait", maxWaiting, len(p.waiting))
-	expect.Same(t, "keys at once", 0, len(p.due(now)))
-	due := p.due(now.Add(pause))
-	expect.Same(t, "keys after a pause", Rate, len(due))
-	expect.Same(t, "the first of them", key("a", "0"), due[0])
-	for len(p.waiting) > 0 {
-		now = now.Add(time.Minute)
-		p.due(now)
-	}
-	p.due(now.Add(pause))
-	expect.Same(t, "what is remembered", 0, len(p.passed)+len(p.order))
 }
 
 // TestPanic: what panics in the watch of an account ends neither the process nor another account.

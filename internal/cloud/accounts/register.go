@@ -4,11 +4,13 @@
 //     in all namespaces: one session, one list of VMs, one back-off. Other keys of a Secret do not matter. A Secret that names
 //     the same user with another password has another account, and sees nothing of the first.
 //   - A namespace opens at most MaxAccounts; an account that it shares counts where it was opened. One more is an error with the
-//     reason TooManyAccounts, for as long as the others are in use. No namespace can make another one lose an account.
+//     reason TooManyAccounts, for as long as the others are in use. No namespace can make another one lose an account. Those that
+//     are still being closed count, too, so that none can be opened and left without end.
 //   - An account is closed once no Secret uses it: a Secret stops when it has other credentials, when Gone says that it does not
 //     exist, and when no one has asked for it for KeepUnused. What is open is counted by the metric capwin_cloud_accounts.
 //   - Each account is watched for as long as it is open. A key that it sends passes only to namespaces with a Secret of the
-//     account. The first one passes at once, the same one again after a second, and at most Burst, then Rate a second, in all.
+//     account: at once, the same one again after a second, and at most Burst, then Rate a second, for a namespace with all its
+//     accounts. Then those that have not passed lately go first. No namespace holds back the keys of another.
 //   - A watch that ends or panics is started again, at a pace, and is logged. It never concerns another account.
 //   - Once the context of Start ends, all accounts are closed, and Get is an error.
 package accounts
@@ -48,8 +50,10 @@ type Register struct {
 	mu      sync.Mutex
 	open    map[principal]*account
 	secrets map[secretOf]*account
-	held    int // uses so far
+	closing map[string]int // accounts whose session is being ended, by the namespace that opened them
+	held    int            // uses so far
 	running sync.WaitGroup
+	arrived chan cloud.Key // from all accounts, for namespaces that have a Secret of theirs
 	salt    []byte
 	ctx     context.Context //nolint:containedctx // because a Runnable gets the context for what it starts only in Start
 }
@@ -67,6 +71,8 @@ type secretOf struct {
 func (r *Register) Start(ctx context.Context) error {
 	r.mu.Lock()
 	r.ctx, r.salt = ctx, []byte(rand.Text())
+	r.arrived, r.closing = make(chan cloud.Key), map[string]int{}
+	r.running.Go(func() { r.pace(ctx) })
 	r.mu.Unlock()
 	sweep := time.NewTicker(sweepEvery)
 	defer sweep.Stop()
@@ -77,23 +83,25 @@ func (r *Register) Start(ctx context.Context) error {
 			r.Sweep()
 		}
 	}
-	r.running.Wait()
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.mu.Lock() // so that a Get that has begun ends first
 	opened.Sub(float64(len(r.open)))
 	r.open, r.secrets = nil, nil
+	r.mu.Unlock()
+	r.running.Wait()
 	return nil
 }
 
 // Get returns the account of a Secret. It connects if this is the first Secret with these credentials.
 func (r *Register) Get(p cloud.Provider, secret cloud.Key, credentials map[string][]byte) (cloud.Cloud, error) {
+	text, err := p.Principal(credentials) // takes its time if the Secret is large
+	digest := sha256.Sum256([]byte(text))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ctx == nil || r.ctx.Err() != nil {
 		return nil, cloud.Errorf(cloud.Transient, "", "the manager is starting or stopping")
 	}
-	kind, id, err := r.principalOf(p, credentials)
-	holder := secretOf{kind, secret}
+	holder := secretOf{kindOf(p), secret}
+	id := r.principalOf(holder.kind, digest)
 	have := r.secrets[holder]
 	if have != nil && (err != nil || have.id != id) {
 		r.release(holder)
@@ -131,18 +139,22 @@ func (r *Register) Sweep() {
 
 func kindOf(p cloud.Provider) string { return fmt.Sprintf("%T", p) }
 
-func (r *Register) principalOf(p cloud.Provider, credentials map[string][]byte) (kind string, id principal, err error) {
-	text, err := p.Principal(credentials)
-	kind = kindOf(p)
+func (r *Register) principalOf(kind string, digest [sha256.Size]byte) (id principal) {
 	sum := hmac.New(sha256.New, r.salt)
-	_, _ = fmt.Fprintf(sum, "%q %q", kind, text) // a hash takes everything
+	_, _ = fmt.Fprintf(sum, "%q %x", kind, digest) // a hash takes everything
 	copy(id[:], sum.Sum(nil))
-	return kind, id, err
+	return id
 }
 
 // connect opens an account for a namespace, if it may open one more.
 func (r *Register) connect(p cloud.Provider, id principal, namespace string, credentials map[string][]byte) (*account, error) {
-	if r.countOf(namespace) >= MaxAccounts {
+	have := r.countOf(namespace)
+	if have < MaxAccounts && have+r.closing[namespace] >= 2*MaxAccounts {
+		return nil, cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason,
+			"%d accounts that the machines of namespace %s used before are still being closed, because their servers do not answer; the "+
+				"controller tries again", r.closing[namespace], namespace)
+	}
+	if have >= MaxAccounts {
 		return nil, cloud.Errorf(cloud.Exhausted, infrav1.TooManyAccountsReason,
 			"the machines of namespace %s already use %d cloud accounts, and more are not opened for one namespace; let identityRef of "+
 				"its machines name fewer Secrets, or delete machines: an account that no machine uses is closed after %d minutes",
@@ -153,13 +165,16 @@ func (r *Register) connect(p cloud.Provider, id principal, namespace string, cre
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(r.ctx)
-	a := &account{id: id, cloud: c, stop: stop, holders: map[secretOf]hold{}, namespaces: map[string]int{}}
+	a := &account{id: id, cloud: c, stop: stop, opener: namespace, holders: map[secretOf]hold{}, namespaces: map[string]int{}}
 	if r.open == nil {
 		r.open, r.secrets = map[principal]*account{}, map[secretOf]*account{}
 	}
 	r.open[id] = a
 	opened.Inc()
-	r.running.Go(func() { r.run(ctx, a) })
+	r.running.Go(func() {
+		r.run(ctx, a)
+		r.closed(a)
+	})
 	return a, nil
 }
 
@@ -197,8 +212,18 @@ func (r *Register) release(holder secretOf) {
 	a.namespaces[holder.secret.Namespace]--
 	if len(a.holders) == 0 {
 		delete(r.open, a.id)
+		r.closing[a.opener]++
 		a.stop()
 		opened.Dec()
+	}
+}
+
+// closed notes that the session of an account has ended.
+func (r *Register) closed(a *account) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closing[a.opener]--; r.closing[a.opener] <= 0 {
+		delete(r.closing, a.opener)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // What an inventory holds, in bytes. A VM that finds no room is left out: the vCenter is asked for it when it is one of ours.
-// Others' VMs, of which only name, id and state are kept, may take half of the room: that is for 10,000 VMs at least.
+// Others' VMs, of which only name, id and state are kept, may take half of the room: that is enough for 10,000 of them.
 const (
 	maxInventory = 8 << 20
 	perVM        = 256 // besides its texts
@@ -105,7 +105,8 @@ func (i *inventory) drop(s *sighting) {
 
 // size is what the VM takes in the inventory, in bytes.
 func (s *sighting) size() int {
-	size := perVM + len(s.ref.Value) + len(s.name) + len(s.id) + len(s.owner) + len(s.providerID) + len(s.address)
+	size := perVM + len(s.ref.Value) + len(s.ref.ServerGUID) + len(s.name) + len(s.id) + len(s.owner) + len(s.providerID) +
+		len(s.power) + len(s.connection) + len(s.address)
 	if len(s.report) <= cloud.MaxReport { // the one that is longer is a constant
 		size += len(s.report)
 	}

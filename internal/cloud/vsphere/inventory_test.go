@@ -54,6 +54,12 @@ func TestInventoryIsBounded(t *testing.T) {
 		"reports of ours": func(n int) map[string]any {
 			return oursAs(machineOf(t, fmt.Sprint(n), infrav1.WindowsMachineSpec{}), long[:cloud.MaxReport])
 		},
+		"states": func(int) map[string]any {
+			return map[string]any{
+				"runtime.powerState":      types.VirtualMachinePowerState(long[:maxMark]),
+				"runtime.connectionState": types.VirtualMachineConnectionState(long[:maxMark]),
+			}
+		},
 		"addresses": func(int) map[string]any {
 			return map[string]any{extraConfig(markOwner): extra("a/b"), "guest.net": nics}
 		},
@@ -61,18 +67,25 @@ func TestInventoryIsBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			i := fresh()
 			for n := range 20_000 {
-				i.update(appeared(fmt.Sprint("vm-", n), enter, properties(n%2000)))
+				u := appeared(fmt.Sprint("vm-", n), enter, properties(n%2000))
+				u.Obj.ServerGUID = long[:8000]
+				i.update(u)
 			}
 			if i.size > maxInventory || len(i.vms)*perVM > maxInventory || len(i.ours) > len(i.vms) {
 				t.Errorf("%d bytes, %d VMs, %d of ours", i.size, len(i.vms), len(i.ours))
 			}
+			held := 0
 			for _, s := range i.vms {
+				held += len(s.ref.Value) + len(s.ref.ServerGUID) + len(s.name) + len(s.power) + len(s.connection)
 				if len(s.name) > maxName || len(s.id) > maxMark || s.report != "" && s.owner == "" || len(s.nics) > maxAddresses {
 					t.Fatalf("kept: %.300v", *s)
 				}
 			}
-			for n := range 20_000 {
-				i.update(appeared(fmt.Sprint("vm-", n), types.ObjectUpdateKindLeave, nil))
+			if held > maxInventory {
+				t.Errorf("%d bytes of texts", held)
+			}
+			for ref := range i.vms {
+				i.update(types.ObjectUpdate{Kind: types.ObjectUpdateKindLeave, Obj: ref})
 			}
 			expect.Same(t, "bytes when all are gone", 0, i.size+len(i.vms)+len(i.ours))
 		})
@@ -87,6 +100,19 @@ func TestOthersLeaveRoom(t *testing.T) {
 	}
 	i.update(appeared("ours", types.ObjectUpdateKindEnter, oursAs(m, "r")))
 	expect.Same(t, "what is found", ours, i.find(m).what)
+}
+
+// TestRoomForOthers: a vCenter may have 10,000 VMs of others before one is left out.
+func TestRoomForOthers(t *testing.T) {
+	i := fresh()
+	for n := range 10_000 {
+		i.update(appeared(fmt.Sprint("vm-", 100_000+n), types.ObjectUpdateKindEnter, map[string]any{
+			"name": fmt.Sprintf("production-europe-database-%05d", n), "config.instanceUuid": "5023a1b4-9c0d-6b8e-2f11-8a7c66d0e9f3",
+			"runtime.powerState": types.VirtualMachinePowerStatePoweredOn, "guest.ipAddress": "10.0.0.1",
+			"runtime.connectionState": types.VirtualMachineConnectionStateConnected,
+		}))
+	}
+	expect.Same(t, "VMs", 10_000, len(i.vms))
 }
 
 // TestPartIsNotBelieved: of a VM that was left out or cut when it had no mark, not all is known; then the vCenter is asked.

@@ -247,10 +247,10 @@ func complete(c types.ServiceContent) error {
 	return nil
 }
 
-// cookie keeps the one cookie that a vCenter needs, so that a server cannot pile them up here.
+// cookie keeps the one cookie that a vCenter needs, as it was given, so that a server cannot pile them up here.
 type cookie struct {
-	mu    sync.Mutex
-	value string
+	mu   sync.Mutex
+	kept []*http.Cookie
 }
 
 // SetCookies is part of http.CookieJar.
@@ -259,7 +259,7 @@ func (c *cookie) SetCookies(_ *url.URL, cookies []*http.Cookie) {
 	defer c.mu.Unlock()
 	for _, one := range cookies {
 		if one.Name == soap.SessionCookieName {
-			c.value = one.Value
+			c.kept = []*http.Cookie{{Name: one.Name, Value: one.Value, Quoted: one.Quoted}}
 		}
 	}
 }
@@ -268,8 +268,5 @@ func (c *cookie) SetCookies(_ *url.URL, cookies []*http.Cookie) {
 func (c *cookie) Cookies(*url.URL) []*http.Cookie {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.value == "" {
-		return nil
-	}
-	return []*http.Cookie{{Name: soap.SessionCookieName, Value: c.value, Secure: true}}
+	return c.kept
 }

@@ -107,6 +107,20 @@ func TestCookie(t *testing.T) {
 	expect.Same(t, "cookie", "s", jar.Cookies(at)[0].Value)
 }
 
+// TestCookieAsGiven: a vCenter gives its cookie in quotes (the trace in govmomi, pull request 3655), and gets it back as it gave it.
+func TestCookieAsGiven(t *testing.T) {
+	for _, given := range []string{soap.SessionCookieName + `="52ab-cd"`, soap.SessionCookieName + "=52ab-cd"} {
+		answer := http.Response{Header: http.Header{"Set-Cookie": {given + "; Path=/; HttpOnly; Secure; "}}}
+		var jar cookie
+		jar.SetCookies(nil, answer.Cookies())
+		request := http.Request{Header: http.Header{}}
+		for _, one := range jar.Cookies(nil) {
+			request.AddCookie(one)
+		}
+		expect.Same(t, "cookie that is sent", given, request.Header.Get("Cookie"))
+	}
+}
+
 // TestServerText: what a server writes into a fault is cut and cleaned, in the sentence for people and in the log.
 func TestServerText(t *testing.T) {
 	text := "System.Read\x1b[31m\nReady=True \u202e" + strings.Repeat("x", 100_000)

@@ -39,14 +39,13 @@ func Read(ctx context.Context, c *vim25.Client, from Source, kind string, want .
 	}
 	found, read := Objects{}, 0
 	for page := answer.Returnval; page != nil; {
-		if read += len(page.Objects); read > maxObjects {
-			return nil, fmt.Errorf("%w: more than %d objects", ErrTooLarge, maxObjects)
+		read += len(page.Objects)
+		if err := found.add(page, read); err != nil {
+			giveBack(ctx, c, page.Token)
+			return nil, err
 		}
-		if err := found.add(page.Objects); err != nil || page.Token == "" {
-			return found, err
-		}
-		if len(page.Objects) == 0 {
-			return nil, fmt.Errorf("%w: an empty page, and more to come", ErrForeign)
+		if page.Token == "" {
+			return found, nil
 		}
 		more, err := methods.ContinueRetrievePropertiesEx(ctx, c, &types.ContinueRetrievePropertiesEx{
 			This: c.ServiceContent.PropertyCollector, Token: page.Token,
@@ -65,8 +64,14 @@ const (
 	maxObjects = 50_000
 )
 
-func (found Objects) add(objects []types.ObjectContent) error {
-	for _, o := range objects {
+func (found Objects) add(page *types.RetrieveResult, read int) error {
+	switch {
+	case read > maxObjects:
+		return fmt.Errorf("%w: more than %d objects", ErrTooLarge, maxObjects)
+	case len(page.Objects) == 0 && page.Token != "":
+		return fmt.Errorf("%w: an empty page, and more to come", ErrForeign)
+	}
+	for _, o := range page.Objects {
 		properties := map[string]any{}
 		for _, p := range o.PropSet {
 			properties[p.Name] = p.Val
@@ -77,6 +82,15 @@ func (found Objects) add(objects []types.ObjectContent) error {
 		}
 	}
 	return nil
+}
+
+// giveBack ends a list that is not read to its end: the vCenter would keep what is left of it for the life of the session.
+func giveBack(ctx context.Context, c *vim25.Client, token string) {
+	if token != "" {
+		_, _ = methods.CancelRetrievePropertiesEx(ctx, c, &types.CancelRetrievePropertiesEx{
+			This: c.ServiceContent.PropertyCollector, Token: token,
+		}) // best effort
+	}
 }
 
 // denied returns an error if properties are missing because we may not read them, for instance because the session has

@@ -1,0 +1,62 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/vmware/govmomi/find"
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
+)
+
+// pages has lists come in pages of two objects, of which the first may lack a property, and notes the calls.
+type pages struct {
+	soap.RoundTripper
+	missing []types.MissingProperty
+	calls   []string
+}
+
+func (p *pages) RoundTrip(ctx context.Context, request, answer soap.HasFault) error {
+	p.calls = append(p.calls, fmt.Sprintf("%T", request))
+	if list, ok := request.(*methods.RetrievePropertiesExBody); ok {
+		list.Req.Options.MaxObjects = 2
+	}
+	err := p.RoundTripper.RoundTrip(ctx, request, answer)
+	if list, ok := answer.(*methods.RetrievePropertiesExBody); ok && list.Res != nil && list.Res.Returnval != nil {
+		list.Res.Returnval.Objects[0].MissingSet = p.missing
+	}
+	return err
+}
+
+// names reads the names of seven VMs.
+func (p *pages) names(t *testing.T) (Objects, error) {
+	t.Helper()
+	client := *vcenter.New(t, func(m *simulator.Model) { m.Machine = 7 }).Owner(t).Client
+	folder := expect.Got(find.NewFinder(&client).Folder(t.Context(), "/"+vcenter.Datacenter+"/vm"))(t)
+	p.RoundTripper = client.RoundTripper
+	client.RoundTripper = p
+	return Read(t.Context(), &client, Source{Object: folder.Reference(), Via: "childEntity"}, "VirtualMachine", "name")
+}
+
+// TestReadInPages: a list of more than a page is read to its end.
+func TestReadInPages(t *testing.T) {
+	var p pages
+	expect.Same(t, "objects", 7, len(expect.Got(p.names(t))(t)))
+	more := "*methods.ContinueRetrievePropertiesExBody"
+	expect.Same(t, "calls", []string{"*methods.RetrievePropertiesExBody", more, more, more}, p.calls)
+}
+
+// TestReadGivenUp: a list that is not read to its end is given back, because the vCenter keeps it until then.
+func TestReadGivenUp(t *testing.T) {
+	p := pages{missing: []types.MissingProperty{{Path: "name", Fault: types.LocalizedMethodFault{Fault: &types.NoPermission{}}}}}
+	if _, err := p.names(t); !Is[types.BaseNoPermission](err) {
+		t.Errorf("Read = %v, want NoPermission", err)
+	}
+	expect.Same(t, "calls", []string{"*methods.RetrievePropertiesExBody", "*methods.CancelRetrievePropertiesExBody"}, p.calls)
+}
