@@ -198,7 +198,7 @@ func TestProbing(t *testing.T) {
 	})
 	pinned := string(known["thumbprint"])
 	for tries, c := range map[string]struct{ server, thumbprint string }{
-		"probes a port with TLS":                             {inside.Listener.Addr().String(), strings.Repeat("00", 32)},
+		"asks what answers at a port with TLS":               {inside.Listener.Addr().String(), strings.Repeat("00", 32)},
 		"probes a port with TLS whose certificate they know": {inside.Listener.Addr().String(), pinned},
 		"probes a port without TLS":                          {plain.Addr().String(), pinned},
 		"probes a closed port":                               {closed.Addr().String(), pinned},

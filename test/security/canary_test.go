@@ -97,7 +97,6 @@ func (a *aviary) secrets() map[string]map[string][]byte {
 		"wrong-server":   a.wrong("server", append(append([]byte("https://me:"), a.hatch("password in a URL")...), "@127.0.0.1"...)),
 		"wrong-ca":       {"ca.crt": append([]byte("-----BEGIN PRIVATE KEY-----\n"), a.hatch("key instead of a CA")...)},
 		"wrong-login":    {"username": []byte("me"), "password": append([]byte("two\nlines "), a.hatch("password of two lines")...)},
-		"wrong-config":   {"config": append([]byte("= "), a.hatch("broken drop-in")...)},
 	}
 }
 
@@ -169,7 +168,7 @@ func (a *aviary) live(t *testing.T) map[string]string {
 var refusals = map[string]bool{
 	"Ready False " + infrav1.CredentialsRejectedReason: true,
 	"Ready False " + infrav1.CredentialsMissingReason:  true,
-	"Ready False " + bootstrapv1.ConfigInvalidReason:   true,
+	"Ready Unknown " + bootstrapv1.ConfigInvalidReason: true,
 }
 
 // Change replaces what a Secret says of the vCenter, but for its password.
@@ -217,7 +216,7 @@ func (a *aviary) startWrong(t *testing.T) []*world.Machine {
 	t.Helper()
 	var all []*world.Machine
 	add := func(name string, change func(*world.Machine)) {
-		m := a.NewMachine(name)
+		m := a.NewMachine("uses-" + name) // the bootstrap Secret gets this name
 		change(m)
 		m.Create(t)
 		all = append(all, m)

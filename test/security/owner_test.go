@@ -314,7 +314,7 @@ func TestAdoption(t *testing.T) {
 			m := s.machine("squatted")
 			m.Create(t)
 			m.Await(t, "refusal", world.Config("Stalled True ConfigInvalid"),
-				says(theConfig, bootstrapv1.StalledCondition, "nothing owns it; but the user data needs that name"))
+				says(theConfig, bootstrapv1.StalledCondition, "was not made from this config: nothing owns it"))
 			s.untouched(t, secret)
 			return "refused: ConfigInvalid, and no VM boots with it"
 		}},
