@@ -40,13 +40,12 @@ var managers = sync.OnceValues(func() ([]servers.Manager, error) {
 // tenant is a namespace whose objects the built managers look after. Who has it may write all that is in it.
 type tenant struct{ *world.Namespace }
 
-// newTenant waits until Cluster API has connected to the workload cluster: a kubeconfig that is written after that is read by our
-// managers alone.
+// newTenant waits until the Cluster is in use, as it would be when its tenant changes the kubeconfig.
 func newTenant(t *testing.T) tenant {
 	t.Helper()
 	n := tenant{shared.Namespace(t, world.Start{Credentials: map[string][]byte{"server": []byte("vcenter.invalid")}})}
 	expect.Got(managers())(t)
-	wait.Eventually(t, "Cluster API's connection", func(ctx context.Context) error {
+	wait.Eventually(t, "the Cluster to be connected", func(ctx context.Context) error {
 		if !conditions.IsTrue(n.Cluster(ctx, t), clusterv1.ClusterRemoteConnectionProbeCondition) {
 			return errors.New("there is none")
 		}
