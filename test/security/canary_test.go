@@ -96,7 +96,7 @@ func (a *aviary) secrets() map[string]map[string][]byte {
 		"wrong-password": a.wrong("password", a.hatch("wrong password")),
 		"wrong-server":   a.wrong("server", append(append([]byte("https://me:"), a.hatch("password in a URL")...), "@127.0.0.1"...)),
 		"wrong-ca":       {"ca.crt": append([]byte("-----BEGIN PRIVATE KEY-----\n"), a.hatch("key instead of a CA")...)},
-		"wrong-login":    {"username": []byte("me"), "password": append([]byte("two\nlines "), a.hatch("password of two lines")...)},
+		"wrong-login":    {"password": a.hatch("password without a user")},
 	}
 }
 
@@ -166,9 +166,10 @@ func (a *aviary) live(t *testing.T) map[string]string {
 
 // refusals end the wait for what is wrong.
 var refusals = map[string]bool{
-	"Ready False " + infrav1.CredentialsRejectedReason: true,
-	"Ready False " + infrav1.CredentialsMissingReason:  true,
-	"Ready Unknown " + bootstrapv1.ConfigInvalidReason: true,
+	"Ready False " + infrav1.CredentialsRejectedReason:     true,
+	"Ready False " + infrav1.CredentialsMissingReason:      true,
+	"Ready Unknown " + bootstrapv1.ConfigInvalidReason:     true,
+	"Ready Unknown " + bootstrapv1.WaitingForSourcesReason: true,
 }
 
 // Change replaces what a Secret says of the vCenter, but for its password.
