@@ -75,7 +75,7 @@ func (r *Reconciler) recognize(ctx context.Context, f *facts, secret *corev1.Sec
 				"spec.bootstrap.configRef if it should use that Secret", f.machine.Name, secret.Name, foreign)
 	default:
 		return phase.Stall(bootstrapv1.ConfigInvalidReason,
-			"Secret %s has the name that the user data needs, but was not made from this config: %s; delete the Secret or rename the config",
+			"Secret %s has the name that the user data needs, but was not made from this config: %s; delete it or rename the config",
 			secret.Name, foreign)
 	}
 	return nil
