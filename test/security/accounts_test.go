@@ -71,7 +71,7 @@ func TestManySecrets(t *testing.T) {
 			expect.Same(t, "refused", secrets-accounts.MaxAccounts, refused)
 			return fmt.Sprintf("%d refused: %s", refused, infrav1.TooManyAccountsReason)
 		}},
-		attack{"tenant", "makes the same 500 Secrets in two namespaces, so that no account is one namespace's alone", func(t *testing.T) string {
+		attack{"tenant", "makes the same 500 Secrets in two namespaces, so that both share the accounts", func(t *testing.T) string {
 			refused := try(t, []string{"tenant", "accomplice"}, numbered)
 			if open := 2*secrets - refused; open > 4*accounts.MaxAccounts {
 				t.Errorf("%d Secrets have an account", open)
@@ -122,7 +122,7 @@ func TestOtherCredentials(t *testing.T) {
 // TestForeignMarks: a vCenter has VMs with the mark of machines of another namespace.
 func TestForeignMarks(t *testing.T) {
 	b := newBystander(t)
-	attempt(t, attack{"vCenter", "marks a VM as that of a machine in another namespace, to wake the machine without end", func(t *testing.T) string {
+	attempt(t, attack{"vCenter", "marks a VM as that of another namespace's machine, to wake that", func(t *testing.T) string {
 		v := vcenter.New(t)
 		owner := v.Owner(t)
 		owner.Occupy("foreign")
@@ -140,7 +140,9 @@ func TestForeignMarks(t *testing.T) {
 func TestClosed(t *testing.T) {
 	b := newBystander(t)
 	for tries, end := range map[string]func(t *testing.T, credentials map[string][]byte){
-		"keeps a session open after its Secret is deleted": func(*testing.T, map[string][]byte) { b.Gone(vsphere.Provider{}, tenantSecret) },
+		"keeps a session open after its Secret is deleted": func(*testing.T, map[string][]byte) {
+			b.Gone(vsphere.Provider{}, tenantSecret)
+		},
 		"keeps a session open after its Secret has another password": func(t *testing.T, credentials map[string][]byte) {
 			credentials["password"] = []byte("another")
 			b.account(t, credentials)

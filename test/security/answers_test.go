@@ -106,7 +106,7 @@ func TestNotVCenter(t *testing.T) {
 func TestRedirected(t *testing.T) {
 	b := newBystander(t)
 	for _, status := range []int{301, 302, 303, 307, 308} {
-		attempt(t, attack{"vCenter", fmt.Sprintf("redirects the call to another host, with status %d", status), func(t *testing.T) string {
+		attempt(t, attack{"vCenter", fmt.Sprintf("redirects the call to another host by a %d", status), func(t *testing.T) string {
 			var heard atomic.Int32
 			other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard.Add(1) }))
 			defer other.Close()

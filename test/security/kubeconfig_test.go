@@ -264,7 +264,10 @@ func TestKubeconfigs(t *testing.T) {
 			"has a huge key read", nil,
 			fields{"client-certificate-data": login.CertData, "client-key-data": bytes.Repeat([]byte("x"), 9<<10)}, "user.client-key-data",
 		},
-		{"writes a CA that is not a certificate", fields{"certificate-authority-data": []byte("x")}, nil, "cluster.certificate-authority-data"},
+		{
+			"writes a CA that is not a certificate", fields{"certificate-authority-data": []byte("x")}, nil,
+			"cluster.certificate-authority-data",
+		},
 	} {
 		attempt(t, attack{"tenant", a.tries, func(t *testing.T) string {
 			t.Parallel()

@@ -292,7 +292,7 @@ func TestAdoption(t *testing.T) {
 		attack{by: "tenant", tries: "names a Secret like ours without a format", try: adopts("format", func(o *corev1.Secret) {
 			delete(o.Data, "format")
 		})},
-		attack{by: "tenant", tries: "names a Secret like ours with a token that is not one", try: adopts("token", func(o *corev1.Secret) {
+		attack{by: "tenant", tries: "names a Secret like ours with an invalid token", try: adopts("token", func(o *corev1.Secret) {
 			o.Data["token"] = []byte("abcdef/../../x")
 		})},
 		attack{by: "tenant", tries: "names the Secret of another's config", try: func(t *testing.T) string {
@@ -308,7 +308,7 @@ func TestAdoption(t *testing.T) {
 			}
 			return "refused: ConfigInvalid, and the Secret stays with its config"
 		}},
-		attack{by: "tenant", tries: "makes the Secret that a config will write, before the controller does", try: func(t *testing.T) string {
+		attack{by: "tenant", tries: "makes the Secret before the controller does", try: func(t *testing.T) string {
 			t.Parallel()
 			secret := s.secret(t, ours("squatted"))
 			m := s.machine("squatted")
