@@ -49,10 +49,6 @@ fuzz: ## Render TRIES machines with arbitrary values, and check that no value es
 bench: ## Measure the time and memory of a rendering
 	go test ./bootstrap -run '^$$' -bench Render
 
-.PHONY: bench-hostile
-bench-hostile: servers ## Print the times and memory of honest machines beside hostile tenants, guests and servers
-	go test ./test/security/crowd -count=1 -v
-
 .PHONY: test-powershell
 test-powershell: ## Run vectors and function tests on the scripts of a node (skipped without pwsh and Pester 5)
 	@./test/powershell/run.sh
