@@ -5,7 +5,7 @@ import "strings"
 // Access says whose a file or folder is, and who may use it.
 type Access string
 
-// AccessAdmin lets in SYSTEM and Administrators only; AccessGuarded lets Users read a folder, and make nothing in it;
+// AccessAdmin lets in SYSTEM and Administrators only; AccessGuarded lets Users read a folder, but create nothing in it;
 // AccessInherit, like the empty Access, leaves it as it is.
 const (
 	AccessAdmin   Access = "admin"
@@ -13,8 +13,8 @@ const (
 	AccessInherit Access = "inherit"
 )
 
-// File makes a file anew, and the folders above it. Owner and access are set when it is made, under a name that nobody can know
-// before; then it gets its own name. A reader never sees half a file. One with access admin is not written through a link.
+// File creates a file, or replaces it, and creates the folders above it. Owner and access are set at creation, under a random
+// name; then the file gets its own name. A reader never sees half a file. With access admin the step does not follow links.
 //
 // Already so: the content has the same SHA-256, and with access admin the same owner and access.
 type File struct {
@@ -27,22 +27,22 @@ type File struct {
 	Content []byte `json:"content,omitempty"`
 	// Access is for SYSTEM and Administrators only (admin), or that of the folder (inherit, or empty).
 	Access Access `json:"access,omitempty"`
-	// Secret says that no line of the content is told, if it has 8 or more characters. Its text has no facts.
+	// Secret keeps lines of the content that have 8 or more characters out of reports. Its text has no facts.
 	Secret bool `json:"secret,omitempty"`
 }
 
-// Directory makes a folder and the folders above it. With access admin or guarded it belongs to Administrators, also where it was
-// there before, and the step fails where a link is in its path.
+// Directory creates a folder and the folders above it. With access admin or guarded, Administrators own it, even if it existed
+// before, and the step fails if a link is in its path.
 //
 // Already so: it exists. Owner and access are compared on their own.
 type Directory struct {
 	Common
 	// Path of the folder.
 	Path Value `json:"path"`
-	// Access as for a file: what is made in the folder later inherits it. Or guarded: Users read the folder and make nothing in it;
-	// in folders below it they have the rights that they have on a drive, because pods use their volumes as Users.
+	// Access as for a file; what is created in the folder later inherits it. With guarded, Users may read the folder, but create
+	// nothing in it; in folders below it they have the rights that they have on a drive, because pods use their volumes as Users.
 	Access Access `json:"access,omitempty"`
-	// Whole means everything in it, too: it belongs to Administrators, inherits its access, and links are removed.
+	// Whole includes everything in the folder: Administrators own it, it inherits its access, and links are removed.
 	Whole bool `json:"whole,omitempty"`
 }
 

@@ -36,7 +36,7 @@ type Program struct {
 	Diagnose []Diagnosis `json:"diagnose,omitempty"`
 	// Creates is a file that exists once the program has done its work.
 	Creates Value `json:"creates,omitempty"`
-	// Quiet keeps what the program writes on the node, where only administrators can read it: a failure tells its exit code alone.
+	// Quiet keeps the output of the program on the node, where only administrators can read it: a report has its exit code alone.
 	Quiet bool `json:"quiet,omitempty"`
 	// Undo is a program that runs before each further attempt, also when the one before was cut short. Its exit code does not
 	// matter.

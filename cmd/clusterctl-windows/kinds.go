@@ -30,7 +30,7 @@ func access(a plan.Access) string {
 	case plan.AccessAdmin:
 		return ", for SYSTEM and Administrators only"
 	case plan.AccessGuarded:
-		return ", in which Users may read but make nothing"
+		return ", in which Users may read but create nothing"
 	}
 	return ""
 }

@@ -89,7 +89,7 @@ func (b build) toolchain() (string, error) {
 	}
 	found := regexp.MustCompile(`(?m)^toolchain (go\S+)$`).FindSubmatch(content)
 	if found == nil {
-		return "", fmt.Errorf("find toolchain: %s/go.mod names none", b.source)
+		return "", fmt.Errorf("find toolchain: %s/go.mod has no line \"toolchain\"; add one", b.source)
 	}
 	return string(found[1]), nil
 }
@@ -98,7 +98,7 @@ func (b build) compile(p platform, toolchain, file string) error {
 	arguments := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid=", "-o", file, "."}
 	command := exec.Command("go", arguments...) //nolint:noctx,gosec // because main has no context, and the arguments are ours
 	command.Dir = b.source
-	// Whatever of the environment goes into the bytes is said here.
+	// Only these settings of the environment can change the bytes.
 	command.Env = append(slices.DeleteFunc(os.Environ(), changesBytes), "CGO_ENABLED=0", "GOWORK=off", "GOTOOLCHAIN="+toolchain,
 		"GOOS="+p.OS, "GOARCH="+p.Architecture)
 	if output, err := command.CombinedOutput(); err != nil {

@@ -72,10 +72,10 @@ func (r *Reconciler) recognize(ctx context.Context, f *facts, secret *corev1.Sec
 	case used(f):
 		return phase.Stall(bootstrapv1.ConfigInvalidReason,
 			"Machine %s uses Secret %s, which was not made from this config: %s; delete the Machine to get a new one, or remove its "+
-				"spec.bootstrap.configRef if it shall use that Secret", f.machine.Name, secret.Name, foreign)
+				"spec.bootstrap.configRef if it should use that Secret", f.machine.Name, secret.Name, foreign)
 	default:
 		return phase.Stall(bootstrapv1.ConfigInvalidReason,
-			"Secret %s was not made from this config: %s; but the user data needs that name; delete the Secret or rename the config",
+			"Secret %s has the name that the user data needs, but was not made from this config: %s; delete it or rename the config",
 			secret.Name, foreign)
 	}
 	return nil

@@ -85,7 +85,7 @@ Describe 'loader' {
         (Get-Content -Raw "$root/state.json" | ConvertFrom-Json).uid | Should -Be 'u2'
     }
     It 'begins anew where a user of Windows has made the folder: <name>' -ForEach @(
-        @{ name = 'his own'; access = 'O:S-1-5-21-1-2-3-1001G:DUD:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)' }
+        @{ name = 'their own'; access = 'O:S-1-5-21-1-2-3-1001G:DUD:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)' }
         @{ name = 'open'; access = 'O:BAG:SYD:AI(A;OICI;FA;;;SY)(A;OICIID;FA;;;BU)' }
     ) {
         $root = "$TestDrive/r2"

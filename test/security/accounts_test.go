@@ -73,7 +73,7 @@ func TestManySecrets(t *testing.T) {
 			expect.Same(t, "refused", secrets-accounts.MaxAccounts, refused)
 			return fmt.Sprintf("%d refused: %s", refused, infrav1.TooManyAccountsReason)
 		}},
-		attack{"tenant", "makes the same 500 Secrets in two namespaces, so that no account is its own", func(t *testing.T) string {
+		attack{"tenant", "makes the same 500 Secrets in two namespaces, so that both share the accounts", func(t *testing.T) string {
 			refused := try(t, []string{"tenant", "accomplice"}, numbered)
 			if open := 2*secrets - refused; open > 4*accounts.MaxAccounts {
 				t.Errorf("%d Secrets have an account", open)
@@ -98,7 +98,7 @@ func TestManySecrets(t *testing.T) {
 // TestOtherCredentials: a tenant names the server and user of another namespace, without knowing the password.
 func TestOtherCredentials(t *testing.T) {
 	b := newBystander(t)
-	attempt(t, attack{"tenant", "uses the vCenter and user of another namespace with a wrong password", func(t *testing.T) string {
+	attempt(t, attack{"tenant", "logs in as the vCenter user of another namespace with a wrong password", func(t *testing.T) string {
 		c := expect.Got(b.Get(vsphere.Provider{}, honestSecret, b.honest.Credentials()))(t)
 		m := machineIn("honest", "seen")
 		wait.Until(t, "the machine to run", func() (any, bool) {
@@ -124,7 +124,7 @@ func TestOtherCredentials(t *testing.T) {
 // TestForeignMarks: a vCenter has VMs with the mark of machines of another namespace.
 func TestForeignMarks(t *testing.T) {
 	b := newBystander(t)
-	attempt(t, attack{"vCenter", "marks a VM as another namespace's machine, to wake that without end", func(t *testing.T) string {
+	attempt(t, attack{"vCenter", "marks a VM as that of another namespace's machine, to wake that", func(t *testing.T) string {
 		v := vcenter.New(t)
 		owner := v.Owner(t)
 		owner.Occupy("foreign")
@@ -134,7 +134,7 @@ func TestForeignMarks(t *testing.T) {
 		owner.SetExtra("own", "capwin.owner", "tenant/m")
 		expect.Same(t, "the first key", cloud.Key{Namespace: "tenant", Name: "m"}, <-b.keys)
 		expect.Same(t, "more keys", 0, len(b.keys))
-		return "it wakes machines of its own namespace alone"
+		return "only machines of its own namespace are woken"
 	}})
 }
 
@@ -166,17 +166,19 @@ func TestCrowdedAccount(t *testing.T) {
 func TestClosed(t *testing.T) {
 	b := newBystander(t)
 	for tries, end := range map[string]func(t *testing.T, credentials map[string][]byte){
-		"keeps a session whose Secret is deleted": func(*testing.T, map[string][]byte) { b.Gone(vsphere.Provider{}, tenantSecret) },
-		"keeps a session whose Secret has another password": func(t *testing.T, credentials map[string][]byte) {
+		"keeps a session open after its Secret is deleted": func(*testing.T, map[string][]byte) {
+			b.Gone(vsphere.Provider{}, tenantSecret)
+		},
+		"keeps a session open after its Secret has another password": func(t *testing.T, credentials map[string][]byte) {
 			credentials["password"] = []byte("another")
 			b.account(t, credentials)
 		},
-		"keeps a session whose Secret is broken": func(t *testing.T, _ map[string][]byte) {
+		"keeps a session open after its Secret is broken": func(t *testing.T, _ map[string][]byte) {
 			if _, err := b.Get(vsphere.Provider{}, tenantSecret, nil); err == nil {
 				t.Error("a Secret without credentials has an account")
 			}
 		},
-		"keeps a session that no machine uses": func(*testing.T, map[string][]byte) {
+		"keeps a session open that no machine uses": func(*testing.T, map[string][]byte) {
 			b.later.Add(int64(accounts.KeepUnused))
 			b.Sweep()
 		},
@@ -224,12 +226,12 @@ func TestProbing(t *testing.T) {
 	})
 	pinned := string(known["thumbprint"])
 	for tries, c := range map[string]struct{ server, thumbprint string }{
-		"learns of a port with TLS":                     {inside.Listener.Addr().String(), strings.Repeat("00", 32)},
-		"learns of a port with TLS that he knows":       {inside.Listener.Addr().String(), pinned},
-		"learns of a port without TLS":                  {plain.Addr().String(), pinned},
-		"learns of a port that is closed":               {closed.Addr().String(), pinned},
-		"learns of a name that does not exist":          {"no-such-host.invalid", pinned},
-		"learns of the metadata of the platform's host": {"127.0.0.1:1", pinned},
+		"asks what answers at a port with TLS":               {inside.Listener.Addr().String(), strings.Repeat("00", 32)},
+		"probes a port with TLS whose certificate they know": {inside.Listener.Addr().String(), pinned},
+		"probes a port without TLS":                          {plain.Addr().String(), pinned},
+		"probes a closed port":                               {closed.Addr().String(), pinned},
+		"probes a name that does not exist":                  {"no-such-host.invalid", pinned},
+		"probes a privileged port of the manager's host":     {"127.0.0.1:1", pinned},
 	} {
 		attempt(t, attack{"tenant", tries, func(t *testing.T) string {
 			heard.Store("")

@@ -175,7 +175,7 @@ func (a *attacker) copiedTemplate() attack {
 	}}
 }
 
-// claim is an attack by a claim that the tenant writes himself.
+// claim is an attack by a claim that the tenant writes.
 func (a *attacker) claim() attack {
 	const tries = "claims an address of a pool of another namespace"
 	return attack{by: "tenant", tries: tries, try: func(t *testing.T) string {

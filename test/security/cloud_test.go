@@ -126,7 +126,7 @@ func shown(t *testing.T, err error) string {
 			t.Errorf("people are shown %d bytes: %.300q", len(text), text)
 		}
 	}
-	first, _, _ := strings.Cut(condition.Message, ":")
+	first, _, _ := strings.Cut(condition.Message, ": ")
 	return condition.Reason + ", " + first
 }
 

@@ -41,13 +41,13 @@ func TestPace(t *testing.T) {
 		{"boots", "starts and fails to start 700 times in ten seconds", true, func(i int, vm *fake.VM) {
 			vm.Report = guestReport(`"state":"Succeeded","boot":{"state":"` + []string{"Failed", "Running"}[i%2] + `"}`)
 		}},
-		{"nonsense", "tells nonsense and sense by turns", false, func(i int, vm *fake.VM) {
+		{"nonsense", "alternates between reports that can be read and reports that cannot", false, func(i int, vm *fake.VM) {
 			vm.Report = []string{"{", guestReport(`"step":"s"`)}[i%2]
 		}},
 		{"moves", "changes its address 700 times in ten seconds", false, func(i int, vm *fake.VM) {
 			vm.Told = []clusterv1.MachineAddress{ipOf(fmt.Sprintf("10.5.%d.%d", i/250, i%250))}
 		}},
-		{"all", "changes all it can 700 times in ten seconds", true, func(i int, vm *fake.VM) {
+		{"all", "changes everything 700 times in ten seconds", true, func(i int, vm *fake.VM) {
 			vm.Told = []clusterv1.MachineAddress{ipOf(fmt.Sprintf("10.5.%d.%d", i/250, i%250))}
 			vm.Report = guestReport(fmt.Sprintf(`"state":%q,"step":"s%d","facts":{"os":"%d"},"boot":{"state":%q}`,
 				[]string{"Failed", "Running", "Rebooting", "Succeeded"}[i%4], i, i, []string{"Running", "Failed", "Succeeded"}[i%3]))

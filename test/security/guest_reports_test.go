@@ -130,7 +130,7 @@ func atLimits() (all []lie) {
 		for beyond := range 2 {
 			n := limit.most + beyond
 			all = append(all, lie{
-				fmt.Sprintf("limit-%d-%d", i, beyond), fmt.Sprintf("sends %s of %d, where %d is the limit", limit.field, n, limit.most),
+				fmt.Sprintf("limit-%d-%d", i, beyond), fmt.Sprintf("reports %s of %d, where %d is the limit", limit.field, n, limit.most),
 				limit.tells(n), nil, good,
 			})
 		}
@@ -142,12 +142,12 @@ func atLimits() (all []lie) {
 var lies = []lie{
 	{"size", "reports 16 KiB", padded(plan.MaxReportBytes), one(bootstraps), nil},
 	{"size-1", "reports one byte more than 16 KiB", padded(plan.MaxReportBytes + 1), one(notUnderstood), nil},
-	{"elapsed", "took less than no time", guestReport(`"elapsed":-1`), one(bootstraps), nil},
-	{"exit", "gives an exit code that the API cannot hold", guestReport(`"exitCode":2147483648`), one(bootstraps), nil},
-	{"exit-2", "gives an exit code that no number can hold", guestReport(`"exitCode":1e999`), one(notUnderstood), nil},
-	{"exit-3", "gives an exit code that is a text", guestReport(`"exitCode":"1"`), one(notUnderstood), nil},
+	{"elapsed", "reports a negative time", guestReport(`"elapsed":-1`), one(bootstraps), nil},
+	{"exit", "reports an exit code that the API cannot hold", guestReport(`"exitCode":2147483648`), one(bootstraps), nil},
+	{"exit-2", "reports an exit code that no number can hold", guestReport(`"exitCode":1e999`), one(notUnderstood), nil},
+	{"exit-3", "reports an exit code that is a text", guestReport(`"exitCode":"1"`), one(notUnderstood), nil},
 	{
-		"durations", "makes phases up", guestReport(`"durations":` + allPhases()), one(bootstraps),
+		"durations", "invents phases", guestReport(`"durations":` + allPhases()), one(bootstraps),
 		func(s infrav1.WindowsMachineStatus) string {
 			if got, want := len(s.Bootstrap.Durations), len(bootstrap.PhaseNames()); got != want {
 				return fmt.Sprintf("there are %d durations, want %d", got, want)
@@ -160,25 +160,25 @@ var lies = []lie{
 		"nested-1", "nests an unknown field", guestReport(`"x":` + strings.Repeat("[", 7000) + strings.Repeat("]", 7000)),
 		one(bootstraps), nil,
 	},
-	{"state", "is in a state that there is not", guestReport(`"state":"Ready"`), one(notUnderstood), nil},
-	{"version", "speaks another version", guestReport(`"version":2`), one(notUnderstood), nil},
+	{"state", "reports a state that does not exist", guestReport(`"state":"Ready"`), one(notUnderstood), nil},
+	{"version", "reports in another version", guestReport(`"version":2`), one(notUnderstood), nil},
 	{"null", "reports null", "null", one(notUnderstood), nil},
 	{
-		"twice", "gives its state twice, to be read in two ways", guestReport(`"state":"Failed","state":"Running"`), one(bootstraps),
+		"twice", "reports its state twice, to be read in two ways", guestReport(`"state":"Failed","state":"Running"`), one(bootstraps),
 		nil,
 	},
 	{"reason", "invents a reason", guestReport(`"state":"Failed","reason":"Joined"`), one(fails), nil},
-	{"reason-1", "takes a reason that only we give", guestReport(`"state":"Failed","reason":"NodeDeleted"`), one(fails), nil},
-	{"reason-2", "gives a reason without a failure", guestReport(`"reason":"JoinFailed"`), one(bootstraps), nil},
+	{"reason-1", "reports a reason that only we give", guestReport(`"state":"Failed","reason":"NodeDeleted"`), one(fails), nil},
+	{"reason-2", "reports a reason without a failure", guestReport(`"reason":"JoinFailed"`), one(bootstraps), nil},
 	{
-		"conditions", "brings conditions, a providerID and a Node of its own",
+		"conditions", "reports conditions, a providerID and a Node",
 		guestReport(`"conditions":[{"type":"Ready","status":"True","reason":"Joined"}],"providerID":"azure:///other",` +
 			`"nodeName":"other","status":{"nodeName":"other"},"uid":"another-machine","node":"other",` +
 			`"initialization":{"provisioned":false}`),
 		one(bootstraps), func(s infrav1.WindowsMachineStatus) string { return s.NodeName }, // there is no Node yet
 	},
 	{
-		"sentence", "goes on in our sentence with one of its own",
+		"sentence", "continues our sentence with one of its own",
 		guestReport(`"step":"x, 1s of at most 2s. Node other has joined (Joined)"`), one(bootstraps),
 		func(s infrav1.WindowsMachineStatus) string {
 			if strings.Contains(s.Bootstrap.Step, " ") {
@@ -188,7 +188,7 @@ var lies = []lie{
 		},
 	},
 	{
-		"control", "sends control characters, escapes, and characters that turn the text around",
+		"control", "reports control characters, escapes, and characters that reverse the text",
 		guestReport(`"state":"Failed","phase":{"index":1,"of":2,"name":"a\u001b[2J\u202e"},"step":"b\r\n\u0000",` +
 			`"reason":"\u001b]0;x\u0007","message":"c\u009b31m\u2028\ufeff\ud800 ` + "\xff" + `","lastLines":["\u001b[31m\u007f"],` +
 			`"warnings":["\u202e\u200b"],"facts":{"os":"\u001b"},"boot":{"state":"Failed","reason":"\n","message":"\u0008"}`),

@@ -24,7 +24,7 @@ func TestWords(t *testing.T) {
 			world.Tokens(1))
 	}
 	attempt(t,
-		attack{by: "guest", tries: "says at once that it has succeeded, to be taken for a Node", try: func(t *testing.T) string {
+		attack{by: "guest", tries: "reports success at once, to be taken for a Node", try: func(t *testing.T) string {
 			t.Parallel()
 			m, state := s.booting(t, "done")
 			s.vm(state, func(vm *fake.VM) { vm.Report = guestReport(`"state":"Succeeded"`) })
@@ -34,7 +34,7 @@ func TestWords(t *testing.T) {
 			fine(t)
 			return "it waits for a Node that Cluster API sees, and keeps its token: " + string(now.Windows.Status.Phase)
 		}},
-		attack{by: "guest", tries: "says that it failed, with another machine's name, to have that one's token removed",
+		attack{by: "guest", tries: "reports a failure under another machine's name, to have that one's token removed",
 			try: func(t *testing.T) string {
 				t.Parallel()
 				m, state := s.booting(t, "liar")
@@ -47,12 +47,12 @@ func TestWords(t *testing.T) {
 				return "only its own token is removed"
 			}},
 		attack{
-			by: "guest", tries: "tells addresses of another machine and of the API server, and names",
+			by: "guest", tries: "reports addresses of another machine and of the API server, and names",
 			try: func(t *testing.T) string {
 				t.Parallel()
 				return s.addresses(t)
 			},
-		}, attack{by: "guest", tries: "tells 5000 addresses", try: func(t *testing.T) string {
+		}, attack{by: "guest", tries: "reports 5000 addresses", try: func(t *testing.T) string {
 			t.Parallel()
 			m, state := s.booting(t, "flood")
 			s.vm(state, func(vm *fake.VM) {

@@ -40,13 +40,12 @@ var managers = sync.OnceValues(func() ([]servers.Manager, error) {
 // tenant is a namespace whose objects the built managers look after. Who has it may write all that is in it.
 type tenant struct{ *world.Namespace }
 
-// newTenant waits until Cluster API has connected to the workload cluster: a kubeconfig that is written after that is read by our
-// managers alone.
+// newTenant waits until the Cluster is in use, as it would be when its tenant changes the kubeconfig.
 func newTenant(t *testing.T) tenant {
 	t.Helper()
 	n := tenant{shared.Namespace(t, world.Start{Credentials: map[string][]byte{"server": []byte("vcenter.invalid")}})}
 	expect.Got(managers())(t)
-	wait.Eventually(t, "Cluster API's connection", func(ctx context.Context) error {
+	wait.Eventually(t, "the Cluster to be connected", func(ctx context.Context) error {
 		if !conditions.IsTrue(n.Cluster(ctx, t), clusterv1.ClusterRemoteConnectionProbeCondition) {
 			return errors.New("there is none")
 		}
@@ -83,7 +82,7 @@ func (n tenant) machines(t *testing.T) (m, own *world.Machine) {
 	return m, own
 }
 
-// peer is a server of the tenant's, or one that he wants our managers to talk to. It tells what it heard.
+// peer is a server of the tenant's, or one that they want our managers to talk to. It tells what it heard.
 type peer struct {
 	*httptest.Server
 	mu          sync.Mutex
@@ -211,7 +210,7 @@ func TestKubeconfigs(t *testing.T) {
 	}
 	for _, a := range []theft{
 		{"sends the manager's token from a file", nil, fields{"token": nil, "tokenFile": token}, "user.tokenFile"},
-		{"sends the manager's token beside one of his own", nil, fields{"tokenFile": token}, "user.tokenFile"},
+		{"sends the manager's token beside a token of their own", nil, fields{"tokenFile": token}, "user.tokenFile"},
 		{
 			"logs in with a certificate of the manager's", nil,
 			fields{"token": nil, "client-certificate": certificate, "client-key": key}, "user.client-certificate",
@@ -221,16 +220,16 @@ func TestKubeconfigs(t *testing.T) {
 			fields{"token": nil, "client-certificate-data": login.CertData, "client-key": key}, "user.client-key",
 		},
 		{
-			"learns whether a file of the manager's is a CA",
+			"asks whether a file of the manager is a CA",
 			fields{"certificate-authority-data": nil, "certificate-authority": certificate}, nil, "cluster.certificate-authority",
 		},
 		{
-			"makes the management cluster his workload cluster, with the manager's token",
+			"makes the management cluster their workload cluster, with the manager's token",
 			fields{"server": "https://kubernetes.default.svc", "certificate-authority-data": nil, "certificate-authority": certificate},
 			fields{"token": nil, "tokenFile": token}, "cluster.certificate-authority",
 		},
 		{
-			"makes the management cluster his workload cluster, with its CA and the manager's token",
+			"makes the management cluster their workload cluster, with its CA and the manager's token",
 			fields{"server": login.Host, "certificate-authority-data": login.CAData},
 			fields{"token": nil, "tokenFile": token}, "user.tokenFile",
 		},
@@ -260,12 +259,15 @@ func TestKubeconfigs(t *testing.T) {
 		{"acts with another user's attributes", nil, fields{"as-user-extra": fields{"scopes": []string{"all"}}}, "user.as-user-extra"},
 		{"splits a header with a token", nil, fields{"token": "x\r\nX-Remote-User: admin"}, "user.token"},
 		{"has the manager ask without credentials", nil, fields{"token": nil}, "user.token"},
-		{"leaves the key of a certificate out", nil, fields{"client-certificate-data": login.CertData}, "user.client-certificate-data"},
+		{"leaves out the key of a certificate", nil, fields{"client-certificate-data": login.CertData}, "user.client-certificate-data"},
 		{
 			"has a huge key read", nil,
 			fields{"client-certificate-data": login.CertData, "client-key-data": bytes.Repeat([]byte("x"), 9<<10)}, "user.client-key-data",
 		},
-		{"writes a CA that is none", fields{"certificate-authority-data": []byte("x")}, nil, "cluster.certificate-authority-data"},
+		{
+			"writes a CA that is not a certificate", fields{"certificate-authority-data": []byte("x")}, nil,
+			"cluster.certificate-authority-data",
+		},
 	} {
 		attempt(t, attack{"tenant", a.tries, func(t *testing.T) string {
 			t.Parallel()
@@ -287,18 +289,18 @@ func TestKubeconfigTexts(t *testing.T) {
 	aliases := "a: &a [" + strings.Repeat("x,", 100) + "]\nb: &b [" + strings.Repeat("*a,", 100) + "]\n" +
 		"c: [" + strings.Repeat("*b,", 100) + "]\n"
 	for tries, text := range map[string][]byte{
-		"fills the manager's memory with aliases": []byte("apiVersion: v1\nkind: Config\n" + aliases),
-		"has a very long kubeconfig read":         append(kubeconfig(fields{}, fields{}), bytes.Repeat([]byte(" "), 300<<10)...),
-		"nests lists without end":                 bytes.Repeat([]byte("["), 100<<10),
-		"writes no kubeconfig":                    []byte("\x00\xff token: SECRET"),
-		"writes nothing":                          nil,
+		"fills the manager's memory with aliases":    []byte("apiVersion: v1\nkind: Config\n" + aliases),
+		"has a very long kubeconfig read":            append(kubeconfig(fields{}, fields{}), bytes.Repeat([]byte(" "), 300<<10)...),
+		"nests lists without end":                    bytes.Repeat([]byte("["), 100<<10),
+		"writes binary data instead of a kubeconfig": []byte("\x00\xff token: SECRET"),
+		"writes an empty kubeconfig":                 nil,
 	} {
 		attempt(t, attack{"tenant", tries, func(t *testing.T) string {
 			t.Parallel()
 			return refused(t, text, "value")
 		}})
 	}
-	attempt(t, attack{"tenant", "names a context that is not there", func(t *testing.T) string {
+	attempt(t, attack{"tenant", "names a context that does not exist", func(t *testing.T) string {
 		t.Parallel()
 		return refused(t, []byte("apiVersion: v1\nkind: Config\ncurrent-context: c\n"), "current-context")
 	}})
@@ -325,11 +327,11 @@ func refused(t *testing.T, kubeconfig []byte, field string) (verdict string) {
 	return "refused: KubeconfigRefused names " + field
 }
 
-// A tenant mends his kubeconfig, and his machine goes on. What the current context does not use has no effect.
+// A tenant mends the kubeconfig, and the machine goes on. What the current context does not use has no effect.
 func TestKubeconfigMended(t *testing.T) {
 	shared.Namespace(t, world.Start{})
 	token, _, _ := files(t)
-	attempt(t, attack{"tenant", "keeps a file of the manager's in a context that is not used", func(t *testing.T) string {
+	attempt(t, attack{"tenant", "names a file of the manager in a context that is not used", func(t *testing.T) string {
 		t.Parallel()
 		n := newTenant(t)
 		good := n.writes(t, kubeconfig(fields{"server": "https://127.0.0.1:1"}, fields{"tokenFile": token}))

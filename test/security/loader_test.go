@@ -35,16 +35,16 @@ import (
 func TestLoader(t *testing.T) {
 	t.Parallel()
 	attempt(t, attack{
-		by: "node user", tries: "finds a piece of a golden plan, or a secret of it, in the event log of PowerShell",
+		by: "node user", tries: "looks for parts and secrets of golden plans in the event log of PowerShell",
 		try: inGoldenPlans,
 	}, attack{
-		by: "node user", tries: "finds a piece of any of 1,000 plans in the event log of PowerShell",
+		by: "node user", tries: "looks for parts of 1,000 plans in the event log of PowerShell",
 		try: inRandomPlans,
 	}, attack{
 		by: "node user", tries: "makes the folder of the next machine's user data first, to own what SYSTEM runs",
 		try: guessesFolder,
 	}, attack{
-		by: "node user", tries: "makes the agent's folder first, with a plan and an agent of his own",
+		by: "node user", tries: "makes the agent's folder first, with a plan and an agent of their own",
 		try: squatsRoot,
 	})
 	attempt(t, forgeries()...)
@@ -185,7 +185,7 @@ func renderWindows(t *testing.T, change func(*bootstrap.Input)) ([]byte, error) 
 	return data.Bytes(), err
 }
 
-// Two machines that a user can tell apart by nothing but their tokens, which he does not know.
+// Two machines that a user can tell apart by nothing but their tokens, which the user does not know.
 func guessesFolder(t *testing.T) string {
 	one := expect.Got(renderWindows(t, func(*bootstrap.Input) {}))(t)
 	other := expect.Got(renderWindows(t, func(in *bootstrap.Input) { in.Token = "abcdef.0123456789abcdeg" }))(t)
@@ -195,13 +195,13 @@ func guessesFolder(t *testing.T) string {
 	return "cannot know the name: 64 bits of a hash over the token"
 }
 
-// He knows the UID of the Machine, which is no secret, and waits for nothing but the loader to take his files for kept ones.
+// The user knows the UID of the Machine, which is no secret, and waits for the loader to take the user's files for kept ones.
 func squatsRoot(t *testing.T) string {
-	const root, his = `C:\ProgramData\capwin`, "throw 'his agent'"
+	const root, theirs = `C:\ProgramData\capwin`, "throw 'their agent'"
 	userData := expect.Got(renderWindows(t, func(*bootstrap.Input) {}))(t)
 	vm := guest.NewMemoryVM("uid-1", "win-1", userData)
 	simulated := &guest.Simulated{Dir: t.TempDir(), Files: map[string]string{
-		root + `\plan.json`: `{"version":1,"machine":{"uid":"uid-1"}}`, root + `\agent.ps1`: his,
+		root + `\plan.json`: `{"version":1,"machine":{"uid":"uid-1"}}`, root + `\agent.ps1`: theirs,
 	}}
 	ctx, off := context.WithCancel(t.Context())
 	over := make(chan error, 1)
@@ -216,7 +216,7 @@ func squatsRoot(t *testing.T) string {
 	if access := expect.Got(expect.Got(windows.New(simulated.Dir))(t).Access(root))(t); !strings.HasPrefix(access, "O:BAD:P") {
 		t.Errorf("the folder has the access %q", access)
 	}
-	return "his folder goes: it is not owned by Administrators"
+	return "their folder is removed, because Administrators do not own it"
 }
 
 // forgeries change what Plan must hold a stored Secret to: the plugin shows its plan as what the guest got.
@@ -232,11 +232,11 @@ func forgeries() []attack {
 		{"the agent", "H4sI", "H4sJ"},
 		{"the command that starts PowerShell", "RemoteSigned", "UnrestrictEd"},
 		{"the command that removes the folder", "@rd ", "@md "},
-		{"the commands, by one of his own", "runcmd:\n", "runcmd:\n- 'calc.exe'\n"},
-		{"the files, by one of his own", "write_files:\n", "write_files:\n- {path: 'C:\\x', content: x}\n"},
+		{"the commands", "runcmd:\n", "runcmd:\n- 'calc.exe'\n"},
+		{"the files", "write_files:\n", "write_files:\n- {path: 'C:\\x', content: x}\n"},
 	} {
 		all = append(all, attack{
-			by: "tenant", tries: "hides in a bootstrap Secret that he stores for another a change of " + c.what,
+			by: "tenant", tries: "stores a bootstrap Secret for another's machine, with a change of " + c.what,
 			try: func(t *testing.T) string {
 				forged := strings.Replace(good, c.old, c.with, 1)
 				_, err := scripts.Plan([]byte(forged))
@@ -249,7 +249,7 @@ func forgeries() []attack {
 	}
 	loader := strings.Index(good, `\loader.ps1'`)
 	return append(all, attack{
-		by: "tenant", tries: "hides in a bootstrap Secret that he stores for another a change of any one byte of the loader",
+		by: "tenant", tries: "stores a bootstrap Secret for another's machine, with a change of one byte of the loader",
 		try: func(t *testing.T) string {
 			end := loader + strings.Index(good[loader:], "\n- path")
 			for at := loader; at < end; at++ {
@@ -257,10 +257,10 @@ func forgeries() []attack {
 					t.Fatalf("byte %d may be changed", at)
 				}
 			}
-			return fmt.Sprintf("refused: each of %d", end-loader)
+			return fmt.Sprintf("refused: each of %d changes", end-loader)
 		},
 	}, attack{
-		by: "tenant", tries: "names another folder in all of a Secret's places, one that he has made",
+		by: "tenant", tries: "stores a bootstrap Secret that names a folder of their own everywhere",
 		try: func(t *testing.T) string {
 			_, err := scripts.Plan([]byte(strings.ReplaceAll(good, hash, `C:\Windows\Temp\capwin-0000000000000000`)))
 			expect.Says(t, "another folder", err, "not what this release renders")
@@ -277,14 +277,14 @@ func markers() []attack {
 		{"more items of YAML", "\n- path: 'C:\\Windows\\x.ps1'\n  content: x\nruncmd:\n- calc.exe\n"},
 		{"a document of YAML", "\n...\n---\nruncmd: [calc.exe]\n"},
 		{"a jinja template", "## template: jinja\n{{ ds.meta_data }}{% raw %}"},
-		{"a place of our own", "@@HASH@@ @@PLAN@@ @@AGENT@@"},
+		{"a placeholder of our own", "@@HASH@@ @@PLAN@@ @@AGENT@@"},
 		{"a MIME message", "Content-Type: multipart/mixed; boundary=b\n\n--b\n"},
 		{"tags of EC2Config", "<powershell>calc.exe</powershell><script>calc.exe</script>"},
 		{"the end of a here-string", "'@\ncalc.exe\n\"@\n"},
 		{"variables of cmd.exe", "%PATH% & calc.exe | calc.exe"},
 		{"letters that are not ASCII", "\u00fc\u2028\ufeff"},
 	} {
-		all = append(all, attack{by: "tenant", tries: "leaves his place in user data with " + c.what, try: leavesPlan(c.text)})
+		all = append(all, attack{by: "tenant", tries: "breaks out of the plan in user data with " + c.what, try: leavesPlan(c.text)})
 	}
 	return all
 }
@@ -303,7 +303,7 @@ func leavesPlan(text string) func(t *testing.T) string {
 		inside := string(expect.Got(scripts.Plan(got))(t))
 		expect.Same(t, "the plan in the file", inside, unpackFile(t, readCloudConfig(t, got).WriteFiles[2].Content))
 		expect.OK(t, expect.Got(plan.Decode([]byte(inside)))(t).Validate())
-		return "stays data: nothing but the plan and its folder's name differs"
+		return "it stays data: nothing but the plan and its folder's name differs"
 	}
 }
 

@@ -1,6 +1,7 @@
 package security
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -12,12 +13,19 @@ var shared *world.World
 
 func TestMain(m *testing.M) { world.Main(told{m}, &shared, 8) }
 
-// told runs all tests and then prints what was tried.
+// told runs all tests, then prints what was tried, and fails if a whole run tried too little.
 type told struct{ *testing.M }
 
 // Run is called by world.Main while the servers run.
 func (t told) Run() int {
 	code := t.M.Run()
 	verdicts.print(os.Stdout)
-	return code
+	if code != 0 || !wholeRun() {
+		return code
+	}
+	if err := verdicts.check(); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	return 0
 }

@@ -28,11 +28,11 @@ func imageAttacks() []attack {
 			expect.OK(t, n.machine.Put(path, []byte("of the image")))
 			expect.OK(t, n.machine.Protect(one.folder, everyone))
 			expect.OK(t, n.machine.Protect(path, everyone))
-			expect.OK(t, n.user.Write(one.folder+`\version.dll`, evil)) // he is the owner
+			expect.OK(t, n.user.Write(one.folder+`\version.dll`, evil)) // the user is the owner
 			n.succeeded(n.run("vsphere"))
 			n.denied("change it", n.user.Write(path, evil))
 			n.denied("replace it", n.user.Replace(path, evil))
-			n.denied("change what was his", n.user.Write(one.folder+`\version.dll`, evil))
+			n.denied("change what was theirs", n.user.Write(one.folder+`\version.dll`, evil))
 			n.denied("make something beside it", n.user.Write(one.folder+`\more.dll`, evil))
 			n.denied("link it", n.user.Link(one.folder+`\more`, `C:\Users\mallory`))
 			return "access is denied: all in the folder belongs to administrators"
@@ -44,7 +44,7 @@ func imageAttacks() []attack {
 // programAttacks are about what SYSTEM runs, and about what it does for a user.
 func programAttacks() []attack {
 	return []attack{
-		{"node user", "links a program of ours to one of his", func(t *testing.T) string {
+		{"node user", "links a program of ours to one of their own", func(t *testing.T) string {
 			n := newNode(t)
 			expect.OK(t, n.machine.MakeDirectory(`C:\k`))
 			expect.OK(t, n.machine.Protect(`C:\k`, "O:BAD:AI(A;OICI;FA;;;BU)"))
@@ -69,7 +69,7 @@ func programAttacks() []attack {
 			expect.Same(t, "message", "The system cannot find the file specified: kubectl.exe", report.Message)
 			return "bare names are looked for among Windows' own programs"
 		}},
-		{"node user", "lets SYSTEM give him a folder, by a junction at his keys", func(t *testing.T) string {
+		{"node user", "gets a folder from SYSTEM, by a junction in place of their SSH keys", func(t *testing.T) string {
 			n := newNode(t)
 			expect.OK(t, n.machine.MakeDirectory(`C:\k`))
 			expect.OK(t, n.machine.Protect(`C:\k`, windows.AdminOnly))

@@ -154,7 +154,7 @@ func TestNode(t *testing.T) {
 			n.denied("write a script", n.user.Write(`C:\run\capwin\scripts\more.ps1`, evil))
 			return "the folder is made anew, and is closed before a script is in it"
 		}},
-		attack{"node user", "swaps a script between its writing and its run", func(t *testing.T) string {
+		attack{"node user", "swaps a script after it is written and before it runs", func(t *testing.T) string {
 			n := newNode(t)
 			n.between = func() { n.meddle(scriptsOf(t)...) }
 			n.succeeded(n.run("scripts"))
@@ -175,7 +175,7 @@ func TestNode(t *testing.T) {
 			n.denied("make a folder beside ours", n.user.MakeDirectory(`C:\run\other`))
 			return "the parent folder belongs to administrators first"
 		}},
-		attack{"node user", "makes our folder a junction to a folder of his", func(t *testing.T) string {
+		attack{"node user", "makes our folder a junction to a folder of their own", func(t *testing.T) string {
 			n := newNode(t)
 			n.own(`C:\theirs\scripts`, "pre-join-agent.ps1")
 			n.own(`C:\run`)
@@ -212,7 +212,7 @@ func TestNode(t *testing.T) {
 			expect.Same(t, "reads of the token", 0, read)
 			_, err := n.user.Read(`C:\run\kubeadm\join-config.yaml`)
 			n.denied("read the token", err)
-			return "the file is made anew, under a name that he does not know"
+			return "the file is made anew, under a name that they do not know"
 		}},
 		attack{"node user", "opens the lock of the agent before it starts", func(t *testing.T) string {
 			n := newNode(t)
@@ -223,7 +223,7 @@ func TestNode(t *testing.T) {
 			n.denied("take the lock later", err)
 			return "access is denied: the lock is a file of administrators"
 		}},
-		attack{"node user", "is the first in the folders where the kubelet looks for drivers", func(t *testing.T) string {
+		attack{"node user", "makes the folders first in which the kubelet looks for drivers", func(t *testing.T) string {
 			n := newNode(t)
 			sockets := []string{
 				`C:\var\lib\kubelet\plugins_registry\evil.sock`, `C:\var\lib\kubelet\device-plugins\evil.sock`,
@@ -240,7 +240,7 @@ func TestNode(t *testing.T) {
 				}
 				n.denied("make "+socket, n.user.Write(socket, ""))
 			}
-			return "his folders are removed, and ours are closed"
+			return "their folders are removed, and ours are closed"
 		}},
 		attack{"node user", "writes the kubelet's configuration before kubeadm does", func(t *testing.T) string {
 			n := newNode(t)
@@ -248,7 +248,7 @@ func TestNode(t *testing.T) {
 			n.between = func() { n.meddle(`C:\var\lib\kubelet\config.yaml`) }
 			n.succeeded(n.run("vsphere"))
 			if n.machine.FileExists(`C:\var\lib\kubelet\config.yaml`) {
-				t.Error("his configuration is still there")
+				t.Error("the user's configuration is still there")
 			}
 			n.denied("write it", n.user.Write(`C:\var\lib\kubelet\config.yaml`, evil))
 			return "it is removed, and the folder is guarded"

@@ -85,35 +85,35 @@ func TestOwners(t *testing.T) {
 	}
 	attempt(t,
 		attack{
-			by: "tenant", tries: "names another's Machine as owner of his WindowsMachine, to get its user data into his VM",
+			by: "tenant", tries: "names another's Machine as owner of their WindowsMachine, to get its user data into their VM",
 			try: windowsOf(func(m *clusterv1.Machine) types.UID { return m.UID }),
 		},
 		attack{
-			by: "tenant", tries: "names another's Machine as owner of his WindowsMachine by a wrong UID",
+			by: "tenant", tries: "names another's Machine as owner of their WindowsMachine by a wrong UID",
 			try: windowsOf(func(*clusterv1.Machine) types.UID { return wrongUID }),
 		},
 		attack{
-			by: "tenant", tries: "names another's Machine as owner of his config, to get a token for its cluster",
+			by: "tenant", tries: "names another's Machine as owner of their config, to get a token for its cluster",
 			try: evilConfig,
 		},
 		attack{
-			by: "tenant", tries: "has his Machine use an object of the same name and another API group",
+			by: "tenant", tries: "has their Machine use an object of the same name and another API group",
 			try: otherGroup,
 		},
 		attack{
-			by: "tenant", tries: "has his Machine use another's WindowsMachine, to get a config for its name and addresses",
+			by: "tenant", tries: "has their Machine use another's WindowsMachine, to get a config for its name and addresses",
 			try: othersWindows,
 		},
 		attack{
-			by: "tenant", tries: "has his Machine use another's config, to learn what it reserves and how long it waits",
+			by: "tenant", tries: "has their Machine use another's config, to learn what it reserves and how long it waits",
 			try: othersConfig,
 		},
 		attack{
-			by: "tenant", tries: "labels his WindowsMachine with a Cluster that its Machine does not have, to escape a pause",
+			by: "tenant", tries: "labels their WindowsMachine with a Cluster that its Machine does not have, to escape a pause",
 			try: otherCluster,
 		},
 		attack{
-			by: "tenant", tries: "names an owner that is gone, to keep an object of ours for ever",
+			by: "tenant", tries: "names an owner that is gone, to keep an object of ours forever",
 			try: deletesRefused,
 		},
 		attack{
@@ -263,13 +263,13 @@ func TestAdoption(t *testing.T) {
 	}
 	attempt(t,
 		attack{
-			by: "tenant", tries: "names a Secret of another application in his Machine, to have it deleted",
+			by: "tenant", tries: "names a Secret of another application in their Machine, to have it deleted",
 			try: adopts("database", func(o *corev1.Secret) {
 				*o = corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "root-password"}, Data: map[string][]byte{"value": []byte("x")}}
 			}),
 		},
 		attack{
-			by: "tenant", tries: "names a Secret of another application that has his config's name",
+			by: "tenant", tries: "names a Secret of another application that has their config's name",
 			try: adopts("opaque", func(o *corev1.Secret) {
 				*o = corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "opaque"}, Data: map[string][]byte{"value": []byte("x")}}
 			}),
@@ -292,7 +292,7 @@ func TestAdoption(t *testing.T) {
 		attack{by: "tenant", tries: "names a Secret like ours without a format", try: adopts("format", func(o *corev1.Secret) {
 			delete(o.Data, "format")
 		})},
-		attack{by: "tenant", tries: "names a Secret like ours with a token that is none", try: adopts("token", func(o *corev1.Secret) {
+		attack{by: "tenant", tries: "names a Secret like ours with an invalid token", try: adopts("token", func(o *corev1.Secret) {
 			o.Data["token"] = []byte("abcdef/../../x")
 		})},
 		attack{by: "tenant", tries: "names the Secret of another's config", try: func(t *testing.T) string {
@@ -308,13 +308,13 @@ func TestAdoption(t *testing.T) {
 			}
 			return "refused: ConfigInvalid, and the Secret stays with its config"
 		}},
-		attack{by: "tenant", tries: "makes the Secret beforehand that a config will write", try: func(t *testing.T) string {
+		attack{by: "tenant", tries: "makes the Secret before the controller does", try: func(t *testing.T) string {
 			t.Parallel()
 			secret := s.secret(t, ours("squatted"))
 			m := s.machine("squatted")
 			m.Create(t)
 			m.Await(t, "refusal", world.Config("Stalled True ConfigInvalid"),
-				says(theConfig, bootstrapv1.StalledCondition, "nothing owns it; but the user data needs that name"))
+				says(theConfig, bootstrapv1.StalledCondition, "was not made from this config: nothing owns it"))
 			s.untouched(t, secret)
 			return "refused: ConfigInvalid, and no VM boots with it"
 		}},

@@ -88,7 +88,7 @@ func (s *thief) policy(name string) string {
 func (s *thief) refused(policy, tries string, try func(*testing.T, client.Client) error) attack {
 	denied := "ValidatingAdmissionPolicy '" + s.policy(policy) + "'"
 	is := func(err error) bool { return apierrors.IsForbidden(err) && strings.Contains(err.Error(), denied) }
-	return attack{by: "account", tries: s.component + " " + tries, try: func(t *testing.T) string {
+	return attack{by: s.component + " account", tries: tries, try: func(t *testing.T) string {
 		wait.Eventually(t, "the refusal by policy "+policy, func(context.Context) error {
 			err := try(t, client.NewDryRunClient(s.Client))
 			switch {

@@ -46,7 +46,7 @@ func larges() []large {
 			tooLarge, 2,
 		},
 		{
-			"keys", "refers to 96 keys of a ConfigMap of a MiB (which is little enough to be rendered, and compresses well)",
+			"keys", "refers to 96 keys of a ConfigMap of a MiB (honest: it is small enough to be rendered)",
 			map[string]map[string]string{"big": keys}, func(i int) (string, string) { return "big", fmt.Sprintf("k%d", i) },
 			world.Config("DataSecretAvailable True DataSecretAvailable"), 1,
 		},

@@ -40,7 +40,7 @@ func (s *thief) leaveItsRole(t *testing.T) {
 		"gets another token of it":    s.getsToken(t, home, "capwin-"+s.component+"-manager"),
 		"gets a token of kube-system": s.getsToken(t, metav1.NamespaceSystem, "clusterrole-aggregation-controller"),
 	} {
-		attempt(t, attack{by: "account", tries: s.component + " " + tries, try: func(t *testing.T) string {
+		attempt(t, attack{by: s.component + " account", tries: tries, try: func(t *testing.T) string {
 			if err := try(); !apierrors.IsForbidden(err) || strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {
 				t.Errorf("want it refused by RBAC, got: %v", err)
 			}

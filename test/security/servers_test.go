@@ -100,7 +100,7 @@ func TestRestless(t *testing.T) {
 		if !errors.Is(err, cloud.ErrNotFound) {
 			return shown(t, err)
 		}
-		return "its own machines are looked for by call, no machine of another namespace is woken"
+		return "its own machines are looked up by call, and no machine of another namespace is woken"
 	}})
 }
 
@@ -143,6 +143,6 @@ func TestLargeReports(t *testing.T) {
 			expect.Same(t, "bytes of a report that is too long", cloud.MaxReport+1, len(vm.Report))
 		}
 		t.Logf("VMs told to tell %d: %d", guests, pages.Load())
-		return "the report is left out, the machines beside are heard"
+		return "the report is left out, and other machines are heard"
 	}})
 }

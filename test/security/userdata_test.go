@@ -119,19 +119,19 @@ func (e *estate) leaks() string {
 	return ""
 }
 
-// What stays in a VM (A7).
+// What stays in a VM.
 func TestUserData(t *testing.T) {
 	attempt(t,
 		attack{"guest", "reads the user data through guestinfo from a pod, after its node has joined", podReadsGuestinfo},
 		attack{"guest", "writes user data back, so that the manager edits its VM again and again", guestWritesUserData},
-		attack{"guest", "removes its user data by itself, so that the manager fails at it for ever", guestRemovesUserData},
-		attack{"vCenter", "user with Read-only searches the VM's configuration for user data", readOnlyUser},
+		attack{"guest", "removes its user data itself, so that the manager fails at it forever", guestRemovesUserData},
+		attack{"vCenter user", "searches the VM's configuration for user data, with the role Read-only", readOnlyUser},
 		attack{"vCenter", "takes a privilege away, so that the manager asks without pause and the node suffers", privilegeGone},
-		attack{"vCenter", "user copies our marks to a VM of his own, so that it is edited", marksCopied},
-		attack{"vCenter", "user gives a VM of his own the name of a settled machine, so that it is edited", nameTaken},
-		attack{"vCenter", "loses the VM of a settled machine, so that another is made with no user data", vanished},
-		attack{"guest", "of a template's former life reported success, so that a new machine is believed to be done", formerReport},
-		attack{"guest", "of a template's former life left its user data in the template", formerUserData},
+		attack{"vCenter user", "copies our marks to a VM of their own, so that we edit it", marksCopied},
+		attack{"vCenter user", "gives a VM of their own the name of a settled machine, so that we edit it", nameTaken},
+		attack{"vCenter", "loses the VM of a settled machine, so that another is made without user data", vanished},
+		attack{"guest", "leaves a report of success in a template, so that a new machine is believed to be done", formerReport},
+		attack{"guest", "leaves its user data in a template that is made of its VM", formerUserData},
 	)
 }
 
@@ -207,7 +207,7 @@ func readOnlyUser(t *testing.T) string {
 	if where := e.leaks(); where != "" {
 		t.Errorf("the user data stand in %s", where)
 	}
-	return "no property has them"
+	return "no property has any"
 }
 
 func privilegeGone(t *testing.T) string {
@@ -239,24 +239,24 @@ func marksCopied(t *testing.T) string {
 	for key, value := range e.Extra(e.machine.Name) {
 		marks = append(marks, &types.OptionValue{Key: key, Value: value})
 	}
-	marks = append(marks, &types.OptionValue{Key: "guestinfo.userdata", Value: "his own"},
+	marks = append(marks, &types.OptionValue{Key: "guestinfo.userdata", Value: "their own"},
 		&types.OptionValue{Key: "capwin.userData", Value: "given"})
-	e.Clone("his", types.VirtualMachineCloneSpec{PowerOn: true, Config: &types.VirtualMachineConfigSpec{ExtraConfig: marks}})
-	before := e.Inspect("his")
+	e.Clone("theirs", types.VirtualMachineCloneSpec{PowerOn: true, Config: &types.VirtualMachineConfigSpec{ExtraConfig: marks}})
+	before := e.Inspect("theirs")
 	e.settles()
 	e.cloud = e.connect()
 	e.settles()
-	expect.Same(t, "the VM was changed", before, e.Inspect("his"))
+	expect.Same(t, "the VM was changed", before, e.Inspect("theirs"))
 	if e.edits() != 1 {
 		t.Errorf("%d Reconfigures, want only that of the machine's own VM", e.edits())
 	}
-	return "left alone: it has not the machine's id"
+	return "left alone: it does not have the machine's id"
 }
 
 func nameTaken(t *testing.T) string {
 	e := newEstate(t)
 	e.Occupy(e.machine.Name)
-	e.SetExtra(e.machine.Name, "guestinfo.userdata", "his own")
+	e.SetExtra(e.machine.Name, "guestinfo.userdata", "their own")
 	before := e.Inspect(e.machine.Name)
 	e.wantNoVM()
 	expect.Same(t, "the VM was changed", before, e.Inspect(e.machine.Name))

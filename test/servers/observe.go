@@ -8,8 +8,10 @@ import (
 	"slices"
 	"syscall"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // Observed is a running manager of ours of which everything that it prints is kept.
@@ -19,21 +21,21 @@ type Observed struct {
 }
 
 // Observe builds this project's manager and runs it for each component, beside any others of the cluster, with these arguments
-// after its own. It is installed as docs/security.md says of a manager for one tenant: with an account of its own, whose role is
-// bound in the tenant's namespace alone.
+// after its own. They are installed as docs/security.md says of the managers for one tenant: their accounts, which are in a
+// namespace of their own, have their role in the tenant's namespace alone.
 func Observe(ctx context.Context, m *Management, namespace string, more ...string) ([]*Observed, error) {
 	program := filepath.Join(m.servers.dir, "manager-"+namespace)
 	if err := buildManager(ctx, program); err != nil {
 		return nil, err
 	}
-	arguments := append([]string{"--namespace=" + namespace, "--leader-elect=false"}, more...)
+	arguments := append([]string{"--namespace=" + namespace}, more...)
 	var all []*Observed
 	for _, name := range Components {
 		c, err := renderComponent(name)
 		if err != nil {
 			return nil, err
 		}
-		c.deployment.SetNamespace(namespace)
+		c.moveTo(namespace + "-managers")
 		if err := bindIn(ctx, m, namespace, c); err != nil {
 			return nil, err
 		}
@@ -50,17 +52,42 @@ func Observe(ctx context.Context, m *Management, namespace string, more ...strin
 	return all, nil
 }
 
+// moveTo puts a component's Deployment, account and lease into another namespace, and leaves all else out.
+func (c *ownComponent) moveTo(namespace string) {
+	c.objects = slices.DeleteFunc(c.objects, func(o unstructured.Unstructured) bool {
+		return !slices.Contains([]string{rbacv1.ServiceAccountKind, "Role", "RoleBinding"}, o.GetKind())
+	})
+	c.deployment.SetNamespace(namespace)
+	for _, o := range c.objects {
+		o.SetNamespace(namespace)
+		subjects, _ := o.Object["subjects"].([]any)
+		for _, subject := range subjects {
+			if s, ok := subject.(map[string]any); ok {
+				s["namespace"] = namespace
+			}
+		}
+	}
+}
+
+// bindIn creates what a component has in its own namespace, and gives its account the component's role in another one.
 func bindIn(ctx context.Context, m *Management, namespace string, c ownComponent) error {
 	api, err := m.client()
 	if err != nil {
 		return err
 	}
 	account := c.account()
-	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: account.Name}}
+	home := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: account.Namespace}}
+	if err := createAll(ctx, api, home); err != nil {
+		return err
+	}
+	if err := apply(ctx, api, c.objects); err != nil {
+		return err
+	}
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}}
 	role := func(name string) rbacv1.RoleRef {
 		return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}
 	}
-	return createAll(ctx, api, account,
+	return createAll(ctx, api,
 		&rbacv1.RoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account.Name},
 			RoleRef:    role("capwin-" + c.name + "-system-manager"), Subjects: subjects,

@@ -29,8 +29,8 @@ const (
 	// it does not.
 	CloudReachableCondition = "CloudReachable"
 
-	// UserDataRemovedCondition is True when the VM holds no user data any more that its guest, or a user of the cloud, can
-	// read. That is so soon after its Node has joined or its bootstrap has failed. No other condition depends on it.
+	// UserDataRemovedCondition is True when the VM no longer holds user data that its guest, or a user of the cloud, can
+	// read: seconds after its Node has joined or its bootstrap has failed. No other condition depends on it.
 	UserDataRemovedCondition = "UserDataRemoved"
 
 	// StalledCondition is True when the machine cannot continue until a user changes something. GitOps tools then fail at
@@ -127,8 +127,7 @@ const (
 	// CloudUnreachableReason: the cloud does not answer, or answers incorrectly. The controller tries again.
 	CloudUnreachableReason = "CloudUnreachable"
 
-	// TooManyAccountsReason: the machines of the namespace use as many
-	// cloud accounts as one namespace may.
+	// TooManyAccountsReason: the machines of the namespace already use as many cloud accounts as one namespace may.
 	TooManyAccountsReason = "TooManyAccounts"
 
 	// CloudThrottledReason: the cloud limits the rate of calls.

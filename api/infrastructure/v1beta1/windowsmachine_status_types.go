@@ -69,8 +69,8 @@ type WindowsMachineStatus struct {
 	// addresses of the VM: its name, its addresses from pools, and then those that
 	// its guest reports, without any that a pool gave to another machine and
 	// without that of the Cluster's endpoint. If all adapters have their addresses
-	// from pools, there are no others. What the guest reports proves nothing: do
-	// not sign a certificate for such an address.
+	// from pools, there are no others. The guest can report any other address: do
+	// not sign a certificate for an address that no pool gave.
 	//
 	// +optional
 	// +listType=atomic
@@ -119,11 +119,11 @@ type WindowsMachineStatus struct {
 	// +optional
 	Bootstrap *BootstrapProgress `json:"bootstrap,omitempty"`
 
-	// lastGuestTime is when the controller last took over something new that the
-	// guest tells: its report or its addresses. It does so once in 10 seconds at
-	// most, and once in a minute when the node has joined or the bootstrap has
-	// ended. Only a first report and the end of what was running are taken over
-	// at once.
+	// lastGuestTime is when this status last changed because of something new
+	// from the guest: its report or its addresses. It does so at most once in 10
+	// seconds, and at most once a minute after the node has joined or the
+	// bootstrap has ended. Only a first report, and the end of a bootstrap or of
+	// a start of Windows, are shown at once.
 	//
 	// +optional
 	LastGuestTime metav1.Time `json:"lastGuestTime,omitempty,omitzero"`

@@ -14,7 +14,7 @@ import (
 
 // opened counts the accounts that are open in this process.
 var opened = prometheus.NewGauge(prometheus.GaugeOpts{
-	Name: "capwin_cloud_accounts", Help: "Accounts at clouds that are open.",
+	Name: "capwin_cloud_accounts", Help: "Open accounts at clouds.",
 })
 
 //nolint:gochecknoinits // because a metric is registered once in a process, as those of the libraries are

@@ -39,7 +39,7 @@ func Run(t *testing.T, newHarness func(*testing.T) Harness) {
 		{"what a guest writes into its user data stays there", writtenByGuest},
 		{"a settled machine gets no VM", settledWithoutVM},
 		{"a settled machine's VM that is being made is awaited", settledWhileCreating},
-		{"somebody else's VM keeps its user data", settledStranger},
+		{"a stranger's VM keeps its user data", settledStranger},
 		{"somebody else's VM is left alone", stranger},
 		{"deleting nothing is done at once", deleteNothing},
 		{"deleting leaves nothing", deleteAll},

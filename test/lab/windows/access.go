@@ -175,7 +175,7 @@ func (m *Machine) UserMay(sid, path string, rights uint64) bool {
 	return held(m, func() bool { return m.may(sid, path, rights) })
 }
 
-// may: an owner may give himself all that he lacks.
+// may: an owner may grant themselves all that they lack.
 func (m *Machine) may(sid, path string, rights uint64) bool {
 	d := m.descriptorOf(path)
 	if d.owner == sid || slices.Contains(users, d.owner) {

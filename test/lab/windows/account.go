@@ -109,7 +109,7 @@ func (a *Account) may(path string, rights uint64) bool { return a.machine.UserMa
 
 func (a *Account) denied(path string) error { return fmt.Errorf("%s: %w", path, ErrDenied) }
 
-// own: what a user makes is his, and has what the folder hands down.
+// own: what a user makes is theirs, and has what the folder hands down.
 func (a *Account) own(path string) error {
 	return held(a.machine, func() error {
 		a.machine.state.ACLs[a.machine.ownKey(path)] = "O:" + a.SID + "D:AI"

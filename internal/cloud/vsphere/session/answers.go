@@ -242,7 +242,7 @@ func complete(c types.ServiceContent) error {
 		}
 	}
 	if uuid.Validate(c.About.InstanceUuid) != nil {
-		return fmt.Errorf("%w: its instanceUuid is none", ErrForeign)
+		return fmt.Errorf("%w: its instanceUuid is not a UUID", ErrForeign)
 	}
 	return nil
 }
