@@ -17,7 +17,7 @@ import (
 const (
 	AdminOnly     = "O:BAD:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
 	AdminOnlyFile = "O:BAD:PAI(A;;FA;;;SY)(A;;FA;;;BA)"
-	Guarded       = AdminOnly + "(A;OICI;0x1200a9;;;BU)(A;CIIO;DCLC;;;BU)(A;OICIIO;GA;;;CO)"
+	Guarded       = "O:BAD:PAI(A;OICIIO;GA;;;CO)(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;BU)(A;CIIO;DCLC;;;BU)"
 	Inherited     = "O:BAD:AI"
 )
 
