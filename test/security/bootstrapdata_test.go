@@ -111,7 +111,7 @@ func (s *fakeStage) reads(t *testing.T, name, secret string, change func(*world.
 		t.Errorf("there are VMs %q although the machine says: %s", vms, message)
 	}
 	own := s.secret(t, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "own-" + name}, Data: map[string][]byte{"value": []byte("x")},
+		ObjectMeta: metav1.ObjectMeta{Name: name + "-own"}, Data: map[string][]byte{"value": []byte("x")},
 	})
 	world.Change(t, s.Client, m.Load(t).Core, func(core *clusterv1.Machine) {
 		core.Spec.Bootstrap = clusterv1.Bootstrap{DataSecretName: &own.Name}

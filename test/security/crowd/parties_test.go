@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -131,17 +132,22 @@ func vCenter(t *testing.T, name string, answer http.HandlerFunc) *party {
 	return p
 }
 
-// manyAccounts is a tenant who writes 500 Secrets, each for another account, with a machine for each.
+// manyAccounts is a tenant who writes 500 Secrets, each for another account, and has his machines name one after the other.
 func manyAccounts(t *testing.T) *party {
 	t.Helper()
-	p := newParty(t, "a tenant with 500 accounts", nil, infrav1.CloudUnreachableReason, infrav1.TooManyAccountsReason)
+	const accounts, machines = 500, 50
+	p := newParty(t, "a tenant with 500 accounts", nil, infrav1.TooManyAccountsReason)
 	door := serve(t, p.counted(hang))
-	together(500, func(i int) {
+	together(accounts, func(i int) {
 		credentials := door.Credentials()
 		credentials["username"] = fmt.Appendf(nil, "user-%d", i)
-		name := fmt.Sprintf("account-%d", i)
-		p.write(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: credentials})
-		p.machine(t, name, name)
+		p.write(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("account-%d", i)}, Data: credentials})
+	})
+	together(machines, func(i int) { p.machine(t, fmt.Sprintf("m%d", i), fmt.Sprintf("account-%d", i)) })
+	withoutPause(t, func(ctx context.Context, i int) {
+		m := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: fmt.Sprintf("m%d", i%machines)}}
+		next := fmt.Appendf(nil, `{"spec":{"vsphere":{"identityRef":{"name":"account-%d"}}}}`, (machines+i)%accounts)
+		_ = p.Client.Patch(ctx, m, client.RawPatch(apitypes.MergePatchType, next)) // fails when the test ends
 	})
 	return p
 }

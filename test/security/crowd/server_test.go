@@ -117,24 +117,32 @@ func (p *party) teller(t *testing.T, owner *vcenter.Owner, names ...string) func
 		vms = append(vms, owner.VM(name))
 	}
 	return func(key string, value func(i int) string) {
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			pace := time.NewTicker(20 * time.Millisecond)
-			defer pace.Stop()
-			for i := 0; ctx.Err() == nil; i++ {
-				_, err := vms[i%len(vms)].Reconfigure(ctx, types.VirtualMachineConfigSpec{
-					ExtraConfig: []types.BaseOptionValue{&types.OptionValue{Key: key, Value: value(i)}},
-				})
-				if err == nil {
-					p.acts.Add(1)
-				}
-				<-pace.C
+		withoutPause(t, func(ctx context.Context, i int) {
+			_, err := vms[i%len(vms)].Reconfigure(ctx, types.VirtualMachineConfigSpec{
+				ExtraConfig: []types.BaseOptionValue{&types.OptionValue{Key: key, Value: value(i)}},
+			})
+			if err == nil {
+				p.acts.Add(1)
 			}
-		}()
-		t.Cleanup(func() { stop(); <-done })
+		})
 	}
+}
+
+// withoutPause does something until the test ends, 50 times in a second.
+func withoutPause(t *testing.T, do func(ctx context.Context, i int)) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		pace := time.NewTicker(20 * time.Millisecond)
+		defer pace.Stop()
+		for i := 0; ctx.Err() == nil; i++ {
+			do(ctx, i)
+			<-pace.C
+		}
+	}()
+	t.Cleanup(func() { stop(); <-done })
 }
 
 // empty answers as a vCenter does that has no managers.
