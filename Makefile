@@ -49,6 +49,10 @@ fuzz: ## Render TRIES machines with arbitrary values, and check that no value es
 bench: ## Measure the time and memory of a rendering
 	go test ./bootstrap -run '^$$' -bench Render
 
+.PHONY: bench-hostile
+bench-hostile: servers ## Make and remove 50 machines among hostile tenants; print times, memory, looks and calls
+	go test ./test/security/crowd -count=1 -run TestCrowd -v
+
 .PHONY: test-powershell
 test-powershell: ## Run vectors and function tests on the scripts of a node (skipped without pwsh and Pester 5)
 	@./test/powershell/run.sh

@@ -184,7 +184,7 @@ func (r *Reconciler) loadConfig(ctx context.Context, f *facts) error {
 		return nil
 	}
 	ref := f.machine.Spec.Bootstrap.ConfigRef
-	if ref.APIGroup != bootstrapv1.GroupVersion.Group || ref.Kind != "WindowsBootstrapConfig" {
+	if !ofOurs(ref) {
 		return nil
 	}
 	var config bootstrapv1.WindowsBootstrapConfig

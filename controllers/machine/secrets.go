@@ -4,12 +4,17 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 )
@@ -78,11 +83,67 @@ func (r *Reconciler) userData(ctx context.Context, f *facts) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("get bootstrap data: %w", err)
 	}
+	if err := refuse(f, &secret); err != nil {
+		return nil, err
+	}
 	if len(secret.Data["value"]) == 0 {
 		return nil, phase.AwaitSecret(infrav1.WaitingForBootstrapDataReason,
 			"Secret %s has no bootstrap data under the key \"value\"; see the bootstrap config of Machine %s", key.Name, f.machine.Name)
 	}
 	return secret.Data["value"], understood(&secret, setupOf(f.windows.Spec))
+}
+
+// refuse stops if a Secret is not the Machine's bootstrap data: a Machine may name any Secret, and its VM would show what is in
+// it. With a config it is what the config made. Without one the user wrote the Secret, which is Opaque then: those of Cluster
+// API, such as other machines' bootstrap data, have a type of their own.
+func refuse(f *facts, data *corev1.Secret) error {
+	machine, ref := f.machine.Name, f.machine.Spec.Bootstrap.ConfigRef
+	switch {
+	case !ref.IsDefined() && strings.HasSuffix(data.Name, "-kubeconfig"):
+		return phase.Stall(infrav1.BootstrapDataRefusedReason,
+			"Secret %s has the name of a kubeconfig, not of bootstrap data; set spec.bootstrap of Machine %s to a "+
+				"WindowsBootstrapConfig, or to a Secret with another name", data.Name, machine)
+	case !ref.IsDefined() && data.Type != corev1.SecretTypeOpaque:
+		return phase.Stall(infrav1.BootstrapDataRefusedReason,
+			"Secret %s has the type %s, but bootstrap data that no config made is read from Opaque Secrets only; set spec.bootstrap "+
+				"of Machine %s to a WindowsBootstrapConfig, or to a Secret of the type Opaque", data.Name, data.Type, machine)
+	case ref.IsDefined() && ofOurs(ref) && f.config == nil: // the cache may be behind, or Cluster API about to correct the owner
+		return phase.AwaitSecret(infrav1.BootstrapDataRefusedReason,
+			"WindowsBootstrapConfig %s does not exist or belongs to another Machine, so Secret %s is not used; give Machine %s a config "+
+				"of its own", ref.Name, data.Name, machine)
+	case ref.IsDefined() && !madeBy(f, ref, data):
+		return phase.Stall(infrav1.BootstrapDataRefusedReason,
+			"Secret %s was not made by %s %s, the bootstrap config of Machine %s; delete the Machine to get a new one, or remove its "+
+				"spec.bootstrap.configRef if it shall use an Opaque Secret of your own", data.Name, ref.Kind, ref.Name, machine)
+	}
+	return nil
+}
+
+func ofOurs(ref clusterv1.ContractVersionedObjectReference) bool {
+	return ref.APIGroup == bootstrapv1.GroupVersion.Group && ref.Kind == "WindowsBootstrapConfig"
+}
+
+// madeBy says whether the Machine's config made the Secret: it is the controller then, by Cluster API's contract. Of another
+// provider's config we know the name alone.
+func madeBy(f *facts, ref clusterv1.ContractVersionedObjectReference, data *corev1.Secret) bool {
+	controller := metav1.GetControllerOf(data)
+	switch {
+	case ofOurs(ref):
+		return metav1.IsControlledBy(data, f.config) || controller == nil && marked(f, data)
+	case controller == nil:
+		return false
+	default:
+		group, err := schema.ParseGroupVersion(controller.APIVersion)
+		return err == nil && group.Group == ref.APIGroup && controller.Kind == ref.Kind && controller.Name == ref.Name
+	}
+}
+
+// marked says whether a Secret without a controller has all else that our config gives its Secret. So it is after a restore,
+// until the config has taken the Secret back, and for good where the API server refuses that.
+func marked(f *facts, data *corev1.Secret) bool {
+	return data.Name == f.config.Name && data.Type == clusterv1.ClusterSecretType &&
+		data.Labels[clusterv1.ClusterNameLabel] == f.machine.Spec.ClusterName &&
+		data.Annotations[bootstrapv1.RenderedGenerationAnnotation] != "" && ptr.Deref(data.Immutable, false)
 }
 
 // understood stops if the image cannot run the data: its VM would start and never do anything.

@@ -5,7 +5,11 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
@@ -62,5 +66,97 @@ func TestUnderstood(t *testing.T) {
 				wantStop(t, understood(data, setupOf(spec)), c.reason, c.message)
 			}
 		})
+	}
+}
+
+// What a Machine without a config may name, and what one with a config.
+func TestRefuse(t *testing.T) {
+	const name = "m"
+	config := &bootstrapv1.WindowsBootstrapConfig{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "1"}}
+	ours := ourConfig(name)
+	other := clusterv1.ContractVersionedObjectReference{APIGroup: ours.APIGroup, Kind: "KubeadmConfig", Name: name}
+	of := func(apiVersion, kind, name string, uid types.UID) func(*corev1.Secret) {
+		return func(d *corev1.Secret) {
+			d.OwnerReferences = []metav1.OwnerReference{
+				{APIVersion: apiVersion, Kind: kind, Name: name, UID: uid, Controller: new(true)},
+			}
+		}
+	}
+	group := bootstrapv1.GroupVersion.String()
+	for what, c := range map[string]struct {
+		ref    clusterv1.ContractVersionedObjectReference
+		change func(*corev1.Secret)
+		says   string
+	}{
+		"made by the config":            {ours, of(group, ours.Kind, name, "1"), ""},
+		"lost its owner":                {ours, func(d *corev1.Secret) { d.OwnerReferences = nil }, ""},
+		"has an owner without control":  {ours, func(d *corev1.Secret) { d.OwnerReferences[0].Controller = nil }, ""},
+		"made by the config's namesake": {ours, of(group, ours.Kind, name, "2"), "was not made by WindowsBootstrapConfig m"},
+		"made by another config":        {ours, of(group, ours.Kind, "other", "2"), "was not made by"},
+		"lost it, another name":         {ours, func(d *corev1.Secret) { d.OwnerReferences, d.Name = nil, "o" }, "was not"},
+		"lost it, another type":         {ours, func(d *corev1.Secret) { d.OwnerReferences, d.Type = nil, "Opaque" }, "was not"},
+		"lost it, another label":        {ours, func(d *corev1.Secret) { d.OwnerReferences, d.Labels = nil, nil }, "was not"},
+		"lost it and our mark":          {ours, func(d *corev1.Secret) { d.OwnerReferences, d.Annotations = nil, nil }, "was not"},
+		"lost it, can be changed":       {ours, func(d *corev1.Secret) { d.OwnerReferences, d.Immutable = nil, nil }, "was not"},
+
+		"made by another provider": {other, of("bootstrap.cluster.x-k8s.io/v1beta2", "KubeadmConfig", name, "3"), ""},
+		"of another provider's other config": {
+			other, of("bootstrap.cluster.x-k8s.io/v1beta2", "KubeadmConfig", "o", "3"), "was not made by KubeadmConfig m",
+		},
+		"of another kind":         {other, of("bootstrap.cluster.x-k8s.io/v1beta2", "Other", name, "3"), "was not"},
+		"of another group":        {other, of("example.com/v1", "KubeadmConfig", name, "3"), "was not"},
+		"of a group without form": {other, of("a/b/c", "KubeadmConfig", name, "3"), "was not"},
+		"without an owner":        {other, func(d *corev1.Secret) { d.OwnerReferences = nil }, "was not"},
+
+		"of the user's own":                {change: func(d *corev1.Secret) { d.Type, d.OwnerReferences = "Opaque", nil }},
+		"of the user's own, by a program":  {change: func(d *corev1.Secret) { d.Type = "Opaque" }},
+		"another machine's":                {says: "has the type cluster.x-k8s.io/secret", change: func(*corev1.Secret) {}},
+		"with a name of a kubeconfig":      {says: "the name of a kubeconfig", change: named("prod-kubeconfig", "Opaque")},
+		"of Cluster API, a kubeconfig":     {says: "of a kubeconfig", change: named("prod-kubeconfig", clusterv1.ClusterSecretType)},
+		"of Cluster API, a CA":             {says: "has the type", change: named("prod-ca", clusterv1.ClusterSecretType)},
+		"the token of a ServiceAccount":    {says: "has the type", change: named("t", corev1.SecretTypeServiceAccountToken)},
+		"with credentials of a registry":   {says: "has the type", change: named("t", corev1.SecretTypeDockerConfigJson)},
+		"with a certificate of a server":   {says: "has the type", change: named("t", corev1.SecretTypeTLS)},
+		"with a state of Helm's":           {says: "has the type", change: named("t", "helm.sh/release.v1")},
+		"with a bootstrap token of a node": {says: "has the type", change: named("t", "bootstrap.kubernetes.io/token")},
+	} {
+		t.Run(what, func(t *testing.T) {
+			data := &corev1.Secret{Type: clusterv1.ClusterSecretType, Immutable: new(true), ObjectMeta: metav1.ObjectMeta{
+				Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: "c"},
+				Annotations: map[string]string{bootstrapv1.RenderedGenerationAnnotation: "1"},
+			}}
+			of(group, ours.Kind, name, "1")(data)
+			c.change(data)
+			f := &facts{machine: &clusterv1.Machine{}}
+			f.machine.Name, f.machine.Spec.ClusterName, f.machine.Spec.Bootstrap.ConfigRef = name, "c", c.ref
+			if c.ref == ours {
+				f.config = config
+			}
+			reason := infrav1.BootstrapDataRefusedReason
+			if c.says == "" {
+				reason = ""
+			}
+			wantStop(t, refuse(f, data), reason, c.says)
+		})
+	}
+}
+
+func ourConfig(name string) clusterv1.ContractVersionedObjectReference {
+	return clusterv1.ContractVersionedObjectReference{
+		APIGroup: bootstrapv1.GroupVersion.Group, Kind: "WindowsBootstrapConfig", Name: name,
+	}
+}
+
+func named(name string, kind corev1.SecretType) func(*corev1.Secret) {
+	return func(d *corev1.Secret) { d.Name, d.Type, d.OwnerReferences = name, kind, nil }
+}
+
+// A Machine that names another's config does not get its Secret, even if that one has lost its owner.
+func TestRefuseOfAnothersConfig(t *testing.T) {
+	f := &facts{machine: &clusterv1.Machine{}}
+	f.machine.Spec.Bootstrap.ConfigRef = ourConfig("m")
+	stop := phase.Of(refuse(f, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "m"}}))
+	if stop.Reason != infrav1.BootstrapDataRefusedReason || stop.Stalled || stop.After == 0 {
+		t.Errorf("stop is %+v; it is to be looked at again soon, as the config may be on its way", stop)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -114,6 +115,8 @@ type Manager struct {
 	Component string
 	// Metrics is the URL where they are read.
 	Metrics string
+	// MemoryLimit is how many bytes its container may have in production. Nothing enforces it here, but the manager knows it.
+	MemoryLimit int64
 }
 
 // StartManagers builds this project's manager and runs it as a plain process for each component, until the cluster is stopped:
@@ -165,6 +168,10 @@ func (m *Management) ownManager(ctx context.Context, program string, c ownCompon
 	if err != nil {
 		return server{}, Manager{}, err
 	}
+	limit, err := c.memoryLimit()
+	if err != nil {
+		return server{}, Manager{}, err
+	}
 	health, diagnostics := address(ports[0]), address(ports[1])
 	return server{
 		name: managerProcess(c.name),
@@ -172,9 +179,24 @@ func (m *Management) ownManager(ctx context.Context, program string, c ownCompon
 		// Later flags win over those of the Deployment.
 		args: slices.Concat(arguments,
 			[]string{"--kubeconfig=" + kubeconfig, "--health-addr=" + health, "--diagnostics-address=" + diagnostics}, more),
-		env:   []string{"POD_NAMESPACE=" + c.deployment.GetNamespace()},
+		env:   []string{"POD_NAMESPACE=" + c.deployment.GetNamespace(), fmt.Sprintf("CAPWIN_MEMORY_LIMIT=%d", limit)},
 		ready: answersOK(healthClient, "http://"+health+"/readyz"),
-	}, Manager{Component: c.name, Metrics: "https://" + diagnostics + "/metrics"}, nil
+	}, Manager{Component: c.name, Metrics: "https://" + diagnostics + "/metrics", MemoryLimit: limit}, nil
+}
+
+// memoryLimit is how many bytes the Deployment lets its container have.
+func (c ownComponent) memoryLimit() (int64, error) {
+	containers, _, _ := unstructured.NestedSlice(c.deployment.Object, "spec", "template", "spec", "containers")
+	if len(containers) != 1 {
+		return 0, fmt.Errorf("deployment of component %s has %d containers, not one", c.name, len(containers))
+	}
+	container, _ := containers[0].(map[string]any)
+	text, _, _ := unstructured.NestedString(container, "resources", "limits", "memory")
+	limit, err := resource.ParseQuantity(text)
+	if err != nil {
+		return 0, fmt.Errorf("read memory limit of component %s: %w", c.name, err)
+	}
+	return limit.Value(), nil
 }
 
 func managerProcess(component string) string { return "capwin-" + component }

@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"sync"
 	"testing"
 
@@ -46,6 +47,8 @@ const (
 	// Username and Password have what XML and URLs treat in a special way.
 	Username = "capwin@vsphere.local"
 	Password = "a pass/word & more"
+	// Another is a user with the same rights and password.
+	Another = "another@vsphere.local"
 
 	// hypervisor is the user that plays the hosts. Its calls come through a door of its own and are not counted.
 	hypervisor = "hypervisor@vsphere.local"
@@ -87,7 +90,7 @@ func Start(change ...func(*simulator.Model)) (*VCenter, error) {
 	// The simulator refuses logins only when it has a user.
 	service.Listen = &url.URL{User: url.UserPassword(Username, Password)}
 	v.model.Map().SessionManager().ValidLogin = func(login *types.Login) bool {
-		return (login.UserName == Username || login.UserName == hypervisor) && login.Password == Password
+		return slices.Contains([]string{Username, Another, hypervisor}, login.UserName) && login.Password == Password
 	}
 	v.model.Map().Handler = v.call
 	v.Door, v.own = v.Open(v.calls.guard), v.Open()

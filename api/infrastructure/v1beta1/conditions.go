@@ -55,6 +55,9 @@ const (
 	// WaitingForBootstrapDataReason: the user data does not exist yet.
 	WaitingForBootstrapDataReason = "WaitingForBootstrapData"
 
+	// BootstrapDataRefusedReason: the Secret that the Machine names is not its bootstrap data.
+	BootstrapDataRefusedReason = "BootstrapDataRefused"
+
 	// BootstrapFormatMismatchReason: the image cannot run user data of this format.
 	BootstrapFormatMismatchReason = "BootstrapFormatMismatch"
 

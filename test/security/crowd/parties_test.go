@@ -3,109 +3,167 @@ package crowd
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-// manyAccounts is how many Secrets one tenant writes, each for another account.
-const manyAccounts = 500
-
-// parties are hostile. Each notes when it is asked the first time, so that the test knows that it took part.
-type parties struct {
-	mu    sync.Mutex
-	heard map[string]*atomic.Int64
+// party is hostile.
+type party struct {
+	*world.Namespace
+	name string
+	// acts counts what it did to our managers: answers that it gave them, lies that it told.
+	acts atomic.Int64
+	// ends are the reasons of Ready of which its objects must show each.
+	ends []string
 }
 
-// invite lets all parties begin. They know who the honest tenants are.
-func invite(t *testing.T, honest []*tenant) *parties {
+// newParty has a namespace of its own.
+func newParty(t *testing.T, name string, credentials map[string][]byte, ends ...string) *party {
 	t.Helper()
-	p := &parties{heard: map[string]*atomic.Int64{}}
-	for name, answer := range map[string]http.HandlerFunc{
-		"a vCenter that answers bombs":            bomb(strings.Repeat("x", 1<<20), 256),
-		"a vCenter that answers nested elements":  bomb(strings.Repeat("<x>", 1<<18), 32),
-		"a vCenter that answers endless lists":    bomb(strings.Repeat("<returnval><a/></returnval>", 1<<15), 256),
-		"a vCenter that answers nothing of use":   empty,
-		"a vCenter that never answers":            hang,
-		"a vCenter that breaks off":               func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-		"a vCenter that redirects to another one": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/else", http.StatusFound) },
-	} {
-		p.vCenter(t, name, 1, answer)
-	}
-	p.vCenter(t, "a tenant with 500 accounts", manyAccounts, hang)
-	p.bigConfig(t)
-	p.liars(t, honest[0].Name)
+	p := &party{Namespace: shared.Namespace(t, world.Start{Credentials: credentials}), name: name, ends: ends}
+	p.write(t, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: ownData},
+		Data:       map[string][]byte{"value": []byte("x"), "format": []byte("cloudbase-init")},
+	})
 	return p
 }
 
-// heardOf counts what is asked of a party.
-func (p *parties) heardOf(name string) *atomic.Int64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	count := &atomic.Int64{}
-	p.heard[name] = count
-	return count
+// ownData is a Secret of a party with bootstrap data, so that its machines need no config.
+const ownData = "data"
+
+// invite lets all parties begin. They know who the honest are, and one is beside them in their vCenter.
+func invite(t *testing.T, honest town) []*party {
+	t.Helper()
+	begin := []func() *party{
+		func() *party { return manyAccounts(t) },
+		func() *party { return bigConfig(t) },
+		func() *party { return reporters(t) },
+		func() *party { return largeReports(t) },
+		func() *party { return neighbour(t, honest) },
+	}
+	for name, answer := range vCenters {
+		begin = append(begin, func() *party { return vCenter(t, name, answer) })
+	}
+	for name, answer := range workloads {
+		begin = append(begin, func() *party { return workload(t, name, answer) })
+	}
+	all := make([]*party, len(begin))
+	together(len(begin), func(i int) { all[i] = begin[i]() })
+	if t.Failed() { // a party could not begin
+		t.FailNow()
+	}
+	return all
 }
 
-// wantHeard checks that all parties took part.
-func (p *parties) wantHeard(t *testing.T) {
+// tookPart checks that the party did what it is there for, and that its objects say what came of it.
+func (p *party) tookPart(t *testing.T) {
 	t.Helper()
-	for name, count := range maps.All(p.heard) {
-		t.Logf("%s: asked %d times", name, count.Load())
-		if count.Load() == 0 {
-			t.Errorf("%s was never asked", name)
+	seen := map[string]int{}
+	wait.Eventually(t, "the end of "+p.name, func(ctx context.Context) error {
+		var machines infrav1.WindowsMachineList
+		var configs bootstrapv1.WindowsBootstrapConfigList
+		expect.OK(t, p.Client.List(ctx, &machines, client.InNamespace(p.Name)))
+		expect.OK(t, p.Client.List(ctx, &configs, client.InNamespace(p.Name)))
+		clear(seen)
+		for _, m := range machines.Items {
+			seen[conditions.GetReason(&m, infrav1.ReadyCondition)]++
 		}
+		for _, c := range configs.Items {
+			seen[conditions.GetReason(&c, bootstrapv1.ReadyCondition)]++
+		}
+		for _, reason := range p.ends {
+			if seen[reason] == 0 {
+				return fmt.Errorf("no object of its has the reason %s: %v", reason, seen)
+			}
+		}
+		return nil
+	})
+	t.Logf("%s: acted %d times, its objects: %v", p.name, p.acts.Load(), seen)
+	if p.acts.Load() == 0 {
+		t.Errorf("%s took no part", p.name)
 	}
 }
 
-// vCenter is a server of a tenant's own, with so many Secrets for it, and a machine for each.
-func (p *parties) vCenter(t *testing.T, name string, accounts int, answer http.HandlerFunc) {
+// write makes an object in the party's namespace.
+func (p *party) write(t *testing.T, object client.Object) {
 	t.Helper()
-	heard := p.heardOf(name)
-	door := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		heard.Add(1)
+	object.SetNamespace(p.Name)
+	expect.OK(t, p.Client.Create(t.Context(), object))
+}
+
+// machine of the party that needs no config, with the credentials of a Secret.
+func (p *party) machine(t *testing.T, name, secret string) {
+	t.Helper()
+	m := p.NewMachine(name)
+	m.Windows.Spec.VSphere.IdentityRef.Name = secret
+	m.Core.Spec.Bootstrap = clusterv1.Bootstrap{DataSecretName: new(ownData)}
+	m.CreateWithoutConfig(t)
+}
+
+// counted counts what the party answers.
+func (p *party) counted(answer http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		p.acts.Add(1)
 		answer(w, r)
-	})
-	n := shared.Namespace(t, world.Start{})
-	write(t, n, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: n.Name, Name: "data"},
-		Data: map[string][]byte{"value": []byte("x"), "format": []byte("cloudbase-init")}})
-	for i := range accounts {
+	}
+}
+
+func vCenter(t *testing.T, name string, answer http.HandlerFunc) *party {
+	t.Helper()
+	p := newParty(t, name, nil, infrav1.CloudUnreachableReason)
+	p.SetCredentials(t, serve(t, p.counted(answer)).Credentials())
+	p.machine(t, "m", world.Credentials)
+	return p
+}
+
+// manyAccounts is a tenant who writes 500 Secrets, each for another account, and has his machines name one after the other.
+func manyAccounts(t *testing.T) *party {
+	t.Helper()
+	const accounts, machines = 500, 50
+	p := newParty(t, "a tenant with 500 accounts", nil, infrav1.TooManyAccountsReason)
+	door := serve(t, p.counted(hang))
+	together(accounts, func(i int) {
 		credentials := door.Credentials()
 		credentials["username"] = fmt.Appendf(nil, "user-%d", i)
-		secret := fmt.Sprintf("account-%d", i)
-		write(t, n, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: n.Name, Name: secret}, Data: credentials})
-		m := n.NewMachine(secret)
-		m.Windows.Spec.VSphere.IdentityRef.Name = secret
-		m.Core.Spec.Bootstrap = clusterv1.Bootstrap{DataSecretName: new("data")}
-		m.CreateWithoutConfig(t)
-	}
+		p.write(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("account-%d", i)}, Data: credentials})
+	})
+	together(machines, func(i int) { p.machine(t, fmt.Sprintf("m%d", i), fmt.Sprintf("account-%d", i)) })
+	withoutPause(t, func(ctx context.Context, i int) {
+		m := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: fmt.Sprintf("m%d", i%machines)}}
+		next := fmt.Appendf(nil, `{"spec":{"vsphere":{"identityRef":{"name":"account-%d"}}}}`, (machines+i)%accounts)
+		_ = p.Client.Patch(ctx, m, client.RawPatch(apitypes.MergePatchType, next)) // fails when the test ends
+	})
+	return p
 }
 
-// bigConfig is one whose spec names a ConfigMap of a mebibyte 96 times. It is heard when its condition says so.
-func (p *parties) bigConfig(t *testing.T) {
+// bigConfig is a tenant whose configs name a large ConfigMap 96 times.
+func bigConfig(t *testing.T) *party {
 	t.Helper()
-	v := vcenter.New(t)
-	n := shared.Namespace(t, world.Start{Credentials: v.Credentials()})
-	write(t, n, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: n.Name, Name: "big"},
-		BinaryData: map[string][]byte{"k": []byte(strings.Repeat("\x01", 700<<10))}})
+	p := newParty(t, "configs with 96 references to a large ConfigMap", vcenter.New(t).Credentials(),
+		bootstrapv1.ConfigInvalidReason)
+	p.write(t, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "big"},
+		BinaryData: map[string][]byte{"k": []byte(strings.Repeat("\x01", 700<<10))},
+	})
 	from := bootstrapv1.ContentSource{ConfigMap: bootstrapv1.KeyReference{Name: "big", Key: "k"}}
 	for i := range 20 {
-		m := n.NewMachine(fmt.Sprintf("big-%d", i))
+		m := p.NewMachine(fmt.Sprintf("big-%d", i))
 		for j := range 64 {
 			m.Config.Spec.Custom.Files = append(m.Config.Spec.Custom.Files,
 				bootstrapv1.CustomFile{Path: fmt.Sprintf(`C:\x\f%d`, j), ContentFrom: from})
@@ -116,54 +174,84 @@ func (p *parties) bigConfig(t *testing.T) {
 			m.Config.Spec.Custom.PostJoin = append(m.Config.Spec.Custom.PostJoin, script)
 		}
 		m.Create(t)
+		p.acts.Add(1)
 	}
-	heard := p.heardOf("a config with 96 references to a large ConfigMap")
-	go func() {
-		_ = wait.Poll(t.Context(), func(ctx context.Context) error {
-			var config bootstrapv1.WindowsBootstrapConfig
-			if err := n.Client.Get(ctx, client.ObjectKey{Namespace: n.Name, Name: "big-0"}, &config); err != nil {
-				return err
-			}
-			if have := world.ConditionOf(&config, "Stalled"); have != "Stalled True ConfigInvalid" {
-				return fmt.Errorf("the config has %q", have)
-			}
-			heard.Add(1)
-			return nil
-		})
-	}()
+	return p
 }
 
-// liars are guests that report without pause, and a vCenter whose VMs have the marks of other tenants' machines.
-func (p *parties) liars(t *testing.T, victim string) {
+// reporters are guests that report without pause.
+func reporters(t *testing.T) *party {
 	t.Helper()
 	v := vcenter.New(t)
-	n := &tenant{shared.Namespace(t, world.Start{Credentials: v.Credentials()})}
+	p := newParty(t, "guests that report without pause", v.Credentials(), infrav1.RunningReason)
 	const guests = 5
 	for i := range guests {
-		n.Machine(t, fmt.Sprintf("liar-%d", i))
+		p.Machine(t, fmt.Sprintf("liar-%d", i))
 	}
-	n.await(t, "the liars' VMs", guests, running)
-	owner := v.Owner(t)
-	names := owner.VMs()
-	owner.SetExtra(names[0], "capwin.owner", victim+"/m0")
-	heard := p.heardOf("guests that report without pause")
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		pace := time.NewTicker(20 * time.Millisecond)
-		defer pace.Stop()
-		for i := 0; ctx.Err() == nil; i++ {
-			report := fmt.Sprintf(`{"version":1,"state":"Running","phase":{"index":1,"of":5,"name":"lie %d"}}`, i)
-			owner.SetExtra(names[i%len(names)], "guestinfo.capwin.report", report)
-			heard.Add(1)
-			<-pace.C
-		}
-	}()
-	t.Cleanup(func() { stop(); <-done })
+	(&tenant{p.Namespace}).await(t, "the liars' VMs", guests, running)
+	tell := p.teller(t, v.Owner(t), v.Owner(t).VMs()...)
+	tell("guestinfo.capwin.report", func(i int) string {
+		return fmt.Sprintf(`{"version":1,"state":"Running","phase":{"index":1,"of":5,"name":"lie %d"}}`, i)
+	})
+	return p
 }
 
-func write(t *testing.T, n *world.Namespace, object client.Object) {
+// largeReports is a vCenter with 50 guests that report a mebibyte each.
+func largeReports(t *testing.T) *party {
 	t.Helper()
-	expect.OK(t, n.Client.Create(t.Context(), object))
+	v := vcenter.New(t)
+	p := newParty(t, "50 guests with reports of 1 MiB", nil, infrav1.RunningReason)
+	report := strings.Repeat("&lt;&amp;", 1<<19)
+	door := v.Open(vcenter.Crowd(50, func(n int) string {
+		p.acts.Add(1)
+		id := fmt.Sprintf("42064d55-dcf3-6be7-3ac7-%012d", n)
+		return vcenter.Property("name", "xsd:string", fmt.Sprint("large-", n)) +
+			vcenter.Property("config.instanceUuid", "xsd:string", id) +
+			vcenter.Property("runtime.powerState", "VirtualMachinePowerState", "poweredOn") +
+			vcenter.Extra("capwin.owner", fmt.Sprintf("%s/large-%d", p.Name, n)) +
+			vcenter.Extra("capwin.providerID", "vsphere://"+id) +
+			vcenter.Extra("guestinfo.capwin.report", report)
+	}))
+	t.Cleanup(door.Close)
+	p.SetCredentials(t, door.Credentials())
+	p.machine(t, "m", world.Credentials)
+	return p
+}
+
+// neighbour shares the vCenter of the honest as another user, and has a VM whose mark is that of one of their machines, and
+// then of another.
+func neighbour(t *testing.T, honest town) *party {
+	t.Helper()
+	door := honest.Open()
+	t.Cleanup(door.Close)
+	credentials := door.Credentials()
+	credentials["username"] = []byte(vcenter.Another)
+	p := newParty(t, "a user of the same vCenter who changes marks without pause", credentials, infrav1.RunningReason)
+	p.machine(t, "neighbour", world.Credentials)
+	(&tenant{p.Namespace}).await(t, "the neighbour's VM", 1, running)
+	owner := honest.Owner(t)
+	owner.Occupy("lies")
+	victim := honest.tenants[0].Name
+	p.teller(t, owner, "lies")("capwin.owner", func(i int) string { return fmt.Sprintf("%s/m%d", victim, i%each) })
+	return p
+}
+
+// workload is an API server that a tenant calls his workload cluster. Only our managers meet it; others find it unavailable.
+func workload(t *testing.T, name string, answer http.HandlerFunc) *party {
+	t.Helper()
+	p := newParty(t, name, vcenter.New(t).Credentials(), "WaitingForLinuxNode")
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.UserAgent(), "capwin") {
+			http.Error(w, "closed", http.StatusServiceUnavailable)
+			return
+		}
+		p.counted(answer)(w, r)
+	})
+	secret := &corev1.Secret{}
+	key := client.ObjectKey{Namespace: p.Name, Name: world.ClusterName + "-kubeconfig"}
+	expect.OK(t, p.Client.Get(t.Context(), key, secret))
+	world.Change(t, p.Client, secret, func(o *corev1.Secret) { o.Data["value"] = kubeconfigOf(t, server) })
+	p.Machine(t, "m")
+	p.machine(t, "own", world.Credentials)
+	return p
 }

@@ -3,13 +3,23 @@ package crowd
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
+	"encoding/pem"
 	"io"
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25/types"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 )
 
@@ -21,6 +31,24 @@ func serve(t *testing.T, answer http.HandlerFunc) *vcenter.Door {
 	d.StartTLS()
 	t.Cleanup(d.Close)
 	return d
+}
+
+// vCenters are those of tenants, by what they do.
+var vCenters = map[string]http.HandlerFunc{
+	"a vCenter that answers bombs":            bomb(strings.Repeat("x", 1<<20), 256),
+	"a vCenter that answers nested elements":  bomb(strings.Repeat("<x>", 1<<18), 32),
+	"a vCenter that answers endless lists":    bomb(strings.Repeat("<returnval><a/></returnval>", 1<<15), 256),
+	"a vCenter that answers nothing of use":   empty,
+	"a vCenter that never answers":            hang,
+	"a vCenter that breaks off":               func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+	"a vCenter that redirects to another one": redirect,
+}
+
+// workloads are API servers of tenants, by what they do.
+var workloads = map[string]http.HandlerFunc{
+	"a workload cluster that answers bombs":         zipped,
+	"a workload cluster that answers endless lists": endless,
+	"a workload cluster that never answers":         hang,
 }
 
 const (
@@ -48,11 +76,82 @@ func bomb(text string, times int) http.HandlerFunc {
 	}
 }
 
+// zipped is 64 MiB of nothing, packed although nobody asked for that.
+func zipped(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Encoding", "gzip")
+	z := gzip.NewWriter(w)
+	_, err := io.WriteString(z, `{"items":[`)
+	for i := 0; i < 64 && err == nil; i++ {
+		_, err = io.WriteString(z, strings.Repeat(" ", 1<<20))
+	}
+	_ = z.Close() // fails if the client is gone
+}
+
+// endless lists Nodes until the client goes away.
+func endless(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_, err := io.WriteString(w, `{"kind":"NodeList","apiVersion":"v1","metadata":{"continue":"more"},"items":[{}`)
+	for err == nil {
+		_, err = io.WriteString(w, strings.Repeat(`,{"metadata":{"name":"n"}}`, 1<<12))
+	}
+}
+
+// kubeconfigOf is one for a server of an attacker's own, as ours accept it.
+func kubeconfigOf(t *testing.T, d *vcenter.Door) []byte {
+	t.Helper()
+	config, ca := clientcmdapi.NewConfig(), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: d.Certificate().Raw})
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: d.URL, CertificateAuthorityData: ca}
+	config.AuthInfos["u"] = &clientcmdapi.AuthInfo{Token: "own"}
+	config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
+	config.CurrentContext = "c"
+	return expect.Got(clientcmd.Write(*config))(t)
+}
+
+// teller returns a function that writes into the configuration of VMs without pause until the test ends, as guests and users
+// of a vCenter can. What it writes differs from act to act.
+func (p *party) teller(t *testing.T, owner *vcenter.Owner, names ...string) func(key string, value func(i int) string) {
+	t.Helper()
+	var vms []*object.VirtualMachine
+	for _, name := range names {
+		vms = append(vms, owner.VM(name))
+	}
+	return func(key string, value func(i int) string) {
+		withoutPause(t, func(ctx context.Context, i int) {
+			_, err := vms[i%len(vms)].Reconfigure(ctx, types.VirtualMachineConfigSpec{
+				ExtraConfig: []types.BaseOptionValue{&types.OptionValue{Key: key, Value: value(i)}},
+			})
+			if err == nil {
+				p.acts.Add(1)
+			}
+		})
+	}
+}
+
+// withoutPause does something until the test ends, 50 times in a second.
+func withoutPause(t *testing.T, do func(ctx context.Context, i int)) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		pace := time.NewTicker(20 * time.Millisecond)
+		defer pace.Stop()
+		for i := 0; ctx.Err() == nil; i++ {
+			do(ctx, i)
+			<-pace.C
+		}
+	}()
+	t.Cleanup(func() { stop(); <-done })
+}
+
 // empty answers as a vCenter does that has no managers.
 func empty(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/xml")
 	_, _ = io.WriteString(w, envelope+"<returnval></returnval>"+ending)
 }
+
+func redirect(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/else", http.StatusFound) }
 
 // hang never answers. A server sees that the client is gone only once it has read the whole request.
 func hang(_ http.ResponseWriter, r *http.Request) {
