@@ -14,6 +14,7 @@ package workload
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -45,6 +46,7 @@ type Clusters struct {
 	Burst     int
 	UserAgent string
 
+	vetting  sync.Mutex
 	mu       sync.Mutex
 	clusters map[client.ObjectKey]*cluster
 }
@@ -144,7 +146,7 @@ func (k *cluster) rereadAfter() time.Duration {
 	return reread
 }
 
-// read looks at the kubeconfig. A connection whose kubeconfig is the same stays.
+// read looks at the kubeconfig. A connection whose kubeconfig is the same stays, and so does a refusal.
 func (c *Clusters) read(ctx context.Context, key client.ObjectKey, k *cluster) error {
 	var secret corev1.Secret
 	name := key.Name + kubeconfigSuffix
@@ -159,21 +161,24 @@ func (c *Clusters) read(ctx context.Context, key client.ObjectKey, k *cluster) e
 	}
 	k.read = time.Now()
 	digest := sha256.Sum256(secret.Data[kubeconfigKey])
-	if digest == k.digest && k.close != nil {
+	_, refused := errors.AsType[*RefusedError](k.err)
+	if digest == k.digest && (k.close != nil || refused) {
 		return nil
 	}
 	k.drop(nil)
 	k.digest = digest
 	k.err = c.connect(secret.Data[kubeconfigKey], k)
-	if refused, ok := k.err.(*RefusedError); ok { //nolint:errorlint // because nothing wraps it
-		refused.secret = name
+	if refusal, ok := errors.AsType[*RefusedError](k.err); ok {
+		refusal.secret = name
 	}
 	return nil
 }
 
 // connect makes a client from a kubeconfig. Nothing is sent yet.
 func (c *Clusters) connect(kubeconfig []byte, k *cluster) error {
+	c.vetting.Lock() // a text that is made for it takes memory, so one at a time does
 	access, err := vet(kubeconfig)
+	c.vetting.Unlock()
 	if err != nil {
 		return err
 	}

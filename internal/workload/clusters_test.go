@@ -60,6 +60,11 @@ func TestReread(t *testing.T) {
 		says("does not exist") // not read again at once
 		time.Sleep(rereadFailed)
 		says("the kubeconfig in Secret prod-kubeconfig is refused: cluster.server is not an https URL")
+		_, refused := get()
+		time.Sleep(rereadFailed)
+		if _, again := get(); again != refused { //nolint:errorlint // because it is to be the same one
+			t.Error("a refused kubeconfig that is the same was looked at again")
+		}
 		m.kubeconfig = text("https://127.0.0.1", ca)
 		time.Sleep(rereadFailed)
 		first := expect.Got(get())(t)
@@ -72,7 +77,7 @@ func TestReread(t *testing.T) {
 		if other := expect.Got(get())(t); other == first {
 			t.Error("the changed kubeconfig is not used")
 		}
-		expect.Same(t, "reads", 5, m.reads)
+		expect.Same(t, "reads", 6, m.reads)
 		c.clusters[key].line.leave(t.Context(), nil, true) // the cluster did not accept who we are
 		m.kubeconfig = ""
 		time.Sleep(rereadFailed)

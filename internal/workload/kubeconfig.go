@@ -8,14 +8,18 @@ import (
 	"encoding/pem"
 	"fmt"
 	"net/url"
+	"strings"
+	"unicode/utf8"
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// What a kubeconfig may hold. The keys of a certificate cost time that grows with the cube of their size.
+// What a kubeconfig may hold. What YAML makes of its marks takes hundreds of times as much memory as they have bytes; one with 50
+// contexts has 2,000. The keys of a certificate cost time that grows with the cube of their size.
 const (
 	maxKubeconfig = 256 << 10
+	maxMarks      = 8_000
 	maxPrivateKey = 8 << 10
 	maxKeyBits    = 8192
 )
@@ -100,6 +104,8 @@ func current(kubeconfig []byte) (user *clientcmdapi.AuthInfo, cluster *clientcmd
 	case bytes.ContainsRune(kubeconfig, '*'):
 		// A few aliases of YAML stand for any amount of text.
 		return nil, nil, refuse(kubeconfigKey, "has the character *, which begins an alias in YAML; write the kubeconfig without it")
+	case marks(kubeconfig) > maxMarks:
+		return nil, nil, refuse(kubeconfigKey, "has too many entries; write only the context, the cluster and the user that are needed")
 	}
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil { // its text may have parts of a token
@@ -116,6 +122,16 @@ func current(kubeconfig []byte) (user *clientcmdapi.AuthInfo, cluster *clientcmd
 		return nil, nil, refuse("context.user", "is not one of its users; write the name of one")
 	}
 	return user, cluster, nil
+}
+
+// marks counts what begins or ends an entry, in JSON and in YAML. Encoded certificates have none.
+func marks(text []byte) (n int) {
+	for _, b := range text {
+		if strings.IndexByte("{[,:?-\n\r", b) >= 0 || b >= utf8.RuneSelf {
+			n++
+		}
+	}
+	return n
 }
 
 // rule says when a field is refused, and what follows its name in the sentence.

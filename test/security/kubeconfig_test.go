@@ -289,6 +289,7 @@ func TestKubeconfigTexts(t *testing.T) {
 	for tries, text := range map[string][]byte{
 		"fills the manager's memory with aliases": []byte("apiVersion: v1\nkind: Config\n" + aliases),
 		"has a very long kubeconfig read":         append(kubeconfig(fields{}, fields{}), bytes.Repeat([]byte(" "), 300<<10)...),
+		"fills it with short entries":             []byte("contexts: [" + strings.Repeat("{},", 80_000) + "]"),
 		"nests lists without end":                 bytes.Repeat([]byte("["), 100<<10),
 		"writes no kubeconfig":                    []byte("\x00\xff token: SECRET"),
 		"writes nothing":                          nil,
