@@ -176,9 +176,7 @@ func (c *Clusters) read(ctx context.Context, key client.ObjectKey, k *cluster) e
 
 // connect makes a client from a kubeconfig. Nothing is sent yet.
 func (c *Clusters) connect(kubeconfig []byte, k *cluster) error {
-	c.vetting.Lock() // a text that is made for it takes memory, so one at a time does
-	access, err := vet(kubeconfig)
-	c.vetting.Unlock()
+	access, err := c.vetOne(kubeconfig)
 	if err != nil {
 		return err
 	}
@@ -187,6 +185,13 @@ func (c *Clusters) connect(kubeconfig []byte, k *cluster) error {
 	k.line.retry()
 	k.api, err = newClient(access.server, web, c.QPS, c.Burst)
 	return err
+}
+
+// vetOne vets one kubeconfig at a time, because a text that is made for it takes some memory.
+func (c *Clusters) vetOne(kubeconfig []byte) (access, error) {
+	c.vetting.Lock()
+	defer c.vetting.Unlock()
+	return vet(kubeconfig)
 }
 
 // drop closes the connection and notes why there is none.
