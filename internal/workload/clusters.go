@@ -5,7 +5,8 @@
 //     program or a proxy of the manager's. One that does is a [RefusedError]. Redirects are not followed.
 //   - Only clusters that a caller asks for are connected to. A connection that no caller uses is closed.
 //   - No cluster holds its callers for longer than a few seconds, and one that fails answers with an [UnreachableError] at once
-//     until it is tried again. No answer may be larger than what we ask for needs.
+//     until it is tried again. The clusters of one namespace hold a few callers at a time, however many they are. No answer may
+//     be larger than what we ask for needs.
 //   - A kubeconfig that changed is used within minutes, and within seconds if the old one failed.
 //
 // Nothing is watched or cached but the control-plane Nodes, for a few seconds.
@@ -16,6 +17,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -49,6 +51,7 @@ type Clusters struct {
 	vetting  sync.Mutex
 	mu       sync.Mutex
 	clusters map[client.ObjectKey]*cluster
+	gates    map[string]*gate // of namespaces with clusters
 }
 
 // GetClient returns a client for the Secrets and Nodes of a Cluster. It does not wait for the cluster: whether that answers, a
@@ -98,9 +101,10 @@ func (c *Clusters) Start(ctx context.Context) error {
 
 // cluster is one that callers asked for.
 type cluster struct {
-	line  *line
-	nodes nodes
-	used  time.Time // guarded by the lock of Clusters
+	line      *line
+	namespace *gate
+	nodes     nodes
+	used      time.Time // guarded by the lock of Clusters
 
 	mu sync.Mutex
 	// read is when the kubeconfig was read, and digest what it was; err is why there is no api.
@@ -116,10 +120,13 @@ func (c *Clusters) cluster(key client.ObjectKey) *cluster {
 	defer c.mu.Unlock()
 	found := c.clusters[key]
 	if found == nil {
-		found = &cluster{line: newLine()}
 		if c.clusters == nil {
-			c.clusters = map[client.ObjectKey]*cluster{}
+			c.clusters, c.gates = map[client.ObjectKey]*cluster{}, map[string]*gate{}
 		}
+		if c.gates[key.Namespace] == nil {
+			c.gates[key.Namespace] = newGate()
+		}
+		found = &cluster{line: newLine(), namespace: c.gates[key.Namespace]}
 		c.clusters[key] = found
 	}
 	found.used = time.Now()
@@ -137,6 +144,11 @@ func (c *Clusters) closeUnused(after time.Duration) {
 			delete(c.clusters, key)
 		}
 	}
+	used := map[string]bool{}
+	for key := range c.clusters {
+		used[key.Namespace] = true
+	}
+	maps.DeleteFunc(c.gates, func(namespace string, _ *gate) bool { return !used[namespace] })
 }
 
 func (k *cluster) rereadAfter() time.Duration {
@@ -180,7 +192,7 @@ func (c *Clusters) connect(kubeconfig []byte, k *cluster) error {
 	if err != nil {
 		return err
 	}
-	web, shut := httpClient(access, c.UserAgent, k.line)
+	web, shut := httpClient(access, c.UserAgent, k.line, k.namespace)
 	k.close = shut
 	k.line.retry()
 	k.api, err = newClient(access.server, web, c.QPS, c.Burst)

@@ -100,6 +100,7 @@ func TestUnused(t *testing.T) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			expect.Same(t, "clusters", want, len(c.clusters))
+			expect.Same(t, "namespaces", want, len(c.gates))
 		}
 		ask()
 		time.Sleep(unused - time.Minute)

@@ -124,9 +124,7 @@ func (l *line) tryEnter() (wait <-chan struct{}, err error) {
 func (l *line) leave(ctx context.Context, err error, rejected bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.calls--
-	close(l.ended)
-	l.ended = make(chan struct{})
+	l.end()
 	if err == nil {
 		l.answered, l.rejected = true, rejected
 		if l.good++; l.good >= manyGood || l.failures == 0 {
@@ -140,4 +138,17 @@ func (l *line) leave(ctx context.Context, err error, rejected bool) {
 	pause := min(firstPause<<min(l.failures, 10), longestPause)
 	l.failures++
 	l.answered, l.good, l.broken, l.resume = false, 0, err, time.Now().Add(pause)
+}
+
+// giveUp ends a call that was never made.
+func (l *line) giveUp() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.end()
+}
+
+func (l *line) end() {
+	l.calls--
+	close(l.ended)
+	l.ended = make(chan struct{})
 }
