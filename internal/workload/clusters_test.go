@@ -78,7 +78,8 @@ func TestReread(t *testing.T) {
 			t.Error("the changed kubeconfig is not used")
 		}
 		expect.Same(t, "reads", 6, m.reads)
-		c.clusters[key].line.leave(t.Context(), nil, true) // the cluster did not accept who we are
+		expect.OK(t, c.clusters[key].line.enter(t.Context()))
+		c.clusters[key].line.leave(t.Context(), errAway)
 		m.kubeconfig = ""
 		time.Sleep(rereadFailed)
 		says("does not exist")
@@ -177,6 +178,27 @@ func TestOneFailureForAll(t *testing.T) {
 		expect.Says(t, "redirect", err, "answers with a redirect, which is not followed")
 	}
 	expect.Same(t, "calls", int32(1), calls.Load())
+}
+
+// A cluster that no longer accepts its kubeconfig is used again as soon as the kubeconfig is renewed.
+func TestRenewed(t *testing.T) {
+	c, calls := workloadCluster(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer renewed" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		showNode(w, r)
+	})
+	for range 5 {
+		_, err := c.ControlPlane(t.Context(), key)
+		expect.Says(t, "old token", err, "does not accept the credentials in the Cluster's kubeconfig, which must be renewed")
+	}
+	expect.Same(t, "calls with the old token", int32(1), calls.Load())
+	m, ok := c.Live.(*management)
+	expect.Same(t, "a management cluster", true, ok)
+	m.kubeconfig = strings.Replace(m.kubeconfig, "token: t", "token: renewed", 1)
+	c.clusters[key].read = c.clusters[key].read.Add(-rereadFailed)
+	expect.Got(c.ControlPlane(t.Context(), key))(t)
 }
 
 // A server that speaks an old TLS only hears nothing.

@@ -16,7 +16,7 @@ var errAway = &UnreachableError{Why: away}
 func pass(t *testing.T, l *line, end error) {
 	t.Helper()
 	expect.OK(t, l.enter(t.Context()))
-	l.leave(t.Context(), end, false)
+	l.leave(t.Context(), end)
 }
 
 // A cluster that fails is tried again by one caller, later each time, and all others hear at once that it is away.
@@ -35,7 +35,7 @@ func TestPauses(t *testing.T) {
 			if err := l.enter(t.Context()); !errors.Is(err, errAway) || time.Since(begin) > 0 {
 				t.Errorf("a second call got %v after %s", err, time.Since(begin))
 			}
-			l.leave(t.Context(), errAway, false)
+			l.leave(t.Context(), errAway)
 		}
 	})
 }
@@ -84,7 +84,7 @@ func TestOthersWait(t *testing.T) {
 					}()
 				}
 				time.Sleep(c.took)
-				l.leave(t.Context(), c.answer, false)
+				l.leave(t.Context(), c.answer)
 				time.Sleep(2 * patience)
 				synctest.Wait()
 				expect.Same(t, "callers that passed", c.passed, passed.Load())

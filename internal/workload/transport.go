@@ -91,7 +91,7 @@ func (g guarded) RoundTrip(request *http.Request) (response *http.Response, err 
 	}
 	defer g.namespace.leave()
 	err = errors.New("the call did not end") // unless it does
-	defer func() { g.line.leave(ctx, err, response != nil && response.StatusCode == http.StatusUnauthorized) }()
+	defer func() { g.line.leave(ctx, err) }()
 	response, err = g.call(request)
 	return response, err
 }
@@ -137,6 +137,8 @@ func unusable(response *http.Response) string {
 	switch {
 	case response.StatusCode >= 300 && response.StatusCode < 400:
 		return "answers with a redirect, which is not followed"
+	case response.StatusCode == http.StatusUnauthorized:
+		return "does not accept the credentials in the Cluster's kubeconfig, which must be renewed"
 	case response.StatusCode < 200:
 		return "answers with something that is not HTTP"
 	case response.Header.Get("Content-Encoding") != "":

@@ -150,7 +150,7 @@ func falseAnswers(inside *peer) []falseAnswer {
 			"InternalError: read Nodes of Cluster linux-first:",
 		},
 		{"sends something else than Nodes", answers(http.StatusOK, `{"kind":"Secret","apiVersion":"v1","data":{"a":"Yg=="}}`), ""},
-		{"does not accept its own token", answers(http.StatusUnauthorized, status(401, "Unauthorized")), "no"},
+		{"does not accept its own token", answers(http.StatusUnauthorized, status(401, "Unauthorized")), "must be renewed"},
 	}
 }
 
