@@ -216,6 +216,7 @@ func (s *thief) writeEvents(t *testing.T, kind, apiVersion string) {
 	s.make(t, made)
 	others := s.event(pod)
 	s.make(t, others)
+	home := fmt.Sprintf("capwin-%s-system", s.component)
 	lease := corev1.ObjectReference{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: s.namespace, Name: "m"}
 	with := func(edit func(*eventsv1.Event)) func(*testing.T, client.Client) error {
 		return func(t *testing.T, api client.Client) error {
@@ -238,12 +239,16 @@ func (s *thief) writeEvents(t *testing.T, kind, apiVersion string) {
 		s.refused("own-events", "holds a namespace by an event that there is", change(made, holds)),
 		s.refused("own-events", "rewrites an event of others", change(others, count)),
 		s.refused("own-events", "writes an old event about a Pod", func(t *testing.T, api client.Client) error {
-			home := fmt.Sprintf("capwin-%s-system", s.component)
 			old := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: home, Name: s.name()}, InvolvedObject: pod}
 			old.InvolvedObject.Namespace = home
 			return api.Create(t.Context(), old)
 		}))
 	s.allowed(t, "an event about its kind", create(own))
+	s.allowed(t, "an event about its lease", func(t *testing.T, api client.Client) error {
+		event := s.event(lease)
+		event.Namespace, event.Regarding.Namespace = home, home
+		return api.Create(t.Context(), event)
+	})
 	s.allowed(t, "the count of an event", change(made, count))
 }
 
