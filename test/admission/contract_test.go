@@ -191,13 +191,14 @@ func TestComponents(t *testing.T) {
 	for _, provider := range []string{"infrastructure-windows", "bootstrap-windows"} {
 		for kind, number := range map[string]int{
 			"Namespace": 1, "CustomResourceDefinition": 2, "ServiceAccount": 1, "Role": 1, "RoleBinding": 1, "ClusterRole": 1,
-			"ClusterRoleBinding": 1, "Deployment": 1, "ValidatingAdmissionPolicy": 1, "ValidatingAdmissionPolicyBinding": 1,
+			"ClusterRoleBinding": 1, "Deployment": 1, "NetworkPolicy": 2,
 		} {
 			want[provider+" "+kind] = number
 		}
+		// One is for templates. The others bound what our account may write; in the bootstrap provider one is for configs that
+		// became user data.
+		want[provider+" ValidatingAdmissionPolicy"], want[provider+" ValidatingAdmissionPolicyBinding"] = 5, 5
 	}
-	// The bootstrap provider has a second policy, for configs that became user data.
-	want["bootstrap-windows ValidatingAdmissionPolicy"], want["bootstrap-windows ValidatingAdmissionPolicyBinding"] = 2, 2
 	expect.Same(t, "objects", want, count)
 }
 

@@ -73,8 +73,8 @@ func (j *joins) ofTheImage() []provoked {
 			with(network(bootstrapv1.NetworkOverlay, bootstrapv1.CNIFlannel)),
 		fails("prepare", step.ReasonImageVersionMismatch, "the image has kubeadm 1.35, the Machine wants ").
 			in(faulty(guest.Faults{Kubeadm: "v1.35.9"})),
-		fails("prepare", step.ReasonNodeFilesFailed, "kubeadm").
-			in(withFile(`C:\run\kubeadm`, "a file in the place of a folder")),
+		fails("prepare", step.ReasonNodeFilesFailed, "kubernetes").
+			in(withFile(`C:\etc\kubernetes`, "a file in the place of a folder")),
 		fails("prepare", step.ReasonFilesFailed, `C:\app\settings.txt`).
 			in(withFile(`C:\app\settings.txt\old`, "a folder in the place of a file")).
 			with(bootstrapSpec{

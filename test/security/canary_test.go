@@ -96,8 +96,7 @@ func (a *aviary) secrets() map[string]map[string][]byte {
 		"wrong-password": a.wrong("password", a.hatch("wrong password")),
 		"wrong-server":   a.wrong("server", append(append([]byte("https://me:"), a.hatch("password in a URL")...), "@127.0.0.1"...)),
 		"wrong-ca":       {"ca.crt": append([]byte("-----BEGIN PRIVATE KEY-----\n"), a.hatch("key instead of a CA")...)},
-		"wrong-login":    {"username": []byte("me"), "password": append([]byte("two\nlines "), a.hatch("password of two lines")...)},
-		"wrong-config":   {"config": append([]byte("= "), a.hatch("broken drop-in")...)},
+		"wrong-login":    {"username": []byte("me"), "passphrase": a.hatch("password under another key")},
 	}
 }
 
@@ -167,9 +166,10 @@ func (a *aviary) live(t *testing.T) map[string]string {
 
 // refusals end the wait for what is wrong.
 var refusals = map[string]bool{
-	"Ready False " + infrav1.CredentialsRejectedReason: true,
-	"Ready False " + infrav1.CredentialsMissingReason:  true,
-	"Ready False " + bootstrapv1.ConfigInvalidReason:   true,
+	"Ready False " + infrav1.CredentialsRejectedReason:     true,
+	"Ready False " + infrav1.CredentialsMissingReason:      true,
+	"Ready Unknown " + bootstrapv1.WaitingForSourcesReason: true,
+	"Ready Unknown " + bootstrapv1.ConfigInvalidReason:     true,
 }
 
 // Change replaces what a Secret says of the vCenter, but for its password.
@@ -217,7 +217,7 @@ func (a *aviary) startWrong(t *testing.T) []*world.Machine {
 	t.Helper()
 	var all []*world.Machine
 	add := func(name string, change func(*world.Machine)) {
-		m := a.NewMachine(name)
+		m := a.NewMachine("has-" + name) // the Secret of its own name is that with its user data
 		change(m)
 		m.Create(t)
 		all = append(all, m)
@@ -296,7 +296,7 @@ func (a *aviary) endings(t *testing.T, manager *servers.Observed, seen map[strin
 	all := expect.Got(manager.Printed())(t)
 	seen["the log of the "+manager.Component+" manager at -v=7"] = log
 	seen["the goroutine dump of the "+manager.Component+" manager"] = all[len(log):]
-	if !strings.Contains(all[len(log):], "goroutine 1 [") || !strings.Contains(log, "/api/v1/namespaces/"+a.Name+"/secrets/") {
+	if !strings.Contains(all[len(log):], "goroutine 1 ") || !strings.Contains(log, "/api/v1/namespaces/"+a.Name+"/secrets/") {
 		t.Errorf("the %s manager printed too little", manager.Component)
 	}
 }
