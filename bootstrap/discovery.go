@@ -118,8 +118,8 @@ func discover(data []byte) (cluster, error) {
 	return c, err
 }
 
-// maxDiscovery bytes have room for the CAs of many clusters. To read a YAML text that is made for it takes time that grows with the
-// square of its size: a MiB takes 20 seconds.
+// maxDiscovery bytes have room for the CAs of many clusters. To read a YAML text that is made for it takes time that grows with
+// the square of its size: a MiB takes 20 seconds.
 const maxDiscovery = 64 << 10
 
 // discoveredCluster never shows what it reads, which may hold secrets by mistake.

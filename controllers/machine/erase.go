@@ -27,11 +27,11 @@ func (r *Reconciler) afterwards(ctx context.Context, f *facts, m cloud.Machine) 
 	}
 	f.kept = phase.Cloud(err)
 	vm.UserData = err != nil || left.UserData || left.State == cloud.Creating
-	return vm, nil
+	return vm, nil //nolint:nilerr // because f.kept has it
 }
 
-// isSettled says that the guest needs its user data no more: its Node has joined, or it reported that it has given up. A guest that
-// is only late may still need them.
+// isSettled says that the guest needs its user data no more: its Node has joined, or it reported that it has given up. A guest
+// that is only late may still need them.
 func isSettled(f *facts) bool { return joined(f) || said(f, plan.StateFailed) }
 
 // userDataCondition tells who can still read the user data. It is nil, and what was said last stands, while there is no VM or the

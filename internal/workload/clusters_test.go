@@ -58,22 +58,22 @@ func TestReread(t *testing.T) {
 		says("is not known: Secret prod-kubeconfig with its kubeconfig does not exist")
 		m.kubeconfig = text("http://127.0.0.1", ca)
 		says("does not exist") // not read again at once
-		time.Sleep(rereadFailed)
+		later(rereadFailed)
 		says("the kubeconfig in Secret prod-kubeconfig is refused: cluster.server is not an https URL")
 		_, refused := get()
-		time.Sleep(rereadFailed)
+		later(rereadFailed)
 		if _, again := get(); again != refused { //nolint:errorlint // because it is to be the same one
 			t.Error("a refused kubeconfig that is the same was looked at again")
 		}
 		m.kubeconfig = text("https://127.0.0.1", ca)
-		time.Sleep(rereadFailed)
+		later(rereadFailed)
 		first := expect.Got(get())(t)
-		time.Sleep(reread)
+		later(reread)
 		if same := expect.Got(get())(t); same != first {
 			t.Error("the connection was made anew although the kubeconfig is the same")
 		}
 		m.kubeconfig = text("https://127.0.0.2", ca)
-		time.Sleep(reread)
+		later(reread)
 		if other := expect.Got(get())(t); other == first {
 			t.Error("the changed kubeconfig is not used")
 		}
@@ -81,7 +81,7 @@ func TestReread(t *testing.T) {
 		expect.OK(t, c.clusters[key].line.enter(t.Context()))
 		c.clusters[key].line.leave(t.Context(), errAway)
 		m.kubeconfig = ""
-		time.Sleep(rereadFailed)
+		later(rereadFailed)
 		says("does not exist")
 	})
 }
@@ -104,11 +104,11 @@ func TestUnused(t *testing.T) {
 			expect.Same(t, "namespaces", want, len(c.gates))
 		}
 		ask()
-		time.Sleep(unused - time.Minute)
+		later(unused - time.Minute)
 		ask()
-		time.Sleep(unused - time.Minute)
+		later(unused - time.Minute)
 		count(1)
-		time.Sleep(2 * time.Minute)
+		later(2 * time.Minute)
 		count(0)
 		ask()
 		count(1)

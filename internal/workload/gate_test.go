@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,20 +16,20 @@ import (
 func TestGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, other := newGate(), newGate()
-		var at, later atomic.Int32
+		var at, waited atomic.Int32
 		var callers sync.WaitGroup
 		begin := time.Now()
 		for range 500 {
 			callers.Go(func() {
 				switch err := g.enter(t.Context()); {
 				case err == nil:
-					time.Sleep(callTime)
+					later(callTime)
 					g.leave()
 				case time.Since(begin) == 0:
 					at.Add(1)
 				default:
 					expect.Same(t, "wait", patience, time.Since(begin))
-					later.Add(1)
+					waited.Add(1)
 				}
 			})
 		}
@@ -36,7 +37,7 @@ func TestGate(t *testing.T) {
 		expect.OK(t, other.enter(t.Context()))
 		callers.Wait()
 		expect.Same(t, "refused at once", int32(500-2*mostOfNamespace), at.Load())
-		expect.Same(t, "refused after a wait", int32(mostOfNamespace), later.Load())
+		expect.Same(t, "refused after a wait", int32(mostOfNamespace), waited.Load())
 		expect.OK(t, g.enter(t.Context()))
 	})
 }
@@ -58,7 +59,7 @@ func TestNoWaitAfterFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &nodes{err: errAway, reading: make(chan struct{})}
 		begin := time.Now()
-		if _, err := n.list(t.Context(), nil); err != errAway || time.Since(begin) > 0 { //nolint:errorlint // because it is to be that one
+		if _, err := n.list(t.Context(), nil); !errors.Is(err, errAway) || time.Since(begin) > 0 {
 			t.Errorf("got %v after %s", err, time.Since(begin))
 		}
 	})

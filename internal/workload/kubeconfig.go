@@ -142,50 +142,88 @@ type rule[T any] struct {
 }
 
 var clusterRules = []rule[*clientcmdapi.Cluster]{
-	{"server", func(c *clientcmdapi.Cluster) bool { return !goodServer(c.Server) },
-		"is not an https URL without user, query and fragment; write the URL of the API server"},
-	{"insecure-skip-tls-verify", func(c *clientcmdapi.Cluster) bool { return c.InsecureSkipTLSVerify },
-		"would trust any server; remove it, and write the cluster's CA into cluster.certificate-authority-data"},
-	{"certificate-authority", func(c *clientcmdapi.Cluster) bool { return c.CertificateAuthority != "" },
-		"names a file of the manager; write the CA itself into cluster.certificate-authority-data"},
-	{"proxy-url", func(c *clientcmdapi.Cluster) bool { return c.ProxyURL != "" },
-		"names a proxy; remove it, because the manager uses no proxy but that of its own environment"},
-	{"certificate-authority-data", func(c *clientcmdapi.Cluster) bool { return len(c.CertificateAuthorityData) == 0 },
-		"is empty; write the cluster's CA in it"},
+	{
+		"server", func(c *clientcmdapi.Cluster) bool { return !goodServer(c.Server) },
+		"is not an https URL without user, query and fragment; write the URL of the API server",
+	},
+	{
+		"insecure-skip-tls-verify", func(c *clientcmdapi.Cluster) bool { return c.InsecureSkipTLSVerify },
+		"would trust any server; remove it, and write the cluster's CA into cluster.certificate-authority-data",
+	},
+	{
+		"certificate-authority", func(c *clientcmdapi.Cluster) bool { return c.CertificateAuthority != "" },
+		"names a file of the manager; write the CA itself into cluster.certificate-authority-data",
+	},
+	{
+		"proxy-url", func(c *clientcmdapi.Cluster) bool { return c.ProxyURL != "" },
+		"names a proxy; remove it, because the manager uses no proxy but that of its own environment",
+	},
+	{
+		"certificate-authority-data", func(c *clientcmdapi.Cluster) bool { return len(c.CertificateAuthorityData) == 0 },
+		"is empty; write the cluster's CA in it",
+	},
 }
 
 var userRules = []rule[*clientcmdapi.AuthInfo]{
-	{"tokenFile", func(u *clientcmdapi.AuthInfo) bool { return u.TokenFile != "" },
-		"names a file of the manager; write the token itself into user.token"},
-	{"client-certificate", func(u *clientcmdapi.AuthInfo) bool { return u.ClientCertificate != "" },
-		"names a file of the manager; write the certificate itself into user.client-certificate-data"},
-	{"client-key", func(u *clientcmdapi.AuthInfo) bool { return u.ClientKey != "" },
-		"names a file of the manager; write the key itself into user.client-key-data"},
-	{"exec", func(u *clientcmdapi.AuthInfo) bool { return u.Exec != nil },
-		"would have the manager run a program; write a client certificate or a token instead"},
-	{"auth-provider", func(u *clientcmdapi.AuthInfo) bool { return u.AuthProvider != nil },
-		"would have the manager run a program; write a client certificate or a token instead"},
-	{"username", func(u *clientcmdapi.AuthInfo) bool { return u.Username != "" },
-		"is for passwords, which no supported Kubernetes takes; write a client certificate or a token instead"},
-	{"password", func(u *clientcmdapi.AuthInfo) bool { return u.Password != "" },
-		"is for passwords, which no supported Kubernetes takes; write a client certificate or a token instead"},
-	{"as", func(u *clientcmdapi.AuthInfo) bool { return u.Impersonate != "" },
-		"asks to act as another user; write the client certificate or the token of that user instead"},
-	{"as-uid", func(u *clientcmdapi.AuthInfo) bool { return u.ImpersonateUID != "" },
-		"asks to act as another user; write the client certificate or the token of that user instead"},
-	{"as-groups", func(u *clientcmdapi.AuthInfo) bool { return len(u.ImpersonateGroups) > 0 },
-		"asks to act as another user; write the client certificate or the token of that user instead"},
-	{"as-user-extra", func(u *clientcmdapi.AuthInfo) bool { return len(u.ImpersonateUserExtra) > 0 },
-		"asks to act as another user; write the client certificate or the token of that user instead"},
+	{
+		"tokenFile", func(u *clientcmdapi.AuthInfo) bool { return u.TokenFile != "" },
+		"names a file of the manager; write the token itself into user.token",
+	},
+	{
+		"client-certificate", func(u *clientcmdapi.AuthInfo) bool { return u.ClientCertificate != "" },
+		"names a file of the manager; write the certificate itself into user.client-certificate-data",
+	},
+	{
+		"client-key", func(u *clientcmdapi.AuthInfo) bool { return u.ClientKey != "" },
+		"names a file of the manager; write the key itself into user.client-key-data",
+	},
+	{
+		"exec", func(u *clientcmdapi.AuthInfo) bool { return u.Exec != nil },
+		"would have the manager run a program; write a client certificate or a token instead",
+	},
+	{
+		"auth-provider", func(u *clientcmdapi.AuthInfo) bool { return u.AuthProvider != nil },
+		"would have the manager run a program; write a client certificate or a token instead",
+	},
+	{
+		"username", func(u *clientcmdapi.AuthInfo) bool { return u.Username != "" },
+		"is for passwords, which no supported Kubernetes takes; write a client certificate or a token instead",
+	},
+	{
+		"password", func(u *clientcmdapi.AuthInfo) bool { return u.Password != "" },
+		"is for passwords, which no supported Kubernetes takes; write a client certificate or a token instead",
+	},
+	{
+		"as", func(u *clientcmdapi.AuthInfo) bool { return u.Impersonate != "" },
+		"asks to act as another user; write the client certificate or the token of that user instead",
+	},
+	{
+		"as-uid", func(u *clientcmdapi.AuthInfo) bool { return u.ImpersonateUID != "" },
+		"asks to act as another user; write the client certificate or the token of that user instead",
+	},
+	{
+		"as-groups", func(u *clientcmdapi.AuthInfo) bool { return len(u.ImpersonateGroups) > 0 },
+		"asks to act as another user; write the client certificate or the token of that user instead",
+	},
+	{
+		"as-user-extra", func(u *clientcmdapi.AuthInfo) bool { return len(u.ImpersonateUserExtra) > 0 },
+		"asks to act as another user; write the client certificate or the token of that user instead",
+	},
 	{"client-certificate-data", func(u *clientcmdapi.AuthInfo) bool {
 		return (len(u.ClientCertificateData) == 0) != (len(u.ClientKeyData) == 0)
 	}, "and user.client-key-data need each other; write both, or neither"},
-	{"client-key-data", func(u *clientcmdapi.AuthInfo) bool { return len(u.ClientKeyData) > maxPrivateKey },
-		fmt.Sprintf("is too long; write a key of at most %d KiB", maxPrivateKey>>10)},
-	{"token", func(u *clientcmdapi.AuthInfo) bool { return u.Token == "" && len(u.ClientCertificateData) == 0 },
-		"is empty, and so is user.client-certificate-data; write one of them"},
-	{"token", func(u *clientcmdapi.AuthInfo) bool { return !printable(u.Token) },
-		"has a space, a line break or a character that is not ASCII; write the token alone"},
+	{
+		"client-key-data", func(u *clientcmdapi.AuthInfo) bool { return len(u.ClientKeyData) > maxPrivateKey },
+		fmt.Sprintf("is too long; write a key of at most %d KiB", maxPrivateKey>>10),
+	},
+	{
+		"token", func(u *clientcmdapi.AuthInfo) bool { return u.Token == "" && len(u.ClientCertificateData) == 0 },
+		"is empty, and so is user.client-certificate-data; write one of them",
+	},
+	{
+		"token", func(u *clientcmdapi.AuthInfo) bool { return !printable(u.Token) },
+		"has a space, a line break or a character that is not ASCII; write the token alone",
+	},
 }
 
 func goodServer(text string) bool {

@@ -132,7 +132,7 @@ func (l *line) leave(ctx context.Context, err error) {
 		}
 		return
 	}
-	if ctx.Err() == context.Canceled || time.Now().Before(l.resume) { //nolint:errorlint // because Err returns it as it is
+	if ctx.Err() == context.Canceled || time.Now().Before(l.resume) {
 		return
 	}
 	pause := min(firstPause<<min(l.failures, 10), longestPause)

@@ -12,6 +12,9 @@ import (
 
 var errAway = &UnreachableError{Why: away}
 
+// later waits by the clock of a synctest bubble, which takes no time.
+func later(after time.Duration) { <-time.After(after) }
+
 // pass lets a call pass that ends as said.
 func pass(t *testing.T, l *line, end error) {
 	t.Helper()
@@ -24,12 +27,13 @@ func TestPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLine()
 		pass(t, l, errAway)
-		for _, pause := range []time.Duration{5, 10, 20, 40, 80, 80} {
-			time.Sleep(pause*time.Second - 1)
+		for _, seconds := range []int{5, 10, 20, 40, 80, 80} {
+			pause := time.Duration(seconds) * time.Second
+			later(pause - 1)
 			if l.open() == nil || l.enter(t.Context()) == nil {
-				t.Fatalf("a call passed before %d s were over", pause)
+				t.Fatalf("a call passed before %s were over", pause)
 			}
-			time.Sleep(1)
+			later(1)
 			expect.OK(t, l.enter(t.Context()))
 			begin := time.Now()
 			if err := l.enter(t.Context()); !errors.Is(err, errAway) || time.Since(begin) > 0 {
@@ -45,7 +49,7 @@ func TestForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLine()
 		pass(t, l, errAway)
-		time.Sleep(firstPause)
+		later(firstPause)
 		for range manyGood {
 			if !l.doubtful() {
 				t.Fatal("the failure is forgotten too soon")
@@ -83,9 +87,9 @@ func TestOthersWait(t *testing.T) {
 						longest.Store(max(longest.Load(), int64(time.Since(begin))))
 					}()
 				}
-				time.Sleep(c.took)
+				later(c.took)
 				l.leave(t.Context(), c.answer)
-				time.Sleep(2 * patience)
+				later(2 * patience)
 				synctest.Wait()
 				expect.Same(t, "callers that passed", c.passed, passed.Load())
 				if wait := time.Duration(longest.Load()); wait > patience {
