@@ -118,9 +118,17 @@ func discover(data []byte) (cluster, error) {
 	return c, err
 }
 
+// maxDiscovery bytes have room for the CAs of many clusters. To read a YAML text that is made for it takes time that grows with
+// the square of its size: a MiB takes 20 seconds.
+const maxDiscovery = 64 << 10
+
 // discoveredCluster never shows what it reads, which may hold secrets by mistake.
 func discoveredCluster(data []byte) (map[string]any, error) {
 	const write = "use one such as the key kubeconfig in the ConfigMap cluster-info of kube-public"
+	if len(data) > maxDiscovery {
+		return nil, step.Invalid(discoveryField, "the kubeconfig has %d bytes, of which at most %d are read; %s",
+			len(data), maxDiscovery, write)
+	}
 	var file kubeconfigFile
 	if err := yaml.UnmarshalStrict(data, &file); err != nil || file.Kind != "Config" {
 		return nil, step.Invalid(discoveryField, "the content is not a kubeconfig; %s", write)

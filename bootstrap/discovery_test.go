@@ -97,6 +97,10 @@ func TestDiscoveryRefused(t *testing.T) {
 	for _, test := range []struct{ name, reason, text, want string }{
 		{"nothing", "the Secret may be made later", "", `Secret discovery has no content under the key "kubeconfig"`},
 		{"no YAML", "a file of another kind", "{" + hidden, noKubeconfig},
+		{
+			"a long one", "what YAML makes of it takes long", strings.Repeat("%TAG !a! a\n", 6000) + "--- a",
+			"the kubeconfig has 66005 bytes, of which at most 65536 are read",
+		},
 		{"another kind", "a Secret's manifest", change("kind: Config", "kind: Secret"), noKubeconfig},
 		{"unknown field", "a typing error", change("users: null", "user: null"), noKubeconfig},
 		{"field twice", "which one counts nobody knows", good + "kind: Config\n", noKubeconfig},

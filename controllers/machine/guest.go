@@ -81,7 +81,10 @@ func untilHeard(f *facts, known infrav1.WindowsMachineStatus) time.Duration {
 		wait = slowPace
 	}
 	wait /= time.Duration(max(1, f.speed))
-	return min(wait, known.LastGuestTime.Add(wait).Sub(f.now)) // a clock that was set back makes nothing wait for longer
+	if known.LastGuestTime.After(f.now) { // the clock was set back, perhaps by years
+		return 0
+	}
+	return known.LastGuestTime.Add(wait).Sub(f.now)
 }
 
 // underWay says whether a bootstrap or a start has not ended, or not begun.

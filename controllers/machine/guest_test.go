@@ -152,3 +152,15 @@ func TestPace(t *testing.T) {
 		})
 	}
 }
+
+// A manager whose clock was set back hears guests all the same.
+func TestClockSetBack(t *testing.T) {
+	f := world()
+	f.vm = &cloud.VM{State: cloud.Running, Report: running}
+	report(f, nil)
+	f.now = f.now.AddDate(-1, 0, 0)
+	f.vm.Report = reported("Running", "3/5 join", atEnd)
+	report(f, nil)
+	expect.Same(t, "wait", time.Duration(0), f.unheard)
+	expect.Same(t, "time", f.now.Truncate(time.Second), f.windows.Status.LastGuestTime.Time)
+}

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -9,7 +10,7 @@ import (
 
 // A guest that makes 7000 hints in 100 seconds is looked at about once in a second, and no other machine waits for that.
 func TestHints(t *testing.T) {
-	h, guest, other := hints{}, cloud.Key{Name: "guest"}, cloud.Key{Name: "other"}
+	h, guest, other := &hints{}, cloud.Key{Name: "guest"}, cloud.Key{Name: "other"}
 	looks, now := map[time.Time]bool{}, begin
 	for i := range 7000 {
 		now = now.Add(100 * time.Second / 7000)
@@ -25,7 +26,22 @@ func TestHints(t *testing.T) {
 	if len(looks) > 2*100+hintsAtOnce {
 		t.Errorf("%d looks", len(looks))
 	}
-	if h.wait(other, now.Add(time.Hour)); len(h) != 1 {
-		t.Errorf("%d machines are remembered", len(h))
+	if h.wait(other, now.Add(time.Hour)); len(h.until) != 1 {
+		t.Errorf("%d machines are remembered", len(h.until))
+	}
+}
+
+// An account that names 200,000 machines in a moment holds no other machine's hints up: they are forgotten together, once in a
+// second.
+func TestHintsOfMany(t *testing.T) {
+	h, now := &hints{}, begin
+	for i := range 200_000 {
+		if wait := h.wait(cloud.Key{Name: strconv.Itoa(i)}, now); wait > 0 {
+			t.Fatalf("machine %d waits for %s", i, wait)
+		}
+		now = now.Add(time.Microsecond)
+	}
+	if swept := h.swept; swept != begin {
+		t.Errorf("machines were forgotten again after %s", swept.Sub(begin))
 	}
 }

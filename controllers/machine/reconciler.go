@@ -262,7 +262,7 @@ func (r *Reconciler) tellOf(f *facts, name string) (told bool) {
 // makes it ask without end.
 func (r *Reconciler) enqueueChanged(ctx context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
 	go func() {
-		lately := hints{}
+		lately := &hints{}
 		for {
 			select {
 			case <-ctx.Done():

@@ -11,16 +11,18 @@ import (
 const maxText = 300
 
 // What an answer may be made of, whatever its size: each of these takes far more memory when it is decoded than it has bytes. A
-// list of 20 Nodes with all that kubelets write has 10,000 objects and 20,000 values, and is 12 deep.
+// list of 20 Nodes with all that kubelets write has 10,000 objects and 20,000 values, and is 12 deep. A value on top is one of a
+// list's items, of which even null takes as much as a Node, or a field beside them.
 const (
 	maxDepth   = 64
 	maxObjects = 30_000
-	maxValues  = 150_000
+	maxValues  = 40_000
+	maxOnTop   = 100
 )
 
 // sound says whether an answer is JSON that can be decoded without surprise.
 func sound(body []byte) bool {
-	var depth, objects, values int
+	var depth, objects, values, onTop int
 	var quoted, escaped bool
 	for _, b := range body {
 		switch {
@@ -37,8 +39,11 @@ func sound(body []byte) bool {
 			depth--
 		case b == ',':
 			values++
+			if depth <= 2 {
+				onTop++
+			}
 		}
-		if depth > maxDepth || objects > maxObjects || values > maxValues {
+		if depth > maxDepth || objects > maxObjects || values > maxValues || onTop > maxOnTop {
 			return false
 		}
 	}

@@ -5,7 +5,8 @@
 //     program or a proxy of the manager's. One that does is a [RefusedError]. Redirects are not followed.
 //   - Only clusters that a caller asks for are connected to. A connection that no caller uses is closed.
 //   - No cluster holds its callers for longer than a few seconds, and one that fails answers with an [UnreachableError] at once
-//     until it is tried again. No answer may be larger than what we ask for needs.
+//     until it is tried again. The clusters of one namespace hold a few callers at a time, however many they are. No answer may
+//     be larger than what we ask for needs.
 //   - A kubeconfig that changed is used within minutes, and within seconds if the old one failed.
 //
 // Nothing is watched or cached but the control-plane Nodes, for a few seconds.
@@ -14,7 +15,9 @@ package workload
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -45,8 +48,10 @@ type Clusters struct {
 	Burst     int
 	UserAgent string
 
+	vetting  sync.Mutex
 	mu       sync.Mutex
 	clusters map[client.ObjectKey]*cluster
+	gates    map[string]*gate // of namespaces with clusters
 }
 
 // GetClient returns a client for the Secrets and Nodes of a Cluster. It does not wait for the cluster: whether that answers, a
@@ -96,9 +101,10 @@ func (c *Clusters) Start(ctx context.Context) error {
 
 // cluster is one that callers asked for.
 type cluster struct {
-	line  *line
-	nodes nodes
-	used  time.Time // guarded by the lock of Clusters
+	line      *line
+	namespace *gate
+	nodes     nodes
+	used      time.Time // guarded by the lock of Clusters
 
 	mu sync.Mutex
 	// read is when the kubeconfig was read, and digest what it was; err is why there is no api.
@@ -114,10 +120,13 @@ func (c *Clusters) cluster(key client.ObjectKey) *cluster {
 	defer c.mu.Unlock()
 	found := c.clusters[key]
 	if found == nil {
-		found = &cluster{line: newLine()}
 		if c.clusters == nil {
-			c.clusters = map[client.ObjectKey]*cluster{}
+			c.clusters, c.gates = map[client.ObjectKey]*cluster{}, map[string]*gate{}
 		}
+		if c.gates[key.Namespace] == nil {
+			c.gates[key.Namespace] = newGate()
+		}
+		found = &cluster{line: newLine(), namespace: c.gates[key.Namespace]}
 		c.clusters[key] = found
 	}
 	found.used = time.Now()
@@ -135,6 +144,11 @@ func (c *Clusters) closeUnused(after time.Duration) {
 			delete(c.clusters, key)
 		}
 	}
+	used := map[string]bool{}
+	for key := range c.clusters {
+		used[key.Namespace] = true
+	}
+	maps.DeleteFunc(c.gates, func(namespace string, _ *gate) bool { return !used[namespace] })
 }
 
 func (k *cluster) rereadAfter() time.Duration {
@@ -144,7 +158,7 @@ func (k *cluster) rereadAfter() time.Duration {
 	return reread
 }
 
-// read looks at the kubeconfig. A connection whose kubeconfig is the same stays.
+// read looks at the kubeconfig. A connection whose kubeconfig is the same stays, and so does a refusal.
 func (c *Clusters) read(ctx context.Context, key client.ObjectKey, k *cluster) error {
 	var secret corev1.Secret
 	name := key.Name + kubeconfigSuffix
@@ -159,29 +173,37 @@ func (c *Clusters) read(ctx context.Context, key client.ObjectKey, k *cluster) e
 	}
 	k.read = time.Now()
 	digest := sha256.Sum256(secret.Data[kubeconfigKey])
-	if digest == k.digest && k.close != nil {
+	_, refused := errors.AsType[*RefusedError](k.err)
+	if digest == k.digest && (k.close != nil || refused) {
 		return nil
 	}
 	k.drop(nil)
 	k.digest = digest
 	k.err = c.connect(secret.Data[kubeconfigKey], k)
-	if refused, ok := k.err.(*RefusedError); ok { //nolint:errorlint // because nothing wraps it
-		refused.secret = name
+	if refusal, ok := errors.AsType[*RefusedError](k.err); ok {
+		refusal.secret = name
 	}
 	return nil
 }
 
 // connect makes a client from a kubeconfig. Nothing is sent yet.
 func (c *Clusters) connect(kubeconfig []byte, k *cluster) error {
-	access, err := vet(kubeconfig)
+	access, err := c.vetOne(kubeconfig)
 	if err != nil {
 		return err
 	}
-	web, shut := httpClient(access, c.UserAgent, k.line)
+	web, shut := httpClient(access, c.UserAgent, k.line, k.namespace)
 	k.close = shut
 	k.line.retry()
 	k.api, err = newClient(access.server, web, c.QPS, c.Burst)
 	return err
+}
+
+// vetOne vets one kubeconfig at a time, because a text that is made for it takes some memory.
+func (c *Clusters) vetOne(kubeconfig []byte) (access, error) {
+	c.vetting.Lock()
+	defer c.vetting.Unlock()
+	return vet(kubeconfig)
 }
 
 // drop closes the connection and notes why there is none.

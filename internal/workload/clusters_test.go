@@ -58,24 +58,30 @@ func TestReread(t *testing.T) {
 		says("is not known: Secret prod-kubeconfig with its kubeconfig does not exist")
 		m.kubeconfig = text("http://127.0.0.1", ca)
 		says("does not exist") // not read again at once
-		time.Sleep(rereadFailed)
+		later(rereadFailed)
 		says("the kubeconfig in Secret prod-kubeconfig is refused: cluster.server is not an https URL")
+		_, refused := get()
+		later(rereadFailed)
+		if _, again := get(); again != refused { //nolint:errorlint // because it is to be the same one
+			t.Error("a refused kubeconfig that is the same was looked at again")
+		}
 		m.kubeconfig = text("https://127.0.0.1", ca)
-		time.Sleep(rereadFailed)
+		later(rereadFailed)
 		first := expect.Got(get())(t)
-		time.Sleep(reread)
+		later(reread)
 		if same := expect.Got(get())(t); same != first {
 			t.Error("the connection was made anew although the kubeconfig is the same")
 		}
 		m.kubeconfig = text("https://127.0.0.2", ca)
-		time.Sleep(reread)
+		later(reread)
 		if other := expect.Got(get())(t); other == first {
 			t.Error("the changed kubeconfig is not used")
 		}
-		expect.Same(t, "reads", 5, m.reads)
-		c.clusters[key].line.leave(t.Context(), nil, true) // the cluster did not accept who we are
+		expect.Same(t, "reads", 6, m.reads)
+		expect.OK(t, c.clusters[key].line.enter(t.Context()))
+		c.clusters[key].line.leave(t.Context(), errAway)
 		m.kubeconfig = ""
-		time.Sleep(rereadFailed)
+		later(rereadFailed)
 		says("does not exist")
 	})
 }
@@ -95,13 +101,14 @@ func TestUnused(t *testing.T) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			expect.Same(t, "clusters", want, len(c.clusters))
+			expect.Same(t, "namespaces", want, len(c.gates))
 		}
 		ask()
-		time.Sleep(unused - time.Minute)
+		later(unused - time.Minute)
 		ask()
-		time.Sleep(unused - time.Minute)
+		later(unused - time.Minute)
 		count(1)
-		time.Sleep(2 * time.Minute)
+		later(2 * time.Minute)
 		count(0)
 		ask()
 		count(1)
@@ -171,6 +178,27 @@ func TestOneFailureForAll(t *testing.T) {
 		expect.Says(t, "redirect", err, "answers with a redirect, which is not followed")
 	}
 	expect.Same(t, "calls", int32(1), calls.Load())
+}
+
+// A cluster that no longer accepts its kubeconfig is used again as soon as the kubeconfig is renewed.
+func TestRenewed(t *testing.T) {
+	c, calls := workloadCluster(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer renewed" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		showNode(w, r)
+	})
+	for range 5 {
+		_, err := c.ControlPlane(t.Context(), key)
+		expect.Says(t, "old token", err, "does not accept the credentials in the Cluster's kubeconfig, which must be renewed")
+	}
+	expect.Same(t, "calls with the old token", int32(1), calls.Load())
+	m, ok := c.Live.(*management)
+	expect.Same(t, "a management cluster", true, ok)
+	m.kubeconfig = strings.Replace(m.kubeconfig, "token: t", "token: renewed", 1)
+	c.clusters[key].read = c.clusters[key].read.Add(-rereadFailed)
+	expect.Got(c.ControlPlane(t.Context(), key))(t)
 }
 
 // A server that speaks an old TLS only hears nothing.

@@ -8,14 +8,18 @@ import (
 	"encoding/pem"
 	"fmt"
 	"net/url"
+	"strings"
+	"unicode/utf8"
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// What a kubeconfig may hold. The keys of a certificate cost time that grows with the cube of their size.
+// What a kubeconfig may hold. What YAML makes of its marks takes hundreds of times as much memory as they have bytes; one with 50
+// contexts has 2,000. The keys of a certificate cost time that grows with the cube of their size.
 const (
 	maxKubeconfig = 256 << 10
+	maxMarks      = 8_000
 	maxPrivateKey = 8 << 10
 	maxKeyBits    = 8192
 )
@@ -100,6 +104,8 @@ func current(kubeconfig []byte) (user *clientcmdapi.AuthInfo, cluster *clientcmd
 	case bytes.ContainsRune(kubeconfig, '*'):
 		// A few aliases of YAML stand for any amount of text.
 		return nil, nil, refuse(kubeconfigKey, "has the character *, which begins an alias in YAML; write the kubeconfig without it")
+	case marks(kubeconfig) > maxMarks:
+		return nil, nil, refuse(kubeconfigKey, "has too many entries; write only the context, the cluster and the user that are needed")
 	}
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil { // its text may have parts of a token
@@ -118,6 +124,16 @@ func current(kubeconfig []byte) (user *clientcmdapi.AuthInfo, cluster *clientcmd
 	return user, cluster, nil
 }
 
+// marks counts what begins or ends an entry, in JSON and in YAML. Encoded certificates have none.
+func marks(text []byte) (n int) {
+	for _, b := range text {
+		if strings.IndexByte("{[,:?-\n\r", b) >= 0 || b >= utf8.RuneSelf {
+			n++
+		}
+	}
+	return n
+}
+
 // rule says when a field is refused, and what follows its name in the sentence.
 type rule[T any] struct {
 	field  string
@@ -126,50 +142,88 @@ type rule[T any] struct {
 }
 
 var clusterRules = []rule[*clientcmdapi.Cluster]{
-	{"server", func(c *clientcmdapi.Cluster) bool { return !goodServer(c.Server) },
-		"is not an https URL without user, query and fragment; write the URL of the API server"},
-	{"insecure-skip-tls-verify", func(c *clientcmdapi.Cluster) bool { return c.InsecureSkipTLSVerify },
-		"would trust any server; remove it, and write the cluster's CA into cluster.certificate-authority-data"},
-	{"certificate-authority", func(c *clientcmdapi.Cluster) bool { return c.CertificateAuthority != "" },
-		"names a file of the manager; write the CA itself into cluster.certificate-authority-data"},
-	{"proxy-url", func(c *clientcmdapi.Cluster) bool { return c.ProxyURL != "" },
-		"names a proxy; remove it, because the manager uses no proxy but that of its own environment"},
-	{"certificate-authority-data", func(c *clientcmdapi.Cluster) bool { return len(c.CertificateAuthorityData) == 0 },
-		"is empty; write the cluster's CA in it"},
+	{
+		"server", func(c *clientcmdapi.Cluster) bool { return !goodServer(c.Server) },
+		"is not an https URL without user, query and fragment; write the URL of the API server",
+	},
+	{
+		"insecure-skip-tls-verify", func(c *clientcmdapi.Cluster) bool { return c.InsecureSkipTLSVerify },
+		"would trust any server; remove it, and write the cluster's CA into cluster.certificate-authority-data",
+	},
+	{
+		"certificate-authority", func(c *clientcmdapi.Cluster) bool { return c.CertificateAuthority != "" },
+		"names a file of the manager; write the CA itself into cluster.certificate-authority-data",
+	},
+	{
+		"proxy-url", func(c *clientcmdapi.Cluster) bool { return c.ProxyURL != "" },
+		"names a proxy; remove it, because the manager uses no proxy but that of its own environment",
+	},
+	{
+		"certificate-authority-data", func(c *clientcmdapi.Cluster) bool { return len(c.CertificateAuthorityData) == 0 },
+		"is empty; write the cluster's CA in it",
+	},
 }
 
 var userRules = []rule[*clientcmdapi.AuthInfo]{
-	{"tokenFile", func(u *clientcmdapi.AuthInfo) bool { return u.TokenFile != "" },
-		"names a file of the manager; write the token itself into user.token"},
-	{"client-certificate", func(u *clientcmdapi.AuthInfo) bool { return u.ClientCertificate != "" },
-		"names a file of the manager; write the certificate itself into user.client-certificate-data"},
-	{"client-key", func(u *clientcmdapi.AuthInfo) bool { return u.ClientKey != "" },
-		"names a file of the manager; write the key itself into user.client-key-data"},
-	{"exec", func(u *clientcmdapi.AuthInfo) bool { return u.Exec != nil },
-		"would have the manager run a program; write a client certificate or a token instead"},
-	{"auth-provider", func(u *clientcmdapi.AuthInfo) bool { return u.AuthProvider != nil },
-		"would have the manager run a program; write a client certificate or a token instead"},
-	{"username", func(u *clientcmdapi.AuthInfo) bool { return u.Username != "" },
-		"is for passwords, which no supported Kubernetes takes; write a client certificate or a token instead"},
-	{"password", func(u *clientcmdapi.AuthInfo) bool { return u.Password != "" },
-		"is for passwords, which no supported Kubernetes takes; write a client certificate or a token instead"},
-	{"as", func(u *clientcmdapi.AuthInfo) bool { return u.Impersonate != "" },
-		"asks to act as another user; write the client certificate or the token of that user instead"},
-	{"as-uid", func(u *clientcmdapi.AuthInfo) bool { return u.ImpersonateUID != "" },
-		"asks to act as another user; write the client certificate or the token of that user instead"},
-	{"as-groups", func(u *clientcmdapi.AuthInfo) bool { return len(u.ImpersonateGroups) > 0 },
-		"asks to act as another user; write the client certificate or the token of that user instead"},
-	{"as-user-extra", func(u *clientcmdapi.AuthInfo) bool { return len(u.ImpersonateUserExtra) > 0 },
-		"asks to act as another user; write the client certificate or the token of that user instead"},
+	{
+		"tokenFile", func(u *clientcmdapi.AuthInfo) bool { return u.TokenFile != "" },
+		"names a file of the manager; write the token itself into user.token",
+	},
+	{
+		"client-certificate", func(u *clientcmdapi.AuthInfo) bool { return u.ClientCertificate != "" },
+		"names a file of the manager; write the certificate itself into user.client-certificate-data",
+	},
+	{
+		"client-key", func(u *clientcmdapi.AuthInfo) bool { return u.ClientKey != "" },
+		"names a file of the manager; write the key itself into user.client-key-data",
+	},
+	{
+		"exec", func(u *clientcmdapi.AuthInfo) bool { return u.Exec != nil },
+		"would have the manager run a program; write a client certificate or a token instead",
+	},
+	{
+		"auth-provider", func(u *clientcmdapi.AuthInfo) bool { return u.AuthProvider != nil },
+		"would have the manager run a program; write a client certificate or a token instead",
+	},
+	{
+		"username", func(u *clientcmdapi.AuthInfo) bool { return u.Username != "" },
+		"is for passwords, which no supported Kubernetes takes; write a client certificate or a token instead",
+	},
+	{
+		"password", func(u *clientcmdapi.AuthInfo) bool { return u.Password != "" },
+		"is for passwords, which no supported Kubernetes takes; write a client certificate or a token instead",
+	},
+	{
+		"as", func(u *clientcmdapi.AuthInfo) bool { return u.Impersonate != "" },
+		"asks to act as another user; write the client certificate or the token of that user instead",
+	},
+	{
+		"as-uid", func(u *clientcmdapi.AuthInfo) bool { return u.ImpersonateUID != "" },
+		"asks to act as another user; write the client certificate or the token of that user instead",
+	},
+	{
+		"as-groups", func(u *clientcmdapi.AuthInfo) bool { return len(u.ImpersonateGroups) > 0 },
+		"asks to act as another user; write the client certificate or the token of that user instead",
+	},
+	{
+		"as-user-extra", func(u *clientcmdapi.AuthInfo) bool { return len(u.ImpersonateUserExtra) > 0 },
+		"asks to act as another user; write the client certificate or the token of that user instead",
+	},
 	{"client-certificate-data", func(u *clientcmdapi.AuthInfo) bool {
 		return (len(u.ClientCertificateData) == 0) != (len(u.ClientKeyData) == 0)
 	}, "and user.client-key-data need each other; write both, or neither"},
-	{"client-key-data", func(u *clientcmdapi.AuthInfo) bool { return len(u.ClientKeyData) > maxPrivateKey },
-		fmt.Sprintf("is too long; write a key of at most %d KiB", maxPrivateKey>>10)},
-	{"token", func(u *clientcmdapi.AuthInfo) bool { return u.Token == "" && len(u.ClientCertificateData) == 0 },
-		"is empty, and so is user.client-certificate-data; write one of them"},
-	{"token", func(u *clientcmdapi.AuthInfo) bool { return !printable(u.Token) },
-		"has a space, a line break or a character that is not ASCII; write the token alone"},
+	{
+		"client-key-data", func(u *clientcmdapi.AuthInfo) bool { return len(u.ClientKeyData) > maxPrivateKey },
+		fmt.Sprintf("is too long; write a key of at most %d KiB", maxPrivateKey>>10),
+	},
+	{
+		"token", func(u *clientcmdapi.AuthInfo) bool { return u.Token == "" && len(u.ClientCertificateData) == 0 },
+		"is empty, and so is user.client-certificate-data; write one of them",
+	},
+	{
+		"token", func(u *clientcmdapi.AuthInfo) bool { return !printable(u.Token) },
+		"has a space, a line break or a character that is not ASCII; write the token alone",
+	},
 }
 
 func goodServer(text string) bool {

@@ -115,6 +115,23 @@ func TestAllFields(t *testing.T) {
 	}
 }
 
+// The text of a kubeconfig costs little, whatever it is made of; that of an admin with 50 clusters has few enough entries.
+func TestEntries(t *testing.T) {
+	const one = "- context:\n    cluster: a-b-c\n    user: a-b-c\n  name: a-b-c\n" +
+		"- cluster:\n    server: https://api.a-b-c.test:6443\n    certificate-authority-data: AA==\n  name: a-b-c\n" +
+		"- user:\n    client-certificate-data: AA==\n    client-key-data: AA==\n  name: a-b-c\n"
+	if n := 50 * marks([]byte(one)); n > maxMarks/3 {
+		t.Errorf("50 clusters have %d marks", n)
+	}
+	for _, text := range []string{
+		"contexts: [" + strings.Repeat("{},", maxMarks/2) + "]", "contexts:\n" + strings.Repeat("- {}\n", maxMarks/3+1),
+		strings.Repeat("? ", maxMarks+1), strings.Repeat("a:\r", maxMarks/2+1), strings.Repeat("a\u2028", maxMarks/2),
+	} {
+		_, _, err := current([]byte(text))
+		expect.Says(t, text[:20], err, "has too many entries; write only the context, the cluster and the user that are needed")
+	}
+}
+
 // What a server says of a refusal reaches conditions.
 func TestRefusal(t *testing.T) {
 	const (
@@ -144,10 +161,12 @@ func TestSound(t *testing.T) {
 		`"` + "\n" + `"`:                        false,
 		strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth):     true,
 		strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1): false,
-		"[" + strings.Repeat("{},", maxObjects-2) + "{}]":                 true,
-		"[" + strings.Repeat("{},", maxObjects) + "{}]":                   false,
-		"[" + strings.Repeat("0,", maxValues) + "0]":                      true,
-		"[" + strings.Repeat("0,", maxValues+1) + "0]":                    false,
+		"[[[" + strings.Repeat("{},", maxObjects-4) + "{}]]]":             true,
+		"[[[" + strings.Repeat("{},", maxObjects-3) + "{}]]]":             false,
+		"[[[" + strings.Repeat("0,", maxValues) + "0]]]":                  true,
+		"[[[" + strings.Repeat("0,", maxValues+1) + "0]]]":                false,
+		`{"items":[` + strings.Repeat("null,", maxOnTop) + "null]}":       true,
+		`{"items":[` + strings.Repeat("null,", maxOnTop+1) + "null]}":     false,
 	} {
 		if got := sound([]byte(body)); got != want {
 			t.Errorf("%.60q of %d bytes: got %v", body, len(body), got)

@@ -51,8 +51,8 @@ type line struct {
 	// calls are under way, and ended is closed when one of them ends.
 	calls int
 	ended chan struct{}
-	// answered says that the last call was answered; rejected, that the cluster did not accept who we are.
-	answered, rejected bool
+	// answered says that the last call was answered.
+	answered bool
 	// failures lengthen the pause; good counts answers since the last of them.
 	failures, good int
 	resume         time.Time
@@ -75,14 +75,14 @@ func (l *line) open() error {
 func (l *line) doubtful() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.rejected || l.broken != nil
+	return l.broken != nil
 }
 
 // retry has the cluster tried at once: it has another kubeconfig. Earlier failures still count.
 func (l *line) retry() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.resume, l.answered, l.rejected = time.Time{}, false, false
+	l.resume, l.answered = time.Time{}, false
 }
 
 // enter lets a call pass, waits a moment for others of the same cluster, or says why the call must not pass.
@@ -121,14 +121,12 @@ func (l *line) tryEnter() (wait <-chan struct{}, err error) {
 }
 
 // leave ends a call. A call that its own caller gave up says nothing about the cluster.
-func (l *line) leave(ctx context.Context, err error, rejected bool) {
+func (l *line) leave(ctx context.Context, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.calls--
-	close(l.ended)
-	l.ended = make(chan struct{})
+	l.end()
 	if err == nil {
-		l.answered, l.rejected = true, rejected
+		l.answered = true
 		if l.good++; l.good >= manyGood || l.failures == 0 {
 			l.failures, l.broken = 0, nil
 		}
@@ -140,4 +138,17 @@ func (l *line) leave(ctx context.Context, err error, rejected bool) {
 	pause := min(firstPause<<min(l.failures, 10), longestPause)
 	l.failures++
 	l.answered, l.good, l.broken, l.resume = false, 0, err, time.Now().Add(pause)
+}
+
+// giveUp ends a call that was never made.
+func (l *line) giveUp() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.end()
+}
+
+func (l *line) end() {
+	l.calls--
+	close(l.ended)
+	l.ended = make(chan struct{})
 }

@@ -12,11 +12,14 @@ import (
 
 var errAway = &UnreachableError{Why: away}
 
+// later waits by the clock of a synctest bubble, which takes no time.
+func later(after time.Duration) { <-time.After(after) }
+
 // pass lets a call pass that ends as said.
 func pass(t *testing.T, l *line, end error) {
 	t.Helper()
 	expect.OK(t, l.enter(t.Context()))
-	l.leave(t.Context(), end, false)
+	l.leave(t.Context(), end)
 }
 
 // A cluster that fails is tried again by one caller, later each time, and all others hear at once that it is away.
@@ -25,17 +28,18 @@ func TestPauses(t *testing.T) {
 		l := newLine()
 		pass(t, l, errAway)
 		for _, seconds := range []int{5, 10, 20, 40, 80, 80} {
-			time.Sleep(time.Duration(seconds)*time.Second - 1)
+			pause := time.Duration(seconds) * time.Second
+			later(pause - 1)
 			if l.open() == nil || l.enter(t.Context()) == nil {
-				t.Fatalf("a call passed before %d s were over", seconds)
+				t.Fatalf("a call passed before %s were over", pause)
 			}
-			time.Sleep(1)
+			later(1)
 			expect.OK(t, l.enter(t.Context()))
 			begin := time.Now()
 			if err := l.enter(t.Context()); !errors.Is(err, errAway) || time.Since(begin) > 0 {
 				t.Errorf("a second call got %v after %s", err, time.Since(begin))
 			}
-			l.leave(t.Context(), errAway, false)
+			l.leave(t.Context(), errAway)
 		}
 	})
 }
@@ -45,7 +49,7 @@ func TestForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLine()
 		pass(t, l, errAway)
-		time.Sleep(firstPause)
+		later(firstPause)
 		for range manyGood {
 			if !l.doubtful() {
 				t.Fatal("the failure is forgotten too soon")
@@ -83,9 +87,9 @@ func TestOthersWait(t *testing.T) {
 						longest.Store(max(longest.Load(), int64(time.Since(begin))))
 					}()
 				}
-				time.Sleep(c.took)
-				l.leave(t.Context(), c.answer, false)
-				time.Sleep(2 * patience)
+				later(c.took)
+				l.leave(t.Context(), c.answer)
+				later(2 * patience)
 				synctest.Wait()
 				expect.Same(t, "callers that passed", c.passed, passed.Load())
 				if wait := time.Duration(longest.Load()); wait > patience {

@@ -45,6 +45,10 @@ func (n *nodes) list(ctx context.Context, api client.Client) ([]corev1.Node, err
 		return n.found, nil
 	}
 	if other := n.reading; other != nil {
+		if n.err != nil { // the cluster failed before: none waits for it
+			defer n.mu.Unlock()
+			return nil, n.err
+		}
 		n.mu.Unlock()
 		return n.await(ctx, other)
 	}

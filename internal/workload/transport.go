@@ -46,7 +46,7 @@ func newClient(server string, web *http.Client, qps float32, burst int) (client.
 }
 
 // httpClient makes the only client that ever gets the credentials of a kubeconfig, and what closes its connections.
-func httpClient(a access, userAgent string, l *line) (web *http.Client, shut func()) {
+func httpClient(a access, userAgent string, l *line, namespace *gate) (web *http.Client, shut func()) {
 	wire := &http.Transport{
 		// The operator's proxy, if the manager's environment names one: it passes TLS on and sees no credentials.
 		Proxy:                  http.ProxyFromEnvironment,
@@ -61,7 +61,7 @@ func httpClient(a access, userAgent string, l *line) (web *http.Client, shut fun
 		DisableCompression:     true, // an answer that is not packed has the size that it shows
 	}
 	return &http.Client{
-		Transport: guarded{next: wire, line: l, token: a.token, userAgent: userAgent},
+		Transport: guarded{next: wire, line: l, namespace: namespace, token: a.token, userAgent: userAgent},
 		Timeout:   callTime,
 		// The answer itself is returned, and guarded refuses it.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -72,6 +72,7 @@ func httpClient(a access, userAgent string, l *line) (web *http.Client, shut fun
 type guarded struct {
 	next      http.RoundTripper
 	line      *line
+	namespace *gate
 	token     string
 	userAgent string
 }
@@ -83,8 +84,14 @@ func (g guarded) RoundTrip(request *http.Request) (response *http.Response, err 
 		closeBody(request.Body)
 		return nil, err
 	}
+	if err := g.namespace.enter(ctx); err != nil {
+		g.line.giveUp()
+		closeBody(request.Body)
+		return nil, err
+	}
+	defer g.namespace.leave()
 	err = errors.New("the call did not end") // unless it does
-	defer func() { g.line.leave(ctx, err, response != nil && response.StatusCode == http.StatusUnauthorized) }()
+	defer func() { g.line.leave(ctx, err) }()
 	response, err = g.call(request)
 	return response, err
 }
@@ -130,6 +137,8 @@ func unusable(response *http.Response) string {
 	switch {
 	case response.StatusCode >= 300 && response.StatusCode < 400:
 		return "answers with a redirect, which is not followed"
+	case response.StatusCode == http.StatusUnauthorized:
+		return "does not accept the credentials in the Cluster's kubeconfig, which must be renewed"
 	case response.StatusCode < 200:
 		return "answers with something that is not HTTP"
 	case response.Header.Get("Content-Encoding") != "":

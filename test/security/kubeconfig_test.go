@@ -289,11 +289,12 @@ func TestKubeconfigTexts(t *testing.T) {
 	aliases := "a: &a [" + strings.Repeat("x,", 100) + "]\nb: &b [" + strings.Repeat("*a,", 100) + "]\n" +
 		"c: [" + strings.Repeat("*b,", 100) + "]\n"
 	for tries, text := range map[string][]byte{
-		"fills the manager's memory with aliases":    []byte("apiVersion: v1\nkind: Config\n" + aliases),
-		"has a very long kubeconfig read":            append(kubeconfig(fields{}, fields{}), bytes.Repeat([]byte(" "), 300<<10)...),
-		"nests lists without end":                    bytes.Repeat([]byte("["), 100<<10),
-		"writes binary data instead of a kubeconfig": []byte("\x00\xff token: SECRET"),
-		"writes an empty kubeconfig":                 nil,
+		"fills the manager's memory with aliases":       []byte("apiVersion: v1\nkind: Config\n" + aliases),
+		"has a very long kubeconfig read":               append(kubeconfig(fields{}, fields{}), bytes.Repeat([]byte(" "), 300<<10)...),
+		"fills the manager's memory with short entries": []byte("contexts: [" + strings.Repeat("{},", 80_000) + "]"),
+		"nests lists without end":                       bytes.Repeat([]byte("["), 100<<10),
+		"writes binary data instead of a kubeconfig":    []byte("\x00\xff token: SECRET"),
+		"writes an empty kubeconfig":                    nil,
 	} {
 		attempt(t, attack{"tenant", tries, func(t *testing.T) string {
 			t.Parallel()

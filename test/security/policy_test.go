@@ -171,6 +171,7 @@ func tryMetadata[O client.Object](t *testing.T, s *thief, object O, what, policy
 	for tries, edit := range map[string]func(O){
 		"lets go of %s that others hold":     func(o O) { o.SetFinalizers(nil) },
 		"holds %s for others":                func(o O) { o.SetFinalizers(append(o.GetFinalizers(), "example.com/more")) },
+		"holds %s where no manager lets go":  func(o O) { o.SetFinalizers(append(o.GetFinalizers(), s.finalizer()+"x")) },
 		"labels %s":                          func(o O) { o.SetLabels(map[string]string{"a": "c"}) },
 		"takes the labels off %s":            func(o O) { o.SetLabels(nil) },
 		"annotates %s":                       func(o O) { o.SetAnnotations(more(o.GetAnnotations(), "c", "d")) },
@@ -181,6 +182,14 @@ func tryMetadata[O client.Object](t *testing.T, s *thief, object O, what, policy
 	} {
 		attempt(t, s.refused(policy, fmt.Sprintf(tries, what), change(object, edit)))
 	}
+}
+
+// finalizer is the one that the manager puts on objects of others.
+func (s *thief) finalizer() string {
+	if s.component == servers.Bootstrap {
+		return bootstrapv1.ConfigFinalizer
+	}
+	return infrav1.AddressFinalizer
 }
 
 // unreal is an owner because of which the garbage collector would remove what has it alone.
@@ -207,20 +216,39 @@ func (s *thief) writeEvents(t *testing.T, kind, apiVersion string) {
 	s.make(t, made)
 	others := s.event(pod)
 	s.make(t, others)
+	home := fmt.Sprintf("capwin-%s-system", s.component)
+	lease := corev1.ObjectReference{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: s.namespace, Name: "m"}
+	with := func(edit func(*eventsv1.Event)) func(*testing.T, client.Client) error {
+		return func(t *testing.T, api client.Client) error {
+			event := s.event(own)
+			edit(event)
+			return api.Create(t.Context(), event)
+		}
+	}
+	holds := func(e *eventsv1.Event) { e.Finalizers = []string{"example.com/keep"} }
+	owned := func(e *eventsv1.Event) { e.OwnerReferences = []metav1.OwnerReference{s.stranger} }
 	count := func(e *eventsv1.Event) {
 		e.Series = &eventsv1.EventSeries{Count: 2, LastObservedTime: metav1.NowMicro()}
 	}
 	attempt(t, s.refused("own-events", "writes an event about a Pod", create(pod)),
 		s.refused("own-events", "writes an event about a kind of the same name", create(impostor)),
 		s.refused("own-events", "writes an event about nothing", create(corev1.ObjectReference{Namespace: s.namespace})),
+		s.refused("own-events", "writes an event about a lease of others", create(lease)),
+		s.refused("own-events", "holds a namespace by a new event", with(holds)),
+		s.refused("own-events", "holds an object by an event that the object owns", with(owned)),
+		s.refused("own-events", "holds a namespace by an event that there is", change(made, holds)),
 		s.refused("own-events", "rewrites an event of others", change(others, count)),
 		s.refused("own-events", "writes an old event about a Pod", func(t *testing.T, api client.Client) error {
-			home := fmt.Sprintf("capwin-%s-system", s.component)
 			old := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: home, Name: s.name()}, InvolvedObject: pod}
 			old.InvolvedObject.Namespace = home
 			return api.Create(t.Context(), old)
 		}))
 	s.allowed(t, "an event about its kind", create(own))
+	s.allowed(t, "an event about its lease", func(t *testing.T, api client.Client) error {
+		event := s.event(lease)
+		event.Namespace, event.Regarding.Namespace = home, home
+		return api.Create(t.Context(), event)
+	})
 	s.allowed(t, "the count of an event", change(made, count))
 }
 

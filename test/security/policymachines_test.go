@@ -64,19 +64,29 @@ func (s *thief) claim() *ipamv1.IPAddressClaim {
 }
 
 func (s *thief) updateAddresses(t *testing.T) {
-	claim := s.claim()
-	claim.ObjectMeta = s.meta()
+	hold := func(o client.Object) { o.SetFinalizers(append(o.GetFinalizers(), infrav1.AddressFinalizer)) }
+	claim, others, beside := s.claim(), s.claim(), s.claim()
+	for _, c := range []*ipamv1.IPAddressClaim{claim, others, beside} {
+		machine := c.OwnerReferences[0]
+		c.ObjectMeta = s.meta()
+		machine.Name = c.Name
+		c.Name += "-0-0"
+		machine.Controller = new(c == claim)
+		if c != others {
+			c.OwnerReferences = append(c.OwnerReferences, machine)
+		}
+		s.make(t, c)
+	}
 	address := &ipamv1.IPAddress{ObjectMeta: s.meta(), Spec: ipamv1.IPAddressSpec{
 		ClaimRef: ipamv1.IPAddressClaimReference{Name: claim.Name}, PoolRef: claim.Spec.PoolRef,
 		Address: "192.0.2.5", Prefix: new(int32(24)),
 	}}
-	s.make(t, claim)
 	s.make(t, address)
 	tryMetadata(t, s, claim, "a claim", "own-finalizers")
 	tryMetadata(t, s, address, "an address", "own-finalizers")
+	attempt(t, s.refused("own-claims", "holds a claim of others", change[client.Object](others, hold)),
+		s.refused("own-claims", "holds a claim that a machine does not control", change[client.Object](beside, hold)))
 	for _, o := range []client.Object{claim, address} {
-		s.allowed(t, "its finalizer", change(o, func(o client.Object) {
-			o.SetFinalizers(append(o.GetFinalizers(), infrav1.AddressFinalizer))
-		}))
+		s.allowed(t, "its finalizer", change(o, hold))
 	}
 }

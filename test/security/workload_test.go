@@ -112,6 +112,8 @@ func falseAnswers(inside *peer) []falseAnswer {
 		},
 		{"fills memory with one answer that does not end", endless(`{"items":"`, strings.Repeat("x", 1<<16)), many},
 		{"fills memory with a list of nothing", answers(http.StatusOK, nodeList(strings.Repeat("{},", 600_000)+"{}")), odd},
+		{"fills memory with Nodes of two characters", answers(http.StatusOK, nodeList(strings.Repeat("{},", 29_000)+"{}")), odd},
+		{"fills memory with Nodes that are null", answers(http.StatusOK, nodeList(strings.Repeat("null,", 35_000)+"null")), odd},
 		{"fills memory with one list of names", answers(http.StatusOK, `{"items":[`+strings.Repeat(`0,`, 900_000)+`0]}`), odd},
 		{
 			"sends more Nodes than it was asked for", answers(http.StatusOK, nodeList(strings.Repeat(oneNode+",", 20)+oneNode)),
@@ -148,7 +150,7 @@ func falseAnswers(inside *peer) []falseAnswer {
 			"InternalError: read Nodes of Cluster linux-first:",
 		},
 		{"sends something else than Nodes", answers(http.StatusOK, `{"kind":"Secret","apiVersion":"v1","data":{"a":"Yg=="}}`), ""},
-		{"does not accept its own token", answers(http.StatusUnauthorized, status(401, "Unauthorized")), "no"},
+		{"does not accept its own token", answers(http.StatusUnauthorized, status(401, "Unauthorized")), "must be renewed"},
 	}
 }
 

@@ -1,0 +1,45 @@
+package workload
+
+import (
+	"context"
+	"time"
+)
+
+// mostOfNamespace calls to the clusters of one namespace are under way at a time, and as many may wait for their turn: whoever
+// may make Clusters can make any number of them that hang.
+const mostOfNamespace = 16
+
+// gate lets calls to the clusters of one namespace pass.
+type gate struct{ passing, waiting chan struct{} }
+
+func newGate() *gate {
+	return &gate{passing: make(chan struct{}, mostOfNamespace), waiting: make(chan struct{}, mostOfNamespace)}
+}
+
+// enter lets a call pass, waits a moment for others of the same namespace, or says that there are too many of them.
+func (g *gate) enter(ctx context.Context) error {
+	select {
+	case g.passing <- struct{}{}:
+		return nil
+	default:
+	}
+	full := &UnreachableError{Why: away, cause: "other calls to clusters of its namespace wait for an answer"}
+	select {
+	case g.waiting <- struct{}{}:
+		defer func() { <-g.waiting }()
+	default:
+		return full
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case g.passing <- struct{}{}:
+		return nil
+	case <-timer.C:
+		return full
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (g *gate) leave() { <-g.passing }
