@@ -77,7 +77,7 @@ func randomPlan(random *rand.Rand) []byte {
 			continue
 		}
 		for range random.IntN(200) {
-			plan = append(plan, byte(random.UintN(256)))
+			plan = append(plan, byte(random.UintN(256))) //nolint:gosec // because it is below 256
 		}
 	}
 	return plan

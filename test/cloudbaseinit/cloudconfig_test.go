@@ -27,14 +27,14 @@ type document struct {
 
 // documents: what write_files and runcmd make of what we could have given them.
 func documents() []document {
-	packed := base64.StdEncoding.EncodeToString(scripts.Gzip([]byte("hello, hello, hello, hello")))
-	half := base64.StdEncoding.EncodeToString(scripts.Gzip([]byte("hello, hello, hello, hello"))[:20])
+	packed := base64.StdEncoding.EncodeToString(scripts.Gzip([]byte("some text, and some text, and some text")))
+	half := base64.StdEncoding.EncodeToString(scripts.Gzip([]byte("some text, and some text, and some text"))[:20])
 	item := func(name, encoding, content string) string {
 		return "- path: 'C:\\t\\" + name + "'\n  permissions: '0600'\n  encoding: " + encoding + "\n  content: " + content + "\n"
 	}
 	const head, run = "#cloud-config\nwrite_files:\n", "runcmd:\n- '@rem 1'\n"
 	one := head + item("a", "gz+b64", packed) + run
-	hello := map[string]string{"a": "hello, hello, hello, hello"}
+	hello := map[string]string{"a": "some text, and some text, and some text"}
 	const ran = "rem cmd\r\n@rem 1\r\n"
 	const failed = "Processing plugin write_files failed"
 	return []document{
@@ -52,19 +52,22 @@ func documents() []document {
 		},
 		{
 			"no gzip", "is written as it is", head + item("a", "gz+b64", base64.StdEncoding.EncodeToString([]byte("text"))) + run,
-			map[string]string{"a": "text"}, ran, "Fail to decompress gzip content",
+			map[string]string{"a": "text"},
+			ran, "Fail to decompress gzip content",
 		},
 		{"unknown encoding", "is text", head + item("a", "zstd", "x") + run, map[string]string{"a": "x"}, ran, "Unknown encoding"},
 		{
 			"no permissions", "warns", head + "- {path: 'C:\\t\\a', content: x}\n" + run,
-			map[string]string{"a": "x"}, ran, "Fail to process permissions",
+			map[string]string{"a": "x"},
+			ran, "Fail to process permissions",
 		},
 		{"no content", "is left out", head + "- path: 'C:\\t\\a'\n" + run, nil, ran, "Missing required keys"},
 		{"a number", "is not text", head + item("a", "b64", "5") + run, nil, ran, failed},
 		{
 			"two pieces", "are one file",
 			head + item("a", "b64", "aGk=") + strings.TrimSuffix(item("a", "b64", "aGk="), "\n") + "\n  append: true\n" + run,
-			map[string]string{"a": "hihi"}, ran, "",
+			map[string]string{"a": "hihi"},
+			ran, "",
 		},
 		{"an unknown plugin", "is left out", one + "bootcmd: [dir]\n", hello, ran, "'bootcmd' is currently not supported"},
 		{"a command in parts", "is joined by blanks", head + item("a", "gz+b64", packed) + "runcmd:\n- ['@rem', 1]\n", hello, ran, ""},

@@ -186,8 +186,8 @@ func TestWrongTypes(t *testing.T) {
 	}})
 }
 
-// spoiled lets a tenant's vCenter spoil its answers to a method, all of them for "", during the life of a machine. Neither process
-// nor the machines of others may suffer. The verdict is what became of the machine.
+// spoiled lets a tenant's vCenter spoil its answers to a method, all of them for "", during the life of a machine. Neither the
+// process nor the machines of others may suffer. The verdict is what became of the machine.
 func (b *bystander) spoiled(t *testing.T, method string, spoil func(answer string) string) (verdict string) {
 	t.Helper()
 	v := vcenter.New(t)

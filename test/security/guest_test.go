@@ -34,7 +34,8 @@ func TestWords(t *testing.T) {
 			fine(t)
 			return "it waits for a Node that Cluster API sees, and keeps its token: " + string(now.Windows.Status.Phase)
 		}},
-		attack{by: "guest", tries: "reports a failure under another machine's name, to have that one's token removed",
+		attack{
+			by: "guest", tries: "reports a failure under another machine's name, to have that one's token removed",
 			try: func(t *testing.T) string {
 				t.Parallel()
 				m, state := s.booting(t, "liar")
@@ -45,7 +46,8 @@ func TestWords(t *testing.T) {
 				m.Await(t, "report", fails, world.Tokens(0))
 				fine(t)
 				return "only its own token is removed"
-			}},
+			},
+		},
 		attack{
 			by: "guest", tries: "reports addresses of another machine and of the API server, and names",
 			try: func(t *testing.T) string {
@@ -90,8 +92,10 @@ func (s *fakeStage) addresses(t *testing.T) string {
 	s.vm(state, func(vm *fake.VM) {
 		vm.Told = []clusterv1.MachineAddress{
 			ipOf("10.6.0.7"), ipOf("::ffff:10.6.0.7"), ipOf(endpoint), ipOf("127.0.0.1"), ipOf("fe80::1%x"), ipOf("0.0.0.0"), ipOf("x y"),
-			{Type: clusterv1.MachineHostName, Address: "witness"}, {Type: clusterv1.MachineInternalDNS, Address: "kubernetes.default.svc"},
-			{Type: clusterv1.MachineExternalDNS, Address: "example.com"}, {Type: clusterv1.MachineExternalIP, Address: "10.6.0.8"},
+			{Type: clusterv1.MachineHostName, Address: "witness"},
+			{Type: clusterv1.MachineInternalDNS, Address: "kubernetes.default.svc"},
+			{Type: clusterv1.MachineExternalDNS, Address: "example.com"},
+			{Type: clusterv1.MachineExternalIP, Address: "10.6.0.8"},
 			ipOf("10.6.0.9"),
 		}
 	})

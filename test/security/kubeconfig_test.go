@@ -213,25 +213,30 @@ func TestKubeconfigs(t *testing.T) {
 		{"sends the manager's token beside a token of their own", nil, fields{"tokenFile": token}, "user.tokenFile"},
 		{
 			"logs in with a certificate of the manager's", nil,
-			fields{"token": nil, "client-certificate": certificate, "client-key": key}, "user.client-certificate",
+			fields{"token": nil, "client-certificate": certificate, "client-key": key},
+			"user.client-certificate",
 		},
 		{
 			"logs in with a key of the manager's", nil,
-			fields{"token": nil, "client-certificate-data": login.CertData, "client-key": key}, "user.client-key",
+			fields{"token": nil, "client-certificate-data": login.CertData, "client-key": key},
+			"user.client-key",
 		},
 		{
 			"asks whether a file of the manager is a CA",
-			fields{"certificate-authority-data": nil, "certificate-authority": certificate}, nil, "cluster.certificate-authority",
+			fields{"certificate-authority-data": nil, "certificate-authority": certificate},
+			nil, "cluster.certificate-authority",
 		},
 		{
 			"makes the management cluster their workload cluster, with the manager's token",
 			fields{"server": "https://kubernetes.default.svc", "certificate-authority-data": nil, "certificate-authority": certificate},
-			fields{"token": nil, "tokenFile": token}, "cluster.certificate-authority",
+			fields{"token": nil, "tokenFile": token},
+			"cluster.certificate-authority",
 		},
 		{
 			"makes the management cluster their workload cluster, with its CA and the manager's token",
 			fields{"server": login.Host, "certificate-authority-data": login.CAData},
-			fields{"token": nil, "tokenFile": token}, "user.tokenFile",
+			fields{"token": nil, "tokenFile": token},
+			"user.tokenFile",
 		},
 		{"runs a program in the manager", nil, fields{"token": nil, "exec": program}, "user.exec"},
 		{"runs a program in the manager beside a token", nil, fields{"exec": program}, "user.exec"},
@@ -239,10 +244,13 @@ func TestKubeconfigs(t *testing.T) {
 		{"has the manager call any address through a proxy", fields{"proxy-url": plain.URL}, nil, "cluster.proxy-url"},
 		{
 			"has the manager call any address through a SOCKS proxy",
-			fields{"proxy-url": "socks5://" + plain.Listener.Addr().String()}, nil, "cluster.proxy-url",
+			fields{"proxy-url": "socks5://" + plain.Listener.Addr().String()},
+			nil, "cluster.proxy-url",
 		},
 		{
-			"has any server trusted", fields{"insecure-skip-tls-verify": true, "certificate-authority-data": nil}, nil,
+			"has any server trusted",
+			fields{"insecure-skip-tls-verify": true, "certificate-authority-data": nil},
+			nil,
 			"cluster.insecure-skip-tls-verify",
 		},
 		{"has the system's CAs trusted", fields{"certificate-authority-data": nil}, nil, "certificate-authority-data"},
@@ -262,10 +270,13 @@ func TestKubeconfigs(t *testing.T) {
 		{"leaves out the key of a certificate", nil, fields{"client-certificate-data": login.CertData}, "user.client-certificate-data"},
 		{
 			"has a huge key read", nil,
-			fields{"client-certificate-data": login.CertData, "client-key-data": bytes.Repeat([]byte("x"), 9<<10)}, "user.client-key-data",
+			fields{"client-certificate-data": login.CertData, "client-key-data": bytes.Repeat([]byte("x"), 9<<10)},
+			"user.client-key-data",
 		},
 		{
-			"writes a CA that is not a certificate", fields{"certificate-authority-data": []byte("x")}, nil,
+			"writes a CA that is not a certificate",
+			fields{"certificate-authority-data": []byte("x")},
+			nil,
 			"cluster.certificate-authority-data",
 		},
 	} {

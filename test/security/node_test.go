@@ -172,7 +172,7 @@ func TestNode(t *testing.T) {
 			n.succeeded(n.run("scripts"))
 			n.ranNothingOfTheirs()
 			n.denied("remove our folder", n.user.Remove(`C:\run\capwin`))
-			n.denied("make a folder beside ours", n.user.MakeDirectory(`C:\run\other`))
+			n.denied("make a folder beside ours", n.user.MakeDirectory(`C:\run\mine`))
 			return "the parent folder belongs to administrators first"
 		}},
 		attack{"node user", "makes our folder a junction to a folder of their own", func(t *testing.T) string {

@@ -52,9 +52,10 @@ func (s *fakeStage) gainsNothing(t *testing.T, m *world.Machine, refused ...func
 	return "refused: " + conditions.GetReason(state.Config, bootstrapv1.ReadyCondition)
 }
 
-func says(object func(world.State) conditions.Getter, condition, text string) func(world.State) string {
+// says waits for a text in the condition Stalled.
+func says(object func(world.State) conditions.Getter, text string) func(world.State) string {
 	return func(s world.State) string {
-		if said := conditions.GetMessage(object(s), condition); !strings.Contains(said, text) {
+		if said := conditions.GetMessage(object(s), bootstrapv1.StalledCondition); !strings.Contains(said, text) {
 			return "the message is " + said
 		}
 		return ""
@@ -69,7 +70,7 @@ func TestOwners(t *testing.T) {
 	t.Parallel()
 	notOwner := []func(world.State) string{
 		world.Windows("Ready False OwnerNotSupported"), world.Windows("Stalled True OwnerNotSupported"),
-		says(theWindows, infrav1.StalledCondition, "has Machine victim, but that Machine uses WindowsMachine victim and "+
+		says(theWindows, "has Machine victim, but that Machine uses WindowsMachine victim and "+
 			"WindowsBootstrapConfig victim; delete this WindowsMachine"),
 	}
 	windowsOf := func(uid func(*clusterv1.Machine) types.UID) func(*testing.T) string {
@@ -131,7 +132,7 @@ func evilConfig(t *testing.T) string {
 	evil.Config.OwnerReferences = ownedBy(victim.Core, victim.Core.UID)
 	expect.OK(t, s.Client.Create(t.Context(), evil.Config))
 	return s.gainsNothing(t, evil, world.Config("Stalled True OwnerNotSupported"),
-		says(theConfig, bootstrapv1.StalledCondition, "delete this WindowsBootstrapConfig"))
+		says(theConfig, "delete this WindowsBootstrapConfig"))
 }
 
 func otherGroup(t *testing.T) string {
@@ -255,7 +256,7 @@ func TestAdoption(t *testing.T) {
 			m.Core.Spec.Bootstrap.DataSecretName = new(secret.Name)
 			m.Create(t)
 			m.Await(t, "refusal", world.Config("Stalled True ConfigInvalid"),
-				says(theConfig, bootstrapv1.StalledCondition, "which was not made from this config"))
+				says(theConfig, "which was not made from this config"))
 			m.End(t)
 			s.untouched(t, secret)
 			return "refused: ConfigInvalid, and the Secret stays as it is"
@@ -301,7 +302,7 @@ func TestAdoption(t *testing.T) {
 			m.Core.Spec.Bootstrap.DataSecretName = new("model")
 			m.Create(t)
 			m.Await(t, "refusal", world.Config("Stalled True ConfigInvalid"),
-				says(theConfig, bootstrapv1.StalledCondition, "it belongs to WindowsBootstrapConfig model"))
+				says(theConfig, "it belongs to WindowsBootstrapConfig model"))
 			m.End(t)
 			if now := s.NewMachine("model").Load(t); now.Data == nil || !metav1.IsControlledBy(now.Data, model.Config) {
 				t.Error("the Secret is not the other config's any more")
@@ -314,11 +315,12 @@ func TestAdoption(t *testing.T) {
 			m := s.machine("squatted")
 			m.Create(t)
 			m.Await(t, "refusal", world.Config("Stalled True ConfigInvalid"),
-				says(theConfig, bootstrapv1.StalledCondition, "was not made from this config: nothing owns it"))
+				says(theConfig, "was not made from this config: nothing owns it"))
 			s.untouched(t, secret)
 			return "refused: ConfigInvalid, and no VM boots with it"
 		}},
-		attack{by: "tenant", tries: "restores a Secret of ours without its owner (an honest one: it must be adopted)",
+		attack{
+			by: "tenant", tries: "restores a Secret of ours without its owner (an honest one: it must be adopted)",
 			try: func(t *testing.T) string {
 				t.Parallel()
 				m, before := s.booting(t, "restored")
@@ -328,6 +330,7 @@ func TestAdoption(t *testing.T) {
 					t.Errorf("the Secret is owned by %v", after.Data.OwnerReferences)
 				}
 				return "no attack: adopted, as it has all our marks"
-			}},
+			},
+		},
 	)
 }

@@ -24,7 +24,7 @@ type large struct {
 	reads int
 }
 
-var tooLarge = says(theConfig, bootstrapv1.StalledCondition, "more than 1048576 bytes together")
+var tooLarge = says(theConfig, "more than 1048576 bytes together")
 
 func larges() []large {
 	keys, many := map[string]string{}, map[string]map[string]string{}
@@ -47,7 +47,8 @@ func larges() []large {
 		},
 		{
 			"keys", "refers to 96 keys of a ConfigMap of a MiB (honest: it is small enough to be rendered)",
-			map[string]map[string]string{"big": keys}, func(i int) (string, string) { return "big", fmt.Sprintf("k%d", i) },
+			map[string]map[string]string{"big": keys},
+			func(i int) (string, string) { return "big", fmt.Sprintf("k%d", i) },
 			world.Config("DataSecretAvailable True DataSecretAvailable"), 1,
 		},
 	}

@@ -61,30 +61,50 @@ func (r *Register) pace(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case key := <-r.arrived:
-			p := pacers[key.Namespace]
-			if p == nil {
-				p = newPacer(r.now())
-				pacers[key.Namespace] = p
-			}
-			if p.add(key, r.now()) {
-				due = append(due, key)
-			}
+			due = arrive(pacers, key, r.now())
 		case <-busy:
-			for namespace, p := range pacers {
-				due = append(due, p.due(r.now())...)
-				if p.idle() {
-					delete(pacers, namespace)
-				}
-			}
+			due = dueOf(pacers, r.now())
 		}
-		for _, key := range due {
-			select {
-			case r.Changed <- key:
-			case <-ctx.Done():
-				return
-			}
+		if !r.handOn(ctx, due) {
+			return
 		}
 	}
+}
+
+// arrive returns a key that may pass at once.
+func arrive(pacers map[string]*pacer, key cloud.Key, now time.Time) []cloud.Key {
+	p := pacers[key.Namespace]
+	if p == nil {
+		p = newPacer(now)
+		pacers[key.Namespace] = p
+	}
+	if !p.add(key, now) {
+		return nil
+	}
+	return []cloud.Key{key}
+}
+
+// dueOf returns the keys that have waited long enough, and forgets namespaces where none waits.
+func dueOf(pacers map[string]*pacer, now time.Time) (due []cloud.Key) {
+	for namespace, p := range pacers {
+		due = append(due, p.due(now)...)
+		if p.idle() {
+			delete(pacers, namespace)
+		}
+	}
+	return due
+}
+
+// handOn says whether all keys were taken before ctx ended.
+func (r *Register) handOn(ctx context.Context, due []cloud.Key) bool {
+	for _, key := range due {
+		select {
+		case r.Changed <- key:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
 }
 
 // pacer holds keys of a namespace back that come too fast. It holds each key once.

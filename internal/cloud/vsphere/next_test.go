@@ -122,11 +122,14 @@ var rows = []struct {
 
 	{"erasing", "it changes nothing that is told", toLook, has(underWay(erasing), findsVM(on), known), "report: Running"},
 	{
-		"erasing", "vSphere does one thing at a time with a VM", []goal{wantRunning, wantGone},
+		"erasing", "vSphere does one thing at a time with a VM",
+		[]goal{wantRunning, wantGone},
 		has(underWay(erasing), findsVM(on), known), "wait: erasing the user data",
 	},
 	{
-		"erasing failed", "that hurts no node", []goal{wantReport, wantRunning}, has(failed(erasing), findsVM(on), known),
+		"erasing failed", "that hurts no node",
+		[]goal{wantReport, wantRunning},
+		has(failed(erasing), findsVM(on), known),
 		"report: Running",
 	},
 	{"erasing failed", "the VM goes anyway", toGo, has(failed(erasing), findsVM(on), known), "start: switching off vm-1"},

@@ -259,6 +259,7 @@ func (c *cookie) SetCookies(_ *url.URL, cookies []*http.Cookie) {
 	defer c.mu.Unlock()
 	for _, one := range cookies {
 		if one.Name == soap.SessionCookieName {
+			//nolint:gosec // because it only goes back to the server that gave it, over TLS
 			c.kept = []*http.Cookie{{Name: one.Name, Value: one.Value, Quoted: one.Quoted}}
 		}
 	}
