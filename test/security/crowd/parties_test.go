@@ -234,7 +234,8 @@ func neighbour(t *testing.T, honest town) *party {
 	owner.Occupy("lies")
 	victim := honest.tenants[0].Name
 	// The simulator works longer on each edit than a vCenter does, the more VMs it has.
-	p.teller(t, owner, 200*time.Millisecond, "lies")("capwin.owner", func(i int) string { return fmt.Sprintf("%s/m%d", victim, i%each) })
+	mark := func(i int) string { return fmt.Sprintf("%s/m%d", victim, i%each) }
+	p.teller(t, owner, 200*time.Millisecond, "lies")("capwin.owner", mark)
 	return p
 }
 
