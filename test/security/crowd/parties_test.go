@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -144,7 +145,7 @@ func manyAccounts(t *testing.T) *party {
 		p.write(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("account-%d", i)}, Data: credentials})
 	})
 	together(machines, func(i int) { p.machine(t, fmt.Sprintf("m%d", i), fmt.Sprintf("account-%d", i)) })
-	withoutPause(t, func(ctx context.Context, i int) {
+	withoutPause(t, 50*time.Millisecond, func(ctx context.Context, i int) {
 		m := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: fmt.Sprintf("m%d", i%machines)}}
 		next := fmt.Appendf(nil, `{"spec":{"vsphere":{"identityRef":{"name":"account-%d"}}}}`, (machines+i)%accounts)
 		_ = p.Client.Patch(ctx, m, client.RawPatch(apitypes.MergePatchType, next)) // fails when the test ends
@@ -189,7 +190,7 @@ func reporters(t *testing.T) *party {
 		p.Machine(t, fmt.Sprintf("liar-%d", i))
 	}
 	(&tenant{p.Namespace}).await(t, "the liars' VMs", guests, running)
-	tell := p.teller(t, v.Owner(t), v.Owner(t).VMs()...)
+	tell := p.teller(t, v.Owner(t), 20*time.Millisecond, v.Owner(t).VMs()...)
 	tell("guestinfo.capwin.report", func(i int) string {
 		return fmt.Sprintf(`{"version":1,"state":"Running","phase":{"index":1,"of":5,"name":"lie %d"}}`, i)
 	})
@@ -232,7 +233,8 @@ func neighbour(t *testing.T, honest town) *party {
 	owner := honest.Owner(t)
 	owner.Occupy("lies")
 	victim := honest.tenants[0].Name
-	p.teller(t, owner, "lies")("capwin.owner", func(i int) string { return fmt.Sprintf("%s/m%d", victim, i%each) })
+	// The simulator works longer on each edit than a vCenter does, the more VMs it has.
+	p.teller(t, owner, 200*time.Millisecond, "lies")("capwin.owner", func(i int) string { return fmt.Sprintf("%s/m%d", victim, i%each) })
 	return p
 }
 

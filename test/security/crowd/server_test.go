@@ -110,14 +110,14 @@ func kubeconfigOf(t *testing.T, d *vcenter.Door) []byte {
 
 // teller returns a function that writes into the configuration of VMs without pause until the test ends, as guests and users
 // of a vCenter can. What it writes differs from act to act.
-func (p *party) teller(t *testing.T, owner *vcenter.Owner, names ...string) func(key string, value func(i int) string) {
+func (p *party) teller(t *testing.T, owner *vcenter.Owner, pace time.Duration, names ...string) func(string, func(int) string) {
 	t.Helper()
 	var vms []*object.VirtualMachine
 	for _, name := range names {
 		vms = append(vms, owner.VM(name))
 	}
 	return func(key string, value func(i int) string) {
-		withoutPause(t, func(ctx context.Context, i int) {
+		withoutPause(t, pace, func(ctx context.Context, i int) {
 			_, err := vms[i%len(vms)].Reconfigure(ctx, types.VirtualMachineConfigSpec{
 				ExtraConfig: []types.BaseOptionValue{&types.OptionValue{Key: key, Value: value(i)}},
 			})
@@ -128,18 +128,18 @@ func (p *party) teller(t *testing.T, owner *vcenter.Owner, names ...string) func
 	}
 }
 
-// withoutPause does something until the test ends, 50 times in a second.
-func withoutPause(t *testing.T, do func(ctx context.Context, i int)) {
+// withoutPause does something until the test ends, at a pace.
+func withoutPause(t *testing.T, pace time.Duration, do func(ctx context.Context, i int)) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		pace := time.NewTicker(20 * time.Millisecond)
-		defer pace.Stop()
+		next := time.NewTicker(pace)
+		defer next.Stop()
 		for i := 0; ctx.Err() == nil; i++ {
 			do(ctx, i)
-			<-pace.C
+			<-next.C
 		}
 	}()
 	t.Cleanup(func() { stop(); <-done })
