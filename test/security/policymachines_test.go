@@ -12,9 +12,8 @@ import (
 )
 
 func (s *thief) updateMachines(t *testing.T) {
-	machine := &infrav1.WindowsMachine{ObjectMeta: s.meta(), Spec: infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{
-		IdentityRef: infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: "cloud"}, Datacenter: "dc0",
-	}}}
+	machine := s.windows("")
+	machine.ObjectMeta = s.meta()
 	s.make(t, machine)
 	tryMetadata(t, s, machine, "a machine", "own-machines")
 	attempt(t, s.refused("own-machines", "moves a machine to another login", change(machine, func(m *infrav1.WindowsMachine) {
@@ -25,6 +24,15 @@ func (s *thief) updateMachines(t *testing.T) {
 		m.Annotations[infrav1.ServerAnnotation] = "11111111-2222-3333-4444-555555555555"
 		m.Finalizers = append(m.Finalizers, infrav1.MachineFinalizer)
 	}))
+}
+
+func (s *thief) windows(name string) *infrav1.WindowsMachine {
+	return &infrav1.WindowsMachine{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name},
+		Spec: infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{
+			IdentityRef: infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: "cloud"}, Datacenter: "dc0",
+		}},
+	}
 }
 
 func (s *thief) createClaims(t *testing.T) {
@@ -69,7 +77,9 @@ func (s *thief) updateAddresses(t *testing.T) {
 	for _, c := range []*ipamv1.IPAddressClaim{claim, others, beside} {
 		machine := c.OwnerReferences[0]
 		c.ObjectMeta = s.meta()
-		machine.Name = c.Name
+		owner := s.windows(c.Name) // there is one, or the garbage collector would take the reference away
+		s.make(t, owner)
+		machine.Name, machine.UID = owner.Name, owner.UID
 		c.Name += "-0-0"
 		machine.Controller = new(c == claim)
 		if c != others {

@@ -233,9 +233,9 @@ func neighbour(t *testing.T, honest town) *party {
 	owner := honest.Owner(t)
 	owner.Occupy("lies")
 	victim := honest.tenants[0].Name
-	// The simulator works longer on each edit than a vCenter does, the more VMs it has.
+	// The simulator looks at all VMs again, for each collector, at each edit: a vCenter would take many more of them.
 	mark := func(i int) string { return fmt.Sprintf("%s/m%d", victim, i%each) }
-	p.teller(t, owner, 200*time.Millisecond, "lies")("capwin.owner", mark)
+	p.teller(t, owner, time.Second, "lies")("capwin.owner", mark)
 	return p
 }
 
