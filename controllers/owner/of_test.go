@@ -24,7 +24,7 @@ func TestOf(t *testing.T) {
 		refused bool
 	}{
 		"owner":      {"both say so", "uid", "m", true, false},
-		"other UID":  {"it was restored, or our cache is behind: Cluster API corrects it, so it is a wait", "another", "m", false, false},
+		"other UID":  {"it was restored, or our cache is behind: Cluster API corrects it", "another", "m", false, false},
 		"not named":  {"the Machine uses another object", "uid", "other", false, true},
 		"only a lie": {"neither fits", "another", "other", false, true},
 	}
