@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
@@ -57,11 +56,7 @@ func (s *stage) start(t *testing.T) {
 // machine writes a machine for the fake cloud down.
 func (s *stage) machine(name string) *world.Machine {
 	m := s.NewMachine(name)
-	m.Windows.Spec = infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{
-		IdentityRef:    infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: world.Credentials},
-		SubscriptionID: "00000000-0000-0000-0000-000000000000", ResourceGroup: "windows", Location: "westeurope",
-		VMSize: "Standard_D4s_v5", Image: infrav1.AzureImage{ID: fake.Image},
-	}}
+	m.Windows.Spec = world.OnFake()
 	return m
 }
 

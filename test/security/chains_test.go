@@ -14,7 +14,6 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
@@ -42,11 +41,7 @@ func (a *attacker) ofClusterAPI() []attack {
 			world.Config("Ready Unknown WaitingForMachineIdentity"), "WaitingForMachineIdentity"),
 		try("takes a Secret of another namespace as dataSecretName", func(m *world.Machine) {
 			m.Core.Spec.Bootstrap = clusterv1.Bootstrap{DataSecretName: new(theirs)}
-			m.Windows.Spec = infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{
-				IdentityRef:    infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: world.Credentials},
-				SubscriptionID: "00000000-0000-0000-0000-000000000000", ResourceGroup: "windows", Location: "westeurope",
-				VMSize: "Standard_D4s_v5", Image: infrav1.AzureImage{ID: fake.Image},
-			}}
+			m.Windows.Spec = world.OnFake()
 		}, windowsSays("Secret "+theirs+" with the bootstrap data does not exist"), "WaitingForBootstrapData"),
 	}
 }

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
@@ -38,11 +37,7 @@ func newFakeStage(t *testing.T) *fakeStage {
 // machine writes a machine for the fake cloud down.
 func (s *fakeStage) machine(name string) *world.Machine {
 	m := s.NewMachine(name)
-	m.Windows.Spec = infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{
-		IdentityRef:    infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: world.Credentials},
-		SubscriptionID: "00000000-0000-0000-0000-000000000000", ResourceGroup: "windows", Location: "westeurope",
-		VMSize: "Standard_D4s_v5", Image: infrav1.AzureImage{ID: fake.Image},
-	}}
+	m.Windows.Spec = world.OnFake()
 	return m
 }
 

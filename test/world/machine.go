@@ -11,6 +11,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -45,6 +46,15 @@ func (n *Namespace) NewMachine(name string) *Machine {
 		Bootstrap:         clusterv1.Bootstrap{ConfigRef: reference(bootstrapv1.GroupVersion.Group, "WindowsBootstrapConfig", name)},
 	}}
 	return m
+}
+
+// OnFake is the spec of a machine in the fake cloud.
+func OnFake() infrav1.WindowsMachineSpec {
+	return infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{
+		IdentityRef:    infrav1.IdentityReference{Kind: infrav1.IdentitySecret, Name: Credentials},
+		SubscriptionID: "00000000-0000-0000-0000-000000000000", ResourceGroup: "windows", Location: "westeurope",
+		VMSize: "Standard_D4s_v5", Image: infrav1.AzureImage{ID: fake.Image},
+	}}
 }
 
 func reference(group, kind, name string) clusterv1.ContractVersionedObjectReference {
