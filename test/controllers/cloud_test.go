@@ -135,9 +135,9 @@ func TestOutage(t *testing.T) {
 // TestVanishedVM has a VM that is removed from outside.
 func TestVanishedVM(t *testing.T) {
 	s := ready(t)
-	m, state := s.running(t)
+	m, _ := s.running(t)
 	s.cloud.Calls()
-	s.cloud.Drop(state.Windows.Status.ComputerName)
+	s.drop(t, m)
 	m.Await(t, "notice", world.Windows("Ready False VMVanished"), world.Windows("Stalled True VMVanished"))
 	s.look(t, m)
 	s.vms(t)
@@ -163,7 +163,7 @@ func TestStoppedGuest(t *testing.T) {
 	s.steady(t, m)
 	s.cloud.Update(name, func(vm *fake.VM) { vm.On = true })
 	m.Await(t, "recovery", world.Windows("BootstrapSucceeded Unknown Bootstrapping"))
-	s.cloud.Drop(name)
+	s.drop(t, m)
 	m.Await(t, "notice", world.Windows("Stalled True VMVanished"), world.Config("Ready False VMVanished"), sameStory)
 	m.End(t)
 }

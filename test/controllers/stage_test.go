@@ -3,13 +3,19 @@
 package controllers
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"k8s.io/utils/ptr"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
@@ -84,6 +90,22 @@ func released(s world.State) string {
 		return "the config is not released"
 	}
 	return ""
+}
+
+// drop removes the machine's VM from outside. It waits until our controllers know that there was one: before that, a machine that
+// has no VM is a new one.
+func (s *stage) drop(t *testing.T, m *world.Machine) {
+	t.Helper()
+	name := m.Load(t).Windows.Status.ComputerName
+	wait.Eventually(t, "the controllers to know of the VM", func(ctx context.Context) error {
+		var known infrav1.WindowsMachine
+		err := s.process.Caches[world.Machines].Get(ctx, m.Key, &known)
+		if err == nil && !ptr.Deref(known.Status.Initialization.Provisioned, false) {
+			err = errors.New("the machine is not provisioned")
+		}
+		return err
+	})
+	s.cloud.Drop(name)
 }
 
 // tell is the guest's report.

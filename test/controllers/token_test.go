@@ -79,7 +79,7 @@ func TestReplacedToken(t *testing.T) {
 func TestTokenOfAStalledMachine(t *testing.T) {
 	s := ready(t)
 	m, booting := s.booting(t)
-	s.cloud.Drop(booting.Windows.Status.ComputerName)
+	s.drop(t, m)
 	m.Await(t, "notice", world.Windows("Stalled True VMVanished"))
 	s.clock.advance(tokenTTL / 3 * 2)
 	s.look(t, m)

@@ -76,11 +76,11 @@ func TestUserDataAlone(t *testing.T) {
 // TestUserDataVanished: a machine that lost its VM gets no other one, also when its user data were to be taken away.
 func TestUserDataVanished(t *testing.T) {
 	s := ready(t)
-	m, booting := s.booting(t)
+	m, _ := s.booting(t)
 	s.cloud.Keep(cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason, "the cloud is busy"))
 	m.Join(t)
 	m.Await(t, "refusal", world.Windows("UserDataRemoved False CloudUnreachable"), world.Windows("Ready True Running"))
-	s.cloud.Drop(booting.Windows.Status.ComputerName)
+	s.drop(t, m)
 	m.Await(t, "end of the VM", world.Windows("Ready False VMVanished"))
 	s.look(t, m)
 	s.vms(t)
