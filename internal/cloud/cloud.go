@@ -4,6 +4,7 @@ package cloud
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -44,8 +45,23 @@ type Account interface {
 	// before then means that it must be started again. After a lost connection it MUST send the keys of all machines again.
 	Watch(ctx context.Context, changed chan<- Key) error
 
+	// Health says how the account fares, from memory: it asks the cloud nothing.
+	Health() Health
+
 	// Close ends the account's session; call it after Watch has returned. Later calls fail and MUST NOT open a new session.
 	Close(ctx context.Context) error
+}
+
+// Health is how an account fares.
+type Health struct {
+	// Sessions are those that are open at the cloud.
+	Sessions int
+	// Synced says that the Watch has told of all VMs and tells of changes.
+	Synced bool
+	// Broken says that calls fail at once, because the cloud did not answer; it is tried now and then.
+	Broken bool
+	// Heard is when the cloud last answered; zero if it never did.
+	Heard time.Time
 }
 
 // Provider is one kind of cloud. Only main.go and the clusterctl plugin know all kinds by name.

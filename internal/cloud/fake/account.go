@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -89,8 +90,12 @@ type account struct {
 	world    *World
 	password string
 	server   string
-	closed   bool // guarded by the world's lock
-	failed   map[string]error
+
+	// Guarded by the world's lock.
+	closed  bool
+	watches int
+	heard   time.Time
+	failed  map[string]error
 }
 
 var _ cloud.Cloud = (*account)(nil)
@@ -236,7 +241,7 @@ func (a *account) enter(call string) error {
 	if w.sessions == nil {
 		w.sessions = map[*account]bool{}
 	}
-	w.sessions[a] = true
+	w.sessions[a], a.heard = true, time.Now()
 	if a.failed == nil {
 		a.failed = map[string]error{}
 	}

@@ -78,6 +78,7 @@ func (a *account) begin(w *watch) error {
 		a.world.watches = map[*watch]bool{}
 	}
 	a.world.watches[w] = true
+	a.watches++
 	for _, vm := range a.world.vms {
 		w.add(vm.Owner)
 	}
@@ -88,6 +89,19 @@ func (a *account) end(w *watch) {
 	a.world.mu.Lock()
 	defer a.world.mu.Unlock()
 	delete(a.world.watches, w)
+	a.watches--
+}
+
+// Health knows what the world does: the account is well unless the world is away.
+func (a *account) Health() cloud.Health {
+	w := a.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	h := cloud.Health{Synced: a.watches > 0, Broken: w.away != nil, Heard: a.heard}
+	if w.sessions[a] {
+		h.Sessions = 1
+	}
+	return h
 }
 
 // Close ends the session for good.

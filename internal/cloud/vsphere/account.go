@@ -56,6 +56,13 @@ func (a *account) Server(ctx context.Context) (string, error) {
 	})
 }
 
+// Health is that of the session and the watch.
+func (a *account) Health() cloud.Health {
+	h := a.session.Health()
+	h.Synced = a.inventory.isSynced()
+	return h
+}
+
 // Close ends the session for good.
 func (a *account) Close(ctx context.Context) error { return a.session.Close(ctx) }
 

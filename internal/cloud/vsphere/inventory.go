@@ -52,6 +52,12 @@ func (i *inventory) lose() {
 	i.synced = false
 }
 
+func (i *inventory) isSynced() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.synced
+}
+
 // update applies a change and returns the keys of the machines that it concerns: by the marks before and after the change.
 func (i *inventory) update(u types.ObjectUpdate) []cloud.Key {
 	i.mu.Lock()

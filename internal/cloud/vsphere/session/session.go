@@ -171,6 +171,17 @@ func (s *Session) pause(err error) time.Duration {
 	return min(afterFailure<<min(s.failures, 10), maxAfterFailure)
 }
 
+// Health says whether there is a session.
+func (s *Session) Health() cloud.Health {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := cloud.Health{}
+	if s.client != nil {
+		h.Sessions = 1
+	}
+	return h
+}
+
 // forget drops a client whose session has ended, unless there is already a new client.
 func (s *Session) forget(client *vim25.Client) {
 	s.mu.Lock()
