@@ -12,6 +12,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/controllers/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/controllers/credentials"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
@@ -51,15 +52,19 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 	if err := mgr.Add(register); err != nil {
 		return err
 	}
+	recorder := mgr.GetEventRecorder("windowsmachine")
 	return (&machine.Reconciler{
-		Client:      mgr.GetClient(),
-		Live:        mgr.GetAPIReader(),
-		Workload:    clusters,
-		Pools:       &addresses.Pools{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: time.Now, WatchFilter: flags.watchFilter},
-		VSphere:     vsphere.Provider{},
+		Client:   mgr.GetClient(),
+		Live:     mgr.GetAPIReader(),
+		Workload: clusters,
+		Pools:    &addresses.Pools{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: time.Now, WatchFilter: flags.watchFilter},
+		VSphere:  vsphere.Provider{},
+		Credentials: &credentials.Keeper{
+			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: recorder, Now: time.Now, WatchFilter: flags.watchFilter,
+		},
 		Accounts:    register,
 		Changed:     changed,
-		Events:      mgr.GetEventRecorder("windowsmachine"),
+		Events:      recorder,
 		Now:         time.Now,
 		WatchFilter: flags.watchFilter,
 		Namespace:   flags.namespace,

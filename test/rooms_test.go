@@ -47,11 +47,13 @@ var rooms = []room{
 	{folder: "controllers/owner"},
 	{folder: "controllers/linux", may: []string{"api", "controllers/phase", "internal/workload"}},
 	{folder: "controllers/addresses", may: []string{"api", "bootstrap", "controllers/phase"}},
+	{folder: "controllers/credentials", may: []string{"api", "controllers/phase"}},
 	{folder: "controllers/bootstrap", may: []string{
 		"api", "bootstrap", "controllers/linux", "controllers/owner", "controllers/phase", "internal/workload",
 	}},
 	{folder: "controllers/machine", may: []string{
-		"api", "bootstrap", "internal/cloud", "controllers/addresses", "controllers/linux", "controllers/owner", "controllers/phase",
+		"api", "bootstrap", "internal/cloud", "controllers/addresses", "controllers/credentials", "controllers/linux",
+		"controllers/owner", "controllers/phase",
 	}},
 	{folder: ".", may: []string{"api", "bootstrap", "internal", "controllers"}},
 	{folder: "cmd", may: []string{"api", "bootstrap", "internal", "controllers", "config/crd"}},

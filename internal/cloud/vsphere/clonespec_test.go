@@ -20,7 +20,7 @@ func TestCloneSpec(t *testing.T) {
 	}
 	m := machineOf(t, "m", infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{CPUs: 4, MemoryMiB: 8192}})
 	at := places.Placement{Template: ref("VirtualMachine"), Folder: ref("Folder"), Pool: ref("ResourcePool")}
-	got, err := cloneSpec(m, at)
+	got, err := cloneSpec(m, hello, at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestCloneSpec(t *testing.T) {
 		Config: &types.VirtualMachineConfigSpec{
 			Uuid: idOf(m), InstanceUuid: idOf(m), NumCPUs: 4, MemoryMB: 8192,
 			ExtraConfig: []types.BaseOptionValue{
-				&types.OptionValue{Key: "guestinfo.userdata", Value: pack(m.UserData)},
+				&types.OptionValue{Key: "guestinfo.userdata", Value: pack(hello)},
 				&types.OptionValue{Key: "guestinfo.userdata.encoding", Value: "gzip+base64"},
 				&types.OptionValue{Key: "guestinfo.metadata", Value: base64.StdEncoding.EncodeToString([]byte(metadata))},
 				&types.OptionValue{Key: "guestinfo.metadata.encoding", Value: "base64"},
@@ -50,16 +50,15 @@ func TestCloneSpec(t *testing.T) {
 		store := ref("Datastore")
 		at := at
 		at.Datastore = &store
-		got, err := cloneSpec(m, at)
+		got, err := cloneSpec(m, hello, at)
 		if err != nil || got.Location.Datastore == nil || got.Config.DeviceChange != nil {
 			t.Fatalf("cloneSpec = %+v, %v", got, err)
 		}
 	})
 	t.Run("more user data than fits", func(t *testing.T) {
-		m := m
-		m.UserData = make(cloud.UserData, maxUserData)
-		_, _ = rand.Read(m.UserData)
-		_, err := cloneSpec(m, at)
+		data := make(cloud.UserData, maxUserData)
+		_, _ = rand.Read(data)
+		_, err := cloneSpec(m, data, at)
 		cloudtest.WantError(t, err, cloud.Invalid, infrav1.SpecInvalidReason)
 	})
 }
@@ -71,7 +70,7 @@ func TestMetadataIsThatOfTheClone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options, err := guestinfo(m)
+	options, err := guestinfo(m, hello)
 	if err != nil {
 		t.Fatal(err)
 	}
