@@ -253,7 +253,8 @@ func (r *Reconciler) tell(f *facts) {
 
 // passing are the reasons that every machine has on its way. The status tells them; an event would be one more write for each.
 var passing = map[string]bool{
-	infrav1.WaitingForBootstrapDataReason: true, infrav1.ProvisioningReason: true, infrav1.BootstrappingReason: true,
+	infrav1.WaitingForBootstrapDataReason: true, infrav1.ProvisioningReason: true, infrav1.WaitingForGuestReason: true,
+	infrav1.BootstrappingReason: true,
 }
 
 func (r *Reconciler) tellOf(f *facts, name string) (told bool) {
