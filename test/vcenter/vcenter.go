@@ -4,6 +4,9 @@
 //	owner.go    what its owner sees and does, past all doors
 //	door.go     an address with TLS; guards stand in it and see each call
 //	calls.go    the guard of the main door: counts calls, loses answers
+//	hang.go     calls that hang while others answer
+//	sessions.go a limit of sessions for each user
+//	view.go     a user who must not see the whole inventory
 //	crowd.go    more VMs than the simulator has room for, told in pages
 //	clones.go   clones that take their time or fail
 //	role.go     privileges that our account lacks
@@ -62,6 +65,8 @@ type VCenter struct {
 	admin *vim25.Client // in this process, without a session
 	own   *Door         // of the hypervisor
 	calls calls
+	hangs hangs
+	limit sessionLimit
 	gate  gate
 	role  role
 
@@ -90,10 +95,10 @@ func Start(change ...func(*simulator.Model)) (*VCenter, error) {
 	// The simulator refuses logins only when it has a user.
 	service.Listen = &url.URL{User: url.UserPassword(Username, Password)}
 	v.model.Map().SessionManager().ValidLogin = func(login *types.Login) bool {
-		return slices.Contains([]string{Username, Another, hypervisor}, login.UserName) && login.Password == Password
+		return slices.Contains([]string{Username, Another, Limited, hypervisor}, login.UserName) && login.Password == Password
 	}
 	v.model.Map().Handler = v.call
-	v.Door, v.own = v.Open(v.calls.guard), v.Open()
+	v.Door, v.own = v.Open(v.calls.guard, v.hangs.guard, v.limitSessions), v.Open()
 	if err := v.prepare(context.Background()); err != nil {
 		v.Stop()
 		return nil, fmt.Errorf("prepare vcenter: %w", err)
@@ -124,6 +129,9 @@ func (v *VCenter) call(ctx *simulator.Context, method *simulator.Method) (mo.Ref
 		giveIndexPatience(ctx, method)
 		dropEmptyOptions(ctx, method)
 		v.giveEditsAGate(ctx, method)
+		if refused := v.refusedRoot(ctx, method); refused != nil {
+			return nil, refused
+		}
 		return nil, v.forbidden(ctx, method)
 	}
 	return nil, nil
