@@ -208,6 +208,7 @@ func (o *Owner) EndSessions() {
 			This: *o.Client.ServiceContent.SessionManager, SessionId: []string{key},
 		})
 		o.Must(err)
+		o.endWaits(key)
 	}
 }
 

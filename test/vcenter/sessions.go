@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/vmware/govmomi/property"
@@ -73,4 +74,16 @@ func (v *VCenter) sessions() ([]types.UserSession, error) {
 	ref := *v.admin.ServiceContent.SessionManager
 	err := property.DefaultCollector(v.admin).RetrieveOne(context.Background(), ref, []string{"sessionList"}, &m)
 	return m.SessionList, err
+}
+
+// endWaits ends what a session waits for, and all that it watches.
+func (v *VCenter) endWaits(session string) {
+	v.waiting.Range(func(of, collector any) bool {
+		if i := collector.(*incremental); strings.HasPrefix(of.(string), "session["+session+"]") {
+			v.model.Map().RemoveHandler(i)
+			v.waiting.Delete(of)
+			i.stop(new(types.NotAuthenticated))
+		}
+		return true
+	})
 }

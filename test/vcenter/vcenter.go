@@ -8,11 +8,15 @@
 //	sessions.go a limit of sessions for each user
 //	view.go     a user who must not see the whole inventory
 //	crowd.go    more VMs than the simulator has room for, told in pages
+//	populate.go many VMs of other people
+//	forget.go   tasks that have ended
 //	clones.go   clones that take their time or fail
 //	role.go     privileges that our account lacks
 //	reconfigure.go
 //	            edits of VMs that take their time or fail
-//	abandon.go, extraconfig.go, index.go, narrow.go, race.go
+//	incremental.go, filter.go
+//	            the property collector
+//	abandon.go, extraconfig.go, index.go, race.go
 //	            what the simulator (v0.56.0) does otherwise than a vCenter, each mended in a file of its own
 //
 // A new thing to play is a new file: what concerns the connection is a guard, what concerns the answer is one more line in
@@ -124,7 +128,7 @@ func (v *VCenter) Stop() {
 // call is asked by the simulator before every call.
 func (v *VCenter) call(ctx *simulator.Context, method *simulator.Method) (mo.Reference, types.BaseMethodFault) {
 	if ctx.Session != nil && ctx.Session.UserName != "" { // the owner, who has no name, looks when all is quiet
-		narrowCollector(ctx, method)
+		v.giveCollectors(ctx, method)
 		v.noteWaiting(ctx, method)
 		giveIndexPatience(ctx, method)
 		dropEmptyOptions(ctx, method)
