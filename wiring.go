@@ -13,9 +13,11 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/controllers/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
+	"github.com/capwin/cluster-api-provider-windows/controllers/orphans"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
+	"github.com/capwin/cluster-api-provider-windows/internal/metrics"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
@@ -49,6 +51,12 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 	changed := make(chan cloud.Key, 1024)
 	register := &accounts.Register{Changed: changed}
 	if err := mgr.Add(register); err != nil {
+		return err
+	}
+	if err := mgr.Add(&orphans.Lookout{
+		Client: mgr.GetClient(), Accounts: register, Events: mgr.GetEventRecorder("windowsmachine"), Count: metrics.Orphans,
+		Now: time.Now, WatchFilter: flags.watchFilter,
+	}); err != nil {
 		return err
 	}
 	return (&machine.Reconciler{
