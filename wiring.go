@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
+	"github.com/capwin/cluster-api-provider-windows/internal/metrics"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
@@ -50,6 +52,10 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 	register := &accounts.Register{Changed: changed}
 	if err := mgr.Add(register); err != nil {
 		return err
+	}
+	census := machine.Census{Client: mgr.GetClient(), Elected: mgr.Elected(), Now: time.Now, WatchFilter: flags.watchFilter}
+	if err := errors.Join(metrics.Add(register), metrics.Add(census)); err != nil {
+		return fmt.Errorf("add metrics: %w", err)
 	}
 	return (&machine.Reconciler{
 		Client:      mgr.GetClient(),
