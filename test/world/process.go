@@ -177,14 +177,14 @@ func (p *Process) addMachines(ctx context.Context, mgr ctrl.Manager, w *reach, o
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(Machines), Now: time.Now,
 			WatchFilter: o.WatchFilter, Every: cmp.Or(o.ReadSecrets, readSecrets), Pace: time.Millisecond,
 		},
-		Accounts: register, Changed: changed, Events: mgr.GetEventRecorder(Machines), Now: o.Now,
+		Accounts: register, Changed: changed, Answering: w.clusters.Answering(), Events: mgr.GetEventRecorder(Machines), Now: o.Now,
 		Speed: o.Speed, WatchFilter: o.WatchFilter,
 	}).SetupWithManager(ctx, mgr, p.options(Machines)))
 }
 
 func (p *Process) addConfigs(ctx context.Context, mgr ctrl.Manager, w *reach, o Options) error {
 	return (&bootstrap.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, TokenTTL: o.TokenTTL, Now: o.Now,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, Answering: w.clusters.Answering(), TokenTTL: o.TokenTTL, Now: o.Now,
 		Events: mgr.GetEventRecorder(Configs), WatchFilter: o.WatchFilter,
 	}).SetupWithManager(ctx, mgr, p.options(Configs))
 }
