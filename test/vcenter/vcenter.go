@@ -5,7 +5,9 @@
 //	door.go     an address with TLS; guards stand in it and see each call
 //	calls.go    the guard of the main door: counts calls, loses answers
 //	crowd.go    more VMs than the simulator has room for, told in pages
-//	clones.go   clones that take their time or fail
+//	clones.go   clones that take their time or fail, and other people's
+//	drs.go      clones that are switched on in a task of their own
+//	events.go   events that are forgotten
 //	role.go     privileges that our account lacks
 //	reconfigure.go
 //	            edits of VMs that take their time or fail
@@ -124,6 +126,10 @@ func (v *VCenter) call(ctx *simulator.Context, method *simulator.Method) (mo.Ref
 		giveIndexPatience(ctx, method)
 		dropEmptyOptions(ctx, method)
 		v.giveEditsAGate(ctx, method)
+		v.giveEventsAnEnd(ctx, method)
+		if fault := v.beingSwitchedOn(method); fault != nil {
+			return nil, fault
+		}
 		return nil, v.forbidden(ctx, method)
 	}
 	return nil, nil
