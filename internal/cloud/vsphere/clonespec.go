@@ -40,8 +40,8 @@ func cloneSpec(m cloud.Machine, at places.Placement) (types.VirtualMachineCloneS
 	}, nil
 }
 
-// guestinfo returns what cloudbase-init reads in the guest, and our marks. A template that was a node itself may have a report of
-// that life: an empty value removes its key.
+// guestinfo returns what cloudbase-init reads in the guest, and our marks. A template that was a node itself may have a report, or
+// a mark, of that life: an empty value removes its key.
 func guestinfo(m cloud.Machine) ([]types.BaseOptionValue, error) {
 	userData := pack(m.UserData)
 	if len(userData) > maxUserData {
@@ -61,6 +61,7 @@ func guestinfo(m cloud.Machine) ([]types.BaseOptionValue, error) {
 		{"guestinfo.metadata.encoding", "base64"},
 		{markOwner, m.Key.String()},
 		{markProviderID, m.ProviderID},
+		{markCluster, m.Cluster.String()},
 		{markUserData, given},
 		{reportKey, ""},
 	} {

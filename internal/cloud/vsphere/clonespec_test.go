@@ -19,6 +19,7 @@ func TestCloneSpec(t *testing.T) {
 		return types.ManagedObjectReference{Type: kind, Value: "1"}
 	}
 	m := machineOf(t, "m", infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{CPUs: 4, MemoryMiB: 8192}})
+	m.Cluster = cloud.ClusterMark{Name: "c", UID: "1-2-3"}
 	at := places.Placement{Template: ref("VirtualMachine"), Folder: ref("Folder"), Pool: ref("ResourcePool")}
 	got, err := cloneSpec(m, at)
 	if err != nil {
@@ -37,6 +38,7 @@ func TestCloneSpec(t *testing.T) {
 				&types.OptionValue{Key: "guestinfo.metadata.encoding", Value: "base64"},
 				&types.OptionValue{Key: "capwin.owner", Value: "default/m"},
 				&types.OptionValue{Key: "capwin.providerID", Value: m.ProviderID},
+				&types.OptionValue{Key: "capwin.cluster", Value: "c/1-2-3"},
 				&types.OptionValue{Key: "capwin.userData", Value: "given"},
 				&types.OptionValue{Key: "guestinfo.capwin.report", Value: ""},
 			},

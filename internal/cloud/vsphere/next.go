@@ -61,7 +61,7 @@ func next(m cloud.Machine, s survey, want goal) step {
 		return fail(s.jobErr)
 	case s.what == unseen && s.aboutToShow():
 		return await(string(cloning))
-	case s.what == unseen && (want != wantRunning || !s.free || s.memory.unsure || !s.memory.made.IsZero()):
+	case s.what == unseen && (want != wantRunning || s.doubtful()):
 		return ask(whatIsThere)
 	case s.what == unreadable:
 		return await("the vCenter does not yet say which machine the VM of this name belongs to")
@@ -79,6 +79,12 @@ const pushTime = 30 * time.Second
 // aboutToShow says that our clone has made the VM, and that the watch has yet to tell of it.
 func (s survey) aboutToShow() bool {
 	return s.synced && !s.memory.made.IsZero() && s.now.Before(s.memory.made.Add(pushTime))
+}
+
+// doubtful says that the machine may have a VM, although the inventory has none. Where it has not, the name guards: it is unique in
+// a folder, so that a clone too many fails.
+func (s survey) doubtful() bool {
+	return !s.free || s.memory.unsure || s.memory.object.Value != "" || !s.memory.made.IsZero()
 }
 
 // nextWithVM switches on a VM that never ran: its clone succeeded, but switching it on failed. The clone, or DRS in a task of its

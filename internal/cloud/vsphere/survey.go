@@ -92,7 +92,7 @@ func (a *account) saw(m cloud.Machine, s *survey, f found) {
 	}
 	s.ran = s.ran || f.vm.started()
 	a.ledger.note(m, func(w *work) {
-		w.object, w.ran = f.vm.ref, w.ran || s.ran
+		w.object, w.ran, w.made = f.vm.ref, w.ran || s.ran, time.Time{}
 		if !w.ran && f.vm.off() && w.idle.IsZero() {
 			w.idle = s.now
 		}
