@@ -1,6 +1,7 @@
 package vsphere
 
 import (
+	"reflect"
 	"strings"
 	"sync"
 
@@ -73,12 +74,15 @@ func (i *inventory) update(u types.ObjectUpdate) []cloud.Key {
 	if u.Kind == types.ObjectUpdateKindLeave {
 		return keys
 	}
-	before := s.owner
+	before := *s
 	for _, c := range u.ChangeSet {
 		s.set(c.Name, c.Val)
 	}
+	if u.Kind == types.ObjectUpdateKindModify && !s.partial && reflect.DeepEqual(before, *s) {
+		keys = nil // nothing that we keep has changed
+	}
 	i.keep(s)
-	if s.owner != before {
+	if s.owner != before.owner {
 		keys = appendOwner(keys, s)
 	}
 	return keys

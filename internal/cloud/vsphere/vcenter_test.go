@@ -39,7 +39,12 @@ func (s *stage) spec() infrav1.WindowsMachineSpec {
 // account connects to the vCenter, long after the last process did.
 func (s *stage) account() *account {
 	s.t.Helper()
-	c, err := Provider{}.Connect(s.Credentials())
+	return s.accountWith(s.Credentials())
+}
+
+func (s *stage) accountWith(credentials map[string][]byte) *account {
+	s.t.Helper()
+	c, err := Provider{}.Connect(credentials)
 	s.Must(err)
 	a, _ := c.(*account)
 	a.opened = time.Time{}

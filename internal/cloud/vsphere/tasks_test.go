@@ -1,0 +1,433 @@
+package vsphere
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/vmware/govmomi/find"
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
+)
+
+// tasksClock gives an account a clock that the test moves on.
+func tasksClock(a *account) (later func(time.Duration)) {
+	var moved atomic.Int64
+	a.now = func() time.Time { return time.Now().Add(time.Duration(moved.Load())) }
+	return func(d time.Duration) { moved.Add(int64(d)) }
+}
+
+// tasksDrive takes a step with each machine, and then with each whose key is sent, until all are done. It returns the steps of each.
+func tasksDrive(t *testing.T, keys <-chan cloud.Key, machines []cloud.Machine, step func(cloud.Machine) bool) map[cloud.Key]int {
+	t.Helper()
+	left, steps := map[cloud.Key]cloud.Machine{}, map[cloud.Key]int{}
+	for _, m := range machines {
+		left[m.Key] = m
+	}
+	take := func(key cloud.Key) {
+		if m, known := left[key]; known {
+			steps[key]++
+			if step(m) {
+				delete(left, key)
+			}
+		}
+	}
+	for _, m := range machines {
+		take(m.Key)
+	}
+	for deadline := time.After(60 * time.Second); len(left) > 0; {
+		select {
+		case key := <-keys:
+			take(key)
+		case <-deadline:
+			t.Fatalf("no key was sent, and these are not done: %v", left)
+		}
+	}
+	return steps
+}
+
+func (v *stage) runs(a *account) func(cloud.Machine) bool {
+	return func(m cloud.Machine) bool {
+		return expect.Got(a.Ensure(v.t.Context(), m))(v.t).State == cloud.Running
+	}
+}
+
+func (v *stage) isGone(a *account) func(cloud.Machine) bool {
+	return func(m cloud.Machine) bool {
+		err := a.Delete(v.t.Context(), m)
+		if err != nil && !errors.Is(err, cloud.ErrNotFound) {
+			v.t.Fatal(err)
+		}
+		return err != nil
+	}
+}
+
+// TestTasksOfOthers: a backup clones for an hour, and so do other users of our template, and we ourselves for older machines.
+func TestTasksOfOthers(t *testing.T) {
+	const older = "older than the machine"
+	for name, begin := range map[string]func(*stage) func(){
+		"a backup":         func(v *stage) func() { return v.BeginClone("backup@vsphere.local", "database") },
+		"another user":     func(v *stage) func() { return v.BeginClone(vcenter.Another, vcenter.Template) },
+		"another template": func(v *stage) func() { return v.BeginClone(vcenter.Username, "linux") },
+		older:              func(v *stage) func() { return v.BeginClone(vcenter.Username, vcenter.Template) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newStage(t)
+			defer begin(v)()
+			made := func(machine string) cloud.Machine {
+				m := v.machine(machine)
+				if name == older {
+					m.Created = time.Now().Add(time.Hour)
+				}
+				return m
+			}
+			a := v.account()
+			keys := watched(t, a)
+			m, never := made("m"), made("never")
+			driven(t, keys, m, func() bool { return v.runs(a)(m) })
+			driven(t, keys, m, func() bool { return v.isGone(a)(m) })
+			if !v.isGone(a)(never) {
+				t.Error("a machine that never had a VM waits")
+			}
+
+			lost := made("lost")
+			v.cloneBy(lost, lost.Name, func(s *types.VirtualMachineCloneSpec) { s.PowerOn = false })
+			b := v.account()
+			later := tasksClock(b)
+			v.runs(b)(lost)
+			later(pushTime)
+			running(t, b, lost)
+
+			stopped := made("stopped")
+			running(t, b, stopped)
+			v.PowerOff(stopped.Name)
+			stopped.Existed = true
+			v.Count()
+			wait.Until(t, "the VM that was off to go", func() (any, bool) { return nil, v.isGone(v.account())(stopped) })
+		})
+	}
+}
+
+// TestTasksOfOursBeforeUs: clones that another process of ours began are waited for, and wake those who wait.
+func TestTasksOfOursBeforeUs(t *testing.T) {
+	v := newStage(t)
+	m, never := v.machine("m"), v.machine("never")
+	release := v.BeginClone(vcenter.Username, vcenter.Template)
+	a := v.account()
+	keys := watched(t, a)
+	for range 3 {
+		if vm := expect.Got(a.Ensure(t.Context(), m))(t); vm.Detail != "waiting for clones that were started earlier" {
+			t.Fatalf("Ensure = %+v, want it to wait", vm)
+		}
+		if v.isGone(a)(never) {
+			t.Fatal("a machine is let go while its VM may be being made")
+		}
+	}
+	if calls := v.Count(); calls["CloneVM_Task"] != 0 {
+		t.Errorf("calls %v, want no clone", calls)
+	}
+	wait.Until(t, "the clone to be followed", func() (any, bool) {
+		calls := v.Calls()
+		return calls, calls["ModifyListView"] == 1
+	})
+	release()
+	both := []cloud.Machine{m, never}
+	steps := tasksDrive(t, keys, both, func(m cloud.Machine) bool {
+		if m.Name == never.Name {
+			return v.isGone(a)(m)
+		}
+		return v.runs(a)(m)
+	})
+	t.Logf("steps %v, calls %v", steps, v.Calls())
+}
+
+// TestTasksThatLeave: a vCenter tells that a task has left the view when we take it out, and when it forgets the task.
+func TestTasksThatLeave(t *testing.T) {
+	a := newStage(t).account()
+	task := func(n int) types.ManagedObjectReference {
+		return types.ManagedObjectReference{Type: "Task", Value: fmt.Sprint("task-", n)}
+	}
+	const many = 5000
+	spec := infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}}
+	first := machineOf(t, "m0", spec)
+	for n := range many {
+		m := first
+		if n > 0 {
+			m.Key.Name, m.ProviderID = fmt.Sprint("m", n), fmt.Sprint(scheme, n)
+		}
+		a.ledger.note(m, func(w *work) { w.job = job{act: destroying, task: task(n), watched: true} })
+	}
+	leaves := func(n int) []cloud.Key {
+		return a.apply(&types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: []types.ObjectUpdate{
+			{Kind: types.ObjectUpdateKindLeave, Obj: task(n)},
+		}}}})
+	}
+	if keys := leaves(many); len(keys) != 0 {
+		t.Errorf("an old task wakes %d machines", len(keys))
+	}
+	if keys := leaves(0); !slices.Equal(keys, []cloud.Key{first.Key}) {
+		t.Errorf("the task of a machine wakes %v", keys)
+	}
+	if a.ledger.recall(first).job.watched {
+		t.Error("a task that has left the view counts as watched")
+	}
+}
+
+// TestTasksCost pins what machines cost in a crowd: calls to the vCenter, and looks at a machine.
+func TestTasksCost(t *testing.T) {
+	const many, removed = 60, 40
+	v := newStage(t)
+	a := v.account()
+	keys := watched(t, a)
+	var machines []cloud.Machine
+	for n := range many {
+		machines = append(machines, v.machine(fmt.Sprint("m", n)))
+	}
+	v.Count()
+	most := func(steps map[cloud.Key]int) int {
+		return steps[slices.MaxFunc(machines, func(a, b cloud.Machine) int { return steps[a.Key] - steps[b.Key] }).Key]
+	}
+	steps := tasksDrive(t, keys, machines, v.runs(a))
+	made := v.Count()
+	t.Logf("making %d: calls %v, at most %d looks each", many, made, most(steps))
+	if made["CloneVM_Task"] != many || sum(made)-many >= removed {
+		t.Errorf("making %d machines: calls %v, want a clone each and less than one other", many, made)
+	}
+	for _, m := range machines {
+		expect.Got(a.Observe(t.Context(), m))(t)
+	}
+	compare(t, "while nothing changes", v, map[string]int{})
+
+	for name, a := range map[string]*account{"in this process": a, "in a new one": v.account()} {
+		group := machines[:removed/2]
+		machines = machines[removed/2:]
+		if name != "in this process" {
+			keys = watched(t, a)
+			for i := range group {
+				group[i].Existed = true
+			}
+		}
+		for len(keys) > 0 {
+			<-keys
+		}
+		v.Count()
+		steps := tasksDrive(t, keys, group, v.isGone(a))
+		gone := v.Count()
+		looks := 0
+		for _, n := range steps {
+			looks = max(looks, n)
+		}
+		t.Logf("removing %d %s: calls %v, at most %d looks each", len(group), name, gone, looks)
+		if gone["PowerOffVM_Task"] != len(group) || gone["Destroy_Task"] != len(group) || sum(gone) >= 3*len(group) {
+			t.Errorf("removing %d %s: calls %v, want two tasks each and less than one other", len(group), name, gone)
+		}
+		if looks > 4 {
+			t.Errorf("removing %d %s: %d looks at a machine, want 4 at most", len(group), name, looks)
+		}
+	}
+}
+
+// TestTasksListHangs: the vCenter does not answer when tasks are to be followed. Nothing of ours waits for that.
+func TestTasksListHangs(t *testing.T) {
+	v := newStage(t)
+	free, asked := make(chan struct{}), make(chan struct{}, 100)
+	door := v.Open(func(method string, next http.Handler, w http.ResponseWriter, r *http.Request) {
+		if method == "ModifyListView" {
+			asked <- struct{}{}
+			select {
+			case <-free:
+			case <-r.Context().Done():
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+	t.Cleanup(door.Close)
+	a := v.accountWith(door.Credentials())
+	keys := watched(t, a)
+	t.Cleanup(func() { close(free) })
+	release := v.HoldClones()
+	first, second := v.machine("first"), v.machine("second")
+	v.runs(a)(first)
+	<-asked
+	v.runs(a)(second)
+	release()
+	tasksDrive(t, keys, []cloud.Machine{first, second}, v.runs(a))
+	tasksDrive(t, keys, []cloud.Machine{first, second}, v.isGone(a))
+}
+
+// TestTasksEventsForgotten: the VM was stopped long ago, and the vCenter's events say nothing of it any more.
+func TestTasksEventsForgotten(t *testing.T) {
+	v := newStage(t)
+	m := v.machine("m")
+	running(t, v.account(), m)
+	v.PowerOff(m.Name)
+	v.ForgetEvents()
+	m.Existed = true
+	a := v.account()
+	watched(t, a)
+	v.Count()
+	for range 3 {
+		if vm := expect.Got(a.Observe(t.Context(), m))(t); vm.State != cloud.Stopped {
+			t.Errorf("Observe = %+v, want %s", vm, cloud.Stopped)
+		}
+	}
+	compare(t, "about a VM that ran", v, map[string]int{})
+	m.Existed = false
+	for range 3 {
+		expect.Got(a.Observe(t.Context(), m))(t)
+	}
+	compare(t, "about a VM that may not have run", v, map[string]int{})
+
+	never := v.machine("never")
+	v.cloneBy(never, never.Name, func(s *types.VirtualMachineCloneSpec) { s.PowerOn = false })
+	wait.Until(t, "the inventory to have it", func() (any, bool) { return nil, a.inventory.find(never).what == ours })
+	v.Count()
+	for range 3 {
+		if vm := expect.Got(a.Observe(t.Context(), never))(t); vm.State != cloud.Creating {
+			t.Errorf("Observe = %+v, want %q", vm, cloud.Creating)
+		}
+	}
+	compare(t, "about a VM that never ran", v, map[string]int{"QueryEvents": 1})
+}
+
+// TestTasksUnderDRS: the clone ends, and vCenter switches the VM on in a second task.
+func TestTasksUnderDRS(t *testing.T) {
+	v := newStage(t)
+	release := v.SwitchOnLater()
+	a, m := v.account(), v.machine("m")
+	later := tasksClock(a)
+	keys := watched(t, a)
+	driven(t, keys, m, func() bool {
+		return expect.Got(a.Ensure(t.Context(), m))(t).Detail == "made, but not yet switched on"
+	})
+	expect.Got(a.Ensure(t.Context(), m))(t)
+	if calls := v.Count(); calls["PowerOnVM_Task"] != 0 {
+		t.Errorf("calls %v: DRS was not given the time to switch it on", calls)
+	}
+	later(pushTime)
+	for range 3 {
+		if vm := expect.Got(a.Ensure(t.Context(), m))(t); vm.State != cloud.Creating {
+			t.Errorf("Ensure = %+v, want %q", vm, cloud.Creating)
+		}
+	}
+	if calls := v.Count(); calls["PowerOnVM_Task"] != 1 {
+		t.Errorf("calls %v, want one try", calls)
+	}
+	release()
+	driven(t, keys, m, func() bool { return v.runs(a)(m) })
+	if calls := v.Count(); calls["PowerOnVM_Task"] != 0 {
+		t.Errorf("calls %v, want none", calls)
+	}
+}
+
+// TestTasksPlaceGone: the VM is gone, and then its folder, or all of its datacenter. That must not keep the machine.
+func TestTasksPlaceGone(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		synced, moved bool
+		rename        string
+		lets          bool
+	}{
+		{name: "the folder", synced: true, rename: "/" + vcenter.Datacenter + "/vm/" + vcenter.Folder, lets: true},
+		{name: "the datacenter", synced: true, rename: "/" + vcenter.Datacenter, lets: true},
+		{name: "no inventory", rename: "/" + vcenter.Datacenter + "/vm/" + vcenter.Folder},
+		{
+			name: "the VM is elsewhere", synced: true, moved: true,
+			rename: "/" + vcenter.Datacenter + "/vm/" + vcenter.Folder,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v := newStage(t)
+			m := v.machine("m")
+			running(t, v.account(), m)
+			m.Existed = true
+			if c.moved {
+				v.Update(v.VM(m.Name).Reference(), types.PropertyChange{Name: "config.instanceUuid", Val: ""})
+			} else {
+				v.Remove(m.Name)
+			}
+			found := expect.Got(find.NewFinder(v.Client).ManagedObjectList(t.Context(), c.rename))(t)
+			task := expect.Got(object.NewCommon(v.Client, found[0].Object.Reference()).Rename(t.Context(), "something-else"))(t)
+			v.Must(task.Wait(t.Context()))
+			a := v.account()
+			if c.synced {
+				watched(t, a)
+			}
+			v.Count()
+			err := a.Delete(t.Context(), m)
+			t.Logf("Delete = %v, calls %v", err, v.Count())
+			switch {
+			case c.lets && !errors.Is(err, cloud.ErrNotFound):
+				t.Errorf("Delete = %v, want ErrNotFound", err)
+			case !c.lets && c.moved && errors.Is(err, cloud.ErrNotFound):
+				t.Error("a VM that is there is left behind")
+			case !c.lets && !c.moved:
+				cloudtest.WantError(t, err, cloud.Invalid, infrav1.PlacementNotFoundReason)
+				expect.Says(t, "Delete", err, "remove the finalizer "+infrav1.MachineFinalizer)
+			}
+		})
+	}
+}
+
+// TestTasksOfADeadLeader: a request of the leader before us may arrive after we took over. Until then no machine that may have had
+// one is let go.
+func TestTasksOfADeadLeader(t *testing.T) {
+	v := newStage(t)
+	m := v.machine("m")
+	a := v.account()
+	later := tasksClock(a)
+	a.opened = a.now()
+	younger := v.machine("younger")
+	younger.Created = a.now().Add(time.Second)
+	if !v.isGone(a)(younger) {
+		t.Error("a machine that is younger than this process waits")
+	}
+	if v.isGone(a)(m) {
+		t.Error("a machine is let go although its VM may appear")
+	}
+	v.cloneBy(m, m.Name, func(*types.VirtualMachineCloneSpec) {})
+	later(lateRequest)
+	deleted(t, a, m)
+	if vms := v.VMs(); len(vms) != 0 {
+		t.Errorf("VMs %v are left", vms)
+	}
+}
+
+// TestTasksOfTwoLeaders: each has an inventory without the VM that the other one makes. The name decides.
+func TestTasksOfTwoLeaders(t *testing.T) {
+	v := newStage(t)
+	m := v.machine("m")
+	a, b := v.account(), v.account()
+	watched(t, a)
+	keys := watched(t, b)
+	running(t, a, v.machine("other")) // both have asked for earlier clones
+	running(t, b, v.machine("another"))
+	release := v.HoldClones()
+	v.runs(a)(m)
+	v.runs(b)(m)
+	if calls := v.Count(); calls["CloneVM_Task"] != 4 {
+		t.Fatalf("calls %v, want two clones of one name", calls)
+	}
+	release()
+	tasksDrive(t, keys, []cloud.Machine{m}, v.runs(b))
+	running(t, a, m)
+	if n := len(slices.DeleteFunc(v.VMs(), func(name string) bool { return name != m.Name })); n != 1 {
+		t.Errorf("%d VMs of the machine", n)
+	}
+	m.Existed = true
+	deleted(t, a, m)
+	if slices.Contains(v.VMs(), m.Name) {
+		t.Error("its VM is left")
+	}
+}
