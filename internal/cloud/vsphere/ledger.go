@@ -89,6 +89,7 @@ func (j job) shown(there found, gone bool) bool {
 type work struct {
 	key    cloud.Key
 	job    job
+	clone  types.ManagedObjectReference // the last task that cloned for it
 	object types.ManagedObjectReference // its VM, once seen
 	ran    bool                         // the VM was switched on before
 
@@ -216,6 +217,27 @@ func (l *ledger) tasks() clones.Tasks {
 		}
 	}
 	return all
+}
+
+// cloned are the clones of this process. What they make is known.
+func (l *ledger) cloned() clones.Tasks {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := clones.Tasks{}
+	for _, w := range l.work {
+		all[w.clone] = true
+	}
+	return all
+}
+
+// begin notes a job.
+func (l *ledger) begin(m cloud.Machine, j job) {
+	l.note(m, func(w *work) {
+		w.job, w.made, w.unsure = j, time.Time{}, false
+		if j.act == cloning {
+			w.clone = j.task
+		}
+	})
 }
 
 // markWatched notes that the vCenter pushes changes of these tasks, and of no others.

@@ -95,7 +95,7 @@ func (Provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
 		return nil, err
 	}
 	a := &account{session: s, places: places.In(s), now: time.Now, opened: time.Now()}
-	a.clones = clones.In(s, a.clock, a.ledger.tasks)
+	a.clones = clones.In(s, a.clock, a.ledger.cloned)
 	return a, nil
 }
 

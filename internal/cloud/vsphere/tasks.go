@@ -3,7 +3,6 @@ package vsphere
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/vmware/govmomi/object"
@@ -60,7 +59,7 @@ func (a *account) start(ctx context.Context, m cloud.Machine, what act, vm types
 	}
 	j := job{act: what, task: task.Reference(), vm: vm, begun: a.now(), state: types.TaskInfoStateQueued}
 	logr.FromContextOrDiscard(ctx).Info("started a vCenter task", "machine", m.Key, "vm", m.Name, "act", what, "task", j.task.Value)
-	a.ledger.note(m, func(w *work) { w.job, w.made, w.unsure = j, time.Time{}, false })
+	a.ledger.begin(m, j)
 	a.follow()
 	return nil
 }

@@ -3,7 +3,6 @@ package vsphere
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -97,9 +96,7 @@ func TestTasksOfOthers(t *testing.T) {
 			m, never := made("m"), made("never")
 			driven(t, keys, m, func() bool { return v.runs(a)(m) })
 			driven(t, keys, m, func() bool { return v.isGone(a)(m) })
-			if !v.isGone(a)(never) {
-				t.Error("a machine that never had a VM waits")
-			}
+			wait.Until(t, "a machine that never had a VM to go", func() (any, bool) { return nil, v.isGone(a)(never) })
 
 			lost := made("lost")
 			v.cloneBy(lost, lost.Name, func(s *types.VirtualMachineCloneSpec) { s.PowerOn = false })
@@ -186,8 +183,9 @@ func TestTasksThatLeave(t *testing.T) {
 
 // TestTasksCost pins what machines cost in a crowd: calls to the vCenter, and looks at a machine.
 func TestTasksCost(t *testing.T) {
-	const many, removed = 60, 40
+	const many, removed, others = 100, 40, 400
 	v := newStage(t)
+	v.Populate(others)
 	a := v.account()
 	keys := watched(t, a)
 	var machines []cloud.Machine
@@ -210,8 +208,8 @@ func TestTasksCost(t *testing.T) {
 	compare(t, "while nothing changes", v, map[string]int{})
 
 	for name, a := range map[string]*account{"in this process": a, "in a new one": v.account()} {
-		group := machines[:removed/2]
-		machines = machines[removed/2:]
+		group := machines[:removed]
+		machines = machines[removed:]
 		if name != "in this process" {
 			keys = watched(t, a)
 			for i := range group {
@@ -241,25 +239,17 @@ func TestTasksCost(t *testing.T) {
 // TestTasksListHangs: the vCenter does not answer when tasks are to be followed. Nothing of ours waits for that.
 func TestTasksListHangs(t *testing.T) {
 	v := newStage(t)
-	free, asked := make(chan struct{}), make(chan struct{}, 100)
-	door := v.Open(func(method string, next http.Handler, w http.ResponseWriter, r *http.Request) {
-		if method == "ModifyListView" {
-			asked <- struct{}{}
-			select {
-			case <-free:
-			case <-r.Context().Done():
-			}
-		}
-		next.ServeHTTP(w, r)
-	})
-	t.Cleanup(door.Close)
-	a := v.accountWith(door.Credentials())
+	a := v.account()
 	keys := watched(t, a)
-	t.Cleanup(func() { close(free) })
+	hangs := v.HoldMethod("ModifyListView")
+	t.Cleanup(hangs.Release)
 	release := v.HoldClones()
 	first, second := v.machine("first"), v.machine("second")
 	v.runs(a)(first)
-	<-asked
+	wait.Until(t, "the list to be asked for", func() (any, bool) {
+		now, _ := hangs.Now()
+		return now, now == 1
+	})
 	v.runs(a)(second)
 	release()
 	tasksDrive(t, keys, []cloud.Machine{first, second}, v.runs(a))

@@ -39,12 +39,7 @@ func (s *stage) spec() infrav1.WindowsMachineSpec {
 // account connects to the vCenter, long after the last process did.
 func (s *stage) account() *account {
 	s.t.Helper()
-	return s.accountWith(s.Credentials())
-}
-
-func (s *stage) accountWith(credentials map[string][]byte) *account {
-	s.t.Helper()
-	c, err := Provider{}.Connect(credentials)
+	c, err := Provider{}.Connect(s.Credentials())
 	s.Must(err)
 	a, _ := c.(*account)
 	a.opened = time.Time{}
