@@ -1,6 +1,7 @@
 package vsphere
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -143,4 +144,26 @@ func unsafe(s survey, want goal, then step) string {
 func (s survey) String() string {
 	return fmt.Sprintf("task %q %s, %s %+v, asked %v, ran %v, earlier %v, rivals %v",
 		s.job.act, s.job.state, s.what, s.vm, s.asked, s.ran, s.earlier, s.rivals)
+}
+
+// outcome is a step in words.
+func outcome(then step) string {
+	failure := (*cloud.Error)(nil)
+	switch {
+	case then.ask != "":
+		return "ask: " + string(then.ask)
+	case then.start == cloning:
+		return "start: cloning"
+	case then.start != "":
+		return "start: " + string(then.start) + " " + then.with.Value
+	case errors.Is(then.err, cloud.ErrNotFound):
+		return "not found"
+	case errors.As(then.err, &failure):
+		return "fail: " + failure.Reason
+	case then.vm.Addresses == nil:
+		return "wait: " + then.vm.Detail
+	case then.vm.Detail != "":
+		return "report: " + cmp.Or(string(then.vm.State), "Creating") + ", " + then.vm.Detail
+	}
+	return "report: " + string(then.vm.State)
 }

@@ -1,8 +1,6 @@
 package vsphere
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -329,26 +327,4 @@ func TestNext(t *testing.T) {
 			}
 		}
 	})
-}
-
-// outcome is a step in words.
-func outcome(then step) string {
-	failure := (*cloud.Error)(nil)
-	switch {
-	case then.ask != "":
-		return "ask: " + string(then.ask)
-	case then.start == cloning:
-		return "start: cloning"
-	case then.start != "":
-		return "start: " + string(then.start) + " " + then.with.Value
-	case errors.Is(then.err, cloud.ErrNotFound):
-		return "not found"
-	case errors.As(then.err, &failure):
-		return "fail: " + failure.Reason
-	case then.vm.Addresses == nil:
-		return "wait: " + then.vm.Detail
-	case then.vm.Detail != "":
-		return "report: " + cmp.Or(string(then.vm.State), "Creating") + ", " + then.vm.Detail
-	}
-	return "report: " + string(then.vm.State)
 }
