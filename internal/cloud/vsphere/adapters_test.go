@@ -148,6 +148,6 @@ func TestReservedMAC(t *testing.T) {
 	a := v.account()
 	wait.Until(t, "the VM to be refused", func() (any, bool) {
 		vm, err := a.Ensure(t.Context(), m)
-		return []any{vm, err}, err != nil && strings.HasPrefix(err.Error(), "vSphere cannot make a VM of this spec")
+		return []any{vm, err}, err != nil && strings.Contains(err.Error(), "conflicts with VMware reserved MACs")
 	})
 }
