@@ -200,7 +200,7 @@ func (r *Reconciler) ask(ctx context.Context, f *facts) (cloud.VM, error) {
 
 func (f *facts) cloudMachine() cloud.Machine {
 	return cloud.Machine{
-		Identity: f.identity, Key: client.ObjectKeyFromObject(f.windows), Spec: f.windows.Spec,
+		Identity: f.identity, Key: client.ObjectKeyFromObject(f.windows), Cluster: cloud.MarkOf(f.cluster), Spec: f.windows.Spec,
 		NetworkInterfaces: f.interfaces, Existed: hadVM(f),
 	}
 }

@@ -101,6 +101,9 @@ type Machine struct {
 	// Key and ProviderID are also the mark on the VM, which says which machine the VM belongs to.
 	Key Key
 
+	// Cluster is written on the VM as well, for people; to whom a VM belongs does not depend on it. Only Ensure needs it.
+	Cluster ClusterMark
+
 	// Spec has the part for this cloud set.
 	Spec infrav1.WindowsMachineSpec
 

@@ -140,9 +140,10 @@ func TestCanariesAreFound(t *testing.T) {
 func TestVerbosity(t *testing.T) {
 	t.Parallel()
 	var attacks []attack
+	dir := t.TempDir() // one for all, where the manager is built once
 	for _, flag := range []string{"--v=8", "--v=10", "--vmodule=request=8", "--vmodule=*=9"} {
 		attacks = append(attacks, attack{by: "operator", tries: "starts a manager with " + flag, try: func(t *testing.T) string {
-			printed := expect.Got(servers.Refusal(t.Context(), t.TempDir(), flag))(t)
+			printed := expect.Got(servers.Refusal(t.Context(), dir, flag))(t)
 			if !strings.Contains(printed, "prints the bodies of API requests") {
 				t.Errorf("the manager says %q", printed)
 			}

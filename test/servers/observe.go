@@ -24,7 +24,7 @@ type Observed struct {
 // after its own. They are installed as docs/security.md says of the managers for one tenant: their accounts, which are in a
 // namespace of their own, have their role in the tenant's namespace alone.
 func Observe(ctx context.Context, m *Management, namespace string, more ...string) ([]*Observed, error) {
-	program := filepath.Join(m.servers.dir, "manager-"+namespace)
+	program := filepath.Join(m.servers.dir, "manager")
 	if err := buildManager(ctx, program); err != nil {
 		return nil, err
 	}

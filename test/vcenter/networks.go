@@ -32,14 +32,10 @@ func (o *Owner) Network(kind, name string) types.ManagedObjectReference {
 
 // Call gives an object a name, which another one may have.
 func (o *Owner) Call(ref types.ManagedObjectReference, name string) {
-	ctx := o.model.Service.Context
-	object := o.model.Map().Get(ref)
-	ctx.WithLock(object, func() { ctx.Update(object, []types.PropertyChange{{Name: "name", Val: name}}) })
+	o.Update(ref, types.PropertyChange{Name: "name", Val: name})
 }
 
 // HostsHave sets the networks of the cluster's hosts.
 func (o *Owner) HostsHave(networks ...types.ManagedObjectReference) {
-	ctx := o.model.Service.Context
-	cluster, _ := o.model.Map().Any("ClusterComputeResource").(*simulator.ClusterComputeResource)
-	ctx.WithLock(cluster, func() { ctx.Update(cluster, []types.PropertyChange{{Name: "network", Val: networks}}) })
+	o.Update(o.model.Map().Any("ClusterComputeResource").Reference(), types.PropertyChange{Name: "network", Val: networks})
 }

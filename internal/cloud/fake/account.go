@@ -178,8 +178,8 @@ func (a *account) create(m cloud.Machine) (cloud.VM, error) {
 		return creating(), nil //nolint:nilerr // because the cloud took the request, which fails later
 	}
 	w.ask(&request{Create, VM{
-		Name: a.at(m.Name), ID: m.ProviderID, Owner: m.Key, ProviderID: m.ProviderID, On: true, Ran: true,
-		UserData: slices.Clone(m.UserData), Given: true,
+		Name: a.at(m.Name), ID: m.ProviderID, Owner: m.Key, ProviderID: m.ProviderID, Cluster: m.Cluster,
+		On: true, Ran: true, UserData: slices.Clone(m.UserData), Given: true,
 	}})
 	if w.lose > 0 {
 		w.lose--

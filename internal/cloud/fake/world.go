@@ -21,6 +21,7 @@ type VM struct {
 	ID         string
 	Owner      cloud.Key // the mark, with ProviderID
 	ProviderID string
+	Cluster    cloud.ClusterMark
 	On         bool
 	Ran        bool // has been on
 	Address    string

@@ -33,7 +33,7 @@ func cloneSpec(m cloud.Machine, at places.Placement) (types.VirtualMachineCloneS
 		MemoryMB:          int64(m.Spec.VSphere.MemoryMiB),
 		ExtraConfig:       extra,
 		DeviceChange:      adapterChanges(at, m.NetworkInterfaces),
-		VAppConfigRemoved: new(true), // an OVA's asks whoever clones it for values, and may keep a VM from starting
+		VAppConfigRemoved: at.VAppConfig,
 	}
 	return types.VirtualMachineCloneSpec{
 		Location: types.VirtualMachineRelocateSpec{Folder: &at.Folder, Pool: &at.Pool, Datastore: at.Datastore},
@@ -54,8 +54,8 @@ func coresPerSocket(spec infrav1.VSphereVM, ofTemplate int32) *int32 {
 	return nil
 }
 
-// guestinfo returns what cloudbase-init reads in the guest, and our marks. A template that was a node itself may have a report of
-// that life: an empty value removes its key.
+// guestinfo returns what cloudbase-init reads in the guest, and our marks. A template that was a node itself may have a report, or
+// a mark, of that life: an empty value removes its key.
 func guestinfo(m cloud.Machine) ([]types.BaseOptionValue, error) {
 	userData := pack(m.UserData)
 	if len(userData) > maxUserData {
@@ -75,6 +75,7 @@ func guestinfo(m cloud.Machine) ([]types.BaseOptionValue, error) {
 		{"guestinfo.metadata.encoding", "base64"},
 		{markOwner, m.Key.String()},
 		{markProviderID, m.ProviderID},
+		{markCluster, m.Cluster.String()},
 		{markUserData, given},
 		{reportKey, ""},
 		{diskUUIDKey, "TRUE"},

@@ -19,6 +19,7 @@ func TestCloneSpec(t *testing.T) {
 		return types.ManagedObjectReference{Type: kind, Value: "1"}
 	}
 	m := machineOf(t, "m", infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{CPUs: 4, MemoryMiB: 8192}})
+	m.Cluster = cloud.ClusterMark{Name: "c", UID: "1-2-3"}
 	at := places.Placement{Template: ref("VirtualMachine"), Folder: ref("Folder"), Pool: ref("ResourcePool")}
 	got, err := cloneSpec(m, at)
 	if err != nil {
@@ -29,7 +30,7 @@ func TestCloneSpec(t *testing.T) {
 		PowerOn:  true,
 		Location: types.VirtualMachineRelocateSpec{Folder: &at.Folder, Pool: &at.Pool},
 		Config: &types.VirtualMachineConfigSpec{
-			Uuid: idOf(m), InstanceUuid: idOf(m), NumCPUs: 4, MemoryMB: 8192, VAppConfigRemoved: new(true),
+			Uuid: idOf(m), InstanceUuid: idOf(m), NumCPUs: 4, MemoryMB: 8192,
 			ExtraConfig: []types.BaseOptionValue{
 				&types.OptionValue{Key: "guestinfo.userdata", Value: pack(m.UserData)},
 				&types.OptionValue{Key: "guestinfo.userdata.encoding", Value: "gzip+base64"},
@@ -37,6 +38,7 @@ func TestCloneSpec(t *testing.T) {
 				&types.OptionValue{Key: "guestinfo.metadata.encoding", Value: "base64"},
 				&types.OptionValue{Key: "capwin.owner", Value: "default/m"},
 				&types.OptionValue{Key: "capwin.providerID", Value: m.ProviderID},
+				&types.OptionValue{Key: "capwin.cluster", Value: "c/1-2-3"},
 				&types.OptionValue{Key: "capwin.userData", Value: "given"},
 				&types.OptionValue{Key: "guestinfo.capwin.report", Value: ""},
 				&types.OptionValue{Key: "disk.EnableUUID", Value: "TRUE"},
@@ -53,6 +55,14 @@ func TestCloneSpec(t *testing.T) {
 		at.Datastore = &store
 		got, err := cloneSpec(m, at)
 		if err != nil || got.Location.Datastore == nil || got.Config.DeviceChange != nil {
+			t.Fatalf("cloneSpec = %+v, %v", got, err)
+		}
+	})
+	t.Run("of an OVA", func(t *testing.T) {
+		at := at
+		at.VAppConfig = new(true)
+		got, err := cloneSpec(m, at)
+		if err != nil || got.Config.VAppConfigRemoved == nil || !*got.Config.VAppConfigRemoved {
 			t.Fatalf("cloneSpec = %+v, %v", got, err)
 		}
 	})

@@ -167,12 +167,16 @@ func TestFormerLife(t *testing.T) {
 	v := newStage(t)
 	v.FormerLife(map[string]string{
 		reportKey: `{"version":1,"state":"Succeeded"}`, markOwner: "default/former", markProviderID: "vsphere://former",
+		markCluster:  "former/1-2-3",
 		markUserData: taken, userDataKey: "former", userDataEncodingKey: "base64", "guestinfo.other": "is cloned",
 	})
 	a, m := v.account(), v.machine("m")
 	running(t, a, m)
 	if vm := expect.Got(a.Observe(t.Context(), m))(t); vm.Report != "" || !vm.UserData {
 		t.Errorf("Observe = %+v, want no report, and the user data of this life", vm)
+	}
+	if mark, has := v.Extra(m.Name)[markCluster]; has {
+		t.Errorf("the clone has the mark %q of a Cluster of its former life", mark)
 	}
 	if has := v.Extra(m.Name); has["guestinfo.other"] != "is cloned" {
 		t.Errorf("the clone has %v: what the template had is not cloned, so this test shows nothing", has)

@@ -112,7 +112,7 @@ func (i *inventory) drop(s *sighting) {
 // size is what the VM takes in the inventory, in bytes.
 func (s *sighting) size() int {
 	size := perVM + len(s.ref.Value) + len(s.ref.ServerGUID) + len(s.name) + len(s.id) + len(s.owner) + len(s.providerID) +
-		len(s.power) + len(s.connection) + len(s.address)
+		len(s.cluster) + len(s.power) + len(s.connection) + len(s.address)
 	if len(s.report) <= cloud.MaxReport { // the one that is longer is a constant
 		size += len(s.report)
 	}

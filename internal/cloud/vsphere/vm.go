@@ -20,6 +20,9 @@ const (
 	markOwner      = "capwin.owner"
 	markProviderID = "capwin.providerID"
 
+	// markCluster only helps to tell people of a VM whose machine is gone.
+	markCluster = "capwin.cluster"
+
 	// markUserData says what became of the user data: given with the clone, and taken away once.
 	markUserData        = "capwin.userData"
 	given, taken        = "given", "taken"
@@ -42,6 +45,7 @@ type sighting struct {
 	id         string
 	owner      string
 	providerID string
+	cluster    string
 	power      types.VirtualMachinePowerState
 	connection types.VirtualMachineConnectionState
 	address    string
@@ -69,6 +73,7 @@ var setters = map[string]func(*sighting, any){
 	"guest.net":                 func(s *sighting, v any) { s.nics = addressesOf(v) },
 	extraConfig(markOwner):      func(s *sighting, v any) { s.owner = short[string](option(v), maxMark) },
 	extraConfig(markProviderID): func(s *sighting, v any) { s.providerID = short[string](option(v), maxMark) },
+	extraConfig(markCluster):    func(s *sighting, v any) { s.cluster = short[string](option(v), maxMark) },
 	extraConfig(reportKey):      func(s *sighting, v any) { s.report = bounded(option(v)) },
 	extraConfig(markUserData):   func(s *sighting, v any) { s.userData = option(v) == given },
 }

@@ -121,7 +121,8 @@ func (a atlas) pool(ctx context.Context, name string) (types.ManagedObjectRefere
 
 // hardware reads what a VM gets from the template and may have to be changed.
 func (a atlas) hardware(ctx context.Context, at *Placement) error {
-	found, err := session.Read(ctx, a.client, session.Source{Object: at.Template}, "VirtualMachine", "config.hardware")
+	from := session.Source{Object: at.Template}
+	found, err := session.Read(ctx, a.client, from, "VirtualMachine", "config.hardware", "config.vAppConfig")
 	if err != nil {
 		return err
 	}
@@ -134,6 +135,9 @@ func (a atlas) hardware(ctx context.Context, at *Placement) error {
 		if adapter, ok := device.(Adapter); ok {
 			at.Adapters = append(at.Adapters, adapter)
 		}
+	}
+	if found[at.Template]["config.vAppConfig"] != nil {
+		at.VAppConfig = new(true)
 	}
 	if auto := has.AutoCoresPerSocket; has.NumCoresPerSocket != nil && (auto == nil || !*auto) {
 		at.CoresPerSocket = *has.NumCoresPerSocket

@@ -48,6 +48,10 @@ type Placement struct {
 
 	// CoresPerSocket is the template's; 0 if the vCenter chooses it.
 	CoresPerSocket int32
+
+	// VAppConfig is true if the template has one, as an OVA has, and nil otherwise. It asks whoever clones it for values, and may
+	// keep a VM from starting; to remove it takes a privilege of its own.
+	VAppConfig *bool
 }
 
 // Adapter is a network adapter of any kind.

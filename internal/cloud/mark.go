@@ -1,0 +1,40 @@
+package cloud
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// ClusterMark names the Cluster of a machine, in the machine's namespace, to tell whose a VM was once its machine is gone. Another
+// installation may have a Cluster of the same name, but none of the same UID.
+type ClusterMark struct {
+	Name string
+	UID  types.UID
+}
+
+// MarkOf is the mark of a Cluster; the zero value without one.
+func MarkOf(cluster *clusterv1.Cluster) ClusterMark {
+	if cluster == nil {
+		return ClusterMark{}
+	}
+	return ClusterMark{Name: cluster.Name, UID: cluster.UID}
+}
+
+// String is the mark as it is written on a VM.
+func (c ClusterMark) String() string {
+	if c == (ClusterMark{}) {
+		return ""
+	}
+	return c.Name + "/" + string(c.UID)
+}
+
+// ReadClusterMark is the inverse of String. What is not a mark is the zero value.
+func ReadClusterMark(text string) ClusterMark {
+	name, uid, ok := strings.Cut(text, "/")
+	if !ok || name == "" || uid == "" {
+		return ClusterMark{}
+	}
+	return ClusterMark{Name: name, UID: types.UID(uid)}
+}

@@ -1,0 +1,111 @@
+// Package metrics counts and measures what operators of the managers watch; docs/metrics.md has the list. A caller may rely on this:
+//
+//   - Every metric is named capwin_..., is in the registry that the managers serve, and has times in seconds.
+//   - The values of a label are few and our own: kinds of clouds, methods, outcomes, phases, reasons. No metric has the name of a
+//     VM, of a machine or of a server. A Secret's name stands for an account, and a Cluster's for its VMs, because their number is
+//     bounded. What a server or a guest writes is never a label; callers see to that with lists of what they know.
+//   - A call is cheap, waits for nothing, and may be made from several goroutines.
+//
+// What can be read from what there is now, such as accounts and machines, is read when a scrape asks for it: rooms that know it
+// are collectors, which main.go adds.
+package metrics
+
+import (
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+)
+
+// OK is the outcome of a call that was answered with what was asked for. Those of other calls are the kinds of cloud.Error, in
+// small letters.
+const OK = "ok"
+
+var (
+	build = registered(prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "capwin_build_info",
+		Help: "Always 1; the labels say which manager this is and how it was built.",
+	}, []string{"version", "go_version", "controllers"}))
+
+	calls = registered(prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "capwin_cloud_call_seconds",
+		Help:    "How long calls to a cloud took, by method and outcome.",
+		Buckets: []float64{0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 180},
+	}, []string{"cloud", "method", "outcome"}))
+
+	made = registered(prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "capwin_vm_creation_seconds",
+		Help:    "How long it took from a machine that had its bootstrap data to its running VM.",
+		Buckets: []float64{15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200},
+	}, []string{"cloud"}))
+
+	joined = registered(prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name:    "capwin_node_join_seconds",
+		Help:    "How long it took from a running VM to its Node.",
+		Buckets: []float64{60, 120, 180, 300, 450, 600, 900, 1200, 1800, 3600, 7200},
+	}))
+
+	phases = registered(prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "capwin_bootstrap_phase_seconds",
+		Help:    "How long a phase of a bootstrap took, as its guest tells at the end.",
+		Buckets: []float64{1, 5, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600},
+	}, []string{"phase"}))
+
+	failures = registered(prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "capwin_bootstrap_failures_total",
+		Help: "Bootstraps that failed or were given up, by reason.",
+	}, []string{"reason"}))
+
+	orphans = registered(prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "capwin_orphan_vms",
+		Help: "VMs that were made for a machine of this Cluster and that no machine has.",
+	}, []string{"cluster"}))
+)
+
+// Build says which manager this is. The version is that of the release, or what Go knows of the source.
+func Build(version string, controllers []string) {
+	if info, ok := debug.ReadBuildInfo(); ok && version == "" {
+		version = info.Main.Version
+	}
+	build.WithLabelValues(version, runtime.Version(), strings.Join(controllers, ",")).Set(1)
+}
+
+// Call counts a call to a cloud. The method is one of a fixed list, and the outcome OK or a kind of error.
+func Call(cloud, method, outcome string, took time.Duration) {
+	calls.WithLabelValues(cloud, method, outcome).Observe(seconds(took))
+}
+
+// Made counts a VM that runs for the first time, so long after its machine could be made.
+func Made(cloud string, took time.Duration) { made.WithLabelValues(cloud).Observe(seconds(took)) }
+
+// Joined counts a Node that has joined, so long after its VM ran.
+func Joined(took time.Duration) { joined.Observe(seconds(took)) }
+
+// Phase counts a phase of a bootstrap that has ended. The name is one of ours, not of the guest.
+func Phase(name string, took time.Duration) { phases.WithLabelValues(name).Observe(seconds(took)) }
+
+// Failed counts a bootstrap that failed. The reason is one of the API.
+func Failed(reason string) { failures.WithLabelValues(reason).Inc() }
+
+// Orphans says how many VMs of a Cluster have no machine; the name is NAMESPACE/NAME. With none the Cluster is forgotten.
+func Orphans(cluster string, vms int) {
+	if vms == 0 {
+		orphans.DeleteLabelValues(cluster)
+		return
+	}
+	orphans.WithLabelValues(cluster).Set(float64(vms))
+}
+
+// Add lets the scrapes of this process collect from c, too.
+func Add(c prometheus.Collector) error { return metrics.Registry.Register(c) }
+
+func registered[C prometheus.Collector](c C) C {
+	metrics.Registry.MustRegister(c)
+	return c
+}
+
+// seconds is never negative: the two times may be from the clocks of two computers.
+func seconds(took time.Duration) float64 { return max(0, took.Seconds()) }
