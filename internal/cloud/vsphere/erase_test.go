@@ -181,7 +181,7 @@ func TestFormerLife(t *testing.T) {
 	if has := v.Extra(m.Name); has["guestinfo.other"] != "is cloned" {
 		t.Errorf("the clone has %v: what the template had is not cloned, so this test shows nothing", has)
 	}
-	if got := string(v.Guestinfo(m.Name, "userdata")); got != string(m.UserData) {
+	if got := string(v.Guestinfo(m.Name, "userdata")); got != string(hello) {
 		t.Errorf("the guest finds %q", got)
 	}
 }
