@@ -52,8 +52,9 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, 
 func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clusters *workload.Clusters) error {
 	changed := make(chan cloud.Key, 1024)
 	register := &accounts.Register{Changed: changed}
+	recorder := mgr.GetEventRecorder("windowsmachine")
 	lookout := &orphans.Lookout{
-		Client: mgr.GetClient(), Accounts: register, Events: mgr.GetEventRecorder("windowsmachine"), Count: metrics.Orphans,
+		Client: mgr.GetClient(), Accounts: register, Events: recorder, Count: metrics.Orphans,
 		Now: time.Now, WatchFilter: flags.watchFilter,
 	}
 	if err := errors.Join(mgr.Add(register), mgr.Add(lookout)); err != nil {
@@ -63,7 +64,6 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 	if err := errors.Join(metrics.Add(register), metrics.Add(census)); err != nil {
 		return fmt.Errorf("add metrics: %w", err)
 	}
-	recorder := mgr.GetEventRecorder("windowsmachine")
 	return (&machine.Reconciler{
 		Client:    mgr.GetClient(),
 		Live:      mgr.GetAPIReader(),

@@ -42,6 +42,7 @@ var rooms = []room{
 	{folder: "internal/cloud/vsphere", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/vsphere/session", may: []string{"api", "internal/cloud", "internal/metrics"}},
 	{folder: "internal/cloud/vsphere/places", may: []string{"api", "internal/cloud"}},
+	{folder: "internal/cloud/vsphere/clones", may: []string{"internal/cloud"}},
 	{folder: "internal/metrics"},
 	{folder: "internal/workload"},
 	{folder: "controllers/phase", may: []string{"internal/cloud"}},
@@ -68,7 +69,7 @@ var behind = map[string][]string{
 	"bootstrap": {
 		"bootstrap/network", "bootstrap/kubelet", "bootstrap/windows", "bootstrap/containerd", "bootstrap/step",
 	},
-	"internal/cloud/vsphere": {"internal/cloud/vsphere/session", "internal/cloud/vsphere/places"},
+	"internal/cloud/vsphere": {"internal/cloud/vsphere/session", "internal/cloud/vsphere/places", "internal/cloud/vsphere/clones"},
 }
 
 // implementations are the clouds: only main.go and tests know them by name. A cloud may have rooms of its own.

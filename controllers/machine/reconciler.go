@@ -95,8 +95,8 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(util.MachineToInfrastructureMapFunc(gvk))).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster), builder.WithPredicates(owner.ClusterChanged())).
 		WatchesRawSource(source.Func(r.enqueueChanged)).
-		WatchesRawSource(source.Func(r.Credentials.Feed)).
 		WatchesRawSource(linux.Waiting{Reader: r.Client, List: &infrav1.WindowsMachineList{}, Needs: r.waits}.When(r.Answering)).
+		WatchesRawSource(source.Func(r.Credentials.Feed)).
 		WithEventFilter(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter)).
 		WithOptions(options).
 		Complete(r)

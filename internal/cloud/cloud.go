@@ -117,6 +117,9 @@ type Machine struct {
 	// one gets any. Only Ensure needs them.
 	NetworkInterfaces []infrav1.MachineNetworkInterface
 
+	// Created is when the WindowsMachine was made, by the API server's clock: no request for its VM is older. Zero means unknown.
+	Created time.Time
+
 	// Existed says that the VM existed once. If its folder is not found now, the VM may still be there.
 	Existed bool
 

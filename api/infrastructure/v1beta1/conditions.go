@@ -152,6 +152,9 @@ const (
 	// CapacityExhaustedReason: a quota or the capacity is used up. The controller tries again at long intervals.
 	CapacityExhaustedReason = "CapacityExhausted"
 
+	// CloudTaskFailedReason: the cloud could not make, start or remove the VM now. The controller tries again after a pause.
+	CloudTaskFailedReason = "CloudTaskFailed"
+
 	// SpecInvalidReason: the cloud refuses the spec, or the spec lacks a field; it must be changed.
 	SpecInvalidReason = "SpecInvalid"
 
