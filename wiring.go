@@ -14,6 +14,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/controllers/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
+	"github.com/capwin/cluster-api-provider-windows/controllers/orphans"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
@@ -50,7 +51,11 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, 
 func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clusters *workload.Clusters) error {
 	changed := make(chan cloud.Key, 1024)
 	register := &accounts.Register{Changed: changed}
-	if err := mgr.Add(register); err != nil {
+	lookout := &orphans.Lookout{
+		Client: mgr.GetClient(), Accounts: register, Events: mgr.GetEventRecorder("windowsmachine"), Count: metrics.Orphans,
+		Now: time.Now, WatchFilter: flags.watchFilter,
+	}
+	if err := errors.Join(mgr.Add(register), mgr.Add(lookout)); err != nil {
 		return err
 	}
 	census := machine.Census{Client: mgr.GetClient(), Elected: mgr.Elected(), Now: time.Now, WatchFilter: flags.watchFilter}
@@ -61,6 +66,7 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 		Client:      mgr.GetClient(),
 		Live:        mgr.GetAPIReader(),
 		Workload:    clusters,
+		Answering:   clusters.Answering(),
 		Pools:       &addresses.Pools{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: time.Now, WatchFilter: flags.watchFilter},
 		VSphere:     vsphere.Provider{},
 		Accounts:    register,
@@ -77,6 +83,7 @@ func addBootstrap(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, cl
 		Client:      mgr.GetClient(),
 		Live:        mgr.GetAPIReader(),
 		Workload:    clusters,
+		Answering:   clusters.Answering(),
 		TokenTTL:    flags.tokenTTL,
 		Events:      mgr.GetEventRecorder("windowsbootstrapconfig"),
 		Now:         time.Now,

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
@@ -49,6 +50,8 @@ type Reconciler struct {
 	Live client.Reader
 	// Workload reaches the workload clusters.
 	Workload linux.Workload
+	// Answering gets the keys of workload clusters that answer again.
+	Answering <-chan client.ObjectKey
 	// Pools give adapters their addresses.
 	Pools *addresses.Pools
 	// VSphere and Azure are the clouds that this manager runs machines in; nil is a cloud that it does not support.
@@ -86,9 +89,17 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(util.MachineToInfrastructureMapFunc(gvk))).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster), builder.WithPredicates(owner.ClusterChanged())).
 		WatchesRawSource(source.Func(r.enqueueChanged)).
+		WatchesRawSource(linux.Waiting{Reader: r.Client, List: &infrav1.WindowsMachineList{}, Needs: r.waits}.When(r.Answering)).
 		WithEventFilter(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter)).
 		WithOptions(options).
 		Complete(r)
+}
+
+// waits says whether a machine may wait for its workload cluster: it has no VM yet.
+func (r *Reconciler) waits(o client.Object) bool {
+	m, ok := o.(*infrav1.WindowsMachine)
+	return ok && !ptr.Deref(m.Status.Initialization.Provisioned, false) &&
+		(r.WatchFilter == "" || labels.HasWatchLabel(m, r.WatchFilter))
 }
 
 // Reconcile brings one machine a step further: load, decide what is next, do it, report, write once.

@@ -175,7 +175,7 @@ func (s *Session) pause(err error) time.Duration {
 func (s *Session) Health() cloud.Health {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := cloud.Health{}
+	h := cloud.Health{Server: s.to.server}
 	if s.client != nil {
 		h.Sessions = 1
 	}
