@@ -147,10 +147,10 @@ var stories = map[string]story{
 	"one VM of twenty is made slowly": {managers + created(19, 1), 90, nil},
 	"no VM is made":                   {managers + created(0, 0), 90, nil},
 
-	"orphans": {managers + "\n\t" + `capwin_orphan_vms{cluster="ns/prod"} 0x5 3x600`, 25, []string{
-		"CapwinOrphanVMs{cluster=ns/prod}: Cluster ns/prod has 3 VMs that no machine has.",
+	"orphans": {managers + "\n\t" + `capwin_orphan_vms{cluster_name="ns/prod"} 0x5 3x600`, 25, []string{
+		"CapwinOrphanVMs{cluster_name=ns/prod}: Cluster ns/prod has 3 VMs that no machine has.",
 	}},
-	"an orphan that is removed": {managers + "\n\t" + `capwin_orphan_vms{cluster="ns/prod"} 1x10 stale`, 25, nil},
+	"an orphan that is removed": {managers + "\n\t" + `capwin_orphan_vms{cluster_name="ns/prod"} 1x10 stale`, 25, nil},
 }
 
 func TestAlerts(t *testing.T) {
