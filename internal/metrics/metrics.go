@@ -66,7 +66,7 @@ var (
 	orphans = registered(prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "capwin_orphan_vms",
 		Help: "VMs that were made for a machine of this Cluster and that no machine has.",
-	}, []string{"cluster"}))
+	}, []string{"cluster_name"}))
 )
 
 // Build says which manager this is. The version is that of the release, or what Go knows of the source.
