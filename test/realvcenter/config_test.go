@@ -26,7 +26,8 @@ func TestConfig(t *testing.T) {
 		"a password":     {goodConfig + "password: secret\n", "secret", `unknown field "password"`},
 		"a limited user": {goodConfig + "limited:\n  username: x\n", "secret", "limited: "},
 		"pools": {
-			goodConfig + "  networkInterfaces:\n  - name: a\n    network: b\n    addressesFromPools: [{name: p}]\n", "secret", "addressesFromPools",
+			goodConfig + "  networkInterfaces:\n  - name: a\n    network: b\n    addressesFromPools: [{name: p}]\n", "secret",
+			"addressesFromPools",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -51,6 +52,7 @@ func TestConfig(t *testing.T) {
 func TestCleaner(t *testing.T) {
 	c := config{Server: "vc.example.com:443", user: user{Username: "admin@vsphere.local", password: func() string { return "pw" }}}
 	c.VSphere.Folder, c.VSphere.Datacenter = "vm", "dc-berlin"
-	got := cleaner(c.private())(`admin@vsphere.local at vc.example.com:443 (vc.example.com) in dc-berlin/vm with pw on 10.1.2.3 or fd00:1:2:3::4, 8.0.3`)
+	text := "admin@vsphere.local at vc.example.com:443 (vc.example.com) in dc-berlin/vm with pw on 10.1.2.3 or fd00:1:2:3::4, 8.0.3"
+	got := cleaner(c.private())(text)
 	expect.Same(t, "text", "(USER) at (SERVER) ((SERVER)) in (DATACENTER)/vm with (PASSWORD) on (ADDRESS) or (ADDRESS), 8.0.3", got)
 }

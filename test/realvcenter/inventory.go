@@ -15,11 +15,13 @@ import (
 )
 
 var instanceID = check{
-	name:    "instance-id",
-	does:    "reads the vCenter's instance UUID, and compares it with that of an earlier run",
-	relies:  "account.Server in internal/cloud/vsphere/account.go; sameServer in controllers/machine/secrets.go",
-	decides: "the UUID is there, the product tells the same, and it is that of the report in earlierReport, from before a restore",
-	means: "A vCenter that is restored from a backup counts as another one: its machines stop with IdentityMismatch until the annotation " +
+	name:   "instance-id",
+	does:   "reads the vCenter's instance UUID, and compares it with that of an earlier run",
+	relies: "account.Server in internal/cloud/vsphere/account.go; sameServer in controllers/machine/secrets.go",
+	decides: "the UUID is there, the product tells the same, and it is that of the report in earlierReport, from " +
+		"before a restore",
+	means: "A vCenter that is restored from a backup counts as another one: its machines stop with IdentityMismatch " +
+		"until the annotation " +
 		"with the server's UUID is corrected on each.",
 	do: func(ctx context.Context, r *runner) outcome {
 		about, err := r.eye.about(ctx)
@@ -59,11 +61,13 @@ func readEarlier(file string) (before report, err error) {
 }
 
 var cloneIdentity = check{
-	name:    "clone-identity",
-	does:    "makes a VM as the product does, and reads its UUIDs and marks",
-	relies:  "cloneSpec in internal/cloud/vsphere/clonespec.go; byID in look.go",
-	decides: "config.uuid and config.instanceUuid are those of the clone's spec, the marks are there, and FindByUuid finds the VM at once",
-	means:   "The provider ID of the Node would not be that of the VM, and a VM might not be found again: do not use this release.",
+	name:   "clone-identity",
+	does:   "makes a VM as the product does, and reads its UUIDs and marks",
+	relies: "cloneSpec in internal/cloud/vsphere/clonespec.go; byID in look.go",
+	decides: "config.uuid and config.instanceUuid are those of the clone's spec, the marks are there, and FindByUuid " +
+		"finds the VM at once",
+	means: "The provider ID of the Node would not be that of the VM, and a VM might not be found again: do not use " +
+		"this release.",
 	do: func(ctx context.Context, r *runner) outcome {
 		m, err := r.vm(ctx)
 		if err != nil {
@@ -88,7 +92,8 @@ var adapters = check{
 	does:    "reads the network adapters of the VM",
 	relies:  "adapterChanges in internal/cloud/vsphere/adapters.go",
 	decides: "each adapter is connected and starts connected",
-	means:   "A node comes up without a network: GuestSilent or a join that fails. Send us what the template's adapters have.",
+	means: "A node comes up without a network: GuestSilent or a join that fails. Send us what the template's " +
+		"adapters have.",
 	do: func(ctx context.Context, r *runner) outcome {
 		m, err := r.vm(ctx)
 		if err != nil {
@@ -120,11 +125,13 @@ var adapters = check{
 const checkKey = "guestinfo.capwin.check"
 
 var keyedPushes = check{
-	name:    "keyed-pushes",
-	does:    "watches single keys of extraConfig of the VM, and writes to them",
-	relies:  "setters and paths in internal/cloud/vsphere/vm.go; Watch in watch.go",
-	decides: "the filter is not refused, a change comes under the path that was asked for, other keys wake it for nothing, and the product sees it",
-	means: "The product does not see what guests report: phases are missing and machines are GuestSilent. If the filter is refused, " +
+	name:   "keyed-pushes",
+	does:   "watches single keys of extraConfig of the VM, and writes to them",
+	relies: "setters and paths in internal/cloud/vsphere/vm.go; Watch in watch.go",
+	decides: "the filter is not refused, a change comes under the path that was asked for, other keys wake it for " +
+		"nothing, and the product sees it",
+	means: "The product does not see what guests report: phases are missing and machines are GuestSilent. If the " +
+		"filter is refused, " +
 		"nothing works at all: do not use this release.",
 	do: func(ctx context.Context, r *runner) outcome {
 		m, err := r.vm(ctx)
@@ -170,7 +177,8 @@ func (r *runner) watchKeys(ctx context.Context, m *machine) outcome {
 		unless(slices.ContainsFunc(first, func(u types.ObjectUpdate) bool { return valueIn(u, keyed(markOwner)) == m.Key.String() }),
 			"the first values lack the mark"),
 		unless(slices.ContainsFunc(changed, isOurs), "the change did not come"),
-		unless(!slices.ContainsFunc(quiet, func(u types.ObjectUpdate) bool { return valueIn(u, path) != "" }), "a key came that had not changed"),
+		unless(!slices.ContainsFunc(quiet, func(u types.ObjectUpdate) bool { return valueIn(u, path) != "" }),
+			"a key came that had not changed"),
 		r.reportSeen(ctx, m))
 }
 
@@ -216,11 +224,12 @@ func paths(all []types.ObjectUpdate) string {
 }
 
 var vmLeaves = check{
-	name:    "vm-leaves",
-	does:    "removes the VM as the product does, and watches it go",
-	relies:  "inventory.update in internal/cloud/vsphere/inventory.go; Delete in account.go",
-	decides: "the vCenter pushes leave for the VM in a view of all VMs, FindByUuid finds nothing then, and the product says that it is gone",
-	means:   "Deletions are noticed late: machines stay in Deleting until the next look.",
+	name:   "vm-leaves",
+	does:   "removes the VM as the product does, and watches it go",
+	relies: "inventory.update in internal/cloud/vsphere/inventory.go; Delete in account.go",
+	decides: "the vCenter pushes leave for the VM in a view of all VMs, FindByUuid finds nothing then, and the product " +
+		"says that it is gone",
+	means: "Deletions are noticed late: machines stay in Deleting until the next look.",
 	do: func(ctx context.Context, r *runner) outcome {
 		m, err := r.vm(ctx)
 		if err != nil {

@@ -1,5 +1,5 @@
-// Command realvcenter proves or disproves, in a real vCenter, what no simulator can prove, and writes a report that can be sent to
-// us. It says first what it does, asks, and removes what it made. See docs/realvcenter.md.
+// Command realvcenter proves or disproves, in a real vCenter, what no simulator can prove, and writes a report that can be sent
+// to us. It says first what it does, asks, and removes what it made. See docs/realvcenter.md.
 //
 //	run.go       the story: connect, say, ask, check, remove, report
 //	checks.go    the list of all checks, in the order in which they run

@@ -28,8 +28,8 @@ const (
 	rpcTool     = `C:\Program Files\VMware\VMware Tools\rpctool.exe`
 )
 
-// probePlan is the user data of the VM: a plan for the product's own agent that joins no cluster. It asks Windows, makes a vSwitch,
-// and asks again at each start. The canary is a secret of the plan.
+// probePlan is the user data of the VM: a plan for the product's own agent that joins no cluster. It asks Windows, makes a
+// vSwitch, and asks again at each start. The canary is a secret of the plan.
 func probePlan(run, canary string) ([]byte, error) {
 	file := func(name, text string, secret bool) plan.Step {
 		return &plan.File{
@@ -45,8 +45,8 @@ func probePlan(run, canary string) ([]byte, error) {
 	p := &plan.Plan{
 		Version: plan.Version, DeadlineSeconds: 1800, Redact: []string{canary},
 		Machine: plan.Machine{
-			Namespace: "realvcenter", Name: nameOf(run, forAll), UID: uuid.NewSHA1(uuid.Nil, []byte(run)).String(), Node: nameOf(run, forAll),
-			Cluster: "none",
+			Namespace: "realvcenter", Name: nameOf(run, forAll), Node: nameOf(run, forAll), Cluster: "none",
+			UID: uuid.NewSHA1(uuid.Nil, []byte(run)).String(),
 		},
 		Report: []plan.Channel{{Do: plan.ChannelGuestInfo, Program: plan.Text(rpcTool), Key: bootstrap.GuestInfoReportKey}},
 		Phases: []plan.Phase{

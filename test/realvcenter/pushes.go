@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/vmware/govmomi/vim25"
@@ -19,7 +20,9 @@ type pushes struct {
 }
 
 // collectListed watches properties of the objects in a list, which can be changed later.
-func (w *witness) collectListed(ctx context.Context, kind string, paths []string, of ...types.ManagedObjectReference) (*pushes, error) {
+func (w *witness) collectListed(
+	ctx context.Context, kind string, paths []string, of ...types.ManagedObjectReference,
+) (*pushes, error) {
 	return ask(ctx, w, func(ctx context.Context, c *vim25.Client) (*pushes, error) {
 		view, err := methods.CreateListView(ctx, c, &types.CreateListView{This: *c.ServiceContent.ViewManager, Obj: of})
 		if err != nil {
@@ -69,7 +72,9 @@ func (p *pushes) free(ctx context.Context) {
 }
 
 // next returns what is pushed until something good is, or until the time is over.
-func (p *pushes) next(ctx context.Context, limit time.Duration, good func(types.ObjectUpdate) bool) ([]types.ObjectUpdate, error) {
+func (p *pushes) next(
+	ctx context.Context, limit time.Duration, good func(types.ObjectUpdate) bool,
+) ([]types.ObjectUpdate, error) {
 	var all []types.ObjectUpdate
 	for end := time.Now().Add(limit); ; {
 		some, err := p.once(ctx)
@@ -77,10 +82,8 @@ func (p *pushes) next(ctx context.Context, limit time.Duration, good func(types.
 			return all, err
 		}
 		all = append(all, some...)
-		for _, one := range some {
-			if good(one) {
-				return all, nil
-			}
+		if slices.ContainsFunc(some, good) {
+			return all, nil
 		}
 		if time.Now().After(end) || ctx.Err() != nil {
 			return all, ctx.Err()
@@ -113,5 +116,3 @@ func (p *pushes) relist(ctx context.Context, remove ...types.ManagedObjectRefere
 	})
 	return err
 }
-
-func never(types.ObjectUpdate) bool { return false }

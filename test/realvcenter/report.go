@@ -77,7 +77,8 @@ func program() string {
 	return cmp.Or(info.Main.Version, "unknown")
 }
 
-// cleaner takes what is private out of texts. A password goes however short it is, and a longer text before one that is part of it.
+// cleaner takes what is private out of texts. A password goes however short it is, and a longer text before one that is part of
+// it.
 func cleaner(private map[string]string) func(string) string {
 	const shortest = 3
 	var pairs []string

@@ -10,11 +10,13 @@ import (
 )
 
 var findAfterRestart = check{
-	name:    "find-after-restart",
-	does:    "asks you to restart the vCenter, and then looks for the VM by its id",
-	relies:  "byID in internal/cloud/vsphere/look.go: a VM that FindByUuid does not find is gone",
-	decides: "from the first login after the restart on, FindByUuid finds the VM each time, and the product does not say that it is gone",
-	means: "For a time after a restart, the vCenter does not find a VM that is there. The product would report VMVanished or let go of a " +
+	name:   "find-after-restart",
+	does:   "asks you to restart the vCenter, and then looks for the VM by its id",
+	relies: "byID in internal/cloud/vsphere/look.go: a VM that FindByUuid does not find is gone",
+	decides: "from the first login after the restart on, FindByUuid finds the VM each time, and the product does not " +
+		"say that it is gone",
+	means: "For a time after a restart, the vCenter does not find a VM that is there. The product would report " +
+		"VMVanished or let go of a " +
 		"machine that is deleted meanwhile: do not delete machines then, and tell us how long it took.",
 	do: func(ctx context.Context, r *runner) outcome {
 		if !r.restart {
@@ -41,7 +43,7 @@ func (r *runner) lookAfterRestart(ctx context.Context, m *machine) outcome {
 			missed++
 		case err != nil:
 			back = time.Time{} // it is away
-			return false, nil
+			return false, nil  //nolint:nilerr // because that is what is waited for
 		}
 		if back.IsZero() {
 			back = time.Now()

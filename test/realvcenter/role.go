@@ -16,7 +16,8 @@ var limitedRole = check{
 	does:    "makes and removes a VM as the limited user, and asks for the view of all VMs as that user",
 	relies:  "all calls of internal/cloud/vsphere; newWatcher in watch.go begins with a view at the root folder",
 	decides: "the watch tells of all VMs, the VM is made, seen without a question, and removed",
-	means:   "The role lacks a privilege that the product needs, or a limited user may not have the view at the root folder: see Why.",
+	means: "The role lacks a privilege that the product needs, or a limited user may not have the view at the root " +
+		"folder: see Why.",
 	do: func(ctx context.Context, r *runner) outcome {
 		if r.config.Limited == nil {
 			return unchecked("the config has no limited user")

@@ -123,7 +123,8 @@ func (r *runner) announce(chosen []check, left []*machine) {
 	at := r.config.VSphere
 	r.say("vCenter %s, run %s. Checks:", r.report.Versions["vCenter"], r.id)
 	describeAll(r.out, chosen)
-	r.say("VMs made in folder %q of datacenter %q, from template %q, and removed at the end:", at.Folder, at.Datacenter, at.Image.Template)
+	r.say("VMs made in folder %q of datacenter %q, from template %q, and removed at the end:",
+		at.Folder, at.Datacenter, at.Image.Template)
 	r.say("  %s  for all checks", nameOf(r.id, forAll))
 	if r.config.Limited != nil {
 		r.say("  %s  by the limited user", nameOf(r.id, byLimited))
@@ -153,7 +154,8 @@ func (r *runner) checkAll(ctx context.Context, chosen []check) {
 			r.report.Interrupted = true
 		}
 		one := result{
-			Check: c.name, Verdict: found.verdict, Why: found.why, Seen: found.seen, Seconds: time.Since(begin).Round(time.Millisecond).Seconds(),
+			Check: c.name, Verdict: found.verdict, Why: found.why, Seen: found.seen,
+			Seconds: time.Since(begin).Round(time.Millisecond).Seconds(),
 		}
 		if found.verdict == doesNot {
 			one.Means = c.means
@@ -194,8 +196,8 @@ func (r *runner) remove(ctx context.Context, all []*machine) (left []string) {
 	return left
 }
 
-// leftovers are the VMs of earlier runs, by their marks. VMs of a run that is under way elsewhere are among them: the operator says
-// what becomes of them.
+// leftovers are the VMs of earlier runs, by their marks. VMs of a run that is under way elsewhere are among them: the operator
+// says what becomes of them.
 func (r *runner) leftovers(ctx context.Context) (left []*machine, err error) {
 	marked, err := r.eye.marked(ctx)
 	for _, found := range marked {

@@ -80,7 +80,9 @@ func TestWholeRun(t *testing.T) {
 	for _, c := range checks {
 		want[c.name] = notChecked // without Windows, DRS, a restart and a restore
 	}
-	for _, name := range []string{"limited-role", "clone-identity", "adapters-connected", "keyed-pushes", "task-leaves", "vm-leaves"} {
+	for _, name := range []string{
+		"limited-role", "clone-identity", "adapters-connected", "keyed-pushes", "task-leaves", "vm-leaves",
+	} {
 		want[name] = holds
 	}
 	expect.Same(t, "verdicts", want, verdicts(told))
@@ -133,7 +135,8 @@ func TestRemovedAfterAFailure(t *testing.T) {
 		name: "fails", do: func(context.Context, *runner) outcome { return decide(nil, "", "it is wrong") }, means: "trouble",
 	}}
 	told := expect.Got(run(t.Context(), s.options))(t)
-	expect.Same(t, "verdicts", map[string]verdict{"clone-identity": holds, "falls over": notChecked, "fails": doesNot}, verdicts(told))
+	want := map[string]verdict{"clone-identity": holds, "falls over": notChecked, "fails": doesNot}
+	expect.Same(t, "verdicts", want, verdicts(told))
 	expect.Same(t, "what it means", "trouble", told.Results[2].Means)
 	s.noneLeft(t, "after a failure")
 }
@@ -240,7 +243,7 @@ func TestChecksAreDescribed(t *testing.T) {
 		}
 		seen[c.name] = true
 		for _, file := range namedFile.FindAllString(c.relies, -1) {
-			if _, err := os.Stat(filepath.Join("../..", file)); err != nil {
+			if _, err := os.Stat(filepath.Join("..", "..", file)); err != nil {
 				t.Errorf("%s relies on a file that is not there: %v", c.name, err)
 			}
 		}

@@ -17,7 +17,8 @@ var powerOn = check{
 	does:    "reads which tasks switched the VM on, and whether DRS had a part in it",
 	relies:  "nextWithVM in internal/cloud/vsphere/next.go: a VM that was just cloned is given time to be switched on",
 	decides: "the VM was switched on once: no task that switches it on has failed, and no two have succeeded",
-	means:   "The product and DRS switch a VM on at the same time: a task TaskInProgress fails in the vCenter, and CloudReachable flaps.",
+	means: "The product and DRS switch a VM on at the same time: a task TaskInProgress fails in the vCenter, and " +
+		"CloudReachable flaps.",
 	do: func(ctx context.Context, r *runner) outcome {
 		m, err := r.vm(ctx)
 		if err != nil {

@@ -16,11 +16,13 @@ import (
 var errVanished = cloud.ErrNotFound
 
 var userDataGone = check{
-	name:    "user-data-gone",
-	does:    "has the product take the user data out of the VM, and restarts Windows after that",
-	relies:  "erase in internal/cloud/vsphere/tasks.go; docs/decisions/009-user-data-leaves-the-vm.md",
-	decides: "the keys are gone and the metadata stay; after the restart Windows has its name, cloudbase-init runs nothing again, and the agent reports",
-	means:   "A node may not come up after a restart, or be set up again. Do not use this release with this image, and send us cloudbase-init's log.",
+	name:   "user-data-gone",
+	does:   "has the product take the user data out of the VM, and restarts Windows after that",
+	relies: "erase in internal/cloud/vsphere/tasks.go; docs/decisions/009-user-data-leaves-the-vm.md",
+	decides: "the keys are gone and the metadata stay; after the restart Windows has its name, cloudbase-init runs " +
+		"nothing again, and the agent reports",
+	means: "A node may not come up after a restart, or be set up again. Do not use this release with this image, and " +
+		"send us cloudbase-init's log.",
 	do: func(ctx context.Context, r *runner) outcome {
 		m, err := r.vm(ctx)
 		if err != nil {

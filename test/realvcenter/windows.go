@@ -139,7 +139,9 @@ func sameHost(guest, name string) bool {
 }
 
 // onWindows makes a check of what the guest told. It decides only when the guest told all of it.
-func onWindows(topic string, names []string, judge func(ending) (good string, against []string)) func(context.Context, *runner) outcome {
+func onWindows(
+	topic string, names []string, judge func(ending) (good string, against []string),
+) func(context.Context, *runner) outcome {
 	return func(ctx context.Context, r *runner) outcome {
 		end := r.guestEnd(ctx)
 		if end.report == nil {
@@ -161,7 +163,8 @@ var eventLog = check{
 	does:    "has Windows bootstrap with a secret in its plan, and looks for that in the PowerShell event log, as SYSTEM",
 	relies:  "bootstrap/scripts: no PowerShell text holds the plan; docs/images.md says where its secrets are",
 	decides: "no event 4103 or 4104 has the secret, or packed data",
-	means:   "Secrets of a node reach the event log of Windows. If a policy turns on module logging (4103), docs/images.md says so; else tell us.",
+	means: "Secrets of a node reach the event log of Windows. If a policy turns on module logging (4103), " +
+		"docs/images.md says so; else tell us.",
 	do: onWindows("eventLog", []string{"events", "eventsWithCanary", "eventsWithPacked", "logsEveryScript"},
 		func(e ending) (string, []string) {
 			return "no event has the secret or packed data", []string{
@@ -175,8 +178,9 @@ var eventLog = check{
 const longestChain = 30.0
 
 var probeTime = check{
-	name:    "probe-time",
-	does:    "blocks TCP 80 and 443 in the guest's firewall, and measures how long Windows takes to check an unknown certificate",
+	name: "probe-time",
+	does: "blocks TCP 80 and 443 in the guest's firewall, and measures how long Windows takes to check an unknown " +
+		"certificate",
 	relies:  "Test-Issuer in bootstrap/scripts/steps.ps1, and the timeouts of its steps in bootstrap/discovery.go",
 	decides: "one check takes less than 30 s",
 	means:   "The check of the API server may fail on a healthy node without egress, with ApiServerCaMismatch.",
@@ -187,8 +191,9 @@ var probeTime = check{
 }
 
 var dhcpDisabled = check{
-	name:    "dhcp-disabled",
-	does:    "switches DHCP off on an adapter with a lease, looks at its address at once and after 10 s, and switches DHCP on again",
+	name: "dhcp-disabled",
+	does: "switches DHCP off on an adapter with a lease, looks at its address at once and after 10 s, and switches " +
+		"DHCP on again",
 	relies:  "Invoke-AddressStep in bootstrap/scripts/steps.ps1: an address by DHCP does not count as there",
 	decides: "after 10 s the address is gone, or it is still one of DHCP; never one that looks as if it had been set",
 	means:   "A static address equal to a lease may be taken for set, and be lost later.",
@@ -201,8 +206,9 @@ var dhcpDisabled = check{
 }
 
 var scheduledTask = check{
-	name:    "scheduled-task",
-	does:    "registers a task with the settings of the agent's, starts it twice at once, has it fail, and counts its runs",
+	name: "scheduled-task",
+	does: "registers a task with the settings of the agent's, starts it twice at once, has it fail, and counts its " +
+		"runs",
 	relies:  "Register-Agent in bootstrap/scripts/loader.ps1: a second start is ignored, and nothing relies on restarts",
 	decides: "two starts are one run",
 	means:   "Two agents may run at once; their lock file then keeps the second one out.",

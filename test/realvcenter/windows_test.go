@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -47,7 +48,7 @@ func (g *guest) Write(text []byte) (int, error) {
 	case strings.Contains(said, "Windows restarts"):
 		g.start()
 	}
-	return g.stage.said.Write(text)
+	return g.said.Write(text)
 }
 
 func (g *guest) name() string {
@@ -96,7 +97,8 @@ func (g *guest) start() {
 	g.SetExtra(g.name(), filesKey, packed(g.t, map[string]string{
 		"sddl": "O:BAG:SYD:PAI(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)", "plan.json": empty, "state.json": empty, "report.json": report,
 	}))
-	g.Update(g.VM(g.name()).Reference(), types.PropertyChange{Name: "guest.hostName", Val: strings.ToUpper(g.name()) + ".example.com"})
+	host := types.PropertyChange{Name: "guest.hostName", Val: strings.ToUpper(g.name()) + ".example.com"}
+	g.Update(g.VM(g.name()).Reference(), host)
 	g.tell(plan.Report{State: plan.StateSucceeded, Boot: &plan.ReportBoot{State: plan.StateSucceeded}})
 }
 
@@ -106,9 +108,7 @@ func TestWindows(t *testing.T) {
 		"event-log", "probe-time", "dhcp-disabled", "scheduled-task", "addresses-behind-vswitch", "user-data-gone", "own-files",
 	}
 	bad := goodAnswers()
-	for name, value := range map[string]any{"eventsWithCanary": 2, "chainSeconds": 31, "leaseAfter10s": "Manual", "taskRuns": 2} {
-		bad[name] = value
-	}
+	maps.Copy(bad, map[string]any{"eventsWithCanary": 2, "chainSeconds": 31, "leaseAfter10s": "Manual", "taskRuns": 2})
 	for name, c := range map[string]struct {
 		answers any
 		behind  []string

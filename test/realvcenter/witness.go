@@ -135,7 +135,9 @@ func option(value any) string {
 }
 
 // setExtra writes a key of a VM's advanced configuration, and waits for the task.
-func (w *witness) setExtra(ctx context.Context, vm types.ManagedObjectReference, key, value string) (types.ManagedObjectReference, error) {
+func (w *witness) setExtra(
+	ctx context.Context, vm types.ManagedObjectReference, key, value string,
+) (types.ManagedObjectReference, error) {
 	task, err := ask(ctx, w, func(ctx context.Context, c *vim25.Client) (*object.Task, error) {
 		return object.NewVirtualMachine(c, vm).Reconfigure(ctx, types.VirtualMachineConfigSpec{
 			ExtraConfig: []types.BaseOptionValue{&types.OptionValue{Key: key, Value: value}},
@@ -186,6 +188,7 @@ func (r *runner) readVersions(ctx context.Context, m *machine) error {
 }
 
 func (r *runner) parent(ctx context.Context, of types.ManagedObjectReference) types.ManagedObjectReference {
-	parent, _ := property[types.ManagedObjectReference](ctx, r.eye, of, "parent") // one that the account may not see has no name either
+	// One that the account may not see has no name for it either.
+	parent, _ := property[types.ManagedObjectReference](ctx, r.eye, of, "parent")
 	return parent
 }
