@@ -6,7 +6,9 @@
 //	calls.go    the guard of the main door: counts calls, loses answers
 //	crowd.go    more VMs than the simulator has room for, told in pages
 //	clones.go   clones that take their time or fail
-//	role.go     privileges that our account lacks
+//	role.go     privileges that our account lacks; privileges.go is those that each method takes
+//	faults.go   what a vCenter says to its faults
+//	networks.go networks of one name
 //	reconfigure.go
 //	            edits of VMs that take their time or fail
 //	abandon.go, extraconfig.go, index.go, narrow.go, race.go
