@@ -13,9 +13,8 @@ import (
 
 var waitsOn = regexp.MustCompile(`<(?:\w+:)?_this[^>]*>([^<]+)<`)
 
-// abandon ends a wait for changes when its client goes before the answer. The simulator waits on for minutes, and reads all
-// that is watched at every change, for a client that was killed. It forgets an end that comes before the wait has begun, and
-// then even destroys a collector that goes on to wait; so the collector itself is told, until it answers.
+// abandon ends a wait for changes when its client goes before the answer: the simulator does not tell a method of it, and the
+// wait would go on for minutes. An end that comes before the wait has begun is forgotten, so it is repeated until the answer.
 func (v *VCenter) abandon(w http.ResponseWriter, r *http.Request, method string, body []byte) http.ResponseWriter {
 	collector := waitsOn.FindSubmatch(body)
 	if method != "WaitForUpdatesEx" || collector == nil {
@@ -25,7 +24,7 @@ func (v *VCenter) abandon(w http.ResponseWriter, r *http.Request, method string,
 	stay := context.AfterFunc(r.Context(), func() {
 		for {
 			if c, ok := v.waiting.Load(string(collector[1])); ok {
-				c.(*simulator.PropertyCollector).CancelWaitForUpdates(&types.CancelWaitForUpdates{})
+				c.(*incremental).CancelWaitForUpdates(&types.CancelWaitForUpdates{})
 			}
 			select {
 			case <-answered:
@@ -42,7 +41,7 @@ func (v *VCenter) abandon(w http.ResponseWriter, r *http.Request, method string,
 
 // noteWaiting notes which collector is about to wait.
 func (v *VCenter) noteWaiting(ctx *simulator.Context, method *simulator.Method) {
-	if c, ok := ctx.Session.Registry.Get(method.This).(*simulator.PropertyCollector); ok && method.Name == "WaitForUpdatesEx" {
+	if c, ok := ctx.Session.Registry.Get(method.This).(*incremental); ok && method.Name == "WaitForUpdatesEx" {
 		v.waiting.Store(method.This.Value, c)
 	}
 }

@@ -22,7 +22,7 @@ import (
 //   - A truncated version can be used once, and only the one of the last answer. Another one is an InvalidCollectorVersion. The
 //     Programming Guide ("Server Data Transmission") would have a client send it again after an error; we rely on neither.
 func Crowd(vms int, vm func(n int) string) Guard {
-	c := &crowd{vms: vms, vm: vm, next: map[string]int{}}
+	c := &crowd{vms: vms, vm: vm, next: map[string]int{}, then: map[string]string{}}
 	return func(method string, next http.Handler, w http.ResponseWriter, r *http.Request) {
 		if method != "WaitForUpdatesEx" {
 			next.ServeHTTP(w, r)
@@ -41,11 +41,13 @@ type crowd struct {
 	vm  func(n int) string
 
 	mu   sync.Mutex
-	next map[string]int // the VM that a collector tells next
+	next map[string]int    // the VM that a collector tells next
+	then map[string]string // the version with which the lab's collector goes on
 }
 
 var (
 	versionOf = regexp.MustCompile(`<version>crowd-(\d+)</version>`)
+	answered  = regexp.MustCompile(`<version>(\d+)</version>(<truncated>false</truncated>)?`)
 	pageOf    = regexp.MustCompile(`<maxObjectUpdates>(\d+)</maxObjectUpdates>`)
 )
 
@@ -58,14 +60,22 @@ func (c *crowd) wait(request []byte, next http.Handler, w http.ResponseWriter, r
 	case bytes.Contains(request, []byte("<version></version>")) || !bytes.Contains(request, []byte("<version>")):
 		answer := httptest.NewRecorder()
 		next.ServeHTTP(answer, r)
-		c.mu.Lock()
-		c.next[collector] = 0
-		c.mu.Unlock()
-		_, _ = io.WriteString(w, strings.Replace(answer.Body.String(), "<version>-</version>",
-			"<version>crowd-0</version><truncated>true</truncated>", 1))
+		_, _ = io.WriteString(w, c.begin(collector, answer.Body.String()))
 	default:
 		next.ServeHTTP(w, r)
 	}
+}
+
+// begin with the answer of the lab's collector, on which more follows.
+func (c *crowd) begin(collector, answer string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	version := answered.FindStringSubmatch(answer)
+	if version == nil {
+		return answer // a fault
+	}
+	c.next[collector], c.then[collector] = 0, version[1]
+	return strings.Replace(answer, version[0], "<version>crowd-0</version><truncated>true</truncated>", 1)
 }
 
 func (c *crowd) page(collector, version string, request []byte) string {
@@ -86,7 +96,7 @@ func (c *crowd) page(collector, version string, request []byte) string {
 	var page strings.Builder
 	version = fmt.Sprint("crowd-", to)
 	if to == c.vms {
-		version = "-" // the simulator goes on
+		version = c.then[collector]
 	}
 	fmt.Fprintf(&page, `%s<WaitForUpdatesExResponse xmlns="urn:vim25"><returnval><version>%s</version><truncated>%t</truncated>`+
 		`<filterSet><filter type="PropertyFilter">crowd</filter>`, soapBegin, version, to < c.vms)

@@ -190,11 +190,10 @@ func (o *Owner) Update(ref types.ManagedObjectReference, changes ...types.Proper
 // Sessions that are open, by their keys.
 func (o *Owner) Sessions() []string {
 	o.t.Helper()
-	var m mo.SessionManager
-	ref := *o.Client.ServiceContent.SessionManager
-	o.Must(property.DefaultCollector(o.Client).RetrieveOne(context.Background(), ref, []string{"sessionList"}, &m))
+	all, err := o.sessions()
+	o.Must(err)
 	var keys []string
-	for _, s := range m.SessionList {
+	for _, s := range all {
 		keys = append(keys, s.Key)
 	}
 	return keys
@@ -208,6 +207,7 @@ func (o *Owner) EndSessions() {
 			This: *o.Client.ServiceContent.SessionManager, SessionId: []string{key},
 		})
 		o.Must(err)
+		o.endWaits(key)
 	}
 }
 

@@ -4,14 +4,21 @@
 //	owner.go    what its owner sees and does, past all doors
 //	door.go     an address with TLS; guards stand in it and see each call
 //	calls.go    the guard of the main door: counts calls, loses answers
+//	hang.go     calls that hang while others answer
+//	sessions.go a limit of sessions for each user
+//	view.go     a user who must not see the whole inventory
 //	crowd.go    more VMs than the simulator has room for, told in pages
+//	populate.go many VMs of other people
+//	forget.go   tasks that have ended
 //	clones.go   clones that take their time or fail
 //	role.go     privileges that our account lacks; privileges.go is those that each method takes
 //	faults.go   what a vCenter says to its faults
 //	networks.go networks of one name
 //	reconfigure.go
 //	            edits of VMs that take their time or fail
-//	abandon.go, extraconfig.go, index.go, narrow.go, race.go
+//	incremental.go, filter.go
+//	            the property collector
+//	abandon.go, extraconfig.go, index.go, race.go
 //	            what the simulator (v0.56.0) does otherwise than a vCenter, each mended in a file of its own
 //
 // A new thing to play is a new file: what concerns the connection is a guard, what concerns the answer is one more line in
@@ -64,6 +71,8 @@ type VCenter struct {
 	admin *vim25.Client // in this process, without a session
 	own   *Door         // of the hypervisor
 	calls calls
+	hangs hangs
+	limit sessionLimit
 	gate  gate
 	role  role
 
@@ -92,10 +101,10 @@ func Start(change ...func(*simulator.Model)) (*VCenter, error) {
 	// The simulator refuses logins only when it has a user.
 	service.Listen = &url.URL{User: url.UserPassword(Username, Password)}
 	v.model.Map().SessionManager().ValidLogin = func(login *types.Login) bool {
-		return slices.Contains([]string{Username, Another, hypervisor}, login.UserName) && login.Password == Password
+		return slices.Contains([]string{Username, Another, Limited, hypervisor}, login.UserName) && login.Password == Password
 	}
 	v.model.Map().Handler = v.call
-	v.Door, v.own = v.Open(v.calls.guard), v.Open()
+	v.Door, v.own = v.Open(v.calls.guard, v.hangs.guard, v.limitSessions), v.Open()
 	if err := v.prepare(context.Background()); err != nil {
 		v.Stop()
 		return nil, fmt.Errorf("prepare vcenter: %w", err)
@@ -121,11 +130,14 @@ func (v *VCenter) Stop() {
 // call is asked by the simulator before every call.
 func (v *VCenter) call(ctx *simulator.Context, method *simulator.Method) (mo.Reference, types.BaseMethodFault) {
 	if ctx.Session != nil && ctx.Session.UserName != "" { // the owner, who has no name, looks when all is quiet
-		narrowCollector(ctx, method)
+		v.giveCollectors(ctx, method)
 		v.noteWaiting(ctx, method)
 		giveIndexPatience(ctx, method)
 		dropEmptyOptions(ctx, method)
 		v.giveEditsAGate(ctx, method)
+		if refused := v.refusedRoot(ctx, method); refused != nil {
+			return nil, refused
+		}
 		return nil, v.forbidden(ctx, method)
 	}
 	return nil, nil
