@@ -110,7 +110,7 @@ func (r *runner) newMachine(n int, by *ours, userData []byte) (*machine, error) 
 	who.Name = nameOf(r.id, n)
 	object.Spec.ProviderID = who.ProviderID
 	m := &machine{by: by, Machine: cloud.Machine{
-		Identity: who, Key: cloud.Key{Namespace: namespace, Name: who.Name}, Spec: object.Spec, UserData: userData,
+		Identity: who, Key: cloud.Key{Namespace: namespace, Name: who.Name}, Spec: object.Spec, UserData: cloud.UserData(userData).Read,
 	}}
 	r.machines = append(r.machines, m)
 	return m, nil
