@@ -125,10 +125,9 @@ func (s *stage) makeAll() {
 	s.awaitAll("Ready machines", s.machines, is(infrav1.ReadyCondition, "True Running"))
 }
 
-// joinAll lets the guests tell of their seven phases, one after the other, and the nodes join.
-func (s *stage) joinAll() {
+// joinAll lets the guests tell of so many phases, one after the other, and the nodes join.
+func (s *stage) joinAll(phases int) {
 	s.t.Helper()
-	const phases = 7
 	vms := s.vms()
 	for phase := 1; phase <= phases; phase++ {
 		state := "Running"
