@@ -21,7 +21,11 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/metrics"
 )
+
+// version is that of a release. The linker sets it.
+var version string
 
 func main() {
 	flags := newFlags(pflag.CommandLine)
@@ -51,6 +55,7 @@ func run(ctx context.Context, flags *managerFlags) error {
 	if err != nil {
 		return err
 	}
+	metrics.Build(version, flags.controllers)
 	mgr, err := ctrl.NewManager(restConfig, options)
 	if err != nil {
 		return fmt.Errorf("make manager: %w", err)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,9 +14,11 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/controllers/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
+	"github.com/capwin/cluster-api-provider-windows/controllers/orphans"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
+	"github.com/capwin/cluster-api-provider-windows/internal/metrics"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
 )
 
@@ -48,13 +51,22 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, 
 func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clusters *workload.Clusters) error {
 	changed := make(chan cloud.Key, 1024)
 	register := &accounts.Register{Changed: changed}
-	if err := mgr.Add(register); err != nil {
+	lookout := &orphans.Lookout{
+		Client: mgr.GetClient(), Accounts: register, Events: mgr.GetEventRecorder("windowsmachine"), Count: metrics.Orphans,
+		Now: time.Now, WatchFilter: flags.watchFilter,
+	}
+	if err := errors.Join(mgr.Add(register), mgr.Add(lookout)); err != nil {
 		return err
+	}
+	census := machine.Census{Client: mgr.GetClient(), Elected: mgr.Elected(), Now: time.Now, WatchFilter: flags.watchFilter}
+	if err := errors.Join(metrics.Add(register), metrics.Add(census)); err != nil {
+		return fmt.Errorf("add metrics: %w", err)
 	}
 	return (&machine.Reconciler{
 		Client:      mgr.GetClient(),
 		Live:        mgr.GetAPIReader(),
 		Workload:    clusters,
+		Answering:   clusters.Answering(),
 		Pools:       &addresses.Pools{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: time.Now, WatchFilter: flags.watchFilter},
 		VSphere:     vsphere.Provider{},
 		Accounts:    register,
@@ -71,6 +83,7 @@ func addBootstrap(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, cl
 		Client:      mgr.GetClient(),
 		Live:        mgr.GetAPIReader(),
 		Workload:    clusters,
+		Answering:   clusters.Answering(),
 		TokenTTL:    flags.tokenTTL,
 		Events:      mgr.GetEventRecorder("windowsbootstrapconfig"),
 		Now:         time.Now,

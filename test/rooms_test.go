@@ -55,6 +55,7 @@ var rooms = []room{
 		"api", "bootstrap", "internal/cloud", "internal/metrics", "controllers/addresses", "controllers/linux", "controllers/owner",
 		"controllers/phase",
 	}},
+	{folder: "controllers/orphans", may: []string{"api", "internal/cloud", "controllers/owner"}},
 	{folder: ".", may: []string{"api", "bootstrap", "internal", "controllers"}},
 	{folder: "cmd", may: []string{"api", "bootstrap", "internal", "controllers", "config/crd"}},
 	{folder: "config"},

@@ -95,7 +95,8 @@ func (b build) toolchain() (string, error) {
 }
 
 func (b build) compile(p platform, toolchain, file string) error {
-	arguments := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid=", "-o", file, "."}
+	linked := "-s -w -buildid= -X main.version=" + b.version
+	arguments := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", linked, "-o", file, "."}
 	command := exec.Command("go", arguments...) //nolint:noctx,gosec // because main has no context, and the arguments are ours
 	command.Dir = b.source
 	// Only these settings of the environment can change the bytes.

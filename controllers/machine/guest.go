@@ -49,7 +49,7 @@ func reportGuest(f *facts, stop phase.Stop) {
 // repeat has the guest tell what it told before.
 func repeat(f *facts) {
 	if len(f.vm.Addresses) > 0 {
-		f.windows.Status.Addresses = addressesOf(f, f.windows.Status.Addresses)
+		f.windows.Status.Addresses = addressesOf(f, toldIPs(f.windows.Status.Addresses))
 	}
 	if strings.Contains(conditions.GetMessage(f.windows, infrav1.BootstrapSucceededCondition), notUnderstood) {
 		f.unread = errors.New("not understood before")
@@ -59,7 +59,7 @@ func repeat(f *facts) {
 // listen has the guest tell what it tells now.
 func listen(f *facts, vm cloud.VM) {
 	if len(vm.Addresses) > 0 {
-		f.windows.Status.Addresses = addressesOf(f, vm.Addresses)
+		f.windows.Status.Addresses = addressesOf(f, stillThere(f, vm))
 	}
 	told, err := readReport(vm.Report)
 	f.unread = err
@@ -108,10 +108,28 @@ const (
 	maxTold      = 64
 )
 
+// stillThere are the addresses that the guest tells, and those that it told before and has not replaced. An adapter that becomes
+// part of a vSwitch keeps its address, but VMware Tools do not tell it any more: image-builder has them leave out all vEthernet
+// adapters. A lease that ends is replaced, so an address stands until the running guest tells a new one of its family.
+func stillThere(f *facts, vm cloud.VM) []netip.Addr {
+	before, now := toldIPs(f.windows.Status.Addresses), toldIPs(vm.Addresses)
+	isNew := func(ip netip.Addr) bool { return !slices.Contains(before, ip) }
+	isGone := func(ip netip.Addr) bool {
+		replaced := func(by netip.Addr) bool { return isNew(by) && by.Is4() == ip.Is4() }
+		return !slices.Contains(now, ip) && slices.ContainsFunc(now, replaced)
+	}
+	kept := slices.DeleteFunc(slices.Clone(before), isGone)
+	unseen := func(ip netip.Addr) bool { return !slices.Contains(now, ip) }
+	if vm.State != cloud.Running || !slices.ContainsFunc(kept, unseen) {
+		return now
+	}
+	return append(kept, slices.DeleteFunc(now, func(ip netip.Addr) bool { return !isNew(ip) })...)
+}
+
 // addressesOf are the machine's name, its addresses from pools, and then what else the guest tells: a guest cannot take the place
 // of what we know, and it has no address that belongs to another machine or to the Cluster's endpoint. If all its adapters have
 // their addresses from pools, it has no other.
-func addressesOf(f *facts, told []clusterv1.MachineAddress) []clusterv1.MachineAddress {
+func addressesOf(f *facts, told []netip.Addr) []clusterv1.MachineAddress {
 	all := []clusterv1.MachineAddress{
 		{Type: clusterv1.MachineHostName, Address: f.identity.Name},
 		{Type: clusterv1.MachineInternalDNS, Address: f.identity.Name},
@@ -124,7 +142,7 @@ func addressesOf(f *facts, told []clusterv1.MachineAddress) []clusterv1.MachineA
 		return all
 	}
 	not := append(slices.Concat(known, f.rivals), endpoint(f.cluster))
-	for _, ip := range toldIPs(told) {
+	for _, ip := range told {
 		if !slices.Contains(not, ip) {
 			all = append(all, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: ip.String()})
 			not = append(not, ip)

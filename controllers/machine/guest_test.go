@@ -33,9 +33,20 @@ func adapters(all ...infrav1.VSphereNetworkInterface) func(*facts) {
 // tells has the guest tell addresses.
 func tells(ips ...string) func(*facts) {
 	return func(f *facts) {
-		f.vm = &cloud.VM{State: cloud.Running}
+		f.vm = &cloud.VM{State: cloud.Running, Addresses: []clusterv1.MachineAddress{{Type: clusterv1.MachineHostName, Address: "x"}}}
 		for _, ip := range ips {
 			f.vm.Addresses = append(f.vm.Addresses, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: ip})
+		}
+	}
+}
+
+// toldBefore has the guest have told addresses before.
+func toldBefore(ips ...string) func(*facts) {
+	return func(f *facts) {
+		for _, ip := range ips {
+			f.windows.Status.Addresses = append(f.windows.Status.Addresses, clusterv1.MachineAddress{
+				Type: clusterv1.MachineInternalIP, Address: ip,
+			})
 		}
 	}
 }
@@ -74,6 +85,35 @@ func TestAddresses(t *testing.T) {
 		"very many": {
 			"the known one stays, and 29 others with two names", world(adapters(pooled, dhcp), tells(many...)),
 			"10.0.0.5 " + strings.Join(many[:29], " "),
+		},
+		"behind a vSwitch": {
+			"the adapter still has it, but it is not told any more", world(toldBefore("10.0.0.9", "fd00::9"), tells()), "10.0.0.9 fd00::9",
+		},
+		"one of two behind a vSwitch": {
+			"it stands where it stood", world(toldBefore("10.0.0.9", "10.1.0.9"), tells("10.1.0.9")), "10.0.0.9 10.1.0.9",
+		},
+		"one family behind a vSwitch": {
+			"families come and go apart", world(toldBefore("10.0.0.9", "fd00::9"), tells("fd00::a")), "10.0.0.9 fd00::a",
+		},
+		"another lease": {"the old address may be another machine's", world(toldBefore("10.0.0.9"), tells("10.0.0.10")), "10.0.0.10"},
+		"another order": {
+			"nothing is missing", world(toldBefore("10.0.0.9", "10.1.0.9"), tells("10.1.0.9", "10.0.0.9")), "10.1.0.9 10.0.0.9",
+		},
+		"one more": {"nothing is missing", world(toldBefore("10.0.0.9"), tells("10.1.0.9", "10.0.0.9")), "10.1.0.9 10.0.0.9"},
+		"switched off": {
+			"its lease may go to another machine", world(toldBefore("10.0.0.9"), tells(), func(f *facts) {
+				f.vm.State, f.vm.Addresses = cloud.Stopped, []clusterv1.MachineAddress{{Type: clusterv1.MachineHostName, Address: "m-abc"}}
+			}), "",
+		},
+		"behind a vSwitch, another machine's": {
+			"a pool has given it to another since", world(toldBefore("10.0.0.7", "10.0.0.9"), tells(), func(f *facts) {
+				f.rivals = []netip.Addr{netip.MustParseAddr("10.0.0.7")}
+			}), "10.0.0.9",
+		},
+		"behind a vSwitch, the endpoint": {
+			"it is the API server's now", world(toldBefore("10.0.0.1", "10.0.0.9"), tells(), func(f *facts) {
+				f.cluster.Spec.ControlPlaneEndpoint.Host = "10.0.0.1"
+			}), "10.0.0.9",
 		},
 		"names": {
 			"only we give names", world(func(f *facts) {

@@ -2,7 +2,7 @@
 // machine as lists of phases, phases.go has the phases, secrets.go those that read Secrets, and report.go writes the status:
 // guest.go takes over what the guest tells, at a pace, story.go tells what the guest does, progress.go reads its reports, and
 // overdue.go notices when it has been silent for too long. erase.go has the user data taken out of the VM when the guest is done
-// with them.
+// with them. measure.go and census.go are for the metrics: how long machines took, and how many there are.
 package machine
 
 import (
@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
@@ -49,6 +50,8 @@ type Reconciler struct {
 	Live client.Reader
 	// Workload reaches the workload clusters.
 	Workload linux.Workload
+	// Answering gets the keys of workload clusters that answer again.
+	Answering <-chan client.ObjectKey
 	// Pools give adapters their addresses.
 	Pools *addresses.Pools
 	// VSphere and Azure are the clouds that this manager runs machines in; nil is a cloud that it does not support.
@@ -86,9 +89,17 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(util.MachineToInfrastructureMapFunc(gvk))).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster), builder.WithPredicates(owner.ClusterChanged())).
 		WatchesRawSource(source.Func(r.enqueueChanged)).
+		WatchesRawSource(linux.Waiting{Reader: r.Client, List: &infrav1.WindowsMachineList{}, Needs: r.waits}.When(r.Answering)).
 		WithEventFilter(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter)).
 		WithOptions(options).
 		Complete(r)
+}
+
+// waits says whether a machine may wait for its workload cluster: it has no VM yet.
+func (r *Reconciler) waits(o client.Object) bool {
+	m, ok := o.(*infrav1.WindowsMachine)
+	return ok && !ptr.Deref(m.Status.Initialization.Provisioned, false) &&
+		(r.WatchFilter == "" || labels.HasWatchLabel(m, r.WatchFilter))
 }
 
 // Reconcile brings one machine a step further: load, decide what is next, do it, report, write once.
@@ -111,6 +122,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := r.write(ctx, f); err != nil {
 		return phase.Result(err)
 	}
+	measure(f)
 	r.tell(f)
 	logUnread(ctx, f)
 	result, err := phase.Result(end)

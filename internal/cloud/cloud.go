@@ -48,12 +48,18 @@ type Account interface {
 	// Health says how the account fares, from memory: it asks the cloud nothing.
 	Health() Health
 
+	// Marked returns the VMs that carry the mark of a machine and are the one that was made for it: a copy of such a VM is not. It
+	// knows them from the Watch and asks the cloud nothing. While it does not know them all, it says false.
+	Marked() ([]Marked, bool)
+
 	// Close ends the account's session; call it after Watch has returned. Later calls fail and MUST NOT open a new session.
 	Close(ctx context.Context) error
 }
 
 // Health is how an account fares.
 type Health struct {
+	// Server is the address in the credentials.
+	Server string
 	// Sessions are those that are open at the cloud.
 	Sessions int
 	// Synced says that the Watch has told of all VMs and tells of changes.

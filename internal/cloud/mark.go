@@ -7,6 +7,16 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
+// Marked is a VM with our marks, as the cloud shows it. Whoever may change VMs there can write all of it.
+type Marked struct {
+	// Name that the VM has now.
+	Name string
+	// Key, ProviderID and Cluster are the marks.
+	Key        Key
+	ProviderID string
+	Cluster    ClusterMark
+}
+
 // ClusterMark names the Cluster of a machine, in the machine's namespace, to tell whose a VM was once its machine is gone. Another
 // installation may have a Cluster of the same name, but none of the same UID.
 type ClusterMark struct {

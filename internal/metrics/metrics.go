@@ -20,9 +20,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// OK is the outcome of a call that was answered with what was asked for. Those of other calls are the kinds of cloud.Error, in
-// small letters.
-const OK = "ok"
+// The outcomes of calls beside the kinds of cloud.Error, which are written in small letters.
+const (
+	// OK: the answer is what was asked for.
+	OK = "ok"
+	// Canceled: the manager needed no answer any more.
+	Canceled = "canceled"
+)
 
 var (
 	build = registered(prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -73,7 +77,7 @@ func Build(version string, controllers []string) {
 	build.WithLabelValues(version, runtime.Version(), strings.Join(controllers, ",")).Set(1)
 }
 
-// Call counts a call to a cloud. The method is one of a fixed list, and the outcome OK or a kind of error.
+// Call counts a call to a cloud. The method is one of a fixed list, and so is the outcome.
 func Call(cloud, method, outcome string, took time.Duration) {
 	calls.WithLabelValues(cloud, method, outcome).Observe(seconds(took))
 }

@@ -7,6 +7,7 @@
 //   - No cluster holds its callers for longer than a few seconds, and one that fails answers with an [UnreachableError] at once
 //     until it is tried again. The clusters of one namespace hold a few callers at a time, however many they are. No answer may
 //     be larger than what we ask for needs.
+//   - When a cluster answers that had its callers turned away, it says so once, so that they need not wait for their next look.
 //   - A kubeconfig that changed is used within minutes, and within seconds if the old one failed.
 //
 // Nothing is watched or cached but the control-plane Nodes, for a few seconds.
@@ -34,6 +35,8 @@ const (
 	rereadFailed = 10 * time.Second
 	// unused is how long a connection is kept that no caller asks for: longer than the time between two looks at a token.
 	unused = 15 * time.Minute
+	// mostHints wait for whom they wake.
+	mostHints = 1024
 
 	kubeconfigSuffix, kubeconfigKey = "-kubeconfig", "value"
 )
@@ -52,6 +55,8 @@ type Clusters struct {
 	mu       sync.Mutex
 	clusters map[client.ObjectKey]*cluster
 	gates    map[string]*gate // of namespaces with clusters
+
+	listeners []chan client.ObjectKey
 }
 
 // GetClient returns a client for the Secrets and Nodes of a Cluster. It does not wait for the cluster: whether that answers, a
@@ -66,6 +71,7 @@ func (c *Clusters) GetClient(ctx context.Context, key client.ObjectKey) (client.
 		}
 	}
 	if found.err != nil {
+		found.line.turnAway()
 		return nil, found.err
 	}
 	if err := found.line.open(); err != nil {
@@ -82,6 +88,23 @@ func (c *Clusters) ControlPlane(ctx context.Context, key client.ObjectKey) ([]co
 		return nil, err
 	}
 	return c.cluster(key).nodes.list(ctx, api)
+}
+
+// Answering returns a channel of the caller's own, which gets the key of each Cluster that answers after it had callers turned
+// away. A key is a hint: one that finds no room is dropped. Ask for the channel before any other call.
+func (c *Clusters) Answering() <-chan client.ObjectKey {
+	listener := make(chan client.ObjectKey, mostHints)
+	c.listeners = append(c.listeners, listener)
+	return listener
+}
+
+func (c *Clusters) tell(key client.ObjectKey) {
+	for _, listener := range c.listeners {
+		select {
+		case listener <- key:
+		default:
+		}
+	}
 }
 
 // Start closes connections that no caller uses, until ctx ends.
@@ -127,6 +150,8 @@ func (c *Clusters) cluster(key client.ObjectKey) *cluster {
 			c.gates[key.Namespace] = newGate()
 		}
 		found = &cluster{line: newLine(), namespace: c.gates[key.Namespace]}
+		found.line.tell = func() { c.tell(key) }
+		found.nodes.tell = found.line.tell
 		c.clusters[key] = found
 	}
 	found.used = time.Now()

@@ -57,18 +57,29 @@ type line struct {
 	failures, good int
 	resume         time.Time
 	broken         error
+	// turned says that callers were turned away since the cluster answered last; tell is called when it answers again.
+	turned bool
+	tell   func()
 }
 
-func newLine() *line { return &line{ended: make(chan struct{})} }
+func newLine() *line { return &line{ended: make(chan struct{}), tell: func() {}} }
 
 // open says whether calls may pass, or are let pass after a try.
 func (l *line) open() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if time.Now().Before(l.resume) {
+		l.turned = true
 		return l.broken
 	}
 	return nil
+}
+
+// turnAway notes that a caller was turned away before it came here.
+func (l *line) turnAway() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.turned = true
 }
 
 // doubtful says that a look at the kubeconfig may help.
@@ -89,35 +100,39 @@ func (l *line) retry() {
 func (l *line) enter(ctx context.Context) error {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
-	for {
-		wait, err := l.tryEnter()
+	for last := false; ; {
+		wait, err := l.tryEnter(last)
 		if wait == nil {
 			return err
 		}
 		select {
 		case <-wait:
 		case <-timer.C:
-			return &UnreachableError{Why: away, cause: "other calls to it wait for an answer"}
+			last = true
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
-func (l *line) tryEnter() (wait <-chan struct{}, err error) {
+// tryEnter lets a call pass, or says why not, or returns what to wait for. It is the last try of a caller that has waited.
+func (l *line) tryEnter(last bool) (wait <-chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case time.Now().Before(l.resume):
-		return nil, l.broken
+		err = l.broken
 	case l.calls == 0, l.answered && l.calls < mostCalls:
 		l.calls++
-		return nil, nil
 	case l.broken != nil:
-		return nil, l.broken
+		err = l.broken
+	case last:
+		err = &UnreachableError{Why: away, cause: "other calls to it wait for an answer"}
 	default:
-		return l.ended, nil
+		wait = l.ended
 	}
+	l.turned = l.turned || err != nil
+	return wait, err
 }
 
 // leave ends a call. A call that its own caller gave up says nothing about the cluster.
@@ -126,6 +141,10 @@ func (l *line) leave(ctx context.Context, err error) {
 	defer l.mu.Unlock()
 	l.end()
 	if err == nil {
+		if !l.answered && l.turned { // no hint while it answers: callers are turned away because they are many
+			l.turned = false
+			l.tell()
+		}
 		l.answered = true
 		if l.good++; l.good >= manyGood || l.failures == 0 {
 			l.failures, l.broken = 0, nil
@@ -138,6 +157,7 @@ func (l *line) leave(ctx context.Context, err error) {
 	pause := min(firstPause<<min(l.failures, 10), longestPause)
 	l.failures++
 	l.answered, l.good, l.broken, l.resume = false, 0, err, time.Now().Add(pause)
+	l.turned = true
 }
 
 // giveUp ends a call that was never made.

@@ -29,6 +29,9 @@ type nodes struct {
 	read  time.Time
 	// reading is closed when the reading under way has ended; nil when there is none.
 	reading chan struct{}
+	// turned says that callers were turned away since the Nodes were read last; tell is called when they are known.
+	turned bool
+	tell   func()
 }
 
 func (n *nodes) forget() {
@@ -47,6 +50,7 @@ func (n *nodes) list(ctx context.Context, api client.Client) ([]corev1.Node, err
 	if other := n.reading; other != nil {
 		if n.err != nil { // the cluster failed before: none waits for it
 			defer n.mu.Unlock()
+			n.turned = true
 			return nil, n.err
 		}
 		n.mu.Unlock()
@@ -67,22 +71,29 @@ func (n *nodes) end(found []corev1.Node, err error) {
 	n.found, n.err, n.read = found, err, time.Now()
 	close(n.reading)
 	n.reading = nil
+	if n.turned && err == nil {
+		n.tell()
+	}
+	n.turned = err != nil
 }
 
 // await waits for a reading of another caller, but not for long.
-func (n *nodes) await(ctx context.Context, reading <-chan struct{}) ([]corev1.Node, error) {
+func (n *nodes) await(ctx context.Context, reading chan struct{}) ([]corev1.Node, error) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
 	case <-reading:
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		return n.found, n.err
 	case <-timer.C:
-		return nil, &UnreachableError{Why: away, cause: "its Nodes are being read"}
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.reading == reading {
+		n.turned = true
+		return nil, &UnreachableError{Why: away, cause: "its Nodes are being read"}
+	}
+	return n.found, n.err
 }
 
 // read asks for as many Nodes as we want, and for no more when there are more.

@@ -35,6 +35,7 @@ func TestPolicies(t *testing.T) {
 		b.updateSecrets(t)
 		b.updateConfigs(t)
 		b.writeEvents(t, "WindowsBootstrapConfig", bootstrapv1.GroupVersion.String())
+		b.tellClusters(t, "")
 		b.leaveItsRole(t)
 	})
 	t.Run("of the infrastructure manager", func(t *testing.T) {
@@ -42,6 +43,7 @@ func TestPolicies(t *testing.T) {
 		i.createClaims(t)
 		i.updateAddresses(t)
 		i.writeEvents(t, "WindowsMachine", infrav1.GroupVersion.String())
+		i.tellClusters(t, infrav1.OrphanedVMReason)
 		i.leaveItsRole(t)
 	})
 }

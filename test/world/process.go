@@ -167,14 +167,14 @@ func (p *Process) addMachines(ctx context.Context, mgr ctrl.Manager, w *reach, o
 	return errors.Join(mgr.Add(register), (&machine.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, VSphere: o.VSphere, Azure: o.Azure,
 		Pools:    &addresses.Pools{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: o.Now, WatchFilter: o.WatchFilter},
-		Accounts: register, Changed: changed, Events: mgr.GetEventRecorder(Machines), Now: o.Now,
+		Accounts: register, Changed: changed, Answering: w.clusters.Answering(), Events: mgr.GetEventRecorder(Machines), Now: o.Now,
 		Speed: o.Speed, WatchFilter: o.WatchFilter,
 	}).SetupWithManager(ctx, mgr, p.options(Machines)))
 }
 
 func (p *Process) addConfigs(ctx context.Context, mgr ctrl.Manager, w *reach, o Options) error {
 	return (&bootstrap.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, TokenTTL: o.TokenTTL, Now: o.Now,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, Answering: w.clusters.Answering(), TokenTTL: o.TokenTTL, Now: o.Now,
 		Events: mgr.GetEventRecorder(Configs), WatchFilter: o.WatchFilter,
 	}).SetupWithManager(ctx, mgr, p.options(Configs))
 }

@@ -95,6 +95,12 @@ const (
 	DeletingReason = "Deleting"
 )
 
+// Reasons of events about a Cluster.
+const (
+	// OrphanedVMReason: a VM was made for a machine of the Cluster that is gone.
+	OrphanedVMReason = "OrphanedVM"
+)
+
 // Reasons about the user data in the VM.
 const (
 	// UserDataInUseReason: the guest still needs its user data.

@@ -6,19 +6,9 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
-
-// opened counts the accounts that are open in this process.
-var opened = prometheus.NewGauge(prometheus.GaugeOpts{
-	Name: "capwin_cloud_accounts", Help: "Open accounts at clouds.",
-})
-
-//nolint:gochecknoinits // because a metric is registered once in a process, as those of the libraries are
-func init() { metrics.Registry.MustRegister(opened) }
 
 // account is one that is open. The lock of the register guards its holders.
 type account struct {
@@ -37,14 +27,16 @@ type hold struct {
 }
 
 // namespace is the one that the account counts for: that of the Secret that has used it for the longest time.
-func (a *account) namespace() string {
-	var first secretOf
+func (a *account) namespace() string { return a.first().secret.Namespace }
+
+// first is the Secret that has used the account for the longest time.
+func (a *account) first() (first secretOf) {
 	for holder, h := range a.holders {
 		if first == (secretOf{}) || h.since < a.holders[first].since {
 			first = holder
 		}
 	}
-	return first.secret.Namespace
+	return first
 }
 
 // How long to wait before a watch that ended is started again. A server can end it as often as it likes.
@@ -88,14 +80,11 @@ func (r *Register) run(ctx context.Context, a *account) {
 	}
 }
 
-// name is a Secret of the account, for logs.
+// name is the Secret that stands for the account in logs and metrics.
 func (a *account) name(r *Register) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for holder := range a.holders {
-		return holder.secret.String()
-	}
-	return ""
+	return a.first().secret.String()
 }
 
 // guard turns a panic into an error: what a server answers must not end the process.

@@ -7,7 +7,7 @@
 //     reason TooManyAccounts, for as long as the others are in use. No namespace can make another one lose an account. Those that
 //     are still being closed count, too, so that none can be opened and left without end.
 //   - An account is closed once no Secret uses it: a Secret stops when it has other credentials, when Gone says that it does not
-//     exist, and when no one has asked for it for KeepUnused. What is open is counted by the metric capwin_cloud_accounts.
+//     exist, and when no one has asked for it for KeepUnused. Scrapes collect from the Register how the open ones fare.
 //   - Each account is watched for as long as it is open. A key that it sends passes only to namespaces with a Secret of the
 //     account: at once, the same one again after a second, and at most Burst, then Rate a second, for a namespace with all its
 //     accounts. Then those that have not passed lately go first. No namespace holds back the keys of another.
@@ -84,7 +84,6 @@ func (r *Register) Start(ctx context.Context) error {
 		}
 	}
 	r.mu.Lock() // so that a Get that has begun ends first
-	opened.Sub(float64(len(r.open)))
 	r.open, r.secrets = nil, nil
 	r.mu.Unlock()
 	r.running.Wait()
@@ -170,7 +169,6 @@ func (r *Register) connect(p cloud.Provider, id principal, namespace string, cre
 		r.open, r.secrets = map[principal]*account{}, map[secretOf]*account{}
 	}
 	r.open[id] = a
-	opened.Inc()
 	r.running.Go(func() {
 		r.run(ctx, a)
 		r.closed(a)
@@ -214,7 +212,6 @@ func (r *Register) release(holder secretOf) {
 		delete(r.open, a.id)
 		r.closing[a.opener]++
 		a.stop()
-		opened.Dec()
 	}
 }
 

@@ -52,6 +52,8 @@ func Run(t *testing.T, newHarness func(*testing.T) Harness) {
 		{"user data is never printed", secrets},
 		{"changes are sent", watchSends},
 		{"all keys are sent after a lost connection", watchResends},
+		{"VMs are known by their marks while there is a watch", marked},
+		{"a VM that is made after all is known by its marks", markedLate},
 		{"nothing stays of an account that is closed", closed},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(world{newHarness(t), t}) })

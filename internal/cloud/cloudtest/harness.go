@@ -52,6 +52,9 @@ type Harness struct {
 	// Occupy makes a running VM of that name, without our mark, in the place where ours would be.
 	Occupy func(name string)
 
+	// Copy makes a VM of another name from that of a machine, with all marks on it, as a user of the cloud may.
+	Copy func(name, as string)
+
 	// These change a VM, act as its guest, or return what its guest sees.
 	PowerOff, Remove func(name string)
 	Address, Report  func(name, value string)
@@ -109,6 +112,7 @@ func (w world) machineOf(o *infrav1.WindowsMachine) cloud.Machine {
 	return cloud.Machine{
 		Identity: identity,
 		Key:      cloud.Key{Namespace: o.Namespace, Name: o.Name},
+		Cluster:  cloud.ClusterMark{Name: "blue", UID: "6f4d1b4e-blue"},
 		Spec:     o.Spec,
 		UserData: cloud.UserData("#ps1_sysnative\n# user data of " + o.Name),
 	}

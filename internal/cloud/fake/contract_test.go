@@ -31,6 +31,11 @@ func TestContract(t *testing.T) {
 				return fmt.Sprintf("%+v", vm)
 			},
 			Occupy:        func(name string) { w.Put(VM{Name: name, ID: "somebody else's", On: true}) },
+			Copy: func(name, as string) {
+				vm, _ := w.Get(name)
+				vm.Name, vm.ID = as, "of "+as
+				w.Put(vm)
+			},
 			PowerOff:      func(name string) { w.Update(name, func(vm *VM) { vm.On = false }) },
 			Remove:        w.Drop,
 			Address:       func(name, value string) { w.Update(name, func(vm *VM) { vm.Address = value }) },

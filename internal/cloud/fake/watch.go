@@ -1,8 +1,10 @@
 package fake
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"path"
 	"sync"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -97,11 +99,27 @@ func (a *account) Health() cloud.Health {
 	w := a.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	h := cloud.Health{Synced: a.watches > 0, Broken: w.away != nil, Heard: a.heard}
+	h := cloud.Health{Server: cmp.Or(a.server, "first"), Synced: a.watches > 0, Broken: w.away != nil, Heard: a.heard}
 	if w.sessions[a] {
 		h.Sessions = 1
 	}
 	return h
+}
+
+// Marked is what a Watch has told: VMs on this server.
+func (a *account) Marked() (all []cloud.Marked, known bool) {
+	w := a.world
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if a.watches == 0 {
+		return nil, false
+	}
+	for name, vm := range w.vms {
+		if vm.ProviderID != "" && vm.ID == vm.ProviderID && name == a.at(path.Base(name)) {
+			all = append(all, cloud.Marked{Name: path.Base(name), Key: vm.Owner, ProviderID: vm.ProviderID, Cluster: vm.Cluster})
+		}
+	}
+	return all, true
 }
 
 // Close ends the session for good.

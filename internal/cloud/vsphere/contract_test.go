@@ -30,6 +30,7 @@ func TestContract(t *testing.T) {
 			VMs:              v.VMs,
 			Inspect:          v.Inspect,
 			Occupy:           v.Occupy,
+			Copy:             func(name, as string) { markedCopy(v, name, as) },
 			PowerOff:         v.PowerOff,
 			Remove:           v.Remove,
 			Address:          func(name, value string) { v.SetExtra(name, "SET.guest.ipAddress", value) },

@@ -175,7 +175,7 @@ func (s *Session) pause(err error) time.Duration {
 func (s *Session) Health() cloud.Health {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := cloud.Health{}
+	h := cloud.Health{Server: s.to.server}
 	if s.client != nil {
 		h.Sessions = 1
 	}
@@ -245,9 +245,12 @@ func (e endpoint) login(ctx context.Context) (client *vim25.Client, err error) {
 // newClient asks the server what it is.
 func newClient(ctx context.Context, transport *soap.Client) (client *vim25.Client, err error) {
 	defer Recover(&err)
-	if client, err = vim25.NewClient(ctx, transport); err != nil {
+	start := time.Now()
+	client, err = vim25.NewClient(ctx, transport)
+	count(ctx, "RetrieveServiceContent", start, err)
+	if err != nil {
 		return nil, err
 	}
-	client.RoundTripper = careful{transport}
+	client.RoundTripper = counted{careful{transport}}
 	return client, complete(client.ServiceContent)
 }

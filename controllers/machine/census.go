@@ -1,0 +1,124 @@
+package machine
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/cluster-api/util/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+)
+
+var (
+	machinesDesc = prometheus.NewDesc("capwin_machines",
+		"WindowsMachines by phase and by the reason of their condition Ready.", []string{"phase", "reason"}, nil)
+	notReadyDesc = prometheus.NewDesc("capwin_machine_not_ready_seconds",
+		"How long the machine that has waited the longest has not been Ready, or has been going, by the reason of Ready.",
+		[]string{"reason"}, nil)
+)
+
+const (
+	// notYetSeen is the reason and phase of a machine of which no status says anything yet.
+	notYetSeen = "NotYetSeen"
+
+	// other is the phase and reason of machines beyond so many kinds of them. Ours are fewer, but others may write a status, too.
+	other        = "Other"
+	maxStandings = 128
+
+	// censusTimeout is how long a scrape waits for the cache, which has the machines unless the manager has just started.
+	censusTimeout = 5 * time.Second
+)
+
+// Census counts the machines that there are whenever a scrape asks. It is a prometheus.Collector.
+type Census struct {
+	// Client reads from the cache.
+	Client client.Reader
+	// Elected is closed when this manager is the one that is active: no machine is to be counted twice.
+	Elected <-chan struct{}
+	// Now is the clock.
+	Now func() time.Time
+	// WatchFilter is the value of the watch-filter label, if the manager is limited by it.
+	WatchFilter string
+}
+
+// Describe is part of prometheus.Collector.
+func (c Census) Describe(to chan<- *prometheus.Desc) {
+	to <- machinesDesc
+	to <- notReadyDesc
+}
+
+// Collect is part of prometheus.Collector.
+func (c Census) Collect(to chan<- prometheus.Metric) {
+	select {
+	case <-c.Elected:
+	default:
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), censusTimeout)
+	defer cancel()
+	var all infrav1.WindowsMachineList
+	// The machines are only read, so that a scrape need not copy thousands of them.
+	if err := c.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+		return // the cache is not filled yet; the next scrape gets it
+	}
+	found := c.count(all.Items)
+	for at, number := range found.machines {
+		to <- prometheus.MustNewConstMetric(machinesDesc, prometheus.GaugeValue, float64(number), at.phase, at.reason)
+	}
+	for reason, longest := range found.notReady {
+		to <- prometheus.MustNewConstMetric(notReadyDesc, prometheus.GaugeValue, longest.Seconds(), reason)
+	}
+}
+
+// standing is how machines are.
+type standing struct{ phase, reason string }
+
+// numbers are how many machines are so, and how long the one that has waited the longest has not been Ready.
+type numbers struct {
+	machines map[standing]int
+	notReady map[string]time.Duration
+}
+
+func (c Census) count(all []infrav1.WindowsMachine) numbers {
+	found := numbers{map[standing]int{}, map[string]time.Duration{}}
+	for i := range all {
+		m := &all[i]
+		if c.WatchFilter != "" && !labels.HasWatchLabel(m, c.WatchFilter) {
+			continue
+		}
+		at := standingOf(m)
+		if _, known := found.machines[at]; !known && len(found.machines) >= maxStandings {
+			at = standing{other, other}
+		}
+		found.machines[at]++
+		if since := notReadySince(m); !since.IsZero() {
+			found.notReady[at.reason] = max(found.notReady[at.reason], c.Now().Sub(since))
+		}
+	}
+	return found
+}
+
+func standingOf(m *infrav1.WindowsMachine) standing {
+	ready := conditions.Get(m, infrav1.ReadyCondition)
+	if ready == nil || m.Status.Phase == "" {
+		return standing{notYetSeen, notYetSeen}
+	}
+	return standing{string(m.Status.Phase), ready.Reason}
+}
+
+// notReadySince is when a machine began to wait, or to go; zero if it is Ready, or if someone has it wait on purpose.
+func notReadySince(m *infrav1.WindowsMachine) time.Time {
+	ready := conditions.Get(m, infrav1.ReadyCondition)
+	switch {
+	case conditions.IsTrue(m, infrav1.PausedCondition), conditions.IsTrue(m, infrav1.ReadyCondition):
+		return time.Time{}
+	case !m.DeletionTimestamp.IsZero():
+		return m.DeletionTimestamp.Time
+	case ready == nil:
+		return m.CreationTimestamp.Time
+	}
+	return ready.LastTransitionTime.Time
+}

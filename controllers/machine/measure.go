@@ -1,0 +1,80 @@
+package machine
+
+import (
+	"time"
+
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/internal/metrics"
+)
+
+// measure counts what was written to be over in this look. It compares the object with what was written before, so that each thing
+// counts once, whichever manager looks, and again after no restart. What a machine did before it was moved here counts where it was.
+//
+// Only a guest that takes back its own word can count its end again, no more often than its words are taken over.
+func measure(f *facts) {
+	if f.machine == nil || movedHere(f) {
+		return
+	}
+	if !ran(f.before) && ran(f.windows) {
+		metrics.Made(cloudOf(f.windows), f.now.Sub(wish(f)))
+	}
+	if isNew(f, hasNode) && !conditions.IsTrue(f.before, infrav1.BootstrapSucceededCondition) {
+		running := conditions.Get(f.windows, infrav1.VMRunningCondition)
+		metrics.Joined(f.now.Sub(running.LastTransitionTime.Time))
+	}
+	if isNew(f, bootstrapFailed) {
+		metrics.Failed(conditions.GetReason(f.windows, infrav1.BootstrapSucceededCondition))
+	}
+	if isNew(f, guestEnded) {
+		for _, d := range f.windows.Status.Bootstrap.Durations {
+			metrics.Phase(d.Phase, time.Duration(ptr.Deref(d.Seconds, 0))*time.Second)
+		}
+	}
+}
+
+// isNew says whether something is true of the object, and was not true of it before.
+func isNew(f *facts, of func(*infrav1.WindowsMachine) bool) bool { return of(f.windows) && !of(f.before) }
+
+// movedHere says whether the Machine knows of a VM that the status does not: a move takes the status away.
+func movedHere(f *facts) bool { return !ran(f.before) && f.machine.Spec.ProviderID != "" }
+
+func ran(m *infrav1.WindowsMachine) bool { return ptr.Deref(m.Status.Initialization.Provisioned, false) }
+
+// hasNode says whether a Node has joined for a VM that runs.
+func hasNode(m *infrav1.WindowsMachine) bool { return m.Status.NodeName != "" && ran(m) }
+
+func bootstrapFailed(m *infrav1.WindowsMachine) bool {
+	return conditions.IsFalse(m, infrav1.BootstrapSucceededCondition)
+}
+
+// guestEnded says whether the guest is through with its bootstrap, well or not.
+func guestEnded(m *infrav1.WindowsMachine) bool {
+	told := m.Status.Bootstrap
+	return told != nil && (told.State == string(plan.StateSucceeded) || told.State == string(plan.StateFailed))
+}
+
+// wish is when the VM could be asked for: the machine was there, and so was its user data, which waits for the control plane.
+func wish(f *facts) time.Time {
+	since := f.windows.CreationTimestamp.Time
+	if f.config == nil {
+		return since
+	}
+	data := conditions.Get(f.config, bootstrapv1.DataSecretAvailableCondition)
+	if data != nil && data.LastTransitionTime.After(since) {
+		since = data.LastTransitionTime.Time
+	}
+	return since
+}
+
+// cloudOf is the label of the cloud that has the VM.
+func cloudOf(m *infrav1.WindowsMachine) string {
+	if m.Spec.Azure != nil {
+		return "azure"
+	}
+	return "vsphere"
+}

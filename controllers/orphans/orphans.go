@@ -1,0 +1,235 @@
+// Package orphans tells people of VMs whose machine is gone. A reader may rely on this:
+//
+//   - A VM is an orphan if the Cluster in its mark is here and the WindowsMachine with its provider ID has not been for Lasts. The
+//     Cluster has the name and the UID of the mark. A Cluster that was moved or restored has another UID than before: the one on the
+//     VM of a machine that it has now is its own, too. The VMs of other installations are none of ours.
+//   - It is told in three ways: the metric capwin_orphan_vms counts it while it is seen, an event on its Cluster names it once, and so
+//     does a line of the log. Another line follows when it has not been seen for Lasts. A new process tells anew.
+//   - It is left alone. Whoever may change VMs in a cloud can write our marks, so nothing is done because of them.
+//   - It is told only in the namespace of its mark, and only if a Secret there has an account that sees it. A namespace is told of
+//     at most AtOnce VMs with each look, and at most Most of its VMs are remembered.
+//   - Of a paused Cluster nothing new is told, nor while the account does not know which VMs there are; what was told stays so.
+//   - A look reads the cache and what the accounts remember. It asks neither the API server nor a cloud.
+package orphans
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
+)
+
+const (
+	// Lasts is longer than a cache is behind, and than a restore takes to bring the machines after their Cluster.
+	Lasts = 10 * time.Minute
+
+	// AtOnce and Most bound what a namespace costs, and what one can do to another in a cloud that they share.
+	AtOnce = 10
+	Most   = 1000
+
+	every   = time.Minute
+	maxName = 128 // of what others write
+)
+
+// Accounts show the VMs with our marks, and return the Secrets whose account does not know its VMs at present.
+type Accounts interface {
+	Marked(show func(accounts.Marked)) (blind map[cloud.Key]bool)
+}
+
+// Lookout is a Runnable of a manager. Set its fields before use.
+type Lookout struct {
+	// Client reads the cache.
+	Client   client.Reader
+	Accounts Accounts
+	Events   events.EventRecorder
+	// Count gets the number of a Cluster's orphans, and 0 when there are none any more. The Cluster is NAMESPACE/NAME.
+	Count func(cluster string, vms int)
+	Now   func() time.Time
+	// WatchFilter is the value of the watch-filter label, if this manager is limited by it.
+	WatchFilter string
+
+	orphans map[string]map[vm]*orphan // by namespace
+	counted map[cloud.Key]int         // by Cluster
+}
+
+// vm is one VM of a namespace, however often it is seen.
+type vm struct{ server, providerID string }
+
+// orphan is a VM that is seen without a machine.
+type orphan struct {
+	accounts.Marked
+
+	since, last time.Time
+	told        bool
+}
+
+func (o *orphan) cluster() cloud.Key { return clusterOf(o.Marked) }
+
+// Start looks every minute until ctx ends.
+func (l *Lookout) Start(ctx context.Context) error {
+	ctx = ctrl.LoggerInto(ctx, ctrl.LoggerFrom(ctx).WithName("orphans"))
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			if err := l.Look(ctx); err != nil && ctx.Err() == nil {
+				ctrl.LoggerFrom(ctx).Error(err, "Cannot look for orphaned VMs")
+			}
+		}
+	}
+}
+
+// Look compares the VMs with the machines, once. Start calls it.
+func (l *Lookout) Look(ctx context.Context) error {
+	have, err := read(ctx, l.Client, l.WatchFilter)
+	if err != nil {
+		return err
+	}
+	now := l.Now()
+	l.Accounts.Marked(have.learn)
+	blind := l.Accounts.Marked(func(m accounts.Marked) {
+		if have.orphaned(m) {
+			l.note(m, now)
+		}
+	})
+	gone := l.forget(func(o *orphan) bool { return o.stays(now, blind[o.Secret], have.paused(o.cluster())) })
+	l.count(now)
+	for _, o := range l.due(now) {
+		o.told = true
+		l.tell(ctx, o, have.clusters[o.cluster()])
+	}
+	logGone(ctx, gone)
+	return nil
+}
+
+// note remembers a VM that is seen without a machine.
+func (l *Lookout) note(m accounts.Marked, now time.Time) {
+	id, of := vm{m.Server, m.ProviderID}, l.orphans[m.Key.Namespace]
+	if of == nil {
+		of = map[vm]*orphan{}
+	}
+	if of[id] == nil && len(of) < Most {
+		of[id] = &orphan{since: now}
+	}
+	if o := of[id]; o != nil {
+		o.Marked, o.last = m, now
+	}
+	if l.orphans == nil {
+		l.orphans = map[string]map[vm]*orphan{}
+	}
+	l.orphans[m.Key.Namespace] = of
+}
+
+// stays says whether to remember the VM. One that was told is remembered a while longer than it is seen, so that it is not told again
+// when the cloud cannot read it for a moment; and for as long as it is not known whether it is there.
+func (o *orphan) stays(now time.Time, blind, paused bool) bool {
+	if o.told && (blind || paused) {
+		o.last = now
+	}
+	switch {
+	case paused:
+		return o.told // its machines may be on the way here
+	case blind:
+		return true
+	default:
+		return o.last.Equal(now) || o.told && now.Sub(o.last) < Lasts
+	}
+}
+
+// forget drops all but those that stay, and returns those of them that people were told of.
+func (l *Lookout) forget(stays func(*orphan) bool) (gone []*orphan) {
+	for namespace, of := range l.orphans {
+		for id, o := range of {
+			if stays(o) {
+				continue
+			}
+			delete(of, id)
+			if o.told {
+				gone = append(gone, o)
+			}
+		}
+		if len(of) == 0 {
+			delete(l.orphans, namespace)
+		}
+	}
+	return gone
+}
+
+// is says that the VM is there now and has been without a machine for long enough.
+func (o *orphan) is(now time.Time) bool { return o.last.Equal(now) && now.Sub(o.since) >= Lasts }
+
+// count tells the metric.
+func (l *Lookout) count(now time.Time) {
+	vms := map[cloud.Key]int{}
+	for _, of := range l.orphans {
+		for _, o := range of {
+			if o.is(now) {
+				vms[o.cluster()]++
+			}
+		}
+	}
+	for cluster := range l.counted {
+		if vms[cluster] == 0 {
+			l.Count(cluster.String(), 0)
+		}
+	}
+	for cluster, n := range vms {
+		l.Count(cluster.String(), n)
+	}
+	l.counted = vms
+}
+
+// due are the VMs to tell of now: in each namespace those that have waited for the longest time.
+func (l *Lookout) due(now time.Time) (all []*orphan) {
+	for _, of := range l.orphans {
+		var untold []*orphan
+		for _, o := range of {
+			if !o.told && o.is(now) {
+				untold = append(untold, o)
+			}
+		}
+		slices.SortFunc(untold, func(a, b *orphan) int {
+			return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.Name, b.Name))
+		})
+		all = append(all, untold[:min(AtOnce, len(untold))]...)
+	}
+	return all
+}
+
+// tell makes the event and the line of the log. The recorder takes events that relate to the same object for one.
+func (l *Lookout) tell(ctx context.Context, o *orphan, cluster *clusterv1.Cluster) {
+	name, id, server := cloud.Clean(o.Name, maxName), cloud.Clean(o.ProviderID, maxName), cloud.Clean(o.Server, maxName)
+	machine := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Namespace: o.Key.Namespace, Name: o.Key.Name}}
+	l.Events.Eventf(cluster, machine, corev1.EventTypeWarning, infrav1.OrphanedVMReason, "Look",
+		"VM %q (%s) on %s (Secret %s) was made for WindowsMachine %s, which no longer exists. The VM is left alone; if nothing uses it, "+
+			"delete it in the cloud", name, id, server, o.Secret.Name, o.Key.Name)
+	ctrl.LoggerFrom(ctx).Info("A VM has no machine", "cluster", o.cluster(), "vm", name, "providerID", id, "server", server,
+		"secret", o.Secret.Name, "machine", o.Key.Name)
+}
+
+// logGone writes one line for each Cluster, however many VMs they were.
+func logGone(ctx context.Context, gone []*orphan) {
+	names := map[cloud.Key][]string{}
+	for _, o := range gone {
+		names[o.cluster()] = append(names[o.cluster()], cloud.Clean(o.Name, maxName))
+	}
+	for cluster, vms := range names {
+		slices.Sort(vms)
+		ctrl.LoggerFrom(ctx).Info("VMs without a machine are no longer seen, or have one again", "cluster", cluster,
+			"count", len(vms), "vms", vms[:min(AtOnce, len(vms))])
+	}
+}

@@ -1,0 +1,50 @@
+package vsphere
+
+import (
+	"context"
+	"testing"
+
+	"github.com/vmware/govmomi/find"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
+)
+
+// markedCopy clones a VM as a person does in the vCenter: the clone has its advanced configuration, which the simulator leaves to
+// us, and an id of its own.
+func markedCopy(v *stage, name, as string) {
+	v.t.Helper()
+	ctx, finder := context.Background(), find.NewFinder(v.Client)
+	folder := expect.Got(finder.Folder(ctx, "/"+vcenter.Datacenter+"/vm/"+vcenter.Folder))(v.t)
+	pool := expect.Got(finder.ResourcePool(ctx, "/"+vcenter.Datacenter+"/host/"+vcenter.ResourcePool))(v.t)
+	task := expect.Got(v.VM(name).Clone(ctx, folder, as, types.VirtualMachineCloneSpec{
+		Location: types.VirtualMachineRelocateSpec{Pool: new(pool.Reference())},
+		Config:   &types.VirtualMachineConfigSpec{ExtraConfig: v.Read(name, "config.extraConfig").Config.ExtraConfig},
+	}))(v.t)
+	v.Must(task.Wait(ctx))
+	was, is := v.Read(name, "config.instanceUuid").Config, v.Read(as, "config.instanceUuid").Config
+	if v.Extra(as)[markOwner] == "" || was.InstanceUuid == is.InstanceUuid {
+		v.t.Fatalf("the copy has the id %s and %v, so it shows nothing", is.InstanceUuid, v.Extra(as))
+	}
+}
+
+// TestMarkedCostsNothing: what the watch has seen is told without a call.
+func TestMarkedCostsNothing(t *testing.T) {
+	v := newStage(t)
+	a, m := v.account(), v.machine("m")
+	running(t, a, m)
+	watched(t, a)
+	wait.Until(t, "the VM to be known", func() (any, bool) {
+		vms, known := a.Marked()
+		return vms, known && len(vms) == 1
+	})
+	v.Count()
+	for range 1000 {
+		a.Marked()
+	}
+	if calls := v.Count(); sum(calls) > 0 {
+		t.Errorf("it cost %v", calls)
+	}
+}

@@ -1,0 +1,56 @@
+// Package scrape reads the metrics of this process as Prometheus does.
+package scrape
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// Samples are the values of our series by their names with labels, as in capwin_cloud_accounts{cloud="vsphere"}. The labels are in
+// the order of the alphabet.
+type Samples map[string]float64
+
+// Now returns what a scrape gets now.
+func Now(t testing.TB) Samples {
+	t.Helper()
+	return Of(t, metrics.Registry)
+}
+
+// Of returns what a scrape gets of a registry.
+func Of(t testing.TB, from prometheus.Gatherer) Samples {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	promhttp.HandlerFor(from, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	if answer.Code != http.StatusOK {
+		t.Fatalf("a scrape gets %d: %s", answer.Code, answer.Body)
+	}
+	found := Samples{}
+	for line := range strings.Lines(answer.Body.String()) {
+		line = strings.TrimSpace(line)
+		if at := strings.LastIndex(line, " "); strings.HasPrefix(line, "capwin_") {
+			found[line[:at]] = expect.Got(strconv.ParseFloat(line[at+1:], 64))(t)
+		}
+	}
+	return found
+}
+
+// Since are the series of one metric whose values have changed, and by how much. A histogram's metric is its count or its sum.
+func Since(t testing.TB, before Samples, metric string) Samples {
+	t.Helper()
+	changed := Samples{}
+	for series, value := range Now(t) {
+		if name, _, _ := strings.Cut(series, "{"); name == metric && value != before[series] {
+			changed[series] = value - before[series]
+		}
+	}
+	return changed
+}
