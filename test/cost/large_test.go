@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -63,9 +64,7 @@ func (s *stage) disturb() {
 // restart our managers, and wait until they have looked at all machines.
 func (s *stage) restart() {
 	s.t.Helper()
-	for _, component := range servers.Components {
-		expect.OK(s.t, shared.Management.Pause(component))
-	}
+	s.pause()
 	before := s.counted()
 	s.report("known after a restart", before, func() {
 		for _, component := range servers.Components {
@@ -80,6 +79,16 @@ func (s *stage) restart() {
 		})
 	})
 	s.reportMemory()
+}
+
+// pause our managers. Their leases would keep the next ones from beginning for minutes.
+func (s *stage) pause() {
+	s.t.Helper()
+	for _, component := range servers.Components {
+		expect.OK(s.t, shared.Management.Pause(component))
+		home := client.InNamespace("capwin-" + component + "-system")
+		expect.OK(s.t, s.Client.DeleteAllOf(s.t.Context(), &coordinationv1.Lease{}, home))
+	}
 }
 
 // outage of the vCenter, in which a VM is switched off.

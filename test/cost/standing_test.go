@@ -9,13 +9,14 @@ import (
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/retry"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
-	"github.com/capwin/cluster-api-provider-windows/test/servers"
 )
 
 // original is the name of the machine that others are copies of. It is part of no other name.
@@ -31,17 +32,15 @@ func (s *stage) standAll() {
 	s.awaitAll("Ready machine", 1, is(infrav1.ReadyCondition, "True Running"))
 	s.joinAll(1)
 	s.machines = all
-	for _, component := range servers.Components {
-		expect.OK(s.t, shared.Management.Pause(component))
-	}
+	s.pause()
 	parts := s.parts()
 	ids := make([]string, all-1)
 	for i := range ids {
 		ids[i] = uuid.NewString()
 	}
-	s.vcenter.Copy(original, len(ids), func(n int, vm *mo.VirtualMachine) {
-		change := replacer(parts.id, ids[n], nameOf(n))
-		vm.Name, vm.Config.InstanceUuid = nameOf(n), ids[n]
+	s.vcenter.Copy(parts.vm, len(ids), func(n int, vm *mo.VirtualMachine) {
+		change := parts.replacer(ids[n], nameOf(n))
+		vm.Name, vm.Config.InstanceUuid = cloud.ComputerName(nameOf(n), ids[n]), ids[n]
 		for _, option := range vm.Config.ExtraConfig {
 			if option, ok := option.(*types.OptionValue); ok {
 				text, _ := option.Value.(string)
@@ -54,16 +53,17 @@ func (s *stage) standAll() {
 
 func nameOf(n int) string { return fmt.Sprint("copy-", n) }
 
-func replacer(was, is, name string, more ...string) *strings.Replacer {
-	return strings.NewReplacer(append([]string{was, is, original, name}, more...)...)
-}
-
 // parts are the objects of the original.
 type parts struct {
 	machine *clusterv1.Machine
 	// objects are the others, the owned ones and the Node.
 	objects []client.Object
-	id      string // of the VM
+	id, vm  string
+}
+
+// replacer turns what is the original's into what is a copy's.
+func (p parts) replacer(id, name string, more ...string) *strings.Replacer {
+	return strings.NewReplacer(append([]string{p.id, id, p.vm, cloud.ComputerName(name, id), original, name}, more...)...)
 }
 
 func (s *stage) parts() parts {
@@ -76,19 +76,20 @@ func (s *stage) parts() parts {
 		expect.OK(s.t, s.Client.Get(s.t.Context(), key, o))
 	}
 	expect.OK(s.t, s.Client.Get(s.t.Context(), client.ObjectKey{Name: windows.Status.ComputerName}, node))
-	p.objects, p.id = []client.Object{windows, config, data, node}, strings.TrimPrefix(windows.Spec.ProviderID, "vsphere://")
+	p.objects, p.vm = []client.Object{windows, config, data, node}, windows.Status.ComputerName
+	p.id = strings.TrimPrefix(windows.Spec.ProviderID, "vsphere://")
 	return p
 }
 
 // stand makes a copy of all objects. The Machine comes first: it owns others.
 func (s *stage) stand(p parts, name, id string) {
 	s.t.Helper()
-	machine := s.copyOf(p.machine, replacer(p.id, id, name))
-	owner := replacer(p.id, id, name, string(p.machine.UID), string(machine.GetUID()))
+	machine := s.copyOf(p.machine, p.replacer(id, name))
+	owner := p.replacer(id, name, string(p.machine.UID), string(machine.GetUID()))
 	for _, o := range p.objects {
 		copied := s.copyOf(o, owner)
 		if _, config := o.(*bootstrapv1.WindowsBootstrapConfig); config {
-			owner = replacer(p.id, id, name, string(p.machine.UID), string(machine.GetUID()), string(o.GetUID()), string(copied.GetUID()))
+			owner = p.replacer(id, name, string(p.machine.UID), string(machine.GetUID()), string(o.GetUID()), string(copied.GetUID()))
 		}
 	}
 }
@@ -109,9 +110,15 @@ func (s *stage) copyOf(o client.Object, change *strings.Replacer) client.Object 
 	if _, plain := o.(*corev1.Secret); plain {
 		return made
 	}
-	status := fresh()
-	status.SetResourceVersion(made.GetResourceVersion())
-	status.SetUID(made.GetUID())
-	expect.OK(s.t, s.Client.Status().Update(s.t.Context(), status))
+	// Cluster API has begun with it.
+	expect.OK(s.t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if err := s.Client.Get(s.t.Context(), client.ObjectKeyFromObject(made), made); err != nil {
+			return err
+		}
+		status := fresh()
+		status.SetResourceVersion(made.GetResourceVersion())
+		status.SetUID(made.GetUID())
+		return s.Client.Status().Update(s.t.Context(), status)
+	}))
 	return made
 }
