@@ -38,12 +38,16 @@ func measure(f *facts) {
 }
 
 // isNew says whether something is true of the object, and was not true of it before.
-func isNew(f *facts, of func(*infrav1.WindowsMachine) bool) bool { return of(f.windows) && !of(f.before) }
+func isNew(f *facts, of func(*infrav1.WindowsMachine) bool) bool {
+	return of(f.windows) && !of(f.before)
+}
 
 // movedHere says whether the Machine knows of a VM that the status does not: a move takes the status away.
 func movedHere(f *facts) bool { return !ran(f.before) && f.machine.Spec.ProviderID != "" }
 
-func ran(m *infrav1.WindowsMachine) bool { return ptr.Deref(m.Status.Initialization.Provisioned, false) }
+func ran(m *infrav1.WindowsMachine) bool {
+	return ptr.Deref(m.Status.Initialization.Provisioned, false)
+}
 
 // hasNode says whether a Node has joined for a VM that runs.
 func hasNode(m *infrav1.WindowsMachine) bool { return m.Status.NodeName != "" && ran(m) }
