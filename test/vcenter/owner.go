@@ -14,7 +14,6 @@ import (
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/property"
-	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/view"
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/methods"
@@ -184,8 +183,8 @@ func (o *Owner) Guestinfo(name, key string) []byte {
 // Update changes properties of an object as vCenter does by itself.
 func (o *Owner) Update(ref types.ManagedObjectReference, changes ...types.PropertyChange) {
 	ctx := o.model.Service.Context
-	vm, _ := o.model.Map().Get(ref).(*simulator.VirtualMachine)
-	ctx.WithLock(vm, func() { ctx.Update(vm, changes) })
+	object := o.model.Map().Get(ref)
+	ctx.WithLock(object, func() { ctx.Update(object, changes) })
 }
 
 // Sessions that are open, by their keys.

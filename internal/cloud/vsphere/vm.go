@@ -31,6 +31,9 @@ const (
 
 	// reportKey is where the guest reports on its bootstrap.
 	reportKey = "guestinfo.capwin.report"
+
+	// diskUUIDKey shows the guest the ids of its disks. The CSI driver of vSphere finds no volume in the guest without them.
+	diskUUIDKey = "disk.EnableUUID"
 )
 
 func extraConfig(key string) string { return `config.extraConfig["` + key + `"]` }
