@@ -27,8 +27,8 @@ const (
 	metricsRules = "config/monitoring/rules.yaml"
 )
 
-// served are the metrics that a process with both managers serves, with the names of their labels in the order of the alphabet. The
-// managers are wired as in production, and not started.
+// served are the metrics that a process with both managers serves, with the names of their labels in the order of the alphabet.
+// The managers are wired as in production, and not started.
 func served(t *testing.T) map[string][]string {
 	t.Helper()
 	wireOnce.Do(func() { wire(t) })
@@ -75,7 +75,8 @@ func wire(t *testing.T) {
 func TestMetricsPage(t *testing.T) {
 	page := string(expect.Got(os.ReadFile(metricsPage))(t))
 	listed := map[string][]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `(capwin_[a-z_]+)` \\| ([^|]*)\\| [^|]+ \\| [^|]+ \\|$").FindAllStringSubmatch(page, -1) {
+	rows := regexp.MustCompile("(?m)^\\| `(capwin_[a-z_]+)` \\| ([^|]*)\\| [^|]+ \\| [^|]+ \\|$")
+	for _, row := range rows.FindAllStringSubmatch(page, -1) {
 		labels := []string{}
 		for _, label := range regexp.MustCompile("`([a-z_]+)`").FindAllStringSubmatch(row[2], -1) {
 			labels = append(labels, label[1])

@@ -69,9 +69,9 @@ func TestScraperFindsTheManagers(t *testing.T) {
 		for label, value := range service.Spec.Selector {
 			expect.Same(t, "label "+label+" of the pod", value, pod.Spec.Template.Labels[label])
 		}
-		ports := pod.Spec.Template.Spec.Containers[0].Ports
-		if !slices.ContainsFunc(ports, func(p corev1.ContainerPort) bool { return p.Name == service.Spec.Ports[0].TargetPort.String() }) {
-			t.Errorf("no port of the pod is named %s", service.Spec.Ports[0].TargetPort.String())
+		ports, port := pod.Spec.Template.Spec.Containers[0].Ports, service.Spec.Ports[0].TargetPort.String()
+		if !slices.ContainsFunc(ports, func(p corev1.ContainerPort) bool { return p.Name == port }) {
+			t.Errorf("no port of the pod is named %s", port)
 		}
 		for label, value := range monitor.Spec.Selector.MatchLabels {
 			expect.Same(t, "label "+label+" of the Service", value, service.Labels[label])
@@ -125,7 +125,7 @@ type (
 
 // TestStateMetrics: each path is a field of the kind that it is for, and what becomes a number can be one.
 func TestStateMetrics(t *testing.T) {
-	content := expect.Got(os.ReadFile(filepath.Join(root, "config/monitoring/kube-state-metrics/resources.yaml")))(t)
+	content := expect.Got(os.ReadFile(filepath.Join(root, "config", "monitoring", "kube-state-metrics", "resources.yaml")))(t)
 	var config stateResources
 	expect.OK(t, yaml.UnmarshalStrict(content, &config))
 	expect.Same(t, "kind", "CustomResourceStateMetrics", config.Kind)
