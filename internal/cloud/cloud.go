@@ -123,8 +123,9 @@ type Machine struct {
 	// Existed says that the VM existed once. If its folder is not found now, the VM may still be there.
 	Existed bool
 
-	// UserData is what the guest runs at its first start. Only Ensure needs it, and not of a settled machine.
-	UserData UserData
+	// UserData reads what the guest runs at its first start. Ensure calls it when it is about to ask for the VM, and at no other
+	// time: each call is a request. After an error, which Ensure returns as it is, nothing has been asked for.
+	UserData func(context.Context) (UserData, error) `json:"-"`
 
 	// Settled says that the Node has joined, or that its bootstrap has failed for good: the guest needs its user data no more.
 	Settled bool
@@ -135,7 +136,8 @@ type VM struct {
 	// State of the VM.
 	State State
 
-	// Detail tells people what the cloud is doing: "cloning". It must not change while the cloud is still doing it.
+	// Detail tells people what the cloud is doing: "cloning". It must not change while the cloud is still doing it. Of a VM that
+	// runs it tells what is wrong with it, such as that the cloud cannot reach it; empty if nothing is.
 	Detail string
 
 	// Addresses are those that the cloud and the guest report.
@@ -169,6 +171,9 @@ const (
 
 // UserData holds secrets, so it prints as "[hidden]".
 type UserData []byte
+
+// Read returns the data themselves, for a caller that has them already.
+func (d UserData) Read(context.Context) (UserData, error) { return d, nil }
 
 // String hides the data from logs.
 func (UserData) String() string { return "[hidden]" }

@@ -49,6 +49,10 @@ var machineLimits = slices.Concat(
 	adapterLimits,
 	between("spec.vsphere.cpus", 2, 768),
 	between("spec.vsphere.memoryMiB", 4096, 25165824),
+	[]limit{ // no more than the object's cpus
+		{"spec.vsphere.coresPerSocket", "minimum", int64(1), int64(0), "should be greater than or equal to 1"},
+		{"spec.vsphere.coresPerSocket", "maximum", int64(4), int64(772), "should be less than or equal to 768"},
+	},
 	identityLimits("spec.azure.identityRef"),
 	[]limit{
 		longest("spec.azure.subscriptionID", guid, guid+"1", 36),

@@ -13,7 +13,7 @@ const (
 
 // machineRules are the rules of machines and of their templates.
 var machineRules = slices.Concat(
-	[]rule{oneCloud, memory},
+	[]rule{oneCloud, memory, cores},
 	[]rule{
 		named("spec.vsphere.datacenter", "dc1 or /europe/dc1"),
 		named("spec.vsphere.image.template", "windows-2022 or /dc1/vm/templates/windows-2022"),
@@ -148,6 +148,18 @@ var memory = rule{
 	message:  "memoryMiB must be a multiple of 4, as vSphere requires",
 	accepted: []map[string]any{{"spec.vsphere.memoryMiB": int64(4100)}, {"spec.vsphere.memoryMiB": absent}},
 	refused:  []map[string]any{{"spec.vsphere.memoryMiB": int64(4098)}},
+}
+
+var cores = rule{
+	at: "spec.vsphere", field: "spec.vsphere.coresPerSocket",
+	message: "cpus must be set, to a multiple of coresPerSocket, such as cpus 8 with coresPerSocket 4",
+	accepted: []map[string]any{
+		{"spec.vsphere.cpus": int64(8), "spec.vsphere.coresPerSocket": int64(4)}, {"spec.vsphere.coresPerSocket": absent},
+	},
+	refused: []map[string]any{
+		{"spec.vsphere.cpus": int64(8), "spec.vsphere.coresPerSocket": int64(3)},
+		{"spec.vsphere.cpus": absent, "spec.vsphere.coresPerSocket": int64(4)},
+	},
 }
 
 // otherCloud has the only change of all of spec.vsphere and spec.azure; TestClasses has those of their fields.

@@ -14,7 +14,6 @@ import (
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/property"
-	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/view"
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/methods"
@@ -52,12 +51,13 @@ func (o *Owner) done(task *object.Task, err error) {
 // VMs are the names of all VMs but the template.
 func (o *Owner) VMs() []string {
 	o.t.Helper()
-	all := o.all()
+	all := o.All()
 	delete(all, Template)
 	return slices.Sorted(maps.Keys(all))
 }
 
-func (o *Owner) all() map[string]types.ManagedObjectReference {
+// All VMs and the template, by their names.
+func (o *Owner) All() map[string]types.ManagedObjectReference {
 	o.t.Helper()
 	ctx := context.Background()
 	views, err := view.NewManager(o.Client).CreateContainerView(ctx, o.Client.ServiceContent.RootFolder,
@@ -76,7 +76,7 @@ func (o *Owner) all() map[string]types.ManagedObjectReference {
 // VM of a name.
 func (o *Owner) VM(name string) *object.VirtualMachine {
 	o.t.Helper()
-	ref, ok := o.all()[name]
+	ref, ok := o.All()[name]
 	if !ok {
 		o.t.Fatalf("there is no VM %s", name)
 	}
@@ -184,8 +184,8 @@ func (o *Owner) Guestinfo(name, key string) []byte {
 // Update changes properties of an object as vCenter does by itself.
 func (o *Owner) Update(ref types.ManagedObjectReference, changes ...types.PropertyChange) {
 	ctx := o.model.Service.Context
-	vm, _ := o.model.Map().Get(ref).(*simulator.VirtualMachine)
-	ctx.WithLock(vm, func() { ctx.Update(vm, changes) })
+	object := o.model.Map().Get(ref)
+	ctx.WithLock(object, func() { ctx.Update(object, changes) })
 }
 
 // Sessions that are open, by their keys.

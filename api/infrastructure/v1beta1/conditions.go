@@ -127,6 +127,13 @@ const (
 	// CredentialsMissingReason: the Secret with the credentials does not exist or is incomplete.
 	CredentialsMissingReason = "CredentialsMissing"
 
+	// CredentialsBeingDeletedReason: the Secret with the credentials is being deleted. It stays until the machines are gone
+	// that may have a VM, and no new VM is made with it.
+	CredentialsBeingDeletedReason = "CredentialsBeingDeleted"
+
+	// CredentialsTooLargeReason: the Secrets with credentials of the namespace hold more than the controller keeps.
+	CredentialsTooLargeReason = "CredentialsTooLarge"
+
 	// CredentialsRejectedReason: the cloud rejects the credentials, or the account lacks a privilege.
 	CredentialsRejectedReason = "CredentialsRejected"
 
@@ -144,6 +151,9 @@ const (
 
 	// CapacityExhaustedReason: a quota or the capacity is used up. The controller tries again at long intervals.
 	CapacityExhaustedReason = "CapacityExhausted"
+
+	// CloudTaskFailedReason: the cloud could not make, start or remove the VM now. The controller tries again after a pause.
+	CloudTaskFailedReason = "CloudTaskFailed"
 
 	// SpecInvalidReason: the cloud refuses the spec, or the spec lacks a field; it must be changed.
 	SpecInvalidReason = "SpecInvalid"

@@ -3,6 +3,7 @@ package v1beta1
 // VSphereVM is a VM that is cloned from a template in a vCenter.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.memoryMiB) || self.memoryMiB < 4096 || self.memoryMiB % 4 == 0",message="memoryMiB must be a multiple of 4, as vSphere requires",fieldPath=".memoryMiB"
+// +kubebuilder:validation:XValidation:rule="!has(self.coresPerSocket) || self.coresPerSocket < 1 || (has(self.cpus) && self.cpus % self.coresPerSocket == 0)",message="cpus must be set, to a multiple of coresPerSocket, such as cpus 8 with coresPerSocket 4",fieldPath=".coresPerSocket"
 type VSphereVM struct {
 	// identityRef names the Secret with the vCenter and the login, such as {kind:
 	// Secret, name: vcenter}. Its keys are server (host or host:port), username,
@@ -75,6 +76,15 @@ type VSphereVM struct {
 	// +kubebuilder:validation:Maximum=768
 	CPUs int32 `json:"cpus,omitempty"`
 
+	// coresPerSocket says how the CPUs are grouped: a VM with 8 cpus and 4
+	// coresPerSocket has 2 sockets. cpus must be a multiple of it. Default: the
+	// template's, or 1 if cpus is not a multiple of that. Immutable.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=768
+	CoresPerSocket int32 `json:"coresPerSocket,omitempty"`
+
 	// memoryMiB is the VM's memory, such as 16384, a multiple of 4. Windows and
 	// Kubernetes need about 3 GiB of it. If pods would get less than 2 GiB, the VM
 	// is not made unless the WindowsBootstrapConfig has
@@ -120,9 +130,11 @@ type VSphereNetworkInterface struct {
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]+|nat|loopback|(ethernet|veth|br|cali|flannel|docker|antrea)([-a-z0-9]*[a-z0-9])?)$')",message="must not be a number, nat or loopback, and must not begin with ethernet, veth, br, cali, flannel, docker or antrea: Windows, CNIs and VMware Tools use such names themselves; use a name such as node"
 	Name string `json:"name,omitempty"`
 
-	// network or port group that the adapter is connected to, by name or inventory
-	// path, such as VM Network or /dc1/network/nodes. Several adapters may be in
-	// one network.
+	// network or port group that the adapter is connected to: its name, switch and
+	// name such as switch1/nodes, inventory path such as /dc1/network/nodes, or
+	// reference such as dvportgroup-34. Of two with one name, the one that the
+	// hosts of the resource pool have is used. Several adapters may be in one
+	// network.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1

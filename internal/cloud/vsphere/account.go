@@ -77,7 +77,8 @@ func (a *account) Close(ctx context.Context) error { return a.session.Close(ctx)
 
 // pursue gathers what is known and decides. If the step is a question, it asks the vCenter and decides again; otherwise it
 // starts at most one task and returns.
-func (a *account) pursue(ctx context.Context, m cloud.Machine, want goal) (cloud.VM, error) {
+func (a *account) pursue(ctx context.Context, m cloud.Machine, want goal) (vm cloud.VM, err error) {
+	defer func() { err = a.session.Told(ctx, m.ProviderID, vm.State == cloud.Running, err) }()
 	s, err := a.gather(ctx, m)
 	for err == nil {
 		switch then := next(m, s, want); {

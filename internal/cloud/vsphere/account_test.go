@@ -54,7 +54,7 @@ func (v *stage) cloneBy(m cloud.Machine, name string, change func(*types.Virtual
 	a := v.account()
 	at, err := a.places.Find(v.t.Context(), *m.Spec.VSphere)
 	v.Must(err)
-	spec, err := cloneSpec(m, at)
+	spec, err := cloneSpec(m, hello, at)
 	v.Must(err)
 	change(&spec)
 	v.Clone(name, spec)

@@ -13,7 +13,7 @@ import (
 // removes those that are too many. Those in known have the MACs that they must get.
 func adapterChanges(at places.Placement, known []infrav1.MachineNetworkInterface) []types.BaseVirtualDeviceConfigSpec {
 	if len(at.Networks) == 0 {
-		return nil // the template's adapters stay as they are
+		return unpluggedChanges(at.Adapters)
 	}
 	var changes []types.BaseVirtualDeviceConfigSpec
 	change := func(what types.VirtualDeviceConfigSpecOperation, device types.BaseVirtualDevice) {
@@ -35,6 +35,35 @@ func adapterChanges(at places.Placement, known []infrav1.MachineNetworkInterface
 		change(types.VirtualDeviceConfigSpecOperationRemove, at.Adapters[i])
 	}
 	return changes
+}
+
+// unpluggedChanges plugs in those of the template's adapters that would not be: image builders leave them so, and such a VM would
+// be cut off. All else of them stays, but for the MAC and the port on a switch, which are the template's own.
+func unpluggedChanges(adapters []places.Adapter) (changes []types.BaseVirtualDeviceConfigSpec) {
+	for _, one := range adapters {
+		card := one.GetVirtualEthernetCard()
+		if c := card.Connectable; c == nil || c.StartConnected {
+			continue
+		}
+		connect(one, anyPort(card.Backing), "")
+		changes = append(changes, &types.VirtualDeviceConfigSpec{
+			Operation: types.VirtualDeviceConfigSpecOperationEdit, Device: one,
+		})
+	}
+	return changes
+}
+
+// anyPort is the same network without the template's port in it.
+func anyPort(backing types.BaseVirtualDeviceBackingInfo) types.BaseVirtualDeviceBackingInfo {
+	ofSwitch, ok := backing.(*types.VirtualEthernetCardDistributedVirtualPortBackingInfo)
+	if !ok || ofSwitch.Port.PortgroupKey == "" {
+		return backing
+	}
+	free := *ofSwitch
+	free.Port = types.DistributedVirtualSwitchPortConnection{
+		SwitchUuid: ofSwitch.Port.SwitchUuid, PortgroupKey: ofSwitch.Port.PortgroupKey,
+	}
+	return &free
 }
 
 // connect sets network and MAC of an adapter, and plugs it in, which the template's need not be. Without a MAC the vCenter

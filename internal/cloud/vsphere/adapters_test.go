@@ -32,7 +32,9 @@ func TestAdapterChanges(t *testing.T) {
 		known    []infrav1.MachineNetworkInterface
 		want     []string
 	}{
-		"the template's own":    {2, nil, nil, nil},
+		"the template's own": {2, nil, nil, []string{
+			"edit 4000 *types.VirtualVmxnet3 template assigned ", "edit 4001 *types.VirtualE1000e template assigned ",
+		}},
 		"one":                   {1, networks("a"), nil, []string{edited}},
 		"another is added":      {1, networks("a", "b"), nil, []string{edited, "add -2 *types.VirtualVmxnet3 b  "}},
 		"the template has none": {0, networks("a"), nil, []string{"add -1 *types.VirtualVmxnet3 a  "}},
@@ -80,6 +82,28 @@ func TestAdapterChanges(t *testing.T) {
 	}
 }
 
+// TestUnplugged: a template whose adapter does not start connected would make a node that nothing can reach.
+func TestUnplugged(t *testing.T) {
+	backing := &types.VirtualEthernetCardDistributedVirtualPortBackingInfo{Port: types.DistributedVirtualSwitchPortConnection{
+		SwitchUuid: "switch", PortgroupKey: "group", PortKey: "8", ConnectionCookie: 5,
+	}}
+	unplugged, plugged := &types.VirtualVmxnet3{}, &types.VirtualVmxnet3{}
+	unplugged.Connectable = &types.VirtualDeviceConnectInfo{AllowGuestControl: true}
+	plugged.Connectable = &types.VirtualDeviceConnectInfo{StartConnected: true}
+	unplugged.Backing, plugged.Backing = backing, backing
+	changes := adapterChanges(places.Placement{Adapters: []places.Adapter{plugged, unplugged}}, nil)
+	if len(changes) != 1 || changes[0].GetVirtualDeviceConfigSpec().Device != unplugged || !unplugged.Connectable.StartConnected {
+		t.Fatalf("changes %+v, want that the one that is not plugged in will be", changes)
+	}
+	if card := unplugged; card.Backing.(*types.VirtualEthernetCardDistributedVirtualPortBackingInfo).Port != //nolint:errcheck // because it would panic
+		(types.DistributedVirtualSwitchPortConnection{SwitchUuid: "switch", PortgroupKey: "group"}) {
+		t.Error("the VM wants the port of the template")
+	}
+	if backing.Port.PortKey != "8" {
+		t.Error("what is known of the template was changed")
+	}
+}
+
 // TestNetworkInterfaces: the VM's adapters are where the spec says, in its order, with the MACs that the guest looks for.
 func TestNetworkInterfaces(t *testing.T) {
 	v := newStage(t)
@@ -124,6 +148,6 @@ func TestReservedMAC(t *testing.T) {
 	a := v.account()
 	wait.Until(t, "the VM to be refused", func() (any, bool) {
 		vm, err := a.Ensure(t.Context(), m)
-		return []any{vm, err}, err != nil && strings.HasPrefix(err.Error(), "vSphere cannot make a VM of this spec")
+		return []any{vm, err}, err != nil && strings.Contains(err.Error(), "conflicts with VMware reserved MACs")
 	})
 }

@@ -18,20 +18,22 @@ import (
 const maxUserData = 60_000
 
 // cloneSpec puts all that a VM needs into one request, so that there is no second request that could be lost.
-func cloneSpec(m cloud.Machine, at places.Placement) (types.VirtualMachineCloneSpec, error) {
-	extra, err := guestinfo(m)
+func cloneSpec(m cloud.Machine, data cloud.UserData, at places.Placement) (types.VirtualMachineCloneSpec, error) {
+	extra, err := guestinfo(m, data)
 	if err != nil {
 		return types.VirtualMachineCloneSpec{}, err
 	}
 	config := &types.VirtualMachineConfigSpec{
 		// The guest sees Uuid in its firmware, where the cloud provider reads it as well. The vCenter finds VMs by
 		// InstanceUuid and keeps it unique.
-		Uuid:         idOf(m),
-		InstanceUuid: idOf(m),
-		NumCPUs:      m.Spec.VSphere.CPUs,
-		MemoryMB:     int64(m.Spec.VSphere.MemoryMiB),
-		ExtraConfig:  extra,
-		DeviceChange: adapterChanges(at, m.NetworkInterfaces),
+		Uuid:              idOf(m),
+		InstanceUuid:      idOf(m),
+		NumCPUs:           m.Spec.VSphere.CPUs,
+		NumCoresPerSocket: coresPerSocket(*m.Spec.VSphere, at.CoresPerSocket),
+		MemoryMB:          int64(m.Spec.VSphere.MemoryMiB),
+		ExtraConfig:       extra,
+		DeviceChange:      adapterChanges(at, m.NetworkInterfaces),
+		VAppConfigRemoved: at.VAppConfig,
 	}
 	return types.VirtualMachineCloneSpec{
 		Location: types.VirtualMachineRelocateSpec{Folder: &at.Folder, Pool: &at.Pool, Datastore: at.Datastore},
@@ -40,10 +42,22 @@ func cloneSpec(m cloud.Machine, at places.Placement) (types.VirtualMachineCloneS
 	}, nil
 }
 
+// coresPerSocket groups the CPUs as the spec says. Otherwise they stay grouped as the template's, unless their number does not
+// allow that, which the vCenter would refuse.
+func coresPerSocket(spec infrav1.VSphereVM, ofTemplate int32) *int32 {
+	switch {
+	case spec.CoresPerSocket > 0:
+		return &spec.CoresPerSocket
+	case ofTemplate > 0 && spec.CPUs%ofTemplate != 0:
+		return new(int32(1))
+	}
+	return nil
+}
+
 // guestinfo returns what cloudbase-init reads in the guest, and our marks. A template that was a node itself may have a report, or
 // a mark, of that life: an empty value removes its key.
-func guestinfo(m cloud.Machine) ([]types.BaseOptionValue, error) {
-	userData := pack(m.UserData)
+func guestinfo(m cloud.Machine, data cloud.UserData) ([]types.BaseOptionValue, error) {
+	userData := pack(data)
 	if len(userData) > maxUserData {
 		return nil, cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
 			"the packed user data has %d bytes, but a vSphere guest can read only %d: put less into the files and commands of the "+
@@ -64,6 +78,7 @@ func guestinfo(m cloud.Machine) ([]types.BaseOptionValue, error) {
 		{markCluster, m.Cluster.String()},
 		{markUserData, given},
 		{reportKey, ""},
+		{diskUUIDKey, "TRUE"},
 	} {
 		all = append(all, &types.OptionValue{Key: o.key, Value: o.value})
 	}

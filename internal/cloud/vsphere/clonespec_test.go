@@ -21,7 +21,7 @@ func TestCloneSpec(t *testing.T) {
 	m := machineOf(t, "m", infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{CPUs: 4, MemoryMiB: 8192}})
 	m.Cluster = cloud.ClusterMark{Name: "c", UID: "1-2-3"}
 	at := places.Placement{Template: ref("VirtualMachine"), Folder: ref("Folder"), Pool: ref("ResourcePool")}
-	got, err := cloneSpec(m, at)
+	got, err := cloneSpec(m, hello, at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestCloneSpec(t *testing.T) {
 		Config: &types.VirtualMachineConfigSpec{
 			Uuid: idOf(m), InstanceUuid: idOf(m), NumCPUs: 4, MemoryMB: 8192,
 			ExtraConfig: []types.BaseOptionValue{
-				&types.OptionValue{Key: "guestinfo.userdata", Value: pack(m.UserData)},
+				&types.OptionValue{Key: "guestinfo.userdata", Value: pack(hello)},
 				&types.OptionValue{Key: "guestinfo.userdata.encoding", Value: "gzip+base64"},
 				&types.OptionValue{Key: "guestinfo.metadata", Value: base64.StdEncoding.EncodeToString([]byte(metadata))},
 				&types.OptionValue{Key: "guestinfo.metadata.encoding", Value: "base64"},
@@ -41,6 +41,7 @@ func TestCloneSpec(t *testing.T) {
 				&types.OptionValue{Key: "capwin.cluster", Value: "c/1-2-3"},
 				&types.OptionValue{Key: "capwin.userData", Value: "given"},
 				&types.OptionValue{Key: "guestinfo.capwin.report", Value: ""},
+				&types.OptionValue{Key: "disk.EnableUUID", Value: "TRUE"},
 			},
 		},
 	}
@@ -52,18 +53,48 @@ func TestCloneSpec(t *testing.T) {
 		store := ref("Datastore")
 		at := at
 		at.Datastore = &store
-		got, err := cloneSpec(m, at)
+		got, err := cloneSpec(m, hello, at)
 		if err != nil || got.Location.Datastore == nil || got.Config.DeviceChange != nil {
 			t.Fatalf("cloneSpec = %+v, %v", got, err)
 		}
 	})
+	t.Run("of an OVA", func(t *testing.T) {
+		at := at
+		at.VAppConfig = new(true)
+		got, err := cloneSpec(m, hello, at)
+		if err != nil || got.Config.VAppConfigRemoved == nil || !*got.Config.VAppConfigRemoved {
+			t.Fatalf("cloneSpec = %+v, %v", got, err)
+		}
+	})
 	t.Run("more user data than fits", func(t *testing.T) {
-		m := m
-		m.UserData = make(cloud.UserData, maxUserData)
-		_, _ = rand.Read(m.UserData)
-		_, err := cloneSpec(m, at)
+		data := make(cloud.UserData, maxUserData)
+		_, _ = rand.Read(data)
+		_, err := cloneSpec(m, data, at)
 		cloudtest.WantError(t, err, cloud.Invalid, infrav1.SpecInvalidReason)
 	})
+}
+
+// TestCoresPerSocket: the vCenter refuses a number of CPUs that is not a multiple of the cores per socket, the template's too.
+func TestCoresPerSocket(t *testing.T) {
+	for name, c := range map[string]struct {
+		cpus, cores, ofTemplate int32
+		want                    int32 // 0 is the template's
+	}{
+		"all the template's":         {0, 0, 4, 0},
+		"the template's fit":         {8, 0, 4, 0},
+		"the template's do not":      {6, 0, 4, 1},
+		"fewer CPUs than a socket's": {2, 0, 4, 1},
+		"the vCenter chooses":        {6, 0, 0, 0},
+		"the spec's":                 {8, 2, 4, 2},
+		"the spec's, over a choice":  {8, 8, 0, 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := coresPerSocket(infrav1.VSphereVM{CPUs: c.cpus, CoresPerSocket: c.cores}, c.ofTemplate)
+			if (got == nil) != (c.want == 0) || got != nil && *got != c.want {
+				t.Errorf("got %v, want %d", got, c.want)
+			}
+		})
+	}
 }
 
 // What is shown offline is what a VM gets.
@@ -73,7 +104,7 @@ func TestMetadataIsThatOfTheClone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options, err := guestinfo(m)
+	options, err := guestinfo(m, hello)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,7 +85,10 @@ func machineOf(t *testing.T, name string, spec infrav1.WindowsMachineSpec) cloud
 	}
 	o.Spec.ProviderID = identity.ProviderID
 	return cloud.Machine{
-		Identity: identity, Key: cloud.Key{Namespace: o.Namespace, Name: name}, Spec: o.Spec, UserData: cloud.UserData("#ps1\nhello"),
+		Identity: identity, Key: cloud.Key{Namespace: o.Namespace, Name: name}, Spec: o.Spec, UserData: hello.Read,
 		Created: time.Now(),
 	}
 }
+
+// hello is the user data of machineOf.
+var hello = cloud.UserData("#ps1\nhello")

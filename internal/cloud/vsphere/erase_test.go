@@ -78,7 +78,7 @@ func TestErasingRefused(t *testing.T) {
 		for range 10 {
 			_, err := a.Ensure(t.Context(), m)
 			cloudtest.WantError(t, err, cloud.Denied, infrav1.CredentialsRejectedReason)
-			if !strings.HasSuffix(err.Error(), privilege) {
+			if !strings.Contains(err.Error(), privilege+" on VirtualMachine ") {
 				t.Fatalf("error is %v, want the name of the privilege", err)
 			}
 			if vm, err := a.Observe(t.Context(), m); err != nil || vm.State != cloud.Running || !vm.UserData {
@@ -181,7 +181,7 @@ func TestFormerLife(t *testing.T) {
 	if has := v.Extra(m.Name); has["guestinfo.other"] != "is cloned" {
 		t.Errorf("the clone has %v: what the template had is not cloned, so this test shows nothing", has)
 	}
-	if got := string(v.Guestinfo(m.Name, "userdata")); got != string(m.UserData) {
+	if got := string(v.Guestinfo(m.Name, "userdata")); got != string(hello) {
 		t.Errorf("the guest finds %q", got)
 	}
 }

@@ -43,7 +43,11 @@ func (a *account) start(ctx context.Context, m cloud.Machine, what act, vm types
 		if err != nil {
 			return err
 		}
-		spec, err := cloneSpec(m, at)
+		data, err := m.UserData(ctx)
+		if err != nil {
+			return err
+		}
+		spec, err := cloneSpec(m, data, at)
 		if err != nil {
 			return err
 		}

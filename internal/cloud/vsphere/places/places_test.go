@@ -8,6 +8,7 @@ import (
 
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -156,5 +157,23 @@ func TestAdaptersAreTheCallers(t *testing.T) {
 	*mac() = "00:50:56:00:00:01"
 	if after := *mac(); after != before {
 		t.Errorf("MAC %q became %q", before, after)
+	}
+}
+
+// TestHardware: what a clone has to change of its template is read with the places.
+func TestHardware(t *testing.T) {
+	v := vcenter.New(t)
+	places, ref := In(open(t, v)), v.Owner(t).Template().Reference()
+	find := func() Placement {
+		places.Forget(good())
+		return expect.Got(places.Find(t.Context(), good()))(t)
+	}
+	if at := find(); at.VAppConfig != nil || len(at.Adapters) != 1 {
+		t.Errorf("placement %+v, want an adapter and no vApp", at)
+	}
+	v.Owner(t).Update(ref, types.PropertyChange{Name: "config.vAppConfig", Val: &types.VmConfigInfo{Eula: []string{"yes"}}})
+	v.Owner(t).Update(ref, types.PropertyChange{Name: "config.hardware.numCoresPerSocket", Val: int32(4)})
+	if at := find(); at.VAppConfig == nil || !*at.VAppConfig || at.CoresPerSocket != 4 {
+		t.Errorf("placement %+v, want the vApp and 4 cores", at)
 	}
 }

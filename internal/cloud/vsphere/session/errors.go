@@ -3,6 +3,8 @@ package session
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/vmware/govmomi/fault"
 	"github.com/vmware/govmomi/vim25/types"
@@ -110,6 +112,20 @@ var rules = []rule{
 	},
 
 	{
+		// ESXi's answer to most of what fails: a file that is locked, a swap file that finds no room, a device that is away.
+		Is[*types.GenericVmConfigFault], cloud.Transient, infrav1.CloudTaskFailedReason,
+		"vSphere could not make or start the VM; the controller tries again",
+	},
+	{
+		Is[types.BaseCannotAccessVmComponent], cloud.Transient, infrav1.CloudTaskFailedReason,
+		"a host cannot reach a disk or network of the VM: bring it back, or choose another place; the controller tries again",
+	},
+	{
+		Is[types.BaseFileFault], cloud.Transient, infrav1.CloudTaskFailedReason,
+		"vSphere cannot use a file of the VM or of its template; the controller tries again",
+	},
+
+	{
 		Is[types.BaseVmConfigFault], cloud.Invalid, infrav1.SpecInvalidReason,
 		"vSphere cannot make a VM of this spec from this template: correct the spec",
 	},
@@ -153,8 +169,15 @@ func Classify(err error) error {
 			break
 		}
 	}
-	return &cloud.Error{Kind: found.kind, Reason: found.reason, Message: found.message + detail(err), Err: quoted{err}}
+	answer := &cloud.Error{Kind: found.kind, Reason: found.reason, Message: found.message + detail(err), Err: quoted{err}}
+	if found.reason == infrav1.CloudTaskFailedReason {
+		answer.After = pause
+	}
+	return answer
 }
+
+// pause is how long to wait before the next try when a task failed: the cause seldom goes away within a second.
+const pause = 30 * time.Second
 
 // Bounds of what is shown of a text that a server sends.
 const (
@@ -176,13 +199,31 @@ func detail(err error) string {
 	if f, ok := faultOf[*types.NotAuthenticated](err); ok && f != nil {
 		return ""
 	}
-	if f, ok := faultOf[types.BaseNoPermission](err); ok && f.GetNoPermission().PrivilegeId != "" {
-		return " " + cloud.Clean(f.GetNoPermission().PrivilegeId, maxDetail)
+	if f, ok := faultOf[types.BaseNoPermission](err); ok {
+		return lacking(f.GetNoPermission())
+	}
+	if f, ok := faultOf[*types.NoDiskSpace](err); ok && f.Datastore != "" {
+		return " (" + cloud.Clean(f.Datastore, maxDetail) + ")"
 	}
 	if f, ok := faultOf[types.BaseInvalidArgument](err); ok && f.GetInvalidArgument().InvalidProperty != "" {
 		return " (" + cloud.Clean(f.GetInvalidArgument().InvalidProperty, maxDetail) + ")"
 	}
 	return ""
+}
+
+// lacking names the privilege that is missing, and the object on which it is.
+func lacking(f *types.NoPermission) string {
+	privilege, on := f.PrivilegeId, f.Object
+	if many := f.MissingPrivileges; len(many) > 0 && len(many[0].PrivilegeIds) > 0 { // since vSphere 8.0
+		privilege, on = many[0].PrivilegeIds[0], &many[0].Entity
+	}
+	switch {
+	case privilege == "":
+		return ""
+	case on == nil:
+		return " " + cloud.Clean(privilege, maxDetail)
+	}
+	return fmt.Sprintf(" %s on %s", cloud.Clean(privilege, maxDetail), cloud.Clean(on.Type+" "+on.Value, maxDetail))
 }
 
 // faultOf finds a fault of type T in an error. T is a fault or, for it and its special cases, its interface.

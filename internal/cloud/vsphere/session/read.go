@@ -13,25 +13,45 @@ import (
 // Objects are properties of objects, by path. A property without a value is left out.
 type Objects map[types.ManagedObjectReference]map[string]any
 
-// Source is an object or, with a path, the objects that the path leads to.
+// Source is an object or, with a path, the objects that the path leads to, and with another step those that it leads to from there.
 type Source struct {
 	Object types.ManagedObjectReference
 	Via    string
+	Then   *Step
+
+	// Visible leaves out the objects that the account may not read, instead of an error.
+	Visible bool
+}
+
+// Step is a path from objects of a type to others.
+type Step struct{ Type, Via string }
+
+func (from Source) spec() types.ObjectSpec {
+	if from.Via == "" {
+		return types.ObjectSpec{Obj: from.Object}
+	}
+	path := &types.TraversalSpec{Type: from.Object.Type, Path: from.Via}
+	if from.Then != nil {
+		path.Skip = new(true)
+		path.SelectSet = []types.BaseSelectionSpec{&types.TraversalSpec{Type: from.Then.Type, Path: from.Then.Via}}
+	}
+	return types.ObjectSpec{Obj: from.Object, Skip: new(true), SelectSet: []types.BaseSelectionSpec{path}}
 }
 
 // Read returns properties of the objects of a kind. It fails if the account may not read one of them.
 func Read(ctx context.Context, c *vim25.Client, from Source, kind string, want ...string) (Objects, error) {
-	object := types.ObjectSpec{Obj: from.Object}
-	if from.Via != "" {
-		object.Skip = new(true)
-		object.SelectSet = []types.BaseSelectionSpec{&types.TraversalSpec{Type: from.Object.Type, Path: from.Via}}
+	return ReadKinds(ctx, c, from, map[string][]string{kind: want})
+}
+
+// ReadKinds is Read with several kinds of objects, and the properties that are wanted of each.
+func ReadKinds(ctx context.Context, c *vim25.Client, from Source, want map[string][]string) (Objects, error) {
+	filter := types.PropertyFilterSpec{ObjectSet: []types.ObjectSpec{from.spec()}}
+	for kind, paths := range want {
+		filter.PropSet = append(filter.PropSet, types.PropertySpec{Type: kind, PathSet: paths})
 	}
 	answer, err := methods.RetrievePropertiesEx(ctx, c, &types.RetrievePropertiesEx{
-		This: c.ServiceContent.PropertyCollector,
-		SpecSet: []types.PropertyFilterSpec{{
-			ObjectSet: []types.ObjectSpec{object},
-			PropSet:   []types.PropertySpec{{Type: kind, PathSet: want}},
-		}},
+		This:    c.ServiceContent.PropertyCollector,
+		SpecSet: []types.PropertyFilterSpec{filter},
 		Options: types.RetrieveOptions{MaxObjects: pageSize},
 	})
 	if err != nil {
@@ -40,7 +60,7 @@ func Read(ctx context.Context, c *vim25.Client, from Source, kind string, want .
 	found, read := Objects{}, 0
 	for page := answer.Returnval; page != nil; {
 		read += len(page.Objects)
-		if err := found.add(page, read); err != nil {
+		if err := found.add(page, read, from.Visible); err != nil {
 			giveBack(ctx, c, page.Token)
 			return nil, err
 		}
@@ -64,7 +84,7 @@ const (
 	maxObjects = 50_000
 )
 
-func (found Objects) add(page *types.RetrieveResult, read int) error {
+func (found Objects) add(page *types.RetrieveResult, read int, visible bool) error {
 	switch {
 	case read > maxObjects:
 		return fmt.Errorf("%w: more than %d objects", ErrTooLarge, maxObjects)
@@ -77,7 +97,12 @@ func (found Objects) add(page *types.RetrieveResult, read int) error {
 			properties[p.Name] = p.Val
 		}
 		found[o.Obj] = properties
-		if err := denied(o.MissingSet); err != nil {
+		err := denied(o.MissingSet)
+		if err != nil && visible && !Is[*types.NotAuthenticated](err) {
+			delete(found, o.Obj)
+			continue
+		}
+		if err != nil {
 			return err
 		}
 	}

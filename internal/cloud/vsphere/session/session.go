@@ -6,6 +6,7 @@
 //     that wrong credentials never lock the user out.
 //   - A call ends after CallTimeout. The errors of Do say what people can do: each is a *cloud.Error, made by Classify, and
 //     keeps the fault of the vCenter, which Is finds. Answered tells a refusal from a lost answer.
+//   - Told makes such an error fit for people: it names the vCenter and cites it, in words that stay the same from try to try.
 //   - Read returns properties, or an error if the account may not see one of them; it never leaves such a property out.
 //   - The server is not trusted beyond its certificate. An answer has at most 16 MiB unpacked, 4 MiB to keep, 128 KiB in one
 //     text, the rest of which is cut off, 50,000 parts and a depth of 100; see answers.go. One that has more, or that no vCenter
@@ -59,6 +60,8 @@ type Session struct {
 	now    func() time.Time
 	logins singleflight.Group
 
+	stories stories
+
 	mu       sync.Mutex
 	client   *vim25.Client // nil until logged in
 	err      error         // of the last login, if it failed
@@ -80,6 +83,7 @@ func Open(credentials map[string][]byte) (*Session, error) {
 // Do makes a call, after a login if there is no session, and returns its answer. It may make the call twice: when the vCenter
 // says that the session has ended, Do logs in again first.
 func Do[T any](ctx context.Context, s *Session, call func(context.Context, *vim25.Client) (T, error)) (answer T, err error) {
+	defer func() { err = s.speak(err) }()
 	for again := false; ; again = true {
 		client, err := s.login(ctx)
 		if err != nil {
