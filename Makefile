@@ -44,6 +44,10 @@ test-race: servers ## Run all tests under the race detector (needs a C compiler)
 test-cloudbase-init: ## Run the real cloudbase-init on our user data (needs python3 with venv, and PyPI once)
 	go test -count=1 -tags cloudbaseinit ./test/cloudbaseinit
 
+.PHONY: test-alerts
+test-alerts: ## Run the alerts of config/monitoring in Prometheus' engine (building it takes minutes the first time)
+	cd test/alerts && go vet ./... && go test -count=1 ./...
+
 .PHONY: test-kubelet
 test-kubelet: ## Check with the real kubelet which settings it accepts, and that it accepts what is rendered
 	./test/kubelet/check.sh

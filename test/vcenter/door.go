@@ -40,7 +40,7 @@ func (v *VCenter) Open(guards ...Guard) *Door {
 		next := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			defer v.readOneAtATime(method)()
-			v.model.Service.ServeMux.ServeHTTP(v.abandon(w, r, method, body), r)
+			v.model.Service.ServeMux.ServeHTTP(inFull{v.abandon(w, r, method, body)}, r)
 		}))
 		for _, guard := range slices.Backward(guards) {
 			behind := next
