@@ -46,7 +46,7 @@ func (p ailingProvider) Connect(credentials map[string][]byte) (c cloud.Cloud, e
 	return p.ailing, err
 }
 
-// TestTold: the log has a line when an account breaks and one when it is back, with server and Secret, however often it is looked.
+// TestTold: the log has a line when an account breaks and one when it is back, with server and Secret.
 func TestTold(t *testing.T) {
 	r := &Register{Changed: make(chan cloud.Key, 10)}
 	var later time.Duration

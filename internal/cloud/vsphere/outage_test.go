@@ -73,8 +73,8 @@ func newAway(t *testing.T) *away {
 	return v
 }
 
-// TestOutage: each machine is woken when the vCenter goes, to tell of it, and when it is back. Between these they ask nothing, and
-// say the same.
+// TestOutage: each machine is woken when the vCenter goes, to tell of it, and when it is back. Between these they ask nothing,
+// and say the same.
 func TestOutage(t *testing.T) {
 	v := newAway(t)
 	machines := machinesOf(t, v.stage, 5)

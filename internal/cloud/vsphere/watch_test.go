@@ -65,7 +65,10 @@ func (w *watching) times(key cloud.Key) int {
 func (w *watching) awaitTimes(t *testing.T, machines []cloud.Machine, want int) {
 	t.Helper()
 	for _, m := range machines {
-		wait.Until(t, fmt.Sprintf("key %s, %d times", m.Key.Name, want), func() (any, bool) { n := w.times(m.Key); return n, n >= want })
+		wait.Until(t, fmt.Sprintf("key %s, %d times", m.Key.Name, want), func() (any, bool) {
+			n := w.times(m.Key)
+			return n, n >= want
+		})
 	}
 }
 
@@ -262,7 +265,7 @@ func TestUnaskedCloneIsNotLost(t *testing.T) {
 	for range session.InFlight {
 		ctx, end := a.session.Visit(t.Context())
 		expect.OK(t, a.session.Enter(ctx))
-		defer end()
+		t.Cleanup(end)
 	}
 	wantLater(t, a.start(ctx, m, switchingOn, types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}))
 	wantLater(t, a.start(ctx, m, cloning, types.ManagedObjectReference{}))

@@ -147,8 +147,8 @@ func (b *breaker) restore() {
 	b.silent, b.cause = 0, nil
 }
 
-// trip opens the breaker and ends the requests in flight, which would only keep others from their place. The first cause stays, so
-// that what people read does not change until the vCenter is back.
+// trip opens the breaker and ends the requests in flight, which would only keep others from their place. The first cause stays,
+// so that what people read does not change until the vCenter is back.
 func (b *breaker) trip(now time.Time, cause error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
