@@ -264,9 +264,15 @@ func (r *Reconciler) tell(f *facts) {
 	r.tellOf(f, infrav1.LastBootSucceededCondition)
 }
 
+// passing are the reasons that every machine has on its way. The status tells them; an event would be one more write for each.
+var passing = map[string]bool{
+	infrav1.WaitingForBootstrapDataReason: true, infrav1.ProvisioningReason: true, infrav1.WaitingForGuestReason: true,
+	infrav1.BootstrappingReason: true,
+}
+
 func (r *Reconciler) tellOf(f *facts, name string) (told bool) {
 	was, now := conditions.Get(f.before, name), conditions.Get(f.windows, name)
-	if now == nil || was != nil && was.Reason == now.Reason {
+	if now == nil || was != nil && was.Reason == now.Reason || passing[now.Reason] {
 		return false
 	}
 	severity := corev1.EventTypeNormal

@@ -108,9 +108,17 @@ func vmCondition(f *facts, stop phase.Stop) metav1.Condition {
 	case deleting(f):
 		c.Reason, c.Message = infrav1.DeletingReason, "the VM is deleted"
 	default:
-		c.Status, c.Reason = metav1.ConditionTrue, infrav1.RunningReason
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.RunningReason, detailOf(f)
 	}
 	return c
+}
+
+// detailOf is what the cloud has to say about a VM that runs.
+func detailOf(f *facts) string {
+	if f.vm == nil {
+		return ""
+	}
+	return f.vm.Detail
 }
 
 // cloudCondition says whether the account answers, whatever is known of the VM.
@@ -143,7 +151,7 @@ func readyCondition(f *facts) metav1.Condition {
 	case bootstrapped.Status == metav1.ConditionFalse:
 		c.Reason, c.Message = bootstrapped.Reason, bootstrapped.Message
 	default:
-		c.Status, c.Reason = metav1.ConditionTrue, infrav1.RunningReason
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, infrav1.RunningReason, running.Message
 		if bootstrapped.Reason != infrav1.JoinedReason {
 			c.Message = bootstrapped.Message
 		}

@@ -309,6 +309,18 @@ func assertWhole(t *testing.T, m *infrav1.WindowsMachine) {
 	}
 }
 
+// TestCutOff: a machine stays Ready when the cloud cannot reach its VM, but says so.
+func TestCutOff(t *testing.T) {
+	f := world(vm(cloud.Running, succeeded), withNode)
+	f.vm.Detail = "the vCenter cannot reach the VM"
+	report(f, nil)
+	for _, name := range []string{infrav1.VMRunningCondition, infrav1.ReadyCondition} {
+		if c := conditions.Get(f.windows, name); c.Status != metav1.ConditionTrue || c.Message != f.vm.Detail {
+			t.Errorf("%s is %s %q", name, c.Status, c.Message)
+		}
+	}
+}
+
 func TestReportPaused(t *testing.T) {
 	f := world(func(f *facts) { f.cluster.Spec.Paused = new(true) })
 	report(f, nil)

@@ -138,7 +138,8 @@ type VM struct {
 	// State of the VM.
 	State State
 
-	// Detail tells people what the cloud is doing: "cloning". It must not change while the cloud is still doing it.
+	// Detail tells people what the cloud is doing: "cloning". It must not change while the cloud is still doing it. Of a VM that
+	// runs it tells what is wrong with it, such as that the cloud cannot reach it; empty if nothing is.
 	Detail string
 
 	// Addresses are those that the cloud and the guest report.

@@ -13,7 +13,9 @@
 //	clones.go   clones that take their time or fail, and other people's
 //	drs.go      clones that are switched on in a task of their own
 //	events.go   events that are forgotten
-//	role.go     privileges that our account lacks
+//	role.go     privileges that our account lacks; privileges.go is those that each method takes
+//	faults.go   what a vCenter says to its faults
+//	networks.go networks of one name
 //	reconfigure.go
 //	            edits of VMs that take their time or fail
 //	incremental.go, filter.go

@@ -27,6 +27,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/controllers/credentials"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
+	"github.com/capwin/cluster-api-provider-windows/controllers/orphans"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
@@ -59,6 +60,8 @@ type Process struct {
 	Caches map[string]client.Reader
 	// Recorders tell people of what the controllers do.
 	Recorders map[string]events.EventRecorder
+	// Lookout tells of VMs without a machine when a test has it look.
+	Lookout *orphans.Lookout
 	// Unreachable makes the workload cluster one that does not answer.
 	Unreachable atomic.Bool
 
@@ -170,6 +173,9 @@ func (p *Process) manager(n *Namespace, name string, beside []string) (ctrl.Mana
 func (p *Process) addMachines(ctx context.Context, mgr ctrl.Manager, w *reach, o Options) error {
 	changed := make(chan cloud.Key, 1024)
 	register := &accounts.Register{Changed: changed}
+	p.Lookout = &orphans.Lookout{
+		Client: mgr.GetClient(), Accounts: register, Events: mgr.GetEventRecorder(Machines), Now: o.Now, Count: func(string, int) {},
+	}
 	return errors.Join(mgr.Add(register), (&machine.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, VSphere: o.VSphere, Azure: o.Azure,
 		Pools: &addresses.Pools{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: o.Now, WatchFilter: o.WatchFilter},
@@ -184,7 +190,8 @@ func (p *Process) addMachines(ctx context.Context, mgr ctrl.Manager, w *reach, o
 
 func (p *Process) addConfigs(ctx context.Context, mgr ctrl.Manager, w *reach, o Options) error {
 	return (&bootstrap.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, Answering: w.clusters.Answering(), TokenTTL: o.TokenTTL, Now: o.Now,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, Answering: w.clusters.Answering(),
+		TokenTTL: o.TokenTTL, Now: o.Now,
 		Events: mgr.GetEventRecorder(Configs), WatchFilter: o.WatchFilter,
 	}).SetupWithManager(ctx, mgr, p.options(Configs))
 }

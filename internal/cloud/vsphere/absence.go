@@ -31,6 +31,12 @@ func (i *inventory) lacks(m cloud.Machine) bool {
 	return true
 }
 
+func (i *inventory) has(vm types.ManagedObjectReference) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.vms[vm] != nil
+}
+
 // gone says that the inventory is up to date and does not have this VM, which it must have had.
 func (i *inventory) gone(vm types.ManagedObjectReference) bool {
 	i.mu.Lock()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vmware/govmomi/find"
 	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -181,5 +182,48 @@ func TestTasksOfTwoLeaders(t *testing.T) {
 	deleted(t, a, m)
 	if slices.Contains(v.VMs(), m.Name) {
 		t.Error("its VM is left")
+	}
+}
+
+// TestTasksNameOutOfSight: the vCenter says that the name is taken, but shows nothing. That is told, and tried at a pace.
+func TestTasksNameOutOfSight(t *testing.T) {
+	v := newStage(t)
+	a, m := v.account(), v.machine("m")
+	later := tasksClock(a)
+	keys := watched(t, a)
+	v.FailClones(&types.DuplicateName{Name: m.Name})
+	var err error
+	driven(t, keys, m, func() bool {
+		_, err = a.Ensure(t.Context(), m)
+		return err != nil
+	})
+	for range 5 {
+		_, err = a.Ensure(t.Context(), m)
+		cloudtest.WantError(t, err, cloud.Transient, infrav1.NameTakenReason)
+	}
+	if calls := v.Count(); calls["CloneVM_Task"] != 1 {
+		t.Errorf("calls %v, want no second clone at once", calls)
+	}
+	v.FailClones(nil)
+	later(firstPause)
+	driven(t, keys, m, func() bool { return v.runs(a)(m) })
+}
+
+// TestTasksRefusedForTheName: the vCenter refuses the request itself because the other leader's VM has the name.
+func TestTasksRefusedForTheName(t *testing.T) {
+	v := newStage(t)
+	m := v.machine("m")
+	a := v.account()
+	watched(t, a)
+	running(t, a, v.machine("other"))
+	v.cloneBy(m, m.Name, func(*types.VirtualMachineCloneSpec) {})
+	a.ledger.note(m, func(w *work) { w.object = types.ManagedObjectReference{} })
+	fault := soap.WrapVimFault(&types.DuplicateName{Name: m.Name})
+	if err := a.notStarted(m, cloning, fault); !errors.Is(err, errOvertaken) {
+		t.Fatalf("notStarted = %v, want it to be overtaken", err)
+	}
+	running(t, a, m)
+	if calls := v.Calls(); calls["CloneVM_Task"] != 1 {
+		t.Errorf("calls %v, want the clone of the other machine alone", calls)
 	}
 }

@@ -29,6 +29,7 @@ type job struct {
 	task    types.ManagedObjectReference
 	vm      types.ManagedObjectReference // the VM that it works on; the template when cloning
 	begun   time.Time
+	told    bool // the inventory had the VM then
 	watched bool // the vCenter pushes its changes
 	state   types.TaskInfoState
 	fault   *types.LocalizedMethodFault

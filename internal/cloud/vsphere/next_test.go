@@ -195,7 +195,10 @@ var rows = []struct {
 	},
 	{"it runs", "that is all that is wanted", toStay, has(findsVM(on)), "report: Running"},
 	{"it runs, the inventory says", "that costs no call", toStay, has(findsVM(on), known), "report: Running"},
-	{"it runs on a host that is away", "it may run all the same", toStay, has(findsVM(on), disconnected), "report: Running"},
+	{
+		"it runs on a host that is away", "it may run all the same", toStay, has(findsVM(on), disconnected),
+		"report: Running, the vCenter cannot reach the VM (disconnected): bring its host or datastore back",
+	},
 	{"its storage is away", "what is known of it may be out of date", toStay, has(findsVM(on), blind), "fail: CloudUnreachable"},
 	{"it is off", "stopped and never started look alike", toStay, has(findsVM(off)), "ask: whether it ran"},
 	{"it was stopped", "a person stopped it for a reason", toStay, has(findsVM(off), ran(true)), "report: Stopped, switched off"},

@@ -34,7 +34,15 @@ func TestDescribe(t *testing.T) {
 			cloud.VM{State: cloud.Creating, Detail: "made, but not yet switched on", Addresses: names},
 		},
 		"runs": {sighting{power: "poweredOn", report: "r"}, false, cloud.VM{State: cloud.Running, Addresses: names, Report: "r"}},
-		"off":  {sighting{power: "poweredOff"}, true, cloud.VM{State: cloud.Stopped, Detail: "switched off", Addresses: names}},
+		"cut off": {
+			sighting{power: "poweredOn", connection: "disconnected"}, true,
+			cloud.VM{
+				State: cloud.Running, Addresses: names,
+				Detail: "the vCenter cannot reach the VM (disconnected): bring its host or datastore back",
+			},
+		},
+		"connected": {sighting{power: "poweredOn", connection: "connected"}, true, cloud.VM{State: cloud.Running, Addresses: names}},
+		"off":       {sighting{power: "poweredOff"}, true, cloud.VM{State: cloud.Stopped, Detail: "switched off", Addresses: names}},
 		"suspended": {
 			sighting{power: "suspended"},
 			true,

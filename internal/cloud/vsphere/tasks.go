@@ -61,7 +61,9 @@ func (a *account) start(ctx context.Context, m cloud.Machine, what act, vm types
 	if err != nil {
 		return a.notStarted(m, what, err)
 	}
-	j := job{act: what, task: task.Reference(), vm: vm, begun: a.now(), state: types.TaskInfoStateQueued}
+	j := job{
+		act: what, task: task.Reference(), vm: vm, begun: a.now(), told: a.inventory.has(vm), state: types.TaskInfoStateQueued,
+	}
 	logr.FromContextOrDiscard(ctx).Info("started a vCenter task", "machine", m.Key, "vm", m.Name, "act", what, "task", j.task.Value)
 	a.ledger.begin(m, j)
 	a.follow()
@@ -120,7 +122,7 @@ func goneOrDone(err error) bool {
 // progress brings a job up to date. The vCenter is asked if neither the VM shows that it is done nor the watch tells.
 func (a *account) progress(ctx context.Context, j *job, there found) error {
 	switch {
-	case j.shown(there, a.inventory.gone(j.vm)):
+	case j.shown(there, j.told && a.inventory.gone(j.vm)):
 		j.state = types.TaskInfoStateSuccess
 		return nil
 	case j.watched, a.view.Load() != nil && a.now().Before(j.begun.Add(pollAfter)):

@@ -168,7 +168,7 @@ func describe(m cloud.Machine, s *sighting, ran bool) cloud.VM {
 	}
 	switch {
 	case s.power == types.VirtualMachinePowerStatePoweredOn:
-		vm.State = cloud.Running
+		vm.State, vm.Detail = cloud.Running, unreached(s)
 	case !ran:
 		vm.State, vm.Detail = cloud.Creating, "made, but not yet switched on"
 	case s.power == types.VirtualMachinePowerStateSuspended:
@@ -180,6 +180,14 @@ func describe(m cloud.Machine, s *sighting, ran bool) cloud.VM {
 		vm.Addresses = append(vm.Addresses, clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: ip})
 	}
 	return vm
+}
+
+// unreached says of a VM that runs that the vCenter cannot reach it, as when its host is cut off: what is known of it may be old.
+func unreached(s *sighting) string {
+	if s.connection == "" || s.connection == types.VirtualMachineConnectionStateConnected {
+		return ""
+	}
+	return reached(s).Error()
 }
 
 // ips lists each address once, beginning with the one that VMware Tools regard as the main address. It leaves out link-local
