@@ -14,6 +14,8 @@ REVISION ?= $(shell git describe --always --dirty --abbrev=40 --exclude='*')
 BUILDER  ?= https://localhost/make
 KEEP    ?=
 TRIES   ?= 1000000
+MADE     ?= 500
+STANDING ?= 5000
 
 export CGO_ENABLED ?= 0
 
@@ -42,6 +44,10 @@ test-race: servers ## Run all tests under the race detector (needs a C compiler)
 test-cloudbase-init: ## Run the real cloudbase-init on our user data (needs python3 with venv, and PyPI once)
 	go test -count=1 -tags cloudbaseinit ./test/cloudbaseinit
 
+.PHONY: test-alerts
+test-alerts: ## Run the alerts of config/monitoring in Prometheus' engine (building it takes minutes the first time)
+	cd test/alerts && go vet ./... && go test -count=1 ./...
+
 .PHONY: test-kubelet
 test-kubelet: ## Check with the real kubelet which settings it accepts, and that it accepts what is rendered
 	./test/kubelet/check.sh
@@ -57,6 +63,10 @@ bench: ## Measure the time and memory of a rendering
 .PHONY: bench-hostile
 bench-hostile: servers ## Make and remove 50 machines among hostile tenants; print times, memory, looks and calls
 	go test ./test/security/crowd -count=1 -run TestCrowd -v
+
+.PHONY: bench-vsphere
+bench-vsphere: servers ## Measure what 1, 40, MADE and STANDING machines cost in the lab's vCenter; MADE=500 STANDING=5000
+	go test ./test/cost -count=1 -v -timeout 3h -args -made=$(MADE) -standing=$(STANDING)
 
 .PHONY: test-powershell
 test-powershell: ## Run vectors and function tests on the scripts of a node (skipped without pwsh and Pester 5)

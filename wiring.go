@@ -13,6 +13,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/controllers/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/controllers/credentials"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
 	"github.com/capwin/cluster-api-provider-windows/controllers/orphans"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -51,8 +52,9 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, 
 func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clusters *workload.Clusters) error {
 	changed := make(chan cloud.Key, 1024)
 	register := &accounts.Register{Changed: changed}
+	recorder := mgr.GetEventRecorder("windowsmachine")
 	lookout := &orphans.Lookout{
-		Client: mgr.GetClient(), Accounts: register, Events: mgr.GetEventRecorder("windowsmachine"), Count: metrics.Orphans,
+		Client: mgr.GetClient(), Accounts: register, Events: recorder, Count: metrics.Orphans,
 		Now: time.Now, WatchFilter: flags.watchFilter,
 	}
 	if err := errors.Join(mgr.Add(register), mgr.Add(lookout)); err != nil {
@@ -63,15 +65,18 @@ func addMachine(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, clus
 		return fmt.Errorf("add metrics: %w", err)
 	}
 	return (&machine.Reconciler{
-		Client:      mgr.GetClient(),
-		Live:        mgr.GetAPIReader(),
-		Workload:    clusters,
-		Answering:   clusters.Answering(),
-		Pools:       &addresses.Pools{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: time.Now, WatchFilter: flags.watchFilter},
-		VSphere:     vsphere.Provider{},
+		Client:    mgr.GetClient(),
+		Live:      mgr.GetAPIReader(),
+		Workload:  clusters,
+		Answering: clusters.Answering(),
+		Pools:     &addresses.Pools{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: time.Now, WatchFilter: flags.watchFilter},
+		VSphere:   vsphere.Provider{},
+		Credentials: &credentials.Keeper{
+			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: recorder, Now: time.Now, WatchFilter: flags.watchFilter,
+		},
 		Accounts:    register,
 		Changed:     changed,
-		Events:      mgr.GetEventRecorder("windowsmachine"),
+		Events:      recorder,
 		Now:         time.Now,
 		WatchFilter: flags.watchFilter,
 		Namespace:   flags.namespace,

@@ -42,18 +42,20 @@ var rooms = []room{
 	{folder: "internal/cloud/vsphere", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/vsphere/session", may: []string{"api", "internal/cloud", "internal/metrics"}},
 	{folder: "internal/cloud/vsphere/places", may: []string{"api", "internal/cloud"}},
+	{folder: "internal/cloud/vsphere/clones", may: []string{"internal/cloud"}},
 	{folder: "internal/metrics"},
 	{folder: "internal/workload"},
 	{folder: "controllers/phase", may: []string{"internal/cloud"}},
 	{folder: "controllers/owner"},
 	{folder: "controllers/linux", may: []string{"api", "controllers/phase", "internal/workload"}},
 	{folder: "controllers/addresses", may: []string{"api", "bootstrap", "controllers/phase"}},
+	{folder: "controllers/credentials", may: []string{"api", "controllers/phase"}},
 	{folder: "controllers/bootstrap", may: []string{
 		"api", "bootstrap", "controllers/linux", "controllers/owner", "controllers/phase", "internal/workload",
 	}},
 	{folder: "controllers/machine", may: []string{
-		"api", "bootstrap", "internal/cloud", "internal/metrics", "controllers/addresses", "controllers/linux", "controllers/owner",
-		"controllers/phase",
+		"api", "bootstrap", "internal/cloud", "internal/metrics", "controllers/addresses", "controllers/credentials",
+		"controllers/linux", "controllers/owner", "controllers/phase",
 	}},
 	{folder: "controllers/orphans", may: []string{"api", "internal/cloud", "controllers/owner"}},
 	{folder: ".", may: []string{"api", "bootstrap", "internal", "controllers"}},
@@ -67,7 +69,7 @@ var behind = map[string][]string{
 	"bootstrap": {
 		"bootstrap/network", "bootstrap/kubelet", "bootstrap/windows", "bootstrap/containerd", "bootstrap/step",
 	},
-	"internal/cloud/vsphere": {"internal/cloud/vsphere/session", "internal/cloud/vsphere/places"},
+	"internal/cloud/vsphere": {"internal/cloud/vsphere/session", "internal/cloud/vsphere/places", "internal/cloud/vsphere/clones"},
 }
 
 // implementations are the clouds: only main.go and tests know them by name. A cloud may have rooms of its own.

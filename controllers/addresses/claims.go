@@ -37,8 +37,11 @@ type Pools struct {
 // byAddress finds the IPAddresses in the cache by what they are.
 const byAddress = "spec.address"
 
-// Index lets Others find addresses.
+// Index lets Others find addresses, and Distinct find MACs.
 func (p *Pools) Index(ctx context.Context, mgr ctrl.Manager) error {
+	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.WindowsMachine{}, byMAC, macsOf); err != nil {
+		return fmt.Errorf("index windowsmachines: %w", err)
+	}
 	return mgr.GetFieldIndexer().IndexField(ctx, &ipamv1.IPAddress{}, byAddress, func(o client.Object) []string {
 		address, _ := o.(*ipamv1.IPAddress)
 		ip, err := netip.ParseAddr(address.Spec.Address)

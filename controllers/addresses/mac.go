@@ -68,23 +68,39 @@ func showMAC(end int) string {
 func (p *Pools) Distinct(
 	ctx context.Context, windows *infrav1.WindowsMachine, interfaces []infrav1.MachineNetworkInterface,
 ) error {
+	interfaces = slices.DeleteFunc(slices.Clone(interfaces), func(n infrav1.MachineNetworkInterface) bool { return n.MACAddress == "" })
 	if len(interfaces) == 0 || controllerutil.ContainsFinalizer(windows, infrav1.MachineFinalizer) {
 		return nil
 	}
 	if !bootstrap.Addressed(windows) {
 		return phase.Wait(infrav1.WaitingForIPAddressReason, "the MACs of the adapters are being written to the status")
 	}
-	var all infrav1.WindowsMachineList
-	if err := p.Client.List(ctx, &all, client.InNamespace(windows.Namespace)); err != nil {
-		return fmt.Errorf("list windowsmachines: %w", err)
-	}
-	for _, other := range all.Items {
-		i := slices.IndexFunc(interfaces, func(n infrav1.MachineNetworkInterface) bool { return hasMAC(&other, windows, n) })
-		if i >= 0 && keepsMAC(&other, windows) {
-			return macTaken(interfaces[i], other.Name)
+	for _, adapter := range interfaces {
+		var same infrav1.WindowsMachineList
+		err := p.Client.List(ctx, &same, client.InNamespace(windows.Namespace), client.MatchingFields{byMAC: adapter.MACAddress})
+		if err != nil {
+			return fmt.Errorf("list windowsmachines: %w", err)
+		}
+		for _, other := range same.Items {
+			if hasMAC(&other, windows, adapter) && keepsMAC(&other, windows) {
+				return macTaken(adapter, other.Name)
+			}
 		}
 	}
 	return nil
+}
+
+// byMAC finds the WindowsMachines in the cache that have a MAC.
+const byMAC = "status.networkInterfaces.macAddress"
+
+func macsOf(o client.Object) (all []string) {
+	windows, _ := o.(*infrav1.WindowsMachine)
+	for _, adapter := range windows.Status.NetworkInterfaces {
+		if adapter.MACAddress != "" {
+			all = append(all, adapter.MACAddress)
+		}
+	}
+	return all
 }
 
 func macTaken(adapter infrav1.MachineNetworkInterface, other string) error {

@@ -1,14 +1,21 @@
 package addresses
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // withMAC is a machine of which more is known with each change.
@@ -163,4 +170,32 @@ func TestMACTaken(t *testing.T) {
 			t.Errorf("%s %q, want %q", got.Reason, got.Message, c.want)
 		}
 	}
+}
+
+// TestDistinctOfMany has a machine among 500 of the same namespace: those that do not have its MACs are not even listed.
+func TestDistinctOfMany(t *testing.T) {
+	scheme := runtime.NewScheme()
+	expect.OK(t, infrav1.AddToScheme(scheme))
+	own := withMAC("own", func(m *infrav1.WindowsMachine) { m.Status.NetworkInterfaces = m.Status.NetworkInterfaces[1:] })
+	own.Spec.VSphere.NetworkInterfaces = own.Spec.VSphere.NetworkInterfaces[1:]
+	objects := []client.Object{own}
+	for i := range 500 {
+		objects = append(objects, withMAC(fmt.Sprint("m-", i), func(m *infrav1.WindowsMachine) {
+			m.Status.NetworkInterfaces[1].MACAddress = fmt.Sprintf("00:50:56:05:%02x:%02x", i>>8, i&0xff)
+		}))
+	}
+	listed := 0
+	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithIndex(&infrav1.WindowsMachine{}, byMAC, macsOf).
+		WithInterceptorFuncs(interceptor.Funcs{List: func(
+			ctx context.Context, api client.WithWatch, list client.ObjectList, o ...client.ListOption,
+		) error {
+			err := api.List(ctx, list, o...)
+			listed += meta.LenList(list)
+			return err
+		}}).Build()
+	pools := &Pools{Client: api}
+	expect.OK(t, pools.Distinct(t.Context(), own, own.Status.NetworkInterfaces))
+	expect.Same(t, "machines that were copied", 1, listed)
+	expect.OK(t, api.Create(t.Context(), withMAC("a", func(m *infrav1.WindowsMachine) { m.Finalizers = []string{infrav1.MachineFinalizer} })))
+	expect.Says(t, "a machine with the same MAC", pools.Distinct(t.Context(), own, own.Status.NetworkInterfaces), "and WindowsMachine a has")
 }

@@ -114,7 +114,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if f.released || phase.Outdated(end) {
 		return phase.Result(end)
 	}
-	if rest := owner.Expected(f.config, r.Now()); rest > 0 && phase.Of(end).Reason == bootstrapv1.WaitingForOwnerReason {
+	if rest := owner.Expected(f.config, r.Now()); rest > 0 && expected[phase.Of(end).Reason] {
 		return ctrl.Result{RequeueAfter: rest}, nil
 	}
 	report(f, end)
@@ -128,6 +128,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	return result, err
 }
+
+// expected are what a new config waits for that is about to come: to say so would be one more write for each machine.
+var expected = map[string]bool{bootstrapv1.WaitingForOwnerReason: true, bootstrapv1.WaitingForMachineIdentityReason: true}
 
 // facts is what is known of one config during one reconcile.
 type facts struct {

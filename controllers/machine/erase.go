@@ -25,7 +25,7 @@ func (r *Reconciler) afterwards(ctx context.Context, f *facts, m cloud.Machine) 
 	if errors.Is(err, cloud.ErrNotFound) {
 		return cloud.VM{}, err
 	}
-	f.kept = phase.Cloud(err)
+	f.kept = f.ofCloud(err)
 	vm.UserData = err != nil || left.UserData || left.State == cloud.Creating
 	return vm, nil //nolint:nilerr // because the VM is there, and the condition UserDataRemoved tells the error
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/metrics"
 )
 
-// measure counts what was written to be over in this look. It compares the object with what was written before, so that each thing
-// counts once, whichever manager looks, and again after no restart. What a machine did before it was moved here counts where it was.
+// measure counts what this look has written to be over. It compares the object with what was written before, so that each thing
+// counts once, whichever manager looks, and no restart counts it again. What a machine did before it was moved here counts there.
 //
 // Only a guest that takes back its own word can count its end again, no more often than its words are taken over.
 func measure(f *facts) {
@@ -38,12 +38,16 @@ func measure(f *facts) {
 }
 
 // isNew says whether something is true of the object, and was not true of it before.
-func isNew(f *facts, of func(*infrav1.WindowsMachine) bool) bool { return of(f.windows) && !of(f.before) }
+func isNew(f *facts, of func(*infrav1.WindowsMachine) bool) bool {
+	return of(f.windows) && !of(f.before)
+}
 
 // movedHere says whether the Machine knows of a VM that the status does not: a move takes the status away.
 func movedHere(f *facts) bool { return !ran(f.before) && f.machine.Spec.ProviderID != "" }
 
-func ran(m *infrav1.WindowsMachine) bool { return ptr.Deref(m.Status.Initialization.Provisioned, false) }
+func ran(m *infrav1.WindowsMachine) bool {
+	return ptr.Deref(m.Status.Initialization.Provisioned, false)
+}
 
 // hasNode says whether a Node has joined for a VM that runs.
 func hasNode(m *infrav1.WindowsMachine) bool { return m.Status.NodeName != "" && ran(m) }

@@ -95,7 +95,8 @@ func TestMeasure(t *testing.T) {
 	none := measures{}
 	expect.Same(t, "a machine that waits", none, l.look(0))
 	expect.Same(t, "a VM that is being made", none, l.look(time.Minute, vm(cloud.Creating, "")))
-	expect.Same(t, "a VM that runs", measures{`vm_creation_seconds{cloud="vsphere"}`: {1, 120}}, l.look(time.Minute, vm(cloud.Running, "")))
+	expect.Same(t, "a VM that runs", measures{`vm_creation_seconds{cloud="vsphere"}`: {1, 120}},
+		l.look(time.Minute, vm(cloud.Running, "")))
 	l.machine.Spec.ProviderID = "test://m-abc"
 	expect.Same(t, "a guest at work", none, l.look(time.Minute, vm(cloud.Running, running)))
 	l.join()
@@ -146,5 +147,6 @@ func TestMeasureWithoutConfig(t *testing.T) {
 	l := newMeasuredLife(t)
 	l.config = nil
 	l.windows.Spec.Azure = &infrav1.AzureVM{}
-	expect.Same(t, "a VM that runs", measures{`vm_creation_seconds{cloud="azure"}`: {1, 360}}, l.look(time.Minute, vm(cloud.Running, "")))
+	expect.Same(t, "a VM that runs", measures{`vm_creation_seconds{cloud="azure"}`: {1, 360}},
+		l.look(time.Minute, vm(cloud.Running, "")))
 }

@@ -172,7 +172,7 @@ func (r *Reconciler) provision(ctx context.Context, f *facts) error {
 			f.identity.Name)
 	}
 	if err != nil {
-		return phase.Cloud(err)
+		return f.ofCloud(err)
 	}
 	f.vm = &vm
 	switch vm.State {
@@ -191,17 +191,14 @@ func (r *Reconciler) ask(ctx context.Context, f *facts) (cloud.VM, error) {
 	if hadVM(f) || leaving(f) {
 		return r.afterwards(ctx, f, m)
 	}
-	var err error
-	if m.UserData, err = r.userData(ctx, f); err != nil {
-		return cloud.VM{}, err
-	}
+	m.UserData = func(ctx context.Context) (cloud.UserData, error) { return r.userData(ctx, f) }
 	return f.cloud.Ensure(ctx, m)
 }
 
 func (f *facts) cloudMachine() cloud.Machine {
 	return cloud.Machine{
 		Identity: f.identity, Key: client.ObjectKeyFromObject(f.windows), Cluster: cloud.MarkOf(f.cluster), Spec: f.windows.Spec,
-		NetworkInterfaces: f.interfaces, Existed: hadVM(f),
+		NetworkInterfaces: f.interfaces, Created: f.windows.CreationTimestamp.Time, Existed: hadVM(f),
 	}
 }
 
@@ -212,7 +209,7 @@ func (r *Reconciler) remove(ctx context.Context, f *facts) error {
 		return nil
 	}
 	if err != nil {
-		return phase.Cloud(err)
+		return f.ofCloud(err)
 	}
 	return phase.Poll(infrav1.DeletingReason, "VM %s is being deleted", f.identity.Name)
 }
@@ -220,6 +217,11 @@ func (r *Reconciler) remove(ctx context.Context, f *facts) error {
 // freeAddresses lets the addresses go, now that no VM has them.
 func (r *Reconciler) freeAddresses(ctx context.Context, f *facts) error {
 	return r.Pools.Free(ctx, f.windows)
+}
+
+// freeSecret lets the credentials go, if this was the last machine that needed them.
+func (r *Reconciler) freeSecret(_ context.Context, f *facts) error {
+	return r.Credentials.Free(f.windows)
 }
 
 // release lets the object go.

@@ -36,6 +36,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
+	"github.com/capwin/cluster-api-provider-windows/controllers/credentials"
 	"github.com/capwin/cluster-api-provider-windows/controllers/linux"
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
@@ -46,7 +47,7 @@ import (
 // Reconciler makes, watches and removes VMs.
 type Reconciler struct {
 	Client client.Client
-	// Live reads from the API server itself: Secrets are never cached.
+	// Live reads the bootstrap data from the API server itself: Secrets are never cached.
 	Live client.Reader
 	// Workload reaches the workload clusters.
 	Workload linux.Workload
@@ -56,6 +57,8 @@ type Reconciler struct {
 	Pools *addresses.Pools
 	// VSphere and Azure are the clouds that this manager runs machines in; nil is a cloud that it does not support.
 	VSphere, Azure cloud.Provider
+	// Credentials keeps the Secrets that the spec of machines names.
+	Credentials *credentials.Keeper
 	// Accounts keeps the connections to the clouds. Changed gets the keys of machines whose VM changed.
 	Accounts *accounts.Register
 	Changed  <-chan cloud.Key
@@ -82,6 +85,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	if err := r.Pools.FreeStrays(mgr, controller.Options{RateLimiter: options.RateLimiter}); err != nil {
 		return fmt.Errorf("watch ipaddresses: %w", err)
 	}
+	if err := r.Credentials.Setup(ctx, mgr, r.secretOf); err != nil {
+		return fmt.Errorf("watch credentials: %w", err)
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("windowsmachine").
 		For(&infrav1.WindowsMachine{}).
@@ -90,6 +96,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster), builder.WithPredicates(owner.ClusterChanged())).
 		WatchesRawSource(source.Func(r.enqueueChanged)).
 		WatchesRawSource(linux.Waiting{Reader: r.Client, List: &infrav1.WindowsMachineList{}, Needs: r.waits}.When(r.Answering)).
+		WatchesRawSource(source.Func(r.Credentials.Feed)).
 		WithEventFilter(predicates.ResourceHasFilterLabel(mgr.GetScheme(), log, r.WatchFilter)).
 		WithOptions(options).
 		Complete(r)
@@ -109,7 +116,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return phase.Result(err) // nil when there is no machine to look at
 	}
 	end := r.next(ctx, f)
-	if f.released || phase.Outdated(end) {
+	if f.released || phase.Untold(end) {
 		return phase.Result(end)
 	}
 	if rest := owner.Expected(f.windows, r.Now()); rest > 0 && phase.Of(end).Reason == infrav1.WaitingForOwnerReason {
@@ -148,9 +155,10 @@ type facts struct {
 	now   time.Time
 	speed int
 
-	// The phases fill these in: who the VM is, its adapters, its account, and what the cloud says of it.
+	// The phases fill these in: who the VM is, its adapters, its account by name, and what the cloud says of it.
 	identity   cloud.Identity
 	interfaces []infrav1.MachineNetworkInterface
+	account    string
 	cloud      cloud.Cloud
 	vm         *cloud.VM
 
@@ -221,7 +229,8 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 	case deleting(f) && !controllerutil.ContainsFinalizer(f.windows, infrav1.MachineFinalizer):
 		return nil
 	case deleting(f):
-		return phase.Run(ctx, f, r.identify, r.connect, r.sameServer, r.remove, r.freeAddresses, r.release)
+		return phase.Run(ctx, f, r.identify, r.connect, r.sameServer, r.remove, r.freeAddresses, r.freeSecret,
+			r.release)
 	default:
 		return phase.Run(ctx, f, r.owned, r.identify, phase.Unless(hadVM, r.complete), r.recordIdentity, r.claimAddresses,
 			phase.Unless(hadVM, r.ready), r.connect, r.sameServer, phase.Unless(hadVM, r.distinct), r.hold,
@@ -254,9 +263,15 @@ func (r *Reconciler) tell(f *facts) {
 	r.tellOf(f, infrav1.LastBootSucceededCondition)
 }
 
+// passing are the reasons that every machine has on its way. The status tells them; an event would be one more write for each.
+var passing = map[string]bool{
+	infrav1.WaitingForBootstrapDataReason: true, infrav1.ProvisioningReason: true, infrav1.WaitingForGuestReason: true,
+	infrav1.BootstrappingReason: true,
+}
+
 func (r *Reconciler) tellOf(f *facts, name string) (told bool) {
 	was, now := conditions.Get(f.before, name), conditions.Get(f.windows, name)
-	if now == nil || was != nil && was.Reason == now.Reason {
+	if now == nil || was != nil && was.Reason == now.Reason || passing[now.Reason] {
 		return false
 	}
 	severity := corev1.EventTypeNormal

@@ -3,7 +3,9 @@ package machine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,42 +15,90 @@ import (
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/credentials"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 )
 
+// secretOf names the Secret with the credentials of a machine; the zero value if there is none.
+func (r *Reconciler) secretOf(windows *infrav1.WindowsMachine) (secret client.ObjectKey) {
+	if provider := r.provider(windows); provider != nil && provider.IdentityOf(windows).Kind == infrav1.IdentitySecret {
+		secret = client.ObjectKey{Namespace: windows.Namespace, Name: provider.IdentityOf(windows).Name}
+	}
+	return secret
+}
+
 // connect gets the account of the machine's identity. The identity may change at any time, also while the machine is deleted.
-func (r *Reconciler) connect(ctx context.Context, f *facts) error {
+func (r *Reconciler) connect(_ context.Context, f *facts) error {
 	provider := r.provider(f.windows)
-	ref := provider.IdentityOf(f.windows)
-	if ref.Kind != infrav1.IdentitySecret {
+	if ref := provider.IdentityOf(f.windows); ref.Kind != infrav1.IdentitySecret {
 		return phase.Stall(infrav1.SpecInvalidReason,
 			"identityRef has the kind %q, which this release of the manager does not know; set identityRef to a Secret", ref.Kind)
 	}
-	key := client.ObjectKey{Namespace: f.windows.Namespace, Name: ref.Name}
-	var secret corev1.Secret
-	err := r.Live.Get(ctx, key, &secret)
-	if apierrors.IsNotFound(err) {
+	key := r.secretOf(f.windows)
+	secret, err := r.Credentials.Of(key, client.ObjectKeyFromObject(f.windows))
+	if err != nil {
+		return err
+	}
+	if !secret.Exists {
 		r.Accounts.Gone(provider, key)
 	}
-	if apierrors.IsNotFound(err) && deleting(f) {
-		return phase.AwaitSecret(infrav1.CredentialsMissingReason,
+	if err := noCredentials(f, key, secret); err != nil {
+		return err
+	}
+	f.account = accountName(key.Name, secret.Data["server"])
+	f.cloud, err = r.Accounts.Get(provider, key, secret.Data)
+	return f.ofCloud(err)
+}
+
+// noCredentials stops if the Secret serves this machine no more. One that is being deleted waits for those that may have a VM.
+func noCredentials(f *facts, key client.ObjectKey, secret credentials.Secret) error {
+	switch {
+	case !secret.Exists && deleting(f):
+		return phase.Wait(infrav1.CredentialsMissingReason,
 			"Secret %s with the cloud's credentials does not exist, but the VM cannot be deleted without it; "+
 				"create it again, set identityRef to another Secret for the same server, or delete the VM by hand and then remove the "+
 				"finalizer %s", key.Name, infrav1.MachineFinalizer)
-	}
-	if apierrors.IsNotFound(err) {
-		return phase.AwaitSecret(infrav1.CredentialsMissingReason,
+	case !secret.Exists:
+		return phase.Wait(infrav1.CredentialsMissingReason,
 			"Secret %s with the cloud's credentials does not exist; create it in namespace %s, or set identityRef to another Secret",
 			key.Name, key.Namespace)
+	case secret.Going && !hadVM(f) && !controllerutil.ContainsFinalizer(f.windows, infrav1.MachineFinalizer):
+		return phase.Wait(infrav1.CredentialsBeingDeletedReason,
+			"Secret %s with the cloud's credentials is being deleted, and stays only for the machines that may have a VM; no new VM is "+
+				"made with it: set identityRef to another Secret, or delete these machines and then create the Secret again", key.Name)
 	}
-	if err != nil {
-		return fmt.Errorf("get credentials: %w", err)
+	return nil
+}
+
+// accountName says which account a message is about. Anyone may write anything into a Secret, so a server is shown only if it
+// looks like one.
+func accountName(secret string, server []byte) string {
+	if name := strings.TrimSpace(string(server)); servers.MatchString(name) {
+		return fmt.Sprintf("Secret %s (%s)", secret, name)
 	}
-	f.cloud, err = r.Accounts.Get(provider, key, secret.Data)
-	return phase.Cloud(err)
+	return "Secret " + secret
+}
+
+// servers are hosts, with or without a port.
+var servers = regexp.MustCompile(`^[][0-9A-Za-z.:-]{1,253}$`)
+
+// aboutAccount are the reasons of an account, not of a VM: the message must say which account.
+var aboutAccount = map[string]bool{
+	infrav1.CredentialsMissingReason: true, infrav1.CredentialsRejectedReason: true, infrav1.CloudUnreachableReason: true,
+	infrav1.TooManyAccountsReason: true, infrav1.CloudThrottledReason: true,
+}
+
+// ofCloud turns the error of a cloud into a stop, which names the account if it is about that.
+func (f *facts) ofCloud(err error) error {
+	err = phase.Cloud(err)
+	if stop, ok := errors.AsType[*phase.Stop](err); ok && aboutAccount[stop.Reason] {
+		stop.Message = f.account + ": " + stop.Message
+	}
+	return err
 }
 
 // sameServer notes the server of the account, which hold writes down, and stops if it is another one than that of the VM: a VM
@@ -56,7 +106,7 @@ func (r *Reconciler) connect(ctx context.Context, f *facts) error {
 func (r *Reconciler) sameServer(ctx context.Context, f *facts) error {
 	server, err := f.cloud.Server(ctx)
 	if err != nil {
-		return phase.Cloud(err)
+		return f.ofCloud(err)
 	}
 	has := cmp.Or(f.windows.Annotations[infrav1.ServerAnnotation], server)
 	metav1.SetMetaDataAnnotation(&f.windows.ObjectMeta, infrav1.ServerAnnotation, has)
@@ -64,8 +114,8 @@ func (r *Reconciler) sameServer(ctx context.Context, f *facts) error {
 		return nil
 	}
 	return phase.Stall(infrav1.IdentityMismatchReason,
-		"Secret %s is for server %s, but the VM is on server %s, where it stays; set identityRef to a Secret for that server",
-		r.provider(f.windows).IdentityOf(f.windows).Name, server, has)
+		"%s is for server %s, but the VM is on server %s, where it stays; set identityRef to a Secret for that server",
+		f.account, server, has)
 }
 
 // formats are those of bootstrap data that a program in the image can run.

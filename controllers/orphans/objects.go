@@ -74,7 +74,7 @@ func (o *objects) learn(m accounts.Marked) {
 func (o *objects) orphaned(m accounts.Marked) bool {
 	cluster := o.clusters[clusterOf(m)]
 	switch {
-	case cluster == nil || m.Cluster.UID == "" || o.paused(clusterOf(m)):
+	case cluster == nil:
 		return false
 	case m.Cluster.UID != cluster.UID && !o.former[former{clusterOf(m), m.Cluster.UID}]:
 		return false

@@ -1,127 +1,18 @@
 package orphans
 
 import (
-	"context"
-	"fmt"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
-
-// sky is what the accounts see.
-type sky struct {
-	vms   []accounts.Marked
-	blind map[cloud.Key]bool
-}
-
-func (s *sky) Marked(show func(accounts.Marked)) map[cloud.Key]bool {
-	for _, vm := range s.vms {
-		if !s.blind[vm.Secret] {
-			show(vm)
-		}
-	}
-	return s.blind
-}
-
-// stage has a Cluster "blue" in the namespace "ns", and no machine.
-type stage struct {
-	*Lookout
-	t     *testing.T
-	sky   *sky
-	now   time.Time
-	api   client.Client
-	blue  *clusterv1.Cluster
-	lines []string
-	notes []string       // of events
-	vms   map[string]int // as the metric has it
-}
-
-func newStage(t *testing.T) *stage {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	expect.OK(t, clusterv1.AddToScheme(scheme))
-	expect.OK(t, infrav1.AddToScheme(scheme))
-	s := &stage{t: t, sky: &sky{}, now: time.Now(), vms: map[string]int{}}
-	s.api = fake.NewClientBuilder().WithScheme(scheme).Build()
-	s.blue = s.cluster("ns", "blue", "uid-1")
-	s.Lookout = &Lookout{Client: s.api, Accounts: s.sky, Events: s, Now: func() time.Time { return s.now }, Count: s.count}
-	return s
-}
-
-// Eventf is part of events.EventRecorder.
-func (s *stage) Eventf(regarding, related runtime.Object, kind, reason, _, note string, args ...any) {
-	about, of := regarding.(client.Object), related.(client.Object)
-	s.notes = append(s.notes, fmt.Sprintf("%s %s %s %s: ", kind, reason, about.GetName(), of.GetName())+fmt.Sprintf(note, args...))
-}
-
-func (s *stage) count(cluster string, vms int) {
-	s.vms[cluster] = vms
-	if vms == 0 {
-		delete(s.vms, cluster)
-	}
-}
-
-func (s *stage) create(o client.Object) { expect.OK(s.t, s.api.Create(s.t.Context(), o)) }
-
-func (s *stage) cluster(namespace, name, uid string) *clusterv1.Cluster {
-	c := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(uid)}}
-	s.create(c)
-	return c
-}
-
-// machine of the Cluster blue.
-func (s *stage) machine(name, providerID string) *infrav1.WindowsMachine {
-	m := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "ns", Name: name, Labels: map[string]string{clusterv1.ClusterNameLabel: "blue"},
-	}}
-	m.Spec.ProviderID = providerID
-	s.create(m)
-	return m
-}
-
-// vm was made for a machine of the Cluster blue with a UID.
-func made(machine, uid string) accounts.Marked {
-	return accounts.Marked{
-		Marked: cloud.Marked{
-			Name: "vm-" + machine, Key: cloud.Key{Namespace: "ns", Name: machine}, ProviderID: "cloud://" + machine,
-			Cluster: cloud.ClusterMark{Name: "blue", UID: types.UID(uid)},
-		},
-		Server: "vcenter.example.com", Secret: cloud.Key{Namespace: "ns", Name: "vcenter"},
-	}
-}
-
-// look looks, so much later.
-func (s *stage) look(later time.Duration) {
-	s.t.Helper()
-	s.now = s.now.Add(later)
-	log := funcr.New(func(_, args string) { s.lines = append(s.lines, args) }, funcr.Options{})
-	expect.OK(s.t, s.Look(ctrl.LoggerInto(s.t.Context(), log)))
-}
-
-// want compares the numbers of events and lines so far, and what the metric says of the Cluster blue.
-func (s *stage) want(when string, events, lines, vms int) {
-	s.t.Helper()
-	have := []int{len(s.notes), len(s.lines), s.vms["ns/blue"]}
-	if diff := cmp.Diff([]int{events, lines, vms}, have); diff != "" {
-		s.t.Errorf("events, lines and orphans %s (-want +got):\n%s\n%s\n%s", when, diff, strings.Join(s.notes, "\n"),
-			strings.Join(s.lines, "\n"))
-	}
-}
 
 func TestOrphans(t *testing.T) {
 	cases := map[string]struct {
@@ -333,66 +224,4 @@ func TestPausedLater(t *testing.T) {
 	s.want("when it goes on", 1, 1, 1)
 	s.look(Lasts)
 	s.want("some time after that", 2, 2, 2)
-}
-
-// TestLimits: someone who writes marks on very many VMs costs little, and nothing in other namespaces.
-func TestLimits(t *testing.T) {
-	s := newStage(t)
-	s.cluster("other", "blue", "uid-9")
-	for n := range 2 * Most {
-		s.sky.vms = append(s.sky.vms, made(fmt.Sprint("m-", n), "uid-1"))
-	}
-	other := made("m", "uid-9")
-	other.Key.Namespace = "other"
-	s.sky.vms = append(s.sky.vms, other)
-	s.look(0)
-	s.look(Lasts)
-	s.want("after one look", AtOnce+1, AtOnce+1, Most)
-	expect.Same(t, "orphans of the other namespace", 1, s.vms["other/blue"])
-	s.look(time.Minute)
-	s.want("after two looks", 2*AtOnce+1, 2*AtOnce+1, Most)
-	s.sky.vms = nil
-	s.look(Lasts)
-	s.want("when all are gone", 2*AtOnce+1, 2*AtOnce+3, 0) // a line for each Cluster
-	if long := s.lines[len(s.lines)-1]; len(long) > 1000 {
-		t.Errorf("a line has %d bytes", len(long))
-	}
-}
-
-// TestHostileTexts: a name in the cloud can be any text.
-func TestHostileTexts(t *testing.T) {
-	s := newStage(t)
-	evil := made("m", "uid-1")
-	evil.Name = "x\n\x1b[31mdelete everything%s" + strings.Repeat("ä", 4096)
-	evil.ProviderID, evil.Server = evil.Name, evil.Name
-	s.sky.vms = []accounts.Marked{evil}
-	s.look(0)
-	s.look(Lasts)
-	s.want("of a hostile name", 1, 1, 1)
-	for _, text := range append(s.notes, s.lines...) {
-		if len(text) > 1000 || strings.ContainsAny(text, "\n\x1bä") || strings.Contains(text, "MISSING") {
-			t.Errorf("%d bytes: %q", len(text), text)
-		}
-	}
-}
-
-// TestTwoServers: equal ids on two servers are two VMs, and one VM that two accounts see is one.
-func TestTwoServers(t *testing.T) {
-	s := newStage(t)
-	first, again, second := made("m", "uid-1"), made("m", "uid-1"), made("m", "uid-1")
-	again.Secret.Name, second.Server = "of-another-user", "second.example.com"
-	s.sky.vms = []accounts.Marked{first, again, second}
-	s.look(0)
-	s.look(Lasts)
-	s.want("on two servers", 2, 2, 2)
-}
-
-// TestStart looks again and again until it is stopped.
-func TestStart(t *testing.T) {
-	s := newStage(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- s.Start(ctx) }()
-	cancel()
-	expect.OK(t, <-ended)
 }

@@ -108,8 +108,8 @@ func Has(machine *clusterv1.Machine, o client.Object) bool {
 // patience is how long Cluster API may take to set the owner of a new object, which it does in a moment.
 const patience = 5 * time.Second
 
-// Expected is how much longer the owner of an object may be missing before its status says so: each word is a write, for every
-// machine that is made.
+// Expected is how much longer what comes at once with a new object, such as its owner, may be missing before the status says so:
+// each word is a write, for every machine that is made.
 func Expected(o client.Object, now time.Time) time.Duration {
 	return o.GetCreationTimestamp().Add(patience).Sub(now)
 }

@@ -110,13 +110,22 @@ func act(message string) string {
 	return before
 }
 
+// ErrAwaited ends the phases until another part of this process wakes the object, in a moment: there is nothing to report.
+var ErrAwaited = errors.New("the answer is on its way")
+
 // Outdated says whether a write met an object that had changed since it was read: then there is nothing to report.
 func Outdated(err error) bool { return apierrors.IsConflict(err) }
+
+// Untold says whether there is nothing to report of how the phases ended.
+func Untold(err error) bool { return Outdated(err) || errors.Is(err, ErrAwaited) }
 
 // Result tells the queue when to look again. A conflict is not an error: the changed object is looked at soon.
 func Result(err error) (ctrl.Result, error) {
 	if Outdated(err) {
 		return ctrl.Result{RequeueAfter: again}, nil
+	}
+	if errors.Is(err, ErrAwaited) {
+		return ctrl.Result{}, nil
 	}
 	stop := Of(err)
 	if stop.Err != nil {

@@ -117,11 +117,15 @@ type Machine struct {
 	// one gets any. Only Ensure needs them.
 	NetworkInterfaces []infrav1.MachineNetworkInterface
 
+	// Created is when the WindowsMachine was made, by the API server's clock: no request for its VM is older. Zero means unknown.
+	Created time.Time
+
 	// Existed says that the VM existed once. If its folder is not found now, the VM may still be there.
 	Existed bool
 
-	// UserData is what the guest runs at its first start. Only Ensure needs it, and not of a settled machine.
-	UserData UserData
+	// UserData reads what the guest runs at its first start. Ensure calls it when it is about to ask for the VM, and at no other
+	// time: each call is a request. After an error, which Ensure returns as it is, nothing has been asked for.
+	UserData func(context.Context) (UserData, error) `json:"-"`
 
 	// Settled says that the Node has joined, or that its bootstrap has failed for good: the guest needs its user data no more.
 	Settled bool
@@ -167,6 +171,9 @@ const (
 
 // UserData holds secrets, so it prints as "[hidden]".
 type UserData []byte
+
+// Read returns the data themselves, for a caller that has them already.
+func (d UserData) Read(context.Context) (UserData, error) { return d, nil }
 
 // String hides the data from logs.
 func (UserData) String() string { return "[hidden]" }

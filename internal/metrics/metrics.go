@@ -1,9 +1,9 @@
-// Package metrics counts and measures what operators of the managers watch; docs/metrics.md has the list. A caller may rely on this:
+// Package metrics counts and measures what operators of the managers watch; docs/metrics.md lists it. A caller may rely on this:
 //
 //   - Every metric is named capwin_..., is in the registry that the managers serve, and has times in seconds.
 //   - The values of a label are few and our own: kinds of clouds, methods, outcomes, phases, reasons. No metric has the name of a
-//     VM, of a machine or of a server. A Secret's name stands for an account, and a Cluster's for its VMs, because their number is
-//     bounded. What a server or a guest writes is never a label; callers see to that with lists of what they know.
+//     VM, of a machine or of a server. A Secret's name stands for an account, and a Cluster's for its VMs, because these are few.
+//     What a server or a guest writes is never a label; callers see to that with lists of what they know.
 //   - A call is cheap, waits for nothing, and may be made from several goroutines.
 //
 // What can be read from what there is now, such as accounts and machines, is read when a scrape asks for it: rooms that know it
@@ -66,7 +66,7 @@ var (
 	orphans = registered(prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "capwin_orphan_vms",
 		Help: "VMs that were made for a machine of this Cluster and that no machine has.",
-	}, []string{"cluster"}))
+	}, []string{"cluster_name"}))
 )
 
 // Build says which manager this is. The version is that of the release, or what Go knows of the source.

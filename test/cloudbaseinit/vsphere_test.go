@@ -113,7 +113,7 @@ func order(t *testing.T, name string, userData source) cloud.Machine {
 	object.Spec.ProviderID, object.Status.ComputerName = identity.ProviderID, identity.Name
 	return cloud.Machine{
 		Identity: identity, Key: cloud.Key{Namespace: object.Namespace, Name: object.Name}, Spec: object.Spec,
-		UserData: userData(t, object),
+		UserData: cloud.UserData(userData(t, object)).Read,
 	}
 }
 

@@ -113,7 +113,7 @@ func TestEmptyData(t *testing.T) {
 		}
 		return ""
 	})
-	if calls := s.cloud.Calls(); calls["ensure"] > 0 {
+	if calls := s.cloud.Calls(); calls["create"] > 0 {
 		t.Errorf("a VM was asked for without data: %v", calls)
 	}
 	world.Change(t, s.Client, own, func(o *corev1.Secret) { o.Data = map[string][]byte{"value": []byte("x")} })

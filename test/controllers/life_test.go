@@ -72,7 +72,7 @@ func TestLife(t *testing.T) {
 	release()
 	m.Await(t, "end", world.Gone)
 	s.vms(t)
-	effects := slices.Sorted(slices.Values(s.process.Gate.Effects()))
+	effects := slices.Sorted(slices.Values(ofMachine(s.process.Gate.Effects())))
 	fmt.Fprintf(os.Stderr, "Kubernetes writes per machine life: %d\n", len(effects))
 	expect.Same(t, "a machine costs other writes than are pinned", slices.Sorted(slices.Values(writes)), effects)
 }

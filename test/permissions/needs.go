@@ -24,6 +24,7 @@ var needs = map[string]string{
 	"bootstrap: watch machines":                                      "know when to start and stop",
 
 	"infrastructure: get secrets":                       "read credentials, user data and kubeconfigs, by name",
+	"infrastructure: patch secrets":                     "hold credentials while a VM may exist, and let them go",
 	"infrastructure: create events.events.k8s.io":       "tell of machines, and of VMs without one",
 	"infrastructure: patch events.events.k8s.io":        "count an event that repeats",
 	"infrastructure: create events":                     "tell who became the leader",

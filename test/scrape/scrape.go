@@ -15,8 +15,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// Samples are the values of our series by their names with labels, as in capwin_cloud_accounts{cloud="vsphere"}. The labels are in
-// the order of the alphabet.
+// Samples are the values of our series by their names with labels, as in capwin_orphan_vms{cluster_name="ns/prod"}. The labels
+// are in the order of the alphabet.
 type Samples map[string]float64
 
 // Now returns what a scrape gets now.
@@ -29,7 +29,8 @@ func Now(t testing.TB) Samples {
 func Of(t testing.TB, from prometheus.Gatherer) Samples {
 	t.Helper()
 	answer := httptest.NewRecorder()
-	promhttp.HandlerFor(from, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	request := httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody)
+	promhttp.HandlerFor(from, promhttp.HandlerOpts{}).ServeHTTP(answer, request)
 	if answer.Code != http.StatusOK {
 		t.Fatalf("a scrape gets %d: %s", answer.Code, answer.Body)
 	}

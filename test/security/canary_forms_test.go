@@ -163,8 +163,8 @@ func TestSecretsHideThemselves(t *testing.T) {
 		"plan.Plan":        plan.Plan{Redact: []string{string(c)}},
 		"*plan.Plan":       &plan.Plan{Redact: []string{string(c)}},
 		"cloud.UserData":   cloud.UserData(c),
-		"cloud.Machine":    cloud.Machine{UserData: cloud.UserData(c)},
-		"*cloud.Machine":   &cloud.Machine{UserData: cloud.UserData(c)},
+		"cloud.Machine":    cloud.Machine{UserData: cloud.UserData(c).Read},
+		"*cloud.Machine":   &cloud.Machine{UserData: cloud.UserData(c).Read},
 	}
 	var attacks []attack
 	for name, value := range held {

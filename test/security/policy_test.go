@@ -42,6 +42,7 @@ func TestPolicies(t *testing.T) {
 		i.updateMachines(t)
 		i.createClaims(t)
 		i.updateAddresses(t)
+		i.holdCredentials(t)
 		i.writeEvents(t, "WindowsMachine", infrav1.GroupVersion.String())
 		i.tellClusters(t, infrav1.OrphanedVMReason)
 		i.leaveItsRole(t)

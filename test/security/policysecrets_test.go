@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 )
 
 // ours is a bootstrap Secret as the manager writes it.
@@ -136,4 +137,38 @@ func (s *thief) secret(t *testing.T, change func(*corev1.Secret)) *corev1.Secret
 	change(o)
 	s.make(t, o)
 	return o
+}
+
+// holdCredentials has the infrastructure manager's account do more to a Secret than hold it and let it go.
+func (s *thief) holdCredentials(t *testing.T) {
+	secret := &corev1.Secret{ObjectMeta: s.meta(), Data: map[string][]byte{"password": []byte("p")}}
+	s.make(t, secret)
+	// To compare much must not cost more than the API server allows a policy.
+	large := &corev1.Secret{ObjectMeta: s.meta(), Data: map[string][]byte{}}
+	for i := range 32 {
+		large.Data[string(rune('a'+i%26))+"-"+string(rune('a'+i/26))] = bytes.Repeat([]byte("x"), 31<<10)
+	}
+	s.make(t, large)
+	tryMetadata(t, s, secret, "a Secret", "own-finalizers")
+	for tries, edit := range map[string]func(*corev1.Secret){
+		"holds a Secret as it holds addresses": func(o *corev1.Secret) { o.Finalizers = append(o.Finalizers, infrav1.AddressFinalizer) },
+		"holds a Secret as it holds machines":  func(o *corev1.Secret) { o.Finalizers = append(o.Finalizers, infrav1.MachineFinalizer) },
+		"writes a password":                    func(o *corev1.Secret) { o.Data["password"] = []byte("q") },
+		"adds a key to a Secret":               func(o *corev1.Secret) { o.Data["server"] = []byte("evil.example.com") },
+		"empties a Secret":                     func(o *corev1.Secret) { o.Data = nil },
+		"makes a Secret immutable":             func(o *corev1.Secret) { o.Immutable = new(true) },
+		"writes data while it holds a Secret": func(o *corev1.Secret) {
+			o.Finalizers = append(o.Finalizers, infrav1.CredentialsFinalizer)
+			o.Data["password"] = []byte("q")
+		},
+	} {
+		attempt(t, s.refused("own-finalizers", tries, change(secret, edit)))
+	}
+	hold := func(o *corev1.Secret) { o.Finalizers = append(o.Finalizers, infrav1.CredentialsFinalizer) }
+	s.allowed(t, "its finalizer on a Secret", change(secret, hold))
+	s.allowed(t, "its finalizer on a Secret of 1 MiB", change(large, hold))
+	held := &corev1.Secret{ObjectMeta: s.meta()}
+	held.Finalizers = append(held.Finalizers, infrav1.CredentialsFinalizer)
+	s.make(t, held)
+	s.allowed(t, "to let a Secret go", change(held, func(o *corev1.Secret) { o.Finalizers = o.Finalizers[:1] }))
 }

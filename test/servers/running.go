@@ -58,8 +58,8 @@ func (m *Management) manager(component string) (*process, error) {
 	return nil, fmt.Errorf("no manager of %s runs", component)
 }
 
-// Request is one that a manager of ours made.
-type Request struct{ Component, Namespace, Verb, Resource string }
+// Request is one that a manager of ours made. Secret is the name, where it is about one.
+type Request struct{ Component, Namespace, Verb, Resource, Secret string }
 
 // Requests counts what our managers have asked the API server for so far.
 func (m *Management) Requests() (map[Request]int, error) {
@@ -82,13 +82,17 @@ func (m *Management) Requests() (map[Request]int, error) {
 		var event struct {
 			Verb      string
 			User      struct{ Username string }
-			ObjectRef struct{ Namespace, Resource, Subresource string }
+			ObjectRef struct{ Namespace, Resource, Subresource, Name string }
 		}
 		if json.Unmarshal(lines.Bytes(), &event) != nil || users[event.User.Username] == "" {
 			continue // the last line may be half written
 		}
 		resource := strings.TrimSuffix(event.ObjectRef.Resource+"/"+event.ObjectRef.Subresource, "/")
-		counts[Request{users[event.User.Username], event.ObjectRef.Namespace, event.Verb, resource}]++
+		request := Request{users[event.User.Username], event.ObjectRef.Namespace, event.Verb, resource, ""}
+		if resource == "secrets" {
+			request.Secret = event.ObjectRef.Name
+		}
+		counts[request]++
 	}
 	return counts, lines.Err()
 }

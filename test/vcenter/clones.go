@@ -3,6 +3,7 @@ package vcenter
 import (
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/vmware/govmomi/simulator"
@@ -16,7 +17,9 @@ type gate struct {
 	mu     sync.Mutex
 	closed chan struct{} // while clones are held
 	fault  types.BaseMethodFault
+	drs    *drs         // while clones are switched on later
 	edits  *edits       // while edits are held
+	events time.Time    // older ones are forgotten
 	busy   sync.RWMutex // see race.go
 }
 
@@ -52,31 +55,65 @@ type template struct {
 // runs. Its description is that of vCenter; the simulator's is "VirtualMachine.cloneVm".
 func (t *template) CloneVMTask(ctx *simulator.Context, req *types.CloneVM_Task) soap.HasFault {
 	t.gate.mu.Lock()
-	closed, fault := t.gate.closed, t.gate.fault
+	closed, fault, later := t.gate.closed, t.gate.fault, t.gate.drs
 	t.gate.mu.Unlock()
 	req.Spec.Config = clonedOptions(t.Config.ExtraConfig, req.Spec.Config)
 	if fault == nil {
 		fault = reservedMAC(req.Spec.Config)
 	}
-	if closed == nil && fault == nil && !oneAtATime {
-		return t.VirtualMachine.CloneVMTask(ctx, req)
-	}
-	nowhere := types.ManagedObjectReference{Type: "VirtualMachine", Value: "held-" + uuid.NewString()}
-	task := simulator.CreateTask(nowhere, "cloneVm", func(*simulator.Task) (types.AnyType, types.BaseMethodFault) {
+	switchOn := later != nil && req.Spec.PowerOn
+	req.Spec.PowerOn = req.Spec.PowerOn && !switchOn
+	ref := t.begin(ctx, func() (types.AnyType, types.BaseMethodFault) {
 		if closed != nil {
 			<-closed
 		}
 		if fault != nil {
 			return nil, fault
 		}
-		return t.clone(ctx, req)
-	})
-	task.Info.DescriptionId = "VirtualMachine.clone"
-	ref := task.Run(ctx)
-	ctx.Map.AtomicUpdate(ctx, task, []types.PropertyChange{
-		{Name: "info.entity", Val: t.Reference()}, {Name: "info.entityName", Val: t.Name},
+		made, fault := t.clone(ctx, req)
+		if vm, ok := made.(types.ManagedObjectReference); ok && switchOn {
+			later.switchOn(ctx, vm)
+		}
+		return made, fault
 	})
 	return &methods.CloneVM_TaskBody{Res: &types.CloneVM_TaskResponse{Returnval: ref}}
+}
+
+// begin starts a task as vCenter describes it (TaskInfo in the vSphere Web Services API): it names who asked for it, its entity, and
+// when it was queued.
+func (t *template) begin(ctx *simulator.Context, do func() (types.AnyType, types.BaseMethodFault)) types.ManagedObjectReference {
+	user := ""
+	if ctx.Session != nil {
+		user = ctx.Session.UserName
+	}
+	return beginClone(ctx, user, t.Reference(), t.Name, do)
+}
+
+func beginClone(
+	ctx *simulator.Context, user string, of types.ManagedObjectReference, name string,
+	do func() (types.AnyType, types.BaseMethodFault),
+) types.ManagedObjectReference {
+	nowhere := types.ManagedObjectReference{Type: "VirtualMachine", Value: "held-" + uuid.NewString()}
+	task := simulator.CreateTask(nowhere, "cloneVm", func(*simulator.Task) (types.AnyType, types.BaseMethodFault) { return do() })
+	task.Info.DescriptionId, task.Info.EntityName = "VirtualMachine.clone", name
+	task.Info.Reason = &types.TaskReasonUser{UserName: user}
+	ref := task.Run(ctx)
+	ctx.Map.AtomicUpdate(ctx, task, []types.PropertyChange{{Name: "info.entity", Val: of}})
+	return ref
+}
+
+// BeginClone lets another user, or our own, clone another VM or our template, without an end until release. Nothing is made.
+func (o *Owner) BeginClone(user, template string) (release func()) {
+	over := make(chan struct{})
+	of := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-of-others"}
+	if template == Template {
+		of = o.Template().Reference()
+	}
+	beginClone(o.model.Service.Context, user, of, template, func() (types.AnyType, types.BaseMethodFault) {
+		<-over
+		return nil, nil
+	})
+	return func() { close(over) }
 }
 
 func (t *template) clone(ctx *simulator.Context, req *types.CloneVM_Task) (types.AnyType, types.BaseMethodFault) {

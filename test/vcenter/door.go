@@ -6,16 +6,22 @@ import (
 	"encoding/hex"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"slices"
+	"sync/atomic"
 )
 
 // Door is an address of the vCenter, with TLS.
 type Door struct {
 	*httptest.Server
+	connections atomic.Int64
 }
+
+// Connections that were ever made to this address.
+func (d *Door) Connections() int { return int(d.connections.Load()) }
 
 // Guard stands in a door. It lets a call of a method pass by serving it with next, or breaks the connection with Abort.
 type Guard func(method string, next http.Handler, w http.ResponseWriter, r *http.Request)
@@ -25,7 +31,7 @@ func Abort() { panic(http.ErrAbortHandler) }
 
 // Open makes one more door. Calls pass its guards in their order.
 func (v *VCenter) Open(guards ...Guard) *Door {
-	d := &Door{httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	d := &Door{Server: httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			Abort()
@@ -44,6 +50,11 @@ func (v *VCenter) Open(guards ...Guard) *Door {
 		next.ServeHTTP(w, r)
 	}))}
 	d.Config.ErrorLog = log.New(io.Discard, "", 0) // of the clients that refuse the certificate, and those that are cut off
+	d.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			d.connections.Add(1)
+		}
+	}
 	d.StartTLS()
 	return d
 }

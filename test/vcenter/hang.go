@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // Held are calls that hang until they are released.
@@ -49,6 +50,14 @@ func (h *Held) add(n int) {
 type hangs struct {
 	mu  sync.Mutex
 	all []*Held
+	out atomic.Bool
+}
+
+// Outage breaks all connections, and those that are made until the end.
+func (v *VCenter) Outage() (end func()) {
+	v.hangs.out.Store(true)
+	v.CloseClientConnections()
+	return func() { v.hangs.out.Store(false) }
 }
 
 func (h *hangs) change(how func([]*Held) []*Held) {
@@ -69,6 +78,9 @@ func (h *hangs) holding(method string) *Held {
 }
 
 func (h *hangs) guard(method string, next http.Handler, w http.ResponseWriter, r *http.Request) {
+	if h.out.Load() {
+		Abort()
+	}
 	if held := h.holding(method); held != nil {
 		held.add(1)
 		defer held.add(-1)

@@ -51,12 +51,13 @@ func (o *Owner) done(task *object.Task, err error) {
 // VMs are the names of all VMs but the template.
 func (o *Owner) VMs() []string {
 	o.t.Helper()
-	all := o.all()
+	all := o.All()
 	delete(all, Template)
 	return slices.Sorted(maps.Keys(all))
 }
 
-func (o *Owner) all() map[string]types.ManagedObjectReference {
+// All VMs and the template, by their names.
+func (o *Owner) All() map[string]types.ManagedObjectReference {
 	o.t.Helper()
 	ctx := context.Background()
 	views, err := view.NewManager(o.Client).CreateContainerView(ctx, o.Client.ServiceContent.RootFolder,
@@ -75,7 +76,7 @@ func (o *Owner) all() map[string]types.ManagedObjectReference {
 // VM of a name.
 func (o *Owner) VM(name string) *object.VirtualMachine {
 	o.t.Helper()
-	ref, ok := o.all()[name]
+	ref, ok := o.All()[name]
 	if !ok {
 		o.t.Fatalf("there is no VM %s", name)
 	}

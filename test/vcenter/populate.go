@@ -6,24 +6,38 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Populate puts other people's VMs beside the template, named "other-0" and so on. A clone of the simulator takes a hundred times
-// as long.
+// Populate puts other people's VMs beside the template, named "other-0" and so on.
 func (o *Owner) Populate(vms int) {
 	o.t.Helper()
-	all := o.model.Map()
-	former, _ := all.Get(o.Template().Reference()).(*template)
+	former, _ := o.model.Map().Get(o.Template().Reference()).(*template)
+	o.copies(former.VirtualMachine, vms, func(n int, vm *mo.VirtualMachine) { vm.Name = fmt.Sprint("other-", n) })
+}
+
+// Copy puts copies of a VM beside it, each with what is its own. A clone of the simulator takes a hundred times as long.
+func (o *Owner) Copy(name string, copies int, change func(n int, vm *mo.VirtualMachine)) {
+	o.t.Helper()
+	former, _ := o.model.Map().Get(o.VM(name).Reference()).(*simulator.VirtualMachine)
+	o.copies(former, copies, change)
+}
+
+func (o *Owner) copies(former *simulator.VirtualMachine, copies int, change func(n int, vm *mo.VirtualMachine)) {
+	all, ctx := o.model.Map(), *o.model.Service.Context
 	folder, _ := all.Get(*former.Parent).(*simulator.Folder)
-	ctx := *o.model.Service.Context
-	for n := range vms {
-		vm := &simulator.VirtualMachine{VirtualMachine: former.VirtualMachine.VirtualMachine}
+	for n := range copies {
+		vm := &simulator.VirtualMachine{VirtualMachine: former.VirtualMachine}
 		config, guest := *former.Config, *former.Guest
 		config.InstanceUuid, config.Uuid, config.Template = uuid.NewString(), uuid.NewString(), false
 		config.ExtraConfig = slices.Clone(config.ExtraConfig)
-		vm.Name, vm.Config, vm.Guest, vm.RecentTask = fmt.Sprint("other-", n), &config, &guest, nil
-		vm.Self = types.ManagedObjectReference{Type: "VirtualMachine", Value: fmt.Sprint("vm-other-", n)}
+		for i, option := range config.ExtraConfig {
+			config.ExtraConfig[i] = &types.OptionValue{Key: option.GetOptionValue().Key, Value: option.GetOptionValue().Value}
+		}
+		vm.Config, vm.Guest, vm.RecentTask = &config, &guest, nil
+		change(n, &vm.VirtualMachine)
+		vm.Self = types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-" + vm.Name}
 		all.AppendReference(&ctx, folder, &folder.ChildEntity, vm.Self)
 		all.PutEntity(folder, vm)
 	}

@@ -10,7 +10,9 @@
 //	crowd.go    more VMs than the simulator has room for, told in pages
 //	populate.go many VMs of other people
 //	forget.go   tasks that have ended
-//	clones.go   clones that take their time or fail
+//	clones.go   clones that take their time or fail, and other people's
+//	drs.go      clones that are switched on in a task of their own
+//	events.go   events that are forgotten
 //	role.go     privileges that our account lacks; privileges.go is those that each method takes
 //	faults.go   what a vCenter says to its faults
 //	networks.go networks of one name
@@ -135,6 +137,10 @@ func (v *VCenter) call(ctx *simulator.Context, method *simulator.Method) (mo.Ref
 		giveIndexPatience(ctx, method)
 		dropEmptyOptions(ctx, method)
 		v.giveEditsAGate(ctx, method)
+		v.giveEventsAnEnd(ctx, method)
+		if fault := v.beingSwitchedOn(method); fault != nil {
+			return nil, fault
+		}
 		if refused := v.refusedRoot(ctx, method); refused != nil {
 			return nil, refused
 		}

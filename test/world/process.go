@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -24,7 +25,9 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/controllers/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/controllers/credentials"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
+	"github.com/capwin/cluster-api-provider-windows/controllers/orphans"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
@@ -40,11 +43,15 @@ type Options struct {
 	// Now is the clock's when nil. Speed is how many times faster the guests' clocks run; 1 when zero.
 	Now   func() time.Time
 	Speed int
+	// ReadSecrets is how often the Secrets with credentials are read; a moment when zero.
+	ReadSecrets time.Duration
 	// Gate sees what the process does; one that lets everything pass when nil.
 	Gate *Gate
 	// Beside are namespaces that the process works in, too.
 	Beside []string
 }
+
+const readSecrets = 200 * time.Millisecond
 
 // Process is our two controllers at work, each as the account of its component, in one namespace.
 type Process struct {
@@ -53,6 +60,8 @@ type Process struct {
 	Caches map[string]client.Reader
 	// Recorders tell people of what the controllers do.
 	Recorders map[string]events.EventRecorder
+	// Lookout tells of VMs without a machine when a test has it look.
+	Lookout *orphans.Lookout
 	// Unreachable makes the workload cluster one that does not answer.
 	Unreachable atomic.Bool
 
@@ -164,9 +173,16 @@ func (p *Process) manager(n *Namespace, name string, beside []string) (ctrl.Mana
 func (p *Process) addMachines(ctx context.Context, mgr ctrl.Manager, w *reach, o Options) error {
 	changed := make(chan cloud.Key, 1024)
 	register := &accounts.Register{Changed: changed}
+	p.Lookout = &orphans.Lookout{
+		Client: mgr.GetClient(), Accounts: register, Events: mgr.GetEventRecorder(Machines), Now: o.Now, Count: func(string, int) {},
+	}
 	return errors.Join(mgr.Add(register), (&machine.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, VSphere: o.VSphere, Azure: o.Azure,
-		Pools:    &addresses.Pools{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: o.Now, WatchFilter: o.WatchFilter},
+		Pools: &addresses.Pools{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Now: o.Now, WatchFilter: o.WatchFilter},
+		Credentials: &credentials.Keeper{
+			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: mgr.GetEventRecorder(Machines), Now: time.Now,
+			WatchFilter: o.WatchFilter, Every: cmp.Or(o.ReadSecrets, readSecrets), Pace: time.Millisecond,
+		},
 		Accounts: register, Changed: changed, Answering: w.clusters.Answering(), Events: mgr.GetEventRecorder(Machines), Now: o.Now,
 		Speed: o.Speed, WatchFilter: o.WatchFilter,
 	}).SetupWithManager(ctx, mgr, p.options(Machines)))
@@ -174,7 +190,8 @@ func (p *Process) addMachines(ctx context.Context, mgr ctrl.Manager, w *reach, o
 
 func (p *Process) addConfigs(ctx context.Context, mgr ctrl.Manager, w *reach, o Options) error {
 	return (&bootstrap.Reconciler{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, Answering: w.clusters.Answering(), TokenTTL: o.TokenTTL, Now: o.Now,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, Answering: w.clusters.Answering(),
+		TokenTTL: o.TokenTTL, Now: o.Now,
 		Events: mgr.GetEventRecorder(Configs), WatchFilter: o.WatchFilter,
 	}).SetupWithManager(ctx, mgr, p.options(Configs))
 }

@@ -127,6 +127,13 @@ const (
 	// CredentialsMissingReason: the Secret with the credentials does not exist or is incomplete.
 	CredentialsMissingReason = "CredentialsMissing"
 
+	// CredentialsBeingDeletedReason: the Secret with the credentials is being deleted. It stays until the machines are gone
+	// that may have a VM, and no new VM is made with it.
+	CredentialsBeingDeletedReason = "CredentialsBeingDeleted"
+
+	// CredentialsTooLargeReason: the Secrets with credentials of the namespace hold more than the controller keeps.
+	CredentialsTooLargeReason = "CredentialsTooLarge"
+
 	// CredentialsRejectedReason: the cloud rejects the credentials, or the account lacks a privilege.
 	CredentialsRejectedReason = "CredentialsRejected"
 

@@ -9,6 +9,10 @@ const MachineFinalizer = "windowsmachine.infrastructure.cluster.x-k8s.io/vm"
 // exist.
 const AddressFinalizer = "windowsmachine.infrastructure.cluster.x-k8s.io/address"
 
+// CredentialsFinalizer stays on the Secret that identityRef names as long
+// as a machine with it may have a VM.
+const CredentialsFinalizer = "windowsmachine.infrastructure.cluster.x-k8s.io/credentials"
+
 // ServerAnnotation says which server has the VM: for vSphere it is the vCenter's instance UUID. The controller sets it before
 // it asks the server for the VM, and it survives a move to another management cluster.
 const ServerAnnotation = "windowsmachine.infrastructure.cluster.x-k8s.io/server"

@@ -9,15 +9,15 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
-// An account is named by the Secret, NAMESPACE/NAME, that has used it for the longest time, as in the logs. MaxAccounts bounds how
-// many a namespace has.
+// An account is named by the Secret, NAMESPACE/NAME, that has used it for the longest time, as in the logs. MaxAccounts bounds
+// how many a namespace has.
 var (
 	openDesc = prometheus.NewDesc("capwin_cloud_accounts", "Open accounts at clouds.", nil, nil)
 
 	sessionsDesc = ofAccount("sessions", "Sessions of an account that are open at its cloud.")
 	syncedDesc   = ofAccount("synced", "Whether the account's watch has told of all VMs and tells of changes.")
 	brokenDesc   = ofAccount("broken", "Whether calls of the account fail at once, because its cloud did not answer.")
-	heardDesc    = ofAccount("heard_timestamp_seconds", "When the account's cloud last answered, in seconds since 1970; 0 if it never did.")
+	heardDesc    = ofAccount("heard_timestamp_seconds", "When the account's cloud last answered, in seconds since 1970; 0: never.")
 )
 
 func ofAccount(name, help string) *prometheus.Desc {

@@ -33,6 +33,7 @@ func Run(t *testing.T, newHarness func(*testing.T) Harness) {
 		{"a VM that was stopped stays stopped", stopped},
 		{"a VM that vanished is not found", vanished},
 		{"the guest gets the user data as it is", userData},
+		{"user data is read once, when a VM is asked for", userDataRead},
 		{"a VM holds user data until its machine is settled", notYetSettled},
 		{"a settled machine's user data are taken away, once", settled},
 		{"a VM that was stopped loses its user data, too, and stays stopped", settledStopped},

@@ -114,8 +114,12 @@ func (w world) machineOf(o *infrav1.WindowsMachine) cloud.Machine {
 		Key:      cloud.Key{Namespace: o.Namespace, Name: o.Name},
 		Cluster:  cloud.ClusterMark{Name: "blue", UID: "6f4d1b4e-blue"},
 		Spec:     o.Spec,
-		UserData: cloud.UserData("#ps1_sysnative\n# user data of " + o.Name),
+		UserData: userDataOf(o.Name).Read,
 	}
+}
+
+func userDataOf(name string) cloud.UserData {
+	return cloud.UserData("#ps1_sysnative\n# user data of " + name)
 }
 
 // ensure calls Ensure until the VM runs, as the controllers do. Transient errors are allowed.

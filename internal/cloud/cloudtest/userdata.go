@@ -2,6 +2,7 @@ package cloudtest
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"errors"
 	"strings"
@@ -13,20 +14,49 @@ import (
 
 func userData(w world) {
 	c, m := w.process(), w.machine("m")
-	m.UserData = make(cloud.UserData, 20_000)
-	_, _ = rand.Read(m.UserData)
+	data := make(cloud.UserData, 20_000)
+	_, _ = rand.Read(data)
+	m.UserData = data.Read
 	w.ensure(c, m)
-	if got := w.UserData(m.Name); !bytes.Equal(got, m.UserData) {
-		w.t.Errorf("the guest gets %d bytes that are not the %d of the user data", len(got), len(m.UserData))
+	if got := w.UserData(m.Name); !bytes.Equal(got, data) {
+		w.t.Errorf("the guest gets %d bytes that are not the %d of the user data", len(got), len(data))
 	}
 	if got := w.ComputerName(m.Name); got != m.Name {
 		w.t.Errorf("the guest is to be called %q, want %q", got, m.Name)
 	}
 }
 
+// userDataRead has the user data read when a VM is asked for, and then not again: each time is a request.
+func userDataRead(w world) {
+	c, m := w.process(), w.machine("m")
+	data, refusal, reads := userDataOf(m.Key.Name), errors.New("refused"), 0
+	m.UserData = func(context.Context) (cloud.UserData, error) {
+		reads++
+		return data, refusal
+	}
+	for range 3 {
+		w.wantAbsent(c, m)
+		if _, err := c.Ensure(w.t.Context(), m); !errors.Is(err, refusal) {
+			w.t.Fatalf("Ensure = %v, want what the user data returned", describe(err))
+		}
+	}
+	w.wantVMs()
+	refusal, reads = nil, 0
+	w.ensure(c, m)
+	for _, c := range []cloud.Cloud{c, w.process()} {
+		w.ensure(c, m)
+		w.observe(c, m)
+	}
+	w.wantUserData(m, data, 0)
+	w.remove(c, m)
+	if reads != 1 {
+		w.t.Errorf("the user data of one VM were read %d times", reads)
+	}
+}
+
 func secrets(w world) {
 	c, m := w.process(), w.machine("m")
-	m.UserData = cloud.UserData("token-of-a-node")
+	m.UserData = cloud.UserData("token-of-a-node").Read
 	w.LoseAnswer()
 	_, err := c.Ensure(w.t.Context(), m)
 	if text := strings.ToLower(cmp.Diff(nil, describe(err))); strings.Contains(text, "token-of-a-node") {
@@ -47,7 +77,7 @@ func notYetSettled(w world) {
 	}
 	m.Settled = true // Observe changes nothing, whatever it is told
 	w.observe(c, m)
-	w.wantUserData(m, m.UserData, 0)
+	w.wantUserData(m, userDataOf(m.Key.Name), 0)
 }
 
 func settled(w world) {
@@ -65,7 +95,7 @@ func settled(w world) {
 		}
 	}
 	w.wantUserData(m, nil, 1)
-	w.wantUserData(other, other.UserData, 1)
+	w.wantUserData(other, userDataOf(other.Key.Name), 1)
 	if got := w.ComputerName(m.Name); got != m.Name {
 		w.t.Errorf("the guest is called %q, want %q as before", got, m.Name)
 	}

@@ -123,7 +123,7 @@ func (a *account) Observe(_ context.Context, m cloud.Machine) (cloud.VM, error) 
 	return cloud.VM{}, cloud.ErrNotFound
 }
 
-func (a *account) Ensure(_ context.Context, m cloud.Machine) (cloud.VM, error) {
+func (a *account) Ensure(ctx context.Context, m cloud.Machine) (cloud.VM, error) {
 	w := a.world
 	defer w.mu.Unlock()
 	if err := a.enter("ensure"); err != nil {
@@ -150,7 +150,7 @@ func (a *account) Ensure(_ context.Context, m cloud.Machine) (cloud.VM, error) {
 		return cloud.VM{}, cloud.Errorf(cloud.Invalid, infrav1.TemplateNotFoundReason,
 			"the image does not exist: use one that does")
 	}
-	return a.create(m)
+	return a.create(ctx, m)
 }
 
 // erase takes the user data away that Ensure gave.
@@ -169,8 +169,12 @@ func (a *account) erase(m cloud.Machine, vm *VM) (cloud.VM, error) {
 	return vm.report(m), nil
 }
 
-func (a *account) create(m cloud.Machine) (cloud.VM, error) {
+func (a *account) create(ctx context.Context, m cloud.Machine) (cloud.VM, error) {
 	w := a.world
+	data, err := m.UserData(ctx)
+	if err != nil {
+		return cloud.VM{}, err
+	}
 	w.count("create")
 	if err := w.failure(m.Spec.Azure.VMSize); err != nil {
 		a.failed[m.ProviderID] = err
@@ -179,7 +183,7 @@ func (a *account) create(m cloud.Machine) (cloud.VM, error) {
 	}
 	w.ask(&request{Create, VM{
 		Name: a.at(m.Name), ID: m.ProviderID, Owner: m.Key, ProviderID: m.ProviderID, Cluster: m.Cluster,
-		On: true, Ran: true, UserData: slices.Clone(m.UserData), Given: true,
+		On: true, Ran: true, UserData: slices.Clone(data), Given: true,
 	}})
 	if w.lose > 0 {
 		w.lose--

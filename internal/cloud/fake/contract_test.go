@@ -30,7 +30,7 @@ func TestContract(t *testing.T) {
 				vm, _ := w.Get(name)
 				return fmt.Sprintf("%+v", vm)
 			},
-			Occupy:        func(name string) { w.Put(VM{Name: name, ID: "somebody else's", On: true}) },
+			Occupy: func(name string) { w.Put(VM{Name: name, ID: "somebody else's", On: true}) },
 			Copy: func(name, as string) {
 				vm, _ := w.Get(name)
 				vm.Name, vm.ID = as, "of "+as

@@ -9,6 +9,7 @@ import (
 	"github.com/vmware/govmomi/vim25"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/clones"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
@@ -19,9 +20,12 @@ type account struct {
 	places    *places.Places
 	inventory inventory
 	ledger    ledger
+	clones    *clones.Clones
+	grounds   grounds
 	view      atomic.Pointer[taskView] // of the running watch; nil without one
 	watching  atomic.Bool
 	now       func() time.Time
+	opened    time.Time // requests of a process before us, or of an account before this one, were sent until then
 }
 
 var _ cloud.Cloud = (*account)(nil)
@@ -41,12 +45,15 @@ func (a *account) Ensure(ctx context.Context, m cloud.Machine) (cloud.VM, error)
 
 // Delete switches the VM off, destroys it, and then makes sure that none can appear.
 func (a *account) Delete(ctx context.Context, m cloud.Machine) error {
-	a.ledger.abandon(m)
+	if a.ledger.abandon(m) {
+		a.clones.Forget(m)
+	}
 	_, err := a.pursue(ctx, m, wantGone)
 	if errors.Is(err, cloud.ErrNotFound) {
 		a.ledger.strike(m)
+		a.clones.Forget(m)
 	}
-	return err
+	return withWayOut(err)
 }
 
 // Server returns the vCenter's instance UUID, which is the same under all its names and stays when its certificate changes.
@@ -63,6 +70,8 @@ func (a *account) Health() cloud.Health {
 	return h
 }
 
+func (a *account) clock() time.Time { return a.now() }
+
 // Close ends the session for good.
 func (a *account) Close(ctx context.Context) error { return a.session.Close(ctx) }
 
@@ -76,7 +85,12 @@ func (a *account) pursue(ctx context.Context, m cloud.Machine, want goal) (vm cl
 		case then.ask != "":
 			err = a.findOut(ctx, m, then.ask, &s)
 		case then.start != "":
-			return then.vm, a.start(ctx, m, then.start, then.with)
+			if err = a.start(ctx, m, then.start, then.with); !errors.Is(err, errOvertaken) {
+				return then.vm, err
+			}
+			if s, err = a.gather(ctx, m); then.start != cloning {
+				return then.vm, err
+			}
 		default:
 			return then.vm, then.err
 		}

@@ -54,7 +54,7 @@ func (v *stage) cloneBy(m cloud.Machine, name string, change func(*types.Virtual
 	a := v.account()
 	at, err := a.places.Find(v.t.Context(), *m.Spec.VSphere)
 	v.Must(err)
-	spec, err := cloneSpec(m, at)
+	spec, err := cloneSpec(m, hello, at)
 	v.Must(err)
 	change(&spec)
 	v.Clone(name, spec)
@@ -100,11 +100,13 @@ func TestFailedCloneCanBeDeleted(t *testing.T) {
 func TestSwitchedOnWhenThatWasLost(t *testing.T) {
 	v := newStage(t)
 	a, m := v.account(), v.machine("m")
+	later := tasksClock(a)
 	v.cloneBy(m, m.Name, func(s *types.VirtualMachineCloneSpec) { s.PowerOn = false })
 	vm, err := a.Observe(t.Context(), m)
 	if err != nil || vm.State != cloud.Creating {
 		t.Errorf("Observe = %+v, %v, want %q", vm, err, cloud.Creating)
 	}
+	later(pushTime)
 	running(t, a, m)
 	if calls := v.Count(); calls["PowerOnVM_Task"] != 1 || calls["CloneVM_Task"] != 0 {
 		t.Errorf("calls %v, want one PowerOnVM_Task and no clone", calls)

@@ -18,8 +18,8 @@ import (
 const maxUserData = 60_000
 
 // cloneSpec puts all that a VM needs into one request, so that there is no second request that could be lost.
-func cloneSpec(m cloud.Machine, at places.Placement) (types.VirtualMachineCloneSpec, error) {
-	extra, err := guestinfo(m)
+func cloneSpec(m cloud.Machine, data cloud.UserData, at places.Placement) (types.VirtualMachineCloneSpec, error) {
+	extra, err := guestinfo(m, data)
 	if err != nil {
 		return types.VirtualMachineCloneSpec{}, err
 	}
@@ -56,8 +56,8 @@ func coresPerSocket(spec infrav1.VSphereVM, ofTemplate int32) *int32 {
 
 // guestinfo returns what cloudbase-init reads in the guest, and our marks. A template that was a node itself may have a report,
 // or a mark, of that life: an empty value removes its key.
-func guestinfo(m cloud.Machine) ([]types.BaseOptionValue, error) {
-	userData := pack(m.UserData)
+func guestinfo(m cloud.Machine, data cloud.UserData) ([]types.BaseOptionValue, error) {
+	userData := pack(data)
 	if len(userData) > maxUserData {
 		return nil, cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
 			"the packed user data has %d bytes, but a vSphere guest can read only %d: put less into the files and commands of the "+

@@ -21,7 +21,7 @@ func TestCloneSpec(t *testing.T) {
 	m := machineOf(t, "m", infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{CPUs: 4, MemoryMiB: 8192}})
 	m.Cluster = cloud.ClusterMark{Name: "c", UID: "1-2-3"}
 	at := places.Placement{Template: ref("VirtualMachine"), Folder: ref("Folder"), Pool: ref("ResourcePool")}
-	got, err := cloneSpec(m, at)
+	got, err := cloneSpec(m, hello, at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestCloneSpec(t *testing.T) {
 		Config: &types.VirtualMachineConfigSpec{
 			Uuid: idOf(m), InstanceUuid: idOf(m), NumCPUs: 4, MemoryMB: 8192,
 			ExtraConfig: []types.BaseOptionValue{
-				&types.OptionValue{Key: "guestinfo.userdata", Value: pack(m.UserData)},
+				&types.OptionValue{Key: "guestinfo.userdata", Value: pack(hello)},
 				&types.OptionValue{Key: "guestinfo.userdata.encoding", Value: "gzip+base64"},
 				&types.OptionValue{Key: "guestinfo.metadata", Value: base64.StdEncoding.EncodeToString([]byte(metadata))},
 				&types.OptionValue{Key: "guestinfo.metadata.encoding", Value: "base64"},
@@ -53,7 +53,7 @@ func TestCloneSpec(t *testing.T) {
 		store := ref("Datastore")
 		at := at
 		at.Datastore = &store
-		got, err := cloneSpec(m, at)
+		got, err := cloneSpec(m, hello, at)
 		if err != nil || got.Location.Datastore == nil || got.Config.DeviceChange != nil {
 			t.Fatalf("cloneSpec = %+v, %v", got, err)
 		}
@@ -61,16 +61,15 @@ func TestCloneSpec(t *testing.T) {
 	t.Run("of an OVA", func(t *testing.T) {
 		at := at
 		at.VAppConfig = new(true)
-		got, err := cloneSpec(m, at)
+		got, err := cloneSpec(m, hello, at)
 		if err != nil || got.Config.VAppConfigRemoved == nil || !*got.Config.VAppConfigRemoved {
 			t.Fatalf("cloneSpec = %+v, %v", got, err)
 		}
 	})
 	t.Run("more user data than fits", func(t *testing.T) {
-		m := m
-		m.UserData = make(cloud.UserData, maxUserData)
-		_, _ = rand.Read(m.UserData)
-		_, err := cloneSpec(m, at)
+		data := make(cloud.UserData, maxUserData)
+		_, _ = rand.Read(data)
+		_, err := cloneSpec(m, data, at)
 		cloudtest.WantError(t, err, cloud.Invalid, infrav1.SpecInvalidReason)
 	})
 }
@@ -105,7 +104,7 @@ func TestMetadataIsThatOfTheClone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options, err := guestinfo(m)
+	options, err := guestinfo(m, hello)
 	if err != nil {
 		t.Fatal(err)
 	}

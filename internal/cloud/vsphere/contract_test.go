@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -16,7 +17,7 @@ func TestContract(t *testing.T) {
 	cloudtest.Run(t, func(t *testing.T) cloudtest.Harness {
 		v := newStage(t)
 		return cloudtest.Harness{
-			Provider:         Provider{},
+			Provider:         contractProvider{},
 			Credentials:      v.Credentials(),
 			WrongCredentials: with(v.Credentials(), "password", "wrong"),
 			DeadCredentials:  with(v.Credentials(), "server", deadAddress(t)),
@@ -47,6 +48,17 @@ func TestContract(t *testing.T) {
 	})
 }
 
+// contractProvider connects long after the last process did, so that no request of that one can arrive any more.
+type contractProvider struct{ Provider }
+
+func (p contractProvider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
+	c, err := p.Provider.Connect(credentials)
+	if a, ok := c.(*account); ok {
+		a.opened = time.Time{}
+	}
+	return c, err
+}
+
 // deadAddress is one that nobody listens on.
 func deadAddress(t *testing.T) string {
 	t.Helper()
@@ -73,6 +85,10 @@ func machineOf(t *testing.T, name string, spec infrav1.WindowsMachineSpec) cloud
 	}
 	o.Spec.ProviderID = identity.ProviderID
 	return cloud.Machine{
-		Identity: identity, Key: cloud.Key{Namespace: o.Namespace, Name: name}, Spec: o.Spec, UserData: cloud.UserData("#ps1\nhello"),
+		Identity: identity, Key: cloud.Key{Namespace: o.Namespace, Name: name}, Spec: o.Spec, UserData: hello.Read,
+		Created: time.Now(),
 	}
 }
+
+// hello is the user data of machineOf.
+var hello = cloud.UserData("#ps1\nhello")

@@ -1,6 +1,7 @@
 package vsphere
 
 import (
+	"reflect"
 	"strings"
 	"sync"
 
@@ -17,13 +18,14 @@ const (
 )
 
 // inventory holds what the watch has seen of all VMs. VMs without our marks are in it too, because a VM can appear before its
-// marks do. It can prove that a VM exists, but never that a VM does not exist.
+// marks do. It can prove that a VM exists; absence.go says what it is worth that a VM is not in it.
 type inventory struct {
 	mu     sync.Mutex
 	synced bool // up to date, but for the time that a change takes to arrive
 	vms    map[types.ManagedObjectReference]*sighting
 	ours   map[string]types.ManagedObjectReference // by provider id
 	size   int                                     // in bytes
+	full   bool                                    // a VM found no room
 }
 
 // begin empties the inventory for a new snapshot and returns the keys that it knew.
@@ -31,7 +33,7 @@ func (i *inventory) begin() []cloud.Key {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	keys := i.keys()
-	i.synced, i.size = false, 0
+	i.synced, i.size, i.full = false, 0, false
 	i.vms = map[types.ManagedObjectReference]*sighting{}
 	i.ours = map[string]types.ManagedObjectReference{}
 	return keys
@@ -72,12 +74,15 @@ func (i *inventory) update(u types.ObjectUpdate) []cloud.Key {
 	if u.Kind == types.ObjectUpdateKindLeave {
 		return keys
 	}
-	before := s.owner
+	before := *s
 	for _, c := range u.ChangeSet {
 		s.set(c.Name, c.Val)
 	}
+	if u.Kind == types.ObjectUpdateKindModify && !s.partial && reflect.DeepEqual(before, *s) {
+		keys = nil // nothing that we keep has changed
+	}
 	i.keep(s)
-	if s.owner != before {
+	if s.owner != before.owner {
 		keys = appendOwner(keys, s)
 	}
 	return keys
@@ -91,6 +96,7 @@ func (i *inventory) keep(s *sighting) {
 		s.address, s.nics, s.report = "", nil, ""
 	}
 	if i.size+s.size() > room {
+		i.full = true
 		return
 	}
 	i.size += s.size()

@@ -1,7 +1,6 @@
 package vsphere
 
 import (
-	"maps"
 	"sync"
 	"time"
 
@@ -9,6 +8,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/clones"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
@@ -28,7 +28,9 @@ type job struct {
 	act     act
 	task    types.ManagedObjectReference
 	vm      types.ManagedObjectReference // the VM that it works on; the template when cloning
-	watched bool                         // the vCenter pushes its changes
+	begun   time.Time
+	told    bool // the inventory had the VM then
+	watched bool // the vCenter pushes its changes
 	state   types.TaskInfoState
 	fault   *types.LocalizedMethodFault
 }
@@ -67,10 +69,28 @@ func (j *job) apply(u types.ObjectUpdate) {
 // taskPaths are the properties of a task that are read and watched.
 var taskPaths = []string{"info.state", "info.error"}
 
+// shown says that the VM itself, or its absence, shows that the job is done. Often the vCenter tells of the VM before the task.
+func (j job) shown(there found, gone bool) bool {
+	same := there.what == ours && there.vm.ref == j.vm
+	switch j.act {
+	case cloning:
+		return there.what == ours && there.vm.started()
+	case switchingOn:
+		return same && there.vm.started()
+	case switchingOff:
+		return same && there.vm.off()
+	case erasing:
+		return same && !there.vm.userData
+	default:
+		return gone
+	}
+}
+
 // work is what this process remembers of a machine.
 type work struct {
 	key    cloud.Key
 	job    job
+	clone  types.ManagedObjectReference // the last task that cloned for it
 	object types.ManagedObjectReference // its VM, once seen
 	ran    bool                         // the VM was switched on before
 
@@ -79,8 +99,12 @@ type work struct {
 	notBefore  time.Time // when the next one may be started
 	failures   int
 
-	rivals    suspects // clones that may make its VM
-	abandoned bool     // Delete was called
+	unsure   bool      // there may be a VM that the inventory does not have: look before the next clone
+	made     time.Time // when our clone had ended; the inventory has its VM soon after
+	idle     time.Time // since when the VM is seen switched off, although it never ran
+	neverRan bool      // the vCenter has no event that it did
+
+	abandoned bool // Delete was called
 }
 
 // How long to wait after a clone that failed, longer each time: the cause, such as a full datastore, seldom goes away within
@@ -95,28 +119,10 @@ func (w *work) postpone(err error, now time.Time) {
 	w.failed, w.notBefore, w.failures = err, now.Add(pause), w.failures+1
 }
 
-// suspects are the clones that were under way when we first asked, and that may make a certain VM, because a task does not
-// say which VM it makes; nil until we ask. Later clones are not added. Suspects are never changed, so copies can be handed out.
-type suspects map[types.ManagedObjectReference]bool
-
-func (s suspects) cleared() bool { return s != nil && len(s) == 0 }
-
-// narrowed returns the suspects that are still running. Clones that are known to make another VM are left out.
-func (s suspects) narrowed(running []types.ManagedObjectReference, known map[types.ManagedObjectReference]bool) suspects {
-	left := suspects{}
-	for _, t := range running {
-		if !known[t] && (s == nil || s[t]) {
-			left[t] = true
-		}
-	}
-	return left
-}
-
 // ledger is the work of all machines. If all of it is lost, the vCenter is asked instead. Its methods return copies.
 type ledger struct {
-	mu      sync.Mutex
-	work    map[string]*work // by provider id
-	earlier suspects         // clones that were begun before this process, and may make any VM
+	mu   sync.Mutex
+	work map[string]*work // by provider id
 }
 
 // recall returns what is remembered of m.
@@ -144,7 +150,8 @@ func (l *ledger) note(m cloud.Machine, f func(*work)) {
 // settle forgets a job that has ended and returns why it failed. A job that was overtaken did not fail.
 func (l *ledger) settle(m cloud.Machine, j job, now time.Time) error {
 	err := j.err()
-	if overtaken(j.act, err) {
+	late := overtaken(j.act, err)
+	if late {
 		err = nil
 	}
 	err = session.Classify(err)
@@ -153,8 +160,15 @@ func (l *ledger) settle(m cloud.Machine, j job, now time.Time) error {
 			w.job = job{}
 		}
 		switch {
+		case j.act == cloning && late: // we look whose VM it is
+			w.postpone(nameHidden(m), now)
+			w.unsure = true
 		case j.act == cloning && err != nil, j.act == erasing:
 			w.postpone(err, now)
+		case j.act == cloning:
+			w.made = now
+		case j.act == switchingOn && err == nil:
+			w.idle = now
 		case j.act == destroying && j.err() == nil:
 			w.object = types.ManagedObjectReference{}
 		}
@@ -162,13 +176,10 @@ func (l *ledger) settle(m cloud.Machine, j job, now time.Time) error {
 	return err
 }
 
-// abandon notes that m is not wanted any more. The first time, it forgets the rivals, because new ones may run by now.
-func (l *ledger) abandon(m cloud.Machine) {
-	l.note(m, func(w *work) {
-		if !w.abandoned {
-			w.abandoned, w.rivals = true, nil
-		}
-	})
+// abandon notes that m is not wanted any more, and says whether that is new.
+func (l *ledger) abandon(m cloud.Machine) (first bool) {
+	l.note(m, func(w *work) { first, w.abandoned = !w.abandoned, true })
+	return first
 }
 
 // strike drops what is remembered of m.
@@ -178,62 +189,30 @@ func (l *ledger) strike(m cloud.Machine) {
 	delete(l.work, m.ProviderID)
 }
 
-// cleared says that no suspect is left.
-func (l *ledger) cleared(m cloud.Machine, which question) (so bool) {
-	l.note(m, func(w *work) { so = l.suspects(w, which).cleared() })
-	return so
-}
-
-// narrow notes which clones run now, and says whether suspects are left. Our own clones for other machines are no suspects.
-func (l *ledger) narrow(m cloud.Machine, which question, running []types.ManagedObjectReference) (left bool) {
-	l.note(m, func(w *work) {
-		known := map[types.ManagedObjectReference]bool{}
-		for _, other := range l.work {
-			if other != w && other.job.act != "" {
-				known[other.job.task] = true
-			}
-		}
-		s := l.suspects(w, which)
-		*s = s.narrowed(running, known)
-		left = !s.cleared()
-	})
-	return left
-}
-
-func (l *ledger) suspects(w *work, which question) *suspects {
-	if which == earlierClones {
-		return &l.earlier
-	}
-	return &w.rivals
-}
-
-// update applies a change of a task. It returns the keys of the machines that may go on: the machine of the task or, when
-// another task has ended, all machines.
+// update applies a change of a task. If it is the job of a machine, and has ended or left the view, it returns the machine's key.
 func (l *ledger) update(u types.ObjectUpdate) []cloud.Key {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range l.work {
-		if w.job.task == u.Obj {
-			w.job.apply(u)
+		if w.job.act == "" || w.job.task != u.Obj {
+			continue
+		}
+		w.job.apply(u)
+		left := u.Kind == types.ObjectUpdateKindLeave
+		w.job.watched = w.job.watched && !left
+		if left || w.job.ended() {
 			return []cloud.Key{w.key}
 		}
-	}
-	var unknown job
-	unknown.apply(u)
-	if unknown.ended() || u.Kind == types.ObjectUpdateKindLeave {
-		return l.keys()
 	}
 	return nil
 }
 
-// tasks returns the tasks whose end is waited for.
-func (l *ledger) tasks() map[types.ManagedObjectReference]bool {
+// tasks returns the jobs that are under way.
+func (l *ledger) tasks() clones.Tasks {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := map[types.ManagedObjectReference]bool{}
-	maps.Copy(all, l.earlier)
+	all := clones.Tasks{}
 	for _, w := range l.work {
-		maps.Copy(all, w.rivals)
 		if w.job.underWay() {
 			all[w.job.task] = true
 		}
@@ -241,12 +220,42 @@ func (l *ledger) tasks() map[types.ManagedObjectReference]bool {
 	return all
 }
 
+// cloned are the clones of this process. What they make is known.
+func (l *ledger) cloned() clones.Tasks {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := clones.Tasks{}
+	for _, w := range l.work {
+		all[w.clone] = true
+	}
+	return all
+}
+
+// begin notes a job.
+func (l *ledger) begin(m cloud.Machine, j job) {
+	l.note(m, func(w *work) {
+		w.job, w.made, w.unsure = j, time.Time{}, false
+		if j.act == cloning {
+			w.clone = j.task
+		}
+	})
+}
+
 // markWatched notes that the vCenter pushes changes of these tasks, and of no others.
-func (l *ledger) markWatched(tasks map[types.ManagedObjectReference]bool) {
+func (l *ledger) markWatched(tasks clones.Tasks) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, w := range l.work {
 		w.job.watched = tasks[w.job.task]
+	}
+}
+
+// doubt forgets what holds only while the vCenter tells of each change.
+func (l *ledger) doubt() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range l.work {
+		w.job.watched, w.neverRan = false, false
 	}
 }
 

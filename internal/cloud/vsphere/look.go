@@ -2,14 +2,12 @@ package vsphere
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/types"
 
-	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
@@ -60,8 +58,11 @@ func byID(ctx context.Context, c *vim25.Client, m cloud.Machine) (found, error) 
 // byName finds the object that has the machine's name in its folder. The vCenter keeps names unique in a folder, so that a
 // machine never gets a second VM. If the folder does not exist, a machine that never had a VM has none.
 func (a *account) byName(ctx context.Context, m cloud.Machine) (found, error) {
+	if m.Existed && a.inventory.lacks(m) {
+		return found{what: nothing}, a.nowhere(ctx, m)
+	}
 	folder, err := a.places.FindFolder(ctx, *m.Spec.VSphere)
-	if known := (*cloud.Error)(nil); !m.Existed && errors.As(err, &known) && known.Reason == infrav1.PlacementNotFoundReason {
+	if !m.Existed && isMissing(err) {
 		return found{what: nothing}, nil
 	}
 	if err != nil {

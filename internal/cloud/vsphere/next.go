@@ -59,7 +59,9 @@ func next(m cloud.Machine, s survey, want goal) step {
 		return nextToRemove(s)
 	case s.jobErr != nil && s.job.act != erasing:
 		return fail(s.jobErr)
-	case s.what == unseen:
+	case s.what == unseen && s.aboutToShow():
+		return await(string(cloning))
+	case s.what == unseen && (want != wantRunning || s.doubtful()):
 		return ask(whatIsThere)
 	case s.what == unreadable:
 		return await("the vCenter does not yet say which machine the VM of this name belongs to")
@@ -71,22 +73,39 @@ func next(m cloud.Machine, s survey, want goal) step {
 	return nextToMake(m, s)
 }
 
-// nextWithVM switches on a VM that never ran: its clone succeeded, but switching it on failed. A VM that ran before and was
-// stopped is left alone.
+// pushTime is how long the vCenter may take to tell of a change.
+const pushTime = 30 * time.Second
+
+// aboutToShow says that our clone has made the VM, and that the watch has yet to tell of it.
+func (s survey) aboutToShow() bool {
+	return s.synced && !s.memory.made.IsZero() && s.now.Before(s.memory.made.Add(pushTime))
+}
+
+// doubtful says that the machine may have a VM, although the inventory has none. Where it has not, the name guards: it is unique in
+// a folder, so that a clone too many fails.
+func (s survey) doubtful() bool {
+	return !s.free || s.memory.unsure || s.memory.object.Value != "" || !s.memory.made.IsZero()
+}
+
+// nextWithVM switches on a VM that never ran: its clone succeeded, but switching it on failed. The clone, or DRS in a task of its
+// own, gets some time to do it. A VM that ran before and was stopped is left alone.
 func nextWithVM(m cloud.Machine, s survey, want goal) step {
+	told := step{vm: describe(m, s.vm, s.ran)}
 	switch {
 	case !s.vm.readable():
 		return fail(reached(s.vm))
-	case !s.ran && s.asked[whetherItRan] == 0:
+	case !s.ran && want == wantRunning && s.now.Before(s.memory.idle.Add(pushTime)):
+		return told
+	case !s.ran && !s.memory.neverRan && s.asked[whetherItRan] == 0:
 		return ask(whetherItRan)
 	case want == wantErased:
 		return nextToErase(m, s)
 	case s.ran || want == wantReport:
-		return step{vm: describe(m, s.vm, s.ran)}
+		return told
 	case s.asked[rivalClones] == 0:
 		return ask(rivalClones)
 	case s.rivals: // the VM's own clone may be one of them, and will switch it on
-		return step{vm: describe(m, s.vm, s.ran)}
+		return told
 	}
 	return actOn(switchingOn, s.vm)
 }
@@ -126,17 +145,21 @@ func nextToMake(m cloud.Machine, s survey) step {
 	return step{start: cloning, vm: await(string(cloning)).vm}
 }
 
-// nextToRemove makes sure that there is no VM and that none can appear. It asks about clones before it looks, so that it sees
-// the VM of a clone that ends in between.
+// nextToRemove makes sure that there is no VM and that none can appear. A VM that ran is the only one, because its name was taken
+// since its clone had begun. Without it we ask about clones before we look, to see the VM of one that ends in between.
 func nextToRemove(s survey) step {
 	switch {
 	case s.jobErr != nil && s.job.act != cloning && s.job.act != erasing: // it is fine now that these failed
 		return fail(s.jobErr)
 	case s.job.act == switchingOff && s.job.err() == nil:
 		return step{start: destroying, with: s.job.vm, vm: await(string(destroying)).vm}
+	case s.job.act == destroying && s.job.err() == nil && s.ran:
+		return fail(cloud.ErrNotFound)
 	case s.what == ours && !s.vm.off():
 		return actOn(switchingOff, s.vm)
-	case s.asked[rivalClones] == 0:
+	case s.what == ours && s.ran:
+		return actOn(destroying, s.vm)
+	case !s.ran && s.asked[rivalClones] == 0:
 		return ask(rivalClones)
 	case s.asked[whatIsThere] == 0:
 		return ask(whatIsThere)
@@ -162,7 +185,7 @@ func actOn(what act, vm *sighting) step {
 const lateRequest = 30 * time.Second
 
 func (s survey) requestMayArrive() bool {
-	return !s.memory.answerLost.IsZero() && s.now.Before(s.memory.answerLost.Add(lateRequest))
+	return s.now.Before(s.lateUntil) || !s.memory.answerLost.IsZero() && s.now.Before(s.memory.answerLost.Add(lateRequest))
 }
 
 // maxState is longer than all states of a connection.
@@ -180,4 +203,11 @@ func nameTaken(m cloud.Machine) error {
 	return cloud.Errorf(cloud.Invalid, infrav1.NameTakenReason,
 		"the folder already has a VM or folder named %q that does not belong to this machine: rename or remove it, "+
 			"or delete the Machine so that a new one gets another name", m.Name)
+}
+
+// nameHidden is why a clone is not tried again at once when the name is taken by something that we do not find.
+func nameHidden(m cloud.Machine) error {
+	return cloud.Errorf(cloud.Transient, infrav1.NameTakenReason,
+		"the vCenter says that the name %q is taken in the folder, but shows the account no such object: give the account the right "+
+			"to see it, or delete the Machine so that a new one gets another name", m.Name)
 }

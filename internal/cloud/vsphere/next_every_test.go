@@ -1,6 +1,7 @@
 package vsphere
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -49,30 +50,39 @@ func TestNextEverywhere(t *testing.T) {
 // everySurvey combines all facts.
 func everySurvey(yield func(survey) bool) {
 	none := func(*survey) {}
-	jobs, sights := []fact{none}, []fact{none, finds(nothing), finds(unreadable), finds(stranger)}
+	jobs, sights := []fact{none}, []fact{
+		none, finds(nothing), finds(unreadable), finds(stranger), free, unsure, made, madeLong, seen,
+	}
 	for _, what := range []act{cloning, switchingOn, switchingOff, destroying, erasing} {
 		jobs = append(jobs, underWay(what), succeeded(what), failed(what), cameTooLate(what))
 	}
-	for _, power := range []types.VirtualMachinePowerState{off, on, suspended, ""} {
-		for _, change := range []fact{none, disconnected, blind, known} {
-			for _, holds := range []fact{none, holdsData} {
-				sights = append(sights, func(s *survey) {
-					findsVM(power)(s)
-					change(s)
-					holds(s)
-				})
-			}
-		}
+	for _, what := range []sight{nothing, unreadable, stranger} {
+		sights = append(sights, all(finds(what), twice))
 	}
+	for _, power := range []types.VirtualMachinePowerState{off, on, suspended, ""} {
+		for _, change := range []fact{none, disconnected, blind, known, twice, holdsData} {
+			sights = append(sights, all(findsVM(power), change))
+		}
+		sights = append(sights, all(findsVM(power), disconnected, holdsData), all(findsVM(power), known, holdsData))
+	}
+	sights = append(sights, all(findsVM(off), idling), all(findsVM(off), noEvents))
 	answers := func(to func(bool) fact) []fact { return []fact{none, to(true), to(false)} }
-	for _, s := range combined(jobs, sights, answers(ran), []fact{none, twice}, answers(early), answers(rival),
-		[]fact{none, lostNow, lostBefore}, []fact{none, pausing, paused, erased}) {
+	for _, s := range combined(jobs, sights, answers(ran), answers(early), answers(rival),
+		[]fact{none, lostNow, lostBefore, late}, []fact{none, pausing, paused, erased}) {
 		switch {
 		case s.what == unseen && s.asked[whatIsThere] > 0, s.what == ours && s.vm.started() && !s.ran:
 			continue // cannot be
 		}
 		if !yield(s) {
 			return
+		}
+	}
+}
+
+func all(facts ...fact) fact {
+	return func(s *survey) {
+		for _, f := range facts {
+			f(s)
 		}
 	}
 }
@@ -101,7 +111,9 @@ func combined(lists ...[]fact) []survey {
 func unsafe(s survey, want goal, then step) string {
 	most := map[question]int{whatIsThere: 2, whetherItRan: 1, earlierClones: 1, rivalClones: 1}
 	noRivals := s.asked[rivalClones] == 1 && !s.rivals
-	free := s.what == nothing && s.asked[earlierClones] == 1 && !s.earlier && (s.memory.answerLost.IsZero() || noRivals)
+	noRivals = noRivals || s.ran && want == wantGone
+	empty := s.what == nothing || s.what == unseen && !s.doubtful()
+	free := empty && s.asked[earlierClones] == 1 && !s.earlier && (s.memory.answerLost.IsZero() || noRivals)
 	reachable := s.what == ours && reached(s.vm) == nil && then.with == theVM
 	switch {
 	case then.ask != "" && s.asked[then.ask] >= most[then.ask]:
@@ -110,7 +122,8 @@ func unsafe(s survey, want goal, then step) string {
 		return "nothing may be started"
 	case then.start == cloning && (want != wantRunning || !free || s.memory.failed != nil && s.now.Before(s.memory.notBefore)):
 		return "there may be a VM already, or none is wanted"
-	case then.start == switchingOn && (want != wantRunning || !reachable || s.ran || s.asked[whetherItRan] == 0):
+	case then.start == switchingOn && (want != wantRunning || !reachable || s.ran ||
+		s.asked[whetherItRan] == 0 && !s.memory.neverRan || s.now.Before(s.memory.idle.Add(pushTime))):
 		return "it is not ours to switch on"
 	case then.start == erasing && (want != wantErased || !reachable || !s.vm.userData || s.now.Before(s.memory.notBefore)):
 		return "it is not ours to erase, or needed"
@@ -121,6 +134,7 @@ func unsafe(s survey, want goal, then step) string {
 	case then.start == destroying && (want != wantGone || s.job.act != switchingOff && (!reachable || !s.vm.off() || !noRivals)):
 		return "it is not ours to destroy"
 	case errors.Is(then.err, cloud.ErrNotFound) && want == wantGone &&
+		(s.job.act != destroying || s.job.err() != nil || !s.ran) && // it was seen to go
 		(s.what != nothing && s.what != stranger || s.asked[whatIsThere] == 0 || !noRivals || s.requestMayArrive()):
 		return "a VM may be left behind"
 	}
@@ -130,4 +144,26 @@ func unsafe(s survey, want goal, then step) string {
 func (s survey) String() string {
 	return fmt.Sprintf("task %q %s, %s %+v, asked %v, ran %v, earlier %v, rivals %v",
 		s.job.act, s.job.state, s.what, s.vm, s.asked, s.ran, s.earlier, s.rivals)
+}
+
+// outcome is a step in words.
+func outcome(then step) string {
+	failure := (*cloud.Error)(nil)
+	switch {
+	case then.ask != "":
+		return "ask: " + string(then.ask)
+	case then.start == cloning:
+		return "start: cloning"
+	case then.start != "":
+		return "start: " + string(then.start) + " " + then.with.Value
+	case errors.Is(then.err, cloud.ErrNotFound):
+		return "not found"
+	case errors.As(then.err, &failure):
+		return "fail: " + failure.Reason
+	case then.vm.Addresses == nil:
+		return "wait: " + then.vm.Detail
+	case then.vm.Detail != "":
+		return "report: " + cmp.Or(string(then.vm.State), "Creating") + ", " + then.vm.Detail
+	}
+	return "report: " + string(then.vm.State)
 }

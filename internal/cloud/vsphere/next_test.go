@@ -1,8 +1,6 @@
 package vsphere
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -73,6 +71,13 @@ func holdsData(s *survey)    { s.vm.userData = true }
 func disconnected(s *survey) { s.vm.connection = types.VirtualMachineConnectionStateDisconnected }
 func blind(s *survey)        { s.vm.id = "" }                 // the vCenter has lost sight of the VM's configuration
 func known(s *survey)        { delete(s.asked, whatIsThere) } // from the inventory
+func idling(s *survey)       { s.memory.idle = noon.Add(1 - pushTime) }
+func noEvents(s *survey)     { s.memory.neverRan = true }
+func free(s *survey)         { s.synced, s.free = true, true }
+func unsure(s *survey)       { free(s); s.memory.unsure = true }
+func made(s *survey)         { free(s); s.memory.made = noon.Add(1 - pushTime) }
+func madeLong(s *survey)     { free(s); s.memory.made = noon.Add(-pushTime) }
+func seen(s *survey)         { free(s); s.memory.object = theVM }
 func twice(s *survey)        { s.asked[whatIsThere] = 2 }
 
 // Answers to the other questions, and what is remembered.
@@ -80,6 +85,7 @@ func ran(so bool) fact     { return func(s *survey) { s.ran, s.asked[whetherItRa
 func early(so bool) fact   { return func(s *survey) { s.earlier, s.asked[earlierClones] = so, 1 } }
 func rival(so bool) fact   { return func(s *survey) { s.rivals, s.asked[rivalClones] = so, 1 } }
 func lostNow(s *survey)    { s.memory.answerLost = noon.Add(1 - lateRequest) }
+func late(s *survey)       { s.lateUntil = noon.Add(1) }
 func lostBefore(s *survey) { s.memory.answerLost = noon.Add(-lateRequest) }
 func pausing(s *survey)    { s.memory.failed, s.memory.notBefore = errClone, noon.Add(1) }
 func paused(s *survey)     { s.memory.failed, s.memory.notBefore = errClone, noon }
@@ -119,6 +125,13 @@ var rows = []struct {
 	{"somebody switched it off first", "we look at what is there now", toGo, has(cameTooLate(switchingOff)), "ask: rival clones"},
 	{"it is off", "it needs no look in between", toGo, has(succeeded(switchingOff)), "start: destroying vm-1"},
 	{"it is destroyed", "another clone may be under way", toGo, has(succeeded(destroying)), "ask: rival clones"},
+	{"it ran and is destroyed", "its name was taken all the time", toGo, has(succeeded(destroying), ran(true)), "not found"},
+	{
+		"it ran, a person destroyed it first", "we look at what is there now", toGo, has(cameTooLate(destroying), ran(true)),
+		"ask: what is there",
+	},
+	{"it was made a moment ago", "the watch has yet to tell", toStay, has(made), "wait: cloning"},
+	{"it was made a while ago", "the watch should have told", toStay, has(madeLong), "ask: what is there"},
 
 	{"erasing", "it changes nothing that is told", toLook, has(underWay(erasing), findsVM(on), known), "report: Running"},
 	{
@@ -198,6 +211,11 @@ var rows = []struct {
 	},
 	{"it never ran", "its clone may still switch it on", toRun, has(findsVM(off), ran(false)), "ask: rival clones"},
 	{
+		"it was made a moment ago", "DRS switches it on in a task of its own", toRun, has(findsVM(off), idling),
+		"report: Creating, made, but not yet switched on",
+	},
+	{"it never ran, as we heard before", "that costs no call", toRun, has(findsVM(off), noEvents), "ask: rival clones"},
+	{
 		"its clone may be under way", "that one switches it on", toRun, has(findsVM(off), ran(false), rival(true)),
 		"report: Creating, made, but not yet switched on",
 	},
@@ -212,6 +230,11 @@ var rows = []struct {
 
 	// No VM, and one is wanted.
 	{"a process before us", "may have begun a clone", toRun, has(finds(nothing)), "ask: earlier clones"},
+	{"the inventory has nothing", "the name guards", toRun, has(free), "ask: earlier clones"},
+	{"the inventory has nothing, nor is there an earlier clone", "the name guards", toRun, has(free, early(false)), "start: cloning"},
+	{"the inventory has nothing", "it cannot prove that", append(toGo, toLook...), has(free, rival(false)), "ask: what is there"},
+	{"there was an earlier clone", "it may have made the VM", toRun, has(unsure, early(false)), "ask: what is there"},
+	{"it was there a moment ago", "it may be there", toRun, has(seen, early(false)), "ask: what is there"},
 	{
 		"its clone is under way", "there must not be a second VM", toRun, has(finds(nothing), early(true)),
 		"wait: waiting for clones that were started earlier",
@@ -262,6 +285,13 @@ var rows = []struct {
 		"wait: waiting for the clone to end",
 	},
 	{"nothing is there", "and nothing can appear", toGo, has(finds(nothing), rival(false)), "not found"},
+	{"it ran, and is off", "its clone has ended", toGo, has(findsVM(off), ran(true)), "start: destroying vm-1"},
+	{"it ran, and nothing is known", "no clone can make it again", toGo, has(ran(true)), "ask: what is there"},
+	{"it ran, and nothing is there", "no clone can make it again", toGo, has(finds(nothing), ran(true)), "not found"},
+	{
+		"a process before us may have asked", "its request may be on the way", toGo, has(finds(nothing), rival(false), late),
+		"wait: waiting for requests that could still make a VM",
+	},
 	{"a stranger has the name", "it is left alone", toGo, has(finds(stranger), rival(false)), "not found"},
 	{
 		"a clone may make it", "it would be left behind", toGo, has(finds(nothing), rival(true)),
@@ -300,26 +330,4 @@ func TestNext(t *testing.T) {
 			}
 		}
 	})
-}
-
-// outcome is a step in words.
-func outcome(then step) string {
-	failure := (*cloud.Error)(nil)
-	switch {
-	case then.ask != "":
-		return "ask: " + string(then.ask)
-	case then.start == cloning:
-		return "start: cloning"
-	case then.start != "":
-		return "start: " + string(then.start) + " " + then.with.Value
-	case errors.Is(then.err, cloud.ErrNotFound):
-		return "not found"
-	case errors.As(then.err, &failure):
-		return "fail: " + failure.Reason
-	case then.vm.Addresses == nil:
-		return "wait: " + then.vm.Detail
-	case then.vm.Detail != "":
-		return "report: " + cmp.Or(string(then.vm.State), "Creating") + ", " + then.vm.Detail
-	}
-	return "report: " + string(then.vm.State)
 }

@@ -32,6 +32,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/clones"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
@@ -93,7 +94,9 @@ func (Provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &account{session: s, places: places.In(s), now: time.Now}, nil
+	a := &account{session: s, places: places.In(s), now: time.Now, opened: time.Now()}
+	a.clones = clones.In(s, a.clock, a.ledger.cloned)
+	return a, nil
 }
 
 // idOf returns the UUID of a machine's VM.

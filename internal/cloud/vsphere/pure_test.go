@@ -139,26 +139,3 @@ func TestInventory(t *testing.T) {
 		t.Errorf("keys known before = %v", keys)
 	}
 }
-
-func TestSuspects(t *testing.T) {
-	ref := func(name string) types.ManagedObjectReference {
-		return types.ManagedObjectReference{Type: "Task", Value: name}
-	}
-	var s suspects
-	if s.cleared() {
-		t.Error("cleared before anybody asked")
-	}
-	known := map[types.ManagedObjectReference]bool{ref("ours"): true}
-	s = s.narrowed([]types.ManagedObjectReference{ref("ours"), ref("a"), ref("b")}, known)
-	if s.cleared() || len(s) != 2 {
-		t.Errorf("suspects are %v, want a and b", s)
-	}
-	s = s.narrowed([]types.ManagedObjectReference{ref("b"), ref("later")}, nil)
-	if len(s) != 1 || !s[ref("b")] {
-		t.Errorf("suspects are %v, want b: later ones cannot be it", s)
-	}
-	s = s.narrowed([]types.ManagedObjectReference{ref("later")}, nil)
-	if !s.cleared() {
-		t.Errorf("suspects are %v, want none", s)
-	}
-}

@@ -17,19 +17,25 @@ type survey struct {
 
 	asked   map[question]int // how often each question was asked; the fields below hold the answers
 	found                    // what is there; the inventory may know before the vCenter is asked
+	synced  bool             // the inventory is up to date
+	free    bool             // the inventory is up to date and has nothing that could be the machine's VM
 	ran     bool             // the VM was switched on before
 	earlier bool             // clones that were begun before this process are under way and may make the VM
 	rivals  bool             // clones of any process are under way and may make the VM
+
+	// lateUntil is until when a request of a process before us may arrive. It is zero when there can be none.
+	lateUntil time.Time
 }
 
 // gather reads what costs no call: the ledger and the inventory. Only a task of ours that the watch does not follow is polled.
-// If a task has just ended, the inventory is not used, because the change may not have arrived there yet: but for the one that
-// erases, whose change can wait.
+// If a task has just ended, the inventory is not used, because the change may not have arrived there yet: but for those whose
+// change can wait.
 func (a *account) gather(ctx context.Context, m cloud.Machine) (survey, error) {
 	s := survey{memory: a.ledger.recall(m), now: a.now(), asked: map[question]int{}}
-	s.job, s.ran = s.memory.job, s.memory.ran
-	if s.job.act != "" && !s.job.watched && !s.job.ended() {
-		if err := a.poll(ctx, &s.job); err != nil {
+	s.job, s.ran = s.memory.job, s.memory.ran || m.Existed
+	there := a.inventory.find(m)
+	if s.job.underWay() {
+		if err := a.progress(ctx, &s.job, there); err != nil {
 			return s, err
 		}
 	}
@@ -37,8 +43,17 @@ func (a *account) gather(ctx context.Context, m cloud.Machine) (survey, error) {
 		s.jobErr = a.ledger.settle(m, s.job, s.now)
 		s.memory = a.ledger.recall(m)
 	}
-	if s.job.act == "" || s.job.act == erasing {
-		a.saw(m, &s, a.inventory.find(m))
+	switch s.job.act {
+	case cloning, switchingOn:
+		if s.job.err() == nil {
+			a.saw(m, &s, there)
+		}
+	case "", erasing:
+		a.saw(m, &s, there)
+	}
+	s.synced, s.free = a.inventory.isSynced(), a.inventory.lacks(m)
+	if !m.Existed && s.memory.object.Value == "" && m.Created.Before(a.opened) {
+		s.lateUntil = a.opened.Add(lateRequest)
 	}
 	return s, nil
 }
@@ -53,11 +68,17 @@ func (a *account) findOut(ctx context.Context, m cloud.Machine, q question, s *s
 		a.saw(m, s, f)
 	case whetherItRan:
 		s.ran, err = a.everRan(ctx, s.vm.ref)
-		a.ledger.note(m, func(w *work) { w.ran = w.ran || s.ran })
+		a.ledger.note(m, func(w *work) { w.ran, w.neverRan = w.ran || s.ran, err == nil && !s.ran && s.synced })
 	case earlierClones:
-		s.earlier, err = a.clonesLeft(ctx, m, q)
+		var ended bool
+		s.earlier, ended, err = a.clones.Earlier(ctx, m)
+		a.ledger.note(m, func(w *work) { w.unsure = w.unsure || ended })
+		s.memory.unsure = s.memory.unsure || ended
 	case rivalClones:
-		s.rivals, err = a.clonesLeft(ctx, m, q)
+		s.rivals, err = a.clones.Rivals(ctx, m)
+	}
+	if s.earlier || s.rivals {
+		a.follow()
 	}
 	return err
 }
@@ -66,8 +87,15 @@ func (a *account) findOut(ctx context.Context, m cloud.Machine, q question, s *s
 // its id any more.
 func (a *account) saw(m cloud.Machine, s *survey, f found) {
 	s.found = f
-	if f.what == ours {
-		s.ran = s.ran || f.vm.started()
-		a.ledger.note(m, func(w *work) { w.object, w.ran = f.vm.ref, w.ran || s.ran })
+	if f.what != ours {
+		return
 	}
+	s.ran = s.ran || f.vm.started()
+	a.ledger.note(m, func(w *work) {
+		w.object, w.ran, w.made = f.vm.ref, w.ran || s.ran, time.Time{}
+		if !w.ran && f.vm.off() && w.idle.IsZero() {
+			w.idle = s.now
+		}
+		s.memory.idle = w.idle
+	})
 }

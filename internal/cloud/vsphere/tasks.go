@@ -2,7 +2,7 @@ package vsphere
 
 import (
 	"context"
-	"strings"
+	"errors"
 
 	"github.com/go-logr/logr"
 	"github.com/vmware/govmomi/object"
@@ -43,7 +43,11 @@ func (a *account) start(ctx context.Context, m cloud.Machine, what act, vm types
 		if err != nil {
 			return err
 		}
-		spec, err := cloneSpec(m, at)
+		data, err := m.UserData(ctx)
+		if err != nil {
+			return err
+		}
+		spec, err := cloneSpec(m, data, at)
 		if err != nil {
 			return err
 		}
@@ -57,10 +61,12 @@ func (a *account) start(ctx context.Context, m cloud.Machine, what act, vm types
 	if err != nil {
 		return a.notStarted(m, what, err)
 	}
-	j := job{act: what, task: task.Reference(), vm: vm, state: types.TaskInfoStateQueued}
+	j := job{
+		act: what, task: task.Reference(), vm: vm, begun: a.now(), told: a.inventory.has(vm), state: types.TaskInfoStateQueued,
+	}
 	logr.FromContextOrDiscard(ctx).Info("started a vCenter task", "machine", m.Key, "vm", m.Name, "act", what, "task", j.task.Value)
-	a.ledger.note(m, func(w *work) { w.job = j })
-	a.follow(ctx)
+	a.ledger.begin(m, j)
+	a.follow()
 	return nil
 }
 
@@ -68,24 +74,60 @@ func (a *account) start(ctx context.Context, m cloud.Machine, what act, vm types
 func (a *account) notStarted(m cloud.Machine, what act, err error) error {
 	switch {
 	case what == cloning && !session.Answered(err):
-		a.ledger.note(m, func(w *work) { w.answerLost, w.rivals = a.now(), nil })
+		a.clones.Forget(m)
+		a.ledger.note(m, func(w *work) { w.answerLost, w.unsure = a.now(), true })
 	case what == cloning && session.Is[*types.ManagedObjectNotFound](err):
 		a.places.Forget(*m.Spec.VSphere)
 	case what == erasing:
 		a.ledger.note(m, func(w *work) { w.postpone(err, a.now()) })
-	case (what == switchingOff || what == destroying) && overtaken(what, err):
-		return nil
+	case overtaken(what, err):
+		_ = a.ledger.settle(m, failedAtOnce(what, err), a.now())
+		return errOvertaken
 	}
 	return err
 }
 
-// overtaken says that a task failed because its work was already done, by a person or another process.
-func overtaken(what act, err error) bool {
+// errOvertaken says that the vCenter refused a task because its work is done, or is being done.
+var errOvertaken = errors.New("overtaken")
+
+// failedAtOnce is a job whose request was refused.
+func failedAtOnce(what act, err error) job {
+	fault := &types.LocalizedMethodFault{Fault: &types.InvalidPowerState{}}
 	if session.Is[*types.DuplicateName](err) {
-		return what == cloning
+		fault.Fault = &types.DuplicateName{}
 	}
-	return what != cloning && session.Is[*types.ManagedObjectNotFound](err) ||
-		what != cloning && what != erasing && session.Is[*types.InvalidPowerState](err)
+	return job{act: what, state: types.TaskInfoStateError, fault: fault}
+}
+
+// overtaken says that a task failed because its work was already done, by a person or another process, or is being done: DRS
+// switches a VM on in a task of its own after the clone.
+func overtaken(what act, err error) bool {
+	switch what {
+	case cloning:
+		return session.Is[*types.DuplicateName](err)
+	case switchingOn:
+		return session.Is[types.BaseTaskInProgress](err) || goneOrDone(err)
+	case erasing:
+		return session.Is[*types.ManagedObjectNotFound](err)
+	default:
+		return goneOrDone(err)
+	}
+}
+
+func goneOrDone(err error) bool {
+	return session.Is[*types.ManagedObjectNotFound](err) || session.Is[*types.InvalidPowerState](err)
+}
+
+// progress brings a job up to date. The vCenter is asked if neither the VM shows that it is done nor the watch tells.
+func (a *account) progress(ctx context.Context, j *job, there found) error {
+	switch {
+	case j.shown(there, j.told && a.inventory.gone(j.vm)):
+		j.state = types.TaskInfoStateSuccess
+		return nil
+	case j.watched, a.view.Load() != nil && a.now().Before(j.begun.Add(pollAfter)):
+		return nil
+	}
+	return a.poll(ctx, j)
 }
 
 // poll reads a task that is not watched. Tasks disappear some minutes after their end; then only the VM shows the result.
@@ -100,38 +142,6 @@ func (a *account) poll(ctx context.Context, j *job) error {
 		j.state, err = types.TaskInfoStateSuccess, nil
 	}
 	return err
-}
-
-// clonesLeft says whether suspects are still under way. It asks the vCenter until none is left.
-func (a *account) clonesLeft(ctx context.Context, m cloud.Machine, which question) (bool, error) {
-	if a.ledger.cleared(m, which) {
-		return false, nil
-	}
-	running, err := a.clones(ctx)
-	if err != nil {
-		return false, err
-	}
-	left := a.ledger.narrow(m, which, running)
-	a.follow(ctx)
-	return left, nil
-}
-
-// clones lists the clones that are under way. The vCenter's list has all tasks that are queued or running, and for ten minutes
-// those that have ended. A task does not say which VM it makes.
-func (a *account) clones(ctx context.Context) ([]types.ManagedObjectReference, error) {
-	return session.Do(ctx, a.session, func(ctx context.Context, c *vim25.Client) ([]types.ManagedObjectReference, error) {
-		var running []types.ManagedObjectReference
-		recent := session.Source{Object: *c.ServiceContent.TaskManager, Via: "recentTask"}
-		tasks, err := session.Read(ctx, c, recent, "Task", "info.descriptionId", "info.state")
-		for ref, p := range tasks {
-			id, _ := p["info.descriptionId"].(string)
-			active := p["info.state"] == types.TaskInfoStateQueued || p["info.state"] == types.TaskInfoStateRunning
-			if active && strings.HasPrefix(id, "VirtualMachine.clone") {
-				running = append(running, ref)
-			}
-		}
-		return running, err
-	})
 }
 
 // everRan says whether a VM was ever switched on. It asks for events, because a VM that is switched off shows no other trace

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -35,12 +36,13 @@ func (s *stage) spec() infrav1.WindowsMachineSpec {
 	}}
 }
 
-// account connects to the vCenter.
+// account connects to the vCenter, long after the last process did.
 func (s *stage) account() *account {
 	s.t.Helper()
 	c, err := Provider{}.Connect(s.Credentials())
 	s.Must(err)
 	a, _ := c.(*account)
+	a.opened = time.Time{}
 	s.t.Cleanup(func() { _ = a.Close(context.Background()) })
 	return a
 }

@@ -3,6 +3,7 @@ package vsphere
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/vmware/govmomi/vim25"
@@ -64,15 +65,21 @@ func (a *account) watchPages(ctx context.Context, keys *outbox) (err error) {
 func (a *account) watch(ctx context.Context, keys *outbox, page int32) error {
 	keys.add(a.inventory.begin()...)
 	defer a.inventory.lose()
-	defer a.ledger.markWatched(nil)
+	defer a.clones.Followed(nil)
+	defer a.ledger.doubt()
 	w, err := a.newWatcher(ctx)
 	if err != nil {
 		return err
 	}
 	defer a.view.Store(nil)
 	a.view.Store(w.tasks)
-	a.follow(ctx)
+	a.follow()
 	defer w.free(ctx)
+	following, stop := context.WithCancel(ctx)
+	var kept sync.WaitGroup
+	kept.Go(func() { w.tasks.keep(following, a) })
+	defer kept.Wait()
+	defer stop()
 
 	pace := flowcontrol.NewTokenBucketRateLimiter(answersPerSecond, manyAnswers)
 	for synced, version := false, ""; pace.Wait(ctx) == nil; {
@@ -101,7 +108,7 @@ func (a *account) apply(set *types.UpdateSet) []cloud.Key {
 		for _, o := range f.ObjectSet {
 			switch o.Obj.Type {
 			case "Task":
-				keys = append(keys, a.ledger.update(o)...)
+				keys = append(append(keys, a.ledger.update(o)...), a.clones.Update(o)...)
 			case "VirtualMachine":
 				keys = append(keys, a.inventory.update(o)...)
 			}
@@ -138,7 +145,7 @@ func (a *account) newWatcher(ctx context.Context) (*watcher, error) {
 		if err != nil {
 			return nil, err
 		}
-		w.tasks = &taskView{client: c, ref: tasks.Returnval}
+		w.tasks = &taskView{client: c, ref: tasks.Returnval, more: make(chan struct{}, 1)}
 		if err := w.filter(ctx, w.vms, "VirtualMachine", paths); err != nil {
 			return nil, err
 		}

@@ -1,0 +1,214 @@
+// Package credentials keeps what the Secrets with credentials of clouds hold, so that no reconcile reads one. A caller may rely on
+// this, and need not read how:
+//
+//   - Of says what a Secret held when it was last read. It never asks the API server. Until the Secret was read for the first time,
+//     the error is phase.ErrAwaited, and the machine is woken when it was.
+//   - A Secret that a WindowsMachine names is read by name: at once when the first machine names it, and then every 10 seconds. All
+//     these reads together are at most 5 a second, however many machines and Secrets there are. Namespaces take turns, so that
+//     none keeps the others waiting by naming many Secrets. Secrets are never listed or watched.
+//   - When a Secret has changed, appeared or disappeared, all machines that name it are woken. While it cannot be read, what was
+//     known of it stands.
+//   - A Secret has our finalizer for as long as a machine that may have a VM names it: without credentials no VM can be removed. One
+//     that is being deleted serves these machines until then. Free ends that for a machine, before the machine itself is let go.
+//   - The Secrets of a namespace hold at most MaxKept bytes. What is more is refused.
+package credentials
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+)
+
+// MaxKept is how many bytes of Secrets are kept for one namespace.
+const MaxKept = 4 << 20
+
+// Keeper keeps Secrets. Setup starts it.
+type Keeper struct {
+	// Live reads from the API server itself: Secrets are never cached. Client writes.
+	Live   client.Reader
+	Client client.Client
+	// Events tells people that a Secret waits for its machines.
+	Events events.EventRecorder
+	// Now is the clock.
+	Now func() time.Time
+	// WatchFilter is the value of the watch-filter label, if this manager has one.
+	WatchFilter string
+	// Every is how often a Secret is read, and Pace the time between any two reads; zero is 10 s and 200 ms. Tests are faster.
+	Every, Pace time.Duration
+
+	// secretOf names the Secret of a machine; the zero value if there is none.
+	secretOf func(*infrav1.WindowsMachine) types.NamespacedName
+	// begin is called when a Secret may have to be read before the time that next said.
+	begin chan struct{}
+
+	mu      sync.Mutex
+	queue   workqueue.TypedRateLimitingInterface[ctrl.Request]
+	secrets map[types.NamespacedName]*secret
+	uses    map[types.NamespacedName]use
+	freed   map[types.NamespacedName]types.UID // machines that need no Secret any more
+	turns   turns
+}
+
+// Secret is what a Secret held when it was last read.
+type Secret struct {
+	// Exists says that it is there, and Going that it is being deleted and waits for machines.
+	Exists, Going bool
+	// Data must not be changed.
+	Data map[string][]byte
+}
+
+// Of returns what a Secret holds that a machine names.
+func (k *Keeper) Of(name, machine types.NamespacedName) (Secret, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s := k.entry(name)
+	if s.err != nil {
+		return Secret{}, s.err
+	}
+	if !s.known {
+		s.waiting[machine] = true
+		return Secret{}, phase.ErrAwaited
+	}
+	return s.Secret, nil
+}
+
+// Free says that a machine needs its Secret no more, because nothing is left of its VM. Where the finalizer is to be taken off for
+// that, the error is phase.ErrAwaited, and the machine is woken when it was.
+func (k *Keeper) Free(windows *infrav1.WindowsMachine) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	machine := client.ObjectKeyFromObject(windows)
+	if k.freed == nil {
+		k.freed = map[types.NamespacedName]types.UID{}
+	}
+	k.freed[machine] = windows.UID
+	k.change(machine, k.useOf(windows))
+	s := k.secrets[k.secretOf(windows)]
+	if s == nil || !s.held || s.needed() {
+		return nil
+	}
+	if s.unheld != nil && !apierrors.IsConflict(s.unheld) {
+		return s.unheld
+	}
+	s.waiting[machine] = true
+	return phase.ErrAwaited
+}
+
+// Feed has the machines woken by a queue.
+func (k *Keeper) Feed(_ context.Context, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.queue = queue
+	return nil
+}
+
+// use is how a machine uses a Secret. Holds says that it may have a VM, and ours that this manager looks after it.
+type use struct {
+	secret      types.NamespacedName
+	uid         types.UID
+	holds, ours bool
+}
+
+// secret is what is known of a Secret.
+type secret struct {
+	Secret
+	known bool  // it was read
+	err   error // why it has nothing to say
+	size  int
+	due   time.Time
+	held  bool // it has our finalizer, or may have
+	// unheld is why the last change of the finalizer failed.
+	unheld error
+	told   bool // people know that it waits for machines
+
+	users   map[types.NamespacedName]use
+	waiting map[types.NamespacedName]bool // machines that are woken by the next read, whatever it brings
+	// How many users are ours, how many of those hold it, and how many of other managers do.
+	ours, holders, others int
+}
+
+// entry must be called with the lock.
+func (k *Keeper) entry(name types.NamespacedName) *secret {
+	if k.secrets == nil {
+		k.secrets, k.uses = map[types.NamespacedName]*secret{}, map[types.NamespacedName]use{}
+	}
+	s := k.secrets[name]
+	if s == nil {
+		s = &secret{due: k.Now(), users: map[types.NamespacedName]use{}, waiting: map[types.NamespacedName]bool{}}
+		k.secrets[name] = s
+		k.stir()
+	}
+	return s
+}
+
+// change takes over how a machine uses Secrets now. It must be called with the lock.
+func (k *Keeper) change(machine types.NamespacedName, now use) {
+	was := k.uses[machine]
+	if was == now {
+		return
+	}
+	if s := k.secrets[was.secret]; s != nil && was != (use{}) {
+		delete(s.users, machine)
+		s.count(was, -1)
+		k.hurry(s)
+	}
+	delete(k.uses, machine)
+	if now == (use{}) {
+		return
+	}
+	s := k.entry(now.secret)
+	k.uses[machine], s.users[machine] = now, now
+	s.count(now, 1)
+	k.hurry(s)
+}
+
+func (s *secret) count(u use, by int) {
+	if u.ours {
+		s.ours += by
+	}
+	if u.ours && u.holds {
+		s.holders += by
+	}
+	if !u.ours && u.holds {
+		s.others += by
+	}
+}
+
+// needed says that a machine may have a VM. For one of another manager we only leave the finalizer where it is.
+func (s *secret) needed() bool { return s.holders > 0 || s.held && s.others > 0 }
+
+// used says that the Secret must be read again.
+func (s *secret) used() bool { return s.ours > 0 || s.held && s.others == 0 || len(s.waiting) > 0 }
+
+// hurry has a Secret read soon whose finalizer is not as it must be.
+func (k *Keeper) hurry(s *secret) {
+	if s.known && s.Exists && s.held != s.needed() && (s.held || !s.Going) {
+		s.due = k.Now()
+		k.stir()
+	}
+}
+
+// stir has the next Secret chosen anew.
+func (k *Keeper) stir() {
+	select {
+	case k.begin <- struct{}{}:
+	default: // that is about to be done, or nothing runs yet
+	}
+}
+
+// wake must be called with the lock.
+func (k *Keeper) wake(machine types.NamespacedName) {
+	if k.queue != nil {
+		k.queue.Add(ctrl.Request{NamespacedName: machine})
+	}
+}

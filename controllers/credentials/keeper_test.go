@@ -1,0 +1,268 @@
+package credentials
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// keeping is a keeper whose time is the test's, at an API server in memory.
+type keeping struct {
+	*Keeper
+	api   client.WithWatch
+	clock time.Time
+	reads []read
+	refusal,
+	patchRefusal error
+	events *events.FakeRecorder
+}
+
+// read is a Secret that was read, and when.
+type read struct {
+	At   time.Duration
+	Name types.NamespacedName
+}
+
+var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func newKeeping(t *testing.T) *keeping {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	expect.OK(t, corev1.AddToScheme(scheme))
+	k := &keeping{clock: start, events: events.NewFakeRecorder(10)}
+	k.api = fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(
+			ctx context.Context, api client.WithWatch, name client.ObjectKey, into client.Object, o ...client.GetOption,
+		) error {
+			k.reads = append(k.reads, read{k.clock.Sub(start), name})
+			if k.refusal != nil {
+				return k.refusal
+			}
+			return api.Get(ctx, name, into, o...)
+		},
+		Patch: func(
+			ctx context.Context, api client.WithWatch, object client.Object, patch client.Patch, o ...client.PatchOption,
+		) error {
+			if k.patchRefusal != nil {
+				return k.patchRefusal
+			}
+			return api.Patch(ctx, object, patch, o...)
+		},
+	}).Build()
+	k.Keeper = &Keeper{
+		Live: k.api, Client: k.api, Events: k.events, Now: func() time.Time { return k.clock },
+		secretOf: func(m *infrav1.WindowsMachine) (name types.NamespacedName) {
+			if m.Spec.VSphere != nil {
+				name = types.NamespacedName{Namespace: m.Namespace, Name: m.Spec.VSphere.IdentityRef.Name}
+			}
+			return name
+		},
+	}
+	expect.OK(t, k.Feed(t.Context(), workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())))
+	return k
+}
+
+// pass has the keeper work for some time.
+func (k *keeping) pass(t *testing.T, d time.Duration) {
+	t.Helper()
+	for end := k.clock.Add(d); k.clock.Before(end); {
+		name, wait := k.next()
+		if wait == 0 {
+			k.look(t.Context(), name)
+			continue
+		}
+		k.clock = k.clock.Add(min(wait, end.Sub(k.clock)))
+	}
+}
+
+// woken are the machines that were woken since the last call.
+func (k *keeping) woken() []string {
+	names := []string{}
+	for k.queue.Len() > 0 {
+		request, _ := k.queue.Get()
+		names = append(names, request.Name)
+		k.queue.Done(request)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (k *keeping) put(t *testing.T, name types.NamespacedName, password string) {
+	t.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}
+	secret.Data = map[string][]byte{"password": []byte(password)}
+	expect.OK(t, k.api.Create(t.Context(), secret))
+}
+
+func (k *keeping) change(t *testing.T, name types.NamespacedName, edit func(*corev1.Secret)) {
+	t.Helper()
+	var secret corev1.Secret
+	expect.OK(t, k.stored(name, &secret))
+	edit(&secret)
+	expect.OK(t, k.api.Update(t.Context(), &secret))
+}
+
+// stored reads past the count.
+func (k *keeping) stored(name types.NamespacedName, into *corev1.Secret) error {
+	before, refusal := k.reads, k.refusal
+	k.refusal = nil
+	defer func() { k.reads, k.refusal = before, refusal }()
+	return k.api.Get(context.Background(), name, into)
+}
+
+func (k *keeping) finalizers(t *testing.T, name types.NamespacedName) []string {
+	t.Helper()
+	var secret corev1.Secret
+	expect.OK(t, k.stored(name, &secret))
+	return secret.Finalizers
+}
+
+func vcenter(namespace string) types.NamespacedName {
+	return types.NamespacedName{Namespace: namespace, Name: "vcenter"}
+}
+
+// machine names a Secret.
+func machine(name string, secret types.NamespacedName, changes ...func(*infrav1.WindowsMachine)) *infrav1.WindowsMachine {
+	m := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Namespace: secret.Namespace, Name: name, UID: types.UID(name)}}
+	m.Spec.VSphere = &infrav1.VSphereVM{IdentityRef: infrav1.IdentityReference{Name: secret.Name}}
+	for _, change := range changes {
+		change(m)
+	}
+	return m
+}
+
+func holding(m *infrav1.WindowsMachine) { m.Finalizers = []string{infrav1.MachineFinalizer} }
+
+func (k *keeping) of(m *infrav1.WindowsMachine) (Secret, error) {
+	return k.Of(k.secretOf(m), client.ObjectKeyFromObject(m))
+}
+
+// Whoever asks for a Secret that was never read is woken when it was, also if the keeper does not know the machine yet.
+func TestFirstUse(t *testing.T) {
+	k := newKeeping(t)
+	k.put(t, vcenter("a"), "one")
+	known, unknown := machine("known", vcenter("a")), machine("unknown", vcenter("a"))
+	k.saw(known)
+	for _, m := range []*infrav1.WindowsMachine{known, unknown} {
+		if _, err := k.of(m); !errors.Is(err, phase.ErrAwaited) {
+			t.Errorf("%s gets %v before the Secret was read", m.Name, err)
+		}
+	}
+	k.pass(t, time.Millisecond)
+	expect.Same(t, "woken", []string{"known", "unknown"}, k.woken())
+	got := expect.Got(k.of(unknown))(t)
+	expect.Same(t, "kept", Secret{Exists: true, Data: map[string][]byte{"password": []byte("one")}}, got)
+	expect.Same(t, "reads", []read{{0, vcenter("a")}}, k.reads)
+}
+
+// TestChange changes a Secret, removes it and brings it back: all its machines are woken, in at most the time between two reads. What
+// does not change wakes no one.
+func TestChange(t *testing.T) {
+	k := newKeeping(t)
+	k.put(t, vcenter("a"), "one")
+	k.put(t, vcenter("b"), "one")
+	for _, m := range []*infrav1.WindowsMachine{machine("1", vcenter("a"), holding), machine("2", vcenter("a")), machine("3", vcenter("b"))} {
+		k.saw(m)
+	}
+	k.pass(t, every)
+	expect.Same(t, "woken by the first reads", []string{"1", "2", "3"}, k.woken())
+	k.pass(t, 3*every)
+	expect.Same(t, "woken by nothing", []string{}, k.woken())
+	for what, change := range map[string]func(){
+		"another password": func() { k.change(t, vcenter("a"), func(s *corev1.Secret) { s.Data["password"] = []byte("two") }) },
+		"absence": func() {
+			k.change(t, vcenter("a"), func(s *corev1.Secret) { s.Finalizers = nil })
+			expect.OK(t, k.api.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "vcenter"}}))
+			k.pass(t, every)
+			expect.Same(t, "woken by absence", []string{"1", "2"}, k.woken())
+			if got := expect.Got(k.of(machine("1", vcenter("a"))))(t); got.Exists || got.Data != nil {
+				t.Errorf("a Secret that is gone is %+v", got)
+			}
+			k.put(t, vcenter("a"), "three")
+		},
+	} {
+		change()
+		k.pass(t, every)
+		expect.Same(t, "woken by "+what, []string{"1", "2"}, k.woken())
+	}
+	k.change(t, vcenter("a"), func(s *corev1.Secret) { s.Labels = map[string]string{"a": "b"} })
+	k.pass(t, 2*every)
+	expect.Same(t, "woken by a label", []string{}, k.woken())
+}
+
+// TestUnreadable keeps what is known while the API server refuses a read, and tells who has nothing.
+func TestUnreadable(t *testing.T) {
+	k := newKeeping(t)
+	k.put(t, vcenter("a"), "one")
+	k.put(t, vcenter("b"), "one")
+	one, two := machine("1", vcenter("a")), machine("2", vcenter("b"))
+	k.saw(one)
+	k.pass(t, time.Second)
+	k.refusal = errors.New("no quorum")
+	k.saw(two)
+	k.pass(t, every)
+	expect.Same(t, "woken", []string{"1", "2"}, k.woken())
+	if got := expect.Got(k.of(one))(t); !got.Exists {
+		t.Errorf("what was known is %+v", got)
+	}
+	if _, err := k.of(two); err == nil || err.Error() != "get credentials: no quorum" {
+		t.Errorf("what was never read is %v", err)
+	}
+	k.pass(t, every)
+	expect.Same(t, "woken by the same error", []string{}, k.woken())
+	k.refusal = nil
+	k.pass(t, every)
+	expect.Same(t, "woken", []string{"2"}, k.woken())
+}
+
+// TestMaxKept has one namespace write large Secrets. It is refused, and no other is.
+func TestMaxKept(t *testing.T) {
+	k := newKeeping(t)
+	const large = 1 << 20
+	for i := range 6 {
+		name := types.NamespacedName{Namespace: "bad", Name: fmt.Sprint("s-", i)}
+		k.put(t, name, strings.Repeat("x", large))
+		k.saw(machine(fmt.Sprint("m-", i), name))
+	}
+	k.put(t, vcenter("good"), "one")
+	k.saw(machine("m", vcenter("good")))
+	k.pass(t, every)
+	kept := 0
+	for name, s := range k.secrets {
+		kept += sizeOf(s.Data)
+		if s.err != nil && (name.Namespace != "bad" || phase.Of(s.err).Reason != infrav1.CredentialsTooLargeReason) {
+			t.Errorf("%s: %v", name, s.err)
+		}
+	}
+	if kept > MaxKept+large {
+		t.Errorf("%d bytes are kept", kept)
+	}
+	k.change(t, types.NamespacedName{Namespace: "bad", Name: "s-0"}, func(s *corev1.Secret) { s.Data = nil })
+	k.change(t, types.NamespacedName{Namespace: "bad", Name: "s-1"}, func(s *corev1.Secret) { s.Data = nil })
+	k.change(t, types.NamespacedName{Namespace: "bad", Name: "s-2"}, func(s *corev1.Secret) { s.Data = nil })
+	k.pass(t, 3*every)
+	for name, s := range k.secrets {
+		if s.err != nil {
+			t.Errorf("%s after the others were made smaller: %v", name, s.err)
+		}
+	}
+}

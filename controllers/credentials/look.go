@@ -1,0 +1,255 @@
+package credentials
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/cluster-api/util/labels"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+)
+
+// patience is how long the API server may take to answer.
+const patience = 10 * time.Second
+
+// Setup has the keeper follow all machines of the manager's cache. SecretOf names the Secret of a machine; the zero value if there
+// is none.
+func (k *Keeper) Setup(ctx context.Context, mgr ctrl.Manager, secretOf func(*infrav1.WindowsMachine) types.NamespacedName) error {
+	k.secretOf, k.begin = secretOf, make(chan struct{}, 1)
+	machines, err := mgr.GetCache().GetInformer(ctx, &infrav1.WindowsMachine{})
+	if err != nil {
+		return fmt.Errorf("get informer of windowsmachines: %w", err)
+	}
+	all, err := machines.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: k.saw, UpdateFunc: func(_, now any) { k.saw(now) }, DeleteFunc: k.lost,
+	})
+	if err != nil {
+		return fmt.Errorf("follow windowsmachines: %w", err)
+	}
+	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		// Before all machines are known, a Secret may seem not to be needed.
+		if toolscache.WaitForCacheSync(ctx.Done(), all.HasSynced) {
+			k.run(ctx)
+		}
+		return nil
+	}))
+}
+
+func (k *Keeper) saw(object any) {
+	if windows, ok := object.(*infrav1.WindowsMachine); ok {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.change(client.ObjectKeyFromObject(windows), k.useOf(windows))
+	}
+}
+
+func (k *Keeper) lost(object any) {
+	if last, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+		object = last.Obj
+	}
+	if windows, ok := object.(*infrav1.WindowsMachine); ok {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		machine := client.ObjectKeyFromObject(windows)
+		k.change(machine, use{})
+		delete(k.freed, machine)
+	}
+}
+
+// useOf must be called with the lock.
+func (k *Keeper) useOf(windows *infrav1.WindowsMachine) use {
+	name := k.secretOf(windows)
+	if name.Name == "" {
+		return use{}
+	}
+	return use{
+		secret: name,
+		uid:    windows.UID,
+		holds: controllerutil.ContainsFinalizer(windows, infrav1.MachineFinalizer) &&
+			(k.freed == nil || k.freed[client.ObjectKeyFromObject(windows)] != windows.UID),
+		ours: k.WatchFilter == "" || labels.HasWatchLabel(windows, k.WatchFilter),
+	}
+}
+
+// run reads one Secret after the other, each when it is its turn.
+func (k *Keeper) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		name, wait := k.next()
+		if wait == 0 {
+			k.look(ctx, name)
+			continue
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		case <-k.begin:
+		}
+		timer.Stop()
+	}
+}
+
+// look reads a Secret and sees to its finalizer.
+func (k *Keeper) look(ctx context.Context, name types.NamespacedName) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	var got corev1.Secret
+	err := k.Live.Get(ctx, name, &got)
+	var unheld error
+	if err == nil {
+		unheld = k.hold(ctx, &got)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s := k.secrets[name]
+	s.unheld = unheld
+	switch {
+	case apierrors.IsNotFound(err):
+		s.held = false
+		k.take(s, name.Namespace, Secret{})
+	case err != nil:
+		k.fail(ctx, name, s, err)
+	default:
+		k.take(s, name.Namespace, Secret{Exists: true, Going: !got.DeletionTimestamp.IsZero(), Data: got.Data})
+		k.tell(ctx, name, s)
+	}
+	for machine := range s.waiting {
+		k.wake(machine)
+	}
+	clear(s.waiting)
+	if unheld == nil || apierrors.IsConflict(unheld) { // a machine may have come or gone meanwhile
+		k.hurry(s)
+	}
+}
+
+// hold puts our finalizer on a Secret or takes it off. Another client may change the Secret as well: then the patch is refused, and
+// the finalizers of others stay as they are.
+func (k *Keeper) hold(ctx context.Context, got *corev1.Secret) error {
+	name, change := client.ObjectKeyFromObject(got), k.changeOf(got)
+	if change == nil {
+		return nil
+	}
+	before := got.DeepCopy()
+	change(got, infrav1.CredentialsFinalizer)
+	err := k.Client.Patch(ctx, got, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if err != nil {
+		if !apierrors.IsConflict(err) {
+			ctrl.LoggerFrom(ctx).Error(err, "A Secret keeps or lacks our finalizer", "secret", name)
+		}
+		return fmt.Errorf("patch finalizers of secret %s: %w", name.Name, err)
+	}
+	held := controllerutil.ContainsFinalizer(got, infrav1.CredentialsFinalizer)
+	ctrl.LoggerFrom(ctx).Info("Changed the finalizer of a Secret", "secret", name, "held", held)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.secrets[name].held = held
+	return nil
+}
+
+// changeOf is what must be done to the finalizer; nil if it is as it must be. While we do it, the Secret counts as held: a machine
+// that is let go waits for it.
+func (k *Keeper) changeOf(got *corev1.Secret) func(client.Object, string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s := k.secrets[client.ObjectKeyFromObject(got)]
+	s.held = controllerutil.ContainsFinalizer(got, infrav1.CredentialsFinalizer)
+	switch needed := s.needed(); {
+	case s.held && !needed:
+		return controllerutil.RemoveFinalizer
+	case !s.held && needed && got.DeletionTimestamp.IsZero(): // else the API server takes no new finalizers
+		s.held = true
+		return controllerutil.AddFinalizer
+	}
+	return nil
+}
+
+// take takes over what was read, and wakes all machines of the Secret if it is new.
+func (k *Keeper) take(s *secret, namespace string, read Secret) {
+	size, refusal := sizeOf(read.Data), error(nil)
+	if k.kept(namespace)-s.size+size > MaxKept {
+		refusal = phase.Stall(infrav1.CredentialsTooLargeReason,
+			"the Secrets that identityRef of the machines of namespace %s names have more than %d bytes together; let them have "+
+				"nothing but credentials, or let the machines name fewer Secrets", namespace, MaxKept)
+		read.Data, size = nil, 0
+	}
+	news := !s.known || (s.err == nil) != (refusal == nil) || !equality.Semantic.DeepEqual(s.Secret, read)
+	s.Secret, s.size, s.known, s.err = read, size, true, refusal
+	if news {
+		k.wakeAll(s)
+	}
+}
+
+// fail keeps what is known of a Secret that cannot be read.
+func (k *Keeper) fail(ctx context.Context, name types.NamespacedName, s *secret, err error) {
+	err = fmt.Errorf("get credentials: %w", err)
+	if s.known {
+		ctrl.LoggerFrom(ctx).Error(err, "A Secret cannot be read; what was known of it stands", "secret", name)
+		return
+	}
+	if s.err == nil {
+		k.wakeAll(s)
+	}
+	s.err = err
+}
+
+func (k *Keeper) wakeAll(s *secret) {
+	for machine, u := range s.users {
+		if u.ours {
+			k.wake(machine)
+		}
+	}
+}
+
+// tell says, once, that a Secret that is being deleted waits for machines.
+func (k *Keeper) tell(ctx context.Context, name types.NamespacedName, s *secret) {
+	if !s.Going || s.holders == 0 {
+		s.told = s.told && s.Going
+		return
+	}
+	if s.told {
+		return
+	}
+	s.told = true
+	var machines []types.NamespacedName
+	for machine, u := range s.users {
+		if u.ours && u.holds {
+			machines = append(machines, machine)
+		}
+	}
+	first := slices.MinFunc(machines, func(a, b types.NamespacedName) int { return cmp.Compare(a.Name, b.Name) })
+	ctrl.LoggerFrom(ctx).Info("A Secret is being deleted and waits for its machines", "secret", name, "machines", len(machines))
+	about := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Namespace: first.Namespace, Name: first.Name, UID: s.users[first].uid}}
+	k.Events.Eventf(about, nil, corev1.EventTypeWarning, infrav1.CredentialsBeingDeletedReason, "Reconcile",
+		"Secret %s is being deleted; it stays until the %d machines are gone whose VMs cannot be removed without it", name.Name,
+		len(machines))
+}
+
+func (k *Keeper) kept(namespace string) (bytes int) {
+	for name, s := range k.secrets {
+		if name.Namespace == namespace {
+			bytes += s.size
+		}
+	}
+	return bytes
+}
+
+func sizeOf(data map[string][]byte) (bytes int) {
+	for key, value := range data {
+		bytes += len(key) + len(value)
+	}
+	return bytes
+}

@@ -1,0 +1,207 @@
+// Package clones knows which clones that are under way may make the VM of a machine. A caller may rely on this, and need not read
+// how:
+//
+//   - A task does not say which VM it makes. A clone is a suspect only if our own user asked for it, if its template has the
+//     name that the machine's spec says, and if it was queued after the machine was made, by the vCenter's clock. So the clones of
+//     a backup, of other users and of other templates hold up none of our machines.
+//   - What cannot be read of a clone counts against it.
+//   - Earlier asks about the clones that were begun before this process, with one list for all machines; Rivals asks about those of
+//     any process. Both ask the vCenter again while suspects are left, unless it pushes their end.
+//   - The suspects of a machine are those of the first answer; later clones are not added until Forget.
+//   - Update returns the keys of the machines whose suspect has ended, and no others.
+package clones
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
+)
+
+// Tasks is a set of tasks.
+type Tasks = map[types.ManagedObjectReference]bool
+
+// Clones are those of one account.
+type Clones struct {
+	session *session.Session
+	now     func() time.Time
+	known   func() Tasks // the tasks of this process; what they make is known
+
+	mu       sync.Mutex
+	by       *caller
+	earlier  []clone // when we first asked
+	asked    bool
+	machines map[string]*suspicion // by provider id
+}
+
+// caller is who we are at the vCenter.
+type caller struct {
+	user  string
+	ahead time.Duration // of the vCenter's clock
+}
+
+// suspicion is what is suspected of making a machine's VM.
+type suspicion struct {
+	key      cloud.Key
+	tasks    Tasks
+	followed bool // the vCenter pushes their end
+}
+
+// In returns the clones of the account that a session is of.
+func In(s *session.Session, now func() time.Time, known func() Tasks) *Clones {
+	return &Clones{session: s, now: now, known: known, machines: map[string]*suspicion{}}
+}
+
+// Earlier says whether a clone that was begun before this process may still make m's VM, and whether one may have made it.
+func (c *Clones) Earlier(ctx context.Context, m cloud.Machine) (running, ended bool, err error) {
+	if err := c.askOnce(ctx); err != nil {
+		return false, false, err
+	}
+	c.mu.Lock()
+	s, mine := c.machines[m.ProviderID], concerning(m, c.earlier, c.by)
+	if s == nil && len(mine) > 0 {
+		s = c.suspect(m, mine)
+	}
+	c.mu.Unlock()
+	if s == nil {
+		return false, false, nil
+	}
+	running, err = c.left(ctx, m)
+	return running, true, err
+}
+
+// Rivals says whether a clone of any process may still make m's VM.
+func (c *Clones) Rivals(ctx context.Context, m cloud.Machine) (running bool, err error) {
+	c.mu.Lock()
+	known := c.machines[m.ProviderID] != nil
+	c.mu.Unlock()
+	if known {
+		return c.left(ctx, m)
+	}
+	all, err := c.list(ctx)
+	if err != nil {
+		return false, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.suspect(m, concerning(m, all, c.by)).tasks) > 0, nil
+}
+
+// Forget ends what is suspected of m's VM, so that the next question is asked anew.
+func (c *Clones) Forget(m cloud.Machine) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.machines, m.ProviderID)
+}
+
+// Tasks are those whose end is waited for.
+func (c *Clones) Tasks() Tasks {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := Tasks{}
+	for _, s := range c.machines {
+		maps.Copy(all, s.tasks)
+	}
+	return all
+}
+
+// Followed notes that the vCenter pushes the end of these tasks, and of no others.
+func (c *Clones) Followed(tasks Tasks) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.machines {
+		s.followed = true
+		for t := range s.tasks {
+			s.followed = s.followed && tasks[t]
+		}
+	}
+}
+
+// Update applies a change of a task, and returns the keys of the machines whose suspect it was. A task that leaves the view has
+// ended: the vCenter removes it some minutes later, and we take none out of the view that is waited for.
+func (c *Clones) Update(u types.ObjectUpdate) (keys []cloud.Key) {
+	over := u.Kind == types.ObjectUpdateKindLeave
+	for _, change := range u.ChangeSet {
+		over = over || change.Name == "info.state" && !active(change.Val)
+	}
+	if !over {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.machines {
+		if s.tasks[u.Obj] {
+			delete(s.tasks, u.Obj)
+			keys = append(keys, s.key)
+		}
+	}
+	return keys
+}
+
+// left narrows the suspects of m to those that are still running, and says whether there are any.
+func (c *Clones) left(ctx context.Context, m cloud.Machine) (bool, error) {
+	c.mu.Lock()
+	s := c.machines[m.ProviderID]
+	sure := s == nil || len(s.tasks) == 0 || s.followed
+	left := s != nil && len(s.tasks) > 0
+	c.mu.Unlock()
+	if sure {
+		return left, nil
+	}
+	all, err := c.list(ctx)
+	if err != nil {
+		return true, err
+	}
+	running := Tasks{}
+	for _, one := range all {
+		running[one.task] = one.active
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(s.tasks, func(t types.ManagedObjectReference, _ bool) bool { return !running[t] })
+	return len(s.tasks) > 0, nil
+}
+
+// suspect notes the clones that are under way; c.mu is held.
+func (c *Clones) suspect(m cloud.Machine, mine []clone) *suspicion {
+	known := c.known()
+	s := &suspicion{key: m.Key, tasks: Tasks{}}
+	for _, one := range mine {
+		if one.active && !known[one.task] {
+			s.tasks[one.task] = true
+		}
+	}
+	c.machines[m.ProviderID] = s
+	return s
+}
+
+func (c *Clones) askOnce(ctx context.Context) error {
+	c.mu.Lock()
+	asked := c.asked
+	c.mu.Unlock()
+	if asked {
+		return nil
+	}
+	all, err := c.list(ctx)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.asked {
+		return nil
+	}
+	known := c.known()
+	for _, one := range all {
+		if !known[one.task] {
+			c.earlier = append(c.earlier, one)
+		}
+	}
+	c.asked = true
+	return nil
+}

@@ -1,0 +1,229 @@
+package vsphere
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/vmware/govmomi/find"
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
+)
+
+// TestTasksEventsForgotten: the VM was stopped long ago, and the vCenter's events say nothing of it any more.
+func TestTasksEventsForgotten(t *testing.T) {
+	v := newStage(t)
+	m := v.machine("m")
+	running(t, v.account(), m)
+	v.PowerOff(m.Name)
+	v.ForgetEvents()
+	m.Existed = true
+	a := v.account()
+	watched(t, a)
+	v.Count()
+	for range 3 {
+		if vm := expect.Got(a.Observe(t.Context(), m))(t); vm.State != cloud.Stopped {
+			t.Errorf("Observe = %+v, want %s", vm, cloud.Stopped)
+		}
+	}
+	compare(t, "about a VM that ran", v, map[string]int{})
+	m.Existed = false
+	for range 3 {
+		expect.Got(a.Observe(t.Context(), m))(t)
+	}
+	compare(t, "about a VM that may not have run", v, map[string]int{})
+
+	never := v.machine("never")
+	v.cloneBy(never, never.Name, func(s *types.VirtualMachineCloneSpec) { s.PowerOn = false })
+	wait.Until(t, "the inventory to have it", func() (any, bool) { return nil, a.inventory.find(never).what == ours })
+	v.Count()
+	for range 3 {
+		if vm := expect.Got(a.Observe(t.Context(), never))(t); vm.State != cloud.Creating {
+			t.Errorf("Observe = %+v, want %q", vm, cloud.Creating)
+		}
+	}
+	compare(t, "about a VM that never ran", v, map[string]int{"QueryEvents": 1})
+}
+
+// TestTasksUnderDRS: the clone ends, and vCenter switches the VM on in a second task.
+func TestTasksUnderDRS(t *testing.T) {
+	v := newStage(t)
+	release := v.SwitchOnLater()
+	a, m := v.account(), v.machine("m")
+	later := tasksClock(a)
+	keys := watched(t, a)
+	driven(t, keys, m, func() bool {
+		return expect.Got(a.Ensure(t.Context(), m))(t).Detail == "made, but not yet switched on"
+	})
+	expect.Got(a.Ensure(t.Context(), m))(t)
+	if calls := v.Count(); calls["PowerOnVM_Task"] != 0 {
+		t.Errorf("calls %v: DRS was not given the time to switch it on", calls)
+	}
+	later(pushTime)
+	for range 3 {
+		if vm := expect.Got(a.Ensure(t.Context(), m))(t); vm.State != cloud.Creating {
+			t.Errorf("Ensure = %+v, want %q", vm, cloud.Creating)
+		}
+	}
+	if calls := v.Count(); calls["PowerOnVM_Task"] != 1 {
+		t.Errorf("calls %v, want one try", calls)
+	}
+	release()
+	driven(t, keys, m, func() bool { return v.runs(a)(m) })
+	if calls := v.Count(); calls["PowerOnVM_Task"] != 0 {
+		t.Errorf("calls %v, want none", calls)
+	}
+}
+
+// TestTasksPlaceGone: the VM is gone, and then its folder, or all of its datacenter. That must not keep the machine.
+func TestTasksPlaceGone(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		synced, moved bool
+		rename        string
+		lets          bool
+	}{
+		{name: "the folder", synced: true, rename: "/" + vcenter.Datacenter + "/vm/" + vcenter.Folder, lets: true},
+		{name: "the datacenter", synced: true, rename: "/" + vcenter.Datacenter, lets: true},
+		{name: "no inventory", rename: "/" + vcenter.Datacenter + "/vm/" + vcenter.Folder},
+		{
+			name: "the VM is elsewhere", synced: true, moved: true,
+			rename: "/" + vcenter.Datacenter + "/vm/" + vcenter.Folder,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v := newStage(t)
+			m := v.machine("m")
+			running(t, v.account(), m)
+			m.Existed = true
+			if c.moved {
+				v.Update(v.VM(m.Name).Reference(), types.PropertyChange{Name: "config.instanceUuid", Val: ""})
+			} else {
+				v.Remove(m.Name)
+			}
+			found := expect.Got(find.NewFinder(v.Client).ManagedObjectList(t.Context(), c.rename))(t)
+			task := expect.Got(object.NewCommon(v.Client, found[0].Object.Reference()).Rename(t.Context(), "something-else"))(t)
+			v.Must(task.Wait(t.Context()))
+			a := v.account()
+			if c.synced {
+				watched(t, a)
+			}
+			v.Count()
+			err := a.Delete(t.Context(), m)
+			t.Logf("Delete = %v, calls %v", err, v.Count())
+			switch {
+			case c.lets && !errors.Is(err, cloud.ErrNotFound):
+				t.Errorf("Delete = %v, want ErrNotFound", err)
+			case !c.lets && c.moved && errors.Is(err, cloud.ErrNotFound):
+				t.Error("a VM that is there is left behind")
+			case !c.lets && !c.moved:
+				cloudtest.WantError(t, err, cloud.Invalid, infrav1.PlacementNotFoundReason)
+				expect.Says(t, "Delete", err, "remove the finalizer "+infrav1.MachineFinalizer)
+			}
+		})
+	}
+}
+
+// TestTasksOfADeadLeader: a request of the leader before us may arrive after we took over. Until then no machine that may have had
+// one is let go.
+func TestTasksOfADeadLeader(t *testing.T) {
+	v := newStage(t)
+	m := v.machine("m")
+	a := v.account()
+	later := tasksClock(a)
+	a.opened = a.now()
+	younger := v.machine("younger")
+	younger.Created = a.now().Add(time.Second)
+	if !v.isGone(a)(younger) {
+		t.Error("a machine that is younger than this process waits")
+	}
+	if v.isGone(a)(m) {
+		t.Error("a machine is let go although its VM may appear")
+	}
+	v.cloneBy(m, m.Name, func(*types.VirtualMachineCloneSpec) {})
+	later(lateRequest)
+	deleted(t, a, m)
+	if vms := v.VMs(); len(vms) != 0 {
+		t.Errorf("VMs %v are left", vms)
+	}
+}
+
+// TestTasksOfTwoLeaders: each has an inventory without the VM that the other one makes. The name decides.
+func TestTasksOfTwoLeaders(t *testing.T) {
+	v := newStage(t)
+	m := v.machine("m")
+	a, b := v.account(), v.account()
+	watched(t, a)
+	keys := watched(t, b)
+	running(t, a, v.machine("other")) // both have asked for earlier clones
+	running(t, b, v.machine("another"))
+	release := v.HoldClones()
+	v.runs(a)(m)
+	v.runs(b)(m)
+	if calls := v.Count(); calls["CloneVM_Task"] != 4 {
+		t.Fatalf("calls %v, want two clones of one name", calls)
+	}
+	release()
+	tasksDrive(t, keys, []cloud.Machine{m}, v.runs(b))
+	running(t, a, m)
+	if n := len(slices.DeleteFunc(v.VMs(), func(name string) bool { return name != m.Name })); n != 1 {
+		t.Errorf("%d VMs of the machine", n)
+	}
+	m.Existed = true
+	deleted(t, a, m)
+	if slices.Contains(v.VMs(), m.Name) {
+		t.Error("its VM is left")
+	}
+}
+
+// TestTasksNameOutOfSight: the vCenter says that the name is taken, but shows nothing. That is told, and tried at a pace.
+func TestTasksNameOutOfSight(t *testing.T) {
+	v := newStage(t)
+	a, m := v.account(), v.machine("m")
+	later := tasksClock(a)
+	keys := watched(t, a)
+	v.FailClones(&types.DuplicateName{Name: m.Name})
+	var err error
+	driven(t, keys, m, func() bool {
+		_, err = a.Ensure(t.Context(), m)
+		return err != nil
+	})
+	for range 5 {
+		_, err = a.Ensure(t.Context(), m)
+		cloudtest.WantError(t, err, cloud.Transient, infrav1.NameTakenReason)
+	}
+	if calls := v.Count(); calls["CloneVM_Task"] != 1 {
+		t.Errorf("calls %v, want no second clone at once", calls)
+	}
+	v.FailClones(nil)
+	later(firstPause)
+	driven(t, keys, m, func() bool { return v.runs(a)(m) })
+}
+
+// TestTasksRefusedForTheName: the vCenter refuses the request itself because the other leader's VM has the name.
+func TestTasksRefusedForTheName(t *testing.T) {
+	v := newStage(t)
+	m := v.machine("m")
+	a := v.account()
+	watched(t, a)
+	running(t, a, v.machine("other"))
+	v.cloneBy(m, m.Name, func(*types.VirtualMachineCloneSpec) {})
+	a.ledger.note(m, func(w *work) { w.object = types.ManagedObjectReference{} })
+	fault := soap.WrapVimFault(&types.DuplicateName{Name: m.Name})
+	if err := a.notStarted(m, cloning, fault); !errors.Is(err, errOvertaken) {
+		t.Fatalf("notStarted = %v, want it to be overtaken", err)
+	}
+	running(t, a, m)
+	if calls := v.Calls(); calls["CloneVM_Task"] != 1 {
+		t.Errorf("calls %v, want the clone of the other machine alone", calls)
+	}
+}

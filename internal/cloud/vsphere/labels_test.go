@@ -1,0 +1,41 @@
+package vsphere
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/scrape"
+)
+
+// TestEveryCallHasAName: the metrics know each method that a life needs; a new one must be added to their list.
+func TestEveryCallHasAName(t *testing.T) {
+	v := newStage(t)
+	a := v.account()
+	before := scrape.Now(t)
+	keys := watched(t, a)
+	m := v.machine("m")
+	driven(t, keys, m, func() bool { return expect.Got(a.Ensure(t.Context(), m))(t).State == cloud.Running })
+	settled := m
+	settled.Existed, settled.Settled = true, true
+	driven(t, keys, m, func() bool { return !expect.Got(a.Ensure(t.Context(), settled))(t).UserData })
+	driven(t, keys, m, func() bool { return errors.Is(a.Delete(t.Context(), m), cloud.ErrNotFound) })
+	expect.OK(t, a.Close(context.WithoutCancel(t.Context())))
+
+	calls := scrape.Since(t, before, "capwin_cloud_call_seconds_count")
+	for _, method := range []string{
+		"Login", "CreateFilter", "CloneVM_Task", "PowerOffVM_Task", "ReconfigVM_Task", "Destroy_Task", "Logout",
+	} {
+		if calls[`capwin_cloud_call_seconds_count{cloud="vsphere",method="`+method+`",outcome="ok"}`] == 0 {
+			t.Errorf("%s was not counted", method)
+		}
+	}
+	for series, count := range calls {
+		if strings.Contains(series, `method="other"`) {
+			t.Errorf("%g calls have no name", count)
+		}
+	}
+}

@@ -1,0 +1,254 @@
+package vsphere
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
+)
+
+// tasksClock gives an account a clock that the test moves on.
+func tasksClock(a *account) (later func(time.Duration)) {
+	var moved atomic.Int64
+	a.now = func() time.Time { return time.Now().Add(time.Duration(moved.Load())) }
+	return func(d time.Duration) { moved.Add(int64(d)) }
+}
+
+// tasksDrive takes a step with each machine, and then with each whose key is sent, until all are done. It returns the steps of each.
+func tasksDrive(t *testing.T, keys <-chan cloud.Key, machines []cloud.Machine, step func(cloud.Machine) bool) map[cloud.Key]int {
+	t.Helper()
+	left, steps := map[cloud.Key]cloud.Machine{}, map[cloud.Key]int{}
+	for _, m := range machines {
+		left[m.Key] = m
+	}
+	take := func(key cloud.Key) {
+		if m, known := left[key]; known {
+			steps[key]++
+			if step(m) {
+				delete(left, key)
+			}
+		}
+	}
+	for _, m := range machines {
+		take(m.Key)
+	}
+	for deadline := time.After(60 * time.Second); len(left) > 0; {
+		select {
+		case key := <-keys:
+			take(key)
+		case <-deadline:
+			t.Fatalf("no key was sent, and these are not done: %v", left)
+		}
+	}
+	return steps
+}
+
+func (v *stage) runs(a *account) func(cloud.Machine) bool {
+	return func(m cloud.Machine) bool {
+		return expect.Got(a.Ensure(v.t.Context(), m))(v.t).State == cloud.Running
+	}
+}
+
+func (v *stage) isGone(a *account) func(cloud.Machine) bool {
+	return func(m cloud.Machine) bool {
+		err := a.Delete(v.t.Context(), m)
+		if err != nil && !errors.Is(err, cloud.ErrNotFound) {
+			v.t.Fatal(err)
+		}
+		return err != nil
+	}
+}
+
+// TestTasksOfOthers: a backup clones for an hour, and so do other users of our template, and we ourselves for older machines.
+func TestTasksOfOthers(t *testing.T) {
+	const older = "older than the machine"
+	for name, begin := range map[string]func(*stage) func(){
+		"a backup":         func(v *stage) func() { return v.BeginClone("backup@vsphere.local", "database") },
+		"another user":     func(v *stage) func() { return v.BeginClone(vcenter.Another, vcenter.Template) },
+		"another template": func(v *stage) func() { return v.BeginClone(vcenter.Username, "linux") },
+		older:              func(v *stage) func() { return v.BeginClone(vcenter.Username, vcenter.Template) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newStage(t)
+			defer begin(v)()
+			made := func(machine string) cloud.Machine {
+				m := v.machine(machine)
+				if name == older {
+					m.Created = time.Now().Add(time.Hour)
+				}
+				return m
+			}
+			a := v.account()
+			keys := watched(t, a)
+			m, never := made("m"), made("never")
+			driven(t, keys, m, func() bool { return v.runs(a)(m) })
+			driven(t, keys, m, func() bool { return v.isGone(a)(m) })
+			wait.Until(t, "a machine that never had a VM to go", func() (any, bool) { return nil, v.isGone(a)(never) })
+
+			lost := made("lost")
+			v.cloneBy(lost, lost.Name, func(s *types.VirtualMachineCloneSpec) { s.PowerOn = false })
+			b := v.account()
+			later := tasksClock(b)
+			v.runs(b)(lost)
+			later(pushTime)
+			running(t, b, lost)
+
+			stopped := made("stopped")
+			running(t, b, stopped)
+			v.PowerOff(stopped.Name)
+			stopped.Existed = true
+			v.Count()
+			wait.Until(t, "the VM that was off to go", func() (any, bool) { return nil, v.isGone(v.account())(stopped) })
+		})
+	}
+}
+
+// TestTasksOfOursBeforeUs: clones that another process of ours began are waited for, and wake those who wait.
+func TestTasksOfOursBeforeUs(t *testing.T) {
+	v := newStage(t)
+	m, never := v.machine("m"), v.machine("never")
+	release := v.BeginClone(vcenter.Username, vcenter.Template)
+	a := v.account()
+	keys := watched(t, a)
+	for range 3 {
+		if vm := expect.Got(a.Ensure(t.Context(), m))(t); vm.Detail != "waiting for clones that were started earlier" {
+			t.Fatalf("Ensure = %+v, want it to wait", vm)
+		}
+		if v.isGone(a)(never) {
+			t.Fatal("a machine is let go while its VM may be being made")
+		}
+	}
+	if calls := v.Count(); calls["CloneVM_Task"] != 0 {
+		t.Errorf("calls %v, want no clone", calls)
+	}
+	wait.Until(t, "the clone to be followed", func() (any, bool) {
+		calls := v.Calls()
+		return calls, calls["ModifyListView"] == 1
+	})
+	release()
+	both := []cloud.Machine{m, never}
+	steps := tasksDrive(t, keys, both, func(m cloud.Machine) bool {
+		if m.Name == never.Name {
+			return v.isGone(a)(m)
+		}
+		return v.runs(a)(m)
+	})
+	t.Logf("steps %v, calls %v", steps, v.Calls())
+}
+
+// TestTasksThatLeave: a vCenter tells that a task has left the view when we take it out, and when it forgets the task.
+func TestTasksThatLeave(t *testing.T) {
+	a := newStage(t).account()
+	task := func(n int) types.ManagedObjectReference {
+		return types.ManagedObjectReference{Type: "Task", Value: fmt.Sprint("task-", n)}
+	}
+	const many = 5000
+	spec := infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}}
+	first := machineOf(t, "m0", spec)
+	for n := range many {
+		m := first
+		if n > 0 {
+			m.Key.Name, m.ProviderID = fmt.Sprint("m", n), fmt.Sprint(scheme, n)
+		}
+		a.ledger.note(m, func(w *work) { w.job = job{act: destroying, task: task(n), watched: true} })
+	}
+	leaves := func(n int) []cloud.Key {
+		return a.apply(&types.UpdateSet{FilterSet: []types.PropertyFilterUpdate{{ObjectSet: []types.ObjectUpdate{
+			{Kind: types.ObjectUpdateKindLeave, Obj: task(n)},
+		}}}})
+	}
+	if keys := leaves(many); len(keys) != 0 {
+		t.Errorf("an old task wakes %d machines", len(keys))
+	}
+	if keys := leaves(0); !slices.Equal(keys, []cloud.Key{first.Key}) {
+		t.Errorf("the task of a machine wakes %v", keys)
+	}
+	if a.ledger.recall(first).job.watched {
+		t.Error("a task that has left the view counts as watched")
+	}
+}
+
+// TestTasksCost pins what machines cost in a crowd: calls to the vCenter, and looks at a machine.
+func TestTasksCost(t *testing.T) {
+	const many, removed, others = 100, 40, 400
+	v := newStage(t)
+	v.Populate(others)
+	a := v.account()
+	keys := watched(t, a)
+	var machines []cloud.Machine
+	for n := range many {
+		machines = append(machines, v.machine(fmt.Sprint("m", n)))
+	}
+	v.Count()
+	most := func(steps map[cloud.Key]int) int {
+		return steps[slices.MaxFunc(machines, func(a, b cloud.Machine) int { return steps[a.Key] - steps[b.Key] }).Key]
+	}
+	steps := tasksDrive(t, keys, machines, v.runs(a))
+	made := v.Count()
+	t.Logf("making %d: calls %v, at most %d looks each", many, made, most(steps))
+	if made["CloneVM_Task"] != many || sum(made)-many >= removed {
+		t.Errorf("making %d machines: calls %v, want a clone each and less than one other", many, made)
+	}
+	for _, m := range machines {
+		expect.Got(a.Observe(t.Context(), m))(t)
+	}
+	compare(t, "while nothing changes", v, map[string]int{})
+
+	for name, a := range map[string]*account{"in this process": a, "in a new one": v.account()} {
+		group := machines[:removed]
+		machines = machines[removed:]
+		if name != "in this process" {
+			keys = watched(t, a)
+			for i := range group {
+				group[i].Existed = true
+			}
+		}
+		for len(keys) > 0 {
+			<-keys
+		}
+		v.Count()
+		steps := tasksDrive(t, keys, group, v.isGone(a))
+		gone := v.Count()
+		looks := 0
+		for _, n := range steps {
+			looks = max(looks, n)
+		}
+		t.Logf("removing %d %s: calls %v, at most %d looks each", len(group), name, gone, looks)
+		if gone["PowerOffVM_Task"] != len(group) || gone["Destroy_Task"] != len(group) || sum(gone) >= 3*len(group) {
+			t.Errorf("removing %d %s: calls %v, want two tasks each and less than one other", len(group), name, gone)
+		}
+		if looks > 4 {
+			t.Errorf("removing %d %s: %d looks at a machine, want 4 at most", len(group), name, looks)
+		}
+	}
+}
+
+// TestTasksListHangs: the vCenter does not answer when tasks are to be followed. Nothing of ours waits for that.
+func TestTasksListHangs(t *testing.T) {
+	v := newStage(t)
+	a := v.account()
+	keys := watched(t, a)
+	hangs := v.HoldMethod("ModifyListView")
+	t.Cleanup(hangs.Release)
+	release := v.HoldClones()
+	first, second := v.machine("first"), v.machine("second")
+	v.runs(a)(first)
+	wait.Until(t, "the list to be asked for", func() (any, bool) {
+		now, _ := hangs.Now()
+		return now, now == 1
+	})
+	v.runs(a)(second)
+	release()
+	tasksDrive(t, keys, []cloud.Machine{first, second}, v.runs(a))
+	tasksDrive(t, keys, []cloud.Machine{first, second}, v.isGone(a))
+}

@@ -1,0 +1,169 @@
+package cost
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
+	"github.com/capwin/cluster-api-provider-windows/test/world"
+)
+
+// TestCost follows one machine, and then forty at once, from their objects to their end.
+func TestCost(t *testing.T) {
+	for _, machines := range []int{1, 40} {
+		t.Run(fmt.Sprint(machines), func(t *testing.T) { newStage(t, machines).life() })
+	}
+}
+
+// life of all machines, from their objects to their end.
+func (s *stage) life() {
+	s.t.Helper()
+	begin := s.read()
+	s.report("made", begin, s.makeAll)
+	s.report("joined", s.read(), func() { s.joinAll(1) })
+	s.report("looked at once more", s.read(), func() { s.touchAll("once") })
+	s.report("removed", s.read(), s.removeAll)
+	s.reportConnections(begin)
+	s.reportMemory()
+}
+
+// reading is what was counted so far.
+type reading struct {
+	at          time.Time
+	calls       map[string]int
+	requests    map[servers.Request]int
+	connections int
+	worked      map[string]time.Duration
+}
+
+func (s *stage) read() reading {
+	s.t.Helper()
+	r := s.counted()
+	for _, component := range servers.Components {
+		r.worked[component] = expect.Got(shared.Management.Worked(component))(s.t)
+	}
+	return r
+}
+
+// counted is what was counted so far but for the time of the processor, which is none of managers that do not run.
+func (s *stage) counted() reading {
+	s.t.Helper()
+	r := reading{at: time.Now(), worked: map[string]time.Duration{}}
+	r.calls, r.connections = s.vcenter.Calls(), s.vcenter.Connections()
+	r.requests = expect.Got(shared.Management.Requests())(s.t)
+	return r
+}
+
+// cost of an act.
+type cost struct {
+	took   time.Duration
+	calls  map[string]int // without waits for changes
+	waits  int
+	reads  map[string]int // of the API server, in the machines' namespace
+	writes map[string]int // the same, without events
+	events int
+	// credentials are reads of the Secret with them. They must not depend on the number of machines, and are not among reads.
+	credentials int
+	worked      map[string]time.Duration
+}
+
+func less[K comparable](all, before map[K]int) map[K]int {
+	rest := map[K]int{}
+	for k, n := range all {
+		if n > before[k] {
+			rest[k] = n - before[k]
+		}
+	}
+	return rest
+}
+
+func (s *stage) since(before reading) cost {
+	s.t.Helper()
+	now := s.read()
+	c := cost{
+		took: now.at.Sub(before.at), calls: less(now.calls, before.calls), reads: map[string]int{}, writes: map[string]int{},
+		worked: map[string]time.Duration{},
+	}
+	c.waits = c.calls["WaitForUpdatesEx"]
+	delete(c.calls, "WaitForUpdatesEx")
+	for request, n := range less(now.requests, before.requests) {
+		if request.Namespace == s.Name {
+			c.add(request, n)
+		}
+	}
+	for component, worked := range now.worked {
+		c.worked[component] = worked - before.worked[component]
+	}
+	return c
+}
+
+func (c *cost) add(request servers.Request, n int) {
+	name := request.Component + ": " + request.Verb + " " + request.Resource
+	switch {
+	case request.Resource == "events":
+		c.events += n
+	case request.Secret == world.Credentials && request.Verb == "get":
+		c.credentials += n
+	case request.Verb == "watch":
+	case slices.Contains([]string{"get", "list"}, request.Verb):
+		c.reads[name] += n
+	default:
+		c.writes[name] += n
+	}
+}
+
+func sum(counts map[string]int, but ...string) (total int) {
+	for name, n := range counts {
+		if !slices.Contains(but, name) {
+			total += n
+		}
+	}
+	return total
+}
+
+// report what an act cost.
+func (s *stage) report(what string, before reading, act func()) cost {
+	s.t.Helper()
+	act()
+	c, n := s.since(before), float64(s.machines)
+	s.t.Logf("%d %s in %.1f s: per machine %.2f calls and %.2f waits, %.2f reads, %.2f writes and %.2f events; "+
+		"%d reads of the credentials in all\n  calls %s\n  reads %s\n  writes %s\n  processor %s a machine",
+		s.machines, what, c.took.Seconds(), float64(sum(c.calls))/n, float64(c.waits)/n, float64(sum(c.reads))/n,
+		float64(sum(c.writes))/n, float64(c.events)/n, c.credentials, text(c.calls), text(c.reads), text(c.writes), s.processor(c))
+	return c
+}
+
+func text(counts map[string]int) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		all = append(all, fmt.Sprintf("%s %d", name, counts[name]))
+	}
+	return strings.Join(all, ", ")
+}
+
+func (s *stage) processor(c cost) string {
+	var all []string
+	for _, component := range servers.Components {
+		all = append(all, fmt.Sprintf("%s %.3f s", component, c.worked[component].Seconds()/float64(s.machines)))
+	}
+	return strings.Join(all, ", ")
+}
+
+func (s *stage) reportConnections(begin reading) {
+	s.t.Helper()
+	made := s.vcenter.Connections() - begin.connections
+	s.t.Logf("%d connections to the vCenter in all", made)
+}
+
+func (s *stage) reportMemory() {
+	s.t.Helper()
+	for _, m := range s.managers {
+		peak := expect.Got(shared.Management.PeakMemory(m.Component))(s.t)
+		s.t.Logf("peak memory of the %s manager: %d MiB", m.Component, peak>>20)
+	}
+}

@@ -1,0 +1,181 @@
+package cost
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
+	"github.com/capwin/cluster-api-provider-windows/test/world"
+)
+
+var (
+	made     = flag.Int("made", 0, "so many machines, of which all is measured; `make bench-vsphere` sets it")
+	standing = flag.Int("standing", 0, "so many machines that are there when our managers start; `make bench-vsphere` sets it")
+)
+
+// TestMade measures the whole life of many machines.
+func TestMade(t *testing.T) {
+	if *made == 0 {
+		t.Skip("takes many minutes: run `make bench-vsphere`")
+	}
+	s := newStage(t, *made)
+	begin := s.read()
+	s.report("made", begin, s.makeAll)
+	s.report("joined", s.read(), func() { s.joinAll(7) })
+	s.report("looked at once more", s.read(), func() { s.touchAll("once") })
+	s.disturb()
+	s.report("removed", s.read(), s.removeAll)
+	s.reportConnections(begin)
+	s.reportMemory()
+}
+
+// TestStanding measures what many machines cost that are there.
+func TestStanding(t *testing.T) {
+	if *standing == 0 {
+		t.Skip("takes many minutes: run `make bench-vsphere`")
+	}
+	s := newStage(t, *standing)
+	begin := s.read()
+	s.standAll()
+	t.Logf("%d machines are copies of one, in Kubernetes and in the vCenter, which took %.0f s", *standing, time.Since(begin.at).Seconds())
+	s.disturb()
+	s.reportMemory()
+}
+
+// disturb restarts our managers, takes the vCenter away, lets it hang, and removes some machines.
+func (s *stage) disturb() {
+	s.t.Helper()
+	s.restart()
+	s.outage(time.Minute)
+	s.hang()
+	s.removeSome(40)
+}
+
+// restart our managers, and wait until they have looked at all machines.
+func (s *stage) restart() {
+	s.t.Helper()
+	s.pause()
+	before := s.counted()
+	s.report("known after a restart", before, func() {
+		for _, component := range servers.Components {
+			expect.OK(s.t, shared.Management.Resume(s.t.Context(), component))
+		}
+		s.await("a look at each machine", func() string {
+			looks, queued := s.looks(), s.queued()
+			if looks < s.machines || queued > 0 {
+				return fmt.Sprintf("%d looks at %d machines, %d wait", looks, s.machines, queued)
+			}
+			return ""
+		})
+	})
+	s.reportMemory()
+}
+
+// pause our managers. Their leases would keep the next ones from beginning for minutes.
+func (s *stage) pause() {
+	s.t.Helper()
+	for _, component := range servers.Components {
+		expect.OK(s.t, shared.Management.Pause(component))
+		home := client.InNamespace("capwin-" + component + "-system")
+		expect.OK(s.t, s.Client.DeleteAllOf(s.t.Context(), &coordinationv1.Lease{}, home))
+	}
+}
+
+// outage of the vCenter, in which a VM is switched off.
+func (s *stage) outage(lasts time.Duration) {
+	s.t.Helper()
+	before, lines := s.read(), s.lines()
+	end := s.vcenter.Outage()
+	m := s.list()[0]
+	s.vcenter.PowerOff(m.Status.ComputerName)
+	<-time.After(lasts)
+	during, logged := s.since(before), s.lines()-lines
+	end()
+	over := time.Now()
+	s.awaitStopped(m.Name)
+	s.t.Logf("an outage of %s with %d machines: %d calls and %d reads of the API server were tried, %d lines logged until its end and %d in all; "+
+		"a change was seen %.1f s after its end", lasts, s.machines, sum(during.calls), sum(during.reads)+during.credentials,
+		logged, s.lines()-lines, time.Since(over).Seconds())
+	s.switchOn(m.Name, m.Status.ComputerName)
+}
+
+func (s *stage) awaitStopped(name string) {
+	s.t.Helper()
+	s.awaitOne(name, is(infrav1.VMRunningCondition, "False VMNotRunning"))
+}
+
+func (s *stage) switchOn(name, vm string) {
+	s.t.Helper()
+	task, err := s.vcenter.VM(vm).PowerOn(s.t.Context())
+	expect.OK(s.t, err)
+	expect.OK(s.t, task.Wait(s.t.Context()))
+	s.awaitOne(name, is(infrav1.VMRunningCondition, "True Running"))
+}
+
+func (s *stage) awaitOne(name string, good func(*infrav1.WindowsMachine) bool) {
+	s.t.Helper()
+	s.await("machine "+name, func() string {
+		m := &infrav1.WindowsMachine{}
+		expect.OK(s.t, s.Client.Get(s.t.Context(), client.ObjectKey{Namespace: s.Name, Name: name}, m))
+		if !good(m) {
+			return world.ConditionOf(m, infrav1.VMRunningCondition)
+		}
+		return ""
+	})
+}
+
+// hang lets the vCenter answer nothing, has all of its machines looked at, and measures how long a machine of another one waits.
+func (s *stage) hang() {
+	s.t.Helper()
+	other := newStage(s.t, 1)
+	other.makeAll()
+	held := s.vcenter.HoldMethod()
+	defer held.Release()
+	for _, m := range s.list() {
+		world.Change(s.t, s.Client, &m, func(m *infrav1.WindowsMachine) { m.Annotations = map[string]string{"test.capwin/touched": "hang"} })
+	}
+	m := other.list()[0]
+	other.vcenter.PowerOff(m.Status.ComputerName)
+	begin := time.Now()
+	other.awaitStopped(m.Name)
+	_, most := held.Now()
+	s.t.Logf("while a vCenter with %d machines hung, a machine of another one waited %.2f s; at most %d calls hung at once",
+		s.machines, time.Since(begin).Seconds(), most)
+	held.Release()
+	other.removeAll()
+}
+
+// removeSome of the machines. Their nodes are not looked for: what counts is what our managers do.
+func (s *stage) removeSome(some int) {
+	s.t.Helper()
+	some = min(some, s.machines)
+	all, looks := s.list()[:some], s.looks()
+	before := s.read()
+	together(some, func(i int) {
+		expect.OK(s.t, s.Client.Delete(s.t.Context(), &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: all[i].Name}}))
+	})
+	s.awaitAll("end of some machines", s.machines-some, func(*infrav1.WindowsMachine) bool { return true })
+	c := s.since(before)
+	s.t.Logf("%d of %d machines were removed in %.1f s: %.1f looks for each of them, %.2f calls (%s)", some, s.machines,
+		c.took.Seconds(), float64(s.looks()-looks)/float64(some), float64(sum(c.calls))/float64(some), text(c.calls))
+	s.machines -= some
+}
+
+// lines that our managers have logged since their start.
+func (s *stage) lines() (n int) {
+	s.t.Helper()
+	for _, component := range servers.Components {
+		n += strings.Count(expect.Got(shared.Management.Printed(component))(s.t), "\n")
+	}
+	return n
+}

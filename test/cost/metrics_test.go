@@ -1,0 +1,71 @@
+package cost
+
+import (
+	"bufio"
+	"crypto/tls"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/servers"
+)
+
+// scraper makes an account that may read metrics, and returns its token.
+func (s *stage) scraper() string {
+	s.t.Helper()
+	name := s.Name + "-scraper"
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: name}}
+	for _, o := range []client.Object{
+		account,
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{
+			{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}},
+		}},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.Name, Name: name}},
+		},
+	} {
+		expect.OK(s.t, s.Client.Create(s.t.Context(), o))
+	}
+	return expect.Got(shared.Management.LogIn(s.t.Context(), account))(s.t).BearerToken
+}
+
+// metric is the sum of all series of the infrastructure manager with this name and this label; 0 while it does not answer.
+func (s *stage) metric(name, label string) (sum float64) {
+	s.t.Helper()
+	i := slices.IndexFunc(s.managers, func(m servers.Manager) bool { return m.Component == servers.Infrastructure })
+	request := expect.Got(http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.managers[i].Metrics, http.NoBody))(s.t)
+	request.Header.Set("Authorization", "Bearer "+s.scrape)
+	anyCertificate := &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // because a manager signs its own
+	}
+	defer anyCertificate.CloseIdleConnections()
+	response, err := anyCertificate.RoundTrip(request)
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = response.Body.Close() }()
+	expect.Same(s.t, "status of the metrics", http.StatusOK, response.StatusCode)
+	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+		if text := lines.Text(); strings.HasPrefix(text, name+"{") && strings.Contains(text, label) {
+			sum += expect.Got(strconv.ParseFloat(text[strings.LastIndex(text, " ")+1:], 64))(s.t)
+		}
+	}
+	return sum
+}
+
+// looks at machines that have ended.
+func (s *stage) looks() int {
+	return int(s.metric("controller_runtime_reconcile_total", `controller="windowsmachine"`))
+}
+
+// queued are the machines that wait for a look.
+func (s *stage) queued() int { return int(s.metric("workqueue_depth", `name="windowsmachine"`)) }

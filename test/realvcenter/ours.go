@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/vmware/govmomi/vim25/types"
+	k8stypes "k8s.io/apimachinery/pkg/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
+)
+
+// namespace is what the marks of all our VMs begin with. It is not a valid name of a namespace, so no manager has such a machine.
+const namespace = "capwin_realvcenter"
+
+// The machines of a run.
+const (
+	forAll = iota + 1
+	byLimited
+)
+
+func nameOf(run string, n int) string { return fmt.Sprintf("cw-%s-%d", run, n) }
+
+// ours is the product at work for a user of the vCenter: its account and its watch.
+type ours struct {
+	cloud.Cloud
+
+	mu    sync.Mutex
+	hints map[cloud.Key]int
+	ended error // why the last watch ended
+
+	stop func()
+	done sync.WaitGroup
+}
+
+// newOurs makes an account and watches it, as the manager does.
+func newOurs(ctx context.Context, credentials map[string][]byte, pause time.Duration) (*ours, error) {
+	account, err := vsphere.Provider{}.Connect(credentials)
+	if err != nil {
+		return nil, err
+	}
+	o := &ours{Cloud: account, hints: map[cloud.Key]int{}}
+	ctx, o.stop = context.WithCancel(context.WithoutCancel(ctx)) // VMs are removed after an interrupt, too
+	changed := make(chan cloud.Key)
+	o.done.Go(func() {
+		for key := range changed {
+			o.mu.Lock()
+			o.hints[key]++
+			o.mu.Unlock()
+		}
+	})
+	o.done.Go(func() {
+		defer close(changed)
+		_ = until(ctx, pause, 0, func(ctx context.Context) (bool, error) {
+			err := account.Watch(ctx, changed)
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			o.ended = err
+			return false, nil
+		})
+	})
+	return o, nil
+}
+
+func (o *ours) close(ctx context.Context) {
+	o.stop()
+	o.done.Wait()
+	_ = o.Close(ctx) // a session that is not ended ends by itself
+}
+
+func (o *ours) hinted(key cloud.Key) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.hints[key]
+}
+
+func (o *ours) whyUnwatched() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.ended
+}
+
+// machine is one that may have a VM.
+type machine struct {
+	cloud.Machine
+	by   *ours
+	ref  types.ManagedObjectReference
+	took time.Duration
+	gone bool
+}
+
+func (r *runner) spec() infrav1.WindowsMachineSpec {
+	return infrav1.WindowsMachineSpec{VSphere: r.config.VSphere.DeepCopy()}
+}
+
+// newMachine notes a machine before it has a VM, so that what is made for it is removed, whatever comes between.
+func (r *runner) newMachine(n int, by *ours, userData []byte) (*machine, error) {
+	object := &infrav1.WindowsMachine{Spec: r.spec()}
+	object.UID = k8stypes.UID(uuid.NewString())
+	who, err := vsphere.Provider{}.Identify(object)
+	if err != nil {
+		return nil, err
+	}
+	who.Name = nameOf(r.id, n)
+	object.Spec.ProviderID = who.ProviderID
+	m := &machine{by: by, Machine: cloud.Machine{
+		Identity: who, Key: cloud.Key{Namespace: namespace, Name: who.Name}, Spec: object.Spec, UserData: cloud.UserData(userData).Read,
+	}}
+	r.machines = append(r.machines, m)
+	return m, nil
+}
+
+// vm is the machine that most checks look at. It is made once.
+func (r *runner) vm(ctx context.Context) (*machine, error) {
+	if r.first != nil || r.firstErr != nil {
+		return r.first, r.firstErr
+	}
+	m, err := r.newFirst(ctx)
+	if err != nil {
+		r.firstErr = fmt.Errorf("the VM could not be made: %w", err)
+		return nil, r.firstErr
+	}
+	r.first = m
+	return m, nil
+}
+
+func (r *runner) newFirst(ctx context.Context) (*machine, error) {
+	userData, err := probePlan(r.id, r.canary)
+	if err != nil {
+		return nil, err
+	}
+	m, err := r.newMachine(forAll, r.ours, userData)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.make(ctx, r.times); err != nil {
+		return nil, err
+	}
+	ref, err := r.eye.byUUID(ctx, m.id())
+	if err != nil {
+		return nil, err
+	}
+	m.ref = ref
+	return m, r.readVersions(ctx, m)
+}
+
+func (m *machine) id() string { return m.ProviderID[len("vsphere://"):] }
+
+// make has the product make the VM, and waits until it runs.
+func (m *machine) make(ctx context.Context, t times) error {
+	begin := time.Now()
+	defer func() { m.took = time.Since(begin) }()
+	return until(ctx, t.poll, t.make, func(ctx context.Context) (bool, error) {
+		vm, err := m.by.Ensure(ctx, m.Machine)
+		if err != nil && !mayPass(err) {
+			return false, err
+		}
+		m.Existed = m.Existed || err == nil && vm.State == cloud.Running
+		return err == nil && vm.State == cloud.Running, nil
+	})
+}
+
+// remove has the product remove the VM, and waits until it says that nothing is left.
+func (m *machine) remove(ctx context.Context, pause time.Duration) error {
+	err := until(ctx, pause, 0, func(ctx context.Context) (bool, error) {
+		err := m.by.Delete(ctx, m.Machine)
+		if err == nil || mayPass(err) {
+			return false, nil
+		}
+		return true, err
+	})
+	if errors.Is(err, cloud.ErrNotFound) {
+		m.gone, err = true, nil
+	}
+	return err
+}
+
+// mayPass says whether the controllers would try again soon.
+func mayPass(err error) bool {
+	known, ok := errors.AsType[*cloud.Error](err)
+	return ok && (known.Kind == cloud.Transient || known.Kind == cloud.Throttled)
+}
+
+// until asks again until the answer is true or an error, for at most a limit, or without one if that is zero.
+func until(ctx context.Context, pause, limit time.Duration, ask func(context.Context) (bool, error)) error {
+	if limit > 0 {
+		var cancel func()
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	for {
+		if done, err := ask(ctx); done || err != nil {
+			return err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+	}
+}
