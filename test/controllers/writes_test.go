@@ -97,7 +97,7 @@ func TestCostOfMachine(t *testing.T) {
 	until("until Ready", mostReads, mostUntilRunning)
 	s.bootstraps(t, m, booting)
 	// A minute passes in each phase, after which a Secret is read again; the end of the seventh phase is a write of its own.
-	until("until the Node has joined, and seven phases and the end are told", mostReads+2*len(phases), mostUntilDone+1)
+	until("until the Node has joined, and seven phases and the end are told", mostReads+len(phases), mostUntilDone+1)
 	s.steady(t, m)
 }
 
