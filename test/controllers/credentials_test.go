@@ -67,6 +67,14 @@ func TestCredentialsAreHeld(t *testing.T) {
 	s.held(t, s.credentials(), false)
 }
 
+// tearOut removes a Secret although machines need it, as a user can who removes finalizers.
+func (s *stage) tearOut(t *testing.T, secret *corev1.Secret) {
+	t.Helper()
+	s.held(t, secret, true)
+	expect.OK(t, s.Client.Delete(t.Context(), secret))
+	world.Change(t, s.Client, secret, func(o *corev1.Secret) { o.Finalizers = nil })
+}
+
 // event waits for an event with a reason and a note.
 func (s *stage) event(reason, note string) func(context.Context) error {
 	return func(ctx context.Context) error {
@@ -98,10 +106,7 @@ func TestCredentialsChange(t *testing.T) {
 		{"False CredentialsRejected", func() { s.SetCredentials(t, map[string][]byte{"password": []byte("wrong")}) }},
 		{"True CloudReachable", func() { s.SetCredentials(t, password) }},
 		{"False CredentialsMissing", func() {
-			secret := s.credentials()
-			s.held(t, secret, true)
-			world.Change(t, s.Client, secret, func(o *corev1.Secret) { o.Finalizers = nil })
-			expect.OK(t, s.Client.Delete(t.Context(), secret))
+			s.tearOut(t, s.credentials())
 		}},
 		{"True CloudReachable", func() { s.SetCredentials(t, password) }},
 	} {

@@ -74,7 +74,7 @@ func TestCostOfMachine(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, world.Start{Credentials: password})
 	options := s.options()
-	options.ReadSecrets = time.Hour
+	options.ReadSecrets, options.TrustSecret = time.Hour, time.Minute
 	s.process = s.Run(t, options)
 	other := s.machine("other")
 	other.Create(t)
@@ -96,6 +96,7 @@ func TestCostOfMachine(t *testing.T) {
 	}
 	until("until Ready", mostReads, mostUntilRunning)
 	s.bootstraps(t, m, booting)
+	// A minute passes in each phase, after which a Secret is read again; the end of the seventh phase is a write of its own.
 	until("until the Node has joined, and seven phases and the end are told", mostReads+2*len(phases), mostUntilDone+1)
 	s.steady(t, m)
 }

@@ -20,16 +20,35 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// life of all machines, from their objects to their end.
+// opening is how many calls an account takes to begin, before the first machine.
+const opening = 18
+
+// life of all machines, from their objects to their end. Calls are bounded; the API server's figures are printed, because how many
+// writes meet a conflict, and are made again, depends on the machine.
 func (s *stage) life() {
 	s.t.Helper()
-	begin := s.read()
-	s.report("made", begin, s.makeAll)
-	s.report("joined", s.read(), func() { s.joinAll(1) })
-	s.report("looked at once more", s.read(), func() { s.touchAll("once") })
-	s.report("removed", s.read(), s.removeAll)
+	begin, n := s.read(), s.machines
+	c := s.report("made", begin, s.makeAll)
+	expect.Same(s.t, "clones", n, c.calls["CloneVM_Task"])
+	s.atMost("other calls for machines that were made", opening+n-1, sum(c.calls)-n)
+	c = s.report("joined", s.read(), func() { s.joinAll(1) })
+	expect.Same(s.t, "edits", n, c.calls["ReconfigVM_Task"])
+	s.atMost("other calls for machines that joined", max(1, n/2), sum(c.calls)-n)
+	c = s.report("looked at once more", s.read(), func() { s.touchAll("once") })
+	expect.Same(s.t, "calls for machines that run", map[string]int{}, c.calls)
+	c = s.report("removed", s.read(), s.removeAll)
+	s.atMost("calls for machines that were removed", 3*n, sum(c.calls))
+	all := s.since(begin)
+	s.atMost("reads of the credentials", 5+int(all.took.Seconds()/5), all.credentials)
 	s.reportConnections(begin)
 	s.reportMemory()
+}
+
+func (s *stage) atMost(what string, most, got int) {
+	s.t.Helper()
+	if got > most {
+		s.t.Errorf("%s: %d, want at most %d", what, got, most)
+	}
 }
 
 // reading is what was counted so far.

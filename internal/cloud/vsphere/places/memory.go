@@ -12,8 +12,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
-// How long we trust that a name still means the same object, or none. If a template is replaced by another one of the same name, we
-// notice at once when the old one was removed, and after keepPlaces otherwise. Machines with a misspelt place try again every
+// How long we trust that a name still means the same object, or none. If a template is replaced by another one of the same name,
+// we notice at once when the old one was removed, and after keepPlaces otherwise. Machines with a misspelt place try again every
 // two minutes: those of a pool do so together and share one search, and each try searches anew.
 const (
 	keepPlaces = 10 * time.Minute
