@@ -10,8 +10,6 @@ import (
 
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
-
-	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
 const (
@@ -105,9 +103,7 @@ func (b *breaker) refusal() error {
 	if b.cause == nil {
 		return nil
 	}
-	refused, _ := errors.AsType[*cloud.Error](notBefore(lookAgain, b.cause))
-	refused.Err = fmt.Errorf("%w: %w", errUnasked, quoted{b.cause})
-	return refused
+	return notBefore(lookAgain, b.cause)
 }
 
 // mayProbe says whether the caller is to ask now. Those that wait for the vCenter ask before those that have other things to do.

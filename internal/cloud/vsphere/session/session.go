@@ -21,6 +21,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -196,7 +197,7 @@ func notBefore(after time.Duration, err error) error {
 	if known, ok := errors.AsType[*cloud.Error](Classify(err)); ok {
 		all = *known
 	}
-	all.After = after
+	all.After, all.Err = after, fmt.Errorf("%w: %w", errUnasked, quoted{err})
 	return &all
 }
 
