@@ -23,8 +23,8 @@ func TestCost(t *testing.T) {
 // opening is how many calls an account takes to begin, before the first machine.
 const opening = 18
 
-// life of all machines, from their objects to their end. Calls are bounded; the API server's figures are printed, because it depends
-// on the machine how many writes meet a conflict and are made again.
+// life of all machines, from their objects to their end. Calls are bounded; the API server's figures are printed, because it
+// depends on the machine how many writes meet a conflict and are made again.
 func (s *stage) life() {
 	s.t.Helper()
 	begin, n := s.read(), s.machines

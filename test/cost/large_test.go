@@ -104,9 +104,10 @@ func (s *stage) outage(lasts time.Duration) {
 	end()
 	over := time.Now()
 	s.awaitStopped(m.Name)
-	s.t.Logf("an outage of %s with %d machines: %d calls and %d reads of the API server were tried, "+
-		"%d lines were logged until its end and %d in all; a change was seen %.1f s after its end", lasts, s.machines, sum(during.calls), sum(during.reads)+during.credentials,
-		logged, s.lines()-lines, time.Since(over).Seconds())
+	healed := time.Since(over).Seconds()
+	s.t.Logf("an outage of %s with %d machines: %d calls and %d reads of the API server were tried, %d lines were logged until "+
+		"its end and %d in all; a change was seen %.1f s after its end", lasts, s.machines, sum(during.calls),
+		sum(during.reads)+during.credentials, logged, s.lines()-lines, healed)
 	s.switchOn(m.Name, m.Status.ComputerName)
 }
 

@@ -33,7 +33,8 @@ type (
 
 // CreateFilter is called by the simulator.
 func (i *incremental) CreateFilter(ctx *simulator.Context, r *types.CreateFilter) soap.HasFault {
-	if slices.ContainsFunc(r.Spec.ObjectSet, func(from types.ObjectSpec) bool { return from.SelectSet != nil && !throughView(from) }) {
+	unknown := func(from types.ObjectSpec) bool { return from.SelectSet != nil && !throughView(from) }
+	if slices.ContainsFunc(r.Spec.ObjectSet, unknown) {
 		return &methods.CreateFilterBody{Fault_: simulator.Fault("the lab's vCenter follows views only", new(types.NotSupported))}
 	}
 	f := &filter{of: i, gone: refs{}}
