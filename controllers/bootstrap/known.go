@@ -10,8 +10,8 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 )
 
-// known has the bootstrap Secrets that were just found good, without their user data. They are immutable, so that a config that is
-// looked at many times, as when its machine comes up, need not read its Secret as often. Only their loss is noticed later.
+// known has the bootstrap Secrets that were just found good, without their user data. They are immutable, so that a config that
+// is looked at many times, as when its machine comes up, need not read its Secret as often. Only their loss is noticed later.
 type known struct {
 	mu      sync.Mutex
 	secrets map[types.UID]found

@@ -41,8 +41,9 @@ var untilRunning = []string{
 	"workload POST secrets #1",
 }
 
-// What a machine may cost, with the story of a real bootstrap: reads of the API server, and writes, with events, until its VM runs
-// and until its Node has joined and seven phases are told. The credentials are read and held by the Secret, not by the machine.
+// What a machine may cost, with the story of a real bootstrap: reads of the API server, and writes, with events, until its VM
+// runs and until its Node has joined and seven phases are told. The credentials are read and held by the Secret, not by the
+// machine.
 const (
 	mostReads        = 4
 	mostUntilRunning = 10

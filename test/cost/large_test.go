@@ -47,7 +47,8 @@ func TestStanding(t *testing.T) {
 	s := newStage(t, *standing)
 	begin := s.read()
 	s.standAll()
-	t.Logf("%d machines are copies of one, in Kubernetes and in the vCenter, which took %.0f s", *standing, time.Since(begin.at).Seconds())
+	took := time.Since(begin.at).Seconds()
+	t.Logf("%d machines are copies of one, in Kubernetes and in the vCenter, which took %.0f s", *standing, took)
 	s.disturb()
 	s.reportMemory()
 }
@@ -103,9 +104,10 @@ func (s *stage) outage(lasts time.Duration) {
 	end()
 	over := time.Now()
 	s.awaitStopped(m.Name)
-	s.t.Logf("an outage of %s with %d machines: %d calls and %d reads of the API server were tried, %d lines logged until its end and %d in all; "+
-		"a change was seen %.1f s after its end", lasts, s.machines, sum(during.calls), sum(during.reads)+during.credentials,
-		logged, s.lines()-lines, time.Since(over).Seconds())
+	healed := time.Since(over).Seconds()
+	s.t.Logf("an outage of %s with %d machines: %d calls and %d reads of the API server were tried, %d lines were logged until "+
+		"its end and %d in all; a change was seen %.1f s after its end", lasts, s.machines, sum(during.calls),
+		sum(during.reads)+during.credentials, logged, s.lines()-lines, healed)
 	s.switchOn(m.Name, m.Status.ComputerName)
 }
 
@@ -142,7 +144,7 @@ func (s *stage) hang() {
 	held := s.vcenter.HoldMethod()
 	defer held.Release()
 	for _, m := range s.list() {
-		world.Change(s.t, s.Client, &m, func(m *infrav1.WindowsMachine) { m.Annotations = map[string]string{"test.capwin/touched": "hang"} })
+		s.touch(&m, "hang")
 	}
 	m := other.list()[0]
 	other.vcenter.PowerOff(m.Status.ComputerName)
@@ -162,7 +164,8 @@ func (s *stage) removeSome(some int) {
 	all, looks := s.list()[:some], s.looks()
 	before := s.read()
 	together(some, func(i int) {
-		expect.OK(s.t, s.Client.Delete(s.t.Context(), &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: all[i].Name}}))
+		m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: all[i].Name}}
+		expect.OK(s.t, s.Client.Delete(s.t.Context(), m))
 	})
 	s.awaitAll("end of some machines", s.machines-some, func(*infrav1.WindowsMachine) bool { return true })
 	c := s.since(before)

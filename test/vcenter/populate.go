@@ -28,7 +28,7 @@ func (o *Owner) copies(former *simulator.VirtualMachine, copies int, change func
 	all, ctx := o.model.Map(), *o.model.Service.Context
 	folder, _ := all.Get(*former.Parent).(*simulator.Folder)
 	for n := range copies {
-		vm := &simulator.VirtualMachine{VirtualMachine: former.VirtualMachine}
+		vm := new(*former)
 		config, guest := *former.Config, *former.Guest
 		config.InstanceUuid, config.Uuid, config.Template = uuid.NewString(), uuid.NewString(), false
 		config.ExtraConfig = slices.Clone(config.ExtraConfig)
