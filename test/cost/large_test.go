@@ -47,7 +47,8 @@ func TestStanding(t *testing.T) {
 	s := newStage(t, *standing)
 	begin := s.read()
 	s.standAll()
-	t.Logf("%d machines are copies of one, in Kubernetes and in the vCenter, which took %.0f s", *standing, time.Since(begin.at).Seconds())
+	took := time.Since(begin.at).Seconds()
+	t.Logf("%d machines are copies of one, in Kubernetes and in the vCenter, which took %.0f s", *standing, took)
 	s.disturb()
 	s.reportMemory()
 }
@@ -57,28 +58,46 @@ func (s *stage) disturb() {
 	s.t.Helper()
 	s.restart()
 	s.outage(time.Minute)
-	s.hang()
 	s.removeSome(40)
+	s.hang()
 }
 
 // restart our managers, and wait until they have looked at all machines.
 func (s *stage) restart() {
 	s.t.Helper()
+	s.settle()
 	s.pause()
-	before := s.counted()
-	s.report("known after a restart", before, func() {
-		for _, component := range servers.Components {
-			expect.OK(s.t, shared.Management.Resume(s.t.Context(), component))
-		}
-		s.await("a look at each machine", func() string {
-			looks, queued := s.looks(), s.queued()
-			if looks < s.machines || queued > 0 {
-				return fmt.Sprintf("%d looks at %d machines, %d wait", looks, s.machines, queued)
-			}
-			return ""
-		})
-	})
+	s.report("known after a restart", s.counted(), s.resume)
 	s.reportMemory()
+}
+
+// settle waits until our managers have no more to write.
+func (s *stage) settle() {
+	s.t.Helper()
+	writes := -1
+	s.await("the end of all writes", func() string {
+		before := writes
+		writes = sum(s.since(reading{}).writes)
+		if writes != before {
+			return fmt.Sprintf("%d writes, and then %d", before, writes)
+		}
+		return ""
+	})
+}
+
+// resume lets our managers run again, and waits until they have looked at all machines.
+func (s *stage) resume() {
+	s.t.Helper()
+	for _, component := range servers.Components {
+		expect.OK(s.t, shared.Management.Resume(s.t.Context(), component))
+	}
+	s.await("a look at each machine", func() string {
+		looks, queued := s.looks(), s.queued()
+		if looks < s.machines || queued > 0 {
+			return fmt.Sprintf("%d looks at %d machines, %d wait", looks, s.machines, queued)
+		}
+		return ""
+	})
 }
 
 // pause our managers. Their leases would keep the next ones from beginning for minutes.
@@ -103,9 +122,10 @@ func (s *stage) outage(lasts time.Duration) {
 	end()
 	over := time.Now()
 	s.awaitStopped(m.Name)
-	s.t.Logf("an outage of %s with %d machines: %d calls and %d reads of the API server were tried, %d lines logged until its end and %d in all; "+
-		"a change was seen %.1f s after its end", lasts, s.machines, sum(during.calls), sum(during.reads)+during.credentials,
-		logged, s.lines()-lines, time.Since(over).Seconds())
+	healed := time.Since(over).Seconds()
+	s.t.Logf("an outage of %s with %d machines: %d calls and %d reads of the API server were tried, %d lines were logged until "+
+		"its end and %d in all; a change was seen %.1f s after its end", lasts, s.machines, sum(during.calls),
+		sum(during.reads)+during.credentials, logged, s.lines()-lines, healed)
 	s.switchOn(m.Name, m.Status.ComputerName)
 }
 
@@ -134,41 +154,47 @@ func (s *stage) awaitOne(name string, good func(*infrav1.WindowsMachine) bool) {
 	})
 }
 
-// hang lets the vCenter answer nothing, has all of its machines looked at, and measures how long a machine of another one waits.
+// hang lets the vCenter answer nothing, removes half of its machines, and measures how long a machine of another one waits.
 func (s *stage) hang() {
 	s.t.Helper()
 	other := newStage(s.t, 1)
 	other.makeAll()
 	held := s.vcenter.HoldMethod()
 	defer held.Release()
-	for _, m := range s.list() {
-		world.Change(s.t, s.Client, &m, func(m *infrav1.WindowsMachine) { m.Annotations = map[string]string{"test.capwin/touched": "hang"} })
-	}
-	m := other.list()[0]
+	half := s.machines / 2
+	s.remove(half)
+	m, begin := other.list()[0], time.Now()
 	other.vcenter.PowerOff(m.Status.ComputerName)
-	begin := time.Now()
 	other.awaitStopped(m.Name)
 	_, most := held.Now()
 	s.t.Logf("while a vCenter with %d machines hung, a machine of another one waited %.2f s; at most %d calls hung at once",
 		s.machines, time.Since(begin).Seconds(), most)
 	held.Release()
 	other.removeAll()
+	s.machines -= half
+	s.awaitAll("end of half of the machines", s.machines, func(*infrav1.WindowsMachine) bool { return true })
 }
 
 // removeSome of the machines. Their nodes are not looked for: what counts is what our managers do.
 func (s *stage) removeSome(some int) {
 	s.t.Helper()
 	some = min(some, s.machines)
-	all, looks := s.list()[:some], s.looks()
-	before := s.read()
-	together(some, func(i int) {
-		expect.OK(s.t, s.Client.Delete(s.t.Context(), &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: all[i].Name}}))
-	})
+	looks, before := s.looks(), s.read()
+	s.remove(some)
 	s.awaitAll("end of some machines", s.machines-some, func(*infrav1.WindowsMachine) bool { return true })
 	c := s.since(before)
 	s.t.Logf("%d of %d machines were removed in %.1f s: %.1f looks for each of them, %.2f calls (%s)", some, s.machines,
 		c.took.Seconds(), float64(s.looks()-looks)/float64(some), float64(sum(c.calls))/float64(some), text(c.calls))
 	s.machines -= some
+}
+
+func (s *stage) remove(some int) {
+	s.t.Helper()
+	all := s.list()[:some]
+	together(some, func(i int) {
+		m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: all[i].Name}}
+		expect.OK(s.t, s.Client.Delete(s.t.Context(), m))
+	})
 }
 
 // lines that our managers have logged since their start.

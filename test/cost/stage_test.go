@@ -1,6 +1,6 @@
-// Package cost measures what machines cost: calls to their vCenter, requests to the API server, connections, time of the processor
-// and memory. Our two managers run as the built program, with a real API server, Cluster API's core manager and the lab's vCenter.
-// Counts are checked; times are printed, because the machine may have other work (`make bench-vsphere`).
+// Package cost measures what machines cost: calls to their vCenter, requests to the API server, connections, time of the
+// processor and memory. Our two managers run as the built program, with a real API server, Cluster API's core manager and the
+// lab's vCenter. Counts are checked; times are printed, because the machine may have other work (`make bench-vsphere`).
 package cost
 
 import (
@@ -144,7 +144,8 @@ func (s *stage) joinAll(phases int) {
 	}
 	all := s.list()
 	together(len(all), func(i int) { s.join(&all[i]) })
-	joined, removed := is(infrav1.BootstrapSucceededCondition, "True Joined"), is(infrav1.UserDataRemovedCondition, "True UserDataRemoved")
+	joined := is(infrav1.BootstrapSucceededCondition, "True Joined")
+	removed := is(infrav1.UserDataRemovedCondition, "True UserDataRemoved")
 	s.awaitAll("joined nodes", s.machines, func(m *infrav1.WindowsMachine) bool { return joined(m) && removed(m) })
 }
 
@@ -198,15 +199,18 @@ func (s *stage) removeAll() {
 func (s *stage) touchAll(value string) {
 	s.t.Helper()
 	before, all := s.looks(), s.list()
-	together(len(all), func(i int) {
-		world.Change(s.t, s.Client, &all[i], func(m *infrav1.WindowsMachine) {
-			m.Annotations = map[string]string{"test.capwin/touched": value}
-		})
-	})
+	together(len(all), func(i int) { s.touch(&all[i], value) })
 	s.await("a look at each machine", func() string {
 		if looks := s.looks() - before; looks < len(all) {
 			return fmt.Sprintf("%d looks at %d machines", looks, len(all))
 		}
 		return ""
+	})
+}
+
+func (s *stage) touch(m *infrav1.WindowsMachine, value string) {
+	s.t.Helper()
+	world.Change(s.t, s.Client, m, func(m *infrav1.WindowsMachine) {
+		m.Annotations = map[string]string{"test.capwin/touched": value}
 	})
 }

@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -49,6 +52,7 @@ func (s *stage) standAll() {
 		}
 	})
 	together(len(ids), func(n int) { s.stand(parts, nameOf(n), ids[n]) })
+	s.resume()
 }
 
 func nameOf(n int) string { return fmt.Sprint("copy-", n) }
@@ -94,6 +98,9 @@ func (s *stage) stand(p parts, name, id string) {
 	}
 }
 
+// patience with Cluster API, which writes to a Machine many times when it is new.
+var patience = wait.Backoff{Steps: 100, Duration: 10 * time.Millisecond, Factor: 1.1, Jitter: 0.1, Cap: time.Second}
+
 // copyOf creates a copy of an object and gives it its status.
 func (s *stage) copyOf(o client.Object, change *strings.Replacer) client.Object {
 	s.t.Helper()
@@ -111,7 +118,7 @@ func (s *stage) copyOf(o client.Object, change *strings.Replacer) client.Object 
 		return made
 	}
 	// Cluster API has begun with it.
-	expect.OK(s.t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	expect.OK(s.t, retry.OnError(patience, apierrors.IsConflict, func() error {
 		if err := s.Client.Get(s.t.Context(), client.ObjectKeyFromObject(made), made); err != nil {
 			return err
 		}

@@ -33,7 +33,8 @@ type (
 
 // CreateFilter is called by the simulator.
 func (i *incremental) CreateFilter(ctx *simulator.Context, r *types.CreateFilter) soap.HasFault {
-	if slices.ContainsFunc(r.Spec.ObjectSet, func(from types.ObjectSpec) bool { return len(from.SelectSet) > 0 && !throughView(from) }) {
+	unknown := func(from types.ObjectSpec) bool { return from.SelectSet != nil && !throughView(from) }
+	if slices.ContainsFunc(r.Spec.ObjectSet, unknown) {
 		return &methods.CreateFilterBody{Fault_: simulator.Fault("the lab's vCenter follows views only", new(types.NotSupported))}
 	}
 	f := &filter{of: i, gone: refs{}}
@@ -49,7 +50,7 @@ func (i *incremental) CreateFilter(ctx *simulator.Context, r *types.CreateFilter
 
 // throughView says whether a filter goes from a view to what is in it.
 func throughView(from types.ObjectSpec) bool {
-	step, ok := from.SelectSet[0].(*types.TraversalSpec)
+	step, ok := from.SelectSet[0].(*types.TraversalSpec) // XML has no empty list
 	return ok && step.Path == "view" && len(from.SelectSet) == 1 && len(step.SelectSet) == 0
 }
 
@@ -120,7 +121,7 @@ func (f *filter) lookAtViews(ctx *simulator.Context) {
 	}
 	var now []types.ManagedObjectReference
 	for _, from := range f.Spec.ObjectSet {
-		if len(from.SelectSet) == 0 {
+		if from.SelectSet == nil {
 			now = append(now, from.Obj)
 			continue
 		}

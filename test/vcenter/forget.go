@@ -7,7 +7,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// ForgetTasks removes the tasks that have ended. vCenter does so some ten minutes after their end (vSphere Web Services API, Task,
+// ForgetTasks removes the tasks that have ended. vCenter does so some ten minutes after their end (vSphere Web Services API,
 // TaskManager.recentTask); the simulator keeps them for good.
 func (o *Owner) ForgetTasks() {
 	o.t.Helper()

@@ -13,10 +13,10 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// incremental is a property collector that reads what has changed, where the simulator's reads all that is watched anew for each
-// change of anything: it carries 5,000 VMs. It also tells what the simulator hides. Its rules are those of the vSphere Web Services
-// API (8.0.3, PropertyCollector.WaitForUpdatesEx, UpdateSet, WaitOptions, ObjectUpdateKind; govmomi has the same text in
-// vim25/types):
+// incremental is a property collector that reads what has changed, where the simulator's reads all that is watched anew for
+// each change of anything: it carries 5,000 VMs. It also tells what the simulator hides. Its rules are those of the vSphere Web
+// Services API (8.0.3, PropertyCollector.WaitForUpdatesEx, UpdateSet, WaitOptions, ObjectUpdateKind; govmomi has the same text
+// in vim25/types):
 //
 //   - An object enters when a filter begins to lead to it, is modified by those of its properties that are asked for and have
 //     changed, and leaves "the set of objects visible to a filter": when it is destroyed, and when a view loses it.

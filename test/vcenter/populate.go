@@ -28,7 +28,7 @@ func (o *Owner) copies(former *simulator.VirtualMachine, copies int, change func
 	all, ctx := o.model.Map(), *o.model.Service.Context
 	folder, _ := all.Get(*former.Parent).(*simulator.Folder)
 	for n := range copies {
-		vm := &simulator.VirtualMachine{VirtualMachine: former.VirtualMachine}
+		vm := new(*former)
 		config, guest := *former.Config, *former.Guest
 		config.InstanceUuid, config.Uuid, config.Template = uuid.NewString(), uuid.NewString(), false
 		config.ExtraConfig = slices.Clone(config.ExtraConfig)
@@ -37,6 +37,7 @@ func (o *Owner) copies(former *simulator.VirtualMachine, copies int, change func
 		}
 		vm.Config, vm.Guest, vm.RecentTask = &config, &guest, nil
 		change(n, &vm.VirtualMachine)
+		config.Files.VmPathName = "[LocalDS_0] " + vm.Name + "/" + vm.Name + ".vmx" // else the first that goes takes all files
 		vm.Self = types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-" + vm.Name}
 		all.AppendReference(&ctx, folder, &folder.ChildEntity, vm.Self)
 		all.PutEntity(folder, vm)

@@ -48,7 +48,7 @@ func (s *Session) Told(ctx context.Context, machine string, done bool, err error
 		return err
 	}
 	first, again := s.stories.tell(machine, story{told.Reason, told.Message, lasting(told.Message)})
-	if !again {
+	if !again && Asked(err) { // otherwise it is the account that waits, which is told once for all machines
 		logr.FromContextOrDiscard(ctx).Info("the vCenter refused", "machine", machine, "reason", told.Reason,
 			"message", told.Message, "cause", told.Err.Error())
 	}
