@@ -51,6 +51,12 @@ func TestFinalizer(t *testing.T) {
 	if err := k.Free(two); !errors.Is(err, phase.ErrAwaited) {
 		t.Errorf("the last machine is let go before its Secret: %v", err)
 	}
+	want("before anything but this process knows that the VM is gone", "example.com/keep", infrav1.CredentialsFinalizer)
+	expect.Same(t, "woken", []string{"2"}, k.woken())
+	two.Annotations = map[string]string{infrav1.RemovedAnnotation: "now"}
+	if err := k.Free(two); !errors.Is(err, phase.ErrAwaited) {
+		t.Errorf("the last machine is let go before its Secret: %v", err)
+	}
 	want("without a VM", "example.com/keep")
 	expect.Same(t, "woken", []string{"2"}, k.woken())
 	expect.OK(t, k.Free(two))

@@ -75,12 +75,14 @@ func (k *Keeper) useOf(windows *infrav1.WindowsMachine) use {
 	if name.Name == "" {
 		return use{}
 	}
+	stays := controllerutil.ContainsFinalizer(windows, infrav1.MachineFinalizer)
+	freed := k.freed != nil && k.freed[client.ObjectKeyFromObject(windows)] == windows.UID
 	return use{
 		secret: name,
 		uid:    windows.UID,
-		holds: controllerutil.ContainsFinalizer(windows, infrav1.MachineFinalizer) &&
-			(k.freed == nil || k.freed[client.ObjectKeyFromObject(windows)] != windows.UID),
-		ours: k.WatchFilter == "" || labels.HasWatchLabel(windows, k.WatchFilter),
+		holds:  stays && !freed,
+		unsure: stays && freed && windows.Annotations[infrav1.RemovedAnnotation] == "",
+		ours:   k.WatchFilter == "" || labels.HasWatchLabel(windows, k.WatchFilter),
 	}
 }
 
@@ -167,6 +169,8 @@ func (k *Keeper) changeOf(got *corev1.Secret) func(client.Object, string) bool {
 	s := k.secrets[client.ObjectKeyFromObject(got)]
 	s.held = controllerutil.ContainsFinalizer(got, infrav1.CredentialsFinalizer)
 	switch needed := s.needed(); {
+	case s.held && !needed && !got.DeletionTimestamp.IsZero() && s.anyUnsure():
+		return nil
 	case s.held && !needed:
 		return controllerutil.RemoveFinalizer
 	case !s.held && needed && got.DeletionTimestamp.IsZero(): // else the API server takes no new finalizers
