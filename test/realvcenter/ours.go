@@ -65,7 +65,9 @@ func newOurs(ctx context.Context, credentials map[string][]byte, pause time.Dura
 			return false, nil
 		})
 	})
-	err = until(ctx, pause, firstList, func(context.Context) (bool, error) { return o.Health().Synced || o.whyUnwatched() != nil, nil })
+	err = until(ctx, pause, firstList, func(context.Context) (bool, error) {
+		return o.Health().Synced || o.whyUnwatched() != nil, nil
+	})
 	if err != nil {
 		o.close(ctx)
 		return nil, fmt.Errorf("wait for the vCenter's list of VMs: %w", err)
