@@ -123,14 +123,14 @@ func (r *runner) announce(chosen []check, left []*machine) {
 	at := r.config.VSphere
 	r.say("vCenter %s, run %s. Checks:", r.report.Versions["vCenter"], r.id)
 	describeAll(r.out, chosen)
-	r.say("VMs made in folder %q of datacenter %q, from template %q, and removed at the end:",
+	r.say("These VMs will be made in folder %q of datacenter %q, from template %q, and removed at the end:",
 		at.Folder, at.Datacenter, at.Image.Template)
 	r.say("  %s  for all checks", nameOf(r.id, forAll))
 	if r.config.Limited != nil {
 		r.say("  %s  by the limited user", nameOf(r.id, byLimited))
 	}
 	if !r.config.NoWindows {
-		r.say("Windows in the first one runs scripts of ours: they add tasks, firewall rules and an HNS network in that VM.")
+		r.say("Windows in the first one runs scripts of ours: they add tasks, firewall rules, a certificate and an HNS network in that VM.")
 	}
 	if r.restart {
 		r.say("You will be asked to restart the vCenter on the way.")
@@ -215,6 +215,7 @@ func (r *runner) finish() (report, error) {
 	maps.Copy(private, r.private)
 	told := r.report.cleaned(cleaner(private))
 	names, err := told.write(r.dir)
+	r.say("%s", told.summary())
 	for _, name := range names {
 		r.say("report: %s", name)
 	}

@@ -102,6 +102,8 @@ func (r *runner) await(ctx context.Context, m *machine, good func(plan.Report) b
 		return done, nil
 	})
 	switch {
+	case errors.Is(err, context.DeadlineExceeded) && last == nil:
+		return nil, fmt.Errorf("the guest did not report within %s; -guest sets how long to wait", r.times.guest)
 	case err != nil && last == nil:
 		return nil, fmt.Errorf("the guest did not report: %w", err)
 	case err != nil:
