@@ -29,7 +29,7 @@ var ownFiles = check{
 		if err != nil {
 			return unchecked("%v", err)
 		}
-		told, err := r.eye.read(ctx, m.ref, keyed(filesKey))
+		told, err := r.witness.read(ctx, m.ref, keyed(filesKey))
 		if err != nil {
 			return unchecked("%v", err)
 		}

@@ -72,7 +72,7 @@ func (r *runner) awaitEnd(ctx context.Context) (end ending) {
 		end.report = nil
 		return end
 	}
-	text, err := r.eye.read(ctx, m.ref, keyed(probeKey))
+	text, err := r.witness.read(ctx, m.ref, keyed(probeKey))
 	if err == nil {
 		err = unpack(option(text[keyed(probeKey)]), &end.answers)
 	}
