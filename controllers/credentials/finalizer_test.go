@@ -44,7 +44,7 @@ func TestFinalizer(t *testing.T) {
 	if got := expect.Got(k.of(two))(t); !got.Going || got.Data == nil {
 		t.Errorf("a Secret that is being deleted serves its machines, but it is %+v", got)
 	}
-	if told := <-k.events.Events; !strings.Contains(told, "Secret vcenter is being deleted; it stays until the 1 machines") {
+	if told := <-k.events.Events; !strings.Contains(told, "Secret vcenter is being deleted; it stays until the VMs") {
 		t.Errorf("the event is %s", told)
 	}
 	k.woken()

@@ -149,7 +149,7 @@ func (k *Keeper) hold(ctx context.Context, got *corev1.Secret) error {
 	err := k.Client.Patch(ctx, got, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if err != nil {
 		if !apierrors.IsConflict(err) {
-			ctrl.LoggerFrom(ctx).Error(err, "A Secret keeps or lacks our finalizer", "secret", name)
+			ctrl.LoggerFrom(ctx).Error(err, "Cannot change the finalizer of a Secret", "secret", name)
 		}
 		return fmt.Errorf("patch finalizers of secret %s: %w", name.Name, err)
 	}
@@ -238,7 +238,7 @@ func (k *Keeper) tell(ctx context.Context, name types.NamespacedName, s *secret)
 	about := &infrav1.WindowsMachine{}
 	about.Namespace, about.Name, about.UID = first.Namespace, first.Name, s.users[first].uid
 	k.Events.Eventf(about, nil, corev1.EventTypeWarning, infrav1.CredentialsBeingDeletedReason, "Reconcile",
-		"Secret %s is being deleted; it stays until the %d machines are gone whose VMs cannot be removed without it", name.Name,
+		"Secret %s is being deleted; it stays until the VMs that cannot be removed without it are gone (machines: %d)", name.Name,
 		len(machines))
 }
 

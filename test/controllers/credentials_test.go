@@ -45,7 +45,7 @@ func TestCredentialsAreHeld(t *testing.T) {
 	s.held(t, secret, true)
 	expect.OK(t, s.Client.Delete(t.Context(), secret))
 	wait.Eventually(t, "the event", s.event("CredentialsBeingDeleted",
-		"Secret cloud is being deleted; it stays until the 1 machines are gone whose VMs cannot be removed without it"))
+		"Secret cloud is being deleted; it stays until the VMs that cannot be removed without it are gone (machines: 1)"))
 	late := s.machine("late")
 	late.Create(t)
 	late.Await(t, "refusal", world.Windows("Ready False CredentialsBeingDeleted"),

@@ -152,7 +152,7 @@ func (r *runner) newFirst(ctx context.Context) (*machine, error) {
 	if err := m.make(ctx, r.times); err != nil {
 		return nil, err
 	}
-	ref, err := r.eye.byUUID(ctx, m.id())
+	ref, err := r.witness.byUUID(ctx, m.id())
 	if err != nil {
 		return nil, err
 	}
