@@ -90,6 +90,7 @@ func addBootstrap(ctx context.Context, mgr ctrl.Manager, flags *managerFlags, cl
 		Workload:    clusters,
 		Answering:   clusters.Answering(),
 		TokenTTL:    flags.tokenTTL,
+		TrustSecret: time.Minute,
 		Events:      mgr.GetEventRecorder("windowsbootstrapconfig"),
 		Now:         time.Now,
 		WatchFilter: flags.watchFilter,

@@ -68,7 +68,8 @@ func showMAC(end int) string {
 func (p *Pools) Distinct(
 	ctx context.Context, windows *infrav1.WindowsMachine, interfaces []infrav1.MachineNetworkInterface,
 ) error {
-	interfaces = slices.DeleteFunc(slices.Clone(interfaces), func(n infrav1.MachineNetworkInterface) bool { return n.MACAddress == "" })
+	without := func(n infrav1.MachineNetworkInterface) bool { return n.MACAddress == "" }
+	interfaces = slices.DeleteFunc(slices.Clone(interfaces), without)
 	if len(interfaces) == 0 || controllerutil.ContainsFinalizer(windows, infrav1.MachineFinalizer) {
 		return nil
 	}

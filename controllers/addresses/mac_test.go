@@ -196,6 +196,8 @@ func TestDistinctOfMany(t *testing.T) {
 	pools := &Pools{Client: api}
 	expect.OK(t, pools.Distinct(t.Context(), own, own.Status.NetworkInterfaces))
 	expect.Same(t, "machines that were copied", 1, listed)
-	expect.OK(t, api.Create(t.Context(), withMAC("a", func(m *infrav1.WindowsMachine) { m.Finalizers = []string{infrav1.MachineFinalizer} })))
-	expect.Says(t, "a machine with the same MAC", pools.Distinct(t.Context(), own, own.Status.NetworkInterfaces), "and WindowsMachine a has")
+	held := func(m *infrav1.WindowsMachine) { m.Finalizers = []string{infrav1.MachineFinalizer} }
+	expect.OK(t, api.Create(t.Context(), withMAC("a", held)))
+	err := pools.Distinct(t.Context(), own, own.Status.NetworkInterfaces)
+	expect.Says(t, "a machine with the same MAC", err, "and WindowsMachine a has")
 }

@@ -48,6 +48,10 @@ type Reconciler struct {
 	Now func() time.Time
 	// WatchFilter is the value of the watch-filter label, if this manager has one.
 	WatchFilter string
+	// TrustSecret is how long a bootstrap Secret that was found good is not read again; tests that take one away leave it out.
+	TrustSecret time.Duration
+
+	known known
 }
 
 // SetupWithManager registers the reconciler and says what wakes it.

@@ -42,6 +42,9 @@ func (r *Reconciler) findSecret(ctx context.Context, f *facts) error {
 	}
 	var secret corev1.Secret
 	key := client.ObjectKey{Namespace: f.config.Namespace, Name: ptr.Deref(f.machine.Spec.Bootstrap.DataSecretName, f.config.Name)}
+	if f.secret = r.known.of(f.config, key.Name, r.Now()); f.secret != nil {
+		return nil
+	}
 	err := r.Live.Get(ctx, key, &secret)
 	switch {
 	case err == nil:
@@ -65,7 +68,7 @@ func (r *Reconciler) recognize(ctx context.Context, f *facts, secret *corev1.Sec
 		return phase.Stall(bootstrapv1.ConfigInvalidReason,
 			"spec changed after Secret %s had been made from it; delete the Machine to get a new one", secret.Name)
 	case foreign == "" && own:
-		f.secret = secret
+		r.take(f, secret)
 	case foreign == "":
 		return r.adopt(ctx, f, secret)
 	case joined(f):
@@ -145,8 +148,14 @@ func (r *Reconciler) store(ctx context.Context, f *facts) error {
 		return fmt.Errorf("create bootstrap secret: %w", err)
 	}
 	ctrl.LoggerFrom(ctx).Info("Bootstrap data stored", "secret", secret.Name, "bytes", len(secret.Data[keyValue]))
-	f.secret = secret
+	r.take(f, secret)
 	return nil
+}
+
+// take uses a Secret that is the config's own.
+func (r *Reconciler) take(f *facts, secret *corev1.Secret) {
+	f.secret = secret
+	r.known.note(f.config, secret, r.Now(), r.Now().Add(r.TrustSecret))
 }
 
 func dataSecret(f *facts, userData bootstrap.UserData) *corev1.Secret {

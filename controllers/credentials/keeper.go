@@ -1,15 +1,16 @@
-// Package credentials keeps what the Secrets with credentials of clouds hold, so that no reconcile reads one. A caller may rely on
-// this, and need not read how:
+// Package credentials keeps what the Secrets with credentials of clouds hold, so that no reconcile reads one. A caller may rely
+// on this, and need not read how:
 //
-//   - Of says what a Secret held when it was last read. It never asks the API server. Until the Secret was read for the first time,
-//     the error is phase.ErrAwaited, and the machine is woken when it was.
-//   - A Secret that a WindowsMachine names is read by name: at once when the first machine names it, and then every 10 seconds. All
-//     these reads together are at most 5 a second, however many machines and Secrets there are. Namespaces take turns, so that
-//     none keeps the others waiting by naming many Secrets. Secrets are never listed or watched.
+//   - Of says what a Secret held when it was last read. It never asks the API server. Until the Secret was read for the first
+//     time, the error is phase.ErrAwaited, and the machine is woken when it was.
+//   - A Secret that a WindowsMachine names is read by name: at once when the first machine names it, and then every 10 seconds.
+//     All these reads together are at most 5 a second, however many machines and Secrets there are. Namespaces take turns, so
+//     that none keeps the others waiting by naming many Secrets. Secrets are never listed or watched.
 //   - When a Secret has changed, appeared or disappeared, all machines that name it are woken. While it cannot be read, what was
 //     known of it stands.
-//   - A Secret has our finalizer for as long as a machine that may have a VM names it: without credentials no VM can be removed. One
-//     that is being deleted serves these machines until then. Free ends that for a machine, before the machine itself is let go.
+//   - A Secret has our finalizer for as long as a machine that may have a VM names it: without credentials no VM can be removed.
+//     One that is being deleted serves these machines until then. Free ends that for a machine, before the machine itself is let
+//     go.
 //   - The Secrets of a namespace hold at most MaxKept bytes. What is more is refused.
 package credentials
 
@@ -82,8 +83,8 @@ func (k *Keeper) Of(name, machine types.NamespacedName) (Secret, error) {
 	return s.Secret, nil
 }
 
-// Free says that a machine needs its Secret no more, because nothing is left of its VM. Where the finalizer is to be taken off for
-// that, the error is phase.ErrAwaited, and the machine is woken when it was.
+// Free says that a machine needs its Secret no more, because nothing is left of its VM. Where the finalizer is to be taken off
+// for that, the error is phase.ErrAwaited, and the machine is woken when it was.
 func (k *Keeper) Free(windows *infrav1.WindowsMachine) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

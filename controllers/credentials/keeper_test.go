@@ -77,7 +77,8 @@ func newKeeping(t *testing.T) *keeping {
 			return name
 		},
 	}
-	expect.OK(t, k.Feed(t.Context(), workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())))
+	limiter := workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]()
+	expect.OK(t, k.Feed(t.Context(), workqueue.NewTypedRateLimitingQueue(limiter)))
 	return k
 }
 
@@ -174,15 +175,15 @@ func TestFirstUse(t *testing.T) {
 	expect.Same(t, "reads", []read{{0, vcenter("a")}}, k.reads)
 }
 
-// TestChange changes a Secret, removes it and brings it back: all its machines are woken, in at most the time between two reads. What
-// does not change wakes no one.
+// TestChange changes a Secret, removes it and brings it back: all its machines are woken, in at most the time between two reads.
+// What does not change wakes no one.
 func TestChange(t *testing.T) {
 	k := newKeeping(t)
 	k.put(t, vcenter("a"), "one")
 	k.put(t, vcenter("b"), "one")
-	for _, m := range []*infrav1.WindowsMachine{machine("1", vcenter("a"), holding), machine("2", vcenter("a")), machine("3", vcenter("b"))} {
-		k.saw(m)
-	}
+	k.saw(machine("1", vcenter("a"), holding))
+	k.saw(machine("2", vcenter("a")))
+	k.saw(machine("3", vcenter("b")))
 	k.pass(t, every)
 	expect.Same(t, "woken by the first reads", []string{"1", "2", "3"}, k.woken())
 	k.pass(t, 3*every)

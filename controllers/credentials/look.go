@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/cluster-api/util/labels"
@@ -26,8 +25,8 @@ import (
 // patience is how long the API server may take to answer.
 const patience = 10 * time.Second
 
-// Setup has the keeper follow all machines of the manager's cache. SecretOf names the Secret of a machine; the zero value if there
-// is none.
+// Setup has the keeper follow all machines of the manager's cache. SecretOf names the Secret of a machine; the zero value if
+// there is none.
 func (k *Keeper) Setup(ctx context.Context, mgr ctrl.Manager, secretOf func(*infrav1.WindowsMachine) types.NamespacedName) error {
 	k.secretOf, k.begin = secretOf, make(chan struct{}, 1)
 	machines, err := mgr.GetCache().GetInformer(ctx, &infrav1.WindowsMachine{})
@@ -136,8 +135,8 @@ func (k *Keeper) look(ctx context.Context, name types.NamespacedName) {
 	}
 }
 
-// hold puts our finalizer on a Secret or takes it off. Another client may change the Secret as well: then the patch is refused, and
-// the finalizers of others stay as they are.
+// hold puts our finalizer on a Secret or takes it off. Another client may change the Secret as well: then the patch is refused,
+// and the finalizers of others stay as they are.
 func (k *Keeper) hold(ctx context.Context, got *corev1.Secret) error {
 	name, change := client.ObjectKeyFromObject(got), k.changeOf(got)
 	if change == nil {
@@ -160,8 +159,8 @@ func (k *Keeper) hold(ctx context.Context, got *corev1.Secret) error {
 	return nil
 }
 
-// changeOf is what must be done to the finalizer; nil if it is as it must be. While we do it, the Secret counts as held: a machine
-// that is let go waits for it.
+// changeOf is what must be done to the finalizer; nil if it is as it must be. While we do it, the Secret counts as held: a
+// machine that is let go waits for it.
 func (k *Keeper) changeOf(got *corev1.Secret) func(client.Object, string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -232,7 +231,8 @@ func (k *Keeper) tell(ctx context.Context, name types.NamespacedName, s *secret)
 	}
 	first := slices.MinFunc(machines, func(a, b types.NamespacedName) int { return cmp.Compare(a.Name, b.Name) })
 	ctrl.LoggerFrom(ctx).Info("A Secret is being deleted and waits for its machines", "secret", name, "machines", len(machines))
-	about := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Namespace: first.Namespace, Name: first.Name, UID: s.users[first].uid}}
+	about := &infrav1.WindowsMachine{}
+	about.Namespace, about.Name, about.UID = first.Namespace, first.Name, s.users[first].uid
 	k.Events.Eventf(about, nil, corev1.EventTypeWarning, infrav1.CredentialsBeingDeletedReason, "Reconcile",
 		"Secret %s is being deleted; it stays until the %d machines are gone whose VMs cannot be removed without it", name.Name,
 		len(machines))

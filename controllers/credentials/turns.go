@@ -27,7 +27,8 @@ type candidate struct {
 	turn, due time.Time
 }
 
-// before says which of two Secrets is read first: that of the namespace whose turn was longer ago, then the one that is due longer.
+// before says which of two Secrets is read first: that of the namespace whose turn was longer ago, then the one that is due
+// longer.
 func (c candidate) before(other candidate) bool {
 	return cmp.Or(c.turn.Compare(other.turn), c.due.Compare(other.due), cmp.Compare(c.name.String(), other.name.String())) < 0
 }

@@ -22,10 +22,9 @@ func (r *Reconciler) afterwards(ctx context.Context, f *facts, m cloud.Machine) 
 	}
 	m.Settled = true
 	left, err := f.cloud.Ensure(ctx, m)
-	if errors.Is(err, cloud.ErrNotFound) {
+	if f.kept = f.ofCloud(err); errors.Is(err, cloud.ErrNotFound) || phase.Untold(f.kept) {
 		return cloud.VM{}, err
 	}
-	f.kept = f.ofCloud(err)
 	vm.UserData = err != nil || left.UserData || left.State == cloud.Creating
 	return vm, nil //nolint:nilerr // because the VM is there, and the condition UserDataRemoved tells the error
 }

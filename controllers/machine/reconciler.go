@@ -132,6 +132,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	measure(f)
 	r.tell(f)
 	logUnread(ctx, f)
+	logCause(ctx, f, end)
 	result, err := phase.Result(end)
 	if end == nil && !paused(f) && !deleting(f) {
 		result.RequeueAfter = wake(f)
@@ -283,6 +284,19 @@ func (r *Reconciler) tellOf(f *facts, name string) (told bool) {
 	}
 	r.Events.Eventf(f.windows, nil, severity, now.Reason, "Reconcile", "%s", cloud.Clean(now.Message, maxNote))
 	return true
+}
+
+// logCause writes down what the cloud itself said when that is news: the conditions have only our words for it.
+func logCause(ctx context.Context, f *facts, end error) {
+	stop := phase.Of(end)
+	changed := func(name string) bool {
+		return conditions.GetReason(f.windows, name) != conditions.GetReason(f.before, name) ||
+			conditions.GetMessage(f.windows, name) != conditions.GetMessage(f.before, name)
+	}
+	if stop.Cause != nil && (changed(infrav1.VMRunningCondition) || changed(infrav1.CloudReachableCondition)) {
+		ctrl.LoggerFrom(ctx).Info("The cloud did not do what was asked", "vm", f.identity.Name, "reason", stop.Reason,
+			"error", cloud.Clean(stop.Cause.Error(), maxLine))
+	}
 }
 
 // enqueueChanged lets the clouds wake the reconciler. A key is only a hint: the reconciler asks what has changed, and no machine

@@ -2,6 +2,7 @@
 package phase
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,18 +45,19 @@ type Stop struct {
 	// After is when to look again without being woken; zero means that a watch wakes us.
 	After time.Duration
 
-	// Stalled says that only a change by a person can help.
-	Stalled bool
+	// Stalled says that only a change by a person can help. BackOff has the queue try again, later each time. Later says that
+	// nothing was found out, so that nothing is told.
+	Stalled, BackOff, Later bool
 
-	// Err is returned to the queue, which backs off.
-	Err error
+	// Err is returned to the queue, which logs it and backs off. Cause is for the log, once; nil where another line tells it.
+	Err, Cause error
 }
 
 // Error makes a Stop an error, so that it travels like one.
 func (s *Stop) Error() string { return s.Reason + ": " + s.Message }
 
 // Unwrap gives the cause.
-func (s *Stop) Unwrap() error { return s.Err }
+func (s *Stop) Unwrap() error { return cmp.Or(s.Err, s.Cause) }
 
 // Run goes through the phases until one of them stops.
 func Run[Facts any](ctx context.Context, f Facts, phases ...Func[Facts]) error {
@@ -117,7 +119,7 @@ var ErrAwaited = errors.New("the answer is on its way")
 func Outdated(err error) bool { return apierrors.IsConflict(err) }
 
 // Untold says whether there is nothing to report of how the phases ended.
-func Untold(err error) bool { return Outdated(err) || errors.Is(err, ErrAwaited) }
+func Untold(err error) bool { return Outdated(err) || errors.Is(err, ErrAwaited) || Of(err).Later }
 
 // Result tells the queue when to look again. A conflict is not an error: the changed object is looked at soon.
 func Result(err error) (ctrl.Result, error) {
@@ -131,7 +133,8 @@ func Result(err error) (ctrl.Result, error) {
 	if stop.Err != nil {
 		return ctrl.Result{}, stop.Err
 	}
-	return ctrl.Result{RequeueAfter: stop.After}, nil
+	//nolint:staticcheck // because only Requeue has the queue back off without an error line for each machine and try
+	return ctrl.Result{Requeue: stop.BackOff, RequeueAfter: stop.After}, nil
 }
 
 // Wait stops until a watch wakes us.
@@ -168,11 +171,16 @@ func Lack(reason, format string, args ...any) error {
 // Other errors, and nil, stay as they are.
 func Cloud(err error) error {
 	answer, ok := errors.AsType[*cloud.Error](err)
-	if !ok || answer.Reason == "" {
+	if !ok || answer.Reason == "" && answer.Kind != cloud.Later {
 		return err
 	}
 	stop := &Stop{Reason: answer.Reason, Message: answer.Message}
+	if answer.After == 0 { // otherwise it is the account that waits, and that was told once for all of its machines
+		stop.Cause = answer.Err
+	}
 	switch answer.Kind {
+	case cloud.Later:
+		stop.After, stop.Later = max(answer.After, again), true
 	case cloud.Throttled:
 		stop.After = max(answer.After, soon)
 	case cloud.Exhausted:
@@ -183,10 +191,7 @@ func Cloud(err error) error {
 	case cloud.Invalid:
 		stop.After, stop.Stalled = slow, true
 	default:
-		stop.Err = err
-		if answer.Err != nil {
-			stop.Err = fmt.Errorf("%w: %w", err, answer.Err) // for the log
-		}
+		stop.After, stop.BackOff = answer.After, answer.After == 0
 	}
 	return stop
 }

@@ -60,13 +60,16 @@ func TestCloud(t *testing.T) {
 	denied := cloud.Errorf(cloud.Denied, "R", "m")
 	exhausted, invalid := cloud.Errorf(cloud.Exhausted, "R", "m"), cloud.Errorf(cloud.Invalid, "R", "m")
 	internal := phase.Stop{Reason: "InternalError", Err: errBoom}
+	broken := &cloud.Error{Kind: cloud.Transient, Reason: "R", Message: "m", After: time.Minute, Err: errBoom}
+	later := &cloud.Error{Kind: cloud.Later, After: time.Second}
 	// Each has this reason and this message; want names what else differs.
 	cases := map[string]struct {
 		reason string
 		err    error
 		want   phase.Stop
 	}{
-		"transient":       {"the queue backs off, the condition says why", transient, phase.Stop{Err: errBoom}},
+		"transient":       {"the queue backs off, the condition says why", transient, phase.Stop{BackOff: true, Cause: errBoom}},
+		"broken":          {"the account tells why, and wakes", broken, phase.Stop{After: time.Minute}},
 		"throttled":       {"wait for as long as the cloud asked", throttled, phase.Stop{After: time.Minute}},
 		"throttled, soon": {"never hot", cloud.Errorf(cloud.Throttled, "R", "m"), phase.Stop{After: 5 * time.Second}},
 		"exhausted":       {"slowly: the spec need not change", exhausted, phase.Stop{After: 2 * time.Minute}},
@@ -78,6 +81,7 @@ func TestCloud(t *testing.T) {
 		"stop":            {"what has stopped already stays so", phase.Wait("R", "m"), phase.Stop{}},
 	}
 	compare(t, "no error stays none", phase.Stop{}, phase.Cloud(nil))
+	compare(t, "nothing is told", phase.Stop{Later: true, After: time.Second}, phase.Cloud(later))
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			if c.want.Reason == "" {
@@ -102,12 +106,15 @@ func TestResult(t *testing.T) {
 		"secret":   {"Secrets are not watched", phase.AwaitSecret("R", "m"), 15 * time.Second, nil},
 		"stall":    {"looked at again, slowly", phase.Stall("R", "m"), 2 * time.Minute, nil},
 		"wrapped":  {"the stop is found", fmt.Errorf("act: %w", phase.Poll("R", "m")), 5 * time.Second, nil},
+		"back off": {"the queue knows how long", &phase.Stop{BackOff: true}, 0, nil},
 		"fail":     {"the queue backs off", errBoom, 0, errBoom},
+		"later":    {"nothing was asked", phase.Cloud(cloud.Errorf(cloud.Later, "", "m")), 500 * time.Millisecond, nil},
 		"outdated": {"a conflict is looked at again, without a word in the log", conflict, 500 * time.Millisecond, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result, err := phase.Result(c.end)
-			if result.RequeueAfter != c.after || !errors.Is(err, c.err) {
+			//nolint:staticcheck // because it is what has the queue back off
+			if result.RequeueAfter != c.after || !errors.Is(err, c.err) || result.Requeue != phase.Of(c.end).BackOff {
 				t.Errorf("%s: got %v and %v", c.reason, result, err)
 			}
 		})

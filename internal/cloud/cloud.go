@@ -64,8 +64,10 @@ type Health struct {
 	Sessions int
 	// Synced says that the Watch has told of all VMs and tells of changes.
 	Synced bool
-	// Broken says that calls fail at once, because the cloud did not answer; it is tried now and then.
+	// Broken says that calls fail at once, because the cloud did not answer or let the user in; it is tried now and then.
 	Broken bool
+	// Cause is why it is broken, for logs.
+	Cause error
 	// Heard is when the cloud last answered; zero if it never did.
 	Heard time.Time
 }

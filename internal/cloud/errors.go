@@ -27,6 +27,9 @@ const (
 	Denied Kind = "Denied"
 	// Invalid: only another spec helps.
 	Invalid Kind = "Invalid"
+	// Later: the cloud was not asked, because others are asking it, or because it is about to tell of all VMs. Nothing is known
+	// that was not known before, so nothing is told. The Watch sends the key when it is time, and After is when to look without.
+	Later Kind = "Later"
 )
 
 // Error is what a cloud returns when it does not do what was asked. Only the package of that cloud makes one.
@@ -36,7 +39,7 @@ type Error struct {
 	Reason string
 	// Message says what is wrong and then what to do. Nothing in it changes from one try to the next.
 	Message string
-	// After is how long a Throttled cloud asked us to wait.
+	// After is how long a Throttled cloud asked us to wait, and when to look again if no key comes first; zero if no key will.
 	After time.Duration
 	// Err is the cause, for logs.
 	Err error

@@ -2,7 +2,9 @@ package controllers
 
 import (
 	"errors"
+	"strings"
 	"testing"
+	"time"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -184,4 +186,38 @@ func TestStoppedVM(t *testing.T) {
 	}
 	s.cloud.Update(name, func(vm *fake.VM) { vm.On = true })
 	m.Await(t, "recovery", world.Windows("Ready True Running"))
+}
+
+var errLater = &cloud.Error{Kind: cloud.Later, Message: "others are asking", After: time.Second}
+
+// TestToldOnce has a cloud that goes away for some time: a machine says so once, and once that it is back, however often it is
+// looked at, and no try is an error in the log.
+func TestToldOnce(t *testing.T) {
+	s := ready(t)
+	m, _ := s.running(t)
+	s.steady(t, m)
+	before := len(s.process.Gate.Effects())
+	s.cloud.Away(errLater)
+	for range 5 {
+		s.look(t, m)
+	}
+	expect.Same(t, "writes while others are asking", before, len(s.process.Gate.Effects()))
+
+	s.cloud.Away(errAway)
+	for range 5 {
+		s.look(t, m)
+	}
+	m.Await(t, "outage", world.Windows("CloudReachable False CloudUnreachable"), world.Windows("Ready True Running"))
+	s.cloud.Away(errLater) // it is back, and its VMs are being listed
+	s.look(t, m)
+	m.Await(t, "outage until it is known better", world.Windows("CloudReachable False CloudUnreachable"))
+	s.cloud.Away(nil)
+	for range 5 {
+		s.look(t, m)
+	}
+	m.Await(t, "its end", world.Windows("CloudReachable True CloudReachable"))
+	expect.Same(t, "writes in the outage", before+2, len(s.process.Gate.Effects()))
+	if log := s.process.Log(); strings.Contains(log, "Reconciler error") || strings.Count(log, "connection refused") != 1 {
+		t.Errorf("the log has errors of tries, or not the cause, once:\n%s", log)
+	}
 }

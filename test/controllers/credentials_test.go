@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -35,8 +36,8 @@ func (s *stage) credentials() *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: world.Credentials}}
 }
 
-// TestCredentialsAreHeld deletes the Secret before the machine, as the deletion of a namespace may. It stays until the VM is gone,
-// and no VM is made with it any more.
+// TestCredentialsAreHeld deletes the Secret before the machine, as the deletion of a namespace may. It stays until the VM is
+// gone, and no VM is made with it any more.
 func TestCredentialsAreHeld(t *testing.T) {
 	s := ready(t)
 	m, _ := s.booting(t)
@@ -47,17 +48,18 @@ func TestCredentialsAreHeld(t *testing.T) {
 		"Secret cloud is being deleted; it stays until the 1 machines are gone whose VMs cannot be removed without it"))
 	late := s.machine("late")
 	late.Create(t)
-	late.Await(t, "refusal", world.Windows("Ready False CredentialsBeingDeleted"), message(infrav1.ReadyCondition, "no new VM is made"))
+	late.Await(t, "refusal", world.Windows("Ready False CredentialsBeingDeleted"),
+		message(infrav1.ReadyCondition, "no new VM is made"))
 	s.look(t, m)
-	m.Await(t, "a VM that runs all the same", world.Windows("Ready True Running"), world.Windows("CloudReachable True CloudReachable"))
+	m.Await(t, "a VM that runs all the same", world.Windows("Ready True Running"),
+		world.Windows("CloudReachable True CloudReachable"))
 	m.End(t)
 	s.vms(t)
 	wait.Eventually(t, "the end of the Secret", func(ctx context.Context) error {
-		err := s.Client.Get(ctx, client.ObjectKeyFromObject(secret), secret)
-		if client.IgnoreNotFound(err) == nil && err != nil {
-			return nil
+		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(secret), secret); !apierrors.IsNotFound(err) {
+			return errors.Join(err, errors.New("the Secret is still there"))
 		}
-		return errors.New("the Secret is still there")
+		return nil
 	})
 	late.Await(t, "notice", world.Windows("Ready False CredentialsMissing"))
 	s.SetCredentials(t, password)
@@ -65,6 +67,14 @@ func TestCredentialsAreHeld(t *testing.T) {
 	s.held(t, s.credentials(), true)
 	late.End(t)
 	s.held(t, s.credentials(), false)
+}
+
+// tearOut removes a Secret although machines need it, as a user can who removes finalizers.
+func (s *stage) tearOut(t *testing.T, secret *corev1.Secret) {
+	t.Helper()
+	s.held(t, secret, true)
+	expect.OK(t, s.Client.Delete(t.Context(), secret))
+	world.Change(t, s.Client, secret, func(o *corev1.Secret) { o.Finalizers = nil })
 }
 
 // event waits for an event with a reason and a note.
@@ -98,10 +108,7 @@ func TestCredentialsChange(t *testing.T) {
 		{"False CredentialsRejected", func() { s.SetCredentials(t, map[string][]byte{"password": []byte("wrong")}) }},
 		{"True CloudReachable", func() { s.SetCredentials(t, password) }},
 		{"False CredentialsMissing", func() {
-			secret := s.credentials()
-			s.held(t, secret, true)
-			world.Change(t, s.Client, secret, func(o *corev1.Secret) { o.Finalizers = nil })
-			expect.OK(t, s.Client.Delete(t.Context(), secret))
+			s.tearOut(t, s.credentials())
 		}},
 		{"True CloudReachable", func() { s.SetCredentials(t, password) }},
 	} {
@@ -125,7 +132,8 @@ func TestCredentialsAreNotRead(t *testing.T) {
 	for range 10 {
 		s.process.Reconcile(t, world.Machines, m.Key)
 	}
-	expect.Same(t, "reads of Secrets for ten looks", before["management GET secrets"], s.process.Gate.Reads()["management GET secrets"])
+	const secrets = "management GET secrets"
+	expect.Same(t, "reads of Secrets for ten looks", before[secrets], s.process.Gate.Reads()[secrets])
 	m.Delete(t)
 	m.Await(t, "end", world.Gone)
 }

@@ -132,9 +132,7 @@ func TestAnotherSecret(t *testing.T) {
 	s.identify(t, m, "renewed")
 	m.Await(t, "VM", world.Windows("Ready True Running"))
 
-	s.held(t, renewed, true)
-	world.Change(t, s.Client, renewed, func(o *corev1.Secret) { o.Finalizers = nil })
-	expect.OK(t, s.Client.Delete(t.Context(), renewed))
+	s.tearOut(t, renewed)
 	m.Delete(t)
 	m.Await(t, "stop", world.Windows("Ready False CredentialsMissing"),
 		message(infrav1.ReadyCondition, "set identityRef to another Secret for the same server"))

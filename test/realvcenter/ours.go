@@ -65,8 +65,16 @@ func newOurs(ctx context.Context, credentials map[string][]byte, pause time.Dura
 			return false, nil
 		})
 	})
+	err = until(ctx, pause, firstList, func(context.Context) (bool, error) { return o.Health().Synced || o.whyUnwatched() != nil, nil })
+	if err != nil {
+		o.close(ctx)
+		return nil, fmt.Errorf("wait for the vCenter's list of VMs: %w", err)
+	}
 	return o, nil
 }
+
+// firstList is how long the product may take to read the vCenter's VMs, without which it makes none.
+const firstList = 2 * time.Minute
 
 func (o *ours) close(ctx context.Context) {
 	o.stop()

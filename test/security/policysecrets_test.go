@@ -150,9 +150,12 @@ func (s *thief) holdCredentials(t *testing.T) {
 	}
 	s.make(t, large)
 	tryMetadata(t, s, secret, "a Secret", "own-finalizers")
+	with := func(finalizer string) func(*corev1.Secret) {
+		return func(o *corev1.Secret) { o.Finalizers = append(o.Finalizers, finalizer) }
+	}
 	for tries, edit := range map[string]func(*corev1.Secret){
-		"holds a Secret as it holds addresses": func(o *corev1.Secret) { o.Finalizers = append(o.Finalizers, infrav1.AddressFinalizer) },
-		"holds a Secret as it holds machines":  func(o *corev1.Secret) { o.Finalizers = append(o.Finalizers, infrav1.MachineFinalizer) },
+		"holds a Secret as it holds addresses": with(infrav1.AddressFinalizer),
+		"holds a Secret as it holds machines":  with(infrav1.MachineFinalizer),
 		"writes a password":                    func(o *corev1.Secret) { o.Data["password"] = []byte("q") },
 		"adds a key to a Secret":               func(o *corev1.Secret) { o.Data["server"] = []byte("evil.example.com") },
 		"empties a Secret":                     func(o *corev1.Secret) { o.Data = nil },
@@ -164,7 +167,7 @@ func (s *thief) holdCredentials(t *testing.T) {
 	} {
 		attempt(t, s.refused("own-finalizers", tries, change(secret, edit)))
 	}
-	hold := func(o *corev1.Secret) { o.Finalizers = append(o.Finalizers, infrav1.CredentialsFinalizer) }
+	hold := with(infrav1.CredentialsFinalizer)
 	s.allowed(t, "its finalizer on a Secret", change(secret, hold))
 	s.allowed(t, "its finalizer on a Secret of 1 MiB", change(large, hold))
 	held := &corev1.Secret{ObjectMeta: s.meta()}

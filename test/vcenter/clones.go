@@ -79,8 +79,8 @@ func (t *template) CloneVMTask(ctx *simulator.Context, req *types.CloneVM_Task) 
 	return &methods.CloneVM_TaskBody{Res: &types.CloneVM_TaskResponse{Returnval: ref}}
 }
 
-// begin starts a task as vCenter describes it (TaskInfo in the vSphere Web Services API): it names who asked for it, its entity, and
-// when it was queued.
+// begin starts a task as vCenter describes it (TaskInfo in the vSphere Web Services API): it names who asked for it, its entity,
+// and when it was queued.
 func (t *template) begin(ctx *simulator.Context, do func() (types.AnyType, types.BaseMethodFault)) types.ManagedObjectReference {
 	user := ""
 	if ctx.Session != nil {

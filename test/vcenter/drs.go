@@ -9,8 +9,8 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// drs switches clones on in a task of its own, as vCenter does in a cluster with DRS ("Drm.ExecuteVMPowerOnLRO" in its events): the
-// clone ends first, and until the second task ends, another one with the VM is refused with TaskInProgress.
+// drs switches clones on in a task of its own, as vCenter does in a cluster with DRS ("Drm.ExecuteVMPowerOnLRO" in its events):
+// the clone ends first, and until the second task ends, another one with the VM is refused with TaskInProgress.
 type drs struct {
 	begin chan struct{}
 

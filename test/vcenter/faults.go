@@ -7,10 +7,11 @@ import (
 )
 
 // A vCenter tells each fault in words as well: in faultstring of a call, in localizedMessage of a task (vSphere Web Services API,
-// LocalizedMethodFault). The simulator leaves the one empty and writes the name of a Go type into the other. These are the English
-// texts of a vCenter, as its logs and public issues show them. A word in braces is a property of the fault.
+// LocalizedMethodFault). The simulator leaves the one empty and writes the name of a Go type into the other. These are the
+// English texts of a vCenter, as its logs and public issues show them. A word in braces is a property of the fault.
 var faultTexts = map[string]string{
-	"CannotAccessNetwork":              "Currently connected network interface '{device}' uses network '{backing}', which is not accessible.",
+	"CannotAccessNetwork": "Currently connected network interface '{device}' uses network '{backing}', which is not " +
+		"accessible.",
 	"CannotAccessVmDisk":               "Virtual disk '{device}' is not accessible on the host: Unable to access file {backing}.",
 	"DuplicateName":                    "The name '{name}' already exists.",
 	"FileLocked":                       "Unable to access file {file} since it is locked.",

@@ -8,10 +8,10 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// Networks as a vCenter with NSX has them: several of one name, in one folder. A segment appears as an OpaqueNetwork for hosts with
-// an N-VDS and as a port group on each distributed switch that NSX has prepared (issues of other tools that met it: eks-anywhere
-// 3162, cluster-api-provider-vsphere 1919, openshift-installer 5673, terraform-provider-vsphere 925). The simulator refuses a name
-// that is taken, and so does Rename_Task; NSX makes such networks by other means.
+// Networks as a vCenter with NSX has them: several of one name, in one folder. A segment appears as an OpaqueNetwork for hosts
+// with an N-VDS and as a port group on each distributed switch that NSX has prepared (issues of other tools that met it:
+// eks-anywhere 3162, cluster-api-provider-vsphere 1919, openshift-installer 5673, terraform-provider-vsphere 925). The simulator
+// refuses a name that is taken, and so does Rename_Task; NSX makes such networks by other means.
 
 // NSX adds a segment and port groups on a distributed switch to the inventory.
 func NSX(m *simulator.Model) { m.OpaqueNetwork, m.Portgroup = 1, 2 }

@@ -82,8 +82,8 @@ func takenBy(method *simulator.Method) (all []taken) {
 	edit, isEdit := method.Body.(*types.ReconfigVM_Task)
 	switch {
 	case isClone:
-		all = append(all, taken{"VirtualMachine.Provisioning.DeployTemplate", clone.This})
-		all = append(all, taken{"VirtualMachine.Inventory.CreateFromExisting", clone.Folder})
+		all = append(all, taken{"VirtualMachine.Provisioning.DeployTemplate", clone.This},
+			taken{"VirtualMachine.Inventory.CreateFromExisting", clone.Folder})
 		if pool := clone.Spec.Location.Pool; pool != nil {
 			all = append(all, taken{"Resource.AssignVMToPool", *pool})
 		}

@@ -43,6 +43,8 @@ type Options struct {
 	// Now is the clock's when nil. Speed is how many times faster the guests' clocks run; 1 when zero.
 	Now   func() time.Time
 	Speed int
+	// TrustSecret is for how long a bootstrap Secret is not read again.
+	TrustSecret time.Duration
 	// ReadSecrets is how often the Secrets with credentials are read; a moment when zero.
 	ReadSecrets time.Duration
 	// Gate sees what the process does; one that lets everything pass when nil.
@@ -191,7 +193,7 @@ func (p *Process) addMachines(ctx context.Context, mgr ctrl.Manager, w *reach, o
 func (p *Process) addConfigs(ctx context.Context, mgr ctrl.Manager, w *reach, o Options) error {
 	return (&bootstrap.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Workload: w, Answering: w.clusters.Answering(),
-		TokenTTL: o.TokenTTL, Now: o.Now,
+		TokenTTL: o.TokenTTL, Now: o.Now, TrustSecret: o.TrustSecret,
 		Events: mgr.GetEventRecorder(Configs), WatchFilter: o.WatchFilter,
 	}).SetupWithManager(ctx, mgr, p.options(Configs))
 }

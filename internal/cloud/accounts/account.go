@@ -18,6 +18,7 @@ type account struct {
 	opener     string // the namespace of the first Secret
 	holders    map[secretOf]hold
 	namespaces map[string]int // holders in each
+	told       told
 }
 
 // hold is the use of an account by a Secret.
@@ -48,9 +49,9 @@ const (
 )
 
 // run keeps the account's Watch running until ctx ends, and then closes the account. It only logs errors: each machine
-// notices by itself when its account does not work.
+// notices by itself when its account does not work. While the account is broken, tell has said so.
 func (r *Register) run(ctx context.Context, a *account) {
-	log := logr.FromContextOrDiscard(ctx).WithValues("account", a.name(r))
+	log := logr.FromContextOrDiscard(ctx).WithValues("secret", a.name(r))
 	keys := make(chan cloud.Key)
 	passed := make(chan struct{})
 	go func() {
@@ -69,7 +70,9 @@ func (r *Register) run(ctx context.Context, a *account) {
 		if ctx.Err() != nil {
 			return
 		}
-		log.Info("Watch of the account ended, starting it again", "error", err)
+		if r.tell(ctx); !a.cloud.Health().Broken {
+			log.Info("Watch of the account ended, starting it again", "error", err)
+		}
 		if time.Since(start) > steady {
 			wait = firstPause
 		}

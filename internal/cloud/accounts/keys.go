@@ -11,10 +11,11 @@ const (
 	// pause is how long a key waits that has just passed.
 	pause = time.Second
 
-	// Burst is how many keys of a namespace pass without a wait. A restart of the manager sends each key twice.
-	Burst = 1000
+	// Burst is how many keys of a namespace pass without a wait. A restart of the manager, or of a cloud, sends that of each
+	// machine, and a namespace may have 5,000.
+	Burst = 5000
 	// Rate is how many pass in a second after that.
-	Rate = 50
+	Rate = 100
 
 	// lately: a key that has passed within this time waits behind those that have not, so that a quiet machine does not wait for
 	// those that change without pause.

@@ -92,6 +92,30 @@ func TestPacer(t *testing.T) {
 	expect.Same(t, "what is remembered", true, p.idle())
 }
 
+// TestRestart: the keys of 5,000 machines pass without a wait, as the first list of a restart sends them, and are taken half a
+// minute later again, as after an outage.
+func TestRestart(t *testing.T) {
+	const machines = 5000
+	now := time.Now()
+	p := newPacer(now)
+	for range 2 {
+		passed := 0
+		for n := range machines {
+			if p.add(key("a", fmt.Sprint(n)), now) {
+				passed++
+			}
+		}
+		for seconds := 0; passed < machines; seconds++ {
+			if seconds > 30 {
+				t.Fatalf("%d keys have passed in 30 s", passed)
+			}
+			now = now.Add(time.Second)
+			passed += len(p.due(now))
+		}
+		now = now.Add(30 * time.Second)
+	}
+}
+
 // TestQuietFirst: a machine that changes now and then does not wait behind those that change without pause.
 func TestQuietFirst(t *testing.T) {
 	now := time.Now()

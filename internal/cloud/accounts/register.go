@@ -12,6 +12,8 @@
 //     account: at once, the same one again after a second, and at most Burst, then Rate a second, for a namespace with all its
 //     accounts. Then those that have not passed lately go first. No namespace holds back the keys of another.
 //   - A watch that ends or panics is started again, at a pace, and is logged. It never concerns another account.
+//   - The log has one line when an account breaks and one when it is back, with its server and a Secret of it, however many
+//     machines it has.
 //   - Once the context of Start ends, all accounts are closed, and Get is an error.
 package accounts
 
@@ -74,13 +76,16 @@ func (r *Register) Start(ctx context.Context) error {
 	r.arrived, r.closing = make(chan cloud.Key), map[string]int{}
 	r.running.Go(func() { r.pace(ctx) })
 	r.mu.Unlock()
-	sweep := time.NewTicker(sweepEvery)
+	sweep, look := time.NewTicker(sweepEvery), time.NewTicker(tellEvery)
 	defer sweep.Stop()
+	defer look.Stop()
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
 		case <-sweep.C:
 			r.Sweep()
+		case <-look.C:
+			r.tell(ctx)
 		}
 	}
 	r.mu.Lock() // so that a Get that has begun ends first

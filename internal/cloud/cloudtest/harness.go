@@ -122,14 +122,14 @@ func userDataOf(name string) cloud.UserData {
 	return cloud.UserData("#ps1_sysnative\n# user data of " + name)
 }
 
-// ensure calls Ensure until the VM runs, as the controllers do. Transient errors are allowed.
+// ensure calls Ensure until the VM runs, as the controllers do. Errors that go away by themselves are allowed.
 func (w world) ensure(c cloud.Cloud, m cloud.Machine) cloud.VM {
 	w.t.Helper()
 	var vm cloud.VM
 	wait.Until(w.t, "Ensure to report a running VM", func() (any, bool) {
 		var err error
 		vm, err = c.Ensure(w.t.Context(), m)
-		if err != nil && kind(err) != cloud.Transient {
+		if err != nil && !passes(err) {
 			w.t.Fatalf("ensure: %v", describe(err))
 		}
 		return []any{vm, describe(err)}, err == nil && vm.State == cloud.Running
@@ -145,7 +145,7 @@ func (w world) erase(c cloud.Cloud, m cloud.Machine) cloud.VM {
 	wait.Until(w.t, "Ensure to take the user data away", func() (any, bool) {
 		var err error
 		vm, err = c.Ensure(w.t.Context(), m)
-		if err != nil && kind(err) != cloud.Transient {
+		if err != nil && !passes(err) {
 			w.t.Fatalf("ensure: %v", describe(err))
 		}
 		return []any{vm, describe(err)}, err == nil && vm.State != cloud.Creating && !vm.UserData
@@ -158,7 +158,7 @@ func (w world) remove(c cloud.Cloud, m cloud.Machine) {
 	w.t.Helper()
 	wait.Until(w.t, "Delete to say that nothing is left", func() (any, bool) {
 		err := c.Delete(w.t.Context(), m)
-		if err != nil && !errors.Is(err, cloud.ErrNotFound) && kind(err) != cloud.Transient {
+		if err != nil && !errors.Is(err, cloud.ErrNotFound) && !passes(err) {
 			w.t.Fatalf("delete: %v", describe(err))
 		}
 		return describe(err), errors.Is(err, cloud.ErrNotFound)
@@ -167,11 +167,28 @@ func (w world) remove(c cloud.Cloud, m cloud.Machine) {
 
 func (w world) observe(c cloud.Cloud, m cloud.Machine) cloud.VM {
 	w.t.Helper()
-	vm, err := c.Observe(w.t.Context(), m)
-	if err != nil {
-		w.t.Fatalf("observe: %v", describe(err))
-	}
+	var vm cloud.VM
+	wait.Until(w.t, "Observe to report", func() (any, bool) {
+		var err error
+		vm, err = c.Observe(w.t.Context(), m)
+		if err != nil && kind(err) != cloud.Later {
+			w.t.Fatalf("observe: %v", describe(err))
+		}
+		return describe(err), err == nil
+	})
 	return vm
+}
+
+// begin calls Ensure once that does something.
+func (w world) begin(c cloud.Cloud, m cloud.Machine) {
+	w.t.Helper()
+	wait.Until(w.t, "Ensure to begin", func() (any, bool) {
+		_, err := c.Ensure(w.t.Context(), m)
+		if err != nil && kind(err) != cloud.Later {
+			w.t.Fatalf("ensure: %v", describe(err))
+		}
+		return describe(err), err == nil
+	})
 }
 
 func (w world) wantAbsent(c cloud.Cloud, m cloud.Machine) {
@@ -202,6 +219,9 @@ func WantError(t testing.TB, err error, want cloud.Kind, reason string) {
 		t.Errorf("error is %v, want %s/%s and a message", describe(err), want, reason)
 	}
 }
+
+// passes says that an error goes away by itself.
+func passes(err error) bool { return kind(err) == cloud.Transient || kind(err) == cloud.Later }
 
 func kind(err error) cloud.Kind {
 	if e := (*cloud.Error)(nil); errors.As(err, &e) {

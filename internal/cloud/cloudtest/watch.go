@@ -78,11 +78,7 @@ func (w world) wantKeys(l *listener, m cloud.Machine, what string, before int) {
 func watchSends(w world) {
 	c, m := w.process(), w.machine("m")
 	l := w.watch(c)
-	w.wantKey(l, m, "the VM is made", func() {
-		if _, err := c.Ensure(w.t.Context(), m); err != nil {
-			w.t.Fatalf("ensure: %v", describe(err))
-		}
-	})
+	w.wantKey(l, m, "the VM is made", func() { w.begin(c, m) })
 	w.ensure(c, m)
 	for _, change := range []struct {
 		when string

@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/vmware/govmomi/vim25"
-
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/clones"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
@@ -24,6 +22,9 @@ type account struct {
 	grounds   grounds
 	view      atomic.Pointer[taskView] // of the running watch; nil without one
 	watching  atomic.Bool
+	waiting   waiting
+	folders   folders
+	left      []*watcher // of the watch: those that a vCenter that did not answer still has
 	now       func() time.Time
 	opened    time.Time // requests of a process before us, or of an account before this one, were sent until then
 }
@@ -32,15 +33,15 @@ var _ cloud.Cloud = (*account)(nil)
 
 // Observe reports the VM and what is being done to it.
 func (a *account) Observe(ctx context.Context, m cloud.Machine) (cloud.VM, error) {
-	return a.pursue(ctx, m, wantReport)
+	return a.inTurn(ctx, m, wantReport)
 }
 
 // Ensure clones the template, unless the VM exists or may appear soon. It takes the user data of a settled machine away.
 func (a *account) Ensure(ctx context.Context, m cloud.Machine) (cloud.VM, error) {
 	if m.Settled {
-		return a.pursue(ctx, m, wantErased)
+		return a.inTurn(ctx, m, wantErased)
 	}
-	return a.pursue(ctx, m, wantRunning)
+	return a.inTurn(ctx, m, wantRunning)
 }
 
 // Delete switches the VM off, destroys it, and then makes sure that none can appear.
@@ -48,7 +49,7 @@ func (a *account) Delete(ctx context.Context, m cloud.Machine) error {
 	if a.ledger.abandon(m) {
 		a.clones.Forget(m)
 	}
-	_, err := a.pursue(ctx, m, wantGone)
+	_, err := a.inTurn(ctx, m, wantGone)
 	if errors.Is(err, cloud.ErrNotFound) {
 		a.ledger.strike(m)
 		a.clones.Forget(m)
@@ -58,9 +59,7 @@ func (a *account) Delete(ctx context.Context, m cloud.Machine) error {
 
 // Server returns the vCenter's instance UUID, which is the same under all its names and stays when its certificate changes.
 func (a *account) Server(ctx context.Context) (string, error) {
-	return session.Do(ctx, a.session, func(_ context.Context, c *vim25.Client) (string, error) {
-		return c.ServiceContent.About.InstanceUuid, nil
-	})
+	return a.session.Server(ctx)
 }
 
 // Health is that of the session and the watch.

@@ -95,9 +95,9 @@ func TestUnplugged(t *testing.T) {
 	if len(changes) != 1 || changes[0].GetVirtualDeviceConfigSpec().Device != unplugged || !unplugged.Connectable.StartConnected {
 		t.Fatalf("changes %+v, want that the one that is not plugged in will be", changes)
 	}
-	if card := unplugged; card.Backing.(*types.VirtualEthernetCardDistributedVirtualPortBackingInfo).Port != //nolint:errcheck // because it would panic
-		(types.DistributedVirtualSwitchPortConnection{SwitchUuid: "switch", PortgroupKey: "group"}) {
-		t.Error("the VM wants the port of the template")
+	wants, _ := unplugged.Backing.(*types.VirtualEthernetCardDistributedVirtualPortBackingInfo)
+	if (types.DistributedVirtualSwitchPortConnection{SwitchUuid: "switch", PortgroupKey: "group"}) != wants.Port {
+		t.Errorf("the VM wants port %+v", wants.Port)
 	}
 	if backing.Port.PortKey != "8" {
 		t.Error("what is known of the template was changed")

@@ -54,8 +54,8 @@ func coresPerSocket(spec infrav1.VSphereVM, ofTemplate int32) *int32 {
 	return nil
 }
 
-// guestinfo returns what cloudbase-init reads in the guest, and our marks. A template that was a node itself may have a report, or
-// a mark, of that life: an empty value removes its key.
+// guestinfo returns what cloudbase-init reads in the guest, and our marks. A template that was a node itself may have a report,
+// or a mark, of that life: an empty value removes its key.
 func guestinfo(m cloud.Machine, data cloud.UserData) ([]types.BaseOptionValue, error) {
 	userData := pack(data)
 	if len(userData) > maxUserData {

@@ -133,8 +133,8 @@ func TestTasksPlaceGone(t *testing.T) {
 	}
 }
 
-// TestTasksOfADeadLeader: a request of the leader before us may arrive after we took over. Until then no machine that may have had
-// one is let go.
+// TestTasksOfADeadLeader: a request of the leader before us may arrive after we took over. Until then no machine that may have
+// had one is let go.
 func TestTasksOfADeadLeader(t *testing.T) {
 	v := newStage(t)
 	m := v.machine("m")

@@ -47,6 +47,13 @@ func (i *inventory) complete() []cloud.Key {
 	return i.keys()
 }
 
+// all returns the keys that it knows, also when changes no longer arrive.
+func (i *inventory) all() []cloud.Key {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.keys()
+}
+
 // lose notes that changes no longer arrive.
 func (i *inventory) lose() {
 	i.mu.Lock()

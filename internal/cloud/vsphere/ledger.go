@@ -41,6 +41,8 @@ func (j job) ended() bool {
 	return j.state == types.TaskInfoStateSuccess || j.state == types.TaskInfoStateError
 }
 
+func (j job) did(what act) bool { return j.act == what && j.err() == nil }
+
 func (j job) err() error {
 	if j.state != types.TaskInfoStateError || j.fault == nil {
 		return nil

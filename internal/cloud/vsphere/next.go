@@ -81,8 +81,8 @@ func (s survey) aboutToShow() bool {
 	return s.synced && !s.memory.made.IsZero() && s.now.Before(s.memory.made.Add(pushTime))
 }
 
-// doubtful says that the machine may have a VM, although the inventory has none. Where it has not, the name guards: it is unique in
-// a folder, so that a clone too many fails.
+// doubtful says that the machine may have a VM, although the inventory has none. Where it has not, the name guards: it is unique
+// in a folder, so that a clone too many fails.
 func (s survey) doubtful() bool {
 	return !s.free || s.memory.unsure || s.memory.object.Value != "" || !s.memory.made.IsZero()
 }
@@ -151,14 +151,21 @@ func nextToRemove(s survey) step {
 	switch {
 	case s.jobErr != nil && s.job.act != cloning && s.job.act != erasing: // it is fine now that these failed
 		return fail(s.jobErr)
-	case s.job.act == switchingOff && s.job.err() == nil:
+	case s.job.did(switchingOff):
 		return step{start: destroying, with: s.job.vm, vm: await(string(destroying)).vm}
-	case s.job.act == destroying && s.job.err() == nil && s.ran:
+	case s.job.did(destroying) && s.ran:
 		return fail(cloud.ErrNotFound)
 	case s.what == ours && !s.vm.off():
 		return actOn(switchingOff, s.vm)
 	case s.what == ours && s.ran:
 		return actOn(destroying, s.vm)
+	}
+	return nextToLetGo(s)
+}
+
+// nextToLetGo is about a VM that never ran, or is not there.
+func nextToLetGo(s survey) step {
+	switch {
 	case !s.ran && s.asked[rivalClones] == 0:
 		return ask(rivalClones)
 	case s.asked[whatIsThere] == 0:

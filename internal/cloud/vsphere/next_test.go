@@ -231,7 +231,7 @@ var rows = []struct {
 	// No VM, and one is wanted.
 	{"a process before us", "may have begun a clone", toRun, has(finds(nothing)), "ask: earlier clones"},
 	{"the inventory has nothing", "the name guards", toRun, has(free), "ask: earlier clones"},
-	{"the inventory has nothing, nor is there an earlier clone", "the name guards", toRun, has(free, early(false)), "start: cloning"},
+	{"nor is there an earlier clone", "the name guards", toRun, has(free, early(false)), "start: cloning"},
 	{"the inventory has nothing", "it cannot prove that", append(toGo, toLook...), has(free, rival(false)), "ask: what is there"},
 	{"there was an earlier clone", "it may have made the VM", toRun, has(unsure, early(false)), "ask: what is there"},
 	{"it was there a moment ago", "it may be there", toRun, has(seen, early(false)), "ask: what is there"},

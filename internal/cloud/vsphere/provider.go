@@ -20,8 +20,10 @@
 // Beneath these are:
 //
 //	ledger.go      work: what this process began for each machine, and the clones that may still make its VM
+//	waiting.go     whose turn it is: who comes too early, or finds the account busy, is woken
 //	inventory.go   the VMs that the watch has seen
-//	watch.go       one property collector per account; taskview.go is the tasks it follows, outbox.go the keys it sends
+//	watch.go       one watch per account; watcher.go is its property collector, folders.go what a limited user sees,
+//	               taskview.go the tasks it follows, outbox.go the keys it sends
 package vsphere
 
 import (
@@ -95,7 +97,7 @@ func (Provider) Connect(credentials map[string][]byte) (cloud.Cloud, error) {
 		return nil, err
 	}
 	a := &account{session: s, places: places.In(s), now: time.Now, opened: time.Now()}
-	a.clones = clones.In(s, a.clock, a.ledger.cloned)
+	a.clones, s.Freed = clones.In(s, a.clock, a.ledger.cloned), a.waiting.freed
 	return a, nil
 }
 

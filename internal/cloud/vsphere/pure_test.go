@@ -35,7 +35,8 @@ func TestDescribe(t *testing.T) {
 		},
 		"runs": {sighting{power: "poweredOn", report: "r"}, false, cloud.VM{State: cloud.Running, Addresses: names, Report: "r"}},
 		"cut off": {
-			sighting{power: "poweredOn", connection: "disconnected"}, true,
+			sighting{power: "poweredOn", connection: "disconnected"},
+			true,
 			cloud.VM{
 				State: cloud.Running, Addresses: names,
 				Detail: "the vCenter cannot reach the VM (disconnected): bring its host or datastore back",

@@ -73,6 +73,7 @@ func (a *account) start(ctx context.Context, m cloud.Machine, what act, vm types
 // notStarted handles a request that failed. If there was no answer, the clone may have been started all the same.
 func (a *account) notStarted(m cloud.Machine, what act, err error) error {
 	switch {
+	case !session.Asked(err):
 	case what == cloning && !session.Answered(err):
 		a.clones.Forget(m)
 		a.ledger.note(m, func(w *work) { w.answerLost, w.unsure = a.now(), true })

@@ -24,7 +24,8 @@ func tasksClock(a *account) (later func(time.Duration)) {
 	return func(d time.Duration) { moved.Add(int64(d)) }
 }
 
-// tasksDrive takes a step with each machine, and then with each whose key is sent, until all are done. It returns the steps of each.
+// tasksDrive takes a step with each machine, and then with each whose key is sent, until all are done. It counts the steps of
+// each.
 func tasksDrive(t *testing.T, keys <-chan cloud.Key, machines []cloud.Machine, step func(cloud.Machine) bool) map[cloud.Key]int {
 	t.Helper()
 	left, steps := map[cloud.Key]cloud.Machine{}, map[cloud.Key]int{}
@@ -204,10 +205,11 @@ func TestTasksCost(t *testing.T) {
 	}
 	compare(t, "while nothing changes", v, map[string]int{})
 
-	for name, a := range map[string]*account{"in this process": a, "in a new one": v.account()} {
+	for _, name := range []string{"in this process", "in a new one"} {
 		group := machines[:removed]
 		machines = machines[removed:]
 		if name != "in this process" {
+			a = v.account()
 			keys = watched(t, a)
 			for i := range group {
 				group[i].Existed = true
@@ -237,7 +239,7 @@ func TestTasksCost(t *testing.T) {
 func TestTasksListHangs(t *testing.T) {
 	v := newStage(t)
 	a := v.account()
-	keys := watched(t, a)
+	watched(t, a)
 	hangs := v.HoldMethod("ModifyListView")
 	t.Cleanup(hangs.Release)
 	release := v.HoldClones()
@@ -249,6 +251,8 @@ func TestTasksListHangs(t *testing.T) {
 	})
 	v.runs(a)(second)
 	release()
-	tasksDrive(t, keys, []cloud.Machine{first, second}, v.runs(a))
-	tasksDrive(t, keys, []cloud.Machine{first, second}, v.isGone(a))
+	for _, m := range []cloud.Machine{first, second} {
+		running(t, a, m)
+		deleted(t, a, m)
+	}
 }

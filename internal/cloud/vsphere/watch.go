@@ -3,11 +3,10 @@ package vsphere
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
-	"github.com/vmware/govmomi/vim25"
-	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
 	"k8s.io/client-go/util/flowcontrol"
 
@@ -29,9 +28,6 @@ const (
 	// which may be the pages of a large inventory.
 	manyAnswers      = 500
 	answersPerSecond = 10
-
-	// leaveTimeout is how long to wait for the vCenter when the watch ends.
-	leaveTimeout = 5 * time.Second
 )
 
 // Watch keeps the inventory and the state of our tasks up to date, and sends the keys of the machines that changed.
@@ -42,13 +38,35 @@ func (a *account) Watch(ctx context.Context, changed chan<- cloud.Key) error {
 	defer a.watching.Store(false)
 	var keys outbox
 	sent := keys.deliver(ctx, changed)
-	err := a.watchPages(ctx, &keys)
+	err := a.keepWatching(session.Beside(ctx), &keys)
 	keys.close()
 	<-sent
 	if ctx.Err() != nil {
 		return nil
 	}
 	return err
+}
+
+// keepWatching watches until something is wrong that more than time must mend. A vCenter that does not answer is awaited. Each
+// machine is woken when that begins, so that it tells of it, and again by the first list of VMs after that.
+func (a *account) keepWatching(ctx context.Context, keys *outbox) error {
+	for {
+		err := a.watchPages(ctx, keys)
+		woken := a.waiting.over(false)
+		broken := a.session.Broken() && ctx.Err() == nil
+		if broken {
+			woken = slices.Concat(woken, a.inventory.all(), a.ledger.machines())
+		}
+		keys.add(woken...)
+		switch {
+		case ctx.Err() != nil:
+			return err
+		case broken:
+			a.session.Await(ctx)
+		case !errors.Is(err, errMoreFolders):
+			return err
+		}
+	}
 }
 
 // watchPages watches in smaller pages for as long as the pages are too large, down to one VM. A page that was too large cannot be
@@ -62,8 +80,10 @@ func (a *account) watchPages(ctx context.Context, keys *outbox) (err error) {
 	}
 }
 
+// watch wakes no one until it has seen all VMs, because each machine would have to ask for its own.
 func (a *account) watch(ctx context.Context, keys *outbox, page int32) error {
-	keys.add(a.inventory.begin()...)
+	known := a.inventory.begin()
+	a.waiting.begin(a.now(), keys)
 	defer a.inventory.lose()
 	defer a.clones.Followed(nil)
 	defer a.ledger.doubt()
@@ -74,31 +94,46 @@ func (a *account) watch(ctx context.Context, keys *outbox, page int32) error {
 	defer a.view.Store(nil)
 	a.view.Store(w.tasks)
 	a.follow()
-	defer w.free(ctx)
+	defer a.leave(ctx, w)
 	following, stop := context.WithCancel(ctx)
 	var kept sync.WaitGroup
 	kept.Go(func() { w.tasks.keep(following, a) })
 	defer kept.Wait()
 	defer stop()
+	ctx, end := w.untilMore(ctx)
+	defer end()
 
 	pace := flowcontrol.NewTokenBucketRateLimiter(answersPerSecond, manyAnswers)
 	for synced, version := false, ""; pace.Wait(ctx) == nil; {
 		set, err := w.changes(ctx, version, page)
 		if err != nil {
-			return session.Classify(err)
+			return a.cut(ctx, err)
 		}
 		if set == nil {
 			continue // nothing has changed in maxWait
 		}
 		version = set.Version
-		keys.add(a.apply(set)...)
-		if !synced && (set.Truncated == nil || !*set.Truncated) {
+		changed := a.apply(set)
+		switch {
+		case synced:
+			keys.add(changed...)
+		case set.Truncated == nil || !*set.Truncated:
 			synced = true
-			keys.add(a.inventory.complete()...)
-			keys.add(a.ledger.machines()...)
+			keys.add(slices.Concat(known, a.inventory.complete(), a.ledger.machines(), a.waiting.over(true))...) // each once
 		}
 	}
-	return nil
+	return context.Cause(ctx)
+}
+
+// cut says why a wait has failed. Had it no answer, the vCenter is asked whether it answers at all.
+func (a *account) cut(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if !session.Answered(err) && !a.session.Broken() {
+		a.session.Check(ctx)
+	}
+	return session.Classify(err)
 }
 
 // apply applies changes of tasks to the ledger and changes of VMs to the inventory.
@@ -115,78 +150,4 @@ func (a *account) apply(set *types.UpdateSet) []cloud.Key {
 		}
 	}
 	return keys
-}
-
-// watcher is a property collector in the vCenter. It ends with the session.
-type watcher struct {
-	client    *vim25.Client
-	collector types.ManagedObjectReference
-	vms       types.ManagedObjectReference // the view of all VMs
-	tasks     *taskView
-}
-
-// newWatcher makes a collector for all VMs that the account may see, in all datacenters, and for tasks that are added later.
-func (a *account) newWatcher(ctx context.Context) (*watcher, error) {
-	return session.Do(ctx, a.session, func(ctx context.Context, c *vim25.Client) (*watcher, error) {
-		w := &watcher{client: c}
-		made, err := methods.CreatePropertyCollector(ctx, c, &types.CreatePropertyCollector{This: c.ServiceContent.PropertyCollector})
-		if err != nil {
-			return nil, err
-		}
-		w.collector = made.Returnval
-		vms, err := methods.CreateContainerView(ctx, c, &types.CreateContainerView{
-			This: *c.ServiceContent.ViewManager, Container: c.ServiceContent.RootFolder, Type: []string{"VirtualMachine"}, Recursive: true,
-		})
-		if err != nil {
-			return nil, err
-		}
-		w.vms = vms.Returnval
-		tasks, err := methods.CreateListView(ctx, c, &types.CreateListView{This: *c.ServiceContent.ViewManager})
-		if err != nil {
-			return nil, err
-		}
-		w.tasks = &taskView{client: c, ref: tasks.Returnval, more: make(chan struct{}, 1)}
-		if err := w.filter(ctx, w.vms, "VirtualMachine", paths); err != nil {
-			return nil, err
-		}
-		return w, w.filter(ctx, w.tasks.ref, "Task", taskPaths)
-	})
-}
-
-func (w *watcher) filter(ctx context.Context, view types.ManagedObjectReference, kind string, want []string) error {
-	_, err := methods.CreateFilter(ctx, w.client, &types.CreateFilter{This: w.collector, Spec: types.PropertyFilterSpec{
-		ObjectSet: []types.ObjectSpec{{
-			Obj:       view,
-			Skip:      new(true),
-			SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{Type: view.Type, Path: "view"}},
-		}},
-		PropSet: []types.PropertySpec{{Type: kind, PathSet: want}},
-	}})
-	return err
-}
-
-// changes waits for what has changed since a version; without a version it returns everything. It fails when the vCenter
-// does not even answer that nothing has changed.
-func (w *watcher) changes(ctx context.Context, version string, page int32) (*types.UpdateSet, error) {
-	ctx, cancel := context.WithTimeout(ctx, maxWait+session.CallTimeout)
-	defer cancel()
-	answer, err := methods.WaitForUpdatesEx(ctx, w.client, &types.WaitForUpdatesEx{
-		This: w.collector, Version: version,
-		Options: &types.WaitOptions{MaxWaitSeconds: new(int32(maxWait.Seconds())), MaxObjectUpdates: page},
-	})
-	if err != nil {
-		return nil, err
-	}
-	return answer.Returnval, nil
-}
-
-// free removes the collector and its views when the watch ends, so that they do not pile up in a vCenter that we lose now and
-// then. This is best effort: they end with the session at the latest.
-func (w *watcher) free(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
-	defer cancel()
-	w.client.CloseIdleConnections() // when one connection broke, the others may be broken too
-	_, _ = methods.DestroyPropertyCollector(ctx, w.client, &types.DestroyPropertyCollector{This: w.collector})
-	_, _ = methods.DestroyView(ctx, w.client, &types.DestroyView{This: w.vms})
-	_, _ = methods.DestroyView(ctx, w.client, &types.DestroyView{This: w.tasks.ref})
 }

@@ -1,12 +1,12 @@
-// Package clones knows which clones that are under way may make the VM of a machine. A caller may rely on this, and need not read
-// how:
+// Package clones knows which clones that are under way may make the VM of a machine. A caller may rely on this, and need not
+// read how:
 //
 //   - A task does not say which VM it makes. A clone is a suspect only if our own user asked for it, if its template has the
-//     name that the machine's spec says, and if it was queued after the machine was made, by the vCenter's clock. So the clones of
-//     a backup, of other users and of other templates hold up none of our machines.
+//     name that the machine's spec says, and if it was queued after the machine was made, by the vCenter's clock. So the clones
+//     of a backup, of other users and of other templates hold up none of our machines.
 //   - What cannot be read of a clone counts against it.
-//   - Earlier asks about the clones that were begun before this process, with one list for all machines; Rivals asks about those of
-//     any process. Both ask the vCenter again while suspects are left, unless it pushes their end.
+//   - Earlier asks about the clones that were begun before this process, with one list for all machines; Rivals asks about
+//     those of any process. Both ask the vCenter again while suspects are left, unless it pushes their end.
 //   - The suspects of a machine are those of the first answer; later clones are not added until Forget.
 //   - Update returns the keys of the machines whose suspect has ended, and no others.
 package clones

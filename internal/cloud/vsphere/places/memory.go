@@ -12,8 +12,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
-// How long we trust that a name still means the same object, or none. If a template is replaced by another one of the same name, we
-// notice at once when the old one was removed, and after keepPlaces otherwise. Machines with a misspelt place try again every
+// How long we trust that a name still means the same object, or none. If a template is replaced by another one of the same name,
+// we notice at once when the old one was removed, and after keepPlaces otherwise. Machines with a misspelt place try again every
 // two minutes: those of a pool do so together and share one search, and each try searches anew.
 const (
 	keepPlaces = 10 * time.Minute
@@ -23,6 +23,7 @@ const (
 // memory remembers answers by question. Concurrent callers share one search.
 type memory[T any] struct {
 	searches singleflight.Group
+	enter    func(context.Context) error // who waits for another's search is one of the account's few callers, too
 
 	mu    sync.Mutex
 	known map[string]answer[T]
@@ -40,6 +41,9 @@ func (m *memory[T]) ask(
 ) (T, error) {
 	if known, ok := m.get(question, now()); ok {
 		return known.value, known.err
+	}
+	if err := m.enter(ctx); err != nil {
+		return answer[T]{}.value, err
 	}
 	done := m.searches.DoChan(question, func() (any, error) {
 		if known, ok := m.get(question, now()); ok { // another search ended in between

@@ -58,16 +58,19 @@ func TestNetworksOfOneName(t *testing.T) {
 		says  string
 	}{
 		"three at the hosts": {
-			refs{s.segment, s.group, s.other}, segment, none,
+			refs{s.segment, s.group, s.other},
+			segment, none,
 			field + `"DC0_NSX0" matches 3 networks that the hosts of the resource pool have: write which one, such as ` +
 				s.group.Value + " or " + s.other.Value + " or " + s.segment.Value,
 		},
 		"two at the hosts": {
-			refs{s.segment, s.group}, segment, none,
+			refs{s.segment, s.group},
+			segment, none,
 			"matches 2 networks that the hosts of the resource pool have: write which one, such as DVS0/DC0_NSX0 or " + s.segment.Value,
 		},
 		"two at the hosts, by path": {
-			refs{s.segment, s.group}, "/DC0/network/DC0_NSX0", none,
+			refs{s.segment, s.group},
+			"/DC0/network/DC0_NSX0", none,
 			"matches 2 networks",
 		},
 		"one at the hosts":          {refs{s.group}, segment, s.group, ""},
@@ -75,7 +78,8 @@ func TestNetworksOfOneName(t *testing.T) {
 		"one at the hosts, by path": {refs{s.other}, "/DC0/network/DC0_NSX0", s.other, ""},
 		"switch and name":           {refs{s.segment, s.group}, "DVS0/" + segment, s.group, ""},
 		"switch and name of two": {
-			refs{s.group, s.other}, "DVS0/" + segment, none,
+			refs{s.group, s.other},
+			"DVS0/" + segment, none,
 			"write which one, such as " + s.group.Value + " or " + s.other.Value,
 		},
 		"another switch":               {refs{s.group}, "DVS1/" + segment, none, "is not in"},

@@ -32,7 +32,11 @@ type Places struct {
 }
 
 // In returns the places of the vCenter that a session is with.
-func In(s *session.Session) *Places { return &Places{session: s, now: time.Now} }
+func In(s *session.Session) *Places {
+	p := &Places{session: s, now: time.Now}
+	p.placements.enter, p.folders.enter, p.datacenters.enter = s.Enter, s.Enter, s.Enter
+	return p
+}
 
 // Placement says where a VM is made and from which template, in references of the vCenter.
 type Placement struct {

@@ -53,8 +53,9 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	body := answer.Body
 	defer func() { _ = body.Close() }()
-	if answer.StatusCode != http.StatusOK && answer.StatusCode != http.StatusInternalServerError {
-		answer.Body = http.NoBody // because the status is the answer
+	if !answered(answer) {
+		_, _ = io.Copy(io.Discard, io.LimitReader(body, maxHeader)) // so that the connection can be used again
+		answer.Body = http.NoBody                                   // because the status is the answer
 		return answer, nil
 	}
 	var kept sieve

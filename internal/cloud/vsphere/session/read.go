@@ -13,7 +13,7 @@ import (
 // Objects are properties of objects, by path. A property without a value is left out.
 type Objects map[types.ManagedObjectReference]map[string]any
 
-// Source is an object or, with a path, the objects that the path leads to, and with another step those that it leads to from there.
+// Source is an object or, with a path, the objects that the path leads to; with another step, those that it leads to from there.
 type Source struct {
 	Object types.ManagedObjectReference
 	Via    string

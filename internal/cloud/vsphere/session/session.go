@@ -2,8 +2,11 @@
 //
 //   - Open reads the Secret with the credentials. The password goes only to the server that the Secret trusts.
 //   - Do makes a call with a client that is logged in. Callers share one login; it is made when the first call needs it, and
-//     again when the vCenter has ended the session. After a failed login, calls fail at once until the next one is due, so
-//     that wrong credentials never lock the user out.
+//     again when the vCenter has ended the session. After a refused password or a missing right, calls fail at once until the
+//     next login is due, so that wrong credentials never lock the user out.
+//   - While the vCenter does not answer, the account is Broken: calls fail at once, with the same error, and one probe every
+//     few seconds finds out when it is back; see breaker.go. InFlight callers are served at a time, and whoever finds no place
+//     gets the error Later at once; see limit.go. Both are told before anything is sent, as Asked says of an error.
 //   - A call ends after CallTimeout. The errors of Do say what people can do: each is a *cloud.Error, made by Classify, and
 //     keeps the fault of the vCenter, which Is finds. Answered tells a refusal from a lost answer.
 //   - Told makes such an error fit for people: it names the vCenter and cites it, in words that stay the same from try to try.
@@ -15,7 +18,10 @@
 package session
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -44,31 +50,33 @@ const (
 	// password again. A new password in the Secret makes a new connection.
 	afterRefusal = 5 * time.Minute
 
-	// After a failure we wait, so that a vCenter that does not answer cannot hold all workers in its login, one by one.
-	afterFailure    = time.Second
-	maxAfterFailure = 30 * time.Second
-
-	// HTTP connections that stay open for the next call.
-	idleConnections = 16
+	// idle connections are kept for longer than the watch waits. One that the vCenter closes while it is used costs an answer.
+	keepIdle = 4 * time.Minute
 )
 
 var errClosed = cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason, "the vCenter account is no longer in use")
 
 // Session logs in when it is first used, and again when the vCenter has ended the session.
 type Session struct {
-	to     endpoint
-	now    func() time.Time
-	logins singleflight.Group
+	// Freed is told when a caller has given back its place; nil if nothing waits for one. Set it before use.
+	Freed func()
+	// ProbeEvery is how often a vCenter that does not answer is asked whether it does. Set it before use.
+	ProbeEvery time.Duration
 
+	to      endpoint
+	now     func() time.Time
+	logins  singleflight.Group
+	breaker breaker
+	limit   limit
 	stories stories
 
-	mu       sync.Mutex
-	client   *vim25.Client // nil until logged in
-	err      error         // of the last login, if it failed
-	failures int
-	retry    time.Time // when the next login may be tried
-	closed   bool
-	trying   sync.WaitGroup
+	mu     sync.Mutex
+	client *vim25.Client // nil until logged in
+	server string        // its instance UUID, once logged in
+	err    error         // of the last login, if it was refused
+	retry  time.Time     // when the next login may be tried
+	closed bool
+	trying sync.WaitGroup
 }
 
 // Open checks the form of the credentials. It asks the vCenter nothing: the first call logs in.
@@ -77,13 +85,23 @@ func Open(credentials map[string][]byte) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Session{to: to, now: time.Now}, nil
+	s := &Session{ProbeEvery: probeEvery, to: to, now: time.Now}
+	s.breaker.every = &s.ProbeEvery
+	return s, nil
 }
 
 // Do makes a call, after a login if there is no session, and returns its answer. It may make the call twice: when the vCenter
 // says that the session has ended, Do logs in again first.
 func Do[T any](ctx context.Context, s *Session, call func(context.Context, *vim25.Client) (T, error)) (answer T, err error) {
 	defer func() { err = s.speak(err) }()
+	if ctx.Value(visitKey{}) == nil {
+		var leave func()
+		ctx, leave = s.Visit(ctx)
+		defer leave()
+	}
+	if err := s.Enter(ctx); err != nil {
+		return answer, err
+	}
 	for again := false; ; again = true {
 		client, err := s.login(ctx)
 		if err != nil {
@@ -154,35 +172,68 @@ func (s *Session) try(ctx context.Context) (*vim25.Client, error) {
 
 	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
-	client, err := s.to.login(ctx)
+	client, err := s.to.login(ctx, func(t http.RoundTripper) http.RoundTripper { return heeded{t, &s.breaker, s.now} })
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.client, s.err = client, Classify(err)
-	if err == nil {
-		s.failures = 0
-		return client, nil
+	if s.client, s.err = client, nil; client != nil {
+		s.server = client.ServiceContent.About.InstanceUuid
 	}
-	s.retry = s.now().Add(s.pause(err))
-	s.failures++
-	return nil, s.err
+	switch {
+	case refused(err):
+		s.err, s.retry = notBefore(afterRefusal, err), s.now().Add(afterRefusal)
+		s.breaker.restore()
+	case err != nil:
+		s.breaker.trip(s.now(), err)
+	default:
+		s.breaker.restore()
+	}
+	return client, cmp.Or(s.err, s.breaker.refusal())
 }
 
-func (s *Session) pause(err error) time.Duration {
-	if Answered(err) {
-		return afterRefusal
+// notBefore is an error for all machines of an account, which tries again by itself.
+func notBefore(after time.Duration, err error) error {
+	all := cloud.Error{Kind: cloud.Transient, Reason: infrav1.CloudUnreachableReason, Message: unreachable.message}
+	if known, ok := errors.AsType[*cloud.Error](Classify(err)); ok {
+		all = *known
 	}
-	return min(afterFailure<<min(s.failures, 10), maxAfterFailure)
+	all.After, all.Err = after, fmt.Errorf("%w: %w", errUnasked, quoted{err})
+	return &all
 }
 
-// Health says whether there is a session.
+// refused says that the vCenter does not let the user in. Another fault is one of a vCenter that is not quite there.
+func refused(err error) bool {
+	return Is[types.BaseInvalidLogin](err) || Is[types.BaseNoPermission](err)
+}
+
+// Server is the vCenter's instance UUID. It asks only if there was no session yet.
+func (s *Session) Server(ctx context.Context) (string, error) {
+	s.mu.Lock()
+	server, closed := s.server, s.closed
+	s.mu.Unlock()
+	if server != "" && !closed {
+		return server, nil
+	}
+	return Do(ctx, s, func(_ context.Context, c *vim25.Client) (string, error) {
+		return c.ServiceContent.About.InstanceUuid, nil
+	})
+}
+
+// Health says how the session fares.
 func (s *Session) Health() cloud.Health {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	h := cloud.Health{Server: s.to.server}
+	s.mu.Lock()
 	if s.client != nil {
 		h.Sessions = 1
 	}
+	h.Cause = s.err
+	s.mu.Unlock()
+	s.breaker.mu.Lock()
+	defer s.breaker.mu.Unlock()
+	if h.Heard = s.breaker.heard; s.breaker.cause != nil {
+		h.Cause = quoted{s.breaker.cause}
+	}
+	h.Broken = h.Cause != nil
 	return h
 }
 
@@ -217,7 +268,9 @@ func (s *Session) Close(ctx context.Context) error {
 }
 
 // login opens a session. It sends the password only to the server that the endpoint trusts.
-func (e endpoint) login(ctx context.Context) (client *vim25.Client, err error) {
+func (e endpoint) login(
+	ctx context.Context, heed func(http.RoundTripper) http.RoundTripper,
+) (client *vim25.Client, err error) {
 	defer Recover(&err)
 	transport := soap.NewClient(&url.URL{Scheme: "https", Host: e.server, Path: vim25.Path}, false)
 	http1 := transport.DefaultTransport()
@@ -225,9 +278,9 @@ func (e endpoint) login(ctx context.Context) (client *vim25.Client, err error) {
 	// govmomi's own dialer ignores the context, accepts SHA-1 thumbprints, and is not used behind a proxy.
 	http1.DialTLSContext = nil
 	http1.DialContext = (&net.Dialer{Timeout: loginTimeout, KeepAlive: CallTimeout}).DialContext
-	http1.MaxIdleConnsPerHost = idleConnections
+	http1.MaxConnsPerHost, http1.MaxIdleConnsPerHost, http1.IdleConnTimeout = connections, connections, keepIdle
 	http1.MaxResponseHeaderBytes = maxHeader
-	transport.Transport, transport.Jar = bounded{http1}, &cookie{}
+	transport.Transport, transport.Jar = heed(bounded{http1}), &cookie{}
 	// A redirect would take the password to another server.
 	transport.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	transport.UserAgent = "capwin"
@@ -249,6 +302,8 @@ func (e endpoint) login(ctx context.Context) (client *vim25.Client, err error) {
 // newClient asks the server what it is.
 func newClient(ctx context.Context, transport *soap.Client) (client *vim25.Client, err error) {
 	defer Recover(&err)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
 	start := time.Now()
 	client, err = vim25.NewClient(ctx, transport)
 	count(ctx, "RetrieveServiceContent", start, err)

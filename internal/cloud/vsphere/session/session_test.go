@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/pem"
+	"errors"
 	"io"
 	"log"
 	"net/http"
@@ -23,6 +24,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // authorized are credentials with a certificate authority instead of a thumbprint.
@@ -45,8 +47,24 @@ func open(t *testing.T, credentials map[string][]byte) *Session {
 	return s
 }
 
-// ask makes a call that needs a session.
-func ask(t *testing.T, s *Session) error {
+// ask makes a call that needs a session, once there is a place for it.
+func ask(t *testing.T, s *Session) (err error) {
+	t.Helper()
+	wait.Until(t, "a place", func() (any, bool) {
+		err = askOnce(t, s)
+		return err, kindOf(err) != cloud.Later
+	})
+	return err
+}
+
+func kindOf(err error) cloud.Kind {
+	if e, ok := errors.AsType[*cloud.Error](err); ok {
+		return e.Kind
+	}
+	return ""
+}
+
+func askOnce(t *testing.T, s *Session) error {
 	t.Helper()
 	_, err := Do(t.Context(), s, func(ctx context.Context, c *vim25.Client) (*time.Time, error) {
 		return methods.GetCurrentTime(ctx, c)

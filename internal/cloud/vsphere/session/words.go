@@ -48,7 +48,7 @@ func (s *Session) Told(ctx context.Context, machine string, done bool, err error
 		return err
 	}
 	first, again := s.stories.tell(machine, story{told.Reason, told.Message, lasting(told.Message)})
-	if !again {
+	if !again && Asked(err) { // otherwise it is the account that waits, which is told once for all machines
 		logr.FromContextOrDiscard(ctx).Info("the vCenter refused", "machine", machine, "reason", told.Reason,
 			"message", told.Message, "cause", told.Err.Error())
 	}
@@ -81,7 +81,7 @@ func (s *stories) tell(machine string, now story) (first story, again bool) {
 }
 
 // changing is what may differ between two faults of the same cause: ids, addresses, counts.
-var changing = regexp.MustCompile(`[0-9a-fA-F]{8}(-[0-9a-fA-F]{4,12}){4}|0x[0-9a-fA-F]+|[0-9]+`)
+var changing = regexp.MustCompile(`[0-9a-fA-F]{8}(-[0-9a-fA-F]{4,12}){4}|0x[0-9a-fA-F]+|\d+`)
 
 func lasting(message string) string { return changing.ReplaceAllString(message, "#") }
 
@@ -109,7 +109,7 @@ func (s *Session) speak(err error) error {
 	with.Err = spoken{told}
 	server := cloud.Clean(s.to.server, maxServer)
 	if said := words(told.Err); said != "" {
-		with.Message = fmt.Sprintf(`%s; vCenter %s says: "%s"`, told.Message, server, said)
+		with.Message = told.Message + "; vCenter " + server + ` says: "` + said + `"`
 	} else {
 		with.Message = fmt.Sprintf("%s (vCenter %s)", told.Message, server)
 	}

@@ -34,8 +34,11 @@ func at(server string) *Session { return &Session{to: endpoint{server: server}} 
 // TestWords: people read what the vCenter says, in its own words, and which vCenter it is.
 func TestWords(t *testing.T) {
 	generic := &types.GenericVmConfigFault{Reason: "Failed to lock the file"}
-	generic.FaultMessage = []types.LocalizableMessage{{Message: "Failed to start the\nvirtual machine."}, {Message: "Failed to lock the file"}}
-	denied := &types.NoPermission{PrivilegeId: "VirtualMachine.Inventory.Create", Object: &types.ManagedObjectReference{Type: "Folder", Value: "group-v3"}}
+	generic.FaultMessage = []types.LocalizableMessage{
+		{Message: "Failed to start the\nvirtual machine."}, {Message: "Failed to lock the file"},
+	}
+	denied := &types.NoPermission{PrivilegeId: "VirtualMachine.Inventory.Create"}
+	denied.Object = &types.ManagedObjectReference{Type: "Folder", Value: "group-v3"}
 	since8 := &types.NoPermission{MissingPrivileges: []types.NoPermissionEntityPrivileges{{
 		Entity: types.ManagedObjectReference{Type: "Network", Value: "network-1"}, PrivilegeIds: []string{"Network.Assign"},
 	}}}

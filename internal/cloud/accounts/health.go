@@ -1,0 +1,58 @@
+package accounts
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+const (
+	// tellEvery is how often it is looked whether accounts are broken.
+	tellEvery = time.Second
+
+	// quiet is how long nothing is told of an account after it was said to be broken and then to be back: a server may change
+	// between both as often as it likes.
+	quiet = time.Minute
+)
+
+// told is what the log says of an account.
+type told struct {
+	broken bool
+	next   time.Time // when it may be said to be broken again
+}
+
+// news says whether there is something to tell.
+func (t *told) news(broken bool, now time.Time) bool {
+	if broken == t.broken || broken && now.Before(t.next) {
+		return false
+	}
+	if t.broken = broken; broken {
+		t.next = now.Add(quiet)
+	}
+	return true
+}
+
+// tell writes a line when an account breaks and one when it is back, for all of its machines.
+func (r *Register) tell(ctx context.Context) {
+	log := logr.FromContextOrDiscard(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, a := range r.open {
+		h := a.cloud.Health()
+		if !a.told.news(h.Broken, r.now()) {
+			continue
+		}
+		log := log.WithValues("secret", a.first().secret.String(), "server", cloud.Clean(h.Server, maxServer))
+		if h.Broken {
+			log.Info("The cloud of the account does not answer, or does not let it in; calls fail until it does", "error", h.Cause)
+			continue
+		}
+		log.Info("The cloud of the account answers again")
+	}
+}
+
+// maxServer is longer than the name of a host and its port.
+const maxServer = 260

@@ -1,0 +1,111 @@
+package vsphere
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
+)
+
+// TestHungVCenter: of 500 machines on a vCenter that answers nothing, a few hold a worker, and those of another one go on.
+func TestHungVCenter(t *testing.T) {
+	for name, loggedIn := range map[string]bool{"at the login": false, "with a session": true} {
+		t.Run(name, func(t *testing.T) {
+			v := newStage(t)
+			a, m := v.account(), v.machine("m")
+			if loggedIn {
+				wantAbsent(t, a, m)
+			}
+			held := v.HoldMethod()
+			var inside sync.WaitGroup
+			var working atomic.Int32
+			for i := range 500 {
+				m := v.machine(fmt.Sprint("m", i))
+				working.Add(1)
+				inside.Go(func() {
+					defer working.Add(-1)
+					_, _ = a.Ensure(t.Context(), m)
+				})
+			}
+			wait.Until(t, "the others to have an answer", func() (any, bool) { n := working.Load(); return n, n <= session.InFlight })
+			if _, most := held.Now(); most > session.InFlight {
+				t.Errorf("%d calls in flight", most)
+			}
+			other := newStage(t)
+			running(t, other.account(), other.machine("m"))
+			held.Release()
+			inside.Wait()
+			expect.Same(t, "VMs", true, len(v.VMs()) <= session.InFlight)
+		})
+	}
+}
+
+// away is a vCenter behind a door that can be shut.
+type away struct {
+	*stage
+	door  *vcenter.Door
+	shut  atomic.Bool
+	calls atomic.Int32
+}
+
+func newAway(t *testing.T) *away {
+	t.Helper()
+	v := &away{stage: newStage(t)}
+	v.door = v.Open(func(_ string, next http.Handler, w http.ResponseWriter, r *http.Request) {
+		v.calls.Add(1)
+		if v.shut.Load() {
+			vcenter.Abort()
+		}
+		next.ServeHTTP(w, r)
+	})
+	t.Cleanup(v.door.Close)
+	return v
+}
+
+// TestOutage: each machine is woken when the vCenter goes, to tell of it, and when it is back. Between these they ask nothing,
+// and say the same.
+func TestOutage(t *testing.T) {
+	v := newAway(t)
+	machines := machinesOf(t, v.stage, 5)
+	c := expect.Got(Provider{}.Connect(v.door.Credentials()))(t)
+	a, _ := c.(*account)
+	a.session.ProbeEvery = 10 * time.Millisecond
+	w := watchOn(t, a)
+	t.Cleanup(func() { _ = a.Close(context.Background()) })
+	w.awaitTimes(t, machines, 1)
+
+	v.shut.Store(true)
+	v.door.CloseClientConnections()
+	w.awaitTimes(t, machines, 2)
+	expect.Same(t, "broken", true, a.Health().Broken)
+	texts := map[string]bool{}
+	for range 100 {
+		for _, m := range machines {
+			_, err := a.Observe(t.Context(), m)
+			cloudtest.WantError(t, err, cloud.Transient, infrav1.CloudUnreachableReason)
+			texts[err.Error()] = true
+		}
+	}
+	expect.Same(t, "sentences", 1, len(texts))
+
+	v.shut.Store(false)
+	w.awaitTimes(t, machines, 3)
+	for _, m := range machines {
+		vm := expect.Got(a.Observe(t.Context(), m))(t)
+		expect.Same(t, "state", cloud.Running, vm.State)
+		expect.Same(t, "keys", 3, w.times(m.Key))
+	}
+	expect.Same(t, "broken", false, a.Health().Broken)
+	expect.Same(t, "watches that were left", 0, len(a.left))
+}

@@ -1,0 +1,97 @@
+package session
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+const (
+	// InFlight is how many callers an account serves at a time, beside its watch. With the wait for changes that makes four
+	// connections.
+	InFlight    = 3
+	connections = InFlight + 1
+
+	// busyPause is when a caller who found no place looks again by itself. Freed tells when there is one.
+	busyPause = time.Second
+)
+
+// errBusy is the answer to a caller who finds no place: a worker that waited for one would be missing to other accounts.
+var errBusy = &cloud.Error{
+	Kind: cloud.Later, Message: "the vCenter is answering other calls of this account", After: busyPause, Err: errUnasked,
+}
+
+// limit counts the callers who have a place.
+type limit struct {
+	mu    sync.Mutex
+	taken int
+}
+
+func (l *limit) take() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.taken >= InFlight {
+		return false
+	}
+	l.taken++
+	return true
+}
+
+func (l *limit) give() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.taken--
+}
+
+// visit is what the calls of one context share.
+type visit struct {
+	mu     sync.Mutex
+	inside bool // it has a place
+	over   bool
+	beside bool // it needs none
+}
+
+type visitKey struct{}
+
+// Visit lets the calls of a context share a place, which the first of them takes. leave gives it back.
+func (s *Session) Visit(ctx context.Context) (inner context.Context, leave func()) {
+	v := &visit{}
+	return context.WithValue(ctx, visitKey{}, v), func() {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		if v.over = true; !v.inside {
+			return
+		}
+		v.inside = false
+		s.limit.give()
+		if s.Freed != nil {
+			s.Freed()
+		}
+	}
+}
+
+// Beside is for the calls of the watch, which need no place: the callers wait for what it tells.
+func Beside(ctx context.Context) context.Context {
+	return context.WithValue(ctx, visitKey{}, &visit{beside: true})
+}
+
+// Enter takes the place of a context that has none yet. It is an error if there is none, or if the vCenter does not answer. Do
+// calls it; so must a caller who is about to wait for the calls of another one.
+func (s *Session) Enter(ctx context.Context) error {
+	if err := s.ready(ctx); err != nil {
+		return err
+	}
+	v, _ := ctx.Value(visitKey{}).(*visit)
+	if v == nil || v.beside {
+		return nil
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.inside && !v.over && !s.limit.take() {
+		return errBusy
+	}
+	v.inside = !v.over
+	return nil
+}

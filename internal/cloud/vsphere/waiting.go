@@ -1,0 +1,101 @@
+package vsphere
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// inTurn pursues a goal from memory, or in one of the places that callers share. Who is too early is woken when it is time.
+func (a *account) inTurn(ctx context.Context, m cloud.Machine, want goal) (cloud.VM, error) {
+	a.folders.note(m.Spec.VSphere)
+	if err := a.waiting.await(m, a.now()); err != nil {
+		return cloud.VM{}, err
+	}
+	ctx, leave := a.session.Visit(ctx)
+	defer leave()
+	vm, err := a.pursue(ctx, m, want)
+	return vm, a.waiting.note(m, err)
+}
+
+// firstSnapshot is how long a machine waits for the list of all VMs before it asks for its own.
+const firstSnapshot = time.Minute
+
+// waiting are the machines that have asked for something and shall be woken: when the list of VMs has arrived, or when a place
+// among the callers is free.
+type waiting struct {
+	mu    sync.Mutex
+	keys  map[cloud.Key]bool
+	order []cloud.Key
+	begun time.Time // of the watch that has not told of all VMs yet; zero if none is running
+	wake  *outbox   // of the running watch
+}
+
+// await is an error while the list of all VMs is under way, which answers without a call what each machine would ask.
+func (w *waiting) await(m cloud.Machine, now time.Time) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	left := w.begun.Add(firstSnapshot).Sub(now)
+	if w.begun.IsZero() || left <= 0 {
+		return nil
+	}
+	w.add(m.Key)
+	return &cloud.Error{Kind: cloud.Later, Message: "waiting for the vCenter's list of VMs", After: left}
+}
+
+// note notes a machine whose error says that it was too early.
+func (w *waiting) note(m cloud.Machine, err error) error {
+	if e, ok := errors.AsType[*cloud.Error](err); ok && e.Kind == cloud.Later {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.add(m.Key)
+	}
+	return err
+}
+
+func (w *waiting) add(key cloud.Key) {
+	if w.keys[key] {
+		return
+	}
+	if w.keys == nil {
+		w.keys = map[cloud.Key]bool{}
+	}
+	w.keys[key] = true
+	w.order = append(w.order, key)
+}
+
+// begin notes a watch that is to tell of all VMs.
+func (w *waiting) begin(now time.Time, wake *outbox) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.begun, w.wake = now, wake
+}
+
+// over notes that the watch has told of all VMs, or has ended, and returns those that wait.
+func (w *waiting) over(running bool) []cloud.Key {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.begun = time.Time{}
+	if !running {
+		w.wake = nil
+	}
+	keys := w.order
+	w.keys, w.order = nil, nil
+	return keys
+}
+
+// freed wakes the one that has waited for the longest time. Without a watch, each looks again by itself.
+func (w *waiting) freed() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.wake == nil || len(w.order) == 0 || !w.begun.IsZero() {
+		return
+	}
+	key := w.order[0]
+	w.order = w.order[1:]
+	delete(w.keys, key)
+	w.wake.add(key)
+}

@@ -1,0 +1,274 @@
+package vsphere
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
+)
+
+// watching is a watch that is started again when it ends, as accounts does.
+type watching struct {
+	mu   sync.Mutex
+	sent map[cloud.Key]int
+}
+
+// watchOn does not wait until the account is in sync.
+func watchOn(t *testing.T, a *account) *watching {
+	t.Helper()
+	w := &watching{sent: map[cloud.Key]int{}}
+	ctx, end := context.WithCancel(context.Background())
+	keys := make(chan cloud.Key)
+	var running sync.WaitGroup
+	running.Go(func() {
+		for ctx.Err() == nil {
+			_ = a.Watch(ctx, keys)
+		}
+		close(keys)
+	})
+	running.Go(func() {
+		for key := range keys {
+			w.mu.Lock()
+			w.sent[key]++
+			w.mu.Unlock()
+		}
+	})
+	t.Cleanup(func() {
+		end()
+		running.Wait()
+	})
+	return w
+}
+
+// times is how often a key was sent.
+func (w *watching) times(key cloud.Key) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.sent[key]
+}
+
+// awaitTimes waits until each machine was woken so often.
+func (w *watching) awaitTimes(t *testing.T, machines []cloud.Machine, want int) {
+	t.Helper()
+	for _, m := range machines {
+		wait.Until(t, fmt.Sprintf("key %s, %d times", m.Key.Name, want), func() (any, bool) {
+			n := w.times(m.Key)
+			return n, n >= want
+		})
+	}
+}
+
+func machinesOf(t *testing.T, v *stage, n int) (all []cloud.Machine) {
+	t.Helper()
+	a := v.account()
+	for i := range n {
+		m := v.machine(fmt.Sprint("m", i))
+		running(t, a, m)
+		m.Existed = true
+		all = append(all, m)
+	}
+	return all
+}
+
+func wantLater(t *testing.T, err error) {
+	t.Helper()
+	if e, ok := errors.AsType[*cloud.Error](err); !ok || e.Kind != cloud.Later || e.After <= 0 || e.After > firstSnapshot {
+		t.Fatalf("error = %v, want Later, in at most %s", err, firstSnapshot)
+	}
+}
+
+// TestRestartAsksNothing: a process that starts, or has lost its connection, waits for the list of VMs. It asks for none of them,
+// and wakes each once.
+func TestRestartAsksNothing(t *testing.T) {
+	v := newStage(t)
+	machines := machinesOf(t, v, 5)
+	a := v.account()
+	held := v.HoldMethod("WaitForUpdatesEx")
+	t.Cleanup(held.Release)
+	w := watchOn(t, a)
+	wait.Until(t, "the wait for all VMs", func() (any, bool) { now, _ := held.Now(); return now, now == 1 })
+	v.Count()
+	for _, m := range machines {
+		_, err := a.Observe(t.Context(), m)
+		wantLater(t, err)
+		_, err = a.Ensure(t.Context(), m)
+		wantLater(t, err)
+		wantLater(t, a.Delete(t.Context(), m))
+	}
+	created := v.machine("new") // has no VM whose key could be sent
+	_, err := a.Ensure(t.Context(), created)
+	wantLater(t, err)
+	expect.Got(a.Server(t.Context()))(t)
+	compare(t, "before the first list", v, map[string]int{})
+	expect.Same(t, "keys before the first list", 0, len(w.sent))
+	held.Release()
+	w.awaitTimes(t, append(machines, created), 1)
+	for _, m := range machines {
+		vm := expect.Got(a.Observe(t.Context(), m))(t)
+		expect.Same(t, "state", cloud.Running, vm.State)
+		expect.Same(t, "keys", 1, w.times(m.Key))
+	}
+	compare(t, "after it", v, map[string]int{})
+}
+
+// TestRestartOf5000: what a restart asks of a vCenter is its pages of VMs and a few calls beside, and each machine is woken once.
+func TestRestartOf5000(t *testing.T) {
+	const count, most = 5000, 60
+	v := newStage(t)
+	machines := make([]cloud.Machine, count)
+	for i := range machines {
+		machines[i] = v.machine(fmt.Sprint("m", i))
+	}
+	crowd := vcenter.Crowd(count, func(n int) string {
+		m := machines[n]
+		return vcenter.Property("config.instanceUuid", "xsd:string", idOf(m)) +
+			vcenter.Property("runtime.powerState", "VirtualMachinePowerState", "poweredOn") +
+			vcenter.Property("runtime.connectionState", "VirtualMachineConnectionState", "connected") +
+			vcenter.Extra(markOwner, m.Key.String()) + vcenter.Extra(markProviderID, m.ProviderID)
+	})
+	var calls atomic.Int32
+	door := v.Open(func(_ string, next http.Handler, w http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
+		next.ServeHTTP(w, r)
+	}, crowd)
+	t.Cleanup(door.Close)
+	a, _ := expect.Got(Provider{}.Connect(door.Credentials()))(t).(*account)
+	start := time.Now()
+	w := watchOn(t, a)
+	t.Cleanup(func() { _ = a.Close(context.Background()) })
+	w.awaitTimes(t, machines, 1)
+	for _, m := range machines {
+		vm := expect.Got(a.Observe(t.Context(), m))(t)
+		expect.Same(t, "state", cloud.Running, vm.State)
+		expect.Same(t, "keys", 1, w.times(m.Key))
+	}
+	t.Logf("%d calls, %s", calls.Load(), time.Since(start).Round(time.Millisecond))
+	if n := calls.Load(); n > most {
+		t.Errorf("%d calls, want at most %d", n, most)
+	}
+}
+
+// TestReconnectWakesOnce: a lost connection wakes no machine before its VM is known again.
+func TestReconnectWakesOnce(t *testing.T) {
+	v := newStage(t)
+	machines := machinesOf(t, v, 3)
+	a := v.account()
+	w := watchOn(t, a)
+	w.awaitTimes(t, machines, 1)
+	held := v.HoldMethod("WaitForUpdatesEx")
+	t.Cleanup(held.Release)
+	v.CloseClientConnections()
+	wait.Until(t, "the new wait", func() (any, bool) { now, _ := held.Now(); return now, now >= 1 && !a.inventory.isSynced() })
+	for _, m := range machines {
+		expect.Same(t, "keys", 1, w.times(m.Key))
+	}
+	held.Release()
+	w.awaitTimes(t, machines, 2)
+}
+
+// TestSnapshotIsLate: a machine does not wait for ever for a list that does not come.
+func TestSnapshotIsLate(t *testing.T) {
+	v := newStage(t)
+	m := machinesOf(t, v, 1)[0]
+	a := v.account()
+	var later atomic.Int64
+	a.now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	held := v.HoldMethod("WaitForUpdatesEx")
+	t.Cleanup(held.Release)
+	watchOn(t, a)
+	wait.Until(t, "the wait for all VMs", func() (any, bool) { now, _ := held.Now(); return now, now == 1 })
+	_, err := a.Observe(t.Context(), m)
+	wantLater(t, err)
+	later.Store(int64(firstSnapshot))
+	vm := expect.Got(a.Observe(t.Context(), m))(t)
+	expect.Same(t, "state", cloud.Running, vm.State)
+}
+
+// TestHalfMadeWatcher: what cannot be made as a whole is removed again, because it is tried for as long as the session lasts.
+func TestHalfMadeWatcher(t *testing.T) {
+	v := newStage(t)
+	a := v.account()
+	wantAbsent(t, a, v.machine("m"))
+	v.Deny("CreateFilter", "System.View")
+	v.Count()
+	for range 5 {
+		err := a.Watch(t.Context(), make(chan cloud.Key))
+		cloudtest.WantError(t, err, cloud.Denied, infrav1.CredentialsRejectedReason)
+	}
+	calls := v.Count()
+	expect.Same(t, "collectors", calls["CreatePropertyCollector"], calls["DestroyPropertyCollector"])
+	expect.Same(t, "views", calls["CreateContainerView"]+calls["CreateListView"], calls["DestroyView"])
+	expect.Same(t, "tries", 5, calls["CreatePropertyCollector"])
+}
+
+// TestLimitedUser: one who may not see the root folder is told of the VMs in the folders that specs name, also of those that are
+// named later.
+func TestLimitedUser(t *testing.T) {
+	v := newStage(t)
+	machines := machinesOf(t, v, 2)
+	c := expect.Got(Provider{}.Connect(with(v.Credentials(), "username", vcenter.Limited)))(t)
+	a, _ := c.(*account)
+	w := watchOn(t, a)
+	t.Cleanup(func() { _ = a.Close(context.Background()) })
+	misspelt := v.machine("misspelt")
+	misspelt.Spec.VSphere.Folder = "no-such-folder"
+	for _, m := range append([]cloud.Machine{misspelt}, machines...) {
+		wait.Until(t, "the machine to be seen", func() (any, bool) {
+			_, err := a.Observe(t.Context(), m)
+			return err, err == nil || errors.Is(err, cloud.ErrNotFound)
+		})
+	}
+	w.awaitTimes(t, machines, 1)
+	wait.Until(t, "the inventory", func() (any, bool) {
+		n := len(a.inventory.all())
+		return n, n == len(machines) && a.inventory.isSynced()
+	})
+	v.Count()
+	before := w.times(machines[0].Key)
+	v.SetExtra(machines[0].Name, reportKey, "x")
+	wait.Until(t, "the change", func() (any, bool) { n := w.times(machines[0].Key); return n, n > before })
+	vm := expect.Got(a.Observe(t.Context(), machines[0]))(t)
+	expect.Same(t, "report", "x", vm.Report)
+	compare(t, "for a change", v, map[string]int{})
+}
+
+// TestFoldersAreBounded: a tenant who writes specs without end does not fill the list of folders.
+func TestFoldersAreBounded(t *testing.T) {
+	var f folders
+	for i := range 10 * maxFolders {
+		f.note(&infrav1.VSphereVM{Datacenter: vcenter.Datacenter, Folder: fmt.Sprint(i)})
+	}
+	all, _ := f.all()
+	expect.Same(t, "folders", maxFolders, len(all))
+}
+
+// TestUnaskedCloneIsNotLost: a clone that was never asked for makes no one wait for it.
+func TestUnaskedCloneIsNotLost(t *testing.T) {
+	v := newStage(t)
+	a, m := v.account(), v.machine("m")
+	wantAbsent(t, a, m)
+	ctx, leave := a.session.Visit(t.Context())
+	for range session.InFlight {
+		ctx, end := a.session.Visit(t.Context())
+		expect.OK(t, a.session.Enter(ctx))
+		t.Cleanup(end)
+	}
+	wantLater(t, a.start(ctx, m, switchingOn, types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}))
+	wantLater(t, a.start(ctx, m, cloning, types.ManagedObjectReference{}))
+	leave()
+	expect.Same(t, "an answer was lost", true, a.ledger.recall(m).answerLost.IsZero())
+}
