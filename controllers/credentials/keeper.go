@@ -11,7 +11,7 @@
 //     Secret cannot be read, what was known of it stands.
 //   - A Secret has our finalizer for as long as a machine that may have a VM names it: without credentials no VM can be removed.
 //     One that is being deleted serves these machines until then. Free ends that for a machine, before the machine itself is let
-//     go.
+//     go. A Secret that is being deleted goes only when each of its last machines is gone or has RemovedAnnotation.
 //   - The Secrets of a namespace hold at most MaxKept bytes. What is more is refused.
 package credentials
 
@@ -120,6 +120,8 @@ type use struct {
 	secret      types.NamespacedName
 	uid         types.UID
 	holds, ours bool
+	// unsure: only this process knows that nothing is left of its VM. The Secret must not be lost before that is written down.
+	unsure bool
 }
 
 // secret is what is known of a Secret.
@@ -189,6 +191,15 @@ func (s *secret) count(u use, by int) {
 
 // needed says that a machine may have a VM. For one of another manager we only leave the finalizer where it is.
 func (s *secret) needed() bool { return s.holders > 0 || s.held && s.others > 0 }
+
+func (s *secret) anyUnsure() bool {
+	for _, u := range s.users {
+		if u.unsure {
+			return true
+		}
+	}
+	return false
+}
 
 // used says that the Secret must be read again.
 func (s *secret) used() bool { return s.ours > 0 || s.held && s.others == 0 || len(s.waiting) > 0 }

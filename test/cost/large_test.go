@@ -163,6 +163,12 @@ func (s *stage) hang() {
 	defer held.Release()
 	half := s.machines / 2
 	s.remove(half)
+	s.await("calls that hang", func() string {
+		if now, _ := held.Now(); now == 0 {
+			return "there is none"
+		}
+		return ""
+	})
 	m, begin := other.list()[0], time.Now()
 	other.vcenter.PowerOff(m.Status.ComputerName)
 	other.awaitStopped(m.Name)
