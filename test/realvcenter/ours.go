@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -121,6 +122,7 @@ func (r *runner) newMachine(n int, by *ours, userData []byte) (*machine, error) 
 	object.Spec.ProviderID = who.ProviderID
 	m := &machine{by: by, Machine: cloud.Machine{
 		Identity: who, Key: cloud.Key{Namespace: namespace, Name: who.Name}, Spec: object.Spec, UserData: cloud.UserData(userData).Read,
+		Created: time.Now(), // so there is no request of an earlier process to wait for
 	}}
 	r.machines = append(r.machines, m)
 	return m, nil
@@ -194,7 +196,7 @@ func (m *machine) remove(ctx context.Context, pause time.Duration) error {
 // mayPass says whether the controllers would try again soon.
 func mayPass(err error) bool {
 	known, ok := errors.AsType[*cloud.Error](err)
-	return ok && (known.Kind == cloud.Transient || known.Kind == cloud.Throttled)
+	return ok && slices.Contains([]cloud.Kind{cloud.Transient, cloud.Throttled, cloud.Later}, known.Kind)
 }
 
 // until asks again until the answer is true or an error, for at most a limit, or without one if that is zero.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 )
@@ -65,7 +67,7 @@ func (s *stage) noneLeft(t *testing.T, what string) {
 	t.Helper()
 	ours := slices.DeleteFunc(s.VMs(), func(name string) bool { return !strings.HasPrefix(name, "cw-") })
 	if len(ours) > 0 {
-		t.Errorf("%s: left are %v", what, ours)
+		t.Errorf("%s: left are %v; what it said:\n%s", what, ours, s.said.String())
 	}
 }
 
@@ -214,6 +216,16 @@ func TestRestart(t *testing.T) {
 	s.ask = func(context.Context, string) bool { s.EndSessions(); return true }
 	expect.Same(t, "verdicts", map[string]verdict{"find-after-restart": holds}, verdicts(expect.Got(run(t.Context(), s.options))(t)))
 	s.noneLeft(t, "after a restart")
+}
+
+// What passes by itself ends neither the making of a VM nor its removal: after a restart there is no list of VMs at first.
+func TestMayPass(t *testing.T) {
+	for kind, want := range map[cloud.Kind]bool{
+		cloud.Later: true, cloud.Transient: true, cloud.Throttled: true, cloud.Denied: false, cloud.Invalid: false,
+	} {
+		expect.Same(t, string(kind), want, mayPass(fmt.Errorf("delete: %w", &cloud.Error{Kind: kind})))
+	}
+	expect.Same(t, "not found", false, mayPass(cloud.ErrNotFound))
 }
 
 // The instance UUID of an earlier report is compared.
