@@ -74,6 +74,13 @@ func (c cloud) fits(userData []byte) error {
 		len(userData), c.limit)
 }
 
+// gzipExtra is more than gzip adds to data that it cannot make smaller: a head, a tail, and 5 bytes in 64 KiB.
+const gzipExtra = 64
+
+// guestInfoCarries packs only what might be too much: it takes more time than all the rest of a rendering.
 func guestInfoCarries(userData []byte) bool {
+	if base64.StdEncoding.EncodedLen(len(userData)+gzipExtra) <= maxGuestInfoBytes {
+		return true
+	}
 	return base64.StdEncoding.EncodedLen(len(scripts.Gzip(userData))) <= maxGuestInfoBytes
 }

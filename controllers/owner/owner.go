@@ -16,6 +16,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/cluster-api/util/annotations"
+	"sigs.k8s.io/cluster-api/util/conditions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -127,6 +128,22 @@ func ClusterChanged() predicate.Predicate {
 		now, same := e.ObjectNew.(*clusterv1.Cluster)
 		return !ok || !same || !equality.Semantic.DeepEqual(before.Status.Initialization, now.Status.Initialization)
 	}})
+}
+
+// MachineChanged passes only those changes of a Machine that matter to what belongs to it. Cluster API writes the status of a
+// Machine many times in its life, most of all while it is removed.
+func MachineChanged() predicate.Predicate {
+	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{},
+		predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok := e.ObjectOld.(*clusterv1.Machine)
+			now, same := e.ObjectNew.(*clusterv1.Machine)
+			return !ok || !same || before.Status.NodeRef != now.Status.NodeRef || nodeHealth(before) != nodeHealth(now)
+		}})
+}
+
+// nodeHealth is the reason by which Cluster API says how the Node fares.
+func nodeHealth(machine *clusterv1.Machine) string {
+	return conditions.GetReason(machine, clusterv1.MachineNodeHealthyCondition)
 }
 
 // Paused says whether the Cluster, or the object itself, is paused.

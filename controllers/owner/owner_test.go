@@ -56,6 +56,36 @@ func TestClusterChanged(t *testing.T) {
 	}
 }
 
+func TestMachineChanged(t *testing.T) {
+	healthy := func(reason string) func(*clusterv1.Machine) {
+		return func(m *clusterv1.Machine) {
+			m.Status.Conditions = []metav1.Condition{{Type: clusterv1.MachineNodeHealthyCondition, Reason: reason}}
+		}
+	}
+	cases := map[string]struct {
+		reason string
+		change func(m *clusterv1.Machine)
+		wakes  bool
+	}{
+		"phase":   {"nothing depends on it", func(m *clusterv1.Machine) { m.Status.Phase = "Deleting" }, false},
+		"node":    {"the machine has joined", func(m *clusterv1.Machine) { m.Status.NodeRef.Name = "node" }, true},
+		"health":  {"the Node was deleted", healthy(clusterv1.MachineNodeDeletedReason), true},
+		"spec":    {"the user data is there, or the deletion has begun", func(m *clusterv1.Machine) { m.Generation++ }, true},
+		"labels":  {"it may be another Cluster's", func(m *clusterv1.Machine) { m.Labels = map[string]string{"a": "b"} }, true},
+		"renewal": {"a list is read again now and then", func(m *clusterv1.Machine) { m.ResourceVersion = "2" }, false},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			before := &clusterv1.Machine{}
+			now := before.DeepCopy()
+			test.change(now)
+			if got := owner.MachineChanged().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: now}); got != test.wakes {
+				t.Errorf("wakes %t, want %t: %s", got, test.wakes, test.reason)
+			}
+		})
+	}
+}
+
 // An owner that is missing is told of once Cluster API has had its time.
 func TestExpected(t *testing.T) {
 	created := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)

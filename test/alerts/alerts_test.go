@@ -138,7 +138,7 @@ var stories = map[string]story{
 			"CapacityExhausted.",
 	}},
 	"a machine that does not go": {managers + notReady("Deleting", 10), 60, []string{
-		"CapwinMachineNotDeleted{reason=Deleting}: A Windows machine has been going for 1h 10m 0s.",
+		"CapwinMachineNotDeleted{reason=Deleting}: A Windows machine was deleted 1h 10m 0s ago and is still there.",
 	}},
 	"machines fail one after the other": {
 		managers + counter(`capwin_bootstrap_failures_total{reason="ApiServerUnreachable"}`, "0.1"), 90, []string{

@@ -159,15 +159,18 @@ func (a *attacker) create(t *testing.T, object client.Object, spec map[string]an
 	expect.Says(t, "a namespace in a reference", err, "unknown field")
 	expect.Says(t, "a namespace in a reference", err, `namespace"`)
 	expect.OK(t, a.Client.Create(t.Context(), made))
-	if content := string(expect.Got(made.MarshalJSON())(t)); strings.Contains(content, a.victim.Name) {
+	if content := string(expect.Got(made.MarshalJSON())(t)); strings.Contains(content, `"`+a.victim.Name+`"`) {
 		t.Errorf("the API server keeps the namespace: %s", content)
 	}
 }
 
-// unread checks that no manager of ours has read an object of the victim.
+// unread checks that no manager of ours has read an object of the victim, but the credentials that its own machine names, which are
+// read whoever attacks.
 func (a *attacker) unread(t *testing.T, verdict string) string {
 	t.Helper()
-	if read := expect.Got(shared.Management.Read(a.victim.Name))(t); len(read) > 0 {
+	read := expect.Got(shared.Management.Read(a.victim.Name))(t)
+	read = slices.DeleteFunc(read, func(object string) bool { return object == "secrets/"+world.Credentials })
+	if len(read) > 0 {
 		t.Errorf("objects of the victim were read: %v", read)
 	}
 	return verdict

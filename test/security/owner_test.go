@@ -3,6 +3,7 @@ package security
 import (
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -164,6 +165,7 @@ func othersWindows(t *testing.T) string {
 	evil.Core.Spec.InfrastructureRef.Name = "victim"
 	expect.OK(t, s.Client.Create(t.Context(), evil.Config))
 	expect.OK(t, s.Client.Create(t.Context(), evil.Core))
+	s.clock.advance(time.Minute) // the config says nothing of what comes in a moment
 	verdict := s.gainsNothing(t, evil, world.Config("Ready Unknown WaitingForMachineIdentity"))
 	if after := s.NewMachine("victim").Load(t); !metav1.IsControlledBy(after.Windows, before.Core) {
 		t.Errorf("the victim's WindowsMachine is owned by %v", after.Windows.OwnerReferences)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -58,8 +59,14 @@ func (m *Management) manager(component string) (*process, error) {
 	return nil, fmt.Errorf("no manager of %s runs", component)
 }
 
-// Request is one that a manager of ours made. Secret is the name, where it is about one.
-type Request struct{ Component, Namespace, Verb, Resource, Secret string }
+// Request is one that a manager of ours made.
+type Request struct {
+	Component, Namespace, Verb, Resource string
+	// Secret is the name, where it is about one.
+	Secret string
+	// Conflict says that it would have changed an object of which the manager had seen an earlier version.
+	Conflict bool
+}
 
 // Requests counts what our managers have asked the API server for so far.
 func (m *Management) Requests() (map[Request]int, error) {
@@ -83,12 +90,17 @@ func (m *Management) Requests() (map[Request]int, error) {
 			Verb      string
 			User      struct{ Username string }
 			ObjectRef struct{ Namespace, Resource, Subresource, Name string }
+
+			ResponseStatus struct{ Code int }
 		}
 		if json.Unmarshal(lines.Bytes(), &event) != nil || users[event.User.Username] == "" {
 			continue // the last line may be half written
 		}
 		resource := strings.TrimSuffix(event.ObjectRef.Resource+"/"+event.ObjectRef.Subresource, "/")
-		request := Request{users[event.User.Username], event.ObjectRef.Namespace, event.Verb, resource, ""}
+		request := Request{
+			Component: users[event.User.Username], Namespace: event.ObjectRef.Namespace, Verb: event.Verb, Resource: resource,
+			Conflict: event.ResponseStatus.Code == http.StatusConflict,
+		}
 		if resource == "secrets" {
 			request.Secret = event.ObjectRef.Name
 		}

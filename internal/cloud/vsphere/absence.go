@@ -3,6 +3,7 @@ package vsphere
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -115,4 +116,18 @@ func withWayOut(err error) error {
 	told := *known
 	told.Message += "; if the VM is gone for certain, remove the finalizer " + infrav1.MachineFinalizer + " from the WindowsMachine"
 	return &told
+}
+
+// keepGone is how long it is remembered that nothing is left of a machine. Its object is looked at again until it is gone, too.
+const keepGone = time.Minute
+
+// goneLately says until when it is remembered of machines, by their provider ids.
+type goneLately map[string]time.Time
+
+func (g *goneLately) note(m cloud.Machine, now time.Time) {
+	if *g == nil {
+		*g = goneLately{}
+	}
+	maps.DeleteFunc(*g, func(_ string, until time.Time) bool { return !now.Before(until) })
+	(*g)[m.ProviderID] = now.Add(keepGone)
 }

@@ -46,12 +46,15 @@ func (a *account) Ensure(ctx context.Context, m cloud.Machine) (cloud.VM, error)
 
 // Delete switches the VM off, destroys it, and then makes sure that none can appear.
 func (a *account) Delete(ctx context.Context, m cloud.Machine) error {
+	if a.ledger.struck(m, a.now()) && a.inventory.lacks(m) {
+		return cloud.ErrNotFound
+	}
 	if a.ledger.abandon(m) {
 		a.clones.Forget(m)
 	}
 	_, err := a.inTurn(ctx, m, wantGone)
 	if errors.Is(err, cloud.ErrNotFound) {
-		a.ledger.strike(m)
+		a.ledger.strike(m, a.now())
 		a.clones.Forget(m)
 	}
 	return withWayOut(err)

@@ -100,6 +100,12 @@ func TestCalls(t *testing.T) {
 	if sum(deleted, "PowerOffVM_Task") != 1 || sum(deleted, "Destroy_Task") != 1 || sum(deleted) > 8 {
 		t.Errorf("deleting: calls %v, want 2 tasks and 8 calls at most", deleted)
 	}
+	for range 3 {
+		if err := a.Delete(t.Context(), m); !errors.Is(err, cloud.ErrNotFound) {
+			t.Fatalf("Delete = %v, want %v", err, cloud.ErrNotFound)
+		}
+	}
+	compare(t, "while its object is not gone yet", v, map[string]int{})
 }
 
 func compare(t *testing.T, what string, v *stage, want map[string]int) {

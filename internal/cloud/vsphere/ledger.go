@@ -125,6 +125,7 @@ func (w *work) postpone(err error, now time.Time) {
 type ledger struct {
 	mu   sync.Mutex
 	work map[string]*work // by provider id
+	gone goneLately
 }
 
 // recall returns what is remembered of m.
@@ -184,11 +185,19 @@ func (l *ledger) abandon(m cloud.Machine) (first bool) {
 	return first
 }
 
-// strike drops what is remembered of m.
-func (l *ledger) strike(m cloud.Machine) {
+// strike drops what is remembered of m, but for a short time that it is gone.
+func (l *ledger) strike(m cloud.Machine, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.work, m.ProviderID)
+	l.gone.note(m, now)
+}
+
+// struck says that m was struck lately, and that nothing was begun for it since.
+func (l *ledger) struck(m cloud.Machine, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.work[m.ProviderID] == nil && now.Before(l.gone[m.ProviderID])
 }
 
 // update applies a change of a task. If it is the job of a machine, and has ended or left the view, it returns the machine's key.
