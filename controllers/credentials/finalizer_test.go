@@ -44,10 +44,16 @@ func TestFinalizer(t *testing.T) {
 	if got := expect.Got(k.of(two))(t); !got.Going || got.Data == nil {
 		t.Errorf("a Secret that is being deleted serves its machines, but it is %+v", got)
 	}
-	if told := <-k.events.Events; !strings.Contains(told, "Secret vcenter is being deleted; it stays until the 1 machines") {
+	if told := <-k.events.Events; !strings.Contains(told, "Secret vcenter is being deleted; it stays until the VMs") {
 		t.Errorf("the event is %s", told)
 	}
 	k.woken()
+	if err := k.Free(two); !errors.Is(err, phase.ErrAwaited) {
+		t.Errorf("the last machine is let go before its Secret: %v", err)
+	}
+	want("before anything but this process knows that the VM is gone", "example.com/keep", infrav1.CredentialsFinalizer)
+	expect.Same(t, "woken", []string{"2"}, k.woken())
+	two.Annotations = map[string]string{infrav1.RemovedAnnotation: "now"}
 	if err := k.Free(two); !errors.Is(err, phase.ErrAwaited) {
 		t.Errorf("the last machine is let go before its Secret: %v", err)
 	}

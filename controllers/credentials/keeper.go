@@ -6,11 +6,12 @@
 //   - A Secret that a WindowsMachine names is read by name: at once when the first machine names it, and then every 10 seconds.
 //     All these reads together are at most 5 a second, however many machines and Secrets there are. Namespaces take turns, so
 //     that none keeps the others waiting by naming many Secrets. Secrets are never listed or watched.
-//   - When a Secret has changed, appeared or disappeared, all machines that name it are woken. While it cannot be read, what was
-//     known of it stands.
+//   - When a Secret has changed, appeared or disappeared, all machines that name it are woken: of a namespace wakeBurst at once,
+//     and then wakeRate a second, so that none keeps the others' machines waiting by changing Secrets of many machines. While a
+//     Secret cannot be read, what was known of it stands.
 //   - A Secret has our finalizer for as long as a machine that may have a VM names it: without credentials no VM can be removed.
 //     One that is being deleted serves these machines until then. Free ends that for a machine, before the machine itself is let
-//     go.
+//     go. A Secret that is being deleted goes only when each of its last machines is gone or has RemovedAnnotation.
 //   - The Secrets of a namespace hold at most MaxKept bytes. What is more is refused.
 package credentials
 
@@ -58,6 +59,7 @@ type Keeper struct {
 	uses    map[types.NamespacedName]use
 	freed   map[types.NamespacedName]types.UID // machines that need no Secret any more
 	turns   turns
+	wakes   map[string]wakes // by namespace
 }
 
 // Secret is what a Secret held when it was last read.
@@ -118,6 +120,8 @@ type use struct {
 	secret      types.NamespacedName
 	uid         types.UID
 	holds, ours bool
+	// unsure: only this process knows that nothing is left of its VM. The Secret must not be lost before that is written down.
+	unsure bool
 }
 
 // secret is what is known of a Secret.
@@ -188,6 +192,15 @@ func (s *secret) count(u use, by int) {
 // needed says that a machine may have a VM. For one of another manager we only leave the finalizer where it is.
 func (s *secret) needed() bool { return s.holders > 0 || s.held && s.others > 0 }
 
+func (s *secret) anyUnsure() bool {
+	for _, u := range s.users {
+		if u.unsure {
+			return true
+		}
+	}
+	return false
+}
+
 // used says that the Secret must be read again.
 func (s *secret) used() bool { return s.ours > 0 || s.held && s.others == 0 || len(s.waiting) > 0 }
 
@@ -204,12 +217,5 @@ func (k *Keeper) stir() {
 	select {
 	case k.begin <- struct{}{}:
 	default: // that is about to be done, or nothing runs yet
-	}
-}
-
-// wake must be called with the lock.
-func (k *Keeper) wake(machine types.NamespacedName) {
-	if k.queue != nil {
-		k.queue.Add(ctrl.Request{NamespacedName: machine})
 	}
 }

@@ -157,7 +157,7 @@ func (k *keeping) of(m *infrav1.WindowsMachine) (Secret, error) {
 	return k.Of(k.secretOf(m), client.ObjectKeyFromObject(m))
 }
 
-// Whoever asks for a Secret that was never read is woken when it was, also if the keeper does not know the machine yet.
+// A machine that asks for a Secret that was never read is woken once it was, even if the keeper does not know the machine yet.
 func TestFirstUse(t *testing.T) {
 	k := newKeeping(t)
 	k.put(t, vcenter("a"), "one")

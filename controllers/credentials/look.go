@@ -75,12 +75,14 @@ func (k *Keeper) useOf(windows *infrav1.WindowsMachine) use {
 	if name.Name == "" {
 		return use{}
 	}
+	stays := controllerutil.ContainsFinalizer(windows, infrav1.MachineFinalizer)
+	freed := k.freed != nil && k.freed[client.ObjectKeyFromObject(windows)] == windows.UID
 	return use{
 		secret: name,
 		uid:    windows.UID,
-		holds: controllerutil.ContainsFinalizer(windows, infrav1.MachineFinalizer) &&
-			(k.freed == nil || k.freed[client.ObjectKeyFromObject(windows)] != windows.UID),
-		ours: k.WatchFilter == "" || labels.HasWatchLabel(windows, k.WatchFilter),
+		holds:  stays && !freed,
+		unsure: stays && freed && windows.Annotations[infrav1.RemovedAnnotation] == "",
+		ours:   k.WatchFilter == "" || labels.HasWatchLabel(windows, k.WatchFilter),
 	}
 }
 
@@ -147,7 +149,7 @@ func (k *Keeper) hold(ctx context.Context, got *corev1.Secret) error {
 	err := k.Client.Patch(ctx, got, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 	if err != nil {
 		if !apierrors.IsConflict(err) {
-			ctrl.LoggerFrom(ctx).Error(err, "A Secret keeps or lacks our finalizer", "secret", name)
+			ctrl.LoggerFrom(ctx).Error(err, "Cannot change the finalizer of a Secret", "secret", name)
 		}
 		return fmt.Errorf("patch finalizers of secret %s: %w", name.Name, err)
 	}
@@ -167,6 +169,8 @@ func (k *Keeper) changeOf(got *corev1.Secret) func(client.Object, string) bool {
 	s := k.secrets[client.ObjectKeyFromObject(got)]
 	s.held = controllerutil.ContainsFinalizer(got, infrav1.CredentialsFinalizer)
 	switch needed := s.needed(); {
+	case s.held && !needed && !got.DeletionTimestamp.IsZero() && s.anyUnsure():
+		return nil
 	case s.held && !needed:
 		return controllerutil.RemoveFinalizer
 	case !s.held && needed && got.DeletionTimestamp.IsZero(): // else the API server takes no new finalizers
@@ -234,7 +238,7 @@ func (k *Keeper) tell(ctx context.Context, name types.NamespacedName, s *secret)
 	about := &infrav1.WindowsMachine{}
 	about.Namespace, about.Name, about.UID = first.Namespace, first.Name, s.users[first].uid
 	k.Events.Eventf(about, nil, corev1.EventTypeWarning, infrav1.CredentialsBeingDeletedReason, "Reconcile",
-		"Secret %s is being deleted; it stays until the %d machines are gone whose VMs cannot be removed without it", name.Name,
+		"Secret %s is being deleted; it stays until the VMs that cannot be removed without it are gone (machines: %d)", name.Name,
 		len(machines))
 }
 

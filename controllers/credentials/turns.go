@@ -82,5 +82,6 @@ func (k *Keeper) due(now time.Time) (first, again *candidate, wait time.Duration
 		}
 	}
 	k.turns.of = turns
+	k.forgetWakes(now)
 	return first, again, wait
 }

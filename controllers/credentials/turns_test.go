@@ -43,7 +43,7 @@ func TestPace(t *testing.T) {
 	t.Logf("%d reads in 10 minutes for %d machines", len(k.reads), machines)
 }
 
-// TestTurns has a namespace that names a thousand Secrets, and ever new ones: others notice a change as soon as ever.
+// TestTurns has a namespace that names a thousand Secrets, and then more and more: others notice a change as soon as before.
 func TestTurns(t *testing.T) {
 	k := newKeeping(t)
 	var good []types.NamespacedName

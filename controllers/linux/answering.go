@@ -44,7 +44,7 @@ func (w Waiting) When(answering <-chan client.ObjectKey) source.Source {
 func (w Waiting) wake(ctx context.Context, cluster client.ObjectKey, queue workqueue.TypedRateLimitingInterface[ctrl.Request]) {
 	waiting, err := w.of(ctx, cluster)
 	if err != nil { // they look by themselves soon
-		ctrl.LoggerFrom(ctx).Error(err, "Objects of a Cluster that answers not woken", "cluster", cluster)
+		ctrl.LoggerFrom(ctx).Error(err, "Cannot wake the objects of a Cluster that answers again", "cluster", cluster)
 	}
 	for _, key := range waiting {
 		queue.Add(ctrl.Request{NamespacedName: key})

@@ -16,7 +16,7 @@ var (
 	machinesDesc = prometheus.NewDesc("capwin_machines",
 		"WindowsMachines by phase and by the reason of their condition Ready.", []string{"phase", "reason"}, nil)
 	notReadyDesc = prometheus.NewDesc("capwin_machine_not_ready_seconds",
-		"How long the machine that has waited the longest has not been Ready, or has been going, by the reason of Ready.",
+		"How long the machine that has waited the longest has not been Ready, or has been deleted, by the reason of Ready.",
 		[]string{"reason"}, nil)
 )
 
@@ -109,7 +109,7 @@ func standingOf(m *infrav1.WindowsMachine) standing {
 	return standing{string(m.Status.Phase), ready.Reason}
 }
 
-// notReadySince is when a machine began to wait, or to go; zero if it is Ready, or if someone has it wait on purpose.
+// notReadySince is when a machine began to wait, or was deleted; zero if it is Ready, or paused.
 func notReadySince(m *infrav1.WindowsMachine) time.Time {
 	ready := conditions.Get(m, infrav1.ReadyCondition)
 	switch {

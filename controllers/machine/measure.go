@@ -12,7 +12,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/metrics"
 )
 
-// measure counts what this look has written to be over. It compares the object with what was written before, so that each thing
+// measure counts what has ended since the last look. It compares the object with what was written before, so that each thing
 // counts once, whichever manager looks, and no restart counts it again. What a machine did before it was moved here counts there.
 //
 // Only a guest that takes back its own word can count its end again, no more often than its words are taken over.

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/cluster-api/util/conditions"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -61,7 +64,7 @@ func (r *Reconciler) hold(ctx context.Context, f *facts) error {
 // would ever remove a VM made for an object that is gone.
 func (r *Reconciler) patch(ctx context.Context, f *facts, before *infrav1.WindowsMachine) error {
 	if before.Spec.ProviderID == f.windows.Spec.ProviderID && len(before.Finalizers) == len(f.windows.Finalizers) &&
-		before.Annotations[infrav1.ServerAnnotation] == f.windows.Annotations[infrav1.ServerAnnotation] {
+		maps.Equal(before.Annotations, f.windows.Annotations) {
 		return nil
 	}
 	lock := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
@@ -218,6 +221,22 @@ func (r *Reconciler) remove(ctx context.Context, f *facts) error {
 func (r *Reconciler) freeAddresses(ctx context.Context, f *facts) error {
 	return r.Pools.Free(ctx, f.windows)
 }
+
+// noteRemoved writes down that the VM is gone if the Secret is being deleted, too: it waits for that, because a process that is
+// killed after both are gone could not ask the cloud again.
+func (r *Reconciler) noteRemoved(ctx context.Context, f *facts) error {
+	if !f.going {
+		return nil
+	}
+	before := f.windows.DeepCopy()
+	metav1.SetMetaDataAnnotation(&f.windows.ObjectMeta, infrav1.RemovedAnnotation, deletionOf(f))
+	return r.patch(ctx, f, before)
+}
+
+// removed says that nothing is left of the VM. What another deletion left, such as in a backup, does not count.
+func removed(f *facts) bool { return f.windows.Annotations[infrav1.RemovedAnnotation] == deletionOf(f) }
+
+func deletionOf(f *facts) string { return f.windows.DeletionTimestamp.UTC().Format(time.RFC3339) }
 
 // freeSecret lets the credentials go, if this was the last machine that needed them.
 func (r *Reconciler) freeSecret(_ context.Context, f *facts) error {

@@ -161,6 +161,7 @@ type facts struct {
 	identity   cloud.Identity
 	interfaces []infrav1.MachineNetworkInterface
 	account    string
+	going      bool // the Secret of the account is being deleted
 	cloud      cloud.Cloud
 	vm         *cloud.VM
 
@@ -231,8 +232,8 @@ func (r *Reconciler) next(ctx context.Context, f *facts) error {
 	case deleting(f) && !controllerutil.ContainsFinalizer(f.windows, infrav1.MachineFinalizer):
 		return nil
 	case deleting(f):
-		return phase.Run(ctx, f, r.identify, r.connect, r.sameServer, r.remove, r.freeAddresses, r.freeSecret,
-			r.release)
+		return phase.Run(ctx, f, phase.Unless(removed, r.identify, r.connect, r.sameServer, r.remove, r.freeAddresses, r.noteRemoved),
+			r.freeSecret, r.release)
 	default:
 		return phase.Run(ctx, f, r.owned, r.identify, phase.Unless(hadVM, r.complete), r.recordIdentity, r.claimAddresses,
 			phase.Unless(hadVM, r.ready), r.connect, r.sameServer, phase.Unless(hadVM, r.distinct), r.hold,

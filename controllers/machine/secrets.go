@@ -49,7 +49,7 @@ func (r *Reconciler) connect(_ context.Context, f *facts) error {
 	if err := noCredentials(f, key, secret); err != nil {
 		return err
 	}
-	f.account = accountName(key.Name, secret.Data["server"])
+	f.going, f.account = secret.Going, accountName(key.Name, secret.Data["server"])
 	f.cloud, err = r.Accounts.Get(provider, key, secret.Data)
 	return f.ofCloud(err)
 }

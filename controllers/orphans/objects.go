@@ -35,8 +35,10 @@ type former struct {
 
 func read(ctx context.Context, cache client.Reader, watchFilter string) (*objects, error) {
 	o := &objects{
-		map[cloud.Key]*clusterv1.Cluster{}, map[cloud.Key]*infrav1.WindowsMachine{}, map[identity]*infrav1.WindowsMachine{},
-		map[former]bool{},
+		clusters: map[cloud.Key]*clusterv1.Cluster{},
+		machines: map[cloud.Key]*infrav1.WindowsMachine{},
+		made:     map[identity]*infrav1.WindowsMachine{},
+		former:   map[former]bool{},
 	}
 	var clusters clusterv1.ClusterList
 	if err := cache.List(ctx, &clusters, client.UnsafeDisableDeepCopy); err != nil {
@@ -69,8 +71,8 @@ func (o *objects) learn(m accounts.Marked) {
 	}
 }
 
-// orphaned says that a VM is one of a Cluster that is here, but of no machine. A machine without a provider ID may be about to get
-// the one on the VM. A name that no machine can have was not written by us.
+// orphaned says that a VM is one of a Cluster that is here, but of no machine. A machine without a provider ID may be about to
+// get the one on the VM. A name that no machine can have was not written by us.
 func (o *objects) orphaned(m accounts.Marked) bool {
 	cluster := o.clusters[clusterOf(m)]
 	switch {

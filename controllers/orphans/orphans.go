@@ -1,13 +1,13 @@
 // Package orphans tells people of VMs whose machine is gone. A reader may rely on this:
 //
-//   - A VM is an orphan if the Cluster in its mark is here and the WindowsMachine with its provider ID has not been for Lasts. The
-//     Cluster has the name and the UID of the mark. A Cluster that was moved or restored has another UID than before: the one on the
-//     VM of a machine that it has now is its own, too. The VMs of other installations are none of ours.
-//   - It is told in three ways: the metric capwin_orphan_vms counts it while it is seen, an event on its Cluster names it once, and so
-//     does a line of the log. Another line follows when it has not been seen for Lasts. A new process tells anew.
+//   - A VM is an orphan if the Cluster in its mark is here and the WindowsMachine with its provider ID has not been for Lasts.
+//     The Cluster has the name and the UID of the mark. A Cluster that was moved or restored has another UID than before: the one
+//     on the VM of a machine that it has now is its own, too. The VMs of other installations are none of ours.
+//   - It is told in three ways: the metric capwin_orphan_vms counts it while it is seen, an event on its Cluster names it once,
+//     and so does a line of the log. Another line follows when it has not been seen for Lasts. A new process tells anew.
 //   - It is left alone. Whoever may change VMs in a cloud can write our marks, so nothing is done because of them.
-//   - It is told only in the namespace of its mark, and only if a Secret there has an account that sees it. A namespace is told of
-//     at most AtOnce VMs with each look, and at most Most of its VMs are remembered.
+//   - It is told only in the namespace of its mark, and only if a Secret there has an account that sees it. A namespace is told
+//     of at most AtOnce VMs with each look, and at most Most of its VMs are remembered.
 //   - Of a paused Cluster nothing new is told, nor while the account does not know which VMs there are; what was told stays so.
 //   - A look reads the cache and what the accounts remember. It asks neither the API server nor a cloud.
 package orphans
@@ -34,9 +34,10 @@ const (
 	// Lasts is longer than a cache is behind, and than a restore takes to bring the machines after their Cluster.
 	Lasts = 10 * time.Minute
 
-	// AtOnce and Most bound what a namespace costs, and what one can do to another in a cloud that they share.
+	// AtOnce bounds what a namespace costs, and what one can do to another in a cloud that they share.
 	AtOnce = 10
-	Most   = 1000
+	// Most does the same.
+	Most = 1000
 
 	every   = time.Minute
 	maxName = 128 // of what others write
@@ -134,8 +135,8 @@ func (l *Lookout) note(m accounts.Marked, now time.Time) {
 	l.orphans[m.Key.Namespace] = of
 }
 
-// stays says whether to remember the VM. One that was told is remembered a while longer than it is seen, so that it is not told again
-// when the cloud cannot read it for a moment; and for as long as it is not known whether it is there.
+// stays says whether to remember the VM. One that was told is remembered a while longer than it is seen, so that it is not told
+// again when the cloud cannot read it for a moment; and for as long as it is not known whether it is there.
 func (o *orphan) stays(now time.Time, blind, paused bool) bool {
 	if o.told && (blind || paused) {
 		o.last = now
@@ -215,8 +216,8 @@ func (l *Lookout) tell(ctx context.Context, o *orphan, cluster *clusterv1.Cluste
 	name, id, server := cloud.Clean(o.Name, maxName), cloud.Clean(o.ProviderID, maxName), cloud.Clean(o.Server, maxName)
 	machine := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Namespace: o.Key.Namespace, Name: o.Key.Name}}
 	l.Events.Eventf(cluster, machine, corev1.EventTypeWarning, infrav1.OrphanedVMReason, "Look",
-		"VM %q (%s) on %s (Secret %s) was made for WindowsMachine %s, which no longer exists. The VM is left alone; if nothing uses it, "+
-			"delete it in the cloud", name, id, server, o.Secret.Name, o.Key.Name)
+		"VM %q (%s) on %s (Secret %s) was made for WindowsMachine %s, which no longer exists. The VM is left alone; if nothing uses "+
+			"it, delete it in the cloud", name, id, server, o.Secret.Name, o.Key.Name)
 	ctrl.LoggerFrom(ctx).Info("A VM has no machine", "cluster", o.cluster(), "vm", name, "providerID", id, "server", server,
 		"secret", o.Secret.Name, "machine", o.Key.Name)
 }

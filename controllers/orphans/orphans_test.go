@@ -87,8 +87,8 @@ func TestToldOnce(t *testing.T) {
 	s.want("too early", 0, 0, 0)
 	s.look(time.Second)
 	s.want("after the time", 1, 1, 1)
-	want := `Warning OrphanedVM blue m: VM "vm-m" (cloud://m) on vcenter.example.com (Secret vcenter) was made for WindowsMachine m, ` +
-		`which no longer exists. The VM is left alone; if nothing uses it, delete it in the cloud`
+	want := `Warning OrphanedVM blue m: VM "vm-m" (cloud://m) on vcenter.example.com (Secret vcenter) was made for ` +
+		`WindowsMachine m, which no longer exists. The VM is left alone; if nothing uses it, delete it in the cloud`
 	if diff := cmp.Diff([]string{want}, s.notes); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
@@ -147,8 +147,8 @@ func TestDeletedInTime(t *testing.T) {
 	s.want("of a late clone, in the end", 1, 1, 1)
 }
 
-// TestMoved: the VMs have the UID that the Cluster had before it was moved or restored. It is known as long as one of them has its
-// machine, with which it came.
+// TestMoved: the VMs have the UID that the Cluster had before it was moved or restored. It is known as long as one of them has
+// its machine, with which it came.
 func TestMoved(t *testing.T) {
 	living, lost := made("living", "uid-0"), made("lost", "uid-0")
 	for name, c := range map[string]struct {
@@ -156,7 +156,7 @@ func TestMoved(t *testing.T) {
 		told   int
 	}{
 		"moved":                         {func(*accounts.Marked, *infrav1.WindowsMachine) {}, 1},
-		"a machine of another Cluster":  {func(_ *accounts.Marked, m *infrav1.WindowsMachine) { m.Labels[clusterv1.ClusterNameLabel] = "red" }, 0},
+		"a machine of another Cluster":  {ofAnotherCluster, 0},
 		"the mark of another machine":   {func(vm *accounts.Marked, _ *infrav1.WindowsMachine) { vm.Key.Name = "other" }, 0},
 		"the mark of another namespace": {func(vm *accounts.Marked, _ *infrav1.WindowsMachine) { vm.Key.Namespace = "other" }, 0},
 		"the mark of another Cluster":   {func(vm *accounts.Marked, _ *infrav1.WindowsMachine) { vm.Cluster.Name = "red" }, 0},
@@ -173,6 +173,10 @@ func TestMoved(t *testing.T) {
 			s.want("after a move", c.told, c.told, c.told)
 		})
 	}
+}
+
+func ofAnotherCluster(_ *accounts.Marked, machine *infrav1.WindowsMachine) {
+	machine.Labels[clusterv1.ClusterNameLabel] = "red"
 }
 
 // TestBlind: an account that has just started or lost its connection says nothing about its VMs.

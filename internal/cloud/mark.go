@@ -17,8 +17,8 @@ type Marked struct {
 	Cluster    ClusterMark
 }
 
-// ClusterMark names the Cluster of a machine, in the machine's namespace, to tell whose a VM was once its machine is gone. Another
-// installation may have a Cluster of the same name, but none of the same UID.
+// ClusterMark names the Cluster of a machine, in the machine's namespace, to tell whose a VM was once its machine is gone.
+// Another installation may have a Cluster of the same name, but none of the same UID.
 type ClusterMark struct {
 	Name string
 	UID  types.UID

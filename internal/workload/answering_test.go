@@ -90,7 +90,7 @@ func (s *slow) List(context.Context, client.ObjectList, ...client.ListOption) er
 	return s.ends
 }
 
-// Whoever did not wait for the end of a reading is told of it, if it was good.
+// A caller who did not wait for the end of a reading is told when it has succeeded.
 func TestTellsOfNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, told := &nodes{}, hints(0)

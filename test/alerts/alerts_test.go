@@ -1,5 +1,5 @@
-// Package alerts runs the rules of config/monitoring on series of our own, with the engine that promtool and Prometheus have. It is
-// a module of its own, so that the product's has no part of Prometheus' server.
+// Package alerts runs the rules of config/monitoring on series of our own, with the engine that promtool and Prometheus have. It
+// is a module of its own, so that the product's has no part of Prometheus' server.
 package alerts
 
 import (
@@ -24,8 +24,8 @@ import (
 
 const rulesFile = "../../config/monitoring/rules.yaml"
 
-// story is what there was for a while, one value a minute from minute 0, and the alerts that fire at a minute, each as its name, its
-// labels beside the severity, and its summary.
+// story is what there was for a while, one value a minute from minute 0, and the alerts that fire at a minute, each as its name,
+// its labels beside the severity, and its summary.
 type story struct {
 	series string
 	minute int
@@ -38,13 +38,13 @@ const managers = `
 	capwin_build_info{controllers="bootstrap"} 1x600`
 
 const (
-	infrastructureDown = "CapwinManagerDown{manager=infrastructure}: The infrastructure manager of Cluster API Provider Windows does not run, " +
-		"or Prometheus cannot read its metrics."
+	infrastructureDown = "CapwinManagerDown{manager=infrastructure}: The infrastructure manager of Cluster API Provider Windows " +
+		"does not run, or Prometheus cannot read its metrics."
 	bootstrapDown = "CapwinManagerDown{manager=bootstrap}: The bootstrap manager of Cluster API Provider Windows does not run, " +
 		"or Prometheus cannot read its metrics."
 	unreachable = "CapwinAccountUnreachable{account=ns/vc, cloud=vsphere}: The vsphere account of Secret ns/vc gets no answer."
-	notSynced   = "CapwinAccountNotSynced{account=ns/vc, cloud=vsphere}: The vsphere account of Secret ns/vc answers, but does not tell " +
-		"of changes."
+	notSynced   = "CapwinAccountNotSynced{account=ns/vc, cloud=vsphere}: The vsphere account of Secret ns/vc answers, but does " +
+		"not tell of changes."
 	refused = "CapwinSessionsRefused{cloud=vsphere}: A vsphere server answers, but opens no session for an account."
 )
 
@@ -53,6 +53,11 @@ func counter(series, each string) string { return "\n\t" + series + " 0+" + each
 
 func calls(method, outcome, each string) string {
 	return counter(fmt.Sprintf(`capwin_cloud_call_seconds_count{cloud="vsphere",method=%q,outcome=%q}`, method, outcome), each)
+}
+
+// logins are the calls that open sessions, as values.
+func logins(outcome, values string) string {
+	return fmt.Sprintf("\n\tcapwin_cloud_call_seconds_count{cloud=\"vsphere\",method=\"Login\",outcome=%q} %s", outcome, values)
 }
 
 func account(metric, values string) string {
@@ -108,18 +113,18 @@ var stories = map[string]story{
 		"CapwinCredentialsRejected{cloud=vsphere, method=Login}: A vsphere server rejects a user name or password.",
 	}},
 	"another certificate": {managers + calls("RetrieveServiceContent", "denied", "0.2"), 20, []string{
-		"CapwinCredentialsRejected{cloud=vsphere, method=RetrieveServiceContent}: The certificate of a vsphere server is not the one that " +
-			"its Secret trusts.",
+		"CapwinCredentialsRejected{cloud=vsphere, method=RetrieveServiceContent}: The certificate of a vsphere server is not the " +
+			"one that its Secret trusts.",
 	}},
 	"a Secret that is missing": {
 		managers + "\n\t" + `capwin_machines{phase="Pending",reason="CredentialsMissing"} 2x600`, 5, []string{
 			"CapwinCredentialsRejected{reason=CredentialsMissing}: Machines wait for credentials: CredentialsMissing.",
 		},
 	},
-	"a password that was corrected":       {managers + "\n\t" + `capwin_cloud_call_seconds_count{cloud="vsphere",method="Login",outcome="denied"} 0 1 2 2x600`, 30, nil},
+	"a password that was corrected":       {managers + logins("denied", "0 1 2 2x600"), 30, nil},
 	"a call that the role does not allow": {managers + calls("CloneVM_Task", "denied", "1"), 30, nil},
 	"sessions are refused":                {managers + calls("Login", "transient", "1"), 20, []string{refused}},
-	"a vCenter that starts":               {managers + "\n\t" + `capwin_cloud_call_seconds_count{cloud="vsphere",method="Login",outcome="transient"} 0x10 1x600`, 20, nil},
+	"a vCenter that starts":               {managers + logins("transient", "0x10 1x600"), 20, nil},
 	"a server that is away":               {managers + calls("RetrieveServiceContent", "transient", "2"), 20, nil},
 	"a manager that stops":                {managers + calls("Login", "canceled", "2"), 20, nil},
 
@@ -133,12 +138,14 @@ var stories = map[string]story{
 			"CapacityExhausted.",
 	}},
 	"a machine that does not go": {managers + notReady("Deleting", 10), 60, []string{
-		"CapwinMachineNotDeleted{reason=Deleting}: A Windows machine has been going for 1h 10m 0s.",
+		"CapwinMachineNotDeleted{reason=Deleting}: A Windows machine was deleted 1h 10m 0s ago and is still there.",
 	}},
-	"machines fail one after the other": {managers + counter(`capwin_bootstrap_failures_total{reason="ApiServerUnreachable"}`, "0.1"), 90, []string{
-		"CapwinBootstrapsFail{reason=ApiServerUnreachable}: Windows machines fail to become nodes one after the other; the reason is " +
-			"ApiServerUnreachable.",
-	}},
+	"machines fail one after the other": {
+		managers + counter(`capwin_bootstrap_failures_total{reason="ApiServerUnreachable"}`, "0.1"), 90, []string{
+			"CapwinBootstrapsFail{reason=ApiServerUnreachable}: Windows machines fail to become nodes one after the other; the reason " +
+				"is ApiServerUnreachable.",
+		},
+	},
 	"one machine fails": {managers + "\n\t" + `capwin_bootstrap_failures_total{reason="GuestSilent"} 0x10 1x600`, 30, nil},
 
 	"VMs are made slowly": {managers + created(1, 1), 90, []string{
@@ -260,8 +267,8 @@ func shown(all []*rules.AlertingRule) []string {
 			if alert.State != rules.StateFiring {
 				continue
 			}
-			told := alert.Labels.MatchLabels(false, labels.AlertName, "severity")
-			found = append(found, fmt.Sprintf("%s%s: %s", rule.Name(), strings.ReplaceAll(told.String(), `"`, ""), alert.Annotations.Get("summary")))
+			told := strings.ReplaceAll(alert.Labels.MatchLabels(false, labels.AlertName, "severity").String(), `"`, "")
+			found = append(found, fmt.Sprintf("%s%s: %s", rule.Name(), told, alert.Annotations.Get("summary")))
 		}
 	}
 	slices.Sort(found)

@@ -37,7 +37,8 @@ func cloned(t *testing.T, machines ...map[string]source) []product {
 				machine: machine{
 					Name: name, Cloud: onVSphere, ComputerName: imageName, Stdout: "CAPWIN uid=1 state=Running phase=join reason=\r\n",
 				},
-				userData: m.UserData, computer: m.Name, instanceID: strings.TrimPrefix(m.ProviderID, "vsphere://"), boots: 3,
+				userData: expect.Got(m.UserData(ctx))(t), computer: m.Name,
+				instanceID: strings.TrimPrefix(m.ProviderID, "vsphere://"), boots: 3,
 			})
 			ensure(ctx, t, v, m)
 		}

@@ -45,7 +45,7 @@ func TestCredentialsAreHeld(t *testing.T) {
 	s.held(t, secret, true)
 	expect.OK(t, s.Client.Delete(t.Context(), secret))
 	wait.Eventually(t, "the event", s.event("CredentialsBeingDeleted",
-		"Secret cloud is being deleted; it stays until the 1 machines are gone whose VMs cannot be removed without it"))
+		"Secret cloud is being deleted; it stays until the VMs that cannot be removed without it are gone (machines: 1)"))
 	late := s.machine("late")
 	late.Create(t)
 	late.Await(t, "refusal", world.Windows("Ready False CredentialsBeingDeleted"),
@@ -67,6 +67,27 @@ func TestCredentialsAreHeld(t *testing.T) {
 	s.held(t, s.credentials(), true)
 	late.End(t)
 	s.held(t, s.credentials(), false)
+}
+
+// TestCredentialsGoFirst kills the process when the Secret of the last machine is gone, and the machine is not: the next one has
+// no credentials to ask the cloud with.
+func TestCredentialsGoFirst(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, world.Start{Credentials: password})
+	options := s.options()
+	options.Gate = &world.Gate{Plan: world.Plan{Effect: "management PATCH secrets finalizers #2", After: true}}
+	s.process = s.Run(t, options)
+	m, _ := s.booting(t)
+	secret := s.credentials()
+	s.held(t, secret, true)
+	expect.OK(t, s.Client.Delete(t.Context(), secret))
+	wait.Eventually(t, "the event", s.event("CredentialsBeingDeleted",
+		"Secret cloud is being deleted; it stays until the 1 machines are gone whose VMs cannot be removed without it"))
+	m.Delete(t)
+	wait.Until(t, "the end of the process", func() (any, bool) { return options.Gate.Hit(), options.Gate.Hit() })
+	s.start(t)
+	m.Await(t, "end", world.Gone)
+	s.vms(t)
 }
 
 // tearOut removes a Secret although machines need it, as a user can who removes finalizers.

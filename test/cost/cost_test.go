@@ -73,7 +73,7 @@ func (s *stage) read() reading {
 	return r
 }
 
-// counted is what was counted so far but for the time of the processor, which is none of managers that do not run.
+// counted is what was counted so far, without processor time: managers that do not run have none.
 func (s *stage) counted() reading {
 	s.t.Helper()
 	r := reading{at: time.Now(), worked: map[string]time.Duration{}}

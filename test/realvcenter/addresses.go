@@ -50,7 +50,7 @@ func (r *runner) compareAddresses(ctx context.Context, m *machine, before []stri
 	if err != nil && !is(err, context.DeadlineExceeded) {
 		return unchecked("%v", err)
 	}
-	nics, err := property[types.ArrayOfGuestNicInfo](ctx, r.eye, m.ref, "guest.net")
+	nics, err := property[types.ArrayOfGuestNicInfo](ctx, r.witness, m.ref, "guest.net")
 	if err != nil {
 		return unchecked("%v", err)
 	}

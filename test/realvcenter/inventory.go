@@ -24,7 +24,7 @@ var instanceID = check{
 		"until the annotation " +
 		"with the server's UUID is corrected on each.",
 	do: func(ctx context.Context, r *runner) outcome {
-		about, err := r.eye.about(ctx)
+		about, err := r.witness.about(ctx)
 		if err != nil {
 			return unchecked("%v", err)
 		}
@@ -73,7 +73,7 @@ var cloneIdentity = check{
 		if err != nil {
 			return unchecked("%v", err)
 		}
-		have, err := r.eye.read(ctx, m.ref, "name", "config.uuid", "config.instanceUuid", keyed(markOwner), keyed(markProviderID))
+		have, err := r.witness.read(ctx, m.ref, "name", "config.uuid", "config.instanceUuid", keyed(markOwner), keyed(markProviderID))
 		if err != nil {
 			return unchecked("%v", err)
 		}
@@ -99,7 +99,7 @@ var adapters = check{
 		if err != nil {
 			return unchecked("%v", err)
 		}
-		devices, err := property[types.ArrayOfVirtualDevice](ctx, r.eye, m.ref, "config.hardware.device")
+		devices, err := property[types.ArrayOfVirtualDevice](ctx, r.witness, m.ref, "config.hardware.device")
 		if err != nil {
 			return unchecked("%v", err)
 		}
@@ -144,7 +144,7 @@ var keyedPushes = check{
 
 func (r *runner) watchKeys(ctx context.Context, m *machine) outcome {
 	path := keyed(checkKey)
-	p, err := r.eye.collectListed(ctx, "VirtualMachine", []string{keyed(markOwner), path}, m.ref)
+	p, err := r.witness.collectListed(ctx, "VirtualMachine", []string{keyed(markOwner), path}, m.ref)
 	if err != nil {
 		return outcome{doesNot, fmt.Sprintf("the filter is refused: %v", err), nil}
 	}
@@ -154,7 +154,7 @@ func (r *runner) watchKeys(ctx context.Context, m *machine) outcome {
 		return unchecked("%v", err)
 	}
 	hints := r.ours.hinted(m.Key)
-	if _, err := r.eye.setExtra(ctx, m.ref, checkKey, "one"); err != nil {
+	if _, err := r.witness.setExtra(ctx, m.ref, checkKey, "one"); err != nil {
 		return unchecked("%v", err)
 	}
 	isOurs := func(u types.ObjectUpdate) bool { return valueIn(u, path) == "one" }
@@ -162,7 +162,7 @@ func (r *runner) watchKeys(ctx context.Context, m *machine) outcome {
 	if err != nil {
 		return unchecked("%v", err)
 	}
-	if _, err := r.eye.setExtra(ctx, m.ref, "capwin.other", "two"); err != nil {
+	if _, err := r.witness.setExtra(ctx, m.ref, "capwin.other", "two"); err != nil {
 		return unchecked("%v", err)
 	}
 	quiet, err := p.next(ctx, r.times.poll, func(types.ObjectUpdate) bool { return false })
@@ -192,7 +192,7 @@ func (r *runner) reportSeen(ctx context.Context, m *machine) string {
 		return "" // the guest itself reports already, and the product has seen it
 	}
 	const told = `{"version":1,"uid":"realvcenter"}`
-	if _, err := r.eye.setExtra(ctx, m.ref, reportKey, told); err != nil {
+	if _, err := r.witness.setExtra(ctx, m.ref, reportKey, told); err != nil {
 		return err.Error()
 	}
 	err = until(ctx, r.times.poll, r.times.settle, func(ctx context.Context) (bool, error) {
@@ -235,7 +235,7 @@ var vmLeaves = check{
 		if err != nil {
 			return unchecked("%v", err)
 		}
-		p, err := r.eye.collectVMs(ctx, []string{"name"})
+		p, err := r.witness.collectVMs(ctx, []string{"name"})
 		if err != nil {
 			return unchecked("%v", err)
 		}
@@ -251,7 +251,7 @@ var vmLeaves = check{
 		if err != nil {
 			return unchecked("%v", err)
 		}
-		_, found := r.eye.byUUID(ctx, m.id())
+		_, found := r.witness.byUUID(ctx, m.id())
 		_, observed := r.ours.Observe(ctx, m.Machine)
 		seen := map[string]string{"FindByUuid": fmt.Sprint(found), "the product": fmt.Sprint(observed)}
 		return decide(seen, "leave was pushed, and the VM is gone",

@@ -18,6 +18,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -28,9 +29,9 @@ import (
 func main() {
 	o := options{out: os.Stdout, times: patientTimes}
 	file := flag.String("config", "realvcenter.yaml", "file with the vCenter, its user, and where VMs are made")
-	only := flag.String("only", "", "names of the checks to run, with commas between them; default: all")
-	list := flag.Bool("list", false, "print the checks, and do nothing")
-	flag.BoolVar(&o.yes, "yes", false, "do not ask")
+	only := flag.String("only", "", "names of the checks to run or list, with commas between them; default: all")
+	list := flag.Bool("list", false, "print the checks, and connect to nothing")
+	flag.BoolVar(&o.yes, "yes", false, "do not ask, except for the restart")
 	flag.BoolVar(&o.restart, "restart", false, "ask for a restart of the vCenter on the way, and check what is different after it")
 	flag.BoolVar(&o.hideServer, "hide-server", false, "leave the digest of the server's name out of the report")
 	flag.StringVar(&o.dir, "report", ".", "folder for the report")
@@ -40,18 +41,28 @@ func main() {
 		o.only = strings.Split(*only, ",")
 	}
 	if *list {
-		describeAll(os.Stdout, checks)
-		return
+		exit(listChecks(os.Stdout, o.only))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // so that a second Ctrl-C ends the program at once
 	o.ask = askOn(os.Stdin)
 	err := start(ctx, *file, o)
 	stop()
+	exit(err)
+}
+
+func exit(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "realvcenter:", err)
 		os.Exit(1)
 	}
+	os.Exit(0)
+}
+
+func listChecks(out io.Writer, only []string) error {
+	chosen, err := choose(checks, only)
+	describeAll(out, chosen)
+	return err
 }
 
 func start(ctx context.Context, file string, o options) (err error) {
@@ -72,7 +83,7 @@ func start(ctx context.Context, file string, o options) (err error) {
 	case len(r.Left) > 0:
 		return errors.New("something is left in the vCenter, see above; run the program again to remove it")
 	case failed > 0:
-		return fmt.Errorf("%d checks do not hold; please send us the report", failed)
+		return fmt.Errorf("checks that do not hold: %d; please send us the report", failed)
 	}
 	return nil
 }

@@ -65,7 +65,9 @@ func newOurs(ctx context.Context, credentials map[string][]byte, pause time.Dura
 			return false, nil
 		})
 	})
-	err = until(ctx, pause, firstList, func(context.Context) (bool, error) { return o.Health().Synced || o.whyUnwatched() != nil, nil })
+	err = until(ctx, pause, firstList, func(context.Context) (bool, error) {
+		return o.Health().Synced || o.whyUnwatched() != nil, nil
+	})
 	if err != nil {
 		o.close(ctx)
 		return nil, fmt.Errorf("wait for the vCenter's list of VMs: %w", err)
@@ -150,7 +152,7 @@ func (r *runner) newFirst(ctx context.Context) (*machine, error) {
 	if err := m.make(ctx, r.times); err != nil {
 		return nil, err
 	}
-	ref, err := r.eye.byUUID(ctx, m.id())
+	ref, err := r.witness.byUUID(ctx, m.id())
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ var ownFiles = check{
 	does:    "reads what the agent left on the disk, and who may open it, as Windows told it after its restart",
 	relies:  "Initialize-Root in bootstrap/scripts/loader.ps1; AdminOnly and the state in agent.ps1",
 	decides: "the SDDL is what was set; plan, state and report can be read and have no secret",
-	means:   "The agent takes its folder for another's at each start and begins again, or secrets stay on the disk.",
+	means:   "The agent does not trust its own folder and begins again at each start, or secrets stay on the disk.",
 	do: func(ctx context.Context, r *runner) outcome {
 		end := r.guestEnd(ctx)
 		if end.report == nil {
@@ -29,7 +29,7 @@ var ownFiles = check{
 		if err != nil {
 			return unchecked("%v", err)
 		}
-		told, err := r.eye.read(ctx, m.ref, keyed(filesKey))
+		told, err := r.witness.read(ctx, m.ref, keyed(filesKey))
 		if err != nil {
 			return unchecked("%v", err)
 		}

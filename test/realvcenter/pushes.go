@@ -12,7 +12,7 @@ import (
 
 // pushes is a property collector with one filter on a view, as the product's watch has.
 type pushes struct {
-	eye       *witness
+	witness   *witness
 	client    *vim25.Client
 	view      types.ManagedObjectReference
 	collector types.ManagedObjectReference
@@ -50,7 +50,7 @@ func (w *witness) collect(
 	if err != nil {
 		return nil, err
 	}
-	p := &pushes{eye: w, client: c, view: view, collector: made.Returnval}
+	p := &pushes{witness: w, client: c, view: view, collector: made.Returnval}
 	_, err = methods.CreateFilter(ctx, c, &types.CreateFilter{This: p.collector, Spec: types.PropertyFilterSpec{
 		ObjectSet: []types.ObjectSpec{{
 			Obj: view, Skip: new(true), SelectSet: []types.BaseSelectionSpec{&types.TraversalSpec{Type: view.Type, Path: "view"}},
@@ -64,7 +64,7 @@ func (w *witness) collect(
 func (p *pushes) free(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), taskLimit)
 	defer cancel()
-	_, _ = ask(ctx, p.eye, func(ctx context.Context, c *vim25.Client) (bool, error) { // they end with the session at the latest
+	_, _ = ask(ctx, p.witness, func(ctx context.Context, c *vim25.Client) (bool, error) { // they end with the session at the latest
 		_, _ = methods.DestroyPropertyCollector(ctx, c, &types.DestroyPropertyCollector{This: p.collector})
 		_, err := methods.DestroyView(ctx, c, &types.DestroyView{This: p.view})
 		return err == nil, err
@@ -93,7 +93,7 @@ func (p *pushes) next(
 
 // once waits for a second.
 func (p *pushes) once(ctx context.Context) ([]types.ObjectUpdate, error) {
-	answer, err := ask(ctx, p.eye, func(ctx context.Context, c *vim25.Client) (*types.WaitForUpdatesExResponse, error) {
+	answer, err := ask(ctx, p.witness, func(ctx context.Context, c *vim25.Client) (*types.WaitForUpdatesExResponse, error) {
 		return methods.WaitForUpdatesEx(ctx, c, &types.WaitForUpdatesEx{
 			This: p.collector, Version: p.version, Options: &types.WaitOptions{MaxWaitSeconds: new(int32(1))},
 		})
@@ -111,7 +111,7 @@ func (p *pushes) once(ctx context.Context) ([]types.ObjectUpdate, error) {
 
 // relist changes the objects of a list.
 func (p *pushes) relist(ctx context.Context, remove ...types.ManagedObjectReference) error {
-	_, err := ask(ctx, p.eye, func(ctx context.Context, c *vim25.Client) (*types.ModifyListViewResponse, error) {
+	_, err := ask(ctx, p.witness, func(ctx context.Context, c *vim25.Client) (*types.ModifyListViewResponse, error) {
 		return methods.ModifyListView(ctx, c, &types.ModifyListView{This: p.view, Remove: remove})
 	})
 	return err

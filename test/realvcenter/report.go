@@ -119,6 +119,16 @@ func (r report) cleaned(clean func(string) string) report {
 	return r
 }
 
+// summary counts the verdicts.
+func (r report) summary() string {
+	counts := map[verdict]int{}
+	for _, one := range r.Results {
+		counts[one.Verdict]++
+	}
+	return fmt.Sprintf("%d checks: %d hold, %d do not hold, %d could not be checked",
+		len(r.Results), counts[holds], counts[doesNot], counts[notChecked])
+}
+
 // cut bounds a text that a server or a guest wrote, and makes it one line.
 func cut(text string) string {
 	const most = 600

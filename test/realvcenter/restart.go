@@ -37,7 +37,7 @@ var findAfterRestart = check{
 func (r *runner) lookAfterRestart(ctx context.Context, m *machine) outcome {
 	begin, missed, vanished, asked, back := time.Now(), 0, 0, 0, time.Time{}
 	err := until(ctx, r.times.poll, r.times.make, func(ctx context.Context) (bool, error) {
-		_, err := r.eye.byUUID(ctx, m.id())
+		_, err := r.witness.byUUID(ctx, m.id())
 		switch {
 		case is(err, errNoVM):
 			missed++
@@ -58,7 +58,7 @@ func (r *runner) lookAfterRestart(ctx context.Context, m *machine) outcome {
 		return unchecked("the vCenter did not come back: %v", err)
 	}
 	var now types.ManagedObjectReference
-	if now, err = r.eye.byUUID(ctx, m.id()); err == nil {
+	if now, err = r.witness.byUUID(ctx, m.id()); err == nil {
 		m.ref, now = now, m.ref
 	}
 	seen := map[string]string{

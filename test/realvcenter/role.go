@@ -27,13 +27,13 @@ var limitedRole = check{
 }
 
 func (r *runner) actLimited(ctx context.Context, credentials map[string][]byte) outcome {
-	eye, err := newWitness(credentials)
+	limited, err := newWitness(credentials)
 	if err != nil {
 		return unchecked("%v", err)
 	}
-	defer eye.close(context.WithoutCancel(ctx))
-	seen := map[string]string{"privileges at the root folder": eye.privileges(ctx, r.config.Limited.Username)}
-	rootView := eye.rootView(ctx)
+	defer limited.close(context.WithoutCancel(ctx))
+	seen := map[string]string{"privileges at the root folder": limited.privileges(ctx, r.config.Limited.Username)}
+	rootView := limited.rootView(ctx)
 	them, err := newOurs(ctx, credentials, r.times.poll)
 	if err != nil {
 		return unchecked("%v", err)

@@ -31,10 +31,10 @@ var errNotAgreed = errors.New("nothing was done, because the answer was not yes"
 // runner is one run.
 type runner struct {
 	options
-	id     string
-	eye    *witness
-	ours   *ours
-	report report
+	id      string
+	witness *witness
+	ours    *ours
+	report  report
 
 	// machines are all that may have a VM; the first serves most checks.
 	machines []*machine
@@ -82,16 +82,16 @@ func newID() string {
 
 func (r *runner) connect(ctx context.Context) (err error) {
 	credentials := r.config.credentials(r.config.user)
-	if r.eye, err = newWitness(credentials); err != nil {
+	if r.witness, err = newWitness(credentials); err != nil {
 		return err
 	}
-	about, err := r.eye.about(ctx)
+	about, err := r.witness.about(ctx)
 	if err != nil {
-		r.eye.close(ctx)
+		r.witness.close(ctx)
 		return fmt.Errorf("log in to the vCenter: %w", err)
 	}
 	if r.ours, err = newOurs(ctx, credentials, r.times.poll); err != nil {
-		r.eye.close(ctx)
+		r.witness.close(ctx)
 		return err
 	}
 	r.report = report{
@@ -109,7 +109,7 @@ func (r *runner) leave(ctx context.Context) {
 	for _, o := range append(r.others, r.ours) {
 		o.close(ctx)
 	}
-	r.eye.close(ctx)
+	r.witness.close(ctx)
 }
 
 func (r *runner) say(format string, args ...any) { fmt.Fprintf(r.out, format+"\n", args...) }
@@ -123,14 +123,14 @@ func (r *runner) announce(chosen []check, left []*machine) {
 	at := r.config.VSphere
 	r.say("vCenter %s, run %s. Checks:", r.report.Versions["vCenter"], r.id)
 	describeAll(r.out, chosen)
-	r.say("VMs made in folder %q of datacenter %q, from template %q, and removed at the end:",
+	r.say("These VMs will be made in folder %q of datacenter %q, from template %q, and removed at the end:",
 		at.Folder, at.Datacenter, at.Image.Template)
 	r.say("  %s  for all checks", nameOf(r.id, forAll))
 	if r.config.Limited != nil {
 		r.say("  %s  by the limited user", nameOf(r.id, byLimited))
 	}
 	if !r.config.NoWindows {
-		r.say("Windows in the first one runs scripts of ours: they add tasks, firewall rules and an HNS network in that VM.")
+		r.say("Windows in the first one runs scripts of ours: they add a task, a firewall rule, a certificate and an HNS network there.")
 	}
 	if r.restart {
 		r.say("You will be asked to restart the vCenter on the way.")
@@ -199,7 +199,7 @@ func (r *runner) remove(ctx context.Context, all []*machine) (left []string) {
 // leftovers are the VMs of earlier runs, by their marks. VMs of a run that is under way elsewhere are among them: the operator
 // says what becomes of them.
 func (r *runner) leftovers(ctx context.Context) (left []*machine, err error) {
-	marked, err := r.eye.marked(ctx)
+	marked, err := r.witness.marked(ctx)
 	for _, found := range marked {
 		if found.owner.Namespace == namespace {
 			left = append(left, &machine{Machine: cloud.Machine{
@@ -215,6 +215,7 @@ func (r *runner) finish() (report, error) {
 	maps.Copy(private, r.private)
 	told := r.report.cleaned(cleaner(private))
 	names, err := told.write(r.dir)
+	r.say("%s", told.summary())
 	for _, name := range names {
 		r.say("report: %s", name)
 	}

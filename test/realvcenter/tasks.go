@@ -51,13 +51,13 @@ var powerOn = check{
 
 // tasksOf are the tasks of a VM that the vCenter still knows.
 func (r *runner) tasksOf(ctx context.Context, vm types.ManagedObjectReference) ([]types.TaskInfo, error) {
-	refs, err := property[types.ArrayOfManagedObjectReference](ctx, r.eye, vm, "recentTask")
+	refs, err := property[types.ArrayOfManagedObjectReference](ctx, r.witness, vm, "recentTask")
 	if err != nil {
 		return nil, err
 	}
 	var all []types.TaskInfo
 	for _, ref := range refs.ManagedObjectReference {
-		info, err := property[types.TaskInfo](ctx, r.eye, ref, "info")
+		info, err := property[types.TaskInfo](ctx, r.witness, ref, "info")
 		if err != nil {
 			return nil, err
 		}
@@ -68,15 +68,15 @@ func (r *runner) tasksOf(ctx context.Context, vm types.ManagedObjectReference) (
 
 // hasDRS says whether the VM's cluster has DRS: on, off, or why this is not known.
 func (r *runner) hasDRS(ctx context.Context, vm types.ManagedObjectReference) string {
-	host, err := property[types.ManagedObjectReference](ctx, r.eye, vm, "runtime.host")
+	host, err := property[types.ManagedObjectReference](ctx, r.witness, vm, "runtime.host")
 	if err != nil || host.Value == "" {
 		return fmt.Sprintf("not known: %v", err)
 	}
-	cluster, err := property[types.ManagedObjectReference](ctx, r.eye, host, "parent")
+	cluster, err := property[types.ManagedObjectReference](ctx, r.witness, host, "parent")
 	if err != nil || cluster.Type != "ClusterComputeResource" {
 		return fmt.Sprintf("the host is in no cluster: %v", err)
 	}
-	enabled, err := property[bool](ctx, r.eye, cluster, "configuration.drsConfig.enabled")
+	enabled, err := property[bool](ctx, r.witness, cluster, "configuration.drsConfig.enabled")
 	switch {
 	case err != nil:
 		return fmt.Sprintf("not known: %v", err)
@@ -96,17 +96,17 @@ var taskLeaves = check{
 	does:    "follows an ended task in a list, and takes it off the list",
 	relies:  "taskView in internal/cloud/vsphere/taskview.go; ledger.update in ledger.go ignores it",
 	decides: "the vCenter pushes leave for the task, as the simulator of our tests does",
-	means:   "Our tests play more than your vCenter does. That is harmless: the product does not need the push.",
+	means:   "The simulator of our tests pushes more than your vCenter does. That is harmless: the product does not need this push.",
 	do: func(ctx context.Context, r *runner) outcome {
 		m, err := r.vm(ctx)
 		if err != nil {
 			return unchecked("%v", err)
 		}
-		task, err := r.eye.setExtra(ctx, m.ref, checkKey, "leave")
+		task, err := r.witness.setExtra(ctx, m.ref, checkKey, "leave")
 		if err != nil {
 			return unchecked("%v", err)
 		}
-		p, err := r.eye.collectListed(ctx, "Task", []string{"info.state"}, task)
+		p, err := r.witness.collectListed(ctx, "Task", []string{"info.state"}, task)
 		if err != nil {
 			return unchecked("%v", err)
 		}

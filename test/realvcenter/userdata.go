@@ -53,7 +53,7 @@ func (r *runner) takeAway(ctx context.Context, m *machine) string {
 	if err != nil {
 		return fmt.Sprintf("the product did not take the user data away: %v", err)
 	}
-	all, err := property[types.ArrayOfOptionValue](ctx, r.eye, m.ref, "config.extraConfig")
+	all, err := property[types.ArrayOfOptionValue](ctx, r.witness, m.ref, "config.extraConfig")
 	if err != nil {
 		return err.Error()
 	}
@@ -73,11 +73,11 @@ func (r *runner) takeAway(ctx context.Context, m *machine) string {
 
 // startAgain restarts the VM hard, as a host that fails does, and waits for the agent's report about that start.
 func (r *runner) startAgain(ctx context.Context, m *machine, before plan.Report) outcome {
-	task, err := ask(ctx, r.eye, func(ctx context.Context, c *vim25.Client) (*object.Task, error) {
+	task, err := ask(ctx, r.witness, func(ctx context.Context, c *vim25.Client) (*object.Task, error) {
 		return object.NewVirtualMachine(c, m.ref).Reset(ctx)
 	})
 	if err == nil {
-		err = r.eye.ended(ctx, task.Reference())
+		err = r.witness.ended(ctx, task.Reference())
 	}
 	if err != nil {
 		return unchecked("the VM could not be restarted: %v", err)
@@ -89,7 +89,7 @@ func (r *runner) startAgain(ctx context.Context, m *machine, before plan.Report)
 	if err != nil {
 		return outcome{doesNot, fmt.Sprintf("after the restart the agent did not report: %v", err), nil}
 	}
-	name, err := property[string](ctx, r.eye, m.ref, "guest.hostName")
+	name, err := property[string](ctx, r.witness, m.ref, "guest.hostName")
 	if err != nil {
 		return unchecked("%v", err)
 	}

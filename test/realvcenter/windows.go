@@ -72,7 +72,7 @@ func (r *runner) awaitEnd(ctx context.Context) (end ending) {
 		end.report = nil
 		return end
 	}
-	text, err := r.eye.read(ctx, m.ref, keyed(probeKey))
+	text, err := r.witness.read(ctx, m.ref, keyed(probeKey))
 	if err == nil {
 		err = unpack(option(text[keyed(probeKey)]), &end.answers)
 	}
@@ -102,6 +102,8 @@ func (r *runner) await(ctx context.Context, m *machine, good func(plan.Report) b
 		return done, nil
 	})
 	switch {
+	case errors.Is(err, context.DeadlineExceeded) && last == nil:
+		return nil, fmt.Errorf("the guest did not report within %s; -guest sets how long to wait", r.times.guest)
 	case err != nil && last == nil:
 		return nil, fmt.Errorf("the guest did not report: %w", err)
 	case err != nil:

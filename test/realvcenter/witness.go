@@ -162,7 +162,7 @@ func (w *witness) ended(ctx context.Context, task types.ManagedObjectReference) 
 
 // readVersions notes what the VM runs on.
 func (r *runner) readVersions(ctx context.Context, m *machine) error {
-	have, err := r.eye.read(ctx, m.ref, "config.version", "config.guestId", "guest.toolsVersion", "runtime.host")
+	have, err := r.witness.read(ctx, m.ref, "config.version", "config.guestId", "guest.toolsVersion", "runtime.host")
 	if err != nil {
 		return err
 	}
@@ -174,11 +174,11 @@ func (r *runner) readVersions(ctx context.Context, m *machine) error {
 		}
 	}
 	host, _ := have["runtime.host"].(types.ManagedObjectReference)
-	if product, err := property[types.AboutInfo](ctx, r.eye, host, "config.product"); err == nil { // an account may not see hosts
+	if product, err := property[types.AboutInfo](ctx, r.witness, host, "config.product"); err == nil { // many may not see hosts
 		r.report.Versions["ESXi"] = product.Version + " build " + product.Build
 	}
 	for of, word := range map[types.ManagedObjectReference]string{host: "HOST", r.parent(ctx, host): "CLUSTER"} {
-		if name, err := property[string](ctx, r.eye, of, "name"); err == nil {
+		if name, err := property[string](ctx, r.witness, of, "name"); err == nil {
 			r.private[name] = word
 			short, _, _ := strings.Cut(name, ".")
 			r.private[short] = word
@@ -189,6 +189,6 @@ func (r *runner) readVersions(ctx context.Context, m *machine) error {
 
 func (r *runner) parent(ctx context.Context, of types.ManagedObjectReference) types.ManagedObjectReference {
 	// One that the account may not see has no name for it either.
-	parent, _ := property[types.ManagedObjectReference](ctx, r.eye, of, "parent")
+	parent, _ := property[types.ManagedObjectReference](ctx, r.witness, of, "parent")
 	return parent
 }

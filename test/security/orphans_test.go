@@ -28,6 +28,8 @@ import (
 type notes []string
 
 // Eventf is part of events.EventRecorder.
+//
+//nolint:revive // because the interface has so many arguments
 func (n *notes) Eventf(regarding, _ runtime.Object, _, _, _, note string, args ...any) {
 	about, _ := regarding.(client.Object)
 	*n = append(*n, client.ObjectKeyFromObject(about).String()+": "+fmt.Sprintf(note, args...))
@@ -96,7 +98,8 @@ func TestOrphanMarks(t *testing.T) {
 		attack{"vCenter user", "marks VMs of a shared account as left by a Cluster whose UID they do not know", told(shared, 3, 0,
 			func(n int) (string, string) { return fmt.Sprint("honest/m-", n), fmt.Sprint("blue/guess-", n) },
 			"not told, because the UID is another Cluster's")},
-		attack{"vCenter user", "marks 2,000 VMs of a shared account as left by a Cluster whose UID they know", told(shared, 2000, orphans.AtOnce,
+		attack{"vCenter user", "marks 2,000 VMs of a shared account as left by a Cluster whose UID they know", told(shared, 2000,
+			orphans.AtOnce,
 			func(n int) (string, string) { return fmt.Sprint("honest/m-", n), "blue/the-uid-of-blue" },
 			"told of 10 at each look, and all are left alone")},
 	)

@@ -17,6 +17,11 @@ const CredentialsFinalizer = "windowsmachine.infrastructure.cluster.x-k8s.io/cre
 // it asks the server for the VM, and it survives a move to another management cluster.
 const ServerAnnotation = "windowsmachine.infrastructure.cluster.x-k8s.io/server"
 
+// RemovedAnnotation says that nothing is left of the VM of a machine that is
+// being deleted. It is set, to the time of that deletion, before a Secret
+// goes without which nothing could find that out again.
+const RemovedAnnotation = "windowsmachine.infrastructure.cluster.x-k8s.io/removed"
+
 // WindowsMachineSpec describes the VM. Fields marked Immutable cannot change
 // after creation.
 //

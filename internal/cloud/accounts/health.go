@@ -10,11 +10,10 @@ import (
 )
 
 const (
-	// tellEvery is how often it is looked whether accounts are broken.
+	// tellEvery is how often we look whether accounts are broken.
 	tellEvery = time.Second
 
-	// quiet is how long nothing is told of an account after it was said to be broken and then to be back: a server may change
-	// between both as often as it likes.
+	// quiet is the least time between two lines that say that an account is broken: a server can break and come back at any pace.
 	quiet = time.Minute
 )
 

@@ -30,8 +30,8 @@ func marked(w world) {
 	w.wantMarked(c, b)
 }
 
-// markedLate has a process that lost its leadership while its request was on the way: it arrives after the next leader has let the
-// machine go.
+// markedLate has a process that lost its leadership while its request was on the way: it arrives after the next leader has let
+// the machine go.
 func markedLate(w world) {
 	late, next, m := w.process(), w.process(), w.machine("m")
 	w.watch(next)

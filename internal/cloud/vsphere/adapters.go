@@ -37,8 +37,8 @@ func adapterChanges(at places.Placement, known []infrav1.MachineNetworkInterface
 	return changes
 }
 
-// unpluggedChanges plugs in those of the template's adapters that would not be: image builders leave them so, and such a VM would
-// be cut off. All else of them stays, but for the MAC and the port on a switch, which are the template's own.
+// unpluggedChanges has those of the template's adapters start connected that would not: image builders leave them so, and the VM
+// would be cut off. They also get a MAC and a port of their own, and keep everything else.
 func unpluggedChanges(adapters []places.Adapter) (changes []types.BaseVirtualDeviceConfigSpec) {
 	for _, one := range adapters {
 		card := one.GetVirtualEthernetCard()

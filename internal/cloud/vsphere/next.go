@@ -48,12 +48,9 @@ func fail(err error) step      { return step{err: err} }
 // next decides what to do; no other code does. The first case that holds counts.
 func next(m cloud.Machine, s survey, want goal) step {
 	switch {
-	case m.Spec.VSphere == nil && want == wantGone:
-		return fail(cloud.ErrNotFound) // nothing was ever made of such a spec
 	case m.Spec.VSphere == nil:
-		return fail(cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
-			"spec.vsphere is missing: add it to say where and how to make the VM"))
-	case s.job.underWay() && (s.job.act != erasing || !want.looks()): // erasing changes nothing that is told
+		return fail(specMissing(want))
+	case s.busy(want):
 		return await(string(s.job.act))
 	case want == wantGone:
 		return nextToRemove(s)
@@ -71,6 +68,20 @@ func next(m cloud.Machine, s survey, want goal) step {
 		return fail(cloud.ErrNotFound)
 	}
 	return nextToMake(m, s)
+}
+
+// specMissing is the answer for a machine without the part of its spec that is ours. Nothing was ever made of it.
+func specMissing(want goal) error {
+	if want == wantGone {
+		return cloud.ErrNotFound
+	}
+	return cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
+		"spec.vsphere is missing: add it to say where and how to make the VM")
+}
+
+// busy says that a job has to end first. Erasing changes nothing that is told.
+func (s survey) busy(want goal) bool {
+	return s.job.underWay() && (s.job.act != erasing || !want.looks())
 }
 
 // pushTime is how long the vCenter may take to tell of a change.

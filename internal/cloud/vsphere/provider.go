@@ -10,18 +10,20 @@
 //	next.go        decide: all rules, from what is known to the next step
 //	tasks.go       do: start a task; and questions about tasks and events
 //	look.go        find the VM: by reference, by id, by name; vm.go is what is read of it
+//	absence.go     find out that there is no VM, before a machine is let go
 //	clonespec.go   the clone as one request; adapters.go is its network adapters
 //
-// Two rooms need no visit, because their package comments say what they promise:
+// Three rooms need no visit, because their package comments say what they promise:
 //
 //	session/       the session of an account: credentials, login, back-off, calls, and what an error means
 //	places/        where the VMs of a spec go
+//	clones/        the clones under way that may still make a machine's VM
 //
 // Beneath these are:
 //
-//	ledger.go      work: what this process began for each machine, and the clones that may still make its VM
+//	ledger.go      work: what this process began for each machine
 //	waiting.go     whose turn it is: who comes too early, or finds the account busy, is woken
-//	inventory.go   the VMs that the watch has seen
+//	inventory.go   the VMs that the watch has seen; marked.go is those of them that have our marks
 //	watch.go       one watch per account; watcher.go is its property collector, folders.go what a limited user sees,
 //	               taskview.go the tasks it follows, outbox.go the keys it sends
 package vsphere

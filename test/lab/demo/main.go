@@ -37,6 +37,7 @@ func run(ctx context.Context, boot time.Duration, keep bool) (err error) {
 	fmt.Println("Windows nodes for Cluster API. The vCenter and the Windows guests are simulated; the control planes, Cluster API,")
 	fmt.Println("our controllers, the user data, the join and its certificates are real. All of it runs on loopback, " +
 		"in a folder of its own.")
+	fmt.Printf("A simulated Windows takes %s to start, and starts twice before it reports.\n", boot)
 	fmt.Println()
 	l, err := lab.Start(ctx, lab.Options{BootTime: boot, Progress: os.Stdout})
 	if err != nil {

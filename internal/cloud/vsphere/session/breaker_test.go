@@ -50,7 +50,7 @@ func (s *silent) open(t *testing.T) *Session {
 	return session
 }
 
-// TestBreaker: a vCenter that stops to answer is asked by a few calls and then by a probe now and then, and all say the same.
+// TestBreaker: a vCenter that stops answering is asked by a few calls and then by a probe now and then, and all say the same.
 func TestBreaker(t *testing.T) {
 	v := newSilent(t)
 	s := v.open(t)

@@ -197,7 +197,7 @@ func notBefore(after time.Duration, err error) error {
 	if known, ok := errors.AsType[*cloud.Error](Classify(err)); ok {
 		all = *known
 	}
-	all.After, all.Err = after, fmt.Errorf("%w: %w", errUnasked, quoted{err})
+	all.After, all.Err = after, quoted{fmt.Errorf("%w: %w", errUnasked, err)}
 	return &all
 }
 

@@ -129,12 +129,18 @@ func words(err error) string {
 	}
 	first := ""
 	for _, text := range said {
-		if text = strings.Join(strings.Fields(text), " "); !strings.Contains(first, text) {
+		if len(first) > maxWords { // a server may say a million things, and no more than this is shown
+			break
+		}
+		if text = strings.Join(strings.Fields(head(text)), " "); !strings.Contains(first, text) {
 			first = strings.TrimSpace(first + " " + text)
 		}
 	}
 	return cloud.Clean(strings.ReplaceAll(first, `"`, "'"), maxWords)
 }
+
+// head is as much of a text as can be shown of it, however much white space it has, or too much.
+func head(text string) string { return text[:min(len(text), 4*maxWords)] }
 
 // faultString is what the answer to a call says beside its fault.
 func faultString(err error) string {
@@ -155,7 +161,7 @@ func reasons(f types.BaseMethodFault) (said []string) {
 		return []string{f.Reason}
 	case *types.NoCompatibleHost: // of each host, in any order
 		for _, of := range f.Error {
-			said = append(said, of.LocalizedMessage)
+			said = append(said, head(of.LocalizedMessage))
 		}
 		slices.Sort(said)
 		return slices.Compact(said)

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -103,6 +104,23 @@ func TestWords(t *testing.T) {
 	if n := len(long.Error()); n > 1024 {
 		t.Errorf("a server decides that people read %d bytes", n)
 	}
+}
+
+// TestManyWords: what a hostile server says a thousand times costs as little as what it says once.
+func TestManyWords(t *testing.T) {
+	many := &types.GenericVmConfigFault{}
+	for n := range 5000 {
+		many.FaultMessage = append(many.FaultMessage, types.LocalizableMessage{Message: fmt.Sprintf("%05d %s", n, strings.Repeat("x", 200))})
+	}
+	err := failedTask(strings.Repeat("\n", 1<<20)+"never seen", many)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	told := at("vc").speak(err)
+	runtime.ReadMemStats(&after)
+	if cost, most := after.TotalAlloc-before.TotalAlloc, uint64(1<<20); cost > most {
+		t.Errorf("to read a fault of 2 MiB takes %d bytes more, at most %d are allowed", cost, most)
+	}
+	expect.Says(t, "speak", told, `says: "00000 xxx`)
 }
 
 // TestWordsStay: numbers and ids differ from try to try, and each change of a condition is a write, an event and a wake.
