@@ -122,6 +122,10 @@ type Machine struct {
 	// Created is when the WindowsMachine was made, by the API server's clock: no request for its VM is older. Zero means unknown.
 	Created time.Time
 
+	// Server is the one that the VM is or will be on, as Account.Server names it. If the account is at another one by now, each
+	// method MUST fail with a Transient error. It is empty if the server is not known yet.
+	Server string
+
 	// Existed says that the VM existed once. If its folder is not found now, the VM may still be there.
 	Existed bool
 

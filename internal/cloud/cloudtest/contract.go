@@ -14,6 +14,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // Run tests everything that package cloud promises, each promise on a new cloud.
@@ -47,6 +48,7 @@ func Run(t *testing.T, newHarness func(*testing.T) Harness) {
 		{"deleting while it is being made leaves nothing", deleteWhileCreating},
 		{"a machine that never had a place can be deleted", deleteMisspelt},
 		{"a server is the same for all its users, and no other", servers},
+		{"a machine of another server is not looked for", elsewhere},
 		{"wrong credentials", wrongCredentials},
 		{"nobody answers", nobodyAnswers},
 		{"the template is not there", noTemplate},
@@ -294,6 +296,19 @@ func servers(w world) {
 	if other := server(w.connect(w.AnotherServer())); first != second || first == other {
 		w.t.Errorf("two processes are at %q and %q, one at another server at %q", first, second, other)
 	}
+}
+
+func elsewhere(w world) {
+	c, m := w.process(), w.machine("m")
+	m.Server = "another"
+	observe := func() error { _, err := c.Observe(w.t.Context(), m); return err }
+	ensure := func() error { _, err := c.Ensure(w.t.Context(), m); return err }
+	for _, ask := range []func() error{observe, ensure, func() error { return c.Delete(w.t.Context(), m) }} {
+		var err error
+		wait.Until(w.t, "an answer", func() (any, bool) { err = ask(); return err, kind(err) != cloud.Later })
+		WantError(w.t, err, cloud.Transient, infrav1.CloudUnreachableReason)
+	}
+	w.wantVMs()
 }
 
 func wrongCredentials(w world) {

@@ -103,7 +103,7 @@ var _ cloud.Cloud = (*account)(nil)
 // Server gives the first server a name, too.
 func (a *account) Server(context.Context) (string, error) {
 	defer a.world.mu.Unlock()
-	return cmp.Or(a.server, "first"), a.enter("server")
+	return a.name(), a.enter("server")
 }
 
 func (a *account) Observe(_ context.Context, m cloud.Machine) (cloud.VM, error) {
@@ -212,6 +212,9 @@ func (a *account) Delete(_ context.Context, m cloud.Machine) error {
 	if err := a.enter("delete"); err != nil {
 		return err
 	}
+	if m.Server != "" && m.Server != a.name() {
+		return away(errors.New("another server answers"))
+	}
 	delete(a.failed, m.ProviderID)
 	if w.underWay(Create, a.at(m.Name)).is(m) || w.underWay(Remove, a.at(m.Name)).is(m) {
 		return nil
@@ -223,6 +226,8 @@ func (a *account) Delete(_ context.Context, m cloud.Machine) error {
 	}
 	return cloud.ErrNotFound
 }
+
+func (a *account) name() string { return cmp.Or(a.server, "first") }
 
 // at is the VM's name in the world: those on the first server have their own, the others' begin with the server's.
 func (a *account) at(name string) string { return path.Join(a.server, name) }
@@ -253,6 +258,9 @@ func (a *account) enter(call string) error {
 }
 
 func (a *account) failure(m cloud.Machine) error {
+	if m.Server != "" && m.Server != a.name() {
+		return away(errors.New("another server answers"))
+	}
 	err := a.failed[m.ProviderID]
 	delete(a.failed, m.ProviderID)
 	return err

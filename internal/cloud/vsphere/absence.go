@@ -15,13 +15,13 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
-// lacks says that the inventory is up to date and has no VM that could be m's: none with its marks, its id or its name. A VM that
+// lacks says that the inventory is up to date, knows all VMs, and has none that could be m's: with its marks, its id or its name. A VM that
 // was made a moment ago may not be in it yet. Before a clone that is enough, because a folder has each name once: a second clone
 // fails. Before a machine is let go it is one half of the proof.
 func (i *inventory) lacks(m cloud.Machine) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if !i.synced || i.full {
+	if !i.synced || i.part {
 		return false
 	}
 	for _, s := range i.vms {
@@ -42,7 +42,7 @@ func (i *inventory) has(vm types.ManagedObjectReference) bool {
 func (i *inventory) gone(vm types.ManagedObjectReference) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.synced && !i.full && i.vms[vm] == nil
+	return i.synced && !i.part && i.vms[vm] == nil
 }
 
 // keepGrounds is how long it is remembered that the account can see where the VMs of a spec are.

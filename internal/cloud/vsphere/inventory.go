@@ -25,7 +25,7 @@ type inventory struct {
 	vms    map[types.ManagedObjectReference]*sighting
 	ours   map[string]types.ManagedObjectReference // by provider id
 	size   int                                     // in bytes
-	full   bool                                    // a VM found no room
+	part   bool                                    // a VM found no room, or the account may not see all VMs
 }
 
 // begin empties the inventory for a new snapshot and returns the keys that it knew.
@@ -33,7 +33,7 @@ func (i *inventory) begin() []cloud.Key {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	keys := i.keys()
-	i.synced, i.size, i.full = false, 0, false
+	i.synced, i.size, i.part = false, 0, false
 	i.vms = map[types.ManagedObjectReference]*sighting{}
 	i.ours = map[string]types.ManagedObjectReference{}
 	return keys
@@ -45,6 +45,13 @@ func (i *inventory) complete() []cloud.Key {
 	defer i.mu.Unlock()
 	i.synced = true
 	return i.keys()
+}
+
+// partly notes that only the VMs in some folders will be told.
+func (i *inventory) partly() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.part = true
 }
 
 // all returns the keys that it knows, also when changes no longer arrive.
@@ -103,7 +110,7 @@ func (i *inventory) keep(s *sighting) {
 		s.address, s.nics, s.report = "", nil, ""
 	}
 	if i.size+s.size() > room {
-		i.full = true
+		i.part = true
 		return
 	}
 	i.size += s.size()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
 // inTurn pursues a goal from memory, or in one of the places that callers share. Who is too early is woken when it is time.
@@ -15,7 +16,10 @@ func (a *account) inTurn(ctx context.Context, m cloud.Machine, want goal) (cloud
 	if err := a.waiting.await(m, a.now()); err != nil {
 		return cloud.VM{}, err
 	}
-	ctx, leave := a.session.Visit(ctx)
+	if err := a.session.Is(m.Server); err != nil {
+		return cloud.VM{}, err
+	}
+	ctx, leave := a.session.Visit(session.At(ctx, m.Server))
 	defer leave()
 	vm, err := a.pursue(ctx, m, want)
 	return vm, a.waiting.note(m, err)

@@ -91,6 +91,9 @@ func (a *account) watch(ctx context.Context, keys *outbox, page int32) error {
 	if err != nil {
 		return err
 	}
+	if w.more != nil {
+		a.inventory.partly()
+	}
 	defer a.view.Store(nil)
 	a.view.Store(w.tasks)
 	a.follow()

@@ -237,6 +237,9 @@ func TestLimitedUser(t *testing.T) {
 		n := len(a.inventory.all())
 		return n, n == len(machines) && a.inventory.isSynced()
 	})
+	if a.inventory.lacks(v.machine("elsewhere")) {
+		t.Error("what is not in these folders counts as gone")
+	}
 	v.Count()
 	before := w.times(machines[0].Key)
 	v.SetExtra(machines[0].Name, reportKey, "x")

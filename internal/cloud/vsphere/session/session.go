@@ -107,12 +107,43 @@ func Do[T any](ctx context.Context, s *Session, call func(context.Context, *vim2
 		if err != nil {
 			return answer, err
 		}
+		if err := expected(ctx, client); err != nil {
+			return answer, err
+		}
 		answer, err = once(ctx, client, call)
 		if again || !Is[*types.NotAuthenticated](err) {
 			return answer, Classify(err)
 		}
 		s.forget(client)
 	}
+}
+
+type serverKey struct{}
+
+// At lets the calls of a context fail if the server is another one than this: a login may find another vCenter at the address,
+// and a caller that has asked Server before would take it for the first. An empty one is any.
+func At(ctx context.Context, server string) context.Context {
+	return context.WithValue(ctx, serverKey{}, server)
+}
+
+func expected(ctx context.Context, c *vim25.Client) error {
+	want, _ := ctx.Value(serverKey{}).(string)
+	return compare(want, c.ServiceContent.About.InstanceUuid)
+}
+
+// Is says why the vCenter is not this one, as far as is known. An empty one is any.
+func (s *Session) Is(server string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return compare(server, s.server)
+}
+
+func compare(want, have string) error {
+	if want == "" || have == "" || want == have {
+		return nil
+	}
+	return cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason,
+		"another vCenter answers at the address than the one with the VM; the controller looks again")
 }
 
 func once[T any](
