@@ -32,6 +32,7 @@ func TestMade(t *testing.T) {
 	begin := s.read()
 	s.report("made", begin, s.makeAll)
 	s.report("joined", s.read(), func() { s.joinAll(7) })
+	s.atMost("writes until Nodes have joined", 28*s.machines, sum(s.since(begin).writes))
 	s.report("looked at once more", s.read(), func() { s.touchAll("once") })
 	s.disturb()
 	s.report("removed", s.read(), s.removeAll)
@@ -67,7 +68,10 @@ func (s *stage) restart() {
 	s.t.Helper()
 	s.settle()
 	s.pause()
-	s.report("known after a restart", s.counted(), s.resume)
+	c := s.report("known after a restart", s.counted(), s.resume)
+	s.atMost("reads of the vCenter after a restart", 60, sum(c.calls)+c.waits)
+	s.atMost("writes after a restart", 0, sum(c.writes))
+	s.t.Logf("the restart took %.1f s; wanted: at most 30", c.took.Seconds())
 	s.reportMemory()
 }
 
@@ -124,8 +128,9 @@ func (s *stage) outage(lasts time.Duration) {
 	s.awaitStopped(m.Name)
 	healed := time.Since(over).Seconds()
 	s.t.Logf("an outage of %s with %d machines: %d calls and %d reads of the API server were tried, %d lines were logged until "+
-		"its end and %d in all; a change was seen %.1f s after its end", lasts, s.machines, sum(during.calls),
+		"its end and %d in all; a change was seen %.1f s after its end; wanted: at most 10", lasts, s.machines, sum(during.calls),
 		sum(during.reads)+during.credentials, logged, s.lines()-lines, healed)
+	s.atMost("lines of an outage", 20, s.lines()-lines)
 	s.switchOn(m.Name, m.Status.ComputerName)
 }
 

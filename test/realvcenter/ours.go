@@ -121,6 +121,7 @@ func (r *runner) newMachine(n int, by *ours, userData []byte) (*machine, error) 
 	object.Spec.ProviderID = who.ProviderID
 	m := &machine{by: by, Machine: cloud.Machine{
 		Identity: who, Key: cloud.Key{Namespace: namespace, Name: who.Name}, Spec: object.Spec, UserData: cloud.UserData(userData).Read,
+		Created: time.Now(), // so that no earlier process can have asked for its VM
 	}}
 	r.machines = append(r.machines, m)
 	return m, nil
@@ -194,7 +195,7 @@ func (m *machine) remove(ctx context.Context, pause time.Duration) error {
 // mayPass says whether the controllers would try again soon.
 func mayPass(err error) bool {
 	known, ok := errors.AsType[*cloud.Error](err)
-	return ok && (known.Kind == cloud.Transient || known.Kind == cloud.Throttled)
+	return ok && (known.Kind == cloud.Transient || known.Kind == cloud.Throttled || known.Kind == cloud.Later)
 }
 
 // until asks again until the answer is true or an error, for at most a limit, or without one if that is zero.

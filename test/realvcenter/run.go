@@ -130,7 +130,7 @@ func (r *runner) announce(chosen []check, left []*machine) {
 		r.say("  %s  by the limited user", nameOf(r.id, byLimited))
 	}
 	if !r.config.NoWindows {
-		r.say("Windows in the first one runs scripts of ours: they add a task, a firewall rule, a certificate and an HNS network there.")
+		r.say("Windows in the first one runs scripts of ours, which add a task, a firewall rule, a certificate and an HNS network.")
 	}
 	if r.restart {
 		r.say("You will be asked to restart the vCenter on the way.")

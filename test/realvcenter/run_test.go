@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 )
@@ -160,6 +162,15 @@ func TestRemovedAfterAnInterrupt(t *testing.T) {
 			expect.Same(t, "results", len(checks), len(told.Results))
 			s.noneLeft(t, "after an interrupt")
 		})
+	}
+}
+
+// A run of many minutes goes on when its session is lost and the product waits for a new list of VMs.
+func TestMayPass(t *testing.T) {
+	for kind, want := range map[cloud.Kind]bool{
+		cloud.Transient: true, cloud.Throttled: true, cloud.Later: true, cloud.Denied: false, cloud.Invalid: false,
+	} {
+		expect.Same(t, string(kind), want, mayPass(fmt.Errorf("look: %w", &cloud.Error{Kind: kind})))
 	}
 }
 

@@ -164,8 +164,8 @@ func (a *attacker) create(t *testing.T, object client.Object, spec map[string]an
 	}
 }
 
-// unread checks that no manager of ours has read an object of the victim, but the credentials that its own machine names, which are
-// read whoever attacks.
+// unread checks that no manager of ours has read an object of the victim, but the credentials that its own machine names, which
+// are read whoever attacks.
 func (a *attacker) unread(t *testing.T, verdict string) string {
 	t.Helper()
 	read := expect.Got(shared.Management.Read(a.victim.Name))(t)

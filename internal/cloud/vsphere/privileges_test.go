@@ -12,6 +12,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
@@ -111,6 +112,9 @@ func TestPowerOnDenied(t *testing.T) {
 	v.cloneBy(m, m.Name, func(s *types.VirtualMachineCloneSpec) { s.PowerOn = false })
 	const privilege = "VirtualMachine.Interact.PowerOn"
 	v.Grant(slices.DeleteFunc(vcenter.Privileges(), func(p string) bool { return p == privilege }))
+	later := tasksClock(a)
+	expect.Same(t, "State", cloud.Creating, expect.Got(a.Ensure(t.Context(), m))(t).State)
+	later(pushTime)
 	var failed error
 	wait.Until(t, "the refusal", func() (any, bool) {
 		_, failed = a.Ensure(t.Context(), m)

@@ -110,7 +110,8 @@ func TestWords(t *testing.T) {
 func TestManyWords(t *testing.T) {
 	many := &types.GenericVmConfigFault{}
 	for n := range 5000 {
-		many.FaultMessage = append(many.FaultMessage, types.LocalizableMessage{Message: fmt.Sprintf("%05d %s", n, strings.Repeat("x", 200))})
+		text := fmt.Sprintf("%05d %s", n, strings.Repeat("x", 200))
+		many.FaultMessage = append(many.FaultMessage, types.LocalizableMessage{Message: text})
 	}
 	err := failedTask(strings.Repeat("\n", 1<<20)+"never seen", many)
 	var before, after runtime.MemStats
