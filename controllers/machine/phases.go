@@ -201,8 +201,8 @@ func (r *Reconciler) ask(ctx context.Context, f *facts) (cloud.VM, error) {
 func (f *facts) cloudMachine() cloud.Machine {
 	return cloud.Machine{
 		Identity: f.identity, Key: client.ObjectKeyFromObject(f.windows), Cluster: cloud.MarkOf(f.cluster), Spec: f.windows.Spec,
-		NetworkInterfaces: f.interfaces, Created: f.windows.CreationTimestamp.Time, Existed: hadVM(f),
-		Server: f.windows.Annotations[infrav1.ServerAnnotation],
+		NetworkInterfaces: f.interfaces, Created: f.windows.CreationTimestamp.Time,
+		Server: f.windows.Annotations[infrav1.ServerAnnotation], Existed: hadVM(f),
 	}
 }
 

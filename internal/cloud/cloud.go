@@ -115,15 +115,13 @@ type Machine struct {
 	// Spec has the part for this cloud set.
 	Spec infrav1.WindowsMachineSpec
 
-	// NetworkInterfaces are the adapters with the MACs that they must get, as in status.networkInterfaces. An adapter without
-	// one gets any. Only Ensure needs them.
+	// NetworkInterfaces are the adapters with the MACs that they must get; one without gets any. Only Ensure needs them.
 	NetworkInterfaces []infrav1.MachineNetworkInterface
 
 	// Created is when the WindowsMachine was made, by the API server's clock: no request for its VM is older. Zero means unknown.
 	Created time.Time
 
-	// Server is the one that the VM is or will be on, as Account.Server names it. If the account is at another one by now, each
-	// method MUST fail with a Transient error. It is empty if the server is not known yet.
+	// Server is where the VM is, if that is known. If the account is at another one by now, each method MUST be a Transient error.
 	Server string
 
 	// Existed says that the VM existed once. If its folder is not found now, the VM may still be there.

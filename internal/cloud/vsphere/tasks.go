@@ -61,9 +61,7 @@ func (a *account) start(ctx context.Context, m cloud.Machine, what act, vm types
 	if err != nil {
 		return a.notStarted(m, what, err)
 	}
-	j := job{
-		act: what, task: task.Reference(), vm: vm, begun: a.now(), told: a.inventory.has(vm), state: types.TaskInfoStateQueued,
-	}
+	j := job{act: what, task: task.Reference(), vm: vm, begun: a.now(), told: a.inventory.has(vm), state: types.TaskInfoStateQueued}
 	logr.FromContextOrDiscard(ctx).Info("started a vCenter task", "machine", m.Key, "vm", m.Name, "act", what, "task", j.task.Value)
 	a.ledger.begin(m, j)
 	a.follow()
