@@ -131,6 +131,9 @@ func (s *stage) outage(lasts time.Duration) {
 		"its end and %d in all; a change was seen %.1f s after its end; wanted: at most 10", lasts, s.machines, sum(during.calls),
 		sum(during.reads)+during.credentials, logged, s.lines()-lines, healed)
 	s.atMost("lines of an outage", 20, s.lines()-lines)
+	if s.lines()-lines < 2 {
+		s.t.Error("the log must say that the account broke, and that it is back")
+	}
 	s.switchOn(m.Name, m.Status.ComputerName)
 }
 
