@@ -143,10 +143,10 @@ func (f *managerFlags) managerOptions(scheme *runtime.Scheme) (ctrl.Options, err
 		// Set by the Deployment. Outside of a cluster controller-runtime cannot find the namespace by itself.
 		LeaderElectionNamespace: os.Getenv("POD_NAMESPACE"),
 		// What runs beside the controllers, such as the accounts, logs as they do.
-		BaseContext: func() context.Context { return ctrl.LoggerInto(context.Background(), klog.Background()) },
-		LeaseDuration:           &f.leaseDuration,
-		RenewDeadline:           &f.renewDeadline,
-		RetryPeriod:             &f.retryPeriod,
+		BaseContext:   func() context.Context { return ctrl.LoggerInto(context.Background(), klog.Background()) },
+		LeaseDuration: &f.leaseDuration,
+		RenewDeadline: &f.renewDeadline,
+		RetryPeriod:   &f.retryPeriod,
 		Cache: cache.Options{
 			SyncPeriod:       &f.syncPeriod,
 			DefaultTransform: cache.TransformStripManagedFields(),
