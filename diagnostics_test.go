@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 )
 
@@ -52,6 +53,20 @@ func TestCapVerbosity(t *testing.T) {
 		if got != want || (answer.Code == http.StatusOK) != (want != "") {
 			t.Errorf("%q: answer %d, handed on %q, want %q", body, answer.Code, got, want)
 		}
+	}
+}
+
+// What runs beside the controllers has lines for people, too: that an account breaks, and that it is back.
+func TestAllHasALogger(t *testing.T) {
+	options, err := newFlags(pflag.NewFlagSet("manager", pflag.ContinueOnError)).managerOptions(newScheme())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if options.BaseContext == nil {
+		t.Fatal("runnables get a context without a logger")
+	}
+	if _, err := logr.FromContext(options.BaseContext()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -141,9 +142,11 @@ func (f *managerFlags) managerOptions(scheme *runtime.Scheme) (ctrl.Options, err
 		LeaderElectionID:       "capwin-" + electionName(f.controllers),
 		// Set by the Deployment. Outside of a cluster controller-runtime cannot find the namespace by itself.
 		LeaderElectionNamespace: os.Getenv("POD_NAMESPACE"),
-		LeaseDuration:           &f.leaseDuration,
-		RenewDeadline:           &f.renewDeadline,
-		RetryPeriod:             &f.retryPeriod,
+		// What runs beside the controllers, such as the accounts, logs as they do.
+		BaseContext:   func() context.Context { return ctrl.LoggerInto(context.Background(), klog.Background()) },
+		LeaseDuration: &f.leaseDuration,
+		RenewDeadline: &f.renewDeadline,
+		RetryPeriod:   &f.retryPeriod,
 		Cache: cache.Options{
 			SyncPeriod:       &f.syncPeriod,
 			DefaultTransform: cache.TransformStripManagedFields(),

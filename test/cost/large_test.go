@@ -78,11 +78,14 @@ func (s *stage) restart() {
 // settle waits until our managers have no more to write.
 func (s *stage) settle() {
 	s.t.Helper()
-	writes := -1
+	writes, still := -1, 0
 	s.await("the end of all writes", func() string {
 		before := writes
-		writes = sum(s.since(reading{}).writes)
+		writes, still = sum(s.since(reading{}).writes), still+1
 		if writes != before {
+			still = 0
+		}
+		if still < 10 { // a list of VMs may be under way, or a machine may wait for its turn
 			return fmt.Sprintf("%d writes, and then %d", before, writes)
 		}
 		return ""
@@ -130,6 +133,12 @@ func (s *stage) outage(lasts time.Duration) {
 	s.t.Logf("an outage of %s with %d machines: %d calls and %d reads of the API server were tried, %d lines were logged until "+
 		"its end and %d in all; a change was seen %.1f s after its end; wanted: at most 10", lasts, s.machines, sum(during.calls),
 		sum(during.reads)+during.credentials, logged, s.lines()-lines, healed)
+	s.await("lines that say that the account broke, and that it is back", func() string {
+		if said := s.lines() - lines; said < 2 {
+			return fmt.Sprintf("%d lines", said)
+		}
+		return ""
+	})
 	s.atMost("lines of an outage", 20, s.lines()-lines)
 	s.switchOn(m.Name, m.Status.ComputerName)
 }
