@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/cluster-api/util/conditions"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -18,7 +19,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-// TestFinalizerTakenAway: who has no credentials any more removes the VM and the machine's finalizer by hand, as the
+// TestFinalizerTakenAway: who has no credentials any more, because even our finalizer did not keep them, removes the VM and the machine's finalizer by hand, as the
 // condition says. Nothing of its addresses stays held.
 func TestFinalizerTakenAway(t *testing.T) {
 	s := newStage(t, nil)
@@ -27,7 +28,16 @@ func TestFinalizerTakenAway(t *testing.T) {
 	m := s.machine("stripped", "nodes")
 	s.running(t, m)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: world.Credentials}}
+	wait.Eventually(t, "our finalizer on the Secret", func(ctx context.Context) error {
+		err := s.Client.Get(ctx, client.ObjectKeyFromObject(secret), secret)
+		if err == nil && len(secret.Finalizers) == 0 {
+			err = errors.New("it has none")
+		}
+		return err
+	})
 	expect.OK(t, s.Client.Delete(t.Context(), secret))
+	world.Change(t, s.Client, secret, func(o *corev1.Secret) { o.Finalizers = nil })
+	m.Await(t, "loss", world.Windows("CloudReachable False CredentialsMissing"))
 	m.Delete(t)
 	m.Await(t, "credentials", world.Windows("Ready False CredentialsMissing"))
 	s.wantHeld(t, "stripped-0-0")

@@ -17,7 +17,7 @@ const (
 	  folder: nodes, resourcePool: pool, datastore: store,
 	  networkInterfaces: [{name: node, network: VM Network, addressesFromPools: [{apiGroup: ipam.cluster.x-k8s.io,
 	  kind: InClusterIPPool, name: nodes}], nameservers: [10.0.0.2], routes: [{to: 10.9.0.0/16, via: 10.0.0.9}], mtu: 1450}],
-	  cpus: 4, memoryMiB: 8192}}`
+	  cpus: 4, coresPerSocket: 1, memoryMiB: 8192}}`
 	azureSpec = `{azure: {identityRef: {kind: Secret, name: identity}, subscriptionID: 11111111-2222-3333-4444-555555555555,
 	  resourceGroup: group, location: westeurope, vmSize: Standard_D4s_v5,
 	  image: {id: ` + azureImage + `, setup: CloudbaseInit}, networkInterfaces: [{name: node, subnet: {id: ` + subnet + `}}]}}`

@@ -82,7 +82,7 @@ func TestCredentialsGoFirst(t *testing.T) {
 	s.held(t, secret, true)
 	expect.OK(t, s.Client.Delete(t.Context(), secret))
 	wait.Eventually(t, "the event", s.event("CredentialsBeingDeleted",
-		"Secret cloud is being deleted; it stays until the 1 machines are gone whose VMs cannot be removed without it"))
+		"Secret cloud is being deleted; it stays until the VMs that cannot be removed without it are gone (machines: 1)"))
 	m.Delete(t)
 	wait.Until(t, "the end of the process", func() (any, bool) { return options.Gate.Hit(), options.Gate.Hit() })
 	s.start(t)
