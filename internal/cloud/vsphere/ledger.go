@@ -25,14 +25,15 @@ const (
 
 // job is a task that this process started for a machine. The zero value means that there is no such task.
 type job struct {
-	act     act
-	task    types.ManagedObjectReference
-	vm      types.ManagedObjectReference // the VM that it works on; the template when cloning
-	begun   time.Time
-	told    bool // the inventory had the VM then
-	watched bool // the vCenter pushes its changes
-	state   types.TaskInfoState
-	fault   *types.LocalizedMethodFault
+	act       act
+	task      types.ManagedObjectReference
+	vm        types.ManagedObjectReference // the VM that it works on; the template when cloning
+	begun     time.Time
+	told      bool // the inventory had the VM when the task was asked for
+	watched   bool // the vCenter pushes its changes
+	forgotten bool // the vCenter does not know how it ended; it counts as ended well
+	state     types.TaskInfoState
+	fault     *types.LocalizedMethodFault
 }
 
 func (j job) underWay() bool { return j.act != "" && !j.ended() }
@@ -41,7 +42,8 @@ func (j job) ended() bool {
 	return j.state == types.TaskInfoStateSuccess || j.state == types.TaskInfoStateError
 }
 
-func (j job) did(what act) bool { return j.act == what && j.err() == nil }
+// did says for certain that the job has done something.
+func (j job) did(what act) bool { return j.act == what && j.err() == nil && !j.forgotten }
 
 func (j job) err() error {
 	if j.state != types.TaskInfoStateError || j.fault == nil {
@@ -172,7 +174,7 @@ func (l *ledger) settle(m cloud.Machine, j job, now time.Time) error {
 			w.made = now
 		case j.act == switchingOn && err == nil:
 			w.idle = now
-		case j.act == destroying && j.err() == nil:
+		case j.did(destroying):
 			w.object = types.ManagedObjectReference{}
 		}
 	})

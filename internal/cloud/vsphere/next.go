@@ -202,8 +202,26 @@ func actOn(what act, vm *sighting) step {
 // lateRequest is how long a request whose answer was lost may take to appear in the vCenter's list of tasks.
 const lateRequest = 30 * time.Second
 
-func (s survey) requestMayArrive() bool {
-	return s.now.Before(s.lateUntil) || !s.memory.answerLost.IsZero() && s.now.Before(s.memory.answerLost.Add(lateRequest))
+func (s survey) requestMayArrive() bool { return s.now.Before(s.arrives()) }
+
+// arrives is until when a request for the VM may arrive; zero if there can be none.
+func (s survey) arrives() time.Time {
+	lost := s.memory.answerLost
+	if !lost.IsZero() {
+		lost = lost.Add(lateRequest)
+	}
+	if lost.Before(s.lateUntil) {
+		return s.lateUntil
+	}
+	return lost
+}
+
+// allArrived is since when no more requests arrive. Before that it is zero: what is known of the clones will not do later.
+func (s survey) allArrived() time.Time {
+	if s.requestMayArrive() {
+		return time.Time{}
+	}
+	return s.arrives()
 }
 
 // maxState is longer than all states of a connection.

@@ -54,7 +54,7 @@ func everySurvey(yield func(survey) bool) {
 		none, finds(nothing), finds(unreadable), finds(stranger), free, unsure, made, madeLong, seen,
 	}
 	for _, what := range []act{cloning, switchingOn, switchingOff, destroying, erasing} {
-		jobs = append(jobs, underWay(what), succeeded(what), failed(what), cameTooLate(what))
+		jobs = append(jobs, underWay(what), succeeded(what), forgot(what), failed(what), cameTooLate(what))
 	}
 	for _, what := range []sight{nothing, unreadable, stranger} {
 		sights = append(sights, all(finds(what), twice))
@@ -131,10 +131,10 @@ func unsafe(s survey, want goal, then step) string {
 		return "a settled machine gets no VM, and its VM stays as it is"
 	case then.start == switchingOff && (want != wantGone || !reachable):
 		return "it is not ours to switch off"
-	case then.start == destroying && (want != wantGone || s.job.act != switchingOff && (!reachable || !s.vm.off() || !noRivals)):
+	case then.start == destroying && (want != wantGone || (s.job.act != switchingOff || s.job.forgotten) && (!reachable || !s.vm.off() || !noRivals)):
 		return "it is not ours to destroy"
 	case errors.Is(then.err, cloud.ErrNotFound) && want == wantGone &&
-		(s.job.act != destroying || s.job.err() != nil || !s.ran) && // it was seen to go
+		(s.job.act != destroying || s.job.err() != nil || s.job.forgotten || !s.ran) && // it was seen to go
 		(s.what != nothing && s.what != stranger || s.asked[whatIsThere] == 0 || !noRivals || s.requestMayArrive()):
 		return "a VM may be left behind"
 	}

@@ -40,6 +40,14 @@ func succeeded(what act) fact {
 	return func(s *survey) { s.job = job{act: what, vm: theVM, state: types.TaskInfoStateSuccess} }
 }
 
+// forgot: the vCenter was restarted, or the task ended long ago.
+func forgot(what act) fact {
+	return func(s *survey) {
+		succeeded(what)(s)
+		s.job.forgotten = true
+	}
+}
+
 func failed(what act) fact {
 	return func(s *survey) {
 		fault := &types.LocalizedMethodFault{Fault: &types.NoDiskSpace{}}
@@ -125,6 +133,8 @@ var rows = []struct {
 	{"somebody switched it off first", "we look at what is there now", toGo, has(cameTooLate(switchingOff)), "ask: rival clones"},
 	{"it is off", "it needs no look in between", toGo, has(succeeded(switchingOff)), "start: destroying vm-1"},
 	{"it is destroyed", "another clone may be under way", toGo, has(succeeded(destroying)), "ask: rival clones"},
+	{"whether it is off was forgotten", "only a look tells", toGo, has(forgot(switchingOff), ran(true)), "ask: what is there"},
+	{"whether it is destroyed was forgotten", "only a look tells", toGo, has(forgot(destroying), ran(true)), "ask: what is there"},
 	{"it ran and is destroyed", "its name was taken all the time", toGo, has(succeeded(destroying), ran(true)), "not found"},
 	{
 		"it ran, a person destroyed it first", "we look at what is there now", toGo, has(cameTooLate(destroying), ran(true)),

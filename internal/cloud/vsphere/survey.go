@@ -75,7 +75,7 @@ func (a *account) findOut(ctx context.Context, m cloud.Machine, q question, s *s
 		a.ledger.note(m, func(w *work) { w.unsure = w.unsure || ended })
 		s.memory.unsure = s.memory.unsure || ended
 	case rivalClones:
-		s.rivals, err = a.clones.Rivals(ctx, m)
+		s.rivals, err = a.clones.Rivals(ctx, m, s.allArrived())
 	}
 	if s.earlier || s.rivals {
 		a.follow()

@@ -55,13 +55,14 @@ func (a *account) start(ctx context.Context, m cloud.Machine, what act, vm types
 			return template.Clone(ctx, object.NewFolder(template.Client(), at.Folder), m.Name, spec)
 		}
 	}
+	told := a.inventory.has(vm) // before the request: it may be gone before the answer comes
 	task, err := session.Do(context.WithoutCancel(ctx), a.session, func(ctx context.Context, c *vim25.Client) (*object.Task, error) {
 		return request(*object.NewVirtualMachine(c, vm), ctx)
 	})
 	if err != nil {
 		return a.notStarted(m, what, err)
 	}
-	j := job{act: what, task: task.Reference(), vm: vm, begun: a.now(), told: a.inventory.has(vm), state: types.TaskInfoStateQueued}
+	j := job{act: what, task: task.Reference(), vm: vm, begun: a.now(), told: told, state: types.TaskInfoStateQueued}
 	logr.FromContextOrDiscard(ctx).Info("started a vCenter task", "machine", m.Key, "vm", m.Name, "act", what, "task", j.task.Value)
 	a.ledger.begin(m, j)
 	a.follow()
@@ -129,7 +130,8 @@ func (a *account) progress(ctx context.Context, j *job, there found) error {
 	return a.poll(ctx, j)
 }
 
-// poll reads a task that is not watched. Tasks disappear some minutes after their end; then only the VM shows the result.
+// poll reads a task that is not watched. The vCenter forgets a task some minutes after its end, and when it restarts; then only
+// the VM shows the result.
 func (a *account) poll(ctx context.Context, j *job) error {
 	found, err := session.Do(ctx, a.session, func(ctx context.Context, c *vim25.Client) (session.Objects, error) {
 		return session.Read(ctx, c, session.Source{Object: j.task}, "Task", taskPaths...)
@@ -138,7 +140,7 @@ func (a *account) poll(ctx context.Context, j *job) error {
 		j.set(path, value)
 	}
 	if session.Is[*types.ManagedObjectNotFound](err) {
-		j.state, err = types.TaskInfoStateSuccess, nil
+		j.state, j.forgotten, err = types.TaskInfoStateSuccess, true, nil
 	}
 	return err
 }

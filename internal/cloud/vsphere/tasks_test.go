@@ -239,7 +239,7 @@ func TestTasksCost(t *testing.T) {
 func TestTasksListHangs(t *testing.T) {
 	v := newStage(t)
 	a := v.account()
-	watched(t, a)
+	keys := watched(t, a)
 	hangs := v.HoldMethod("ModifyListView")
 	t.Cleanup(hangs.Release)
 	release := v.HoldClones()
@@ -251,8 +251,7 @@ func TestTasksListHangs(t *testing.T) {
 	})
 	v.runs(a)(second)
 	release()
-	for _, m := range []cloud.Machine{first, second} {
-		running(t, a, m)
-		deleted(t, a, m)
-	}
+	both := []cloud.Machine{first, second}
+	tasksDrive(t, keys, both, v.runs(a))
+	tasksDrive(t, keys, both, v.isGone(a))
 }

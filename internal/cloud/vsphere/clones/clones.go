@@ -7,7 +7,8 @@
 //   - What cannot be read of a clone counts against it.
 //   - Earlier asks about the clones that were begun before this process, with one list for all machines; Rivals asks about
 //     those of any process. Both ask the vCenter again while suspects are left, unless it pushes their end.
-//   - The suspects of a machine are those of the first answer; later clones are not added until Forget.
+//   - The suspects of a machine are those of the first answer, or of the first one after the time that Rivals is given. Later
+//     clones are not added until Forget.
 //   - Update returns the keys of the machines whose suspect has ended, and no others.
 package clones
 
@@ -35,7 +36,7 @@ type Clones struct {
 	mu       sync.Mutex
 	by       *caller
 	earlier  []clone // when we first asked
-	asked    bool
+	asked    time.Time
 	machines map[string]*suspicion // by provider id
 }
 
@@ -49,7 +50,8 @@ type caller struct {
 type suspicion struct {
 	key      cloud.Key
 	tasks    Tasks
-	followed bool // the vCenter pushes their end
+	listed   time.Time // when the vCenter was asked which there are
+	followed bool      // the vCenter pushes their end
 }
 
 // In returns the clones of the account that a session is of.
@@ -65,7 +67,7 @@ func (c *Clones) Earlier(ctx context.Context, m cloud.Machine) (running, ended b
 	c.mu.Lock()
 	s, mine := c.machines[m.ProviderID], concerning(m, c.earlier, c.by)
 	if s == nil && len(mine) > 0 {
-		s = c.suspect(m, mine)
+		s = c.suspect(m, mine, c.asked)
 	}
 	c.mu.Unlock()
 	if s == nil {
@@ -75,21 +77,23 @@ func (c *Clones) Earlier(ctx context.Context, m cloud.Machine) (running, ended b
 	return running, true, err
 }
 
-// Rivals says whether a clone of any process may still make m's VM.
-func (c *Clones) Rivals(ctx context.Context, m cloud.Machine) (running bool, err error) {
+// Rivals says whether a clone of any process may still make m's VM. What was found out before since does not count: a request
+// that was under way then may have begun one.
+func (c *Clones) Rivals(ctx context.Context, m cloud.Machine, since time.Time) (running bool, err error) {
 	c.mu.Lock()
-	known := c.machines[m.ProviderID] != nil
+	s := c.machines[m.ProviderID]
 	c.mu.Unlock()
-	if known {
+	if s != nil && !s.listed.Before(since) {
 		return c.left(ctx, m)
 	}
+	now := c.now()
 	all, err := c.list(ctx)
 	if err != nil {
 		return false, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.suspect(m, concerning(m, all, c.by)).tasks) > 0, nil
+	return len(c.suspect(m, concerning(m, all, c.by), now).tasks) > 0, nil
 }
 
 // Forget ends what is suspected of m's VM, so that the next question is asked anew.
@@ -168,9 +172,9 @@ func (c *Clones) left(ctx context.Context, m cloud.Machine) (bool, error) {
 }
 
 // suspect notes the clones that are under way; c.mu is held.
-func (c *Clones) suspect(m cloud.Machine, mine []clone) *suspicion {
+func (c *Clones) suspect(m cloud.Machine, mine []clone, listed time.Time) *suspicion {
 	known := c.known()
-	s := &suspicion{key: m.Key, tasks: Tasks{}}
+	s := &suspicion{key: m.Key, tasks: Tasks{}, listed: listed}
 	for _, one := range mine {
 		if one.active && !known[one.task] {
 			s.tasks[one.task] = true
@@ -184,16 +188,17 @@ func (c *Clones) askOnce(ctx context.Context) error {
 	c.mu.Lock()
 	asked := c.asked
 	c.mu.Unlock()
-	if asked {
+	if !asked.IsZero() {
 		return nil
 	}
+	now := c.now()
 	all, err := c.list(ctx)
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.asked {
+	if !c.asked.IsZero() {
 		return nil
 	}
 	known := c.known()
@@ -202,6 +207,6 @@ func (c *Clones) askOnce(ctx context.Context) error {
 			c.earlier = append(c.earlier, one)
 		}
 	}
-	c.asked = true
+	c.asked = now
 	return nil
 }

@@ -1,0 +1,107 @@
+package vsphere
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
+)
+
+// lateConnect connects to a vCenter through a door, long after the last process did.
+func lateConnect(t *testing.T, credentials map[string][]byte) *account {
+	t.Helper()
+	c := expect.Got(Provider{}.Connect(credentials))(t)
+	a, _ := c.(*account)
+	a.opened = time.Time{}
+	t.Cleanup(func() { _ = a.Close(context.Background()) })
+	return a
+}
+
+// TestLateAnswerOfDestroy: the VM is seen to leave before the answer says which task destroys it. The task is not followed,
+// because that hangs; so no other key comes, and the machine must be let go at the next look.
+func TestLateAnswerOfDestroy(t *testing.T) {
+	v := newStage(t)
+	var a *account
+	var vm types.ManagedObjectReference
+	door := v.Open(func(method string, next http.Handler, w http.ResponseWriter, r *http.Request) {
+		if method != "Destroy_Task" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		answer := httptest.NewRecorder()
+		next.ServeHTTP(answer, r)
+		for !a.inventory.gone(vm) && r.Context().Err() == nil {
+			<-time.After(time.Millisecond)
+		}
+		_, _ = w.Write(answer.Body.Bytes())
+	})
+	t.Cleanup(door.Close)
+	m := v.machine("m")
+	running(t, v.account(), m)
+	m.Existed = true
+	vm = v.VM(m.Name).Reference()
+	a = lateConnect(t, door.Credentials())
+	keys := watched(t, a)
+	t.Cleanup(v.HoldMethod("ModifyListView").Release)
+	driven(t, keys, m, func() bool {
+		expect.OK(t, a.Delete(t.Context(), m))
+		return a.ledger.recall(m).job.act == destroying
+	})
+	if err := a.Delete(t.Context(), m); !errors.Is(err, cloud.ErrNotFound) {
+		t.Errorf("Delete = %v, want ErrNotFound", err)
+	}
+}
+
+// TestLateClone: a request whose answer was lost arrives after we asked for the clones under way, when it may still do so. Its
+// machine is not let go before the clone has ended, although the VM does not show yet.
+func TestLateClone(t *testing.T) {
+	for name, lose := range map[string]func(*account, cloud.Machine){
+		"of this process": func(a *account, m cloud.Machine) {
+			a.ledger.note(m, func(w *work) { w.answerLost, w.unsure = a.now(), true })
+		},
+		"of the process before": func(a *account, _ cloud.Machine) { a.opened = a.now() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newStage(t)
+			a, m := v.account(), v.machine("m")
+			later := tasksClock(a)
+			lose(a, m)
+			if v.isGone(a)(m) {
+				t.Fatal("a machine is let go while a request may arrive")
+			}
+			release := v.BeginClone(vcenter.Username, vcenter.Template)
+			later(lateRequest)
+			if v.isGone(a)(m) {
+				t.Error("a machine is let go while its VM may be being made")
+			}
+			release()
+			deleted(t, a, m)
+		})
+	}
+}
+
+// TestLateLookAtTask: the vCenter knows a task no more, because it ended long ago or the vCenter was restarted. That says nothing
+// about the VM.
+func TestLateLookAtTask(t *testing.T) {
+	for _, what := range []act{switchingOff, destroying} {
+		t.Run(string(what), func(t *testing.T) {
+			v := newStage(t)
+			a, m := v.account(), v.machine("m")
+			running(t, a, m)
+			m.Existed = true
+			a.ledger.begin(m, job{
+				act: what, task: types.ManagedObjectReference{Type: "Task", Value: "task-forgotten"}, vm: v.VM(m.Name).Reference(),
+			})
+			deleted(t, a, m)
+			expect.Same(t, "VMs", 0, len(v.VMs()))
+		})
+	}
+}
