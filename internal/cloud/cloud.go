@@ -140,8 +140,7 @@ type VM struct {
 	// State of the VM.
 	State State
 
-	// Detail tells people what the cloud is doing: "cloning". It must not change while the cloud is still doing it. Of a VM that
-	// runs it tells what is wrong with it, such as that the cloud cannot reach it; empty if nothing is.
+	// Detail tells people what the cloud is doing, or what is wrong with a VM that runs. It must not change while that lasts.
 	Detail string
 
 	// Addresses are those that the cloud and the guest report.
@@ -151,12 +150,11 @@ type VM struct {
 	FailureDomain string
 
 	// UserData says that the VM still holds the user data that Ensure gave it, where its guest, or a reader of the cloud, finds
-	// them. What a guest writes there itself does not count. A cloud that can erase them in all places, or in some of them, says
-	// so until it has; one that can erase them nowhere never says so, and docs/bootstrap.md tells who can read them there.
+	// them. What a guest writes there itself does not count. A cloud that can erase some of them says so until it has; one that can
+	// erase none never says so, and docs/bootstrap.md tells who can read them there.
 	UserData bool
 
-	// Report is what the guest itself says about its bootstrap: plan.Report as JSON. Do not trust it. What is longer than
-	// MaxReport is not a report, and comes as MaxReport+1 bytes without a meaning.
+	// Report is the guest's own plan.Report, as JSON. Do not trust it. What is longer than MaxReport comes as MaxReport+1 bytes.
 	Report string
 }
 

@@ -99,8 +99,7 @@ func failedAtOnce(what act, err error) job {
 	return job{act: what, state: types.TaskInfoStateError, fault: fault}
 }
 
-// overtaken says that a task failed because its work was already done, by a person or another process, or is being done: DRS
-// switches a VM on in a task of its own after the clone.
+// overtaken says that a task failed because others have done its work, or are at it: DRS switches on in a task of its own.
 func overtaken(what act, err error) bool {
 	switch what {
 	case cloning:
@@ -130,8 +129,7 @@ func (a *account) progress(ctx context.Context, j *job, there found) error {
 	return a.poll(ctx, j)
 }
 
-// poll reads a task that is not watched. The vCenter forgets a task some minutes after its end, and when it restarts; then only
-// the VM shows the result.
+// poll reads a task that is not watched. The vCenter forgets tasks that have ended; then only the VM shows the result.
 func (a *account) poll(ctx context.Context, j *job) error {
 	found, err := session.Do(ctx, a.session, func(ctx context.Context, c *vim25.Client) (session.Objects, error) {
 		return session.Read(ctx, c, session.Source{Object: j.task}, "Task", taskPaths...)
