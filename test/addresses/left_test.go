@@ -19,8 +19,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-// TestFinalizerTakenAway: who has no credentials any more, because even our finalizer did not keep them, removes the VM and the machine's finalizer by hand, as the
-// condition says. Nothing of its addresses stays held.
+// TestFinalizerTakenAway: who has no credentials any more, because even our finalizer did not keep them, removes the VM and the
+// machine's finalizer by hand, as the condition says. Nothing of its addresses stays held.
 func TestFinalizerTakenAway(t *testing.T) {
 	s := newStage(t, nil)
 	s.SetCredentials(t, datacenter.Credentials())

@@ -15,9 +15,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
-// lacks says that the inventory is up to date, knows all VMs, and has none that could be m's: with its marks, its id or its name. A VM that
-// was made a moment ago may not be in it yet. Before a clone that is enough, because a folder has each name once: a second clone
-// fails. Before a machine is let go it is one half of the proof.
+// lacks says that the inventory is up to date, knows all VMs, and has none that could be m's: with its marks, its id or its
+// name. A VM that was made a moment ago may not be in it yet. Before a clone that is enough, because a folder has each name
+// once: a second clone fails. Before a machine is let go it is one half of the proof.
 func (i *inventory) lacks(m cloud.Machine) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()

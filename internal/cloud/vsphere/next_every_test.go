@@ -131,7 +131,8 @@ func unsafe(s survey, want goal, then step) string {
 		return "a settled machine gets no VM, and its VM stays as it is"
 	case then.start == switchingOff && (want != wantGone || !reachable):
 		return "it is not ours to switch off"
-	case then.start == destroying && (want != wantGone || (s.job.act != switchingOff || s.job.forgotten) && (!reachable || !s.vm.off() || !noRivals)):
+	case then.start == destroying && (want != wantGone ||
+		(s.job.act != switchingOff || s.job.forgotten) && (!reachable || !s.vm.off() || !noRivals)):
 		return "it is not ours to destroy"
 	case errors.Is(then.err, cloud.ErrNotFound) && want == wantGone &&
 		(s.job.act != destroying || s.job.err() != nil || s.job.forgotten || !s.ran) && // it was seen to go
