@@ -16,13 +16,15 @@ func TestEveryCallHasAName(t *testing.T) {
 	v := newStage(t)
 	a := v.account()
 	before := scrape.Now(t)
-	keys := watched(t, a)
-	m := v.machine("m")
-	driven(t, keys, m, func() bool { return expect.Got(a.Ensure(t.Context(), m))(t).State == cloud.Running })
-	settled := m
-	settled.Existed, settled.Settled = true, true
-	driven(t, keys, m, func() bool { return !expect.Got(a.Ensure(t.Context(), settled))(t).UserData })
-	driven(t, keys, m, func() bool { return errors.Is(a.Delete(t.Context(), m), cloud.ErrNotFound) })
+	t.Run("life", func(t *testing.T) { // the watch ends with it
+		keys := watched(t, a)
+		m := v.machine("m")
+		driven(t, keys, m, func() bool { return expect.Got(a.Ensure(t.Context(), m))(t).State == cloud.Running })
+		settled := m
+		settled.Existed, settled.Settled = true, true
+		driven(t, keys, m, func() bool { return !expect.Got(a.Ensure(t.Context(), settled))(t).UserData })
+		driven(t, keys, m, func() bool { return errors.Is(a.Delete(t.Context(), m), cloud.ErrNotFound) })
+	})
 	expect.OK(t, a.Close(context.WithoutCancel(t.Context())))
 
 	calls := scrape.Since(t, before, "capwin_cloud_call_seconds_count")
