@@ -28,7 +28,7 @@ type edits struct {
 	fault types.BaseMethodFault
 }
 
-// editedVM is the simulator's, with a gate for what our account edits.
+// editedVM is the simulator's, with a gate for what our account edits. It is destroyed once: see destroy.go.
 type editedVM struct {
 	*simulator.VirtualMachine
 	gate *gate
@@ -37,7 +37,8 @@ type editedVM struct {
 // giveEditsAGate puts a gate before a VM. A session prefers what is in its own registry, even to a handler that VCenter.call
 // returns.
 func (v *VCenter) giveEditsAGate(ctx *simulator.Context, method *simulator.Method) {
-	if method.Name != "ReconfigVM_Task" || ctx.Session.UserName == hypervisor || ctx.Session.Registry.Get(method.This) != nil {
+	edits := method.Name == "ReconfigVM_Task" || method.Name == "Destroy_Task"
+	if !edits || ctx.Session.UserName == hypervisor || ctx.Session.Registry.Get(method.This) != nil {
 		return
 	}
 	if vm, ok := ctx.Map.Get(method.This).(*simulator.VirtualMachine); ok {

@@ -20,7 +20,7 @@
 //	            edits of VMs that take their time or fail
 //	incremental.go, filter.go
 //	            the property collector
-//	abandon.go, extraconfig.go, index.go, race.go
+//	abandon.go, destroy.go, extraconfig.go, index.go, race.go
 //	            what the simulator (v0.56.0) does otherwise than a vCenter, each mended in a file of its own
 //
 // A new thing to play is a new file: what concerns the connection is a guard, what concerns the answer is one more line in
