@@ -36,16 +36,23 @@ func (s *stage) credentials() *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: world.Credentials}}
 }
 
-// TestCredentialsAreHeld deletes the Secret before the machine, as the deletion of a namespace may. It stays until the VM is
-// gone, and no VM is made with it any more.
-func TestCredentialsAreHeld(t *testing.T) {
-	s := ready(t)
-	m, _ := s.booting(t)
+// beingDeleted is the Secret that has been deleted, and that a machine needs.
+func (s *stage) beingDeleted(t *testing.T) *corev1.Secret {
+	t.Helper()
 	secret := s.credentials()
 	s.held(t, secret, true)
 	expect.OK(t, s.Client.Delete(t.Context(), secret))
 	wait.Eventually(t, "the event", s.event("CredentialsBeingDeleted",
 		"Secret cloud is being deleted; it stays until the VMs that cannot be removed without it are gone (machines: 1)"))
+	return secret
+}
+
+// TestCredentialsAreHeld deletes the Secret before the machine, as the deletion of a namespace may. It stays until the VM is
+// gone, and no VM is made with it any more.
+func TestCredentialsAreHeld(t *testing.T) {
+	s := ready(t)
+	m, _ := s.booting(t)
+	secret := s.beingDeleted(t)
 	late := s.machine("late")
 	late.Create(t)
 	late.Await(t, "refusal", world.Windows("Ready False CredentialsBeingDeleted"),
@@ -78,11 +85,7 @@ func TestCredentialsGoFirst(t *testing.T) {
 	options.Gate = &world.Gate{Plan: world.Plan{Effect: "management PATCH secrets finalizers #2", After: true}}
 	s.process = s.Run(t, options)
 	m, _ := s.booting(t)
-	secret := s.credentials()
-	s.held(t, secret, true)
-	expect.OK(t, s.Client.Delete(t.Context(), secret))
-	wait.Eventually(t, "the event", s.event("CredentialsBeingDeleted",
-		"Secret cloud is being deleted; it stays until the VMs that cannot be removed without it are gone (machines: 1)"))
+	s.beingDeleted(t)
 	m.Delete(t)
 	wait.Until(t, "the end of the process", func() (any, bool) { return options.Gate.Hit(), options.Gate.Hit() })
 	s.start(t)

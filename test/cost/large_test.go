@@ -211,7 +211,7 @@ func (s *stage) removeSome(some int) {
 func (s *stage) remove(some int) {
 	s.t.Helper()
 	all := s.list()[:some]
-	together(some, func(i int) {
+	world.Together(some, func(i int) {
 		m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: s.Name, Name: all[i].Name}}
 		expect.OK(s.t, s.Client.Delete(s.t.Context(), m))
 	})

@@ -12,7 +12,6 @@ import (
 
 	"github.com/vmware/govmomi/object"
 	"github.com/vmware/govmomi/vim25/types"
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -105,23 +104,10 @@ func is(condition, status string) func(*infrav1.WindowsMachine) bool {
 	return func(m *infrav1.WindowsMachine) bool { return world.ConditionOf(m, condition) == condition+" "+status }
 }
 
-// together does something so many times, some of them at once: the API server has to do it, and we wait.
-func together(times int, do func(i int)) {
-	var all errgroup.Group
-	all.SetLimit(16)
-	for i := range times {
-		all.Go(func() error {
-			do(i)
-			return nil
-		})
-	}
-	_ = all.Wait() // they tell the test of their errors
-}
-
 // makeAll makes the machines and waits until they are Ready.
 func (s *stage) makeAll() {
 	s.t.Helper()
-	together(s.machines, func(i int) { s.Machine(s.t, fmt.Sprintf("m%d", i)) })
+	world.Together(s.machines, func(i int) { s.Machine(s.t, fmt.Sprintf("m%d", i)) })
 	s.awaitAll("Ready machines", s.machines, is(infrav1.ReadyCondition, "True Running"))
 }
 
@@ -135,7 +121,7 @@ func (s *stage) joinAll(phases int) {
 			state = "Succeeded"
 		}
 		report := fmt.Sprintf(`{"version":1,"state":%q,"phase":{"index":%d,"of":%d,"name":"phase-%d"}}`, state, phase, phases, phase)
-		together(len(vms), func(i int) { s.write(vms[i], "guestinfo.capwin.report", report) })
+		world.Together(len(vms), func(i int) { s.write(vms[i], "guestinfo.capwin.report", report) })
 		want := fmt.Sprintf("%d/%d ", phase, phases)
 		s.awaitAll(fmt.Sprint("phase ", phase), s.machines, func(m *infrav1.WindowsMachine) bool {
 			told := m.Status.Bootstrap
@@ -143,7 +129,7 @@ func (s *stage) joinAll(phases int) {
 		})
 	}
 	all := s.list()
-	together(len(all), func(i int) { s.join(&all[i]) })
+	world.Together(len(all), func(i int) { s.join(&all[i]) })
 	joined := is(infrav1.BootstrapSucceededCondition, "True Joined")
 	removed := is(infrav1.UserDataRemovedCondition, "True UserDataRemoved")
 	s.awaitAll("joined nodes", s.machines, func(m *infrav1.WindowsMachine) bool { return joined(m) && removed(m) })
@@ -199,7 +185,7 @@ func (s *stage) removeAll() {
 func (s *stage) touchAll(value string) {
 	s.t.Helper()
 	before, all := s.looks(), s.list()
-	together(len(all), func(i int) { s.touch(&all[i], value) })
+	world.Together(len(all), func(i int) { s.touch(&all[i], value) })
 	s.await("a look at each machine", func() string {
 		if looks := s.looks() - before; looks < len(all) {
 			return fmt.Sprintf("%d looks at %d machines", looks, len(all))

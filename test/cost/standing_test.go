@@ -20,6 +20,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
 // original is the name of the machine that others are copies of. It is part of no other name.
@@ -51,7 +52,7 @@ func (s *stage) standAll() {
 			}
 		}
 	})
-	together(len(ids), func(n int) { s.stand(parts, nameOf(n), ids[n]) })
+	world.Together(len(ids), func(n int) { s.stand(parts, nameOf(n), ids[n]) })
 	s.resume()
 }
 

@@ -212,8 +212,8 @@ func (a *account) Delete(_ context.Context, m cloud.Machine) error {
 	if err := a.enter("delete"); err != nil {
 		return err
 	}
-	if m.Server != "" && m.Server != a.name() {
-		return away(errors.New("another server answers"))
+	if err := a.elsewhere(m); err != nil {
+		return err
 	}
 	delete(a.failed, m.ProviderID)
 	if w.underWay(Create, a.at(m.Name)).is(m) || w.underWay(Remove, a.at(m.Name)).is(m) {
@@ -258,12 +258,19 @@ func (a *account) enter(call string) error {
 }
 
 func (a *account) failure(m cloud.Machine) error {
-	if m.Server != "" && m.Server != a.name() {
-		return away(errors.New("another server answers"))
+	if err := a.elsewhere(m); err != nil {
+		return err
 	}
 	err := a.failed[m.ProviderID]
 	delete(a.failed, m.ProviderID)
 	return err
+}
+
+func (a *account) elsewhere(m cloud.Machine) error {
+	if m.Server == "" || m.Server == a.name() {
+		return nil
+	}
+	return away(errors.New("another server answers"))
 }
 
 func (w *World) count(call string) {

@@ -18,7 +18,7 @@ type survey struct {
 	asked   map[question]int // how often each question was asked; the fields below hold the answers
 	found                    // what is there; the inventory may know before the vCenter is asked
 	synced  bool             // the inventory is up to date
-	free    bool             // the inventory is up to date and has nothing that could be the machine's VM
+	free    bool             // no VM was seen, and the inventory is up to date and has nothing that could be the machine's
 	ran     bool             // the VM was switched on before
 	earlier bool             // clones that were begun before this process are under way and may make the VM
 	rivals  bool             // clones of any process are under way and may make the VM
@@ -51,7 +51,7 @@ func (a *account) gather(ctx context.Context, m cloud.Machine) (survey, error) {
 	case "", erasing:
 		a.saw(m, &s, there)
 	}
-	s.synced, s.free = a.inventory.isSynced(), a.inventory.lacks(m)
+	s.synced, s.free = a.inventory.isSynced(), s.what == unseen && a.inventory.lacks(m)
 	if !m.Existed && s.memory.object.Value == "" && m.Created.Before(a.opened) {
 		s.lateUntil = a.opened.Add(lateRequest)
 	}

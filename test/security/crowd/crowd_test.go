@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -74,23 +73,10 @@ func gather(t *testing.T) town {
 	t.Helper()
 	all := town{VCenter: vcenter.New(t)}
 	all.tenants = make([]*tenant, tenants)
-	together(tenants, func(i int) {
+	world.Together(tenants, func(i int) {
 		all.tenants[i] = &tenant{shared.Namespace(t, world.Start{Credentials: all.Credentials()})}
 	})
 	return all
-}
-
-// together does something so many times, some of them at once: the API server has to do it, and we wait.
-func together(times int, do func(i int)) {
-	var all errgroup.Group
-	all.SetLimit(16)
-	for i := range times {
-		all.Go(func() error {
-			do(i)
-			return nil
-		})
-	}
-	_ = all.Wait() // they tell the test of their errors
 }
 
 // play has the tenants make all their machines and remove them.
@@ -98,7 +84,7 @@ func (all town) play(t *testing.T) run {
 	t.Helper()
 	before, begin := requestsOf(t, all.tenants), time.Now()
 	others := all.Owner(t).VMs()
-	together(each*tenants, func(i int) { all.tenants[i%tenants].Machine(t, fmt.Sprintf("m%d", i/tenants)) })
+	world.Together(each*tenants, func(i int) { all.tenants[i%tenants].Machine(t, fmt.Sprintf("m%d", i/tenants)) })
 	for _, one := range all.tenants {
 		one.await(t, "running VMs", each, running)
 	}

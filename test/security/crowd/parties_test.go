@@ -65,7 +65,7 @@ func invite(t *testing.T, honest town) []*party {
 		begin = append(begin, func() *party { return workload(t, name, answer) })
 	}
 	all := make([]*party, len(begin))
-	together(len(begin), func(i int) { all[i] = begin[i]() })
+	world.Together(len(begin), func(i int) { all[i] = begin[i]() })
 	if t.Failed() { // a party could not begin
 		t.FailNow()
 	}
@@ -139,12 +139,12 @@ func manyAccounts(t *testing.T) *party {
 	const accounts, machines = 500, 50
 	p := newParty(t, "a tenant with 500 accounts", nil, infrav1.TooManyAccountsReason)
 	door := serve(t, p.counted(hang))
-	together(accounts, func(i int) {
+	world.Together(accounts, func(i int) {
 		credentials := door.Credentials()
 		credentials["username"] = fmt.Appendf(nil, "user-%d", i)
 		p.write(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("account-%d", i)}, Data: credentials})
 	})
-	together(machines, func(i int) { p.machine(t, fmt.Sprintf("m%d", i), fmt.Sprintf("account-%d", i)) })
+	world.Together(machines, func(i int) { p.machine(t, fmt.Sprintf("m%d", i), fmt.Sprintf("account-%d", i)) })
 	withoutPause(t, 50*time.Millisecond, func(ctx context.Context, i int) {
 		m := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Namespace: p.Name, Name: fmt.Sprintf("m%d", i%machines)}}
 		next := fmt.Appendf(nil, `{"spec":{"vsphere":{"identityRef":{"name":"account-%d"}}}}`, (machines+i)%accounts)
