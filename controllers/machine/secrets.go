@@ -104,7 +104,7 @@ func (f *facts) ofCloud(err error) error {
 // sameServer notes the server of the account, which hold writes down, and stops if it is another one than that of the VM: a VM
 // that is not found there is not gone.
 func (r *Reconciler) sameServer(ctx context.Context, f *facts) error {
-	server, err := f.cloud.Server(ctx)
+	server, err := f.cloud.Server(ctx, client.ObjectKeyFromObject(f.windows))
 	if err != nil {
 		return f.ofCloud(err)
 	}

@@ -38,11 +38,13 @@ type Cloud interface {
 // Account is a user at a server.
 type Account interface {
 	// Server identifies the server, equally for all its users and under all its addresses, so that a VM is never looked for
-	// on another one. It MUST NOT answer before the server has accepted the credentials. A call is cheap after the first.
-	Server(ctx context.Context) (string, error)
+	// on another one; no other may get a call from then on. It MUST NOT answer before the server has accepted the credentials. A
+	// call is cheap after the first. If none answers, the Watch sends the asker's key when one does.
+	Server(ctx context.Context, asker Key) (string, error)
 
 	// Watch sends the key of each machine that is worth another look, as a hint and never as a fact, until ctx ends; an error
-	// before then means that it must be started again. After a lost connection it MUST send the keys of all machines again.
+	// before then means that it must be started again, or with ErrOtherServer that the account must be closed. After a lost
+	// connection it MUST send the keys of all machines again.
 	Watch(ctx context.Context, changed chan<- Key) error
 
 	// Health says how the account fares, from memory: it asks the cloud nothing.

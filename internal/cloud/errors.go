@@ -12,6 +12,10 @@ import (
 // ErrNotFound says that the machine has no VM.
 var ErrNotFound = errors.New("the VM does not exist")
 
+// ErrOtherServer says that the address of an account leads to another server than before. The account does nothing there, and is
+// of no use any more: close it and connect again.
+var ErrOtherServer = errors.New("another server answers at the address of the account")
+
 // Kind says what can help against an error.
 type Kind string
 

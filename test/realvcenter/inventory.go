@@ -28,7 +28,7 @@ var instanceID = check{
 		if err != nil {
 			return unchecked("%v", err)
 		}
-		server, err := r.ours.Server(ctx)
+		server, err := r.ours.Server(ctx, cloud.Key{})
 		if err != nil {
 			return unchecked("the product's account: %v", err)
 		}

@@ -9,6 +9,8 @@ import (
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/methods"
 	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
 var limitedRole = check{
@@ -39,7 +41,7 @@ func (r *runner) actLimited(ctx context.Context, credentials map[string][]byte) 
 		return unchecked("%v", err)
 	}
 	r.others = append(r.others, them) // for the removal at the end, should the one here fail
-	if _, err := them.Server(ctx); err != nil {
+	if _, err := them.Server(ctx, cloud.Key{}); err != nil {
 		return outcome{doesNot, fmt.Sprintf("login: %v", err), seen}
 	}
 	synced := until(ctx, r.times.poll, r.times.settle, func(context.Context) (bool, error) { return them.Health().Synced, nil })

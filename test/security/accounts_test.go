@@ -109,7 +109,7 @@ func TestOtherCredentials(t *testing.T) {
 		wrong["password"] = []byte("wrong")
 		mine := b.account(t, wrong)
 		_, err := mine.Observe(t.Context(), m)
-		if server, err := mine.Server(t.Context()); err == nil {
+		if server, err := mine.Server(t.Context(), cloud.Key{}); err == nil {
 			t.Errorf("it is told the server %q", server)
 		}
 		if deleted := mine.Delete(t.Context(), m); deleted == nil || errors.Is(deleted, cloud.ErrNotFound) {
@@ -185,7 +185,7 @@ func TestClosed(t *testing.T) {
 	} {
 		attempt(t, attack{"tenant", tries, func(t *testing.T) string {
 			v := vcenter.New(t)
-			expect.Got(b.account(t, v.Credentials()).Server(t.Context()))(t)
+			expect.Got(b.account(t, v.Credentials()).Server(t.Context(), cloud.Key{}))(t)
 			end(t, v.Credentials())
 			wait.Until(t, "the logout", func() (any, bool) { return v.Calls(), v.Calls()["Logout"] == 1 })
 			b.Gone(vsphere.Provider{}, tenantSecret)

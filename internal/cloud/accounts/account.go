@@ -2,6 +2,7 @@ package accounts
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -79,6 +80,9 @@ func (r *Register) run(ctx context.Context, a *account) {
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait):
+		}
+		if errors.Is(err, cloud.ErrOtherServer) {
+			r.leave(a)
 		}
 	}
 }

@@ -11,7 +11,8 @@
 //   - Each account is watched for as long as it is open. A key that it sends passes only to namespaces with a Secret of the
 //     account: at once, the same one again after a second, and at most Burst, then Rate a second, for a namespace with all its
 //     accounts. Then those that have not passed lately go first. No namespace holds back the keys of another.
-//   - A watch that ends or panics is started again, at a pace, and is logged. It never concerns another account.
+//   - A watch that ends or panics is started again, at a pace, and is logged. It never concerns another account. An account whose
+//     address leads to another server is closed, and Get connects again.
 //   - The log has one line when an account breaks and one when it is back, with its server and a Secret of it, however many
 //     machines it has.
 //   - Once the context of Start ends, all accounts are closed, and Get is an error.
@@ -217,6 +218,15 @@ func (r *Register) release(holder secretOf) {
 		delete(r.open, a.id)
 		r.closing[a.opener]++
 		a.stop()
+	}
+}
+
+// leave ends the use of an account by all of its Secrets: the next one that is asked for connects again.
+func (r *Register) leave(a *account) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for holder := range a.holders {
+		r.release(holder)
 	}
 }
 

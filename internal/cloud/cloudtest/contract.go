@@ -286,7 +286,7 @@ func deleteMisspelt(w world) {
 
 func servers(w world) {
 	server := func(c cloud.Cloud) string {
-		id, err := c.Server(w.t.Context())
+		id, err := c.Server(w.t.Context(), cloud.Key{})
 		if err != nil || id == "" {
 			w.t.Errorf("Server = %q, %v", id, describe(err))
 		}
@@ -337,7 +337,7 @@ func (w world) wantSame(c cloud.Cloud, m cloud.Machine, kind cloud.Kind, reason 
 	for range 2 {
 		_, observed := c.Observe(w.t.Context(), m)
 		_, ensured := c.Ensure(w.t.Context(), m)
-		_, asked := c.Server(w.t.Context())
+		_, asked := c.Server(w.t.Context(), cloud.Key{})
 		for _, err := range []error{asked, observed, ensured, c.Delete(w.t.Context(), m)} {
 			WantError(w.t, err, kind, reason)
 			messages = append(messages, err.Error())

@@ -101,7 +101,7 @@ type account struct {
 var _ cloud.Cloud = (*account)(nil)
 
 // Server gives the first server a name, too.
-func (a *account) Server(context.Context) (string, error) {
+func (a *account) Server(context.Context, cloud.Key) (string, error) {
 	defer a.world.mu.Unlock()
 	return a.name(), a.enter("server")
 }

@@ -61,8 +61,9 @@ func (a *account) Delete(ctx context.Context, m cloud.Machine) error {
 }
 
 // Server returns the vCenter's instance UUID, which is the same under all its names and stays when its certificate changes.
-func (a *account) Server(ctx context.Context) (string, error) {
-	return a.session.Server(ctx)
+func (a *account) Server(ctx context.Context, asker cloud.Key) (string, error) {
+	server, err := a.session.Server(ctx)
+	return server, a.waiting.note(asker, err)
 }
 
 // Health is that of the session and the watch.

@@ -71,7 +71,7 @@ func TestCalls(t *testing.T) {
 	compare(t, "asking for a VM", v, map[string]int{"CloneVM_Task": 1})
 	for range 5 {
 		ensured(m)()
-		expect.Got(a.Server(t.Context()))(t)
+		expect.Got(a.Server(t.Context(), cloud.Key{}))(t)
 	}
 	compare(t, "while it is being made", v, map[string]int{})
 	release()

@@ -22,14 +22,14 @@ func (a *account) inTurn(ctx context.Context, m cloud.Machine, want goal) (cloud
 	ctx, leave := a.session.Visit(session.At(ctx, m.Server))
 	defer leave()
 	vm, err := a.pursue(ctx, m, want)
-	return vm, a.waiting.note(m, err)
+	return vm, a.waiting.note(m.Key, err)
 }
 
 // firstSnapshot is how long a machine waits for the list of all VMs before it asks for its own.
 const firstSnapshot = time.Minute
 
-// waiting are the machines that have asked for something and shall be woken: when the list of VMs has arrived, or when a place
-// among the callers is free.
+// waiting are the machines that have asked for something and shall be woken: when the list of VMs has arrived, also after an
+// outage, or when a place among the callers is free.
 type waiting struct {
 	mu    sync.Mutex
 	keys  map[cloud.Key]bool
@@ -50,12 +50,12 @@ func (w *waiting) await(m cloud.Machine, now time.Time) error {
 	return &cloud.Error{Kind: cloud.Later, Message: "waiting for the vCenter's list of VMs", After: left}
 }
 
-// note notes a machine whose error says that it was too early.
-func (w *waiting) note(m cloud.Machine, err error) error {
-	if e, ok := errors.AsType[*cloud.Error](err); ok && e.Kind == cloud.Later {
+// note notes a machine whose error says that it was too early, or that the vCenter does not answer.
+func (w *waiting) note(key cloud.Key, err error) error {
+	if e, ok := errors.AsType[*cloud.Error](err); ok && e.Kind == cloud.Later || session.Silent(err) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.add(m.Key)
+		w.add(key)
 	}
 	return err
 }

@@ -54,7 +54,7 @@ func (a *account) keepWatching(ctx context.Context, keys *outbox) error {
 		err := a.watchPages(ctx, keys)
 		woken := a.waiting.over(false)
 		broken := a.session.Broken() && ctx.Err() == nil
-		if broken {
+		if broken || errors.Is(err, cloud.ErrOtherServer) {
 			woken = slices.Concat(woken, a.inventory.all(), a.ledger.machines())
 		}
 		keys.add(woken...)

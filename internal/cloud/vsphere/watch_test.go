@@ -112,7 +112,7 @@ func TestRestartAsksNothing(t *testing.T) {
 	created := v.machine("new") // has no VM whose key could be sent
 	_, err := a.Ensure(t.Context(), created)
 	wantLater(t, err)
-	expect.Got(a.Server(t.Context()))(t)
+	expect.Got(a.Server(t.Context(), cloud.Key{}))(t)
 	compare(t, "before the first list", v, map[string]int{})
 	expect.Same(t, "keys before the first list", 0, len(w.sent))
 	held.Release()

@@ -27,8 +27,14 @@ const (
 // errUnasked is the cause of an error for which the vCenter was not asked.
 var errUnasked = errors.New("the vCenter was not asked")
 
+// errSilent is that cause while the account is broken.
+var errSilent = fmt.Errorf("%w, because it does not answer", errUnasked)
+
 // Asked says whether a failed call may have reached the vCenter.
 func Asked(err error) bool { return !errors.Is(err, errUnasked) }
+
+// Silent says whether a call failed because the account is broken.
+func Silent(err error) bool { return errors.Is(err, errSilent) }
 
 // Broken says that the vCenter does not answer: calls fail at once.
 func (s *Session) Broken() bool { return s.breaker.refusal() != nil }
@@ -103,7 +109,7 @@ func (b *breaker) refusal() error {
 	if b.cause == nil {
 		return nil
 	}
-	return notBefore(lookAgain, b.cause)
+	return notBefore(lookAgain, errSilent, b.cause)
 }
 
 // mayProbe says whether the caller is to ask now. Those that wait for the vCenter ask before those that have other things to do.

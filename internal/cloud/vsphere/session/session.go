@@ -14,6 +14,8 @@
 //   - The server is not trusted beyond its certificate. An answer has at most 16 MiB unpacked, 4 MiB to keep, 128 KiB in one
 //     text, the rest of which is cut off, 50,000 parts and a depth of 100; see answers.go. One that has more, or that no vCenter
 //     gives, or that makes its reader panic, is a Transient error of this account: ErrTooLarge or ErrForeign is its cause.
+//   - A session is at one vCenter, by its instance UUID: if the address leads to another one later, it gets no call, and
+//     cloud.ErrOtherServer is the cause of the error.
 //   - After Close no call logs in again.
 package session
 
@@ -118,34 +120,6 @@ func Do[T any](ctx context.Context, s *Session, call func(context.Context, *vim2
 	}
 }
 
-type serverKey struct{}
-
-// At lets the calls of a context fail if the server is another one than this: a login may find another vCenter at the address,
-// and a caller that has asked Server before would take it for the first. An empty one is any.
-func At(ctx context.Context, server string) context.Context {
-	return context.WithValue(ctx, serverKey{}, server)
-}
-
-func expected(ctx context.Context, c *vim25.Client) error {
-	want, _ := ctx.Value(serverKey{}).(string)
-	return compare(want, c.ServiceContent.About.InstanceUuid)
-}
-
-// Is says why the vCenter is not this one, as far as is known. An empty one is any.
-func (s *Session) Is(server string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return compare(server, s.server)
-}
-
-func compare(want, have string) error {
-	if want == "" || have == "" || want == have {
-		return nil
-	}
-	return cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason,
-		"another vCenter answers at the address than the one with the VM; the controller looks again")
-}
-
 func once[T any](
 	ctx context.Context, c *vim25.Client, call func(context.Context, *vim25.Client) (T, error),
 ) (answer T, err error) {
@@ -203,7 +177,10 @@ func (s *Session) try(ctx context.Context) (*vim25.Client, error) {
 
 	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
-	client, err := s.to.login(ctx, func(t http.RoundTripper) http.RoundTripper { return heeded{t, &s.breaker, s.now} })
+	s.mu.Lock()
+	server := s.server
+	s.mu.Unlock()
+	client, err := s.to.login(ctx, server, func(t http.RoundTripper) http.RoundTripper { return heeded{t, &s.breaker, s.now} })
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,7 +189,10 @@ func (s *Session) try(ctx context.Context) (*vim25.Client, error) {
 	}
 	switch {
 	case refused(err):
-		s.err, s.retry = notBefore(afterRefusal, err), s.now().Add(afterRefusal)
+		s.err, s.retry = notBefore(afterRefusal, errUnasked, err), s.now().Add(afterRefusal)
+		s.breaker.restore()
+	case errors.Is(err, cloud.ErrOtherServer):
+		s.err, s.retry = notBefore(lookAgain, errUnasked, err), s.now().Add(lookAgain)
 		s.breaker.restore()
 	case err != nil:
 		s.breaker.trip(s.now(), err)
@@ -223,31 +203,18 @@ func (s *Session) try(ctx context.Context) (*vim25.Client, error) {
 }
 
 // notBefore is an error for all machines of an account, which tries again by itself.
-func notBefore(after time.Duration, err error) error {
+func notBefore(after time.Duration, why, err error) error {
 	all := cloud.Error{Kind: cloud.Transient, Reason: infrav1.CloudUnreachableReason, Message: unreachable.message}
 	if known, ok := errors.AsType[*cloud.Error](Classify(err)); ok {
 		all = *known
 	}
-	all.After, all.Err = after, quoted{fmt.Errorf("%w: %w", errUnasked, err)}
+	all.After, all.Err = after, quoted{fmt.Errorf("%w: %w", why, err)}
 	return &all
 }
 
 // refused says that the vCenter does not let the user in. Another fault is one of a vCenter that is not quite there.
 func refused(err error) bool {
 	return Is[types.BaseInvalidLogin](err) || Is[types.BaseNoPermission](err)
-}
-
-// Server is the vCenter's instance UUID. It asks only if there was no session yet.
-func (s *Session) Server(ctx context.Context) (string, error) {
-	s.mu.Lock()
-	server, closed := s.server, s.closed
-	s.mu.Unlock()
-	if server != "" && !closed {
-		return server, nil
-	}
-	return Do(ctx, s, func(_ context.Context, c *vim25.Client) (string, error) {
-		return c.ServiceContent.About.InstanceUuid, nil
-	})
 }
 
 // Health says how the session fares.
@@ -298,9 +265,9 @@ func (s *Session) Close(ctx context.Context) error {
 	return Classify(session.NewManager(client).Logout(ctx))
 }
 
-// login opens a session. It sends the password only to the server that the endpoint trusts.
+// login opens a session at a server, or at any if it is empty. It sends the password only to the server that the endpoint trusts.
 func (e endpoint) login(
-	ctx context.Context, heed func(http.RoundTripper) http.RoundTripper,
+	ctx context.Context, server string, heed func(http.RoundTripper) http.RoundTripper,
 ) (client *vim25.Client, err error) {
 	defer Recover(&err)
 	transport := soap.NewClient(&url.URL{Scheme: "https", Host: e.server, Path: vim25.Path}, false)
@@ -319,6 +286,10 @@ func (e endpoint) login(
 	if client, err = newClient(ctx, transport); err != nil {
 		transport.CloseIdleConnections()
 		return nil, err
+	}
+	if server != "" && server != client.ServiceContent.About.InstanceUuid {
+		transport.CloseIdleConnections()
+		return nil, errOtherServer
 	}
 	_, err = methods.Login(ctx, client, &types.Login{
 		This: *client.ServiceContent.SessionManager, UserName: e.username, Password: e.password(), Locale: session.Locale,
