@@ -116,17 +116,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	end := tellReach(ctx, f, r.next(ctx, f))
 	if f.released || phase.Outdated(end) {
-		return phase.Result(end)
+		return phase.Result(ctx, end)
 	}
 	if rest := owner.Expected(f.config, r.Now()); rest > 0 && expected[phase.Of(end).Reason] {
 		return ctrl.Result{RequeueAfter: rest}, nil
 	}
 	report(f, end)
 	if err := r.write(ctx, f); err != nil {
-		return phase.Result(err)
+		return phase.Result(ctx, err)
 	}
 	r.tell(f)
-	result, err := phase.Result(end)
+	result, err := phase.Result(ctx, end)
 	if err == nil && result.RequeueAfter == 0 {
 		result.RequeueAfter = f.lookAgain
 	}

@@ -114,27 +114,27 @@ func (r *Reconciler) waits(o client.Object) bool {
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	f, err := r.load(ctx, request.NamespacedName)
 	if err != nil || f == nil {
-		return phase.Result(err) // nil when there is no machine to look at
+		return phase.Result(ctx, err) // nil when there is no machine to look at
 	}
 	end := r.next(ctx, f)
 	if f.released || phase.Untold(end) {
-		return phase.Result(end)
+		return phase.Result(ctx, end)
 	}
 	if rest := owner.Expected(f.windows, r.Now()); rest > 0 && phase.Of(end).Reason == infrav1.WaitingForOwnerReason {
 		return ctrl.Result{RequeueAfter: rest}, nil
 	}
 	if err := r.findRivals(ctx, f); err != nil {
-		return phase.Result(err)
+		return phase.Result(ctx, err)
 	}
 	report(f, end)
 	if err := r.write(ctx, f); err != nil {
-		return phase.Result(err)
+		return phase.Result(ctx, err)
 	}
 	measure(f)
 	r.tell(f)
 	logUnread(ctx, f)
 	logCause(ctx, f, end)
-	result, err := phase.Result(end)
+	result, err := phase.Result(ctx, end)
 	if end == nil && !paused(f) && !deleting(f) {
 		result.RequeueAfter = wake(f)
 	}

@@ -24,9 +24,9 @@ func TestRun(t *testing.T) {
 	settled := func(f *facts) bool { return f.settled }
 	pass := func(context.Context, *facts) error { return nil }
 	settle := func(_ context.Context, f *facts) error { f.settled = true; return nil }
-	stop := func(context.Context, *facts) error { return phase.Wait("Stop", "for %s", "good") }
+	stop := func(context.Context, *facts) error { return phase.Wait(phase.Cluster, "Stop", "for %s", "good") }
 	fail := func(context.Context, *facts) error { return errBoom }
-	stopped := phase.Stop{Reason: "Stop", Message: "for good"}
+	stopped := phase.Stop{Reason: "Stop", Message: "for good", Wakes: phase.Cluster}
 	failed := phase.Stop{Reason: "InternalError", Err: errBoom}
 	cases := map[string]struct {
 		reason string
@@ -78,7 +78,7 @@ func TestCloud(t *testing.T) {
 		"wrapped":         {"the kind is found", fmt.Errorf("ensure: %w", denied), phase.Stop{After: 15 * time.Second}},
 		"other":           {"an error that no cloud made is ours", errBoom, internal},
 		"without reason":  {"so is one to which the cloud gave no reason", unnamed, internal},
-		"stop":            {"what has stopped already stays so", phase.Wait("R", "m"), phase.Stop{}},
+		"stop":            {"what has stopped already stays so", phase.Wait(phase.VM, "R", "m"), phase.Stop{Wakes: phase.VM}},
 	}
 	compare(t, "no error stays none", phase.Stop{}, phase.Cloud(nil))
 	compare(t, "nothing is told", phase.Stop{Later: true, After: time.Second}, phase.Cloud(later))
@@ -101,7 +101,7 @@ func TestResult(t *testing.T) {
 		err    error
 	}{
 		"go on":    {"nothing to come back for", nil, 0, nil},
-		"wait":     {"a watch wakes us", phase.Wait("R", "m"), 0, nil},
+		"wait":     {"a watch wakes us", phase.Wait(phase.Cluster, "R", "m"), 0, nil},
 		"poll":     {"no watch wakes us", phase.Poll("R", "m"), 5 * time.Second, nil},
 		"secret":   {"Secrets are not watched", phase.AwaitSecret("R", "m"), 15 * time.Second, nil},
 		"stall":    {"looked at again, slowly", phase.Stall("R", "m"), 2 * time.Minute, nil},
@@ -112,7 +112,7 @@ func TestResult(t *testing.T) {
 		"outdated": {"a conflict is looked at again, without a word in the log", conflict, 500 * time.Millisecond, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result, err := phase.Result(c.end)
+			result, err := phase.Result(t.Context(), c.end)
 			//nolint:staticcheck // because it is what has the queue back off
 			if result.RequeueAfter != c.after || !errors.Is(err, c.err) || result.Requeue != phase.Of(c.end).BackOff {
 				t.Errorf("%s: got %v and %v", c.reason, result, err)
@@ -133,7 +133,7 @@ func TestCondition(t *testing.T) {
 		known  *metav1.Condition
 		want   *metav1.Condition
 	}{
-		"stop":        {"reason and sentence are the stop's", phase.Wait("R", "get: slow"), internal("boom"), waits},
+		"stop":        {"reason and sentence are the stop's", phase.Wait(phase.Cluster, "R", "get: slow"), internal("boom"), waits},
 		"error":       {"what failed without a reason is not hidden", errors.New("get: 1 s"), waits, slow},
 		"same act":    {"its first text stays, or each try would write", errors.New("get: 2 s"), slow, slow},
 		"another act": {"it is told", errors.New("put: 2 s"), slow, internal("put: 2 s")},
