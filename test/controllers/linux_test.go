@@ -45,7 +45,7 @@ func TestLinuxFirst(t *testing.T) {
 
 	nothing := func(configReason, machineReason string) {
 		t.Helper()
-		m.Await(t, configReason, world.Config("Ready Unknown "+configReason), world.Windows("Ready False WaitingForBootstrapData"))
+		m.Await(t, configReason, world.Config("Ready Unknown "+configReason), world.Windows("Ready False "+configReason))
 		own.Await(t, machineReason, world.Windows("Ready False "+machineReason))
 		s.look(t, m)
 		s.process.Reconcile(t, world.Machines, own.Key)
@@ -75,7 +75,7 @@ func TestNewerThanTheControlPlane(t *testing.T) {
 	m.Core.Spec.Version = "v1.99.0"
 	m.Create(t)
 	state := m.Await(t, "the control plane's upgrade", world.Config("Ready Unknown WaitingForControlPlaneVersion"),
-		world.Windows("Ready False WaitingForBootstrapData"))
+		world.Windows("Ready False WaitingForControlPlaneVersion"))
 	if state.Data != nil || len(state.Tokens) > 0 {
 		t.Errorf("something was made for a node that must not join:\n%s", state)
 	}
