@@ -45,11 +45,12 @@ func TestLinuxFirst(t *testing.T) {
 
 	nothing := func(configReason, machineReason string) {
 		t.Helper()
-		m.Await(t, configReason, world.Config("Ready Unknown "+configReason), world.Windows("Ready False "+configReason))
+		m.Await(t, configReason, world.Config("Ready Unknown "+configReason))
 		own.Await(t, machineReason, world.Windows("Ready False "+machineReason))
+		s.process.Later(t, world.Machines, m.Key) // configs are not watched for machines
 		s.look(t, m)
 		s.process.Reconcile(t, world.Machines, own.Key)
-		state := m.Load(t)
+		state := m.Await(t, configReason, world.Windows("Ready False "+configReason))
 		if state.Data != nil || len(state.Tokens) > 0 || len(state.Config.Finalizers) > 0 || len(s.cloud.Calls()) > 0 {
 			t.Errorf("something was made before Linux is there:\n%s", state)
 		}
