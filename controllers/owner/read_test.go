@@ -192,7 +192,7 @@ func TestPaused(t *testing.T) {
 	expect.Same(t, "not paused", metav1.Condition{Type: "Paused", Status: metav1.ConditionFalse, Reason: "NotPaused"}, no)
 	expect.Same(t, "paused", metav1.Condition{
 		Type: "Paused", Status: metav1.ConditionTrue, Reason: "Paused",
-		Message: "spec.paused of the Cluster or the annotation cluster.x-k8s.io/paused is set",
+		Message: "spec.paused of the Cluster or the annotation cluster.x-k8s.io/paused is set; a deletion waits, too",
 	}, yes)
 }
 
