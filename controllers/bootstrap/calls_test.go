@@ -71,6 +71,16 @@ var roomLives = map[string]struct {
 		},
 		"Ready Unknown WaitingForGuest, 0 token until , data true, finalizers 0",
 	},
+	"leaving": {
+		func(t *testing.T, r *room) {
+			r.made(t)
+			roomChange(t, r, r.management, r.machine, func(m *clusterv1.Machine) {
+				m.Spec.Bootstrap.DataSecretName, m.Finalizers = new("m"), []string{"a/hook"}
+			})
+			expect.OK(t, r.management.Delete(t.Context(), r.machine))
+		},
+		"Ready Unknown WaitingForGuest, 0 token until , data true, finalizers 0",
+	},
 	"deleted": {
 		func(t *testing.T, r *room) {
 			r.made(t)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -267,5 +266,3 @@ func (r *room) once(n int, err error) {
 		return nil
 	}
 }
-
-func (r *room) does(call string) bool { return slices.Contains(r.calls, call) }

@@ -42,8 +42,8 @@ func linuxNode(version string, ready corev1.ConditionStatus) corev1.Node {
 	return n
 }
 
-// TestControlPlane: Windows waits until Linux is there. Nodes of a workload cluster are not watched, so that it is looked at again
-// every 5 seconds.
+// TestControlPlane: Windows waits until Linux is there. Nodes of a workload cluster are not watched, so that it is looked at
+// again every 5 seconds.
 func TestControlPlane(t *testing.T) {
 	ready, notReady := linuxNode("v1.36.3", corev1.ConditionTrue), linuxNode("v1.36.3", corev1.ConditionFalse)
 	const none = "Cluster prod has no Ready Node among its %d with the labels node-role.kubernetes.io/control-plane and " +

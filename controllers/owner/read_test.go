@@ -42,9 +42,9 @@ func readCluster(name string) *clusterv1.Cluster {
 	return c
 }
 
-func readMachine(cluster string) *clusterv1.Machine {
+func readMachine() *clusterv1.Machine {
 	m := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "core", UID: "uid"}}
-	m.Spec.ClusterName = cluster
+	m.Spec.ClusterName = "prod"
 	m.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
 		APIGroup: infrav1.GroupVersion.Group, Kind: "WindowsMachine", Name: "m",
 	}
@@ -78,11 +78,11 @@ func TestOwnerIsRead(t *testing.T) {
 	}{
 		"both": {
 			reason:  "the Machine's Cluster counts, not the label's",
-			objects: []client.Object{readMachine("prod"), readCluster("prod"), readCluster("labelled")},
+			objects: []client.Object{readMachine(), readCluster("prod"), readCluster("labelled")},
 			owners:  []metav1.OwnerReference{readReference()}, machine: "core", cluster: "prod",
 		},
 		"Cluster gone": {
-			reason: "it was deleted first", objects: []client.Object{readMachine("prod"), readCluster("labelled")},
+			reason: "it was deleted first", objects: []client.Object{readMachine(), readCluster("labelled")},
 			owners: []metav1.OwnerReference{readReference()}, machine: "core",
 		},
 		"Machine gone": {
@@ -91,15 +91,15 @@ func TestOwnerIsRead(t *testing.T) {
 		},
 		"no owner": {reason: "so it is with a new object", objects: []client.Object{readCluster("labelled")}, cluster: "labelled"},
 		"another Machine kind": {
-			reason: "only Cluster API's own Machines count", objects: []client.Object{readMachine("prod"), readCluster("labelled")},
+			reason: "only Cluster API's own Machines count", objects: []client.Object{readMachine(), readCluster("labelled")},
 			owners: []metav1.OwnerReference{other, broken}, cluster: "labelled",
 		},
 		"Machine unread": {
-			reason: "it may be paused", unread: "core", objects: []client.Object{readMachine("prod"), readCluster("prod")},
+			reason: "it may be paused", unread: "core", objects: []client.Object{readMachine(), readCluster("prod")},
 			owners: []metav1.OwnerReference{readReference()}, fails: "get owner machine: ",
 		},
 		"Cluster unread": {
-			reason: "it may be paused", unread: "prod", objects: []client.Object{readMachine("prod"), readCluster("prod")},
+			reason: "it may be paused", unread: "prod", objects: []client.Object{readMachine(), readCluster("prod")},
 			owners: []metav1.OwnerReference{readReference()}, fails: "get cluster: ",
 		},
 	} {
@@ -137,7 +137,7 @@ func TestOwnerOfUnknownKind(t *testing.T) {
 
 // TestRefusal tells what the Machine uses instead, so that a person can mend one of the two.
 func TestRefusal(t *testing.T) {
-	machine := readMachine("prod")
+	machine := readMachine()
 	machine.Spec.InfrastructureRef.Name = "other"
 	const plain = "ownerReferences has Machine core, but that Machine uses WindowsMachine other; delete this WindowsMachine, or " +
 		"create a Machine that uses it"
@@ -174,7 +174,7 @@ func TestHas(t *testing.T) {
 	} {
 		ref := readReference()
 		c.change(&ref)
-		expect.Same(t, what, c.want, owner.Has(readMachine("prod"), readObject(ref)))
+		expect.Same(t, what, c.want, owner.Has(readMachine(), readObject(ref)))
 	}
 }
 
@@ -198,7 +198,7 @@ func TestPaused(t *testing.T) {
 
 // TestJoinedByNode: a Machine has joined when Cluster API names its Node.
 func TestJoinedByNode(t *testing.T) {
-	machine := readMachine("prod")
+	machine := readMachine()
 	expect.Same(t, "no Machine", false, owner.Joined(nil))
 	expect.Same(t, "no Node", false, owner.Joined(machine))
 	machine.Status.NodeRef.Name = "node"

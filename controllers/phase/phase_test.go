@@ -77,10 +77,14 @@ func TestCloud(t *testing.T) {
 		"broken":          {"the account tells why, and wakes", broken, phase.Stop{After: time.Minute}},
 		"throttled":       {"wait for as long as the cloud asked", throttled, phase.Stop{After: time.Minute}},
 		"throttled, soon": {"never hot", cloud.Errorf(cloud.Throttled, "R", "m"), phase.Stop{After: 5 * time.Second}},
-		"throttled, past": {"never hot", &cloud.Error{Kind: cloud.Throttled, Reason: "R", Message: "m", After: time.Second},
-			phase.Stop{After: 5 * time.Second}},
-		"throttled, cause": {"it was told once", &cloud.Error{Kind: cloud.Throttled, Reason: "R", Message: "m", After: time.Minute,
-			Err: errBoom}, phase.Stop{After: time.Minute}},
+		"throttled, past": {
+			"never hot", &cloud.Error{Kind: cloud.Throttled, Reason: "R", Message: "m", After: time.Second},
+			phase.Stop{After: 5 * time.Second},
+		},
+		"throttled, cause": {"it was told once", &cloud.Error{
+			Kind: cloud.Throttled, Reason: "R", Message: "m", After: time.Minute,
+			Err: errBoom,
+		}, phase.Stop{After: time.Minute}},
 		"exhausted":      {"slowly: the spec need not change", exhausted, phase.Stop{After: 2 * time.Minute}},
 		"denied":         {"other credentials may come without a watch", denied, phase.Stop{After: 15 * time.Second}},
 		"invalid":        {"only another spec helps", invalid, phase.Stop{After: 2 * time.Minute, Stalled: true}},
@@ -116,8 +120,10 @@ func TestResult(t *testing.T) {
 		"lack":    {"what is missing may be on its way", phase.Lack("R", "m"), 5 * time.Second, nil},
 		"for":     {"as long as it said", phase.WaitFor(time.Minute, "R", "m"), time.Minute, nil},
 		"awaited": {"another part of this process wakes us", fmt.Errorf("read: %w", phase.ErrAwaited), 0, nil},
-		"later, at": {"nothing was asked, and it is known until when", phase.Cloud(&cloud.Error{Kind: cloud.Later, After: time.Minute}),
-			time.Minute, nil},
+		"later, at": {
+			"nothing was asked, and it is known until when", phase.Cloud(&cloud.Error{Kind: cloud.Later, After: time.Minute}),
+			time.Minute, nil,
+		},
 		"stall":    {"looked at again, slowly", phase.Stall("R", "m"), 2 * time.Minute, nil},
 		"wrapped":  {"the stop is found", fmt.Errorf("act: %w", phase.Poll("R", "m")), 5 * time.Second, nil},
 		"back off": {"the queue knows how long", &phase.Stop{BackOff: true}, 0, nil},
@@ -195,7 +201,8 @@ func TestUntold(t *testing.T) {
 func TestStopsAreLogged(t *testing.T) {
 	var lines []string
 	logger := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{Verbosity: 4})
-	for _, end := range []error{nil, phase.Wait(phase.VM, "R", "m"), phase.Poll("R", "m"), errBoom, &phase.Stop{Reason: "R", BackOff: true}} {
+	backsOff := &phase.Stop{Reason: "R", BackOff: true}
+	for _, end := range []error{nil, phase.Wait(phase.VM, "R", "m"), phase.Poll("R", "m"), errBoom, backsOff} {
 		_, _ = phase.Result(ctrl.LoggerInto(t.Context(), logger), end)
 	}
 	expect.Same(t, "lines", []string{
