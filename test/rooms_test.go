@@ -59,7 +59,8 @@ var rooms = []room{
 	}},
 	{folder: "controllers/orphans", may: []string{"api", "internal/cloud", "controllers/owner"}},
 	{folder: ".", may: []string{"api", "bootstrap", "internal", "controllers"}},
-	{folder: "cmd", may: []string{"api", "bootstrap", "internal", "controllers", "config/crd"}},
+	{folder: "cmd", may: []string{"api", "bootstrap", "internal", "controllers", "cmd/clusterctl-windows/objects"}},
+	{folder: "cmd/clusterctl-windows/objects", may: []string{"api", "config/crd"}},
 	{folder: "config"},
 	{folder: "test", may: []string{everything}},
 }

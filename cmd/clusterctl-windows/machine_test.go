@@ -137,7 +137,7 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 		},
 		"no object": {
 			"a Helm values file is not an object", "just text", "m",
-			"standard input: document 1: not a Kubernetes object: json: cannot unmarshal string into Go value of type main.envelope",
+			"standard input: document 1: not a Kubernetes object: json: cannot unmarshal string into Go value of type objects.envelope",
 		},
 		"broken list": {
 			"items of a list are checked, too", "apiVersion: v1\nkind: List\nitems:\n- kind: Cluster\n", "m",

@@ -8,10 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/objects"
 )
 
 // loadSources reads the Secrets and ConfigMaps that the config refers to. It returns all errors at once.
-func (m *machine) loadSources(o *objects) error {
+func (m *machine) loadSources(o *objects.Set) error {
 	if m.config == nil {
 		return nil // findMachine has returned this error already
 	}
@@ -22,7 +23,7 @@ func (m *machine) loadSources(o *objects) error {
 		data, err := contentOf(o, source, key)
 		if err == nil && len(data) == 0 {
 			err = fmt.Errorf("%s has no value for the key %s, which the config refers to",
-				object{kind: source.Kind, key: key}, source.Key)
+				objects.Object{Kind: source.Kind, Key: key}, source.Key)
 		}
 		errs = append(errs, err)
 		m.sources[source.String()] = data
@@ -30,15 +31,15 @@ func (m *machine) loadSources(o *objects) error {
 	return errors.Join(errs...)
 }
 
-func contentOf(o *objects, source bootstrap.Source, key types.NamespacedName) ([]byte, error) {
+func contentOf(o *objects.Set, source bootstrap.Source, key types.NamespacedName) ([]byte, error) {
 	if source.Kind == bootstrap.SourceSecret {
-		secret, err := load[corev1.Secret](o, "Secret", key)
+		secret, err := objects.Load[corev1.Secret](o, "Secret", key)
 		if err != nil {
 			return nil, err
 		}
 		return valueOf(secret, source.Key), nil
 	}
-	configMap, err := load[corev1.ConfigMap](o, "ConfigMap", key)
+	configMap, err := objects.Load[corev1.ConfigMap](o, "ConfigMap", key)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package main
+package objects
 
 import (
 	"context"
@@ -23,13 +23,13 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/config/crd"
 )
 
-// admit checks the objects of our kinds as an API server would, with its own code: limits, patterns and rules. It returns
+// Admit checks the objects of our kinds as an API server would, with its own code: limits, patterns and rules. It returns
 // all errors at once.
-func admit(o *objects) error {
+func (s *Set) Admit() error {
 	var refused []error                              // the objects must not be used after an error
 	read := map[schema.GroupVersionKind]*kindRules{} // compiling rules takes time: once for each kind
-	for i, one := range o.all {
-		kind := one.version.WithKind(one.kind)
+	for i, one := range s.All {
+		kind := one.Version.WithKind(one.Kind)
 		rules, known := read[kind]
 		if !known {
 			var err error
@@ -43,7 +43,7 @@ func admit(o *objects) error {
 		}
 		data, err := rules.admit(one)
 		refused = append(refused, err)
-		o.all[i].data = data
+		s.All[i].Data = data
 	}
 	return errors.Join(refused...)
 }
@@ -62,9 +62,9 @@ type kindRules struct {
 }
 
 // admit returns the object with its defaults set.
-func (k *kindRules) admit(one object) ([]byte, error) {
+func (k *kindRules) admit(one Object) ([]byte, error) {
 	var content map[string]any
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(one.data, &content); err != nil {
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(one.Data, &content); err != nil {
 		return nil, fmt.Errorf("%s: %w", one, err)
 	}
 	defaulting.Default(content, k.structural)
