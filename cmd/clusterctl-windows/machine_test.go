@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,9 +56,7 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 			vm + missing + add + "windowsmachine " + machineName + " -n team-a -o yaml\n" +
 				"WindowsBootstrapConfig team-a/" + machineName + missing +
 				add + "windowsbootstrapconfig " + machineName + " -n team-a -o yaml\n" +
-				"Cluster team-a/blue" + missing + add + "cluster blue -n team-a -o yaml\n" +
-				"Secret team-a/blue-ca" + missing + add + "secret blue-ca -n team-a -o yaml " +
-				"(only its tls.crt is needed; remove tls.key, the private key)",
+				"Cluster team-a/blue" + missing + add + "cluster blue -n team-a -o yaml",
 		},
 		"templates missing": {
 			"a MachineDeployment needs its templates",
@@ -149,6 +148,11 @@ func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want st
 			without(t, machineFile, "  token: ") + workloadToken("a") + workloadToken("b"), machineName,
 			"standard input has 2 Secrets of type bootstrap.kubernetes.io/token; keep only the machine's own",
 		},
+		"a token with a line end": {
+			"kubeadm would refuse it on the node", without(t, machineFile, "  token: ") + workloadToken("a\n"), machineName,
+			"Secret kube-system/bootstrap-token-a: the bootstrap token is not of the form ID.SECRET, 6 and 16 characters of a-z and " +
+				"0-9 without blanks and line ends; correct it, or remove the Secret from the files to use a placeholder",
+		},
 		"a provider ID of another cloud": {
 			"a rule of the API says so", changed(t, machineFile, "vsphere://420f", "azure://420f"), machineName,
 			vm + ": spec.providerID: " +
@@ -193,8 +197,9 @@ spec:
 
 // workloadToken returns the Secret of a bootstrap token, as in a workload cluster.
 func workloadToken(id string) string {
-	return "---\napiVersion: v1\nkind: Secret\nmetadata: {name: bootstrap-token-" + id + ", namespace: kube-system}\n" +
-		"type: bootstrap.kubernetes.io/token\nstringData: {token-id: fedcb" + id + ", token-secret: fedcba9876543210}\n"
+	return "---\napiVersion: v1\nkind: Secret\nmetadata: {name: bootstrap-token-" + strings.TrimSpace(id) +
+		", namespace: kube-system}\ntype: bootstrap.kubernetes.io/token\n" +
+		fmt.Sprintf("stringData: {token-id: %q, token-secret: fedcba9876543210}\n", "fedcb"+id)
 }
 
 func TestRefusals(t *testing.T) {
@@ -241,6 +246,17 @@ func TestNotes(t *testing.T) {
 			made + endpoint + uids,
 		},
 		"no token": {"a Machine without a token gets the placeholder, too", without(t, machineFile, "  token: "), machineName, token},
+		"no CA": {
+			"a review has no Secrets of the cluster", without(t, machineFile, "blue-ca"), machineName,
+			"note: Secret team-a/blue-ca is not in standard input; add the output of: kubectl get secret blue-ca -n team-a -o yaml " +
+				"(only its tls.crt is needed; remove tls.key, the private key); using a placeholder for the cluster's CA, " +
+				"with which no node can join\n",
+		},
+		"an expired CA": {
+			"no node would join", without(t, machineFile, "blue-ca") + expiredCA, machineName,
+			"note: the certificate \"old\" in Secret team-a/blue-ca, key tls.crt, expired on 2001-01-01: " +
+				"a node cannot join with it alone; renew the cluster's CA\n",
+		},
 		"provider ID is enough": {
 			"nothing is computed from the UID then", changed(t, machineFile, "    uid: 5c1b2a7e-7a06-4c3f-9d0e-1d5a3a0c6b42\n", ""),
 			machineName, "",
