@@ -1,11 +1,8 @@
 package main
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	kjson "sigs.k8s.io/json"
 
 	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/objects"
 )
@@ -33,16 +30,12 @@ func (m *machine) findEndpoint(o *objects.Set) error {
 		if !referred {
 			continue
 		}
-		var read struct {
-			Spec struct {
-				ControlPlaneEndpoint clusterv1.APIEndpoint `json:"controlPlaneEndpoint"`
-			} `json:"spec"`
+		endpoint, err := objects.Field[clusterv1.APIEndpoint](one, "spec", "controlPlaneEndpoint")
+		if err != nil {
+			return err
 		}
-		if err := kjson.UnmarshalCaseSensitivePreserveInts(one.Data, &read); err != nil {
-			return fmt.Errorf("%s: %w", one, err)
-		}
-		if endpoint := read.Spec.ControlPlaneEndpoint; endpoint.IsValid() {
-			m.cluster.Spec.ControlPlaneEndpoint = endpoint
+		if endpoint != nil && endpoint.IsValid() {
+			m.cluster.Spec.ControlPlaneEndpoint = *endpoint
 			m.note("Cluster %s has no spec.controlPlaneEndpoint yet; using %s from %s", m.cluster.Name, endpoint.String(), one)
 		}
 	}

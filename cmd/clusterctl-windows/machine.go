@@ -30,6 +30,8 @@ type machine struct {
 	// guest is what the guest gets, and shown is the same without secrets. Nothing else is printed or written, unless the user
 	// asks for secrets. It is empty if this release cannot read the plan.
 	guest, shown guest
+	// withoutCA is set if the CA is a placeholder.
+	withoutCA *objects.MissingError
 	// stored is the user data in the machine's bootstrap Secret, storedIn, if there is one.
 	stored   []byte
 	storedIn types.NamespacedName
@@ -70,6 +72,7 @@ func gather(o *objects.Set, opts options) (*machine, error) {
 			"but status.networkInterfaces lacks their MACs or addresses; "+
 			"export the object once its status has them, or set status.networkInterfaces", m.owner.Namespace, m.windows.Name)
 	}
+	m.noteAuthority()
 	return m, m.renderAnew()
 }
 
@@ -184,26 +187,6 @@ func wantKind(of objects.Object, ref clusterv1.ContractVersionedObjectReference,
 func refuseControlPlane(m *machine) error {
 	if _, ok := m.owner.Labels[clusterv1.MachineControlPlaneLabel]; ok {
 		return fmt.Errorf("%s is a control-plane machine; control planes must run on Linux", m.name())
-	}
-	return nil
-}
-
-// loadAuthority reads the CA that the node will trust. It is not needed if the config has a kubeconfig with a CA of its own.
-func (m *machine) loadAuthority(o *objects.Set) error {
-	if m.config != nil && m.config.Spec.Discovery.KubeconfigFrom.Secret.Name != "" {
-		return nil
-	}
-	key := types.NamespacedName{Namespace: m.owner.Namespace, Name: m.owner.Spec.ClusterName + "-ca"}
-	secret, err := objects.Load[corev1.Secret](o, "Secret", key)
-	if _, missing := errors.AsType[*objects.MissingError](err); missing {
-		return fmt.Errorf("%w (only its tls.crt is needed; remove tls.key, the private key)", err)
-	}
-	if err != nil {
-		return err
-	}
-	if m.ca = valueOf(secret, corev1.TLSCertKey); len(m.ca) == 0 {
-		return fmt.Errorf("%s has no value for the key %s; set it to the cluster's CA in PEM",
-			objects.Object{Kind: "Secret", Key: key}, corev1.TLSCertKey)
 	}
 	return nil
 }

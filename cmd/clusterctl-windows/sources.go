@@ -22,13 +22,21 @@ func (m *machine) loadSources(o *objects.Set) error {
 		key := types.NamespacedName{Namespace: m.config.Namespace, Name: source.Name}
 		data, err := contentOf(o, source, key)
 		if err == nil && len(data) == 0 {
-			err = fmt.Errorf("%s has no value for the key %s, which the config refers to",
-				objects.Object{Kind: source.Kind, Key: key}, source.Key)
+			err = fmt.Errorf("%s has no value for the key %s, which the config refers to; write %s",
+				objects.Object{Kind: source.Kind, Key: key}, source.Key, whereToWrite(source))
 		}
 		errs = append(errs, err)
 		m.sources[source.String()] = data
 	}
 	return errors.Join(errs...)
+}
+
+// whereToWrite says where in the Secret or ConfigMap the value belongs.
+func whereToWrite(source bootstrap.Source) string {
+	if source.Kind == bootstrap.SourceSecret {
+		return fmt.Sprintf("it to stringData.%s, or in base64 to data.%s", source.Key, source.Key)
+	}
+	return "it to data." + source.Key
 }
 
 func contentOf(o *objects.Set, source bootstrap.Source, key types.NamespacedName) ([]byte, error) {

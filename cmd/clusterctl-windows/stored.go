@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -16,7 +17,9 @@ func (m *machine) takeStored() {
 	const got = "showing what the guest got, from Secret %s"
 	data, err := scripts.Plan(m.stored)
 	if err == nil {
-		m.guest.plan, err = plan.Decode(data)
+		if m.guest.plan, err = plan.Decode(data); err != nil {
+			err = errors.New("it is not a plan of this release") // the error itself may show a secret
+		}
 	}
 	if err != nil {
 		m.note(got+"; this release cannot read its plan: %v", m.storedIn, err)
@@ -27,6 +30,8 @@ func (m *machine) takeStored() {
 	m.owner.UID = types.UID(m.guest.plan.Machine.UID)
 	now, shown, err := m.render()
 	switch {
+	case m.withoutCA != nil:
+		m.note(got+"; without the Secret %s it is not compared with what this release would render", m.storedIn, m.withoutCA.Key)
 	case err != nil:
 		m.note(got+"; this release would refuse to render it: %v", m.storedIn, err)
 	case bytes.Equal(now.planJSON, data):

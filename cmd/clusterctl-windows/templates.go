@@ -88,7 +88,7 @@ func fromDeployment(o *objects.Set, deployment *clusterv1.MachineDeployment, nam
 	}
 	name = strings.TrimPrefix(name, deployment.Namespace+"/")
 	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
-		return nil, fmt.Errorf("%q is not a valid name for a Machine: %s", name, problems[0])
+		return nil, fmt.Errorf("%q is not a valid name for a Machine: %s", name, objects.WithoutPattern(problems[0]))
 	}
 	m := &machine{owner: newOwner(deployment, name)}
 	m.note("Machine %s does not exist yet; showing the one that MachineDeployment %s would make", name, made.Key)

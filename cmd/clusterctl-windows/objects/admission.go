@@ -7,38 +7,36 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	corev1 "k8s.io/api/core/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
-
-	"github.com/capwin/cluster-api-provider-windows/config/crd"
 )
 
-// Admit checks the objects of our kinds as an API server would, with its own code: limits, patterns and rules. It returns
-// all errors at once.
+// Admit checks the objects of our kinds and of Cluster API's as an API server would that is asked for strict validation, with
+// its own code: unknown fields, types, limits, patterns and rules. It returns all errors at once.
 func (s *Set) Admit() error {
-	var refused []error                              // the objects must not be used after an error
-	read := map[schema.GroupVersionKind]*kindRules{} // compiling rules takes time: once for each kind
+	var refused []error // the objects must not be used after an error
 	for i, one := range s.All {
 		kind := one.Version.WithKind(one.Kind)
-		rules, known := read[kind]
-		if !known {
-			var err error
-			if rules, err = rulesOf(kind); err != nil {
-				return err
-			}
-			read[kind] = rules
+		if want := versions[one.Kind]; want.Group == one.Version.Group && want != one.Version {
+			continue // Decode refuses the version, if the object is needed
+		}
+		rules, err := rulesOf(kind)
+		if err != nil {
+			refused = append(refused, fmt.Errorf("%s: %w", one, err))
+			continue
 		}
 		if rules == nil {
+			refused = append(refused, admitOther(one))
 			continue
 		}
 		data, err := rules.admit(one)
@@ -46,6 +44,18 @@ func (s *Set) Admit() error {
 		s.All[i].Data = data
 	}
 	return errors.Join(refused...)
+}
+
+// admitOther checks an object without a CRD here. Of another provider's kinds nothing is known.
+func admitOther(one Object) error {
+	var err error
+	switch one.Version.WithKind(one.Kind) {
+	case corev1.SchemeGroupVersion.WithKind("Secret"):
+		_, err = Decode[corev1.Secret](one)
+	case corev1.SchemeGroupVersion.WithKind("ConfigMap"):
+		_, err = Decode[corev1.ConfigMap](one)
+	}
+	return err
 }
 
 // The limits on the cost of rules are those of an API server.
@@ -59,13 +69,22 @@ type kindRules struct {
 	structural *structuralschema.Structural
 	limits     validation.SchemaValidator
 	rules      *cel.Validator
+	// foreign is true for a kind of Cluster API.
+	foreign bool
 }
 
 // admit returns the object with its defaults set.
 func (k *kindRules) admit(one Object) ([]byte, error) {
 	var content map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(one.Data, &content); err != nil {
-		return nil, fmt.Errorf("%s: %w", one, err)
+		return nil, explain(one, err)
+	}
+	if k.foreign {
+		// An API server takes no status from a user, that of a newer Cluster API has more fields, and nothing here needs it.
+		delete(content, "status")
+	}
+	if err := k.unknown(one, content); err != nil {
+		return nil, err
 	}
 	defaulting.Default(content, k.structural)
 	refused := validation.ValidateCustomResource(nil, content, k.limits)
@@ -79,62 +98,28 @@ func (k *kindRules) admit(one Object) ([]byte, error) {
 	slices.SortStableFunc(refused, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
 	var lines []error
 	for _, why := range refused {
-		lines = append(lines, fmt.Errorf("%s: %w", one, why))
+		lines = append(lines, fmt.Errorf("%s: %s", one, k.words(why)))
 	}
 	return nil, errors.Join(lines...)
 }
 
-// definitions returns the CRDs of our kinds, by group and kind.
-var definitions = sync.OnceValues(func() (map[schema.GroupKind]apiextensionsv1.CustomResourceDefinition, error) {
-	files, err := crd.Bases.ReadDir("bases")
+// unknown refuses fields that the schema does not know, and checks the metadata.
+func (k *kindRules) unknown(one Object, content map[string]any) error {
+	fields := pruning.PruneWithOptions(content, k.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	meta, found, more, err := objectmeta.GetObjectMetaWithOptions(content, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
 	if err != nil {
-		return nil, err
+		return explainAt(one, "metadata", err)
 	}
-	all := map[schema.GroupKind]apiextensionsv1.CustomResourceDefinition{}
-	for _, file := range files {
-		data, err := crd.Bases.ReadFile("bases/" + file.Name())
-		if err != nil {
-			return nil, err
-		}
-		var definition apiextensionsv1.CustomResourceDefinition
-		if err := yaml.Unmarshal(data, &definition); err != nil {
-			return nil, fmt.Errorf("%s: %w", file.Name(), err)
-		}
-		all[schema.GroupKind{Group: definition.Spec.Group, Kind: definition.Spec.Names.Kind}] = definition
+	if !found {
+		meta = &metav1.ObjectMeta{}
 	}
-	return all, nil
-})
-
-// rulesOf returns the rules of one of our kinds, or nil for any other kind.
-func rulesOf(kind schema.GroupVersionKind) (*kindRules, error) {
-	all, err := definitions()
-	if err != nil {
-		return nil, err
+	var lines []error
+	for _, path := range append(fields, more...) {
+		lines = append(lines, fmt.Errorf("%s: unknown field %q", one, path))
 	}
-	definition, ours := all[kind.GroupKind()]
-	if !ours {
-		return nil, nil
+	meta.Namespace = one.Key.Namespace
+	for _, why := range apivalidation.ValidateObjectMeta(meta, true, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata")) {
+		lines = append(lines, fmt.Errorf("%s: %s", one, k.words(why)))
 	}
-	for _, version := range definition.Spec.Versions {
-		if version.Name == kind.Version {
-			return newRules(version.Schema.OpenAPIV3Schema)
-		}
-	}
-	return nil, nil // decode tells the user which version is needed
-}
-
-func newRules(external *apiextensionsv1.JSONSchemaProps) (*kindRules, error) {
-	var props apiextensions.JSONSchemaProps
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(external, &props, nil); err != nil {
-		return nil, err
-	}
-	structural, err := structuralschema.NewStructural(&props)
-	if err != nil {
-		return nil, err
-	}
-	limits, _, err := validation.NewSchemaValidator(&props)
-	if err != nil {
-		return nil, err
-	}
-	return &kindRules{structural, limits, cel.NewValidator(structural, true, oneRuleCost)}, nil
+	return errors.Join(lines...)
 }

@@ -128,10 +128,14 @@ func Load[T any, P Pointer[T]](s *Set, kind string, key types.NamespacedName) (P
 	case 1:
 		return Decode[T, P](found[0])
 	}
-	return nil, fmt.Errorf("%s is in %s %d times; keep only one", found[0], s.Source, len(found))
+	var places []string
+	for _, one := range found {
+		places = append(places, one.Place)
+	}
+	return nil, fmt.Errorf("%s is there %d times; keep only one: %s", found[0], len(found), strings.Join(places, "; "))
 }
 
-// Decode decodes an object. An API server would drop unknown fields; they are refused.
+// Decode decodes an object, and refuses unknown fields as an API server does that is asked for strict validation.
 func Decode[T any, P Pointer[T]](one Object) (P, error) {
 	if want := versions[one.Kind]; one.Version != want {
 		return nil, fmt.Errorf("%s has apiVersion %s, but only %s is supported; "+
@@ -141,11 +145,9 @@ func Decode[T any, P Pointer[T]](one Object) (P, error) {
 	decoded := P(new(T))
 	unknown, err := kjson.UnmarshalStrict(one.Data, decoded)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", one, err)
+		return nil, explain(one, err)
 	}
-	// An unknown field of Cluster API may come from a newer release and is ignored. An unknown field of ours would change what
-	// is rendered.
-	if ours := one.Version == infrav1.GroupVersion || one.Version == bootstrapv1.GroupVersion; ours && len(unknown) > 0 {
+	if len(unknown) > 0 {
 		return nil, fmt.Errorf("%s: %w", one, errors.Join(unknown...))
 	}
 	decoded.SetNamespace(one.Key.Namespace)
