@@ -199,7 +199,7 @@ func discoveryText(endpoint clusterv1.APIEndpoint, ca []byte) (string, error) {
 	text, err := yaml.Marshal(kubeconfigFile{
 		APIVersion: "v1", Kind: "Config",
 		Clusters: []namedCluster{{Cluster: map[string]any{
-			serverKey: "https://" + endpoint.String(), authorityKey: base64.StdEncoding.EncodeToString(ca),
+			serverKey: "https://" + endpoint.String(), authorityKey: base64.StdEncoding.EncodeToString(step.OnlyCertificates(ca)),
 		}}},
 		Contexts: []map[string]any{}, Users: []map[string]any{},
 	})

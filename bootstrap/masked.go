@@ -1,7 +1,6 @@
 package bootstrap
 
 import (
-	"encoding/pem"
 	"fmt"
 	"maps"
 
@@ -29,13 +28,13 @@ func Masked(in Input) Input {
 		sources[source.String()] = fmt.Appendf(nil, "hidden.%s.%s", source.Name, source.Key)
 	}
 	for _, source := range certificatesIn(spec) {
-		sources[source.String()] = onlyCertificates(in.Sources[source.String()])
+		sources[source.String()] = step.OnlyCertificates(in.Sources[source.String()])
 	}
 	if ref := spec.Discovery.KubeconfigFrom.Secret; ref.Name != "" {
 		source := step.Source{Kind: step.SourceSecret, Name: ref.Name, Key: ref.Key}.String()
 		sources[source] = maskedDiscovery(in.Sources[source])
 	}
-	in.Token, in.ClusterCA, in.Sources = MaskedToken, onlyCertificates(in.ClusterCA), sources
+	in.Token, in.ClusterCA, in.Sources = MaskedToken, step.OnlyCertificates(in.ClusterCA), sources
 	return in
 }
 
@@ -64,17 +63,6 @@ func certificatesIn(spec bootstrapv1.WindowsBootstrapConfigSpec) []step.Source {
 	return all
 }
 
-// onlyCertificates leaves out what a PEM text has between its certificates, and their headers.
-func onlyCertificates(data []byte) []byte {
-	var text []byte
-	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type == "CERTIFICATE" {
-			text = append(text, pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes})...)
-		}
-	}
-	return text
-}
-
 // maskedDiscovery is a kubeconfig of a server and certificates. It is empty if the text is not valid.
 func maskedDiscovery(data []byte) []byte {
 	keys, err := discoveredCluster(data)
@@ -89,7 +77,7 @@ func maskedDiscovery(data []byte) []byte {
 	if err != nil {
 		return nil
 	}
-	text, err := discoveryText(endpoint, onlyCertificates(ca))
+	text, err := discoveryText(endpoint, ca)
 	if err != nil {
 		return nil
 	}

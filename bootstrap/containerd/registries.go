@@ -79,7 +79,7 @@ func readRegistry(field string, wanted bootstrapv1.Registry, sources step.Conten
 		if _, err := step.Certificates(field+".caFrom", ca.Bytes, "PEM"); err != nil {
 			return read, err
 		}
-		read.ca, read.caPath = ca.Bytes, registryFolder(wanted.Host)+`\ca.crt`
+		read.ca, read.caPath = step.OnlyCertificates(ca.Bytes), registryFolder(wanted.Host)+`\ca.crt`
 	}
 	name := wanted.CredentialsRef.Name
 	if name == "" {

@@ -26,6 +26,17 @@ func Certificates(field string, data []byte, use string) ([]*x509.Certificate, e
 	return found, nil
 }
 
+// OnlyCertificates leaves out what a PEM text has between its certificates, and their headers: it may be secret.
+func OnlyCertificates(data []byte) []byte {
+	var text []byte
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type == "CERTIFICATE" {
+			text = append(text, pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes})...)
+		}
+	}
+	return text
+}
+
 // kindOf says what a block is without its name, which anybody can choose.
 func kindOf(name string) string {
 	if strings.HasSuffix(name, "PRIVATE KEY") {

@@ -38,11 +38,13 @@ func hide(stored guest) (guest, error) {
 			hideStep(step)
 		}
 	}
+	secrets := clean.Redact
+	clean.Redact = []string{masked} // how many there are depends on how long they are
 	data, err := clean.Encode()
 	if err != nil {
 		return guest{}, err
 	}
-	if data, err = hideTexts(data, clean.Redact); err != nil {
+	if data, err = hideTexts(data, secrets); err != nil {
 		return guest{}, err
 	}
 	if clean, err = plan.Decode(data); err != nil {
