@@ -44,6 +44,7 @@ var rooms = []room{
 	{folder: "internal/cloud/vsphere/places", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/vsphere/clones", may: []string{"internal/cloud"}},
 	{folder: "internal/metrics"},
+	{folder: "internal/version"},
 	{folder: "internal/workload"},
 	{folder: "controllers/phase", may: []string{"internal/cloud"}},
 	{folder: "controllers/owner"},

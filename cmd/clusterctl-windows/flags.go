@@ -68,6 +68,7 @@ func overview() string {
 	for _, c := range commands {
 		fmt.Fprintf(&text, "  clusterctl windows %-40s %s\n", c.usage, c.does)
 	}
+	fmt.Fprintf(&text, "  clusterctl windows %-40s %s\n", "version", "print the version of this program")
 	text.WriteString("\nRun \"clusterctl windows COMMAND --help\" for the details of a command.\n")
 	return text.String()
 }

@@ -248,9 +248,9 @@ func TestNotes(t *testing.T) {
 		"no token": {"a Machine without a token gets the placeholder, too", without(t, machineFile, "  token: "), machineName, token},
 		"no CA": {
 			"a review has no Secrets of the cluster", without(t, machineFile, "blue-ca"), machineName,
-			"note: Secret team-a/blue-ca is not in standard input; add the output of: kubectl get secret blue-ca -n team-a -o yaml " +
-				"(only its tls.crt is needed; remove tls.key, the private key); using a placeholder for the cluster's CA, " +
-				"with which no node can join\n",
+			"note: Secret team-a/blue-ca is not in standard input; using a placeholder for the cluster's CA, with which no node can " +
+				"join; for the exact plan, add the output of: kubectl get secret blue-ca -n team-a -o yaml " +
+				"(only its tls.crt is needed; remove tls.key, the private key)\n",
 		},
 		"an expired CA": {
 			"no node would join", without(t, machineFile, "blue-ca") + expiredCA, machineName,

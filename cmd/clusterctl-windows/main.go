@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/objects"
+	"github.com/capwin/cluster-api-provider-windows/internal/version"
 )
 
 func main() {
@@ -56,6 +57,9 @@ func dispatch(args []string, s streams) error {
 	switch args[0] {
 	case "-h", "--help", "help":
 		fmt.Fprint(s.out, overview())
+		return nil
+	case "--version", "version":
+		fmt.Fprintln(s.out, version.Line("clusterctl-windows"))
 		return nil
 	}
 	for _, c := range commands {

@@ -86,6 +86,7 @@ func (k *kindRules) admit(one Object) ([]byte, error) {
 	if err := k.unknown(one, content); err != nil {
 		return nil, err
 	}
+	defaulting.PruneNonNullableNullsWithoutDefaults(content, k.structural)
 	defaulting.Default(content, k.structural)
 	refused := validation.ValidateCustomResource(nil, content, k.limits)
 	if len(refused) == 0 {

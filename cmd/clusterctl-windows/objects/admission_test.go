@@ -78,6 +78,8 @@ func TestAdmittedAsByAnAPIServer(t *testing.T) {
 		goodCluster, goodMachine, goodDeployment, goodControlPlane, goodHealthCheck, goodSecret, goodConfigMap, goodConfig,
 		// A newer Cluster API wrote the status.
 		goodMachine + "status: {fromTheFuture: true}\n",
+		// An API server drops such a null.
+		strings.Replace(goodDeployment, "replicas: 3", "replicas: null", 1),
 		// Of another provider's kinds nothing is known.
 		"apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: VSphereCluster\nmetadata: {name: a}\nspec: {some: thing}\n",
 		strings.Replace(goodCluster, "v1beta2", "v1beta1", 1),
