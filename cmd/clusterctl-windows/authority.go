@@ -65,8 +65,9 @@ func (m *machine) noteExpiry(key types.NamespacedName, now time.Time) {
 func (m *machine) noteAuthority() {
 	if m.withoutCA != nil {
 		key := m.withoutCA.Key
-		m.note("Secret %s is not in %s; using a placeholder for the cluster's CA, with which no node can join; for the exact plan, add "+
-			"the output of: kubectl get secret %s -n %s -o yaml (only its tls.crt is needed; remove tls.key, the private key)",
+		m.note("Secret %s is not in %s; using a placeholder for the cluster's CA, with which no node can join; "+
+			"for the exact plan, add the output of: kubectl get secret %s -n %s -o yaml "+
+			"(only its tls.crt is needed; remove tls.key, the private key)",
 			key, m.withoutCA.Source, key.Name, key.Namespace)
 	}
 }

@@ -81,7 +81,8 @@ func unknownMachine(o *objects.Set, deployments []*clusterv1.MachineDeployment, 
 // fromDeployment makes the objects that Cluster API would make from the deployment's templates.
 func fromDeployment(o *objects.Set, deployment *clusterv1.MachineDeployment, name string) (*machine, error) {
 	template := deployment.Spec.Template
-	made := objects.Object{Kind: "MachineDeployment", Key: types.NamespacedName{Namespace: deployment.Namespace, Name: deployment.Name}}
+	made := objects.Object{Kind: "MachineDeployment"}
+	made.Key = types.NamespacedName{Namespace: deployment.Namespace, Name: deployment.Name}
 	infrastructure, config := template.Spec.InfrastructureRef, template.Spec.Bootstrap.ConfigRef
 	if err := wantKind(made, config, "WindowsBootstrapConfigTemplate"); err != nil {
 		return nil, err

@@ -7,7 +7,8 @@ import (
 )
 
 // goWords are what a user should never read: a type of Go, or a regular expression.
-var goWords = regexp.MustCompile(`\b(main|objects|plan|json|v1|v1beta[12])\.[A-Z]|Go (value|struct)|should match '|regex|\[\^|\]\*|\\\.|%!`)
+var goWords = regexp.MustCompile(`\b(main|objects|plan|json|v1|v1beta[12])\.[A-Z]|Go (value|struct)|` +
+	`should match '|regex|\[\^|\]\*|\\\.|%!`)
 
 // wrongSpecs are specs of a WindowsBootstrapConfig that a user may well write, and that are refused.
 var wrongSpecs = []string{

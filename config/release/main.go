@@ -50,7 +50,10 @@ var flavors = map[string]string{
 }
 
 var components = []component{
-	{kind: "infrastructure", providerType: "InfrastructureProvider", files: []string{"metadata.yaml", "templates/*.yaml"}, flavors: flavors},
+	{
+		kind: "infrastructure", providerType: "InfrastructureProvider",
+		files: []string{"metadata.yaml", "templates/*.yaml"}, flavors: flavors,
+	},
 	{kind: "bootstrap", providerType: "BootstrapProvider", files: []string{"metadata.yaml"}},
 }
 

@@ -106,8 +106,10 @@ func (k *kindRules) admit(one Object) ([]byte, error) {
 
 // unknown refuses fields that the schema does not know, and checks the metadata.
 func (k *kindRules) unknown(one Object, content map[string]any) error {
-	fields := pruning.PruneWithOptions(content, k.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
-	meta, found, more, err := objectmeta.GetObjectMetaWithOptions(content, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
+	fields := pruning.PruneWithOptions(content, k.structural, true,
+		structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	meta, found, more, err := objectmeta.GetObjectMetaWithOptions(content,
+		objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
 	if err != nil {
 		return explainAt(one, "metadata", err)
 	}

@@ -104,7 +104,9 @@ func TestRefusedAsByAnAPIServer(t *testing.T) {
 			goodDeployment, "      version", "      versoin: a\n      version",
 			`MachineDeployment default/a: unknown field "spec.template.spec.versoin"`,
 		},
-		"beside the spec": {goodDeployment, "spec:\n  cluster", "spek: {}\nspec:\n  cluster", `MachineDeployment default/a: unknown field "spek"`},
+		"beside the spec": {
+			goodDeployment, "spec:\n  cluster", "spek: {}\nspec:\n  cluster", `MachineDeployment default/a: unknown field "spek"`,
+		},
 		"replicas in quotes": {
 			goodDeployment, "replicas: 3", `replicas: "3"`,
 			"MachineDeployment default/a: spec.replicas: must be a whole number, not a text",
@@ -139,7 +141,8 @@ func TestRefusedAsByAnAPIServer(t *testing.T) {
 		"an invalid label": {
 			goodConfig, "{name: a}", "{name: a, labels: {a: ä}}",
 			"WindowsBootstrapConfig default/a: metadata.labels: a valid label must be an empty string or consist of alphanumeric " +
-				"characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345')",
+				"characters, '-', '_' or '.', and must start and end with an alphanumeric character " +
+				"(e.g. 'MyValue',  or 'my_value',  or '12345')",
 		},
 		"no name": {goodMachine, "{name: a}", "{}", "Machine default/: metadata.name: is missing; name or generateName is required"},
 		"Secret":  {goodSecret, "\ndata:", "\ndataa:", `Secret default/a: unknown field "dataa"`},
@@ -150,7 +153,10 @@ func TestRefusedAsByAnAPIServer(t *testing.T) {
 			goodSecret, "YQ==", "plain text", "Secret default/a: data.a is not base64; write plain text to stringData",
 		},
 		"ConfigMap": {goodConfigMap, "a: b", "a: 1", "ConfigMap default/a: data: must be a text, not a number"},
-		"ours":      {goodConfig, "timeZone: UTC", "timezone: UTC", `WindowsBootstrapConfig default/a: unknown field "spec.windows.timezone"`},
+		"ours": {
+			goodConfig, "timeZone: UTC", "timezone: UTC",
+			`WindowsBootstrapConfig default/a: unknown field "spec.windows.timezone"`,
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -21,7 +21,8 @@ var update = flag.Bool("update", false, "write the schemas of Cluster API anew")
 
 // The embedded schemas are those of the Cluster API in go.mod.
 func TestSchemasOfClusterAPI(t *testing.T) {
-	folder := strings.TrimSpace(string(expect.Got(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api").Output())(t)))
+	list := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-api")
+	folder := strings.TrimSpace(string(expect.Got(list.Output())(t)))
 	all := map[schema.GroupKind]schemas{}
 	for _, pattern := range []string{
 		"core/config/crd/bases/cluster.x-k8s.io_*.yaml", "*/kubeadm/config/crd/bases/*.yaml",
@@ -52,7 +53,8 @@ func TestSchemasOfClusterAPI(t *testing.T) {
 	}
 	got := expect.Got(io.ReadAll(expect.Got(gzip.NewReader(bytes.NewReader(clusterAPI)))(t)))(t)
 	if !bytes.Equal(got, want) {
-		t.Error("clusterapi.json.gz is of another Cluster API than go.mod; run: go test ./cmd/clusterctl-windows/objects -run Schemas -update")
+		t.Error("clusterapi.json.gz is of another Cluster API than go.mod; " +
+			"run: go test ./cmd/clusterctl-windows/objects -run Schemas -update")
 	}
 }
 

@@ -19,7 +19,8 @@ func (s *Set) add(read value, namespace string) error {
 	return s.addWithin(read, schema.GroupVersionKind{}, namespace, deepest)
 }
 
-// addWithin adds a value of a list. If the value does not say its kind, it has that of the list, as in an answer of an API server.
+// addWithin adds a value of a list. If the value does not say its kind, it has that of the list, as in an answer of an API
+// server.
 func (s *Set) addWithin(read value, inherited schema.GroupVersionKind, namespace string, depth int) error {
 	var content map[string]any
 	twice, err := kjson.UnmarshalStrict(read.data, &content)
@@ -97,7 +98,8 @@ func kindOf(content map[string]any, inherited schema.GroupVersionKind) (schema.G
 	}
 	group, err := schema.ParseGroupVersion(version)
 	if err != nil || group.Version == "" {
-		return schema.GroupVersionKind{}, errors.New("apiVersion must be VERSION or GROUP/VERSION, such as v1 or cluster.x-k8s.io/v1beta2")
+		return schema.GroupVersionKind{}, errors.New(
+			"apiVersion must be VERSION or GROUP/VERSION, such as v1 or cluster.x-k8s.io/v1beta2")
 	}
 	return group.WithKind(kind), nil
 }
