@@ -127,9 +127,11 @@ func TestCanaryLayers(t *testing.T) {
 	for name, text := range map[string]string{
 		"plain": secret, "JSON": quoted(secret), "JSON in JSON": quoted(quoted(secret)), "URL": url.QueryEscape(secret) + "&x=%",
 		"path": "100% " + url.PathEscape(secret), "HTML": html.EscapeString(secret), "base64": "Basic " + std([]byte("user:"+secret)),
-		"base64 URL": base64.RawURLEncoding.EncodeToString([]byte("??>" + secret)), "base64 in lines": lines(std([]byte(secret + secret))),
-		"after letters": "abc" + std([]byte(secret)), "user data": "content: |\n    " + std([]byte(packed(quoted(quoted(secret))))) + "\n",
-		"PowerShell": std(little), "YAML": "'" + strings.ReplaceAll(secret, "'", "''") + "'",
+		"base64 URL":      base64.RawURLEncoding.EncodeToString([]byte("??>" + secret)),
+		"base64 in lines": lines(std([]byte(secret + secret))),
+		"after letters":   "abc" + std([]byte(secret)),
+		"user data":       "content: |\n    " + std([]byte(packed(quoted(quoted(secret))))) + "\n",
+		"PowerShell":      std(little), "YAML": "'" + strings.ReplaceAll(secret, "'", "''") + "'",
 	} {
 		found := false
 		for _, layer := range canaryLayers([]byte(text)) {

@@ -21,7 +21,8 @@ func canaryRefusals(t *testing.T) map[string]string {
 	}
 	server := func(url string) string {
 		return spec("    discovery: {kubeconfigFrom: {secret: {name: app, key: file}}}") + secret("app", "stringData:\n  file: |\n"+
-			"    apiVersion: v1\n    kind: Config\n    clusters: [{name: '', cluster: {server: "+url+", certificate-authority-data: QQ==}}]")
+			"    apiVersion: v1\n    kind: Config\n"+
+			"    clusters: [{name: '', cluster: {server: "+url+", certificate-authority-data: QQ==}}]")
 	}
 	trust := spec("    windows: {trustedCertificates: [{name: own, contentFrom: {secret: {name: app, key: file}}}]}")
 	file := spec(`    custom: {files: [{path: 'C:\a', contentFrom: {secret: {name: app, key: file}}}]}`)
@@ -33,7 +34,7 @@ func canaryRefusals(t *testing.T) map[string]string {
 		"SSH key":                spec("    windows: {users: [{name: ops, role: Administrator, sshAuthorizedKeys: [@Q@]}]}"),
 		"SSH keys":               spec("    windows: {users: [{name: ops, role: Administrator, sshKeys: [@Q@]}]}"),
 		"certificate":            spec("    windows: {trustedCertificates: [{name: own, content: @Q@}]}"),
-		"mirror":                 spec("    containerd: {registries: [{host: a.example.com, mirrors: [{url: 'https://u:@U@@a.example.com'}]}]}"),
+		"mirror":                 spec("    containerd: {registries: [{host: a.example.com, mirrors: [{url: 'https://u:@U@@a.io'}]}]}"),
 		"content with NUL":       spec(`    custom: {files: [{path: 'C:\a', content: "\0@U@"}]}`),
 		"content twice":          spec(`    custom: {files: [{path: 'C:\a', content: @Q@, contentFrom: {secret: {name: a, key: b}}}]}`),
 		"password in the spec":   spec("    windows: {domain: {name: corp.example.com, password: @Q@}}"),
@@ -93,5 +94,6 @@ func TestCanariesInRefusals(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d refusals x %d values x %d outputs, %d times refused", len(canaryRefusals(t)), len(canaryValues), len(outputs), refused)
+	t.Logf("%d refusals x %d values x %d outputs, %d times refused",
+		len(canaryRefusals(t)), len(canaryValues), len(outputs), refused)
 }
