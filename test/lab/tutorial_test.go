@@ -187,7 +187,9 @@ func (r reader) installClusterAPI(ctx context.Context) {
 	}
 	expect.OK(r.t, os.WriteFile(filepath.Join(r.home, "clusterctl.yaml"), []byte("providers:\n"+r.offline()), 0o600))
 	standIns := expect.Got(filepath.Abs("../release/testdata/cert-manager-stand-ins.yaml"))(r.t)
-	r.shell(ctx, "kubectl apply --server-side --filename "+standIns+"\nclusterctl --config "+r.home+"/clusterctl.yaml init "+
+	// clusterctl labels what it installs, and moves only objects whose kinds have the label.
+	label := "kubectl label customresourcedefinitions --all clusterctl.cluster.x-k8s.io=\n"
+	r.shell(ctx, label+"kubectl apply --server-side --filename "+standIns+"\nclusterctl --config "+r.home+"/clusterctl.yaml init "+
 		"--core cluster-api:v1.14.2 --bootstrap - --control-plane -\n")
 }
 
@@ -238,7 +240,8 @@ func tail(text string) string { return text[max(0, len(text)-6000):] }
 // machines is what the reader would look at next.
 func (r reader) machines() string {
 	command := exec.CommandContext(context.WithoutCancel(r.t.Context()), filepath.Join(r.lab.Programs(), "kubectl"),
-		"--kubeconfig", r.lab.Management.KubeconfigFile, "get", "-A", "machinedeployments,machines,windowsmachines,windowsbootstrapconfigs", "-o", "wide")
+		"--kubeconfig", r.lab.Management.KubeconfigFile, "get", "-A", "-o", "wide",
+		"machinedeployments,machines,windowsmachines,windowsbootstrapconfigs")
 	said, err := command.CombinedOutput()
 	return fmt.Sprintf("%s%v", said, err)
 }
