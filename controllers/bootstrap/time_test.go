@@ -44,6 +44,9 @@ func TestWhatAConfigWaitsFor(t *testing.T) {
 			"it is gone, or comes after its Machines in a restore", func(r *room) { r.cluster = nil },
 			at("WaitingForOwner", "Cluster prod does not exist"),
 		},
+		"Cluster and WindowsMachine": {
+			"both are gone", func(r *room) { r.cluster, r.windows = nil, nil }, at("WaitingForOwner", "Cluster prod does not exist"),
+		},
 		"MachinePool": {
 			"only a person can help",
 			func(r *room) {
