@@ -178,7 +178,27 @@ func readGates(gates []bootstrapv1.FeatureGate, minor uint64) (map[string]bool, 
 		}
 		wanted[gate.Name] = enabled
 	}
-	return wanted, nil
+	return wanted, checkNeeds(wanted, minor)
+}
+
+// checkNeeds refuses a gate that is on while one that it needs is off: since 1.35 the kubelet panics. One of the two is the user's,
+// because by default all gates have what they need.
+func checkNeeds(wanted map[string]bool, minor uint64) error {
+	for _, pair := range step.SortedKeys(kubeletNeeds) {
+		gate, needed, _ := strings.Cut(pair, " ")
+		if inMinor(kubeletNeeds[pair], minor) == unknownThere || !GateOn(gate, wanted, minor) || GateOn(needed, wanted, minor) {
+			continue
+		}
+		if wanted[gate] {
+			return step.Invalid(gatesField,
+				"%s is Enabled, but in v1.%d it depends on %s, which is off, and the kubelet would not start; "+
+					"set %s to Enabled as well, or remove %s", gate, minor, needed, needed, gate)
+		}
+		return step.Invalid(gatesField,
+			"%s is Disabled, but in v1.%d %s is on by default and depends on it, and the kubelet would not start; "+
+				"set %s to Disabled as well, or remove %s", needed, minor, gate, gate, needed)
+	}
+	return nil
 }
 
 // GateOn says whether a gate is on: as the user says, or else by default.
