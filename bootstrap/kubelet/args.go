@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
@@ -134,7 +135,8 @@ func checkArg(name, value string, minor uint64) error {
 	if !ok {
 		return step.Invalid(argsField, "%s has no use on a Windows node; remove it", name)
 	}
-	if !taken.values.MatchString(value) {
+	device := taken.values == windowsPath && plan.DeviceName.MatchString(strings.ReplaceAll(value, "/", `\`))
+	if device || !taken.values.MatchString(value) {
 		return step.Invalid(argsField, "value %q of %s is not valid; use %s", value, name, taken.write)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
@@ -87,7 +88,7 @@ func (m *machine) renderAnew() error {
 func (m *machine) render() (rendered bootstrap.UserData, planJSON []byte, err error) {
 	rendered, err = bootstrap.Render(bootstrap.Input{
 		Cluster: m.cluster, Machine: m.owner, WindowsMachine: m.windows, Config: m.config, ClusterCA: m.ca, Token: m.token,
-		Sources: m.sources,
+		Sources: m.sources, Now: time.Now(),
 	})
 	for _, warning := range rendered.Warnings() {
 		m.note("%s", warning)
