@@ -19,8 +19,7 @@ type node struct {
 	cloud           cloud
 	deadlineSeconds int
 	token           string
-	// now is when this is read; zero if it does not matter.
-	now time.Time
+	now             time.Time
 	// version is the Machine's, minor its second number: 36 of v1.36.3.
 	version string
 	minor   uint64

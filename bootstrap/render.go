@@ -33,7 +33,7 @@ type Input struct {
 	// Sources are the contents of the Secrets and ConfigMaps that the config refers to, by "secret/NAME/KEY" and
 	// "configmap/NAME/KEY".
 	Sources map[string][]byte
-	// Now is when the user data is rendered, for warnings about what has expired; nothing else depends on it.
+	// Now is for warnings about what has expired.
 	Now time.Time
 }
 
