@@ -45,14 +45,15 @@ var fieldHalves = []struct{ refused, taken, want string }{
 		`{"shutdownGracePeriod": "999ms", "shutdownGracePeriodCriticalPods": "0s"}`,
 		`{"shutdownGracePeriod": "1s", "shutdownGracePeriodCriticalPods": "0s"}`, "neither may be between 0s and 1s",
 	},
-	{`{"shutdownGracePeriodCriticalPods": "999ms"}`, `{"shutdownGracePeriodCriticalPods": "1s"}`, "neither may be between 0s and 1s"},
+	{`{"shutdownGracePeriodCriticalPods": "999ms"}`, `{"shutdownGracePeriodCriticalPods": "1s"}`, "may be between 0s and 1s"},
 	{
 		`{"shutdownGracePeriod": "-1s", "shutdownGracePeriodCriticalPods": "-2s"}`,
 		`{"shutdownGracePeriod": "0s", "shutdownGracePeriodCriticalPods": "0s"}`, "at least as long as",
 	},
 	{`{"shutdownGracePeriodCriticalPods": "-1s"}`, `{"shutdownGracePeriodCriticalPods": "0s"}`, "at least as long as"},
 	{
-		`{"shutdownGracePeriodCriticalPods": "0s", "shutdownGracePeriodByPodPriority": [{"priority": 0, "shutdownGracePeriodSeconds": 5}]}`,
+		`{"shutdownGracePeriodCriticalPods": "0s", "shutdownGracePeriodByPodPriority": [{"priority": 0, ` +
+			`"shutdownGracePeriodSeconds": 5}]}`,
 		`{"shutdownGracePeriodCriticalPods": "0s", "shutdownGracePeriodByPodPriority": []}`, "replaces the other two periods",
 	},
 
@@ -103,7 +104,8 @@ var fieldHalves = []struct{ refused, taken, want string }{
 		"evictionSoft must name signals",
 	},
 	{
-		`{"evictionSoft": {"memory.available": "1Gi", "nodefs.available": "1Gi"}, "evictionSoftGracePeriod": {"memory.available": "1m"}}`,
+		`{"evictionSoft": {"memory.available": "1Gi", "nodefs.available": "1Gi"}, ` +
+			`"evictionSoftGracePeriod": {"memory.available": "1m"}}`,
 		`{"evictionSoft": {"memory.available": " 1Gi "}, "evictionSoftGracePeriod": {"memory.available": "1m"}}`,
 		"each with its time",
 	},
@@ -177,7 +179,7 @@ func TestVersionsAndHosts(t *testing.T) {
 
 // An IPv6 address is told to kubeadm and to the checks in one form, however it was written.
 func TestEndpointInAnotherForm(t *testing.T) {
-	for _, host := range []string{"2001:db8:0:0::10", "2001:DB8::10", "2001:0db8:0000:0000:0000:0000:0000:0010", "2001:db8::0.0.0.16"} {
+	for _, host := range []string{"2001:db8:0:0::10", "2001:DB8::10", "2001:0db8:0:0:0000:0000:0000:0010", "2001:db8::0.0.0.16"} {
 		p := render(t, plainInput(t, withEndpoint(host, 6443))).Plan()
 		if got := joinConfiguration(t, p).Discovery.BootstrapToken.APIServerEndpoint; got != "[2001:db8::10]:6443" {
 			t.Errorf("%s: kubeadm gets %s", host, got)
@@ -185,7 +187,7 @@ func TestEndpointInAnotherForm(t *testing.T) {
 	}
 }
 
-// An expired CA may still be in use, so that it is a warning; one that expires together with others is none as long as one is good.
+// An expired CA may still be in use, so it is a warning. There is none as long as one of several CAs is good.
 func TestExpiredCA(t *testing.T) {
 	ends := time.Date(2030, 5, 6, 7, 8, 9, 0, time.UTC)
 	sooner, last := caUntil(t, ends.AddDate(-1, 0, 0)), caUntil(t, ends)

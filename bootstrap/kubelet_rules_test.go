@@ -95,8 +95,8 @@ func TestKubeletRefusals(t *testing.T) {
 		},
 		{
 			"gate without what it needs", gates, withGate("ClusterTrustBundleProjection", "Enabled"),
-			"ClusterTrustBundleProjection is Enabled, but in v1.36 it depends on ClusterTrustBundle, which is off, and the kubelet would " +
-				"not start; set ClusterTrustBundle to Enabled as well, or remove ClusterTrustBundleProjection",
+			"ClusterTrustBundleProjection is Enabled, but in v1.36 it depends on ClusterTrustBundle, which is off, and the kubelet " +
+				"would not start; set ClusterTrustBundle to Enabled as well, or remove ClusterTrustBundleProjection",
 		},
 		{"gate of 1.37", gates, at("v1.36.3", withGate("DefaultPodSysctls", "Enabled")), "(it is known in: 1.37 and later)"},
 		{"log elsewhere", logs + ".directory", kubelet(`log: {directory: 'D:\logs'}`), `"D:\\logs" is not a plain path on drive C:`},
@@ -231,7 +231,10 @@ func TestKubeletTakes(t *testing.T) {
 		{"credentials in the oldest version", at("v1.30.0", credentials)},
 		{"credentials in 1.34", at("v1.34.4", credentials)},
 		{"locked gate as it is", at("v1.36.0", withGate("WinDSR", "Enabled"))},
-		{"gate with what it needs", all(withGate("ClusterTrustBundleProjection", "Enabled"), withGate("ClusterTrustBundle", "Enabled"))},
+		{
+			"gate with what it needs",
+			all(withGate("ClusterTrustBundleProjection", "Enabled"), withGate("ClusterTrustBundle", "Enabled")),
+		},
 		{"gates before they need others", at("v1.34.4", withGate("GracefulNodeShutdown", "Disabled"))},
 		{"gate before its lock", at("v1.33.0", withGate("WinDSR", "Disabled"))},
 		{"gate in a version to come", at("v1.37.0", withGate("WindowsCPUAndMemoryAffinity", "Disabled"))},

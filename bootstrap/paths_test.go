@@ -108,7 +108,7 @@ func TestFilesBesideOurs(t *testing.T) {
 func TestNoPathIsADevice(t *testing.T) {
 	refuse(t, []mistake{
 		{"log", "kubelet.log.directory", kubelet(`log: {directory: 'C:\a\nul'}`), "is not a plain path"},
-		{"exclusion", "windows.defenderExclusions.folders", ofWindows(`defenderExclusions: {folders: ['C:\aux']}`), "is not a plain path"},
+		{"folder", "windows.defenderExclusions.folders", ofWindows(`defenderExclusions: {folders: ['C:\aux']}`), "is not a plain path"},
 		{"csi-proxy", "windows.csiProxy.path", ofWindows(`csiProxy: {path: 'C:\con\csi-proxy.exe'}`), "is not a program on drive C:"},
 		{"flag", "kubelet.extraArgs", withArg("image-credential-provider-config", `C:/prn/a.yaml`), `use a file such as C:\var`},
 	})

@@ -33,12 +33,13 @@ func checkPlanSize(data []byte, in Input) error {
 		return nil
 	}
 	return step.Invalid("WindowsBootstrapConfig spec",
-		"the plan of the node has %d bytes as JSON, and Windows reads %d at most; use fewer or shorter files, scripts and other contents%s",
+		"the plan of the node has %d bytes as JSON, and Windows reads %d at most; use fewer or shorter files, scripts and other "+
+			"contents%s",
 		len(data), maxPlanBytes, largest(in.Config.Spec, in.Sources))
 }
 
-// checkPlaces refuses files of the user at places that the plan itself writes, clears or runs scripts from. The places are those of
-// the plan, so that none can be forgotten; what kubeadm, the kubelet and containerd write is refused by its name (step.CheckFile).
+// checkPlaces refuses files of the user at places that the plan itself writes, clears or runs scripts from. The places are those
+// of the plan, so that none can be forgotten. What kubeadm, the kubelet and containerd write is refused by its name (CheckFile).
 func (c custom) checkPlaces(p *plan.Plan) error {
 	own := placesOf(p)
 	for i, file := range c.files {

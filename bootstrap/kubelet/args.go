@@ -183,8 +183,8 @@ func readGates(gates []bootstrapv1.FeatureGate, minor uint64) (map[string]bool, 
 	return wanted, checkNeeds(wanted, minor)
 }
 
-// checkNeeds refuses a gate that is on while one that it needs is off: since 1.35 the kubelet panics. One of the two is the user's,
-// because by default all gates have what they need.
+// checkNeeds refuses a gate that is on while one that it needs is off: since 1.35 the kubelet panics. One of the two is the
+// user's, because by default all gates have what they need.
 func checkNeeds(wanted map[string]bool, minor uint64) error {
 	for _, pair := range step.SortedKeys(kubeletNeeds) {
 		gate, needed, _ := strings.Cut(pair, " ")
