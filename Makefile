@@ -28,9 +28,9 @@ demo: ## Run a cluster with Windows machines in simulators; KEEP=1 leaves it run
 	go run ./test/lab/demo $(if $(KEEP),-keep)
 
 # Tests make tens of thousands of small files. In memory, where there is room for them, they take a tenth of the time. What go
-# builds is larger and stays on the disk.
+# builds is larger and stays on the disk. What debuggers need is not linked, and vet is part of lint.
 ROOM_IN_MEMORY := $(shell [[ $$(df --output=avail -B1G /dev/shm 2>/dev/null | tail -1) -ge 8 ]] 2>/dev/null && echo /dev/shm)
-GO_TEST := GOTMPDIR=$${TMPDIR:-/tmp} $(addprefix TMPDIR=,$(ROOM_IN_MEMORY)) go test
+GO_TEST := GOTMPDIR=$${TMPDIR:-/tmp} $(addprefix TMPDIR=,$(ROOM_IN_MEMORY)) go test -vet=off -ldflags=-w
 
 .PHONY: test
 test: servers ## Run all tests
