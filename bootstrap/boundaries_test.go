@@ -43,6 +43,12 @@ func TestBorders(t *testing.T) {
 				`timeoutSeconds: 899}]}`),
 			"the scripts may take 1800 s together",
 		},
+		{
+			"registry of something", withRegistry(`host: a.example.com`),
+			all(withRegistry(`host: a.example.com, caFrom: {configMap: {name: a, key: b}}`), func(in *bootstrap.Input) {
+				source(in, "configmap/a/b", string(firstCA))
+			}), "has no mirrors",
+		},
 		{"verbosity", kubelet(`log: {verbosity: 11}`), kubelet(`log: {verbosity: 10}`), "use 0 to 10"},
 		{"least verbosity", kubelet(`log: {verbosity: -1}`), kubelet(`log: {verbosity: 0}`), "use 0 to 10"},
 		{"age of logs", kubelet(`log: {maxAgeHours: -1}`), kubelet(`log: {maxAgeHours: 1}`), "must not be negative"},

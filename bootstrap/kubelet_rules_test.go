@@ -79,6 +79,7 @@ func TestKubeletRefusals(t *testing.T) {
 		{"the other half", args, withArg("image-credential-provider-config", `C:\providers.yaml`), "is set; use both or neither"},
 
 		{"unknown gate", gates, withGate("WinDRS", "Enabled"), `the kubelet of v1.36 has no feature gate "WinDRS" and would not start`},
+		{"unknown in the oldest", gates, at("v1.30.0", withGate("WinDRS", "Enabled")), "the kubelet of v1.30 has no feature gate"},
 		{"gate too new", gates, at("v1.31.0", withGate("WindowsCPUAndMemoryAffinity", "Enabled")), "(it is known in: 1.32 and later)"},
 		{"gate too old", gates, at("v1.36.0", withGate("CloudDualStackNodeIPs", "Enabled")), "(it is known in: 1.30 to 1.31)"},
 		{"locked on", gates, at("v1.34.0", withGate("WinDSR", "Disabled")), "WinDSR cannot be Disabled in v1.34: it is locked"},

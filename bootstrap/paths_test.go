@@ -84,7 +84,11 @@ func TestFilesReplaceNothing(t *testing.T) {
 			t.Errorf("%q: %v, want %s", way.path, err, way.want)
 		}
 	}
-	_, err := bootstrap.Render(plainInput(t, withFileAt(`C:\a\b`), withFileAt(`C:\A`)))
+	_, err := bootstrap.Render(plainInput(t, onAzure, withFileAt(`C:\AzureData\customdata.bin`)))
+	if err == nil || !strings.Contains(err.Error(), `is needed by the bootstrap itself, for C:\AzureData\CustomData*`) {
+		t.Errorf("a file that the plan erases: %v", err)
+	}
+	_, err = bootstrap.Render(plainInput(t, withFileAt(`C:\a\b`), withFileAt(`C:\A`)))
 	if err == nil || !strings.Contains(err.Error(), `files[1]: "C:\\A" must be a folder, because the file "C:\\a\\b" is in it`) {
 		t.Errorf("a file where the folder of another one must be: %v", err)
 	}

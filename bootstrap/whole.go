@@ -86,9 +86,6 @@ func placesOf(p *plan.Plan) []place {
 		}
 	}
 	add(p.Erase...)
-	if p.Logs != nil {
-		add(p.Logs.Path)
-	}
 	for _, phase := range slices.Concat(p.Phases, p.EveryBoot) {
 		for _, one := range phase.Steps {
 			switch one := one.(type) {
