@@ -9,6 +9,8 @@ GOVULNCHECK    := go run golang.org/x/vuln/cmd/govulncheck@v1.9.0
 VERSION ?= v0.1.0
 IMAGE   ?= ghcr.io/capwin/cluster-api-provider-windows:$(VERSION)
 OUT     ?= out
+# What --version prints.
+LINKED  := -X github.com/capwin/cluster-api-provider-windows/internal/version.release=$(VERSION)
 # For the provenance of a release: the source, and a URI of who builds it. The default is the machine where make runs.
 REVISION ?= $(shell git describe --always --dirty --abbrev=40 --exclude='*')
 BUILDER  ?= https://localhost/make
@@ -105,8 +107,9 @@ renew-crds: ## Until the first release: hold the CRDs to what they are now; WHY=
 	@go run ./test/crdcheck renew "$$WHY"
 
 .PHONY: build
-build: ## Build bin/manager
-	go build -trimpath -ldflags '-s -w' -o bin/manager .
+build: ## Build bin/manager and the plugin of clusterctl, bin/clusterctl-windows
+	go build -trimpath -ldflags '-s -w $(LINKED)' -o bin/manager .
+	go build -trimpath -ldflags '-s -w $(LINKED)' -o bin/clusterctl-windows ./cmd/clusterctl-windows
 
 .PHONY: image
 image: ## Write the image of both managers, for all platforms, to out/image, and the lists of its modules to out/sbom

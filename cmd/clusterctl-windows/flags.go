@@ -36,11 +36,13 @@ Secrets are masked.`,
 	},
 }
 
-const aboutFiles = `FILE must have the Cluster, Machine, WindowsMachine, WindowsBootstrapConfig, the Secret CLUSTER-ca, and the
-Secrets and ConfigMaps that the config refers to. Other objects are ignored. Instead of the Machine and its two objects,
-FILE may have a MachineDeployment and its two templates: NAME is then the name of a machine that it would make.
-The bootstrap token comes from the machine's bootstrap Secret or from a Secret of type bootstrap.kubernetes.io/token.
-If there is no token, or if an object has no UID yet, a placeholder is used and a note says so.
+const aboutFiles = `FILE must have the Cluster, Machine, WindowsMachine, WindowsBootstrapConfig, and the Secrets and ConfigMaps
+that the config refers to. Instead of the Machine and its two objects, FILE may have a MachineDeployment and its two templates: NAME
+is then the name of a machine that it would make. All objects of this provider and of Cluster API are checked; those that the
+machine does not need are not used.
+The cluster's CA comes from the Secret CLUSTER-ca, the bootstrap token from the machine's bootstrap Secret or from a Secret of
+type bootstrap.kubernetes.io/token. If there is no CA or no token, or if an object has no UID yet, a placeholder is used and a
+note says so: in a review, the files that you commit are enough.
 `
 
 // options are the values of the flags.
@@ -64,6 +66,7 @@ func overview() string {
 	for _, c := range commands {
 		fmt.Fprintf(&text, "  clusterctl windows %-40s %s\n", c.usage, c.does)
 	}
+	fmt.Fprintf(&text, "  clusterctl windows %-40s %s\n", "version", "print the version of this program")
 	text.WriteString("\nRun \"clusterctl windows COMMAND --help\" for the details of a command.\n")
 	return text.String()
 }

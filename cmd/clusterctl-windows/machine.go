@@ -15,6 +15,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/objects"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
@@ -32,6 +33,8 @@ type machine struct {
 	// release rendered the user data and this release cannot read it.
 	userData, planJSON []byte
 	plan               *plan.Plan
+	// withoutCA is set if the CA is a placeholder.
+	withoutCA *objects.MissingError
 	// stored is the user data in the machine's bootstrap Secret, storedIn, if there is one.
 	stored   []byte
 	storedIn types.NamespacedName
@@ -41,8 +44,8 @@ type machine struct {
 
 // gather collects what the controllers would. It replaces values that an API server or a controller has not set yet by
 // placeholders, and notes each one.
-func gather(o *objects, opts options) (*machine, error) {
-	if err := admit(o); err != nil {
+func gather(o *objects.Set, opts options) (*machine, error) {
+	if err := o.Admit(); err != nil {
 		return nil, err
 	}
 	m, err := findMachine(o, opts.machine)
@@ -72,6 +75,7 @@ func gather(o *objects, opts options) (*machine, error) {
 			"but status.networkInterfaces lacks their MACs or addresses; "+
 			"export the object once its status has them, or set status.networkInterfaces", m.owner.Namespace, m.windows.Name)
 	}
+	m.noteAuthority()
 	return m, m.renderAnew()
 }
 
@@ -108,11 +112,11 @@ func (m *machine) note(format string, args ...any) {
 
 // findMachine returns the Machine of this name, or makes one as a MachineDeployment would. It may return a machine with an
 // error: then only the owner is known, which is enough to look for other missing objects.
-func findMachine(o *objects, name string) (*machine, error) {
-	machines := named(o.ofKind("Machine"), name)
+func findMachine(o *objects.Set, name string) (*machine, error) {
+	machines := named(o.OfKind("Machine"), name)
 	if len(machines) > 1 {
 		return nil, fmt.Errorf("%s has several Machines of this name: %s; use --machine NAMESPACE/NAME, and keep each Machine once",
-			o.source, list(machines))
+			o.Source, list(machines))
 	}
 	if len(machines) == 1 {
 		return fromMachine(o, machines[0])
@@ -125,26 +129,26 @@ func findMachine(o *objects, name string) (*machine, error) {
 }
 
 // named returns the objects with a name, which may begin with the namespace.
-func named(all []object, name string) []object {
-	var found []object
+func named(all []objects.Object, name string) []objects.Object {
+	var found []objects.Object
 	for _, one := range all {
-		if one.key.Name == name || one.key.String() == name {
+		if one.Key.Name == name || one.Key.String() == name {
 			found = append(found, one)
 		}
 	}
 	return found
 }
 
-func list(all []object) string {
+func list(all []objects.Object) string {
 	var names []string
 	for _, one := range all {
-		names = append(names, one.key.String())
+		names = append(names, one.Key.String())
 	}
 	return strings.Join(names, ", ")
 }
 
-func fromMachine(o *objects, one object) (*machine, error) {
-	owner, err := decode[clusterv1.Machine](one)
+func fromMachine(o *objects.Set, one objects.Object) (*machine, error) {
+	owner, err := objects.Decode[clusterv1.Machine](one)
 	if err != nil {
 		return nil, err
 	}
@@ -155,8 +159,8 @@ func fromMachine(o *objects, one object) (*machine, error) {
 		return nil, err
 	}
 	var noWindows, noConfig error
-	m.windows, noWindows = load[infrav1.WindowsMachine](o, infrastructure.Kind, keyOf(infrastructure, owner.Namespace))
-	m.config, noConfig = load[bootstrapv1.WindowsBootstrapConfig](o, config.Kind, keyOf(config, owner.Namespace))
+	m.windows, noWindows = objects.Load[infrav1.WindowsMachine](o, infrastructure.Kind, keyOf(infrastructure, owner.Namespace))
+	m.config, noConfig = objects.Load[bootstrapv1.WindowsBootstrapConfig](o, config.Kind, keyOf(config, owner.Namespace))
 	return m, errors.Join(noWindows, noConfig)
 }
 
@@ -164,7 +168,7 @@ func keyOf(ref clusterv1.ContractVersionedObjectReference, namespace string) typ
 	return types.NamespacedName{Namespace: namespace, Name: ref.Name}
 }
 
-func wantKind(of object, ref clusterv1.ContractVersionedObjectReference, kind string) error {
+func wantKind(of objects.Object, ref clusterv1.ContractVersionedObjectReference, kind string) error {
 	if ref.Kind == kind {
 		return nil
 	}
@@ -178,26 +182,6 @@ func wantKind(of object, ref clusterv1.ContractVersionedObjectReference, kind st
 func refuseControlPlane(m *machine) error {
 	if _, ok := m.owner.Labels[clusterv1.MachineControlPlaneLabel]; ok {
 		return fmt.Errorf("%s is a control-plane machine; control planes must run on Linux", m.name())
-	}
-	return nil
-}
-
-// loadAuthority reads the CA that the node will trust. It is not needed if the config has a kubeconfig with a CA of its own.
-func (m *machine) loadAuthority(o *objects) error {
-	if m.config != nil && m.config.Spec.Discovery.KubeconfigFrom.Secret.Name != "" {
-		return nil
-	}
-	key := types.NamespacedName{Namespace: m.owner.Namespace, Name: m.owner.Spec.ClusterName + "-ca"}
-	secret, err := load[corev1.Secret](o, "Secret", key)
-	if _, missing := errors.AsType[*missingError](err); missing {
-		return fmt.Errorf("%w (only its tls.crt is needed; remove tls.key, the private key)", err)
-	}
-	if err != nil {
-		return err
-	}
-	if m.ca = valueOf(secret, corev1.TLSCertKey); len(m.ca) == 0 {
-		return fmt.Errorf("%s has no value for the key %s; set it to the cluster's CA in PEM",
-			object{kind: "Secret", key: key}, corev1.TLSCertKey)
 	}
 	return nil
 }

@@ -27,6 +27,8 @@ func (m *machine) takeStored() {
 	m.owner.UID = types.UID(m.plan.Machine.UID)
 	_, now, err := m.render()
 	switch {
+	case m.withoutCA != nil:
+		m.note(got+"; without the Secret %s it is not compared with what this release would render", m.storedIn, m.withoutCA.Key)
 	case err != nil:
 		m.note(got+"; this release would refuse to render it: %v", m.storedIn, err)
 	case bytes.Equal(now, data):
