@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
@@ -92,7 +91,7 @@ func (m *machine) renderAnew() error {
 func (m *machine) render() (rendered bootstrap.UserData, planJSON []byte, err error) {
 	rendered, err = bootstrap.Render(bootstrap.Input{
 		Cluster: m.cluster, Machine: m.owner, WindowsMachine: m.windows, Config: m.config, ClusterCA: m.ca, Token: m.token,
-		Sources: m.sources, Now: time.Now(),
+		Sources: m.sources, // and no Now: noteExpiry tells what has expired
 	})
 	for _, warning := range rendered.Warnings() {
 		m.note("%s", warning)
