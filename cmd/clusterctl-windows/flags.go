@@ -21,9 +21,11 @@ var commands = []command{
 	{
 		name: "render", does: "write the files that a guest would get", usage: "render -f FILE --machine NAME -o DIR",
 		about: `Writes the files that the machine's guest would get to DIR, replacing those of an earlier call:
-  userdata   the exact bytes that cloudbase-init runs, including the bootstrap token
+  userdata   what cloudbase-init runs; with --show-secrets, the exact bytes
   metadata   on vSphere, the exact bytes that give the computer its name
-  node.json  the plan in userdata, indented for reading and comparing, with secrets masked
+  node.json  the plan in userdata, indented for reading and comparing
+Wherever a Secret has a value, userdata and node.json have a placeholder; --show-secrets writes the value. Certificates and
+the address of the API server are always shown.
 If FILE has the machine's bootstrap Secret, these are the files that the guest got, and a note says whether this release
 would render the same.`,
 		writes: true, run: render,
@@ -88,7 +90,7 @@ func (c command) flags() (*pflag.FlagSet, *options) {
 	flags.StringVarP(&o.namespace, "namespace", "n", "default", "`NAMESPACE` of objects without a namespace")
 	if c.writes {
 		flags.StringVarP(&o.folder, "output", "o", "", "`DIR` to write to, created if missing")
-		flags.BoolVar(&o.showSecrets, "show-secrets", false, "do not mask secrets in node.json")
+		flags.BoolVar(&o.showSecrets, "show-secrets", false, "write secrets in clear to userdata and node.json")
 	}
 	return flags, o
 }

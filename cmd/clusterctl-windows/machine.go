@@ -13,7 +13,6 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
-	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/objects"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
@@ -28,10 +27,9 @@ type machine struct {
 	token    string
 	sources  map[string][]byte
 	identity cloud.Identity
-	// userData is the guest's, planJSON is the plan in it, and plan is the same plan decoded. Both plans are nil if another
-	// release rendered the user data and this release cannot read it.
-	userData, planJSON []byte
-	plan               *plan.Plan
+	// guest is what the guest gets, and shown is the same without secrets. Nothing else is printed or written, unless the user
+	// asks for secrets. It is empty if this release cannot read the plan.
+	guest, shown guest
 	// withoutCA is set if the CA is a placeholder.
 	withoutCA *objects.MissingError
 	// stored is the user data in the machine's bootstrap Secret, storedIn, if there is one.
@@ -79,27 +77,35 @@ func gather(o *objects.Set, opts options) (*machine, error) {
 }
 
 func (m *machine) renderAnew() error {
-	rendered, planJSON, err := m.render()
-	if err != nil {
-		return err
-	}
-	m.userData, m.plan, m.planJSON = rendered.Bytes(), rendered.Plan(), planJSON
-	return nil
+	var err error
+	m.guest, m.shown, err = m.render()
+	return err
 }
 
-// render calls Render with the same input as the controller of WindowsBootstrapConfig.
-func (m *machine) render() (rendered bootstrap.UserData, planJSON []byte, err error) {
-	rendered, err = bootstrap.Render(bootstrap.Input{
+// render calls Render with the same input as the controller of WindowsBootstrapConfig. What is shown is rendered from an input
+// without secrets, so that it does not matter how they are escaped or encoded.
+func (m *machine) render() (full, shown guest, err error) {
+	in := bootstrap.Input{
 		Cluster: m.cluster, Machine: m.owner, WindowsMachine: m.windows, Config: m.config, ClusterCA: m.ca, Token: m.token,
 		Sources: m.sources, // and no Now: noteExpiry tells what has expired
-	})
-	for _, warning := range rendered.Warnings() {
+	}
+	if full, _, err = renderGuest(in); err != nil {
+		return full, shown, err
+	}
+	shown, warnings, err := renderGuest(bootstrap.Masked(in))
+	for _, warning := range warnings {
 		m.note("%s", warning)
 	}
-	if err == nil {
-		planJSON, err = rendered.Plan().Encode()
+	return full, shown, err
+}
+
+func renderGuest(in bootstrap.Input) (guest, []string, error) {
+	rendered, err := bootstrap.Render(in)
+	if err != nil {
+		return guest{}, nil, err
 	}
-	return rendered, planJSON, err
+	planJSON, err := rendered.Plan().Encode()
+	return guest{rendered.Bytes(), planJSON, rendered.Plan()}, rendered.Warnings(), err
 }
 
 // name names the Machine in messages.

@@ -21,6 +21,9 @@ func render(m *machine, o options, s streams) error {
 	if err != nil {
 		return err
 	}
+	if files[0].content == nil {
+		fmt.Fprintln(s.err, "note: userdata and node.json are not written, because their secrets cannot be masked; use --show-secrets")
+	}
 	if err := writeAll(o.folder, files); err != nil {
 		return err
 	}
@@ -38,34 +41,28 @@ func guestFiles(m *machine, showSecrets bool) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	readable, err := readablePlan(m, showSecrets)
+	view, aboutPlan, aboutData := m.shown, "the plan, secrets masked",
+		fmt.Sprintf("secrets masked; with them, about %d KiB", (len(m.guest.userData)+1023)/1024)
+	if showSecrets {
+		view, aboutPlan, aboutData = m.guest, "the plan, secrets in clear", "what cloudbase-init runs, secrets in clear"
+	}
+	readable, err := readablePlan(view)
 	if err != nil {
 		return nil, err
 	}
-	about := "the plan, secrets masked"
-	if showSecrets {
-		about = "the plan, secrets in clear"
-	}
 	return []file{
-		{"userdata", "what cloudbase-init runs, including the bootstrap token", m.userData},
+		{"userdata", aboutData, view.userData},
 		{"metadata", "the computer's name", names},
-		{"node.json", about, readable},
+		{"node.json", aboutPlan, readable},
 	}, nil
 }
 
-func readablePlan(m *machine, showSecrets bool) ([]byte, error) {
-	if m.plan == nil {
+func readablePlan(g guest) ([]byte, error) {
+	if g.plan == nil {
 		return nil, nil
 	}
-	data := m.planJSON
-	if !showSecrets {
-		var err error
-		if data, err = maskJSON(data, m.plan.Redact); err != nil {
-			return nil, err
-		}
-	}
 	var text bytes.Buffer
-	if err := json.Indent(&text, data, "", "  "); err != nil {
+	if err := json.Indent(&text, g.planJSON, "", "  "); err != nil {
 		return nil, fmt.Errorf("indent plan: %w", err)
 	}
 	text.WriteByte('\n')

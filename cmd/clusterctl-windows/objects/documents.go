@@ -200,6 +200,9 @@ func (d document) notYAML(err error) error {
 		line, _ = strconv.Atoi(found[1])
 		_, text, _ = strings.Cut(text, found[0])
 	}
+	if strings.HasPrefix(text, "unknown anchor") {
+		text = "a value that begins with * must be in quotes" // the name may be a password
+	}
 	if twice := twiceInYAML.FindStringSubmatch(text); twice != nil {
 		return fmt.Errorf("%s: the key %q is there twice in the same object; keep one", d.at(line), twice[1])
 	}
