@@ -38,7 +38,9 @@ func TestMissingSources(t *testing.T) {
 		!strings.Contains(message, `key "key"`) {
 		t.Errorf("the message does not say what is missing: %s", message)
 	}
-	shown := []func(world.State) string{world.Windows("Ready False WaitingForSources"), world.Windows("Stalled True WaitingForSources")}
+	shown := []func(world.State) string{
+		world.Windows("Ready False WaitingForSources"), world.Windows("Stalled True WaitingForSources"),
+	}
 	m.Await(t, "notice on the machine", append(shown, func(state world.State) string {
 		message := conditions.GetMessage(state.Windows, infrav1.ReadyCondition)
 		if !strings.HasPrefix(message, "WindowsBootstrapConfig m is not ready: the config refers to") {
