@@ -1,0 +1,47 @@
+package machine
+
+import (
+	"context"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/cluster-api/util"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+)
+
+// endsWithAddresses passes all events of a WindowsMachine but the end of one that leaves no addresses behind.
+func endsWithAddresses() predicate.Predicate {
+	return predicate.Funcs{DeleteFunc: func(e event.DeleteEvent) bool {
+		windows, ok := e.Object.(*infrav1.WindowsMachine)
+		return !ok || usesPools(windows)
+	}}
+}
+
+func usesPools(windows *infrav1.WindowsMachine) bool {
+	vm := windows.Spec.VSphere
+	return vm != nil && slices.ContainsFunc(vm.NetworkInterfaces, func(adapter infrav1.VSphereNetworkInterface) bool {
+		return len(adapter.AddressesFromPools) > 0
+	})
+}
+
+// wakeOfMachine wakes the WindowsMachine of a Machine if it is there: one that is not is gone, or will be woken when it comes. One
+// that has its VM does not listen to a Machine that is being deleted: it goes on as it was until it is deleted itself.
+func wakeOfMachine(c client.Reader) handler.EventHandler {
+	find := util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind("WindowsMachine"))
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+		return slices.DeleteFunc(find(ctx, o), func(r reconcile.Request) bool {
+			windows := &infrav1.WindowsMachine{}
+			if err := c.Get(ctx, r.NamespacedName, windows); err != nil {
+				return apierrors.IsNotFound(err)
+			}
+			return !o.GetDeletionTimestamp().IsZero() && ptr.Deref(windows.Status.Initialization.Provisioned, false)
+		})
+	})
+}
