@@ -6,6 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-api/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -31,17 +32,21 @@ func usesPools(windows *infrav1.WindowsMachine) bool {
 	})
 }
 
-// wakeOfMachine wakes the WindowsMachine of a Machine if it is there: one that is not is gone, or will be woken when it comes. One
-// that has its VM does not listen to a Machine that is being deleted: it goes on as it was until it is deleted itself.
+// wakeOfMachine wakes the WindowsMachine of a Machine if it is there: one that is not is gone, or will be woken when it comes.
 func wakeOfMachine(c client.Reader) handler.EventHandler {
 	find := util.MachineToInfrastructureMapFunc(infrav1.GroupVersion.WithKind("WindowsMachine"))
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
 		return slices.DeleteFunc(find(ctx, o), func(r reconcile.Request) bool {
-			windows := &infrav1.WindowsMachine{}
-			if err := c.Get(ctx, r.NamespacedName, windows); err != nil {
-				return apierrors.IsNotFound(err)
-			}
-			return !o.GetDeletionTimestamp().IsZero() && ptr.Deref(windows.Status.Initialization.Provisioned, false)
+			return apierrors.IsNotFound(c.Get(ctx, r.NamespacedName, &infrav1.WindowsMachine{}))
 		})
 	})
+}
+
+// needsLook passes all events of a Machine but those of one that is being deleted and has its VM: the WindowsMachine goes on as
+// it was until it is deleted itself. One without a VM must know that it gets none.
+func needsLook() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		machine, ok := e.ObjectNew.(*clusterv1.Machine)
+		return !ok || machine.DeletionTimestamp.IsZero() || !ptr.Deref(machine.Status.Initialization.InfrastructureProvisioned, false)
+	}}
 }

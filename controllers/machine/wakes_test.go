@@ -15,40 +15,44 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// TestWakeOfMachine has Machines that changed, and what there is of their WindowsMachine.
+// TestWakeOfMachine has Machines that changed, with and without a WindowsMachine.
 func TestWakeOfMachine(t *testing.T) {
-	cases := map[string]struct {
-		reason          string
-		there, had, end bool
-		wakes           int
-	}{
-		"Machine changed":        {"its spec may matter", true, true, false, 1},
-		"Machine without object": {"it is gone, or its arrival wakes it", false, false, false, 0},
-		"end before the VM":      {"no VM is to be made any more", true, false, true, 1},
-		"end of one with a VM":   {"it goes on until it is deleted itself", true, true, true, 0},
+	scheme := runtime.NewScheme()
+	expect.OK(t, infrav1.AddToScheme(scheme))
+	there := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "there"}}
+	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(there).Build()
+	for name, wakes := range map[string]int{"there": 1, "gone": 0} {
+		machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "core"}}
+		machine.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
+			APIGroup: infrav1.GroupVersion.Group, Kind: "WindowsMachine", Name: name,
+		}
+		queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
+		wakeOfMachine(api).Delete(t.Context(), event.DeleteEvent{Object: machine}, queue)
+		expect.Same(t, "looks at "+name, wakes, queue.Len())
+		queue.ShutDown()
 	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			scheme := runtime.NewScheme()
-			expect.OK(t, infrav1.AddToScheme(scheme))
-			api := fake.NewClientBuilder().WithScheme(scheme)
-			if c.there {
-				windows := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m"}}
-				windows.Status.Initialization.Provisioned = &c.had
-				api.WithObjects(windows)
-			}
-			machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "core"}}
-			machine.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
-				APIGroup: infrav1.GroupVersion.Group, Kind: "WindowsMachine", Name: "m",
-			}
-			if c.end {
-				machine.DeletionTimestamp = new(metav1.Now())
-			}
-			queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
-			defer queue.ShutDown()
-			wakeOfMachine(api.Build()).Update(t.Context(), event.UpdateEvent{ObjectOld: machine, ObjectNew: machine}, queue)
-			expect.Same(t, "looks, because "+c.reason, c.wakes, queue.Len())
-		})
+}
+
+// TestNeedsLook has changes of Machines that are being deleted or not, and have a VM or not.
+func TestNeedsLook(t *testing.T) {
+	cases := []struct {
+		reason    string
+		had, ends bool
+		needs     bool
+	}{
+		{"its spec may matter", true, false, true},
+		{"no VM is to be made any more", false, true, true},
+		{"it goes on until it is deleted itself", true, true, false},
+	}
+	for _, c := range cases {
+		before := &clusterv1.Machine{}
+		before.Status.Initialization.InfrastructureProvisioned = &c.had
+		now := before.DeepCopy()
+		if c.ends {
+			now.DeletionTimestamp = new(metav1.Now())
+		}
+		got := needsLook().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: now})
+		expect.Same(t, "look, because "+c.reason, c.needs, got)
 	}
 }
 
