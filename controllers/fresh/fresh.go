@@ -118,7 +118,9 @@ type statusWriter[T client.Object] struct {
 }
 
 // Patch notes what was written.
-func (s statusWriter[T]) Patch(ctx context.Context, o client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+func (s statusWriter[T]) Patch(
+	ctx context.Context, o client.Object, patch client.Patch, options ...client.SubResourcePatchOption,
+) error {
 	return s.of.note(o, func() error { return s.SubResourceWriter.Patch(ctx, o, patch, options...) })
 }
 

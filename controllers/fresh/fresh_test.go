@@ -117,7 +117,7 @@ func TestOwn(t *testing.T) {
 	expect.OK(t, err)
 	expect.Same(t, "our write is our own", true, c.Own(before, now))
 	expect.Same(t, "a look at everything is not", false, c.Own(now, now))
-	_, other, _ := label(t, client.Client(c.Client), "others")
+	_, other, _ := label(t, c.Client, "others")
 	expect.Same(t, "another's is not", false, c.Own(now, other))
 	stranger := now.DeepCopy()
 	stranger.Name = "stranger"
