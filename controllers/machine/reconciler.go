@@ -35,6 +35,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/controllers/credentials"
+	"github.com/capwin/cluster-api-provider-windows/controllers/fresh"
 	"github.com/capwin/cluster-api-provider-windows/controllers/linux"
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
@@ -72,7 +73,8 @@ type Reconciler struct {
 // SetupWithManager registers the reconciler and says what wakes it.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	log := ctrl.LoggerFrom(ctx)
-	gvk := infrav1.GroupVersion.WithKind("WindowsMachine")
+	written := fresh.New[*infrav1.WindowsMachine](r.Client)
+	r.Client = written
 	ofCluster, err := util.ClusterToTypedObjectsMapper(r.Client, &infrav1.WindowsMachineList{}, mgr.GetScheme())
 	if err != nil {
 		return fmt.Errorf("map clusters to windowsmachines: %w", err)
@@ -88,10 +90,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("windowsmachine").
-		For(&infrav1.WindowsMachine{}).
+		For(&infrav1.WindowsMachine{}, builder.WithPredicates(written.News(), endsWithAddresses())).
 		Owns(&ipamv1.IPAddressClaim{}).
-		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(util.MachineToInfrastructureMapFunc(gvk)),
-			builder.WithPredicates(owner.MachineChanged())).
+		Watches(&clusterv1.Machine{}, wakeOfMachine(written.Client), builder.WithPredicates(owner.MachineChanged(), needsLook())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster), builder.WithPredicates(owner.ClusterChanged())).
 		WatchesRawSource(source.Func(r.enqueueChanged)).
 		WatchesRawSource(linux.Waiting{Reader: r.Client, List: &infrav1.WindowsMachineList{}, Needs: r.waits}.When(r.Answering)).
