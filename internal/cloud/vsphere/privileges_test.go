@@ -23,7 +23,7 @@ func privilegedLife(t *testing.T, v *stage) (failed error) {
 	t.Helper()
 	a, m := v.account(), v.machine("m")
 	m.Spec.VSphere.NetworkInterfaces = []infrav1.VSphereNetworkInterface{
-		{Name: "node", Network: "DC0_DVPG0"}, {Name: "storage", Network: "VM Network"},
+		{Name: "node", Network: "DC0_DVPG0"}, {Name: "storage", Network: "DC0_DVPG0"},
 	}
 	stop := func(err error) bool {
 		failed = err
