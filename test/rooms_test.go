@@ -43,6 +43,7 @@ var rooms = []room{
 	{folder: "internal/cloud/vsphere/session", may: []string{"api", "internal/cloud", "internal/metrics"}},
 	{folder: "internal/cloud/vsphere/places", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/vsphere/clones", may: []string{"internal/cloud"}},
+	{folder: "internal/cloud/vsphere/privileges"},
 	{folder: "internal/metrics"},
 	{folder: "internal/version"},
 	{folder: "internal/workload"},
@@ -72,7 +73,10 @@ var behind = map[string][]string{
 	"bootstrap": {
 		"bootstrap/network", "bootstrap/kubelet", "bootstrap/windows", "bootstrap/containerd", "bootstrap/step",
 	},
-	"internal/cloud/vsphere": {"internal/cloud/vsphere/session", "internal/cloud/vsphere/places", "internal/cloud/vsphere/clones"},
+	"internal/cloud/vsphere": {
+		"internal/cloud/vsphere/session", "internal/cloud/vsphere/places", "internal/cloud/vsphere/clones",
+		"internal/cloud/vsphere/privileges",
+	},
 }
 
 // implementations are the clouds: only main.go and tests know them by name. A cloud may have rooms of its own.

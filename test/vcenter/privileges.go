@@ -1,8 +1,6 @@
 package vcenter
 
 import (
-	"slices"
-
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
@@ -10,14 +8,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/privileges"
 )
 
+
 // Privileges that an account needs, each once.
-func Privileges() (all []string) {
-	for _, need := range privileges.Needs {
-		all = append(all, need.Privilege)
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
+func Privileges() []string { return privileges.All() }
 
 // taken is a privilege that a call takes on an object.
 type taken struct {
@@ -43,7 +36,7 @@ func (v *VCenter) takenBy(method *simulator.Method) (all []taken) {
 		return all
 	}
 	for _, need := range privileges.Needs {
-		if need.Call == method.Name {
+		if need.Method == method.Name {
 			all = append(all, taken{need.Privilege, method.This})
 		}
 	}

@@ -170,7 +170,7 @@ func (v *VCenter) mayDo(privilege string, on types.ManagedObjectReference) bool 
 	v.role.mu.Lock()
 	defer v.role.mu.Unlock()
 	for method, lacking := range v.role.lacks {
-		of := func(need privileges.Need) bool { return need.Call == method && need.Privilege == privilege }
+		of := func(need privileges.Need) bool { return need.Method == method && need.Privilege == privilege }
 		if lacking == privilege && slices.ContainsFunc(privileges.Needs, of) {
 			return false
 		}

@@ -1,8 +1,8 @@
-// Package privileges lists the privileges that an account needs in a vCenter. A caller may rely on this, and need not read how:
+// Package privileges is the list of what an account needs in a vCenter. A caller may rely on this, and need not read how:
 //
-//   - Needs has each privilege with the call that takes it, the object on which it is taken, and when. The lab's vCenter refuses
-//     calls by this list, docs/vcenter.md shows it, and preflight/ compares an account with it: there is no other list.
-//   - Of names what a role must have on an object of a kind. It is pure.
+//   - Needs has each method that we call, with the privileges that it takes, and on what. The page for the vCenter's administrator,
+//     the check of the plugin and the simulator of the tests use this one list.
+//   - Of names what a role must have for objects of a kind. It is pure.
 package privileges
 
 import (
@@ -10,85 +10,97 @@ import (
 	"strings"
 )
 
-// Object is the kind of object on which a privilege is taken.
-type Object string
-
-// The kinds of objects. What is taken on a VM is granted on its folder, from where it propagates.
+// What a privilege is taken on. A role on the folder propagates to its VMs.
 const (
-	Folder    Object = "VM folder"
-	VM        Object = "VMs in the folder"
-	Template  Object = "template"
-	Pool      Object = "resource pool"
-	Datastore Object = "datastore"
-	Network   Object = "network"
-	// Seen are the objects that are only read, and what belongs to the session itself.
-	Seen Object = "all that is read"
+	Folder    = "folder"
+	VM        = "VM"
+	Template  = "template"
+	Pool      = "resource pool"
+	Datastore = "datastore"
+	Networks  = "networks"
 )
 
-// Need is a privilege that a call takes, and on what.
+// When a privilege is needed, if not always.
+const (
+	WithNetworks  = "`networkInterfaces` is set, or an adapter of the template does not start connected"
+	WithCPUs      = "`cpus` or `coresPerSocket` is set"
+	WithMemory    = "`memoryMiB` is set"
+	WithEdits     = "an adapter of the template changes: its network, or that it starts connected"
+	WithAdditions = "the template has more or fewer adapters than `networkInterfaces`"
+	WithVApp      = "the template has a vApp configuration, as an OVA has"
+)
+
+// Need is a privilege that a method takes, and on what.
 type Need struct {
-	Call, Privilege string
-	On              Object
-	When            string // it is needed only then
+	Method, Privilege, On string
+	When                  string // it is needed only then
 }
 
-// Needs are those of the vSphere Web Services API reference (8.0.3: "Required privileges" of a method and of its parameters,
-// "Reconfigure privilege" of each property of VirtualMachineConfigSpec, which a clone's spec has as well). Network.Assign and
-// VirtualMachine.Config.AddNewDisk are what the vSphere security guide asks for ("Required Privileges for Common Tasks", deploy
-// a virtual machine from a template). The roles of vSphere have System.* without a word of ours, as soon as a role is given on
-// an object.
+// Needs are the privileges that the methods which we call take. They are those of the vSphere Web Services API reference (8.0.3:
+// "Required privileges" of a method and of its parameters, "Reconfigure privilege" of each property of VirtualMachineConfigSpec,
+// which a clone's spec has as well). Network.Assign and VirtualMachine.Config.AddNewDisk are what the vSphere security guide asks
+// for ("Required Privileges for Common Tasks", deploy a virtual machine from a template). The roles of vSphere have System.*
+// without a word of ours, as soon as a role is given on an object.
 var Needs = []Need{
-	{"CancelRetrievePropertiesEx", "System.Anonymous", Seen, ""},
-	{"ContinueRetrievePropertiesEx", "System.Anonymous", Seen, ""},
-	{"CreateContainerView", "System.View", Seen, ""},
-	{"CreateFilter", "System.View", Seen, ""},
-	{"CreateListView", "System.View", Seen, ""},
-	{"CreatePropertyCollector", "System.View", Seen, ""},
-	{"CurrentTime", "System.View", Seen, ""},
-	{"DestroyPropertyCollector", "System.View", Seen, ""},
-	{"DestroyPropertyFilter", "System.View", Seen, ""},
-	{"DestroyView", "System.View", Seen, ""},
-	{"FindByInventoryPath", "System.View", Seen, ""},
-	{"FindByUuid", "System.View", Seen, ""},
-	{"FindChild", "System.View", Seen, ""},
-	{"HasPrivilegeOnEntities", "System.Read", Seen, ""},
-	{"Login", "System.Anonymous", Seen, ""},
-	{"Logout", "System.View", Seen, ""},
-	{"ModifyListView", "System.View", Seen, ""},
-	{"QueryEvents", "System.View", Seen, ""},
-	{"RetrieveProperties", "System.Anonymous", Seen, ""},
-	{"RetrievePropertiesEx", "System.Anonymous", Seen, ""},
-	{"RetrievePropertiesEx", "System.Read", Seen, ""},
-	{"RetrieveServiceContent", "System.Anonymous", Seen, ""},
-	{"WaitForUpdatesEx", "System.View", Seen, ""},
-	{"WaitForUpdatesEx", "System.Read", Seen, ""},
+	{"CancelRetrievePropertiesEx", "System.Anonymous", "property collector", ""},
+	{"ContinueRetrievePropertiesEx", "System.Anonymous", "property collector", ""},
+	{"CreateContainerView", "System.View", "root folder", ""},
+	{"CreateFilter", "System.View", "property collector", ""},
+	{"CreateListView", "System.View", "view manager", ""},
+	{"CreatePropertyCollector", "System.View", "property collector", ""},
+	{"CurrentTime", "System.View", "service instance", ""},
+	{"DestroyPropertyCollector", "System.View", "property collector", ""},
+	{"DestroyPropertyFilter", "System.View", "property collector", ""},
+	{"DestroyView", "System.View", "view", ""},
+	{"FindByInventoryPath", "System.View", "datacenter, folder, resource pool, datastore, networks, template", ""},
+	{"FindByUuid", "System.View", VM, ""},
+	{"FindChild", "System.View", Folder, ""},
+	{"HasPrivilegeOnEntities", "System.Read", "all that the check of the plugin compares", ""},
+	{"Login", "System.Anonymous", "session manager", ""},
+	{"Logout", "System.View", "session manager", ""},
+	{"ModifyListView", "System.View", "view", ""},
+	{"QueryEvents", "System.View", "event manager", ""},
+	{"RetrieveProperties", "System.Anonymous", "property collector", ""},
+	{"RetrievePropertiesEx", "System.Anonymous", "property collector", ""},
+	{"RetrievePropertiesEx", "System.Read", "template, VM, resource pool, networks and their switches", ""},
+	{"RetrieveServiceContent", "System.Anonymous", "service instance", ""},
+	{"WaitForUpdatesEx", "System.View", "property collector", ""},
+	{"WaitForUpdatesEx", "System.Read", "VM, task", ""},
 
+	{"CloneVM_Task", "VirtualMachine.Provisioning.DeployTemplate", Template, ""},
 	{"CloneVM_Task", "VirtualMachine.Inventory.CreateFromExisting", Folder, ""},
 	{"CloneVM_Task", "VirtualMachine.Config.AddNewDisk", Folder, ""},
-	{"CloneVM_Task", "VirtualMachine.Config.Settings", Folder, ""},
-	{"CloneVM_Task", "VirtualMachine.Config.AdvancedConfig", Folder, ""},
-	{"CloneVM_Task", "VirtualMachine.Config.CPUCount", Folder, "`cpus` or `coresPerSocket` is set"},
-	{"CloneVM_Task", "VirtualMachine.Config.Memory", Folder, "`memoryMiB` is set"},
-	{"CloneVM_Task", "VirtualMachine.Config.EditDevice", Folder, "a network adapter of the template changes"},
-	{"CloneVM_Task", "VirtualMachine.Interact.DeviceConnection", Folder, "a network adapter changes or is added"},
-	{"CloneVM_Task", "VirtualMachine.Config.AddRemoveDevice", Folder, "the template has more or fewer network adapters"},
-	{"CloneVM_Task", "VApp.ApplicationConfig", Folder, "the template has a vApp configuration, as an OVA has"},
-	{"CloneVM_Task", "VirtualMachine.Provisioning.DeployTemplate", Template, ""},
 	{"CloneVM_Task", "Resource.AssignVMToPool", Pool, ""},
 	{"CloneVM_Task", "Datastore.AllocateSpace", Datastore, ""},
-	{"CloneVM_Task", "Network.Assign", Network, "a network adapter changes or is added"},
-	{"PowerOnVM_Task", "VirtualMachine.Interact.PowerOn", VM, "the clone could not switch the VM on itself"},
-	{"ReconfigVM_Task", "VirtualMachine.Config.AdvancedConfig", VM, "the user data is taken out of the VM"},
+	{"CloneVM_Task", "Network.Assign", Networks, WithNetworks},
+	{"CloneVM_Task", "VirtualMachine.Config.Settings", Folder, ""},
+	{"CloneVM_Task", "VirtualMachine.Config.AdvancedConfig", Folder, ""},
+	{"CloneVM_Task", "VirtualMachine.Config.CPUCount", Folder, WithCPUs},
+	{"CloneVM_Task", "VirtualMachine.Config.Memory", Folder, WithMemory},
+	{"CloneVM_Task", "VirtualMachine.Config.EditDevice", Folder, WithEdits},
+	{"CloneVM_Task", "VirtualMachine.Config.AddRemoveDevice", Folder, WithAdditions},
+	{"CloneVM_Task", "VirtualMachine.Interact.DeviceConnection", Folder, WithNetworks},
+	{"CloneVM_Task", "VApp.ApplicationConfig", Folder, WithVApp},
+	{"ReconfigVM_Task", "VirtualMachine.Config.AdvancedConfig", VM, ""},
+	{"PowerOnVM_Task", "VirtualMachine.Interact.PowerOn", VM, ""},
 	{"PowerOffVM_Task", "VirtualMachine.Interact.PowerOff", VM, ""},
 	{"Destroy_Task", "VirtualMachine.Inventory.Delete", VM, ""},
 }
 
-// CloneVM is taken instead of DeployTemplate on a VM that is not a template. No role of ours has it.
+// CloneVM is taken instead of DeployTemplate on a VM that is not a template. The roles of the page lack it.
 const CloneVM = "VirtualMachine.Provisioning.Clone"
 
-// Of returns the privileges that a role on an object of one of these kinds must have, each once. The roles of a vCenter have
-// System.* by themselves.
-func Of(kinds ...Object) (all []string) {
+// All privileges that an account needs, each once.
+func All() (all []string) {
+	for _, need := range Needs {
+		all = append(all, need.Privilege)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Of returns the privileges that a role for objects of these kinds must have, each once, without those that every role has.
+func Of(kinds ...string) (all []string) {
 	for _, need := range Needs {
 		if slices.Contains(kinds, need.On) && !strings.HasPrefix(need.Privilege, "System.") {
 			all = append(all, need.Privilege)
