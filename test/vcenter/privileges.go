@@ -8,7 +8,6 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/privileges"
 )
 
-
 // Privileges that an account needs, each once.
 func Privileges() []string { return privileges.All() }
 

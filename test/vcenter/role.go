@@ -35,6 +35,7 @@ type Permission struct {
 type Used struct {
 	On        types.ManagedObjectReference // of the permission
 	Privilege string
+	Kind      string // of the object that the call was about
 }
 
 // Deny takes the privilege that a method needs from our account; an empty one gives it back. A vCenter answers such a call with
@@ -113,7 +114,7 @@ func (v *VCenter) granted(privilege string, on types.ManagedObjectReference) boo
 	if given == nil || !system && !slices.Contains(given.Privileges, privilege) {
 		return false
 	}
-	v.role.used[Used{given.On, privilege}] = true
+	v.role.used[Used{given.On, privilege, on.Type}] = true
 	return true
 }
 

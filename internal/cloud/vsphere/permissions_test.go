@@ -14,6 +14,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/privileges"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
@@ -70,9 +71,9 @@ func permissionsSet(t *testing.T, v *stage, roles map[string][]string, words []s
 		case "-role":
 			i++
 			one.role = words[i]
-			privileges, made := roles[one.role]
+			of, made := roles[one.role]
 			expect.Same(t, "the role was made: "+one.role, true, made)
-			one.Privileges = privileges
+			one.Privileges = of
 		case "-propagate=true", "-propagate=false":
 			one.Propagate = words[i] == "-propagate=true"
 		default:
@@ -91,7 +92,7 @@ func permissionsSet(t *testing.T, v *stage, roles map[string][]string, words []s
 	return all
 }
 
-// permittedLife is privilegedLife in one network, and that of a VM whose clone did not switch it on.
+// permittedLife is privilegedLife in one network, and the life of a VM that its clone did not switch on.
 func permittedLife(t *testing.T, v *stage, given []permission) error {
 	t.Helper()
 	late := v.machine("late")
@@ -119,26 +120,73 @@ func permittedLife(t *testing.T, v *stage, given []permission) error {
 	return failed
 }
 
-// TestPermissionsOfPage: with the roles and permissions that the page's commands give, a machine lives its whole life. None of
-// their privileges is left unused.
+// TestPermissionsOfPage: with the roles and permissions that the page's commands give, a machine lives its whole life, and the VMs
+// of machines that are gone are found. Each permission and each privilege is used, on the kind of object that the list says.
 func TestPermissionsOfPage(t *testing.T) {
 	v := newPrivileged(t)
 	given := permissionsOfPage(t, v)
 	expect.OK(t, permittedLife(t, v, given))
-	used, unused := v.Used(), map[string]bool{}
-	for _, one := range given {
-		for _, privilege := range one.Privileges {
-			unused[one.role+" "+privilege] = true
-		}
-	}
-	for _, one := range given {
-		for _, privilege := range one.Privileges {
-			if used[vcenter.Used{On: one.On, Privilege: privilege}] {
-				delete(unused, one.role+" "+privilege)
+	a := v.account()
+	watched(t, a)
+	orphans, known := a.Marked()
+	expect.Same(t, "VMs that may be orphans", []string{"late"}, permissionOrphans(orphans))
+	expect.Same(t, "all VMs are known", true, known)
+
+	used, unused := v.Used(), permissionsGranted(given)
+	for one := range used {
+		for _, given := range given {
+			if given.On == one.On {
+				delete(unused, given.role+" "+one.Privilege)
+				delete(unused, given.role+" on "+given.path)
 			}
 		}
 	}
 	expect.Same(t, "granted minus used", map[string]bool{}, unused)
+	expect.Same(t, "used, by the kind of object", permissionsListed(), permissionsByKind(used))
+}
+
+func permissionOrphans(all []cloud.Marked) (names []string) {
+	for _, one := range all {
+		names = append(names, one.Name)
+	}
+	return names
+}
+
+// permissionsGranted are the privileges of each role, and the objects on which it is given.
+func permissionsGranted(given []permission) map[string]bool {
+	all := map[string]bool{}
+	for _, one := range given {
+		all[one.role+" on "+one.path] = true
+		for _, privilege := range one.Privileges {
+			all[one.role+" "+privilege] = true
+		}
+	}
+	return all
+}
+
+func permissionsByKind(used map[vcenter.Used]bool) map[string]bool {
+	all := map[string]bool{}
+	for one := range used {
+		if !strings.HasPrefix(one.Privilege, "System.") {
+			all[one.Privilege+" on "+one.Kind] = true
+		}
+	}
+	return all
+}
+
+// permissionsListed is what the list says.
+func permissionsListed() map[string]bool {
+	kinds := map[string]string{
+		privileges.Folder: "Folder", privileges.VM: "VirtualMachine", privileges.Template: "VirtualMachine",
+		privileges.Pool: "ResourcePool", privileges.Datastore: "Datastore", privileges.Networks: "DistributedVirtualPortgroup",
+	}
+	all := map[string]bool{}
+	for _, need := range privileges.Needs {
+		if !strings.HasPrefix(need.Privilege, "System.") {
+			all[need.Privilege+" on "+kinds[need.On]] = true
+		}
+	}
+	return all
 }
 
 // TestPermissionMissing: without one of the permissions, something fails with a sentence that names the privilege, or the object

@@ -22,6 +22,7 @@ import (
 func privilegedLife(t *testing.T, v *stage) (failed error) {
 	t.Helper()
 	a, m := v.account(), v.machine("m")
+	m.Spec.VSphere.Datastore, m.Spec.VSphere.CoresPerSocket = "LocalDS_0", 2
 	m.Spec.VSphere.NetworkInterfaces = []infrav1.VSphereNetworkInterface{
 		{Name: "node", Network: "DC0_DVPG0"}, {Name: "storage", Network: "DC0_DVPG0"},
 	}

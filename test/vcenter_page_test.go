@@ -1,0 +1,48 @@
+package test
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/privileges"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// The page for administrators of a vCenter shows the privileges that the code lists: in its tables, and in its commands. A test of
+// internal/cloud/vsphere carries the commands out, and compares them with what machines use.
+func TestVCenterPrivileges(t *testing.T) {
+	page := string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "vcenter.md")))(t))
+	shown, labels := map[string][]string{}, map[string]string{}
+	for role, kinds := range map[string][]string{
+		"capwin-machines": {privileges.Folder, privileges.VM},
+		"capwin-places":   {privileges.Template, privileges.Pool, privileges.Datastore, privileges.Networks},
+	} {
+		_, table, _ := strings.Cut(page, "\n**"+role+"** ")
+		table, _, _ = strings.Cut(table[strings.Index(table, "\n|"):], "\n\n")
+		for _, row := range rowsOf(table) {
+			shown[role] = append(shown[role], strings.Join([]string{row[0], row[2], row[3], row[4]}, " | "))
+			labels[row[0]] = cmp.Or(labels[row[0]], row[1])
+			expect.Same(t, "the words of the vSphere Client for "+row[0], labels[row[0]], row[1])
+		}
+		expect.Same(t, "table of "+role, privilegesListed(kinds), slices.Sorted(slices.Values(shown[role])))
+		_, command, _ := strings.Cut(page, "govc role.create "+role+" ")
+		command, _, _ = strings.Cut(command, "\ngovc ")
+		words := strings.Fields(strings.ReplaceAll(command, "\\\n", " "))
+		expect.Same(t, "command for "+role, privileges.Of(kinds...), words)
+	}
+}
+
+func privilegesListed(kinds []string) (all []string) {
+	for _, need := range privileges.Needs {
+		if slices.Contains(kinds, need.On) {
+			when := cmp.Or(need.When, "always")
+			all = append(all, "`"+need.Privilege+"` | `"+need.Method+"` | "+need.On+" | "+when)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
