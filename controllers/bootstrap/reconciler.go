@@ -116,7 +116,7 @@ func (r *Reconciler) waits(o client.Object) bool {
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	f, err := r.load(ctx, request.NamespacedName)
 	if err != nil || f == nil {
-		return phase.Result(err) // nil when there is no config to look at
+		return phase.Result(ctx, err) // nil when there is no config to look at
 	}
 	end := tellReach(ctx, f, r.next(ctx, f))
 	if f.released || phase.Outdated(end) {

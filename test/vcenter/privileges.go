@@ -2,16 +2,12 @@ package vcenter
 
 import (
 	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/privileges"
 )
 
-// Need is a privilege that a method takes, and on what.
-type Need = privileges.Need
-
-// Needs are the privileges that the methods which we call take.
-var Needs = privileges.Needs
 
 // Privileges that an account needs, each once.
 func Privileges() []string { return privileges.All() }
@@ -23,29 +19,23 @@ type taken struct {
 }
 
 // takenBy a call are the privileges that it takes, by what it asks for.
-func takenBy(method *simulator.Method) (all []taken) {
-	clone, isClone := method.Body.(*types.CloneVM_Task)
-	edit, isEdit := method.Body.(*types.ReconfigVM_Task)
-	switch {
-	case isClone:
-		all = append(all, taken{"VirtualMachine.Provisioning.DeployTemplate", clone.This},
-			taken{"VirtualMachine.Inventory.CreateFromExisting", clone.Folder})
-		if pool := clone.Spec.Location.Pool; pool != nil {
-			all = append(all, taken{"Resource.AssignVMToPool", *pool})
-		}
-		store := types.ManagedObjectReference{Type: "Datastore", Value: "of the template"}
-		if clone.Spec.Location.Datastore != nil {
-			store = *clone.Spec.Location.Datastore
-		}
-		all = append(all, taken{"Datastore.AllocateSpace", store})
-		if clone.Spec.Config != nil {
-			all = append(all, takenToConfigure(clone.Spec.Config, clone.Folder)...)
+func (v *VCenter) takenBy(method *simulator.Method) (all []taken) {
+	switch request := method.Body.(type) {
+	case *types.CloneVM_Task:
+		return v.takenToClone(request)
+	case *types.ReconfigVM_Task:
+		return v.takenToConfigure(&request.Spec, request.This)
+	case *types.CreateContainerView:
+		return []taken{{"System.View", request.Container}}
+	case *types.RetrievePropertiesEx:
+		return takenToRead(request.This, request.SpecSet)
+	case *types.HasPrivilegeOnEntities:
+		for _, entity := range request.Entity {
+			all = append(all, taken{"System.Read", entity})
 		}
 		return all
-	case isEdit:
-		return takenToConfigure(&edit.Spec, edit.This)
 	}
-	for _, need := range Needs {
+	for _, need := range privileges.Needs {
 		if need.Method == method.Name {
 			all = append(all, taken{need.Privilege, method.This})
 		}
@@ -53,7 +43,49 @@ func takenBy(method *simulator.Method) (all []taken) {
 	return all
 }
 
-func takenToConfigure(spec *types.VirtualMachineConfigSpec, on types.ManagedObjectReference) (all []taken) {
+// takenToRead objects: those that a filter names. What it leads to from there is not looked at here.
+func takenToRead(collector types.ManagedObjectReference, filters []types.PropertyFilterSpec) []taken {
+	all := []taken{{"System.Anonymous", collector}}
+	for _, filter := range filters {
+		for _, object := range filter.ObjectSet {
+			all = append(all, taken{"System.Read", object.Obj})
+		}
+	}
+	return all
+}
+
+func (v *VCenter) takenToClone(request *types.CloneVM_Task) []taken {
+	clone := "VirtualMachine.Provisioning.DeployTemplate"
+	if _, isTemplate := v.model.Map().Get(request.This).(*template); !isTemplate {
+		clone = privileges.CloneVM
+	}
+	all := []taken{
+		{clone, request.This},
+		{"VirtualMachine.Inventory.CreateFromExisting", request.Folder},
+		{"VirtualMachine.Config.AddNewDisk", request.Folder},
+	}
+	if pool := request.Spec.Location.Pool; pool != nil {
+		all = append(all, taken{"Resource.AssignVMToPool", *pool})
+	}
+	all = append(all, taken{"Datastore.AllocateSpace", v.datastoreOf(request)})
+	if request.Spec.Config != nil {
+		all = append(all, v.takenToConfigure(request.Spec.Config, request.Folder)...)
+	}
+	return all
+}
+
+// datastoreOf a clone is the template's if the clone names none.
+func (v *VCenter) datastoreOf(request *types.CloneVM_Task) types.ManagedObjectReference {
+	if to := request.Spec.Location.Datastore; to != nil {
+		return *to
+	}
+	if source, ok := v.model.Map().Get(request.This).(*template); ok && len(source.Datastore) > 0 {
+		return source.Datastore[0]
+	}
+	return types.ManagedObjectReference{Type: "Datastore", Value: "of the template"}
+}
+
+func (v *VCenter) takenToConfigure(spec *types.VirtualMachineConfigSpec, on types.ManagedObjectReference) (all []taken) {
 	for privilege, needed := range map[string]bool{
 		"VirtualMachine.Config.Settings":       spec.Uuid != "" || spec.InstanceUuid != "" || spec.Flags != nil || spec.GuestId != "",
 		"VirtualMachine.Config.AdvancedConfig": len(spec.ExtraConfig) > 0,
@@ -73,15 +105,19 @@ func takenToConfigure(spec *types.VirtualMachineConfigSpec, on types.ManagedObje
 			privilege = "VirtualMachine.Config.EditDevice"
 		}
 		all = append(all, taken{privilege, on})
-		if c.Operation != types.VirtualDeviceConfigSpecOperationRemove {
-			all = append(all, takenToConnect(c.Device)...)
+		if c.Operation == types.VirtualDeviceConfigSpecOperationRemove {
+			continue
 		}
+		if c.Device.GetVirtualDevice().Connectable != nil {
+			all = append(all, taken{"VirtualMachine.Interact.DeviceConnection", on})
+		}
+		all = append(all, v.takenToConnect(c.Device)...)
 	}
 	return all
 }
 
 // takenToConnect an adapter to a network.
-func takenToConnect(device types.BaseVirtualDevice) []taken {
+func (v *VCenter) takenToConnect(device types.BaseVirtualDevice) []taken {
 	network := types.ManagedObjectReference{Type: "Network"}
 	switch backing := device.GetVirtualDevice().Backing.(type) {
 	case *types.VirtualEthernetCardNetworkBackingInfo:
@@ -93,5 +129,26 @@ func takenToConnect(device types.BaseVirtualDevice) []taken {
 	default:
 		return nil
 	}
-	return []taken{{"Network.Assign", network}}
+	return []taken{{"Network.Assign", v.networkOf(network)}}
+}
+
+// networkOf what an adapter says of its network: the name of a standard one, and keys of the others.
+func (v *VCenter) networkOf(said types.ManagedObjectReference) types.ManagedObjectReference {
+	for _, one := range v.model.Map().All(said.Type) {
+		switch n := one.(type) {
+		case *mo.Network:
+			if n.Name == said.Value {
+				return n.Self
+			}
+		case *mo.OpaqueNetwork:
+			if s, ok := n.Summary.(*types.OpaqueNetworkSummary); ok && s.OpaqueNetworkId == said.Value {
+				return n.Self
+			}
+		case *simulator.DistributedVirtualPortgroup:
+			if n.Key == said.Value {
+				return n.Self
+			}
+		}
+	}
+	return said
 }

@@ -13,7 +13,7 @@
 //	clones.go   clones that take their time or fail, and other people's
 //	drs.go      clones that are switched on in a task of their own
 //	events.go   events that are forgotten
-//	role.go     privileges that our account lacks; privileges.go is those that each method takes
+//	role.go     what our account may do, on which object; privileges.go is what each call takes
 //	faults.go   what a vCenter says to its faults
 //	networks.go networks of one name
 //	reconfigure.go
@@ -107,6 +107,9 @@ func Start(change ...func(*simulator.Model)) (*VCenter, error) {
 		return slices.Contains([]string{Username, Another, Limited, hypervisor}, login.UserName) && login.Password == Password
 	}
 	v.model.Map().Handler = v.call
+	if plain, ok := v.model.Map().Get(*v.model.ServiceContent.AuthorizationManager).(*simulator.AuthorizationManager); ok {
+		v.model.Map().Put(&authorization{plain, v})
+	}
 	v.Door, v.own = v.Open(v.calls.guard, v.hangs.guard, v.limitSessions), v.Open()
 	if err := v.prepare(context.Background()); err != nil {
 		v.Stop()

@@ -23,7 +23,7 @@ func privilegedLife(t *testing.T, v *stage) (failed error) {
 	t.Helper()
 	a, m := v.account(), v.machine("m")
 	m.Spec.VSphere.NetworkInterfaces = []infrav1.VSphereNetworkInterface{
-		{Name: "node", Network: "DC0_DVPG0"}, {Name: "storage", Network: "VM Network"},
+		{Name: "node", Network: "DC0_DVPG0"}, {Name: "storage", Network: "DC0_DVPG0"},
 	}
 	stop := func(err error) bool {
 		failed = err
@@ -76,16 +76,13 @@ func newPrivileged(t *testing.T) *stage {
 	return v
 }
 
-// TestPrivileges: an account needs the privileges that are listed, no other, and is told of each that it lacks. It prints them.
+// TestPrivileges: an account needs the privileges that are listed, no other, and is told of each that it lacks.
 func TestPrivileges(t *testing.T) {
 	v := newPrivileged(t)
 	v.Grant(vcenter.Privileges())
 	watched(t, v.account())
 	if err := privilegedLife(t, v); err != nil {
 		t.Fatalf("with all privileges: %v", err)
-	}
-	for _, need := range vcenter.Needs {
-		t.Logf("| `%s` | %s | `%s` | %s |", need.Privilege, need.On, need.Method, need.When)
 	}
 	needed := vcenter.Privileges()
 	for _, privilege := range needed {

@@ -1,16 +1,32 @@
-// Package privileges is the list of what an account needs in a vCenter: each method that we call, the privilege that it takes,
-// and on what. The page, the check of the plugin and the simulator of the tests use this one list.
+// Package privileges is the list of what an account needs in a vCenter. A caller may rely on this, and need not read how:
+//
+//   - Needs has each method that we call, with the privileges that it takes, and on what. The page for the vCenter's administrator,
+//     the check of the plugin and the simulator of the tests use this one list.
+//   - Of names what a role must have for objects of a kind. It is pure.
 package privileges
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
+
+// What a privilege is taken on. A role on the folder propagates to its VMs.
+const (
+	Folder    = "folder"
+	VM        = "VM"
+	Template  = "template"
+	Pool      = "resource pool"
+	Datastore = "datastore"
+	Networks  = "networks"
+)
 
 // When a privilege is needed, if not always.
 const (
-	WithNetworks  = "spec.vsphere.networkInterfaces is set"
-	WithCPUs      = "spec.vsphere.cpus or coresPerSocket is set"
-	WithMemory    = "spec.vsphere.memoryMiB is set"
-	WithEdits     = "the template has a network adapter that changes"
-	WithAdditions = "the template has more or fewer network adapters"
+	WithNetworks  = "`networkInterfaces` is set, or an adapter of the template does not start connected"
+	WithCPUs      = "`cpus` or `coresPerSocket` is set"
+	WithMemory    = "`memoryMiB` is set"
+	WithEdits     = "an adapter of the template changes: its network, or that it starts connected"
+	WithAdditions = "the template has more or fewer adapters than `networkInterfaces`"
 	WithVApp      = "the template has a vApp configuration, as an OVA has"
 )
 
@@ -22,9 +38,9 @@ type Need struct {
 
 // Needs are the privileges that the methods which we call take. They are those of the vSphere Web Services API reference (8.0.3:
 // "Required privileges" of a method and of its parameters, "Reconfigure privilege" of each property of VirtualMachineConfigSpec,
-// which a clone's spec has as well). Network.Assign is what the vSphere security guide asks for ("Required Privileges for Common
-// Tasks", deploy a virtual machine from a template). The roles of vSphere have System.* without a word of ours, as soon as a role
-// is given on an object.
+// which a clone's spec has as well). Network.Assign and VirtualMachine.Config.AddNewDisk are what the vSphere security guide asks
+// for ("Required Privileges for Common Tasks", deploy a virtual machine from a template). The roles of vSphere have System.*
+// without a word of ours, as soon as a role is given on an object.
 var Needs = []Need{
 	{"CancelRetrievePropertiesEx", "System.Anonymous", "property collector", ""},
 	{"ContinueRetrievePropertiesEx", "System.Anonymous", "property collector", ""},
@@ -37,8 +53,9 @@ var Needs = []Need{
 	{"DestroyPropertyFilter", "System.View", "property collector", ""},
 	{"DestroyView", "System.View", "view", ""},
 	{"FindByInventoryPath", "System.View", "datacenter, folder, resource pool, datastore, networks, template", ""},
-	{"FindByUuid", "System.View", "VM", ""},
-	{"FindChild", "System.View", "folder", ""},
+	{"FindByUuid", "System.View", VM, ""},
+	{"FindChild", "System.View", Folder, ""},
+	{"HasPrivilegeOnEntities", "System.Read", "all that the check of the plugin compares", ""},
 	{"Login", "System.Anonymous", "session manager", ""},
 	{"Logout", "System.View", "session manager", ""},
 	{"ModifyListView", "System.View", "view", ""},
@@ -50,28 +67,44 @@ var Needs = []Need{
 	{"WaitForUpdatesEx", "System.View", "property collector", ""},
 	{"WaitForUpdatesEx", "System.Read", "VM, task", ""},
 
-	{"CloneVM_Task", "VirtualMachine.Provisioning.DeployTemplate", "template", ""},
-	{"CloneVM_Task", "VirtualMachine.Inventory.CreateFromExisting", "folder", ""},
-	{"CloneVM_Task", "Resource.AssignVMToPool", "resource pool", ""},
-	{"CloneVM_Task", "Datastore.AllocateSpace", "datastore", ""},
-	{"CloneVM_Task", "Network.Assign", "networks", WithNetworks},
-	{"CloneVM_Task", "VirtualMachine.Config.Settings", "folder", ""},
-	{"CloneVM_Task", "VirtualMachine.Config.AdvancedConfig", "folder", ""},
-	{"CloneVM_Task", "VirtualMachine.Config.CPUCount", "folder", WithCPUs},
-	{"CloneVM_Task", "VirtualMachine.Config.Memory", "folder", WithMemory},
-	{"CloneVM_Task", "VirtualMachine.Config.EditDevice", "folder", WithEdits},
-	{"CloneVM_Task", "VirtualMachine.Config.AddRemoveDevice", "folder", WithAdditions},
-	{"CloneVM_Task", "VApp.ApplicationConfig", "folder", WithVApp},
-	{"ReconfigVM_Task", "VirtualMachine.Config.AdvancedConfig", "VM", ""},
-	{"PowerOnVM_Task", "VirtualMachine.Interact.PowerOn", "VM", ""},
-	{"PowerOffVM_Task", "VirtualMachine.Interact.PowerOff", "VM", ""},
-	{"Destroy_Task", "VirtualMachine.Inventory.Delete", "VM", ""},
+	{"CloneVM_Task", "VirtualMachine.Provisioning.DeployTemplate", Template, ""},
+	{"CloneVM_Task", "VirtualMachine.Inventory.CreateFromExisting", Folder, ""},
+	{"CloneVM_Task", "VirtualMachine.Config.AddNewDisk", Folder, ""},
+	{"CloneVM_Task", "Resource.AssignVMToPool", Pool, ""},
+	{"CloneVM_Task", "Datastore.AllocateSpace", Datastore, ""},
+	{"CloneVM_Task", "Network.Assign", Networks, WithNetworks},
+	{"CloneVM_Task", "VirtualMachine.Config.Settings", Folder, ""},
+	{"CloneVM_Task", "VirtualMachine.Config.AdvancedConfig", Folder, ""},
+	{"CloneVM_Task", "VirtualMachine.Config.CPUCount", Folder, WithCPUs},
+	{"CloneVM_Task", "VirtualMachine.Config.Memory", Folder, WithMemory},
+	{"CloneVM_Task", "VirtualMachine.Config.EditDevice", Folder, WithEdits},
+	{"CloneVM_Task", "VirtualMachine.Config.AddRemoveDevice", Folder, WithAdditions},
+	{"CloneVM_Task", "VirtualMachine.Interact.DeviceConnection", Folder, WithNetworks},
+	{"CloneVM_Task", "VApp.ApplicationConfig", Folder, WithVApp},
+	{"ReconfigVM_Task", "VirtualMachine.Config.AdvancedConfig", VM, ""},
+	{"PowerOnVM_Task", "VirtualMachine.Interact.PowerOn", VM, ""},
+	{"PowerOffVM_Task", "VirtualMachine.Interact.PowerOff", VM, ""},
+	{"Destroy_Task", "VirtualMachine.Inventory.Delete", VM, ""},
 }
+
+// CloneVM is taken instead of DeployTemplate on a VM that is not a template. The roles of the page lack it.
+const CloneVM = "VirtualMachine.Provisioning.Clone"
 
 // All privileges that an account needs, each once.
 func All() (all []string) {
 	for _, need := range Needs {
 		all = append(all, need.Privilege)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Of returns the privileges that a role for objects of these kinds must have, each once, without those that every role has.
+func Of(kinds ...string) (all []string) {
+	for _, need := range Needs {
+		if slices.Contains(kinds, need.On) && !strings.HasPrefix(need.Privilege, "System.") {
+			all = append(all, need.Privilege)
+		}
 	}
 	slices.Sort(all)
 	return slices.Compact(all)

@@ -1,0 +1,164 @@
+package vsphere
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vmware/govmomi/object"
+	"github.com/vmware/govmomi/vim25/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
+)
+
+// permission is one that the page's commands give.
+type permission struct {
+	vcenter.Permission
+	role, path string
+}
+
+// permissionsOfPage carries out the commands of docs/vcenter.md as govc does: role.create and permissions.set.
+func permissionsOfPage(t *testing.T, v *stage) (all []permission) {
+	t.Helper()
+	page := string(expect.Got(os.ReadFile(filepath.Join("..", "..", "..", "docs", "vcenter.md")))(t))
+	_, page, _ = strings.Cut(page, "\n## With govc\n")
+	_, page, _ = strings.Cut(page, "```sh\n")
+	commands, _, _ := strings.Cut(page, "```")
+	roles := map[string][]string{"ReadOnly": nil}
+	for line := range strings.Lines(strings.ReplaceAll(commands, "\\\n", " ")) {
+		switch words := permissionWords(line); {
+		case words[0] == "export":
+		case words[1] == "role.create":
+			roles[words[2]] = words[3:]
+		case words[1] == "permissions.set":
+			all = append(all, permissionsSet(t, v, roles, words[2:])...)
+		default:
+			t.Fatalf("the page has another command: %s", line)
+		}
+	}
+	return all
+}
+
+func permissionWords(line string) (words []string) {
+	names := map[string]string{
+		"VSPHERE_DATACENTER": vcenter.Datacenter, "VSPHERE_FOLDER": vcenter.Folder, "VSPHERE_USERNAME": vcenter.Username,
+		"VSPHERE_RESOURCE_POOL": vcenter.ResourcePool, "VSPHERE_WINDOWS_TEMPLATE": vcenter.Template, "TEMPLATES": ".",
+		"VSPHERE_DATASTORE": "LocalDS_0", "VSPHERE_NETWORK": "DC0_DVPG0", "VSPHERE_SWITCH": "DVS0", "CLUSTER_OF_HOSTS": "DC0_C0",
+	}
+	for _, word := range strings.Fields(line) {
+		words = append(words, os.Expand(strings.Trim(word, `"`), func(name string) string { return names[name] }))
+	}
+	return words
+}
+
+func permissionsSet(t *testing.T, v *stage, roles map[string][]string, words []string) (all []permission) {
+	t.Helper()
+	var one permission
+	for i := 0; i < len(words); i++ {
+		switch words[i] {
+		case "-principal":
+			i++
+			expect.Same(t, "principal", vcenter.Username, words[i])
+		case "-role":
+			i++
+			one.role = words[i]
+			privileges, made := roles[one.role]
+			expect.Same(t, "the role was made: "+one.role, true, made)
+			one.Privileges = privileges
+		case "-propagate=true", "-propagate=false":
+			one.Propagate = words[i] == "-propagate=true"
+		default:
+			one.path = path.Clean(words[i])
+			one.On = v.Client.ServiceContent.RootFolder
+			if one.path != "/" {
+				found := expect.Got(object.NewSearchIndex(v.Client).FindByInventoryPath(t.Context(), one.path))(t)
+				if found == nil {
+					t.Fatalf("the vCenter has no %s", one.path)
+				}
+				one.On = found.Reference()
+			}
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// permittedLife is privilegedLife in one network, and that of a VM whose clone did not switch it on.
+func permittedLife(t *testing.T, v *stage, given []permission) error {
+	t.Helper()
+	late := v.machine("late")
+	v.cloneBy(late, late.Name, func(s *types.VirtualMachineCloneSpec) { s.PowerOn = false })
+	var permits []vcenter.Permission
+	for _, one := range given {
+		permits = append(permits, one.Permission)
+	}
+	v.Permit(permits...)
+	if err := privilegedLife(t, v); err != nil {
+		return err
+	}
+	a := v.account()
+	later := tasksClock(a)
+	if _, err := a.Ensure(t.Context(), late); err != nil {
+		return err
+	}
+	later(pushTime)
+	var failed error
+	wait.Until(t, "the late VM to run", func() (any, bool) {
+		var vm cloud.VM
+		vm, failed = a.Ensure(t.Context(), late)
+		return vm, failed != nil || vm.State == cloud.Running
+	})
+	return failed
+}
+
+// TestPermissionsOfPage: with the roles and permissions that the page's commands give, a machine lives its whole life. None of
+// their privileges is left unused.
+func TestPermissionsOfPage(t *testing.T) {
+	v := newPrivileged(t)
+	given := permissionsOfPage(t, v)
+	expect.OK(t, permittedLife(t, v, given))
+	used, unused := v.Used(), map[string]bool{}
+	for _, one := range given {
+		for _, privilege := range one.Privileges {
+			unused[one.role+" "+privilege] = true
+		}
+	}
+	for _, one := range given {
+		for _, privilege := range one.Privileges {
+			if used[vcenter.Used{On: one.On, Privilege: privilege}] {
+				delete(unused, one.role+" "+privilege)
+			}
+		}
+	}
+	expect.Same(t, "granted minus used", map[string]bool{}, unused)
+}
+
+// TestPermissionMissing: without one of the permissions, something fails with a sentence that names the privilege, or the object
+// that the account may not see. The lab checks what a request names, not what it leads to from there; so it does not miss the
+// right to see the objects above those of the spec.
+func TestPermissionMissing(t *testing.T) {
+	above := []string{"/", "/DC0", "/DC0/host/DC0_C0"}
+	for i, one := range permissionsOfPage(t, newStage(t)) {
+		t.Run(one.path, func(t *testing.T) {
+			v := newPrivileged(t)
+			err := permittedLife(t, v, slices.Delete(permissionsOfPage(t, v), i, i+1))
+			if slices.Contains(above, one.path) {
+				expect.OK(t, err)
+				return
+			}
+			cloudtest.WantError(t, err, cloud.Denied, infrav1.CredentialsRejectedReason)
+			named := slices.ContainsFunc(one.Privileges, func(p string) bool { return strings.Contains(err.Error(), p+" on ") })
+			if !named && !strings.Contains(err.Error(), "System.Read on "+one.On.Type+" "+one.On.Value) {
+				t.Errorf("people read: %v", err)
+			}
+		})
+	}
+}
