@@ -43,6 +43,7 @@ var rooms = []room{
 	{folder: "internal/cloud/vsphere/session", may: []string{"api", "internal/cloud", "internal/metrics"}},
 	{folder: "internal/cloud/vsphere/places", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/vsphere/clones", may: []string{"internal/cloud"}},
+	{folder: "internal/cloud/vsphere/inspect", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/vsphere/privileges"},
 	{folder: "internal/metrics"},
 	{folder: "internal/version"},
@@ -75,7 +76,7 @@ var behind = map[string][]string{
 	},
 	"internal/cloud/vsphere": {
 		"internal/cloud/vsphere/session", "internal/cloud/vsphere/places", "internal/cloud/vsphere/clones",
-		"internal/cloud/vsphere/privileges",
+		"internal/cloud/vsphere/inspect", "internal/cloud/vsphere/privileges",
 	},
 }
 

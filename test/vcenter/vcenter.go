@@ -90,6 +90,7 @@ func Start(change ...func(*simulator.Model)) (*VCenter, error) {
 	v.model.Host, v.model.Cluster, v.model.ClusterHost = 0, 1, 2
 	v.model.Machine, v.model.Autostart = 1, false
 	v.model.ServiceContent.About.InstanceUuid = uuid.NewString() // the simulator has one for all vCenters of a process
+	v.model.ServiceContent.About.Version = "8.0.3"
 	for _, c := range change {
 		c(v.model)
 	}
@@ -181,6 +182,7 @@ func (v *VCenter) prepare(ctx context.Context) error {
 func (v *VCenter) makeTemplate(ctx context.Context, vm *object.VirtualMachine) error {
 	task, err := vm.Reconfigure(ctx, types.VirtualMachineConfigSpec{
 		Name: Template, GuestId: "windows2019srvNext_64Guest", NumCPUs: 2, MemoryMB: 8192,
+		Tools: &types.ToolsConfigInfo{ToolsVersion: 12448},
 	})
 	if err == nil {
 		err = task.Wait(ctx)

@@ -49,24 +49,41 @@ type dvs struct{ name, uuid string }
 func (a atlas) networks(
 	ctx context.Context, pool types.ManagedObjectReference, interfaces []infrav1.VSphereNetworkInterface,
 ) (backings []types.BaseVirtualDeviceBackingInfo, err error) {
-	c := chart{atlas: a, dvs: map[types.ManagedObjectReference]dvs{}}
-	hosts := session.Source{Object: pool, Via: "owner", Then: &session.Step{Type: "ComputeResource", Via: "network"}, Visible: true}
-	if c.hosts, err = a.readNetworks(ctx, hosts); err != nil {
+	c, err := a.chart(ctx, pool)
+	if err != nil {
 		return nil, err
 	}
 	for i, one := range interfaces {
-		field := fmt.Sprintf("networkInterfaces[%d].network", i)
-		found, err := c.find(ctx, field, one.Network)
-		if err != nil {
-			return nil, err
-		}
-		backing, err := c.backing(ctx, field, found)
+		_, backing, err := c.connection(ctx, networkField(i), one.Network)
 		if err != nil {
 			return nil, err
 		}
 		backings = append(backings, backing)
 	}
 	return backings, nil
+}
+
+func networkField(i int) string { return fmt.Sprintf("networkInterfaces[%d].network", i) }
+
+// chart reads the networks that the hosts of the pool have.
+func (a atlas) chart(ctx context.Context, pool types.ManagedObjectReference) (*chart, error) {
+	c := &chart{atlas: a, dvs: map[types.ManagedObjectReference]dvs{}}
+	hosts := session.Source{Object: pool, Via: "owner", Then: &session.Step{Type: "ComputeResource", Via: "network"}, Visible: true}
+	var err error
+	c.hosts, err = a.readNetworks(ctx, hosts)
+	return c, err
+}
+
+// connection finds a network, and how an adapter names it.
+func (c *chart) connection(
+	ctx context.Context, field, name string,
+) (network, types.BaseVirtualDeviceBackingInfo, error) {
+	found, err := c.find(ctx, field, name)
+	if err != nil {
+		return found, nil, err
+	}
+	backing, err := c.backing(ctx, field, found)
+	return found, backing, err
 }
 
 func (a atlas) readNetworks(ctx context.Context, from session.Source) (all []network, err error) {

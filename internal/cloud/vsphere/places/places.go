@@ -6,6 +6,7 @@
 //   - What was found is remembered for keepPlaces, and what was not found for keepAbsent. Concurrent callers share one search, so
 //     that the hundred machines of a pool ask once. Forget ends that for a spec.
 //   - FindFolder finds the folder alone, so that the VM of a spec can still be found when its other places are gone.
+//   - Survey finds each place by itself, for a person who wants to know all that is wrong at once.
 package places
 
 import (

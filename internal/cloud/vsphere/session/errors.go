@@ -37,7 +37,7 @@ var rules = []rule{
 		"the vCenter account lacks a privilege: give its role the privilege",
 	},
 	{
-		untrusted, cloud.Denied, infrav1.CredentialsRejectedReason,
+		Untrusted, cloud.Denied, infrav1.CredentialsRejectedReason,
 		"the server's certificate is not the one that the Secret with the credentials trusts, so nothing was sent to it: " +
 			"correct server, ca.crt or thumbprint",
 	},
@@ -242,11 +242,17 @@ func Is[T any](err error) bool {
 // Answered says that vCenter itself refused: nothing of the request was carried out.
 func Answered(err error) bool { return Is[types.BaseMethodFault](err) }
 
-func is(cause error) func(error) bool {
-	return func(err error) bool { return errors.Is(err, cause) }
+// Refused says that the vCenter does not let the user in.
+func Refused(err error) bool {
+	return Is[types.BaseInvalidLogin](err) || Is[types.BaseNoPermission](err)
 }
 
-func untrusted(err error) bool {
+// Untrusted says that the server's certificate is not the one that the Secret trusts.
+func Untrusted(err error) bool {
 	invalid := (*tls.CertificateVerificationError)(nil)
 	return errors.As(err, &invalid) || errors.Is(err, errOtherCertificate)
+}
+
+func is(cause error) func(error) bool {
+	return func(err error) bool { return errors.Is(err, cause) }
 }

@@ -1,0 +1,41 @@
+package vsphere
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/inspect"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
+)
+
+// Finding is what Inspect found out by one check.
+type Finding = inspect.Finding
+
+// The results of checks that need a person.
+const (
+	CheckFailed  = inspect.Failed
+	CheckWarning = inspect.Warning
+)
+
+// Inspect compares a spec with the vCenter before anything is made there. It only reads, and logs out at the end. It is an error
+// if the credentials have not the form that they must have.
+func Inspect(ctx context.Context, credentials map[string][]byte, spec infrav1.VSphereVM) ([]Finding, error) {
+	s, err := session.Open(credentials)
+	if err != nil {
+		return nil, err
+	}
+	found := inspect.Run(ctx, inspect.Subject{
+		Session: s, Spec: spec, Now: time.Now,
+		Server: cloud.Clean(strings.TrimSpace(string(credentials["server"])), maxName),
+		Changes: func(at places.Placement) []types.BaseVirtualDeviceConfigSpec {
+			return adapterChanges(at, nil)
+		},
+	})
+	return found, s.Close(context.WithoutCancel(ctx))
+}

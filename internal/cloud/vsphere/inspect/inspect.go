@@ -1,0 +1,108 @@
+// Package inspect compares a spec with the vCenter before anything is made there. A caller may rely on this, and need not read how:
+//
+//   - Run only reads, through the session that it is given, and with the product's own finder.
+//   - It finds all that it can: a check that depends on one that failed is Skipped, and all others are made.
+//   - A finding says in plain words what is there or what to do. It has no secret, and no more of the vCenter's texts than
+//     cloud.Clean lets through.
+//
+// server.go is about the vCenter, places.go about what the spec names, rights.go about the account's privileges, and template.go
+// about the template.
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
+)
+
+// Result is how a check ended.
+type Result string
+
+// The results.
+const (
+	OK      Result = "ok"
+	Warning Result = "warning" // a machine can be made, but something is to be looked at
+	Failed  Result = "failed"  // no machine can be made
+	Skipped Result = "skipped" // the check was not made
+)
+
+// Finding is the result of a check, and what was found or what to do.
+type Finding struct {
+	Check  string
+	Result Result
+	Text   string
+}
+
+// Subject is what is inspected.
+type Subject struct {
+	Session *session.Session
+	Server  string // its address
+	Spec    infrav1.VSphereVM
+	// Changes are those of the template's adapters that a clone asks for.
+	Changes func(places.Placement) []types.BaseVirtualDeviceConfigSpec
+	Now     func() time.Time
+}
+
+// Run makes all checks, in an order in which each comes after those that it depends on. The context ends them.
+func Run(ctx context.Context, of Subject) []Finding {
+	r := &inspection{Subject: of, results: map[string]Result{}}
+	r.server(ctx)
+	r.places(ctx)
+	r.template(ctx)
+	r.rights(ctx)
+	r.add("inside the template", "", func() (Result, string) {
+		return Skipped, "cloudbase-init, containerd and the version of kubeadm cannot be seen from outside; " +
+			"docs/images.md says what an image must have, and how to try it"
+	})
+	return r.findings
+}
+
+// inspection is what is known so far.
+type inspection struct {
+	Subject
+	findings []Finding
+	results  map[string]Result // by check
+
+	at    places.Placement
+	sites []places.Site
+	facts facts // of the template
+	edits bool  // a clone changes the template's own adapters
+}
+
+// add makes a check if the one that it depends on was made and did not fail.
+func (r *inspection) add(check, after string, do func() (Result, string)) {
+	f := Finding{Check: check, Result: Skipped, Text: `needs "` + after + `"`}
+	if before := r.results[after]; after == "" || before == OK || before == Warning {
+		f.Result, f.Text = do()
+	}
+	r.results[check] = f.Result
+	r.findings = append(r.findings, f)
+}
+
+// Bounds of what is shown of a name and of a cause.
+const (
+	maxName  = 128
+	maxCause = 256
+)
+
+// shown is a text of the vCenter or of the spec.
+func shown(text string) string { return cloud.Clean(text, maxName) }
+
+// told is what the product says of an error, without what only its controllers do, and without the server, which is known here.
+func (r *inspection) told(err error) string {
+	text := err.Error()
+	if known, ok := errors.AsType[*cloud.Error](err); ok {
+		text = known.Message
+	}
+	text = strings.TrimSuffix(text, " (vCenter "+r.Server+")")
+	return cmp.Or(strings.ReplaceAll(text, "; the controller tries again", ""), "no reason is known")
+}

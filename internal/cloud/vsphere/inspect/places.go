@@ -1,0 +1,51 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
+)
+
+// places looks for all that the spec names.
+func (r *inspection) places(ctx context.Context) {
+	if r.results[checkLogin] == OK {
+		r.at, r.sites = places.In(r.Session).Survey(ctx, r.Spec)
+	} else {
+		r.sites = places.Sites(r.Spec)
+	}
+	for _, site := range r.sites {
+		r.add(site.Field, before(site), func() (Result, string) { return r.place(site) })
+	}
+}
+
+// before is the check that a place depends on.
+func before(site places.Site) string {
+	switch site.Field {
+	case places.Datacenter:
+		return checkLogin
+	case places.Folder, places.ResourcePool, places.Datastore, places.Template:
+		return places.Datacenter
+	}
+	return places.ResourcePool
+}
+
+func (r *inspection) place(site places.Site) (Result, string) {
+	switch {
+	case site.Err != nil:
+		return Failed, r.told(site.Err)
+	case site.Name == "":
+		return OK, "the default, " + site.Ref.String()
+	}
+	return OK, fmt.Sprintf("%q is %s", shown(site.Name), site.Ref)
+}
+
+// site returns the place of a field; one that is not there if the spec leaves it out.
+func (r *inspection) site(field string) (found places.Site) {
+	for _, one := range r.sites {
+		if one.Field == field {
+			return one
+		}
+	}
+	return found
+}

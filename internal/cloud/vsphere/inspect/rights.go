@@ -1,0 +1,178 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/privileges"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
+)
+
+// What a clone takes on its source: another privilege for a template than for a VM.
+const (
+	deployTemplate = "VirtualMachine.Provisioning.DeployTemplate"
+	cloneVM        = "VirtualMachine.Provisioning.Clone"
+)
+
+// target is an object on which the account needs privileges.
+type target struct {
+	on    string // as the list of privileges calls it
+	name  string
+	after string // the check that finds it
+	refs  []types.ManagedObjectReference
+}
+
+// rights compares the account's privileges with those that a machine of this spec needs.
+func (r *inspection) rights(ctx context.Context) {
+	r.edits = len(r.Spec.NetworkInterfaces) == 0 && len(r.Changes(r.at)) > 0
+	targets := r.targets()
+	has, err := r.held(ctx, targets)
+	for _, t := range targets {
+		r.add("privileges on "+t.name, t.after, func() (Result, string) {
+			if err != nil {
+				return Warning, "the vCenter does not say which privileges the account has, so compare its role with docs/vsphere.md: " +
+					r.told(err)
+			}
+			return r.compare(t, has)
+		})
+	}
+}
+
+// targets are the objects of the spec. The privileges on a VM are those of its folder, if they propagate.
+func (r *inspection) targets() (all []target) {
+	on := map[string]string{
+		places.Folder: "folder", places.ResourcePool: "resource pool", places.Datastore: "datastore", places.Template: "template",
+	}
+	for _, site := range r.sites {
+		if site.Field == places.Datacenter {
+			continue
+		}
+		t := target{cmp.Or(on[site.Field], "networks"), site.Field, site.Field, nil}
+		if site.Found() {
+			t.refs = append(t.refs, site.Ref)
+		}
+		all = append(all, t)
+	}
+	if r.Spec.Datastore == "" {
+		all = append(all, target{"datastore", "the template's datastore", checkTemplate, r.facts.datastores})
+	}
+	return all
+}
+
+// granted is what the account has on each object, by its user and by all groups that the user is in.
+type granted map[types.ManagedObjectReference][]string
+
+func (r *inspection) held(ctx context.Context, targets []target) (granted, error) {
+	var refs []types.ManagedObjectReference
+	for _, t := range targets {
+		refs = append(refs, t.refs...)
+	}
+	if len(refs) == 0 {
+		return nil, nil
+	}
+	return session.Do(ctx, r.Session, func(ctx context.Context, c *vim25.Client) (granted, error) {
+		manager := *c.ServiceContent.SessionManager
+		found, err := session.Read(ctx, c, session.Source{Object: manager}, manager.Type, "currentSession")
+		if err != nil || c.ServiceContent.AuthorizationManager == nil {
+			return nil, err
+		}
+		current, _ := found[manager]["currentSession"].(types.UserSession)
+		answer, err := methods.HasPrivilegeOnEntities(ctx, c, &types.HasPrivilegeOnEntities{
+			This: *c.ServiceContent.AuthorizationManager, Entity: refs, SessionId: current.Key, PrivId: append(privileges.All(), cloneVM),
+		})
+		if err != nil {
+			return nil, err
+		}
+		return grantedBy(answer.Returnval), nil
+	})
+}
+
+func grantedBy(answer []types.EntityPrivilege) granted {
+	has := granted{}
+	for _, one := range answer {
+		for _, privilege := range one.PrivAvailability {
+			if privilege.IsGranted {
+				has[one.Entity] = append(has[one.Entity], privilege.PrivId)
+			}
+		}
+	}
+	return has
+}
+
+func (r *inspection) compare(t target, has granted) (Result, string) {
+	needed := r.needed(t.on)
+	for _, ref := range t.refs {
+		var lacks []string
+		for _, privilege := range needed {
+			if !slices.Contains(has[ref], privilege) {
+				lacks = append(lacks, privilege)
+			}
+		}
+		if len(lacks) > 0 {
+			return Failed, "the account lacks " + strings.Join(lacks, ", ") + " on " + r.name(ref) +
+				": add this to the account's role there" + propagating(t.on)
+		}
+	}
+	return OK, strings.Join(needed, ", ")
+}
+
+func propagating(on string) string {
+	if on == "folder" {
+		return ", and let the role propagate to children, which are the VMs"
+	}
+	return ""
+}
+
+// name is how the spec calls an object, and its reference.
+func (r *inspection) name(ref types.ManagedObjectReference) string {
+	for _, site := range r.sites {
+		if site.Ref == ref && site.Name != "" {
+			return "\"" + shown(site.Name) + "\" (" + ref.String() + ")"
+		}
+	}
+	return ref.String()
+}
+
+// needed are the privileges that a machine of this spec takes on such an object.
+func (r *inspection) needed(on string) (all []string) {
+	for _, need := range privileges.Needs {
+		is := need.On == on || need.On == "VM" && on == "folder"
+		if !is || strings.HasPrefix(need.Privilege, "System.") || !r.applies(need.When) {
+			continue
+		}
+		privilege := need.Privilege
+		if privilege == deployTemplate && r.facts.isVM {
+			privilege = cloneVM
+		}
+		all = append(all, privilege)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// applies says whether a machine of this spec is one that takes such a privilege. What is not known applies.
+func (r *inspection) applies(when string) bool {
+	adapters, networks := len(r.at.Adapters), len(r.Spec.NetworkInterfaces)
+	switch when {
+	case privileges.WithNetworks:
+		return networks > 0
+	case privileges.WithCPUs:
+		return r.Spec.CPUs > 0 || r.Spec.CoresPerSocket > 0
+	case privileges.WithMemory:
+		return r.Spec.MemoryMiB > 0
+	case privileges.WithEdits:
+		return networks > 0 && adapters > 0 || r.edits
+	case privileges.WithAdditions:
+		return networks > 0 && adapters != networks
+	case privileges.WithVApp:
+		return r.at.VAppConfig != nil
+	}
+	return true
+}
