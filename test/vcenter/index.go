@@ -13,13 +13,14 @@ import (
 // meanwhile, while it holds a lock that all others wait for.
 type patientIndex struct {
 	*simulator.SearchIndex
+	lab *VCenter
 }
 
 // giveIndexPatience puts the patient index into a session. A session prefers what is in its own registry, even to a handler
 // that VCenter.call returns.
-func giveIndexPatience(ctx *simulator.Context, method *simulator.Method) {
+func (v *VCenter) giveIndexPatience(ctx *simulator.Context, method *simulator.Method) {
 	if index, ok := ctx.Map.Get(method.This).(*simulator.SearchIndex); ok && ctx.Session.Registry.Get(method.This) == nil {
-		ctx.Session.Registry.Put(&patientIndex{index})
+		ctx.Session.Registry.Put(&patientIndex{index, v})
 	}
 }
 
@@ -39,4 +40,14 @@ func (i *patientIndex) FindChild(ctx *simulator.Context, request *types.FindChil
 		body.Res.Returnval = &ref
 	}
 	return body
+}
+
+// FindByInventoryPath finds only what our account may view (vSphere Web Services API, SearchIndex).
+func (i *patientIndex) FindByInventoryPath(ctx *simulator.Context, request *types.FindByInventoryPath) soap.HasFault {
+	answer := i.SearchIndex.FindByInventoryPath(ctx, request)
+	body, ok := answer.(*methods.FindByInventoryPathBody)
+	if ok && body.Res != nil && body.Res.Returnval != nil && !i.lab.mayView(*body.Res.Returnval) {
+		body.Res.Returnval = nil
+	}
+	return answer
 }

@@ -27,6 +27,7 @@ func (v *VCenter) takenBy(method *simulator.Method) (all []taken) {
 	case *types.CreateContainerView:
 		return []taken{{"System.View", request.Container}}
 	case *types.RetrievePropertiesEx:
+		v.noteOwners(request.SpecSet)
 		return takenToRead(request.This, request.SpecSet)
 	case *types.HasPrivilegeOnEntities:
 		for _, entity := range request.Entity {
@@ -51,6 +52,18 @@ func takenToRead(collector types.ManagedObjectReference, filters []types.Propert
 		}
 	}
 	return all
+}
+
+// noteOwners notes that the cluster of a resource pool is read on the way to its networks. A vCenter leaves out what the account
+// may not read; the simulator tells it.
+func (v *VCenter) noteOwners(filters []types.PropertyFilterSpec) {
+	for _, filter := range filters {
+		for _, object := range filter.ObjectSet {
+			if pool, ok := v.model.Map().Get(object.Obj).(*simulator.ResourcePool); ok && len(object.SelectSet) > 0 {
+				v.mayView(pool.Owner)
+			}
+		}
+	}
 }
 
 func (v *VCenter) takenToClone(request *types.CloneVM_Task) []taken {

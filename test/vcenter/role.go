@@ -118,6 +118,13 @@ func (v *VCenter) granted(privilege string, on types.ManagedObjectReference) boo
 	return true
 }
 
+// mayView says whether our account may see an object, and notes that it wanted to.
+func (v *VCenter) mayView(on types.ManagedObjectReference) bool {
+	v.role.mu.Lock()
+	defer v.role.mu.Unlock()
+	return v.granted("System.View", on)
+}
+
 // permissionOn is the one that counts on an object; nil if there is none.
 func (v *VCenter) permissionOn(object mo.Entity) *Permission {
 	for at, own := object, true; at != nil; own = false {

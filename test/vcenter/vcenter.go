@@ -138,7 +138,7 @@ func (v *VCenter) call(ctx *simulator.Context, method *simulator.Method) (mo.Ref
 	if ctx.Session != nil && ctx.Session.UserName != "" { // the owner, who has no name, looks when all is quiet
 		v.giveCollectors(ctx, method)
 		v.noteWaiting(ctx, method)
-		giveIndexPatience(ctx, method)
+		v.giveIndexPatience(ctx, method)
 		dropEmptyOptions(ctx, method)
 		v.giveEditsAGate(ctx, method)
 		v.giveEventsAnEnd(ctx, method)
