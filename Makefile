@@ -88,6 +88,7 @@ generate: ## Generate deep copies and CRDs from the API types, and docs/plan.md 
 
 .PHONY: lint
 lint: ## Run the linters of .golangci.yml, and the check of the scripts that nodes run
+	@echo "golangci-lint: the first run builds it, which takes minutes"
 	$(GOLANGCI_LINT) run ./...
 	go run ./test/scriptcheck
 

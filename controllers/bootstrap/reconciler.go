@@ -5,6 +5,7 @@ package bootstrap
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,7 +43,7 @@ type Reconciler struct {
 	Answering <-chan client.ObjectKey
 	// TokenTTL is how long a token lives if we do not extend it.
 	TokenTTL time.Duration
-	// Events tells people of warnings.
+	// Events tells people of warnings, and of what only they can mend.
 	Events events.EventRecorder
 	// Now is the clock.
 	Now func() time.Time
@@ -235,13 +236,18 @@ func (r *Reconciler) write(ctx context.Context, f *facts) error {
 // maxNote is how long the note of an Event may be.
 const maxNote = 1024
 
-// tell makes an event when warnings come up.
+// tell makes an event when warnings come up, and when the config begins to wait for a person.
 func (r *Reconciler) tell(f *facts) {
-	const warnings = bootstrapv1.HasWarningsCondition
-	if conditions.IsTrue(f.before, warnings) || !conditions.IsTrue(f.config, warnings) {
-		return
+	warn := func(reason, note string) {
+		note = strings.ToValidUTF8(note[:min(len(note), maxNote)], "")
+		r.Events.Eventf(f.config, nil, corev1.EventTypeWarning, reason, "Render", "%s", note)
 	}
-	note := conditions.GetMessage(f.config, warnings)
-	note = note[:min(len(note), maxNote)]
-	r.Events.Eventf(f.config, nil, corev1.EventTypeWarning, bootstrapv1.WarningsGivenReason, "Render", "%s", note)
+	const warnings, stalled = bootstrapv1.HasWarningsCondition, bootstrapv1.StalledCondition
+	if conditions.IsTrue(f.config, warnings) && !conditions.IsTrue(f.before, warnings) {
+		warn(bootstrapv1.WarningsGivenReason, conditions.GetMessage(f.config, warnings))
+	}
+	reason := conditions.GetReason(f.config, stalled)
+	if conditions.IsTrue(f.config, stalled) && conditions.GetReason(f.before, stalled) != reason {
+		warn(reason, conditions.GetMessage(f.config, stalled))
+	}
 }

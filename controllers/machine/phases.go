@@ -131,20 +131,33 @@ func (r *Reconciler) ready(ctx context.Context, f *facts) error {
 		return phase.Wait(infrav1.WaitingForClusterInfrastructureReason,
 			"the infrastructure of Cluster %s is not provisioned yet", f.cluster.Name)
 	case f.machine.Spec.Bootstrap.DataSecretName == nil:
-		return phase.WaitFor(reread, infrav1.WaitingForBootstrapDataReason, "%s", noData(f))
+		return noData(f)
 	}
 	_, err := linux.ControlPlane(ctx, r.Workload, f.cluster)
 	return err
 }
 
-// noData says why the bootstrap data is missing. What a config waits for by itself is left to it: each change would be written
-// here, too.
-func noData(f *facts) string {
-	if f.config == nil || !conditions.IsTrue(f.config, bootstrapv1.StalledCondition) {
-		return fmt.Sprintf("Machine %s has no bootstrap data yet; see its bootstrap config", f.machine.Name)
+// noData stops with the reason and the words of the config that waits, as far as it does not wait for this machine.
+func noData(f *facts) error {
+	stop := &phase.Stop{Reason: infrav1.WaitingForBootstrapDataReason, After: reread}
+	stop.Message = fmt.Sprintf("Machine %s has no bootstrap data yet; see its bootstrap config", f.machine.Name)
+	if f.config == nil {
+		return stop
 	}
-	stalled := conditions.Get(f.config, bootstrapv1.StalledCondition)
-	return fmt.Sprintf("WindowsBootstrapConfig %s is not ready: %s: %s", f.config.Name, stalled.Reason, stalled.Message)
+	data := conditions.Get(f.config, bootstrapv1.DataSecretAvailableCondition)
+	if data != nil && data.Status == metav1.ConditionFalse && !waitsForUs[data.Reason] {
+		stop.Reason = data.Reason
+		stop.Message = fmt.Sprintf("WindowsBootstrapConfig %s is not ready: %s", f.config.Name, data.Message)
+		stop.Stalled = conditions.IsTrue(f.config, bootstrapv1.StalledCondition)
+	}
+	return stop
+}
+
+// waitsForUs are the reasons of a config that end without a change that people would see here.
+var waitsForUs = map[string]bool{
+	bootstrapv1.WaitingForMachineIdentityReason: true, bootstrapv1.WaitingForMachineAddressesReason: true,
+	bootstrapv1.WaitingForMachinePlacementReason: true, bootstrapv1.WaitingForOwnerReason: true,
+	bootstrapv1.DeletingReason: true, bootstrapv1.DataSecretAvailableReason: true,
 }
 
 // hadVM says whether the machine's VM was there once: it gets no second one. The Machine knows it too, because a move loses

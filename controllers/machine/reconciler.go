@@ -11,11 +11,9 @@ import (
 	"net/netip"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
@@ -255,37 +253,6 @@ func (r *Reconciler) write(ctx context.Context, f *facts) error {
 		return fmt.Errorf("patch status of windowsmachine: %w", err)
 	}
 	return nil
-}
-
-// tell makes an event when a condition that people wait for gets another reason: Ready, and what the guest does while Ready
-// stays as it is.
-func (r *Reconciler) tell(f *facts) {
-	if !r.tellOf(f, infrav1.ReadyCondition) {
-		r.tellOf(f, infrav1.BootstrapSucceededCondition)
-	}
-	r.tellOf(f, infrav1.LastBootSucceededCondition)
-}
-
-// passing are the reasons that every machine has on its way. The status tells them; an event would be one more write for each.
-var passing = map[string]bool{
-	infrav1.WaitingForBootstrapDataReason: true, infrav1.ProvisioningReason: true, infrav1.WaitingForGuestReason: true,
-	infrav1.BootstrappingReason: true,
-}
-
-func (r *Reconciler) tellOf(f *facts, name string) (told bool) {
-	was, now := conditions.Get(f.before, name), conditions.Get(f.windows, name)
-	if now == nil || was != nil && was.Reason == now.Reason || passing[now.Reason] {
-		return false
-	}
-	severity := corev1.EventTypeNormal
-	switch {
-	case name == infrav1.LastBootSucceededCondition && now.Status != metav1.ConditionFalse:
-	case now.Status == metav1.ConditionFalse && name != infrav1.ReadyCondition,
-		conditions.IsTrue(f.windows, infrav1.StalledCondition), now.Reason == infrav1.NodeDeletedReason:
-		severity = corev1.EventTypeWarning
-	}
-	r.Events.Eventf(f.windows, nil, severity, now.Reason, "Reconcile", "%s", cloud.Clean(now.Message, maxNote))
-	return true
 }
 
 // logCause writes down what the cloud itself said when that is news: the conditions have only our words for it.

@@ -21,6 +21,9 @@ func report(f *facts, end error) {
 	status.ObservedGeneration = f.windows.Generation
 	f.set(owner.PausedCondition(paused(f)))
 	if paused(f) {
+		if deleting(f) {
+			status.Phase = infrav1.PhaseDeleting // the deletion waits; without this the machine would look as if it went on
+		}
 		if conditions.Get(f.windows, infrav1.ReadyCondition) == nil {
 			f.set(metav1.Condition{
 				Type: infrav1.ReadyCondition, Status: metav1.ConditionUnknown,

@@ -156,7 +156,7 @@ func PausedCondition(paused bool) metav1.Condition {
 	c := metav1.Condition{Type: clusterv1.PausedCondition, Status: metav1.ConditionFalse, Reason: clusterv1.NotPausedReason}
 	if paused {
 		c.Status, c.Reason = metav1.ConditionTrue, clusterv1.PausedReason
-		c.Message = "spec.paused of the Cluster or the annotation cluster.x-k8s.io/paused is set"
+		c.Message = "spec.paused of the Cluster or the annotation cluster.x-k8s.io/paused is set; a deletion waits, too"
 	}
 	return c
 }

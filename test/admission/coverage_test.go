@@ -63,7 +63,7 @@ func compare(t *testing.T, kind string, found, tried map[string]bool) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		if !tried[name] {
-			t.Errorf("%s: there is no case for %s", kind, name)
+			t.Errorf("%s: there is no case for %s; add it to rules_test.go, or to limits_test.go if it is a limit", kind, name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(tried)) {

@@ -147,6 +147,9 @@ func TestPausedMachine(t *testing.T) {
 		if s.Windows.DeletionTimestamp.IsZero() {
 			return "Cluster API has not asked for it"
 		}
+		if shown := s.Windows.Status.Phase; shown != infrav1.PhaseDeleting {
+			return "the phase is " + string(shown)
+		}
 		return ""
 	})
 	s.look(t, m)

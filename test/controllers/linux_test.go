@@ -48,7 +48,7 @@ func TestLinuxFirst(t *testing.T) {
 		s.look(t, m)
 		s.process.Reconcile(t, world.Machines, own.Key)
 		state := m.Await(t, configReason, world.Config("Ready Unknown "+configReason),
-			world.Windows("Ready False WaitingForBootstrapData"))
+			world.Windows("Ready False "+configReason))
 		own.Await(t, machineReason, world.Windows("Ready False "+machineReason))
 		if state.Data != nil || len(state.Tokens) > 0 || len(state.Config.Finalizers) > 0 || len(s.cloud.Calls()) > 0 {
 			t.Errorf("something was made before Linux is there:\n%s", state)
@@ -76,7 +76,7 @@ func TestNewerThanTheControlPlane(t *testing.T) {
 	m.Create(t)
 	s.look(t, m)
 	state := m.Await(t, "the control plane's upgrade", world.Config("Ready Unknown WaitingForControlPlaneVersion"),
-		world.Windows("Ready False WaitingForBootstrapData"))
+		world.Windows("Ready False WaitingForControlPlaneVersion"))
 	if state.Data != nil || len(state.Tokens) > 0 {
 		t.Errorf("something was made for a node that must not join:\n%s", state)
 	}

@@ -38,13 +38,14 @@ func TestMissingSources(t *testing.T) {
 		!strings.Contains(message, `key "key"`) {
 		t.Errorf("the message does not say what is missing: %s", message)
 	}
-	m.Await(t, "notice on the machine", world.Windows("Ready False WaitingForBootstrapData"), func(state world.State) string {
+	shown := []func(world.State) string{world.Windows("Ready False WaitingForSources"), world.Windows("Stalled True WaitingForSources")}
+	m.Await(t, "notice on the machine", append(shown, func(state world.State) string {
 		message := conditions.GetMessage(state.Windows, infrav1.ReadyCondition)
-		if !strings.HasPrefix(message, "WindowsBootstrapConfig m is not ready: WaitingForSources: the config refers to") {
+		if !strings.HasPrefix(message, "WindowsBootstrapConfig m is not ready: the config refers to") {
 			return "the message is " + message
 		}
 		return ""
-	})
+	})...)
 	meta := metav1.ObjectMeta{Namespace: s.Name, Name: "app"}
 	expect.OK(t, s.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"other": []byte("x")}}))
 	expect.OK(t, s.Client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"register": "exit 0"}}))

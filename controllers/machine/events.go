@@ -1,0 +1,63 @@
+package machine
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/conditions"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// tell makes an event when a condition that people wait for gets another reason: Ready, what the guest does while Ready stays as
+// it is, and credentials of a running machine that its cloud does not take any more.
+func (r *Reconciler) tell(f *facts) {
+	ready := r.tellOf(f, infrav1.ReadyCondition)
+	if !ready {
+		r.tellOf(f, infrav1.BootstrapSucceededCondition)
+	}
+	r.tellOf(f, infrav1.LastBootSucceededCondition)
+	if !ready && (unusable[conditions.GetReason(f.before, infrav1.CloudReachableCondition)] ||
+		unusable[conditions.GetReason(f.windows, infrav1.CloudReachableCondition)]) {
+		r.tellOf(f, infrav1.CloudReachableCondition)
+	}
+}
+
+func (r *Reconciler) tellOf(f *facts, name string) (told bool) {
+	was, now := conditions.Get(f.before, name), conditions.Get(f.windows, name)
+	if now == nil || was != nil && was.Reason == now.Reason || passing[now.Reason] {
+		return false
+	}
+	severity := corev1.EventTypeNormal
+	if troubling(f, now) {
+		severity = corev1.EventTypeWarning
+	}
+	r.Events.Eventf(f.windows, nil, severity, now.Reason, "Reconcile", "%s", cloud.Clean(now.Message, maxNote))
+	return true
+}
+
+// passing are the reasons that every machine has on its way. The status tells them; an event would be one more write for each.
+var passing = map[string]bool{
+	infrav1.WaitingForBootstrapDataReason: true, infrav1.ProvisioningReason: true, infrav1.WaitingForGuestReason: true,
+	infrav1.BootstrappingReason: true,
+}
+
+// unusable are the reasons why a cloud does not take the credentials. An outage is none: it is told once for all machines.
+var unusable = map[string]bool{
+	infrav1.CredentialsMissingReason: true, infrav1.CredentialsRejectedReason: true, infrav1.IdentityMismatchReason: true,
+	infrav1.CredentialsTooLargeReason: true,
+}
+
+// troubling says that a person should look at it. What waits for others, or is being done, ends by itself.
+func troubling(f *facts, c *metav1.Condition) bool {
+	switch {
+	case c.Reason == infrav1.NodeDeletedReason, conditions.IsTrue(f.windows, infrav1.StalledCondition):
+		return c.Type != infrav1.LastBootSucceededCondition || c.Status == metav1.ConditionFalse
+	case c.Reason == infrav1.DeletingReason, c.Reason == infrav1.CloudThrottledReason, strings.HasPrefix(c.Reason, "WaitingFor"):
+		return false
+	}
+	return c.Status == metav1.ConditionFalse || c.Reason == clusterv1.InternalErrorReason
+}
