@@ -53,7 +53,7 @@ func newRun(t *testing.T, at place, slow bool) *run {
 	}
 	r.machine.CreateWithoutConfig(t)
 	r.machine.Await(t, "owner", func(s world.State) string {
-		if s.Windows == nil || len(s.Windows.OwnerReferences) == 0 || len(s.Core.Finalizers) == 0 {
+		if len(s.Windows.OwnerReferences) == 0 || len(s.Core.Finalizers) == 0 {
 			return "Cluster API has not looked at the Machine"
 		}
 		return ""

@@ -94,6 +94,9 @@ func (m *Machine) Await(t *testing.T, what string, missing ...func(State) string
 			if s, err = m.load(ctx, reader); err != nil {
 				return err
 			}
+			if reader == m.namespace.seen && !m.shown(s) {
+				continue // the watch is behind
+			}
 			for _, f := range missing {
 				if text := f(s); text != "" {
 					return errors.New(text)
@@ -106,6 +109,22 @@ func (m *Machine) Await(t *testing.T, what string, missing ...func(State) string
 		t.Fatalf("waiting for %s of machine %s: %v\n%s", what, m.Key, err, s)
 	}
 	return s
+}
+
+// shown says whether a state has all that was created: what is not there is gone then. A machine that is on its way is asked for
+// itself.
+func (m *Machine) shown(s State) bool {
+	if s.Core == nil || s.Windows == nil {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.created, s.Core.UID)
+	delete(m.created, s.Windows.UID)
+	if s.Config != nil {
+		delete(m.created, s.Config.UID)
+	}
+	return len(m.created) == 0
 }
 
 // String shows a state to a person who searches for what went wrong.
