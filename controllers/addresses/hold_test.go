@@ -24,8 +24,9 @@ var firstNames = allNames[:2]
 func TestHold(t *testing.T) {
 	const second = "win-0-1"
 	lost := func(how string) error {
-		return phase.Stall(infrav1.AddressLostReason, "address 10.0.1.5/24 of IPAddressClaim win-0-1 was %s before the VM was created, "+
-			"but the user data contains it; delete the Machine to get a new one", how)
+		return phase.Stall(infrav1.AddressLostReason,
+			"address 10.0.1.5/24 of IPAddressClaim win-0-1 was %s before the VM was created, "+
+				"but the user data contains it; delete the Machine to get a new one", how)
 	}
 	address := func(change func(*ipamv1.IPAddress)) func(map[string]client.Object) { return onAddress(second, change) }
 	claim := func(change func(*ipamv1.IPAddressClaim)) func(map[string]client.Object) {
@@ -85,6 +86,9 @@ func TestHold(t *testing.T) {
 	}
 }
 
+// noStatus is a claim as a restore or a move leaves it.
+func noStatus(c *ipamv1.IPAddressClaim) { c.Status = ipamv1.IPAddressClaimStatus{} }
+
 // wantEnd compares stops whole; of another error it wants that it is passed on, and no stop.
 func wantEnd(t *testing.T, want, got error) {
 	t.Helper()
@@ -101,7 +105,6 @@ func wantEnd(t *testing.T, want, got error) {
 // TestFree frees what is held, and nothing of which the end is not known.
 func TestFree(t *testing.T) {
 	const second = "win-0-1"
-	noStatus := func(c *ipamv1.IPAddressClaim) { c.Status = ipamv1.IPAddressClaimStatus{} }
 	from2 := allNames[2:]
 	for name, c := range map[string]struct {
 		change func(map[string]client.Object)
@@ -109,10 +112,12 @@ func TestFree(t *testing.T) {
 		want   error
 		held   []string
 	}{
-		"all":                {},
-		"no claim":           {change: without("claim " + second), held: []string{"address win-0-1"}},
-		"no address":         {change: without("address " + second)},
-		"claim not held":     {change: onClaim(second, func(c *ipamv1.IPAddressClaim) { c.Finalizers = nil }), held: []string{"address win-0-1"}},
+		"all":        {},
+		"no claim":   {change: without("claim " + second), held: []string{"address win-0-1"}},
+		"no address": {change: without("address " + second)},
+		"claim not held": {
+			change: onClaim(second, func(c *ipamv1.IPAddressClaim) { c.Finalizers = nil }), held: []string{"address win-0-1"},
+		},
 		"claim of a restore": {change: onClaim(second, func(c *ipamv1.IPAddressClaim) { c.OwnerReferences[0].UID = "uid-0" })},
 		"status lost":        {change: onClaim(second, noStatus)},
 		"status lost, and the address is another's": {
@@ -122,7 +127,9 @@ func TestFree(t *testing.T) {
 		"claim cannot be read":    {fails: "get claim " + second, want: errAway, held: from2},
 		"address cannot be read":  {fails: "get address " + second, want: errAway, held: from2},
 		"address cannot be freed": {fails: "patch address " + second, want: errAway, held: from2},
-		"claim cannot be freed":   {fails: "patch claim " + second, want: errAway, held: append([]string{"claim win-0-1"}, allNames[4:]...)},
+		"claim cannot be freed": {
+			fails: "patch claim " + second, want: errAway, held: append([]string{"claim win-0-1"}, allNames[4:]...),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, each(hold(allNames...), func(objects map[string]client.Object) {

@@ -23,8 +23,8 @@ var everyFault = flag.Bool("every-fault", false, "each call of the API server fa
 
 const faultsOfALife = 4
 
-// untilReadyReads are what is read in both scenarios. A machine is looked at more than once, so that some of these come again: the
-// numbers are those that every life has.
+// untilReadyReads are what is read in both scenarios. A machine is looked at more than once: each number here is one that every
+// life reaches.
 var untilReadyReads = slices.Concat(
 	numbered("management GET secrets credentials", 2), numbered("management GET secrets data", 4),
 	numbered("workload GET secrets token", 4),

@@ -35,7 +35,7 @@ func refusal(name string, code int32, reason metav1.StatusReason, message string
 var (
 	internalError = refusal("500", http.StatusInternalServerError, metav1.StatusReasonInternalError, "Internal error occurred: test")
 	conflict      = refusal("409", http.StatusConflict, metav1.StatusReasonConflict, "the object has been modified")
-	unavailable   = refusal("503", http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "storage is (re)initializing")
+	unavailable   = refusal("503", http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "storage is initializing")
 	tooMany       = refusal("429", http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "too many requests")
 	timeout       = refusal("time-out", http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "request did not complete in time")
 	lostAnswer    = Fault{name: "time-out after the effect", status: timeout.status, after: true}
@@ -151,7 +151,7 @@ func (t faulty) RoundTrip(request *http.Request) (*http.Response, error) {
 		return with.answer(request), nil
 	}
 	response, err := t.next.RoundTrip(request)
-	if err == nil && (response.StatusCode < http.StatusMultipleChoices || IsRead(name) && response.StatusCode == http.StatusNotFound) {
+	if err == nil && tookEffect(name, response.StatusCode) {
 		t.faults.note(namespace, name)
 	}
 	if fails && err == nil {
@@ -159,6 +159,10 @@ func (t faulty) RoundTrip(request *http.Request) (*http.Response, error) {
 		return with.answer(request), nil
 	}
 	return response, err
+}
+
+func tookEffect(name string, code int) bool {
+	return code < http.StatusMultipleChoices || IsRead(name) && code == http.StatusNotFound
 }
 
 // roleOf says what a Secret is that is read.
