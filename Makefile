@@ -41,7 +41,7 @@ test-race: servers ## Run all tests under the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO_TEST) -race ./...
 
 .PHONY: test-faults
-test-faults: servers ## Have each call of the API servers fail alone, with each kind of error, in the lives of machines; takes 10 minutes
+test-faults: servers ## Have each call of the API servers fail alone, with each kind of error, in the lives of machines; takes 7 minutes
 	$(GO_TEST) ./test/crash -count=1 -run TestFaults -v -timeout 30m -args -every-fault
 
 .PHONY: test-cloudbase-init

@@ -37,6 +37,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // World is what all tests of a binary share.
@@ -152,10 +153,16 @@ func (w *World) watch(ctx context.Context) (err error) {
 		return err
 	}
 	go func() { _ = w.seen.Start(ctx) }() // it ends with the process
+	patient, cancel := context.WithTimeout(ctx, wait.Patience)
+	defer cancel()
 	for _, object := range []client.Object{
 		&clusterv1.Machine{}, &infrav1.WindowsMachine{}, &bootstrapv1.WindowsBootstrapConfig{}, &corev1.Secret{}, &corev1.Node{},
 	} {
-		if _, err := w.seen.GetInformer(ctx, object); err != nil {
+		// A server that is busy may take a while until it shows a kind that was just made.
+		if err := wait.Poll(patient, func(ctx context.Context) error {
+			_, err := w.seen.GetInformer(ctx, object)
+			return err
+		}); err != nil {
 			return err
 		}
 	}
