@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"time"
 
@@ -36,6 +38,7 @@ const minTokenTTL = time.Minute
 
 // managerFlags are the flags that Cluster API's own managers have, plus --controllers.
 type managerFlags struct {
+	version     bool
 	logs        *logsv1.LoggingConfiguration
 	diagnostics capiflags.ManagerOptions
 
@@ -47,7 +50,11 @@ type managerFlags struct {
 	qps         float32
 	burst       int
 
+	profilerAddress string
+	contention      bool
+
 	leaderElect   bool
+	leaseSpace    string
 	leaseDuration time.Duration
 	renewDeadline time.Duration
 	retryPeriod   time.Duration
@@ -66,6 +73,7 @@ func newFlags(fs *pflag.FlagSet) *managerFlags {
 	capiflags.AddManagerOptions(fs, &f.diagnostics)
 	feature.MutableGates.AddFlag(fs)
 	fs.AddGoFlagSet(flag.CommandLine) // --kubeconfig
+	fs.BoolVar(&f.version, "version", false, "Print the version and exit.")
 	fs.StringSliceVar(&f.controllers, "controllers", []string{infrastructureProvider, bootstrapProvider},
 		"Providers to run: infrastructure, bootstrap, or both.")
 	fs.StringVar(&f.namespace, "namespace", "", "Namespace of the objects to reconcile; empty means all.")
@@ -76,13 +84,24 @@ func newFlags(fs *pflag.FlagSet) *managerFlags {
 		"How often every object is reconciled even if nothing changed.")
 	fs.Float32Var(&f.qps, "kube-api-qps", 100, "Maximum queries per second to the management cluster.")
 	fs.IntVar(&f.burst, "kube-api-burst", 200, "Maximum queries in one burst to the management cluster.")
+	f.addProfilerFlags(fs)
 	f.addLeaderFlags(fs)
 	f.addControllerFlags(fs)
 	return f
 }
 
+// addProfilerFlags adds those of Cluster API's managers.
+func (f *managerFlags) addProfilerFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&f.profilerAddress, "profiler-address", "",
+		"Address of the profiler, such as localhost:6060; empty means none. It asks for no login, so it must be a loopback address.")
+	fs.BoolVar(&f.contention, "contention-profiling", false, "Also profile where goroutines wait for each other.")
+}
+
 func (f *managerFlags) addLeaderFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.leaderElect, "leader-elect", false, "Let only one of several managers be active.")
+	// The Deployment sets the variable.
+	fs.StringVar(&f.leaseSpace, "leader-elect-namespace", os.Getenv("POD_NAMESPACE"),
+		"Namespace of the lease of the active manager; needed with --leader-elect outside of a cluster.")
 	fs.DurationVar(&f.leaseDuration, "leader-elect-lease-duration", 15*time.Second,
 		"How long the other managers wait before one of them takes over.")
 	fs.DurationVar(&f.renewDeadline, "leader-elect-renew-deadline", 10*time.Second,
@@ -112,7 +131,31 @@ func (f *managerFlags) wanted() (map[string]bool, error) {
 	if f.tokenTTL < minTokenTTL {
 		return nil, fmt.Errorf("--bootstrap-token-ttl=%s is too short; use at least %s", f.tokenTTL, minTokenTTL)
 	}
-	return wanted, nil
+	return wanted, errors.Join(f.checkLease(), f.checkProfiler())
+}
+
+// namespaceOfPod is a file that every Pod has. Without it controller-runtime does not know where the lease belongs.
+const namespaceOfPod = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+func (f *managerFlags) checkLease() error {
+	if _, err := os.Stat(namespaceOfPod); err == nil || !f.leaderElect || f.leaseSpace != "" {
+		return nil
+	}
+	return errors.New("--leader-elect needs a namespace for its lease, and outside of a cluster there is none by itself; " +
+		"set --leader-elect-namespace, or leave --leader-elect out if only one manager runs")
+}
+
+// checkProfiler keeps the profiler, which asks for no login, away from the network.
+func (f *managerFlags) checkProfiler() error {
+	if f.profilerAddress == "" || f.profilerAddress == "0" {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(f.profilerAddress)
+	if address := net.ParseIP(host); err == nil && (host == "localhost" || address != nil && address.IsLoopback()) {
+		return nil
+	}
+	return fmt.Errorf("--profiler-address=%s is not on the loopback interface, and the profiler asks for no login; "+
+		"use localhost:6060 and kubectl port-forward", f.profilerAddress)
 }
 
 func (f *managerFlags) restConfig() (*rest.Config, error) {
@@ -134,14 +177,14 @@ func (f *managerFlags) managerOptions(scheme *runtime.Scheme) (ctrl.Options, err
 		metrics.ExtraHandlers[verbosityPath] = capVerbosity(set)
 	}
 	options := ctrl.Options{
-		Scheme:                 scheme,
-		Metrics:                *metrics,
-		Controller:             config.Controller{UsePriorityQueue: new(feature.Gates.Enabled(feature.PriorityQueue))},
-		HealthProbeBindAddress: f.healthAddr,
-		LeaderElection:         f.leaderElect,
-		LeaderElectionID:       "capwin-" + electionName(f.controllers),
-		// Set by the Deployment. Outside of a cluster controller-runtime cannot find the namespace by itself.
-		LeaderElectionNamespace: os.Getenv("POD_NAMESPACE"),
+		Scheme:                  scheme,
+		Metrics:                 *metrics,
+		Controller:              config.Controller{UsePriorityQueue: new(feature.Gates.Enabled(feature.PriorityQueue))},
+		HealthProbeBindAddress:  f.healthAddr,
+		LeaderElection:          f.leaderElect,
+		LeaderElectionID:        "capwin-" + electionName(f.controllers),
+		LeaderElectionNamespace: f.leaseSpace,
+		PprofBindAddress:        f.profilerAddress,
 		// What runs beside the controllers, such as the accounts, logs as they do.
 		BaseContext:   func() context.Context { return ctrl.LoggerInto(context.Background(), klog.Background()) },
 		LeaseDuration: &f.leaseDuration,

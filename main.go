@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	goruntime "runtime"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,19 +23,22 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/metrics"
+	"github.com/capwin/cluster-api-provider-windows/internal/version"
 )
-
-// version is that of a release. The linker sets it.
-var version string
 
 func main() {
 	flags := newFlags(pflag.CommandLine)
 	pflag.Parse()
+	if flags.version {
+		fmt.Println(version.Line("manager"))
+		return
+	}
 	if err := errors.Join(checkVerbosity(flags.logs), logsv1.ValidateAndApply(flags.logs, nil), limitMemory()); err != nil {
 		fmt.Fprintf(os.Stderr, "start manager: %v\n", err)
 		os.Exit(2)
 	}
 	ctrl.SetLogger(klog.Background())
+	klog.Background().Info("Manager starts", "version", version.Get(), "controllers", flags.controllers)
 	if err := run(ctrl.SetupSignalHandler(), flags); err != nil {
 		klog.Background().Error(err, "Manager failed")
 		klog.FlushAndExit(klog.ExitFlushTimeout, 1)
@@ -55,7 +59,10 @@ func run(ctx context.Context, flags *managerFlags) error {
 	if err != nil {
 		return err
 	}
-	metrics.Build(version, flags.controllers)
+	if flags.contention {
+		goruntime.SetBlockProfileRate(1)
+	}
+	metrics.Build(version.Get(), flags.controllers)
 	mgr, err := ctrl.NewManager(restConfig, options)
 	if err != nil {
 		return fmt.Errorf("make manager: %w", err)

@@ -166,7 +166,7 @@ func discoveredServer(cluster map[string]any) (clusterv1.APIEndpoint, error) {
 	plain := (parsed.Path == "" || parsed.Path == "/") && parsed.RawQuery == "" && parsed.Fragment == "" && parsed.User == nil
 	if parsed.Scheme != "https" || parsed.Hostname() == "" || !plain {
 		return endpoint, step.Invalid(discoveryField,
-			"the server %q of the kubeconfig must be https, host and port only; %s", parsed.Redacted(), write)
+			"the server of the kubeconfig must be https, host and port only; %s", write)
 	}
 	port := parsed.Port()
 	if port == "" {
@@ -174,9 +174,13 @@ func discoveredServer(cluster map[string]any) (clusterv1.APIEndpoint, error) {
 	}
 	number, err := strconv.ParseInt(port, 10, 32)
 	if err != nil || number == 0 {
-		return endpoint, step.Invalid(discoveryField, "port %q of the kubeconfig's server is not valid; %s", port, write)
+		return endpoint, step.Invalid(discoveryField, "the port of the kubeconfig's server is not valid; %s", write)
 	}
-	return readEndpoint(discoveryField, clusterv1.APIEndpoint{Host: parsed.Hostname(), Port: int32(number)})
+	endpoint, err = readEndpoint(discoveryField, clusterv1.APIEndpoint{Host: parsed.Hostname(), Port: int32(number)})
+	if err != nil {
+		return endpoint, step.Invalid(discoveryField, "host or port of the kubeconfig's server is not valid; %s", write)
+	}
+	return endpoint, nil
 }
 
 func discoveredAuthority(cluster map[string]any) ([]byte, error) {
@@ -195,7 +199,7 @@ func discoveryText(endpoint clusterv1.APIEndpoint, ca []byte) (string, error) {
 	text, err := yaml.Marshal(kubeconfigFile{
 		APIVersion: "v1", Kind: "Config",
 		Clusters: []namedCluster{{Cluster: map[string]any{
-			serverKey: "https://" + endpoint.String(), authorityKey: base64.StdEncoding.EncodeToString(ca),
+			serverKey: "https://" + endpoint.String(), authorityKey: base64.StdEncoding.EncodeToString(step.OnlyCertificates(ca)),
 		}}},
 		Contexts: []map[string]any{}, Users: []map[string]any{},
 	})

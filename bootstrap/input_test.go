@@ -152,7 +152,7 @@ func TestRenderRefuses(t *testing.T) {
 		{"text as CA", "it pins nothing", withCA([]byte("hello")), ca, "there is no certificate"},
 		{
 			"key as CA", "somebody mixed up the keys of the Secret", withCA([]byte(key)),
-			ca, "a EC PRIVATE KEY does not belong here; use certificates only",
+			ca, "a private key does not belong here; use certificates only",
 		},
 		{"broken CA", "a pin of nothing would trust nobody", withCA([]byte(junk)), ca, "cannot be read"},
 		{"label without name", "the kubelet exits", withLabels("=x"), labels, `name ""`},

@@ -61,11 +61,11 @@ func TestSettingsRefused(t *testing.T) {
 			"login without a proxy", "windows.proxy", ofWindows(`proxy: {credentialsRef: {name: a}}`),
 			"there is no proxy for noProxy and credentialsRef",
 		},
-		{"star", "windows.proxy.noProxy", ofWindows(`proxy: {http: 'http://p:1', noProxy: ['*.local']}`), `"*.local" is not a host`},
+		{"star", "windows.proxy.noProxy", ofWindows(`proxy: {http: 'http://p:1', noProxy: ['*.local']}`), "entry 1 is not a host"},
 		{"host bits", "windows.proxy.noProxy", ofWindows(`proxy: {http: 'http://p:1', noProxy: [10.0.0.1/8]}`), "is not a host"},
-		{"odd exception", "windows.proxy.noProxy", ofWindows(`proxy: {http: 'http://p:1', noProxy: ['a,b']}`), `"a,b" is not a host`},
+		{"odd exception", "windows.proxy.noProxy", ofWindows(`proxy: {http: 'http://p:1', noProxy: ['a,b']}`), "entry 1 is not a host"},
 		{"no certificate", trust, withCertificate("a", "hello"), "there is no certificate"},
-		{"key as certificate", trust, withCertificate("a", key), "a PRIVATE KEY does not belong here"},
+		{"key as certificate", trust, withCertificate("a", key), "a private key does not belong here"},
 		{"broken certificate", trust, withCertificate("a", junk), "cannot be read"},
 		{"certificate without a name", trust, withCertificate("", string(firstCA)), `name "" is not valid`},
 		{"zone of the IANA", "windows.timeZone", ofWindows(`timeZone: Europe/Berlin`), `"Europe/Berlin" is not a time zone of Windows`},
@@ -121,7 +121,7 @@ func TestSettingsRefused(t *testing.T) {
 			"no password", registry + ".credentialsRef", withRegistry(`host: a.example.com, credentialsRef: {name: a}`),
 			noSecret + `"username"`,
 		},
-		{"odd mirror", registry, withRegistry(`host: a.example.com, mirrors: [{url: 'ftp://a'}]`), `mirror "ftp://a" is not a URL`},
+		{"odd mirror", registry, withRegistry(`host: a.example.com, mirrors: [{url: 'ftp://a'}]`), "mirrors[0] is not a URL"},
 	})
 }
 

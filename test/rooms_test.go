@@ -44,6 +44,7 @@ var rooms = []room{
 	{folder: "internal/cloud/vsphere/places", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/vsphere/clones", may: []string{"internal/cloud"}},
 	{folder: "internal/metrics"},
+	{folder: "internal/version"},
 	{folder: "internal/workload"},
 	{folder: "controllers/phase", may: []string{"internal/cloud"}},
 	{folder: "controllers/owner"},
@@ -59,7 +60,8 @@ var rooms = []room{
 	}},
 	{folder: "controllers/orphans", may: []string{"api", "internal/cloud", "controllers/owner"}},
 	{folder: ".", may: []string{"api", "bootstrap", "internal", "controllers"}},
-	{folder: "cmd", may: []string{"api", "bootstrap", "internal", "controllers", "config/crd"}},
+	{folder: "cmd", may: []string{"api", "bootstrap", "internal", "controllers", "cmd/clusterctl-windows/objects"}},
+	{folder: "cmd/clusterctl-windows/objects", may: []string{"api", "config/crd"}},
 	{folder: "config"},
 	{folder: "test", may: []string{everything}},
 }

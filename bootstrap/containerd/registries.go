@@ -79,7 +79,7 @@ func readRegistry(field string, wanted bootstrapv1.Registry, sources step.Conten
 		if _, err := step.Certificates(field+".caFrom", ca.Bytes, "PEM"); err != nil {
 			return read, err
 		}
-		read.ca, read.caPath = ca.Bytes, registryFolder(wanted.Host)+`\ca.crt`
+		read.ca, read.caPath = step.OnlyCertificates(ca.Bytes), registryFolder(wanted.Host)+`\ca.crt`
 	}
 	name := wanted.CredentialsRef.Name
 	if name == "" {
@@ -114,8 +114,9 @@ func addRegistries(p *step.Part, registries []registry) {
 	}
 	for i, one := range registries {
 		path := registryFolder(one.host) + `\hosts.toml`
-		p.Add(step.PhaseContainer, step.PrivateFile(fmt.Sprintf(
-			"registry-%d", i+1), step.ReasonContainerdConfigFailed, path, []byte(one.hosts)))
+		hosts := step.PrivateFile(fmt.Sprintf("registry-%d", i+1), step.ReasonContainerdConfigFailed, path, []byte(one.hosts))
+		hosts.Secret = strings.Contains(one.hosts, authorizationKey)
+		p.Add(step.PhaseContainer, hosts)
 	}
 }
 
@@ -135,11 +136,11 @@ func hostsFile(field string, wanted bootstrapv1.Registry, known map[string]acces
 		text.WriteString("server = 'https://" + wanted.Host + "'\n")
 	}
 	text.WriteString(known[wanted.Host].keys("header"))
-	for _, mirror := range wanted.Mirrors {
+	for i, mirror := range wanted.Mirrors {
 		parsed, err := url.Parse(mirror.URL)
 		if err != nil || !mirrorURL.MatchString(mirror.URL) {
 			return "", step.Invalid(field,
-				"mirror %q is not a URL that containerd accepts; use one such as https://mirror.example.com", mirror.URL)
+				"mirrors[%d] is not a URL that containerd accepts; use one such as https://mirror.example.com", i)
 		}
 		table := "host.'" + mirror.URL + "'"
 		text.WriteString("\n[" + table + "]\ncapabilities = ['pull', 'resolve']\n")
@@ -151,6 +152,9 @@ func hostsFile(field string, wanted bootstrapv1.Registry, known map[string]acces
 	return text.String(), nil
 }
 
+// authorizationKey begins the line with the credentials.
+const authorizationKey = "authorization = "
+
 // keys of a host; its header is a table and must come last.
 func (a access) keys(header string) string {
 	var text strings.Builder
@@ -158,7 +162,7 @@ func (a access) keys(header string) string {
 		text.WriteString("ca = '" + a.caPath + "'\n")
 	}
 	if a.authorization != "" {
-		text.WriteString("[" + header + "]\nauthorization = ['" + a.authorization + "']\n")
+		text.WriteString("[" + header + "]\n" + authorizationKey + "['" + a.authorization + "']\n")
 	}
 	return text.String()
 }

@@ -129,7 +129,7 @@ func checkProxy(field, address string) error {
 	}
 	if parsed, err := url.Parse(address); err != nil || parsed.Hostname() == "" || !proxyURL.MatchString(address) {
 		return step.Invalid(field,
-			"%q is not the URL of a proxy; use scheme, host and port only, such as http://proxy.example.com:3128", address)
+			"it is not the URL of a proxy; use scheme, host and port only, such as http://proxy.example.com:3128")
 	}
 	return nil
 }
@@ -137,10 +137,10 @@ func checkProxy(field, address string) error {
 // noProxy lists what is reached without a proxy: this machine, the cluster, then what the user adds.
 func noProxy(cluster, wanted []string) (string, error) {
 	entries := slices.Concat(near, cluster)
-	for _, entry := range wanted {
+	for i, entry := range wanted {
 		if !goodException(entry) {
 			return "", step.Invalid(proxyField+".noProxy",
-				"%q is not a host, domain, IP address or CIDR; use one such as .example.com or 10.0.0.0/8", entry)
+				"entry %d is not a host, domain, IP address or CIDR; use one such as .example.com or 10.0.0.0/8", i+1)
 		}
 		entries = append(entries, entry)
 	}

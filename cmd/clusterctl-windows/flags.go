@@ -21,9 +21,11 @@ var commands = []command{
 	{
 		name: "render", does: "write the files that a guest would get", usage: "render -f FILE --machine NAME -o DIR",
 		about: `Writes the files that the machine's guest would get to DIR, replacing those of an earlier call:
-  userdata   the exact bytes that cloudbase-init runs, including the bootstrap token
+  userdata   what cloudbase-init runs; with --show-secrets, the exact bytes
   metadata   on vSphere, the exact bytes that give the computer its name
-  node.json  the plan in userdata, indented for reading and comparing, with secrets masked
+  node.json  the plan in userdata, indented for reading and comparing
+Wherever a Secret has a value, userdata and node.json have a placeholder; --show-secrets writes the value. Certificates and
+the address of the API server are always shown.
 If FILE has the machine's bootstrap Secret, these are the files that the guest got, and a note says whether this release
 would render the same.`,
 		writes: true, run: render,
@@ -36,11 +38,13 @@ Secrets are masked.`,
 	},
 }
 
-const aboutFiles = `FILE must have the Cluster, Machine, WindowsMachine, WindowsBootstrapConfig, the Secret CLUSTER-ca, and the
-Secrets and ConfigMaps that the config refers to. Other objects are ignored. Instead of the Machine and its two objects,
-FILE may have a MachineDeployment and its two templates: NAME is then the name of a machine that it would make.
-The bootstrap token comes from the machine's bootstrap Secret or from a Secret of type bootstrap.kubernetes.io/token.
-If there is no token, or if an object has no UID yet, a placeholder is used and a note says so.
+const aboutFiles = `FILE must have the Cluster, Machine, WindowsMachine, WindowsBootstrapConfig, and the Secrets and ConfigMaps
+that the config refers to. Instead of the Machine and its two objects, FILE may have a MachineDeployment and its two templates: NAME
+is then the name of a machine that it would make. All objects of this provider and of Cluster API are checked; those that the
+machine does not need are not used.
+The cluster's CA comes from the Secret CLUSTER-ca, the bootstrap token from the machine's bootstrap Secret or from a Secret of
+type bootstrap.kubernetes.io/token. If there is no CA or no token, or if an object has no UID yet, a placeholder is used and a
+note says so: in a review, the files that you commit are enough.
 `
 
 // options are the values of the flags.
@@ -64,6 +68,7 @@ func overview() string {
 	for _, c := range commands {
 		fmt.Fprintf(&text, "  clusterctl windows %-40s %s\n", c.usage, c.does)
 	}
+	fmt.Fprintf(&text, "  clusterctl windows %-40s %s\n", "version", "print the version of this program")
 	text.WriteString("\nRun \"clusterctl windows COMMAND --help\" for the details of a command.\n")
 	return text.String()
 }
@@ -85,7 +90,7 @@ func (c command) flags() (*pflag.FlagSet, *options) {
 	flags.StringVarP(&o.namespace, "namespace", "n", "default", "`NAMESPACE` of objects without a namespace")
 	if c.writes {
 		flags.StringVarP(&o.folder, "output", "o", "", "`DIR` to write to, created if missing")
-		flags.BoolVar(&o.showSecrets, "show-secrets", false, "do not mask secrets in node.json")
+		flags.BoolVar(&o.showSecrets, "show-secrets", false, "write secrets in clear to userdata and node.json")
 	}
 	return flags, o
 }

@@ -10,6 +10,10 @@ import (
 )
 
 func sayFile(s *plan.File) string {
+	if s.Secret {
+		// Its size would be that of the placeholders.
+		return fmt.Sprintf("writes %s, with secrets%s", s.Path, access(s.Access))
+	}
 	size := len(s.Content)
 	if s.Text != nil {
 		size = len(s.Text.String())

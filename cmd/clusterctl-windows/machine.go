@@ -13,7 +13,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
-	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/objects"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 )
 
@@ -27,10 +27,11 @@ type machine struct {
 	token    string
 	sources  map[string][]byte
 	identity cloud.Identity
-	// userData is the guest's, planJSON is the plan in it, and plan is the same plan decoded. Both plans are nil if another
-	// release rendered the user data and this release cannot read it.
-	userData, planJSON []byte
-	plan               *plan.Plan
+	// guest is what the guest gets, and shown is the same without secrets. Nothing else is printed or written, unless the user
+	// asks for secrets. It is empty if this release cannot read the plan.
+	guest, shown guest
+	// withoutCA is set if the CA is a placeholder.
+	withoutCA *objects.MissingError
 	// stored is the user data in the machine's bootstrap Secret, storedIn, if there is one.
 	stored   []byte
 	storedIn types.NamespacedName
@@ -40,8 +41,8 @@ type machine struct {
 
 // gather collects what the controllers would. It replaces values that an API server or a controller has not set yet by
 // placeholders, and notes each one.
-func gather(o *objects, opts options) (*machine, error) {
-	if err := admit(o); err != nil {
+func gather(o *objects.Set, opts options) (*machine, error) {
+	if err := o.Admit(); err != nil {
 		return nil, err
 	}
 	m, err := findMachine(o, opts.machine)
@@ -71,31 +72,40 @@ func gather(o *objects, opts options) (*machine, error) {
 			"but status.networkInterfaces lacks their MACs or addresses; "+
 			"export the object once its status has them, or set status.networkInterfaces", m.owner.Namespace, m.windows.Name)
 	}
+	m.noteAuthority()
 	return m, m.renderAnew()
 }
 
 func (m *machine) renderAnew() error {
-	rendered, planJSON, err := m.render()
-	if err != nil {
-		return err
-	}
-	m.userData, m.plan, m.planJSON = rendered.Bytes(), rendered.Plan(), planJSON
-	return nil
+	var err error
+	m.guest, m.shown, err = m.render()
+	return err
 }
 
-// render calls Render with the same input as the controller of WindowsBootstrapConfig.
-func (m *machine) render() (rendered bootstrap.UserData, planJSON []byte, err error) {
-	rendered, err = bootstrap.Render(bootstrap.Input{
+// render calls Render with the same input as the controller of WindowsBootstrapConfig. What is shown is rendered from an input
+// without secrets, so that it does not matter how they are escaped or encoded.
+func (m *machine) render() (full, shown guest, err error) {
+	in := bootstrap.Input{
 		Cluster: m.cluster, Machine: m.owner, WindowsMachine: m.windows, Config: m.config, ClusterCA: m.ca, Token: m.token,
 		Sources: m.sources,
-	})
-	for _, warning := range rendered.Warnings() {
+	}
+	if full, _, err = renderGuest(in); err != nil {
+		return full, shown, err
+	}
+	shown, warnings, err := renderGuest(bootstrap.Masked(in))
+	for _, warning := range warnings {
 		m.note("%s", warning)
 	}
-	if err == nil {
-		planJSON, err = rendered.Plan().Encode()
+	return full, shown, err
+}
+
+func renderGuest(in bootstrap.Input) (guest, []string, error) {
+	rendered, err := bootstrap.Render(in)
+	if err != nil {
+		return guest{}, nil, err
 	}
-	return rendered, planJSON, err
+	planJSON, err := rendered.Plan().Encode()
+	return guest{rendered.Bytes(), planJSON, rendered.Plan()}, rendered.Warnings(), err
 }
 
 // name names the Machine in messages.
@@ -107,11 +117,11 @@ func (m *machine) note(format string, args ...any) {
 
 // findMachine returns the Machine of this name, or makes one as a MachineDeployment would. It may return a machine with an
 // error: then only the owner is known, which is enough to look for other missing objects.
-func findMachine(o *objects, name string) (*machine, error) {
-	machines := named(o.ofKind("Machine"), name)
+func findMachine(o *objects.Set, name string) (*machine, error) {
+	machines := named(o.OfKind("Machine"), name)
 	if len(machines) > 1 {
 		return nil, fmt.Errorf("%s has several Machines of this name: %s; use --machine NAMESPACE/NAME, and keep each Machine once",
-			o.source, list(machines))
+			o.Source, list(machines))
 	}
 	if len(machines) == 1 {
 		return fromMachine(o, machines[0])
@@ -124,26 +134,26 @@ func findMachine(o *objects, name string) (*machine, error) {
 }
 
 // named returns the objects with a name, which may begin with the namespace.
-func named(all []object, name string) []object {
-	var found []object
+func named(all []objects.Object, name string) []objects.Object {
+	var found []objects.Object
 	for _, one := range all {
-		if one.key.Name == name || one.key.String() == name {
+		if one.Key.Name == name || one.Key.String() == name {
 			found = append(found, one)
 		}
 	}
 	return found
 }
 
-func list(all []object) string {
+func list(all []objects.Object) string {
 	var names []string
 	for _, one := range all {
-		names = append(names, one.key.String())
+		names = append(names, one.Key.String())
 	}
 	return strings.Join(names, ", ")
 }
 
-func fromMachine(o *objects, one object) (*machine, error) {
-	owner, err := decode[clusterv1.Machine](one)
+func fromMachine(o *objects.Set, one objects.Object) (*machine, error) {
+	owner, err := objects.Decode[clusterv1.Machine](one)
 	if err != nil {
 		return nil, err
 	}
@@ -154,8 +164,8 @@ func fromMachine(o *objects, one object) (*machine, error) {
 		return nil, err
 	}
 	var noWindows, noConfig error
-	m.windows, noWindows = load[infrav1.WindowsMachine](o, infrastructure.Kind, keyOf(infrastructure, owner.Namespace))
-	m.config, noConfig = load[bootstrapv1.WindowsBootstrapConfig](o, config.Kind, keyOf(config, owner.Namespace))
+	m.windows, noWindows = objects.Load[infrav1.WindowsMachine](o, infrastructure.Kind, keyOf(infrastructure, owner.Namespace))
+	m.config, noConfig = objects.Load[bootstrapv1.WindowsBootstrapConfig](o, config.Kind, keyOf(config, owner.Namespace))
 	return m, errors.Join(noWindows, noConfig)
 }
 
@@ -163,7 +173,7 @@ func keyOf(ref clusterv1.ContractVersionedObjectReference, namespace string) typ
 	return types.NamespacedName{Namespace: namespace, Name: ref.Name}
 }
 
-func wantKind(of object, ref clusterv1.ContractVersionedObjectReference, kind string) error {
+func wantKind(of objects.Object, ref clusterv1.ContractVersionedObjectReference, kind string) error {
 	if ref.Kind == kind {
 		return nil
 	}
@@ -177,26 +187,6 @@ func wantKind(of object, ref clusterv1.ContractVersionedObjectReference, kind st
 func refuseControlPlane(m *machine) error {
 	if _, ok := m.owner.Labels[clusterv1.MachineControlPlaneLabel]; ok {
 		return fmt.Errorf("%s is a control-plane machine; control planes must run on Linux", m.name())
-	}
-	return nil
-}
-
-// loadAuthority reads the CA that the node will trust. It is not needed if the config has a kubeconfig with a CA of its own.
-func (m *machine) loadAuthority(o *objects) error {
-	if m.config != nil && m.config.Spec.Discovery.KubeconfigFrom.Secret.Name != "" {
-		return nil
-	}
-	key := types.NamespacedName{Namespace: m.owner.Namespace, Name: m.owner.Spec.ClusterName + "-ca"}
-	secret, err := load[corev1.Secret](o, "Secret", key)
-	if _, missing := errors.AsType[*missingError](err); missing {
-		return fmt.Errorf("%w (only its tls.crt is needed; remove tls.key, the private key)", err)
-	}
-	if err != nil {
-		return err
-	}
-	if m.ca = valueOf(secret, corev1.TLSCertKey); len(m.ca) == 0 {
-		return fmt.Errorf("%s has no value for the key %s; set it to the cluster's CA in PEM",
-			object{kind: "Secret", key: key}, corev1.TLSCertKey)
 	}
 	return nil
 }

@@ -1,8 +1,8 @@
 // Command clusterctl-windows shows, offline, what a Windows machine will get and what it will do with it. It is a plugin of
 // clusterctl: "clusterctl windows".
 //
-// It reads objects from files (objects.go), checks them as an API server would (admission.go), and collects what the
-// controllers would (machine.go, templates.go, sources.go, cluster.go, token.go, clouds.go). Then it calls bootstrap.Render, or
+// It reads objects from files and checks them as an API server would (objects/), and collects what the controllers would
+// (machine.go, templates.go, sources.go, cluster.go, token.go, clouds.go). Then it calls bootstrap.Render, or
 // takes the user data that the guest already got (stored.go), and writes files (render.go, mask.go) or prints the plan in words
 // (plan.go, sentences.go, kinds.go).
 package main
@@ -14,6 +14,9 @@ import (
 	"os"
 
 	"github.com/spf13/pflag"
+
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/objects"
+	"github.com/capwin/cluster-api-provider-windows/internal/version"
 )
 
 func main() {
@@ -55,6 +58,9 @@ func dispatch(args []string, s streams) error {
 	case "-h", "--help", "help":
 		fmt.Fprint(s.out, overview())
 		return nil
+	case "--version", "version":
+		fmt.Fprintln(s.out, version.Line("clusterctl-windows"))
+		return nil
 	}
 	for _, c := range commands {
 		if c.name == args[0] {
@@ -73,7 +79,7 @@ func (c command) start(args []string, s streams) error {
 	if err != nil {
 		return &usageError{problem: err.Error(), help: c.help()}
 	}
-	found, err := readObjects(o, s.in)
+	found, err := objects.Read(o.files, o.namespace, s.in)
 	if err != nil {
 		return err
 	}

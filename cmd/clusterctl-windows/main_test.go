@@ -151,3 +151,13 @@ func TestWhereObjectsComeFrom(t *testing.T) {
 	split := call(t, rest, "plan", "-f", half, "-f", "-", "--machine", machineName)
 	expect.Same(t, "two files", want, split)
 }
+
+func TestVersion(t *testing.T) {
+	for _, way := range []string{"version", "--version"} {
+		got := call(t, "", way)
+		said := strings.HasPrefix(got.Out, "clusterctl-windows ") && strings.Contains(got.Out, ", go1.")
+		if got.Code != exitDone || got.Err != "" || !said {
+			t.Errorf("%s: got %+v", way, got)
+		}
+	}
+}

@@ -6,16 +6,107 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
 )
 
+// guest is what a guest gets.
+type guest struct {
+	// userData is what cloudbase-init runs, planJSON is the plan in it, and plan is the same plan decoded. Both plans are nil if
+	// another release rendered the user data and this release cannot read it.
+	userData, planJSON []byte
+	plan               *plan.Plan
+}
+
+// masked is the replacement for a secret in user data that was rendered before.
 const masked = "[hidden]"
 
-// mask hides secrets in a text. It begins with the longest, because a secret may be part of another one.
-func mask(text string, secrets []string) string {
-	secrets = slices.SortedFunc(slices.Values(secrets), func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+// hide returns a guest without secrets, for a guest with a plan from an earlier rendering. The secrets in such a plan are in
+// files that it marks, in URLs of variables, and in its list of texts that reports do not show.
+func hide(stored guest) (guest, error) {
+	clean, err := plan.Decode(stored.planJSON)
+	if err != nil {
+		return guest{}, err
+	}
+	for _, phase := range append(clean.Phases, clean.EveryBoot...) {
+		for _, step := range phase.Steps {
+			hideStep(step)
+		}
+	}
+	secrets := clean.Redact
+	clean.Redact = []string{masked} // how many there are depends on how long they are
+	data, err := clean.Encode()
+	if err != nil {
+		return guest{}, err
+	}
+	if data, err = hideTexts(data, secrets); err != nil {
+		return guest{}, err
+	}
+	if clean, err = plan.Decode(data); err != nil {
+		return guest{}, errors.New("a secret is also a word that the plan needs")
+	}
+	return guest{userData: scripts.UserData(data), planJSON: data, plan: clean}, nil
+}
+
+// login matches user and password in a URL.
+var login = regexp.MustCompile(`://[^/]*@`)
+
+// hideStep hides the content of a file with secrets, and logins in URLs of variables.
+func hideStep(step plan.Step) {
+	switch step := step.(type) {
+	case *plan.File:
+		if step.Secret {
+			step.Text, step.Content = plan.Text(masked), nil
+		}
+	case *plan.Environment:
+		for name, value := range step.Variables {
+			for i := range value {
+				value[i].Text = login.ReplaceAllString(value[i].Text, "://"+masked+"@")
+			}
+			step.Variables[name] = value
+		}
+	}
+}
+
+// hideTexts replaces secrets in all texts of a JSON document but its names, and whole texts that have one in base64. It works on
+// the decoded texts, so that it does not matter how a secret is escaped.
+func hideTexts(data []byte, secrets []string) ([]byte, error) {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	var tree any
+	if err := decoder.Decode(&tree); err != nil {
+		return nil, fmt.Errorf("hide secrets: %w", err)
+	}
+	longestFirst := func(a, b string) int { return cmp.Compare(len(b), len(a)) } // a secret may be part of another one
+	secrets = slices.SortedFunc(slices.Values(secrets), longestFirst)
+	return json.Marshal(hideIn(tree, func(text string) string { return hideText(text, secrets) }))
+}
+
+func hideIn(node any, hidden func(string) string) any {
+	switch node := node.(type) {
+	case string:
+		return hidden(node)
+	case []any:
+		for i := range node {
+			node[i] = hideIn(node[i], hidden)
+		}
+	case map[string]any:
+		for name, value := range node {
+			node[name] = hideIn(value, hidden)
+		}
+	}
+	return node
+}
+
+func hideText(text string, secrets []string) string {
+	if decoded, err := base64.StdEncoding.DecodeString(text); err == nil && holdsAny(string(decoded), secrets) {
+		return masked
+	}
 	for _, secret := range secrets {
 		if secret != "" {
 			text = strings.ReplaceAll(text, secret, masked)
@@ -24,47 +115,6 @@ func mask(text string, secrets []string) string {
 	return text
 }
 
-// jsonString matches a string in JSON. A quote outside a string always begins one.
-var jsonString = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
-
-// maskJSON hides secrets in the strings of JSON and leaves all other bytes unchanged.
-func maskJSON(data []byte, secrets []string) ([]byte, error) {
-	var all strings.Builder
-	clean := jsonString.ReplaceAllFunc(data, func(quoted []byte) []byte {
-		text := maskString(quoted, secrets)
-		all.WriteString(unquote(text))
-		return text
-	})
-	if joined := all.String(); mask(joined, secrets) != joined {
-		return nil, errors.New("a secret is split over several texts and cannot be masked; use --show-secrets to write it in clear")
-	}
-	return clean, nil
-}
-
-// maskString hides secrets in a string, and all of the string if a secret is in its base64-decoded form only.
-func maskString(quoted []byte, secrets []string) []byte {
-	text := unquote(quoted)
-	clean := mask(text, secrets)
-	if decoded, err := base64.StdEncoding.DecodeString(text); err == nil && mask(string(decoded), secrets) != string(decoded) {
-		clean = masked
-	}
-	if clean == text {
-		return quoted
-	}
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if encoder.Encode(clean) != nil {
-		return []byte(`"` + masked + `"`)
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
-}
-
-// unquote decodes a JSON string, and returns anything else unchanged.
-func unquote(quoted []byte) string {
-	var text string
-	if json.Unmarshal(quoted, &text) != nil {
-		return string(quoted)
-	}
-	return text
+func holdsAny(text string, secrets []string) bool {
+	return slices.ContainsFunc(secrets, func(secret string) bool { return secret != "" && strings.Contains(text, secret) })
 }

@@ -12,7 +12,10 @@ import (
 )
 
 func printPlan(m *machine, _ options, s streams) error {
-	p := m.plan
+	p := m.shown.plan
+	if p == nil && m.guest.plan != nil {
+		return fmt.Errorf("the plan in Secret %s is not shown; use render with --show-secrets", m.storedIn)
+	}
 	if p == nil {
 		return fmt.Errorf("this release cannot read the plan in Secret %s; use the release that rendered it", m.storedIn)
 	}
@@ -22,20 +25,20 @@ func printPlan(m *machine, _ options, s streams) error {
 	return err
 }
 
-// tell returns the plan in words, without its secrets.
+// tell returns the plan in words.
 func tell(p *plan.Plan) string {
 	var text strings.Builder
 	tellFrame(&text, p)
 	for i, phase := range p.Phases {
-		tellPhase(&text, fmt.Sprint(i+1), phase, p.Redact)
+		tellPhase(&text, fmt.Sprint(i+1), phase)
 	}
 	if len(p.EveryBoot) > 0 {
 		text.WriteString("\nAt every later boot:\n")
 	}
 	for i, phase := range p.EveryBoot {
-		tellPhase(&text, fmt.Sprintf("B%d", i+1), phase, p.Redact)
+		tellPhase(&text, fmt.Sprintf("B%d", i+1), phase)
 	}
-	return mask(text.String(), p.Redact)
+	return text.String()
 }
 
 // The defaults of an interpreter, which apply to 0.
@@ -75,11 +78,10 @@ func tellChannel(channel plan.Channel) string {
 	return "the serial port " + channel.Port
 }
 
-// tellPhase masks a sentence before it joins its lines, because a secret may have several lines.
-func tellPhase(text *strings.Builder, number string, phase plan.Phase, secrets []string) {
+func tellPhase(text *strings.Builder, number string, phase plan.Phase) {
 	fmt.Fprintf(text, "\n%s. %s\n", number, phase.Name)
 	for i, step := range phase.Steps {
-		fmt.Fprintf(text, "   %s.%d %s: %s.\n", number, i+1, step.Base().Name, oneLine(mask(sentenceOf(step), secrets)))
+		fmt.Fprintf(text, "   %s.%d %s: %s.\n", number, i+1, step.Base().Name, oneLine(sentenceOf(step)))
 		fmt.Fprintf(text, "       %s.\n", endOf(step))
 	}
 }

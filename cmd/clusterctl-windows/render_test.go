@@ -68,13 +68,13 @@ func TestMachineOfTemplatesGetsTheSame(t *testing.T) {
 	in.Config.Spec.BootstrapDeadlineSeconds = 1500
 	in.Token = placeholderToken
 	want := expect.Got(bootstrap.Render(in))(t)
-	files := rendered(t, t.TempDir(), readText(t, gitFile), "--machine", "blue-windows-1")
+	files := rendered(t, t.TempDir(), readText(t, gitFile), "--machine", "blue-windows-1", "--show-secrets")
 	if files["userdata"] != string(want.Bytes()) {
 		t.Error("userdata is not what the controller would make")
 	}
 	name := in.WindowsMachine.Status.ComputerName
-	if !strings.Contains(files["metadata"], name) || strings.Contains(files["node.json"], placeholderToken) {
-		t.Errorf("metadata is %s, or node.json shows the token", files["metadata"])
+	if !strings.Contains(files["metadata"], name) {
+		t.Errorf("metadata is %s", files["metadata"])
 	}
 }
 
@@ -126,15 +126,21 @@ func TestRenderIsDeterministic(t *testing.T) {
 func TestRenderMasksSecrets(t *testing.T) {
 	files := rendered(t, t.TempDir(), readText(t, machineFile), "--machine", machineName)
 	node := files["node.json"]
-	if strings.Contains(node, testSecret) || strings.Contains(node, "abcdef.") || !strings.Contains(node, masked) {
+	if strings.Contains(node, testSecret) || strings.Contains(node, "abcdef.") || !strings.Contains(node, bootstrap.MaskedToken) {
 		t.Error("the token in node.json is not masked")
 	}
 	plain := rendered(t, t.TempDir(), readText(t, machineFile), "--machine", machineName, "--show-secrets")
-	if strings.ReplaceAll(strings.ReplaceAll(plain["node.json"], testToken, masked), testSecret, masked) != node {
+	hidden := strings.ReplaceAll(plain["node.json"], testToken, bootstrap.MaskedToken)
+	if strings.ReplaceAll(hidden, testSecret, strings.TrimPrefix(bootstrap.MaskedToken, "hidden.")) != node {
 		t.Error("more than the token is masked")
 	}
-	if plain["userdata"] != files["userdata"] {
-		t.Error("the flag changes what the guest gets")
+	if plain["userdata"] != string(ofController(t)) {
+		t.Error("with the flag, userdata is not what the guest gets")
+	}
+	var compact bytes.Buffer
+	expect.OK(t, json.Compact(&compact, []byte(node)))
+	if string(expect.Got(scripts.Plan([]byte(files["userdata"])))(t)) != compact.String() {
+		t.Error("userdata does not have the plan of node.json")
 	}
 }
 
@@ -204,31 +210,20 @@ func TestRenderIntoAFile(t *testing.T) {
 	}
 }
 
-func TestMaskJSON(t *testing.T) {
-	secrets := []string{"secret-part", "id.secret-part", `quo"te\d-secret`, "<html>&secret"}
-	quotedSecret, _ := json.Marshal(secrets[2])
-	cases := map[string]struct{ reason, in, want string }{
-		"alone":     {"the simplest case", `{"a":"secret-part"}`, `{"a":"[hidden]"}`},
-		"within":    {"the rest of the text stays readable", `["--token=id.secret-part x"]`, `["--token=[hidden] x"]`},
-		"as a name": {"names are strings too", `{"secret-part":1}`, `{"[hidden]":1}`},
-		"escaped":   {"JSON escapes characters", string(quotedSecret), `"[hidden]"`},
-		"html":      {"Go escapes more characters", `"a\u003chtml\u003e\u0026secret"`, `"a[hidden]"`},
-		"in base64": {
-			"content of files is in base64", `"` + base64.StdEncoding.EncodeToString([]byte("x secret-part")) + `"`,
-			`"[hidden]"`,
-		},
-		"none":       {"nothing else is changed", `{"b" : "C:\\x \u003c", "a":[1, null]}`, `{"b" : "C:\\x \u003c", "a":[1, null]}`},
-		"two of one": {"each of them", `"secret-part secret-part"`, `"[hidden] [hidden]"`},
-	}
-	for name, c := range cases {
+func TestHideText(t *testing.T) {
+	secrets := []string{"secret-part", "id.secret-part", `quo"te\d-secret`, "first\nsecond"}
+	for name, c := range map[string]struct{ reason, in, want string }{
+		"within":     {"the rest of the text stays readable", "--token=id.secret-part x", "--token=[hidden] x"},
+		"escaped":    {"JSON escapes characters", `a quo"te\d-secret`, "a [hidden]"},
+		"lines":      {"a secret may have several", "a=first\nsecond", "a=[hidden]"},
+		"in base64":  {"content of files is in base64", base64.StdEncoding.EncodeToString([]byte("x secret-part")), "[hidden]"},
+		"none":       {"nothing else is changed", "secret", "secret"},
+		"two of one": {"each of them", "secret-part secret-part", "[hidden] [hidden]"},
+	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := maskJSON([]byte(c.in), secrets)
-			if err != nil || string(got) != c.want {
-				t.Errorf("%s: got %s, %v, want %s", c.reason, got, err, c.want)
-			}
+			data := expect.Got(json.Marshal(map[string]any{"key": []any{c.in, 1}}))(t)
+			want := string(expect.Got(json.Marshal(map[string]any{"key": []any{c.want, 1}}))(t))
+			expect.Same(t, c.reason, want, string(expect.Got(hideTexts(data, secrets))(t)))
 		})
-	}
-	if got, err := maskJSON([]byte(`["secret-","part"]`), secrets); err == nil {
-		t.Errorf("a secret in two texts is not masked: %s", got)
 	}
 }

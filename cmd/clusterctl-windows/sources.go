@@ -8,10 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/objects"
 )
 
 // loadSources reads the Secrets and ConfigMaps that the config refers to. It returns all errors at once.
-func (m *machine) loadSources(o *objects) error {
+func (m *machine) loadSources(o *objects.Set) error {
 	if m.config == nil {
 		return nil // findMachine has returned this error already
 	}
@@ -21,8 +22,8 @@ func (m *machine) loadSources(o *objects) error {
 		key := types.NamespacedName{Namespace: m.config.Namespace, Name: source.Name}
 		data, err := contentOf(o, source, key)
 		if err == nil && len(data) == 0 {
-			err = fmt.Errorf("%s has no value for the key %s, which the config refers to",
-				object{kind: source.Kind, key: key}, source.Key)
+			err = fmt.Errorf("%s has no value for the key %s, which the config refers to; write %s",
+				objects.Object{Kind: source.Kind, Key: key}, source.Key, whereToWrite(source))
 		}
 		errs = append(errs, err)
 		m.sources[source.String()] = data
@@ -30,15 +31,23 @@ func (m *machine) loadSources(o *objects) error {
 	return errors.Join(errs...)
 }
 
-func contentOf(o *objects, source bootstrap.Source, key types.NamespacedName) ([]byte, error) {
+// whereToWrite says where in the Secret or ConfigMap the value belongs.
+func whereToWrite(source bootstrap.Source) string {
 	if source.Kind == bootstrap.SourceSecret {
-		secret, err := load[corev1.Secret](o, "Secret", key)
+		return fmt.Sprintf("it to stringData.%s, or in base64 to data.%s", source.Key, source.Key)
+	}
+	return "it to data." + source.Key
+}
+
+func contentOf(o *objects.Set, source bootstrap.Source, key types.NamespacedName) ([]byte, error) {
+	if source.Kind == bootstrap.SourceSecret {
+		secret, err := objects.Load[corev1.Secret](o, "Secret", key)
 		if err != nil {
 			return nil, err
 		}
 		return valueOf(secret, source.Key), nil
 	}
-	configMap, err := load[corev1.ConfigMap](o, "ConfigMap", key)
+	configMap, err := objects.Load[corev1.ConfigMap](o, "ConfigMap", key)
 	if err != nil {
 		return nil, err
 	}

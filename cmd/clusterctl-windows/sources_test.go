@@ -48,7 +48,7 @@ func TestWarningsAreNotes(t *testing.T) {
 
 func TestSources(t *testing.T) {
 	for name, test := range map[string]struct{ reason, more, out, err string }{
-		"there":   {"a file from a Secret is part of the plan", appSecret, `writes C:\app\license.txt, 20 bytes`, ""},
+		"there":   {"a file from a Secret is part of the plan", appSecret, `writes C:\app\license.txt, with secrets`, ""},
 		"missing": {"the message has the command that prints the missing object", "", "", "kubectl get secret app -n team-a -o yaml"},
 		"empty": {
 			"the message names the missing key", strings.Replace(appSecret, "license:", "other:", 1), "",

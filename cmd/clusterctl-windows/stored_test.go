@@ -67,6 +67,10 @@ func TestStoredUserDataOfAnotherRelease(t *testing.T) {
 	objects, folder := withSecret(t, []byte("#ps1_sysnative\nexit 0\n")), t.TempDir()
 	rendered(t, folder, readText(t, machineFile), "--machine", machineName)
 	files := rendered(t, folder, objects, "--machine", machineName)
+	if len(files) != 1 || files["metadata"] == "" {
+		t.Errorf("without --show-secrets, files are %v", files)
+	}
+	files = rendered(t, folder, objects, "--machine", machineName, "--show-secrets")
 	if _, left := files["node.json"]; left || files["userdata"] != "#ps1_sysnative\nexit 0\n" || files["metadata"] == "" {
 		t.Errorf("files are %v", files)
 	}

@@ -13,16 +13,17 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/objects"
 )
 
 // findDeployment finds the MachineDeployment that would make a machine of this name. Any name is accepted if there is only one
 // MachineDeployment and no Machine whose name could be misspelled.
-func findDeployment(o *objects, name string) (*clusterv1.MachineDeployment, error) {
+func findDeployment(o *objects.Set, name string) (*clusterv1.MachineDeployment, error) {
 	deployments, err := windowsDeployments(o)
 	if err != nil {
 		return nil, err
 	}
-	if len(deployments) == 1 && len(o.ofKind("Machine")) == 0 {
+	if len(deployments) == 1 && len(o.OfKind("Machine")) == 0 {
 		return deployments[0], nil
 	}
 	var best *clusterv1.MachineDeployment
@@ -37,10 +38,10 @@ func findDeployment(o *objects, name string) (*clusterv1.MachineDeployment, erro
 	return best, nil
 }
 
-func windowsDeployments(o *objects) ([]*clusterv1.MachineDeployment, error) {
+func windowsDeployments(o *objects.Set) ([]*clusterv1.MachineDeployment, error) {
 	var found []*clusterv1.MachineDeployment
-	for _, one := range o.ofKind("MachineDeployment") {
-		deployment, err := decode[clusterv1.MachineDeployment](one)
+	for _, one := range o.OfKind("MachineDeployment") {
+		deployment, err := objects.Decode[clusterv1.MachineDeployment](one)
 		if err != nil {
 			return nil, err
 		}
@@ -60,9 +61,9 @@ func makes(deployment *clusterv1.MachineDeployment, name string) bool {
 }
 
 // unknownMachine returns an error that lists the machines in the files.
-func unknownMachine(o *objects, deployments []*clusterv1.MachineDeployment, name string) error {
+func unknownMachine(o *objects.Set, deployments []*clusterv1.MachineDeployment, name string) error {
 	var there []string
-	if machines := o.ofKind("Machine"); len(machines) > 0 {
+	if machines := o.OfKind("Machine"); len(machines) > 0 {
 		there = append(there, "Machines "+list(machines))
 	}
 	for _, one := range deployments {
@@ -74,26 +75,27 @@ func unknownMachine(o *objects, deployments []*clusterv1.MachineDeployment, name
 	}
 	short := name[strings.LastIndex(name, "/")+1:]
 	return fmt.Errorf("cannot find Machine %s in %s, which has %s; add the output of: kubectl get machine %s -o yaml",
-		name, o.source, strings.Join(there, "; "), short)
+		name, o.Source, strings.Join(there, "; "), short)
 }
 
 // fromDeployment makes the objects that Cluster API would make from the deployment's templates.
-func fromDeployment(o *objects, deployment *clusterv1.MachineDeployment, name string) (*machine, error) {
+func fromDeployment(o *objects.Set, deployment *clusterv1.MachineDeployment, name string) (*machine, error) {
 	template := deployment.Spec.Template
-	made := object{kind: "MachineDeployment", key: types.NamespacedName{Namespace: deployment.Namespace, Name: deployment.Name}}
+	made := objects.Object{Kind: "MachineDeployment"}
+	made.Key = types.NamespacedName{Namespace: deployment.Namespace, Name: deployment.Name}
 	infrastructure, config := template.Spec.InfrastructureRef, template.Spec.Bootstrap.ConfigRef
 	if err := wantKind(made, config, "WindowsBootstrapConfigTemplate"); err != nil {
 		return nil, err
 	}
 	name = strings.TrimPrefix(name, deployment.Namespace+"/")
 	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
-		return nil, fmt.Errorf("%q is not a valid name for a Machine: %s", name, problems[0])
+		return nil, fmt.Errorf("%q is not a valid name for a Machine: %s", name, objects.WithoutPattern(problems[0]))
 	}
 	m := &machine{owner: newOwner(deployment, name)}
-	m.note("Machine %s does not exist yet; showing the one that MachineDeployment %s would make", name, made.key)
-	windowsKey, configKey := keyOf(infrastructure, made.key.Namespace), keyOf(config, made.key.Namespace)
-	windowsTemplate, noWindows := load[infrav1.WindowsMachineTemplate](o, infrastructure.Kind, windowsKey)
-	configTemplate, noConfig := load[bootstrapv1.WindowsBootstrapConfigTemplate](o, config.Kind, configKey)
+	m.note("Machine %s does not exist yet; showing the one that MachineDeployment %s would make", name, made.Key)
+	windowsKey, configKey := keyOf(infrastructure, made.Key.Namespace), keyOf(config, made.Key.Namespace)
+	windowsTemplate, noWindows := objects.Load[infrav1.WindowsMachineTemplate](o, infrastructure.Kind, windowsKey)
+	configTemplate, noConfig := objects.Load[bootstrapv1.WindowsBootstrapConfigTemplate](o, config.Kind, configKey)
 	if err := errors.Join(noWindows, noConfig); err != nil {
 		return m, err
 	}

@@ -95,7 +95,7 @@ func (b build) toolchain() (string, error) {
 }
 
 func (b build) compile(p platform, toolchain, file string) error {
-	linked := "-s -w -buildid= -X main.version=" + b.version
+	linked := "-s -w -buildid= -X github.com/capwin/cluster-api-provider-windows/internal/version.release=" + b.version
 	arguments := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", linked, "-o", file, "."}
 	command := exec.Command("go", arguments...) //nolint:noctx,gosec // because main has no context, and the arguments are ours
 	command.Dir = b.source

@@ -40,10 +40,20 @@ type component struct {
 	kind         string
 	providerType string
 	files        []string
+	flavors      map[string]string
+}
+
+// flavors are other names of templates: the default flavor, and the one that a user of any cloud tries first.
+var flavors = map[string]string{
+	"cluster-template.yaml":         "templates/cluster-template-windows-vsphere.yaml",
+	"cluster-template-windows.yaml": "templates/cluster-template-windows-vsphere.yaml",
 }
 
 var components = []component{
-	{kind: "infrastructure", providerType: "InfrastructureProvider", files: []string{"metadata.yaml", "templates/*.yaml"}},
+	{
+		kind: "infrastructure", providerType: "InfrastructureProvider",
+		files: []string{"metadata.yaml", "templates/*.yaml"}, flavors: flavors,
+	},
 	{kind: "bootstrap", providerType: "BootstrapProvider", files: []string{"metadata.yaml"}},
 }
 
@@ -67,8 +77,8 @@ func (r release) write() error {
 	if err := r.writeConfig(config); err != nil {
 		return fmt.Errorf("write %s: %w", config, err)
 	}
-	fmt.Printf("wrote %s; use it with: clusterctl --config %s generate cluster NAME -i windows:%s --flavor windows-vsphere "+
-		"--kubernetes-version VERSION\n",
+	fmt.Printf("wrote %s; use it with: clusterctl --config %s generate cluster NAME --infrastructure windows:%s "+
+		"--target-namespace NAMESPACE --kubernetes-version VERSION\n",
 		r.out, config, r.version)
 	if r.built == "" {
 		return nil
@@ -110,6 +120,11 @@ func (r release) writeComponent(c component) error {
 			return err
 		}
 	}
+	for name, source := range c.flavors {
+		if err := r.copyAs(c, filepath.Join(r.source, source), name); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -130,15 +145,19 @@ func (r release) copy(c component, pattern string) error {
 		return err
 	}
 	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(r.folder(c), filepath.Base(file)), content, 0o600); err != nil {
+		if err := r.copyAs(c, file, filepath.Base(file)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (r release) copyAs(c component, file, name string) error {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(r.folder(c), name), content, 0o600)
 }
 
 // writeConfig writes the clusterctl configuration. clusterctl needs absolute paths.

@@ -12,7 +12,6 @@ package metrics
 
 import (
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -69,11 +68,8 @@ var (
 	}, []string{"cluster_name"}))
 )
 
-// Build says which manager this is. The version is that of the release, or what Go knows of the source.
+// Build says which manager this is.
 func Build(version string, controllers []string) {
-	if info, ok := debug.ReadBuildInfo(); ok && version == "" {
-		version = info.Main.Version
-	}
 	build.WithLabelValues(version, runtime.Version(), strings.Join(controllers, ",")).Set(1)
 }
 

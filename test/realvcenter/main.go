@@ -24,6 +24,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/version"
 )
 
 func main() {
@@ -36,7 +38,12 @@ func main() {
 	flag.BoolVar(&o.hideServer, "hide-server", false, "leave the digest of the server's name out of the report")
 	flag.StringVar(&o.dir, "report", ".", "folder for the report")
 	flag.DurationVar(&o.times.guest, "guest", o.times.guest, "how long Windows may take to start and report")
+	printVersion := flag.Bool("version", false, "print the version of this program")
 	flag.Parse()
+	if *printVersion {
+		fmt.Println(version.Line("realvcenter"))
+		return
+	}
 	if *only != "" {
 		o.only = strings.Split(*only, ",")
 	}

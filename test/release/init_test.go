@@ -35,7 +35,7 @@ func TestInit(t *testing.T) {
 	}
 
 	// The version is not needed once the provider is installed.
-	cluster := u.clusterctl("generate", "cluster", "demo", kubeconfig, "--infrastructure", "windows", "--flavor", "windows-vsphere",
+	cluster := u.clusterctl("generate", "cluster", "demo", kubeconfig, "--infrastructure", "windows",
 		"--kubernetes-version", "v1.36.3")
 	if !strings.Contains(string(cluster), "kind: WindowsMachineTemplate") {
 		t.Errorf("generate cluster wrote no WindowsMachineTemplate:\n%s", cluster)

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -104,6 +105,8 @@ func wantFiles(t *testing.T, repository string) {
 		"bootstrap-windows/" + version + "/metadata.yaml",
 		"clusterctl.yaml",
 		"infrastructure-windows/" + version + "/cluster-template-windows-vsphere.yaml",
+		"infrastructure-windows/" + version + "/cluster-template-windows.yaml",
+		"infrastructure-windows/" + version + "/cluster-template.yaml",
 		"infrastructure-windows/" + version + "/infrastructure-components.yaml",
 		"infrastructure-windows/" + version + "/metadata.yaml",
 	}
@@ -162,13 +165,19 @@ func firstPool(t *testing.T) []byte {
 func TestVariablesAreDocumented(t *testing.T) {
 	content := expect.Got(os.ReadFile(template))(t)
 	head, body, _ := strings.Cut(string(content), "apiVersion:")
-	// These variables are clusterctl's own.
-	known := []string{"CLUSTER_NAME", "NAMESPACE", "KUBERNETES_VERSION", "CONTROL_PLANE_MACHINE_COUNT", "WORKER_MACHINE_COUNT"}
-	explained := slices.Concat(known, regexp.MustCompile(`[A-Z][A-Z0-9_]{5,}`).FindAllString(head, -1))
+	var explained []string
+	for _, line := range regexp.MustCompile(`(?m)^#   ([A-Z][A-Z0-9_]+)`).FindAllStringSubmatch(head, -1) {
+		explained = append(explained, line[1])
+	}
 	used := regexp.MustCompile(`\$\{([A-Z0-9_]+)`).FindAllStringSubmatch(body, -1)
 	for _, variable := range used {
 		if !slices.Contains(explained, variable[1]) {
 			t.Errorf("%s is not explained in the head of %s", variable[1], template)
+		}
+	}
+	for _, name := range explained {
+		if !strings.Contains(body, "${"+name) {
+			t.Errorf("%s is explained in the head of %s, and not used", name, template)
 		}
 	}
 	for name := range variables {
@@ -202,6 +211,8 @@ type user struct {
 	t            *testing.T
 	binaries     servers.Binaries
 	config, home string
+	// variables are set instead of the usual ones.
+	variables map[string]string
 }
 
 func (u user) clusterctl(args ...string) []byte {
@@ -211,7 +222,9 @@ func (u user) clusterctl(args ...string) []byte {
 		"HOME=" + u.home, "XDG_CONFIG_HOME=" + u.home, "PATH=" + os.Getenv("PATH"),
 		"GOPROXY=off", "CLUSTERCTL_DISABLE_VERSIONCHECK=true",
 	}
-	for name, value := range variables {
+	set := maps.Clone(variables)
+	maps.Copy(set, u.variables)
+	for name, value := range set {
 		command.Env = append(command.Env, name+"="+value)
 	}
 	return output(u.t, command)

@@ -109,8 +109,14 @@ func (a *aviary) wrong(key string, value []byte) map[string][]byte {
 
 func (a *aviary) hatch(name string) []byte {
 	c := newCanary()
+	around := awkward[len(a.canaries)%len(awkward)]
 	a.canaries[name] = c
-	return []byte(c)
+	return []byte(around + string(c) + around)
+}
+
+// awkward is what stands around the secrets, each of which gets another one.
+var awkward = []string{
+	`"`, `\`, "<&>", "'", "$", "`", "%", "\t", "漢🔑", "://u:p@", `{"a":"`, " ", "",
 }
 
 // live runs all machines and returns what was seen, by where.

@@ -113,7 +113,7 @@ type RegistryMirror struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^https?://[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(:(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3}))?(/[A-Za-z0-9._~-]+)*$')`,message=`must be http:// or https:// with a host, and port and path if needed, such as https://mirror.example.com, without user, query, and slash at the end; for a user, list the host in registries with credentialsRef`
+	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^https?://[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(:(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3}))?(/[A-Za-z0-9._~-]+)*$')`,message=`must be http:// or https:// with a host, and port and path if needed, such as https://mirror.example.com, without user, query, and slash at the end; for a user, list the host in registries with credentialsRef`,reason=FieldValueForbidden
 	URL string `json:"url,omitempty"`
 }
 
@@ -145,7 +145,7 @@ type ContainerdDropIn struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
-	// +kubebuilder:validation:XValidation:rule=`!self.contains('\u0000')`,message=`must not have NUL characters; put binary content in a Secret or ConfigMap and use contentFrom`
+	// +kubebuilder:validation:XValidation:rule=`!self.contains('\u0000')`,message=`must not have NUL characters; put binary content in a Secret or ConfigMap and use contentFrom`,reason=FieldValueForbidden
 	Content string `json:"content,omitempty"`
 
 	// contentFrom names the Secret or ConfigMap that has the content of the file.

@@ -63,7 +63,7 @@ type CustomFile struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
-	// +kubebuilder:validation:XValidation:rule=`!self.contains('\u0000')`,message=`must not have NUL characters; put binary content in a Secret or ConfigMap and use contentFrom`
+	// +kubebuilder:validation:XValidation:rule=`!self.contains('\u0000')`,message=`must not have NUL characters; put binary content in a Secret or ConfigMap and use contentFrom`,reason=FieldValueForbidden
 	Content string `json:"content,omitempty"`
 
 	// contentFrom names the Secret or ConfigMap that has the content of the file,
@@ -116,7 +116,7 @@ type CustomScript struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
-	// +kubebuilder:validation:XValidation:rule=`!self.contains('\u0000')`,message=`must not have NUL characters; put binary content in a Secret or ConfigMap and use contentFrom`
+	// +kubebuilder:validation:XValidation:rule=`!self.contains('\u0000')`,message=`must not have NUL characters; put binary content in a Secret or ConfigMap and use contentFrom`,reason=FieldValueForbidden
 	Content string `json:"content,omitempty"`
 
 	// contentFrom names the Secret or ConfigMap that has the content of the

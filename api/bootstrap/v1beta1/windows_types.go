@@ -145,8 +145,8 @@ type Proxy struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule=`self == '' || self.contains('@') || (self.matches(r'^https?://([A-Za-z0-9]([-A-Za-z0-9_]*[A-Za-z0-9])?(\.[A-Za-z0-9]([-A-Za-z0-9_]*[A-Za-z0-9])?)*|\[[0-9A-Fa-f:.]+\])(:(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3}))?/?$') && isURL(self))`,message=`use scheme, host and port only, such as http://proxy.example.com:3128`
-	// +kubebuilder:validation:XValidation:rule=`!self.contains('@')`,message=`user and password do not belong in a URL, where everybody who can read the config sees them; write credentialsRef and remove them here`
+	// +kubebuilder:validation:XValidation:rule=`self == '' || self.contains('@') || (self.matches(r'^https?://([A-Za-z0-9]([-A-Za-z0-9_]*[A-Za-z0-9])?(\.[A-Za-z0-9]([-A-Za-z0-9_]*[A-Za-z0-9])?)*|\[[0-9A-Fa-f:.]+\])(:(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3}))?/?$') && isURL(self))`,message=`use scheme, host and port only, such as http://proxy.example.com:3128`,reason=FieldValueForbidden
+	// +kubebuilder:validation:XValidation:rule=`!self.contains('@')`,message=`user and password do not belong in a URL, where everybody who can read the config sees them; write credentialsRef and remove them here`,reason=FieldValueForbidden
 	HTTP string `json:"http,omitempty"`
 
 	// https is the proxy for https, such as http://proxy.example.com:3128. Its own
@@ -155,8 +155,8 @@ type Proxy struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule=`self == '' || self.contains('@') || (self.matches(r'^https?://([A-Za-z0-9]([-A-Za-z0-9_]*[A-Za-z0-9])?(\.[A-Za-z0-9]([-A-Za-z0-9_]*[A-Za-z0-9])?)*|\[[0-9A-Fa-f:.]+\])(:(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3}))?/?$') && isURL(self))`,message=`use scheme, host and port only, such as http://proxy.example.com:3128`
-	// +kubebuilder:validation:XValidation:rule=`!self.contains('@')`,message=`user and password do not belong in a URL, where everybody who can read the config sees them; write credentialsRef and remove them here`
+	// +kubebuilder:validation:XValidation:rule=`self == '' || self.contains('@') || (self.matches(r'^https?://([A-Za-z0-9]([-A-Za-z0-9_]*[A-Za-z0-9])?(\.[A-Za-z0-9]([-A-Za-z0-9_]*[A-Za-z0-9])?)*|\[[0-9A-Fa-f:.]+\])(:(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3}))?/?$') && isURL(self))`,message=`use scheme, host and port only, such as http://proxy.example.com:3128`,reason=FieldValueForbidden
+	// +kubebuilder:validation:XValidation:rule=`!self.contains('@')`,message=`user and password do not belong in a URL, where everybody who can read the config sees them; write credentialsRef and remove them here`,reason=FieldValueForbidden
 	HTTPS string `json:"https,omitempty"`
 
 	// noProxy lists hosts, domains, IP addresses and CIDRs that are reached
@@ -169,8 +169,8 @@ type Proxy struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
-	// +kubebuilder:validation:items:XValidation:rule=`self == '' || self.contains('*') || (self.matches(r'^\.?[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?(\.[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*(:(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3}))?$') ? !self.matches(r'^[\d.:]+$') || isIP(self) : isIP(self) || (isCIDR(self) && string(cidr(self).masked()) == self))`,message=`must be a host, a domain such as .example.com, an IP address, or a CIDR with no bits set after the prefix, such as 10.0.0.0/8`
-	// +kubebuilder:validation:items:XValidation:rule=`!self.contains('*')`,message=`programs do not agree on what * means here; write .local instead of *.local`
+	// +kubebuilder:validation:items:XValidation:rule=`self == '' || self.contains('*') || (self.matches(r'^\.?[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?(\.[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*(:(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|[1-9]\d{0,3}))?$') ? !self.matches(r'^[\d.:]+$') || isIP(self) : isIP(self) || (isCIDR(self) && string(cidr(self).masked()) == self))`,message=`must be a host, a domain such as .example.com, an IP address, or a CIDR with no bits set after the prefix, such as 10.0.0.0/8`,reason=FieldValueForbidden
+	// +kubebuilder:validation:items:XValidation:rule=`!self.contains('*')`,message=`programs do not agree on what * means here; write .local instead of *.local`,reason=FieldValueForbidden
 	NoProxy []string `json:"noProxy,omitempty"`
 
 	// credentialsRef names a Secret with the keys username and password, which the
@@ -200,7 +200,7 @@ type TrustedCertificate struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32768
-	// +kubebuilder:validation:XValidation:rule=`self == '' || (self.matches(r'(?m)^-----BEGIN CERTIFICATE-----[ \t\r]*$') && self.matches(r'(?m)^-----END CERTIFICATE-----[ \t\r]*$') && !self.contains('PRIVATE KEY'))`,message=`must be certificates in PEM and nothing secret: each begins with the line -----BEGIN CERTIFICATE----- and ends with the line -----END CERTIFICATE-----, both without indentation`
+	// +kubebuilder:validation:XValidation:rule=`self == '' || (self.matches(r'(?m)^-----BEGIN CERTIFICATE-----[ \t\r]*$') && self.matches(r'(?m)^-----END CERTIFICATE-----[ \t\r]*$') && !self.contains('PRIVATE KEY'))`,message=`must be certificates in PEM and nothing secret: each begins with the line -----BEGIN CERTIFICATE----- and ends with the line -----END CERTIFICATE-----, both without indentation`,reason=FieldValueForbidden
 	Content string `json:"content,omitempty"`
 
 	// contentFrom names the Secret or ConfigMap that has the certificates in PEM,
@@ -246,7 +246,7 @@ type LocalUser struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=2048
-	// +kubebuilder:validation:items:XValidation:rule=`self == '' || self.matches(r'^(ssh-(?:ed25519|rsa)|ecdsa-sha2-nistp(?:256|384|521)|sk-(?:ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com) ([A-Za-z0-9+/]+={0,2})( [\x20-\x7e]*)?$')`,message=`must be a public key on one line, as in id_ed25519.pub and without options, such as ssh-ed25519 AAAAC3NzaC1lZDI1NTE5 ops@example.com`
+	// +kubebuilder:validation:items:XValidation:rule=`self == '' || self.matches(r'^(ssh-(?:ed25519|rsa)|ecdsa-sha2-nistp(?:256|384|521)|sk-(?:ssh-ed25519|ecdsa-sha2-nistp256)@openssh\.com) ([A-Za-z0-9+/]+={0,2})( [\x20-\x7e]*)?$')`,message=`must be a public key on one line, as in id_ed25519.pub and without options, such as ssh-ed25519 AAAAC3NzaC1lZDI1NTE5 ops@example.com`,reason=FieldValueForbidden
 	SSHAuthorizedKeys []string `json:"sshAuthorizedKeys,omitempty"`
 }
 

@@ -1,0 +1,85 @@
+package bootstrap
+
+import (
+	"fmt"
+	"maps"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
+)
+
+// MaskedToken stands for a bootstrap token and has its form.
+const MaskedToken = "hidden.thetokenishidden"
+
+// Masked returns an input that renders to the same steps and has placeholders for all that Secrets hold, so that nothing of them
+// can be in what is made of it, in whatever encoding. Certificates stay, and the server in a kubeconfig for discovery: both are
+// public, and steps are made of them. What surrounds them in a Secret goes. The input must have been rendered without an error,
+// because the values of Secrets are checked there.
+func Masked(in Input) Input {
+	spec := in.Config.Spec
+	sources := maps.Clone(in.Sources)
+	for _, source := range uses(spec) {
+		if source.Kind == step.SourceSecret {
+			sources[source.String()] = fmt.Appendf(nil, "[hidden: Secret %s, key %s]", source.Name, source.Key)
+		}
+	}
+	// A key may be used twice. What has to be read later wins.
+	for _, source := range credentialsIn(spec) {
+		sources[source.String()] = fmt.Appendf(nil, "hidden.%s.%s", source.Name, source.Key)
+	}
+	for _, source := range certificatesIn(spec) {
+		sources[source.String()] = step.OnlyCertificates(in.Sources[source.String()])
+	}
+	if ref := spec.Discovery.KubeconfigFrom.Secret; ref.Name != "" {
+		source := step.Source{Kind: step.SourceSecret, Name: ref.Name, Key: ref.Key}.String()
+		sources[source] = maskedDiscovery(in.Sources[source])
+	}
+	in.Token, in.ClusterCA, in.Sources = MaskedToken, step.OnlyCertificates(in.ClusterCA), sources
+	return in
+}
+
+// credentialsIn are the users and passwords that a spec refers to.
+func credentialsIn(spec bootstrapv1.WindowsBootstrapConfigSpec) []step.Source {
+	refs := []bootstrapv1.SecretReference{spec.Windows.Domain.CredentialsRef, spec.Windows.Proxy.CredentialsRef}
+	for _, registry := range spec.Containerd.Registries {
+		refs = append(refs, registry.CredentialsRef)
+	}
+	var all []step.Source
+	for _, ref := range refs {
+		all = append(all, step.CredentialSources(ref.Name)...)
+	}
+	return all
+}
+
+// certificatesIn are the certificates that a spec refers to, in Secrets and ConfigMaps.
+func certificatesIn(spec bootstrapv1.WindowsBootstrapConfigSpec) []step.Source {
+	var all []step.Source
+	for _, certificate := range spec.Windows.TrustedCertificates {
+		all = append(all, step.SourcesOf(certificate.ContentFrom)...)
+	}
+	for _, registry := range spec.Containerd.Registries {
+		all = append(all, step.SourcesOf(registry.CAFrom)...)
+	}
+	return all
+}
+
+// maskedDiscovery is a kubeconfig of a server and certificates. It is empty if the text is not valid.
+func maskedDiscovery(data []byte) []byte {
+	keys, err := discoveredCluster(data)
+	if err != nil {
+		return nil
+	}
+	endpoint, err := discoveredServer(keys)
+	if err != nil {
+		return nil
+	}
+	ca, err := discoveredAuthority(keys)
+	if err != nil {
+		return nil
+	}
+	text, err := discoveryText(endpoint, ca)
+	if err != nil {
+		return nil
+	}
+	return []byte(text)
+}

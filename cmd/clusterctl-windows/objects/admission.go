@@ -1,0 +1,128 @@
+package objects
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
+)
+
+// Admit checks the objects of our kinds and of Cluster API's as an API server would that is asked for strict validation, with
+// its own code: unknown fields, types, limits, patterns and rules. It returns all errors at once.
+func (s *Set) Admit() error {
+	var refused []error // the objects must not be used after an error
+	for i, one := range s.All {
+		kind := one.Version.WithKind(one.Kind)
+		if want := versions[one.Kind]; want.Group == one.Version.Group && want != one.Version {
+			continue // Decode refuses the version, if the object is needed
+		}
+		rules, err := rulesOf(kind)
+		if err != nil {
+			refused = append(refused, fmt.Errorf("%s: %w", one, err))
+			continue
+		}
+		if rules == nil {
+			refused = append(refused, admitOther(one))
+			continue
+		}
+		data, err := rules.admit(one)
+		refused = append(refused, err)
+		s.All[i].Data = data
+	}
+	return errors.Join(refused...)
+}
+
+// admitOther checks an object without a CRD here. Of another provider's kinds nothing is known.
+func admitOther(one Object) error {
+	var err error
+	switch one.Version.WithKind(one.Kind) {
+	case corev1.SchemeGroupVersion.WithKind("Secret"):
+		_, err = Decode[corev1.Secret](one)
+	case corev1.SchemeGroupVersion.WithKind("ConfigMap"):
+		_, err = Decode[corev1.ConfigMap](one)
+	}
+	return err
+}
+
+// The limits on the cost of rules are those of an API server.
+const (
+	oneRuleCost  = 1_000_000
+	allRulesCost = 10_000_000
+)
+
+// kindRules has the schema and rules of one kind, from its CRD.
+type kindRules struct {
+	structural *structuralschema.Structural
+	limits     validation.SchemaValidator
+	rules      *cel.Validator
+	// foreign is true for a kind of Cluster API.
+	foreign bool
+}
+
+// admit returns the object with its defaults set.
+func (k *kindRules) admit(one Object) ([]byte, error) {
+	var content map[string]any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(one.Data, &content); err != nil {
+		return nil, explain(one, err)
+	}
+	if k.foreign {
+		// An API server takes no status from a user, that of a newer Cluster API has more fields, and nothing here needs it.
+		delete(content, "status")
+	}
+	if err := k.unknown(one, content); err != nil {
+		return nil, err
+	}
+	defaulting.PruneNonNullableNullsWithoutDefaults(content, k.structural)
+	defaulting.Default(content, k.structural)
+	refused := validation.ValidateCustomResource(nil, content, k.limits)
+	if len(refused) == 0 {
+		// As in the API server, rules run only on an object within the limits.
+		refused, _ = k.rules.Validate(context.Background(), nil, k.structural, content, nil, allRulesCost)
+	}
+	if len(refused) == 0 {
+		return json.Marshal(content)
+	}
+	slices.SortStableFunc(refused, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
+	var lines []error
+	for _, why := range refused {
+		lines = append(lines, fmt.Errorf("%s: %s", one, k.words(why)))
+	}
+	return nil, errors.Join(lines...)
+}
+
+// unknown refuses fields that the schema does not know, and checks the metadata.
+func (k *kindRules) unknown(one Object, content map[string]any) error {
+	fields := pruning.PruneWithOptions(content, k.structural, true,
+		structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
+	meta, found, more, err := objectmeta.GetObjectMetaWithOptions(content,
+		objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
+	if err != nil {
+		return explainAt(one, "metadata", err)
+	}
+	if !found {
+		meta = &metav1.ObjectMeta{}
+	}
+	var lines []error
+	for _, path := range append(fields, more...) {
+		lines = append(lines, fmt.Errorf("%s: unknown field %q", one, path))
+	}
+	meta.Namespace = one.Key.Namespace
+	for _, why := range apivalidation.ValidateObjectMeta(meta, true, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata")) {
+		lines = append(lines, fmt.Errorf("%s: %s", one, k.words(why)))
+	}
+	return errors.Join(lines...)
+}

@@ -1,0 +1,176 @@
+package objects
+
+import (
+	"strings"
+	"testing"
+)
+
+const (
+	goodCluster = `apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata: {name: a}
+spec:
+  clusterNetwork: {pods: {cidrBlocks: [10.0.0.0/16]}}
+  controlPlaneRef: {apiGroup: controlplane.cluster.x-k8s.io, kind: KubeadmControlPlane, name: a}
+  infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: VSphereCluster, name: a}
+`
+	goodMachine = `apiVersion: cluster.x-k8s.io/v1beta2
+kind: Machine
+metadata: {name: a}
+spec:
+  clusterName: a
+  version: v1.36.3
+  bootstrap: {configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: WindowsBootstrapConfig, name: a}}
+  infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: WindowsMachine, name: a}
+`
+	goodDeployment = `apiVersion: cluster.x-k8s.io/v1beta2
+kind: MachineDeployment
+metadata: {name: a}
+spec:
+  clusterName: a
+  selector: {}
+  replicas: 3
+  template:
+    spec:
+      clusterName: a
+      version: v1.36.3
+      bootstrap: {configRef: {apiGroup: bootstrap.cluster.x-k8s.io, kind: WindowsBootstrapConfigTemplate, name: a}}
+      infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: WindowsMachineTemplate, name: a}
+`
+	goodControlPlane = `apiVersion: controlplane.cluster.x-k8s.io/v1beta2
+kind: KubeadmControlPlane
+metadata: {name: a}
+spec:
+  replicas: 1
+  version: v1.36.3
+  machineTemplate:
+    spec: {infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: VSphereMachineTemplate, name: a}}
+  kubeadmConfigSpec:
+    files: [{path: /etc/a, content: a}]
+`
+	goodHealthCheck = `apiVersion: cluster.x-k8s.io/v1beta2
+kind: MachineHealthCheck
+metadata: {name: a}
+spec:
+  clusterName: a
+  selector: {matchLabels: {a: b}}
+  checks: {unhealthyNodeConditions: [{type: Ready, status: Unknown, timeoutSeconds: 300}]}
+`
+	goodSecret = `apiVersion: v1
+kind: Secret
+metadata: {name: a}
+data: {a: YQ==}
+`
+	goodConfigMap = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+data: {a: b}
+`
+	goodConfig = `apiVersion: bootstrap.cluster.x-k8s.io/v1beta1
+kind: WindowsBootstrapConfig
+metadata: {name: a}
+spec: {windows: {timeZone: UTC}}
+`
+)
+
+func TestAdmittedAsByAnAPIServer(t *testing.T) {
+	for _, good := range []string{
+		goodCluster, goodMachine, goodDeployment, goodControlPlane, goodHealthCheck, goodSecret, goodConfigMap, goodConfig,
+		// A newer Cluster API wrote the status.
+		goodMachine + "status: {fromTheFuture: true}\n",
+		// An API server drops such a null.
+		strings.Replace(goodDeployment, "replicas: 3", "replicas: null", 1),
+		// Of another provider's kinds nothing is known.
+		"apiVersion: infrastructure.cluster.x-k8s.io/v1beta1\nkind: VSphereCluster\nmetadata: {name: a}\nspec: {some: thing}\n",
+		strings.Replace(goodCluster, "v1beta2", "v1beta1", 1),
+	} {
+		found, err := readText(t, "x.yaml", good)
+		if err == nil {
+			err = found.Admit()
+		}
+		if err != nil {
+			t.Errorf("%v of\n%s", err, good)
+		}
+	}
+}
+
+func TestRefusedAsByAnAPIServer(t *testing.T) {
+	cases := map[string]struct{ good, old, becomes, want string }{
+		"selectr": {goodDeployment, "selector: {}", "selectr: {}", `MachineDeployment default/a: unknown field "spec.selectr"`},
+		"no selector": {
+			goodDeployment, "  selector: {}\n", "", "MachineDeployment default/a: spec.selector: is missing; set it",
+		},
+		"deep in a MachineDeployment": {
+			goodDeployment, "      version", "      versoin: a\n      version",
+			`MachineDeployment default/a: unknown field "spec.template.spec.versoin"`,
+		},
+		"beside the spec": {
+			goodDeployment, "spec:\n  cluster", "spek: {}\nspec:\n  cluster", `MachineDeployment default/a: unknown field "spek"`,
+		},
+		"replicas in quotes": {
+			goodDeployment, "replicas: 3", `replicas: "3"`,
+			"MachineDeployment default/a: spec.replicas: must be a whole number, not a text",
+		},
+		"a version that is a number": {goodMachine, "v1.36.3", "1.36", "Machine default/a: spec.version: must be a text, not a number"},
+		"Machine":                    {goodMachine, "  version", "  verzion: a\n  version", `Machine default/a: unknown field "spec.verzion"`},
+		"Cluster":                    {goodCluster, "pods:", "podz:", `Cluster default/a: unknown field "spec.clusterNetwork.podz"`},
+		"Cluster without a kind": {
+			goodCluster, "kind: VSphereCluster, ", "", "Cluster default/a: spec.infrastructureRef.kind: is missing; set it",
+		},
+		"KubeadmControlPlane": {
+			goodControlPlane, "content: a", "contents: a",
+			`KubeadmControlPlane default/a: unknown field "spec.kubeadmConfigSpec.files[0].contents"`,
+		},
+		"an old KubeadmControlPlane": {
+			strings.Replace(goodControlPlane, "v1beta2", "v1beta1", 1), "apiGroup: infra", "group: infra",
+			`KubeadmControlPlane default/a: unknown field "spec.machineTemplate.spec"`,
+		},
+		"MachineHealthCheck": {
+			goodHealthCheck, "timeoutSeconds: 300", "timeout: 5m",
+			`MachineHealthCheck default/a: unknown field "spec.checks.unhealthyNodeConditions[0].timeout"`,
+		},
+		"a kind that Cluster API does not have": {
+			goodMachine, "kind: Machine\n", "kind: Machin\n",
+			"Machin default/a: there is no such kind in cluster.x-k8s.io, which has Cluster, ClusterClass, Machine, MachineDeployment, " +
+				"MachineDrainRule, MachineHealthCheck, MachinePool, MachineSet",
+		},
+		"metadata": {goodMachine, "{name: a}", "{name: a, lables: {}}", `Machine default/a: unknown field "metadata.lables"`},
+		"a label that is a number": {
+			goodMachine, "{name: a}", "{name: a, labels: {a: 1}}", "Machine default/a: metadata.labels: must be a text, not a number",
+		},
+		"an invalid label": {
+			goodConfig, "{name: a}", "{name: a, labels: {a: ä}}",
+			"WindowsBootstrapConfig default/a: metadata.labels: a valid label must be an empty string or consist of alphanumeric " +
+				"characters, '-', '_' or '.', and must start and end with an alphanumeric character " +
+				"(e.g. 'MyValue',  or 'my_value',  or '12345')",
+		},
+		"no name": {goodMachine, "{name: a}", "{}", "Machine default/: metadata.name: is missing; name or generateName is required"},
+		"Secret":  {goodSecret, "\ndata:", "\ndataa:", `Secret default/a: unknown field "dataa"`},
+		"a Secret's number": {
+			goodSecret, "YQ==", "1", "Secret default/a: data: must be a text in base64, not a number",
+		},
+		"a Secret not in base64": {
+			goodSecret, "YQ==", "plain text", "Secret default/a: data.a is not base64; write plain text to stringData",
+		},
+		"ConfigMap": {goodConfigMap, "a: b", "a: 1", "ConfigMap default/a: data: must be a text, not a number"},
+		"ours": {
+			goodConfig, "timeZone: UTC", "timezone: UTC",
+			`WindowsBootstrapConfig default/a: unknown field "spec.windows.timezone"`,
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			bad := strings.Replace(c.good, c.old, c.becomes, 1)
+			if bad == c.good {
+				t.Fatalf("no %q", c.old)
+			}
+			found, err := readText(t, "x.yaml", bad)
+			if err == nil {
+				err = found.Admit()
+			}
+			if err == nil || err.Error() != c.want {
+				t.Errorf("got  %v\nwant %s", err, c.want)
+			}
+		})
+	}
+}

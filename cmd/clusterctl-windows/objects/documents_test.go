@@ -1,0 +1,184 @@
+package objects
+
+import (
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// secretNamed is an object in one line of JSON, which is YAML, too.
+func secretNamed(name string) string {
+	return `{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "` + name + `"}}`
+}
+
+func listOf(items ...string) string {
+	return `{"apiVersion": "v1", "kind": "List", "items": [` + strings.Join(items, ", ") + `]}`
+}
+
+func utf16Text(text string, order binary.AppendByteOrder, mark string) string {
+	data := []byte(mark)
+	for _, unit := range utf16.Encode([]rune(text)) {
+		data = order.AppendUint16(data, unit)
+	}
+	return string(data)
+}
+
+// readText reads a file of this name and content.
+func readText(t *testing.T, name, content string) (*Set, error) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	expect.OK(t, os.WriteFile(name, []byte(content), 0o600))
+	return Read([]string{filepath.Clean(name)}, "default", nil)
+}
+
+const yamlOfTwo = "# first\napiVersion: v1\nkind: Secret\nmetadata: {name: a}\n---\n\napiVersion: v1\nkind: Secret\nmetadata: {name: b}\n"
+
+func TestEveryObjectIsRead(t *testing.T) {
+	a, b, c := secretNamed("a"), secretNamed("b"), secretNamed("c")
+	cases := map[string]struct{ file, content, want string }{
+		"objects one after another": {"x.json", a + "\n" + b + c, "a b c"},
+		"without the name of JSON":  {"x.yaml", a + "\n" + b + c, "a b c"},
+		"a list and then a Secret":  {"x.json", listOf(a, b) + "\n" + c, "a b c"},
+		"lists in lists":            {"x.json", listOf(a, listOf(b, listOf(c))), "a b c"},
+		"JSON between dashes":       {"x.json", a + "\n---\n" + b + "\n---\n", "a b"},
+		"YAML, then JSON, then YAML": {
+			"x.yaml", "---\napiVersion: v1\nkind: Secret\nmetadata: {name: a}\n--- # more\n" + b + c + "\n---\n\n# none\n---\n", "a b c",
+		},
+		"on the line of the dashes":     {"x.yaml", "--- " + a + "\n--- {apiVersion: v1, kind: Secret, metadata: {name: b}}\n", "a b"},
+		"lines of Windows":              {"x.yaml", strings.ReplaceAll(yamlOfTwo, "\n", "\r\n"), "a b"},
+		"UTF-8 with a mark":             {"x.yaml", "\uFEFF" + yamlOfTwo, "a b"},
+		"JSON with a mark":              {"x.json", "\uFEFF" + a + b, "a b"},
+		"as Windows PowerShell writes":  {"x.yaml", utf16Text(yamlOfTwo, binary.LittleEndian, "\xFF\xFE"), "a b"},
+		"UTF-16 of the other direction": {"x.json", utf16Text(a+b, binary.BigEndian, "\xFE\xFF"), "a b"},
+		"nothing":                       {"x.yaml", "", ""},
+		"only comments":                 {"x.yaml", "# none\n---\n# none\n---\n---\n", ""},
+		"an empty list":                 {"x.yaml", "apiVersion: v1\nkind: List\nitems: []\n", ""},
+		"dashes in a text": {
+			"x.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData:\n  x: |\n    ---\n    -----BEGIN\n", "a",
+		},
+		"items that inherit their kind": {
+			"x.json", `{"apiVersion": "v1", "kind": "SecretList", "items": [{"metadata": {"name": "a"}}]}`, "a",
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			found := expect.Got(readText(t, c.file, c.content))(t)
+			var names []string
+			for _, one := range found.OfKind("Secret") {
+				names = append(names, one.Key.Name)
+			}
+			expect.Same(t, "Secrets", c.want, strings.Join(names, " "))
+			expect.OK(t, found.Admit())
+		})
+	}
+}
+
+func TestWhatCannotBeReadIsRefusedByItsPlace(t *testing.T) {
+	a := secretNamed("a")
+	cases := map[string]struct{ file, content, want string }{
+		"UTF-16 without a mark": {
+			"x.yaml", utf16Text(yamlOfTwo, binary.LittleEndian, ""),
+			"x.yaml: line 1: this looks like UTF-16 without a byte order mark; " + saveAsUTF8,
+		},
+		"the other direction without a mark": {
+			"x.yaml", utf16Text(yamlOfTwo, binary.BigEndian, ""),
+			"x.yaml: line 1: this looks like UTF-16 without a byte order mark; " + saveAsUTF8,
+		},
+		"UTF-16 that is cut off": {
+			"x.yaml", "\xFF\xFEa\x00b",
+			"x.yaml: the file begins as UTF-16 and ends in the middle of a character; it was cut off, export it again",
+		},
+		"half a character": {"x.yaml", "\xFF\xFE\n\x00\x00\xD8a\x00", "x.yaml: line 2: half a character of UTF-16; export the file again"},
+		"a NUL byte": {
+			"x.yaml", yamlOfTwo + "\x00", "x.yaml: line 10: there is a NUL byte, so this is no text of objects; " + saveAsUTF8,
+		},
+		"a NUL character in UTF-16": {
+			"x.yaml", "\xFF\xFEa\x00\n\x00\x00\x00",
+			"x.yaml: line 2: there is a NUL character, so this is no text of objects; export the file again",
+		},
+		"Latin-1": {"x.yaml", "# gr\xFC\xDF\n", "x.yaml: line 1: byte 0xfc is not UTF-8; " + saveAsUTF8},
+		"an object without its end": {
+			"x.json", a + "\n" + `{"apiVersion": "v1",`, "x.json: document 1, line 2: not valid JSON: unexpected end of JSON input",
+		},
+		"a comma too many": {
+			"x.yaml", "# one\n---\n" + a + "\n{\"a\": 1,\n}",
+			"x.yaml: document 2, line 5: not valid JSON: invalid character '}' looking for beginning of object key string",
+		},
+		"YAML in a file of JSON": {
+			"x.json", "kind: Secret", "x.json: document 1, line 1: not valid JSON: invalid character 'k' looking for beginning of value",
+		},
+		"an array": {
+			"x.json", "[" + a + "]",
+			"x.json: document 1, line 1: not a Kubernetes object: this is an array; write apiVersion, kind and metadata",
+		},
+		"a list of texts": {
+			"x.json", listOf(a, `"b"`),
+			"x.json: document 1, line 1, items[1]: not a Kubernetes object: this is a text; write apiVersion, kind and metadata",
+		},
+		"a list without items": {
+			"x.yaml", "apiVersion: v1\nkind: List\nitmes: []\n",
+			"x.yaml: document 1, line 1: a List without items; write its objects there, or remove it",
+		},
+		"items that are no list": {
+			"x.yaml", "apiVersion: v1\nkind: List\nitems: {}\n",
+			"x.yaml: document 1, line 1: items is not an array; write a list of objects there",
+		},
+		"too many lists": {
+			"x.json", strings.Repeat(`{"apiVersion": "v1", "kind": "List", "items": [`, 30) + strings.Repeat("]}", 30),
+			"x.json: document 1, line 1" + strings.Repeat(", items[0]", 16) +
+				": more than 16 lists are in each other; write the objects one after another",
+		},
+		"an object after the end of the first": {
+			"x.yaml", "{apiVersion: v1, kind: Secret, metadata: {name: a}}\n{apiVersion: v1, kind: Secret, metadata: {name: b}}\n",
+			"x.yaml: document 1, line 1: there is something after the end of the first object; put a line with --- between objects",
+		},
+		"an object after dots": {
+			"x.yaml", "apiVersion: v1\nkind: Secret\n...\napiVersion: v1\nkind: Secret\n",
+			"x.yaml: document 1, line 1: there is something after the end of the first object; put a line with --- between objects",
+		},
+		"a key twice in JSON": {
+			"x.json", `{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "name": "b"}}`,
+			`x.json: document 1, line 1: duplicate field "metadata.name"; keep one`,
+		},
+		"a key twice in YAML": {
+			"x.yaml", yamlOfTwo + "kind: Secret\n",
+			`x.yaml: document 2, line 10: the key "kind" is there twice in the same object; keep one`,
+		},
+		"a version that is a number": {
+			"x.yaml", "apiVersion: 1\nkind: Secret\n",
+			"x.yaml: document 1, line 1: not a Kubernetes object: apiVersion is not a text; put it in quotes",
+		},
+		"a name that is a number": {
+			"x.yaml", yamlOfTwo + "---\napiVersion: v1\nkind: Secret\nmetadata: {name: 100}\n",
+			"x.yaml: document 3, line 11: Secret: metadata.name is not a text; put it in quotes",
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := readText(t, c.file, c.content)
+			if err == nil || err.Error() != c.want {
+				t.Errorf("got  %v\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+// In YAML some of these characters are line breaks or invalid.
+func TestTextsOfJSONAreThoseOfJSON(t *testing.T) {
+	for quoted, want := range map[string]string{
+		`"a` + "\u0085" + `b"`: "a\u0085b", `"a` + "\u2028" + `b"`: "a\u2028b", `"a\/b"`: "a/b", `"\ud83d\ude00"`: "\U0001F600",
+		`"a` + "\u007f" + `b"`: "a\u007fb", `"a` + "\u0080" + `b"`: "a\u0080b", `"\u0000"`: "\x00",
+	} {
+		content := `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": ` + quoted + `}}`
+		for _, file := range []string{"x.json", "x.yaml"} {
+			found := expect.Got(readText(t, file, content))(t)
+			read := expect.Got(Field[string](found.All[0], "data", "k"))(t)
+			expect.Same(t, quoted+" in "+file, want, *read)
+		}
+	}
+}

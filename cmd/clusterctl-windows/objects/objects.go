@@ -1,0 +1,155 @@
+// Package objects reads Kubernetes objects from files as an API server and kubectl would, and refuses what they would refuse.
+//
+// Every object of every document is read, or refused by its place: its file, document and line (text.go, documents.go). Objects
+// of this provider and of Cluster API are checked with the schemas and rules of their CRDs (admission.go, schemas.go), all others
+// when they are decoded. No refusal shows a type of Go or a regular expression alone (words.go).
+package objects
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	kjson "sigs.k8s.io/json"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+)
+
+// Set has all objects in the files. An object is decoded when it is loaded.
+type Set struct {
+	// All are the objects in the order of the files.
+	All []Object
+	// Source names the files in messages.
+	Source string
+}
+
+// Object is one of the objects, not decoded yet.
+type Object struct {
+	Version schema.GroupVersion
+	Kind    string
+	Key     types.NamespacedName
+	Data    []byte // JSON
+	// Place is where the object begins: file, document and line.
+	Place string
+}
+
+// String names the object in messages.
+func (o Object) String() string { return o.Kind + " " + o.Key.String() }
+
+// versions has the supported version of each kind that is loaded.
+var versions = map[string]schema.GroupVersion{
+	"Cluster":                        clusterv1.GroupVersion,
+	"Machine":                        clusterv1.GroupVersion,
+	"MachineDeployment":              clusterv1.GroupVersion,
+	"WindowsMachine":                 infrav1.GroupVersion,
+	"WindowsMachineTemplate":         infrav1.GroupVersion,
+	"WindowsBootstrapConfig":         bootstrapv1.GroupVersion,
+	"WindowsBootstrapConfigTemplate": bootstrapv1.GroupVersion,
+	"Secret":                         corev1.SchemeGroupVersion,
+	"ConfigMap":                      corev1.SchemeGroupVersion,
+}
+
+// Read reads all objects of files; - is standard input. An object without a namespace gets the given one.
+func Read(files []string, namespace string, stdin io.Reader) (*Set, error) {
+	found := &Set{}
+	var names []string
+	for _, file := range files {
+		name, data, err := readSource(file, stdin)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+		if err := found.addFile(name, data, namespace); err != nil {
+			return nil, err
+		}
+	}
+	found.Source = strings.Join(names, ", ")
+	return found, nil
+}
+
+func readSource(file string, stdin io.Reader) (name string, data []byte, err error) {
+	if file == "-" {
+		data, err = io.ReadAll(stdin)
+		return "standard input", data, err
+	}
+	data, err = os.ReadFile(file)
+	return file, data, err
+}
+
+// OfKind lists the objects of a kind.
+func (s *Set) OfKind(kind string) []Object {
+	var found []Object
+	for _, one := range s.All {
+		if one.Kind == kind && one.Version.Group == versions[kind].Group {
+			found = append(found, one)
+		}
+	}
+	return found
+}
+
+// MissingError says which object is missing in the files, and how to get it.
+type MissingError struct {
+	Kind   string
+	Key    types.NamespacedName
+	Source string
+}
+
+// Error names the object and the kubectl command that prints it.
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("%s %s is not in %s; add the output of: kubectl get %s %s -n %s -o yaml",
+		e.Kind, e.Key, e.Source, strings.ToLower(e.Kind), e.Key.Name, e.Key.Namespace)
+}
+
+// Pointer is a pointer to an object's type.
+type Pointer[T any] interface {
+	*T
+	metav1.Object
+}
+
+// Load decodes the object of this kind and key, and fails if there is not exactly one.
+func Load[T any, P Pointer[T]](s *Set, kind string, key types.NamespacedName) (P, error) {
+	var found []Object
+	for _, one := range s.OfKind(kind) {
+		if one.Key == key {
+			found = append(found, one)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, &MissingError{Kind: kind, Key: key, Source: s.Source}
+	case 1:
+		return Decode[T, P](found[0])
+	}
+	var places []string
+	for _, one := range found {
+		places = append(places, one.Place)
+	}
+	return nil, fmt.Errorf("%s is there %d times; keep only one: %s", found[0], len(found), strings.Join(places, "; "))
+}
+
+// Decode decodes an object, and refuses unknown fields as an API server does that is asked for strict validation.
+func Decode[T any, P Pointer[T]](one Object) (P, error) {
+	if want := versions[one.Kind]; one.Version != want {
+		return nil, fmt.Errorf("%s has apiVersion %s, but only %s is supported; "+
+			"use the output of: kubectl get %s.%s.%s %s -n %s -o yaml", one, one.Version, want,
+			strings.ToLower(one.Kind), want.Version, want.Group, one.Key.Name, one.Key.Namespace)
+	}
+	decoded := P(new(T))
+	unknown, err := kjson.UnmarshalStrict(one.Data, decoded)
+	if err != nil {
+		return nil, explain(one, err)
+	}
+	if len(unknown) > 0 {
+		return nil, fmt.Errorf("%s: %w", one, errors.Join(unknown...))
+	}
+	decoded.SetNamespace(one.Key.Namespace)
+	return decoded, nil
+}

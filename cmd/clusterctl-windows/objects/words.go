@@ -1,0 +1,198 @@
+package objects
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
+)
+
+// words says what is wrong with a field, and how it must be. It shows no text of the object, since that may be a secret.
+func (k *kindRules) words(why *field.Error) string {
+	detail := WithoutPattern(strings.TrimPrefix(why.Detail, why.Field+" in body "))
+	switch why.Type {
+	case field.ErrorTypeRequired:
+		return join(why.Field, "is missing", cmp.Or(detail, "set it"))
+	case field.ErrorTypeTypeInvalid:
+		return join(why.Field, "must be "+wordOf(typeIn(detail))+", not "+wordOf(fmt.Sprint(why.BadValue)))
+	case field.ErrorTypeNotSupported:
+		return why.Field + ": " + why.ErrorBody()
+	case field.ErrorTypeDuplicate:
+		return join(why.Field, "is there twice, remove one", detail)
+	}
+	if pattern, ok := strings.CutPrefix(detail, "should match "); ok {
+		return join(why.Field, "does not have the form that it must have", k.describe(why.Field, pattern))
+	}
+	if text := number(why.BadValue); text != "" {
+		return join(why.Field, "is "+text+", but "+detail)
+	}
+	if why.Type == field.ErrorTypeInvalid {
+		return join(why.Field, detail)
+	}
+	return join(why.Field, why.Type.String(), detail)
+}
+
+var patternInWords = regexp.MustCompile(`, regex used for validation is '.*?'\)`)
+
+// WithoutPattern removes the regular expression that Kubernetes adds to the words that say the same.
+func WithoutPattern(text string) string { return patternInWords.ReplaceAllString(text, ")") }
+
+// join puts a colon behind the first text and semicolons between the others; empty ones are left out.
+func join(path string, texts ...string) string {
+	texts = slices.DeleteFunc(texts, func(text string) bool { return text == "" })
+	if path == "" || path == "<nil>" {
+		return strings.Join(texts, "; ")
+	}
+	return path + ": " + strings.Join(texts, "; ")
+}
+
+func number(value any) string {
+	switch value.(type) {
+	case int64, int32, float64, float32:
+		return fmt.Sprint(value)
+	}
+	return ""
+}
+
+var ofType = regexp.MustCompile(`must be of type (\w+)`)
+
+// typeIn returns the type that a schema wants.
+func typeIn(detail string) string {
+	if found := ofType.FindStringSubmatch(detail); found != nil {
+		return found[1]
+	}
+	return ""
+}
+
+// typeWords are the types of JSON and of its schemas, as a user calls them.
+var typeWords = map[string]string{
+	"string": "a text", "integer": "a whole number", "number": "a number", "boolean": "true or false", "bool": "true or false",
+	"object": "an object with fields", "array": "a list", "null": "nothing",
+}
+
+func wordOf(kind string) string {
+	if word := typeWords[kind]; word != "" {
+		return word
+	}
+	return "of another type"
+}
+
+// describe returns what the API says about a field with a pattern; the pattern alone would say nothing to most readers.
+func (k *kindRules) describe(path, pattern string) string {
+	about := strings.Join(strings.Fields(describedAt(k.structural, strings.Split(path, "."))), " ")
+	if about == "" {
+		about = "see the documentation of this field with kubectl explain; it matches " + pattern
+	}
+	return about
+}
+
+var indexes = regexp.MustCompile(`\[[^\]]*\]`)
+
+// describedAt returns the description of the deepest part of a path that has one and a pattern.
+func describedAt(at *structuralschema.Structural, path []string) string {
+	if at == nil {
+		return ""
+	}
+	if len(path) > 0 {
+		name := indexes.ReplaceAllString(path[0], "")
+		if next, ok := at.Properties[name]; ok {
+			return describedIn(&next, path)
+		}
+		if at.AdditionalProperties != nil {
+			return describedIn(at.AdditionalProperties.Structural, path)
+		}
+	}
+	return at.Description
+}
+
+// describedIn goes on in the items of a list if the path has an index. An item without a description has that of its list.
+func describedIn(next *structuralschema.Structural, path []string) string {
+	about := next.Description
+	if indexes.MatchString(path[0]) && next.Items != nil {
+		next = next.Items
+	}
+	if deeper := describedAt(next, path[1:]); deeper != "" {
+		about = deeper
+	}
+	return about
+}
+
+// explain says why an object cannot be decoded, in the words of its fields.
+func explain(one Object, err error) error { return explainAt(one, "", err) }
+
+func explainAt(one Object, within string, err error) error {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		path := strings.Trim(within+"."+wrong.Field, ".")
+		is, _, _ := strings.Cut(wrong.Value, " ")
+		return fmt.Errorf("%s: %s", one, join(path, "must be "+wordOfGo(wrong.Type)+", not "+wordOf(is)))
+	}
+	if _, ok := errors.AsType[base64.CorruptInputError](err); ok {
+		return fmt.Errorf("%s: data.%s is not base64; write plain text to stringData", one, notBase64(one))
+	}
+	return fmt.Errorf("%s: %w", one, err)
+}
+
+func wordOfGo(kind reflect.Type) string {
+	switch kind.Kind() {
+	case reflect.String:
+		return "a text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice, reflect.Array:
+		if kind.Elem().Kind() == reflect.Uint8 {
+			return "a text in base64"
+		}
+		return "a list"
+	case reflect.Map, reflect.Struct, reflect.Pointer:
+		return "an object with fields"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	}
+	return "a whole number that is not too large"
+}
+
+// notBase64 returns the first key of a Secret whose value is not base64.
+func notBase64(secret Object) string {
+	var read struct {
+		Data map[string]string `json:"data"`
+	}
+	if kjson.UnmarshalCaseSensitivePreserveInts(secret.Data, &read) != nil {
+		return "KEY"
+	}
+	var keys []string
+	for key, text := range read.Data {
+		if _, err := base64.StdEncoding.DecodeString(text); err != nil {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return strings.Join(keys, ", data.")
+}
+
+// Field decodes one field of an object whose kind is another provider's. It returns nil if there is no such field.
+func Field[T any](one Object, path ...string) (*T, error) {
+	data := json.RawMessage(one.Data)
+	for _, name := range path {
+		var fields map[string]json.RawMessage
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &fields); err != nil {
+			return nil, explainAt(one, strings.Join(path, "."), err)
+		}
+		if data = fields[name]; data == nil {
+			return nil, nil
+		}
+	}
+	read := new(T)
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, read); err != nil {
+		return nil, explainAt(one, strings.Join(path, "."), err)
+	}
+	return read, nil
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func flagsOf(t *testing.T, arguments string) *managerFlags {
+	t.Helper()
+	fs := pflag.NewFlagSet("manager", pflag.ContinueOnError)
+	flags := newFlags(fs)
+	if err := fs.Parse(strings.Fields(arguments)); err != nil {
+		t.Fatal(err)
+	}
+	return flags
+}
+
+func TestFlagsAreChecked(t *testing.T) {
+	if _, err := os.Stat(namespaceOfPod); err == nil {
+		t.Skip("this is a Pod, which has a namespace for its lease")
+	}
+	t.Setenv("POD_NAMESPACE", "")
+	for arguments, refused := range map[string]string{
+		"":                               "",
+		"--controllers=cloud":            "--controllers=cloud is not valid; use infrastructure, bootstrap, or both with a comma between them",
+		"--bootstrap-token-ttl=1s":       "--bootstrap-token-ttl=1s is too short; use at least 1m0s",
+		"--leader-elect-namespace=a":     "",
+		"--profiler-address=":            "",
+		"--profiler-address=0":           "",
+		"--profiler-address=[::1]:1":     "",
+		"--profiler-address=127.1.1.1:1": "",
+		"--leader-elect": "--leader-elect needs a namespace for its lease, and outside of a cluster there is none by itself; " +
+			"set --leader-elect-namespace, or leave --leader-elect out if only one manager runs",
+		"--leader-elect --leader-elect-namespace=capwin-system": "",
+		"--profiler-address=localhost:6060":                     "",
+		"--profiler-address=:6060":                              "--profiler-address=:6060 is not on the loopback interface",
+		"--profiler-address=0.0.0.0:6060":                       "--profiler-address=0.0.0.0:6060 is not on the loopback interface",
+		"--profiler-address=localhost":                          "--profiler-address=localhost is not on the loopback interface",
+	} {
+		_, err := flagsOf(t, arguments).wanted()
+		if (err != nil) != (refused != "") || err != nil && !strings.HasPrefix(err.Error(), refused) {
+			t.Errorf("%q: want %q, got %v", arguments, refused, err)
+		}
+	}
+}
+
+func TestFlagsReachTheManager(t *testing.T) {
+	t.Setenv("POD_NAMESPACE", "of-the-pod")
+	options, err := flagsOf(t, "--leader-elect --profiler-address=localhost:6060").managerOptions(runtime.NewScheme())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if options.LeaderElectionNamespace != "of-the-pod" || options.PprofBindAddress != "localhost:6060" {
+		t.Errorf("namespace %q, profiler %q", options.LeaderElectionNamespace, options.PprofBindAddress)
+	}
+	options, err = flagsOf(t, "--leader-elect-namespace=mine").managerOptions(runtime.NewScheme())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if options.LeaderElectionNamespace != "mine" || options.PprofBindAddress != "" {
+		t.Errorf("namespace %q, profiler %q", options.LeaderElectionNamespace, options.PprofBindAddress)
+	}
+}
