@@ -22,15 +22,14 @@ var firstNames = allNames[:2]
 
 // TestHold has the address of the second claim change between its choice and the VM, or a call for it fail.
 func TestHold(t *testing.T) {
-	const second = "win-0-1"
 	lost := func(how string) error {
 		return phase.Stall(infrav1.AddressLostReason,
 			"address 10.0.1.5/24 of IPAddressClaim win-0-1 was %s before the VM was created, "+
 				"but the user data contains it; delete the Machine to get a new one", how)
 	}
-	address := func(change func(*ipamv1.IPAddress)) func(map[string]client.Object) { return onAddress(second, change) }
+	address := func(change func(*ipamv1.IPAddress)) func(map[string]client.Object) { return onAddress(change) }
 	claim := func(change func(*ipamv1.IPAddressClaim)) func(map[string]client.Object) {
-		return onClaim(second, change)
+		return onClaim(change)
 	}
 	gone := apierrors.NewNotFound(schema.GroupResource{Resource: "ipaddresses"}, second)
 	for name, c := range map[string]struct {
@@ -104,7 +103,6 @@ func wantEnd(t *testing.T, want, got error) {
 
 // TestFree frees what is held, and nothing of which the end is not known.
 func TestFree(t *testing.T) {
-	const second = "win-0-1"
 	from2 := allNames[2:]
 	for name, c := range map[string]struct {
 		change func(map[string]client.Object)
@@ -116,12 +114,12 @@ func TestFree(t *testing.T) {
 		"no claim":   {change: without("claim " + second), held: []string{"address win-0-1"}},
 		"no address": {change: without("address " + second)},
 		"claim not held": {
-			change: onClaim(second, func(c *ipamv1.IPAddressClaim) { c.Finalizers = nil }), held: []string{"address win-0-1"},
+			change: onClaim(func(c *ipamv1.IPAddressClaim) { c.Finalizers = nil }), held: []string{"address win-0-1"},
 		},
-		"claim of a restore": {change: onClaim(second, func(c *ipamv1.IPAddressClaim) { c.OwnerReferences[0].UID = "uid-0" })},
-		"status lost":        {change: onClaim(second, noStatus)},
+		"claim of a restore": {change: onClaim(func(c *ipamv1.IPAddressClaim) { c.OwnerReferences[0].UID = "uid-0" })},
+		"status lost":        {change: onClaim(noStatus)},
 		"status lost, and the address is another's": {
-			change: each(onClaim(second, noStatus), onAddress(second, func(a *ipamv1.IPAddress) { a.Spec.ClaimRef.Name = "winner-0-1" })),
+			change: each(onClaim(noStatus), onAddress(func(a *ipamv1.IPAddress) { a.Spec.ClaimRef.Name = "winner-0-1" })),
 			held:   []string{"address win-0-1"},
 		},
 		"claim cannot be read":    {fails: "get claim " + second, want: errAway, held: from2},
@@ -147,7 +145,6 @@ func TestFree(t *testing.T) {
 
 // TestReadBack reads the adapters of a machine that lost its status, from claims that it holds.
 func TestReadBack(t *testing.T) {
-	const second = "win-0-1"
 	for name, c := range map[string]struct {
 		change func(map[string]client.Object)
 		fails  string
@@ -155,14 +152,14 @@ func TestReadBack(t *testing.T) {
 		found  bool
 	}{
 		"all held":         {found: true},
-		"one not held":     {change: onClaim(second, func(c *ipamv1.IPAddressClaim) { c.Finalizers = nil })},
+		"one not held":     {change: onClaim(func(c *ipamv1.IPAddressClaim) { c.Finalizers = nil })},
 		"one not there":    {change: without("claim " + second)},
-		"one is another's": {change: onClaim(second, func(c *ipamv1.IPAddressClaim) { c.OwnerReferences[0].UID = "uid-0" })},
+		"one is another's": {change: onClaim(func(c *ipamv1.IPAddressClaim) { c.OwnerReferences[0].UID = "uid-0" })},
 		"one has no address": {
-			change: onClaim(second, func(c *ipamv1.IPAddressClaim) { c.Status = ipamv1.IPAddressClaimStatus{} }),
+			change: onClaim(func(c *ipamv1.IPAddressClaim) { c.Status = ipamv1.IPAddressClaimStatus{} }),
 		},
 		"an address is gone":        {change: without("address " + second)},
-		"an address is useless":     {change: onAddress(second, func(a *ipamv1.IPAddress) { a.Spec.Prefix = nil })},
+		"an address is useless":     {change: onAddress(func(a *ipamv1.IPAddress) { a.Spec.Prefix = nil })},
 		"a claim cannot be read":    {fails: "get claim " + second, want: errAway},
 		"an address cannot be read": {fails: "get address " + second, want: errAway},
 	} {

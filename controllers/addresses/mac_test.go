@@ -175,7 +175,8 @@ func TestMACTaken(t *testing.T) {
 // oneMAC is withMAC without the adapter that has none.
 func oneMAC(name string, changes ...func(*infrav1.WindowsMachine)) *infrav1.WindowsMachine {
 	m := withMAC(name, func(m *infrav1.WindowsMachine) { m.Namespace = "a" })
-	m.Spec.VSphere.NetworkInterfaces, m.Status.NetworkInterfaces = m.Spec.VSphere.NetworkInterfaces[1:], m.Status.NetworkInterfaces[1:]
+	m.Spec.VSphere.NetworkInterfaces = m.Spec.VSphere.NetworkInterfaces[1:]
+	m.Status.NetworkInterfaces = m.Status.NetworkInterfaces[1:]
 	for _, change := range changes {
 		change(m)
 	}
@@ -202,7 +203,8 @@ func TestDistinct(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			scheme := runtime.NewScheme()
 			expect.OK(t, infrav1.AddToScheme(scheme))
-			api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(c.ours, c.other).WithIndex(&infrav1.WindowsMachine{}, byMAC, macsOf).
+			api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(c.ours, c.other).
+				WithIndex(&infrav1.WindowsMachine{}, byMAC, macsOf).
 				WithInterceptorFuncs(interceptor.Funcs{List: func(
 					ctx context.Context, api client.WithWatch, list client.ObjectList, o ...client.ListOption,
 				) error {

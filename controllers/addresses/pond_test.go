@@ -195,16 +195,19 @@ func without(name string) func(map[string]client.Object) {
 	return func(objects map[string]client.Object) { objects[name] = nil }
 }
 
-func onAddress(name string, change func(*ipamv1.IPAddress)) func(map[string]client.Object) {
+// second is the claim, with its address, that the cases are about.
+const second = "win-0-1"
+
+func onAddress(change func(*ipamv1.IPAddress)) func(map[string]client.Object) {
 	return func(objects map[string]client.Object) {
-		address, _ := objects["address "+name].(*ipamv1.IPAddress)
+		address, _ := objects["address "+second].(*ipamv1.IPAddress)
 		change(address)
 	}
 }
 
-func onClaim(name string, change func(*ipamv1.IPAddressClaim)) func(map[string]client.Object) {
+func onClaim(change func(*ipamv1.IPAddressClaim)) func(map[string]client.Object) {
 	return func(objects map[string]client.Object) {
-		claim, _ := objects["claim "+name].(*ipamv1.IPAddressClaim)
+		claim, _ := objects["claim "+second].(*ipamv1.IPAddressClaim)
 		change(claim)
 	}
 }

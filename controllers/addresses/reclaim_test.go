@@ -22,7 +22,6 @@ import (
 // TestFreeLeft: of two machines in a namespace one is gone. The other may be on its way, too, and still has its VM: what is its
 // own stays held.
 func TestFreeLeft(t *testing.T) {
-	const second = "win-0-1"
 	gone := each(hold(allNames...), deleting("claim win-0-0", "claim win-0-1", "claim win-2-0"), without("machine win"),
 		deleting("claim winner-0-0", "claim winner-0-1", "address winner-0-0"), func(objects map[string]client.Object) {
 			objects["machine winner"].SetFinalizers([]string{infrav1.MachineFinalizer})
@@ -43,16 +42,16 @@ func TestFreeLeft(t *testing.T) {
 			change: func(o map[string]client.Object) { o["claim "+second].SetDeletionTimestamp(nil) }, held: both,
 		},
 		"a claim of nothing": {
-			change: onClaim(second, func(c *ipamv1.IPAddressClaim) { c.OwnerReferences = nil }), held: both,
+			change: onClaim(func(c *ipamv1.IPAddressClaim) { c.OwnerReferences = nil }), held: both,
 		},
 		"a claim of another kind": {
-			change: onClaim(second, func(c *ipamv1.IPAddressClaim) { c.OwnerReferences[0].Kind = "Pod" }), held: both,
+			change: onClaim(func(c *ipamv1.IPAddressClaim) { c.OwnerReferences[0].Kind = "Pod" }), held: both,
 		},
 		"a claim of another machine": {
-			change: onClaim(second, func(c *ipamv1.IPAddressClaim) { c.OwnerReferences[0].Name = "winner" }), held: both,
+			change: onClaim(func(c *ipamv1.IPAddressClaim) { c.OwnerReferences[0].Name = "winner" }), held: both,
 		},
 		"a claim that is not held": {
-			change: onClaim(second, func(c *ipamv1.IPAddressClaim) { c.Finalizers = c.Finalizers[1:] }), held: both[1:],
+			change: onClaim(func(c *ipamv1.IPAddressClaim) { c.Finalizers = c.Finalizers[1:] }), held: both[1:],
 		},
 		"claims cannot be listed":     {fails: "list *v1beta2.IPAddressClaimList", want: errAway, held: allNames},
 		"machines cannot be listed":   {fails: "list *v1beta1.WindowsMachineList", want: errAway, held: allNames},
@@ -84,9 +83,9 @@ func TestFreeLeft(t *testing.T) {
 
 // TestFreeStray looks at one address that was freed and has our finalizer again.
 func TestFreeStray(t *testing.T) {
-	const stray = "win-0-1"
+	const stray = second
 	since := func(ago time.Duration) func(map[string]client.Object) {
-		return onAddress(stray, func(a *ipamv1.IPAddress) {
+		return onAddress(func(a *ipamv1.IPAddress) {
 			a.Finalizers, a.DeletionTimestamp = append(a.Finalizers, "test/other"), new(metav1.NewTime(stageTime.Add(-ago)))
 		})
 	}
@@ -117,11 +116,11 @@ func TestFreeStray(t *testing.T) {
 		},
 		"held by claim": {change: each(old, hold("claim "+stray)), result: later},
 		"by one without a status": {
-			change: each(old, hold("claim "+stray), onClaim(stray, noStatus)),
+			change: each(old, hold("claim "+stray), onClaim(noStatus)),
 			result: later,
 		},
 		"by one that leads elsewhere": {
-			change:  each(old, hold("claim "+stray), onClaim(stray, func(c *ipamv1.IPAddressClaim) { c.Status.AddressRef.Name = "x" })),
+			change:  each(old, hold("claim "+stray), onClaim(func(c *ipamv1.IPAddressClaim) { c.Status.AddressRef.Name = "x" })),
 			patched: true,
 		},
 		"a claim that is not there":  {change: each(old, without("claim "+stray)), patched: true},
@@ -156,7 +155,7 @@ func TestFreeStray(t *testing.T) {
 
 // The claim in the API server itself is asked before an address is freed: the cache may be behind.
 func TestStrayInTheCacheAlone(t *testing.T) {
-	const stray = "win-0-1"
+	const stray = second
 	old := each(hold("address "+stray), deleting("address "+stray))
 	behind, live := newStage(t, old), newStage(t, each(old, hold("claim "+stray)))
 	behind.Live = live.Client
@@ -196,7 +195,6 @@ func TestOthers(t *testing.T) {
 
 // TestClaim asks for what is missing, once, and tells what it waits for.
 func TestClaim(t *testing.T) {
-	const second = "win-0-1"
 	exists := apierrors.NewAlreadyExists(schema.GroupResource{Resource: "ipaddressclaims"}, second)
 	fresh := "IPAddressClaim win-0-1 was created a moment ago; waiting for it to appear in the cache"
 	for name, c := range map[string]struct {
@@ -226,7 +224,7 @@ func TestClaim(t *testing.T) {
 			says: "IPAddressClaim win-0-1 refers to IPAddress win-0-1, which does not exist",
 		},
 		"useless address": {
-			change: onAddress(second, func(a *ipamv1.IPAddress) { a.Spec.Prefix = nil }), reason: "SpecInvalid",
+			change: onAddress(func(a *ipamv1.IPAddress) { a.Spec.Prefix = nil }), reason: "SpecInvalid",
 			says: "IPAddress win-0-1: no valid address with a prefix length; correct pool six, then delete IPAddressClaim win-0-1, " +
 				"and the machine creates a new one",
 		},

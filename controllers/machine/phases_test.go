@@ -43,30 +43,42 @@ func TestReady(t *testing.T) {
 		says    string
 	}{
 		"failure domain": {
-			linuxNodes{node}, []func(*facts){zone, provisioned, data, initialized},
-			phase.Stop{Reason: infrav1.SpecInvalidReason, Stalled: true, After: 2 * time.Minute}, `wants failure domain "zone-a"`,
+			linuxNodes{node},
+			[]func(*facts){zone, provisioned, data, initialized},
+			phase.Stop{Reason: infrav1.SpecInvalidReason, Stalled: true, After: 2 * time.Minute},
+			`wants failure domain "zone-a"`,
 		},
 		"no infrastructure": {
-			linuxNodes{node}, []func(*facts){data, initialized},
-			phase.Stop{Reason: infrav1.WaitingForClusterInfrastructureReason}, "is not provisioned yet",
+			linuxNodes{node},
+			[]func(*facts){data, initialized},
+			phase.Stop{Reason: infrav1.WaitingForClusterInfrastructureReason},
+			"is not provisioned yet",
 		},
 		"infrastructure lost": {
-			linuxNodes{node}, []func(*facts){data, initialized, func(f *facts) {
+			linuxNodes{node},
+			[]func(*facts){data, initialized, func(f *facts) {
 				f.cluster.Status.Initialization.InfrastructureProvisioned = new(false)
 			}},
-			phase.Stop{Reason: infrav1.WaitingForClusterInfrastructureReason}, "is not provisioned yet",
+			phase.Stop{Reason: infrav1.WaitingForClusterInfrastructureReason},
+			"is not provisioned yet",
 		},
 		"no data": {
-			linuxNodes{node}, []func(*facts){provisioned, initialized},
-			phase.Stop{Reason: infrav1.WaitingForBootstrapDataReason, After: time.Minute}, "has no bootstrap data yet",
+			linuxNodes{node},
+			[]func(*facts){provisioned, initialized},
+			phase.Stop{Reason: infrav1.WaitingForBootstrapDataReason, After: time.Minute},
+			"has no bootstrap data yet",
 		},
 		"no control plane": {
-			linuxNodes{node}, []func(*facts){provisioned, data},
-			phase.Stop{Reason: infrav1.WaitingForControlPlaneReason}, "not initialized",
+			linuxNodes{node},
+			[]func(*facts){provisioned, data},
+			phase.Stop{Reason: infrav1.WaitingForControlPlaneReason},
+			"not initialized",
 		},
 		"no Linux Node": {
-			nil, []func(*facts){provisioned, data, initialized},
-			phase.Stop{Reason: infrav1.WaitingForLinuxNodeReason, After: 5 * time.Second}, "no Ready Node",
+			nil,
+			[]func(*facts){provisioned, data, initialized},
+			phase.Stop{Reason: infrav1.WaitingForLinuxNodeReason, After: 5 * time.Second},
+			"no Ready Node",
 		},
 		"all": {linuxNodes{node}, []func(*facts){provisioned, data, initialized}, phase.Stop{}, ""},
 	} {

@@ -87,9 +87,9 @@ func stored(changes ...func(*infrav1.WindowsMachine)) *infrav1.WindowsMachine {
 }
 
 // read are the facts of a machine that the stage has.
-func (s *phaseStage) read(t *testing.T, changes ...func(*facts)) *facts {
+func (s *phaseStage) read(t *testing.T) *facts {
 	t.Helper()
-	f := world(changes...)
+	f := world()
 	expect.OK(t, s.Client.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "m"}, f.windows))
 	f.before = f.windows.DeepCopy()
 	return f
