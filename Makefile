@@ -119,6 +119,10 @@ build: ## Build bin/manager and the plugin of clusterctl, bin/clusterctl-windows
 image: ## Write the image of both managers, for all platforms, to out/image, and the lists of its modules to out/sbom
 	go run ./config/image -version $(VERSION) -revision $(REVISION) -out $(OUT)
 
+.PHONY: push
+push: image ## Build the image and push it to a registry with the login of docker or podman, without either (IMAGE)
+	go run ./config/image -push $(IMAGE) -out $(OUT)
+
 .PHONY: release
 release: vulncheck image ## Write image, module lists, a clusterctl repository and their provenance to out (VERSION, IMAGE, BUILDER)
 	go run ./config/release -version $(VERSION) -image $(IMAGE) -out $(OUT)/repository \

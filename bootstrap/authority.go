@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
@@ -15,6 +17,8 @@ type authority struct {
 	// root is the DER of the certificate, if there is only one and it signed itself. If there are several, the node
 	// cannot know in advance which of them signed the API server's certificate; kubeadm tries them all.
 	root []byte
+	// expires is when the last of the certificates does.
+	expires time.Time
 }
 
 func readAuthority(field string, data []byte) (authority, error) {
@@ -25,10 +29,23 @@ func readAuthority(field string, data []byte) (authority, error) {
 	var found authority
 	for _, certificate := range certificates {
 		digest := sha256.Sum256(certificate.RawSubjectPublicKeyInfo)
+		if certificate.NotAfter.After(found.expires) {
+			found.expires = certificate.NotAfter
+		}
 		found.pins = append(found.pins, "sha256:"+hex.EncodeToString(digest[:]))
 	}
 	if only := certificates[0]; len(certificates) == 1 && bytes.Equal(only.RawIssuer, only.RawSubject) {
 		found.root = only.Raw
 	}
 	return found, nil
+}
+
+// warnings: whether an expired CA is still used can only be seen in the cluster.
+func (a authority) warnings(now time.Time) []string {
+	if now.Before(a.expires) { // so is no clock
+		return nil
+	}
+	return []string{fmt.Sprintf(
+		"the cluster's CA expired on %s: a node does not trust the API server by it; renew it, or set spec.discovery",
+		a.expires.UTC().Format(time.DateOnly))}
 }

@@ -71,7 +71,7 @@ func readFiles(wanted []bootstrapv1.CustomFile, from step.Contents) ([]customFil
 	var files []customFile
 	for i, file := range wanted {
 		field := fmt.Sprintf("%s.files[%d]", customField, i)
-		if err := step.CheckPath(field, file.Path); err != nil {
+		if err := step.CheckFile(field, file.Path); err != nil {
 			return nil, err
 		}
 		lower := strings.ToLower(file.Path)

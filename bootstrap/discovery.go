@@ -3,7 +3,9 @@ package bootstrap
 import (
 	"encoding/base64"
 	"fmt"
+	"net/netip"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -86,8 +88,8 @@ func readEndpoint(field string, endpoint clusterv1.APIEndpoint) (clusterv1.APIEn
 		return endpoint, step.Invalid(field,
 			"host or port is missing; set them, or wait until the cluster's infrastructure sets them")
 	}
-	name := validation.IsDNS1123Subdomain(strings.ToLower(endpoint.Host)) == nil
-	if !name && validation.IsValidIP(nil, endpoint.Host) != nil {
+	host, good := readHost(endpoint.Host)
+	if !good {
 		return endpoint, step.Invalid(field,
 			"host %q is neither a DNS name nor an IP address; use one without scheme, port and brackets",
 			endpoint.Host)
@@ -95,7 +97,19 @@ func readEndpoint(field string, endpoint clusterv1.APIEndpoint) (clusterv1.APIEn
 	if endpoint.Port < 1 || endpoint.Port > 65535 {
 		return endpoint, step.Invalid(field, "port %d is not valid; use 1 to 65535", endpoint.Port)
 	}
+	endpoint.Host = host
 	return endpoint, nil
+}
+
+// endsInNumber: such a host is an address to everything that reads a URL, and programs differ in which one.
+var endsInNumber = regexp.MustCompile(`(^|\.)(\d+|0[xX][0-9a-fA-F]*)$`)
+
+// readHost is a DNS name, or an address in the form that all programs write.
+func readHost(host string) (string, bool) {
+	if address, err := netip.ParseAddr(host); err == nil {
+		return address.String(), address.Zone() == "" && !address.Is4In6()
+	}
+	return host, validation.IsDNS1123Subdomain(strings.ToLower(host)) == nil && !endsInNumber.MatchString(host)
 }
 
 func discover(data []byte) (cluster, error) {

@@ -52,9 +52,6 @@ var release = regexp.MustCompile(`1\.\d+\.\d+`)
 // patchVersion warns of another patch of the same minor version: such a node works, but is not what was asked for.
 func patchVersion(n *node) []plan.Step {
 	wanted := release.FindString(n.version)
-	if wanted == "" {
-		return nil
-	}
 	const patch = "kubeletPatch"
 	return []plan.Step{
 		&plan.Fact{
@@ -107,14 +104,17 @@ func soundness() []plan.Step {
 // oldestMinor is the oldest 1.x whose kubeadm and kubelet accept what we render.
 const oldestMinor = 30
 
+// fullVersion has all three numbers, and at most the suffix of a vendor.
+var fullVersion = regexp.MustCompile(`^v?\d+\.\d+\.\d+([-+_][0-9A-Za-z.+_-]+)?$`)
+
 func readMinor(text string) (uint64, error) {
 	const field = "Machine spec.version"
 	if text == "" {
 		return 0, step.Invalid(field, "must be set; use the Kubernetes version of the image, such as v1.36.3")
 	}
 	parsed, err := version.ParseTolerantImageTag(text)
-	if err != nil {
-		return 0, step.Invalid(field, "%q is not a version; use one such as v1.36.3", text)
+	if err != nil || !fullVersion.MatchString(text) {
+		return 0, step.Invalid(field, "%q is not a full version; use one such as v1.36.3", text)
 	}
 	if parsed.Major != 1 || parsed.Minor < oldestMinor {
 		return 0, step.Invalid(field, "%q is not supported; use v1.%d.0 or a later v1", text, oldestMinor)

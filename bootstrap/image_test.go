@@ -2,7 +2,6 @@ package bootstrap_test
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -60,9 +59,6 @@ func TestPatchVersion(t *testing.T) {
 		if got := check.Is.String(); got != want || !check.Optional || check.Reason != step.ReasonImageVersionMismatch {
 			t.Errorf("%s: %+v, want %s", version, check, want)
 		}
-	}
-	if got := names(render(t, plainInput(t, ofVersion("v1.36"))).Plan(), "prepare"); slices.Contains(got, "kubelet-patch-of-image") {
-		t.Error("a Machine that names no patch is asked for one")
 	}
 }
 

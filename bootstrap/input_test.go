@@ -135,7 +135,7 @@ func TestRenderRefuses(t *testing.T) {
 		{"no version", "kubeadm's configuration depends on it", ofVersion(""), version, "such as v1.36.3"},
 		{
 			"no version number", "nothing can be made of it", ofVersion("latest"),
-			version, `"latest" is not a version; use one such as v1.36.3`,
+			version, `"latest" is not a full version; use one such as v1.36.3`,
 		},
 		{
 			"old version", "its kubelet does not take what we render", ofVersion("v1.29.9"),

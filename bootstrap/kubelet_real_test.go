@@ -25,6 +25,8 @@ var refusedByTheKubelet = map[string]string{
 	"run-once":         `{"runOnce": true}`,
 	"unknown-gate":     `{"featureGates": {"WinDRS": true}}`,
 	"locked-gate":      `{"featureGates": {"WinDSR": false}}`,
+	"gate-is-needed":   `{"featureGates": {"GracefulNodeShutdown": false}}`,
+	"gate-needs":       `{"featureGates": {"ClusterTrustBundleProjection": true}}`,
 	"wrong-type":       `{"containerLogMaxFiles": "three"}`,
 	"one-log-file":     `{"containerLogMaxFiles": 1}`,
 	"no-log-workers":   `{"containerLogMaxWorkers": 0}`,

@@ -79,6 +79,7 @@ func TestKubeletRefusals(t *testing.T) {
 		{"the other half", args, withArg("image-credential-provider-config", `C:\providers.yaml`), "is set; use both or neither"},
 
 		{"unknown gate", gates, withGate("WinDRS", "Enabled"), `the kubelet of v1.36 has no feature gate "WinDRS" and would not start`},
+		{"unknown in the oldest", gates, at("v1.30.0", withGate("WinDRS", "Enabled")), "the kubelet of v1.30 has no feature gate"},
 		{"gate too new", gates, at("v1.31.0", withGate("WindowsCPUAndMemoryAffinity", "Enabled")), "(it is known in: 1.32 and later)"},
 		{"gate too old", gates, at("v1.36.0", withGate("CloudDualStackNodeIPs", "Enabled")), "(it is known in: 1.30 to 1.31)"},
 		{"locked on", gates, at("v1.34.0", withGate("WinDSR", "Disabled")), "WinDSR cannot be Disabled in v1.34: it is locked"},
@@ -87,13 +88,24 @@ func TestKubeletRefusals(t *testing.T) {
 			"gate gone in 1.37", gates, at("v1.37.1", withGate("SidecarContainers", "Enabled")),
 			`the kubelet of v1.37 has no feature gate "SidecarContainers"`,
 		},
+		{
+			"gate that another one needs", gates, withGate("GracefulNodeShutdown", "Disabled"),
+			"GracefulNodeShutdown is Disabled, but in v1.36 GracefulNodeShutdownBasedOnPodPriority is on by default and depends on it, " +
+				"and the kubelet would not start; set GracefulNodeShutdownBasedOnPodPriority to Disabled as well, " +
+				"or remove GracefulNodeShutdown",
+		},
+		{
+			"gate without what it needs", gates, withGate("ClusterTrustBundleProjection", "Enabled"),
+			"ClusterTrustBundleProjection is Enabled, but in v1.36 it depends on ClusterTrustBundle, which is off, and the kubelet " +
+				"would not start; set ClusterTrustBundle to Enabled as well, or remove ClusterTrustBundleProjection",
+		},
 		{"gate of 1.37", gates, at("v1.36.3", withGate("DefaultPodSysctls", "Enabled")), "(it is known in: 1.37 and later)"},
 		{"log elsewhere", logs + ".directory", kubelet(`log: {directory: 'D:\logs'}`), `"D:\\logs" is not a plain path on drive C:`},
 		{"log among keys", logs + ".directory", kubelet(`log: {directory: 'C:\etc\kubernetes\logs'}`), "is reserved for the bootstrap"},
 		{"sysctls", config, at("v1.37.1", withConfig(`{"defaultPodSysctls": {"net.ipv4.tcp_syncookies": "1"}}`)), "defaultPodSysctls"},
 		{
 			"grace without its gate", config,
-			all(withGate("GracefulNodeShutdown", "Disabled"), withConfig(`{"shutdownGracePeriod": "90s"}`)),
+			at("v1.34.4", withGate("GracefulNodeShutdown", "Disabled"), withConfig(`{"shutdownGracePeriod": "90s"}`)),
 			"shutdownGracePeriod needs the feature gate GracefulNodeShutdown",
 		},
 		{"socket for images", config, withConfig(`{"imageServiceEndpoint": "npipe:////./pipe/x"}`), "listens on the same pipe"},
@@ -220,6 +232,11 @@ func TestKubeletTakes(t *testing.T) {
 		{"credentials in the oldest version", at("v1.30.0", credentials)},
 		{"credentials in 1.34", at("v1.34.4", credentials)},
 		{"locked gate as it is", at("v1.36.0", withGate("WinDSR", "Enabled"))},
+		{
+			"gate with what it needs",
+			all(withGate("ClusterTrustBundleProjection", "Enabled"), withGate("ClusterTrustBundle", "Enabled")),
+		},
+		{"gates before they need others", at("v1.34.4", withGate("GracefulNodeShutdown", "Disabled"))},
 		{"gate before its lock", at("v1.33.0", withGate("WinDSR", "Disabled"))},
 		{"gate in a version to come", at("v1.37.0", withGate("WindowsCPUAndMemoryAffinity", "Disabled"))},
 		{"null takes the cluster's away", withConfig(`{"tlsCipherSuites": null}`)},

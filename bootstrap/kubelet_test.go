@@ -183,7 +183,8 @@ func TestForeignFields(t *testing.T) {
 		"shutdownGracePeriodByPodPriority", "singleProcessOOMKill", "tlsCertFile", "tlsPrivateKeyFile", "topologyManagerPolicy",
 		"topologyManagerPolicyOptions", "topologyManagerScope", "userNamespaces",
 	}
-	noGrace := withGate("GracefulNodeShutdown", "Disabled")
+	noGrace := kubelet("featureGates: [{name: GracefulNodeShutdown, state: Disabled}, " +
+		"{name: GracefulNodeShutdownBasedOnPodPriority, state: Disabled}, {name: WindowsGracefulNodeShutdown, state: Disabled}]")
 	affinity := all(withGate("WindowsCPUAndMemoryAffinity", "Enabled"),
 		withConfig(`{"cpuManagerPolicy": "static", "tlsCertFile": "C:\\k\\node.crt"}`))
 	for _, test := range []struct {

@@ -19,6 +19,7 @@ type node struct {
 	cloud           cloud
 	deadlineSeconds int
 	token           string
+	now             time.Time
 	// version is the Machine's, minor its second number: 36 of v1.36.3.
 	version string
 	minor   uint64
@@ -48,6 +49,7 @@ func readNode(in Input) (*node, error) {
 		},
 		deadlineSeconds: deadlineSeconds(in.Config.Spec),
 		token:           in.Token,
+		now:             in.Now,
 		version:         in.Machine.Spec.Version,
 	}
 	for _, read := range []func(*node, Input) error{

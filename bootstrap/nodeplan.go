@@ -89,5 +89,7 @@ func (n *node) registered() step.Part {
 // warnings are about what works only if others do their part. What only the node can find out about itself is checked there:
 // see image.
 func (n *node) warnings() []string {
-	return slices.Concat(n.kubelet.Warnings(), n.containerd.Warnings(), n.windows.Warnings(), n.network.Warnings())
+	return slices.Concat(
+		n.cluster.authority.warnings(n.now), n.kubelet.Warnings(), n.containerd.Warnings(), n.windows.Warnings(), n.network.Warnings(),
+	)
 }

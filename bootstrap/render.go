@@ -9,7 +9,7 @@
 package bootstrap
 
 import (
-	"fmt"
+	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -33,6 +33,8 @@ type Input struct {
 	// Sources are the contents of the Secrets and ConfigMaps that the config refers to, by "secret/NAME/KEY" and
 	// "configmap/NAME/KEY".
 	Sources map[string][]byte
+	// Now is for warnings about what has expired.
+	Now time.Time
 }
 
 // String hides the input: it has the token and the contents of Secrets.
@@ -52,10 +54,7 @@ func Render(in Input) (UserData, error) {
 		return UserData{}, err
 	}
 	p := nodePlan(n)
-	if err := p.Validate(); err != nil {
-		return UserData{}, fmt.Errorf("plan of %s: %w", n.machine.Name, err)
-	}
-	data, err := p.Encode()
+	data, err := n.finish(p, in)
 	if err != nil {
 		return UserData{}, err
 	}

@@ -1,6 +1,7 @@
 package bootstrap_test
 
 import (
+	"strings"
 	"testing"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
@@ -13,6 +14,8 @@ func TestSettingsRefused(t *testing.T) {
 	const noPath, noProxy, noSecret = "is not a plain path", "is not the URL of a proxy", `Secret a has no content under the key `
 	key := "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"
 	junk := "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+	shortened := strings.Join(strings.Fields(publicKey)[:2], " ")
+	shortened = shortened[:len(shortened)-1]
 	secret := func(in *bootstrap.Input) { source(in, "secret/a/b", hidden) }
 	refuse(t, []mistake{
 		{"file without content", file, fileOf(`{path: 'C:\a'}`), "set exactly one of content"},
@@ -77,6 +80,7 @@ func TestSettingsRefused(t *testing.T) {
 		{"odd role", user, withUser("a", "King", publicKey), `role "King" is not valid`},
 		{"user without a key", user, withUser("a", ""), "sshAuthorizedKeys is empty"},
 		{"private key", user, withUser("a", "", "-----BEGIN "+hidden), "sshAuthorizedKeys[0] is not a public key"},
+		{"key without its last letter", user, withUser("a", "", shortened), "is cut off or damaged"},
 		{"cut key", user, withUser("a", "", publicKey, "ssh-rsa AAAA"), "sshAuthorizedKeys[1] is cut off or damaged"},
 		{
 			"odd exclusion", "windows.defenderExclusions.folders", ofWindows(`defenderExclusions: {folders: ['D:\a']}`),

@@ -2,6 +2,7 @@ package bootstrap
 
 import (
 	"encoding/base64"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -85,7 +86,40 @@ func CheckSize(spec bootstrapv1.WindowsBootstrapConfigSpec, sources map[string][
 	}
 	return step.Invalid("WindowsBootstrapConfig spec",
 		"its files, scripts, certificates and other contents have more than %d bytes together, with escapes and each as often as it "+
-			"is used, but user data carries far less; use fewer or shorter ones", maxContentBytes)
+			"is used, but user data carries far less; use fewer or shorter ones%s", maxContentBytes, largest(spec, sources))
+}
+
+// largest tells what to look at first where contents are too large: ": the largest is custom.files[3] with 400000 bytes".
+func largest(spec bootstrapv1.WindowsBootstrapConfigSpec, sources map[string][]byte) string {
+	name, most := "", 0
+	look := func(field string, at int, content string, from bootstrapv1.ContentSource) {
+		length := len(content)
+		for _, source := range step.SourcesOf(from) {
+			length = len(sources[source.String()])
+		}
+		if length > most {
+			name, most = fmt.Sprintf("%s[%d]", field, at), length
+		}
+	}
+	for i, one := range spec.Custom.Files {
+		look("custom.files", i, one.Content, one.ContentFrom)
+	}
+	for i, one := range spec.Custom.PreJoin {
+		look("custom.preJoin", i, one.Content, one.ContentFrom)
+	}
+	for i, one := range spec.Custom.PostJoin {
+		look("custom.postJoin", i, one.Content, one.ContentFrom)
+	}
+	for i, one := range spec.Windows.TrustedCertificates {
+		look("windows.trustedCertificates", i, one.Content, one.ContentFrom)
+	}
+	for i, one := range spec.Containerd.DropIns {
+		look("containerd.dropIns", i, one.Content, one.ContentFrom)
+	}
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf("; the largest is spec.%s with %d bytes", name, most)
 }
 
 // lengthInPlan is the length of a content as JSON, where a control character is six bytes; what is no text is base64.

@@ -5,7 +5,6 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,22 +60,6 @@ func value(t *testing.T, s source, spec *ast.ValueSpec) string {
 	default:
 		t.Fatalf("%s: a constant is a string or Cluster API's", s.position(spec))
 		return ""
-	}
-}
-
-// Nothing that is written for people may lead nowhere.
-func TestLinks(t *testing.T) {
-	link := regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`)
-	for _, page := range pages(t) {
-		content := expect.Got(os.ReadFile(page))(t)
-		for _, found := range link.FindAllStringSubmatch(string(content), -1) {
-			if strings.Contains(found[1], "://") {
-				continue
-			}
-			if _, err := os.Stat(filepath.Join(filepath.Dir(page), found[1])); err != nil {
-				t.Errorf("%s: link to %s: %v", page, found[1], err)
-			}
-		}
 	}
 }
 

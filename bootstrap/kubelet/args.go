@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap/step"
 )
 
@@ -134,7 +135,8 @@ func checkArg(name, value string, minor uint64) error {
 	if !ok {
 		return step.Invalid(argsField, "%s has no use on a Windows node; remove it", name)
 	}
-	if !taken.values.MatchString(value) {
+	device := taken.values == windowsPath && plan.DeviceName.MatchString(strings.ReplaceAll(value, "/", `\`))
+	if device || !taken.values.MatchString(value) {
 		return step.Invalid(argsField, "value %q of %s is not valid; use %s", value, name, taken.write)
 	}
 	return nil
@@ -178,7 +180,27 @@ func readGates(gates []bootstrapv1.FeatureGate, minor uint64) (map[string]bool, 
 		}
 		wanted[gate.Name] = enabled
 	}
-	return wanted, nil
+	return wanted, checkNeeds(wanted, minor)
+}
+
+// checkNeeds refuses a gate that is on while one that it needs is off: since 1.35 the kubelet panics. One of the two is the
+// user's, because by default all gates have what they need.
+func checkNeeds(wanted map[string]bool, minor uint64) error {
+	for _, pair := range step.SortedKeys(kubeletNeeds) {
+		gate, needed, _ := strings.Cut(pair, " ")
+		if inMinor(kubeletNeeds[pair], minor) == unknownThere || !GateOn(gate, wanted, minor) || GateOn(needed, wanted, minor) {
+			continue
+		}
+		if wanted[gate] {
+			return step.Invalid(gatesField,
+				"%s is Enabled, but in v1.%d it depends on %s, which is off, and the kubelet would not start; "+
+					"set %s to Enabled as well, or remove %s", gate, minor, needed, needed, gate)
+		}
+		return step.Invalid(gatesField,
+			"%s is Disabled, but in v1.%d %s is on by default and depends on it, and the kubelet would not start; "+
+				"set %s to Disabled as well, or remove %s", needed, minor, gate, gate, needed)
+	}
+	return nil
 }
 
 // GateOn says whether a gate is on: as the user says, or else by default.

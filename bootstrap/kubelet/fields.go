@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
@@ -141,9 +142,8 @@ func readConfiguration(raw []byte, gates map[string]bool, minor uint64) (map[str
 		return nil, step.Invalid(configurationField,
 			"the kubelet would ignore a field: %v; use fields of the KubeletConfiguration of v1.%d", problems[0], minor)
 	}
-	if hasFact(fields) { // the plan would take it for a fact of the node
-		return nil, step.Invalid(configurationField,
-			"a map has the key %q, which is reserved for facts of the node; remove it", "fact")
+	if err := checkKeys(fields); err != nil {
+		return nil, err
 	}
 	for _, rule := range fieldRules {
 		if rule.wrong(&typed) {
@@ -153,19 +153,34 @@ func readConfiguration(raw []byte, gates map[string]bool, minor uint64) (map[str
 	return fields, nil
 }
 
-// hasFact finds a map that a plan would take for a fact of the node.
-func hasFact(tree any) bool {
+// checkKeys refuses a map that a node would not read as it is written: PowerShell ignores the case of keys, and a plan takes the
+// key fact for a fact of the node.
+func checkKeys(tree any) error {
+	var below []any
 	switch tree := tree.(type) {
 	case map[string]any:
-		for key, below := range tree {
-			if key == "fact" || hasFact(below) {
-				return true
+		seen := map[string]string{}
+		for _, key := range slices.Sorted(maps.Keys(tree)) {
+			lower := strings.ToLower(key)
+			if lower == "fact" {
+				return step.Invalid(configurationField, "a map has the key %q, which is reserved for facts of the node; remove it", key)
 			}
+			if other, twice := seen[lower]; twice {
+				return step.Invalid(configurationField,
+					"a map has the keys %q and %q, which are the same on Windows; remove one of them", other, key)
+			}
+			seen[lower] = key
+			below = append(below, tree[key])
 		}
 	case []any:
-		return slices.ContainsFunc(tree, hasFact)
+		below = tree
 	}
-	return false
+	for _, one := range below {
+		if err := checkKeys(one); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func checkField(name string, gates map[string]bool, minor uint64) error {
@@ -275,7 +290,7 @@ var fieldRules = []struct {
 		"clusterDNS must have addresses and clusterDomain must be a domain: the kubelet drops anything else, and Pods have no DNS",
 		"use clusterDNS: [10.96.0.10] and clusterDomain: cluster.local, or remove them",
 		func(c *kubeletv1.KubeletConfiguration) bool {
-			noAddress := func(text string) bool { return validation.IsValidIP(nil, text) != nil }
+			noAddress := func(text string) bool { _, err := netip.ParseAddr(text); return err != nil }
 			noDomain := c.ClusterDomain != "" && validation.IsDNS1123Subdomain(c.ClusterDomain) != nil
 			return slices.ContainsFunc(c.ClusterDNS, noAddress) || noDomain
 		},

@@ -97,7 +97,7 @@ func (k *Kubelet) Folders() []step.Folder {
 	var all []step.Folder
 	for _, flag := range k.Flags {
 		path := strings.ReplaceAll(flag.Value, "/", `\`)
-		if !step.PlainPath.MatchString(path) {
+		if !step.IsPlain(path) {
 			continue
 		}
 		switch flag.Name {

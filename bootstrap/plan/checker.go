@@ -24,7 +24,9 @@ var (
 	serviceName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,80}$`)
 	variable    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.()-]*$`)
 	drive       = regexp.MustCompile(`^[A-Za-z]:\\`)
-	oddInPath   = regexp.MustCompile(`[\x00-\x1f<>:"|?*/]|\\\\|[. ](\\|$)`)
+	// DeviceName finds a part of a path that Windows takes for a device, whatever stands behind its first dot.
+	DeviceName = regexp.MustCompile(`(?i)\\(con|prn|aux|nul|(com|lpt)[1-9\x{b9}\x{b2}\x{b3}]|con(in|out)\$) *(\.[^\\]*)?(\\|$)`)
+	oddInPath  = regexp.MustCompile(`[\x00-\x1f<>:"|?*/]|\\\\|[. ](\\|$)`)
 )
 
 func (c *checker) must(holds bool, field, format string, args ...any) {
@@ -87,6 +89,7 @@ func (c *checker) list(field string, values []Value) {
 
 func (c *checker) test(prefix string, test Test) {
 	c.must(test.Fact != "", prefix+"fact", "is missing")
+	c.fact(strings.TrimSuffix(prefix, "."), test.Fact)
 	asked := false
 	for _, value := range []Value{test.Is, test.IsNot, test.AtLeast, test.Below} {
 		asked = asked || value != nil
@@ -115,6 +118,7 @@ func (c *checker) windowsPath(field string, value Value, text string) {
 	}
 	c.must(!oddInPath.MatchString(text[len("C:"):]), field,
 		`%q must be a plain path: backslashes, no "..", none of <>:"|?*, no part that ends in a dot or blank`, value)
+	c.must(!DeviceName.MatchString(text), field, "%q names a device of Windows, such as NUL or COM1", value)
 }
 
 func (c *checker) hasSuffix(field string, value Value, suffixes ...string) {
@@ -189,6 +193,7 @@ func (c *checker) tree(field string, node any) {
 		seen := map[string]bool{}
 		for name, child := range node {
 			lower := strings.ToLower(name)
+			c.must(lower != "fact", field, "%q beside other names, or with no text, is half a fact", name)
 			c.must(name != "" && !seen[lower], field, "%q is empty, or used twice in another case", name)
 			seen[lower] = true
 			c.tree(field+"."+name, child)

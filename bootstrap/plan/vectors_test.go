@@ -110,6 +110,8 @@ var invalidVectors = map[string]string{
 	"109-reservations-through-a-text": "rules.set goes through kubeReserved",
 	"114-check-wants-unknown-fact":    "fact 'nope' is not known here",
 	"115-when-wants-unknown-fact":     "fact 'nope' is not known here",
+	"113-check-unknown-fact":          "fact 'nope' is not known here",
+	"39-when":                         "when fact 'nope' is not known here",
 	"126-reservations-unknown-fact":   "fact 'nope' is not known here",
 	"198-file-unknown-access":         `access "admins" must be one of`,
 	"199-service-unknown-state":       `state "sleeping" must be one of`,

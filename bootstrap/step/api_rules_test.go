@@ -1,15 +1,18 @@
 package step
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 	"github.com/capwin/cluster-api-provider-windows/test/apirules"
 )
 
 func TestTheAPIKnowsTheSameNames(t *testing.T) {
 	apirules.Check(t, "../../config/crd/bases", map[string]string{
 		"paths": apirules.Matches(PlainPath), "names": apirules.Matches(goodName),
-		"places": strings.ToLower("[r'"+strings.Join(ownPlaces, "', r'")+"']") + ".exists(",
+		"devices": "!" + apirules.Matches(plan.DeviceName),
+		"places":  strings.ToLower("[r'"+strings.Join(slices.Concat(ownPlaces, otherNames), "', r'")+"']") + ".exists(",
 	})
 }

@@ -2,7 +2,11 @@ package step
 
 import (
 	"regexp"
+	"slices"
 	"strings"
+	"unicode/utf16"
+
+	"github.com/capwin/cluster-api-provider-windows/bootstrap/plan"
 )
 
 // Places on a node. kubeadm and image-builder chose most of them.
@@ -81,16 +85,46 @@ var ownPlaces = []string{
 	AzureConfigFile, ToolsConfFile,
 }
 
+// otherNames are links that Windows itself makes, by which its folders have a second path.
+var otherNames = []string{
+	`C:\Documents and Settings`, `C:\Users\All Users`, `C:\Users\Default User`, `C:\ProgramData\Application Data`,
+}
+
+// IsPlain says whether Windows uses a path unchanged, and takes no part of it for a device.
+func IsPlain(path string) bool {
+	return PlainPath.MatchString(path) && !plan.DeviceName.MatchString(path)
+}
+
+// longestPath leaves room for the names of temporary files beside a file: Windows takes 259 characters in all.
+const longestPath = 240
+
 // CheckPath refuses a path that Windows would not accept, or that is ours.
 func CheckPath(field, path string) error {
-	if !PlainPath.MatchString(path) || len(path) > 240 {
+	if !IsPlain(path) {
 		return Invalid(field,
-			`%q is not a plain path on drive C:; use one such as C:\etc\app.conf, without wildcards, ".." and "~"`, path)
+			`%q is not a plain path on drive C:; use one such as C:\etc\app.conf, without wildcards, "..", "~", and devices such as NUL`,
+			path)
 	}
-	for _, own := range ownPlaces {
+	if length := len(utf16.Encode([]rune(path))); length > longestPath {
+		return Invalid(field, "%q has %d characters, as Windows counts them; use %d at most", path, length, longestPath)
+	}
+	for _, own := range slices.Concat(ownPlaces, otherNames) {
 		if Below(path, own) {
 			return Invalid(field,
 				"%q is in %s, which is reserved for the bootstrap and the programs of the node; use another one", path, own)
+		}
+	}
+	return nil
+}
+
+// CheckFile also refuses a file where one of our folders must be.
+func CheckFile(field, path string) error {
+	if err := CheckPath(field, path); err != nil {
+		return err
+	}
+	for _, own := range ownPlaces {
+		if Below(own, path) {
+			return Invalid(field, "%q must be a folder, because %s is in it; use another path for the file", path, own)
 		}
 	}
 	return nil

@@ -17,7 +17,7 @@ type csiProxy string
 
 func readCSIProxy(in Input) (setting, error) {
 	path := in.Spec.CSIProxy.Path
-	if path != "" && !program.MatchString(path) {
+	if path != "" && (!program.MatchString(path) || plan.DeviceName.MatchString(path)) {
 		return nil, step.Invalid(windowsField+
 			".csiProxy.path", `%q is not a program on drive C:; use a path such as C:\k\csi-proxy.exe`, path)
 	}

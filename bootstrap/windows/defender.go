@@ -24,7 +24,7 @@ func readDefender(in Input) (setting, error) {
 	own := in.Spec.DefenderExclusions
 	const field = windowsField + ".defenderExclusions"
 	for _, folder := range own.Folders {
-		if !step.PlainPath.MatchString(folder) {
+		if !step.IsPlain(folder) {
 			return nil, step.Invalid(field+".folders", `%q is not a plain path on drive C:; use one such as C:\data`, folder)
 		}
 	}

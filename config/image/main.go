@@ -1,9 +1,11 @@
 // Command image builds the manager for every platform and writes it as an image without a base: an OCI layout that any registry
-// client can push, and for each platform a list of the modules in it. The same source gives the same bytes.
+// client can push, and for each platform a list of the modules in it. The same source gives the same bytes. With -push it copies
+// such a layout to a registry.
 package main
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -20,14 +22,22 @@ func main() {
 	flag.StringVar(&b.revision, "revision", "", "commit of the source")
 	flag.StringVar(&b.out, "out", "out", "folder to write")
 	flag.StringVar(&b.source, "source", ".", "root of this repository")
+	image := flag.String("push", "", "push the image that is in the folder under this name, and build nothing")
 	flag.Parse()
-	if err := b.write(); err != nil {
+	if err := b.run(context.Background(), *image); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
 type build struct{ version, revision, out, source string }
+
+func (b build) run(ctx context.Context, image string) error {
+	if image != "" {
+		return push(ctx, b.out, image)
+	}
+	return b.write()
+}
 
 // platforms are what an image of the managers runs on.
 var platforms = []platform{{OS: "linux", Architecture: "amd64"}, {OS: "linux", Architecture: "arm64"}}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -115,14 +116,14 @@ func (r *Reconciler) readClusterCA(ctx context.Context, f *facts) error {
 
 // validate renders with a dummy token: a config that cannot make a node gets neither token nor finalizer.
 func validate(ctx context.Context, f *facts) error {
-	_, err := render(ctx, f, "000000.0000000000000000")
+	_, err := render(ctx, f, "000000.0000000000000000", time.Time{})
 	return err
 }
 
 // renderings are those under way. The largest takes 11 MB, and there are a hundred workers.
 var renderings = make(chan struct{}, 4)
 
-func render(ctx context.Context, f *facts, token string) (bootstrap.UserData, error) {
+func render(ctx context.Context, f *facts, token string, now time.Time) (bootstrap.UserData, error) {
 	select {
 	case renderings <- struct{}{}:
 		defer func() { <-renderings }()
@@ -131,7 +132,7 @@ func render(ctx context.Context, f *facts, token string) (bootstrap.UserData, er
 	}
 	userData, err := bootstrap.Render(bootstrap.Input{
 		Cluster: f.cluster, Machine: f.machine, WindowsMachine: f.windows, Config: f.config, ClusterCA: f.ca, Token: token,
-		Sources: f.sources,
+		Sources: f.sources, Now: now,
 	})
 	if invalid, ok := errors.AsType[*bootstrap.InvalidError](err); ok {
 		return userData, phase.Stall(bootstrapv1.ConfigInvalidReason, "%s", invalid.Error())

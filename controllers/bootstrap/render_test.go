@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
@@ -23,14 +24,14 @@ func TestRenderingsAreFew(t *testing.T) {
 	for range cap(renderings) {
 		renderings <- struct{}{}
 	}
-	if _, err := render(over, f, "t"); !errors.Is(err, context.Canceled) {
+	if _, err := render(over, f, "t", time.Time{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("render without a place = %v, want the end of the wait", err)
 	}
 	for range cap(renderings) {
 		<-renderings
 	}
 	for range 2 * cap(renderings) {
-		if _, err := render(t.Context(), f, "t"); err == nil || errors.Is(err, context.Canceled) {
+		if _, err := render(t.Context(), f, "t", time.Time{}); err == nil || errors.Is(err, context.Canceled) {
 			t.Fatalf("render of a config that has nothing = %v, want what it lacks", err)
 		}
 	}

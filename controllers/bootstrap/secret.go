@@ -139,7 +139,7 @@ func (r *Reconciler) adopt(ctx context.Context, f *facts, secret *corev1.Secret)
 
 // store renders the user data and writes it to the Secret, once.
 func (r *Reconciler) store(ctx context.Context, f *facts) error {
-	userData, err := render(ctx, f, f.token)
+	userData, err := render(ctx, f, f.token, r.Now())
 	if err != nil {
 		return err
 	}

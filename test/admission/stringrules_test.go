@@ -28,11 +28,12 @@ func shortName(field, example string) rule {
 func path(field, example string) rule {
 	return says(field,
 		"must be a full path on drive C: with backslashes, such as "+example+
-			`, without wildcards, "..", short names such as PROGRA~1, and names that end in a dot or blank`,
+			`, without wildcards, "..", short names such as PROGRA~1, names that end in a dot or blank, and devices such as NUL`,
 		[]any{`c:\Program Files (x86)\.app\a.b`, `C:\a`},
 		[]any{
 			`C:/a.txt`, `D:\x`, `/etc/a`, `\a`, `C:a`, `C:\`, `C:\a\`, `C:\a\..\b`, `C:\a.\b`, `C:\a `, `C:\a*`, `C:\a\\b`,
 			`C:\PROGRA~1\containerd`, `C:\a:stream`, `\\server\share`, `\\?\C:\a`, "C:\\a\n", "C:\\a\x00", `"C:\a"`, `%TEMP%\a`,
+			`C:\NUL`, `C:\con.txt\a`, `C:\a\Com² .b`, `C:\conout$`,
 		})
 }
 
@@ -100,10 +101,10 @@ var windowsStrings = slices.Concat(
 			"must be the file name of a program without its folder, such as app.exe",
 			[]any{"a-b_c.1.exe"}, []any{"a.com", `C:\a.exe`, "app", "*.exe", "app.exe "}),
 		says("spec.windows.csiProxy.path",
-			`must be the full path of a program on drive C: with backslashes, such as C:\k\csi-proxy.exe, without wildcards, "..", and `+
-				"short names such as PROGRA~1",
+			`must be the full path of a program on drive C: with backslashes, such as C:\k\csi-proxy.exe, without wildcards, "..", `+
+				"short names such as PROGRA~1, and devices such as NUL",
 			[]any{`c:\csi-proxy.exe`, `C:\Program Files\csi.EXE`},
-			[]any{`C:\csi-proxy`, "C:/k/csi-proxy.exe", `D:\csi-proxy.exe`, "csi-proxy.exe", `C:\k\..\csi-proxy.exe`}),
+			[]any{`C:\csi-proxy`, "C:/k/csi-proxy.exe", `D:\csi-proxy.exe`, "csi-proxy.exe", `C:\k\..\csi-proxy.exe`, `C:\aux\a.exe`}),
 		says("spec.windows.gmsaPlugin.classID",
 			"must be the ID of a COM class without braces, such as CCC2A336-D7F3-4818-A213-272B7924213E",
 			[]any{guid}, []any{"{" + guid + "}", guid[1:], strings.ReplaceAll(guid, "-", "")}),

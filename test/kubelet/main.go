@@ -56,6 +56,8 @@ type knowledge struct {
 	Flags  []string `json:"flags"`
 	// Gates are "on" or "off" by default, and "locked" when they can not be changed.
 	Gates map[string]string `json:"gates"`
+	// Needs are the gates that must be on where a gate is: the kubelet panics where one is off. Only from 1.35 on.
+	Needs map[string][]string `json:"needs,omitempty"`
 }
 
 func dump() error {
@@ -74,12 +76,31 @@ func dump() error {
 	delete(known.Gates, "ControllerManagerReleaseLeaderElectionLockOnExit")
 	delete(known.Gates, "AllAlpha")
 	delete(known.Gates, "AllBeta")
+	known.Needs = needs()
 	known.Fields = fields(reflect.TypeFor[kubeletv1.KubeletConfiguration]())
 	slices.Sort(known.Flags)
 	slices.Sort(known.Fields)
 	out := json.NewEncoder(os.Stdout)
 	out.SetIndent("", " ")
 	return out.Encode(known)
+}
+
+// needs asks the kubelet's own gates which of them need others. Before 1.35 they have no such question.
+func needs() map[string][]string {
+	gates, ok := utilfeature.DefaultMutableFeatureGate.(interface {
+		Dependencies() map[featuregate.Feature][]featuregate.Feature
+	})
+	if !ok {
+		return nil
+	}
+	found := map[string][]string{}
+	for name, needed := range gates.Dependencies() {
+		for _, one := range needed {
+			found[string(name)] = append(found[string(name)], string(one))
+		}
+		slices.Sort(found[string(name)])
+	}
+	return found
 }
 
 func gate(spec featuregate.FeatureSpec) string {

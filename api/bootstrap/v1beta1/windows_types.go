@@ -259,7 +259,7 @@ type DefenderExclusions struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=240
-	// +kubebuilder:validation:items:XValidation:rule=`self == '' || self.matches(r'^[Cc]:(\\[^\x00-\x1f<>:"|?*/\\~]*[^\x00-\x1f<>:"|?*/\\~. ])+$')`,message=`must be a full path on drive C: with backslashes, such as C:\data, without wildcards, "..", short names such as PROGRA~1, and names that end in a dot or blank`
+	// +kubebuilder:validation:items:XValidation:rule=`self == '' || self.matches(r'^[Cc]:(\\[^\x00-\x1f<>:"|?*/\\~]*[^\x00-\x1f<>:"|?*/\\~. ])+$') && !self.matches(r'(?i)\\(con|prn|aux|nul|(com|lpt)[1-9\x{b9}\x{b2}\x{b3}]|con(in|out)\$) *(\.[^\\]*)?(\\|$)')`,message=`must be a full path on drive C: with backslashes, such as C:\data, without wildcards, "..", short names such as PROGRA~1, names that end in a dot or blank, and devices such as NUL`
 	Folders []string `json:"folders,omitempty"`
 
 	// processes by the file names of their programs, such as app.exe.
@@ -282,7 +282,7 @@ type CSIProxy struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=240
-	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^[Cc]:(\\[^\x00-\x1f<>:"|?*/\\~]*[^\x00-\x1f<>:"|?*/\\~. ])*\\[^\x00-\x1f<>:"|?*/\\~]+\.[Ee][Xx][Ee]$')`,message=`must be the full path of a program on drive C: with backslashes, such as C:\k\csi-proxy.exe, without wildcards, "..", and short names such as PROGRA~1`
+	// +kubebuilder:validation:XValidation:rule=`self == '' || self.matches(r'^[Cc]:(\\[^\x00-\x1f<>:"|?*/\\~]*[^\x00-\x1f<>:"|?*/\\~. ])*\\[^\x00-\x1f<>:"|?*/\\~]+\.[Ee][Xx][Ee]$') && !self.matches(r'(?i)\\(con|prn|aux|nul|(com|lpt)[1-9\x{b9}\x{b2}\x{b3}]|con(in|out)\$) *(\.[^\\]*)?(\\|$)')`,message=`must be the full path of a program on drive C: with backslashes, such as C:\k\csi-proxy.exe, without wildcards, "..", short names such as PROGRA~1, and devices such as NUL`
 	Path string `json:"path,omitempty"`
 }
 

@@ -77,6 +77,9 @@ func run(version string) error {
 		return err
 	}
 	known := map[string]any{"flags": r.flags(flags), "gates": r.gates(gates), "fields": fieldNames(fields)}
+	if needs := r.needs(gates[gateFiles[0]]); len(needs) > 0 {
+		known["needs"] = needs
+	}
 	out := json.NewEncoder(os.Stdout)
 	out.SetIndent("", " ")
 	return out.Encode(known)
@@ -152,6 +155,30 @@ func (r *reader) gates(files map[string]*ast.File) map[string]string {
 			return true
 		})
 	}
+	return found
+}
+
+// needs are the gates that must be on where a gate is. They are in one map of the first file, from 1.35 on.
+func (r *reader) needs(file *ast.File) map[string][]string {
+	found := map[string][]string{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || spec.Names[0].Name != "defaultKubernetesFeatureGateDependencies" {
+			return true
+		}
+		for _, element := range spec.Values[0].(*ast.CompositeLit).Elts {
+			pair := element.(*ast.KeyValueExpr)
+			name := r.text(pair.Key)
+			for _, needed := range pair.Value.(*ast.CompositeLit).Elts {
+				found[name] = append(found[name], r.text(needed))
+			}
+			slices.Sort(found[name])
+			if found[name] == nil {
+				delete(found, name)
+			}
+		}
+		return false
+	})
 	return found
 }
 
@@ -266,6 +293,8 @@ func (r *reader) text(expression ast.Expr) string {
 		name = e.Name
 	case *ast.SelectorExpr:
 		name = e.Sel.Name
+	case *ast.CallExpr: // a conversion: featuregate.Feature(clientfeatures.AtomicFIFO)
+		return r.text(e.Args[0])
 	}
 	if value, ok := r.constants[name]; ok {
 		return value

@@ -1,0 +1,177 @@
+package plan_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// stepHalves are rules of steps, half by half: what is refused, and the nearest to it that is taken.
+var stepHalves = []struct{ refused, taken, want string }{
+	{do("portRange", `"start":1024,"count":255`), do("portRange", `"start":1025,"count":255`), "must be 1025 to 65535"},
+	{do("portRange", `"start":65536,"count":255`), do("portRange", `"start":65281,"count":255`), "must be 1025 to 65535"},
+	{do("portRange", `"start":65282,"count":255`), do("portRange", `"start":65281,"count":255`), "end at port 65535"},
+	{do("portRange", `"start":2000,"count":254`), do("portRange", `"start":2000,"count":255`), "must be 255 or more"},
+	{
+		do("address", `"mac":"a","addresses":["b"],"mtu":575`), do("address", `"mac":"a","addresses":["b"],"mtu":576`),
+		"mtu 575 must be 576 to 9198",
+	},
+	{
+		do("address", `"mac":"a","addresses":["b"],"mtu":9199`), do("address", `"mac":"a","addresses":["b"],"mtu":9198`),
+		"mtu 9199 must be 576 to 9198",
+	},
+	{
+		do("address", `"mac":"a","addresses":["b"],"gateways":["a","b","c"]`),
+		do("address", `"mac":"a","addresses":["b"],"gateways":["a","b"]`), "one per family",
+	},
+	{
+		do("address", `"mac":"a","addresses":["b"],"routes":[{"to":null,"via":"a"}]`),
+		do("address", `"mac":"a","addresses":["b"],"routes":[{"to":"b","via":"a"}]`), "routes[0] must have to and via",
+	},
+	{do("hnsCleanup", `"networks":[],"endpoints":[]`), do("hnsCleanup", `"networks":[],"endpoints":["e"]`), "nothing to clean up"},
+	{do("remove", `"paths":[],"patterns":[]`), do("remove", `"patterns":["C:\\a*"]`), "nothing to remove"},
+	{do("remove", `"patterns":[]`), do("remove", `"paths":["C:\\a"]`), "nothing to remove"},
+	{do("time", `"ntp":[]`), do("time", `"ntp":["a"]`), "nothing to set"},
+	{do("time", `"zone":""`), do("time", `"zone":"UTC"`), "nothing to set"},
+	{do("defenderExclusions", `"folders":[]`), do("defenderExclusions", `"processes":["a.exe"]`), "nothing to exclude"},
+
+	{do("directory", `"path":"C:\\a","whole":true`), do("directory", `"path":"C:\\a"`), "whole needs access admin or guarded"},
+	{
+		do("directory", `"path":"C:\\a","whole":true,"access":"inherit"`),
+		do("directory", `"path":"C:\\a","whole":true,"access":"guarded"`), "whole needs access admin or guarded",
+	},
+	{
+		do("file", `"path":"C:\\a","text":"a","content":"YQ=="`),
+		do("file", `"path":"C:\\a","content":"YQ=="`), "content is given twice",
+	},
+	{
+		do("file", `"path":"C:\\a","secret":true,"text":["a",{"fact":"cpus"}]`), do("file", `"path":"C:\\a","secret":true,"text":"a"`),
+		"secret goes with a text without facts",
+	},
+	{do("file", `"path":"C:\\nul"`), do("file", `"path":"C:\\null"`), "names a device of Windows"},
+	{do("file", `"path":"C:\\a\\COM9.txt"`), do("file", `"path":"C:\\a\\COM0.txt"`), "names a device of Windows"},
+	{do("remove", `"patterns":["C:\\aux\\*"]`), do("remove", `"patterns":["C:\\a\\*"]`), "names a device of Windows"},
+	{
+		do("collectLogs", `"path":"C:\\a","maxMiB":-1`), do("collectLogs", `"path":"C:\\a","maxMiB":0`), "maxMiB must not be negative",
+	},
+
+	{
+		do("report", `"when":{"fact":"osbuild","is":"1"}`),
+		do("report", `"when":{"fact":"osBuild","is":"1"}`),
+		"fact 'osbuild' is not known",
+	},
+	{
+		do("report", `"when":{"fact":"cpu","below":"1"}`),
+		do("report", `"when":{"fact":"cpus","below":"1"}`),
+		"fact 'cpu' is not known",
+	},
+	{
+		do("report", `"when":{"fact":"osUBR","isNot":""}`),
+		do("report", `"when":{"fact":"osUbr","isNot":""}`),
+		"fact 'osUBR' is not known",
+	},
+	{
+		do("check", `"fact":"memory","is":"1","say":[{"fact":"memory"}]`),
+		do("check", `"fact":"smbios","is":"","say":[{"fact":"smbios"}]`),
+		"fact 'memory' is not known",
+	},
+	{
+		do("check", `"fact":"managementIP","atLeast":"1","say":[{"fact":"managementIP"}]`),
+		do("check", `"fact":"diskFreeMiB","atLeast":"1","say":[{"fact":"diskFreeMiB"}]`), "fact 'managementIP' is not known",
+	},
+	{do("report", `"when":{"fact":"cpus"}`), do("report", `"when":{"fact":"cpus","atLeast":"1"}`), "must be compared"},
+	{
+		do("report", `"when":{"fact":"cpus","isNot":[{"fact":"x"}]}`), do("report", `"when":{"fact":"cpus","isNot":[{"fact":"cpus"}]}`),
+		"fact 'x' is not known",
+	},
+	{
+		do("report", `"when":{"fact":"cpus","atLeast":[{"fact":"x"}]}`),
+		do("report", `"when":{"fact":"cpus","is":""}`),
+		"fact 'x' is not known",
+	},
+	{
+		do("report", `"when":{"fact":"cpus","below":[{"fact":"x"}]}`),
+		do("report", `"when":{"fact":"cpus","is":""}`),
+		"fact 'x' is not known",
+	},
+	{do("report", `"timeoutSeconds":-1`), do("report", `"timeoutSeconds":0`), "timeoutSeconds must not be negative"},
+	{do("report", `"attempts":-1`), do("report", `"attempts":0`), "attempts must not be negative"},
+	{do("report", `"delaySeconds":-1`), do("report", `"delaySeconds":0`), "delaySeconds must not be negative"},
+
+	{
+		do("run", `"argv":["a.exe"],"quiet":true,"diagnose":[{"match":"a","reason":"A","message":"m"}]`),
+		do("run", `"argv":["a.exe"],"quiet":true`), "because of quiet",
+	},
+	{do("run", `"argv":["a.com"]`), do("run", `"argv":["a.exe"]`), "must be an absolute path"},
+	{do("run", `"argv":["C:\\a.com"]`), do("run", `"argv":["C:\\a.EXE"]`), "must end in .exe"},
+	{do("run", `"argv":["a.exe"],"undo":[]`), do("run", `"argv":["a.exe"],"undo":["b.exe"]`), "undo is empty"},
+	{do("script", `"path":"C:\\a.ps1x"`), do("script", `"path":"C:\\a.cmd"`), "must end in .ps1 or .cmd"},
+	{
+		do("waitFor", `"for":"tcp","host":"h","port":65536,"say":"s"`),
+		do("waitFor", `"for":"tcp","host":"h","port":65535,"say":"s"`),
+		"65535",
+	},
+	{
+		do("waitFor", `"for":"tcp","host":"h","port":0,"say":"s"`),
+		do("waitFor", `"for":"tcp","host":"h","port":1,"say":"s"`),
+		"65535",
+	},
+	{
+		do("waitFor", `"for":"pipe","target":"x","host":"h","say":"s"`),
+		do("waitFor", `"for":"pipe","target":"x","say":"s"`),
+		"host belongs to",
+	},
+	{
+		do("waitFor", `"for":"pipe","target":"x","port":"1","say":"s"`),
+		do("waitFor", `"for":"pipe","target":"x","say":"s"`),
+		"port belongs to",
+	},
+	{
+		do("waitFor", `"for":"pipe","target":"x","path":"/","say":"s"`), do("waitFor", `"for":"pipe","target":"x","say":"s"`),
+		"path, ca and insecure belong to https",
+	},
+	{
+		do("waitFor", `"for":"pipe","target":"x","ca":"AAAA","say":"s"`), do("waitFor", `"for":"pipe","target":"x","say":"s"`),
+		"path, ca and insecure belong to https",
+	},
+	{
+		do("waitFor", `"for":"tcp","host":"h","port":1,"insecure":true,"say":"s"`),
+		do("waitFor", `"for":"tcp","host":"h","port":1,"say":"s"`),
+		"path, ca and insecure belong to https",
+	},
+	{do("pageFile", `"sizeMiB":-1`), do("pageFile", `"sizeMiB":0`), "must be a number from 0"},
+	{do("pageFile", `"sizeMiB":16777217`), do("pageFile", `"sizeMiB":16777216`), "must be a number from 0"},
+	{registry(`"type":"DWord","value":"2147483648"`), registry(`"type":"DWord","value":"2147483647"`), "must be a number"},
+	{registry(`"type":"DWord","value":"-2147483649"`), registry(`"type":"DWord","value":"-2147483648"`), "must be a number"},
+	{
+		registry(`"type":"QWord","value":"-9223372036854775809"`),
+		registry(`"type":"QWord","value":"-9223372036854775808"`),
+		"must be a number",
+	},
+	{
+		do("hnsNetwork", `"request":{"Name":"a","Type":"b","c":{"Fact":"cpus"}}`),
+		do("hnsNetwork", `"request":{"Name":"a","Type":"b","c":{"fact":"cpus"}}`), "is half a fact",
+	},
+	{
+		do("hnsNetwork", `"request":{"Name":"a","Type":"b","c":{"fact":"cpus","d":1}}`),
+		do("hnsNetwork", `"request":{"Name":"a","Type":"b","c":{"d":1}}`), "is half a fact",
+	},
+	{
+		do("hnsNetwork", `"request":{"Name":"a","Type":"b","":1}`), do("hnsNetwork", `"request":{"Name":"a","Type":"b"}`),
+		"is empty, or used twice",
+	},
+	{
+		do("localUser", `"user":"abcdefghijklmnopqrstu"`),
+		do("localUser", `"user":"abcdefghijklmnopqrst"`), "is not a name that Windows takes",
+	},
+}
+
+func TestStepsHalfByHalf(t *testing.T) {
+	for _, half := range stepHalves {
+		if err := decode(t, planOf(half.refused)).Validate(); err == nil || !strings.Contains(err.Error(), half.want) {
+			t.Errorf("%s: %v, want %s", half.refused, err, half.want)
+		}
+		if err := decode(t, planOf(half.taken)).Validate(); err != nil {
+			t.Errorf("%s: %v", half.taken, err)
+		}
+	}
+}

@@ -1,0 +1,247 @@
+package lab_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/registry"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/lab"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
+)
+
+const repository = "../.."
+
+// tutorialPages are those whose commands run here, from an empty folder. What ends a pool or replaces managers comes last.
+var tutorialPages = []string{"install.md", "day-two.md", "images.md"}
+
+// tutorialEnd are the sections that run after all others.
+var tutorialEnd = []string{"Remove a pool", "Upgrade", "Uninstall"}
+
+// notRun are the blocks of commands that the lab cannot run, by their first words, with the reason.
+var notRun = map[string]string{
+	"export IMAGE=": "has names of the reader's own; the test sets those of the lab, and compares which there are",
+	"docker build":  "needs Docker; `make push` makes the same image",
+	"git clone https://github.com/kubernetes-sigs/image-builder": "needs the network, packer, a vCenter and an ISO of Windows",
+	"govc ": "needs a vCenter with an image that packer made",
+	"clusterctl move --config out/repository/clusterctl.yaml --to-kubeconfig": "needs a second management cluster; " +
+		"the same move into a folder is run",
+}
+
+// A reader of the pages gets from an empty folder to a pool of nodes, changes it, and removes it, with the commands of the pages
+// alone.
+func TestTutorial(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts two control planes; CI runs it")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	defer cancel()
+	l := expect.Got(lab.Start(ctx, lab.Options{Dir: t.TempDir(), BootTime: time.Second}))(t)
+	t.Cleanup(func() {
+		expect.Fine(t, l.Stop())
+	})
+	r := newReader(t, l)
+	r.installClusterAPI(ctx)
+	for _, b := range inOrder(tutorialBlocks(t)) {
+		r.run(ctx, b)
+	}
+	(&story{T: t, lab: l}).assertNoVM()
+}
+
+// Every block is run, or has a reason; no reason is left over.
+func TestTutorialBlocks(t *testing.T) {
+	used := map[string]bool{}
+	for _, b := range tutorialBlocks(t) {
+		used[b.excuse()] = true
+	}
+	for start := range notRun {
+		if !used[start] {
+			t.Errorf("no page has a block that begins with %q", start)
+		}
+	}
+}
+
+// block is some commands of a page.
+type block struct{ page, section, text string }
+
+func tutorialBlocks(t *testing.T) []block {
+	t.Helper()
+	var all []block
+	for _, page := range tutorialPages {
+		content := string(expect.Got(os.ReadFile(filepath.Join(repository, "docs", page)))(t))
+		section := ""
+		for _, found := range regexp.MustCompile("(?m)^## (.*)$|(?s:^```([a-z]*)\n(.*?)^```$)").FindAllStringSubmatch(content, -1) {
+			switch {
+			case found[1] != "":
+				section = found[1]
+			case found[2] == "sh":
+				all = append(all, block{page, section, found[3]})
+			case found[2] == "bash" || found[2] == "shell" || found[2] == "console":
+				t.Errorf("%s: call a block of commands sh, so that it is run:\n%s", page, found[3])
+			}
+		}
+	}
+	return all
+}
+
+func inOrder(blocks []block) []block {
+	slices.SortStableFunc(blocks, func(a, b block) int {
+		return slices.Index(tutorialEnd, a.section) - slices.Index(tutorialEnd, b.section)
+	})
+	return blocks
+}
+
+// excuse is the entry of notRun for the block.
+func (b block) excuse() string {
+	for start := range notRun {
+		if strings.HasPrefix(b.text, start) {
+			return start
+		}
+	}
+	return ""
+}
+
+// reader is a platform engineer with a shell, who has kubectl and clusterctl, and no network.
+type reader struct {
+	t           *testing.T
+	lab         *lab.Lab
+	home        string
+	environment []string
+}
+
+func newReader(t *testing.T, l *lab.Lab) reader {
+	t.Helper()
+	r := reader{t: t, lab: l, home: t.TempDir()}
+	store := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(store.Close)
+	credentials := l.VCenter.Credentials()
+	names := map[string]string{
+		"IMAGE":   strings.TrimPrefix(store.URL, "http://") + "/capwin/manager:v0.1.0",
+		"CLUSTER": lab.ClusterName, "NAMESPACE": lab.Namespace, "KUBERNETES_VERSION": l.Workload.Version,
+		"VSPHERE_SERVER": string(credentials["server"]), "VSPHERE_USERNAME": string(credentials["username"]),
+		"VSPHERE_PASSWORD": string(credentials["password"]), "VSPHERE_TLS_THUMBPRINT_SHA256": string(credentials["thumbprint"]),
+		"VSPHERE_DATACENTER": vcenter.Datacenter, "VSPHERE_FOLDER": vcenter.Folder, "VSPHERE_RESOURCE_POOL": vcenter.ResourcePool,
+		"VSPHERE_NETWORK": "VM Network", "VSPHERE_WINDOWS_TEMPLATE": vcenter.Template,
+	}
+	wantNames(t, names)
+	source := expect.Got(filepath.Abs(repository))(t)
+	r.environment = []string{
+		"HOME=" + r.home, "XDG_CONFIG_HOME=" + r.home, "PATH=" + l.Programs() + ":" + os.Getenv("PATH"),
+		"KUBECONFIG=" + l.Management.KubeconfigFile,
+		"CLUSTERCTL_DISABLE_VERSIONCHECK=true", "TMPDIR=" + t.TempDir(),
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url.file://" + source + ".insteadOf",
+		"GIT_CONFIG_VALUE_0=https://github.com/capwin/cluster-api-provider-windows",
+	}
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOPROXY", "GOSUMDB", "GOTOOLCHAIN", "GOROOT"} {
+		value := expect.Got(exec.CommandContext(t.Context(), "go", "env", name).Output())(t)
+		r.environment = append(r.environment, name+"="+strings.TrimSpace(string(value)))
+	}
+	for name, value := range names {
+		r.environment = append(r.environment, name+"="+value)
+	}
+	expect.OK(t, os.WriteFile(filepath.Join(r.home, "shell"), []byte("cd "+t.TempDir()+"\n"), 0o600))
+	return r
+}
+
+// wantNames compares the names that the page tells the reader to write with those of the test.
+func wantNames(t *testing.T, names map[string]string) {
+	t.Helper()
+	var listed []string
+	for _, b := range tutorialBlocks(t) {
+		if !strings.HasPrefix(b.text, "export IMAGE=") {
+			continue
+		}
+		for _, found := range regexp.MustCompile(`(?m)(?:^export| )\s*([A-Z0-9_]+)=`).FindAllStringSubmatch(b.text, -1) {
+			listed = append(listed, found[1])
+		}
+	}
+	slices.Sort(listed)
+	expect.Same(t, "names of the reader's own", slices.Sorted(maps.Keys(names)), listed)
+}
+
+// installClusterAPI tells clusterctl of what runs in the lab: its own programs, whose release files are not available offline.
+func (r reader) installClusterAPI(ctx context.Context) {
+	r.t.Helper()
+	core := filepath.Join(r.home, "cluster-api", "v1.14.2")
+	expect.OK(r.t, os.MkdirAll(core, 0o755))
+	for file, content := range map[string]string{
+		"core-components.yaml": "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: capi-system\n",
+		"metadata.yaml": "apiVersion: clusterctl.cluster.x-k8s.io/v1alpha3\nkind: Metadata\n" +
+			"releaseSeries:\n- {major: 1, minor: 14, contract: v1beta2}\n",
+	} {
+		expect.OK(r.t, os.WriteFile(filepath.Join(core, file), []byte(content), 0o600))
+	}
+	expect.OK(r.t, os.WriteFile(filepath.Join(r.home, "clusterctl.yaml"), []byte("providers:\n"+r.offline()), 0o600))
+	standIns := expect.Got(filepath.Abs("../release/testdata/cert-manager-stand-ins.yaml"))(r.t)
+	// clusterctl labels what it installs, and moves only objects whose kinds have the label.
+	label := "kubectl label customresourcedefinitions --all clusterctl.cluster.x-k8s.io=\n"
+	r.shell(ctx, label+"kubectl apply --server-side --filename "+standIns+"\nclusterctl --config "+r.home+"/clusterctl.yaml init "+
+		"--core cluster-api:v1.14.2 --bootstrap - --control-plane -\n")
+}
+
+func (r reader) offline() string {
+	return "- name: cluster-api\n  type: CoreProvider\n  url: file://" + r.home + "/cluster-api/v1.14.2/core-components.yaml\n" +
+		"cert-manager:\n  externallyProvisioned: true\n"
+}
+
+// run runs a block, and what the lab does in place of the internet.
+func (r reader) run(ctx context.Context, b block) {
+	r.t.Helper()
+	if b.excuse() != "" {
+		return
+	}
+	begin := time.Now()
+	text := strings.ReplaceAll(b.text, "make repository", "repository")
+	r.shell(ctx, r.helpers()+text)
+	r.t.Logf("%5.1f s  %s, %s", time.Since(begin).Seconds(), b.page, b.section)
+}
+
+// helpers are the two places where the lab differs from the internet: the clone gets what is not committed yet, and clusterctl
+// finds Cluster API's own provider on the disk.
+func (r reader) helpers() string {
+	source := expect.Got(filepath.Abs(repository))(r.t)
+	return "git() { command git \"$@\"; (cd " + source + " && command git ls-files -co --exclude-standard -z | " +
+		"xargs -0 sh -c 'for f; do test ! -e \"$f\" || echo \"$f\"; done' sh | tar -cf - -T -) | " +
+		"tar -xf - -C cluster-api-provider-windows; }\n" +
+		"repository() { make repository \"$@\"; cat >> out/repository/clusterctl.yaml <<'END'\n" + r.offline() + "END\n}\n"
+}
+
+// shell runs commands where the last ones ended, and with the variables that they exported.
+func (r reader) shell(ctx context.Context, commands string) {
+	r.t.Helper()
+	state := filepath.Join(r.home, "shell")
+	script := "set -eo pipefail\nsource " + state + "\nset -x\n" + commands +
+		"\n{ set +x; } 2>/dev/null\n{ echo cd \"$PWD\"; export -p; } > " + state + "\n"
+	command := exec.CommandContext(ctx, "bash")
+	command.Stdin, command.Env = strings.NewReader(script), r.environment
+	var said bytes.Buffer
+	command.Stdout, command.Stderr = &said, &said
+	if err := command.Run(); err != nil {
+		r.t.Fatalf("%v\n%s\n%s", err, tail(said.String()), r.machines())
+	}
+}
+
+func tail(text string) string { return text[max(0, len(text)-6000):] }
+
+// machines is what the reader would look at next.
+func (r reader) machines() string {
+	command := exec.CommandContext(context.WithoutCancel(r.t.Context()), filepath.Join(r.lab.Programs(), "kubectl"),
+		"--kubeconfig", r.lab.Management.KubeconfigFile, "get", "-A", "-o", "wide",
+		"machinedeployments,machines,windowsmachines,windowsbootstrapconfigs")
+	said, err := command.CombinedOutput()
+	return fmt.Sprintf("%s%v", said, err)
+}
