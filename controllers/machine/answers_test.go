@@ -167,3 +167,10 @@ func TestPausedPhase(t *testing.T) {
 	expect.Same(t, "deleted", infrav1.PhaseDeleting, going.windows.Status.Phase)
 	expect.Same(t, "not deleted", infrav1.PhaseRunning, stays.windows.Status.Phase)
 }
+
+// TestPhaseOfALostVM: a VM that was seen to run, and of which the cloud says that it is not there yet, is not said to be stopped.
+func TestPhaseOfALostVM(t *testing.T) {
+	f := world(wasRunning, vm(cloud.Creating, ""))
+	report(f, phase.Wait(infrav1.ProvisioningReason, "being made"))
+	expect.Same(t, "phase", infrav1.PhaseProvisioning, f.windows.Status.Phase)
+}

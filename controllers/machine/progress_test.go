@@ -152,3 +152,9 @@ func TestLinesOfAReport(t *testing.T) {
 		}
 	}
 }
+
+// TestCleanName: names keep their letters and digits, to the last of each.
+func TestCleanName(t *testing.T) {
+	expect.Same(t, "a good name", "azAZ09-_.", cleanName("azAZ09-_."))
+	expect.Same(t, "the characters beside them", "________", cleanName("`{@[/: \u00e4"))
+}
