@@ -25,8 +25,9 @@ func TestFlagsAreChecked(t *testing.T) {
 	}
 	t.Setenv("POD_NAMESPACE", "")
 	for arguments, refused := range map[string]string{
-		"":                               "",
-		"--controllers=cloud":            "--controllers=cloud is not valid; use infrastructure, bootstrap, or both with a comma between them",
+		"": "",
+		"--controllers=cloud": "--controllers=cloud is not valid; " +
+			"use infrastructure, bootstrap, or both with a comma between them",
 		"--bootstrap-token-ttl=1s":       "--bootstrap-token-ttl=1s is too short; use at least 1m0s",
 		"--leader-elect-namespace=a":     "",
 		"--profiler-address=":            "",

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -74,7 +75,7 @@ func linkError(page, link string) string {
 }
 
 var (
-	fence       = regexp.MustCompile("(?ms)^\\s*```.*?^\\s*```$")
+	fence       = regexp.MustCompile("(?ms:^\\s*```.*?^\\s*```$)")
 	codeSpan    = regexp.MustCompile("`[^`\n]*`")
 	inlineLink  = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	linkByName  = regexp.MustCompile(`(?m)^\[[^\]]+\]: (\S+)$`)
@@ -103,7 +104,7 @@ func headingsOf(page string) []string {
 		anchor := strings.ReplaceAll(notInAnchor.ReplaceAllString(text, ""), " ", "-")
 		times[anchor]++
 		if n := times[anchor]; n > 1 {
-			anchor += "-" + string(rune('0'+n-1))
+			anchor += "-" + strconv.Itoa(n-1)
 		}
 		anchors = append(anchors, anchor)
 	}

@@ -48,15 +48,16 @@ var rooms = []room{
 	{folder: "internal/workload"},
 	{folder: "controllers/phase", may: []string{"internal/cloud"}},
 	{folder: "controllers/owner"},
+	{folder: "controllers/fresh"},
 	{folder: "controllers/linux", may: []string{"api", "controllers/phase", "internal/workload"}},
 	{folder: "controllers/addresses", may: []string{"api", "bootstrap", "controllers/phase"}},
 	{folder: "controllers/credentials", may: []string{"api", "controllers/phase"}},
 	{folder: "controllers/bootstrap", may: []string{
-		"api", "bootstrap", "controllers/linux", "controllers/owner", "controllers/phase", "internal/workload",
+		"api", "bootstrap", "controllers/fresh", "controllers/linux", "controllers/owner", "controllers/phase", "internal/workload",
 	}},
 	{folder: "controllers/machine", may: []string{
 		"api", "bootstrap", "internal/cloud", "internal/metrics", "controllers/addresses", "controllers/credentials",
-		"controllers/linux", "controllers/owner", "controllers/phase",
+		"controllers/fresh", "controllers/linux", "controllers/owner", "controllers/phase",
 	}},
 	{folder: "controllers/orphans", may: []string{"api", "internal/cloud", "controllers/owner"}},
 	{folder: ".", may: []string{"api", "bootstrap", "internal", "controllers"}},

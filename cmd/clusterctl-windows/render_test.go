@@ -218,7 +218,7 @@ func TestHideText(t *testing.T) {
 		"lines":      {"a secret may have several", "a=first\nsecond", "a=[hidden]"},
 		"in base64":  {"content of files is in base64", base64.StdEncoding.EncodeToString([]byte("x secret-part")), "[hidden]"},
 		"none":       {"nothing else is changed", "secret", "secret"},
-		"two of one": {"each of them", "secret-part secret-part", "[hidden] [hidden]"},
+		"two of one": {"each of them", "secret-part, secret-part", "[hidden], [hidden]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data := expect.Got(json.Marshal(map[string]any{"key": []any{c.in, 1}}))(t)

@@ -60,8 +60,9 @@ func TestPushLogsIn(t *testing.T) {
 		{"wrong login", "the sentence says what to do", func(_ *testing.T, host string) string {
 			return `{"auths": {"` + host + `": {"auth": "cHVzaGVyOndyb25n"}}}`
 		}, "the registry refuses the login (HTTP 401): run `docker login "},
-		{"no login", "the sentence says what to do", func(*testing.T, string) string { return "{}" },
-			"the registry refuses the login (HTTP 401): run `docker login "},
+		{"no login", "the sentence says what to do", func(*testing.T, string) string {
+			return "{}"
+		}, "the registry refuses the login (HTTP 401): run `docker login "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := startRegistry(t, login)
@@ -170,7 +171,7 @@ func helper(t *testing.T) {
 	t.Helper()
 	folder := t.TempDir()
 	script := "#!/bin/sh\ncat >/dev/null\necho '{\"Username\": \"pusher\", \"Secret\": \"s3cret\"}'\n"
-	expect.OK(t, os.WriteFile(filepath.Join(folder, "docker-credential-capwin-test"), []byte(script), 0o700))
+	expect.OK(t, os.WriteFile(filepath.Join(folder, "docker-credential-capwin-test"), []byte(script), 0o700)) //nolint:gosec // a program that is run
 	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 

@@ -167,7 +167,7 @@ func waitsForAddress(windows *infrav1.WindowsMachine, claim *ipamv1.IPAddressCla
 		why = fmt.Sprintf(": %s %s", ready.Reason, ready.Message)
 	}
 	pool := claim.Spec.PoolRef
-	return phase.Wait(infrav1.WaitingForIPAddressReason,
+	return phase.Wait(phase.Claim, infrav1.WaitingForIPAddressReason,
 		"IPAddressClaim %s has no address of %s %s yet%s", claim.Name, pool.Kind, pool.Name, why)
 }
 

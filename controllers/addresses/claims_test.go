@@ -113,13 +113,13 @@ func TestWaitsForAddress(t *testing.T) {
 		want   error
 	}{
 		"given":                 {given, nil},
-		"new":                   {func(*ipamv1.IPAddressClaim) {}, phase.Wait(reason, "%s", empty)},
+		"new":                   {func(*ipamv1.IPAddressClaim) {}, phase.Wait(phase.Claim, reason, "%s", empty)},
 		"not seen yet":          {func(c *ipamv1.IPAddressClaim) { c.UID = "" }, fresh},
 		"of an earlier machine": {func(c *ipamv1.IPAddressClaim) { given(c); c.OwnerReferences[0].UID = "uid-0" }, foreign},
 		"going":                 {func(c *ipamv1.IPAddressClaim) { given(c); c.DeletionTimestamp = new(metav1.Now()) }, foreign},
 		"used up": {
 			func(c *ipamv1.IPAddressClaim) { c.Status.Conditions = []metav1.Condition{exhausted} },
-			phase.Wait(reason, "%s: PoolExhausted no address is free", empty),
+			phase.Wait(phase.Claim, reason, "%s: PoolExhausted no address is free", empty),
 		},
 	} {
 		claim := claimsOf(windows, blue)[0]

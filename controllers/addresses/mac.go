@@ -74,7 +74,7 @@ func (p *Pools) Distinct(
 		return nil
 	}
 	if !bootstrap.Addressed(windows) {
-		return phase.Wait(infrav1.WaitingForIPAddressReason, "the MACs of the adapters are being written to the status")
+		return phase.Wait(phase.Self, infrav1.WaitingForIPAddressReason, "the MACs of the adapters are being written to the status")
 	}
 	for _, adapter := range interfaces {
 		var same infrav1.WindowsMachineList

@@ -101,7 +101,7 @@ func (p *Pools) freeStray(ctx context.Context, request ctrl.Request) (ctrl.Resul
 	if err = p.setFinalizer(ctx, address, controllerutil.RemoveFinalizer); err == nil {
 		ctrl.LoggerFrom(ctx).Info("Address freed again", "claim", address.Spec.ClaimRef.Name)
 	}
-	return phase.Result(client.IgnoreNotFound(err))
+	return phase.Result(ctx, client.IgnoreNotFound(err))
 }
 
 // inUse says whether a claim in the cache, a machine, or a claim in the API server has the address.

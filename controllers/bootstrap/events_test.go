@@ -17,10 +17,12 @@ func TestEvents(t *testing.T) {
 		was, now metav1.Condition
 		want     []string
 	}{
-		"goes on":        {now: metav1.Condition{Type: stalled, Status: metav1.ConditionFalse, Reason: "NotStalled"}},
-		"stalled":        {now: saying(stalled, "ConfigInvalid"), want: []string{"Warning ConfigInvalid mend it"}},
-		"still":          {was: saying(stalled, "ConfigInvalid"), now: saying(stalled, "ConfigInvalid")},
-		"another":        {saying(stalled, "ConfigInvalid"), saying(stalled, "WaitingForSources"), []string{"Warning WaitingForSources mend it"}},
+		"goes on": {now: metav1.Condition{Type: stalled, Status: metav1.ConditionFalse, Reason: "NotStalled"}},
+		"stalled": {now: saying(stalled, "ConfigInvalid"), want: []string{"Warning ConfigInvalid mend it"}},
+		"still":   {was: saying(stalled, "ConfigInvalid"), now: saying(stalled, "ConfigInvalid")},
+		"another": {
+			saying(stalled, "ConfigInvalid"), saying(stalled, "WaitingForSources"), []string{"Warning WaitingForSources mend it"},
+		},
 		"warned":         {now: saying(warned, "WarningsGiven"), want: []string{"Warning WarningsGiven mend it"}},
 		"warned already": {was: saying(warned, "WarningsGiven"), now: saying(warned, "WarningsGiven")},
 	} {

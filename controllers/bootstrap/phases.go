@@ -35,10 +35,10 @@ func owned(_ context.Context, f *facts) error {
 	case f.refused != "":
 		return phase.Stall(bootstrapv1.OwnerNotSupportedReason, "%s", f.refused)
 	case f.machine == nil:
-		return phase.Wait(bootstrapv1.WaitingForOwnerReason,
+		return phase.Wait(phase.Self, bootstrapv1.WaitingForOwnerReason,
 			"no Machine owns this WindowsBootstrapConfig yet; Cluster API sets the owner")
 	case f.cluster == nil:
-		return phase.Wait(bootstrapv1.WaitingForOwnerReason, "Cluster %s does not exist", f.machine.Spec.ClusterName)
+		return phase.Wait(phase.Cluster, bootstrapv1.WaitingForOwnerReason, "Cluster %s does not exist", f.machine.Spec.ClusterName)
 	case util.IsControlPlaneMachine(f.machine):
 		return phase.Stall(bootstrapv1.OwnerNotSupportedReason,
 			"Machine %s is a control-plane machine; control planes run on Linux", f.machine.Name)
@@ -65,20 +65,22 @@ func settled(f *facts) bool { return f.secret != nil || used(f) || joined(f) }
 func ready(_ context.Context, f *facts) error {
 	switch {
 	case !f.machine.DeletionTimestamp.IsZero():
-		return phase.Wait(bootstrapv1.DeletingReason, "Machine %s is being deleted and gets no user data", f.machine.Name)
+		return phase.Wait(phase.Self, bootstrapv1.DeletingReason,
+			"Machine %s is being deleted and gets no user data", f.machine.Name)
 	case !ptr.Deref(f.cluster.Status.Initialization.InfrastructureProvisioned, false):
-		return phase.Wait(bootstrapv1.WaitingForClusterInfrastructureReason,
+		return phase.Wait(phase.Cluster, bootstrapv1.WaitingForClusterInfrastructureReason,
 			"the infrastructure of Cluster %s is not provisioned yet", f.cluster.Name)
 	case !f.cluster.Spec.ControlPlaneEndpoint.IsValid():
-		return phase.Wait(bootstrapv1.WaitingForControlPlaneReason, "Cluster %s has no control plane endpoint yet", f.cluster.Name)
+		return phase.Wait(phase.Cluster, bootstrapv1.WaitingForControlPlaneReason,
+			"Cluster %s has no control plane endpoint yet", f.cluster.Name)
 	case f.windows == nil || f.windows.Spec.ProviderID == "" || f.windows.Status.ComputerName == "":
-		return phase.Wait(bootstrapv1.WaitingForMachineIdentityReason,
+		return phase.Wait(phase.WindowsMachine, bootstrapv1.WaitingForMachineIdentityReason,
 			"WindowsMachine %s has no providerID or no computerName yet", f.machine.Spec.InfrastructureRef.Name)
 	case !bootstrap.Addressed(f.windows):
-		return phase.Wait(bootstrapv1.WaitingForMachineAddressesReason,
+		return phase.Wait(phase.WindowsMachine, bootstrapv1.WaitingForMachineAddressesReason,
 			"WindowsMachine %s does not have the MACs and addresses of its adapters yet", f.windows.Name)
 	case f.config.Spec.Node.CloudConfigFile != "" && f.windows.Spec.Azure != nil && f.windows.Status.Azure == nil:
-		return phase.Wait(bootstrapv1.WaitingForMachinePlacementReason,
+		return phase.Wait(phase.WindowsMachine, bootstrapv1.WaitingForMachinePlacementReason,
 			"WindowsMachine %s has no status.azure yet, from which spec.node.cloudConfigFile is written", f.windows.Name)
 	}
 	return nil

@@ -27,6 +27,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/fresh"
 	"github.com/capwin/cluster-api-provider-windows/controllers/linux"
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
@@ -58,13 +59,15 @@ type Reconciler struct {
 // SetupWithManager registers the reconciler and says what wakes it.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	log := ctrl.LoggerFrom(ctx)
+	written := fresh.New[*bootstrapv1.WindowsBootstrapConfig](r.Client)
+	r.Client = written
 	ofCluster, err := util.ClusterToTypedObjectsMapper(r.Client, &bootstrapv1.WindowsBootstrapConfigList{}, mgr.GetScheme())
 	if err != nil {
 		return fmt.Errorf("map clusters to windowsbootstrapconfigs: %w", err)
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("windowsbootstrapconfig").
-		For(&bootstrapv1.WindowsBootstrapConfig{}).
+		For(&bootstrapv1.WindowsBootstrapConfig{}, builder.WithPredicates(written.News())).
 		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(ofMachine), builder.WithPredicates(owner.MachineChanged())).
 		Watches(&infrav1.WindowsMachine{}, handler.EnqueueRequestsFromMapFunc(r.ofWindowsMachine)).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster), builder.WithPredicates(owner.ClusterChanged())).
@@ -113,21 +116,21 @@ func (r *Reconciler) waits(o client.Object) bool {
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	f, err := r.load(ctx, request.NamespacedName)
 	if err != nil || f == nil {
-		return ctrl.Result{}, err
+		return phase.Result(ctx, err) // nil when there is no config to look at
 	}
 	end := tellReach(ctx, f, r.next(ctx, f))
 	if f.released || phase.Outdated(end) {
-		return phase.Result(end)
+		return phase.Result(ctx, end)
 	}
 	if rest := owner.Expected(f.config, r.Now()); rest > 0 && expected[phase.Of(end).Reason] {
 		return ctrl.Result{RequeueAfter: rest}, nil
 	}
 	report(f, end)
 	if err := r.write(ctx, f); err != nil {
-		return phase.Result(err)
+		return phase.Result(ctx, err)
 	}
 	r.tell(f)
-	result, err := phase.Result(end)
+	result, err := phase.Result(ctx, end)
 	if err == nil && result.RequeueAfter == 0 {
 		result.RequeueAfter = f.lookAgain
 	}

@@ -141,7 +141,7 @@ func TestReport(t *testing.T) {
 	}{
 		"waits": {
 			"a wait is no failure, and Ready has its reason",
-			world(), phase.Wait(bootstrapv1.WaitingForControlPlaneReason, "not yet"), without("WaitingForControlPlane"),
+			world(), phase.Wait(phase.Cluster, bootstrapv1.WaitingForControlPlaneReason, "not yet"), without("WaitingForControlPlane"),
 		},
 		"invalid": {
 			"only another config helps: GitOps tools hear of it, and no new Machine is made",
@@ -257,7 +257,7 @@ func TestReadyHasItsOwnTime(t *testing.T) {
 		Type: bootstrapv1.ReadyCondition, Status: metav1.ConditionUnknown, Reason: bootstrapv1.NotYetReportedReason,
 		LastTransitionTime: metav1.NewTime(time.Unix(0, 0)),
 	}}
-	report(f, phase.Wait(bootstrapv1.WaitingForOwnerReason, "none"))
+	report(f, phase.Wait(phase.Cluster, bootstrapv1.WaitingForOwnerReason, "none"))
 	if ready := conditions.Get(f.config, bootstrapv1.ReadyCondition); ready.LastTransitionTime.Unix() == 0 {
 		t.Errorf("Ready is %+v", ready)
 	}

@@ -32,7 +32,7 @@ type Workload interface {
 // all of those Nodes.
 func ControlPlane(ctx context.Context, clusters Workload, cluster *clusterv1.Cluster) ([]corev1.Node, error) {
 	if !ptr.Deref(cluster.Status.Initialization.ControlPlaneInitialized, false) {
-		return nil, phase.Wait(infrav1.WaitingForControlPlaneReason,
+		return nil, phase.Wait(phase.Cluster, infrav1.WaitingForControlPlaneReason,
 			"the control plane of Cluster %s is not initialized yet", cluster.Name)
 	}
 	nodes, err := clusters.ControlPlane(ctx, client.ObjectKeyFromObject(cluster))

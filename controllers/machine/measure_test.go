@@ -51,7 +51,7 @@ func (l *measuredLife) look(later time.Duration, change ...func(*facts)) measure
 		f.now, f.machine, f.config = l.now, l.machine, l.config
 		f.before, f.windows = l.windows.DeepCopy(), l.windows.DeepCopy()
 		if f.vm != nil && f.vm.State != cloud.Running {
-			end = phase.Wait(infrav1.ProvisioningReason, "cloning")
+			end = phase.Wait(phase.VM, infrav1.ProvisioningReason, "cloning")
 		}
 		report(f, end)
 		l.windows = f.windows

@@ -40,5 +40,6 @@ func TestNoData(t *testing.T) {
 		}
 		expect.Same(t, name, c.want, phase.Of(noData(f)))
 	}
-	expect.Same(t, "no config", ours, phase.Of(noData(&facts{machine: &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m"}}})))
+	without := &facts{machine: &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m"}}}
+	expect.Same(t, "no config", ours, phase.Of(noData(without)))
 }

@@ -176,7 +176,7 @@ func TestOverdueIsOver(t *testing.T) {
 			c.change(f)
 			var end error
 			if f.vm != nil && f.vm.State == cloud.Stopped {
-				end = phase.Wait(infrav1.VMNotRunningReason, "stopped")
+				end = phase.Wait(phase.VM, infrav1.VMNotRunningReason, "stopped")
 			}
 			report(f, end)
 			got := short(f.windows, infrav1.BootstrapSucceededCondition) + ", Ready " + short(f.windows, infrav1.ReadyCondition)
@@ -191,7 +191,7 @@ func TestOverdueIsOver(t *testing.T) {
 func restarted(f *facts) {
 	stopped := *f
 	stopped.vm = &cloud.VM{State: cloud.Stopped}
-	report(&stopped, phase.Wait(infrav1.VMNotRunningReason, "stopped"))
+	report(&stopped, phase.Wait(phase.VM, infrav1.VMNotRunningReason, "stopped"))
 	f.now = f.now.Add(time.Minute)
 }
 
@@ -248,7 +248,7 @@ func TestSwitchedOff(t *testing.T) {
 		overdue = "False BootstrapOverdue, Stalled True BootstrapOverdue"
 		working = "Unknown Bootstrapping, Stalled False NotStalled"
 	)
-	stopped := phase.Wait(infrav1.VMNotRunningReason, "stopped")
+	stopped := phase.Wait(phase.VM, infrav1.VMNotRunningReason, "stopped")
 	look(time.Minute, cloud.Stopped, stopped, off)
 	look(24*time.Hour, cloud.Stopped, stopped, off) // its time stands still
 	look(25*time.Hour, cloud.Running, nil, working)

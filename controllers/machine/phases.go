@@ -26,10 +26,10 @@ func (r *Reconciler) owned(_ context.Context, f *facts) error {
 		return phase.Stall(infrav1.OwnerNotSupportedReason, "%s", f.refused)
 	}
 	if f.machine == nil {
-		return phase.Wait(infrav1.WaitingForOwnerReason, "no Machine owns this WindowsMachine yet; Cluster API sets the owner")
+		return phase.Wait(phase.Self, infrav1.WaitingForOwnerReason, "no Machine owns this WindowsMachine; Cluster API sets the owner")
 	}
 	if f.cluster == nil {
-		return phase.Wait(infrav1.WaitingForOwnerReason, "Cluster %s does not exist", f.machine.Spec.ClusterName)
+		return phase.Wait(phase.Cluster, infrav1.WaitingForOwnerReason, "Cluster %s does not exist", f.machine.Spec.ClusterName)
 	}
 	if leaving(f) && !hadVM(f) && !controllerutil.ContainsFinalizer(f.windows, infrav1.MachineFinalizer) {
 		return noVM(f)
@@ -42,7 +42,7 @@ func (r *Reconciler) owned(_ context.Context, f *facts) error {
 func leaving(f *facts) bool { return !f.machine.DeletionTimestamp.IsZero() }
 
 func noVM(f *facts) error {
-	return phase.Wait(infrav1.DeletingReason, "Machine %s is being deleted; it had no VM and gets none", f.machine.Name)
+	return phase.Wait(phase.Self, infrav1.DeletingReason, "Machine %s is being deleted; it had no VM and gets none", f.machine.Name)
 }
 
 // recordIdentity writes down who the VM will be before we ask the cloud for anything. After a crash, a restore or a move
@@ -128,7 +128,7 @@ func (r *Reconciler) ready(ctx context.Context, f *facts) error {
 			"Machine %s wants failure domain %q, but this release does not place VMs by failure domain; leave it out",
 			f.machine.Name, f.machine.Spec.FailureDomain)
 	case !ptr.Deref(f.cluster.Status.Initialization.InfrastructureProvisioned, false):
-		return phase.Wait(infrav1.WaitingForClusterInfrastructureReason,
+		return phase.Wait(phase.Cluster, infrav1.WaitingForClusterInfrastructureReason,
 			"the infrastructure of Cluster %s is not provisioned yet", f.cluster.Name)
 	case f.machine.Spec.Bootstrap.DataSecretName == nil:
 		return noData(f)
@@ -195,7 +195,7 @@ func (r *Reconciler) provision(ctx context.Context, f *facts) error {
 	case cloud.Running:
 		return nil
 	case cloud.Stopped:
-		return phase.Wait(infrav1.VMNotRunningReason, "VM %s is not running; start it or delete the Machine", f.identity.Name)
+		return phase.Wait(phase.VM, infrav1.VMNotRunningReason, "VM %s is not running; start it or delete the Machine", f.identity.Name)
 	default:
 		return phase.WaitFor(reread, infrav1.ProvisioningReason, "VM %s: %s", f.identity.Name, vm.Detail)
 	}

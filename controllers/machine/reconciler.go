@@ -35,6 +35,7 @@ import (
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/controllers/credentials"
+	"github.com/capwin/cluster-api-provider-windows/controllers/fresh"
 	"github.com/capwin/cluster-api-provider-windows/controllers/linux"
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
@@ -72,7 +73,8 @@ type Reconciler struct {
 // SetupWithManager registers the reconciler and says what wakes it.
 func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, options controller.Options) error {
 	log := ctrl.LoggerFrom(ctx)
-	gvk := infrav1.GroupVersion.WithKind("WindowsMachine")
+	written := fresh.New[*infrav1.WindowsMachine](r.Client)
+	r.Client = written
 	ofCluster, err := util.ClusterToTypedObjectsMapper(r.Client, &infrav1.WindowsMachineList{}, mgr.GetScheme())
 	if err != nil {
 		return fmt.Errorf("map clusters to windowsmachines: %w", err)
@@ -88,10 +90,9 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, opt
 	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("windowsmachine").
-		For(&infrav1.WindowsMachine{}).
+		For(&infrav1.WindowsMachine{}, builder.WithPredicates(written.News(), endsWithAddresses())).
 		Owns(&ipamv1.IPAddressClaim{}).
-		Watches(&clusterv1.Machine{}, handler.EnqueueRequestsFromMapFunc(util.MachineToInfrastructureMapFunc(gvk)),
-			builder.WithPredicates(owner.MachineChanged())).
+		Watches(&clusterv1.Machine{}, wakeOfMachine(written.Client), builder.WithPredicates(owner.MachineChanged(), needsLook())).
 		Watches(&clusterv1.Cluster{}, handler.EnqueueRequestsFromMapFunc(ofCluster), builder.WithPredicates(owner.ClusterChanged())).
 		WatchesRawSource(source.Func(r.enqueueChanged)).
 		WatchesRawSource(linux.Waiting{Reader: r.Client, List: &infrav1.WindowsMachineList{}, Needs: r.waits}.When(r.Answering)).
@@ -112,27 +113,27 @@ func (r *Reconciler) waits(o client.Object) bool {
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	f, err := r.load(ctx, request.NamespacedName)
 	if err != nil || f == nil {
-		return phase.Result(err) // nil when there is no machine to look at
+		return phase.Result(ctx, err) // nil when there is no machine to look at
 	}
 	end := r.next(ctx, f)
 	if f.released || phase.Untold(end) {
-		return phase.Result(end)
+		return phase.Result(ctx, end)
 	}
 	if rest := owner.Expected(f.windows, r.Now()); rest > 0 && phase.Of(end).Reason == infrav1.WaitingForOwnerReason {
 		return ctrl.Result{RequeueAfter: rest}, nil
 	}
 	if err := r.findRivals(ctx, f); err != nil {
-		return phase.Result(err)
+		return phase.Result(ctx, err)
 	}
 	report(f, end)
 	if err := r.write(ctx, f); err != nil {
-		return phase.Result(err)
+		return phase.Result(ctx, err)
 	}
 	measure(f)
 	r.tell(f)
 	logUnread(ctx, f)
 	logCause(ctx, f, end)
-	result, err := phase.Result(end)
+	result, err := phase.Result(ctx, end)
 	if end == nil && !paused(f) && !deleting(f) {
 		result.RequeueAfter = wake(f)
 	}

@@ -139,7 +139,7 @@ func was(said string) func(*facts) {
 
 func seenStopped(f *facts) {
 	vm(cloud.Stopped, running)(f)
-	report(f, phase.Wait(infrav1.VMNotRunningReason, "stopped"))
+	report(f, phase.Wait(phase.VM, infrav1.VMNotRunningReason, "stopped"))
 	f.vm = nil
 }
 
@@ -153,7 +153,7 @@ func wasRunning(f *facts) {
 func TestReport(t *testing.T) {
 	errBoom := errors.New("boom")
 	away := &phase.Stop{Reason: infrav1.CloudUnreachableReason, Message: "no answer", Err: errBoom}
-	off := phase.Wait(infrav1.VMNotRunningReason, "stopped")
+	off := phase.Wait(phase.VM, infrav1.VMNotRunningReason, "stopped")
 	gone := phase.Stall(infrav1.VMVanishedReason, "gone")
 	moved := func(f *facts) { f.machine.Spec.ProviderID = "test://m-abc" }
 	// What these rows have is the same whatever went before.
@@ -171,11 +171,11 @@ func TestReport(t *testing.T) {
 	}{
 		"waits": {
 			"the reason of the phase that waits is the reason of Ready",
-			world(), phase.Wait(infrav1.WaitingForBootstrapDataReason, "none yet"), pendingRow,
+			world(), phase.Wait(phase.VM, infrav1.WaitingForBootstrapDataReason, "none yet"), pendingRow,
 		},
 		"being made": {
 			"the cloud is at work",
-			world(vm(cloud.Creating, "")), phase.Wait(infrav1.ProvisioningReason, "cloning"),
+			world(vm(cloud.Creating, "")), phase.Wait(phase.VM, infrav1.ProvisioningReason, "cloning"),
 			pendingRow.but(row{"Phase": "Provisioning", "Ready VM": "False Provisioning"}),
 		},
 		"silent guest": {
@@ -271,7 +271,8 @@ func TestReport(t *testing.T) {
 		},
 		"of a Machine that is deleted": {
 			"its hooks may keep it like this for long",
-			world(), phase.Wait(infrav1.DeletingReason, "no VM"), pendingRow.but(row{"Phase": "Deleting", "Ready VM": "False Deleting"}),
+			world(), phase.Wait(phase.VM, infrav1.DeletingReason, "no VM"),
+			pendingRow.but(row{"Phase": "Deleting", "Ready VM": "False Deleting"}),
 		},
 		"error": {
 			"an error without a reason is not hidden",

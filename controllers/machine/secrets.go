@@ -58,16 +58,16 @@ func (r *Reconciler) connect(_ context.Context, f *facts) error {
 func noCredentials(f *facts, key client.ObjectKey, secret credentials.Secret) error {
 	switch {
 	case !secret.Exists && deleting(f):
-		return phase.Wait(infrav1.CredentialsMissingReason,
+		return phase.Wait(phase.Credentials, infrav1.CredentialsMissingReason,
 			"Secret %s with the cloud's credentials does not exist, but the VM cannot be deleted without it; "+
 				"create it again, set identityRef to another Secret for the same server, or delete the VM by hand and then remove the "+
 				"finalizer %s", key.Name, infrav1.MachineFinalizer)
 	case !secret.Exists:
-		return phase.Wait(infrav1.CredentialsMissingReason,
+		return phase.Wait(phase.Credentials, infrav1.CredentialsMissingReason,
 			"Secret %s with the cloud's credentials does not exist; create it in namespace %s, or set identityRef to another Secret",
 			key.Name, key.Namespace)
 	case secret.Going && !hadVM(f) && !controllerutil.ContainsFinalizer(f.windows, infrav1.MachineFinalizer):
-		return phase.Wait(infrav1.CredentialsBeingDeletedReason,
+		return phase.Wait(phase.Credentials, infrav1.CredentialsBeingDeletedReason,
 			"Secret %s with the cloud's credentials is being deleted, and stays only for the machines that may have a VM; no new VM is "+
 				"made with it: set identityRef to another Secret, or delete these machines and then create the Secret again", key.Name)
 	}

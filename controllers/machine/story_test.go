@@ -225,7 +225,7 @@ func TestAllocatable(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			report(c.facts, phase.Wait(infrav1.ProvisioningReason, "cloning"))
+			report(c.facts, phase.Wait(phase.VM, infrav1.ProvisioningReason, "cloning"))
 			var got amounts
 			for name, amount := range c.facts.windows.Status.Allocatable {
 				if got == nil {

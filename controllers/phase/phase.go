@@ -42,7 +42,8 @@ type Stop struct {
 	Reason  string
 	Message string
 
-	// After is when to look again without being woken; zero means that a watch wakes us.
+	// Wakes is what wakes us, and After when to look again without it.
+	Wakes Source
 	After time.Duration
 
 	// Stalled says that only a change by a person can help. BackOff has the queue try again, later each time. Later says that
@@ -122,7 +123,7 @@ func Outdated(err error) bool { return apierrors.IsConflict(err) }
 func Untold(err error) bool { return Outdated(err) || errors.Is(err, ErrAwaited) || Of(err).Later }
 
 // Result tells the queue when to look again. A conflict is not an error: the changed object is looked at soon.
-func Result(err error) (ctrl.Result, error) {
+func Result(ctx context.Context, err error) (ctrl.Result, error) {
 	if Outdated(err) {
 		return ctrl.Result{RequeueAfter: again}, nil
 	}
@@ -130,6 +131,7 @@ func Result(err error) (ctrl.Result, error) {
 		return ctrl.Result{}, nil
 	}
 	stop := Of(err)
+	tell(ctx, stop)
 	if stop.Err != nil {
 		return ctrl.Result{}, stop.Err
 	}
@@ -137,12 +139,12 @@ func Result(err error) (ctrl.Result, error) {
 	return ctrl.Result{Requeue: stop.BackOff, RequeueAfter: stop.After}, nil
 }
 
-// Wait stops until a watch wakes us.
-func Wait(reason, format string, args ...any) error {
-	return WaitFor(0, reason, format, args...)
+// Wait stops until what it waits for wakes us.
+func Wait(wakes Source, reason, format string, args ...any) error {
+	return &Stop{Reason: reason, Message: fmt.Sprintf(format, args...), Wakes: wakes}
 }
 
-// WaitFor stops until a watch wakes us or the time has passed.
+// WaitFor stops until something wakes us or the time has passed.
 func WaitFor(after time.Duration, reason, format string, args ...any) error {
 	return &Stop{Reason: reason, Message: fmt.Sprintf(format, args...), After: after}
 }

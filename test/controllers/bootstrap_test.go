@@ -33,7 +33,7 @@ func TestMissingCA(t *testing.T) {
 		Data:       map[string][]byte{"tls.crt": s.Management.Config.CAData},
 	}
 	expect.OK(t, s.Client.Create(t.Context(), again))
-	s.look(t, m)
+	s.process.Later(t, world.Configs, m.Key)
 	m.Await(t, "life with a CA", world.Windows("Ready True Running"), world.Tokens(1))
 }
 
@@ -110,7 +110,7 @@ func TestLostSecret(t *testing.T) {
 	s := ready(t)
 	m, state := s.booting(t)
 	expect.OK(t, s.Client.Delete(t.Context(), state.Data))
-	s.look(t, m)
+	s.process.Later(t, world.Configs, m.Key)
 	lost := m.Await(t, "notice", world.Config("Stalled True DataSecretLost"), world.Config("Ready Unknown WaitingForGuest"))
 	if lost.Data != nil || len(lost.Tokens) != 1 {
 		t.Errorf("another Secret or token was made:\n%s", lost)
@@ -139,7 +139,7 @@ func TestForeignSecret(t *testing.T) {
 	}
 	s.vms(t)
 	expect.OK(t, s.Client.Delete(t.Context(), foreign))
-	s.look(t, m)
+	s.process.Later(t, world.Configs, m.Key)
 	m.Await(t, "life without it", world.Windows("Ready True Running"))
 }
 
@@ -178,7 +178,6 @@ func TestChangedWhileStored(t *testing.T) {
 	}
 	expect.OK(t, s.Client.Create(t.Context(), stored))
 	s.Initialize(t)
-	s.look(t, m)
 	stalled := m.Await(t, "refusal", world.Config("Stalled True ConfigInvalid"))
 	if text := conditions.GetMessage(stalled.Config, bootstrapv1.ReadyCondition); !strings.Contains(text,
 		"spec changed after Secret m had been made from it") {
@@ -200,7 +199,6 @@ func TestMachineDeletedEarly(t *testing.T) {
 	m.Await(t, "wait", world.Config("Ready Unknown WaitingForControlPlane"))
 	m.Delete(t)
 	s.Initialize(t)
-	s.look(t, m)
 	held := m.Await(t, "notice", world.Config("Ready Unknown Deleting"))
 	if held.Data != nil || len(held.Tokens) > 0 || len(held.Config.Finalizers) > 0 {
 		t.Errorf("something was made for a machine that goes:\n%s", held)

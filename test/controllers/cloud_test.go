@@ -92,7 +92,7 @@ func TestBadInput(t *testing.T) {
 			s.vms(t)
 			if c.mend != nil {
 				c.mend(t, s)
-				s.process.Reconcile(t, world.Machines, m.Key)
+				s.process.Later(t, world.Machines, m.Key)
 				m.Await(t, "life after it was mended", world.Windows("Ready True Running"))
 			}
 			m.End(t)
@@ -130,7 +130,7 @@ func TestOutage(t *testing.T) {
 	m.Await(t, "outage", world.Windows("CloudReachable False CloudUnreachable"), world.Windows("Ready True Running"),
 		world.Windows("VMRunning True Running"))
 	s.cloud.Away(nil)
-	s.process.Reconcile(t, world.Machines, m.Key)
+	s.process.Later(t, world.Machines, m.Key)
 	m.Await(t, "end of the outage", world.Windows("CloudReachable True CloudReachable"), world.Windows("Ready True Running"))
 }
 

@@ -32,7 +32,7 @@ func TestSilentGuest(t *testing.T) {
 	// A look shortly before the moment leads to one at that moment, without a request.
 	due := conditions.GetLastTransitionTime(state.Windows, infrav1.VMRunningCondition).Add(45 * time.Minute)
 	s.clock.advance(due.Sub(s.clock.now()) - 3*time.Second)
-	s.process.Reconcile(t, world.Machines, m.Key)
+	s.process.Later(t, world.Machines, m.Key)
 	m.Await(t, "notice", world.Windows("Ready False GuestSilent"), world.Windows("Stalled True GuestSilent"),
 		world.Config("Ready False GuestSilent"), sameStory)
 	if late := s.clock.now().Sub(due); late < 0 || late > 30*time.Second {
@@ -50,7 +50,7 @@ func TestSilentGuest(t *testing.T) {
 	s.steady(t, m)
 
 	s.clock.advance(44 * time.Minute)
-	s.process.Reconcile(t, world.Machines, m.Key)
+	s.process.Later(t, world.Machines, m.Key)
 	m.Await(t, "notice", world.Windows("Ready False BootstrapOverdue"), world.Windows("Stalled True BootstrapOverdue"), sameStory)
 	m.Join(t)
 	m.Await(t, "node", world.Windows("BootstrapSucceeded True Joined"), world.Windows("Stalled False NotStalled"),
@@ -95,7 +95,7 @@ func TestMissingNode(t *testing.T) {
 	s.look(t, m)
 	m.Await(t, "patience", world.Windows("BootstrapSucceeded Unknown WaitingForNode"))
 	s.clock.advance(2 * time.Minute)
-	s.process.Reconcile(t, world.Machines, m.Key)
+	s.process.Later(t, world.Machines, m.Key)
 	m.Await(t, "notice", world.Windows("Ready False NodeMissing"), world.Windows("Stalled True NodeMissing"),
 		world.Config("Ready False NodeMissing"), sameStory)
 	s.steady(t, m)
@@ -140,7 +140,7 @@ func TestStrangeGuest(t *testing.T) {
 	m.Await(t, "notice", world.Windows("Ready True Running"), strange)
 	s.steady(t, m)
 	s.clock.advance(46 * time.Minute)
-	s.process.Reconcile(t, world.Machines, m.Key)
+	s.process.Later(t, world.Machines, m.Key)
 	m.Await(t, "notice", world.Windows("Ready False GuestSilent"), strange)
 	s.steady(t, m)
 	if n := strings.Count(s.process.Log(), "Report of the guest not understood"); n != 1 {

@@ -64,13 +64,11 @@ func TestIdentityOfAnotherServer(t *testing.T) {
 			vm := state.Windows.Status.ComputerName
 			wrong := func() {
 				way.wrong(t, s, m)
-				s.process.Reconcile(t, world.Machines, m.Key)
 				m.Await(t, "mismatch", world.Windows("Stalled True IdentityMismatch"), message(infrav1.StalledCondition,
 					"is for server second, but the VM is on server first, where it stays; set identityRef to a Secret for that server"))
 			}
 			right := func() {
 				way.right(t, s, m)
-				s.process.Reconcile(t, world.Machines, m.Key)
 			}
 			wrong()
 			s.cloud.Calls()
@@ -133,6 +131,7 @@ func TestAnotherSecret(t *testing.T) {
 	m.Await(t, "VM", world.Windows("Ready True Running"))
 
 	s.tearOut(t, renewed)
+	m.Await(t, "notice", world.Windows("CloudReachable False CredentialsMissing"))
 	m.Delete(t)
 	m.Await(t, "stop", world.Windows("Ready False CredentialsMissing"),
 		message(infrav1.ReadyCondition, "set identityRef to another Secret for the same server"))
@@ -174,7 +173,7 @@ func TestFormats(t *testing.T) {
 		t.Errorf("a VM was asked for: %v", calls)
 	}
 	write("cloudbase-init")
-	s.process.Reconcile(t, world.Machines, m.Key)
+	s.process.Later(t, world.Machines, m.Key)
 	m.Await(t, "life after it was mended", world.Windows("Ready True Running"))
 	m.End(t)
 }

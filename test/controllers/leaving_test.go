@@ -52,7 +52,6 @@ func TestLeavingBeforeLinux(t *testing.T) {
 	m.Await(t, "Linux", world.Windows("Ready False WaitingForControlPlane"))
 	end := s.leave(t, m)
 	s.Initialize(t)
-	s.process.Reconcile(t, world.Machines, m.Key)
 	have := m.Await(t, "the end", world.Windows("Ready False Deleting"), world.Windows("Stalled False NotStalled"))
 	if have.Windows.Status.Phase != infrav1.PhaseDeleting || len(have.Windows.Finalizers) > 0 {
 		t.Errorf("phase %s, finalizers %q", have.Windows.Status.Phase, have.Windows.Finalizers)
@@ -75,7 +74,6 @@ func TestLeavingInVain(t *testing.T) {
 	m.Await(t, "image", world.Windows("Ready False TemplateNotFound"))
 	end := s.leave(t, m)
 	s.cloud.Image = laterImage
-	s.process.Reconcile(t, world.Machines, m.Key)
 	m.Await(t, "the end", world.Windows("Ready False Deleting"), world.Windows("Stalled False NotStalled"))
 	if calls := s.cloud.Calls(); calls["create"] > 0 {
 		t.Errorf("a VM was made for a machine that goes: %v", calls)
@@ -117,7 +115,7 @@ func TestEmptyData(t *testing.T) {
 		t.Errorf("a VM was asked for without data: %v", calls)
 	}
 	world.Change(t, s.Client, own, func(o *corev1.Secret) { o.Data = map[string][]byte{"value": []byte("x")} })
-	s.process.Reconcile(t, world.Machines, m.Key)
+	s.process.Later(t, world.Machines, m.Key)
 	m.Await(t, "life after it was mended", world.Windows("Ready True Running"))
 	m.End(t)
 }

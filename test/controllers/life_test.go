@@ -214,7 +214,7 @@ func TestOwnedAgain(t *testing.T) {
 	s := ready(t)
 	m, before := s.booting(t)
 	world.Change(t, s.Client, before.Data, func(data *corev1.Secret) { data.OwnerReferences = nil })
-	s.process.Reconcile(t, world.Configs, m.Key)
+	s.process.Later(t, world.Configs, m.Key)
 	if after := m.Load(t); !metav1.IsControlledBy(after.Data, after.Config) {
 		t.Errorf("the Secret is owned by %v", after.Data.OwnerReferences)
 	}
@@ -247,7 +247,7 @@ func TestOwnerRefused(t *testing.T) {
 	s.refuseOwners(t)
 	world.Change(t, s.Client, before.Data, func(data *corev1.Secret) { data.OwnerReferences = nil })
 	s.clock.advance(tokenTTL / 3 * 2)
-	s.process.Reconcile(t, world.Configs, m.Key)
+	s.process.Later(t, world.Configs, m.Key)
 	after := m.Await(t, "all well", world.Config("DataSecretAvailable True DataSecretAvailable"),
 		world.Config("Stalled False NotStalled"))
 	if metav1.GetControllerOf(after.Data) != nil || !expiry(t, after).After(expiry(t, before)) {

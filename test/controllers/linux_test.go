@@ -45,11 +45,12 @@ func TestLinuxFirst(t *testing.T) {
 
 	nothing := func(configReason, machineReason string) {
 		t.Helper()
+		m.Await(t, configReason, world.Config("Ready Unknown "+configReason))
+		own.Await(t, machineReason, world.Windows("Ready False "+machineReason))
+		s.process.Later(t, world.Machines, m.Key) // configs are not watched for machines
 		s.look(t, m)
 		s.process.Reconcile(t, world.Machines, own.Key)
-		state := m.Await(t, configReason, world.Config("Ready Unknown "+configReason),
-			world.Windows("Ready False "+configReason))
-		own.Await(t, machineReason, world.Windows("Ready False "+machineReason))
+		state := m.Await(t, configReason, world.Windows("Ready False "+configReason))
 		if state.Data != nil || len(state.Tokens) > 0 || len(state.Config.Finalizers) > 0 || len(s.cloud.Calls()) > 0 {
 			t.Errorf("something was made before Linux is there:\n%s", state)
 		}
@@ -61,8 +62,8 @@ func TestLinuxFirst(t *testing.T) {
 	check(shared.SetLinuxNodeReady(t.Context(), corev1.ConditionFalse))
 	nothing("WaitingForLinuxNode", "WaitingForLinuxNode")
 	check(shared.SetLinuxNodeReady(t.Context(), corev1.ConditionTrue))
-	s.look(t, m)
-	s.process.Reconcile(t, world.Machines, own.Key)
+	s.process.Later(t, world.Configs, m.Key)
+	s.process.Later(t, world.Machines, own.Key)
 	m.Await(t, "life after Linux", world.Windows("Ready True Running"), world.Tokens(1))
 	own.Await(t, "life after Linux", world.Windows("Ready True Running"))
 }
@@ -74,7 +75,6 @@ func TestNewerThanTheControlPlane(t *testing.T) {
 	m := s.machine("m")
 	m.Core.Spec.Version = "v1.99.0"
 	m.Create(t)
-	s.look(t, m)
 	state := m.Await(t, "the control plane's upgrade", world.Config("Ready Unknown WaitingForControlPlaneVersion"),
 		world.Windows("Ready False WaitingForControlPlaneVersion"))
 	if state.Data != nil || len(state.Tokens) > 0 {

@@ -38,7 +38,9 @@ func TestMissingSources(t *testing.T) {
 		!strings.Contains(message, `key "key"`) {
 		t.Errorf("the message does not say what is missing: %s", message)
 	}
-	shown := []func(world.State) string{world.Windows("Ready False WaitingForSources"), world.Windows("Stalled True WaitingForSources")}
+	shown := []func(world.State) string{
+		world.Windows("Ready False WaitingForSources"), world.Windows("Stalled True WaitingForSources"),
+	}
 	m.Await(t, "notice on the machine", append(shown, func(state world.State) string {
 		message := conditions.GetMessage(state.Windows, infrav1.ReadyCondition)
 		if !strings.HasPrefix(message, "WindowsBootstrapConfig m is not ready: the config refers to") {
@@ -49,7 +51,7 @@ func TestMissingSources(t *testing.T) {
 	meta := metav1.ObjectMeta{Namespace: s.Name, Name: "app"}
 	expect.OK(t, s.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"other": []byte("x")}}))
 	expect.OK(t, s.Client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"register": "exit 0"}}))
-	s.look(t, m)
+	s.process.Later(t, world.Configs, m.Key)
 	m.Await(t, "notice of the key", world.Config("Ready Unknown WaitingForSources"), func(state world.State) string {
 		if message := readyMessage(state.Config); !strings.Contains(message, `key "key" of Secret app, which does not exist`) {
 			return "the message is " + message
@@ -58,7 +60,7 @@ func TestMissingSources(t *testing.T) {
 	})
 	secret := &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"key": []byte("correct-horse-battery")}}
 	expect.OK(t, s.Client.Update(t.Context(), secret))
-	s.look(t, m)
+	s.process.Later(t, world.Configs, m.Key)
 	state := m.Await(t, "life with them", world.Windows("Ready True Running"), world.Tokens(1))
 	if strings.Contains(readyMessage(state.Config), "correct-horse") {
 		t.Error("the status tells a secret")
@@ -95,7 +97,7 @@ func TestDiscoveryWithoutCA(t *testing.T) {
 	text := "{kind: Config, clusters: [{cluster: {server: 'https://10.0.0.10:6443', certificate-authority-data: " +
 		base64.StdEncoding.EncodeToString(s.Management.Config.CAData) + "}}]}"
 	expect.OK(t, s.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"kubeconfig": []byte(text)}}))
-	s.look(t, m)
+	s.process.Later(t, world.Configs, m.Key)
 	state := m.Await(t, "life with it", world.Windows("Ready True Running"), world.Tokens(1))
 	rendered, err := scripts.Plan(state.Data.Data["value"])
 	if err != nil || !strings.Contains(string(rendered), "/run/kubeadm/discovery.yaml") {

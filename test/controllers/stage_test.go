@@ -124,6 +124,9 @@ func (s *stage) look(t *testing.T, m *world.Machine) {
 	}
 }
 
+// pass lets the time pass until then: each controller looks when it asked for it, and nothing else makes it look.
+func (s *stage) pass(until time.Time) { s.process.Pass(until, s.clock.set) }
+
 // vms checks which VMs there are.
 func (s *stage) vms(t *testing.T, want ...string) {
 	t.Helper()
@@ -155,6 +158,12 @@ func (c *clock) now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return time.Now().Add(c.ahead)
+}
+
+func (c *clock) set(to time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ahead = time.Until(to)
 }
 
 func (c *clock) advance(d time.Duration) {

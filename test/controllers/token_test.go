@@ -26,34 +26,65 @@ func expiry(t *testing.T, s world.State) time.Time {
 	return expect.Got(time.Parse(time.RFC3339, string(s.Tokens[0].Data["expiration"])))(t)
 }
 
-// TestTokenIsKeptAlive puts the clock forward while a VM takes its time.
+// TestTokenIsKeptAlive has a VM that boots for longer than a token lives, while nothing happens that would wake the config: the
+// controller has to come back by itself, in time, and writes no more often than it must.
 func TestTokenIsKeptAlive(t *testing.T) {
 	s := ready(t)
-	m, booting := s.booting(t)
+	m := s.machine("m")
+	m.Config.Spec.BootstrapDeadlineSeconds = 7200
+	m.Create(t)
+	booting := m.Await(t, "running VM", world.Windows("Ready True Running"), world.DataSecretNamed)
+	const extended = "workload PATCH secrets expiration"
 	first := expiry(t, booting)
-
-	s.clock.advance(tokenTTL / 3)
-	s.process.Reconcile(t, world.Configs, m.Key)
-	if now := expiry(t, m.Load(t)); !now.Equal(first) {
-		t.Error("a token that has most of its time left was written to")
+	begin := s.clock.now()
+	for passed := time.Minute; passed <= 2*tokenTTL; passed += time.Minute {
+		s.pass(begin.Add(passed))
+		if left := expiry(t, m.Load(t)).Sub(s.clock.now()); left < 4*time.Minute {
+			t.Fatalf("after %s the token lives for %s", passed, left)
+		}
+		if n := count(extended, s.process); passed < 10*time.Minute && n > 0 {
+			t.Fatalf("after %s the token has been written %d times, although it has most of its time left", passed, n)
+		}
 	}
-	s.clock.advance(tokenTTL / 3)
-	s.process.Reconcile(t, world.Configs, m.Key)
-	extended := m.Load(t)
-	if now := expiry(t, extended); !now.After(first.Add(tokenTTL / 2)) {
-		t.Errorf("the token was not extended: %s, before %s", now, first)
+	if n := count(extended, s.process); n < 2 || n > 5 {
+		t.Errorf("the token was extended %d times in an hour, want 3", n)
+	}
+	kept := m.Load(t)
+	expect.Same(t, "the token at the end of the hour", tokenOf(booting), tokenOf(kept))
+	if !expiry(t, kept).After(first.Add(tokenTTL)) {
+		t.Errorf("it ends at %s, and ended at %s when the VM began to boot", expiry(t, kept), first)
 	}
 
-	// Nobody looked for longer than it lives, and Kubernetes removed it: the VM has this one and no other.
-	expect.OK(t, s.Client.Delete(t.Context(), &extended.Tokens[0]))
+	// The process did not run for longer than the token lives, and Kubernetes removed it: the VM has this one and no other.
+	expect.OK(t, s.Client.Delete(t.Context(), &kept.Tokens[0]))
 	s.clock.advance(2 * tokenTTL)
-	s.process.Reconcile(t, world.Configs, m.Key)
+	s.pass(s.clock.now().Add(time.Second))
 	back := m.Await(t, "token put back", world.Tokens(1))
 	expect.Same(t, "another token was put back", tokenOf(booting), tokenOf(back))
 	if !expiry(t, back).After(s.clock.now().Add(tokenTTL / 2)) {
 		t.Error("the token that was put back is about to expire")
 	}
-	s.clock.advance(-3 * tokenTTL) // or the config would not wait for the removal of a token that has expired
+	s.clock.advance(-5 * tokenTTL) // or the config would not wait for the removal of a token that has expired
+	m.End(t)
+}
+
+// TestTokenOutOfReach has a workload cluster that does not answer while a VM boots: its token is extended once it does.
+func TestTokenOutOfReach(t *testing.T) {
+	s := ready(t)
+	m, booting := s.booting(t)
+	s.process.Unreachable.Store(true)
+	s.look(t, m) // a look that began before has ended then
+	s.pass(s.clock.now().Add(tokenTTL / 3 * 2))
+	away := m.Load(t)
+	expect.Same(t, "expiration while the cluster is out of reach", expiry(t, booting), expiry(t, away))
+	expect.Same(t, "Ready of a config whose user data is there", "Ready Unknown WaitingForGuest",
+		world.ConditionOf(away.Config, bootstrapv1.ReadyCondition))
+	s.process.Unreachable.Store(false)
+	s.pass(s.clock.now().Add(5 * time.Second))
+	if !expiry(t, m.Load(t)).After(expiry(t, booting)) {
+		t.Error("the token was not extended 5 s after the cluster answered")
+	}
+	s.clock.advance(-tokenTTL)
 	m.End(t)
 }
 
@@ -63,11 +94,11 @@ func TestReplacedToken(t *testing.T) {
 	m, booting := s.booting(t)
 	world.Change(t, s.Client, &booting.Tokens[0],
 		func(token *corev1.Secret) { token.Data["token-secret"] = []byte("0123456789abcdef") })
-	s.process.Reconcile(t, world.Configs, m.Key)
+	s.process.Later(t, world.Configs, m.Key)
 	m.Await(t, "notice", world.Config("Stalled True BootstrapTokenReplaced"),
 		world.Config("DataSecretAvailable True DataSecretAvailable"), world.Config("Ready Unknown WaitingForGuest"), world.Tokens(1))
 	expect.OK(t, s.Client.Delete(t.Context(), &booting.Tokens[0]))
-	s.process.Reconcile(t, world.Configs, m.Key)
+	s.process.Later(t, world.Configs, m.Key)
 	back := m.Await(t, "the node's own token", world.Config("Stalled False NotStalled"), world.Tokens(1))
 	if issued := string(back.Data.Data["token"]); tokenOf(back) != issued {
 		t.Errorf("the token is %s, and the node has %s", tokenOf(back), issued)
@@ -174,7 +205,6 @@ func TestDeletionOutOfReach(t *testing.T) {
 				t.Fatalf("the config went before its token:\n%s", state)
 			}
 			c.then(s)
-			s.process.TryReconcile(world.Configs, m.Key)
 			m.Await(t, c.reason, world.Tokens(c.tokens), func(s world.State) string {
 				if s.Config != nil || s.Core != nil {
 					return "the objects are there"

@@ -203,6 +203,7 @@ func (s *stage) removeSome(some int) {
 	s.remove(some)
 	s.awaitAll("end of some machines", s.machines-some, func(*infrav1.WindowsMachine) bool { return true })
 	c := s.since(before)
+	s.atMost("looks at machines that were removed", 4*some, s.looks()-looks)
 	s.t.Logf("%d of %d machines were removed in %.1f s: %.1f looks for each of them, %.2f calls (%s)", some, s.machines,
 		c.took.Seconds(), float64(s.looks()-looks)/float64(some), float64(sum(c.calls))/float64(some), text(c.calls))
 	s.machines -= some

@@ -197,6 +197,6 @@ func (s *stage) touchAll(value string) {
 func (s *stage) touch(m *infrav1.WindowsMachine, value string) {
 	s.t.Helper()
 	world.Change(s.t, s.Client, m, func(m *infrav1.WindowsMachine) {
-		m.Annotations = map[string]string{"test.capwin/touched": value}
+		metav1.SetMetaDataAnnotation(&m.ObjectMeta, "test.capwin/touched", value) // ours stay: we would write them again
 	})
 }

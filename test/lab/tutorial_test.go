@@ -84,7 +84,7 @@ func tutorialBlocks(t *testing.T) []block {
 	for _, page := range tutorialPages {
 		content := string(expect.Got(os.ReadFile(filepath.Join(repository, "docs", page)))(t))
 		section := ""
-		for _, found := range regexp.MustCompile("(?m)^## (.*)$|(?s:^```([a-z]*)\n(.*?)^```$)").FindAllStringSubmatch(content, -1) {
+		for _, found := range regexp.MustCompile("(?m:^## (.*)$)|(?ms:^```([a-z]*)\n(.*?)^```$)").FindAllStringSubmatch(content, -1) {
 			switch {
 			case found[1] != "":
 				section = found[1]
@@ -165,7 +165,7 @@ func wantNames(t *testing.T, names map[string]string) {
 		if !strings.HasPrefix(b.text, "export IMAGE=") {
 			continue
 		}
-		for _, found := range regexp.MustCompile(`(?m)(?:^export| )\s*([A-Z0-9_]+)=`).FindAllStringSubmatch(b.text, -1) {
+		for _, found := range regexp.MustCompile(`(?:export|\s)\s*([A-Z0-9_]+)=`).FindAllStringSubmatch(b.text, -1) {
 			listed = append(listed, found[1])
 		}
 	}

@@ -17,8 +17,10 @@ import (
 
 // awkward are texts that YAML takes for something else if they are not quoted, or in quotes of one kind.
 var awkward = []string{
-	"100", "1e3", "0x1F", "1_000", "010", "12:30:45", "n", "no", "true", "null", "~", "a: b", "a #b", "# a", "- a", "? a", "!a", "&a", "*a",
-	"[a]", "{a: b}", "%a", "@a", "`a`", "| a", "> a", `a"b`, `"a"`, "it's", "'a'", `C:\a\b\n`, " a ", "a\tb", "a,b", "$a$$b", "2026-11-23",
+	"100", "1e3", "0x1F", "1_000", "010", "12:30:45", "n", "no", "true", "null", "~", "a: b", "a #b", "# a", "- a", "? a",
+	"!a", "&a", "*a",
+	"[a]", "{a: b}", "%a", "@a", "`a`", "| a", "> a", `a"b`, `"a"`, "it's", "'a'", `C:\a\b\n`, " a ", "a\tb", "a,b", "$a$$b",
+	"2026-11-23",
 	"---", "=", "<<", "größe 日本語 🙂", `{{ a }}`,
 }
 

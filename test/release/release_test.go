@@ -166,7 +166,7 @@ func TestVariablesAreDocumented(t *testing.T) {
 	content := expect.Got(os.ReadFile(template))(t)
 	head, body, _ := strings.Cut(string(content), "apiVersion:")
 	var explained []string
-	for _, line := range regexp.MustCompile(`(?m)^#   ([A-Z][A-Z0-9_]+)`).FindAllStringSubmatch(head, -1) {
+	for _, line := range regexp.MustCompile(`(?m)^# {3}([A-Z][A-Z0-9_]+)`).FindAllStringSubmatch(head, -1) {
 		explained = append(explained, line[1])
 	}
 	used := regexp.MustCompile(`\$\{([A-Z0-9_]+)`).FindAllStringSubmatch(body, -1)

@@ -125,6 +125,12 @@ func (g *Gate) Shut() {
 	g.dead = true
 }
 
+func (g *Gate) isDead() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.dead
+}
+
 // Hit says whether the plan was carried out.
 func (g *Gate) Hit() bool {
 	g.mu.Lock()

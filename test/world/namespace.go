@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -29,6 +31,29 @@ const (
 type Namespace struct {
 	*World
 	Name string
+
+	mu        sync.Mutex
+	processes []*Process
+}
+
+func (n *Namespace) joins(p *Process) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.processes = append(n.processes, p)
+}
+
+// running are the processes that have not ended and were not killed.
+func (n *Namespace) running() []*Process {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(n.processes), func(p *Process) bool {
+		select {
+		case <-p.ended:
+			return true
+		default:
+			return p.Gate.isDead()
+		}
+	})
 }
 
 // Start says how a namespace begins.

@@ -28,6 +28,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/controllers/credentials"
 	"github.com/capwin/cluster-api-provider-windows/controllers/machine"
 	"github.com/capwin/cluster-api-provider-windows/controllers/orphans"
+	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/accounts"
 	"github.com/capwin/cluster-api-provider-windows/internal/workload"
@@ -71,6 +72,7 @@ type Process struct {
 	Unreachable atomic.Bool
 
 	queues map[string]*queue
+	kinds  map[string]*kinds // watched by a controller
 	logs   *Log
 	cancel context.CancelFunc
 	ended  chan struct{}
@@ -100,7 +102,7 @@ func (n *Namespace) Run(t *testing.T, o Options) *Process {
 func (n *Namespace) Launch(o Options) (*Process, error) {
 	p := &Process{
 		Gate: o.Gate, Caches: map[string]client.Reader{}, Recorders: map[string]events.EventRecorder{},
-		queues: newQueues(), logs: &Log{}, ended: make(chan struct{}),
+		kinds: map[string]*kinds{Machines: {}, Configs: {}}, logs: &Log{}, ended: make(chan struct{}),
 	}
 	if p.Gate == nil {
 		p.Gate = &Gate{}
@@ -113,6 +115,7 @@ func (n *Namespace) Launch(o Options) (*Process, error) {
 		cancel()
 		return nil, err
 	}
+	n.joins(p)
 	go func() {
 		defer close(p.ended)
 		both, ctx := errgroup.WithContext(ctx)
@@ -132,6 +135,7 @@ func (p *Process) managers(ctx context.Context, n *Namespace, o Options) ([]ctrl
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	p.newQueues(o.Now)
 	adders := map[string]func(context.Context, ctrl.Manager, *reach, Options) error{
 		Machines: p.addMachines, Configs: p.addConfigs,
 	}
@@ -141,7 +145,8 @@ func (p *Process) managers(ctx context.Context, n *Namespace, o Options) ([]ctrl
 		if err != nil {
 			return nil, err
 		}
-		if err := add(ctrl.LoggerInto(ctx, mgr.GetLogger()), mgr, p.reach(mgr), o); err != nil {
+		watching := watching{mgr, p.kinds[name]}
+		if err := add(ctrl.LoggerInto(ctx, mgr.GetLogger()), watching, p.reach(mgr), o); err != nil {
 			return nil, err
 		}
 		p.Caches[name], p.Recorders[name] = mgr.GetCache(), mgr.GetEventRecorder(name)
@@ -209,6 +214,7 @@ func (p *Process) addConfigs(ctx context.Context, mgr ctrl.Manager, w *reach, o 
 func (p *Process) options(name string) controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: 10,
+		LogConstructor:          p.logged(name),
 		NewQueue: func(string, workqueue.TypedRateLimiter[ctrl.Request]) workqueue.TypedRateLimitingInterface[ctrl.Request] {
 			return p.queues[name]
 		},
@@ -219,7 +225,7 @@ func (p *Process) options(name string) controller.Options {
 func (p *Process) Stop() error {
 	p.cancel()
 	<-p.ended
-	return p.err
+	return errors.Join(p.err, p.complaints())
 }
 
 // Kill ends the process as a signal that cannot be handled would: nothing it still does has an effect.
@@ -262,11 +268,12 @@ func (p *Process) TryReconcile(controller string, key client.ObjectKey) bool {
 	return p.queues[controller].work(ctrl.Request{NamespacedName: key})
 }
 
-func newQueues() map[string]*queue {
-	queues := map[string]*queue{}
+func (p *Process) newQueues(now func() time.Time) {
+	p.queues = map[string]*queue{}
 	for _, name := range []string{Machines, Configs} {
 		limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](5*time.Millisecond, time.Second)
-		queues[name] = newQueue(name, limiter)
+		p.queues[name] = newQueue(name, limiter)
+		p.queues[name].now = now
+		p.queues[name].watches = func(s phase.Source) bool { return p.kinds[name].has(name, s) }
 	}
-	return queues
 }

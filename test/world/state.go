@@ -108,6 +108,7 @@ func (m *Machine) Await(t *testing.T, what string, missing ...func(State) string
 	if err != nil {
 		t.Fatalf("waiting for %s of machine %s: %v\n%s", what, m.Key, err, s)
 	}
+	m.attended(t, s)
 	return s
 }
 

@@ -101,8 +101,8 @@ func TestRefusedAsByAnAPIServer(t *testing.T) {
 			goodDeployment, "  selector: {}\n", "", "MachineDeployment default/a: spec.selector: is missing; set it",
 		},
 		"deep in a MachineDeployment": {
-			goodDeployment, "      version", "      versoin: a\n      version",
-			`MachineDeployment default/a: unknown field "spec.template.spec.versoin"`,
+			goodDeployment, "      version", "      verzion: a\n      version",
+			`MachineDeployment default/a: unknown field "spec.template.spec.verzion"`,
 		},
 		"beside the spec": {
 			goodDeployment, "spec:\n  cluster", "spek: {}\nspec:\n  cluster", `MachineDeployment default/a: unknown field "spek"`,
@@ -112,8 +112,10 @@ func TestRefusedAsByAnAPIServer(t *testing.T) {
 			"MachineDeployment default/a: spec.replicas: must be a whole number, not a text",
 		},
 		"a version that is a number": {goodMachine, "v1.36.3", "1.36", "Machine default/a: spec.version: must be a text, not a number"},
-		"Machine":                    {goodMachine, "  version", "  verzion: a\n  version", `Machine default/a: unknown field "spec.verzion"`},
-		"Cluster":                    {goodCluster, "pods:", "podz:", `Cluster default/a: unknown field "spec.clusterNetwork.podz"`},
+		"Machine": {
+			goodMachine, "  version", "  verzion: a\n  version", `Machine default/a: unknown field "spec.verzion"`,
+		},
+		"Cluster": {goodCluster, "pods:", "podz:", `Cluster default/a: unknown field "spec.clusterNetwork.podz"`},
 		"Cluster without a kind": {
 			goodCluster, "kind: VSphereCluster, ", "", "Cluster default/a: spec.infrastructureRef.kind: is missing; set it",
 		},

@@ -72,7 +72,7 @@ var marker = []byte("---")
 // begins says whether a line begins a document: three dashes, and then nothing or a blank.
 func begins(line []byte) bool {
 	rest, ok := bytes.CutPrefix(line, marker)
-	return ok && (len(rest) == 0 || bytes.ContainsRune([]byte(" \t\r\n"), rune(rest[0])))
+	return ok && (len(rest) == 0 || strings.ContainsRune(" \t\r\n", rune(rest[0])))
 }
 
 // value is one value of a document, and where it begins.
@@ -106,7 +106,7 @@ func blankComments(text []byte) []byte {
 			}
 			copy(clean[at:], bytes.Repeat([]byte(" "), end))
 			at += end - 1
-		} else if !bytes.ContainsRune([]byte(blanks), rune(clean[at])) {
+		} else if !strings.ContainsRune(blanks, rune(clean[at])) {
 			break
 		}
 	}

@@ -36,7 +36,8 @@ func readText(t *testing.T, name, content string) (*Set, error) {
 	return Read([]string{filepath.Clean(name)}, "default", nil)
 }
 
-const yamlOfTwo = "# first\napiVersion: v1\nkind: Secret\nmetadata: {name: a}\n---\n\napiVersion: v1\nkind: Secret\nmetadata: {name: b}\n"
+const yamlOfTwo = "# first\napiVersion: v1\nkind: Secret\nmetadata: {name: a}\n---\n\n" +
+	"apiVersion: v1\nkind: Secret\nmetadata: {name: b}\n"
 
 func TestEveryObjectIsRead(t *testing.T) {
 	a, b, c := secretNamed("a"), secretNamed("b"), secretNamed("c")
@@ -93,7 +94,9 @@ func TestWhatCannotBeReadIsRefusedByItsPlace(t *testing.T) {
 			"x.yaml", "\xFF\xFEa\x00b",
 			"x.yaml: the file begins as UTF-16 and ends in the middle of a character; it was cut off, export it again",
 		},
-		"half a character": {"x.yaml", "\xFF\xFE\n\x00\x00\xD8a\x00", "x.yaml: line 2: half a character of UTF-16; export the file again"},
+		"half a character": {
+			"x.yaml", "\xFF\xFE\n\x00\x00\xD8a\x00", "x.yaml: line 2: half a character of UTF-16; export the file again",
+		},
 		"a NUL byte": {
 			"x.yaml", yamlOfTwo + "\x00", "x.yaml: line 10: there is a NUL byte, so this is no text of objects; " + saveAsUTF8,
 		},

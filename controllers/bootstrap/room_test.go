@@ -1,0 +1,268 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// room is a Reconciler at two API servers in memory. Every call can fail.
+type room struct {
+	*Reconciler
+	management, workload client.WithWatch
+	clock                time.Time
+	events               *events.FakeRecorder
+	// nodes are those of the control plane; unreachable is why the workload cluster does not answer.
+	nodes       []corev1.Node
+	unreachable error
+	// calls are those made, and fail is asked before each.
+	calls []string
+	fail  func(call string) error
+
+	cluster *clusterv1.Cluster
+	machine *clusterv1.Machine
+	windows *infrav1.WindowsMachine
+	config  *bootstrapv1.WindowsBootstrapConfig
+	ca      *corev1.Secret
+}
+
+var (
+	roomKey   = client.ObjectKey{Namespace: "ns", Name: "m"}
+	errRoom   = errors.New("boom")
+	roomStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+const roomTTL = 30 * time.Minute
+
+// newRoom has a machine that lacks nothing for its user data, but for what the changes take away.
+func newRoom(t *testing.T, changes ...func(*room)) *room {
+	t.Helper()
+	meta := metav1.ObjectMeta{Namespace: "ns", Name: "m", UID: "uid", Labels: map[string]string{clusterv1.ClusterNameLabel: "prod"}}
+	owned := meta
+	owned.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&clusterv1.Machine{ObjectMeta: meta},
+		clusterv1.GroupVersion.WithKind("Machine"))}
+	owned.CreationTimestamp = metav1.NewTime(roomStart.Add(-time.Hour))
+	r := &room{clock: roomStart, events: events.NewFakeRecorder(10), nodes: []corev1.Node{roomNode("v1.36.3")}}
+	r.cluster = &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "prod"}}
+	r.cluster.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "10.0.0.10", Port: 6443}
+	r.cluster.Status.Initialization = clusterv1.ClusterInitializationStatus{
+		InfrastructureProvisioned: new(true), ControlPlaneInitialized: new(true),
+	}
+	r.machine = &clusterv1.Machine{ObjectMeta: meta}
+	r.machine.Spec = clusterv1.MachineSpec{ClusterName: "prod", Version: "v1.36.3", InfrastructureRef: roomRef("WindowsMachine")}
+	r.machine.Spec.Bootstrap.ConfigRef = roomRef("WindowsBootstrapConfig")
+	r.windows = &infrav1.WindowsMachine{ObjectMeta: *owned.DeepCopy()}
+	r.windows.Spec.ProviderID = "vsphere://420f7a1c-5d1e-4b6a-8f52-0c9f5f3b2a11"
+	r.windows.Spec.VSphere = &infrav1.VSphereVM{CPUs: 4, MemoryMiB: 16384}
+	r.windows.Status.ComputerName = "m"
+	r.config = &bootstrapv1.WindowsBootstrapConfig{ObjectMeta: *owned.DeepCopy()}
+	r.ca = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "prod-ca"}}
+	r.ca.Data = map[string][]byte{"tls.crt": expect.Got(os.ReadFile("../../bootstrap/testdata/ca.crt"))(t)}
+	for _, change := range changes {
+		change(r)
+	}
+	r.open(t)
+	return r
+}
+
+func roomRef(kind string) clusterv1.ContractVersionedObjectReference {
+	group := infrav1.GroupVersion.Group
+	if kind == "WindowsBootstrapConfig" {
+		group = bootstrapv1.GroupVersion.Group
+	}
+	return clusterv1.ContractVersionedObjectReference{APIGroup: group, Kind: kind, Name: "m"}
+}
+
+func roomNode(version string) corev1.Node {
+	n := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "linux"}}
+	n.Status.NodeInfo.KubeletVersion = version
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	return n
+}
+
+// open starts the API servers with the objects that there are.
+func (r *room) open(t *testing.T) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme, bootstrapv1.AddToScheme,
+	} {
+		expect.OK(t, add(scheme))
+	}
+	builder := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&bootstrapv1.WindowsBootstrapConfig{}).
+		WithInterceptorFuncs(r.noted("management"))
+	if r.cluster != nil {
+		builder.WithObjects(r.cluster)
+	}
+	if r.machine != nil {
+		builder.WithObjects(r.machine)
+	}
+	if r.windows != nil {
+		builder.WithObjects(r.windows)
+	}
+	if r.ca != nil {
+		builder.WithObjects(r.ca)
+	}
+	r.management = builder.WithObjects(r.config).Build()
+	r.workload = fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(r.noted("workload")).Build()
+	r.Reconciler = &Reconciler{
+		Client: r.management, Live: r.management, Workload: r, TokenTTL: roomTTL, Events: r.events,
+		Now: func() time.Time { return r.clock },
+	}
+}
+
+// noted has the calls to one of the servers noted, and fail.
+func (r *room) noted(server string) interceptor.Funcs {
+	call := func(verb string, o client.Object, part string) error {
+		name := strings.TrimPrefix(fmt.Sprintf("%T", o), "*")
+		name = fmt.Sprintf("%s %s %s%s", server, verb, name[strings.Index(name, ".")+1:], part)
+		r.calls = append(r.calls, name)
+		if r.fail == nil {
+			return nil
+		}
+		return r.fail(name)
+	}
+	return interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+			if err := call("get", o, ""); err != nil {
+				return err
+			}
+			return c.Get(ctx, key, o)
+		},
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, _ ...client.CreateOption) error {
+			if err := call("create", o, ""); err != nil {
+				return err
+			}
+			return c.Create(ctx, o)
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, _ ...client.DeleteOption) error {
+			if err := call("delete", o, ""); err != nil {
+				return err
+			}
+			return c.Delete(ctx, o)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, _ ...client.PatchOption) error {
+			if err := call("patch", o, ""); err != nil {
+				return err
+			}
+			return c.Patch(ctx, o, p)
+		},
+		SubResourcePatch: func(
+			ctx context.Context, c client.Client, part string, o client.Object, p client.Patch, _ ...client.SubResourcePatchOption,
+		) error {
+			if err := call("patch", o, "/"+part); err != nil {
+				return err
+			}
+			return c.SubResource(part).Patch(ctx, o, p)
+		},
+	}
+}
+
+// GetClient implements linux.Workload.
+func (r *room) GetClient(context.Context, client.ObjectKey) (client.Client, error) {
+	return r.workload, r.unreachable
+}
+
+// ControlPlane implements linux.Workload.
+func (r *room) ControlPlane(context.Context, client.ObjectKey) ([]corev1.Node, error) {
+	return r.nodes, r.unreachable
+}
+
+// look reconciles the config once.
+func (r *room) look(t *testing.T) (ctrl.Result, error) {
+	t.Helper()
+	r.calls = nil
+	return r.Reconcile(t.Context(), ctrl.Request{NamespacedName: roomKey})
+}
+
+// now is the config as the API server has it; nil if it is gone.
+func (r *room) now(t *testing.T) *bootstrapv1.WindowsBootstrapConfig {
+	t.Helper()
+	defer r.quietly()()
+	var config bootstrapv1.WindowsBootstrapConfig
+	err := r.management.Get(t.Context(), roomKey, &config)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	expect.OK(t, err)
+	return &config
+}
+
+// quietly lets a test call the servers itself.
+func (r *room) quietly() func() {
+	calls, fail := r.calls, r.fail
+	r.fail = nil
+	return func() { r.calls, r.fail = calls, fail }
+}
+
+// change patches an object in one of the servers.
+func roomChange[O client.Object](t *testing.T, r *room, server client.Client, o O, change func(O)) {
+	t.Helper()
+	defer r.quietly()()
+	expect.OK(t, server.Get(t.Context(), client.ObjectKeyFromObject(o), o))
+	change(o)
+	expect.OK(t, server.Update(t.Context(), o))
+}
+
+// tokens are those in the workload cluster.
+func (r *room) tokens(t *testing.T) []corev1.Secret {
+	t.Helper()
+	var all corev1.SecretList
+	expect.OK(t, r.workload.List(t.Context(), &all))
+	return all.Items
+}
+
+// data is the bootstrap Secret; nil if there is none.
+func (r *room) data(t *testing.T) *corev1.Secret {
+	t.Helper()
+	defer r.quietly()()
+	var secret corev1.Secret
+	if err := r.management.Get(t.Context(), roomKey, &secret); err != nil {
+		return nil
+	}
+	return &secret
+}
+
+// told are the events so far.
+func (r *room) told() (all []string) {
+	for {
+		select {
+		case one := <-r.events.Events:
+			all = append(all, one)
+		default:
+			return all
+		}
+	}
+}
+
+func roomNotFound(name string) error { return apierrors.NewNotFound(schema.GroupResource{}, name) }
+
+// once fails the n-th call, counted from 0, of all that come.
+func (r *room) once(n int, err error) {
+	r.fail = func(string) error {
+		if n--; n == -1 {
+			return err
+		}
+		return nil
+	}
+}

@@ -1,0 +1,158 @@
+// Package fresh has a controller see what it wrote itself. A cache is a moment behind: a look right after a write would find the
+// object as it was, tell the same once more and meet a conflict. Client waits for the cache then, and Own says which changes are
+// only the echo of a write, so that they need no look.
+package fresh
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+)
+
+const (
+	// pause is how long a reader waits between two reads of the cache, and patience how long in all, because it holds a worker.
+	pause    = 10 * time.Millisecond
+	patience = time.Second
+
+	// memory is how long a write is remembered. A cache that is further behind may belong to an API server that was restored
+	// from a backup, where versions go back.
+	memory = 30 * time.Second
+)
+
+// Client reads from a cache that has what was written through this client, for objects of one kind T. All else is as the client
+// does it that it was made of.
+type Client[T client.Object] struct {
+	client.Client
+	mu      sync.Mutex
+	written map[client.ObjectKey]*write
+	swept   time.Time
+}
+
+// write is the last one to an object.
+type write struct {
+	version string // empty while it is under way
+	at      time.Time
+}
+
+// New makes a Client of another one. There must be one for all who write objects of this kind.
+func New[T client.Object](of client.Client) *Client[T] {
+	return &Client[T]{Client: of, written: map[client.ObjectKey]*write{}}
+}
+
+// Get waits a moment for the cache. A cache that is late is a conflict, as a write of what it shows would be.
+func (c *Client[T]) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+	if _, ok := o.(T); !ok {
+		return c.Client.Get(ctx, key, o, options...)
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		if err := c.Client.Get(ctx, key, o, options...); err != nil || !c.isNewer(key, o) {
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return apierrors.NewConflict(schema.GroupResource{}, key.Name, errors.New("the cache does not have our last write yet"))
+		}
+	}
+}
+
+// isNewer says whether something newer than what the cache has was written.
+func (c *Client[T]) isNewer(key client.ObjectKey, o client.Object) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := c.written[key]
+	if w == nil || time.Since(w.at) > memory {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(o.GetResourceVersion(), w.version)
+	return err == nil && order < 0
+}
+
+// Own says whether a change of an object is the echo of a write: the last one or, if it is a change that only says how the object
+// is, one under way. Had another client made such a change meanwhile, the write would meet a conflict, which has its own look.
+func (c *Client[T]) Own(before, now client.Object) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := c.written[client.ObjectKeyFromObject(now)]
+	switch {
+	case w == nil || before.GetResourceVersion() == now.GetResourceVersion():
+		return false
+	case w.version != "":
+		return w.version == now.GetResourceVersion()
+	default:
+		return before.GetGeneration() == now.GetGeneration() && maps.Equal(before.GetAnnotations(), now.GetAnnotations()) &&
+			maps.Equal(before.GetLabels(), now.GetLabels()) && len(before.GetFinalizers()) == len(now.GetFinalizers()) &&
+			len(before.GetOwnerReferences()) == len(now.GetOwnerReferences())
+	}
+}
+
+// News passes all events of an object but the echo of what was written: the look that wrote it knew it.
+func (c *Client[T]) News() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return !c.Own(e.ObjectOld, e.ObjectNew) }}
+}
+
+// Patch notes what was written.
+func (c *Client[T]) Patch(ctx context.Context, o client.Object, patch client.Patch, options ...client.PatchOption) error {
+	return c.note(o, func() error { return c.Client.Patch(ctx, o, patch, options...) })
+}
+
+// Status returns a writer of the status, which notes what was written.
+func (c *Client[T]) Status() client.SubResourceWriter {
+	return statusWriter[T]{c.Client.Status(), c}
+}
+
+type statusWriter[T client.Object] struct {
+	client.SubResourceWriter
+	of *Client[T]
+}
+
+// Patch notes what was written.
+func (s statusWriter[T]) Patch(
+	ctx context.Context, o client.Object, patch client.Patch, options ...client.SubResourcePatchOption,
+) error {
+	return s.of.note(o, func() error { return s.SubResourceWriter.Patch(ctx, o, patch, options...) })
+}
+
+// note notes that a write begins, and what came of it.
+func (c *Client[T]) note(o client.Object, write func() error) error {
+	if _, ok := o.(T); !ok {
+		return write()
+	}
+	key := client.ObjectKeyFromObject(o)
+	c.set(key, "")
+	err := write()
+	if err != nil {
+		c.forget(key)
+		return err
+	}
+	c.set(key, o.GetResourceVersion())
+	return nil
+}
+
+func (c *Client[T]) set(key client.ObjectKey, version string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	if now.Sub(c.swept) > memory {
+		maps.DeleteFunc(c.written, func(_ client.ObjectKey, w *write) bool { return now.Sub(w.at) > memory })
+		c.swept = now
+	}
+	c.written[key] = &write{version: version, at: now}
+}
+
+func (c *Client[T]) forget(key client.ObjectKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.written, key)
+}

@@ -1,0 +1,150 @@
+package fresh_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/capwin/cluster-api-provider-windows/controllers/fresh"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+var key = client.ObjectKey{Namespace: "ns", Name: "n"}
+
+// late is a client whose cache shows an old object for a time after the first write.
+type late struct {
+	client.WithWatch
+	lag    time.Duration
+	old    *corev1.Node
+	behind time.Time
+	fails  error
+}
+
+func newLate(t *testing.T, lag time.Duration) (*late, *fresh.Client[*corev1.Node]) {
+	t.Helper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, ResourceVersion: "99"}}
+	l := &late{lag: lag, old: node}
+	l.WithWatch = interceptor.NewClient(
+		fake.NewClientBuilder().WithObjects(node.DeepCopy()).WithStatusSubresource(node).Build(), interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, k client.ObjectKey, o client.Object, options ...client.GetOption) error {
+				if n, ok := o.(*corev1.Node); ok && time.Now().Before(l.behind) {
+					l.old.DeepCopyInto(n)
+					return nil
+				}
+				return c.Get(ctx, k, o, options...)
+			},
+			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) error {
+				if l.fails != nil {
+					return l.fails
+				}
+				l.behind = time.Now().Add(l.lag)
+				return c.Patch(ctx, o, p, options...)
+			},
+		})
+	return l, fresh.New[*corev1.Node](l)
+}
+
+func label(t *testing.T, c client.Client, value string) (before, now *corev1.Node, err error) {
+	t.Helper()
+	before = &corev1.Node{}
+	expect.OK(t, c.Get(t.Context(), key, before))
+	now = before.DeepCopy()
+	now.Labels = map[string]string{"of": value}
+	return before, now, c.Patch(t.Context(), now, client.MergeFrom(before))
+}
+
+// TestGet has caches that are late.
+func TestGet(t *testing.T) {
+	cases := map[string]struct {
+		reason         string
+		lag            time.Duration
+		waits, atFirst time.Duration // between the write and the read, and what the first read takes
+		late           bool
+	}{
+		"up to date":  {"there is nothing to wait for", 0, 0, 0, false},
+		"a moment":    {"the read waits for it", 25 * time.Millisecond, 0, 30 * time.Millisecond, false},
+		"too late":    {"a worker has other work", time.Hour, 0, time.Second, true},
+		"long enough": {"a version may go back when the API server is restored", time.Hour, time.Minute, 0, false},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, c := newLate(t, test.lag)
+				_, _, err := label(t, c, "us")
+				expect.OK(t, err)
+				<-time.After(test.waits)
+				begun := time.Now()
+				err = c.Get(t.Context(), key, &corev1.Node{})
+				expect.Same(t, "conflict, because "+test.reason, test.late, apierrors.IsConflict(err))
+				expect.Same(t, "wait, because "+test.reason, test.atFirst, time.Since(begun))
+			})
+		})
+	}
+}
+
+// TestGetOfOthers waits neither for another kind nor for an object that is gone.
+func TestGetOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, c := newLate(t, time.Hour)
+		_, _, err := label(t, c, "us")
+		expect.OK(t, err)
+		begun := time.Now()
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+		expect.OK(t, c.Create(t.Context(), pod))
+		changed := pod.DeepCopy()
+		changed.Labels = map[string]string{"of": "us"}
+		expect.OK(t, c.Patch(t.Context(), changed, client.MergeFrom(pod)))
+		expect.OK(t, c.Get(t.Context(), key, &corev1.Pod{}))
+		other := client.ObjectKey{Namespace: key.Namespace, Name: "gone"}
+		expect.Same(t, "not found", true, apierrors.IsNotFound(c.Get(t.Context(), other, &corev1.Pod{})))
+		expect.Same(t, "wait", time.Duration(0), time.Since(begun))
+	})
+}
+
+// TestOwn has changes that are the echo of a write, and others.
+func TestOwn(t *testing.T) {
+	_, c := newLate(t, 0)
+	before, now, err := label(t, c, "us")
+	expect.OK(t, err)
+	expect.Same(t, "our write is our own", true, c.Own(before, now))
+	expect.Same(t, "a look at everything is not", false, c.Own(now, now))
+	_, other, _ := label(t, c.Client, "others")
+	expect.Same(t, "another's is not", false, c.Own(now, other))
+	stranger := now.DeepCopy()
+	stranger.Name = "stranger"
+	expect.Same(t, "that of another object is not", false, c.Own(before, stranger))
+}
+
+// TestOwnUnderWay has changes that arrive before the answer to the write.
+func TestOwnUnderWay(t *testing.T) {
+	l, c := newLate(t, 0)
+	before := &corev1.Node{}
+	expect.OK(t, c.Get(t.Context(), key, before))
+	status, labels := before.DeepCopy(), before.DeepCopy()
+	status.ResourceVersion, labels.ResourceVersion = "1000", "1001"
+	status.Status.Phase = corev1.NodeRunning
+	labels.Labels = map[string]string{"of": "others"}
+	var statusIs, labelsAre bool
+	under := fresh.New[*corev1.Node](l)
+	under.Client = interceptor.NewClient(l, interceptor.Funcs{
+		SubResourcePatch: func(
+			context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption,
+		) error {
+			statusIs, labelsAre = under.Own(before, status), under.Own(before, labels)
+			return errors.New("refused")
+		},
+	})
+	expect.Same(t, "write fails", true, under.Status().Patch(t.Context(), status.DeepCopy(), client.MergeFrom(before)) != nil)
+	expect.Same(t, "a change of the status alone is our own", true, statusIs)
+	expect.Same(t, "a change of labels is our own", false, labelsAre)
+	expect.Same(t, "what failed is forgotten", false, under.Own(before, status))
+}

@@ -1,0 +1,73 @@
+package machine
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/workqueue"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// TestWakeOfMachine has Machines that changed, with and without a WindowsMachine.
+func TestWakeOfMachine(t *testing.T) {
+	scheme := runtime.NewScheme()
+	expect.OK(t, infrav1.AddToScheme(scheme))
+	there := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "there"}}
+	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(there).Build()
+	for name, wakes := range map[string]int{"there": 1, "gone": 0} {
+		machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "core"}}
+		machine.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{
+			APIGroup: infrav1.GroupVersion.Group, Kind: "WindowsMachine", Name: name,
+		}
+		queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
+		wakeOfMachine(api).Delete(t.Context(), event.DeleteEvent{Object: machine}, queue)
+		expect.Same(t, "looks at "+name, wakes, queue.Len())
+		queue.ShutDown()
+	}
+}
+
+// TestNeedsLook has changes of Machines that are being deleted or not, and have a VM or not.
+func TestNeedsLook(t *testing.T) {
+	cases := []struct {
+		reason    string
+		had, ends bool
+		needs     bool
+	}{
+		{"its spec may matter", true, false, true},
+		{"no VM is to be made any more", false, true, true},
+		{"it goes on until it is deleted itself", true, true, false},
+	}
+	for _, c := range cases {
+		before := &clusterv1.Machine{}
+		before.Status.Initialization.InfrastructureProvisioned = &c.had
+		now := before.DeepCopy()
+		if c.ends {
+			now.DeletionTimestamp = new(metav1.Now())
+		}
+		got := needsLook().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: now})
+		expect.Same(t, "look, because "+c.reason, c.needs, got)
+	}
+}
+
+// TestEndsWithAddresses has machines that are gone.
+func TestEndsWithAddresses(t *testing.T) {
+	plain, pools := &infrav1.WindowsMachine{}, &infrav1.WindowsMachine{}
+	plain.Spec.VSphere = &infrav1.VSphereVM{NetworkInterfaces: []infrav1.VSphereNetworkInterface{{}}}
+	pools.Spec.VSphere = &infrav1.VSphereVM{NetworkInterfaces: []infrav1.VSphereNetworkInterface{
+		{}, {AddressesFromPools: []infrav1.IPPoolReference{{Name: "pool"}}},
+	}}
+	for _, c := range []struct {
+		of    *infrav1.WindowsMachine
+		wakes bool
+	}{{&infrav1.WindowsMachine{}, false}, {plain, false}, {pools, true}} {
+		expect.Same(t, "look after the end", c.wakes, endsWithAddresses().Delete(event.DeleteEvent{Object: c.of}))
+		expect.Same(t, "look after a change", true, endsWithAddresses().Update(event.UpdateEvent{ObjectOld: c.of, ObjectNew: c.of}))
+	}
+}

@@ -1,0 +1,206 @@
+package test
+
+import (
+	"go/ast"
+	"go/token"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// figures are all times of the product: how long it waits, keeps things and lets others take. A user feels each of them, so that
+// one that changes is changed here, too. A constant has its name; what has none has the name of its function.
+var figures = map[string]string{
+	"addBootstrap":                                "1m0s",
+	"addControllerFlags":                          "30m0s",
+	"addLeaderFlags":                              "15s 10s 2s",
+	"bootstrap/kubelet.fieldRules":                "1s 1s 3s",
+	"bootstrap/kubelet.shutdownGrace":             "1m0s",
+	"bootstrap/kubelet.shutdownGraceCritical":     "20s",
+	"controllerOptions":                           "50ms 1m0s",
+	"controllers/addresses.strayAfter":            "1m0s",
+	"controllers/credentials.every":               "10s",
+	"controllers/credentials.next":                "1s",
+	"controllers/credentials.pace":                "200ms",
+	"controllers/credentials.patience":            "10s",
+	"controllers/fresh.memory":                    "30s",
+	"controllers/fresh.patience":                  "1s",
+	"controllers/fresh.pause":                     "10ms",
+	"controllers/machine.betweenHints":            "1s",
+	"controllers/machine.censusTimeout":           "5s",
+	"controllers/machine.grace":                   "15m0s",
+	"controllers/machine.nodeLimit":               "10m0s",
+	"controllers/machine.pace":                    "10s",
+	"controllers/machine.reread":                  "1m0s",
+	"controllers/machine.slowPace":                "1m0s",
+	"controllers/orphans.Lasts":                   "10m0s",
+	"controllers/orphans.every":                   "1m0s",
+	"controllers/owner.patience":                  "5s",
+	"controllers/phase.again":                     "500ms",
+	"controllers/phase.secrets":                   "15s",
+	"controllers/phase.slow":                      "2m0s",
+	"controllers/phase.soon":                      "5s",
+	"internal/cloud/accounts.KeepUnused":          "30m0s",
+	"internal/cloud/accounts.firstPause":          "1s",
+	"internal/cloud/accounts.lastPause":           "30s",
+	"internal/cloud/accounts.lately":              "1m0s",
+	"internal/cloud/accounts.pause":               "1s",
+	"internal/cloud/accounts.quiet":               "1m0s",
+	"internal/cloud/accounts.steady":              "1m0s",
+	"internal/cloud/accounts.sweepEvery":          "1m0s",
+	"internal/cloud/accounts.tellEvery":           "1s",
+	"internal/cloud/vsphere.firstPause":           "30s",
+	"internal/cloud/vsphere.firstSnapshot":        "1m0s",
+	"internal/cloud/vsphere.gatherTasks":          "1s",
+	"internal/cloud/vsphere.keepGone":             "1m0s",
+	"internal/cloud/vsphere.keepGrounds":          "1m0s",
+	"internal/cloud/vsphere.lastPause":            "5m0s",
+	"internal/cloud/vsphere.lateRequest":          "30s",
+	"internal/cloud/vsphere.leaveTimeout":         "5s",
+	"internal/cloud/vsphere.maxWait":              "3m0s",
+	"internal/cloud/vsphere.pollAfter":            "15s",
+	"internal/cloud/vsphere.pushTime":             "30s",
+	"internal/cloud/vsphere/clones.clockSkew":     "2m0s",
+	"internal/cloud/vsphere/places.keepAbsent":    "30s",
+	"internal/cloud/vsphere/places.keepPlaces":    "10m0s",
+	"internal/cloud/vsphere/session.CallTimeout":  "30s",
+	"internal/cloud/vsphere/session.afterRefusal": "5m0s",
+	"internal/cloud/vsphere/session.busyPause":    "1s",
+	"internal/cloud/vsphere/session.keepIdle":     "4m0s",
+	"internal/cloud/vsphere/session.loginTimeout": "15s",
+	"internal/cloud/vsphere/session.lookAgain":    "1m0s",
+	"internal/cloud/vsphere/session.pause":        "30s",
+	"internal/cloud/vsphere/session.probeEvery":   "5s",
+	"internal/cloud/vsphere/session.probeTimeout": "5s",
+	"internal/workload.Start":                     "1m0s",
+	"internal/workload.callTime":                  "5s",
+	"internal/workload.connectTime":               "3s",
+	"internal/workload.firstPause":                "5s",
+	"internal/workload.fresh":                     "4s",
+	"internal/workload.httpClient":                "1m0s",
+	"internal/workload.longestPause":              "1m20s",
+	"internal/workload.patience":                  "1s",
+	"internal/workload.reread":                    "3m0s",
+	"internal/workload.rereadFailed":              "10s",
+	"internal/workload.unused":                    "15m0s",
+	"minTokenTTL":                                 "1m0s",
+	"newFlags":                                    "10m0s",
+}
+
+// TestFigures compares them with the code.
+func TestFigures(t *testing.T) {
+	found := map[string]string{}
+	for _, s := range sources(t) {
+		if s.isTest || within(s.folder, "test") || within(s.folder, "internal/cloud/cloudtest") {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			for name, all := range timesOf(d) {
+				key := strings.TrimPrefix(s.folder+"."+name, "..")
+				found[key] = strings.TrimSpace(found[key] + " " + strings.Join(all, " "))
+			}
+		}
+	}
+	if diff := cmp.Diff(figures, found); diff != "" {
+		t.Errorf("times of the product that are not those of the table (-table +code); change the table if you mean it:\n%s", diff)
+	}
+}
+
+// timesOf finds the times in a declaration, by the name of the constant or of the function.
+func timesOf(d ast.Decl) map[string][]string {
+	found := map[string][]string{}
+	within := ""
+	if f, ok := d.(*ast.FuncDecl); ok {
+		within = f.Name.Name
+	}
+	ast.Inspect(d, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ValueSpec:
+			for i, value := range n.Values {
+				if all := timesIn(value); len(all) > 0 {
+					found[n.Names[i].Name] = append(found[n.Names[i].Name], all...)
+				}
+			}
+			return false
+		case ast.Expr:
+			if all := timesIn(n); len(all) > 0 {
+				found[within] = append(found[within], all...)
+			}
+			return false
+		}
+		return true
+	})
+	return found
+}
+
+// timesIn are the constant times in an expression. The unit of a number that is not constant is none, nor is one that times are
+// rounded to.
+func timesIn(whole ast.Expr) (found []string) {
+	ast.Inspect(whole, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			if f, ok := n.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "Truncate" {
+				return false
+			}
+		case *ast.BinaryExpr:
+			value, constant := timeOf(n)
+			if constant {
+				found = append(found, value.String())
+			}
+			_, left := timeOf(n.X)
+			_, right := timeOf(n.Y)
+			return !constant && (n.Op != token.MUL && n.Op != token.QUO || !left && !right)
+		case *ast.SelectorExpr:
+			if value, ok := unit(n); ok {
+				found = append(found, value.String())
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// timeOf is the value of a constant expression with a unit of time in it.
+func timeOf(e ast.Expr) (time.Duration, bool) {
+	switch e := e.(type) {
+	case *ast.SelectorExpr:
+		return unit(e)
+	case *ast.BinaryExpr:
+		left, hasLeft := timeOf(e.X)
+		right, hasRight := timeOf(e.Y)
+		switch {
+		case hasLeft && hasRight && e.Op == token.ADD:
+			return left + right, true
+		case hasLeft && e.Op == token.QUO && number(e.Y) > 0:
+			return left / time.Duration(number(e.Y)), true
+		case hasRight && e.Op == token.MUL && number(e.X) > 0:
+			return time.Duration(number(e.X)) * right, true
+		}
+	}
+	return 0, false
+}
+
+func unit(e *ast.SelectorExpr) (time.Duration, bool) {
+	units := map[string]time.Duration{
+		"Nanosecond": time.Nanosecond, "Microsecond": time.Microsecond, "Millisecond": time.Millisecond, "Second": time.Second,
+		"Minute": time.Minute, "Hour": time.Hour,
+	}
+	room, ok := e.X.(*ast.Ident)
+	value := units[e.Sel.Name]
+	return value, ok && room.Name == "time" && value > 0
+}
+
+func number(e ast.Expr) int {
+	literal, ok := e.(*ast.BasicLit)
+	if !ok {
+		return 0
+	}
+	n, err := strconv.Atoi(literal.Value)
+	if err != nil {
+		return 0
+	}
+	return n
+}
