@@ -56,11 +56,11 @@ func TestProvision(t *testing.T) {
 	}{
 		"runs": {vm: cloud.VM{State: cloud.Running}, did: "Ensure"},
 		"stopped": {
-			vm: cloud.VM{State: cloud.Stopped}, did: "Ensure", want: phase.Stop{Reason: infrav1.VMNotRunningReason},
+			vm: cloud.VM{State: cloud.Stopped}, did: "Ensure", want: phase.Stop{Reason: infrav1.VMNotRunningReason, Wakes: phase.VM},
 		},
 		"being made":        {did: "Ensure", want: phase.Stop{Reason: infrav1.ProvisioningReason, After: time.Minute}},
 		"had one, runs":     {facts: had, vm: cloud.VM{State: cloud.Running}, did: "Observe"},
-		"goes, never had":   {facts: going, err: cloud.ErrNotFound, did: "Observe", want: phase.Stop{Reason: infrav1.DeletingReason}},
+		"goes, never had":   {facts: going, err: cloud.ErrNotFound, did: "Observe", want: phase.Stop{Reason: infrav1.DeletingReason, Wakes: phase.Self}},
 		"goes, it is there": {facts: going, vm: cloud.VM{State: cloud.Running}, did: "Observe"},
 		"had one, it is gone": {
 			facts: had, err: cloud.ErrNotFound, did: "Observe",
@@ -171,6 +171,6 @@ func TestPausedPhase(t *testing.T) {
 // TestPhaseOfALostVM: a VM that was seen to run, and of which the cloud says that it is not there yet, is not said to be stopped.
 func TestPhaseOfALostVM(t *testing.T) {
 	f := world(wasRunning, vm(cloud.Creating, ""))
-	report(f, phase.Wait(infrav1.ProvisioningReason, "being made"))
+	report(f, phase.WaitFor(reread, infrav1.ProvisioningReason, "being made"))
 	expect.Same(t, "phase", infrav1.PhaseProvisioning, f.windows.Status.Phase)
 }

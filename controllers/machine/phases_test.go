@@ -51,7 +51,7 @@ func TestReady(t *testing.T) {
 		"no infrastructure": {
 			linuxNodes{node},
 			[]func(*facts){data, initialized},
-			phase.Stop{Reason: infrav1.WaitingForClusterInfrastructureReason},
+			phase.Stop{Reason: infrav1.WaitingForClusterInfrastructureReason, Wakes: phase.Cluster},
 			"is not provisioned yet",
 		},
 		"infrastructure lost": {
@@ -59,7 +59,7 @@ func TestReady(t *testing.T) {
 			[]func(*facts){data, initialized, func(f *facts) {
 				f.cluster.Status.Initialization.InfrastructureProvisioned = new(false)
 			}},
-			phase.Stop{Reason: infrav1.WaitingForClusterInfrastructureReason},
+			phase.Stop{Reason: infrav1.WaitingForClusterInfrastructureReason, Wakes: phase.Cluster},
 			"is not provisioned yet",
 		},
 		"no data": {
@@ -71,7 +71,7 @@ func TestReady(t *testing.T) {
 		"no control plane": {
 			linuxNodes{node},
 			[]func(*facts){provisioned, data},
-			phase.Stop{Reason: infrav1.WaitingForControlPlaneReason},
+			phase.Stop{Reason: infrav1.WaitingForControlPlaneReason, Wakes: phase.Cluster},
 			"not initialized",
 		},
 		"no Linux Node": {
