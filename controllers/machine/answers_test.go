@@ -58,9 +58,12 @@ func TestProvision(t *testing.T) {
 		"stopped": {
 			vm: cloud.VM{State: cloud.Stopped}, did: "Ensure", want: phase.Stop{Reason: infrav1.VMNotRunningReason, Wakes: phase.VM},
 		},
-		"being made":        {did: "Ensure", want: phase.Stop{Reason: infrav1.ProvisioningReason, After: time.Minute}},
-		"had one, runs":     {facts: had, vm: cloud.VM{State: cloud.Running}, did: "Observe"},
-		"goes, never had":   {facts: going, err: cloud.ErrNotFound, did: "Observe", want: phase.Stop{Reason: infrav1.DeletingReason, Wakes: phase.Self}},
+		"being made":    {did: "Ensure", want: phase.Stop{Reason: infrav1.ProvisioningReason, After: time.Minute}},
+		"had one, runs": {facts: had, vm: cloud.VM{State: cloud.Running}, did: "Observe"},
+		"goes, never had": {
+			facts: going, err: cloud.ErrNotFound, did: "Observe",
+			want: phase.Stop{Reason: infrav1.DeletingReason, Wakes: phase.Self},
+		},
 		"goes, it is there": {facts: going, vm: cloud.VM{State: cloud.Running}, did: "Observe"},
 		"had one, it is gone": {
 			facts: had, err: cloud.ErrNotFound, did: "Observe",
