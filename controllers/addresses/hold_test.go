@@ -27,10 +27,6 @@ func TestHold(t *testing.T) {
 			"address 10.0.1.5/24 of IPAddressClaim win-0-1 was %s before the VM was created, "+
 				"but the user data contains it; delete the Machine to get a new one", how)
 	}
-	address := func(change func(*ipamv1.IPAddress)) func(map[string]client.Object) { return onAddress(change) }
-	claim := func(change func(*ipamv1.IPAddressClaim)) func(map[string]client.Object) {
-		return onClaim(change)
-	}
 	gone := apierrors.NewNotFound(schema.GroupResource{Resource: "ipaddresses"}, second)
 	for name, c := range map[string]struct {
 		change func(map[string]client.Object)
@@ -40,17 +36,17 @@ func TestHold(t *testing.T) {
 		held   []string
 	}{
 		"all there":             {held: allNames},
-		"another address":       {change: address(func(a *ipamv1.IPAddress) { a.Spec.Address = "10.0.1.6" }), want: lost(changed)},
-		"another prefix length": {change: address(func(a *ipamv1.IPAddress) { *a.Spec.Prefix = 25 }), want: lost(changed)},
-		"a gateway":             {change: address(func(a *ipamv1.IPAddress) { a.Spec.Gateway = "10.0.1.1" }), want: lost(changed)},
-		"no prefix length":      {change: address(func(a *ipamv1.IPAddress) { a.Spec.Prefix = nil }), want: lost(takenAway)},
+		"another address":       {change: onAddress(func(a *ipamv1.IPAddress) { a.Spec.Address = "10.0.1.6" }), want: lost(changed)},
+		"another prefix length": {change: onAddress(func(a *ipamv1.IPAddress) { *a.Spec.Prefix = 25 }), want: lost(changed)},
+		"a gateway":             {change: onAddress(func(a *ipamv1.IPAddress) { a.Spec.Gateway = "10.0.1.1" }), want: lost(changed)},
+		"no prefix length":      {change: onAddress(func(a *ipamv1.IPAddress) { a.Spec.Prefix = nil }), want: lost(takenAway)},
 		"no address":            {change: without("address " + second), want: lost(takenAway)},
 		"no claim":              {change: without("claim " + second), want: lost(takenAway)},
 		"claim of another": {
-			change: claim(func(c *ipamv1.IPAddressClaim) { c.OwnerReferences[0].UID = "uid-0" }), want: lost(takenAway),
+			change: onClaim(func(c *ipamv1.IPAddressClaim) { c.OwnerReferences[0].UID = "uid-0" }), want: lost(takenAway),
 		},
 		"claim without address": {
-			change: claim(func(c *ipamv1.IPAddressClaim) { c.Status = ipamv1.IPAddressClaimStatus{} }), want: lost(takenAway),
+			change: onClaim(func(c *ipamv1.IPAddressClaim) { c.Status = ipamv1.IPAddressClaimStatus{} }), want: lost(takenAway),
 		},
 		"claim deleted":   {change: deleting("claim " + second), want: lost(takenAway)},
 		"address deleted": {change: deleting("address " + second), want: lost(takenAway)},
