@@ -31,7 +31,7 @@ func permissionsOfPage(t *testing.T, v *stage) (all []permission) {
 	t.Helper()
 	page := string(expect.Got(os.ReadFile(filepath.Join("..", "..", "..", "docs", "vcenter.md")))(t))
 	_, page, _ = strings.Cut(page, "\n## With govc\n")
-	_, page, _ = strings.Cut(page, "```sh\n")
+	_, page, _ = strings.Cut(page, "\nThen make the roles, and give them:\n\n```sh\n")
 	commands, _, _ := strings.Cut(page, "```")
 	roles := map[string][]string{"ReadOnly": nil}
 	for line := range strings.Lines(strings.ReplaceAll(commands, "\\\n", " ")) {
