@@ -75,6 +75,7 @@ func linkError(page, link string) string {
 }
 
 var (
+	//nolint:gocritic // because with m, ^ is the beginning of each line
 	fence       = regexp.MustCompile("(?ms:^\\s*```.*?^\\s*```$)")
 	codeSpan    = regexp.MustCompile("`[^`\n]*`")
 	inlineLink  = regexp.MustCompile(`\]\(([^)\s]+)\)`)

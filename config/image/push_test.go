@@ -171,7 +171,8 @@ func helper(t *testing.T) {
 	t.Helper()
 	folder := t.TempDir()
 	script := "#!/bin/sh\ncat >/dev/null\necho '{\"Username\": \"pusher\", \"Secret\": \"s3cret\"}'\n"
-	expect.OK(t, os.WriteFile(filepath.Join(folder, "docker-credential-capwin-test"), []byte(script), 0o700)) //nolint:gosec // a program that is run
+	program := filepath.Join(folder, "docker-credential-capwin-test")
+	expect.OK(t, os.WriteFile(program, []byte(script), 0o700)) //nolint:gosec // because it is a program
 	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 

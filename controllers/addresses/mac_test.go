@@ -166,9 +166,57 @@ func TestMACTaken(t *testing.T) {
 		},
 	} {
 		got := phase.Of(macTaken(c.adapter, "other"))
-		if got.Message != c.want || got.Reason != infrav1.MACTakenReason {
+		if got.Message != c.want || got.Reason != infrav1.MACTakenReason || !got.Stalled {
 			t.Errorf("%s %q, want %q", got.Reason, got.Message, c.want)
 		}
+	}
+}
+
+// oneMAC is withMAC without the adapter that has none.
+func oneMAC(name string, changes ...func(*infrav1.WindowsMachine)) *infrav1.WindowsMachine {
+	m := withMAC(name, func(m *infrav1.WindowsMachine) { m.Namespace = "a" })
+	m.Spec.VSphere.NetworkInterfaces = m.Spec.VSphere.NetworkInterfaces[1:]
+	m.Status.NetworkInterfaces = m.Status.NetworkInterfaces[1:]
+	for _, change := range changes {
+		change(m)
+	}
+	return m
+}
+
+// TestDistinct has a machine beside one that is older and has one of its MACs.
+func TestDistinct(t *testing.T) {
+	held := func(m *infrav1.WindowsMachine) { m.Finalizers = []string{infrav1.MachineFinalizer} }
+	unwritten := func(m *infrav1.WindowsMachine) { m.Status.NetworkInterfaces = nil }
+	for name, c := range map[string]struct {
+		ours, other *infrav1.WindowsMachine
+		interfaces  int
+		fails       error
+		want        string
+	}{
+		"taken":                {oneMAC("m"), oneMAC("a"), 1, nil, infrav1.MACTakenReason},
+		"of a younger one":     {oneMAC("m"), oneMAC("z"), 1, nil, ""},
+		"has its VM":           {oneMAC("m", held), oneMAC("a"), 1, nil, ""},
+		"none":                 {oneMAC("m", unwritten), oneMAC("a"), 0, nil, ""},
+		"others not listed":    {oneMAC("m"), oneMAC("a"), 1, errAway, "InternalError"},
+		"in another namespace": {oneMAC("m"), oneMAC("a", func(m *infrav1.WindowsMachine) { m.Namespace = "b" }), 1, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scheme := runtime.NewScheme()
+			expect.OK(t, infrav1.AddToScheme(scheme))
+			api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(c.ours, c.other).
+				WithIndex(&infrav1.WindowsMachine{}, byMAC, macsOf).
+				WithInterceptorFuncs(interceptor.Funcs{List: func(
+					ctx context.Context, api client.WithWatch, list client.ObjectList, o ...client.ListOption,
+				) error {
+					if c.fails != nil {
+						return c.fails
+					}
+					return api.List(ctx, list, o...)
+				}}).Build()
+			interfaces := oneMAC("m").Status.NetworkInterfaces[:c.interfaces]
+			stop := phase.Of((&Pools{Client: api}).Distinct(t.Context(), c.ours, interfaces))
+			expect.Same(t, "reason", c.want, stop.Reason)
+		})
 	}
 }
 

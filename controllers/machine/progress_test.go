@@ -135,3 +135,26 @@ func TestTakeOver(t *testing.T) {
 		})
 	}
 }
+
+// TestLinesOfAReport: the API takes 20 lines and 20 warnings; of more the last ones are told.
+func TestLinesOfAReport(t *testing.T) {
+	for _, told := range []int{19, 20, 21, 300} {
+		var lines []string
+		for i := range told {
+			lines = append(lines, fmt.Sprintf("%q", fmt.Sprint("line ", i+1)))
+		}
+		list := "[" + strings.Join(lines, ",") + "]"
+		progress := expect.Got(readReport(reported("Failed", "4/5 join", `"lastLines":`+list+`,"warnings":`+list)))(t).Bootstrap
+		for name, got := range map[string][]string{"lines": progress.LastLines, "warnings": progress.Warnings} {
+			ends := []string{got[0], got[len(got)-1]}
+			expect.Same(t, fmt.Sprint(told, " told: how many ", name), min(told, 20), len(got))
+			expect.Same(t, name, []string{fmt.Sprint("line ", max(1, told-19)), fmt.Sprint("line ", told)}, ends)
+		}
+	}
+}
+
+// TestCleanName: names keep their letters and digits, to the last of each.
+func TestCleanName(t *testing.T) {
+	expect.Same(t, "a good name", "azAZ09-_.", cleanName("azAZ09-_."))
+	expect.Same(t, "the characters beside them", "________", cleanName("`{@[/: \u00e4"))
+}

@@ -22,7 +22,7 @@ import (
 var shared *world.World
 
 // atOnce is how many lives are lived at the same time: they wait more than they work.
-const atOnce = 6
+const atOnce = 8
 
 func TestMain(m *testing.M) { world.Main(m, &shared, atOnce) }
 

@@ -21,21 +21,30 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-// run is one machine's life, with a process that is killed where the plan says and started again.
+// run is one machine's life, and the controllers that it is in the hands of.
 type run struct {
 	namespace *world.Namespace
 	vcenter   *vcenter.Owner
 	machine   *world.Machine
 	release   func() // lets clones end
 
-	*world.Succession
+	controllers
+}
+
+// controllers are at work, in one process or one after another.
+type controllers interface {
+	// Process is the one that lives.
+	Process() *world.Process
+	// Effects lists what was changed in the machine's place.
+	Effects() []string
+	// Hit says whether what was planned came about.
+	Hit() bool
 }
 
 var machines atomic.Int32
 
-// begin makes the machine, without its bootstrap config, and starts the process once Cluster API has seen the machine: from
-// then on what our controllers do follows from what the test does.
-func begin(t *testing.T, at place, slow bool, plan world.Plan) *run {
+// newRun makes the machine, without its bootstrap config, and waits until Cluster API has seen it.
+func newRun(t *testing.T, at place, slow bool) *run {
 	t.Helper()
 	r := &run{namespace: at.Namespace, vcenter: at.vcenter.Owner(t), machine: at.NewMachine(fmt.Sprintf("m%d", machines.Add(1)))}
 	if slow {
@@ -49,13 +58,21 @@ func begin(t *testing.T, at place, slow bool, plan world.Plan) *run {
 		}
 		return ""
 	})
+	return r
+}
+
+// begin makes the machine, and starts the process once Cluster API has seen the machine: from then on what our controllers do
+// follows from what the test does.
+func begin(t *testing.T, at place, slow bool, plan world.Plan) *run {
+	t.Helper()
+	r := newRun(t, at, slow)
 	var fronts []*vcenter.Door
 	t.Cleanup(func() {
 		for _, f := range fronts {
 			f.Close()
 		}
 	})
-	r.Succession = world.Succeed(t, plan, func(gate *world.Gate) (*world.Process, error) {
+	r.controllers = world.Succeed(t, plan, func(gate *world.Gate) (*world.Process, error) {
 		f := front(r.vcenter, gate)
 		fronts = append(fronts, f)
 		r.namespace.SetCredentials(t, f.Credentials())

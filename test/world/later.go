@@ -86,7 +86,7 @@ func (m *Machine) attended(t *testing.T, s State) {
 			return nil
 		}
 		var failed error
-		s, failed = m.load(ctx)
+		s, failed = m.load(ctx, m.namespace.Client)
 		return errors.Join(err, failed)
 	})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,7 +27,8 @@ type Machine struct {
 	namespace *Namespace
 
 	mu         sync.Mutex
-	providerID string // once seen
+	providerID string             // once seen
+	created    map[types.UID]bool // and not seen by the watch so far
 }
 
 // NewMachine writes down the objects of a machine, as a MachineSet would create them.
@@ -92,6 +94,19 @@ func (m *Machine) create(t *testing.T, objects ...client.Object) {
 	t.Helper()
 	for _, object := range objects {
 		expect.OK(t, m.namespace.Client.Create(t.Context(), object))
+		m.note(object)
+	}
+}
+
+func (m *Machine) note(object client.Object) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch object.(type) {
+	case *clusterv1.Machine, *infrav1.WindowsMachine, *bootstrapv1.WindowsBootstrapConfig:
+		if m.created == nil {
+			m.created = map[types.UID]bool{}
+		}
+		m.created[object.GetUID()] = true
 	}
 }
 

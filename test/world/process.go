@@ -50,8 +50,11 @@ type Options struct {
 	ReadSecrets time.Duration
 	// Gate sees what the process does; one that lets everything pass when nil.
 	Gate *Gate
-	// Beside are namespaces that the process works in, too.
-	Beside []string
+	// Beside are namespaces that the process works in, too. Everywhere has it work in all.
+	Beside     []string
+	Everywhere bool
+	// Faults are those of the management cluster's API server; none when nil.
+	Faults *Faults
 }
 
 const readSecrets = 200 * time.Millisecond
@@ -138,7 +141,7 @@ func (p *Process) managers(ctx context.Context, n *Namespace, o Options) ([]ctrl
 	}
 	var managers []ctrl.Manager
 	for name, add := range adders {
-		mgr, err := p.manager(n, name, o.Beside)
+		mgr, err := p.manager(n, name, o)
 		if err != nil {
 			return nil, err
 		}
@@ -156,13 +159,17 @@ func (p *Process) reach(mgr ctrl.Manager) *reach {
 	return &reach{process: p, clusters: &workload.Clusters{Live: mgr.GetAPIReader(), QPS: 1000, Burst: 1000, UserAgent: "world"}}
 }
 
-func (p *Process) manager(n *Namespace, name string, beside []string) (ctrl.Manager, error) {
+func (p *Process) manager(n *Namespace, name string, o Options) (ctrl.Manager, error) {
 	watched := map[string]cache.Config{n.Name: {}}
-	for _, namespace := range beside {
+	for _, namespace := range o.Beside {
 		watched[namespace] = cache.Config{}
 	}
+	if o.Everywhere {
+		watched = nil
+	}
 	management := rest.CopyConfig(n.accounts[name])
-	management.WrapTransport = p.Gate.Wrap("management")
+	gate := p.Gate.Wrap("management")
+	management.WrapTransport = func(next http.RoundTripper) http.RoundTripper { return gate(o.Faults.wrap(next)) }
 	return ctrl.NewManager(management, ctrl.Options{
 		Scheme:         n.scheme,
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return n.mapper, nil },

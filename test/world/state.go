@@ -36,11 +36,10 @@ type State struct {
 // Load reads the state.
 func (m *Machine) Load(t *testing.T) State {
 	t.Helper()
-	return expect.Got(m.load(t.Context()))(t)
+	return expect.Got(m.load(t.Context(), m.namespace.Client))(t)
 }
 
-func (m *Machine) load(ctx context.Context) (s State, err error) {
-	api := m.namespace.Client
+func (m *Machine) load(ctx context.Context, api client.Reader) (s State, err error) {
 	tokens, nodes := &corev1.SecretList{}, &corev1.NodeList{}
 	err = errors.Join(
 		get(ctx, api, m.Key, &s.Core, &clusterv1.Machine{}),
@@ -75,7 +74,7 @@ func (m *Machine) remember(windows *infrav1.WindowsMachine) string {
 	return m.providerID
 }
 
-func get[O client.Object](ctx context.Context, api client.Client, key client.ObjectKey, found *O, into O) error {
+func get[O client.Object](ctx context.Context, api client.Reader, key client.ObjectKey, found *O, into O) error {
 	err := api.Get(ctx, key, into)
 	if err == nil {
 		*found = into
@@ -83,19 +82,25 @@ func get[O client.Object](ctx context.Context, api client.Client, key client.Obj
 	return client.IgnoreNotFound(err)
 }
 
-// Await waits until nothing is missing in the state any more.
+// Await waits until nothing is missing in the state any more. It follows a watch: the API server is only asked whether what was
+// seen there still is so.
 func (m *Machine) Await(t *testing.T, what string, missing ...func(State) string) State {
 	t.Helper()
 	var s State
 	ctx, cancel := context.WithTimeout(t.Context(), wait.Patience)
 	defer cancel()
 	err := wait.Poll(ctx, func(ctx context.Context) (err error) {
-		if s, err = m.load(ctx); err != nil {
-			return err
-		}
-		for _, f := range missing {
-			if text := f(s); text != "" {
-				return errors.New(text)
+		for _, reader := range []client.Reader{m.namespace.seen, m.namespace.Client} {
+			if s, err = m.load(ctx, reader); err != nil {
+				return err
+			}
+			if reader == m.namespace.seen && !m.shown(s) {
+				continue // the watch is behind
+			}
+			for _, f := range missing {
+				if text := f(s); text != "" {
+					return errors.New(text)
+				}
 			}
 		}
 		return nil
@@ -105,6 +110,22 @@ func (m *Machine) Await(t *testing.T, what string, missing ...func(State) string
 	}
 	m.attended(t, s)
 	return s
+}
+
+// shown says whether a state has all that was created: what is not there is gone then. A machine that is on its way is asked for
+// itself.
+func (m *Machine) shown(s State) bool {
+	if s.Core == nil || s.Windows == nil {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.created, s.Core.UID)
+	delete(m.created, s.Windows.UID)
+	if s.Config != nil {
+		delete(m.created, s.Config.UID)
+	}
+	return len(m.created) == 0
 }
 
 // String shows a state to a person who searches for what went wrong.

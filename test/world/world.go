@@ -30,12 +30,14 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 // World is what all tests of a binary share.
@@ -48,6 +50,7 @@ type World struct {
 	// accounts log in as those of our components, by the controller that the component runs.
 	accounts map[string]*rest.Config
 	workload *servers.Workload
+	seen     cache.Cache // what Await follows
 	scheme   *runtime.Scheme
 	mapper   meta.RESTMapper
 }
@@ -115,7 +118,7 @@ func start(ctx context.Context, dir string) (*World, error) {
 	if err := parts.Wait(); err != nil {
 		return nil, errors.Join(err, management.Stop())
 	}
-	if err := errors.Join(w.connect(), w.logIn(ctx), w.showAsWorkload(), w.AddLinuxNode(ctx)); err != nil {
+	if err := errors.Join(w.connect(), w.watch(ctx), w.logIn(ctx), w.showAsWorkload(), w.AddLinuxNode(ctx)); err != nil {
 		return nil, errors.Join(err, management.Stop())
 	}
 	return w, nil
@@ -139,6 +142,31 @@ func (w *World) connect() error {
 	}
 	w.Client, err = client.New(w.Management.Config, client.Options{Scheme: w.scheme, Mapper: w.mapper})
 	return err
+}
+
+// watch follows what a State is made of.
+func (w *World) watch(ctx context.Context) (err error) {
+	w.seen, err = cache.New(w.Management.Config, cache.Options{
+		Scheme: w.scheme, Mapper: w.mapper, DefaultTransform: cache.TransformStripManagedFields(),
+	})
+	if err != nil {
+		return err
+	}
+	go func() { _ = w.seen.Start(ctx) }() // it ends with the process
+	patient, cancel := context.WithTimeout(ctx, wait.Patience)
+	defer cancel()
+	for _, object := range []client.Object{
+		&clusterv1.Machine{}, &infrav1.WindowsMachine{}, &bootstrapv1.WindowsBootstrapConfig{}, &corev1.Secret{}, &corev1.Node{},
+	} {
+		// A server that is busy may take a while until it shows a kind that was just made.
+		if err := wait.Poll(patient, func(ctx context.Context) error {
+			_, err := w.seen.GetInformer(ctx, object)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (w *World) logIn(ctx context.Context) (err error) {

@@ -1,0 +1,221 @@
+package addresses
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// stage is an API server with a machine "win", and a bystander "winner" beside it: both have three claims with an address each.
+type stage struct {
+	*Pools
+	windows *infrav1.WindowsMachine
+	known   []infrav1.MachineNetworkInterface
+	fails   map[string]error // by call: "get ipaddresses win-0-0", "patch ipaddressclaims win-0-0"
+	calls   []string         // that changed something
+	before  []client.Object  // the bystander's
+}
+
+var errAway = apierrors.NewInternalError(fmt.Errorf("etcdserver: request timed out"))
+
+var stageTime = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
+
+// newStage lets change edit the objects, by kind and name, before they are there; one that it sets to nil is not.
+func newStage(t *testing.T, change func(map[string]client.Object)) *stage {
+	t.Helper()
+	s := &stage{windows: ofPools(), fails: map[string]error{}}
+	bystander := ofPools()
+	bystander.Name, bystander.UID = "winner", "uid-2"
+	objects := map[string]client.Object{"machine win": s.windows, "machine winner": bystander}
+	for i, windows := range []*infrav1.WindowsMachine{s.windows, bystander} {
+		for j, claim := range claimsOf(windows, blue) {
+			claim.UID = types.UID("claim-" + claim.Name)
+			claim.Status.AddressRef.Name = claim.Name
+			objects["claim "+claim.Name] = claim
+			objects["address "+claim.Name] = addressOf(claim, fmt.Sprintf("10.%d.%d.5", i, j))
+			if i > 0 {
+				claim.Finalizers = []string{infrav1.AddressFinalizer}
+				objects["address "+claim.Name].SetFinalizers(claim.Finalizers)
+				s.before = append(s.before, claim, objects["address "+claim.Name])
+			}
+		}
+	}
+	if change != nil {
+		change(objects)
+	}
+	var there []client.Object
+	for _, object := range objects {
+		if object != nil {
+			there = append(there, object)
+		}
+	}
+	scheme := runtime.NewScheme()
+	expect.OK(t, ipamv1.AddToScheme(scheme))
+	expect.OK(t, infrav1.AddToScheme(scheme))
+	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(there...).WithInterceptorFuncs(s.interceptor()).
+		WithIndex(&ipamv1.IPAddress{}, byAddress, func(o client.Object) []string {
+			address, _ := o.(*ipamv1.IPAddress)
+			return []string{address.Spec.Address}
+		}).
+		WithIndex(&infrav1.WindowsMachine{}, metav1.ObjectNameField, func(o client.Object) []string { return []string{o.GetName()} }).
+		Build()
+	s.Pools = &Pools{Client: api, Live: api, Now: func() time.Time { return stageTime }}
+	for i := range s.before { // as the API server has them
+		s.before[i] = s.get(t, s.before[i])
+	}
+	for _, adapter := range s.windows.Spec.VSphere.NetworkInterfaces {
+		s.known = append(s.known, infrav1.MachineNetworkInterface{Name: adapter.Name})
+	}
+	s.known[0].Addresses = []infrav1.NetworkAddress{{Address: "10.0.0.5/24"}, {Address: "10.0.1.5/24"}}
+	s.known[2].Addresses = []infrav1.NetworkAddress{{Address: "10.0.2.5/24"}}
+	return s
+}
+
+func addressOf(claim *ipamv1.IPAddressClaim, ip string) *ipamv1.IPAddress {
+	return &ipamv1.IPAddress{
+		ObjectMeta: metav1.ObjectMeta{Namespace: claim.Namespace, Name: claim.Name},
+		Spec: ipamv1.IPAddressSpec{
+			ClaimRef: ipamv1.IPAddressClaimReference{Name: claim.Name}, Address: netip.MustParseAddr(ip).String(), Prefix: new(int32(24)),
+		},
+	}
+}
+
+func (s *stage) interceptor() interceptor.Funcs {
+	return interceptor.Funcs{
+		Get: func(ctx context.Context, api client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+			if err := s.fails[callOf("get", o, key.Name)]; err != nil {
+				return err
+			}
+			return api.Get(ctx, key, o, options...)
+		},
+		List: func(ctx context.Context, api client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			if err := s.fails[fmt.Sprintf("list %T", list)]; err != nil {
+				return err
+			}
+			return api.List(ctx, list, options...)
+		},
+		Create: func(ctx context.Context, api client.WithWatch, o client.Object, options ...client.CreateOption) error {
+			s.calls = append(s.calls, callOf("create", o, o.GetName()))
+			if err := s.fails[callOf("create", o, o.GetName())]; err != nil {
+				return err
+			}
+			return api.Create(ctx, o, options...)
+		},
+		Patch: func(ctx context.Context, api client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) error {
+			s.calls = append(s.calls, callOf("patch", o, o.GetName()))
+			if err := s.fails[callOf("patch", o, o.GetName())]; err != nil {
+				return err
+			}
+			return api.Patch(ctx, o, p, options...)
+		},
+	}
+}
+
+func callOf(verb string, o client.Object, name string) string {
+	kind := "machine"
+	switch o.(type) {
+	case *ipamv1.IPAddress:
+		kind = "address"
+	case *ipamv1.IPAddressClaim:
+		kind = "claim"
+	}
+	return verb + " " + kind + " " + name
+}
+
+func (s *stage) get(t *testing.T, o client.Object) client.Object {
+	t.Helper()
+	fails := s.fails
+	s.fails = nil
+	defer func() { s.fails = fails }()
+	found, _ := o.DeepCopyObject().(client.Object)
+	if err := s.Client.Get(t.Context(), client.ObjectKeyFromObject(o), found); !apierrors.IsNotFound(err) {
+		expect.OK(t, err)
+		return found
+	}
+	return nil
+}
+
+// heldNames are the machine's claims and addresses that we hold, in order.
+func (s *stage) heldNames(t *testing.T) (all []string) {
+	t.Helper()
+	for _, claim := range claimsOf(ofPools(), nil) {
+		for _, o := range []client.Object{claim, &ipamv1.IPAddress{ObjectMeta: metav1.ObjectMeta{
+			Namespace: claim.Namespace, Name: claim.Name,
+		}}} {
+			if found := s.get(t, o); found != nil && held(found) {
+				all = append(all, callOf("", o, o.GetName())[1:])
+			}
+		}
+	}
+	return all
+}
+
+// leavesBystander checks that what belongs to another machine of the namespace is as it was.
+func (s *stage) leavesBystander(t *testing.T) {
+	t.Helper()
+	for _, before := range s.before {
+		expect.Same(t, "a bystander's "+callOf("", before, before.GetName()), before, s.get(t, before))
+	}
+}
+
+// Changes of the objects of a stage.
+func hold(names ...string) func(map[string]client.Object) {
+	return func(objects map[string]client.Object) {
+		for _, name := range names {
+			objects[name].SetFinalizers([]string{infrav1.AddressFinalizer})
+		}
+	}
+}
+
+// deleting has objects be deleted, which others hold too.
+func deleting(names ...string) func(map[string]client.Object) {
+	return func(objects map[string]client.Object) {
+		for _, name := range names {
+			objects[name].SetDeletionTimestamp(new(metav1.NewTime(stageTime.Add(-time.Hour))))
+			objects[name].SetFinalizers(append(objects[name].GetFinalizers(), "test/other"))
+		}
+	}
+}
+
+func without(name string) func(map[string]client.Object) {
+	return func(objects map[string]client.Object) { objects[name] = nil }
+}
+
+// second is the claim, with its address, that the cases are about.
+const second = "win-0-1"
+
+func onAddress(change func(*ipamv1.IPAddress)) func(map[string]client.Object) {
+	return func(objects map[string]client.Object) {
+		address, _ := objects["address "+second].(*ipamv1.IPAddress)
+		change(address)
+	}
+}
+
+func onClaim(change func(*ipamv1.IPAddressClaim)) func(map[string]client.Object) {
+	return func(objects map[string]client.Object) {
+		claim, _ := objects["claim "+second].(*ipamv1.IPAddressClaim)
+		change(claim)
+	}
+}
+
+func each(changes ...func(map[string]client.Object)) func(map[string]client.Object) {
+	return func(objects map[string]client.Object) {
+		for _, change := range changes {
+			change(objects)
+		}
+	}
+}

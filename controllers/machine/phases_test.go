@@ -1,0 +1,215 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// linuxNodes are the control plane of a workload cluster.
+type linuxNodes []corev1.Node
+
+func (linuxNodes) GetClient(context.Context, client.ObjectKey) (client.Client, error) {
+	return nil, errPhase
+}
+
+func (n linuxNodes) ControlPlane(context.Context, client.ObjectKey) ([]corev1.Node, error) {
+	return n, nil
+}
+
+// TestReady has one thing after another that a new VM needs.
+func TestReady(t *testing.T) {
+	node := corev1.Node{}
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	zone := func(f *facts) { f.machine.Spec.FailureDomain = "zone-a" }
+	provisioned := func(f *facts) { f.cluster.Status.Initialization.InfrastructureProvisioned = new(true) }
+	data := func(f *facts) { f.machine.Spec.Bootstrap.DataSecretName = new("m") }
+	initialized := func(f *facts) { f.cluster.Status.Initialization.ControlPlaneInitialized = new(true) }
+	for name, c := range map[string]struct {
+		nodes   linuxNodes
+		changes []func(*facts)
+		want    phase.Stop // without its message
+		says    string
+	}{
+		"failure domain": {
+			linuxNodes{node},
+			[]func(*facts){zone, provisioned, data, initialized},
+			phase.Stop{Reason: infrav1.SpecInvalidReason, Stalled: true, After: 2 * time.Minute},
+			`wants failure domain "zone-a"`,
+		},
+		"no infrastructure": {
+			linuxNodes{node},
+			[]func(*facts){data, initialized},
+			phase.Stop{Reason: infrav1.WaitingForClusterInfrastructureReason, Wakes: phase.Cluster},
+			"is not provisioned yet",
+		},
+		"infrastructure lost": {
+			linuxNodes{node},
+			[]func(*facts){data, initialized, func(f *facts) {
+				f.cluster.Status.Initialization.InfrastructureProvisioned = new(false)
+			}},
+			phase.Stop{Reason: infrav1.WaitingForClusterInfrastructureReason, Wakes: phase.Cluster},
+			"is not provisioned yet",
+		},
+		"no data": {
+			linuxNodes{node},
+			[]func(*facts){provisioned, initialized},
+			phase.Stop{Reason: infrav1.WaitingForBootstrapDataReason, After: time.Minute},
+			"has no bootstrap data yet",
+		},
+		"no control plane": {
+			linuxNodes{node},
+			[]func(*facts){provisioned, data},
+			phase.Stop{Reason: infrav1.WaitingForControlPlaneReason, Wakes: phase.Cluster},
+			"not initialized",
+		},
+		"no Linux Node": {
+			nil,
+			[]func(*facts){provisioned, data, initialized},
+			phase.Stop{Reason: infrav1.WaitingForLinuxNodeReason, After: 5 * time.Second},
+			"no Ready Node",
+		},
+		"all": {linuxNodes{node}, []func(*facts){provisioned, data, initialized}, phase.Stop{}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &Reconciler{Workload: c.nodes}
+			stop := phase.Of(r.ready(t.Context(), world(c.changes...)))
+			if !strings.Contains(stop.Message, c.says) {
+				t.Errorf("message %q, want %q", stop.Message, c.says)
+			}
+			stop.Message = ""
+			expect.Same(t, "stop", c.want, stop)
+		})
+	}
+}
+
+// TestOwned: a Machine that goes gets no VM, unless there may be one.
+func TestOwned(t *testing.T) {
+	going := func(f *facts) { f.machine.DeletionTimestamp = new(metav1.Now()) }
+	held := func(f *facts) { f.windows.Finalizers = []string{infrav1.MachineFinalizer} }
+	had := func(f *facts) { f.windows.Status.Initialization.Provisioned = new(true) }
+	moved := func(f *facts) { f.machine.Spec.ProviderID = "test://m-abc" }
+	for name, c := range map[string]struct {
+		changes []func(*facts)
+		want    string
+		stalled bool
+	}{
+		"owned": {nil, "", false},
+		"refused": {
+			[]func(*facts){func(f *facts) { f.refused = "it names another" }}, infrav1.OwnerNotSupportedReason, true,
+		},
+		"no Machine":            {[]func(*facts){func(f *facts) { f.machine = nil }}, infrav1.WaitingForOwnerReason, false},
+		"no Cluster":            {[]func(*facts){func(f *facts) { f.cluster = nil }}, infrav1.WaitingForOwnerReason, false},
+		"goes, never had a VM":  {[]func(*facts){going}, infrav1.DeletingReason, false},
+		"goes, may have a VM":   {[]func(*facts){going, held}, "", false},
+		"goes, had its VM":      {[]func(*facts){going, had}, "", false},
+		"goes, moved with a VM": {[]func(*facts){going, moved}, "", false},
+	} {
+		stop := phase.Of((&Reconciler{}).owned(t.Context(), world(c.changes...)))
+		if stop.Reason != c.want || stop.Stalled != c.stalled {
+			t.Errorf("%s: %+v, want %q, stalled %t", name, stop, c.want, c.stalled)
+		}
+	}
+}
+
+// TestPatches are the writes of the phases: what they say, that they happen once, and that none is lost.
+func TestPatches(t *testing.T) {
+	held := func(m *infrav1.WindowsMachine) { m.Finalizers = []string{"test/other", infrav1.MachineFinalizer} }
+	deleted := func(m *infrav1.WindowsMachine) { m.DeletionTimestamp = new(metav1.NewTime(begin)) }
+	going := func(f *facts) { f.going = true }
+	note := `/removed":"2026-05-04T03:02:01Z"`
+	for name, c := range map[string]struct {
+		of      *infrav1.WindowsMachine
+		facts   func(*facts)
+		do      func(*Reconciler, context.Context, *facts) error
+		says    string // of the first patch; none when empty
+		fails   error
+		want    error
+		outcome func(*infrav1.WindowsMachine) bool
+	}{
+		"identity": {
+			of: stored(func(m *infrav1.WindowsMachine) { m.Spec.ProviderID = "" }), do: (*Reconciler).recordIdentity,
+			says:    `"providerID":"test://m-abc"`,
+			outcome: func(m *infrav1.WindowsMachine) bool { return m.Spec.ProviderID == "test://m-abc" },
+		},
+		"identity again": {of: stored(), do: (*Reconciler).recordIdentity},
+		"identity, refused": {
+			of: stored(func(m *infrav1.WindowsMachine) { m.Spec.ProviderID = "" }), do: (*Reconciler).recordIdentity,
+			says: "providerID", fails: errPhase, want: errPhase,
+		},
+		"identity of one that is gone": {
+			of: stored(func(m *infrav1.WindowsMachine) { m.Spec.ProviderID = "" }), do: (*Reconciler).recordIdentity,
+			says: "providerID", fails: errGone, want: errGone,
+		},
+		"hold": {
+			of: stored(), do: (*Reconciler).hold, says: `"finalizers":["windowsmachine.infrastructure.cluster.x-k8s.io/vm"]`,
+			outcome: func(m *infrav1.WindowsMachine) bool { return slices.Contains(m.Finalizers, infrav1.MachineFinalizer) },
+		},
+		"hold again":    {of: stored(held), do: (*Reconciler).hold},
+		"hold, refused": {of: stored(), do: (*Reconciler).hold, says: "finalizers", fails: errPhase, want: errPhase},
+		"hold, changed": {
+			of: stored(), do: (*Reconciler).hold, says: "resourceVersion", fails: errOutdated, want: errOutdated,
+		},
+		"hold what is gone": {of: stored(), do: (*Reconciler).hold, says: "finalizers", fails: errGone, want: errGone},
+		"release":           {of: stored(held, deleted), do: (*Reconciler).release, says: `"finalizers":["test/other"]`},
+		"release, refused": {
+			of: stored(held, deleted), do: (*Reconciler).release, says: "finalizers", fails: errPhase, want: errPhase,
+		},
+		"release what is gone":      {of: stored(held, deleted), do: (*Reconciler).release, says: "finalizers", fails: errGone},
+		"removed, the Secret stays": {of: stored(held, deleted), do: (*Reconciler).noteRemoved},
+		"removed, the Secret goes": {
+			of: stored(held, deleted), facts: going, do: (*Reconciler).noteRemoved, says: note, outcome: isRemoved,
+		},
+		"removed, and cannot say so": {
+			of: stored(held, deleted), facts: going, do: (*Reconciler).noteRemoved, says: note, fails: errPhase, want: errPhase,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newPhaseStage(t, c.of)
+			s.fails["patch WindowsMachine"] = c.fails
+			f := s.read(t)
+			if c.facts != nil {
+				c.facts(f)
+			}
+			if err := c.do(s.Reconciler, t.Context(), f); !errors.Is(err, c.want) {
+				t.Errorf("error %v, want %v", err, c.want)
+			}
+			if len(s.patched) != min(len(c.says), 1) || c.says != "" && !strings.Contains(s.patched[0], c.says) {
+				t.Errorf("patches %q, want one with %q", s.patched, c.says)
+			}
+			if c.outcome != nil && !c.outcome(s.read(t).windows) {
+				t.Errorf("the API server has %+v", s.read(t).windows)
+			}
+			if c.fails == nil && c.outcome != nil { // the next phase goes on from here
+				expect.OK(t, c.do(s.Reconciler, t.Context(), f))
+				expect.Same(t, "patches", 1, len(s.patched))
+			}
+		})
+	}
+}
+
+func isRemoved(m *infrav1.WindowsMachine) bool { return removed(&facts{windows: m}) }
+
+// TestRemoved: what another deletion left, such as in a backup, does not count.
+func TestRemoved(t *testing.T) {
+	for annotation, want := range map[string]bool{"2026-05-04T03:02:01Z": true, "2026-05-04T03:02:00Z": false, "": false} {
+		m := stored(func(m *infrav1.WindowsMachine) {
+			m.DeletionTimestamp = new(metav1.NewTime(begin.In(time.FixedZone("", 3600))))
+			m.Annotations = map[string]string{infrav1.RemovedAnnotation: annotation}
+		})
+		if isRemoved(m) != want {
+			t.Errorf("%q: %t", annotation, !want)
+		}
+	}
+}

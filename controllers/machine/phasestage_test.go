@@ -1,0 +1,96 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// phaseStage is an API server with one machine, in which calls fail by name: "get Secret", "patch WindowsMachine".
+type phaseStage struct {
+	*Reconciler
+	fails   map[string]error
+	patched []string
+}
+
+var (
+	errPhase    = apierrors.NewInternalError(errors.New("etcdserver: request timed out"))
+	errGone     = apierrors.NewNotFound(schema.GroupResource{Resource: "windowsmachines"}, "m")
+	errOutdated = apierrors.NewConflict(schema.GroupResource{Resource: "windowsmachines"}, "m", errors.New("modified"))
+)
+
+func newPhaseStage(t *testing.T, objects ...client.Object) *phaseStage {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme, bootstrapv1.AddToScheme,
+	} {
+		expect.OK(t, add(scheme))
+	}
+	s := &phaseStage{fails: map[string]error{}}
+	name := func(verb string, o client.Object) string {
+		return verb + " " + strings.TrimPrefix(fmt.Sprintf("%T", o)[strings.LastIndex(fmt.Sprintf("%T", o), "."):], ".")
+	}
+	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&infrav1.WindowsMachine{}).
+		WithInterceptorFuncs(interceptor.Funcs{
+			Get: func(ctx context.Context, api client.WithWatch, key client.ObjectKey, o client.Object, with ...client.GetOption) error {
+				if err := s.fails[name("get", o)]; err != nil {
+					return err
+				}
+				return api.Get(ctx, key, o, with...)
+			},
+			Patch: func(ctx context.Context, api client.WithWatch, o client.Object, p client.Patch, with ...client.PatchOption) error {
+				body, _ := p.Data(o)
+				s.patched = append(s.patched, string(body))
+				if err := s.fails[name("patch", o)]; err != nil {
+					return err
+				}
+				return api.Patch(ctx, o, p, with...)
+			},
+			SubResourcePatch: func(
+				ctx context.Context, api client.Client, _ string, o client.Object, p client.Patch, with ...client.SubResourcePatchOption,
+			) error {
+				s.patched = append(s.patched, "status")
+				if err := s.fails[name("patch", o)]; err != nil {
+					return err
+				}
+				return api.Status().Patch(ctx, o, p, with...)
+			},
+		}).Build()
+	s.Reconciler = &Reconciler{Client: api, Live: api, Now: func() time.Time { return begin }}
+	return s
+}
+
+// stored is a machine as the API server has it, with changes.
+func stored(changes ...func(*infrav1.WindowsMachine)) *infrav1.WindowsMachine {
+	m := world().windows.DeepCopy()
+	for _, change := range changes {
+		change(m)
+	}
+	return m
+}
+
+// read are the facts of a machine that the stage has.
+func (s *phaseStage) read(t *testing.T) *facts {
+	t.Helper()
+	f := world()
+	expect.OK(t, s.Client.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "m"}, f.windows))
+	f.before = f.windows.DeepCopy()
+	return f
+}
