@@ -72,8 +72,7 @@ func nameToCheck(o *objects.Set, given string) (string, error) {
 func findLogin(o *objects.Set, m *machine) (map[string][]byte, error) {
 	key := types.NamespacedName{Namespace: m.owner.Namespace, Name: (vsphere.Provider{}).IdentityOf(m.windows).Name}
 	secret, err := objects.Load[corev1.Secret](o, "Secret", key)
-	var missing *objects.MissingError
-	if errors.As(err, &missing) {
+	if _, missing := errors.AsType[*objects.MissingError](err); missing {
 		return loginOfVariables(key)
 	}
 	if err != nil {

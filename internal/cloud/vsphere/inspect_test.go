@@ -4,12 +4,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vmware/govmomi/vim25/types"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/inspect"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/privileges"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 )
@@ -41,6 +44,13 @@ func inspectedBy(t *testing.T, v *stage, credentials map[string][]byte, spec inf
 	return all
 }
 
+func inspectedNetworks(names ...string) (all []infrav1.VSphereNetworkInterface) {
+	for _, name := range names {
+		all = append(all, infrav1.VSphereNetworkInterface{Name: "of-" + strings.ToLower(name), Network: name})
+	}
+	return all
+}
+
 // wantFinding compares one finding.
 func wantFinding(t *testing.T, found map[string]Finding, check string, want inspect.Result, says string) {
 	t.Helper()
@@ -64,7 +74,7 @@ func TestInspect(t *testing.T) {
 	v := newStage(t)
 	spec := *v.spec().VSphere
 	spec.Datastore = "LocalDS_0"
-	spec.NetworkInterfaces = []infrav1.VSphereNetworkInterface{{Name: "node", Network: "DC0_DVPG0"}, {Name: "b", Network: "VM Network"}}
+	spec.NetworkInterfaces = inspectedNetworks("DC0_DVPG0", "VM Network")
 	v.Grant(privileges.All())
 	found := inspectedBy(t, v, v.Credentials(), spec)
 	for check, f := range found {
@@ -77,9 +87,8 @@ func TestInspect(t *testing.T) {
 	wantFinding(t, found, "version", inspect.OK, "vCenter 8.0.3")
 	wantFinding(t, found, "network adapters", inspect.OK, "1 are added")
 	wantFinding(t, found, "privileges on networkInterfaces[1].network", inspect.OK, "Network.Assign")
-	for check, privilege := range map[string]string{"folder": "VirtualMachine.Inventory.Delete", "datastore": "Datastore.AllocateSpace"} {
-		wantFinding(t, found, "privileges on "+check, inspect.OK, privilege)
-	}
+	wantFinding(t, found, "privileges on folder", inspect.OK, "VirtualMachine.Inventory.Delete")
+	wantFinding(t, found, "privileges on datastore", inspect.OK, "Datastore.AllocateSpace")
 }
 
 // TestInspectNoWayIn: what comes after a door that stays shut is skipped, and says which.
@@ -98,9 +107,13 @@ func TestInspectNoWayIn(t *testing.T) {
 		check, says string
 		before      []string
 	}{
-		"no answer":  {gone, "connection", "connection refused", nil},
-		"thumbprint": {wrong("thumbprint", strings.Repeat("ab", 32)), "certificate", "correct server, ca.crt or thumbprint", []string{"connection"}},
-		"password":   {wrong("password", "secret-1234"), "login", "rejects the user name or password", []string{"connection", "certificate"}},
+		"no answer": {gone, "connection", "connection refused", nil},
+		"thumbprint": {
+			wrong("thumbprint", strings.Repeat("ab", 32)), "certificate", "correct server, ca.crt or thumbprint", []string{"connection"},
+		},
+		"password": {
+			wrong("password", "secret-1234"), "login", "rejects the user name or password", []string{"connection", "certificate"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := inspectedBy(t, v, c.credentials, *v.spec().VSphere)
@@ -136,7 +149,7 @@ func TestInspectForm(t *testing.T) {
 func TestInspectPlaces(t *testing.T) {
 	v := &stage{vcenter.New(t, vcenter.NSX).Owner(t), t}
 	spec := *v.spec().VSphere
-	spec.NetworkInterfaces = []infrav1.VSphereNetworkInterface{{Name: "node", Network: "DC0_NSX0"}, {Name: "b", Network: "VM Network"}}
+	spec.NetworkInterfaces = inspectedNetworks("DC0_NSX0", "VM Network")
 	spec.Image.Template, spec.Folder = "no-such", "nowhere"
 	group := v.Network("DistributedVirtualPortgroup", "DC0_DVPG0")
 	v.Call(group, "DC0_NSX0")
@@ -160,7 +173,7 @@ func TestInspectPlaces(t *testing.T) {
 func TestInspectPrivileges(t *testing.T) {
 	v := newPrivileged(t)
 	spec := *v.spec().VSphere
-	spec.NetworkInterfaces = []infrav1.VSphereNetworkInterface{{Name: "node", Network: "DC0_DVPG0"}, {Name: "b", Network: "VM Network"}}
+	spec.NetworkInterfaces = inspectedNetworks("DC0_DVPG0", "VM Network")
 	all := vcenter.Permission{On: v.Client.ServiceContent.RootFolder, Privileges: privileges.All(), Propagate: true}
 	v.Permit(all)
 	wantOnly(t, inspectedBy(t, v, v.Credentials(), spec))
@@ -205,24 +218,28 @@ func TestInspectTemplate(t *testing.T) {
 	v := newStage(t)
 	ref := v.Template().Reference()
 	spec := *v.spec().VSphere
-	spec.NetworkInterfaces = []infrav1.VSphereNetworkInterface{{Name: "node", Network: "VM Network"}}
+	spec.NetworkInterfaces = inspectedNetworks("VM Network")
 	store := v.Read(vcenter.Template, "datastore").Datastore[0]
 	for _, c := range []struct {
-		on          types.ManagedObjectReference
-		path        string
-		wrong       any
-		right       any
-		check, says string
-		result      inspect.Result
+		on           types.ManagedObjectReference
+		path         string
+		wrong, right any
+		check, says  string
+		result       inspect.Result
 	}{
-		{ref, "config.guestId", "ubuntu64Guest", "windows2019srvNext_64Guest", "guest system", `"ubuntu64Guest", which is not Windows`, inspect.Failed},
-		{ref, "config.tools", &types.ToolsConfigInfo{}, &types.ToolsConfigInfo{ToolsVersion: 12448}, "VMware Tools", "install VMware Tools", inspect.Failed},
+		{
+			ref, "config.guestId", "ubuntu64Guest", "windows2019srvNext_64Guest",
+			"guest system", `"ubuntu64Guest", which is not Windows`, inspect.Failed,
+		},
+		{
+			ref, "config.tools", &types.ToolsConfigInfo{}, &types.ToolsConfigInfo{ToolsVersion: 12448},
+			"VMware Tools", "install VMware Tools", inspect.Failed,
+		},
 		{ref, "config.template", false, true, "template", "convert it to a template", inspect.Warning},
 		{store, "summary.freeSpace", int64(1), int64(1 << 40), "free space", "1B are free on LocalDS_0", inspect.Failed},
 		{store, "summary.accessible", false, true, "free space", "no host reaches", inspect.Failed},
 	} {
 		t.Run(c.path, func(t *testing.T) {
-			wantOnly(t, inspectedBy(t, v, v.Credentials(), spec))
 			v.Update(c.on, types.PropertyChange{Name: c.path, Val: c.wrong})
 			found := inspectedBy(t, v, v.Credentials(), spec)
 			wantOnly(t, found, c.check)
@@ -237,6 +254,25 @@ func TestInspectTemplate(t *testing.T) {
 	for _, f := range found {
 		if strings.Contains(f.Text, "a secret of then") {
 			t.Errorf("%s shows the user data", f.Check)
+		}
+	}
+}
+
+// TestInspectClock: clocks may differ by half a minute. The calls of a run need a moment, in which the vCenter's goes on.
+func TestInspectClock(t *testing.T) {
+	v := newStage(t)
+	for ahead, want := range map[time.Duration]inspect.Result{
+		-time.Minute: inspect.Warning, -25 * time.Second: inspect.OK, 25 * time.Second: inspect.OK, time.Minute: inspect.Warning,
+	} {
+		s := expect.Got(session.Open(v.Credentials()))(t)
+		found := inspect.Run(t.Context(), inspect.Subject{
+			Session: s, Spec: *v.spec().VSphere, Now: func() time.Time { return time.Now().Add(ahead) },
+			Changes: func(places.Placement) []types.BaseVirtualDeviceConfigSpec { return nil },
+		})
+		v.Must(s.Close(t.Context()))
+		at := slices.IndexFunc(found, func(f Finding) bool { return f.Check == "clock" })
+		if f := found[at]; f.Result != want {
+			t.Errorf("%v ahead: %s %s, want %s", ahead, f.Result, f.Text, want)
 		}
 	}
 }

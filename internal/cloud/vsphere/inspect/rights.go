@@ -83,7 +83,8 @@ func (r *inspection) held(ctx context.Context, targets []target) (granted, error
 		}
 		current, _ := found[manager]["currentSession"].(types.UserSession)
 		answer, err := methods.HasPrivilegeOnEntities(ctx, c, &types.HasPrivilegeOnEntities{
-			This: *c.ServiceContent.AuthorizationManager, Entity: refs, SessionId: current.Key, PrivId: append(privileges.All(), privileges.CloneVM),
+			This: *c.ServiceContent.AuthorizationManager, Entity: refs, SessionId: current.Key,
+			PrivId: append(privileges.All(), privileges.CloneVM),
 		})
 		if err != nil {
 			return nil, err
