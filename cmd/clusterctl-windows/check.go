@@ -15,7 +15,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
 )
 
-// variables give the login when the files do not have the Secret. They are those of the flavors and of docs/install.md; there is no
+// variables give the login when the files do not have the Secret. Flavors and docs/install.md use the same. There is no
 // flag for a password, because other users of a computer see the arguments of its programs.
 var variables = []struct{ key, name string }{
 	{"server", "VSPHERE_SERVER"},
@@ -64,8 +64,8 @@ func nameToCheck(o *objects.Set, given string) (string, error) {
 	case len(machines) == 0 && len(deployments) == 1:
 		return deployments[0].Namespace + "/" + deployments[0].Name + "-1", nil
 	}
-	return "", fmt.Errorf("--machine NAME is missing: %s must have one Machine, or one MachineDeployment of Windows machines, to do "+
-		"without", o.Source)
+	return "", fmt.Errorf("--machine NAME is missing: %s must have one Machine, or one MachineDeployment of Windows machines, "+
+		"to do without", o.Source)
 }
 
 // findLogin returns the data of the Secret that the spec refers to, or else what the variables say.

@@ -43,7 +43,8 @@ func TestCheckVSphere(t *testing.T) {
 			strings.Replace(pool, vcenter.Template, "elsewhere", 1) + checkedLogin(v), nil, nil, exitRefused,
 			[]string{"image.template failed spec.vsphere.image.template \"elsewhere\" is not in datacenter /DC0"},
 		},
-		"a privilege less": {pool + checkedLogin(v), nil, func() { v.Deny("PowerOnVM_Task", "VirtualMachine.Interact.PowerOn") }, exitRefused,
+		"a privilege less": {
+			pool + checkedLogin(v), nil, func() { v.Deny("PowerOnVM_Task", "VirtualMachine.Interact.PowerOn") }, exitRefused,
 			[]string{"privileges on folder failed the account lacks VirtualMachine.Interact.PowerOn on \"windows\""},
 		},
 	} {
@@ -82,7 +83,8 @@ func TestCheckVSphereVariables(t *testing.T) {
 	t.Setenv("VSPHERE_PASSWORD", "")
 	t.Setenv("VSPHERE_TLS_THUMBPRINT_SHA256", "")
 	got := call(t, checkedPool(t), "check", "vsphere", "-f", "-")
-	const says = "kubectl get secret vcenter -n default -o yaml with another -f, or set VSPHERE_PASSWORD, VSPHERE_TLS_THUMBPRINT_SHA256\n"
+	const says = "kubectl get secret vcenter -n default -o yaml with another -f, or set VSPHERE_PASSWORD, " +
+		"VSPHERE_TLS_THUMBPRINT_SHA256\n"
 	if got.Code != exitRefused || !strings.Contains(got.Err, says) || got.Out != "" {
 		t.Errorf("exit code %d\n%s%s", got.Code, got.Out, got.Err)
 	}

@@ -45,8 +45,8 @@ Secrets are masked.`,
 	},
 	{
 		name: "check", what: "vsphere", does: "compare a spec with its vCenter", usage: "check vsphere -f FILE",
-		about: `Asks the vCenter, before a machine is made: whether it lets the account in, has all that the spec names, gives the account the
-privileges that are needed, and whether the template fits. It changes nothing in the vCenter, and shows no secret.
+		about: `Asks the vCenter, before a machine is made: whether it lets the account in, has all that the spec names, and gives the
+account the privileges that are needed, and whether the template fits. It changes nothing in the vCenter, and shows no secret.
 The exit code is 1 if a machine of this spec cannot be made.`,
 		needs: aboutCheck, gather: gatherCheck, run: checkVSphere,
 	},
@@ -61,8 +61,8 @@ type bootstrap.kubernetes.io/token. If there is no CA or no token, or if an obje
 note says so: in a review, the files that you commit are enough.
 `
 
-const aboutCheck = `FILE must have a WindowsMachine with its Machine and WindowsBootstrapConfig, or a MachineDeployment and its two templates.
---machine is needed only if there are several.
+const aboutCheck = `FILE must have a Machine and its WindowsMachine and WindowsBootstrapConfig, or a MachineDeployment and its
+two templates. --machine is needed only if there are several.
 The login comes from the Secret that identityRef names, if FILE has it:
   kubectl get secret vcenter -o yaml | clusterctl windows check vsphere -f pool.yaml -f -
 Otherwise it comes from VSPHERE_SERVER, VSPHERE_USERNAME, VSPHERE_PASSWORD and VSPHERE_TLS_THUMBPRINT_SHA256.
@@ -85,7 +85,8 @@ func (e *usageError) Error() string { return e.problem }
 
 func overview() string {
 	var text strings.Builder
-	text.WriteString("Shows what a Windows machine of Cluster API will get, and what it will do with it. Only check asks a cloud.\n\nUsage:\n")
+	text.WriteString("Shows what a Windows machine of Cluster API will get, and what it will do with it.\n" +
+		"Only check asks a cloud.\n\nUsage:\n")
 	for _, c := range commands {
 		fmt.Fprintf(&text, "  clusterctl windows %-40s %s\n", c.usage, c.does)
 	}
