@@ -7,13 +7,20 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/capwin/cluster-api-provider-windows/cmd/clusterctl-windows/objects"
 )
 
 // command is a subcommand of the program.
 type command struct {
 	name, does, usage, about string
+	// what is the argument that the command needs; empty if it needs none.
+	what string
+	// needs says which objects the files must have.
+	needs string
 	// writes is true for a command that writes files, and therefore has flags for a folder and for secrets.
 	writes bool
+	gather func(*objects.Set, options) (*machine, error)
 	run    func(m *machine, o options, s streams) error
 }
 
@@ -28,13 +35,20 @@ Wherever a Secret has a value, userdata and node.json have a placeholder; --show
 the address of the API server are always shown.
 If FILE has the machine's bootstrap Secret, these are the files that the guest got, and a note says whether this release
 would render the same.`,
-		writes: true, run: render,
+		needs: aboutFiles, writes: true, gather: gather, run: render,
 	},
 	{
 		name: "plan", does: "print what a guest would do, step by step", usage: "plan -f FILE --machine NAME",
 		about: `Prints the plan of the machine's guest: its phases and steps, what each step changes, and the reason it fails with.
 Secrets are masked.`,
-		run: printPlan,
+		needs: aboutFiles, gather: gather, run: printPlan,
+	},
+	{
+		name: "check", what: "vsphere", does: "compare a spec with its vCenter", usage: "check vsphere -f FILE",
+		about: `Asks the vCenter, before a machine is made: whether it lets the account in, has all that the spec names, and gives the
+account the privileges that are needed, and whether the template fits. It changes nothing in the vCenter, and shows no secret.
+The exit code is 1 if a machine of this spec cannot be made.`,
+		needs: aboutCheck, gather: gatherCheck, run: checkVSphere,
 	},
 }
 
@@ -45,6 +59,13 @@ machine does not need are not used.
 The cluster's CA comes from the Secret CLUSTER-ca, the bootstrap token from the machine's bootstrap Secret or from a Secret of
 type bootstrap.kubernetes.io/token. If there is no CA or no token, or if an object has no UID yet, a placeholder is used and a
 note says so: in a review, the files that you commit are enough.
+`
+
+const aboutCheck = `FILE must have a Machine and its WindowsMachine and WindowsBootstrapConfig, or a MachineDeployment and its
+two templates. --machine is needed only if there are several.
+The login comes from the Secret that identityRef names, if FILE has it:
+  kubectl get secret vcenter -o yaml | clusterctl windows check vsphere -f pool.yaml -f -
+Otherwise it comes from VSPHERE_SERVER, VSPHERE_USERNAME, VSPHERE_PASSWORD and VSPHERE_TLS_THUMBPRINT_SHA256.
 `
 
 // options are the values of the flags.
@@ -64,7 +85,8 @@ func (e *usageError) Error() string { return e.problem }
 
 func overview() string {
 	var text strings.Builder
-	text.WriteString("Shows offline what a Windows machine of Cluster API will get, and what it will do with it.\n\nUsage:\n")
+	text.WriteString("Shows what a Windows machine of Cluster API will get, and what it will do with it.\n" +
+		"Only check asks a cloud.\n\nUsage:\n")
 	for _, c := range commands {
 		fmt.Fprintf(&text, "  clusterctl windows %-40s %s\n", c.usage, c.does)
 	}
@@ -75,7 +97,7 @@ func overview() string {
 
 func (c command) help() string {
 	flags, _ := c.flags()
-	return fmt.Sprintf("%s\n\nUsage:\n  clusterctl windows %s\n\n%s\nFlags:\n%s", c.about, c.usage, aboutFiles, flags.FlagUsages())
+	return fmt.Sprintf("%s\n\nUsage:\n  clusterctl windows %s\n\n%s\nFlags:\n%s", c.about, c.usage, c.needs, flags.FlagUsages())
 }
 
 func (c command) flags() (*pflag.FlagSet, *options) {
@@ -100,12 +122,19 @@ func (c command) parse(args []string) (options, error) {
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
 	}
+	rest := flags.Args()
+	if c.what != "" {
+		if len(rest) == 0 || rest[0] != c.what {
+			return options{}, fmt.Errorf("write what to %s: %s", c.name, c.what)
+		}
+		rest = rest[1:]
+	}
 	switch {
-	case flags.NArg() > 0:
-		return options{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	case len(rest) > 0:
+		return options{}, fmt.Errorf("unexpected argument %q", rest[0])
 	case len(o.files) == 0:
 		return options{}, errors.New("-f FILE is missing")
-	case o.machine == "":
+	case o.machine == "" && c.what == "":
 		return options{}, errors.New("--machine NAME is missing")
 	case c.writes && o.folder == "":
 		return options{}, errors.New("-o DIR is missing")

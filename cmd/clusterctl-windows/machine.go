@@ -35,6 +35,8 @@ type machine struct {
 	// stored is the user data in the machine's bootstrap Secret, storedIn, if there is one.
 	stored   []byte
 	storedIn types.NamespacedName
+	// login is for the cloud; only a check has it. It is a secret.
+	login map[string][]byte
 	// notes tell the user which placeholders are used, and what else differs from a real machine.
 	notes []string
 }

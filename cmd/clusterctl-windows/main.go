@@ -1,10 +1,10 @@
-// Command clusterctl-windows shows, offline, what a Windows machine will get and what it will do with it. It is a plugin of
-// clusterctl: "clusterctl windows".
+// Command clusterctl-windows shows, offline, what a Windows machine will get and what it will do with it. It also compares a spec
+// with its vCenter. It is a plugin of clusterctl: "clusterctl windows".
 //
 // It reads objects from files and checks them as an API server would (objects/), and collects what the controllers would
 // (machine.go, templates.go, sources.go, cluster.go, token.go, clouds.go). Then it calls bootstrap.Render, or
 // takes the user data that the guest already got (stored.go), and writes files (render.go, mask.go) or prints the plan in words
-// (plan.go, sentences.go, kinds.go).
+// (plan.go, sentences.go, kinds.go). Only check.go asks a cloud.
 package main
 
 import (
@@ -83,7 +83,7 @@ func (c command) start(args []string, s streams) error {
 	if err != nil {
 		return err
 	}
-	m, err := gather(found, o)
+	m, err := c.gather(found, o)
 	if err != nil {
 		return err
 	}

@@ -1,16 +1,278 @@
 package vsphere
 
 import (
+	"slices"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/vmware/govmomi/vim25/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/inspect"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/places"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/privileges"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 )
 
-func TestInspectTry(t *testing.T) {
-	v := newStage(t)
+// readOnly are the methods that change nothing in a vCenter. A view belongs to its session.
+var readOnly = []string{
+	"RetrieveServiceContent", "Login", "Logout", "CurrentTime", "FindByInventoryPath", "RetrievePropertiesEx",
+	"ContinueRetrievePropertiesEx", "CreateContainerView", "DestroyView", "HasPrivilegeOnEntities",
+}
+
+// inspectedBy returns the findings of the door, each by its check. Whatever is found, nothing is changed and no session stays.
+func inspectedBy(t *testing.T, v *stage, credentials map[string][]byte, spec infrav1.VSphereVM) map[string]Finding {
+	t.Helper()
 	v.Count()
-	found, err := Inspect(t.Context(), v.Credentials(), *v.spec().VSphere)
-	v.Must(err)
-	for _, f := range found {
-		t.Logf("%-40s %-8s %s", f.Check, f.Result, f.Text)
+	found := expect.Got(Inspect(t.Context(), credentials, spec))(t)
+	for method := range v.Count() {
+		if !slices.Contains(readOnly, method) {
+			t.Errorf("Inspect called %s", method)
+		}
 	}
-	t.Log(v.Count(), v.Sessions())
+	expect.Same(t, "sessions that stay", 0, len(v.Sessions()))
+	all := map[string]Finding{}
+	for _, f := range found {
+		if strings.Contains(f.Text, vcenter.Password) {
+			t.Errorf("%s shows the password", f.Check)
+		}
+		all[f.Check] = f
+	}
+	return all
+}
+
+func inspectedNetworks(names ...string) (all []infrav1.VSphereNetworkInterface) {
+	for _, name := range names {
+		all = append(all, infrav1.VSphereNetworkInterface{Name: "of-" + strings.ToLower(name), Network: name})
+	}
+	return all
+}
+
+// wantFinding compares one finding.
+func wantFinding(t *testing.T, found map[string]Finding, check string, want inspect.Result, says string) {
+	t.Helper()
+	if f := found[check]; f.Result != want || !strings.Contains(f.Text, says) {
+		t.Errorf("%s: %s %q, want %s and %q", check, f.Result, f.Text, want, says)
+	}
+}
+
+// wantOnly says which checks did not end well; those that need one that failed are skipped, and are not listed.
+func wantOnly(t *testing.T, found map[string]Finding, checks ...string) {
+	t.Helper()
+	for name, f := range found {
+		bad := f.Result == inspect.Failed || f.Result == inspect.Warning
+		if bad != slices.Contains(checks, name) {
+			t.Errorf("%s: %s %q", name, f.Result, f.Text)
+		}
+	}
+}
+
+func TestInspect(t *testing.T) {
+	v := newStage(t)
+	spec := *v.spec().VSphere
+	spec.Datastore = "LocalDS_0"
+	spec.NetworkInterfaces = inspectedNetworks("DC0_DVPG0", "VM Network")
+	v.Grant(privileges.All())
+	found := inspectedBy(t, v, v.Credentials(), spec)
+	for check, f := range found {
+		if f.Result != inspect.OK && check != "inside the template" {
+			t.Errorf("%s: %s %s", check, f.Result, f.Text)
+		}
+	}
+	expect.Same(t, "checks", 27, len(found))
+	wantFinding(t, found, "inside the template", inspect.Skipped, "docs/images.md")
+	wantFinding(t, found, "version", inspect.OK, "vCenter 8.0.3")
+	wantFinding(t, found, "network adapters", inspect.OK, "1 are added")
+	wantFinding(t, found, "privileges on networkInterfaces[1].network", inspect.OK, "Network.Assign")
+	wantFinding(t, found, "privileges on folder", inspect.OK, "VirtualMachine.Inventory.Delete")
+	wantFinding(t, found, "privileges on datastore", inspect.OK, "Datastore.AllocateSpace")
+}
+
+// TestInspectNoWayIn: what comes after a door that stays shut is skipped, and says which.
+func TestInspectNoWayIn(t *testing.T) {
+	closed := vcenter.New(t).Open()
+	gone := closed.Credentials()
+	closed.Close()
+	v := newStage(t)
+	wrong := func(key, value string) map[string][]byte {
+		credentials := v.Credentials()
+		credentials[key] = []byte(value)
+		return credentials
+	}
+	for name, c := range map[string]struct {
+		credentials map[string][]byte
+		check, says string
+		before      []string
+	}{
+		"no answer": {gone, "connection", "connection refused", nil},
+		"thumbprint": {
+			wrong("thumbprint", strings.Repeat("ab", 32)), "certificate", "correct server, ca.crt or thumbprint", []string{"connection"},
+		},
+		"password": {
+			wrong("password", "secret-1234"), "login", "rejects the user name or password", []string{"connection", "certificate"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := inspectedBy(t, v, c.credentials, *v.spec().VSphere)
+			wantFinding(t, found, c.check, inspect.Failed, c.says)
+			for check, f := range found {
+				want := inspect.Skipped
+				if slices.Contains(c.before, check) {
+					want = inspect.OK
+				}
+				if check != c.check && f.Result != want {
+					t.Errorf("%s: %s %q, want %s", check, f.Result, f.Text, want)
+				}
+				if strings.Contains(f.Text, "secret-1234") || strings.Contains(f.Text, "controller") {
+					t.Errorf("people read: %s", f.Text)
+				}
+			}
+		})
+	}
+	if calls := v.Count(); calls["Login"] > 0 {
+		t.Errorf("calls afterwards: %v", calls)
+	}
+}
+
+// TestInspectForm: credentials without the right form are told before anything is sent.
+func TestInspectForm(t *testing.T) {
+	v := newStage(t)
+	credentials := v.Credentials()
+	delete(credentials, "password")
+	_, err := Inspect(t.Context(), credentials, *v.spec().VSphere)
+	expect.Says(t, "Inspect", err, `no key "password"`)
+}
+
+func TestInspectPlaces(t *testing.T) {
+	v := &stage{vcenter.New(t, vcenter.NSX).Owner(t), t}
+	spec := *v.spec().VSphere
+	spec.NetworkInterfaces = inspectedNetworks("DC0_NSX0", "VM Network")
+	spec.Image.Template, spec.Folder = "no-such", "nowhere"
+	group := v.Network("DistributedVirtualPortgroup", "DC0_DVPG0")
+	v.Call(group, "DC0_NSX0")
+	v.HostsHave(group, v.Network("OpaqueNetwork", "DC0_NSX0"))
+	found := inspectedBy(t, v, v.Credentials(), spec)
+	wantOnly(t, found, "image.template", "folder", "networkInterfaces[0].network")
+	wantFinding(t, found, "image.template", inspect.Failed, `"no-such" is not in datacenter /DC0`)
+	wantFinding(t, found, "networkInterfaces[0].network", inspect.Failed, "write which one, such as DVS0/DC0_NSX0")
+	wantFinding(t, found, "networkInterfaces[1].network", inspect.OK, "VM Network")
+	wantFinding(t, found, "guest system", inspect.Skipped, `needs "template"`)
+	wantFinding(t, found, "privileges on folder", inspect.Skipped, `needs "folder"`)
+	wantFinding(t, found, "privileges on resourcePool", inspect.OK, "Resource.AssignVMToPool")
+
+	spec.Datacenter = "elsewhere"
+	found = inspectedBy(t, v, v.Credentials(), spec)
+	wantOnly(t, found, "datacenter")
+	wantFinding(t, found, "networkInterfaces[1].network", inspect.Skipped, `needs "resourcePool"`)
+}
+
+// TestInspectPrivileges: each privilege is missed on the object on which it is taken, and nowhere else.
+func TestInspectPrivileges(t *testing.T) {
+	v := newPrivileged(t)
+	spec := *v.spec().VSphere
+	spec.NetworkInterfaces = inspectedNetworks("DC0_DVPG0", "VM Network")
+	all := vcenter.Permission{On: v.Client.ServiceContent.RootFolder, Privileges: privileges.All(), Propagate: true}
+	v.Permit(all)
+	wantOnly(t, inspectedBy(t, v, v.Credentials(), spec))
+
+	group := v.Network("DistributedVirtualPortgroup", "DC0_DVPG0")
+	without := slices.DeleteFunc(privileges.All(), func(p string) bool { return p == "Network.Assign" })
+	v.Permit(all, vcenter.Permission{On: group, Privileges: without})
+	found := inspectedBy(t, v, v.Credentials(), spec)
+	const check = "privileges on networkInterfaces[0].network"
+	wantOnly(t, found, check)
+	wantFinding(t, found, check, inspect.Failed, `the account lacks Network.Assign on "DC0_DVPG0" (`+group.String()+")")
+
+	for kind, check := range map[string]string{
+		privileges.Folder: "folder", privileges.VM: "folder", privileges.Template: "image.template", privileges.Pool: "resourcePool",
+		privileges.Datastore: "the template's datastore",
+	} {
+		for _, privilege := range privileges.Of(kind) {
+			v.Permit(vcenter.Permission{
+				On: all.On, Propagate: true, Privileges: slices.DeleteFunc(privileges.All(), func(p string) bool { return p == privilege }),
+			})
+			found := inspectedBy(t, v, v.Credentials(), spec)
+			wantOnly(t, found, "privileges on "+check)
+			wantFinding(t, found, "privileges on "+check, inspect.Failed, "the account lacks "+privilege+" on ")
+		}
+	}
+}
+
+// TestInspectSpares: a privilege that this spec and template do not take is not asked for.
+func TestInspectSpares(t *testing.T) {
+	v := newStage(t)
+	spec := *v.spec().VSphere
+	spec.CPUs, spec.MemoryMiB = 0, 0
+	spared := []string{
+		"VirtualMachine.Config.CPUCount", "VirtualMachine.Config.Memory", "VirtualMachine.Config.EditDevice", "VApp.ApplicationConfig",
+		"VirtualMachine.Config.AddRemoveDevice", "VirtualMachine.Interact.DeviceConnection", "Network.Assign",
+	}
+	v.Grant(slices.DeleteFunc(privileges.All(), func(p string) bool { return slices.Contains(spared, p) }))
+	wantOnly(t, inspectedBy(t, v, v.Credentials(), spec))
+}
+
+func TestInspectTemplate(t *testing.T) {
+	v := newStage(t)
+	ref := v.Template().Reference()
+	spec := *v.spec().VSphere
+	spec.NetworkInterfaces = inspectedNetworks("VM Network")
+	store := v.Read(vcenter.Template, "datastore").Datastore[0]
+	for _, c := range []struct {
+		on           types.ManagedObjectReference
+		path         string
+		wrong, right any
+		check, says  string
+		result       inspect.Result
+	}{
+		{
+			ref, "config.guestId", "ubuntu64Guest", "windows2019srvNext_64Guest",
+			"guest system", `"ubuntu64Guest", which is not Windows`, inspect.Failed,
+		},
+		{
+			ref, "config.tools", &types.ToolsConfigInfo{}, &types.ToolsConfigInfo{ToolsVersion: 12448},
+			"VMware Tools", "install VMware Tools", inspect.Failed,
+		},
+		{ref, "config.template", false, true, "template", "convert it to a template", inspect.Warning},
+		{store, "summary.freeSpace", int64(1), int64(1 << 40), "free space", "1B are free on LocalDS_0", inspect.Failed},
+		{store, "summary.accessible", false, true, "free space", "no host reaches", inspect.Failed},
+	} {
+		t.Run(c.path, func(t *testing.T) {
+			v.Update(c.on, types.PropertyChange{Name: c.path, Val: c.wrong})
+			found := inspectedBy(t, v, v.Credentials(), spec)
+			wantOnly(t, found, c.check)
+			wantFinding(t, found, c.check, c.result, c.says)
+			v.Update(c.on, types.PropertyChange{Name: c.path, Val: c.right})
+		})
+	}
+	v.FormerLife(map[string]string{"guestinfo.userdata": "a secret of then"})
+	found := inspectedBy(t, v, v.Credentials(), spec)
+	wantOnly(t, found, "user data")
+	wantFinding(t, found, "user data", inspect.Warning, "remove guestinfo.userdata")
+	for _, f := range found {
+		if strings.Contains(f.Text, "a secret of then") {
+			t.Errorf("%s shows the user data", f.Check)
+		}
+	}
+}
+
+// TestInspectClock: clocks may differ by half a minute. The calls of a run need a moment, in which the vCenter's goes on.
+func TestInspectClock(t *testing.T) {
+	v := newStage(t)
+	for ahead, want := range map[time.Duration]inspect.Result{
+		-time.Minute: inspect.Warning, -25 * time.Second: inspect.OK, 25 * time.Second: inspect.OK, time.Minute: inspect.Warning,
+	} {
+		s := expect.Got(session.Open(v.Credentials()))(t)
+		found := inspect.Run(t.Context(), inspect.Subject{
+			Session: s, Spec: *v.spec().VSphere, Now: func() time.Time { return time.Now().Add(ahead) },
+			Changes: func(places.Placement) []types.BaseVirtualDeviceConfigSpec { return nil },
+		})
+		v.Must(s.Close(t.Context()))
+		at := slices.IndexFunc(found, func(f Finding) bool { return f.Check == "clock" })
+		if f := found[at]; f.Result != want {
+			t.Errorf("%v ahead: %s %s, want %s", ahead, f.Result, f.Text, want)
+		}
+	}
 }

@@ -19,6 +19,9 @@
 //	places/        where the VMs of a spec go
 //	clones/        the clones under way that may still make a machine's VM
 //
+// Nor do two that no machine passes: privileges/, what an account must be allowed to do, and inspect/ with its door inspect.go,
+// which compares a spec with a vCenter before anything is made.
+//
 // Beneath these are:
 //
 //	ledger.go      work: what this process began for each machine

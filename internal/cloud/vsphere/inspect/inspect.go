@@ -1,4 +1,5 @@
-// Package inspect compares a spec with the vCenter before anything is made there. A caller may rely on this, and need not read how:
+// Package inspect compares a spec with the vCenter before anything is made there. A caller may rely on this, and need not read
+// how:
 //
 //   - Run only reads, through the session that it is given, and with the product's own finder.
 //   - It finds all that it can: a check that depends on one that failed is Skipped, and all others are made.

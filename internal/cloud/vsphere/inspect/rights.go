@@ -15,11 +15,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere/session"
 )
 
-// What a clone takes on its source: another privilege for a template than for a VM.
-const (
-	deployTemplate = "VirtualMachine.Provisioning.DeployTemplate"
-	cloneVM        = "VirtualMachine.Provisioning.Clone"
-)
+// deployTemplate is what a clone takes on its source, if that is a template.
+const deployTemplate = "VirtualMachine.Provisioning.DeployTemplate"
 
 // target is an object on which the account needs privileges.
 type target struct {
@@ -37,7 +34,7 @@ func (r *inspection) rights(ctx context.Context) {
 	for _, t := range targets {
 		r.add("privileges on "+t.name, t.after, func() (Result, string) {
 			if err != nil {
-				return Warning, "the vCenter does not say which privileges the account has, so compare its role with docs/vsphere.md: " +
+				return Warning, "the vCenter does not say which privileges the account has, so compare its role with docs/vcenter.md: " +
 					r.told(err)
 			}
 			return r.compare(t, has)
@@ -48,20 +45,21 @@ func (r *inspection) rights(ctx context.Context) {
 // targets are the objects of the spec. The privileges on a VM are those of its folder, if they propagate.
 func (r *inspection) targets() (all []target) {
 	on := map[string]string{
-		places.Folder: "folder", places.ResourcePool: "resource pool", places.Datastore: "datastore", places.Template: "template",
+		places.Folder: privileges.Folder, places.ResourcePool: privileges.Pool, places.Datastore: privileges.Datastore,
+		places.Template: privileges.Template,
 	}
 	for _, site := range r.sites {
 		if site.Field == places.Datacenter {
 			continue
 		}
-		t := target{cmp.Or(on[site.Field], "networks"), site.Field, site.Field, nil}
+		t := target{cmp.Or(on[site.Field], privileges.Networks), site.Field, site.Field, nil}
 		if site.Found() {
 			t.refs = append(t.refs, site.Ref)
 		}
 		all = append(all, t)
 	}
 	if r.Spec.Datastore == "" {
-		all = append(all, target{"datastore", "the template's datastore", checkTemplate, r.facts.datastores})
+		all = append(all, target{privileges.Datastore, "the template's datastore", checkTemplate, r.facts.datastores})
 	}
 	return all
 }
@@ -85,7 +83,8 @@ func (r *inspection) held(ctx context.Context, targets []target) (granted, error
 		}
 		current, _ := found[manager]["currentSession"].(types.UserSession)
 		answer, err := methods.HasPrivilegeOnEntities(ctx, c, &types.HasPrivilegeOnEntities{
-			This: *c.ServiceContent.AuthorizationManager, Entity: refs, SessionId: current.Key, PrivId: append(privileges.All(), cloneVM),
+			This: *c.ServiceContent.AuthorizationManager, Entity: refs, SessionId: current.Key,
+			PrivId: append(privileges.All(), privileges.CloneVM),
 		})
 		if err != nil {
 			return nil, err
@@ -124,7 +123,7 @@ func (r *inspection) compare(t target, has granted) (Result, string) {
 }
 
 func propagating(on string) string {
-	if on == "folder" {
+	if on == privileges.Folder {
 		return ", and let the role propagate to children, which are the VMs"
 	}
 	return ""
@@ -143,13 +142,13 @@ func (r *inspection) name(ref types.ManagedObjectReference) string {
 // needed are the privileges that a machine of this spec takes on such an object.
 func (r *inspection) needed(on string) (all []string) {
 	for _, need := range privileges.Needs {
-		is := need.On == on || need.On == "VM" && on == "folder"
+		is := need.On == on || need.On == privileges.VM && on == privileges.Folder
 		if !is || strings.HasPrefix(need.Privilege, "System.") || !r.applies(need.When) {
 			continue
 		}
 		privilege := need.Privilege
 		if privilege == deployTemplate && r.facts.isVM {
-			privilege = cloneVM
+			privilege = privileges.CloneVM
 		}
 		all = append(all, privilege)
 	}
@@ -162,7 +161,7 @@ func (r *inspection) applies(when string) bool {
 	adapters, networks := len(r.at.Adapters), len(r.Spec.NetworkInterfaces)
 	switch when {
 	case privileges.WithNetworks:
-		return networks > 0
+		return networks > 0 || r.edits
 	case privileges.WithCPUs:
 		return r.Spec.CPUs > 0 || r.Spec.CoresPerSocket > 0
 	case privileges.WithMemory:

@@ -19,7 +19,7 @@ import (
 
 // The checks that others depend on.
 const (
-	checkServer      = "server"
+	checkServer      = "connection"
 	checkCertificate = "certificate"
 	checkLogin       = "login"
 )
@@ -36,7 +36,7 @@ func (r *inspection) server(ctx context.Context) {
 		return c.ServiceContent.About, nil
 	})
 	r.add(checkServer, "", func() (Result, string) {
-		if err == nil || session.Untrusted(err) || session.Refused(err) {
+		if err == nil || session.Untrusted(err) || refused(err) {
 			return OK, r.Server + " answers"
 		}
 		return Failed, fmt.Sprintf("%s does not answer as a vCenter (%s): correct the server, or open the way to its port, usually "+
@@ -56,6 +56,12 @@ func (r *inspection) server(ctx context.Context) {
 	})
 	r.add("version", checkLogin, func() (Result, string) { return version(about) })
 	r.add("clock", checkLogin, func() (Result, string) { return r.clock(ctx) })
+}
+
+// refused says that the server has answered, but lets the account not in.
+func refused(err error) bool {
+	known, ok := errors.AsType[*cloud.Error](err)
+	return ok && known.Kind == cloud.Denied
 }
 
 // cause is the innermost of what is known of a lost answer.

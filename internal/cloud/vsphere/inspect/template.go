@@ -91,10 +91,11 @@ func (r *inspection) template(ctx context.Context) {
 func (f facts) state() (Result, string) {
 	switch {
 	case f.isVM && f.runs:
-		return Failed, "it is a VM that runs, so that a clone of it is like a computer after a power cut: shut it down and convert it " +
-			"to a template"
+		return Failed, "it is a VM that runs, so that a clone of it is like a computer after a power cut: shut it down and " +
+			"convert it to a template"
 	case f.isVM:
-		return Warning, "it is a VM and no template, so that anyone can switch it on and change what nodes get: convert it to a template"
+		return Warning, "it is a VM and no template, so that people can switch it on and change what nodes get: convert it to a " +
+			"template"
 	}
 	return OK, "it is a template"
 }

@@ -199,7 +199,7 @@ func TestRefusals(t *testing.T) {
 		{&types.SystemError{}, false},
 		{&types.HostConnectFault{}, false},
 	} {
-		expect.Same(t, "refused", c.want, Refused(soap.WrapVimFault(c.fault)))
+		expect.Same(t, "refused", c.want, refused(soap.WrapVimFault(c.fault)))
 	}
 }
 

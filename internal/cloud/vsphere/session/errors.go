@@ -242,11 +242,6 @@ func Is[T any](err error) bool {
 // Answered says that vCenter itself refused: nothing of the request was carried out.
 func Answered(err error) bool { return Is[types.BaseMethodFault](err) }
 
-// Refused says that the vCenter does not let the user in.
-func Refused(err error) bool {
-	return Is[types.BaseInvalidLogin](err) || Is[types.BaseNoPermission](err)
-}
-
 // Untrusted says that the server's certificate is not the one that the Secret trusts.
 func Untrusted(err error) bool {
 	invalid := (*tls.CertificateVerificationError)(nil)

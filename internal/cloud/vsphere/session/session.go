@@ -188,7 +188,7 @@ func (s *Session) try(ctx context.Context) (*vim25.Client, error) {
 		s.server = client.ServiceContent.About.InstanceUuid
 	}
 	switch {
-	case Refused(err): // another fault is one of a vCenter that is not quite there
+	case refused(err):
 		s.err, s.retry = notBefore(afterRefusal, errUnasked, err), s.now().Add(afterRefusal)
 		s.breaker.restore()
 	case errors.Is(err, cloud.ErrOtherServer):
@@ -210,6 +210,11 @@ func notBefore(after time.Duration, why, err error) error {
 	}
 	all.After, all.Err = after, quoted{fmt.Errorf("%w: %w", why, err)}
 	return &all
+}
+
+// refused says that the vCenter does not let the user in. Another fault is one of a vCenter that is not quite there.
+func refused(err error) bool {
+	return Is[types.BaseInvalidLogin](err) || Is[types.BaseNoPermission](err)
 }
 
 // Health says how the session fares.
