@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"encoding/pem"
 	"errors"
@@ -111,16 +112,36 @@ func TestOtherServer(t *testing.T) {
 	}
 }
 
-// TestRedirect: a server that we trust does not send the password on to another one.
+// TestRedirect: a server that we trust does not send us on to another one, neither before it has the password nor with it, nor with
+// the cookie of the session; not even to one with the same certificate.
 func TestRedirect(t *testing.T) {
 	v := vcenter.New(t)
 	var heard atomic.Int32
-	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard.Add(1) }))
-	defer other.Close()
-	v.Config.Handler = http.RedirectHandler(other.URL, http.StatusTemporaryRedirect)
-	cloudtest.WantError(t, ask(t, open(t, authorized(v))), cloud.Transient, infrav1.CloudUnreachableReason)
-	if n := heard.Load(); n != 0 {
-		t.Errorf("the other server got %d requests", n)
+	hear := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard.Add(1) })
+	plain, same := httptest.NewServer(hear), httptest.NewUnstartedServer(hear)
+	defer plain.Close()
+	same.TLS = &tls.Config{Certificates: v.TLS.Certificates, MinVersion: tls.VersionTLS12}
+	same.StartTLS()
+	defer same.Close()
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		for _, method := range []string{"RetrieveServiceContent", "Login", "CurrentTime"} {
+			for _, to := range []*httptest.Server{plain, same} {
+				door := v.Open(func(asked string, next http.Handler, w http.ResponseWriter, r *http.Request) {
+					if asked == method {
+						next = http.RedirectHandler(to.URL+vim25.Path, status)
+					}
+					next.ServeHTTP(w, r)
+				})
+				s := open(t, door.Credentials())
+				err := ask(t, s)
+				cloudtest.WantError(t, err, cloud.Transient, infrav1.CloudUnreachableReason)
+				expect.OK(t, s.Close(t.Context()))
+				door.Close()
+				if n := heard.Load(); n != 0 {
+					t.Fatalf("%s with %d: the other server got %d requests", method, status, n)
+				}
+			}
+		}
 	}
 }
 
