@@ -68,8 +68,6 @@ var figures = map[string]string{
 	"internal/cloud/vsphere/inspect.maxSkew":      "30s",
 	"internal/cloud/vsphere/places.keepAbsent":    "30s",
 	"internal/cloud/vsphere/places.keepPlaces":    "10m0s",
-	"internal/cloud/vsphere/preflight.judgeClock": "1s",
-	"internal/cloud/vsphere/preflight.maxSkew":    "1m0s",
 	"internal/cloud/vsphere/session.CallTimeout":  "30s",
 	"internal/cloud/vsphere/session.afterRefusal": "5m0s",
 	"internal/cloud/vsphere/session.busyPause":    "1s",

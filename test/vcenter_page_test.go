@@ -12,8 +12,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
-// The page for administrators of a vCenter shows the privileges that the code lists: in its tables, and in its commands. A test of
-// internal/cloud/vsphere carries the commands out, and compares them with what machines use.
+// The page for administrators of a vCenter shows the privileges that the code lists: in its tables, and in its commands. A test
+// of internal/cloud/vsphere carries the commands out, and compares them with what machines use.
 func TestVCenterPrivileges(t *testing.T) {
 	page := string(expect.Got(os.ReadFile(filepath.Join(root, "docs", "vcenter.md")))(t))
 	shown, labels := map[string][]string{}, map[string]string{}
@@ -22,7 +22,8 @@ func TestVCenterPrivileges(t *testing.T) {
 		"capwin-places":   {privileges.Template, privileges.Pool, privileges.Datastore, privileges.Networks},
 	} {
 		_, table, _ := strings.Cut(page, "\n**"+role+"** ")
-		table, _, _ = strings.Cut(table[strings.Index(table, "\n|"):], "\n\n")
+		_, table, _ = strings.Cut(table, "\n|")
+		table, _, _ = strings.Cut("\n|"+table, "\n\n")
 		for _, row := range rowsOf(table) {
 			shown[role] = append(shown[role], strings.Join([]string{row[0], row[2], row[3], row[4]}, " | "))
 			labels[row[0]] = cmp.Or(labels[row[0]], row[1])

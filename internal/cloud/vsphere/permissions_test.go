@@ -54,7 +54,7 @@ func permissionWords(line string) (words []string) {
 		"VSPHERE_RESOURCE_POOL": vcenter.ResourcePool, "VSPHERE_WINDOWS_TEMPLATE": vcenter.Template, "TEMPLATES": ".",
 		"VSPHERE_DATASTORE": "LocalDS_0", "VSPHERE_NETWORK": "DC0_DVPG0", "VSPHERE_SWITCH": "DVS0", "CLUSTER_OF_HOSTS": "DC0_C0",
 	}
-	for _, word := range strings.Fields(line) {
+	for word := range strings.FieldsSeq(line) {
 		words = append(words, os.Expand(strings.Trim(word, `"`), func(name string) string { return names[name] }))
 	}
 	return words
@@ -78,18 +78,23 @@ func permissionsSet(t *testing.T, v *stage, roles map[string][]string, words []s
 			one.Propagate = words[i] == "-propagate=true"
 		default:
 			one.path = path.Clean(words[i])
-			one.On = v.Client.ServiceContent.RootFolder
-			if one.path != "/" {
-				found := expect.Got(object.NewSearchIndex(v.Client).FindByInventoryPath(t.Context(), one.path))(t)
-				if found == nil {
-					t.Fatalf("the vCenter has no %s", one.path)
-				}
-				one.On = found.Reference()
-			}
+			one.On = objectAt(t, v, one.path)
 			all = append(all, one)
 		}
 	}
 	return all
+}
+
+func objectAt(t *testing.T, v *stage, place string) types.ManagedObjectReference {
+	t.Helper()
+	if place == "/" {
+		return v.Client.ServiceContent.RootFolder
+	}
+	found := expect.Got(object.NewSearchIndex(v.Client).FindByInventoryPath(t.Context(), place))(t)
+	if found == nil {
+		t.Fatalf("the vCenter has no %s", place)
+	}
+	return found.Reference()
 }
 
 // permittedLife is privilegedLife in one network, and the life of a VM that its clone did not switch on.
@@ -120,8 +125,8 @@ func permittedLife(t *testing.T, v *stage, given []permission) error {
 	return failed
 }
 
-// TestPermissionsOfPage: with the roles and permissions that the page's commands give, a machine lives its whole life, and the VMs
-// of machines that are gone are found. Each permission and each privilege is used, on the kind of object that the list says.
+// TestPermissionsOfPage: with the roles and permissions that the page's commands give, a machine lives its whole life, and the
+// VMs of machines that are gone are found. Each permission and each privilege is used, on the kind of object that the list says.
 func TestPermissionsOfPage(t *testing.T) {
 	v := newPrivileged(t)
 	given := permissionsOfPage(t, v)
@@ -182,9 +187,9 @@ func permissionsListed() map[string]bool {
 	return all
 }
 
-// TestPermissionMissing: without one of the permissions, a machine fails with a sentence that names the object, and the privilege if
-// the account may see the object. Two are for comfort: without that on the vCenter itself, folders are watched one by one; without
-// that on the cluster, networks are looked for in the whole datacenter.
+// TestPermissionMissing: without one of the permissions, a machine fails with a sentence that names the object, and the
+// privilege if the account may see the object. Two are for comfort: without that on the vCenter itself, folders are watched one
+// by one; without that on the cluster, networks are looked for in the whole datacenter.
 func TestPermissionMissing(t *testing.T) {
 	for i, one := range permissionsOfPage(t, newStage(t)) {
 		t.Run(strings.Trim(one.path, "/"), func(t *testing.T) {

@@ -1,7 +1,7 @@
 // Command table writes the Go table of what each kubelet takes, from the files of ../versions, one for each minor version.
 //
 //	table ../versions/*.json > ../../../bootstrap/kubelet/table.go
-//	table -lab ../versions/*.json > ../../lab/guest/kubelet.txt    flags and feature gates, for the kubelet of the lab
+//	table -lab ../versions/*.json > ../../lab/guest/kubelet.txt    flags and gates, for the kubelet of the lab
 package main
 
 import (
@@ -97,14 +97,15 @@ func table(files []string) ([]byte, error) {
 	return format.Source(out.Bytes())
 }
 
-// text has the first minor version in its first line, and then a line for each flag and each gate.
+// text has the first minor version in its first line, and then a line for each flag, each gate, and each pair of gates of which
+// the first one needs the second.
 func text(files []string) ([]byte, error) {
 	all, first, err := read(files)
 	if err != nil {
 		return nil, err
 	}
 	out := fmt.Appendf(nil, "%d written by test/kubelet/table\n", first)
-	for kind, known := range map[string]lines{"flag": all.flags, "gate": all.gates} {
+	for kind, known := range map[string]lines{"flag": all.flags, "gate": all.gates, "need": all.needs} {
 		for name, letters := range known {
 			out = fmt.Appendf(out, "%s %s %s\n", kind, name, letters)
 		}

@@ -58,6 +58,25 @@ func checkGates(gates map[string]bool, kubernetes string) error {
 			return fmt.Errorf("cannot set feature gate %s to %t, feature is locked to %t", name, on, !on)
 		}
 	}
+	return checkNeeds(gates, kubernetes)
+}
+
+// checkNeeds: since 1.35 a kubelet panics if a gate is on and one that it needs is off; k8s.io/component-base/featuregate has the
+// words.
+func checkNeeds(gates map[string]bool, kubernetes string) error {
+	isOn := func(gate string) bool {
+		if wanted, said := gates[gate]; said {
+			return wanted
+		}
+		letter := inKubelet("gate "+gate, kubernetes)
+		return letter == on || letter == lockedOn
+	}
+	for _, need := range needs() {
+		words := strings.Fields(need)
+		if inKubelet(need, kubernetes) != unknownThere && isOn(words[1]) && !isOn(words[2]) {
+			return fmt.Errorf("%s is enabled, but depends on features that are disabled: [%s]", words[1], words[2])
+		}
+	}
 	return nil
 }
 

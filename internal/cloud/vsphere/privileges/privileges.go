@@ -1,7 +1,7 @@
 // Package privileges is the list of what an account needs in a vCenter. A caller may rely on this, and need not read how:
 //
-//   - Needs has each method that we call, with the privileges that it takes, and on what. The page for the vCenter's administrator,
-//     the check of the plugin and the simulator of the tests use this one list.
+//   - Needs has each method that we call, with the privileges that it takes, and on what. The page for the vCenter's
+//     administrator, the check of the plugin and the simulator of the tests use this one list.
 //   - Of names what a role must have for objects of a kind. It is pure.
 package privileges
 

@@ -112,8 +112,8 @@ func TestOtherServer(t *testing.T) {
 	}
 }
 
-// TestRedirect: a server that we trust does not send us on to another one, neither before it has the password nor with it, nor with
-// the cookie of the session; not even to one with the same certificate.
+// TestRedirect: a server that we trust does not send us on to another one, neither before it has the password nor with it, nor
+// with the cookie of the session; not even to one with the same certificate.
 func TestRedirect(t *testing.T) {
 	v := vcenter.New(t)
 	var heard atomic.Int32
