@@ -46,8 +46,8 @@ func needs() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(letters)), func(what string) bool { return !strings.HasPrefix(what, "need ") })
 }
 
-// inKubelet is the letter of "flag NAME", "gate NAME" or "need GATE NEEDED" in a version. A version that is later than all is like
-// the last.
+// inKubelet is the letter of "flag NAME", "gate NAME" or "need GATE NEEDED" in a version. A version that is later than all is
+// like the last.
 func inKubelet(what, kubernetes string) byte {
 	first, letters := readFacts()
 	line := letters[what]
