@@ -120,7 +120,8 @@ func start(ctx context.Context, dir string) (*World, error) {
 	}
 	var controllers errgroup.Group
 	controllers.Go(func() error { return management.StartControllers(ctx) })
-	if err := errors.Join(w.connect(), w.watch(ctx), w.logIn(ctx), w.showAsWorkload(), w.AddLinuxNode(ctx), controllers.Wait()); err != nil {
+	err = errors.Join(w.connect(), w.watch(ctx), w.logIn(ctx), w.showAsWorkload(), w.AddLinuxNode(ctx), controllers.Wait())
+	if err != nil {
 		return nil, errors.Join(err, management.Stop())
 	}
 	return w, nil
