@@ -193,9 +193,9 @@ func (s *stage) hang() {
 	s.t.Logf("while a vCenter with %d machines hung, a machine of another one waited %.2f s; at most %d calls hung at once",
 		s.machines, time.Since(begin).Seconds(), most)
 	held.Release()
-	other.removeAll()
 	s.machines -= some
 	s.awaitAll("end of these machines", s.machines, func(*infrav1.WindowsMachine) bool { return true })
+	other.removeAll()
 }
 
 // removeSome of the machines. Their nodes are not looked for: what counts is what our managers do.
