@@ -143,7 +143,7 @@ func TestWrite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newPhaseStage(t, stored())
-			s.fails["patch WindowsMachine"] = c.fails
+			s.fails["patch WindowsMachine status"] = c.fails
 			f := s.read(t)
 			if c.change {
 				f.windows.Status.ComputerName = "m-abc"
