@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/cluster-api/util/conditions"
@@ -49,6 +50,10 @@ func TestUserDataCondition(t *testing.T) {
 			f := world(c.changes...)
 			seen(f)
 			expect.Same(t, "condition", c.want, short(f.windows, infrav1.UserDataRemovedCondition))
+			said := conditions.GetMessage(f.windows, infrav1.UserDataRemovedCondition)
+			if c.want == inUse && !strings.Contains(said, "every program in the VM can read its user data") {
+				t.Errorf("it says %q", said)
+			}
 			if isSettled(f) != c.settled {
 				t.Errorf("settled is %v, want %v", isSettled(f), c.settled)
 			}

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -35,6 +36,7 @@ type phaseStage struct {
 var (
 	errPhase    = apierrors.NewInternalError(errors.New("etcdserver: request timed out"))
 	errGone     = apierrors.NewNotFound(schema.GroupResource{Resource: "windowsmachines"}, "m")
+	errNoKind   = &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "WindowsBootstrapConfig"}}
 	errOutdated = apierrors.NewConflict(schema.GroupResource{Resource: "windowsmachines"}, "m", errors.New("modified"))
 )
 

@@ -274,6 +274,34 @@ func TestReport(t *testing.T) {
 			world(), phase.Wait(phase.VM, infrav1.DeletingReason, "no VM"),
 			pendingRow.but(row{"Phase": "Deleting", "Ready VM": "False Deleting"}),
 		},
+		"address lost": {
+			"a new Machine has another one",
+			world(), phase.Stall(infrav1.AddressLostReason, "changed"),
+			pendingRow.but(row{"Phase": "Failed", "Ready VM Bootstrap": "False AddressLost", "Stalled": "True AddressLost"}),
+		},
+		"node deleted while the cloud is away": {
+			"that is known of Cluster API",
+			world(wasRunning, nodeHealthy(clusterv1.MachineNodeDeletedReason)), away,
+			joinedRow.but(row{"Bootstrap": "True NodeDeleted", "Node": "", "Cloud": "False CloudUnreachable"}),
+		},
+		"moved, and the cloud is away": {
+			"there was a VM", world(moved), away,
+			pendingRow.but(isAway).but(idle).but(row{"Phase": "Provisioning"}),
+		},
+		"stopped before it ever ran, and the cloud is away": {
+			"there may be no VM at all",
+			world(seenStopped), away,
+			pendingRow.but(isAway).but(row{"Bootstrap": "Unknown Bootstrapping", "Build": "20348.2700"}),
+		},
+		"deleting, the cloud is away": {
+			"it goes all the same", world(wasRunning, isDeleting), away,
+			joinedRow.but(row{"Phase": "Deleting"}).but(isAway),
+		},
+		"deleting after its guest failed": {
+			"nothing is left to be mended",
+			world(was(failed), isDeleting), phase.Poll(infrav1.DeletingReason, "removing"),
+			atWorkRow.but(givenUp).but(row{"Phase": "Deleting", "Ready VM": "False Deleting", "Stalled": "False NotStalled", "Build": ""}),
+		},
 		"error": {
 			"an error without a reason is not hidden",
 			world(), errBoom, pendingRow.but(row{"Ready VM": "Unknown InternalError"}),
@@ -330,6 +358,46 @@ func TestReportPaused(t *testing.T) {
 	}
 	if got := short(f.windows, infrav1.ReadyCondition); got != "Unknown Paused" {
 		t.Errorf("observedGeneration must never be written without Ready, or kstatus takes the machine for done; Ready is %q", got)
+	}
+}
+
+// TestPausedStays: what was said of a machine before a pause stands.
+func TestPausedStays(t *testing.T) {
+	f := world(wasRunning, func(f *facts) { f.cluster.Spec.Paused = new(true) })
+	report(f, nil)
+	expect.Same(t, "Ready", "True Running", short(f.windows, infrav1.ReadyCondition))
+}
+
+// TestWhatStays in the status when a look does not get as far as to know it.
+func TestWhatStays(t *testing.T) {
+	f := world(vm(cloud.Running, ""), func(f *facts) { f.vm.FailureDomain = "zone-a" })
+	report(f, nil)
+	expect.Same(t, "failure domain", "zone-a", f.windows.Status.FailureDomain)
+	f.vm.FailureDomain, f.identity = "", cloud.Identity{}
+	report(f, nil)
+	expect.Same(t, "failure domain, later", "zone-a", f.windows.Status.FailureDomain)
+	expect.Same(t, "name", "m-abc", f.windows.Status.ComputerName)
+}
+
+// TestCloudCondition: an account that has a reason of its own does not answer for this machine.
+func TestCloudCondition(t *testing.T) {
+	asked := func(f *facts) { f.cloud = answers{} }
+	for reason, want := range map[string]string{
+		"CredentialsMissing": "False CredentialsMissing", "CredentialsRejected": "False CredentialsRejected",
+		"IdentityMismatch": "False IdentityMismatch", "CloudUnreachable": "False CloudUnreachable",
+		"CloudThrottled": "False CloudThrottled", "TooManyAccounts": "False TooManyAccounts",
+		"VMNotRunning": "True CloudReachable", "": "True CloudReachable",
+	} {
+		c := cloudCondition(world(asked), phase.Stop{Reason: reason})
+		expect.Same(t, reason, want, string(c.Status)+" "+c.Reason)
+	}
+	for name, f := range map[string]*facts{"error": world(asked), "not asked": world()} {
+		var stop phase.Stop
+		if name == "error" {
+			stop.Err = errPhase
+		}
+		c := cloudCondition(f, stop)
+		expect.Same(t, name, "Unknown CloudNotAsked", string(c.Status)+" "+c.Reason)
 	}
 }
 
