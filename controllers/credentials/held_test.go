@@ -60,6 +60,13 @@ func TestFreedOnce(t *testing.T) {
 	expect.Same(t, "machines that are remembered", 0, len(k.freed))
 }
 
+// TestHeldOnce: a finalizer that is there is not written again.
+func TestHeldOnce(t *testing.T) {
+	k, _ := heldWorld(t)
+	k.pass(t, time.Minute)
+	expect.Same(t, "patches", 0, k.patches)
+}
+
 // TestFreeWithoutTheSecret: a Secret that was there, and is gone, holds no machine up.
 func TestFreeWithoutTheSecret(t *testing.T) {
 	k, m := heldWorld(t)
@@ -160,8 +167,8 @@ func TestTellsOnce(t *testing.T) {
 		k.saw(machine(name, vcenter("a"), holding, label))
 	}
 	k.pass(t, 3*every)
-	want := "a/b b Warning CredentialsBeingDeleted Reconcile: Secret vcenter is being deleted; it stays until the VMs that cannot be " +
-		"removed without it are gone (machines: 3)"
+	want := "a/b b Warning CredentialsBeingDeleted Reconcile: Secret vcenter is being deleted; " +
+		"it stays until the VMs that cannot be removed without it are gone (machines: 3)"
 	expect.Same(t, "told", []string{want}, events.all)
 	again := func() {
 		k.change(t, vcenter("a"), func(s *corev1.Secret) { s.Finalizers = nil })

@@ -69,6 +69,8 @@ func TestWakeTimes(t *testing.T) {
 		w, rest = w.next(start)
 	}
 	expect.Same(t, "one of very many waits", 50*time.Second, rest)
+	_, rest = w.next(start.Add(10 * time.Second))
+	expect.Same(t, "one of these waits, 10 seconds later", 40*time.Second+10*time.Millisecond, rest)
 	w, _ = w.next(start.Add(time.Hour))
 	expect.Same(t, "left after an hour", 4999.0, w.left)
 }

@@ -267,6 +267,7 @@ func TestNothingIsDue(t *testing.T) {
 	f := world(vm(cloud.Running, failed), deadline(0), seen)
 	expect.Same(t, "due", time.Time{}, due(f))
 	expect.Same(t, "next look", time.Minute, wake(f))
+	expect.Same(t, "due of a Node", time.Time{}, due(world(vm(cloud.Running, running), deadline(0), seen, withNode)))
 }
 
 // TestNodeNames: only what has joined has a Node, and only such a Node can be deleted.

@@ -181,6 +181,17 @@ func TestSecretOf(t *testing.T) {
 	}
 }
 
+// TestProviders: each cloud has its own.
+func TestProviders(t *testing.T) {
+	world := &fake.World{}
+	r := &Reconciler{VSphere: fake.Provider{World: world}, Azure: fake.Provider{}}
+	of := func(spec infrav1.WindowsMachineSpec) cloud.Provider { return r.provider(&infrav1.WindowsMachine{Spec: spec}) }
+	if of(infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}}) != r.VSphere ||
+		of(infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}}) != r.Azure || of(infrav1.WindowsMachineSpec{}) != nil {
+		t.Error("a machine has another cloud's provider")
+	}
+}
+
 // TestAccountName shows a server only if it looks like one.
 func TestAccountName(t *testing.T) {
 	for server, want := range map[string]string{
