@@ -125,7 +125,7 @@ func TestAfterwards(t *testing.T) {
 		"taken away":                 {erasing{seen: has, left: hasNot}, true, hasNot, nil, 1, false},
 		"being taken away":           {erasing{seen: has, left: has}, true, has, nil, 1, false},
 		"not known yet":              {erasing{seen: has, left: cloud.VM{State: cloud.Creating}}, true, has, nil, 1, false},
-		"refused":                    {erasing{seen: has, unleft: conflict}, true, has, nil, 1, true},
+		"refused":                    {erasing{seen: has, left: hasNot, unleft: conflict}, true, has, nil, 1, true},
 		"gone meanwhile":             {erasing{seen: has, unleft: cloud.ErrNotFound}, true, cloud.VM{}, cloud.ErrNotFound, 1, true},
 		"not asked, nothing is told": {erasing{seen: has, unleft: later}, true, cloud.VM{}, later, 1, true},
 	} {

@@ -246,7 +246,7 @@ func TestStandsMeanwhile(t *testing.T) {
 	f.vm.Report = "{"
 	report(f, nil)
 	heard = f.windows.Status.DeepCopy()
-	f.vm.Report = next
+	f.vm.Report, f.unread = next, nil // a new look
 	report(f, nil)
 	expect.Same(t, "sense after nonsense waits", 10*time.Second, f.unheard)
 	expect.Same(t, "status meanwhile", heard, &f.windows.Status)

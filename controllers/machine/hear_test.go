@@ -73,3 +73,29 @@ func TestLogCause(t *testing.T) {
 		}
 	}
 }
+
+// TestAddressesFail: no phase about addresses goes on when the API server does not answer, but that of a machine that had its VM.
+func TestAddressesFail(t *testing.T) {
+	s := newPhaseStage(t)
+	s.fails["get IPAddressClaim"], s.fails["list WindowsMachineList"] = errPhase, errPhase
+	f := world(adapters(pooled))
+	wants := func(what string, err error) {
+		t.Helper()
+		expect.Says(t, what, err, "etcdserver: request timed out")
+	}
+	wants("claim", s.claimAddresses(t.Context(), f))
+	wants("hold", s.holdAddresses(t.Context(), f))
+	wants("free", s.freeAddresses(t.Context(), f))
+	f.interfaces = []infrav1.MachineNetworkInterface{{Name: "nodes", MACAddress: "00:50:56:00:00:05", Addresses: fromPool[0].Addresses}}
+	f.windows.Status.NetworkInterfaces = f.interfaces
+	wants("compare MACs", s.distinct(t.Context(), f))
+	f.windows.Status.NetworkInterfaces = nil
+	f.machine.Spec.ProviderID = "test://m-abc"
+	var lines int
+	ctx := ctrl.LoggerInto(t.Context(), funcr.New(func(string, string) { lines++ }, funcr.Options{}))
+	expect.OK(t, s.claimAddresses(ctx, f))
+	expect.Same(t, "lines", 1, lines)
+	s.fails["get IPAddressClaim"] = errGone
+	expect.OK(t, s.claimAddresses(ctx, f))
+	expect.Same(t, "lines of claims that are not there", 1, lines)
+}

@@ -69,9 +69,10 @@ func TestLife(t *testing.T) {
 		expect.OK(t, s.Client.Delete(t.Context(), m))
 		m = look("deleting", "False Deleting", 5*time.Second)
 		expect.Same(t, "finalizers", 1, len(m.Finalizers))
-		for range 3 {
-			_, m = s.look(t)
-		}
+		m = look("the VM is gone, its Secret is let go first", "False Deleting", 0)
+		expect.Same(t, "finalizers", 1, len(m.Finalizers))
+		result, m = s.look(t)
+		expect.Same(t, "last look", ctrl.Result{}, result)
 		expect.Same(t, "machine and VMs in the end", 0, len(m.Name)+len(s.cloud.Names()))
 	})
 }

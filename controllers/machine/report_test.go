@@ -337,36 +337,3 @@ func assertWhole(t *testing.T, m *infrav1.WindowsMachine) {
 		}
 	}
 }
-
-// TestCutOff: a machine stays Ready when the cloud cannot reach its VM, but says so.
-func TestCutOff(t *testing.T) {
-	f := world(vm(cloud.Running, succeeded), withNode)
-	f.vm.Detail = "the vCenter cannot reach the VM"
-	report(f, nil)
-	for _, name := range []string{infrav1.VMRunningCondition, infrav1.ReadyCondition} {
-		if c := conditions.Get(f.windows, name); c.Status != metav1.ConditionTrue || c.Message != f.vm.Detail {
-			t.Errorf("%s is %s %q", name, c.Status, c.Message)
-		}
-	}
-}
-
-func TestReportPaused(t *testing.T) {
-	f := world(func(f *facts) { f.cluster.Spec.Paused = new(true) })
-	report(f, nil)
-	if got := short(f.windows, infrav1.PausedCondition); got != "True Paused" {
-		t.Errorf("Paused is %q", got)
-	}
-	if got := short(f.windows, infrav1.ReadyCondition); got != "Unknown Paused" {
-		t.Errorf("observedGeneration must never be written without Ready, or kstatus takes the machine for done; Ready is %q", got)
-	}
-}
-
-// An error that only changes its words does not change the status.
-func TestInternalError(t *testing.T) {
-	f := world()
-	report(f, errors.New("get bootstrap data: try 1"))
-	report(f, errors.New("get bootstrap data: try 2"))
-	if got := conditions.GetMessage(f.windows, infrav1.ReadyCondition); got != "get bootstrap data: try 1" {
-		t.Errorf("Ready says %q", got)
-	}
-}

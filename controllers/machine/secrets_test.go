@@ -185,7 +185,9 @@ func TestSecretOf(t *testing.T) {
 func TestProviders(t *testing.T) {
 	world := &fake.World{}
 	r := &Reconciler{VSphere: fake.Provider{World: world}, Azure: fake.Provider{}}
-	of := func(spec infrav1.WindowsMachineSpec) cloud.Provider { return r.provider(&infrav1.WindowsMachine{Spec: spec}) }
+	of := func(spec infrav1.WindowsMachineSpec) cloud.Provider {
+		return r.provider(&infrav1.WindowsMachine{Spec: spec})
+	}
 	if of(infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}}) != r.VSphere ||
 		of(infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}}) != r.Azure || of(infrav1.WindowsMachineSpec{}) != nil {
 		t.Error("a machine has another cloud's provider")
