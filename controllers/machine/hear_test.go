@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -84,9 +85,11 @@ func TestAddressesFail(t *testing.T) {
 		expect.Says(t, what, err, "etcdserver: request timed out")
 	}
 	wants("claim", s.claimAddresses(t.Context(), f))
+	f.interfaces = fromPool
 	wants("hold", s.holdAddresses(t.Context(), f))
 	wants("free", s.freeAddresses(t.Context(), f))
-	f.interfaces = []infrav1.MachineNetworkInterface{{Name: "nodes", MACAddress: "00:50:56:00:00:05", Addresses: fromPool[0].Addresses}}
+	f.interfaces = slices.Clone(fromPool)
+	f.interfaces[0].MACAddress = "00:50:56:00:00:05"
 	f.windows.Status.NetworkInterfaces = f.interfaces
 	wants("compare MACs", s.distinct(t.Context(), f))
 	f.windows.Status.NetworkInterfaces = nil
