@@ -40,6 +40,9 @@ func TestLife(t *testing.T) {
 			UserData: []byte("x"), Given: true, Cluster: cloud.ClusterMark{Name: "blue"},
 		}, vm)
 		look("silent", "True Running", time.Minute)
+		if told := <-s.told.Events; !strings.HasPrefix(told, "Normal Running ") {
+			t.Errorf("the event is %q", told)
+		}
 		s.cloud.Update(name, func(vm *fake.VM) { vm.Report, vm.Address = running, "10.0.0.9" })
 		m = look("at work", "True Running", time.Minute)
 		expect.Same(t, "bootstrap", "Unknown Bootstrapping", short(m, infrav1.BootstrapSucceededCondition))
