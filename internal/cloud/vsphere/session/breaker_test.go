@@ -228,3 +228,21 @@ func TestLostSessionIsProbed(t *testing.T) {
 	expect.OK(t, ask(t, s))
 	expect.Same(t, "sessions", 1, len(v.Owner(t).Sessions()))
 }
+
+// TestAwaitEnds: who waits for a vCenter that does not answer leaves when its context ends.
+func TestAwaitEnds(t *testing.T) {
+	s := open(t, vcenter.New(t).Credentials())
+	s.breaker.trip(s.now(), http.ErrHandlerTimeout)
+	ctx, cancel := context.WithCancel(t.Context())
+	left := make(chan struct{})
+	go func() { s.Await(ctx); close(left) }()
+	wait.Until(t, "the wait", func() (any, bool) {
+		s.breaker.mu.Lock()
+		defer s.breaker.mu.Unlock()
+		return s.breaker.awaiting, s.breaker.awaiting == 1
+	})
+	cancel()
+	<-left
+	expect.Same(t, "broken", true, s.Broken())
+	expect.Same(t, "those that wait", 0, s.breaker.awaiting)
+}

@@ -207,3 +207,16 @@ func TestSessionEnds(t *testing.T) {
 		t.Errorf("sessions: %d, want 1", n)
 	}
 }
+
+// TestClosedForGood: a login that begins as the session is closed is none, and holds nothing back.
+func TestClosedForGood(t *testing.T) {
+	v := vcenter.New(t)
+	s := open(t, v.Credentials())
+	expect.OK(t, s.Close(t.Context()))
+	for range 2 {
+		if client, err := s.try(t.Context()); client != nil || !errors.Is(err, errClosed) {
+			t.Errorf("try = %v, %v", client, err)
+		}
+	}
+	expect.Same(t, "logins", 0, v.Calls()["Login"])
+}
