@@ -86,8 +86,8 @@ func (r *Register) run(ctx context.Context, a *account) {
 	}
 }
 
-// rest is how long to wait after a watch that ran for so long, and what to wait after the next one: longer each time, until one was
-// good.
+// rest is how long to wait after a watch that ran for so long, and what to wait after the next one: longer each time, until one
+// was good.
 func rest(due, ran time.Duration) (pause, next time.Duration) {
 	if ran > steady {
 		due = firstPause

@@ -72,7 +72,8 @@ func (refusing) Connect(map[string][]byte) (cloud.Cloud, error) { return nil, er
 // TestRefusedConnection: credentials that are no account open none.
 func TestRefusedConnection(t *testing.T) {
 	s := newStage(t)
-	if _, err := s.Get(refusing{fake.Provider{World: s.world}}, key("a", "secret"), password("secret")); !errors.Is(err, errRefusing) {
+	_, err := s.Get(refusing{fake.Provider{World: s.world}}, key("a", "secret"), password("secret"))
+	if !errors.Is(err, errRefusing) {
 		t.Errorf("Get = %v", err)
 	}
 	expect.Same(t, "accounts", 0, s.accounts())
