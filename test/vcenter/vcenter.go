@@ -194,9 +194,18 @@ func (v *VCenter) makeTemplate(ctx context.Context, vm *object.VirtualMachine) e
 		return fmt.Errorf("mark as template: %w", err)
 	}
 	plain, _ := v.model.Map().Get(vm.Reference()).(*simulator.VirtualMachine)
+	for _, device := range plain.Config.Hardware.Device {
+		if disk, ok := device.(*types.VirtualDisk); ok { // the simulator's have 10 GiB
+			disk.CapacityInBytes = templateDisk
+			disk.CapacityInKB = templateDisk >> 10
+		}
+	}
 	v.model.Map().Put(&template{VirtualMachine: plain, gate: &v.gate})
 	return nil
 }
+
+// templateDisk is large enough for a node: 80 GiB.
+const templateDisk = 80 << 30
 
 // Hypervisor logs in as those who play the hosts and the guests on them do: their calls are not counted.
 func (v *VCenter) Hypervisor(ctx context.Context) (*vim25.Client, error) {
