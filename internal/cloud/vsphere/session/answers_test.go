@@ -45,9 +45,10 @@ func TestSieve(t *testing.T) {
 		"too many end tags":    {strings.Repeat("</x>", maxParts+1), ErrTooLarge},
 		"too many declaration": {strings.Repeat("<?x?>", maxParts+1), ErrTooLarge},
 
-		"a tag":          {"<" + strings.Repeat("x", maxTag-2) + "/>", nil},
-		"too long a tag": {"<" + strings.Repeat("x", maxTag-1) + "/>", ErrTooLarge},
-		"too long value": {"<x a='" + strings.Repeat("x", maxTag) + "'/>", ErrTooLarge},
+		"a tag":           {"<" + strings.Repeat("x", maxTag-2) + "/>", nil},
+		"too long a tag":  {"<" + strings.Repeat("x", maxTag-1) + "/>", ErrTooLarge},
+		"too long an end": {"<x></" + strings.Repeat("x", maxTag) + ">", ErrTooLarge},
+		"too long value":  {"<x a='" + strings.Repeat("x", maxTag) + "'/>", ErrTooLarge},
 
 		"read":           {"<x>" + strings.Repeat("x", maxRead-7) + "</x>", nil},
 		"too much":       {"<x>" + strings.Repeat("x", maxRead-6) + "</x>", ErrTooLarge},

@@ -116,3 +116,18 @@ func TestDetail(t *testing.T) {
 		}
 	}
 }
+
+// TestKnownErrors: what is no fault of the vCenter stays what it is, and a log shows the cause, or else the sentence.
+func TestKnownErrors(t *testing.T) {
+	if got := Classify(cloud.ErrNotFound); !errors.Is(got, cloud.ErrNotFound) || kindOf(got) != "" {
+		t.Errorf("Classify(ErrNotFound) = %v", got)
+	}
+	for want, known := range map[string]*cloud.Error{
+		"a cause":    {Message: "a sentence", Err: errors.New("a cause")},
+		"a sentence": {Message: "a sentence"},
+	} {
+		if got := (spoken{known}).Error(); got != want {
+			t.Errorf("log: %q, want %q", got, want)
+		}
+	}
+}
