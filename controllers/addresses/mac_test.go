@@ -15,6 +15,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/test/calls"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -205,14 +206,7 @@ func TestDistinct(t *testing.T) {
 			expect.OK(t, infrav1.AddToScheme(scheme))
 			api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(c.ours, c.other).
 				WithIndex(&infrav1.WindowsMachine{}, byMAC, macsOf).
-				WithInterceptorFuncs(interceptor.Funcs{List: func(
-					ctx context.Context, api client.WithWatch, list client.ObjectList, o ...client.ListOption,
-				) error {
-					if c.fails != nil {
-						return c.fails
-					}
-					return api.List(ctx, list, o...)
-				}}).Build()
+				WithInterceptorFuncs(calls.Ask(func(calls.Call) error { return c.fails })).Build()
 			interfaces := oneMAC("m").Status.NetworkInterfaces[:c.interfaces]
 			stop := phase.Of((&Pools{Client: api}).Distinct(t.Context(), c.ours, interfaces))
 			expect.Same(t, "reason", c.want, stop.Reason)

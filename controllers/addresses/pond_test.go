@@ -1,7 +1,6 @@
 package addresses
 
 import (
-	"context"
 	"fmt"
 	"net/netip"
 	"testing"
@@ -14,9 +13,9 @@ import (
 	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/calls"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -66,7 +65,7 @@ func newStage(t *testing.T, change func(map[string]client.Object)) *stage {
 	scheme := runtime.NewScheme()
 	expect.OK(t, ipamv1.AddToScheme(scheme))
 	expect.OK(t, infrav1.AddToScheme(scheme))
-	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(there...).WithInterceptorFuncs(s.interceptor()).
+	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(there...).WithInterceptorFuncs(calls.Ask(s.asked)).
 		WithIndex(&ipamv1.IPAddress{}, byAddress, func(o client.Object) []string {
 			address, _ := o.(*ipamv1.IPAddress)
 			return []string{address.Spec.Address}
@@ -94,35 +93,17 @@ func addressOf(claim *ipamv1.IPAddressClaim, ip string) *ipamv1.IPAddress {
 	}
 }
 
-func (s *stage) interceptor() interceptor.Funcs {
-	return interceptor.Funcs{
-		Get: func(ctx context.Context, api client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
-			if err := s.fails[callOf("get", o, key.Name)]; err != nil {
-				return err
-			}
-			return api.Get(ctx, key, o, options...)
-		},
-		List: func(ctx context.Context, api client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-			if err := s.fails[fmt.Sprintf("list %T", list)]; err != nil {
-				return err
-			}
-			return api.List(ctx, list, options...)
-		},
-		Create: func(ctx context.Context, api client.WithWatch, o client.Object, options ...client.CreateOption) error {
-			s.calls = append(s.calls, callOf("create", o, o.GetName()))
-			if err := s.fails[callOf("create", o, o.GetName())]; err != nil {
-				return err
-			}
-			return api.Create(ctx, o, options...)
-		},
-		Patch: func(ctx context.Context, api client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) error {
-			s.calls = append(s.calls, callOf("patch", o, o.GetName()))
-			if err := s.fails[callOf("patch", o, o.GetName())]; err != nil {
-				return err
-			}
-			return api.Patch(ctx, o, p, options...)
-		},
+// asked has changes noted, and calls fail.
+func (s *stage) asked(c calls.Call) error {
+	o, one := c.Object.(client.Object)
+	if !one {
+		return s.fails[fmt.Sprintf("list %T", c.Object)]
 	}
+	call := callOf(c.Verb, o, c.Key.Name)
+	if c.Verb != "get" {
+		s.calls = append(s.calls, call)
+	}
+	return s.fails[call]
 }
 
 func callOf(verb string, o client.Object, name string) string {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,7 @@ import (
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/calls"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -133,49 +135,15 @@ func (r *room) open(t *testing.T) {
 
 // noted has the calls to one of the servers noted, and fail.
 func (r *room) noted(server string) interceptor.Funcs {
-	call := func(verb string, o client.Object, part string) error {
-		name := strings.TrimPrefix(fmt.Sprintf("%T", o), "*")
-		name = fmt.Sprintf("%s %s %s%s", server, verb, name[strings.Index(name, ".")+1:], part)
+	return calls.Ask(func(c calls.Call) error {
+		name := strings.TrimPrefix(fmt.Sprintf("%T", c.Object), "*")
+		name = path.Join(fmt.Sprintf("%s %s %s", server, c.Verb, name[strings.Index(name, ".")+1:]), c.Part)
 		r.calls = append(r.calls, name)
 		if r.fail == nil {
 			return nil
 		}
 		return r.fail(name)
-	}
-	return interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
-			if err := call("get", o, ""); err != nil {
-				return err
-			}
-			return c.Get(ctx, key, o)
-		},
-		Create: func(ctx context.Context, c client.WithWatch, o client.Object, _ ...client.CreateOption) error {
-			if err := call("create", o, ""); err != nil {
-				return err
-			}
-			return c.Create(ctx, o)
-		},
-		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, _ ...client.DeleteOption) error {
-			if err := call("delete", o, ""); err != nil {
-				return err
-			}
-			return c.Delete(ctx, o)
-		},
-		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, _ ...client.PatchOption) error {
-			if err := call("patch", o, ""); err != nil {
-				return err
-			}
-			return c.Patch(ctx, o, p)
-		},
-		SubResourcePatch: func(
-			ctx context.Context, c client.Client, part string, o client.Object, p client.Patch, _ ...client.SubResourcePatchOption,
-		) error {
-			if err := call("patch", o, "/"+part); err != nil {
-				return err
-			}
-			return c.SubResource(part).Patch(ctx, o, p)
-		},
-	}
+	})
 }
 
 // GetClient implements linux.Workload.
@@ -227,6 +195,7 @@ func roomChange[O client.Object](t *testing.T, r *room, server client.Client, o 
 // tokens are those in the workload cluster.
 func (r *room) tokens(t *testing.T) []corev1.Secret {
 	t.Helper()
+	defer r.quietly()()
 	var all corev1.SecretList
 	expect.OK(t, r.workload.List(t.Context(), &all))
 	return all.Items

@@ -18,10 +18,10 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/test/calls"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -49,25 +49,16 @@ func newKeeping(t *testing.T) *keeping {
 	scheme := runtime.NewScheme()
 	expect.OK(t, corev1.AddToScheme(scheme))
 	k := &keeping{clock: start, events: events.NewFakeRecorder(10)}
-	k.api = fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
-		Get: func(
-			ctx context.Context, api client.WithWatch, name client.ObjectKey, into client.Object, o ...client.GetOption,
-		) error {
-			k.reads = append(k.reads, read{k.clock.Sub(start), name})
-			if k.refusal != nil {
-				return k.refusal
-			}
-			return api.Get(ctx, name, into, o...)
-		},
-		Patch: func(
-			ctx context.Context, api client.WithWatch, object client.Object, patch client.Patch, o ...client.PatchOption,
-		) error {
-			if k.patchRefusal != nil {
-				return k.patchRefusal
-			}
-			return api.Patch(ctx, object, patch, o...)
-		},
-	}).Build()
+	k.api = fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(calls.Ask(func(c calls.Call) error {
+		switch c.Verb {
+		case "get":
+			k.reads = append(k.reads, read{k.clock.Sub(start), c.Key})
+			return k.refusal
+		case "patch":
+			return k.patchRefusal
+		}
+		return nil
+	})).Build()
 	k.Keeper = &Keeper{
 		Live: k.api, Client: k.api, Events: k.events, Now: func() time.Time { return k.clock },
 		secretOf: func(m *infrav1.WindowsMachine) (name types.NamespacedName) {

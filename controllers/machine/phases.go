@@ -157,7 +157,7 @@ func noData(f *facts) error {
 var waitsForUs = map[string]bool{
 	bootstrapv1.WaitingForMachineIdentityReason: true, bootstrapv1.WaitingForMachineAddressesReason: true,
 	bootstrapv1.WaitingForMachinePlacementReason: true, bootstrapv1.WaitingForOwnerReason: true,
-	bootstrapv1.DeletingReason: true, bootstrapv1.DataSecretAvailableReason: true,
+	bootstrapv1.DeletingReason: true,
 }
 
 // hadVM says whether the machine's VM was there once: it gets no second one. The Machine knows it too, because a move loses

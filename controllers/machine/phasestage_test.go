@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,10 +14,10 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/calls"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -44,35 +43,18 @@ func newPhaseStage(t *testing.T, objects ...client.Object) *phaseStage {
 		expect.OK(t, add(scheme))
 	}
 	s := &phaseStage{fails: map[string]error{}}
-	name := func(verb string, o client.Object) string {
-		return verb + " " + strings.TrimPrefix(fmt.Sprintf("%T", o)[strings.LastIndex(fmt.Sprintf("%T", o), "."):], ".")
-	}
 	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&infrav1.WindowsMachine{}).
-		WithInterceptorFuncs(interceptor.Funcs{
-			Get: func(ctx context.Context, api client.WithWatch, key client.ObjectKey, o client.Object, with ...client.GetOption) error {
-				if err := s.fails[name("get", o)]; err != nil {
-					return err
-				}
-				return api.Get(ctx, key, o, with...)
-			},
-			Patch: func(ctx context.Context, api client.WithWatch, o client.Object, p client.Patch, with ...client.PatchOption) error {
-				body, _ := p.Data(o)
+		WithInterceptorFuncs(calls.Ask(func(c calls.Call) error {
+			switch {
+			case c.Part != "":
+				s.patched = append(s.patched, c.Part)
+			case c.Patch != nil:
+				body, _ := c.Patch.Data(c.Object.(client.Object))
 				s.patched = append(s.patched, string(body))
-				if err := s.fails[name("patch", o)]; err != nil {
-					return err
-				}
-				return api.Patch(ctx, o, p, with...)
-			},
-			SubResourcePatch: func(
-				ctx context.Context, api client.Client, _ string, o client.Object, p client.Patch, with ...client.SubResourcePatchOption,
-			) error {
-				s.patched = append(s.patched, "status")
-				if err := s.fails[name("patch", o)]; err != nil {
-					return err
-				}
-				return api.Status().Patch(ctx, o, p, with...)
-			},
-		}).Build()
+			}
+			kind := fmt.Sprintf("%T", c.Object)
+			return s.fails[c.Verb+" "+kind[strings.LastIndex(kind, ".")+1:]]
+		})).Build()
 	s.Reconciler = &Reconciler{Client: api, Live: api, Now: func() time.Time { return begin }}
 	return s
 }

@@ -1,7 +1,6 @@
 package owner_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 
@@ -11,10 +10,10 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/owner"
+	"github.com/capwin/cluster-api-provider-windows/test/calls"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -26,14 +25,13 @@ func readWorld(t *testing.T, unread string, objects ...client.Object) client.Cli
 	scheme := runtime.NewScheme()
 	expect.OK(t, clusterv1.AddToScheme(scheme))
 	expect.OK(t, infrav1.AddToScheme(scheme))
-	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
-		Get: func(ctx context.Context, api client.WithWatch, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
-			if key.Name == unread {
-				return errDown
-			}
-			return api.Get(ctx, key, o)
-		},
-	}).Build()
+	read := calls.Ask(func(c calls.Call) error {
+		if c.Key.Name == unread {
+			return errDown
+		}
+		return nil
+	})
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(read).Build()
 }
 
 func readCluster(name string) *clusterv1.Cluster {

@@ -102,6 +102,27 @@ func (s *stage) stand(p parts, name, id string) {
 // patience with Cluster API, which writes to a Machine many times when it is new.
 var patience = wait.Backoff{Steps: 100, Duration: 10 * time.Millisecond, Factor: 1.1, Jitter: 0.1, Cap: time.Second}
 
+// busy is true if the API server, or a webhook that it asked, had no time: then nothing was made, or it is there when one asks again.
+func busy(err error) bool {
+	return apierrors.IsInternalError(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err)
+}
+
+func (s *stage) create(fresh func() client.Object) client.Object {
+	s.t.Helper()
+	var made client.Object
+	expect.OK(s.t, retry.OnError(patience, busy, func() error {
+		made = fresh()
+		made.SetResourceVersion("")
+		made.SetUID("")
+		err := s.Client.Create(s.t.Context(), made)
+		if apierrors.IsAlreadyExists(err) {
+			return s.Client.Get(s.t.Context(), client.ObjectKeyFromObject(made), made)
+		}
+		return err
+	}))
+	return made
+}
+
 // copyOf creates a copy of an object and gives it its status.
 func (s *stage) copyOf(o client.Object, change *strings.Replacer) client.Object {
 	s.t.Helper()
@@ -111,15 +132,13 @@ func (s *stage) copyOf(o client.Object, change *strings.Replacer) client.Object 
 		expect.OK(s.t, json.Unmarshal(text, made))
 		return made
 	}
-	made := fresh()
-	made.SetResourceVersion("")
-	made.SetUID("")
-	expect.OK(s.t, s.Client.Create(s.t.Context(), made))
+	made := s.create(fresh)
 	if _, plain := o.(*corev1.Secret); plain {
 		return made
 	}
 	// Cluster API has begun with it.
-	expect.OK(s.t, retry.OnError(patience, apierrors.IsConflict, func() error {
+	again := func(err error) bool { return apierrors.IsConflict(err) || busy(err) }
+	expect.OK(s.t, retry.OnError(patience, again, func() error {
 		if err := s.Client.Get(s.t.Context(), client.ObjectKeyFromObject(made), made); err != nil {
 			return err
 		}

@@ -19,7 +19,6 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/guest"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/windows"
@@ -39,16 +38,8 @@ type joins struct {
 
 // TestJoins has all that is told of a node's bootstrap happen, through the real controllers, and reads it from the API.
 func TestJoins(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts two control planes; CI runs it")
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
-	defer cancel()
 	j := &joins{worlds: map[string]func(*guest.Simulated){}, guests: &sync.Map{}}
-	l := expect.Got(lab.Start(ctx, lab.Options{Dir: t.TempDir(), Guest: j.world}))(t)
-	t.Cleanup(func() {
-		expect.Fine(t, l.Stop())
-	})
+	ctx, l := started(t, 6*time.Minute, lab.Options{Guest: j.world})
 	j.story = &story{T: t, lab: l}
 	j.credentials(ctx)
 	j.refuseLabel(ctx)

@@ -24,15 +24,7 @@ import (
 
 // TestLifeOfAPool is the story of `make demo` with assertions: everything runs, only vCenter and guests are simulated.
 func TestLifeOfAPool(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts two control planes; CI runs it")
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
-	defer cancel()
-	l := expect.Got(lab.Start(ctx, lab.Options{Dir: t.TempDir(), BootTime: time.Second}))(t)
-	t.Cleanup(func() {
-		expect.Fine(t, l.Stop())
-	})
+	ctx, l := started(t, 6*time.Minute, lab.Options{BootTime: time.Second})
 	s := &story{T: t, lab: l}
 	defer s.assertNothingRefused() // which may be why the story ends early
 
@@ -66,6 +58,26 @@ func TestLifeOfAPool(t *testing.T) {
 	s.assertMetrics(ctx)
 	s.assertOwnersGuarded(ctx)
 	s.assertPermissions()
+}
+
+// started is a lab that stops with the test. The context ends before it.
+func started(t *testing.T, patience time.Duration, options lab.Options) (context.Context, *lab.Lab) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts two control planes; CI runs it")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	options.Dir = t.TempDir()
+	l, err := lab.Start(ctx, options)
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		expect.Fine(t, l.Stop())
+	})
+	t.Cleanup(cancel)
+	return ctx, l
 }
 
 type story struct {

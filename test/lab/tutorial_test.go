@@ -45,15 +45,7 @@ var notRun = map[string]string{
 // A reader of the pages gets from an empty folder to a pool of nodes, changes it, and removes it, with the commands of the pages
 // alone.
 func TestTutorial(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts two control planes; CI runs it")
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
-	defer cancel()
-	l := expect.Got(lab.Start(ctx, lab.Options{Dir: t.TempDir(), BootTime: time.Second}))(t)
-	t.Cleanup(func() {
-		expect.Fine(t, l.Stop())
-	})
+	ctx, l := started(t, 8*time.Minute, lab.Options{BootTime: time.Second})
 	r := newReader(t, l)
 	r.installClusterAPI(ctx)
 	for _, b := range inOrder(tutorialBlocks(t)) {
