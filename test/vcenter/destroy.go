@@ -18,9 +18,9 @@ func (t *template) DestroyTask(ctx *simulator.Context, _ *types.Destroy_Task) so
 }
 
 // destroy takes the place of the simulator's DestroyTask, which destroys a VM once for each call that came before the first one
-// ended. It deletes files in a task of their own, which runs on after its end, and panics on a file that goes while it reads a folder.
-// Here the files stay until the vCenter stops, and a VM gets a folder of its own, whatever its name. As in vCenter, the VM is
-// gone after the first call, and its space is free.
+// ended. It deletes files in a task of their own, which runs on after its end, and panics on a file that goes while it reads a
+// folder. Here the files stay, and the space that they take, until the vCenter stops. A VM gets a folder of its own, whatever
+// its name.
 func destroy(ctx *simulator.Context, vm *simulator.VirtualMachine) soap.HasFault {
 	if ctx.Map.Get(vm.Self) == nil {
 		return &methods.Destroy_TaskBody{Fault_: simulator.Fault("", &types.ManagedObjectNotFound{Obj: vm.Self})}
@@ -31,24 +31,7 @@ func destroy(ctx *simulator.Context, vm *simulator.VirtualMachine) soap.HasFault
 			with, _ := fault.VimFault().(types.BaseMethodFault)
 			return nil, with
 		}
-		giveSpaceBack(ctx, vm)
 		return nil, nil
 	})
 	return &methods.Destroy_TaskBody{Res: &types.Destroy_TaskResponse{Returnval: task.Run(ctx)}}
-}
-
-// giveSpaceBack frees what the disks of a VM took of its first datastore: all are there.
-func giveSpaceBack(ctx *simulator.Context, vm *simulator.VirtualMachine) {
-	if len(vm.Datastore) == 0 {
-		return
-	}
-	store, _ := ctx.Map.Get(vm.Datastore[0]).(*simulator.Datastore)
-	ctx.WithLock(store, func() {
-		for _, device := range vm.Config.Hardware.Device {
-			if disk, ok := device.(*types.VirtualDisk); ok {
-				store.Summary.FreeSpace += disk.CapacityInBytes
-			}
-		}
-		store.Info.GetDatastoreInfo().FreeSpace = store.Summary.FreeSpace
-	})
 }
