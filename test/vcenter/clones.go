@@ -123,7 +123,10 @@ func (t *template) clone(ctx *simulator.Context, req *types.CloneVM_Task) (types
 		defer t.gate.busy.Unlock()
 	}
 	var inner *simulator.Task
-	end := t.gate.making.begin()
+	end, ok := t.gate.making.begin()
+	if !ok {
+		return nil, new(types.RequestCanceled)
+	}
 	ctx.WithLock(t, func() {
 		body, _ := t.VirtualMachine.CloneVMTask(ctx, req).(*methods.CloneVM_TaskBody)
 		inner, _ = ctx.Map.Get(body.Res.Returnval).(*simulator.Task)

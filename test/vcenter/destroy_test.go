@@ -97,6 +97,28 @@ func TestDestroyHalfMade(t *testing.T) {
 	expect.Same(t, "VMs", 0, len(owner.VMs()))
 }
 
+// TestStopWhileCloning: the files of a vCenter go when it stops. No clone reads them any more then.
+func TestStopWhileCloning(t *testing.T) {
+	v := expect.Got(Start())(t)
+	owner := v.Owner(t)
+	owner.Clone("vm", types.VirtualMachineCloneSpec{})
+	spec := types.VirtualMachineCloneSpec{}
+	spec.Location.Pool = owner.Read("vm", "resourcePool").ResourcePool
+	folder := object.NewFolder(v.admin, *owner.Read(Template, "parent").Parent)
+	for i := range 5 {
+		expect.Got(owner.Template().Clone(t.Context(), folder, fmt.Sprint("vm-", i), spec))(t)
+	}
+	v.Stop()
+	for _, ref := range v.model.Map().AllReference("Task") {
+		task, _ := ref.(*simulator.Task)
+		v.model.Service.Context.WithLock(task, func() {
+			if task.Info.Name == "CreateVm" && task.Info.CompleteTime == nil {
+				t.Errorf("%s runs after the end", task.Info.Name)
+			}
+		})
+	}
+}
+
 // hunt tries to destroy a VM until one of the hunters has.
 func hunt(t *testing.T, c *vim25.Client, path string, gone *atomic.Bool) {
 	for !gone.Load() {

@@ -13,17 +13,24 @@ import (
 // destroyed or switched on then. vCenter refuses tasks with such a VM: TaskInProgress (vSphere Web Services API,
 // VirtualMachine.Destroy_Task and others).
 type making struct {
-	mu     sync.Mutex
-	clones int // under way
-	vms    refs
+	mu      sync.Mutex
+	clones  int // under way
+	vms     refs
+	stopped bool
+	running sync.WaitGroup
 }
 
-// begin of a clone; end is called with what it made, if anything.
-func (m *making) begin() (end func(made types.AnyType)) {
+// begin of a clone; none begins once the vCenter stops. end is called with what it made, if anything.
+func (m *making) begin() (end func(made types.AnyType), ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.stopped {
+		return nil, false
+	}
+	m.running.Add(1)
 	m.clones++
 	return func(made types.AnyType) {
+		defer m.running.Done()
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		if vm, ok := made.(types.ManagedObjectReference); ok {
@@ -32,7 +39,15 @@ func (m *making) begin() (end func(made types.AnyType)) {
 		if m.clones--; m.clones == 0 { // what a clone that failed has left
 			clear(m.vms)
 		}
-	}
+	}, true
+}
+
+// stop waits for the clones under way: the simulator panics if their files go meanwhile.
+func (m *making) stop() {
+	m.mu.Lock()
+	m.stopped = true
+	m.mu.Unlock()
+	m.running.Wait()
 }
 
 // refuse a task with a VM that is being made. What the hosts do for a guest is no task for the user.

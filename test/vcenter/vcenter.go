@@ -133,6 +133,7 @@ func New(t *testing.T, change ...func(*simulator.Model)) *VCenter {
 func (v *VCenter) Stop() {
 	v.own.Close()
 	v.Close()
+	v.gate.making.stop()
 	v.model.Remove()
 }
 
