@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -87,6 +88,6 @@ func TestClosedIsForgotten(t *testing.T) {
 	wait.Until(t, "nothing to be closing", func() (any, bool) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return s.closing, len(s.closing) == 0
+		return maps.Clone(s.closing), len(s.closing) == 0
 	})
 }
