@@ -159,6 +159,10 @@ func TestRefusedPassword(t *testing.T) {
 		all.Wait()
 	}
 	try()
+	expect.Says(t, "a call", askOnce(t, s), s.to.server) // so that people know which one
+	if h := s.Health(); !h.Broken || h.Cause == nil {
+		t.Errorf("Health = %+v, want the refusal as its cause", h)
+	}
 	clock.Add(int64(afterRefusal.Seconds()) - 1)
 	try()
 	if calls := v.Count(); calls["Login"] != 1 {
