@@ -55,10 +55,11 @@ func TestTokenIsKeptAlive(t *testing.T) {
 		t.Errorf("it ends at %s, and ended at %s when the VM began to boot", expiry(t, kept), first)
 	}
 
-	// The process did not run for longer than the token lives, and Kubernetes removed it: the VM has this one and no other.
+	// The process does not run for longer than the token lives, and Kubernetes removes it: the VM has this one and no other.
+	expect.OK(t, s.process.Stop())
 	expect.OK(t, s.Client.Delete(t.Context(), &kept.Tokens[0]))
 	s.clock.advance(2 * tokenTTL)
-	s.pass(s.clock.now().Add(time.Second))
+	s.start(t)
 	back := m.Await(t, "token put back", world.Tokens(1))
 	expect.Same(t, "another token was put back", tokenOf(booting), tokenOf(back))
 	if !expiry(t, back).After(s.clock.now().Add(tokenTTL / 2)) {
@@ -111,7 +112,8 @@ func TestTokenOfAStalledMachine(t *testing.T) {
 	s := ready(t)
 	m, booting := s.booting(t)
 	s.drop(t, m)
-	m.Await(t, "notice", world.Windows("Stalled True VMVanished"))
+	// The config knows as well then: it would extend the token of a machine that it takes for one that boots.
+	m.Await(t, "notice", world.Windows("Stalled True VMVanished"), world.Config("Ready False VMVanished"), sameStory)
 	s.clock.advance(tokenTTL / 3 * 2)
 	s.look(t, m)
 	if now := expiry(t, m.Load(t)); !now.Equal(expiry(t, booting)) {

@@ -41,28 +41,31 @@ func (p *Process) Later(t *testing.T, controller string, key client.ObjectKey) {
 const soon = 20 * time.Second
 
 // Pass lets the controllers look at all that is due until a time of their clock, one after the other, each when it is due, or now
-// if that is over. Set puts the clock.
+// if that is over. Set puts the clock, which never goes back. Looks that are under way end first: what is due is known then.
 func (p *Process) Pass(until time.Time, set func(time.Time)) {
 	for {
-		var first ctrl.Request
-		var at time.Time
-		var of string
-		for name, q := range p.queues {
-			if request, due := q.first(until); !due.IsZero() && (at.IsZero() || due.Before(at)) {
-				first, at, of = request, due, name
-			}
+		of, request, due := p.first(until)
+		if of == nil {
+			due = until
 		}
-		if at.IsZero() {
-			set(until)
-			return
+		if due.After(p.queues[Machines].now()) { // the clock of all
+			set(due)
 		}
-		if at.After(p.queues[of].now()) {
-			set(at)
-		}
-		if !p.queues[of].work(first) {
+		if of == nil || !of.work(request) {
 			return
 		}
 	}
+}
+
+// first is the look that is due first, no later than a time, and the queue that it is in; nil if none is.
+func (p *Process) first(until time.Time) (of *queue, request ctrl.Request, due time.Time) {
+	for _, q := range p.queues {
+		q.settle()
+		if r, at := q.first(until); !at.IsZero() && (of == nil || at.Before(due)) {
+			of, request, due = q, r, at
+		}
+	}
+	return of, request, due
 }
 
 // complaints are the looks after which nothing would look again.
