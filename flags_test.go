@@ -111,7 +111,7 @@ func TestLogBeginsWithTheVersion(t *testing.T) {
 		"--logging-format=text": `^I\d{4} .*\] "Manager starts" version="VERSION" controllers=\["wrong"\]$`,
 		"--logging-format=json": `^\{.*"msg":"Manager starts",.*"version":"VERSION","controllers":\["wrong"\]\}$`,
 	} {
-		manager := exec.Command(os.Args[0], flag, "--controllers=wrong") // it ends because of this
+		manager := exec.Command(os.Args[0], flag, "--controllers=wrong") //nolint:gosec // our own program, which ends because of this
 		manager.Env = append(os.Environ(), asManager+"=yes")
 		printed, err := manager.CombinedOutput()
 		first, _, _ := strings.Cut(string(printed), "\n")

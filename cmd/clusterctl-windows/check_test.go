@@ -94,14 +94,15 @@ func TestCheckVSphereVariables(t *testing.T) {
 func TestCheckVSphereRefusals(t *testing.T) {
 	pool := checkedPool(t)
 	secret := "---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: vcenter\nstringData:\n  password: canary-1234\n"
+	const only = "the only cloud to check is vsphere: write check vsphere"
 	for name, c := range map[string]struct {
 		input string
 		args  []string
 		code  int
 		says  string
 	}{
-		"what":          {pool, []string{"check", "-f", "-"}, exitUsage, "the only cloud to check is vsphere: write check vsphere"},
-		"another cloud": {pool, []string{"check", "azure", "-f", "-"}, exitUsage, "the only cloud to check is vsphere: write check vsphere"},
+		"what":          {pool, []string{"check", "-f", "-"}, exitUsage, only},
+		"another cloud": {pool, []string{"check", "azure", "-f", "-"}, exitUsage, only},
 		"too much":      {pool, []string{"check", "vsphere", "x", "-f", "-"}, exitUsage, `unexpected argument "x"`},
 		"no template":   {strings.Replace(pool, "template: "+vcenter.Template, "{}", 1), nil, exitRefused, "spec.vsphere.image"},
 		"half a Secret": {pool + secret, nil, exitRefused, "cannot be made"},

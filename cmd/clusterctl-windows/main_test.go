@@ -109,7 +109,8 @@ func TestUsage(t *testing.T) {
 			`unexpected argument "x"`,
 		},
 		"one dash": {
-			"a user is told to write two", []string{"plan", "-f", machineFile, "-machine", "m"},
+			"a user is told to write two",
+			[]string{"plan", "-f", machineFile, "-machine", "m"},
 			"unknown shorthand flag: 'm' in -machine; a flag of several letters begins with --",
 		},
 		"plan writes no secrets": {"the flag belongs to render", []string{"plan", "--show-secrets"}, "unknown flag: --show-secrets"},

@@ -178,20 +178,20 @@ func TestStrayInTheCacheAlone(t *testing.T) {
 	behind, live := newStage(t, old), newStage(t, each(old, hold("claim "+stray)))
 	ahead := *live.Pools
 	ahead.Live, behind.Live = behind.Client, live.Client
-	expect.Same(t, "in use", true, expect.Got(behind.inUse(t.Context(), addressIn(t, behind, stray)))(t))
-	expect.Same(t, "in use, as the cache knows", true, expect.Got(ahead.inUse(t.Context(), addressIn(t, live, stray)))(t))
+	expect.Same(t, "in use", true, expect.Got(behind.inUse(t.Context(), strayIn(t, behind)))(t))
+	expect.Same(t, "in use, as the cache knows", true, expect.Got(ahead.inUse(t.Context(), strayIn(t, live)))(t))
 	live.fails["get claim "+stray] = errAway
-	if _, err := ahead.inUse(t.Context(), addressIn(t, live, stray)); err == nil {
+	if _, err := ahead.inUse(t.Context(), strayIn(t, live)); err == nil {
 		t.Error("the cache does not answer, and the address is free")
 	}
-	if _, err := behind.inUse(t.Context(), addressIn(t, behind, stray)); err == nil {
+	if _, err := behind.inUse(t.Context(), strayIn(t, behind)); err == nil {
 		t.Error("the API server does not answer, and the address is free")
 	}
 }
 
-func addressIn(t *testing.T, s *stage, name string) *ipamv1.IPAddress {
+func strayIn(t *testing.T, s *stage) *ipamv1.IPAddress {
 	t.Helper()
-	address, _ := s.get(t, &ipamv1.IPAddress{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: name}}).(*ipamv1.IPAddress)
+	address, _ := s.get(t, &ipamv1.IPAddress{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: second}}).(*ipamv1.IPAddress)
 	return address
 }
 

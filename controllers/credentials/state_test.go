@@ -110,9 +110,9 @@ func TestBefore(t *testing.T) {
 	in := []candidate{
 		{vcenter("b"), at(1), at(9)}, {vcenter("c"), at(2), at(3)}, {vcenter("a"), at(2), at(4)}, {vcenter("d"), at(2), at(4)},
 	}
-	for i := range in {
-		for j := range in {
-			expect.Same(t, in[i].name.Namespace+" is before "+in[j].name.Namespace, i < j, in[i].before(in[j]))
+	for i, one := range in {
+		for j, other := range in {
+			expect.Same(t, one.name.Namespace+" is before "+other.name.Namespace, i < j, one.before(other))
 		}
 	}
 }

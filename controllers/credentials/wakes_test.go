@@ -53,13 +53,14 @@ func (k *keeping) set(t *testing.T, name types.NamespacedName, password string) 
 
 // TestWakeTimes has the figures: 5000 machines of a namespace at once, 100 a second after that, and none waits for long.
 func TestWakeTimes(t *testing.T) {
-	w, rest := wakes{5000, start}, time.Duration(0)
+	w := wakes{5000, start}
 	for range 5000 {
-		if w, rest = w.next(start); rest != 0 {
+		next, rest := w.next(start)
+		if w = next; rest != 0 {
 			t.Fatalf("one of the first waits for %s", rest)
 		}
 	}
-	w, rest = w.next(start)
+	w, rest := w.next(start)
 	expect.Same(t, "the next one waits", 10*time.Millisecond, rest)
 	w, rest = w.next(start)
 	expect.Same(t, "the one after it waits", 20*time.Millisecond, rest)

@@ -256,7 +256,12 @@ func TestStandsMeanwhile(t *testing.T) {
 func TestSooner(t *testing.T) {
 	const s = time.Second
 	for _, c := range []struct{ after, unheard, want time.Duration }{
-		{0, 0, 0}, {60 * s, 0, 60 * s}, {0, 10 * s, 10 * s}, {60 * s, 10 * s, 10 * s}, {5 * s, 10 * s, 5 * s}, {0, 1, 1},
+		{0, 0, 0},
+		{60 * s, 0, 60 * s},
+		{0, 10 * s, 10 * s},
+		{60 * s, 10 * s, 10 * s},
+		{5 * s, 10 * s, 5 * s},
+		{0, 1, 1},
 		{60 * s, -s, 60 * s},
 	} {
 		got := sooner(ctrl.Result{RequeueAfter: c.after}, c.unheard)

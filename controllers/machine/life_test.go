@@ -65,7 +65,7 @@ func TestLife(t *testing.T) {
 
 		s.cloud.Away(cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason, "away"))
 		result, m := s.look(t)
-		expect.Same(t, "an outage backs off", ctrl.Result{Requeue: true}, result)
+		expect.Same(t, "an outage backs off", ctrl.Result{Requeue: true}, result) //nolint:staticcheck // it asks for the limiter
 		expect.Same(t, "outage", "False CloudUnreachable", short(m, infrav1.CloudReachableCondition))
 		s.cloud.Away(nil)
 

@@ -6,7 +6,7 @@ import "testing"
 func TestClean(t *testing.T) {
 	for text, want := range map[string]string{
 		"":             "",
-		" a~":          " a~",
+		" a~":          " a~", //nolint:gocritic // because a blank is the first printable character
 		"\x1f\x7fé\n":  "    ",
 		"12345678":     "12345678",
 		"123456789":    "12345...",

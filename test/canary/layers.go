@@ -39,7 +39,7 @@ var (
 	lines   = regexp.MustCompile(`[A-Za-z0-9+/_-]{4,}={0,2}(?:(?:\\r|\\n|\s)+[A-Za-z0-9+/_-]{4,}={0,2})*`)
 	words   = regexp.MustCompile(`[A-Za-z0-9+/_-]{8,}={0,2}`)
 	hexes   = regexp.MustCompile(`[0-9A-Fa-f]{14,}`)
-	numbers = regexp.MustCompile(`[0-9]{1,3}(?:,? [0-9]{1,3}){6,}`) // bytes, as Go prints them
+	numbers = regexp.MustCompile(`\d{1,3}(?:,? \d{1,3}){6,}`) // bytes, as Go prints them
 	breaks  = regexp.MustCompile(`\\r|\\n|\s`)
 )
 
@@ -120,8 +120,8 @@ func fromUTF16(text string, order int) string {
 
 func fromNumbers(list string) string {
 	var plain []byte
-	for _, one := range strings.Fields(strings.ReplaceAll(list, ",", " ")) {
-		number, _ := strconv.Atoi(one)
+	for one := range strings.FieldsSeq(strings.ReplaceAll(list, ",", " ")) {
+		number, _ := strconv.ParseUint(one, 10, 8)
 		plain = append(plain, byte(number))
 	}
 	return string(plain)

@@ -40,7 +40,7 @@ func TestLayers(t *testing.T) {
 		"base64 in lines": lines(std([]byte(secret + secret))),
 		"after letters":   "abc" + std([]byte(secret)),
 		"user data":       "content: |\n    " + std([]byte(packed(quoted(quoted(secret))))) + "\n",
-		"hexadecimal":     "x=" + hex.EncodeToString([]byte(secret)), "bytes": fmt.Sprint([]byte(secret)),
+		"hexadecimal":     "x=" + hex.EncodeToString([]byte(secret)), "bytes": fmt.Sprintf("%v", []byte(secret)),
 		"Go string": fmt.Sprintf("%q", "\x00"+secret), "Go bytes": fmt.Sprintf("%X", secret),
 		"PowerShell": std(little), "YAML": "'" + strings.ReplaceAll(secret, "'", "''") + "'",
 	} {

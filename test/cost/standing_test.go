@@ -102,9 +102,11 @@ func (s *stage) stand(p parts, name, id string) {
 // patience with Cluster API, which writes to a Machine many times when it is new.
 var patience = wait.Backoff{Steps: 100, Duration: 10 * time.Millisecond, Factor: 1.1, Jitter: 0.1, Cap: time.Second}
 
-// busy is true if the API server, or a webhook that it asked, had no time: then nothing was made, or it is there when one asks again.
+// busy is true if the API server, or a webhook that it asked, had no time: then nothing was made, or it is there when one asks
+// again.
 func busy(err error) bool {
-	return apierrors.IsInternalError(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err)
+	return apierrors.IsInternalError(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||
+		apierrors.IsTooManyRequests(err)
 }
 
 func (s *stage) create(fresh func() client.Object) client.Object {

@@ -15,6 +15,8 @@ var besideOthers = []string{
 
 // TestBystander has a node stand by while another machine of its namespace lives and processes are killed: nothing that is the
 // node's changes.
+//
+//nolint:tparallel // one life after the other, beside the same node
 func TestBystander(t *testing.T) {
 	t.Parallel()
 	if shared == nil {

@@ -203,8 +203,12 @@ func (r reader) run(ctx context.Context, b block) {
 	}
 	begin := time.Now()
 	text := strings.ReplaceAll(b.text, "make repository", "repository")
-	if b.section == "Upgrade" {
-		// The image that was built to install is pushed once more, under its new name. To build it again takes most of a minute.
+	switch b.section {
+	case "Install the providers":
+		// clusterctl fails when the namespace goes that it tried cert-manager in, for Cluster API, a moment ago.
+		text = "kubectl wait --for=delete --timeout=1m namespace/cert-manager-test\n" + text
+	case "Upgrade":
+		// The image that was built to install is pushed once more, under its new name: a build takes long.
 		text = strings.ReplaceAll(text, "make push", "make push --assume-old=image")
 	}
 	r.shell(ctx, r.helpers()+text)

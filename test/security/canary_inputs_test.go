@@ -18,8 +18,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
 
-// flockSize is the number of machines among which the awkward values are dealt out. A config has room for one proxy and one domain,
-// so that these have as many values.
+// flockSize is the number of machines among which the awkward values are dealt out. A config has room for one proxy and one
+// domain, so that these have as many values.
 const flockSize = 10
 
 // flockInputs are the secrets of a machine in the flock: whether a config has many of them, and whether the user data has them.

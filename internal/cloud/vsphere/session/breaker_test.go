@@ -126,7 +126,8 @@ func TestStatuses(t *testing.T) {
 		b := breaker{every: &every}
 		request := expect.Got(http.NewRequestWithContext(t.Context(), http.MethodPost, "https://vcenter", http.NoBody))(t)
 		for range silentRequests {
-			answer := expect.Got(heeded{statuses(status), &b, time.Now}.RoundTrip(request))(t)
+			answer, err := heeded{statuses(status), &b, time.Now}.RoundTrip(request)
+			expect.OK(t, err)
 			expect.OK(t, answer.Body.Close())
 		}
 		expect.Same(t, http.StatusText(status), broken, b.refusal() != nil)

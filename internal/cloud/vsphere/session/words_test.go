@@ -180,7 +180,7 @@ func TestStoryEnds(t *testing.T) {
 		"it was gone": {true, cloud.ErrNotFound, 0},
 	} {
 		expect.Says(t, "error", s.Told(t.Context(), "vsphere://x", false, fails), "1st")
-		if err := s.Told(t.Context(), "vsphere://x", end.done, end.err); err != end.err { //nolint:errorlint // because it is the same one
+		if err := s.Told(t.Context(), "vsphere://x", end.done, end.err); err != end.err { //nolint:errorlint // the same one
 			t.Errorf("%s: %v", name, err)
 		}
 		expect.Same(t, name+": stories", end.want, len(s.stories.told))
