@@ -12,6 +12,7 @@ import (
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/vsphere"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
 	"github.com/capwin/cluster-api-provider-windows/test/wait"
 	"github.com/capwin/cluster-api-provider-windows/test/world"
 )
@@ -68,14 +69,18 @@ type office struct {
 	faults  *world.Faults
 	open    func(*testing.T) place
 	places  chan place
+	// keep leaves something to the end of the whole test. No place gets the address of another one's vCenter: the process would
+	// go on with what it knows of that one.
+	keep func(end func())
 }
 
 func newOffice(t *testing.T, size int) *office {
 	t.Helper()
-	o := &office{faults: &world.Faults{}, places: make(chan place, size)}
+	o := &office{faults: &world.Faults{}, places: make(chan place, size), keep: t.Cleanup}
 	door := shared.Door(t, o.faults)
 	o.open = func(t *testing.T) place {
-		at := newPlace(t)
+		at := place{shared.Namespace(t, world.Start{}), expect.Got(vcenter.Start())(t)}
+		o.keep(at.vcenter.Stop)
 		at.Through(t, door)
 		return at
 	}
@@ -99,7 +104,7 @@ func (o *office) live(t *testing.T, s scenario, at place, planned map[string]wor
 	o.faults.Begin(at.Name, planned)
 	gate := &world.Gate{}
 	door := front(at.vcenter.Owner(t), gate)
-	t.Cleanup(door.Close)
+	o.keep(door.Close)
 	at.SetCredentials(t, door.Credentials())
 	r := newRun(t, at, s.slow)
 	r.controllers = troubled{o.process, o.faults, at.Name, gate}
