@@ -130,9 +130,8 @@ func fields(of reflect.Type) []string {
 func check(files []string, takes bool) error {
 	wrong := 0
 	for _, file := range files {
-		err := checkFile(file)
-		fmt.Printf("%s: %v\n", file, err)
-		if (err == nil) != takes {
+		if err := checkFile(file); (err == nil) != takes {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", file, err)
 			wrong++
 		}
 	}
