@@ -45,6 +45,7 @@ var rooms = []room{
 	{folder: "internal/cloud/vsphere/clones", may: []string{"internal/cloud"}},
 	{folder: "internal/cloud/vsphere/inspect", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/vsphere/privileges"},
+	{folder: "internal/cloud/azure/arm", may: []string{"internal/cloud"}},
 	{folder: "internal/metrics"},
 	{folder: "internal/version"},
 	{folder: "internal/workload"},
@@ -78,15 +79,18 @@ var behind = map[string][]string{
 		"internal/cloud/vsphere/session", "internal/cloud/vsphere/places", "internal/cloud/vsphere/clones",
 		"internal/cloud/vsphere/inspect", "internal/cloud/vsphere/privileges",
 	},
+	"internal/cloud/azure": {"internal/cloud/azure/arm"},
 }
 
 // implementations are the clouds: only main.go and tests know them by name. A cloud may have rooms of its own.
 var implementations = []string{
-	"internal/cloud/vsphere", "internal/cloud/fake", "internal/cloud/cloudtest",
+	"internal/cloud/vsphere", "internal/cloud/azure", "internal/cloud/fake", "internal/cloud/cloudtest",
 }
 
 // pure rooms decide and do nothing: same input, same output, nothing waits.
-var pure = []string{"bootstrap"}
+var pure = []string{
+	"bootstrap", "internal/cloud/azure/arm",
+}
 
 // What a pure room must not import, by prefix, and of package time, what it must not call.
 var (
