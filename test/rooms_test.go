@@ -46,6 +46,7 @@ var rooms = []room{
 	{folder: "internal/cloud/vsphere/inspect", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/vsphere/privileges"},
 	{folder: "internal/cloud/azure/arm", may: []string{"internal/cloud"}},
+	{folder: "internal/cloud/azure/placement", may: []string{"api", "internal/cloud", "internal/cloud/azure/arm"}},
 	{folder: "internal/metrics"},
 	{folder: "internal/version"},
 	{folder: "internal/workload"},
@@ -79,7 +80,7 @@ var behind = map[string][]string{
 		"internal/cloud/vsphere/session", "internal/cloud/vsphere/places", "internal/cloud/vsphere/clones",
 		"internal/cloud/vsphere/inspect", "internal/cloud/vsphere/privileges",
 	},
-	"internal/cloud/azure": {"internal/cloud/azure/arm"},
+	"internal/cloud/azure": {"internal/cloud/azure/arm", "internal/cloud/azure/placement"},
 }
 
 // implementations are the clouds: only main.go and tests know them by name. A cloud may have rooms of its own.
@@ -89,7 +90,7 @@ var implementations = []string{
 
 // pure rooms decide and do nothing: same input, same output, nothing waits.
 var pure = []string{
-	"bootstrap", "internal/cloud/azure/arm",
+	"bootstrap", "internal/cloud/azure/arm", "internal/cloud/azure/placement",
 }
 
 // What a pure room must not import, by prefix, and of package time, what it must not call.
