@@ -47,6 +47,7 @@ var rooms = []room{
 	{folder: "internal/cloud/vsphere/privileges"},
 	{folder: "internal/cloud/azure/arm", may: []string{"internal/cloud"}},
 	{folder: "internal/cloud/azure/placement", may: []string{"api", "internal/cloud", "internal/cloud/azure/arm"}},
+	{folder: "internal/cloud/azure/fault", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/metrics"},
 	{folder: "internal/version"},
 	{folder: "internal/workload"},
@@ -80,7 +81,9 @@ var behind = map[string][]string{
 		"internal/cloud/vsphere/session", "internal/cloud/vsphere/places", "internal/cloud/vsphere/clones",
 		"internal/cloud/vsphere/inspect", "internal/cloud/vsphere/privileges",
 	},
-	"internal/cloud/azure": {"internal/cloud/azure/arm", "internal/cloud/azure/placement"},
+	"internal/cloud/azure": {
+		"internal/cloud/azure/arm", "internal/cloud/azure/placement", "internal/cloud/azure/fault",
+	},
 }
 
 // implementations are the clouds: only main.go and tests know them by name. A cloud may have rooms of its own.

@@ -127,7 +127,8 @@ func (c cluster) nodeSubnet(adapter int) (subnet, error) {
 			}
 		}
 	}
-	return subnet{}, c.lacks(fmt.Sprintf("networkInterfaces[%d].subnet.id", adapter), "networkSpec.subnets with the role node or cluster")
+	return subnet{}, c.lacks(fmt.Sprintf("networkInterfaces[%d].subnet.id", adapter),
+		"networkSpec.subnets with the role node or cluster")
 }
 
 func (c cluster) subnetOf(id string) subnet {
@@ -151,7 +152,8 @@ func (c cluster) lacks(ours, theirs string) error {
 	if c.name == "" {
 		return cloud.Missing("spec.azure." + ours)
 	}
-	return c.wait("has no spec.%s yet: wait until its provider has filled it in, or set spec.azure.%s in a new WindowsMachineTemplate",
+	return c.wait("has no spec.%s yet: wait until its provider has filled it in, or set spec.azure.%s in a new "+
+		"WindowsMachineTemplate",
 		theirs, ours)
 }
 

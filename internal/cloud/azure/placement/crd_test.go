@@ -22,7 +22,8 @@ const capz = "sigs.k8s.io/cluster-api-provider-azure@v1.26.0"
 // TestExamplesAreThoseOfCAPZ checks our examples as an API server with the real CRDs does: they are valid, and it knows all their
 // fields.
 func TestExamplesAreThoseOfCAPZ(t *testing.T) {
-	for example, plural := range map[string]string{"azurecluster": "azureclusters", "azureclusteridentity": "azureclusteridentities"} {
+	for example, plural := range map[string]string{"azurecluster": "azureclusters",
+		"azureclusteridentity": "azureclusteridentities"} {
 		of := capzSchema(t, plural)
 		object := blueObject(t, example).Object
 		validator, _, err := validation.NewSchemaValidator(of)

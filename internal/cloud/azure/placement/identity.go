@@ -66,8 +66,9 @@ func OwnSecret(by Asker, name string) Grant {
 // Own grants the manager's own identity to the namespaces for which it was started; nil is none.
 func Own(by Asker, allowed *Allowed) (Grant, error) {
 	if !allows(allowed, by) {
-		return Grant{}, deny(infrav1.CredentialsMissingReason, "the machine names no identity, and the manager may not use its own for "+
-			"namespace %s: set spec.azure.identityRef, or allow the namespace with the manager's flags", by.Namespace)
+		return Grant{}, deny(infrav1.CredentialsMissingReason,
+			"the machine names no identity, and the manager may not use its own for "+
+				"namespace %s: set spec.azure.identityRef, or allow the namespace with the manager's flags", by.Namespace)
 	}
 	return Grant{Proof: Manager}, nil
 }
@@ -81,8 +82,9 @@ func Use(by Asker, i Identity) (Grant, error) {
 	case i.BeingDeleted:
 		return Grant{}, deny(infrav1.CredentialsBeingDeletedReason, "AzureClusterIdentity %s is being deleted: create it again", name)
 	case !allows(i.Allowed, by):
-		return Grant{}, deny(infrav1.CredentialsMissingReason, "AzureClusterIdentity %s does not allow namespace %s: add the namespace to "+
-			"its spec.allowedNamespaces", name, by.Namespace)
+		return Grant{}, deny(infrav1.CredentialsMissingReason,
+			"AzureClusterIdentity %s does not allow namespace %s: add the namespace to "+
+				"its spec.allowedNamespaces", name, by.Namespace)
 	case i.ClientID == "" || i.TenantID == "":
 		return Grant{}, deny(infrav1.CredentialsMissingReason, "AzureClusterIdentity %s has no clientID or no tenantID: set both", name)
 	case i.CertPath != "" || i.CredsPath != "" || i.Type == "UserAssignedIdentityCredential":
@@ -111,16 +113,19 @@ func (i Identity) grant(name string) (Grant, error) {
 	case g.Proof.Ambient():
 		return g, nil
 	case i.SecretName == "":
-		return Grant{}, deny(infrav1.CredentialsMissingReason, "AzureClusterIdentity %s names no Secret: set spec.clientSecret.name", name)
+		return Grant{}, deny(infrav1.CredentialsMissingReason, "AzureClusterIdentity %s names no Secret: set spec.clientSecret.name",
+			name)
 	case i.SecretNamespace != "" && i.SecretNamespace != i.Namespace:
-		return Grant{}, deny(infrav1.CredentialsRejectedReason, "AzureClusterIdentity %s names a Secret in namespace %s: use a Secret in "+
-			"the identity's own namespace", name, cloud.Clean(i.SecretNamespace, 63))
+		return Grant{}, deny(infrav1.CredentialsRejectedReason,
+			"AzureClusterIdentity %s names a Secret in namespace %s: use a Secret in "+
+				"the identity's own namespace", name, cloud.Clean(i.SecretNamespace, 63))
 	}
 	g.SecretNamespace, g.SecretName = i.Namespace, i.SecretName
 	return g, nil
 }
 
-// At refuses to send an ambient proof to an endpoint that a user chose. chosen says whether the endpoint stands in the Secret that
+// At refuses to send an ambient proof to an endpoint that a user chose. chosen says whether the endpoint stands in the Secret
+// that
 // brings the proof, or anywhere else that a user writes.
 func (g Grant) At(chosen, withSecret bool) error {
 	if !chosen || withSecret && !g.Proof.Ambient() {

@@ -59,7 +59,8 @@ func Resolve(spec *infrav1.AzureVM, providerID string, azureCluster *unstructure
 func Home(providerID string) (arm.ID, error) {
 	vm, ok := arm.ReadProviderID(providerID)
 	if !ok {
-		return arm.ID{}, refuse("spec.providerID %q is not valid for Azure, which needs azure:/// and the ID of a VM with subscription, "+
+		return arm.ID{}, refuse("spec.providerID %q is not valid for Azure, which needs azure:/// and the ID of a VM with "+
+			"subscription, "+
 			"group and name in lower case: delete the Machine, no VM was made for it; in a new one leave the field out, because the "+
 			"controller sets it", cloud.Clean(providerID, 256))
 	}

@@ -43,8 +43,9 @@ func ReadIdentity(object *unstructured.Unstructured) (Identity, error) {
 		BeingDeleted: object.GetDeletionTimestamp() != nil,
 	}
 	if r.wrong != "" {
-		return Identity{}, deny(infrav1.CredentialsRejectedReason, "AzureClusterIdentity %s/%s has a value of another type than v1beta1 in %s: "+
-			"correct it", i.Namespace, i.Name, cloud.Clean(r.wrong, 64))
+		return Identity{}, deny(infrav1.CredentialsRejectedReason,
+			"AzureClusterIdentity %s/%s has a value of another type than v1beta1 in %s: "+
+				"correct it", i.Namespace, i.Name, cloud.Clean(r.wrong, 64))
 	}
 	return i, nil
 }
