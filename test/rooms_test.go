@@ -48,6 +48,9 @@ var rooms = []room{
 	{folder: "internal/cloud/azure/arm", may: []string{"internal/cloud"}},
 	{folder: "internal/cloud/azure/placement", may: []string{"api", "internal/cloud", "internal/cloud/azure/arm"}},
 	{folder: "internal/cloud/azure/fault", may: []string{"api", "internal/cloud"}},
+	{folder: "internal/cloud/azure/request", may: []string{
+		"api", "internal/cloud", "internal/cloud/azure/arm", "internal/cloud/azure/placement",
+	}},
 	{folder: "internal/metrics"},
 	{folder: "internal/version"},
 	{folder: "internal/workload"},
@@ -83,6 +86,7 @@ var behind = map[string][]string{
 	},
 	"internal/cloud/azure": {
 		"internal/cloud/azure/arm", "internal/cloud/azure/placement", "internal/cloud/azure/fault",
+		"internal/cloud/azure/request",
 	},
 }
 
@@ -94,6 +98,7 @@ var implementations = []string{
 // pure rooms decide and do nothing: same input, same output, nothing waits.
 var pure = []string{
 	"bootstrap", "internal/cloud/azure/arm", "internal/cloud/azure/placement",
+	"internal/cloud/azure/request",
 }
 
 // What a pure room must not import, by prefix, and of package time, what it must not call.
