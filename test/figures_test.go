@@ -61,6 +61,8 @@ var figures = map[string]string{
 	"internal/cloud/azure/fault.shortestWait":     "1s",
 	"internal/cloud/azure/fault.slowly":           "5m0s",
 	"internal/cloud/azure/fault.soon":             "15s",
+	"internal/cloud/azure/limiter.forgotten":      "2m0s",
+	"internal/cloud/azure/limiter.until":          "1s 1ms 1ms",
 	"internal/cloud/vsphere.firstPause":           "30s",
 	"internal/cloud/vsphere.firstSnapshot":        "1m0s",
 	"internal/cloud/vsphere.gatherTasks":          "1s",

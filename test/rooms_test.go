@@ -51,6 +51,7 @@ var rooms = []room{
 	{folder: "internal/cloud/azure/request", may: []string{
 		"api", "internal/cloud", "internal/cloud/azure/arm", "internal/cloud/azure/placement",
 	}},
+	{folder: "internal/cloud/azure/limiter"},
 	{folder: "internal/metrics"},
 	{folder: "internal/version"},
 	{folder: "internal/workload"},
@@ -86,7 +87,7 @@ var behind = map[string][]string{
 	},
 	"internal/cloud/azure": {
 		"internal/cloud/azure/arm", "internal/cloud/azure/placement", "internal/cloud/azure/fault",
-		"internal/cloud/azure/request",
+		"internal/cloud/azure/request", "internal/cloud/azure/limiter",
 	},
 }
 
