@@ -52,6 +52,9 @@ var rooms = []room{
 		"api", "internal/cloud", "internal/cloud/azure/arm", "internal/cloud/azure/placement",
 	}},
 	{folder: "internal/cloud/azure/limiter"},
+	{folder: "internal/cloud/azure/next", may: []string{
+		"api", "internal/cloud", "internal/cloud/azure/fault", "internal/cloud/azure/request",
+	}},
 	{folder: "internal/metrics"},
 	{folder: "internal/version"},
 	{folder: "internal/workload"},
@@ -87,7 +90,7 @@ var behind = map[string][]string{
 	},
 	"internal/cloud/azure": {
 		"internal/cloud/azure/arm", "internal/cloud/azure/placement", "internal/cloud/azure/fault",
-		"internal/cloud/azure/request", "internal/cloud/azure/limiter",
+		"internal/cloud/azure/request", "internal/cloud/azure/limiter", "internal/cloud/azure/next",
 	},
 }
 
@@ -99,7 +102,7 @@ var implementations = []string{
 // pure rooms decide and do nothing: same input, same output, nothing waits.
 var pure = []string{
 	"bootstrap", "internal/cloud/azure/arm", "internal/cloud/azure/placement",
-	"internal/cloud/azure/request",
+	"internal/cloud/azure/request", "internal/cloud/azure/next",
 }
 
 // What a pure room must not import, by prefix, and of package time, what it must not call.

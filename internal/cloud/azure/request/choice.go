@@ -6,8 +6,8 @@ type Choice struct {
 	Zone string
 }
 
-// Choices are all pairs of sizes and zones in the order in which they are tried: a size in all zones before the next size. Without
-// zones there is one choice for each size.
+// Choices are all pairs of sizes and zones in the order in which they are tried: a size in all zones before the next size.
+// Without zones there is one choice for each size.
 func Choices(sizes, zones []string) []Choice {
 	if len(zones) == 0 {
 		zones = []string{""}

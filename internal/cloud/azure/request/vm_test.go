@@ -123,7 +123,8 @@ func TestPassword(t *testing.T) {
 	if err != nil || len(one) < 12 || len(one) > 123 {
 		t.Errorf("%d characters, %v", len(one), err)
 	}
-	for name, is := range map[string]func(rune) bool{"small": unicode.IsLower, "capital": unicode.IsUpper, "digit": unicode.IsDigit} {
+	for name, is := range map[string]func(rune) bool{"small": unicode.IsLower, "capital": unicode.IsUpper,
+		"digit": unicode.IsDigit} {
 		if !strings.ContainsFunc(one, is) {
 			t.Errorf("%s has no %s letter", one, name)
 		}
