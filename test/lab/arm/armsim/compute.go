@@ -7,6 +7,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/compute"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/reply"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/rules"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/world"
 )
 
@@ -65,6 +66,10 @@ func (in *Inside) putVM(q *request) (*answer, *reply.Error) {
 	exists := in.World.Find(q.id) != nil
 	if q.Method == http.MethodPatch && !exists {
 		return nil, reply.ResourceNotFound(compute.VM, q.id.Name(), q.id.Group)
+	}
+	check := rules.Request{ID: q.id, Body: q.body, Version: q.Version, Create: !exists}
+	if refused := rules.CheckVM(check); refused != nil {
+		return nil, refused
 	}
 	a, refused := in.Compute.Put(compute.Request{
 		ID: q.id, Body: q.body, Version: q.Version, IfMatch: q.header.Get("If-Match"), IfNoneMatch: q.header.Get("If-None-Match"),

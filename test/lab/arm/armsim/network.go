@@ -7,6 +7,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/network"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/reply"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/rules"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/world"
 )
 
@@ -27,6 +28,10 @@ func (in *Inside) nic(q *request) (*answer, *reply.Error) {
 }
 
 func (in *Inside) putNIC(q *request) (*answer, *reply.Error) {
+	check := rules.Request{ID: q.id, Body: q.body, Version: q.Version, Create: in.World.Find(q.id) == nil}
+	if refused := rules.CheckNIC(check); refused != nil {
+		return nil, refused
+	}
 	created, op, refused := in.Network.Put(q.id, q.body)
 	if refused != nil {
 		return nil, refused
