@@ -124,9 +124,8 @@ func (i Identity) grant(name string) (Grant, error) {
 	return g, nil
 }
 
-// At refuses to send an ambient proof to an endpoint that a user chose. chosen says whether the endpoint stands in the Secret
-// that
-// brings the proof, or anywhere else that a user writes.
+// At refuses to send an ambient proof to an endpoint that a user chose. chosen says whether the endpoint stands in the
+// Secret that brings the proof, or anywhere else that a user writes.
 func (g Grant) At(chosen, withSecret bool) error {
 	if !chosen || withSecret && !g.Proof.Ambient() {
 		return nil
