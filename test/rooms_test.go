@@ -45,6 +45,16 @@ var rooms = []room{
 	{folder: "internal/cloud/vsphere/clones", may: []string{"internal/cloud"}},
 	{folder: "internal/cloud/vsphere/inspect", may: []string{"api", "internal/cloud"}},
 	{folder: "internal/cloud/vsphere/privileges"},
+	{folder: "internal/cloud/azure/arm", may: []string{"internal/cloud"}},
+	{folder: "internal/cloud/azure/placement", may: []string{"api", "internal/cloud", "internal/cloud/azure/arm"}},
+	{folder: "internal/cloud/azure/fault", may: []string{"api", "internal/cloud"}},
+	{folder: "internal/cloud/azure/request", may: []string{
+		"api", "internal/cloud", "internal/cloud/azure/arm", "internal/cloud/azure/placement",
+	}},
+	{folder: "internal/cloud/azure/limiter"},
+	{folder: "internal/cloud/azure/next", may: []string{
+		"api", "internal/cloud", "internal/cloud/azure/fault", "internal/cloud/azure/request",
+	}},
 	{folder: "internal/metrics"},
 	{folder: "internal/version"},
 	{folder: "internal/workload"},
@@ -78,15 +88,22 @@ var behind = map[string][]string{
 		"internal/cloud/vsphere/session", "internal/cloud/vsphere/places", "internal/cloud/vsphere/clones",
 		"internal/cloud/vsphere/inspect", "internal/cloud/vsphere/privileges",
 	},
+	"internal/cloud/azure": {
+		"internal/cloud/azure/arm", "internal/cloud/azure/placement", "internal/cloud/azure/fault",
+		"internal/cloud/azure/request", "internal/cloud/azure/limiter", "internal/cloud/azure/next",
+	},
 }
 
 // implementations are the clouds: only main.go and tests know them by name. A cloud may have rooms of its own.
 var implementations = []string{
-	"internal/cloud/vsphere", "internal/cloud/fake", "internal/cloud/cloudtest",
+	"internal/cloud/vsphere", "internal/cloud/azure", "internal/cloud/fake", "internal/cloud/cloudtest",
 }
 
 // pure rooms decide and do nothing: same input, same output, nothing waits.
-var pure = []string{"bootstrap"}
+var pure = []string{
+	"bootstrap", "internal/cloud/azure/arm", "internal/cloud/azure/placement",
+	"internal/cloud/azure/request", "internal/cloud/azure/next",
+}
 
 // What a pure room must not import, by prefix, and of package time, what it must not call.
 var (

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	goyaml "go.yaml.in/yaml/v2"
+	goyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 	"sigs.k8s.io/yaml"
 )
 

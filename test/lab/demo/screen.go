@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"strings"
 	"time"
 
-	"golang.org/x/term"
 	"sigs.k8s.io/cluster-api/util/conditions"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
@@ -30,10 +30,25 @@ type screen struct {
 
 func newScreen(out *os.File) *screen {
 	s := &screen{out: out, last: map[string]string{}}
-	if term.IsTerminal(int(out.Fd())) && os.Getenv("CI") == "" && os.Getenv("TERM") != "dumb" {
-		s.width, _, _ = term.GetSize(int(out.Fd()))
+	if os.Getenv("CI") == "" && os.Getenv("TERM") != "dumb" {
+		s.width = widthOf(out)
 	}
 	return s
+}
+
+// widthOf asks stty, which fails for what is not a terminal: 0 then.
+func widthOf(out *os.File) (width int) {
+	stty := exec.Command("stty", "size")
+	stty.Stdin = out
+	size, err := stty.Output()
+	if err != nil {
+		return 0
+	}
+	var height int
+	if _, err := fmt.Sscan(string(size), &height, &width); err != nil {
+		return 0
+	}
+	return width
 }
 
 func (s *screen) printf(format string, args ...any) { fmt.Fprintf(s.out, format, args...) }

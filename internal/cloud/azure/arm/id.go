@@ -1,0 +1,148 @@
+// Package arm knows how Azure writes names: resource IDs, the providerID of a Node, and tags. It asks nothing and remembers
+// nothing.
+//
+// Azure answers with IDs in another case than it was asked, so IDs are compared without it: use Same or Key, never ==.
+package arm
+
+import "strings"
+
+// ID is a resource ID: what Azure calls a VM, a subnet or a group. It keeps the case in which it was written.
+type ID struct {
+	Subscription string
+	Group        string
+	// Provider is the namespace, such as Microsoft.Compute; empty for the ID of a group.
+	Provider string
+	// Types and Names go together: a subnet has two of each, virtualNetworks NAME and subnets NAME.
+	Types []string
+	Names []string
+}
+
+// The types of resources that we make or name.
+const (
+	compute  = "Microsoft.Compute"
+	networks = "Microsoft.Network"
+)
+
+// GroupID is the ID of a resource group.
+func GroupID(subscription, group string) ID { return ID{Subscription: subscription, Group: group} }
+
+// VM is the ID of a VM in a group.
+func (g ID) VM(name string) ID { return g.child(compute, "virtualMachines", name) }
+
+// Disk is the ID of a disk in a group.
+func (g ID) Disk(name string) ID { return g.child(compute, "disks", name) }
+
+// Adapter is the ID of a network interface in a group.
+func (g ID) Adapter(name string) ID { return g.child(networks, "networkInterfaces", name) }
+
+// Subnet is the ID of a subnet of a virtual network in a group.
+func (g ID) Subnet(network, name string) ID {
+	return g.child(networks, "virtualNetworks", network).part("subnets", name)
+}
+
+// Pool is the ID of a backend pool of a load balancer in a group.
+func (g ID) Pool(balancer, name string) ID {
+	return g.child(networks, "loadBalancers", balancer).part("backendAddressPools", name)
+}
+
+func (g ID) child(provider, kind, name string) ID {
+	return ID{Subscription: g.Subscription, Group: g.Group, Provider: provider, Types: []string{kind}, Names: []string{name}}
+}
+
+func (g ID) part(kind, name string) ID {
+	g.Types, g.Names = append(g.Types, kind), append(g.Names, name)
+	return g
+}
+
+// String is the ID as Azure's documentation writes it.
+func (g ID) String() string {
+	text := "/subscriptions/" + g.Subscription + "/resourceGroups/" + g.Group
+	if g.Provider != "" {
+		text += "/providers/" + g.Provider
+	}
+	for i, kind := range g.Types {
+		text += "/" + kind + "/" + g.Names[i]
+	}
+	return text
+}
+
+// Key is equal for IDs of the same resource.
+func (g ID) Key() string { return strings.ToLower(g.String()) }
+
+// Parent is the resource group of a resource.
+func (g ID) Parent() ID { return GroupID(g.Subscription, g.Group) }
+
+// Name is the last of the names; for a group it is the group's.
+func (g ID) Name() string {
+	if len(g.Names) == 0 {
+		return g.Group
+	}
+	return g.Names[len(g.Names)-1]
+}
+
+// Is says whether the resource is of a type, such as Microsoft.Network/virtualNetworks/subnets.
+func (g ID) Is(kind string) bool {
+	return strings.EqualFold(strings.Join(append([]string{g.Provider}, g.Types...), "/"), kind)
+}
+
+// Same says whether two texts are IDs of the same resource.
+func Same(one, other string) bool {
+	return one != "" && strings.EqualFold(strings.TrimSuffix(one, "/"), strings.TrimSuffix(other, "/"))
+}
+
+// maxID is longer than all IDs that Azure gives.
+const maxID = 1024
+
+// Parse reads an ID of a group or of what is in one. Azure's own answers pass, in any case.
+func Parse(text string) (ID, bool) {
+	if len(text) > maxID {
+		return ID{}, false
+	}
+	parts := strings.Split(text, "/")
+	if len(parts) < 5 || parts[0] != "" || !strings.EqualFold(parts[1], "subscriptions") ||
+		!strings.EqualFold(parts[3], "resourceGroups") || !isUUID(parts[2]) || !isGroup(parts[4]) {
+		return ID{}, false
+	}
+	id, rest := GroupID(parts[2], parts[4]), parts[5:]
+	if len(rest) == 0 {
+		return id, true
+	}
+	if len(rest) < 4 || len(rest)%2 != 0 || !strings.EqualFold(rest[0], "providers") || !areNames(rest) {
+		return ID{}, false
+	}
+	id.Provider = rest[1]
+	for i := 2; i < len(rest); i += 2 {
+		id = id.part(rest[i], rest[i+1])
+	}
+	return id, true
+}
+
+func areNames(parts []string) bool {
+	for _, part := range parts {
+		if part == "" || part == "." || part == ".." || strings.ContainsFunc(part, notInName) {
+			return false
+		}
+	}
+	return true
+}
+
+func notInName(r rune) bool {
+	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.()", r))
+}
+
+func isGroup(name string) bool {
+	return len(name) <= 90 && areNames([]string{name}) && !strings.HasSuffix(name, ".")
+}
+
+func isUUID(text string) bool {
+	if len(text) != 36 {
+		return false
+	}
+	for i, r := range strings.ToLower(text) {
+		dash := i == 8 || i == 13 || i == 18 || i == 23
+		if dash != (r == '-') || !dash && !(r >= '0' && r <= '9' || r >= 'a' && r <= 'f') {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,132 @@
+package fault
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// Effect is what an error means for the machine or for others, besides its sentence.
+type Effect string
+
+// The effects of errors.
+const (
+	// None: only the request failed.
+	None Effect = ""
+	// Silences the class of calls in this subscription and region, for all machines.
+	Silences Effect = "Silences"
+	// ClosesFamily of sizes in the region, for all machines: the quota is used up.
+	ClosesFamily Effect = "ClosesFamily"
+	// ClosesSize in the zone, or in the region without zones, for all machines: there is no capacity for it now.
+	ClosesSize Effect = "ClosesSize"
+	// Taken: a VM of the name exists. Look whose it is.
+	Taken Effect = "Taken"
+	// Gone: the thing that was asked for does not exist, as far as this front end knows.
+	Gone Effect = "Gone"
+	// GroupGone: the resource group does not exist. This says nothing about a VM of a living machine.
+	GroupGone Effect = "GroupGone"
+	// Guest: the guest did not start in time, or said that it failed. The VM stays as it is.
+	Guest Effect = "Guest"
+	// Inline: the cloud does not know network adapters in the request for a VM.
+	Inline Effect = "Inline"
+)
+
+// Verdict is what an error means.
+type Verdict struct {
+	Effect Effect
+	// Error is for the caller. Its After is when to try again.
+	Error *cloud.Error
+}
+
+// Another says that another size or zone may be tried, once the failed VM is gone.
+func (v Verdict) Another() bool { return v.Effect == ClosesFamily || v.Effect == ClosesSize }
+
+// Judge says what an error means. The first row that fits counts.
+func Judge(a Answer) Verdict {
+	codes, texts := a.codes(), a.texts()
+	for _, r := range rows {
+		if r.fits(a.Status, codes, texts) {
+			return r.verdict(a)
+		}
+	}
+	switch {
+	case a.Status >= http.StatusInternalServerError:
+		return fallback[http.StatusInternalServerError].verdict(a)
+	case a.Status == 0:
+		return fallback[0].verdict(a)
+	}
+	return fallback[http.StatusBadRequest].verdict(a)
+}
+
+// row is a line of the table. What it leaves out fits all.
+type row struct {
+	status int
+	codes  []string // in lower case
+	text   *regexp.Regexp
+
+	kind   cloud.Kind
+	reason string
+	after  time.Duration
+	effect Effect
+	say    string // what to do; the beginning of the sentence quotes Azure
+}
+
+func (r row) fits(status int, codes []string, texts string) bool {
+	if r.status != 0 && r.status != status {
+		return false
+	}
+	if r.codes != nil && !slices.ContainsFunc(codes, func(code string) bool { return slices.Contains(r.codes, code) }) {
+		return false
+	}
+	return r.text == nil || r.text.MatchString(texts)
+}
+
+func (r row) verdict(a Answer) Verdict {
+	err := cloud.Errorf(r.kind, r.reason, "%s: %s", quote(a), r.say)
+	err.After = max(r.after, a.RetryAfter)
+	if action := missingAction(a); action != "" && r.reason == infrav1.CredentialsRejectedReason {
+		err.Message = "Azure refuses the action " + action + ": give the identity the right to it, as docs/azure.md lists"
+	}
+	return Verdict{Effect: r.effect, Error: err}
+}
+
+// Bounds of texts that are not ours.
+const (
+	maxCode   = 64
+	maxTold   = 256
+	maxAction = 128
+)
+
+var (
+	// What changes from one answer to the next would make each of them a new sentence: times, ids of requests, and long numbers.
+	varying = regexp.MustCompile(`(?i)(\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b)|` +
+		`(\d{4}-\d\d-\d\dT[\d:.]+Z?)|'?\d+'? seconds?|\b\d+ms\b`)
+	actions = regexp.MustCompile(`perform action(?:\(s\))? '([A-Za-z0-9./*-]+)'`)
+)
+
+// quote is what Azure said, fit to be shown: the same for each try.
+func quote(a Answer) string {
+	code := cloud.Clean(a.Code, maxCode)
+	told := strings.TrimSpace(cloud.Clean(varying.ReplaceAllString(a.Message, "..."), maxTold))
+	switch {
+	case code == "":
+		return "Azure answers in an unexpected way (" + http.StatusText(a.Status) + ")"
+	case told == "":
+		return "Azure says " + code
+	}
+	return "Azure says " + code + " (" + told + ")"
+}
+
+// missingAction is the right that Azure misses: the last one that it names, because the first is the one that was used.
+func missingAction(a Answer) string {
+	found := actions.FindAllStringSubmatch(a.Message, -1)
+	if len(found) == 0 {
+		return ""
+	}
+	return cloud.Clean(found[len(found)-1][1], maxAction)
+}

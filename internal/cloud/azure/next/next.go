@@ -1,0 +1,239 @@
+// Package next decides what to do for a machine in Azure, from what is known to the next step. It is the only code that does.
+//
+// Azure's lists and looks lag behind: a new VM may be missing in them for minutes, and a removed one may linger. So that a VM is
+// there is believed at once, and that it is not there only after two looks, long after our own request.
+package next
+
+import (
+	"time"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
+)
+
+// Goal is what the caller wants of a machine's VM.
+type Goal string
+
+// The goals.
+const (
+	Report  Goal = "a report"
+	Running Goal = "running"
+	Gone    Goal = "gone"
+)
+
+// Act is what comes next; none means that the caller gets the answer.
+type Act string
+
+// The acts. All but Create, Remove and Sweep only read.
+const (
+	List   Act = "list the VMs" // the list that all machines of the group share
+	Look   Act = "look at the VM"
+	View   Act = "ask why the VM failed"
+	Create Act = "create the VM"
+	Remove Act = "remove the VM"
+	Sweep  Act = "remove what a deletion left"
+)
+
+// Step is what comes next, or the answer to the caller.
+type Step struct {
+	Act    Act
+	Choice request.Choice // for Create
+	ID     string         // for Sweep
+	VM     cloud.VM
+	Err    error
+}
+
+// How long Azure may take to show what it accepted, and between two looks that prove something.
+const (
+	lag       = 10 * time.Minute
+	apart     = 30 * time.Second
+	again     = 2 * time.Minute // after an accepted deletion whose VM is still there
+	remnant   = 10 * time.Minute
+	groupGone = 10 * time.Minute
+)
+
+// Decide says what comes next. The first case that holds counts.
+func Decide(m cloud.Machine, s Survey, want Goal) Step {
+	switch {
+	case m.Spec.Azure == nil:
+		return missing(want)
+	case s.Listed.IsZero() && s.Seen == nil:
+		return Step{Act: List}
+	case want == Gone:
+		return toRemove(m, s)
+	case s.Seen != nil && !s.Seen.Ours && want == Running:
+		return fail(nameTaken(m))
+	case s.Seen != nil && s.Seen.Ours:
+		return withVM(m, s, want)
+	case s.aboutToShow():
+		return await("Azure has accepted the VM and does not show it yet")
+	case s.wasThere(m) && !s.proven():
+		return s.look("looking whether the VM exists")
+	case want == Report || m.Settled:
+		return fail(cloud.ErrNotFound)
+	}
+	return toMake(s)
+}
+
+func missing(want Goal) Step {
+	if want == Gone {
+		return fail(cloud.ErrNotFound)
+	}
+	return fail(cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason,
+		"spec.azure is missing: add it to say where and how to make the VM"))
+}
+
+// withVM tells of a VM. One that Azure could not place never ran, so it is removed to try elsewhere; any other is left alone.
+func withVM(m cloud.Machine, s Survey, want Goal) Step {
+	vm := s.Seen
+	switch {
+	case vm.State == Deleting:
+		return await("Azure is removing the VM")
+	case vm.State == Failed && s.View == nil:
+		return Step{Act: View}
+	case vm.State == Failed && s.View.Another() && s.neverRan():
+		if want == Running && !m.Settled {
+			return s.remove()
+		}
+		return fail(s.View.Error)
+	case vm.Power == On:
+		return tell(vm, cloud.Running, s.complaint())
+	case vm.Power == Deallocated:
+		return tell(vm, cloud.Stopped, "the VM is deallocated: start it, or delete the Machine to get another one")
+	case vm.Power == Stopped:
+		return tell(vm, cloud.Stopped, "the VM is stopped: start it, or delete the Machine to get another one")
+	case vm.State == Failed:
+		return fail(s.View.Error)
+	case vm.State == Creating:
+		return tell(vm, cloud.Creating, "Azure is making the VM")
+	}
+	return tell(vm, cloud.Creating, "Azure does not say whether the VM runs")
+}
+
+// neverRan says that our own request made the VM and that it did not start since.
+func (s Survey) neverRan() bool { return s.Put.Answer == Accepted && !s.Ran && s.Seen.Power != On }
+
+// complaint is what is wrong with a VM that runs.
+func (s Survey) complaint() string {
+	if s.Seen.State == Failed && s.View != nil {
+		return s.View.Error.Message
+	}
+	return ""
+}
+
+// toMake sends a request. It says that no VM of the name may exist, so that one too many is refused.
+func toMake(s Survey) Step {
+	switch {
+	case s.Put.Took && s.Looked.Before(s.Put.At):
+		return Step{Act: Look}
+	case s.Put.Answer == Refused && s.Now.Before(s.Put.NotBefore):
+		return fail(s.Put.Err)
+	case s.Choice == nil && s.Closed != nil:
+		return fail(s.Closed)
+	case s.Choice == nil:
+		return await("waiting until a size and zone are open")
+	}
+	return Step{Act: Create, Choice: *s.Choice, VM: await("Azure is making the VM").VM}
+}
+
+// toRemove makes sure that there is no VM, that none can appear, and that nothing of one is left.
+func toRemove(m cloud.Machine, s Survey) Step {
+	switch {
+	case s.GroupMissed.Times >= 3 && s.GroupMissed.Last.Sub(s.GroupMissed.First) >= groupGone:
+		return fail(cloud.ErrNotFound)
+	case s.Seen != nil && s.Seen.Ours:
+		return s.remove()
+	case s.Seen == nil && s.Put.Answer == Accepted && !s.Counts(m, s.Now): // nothing but our VM can have the name
+		return s.remove()
+	case s.mayExist(m) && !s.proven():
+		return s.look("waiting until Azure has removed the VM")
+	case s.Left != nil && s.Now.Sub(s.Left.Since) < remnant:
+		return await("waiting until Azure has removed the disk and adapters of the VM")
+	case s.Left != nil:
+		return Step{Act: Sweep, ID: s.Left.ID, VM: await("removing what is left of the VM").VM}
+	}
+	return fail(cloud.ErrNotFound)
+}
+
+// remove deletes the VM, again only after a while. A VM that Azure does not show yet is deleted, too.
+func (s Survey) remove() Step {
+	told := await("Azure is removing the VM")
+	pause := again
+	if s.Delete.Err != nil {
+		pause = max(s.Delete.Err.After, apart)
+	}
+	switch recent := !s.Delete.At.IsZero() && s.Now.Sub(s.Delete.At) < pause; {
+	case s.Seen != nil && s.Seen.State == Deleting && s.Delete.Accepted:
+		return told
+	case recent && s.Delete.Err != nil:
+		return fail(s.Delete.Err)
+	case recent:
+		return told
+	}
+	told.Act = Remove
+	return told
+}
+
+// look looks at the VM by its ID, not more often than proves something.
+func (s Survey) look(meanwhile string) Step {
+	if !s.Looked.IsZero() && s.Now.Sub(s.Looked) < apart {
+		return await(meanwhile)
+	}
+	return Step{Act: Look, VM: await(meanwhile).VM}
+}
+
+// aboutToShow says that Azure accepted our request and may not show the VM yet.
+func (s Survey) aboutToShow() bool {
+	return s.Put.Answer == Accepted && s.Now.Before(s.Put.At.Add(lag)) && !s.removedSince(s.Put.At)
+}
+
+// wasThere says that there was a VM, or may have been.
+func (s Survey) wasThere(m cloud.Machine) bool { return m.Existed || s.Put.Answer == Accepted }
+
+// mayExist says that a request for the VM may have been accepted, by this process or an earlier one.
+func (s Survey) mayExist(m cloud.Machine) bool {
+	return s.wasThere(m) || s.earlier(m) || s.Put.Answer == Lost || s.Put.Took
+}
+
+// earlier says that an earlier process may have sent a request.
+func (s Survey) earlier(m cloud.Machine) bool { return !m.Created.After(s.Opened) }
+
+// Counts says that a look at this time proves something if it finds no VM: Azure shows by then what it accepted, or has accepted
+// a deletion since.
+func (s Survey) Counts(m cloud.Machine, at time.Time) bool {
+	last := s.Put.At
+	if last.IsZero() && s.earlier(m) {
+		last = s.Opened
+	}
+	return last.IsZero() || s.removedSince(last) || !at.Before(last.Add(lag))
+}
+
+// proven says that the VM does not exist: two looks that count, apart, or another VM that has the name.
+func (s Survey) proven() bool {
+	if s.Seen != nil && !s.Seen.Ours && s.Put.Answer != Accepted {
+		return true
+	}
+	return s.Missed.Times >= 2 && s.Missed.Last.Sub(s.Missed.First) >= apart
+}
+
+// removedSince says that Azure accepted a deletion after a request.
+func (s Survey) removedSince(request time.Time) bool {
+	return s.Delete.Accepted && s.Delete.At.After(request)
+}
+
+func fail(err error) Step { return Step{Err: err} }
+
+func await(detail string) Step { return Step{VM: cloud.VM{State: cloud.Creating, Detail: detail}} }
+
+func tell(of *Sight, state cloud.State, detail string) Step {
+	vm := of.VM
+	vm.State, vm.Detail = state, detail
+	return Step{VM: vm}
+}
+
+func nameTaken(m cloud.Machine) error {
+	return cloud.Errorf(cloud.Invalid, infrav1.NameTakenReason,
+		"the resource group already has a VM named %q that does not belong to this machine: remove it, or delete the Machine so that "+
+			"a new one gets another name", m.Name)
+}

@@ -1,0 +1,277 @@
+package next
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
+)
+
+// fact is something that a survey may hold.
+type fact func(*cloud.Machine, *Survey)
+
+var (
+	noon     = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	firstTry = request.Choice{Size: "D2"}
+	errPut   = cloud.Errorf(cloud.Exhausted, "Quota", "the quota is used up")
+	errShut  = cloud.Errorf(cloud.Exhausted, "Closed", "all sizes are closed")
+	errGone  = cloud.Errorf(cloud.Denied, "Locked", "the group is locked")
+)
+
+func ago(d time.Duration) time.Time { return noon.Add(-d) }
+
+// Facts about the machine. Without one it was made after this process began.
+func existed(m *cloud.Machine, _ *Survey)     { m.Existed = true }
+func settled(m *cloud.Machine, _ *Survey)     { m.Settled = true }
+func noSpec(m *cloud.Machine, _ *Survey)      { m.Spec.Azure = nil }
+func older(m *cloud.Machine, s *Survey)       { m.Created = s.Opened.Add(-time.Hour) }
+func justOpened(m *cloud.Machine, s *Survey)  { s.Opened = ago(time.Minute); older(m, s) }
+func unlisted(_ *cloud.Machine, s *Survey)    { s.Listed = time.Time{} }
+func stranger(_ *cloud.Machine, s *Survey)    { s.Seen = &Sight{State: Succeeded, Power: On} }
+func ran(_ *cloud.Machine, s *Survey)         { s.Ran = true }
+func closed(_ *cloud.Machine, s *Survey)      { s.Choice, s.Closed = nil, errShut }
+func deleteFails(_ *cloud.Machine, s *Survey) { s.Delete = Delete{At: ago(time.Second), Err: errGone} }
+func taken(_ *cloud.Machine, s *Survey) {
+	s.Put = Put{At: ago(time.Second), Answer: Refused, Took: true}
+}
+
+func vm(state ProvisioningState, power Power) fact {
+	return func(_ *cloud.Machine, s *Survey) { s.Seen = &Sight{Ours: true, State: state, Power: power} }
+}
+
+func put(answer Answer, since time.Duration) fact {
+	return func(_ *cloud.Machine, s *Survey) { s.Put = Put{At: ago(since), Answer: answer} }
+}
+
+func refusedUntil(d time.Duration) fact {
+	return func(_ *cloud.Machine, s *Survey) {
+		s.Put = Put{At: ago(time.Minute), Answer: Refused, Err: errPut, NotBefore: noon.Add(d)}
+	}
+}
+
+func deleted(accepted bool, since time.Duration) fact {
+	return func(_ *cloud.Machine, s *Survey) { s.Delete = Delete{At: ago(since), Accepted: accepted} }
+}
+
+func because(code string) fact {
+	return func(_ *cloud.Machine, s *Survey) {
+		verdict := fault.Judge(fault.Answer{Code: code})
+		s.View = &verdict
+	}
+}
+
+func looked(since time.Duration) fact {
+	return func(_ *cloud.Machine, s *Survey) { s.Looked = ago(since) }
+}
+
+// missed: looks that count found nothing; the last was just now.
+func missed(times int, over time.Duration) fact {
+	return func(_ *cloud.Machine, s *Survey) {
+		s.Missed, s.Looked = Missed{Times: times, First: ago(over), Last: noon}, noon
+	}
+}
+
+func noGroup(times int, over time.Duration) fact {
+	return func(_ *cloud.Machine, s *Survey) { s.GroupMissed = Missed{Times: times, First: ago(over), Last: noon} }
+}
+
+func left(since time.Duration) fact {
+	return func(_ *cloud.Machine, s *Survey) { s.Left = &Remnant{ID: "nic", Since: ago(since)} }
+}
+
+func TestDecide(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		want  Goal
+		facts []fact
+		act   Act
+		state cloud.State
+		err   error // ErrNotFound, one of ours, or errAny
+	}{
+		{name: "nothing is known: all machines wait for one list", want: Running, facts: []fact{unlisted}, act: List},
+		{name: "a report, too", want: Report, facts: []fact{unlisted}, act: List},
+		{name: "a deletion, too", want: Gone, facts: []fact{unlisted}, act: List},
+		{name: "a new machine gets its VM without a look", want: Running, act: Create},
+		{name: "a machine of an earlier process, too: the request says that no VM may exist", want: Running, facts: []fact{older},
+			act: Create},
+		{name: "an answer was lost: the request is repeated, for the same reason", want: Running, facts: []fact{put(Lost, time.Minute)},
+			act: Create},
+		{name: "a report makes nothing", want: Report, err: cloud.ErrNotFound},
+		{name: "a settled machine gets no VM", want: Running, facts: []fact{settled}, err: cloud.ErrNotFound},
+		{name: "no part of the spec is ours", want: Running, facts: []fact{noSpec}, err: errAny},
+		{name: "no part of the spec is ours, and it goes", want: Gone, facts: []fact{noSpec}, err: cloud.ErrNotFound},
+
+		{name: "accepted, and not in the list yet", want: Running, facts: []fact{put(Accepted, 9*time.Minute)}},
+		{name: "accepted long ago, and not in the list: look", want: Running, facts: []fact{put(Accepted, 11*time.Minute)}, act: Look},
+		{name: "one look proves nothing", want: Running, facts: []fact{put(Accepted, 11*time.Minute), missed(1, 0)}},
+		{name: "two looks at once prove nothing", want: Running, facts: []fact{put(Accepted, 11*time.Minute), missed(2, time.Second)}},
+		{name: "two looks apart: the VM vanished", want: Report, facts: []fact{existed, missed(2, time.Minute)},
+			err: cloud.ErrNotFound},
+		{name: "a VM that was there is looked for before it is said to be gone", want: Report, facts: []fact{existed}, act: Look},
+
+		{name: "refused: not before its time", want: Running, facts: []fact{refusedUntil(time.Second)}, err: errPut},
+		{name: "refused: again in time", want: Running, facts: []fact{refusedUntil(0)}, act: Create},
+		{name: "all sizes are closed", want: Running, facts: []fact{closed}, err: errShut},
+		{name: "no choice, and no reason", want: Running, facts: []fact{func(_ *cloud.Machine, s *Survey) { s.Choice = nil }}},
+		{name: "the name is taken: look whose VM it is", want: Running, facts: []fact{taken}, act: Look},
+		{name: "the name is taken, but the VM does not show: again", want: Running, facts: []fact{taken, looked(0)}, act: Create},
+		{name: "the name is taken by a stranger", want: Running, facts: []fact{taken, stranger}, err: errAny},
+		{name: "a stranger is not reported", want: Report, facts: []fact{stranger}, err: cloud.ErrNotFound},
+		{name: "a stranger is not removed", want: Gone, facts: []fact{stranger}, err: cloud.ErrNotFound},
+
+		{name: "being made", want: Running, facts: []fact{vm(Creating, "")}},
+		{name: "it runs before Azure is done", want: Running, facts: []fact{vm(Creating, On)}, state: cloud.Running},
+		{name: "it runs", want: Report, facts: []fact{vm(Succeeded, On)}, state: cloud.Running},
+		{name: "done does not mean that it runs", want: Report, facts: []fact{vm(Succeeded, "")}},
+		{name: "evicted", want: Running, facts: []fact{vm(Succeeded, Deallocated)}, state: cloud.Stopped},
+		{name: "stopped by a person", want: Running, facts: []fact{vm(Succeeded, Stopped)}, state: cloud.Stopped},
+		{name: "a deletion that is not ours", want: Running, facts: []fact{vm(Deleting, On)}},
+		{name: "failed: ask why, once", want: Running, facts: []fact{vm(Failed, "")}, act: View},
+		{name: "failed for good", want: Running, facts: []fact{vm(Failed, ""), because("InternalExecutionError")}, err: errAny},
+		{name: "failed, but it runs: the guest may still come", want: Running,
+			facts: []fact{vm(Failed, On), because("OSProvisioningTimedOut")}, state: cloud.Running},
+		{name: "no room for it: it is removed, to try elsewhere", want: Running,
+			facts: []fact{put(Accepted, time.Minute), vm(Failed, ""), because("AllocationFailed")}, act: Remove},
+		{name: "no room for it: a report removes nothing", want: Report,
+			facts: []fact{put(Accepted, time.Minute), vm(Failed, ""), because("AllocationFailed")}, err: errAny},
+		{name: "no room for a VM that ran: it is left alone", want: Running,
+			facts: []fact{put(Accepted, time.Minute), ran, vm(Failed, Deallocated), because("AllocationFailed")}, state: cloud.Stopped},
+		{name: "no room for a VM of an earlier process: it may have run", want: Running,
+			facts: []fact{vm(Failed, ""), because("AllocationFailed")}, err: errAny},
+		{name: "the next size waits until the failed VM is gone", want: Running,
+			facts: []fact{put(Accepted, time.Minute), deleted(true, time.Second), vm(Deleting, "")}},
+		{name: "the failed VM does not show any more, which proves nothing", want: Running,
+			facts: []fact{put(Accepted, time.Minute), deleted(true, time.Second)}, act: Look},
+		{name: "the failed VM is gone: the next size", want: Running,
+			facts: []fact{put(Accepted, 2*time.Minute), deleted(true, time.Minute), missed(2, time.Minute)}, act: Create},
+
+		{name: "remove what is there", want: Gone, facts: []fact{vm(Succeeded, On)}, act: Remove},
+		{name: "one deletion is enough", want: Gone, facts: []fact{vm(Succeeded, On), deleted(true, time.Minute)}},
+		{name: "Azure is at it", want: Gone, facts: []fact{vm(Deleting, On), deleted(true, time.Hour)}},
+		{name: "it is still there: again", want: Gone, facts: []fact{vm(Succeeded, On), deleted(true, 3*time.Minute)}, act: Remove},
+		{name: "the deletion was refused", want: Gone, facts: []fact{vm(Succeeded, On), deleteFails}, err: errGone},
+		{name: "a VM that Azure does not show yet is removed", want: Gone, facts: []fact{put(Accepted, time.Minute)}, act: Remove},
+		{name: "one that may be a stranger's is looked at first", want: Gone, facts: []fact{put(Lost, time.Minute)}, act: Look},
+		{name: "a stranger that an earlier process may have met is not removed", want: Gone, facts: []fact{justOpened, stranger},
+			err: cloud.ErrNotFound},
+		{name: "a stranger took the name of a VM that was there", want: Report, facts: []fact{existed, stranger},
+			err: cloud.ErrNotFound},
+		{name: "a deletion that found nothing proves nothing so early", want: Gone,
+			facts: []fact{put(Accepted, 5*time.Minute), deleted(false, 3*time.Minute)}, act: Remove},
+		{name: "an accepted one lets us look", want: Gone, facts: []fact{put(Accepted, 5*time.Minute), deleted(true, time.Minute)},
+			act: Look},
+		{name: "looked once", want: Gone, facts: []fact{put(Accepted, 5*time.Minute), deleted(true, time.Minute), missed(1, 0)}},
+		{name: "looked twice", want: Gone, facts: []fact{put(Accepted, 5*time.Minute), deleted(true, time.Minute), missed(2, apart)},
+			err: cloud.ErrNotFound},
+		{name: "a machine that never sent a request blocks nothing", want: Gone, err: cloud.ErrNotFound},
+		{name: "nor does one whose request was refused", want: Gone, facts: []fact{refusedUntil(time.Hour)}, err: cloud.ErrNotFound},
+		{name: "an earlier process may have sent one a moment ago", want: Gone, facts: []fact{justOpened}, act: Look},
+		{name: "an earlier process may have sent one long ago", want: Gone, facts: []fact{older}, act: Look},
+		{name: "it had not", want: Gone, facts: []fact{older, missed(2, time.Minute)}, err: cloud.ErrNotFound},
+		{name: "a list that fails is not a group that is gone", want: Gone, facts: []fact{older, noGroup(2, time.Hour)}, act: Look},
+		{name: "three times at once is not, either", want: Gone, facts: []fact{older, noGroup(3, time.Minute)}, act: Look},
+		{name: "the group is gone, and its VMs with it", want: Gone, facts: []fact{existed, noGroup(3, groupGone)},
+			err: cloud.ErrNotFound},
+		{name: "but a living machine does not believe it", want: Report, facts: []fact{existed, noGroup(3, groupGone)}, act: Look},
+		{name: "Azure may still remove the adapter", want: Gone, facts: []fact{left(time.Minute)}},
+		{name: "it has not", want: Gone, facts: []fact{left(remnant)}, act: Sweep},
+		{name: "nothing is swept while the VM may be there", want: Gone, facts: []fact{existed, older, left(remnant)}, act: Look},
+	} {
+		m := cloud.Machine{Identity: cloud.Identity{Name: "win-1"}, Created: ago(time.Hour),
+			Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}}}
+		s := Survey{Now: noon, Opened: ago(24 * time.Hour), Listed: ago(time.Second), Choice: &firstTry}
+		for _, f := range test.facts {
+			f(&m, &s)
+		}
+		got := Decide(m, s, test.want)
+		if got.Act != test.act || got.VM.State != test.state || !wanted(got.Err, test.err) {
+			t.Errorf("%s: got %+v, want %q %q %v", test.name, got, test.act, test.state, test.err)
+		}
+		if got.Act == "" && got.Err == nil && got.VM.State != cloud.Running && got.VM.Detail == "" {
+			t.Errorf("%s: a wait without a sentence", test.name)
+		}
+	}
+}
+
+// errAny stands for any error that is not ErrNotFound.
+var errAny = errors.New("any")
+
+func wanted(got, want error) bool {
+	if want == errAny { //nolint:errorlint // because it is a sign in a table
+		return got != nil && !errors.Is(got, cloud.ErrNotFound)
+	}
+	return errors.Is(got, want)
+}
+
+// TestEverySurvey goes through all combinations of what may be known and holds the answers to the promises of the seam.
+func TestEverySurvey(t *testing.T) {
+	var seen []fact
+	for _, state := range []ProvisioningState{Creating, Succeeded, Failed, Deleting} {
+		for _, power := range []Power{"", On, Stopped, Deallocated} {
+			seen = append(seen, vm(state, power))
+		}
+	}
+	nothing := func(*cloud.Machine, *Survey) {}
+	seen = append(seen, nothing, stranger, unlisted)
+	groups := [][]fact{
+		seen,
+		{nothing, existed}, {nothing, settled}, {nothing, older, justOpened}, {nothing, ran},
+		{nothing, put(Accepted, time.Minute), put(Accepted, time.Hour), put(Lost, time.Minute), refusedUntil(time.Hour), taken},
+		{nothing, deleted(true, time.Second), deleted(false, time.Second), deleted(true, time.Hour), deleteFails},
+		{nothing, missed(1, 0), missed(2, time.Minute)}, {nothing, because("AllocationFailed"), because("OSProvisioningTimedOut")},
+		{nothing, left(time.Hour)}, {nothing, closed},
+	}
+	count := 0
+	var all func(m cloud.Machine, s Survey, rest [][]fact)
+	all = func(m cloud.Machine, s Survey, rest [][]fact) {
+		if len(rest) > 0 {
+			for _, f := range rest[0] {
+				m, s := m, s
+				f(&m, &s)
+				all(m, s, rest[1:])
+			}
+			return
+		}
+		for _, want := range []Goal{Report, Running, Gone} {
+			count++
+			if wrong := broken(m, s, want, Decide(m, s, want)); wrong != "" {
+				t.Fatalf("%s: %s\n%+v\n%+v\nseen %+v", want, wrong, m, s, s.Seen)
+			}
+		}
+	}
+	m := cloud.Machine{Created: ago(time.Hour), Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}}}
+	all(m, Survey{Now: noon, Opened: ago(24 * time.Hour), Listed: ago(time.Second), Choice: &firstTry}, groups)
+	t.Logf("%d surveys", count)
+}
+
+// broken says which promise a step breaks, or nothing.
+func broken(m cloud.Machine, s Survey, want Goal, step Step) string {
+	ours := s.Seen != nil && s.Seen.Ours
+	writes := step.Act == Create || step.Act == Remove || step.Act == Sweep
+	switch {
+	case want == Report && writes:
+		return "a report changes something"
+	case step.Act == Create && (s.Seen != nil || m.Settled || want != Running || s.Choice == nil):
+		return "a VM too many"
+	case step.Act == Create && (s.aboutToShow() || m.Existed && !s.proven()):
+		return "a VM while the old one may exist"
+	case step.Act == Remove && want == Running && (!ours || s.Ran || s.Seen.State != Failed || m.Settled):
+		return "a VM is removed that the caller wants to run"
+	case step.Act == Remove && !ours && (s.Seen != nil || s.Put.Answer != Accepted):
+		return "a VM is removed that may be a stranger's"
+	case step.Act == Sweep && (ours || want != Gone):
+		return "something of a VM that exists is swept"
+	case want == Gone && errors.Is(step.Err, cloud.ErrNotFound) && (ours || s.Left != nil):
+		return "gone, although something is there"
+	case want == Gone && errors.Is(step.Err, cloud.ErrNotFound) && s.mayExist(m) && !s.proven():
+		return "gone without proof"
+	case step.Act == "" && step.Err == nil && !ours && step.VM.State != cloud.Creating:
+		return fmt.Sprintf("a VM that is not there is %s", step.VM.State)
+	}
+	return ""
+}

@@ -1,0 +1,111 @@
+package next
+
+import (
+	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/fault"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/request"
+)
+
+// Survey is what a decision is made from: what this process remembers of a machine, and what Azure has said since.
+type Survey struct {
+	Now time.Time
+	// Opened is when this process, or its account, began. An earlier one may have sent requests until then.
+	Opened time.Time
+	// Listed is when the last list of the group's VMs began; zero if there is none yet. Lists are positive evidence only.
+	Listed time.Time
+
+	// Seen is the VM of the machine's name, from a list or a look, the later of the two; nil if neither has it.
+	Seen *Sight
+	// Ran says that the VM was ever seen running.
+	Ran bool
+	// Looked is when we last looked at the VM by its ID, whatever came of it.
+	Looked time.Time
+	// Missed are the looks that Azure answered with 404 since the VM was last seen; only those that Counts.
+	Missed Missed
+	// View is why the VM failed, once Azure was asked; nil before.
+	View *fault.Verdict
+
+	Put    Put
+	Delete Delete
+
+	// Left is the oldest adapter or disk with the machine's mark that no VM uses; nil if the lists have none.
+	Left *Remnant
+	// GroupMissed are the answers that the group does not exist, while the subscription answers.
+	GroupMissed Missed
+
+	// Choice is the next size and zone that is open; nil if all are closed. Closed is why.
+	Choice *request.Choice
+	Closed *cloud.Error
+}
+
+// Sight is a VM as Azure shows it.
+type Sight struct {
+	// Ours says that it has the machine's mark.
+	Ours  bool
+	State ProvisioningState
+	Power Power
+	VM    cloud.VM // what is told of it besides state and detail
+}
+
+// ProvisioningState is how far Azure is with a VM.
+type ProvisioningState string
+
+// The states that decide. Updating and what is not known are treated as Succeeded.
+const (
+	Creating  ProvisioningState = "Creating"
+	Succeeded ProvisioningState = "Succeeded"
+	Failed    ProvisioningState = "Failed"
+	Deleting  ProvisioningState = "Deleting"
+)
+
+// Power is the power state of a VM; empty if Azure does not say.
+type Power string
+
+// The power states that decide.
+const (
+	On          Power = "running"
+	Stopped     Power = "stopped"
+	Deallocated Power = "deallocated"
+)
+
+// Missed are looks that found nothing.
+type Missed struct {
+	Times       int
+	First, Last time.Time
+}
+
+// Put is the last request for the VM of this process.
+type Put struct {
+	At     time.Time // zero if there was none
+	Answer Answer
+	// Err is why it was refused, and NotBefore when the next may be sent.
+	Err       *cloud.Error
+	NotBefore time.Time
+	// Took says that Azure refused it because a VM of the name exists.
+	Took bool
+}
+
+// Answer is what became of a request.
+type Answer string
+
+// The answers to requests.
+const (
+	Accepted Answer = "Accepted"
+	Refused  Answer = "Refused"
+	Lost     Answer = "Lost" // it may have been accepted
+)
+
+// Delete is the last deletion of this process.
+type Delete struct {
+	At       time.Time // zero if there was none
+	Accepted bool      // with 202; a 204 or 404 is none, because the front end may not know the VM yet
+	Err      *cloud.Error
+}
+
+// Remnant is an adapter or disk that a deletion left.
+type Remnant struct {
+	ID    string
+	Since time.Time // when it was first seen without a VM
+}

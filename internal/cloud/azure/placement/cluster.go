@@ -1,0 +1,231 @@
+package placement
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+)
+
+// cluster is what an AzureCluster says. The zero value is none.
+type cluster struct {
+	name           string // namespace/name, for people
+	environment    infrav1.AzureCloud
+	subscription   string
+	group          string
+	location       string
+	network        arm.ID // the virtual network; without names if it is not said yet
+	subnets        []subnet
+	balancer, pool string
+	failureDomains []string
+	tags           map[string]string
+}
+
+type subnet struct {
+	id, role                  string
+	securityGroup, routeTable string
+	natGateway                bool
+}
+
+// read reads an AzureCluster of any version that has the fields of v1beta1. What is not there yet is empty.
+func read(object *unstructured.Unstructured) (cluster, error) {
+	if object == nil {
+		return cluster{environment: infrav1.AzurePublicCloud}, nil
+	}
+	r := reader{of: object.Object}
+	c := cluster{
+		name:           object.GetNamespace() + "/" + object.GetName(),
+		environment:    infrav1.AzureCloud(first(r.text("spec", "azureEnvironment"), string(infrav1.AzurePublicCloud))),
+		subscription:   r.text("spec", "subscriptionID"),
+		group:          r.text("spec", "resourceGroup"),
+		location:       r.text("spec", "location"),
+		balancer:       r.text("spec", "networkSpec", "nodeOutboundLB", "name"),
+		pool:           r.text("spec", "networkSpec", "nodeOutboundLB", "backendPool", "name"),
+		tags:           r.texts("spec", "additionalTags"),
+		failureDomains: r.domains("status", "failureDomains"),
+	}
+	if c.pool == "" { // as its own defaults say
+		c.pool = c.balancer + "-outboundBackendPool"
+	}
+	c.readNetwork(&r)
+	zone := r.text("spec", "extendedLocation", "name")
+	if r.wrong != "" {
+		return cluster{}, refuse("AzureCluster %s has a value of another type than v1beta1 in %s: use a version of its provider "+
+			"whose AzureClusters have the fields of v1beta1", c.name, r.wrong)
+	}
+	return c, c.check(object, zone)
+}
+
+// check refuses what no VM can be placed by.
+func (c cluster) check(object *unstructured.Unstructured, edgeZone string) error {
+	_, paused := object.GetAnnotations()[clusterv1.PausedAnnotation]
+	switch {
+	case paused:
+		return c.wait("is paused: remove its annotation %s, or set subscription, group, location and subnet in spec.azure of a new "+
+			"WindowsMachineTemplate", clusterv1.PausedAnnotation)
+	case edgeZone != "":
+		return refuse("AzureCluster %s is in the edge zone %q, which is not supported: use a cluster in a region",
+			c.name, cloud.Clean(edgeZone, 64))
+	case !slices.Contains(environments, c.environment):
+		return refuse("AzureCluster %s is in the cloud %q, which is not known: spec.azureEnvironment must be one of %v",
+			c.name, cloud.Clean(string(c.environment), 64), environments)
+	}
+	if wrong := arm.CheckTags(c.tags); wrong != "" {
+		return refuse("spec.additionalTags of AzureCluster %s: %s", c.name, wrong)
+	}
+	return nil
+}
+
+var environments = []infrav1.AzureCloud{infrav1.AzurePublicCloud, infrav1.AzureUSGovernmentCloud, infrav1.AzureChinaCloud}
+
+// readNetwork reads the virtual network, which may be in another group than the cluster.
+func (c *cluster) readNetwork(r *reader) {
+	group := first(r.text("spec", "networkSpec", "vnet", "resourceGroup"), c.group)
+	name := r.text("spec", "networkSpec", "vnet", "name")
+	if name == "" || group == "" || c.subscription == "" {
+		return
+	}
+	c.network = arm.GroupID(c.subscription, group)
+	c.network.Names = []string{name}
+	for _, one := range r.objects("spec", "networkSpec", "subnets") {
+		c.subnets = append(c.subnets, subnet{
+			id:            c.network.Parent().Subnet(name, one.text("name")).String(),
+			role:          one.text("role"),
+			securityGroup: c.resource(group, "networkSecurityGroups", one, "securityGroup"),
+			routeTable:    c.resource(group, "routeTables", one, "routeTable"),
+			natGateway:    one.text("natGateway", "name") != "" || one.text("natGateway", "id") != "",
+		})
+		r.note(one.wrong)
+	}
+}
+
+// resource is the ID of a network resource that a subnet names: with it, or in the group of the virtual network.
+func (c cluster) resource(group, kind string, of *reader, field string) string {
+	name := of.text(field, "name")
+	if id := of.text(field, "id"); id != "" || name == "" {
+		return id
+	}
+	return arm.GroupID(c.subscription, group).String() + "/providers/Microsoft.Network/" + kind + "/" + name
+}
+
+// nodeSubnet is the subnet of a node: the first with the role node, else the first with the role cluster.
+func (c cluster) nodeSubnet(adapter int) (subnet, error) {
+	if len(c.network.Names) == 0 {
+		return subnet{}, c.lacks(fmt.Sprintf("networkInterfaces[%d].subnet.id", adapter), "networkSpec.vnet.name")
+	}
+	for _, role := range []string{"node", "cluster"} {
+		for _, s := range c.subnets {
+			if _, valid := arm.Parse(s.id); s.role == role && valid {
+				return s, nil
+			}
+		}
+	}
+	return subnet{}, c.lacks(fmt.Sprintf("networkInterfaces[%d].subnet.id", adapter),
+		"networkSpec.subnets with the role node or cluster")
+}
+
+func (c cluster) subnetOf(id string) subnet {
+	for _, s := range c.subnets {
+		if arm.Same(s.id, id) {
+			return s
+		}
+	}
+	return subnet{}
+}
+
+// inNetwork says whether a subnet is in the cluster's virtual network.
+func (c cluster) inNetwork(id string) bool {
+	s, ok := arm.Parse(id)
+	return ok && len(c.network.Names) == 1 && len(s.Names) == 2 && strings.EqualFold(s.Subscription, c.network.Subscription) &&
+		strings.EqualFold(s.Group, c.network.Group) && strings.EqualFold(s.Names[0], c.network.Names[0])
+}
+
+// lacks is the error about a value that neither the spec nor the AzureCluster has.
+func (c cluster) lacks(ours, theirs string) error {
+	if c.name == "" {
+		return cloud.Missing("spec.azure." + ours)
+	}
+	return c.wait("has no spec.%s yet: wait until its provider has filled it in, or set spec.azure.%s in a new "+
+		"WindowsMachineTemplate",
+		theirs, ours)
+}
+
+func (c cluster) wait(format string, args ...any) error {
+	return cloud.Errorf(cloud.Transient, infrav1.WaitingForClusterInfrastructureReason,
+		"AzureCluster %s %s", c.name, fmt.Sprintf(format, args...))
+}
+
+func (c cluster) nameOr(spec string) string {
+	if c.name == "" {
+		return spec
+	}
+	return spec + " or AzureCluster " + c.name
+}
+
+// reader reads fields of an object that may have any shape, and notes the first one that has another type than expected.
+type reader struct {
+	of    map[string]any
+	wrong string
+}
+
+func (r *reader) note(field string) { r.wrong = first(r.wrong, field) }
+
+func (r *reader) text(fields ...string) string {
+	text, _, err := unstructured.NestedString(r.of, fields...)
+	r.check(err, fields)
+	return text
+}
+
+func (r *reader) texts(fields ...string) map[string]string {
+	texts, _, err := unstructured.NestedStringMap(r.of, fields...)
+	r.check(err, fields)
+	return texts
+}
+
+func (r *reader) objects(fields ...string) []*reader {
+	items, _, err := unstructured.NestedSlice(r.of, fields...)
+	r.check(err, fields)
+	var all []*reader
+	for _, item := range items {
+		of, isObject := item.(map[string]any)
+		if !isObject {
+			r.note(strings.Join(fields, "."))
+		}
+		all = append(all, &reader{of: of})
+	}
+	return all
+}
+
+// domains reads failure domains: a map in contract v1beta1, a list in v1beta2.
+func (r *reader) domains(fields ...string) []string {
+	value, _, _ := unstructured.NestedFieldNoCopy(r.of, fields...)
+	switch of := value.(type) {
+	case map[string]any:
+		return slices.Sorted(maps.Keys(of))
+	case []any:
+		var all []string
+		for _, one := range r.objects(fields...) {
+			all = append(all, one.text("name"))
+			r.note(one.wrong)
+		}
+		slices.Sort(all)
+		return all
+	case nil:
+	default:
+		r.note(strings.Join(fields, "."))
+	}
+	return nil
+}
+
+func (r *reader) check(err error, fields []string) {
+	if err != nil {
+		r.note(strings.Join(fields, "."))
+	}
+}

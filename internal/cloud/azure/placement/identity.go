@@ -1,0 +1,153 @@
+package placement
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+)
+
+// Proof is how a principal proves to Azure who it is.
+type Proof string
+
+// The proofs. Those in a Secret belong to who wrote the Secret; the others are the manager's own.
+const (
+	ClientSecret    Proof = "ClientSecret"
+	Certificate     Proof = "Certificate"
+	WorkloadToken   Proof = "WorkloadToken"
+	ManagedIdentity Proof = "ManagedIdentity"
+	Manager         Proof = "Manager" // whatever the manager was started with
+)
+
+// Ambient says that the proof is the manager's own. It MUST NOT be sent to an endpoint that a user chose.
+func (p Proof) Ambient() bool { return p == WorkloadToken || p == ManagedIdentity || p == Manager }
+
+// Asker is who wants to use an identity: a namespace, and its labels.
+type Asker struct {
+	Namespace string
+	Labels    map[string]string
+}
+
+// Identity is an AzureClusterIdentity, as Cluster API Provider Azure has it.
+type Identity struct {
+	Namespace, Name       string
+	Type                  string
+	ClientID, TenantID    string
+	SecretNamespace       string
+	SecretName            string
+	CertPath, CredsPath   string
+	Allowed               *Allowed // nil allows no namespace
+	BeingDeleted, Missing bool
+}
+
+// Allowed is which namespaces may use an identity: all without list and selector, else those in either. An empty list, and an
+// empty selector, select none.
+type Allowed struct {
+	List     []string
+	Selector *metav1.LabelSelector
+}
+
+// Grant is what an asker may use.
+type Grant struct {
+	Proof              Proof
+	ClientID, TenantID string
+	// SecretNamespace and SecretName name the Secret with the proof; they are empty for an ambient one.
+	SecretNamespace, SecretName string
+}
+
+// OwnSecret grants a Secret of the asker's own namespace.
+func OwnSecret(by Asker, name string) Grant {
+	return Grant{Proof: ClientSecret, SecretNamespace: by.Namespace, SecretName: name}
+}
+
+// Own grants the manager's own identity to the namespaces for which it was started; nil is none.
+func Own(by Asker, allowed *Allowed) (Grant, error) {
+	if !allows(allowed, by) {
+		return Grant{}, deny(infrav1.CredentialsMissingReason,
+			"the machine names no identity, and the manager may not use its own for "+
+				"namespace %s: set spec.azure.identityRef, or allow the namespace with the manager's flags", by.Namespace)
+	}
+	return Grant{Proof: Manager}, nil
+}
+
+// Use grants an AzureClusterIdentity, or says why not.
+func Use(by Asker, i Identity) (Grant, error) {
+	name := i.Namespace + "/" + i.Name
+	switch {
+	case i.Missing:
+		return Grant{}, deny(infrav1.CredentialsMissingReason, "AzureClusterIdentity %s does not exist: create it", name)
+	case i.BeingDeleted:
+		return Grant{}, deny(infrav1.CredentialsBeingDeletedReason, "AzureClusterIdentity %s is being deleted: create it again", name)
+	case !allows(i.Allowed, by):
+		return Grant{}, deny(infrav1.CredentialsMissingReason,
+			"AzureClusterIdentity %s does not allow namespace %s: add the namespace to "+
+				"its spec.allowedNamespaces", name, by.Namespace)
+	case i.ClientID == "" || i.TenantID == "":
+		return Grant{}, deny(infrav1.CredentialsMissingReason, "AzureClusterIdentity %s has no clientID or no tenantID: set both", name)
+	case i.CertPath != "" || i.CredsPath != "" || i.Type == "UserAssignedIdentityCredential":
+		return Grant{}, deny(infrav1.CredentialsRejectedReason, "AzureClusterIdentity %s reads a file of its manager, which is not "+
+			"supported: use a Secret or the type WorkloadIdentity", name)
+	}
+	return i.grant(name)
+}
+
+// proofs are those of the types of an AzureClusterIdentity.
+var proofs = map[string]Proof{
+	"WorkloadIdentity":            WorkloadToken,
+	"UserAssignedMSI":             ManagedIdentity,
+	"ServicePrincipal":            ClientSecret,
+	"ManualServicePrincipal":      ClientSecret,
+	"ServicePrincipalCertificate": Certificate,
+}
+
+func (i Identity) grant(name string) (Grant, error) {
+	g := Grant{Proof: proofs[i.Type], ClientID: i.ClientID, TenantID: i.TenantID}
+	switch {
+	case g.Proof == "":
+		return Grant{}, deny(infrav1.CredentialsRejectedReason, "AzureClusterIdentity %s has the type %q, which is not known: use "+
+			"WorkloadIdentity, UserAssignedMSI, ServicePrincipal, ManualServicePrincipal or ServicePrincipalCertificate",
+			name, cloud.Clean(i.Type, 64))
+	case g.Proof.Ambient():
+		return g, nil
+	case i.SecretName == "":
+		return Grant{}, deny(infrav1.CredentialsMissingReason, "AzureClusterIdentity %s names no Secret: set spec.clientSecret.name",
+			name)
+	case i.SecretNamespace != "" && i.SecretNamespace != i.Namespace:
+		return Grant{}, deny(infrav1.CredentialsRejectedReason,
+			"AzureClusterIdentity %s names a Secret in namespace %s: use a Secret in "+
+				"the identity's own namespace", name, cloud.Clean(i.SecretNamespace, 63))
+	}
+	g.SecretNamespace, g.SecretName = i.Namespace, i.SecretName
+	return g, nil
+}
+
+// At refuses to send an ambient proof to an endpoint that a user chose. chosen says whether the endpoint stands in the
+// Secret that brings the proof, or anywhere else that a user writes.
+func (g Grant) At(chosen, withSecret bool) error {
+	if !chosen || withSecret && !g.Proof.Ambient() {
+		return nil
+	}
+	return deny(infrav1.CredentialsRejectedReason, "the endpoint of the cloud may stand only in the Secret that also holds the "+
+		"credentials for it, or in the manager's own file of clouds: move it there")
+}
+
+func allows(a *Allowed, by Asker) bool {
+	if a == nil {
+		return false
+	}
+	if a.List == nil && a.Selector == nil {
+		return true
+	}
+	if slices.Contains(a.List, by.Namespace) {
+		return true
+	}
+	selector, err := metav1.LabelSelectorAsSelector(a.Selector) // nil selects nothing
+	return err == nil && !selector.Empty() && selector.Matches(labels.Set(by.Labels))
+}
+
+func deny(reason, format string, args ...any) error {
+	return cloud.Errorf(cloud.Denied, reason, format, args...)
+}

@@ -1,0 +1,136 @@
+// Package placement says where in Azure a machine's VM goes and with whose rights, from values alone: the machine's spec, its
+// providerID, and the AzureCluster of Cluster API Provider Azure, which fills in what the spec leaves out. A machine whose spec
+// says all needs no AzureCluster. It asks nothing and remembers nothing.
+package placement
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+)
+
+// Placement is where a VM goes.
+type Placement struct {
+	Cloud infrav1.AzureCloud
+	// Group is the resource group in its subscription.
+	Group    arm.ID
+	Location string
+	// Subnets has the ID of the subnet of each adapter of the spec, or one if the spec has no adapter.
+	Subnets []string
+	// SecurityGroup and RouteTable are the IDs of those of the first subnet, where the AzureCluster says them.
+	SecurityGroup string
+	RouteTable    string
+	// Balancer is the name of the load balancer of the nodes; OutboundPool is the ID of its pool that the node must join to reach
+	// the Internet, and empty if the subnet has a NAT gateway or the AzureCluster has no such pool.
+	Balancer     string
+	OutboundPool string
+	// FailureDomains are those that the AzureCluster offers to machines, in order.
+	FailureDomains []string
+	// Tags are those of the AzureCluster.
+	Tags map[string]string
+}
+
+// Resolve fills in what the spec leaves out. What providerID says holds over all else, because the VM is there; it is empty for
+// a machine that is not claimed yet. azureCluster is nil if the Cluster has none.
+func Resolve(spec *infrav1.AzureVM, providerID string, azureCluster *unstructured.Unstructured) (Placement, error) {
+	if spec == nil {
+		return Placement{}, refuse("spec.azure is missing: add it to say where and how to make the VM")
+	}
+	c, err := read(azureCluster)
+	if err != nil {
+		return Placement{}, err
+	}
+	p := Placement{Cloud: c.environment, Location: first(spec.Location, c.location)}
+	p.FailureDomains, p.Tags = c.failureDomains, c.tags
+	if p.Group, err = group(spec, providerID, c); err != nil {
+		return Placement{}, err
+	}
+	if p.Location == "" {
+		return Placement{}, c.lacks("location", "location")
+	}
+	return p, p.connect(spec, c)
+}
+
+// Home is the part of a placement that deletion needs. It needs no AzureCluster once the machine is claimed.
+func Home(providerID string) (arm.ID, error) {
+	vm, ok := arm.ReadProviderID(providerID)
+	if !ok {
+		return arm.ID{}, refuse("spec.providerID %q is not valid for Azure, which needs azure:/// and the ID of a VM with "+
+			"subscription, "+
+			"group and name in lower case: delete the Machine, no VM was made for it; in a new one leave the field out, because the "+
+			"controller sets it", cloud.Clean(providerID, 256))
+	}
+	return vm, nil
+}
+
+// group is the VM's, which a claimed machine has for ever.
+func group(spec *infrav1.AzureVM, providerID string, c cluster) (arm.ID, error) {
+	if providerID != "" {
+		vm, err := Home(providerID)
+		return vm.Parent(), err
+	}
+	id := arm.GroupID(first(spec.SubscriptionID, c.subscription), first(spec.ResourceGroup, c.group))
+	switch {
+	case id.Subscription == "":
+		return arm.ID{}, c.lacks("subscriptionID", "subscriptionID")
+	case id.Group == "":
+		return arm.ID{}, c.lacks("resourceGroup", "resourceGroup")
+	}
+	if _, ok := arm.Parse(id.String()); !ok {
+		return arm.ID{}, refuse("%q is not the ID of a resource group: %s must have a valid subscriptionID and resourceGroup",
+			cloud.Clean(id.String(), 256), c.nameOr("spec.azure"))
+	}
+	return id, nil
+}
+
+// connect finds the subnet of each adapter, and what belongs to the first.
+func (p *Placement) connect(spec *infrav1.AzureVM, c cluster) error {
+	wanted := spec.NetworkInterfaces
+	if len(wanted) == 0 {
+		wanted = []infrav1.AzureNetworkInterface{{}}
+	}
+	for i, adapter := range wanted {
+		id := adapter.Subnet.ID
+		if id == "" {
+			of, err := c.nodeSubnet(i)
+			if err != nil {
+				return err
+			}
+			id = of.id
+		}
+		p.Subnets = append(p.Subnets, id)
+	}
+	p.inherit(c)
+	return nil
+}
+
+// inherit takes what the AzureCluster says of the first subnet. A pool can only be joined from its own virtual network, and a
+// NAT gateway makes it needless.
+func (p *Placement) inherit(c cluster) {
+	if c.name == "" || !strings.EqualFold(p.Group.Subscription, c.subscription) || !c.inNetwork(p.Subnets[0]) {
+		return
+	}
+	of := c.subnetOf(p.Subnets[0])
+	p.SecurityGroup, p.RouteTable = of.securityGroup, of.routeTable
+	p.Balancer = c.balancer
+	if c.balancer != "" && !of.natGateway {
+		p.OutboundPool = arm.GroupID(c.subscription, c.group).Pool(c.balancer, c.pool).String()
+	}
+}
+
+func first(texts ...string) string {
+	for _, text := range texts {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+func refuse(format string, args ...any) error {
+	return cloud.Errorf(cloud.Invalid, infrav1.SpecInvalidReason, format, args...)
+}

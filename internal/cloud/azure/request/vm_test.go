@@ -1,0 +1,168 @@
+package request
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/arm"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/placement"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+var blueGroup = arm.GroupID("11111111-2222-3333-4444-555555555555", "Blue")
+
+func blueWant() Want {
+	return Want{
+		Machine: cloud.Machine{
+			Identity: cloud.Identity{Name: "win-1", ProviderID: arm.ProviderID(blueGroup.VM("win-1"))},
+			Key:      cloud.Key{Namespace: "team", Name: "blue-win-1"},
+			Cluster:  cloud.ClusterMark{Name: "blue", UID: "u"},
+			Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{
+				Image: infrav1.AzureImage{ID: blueGroup.String() + "/providers/Microsoft.Compute/images/ws2022"},
+			}},
+		},
+		Placement: placement.Placement{
+			Group: blueGroup, Location: "westeurope", Tags: map[string]string{"team": "blue"},
+			Subnets: []string{blueGroup.Subnet("net", "nodes").String()},
+		},
+		Choice:   Choice{Size: "Standard_D4s_v5"},
+		UserData: cloud.UserData("#cloud-config\n"),
+		Password: "secret",
+	}
+}
+
+func TestVM(t *testing.T) {
+	for name, change := range map[string]func(*Want){
+		"plain": func(*Want) {},
+		"full": func(w *Want) {
+			w.Choice.Zone, w.Accelerated = "2", true
+			w.Placement.OutboundPool = blueGroup.Pool("blue", "out").String()
+			w.Placement.Subnets = append(w.Placement.Subnets, blueGroup.Subnet("net", "storage").String())
+			w.Machine.Spec.Azure.NetworkInterfaces = []infrav1.AzureNetworkInterface{{Name: "node"}, {Name: "storage"}}
+		},
+	} {
+		w := blueWant()
+		change(&w)
+		got, err := json.MarshalIndent(VM(w), "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden := "testdata/" + name + ".json"
+		if *update {
+			if err := os.WriteFile(golden, append(got, '\n'), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(strings.TrimSpace(string(want)), string(got)); diff != "" {
+			t.Errorf("%s: -update writes it anew\n%s", name, diff)
+		}
+	}
+}
+
+// TestOneDeletionRemovesAll: each thing that Azure makes for the VM goes with it, and bears our marks or our name.
+func TestOneDeletionRemovesAll(t *testing.T) {
+	w := blueWant()
+	w.Placement.Subnets = append(w.Placement.Subnets, w.Placement.Subnets[0])
+	vm := VM(w).Properties
+	if got := *vm.StorageProfile.OSDisk.DeleteOption; got != "Delete" {
+		t.Errorf("the disk has %s", got)
+	}
+	names := map[string]bool{*vm.StorageProfile.OSDisk.Name: true}
+	for _, adapter := range vm.NetworkProfile.NetworkInterfaceConfigurations {
+		if got := *adapter.Properties.DeleteOption; got != "Delete" {
+			t.Errorf("adapter %s has %s", *adapter.Name, got)
+		}
+		marks := map[string]string{}
+		for name, value := range adapter.Tags {
+			marks[name] = *value
+		}
+		if !arm.Belongs(w.Machine, marks) {
+			t.Errorf("adapter %s has the tags %v", *adapter.Name, marks)
+		}
+		names[*adapter.Name] = true
+	}
+	if len(names) != 3 {
+		t.Errorf("names: %v", names)
+	}
+}
+
+func TestCheckUserData(t *testing.T) {
+	if err := CheckUserData(make(cloud.UserData, MaxUserData)); err != nil {
+		t.Error(err)
+	}
+	err := CheckUserData(make(cloud.UserData, MaxUserData+1))
+	var told *cloud.Error
+	if !errors.As(err, &told) || told.Kind != cloud.Invalid || !strings.Contains(told.Message, "have 65536 bytes") {
+		t.Errorf("one byte over: %#v", err)
+	}
+	w := blueWant()
+	w.UserData = make(cloud.UserData, MaxUserData)
+	if encoded := len(*VM(w).Properties.OSProfile.CustomData); encoded > 87380 {
+		t.Errorf("%d encoded bytes, Azure takes 87,380", encoded)
+	}
+}
+
+func TestPassword(t *testing.T) {
+	one, err := Password(bytes.NewReader(bytes.Repeat([]byte{0}, 100)))
+	if err != nil || len(one) < 12 || len(one) > 123 {
+		t.Errorf("%d characters, %v", len(one), err)
+	}
+	for name, is := range map[string]func(rune) bool{"small": unicode.IsLower, "capital": unicode.IsUpper,
+		"digit": unicode.IsDigit} {
+		if !strings.ContainsFunc(one, is) {
+			t.Errorf("%s has no %s letter", one, name)
+		}
+	}
+	other, _ := Password(bytes.NewReader(bytes.Repeat([]byte{255}, 100)))
+	if one == other {
+		t.Error("it does not depend on the random bytes")
+	}
+	if _, err := Password(bytes.NewReader(nil)); !errors.Is(err, io.EOF) {
+		t.Errorf("without random bytes: %v", err)
+	}
+}
+
+func TestChoices(t *testing.T) {
+	small, large := Choice{Size: "D2"}, Choice{Size: "D4"}
+	in := func(c Choice, zone string) Choice { c.Zone = zone; return c }
+	both := []string{"D2", "D4"}
+	for _, test := range []struct {
+		name   string
+		zones  []string
+		closed []Choice
+		want   Choice
+		ok     bool
+	}{
+		{"no zones", nil, nil, small, true},
+		{"the first zone", []string{"2", "1"}, nil, in(small, "2"), true},
+		{"the next zone before the next size", []string{"2", "1"}, []Choice{in(small, "2")}, in(small, "1"), true},
+		{"the next size", []string{"2", "1"}, []Choice{in(small, "2"), in(small, "1")}, in(large, "2"), true},
+		{"the next size without zones", nil, []Choice{small}, large, true},
+		{"none", nil, []Choice{small, large}, Choice{}, false},
+	} {
+		closed := map[Choice]bool{}
+		for _, c := range test.closed {
+			closed[c] = true
+		}
+		got, ok := Pick(Choices(both, test.zones), func(c Choice) bool { return closed[c] })
+		if got != test.want || ok != test.ok {
+			t.Errorf("%s: got %v, %v", test.name, got, ok)
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package armsim
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/buckets"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/compute"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/network"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/rights"
+)
+
+// request is a call on its way.
+type request struct {
+	Call
+	id     doc.ID // of the resource; for a list and an operation, its scope and type
+	list   bool
+	action string // a POST, or a part of the resource that is read
+	query  url.Values
+	header http.Header
+	client rights.Client
+	body   doc.Object
+}
+
+// route reads a path. A path that means nothing has no class.
+func route(r *http.Request) *request {
+	q := &request{Call: Call{Method: r.Method}, query: r.URL.Query(), header: r.Header}
+	q.Version = q.query.Get("api-version")
+	path := strings.Trim(r.URL.Path, "/")
+	id, whole := doc.ParseID(path)
+	switch {
+	case whole && id.Provider != "" || whole && id.Group != "" && id.Provider == "":
+		q.id = id
+	case whole:
+		q.id, q.Class = id, "subscription"
+		return q
+	default:
+		if !q.scoped(path) {
+			return q
+		}
+	}
+	q.classify()
+	return q
+}
+
+// scoped reads a path that ends in a type (a list) or in an action.
+func (q *request) scoped(path string) bool {
+	at := strings.LastIndex(path, "/")
+	if at < 0 {
+		return false
+	}
+	last := path[at+1:]
+	if id, ok := doc.ParseID(path[:at]); ok && len(id.Types) > 0 { // .../virtualMachines/NAME/start
+		q.id, q.action = id, strings.ToLower(last)
+		return q.Method == http.MethodPost || slices.Contains([]string{"instanceview", "versions", "subnets", "operations"}, q.action)
+	}
+	if scope, kind, ok := cutFold(path, "/providers/"); ok { // .../providers/Microsoft.Compute/virtualMachines
+		id, isScope := doc.ParseID(scope)
+		provider, types, two := strings.Cut(kind, "/")
+		if isScope && two && !strings.Contains(types, "/") {
+			id.Provider, id.Types, id.Names = provider, []string{types}, []string{""}
+			q.id, q.list = id, true
+			return true
+		}
+	}
+	if id, ok := doc.ParseID(path[:at]); ok && doc.Same(last, "resourcegroups") {
+		q.id, q.list, q.Class = id, true, "group list"
+		return true
+	}
+	return false
+}
+
+func cutFold(s, sep string) (before, after string, found bool) {
+	at := strings.LastIndex(strings.ToLower(s), sep)
+	if at < 0 {
+		return s, "", false
+	}
+	return s[:at], s[at+len(sep):], true
+}
+
+// classes are the short names of types that clients of VMs use.
+var classes = map[string]string{
+	strings.ToLower(compute.VM): "vm", strings.ToLower(compute.Disk): "disk", strings.ToLower(network.NIC): "nic",
+	"microsoft.compute/skus": "sku", "microsoft.compute/locations/operations": "vm operation",
+	"microsoft.network/locations/operations": "nic operation", "microsoft.network/locations/operationresults": "nic operation",
+}
+
+func (q *request) classify() {
+	kind := strings.ToLower(q.id.Type())
+	short, ok := classes[kind]
+	if !ok {
+		short = strings.TrimPrefix(kind, "/")
+	}
+	q.ID = q.id.Key()
+	q.Resource = q.id.Name()
+	switch {
+	case q.Class != "":
+	case q.id.Provider == "":
+		q.Class = "group"
+	case q.list && short == "vm" && doc.Same(q.query.Get("statusOnly"), "true"):
+		q.Class, q.Resource = "vm status list", q.id.Group
+	case q.list:
+		q.Class, q.Resource = short+" list", q.id.Group
+	case q.action == "retrievebootdiagnosticsdata":
+		q.Class = "vm boot log"
+	case q.action == "instanceview":
+		q.Class = "vm view"
+	case q.action != "":
+		q.Class = short + " " + q.action
+	default:
+		q.Class = short
+	}
+	if strings.HasSuffix(q.Class, "operation") {
+		q.Resource = "" // filled in once the operation is known
+	}
+}
+
+// needs are the actions that the call takes.
+func (q *request) needs() []rights.Need {
+	kind := q.id.Type()
+	scope := q.scope()
+	switch {
+	case q.Class == "subscription":
+		return []rights.Need{{Action: "Microsoft.Resources/subscriptions/read", Scope: scope}}
+	case strings.HasPrefix(q.Class, "group"):
+		return []rights.Need{{Action: "Microsoft.Resources/subscriptions/resourceGroups/read", Scope: scope}}
+	case strings.HasPrefix(q.Class, "vm operation"), strings.HasPrefix(q.Class, "nic operation"):
+		return []rights.Need{{Action: q.id.Provider + "/locations/operations/read", Scope: "/subscriptions/" + q.id.Subscription}}
+	}
+	needs := []rights.Need{{Action: rights.Action(q.Method, kind, q.action), Scope: scope}}
+	switch {
+	case q.body == nil:
+	case q.Class == "vm":
+		needs = append(needs, rights.Linked(q.id, q.body)...)
+	case q.Class == "nic":
+		needs = append(needs, rights.Joins(doc.Of(q.body, "properties"))...)
+	}
+	return needs
+}
+
+func (q *request) scope() string {
+	if !q.list {
+		return q.id.String()
+	}
+	return doc.ID{Subscription: q.id.Subscription, Group: q.id.Group}.String()
+}
+
+// takes is what the call takes from the buckets.
+func (q *request) takes(region string) buckets.Request {
+	take := buckets.Request{Subscription: q.id.Subscription, Principal: q.client.ID, Region: region, Door: door(q.Method), Class: q.bucket()}
+	if q.id.Is(compute.VM) && !q.list {
+		take.VM = q.ID
+	}
+	return take
+}
+
+func door(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead:
+		return buckets.Reads
+	case http.MethodDelete:
+		return buckets.Deletes
+	}
+	return buckets.Writes
+}
+
+// bucket is the class of throttling [D compute-throttling-limits]: deallocating and evicting count as deletions.
+func (q *request) bucket() string {
+	read := q.Method == http.MethodGet
+	switch {
+	case doc.Same(q.id.Provider, network.Provider) && read:
+		return buckets.NetworkRead
+	case doc.Same(q.id.Provider, network.Provider):
+		return buckets.NetworkWrite
+	case q.Class == "vm operation":
+		return buckets.GetOperation
+	case !strings.HasPrefix(q.Class, "vm"):
+		return buckets.Free
+	case q.list:
+		return buckets.HighCostGet
+	case read, q.Class == "vm boot log":
+		return buckets.LowCostGet
+	case q.Method == http.MethodDelete, q.action == "deallocate", q.action == "simulateeviction":
+		return buckets.DeleteVM
+	case q.Method == http.MethodPut:
+		return buckets.PutVM
+	}
+	return buckets.UpdateVM
+}

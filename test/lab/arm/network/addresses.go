@@ -1,0 +1,89 @@
+package network
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/reply"
+)
+
+// Azure keeps the first four addresses of a subnet, and the last [D].
+const kept = 4
+
+// room refuses NICs for which a subnet has no addresses left [V].
+func (n *Network) room(properties doc.Object) *reply.Error {
+	wanted := map[string]int{}
+	for _, ip := range doc.List(properties, "ipConfigurations") {
+		wanted[doc.Key(doc.Text(ip, "properties", "subnet", "id"))]++
+	}
+	for id, more := range wanted {
+		subnet := n.World.FindText(id)
+		if subnet == nil {
+			continue
+		}
+		prefix, err := netip.ParsePrefix(doc.Text(subnet.Body, "properties", "addressPrefix"))
+		if err != nil {
+			continue
+		}
+		if room := 1<<(prefix.Addr().BitLen()-prefix.Bits()) - kept - 1 - len(n.taken(id)); room < more {
+			return reply.New(http.StatusBadRequest, "SubnetIsFull", "Subnet %s with address prefix %s does not have enough capacity for %d "+
+				"IP addresses.", subnet.ID.Name(), prefix, more)
+		}
+	}
+	return nil
+}
+
+// assign gives addresses to all configurations of a NIC that have none.
+func (n *Network) assign(nic doc.Object) {
+	for _, ip := range doc.List(nic, "properties", "ipConfigurations") {
+		if doc.Has(ip, "properties", "privateIPAddress") {
+			continue
+		}
+		if address, ok := n.free(doc.Text(ip, "properties", "subnet", "id")); ok {
+			doc.Set(ip, address.String(), "properties", "privateIPAddress")
+		}
+	}
+}
+
+func (n *Network) free(subnet string) (netip.Addr, bool) {
+	r := n.World.FindText(subnet)
+	if r == nil {
+		return netip.Addr{}, false
+	}
+	prefix, err := netip.ParsePrefix(doc.Text(r.Body, "properties", "addressPrefix"))
+	if err != nil {
+		return netip.Addr{}, false
+	}
+	taken := n.taken(subnet)
+	a := prefix.Masked().Addr()
+	for range kept {
+		a = a.Next()
+	}
+	for prefix.Contains(a) && taken[a.String()] {
+		a = a.Next()
+	}
+	return a, prefix.Contains(a.Next())
+}
+
+// taken are the addresses of a subnet that NICs have.
+func (n *Network) taken(subnet string) map[string]bool {
+	taken := map[string]bool{}
+	for _, nic := range n.World.All(func(id doc.ID) bool { return id.Is(NIC) }) {
+		for _, ip := range doc.List(nic.Body, "properties", "ipConfigurations") {
+			if doc.Same(doc.Text(ip, "properties", "subnet", "id"), subnet) {
+				if a := doc.Text(ip, "properties", "privateIPAddress"); a != "" {
+					taken[a] = true
+				}
+			}
+		}
+	}
+	return taken
+}
+
+// mac is a hardware address in Azure's range, written as Azure does.
+func (n *Network) mac() string {
+	s := n.World.Suffix(6)
+	return fmt.Sprintf("00-0D-3A-%s-%s-%s", s[:2], s[2:4], s[4:])
+}
