@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -69,7 +70,7 @@ type managerFlags struct {
 func newFlags(fs *pflag.FlagSet) *managerFlags {
 	f := &managerFlags{logs: logsv1.NewLoggingConfiguration()}
 	fs.SetNormalizeFunc(cliflag.WordSepNormalizeFunc)
-	logsv1.AddFlags(f.logs, fs)
+	f.addLogFlags(fs)
 	capiflags.AddManagerOptions(fs, &f.diagnostics)
 	feature.MutableGates.AddFlag(fs)
 	fs.AddGoFlagSet(flag.CommandLine) // --kubeconfig
@@ -88,6 +89,12 @@ func newFlags(fs *pflag.FlagSet) *managerFlags {
 	f.addLeaderFlags(fs)
 	f.addControllerFlags(fs)
 	return f
+}
+
+// addLogFlags hides the flags that need Kubernetes' gate LoggingAlphaOptions, which a manager cannot switch on.
+func (f *managerFlags) addLogFlags(fs *pflag.FlagSet) {
+	logsv1.AddFlags(f.logs, fs)
+	fs.VisitAll(func(one *pflag.Flag) { one.Hidden = strings.HasPrefix(one.Usage, "[Alpha]") })
 }
 
 // addProfilerFlags adds those of Cluster API's managers.

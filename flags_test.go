@@ -2,12 +2,31 @@ package main
 
 import (
 	"os"
+	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/version"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
+
+const (
+	flagsPage = "docs/flags.md"
+	// asManager is a variable with which the program of these tests is a manager.
+	asManager = "CAPWIN_TEST_MANAGER"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asManager) != "" {
+		main()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
 
 func flagsOf(t *testing.T, arguments string) *managerFlags {
 	t.Helper()
@@ -64,5 +83,41 @@ func TestFlagsReachTheManager(t *testing.T) {
 	}
 	if options.LeaderElectionNamespace != "mine" || options.PprofBindAddress != "" {
 		t.Errorf("namespace %q, profiler %q", options.LeaderElectionNamespace, options.PprofBindAddress)
+	}
+}
+
+// The page lists every flag with its default.
+func TestFlagsPage(t *testing.T) {
+	t.Setenv("POD_NAMESPACE", "")
+	flags := pflag.NewFlagSet("manager", pflag.ContinueOnError)
+	newFlags(flags)
+	want := map[string]string{}
+	flags.VisitAll(func(one *pflag.Flag) {
+		if !one.Hidden && !strings.HasPrefix(one.Name, "test.") { // Go's own flags of a test
+			want["--"+one.Name] = strings.Trim(one.DefValue, "[]")
+		}
+	})
+	listed := map[string]string{}
+	rows := regexp.MustCompile("(?m)^\\| `(--[a-z-]+)` \\| (?:`(.*)` )?\\| \\S.* \\|$")
+	for _, row := range rows.FindAllStringSubmatch(string(expect.Got(os.ReadFile(flagsPage))(t)), -1) {
+		listed[row[1]] = row[2]
+	}
+	expect.Same(t, "flags of "+flagsPage, want, listed)
+}
+
+// The first line of a log says which version wrote it, in both formats.
+func TestLogBeginsWithTheVersion(t *testing.T) {
+	for flag, pattern := range map[string]string{
+		"--logging-format=text": `^I\d{4} .*\] "Manager starts" version="VERSION" controllers=\["wrong"\]$`,
+		"--logging-format=json": `^\{.*"msg":"Manager starts",.*"version":"VERSION","controllers":\["wrong"\]\}$`,
+	} {
+		manager := exec.Command(os.Args[0], flag, "--controllers=wrong") // it ends because of this
+		manager.Env = append(os.Environ(), asManager+"=yes")
+		printed, err := manager.CombinedOutput()
+		first, _, _ := strings.Cut(string(printed), "\n")
+		want := strings.ReplaceAll(pattern, "VERSION", regexp.QuoteMeta(version.Get()))
+		if err == nil || !regexp.MustCompile(want).MatchString(first) {
+			t.Errorf("%s: %v, want a first line like %s, got:\n%s", flag, err, want, printed)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/capwin/cluster-api-provider-windows/test/canary"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -39,6 +40,11 @@ func canaryRefusals(t *testing.T) map[string]string {
 		"content twice":          spec(`    custom: {files: [{path: 'C:\a', content: @Q@, contentFrom: {secret: {name: a, key: b}}}]}`),
 		"password in the spec":   spec("    windows: {domain: {name: corp.example.com, password: @Q@}}"),
 		"password as a list":     spec("    windows: {domain: {name: [@Q@]}}"),
+		"one of a few words":     spec("    windows: {users: [{name: ops, role: @Q@}]}"),
+		"type of a script":       spec("    custom: {preJoin: [{name: a, type: @Q@, content: exit}]}"),
+		"kind of a reference":    strings.Replace(spec(""), "kind: Secret, name: vcenter", "kind: @Q@, name: vcenter", 1),
+		"a key twice":            file + secret("app", "stringData: {@Q@: a, @Q@: b}"),
+		"a name of a field":      spec("    custom: {@Q@: a}"),
 		"trust in a secret":      trust + secret("app", "stringData: {file: @Q@}"),
 		"key in a certificate": trust + secret("app",
 			`stringData: {file: "-----BEGIN @U@-----\nQQ==\n-----END @U@-----\n"}`),
@@ -74,13 +80,13 @@ func TestCanariesInRefusals(t *testing.T) {
 	outputs := map[string]bool{}
 	refused := 0
 	for what, template := range canaryRefusals(t) {
-		for value := range canaryValues {
-			text := canaryOf(what, value)
+		for _, value := range canary.Values() {
+			text := canary.Of(what, value)
 			quoted := string(expect.Got(json.Marshal(text))(t))
 			objects := strings.NewReplacer("@V@", text, "@Q@", quoted, "@B@", base64.StdEncoding.EncodeToString([]byte(text)),
 				"@U@", strings.NewReplacer("'", "", `"`, "", `\`, "", "\n", "", "\r", "").Replace(text)).Replace(template)
-			parts := map[string]string{}
-			canaryParts(parts, what, value)
+			search := canary.Search{Window: 7}
+			search.Add(what, value)
 			got := call(t, objects, "plan", "-f", "-", "--machine", machineName)
 			if got.Code == exitDone {
 				continue // the value is good there, and no secret
@@ -88,12 +94,12 @@ func TestCanariesInRefusals(t *testing.T) {
 			refused++
 			for where, output := range map[string]string{what + ": standard output": got.Out, what + ": standard error": got.Err} {
 				outputs[where] = true
-				for whose, part := range canaryFound(parts, output) {
+				for whose, part := range search.In(output) {
 					t.Errorf("%s has %q of %s: %.400s", where, part, whose, output)
 				}
 			}
 		}
 	}
 	t.Logf("%d refusals x %d values x %d outputs, %d times refused",
-		len(canaryRefusals(t)), len(canaryValues), len(outputs), refused)
+		len(canaryRefusals(t)), len(canary.Values()), len(outputs), refused)
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/base32"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -13,63 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/capwin/cluster-api-provider-windows/test/canary"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
-
-// canaryValues are the awkward secrets: what is put between a few letters each, or how long a secret of letters is.
-var canaryValues = map[string]struct {
-	between string
-	length  int
-}{
-	"quotes":          {`"`, 30},
-	"backslashes":     {`\`, 30},
-	"HTML":            {"<&>", 42},
-	"apostrophes":     {"'", 30},
-	"dollars":         {"$", 30},
-	"backticks":       {"`", 30},
-	"percent":         {"%", 30},
-	"lines":           {"\n", 30},
-	"lines of a PC":   {"\r\n", 36},
-	"tabs":            {"\t", 30},
-	"kanji and emoji": {"漢🔑", 42},
-	"blanks":          {" ", 30},
-	"a login":         {"://u:p@", 70},
-	"JSON":            {`":{"`, 49},
-	"YAML":            {"\n- &a *b: |\n", 100},
-	"PEM":             {"\n-----BEGIN PRIVATE KEY-----\n", 140},
-	"one character":   {"", 1},
-	"7 characters":    {"", 7},
-	"8 characters":    {"", 8},
-	"70 characters":   {"", 70},
-	"256 characters":  {"", 256},
-	"257 characters":  {"", 257},
-	"300 characters":  {"", 300},
-}
-
-// canaryOf makes the secret of an input. All secrets differ, and a part of 7 bytes has at least 4 random letters where it counts.
-func canaryOf(input, value string) string {
-	v := canaryValues[value]
-	var letters strings.Builder
-	for i := 0; letters.Len() < v.length; i++ {
-		sum := sha256.Sum256(fmt.Appendf(nil, "%s of %s, %d", value, input, i))
-		letters.WriteString(strings.ToLower(base32.StdEncoding.EncodeToString(sum[:30])))
-	}
-	if v.between == "" {
-		return letters.String()[:v.length]
-	}
-	var text strings.Builder
-	size := 3
-	if len(v.between) > 3 {
-		size = 7 // so that a part of 7 bytes is a secret and not what is between
-	}
-	for part := range slices.Chunk([]byte(letters.String()), size) {
-		text.WriteString(v.between + string(part))
-		if text.Len() >= v.length {
-			break
-		}
-	}
-	return " " + text.String() + v.between + " "
-}
 
 // canaryInputs are the keys of Secrets in canaryObjects, by what they are, and whether the user data has them.
 var canaryInputs = map[string]struct {
@@ -131,7 +75,7 @@ func canaryObjects(t *testing.T, value string, more map[string]map[string]string
 		if secrets[input.secret] == nil {
 			secrets[input.secret] = map[string]string{}
 		}
-		text := input.before + canaryOf(name, value) + input.after
+		text := input.before + canary.Of(name, value) + input.after
 		secrets[input.secret][input.key] = strings.ReplaceAll(text, "@CA@", ca)
 	}
 	for name, keys := range more {
@@ -183,39 +127,6 @@ func canaryOutputs(t *testing.T, what, objects string, flags ...string) map[stri
 // canarySizes are told in KiB, which says nothing of a secret but that it is long.
 var canarySizes = regexp.MustCompile(`about \d+ KiB`)
 
-// canaryParts are the parts of secrets that are searched for, with the input and the value that they are of.
-func canaryParts(parts map[string]string, input, value string) {
-	text := canaryOf(input, value)
-	for i := 0; i+7 <= len(text); i++ {
-		letters := 0
-		for _, c := range []byte(text[i : i+7]) {
-			if c >= 'a' && c <= 'z' || c >= '2' && c <= '7' {
-				letters++
-			}
-		}
-		least := 4
-		if len(canaryValues[value].between) > 3 {
-			least = 6 // what is between has letters of its own
-		}
-		if letters >= least && !strings.Contains(canaryValues[value].between, text[i:i+7]) {
-			parts[text[i:i+7]] = value + " in the " + input
-		}
-	}
-}
-
-// canaryFound lists the secrets of which a part is in a text.
-func canaryFound(parts map[string]string, text string) map[string]string {
-	found := map[string]string{}
-	for _, layer := range canaryLayers([]byte(text)) {
-		for i := 0; i+7 <= len(layer); i++ {
-			if whose, ok := parts[layer[i:i+7]]; ok {
-				found[whose] = layer[i : i+7]
-			}
-		}
-	}
-	return found
-}
-
 // canaryStored adds user data that the guest got, as it would be rendered now, and with another endpoint.
 func canaryStored(t *testing.T, value, objects string) map[string]string {
 	t.Helper()
@@ -224,7 +135,7 @@ func canaryStored(t *testing.T, value, objects string) map[string]string {
 	stored := canaryObjects(t, value, secrets)
 	seen := canaryOutputs(t, "stored", stored)
 	maps.Copy(seen, canaryOutputs(t, "stored before a change", strings.Replace(stored, "host: 10.0.0.10", "host: 10.0.0.11", 1)))
-	secrets[machineName]["value"] = "#cloud-config\n" + canaryOf("another machine's user data", value)
+	secrets[machineName]["value"] = "#cloud-config\n" + canary.Of("another machine's user data", value)
 	maps.Copy(seen, canaryOutputs(t, "stored by another release", canaryObjects(t, value, secrets)))
 	return seen
 }
@@ -232,10 +143,10 @@ func canaryStored(t *testing.T, value, objects string) map[string]string {
 // Nothing of a Secret is in any output without --show-secrets. So all outputs are the same whatever the secrets are, which also
 // holds for those that are too short to be searched for; and no part of a secret is in them, as deep as they can be decoded.
 func TestCanaries(t *testing.T) {
-	parts, outputs, first := map[string]string{}, map[string]bool{}, map[string]string{}
-	for _, value := range slices.Sorted(maps.Keys(canaryValues)) {
+	search, outputs, first := canary.Search{Window: 7}, map[string]bool{}, map[string]string{}
+	for _, value := range canary.Values() {
 		for input := range canaryInputs {
-			canaryParts(parts, input, value)
+			search.Add(input, value)
 		}
 		objects := canaryObjects(t, value, nil)
 		seen := canaryOutputs(t, "rendered", objects)
@@ -252,12 +163,12 @@ func TestCanaries(t *testing.T) {
 		}
 	}
 	for where, text := range first {
-		for whose, part := range canaryFound(parts, text) {
+		for whose, part := range search.In(text) {
 			t.Errorf("%s: %s has %q of %s", "leak", where, part, whose)
 		}
 	}
 	t.Logf("%d inputs x %d values x %d outputs: %d parts searched for",
-		len(canaryInputs), len(canaryValues), len(outputs), len(parts))
+		len(canaryInputs), len(canary.Values()), len(outputs), search.Len())
 }
 
 // With --show-secrets all that the guest needs is found by the same search.
@@ -265,11 +176,11 @@ func TestCanariesAreSeen(t *testing.T) {
 	for _, value := range []string{"quotes", "lines of a PC", "a login", "257 characters"} {
 		seen := canaryOutputs(t, "in clear", canaryObjects(t, value, nil), "--show-secrets")
 		for _, name := range []string{"userdata", "node.json"} {
-			parts := map[string]string{}
+			search := canary.Search{Window: 7}
 			for input := range canaryInputs {
-				canaryParts(parts, input, value)
+				search.Add(input, value)
 			}
-			found := canaryFound(parts, seen["in clear: "+name])
+			found := search.In(seen["in clear: "+name])
 			for input, about := range canaryInputs {
 				if _, ok := found[value+" in the "+input]; ok != about.used {
 					t.Errorf("%s: %s in the %s: found in %s: %v", "blind", value, input, name, !about.used)

@@ -100,8 +100,8 @@ func TestCheckVSphereRefusals(t *testing.T) {
 		code  int
 		says  string
 	}{
-		"what":          {pool, []string{"check", "-f", "-"}, exitUsage, "write what to check: vsphere"},
-		"another cloud": {pool, []string{"check", "azure", "-f", "-"}, exitUsage, "write what to check: vsphere"},
+		"what":          {pool, []string{"check", "-f", "-"}, exitUsage, "the only cloud to check is vsphere: write check vsphere"},
+		"another cloud": {pool, []string{"check", "azure", "-f", "-"}, exitUsage, "the only cloud to check is vsphere: write check vsphere"},
 		"too much":      {pool, []string{"check", "vsphere", "x", "-f", "-"}, exitUsage, `unexpected argument "x"`},
 		"no template":   {strings.Replace(pool, "template: "+vcenter.Template, "{}", 1), nil, exitRefused, "spec.vsphere.image"},
 		"half a Secret": {pool + secret, nil, exitRefused, "cannot be made"},

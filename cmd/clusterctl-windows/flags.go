@@ -100,6 +100,11 @@ func (c command) help() string {
 	return fmt.Sprintf("%s\n\nUsage:\n  clusterctl windows %s\n\n%s\nFlags:\n%s", c.about, c.usage, c.needs, flags.FlagUsages())
 }
 
+// short is what follows an error; all of the help would hide it.
+func (c command) short() string {
+	return fmt.Sprintf("Usage:\n  clusterctl windows %s\n\nRun \"clusterctl windows %s --help\" for the details.\n", c.usage, c.name)
+}
+
 func (c command) flags() (*pflag.FlagSet, *options) {
 	o := &options{}
 	flags := pflag.NewFlagSet(c.name, pflag.ContinueOnError)
@@ -120,12 +125,15 @@ func (c command) flags() (*pflag.FlagSet, *options) {
 func (c command) parse(args []string) (options, error) {
 	flags, o := c.flags()
 	if err := flags.Parse(args); err != nil {
+		if strings.HasPrefix(err.Error(), "unknown shorthand flag") {
+			return options{}, fmt.Errorf("%w; a flag of several letters begins with --", err)
+		}
 		return options{}, err
 	}
 	rest := flags.Args()
 	if c.what != "" {
 		if len(rest) == 0 || rest[0] != c.what {
-			return options{}, fmt.Errorf("write what to %s: %s", c.name, c.what)
+			return options{}, fmt.Errorf("the only cloud to %s is %s: write %s %s", c.name, c.what, c.name, c.what)
 		}
 		rest = rest[1:]
 	}

@@ -16,28 +16,30 @@ const withPool = "[{name: node, network: VM Network, " +
 func refusals(t *testing.T) map[string]struct{ reason, objects, machine, want string } {
 	const machine, vm = "Machine team-a/" + machineName, "WindowsMachine team-a/" + machineName
 	const missing, add = " is not in standard input; ", "add the output of: kubectl get "
+	const use = "use such a name with --machine, or "
 	all, git := readText(t, machineFile), readText(t, gitFile)
 	return map[string]struct{ reason, objects, machine, want string }{
 		"nothing": {
 			"comments are not objects", "# nothing\n---\n", "m",
 			"cannot find Machine m in standard input, which has neither a Machine nor a MachineDeployment of Windows machines; " +
-				add + "machine m -o yaml",
+				add + "machine m -n NAMESPACE -o yaml",
 		},
 		"unknown machine": {
 			"the name may be misspelled", all, "blue-windows",
 			"cannot find Machine blue-windows in standard input, which has Machines team-a/" + machineName + "; " +
-				add + "machine blue-windows -o yaml",
+				use + add + "machine blue-windows -n NAMESPACE -o yaml",
 		},
 		"machine of another namespace": {
 			"a namespace in the name must match", all, "team-b/" + machineName,
 			"cannot find Machine team-b/" + machineName + " in standard input, which has Machines team-a/" + machineName + "; " +
-				add + "machine " + machineName + " -o yaml",
+				use + add + "machine " + machineName + " -n team-b -o yaml",
 		},
 		"unknown among deployments": {
 			"with two pools, the name must show which one is meant",
 			changed(t, gitFile, "name: blue-windows\n", "name: green\n") + "---\n" + git, "x",
 			"cannot find Machine x in standard input, which has MachineDeployment default/green, whose machines are named green-...; " +
-				"MachineDeployment default/blue-windows, whose machines are named blue-windows-...; " + add + "machine x -o yaml",
+				"MachineDeployment default/blue-windows, whose machines are named blue-windows-...; " +
+				use + add + "machine x -n NAMESPACE -o yaml",
 		},
 		"machine twice": {
 			"the program must not guess which one is meant",

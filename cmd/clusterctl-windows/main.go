@@ -56,8 +56,7 @@ func dispatch(args []string, s streams) error {
 	}
 	switch args[0] {
 	case "-h", "--help", "help":
-		fmt.Fprint(s.out, overview())
-		return nil
+		return help(args[1:], s)
 	case "--version", "version":
 		fmt.Fprintln(s.out, version.Line("clusterctl-windows"))
 		return nil
@@ -70,6 +69,18 @@ func dispatch(args []string, s streams) error {
 	return &usageError{problem: fmt.Sprintf("unknown command %q", args[0]), help: overview()}
 }
 
+// help prints the help of a command, or an overview.
+func help(args []string, s streams) error {
+	for _, c := range commands {
+		if len(args) > 0 && c.name == args[0] {
+			fmt.Fprint(s.out, c.help())
+			return nil
+		}
+	}
+	fmt.Fprint(s.out, overview())
+	return nil
+}
+
 func (c command) start(args []string, s streams) error {
 	o, err := c.parse(args)
 	if errors.Is(err, pflag.ErrHelp) {
@@ -77,7 +88,7 @@ func (c command) start(args []string, s streams) error {
 		return nil
 	}
 	if err != nil {
-		return &usageError{problem: err.Error(), help: c.help()}
+		return &usageError{problem: err.Error(), help: c.short()}
 	}
 	found, err := objects.Read(o.files, o.namespace, s.in)
 	if err != nil {

@@ -108,13 +108,17 @@ func TestUsage(t *testing.T) {
 			[]string{"plan", "-f", machineFile, "--machine", "m", "x"},
 			`unexpected argument "x"`,
 		},
+		"one dash": {
+			"a user is told to write two", []string{"plan", "-f", machineFile, "-machine", "m"},
+			"unknown shorthand flag: 'm' in -machine; a flag of several letters begins with --",
+		},
 		"plan writes no secrets": {"the flag belongs to render", []string{"plan", "--show-secrets"}, "unknown flag: --show-secrets"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := call(t, "", c.args...)
 			said := strings.HasPrefix(got.Err, c.want+"\n\n") && strings.Contains(got.Err, "Usage:")
-			if got.Code != exitUsage || got.Out != "" || !said {
+			if got.Code != exitUsage || got.Out != "" || !said || strings.Count(got.Err, "\n") > 15 {
 				t.Errorf("%s: got %+v, want exit 2, %q and the usage", c.reason, got, c.want)
 			}
 		})
@@ -127,6 +131,7 @@ func TestHelp(t *testing.T) {
 		{"-h", "clusterctl windows render"},
 		{"help", "clusterctl windows render"},
 		{"render --help", "--show-secrets"},
+		{"help render", "--show-secrets"},
 		{"plan -h", "--machine NAME"},
 		{"plan -f x --help", "--machine NAME"},
 	} {

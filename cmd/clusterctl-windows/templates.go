@@ -70,12 +70,16 @@ func unknownMachine(o *objects.Set, deployments []*clusterv1.MachineDeployment, 
 		text := fmt.Sprintf("MachineDeployment %s/%s, whose machines are named %s-...", one.Namespace, one.Name, one.Name)
 		there = append(there, text)
 	}
+	instead := "use such a name with --machine, or "
 	if len(there) == 0 {
-		there = append(there, "neither a Machine nor a MachineDeployment of Windows machines")
+		there, instead = []string{"neither a Machine nor a MachineDeployment of Windows machines"}, ""
 	}
-	short := name[strings.LastIndex(name, "/")+1:]
-	return fmt.Errorf("cannot find Machine %s in %s, which has %s; add the output of: kubectl get machine %s -o yaml",
-		name, o.Source, strings.Join(there, "; "), short)
+	namespace, short, ok := strings.Cut(name, "/")
+	if !ok {
+		namespace, short = "NAMESPACE", name
+	}
+	return fmt.Errorf("cannot find Machine %s in %s, which has %s; %sadd the output of: kubectl get machine %s -n %s -o yaml",
+		name, o.Source, strings.Join(there, "; "), instead, short, namespace)
 }
 
 // fromDeployment makes the objects that Cluster API would make from the deployment's templates.

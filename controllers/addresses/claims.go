@@ -42,14 +42,16 @@ func (p *Pools) Index(ctx context.Context, mgr ctrl.Manager) error {
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &infrav1.WindowsMachine{}, byMAC, macsOf); err != nil {
 		return fmt.Errorf("index windowsmachines: %w", err)
 	}
-	return mgr.GetFieldIndexer().IndexField(ctx, &ipamv1.IPAddress{}, byAddress, func(o client.Object) []string {
-		address, _ := o.(*ipamv1.IPAddress)
-		ip, err := netip.ParseAddr(address.Spec.Address)
-		if err != nil {
-			return nil
-		}
-		return []string{ip.Unmap().String()}
-	})
+	return mgr.GetFieldIndexer().IndexField(ctx, &ipamv1.IPAddress{}, byAddress, ipOf)
+}
+
+func ipOf(o client.Object) []string {
+	address, _ := o.(*ipamv1.IPAddress)
+	ip, err := netip.ParseAddr(address.Spec.Address)
+	if err != nil {
+		return nil
+	}
+	return []string{ip.Unmap().String()}
 }
 
 // Others returns those of the addresses that a pool gave to another machine in the namespace, of whatever kind.
@@ -223,9 +225,9 @@ func (p *Pools) read(ctx context.Context, claim *ipamv1.IPAddressClaim) (*ipamv1
 
 // parse returns an address as the status will show it, or what is wrong with it.
 func parse(address *ipamv1.IPAddress) (found infrav1.NetworkAddress, problem string) {
-	ip, err := netip.ParseAddr(address.Spec.Address)
+	ip, _ := netip.ParseAddr(address.Spec.Address) // what does not parse has no valid prefix either
 	prefix := netip.PrefixFrom(ip, int(ptr.Deref(address.Spec.Prefix, -1)))
-	if err != nil || !prefix.IsValid() || ip.Zone() != "" {
+	if !prefix.IsValid() || ip.Zone() != "" {
 		return infrav1.NetworkAddress{}, "no valid address with a prefix length"
 	}
 	found = infrav1.NetworkAddress{Address: prefix.String(), Gateway: address.Spec.Gateway}

@@ -84,6 +84,8 @@ func TestClaimsOf(t *testing.T) {
 			claim.Spec.ClusterName))
 		want := map[string]string{clusterv1.ClusterNameLabel: "blue", clusterv1.WatchLabel: "mine"}
 		expect.Same(t, "labels of "+claim.Name, want, claim.Labels)
+		pool := ipamv1.IPPoolReference{APIGroup: "ipam.cluster.x-k8s.io", Kind: "InClusterIPPool", Name: claim.Spec.PoolRef.Name}
+		expect.Same(t, "pool of "+claim.Name, pool, claim.Spec.PoolRef)
 		if !metav1.IsControlledBy(claim, windows) || !*claim.OwnerReferences[0].BlockOwnerDeletion {
 			t.Errorf("%s is owned by %+v", claim.Name, claim.OwnerReferences)
 		}
@@ -107,6 +109,8 @@ func TestWaitsForAddress(t *testing.T) {
 		Type: ipamv1.IPAddressClaimReadyCondition, Status: metav1.ConditionFalse,
 		Reason: ipamv1.IPAddressClaimReadyPoolExhaustedReason, Message: "no address is free",
 	}
+	ready := exhausted
+	ready.Status = metav1.ConditionTrue
 	given := func(c *ipamv1.IPAddressClaim) { c.Status.AddressRef.Name = "win-0-0" }
 	for name, c := range map[string]struct {
 		change func(*ipamv1.IPAddressClaim)
@@ -117,6 +121,10 @@ func TestWaitsForAddress(t *testing.T) {
 		"not seen yet":          {func(c *ipamv1.IPAddressClaim) { c.UID = "" }, fresh},
 		"of an earlier machine": {func(c *ipamv1.IPAddressClaim) { given(c); c.OwnerReferences[0].UID = "uid-0" }, foreign},
 		"going":                 {func(c *ipamv1.IPAddressClaim) { given(c); c.DeletionTimestamp = new(metav1.Now()) }, foreign},
+		"ready, and not given": {
+			func(c *ipamv1.IPAddressClaim) { c.Status.Conditions = []metav1.Condition{ready} },
+			phase.Wait(phase.Claim, reason, "%s", empty),
+		},
 		"used up": {
 			func(c *ipamv1.IPAddressClaim) { c.Status.Conditions = []metav1.Condition{exhausted} },
 			phase.Wait(phase.Claim, reason, "%s: PoolExhausted no address is free", empty),

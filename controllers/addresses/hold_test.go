@@ -36,36 +36,36 @@ func TestHold(t *testing.T) {
 		held   []string
 	}{
 		"all there":             {held: allNames},
-		"another address":       {change: onAddress(func(a *ipamv1.IPAddress) { a.Spec.Address = "10.0.1.6" }), want: lost(changed)},
-		"another prefix length": {change: onAddress(func(a *ipamv1.IPAddress) { *a.Spec.Prefix = 25 }), want: lost(changed)},
-		"a gateway":             {change: onAddress(func(a *ipamv1.IPAddress) { a.Spec.Gateway = "10.0.1.1" }), want: lost(changed)},
-		"no prefix length":      {change: onAddress(func(a *ipamv1.IPAddress) { a.Spec.Prefix = nil }), want: lost(takenAway)},
-		"no address":            {change: without("address " + second), want: lost(takenAway)},
-		"no claim":              {change: without("claim " + second), want: lost(takenAway)},
+		"another address":       {change: onAddress(func(a *ipamv1.IPAddress) { a.Spec.Address = "10.0.1.6" }), want: lost("changed")},
+		"another prefix length": {change: onAddress(func(a *ipamv1.IPAddress) { *a.Spec.Prefix = 25 }), want: lost("changed")},
+		"a gateway":             {change: onAddress(func(a *ipamv1.IPAddress) { a.Spec.Gateway = "10.0.1.1" }), want: lost("changed")},
+		"no prefix length":      {change: onAddress(func(a *ipamv1.IPAddress) { a.Spec.Prefix = nil }), want: lost("taken away")},
+		"no address":            {change: without("address " + second), want: lost("taken away")},
+		"no claim":              {change: without("claim " + second), want: lost("taken away")},
 		"claim of another": {
-			change: onClaim(func(c *ipamv1.IPAddressClaim) { c.OwnerReferences[0].UID = "uid-0" }), want: lost(takenAway),
+			change: onClaim(func(c *ipamv1.IPAddressClaim) { c.OwnerReferences[0].UID = "uid-0" }), want: lost("taken away"),
 		},
 		"claim without address": {
-			change: onClaim(func(c *ipamv1.IPAddressClaim) { c.Status = ipamv1.IPAddressClaimStatus{} }), want: lost(takenAway),
+			change: onClaim(noStatus), want: lost("taken away"), fails: "get address ", with: errAway, // nothing to read
 		},
-		"claim deleted":   {change: deleting("claim " + second), want: lost(takenAway)},
-		"address deleted": {change: deleting("address " + second), want: lost(takenAway)},
+		"claim deleted":   {change: deleting("claim " + second), want: lost("taken away")},
+		"address deleted": {change: deleting("address " + second), want: lost("taken away")},
 		"deleted, and held for long": {
 			change: each(hold("claim "+second, "address "+second), deleting("claim "+second, "address "+second)), held: allNames,
 		},
 		"deleted, and only the claim is held": {
-			change: each(hold("claim "+second), deleting("claim "+second, "address "+second)), want: lost(takenAway),
+			change: each(hold("claim "+second), deleting("claim "+second, "address "+second)), want: lost("taken away"),
 			held: append(firstNames[:2:2], "claim win-0-1"),
 		},
 		"deleted, and only the address is held": {
-			change: each(hold("address "+second), deleting("claim "+second)), want: lost(takenAway),
+			change: each(hold("address "+second), deleting("claim "+second)), want: lost("taken away"),
 			held: append(firstNames[:2:2], "address win-0-1"),
 		},
 		"claim cannot be read":      {fails: "get claim " + second, with: errAway, want: errAway},
 		"address cannot be read":    {fails: "get address " + second, with: errAway, want: errAway},
 		"claim cannot be held":      {fails: "patch claim " + second, with: errAway, want: errAway},
 		"address cannot be held":    {fails: "patch address " + second, with: errAway, want: errAway, held: allNames[:3]},
-		"address goes at that time": {fails: "patch address " + second, with: gone, want: lost(takenAway), held: allNames[:3]},
+		"address goes at that time": {fails: "patch address " + second, with: gone, want: lost("taken away"), held: allNames[:3]},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, c.change)
@@ -118,6 +118,7 @@ func TestFree(t *testing.T) {
 			change: each(onClaim(noStatus), onAddress(func(a *ipamv1.IPAddress) { a.Spec.ClaimRef.Name = "winner-0-1" })),
 			held:   []string{"address win-0-1"},
 		},
+		"address names no claim":  {change: onAddress(func(a *ipamv1.IPAddress) { a.Spec.ClaimRef.Name = "" })},
 		"claim cannot be read":    {fails: "get claim " + second, want: errAway, held: from2},
 		"address cannot be read":  {fails: "get address " + second, want: errAway, held: from2},
 		"address cannot be freed": {fails: "patch address " + second, want: errAway, held: from2},

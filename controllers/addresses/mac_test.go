@@ -65,6 +65,9 @@ func TestHasMAC(t *testing.T) {
 		"another cloud":       {withMAC("other", func(m *infrav1.WindowsMachine) { m.Spec.VSphere = nil }), false},
 		"no addresses so far": {withMAC("other", func(m *infrav1.WindowsMachine) { m.Status.NetworkInterfaces = nil }), false},
 	} {
+		if hasMAC(c.other, &infrav1.WindowsMachine{}, ours.Status.NetworkInterfaces[1]) {
+			t.Errorf("%s: a machine of another cloud has no adapters in a vCenter", name)
+		}
 		if hasMAC(c.other, ours, ours.Status.NetworkInterfaces[0]) {
 			t.Errorf("%s: an adapter by DHCP has no MAC of ours", name)
 		}
@@ -74,9 +77,22 @@ func TestHasMAC(t *testing.T) {
 	}
 }
 
+// TestSameDatacenter has machines of which it is not known yet on which server their VMs will be.
+func TestSameDatacenter(t *testing.T) {
+	another := func(m *infrav1.WindowsMachine) { m.Spec.VSphere.IdentityRef.Name = "another" }
+	expect.Same(t, "with the same Secret", true, sameDatacenter(withMAC("a"), withMAC("b")))
+	expect.Same(t, "with another Secret", false, sameDatacenter(withMAC("a"), withMAC("b", another)))
+}
+
+// TestMacsOf: an adapter without a MAC of ours is not looked for.
+func TestMacsOf(t *testing.T) {
+	expect.Same(t, "MACs", []string{"00:50:56:04:00:05"}, macsOf(withMAC("m")))
+}
+
 // Of two, one keeps its MAC, whichever is asked.
 func TestKeepsMAC(t *testing.T) {
 	older := func(m *infrav1.WindowsMachine) { m.CreationTimestamp = metav1.Unix(999, 0) }
+	younger := func(m *infrav1.WindowsMachine) { m.CreationTimestamp = metav1.Unix(1001, 0) }
 	held := func(m *infrav1.WindowsMachine) { m.Finalizers = []string{infrav1.MachineFinalizer} }
 	going := func(m *infrav1.WindowsMachine) { m.DeletionTimestamp = new(metav1.Unix(2000, 0)) }
 	for name, c := range map[string]struct {
@@ -85,6 +101,8 @@ func TestKeepsMAC(t *testing.T) {
 	}{
 		"of the same age, by name":      {withMAC("a"), true},
 		"of the same age, behind":       {withMAC("z"), false},
+		"of the same name":              {withMAC("m"), false},
+		"younger, and ahead by name":    {withMAC("a", younger), false},
 		"older":                         {withMAC("z", older), true},
 		"younger, and may have its VM":  {withMAC("z", held), true},
 		"older, and goes without a VM":  {withMAC("a", older, going), false},
@@ -188,12 +206,19 @@ func oneMAC(name string, changes ...func(*infrav1.WindowsMachine)) *infrav1.Wind
 func TestDistinct(t *testing.T) {
 	held := func(m *infrav1.WindowsMachine) { m.Finalizers = []string{infrav1.MachineFinalizer} }
 	unwritten := func(m *infrav1.WindowsMachine) { m.Status.NetworkInterfaces = nil }
+	elsewhere := func(m *infrav1.WindowsMachine) { m.Spec.VSphere.Datacenter = "DC1" }
+	pooled := func(m *infrav1.WindowsMachine) {
+		m.Spec.VSphere.NetworkInterfaces[0].AddressesFromPools = []infrav1.IPPoolReference{{Name: "pool"}}
+	}
 	for name, c := range map[string]struct {
 		ours, other *infrav1.WindowsMachine
 		interfaces  int
 		fails       error
 		want        string
 	}{
+		"not written yet":      {oneMAC("m", unwritten, pooled), oneMAC("a"), 1, nil, infrav1.WaitingForIPAddressReason},
+		"none, nothing to say": {oneMAC("m", unwritten, pooled), oneMAC("a"), 0, nil, ""},
+		"in another place":     {oneMAC("m"), oneMAC("a", elsewhere), 1, nil, ""},
 		"taken":                {oneMAC("m"), oneMAC("a"), 1, nil, infrav1.MACTakenReason},
 		"of a younger one":     {oneMAC("m"), oneMAC("z"), 1, nil, ""},
 		"has its VM":           {oneMAC("m", held), oneMAC("a"), 1, nil, ""},
@@ -210,6 +235,9 @@ func TestDistinct(t *testing.T) {
 			interfaces := oneMAC("m").Status.NetworkInterfaces[:c.interfaces]
 			stop := phase.Of((&Pools{Client: api}).Distinct(t.Context(), c.ours, interfaces))
 			expect.Same(t, "reason", c.want, stop.Reason)
+			if c.want == infrav1.WaitingForIPAddressReason { // our own write of the status wakes us
+				expect.Same(t, "wait", phase.Stop{Reason: c.want, Message: stop.Message, Wakes: phase.Self}, stop)
+			}
 		})
 	}
 }
@@ -226,18 +254,21 @@ func TestDistinctOfMany(t *testing.T) {
 			m.Status.NetworkInterfaces[1].MACAddress = fmt.Sprintf("00:50:56:05:%02x:%02x", i>>8, i&0xff)
 		}))
 	}
-	listed := 0
+	listed, lists := 0, 0
 	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithIndex(&infrav1.WindowsMachine{}, byMAC, macsOf).
 		WithInterceptorFuncs(interceptor.Funcs{List: func(
 			ctx context.Context, api client.WithWatch, list client.ObjectList, o ...client.ListOption,
 		) error {
 			err := api.List(ctx, list, o...)
 			listed += meta.LenList(list)
+			lists++
 			return err
 		}}).Build()
 	pools := &Pools{Client: api}
-	expect.OK(t, pools.Distinct(t.Context(), own, own.Status.NetworkInterfaces))
+	withDHCP := append([]infrav1.MachineNetworkInterface{{Name: "dhcp"}}, own.Status.NetworkInterfaces...)
+	expect.OK(t, pools.Distinct(t.Context(), own, withDHCP))
 	expect.Same(t, "machines that were copied", 1, listed)
+	expect.Same(t, "lists", 1, lists)
 	held := func(m *infrav1.WindowsMachine) { m.Finalizers = []string{infrav1.MachineFinalizer} }
 	expect.OK(t, api.Create(t.Context(), withMAC("a", held)))
 	err := pools.Distinct(t.Context(), own, own.Status.NetworkInterfaces)

@@ -66,10 +66,7 @@ func newStage(t *testing.T, change func(map[string]client.Object)) *stage {
 	expect.OK(t, ipamv1.AddToScheme(scheme))
 	expect.OK(t, infrav1.AddToScheme(scheme))
 	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(there...).WithInterceptorFuncs(calls.Ask(s.asked)).
-		WithIndex(&ipamv1.IPAddress{}, byAddress, func(o client.Object) []string {
-			address, _ := o.(*ipamv1.IPAddress)
-			return []string{address.Spec.Address}
-		}).
+		WithIndex(&ipamv1.IPAddress{}, byAddress, ipOf).
 		WithIndex(&infrav1.WindowsMachine{}, metav1.ObjectNameField, func(o client.Object) []string { return []string{o.GetName()} }).
 		Build()
 	s.Pools = &Pools{Client: api, Live: api, Now: func() time.Time { return stageTime }}

@@ -38,7 +38,7 @@ func (p *Pools) FreeLeft(ctx context.Context, machine client.ObjectKey) error {
 	if len(left) == 0 {
 		return nil
 	}
-	if gone, err := p.gone(ctx, machine); err != nil || !gone {
+	if gone, err := p.gone(ctx, machine); !gone {
 		return err
 	}
 	return p.freeAll(ctx, left)
@@ -85,7 +85,7 @@ func (p *Pools) FreeStrays(mgr ctrl.Manager, options controller.Options) error {
 // of the patch notices if it changed since it was read.
 func (p *Pools) freeStray(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	address := &ipamv1.IPAddress{}
-	if err := p.Client.Get(ctx, request.NamespacedName, address); err != nil || !heldAndDeleted(address) {
+	if err := p.Client.Get(ctx, request.NamespacedName, address); !heldAndDeleted(address) { // nor is one that was not read
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if wait := strayAfter - p.Now().Sub(address.DeletionTimestamp.Time); wait > 0 {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -81,6 +82,13 @@ func TestFreeLeft(t *testing.T) {
 	}
 }
 
+// TestNothingLeft: the API server itself is not asked about each machine that goes.
+func TestNothingLeft(t *testing.T) {
+	s := newStage(t, nil)
+	s.fails["list *v1beta1.WindowsMachineList"] = errAway
+	expect.OK(t, s.FreeLeft(t.Context(), client.ObjectKey{Namespace: "team-a", Name: "win"}))
+}
+
 // TestFreeStray looks at one address that was freed and has our finalizer again.
 func TestFreeStray(t *testing.T) {
 	const stray = second
@@ -110,7 +118,7 @@ func TestFreeStray(t *testing.T) {
 		"a stray":     {change: old, patched: true},
 		"gone":        {change: without("address " + stray)},
 		"not deleted": {change: hold("address " + stray)},
-		"not held":    {change: since(time.Hour)},
+		"not held":    {change: since(time.Hour), fails: "get claim " + stray, with: errAway}, // no look at anything else
 		"not for long": {
 			change: each(hold("address "+stray), since(strayAfter-time.Second)), result: ctrl.Result{RequeueAfter: time.Second},
 		},
@@ -127,11 +135,15 @@ func TestFreeStray(t *testing.T) {
 		"a machine has it":           {change: each(old, at("10.0.1.5/24")), result: later},
 		"a machine has another":      {change: each(old, at("10.0.1.6/24")), patched: true},
 		"a machine has what is none": {change: each(old, at("10.0.1.5")), patched: true},
-		"it cannot be read":          {change: old, fails: "get address " + stray, with: errAway, want: errAway},
-		"its claim cannot be read":   {change: old, fails: "get claim " + stray, with: errAway, want: errAway},
-		"machines cannot be listed":  {change: old, fails: "list *v1beta1.WindowsMachineList", with: errAway, want: errAway},
-		"it cannot be freed":         {change: old, fails: "patch address " + stray, with: errAway, want: errAway, patched: true},
-		"it goes at that time":       {change: old, fails: "patch address " + stray, with: unheld, patched: true},
+		"nonsense, as a machine has": {
+			change:  each(old, onAddress(func(a *ipamv1.IPAddress) { a.Spec.Address = "nonsense" }), at("nonsense")),
+			patched: true,
+		},
+		"it cannot be read":         {change: old, fails: "get address " + stray, with: errAway, want: errAway},
+		"its claim cannot be read":  {change: old, fails: "get claim " + stray, with: errAway, want: errAway},
+		"machines cannot be listed": {change: old, fails: "list *v1beta1.WindowsMachineList", with: errAway, want: errAway},
+		"it cannot be freed":        {change: old, fails: "patch address " + stray, with: errAway, want: errAway, patched: true},
+		"it goes at that time":      {change: old, fails: "patch address " + stray, with: unheld, patched: true},
 		"it is changed at that time": {
 			change: old, fails: "patch address " + stray, with: changed, patched: true,
 			result: ctrl.Result{RequeueAfter: 500 * time.Millisecond},
@@ -140,13 +152,19 @@ func TestFreeStray(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, c.change)
 			s.fails[c.fails] = c.with
-			result, err := s.freeStray(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "team-a", Name: stray}})
+			freed := 0
+			log := funcr.New(func(string, string) { freed++ }, funcr.Options{})
+			request := ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "team-a", Name: stray}}
+			result, err := s.freeStray(ctrl.LoggerInto(t.Context(), log), request)
 			if (err == nil) != (c.want == nil) {
 				t.Errorf("error %v, want %v", err, c.want)
 			}
 			expect.Same(t, "result", c.result, result)
 			if (len(s.calls) > 0) != c.patched {
 				t.Errorf("it changed %q", s.calls)
+			}
+			if (freed > 0) != (c.patched && c.with == nil) {
+				t.Errorf("the log has %d lines", freed)
 			}
 			s.leavesBystander(t)
 		})
@@ -158,9 +176,14 @@ func TestStrayInTheCacheAlone(t *testing.T) {
 	const stray = second
 	old := each(hold("address "+stray), deleting("address "+stray))
 	behind, live := newStage(t, old), newStage(t, each(old, hold("claim "+stray)))
-	behind.Live = live.Client
+	ahead := *live.Pools
+	ahead.Live, behind.Live = behind.Client, live.Client
 	expect.Same(t, "in use", true, expect.Got(behind.inUse(t.Context(), addressIn(t, behind, stray)))(t))
+	expect.Same(t, "in use, as the cache knows", true, expect.Got(ahead.inUse(t.Context(), addressIn(t, live, stray)))(t))
 	live.fails["get claim "+stray] = errAway
+	if _, err := ahead.inUse(t.Context(), addressIn(t, live, stray)); err == nil {
+		t.Error("the cache does not answer, and the address is free")
+	}
 	if _, err := behind.inUse(t.Context(), addressIn(t, behind, stray)); err == nil {
 		t.Error("the API server does not answer, and the address is free")
 	}
@@ -204,15 +227,16 @@ func TestClaim(t *testing.T) {
 		reason string
 		says   string
 		calls  []string
+		after  time.Duration // of the next look
 	}{
 		"all there": {},
 		"one missing": {
 			change: without("claim " + second), reason: "WaitingForIPAddress", says: "IPAddressClaim win-0-1",
-			calls: []string{"create claim win-0-1"},
+			calls: []string{"create claim win-0-1"}, after: 5 * time.Second,
 		},
 		"one not in the cache": {
 			change: without("claim " + second), fails: "create claim " + second, with: exists, reason: "WaitingForIPAddress",
-			says: fresh, calls: []string{"create claim win-0-1"},
+			says: fresh, calls: []string{"create claim win-0-1"}, after: 5 * time.Second,
 		},
 		"one cannot be created": {
 			change: without("claim " + second), fails: "create claim " + second, with: errAway, reason: "InternalError",
@@ -221,12 +245,12 @@ func TestClaim(t *testing.T) {
 		"one cannot be read": {fails: "get claim " + second, with: errAway, reason: "InternalError"},
 		"no address": {
 			change: without("address " + second), reason: "WaitingForIPAddress",
-			says: "IPAddressClaim win-0-1 refers to IPAddress win-0-1, which does not exist",
+			says: "IPAddressClaim win-0-1 refers to IPAddress win-0-1, which does not exist", after: 5 * time.Second,
 		},
 		"useless address": {
 			change: onAddress(func(a *ipamv1.IPAddress) { a.Spec.Prefix = nil }), reason: "SpecInvalid",
 			says: "IPAddress win-0-1: no valid address with a prefix length; correct pool six, then delete IPAddressClaim win-0-1, " +
-				"and the machine creates a new one",
+				"and the machine creates a new one", after: 2 * time.Minute,
 		},
 		"address cannot be read": {fails: "get address " + second, with: errAway, reason: "InternalError"},
 	} {
@@ -238,6 +262,8 @@ func TestClaim(t *testing.T) {
 			if stop.Reason != c.reason || !strings.Contains(stop.Message, c.says) || (c.reason == "") != (len(found) == 3) {
 				t.Errorf("stop %+v, found %+v", stop, found)
 			}
+			expect.Same(t, "next look", c.after, stop.After)
+			expect.Same(t, "stalled", c.after == 2*time.Minute, stop.Stalled)
 			expect.Same(t, "calls", c.calls, s.calls)
 			s.leavesBystander(t)
 		})

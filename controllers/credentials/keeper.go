@@ -162,7 +162,7 @@ func (k *Keeper) change(machine types.NamespacedName, now use) {
 	if was == now {
 		return
 	}
-	if s := k.secrets[was.secret]; s != nil && was != (use{}) {
+	if s := k.secrets[was.secret]; s != nil {
 		delete(s.users, machine)
 		s.count(was, -1)
 		k.hurry(s)

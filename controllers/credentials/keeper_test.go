@@ -3,16 +3,16 @@ package credentials
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -33,7 +33,10 @@ type keeping struct {
 	reads []read
 	refusal,
 	patchRefusal error
-	events *events.FakeRecorder
+	events  *events.FakeRecorder
+	patches int
+	during  func() // a patch
+	lines   []string
 }
 
 // read is a Secret that was read, and when.
@@ -55,6 +58,10 @@ func newKeeping(t *testing.T) *keeping {
 			k.reads = append(k.reads, read{k.clock.Sub(start), c.Key})
 			return k.refusal
 		case "patch":
+			k.patches++
+			if k.during != nil {
+				k.during()
+			}
 			return k.patchRefusal
 		}
 		return nil
@@ -69,17 +76,20 @@ func newKeeping(t *testing.T) *keeping {
 		},
 	}
 	limiter := workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]()
-	expect.OK(t, k.Feed(t.Context(), workqueue.NewTypedRateLimitingQueue(limiter)))
+	queue := workqueue.NewTypedRateLimitingQueue(limiter)
+	t.Cleanup(queue.ShutDown)
+	expect.OK(t, k.Feed(t.Context(), queue))
 	return k
 }
 
 // pass has the keeper work for some time.
 func (k *keeping) pass(t *testing.T, d time.Duration) {
 	t.Helper()
+	log := funcr.New(func(_, args string) { k.lines = append(k.lines, args) }, funcr.Options{})
 	for end := k.clock.Add(d); k.clock.Before(end); {
 		name, wait := k.next()
 		if wait == 0 {
-			k.look(t.Context(), name)
+			k.look(ctrl.LoggerInto(t.Context(), log), name)
 			continue
 		}
 		k.clock = k.clock.Add(min(wait, end.Sub(k.clock)))
@@ -226,35 +236,34 @@ func TestUnreadable(t *testing.T) {
 	expect.Same(t, "woken", []string{"2"}, k.woken())
 }
 
-// TestMaxKept has one namespace write large Secrets. It is refused, and no other is.
-func TestMaxKept(t *testing.T) {
+// TestFirstReadOfNothing: a Secret that is not there is news, too.
+func TestFirstReadOfNothing(t *testing.T) {
 	k := newKeeping(t)
-	const large = 1 << 20
-	for i := range 6 {
-		name := types.NamespacedName{Namespace: "bad", Name: fmt.Sprint("s-", i)}
-		k.put(t, name, strings.Repeat("x", large))
-		k.saw(machine(fmt.Sprint("m-", i), name))
-	}
-	k.put(t, vcenter("good"), "one")
-	k.saw(machine("m", vcenter("good")))
-	k.pass(t, every)
-	kept := 0
-	for name, s := range k.secrets {
-		kept += sizeOf(s.Data)
-		if s.err != nil && (name.Namespace != "bad" || phase.Of(s.err).Reason != infrav1.CredentialsTooLargeReason) {
-			t.Errorf("%s: %v", name, s.err)
-		}
-	}
-	if kept > MaxKept+large {
-		t.Errorf("%d bytes are kept", kept)
-	}
-	k.change(t, types.NamespacedName{Namespace: "bad", Name: "s-0"}, func(s *corev1.Secret) { s.Data = nil })
-	k.change(t, types.NamespacedName{Namespace: "bad", Name: "s-1"}, func(s *corev1.Secret) { s.Data = nil })
-	k.change(t, types.NamespacedName{Namespace: "bad", Name: "s-2"}, func(s *corev1.Secret) { s.Data = nil })
-	k.pass(t, 3*every)
-	for name, s := range k.secrets {
-		if s.err != nil {
-			t.Errorf("%s after the others were made smaller: %v", name, s.err)
-		}
-	}
+	k.saw(machine("m", vcenter("a")))
+	k.pass(t, time.Second)
+	expect.Same(t, "woken", []string{"m"}, k.woken())
+}
+
+// TestWithoutASecret: a machine of a cloud that needs no Secret is none of ours.
+func TestWithoutASecret(t *testing.T) {
+	k := newKeeping(t)
+	m := machine("m", vcenter("a"), holding)
+	m.Spec.VSphere = nil
+	k.saw(m)
+	expect.OK(t, k.Free(m))
+	k.pass(t, time.Minute)
+	expect.Same(t, "what is remembered of Secrets", 0, len(k.reads)+len(k.secrets)+len(k.uses))
+}
+
+// TestComesBack: a machine that is gone and there again, as after a list that was late, uses its Secret as before.
+func TestComesBack(t *testing.T) {
+	k := newKeeping(t)
+	k.put(t, vcenter("a"), "one")
+	m := machine("m", vcenter("a"), holding)
+	k.saw(m)
+	k.lost(toolscache.DeletedFinalStateUnknown{Obj: m})
+	expect.Same(t, "uses of a machine that is gone", 0, len(k.uses))
+	k.saw(m)
+	k.pass(t, time.Second)
+	expect.Same(t, "finalizers", []string{infrav1.CredentialsFinalizer}, k.finalizers(t, vcenter("a")))
 }

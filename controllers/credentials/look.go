@@ -76,7 +76,7 @@ func (k *Keeper) useOf(windows *infrav1.WindowsMachine) use {
 		return use{}
 	}
 	stays := controllerutil.ContainsFinalizer(windows, infrav1.MachineFinalizer)
-	freed := k.freed != nil && k.freed[client.ObjectKeyFromObject(windows)] == windows.UID
+	freed := k.freed[client.ObjectKeyFromObject(windows)] == windows.UID
 	return use{
 		secret: name,
 		uid:    windows.UID,
@@ -92,15 +92,12 @@ func (k *Keeper) run(ctx context.Context) {
 		name, wait := k.next()
 		if wait == 0 {
 			k.look(ctx, name)
-			continue
 		}
-		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
-		case <-timer.C:
+		case <-time.After(wait):
 		case <-k.begin:
 		}
-		timer.Stop()
 	}
 }
 
@@ -169,8 +166,8 @@ func (k *Keeper) changeOf(got *corev1.Secret) func(client.Object, string) bool {
 	s := k.secrets[client.ObjectKeyFromObject(got)]
 	s.held = controllerutil.ContainsFinalizer(got, infrav1.CredentialsFinalizer)
 	switch needed := s.needed(); {
-	case s.held && !needed && !got.DeletionTimestamp.IsZero() && s.anyUnsure():
-		return nil
+	case !got.DeletionTimestamp.IsZero() && s.anyUnsure():
+		return nil // and none is put on what is being deleted
 	case s.held && !needed:
 		return controllerutil.RemoveFinalizer
 	case !s.held && needed && got.DeletionTimestamp.IsZero(): // else the API server takes no new finalizers

@@ -1,8 +1,10 @@
 package credentials
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,6 +70,11 @@ func TestTurns(t *testing.T) {
 		}
 		last[r.Name] = r.At
 	}
+	for _, name := range good {
+		if since := k.clock.Sub(start) - last[name]; since > 15*time.Second {
+			t.Errorf("%s was not read for %s in the end", name, since)
+		}
+	}
 	late := vcenter("late")
 	k.put(t, late, "one")
 	k.saw(machine("m", late))
@@ -75,4 +82,73 @@ func TestTurns(t *testing.T) {
 	if !slices.ContainsFunc(k.reads, func(r read) bool { return r.Name == late }) {
 		t.Error("a first use waits for those of another namespace")
 	}
+}
+
+// TestReadTimes has the figures: any two reads are 200 ms apart, and a Secret is read every 10 seconds, the one that was named
+// first before the others.
+func TestReadTimes(t *testing.T) {
+	k := newKeeping(t)
+	second, first := types.NamespacedName{Namespace: "a", Name: "a"}, types.NamespacedName{Namespace: "a", Name: "b"}
+	k.begin = make(chan struct{}, 1)
+	k.saw(machine("m-1", first))
+	expect.Same(t, "the next read is chosen anew", 1, len(k.begin))
+	k.clock = k.clock.Add(time.Millisecond)
+	k.saw(machine("m-2", second))
+	k.pass(t, 20300*time.Millisecond)
+	const at = time.Millisecond
+	expect.Same(t, "reads", []read{
+		{at, first}, {201 * at, second}, {10001 * at, first}, {10201 * at, second}, {20001 * at, first}, {20201 * at, second},
+	}, k.reads)
+	k.lost(machine("m-1", first))
+	k.lost(machine("m-2", second))
+	k.pass(t, every)
+	expect.Same(t, "reads without machines", 6, len(k.reads))
+	expect.Same(t, "what is remembered", 0, len(k.secrets)+len(k.uses)+len(k.freed))
+	_, wait := k.next()
+	expect.Same(t, "wait for nothing", 10*time.Second, wait)
+}
+
+// TestDue tells a Secret that no one knows anything of from those that are read again.
+func TestDue(t *testing.T) {
+	for name, c := range map[string]struct {
+		known       bool
+		err         error
+		later       time.Duration
+		first, wait bool
+	}{
+		"never read":          {first: true},
+		"read":                {known: true},
+		"could not be read":   {err: errors.New("no quorum")},
+		"was refused":         {known: true, err: errors.New("too large")},
+		"never read, not yet": {later: time.Second, wait: true},
+	} {
+		k := newKeeping(t)
+		k.saw(machine("m", vcenter("a")))
+		s := k.secrets[vcenter("a")]
+		s.known, s.err, s.due = c.known, c.err, k.clock.Add(c.later)
+		first, again, wait := k.due(k.clock)
+		expect.Same(t, name+": is read for the first time", c.first, first != nil)
+		expect.Same(t, name+": is read again", !c.first && !c.wait, again != nil)
+		expect.Same(t, name+": waits", map[bool]time.Duration{true: time.Second, false: 10 * time.Second}[c.wait], wait)
+	}
+}
+
+// TestNewAmongMany: the first use of a Secret does not wait for the many others of its namespace, nor they for many new ones.
+func TestNewAmongMany(t *testing.T) {
+	k := newKeeping(t)
+	for i := range 200 {
+		k.saw(machine(fmt.Sprint("m-", i), types.NamespacedName{Namespace: "a", Name: fmt.Sprint("s-", i)}))
+	}
+	k.pass(t, 2*time.Minute)
+	k.reads = nil
+	for i := range 4 {
+		k.saw(machine(fmt.Sprint("n-", i), types.NamespacedName{Namespace: "a", Name: fmt.Sprint("new-", i)}))
+	}
+	k.pass(t, 1400*time.Millisecond)
+	var order []string
+	for _, r := range k.reads {
+		kind, _, _ := strings.Cut(r.Name.Name, "-")
+		order = append(order, kind)
+	}
+	expect.Same(t, "reads", "new s new s new s new", strings.Join(order, " "))
 }

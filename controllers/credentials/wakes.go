@@ -14,7 +14,8 @@ const (
 	wakeRate = 100
 )
 
-// wakes is how many machines of a namespace may be woken at once, and when that was so. Below zero, they are to come.
+// wakes is how many machines of a namespace may be woken at once, and when that was so. Below zero, they are to come. The zero
+// value is that of a namespace whose machines have not been woken for long.
 type wakes struct {
 	left float64
 	at   time.Time
@@ -33,11 +34,7 @@ func (k *Keeper) wake(machine types.NamespacedName) {
 		return
 	}
 	now := k.Now()
-	w, known := k.wakes[machine.Namespace]
-	if !known {
-		w = wakes{wakeBurst, now}
-	}
-	w, rest := w.next(now)
+	w, rest := k.wakes[machine.Namespace].next(now)
 	if k.wakes == nil {
 		k.wakes = map[string]wakes{}
 	}

@@ -50,3 +50,39 @@ func (k *keeping) set(t *testing.T, name types.NamespacedName, password string) 
 	t.Helper()
 	k.change(t, name, func(s *corev1.Secret) { s.Data["password"] = []byte(password) })
 }
+
+// TestWakeTimes has the figures: 5000 machines of a namespace at once, 100 a second after that, and none waits for long.
+func TestWakeTimes(t *testing.T) {
+	w, rest := wakes{5000, start}, time.Duration(0)
+	for range 5000 {
+		if w, rest = w.next(start); rest != 0 {
+			t.Fatalf("one of the first waits for %s", rest)
+		}
+	}
+	w, rest = w.next(start)
+	expect.Same(t, "the next one waits", 10*time.Millisecond, rest)
+	w, rest = w.next(start)
+	expect.Same(t, "the one after it waits", 20*time.Millisecond, rest)
+	_, rest = w.next(start.Add(time.Second))
+	expect.Same(t, "a second later one waits", time.Duration(0), rest)
+	for range 10000 {
+		w, rest = w.next(start)
+	}
+	expect.Same(t, "one of very many waits", 50*time.Second, rest)
+	_, rest = w.next(start.Add(10 * time.Second))
+	expect.Same(t, "one of these waits, 10 seconds later", 40*time.Second+10*time.Millisecond, rest)
+	w, _ = w.next(start.Add(time.Hour))
+	expect.Same(t, "left after an hour", 4999.0, w.left)
+}
+
+// TestWakesAreForgotten once they say nothing more.
+func TestWakesAreForgotten(t *testing.T) {
+	k := newKeeping(t)
+	k.wake(vcenter("a"))
+	expect.Same(t, "wakes", map[string]float64{"a": 4999}, map[string]float64{"a": k.wakes["a"].left})
+	k.forgetWakes(start.Add(100*time.Second - 1))
+	expect.Same(t, "remembered until then", 1, len(k.wakes))
+	k.forgetWakes(start.Add(100 * time.Second))
+	expect.Same(t, "remembered after it", 0, len(k.wakes))
+	(&Keeper{Now: k.Now}).wake(vcenter("a")) // nothing to wake yet
+}

@@ -75,8 +75,8 @@ func (c *Client[T]) isNewer(key client.ObjectKey, o client.Object) bool {
 	if w == nil || time.Since(w.at) > memory {
 		return false
 	}
-	order, err := resourceversion.CompareResourceVersion(o.GetResourceVersion(), w.version)
-	return err == nil && order < 0
+	order, _ := resourceversion.CompareResourceVersion(o.GetResourceVersion(), w.version) // 0 if one is not known
+	return order < 0
 }
 
 // Own says whether a change of an object is the echo of a write: the last one or, if it is a change that only says how the object

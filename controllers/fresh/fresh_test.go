@@ -10,9 +10,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/capwin/cluster-api-provider-windows/controllers/fresh"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -70,10 +73,11 @@ func TestGet(t *testing.T) {
 		waits, atFirst time.Duration // between the write and the read, and what the first read takes
 		late           bool
 	}{
-		"up to date":  {"there is nothing to wait for", 0, 0, 0, false},
-		"a moment":    {"the read waits for it", 25 * time.Millisecond, 0, 30 * time.Millisecond, false},
-		"too late":    {"a worker has other work", time.Hour, 0, time.Second, true},
-		"long enough": {"a version may go back when the API server is restored", time.Hour, time.Minute, 0, false},
+		"up to date":    {"there is nothing to wait for", 0, 0, 0, false},
+		"a moment":      {"the read waits for it", 25 * time.Millisecond, 0, 30 * time.Millisecond, false},
+		"too late":      {"a worker has other work", time.Hour, 0, time.Second, true},
+		"half a minute": {"it is remembered until now", time.Hour, 30 * time.Second, 10 * time.Millisecond, false},
+		"long enough":   {"a version may go back when the API server is restored", time.Hour, 30*time.Second + 1, 0, false},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -110,6 +114,59 @@ func TestGetOfOthers(t *testing.T) {
 	})
 }
 
+// TestGetOfGone does not wait for an object that is gone, whatever the caller knew of it.
+func TestGetOfGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, c := newLate(t, 0)
+		before, now, err := label(t, c, "us")
+		expect.OK(t, err)
+		expect.OK(t, l.Delete(t.Context(), now))
+		begun := time.Now()
+		expect.Same(t, "not found", true, apierrors.IsNotFound(c.Get(t.Context(), key, before)))
+		expect.Same(t, "wait", time.Duration(0), time.Since(begun))
+	})
+}
+
+// TestRefusedPatch tells of a write that failed, and waits for nothing after it.
+func TestRefusedPatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, c := newLate(t, time.Hour)
+		before, now, err := label(t, c, "us")
+		expect.OK(t, err)
+		l.fails = apierrors.NewConflict(schema.GroupResource{}, key.Name, errors.New("modified"))
+		err = c.Patch(t.Context(), now.DeepCopy(), client.MergeFrom(before))
+		expect.Same(t, "conflict", true, apierrors.IsConflict(err))
+		expect.Same(t, "the write before it is our own", false, c.Own(before, now))
+		expect.OK(t, c.Get(t.Context(), key, &corev1.Node{}))
+	})
+}
+
+// TestOtherKinds have the names of ours, and say nothing of them.
+func TestOtherKinds(t *testing.T) {
+	l, c := newLate(t, 0)
+	before, now, err := label(t, c, "us")
+	expect.OK(t, err)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	expect.OK(t, c.Create(t.Context(), pod))
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"of":"us"}}}`))
+	expect.OK(t, c.Patch(t.Context(), pod, patch))
+	l.fails = errors.New("refused")
+	expect.Says(t, "write of another kind", c.Patch(t.Context(), pod, patch), "refused")
+	expect.Same(t, "our write is our own", true, c.Own(before, now))
+}
+
+// TestNews passes what others changed.
+func TestNews(t *testing.T) {
+	_, c := newLate(t, 0)
+	before, now, err := label(t, c, "us")
+	expect.OK(t, err)
+	_, other, err := label(t, c.Client, "others")
+	expect.OK(t, err)
+	expect.Same(t, "our own", false, c.News().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: now}))
+	expect.Same(t, "another's", true, c.News().Update(event.UpdateEvent{ObjectOld: now, ObjectNew: other}))
+	expect.Same(t, "a new object", true, c.News().Create(event.CreateEvent{Object: other}))
+}
+
 // TestOwn has changes that are the echo of a write, and others.
 func TestOwn(t *testing.T) {
 	_, c := newLate(t, 0)
@@ -124,27 +181,37 @@ func TestOwn(t *testing.T) {
 	expect.Same(t, "that of another object is not", false, c.Own(before, stranger))
 }
 
-// TestOwnUnderWay has changes that arrive before the answer to the write.
+// TestOwnUnderWay has changes that arrive before the answer to the write: one of the status alone is taken for our own.
 func TestOwnUnderWay(t *testing.T) {
-	l, c := newLate(t, 0)
-	before := &corev1.Node{}
-	expect.OK(t, c.Get(t.Context(), key, before))
-	status, labels := before.DeepCopy(), before.DeepCopy()
-	status.ResourceVersion, labels.ResourceVersion = "1000", "1001"
-	status.Status.Phase = corev1.NodeRunning
-	labels.Labels = map[string]string{"of": "others"}
-	var statusIs, labelsAre bool
-	under := fresh.New[*corev1.Node](l)
-	under.Client = interceptor.NewClient(l, interceptor.Funcs{
-		SubResourcePatch: func(
-			context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption,
-		) error {
-			statusIs, labelsAre = under.Own(before, status), under.Own(before, labels)
-			return errors.New("refused")
-		},
-	})
-	expect.Same(t, "write fails", true, under.Status().Patch(t.Context(), status.DeepCopy(), client.MergeFrom(before)) != nil)
-	expect.Same(t, "a change of the status alone is our own", true, statusIs)
-	expect.Same(t, "a change of labels is our own", false, labelsAre)
-	expect.Same(t, "what failed is forgotten", false, under.Own(before, status))
+	for name, c := range map[string]struct {
+		change func(*corev1.Node)
+		own    bool
+	}{
+		"status":      {func(n *corev1.Node) { n.Status.Phase = corev1.NodeRunning }, true},
+		"spec":        {func(n *corev1.Node) { n.Generation++ }, false},
+		"labels":      {func(n *corev1.Node) { n.Labels = map[string]string{"of": "others"} }, false},
+		"annotations": {func(n *corev1.Node) { n.Annotations = map[string]string{"of": "others"} }, false},
+		"finalizers":  {func(n *corev1.Node) { n.Finalizers = []string{"of/others"} }, false},
+		"owners":      {func(n *corev1.Node) { n.OwnerReferences = []metav1.OwnerReference{{Name: "other"}} }, false},
+	} {
+		l, under := newLate(t, 0)
+		before := &corev1.Node{}
+		expect.OK(t, under.Get(t.Context(), key, before))
+		now := before.DeepCopy()
+		now.ResourceVersion = "1000"
+		c.change(now)
+		var own bool
+		under.Client = interceptor.NewClient(l, interceptor.Funcs{
+			SubResourcePatch: func(
+				context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption,
+			) error {
+				own = under.Own(before, now)
+				return errors.New("refused")
+			},
+		})
+		err := under.Status().Patch(t.Context(), now.DeepCopy(), client.MergeFrom(before))
+		expect.Says(t, "write of the status", err, "refused")
+		expect.Same(t, "a change of "+name+" is our own", c.own, own)
+		expect.Same(t, "what failed is remembered", false, under.Own(before, now))
+	}
 }

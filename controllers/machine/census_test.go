@@ -97,7 +97,13 @@ func TestCensusIsBounded(t *testing.T) {
 		cache.machines = append(cache.machines,
 			censusMachine(infrav1.PhaseFailed, metav1.ConditionFalse, fmt.Sprintf("Reason%d", i), time.Minute))
 	}
+	unphased := censusMachine("", metav1.ConditionFalse, "Reason1", time.Minute)
+	unready := infrav1.WindowsMachine{}
+	unready.Status.Phase = infrav1.PhaseRunning
+	cache.machines = append([]infrav1.WindowsMachine{unphased, unready}, append(cache.machines[:999:999], cache.machines[0])...)
 	found := censusOf(t, cache)
-	expect.Same(t, "machines beyond the bound", 1000.0-maxStandings, found[`capwin_machines{phase="Other",reason="Other"}`])
-	expect.Same(t, "series", 2*(maxStandings+1), len(found))
+	expect.Same(t, "machines without a phase or a condition", 2.0, found[`capwin_machines{phase="NotYetSeen",reason="NotYetSeen"}`])
+	expect.Same(t, "machines of a kind that is known", 2.0, found[`capwin_machines{phase="Failed",reason="Reason0"}`])
+	expect.Same(t, "machines beyond the bound", 1000.0-128, found[`capwin_machines{phase="Other",reason="Other"}`])
+	expect.Same(t, "series", 2*(128+1), len(found))
 }

@@ -17,6 +17,13 @@ func TestEvents(t *testing.T) {
 	const runs, answers = "Ready True Running", "CloudReachable True CloudReachable"
 	for name, c := range map[string]struct{ was, now, want string }{
 		"every machine's way":  {"", "Ready False Provisioning", ""},
+		"waits for a guest":    {"", "BootstrapSucceeded Unknown WaitingForGuest", ""},
+		"waits for user data":  {"", "Ready False WaitingForBootstrapData", ""},
+		"guest at work":        {"", "BootstrapSucceeded Unknown Bootstrapping", ""},
+		"rejected, it runs":    {answers, "CloudReachable False CredentialsRejected", "Warning CredentialsRejected"},
+		"mismatch, it runs":    {answers, "CloudReachable False IdentityMismatch", "Warning IdentityMismatch"},
+		"too large, it runs":   {answers, "CloudReachable False CredentialsTooLarge", "Warning CredentialsTooLarge"},
+		"stalled, start fails": {"", "LastBootSucceeded False LastBootFailed, Stalled True X", "Warning LastBootFailed"},
 		"runs":                 {"", runs, "Normal Running"},
 		"waits for others":     {"", "Ready False WaitingForIPAddress", "Normal WaitingForIPAddress"},
 		"is deleted":           {"", "Ready False Deleting", "Normal Deleting"},
@@ -50,6 +57,17 @@ func TestEvents(t *testing.T) {
 		}
 		expect.Same(t, name, c.want, strings.Join(got, ", "))
 	}
+}
+
+// TestLongEvent: the API server takes 1024 bytes.
+func TestLongEvent(t *testing.T) {
+	recorder := events.NewFakeRecorder(2)
+	f := &facts{before: machineWith(""), windows: machineWith("")}
+	conditions.Set(f.windows, metav1.Condition{
+		Type: infrav1.ReadyCondition, Status: metav1.ConditionFalse, Reason: "X", Message: strings.Repeat("y", 2000),
+	})
+	(&Reconciler{Events: recorder}).tell(f)
+	expect.Same(t, "event", "Warning X "+strings.Repeat("y", 1021)+"...", <-recorder.Events)
 }
 
 // machineWith has the conditions of a list such as "Ready True Running, Stalled False NotStalled".

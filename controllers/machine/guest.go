@@ -175,9 +175,9 @@ func onlyPools(vm *infrav1.VSphereVM) bool {
 func toldIPs(told []clusterv1.MachineAddress) []netip.Addr {
 	var all []netip.Addr
 	for _, one := range told[:min(len(told), maxTold)] {
-		ip, err := netip.ParseAddr(one.Address)
+		ip, _ := netip.ParseAddr(one.Address) // what does not parse is no address of any kind
 		ip = ip.Unmap()
-		if err == nil && one.Type == clusterv1.MachineInternalIP && ip.Zone() == "" && ip.IsGlobalUnicast() {
+		if one.Type == clusterv1.MachineInternalIP && ip.Zone() == "" && ip.IsGlobalUnicast() {
 			all = append(all, ip)
 		}
 	}

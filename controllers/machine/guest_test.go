@@ -3,11 +3,13 @@ package machine
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
@@ -70,7 +72,7 @@ func TestAddresses(t *testing.T) {
 		"twice": {"each is told once", world(tells("10.0.0.9", "::ffff:10.0.0.9", "10.0.0.9")), "10.0.0.9"},
 		"none": {
 			"nothing is reached there",
-			world(tells("127.0.0.1", "::1", "0.0.0.0", "169.254.1.1", "fe80::1%x", "224.0.0.1", "10.0.0.9%;rm", "x", "")), "",
+			world(tells("127.0.0.1", "::1", "0.0.0.0", "169.254.1.1", "fe80::1%x", "fd00::1%x", "224.0.0.1", "10.0.0.9%;rm", "x", "")), "",
 		},
 		"another machine's": {
 			"a pool gave it to another", world(tells("10.0.0.7", "10.0.0.9"), func(f *facts) {
@@ -94,6 +96,22 @@ func TestAddresses(t *testing.T) {
 		},
 		"one family behind a vSwitch": {
 			"families come and go apart", world(toldBefore("10.0.0.9", "fd00::9"), tells("fd00::a")), "10.0.0.9 fd00::a",
+		},
+		"one replaced, another behind a vSwitch": {
+			"what is told stands", world(toldBefore("10.0.0.9", "fd00::9"), tells("10.0.0.10", "10.0.0.9")), "10.0.0.9 fd00::9 10.0.0.10",
+		},
+		"only pools, lost": {
+			"the guest's word is all there is",
+			world(adapters(pooled), tells("10.0.0.9"), func(f *facts) { f.interfaces = nil }), "10.0.0.9",
+		},
+		"the Cluster is gone": {
+			"there is no endpoint", world(tells("10.0.0.9"), func(f *facts) { f.cluster = nil }), "10.0.0.9",
+		},
+		"as many as we look at": {
+			"with the name they are 64", world(tells(append(slices.Repeat([]string{"x"}, 62), "10.0.0.9")...)), "10.0.0.9",
+		},
+		"more than we look at": {
+			"a guest may tell any number", world(tells(append(slices.Repeat([]string{"x"}, 63), "10.0.0.9")...)), "",
 		},
 		"another lease": {"the old address may be another machine's", world(toldBefore("10.0.0.9"), tells("10.0.0.10")), "10.0.0.10"},
 		"another order": {
@@ -143,7 +161,7 @@ func TestAddresses(t *testing.T) {
 // A guest is heard again when its time has come, and until then nothing of what it tells changes the status.
 func TestPace(t *testing.T) {
 	const atOnce = 0
-	next := reported("Running", "3/5 join", atEnd)
+	next, rebooting := reported("Running", "3/5 join", atEnd), reported("Rebooting", "3/5 join", atEnd)
 	cases := map[string]struct {
 		reason string
 		facts  *facts
@@ -152,22 +170,23 @@ func TestPace(t *testing.T) {
 		waits  time.Duration
 	}{
 		"first report":             {"people wait for it", world(), "", running, atOnce},
-		"next phase":               {"there is one before long", world(), running, next, pace},
+		"next phase":               {"there is one before long", world(), running, next, 10 * time.Second},
 		"failure":                  {"people wait for it", world(), running, failed, atOnce},
 		"success":                  {"people wait for it", world(), running, succeeded, atOnce},
-		"going on after a failure": {"or a guest could fail without end", world(), failed, running, slowPace},
-		"another failure":          {"it has failed", world(), failed, strings.Replace(failed, "kubeadm", "other", 1), slowPace},
-		"a node that works":        {"it has little to tell", world(withNode), running, next, slowPace},
+		"going on after a failure": {"or a guest could fail without end", world(), failed, running, time.Minute},
+		"another failure":          {"it has failed", world(), failed, strings.Replace(failed, "kubeadm", "other", 1), time.Minute},
+		"a node that works":        {"it has little to tell", world(withNode), running, next, time.Minute},
 		"a node that fails":        {"people wait for it", world(withNode), running, failed, atOnce},
 		"first start":              {"people wait for it", world(withNode), succeeded, bootRunning, atOnce},
 		"end of a start":           {"people wait for it", world(withNode), bootRunning, bootFailed, atOnce},
-		"next start":               {"or a guest could start without end", world(withNode), bootFailed, bootRunning, slowPace},
-		"nonsense":                 {"it changes the sentence", world(), running, "{", pace},
+		"next start":               {"or a guest could start without end", world(withNode), bootFailed, bootRunning, time.Minute},
+		"nonsense":                 {"it changes the sentence", world(), running, "{", 10 * time.Second},
+		"after a reboot":           {"it goes on", world(), rebooting, next, 10 * time.Second},
 		"nonsense before any word": {"it is the first change", world(), "", "{", atOnce},
 		"nonsense after a failure": {"the sentence stands", world(), failed, "{", atOnce},
 		"the same":                 {"nothing changes", world(), running, running, atOnce},
 		"later":                    {"time alone is no news", world(), running, strings.Replace(running, "12,", "13,", 1), atOnce},
-		"a clock that hurries":     {"so does the pace", world(func(f *facts) { f.speed = 10 }), running, "{", pace / 10},
+		"a clock that hurries":     {"so does the pace", world(func(f *facts) { f.speed = 10 }), running, "{", time.Second},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -191,6 +210,63 @@ func TestPace(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFirstWords: addresses that change wait their time, the first report does not.
+func TestFirstWords(t *testing.T) {
+	f := world(tells("10.0.0.9"))
+	report(f, nil)
+	f.now = f.now.Add(time.Second)
+	tells("10.0.0.10")(f)
+	report(f, nil)
+	expect.Same(t, "another address waits", 9*time.Second, f.unheard)
+	f.unheard = 0
+	f.vm.Report = running
+	report(f, nil)
+	expect.Same(t, "the first report waits", time.Duration(0), f.unheard)
+}
+
+// TestStandsMeanwhile: while a guest's word waits, what it told before stands, as far as it may.
+func TestStandsMeanwhile(t *testing.T) {
+	next := reported("Running", "3/5 join", atEnd)
+	f := world(tells())
+	f.vm.Addresses[0] = clusterv1.MachineAddress{Type: clusterv1.MachineInternalIP, Address: "10.0.0.7"} // alone
+	f.vm.Report = running
+	report(f, nil)
+	heard := f.windows.Status.DeepCopy()
+	f.rivals, f.vm.Report = []netip.Addr{netip.MustParseAddr("10.0.0.7")}, next
+	report(f, nil)
+	expect.Same(t, "the next word waits", 10*time.Second, f.unheard)
+	heard.Addresses = heard.Addresses[:2]
+	expect.Same(t, "the address of another is not shown", heard, &f.windows.Status)
+
+	f = world(vm(cloud.Running, running), deadline(0))
+	report(f, nil)
+	f.now = f.now.Add(10 * time.Second)
+	f.vm.Report = "{"
+	report(f, nil)
+	heard = f.windows.Status.DeepCopy()
+	f.vm.Report, f.unread = next, nil // a new look
+	report(f, nil)
+	expect.Same(t, "sense after nonsense waits", 10*time.Second, f.unheard)
+	expect.Same(t, "status meanwhile", heard, &f.windows.Status)
+}
+
+// TestSooner: the next look is at the time of the first thing that is to be done.
+func TestSooner(t *testing.T) {
+	const s = time.Second
+	for _, c := range []struct{ after, unheard, want time.Duration }{
+		{0, 0, 0}, {60 * s, 0, 60 * s}, {0, 10 * s, 10 * s}, {60 * s, 10 * s, 10 * s}, {5 * s, 10 * s, 5 * s}, {0, 1, 1},
+		{60 * s, -s, 60 * s},
+	} {
+		got := sooner(ctrl.Result{RequeueAfter: c.after}, c.unheard)
+		expect.Same(t, "next look", c.want, got.RequeueAfter)
+	}
+}
+
+// TestOnlyPools is about adapters, which a VM of another cloud has not.
+func TestOnlyPools(t *testing.T) {
+	expect.Same(t, "another cloud", false, onlyPools(nil))
 }
 
 // A manager whose clock was set back hears guests all the same.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
 // A guest that makes 7000 hints in 100 seconds is looked at about once in a second, and no other machine waits for that.
@@ -29,6 +30,18 @@ func TestHints(t *testing.T) {
 	if h.wait(other, now.Add(time.Hour)); len(h.until) != 1 {
 		t.Errorf("%d machines are remembered", len(h.until))
 	}
+}
+
+// TestHintTimes has the figures: ten hints at once, and one a second after that.
+func TestHintTimes(t *testing.T) {
+	h, key := &hints{}, cloud.Key{Name: "m"}
+	for i := range 10 {
+		expect.Same(t, strconv.Itoa(i), time.Duration(0), h.wait(key, begin))
+	}
+	expect.Same(t, "the eleventh", time.Second, h.wait(key, begin))
+	expect.Same(t, "it, almost", time.Duration(1), h.wait(key, begin.Add(time.Second-1)))
+	expect.Same(t, "it, when its time has come", time.Duration(0), h.wait(key, begin.Add(time.Second)))
+	expect.Same(t, "when machines were forgotten", begin.Add(time.Second), h.swept)
 }
 
 // An account that names 200,000 machines in a moment holds no other machine's hints up: they are forgotten together, once in a

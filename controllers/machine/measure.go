@@ -65,9 +65,6 @@ func guestEnded(m *infrav1.WindowsMachine) bool {
 // wish is when the VM could be asked for: the machine was there, and so was its user data, which waits for the control plane.
 func wish(f *facts) time.Time {
 	since := f.windows.CreationTimestamp.Time
-	if f.config == nil {
-		return since
-	}
 	data := conditions.Get(f.config, bootstrapv1.DataSecretAvailableCondition)
 	if data != nil && data.LastTransitionTime.After(since) {
 		since = data.LastTransitionTime.Time

@@ -150,3 +150,19 @@ func TestMeasureWithoutConfig(t *testing.T) {
 	expect.Same(t, "a VM that runs", measures{`vm_creation_seconds{cloud="azure"}`: {1, 360}},
 		l.look(time.Minute, vm(cloud.Running, "")))
 }
+
+// TestWish: user data that were there before the machine do not count.
+func TestWish(t *testing.T) {
+	f := world()
+	f.windows.CreationTimestamp = metav1.NewTime(begin)
+	expect.Same(t, "no config", begin, wish(f))
+	f.config = &bootstrapv1.WindowsBootstrapConfig{}
+	expect.Same(t, "no word of it", begin, wish(f))
+	for after, want := range map[time.Duration]time.Time{-time.Hour: begin, time.Hour: begin.Add(time.Hour)} {
+		f.config.Status.Conditions = []metav1.Condition{{
+			Type: bootstrapv1.DataSecretAvailableCondition, LastTransitionTime: metav1.NewTime(begin.Add(after)),
+		}}
+		expect.Same(t, "with a config", want, wish(f))
+	}
+	measure(&facts{windows: f.windows, before: f.windows}) // of no Machine: nothing to measure
+}

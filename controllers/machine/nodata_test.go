@@ -40,6 +40,17 @@ func TestNoData(t *testing.T) {
 		}
 		expect.Same(t, name, c.want, phase.Of(noData(f)))
 	}
+	for _, reason := range []string{
+		"WaitingForMachineAddresses", "WaitingForMachinePlacement", "WaitingForOwner", "Deleting",
+	} {
+		f := &facts{machine: &clusterv1.Machine{}, config: &bootstrapv1.WindowsBootstrapConfig{}}
+		f.machine.Name = "m"
+		expect.Same(t, "a config that says nothing", ours, phase.Of(noData(f)))
+		conditions.Set(f.config, metav1.Condition{
+			Type: bootstrapv1.DataSecretAvailableCondition, Status: metav1.ConditionFalse, Reason: reason,
+		})
+		expect.Same(t, reason, ours, phase.Of(noData(f)))
+	}
 	without := &facts{machine: &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m"}}}
 	expect.Same(t, "no config", ours, phase.Of(noData(without)))
 }

@@ -41,10 +41,10 @@ func overdue(f *facts) bool {
 }
 
 // due is the time by which the guest must report again, or its Node be found: the guest gives up by itself when its limit has
-// passed. It is zero when nothing more is to come, or when the limit is not known.
+// passed. It is zero when nothing more is to come, or when the limit is not known. The VM runs.
 func due(f *facts) time.Time {
 	told, limit := f.windows.Status.Bootstrap, limitOf(f)
-	if !runs(f) || joined(f) || said(f, plan.StateFailed) {
+	if joined(f) || said(f, plan.StateFailed) {
 		return time.Time{}
 	}
 	since := conditions.Get(f.windows, infrav1.VMRunningCondition).LastTransitionTime.Time
@@ -79,7 +79,7 @@ func wake(f *facts) time.Duration {
 	if !joined(f) || f.kept != nil {
 		after = reread
 	}
-	if rest := due(f).Sub(f.now); rest > 0 && (after == 0 || rest < after) {
+	if rest := due(f).Sub(f.now); rest > 0 && rest < after { // nothing is due once it joined
 		after = rest
 	}
 	return after

@@ -88,6 +88,11 @@ func TestOverdue(t *testing.T) {
 			told:   vm(cloud.Running, succeeded), change: nodeHealthy(clusterv1.MachineNodeConnectionDownReason),
 			look: 24 * time.Hour, want: seen,
 		},
+		"done, Nodes not to be read": {
+			reason: "that is no word about the Node, either",
+			told:   vm(cloud.Running, succeeded), change: nodeHealthy(clusterv1.MachineNodeInternalErrorReason),
+			look: 24 * time.Hour, want: seen,
+		},
 		"done, Nodes in sight": {
 			reason: "Cluster API looked for it",
 			told:   vm(cloud.Running, succeeded), change: nodeHealthy(clusterv1.MachineNodeInspectionFailedReason),
@@ -255,4 +260,23 @@ func TestSwitchedOff(t *testing.T) {
 	look(26*time.Hour, cloud.Running, nil, overdue)
 	look(27*time.Hour, cloud.Stopped, stopped, overdue)
 	look(28*time.Hour, cloud.Running, nil, working)
+}
+
+// TestNothingIsDue of a guest that failed: no look is made for it.
+func TestNothingIsDue(t *testing.T) {
+	f := world(vm(cloud.Running, failed), deadline(0), seen)
+	expect.Same(t, "due", time.Time{}, due(f))
+	expect.Same(t, "next look", time.Minute, wake(f))
+	expect.Same(t, "due of a Node", time.Time{}, due(world(vm(cloud.Running, running), deadline(0), seen, withNode)))
+}
+
+// TestNodeNames: only what has joined has a Node, and only such a Node can be deleted.
+func TestNodeNames(t *testing.T) {
+	deleted := nodeHealthy(clusterv1.MachineNodeDeletedReason)
+	expect.Same(t, "never joined", false, nodeDeleted(world(deleted)))
+	expect.Same(t, "deleted", true, nodeDeleted(world(withNode, deleted)))
+	expect.Same(t, "deleted with its machine", false, nodeDeleted(world(withNode, deleted, isDeleting)))
+	expect.Same(t, "deleted, told, then its machine", true, nodeDeleted(world(withNode, deleted, seen, isDeleting)))
+	expect.Same(t, "the Node", "m-abc", nodeName(world(withNode)))
+	expect.Same(t, "no Machine", "", nodeName(&facts{windows: world().windows}))
 }

@@ -141,9 +141,6 @@ func (r *Reconciler) ready(ctx context.Context, f *facts) error {
 func noData(f *facts) error {
 	stop := &phase.Stop{Reason: infrav1.WaitingForBootstrapDataReason, After: reread}
 	stop.Message = fmt.Sprintf("Machine %s has no bootstrap data yet; see its bootstrap config", f.machine.Name)
-	if f.config == nil {
-		return stop
-	}
 	data := conditions.Get(f.config, bootstrapv1.DataSecretAvailableCondition)
 	if data != nil && data.Status == metav1.ConditionFalse && !waitsForUs[data.Reason] {
 		stop.Reason = data.Reason

@@ -14,6 +14,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -120,7 +121,42 @@ func TestOwned(t *testing.T) {
 		if stop.Reason != c.want || stop.Stalled != c.stalled {
 			t.Errorf("%s: %+v, want %q, stalled %t", name, stop, c.want, c.stalled)
 		}
+		wakes := map[string]phase.Source{
+			"no Machine": phase.Self, "no Cluster": phase.Cluster, "goes, never had a VM": phase.Self,
+		}[name]
+		if !c.stalled && (stop.After != 0 || stop.Wakes != wakes) {
+			t.Errorf("%s: %+v, want only %q to wake it", name, stop, wakes)
+		}
 	}
+}
+
+// TestHadVM: the Machine knows of a VM, if there is one.
+func TestHadVM(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*facts)
+		want   bool
+	}{
+		"never":      {func(*facts) {}, false},
+		"no Machine": {func(f *facts) { f.machine = nil }, false},
+		"moved":      {func(f *facts) { f.machine.Spec.ProviderID = "test://m-abc" }, true},
+		"it ran":     {func(f *facts) { f.machine, f.windows.Status.Initialization.Provisioned = nil, new(true) }, true},
+	} {
+		expect.Same(t, name, c.want, hadVM(world(c.change)))
+	}
+}
+
+// TestCloudMachine has all that a cloud must know.
+func TestCloudMachine(t *testing.T) {
+	f := world(adapters(pooled))
+	f.windows.Annotations = map[string]string{infrav1.ServerAnnotation: "one"}
+	f.windows.CreationTimestamp = metav1.NewTime(begin)
+	f.windows.Status.Initialization.Provisioned = new(true)
+	f.cluster.Name, f.cluster.UID = "blue", "uid-1"
+	expect.Same(t, "machine", cloud.Machine{
+		Identity: f.identity, Key: client.ObjectKey{Namespace: "ns", Name: "m"},
+		Cluster: cloud.ClusterMark{Name: "blue", UID: "uid-1"}, Spec: f.windows.Spec,
+		NetworkInterfaces: fromPool, Created: begin, Server: "one", Existed: true,
+	}, f.cloudMachine())
 }
 
 // TestPatches are the writes of the phases: what they say, that they happen once, and that none is lost.

@@ -9,14 +9,19 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ipamv1 "sigs.k8s.io/cluster-api/api/ipam/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/controllers/addresses"
 	"github.com/capwin/cluster-api-provider-windows/test/calls"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
@@ -31,6 +36,7 @@ type phaseStage struct {
 var (
 	errPhase    = apierrors.NewInternalError(errors.New("etcdserver: request timed out"))
 	errGone     = apierrors.NewNotFound(schema.GroupResource{Resource: "windowsmachines"}, "m")
+	errNoKind   = &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "WindowsBootstrapConfig"}}
 	errOutdated = apierrors.NewConflict(schema.GroupResource{Resource: "windowsmachines"}, "m", errors.New("modified"))
 )
 
@@ -38,12 +44,17 @@ func newPhaseStage(t *testing.T, objects ...client.Object) *phaseStage {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme, bootstrapv1.AddToScheme,
+		corev1.AddToScheme, clusterv1.AddToScheme, infrav1.AddToScheme, bootstrapv1.AddToScheme, ipamv1.AddToScheme,
 	} {
 		expect.OK(t, add(scheme))
 	}
 	s := &phaseStage{fails: map[string]error{}}
 	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&infrav1.WindowsMachine{}).
+		WithIndex(&infrav1.WindowsMachine{}, metav1.ObjectNameField, func(o client.Object) []string { return []string{o.GetName()} }).
+		WithIndex(&ipamv1.IPAddress{}, "spec.address", func(o client.Object) []string {
+			address, _ := o.(*ipamv1.IPAddress)
+			return []string{address.Spec.Address}
+		}).
 		WithInterceptorFuncs(calls.Ask(func(c calls.Call) error {
 			switch {
 			case c.Part != "":
@@ -53,9 +64,12 @@ func newPhaseStage(t *testing.T, objects ...client.Object) *phaseStage {
 				s.patched = append(s.patched, string(body))
 			}
 			kind := fmt.Sprintf("%T", c.Object)
-			return s.fails[c.Verb+" "+kind[strings.LastIndex(kind, ".")+1:]]
+			return s.fails[strings.TrimSpace(c.Verb+" "+kind[strings.LastIndex(kind, ".")+1:]+" "+c.Part)]
 		})).Build()
-	s.Reconciler = &Reconciler{Client: api, Live: api, Now: func() time.Time { return begin }}
+	s.Reconciler = &Reconciler{
+		Client: api, Live: api, Now: func() time.Time { return begin }, Pools: &addresses.Pools{Client: api, Live: api},
+		Events: events.NewFakeRecorder(100),
+	}
 	return s
 }
 

@@ -11,6 +11,7 @@ import (
 
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/bootstrap"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 )
 
@@ -157,4 +158,29 @@ func TestLinesOfAReport(t *testing.T) {
 func TestCleanName(t *testing.T) {
 	expect.Same(t, "a good name", "azAZ09-_.", cleanName("azAZ09-_."))
 	expect.Same(t, "the characters beside them", "________", cleanName("`{@[/: \u00e4"))
+}
+
+// TestSizesOfAReport are those that the API takes, to the byte.
+func TestSizesOfAReport(t *testing.T) {
+	long := strings.Repeat("x", 600)
+	told := expect.Got(readReport(reported("Running", "2/5 "+long,
+		`"step":"`+long+`","elapsed":99999999999,"warnings":["`+long+`"],"facts":{"os":"`+long+`"}`)))(t)
+	expect.Same(t, "phase", "2/5 "+long[:121]+"...", told.Bootstrap.Phase)
+	expect.Same(t, "step", long[:125]+"...", told.Bootstrap.Step)
+	expect.Same(t, "warnings", []string{long[:509] + "..."}, told.Bootstrap.Warnings)
+	expect.Same(t, "build", long[:61]+"...", told.Build)
+	expect.Same(t, "seconds", int32(1<<30), told.Bootstrap.ElapsedSeconds)
+}
+
+// TestStarts: a start that has ended well is told, too, and only one that runs hides what the bootstrap says.
+func TestStarts(t *testing.T) {
+	ended := reported("Succeeded", "1/1 every-boot", atEnd+`,"boot":{"state":"Succeeded"}`)
+	f := world(vm(cloud.Running, ended), seen)
+	expect.Same(t, "condition", "True LastBootSucceeded", short(f.windows, infrav1.LastBootSucceededCondition))
+	status := world(vm(cloud.Running, running), seen).windows.Status
+	takeOver(&status, *expect.Got(readReport(ended))(t), metav1.NewTime(begin))
+	expect.Same(t, "state", "Succeeded", status.Bootstrap.State)
+	expect.Same(t, "build", "20348.2700", status.WindowsBuild)
+	takeOver(&status, story{}, metav1.NewTime(begin))
+	expect.Same(t, "build, when it is not told", "20348.2700", status.WindowsBuild)
 }

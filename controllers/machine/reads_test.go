@@ -26,6 +26,8 @@ func TestUserData(t *testing.T) {
 	}
 	empty := secret.DeepCopy()
 	delete(empty.Data, "value")
+	foreign := secret.DeepCopy()
+	foreign.Data["format"] = []byte("cloud-config")
 	theirs := secret.DeepCopy()
 	theirs.Type = clusterv1.ClusterSecretType
 	for name, c := range map[string]struct {
@@ -36,6 +38,10 @@ func TestUserData(t *testing.T) {
 		"there":     {secret: secret},
 		"not there": {want: phase.Stop{Reason: infrav1.WaitingForBootstrapDataReason, After: 15 * time.Second}},
 		"empty":     {secret: empty, want: phase.Stop{Reason: infrav1.WaitingForBootstrapDataReason, After: 15 * time.Second}},
+		"of another format": {
+			secret: foreign,
+			want:   phase.Stop{Reason: infrav1.BootstrapFormatMismatchReason, After: 2 * time.Minute, Stalled: true},
+		},
 		"another's": {
 			secret: theirs, want: phase.Stop{Reason: infrav1.BootstrapDataRefusedReason, After: 2 * time.Minute, Stalled: true},
 		},
@@ -52,7 +58,7 @@ func TestUserData(t *testing.T) {
 			stop := phase.Of(err)
 			stop.Message, stop.Err = "", nil
 			expect.Same(t, "stop", c.want, stop)
-			if string(data) != map[bool]string{true: "x"}[name == "there"] {
+			if string(data) != map[string]string{"there": "x", "of another format": "x"}[name] {
 				t.Errorf("data %q", data)
 			}
 		})
@@ -92,11 +98,12 @@ func TestLoad(t *testing.T) {
 		"its Cluster":              {fails: "get Cluster", with: errPhase},
 		"its config":               {fails: "get WindowsBootstrapConfig", with: errPhase},
 		"its config is not there":  {fails: "get WindowsBootstrapConfig", with: errGone, want: "machine cluster"},
+		"no CRD of configs":        {fails: "get WindowsBootstrapConfig", with: errNoKind, want: "machine cluster"},
 		"its Cluster is not there": {fails: "get Cluster", with: errGone, want: "machine config"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newPhaseStage(t, windows.DeepCopy(), machine.DeepCopy(), config.DeepCopy(), cluster.DeepCopy())
-			s.fails[c.fails], s.WatchFilter = c.with, c.filter
+			s.fails[c.fails], s.WatchFilter, s.Speed = c.with, c.filter, 3
 			f, err := s.load(t.Context(), client.ObjectKeyFromObject(windows))
 			if c.want == "" {
 				if !errors.Is(err, errPhase) {
@@ -105,10 +112,29 @@ func TestLoad(t *testing.T) {
 				return
 			}
 			expect.OK(t, err)
+			if f != nil && (!f.now.Equal(begin) || f.speed != 3) {
+				t.Errorf("the time is %s, the speed %d", f.now, f.speed)
+			}
 			found := whatIs(f)
 			want := strings.Fields(c.want)
 			expect.Same(t, "found", want, found)
 		})
+	}
+}
+
+// TestLoadOthers: a machine without an owner, and one whose config is another provider's, have no config of ours.
+func TestLoadOthers(t *testing.T) {
+	s := newPhaseStage(t, &bootstrapv1.WindowsBootstrapConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}})
+	s.fails["get WindowsBootstrapConfig"] = errPhase
+	expect.OK(t, s.loadConfig(t.Context(), world(func(f *facts) { f.machine = nil })))
+	for _, group := range []string{bootstrapv1.GroupVersion.Group, "bootstrap.example.com"} {
+		f := world()
+		f.machine.Spec.Bootstrap.ConfigRef = clusterv1.ContractVersionedObjectReference{APIGroup: group, Kind: "Other", Name: "c"}
+		expect.OK(t, s.loadConfig(t.Context(), f))
+		f.machine.Spec.Bootstrap.ConfigRef.Kind = "WindowsBootstrapConfig"
+		if err := s.loadConfig(t.Context(), f); (err != nil) != (group == bootstrapv1.GroupVersion.Group) {
+			t.Errorf("of %s: %v", group, err)
+		}
 	}
 }
 
@@ -143,7 +169,7 @@ func TestWrite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newPhaseStage(t, stored())
-			s.fails["patch WindowsMachine"] = c.fails
+			s.fails["patch WindowsMachine status"] = c.fails
 			f := s.read(t)
 			if c.change {
 				f.windows.Status.ComputerName = "m-abc"
@@ -168,6 +194,7 @@ func TestNoCredentials(t *testing.T) {
 		want    string
 	}{
 		"there":                        {there, nil, ""},
+		"there, machine goes":          {there, []func(*facts){isDeleting, held}, ""},
 		"not there":                    {credentials.Secret{}, nil, infrav1.CredentialsMissingReason},
 		"not there, machine goes":      {credentials.Secret{}, []func(*facts){isDeleting, held}, infrav1.CredentialsMissingReason},
 		"going":                        {going, nil, infrav1.CredentialsBeingDeletedReason},
@@ -178,6 +205,9 @@ func TestNoCredentials(t *testing.T) {
 	} {
 		stop := phase.Of(noCredentials(world(c.changes...), key, c.secret))
 		expect.Same(t, name, c.want, stop.Reason)
+		if stop.Reason != "" && (stop.Wakes != phase.Credentials || stop.After != 0 || stop.Stalled) {
+			t.Errorf("%s: %+v, want the Secret alone to wake it", name, stop)
+		}
 		if stop.Reason != "" && strings.Contains(stop.Message, "by hand") != (name == "not there, machine goes") {
 			t.Errorf("%s: %q", name, stop.Message)
 		}

@@ -149,7 +149,7 @@ func readyCondition(f *facts) metav1.Condition {
 	switch {
 	case running.Status == metav1.ConditionUnknown:
 		c.Status, c.Reason, c.Message = running.Status, running.Reason, running.Message
-	case deleting(f) || running.Status != metav1.ConditionTrue:
+	case running.Status != metav1.ConditionTrue:
 		c.Reason, c.Message = running.Reason, running.Message
 	case bootstrapped.Status == metav1.ConditionFalse:
 		c.Reason, c.Message = bootstrapped.Reason, bootstrapped.Message

@@ -274,6 +274,34 @@ func TestReport(t *testing.T) {
 			world(), phase.Wait(phase.VM, infrav1.DeletingReason, "no VM"),
 			pendingRow.but(row{"Phase": "Deleting", "Ready VM": "False Deleting"}),
 		},
+		"address lost": {
+			"a new Machine has another one",
+			world(), phase.Stall(infrav1.AddressLostReason, "changed"),
+			pendingRow.but(row{"Phase": "Failed", "Ready VM Bootstrap": "False AddressLost", "Stalled": "True AddressLost"}),
+		},
+		"node deleted while the cloud is away": {
+			"that is known of Cluster API",
+			world(wasRunning, nodeHealthy(clusterv1.MachineNodeDeletedReason)), away,
+			joinedRow.but(row{"Bootstrap": "True NodeDeleted", "Node": "", "Cloud": "False CloudUnreachable"}),
+		},
+		"moved, and the cloud is away": {
+			"there was a VM", world(moved), away,
+			pendingRow.but(isAway).but(idle).but(row{"Phase": "Provisioning"}),
+		},
+		"stopped before it ever ran, and the cloud is away": {
+			"there may be no VM at all",
+			world(seenStopped), away,
+			pendingRow.but(isAway).but(row{"Bootstrap": "Unknown Bootstrapping", "Build": "20348.2700"}),
+		},
+		"deleting, the cloud is away": {
+			"it goes all the same", world(wasRunning, isDeleting), away,
+			joinedRow.but(row{"Phase": "Deleting"}).but(isAway),
+		},
+		"deleting after its guest failed": {
+			"nothing is left to be mended",
+			world(was(failed), isDeleting), phase.Poll(infrav1.DeletingReason, "removing"),
+			atWorkRow.but(givenUp).but(row{"Phase": "Deleting", "Ready VM": "False Deleting", "Stalled": "False NotStalled", "Build": ""}),
+		},
 		"error": {
 			"an error without a reason is not hidden",
 			world(), errBoom, pendingRow.but(row{"Ready VM": "Unknown InternalError"}),
@@ -307,38 +335,5 @@ func assertWhole(t *testing.T, m *infrav1.WindowsMachine) {
 		if c.Reason == "" || c.LastTransitionTime.IsZero() {
 			t.Errorf("condition %s lacks a reason or a time: %+v", c.Type, c)
 		}
-	}
-}
-
-// TestCutOff: a machine stays Ready when the cloud cannot reach its VM, but says so.
-func TestCutOff(t *testing.T) {
-	f := world(vm(cloud.Running, succeeded), withNode)
-	f.vm.Detail = "the vCenter cannot reach the VM"
-	report(f, nil)
-	for _, name := range []string{infrav1.VMRunningCondition, infrav1.ReadyCondition} {
-		if c := conditions.Get(f.windows, name); c.Status != metav1.ConditionTrue || c.Message != f.vm.Detail {
-			t.Errorf("%s is %s %q", name, c.Status, c.Message)
-		}
-	}
-}
-
-func TestReportPaused(t *testing.T) {
-	f := world(func(f *facts) { f.cluster.Spec.Paused = new(true) })
-	report(f, nil)
-	if got := short(f.windows, infrav1.PausedCondition); got != "True Paused" {
-		t.Errorf("Paused is %q", got)
-	}
-	if got := short(f.windows, infrav1.ReadyCondition); got != "Unknown Paused" {
-		t.Errorf("observedGeneration must never be written without Ready, or kstatus takes the machine for done; Ready is %q", got)
-	}
-}
-
-// An error that only changes its words does not change the status.
-func TestInternalError(t *testing.T) {
-	f := world()
-	report(f, errors.New("get bootstrap data: try 1"))
-	report(f, errors.New("get bootstrap data: try 2"))
-	if got := conditions.GetMessage(f.windows, infrav1.ReadyCondition); got != "get bootstrap data: try 1" {
-		t.Errorf("Ready says %q", got)
 	}
 }

@@ -157,7 +157,7 @@ func refuse(f *facts, data *corev1.Secret) error {
 		return phase.Stall(infrav1.BootstrapDataRefusedReason,
 			"Secret %s has the type %s, but bootstrap data that no config made is read from Opaque Secrets only; set spec.bootstrap "+
 				"of Machine %s to a WindowsBootstrapConfig, or to a Secret of the type Opaque", data.Name, data.Type, machine)
-	case ref.IsDefined() && ofOurs(ref) && f.config == nil: // the cache may be behind, or Cluster API about to correct the owner
+	case ofOurs(ref) && f.config == nil: // the cache may be behind, or Cluster API about to correct the owner
 		return phase.AwaitSecret(infrav1.BootstrapDataRefusedReason,
 			"WindowsBootstrapConfig %s does not exist or belongs to another Machine, so Secret %s is not used; give Machine %s a config "+
 				"of its own", ref.Name, data.Name, machine)
@@ -183,8 +183,8 @@ func madeBy(f *facts, ref clusterv1.ContractVersionedObjectReference, data *core
 	case controller == nil:
 		return false
 	default:
-		group, err := schema.ParseGroupVersion(controller.APIVersion)
-		return err == nil && group.Group == ref.APIGroup && controller.Kind == ref.Kind && controller.Name == ref.Name
+		group, _ := schema.ParseGroupVersion(controller.APIVersion) // none if it has no form
+		return group.Group == ref.APIGroup && controller.Kind == ref.Kind && controller.Name == ref.Name
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
 	"github.com/capwin/cluster-api-provider-windows/controllers/phase"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
 )
 
@@ -108,6 +109,7 @@ func TestRefuse(t *testing.T) {
 		"of a group without form": {other, of("a/b/c", "KubeadmConfig", name, "3"), "was not"},
 		"without an owner":        {other, func(d *corev1.Secret) { d.OwnerReferences = nil }, "was not"},
 
+		"made by the config, with a name of a kubeconfig": {ours, func(d *corev1.Secret) { d.Name = "prod-kubeconfig" }, ""},
 		"of the user's own":                {change: func(d *corev1.Secret) { d.Type, d.OwnerReferences = "Opaque", nil }},
 		"of the user's own, by a program":  {change: func(d *corev1.Secret) { d.Type = "Opaque" }},
 		"another machine's":                {says: "has the type cluster.x-k8s.io/secret", change: func(*corev1.Secret) {}},
@@ -158,5 +160,62 @@ func TestRefuseOfAnothersConfig(t *testing.T) {
 	stop := phase.Of(refuse(f, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "m"}}))
 	if stop.Reason != infrav1.BootstrapDataRefusedReason || stop.Stalled || stop.After == 0 {
 		t.Errorf("stop is %+v; it is to be looked at again soon, as the config may be on its way", stop)
+	}
+}
+
+// TestSecretOf names the Secret of a machine that has one.
+func TestSecretOf(t *testing.T) {
+	r := &Reconciler{Azure: fake.Provider{}}
+	m := &infrav1.WindowsMachine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "m"}}
+	none := types.NamespacedName{}
+	if got := r.secretOf(m); got != none {
+		t.Errorf("of a cloud that is not known: %s", got)
+	}
+	m.Spec.Azure = &infrav1.AzureVM{IdentityRef: infrav1.IdentityReference{Kind: "Other", Name: "cloud"}}
+	if got := r.secretOf(m); got != none {
+		t.Errorf("of another kind: %s", got)
+	}
+	m.Spec.Azure.IdentityRef.Kind = infrav1.IdentitySecret
+	if got := r.secretOf(m); got != (types.NamespacedName{Namespace: "ns", Name: "cloud"}) {
+		t.Errorf("of a Secret: %s", got)
+	}
+}
+
+// TestProviders: each cloud has its own.
+func TestProviders(t *testing.T) {
+	world := &fake.World{}
+	r := &Reconciler{VSphere: fake.Provider{World: world}, Azure: fake.Provider{}}
+	of := func(spec infrav1.WindowsMachineSpec) cloud.Provider {
+		return r.provider(&infrav1.WindowsMachine{Spec: spec})
+	}
+	if of(infrav1.WindowsMachineSpec{VSphere: &infrav1.VSphereVM{}}) != r.VSphere ||
+		of(infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}}) != r.Azure || of(infrav1.WindowsMachineSpec{}) != nil {
+		t.Error("a machine has another cloud's provider")
+	}
+}
+
+// TestAccountName shows a server only if it looks like one.
+func TestAccountName(t *testing.T) {
+	for server, want := range map[string]string{
+		"": "Secret s", "vcenter.example.com": "Secret s (vcenter.example.com)", " [::1]:443\n": "Secret s ([::1]:443)",
+		"delete everything": "Secret s", strings.Repeat("x", 254): "Secret s",
+	} {
+		if got := accountName("s", []byte(server)); got != want {
+			t.Errorf("%q: %s, want %s", server, got, want)
+		}
+	}
+}
+
+// TestOfCloud names the account where an answer is about it, and not where it is about the VM.
+func TestOfCloud(t *testing.T) {
+	f := &facts{account: "Secret s"}
+	for reason, named := range map[string]bool{
+		"CredentialsMissing": true, "CredentialsRejected": true, "CloudUnreachable": true, "TooManyAccounts": true,
+		"CloudThrottled": true, "NameTaken": false, "TemplateNotFound": false,
+	} {
+		stop := phase.Of(f.ofCloud(cloud.Errorf(cloud.Denied, reason, "no")))
+		if want := map[bool]string{true: "Secret s: no", false: "no"}[named]; stop.Message != want {
+			t.Errorf("%s: %q, want %q", reason, stop.Message, want)
+		}
 	}
 }

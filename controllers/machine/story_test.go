@@ -127,6 +127,10 @@ func TestSentences(t *testing.T) {
 			ready, "Bootstrap succeeded after 1m of at most 30m, but Cluster API found no Node with providerID test://m-abc within 10m; " +
 				"look for Node m-abc in the workload cluster and at its spec.providerID",
 		},
+		"silent": {
+			"a start takes its time", world(vm(cloud.Running, "")),
+			ready, "the guest has not reported yet; its VM or Windows may still be starting",
+		},
 		"not understood": {"it is no silence", world(vm(cloud.Running, "{")), ready, "the VM is running, but " + notUnderstood},
 		"not understood any more": {
 			"what was understood stands", world(was(running), deadline(0), vm(cloud.Running, `{"version":2}`), soon),

@@ -18,6 +18,9 @@ func TestWaitsForTheCluster(t *testing.T) {
 	filtered, all := &Reconciler{WatchFilter: "ours"}, &Reconciler{}
 	expect.Same(t, "a machine without a VM", true, all.waits(fresh))
 	expect.Same(t, "a machine with one", false, all.waits(made))
+	ours := fresh.DeepCopy()
+	ours.Labels = map[string]string{clusterv1.WatchLabel: "ours"}
+	expect.Same(t, "this manager's", true, filtered.waits(ours))
 	expect.Same(t, "another manager's", false, filtered.waits(others))
 	expect.Same(t, "no filter", true, all.waits(others))
 	expect.Same(t, "another kind", false, all.waits(&clusterv1.Machine{}))

@@ -56,6 +56,13 @@ func TestNeedsLook(t *testing.T) {
 	}
 }
 
+// TestOtherObjects are none of what these know, and pass.
+func TestOtherObjects(t *testing.T) {
+	other := &clusterv1.Cluster{}
+	expect.Same(t, "look after the end", true, endsWithAddresses().Delete(event.DeleteEvent{Object: other}))
+	expect.Same(t, "look after a change", true, needsLook().Update(event.UpdateEvent{ObjectOld: other, ObjectNew: other}))
+}
+
 // TestEndsWithAddresses has machines that are gone.
 func TestEndsWithAddresses(t *testing.T) {
 	plain, pools := &infrav1.WindowsMachine{}, &infrav1.WindowsMachine{}

@@ -56,9 +56,7 @@ func read(ctx context.Context, cache client.Reader, watchFilter string) (*object
 	for i := range machines.Items {
 		m := &machines.Items[i]
 		o.machines[client.ObjectKeyFromObject(m)] = m
-		if m.Spec.ProviderID != "" {
-			o.made[identity{m.Namespace, m.Spec.ProviderID}] = m
-		}
+		o.made[identity{m.Namespace, m.Spec.ProviderID}] = m // each VM has an ID
 	}
 	return o, nil
 }

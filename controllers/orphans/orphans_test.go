@@ -87,7 +87,7 @@ func TestToldOnce(t *testing.T) {
 	s.want("too early", 0, 0, 0)
 	s.look(time.Second)
 	s.want("after the time", 1, 1, 1)
-	want := `Warning OrphanedVM blue m: VM "vm-m" (cloud://m) on vcenter.example.com (Secret vcenter) was made for ` +
+	want := `Warning OrphanedVM Look ns/blue ns/m: VM "vm-m" (cloud://m) on vcenter.example.com (Secret vcenter) was made for ` +
 		`WindowsMachine m, which no longer exists. The VM is left alone; if nothing uses it, delete it in the cloud`
 	if diff := cmp.Diff([]string{want}, s.notes); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
@@ -113,6 +113,22 @@ func TestToldOnce(t *testing.T) {
 	}
 	s.want("long after", 1, 2, 0)
 	expect.Same(t, "VMs that are remembered", 0, len(s.orphans))
+}
+
+// TestSeenForAMoment: what was not told counts anew when it is seen again.
+func TestSeenForAMoment(t *testing.T) {
+	s := newStage(t)
+	orphan := []accounts.Marked{made("m", "uid-1")}
+	s.sky.vms = orphan
+	s.look(0)
+	s.sky.vms = nil
+	s.look(time.Minute)
+	s.sky.vms = orphan
+	s.look(time.Minute)
+	s.look(Lasts - time.Second)
+	s.want("too early", 0, 0, 0)
+	s.look(time.Second)
+	s.want("after the time", 1, 1, 1)
 }
 
 // TestMachineIsBack: what was an orphan is none while its machine is here.
@@ -228,4 +244,36 @@ func TestPausedLater(t *testing.T) {
 	s.want("when it goes on", 1, 1, 1)
 	s.look(Lasts)
 	s.want("some time after that", 2, 2, 2)
+}
+
+// TestGoneInAPause: what was told is not known to be gone while its Cluster is paused, nor at once when it goes on.
+func TestGoneInAPause(t *testing.T) {
+	s := newStage(t)
+	s.sky.vms = []accounts.Marked{made("m", "uid-1")}
+	s.look(0)
+	s.look(Lasts)
+	s.blue.Spec.Paused = new(true)
+	expect.OK(t, s.api.Update(t.Context(), s.blue))
+	s.sky.vms = nil
+	s.look(Lasts)
+	s.look(Lasts)
+	s.blue.Spec.Paused = new(false)
+	expect.OK(t, s.api.Update(t.Context(), s.blue))
+	s.look(time.Minute)
+	s.want("when it goes on", 1, 1, 0)
+	s.look(Lasts)
+	s.want("some time after that", 1, 2, 0)
+}
+
+// TestClusterIsGone: what was told of a Cluster that is gone is forgotten in time.
+func TestClusterIsGone(t *testing.T) {
+	s := newStage(t)
+	s.sky.vms = []accounts.Marked{made("m", "uid-1")}
+	s.look(0)
+	s.look(Lasts)
+	expect.OK(t, s.api.Delete(t.Context(), s.blue))
+	s.look(time.Minute)
+	s.want("at first", 1, 1, 0)
+	s.look(Lasts)
+	s.want("in the end", 1, 2, 0)
 }

@@ -65,9 +65,9 @@ func newStage(t *testing.T) *stage {
 // Eventf is part of events.EventRecorder.
 //
 //nolint:revive // because the interface has so many arguments
-func (s *stage) Eventf(regarding, related runtime.Object, kind, reason, _, note string, args ...any) {
-	about, of := regarding.(client.Object), related.(client.Object)
-	s.notes = append(s.notes, fmt.Sprintf("%s %s %s %s: ", kind, reason, about.GetName(), of.GetName())+fmt.Sprintf(note, args...))
+func (s *stage) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
+	about, of := client.ObjectKeyFromObject(regarding.(client.Object)), client.ObjectKeyFromObject(related.(client.Object))
+	s.notes = append(s.notes, fmt.Sprintf("%s %s %s %s %s: ", kind, reason, action, about, of)+fmt.Sprintf(note, args...))
 }
 
 func (s *stage) count(cluster string, vms int) {

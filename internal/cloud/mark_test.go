@@ -1,6 +1,11 @@
 package cloud
 
-import "testing"
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
 
 // TestClusterMark: what is written on a VM is read back, and what others write there is no mark.
 func TestClusterMark(t *testing.T) {
@@ -20,5 +25,16 @@ func TestClusterMark(t *testing.T) {
 		if again := ReadClusterMark(got.String()); again != got {
 			t.Errorf("%q is read back as %+v", got.String(), again)
 		}
+	}
+}
+
+// TestMarkOf: the mark names the Cluster and its UID, and there is none without a Cluster.
+func TestMarkOf(t *testing.T) {
+	cluster := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "blue", UID: "1-2-3"}}
+	if got := MarkOf(cluster).String(); got != "blue/1-2-3" {
+		t.Errorf("MarkOf = %q", got)
+	}
+	if got := MarkOf(nil).String(); got != "" {
+		t.Errorf("MarkOf(nil) = %q", got)
 	}
 }

@@ -3,7 +3,6 @@ package cloud
 import (
 	"fmt"
 	"regexp"
-	"strings"
 	"testing"
 )
 
@@ -21,13 +20,16 @@ func TestComputerName(t *testing.T) {
 		"capitals":             {"Pool", "pool-"},
 		"nothing":              {"", "win-"},
 		"dashes alone":         {"----", "win-"},
-		"other alphabets":      {"пул-windows", "wi"},
+		"other alphabets":      {"пул-windows", "win-"},
 		"other alphabets only": {"пул", "win-"},
+		"first and last":       {"az09", "az09-"},
+		"beside them":          {"a/:b", "a--b-"},
+		"a brace":              {"a{b", "a-b-"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ComputerName(c.machine, "seed")
-			if !strings.HasPrefix(got, c.prefix) || !windowsName.MatchString(got) || len(got) > maxComputerName {
-				t.Errorf("ComputerName(%q) = %q, want %s... that Windows takes", c.machine, got, c.prefix)
+			if got[:len(got)-digestLength] != c.prefix || !windowsName.MatchString(got) || len(got) > maxComputerName {
+				t.Errorf("ComputerName(%q) = %q, want %s and a digest that Windows takes", c.machine, got, c.prefix)
 			}
 		})
 	}

@@ -153,6 +153,7 @@ func TestAddressIsKept(t *testing.T) {
 // TestAddressLost: an address that goes before there is a VM is not used, and the machine says so. Without credentials there
 // is no VM, and nothing is held for one.
 func TestAddressLost(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, nil)
 	s.pool(t, "nodes", "10.23.0.", "19")
 	m := s.machine("lost", "nodes")

@@ -61,6 +61,7 @@ func TestNoStrayYet(t *testing.T) {
 
 // TestStrayIsNotTaken: a pool on paper may give an address that goes as soon as it is freed.
 func TestStrayIsNotTaken(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, nil)
 	s.SetCredentials(t, datacenter.Credentials())
 	s.deletedAddress(t, "again-0-0", "10.33.0.10")

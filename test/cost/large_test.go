@@ -34,9 +34,9 @@ func TestMade(t *testing.T) {
 	s.report("joined", s.read(), func() { s.joinAll(7) })
 	s.atMost("writes until Nodes have joined", 28*s.machines, sum(s.since(begin).writes))
 	s.report("looked at once more", s.read(), func() { s.touchAll("once") })
+	s.reportConnections(begin)
 	s.disturb()
 	s.report("removed", s.read(), s.removeAll)
-	s.reportConnections(begin)
 	s.reportMemory()
 }
 
@@ -68,7 +68,9 @@ func (s *stage) restart() {
 	s.t.Helper()
 	s.settle()
 	s.pause()
-	c := s.report("known after a restart", s.counted(), s.resume)
+	begin := s.counted()
+	c := s.report("known after a restart", begin, s.resume)
+	s.reportConnections(begin)
 	s.atMost("reads of the vCenter after a restart", 60, sum(c.calls)+c.waits)
 	s.atMost("writes after a restart", 0, sum(c.writes))
 	s.t.Logf("the restart took %.1f s; wanted: at most 30", c.took.Seconds())
@@ -168,15 +170,16 @@ func (s *stage) awaitOne(name string, good func(*infrav1.WindowsMachine) bool) {
 	})
 }
 
-// hang lets the vCenter answer nothing, removes half of its machines, and measures how long a machine of another one waits.
+// hang lets the vCenter answer nothing, removes half of its machines or 500 of them, and measures how long a machine of another
+// one waits.
 func (s *stage) hang() {
 	s.t.Helper()
 	other := newStage(s.t, 1)
 	other.makeAll()
 	held := s.vcenter.HoldMethod()
 	defer held.Release()
-	half := s.machines / 2
-	s.remove(half)
+	some := min(s.machines/2, 500)
+	s.remove(some)
 	s.await("calls that hang", func() string {
 		if now, _ := held.Now(); now == 0 {
 			return "there is none"
@@ -190,9 +193,9 @@ func (s *stage) hang() {
 	s.t.Logf("while a vCenter with %d machines hung, a machine of another one waited %.2f s; at most %d calls hung at once",
 		s.machines, time.Since(begin).Seconds(), most)
 	held.Release()
+	s.machines -= some
+	s.awaitAll("end of these machines", s.machines, func(*infrav1.WindowsMachine) bool { return true })
 	other.removeAll()
-	s.machines -= half
-	s.awaitAll("end of half of the machines", s.machines, func(*infrav1.WindowsMachine) bool { return true })
 }
 
 // removeSome of the machines. Their nodes are not looked for: what counts is what our managers do.

@@ -20,7 +20,7 @@ func TestKilledManager(t *testing.T) {
 		t.Skip("needs real servers")
 	}
 	program := filepath.Join(t.TempDir(), "manager")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../..")
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-w", "-o", program, "../..")
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build manager: %v\n%s", err, output)
 	}

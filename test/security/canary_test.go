@@ -15,11 +15,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	bootstrapapi "k8s.io/cluster-bootstrap/token/api"
 
 	bootstrapv1 "github.com/capwin/cluster-api-provider-windows/api/bootstrap/v1beta1"
 	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
-	"github.com/capwin/cluster-api-provider-windows/bootstrap/scripts"
+	canaries "github.com/capwin/cluster-api-provider-windows/test/canary"
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/servers"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
@@ -39,15 +38,33 @@ func TestCanaries(t *testing.T) {
 					t.Errorf("%s is in %s, as %s", name, where, form)
 				}
 			}
-			return fmt.Sprintf("%d secrets are not in it, in %d forms, in %d KiB", len(aviary.canaries), forms, len(seen[where])>>10)
+			for whose, part := range aviary.flock.In(linesOnce(seen[where])) {
+				t.Errorf("%q of %s is in %s", part, whose, where)
+			}
+			return fmt.Sprintf("%d secrets are not in it, in %d forms, nor are %d parts of awkward ones, in %d KiB",
+				len(aviary.canaries), forms, aviary.flock.Len(), len(seen[where])>>10)
 		}})
 	}
+}
+
+// linesOnce leaves out the lines that are there already, as most are in profiles.
+func linesOnce(text string) string {
+	seen := map[string]bool{}
+	var once strings.Builder
+	for line := range strings.Lines(text) {
+		if !seen[line] {
+			seen[line] = true
+			once.WriteString(line)
+		}
+	}
+	return once.String()
 }
 
 // aviary is a namespace with secrets, two managers that look after it, and the one who looks at them.
 type aviary struct {
 	*world.Namespace
 	canaries map[string]canary
+	flock    canaries.Search // those with awkward characters and lengths
 	managers []*servers.Observed
 	kubectl  func(t *testing.T, arguments ...string) string
 	watcher  string // its token
@@ -56,12 +73,11 @@ type aviary struct {
 func newAviary(t *testing.T) *aviary {
 	t.Helper()
 	n := shared.Namespace(t, world.Start{})
-	a := &aviary{Namespace: n, canaries: map[string]canary{}}
+	a := &aviary{Namespace: n, canaries: map[string]canary{}, flock: canaries.Search{Window: 10}}
 	a.canaries["password of the vCenter"] = canary(vcenter.Password)
 	maps.Copy(a.canaries, kubeconfigKeys(t, n.Management.KubeconfigFile))
 	for name, data := range a.secrets() {
-		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: n.Name, Name: name}, Data: data}
-		expect.OK(t, n.Client.Create(t.Context(), secret))
+		a.createSecret(t, name, data)
 	}
 	a.watcher = a.logInWatcher(t)
 	binaries := expect.Got(servers.Ensure(t.Context(), os.Stderr))(t)
@@ -78,18 +94,15 @@ func newAviary(t *testing.T) *aviary {
 	return a
 }
 
-// secrets are those that configs and machines refer to.
+func (a *aviary) createSecret(t *testing.T, name string, data map[string][]byte) {
+	t.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: a.Name, Name: name}, Data: data}
+	expect.OK(t, a.Client.Create(t.Context(), secret))
+}
+
+// secrets are those that wrong machines refer to.
 func (a *aviary) secrets() map[string]map[string][]byte {
-	login := func(name string) map[string][]byte {
-		return map[string][]byte{"username": []byte(name), "password": a.hatch("password of the " + name)}
-	}
 	return map[string]map[string][]byte{
-		"proxy": login("proxy"), "registry": login("registry"), "domain": login("domain"),
-		"app": {
-			"license": a.hatch("file from a Secret"),
-			"script":  append([]byte("exit 0 # "), a.hatch("script from a Secret")...),
-			"config":  fmt.Appendf(nil, "[plugins.x]\ny = '%s'\n", a.hatch("drop-in from a Secret")),
-		},
 		// What people paste into the wrong place.
 		"wrong-password": a.wrong("password", a.hatch("wrong password")),
 		"wrong-server":   a.wrong("server", append(append([]byte("https://me:"), a.hatch("password in a URL")...), "@127.0.0.1"...)),
@@ -107,16 +120,12 @@ func (a *aviary) wrong(key string, value []byte) map[string][]byte {
 	return data
 }
 
+// hatch makes a canary with all awkward characters around it.
 func (a *aviary) hatch(name string) []byte {
 	c := newCanary()
-	around := awkward[len(a.canaries)%len(awkward)]
 	a.canaries[name] = c
-	return []byte(around + string(c) + around)
-}
-
-// awkward is what stands around the secrets, each of which gets another one.
-var awkward = []string{
-	`"`, `\`, "<&>", "'", "$", "`", "%", "\t", "漢🔑", "://u:p@", `{"a":"`, " ", "",
+	const awkward = "\"\\<&>'$`%\t漢🔑://u:p@{\"a\":\" "
+	return []byte(awkward + string(c) + awkward)
 }
 
 // live runs all machines and returns what was seen, by where.
@@ -135,8 +144,9 @@ func (a *aviary) live(t *testing.T) map[string]string {
 	})
 	seen := map[string]string{}
 	wrong := a.startWrong(t)
-	joins, fails := a.start(t, "joins"), a.start(t, "fails")
-	a.noteData(t, joins)
+	flock := a.start(t)
+	joins, fails := flock[0], flock[1]
+	a.noteData(t, flock)
 	a.report(t, v, joins, `{"version":1,"state":"Succeeded","phase":{"index":5,"of":5,"name":"join"}}`)
 	a.report(t, v, fails, `{"version":1,"state":"Failed","phase":{"index":1,"of":5,"name":"prepare"},`+
 		`"failure":{"reason":"StepFailed","step":"write file","message":"it is full"}}`)
@@ -158,7 +168,7 @@ func (a *aviary) live(t *testing.T) map[string]string {
 		})
 	}
 	a.look(t, seen)
-	for _, m := range append(wrong, joins, fails) {
+	for _, m := range append(wrong, flock...) {
 		m.End(t)
 	}
 	a.look(t, seen)
@@ -184,36 +194,6 @@ func (a *aviary) Change(t *testing.T, name string, credentials map[string][]byte
 		s.Data = maps.Clone(credentials)
 		delete(s.Data, "password")
 	})
-}
-
-// start makes a machine whose config refers to every Secret, and waits until its VM runs.
-func (a *aviary) start(t *testing.T, name string) *world.Machine {
-	t.Helper()
-	m := a.NewMachine(name)
-	from := func(key string) bootstrapv1.ContentSource {
-		return bootstrapv1.ContentSource{Secret: bootstrapv1.KeyReference{Name: "app", Key: key}}
-	}
-	m.Config.Spec = bootstrapv1.WindowsBootstrapConfigSpec{
-		Custom: bootstrapv1.Custom{
-			Files:   []bootstrapv1.CustomFile{{Path: `C:\app\license`, ContentFrom: from("license")}},
-			PreJoin: []bootstrapv1.CustomScript{{Name: "drivers", ContentFrom: from("script")}},
-		},
-		Containerd: bootstrapv1.Containerd{
-			Registries: []bootstrapv1.Registry{
-				{Host: "registry.example.com", CredentialsRef: bootstrapv1.SecretReference{Name: "registry"}},
-			},
-			DropIns: []bootstrapv1.ContainerdDropIn{{Name: "limits", ContentFrom: from("config")}},
-		},
-		Windows: bootstrapv1.Windows{
-			Proxy: bootstrapv1.Proxy{HTTP: "http://proxy.example.com:3128", CredentialsRef: bootstrapv1.SecretReference{Name: "proxy"}},
-			Domain: bootstrapv1.Domain{
-				Name: "corp.example.com", CredentialsRef: bootstrapv1.SecretReference{Name: "domain"},
-			},
-		},
-	}
-	m.Create(t)
-	m.Await(t, "running VM", world.Windows("Ready True "+infrav1.RunningReason), world.Tokens(1))
-	return m
 }
 
 // startWrong makes machines whose Secrets have mistakes with secrets in them.
@@ -243,26 +223,6 @@ func (a *aviary) startWrong(t *testing.T) []*world.Machine {
 		}
 	})
 	return all
-}
-
-// noteData makes canaries of the machine's token and of what its user data has.
-func (a *aviary) noteData(t *testing.T, m *world.Machine) {
-	t.Helper()
-	s := m.Load(t)
-	a.canaries["bootstrap token"] = canary(s.Tokens[0].Data[bootstrapapi.BootstrapTokenSecretKey])
-	data := s.Data.Data["value"]
-	if len(data) < 1000 {
-		t.Fatalf("the user data has %d bytes", len(data))
-	}
-	a.canaries["user data"] = canary(data[len(data)-200 : len(data)-100])
-	plain := string(expect.Got(scripts.Plan(data))(t))
-	for _, name := range []string{
-		"file from a Secret", "password of the domain", "password of the proxy", "password of the registry",
-	} {
-		if a.canaries[name].found(plain) == "" {
-			t.Errorf("the user data does not have the %s: the test shows nothing", name)
-		}
-	}
 }
 
 func (a *aviary) report(t *testing.T, v *vcenter.VCenter, m *world.Machine, report string) {

@@ -111,6 +111,8 @@ func (m *Management) prepare(p provider, ca []byte, certificates string) (server
 			"--health-addr=" + address(health),
 			"--diagnostics-address=" + address(diagnostics),
 			"--insecure-diagnostics=true",
+			// The definitions are new, and nothing was written with older ones. Each migration would write the definition.
+			"--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields",
 		}),
 		ready: answersOK(healthClient, "http://"+address(health)+"/readyz"),
 	}

@@ -37,14 +37,15 @@ func apiServerArgs(port int, etcdURL string) []string {
 	}
 }
 
-// apiServer is ready when an admin sees it ready: by then it has made the default roles and namespaces.
+// apiServer is ready when an admin sees it ready: by then it has made the default roles and namespaces. To end, it would wait
+// for those who watch, for longer than our grace.
 func apiServer(b Binaries, admin *rest.Config, args []string) (server, error) {
 	client, err := rest.HTTPClientFor(admin)
 	if err != nil {
 		return server{}, fmt.Errorf("make client of %s: %w", admin.Host, err)
 	}
 	ready := answersOK(client, admin.Host+"/readyz")
-	return server{name: "kube-apiserver", path: b.Path("kube-apiserver"), args: args, ready: ready}, nil
+	return server{name: "kube-apiserver", path: b.Path("kube-apiserver"), args: args, ready: ready, disposable: true}, nil
 }
 
 // controllerManager may ask as often as it likes: its default of 20 requests a second makes it start slowly.

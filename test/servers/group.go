@@ -67,7 +67,7 @@ func (g *group) stop() error {
 func stopAll(tier []*process) error {
 	var stops errgroup.Group
 	for _, p := range tier {
-		stops.Go(func() error { return p.stop(stopGrace) })
+		stops.Go(func() error { return p.stop(p.grace()) })
 	}
 	return stops.Wait()
 }

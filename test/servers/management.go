@@ -23,6 +23,9 @@ type ManagementOptions struct {
 	// OwnersGuarded runs the admission plugin OwnerReferencesPermissionEnforcement, as some platforms do: who names an owner
 	// must have rights on it, and who gives one to what has none must have the right to delete that.
 	OwnersGuarded bool
+	// ControllersLater leaves the controllers out until StartControllers. They know the kinds that are there when they start; of
+	// later ones they learn only every half minute.
+	ControllersLater bool
 }
 
 // Management is a running management cluster.
@@ -50,7 +53,11 @@ func StartManagement(ctx context.Context, opts ManagementOptions) (*Management, 
 		binaries: opts.Binaries, ownersGuarded: opts.OwnersGuarded, servers: servers,
 		KubeconfigFile: filepath.Join(opts.Dir, "kubeconfig"),
 	}
-	if err := m.start(ctx); err != nil {
+	err = m.start(ctx)
+	if err == nil && !opts.ControllersLater {
+		err = m.StartControllers(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start management cluster: %w", err), m.Stop())
 	}
 	return m, nil
@@ -60,11 +67,11 @@ func StartManagement(ctx context.Context, opts ManagementOptions) (*Management, 
 func (m *Management) Stop() error { return m.servers.stop() }
 
 func (m *Management) start(ctx context.Context) error {
-	ports, err := freePorts(4)
+	ports, err := freePorts(3)
 	if err != nil {
 		return err
 	}
-	apiPort, controllersPort := ports[2], ports[3]
+	apiPort := ports[2]
 	if err := m.writeCredentials(apiPort); err != nil {
 		return err
 	}
@@ -76,10 +83,7 @@ func (m *Management) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := m.servers.start(ctx, apiServer); err != nil {
-		return err
-	}
-	return m.servers.start(ctx, m.controllers(controllersPort))
+	return m.servers.start(ctx, apiServer)
 }
 
 // writeCredentials makes the authority of the cluster, what its API server needs and the admin's kubeconfig.
@@ -162,8 +166,13 @@ func (m *Management) apiServer(port int, etcdURL string) (server, error) {
 	return apiServer(m.binaries, m.Config, args)
 }
 
-// controllers are the two that Cluster API relies on: without garbage collection what a Cluster owns outlives it and
+// StartControllers starts the two that Cluster API relies on: without garbage collection what a Cluster owns outlives it and
 // `clusterctl move` omits objects; without the namespace controller a deleted namespace never goes.
-func (m *Management) controllers(port int) server {
-	return controllerManager(m.binaries, m.KubeconfigFile, port, "--controllers=garbage-collector-controller,namespace-controller")
+func (m *Management) StartControllers(ctx context.Context) error {
+	ports, err := freePorts(1)
+	if err != nil {
+		return err
+	}
+	return m.servers.start(ctx, controllerManager(m.binaries, m.KubeconfigFile, ports[0],
+		"--controllers=garbage-collector-controller,namespace-controller"))
 }

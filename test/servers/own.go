@@ -147,7 +147,7 @@ func buildManager(ctx context.Context, program string) error {
 	if err != nil {
 		return err
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-o", program, ".")
+	build := exec.CommandContext(ctx, "go", "build", "-ldflags=-w", "-o", program, ".")
 	build.Dir = root
 	if output, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build manager: %w\n%s", err, output)

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// stopGrace is how long a server may take to end before it is killed; API servers take three seconds.
+	// stopGrace is how long a server may take to end before it is killed.
 	stopGrace = 5 * time.Second
 	// logTail is how many lines of its output go into the error of a program that fails.
 	logTail = 15
@@ -28,6 +28,8 @@ type server struct {
 	args  []string
 	env   []string // besides ours
 	ready probe
+	// disposable: it is killed at once, because nothing that it would still do is wanted.
+	disposable bool
 }
 
 // process is a running server. Its output is in a log file.
@@ -94,6 +96,13 @@ func (p *process) lastLog() string {
 		return err.Error()
 	}
 	return lastLines(string(text), logTail)
+}
+
+func (s server) grace() time.Duration {
+	if s.disposable {
+		return 0
+	}
+	return stopGrace
 }
 
 // stop asks the server to end and kills it after a grace period.

@@ -21,6 +21,7 @@ type gate struct {
 	edits  *edits       // while edits are held
 	events time.Time    // older ones are forgotten
 	busy   sync.RWMutex // see race.go
+	making making
 }
 
 // HoldClones lets the clones that are asked for from now on run, without an end, until release.
@@ -122,11 +123,16 @@ func (t *template) clone(ctx *simulator.Context, req *types.CloneVM_Task) (types
 		defer t.gate.busy.Unlock()
 	}
 	var inner *simulator.Task
+	end, ok := t.gate.making.begin()
+	if !ok {
+		return nil, new(types.RequestCanceled)
+	}
 	ctx.WithLock(t, func() {
 		body, _ := t.VirtualMachine.CloneVMTask(ctx, req).(*methods.CloneVM_TaskBody)
 		inner, _ = ctx.Map.Get(body.Res.Returnval).(*simulator.Task)
 	})
 	inner.Wait()
+	end(inner.Info.Result)
 	if inner.Info.Error != nil {
 		return nil, inner.Info.Error.Fault
 	}

@@ -7,12 +7,31 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// DestroyTask is called by the simulator. It mends a fault there: a call that came while the VM was being destroyed waits for the
-// end of that, and then destroys the VM again, whose files are being deleted meanwhile; the simulator panics on these. vCenter
-// says that there is no such VM.
-func (e *editedVM) DestroyTask(ctx *simulator.Context, req *types.Destroy_Task) soap.HasFault {
-	if ctx.Map.Get(e.Self) == nil {
-		return &methods.Destroy_TaskBody{Fault_: simulator.Fault("", &types.ManagedObjectNotFound{Obj: e.Self})}
+// DestroyTask is called by the simulator.
+func (e *editedVM) DestroyTask(ctx *simulator.Context, _ *types.Destroy_Task) soap.HasFault {
+	return destroy(ctx, e.VirtualMachine)
+}
+
+// DestroyTask is called by the simulator.
+func (t *template) DestroyTask(ctx *simulator.Context, _ *types.Destroy_Task) soap.HasFault {
+	return destroy(ctx, t.VirtualMachine)
+}
+
+// destroy takes the place of the simulator's DestroyTask, which destroys a VM once for each call that came before the first one
+// ended. It deletes files in a task of their own, which runs on after its end, and panics on a file that goes while it reads a
+// folder. Here the files stay, and the space that they take, until the vCenter stops. A VM gets a folder of its own, whatever
+// its name.
+func destroy(ctx *simulator.Context, vm *simulator.VirtualMachine) soap.HasFault {
+	if ctx.Map.Get(vm.Self) == nil {
+		return &methods.Destroy_TaskBody{Fault_: simulator.Fault("", &types.ManagedObjectNotFound{Obj: vm.Self})}
 	}
-	return e.VirtualMachine.DestroyTask(ctx, req)
+	// The call holds the lock of the VM, and hands it over to the task.
+	task := simulator.CreateTask(vm, "destroy", func(*simulator.Task) (types.AnyType, types.BaseMethodFault) {
+		if fault := vm.UnregisterVM(ctx, &types.UnregisterVM{This: vm.Self}).Fault(); fault != nil {
+			with, _ := fault.VimFault().(types.BaseMethodFault)
+			return nil, with
+		}
+		return nil, nil
+	})
+	return &methods.Destroy_TaskBody{Res: &types.Destroy_TaskResponse{Returnval: task.Run(ctx)}}
 }

@@ -2,6 +2,7 @@ package vcenter
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/methods"
@@ -42,12 +43,20 @@ func (i *patientIndex) FindChild(ctx *simulator.Context, request *types.FindChil
 	return body
 }
 
-// FindByInventoryPath finds only what our account may view (vSphere Web Services API, SearchIndex).
+// FindByInventoryPath finds only what our account may view (vSphere Web Services API, SearchIndex). It does not do what the
+// simulator's does, which looks at each child by itself, and so at a VM that has no name yet.
 func (i *patientIndex) FindByInventoryPath(ctx *simulator.Context, request *types.FindByInventoryPath) soap.HasFault {
-	answer := i.SearchIndex.FindByInventoryPath(ctx, request)
-	body, ok := answer.(*methods.FindByInventoryPathBody)
-	if ok && body.Res != nil && body.Res.Returnval != nil && !i.lab.mayView(*body.Res.Returnval) {
-		body.Res.Returnval = nil
+	body := &methods.FindByInventoryPathBody{Res: new(types.FindByInventoryPathResponse)}
+	at := &i.lab.model.ServiceContent.RootFolder
+	for name := range strings.FieldsFuncSeq(request.InventoryPath, func(c rune) bool { return c == '/' }) {
+		child, _ := i.FindChild(ctx, &types.FindChild{Entity: *at, Name: name}).(*methods.FindChildBody)
+		if child.Res == nil || child.Res.Returnval == nil {
+			return body
+		}
+		at = child.Res.Returnval
 	}
-	return answer
+	if i.lab.mayView(*at) {
+		body.Res.Returnval = at
+	}
+	return body
 }

@@ -37,7 +37,8 @@ func (o *Owner) copies(former *simulator.VirtualMachine, copies int, change func
 		}
 		vm.Config, vm.Guest, vm.RecentTask = &config, &guest, nil
 		change(n, &vm.VirtualMachine)
-		config.Files.VmPathName = "[LocalDS_0] " + vm.Name + "/" + vm.Name + ".vmx" // else the first that goes takes all files
+		config.Hardware.Device = slices.Clone(config.Hardware.Device)
+		config.Files = types.VirtualMachineFileInfo{VmPathName: "[LocalDS_0] " + vm.Name + "/" + vm.Name + ".vmx"}
 		vm.Self = types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-" + vm.Name}
 		all.AppendReference(&ctx, folder, &folder.ChildEntity, vm.Self)
 		all.PutEntity(folder, vm)

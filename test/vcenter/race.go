@@ -9,7 +9,8 @@ import "slices"
 const oneAtATime = true
 
 func (v *VCenter) readOneAtATime(method string) (done func()) {
-	if !slices.Contains([]string{"RetrieveProperties", "RetrievePropertiesEx", "FindByUuid"}, method) {
+	reads := []string{"RetrieveProperties", "RetrievePropertiesEx", "FindByUuid", "FindChild", "FindByInventoryPath"}
+	if !slices.Contains(reads, method) {
 		return func() {}
 	}
 	v.gate.busy.RLock()

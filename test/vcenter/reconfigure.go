@@ -38,11 +38,12 @@ type editedVM struct {
 // returns.
 func (v *VCenter) giveEditsAGate(ctx *simulator.Context, method *simulator.Method) {
 	edits := method.Name == "ReconfigVM_Task" || method.Name == "Destroy_Task"
-	if !edits || ctx.Session.UserName == hypervisor || ctx.Session.Registry.Get(method.This) != nil {
+	if !edits || ctx.Session.Registry.Get(method.This) != nil {
 		return
 	}
 	if vm, ok := ctx.Map.Get(method.This).(*simulator.VirtualMachine); ok {
-		ctx.Session.Registry.Put(&editedVM{vm, &v.gate})
+		// Put writes into the VM.
+		ctx.WithLock(vm, func() { ctx.Session.Registry.Put(&editedVM{vm, &v.gate}) })
 	}
 }
 
@@ -51,7 +52,7 @@ func (e *editedVM) ReconfigVMTask(ctx *simulator.Context, req *types.ReconfigVM_
 	e.gate.mu.Lock()
 	held := e.gate.edits
 	e.gate.mu.Unlock()
-	if held == nil {
+	if user := ctx.Session.UserName; held == nil || user == "" || user == hypervisor {
 		return e.VirtualMachine.ReconfigVMTask(ctx, req)
 	}
 	nowhere := types.ManagedObjectReference{Type: "VirtualMachine", Value: "held-" + uuid.NewString()}

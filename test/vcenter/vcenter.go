@@ -20,7 +20,7 @@
 //	            edits of VMs that take their time or fail
 //	incremental.go, filter.go
 //	            the property collector
-//	abandon.go, destroy.go, extraconfig.go, index.go, race.go
+//	abandon.go, destroy.go, extraconfig.go, index.go, making.go, race.go
 //	            what the simulator (v0.56.0) does otherwise than a vCenter, each mended in a file of its own
 //
 // A new thing to play is a new file: what concerns the connection is a guard, what concerns the answer is one more line in
@@ -70,8 +70,9 @@ type VCenter struct {
 	*Door
 
 	model *simulator.Model
-	admin *vim25.Client // in this process, without a session
-	own   *Door         // of the hypervisor
+	admin *vim25.Client       // in this process, without a session
+	owned *simulator.Registry // what belongs to the owner's sessions; the simulator has one for all vCenters of a process
+	own   *Door               // of the hypervisor
 	calls calls
 	hangs hangs
 	limit sessionLimit
@@ -106,7 +107,6 @@ func Start(change ...func(*simulator.Model)) (*VCenter, error) {
 	v.model.Map().SessionManager().ValidLogin = func(login *types.Login) bool {
 		return slices.Contains([]string{Username, Another, Limited, hypervisor}, login.UserName) && login.Password == Password
 	}
-	v.model.Map().Handler = v.call
 	if plain, ok := v.model.Map().Get(*v.model.ServiceContent.AuthorizationManager).(*simulator.AuthorizationManager); ok {
 		v.model.Map().Put(&authorization{plain, v})
 	}
@@ -115,6 +115,9 @@ func Start(change ...func(*simulator.Model)) (*VCenter, error) {
 		v.Stop()
 		return nil, fmt.Errorf("prepare vcenter: %w", err)
 	}
+	v.owned, v.gate.making.vms = simulator.NewRegistry(), refs{}
+	v.model.Map().AddHandler(&v.gate.making)
+	v.model.Map().Handler = v.call
 	return v, nil
 }
 
@@ -130,17 +133,27 @@ func New(t *testing.T, change ...func(*simulator.Model)) *VCenter {
 func (v *VCenter) Stop() {
 	v.own.Close()
 	v.Close()
+	v.gate.making.stop()
 	v.model.Remove()
 }
 
 // call is asked by the simulator before every call.
 func (v *VCenter) call(ctx *simulator.Context, method *simulator.Method) (mo.Reference, types.BaseMethodFault) {
-	if ctx.Session != nil && ctx.Session.UserName != "" { // the owner, who has no name, looks when all is quiet
+	if ctx.Session == nil {
+		return nil, nil
+	}
+	if ctx.Session.UserName == "" { // the owner, who looks when all is quiet
+		ctx.Session.Registry = v.owned
+	}
+	v.giveEditsAGate(ctx, method)
+	if fault := v.gate.making.refuse(ctx, method); fault != nil {
+		return nil, fault
+	}
+	if ctx.Session.UserName != "" {
 		v.giveCollectors(ctx, method)
 		v.noteWaiting(ctx, method)
 		v.giveIndexPatience(ctx, method)
 		dropEmptyOptions(ctx, method)
-		v.giveEditsAGate(ctx, method)
 		v.giveEventsAnEnd(ctx, method)
 		if fault := v.beingSwitchedOn(method); fault != nil {
 			return nil, fault
@@ -194,9 +207,18 @@ func (v *VCenter) makeTemplate(ctx context.Context, vm *object.VirtualMachine) e
 		return fmt.Errorf("mark as template: %w", err)
 	}
 	plain, _ := v.model.Map().Get(vm.Reference()).(*simulator.VirtualMachine)
+	for _, device := range plain.Config.Hardware.Device {
+		if disk, ok := device.(*types.VirtualDisk); ok { // the simulator's have 10 GiB
+			disk.CapacityInBytes = templateDisk
+			disk.CapacityInKB = templateDisk >> 10
+		}
+	}
 	v.model.Map().Put(&template{VirtualMachine: plain, gate: &v.gate})
 	return nil
 }
+
+// templateDisk is large enough for a node: 80 GiB.
+const templateDisk = 80 << 30
 
 // Hypervisor logs in as those who play the hosts and the guests on them do: their calls are not counted.
 func (v *VCenter) Hypervisor(ctx context.Context) (*vim25.Client, error) {

@@ -107,7 +107,7 @@ func start(ctx context.Context, dir string) (*World, error) {
 		return nil, err
 	}
 	management, err := servers.StartManagement(ctx,
-		servers.ManagementOptions{Binaries: binaries, Dir: filepath.Join(dir, "management")})
+		servers.ManagementOptions{Binaries: binaries, Dir: filepath.Join(dir, "management"), ControllersLater: true})
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,10 @@ func start(ctx context.Context, dir string) (*World, error) {
 	if err := parts.Wait(); err != nil {
 		return nil, errors.Join(err, management.Stop())
 	}
-	if err := errors.Join(w.connect(), w.watch(ctx), w.logIn(ctx), w.showAsWorkload(), w.AddLinuxNode(ctx)); err != nil {
+	var controllers errgroup.Group
+	controllers.Go(func() error { return management.StartControllers(ctx) })
+	err = errors.Join(w.connect(), w.watch(ctx), w.logIn(ctx), w.showAsWorkload(), w.AddLinuxNode(ctx), controllers.Wait())
+	if err != nil {
 		return nil, errors.Join(err, management.Stop())
 	}
 	return w, nil

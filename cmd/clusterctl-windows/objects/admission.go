@@ -118,7 +118,7 @@ func (k *kindRules) unknown(one Object, content map[string]any) error {
 	}
 	var lines []error
 	for _, path := range append(fields, more...) {
-		lines = append(lines, fmt.Errorf("%s: unknown field %q", one, path))
+		lines = append(lines, fmt.Errorf("%s: %s", one, fieldAt("unknown", path)))
 	}
 	meta.Namespace = one.Key.Namespace
 	for _, why := range apivalidation.ValidateObjectMeta(meta, true, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata")) {

@@ -159,6 +159,18 @@ func TestRefusedAsByAnAPIServer(t *testing.T) {
 			goodConfig, "timeZone: UTC", "timezone: UTC",
 			`WindowsBootstrapConfig default/a: unknown field "spec.windows.timezone"`,
 		},
+		"one of a few words": {
+			goodConfig, "timeZone: UTC", "users: [{name: a, role: hunter2, sshAuthorizedKeys: [ssh-ed25519 AAAA]}]",
+			`WindowsBootstrapConfig default/a: spec.windows.users[0].role: must be one of "Administrator", "User"`,
+		},
+		"a name that may be a secret": {
+			goodConfig, "timeZone: UTC", "users: [{'hunter2.x[0]': a}]", "WindowsBootstrapConfig default/a: unknown field in " +
+				"spec.windows.users[0]; its name is not shown, because it has more than letters and may be a secret",
+		},
+		"the same in a Secret": {
+			goodSecret, "\ndata:", "\nhunter2: a\ndata:", "Secret default/a: unknown field in the object; its name is not shown, " +
+				"because it has more than letters and may be a secret",
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

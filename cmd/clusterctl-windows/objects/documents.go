@@ -204,7 +204,7 @@ func (d document) notYAML(err error) error {
 		text = "a value that begins with * must be in quotes" // the name may be a password
 	}
 	if twice := twiceInYAML.FindStringSubmatch(text); twice != nil {
-		return fmt.Errorf("%s: the key %q is there twice in the same object; keep one", d.at(line), twice[1])
+		return fmt.Errorf("%s: %s", d.at(line), keyTwice(twice[1]))
 	}
 	return fmt.Errorf("%s: not valid YAML: %s", d.at(line), text)
 }

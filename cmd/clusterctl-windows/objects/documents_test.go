@@ -152,6 +152,15 @@ func TestWhatCannotBeReadIsRefusedByItsPlace(t *testing.T) {
 			"x.yaml", yamlOfTwo + "kind: Secret\n",
 			`x.yaml: document 2, line 10: the key "kind" is there twice in the same object; keep one`,
 		},
+		"a key twice that may be a secret": {
+			"x.yaml", yamlOfTwo + "hunter2: a\nhunter2: b\n",
+			`x.yaml: document 2, line 11: the key in this line is there twice in the same object; keep one`,
+		},
+		"the same in JSON": {
+			"x.json", `{"apiVersion": "v1", "kind": "Secret", "stringData": {"hunter2": "a", "hunter2": "b"}}`,
+			`x.json: document 1, line 1: duplicate field in stringData; its name is not shown, because it has more than letters ` +
+				`and may be a secret; keep one`,
+		},
 		"a version that is a number": {
 			"x.yaml", "apiVersion: 1\nkind: Secret\n",
 			"x.yaml: document 1, line 1: not a Kubernetes object: apiVersion is not a text; put it in quotes",

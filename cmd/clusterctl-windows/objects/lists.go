@@ -28,7 +28,7 @@ func (s *Set) addWithin(read value, inherited schema.GroupVersionKind, namespace
 	case err != nil:
 		return fmt.Errorf("%s: not a Kubernetes object: this is %s; write apiVersion, kind and metadata", read.place, nameOf(read.data))
 	case len(twice) > 0:
-		return fmt.Errorf("%s: %w; keep one", read.place, errors.Join(twice...))
+		return fmt.Errorf("%s: %w; keep one", read.place, strictly(twice))
 	}
 	kind, err := kindOf(content, inherited)
 	if err != nil {

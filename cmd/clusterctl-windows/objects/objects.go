@@ -6,7 +6,6 @@
 package objects
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -148,7 +147,7 @@ func Decode[T any, P Pointer[T]](one Object) (P, error) {
 		return nil, explain(one, err)
 	}
 	if len(unknown) > 0 {
-		return nil, fmt.Errorf("%s: %w", one, errors.Join(unknown...))
+		return nil, fmt.Errorf("%s: %w", one, strictly(unknown))
 	}
 	decoded.SetNamespace(one.Key.Namespace)
 	return decoded, nil

@@ -25,7 +25,8 @@ func (k *kindRules) words(why *field.Error) string {
 	case field.ErrorTypeTypeInvalid:
 		return join(why.Field, "must be "+wordOf(typeIn(detail))+", not "+wordOf(fmt.Sprint(why.BadValue)))
 	case field.ErrorTypeNotSupported:
-		return why.Field + ": " + why.ErrorBody()
+		_, supported, _ := strings.Cut(why.Detail, ": ")
+		return join(why.Field, "must be one of "+supported)
 	case field.ErrorTypeDuplicate:
 		return join(why.Field, "is there twice, remove one", detail)
 	}

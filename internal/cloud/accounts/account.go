@@ -65,7 +65,7 @@ func (r *Register) run(ctx context.Context, a *account) {
 			log.Info("The session of the account could not be ended", "error", err)
 		}
 	}()
-	for wait := firstPause; ctx.Err() == nil; wait = min(2*wait, lastPause) {
+	for due := firstPause; ctx.Err() == nil; {
 		start := time.Now()
 		err := guard(func() error { return a.cloud.Watch(ctx, keys) })
 		if ctx.Err() != nil {
@@ -74,17 +74,25 @@ func (r *Register) run(ctx context.Context, a *account) {
 		if r.tell(ctx); !a.cloud.Health().Broken {
 			log.Info("Watch of the account ended, starting it again", "error", err)
 		}
-		if time.Since(start) > steady {
-			wait = firstPause
-		}
+		var pause time.Duration
+		pause, due = rest(due, time.Since(start))
 		select {
 		case <-ctx.Done():
-		case <-time.After(wait):
+		case <-time.After(pause):
 		}
 		if errors.Is(err, cloud.ErrOtherServer) {
 			r.leave(a)
 		}
 	}
+}
+
+// rest is how long to wait after a watch that ran for so long, and what to wait after the next one: longer each time, until one
+// was good.
+func rest(due, ran time.Duration) (pause, next time.Duration) {
+	if ran > steady {
+		due = firstPause
+	}
+	return due, min(2*due, lastPause)
 }
 
 // name is the Secret that stands for the account in logs and metrics.

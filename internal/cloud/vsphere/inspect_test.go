@@ -82,7 +82,7 @@ func TestInspect(t *testing.T) {
 			t.Errorf("%s: %s %s", check, f.Result, f.Text)
 		}
 	}
-	expect.Same(t, "checks", 27, len(found))
+	expect.Same(t, "checks", 31, len(found))
 	wantFinding(t, found, "inside the template", inspect.Skipped, "docs/images.md")
 	wantFinding(t, found, "version", inspect.OK, "vCenter 8.0.3")
 	wantFinding(t, found, "network adapters", inspect.OK, "1 are added")
@@ -256,6 +256,10 @@ func TestInspectTemplate(t *testing.T) {
 			t.Errorf("%s shows the user data", f.Check)
 		}
 	}
+	devices := []types.BaseVirtualDevice{&types.VirtualDisk{CapacityInBytes: 1}, &types.VirtualTPM{}}
+	v.Update(ref, types.PropertyChange{Name: "config.hardware.device", Val: devices},
+		types.PropertyChange{Name: "snapshot", Val: &types.VirtualMachineSnapshotInfo{}})
+	wantOnly(t, inspectedBy(t, v, v.Credentials(), spec), "user data", "disks", "encryption", "snapshots")
 }
 
 // TestInspectClock: clocks may differ by half a minute. The calls of a run need a moment, in which the vCenter's goes on.

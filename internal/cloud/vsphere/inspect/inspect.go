@@ -7,7 +7,7 @@
 //     cloud.Clean lets through.
 //
 // server.go is about the vCenter, places.go about what the spec names, rights.go about the account's privileges, and template.go
-// about the template.
+// and devices.go about the template.
 package inspect
 
 import (

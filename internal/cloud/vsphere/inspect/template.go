@@ -31,14 +31,16 @@ type facts struct {
 	userData   bool
 	datastores []types.ManagedObjectReference
 	size       int64 // bytes that it takes; 0 if they are not known
+	devices    devices
 }
 
 func (r *inspection) readFacts(ctx context.Context) facts {
 	f, err := session.Do(ctx, r.Session, func(ctx context.Context, c *vim25.Client) (facts, error) {
 		ref := r.at.Template
-		found, err := session.Read(ctx, c, session.Source{Object: ref}, ref.Type, "config.template", "runtime.powerState",
-			"config.guestId", "config.tools", "config.version", "config.firmware", "config.bootOptions", userDataPath, "datastore",
-			"summary.storage")
+		found, err := session.Read(ctx, c, session.Source{Object: ref}, ref.Type, append([]string{
+			"config.template", "runtime.powerState", "config.guestId", "config.tools", "config.version", "config.firmware",
+			"config.bootOptions", userDataPath, "datastore", "summary.storage",
+		}, devicePaths...)...)
 		return factsOf(found[ref]), err
 	})
 	f.err = err
@@ -53,6 +55,7 @@ func factsOf(p map[string]any) (f facts) {
 	f.version, _ = p["config.version"].(string)
 	f.firmware, _ = p["config.firmware"].(string)
 	_, f.userData = p[userDataPath]
+	f.devices = devicesOf(p)
 	if tools, ok := p["config.tools"].(types.ToolsConfigInfo); ok {
 		f.tools = tools.ToolsVersion > 0
 	}
@@ -82,6 +85,10 @@ func (r *inspection) template(ctx context.Context) {
 	r.add("guest system", checkTemplate, r.facts.system)
 	r.add("VMware Tools", checkTemplate, r.facts.toolsThere)
 	r.add("hardware", checkTemplate, r.facts.hardware)
+	r.add("disks", checkTemplate, r.facts.devices.disksThere)
+	r.add("snapshots", checkTemplate, r.facts.devices.whole)
+	r.add("drives", checkTemplate, r.facts.devices.drives)
+	r.add("encryption", checkTemplate, r.facts.devices.encryption)
 	r.add("network adapters", checkTemplate, r.adapters)
 	r.add("user data", checkTemplate, r.facts.leftOver)
 	r.add("vApp", checkTemplate, r.vApp)

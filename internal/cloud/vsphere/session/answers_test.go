@@ -37,6 +37,7 @@ func TestSieve(t *testing.T) {
 		"depth":          {nested(maxDepth), nil},
 		"too deep":       {nested(maxDepth + 1), ErrTooLarge},
 		"never closed":   {strings.Repeat("<x>", maxDepth+1), ErrTooLarge},
+		"deep later on":  {"<?x?>" + strings.Repeat("<x>", maxDepth+1), ErrTooLarge},
 		"deep with tags": {strings.Repeat("<x a='/'>", maxDepth+1), ErrTooLarge},
 
 		"elements":             {"<r>" + strings.Repeat("<x/>", maxParts-2) + "</r>", nil},
@@ -45,9 +46,10 @@ func TestSieve(t *testing.T) {
 		"too many end tags":    {strings.Repeat("</x>", maxParts+1), ErrTooLarge},
 		"too many declaration": {strings.Repeat("<?x?>", maxParts+1), ErrTooLarge},
 
-		"a tag":          {"<" + strings.Repeat("x", maxTag-2) + "/>", nil},
-		"too long a tag": {"<" + strings.Repeat("x", maxTag-1) + "/>", ErrTooLarge},
-		"too long value": {"<x a='" + strings.Repeat("x", maxTag) + "'/>", ErrTooLarge},
+		"a tag":           {"<" + strings.Repeat("x", maxTag-2) + "/>", nil},
+		"too long a tag":  {"<" + strings.Repeat("x", maxTag-1) + "/>", ErrTooLarge},
+		"too long an end": {"<x></" + strings.Repeat("x", maxTag) + ">", ErrTooLarge},
+		"too long value":  {"<x a='" + strings.Repeat("x", maxTag) + "'/>", ErrTooLarge},
 
 		"read":           {"<x>" + strings.Repeat("x", maxRead-7) + "</x>", nil},
 		"too much":       {"<x>" + strings.Repeat("x", maxRead-6) + "</x>", ErrTooLarge},
@@ -69,6 +71,27 @@ func TestSieve(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAllThatIsKept: an answer that is as long as it may be when it is kept is whole.
+func TestAllThatIsKept(t *testing.T) {
+	text := "<x>" + strings.Repeat("x", maxText-7) + "</x>"
+	for more, want := range map[string]error{"": nil, " ": ErrTooLarge} {
+		if _, err := sifted(strings.Repeat(text, maxKept/maxText)+more, 512); !errors.Is(err, want) {
+			t.Errorf("%d more: error = %v, want %v", len(more), err, want)
+		}
+	}
+}
+
+// TestRecover: what panics at an answer is an error of that answer.
+func TestRecover(t *testing.T) {
+	err := func() (err error) {
+		defer Recover(&err)
+		panic("an answer")
+	}()
+	if !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), "an answer") {
+		t.Errorf("error = %v", err)
 	}
 }
 

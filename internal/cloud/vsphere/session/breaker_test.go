@@ -96,6 +96,43 @@ func TestOneAnswerIsEnough(t *testing.T) {
 	}
 }
 
+// TestCheck: who asks whether the vCenter answers, after a wait that had no answer, need not ask again.
+func TestCheck(t *testing.T) {
+	v := newSilent(t)
+	s := v.open(t)
+	expect.OK(t, ask(t, s))
+	s.Check(t.Context())
+	expect.Same(t, "broken while it answers", false, s.Broken())
+	v.shut.Store(true)
+	s.Check(t.Context())
+	expect.Same(t, "broken", true, s.Broken())
+}
+
+// statuses answers with a status and nothing else.
+type statuses int
+
+// RoundTrip is part of http.RoundTripper.
+func (s statuses) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: int(s), Body: http.NoBody}, nil
+}
+
+// TestStatuses: an answer that is not a vCenter's counts as none.
+func TestStatuses(t *testing.T) {
+	every := probeEvery
+	for status, broken := range map[int]bool{
+		http.StatusOK: false, http.StatusInternalServerError: false, // a fault
+		http.StatusServiceUnavailable: true, http.StatusNotFound: true, http.StatusFound: true,
+	} {
+		b := breaker{every: &every}
+		request := expect.Got(http.NewRequestWithContext(t.Context(), http.MethodPost, "https://vcenter", http.NoBody))(t)
+		for range silentRequests {
+			answer := expect.Got(heeded{statuses(status), &b, time.Now}.RoundTrip(request))(t)
+			expect.OK(t, answer.Body.Close())
+		}
+		expect.Same(t, http.StatusText(status), broken, b.refusal() != nil)
+	}
+}
+
 // TestAwait: who waits for the vCenter asks, and hears when it answers.
 func TestAwait(t *testing.T) {
 	v := newSilent(t)
@@ -227,4 +264,22 @@ func TestLostSessionIsProbed(t *testing.T) {
 	s.breaker.trip(s.now().Add(-probeEvery), http.ErrHandlerTimeout)
 	expect.OK(t, ask(t, s))
 	expect.Same(t, "sessions", 1, len(v.Owner(t).Sessions()))
+}
+
+// TestAwaitEnds: who waits for a vCenter that does not answer leaves when its context ends.
+func TestAwaitEnds(t *testing.T) {
+	s := open(t, vcenter.New(t).Credentials())
+	s.breaker.trip(s.now(), http.ErrHandlerTimeout)
+	ctx, cancel := context.WithCancel(t.Context())
+	left := make(chan struct{})
+	go func() { s.Await(ctx); close(left) }()
+	wait.Until(t, "the wait", func() (any, bool) {
+		s.breaker.mu.Lock()
+		defer s.breaker.mu.Unlock()
+		return s.breaker.awaiting, s.breaker.awaiting == 1
+	})
+	cancel()
+	<-left
+	expect.Same(t, "broken", true, s.Broken())
+	expect.Same(t, "those that wait", 0, s.breaker.awaiting)
 }

@@ -89,3 +89,45 @@ func TestClassify(t *testing.T) {
 		t.Errorf("Classify = %v, want the error that was classified already", got)
 	}
 }
+
+// TestDetail: what a fault names stands in the sentence, and nothing does where it names nothing.
+func TestDetail(t *testing.T) {
+	on := &types.ManagedObjectReference{Type: "Folder", Value: "group-1"}
+	for _, c := range []struct {
+		fault types.BaseMethodFault
+		want  string
+	}{
+		{&types.NoDiskSpace{}, ""},
+		{&types.NoDiskSpace{Datastore: "ds1"}, " (ds1)"},
+		{&types.InvalidArgument{}, ""},
+		{&types.InvalidArgument{InvalidProperty: "spec.x"}, " (spec.x)"},
+		{&types.NoPermission{}, ""},
+		{&types.NoPermission{Object: on}, ""},
+		{&types.NoPermission{PrivilegeId: "A.B"}, " A.B"},
+		{&types.NoPermission{PrivilegeId: "A.B", Object: on}, " A.B on Folder group-1"},
+		{&types.NoPermission{PrivilegeId: "A.B", MissingPrivileges: []types.NoPermissionEntityPrivileges{{}}}, " A.B"},
+		{&types.NoPermission{MissingPrivileges: []types.NoPermissionEntityPrivileges{
+			{Entity: *on, PrivilegeIds: []string{"C.D"}},
+		}}, " C.D on Folder group-1"},
+		{&types.NotAuthenticated{NoPermission: types.NoPermission{PrivilegeId: "A.B"}}, ""},
+	} {
+		if got := detail(soap.WrapVimFault(c.fault)); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.fault, got, c.want)
+		}
+	}
+}
+
+// TestKnownErrors: what is no fault of the vCenter stays what it is, and a log shows the cause, or else the sentence.
+func TestKnownErrors(t *testing.T) {
+	if got := Classify(cloud.ErrNotFound); !errors.Is(got, cloud.ErrNotFound) || kindOf(got) != "" {
+		t.Errorf("Classify(ErrNotFound) = %v", got)
+	}
+	for want, known := range map[string]*cloud.Error{
+		"a cause":    {Message: "a sentence", Err: errors.New("a cause")},
+		"a sentence": {Message: "a sentence"},
+	} {
+		if got := (spoken{known}).Error(); got != want {
+			t.Errorf("log: %q, want %q", got, want)
+		}
+	}
+}

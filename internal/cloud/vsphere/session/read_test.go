@@ -2,7 +2,9 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"testing"
 
 	"github.com/vmware/govmomi/find"
@@ -19,11 +21,15 @@ import (
 type pages struct {
 	soap.RoundTripper
 	missing []types.MissingProperty
+	fails   int // the call that has no answer
 	calls   []string
 }
 
 func (p *pages) RoundTrip(ctx context.Context, request, answer soap.HasFault) error {
 	p.calls = append(p.calls, fmt.Sprintf("%T", request))
+	if len(p.calls) == p.fails {
+		return io.ErrUnexpectedEOF
+	}
 	if list, ok := request.(*methods.RetrievePropertiesExBody); ok {
 		list.Req.Options.MaxObjects = 2
 	}
@@ -50,6 +56,16 @@ func TestReadInPages(t *testing.T) {
 	expect.Same(t, "objects", 7, len(expect.Got(p.names(t))(t)))
 	more := "*methods.ContinueRetrievePropertiesExBody"
 	expect.Same(t, "calls", []string{"*methods.RetrievePropertiesExBody", more, more, more}, p.calls)
+}
+
+// TestReadCutOff: a list that has no end is no list, wherever it was cut off.
+func TestReadCutOff(t *testing.T) {
+	for call := 1; call <= 4; call++ {
+		p := pages{fails: call}
+		if found, err := p.names(t); !errors.Is(err, io.ErrUnexpectedEOF) || found != nil {
+			t.Errorf("Read = %d objects and %v when call %d fails", len(found), err, call)
+		}
+	}
 }
 
 // TestReadGivenUp: a list that is not read to its end is given back, because the vCenter keeps it until then.

@@ -159,6 +159,10 @@ func TestRefusedPassword(t *testing.T) {
 		all.Wait()
 	}
 	try()
+	expect.Says(t, "a call", askOnce(t, s), s.to.server) // so that people know which one
+	if h := s.Health(); !h.Broken || h.Cause == nil {
+		t.Errorf("Health = %+v, want the refusal as its cause", h)
+	}
 	clock.Add(int64(afterRefusal.Seconds()) - 1)
 	try()
 	if calls := v.Count(); calls["Login"] != 1 {
@@ -206,4 +210,17 @@ func TestSessionEnds(t *testing.T) {
 	if n := len(v.Owner(t).Sessions()); n != 1 {
 		t.Errorf("sessions: %d, want 1", n)
 	}
+}
+
+// TestClosedForGood: a login that begins as the session is closed is none, and holds nothing back.
+func TestClosedForGood(t *testing.T) {
+	v := vcenter.New(t)
+	s := open(t, v.Credentials())
+	expect.OK(t, s.Close(t.Context()))
+	for range 2 {
+		if client, err := s.try(t.Context()); client != nil || !errors.Is(err, errClosed) {
+			t.Errorf("try = %v, %v", client, err)
+		}
+	}
+	expect.Same(t, "logins", 0, v.Calls()["Login"])
 }

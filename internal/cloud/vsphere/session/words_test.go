@@ -164,3 +164,25 @@ func TestForeignWords(t *testing.T) {
 		t.Errorf("people read %q", err)
 	}
 }
+
+// TestStoryEnds: nothing is kept of a machine that is fine or gone, and the words of its next error are the new ones.
+func TestStoryEnds(t *testing.T) {
+	s := at("vc.example.com")
+	fails := failedTask("The 1st failure.", &types.GenericVmConfigFault{})
+	for name, end := range map[string]struct {
+		done bool
+		err  error
+		want int
+	}{
+		"it goes on":  {false, nil, 1},
+		"it is fine":  {true, nil, 0},
+		"it is gone":  {false, cloud.ErrNotFound, 0},
+		"it was gone": {true, cloud.ErrNotFound, 0},
+	} {
+		expect.Says(t, "error", s.Told(t.Context(), "vsphere://x", false, fails), "1st")
+		if err := s.Told(t.Context(), "vsphere://x", end.done, end.err); err != end.err { //nolint:errorlint // because it is the same one
+			t.Errorf("%s: %v", name, err)
+		}
+		expect.Same(t, name+": stories", end.want, len(s.stories.told))
+	}
+}

@@ -45,10 +45,14 @@ func (in *Inside) write(w http.ResponseWriter, q *request, a *answer, base strin
 	reply.JSON(w, a.status, a.body)
 }
 
-// name tells where to ask for an operation: a PUT has Azure-AsyncOperation, a deletion and an action Location as well [V recordings].
+// name tells where to ask for an operation: a PUT has Azure-AsyncOperation, a deletion and an action Location as well [V
+// recordings].
 func (in *Inside) name(h http.Header, q *request, a *answer, base string) {
-	path := "/subscriptions/" + q.id.Subscription + "/providers/" + a.op.Provider + "/locations/" + a.op.Location + "/operations/" + a.op.Name
-	query := url.Values{"api-version": {q.Version}, "t": {in.World.Suffix(18)}, "c": {in.World.Suffix(12)}, "s": {in.World.Suffix(16)}}
+	path := "/subscriptions/" + q.id.Subscription + "/providers/" + a.op.Provider + "/locations/" + a.op.Location +
+		"/operations/" + a.op.Name
+	query := url.Values{
+		"api-version": {q.Version}, "t": {in.World.Suffix(18)}, "c": {in.World.Suffix(12)}, "s": {in.World.Suffix(16)},
+	}
 	h.Set("Azure-Asyncoperation", base+path+"?"+query.Encode())
 	if q.Method != http.MethodPut && q.Method != http.MethodPatch {
 		query.Set("monitor", "true")

@@ -14,7 +14,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
-	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/network/armnetwork/v9"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -27,7 +26,6 @@ type clients struct {
 	vms   *armcompute.VirtualMachinesClient
 	disks *armcompute.DisksClient
 	skus  *armcompute.ResourceSKUsClient
-	nics  *armnetwork.InterfacesClient
 }
 
 func cloudOf(c *armsim.Cloud) policy.ClientOptions {
@@ -56,7 +54,6 @@ func sdkAs(t *testing.T, c *armsim.Cloud, credential azcore.TokenCredential) cli
 		vms:   expect.Got(armcompute.NewVirtualMachinesClient(armsim.Subscription, credential, o))(t),
 		disks: expect.Got(armcompute.NewDisksClient(armsim.Subscription, credential, o))(t),
 		skus:  expect.Got(armcompute.NewResourceSKUsClient(armsim.Subscription, credential, o))(t),
-		nics:  expect.Got(armnetwork.NewInterfacesClient(armsim.Subscription, credential, o))(t),
 	}
 }
 

@@ -16,7 +16,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/tokens"
 )
 
-const vmsOfGroup = "/subscriptions/" + armsim.Subscription + "/resourceGroups/" + armsim.Group + "/providers/Microsoft.Compute/virtualMachines"
+const vmsOfGroup = "/subscriptions/" + armsim.Subscription + "/resourceGroups/" + armsim.Group +
+	"/providers/Microsoft.Compute/virtualMachines"
 
 // Strangers drain the buckets of compute, not our front door; a client that waits as long as it is told is served.
 func TestThrottling(t *testing.T) {
@@ -34,7 +35,8 @@ func TestThrottling(t *testing.T) {
 	c.Advance(time.Second)
 	equal(t, h.get(t, vmsOfGroup).status, http.StatusOK)
 	c.Change(func(w *armsim.Inside) { w.Buckets.DrainDoor(buckets.Reads, armsim.Subscription, armsim.ClientID) })
-	h.get(t, vmsOfGroup).refused(t, http.StatusTooManyRequests, "SubscriptionRequestsThrottled", "Please try again after '1' seconds")
+	h.get(t, vmsOfGroup).refused(t, http.StatusTooManyRequests, "SubscriptionRequestsThrottled", "Please try again after '1' "+
+		"seconds")
 	c.Advance(time.Minute)
 	for range 12 {
 		h.put(t, "vm")
@@ -63,7 +65,8 @@ func TestRights(t *testing.T) {
 			equal(t, a.status, http.StatusCreated)
 			a = h.get(t, armsim.VMID("vm").String())
 		}
-		if a.status != http.StatusForbidden || !strings.Contains(a.message(), "'"+actions[i]+"'") || !strings.Contains(a.message(), armsim.ClientID) {
+		if a.status != http.StatusForbidden || !strings.Contains(a.message(), "'"+actions[i]+"'") ||
+			!strings.Contains(a.message(), armsim.ClientID) {
 			t.Errorf("without %s: %d %s", actions[i], a.status, a.message())
 		}
 	}
@@ -73,8 +76,10 @@ func TestPlaces(t *testing.T) {
 	c := armsim.New(t)
 	h := newByHand(t, c)
 	c.Change(func(w *armsim.Inside) { w.Rights.Grant(armsim.ObjectID, "", "*") })
-	h.get(t, strings.Replace(vmsOfGroup, armsim.Subscription, "other", 1)).refused(t, http.StatusNotFound, "SubscriptionNotFound", "'other'")
-	h.get(t, strings.Replace(vmsOfGroup, armsim.Group, "other", 1)).refused(t, http.StatusNotFound, "ResourceGroupNotFound", "'other'")
+	h.get(t, strings.Replace(vmsOfGroup, armsim.Subscription, "other", 1)).
+		refused(t, http.StatusNotFound, "SubscriptionNotFound", "'other'")
+	h.get(t, strings.Replace(vmsOfGroup, armsim.Group, "other", 1)).
+		refused(t, http.StatusNotFound, "ResourceGroupNotFound", "'other'")
 	h.put(t, "vm")
 	c.ShowGroup(armsim.Group, strings.ToUpper(armsim.Group))
 	equal(t, strings.Contains(doc.Text(h.get(t, armsim.VMID("vm").String()).body, "id"), "CAPWIN-NODES"), true)
@@ -118,7 +123,9 @@ func TestIdentities(t *testing.T) {
 	c := armsim.New(t)
 	c.Change(func(w *armsim.Inside) {
 		w.Tokens.Header = "the header"
-		w.Tokens.Add(&tokens.Principal{Tenant: armsim.Tenant, ClientID: "managed", ObjectID: armsim.ObjectID, ResourceID: armsim.IdentityID})
+		w.Tokens.Add(&tokens.Principal{
+			Tenant: armsim.Tenant, ClientID: "managed", ObjectID: armsim.ObjectID, ResourceID: armsim.IdentityID,
+		})
 	})
 	t.Setenv("IDENTITY_ENDPOINT", c.Endpoint()+"/msi/token")
 	t.Setenv("IDENTITY_HEADER", "the header")

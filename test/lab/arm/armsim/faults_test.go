@@ -59,7 +59,8 @@ func TestLagOfListsAndGets(t *testing.T) {
 	vms := armsim.VMID("").String()
 	vms = vms[:strings.LastIndex(vms, "/")]
 	h.put(t, "late")
-	h.get(t, armsim.VMID("late").String()).refused(t, http.StatusNotFound, "ResourceNotFound", "'Microsoft.Compute/virtualMachines/late'")
+	h.get(t, armsim.VMID("late").String()).
+		refused(t, http.StatusNotFound, "ResourceNotFound", "'Microsoft.Compute/virtualMachines/late'")
 	c.Advance(time.Minute)
 	equal(t, h.get(t, armsim.VMID("late").String()).status, http.StatusOK)
 	equal(t, len(doc.List(h.get(t, vms).body, "value")), 0)
@@ -133,11 +134,16 @@ func TestRefusedAtOnce(t *testing.T) {
 		return func(b doc.Object) { doc.Set(b, value, path...) }
 	}
 	image := []string{"properties", "storageProfile", "imageReference"}
-	h.put(t, "image", set(doc.Object{"id": armsim.ManagedImage + "x"}, image...)).refused(t, http.StatusNotFound, "NotFound", "cannot be found")
-	h.put(t, "plan", set(platform(armsim.PlanImage), image...)).refused(t, http.StatusBadRequest, "VMMarketplaceInvalidInput", "requires Plan")
-	h.put(t, "size", set("Standard_X", "properties", "hardwareProfile", "vmSize")).refused(t, http.StatusBadRequest, "InvalidParameter", "Standard_X")
-	h.put(t, "disk", set(30, "properties", "storageProfile", "osDisk", "diskSizeGB")).refused(t, http.StatusConflict, "OperationNotAllowed", "40 GB")
-	h.put(t, "rule", set("windows_server", "properties", "licenseType")).refused(t, http.StatusBadRequest, "InvalidParameter", "case sensitive")
+	h.put(t, "image", set(doc.Object{"id": armsim.ManagedImage + "x"}, image...)).
+		refused(t, http.StatusNotFound, "NotFound", "cannot be found")
+	h.put(t, "plan", set(platform(armsim.PlanImage), image...)).
+		refused(t, http.StatusBadRequest, "VMMarketplaceInvalidInput", "requires Plan")
+	h.put(t, "size", set("Standard_X", "properties", "hardwareProfile", "vmSize")).
+		refused(t, http.StatusBadRequest, "InvalidParameter", "Standard_X")
+	h.put(t, "disk", set(30, "properties", "storageProfile", "osDisk", "diskSizeGB")).
+		refused(t, http.StatusConflict, "OperationNotAllowed", "40 GB")
+	h.put(t, "rule", set("windows_server", "properties", "licenseType")).
+		refused(t, http.StatusBadRequest, "InvalidParameter", "case sensitive")
 	equal(t, len(c.Names(armsim.Group, "Microsoft.Compute/virtualMachines")), 0)
 }
 
@@ -212,7 +218,8 @@ func TestPreconditions(t *testing.T) {
 		&armcompute.VirtualMachinesClientBeginCreateOrUpdateOptions{IfNoneMatch: new("*")})
 	expect.Says(t, "the second PUT", err, "PreconditionFailed")
 	h.version = "2023-07-01"
-	old := h.do(t, http.MethodPut, armsim.VMID("vm").String(), doc.Object{"location": armsim.Location, "tags": doc.Object{"more": "x"}, "properties": body(t, "vm")["properties"]},
+	old := h.do(t, http.MethodPut, armsim.VMID("vm").String(), doc.Object{
+		"location": armsim.Location, "properties": body(t, "vm")["properties"]},
 		"If-None-Match", "*")
 	equal(t, old.status, http.StatusBadRequest) // tags of inline NICs are newer
 	change := doc.Object{"location": armsim.Location, "tags": doc.Object{"more": "x"}}
@@ -227,7 +234,8 @@ func TestWhatACascadeLeaves(t *testing.T) {
 	h.put(t, "vm")
 	c.Advance(10 * time.Minute)
 	c.Lock(armsim.VMID("vm").String())
-	h.do(t, http.MethodDelete, armsim.VMID("vm").String(), nil).refused(t, http.StatusConflict, "ScopeLocked", "Please remove the lock")
+	h.do(t, http.MethodDelete, armsim.VMID("vm").String(), nil).refused(t, http.StatusConflict, "ScopeLocked", "Please remove the "+
+		"lock")
 	c.Unlock()
 	h.do(t, http.MethodDelete, armsim.VMID("vm").String(), nil)
 	c.Advance(time.Minute)

@@ -45,7 +45,8 @@ func (c *Compute) InstanceView(id doc.ID) doc.Object {
 		view["computerName"] = doc.Text(m.r.Body, "properties", "osProfile", "computerName")
 		view["osName"], view["osVersion"] = "Windows Server 2022 Datacenter", "10.0.20348.4052"
 		view["vmAgent"] = doc.Object{"vmAgentVersion": "2.7.41491.1172", "extensionHandlers": []any{},
-			"statuses": doc.Objects(status("ProvisioningState/succeeded", "Ready", "GuestAgent is running and processing the extensions."))}
+			"statuses": doc.Objects(status("ProvisioningState/succeeded", "Ready", "GuestAgent is running and processing the "+
+				"extensions."))}
 	}
 	var disks []any
 	for _, d := range m.disks() {
@@ -59,7 +60,8 @@ func (c *Compute) InstanceView(id doc.ID) doc.Object {
 	return view
 }
 
-// statuses are the provisioning state, the way of the operating system while it is open, and the power state [D states-billing.md].
+// statuses are the provisioning state, the way of the operating system while it is open, and the power state [D
+// states-billing.md].
 func (m *machine) statuses() []any {
 	var all []any
 	switch state := m.provisioning(); {

@@ -28,7 +28,8 @@ func (n *Network) room(properties doc.Object) *reply.Error {
 			continue
 		}
 		if room := 1<<(prefix.Addr().BitLen()-prefix.Bits()) - kept - 1 - len(n.taken(id)); room < more {
-			return reply.New(http.StatusBadRequest, "SubnetIsFull", "Subnet %s with address prefix %s does not have enough capacity for %d "+
+			return reply.New(http.StatusBadRequest, "SubnetIsFull", "Subnet %s with address prefix %s does not have enough capacity for "+
+				"%d "+
 				"IP addresses.", subnet.ID.Name(), prefix, more)
 		}
 	}

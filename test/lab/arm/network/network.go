@@ -1,4 +1,5 @@
-// Package network is the network provider: NICs, made alone or inline in the PUT of a VM, their addresses, and the things that they name.
+// Package network is the network provider: NICs, made alone or inline in the PUT of a VM, their addresses, and the things that
+// they name.
 //
 //	network.go    what there is, faults and times
 //	nics.go       PUT and DELETE of a NIC

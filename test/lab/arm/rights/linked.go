@@ -6,9 +6,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
 )
 
-// Linked lists what the PUT of a VM needs beside its own right: an action at each resource that its body names, and those that the
-// platform does in the caller's name. joins are [D] (linked access checks); disks and inline NICs are [I]: no document says whether
-// compute asks for them, so the simulator does, and a role that passes here has one right too many at worst.
+// Linked lists what the PUT of a VM needs beside its own right: an action at each resource that its body names, and those that
+// the platform does in the caller's name. joins are [D] (linked access checks); disks and inline NICs are [I]: no document says
+// whether compute asks for them, so the simulator does, and a role that passes here has one right too many at worst.
 func Linked(vm doc.ID, body doc.Object) []Need {
 	var needs []Need
 	add := func(action, scope string) {

@@ -234,7 +234,8 @@ func (n *node) checkID(name, id string) *reply.Error {
 		return nil
 	}
 	// [V] ARM's LinkedInvalidPropertyId
-	return reply.New(400, "LinkedInvalidPropertyId", "Property id '%s' at path '%s' is invalid. Expect fully qualified resource Id that start "+
+	return reply.New(400, "LinkedInvalidPropertyId", "Property id '%s' at path '%s' is invalid. Expect fully qualified resource "+
+		"Id that start "+
 		"with '/subscriptions/{subscriptionId}' or '/providers/{resourceProviderNamespace}/'.", id, "properties."+name)
 }
 

@@ -1,0 +1,52 @@
+package objects
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	kjson "sigs.k8s.io/json"
+)
+
+// An unknown name of a field is shown if it has only letters, as names in an API have. Another one may be a password that was
+// pasted into a wrong place, and is left out.
+var (
+	plainName = regexp.MustCompile(`^[A-Za-z]{1,40}$`)
+	plainPath = regexp.MustCompile(`^(?:[A-Za-z]{1,40}(?:\[\d+\])*\.)*`)
+)
+
+// fieldAt names a field by its path, or the object that it is in.
+func fieldAt(what, path string) string {
+	within := plainPath.FindString(path)
+	name, _, _ := strings.Cut(path[len(within):], "[")
+	if plainName.MatchString(name) {
+		return fmt.Sprintf("%s field %q", what, path)
+	}
+	place := "the object"
+	if within != "" {
+		place = strings.TrimSuffix(within, ".")
+	}
+	return fmt.Sprintf("%s field in %s; its name is not shown, because it has more than letters and may be a secret", what, place)
+}
+
+// strictly joins what a strict decoder found.
+func strictly(found []error) error {
+	var all []error
+	for _, one := range found {
+		if field, ok := errors.AsType[kjson.FieldError](one); ok {
+			what, _, _ := strings.Cut(one.Error(), " ") // unknown or duplicate
+			one = errors.New(fieldAt(what, field.FieldPath()))
+		}
+		all = append(all, one)
+	}
+	return errors.Join(all...)
+}
+
+// keyTwice says that a document in YAML has a key twice in an object.
+func keyTwice(key string) string {
+	if plainName.MatchString(key) {
+		return fmt.Sprintf("the key %q is there twice in the same object; keep one", key)
+	}
+	return "the key in this line is there twice in the same object; keep one"
+}

@@ -1,0 +1,123 @@
+package credentials
+
+import (
+	"testing"
+	"time"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// TestUseOf: a machine with our finalizer may have a VM, until Free was told that nothing is left of it.
+func TestUseOf(t *testing.T) {
+	removed := func(m *infrav1.WindowsMachine) { m.Annotations = map[string]string{infrav1.RemovedAnnotation: "now"} }
+	anew := func(m *infrav1.WindowsMachine) { m.UID = "2" }
+	for name, c := range map[string]struct {
+		change        []func(*infrav1.WindowsMachine)
+		freed         bool
+		holds, unsure bool
+	}{
+		"before its VM":                      {nil, false, false, false},
+		"with its VM":                        {[]func(*infrav1.WindowsMachine){holding}, false, true, false},
+		"with a note of an earlier deletion": {[]func(*infrav1.WindowsMachine){holding, removed}, false, true, false},
+		"its VM is gone":                     {[]func(*infrav1.WindowsMachine){holding}, true, false, true},
+		"its VM is gone, written down":       {[]func(*infrav1.WindowsMachine){holding, removed}, true, false, false},
+		"let go":                             {nil, true, false, false},
+		"another machine of its name":        {[]func(*infrav1.WindowsMachine){holding, anew}, true, true, false},
+	} {
+		k := newKeeping(t)
+		if c.freed {
+			_ = k.Free(machine("1", vcenter("a"), holding))
+		}
+		m := machine("1", vcenter("a"), c.change...)
+		want := use{secret: vcenter("a"), uid: m.UID, holds: c.holds, unsure: c.unsure, ours: true}
+		if got := k.useOf(m); got != want {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+	}
+}
+
+// TestCounts has the users of a Secret come and go.
+func TestCounts(t *testing.T) {
+	for _, c := range []struct {
+		of   use
+		want [3]int // ours, ours that hold, others that hold
+	}{
+		{use{}, [3]int{0, 0, 0}},
+		{use{holds: true}, [3]int{0, 0, 1}},
+		{use{ours: true}, [3]int{1, 0, 0}},
+		{use{ours: true, holds: true}, [3]int{1, 1, 0}},
+	} {
+		s := &secret{}
+		s.count(c.of, 1)
+		expect.Same(t, "counts", c.want, [3]int{s.ours, s.holders, s.others})
+		s.count(c.of, -1)
+		expect.Same(t, "counts without it", [3]int{}, [3]int{s.ours, s.holders, s.others})
+	}
+}
+
+// TestNeeded: for another manager's machine the finalizer stays, and is not put on; a Secret is read while something may change.
+func TestNeeded(t *testing.T) {
+	waiting := newKeeping(t).entry(vcenter("a")).waiting
+	waiting[vcenter("m")] = true
+	for name, c := range map[string]struct {
+		s            secret
+		needed, used bool
+	}{
+		"nothing":                 {secret{}, false, false},
+		"ours, without VMs":       {secret{ours: 1}, false, true},
+		"ours, with VMs":          {secret{ours: 1, holders: 1}, true, true},
+		"theirs, not held":        {secret{others: 1}, false, false},
+		"theirs, held":            {secret{others: 1, held: true}, true, false},
+		"held for nothing":        {secret{held: true}, false, true},
+		"a machine waits":         {secret{waiting: waiting}, false, true},
+		"theirs, a machine waits": {secret{others: 1, held: true, waiting: waiting}, true, true},
+	} {
+		expect.Same(t, name+": needed", c.needed, c.s.needed())
+		expect.Same(t, name+": used", c.used, c.s.used())
+	}
+}
+
+// TestHurry: only a Secret whose finalizer is to be changed, and can be, is read before its time.
+func TestHurry(t *testing.T) {
+	there, going := Secret{Exists: true}, Secret{Exists: true, Going: true}
+	for name, c := range map[string]struct {
+		s       secret
+		hurries bool
+	}{
+		"to be held":                   {secret{Secret: there, known: true, holders: 1}, true},
+		"to be freed":                  {secret{Secret: there, known: true, held: true}, true},
+		"to be freed, it is deleted":   {secret{Secret: going, known: true, held: true}, true},
+		"to be held, but it goes":      {secret{Secret: going, known: true, holders: 1}, false},
+		"held, as it must be":          {secret{Secret: there, known: true, held: true, holders: 1}, false},
+		"held and going, as it should": {secret{Secret: going, known: true, held: true, holders: 1}, false},
+		"not held, as it must be":      {secret{Secret: there, known: true}, false},
+		"not there":                    {secret{known: true, holders: 1}, false},
+		"never read":                   {secret{Secret: there, holders: 1}, false},
+	} {
+		k := newKeeping(t)
+		k.begin = make(chan struct{}, 1)
+		c.s.due = k.clock.Add(every)
+		k.hurry(&c.s)
+		expect.Same(t, name+": is due", c.hurries, c.s.due.Equal(k.clock))
+		expect.Same(t, name+": the next one is chosen anew", c.hurries, len(k.begin) == 1)
+	}
+}
+
+// TestBefore has the order in which Secrets are read.
+func TestBefore(t *testing.T) {
+	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
+	in := []candidate{
+		{vcenter("b"), at(1), at(9)}, {vcenter("c"), at(2), at(3)}, {vcenter("a"), at(2), at(4)}, {vcenter("d"), at(2), at(4)},
+	}
+	for i := range in {
+		for j := range in {
+			expect.Same(t, in[i].name.Namespace+" is before "+in[j].name.Namespace, i < j, in[i].before(in[j]))
+		}
+	}
+}
+
+// TestSizeOf counts keys as well: they are as long as their writer likes.
+func TestSizeOf(t *testing.T) {
+	expect.Same(t, "bytes", 10, sizeOf(map[string][]byte{"user": []byte("a"), "pass": []byte("b")}))
+}

@@ -1,0 +1,204 @@
+package machine
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// TestLife has a machine from its first look to its last one: what its status says, and when it is looked at again.
+func TestLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newLife(t)
+		look := func(what, ready string, after time.Duration) *infrav1.WindowsMachine {
+			t.Helper()
+			result, m := s.look(t)
+			expect.Same(t, what+": Ready", ready, short(m, infrav1.ReadyCondition))
+			expect.Same(t, what+": next look", ctrl.Result{RequeueAfter: after}, result)
+			return m
+		}
+		release := s.cloud.Hold(fake.Create)
+		m := look("being made", "False Provisioning", time.Minute)
+		expect.Same(t, "finalizers", []string{infrav1.MachineFinalizer}, m.Finalizers)
+		expect.Same(t, "phase", infrav1.PhaseProvisioning, m.Status.Phase)
+		release()
+		name := s.cloud.Names()[0]
+		vm, _ := s.cloud.Get(name)
+		expect.Same(t, "VM", fake.VM{
+			Name: name, ID: m.Spec.ProviderID, Owner: lifeKey, ProviderID: m.Spec.ProviderID, On: true, Ran: true,
+			UserData: []byte("x"), Given: true, Cluster: cloud.ClusterMark{Name: "blue"},
+		}, vm)
+		look("silent", "True Running", time.Minute)
+		if told := <-s.told.Events; !strings.HasPrefix(told, "Normal Running ") {
+			t.Errorf("the event is %q", told)
+		}
+		s.cloud.Update(name, func(vm *fake.VM) { vm.Report, vm.Address = running, "10.0.0.9" })
+		m = look("at work", "True Running", time.Minute)
+		expect.Same(t, "bootstrap", "Unknown Bootstrapping", short(m, infrav1.BootstrapSucceededCondition))
+		s.cloud.Update(name, func(vm *fake.VM) { vm.Report = reported("Running", "3/5 join", atEnd) })
+		m = look("the next word waits", "True Running", 9*time.Second)
+		expect.Same(t, "phase that is told", "2/5 kubelet", m.Status.Bootstrap.Phase)
+
+		machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "core"}}
+		s.edit(t, machine, func() { machine.Status.NodeRef = clusterv1.MachineNodeReference{Name: name} })
+		<-time.After(10 * time.Second)
+		m = look("joined, the next word waits longer", "True Running", 48*time.Second)
+		expect.Same(t, "user data", "True UserDataRemoved", short(m, infrav1.UserDataRemovedCondition))
+		expect.Same(t, "phase", infrav1.PhaseRunning, m.Status.Phase)
+		<-time.After(48 * time.Second)
+		m = look("it is heard", "True Running", 0)
+		expect.Same(t, "phase that is told", "3/5 join", m.Status.Bootstrap.Phase)
+		s.patched = nil
+		look("nothing new", "True Running", 0)
+		expect.Same(t, "writes without news", 0, len(s.patched))
+
+		s.cloud.Away(cloud.Errorf(cloud.Transient, infrav1.CloudUnreachableReason, "away"))
+		result, m := s.look(t)
+		expect.Same(t, "an outage backs off", ctrl.Result{Requeue: true}, result)
+		expect.Same(t, "outage", "False CloudUnreachable", short(m, infrav1.CloudReachableCondition))
+		s.cloud.Away(nil)
+
+		expect.OK(t, s.Client.Delete(t.Context(), m))
+		m = look("deleting", "False Deleting", 5*time.Second)
+		expect.Same(t, "finalizers", 1, len(m.Finalizers))
+		m = look("the VM is gone, its Secret is let go first", "False Deleting", 0)
+		expect.Same(t, "finalizers", 1, len(m.Finalizers))
+		result, m = s.look(t)
+		expect.Same(t, "last look", ctrl.Result{}, result)
+		expect.Same(t, "machine and VMs in the end", 0, len(m.Name)+len(s.cloud.Names()))
+	})
+}
+
+// TestLifeWaits are looks that end before there is a VM.
+func TestLifeWaits(t *testing.T) {
+	type change = func(*infrav1.WindowsMachine, *clusterv1.Machine, *clusterv1.Cluster)
+	orphan := func(m *infrav1.WindowsMachine, _ *clusterv1.Machine, _ *clusterv1.Cluster) { m.OwnerReferences = nil }
+	fresh := func(m *infrav1.WindowsMachine, _ *clusterv1.Machine, _ *clusterv1.Cluster) {
+		m.CreationTimestamp = metav1.NewTime(time.Now())
+	}
+	pause := func(_ *infrav1.WindowsMachine, _ *clusterv1.Machine, c *clusterv1.Cluster) { c.Spec.Paused = new(true) }
+	going := func(m *infrav1.WindowsMachine, _ *clusterv1.Machine, _ *clusterv1.Cluster) {
+		m.DeletionTimestamp, m.Finalizers = new(metav1.NewTime(time.Now())), []string{"test/other"}
+	}
+	held := func(m *infrav1.WindowsMachine, _ *clusterv1.Machine, _ *clusterv1.Cluster) {
+		m.Finalizers = append(m.Finalizers, infrav1.MachineFinalizer)
+	}
+	for name, c := range map[string]struct {
+		changes []change
+		want    string // Ready
+		after   time.Duration
+		phase   infrav1.Phase
+		says    string
+	}{
+		"no owner":                {[]change{orphan}, "False WaitingForOwner", 0, infrav1.PhasePending, "no Machine owns"},
+		"no owner, yet":           {[]change{orphan, fresh}, "", 4 * time.Second, "", ""},
+		"new":                     {[]change{fresh}, "False Provisioning", time.Minute, infrav1.PhaseProvisioning, ""},
+		"paused":                  {[]change{pause}, "Unknown Paused", 0, "", "was paused"},
+		"paused, deleted":         {[]change{pause, going, held}, "Unknown Paused", 0, infrav1.PhaseDeleting, "was paused"},
+		"deleted, held by others": {[]change{going}, "False Deleting", 0, infrav1.PhaseDeleting, "the VM is deleted"},
+		"no image": {
+			[]change{func(m *infrav1.WindowsMachine, _ *clusterv1.Machine, _ *clusterv1.Cluster) {
+				m.Spec.Azure.Image.ID = ""
+			}},
+			"False SpecInvalid", 2 * time.Minute, infrav1.PhaseFailed, "spec.azure.image.id",
+		},
+		"provider ID of another cloud": {
+			[]change{func(m *infrav1.WindowsMachine, _ *clusterv1.Machine, _ *clusterv1.Cluster) { m.Spec.ProviderID = "x" }},
+			"False SpecInvalid", 2 * time.Minute, infrav1.PhaseFailed, "is not a fake one",
+		},
+		"its Machine goes": {
+			[]change{func(_ *infrav1.WindowsMachine, m *clusterv1.Machine, _ *clusterv1.Cluster) {
+				m.DeletionTimestamp, m.Finalizers = new(metav1.NewTime(time.Now())), []string{"test/other"}
+			}}, "False Deleting", 0, infrav1.PhaseDeleting, "it had no VM and gets none",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newLife(t, c.changes...)
+				result, m := s.look(t)
+				expect.Same(t, "Ready", c.want, short(m, infrav1.ReadyCondition))
+				expect.Same(t, "next look", ctrl.Result{RequeueAfter: c.after}, result)
+				expect.Same(t, "phase", c.phase, m.Status.Phase)
+				if ready := machineMessage(m); !strings.Contains(ready, c.says) {
+					t.Errorf("Ready says %q, want %q", ready, c.says)
+				}
+				expect.Same(t, "has an identity", c.phase == infrav1.PhaseProvisioning, len(m.Spec.ProviderID) > 1)
+			})
+		})
+	}
+}
+
+func machineMessage(m *infrav1.WindowsMachine) string {
+	for _, c := range m.Status.Conditions {
+		if c.Type == infrav1.ReadyCondition {
+			return c.Message
+		}
+	}
+	return ""
+}
+
+// TestLifeFailures: what the API server refuses at one time is an error, which the queue tries again, and nothing is told.
+func TestLifeFailures(t *testing.T) {
+	for _, call := range []string{
+		"get WindowsMachine", "get Machine", "get Cluster", "patch WindowsMachine status", "list IPAddressList",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newLife(t)
+			s.look(t)
+			s.cloud.Update(s.cloud.Names()[0], func(vm *fake.VM) { vm.Address = "10.0.0.9" })
+			before := &infrav1.WindowsMachine{}
+			expect.OK(t, s.Client.Get(t.Context(), lifeKey, before))
+			s.fails[call] = errPhase
+			_, err := s.Reconcile(t.Context(), ctrl.Request{NamespacedName: lifeKey})
+			expect.Says(t, call, err, "etcdserver: request timed out")
+			s.fails[call] = nil
+			after := &infrav1.WindowsMachine{}
+			expect.OK(t, s.Client.Get(t.Context(), lifeKey, after))
+			expect.Same(t, "status after "+call, before.Status, after.Status)
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := newLife(t)
+		s.fails["patch WindowsMachine"] = errOutdated
+		result, m := s.look(t)
+		expect.Same(t, "a conflict", ctrl.Result{RequeueAfter: 500 * time.Millisecond}, result)
+		expect.Same(t, "Ready after a conflict", "", short(m, infrav1.ReadyCondition))
+		expect.OK(t, s.Client.Delete(t.Context(), m))
+		result, _ = s.look(t)
+		expect.Same(t, "nothing to look at", ctrl.Result{}, result)
+		s.fails["list IPAddressClaimList"] = errPhase
+		_, err := s.Reconcile(t.Context(), ctrl.Request{NamespacedName: lifeKey})
+		expect.Says(t, "claims that were left", err, "etcdserver: request timed out")
+	})
+}
+
+// TestLifeWithoutCredentials: a Secret that goes away while the VM runs is told, and the account with it.
+func TestLifeWithoutCredentials(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newLife(t)
+		s.look(t)
+		_, m := s.look(t)
+		expect.Same(t, "Ready", "True Running", short(m, infrav1.ReadyCondition))
+		expect.Same(t, "sessions", 1, s.cloud.Sessions())
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "cloud"}}
+		s.edit(t, secret, func() { secret.Finalizers = nil })
+		expect.OK(t, s.Client.Delete(t.Context(), secret))
+		<-time.After(11 * time.Second)
+		result, m := s.look(t)
+		expect.Same(t, "next look", ctrl.Result{}, result)
+		expect.Same(t, "cloud", "False CredentialsMissing", short(m, infrav1.CloudReachableCondition))
+		<-time.After(time.Hour)
+		expect.Same(t, "sessions without the Secret", 0, s.cloud.Sessions())
+	})
+}

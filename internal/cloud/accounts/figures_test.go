@@ -1,0 +1,17 @@
+package accounts
+
+import (
+	"testing"
+	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// TestFigures: the limits and times that documents promise, or that others were chosen for.
+func TestFigures(t *testing.T) {
+	s := time.Second
+	expect.Same(t, "limits", []int{16, 5000, 100, 10_000}, []int{MaxAccounts, Burst, Rate, maxWaiting})
+	expect.Same(t, "times of accounts", []time.Duration{1800 * s, 60 * s, s, 60 * s},
+		[]time.Duration{KeepUnused, sweepEvery, tellEvery, quiet})
+	expect.Same(t, "times of keys", []time.Duration{s, s / 10, 60 * s, 60 * s}, []time.Duration{pause, tickEvery, lately, steady})
+}

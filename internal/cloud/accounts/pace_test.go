@@ -1,0 +1,93 @@
+package accounts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/fake"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
+)
+
+// TestRest: a watch that ends at once is started at a slower pace each time, and a good one begins anew.
+func TestRest(t *testing.T) {
+	var paused []time.Duration
+	due := firstPause
+	for _, ran := range []time.Duration{0, 0, 0, 0, 0, 0, 0, steady, steady + 1, 0} {
+		var pause time.Duration
+		pause, due = rest(due, ran)
+		paused = append(paused, pause)
+	}
+	s := time.Second
+	expect.Same(t, "pauses", []time.Duration{s, 2 * s, 4 * s, 8 * s, 16 * s, 30 * s, 30 * s, 30 * s, s, 2 * s}, paused)
+}
+
+// TestPaceLasts: the pace is that of each second, and no key that comes later passes before one that waits.
+func TestPaceLasts(t *testing.T) {
+	now := time.Now()
+	p := newPacer(now)
+	for n := range Burst + 10*Rate {
+		p.add(key("a", fmt.Sprint(n)), now)
+	}
+	for range 3 {
+		now = now.Add(time.Second)
+		expect.Same(t, "keys of a second", Rate, len(p.due(now)))
+	}
+	now = now.Add(time.Second)
+	if p.add(key("a", "late"), now) {
+		t.Error("a key has overtaken those that wait")
+	}
+	expect.Same(t, "keys of a second", Rate, len(p.due(now)))
+}
+
+// TestWaitingKeyPasses: a key that has just passed comes again once it may, even if no other key arrives.
+func TestWaitingKeyPasses(t *testing.T) {
+	s := newStage(t)
+	p := provider{fake.Provider{World: s.world}, func(ctx context.Context, changed chan<- cloud.Key) error {
+		changed <- key("a", "m")
+		changed <- key("a", "m")
+		changed <- key("a", "last") // passes once the one before waits
+		<-ctx.Done()
+		return nil
+	}}
+	expect.Got(s.Get(p, key("a", "secret"), password("secret")))(t)
+	expect.Same(t, "key", key("a", "m"), <-s.keys)
+	expect.Same(t, "key", key("a", "last"), <-s.keys)
+	s.pass(pause)
+	wait.Until(t, "the key to pass again", func() (any, bool) { n := len(s.keys); return n, n == 1 })
+}
+
+// refusing is a provider that takes no credentials.
+type refusing struct{ fake.Provider }
+
+var errRefusing = errors.New("there is no such server")
+
+// Connect is part of cloud.Provider.
+func (refusing) Connect(map[string][]byte) (cloud.Cloud, error) { return nil, errRefusing }
+
+// TestRefusedConnection: credentials that are no account open none.
+func TestRefusedConnection(t *testing.T) {
+	s := newStage(t)
+	_, err := s.Get(refusing{fake.Provider{World: s.world}}, key("a", "secret"), password("secret"))
+	if !errors.Is(err, errRefusing) {
+		t.Errorf("Get = %v", err)
+	}
+	expect.Same(t, "accounts", 0, s.accounts())
+}
+
+// TestClosedIsForgotten: nothing is left of an account whose session has ended.
+func TestClosedIsForgotten(t *testing.T) {
+	s := newStage(t)
+	s.get("a", "secret", "secret")
+	s.gone("a", "secret")
+	wait.Until(t, "nothing to be closing", func() (any, bool) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return maps.Clone(s.closing), len(s.closing) == 0
+	})
+}

@@ -1,0 +1,26 @@
+package vsphere
+
+import (
+	"testing"
+	"time"
+
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// TestGoneLately: a machine whose VM is gone is remembered for a while, also when another one goes, and forgotten after that.
+func TestGoneLately(t *testing.T) {
+	var g goneLately
+	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	note := func(id string, at time.Time, want int) {
+		t.Helper()
+		g.note(cloud.Machine{Identity: cloud.Identity{ProviderID: id}}, at)
+		expect.Same(t, "machines", want, len(g))
+	}
+	note("a", noon, 1)
+	note("b", noon.Add(keepGone-1), 2)
+	note("c", noon.Add(keepGone), 2) // a is forgotten
+	if _, known := g["a"]; known {
+		t.Error("a is known for longer than " + keepGone.String())
+	}
+}

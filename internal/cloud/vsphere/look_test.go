@@ -1,0 +1,179 @@
+package vsphere
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/vmware/govmomi/find"
+	"github.com/vmware/govmomi/vim25/types"
+
+	infrav1 "github.com/capwin/cluster-api-provider-windows/api/infrastructure/v1beta1"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud"
+	"github.com/capwin/cluster-api-provider-windows/internal/cloud/cloudtest"
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
+)
+
+// lookWatched watches until the returned function is called, which waits for the end of the watch.
+func lookWatched(t *testing.T, a *account) (end func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- a.Watch(ctx, make(chan cloud.Key, 1000)) }()
+	wait.Until(t, "the inventory", func() (any, bool) { synced := a.inventory.isSynced(); return synced, synced })
+	return func() {
+		t.Helper()
+		cancel()
+		expect.OK(t, <-ended)
+	}
+}
+
+// TestLookAfterGap: a VM that never ran is switched on and off by a person while no change is told. It is not switched on again.
+func TestLookAfterGap(t *testing.T) {
+	v := newStage(t)
+	a, m := v.account(), v.machine("m")
+	v.cloneBy(m, m.Name, func(s *types.VirtualMachineCloneSpec) { s.PowerOn = false })
+	end := lookWatched(t, a)
+	expect.Same(t, "State", cloud.Creating, expect.Got(a.Observe(t.Context(), m))(t).State)
+	end()
+	task := expect.Got(v.VM(m.Name).PowerOn(t.Context()))(t)
+	v.Must(task.Wait(t.Context()))
+	v.PowerOff(m.Name)
+	later := tasksClock(a)
+	later(pushTime)
+	defer lookWatched(t, a)()
+	for range 3 {
+		expect.Same(t, "State", cloud.Stopped, expect.Got(a.Ensure(t.Context(), m))(t).State)
+	}
+	expect.Same(t, "tasks that switch it on", 0, v.Calls()["PowerOnVM_Task"])
+}
+
+// TestLookRefused: a vCenter that does not let us look has not said that there is no VM.
+func TestLookRefused(t *testing.T) {
+	for _, method := range []string{"FindChild", "FindByUuid", "FindByInventoryPath"} {
+		v := newStage(t)
+		v.Deny(method, "System.View")
+		_, err := v.account().Observe(t.Context(), v.machine("m"))
+		cloudtest.WantError(t, err, cloud.Denied, infrav1.CredentialsRejectedReason)
+	}
+}
+
+// TestLookAtFolder: the name is that of a folder, which is no VM and leaves no room for one.
+func TestLookAtFolder(t *testing.T) {
+	v := newStage(t)
+	m := v.machine("m")
+	folder := expect.Got(find.NewFinder(v.Client).Folder(t.Context(), "/"+vcenter.Datacenter+"/vm/"+vcenter.Folder))(t)
+	expect.Got(folder.CreateFolder(t.Context(), m.Name))(t)
+	_, err := v.account().Ensure(t.Context(), m)
+	cloudtest.WantError(t, err, cloud.Invalid, infrav1.NameTakenReason)
+	if _, err = v.account().Observe(t.Context(), m); !errors.Is(err, cloud.ErrNotFound) {
+		t.Errorf("Observe = %v", err)
+	}
+	expect.Same(t, "clones", 0, v.Calls()["CloneVM_Task"])
+}
+
+// TestLookIntoGoneFolder: the folder that was found is gone by now, and with it all that it had.
+func TestLookIntoGoneFolder(t *testing.T) {
+	v := newStage(t)
+	a, m := v.account(), v.machine("m")
+	for range 2 {
+		if _, err := a.Observe(t.Context(), m); !errors.Is(err, cloud.ErrNotFound) {
+			t.Errorf("Observe = %v", err)
+		}
+		folder, err := find.NewFinder(v.Client).Folder(t.Context(), "/"+vcenter.Datacenter+"/vm/"+vcenter.Folder)
+		if err == nil {
+			task := expect.Got(folder.Destroy(t.Context()))(t)
+			v.Must(task.Wait(t.Context()))
+		}
+	}
+}
+
+// TestLookAtOthersVM: the object that was a machine's VM, and has the marks of another by now, is not that machine's, so its VM
+// is looked for elsewhere. Under the machine's name, it is in the way.
+func TestLookAtOthersVM(t *testing.T) {
+	v := newStage(t)
+	m, other := v.machine("m"), v.machine("other")
+	running(t, v.account(), other)
+	ref := v.VM(other.Name).Reference()
+	for known, want := range map[bool]sight{true: nothing, false: stranger} {
+		got := expect.Got(readOwner(t.Context(), v.Client, m, ref, known))(t)
+		expect.Same(t, "whose it is", want, got.what)
+	}
+}
+
+// TestLacks: a VM with the name, the id or the mark of a machine could be the machine's.
+func TestLacks(t *testing.T) {
+	v := newStage(t)
+	m := v.machine("m")
+	for what, c := range map[string]struct {
+		vm   sighting
+		want bool
+	}{
+		"nothing of it": {sighting{name: "x", id: "y", providerID: "z"}, true},
+		"its name":      {sighting{name: m.Name}, false},
+		"its id":        {sighting{id: idOf(m)}, false},
+		"its mark":      {sighting{providerID: m.ProviderID}, false},
+	} {
+		var i inventory
+		i.begin()
+		c.vm.ref = types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}
+		i.keep(&c.vm)
+		i.complete()
+		expect.Same(t, what, c.want, i.lacks(m))
+	}
+}
+
+// TestGoneAndLacks: an inventory that is not up to date, or does not have all VMs, proves nothing.
+func TestGoneAndLacks(t *testing.T) {
+	m := newStage(t).machine("m")
+	vm := types.ManagedObjectReference{Type: "VirtualMachine", Value: "vm-1"}
+	for what, c := range map[string]struct {
+		change func(*inventory)
+		want   bool
+	}{
+		"up to date":   {func(*inventory) {}, true},
+		"some folders": {(*inventory).partly, false},
+		"behind":       {(*inventory).lose, false},
+	} {
+		var i inventory
+		i.begin()
+		i.complete()
+		c.change(&i)
+		expect.Same(t, what+": gone", c.want, i.gone(vm))
+		expect.Same(t, what+": lacks", c.want, i.lacks(m))
+	}
+}
+
+// TestLookAnewToDelete: what was found out about clones when the VM was to be made does not do when the machine is deleted: one
+// that was begun since then may make its VM.
+func TestLookAnewToDelete(t *testing.T) {
+	v := newStage(t)
+	a, m := v.account(), v.machine("m")
+	running, err := a.clones.Rivals(t.Context(), m, time.Time{})
+	expect.OK(t, err)
+	expect.Same(t, "rivals", false, running)
+	release := v.BeginClone(vcenter.Username, vcenter.Template)
+	expect.OK(t, a.Delete(t.Context(), m)) // nil while one may appear
+	release()
+	wait.Until(t, "the machine to be let go", func() (any, bool) {
+		err := a.Delete(t.Context(), m)
+		return err, errors.Is(err, cloud.ErrNotFound)
+	})
+}
+
+// TestLookByName: a VM that was made a moment ago may not be in the inventory yet, so its name is looked for; but not that of a
+// machine whose VM was there once, because that would have been in the inventory.
+func TestLookByName(t *testing.T) {
+	v := newStage(t)
+	a, m := v.account(), v.machine("m")
+	defer lookWatched(t, a)()
+	for existed, want := range map[bool]int{false: 1, true: 0} {
+		m.Existed = existed
+		v.Count()
+		expect.Same(t, "what is there", nothing, expect.Got(a.byName(t.Context(), m))(t).what)
+		expect.Same(t, "looks", want, v.Count()["FindChild"])
+	}
+}

@@ -1,0 +1,63 @@
+package vcenter
+
+import (
+	"testing"
+
+	"github.com/vmware/govmomi/property"
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+
+	"github.com/capwin/cluster-api-provider-windows/test/expect"
+)
+
+// roleAnswers says whether a user has a privilege on an object, as the vCenter tells that user.
+func roleAnswers(t *testing.T, c *vim25.Client, privilege string, on types.ManagedObjectReference) (bool, error) {
+	t.Helper()
+	var manager mo.SessionManager
+	expect.OK(t, property.DefaultCollector(c).RetrieveOne(t.Context(), *c.ServiceContent.SessionManager,
+		[]string{"currentSession"}, &manager))
+	answer, err := methods.HasPrivilegeOnEntities(t.Context(), c, &types.HasPrivilegeOnEntities{
+		This: *c.ServiceContent.AuthorizationManager, SessionId: manager.CurrentSession.Key, PrivId: []string{privilege},
+		Entity: []types.ManagedObjectReference{on},
+	})
+	if err != nil {
+		return false, err
+	}
+	return answer.Returnval[0].PrivAvailability[0].IsGranted, nil
+}
+
+// TestPermit: the permission on an object counts before those above it, and of these the nearest that propagates.
+func TestPermit(t *testing.T) {
+	const privilege = "VirtualMachine.Inventory.Delete"
+	o := New(t).Owner(t)
+	c := o.loggedIn(t, Username)
+	template := o.Template().Reference()
+	folder, datacenter := *o.Read(Template, "parent").Parent, o.model.Map().Any("Datacenter").Reference()
+	none, all := []string{}, []string{privilege}
+	for name, given := range map[string]struct {
+		permits []Permission
+		want    bool
+	}{
+		"on itself":               {[]Permission{{template, all, false}}, true},
+		"inherited":               {[]Permission{{datacenter, all, true}}, true},
+		"not propagated":          {[]Permission{{template, none, false}, {datacenter, all, false}}, false},
+		"itself before inherited": {[]Permission{{template, none, false}, {folder, all, true}}, false},
+		"the nearest":             {[]Permission{{datacenter, all, true}, {folder, none, true}}, false},
+		"past one of its own":     {[]Permission{{datacenter, all, true}, {folder, none, false}}, true},
+	} {
+		o.Permit(given.permits...)
+		expect.Same(t, name, given.want, expect.Got(roleAnswers(t, c, privilege, template))(t))
+	}
+	o.Permit(Permission{datacenter, all, false})
+	if _, err := roleAnswers(t, c, privilege, template); !soap.IsSoapFault(err) {
+		t.Errorf("an object without a permission can be asked for: %v", err)
+	}
+	for used := range o.Used() {
+		if used.Privilege == privilege {
+			t.Errorf("it counts as used that %v was asked for", used)
+		}
+	}
+}
