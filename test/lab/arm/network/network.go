@@ -63,5 +63,8 @@ func (n *Network) Check(by doc.ID, properties doc.Object) *reply.Error {
 			return reply.InvalidReference(id, by.String())
 		}
 	}
+	if refused := n.static(by, properties); refused != nil {
+		return refused
+	}
 	return n.room(properties)
 }
