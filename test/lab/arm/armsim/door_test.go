@@ -92,7 +92,8 @@ func TestPlaces(t *testing.T) {
 	equal(t, doc.Text(doc.List(nic, "properties", "ipConfigurations")[0], "properties", "privateIPAddress"), "10.1.0.4")
 	equal(t, h.get(t, armsim.SubnetID).status, http.StatusOK)
 	h.put(t, "vm").refused(t, http.StatusBadRequest, "NoRegisteredProviderFound", "2018-11-01")
-	response := expect.Got(c.Client().Get(c.Endpoint() + "/metadata/endpoints?api-version=2019-05-01"))(t)
+	response, err := c.Client().Get(c.Endpoint() + "/metadata/endpoints?api-version=2019-05-01")
+	expect.OK(t, err)
 	expect.OK(t, response.Body.Close())
 	equal(t, response.StatusCode, http.StatusOK)
 	c.DeleteGroup(armsim.Group)
@@ -109,7 +110,8 @@ func TestBootLog(t *testing.T) {
 	got := expect.Got(s.vms.RetrieveBootDiagnosticsData(t.Context(), armsim.Group, "vm",
 		&armcompute.VirtualMachinesClientRetrieveBootDiagnosticsDataOptions{SasURIExpirationTimeInMinutes: new(int32(1))}))(t)
 	read := func() int {
-		response := expect.Got(c.Client().Get(*got.SerialConsoleLogBlobURI))(t)
+		response, err := c.Client().Get(*got.SerialConsoleLogBlobURI)
+		expect.OK(t, err)
 		expect.OK(t, response.Body.Close())
 		return response.StatusCode
 	}

@@ -27,12 +27,12 @@ func TestLifeOfAVM(t *testing.T) {
 	equal(t, vmStates(t, s, "win-1"), []string{
 		"ProvisioningState/creating", "ProvisioningState/creating/OSProvisioningInProgress", "PowerState/running",
 	})
-	expect.Got(poller.Poll(t.Context()))(t)
+	polled(t, poller)
 	if poller.Done() {
 		t.Error("the operation has ended before the guest reported")
 	}
 	c.Advance(4 * time.Minute)
-	expect.Got(poller.Poll(t.Context()))(t)
+	polled(t, poller)
 	vm := expect.Got(poller.Result(t.Context()))(t).VirtualMachine
 	equal(t, *vm.Properties.ProvisioningState, "Succeeded")
 	equal(t, vm.Properties.OSProfile.AdminPassword == nil, true)
@@ -40,7 +40,8 @@ func TestLifeOfAVM(t *testing.T) {
 	equal(t, *vm.Properties.StorageProfile.ImageReference.ExactVersion, "1.36.3")
 
 	h := newByHand(t, c)
-	nics := "/subscriptions/" + armsim.Subscription + "/resourceGroups/" + armsim.Group + "/providers/Microsoft.Network/networkInterfaces"
+	nics := "/subscriptions/" + armsim.Subscription + "/resourceGroups/" + armsim.Group +
+		"/providers/Microsoft.Network/networkInterfaces"
 	nic := only(t, doc.List(h.get(t, nics).body, "value"))
 	if name := doc.Text(nic, "name"); !strings.HasPrefix(name, "win-1-") {
 		t.Errorf("the NIC is %s", name)
@@ -58,7 +59,7 @@ func deleteWhole(t *testing.T, c *armsim.Cloud, s clients) {
 		&armcompute.VirtualMachinesClientBeginDeleteOptions{ForceDeletion: new(true)}))(t)
 	equal(t, vmStates(t, s, "win-1")[0], "ProvisioningState/deleting")
 	c.Advance(time.Minute)
-	expect.Got(poller.Poll(t.Context()))(t)
+	polled(t, poller)
 	if !poller.Done() {
 		t.Error("the deletion has not ended")
 	}
@@ -72,6 +73,12 @@ func deleteWhole(t *testing.T, c *armsim.Cloud, s clients) {
 	equal(t, c.ByClass()["PUT vm"], 1)
 	equal(t, c.ByClass()["DELETE vm"], 1)
 	equal(t, newByHand(t, c).do(t, http.MethodDelete, armsim.VMID("win-1").String(), nil).status, http.StatusNoContent)
+}
+
+func polled[T any](t *testing.T, poller *runtime.Poller[T]) {
+	t.Helper()
+	_, err := poller.Poll(t.Context()) //nolint:bodyclose // because the poller has read it
+	expect.OK(t, err)
 }
 
 func vmStates(t *testing.T, s clients, name string) []string {

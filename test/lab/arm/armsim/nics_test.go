@@ -27,7 +27,8 @@ func TestSeparateNICs(t *testing.T) {
 	h := newByHand(t, c)
 	equal(t, h.do(t, http.MethodPut, nicID("a"), staticNIC("10.1.5.5")).status, http.StatusCreated)
 	h.do(t, http.MethodPut, nicID("b"), staticNIC("10.1.5.5")).refused(t, http.StatusBadRequest, "PrivateIPAddressInUse", "10.1.5.5")
-	h.do(t, http.MethodPut, nicID("b"), staticNIC("10.9.5.5")).refused(t, http.StatusBadRequest, "PrivateIPAddressNotInSubnet", "10.9.5.5")
+	h.do(t, http.MethodPut, nicID("b"), staticNIC("10.9.5.5")).
+		refused(t, http.StatusBadRequest, "PrivateIPAddressNotInSubnet", "10.9.5.5")
 	c.Advance(time.Minute)
 	h.put(t, "vm", func(b doc.Object) {
 		doc.Set(b, doc.Object{"networkInterfaces": doc.Objects(doc.Object{

@@ -27,7 +27,7 @@ const (
 	// ClientID, Secret and ObjectID are an app that may do everything in the subscription.
 	ClientID = "aaaaaaaa-0000-4000-8000-000000000001"
 	ObjectID = "bbbbbbbb-0000-4000-8000-000000000001"
-	Secret   = "a secret~with+signs/&" //nolint:gosec // because it opens nothing but the simulator
+	Secret   = "a secret~with+signs/&"
 	// StrangerID is another app with the same secret and rights.
 	StrangerID     = "aaaaaaaa-0000-4000-8000-000000000002"
 	StrangerObject = "bbbbbbbb-0000-4000-8000-000000000002"

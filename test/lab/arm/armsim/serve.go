@@ -51,8 +51,9 @@ func (c *Cloud) answer(w http.ResponseWriter, r *http.Request, q *request, conte
 	in := c.inside
 	h := w.Header()
 	in.headers(h, r)
-	a, refused := c.admit(h, q, content)
-	if refused == nil && a == nil {
+	var a *answer
+	refused := c.admit(h, q, content)
+	if refused == nil {
 		a, refused = in.refuse(q)
 	}
 	if a != nil && a.status == 0 {
@@ -81,37 +82,37 @@ func (in *Inside) note(q *request, status int) {
 }
 
 // admit is what ARM asks before it passes a call on: who are you, does the place exist, is it too much, may you.
-func (c *Cloud) admit(h http.Header, q *request, content []byte) (*answer, *reply.Error) {
+func (c *Cloud) admit(h http.Header, q *request, content []byte) *reply.Error {
 	in := c.inside
 	if q.Class == "" {
-		return nil, reply.New(http.StatusNotFound, "InvalidResourceType", "The resource type could not be found.")
+		return reply.New(http.StatusNotFound, "InvalidResourceType", "The resource type could not be found.")
 	}
 	if refused := c.authenticate(h, q); refused != nil {
-		return nil, refused
+		return refused
 	}
 	if refused := checkVersion(q); refused != nil {
-		return nil, refused
+		return refused
 	}
 	if !in.World.Subscriptions[strings.ToLower(q.id.Subscription)] {
-		return nil, reply.SubscriptionNotFound(q.id.Subscription)
+		return reply.SubscriptionNotFound(q.id.Subscription)
 	}
 	if len(content) > 0 {
 		body, err := doc.Read(content)
 		if err != nil {
-			return nil, badContent(err)
+			return badContent(err)
 		}
 		q.body, q.Body = body, body
 	}
 	if refused := in.throttle(h, q); refused != nil {
-		return nil, refused
+		return refused
 	}
 	if refused := in.Rights.Check(q.client, q.needs()...); refused != nil {
-		return nil, refused
+		return refused
 	}
 	if q.id.Group != "" && in.World.Group(q.id.Subscription, q.id.Group) == nil {
-		return nil, reply.ResourceGroupNotFound(q.id.Group)
+		return reply.ResourceGroupNotFound(q.id.Group)
 	}
-	return nil, in.locked(q)
+	return in.locked(q)
 }
 
 func (in *Inside) throttle(h http.Header, q *request) *reply.Error {

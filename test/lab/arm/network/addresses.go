@@ -51,8 +51,8 @@ func (n *Network) static(nic doc.ID, properties doc.Object) *reply.Error {
 				"Private static IP address %s does not belong to the range of subnet prefix %s.", address, prefix)
 		}
 		if owner := n.owner(address, subnet.ID); owner != "" && !doc.Same(owner, nic.String()) {
-			return reply.New(http.StatusBadRequest, "PrivateIPAddressInUse", "IP configuration %s is using the private IP address %s which "+
-				"is already allocated to resource %s.", doc.Text(ip, "name"), address, owner)
+			return reply.New(http.StatusBadRequest, "PrivateIPAddressInUse", "IP configuration %s is using the private IP address %s "+
+				"which is already allocated to resource %s.", doc.Text(ip, "name"), address, owner)
 		}
 	}
 	return nil

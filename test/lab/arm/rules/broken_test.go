@@ -114,8 +114,10 @@ var broken = map[string]struct {
 	"host and its group": {[]change{{"properties.host", doc.Object{}}, {"properties.hostGroup", doc.Object{}}}, "both host and " +
 		"hostGroup"},
 	"fault domain alone": {[]change{{"properties.platformFaultDomain", 1.0}}, "only with a virtual machine scale set"},
-	"reservation of spot": {[]change{{"properties.capacityReservation", doc.Object{}}, {"properties.priority", "Spot"}}, "cannot be " +
-		"used with Spot"},
+	"reservation of spot": {
+		[]change{{"properties.capacityReservation", doc.Object{}}, {"properties.priority", "Spot"}},
+		"cannot be used with Spot",
+	},
 	"eviction of regular": {[]change{{"properties.evictionPolicy", "Delete"}}, "only on Azure Spot"},
 	"price of regular":    {[]change{{"properties.billingProfile.maxPrice", -1.0}}, "only on Azure Spot"},
 	"ephemeral caching":   {[]change{{storage + "osDisk.diffDiskSettings.option", "Local"}}, "ReadOnly caching"},

@@ -67,7 +67,8 @@ func ask(t *testing.T, entra *tokens.Tokens, assertion string) string {
 		"grant_type": {"client_credentials"}, "client_id": {"app"}, "scope": {"https://arm.test/.default"},
 		"client_assertion_type": {"urn:ietf:params:oauth:client-assertion-type:jwt-bearer"}, "client_assertion": {assertion},
 	}
-	request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, endpoint+"/tenant/oauth2/v2.0/token", strings.NewReader(form.Encode()))
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, endpoint+"/tenant/oauth2/v2.0/token",
+		strings.NewReader(form.Encode()))
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	answer := httptest.NewRecorder()
 	if !entra.Serve(answer, request) {

@@ -111,7 +111,7 @@ func (t *Tokens) token(w http.ResponseWriter, r *http.Request, tenant string) {
 // resourceScope is the scope without those of OpenID Connect, which Microsoft's library always adds [V].
 func resourceScope(form url.Values) string {
 	var left []string
-	for _, scope := range strings.Fields(form.Get("scope")) {
+	for scope := range strings.FieldsSeq(form.Get("scope")) {
 		if !slices.Contains([]string{"openid", "offline_access", "profile"}, scope) {
 			left = append(left, scope)
 		}
