@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab"
 	"github.com/capwin/cluster-api-provider-windows/test/vcenter"
+	"github.com/capwin/cluster-api-provider-windows/test/wait"
 )
 
 const repository = "../.."
@@ -201,6 +203,10 @@ func (r reader) run(ctx context.Context, b block) {
 	}
 	begin := time.Now()
 	text := strings.ReplaceAll(b.text, "make repository", "repository")
+	if b.section == "Upgrade" {
+		// The image that was built to install is pushed once more, under its new name. To build it again takes most of a minute.
+		text = strings.ReplaceAll(text, "make push", "make push --assume-old=image")
+	}
 	r.shell(ctx, r.helpers()+text)
 	r.t.Logf("%5.1f s  %s, %s", time.Since(begin).Seconds(), b.page, b.section)
 }
@@ -221,22 +227,36 @@ func (r reader) shell(ctx context.Context, commands string) {
 	state := filepath.Join(r.home, "shell")
 	script := "set -eo pipefail\nsource " + state + "\nset -x\n" + commands +
 		"\n{ set +x; } 2>/dev/null\n{ echo cd \"$PWD\"; export -p; } > " + state + "\n"
+	ctx, cancel := context.WithTimeout(ctx, patienceOf(commands))
+	defer cancel()
 	command := exec.CommandContext(ctx, "bash")
 	command.Stdin, command.Env = strings.NewReader(script), r.environment
+	// What bash waits for ends with it; it would hold the output open otherwise, and the test with it.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	var said bytes.Buffer
 	command.Stdout, command.Stderr = &said, &said
 	if err := command.Run(); err != nil {
-		r.t.Fatalf("%v\n%s\n%s", err, tail(said.String()), r.machines())
+		r.t.Fatalf("%v (%v)\n%s\n%s", err, context.Cause(ctx), tail(said.String()), r.machines())
 	}
+}
+
+// patienceOf is how long commands may take. The reader waits up to an hour for real machines; those here need seconds. Without a
+// cache, programs take minutes to build.
+func patienceOf(commands string) time.Duration {
+	if strings.Contains(commands, "\nmake ") {
+		return 5 * time.Minute
+	}
+	return wait.Patience
 }
 
 func tail(text string) string { return text[max(0, len(text)-6000):] }
 
 // machines is what the reader would look at next.
 func (r reader) machines() string {
-	command := exec.CommandContext(context.WithoutCancel(r.t.Context()), filepath.Join(r.lab.Programs(), "kubectl"),
-		"--kubeconfig", r.lab.Management.KubeconfigFile, "get", "-A", "-o", "wide",
-		"machinedeployments,machines,windowsmachines,windowsbootstrapconfigs")
+	command := exec.CommandContext(r.t.Context(), filepath.Join(r.lab.Programs(), "kubectl"),
+		"--kubeconfig", r.lab.Management.KubeconfigFile, "--request-timeout=10s", "get", "-A", "-o", "wide",
+		"clusters,machinedeployments,machinesets,machines,windowsmachines,windowsbootstrapconfigs")
 	said, err := command.CombinedOutput()
 	return fmt.Sprintf("%s%v", said, err)
 }

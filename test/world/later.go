@@ -40,8 +40,8 @@ func (p *Process) Later(t *testing.T, controller string, key client.ObjectKey) {
 // soon is how long we wait for a controller that is about to look, on a busy machine.
 const soon = 20 * time.Second
 
-// Pass lets the controllers look at all that is due until a time of their clock, one after the other, each when it is due. Set
-// puts the clock.
+// Pass lets the controllers look at all that is due until a time of their clock, one after the other, each when it is due, or now
+// if that is over. Set puts the clock.
 func (p *Process) Pass(until time.Time, set func(time.Time)) {
 	for {
 		var first ctrl.Request
@@ -56,7 +56,9 @@ func (p *Process) Pass(until time.Time, set func(time.Time)) {
 			set(until)
 			return
 		}
-		set(at)
+		if at.After(p.queues[of].now()) {
+			set(at)
+		}
 		if !p.queues[of].work(first) {
 			return
 		}
