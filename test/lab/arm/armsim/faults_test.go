@@ -219,7 +219,8 @@ func TestPreconditions(t *testing.T) {
 	expect.Says(t, "the second PUT", err, "PreconditionFailed")
 	h.version = "2023-07-01"
 	old := h.do(t, http.MethodPut, armsim.VMID("vm").String(), doc.Object{
-		"location": armsim.Location, "properties": body(t, "vm")["properties"]},
+		"location": armsim.Location, "properties": body(t, "vm")["properties"],
+	},
 		"If-None-Match", "*")
 	equal(t, old.status, http.StatusBadRequest) // tags of inline NICs are newer
 	change := doc.Object{"location": armsim.Location, "tags": doc.Object{"more": "x"}}

@@ -75,8 +75,10 @@ func (in *Inside) bootLog(q *request) (*answer, *reply.Error) {
 	signature := in.World.Suffix(32)
 	in.logs[signature] = bootLog{vm: q.id, expires: in.World.Clock.Now().Add(time.Duration(minutes) * time.Minute)}
 	base := in.Tokens.Endpoint + "/bootdiagnostics/" + q.id.Name() + "."
-	query := "?" + url.Values{"sv": {"2021-12-02"}, "sr": {"b"}, "sp": {"r"}, "sig": {signature},
-		"se": {in.logs[signature].expires.Format(time.RFC3339)}}.Encode()
+	query := "?" + url.Values{
+		"sv": {"2021-12-02"}, "sr": {"b"}, "sp": {"r"}, "sig": {signature},
+		"se": {in.logs[signature].expires.Format(time.RFC3339)},
+	}.Encode()
 	return ok(doc.Object{
 		"consoleScreenshotBlobUri": base + "screenshot.bmp" + query, "serialConsoleLogBlobUri": base + "serialconsole.log" + query,
 	}), nil

@@ -72,13 +72,19 @@ func seed(w *Inside) {
 		w.World.Put(parsed, doc.Object{"location": Location, "properties": properties})
 	}
 	reference := func(id string) doc.Object { return doc.Object{"id": id} }
-	add(NetworkID("virtualNetworks", VNet), doc.Object{"addressSpace": doc.Object{"addressPrefixes": []any{"10.1.0.0/16"}},
-		"provisioningState": "Succeeded"})
-	add(SubnetID, doc.Object{"addressPrefix": "10.1.0.0/17",
+	add(NetworkID("virtualNetworks", VNet), doc.Object{
+		"addressSpace":      doc.Object{"addressPrefixes": []any{"10.1.0.0/16"}},
+		"provisioningState": "Succeeded",
+	})
+	add(SubnetID, doc.Object{
+		"addressPrefix":        "10.1.0.0/17",
 		"networkSecurityGroup": reference(NSGID), "routeTable": reference(RouteTableID),
-		"provisioningState": "Succeeded"})
-	add(SmallSubnet, doc.Object{"addressPrefix": "10.1.200.0/29", "natGateway": reference(NATGatewayID),
-		"provisioningState": "Succeeded"})
+		"provisioningState": "Succeeded",
+	})
+	add(SmallSubnet, doc.Object{
+		"addressPrefix": "10.1.200.0/29", "natGateway": reference(NATGatewayID),
+		"provisioningState": "Succeeded",
+	})
 	for _, id := range []string{NSGID, RouteTableID, PoolID, ASGID, NATGatewayID, NetworkID("loadBalancers", "capwin")} {
 		add(id, doc.Object{"provisioningState": "Succeeded"})
 	}

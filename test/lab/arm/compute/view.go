@@ -44,14 +44,18 @@ func (c *Compute) InstanceView(id doc.ID) doc.Object {
 	if m.power == running && m.reported && m.failure == nil {
 		view["computerName"] = doc.Text(m.r.Body, "properties", "osProfile", "computerName")
 		view["osName"], view["osVersion"] = "Windows Server 2022 Datacenter", "10.0.20348.4052"
-		view["vmAgent"] = doc.Object{"vmAgentVersion": "2.7.41491.1172", "extensionHandlers": []any{},
+		view["vmAgent"] = doc.Object{
+			"vmAgentVersion": "2.7.41491.1172", "extensionHandlers": []any{},
 			"statuses": doc.Objects(status("ProvisioningState/succeeded", "Ready", "GuestAgent is running and processing the "+
-				"extensions."))}
+				"extensions.")),
+		}
 	}
 	var disks []any
 	for _, d := range m.disks() {
-		disks = append(disks, doc.Object{"name": doc.Text(d, "name"),
-			"statuses": doc.Objects(status("ProvisioningState/succeeded", "Provisioning succeeded", ""))})
+		disks = append(disks, doc.Object{
+			"name":     doc.Text(d, "name"),
+			"statuses": doc.Objects(status("ProvisioningState/succeeded", "Provisioning succeeded", "")),
+		})
 	}
 	view["disks"] = disks
 	if m.logged() {

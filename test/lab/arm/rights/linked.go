@@ -43,11 +43,15 @@ var links = []struct {
 }{
 	{"Microsoft.Compute/proximityPlacementGroups/write", []string{"properties", "proximityPlacementGroup", "id"}},
 	{"Microsoft.Compute/hostGroups/read", []string{"properties", "hostGroup", "id"}},
-	{"Microsoft.Compute/capacityReservationGroups/deploy/action",
-		[]string{"properties", "capacityReservation", "capacityReservationGroup", "id"}},
+	{
+		"Microsoft.Compute/capacityReservationGroups/deploy/action",
+		[]string{"properties", "capacityReservation", "capacityReservationGroup", "id"},
+	},
 	{"Microsoft.Compute/virtualMachineScaleSets/write", []string{"properties", "virtualMachineScaleSet", "id"}},
-	{"Microsoft.Compute/diskEncryptionSets/read",
-		[]string{"properties", "storageProfile", "osDisk", "managedDisk", "diskEncryptionSet", "id"}},
+	{
+		"Microsoft.Compute/diskEncryptionSets/read",
+		[]string{"properties", "storageProfile", "osDisk", "managedDisk", "diskEncryptionSet", "id"},
+	},
 }
 
 // imageAction is what reading an image needs. Community galleries and marketplace images need no right.

@@ -47,7 +47,8 @@ func disks(all ...doc.Object) []any { return doc.Objects(all...) }
 
 var confidential = []change{
 	{"properties.securityProfile", doc.Object{"securityType": "ConfidentialVM", "uefiSettings": doc.Object{
-		"vTpmEnabled": true, "secureBootEnabled": true}}},
+		"vTpmEnabled": true, "secureBootEnabled": true,
+	}}},
 	{storage + "osDisk.managedDisk", doc.Object{"securityProfile": doc.Object{"securityEncryptionType": "DiskWithVMGuestState"}}},
 }
 
@@ -154,8 +155,10 @@ var broken = map[string]struct {
 		[]change{{system + "windowsConfiguration.provisionVMAgent", false}, mode("AutomaticByPlatform")},
 		"provisionVMAgent is true",
 	},
-	"platform patches without updates": {[]change{mode("AutomaticByPlatform")},
-		"requires that enableAutomaticUpdates is true"},
+	"platform patches without updates": {
+		[]change{mode("AutomaticByPlatform")},
+		"requires that enableAutomaticUpdates is true",
+	},
 	"manual patches with updates":       {[]change{{system + "windowsConfiguration.enableAutomaticUpdates", true}}, "is false"},
 	"patches of the OS without updates": {[]change{mode("AutomaticByOS")}, "AutomaticByOS requires"},
 	"hotpatching": {

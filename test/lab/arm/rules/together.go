@@ -231,9 +231,11 @@ func spot(p doc.Object) bool {
 }
 
 func ephemeral(p doc.Object) bool { return doc.Has(p, "storageProfile", "osDisk", "diffDiskSettings") }
+
 func confidential(p doc.Object) bool {
 	return doc.Text(p, "securityProfile", "securityType") == "ConfidentialVM"
 }
+
 func encryption(p doc.Object) string {
 	return doc.Text(p, "storageProfile", "osDisk", "managedDisk", "securityProfile", "securityEncryptionType")
 }

@@ -100,8 +100,10 @@ func TestFederatedTokens(t *testing.T) {
 		Issuer: i.server.URL, Subject: subject, Audience: "api://AzureADTokenExchange", Client: i.server.Client(),
 	}}})
 	claims := func(change func(map[string]any)) map[string]any {
-		all := map[string]any{"iss": i.server.URL, "sub": subject, "aud": []string{"api://AzureADTokenExchange"},
-			"exp": time.Now().Add(time.Hour).Unix()}
+		all := map[string]any{
+			"iss": i.server.URL, "sub": subject, "aud": []string{"api://AzureADTokenExchange"},
+			"exp": time.Now().Add(time.Hour).Unix(),
+		}
 		change(all)
 		return all
 	}
@@ -112,8 +114,10 @@ func TestFederatedTokens(t *testing.T) {
 		change     func(map[string]any)
 	}{
 		{"good", "", i.key, func(map[string]any) {}},
-		{"other subject", "AADSTS700213: No matching federated identity record found for presented assertion subject", i.key,
-			func(c map[string]any) { c["sub"] = "system:serviceaccount:default:default" }},
+		{
+			"other subject", "AADSTS700213: No matching federated identity record found for presented assertion subject", i.key,
+			func(c map[string]any) { c["sub"] = "system:serviceaccount:default:default" },
+		},
 		{"other issuer", "AADSTS700211", i.key, func(c map[string]any) { c["iss"] = "https://other.test" }},
 		{"other audience", "AADSTS700212", i.key, func(c map[string]any) { c["aud"] = "other" }},
 		{"expired", "AADSTS700024", i.key, func(c map[string]any) { c["exp"] = 1 }},
