@@ -1,4 +1,5 @@
-// Command arm serves the simulator of Azure Resource Manager on a loopback address, until it is interrupted. Its clock follows the time.
+// Command arm serves the simulator of Azure Resource Manager on a loopback address, until it is interrupted. Its clock follows
+// the time.
 //
 //	go run ./test/lab/arm --address 127.0.0.1:8443 --ca /tmp/arm-ca.pem
 package main
@@ -44,7 +45,8 @@ func run(ctx context.Context, address, ca string) error {
 			return err
 		}
 	}
-	fmt.Printf("endpoint      %s\ntenant        %s\nsubscription  %s\nresourceGroup %s\nsubnet        %s\nclientID      %s\nclientSecret  %s\n",
+	fmt.Printf("endpoint      %s\ntenant        %s\nsubscription  %s\nresourceGroup %s\nsubnet        %s\nclientID      "+
+		"%s\nclientSecret  %s\n",
 		cloud.Endpoint(), armsim.Tenant, armsim.Subscription, armsim.Group, armsim.SubnetID, armsim.ClientID, armsim.Secret)
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()

@@ -1,6 +1,7 @@
 package armsim
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -15,10 +16,9 @@ type answer struct {
 	status int
 	body   doc.Object
 	// op is what the call began. A deletion names it by Location, too.
-	op      *world.Operation
-	version string
-	header  http.Header
-	next    string // the token of the next page
+	op     *world.Operation
+	header http.Header
+	next   string // the token of the next page
 }
 
 func ok(body doc.Object) *answer { return &answer{status: http.StatusOK, body: body} }
@@ -26,9 +26,7 @@ func ok(body doc.Object) *answer { return &answer{status: http.StatusOK, body: b
 // write sends an answer. base is the server's own address.
 func (in *Inside) write(w http.ResponseWriter, q *request, a *answer, base string) {
 	h := w.Header()
-	for name, values := range a.header {
-		h[name] = values
-	}
+	maps.Copy(h, a.header)
 	if a.op != nil {
 		in.name(h, q, a, base)
 	}
@@ -45,10 +43,14 @@ func (in *Inside) write(w http.ResponseWriter, q *request, a *answer, base strin
 	reply.JSON(w, a.status, a.body)
 }
 
-// name tells where to ask for an operation: a PUT has Azure-AsyncOperation, a deletion and an action Location as well [V recordings].
+// name tells where to ask for an operation: a PUT has Azure-AsyncOperation, a deletion and an action Location as well [V
+// recordings].
 func (in *Inside) name(h http.Header, q *request, a *answer, base string) {
-	path := "/subscriptions/" + q.id.Subscription + "/providers/" + a.op.Provider + "/locations/" + a.op.Location + "/operations/" + a.op.Name
-	query := url.Values{"api-version": {q.Version}, "t": {in.World.Suffix(18)}, "c": {in.World.Suffix(12)}, "s": {in.World.Suffix(16)}}
+	path := "/subscriptions/" + q.id.Subscription + "/providers/" + a.op.Provider + "/locations/" + a.op.Location +
+		"/operations/" + a.op.Name
+	query := url.Values{
+		"api-version": {q.Version}, "t": {in.World.Suffix(18)}, "c": {in.World.Suffix(12)}, "s": {in.World.Suffix(16)},
+	}
 	h.Set("Azure-Asyncoperation", base+path+"?"+query.Encode())
 	if q.Method != http.MethodPut && q.Method != http.MethodPatch {
 		query.Set("monitor", "true")
@@ -123,9 +125,7 @@ func (in *Inside) paged(q *request, all func() []doc.Object) (*answer, *reply.Er
 // link is the address of the next page: what was asked, and the token.
 func (q *request) link(token string) string {
 	query := url.Values{}
-	for name, values := range q.query {
-		query[name] = values
-	}
+	maps.Copy(query, q.query)
 	query.Set("$skiptoken", token)
 	path := q.scope() + "/providers/" + q.id.Provider + "/" + strings.Join(q.id.Types, "/")
 	return path + "?" + query.Encode()

@@ -9,8 +9,8 @@ import (
 // Call is one request to ARM. Requests for tokens are calls of class "token".
 type Call struct {
 	Method string
-	// Class is what kind of call it is: "vm", "vm list", "vm status list", "vm view", "vm operation", "vm boot log", "nic", "nic list",
-	// "nic operation", "disk", "disk list", "sku list", or the type of the resource.
+	// Class is what kind of call it is: "vm", "vm list", "vm status list", "vm view", "vm operation", "vm boot log", "nic", "nic
+	// list", "nic operation", "disk", "disk list", "sku list", or the type of the resource.
 	Class string
 	// Resource is the name of the VM, NIC or disk, the group for a list in a group, "" for other lists.
 	Resource string

@@ -14,7 +14,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
-	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/network/armnetwork/v9"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
@@ -27,7 +26,6 @@ type clients struct {
 	vms   *armcompute.VirtualMachinesClient
 	disks *armcompute.DisksClient
 	skus  *armcompute.ResourceSKUsClient
-	nics  *armnetwork.InterfacesClient
 }
 
 func cloudOf(c *armsim.Cloud) policy.ClientOptions {
@@ -56,7 +54,6 @@ func sdkAs(t *testing.T, c *armsim.Cloud, credential azcore.TokenCredential) cli
 		vms:   expect.Got(armcompute.NewVirtualMachinesClient(armsim.Subscription, credential, o))(t),
 		disks: expect.Got(armcompute.NewDisksClient(armsim.Subscription, credential, o))(t),
 		skus:  expect.Got(armcompute.NewResourceSKUsClient(armsim.Subscription, credential, o))(t),
-		nics:  expect.Got(armnetwork.NewInterfacesClient(armsim.Subscription, credential, o))(t),
 	}
 }
 
@@ -129,10 +126,11 @@ type byHand struct {
 
 func newByHand(t *testing.T, c *armsim.Cloud) byHand {
 	t.Helper()
-	response := expect.Got(c.Client().PostForm(c.Endpoint()+"/"+armsim.Tenant+"/oauth2/v2.0/token", url.Values{
+	response, err := c.Client().PostForm(c.Endpoint()+"/"+armsim.Tenant+"/oauth2/v2.0/token", url.Values{
 		"grant_type": {"client_credentials"}, "client_id": {armsim.ClientID}, "client_secret": {armsim.Secret},
 		"scope": {c.Endpoint() + "/.default"},
-	}))(t)
+	})
+	expect.OK(t, err)
 	defer func() { _ = response.Body.Close() }()
 	content := expect.Got(io.ReadAll(response.Body))(t)
 	token := doc.Text(expect.Got(doc.Read(content))(t), "access_token")
@@ -160,7 +158,8 @@ func (h byHand) do(t *testing.T, method, path string, body doc.Object, header ..
 	for i := 0; i+1 < len(header); i += 2 {
 		request.Header.Set(header[i], header[i+1])
 	}
-	response := expect.Got(h.cloud.Client().Do(request))(t)
+	response, err := h.cloud.Client().Do(request)
+	expect.OK(t, err)
 	defer func() { _ = response.Body.Close() }()
 	a := answer{status: response.StatusCode, header: response.Header}
 	if got := expect.Got(io.ReadAll(response.Body))(t); len(got) > 0 {

@@ -1,5 +1,6 @@
-// Package armsim simulates Azure Resource Manager for any ARM client, over TLS and with token endpoints, on a clock that tests move. It is
-// not a stub: requests are checked as Azure checks them, each call needs its right and takes from its buckets, VMs live by themselves.
+// Package armsim simulates Azure Resource Manager for any ARM client, over TLS and with token endpoints, on a clock that tests
+// move. It is not a stub: requests are checked as Azure checks them, each call needs its right and takes from its buckets, VMs
+// live by themselves.
 //
 //	cloud := armsim.New(t)
 //	cloud.Endpoint()              https://127.0.0.1:PORT: endpoint, audience and authority of the cloud
@@ -7,10 +8,10 @@
 //	cloud.Advance(d)              moves the time; what is due on the way happens
 //	cloud.Change(func(w *Inside)) sets faults and times, adds or looks at what there is, all under the lock
 //	cloud.Counts(), cloud.Calls() what was asked, by class and resource; cloud.Forget() begins anew
-//	cloud.Evict(id), cloud.Shutdown(id), cloud.DeleteGroup(sub, group), cloud.Lock(scope), ...   what other people and the platform do
+//	cloud.Evict(id), cloud.Shutdown(id), cloud.Lock(scope), ...   what other people and the platform do
 //
-// New has a subscription with two resource groups, a vnet with subnets, images, and principals; their names are the constants of seed.go.
-// Serve is the same for a process of its own (go run ./test/lab/arm), whose clock follows the time.
+// New has a subscription with two resource groups, a vnet with subnets, images, and principals; their names are the constants of
+// seed.go. Serve is the same for a process of its own (go run ./test/lab/arm), whose clock follows the time.
 //
 //	cloud.go    the cloud, its lock and its clock           serve.go    the way of a request through the front door
 //	seed.go     what is there from the beginning            route.go    which resource and which call a path means
@@ -20,7 +21,8 @@
 //
 // # What it plays
 //
-// Each row of the list of ARM's behaviour, with the file that plays it and the test that shows it, is in table.md beside this file.
+// Each row of the list of ARM's behaviour, with the file that plays it and the test that shows it, is in table.md beside this
+// file.
 package armsim
 
 import (
@@ -115,7 +117,8 @@ func newInside(start time.Time) *Inside {
 	w := world.New(now, 1)
 	n := network.New(w)
 	return &Inside{
-		World: w, Network: n, Compute: compute.New(w, n), Buckets: buckets.New(now.Now), Rights: rights.New(), Tokens: tokens.New(time.Now),
+		World: w, Network: n, Compute: compute.New(w, n), Buckets: buckets.New(now.Now), Rights: rights.New(),
+		Tokens: tokens.New(time.Now),
 		Faults: Faults{PageSize: 50}, pages: map[string]page{}, logs: map[string]bootLog{},
 	}
 }

@@ -30,8 +30,8 @@ func (in *Inside) vm(q *request) (*answer, *reply.Error) {
 
 func accepted(a *compute.Answer) *answer { return &answer{status: a.Status, body: a.Body, op: a.Op} }
 
-// vms is a list of VMs, in a group or in the subscription. Only statusOnly=true has power states, and only a list of the subscription
-// knows it [D]; $expand=instanceView is refused without a filter on a scale set [V the SDK's comment].
+// vms is a list of VMs, in a group or in the subscription. Only statusOnly=true has power states, and only a list of the
+// subscription knows it [D]; $expand=instanceView is refused without a filter on a scale set [V the SDK's comment].
 func (in *Inside) vms(q *request) (*answer, *reply.Error) {
 	if doc.Same(q.query.Get("$expand"), "instanceView") && q.query.Get("$filter") == "" {
 		return nil, reply.InvalidParameter("$expand", "The value of parameter $expand is invalid.")

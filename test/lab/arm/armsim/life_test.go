@@ -9,11 +9,11 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
-	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/network/armnetwork/v9"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/capwin/cluster-api-provider-windows/test/expect"
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/armsim"
+	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
 )
 
 // A whole life with Azure's SDK: one PUT makes VM, NIC and disk, one DELETE takes all of them away.
@@ -27,26 +27,28 @@ func TestLifeOfAVM(t *testing.T) {
 	equal(t, vmStates(t, s, "win-1"), []string{
 		"ProvisioningState/creating", "ProvisioningState/creating/OSProvisioningInProgress", "PowerState/running",
 	})
-	expect.Got(poller.Poll(t.Context()))(t)
+	polled(t, poller)
 	if poller.Done() {
 		t.Error("the operation has ended before the guest reported")
 	}
 	c.Advance(4 * time.Minute)
-	expect.Got(poller.Poll(t.Context()))(t)
+	polled(t, poller)
 	vm := expect.Got(poller.Result(t.Context()))(t).VirtualMachine
 	equal(t, *vm.Properties.ProvisioningState, "Succeeded")
 	equal(t, vm.Properties.OSProfile.AdminPassword == nil, true)
 	equal(t, vm.Properties.OSProfile.CustomData == nil, true)
 	equal(t, *vm.Properties.StorageProfile.ImageReference.ExactVersion, "1.36.3")
 
-	nic := only(t, list(t, s.nics.NewListPager(armsim.Group, nil), func(p armnetwork.InterfacesClientListResponse) []*armnetwork.Interface {
-		return p.Value
-	}))
-	if !strings.HasPrefix(*nic.Name, "win-1-") || *nic.Properties.VirtualMachine.ID != *vm.ID ||
-		*vm.Properties.NetworkProfile.NetworkInterfaces[0].ID != *nic.ID {
-		t.Errorf("the NIC is %s of %s", *nic.Name, *nic.Properties.VirtualMachine.ID)
+	h := newByHand(t, c)
+	nics := "/subscriptions/" + armsim.Subscription + "/resourceGroups/" + armsim.Group +
+		"/providers/Microsoft.Network/networkInterfaces"
+	nic := only(t, doc.List(h.get(t, nics).body, "value"))
+	if name := doc.Text(nic, "name"); !strings.HasPrefix(name, "win-1-") {
+		t.Errorf("the NIC is %s", name)
 	}
-	equal(t, *nic.Properties.IPConfigurations[0].Properties.PrivateIPAddress, "10.1.0.4")
+	equal(t, doc.Text(nic, "properties", "virtualMachine", "id"), *vm.ID)
+	equal(t, doc.Text(nic, "id"), *vm.Properties.NetworkProfile.NetworkInterfaces[0].ID)
+	equal(t, doc.Text(doc.List(nic, "properties", "ipConfigurations")[0], "properties", "privateIPAddress"), "10.1.0.4")
 	equal(t, c.Names(armsim.Group, "Microsoft.Compute/disks"), []string{"win-1-os"})
 	deleteWhole(t, c, s)
 }
@@ -57,11 +59,13 @@ func deleteWhole(t *testing.T, c *armsim.Cloud, s clients) {
 		&armcompute.VirtualMachinesClientBeginDeleteOptions{ForceDeletion: new(true)}))(t)
 	equal(t, vmStates(t, s, "win-1")[0], "ProvisioningState/deleting")
 	c.Advance(time.Minute)
-	expect.Got(poller.Poll(t.Context()))(t)
+	polled(t, poller)
 	if !poller.Done() {
 		t.Error("the deletion has not ended")
 	}
-	for _, kind := range []string{"Microsoft.Compute/virtualMachines", "Microsoft.Compute/disks", "Microsoft.Network/networkInterfaces"} {
+	for _, kind := range []string{
+		"Microsoft.Compute/virtualMachines", "Microsoft.Compute/disks", "Microsoft.Network/networkInterfaces",
+	} {
 		if left := c.Names(armsim.Group, kind); len(left) > 0 {
 			t.Errorf("%s are left: %s", kind, left)
 		}
@@ -69,6 +73,12 @@ func deleteWhole(t *testing.T, c *armsim.Cloud, s clients) {
 	equal(t, c.ByClass()["PUT vm"], 1)
 	equal(t, c.ByClass()["DELETE vm"], 1)
 	equal(t, newByHand(t, c).do(t, http.MethodDelete, armsim.VMID("win-1").String(), nil).status, http.StatusNoContent)
+}
+
+func polled[T any](t *testing.T, poller *runtime.Poller[T]) {
+	t.Helper()
+	_, err := poller.Poll(t.Context()) //nolint:bodyclose // because the poller has read it
+	expect.OK(t, err)
 }
 
 func vmStates(t *testing.T, s clients, name string) []string {
@@ -98,7 +108,8 @@ func only[T any](t *testing.T, all []T) T {
 	return all[0]
 }
 
-// Lists have pages, whose size and tokens are not the client's; the list of statuses has the power states, and the plain one has not.
+// Lists have pages, whose size and tokens are not the client's; the list of statuses has the power states, and the plain one has
+// not.
 func TestLists(t *testing.T) {
 	c := armsim.New(t)
 	s := sdk(t, c)
@@ -108,9 +119,10 @@ func TestLists(t *testing.T) {
 	c.Advance(10 * time.Minute)
 	c.Change(func(w *armsim.Inside) { w.Faults.PageSize = 2 })
 	c.Forget()
-	vms := list(t, s.vms.NewListPager(armsim.Group, nil), func(p armcompute.VirtualMachinesClientListResponse) []*armcompute.VirtualMachine {
-		return p.Value
-	})
+	vms := list(t, s.vms.NewListPager(armsim.Group, nil),
+		func(p armcompute.VirtualMachinesClientListResponse) []*armcompute.VirtualMachine {
+			return p.Value
+		})
 	var names []string
 	for _, vm := range vms {
 		names = append(names, *vm.Name)

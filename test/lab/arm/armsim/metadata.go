@@ -27,8 +27,8 @@ func (c *Cloud) open(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// endpoints is how clients of a custom cloud find its parts. From 2019-05-01 on it is a list of clouds, as the cloud controller manager
-// reads it [V].
+// endpoints is how clients of a custom cloud find its parts. From 2019-05-01 on it is a list of clouds, as the cloud controller
+// manager reads it [V].
 func (c *Cloud) endpoints(w http.ResponseWriter, r *http.Request) {
 	url := c.Endpoint()
 	if r.URL.Query().Get("api-version") < "2019-05-01" {
@@ -40,7 +40,9 @@ func (c *Cloud) endpoints(w http.ResponseWriter, r *http.Request) {
 	}
 	reply.JSON(w, http.StatusOK, []any{doc.Object{
 		"name": "AzureStackCloud", "portal": url, "graph": url, "gallery": url, "resourceManager": url, "batch": url, "media": url,
-		"authentication": doc.Object{"loginEndpoint": url, "audiences": []any{url, Audience}, "tenant": Tenant, "identityProvider": "AAD"},
+		"authentication": doc.Object{
+			"loginEndpoint": url, "audiences": []any{url, Audience}, "tenant": Tenant, "identityProvider": "AAD",
+		},
 		"suffixes": doc.Object{
 			"storage": strings.TrimPrefix(url, "https://"), "keyVaultDns": "vault.azure.test", "acrLoginServer": "azurecr.test",
 			"sqlServerHostname": "database.azure.test",
@@ -73,8 +75,10 @@ func (in *Inside) bootLog(q *request) (*answer, *reply.Error) {
 	signature := in.World.Suffix(32)
 	in.logs[signature] = bootLog{vm: q.id, expires: in.World.Clock.Now().Add(time.Duration(minutes) * time.Minute)}
 	base := in.Tokens.Endpoint + "/bootdiagnostics/" + q.id.Name() + "."
-	query := "?" + url.Values{"sv": {"2021-12-02"}, "sr": {"b"}, "sp": {"r"}, "sig": {signature},
-		"se": {in.logs[signature].expires.Format(time.RFC3339)}}.Encode()
+	query := "?" + url.Values{
+		"sv": {"2021-12-02"}, "sr": {"b"}, "sp": {"r"}, "sig": {signature},
+		"se": {in.logs[signature].expires.Format(time.RFC3339)},
+	}.Encode()
 	return ok(doc.Object{
 		"consoleScreenshotBlobUri": base + "screenshot.bmp" + query, "serialConsoleLogBlobUri": base + "serialconsole.log" + query,
 	}), nil
@@ -88,7 +92,8 @@ func (c *Cloud) readLog(w http.ResponseWriter, r *http.Request) {
 		known, ok := in.logs[r.URL.Query().Get("sig")]
 		switch {
 		case r.Header.Get("Authorization") != "":
-			refused = reply.New(http.StatusForbidden, "AuthenticationFailed", "Server failed to authenticate the request. A signature and an "+
+			refused = reply.New(http.StatusForbidden, "AuthenticationFailed", "Server failed to authenticate the request. A signature "+
+				"and an "+
 				"Authorization header exclude each other.")
 		case !ok || !in.World.Clock.Now().Before(known.expires):
 			refused = reply.New(http.StatusForbidden, "AuthenticationFailed", "Signature not valid in the specified time frame.")

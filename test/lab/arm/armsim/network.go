@@ -110,13 +110,17 @@ func (in *Inside) place(q *request) (*answer, *reply.Error) {
 		return nil, notAllowed(q)
 	}
 	group := func(g *world.Group) doc.Object {
-		return doc.Object{"id": g.ID.String(), "name": g.ID.Group, "type": "Microsoft.Resources/resourceGroups", "location": g.Location,
-			"properties": doc.Object{"provisioningState": "Succeeded"}}
+		return doc.Object{
+			"id": g.ID.String(), "name": g.ID.Group, "type": "Microsoft.Resources/resourceGroups", "location": g.Location,
+			"properties": doc.Object{"provisioningState": "Succeeded"},
+		}
 	}
 	switch q.Class {
 	case "subscription":
-		return ok(doc.Object{"id": q.id.String(), "subscriptionId": q.id.Subscription, "displayName": "capwin", "state": "Enabled",
-			"tenantId": Tenant}), nil
+		return ok(doc.Object{
+			"id": q.id.String(), "subscriptionId": q.id.Subscription, "displayName": "capwin", "state": "Enabled",
+			"tenantId": Tenant,
+		}), nil
 	case "group list":
 		var all []doc.Object
 		for _, g := range in.World.Groups(q.id.Subscription) {

@@ -150,7 +150,9 @@ func (q *request) scope() string {
 
 // takes is what the call takes from the buckets.
 func (q *request) takes(region string) buckets.Request {
-	take := buckets.Request{Subscription: q.id.Subscription, Principal: q.client.ID, Region: region, Door: door(q.Method), Class: q.bucket()}
+	take := buckets.Request{
+		Subscription: q.id.Subscription, Principal: q.client.ID, Region: region, Door: door(q.Method), Class: q.bucket(),
+	}
 	if q.id.Is(compute.VM) && !q.list {
 		take.VM = q.ID
 	}

@@ -27,14 +27,16 @@ const (
 	// ClientID, Secret and ObjectID are an app that may do everything in the subscription.
 	ClientID = "aaaaaaaa-0000-4000-8000-000000000001"
 	ObjectID = "bbbbbbbb-0000-4000-8000-000000000001"
-	Secret   = "a secret~with+signs/&" //nolint:gosec // because it opens nothing but the simulator
+	Secret   = "a secret~with+signs/&"
 	// StrangerID is another app with the same secret and rights.
 	StrangerID     = "aaaaaaaa-0000-4000-8000-000000000002"
 	StrangerObject = "bbbbbbbb-0000-4000-8000-000000000002"
 
 	// Gallery image, community image and marketplace images.
-	GalleryImage     = "/subscriptions/" + Subscription + "/resourceGroups/" + NetworkGroup + "/providers/Microsoft.Compute/galleries/capwin/images/windows-2022"
-	ManagedImage     = "/subscriptions/" + Subscription + "/resourceGroups/" + NetworkGroup + "/providers/Microsoft.Compute/images/windows-2022"
+	GalleryImage = "/subscriptions/" + Subscription + "/resourceGroups/" + NetworkGroup + "/providers/Microsoft.Compute" +
+		"/galleries/capwin/images/windows-2022"
+	ManagedImage = "/subscriptions/" + Subscription + "/resourceGroups/" + NetworkGroup + "/providers/Microsoft.Compute" +
+		"/images/windows-2022"
 	CommunityImage   = "/CommunityGalleries/ClusterAPI-f72ceb4f/Images/capi-win-2022-containerd"
 	MarketplaceImage = "MicrosoftWindowsServer/WindowsServer/2022-datacenter-azure-edition"
 	PlanImage        = "cncf-upstream/capi-windows/windows-2022-containerd"
@@ -70,11 +72,19 @@ func seed(w *Inside) {
 		w.World.Put(parsed, doc.Object{"location": Location, "properties": properties})
 	}
 	reference := func(id string) doc.Object { return doc.Object{"id": id} }
-	add(NetworkID("virtualNetworks", VNet), doc.Object{"addressSpace": doc.Object{"addressPrefixes": []any{"10.1.0.0/16"}},
-		"provisioningState": "Succeeded"})
-	add(SubnetID, doc.Object{"addressPrefix": "10.1.0.0/17", "networkSecurityGroup": reference(NSGID), "routeTable": reference(RouteTableID),
-		"provisioningState": "Succeeded"})
-	add(SmallSubnet, doc.Object{"addressPrefix": "10.1.200.0/29", "natGateway": reference(NATGatewayID), "provisioningState": "Succeeded"})
+	add(NetworkID("virtualNetworks", VNet), doc.Object{
+		"addressSpace":      doc.Object{"addressPrefixes": []any{"10.1.0.0/16"}},
+		"provisioningState": "Succeeded",
+	})
+	add(SubnetID, doc.Object{
+		"addressPrefix":        "10.1.0.0/17",
+		"networkSecurityGroup": reference(NSGID), "routeTable": reference(RouteTableID),
+		"provisioningState": "Succeeded",
+	})
+	add(SmallSubnet, doc.Object{
+		"addressPrefix": "10.1.200.0/29", "natGateway": reference(NATGatewayID),
+		"provisioningState": "Succeeded",
+	})
 	for _, id := range []string{NSGID, RouteTableID, PoolID, ASGID, NATGatewayID, NetworkID("loadBalancers", "capwin")} {
 		add(id, doc.Object{"provisioningState": "Succeeded"})
 	}
@@ -84,7 +94,7 @@ func seed(w *Inside) {
 		{Name: ManagedImage, SizeGB: 40},
 		{Name: CommunityImage, Versions: []string{"1.36.2", "1.36.3"}, SizeGB: 40},
 		{Name: MarketplaceImage, Versions: []string{"20348.4052.250906", "20348.4171.251003"}, SizeGB: 127},
-		{Name: PlanImage, Versions: []string{"136.3.20261001"}, SizeGB: 127, Plan: "cncf-upstream/capi-windows/windows-2022-containerd"},
+		{Name: PlanImage, Versions: []string{"136.3.20261001"}, SizeGB: 127, Plan: PlanImage},
 	} {
 		w.Compute.AddImage(i)
 	}

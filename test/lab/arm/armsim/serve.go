@@ -51,8 +51,9 @@ func (c *Cloud) answer(w http.ResponseWriter, r *http.Request, q *request, conte
 	in := c.inside
 	h := w.Header()
 	in.headers(h, r)
-	a, refused := c.admit(h, q, content)
-	if refused == nil && a == nil {
+	var a *answer
+	refused := c.admit(h, q, content)
+	if refused == nil {
 		a, refused = in.refuse(q)
 	}
 	if a != nil && a.status == 0 {
@@ -81,37 +82,37 @@ func (in *Inside) note(q *request, status int) {
 }
 
 // admit is what ARM asks before it passes a call on: who are you, does the place exist, is it too much, may you.
-func (c *Cloud) admit(h http.Header, q *request, content []byte) (*answer, *reply.Error) {
+func (c *Cloud) admit(h http.Header, q *request, content []byte) *reply.Error {
 	in := c.inside
 	if q.Class == "" {
-		return nil, reply.New(http.StatusNotFound, "InvalidResourceType", "The resource type could not be found.")
+		return reply.New(http.StatusNotFound, "InvalidResourceType", "The resource type could not be found.")
 	}
 	if refused := c.authenticate(h, q); refused != nil {
-		return nil, refused
+		return refused
 	}
 	if refused := checkVersion(q); refused != nil {
-		return nil, refused
+		return refused
 	}
 	if !in.World.Subscriptions[strings.ToLower(q.id.Subscription)] {
-		return nil, reply.SubscriptionNotFound(q.id.Subscription)
+		return reply.SubscriptionNotFound(q.id.Subscription)
 	}
 	if len(content) > 0 {
 		body, err := doc.Read(content)
 		if err != nil {
-			return nil, badContent(err)
+			return badContent(err)
 		}
 		q.body, q.Body = body, body
 	}
 	if refused := in.throttle(h, q); refused != nil {
-		return nil, refused
+		return refused
 	}
 	if refused := in.Rights.Check(q.client, q.needs()...); refused != nil {
-		return nil, refused
+		return refused
 	}
 	if q.id.Group != "" && in.World.Group(q.id.Subscription, q.id.Group) == nil {
-		return nil, reply.ResourceGroupNotFound(q.id.Group)
+		return reply.ResourceGroupNotFound(q.id.Group)
 	}
-	return nil, in.locked(q)
+	return in.locked(q)
 }
 
 func (in *Inside) throttle(h http.Header, q *request) *reply.Error {
@@ -136,8 +137,8 @@ func (c *Cloud) authenticate(h http.Header, q *request) *reply.Error {
 
 var dated = regexp.MustCompile(`^20\d\d-\d\d-\d\d(-preview|-privatepreview)?$`)
 
-// leastWrite is the oldest api-version that the simulator knows for writes of the compute provider: deleteOption begins with it [D].
-// Reads may be of any, as the cloud controller manager's are (VM 2017-12-01, NIC 2018-11-01) [V].
+// leastWrite is the oldest api-version that the simulator knows for writes of the compute provider: deleteOption begins with it
+// [D]. Reads may be of any, as the cloud controller manager's are (VM 2017-12-01, NIC 2018-11-01) [V].
 const leastWrite = "2021-03-01"
 
 func checkVersion(q *request) *reply.Error {
@@ -146,10 +147,12 @@ func checkVersion(q *request) *reply.Error {
 		return reply.New(http.StatusBadRequest, "MissingApiVersionParameter",
 			"The api-version query parameter (?api-version=) is required for all requests.")
 	case !dated.MatchString(q.Version):
-		return reply.New(http.StatusBadRequest, "InvalidApiVersionParameter", "The api-version '%s' is invalid. The supported versions are "+
+		return reply.New(http.StatusBadRequest, "InvalidApiVersionParameter", "The api-version '%s' is invalid. The supported "+
+			"versions are "+
 			"'2026-04-01,2025-04-01,2024-11-01,2024-07-01,2021-03-01'.", q.Version)
 	case q.Class == "vm" && q.Method != http.MethodGet && q.Version < leastWrite:
-		return reply.New(http.StatusBadRequest, "NoRegisteredProviderFound", "No registered resource provider found for location '%s' and API "+
+		return reply.New(http.StatusBadRequest, "NoRegisteredProviderFound", "No registered resource provider found for location "+
+			"'%s' and API "+
 			"version '%s' for type 'virtualMachines'. The supported api-versions are '2021-03-01, 2021-04-01, 2021-07-01, 2021-11-01, "+
 			"2022-03-01, 2022-08-01, 2022-11-01, 2023-03-01, 2023-07-01, 2023-09-01, 2024-03-01, 2024-07-01, 2024-11-01, 2025-04-01, "+
 			"2026-04-01'. The supported locations are '%s'.", Location, q.Version, Location)
@@ -159,7 +162,8 @@ func checkVersion(q *request) *reply.Error {
 
 // badContent is ARM's own refusal of what is no JSON [V].
 func badContent(err error) *reply.Error {
-	return reply.New(http.StatusBadRequest, "InvalidRequestContent", "The request content was invalid and could not be deserialized: '%v'.",
+	return reply.New(http.StatusBadRequest, "InvalidRequestContent", "The request content was invalid and could not be "+
+		"deserialized: '%v'.",
 		err)
 }
 
@@ -202,7 +206,8 @@ func (in *Inside) headers(h http.Header, r *http.Request) {
 		correlation = id
 	}
 	h.Set("X-Ms-Correlation-Request-Id", correlation)
-	if client := r.Header.Get("X-Ms-Client-Request-Id"); client != "" && strings.EqualFold(r.Header.Get("X-Ms-Return-Client-Request-Id"), "true") {
+	if client := r.Header.Get("X-Ms-Client-Request-Id"); client != "" &&
+		strings.EqualFold(r.Header.Get("X-Ms-Return-Client-Request-Id"), "true") {
 		h.Set("X-Ms-Client-Request-Id", client)
 	}
 	h.Set("X-Ms-Routing-Request-Id", "WESTEUROPE:"+in.World.Clock.Now().UTC().Format("20060102T150405Z")+":"+id)
@@ -232,6 +237,7 @@ func (in *Inside) do(q *request) (*answer, *reply.Error) {
 }
 
 func notAllowed(q *request) *reply.Error {
-	return reply.New(http.StatusMethodNotAllowed, "HttpMethodNotAllowed", "The HTTP method '%s' is not supported for '%s' in this simulator.",
+	return reply.New(http.StatusMethodNotAllowed, "HttpMethodNotAllowed", "The HTTP method '%s' is not supported for '%s' in this "+
+		"simulator.",
 		q.Method, q.id.Type())
 }

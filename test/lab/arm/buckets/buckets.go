@@ -1,8 +1,8 @@
 // Package buckets is how Azure throttles: token buckets in two layers, refilled continuously.
 //
-// The front door has buckets per subscription and principal, for reads, writes and deletes, and larger ones for all principals of a
-// subscription together [D request-limits-and-throttling]. Compute has buckets per subscription and region, which all principals share,
-// and smaller ones per VM [D compute-throttling-limits]. The network provider has its own two [D].
+// The front door has buckets per subscription and principal, for reads, writes and deletes, and larger ones for all principals of
+// a subscription together [D request-limits-and-throttling]. Compute has buckets per subscription and region, which all
+// principals share, and smaller ones per VM [D compute-throttling-limits]. The network provider has its own two [D].
 package buckets
 
 import (
@@ -35,8 +35,8 @@ var frontDoor = map[string]size{Reads: {250, 25}, Writes: {200, 10}, Deletes: {2
 // ofAll is how much more all principals of a subscription have together [D].
 const ofAll = 15
 
-// The classes of the resource providers. The names of the buckets are those of the header x-ms-ratelimit-remaining-resource [D]; those
-// for one VM are [I].
+// The classes of the resource providers. The names of the buckets are those of the header x-ms-ratelimit-remaining-resource [D];
+// those for one VM are [I].
 const (
 	PutVM        = "PutVM"
 	UpdateVM     = "UpdateVM"
@@ -79,7 +79,8 @@ type Request struct {
 	Door, Class, VM string
 }
 
-// Take takes what one request costs, and refuses it if a bucket is empty. A refused request costs nothing behind the bucket that refused it.
+// Take takes what one request costs, and refuses it if a bucket is empty. A refused request costs nothing behind the bucket that
+// refused it.
 func (b *Buckets) Take(r Request, header http.Header) *reply.Error {
 	if refused := b.enter(r, header); refused != nil {
 		return refused
@@ -122,7 +123,8 @@ func (b *Buckets) enter(r Request, header http.Header) *reply.Error {
 	}
 	verb := map[string]string{Reads: "read", Writes: "write", Deletes: "delete"}[r.Door]
 	// [V] from a report of 2026; the documents have the same code.
-	e := reply.New(http.StatusTooManyRequests, "SubscriptionRequestsThrottled", "Number of '%s' requests for subscription '%s' actor '%s' "+
+	e := reply.New(http.StatusTooManyRequests, "SubscriptionRequestsThrottled", "Number of '%s' requests for subscription '%s' "+
+		"actor '%s' "+
 		"exceeded. Please try again after '%d' seconds after additional tokens are available. Refer to "+
 		"https://aka.ms/arm-throttling for additional information.", verb, r.Subscription, r.Principal, seconds(wait))
 	e.RetryAfter = wait
@@ -172,7 +174,8 @@ func title(class string, vm bool) string {
 // tooMany is the 429 of a resource provider [D troubleshooting-throttling-errors].
 func tooMany(class string, vm bool, limit size, wait time.Duration) *reply.Error {
 	if strings.HasPrefix(class, "Network") {
-		e := reply.New(http.StatusTooManyRequests, "TooManyRequests", "The request is being throttled as the limit has been reached for "+
+		e := reply.New(http.StatusTooManyRequests, "TooManyRequests", "The request is being throttled as the limit has been reached "+
+			"for "+
 			"operation type - %s. For more information, see - https://aka.ms/srpthrottlinglimits", class)
 		e.RetryAfter = wait
 		return e

@@ -1,5 +1,6 @@
-// Package compute is the compute provider: VMs with their life, their disks, images and sizes. Sources of what it does are named where it
-// does it: [D] Microsoft's documentation, [V] clients' sources, recordings of the SDK or reports, [I] our guess, which a setting changes.
+// Package compute is the compute provider: VMs with their life, their disks, images and sizes. Sources of what it does are named
+// where it does it: [D] Microsoft's documentation, [V] clients' sources, recordings of the SDK or reports, [I] our guess, which a
+// setting changes.
 //
 //	compute.go   what there is, faults and times
 //	put.go       PUT of a VM: what is refused at once

@@ -6,8 +6,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
 )
 
-// Guest is the operating system of all VMs. Both methods are called under the lock of the world: they must start what they do and return,
-// and must not call back before they returned.
+// Guest is the operating system of all VMs. Both methods are called under the lock of the world: they must start what they do and
+// return, and must not call back before they returned.
 type Guest interface {
 	// Boot says that a VM was switched on. A VM that is deallocated and started boots again, with the same Host.ID and VMID.
 	Boot(Host)
@@ -69,8 +69,8 @@ func (c *Compute) address(m *machine) netip.Addr {
 	return netip.Addr{}
 }
 
-// report is what the host agent does with a guest's word: the first one while provisioning is open decides, later ones are answered as
-// usual and change nothing [V azure-init, cloud-init; that later ones change nothing is I].
+// report is what the host agent does with a guest's word: the first one while provisioning is open decides, later ones are
+// answered as usual and change nothing [V azure-init, cloud-init; that later ones change nothing is I].
 func (c *Compute) report(m *machine, ready bool, description string) {
 	if m.gone || m.reported {
 		return

@@ -47,7 +47,8 @@ func (c *Compute) resolve(reference doc.Object, location string) (Image, string,
 			return i, exact, nil
 		}
 		// [V]
-		return i, "", reply.New(http.StatusNotFound, "PlatformImageNotFound", "The platform image '%s:%s' is not available. Verify that all "+
+		return i, "", reply.New(http.StatusNotFound, "PlatformImageNotFound", "The platform image '%s:%s' is not available. Verify "+
+			"that all "+
 			"fields in the storage profile are correct. For more details about storage profile information, please refer to "+
 			"https://aka.ms/storageprofile", strings.ReplaceAll(name, "/", ":"), version).At("imageReference")
 	}
@@ -60,7 +61,8 @@ func (c *Compute) resolve(reference doc.Object, location string) (Image, string,
 	}
 	exact, ok := i.version(version)
 	if !found || !ok || (len(i.Regions) > 0 && !slices.Contains(i.Regions, location)) {
-		return i, "", reply.New(http.StatusNotFound, "GalleryImageNotFound", "The gallery image %s is not available in %s region. Please "+
+		return i, "", reply.New(http.StatusNotFound, "GalleryImageNotFound", "The gallery image %s is not available in %s region. "+
+			"Please "+
 			"contact image owner to replicate to this region, or change your requested region.", galleryID(name, version), location).
 			At("imageReference")
 	}
@@ -113,10 +115,12 @@ func (i Image) plan(body doc.Object) *reply.Error {
 	case sent == i.Plan:
 		return nil
 	case sent == "":
-		return refuse("Creating a virtual machine from Marketplace image or a custom image sourced from a Marketplace image requires Plan " +
+		return refuse("Creating a virtual machine from Marketplace image or a custom image sourced from a Marketplace image requires " +
+			"Plan " +
 			"information in the request.")
 	case i.Plan == "":
-		return refuse("Creating a virtual machine from a non Marketplace image does not need Plan information, please remove the Plan " +
+		return refuse("Creating a virtual machine from a non Marketplace image does not need Plan information, please remove the " +
+			"Plan " +
 			"information in the request.")
 	}
 	return refuse("The purchase information does not match. Unable to deploy from the Marketplace image.")

@@ -64,8 +64,8 @@ func (c *Compute) later(m *machine, d time.Duration, what func()) {
 	m.alarms = append(m.alarms, c.World.Clock.After(d, what))
 }
 
-// live plans a VM's way from an accepted PUT to the end of provisioning. Power is on before provisioning ends, and Creating lasts until the
-// guest reports [D states-billing.md].
+// live plans a VM's way from an accepted PUT to the end of provisioning. Power is on before provisioning ends, and Creating lasts
+// until the guest reports [D states-billing.md].
 func (c *Compute) live(m *machine) {
 	c.later(m, c.Times.Network, func() {
 		c.makeNICs(m)
@@ -155,7 +155,8 @@ func (c *Compute) end(m *machine, failure *reply.Error) {
 
 // What a failed provisioning says [D error-messages].
 func osProvisioningTimedOut(vm string) *reply.Error {
-	return reply.New(http.StatusConflict, "OSProvisioningTimedOut", "OS Provisioning for VM '%s' did not finish in the allotted time. The "+
+	return reply.New(http.StatusConflict, "OSProvisioningTimedOut", "OS Provisioning for VM '%s' did not finish in the allotted "+
+		"time. The "+
 		"VM may still finish provisioning successfully. Please check provisioning state later. Also, make sure the image has been "+
 		"properly prepared (generalized).\r\n * Instructions for Windows: "+
 		"https://azure.microsoft.com/documentation/articles/virtual-machines-windows-upload-image/ \r\n * Instructions for Linux: "+
@@ -163,7 +164,8 @@ func osProvisioningTimedOut(vm string) *reply.Error {
 }
 
 func osProvisioningFailed(vm, description string) *reply.Error {
-	return reply.New(http.StatusConflict, "OSProvisioningClientError", "OS provisioning for VM '%s' failed. Error details: %s Make sure "+
+	return reply.New(http.StatusConflict, "OSProvisioningClientError", "OS provisioning for VM '%s' failed. Error details: %s "+
+		"Make sure "+
 		"the image has been properly prepared (generalized).\r\n * Instructions for Windows: "+
 		"https://azure.microsoft.com/documentation/articles/virtual-machines-windows-upload-image/ ", vm, description)
 }
@@ -171,16 +173,22 @@ func osProvisioningFailed(vm, description string) *reply.Error {
 // capacity are the words of a failed allocation [D allocation-failure, V].
 func capacity(code string) *reply.Error {
 	texts := map[string]string{
-		"AllocationFailed": "Allocation failed. We do not have sufficient capacity for the requested VM size in this region. Read more about " +
+		"AllocationFailed": "Allocation failed. We do not have sufficient capacity for the requested VM size in this region. Read " +
+			"more about " +
 			"improving likelihood of allocation success at http://aka.ms/allocation-guidance",
-		"ZonalAllocationFailed": "Allocation failed. We do not have sufficient capacity for the requested VM size in this zone. Read more " +
+		"ZonalAllocationFailed": "Allocation failed. We do not have sufficient capacity for the requested VM size in this zone. Read " +
+			"more " +
 			"about improving likelihood of allocation success at http://aka.ms/allocation-guidance",
-		"OverconstrainedAllocationRequest": "Allocation failed. VM(s) with the following constraints cannot be allocated, because the " +
+		"OverconstrainedAllocationRequest": "Allocation failed. VM(s) with the following constraints cannot be allocated, because " +
+			"the " +
 			"condition is too restrictive. Please remove some constraints and try again. Constraints applied are:\n  - VM Size",
-		"OverconstrainedZonalAllocationRequest": "Allocation failed. VM(s) with the following constraints cannot be allocated, because the " +
-			"condition is too restrictive. Please remove some constraints and try again. Constraints applied are:\n  - Availability Zone\n" +
+		"OverconstrainedZonalAllocationRequest": "Allocation failed. VM(s) with the following constraints cannot be allocated, " +
+			"because the " +
+			"condition is too restrictive. Please remove some constraints and try again. Constraints applied are:\n  - Availability " +
+			"Zone\n" +
 			"  - VM Size",
-		"VMStartTimedOut":                  "VM did not start in the allotted time. The VM may still start successfully. Please check the power state later.",
+		"VMStartTimedOut": "VM did not start in the allotted time. The VM may still start successfully. Please " +
+			"check the power state later.",
 		"InternalExecutionError":           "An internal execution error occurred. Please retry later.",
 		"NetworkingInternalOperationError": "An internal error occurred in processing network profile of the VM.",
 	}

@@ -18,8 +18,8 @@ type Request struct {
 	IfMatch, IfNoneMatch string
 }
 
-// The api-versions from which on a VM has preconditions, and shows its etag (azure-rest-api-specs PR #26368, issue #27527) [V]. Older ones
-// ignore the headers without a word.
+// The api-versions from which on a VM has preconditions, and shows its etag (azure-rest-api-specs PR #26368, issue #27527) [V].
+// Older ones ignore the headers without a word.
 const (
 	preconditionsSince = "2023-09-01"
 	etagsSince         = "2024-03-01"
@@ -120,8 +120,10 @@ func (c *Compute) source(r Request, location string) (Image, string, *reply.Erro
 	}
 	if gb := doc.Number(r.Body, "properties", "storageProfile", "osDisk", "diskSizeGB"); gb > 0 && gb < image.SizeGB {
 		// [D]
-		return image, "", reply.New(http.StatusConflict, "OperationNotAllowed", "The specified disk size %d GB is smaller than the size of "+
-			"the corresponding disk in the VM image: %d GB. This is not allowed. Please choose equal or greater size or do not specify an "+
+		return image, "", reply.New(http.StatusConflict, "OperationNotAllowed", "The specified disk size %d GB is smaller than the "+
+			"size of "+
+			"the corresponding disk in the VM image: %d GB. This is not allowed. Please choose equal or greater size or do not specify "+
+			"an "+
 			"explicit size.", gb, image.SizeGB).At("osDisk.diskSizeGB")
 	}
 	return image, exact, nil
@@ -143,8 +145,10 @@ func (c *Compute) fits(body doc.Object, size Size, location string) *reply.Error
 		len(doc.List(body, "properties", "networkProfile", "networkInterfaceConfigurations"))
 	if nics > size.MaxNICs {
 		// [V]
-		return reply.New(http.StatusBadRequest, "NetworkInterfaceCountExceeded", "The number of network interfaces for virtual machine %s "+
-			"exceeds the maximum allowed for the virtual machine size %s. The number of network interfaces is %d and the maximum allowed is "+
+		return reply.New(http.StatusBadRequest, "NetworkInterfaceCountExceeded", "The number of network interfaces for virtual "+
+			"machine %s "+
+			"exceeds the maximum allowed for the virtual machine size %s. The number of network interfaces is %d and the maximum "+
+			"allowed is "+
 			"%d.", doc.Text(body, "name"), size.Name, nics, size.MaxNICs)
 	}
 	if disks := len(doc.List(body, "properties", "storageProfile", "dataDisks")); disks > size.MaxDisks {
@@ -229,7 +233,8 @@ func unchangeable(old, changed doc.Object) *reply.Error {
 	} {
 		if before := doc.Text(old, path...); !doc.Same(normal(before), normal(doc.Text(changed, path...))) {
 			property := strings.TrimPrefix(strings.Join(path, "."), "properties.")
-			return reply.New(http.StatusConflict, "PropertyChangeNotAllowed", "Changing property '%s' is not allowed.", property).At(property)
+			return reply.New(http.StatusConflict, "PropertyChangeNotAllowed", "Changing property '%s' is not "+
+				"allowed.", property).At(property)
 		}
 	}
 	return nil
@@ -240,8 +245,10 @@ func unknownSize(name string) *reply.Error {
 	for _, s := range Sizes {
 		known = append(known, s.Name)
 	}
-	return reply.InvalidParameter("vmSize", "The value %s provided for the VM size is not valid. The valid sizes in the current region "+
-		"are: %s. Find out more on the valid VM sizes in each region at https://aka.ms/azure-regionservices.", name, strings.Join(known, ","))
+	return reply.InvalidParameter("vmSize", "The value %s provided for the VM size is not valid. The valid sizes in the current "+
+		"region "+
+		"are: %s. Find out more on the valid VM sizes in each region at "+
+		"https://aka.ms/azure-regionservices.", name, strings.Join(known, ","))
 }
 
 // normal is a region's name without blanks and capital letters: "West Europe" is westeurope [D].

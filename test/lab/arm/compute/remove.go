@@ -55,8 +55,8 @@ func (c *Compute) vanish(m *machine) {
 	c.World.End(op, reply.Preempted())
 }
 
-// Evict takes a spot VM's host away, as its policy says: Deallocate leaves it deallocated, which only its power state shows, Delete makes it
-// a 404, also while it is made [V]. It returns false if the VM does not exist or is no spot VM.
+// Evict takes a spot VM's host away, as its policy says: Deallocate leaves it deallocated, which only its power state shows,
+// Delete makes it a 404, also while it is made [V]. It returns false if the VM does not exist or is no spot VM.
 func (c *Compute) Evict(id doc.ID) bool {
 	m := c.find(id)
 	if m == nil || !m.spot {

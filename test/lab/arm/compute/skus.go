@@ -27,26 +27,48 @@ type Size struct {
 
 // Sizes are those of the simulated regions, with figures of the public documentation [D].
 var Sizes = []Size{
-	{Name: "Standard_D2s_v5", Family: "standardDSv5Family", Cores: 2, MemoryGB: 8, Zones: abc, Accelerated: true, Premium: true, Spot: true,
-		HostEncryption: true, MaxDisks: 4, MaxNICs: 2, Generations: "V1,V2", CPU: "x64"},
-	{Name: "Standard_D4s_v5", Family: "standardDSv5Family", Cores: 4, MemoryGB: 16, Zones: abc, Accelerated: true, Premium: true, Spot: true,
-		HostEncryption: true, MaxDisks: 8, MaxNICs: 2, Generations: "V1,V2", CPU: "x64"},
-	{Name: "Standard_D8s_v5", Family: "standardDSv5Family", Cores: 8, MemoryGB: 32, Zones: abc, Accelerated: true, Premium: true, Spot: true,
-		HostEncryption: true, MaxDisks: 16, MaxNICs: 4, Generations: "V1,V2", CPU: "x64"},
-	{Name: "Standard_D4ds_v5", Family: "standardDDSv5Family", Cores: 4, MemoryGB: 16, Zones: abc, Accelerated: true, Premium: true, Spot: true,
-		HostEncryption: true, CacheGB: 100, ResourceGB: 150, MaxDisks: 8, MaxNICs: 2, Generations: "V1,V2", CPU: "x64"},
-	{Name: "Standard_D4as_v5", Family: "standardDASv5Family", Cores: 4, MemoryGB: 16, Zones: abc, Accelerated: true, Premium: true, Spot: true,
-		HostEncryption: true, MaxDisks: 8, MaxNICs: 2, Generations: "V1,V2", CPU: "x64"},
-	{Name: "Standard_DC4as_v5", Family: "standardDCASv5Family", Cores: 4, MemoryGB: 16, Zones: abc[:2], Premium: true, Spot: true,
-		MaxDisks: 8, MaxNICs: 2, Generations: "V2", Confidential: "SNP", CPU: "x64"},
-	{Name: "Standard_B2s", Family: "standardBSFamily", Cores: 2, MemoryGB: 4, Zones: abc, Premium: true, MaxDisks: 4, MaxNICs: 3,
-		Generations: "V1,V2", CPU: "x64"},
-	{Name: "Standard_D2ps_v5", Family: "standardDPSv5Family", Cores: 2, MemoryGB: 8, Zones: abc, Accelerated: true, Premium: true, Spot: true,
-		MaxDisks: 4, MaxNICs: 2, Generations: "V2", NoTrusted: true, CPU: "Arm64"},
-	{Name: "Standard_E2ds_v6", Family: "standardEDSv6Family", Cores: 2, MemoryGB: 16, Zones: abc[1:], Accelerated: true, Premium: true,
-		Spot: true, HostEncryption: true, NVMe: true, ResourceGB: 110, MaxDisks: 8, MaxNICs: 2, Generations: "V2", CPU: "x64"},
-	{Name: "Standard_A1_v2", Family: "standardAv2Family", Cores: 1, MemoryGB: 2, Spot: true, MaxDisks: 2, MaxNICs: 2, Generations: "V1",
-		NoTrusted: true, CPU: "x64"},
+	{
+		Name: "Standard_D2s_v5", Family: "standardDSv5Family", Cores: 2, MemoryGB: 8, Zones: abc, Accelerated: true,
+		Premium: true, Spot: true, HostEncryption: true, MaxDisks: 4, MaxNICs: 2, Generations: "V1,V2", CPU: "x64",
+	},
+	{
+		Name: "Standard_D4s_v5", Family: "standardDSv5Family", Cores: 4, MemoryGB: 16, Zones: abc, Accelerated: true,
+		Premium: true, Spot: true, HostEncryption: true, MaxDisks: 8, MaxNICs: 2, Generations: "V1,V2", CPU: "x64",
+	},
+	{
+		Name: "Standard_D8s_v5", Family: "standardDSv5Family", Cores: 8, MemoryGB: 32, Zones: abc, Accelerated: true,
+		Premium: true, Spot: true, HostEncryption: true, MaxDisks: 16, MaxNICs: 4, Generations: "V1,V2", CPU: "x64",
+	},
+	{
+		Name: "Standard_D4ds_v5", Family: "standardDDSv5Family", Cores: 4, MemoryGB: 16, Zones: abc, Accelerated: true,
+		Premium: true, Spot: true, HostEncryption: true, CacheGB: 100, ResourceGB: 150, MaxDisks: 8, MaxNICs: 2,
+		Generations: "V1,V2", CPU: "x64",
+	},
+	{
+		Name: "Standard_D4as_v5", Family: "standardDASv5Family", Cores: 4, MemoryGB: 16, Zones: abc, Accelerated: true,
+		Premium: true, Spot: true, HostEncryption: true, MaxDisks: 8, MaxNICs: 2, Generations: "V1,V2", CPU: "x64",
+	},
+	{
+		Name: "Standard_DC4as_v5", Family: "standardDCASv5Family", Cores: 4, MemoryGB: 16, Zones: abc[:2],
+		Premium: true, Spot: true, MaxDisks: 8, MaxNICs: 2, Generations: "V2", Confidential: "SNP", CPU: "x64",
+	},
+	{
+		Name: "Standard_B2s", Family: "standardBSFamily", Cores: 2, MemoryGB: 4, Zones: abc, Premium: true, MaxDisks: 4, MaxNICs: 3,
+		Generations: "V1,V2", CPU: "x64",
+	},
+	{
+		Name: "Standard_D2ps_v5", Family: "standardDPSv5Family", Cores: 2, MemoryGB: 8, Zones: abc, Accelerated: true,
+		Premium: true, Spot: true, MaxDisks: 4, MaxNICs: 2, Generations: "V2", NoTrusted: true, CPU: "Arm64",
+	},
+	{
+		Name: "Standard_E2ds_v6", Family: "standardEDSv6Family", Cores: 2, MemoryGB: 16, Zones: abc[1:], Accelerated: true,
+		Premium: true, Spot: true, HostEncryption: true, NVMe: true, ResourceGB: 110, MaxDisks: 8, MaxNICs: 2,
+		Generations: "V2", CPU: "x64",
+	},
+	{
+		Name: "Standard_A1_v2", Family: "standardAv2Family", Cores: 1, MemoryGB: 2, Spot: true, MaxDisks: 2, MaxNICs: 2,
+		Generations: "V1", NoTrusted: true, CPU: "x64",
+	},
 }
 
 var abc = []string{"1", "2", "3"}
@@ -64,7 +86,8 @@ func FindSize(name string) (Size, bool) {
 func (c *Compute) SKUs(location string) []doc.Object {
 	all := []doc.Object{{
 		"resourceType": "disks", "name": "Premium_LRS", "tier": "Premium", "size": "P10", "locations": []any{location},
-		"locationInfo": doc.Objects(doc.Object{"location": location, "zones": texts(abc...)}), "capabilities": []any{}, "restrictions": []any{},
+		"locationInfo": doc.Objects(doc.Object{"location": location, "zones": texts(abc...)}), "capabilities": []any{},
+		"restrictions": []any{},
 	}}
 	for _, s := range Sizes {
 		all = append(all, c.sku(s, location))
@@ -134,12 +157,16 @@ func (c *Compute) restrictions(s Size, location string) []any {
 	}
 	all := []any{}
 	if len(zones) > 0 {
-		all = append(all, doc.Object{"type": "Zone", "values": []any{location}, "reasonCode": "NotAvailableForSubscription",
-			"restrictionInfo": doc.Object{"locations": []any{location}, "zones": texts(zones...)}})
+		all = append(all, doc.Object{
+			"type": "Zone", "values": []any{location}, "reasonCode": "NotAvailableForSubscription",
+			"restrictionInfo": doc.Object{"locations": []any{location}, "zones": texts(zones...)},
+		})
 	}
 	if c.Faults.Restricted(s.Name, "") {
-		all = append(all, doc.Object{"type": "Location", "values": []any{location}, "reasonCode": "NotAvailableForSubscription",
-			"restrictionInfo": doc.Object{"locations": []any{location}}})
+		all = append(all, doc.Object{
+			"type": "Location", "values": []any{location}, "reasonCode": "NotAvailableForSubscription",
+			"restrictionInfo": doc.Object{"locations": []any{location}},
+		})
 	}
 	return all
 }

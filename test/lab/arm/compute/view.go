@@ -44,13 +44,18 @@ func (c *Compute) InstanceView(id doc.ID) doc.Object {
 	if m.power == running && m.reported && m.failure == nil {
 		view["computerName"] = doc.Text(m.r.Body, "properties", "osProfile", "computerName")
 		view["osName"], view["osVersion"] = "Windows Server 2022 Datacenter", "10.0.20348.4052"
-		view["vmAgent"] = doc.Object{"vmAgentVersion": "2.7.41491.1172", "extensionHandlers": []any{},
-			"statuses": doc.Objects(status("ProvisioningState/succeeded", "Ready", "GuestAgent is running and processing the extensions."))}
+		view["vmAgent"] = doc.Object{
+			"vmAgentVersion": "2.7.41491.1172", "extensionHandlers": []any{},
+			"statuses": doc.Objects(status("ProvisioningState/succeeded", "Ready", "GuestAgent is running and processing the "+
+				"extensions.")),
+		}
 	}
 	var disks []any
 	for _, d := range m.disks() {
-		disks = append(disks, doc.Object{"name": doc.Text(d, "name"),
-			"statuses": doc.Objects(status("ProvisioningState/succeeded", "Provisioning succeeded", ""))})
+		disks = append(disks, doc.Object{
+			"name":     doc.Text(d, "name"),
+			"statuses": doc.Objects(status("ProvisioningState/succeeded", "Provisioning succeeded", "")),
+		})
 	}
 	view["disks"] = disks
 	if m.logged() {
@@ -59,7 +64,8 @@ func (c *Compute) InstanceView(id doc.ID) doc.Object {
 	return view
 }
 
-// statuses are the provisioning state, the way of the operating system while it is open, and the power state [D states-billing.md].
+// statuses are the provisioning state, the way of the operating system while it is open, and the power state [D
+// states-billing.md].
 func (m *machine) statuses() []any {
 	var all []any
 	switch state := m.provisioning(); {

@@ -1,5 +1,5 @@
-// Package doc reads and writes resources as JSON trees. The simulator keeps resources as they were sent, not as Go types: so it answers
-// clients of any api-version, and a field that it does not know survives.
+// Package doc reads and writes resources as JSON trees. The simulator keeps resources as they were sent, not as Go types: so it
+// answers clients of any api-version, and a field that it does not know survives.
 package doc
 
 import (
@@ -118,7 +118,8 @@ func clone(v any) any {
 	return v
 }
 
-// Merge writes what is new over what is old: objects are merged, lists and values are replaced. This is what a PUT on an existing VM does.
+// Merge writes what is new over what is old: objects are merged, lists and values are replaced. This is what a PUT on an existing
+// VM does.
 func Merge(old, changes Object) Object {
 	merged := Clone(old)
 	if merged == nil {

@@ -50,17 +50,17 @@ func Resource(subscription, group, provider string, typeAndName ...string) ID {
 
 // String writes the id as ARM does.
 func (id ID) String() string {
-	s := "/subscriptions/" + id.Subscription
+	parts := []string{"", "subscriptions", id.Subscription}
 	if id.Group != "" {
-		s += "/resourceGroups/" + id.Group
+		parts = append(parts, "resourceGroups", id.Group)
 	}
 	if id.Provider != "" {
-		s += "/providers/" + id.Provider
+		parts = append(parts, "providers", id.Provider)
 	}
 	for i := range id.Types {
-		s += "/" + id.Types[i] + "/" + id.Names[i]
+		parts = append(parts, id.Types[i], id.Names[i])
 	}
-	return s
+	return strings.Join(parts, "/")
 }
 
 // Key is the same for all ways to write one id.

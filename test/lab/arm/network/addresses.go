@@ -28,11 +28,47 @@ func (n *Network) room(properties doc.Object) *reply.Error {
 			continue
 		}
 		if room := 1<<(prefix.Addr().BitLen()-prefix.Bits()) - kept - 1 - len(n.taken(id)); room < more {
-			return reply.New(http.StatusBadRequest, "SubnetIsFull", "Subnet %s with address prefix %s does not have enough capacity for %d "+
+			return reply.New(http.StatusBadRequest, "SubnetIsFull", "Subnet %s with address prefix %s does not have enough capacity for "+
+				"%d "+
 				"IP addresses.", subnet.ID.Name(), prefix, more)
 		}
 	}
 	return nil
+}
+
+// static refuses static addresses that are outside their subnet or another NIC's [V].
+func (n *Network) static(nic doc.ID, properties doc.Object) *reply.Error {
+	for _, ip := range doc.List(properties, "ipConfigurations") {
+		inner := doc.Of(ip, "properties")
+		address, err := netip.ParseAddr(doc.Text(inner, "privateIPAddress"))
+		subnet := n.World.FindText(doc.Text(inner, "subnet", "id"))
+		if err != nil || subnet == nil || doc.Text(inner, "privateIPAllocationMethod") != "Static" {
+			continue
+		}
+		prefix, err := netip.ParsePrefix(doc.Text(subnet.Body, "properties", "addressPrefix"))
+		if err != nil || !prefix.Contains(address) {
+			return reply.New(http.StatusBadRequest, "PrivateIPAddressNotInSubnet",
+				"Private static IP address %s does not belong to the range of subnet prefix %s.", address, prefix)
+		}
+		if owner := n.owner(address, subnet.ID); owner != "" && !doc.Same(owner, nic.String()) {
+			return reply.New(http.StatusBadRequest, "PrivateIPAddressInUse", "IP configuration %s is using the private IP address %s "+
+				"which is already allocated to resource %s.", doc.Text(ip, "name"), address, owner)
+		}
+	}
+	return nil
+}
+
+// owner is the NIC that has an address of a subnet, "" if it is free.
+func (n *Network) owner(address netip.Addr, subnet doc.ID) string {
+	for _, nic := range n.World.All(func(id doc.ID) bool { return id.Is(NIC) }) {
+		for _, ip := range doc.List(nic.Body, "properties", "ipConfigurations") {
+			if doc.Same(doc.Text(ip, "properties", "subnet", "id"), subnet.String()) &&
+				doc.Text(ip, "properties", "privateIPAddress") == address.String() {
+				return nic.ID.String()
+			}
+		}
+	}
+	return ""
 }
 
 // assign gives addresses to all configurations of a NIC that have none.

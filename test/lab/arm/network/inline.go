@@ -5,8 +5,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/world"
 )
 
-// Inline makes the NIC that a VM's PUT describes. The platform chooses its name: the given one and a random suffix. Scale sets with
-// flexible orchestration do so; for plain VMs no document says it [I], so no client may compute the name.
+// Inline makes the NIC that a VM's PUT describes. The platform chooses its name: the given one and a random suffix. Scale sets
+// with flexible orchestration do so; for plain VMs no document says it [I], so no client may compute the name.
 func (n *Network) Inline(vm doc.ID, location string, config doc.Object) doc.ID {
 	id := doc.Resource(vm.Subscription, vm.Group, Provider, "networkInterfaces", doc.Text(config, "name")+"-"+n.World.Suffix(8))
 	properties := doc.Clone(doc.Of(config, "properties"))
@@ -49,8 +49,8 @@ func (n *Network) Reserve(nic string, vm doc.ID) {
 	n.reserved[doc.Key(nic)] = reservation{vm: vm.String(), until: n.World.Clock.Now().Add(Reserved)}
 }
 
-// Release says that the VM of a NIC is gone, and removes the NIC if its deleteOption says so. A NIC that is reserved stays, and so does one
-// whose cascade failed: it has no VM then.
+// Release says that the VM of a NIC is gone, and removes the NIC if its deleteOption says so. A NIC that is reserved stays, and
+// so does one whose cascade failed: it has no VM then.
 func (n *Network) Release(nic string, remove bool) {
 	r := n.World.FindText(nic)
 	if r == nil {

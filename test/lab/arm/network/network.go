@@ -1,4 +1,5 @@
-// Package network is the network provider: NICs, made alone or inline in the PUT of a VM, their addresses, and the things that they name.
+// Package network is the network provider: NICs, made alone or inline in the PUT of a VM, their addresses, and the things that
+// they name.
 //
 //	network.go    what there is, faults and times
 //	nics.go       PUT and DELETE of a NIC
@@ -61,6 +62,9 @@ func (n *Network) Check(by doc.ID, properties doc.Object) *reply.Error {
 		if id != "" && n.World.FindText(id) == nil {
 			return reply.InvalidReference(id, by.String())
 		}
+	}
+	if refused := n.static(by, properties); refused != nil {
+		return refused
 	}
 	return n.room(properties)
 }

@@ -1,7 +1,7 @@
 // Package reply holds what ARM says when it refuses, in the form and the words of its public reference.
 //
-// Sources of the sentences: [D] is Microsoft's page "Azure Virtual Machine error messages" or the page of the named feature, [V] a sentence
-// that clients' sources or reports of errors quote, [I] our own guess where none is on record.
+// Sources of the sentences: [D] is Microsoft's page "Azure Virtual Machine error messages" or the page of the named feature, [V]
+// a sentence that clients' sources or reports of errors quote, [I] our own guess where none is on record.
 package reply
 
 import (

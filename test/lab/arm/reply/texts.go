@@ -23,15 +23,18 @@ func SubscriptionNotFound(subscription string) *Error {
 
 // AuthorizationFailed names principal, action and scope [V].
 func AuthorizationFailed(client, object, action, scope string) *Error {
-	return New(http.StatusForbidden, "AuthorizationFailed", "The client '%s' with object id '%s' does not have authorization to perform "+
+	return New(http.StatusForbidden, "AuthorizationFailed", "The client '%s' with object id '%s' does not have authorization to "+
+		"perform "+
 		"action '%s' over scope '%s' or the scope is invalid. If access was recently granted, please refresh your credentials.",
 		client, object, action, scope)
 }
 
 // LinkedAuthorizationFailed is about a resource that the request names [V].
 func LinkedAuthorizationFailed(client, object string, has, lacks [2]string) *Error {
-	return New(http.StatusForbidden, "LinkedAuthorizationFailed", "The client '%s' with object id '%s' has permission to perform action "+
-		"'%s' on scope '%s'; however, it does not have permission to perform action(s) '%s' on the linked scope(s) '%s' (respectively) "+
+	return New(http.StatusForbidden, "LinkedAuthorizationFailed", "The client '%s' with object id '%s' has permission to perform "+
+		"action "+
+		"'%s' on scope '%s'; however, it does not have permission to perform action(s) '%s' on the linked scope(s) '%s' "+
+		"(respectively) "+
 		"or the linked scope(s) are invalid.", client, object, has[0], has[1], lacks[0], lacks[1])
 }
 
@@ -42,13 +45,15 @@ func InvalidParameter(target, format string, args ...any) *Error {
 
 // InvalidReference is NRP's answer to an id that leads nowhere [V].
 func InvalidReference(id, by string) *Error {
-	return New(http.StatusBadRequest, "InvalidResourceReference", "Resource %s referenced by resource %s was not found. Please make sure "+
+	return New(http.StatusBadRequest, "InvalidResourceReference", "Resource %s referenced by resource %s was not found. Please "+
+		"make sure "+
 		"that the referenced resource exists, and that both resources are in the same region.", id, by)
 }
 
 // BeingDeleted is the answer to whatever is not the deletion [D].
 func BeingDeleted(operation, vm string) *Error {
-	return New(http.StatusConflict, "OperationNotAllowed", "Operation '%s' is not allowed on VM '%s' since the VM is marked for deletion. "+
+	return New(http.StatusConflict, "OperationNotAllowed", "Operation '%s' is not allowed on VM '%s' since the VM is marked for "+
+		"deletion. "+
 		"You can only retry the Delete operation (or wait for an ongoing one to complete).", operation, vm)
 }
 
@@ -77,7 +82,8 @@ func EtagMismatch(sent, is string) *Error {
 
 // Locked is a management lock [V].
 func Locked(scope, operation, lock string) *Error {
-	return New(http.StatusConflict, "ScopeLocked", "The scope '%s' cannot perform %s operation because following scope(s) are locked: '%s'. "+
+	return New(http.StatusConflict, "ScopeLocked", "The scope '%s' cannot perform %s operation because following scope(s) are "+
+		"locked: '%s'. "+
 		"Please remove the lock and try again.", scope, operation, lock)
 }
 
@@ -90,33 +96,39 @@ func Disallowed(resource, assignment string) *Error {
 
 // NICReserved is NRP's answer for 180 seconds after a failed allocation [V karpenter-provider-azure].
 func NICReserved(vm string) *Error {
-	return New(http.StatusBadRequest, "NicReservedForAnotherVm", "Nic(s) in request is reserved for another Virtual Machine for 180 "+
+	return New(http.StatusBadRequest, "NicReservedForAnotherVm", "Nic(s) in request is reserved for another Virtual Machine for "+
+		"180 "+
 		"seconds. Please provide another nic(s) or retry after 180 seconds. Reserved VM: %s", vm)
 }
 
 // NICInUse is NRP's answer to the deletion of a NIC of a VM [V].
 func NICInUse(nic, vm string) *Error {
-	return New(http.StatusBadRequest, "NicInUse", "Network Interface %s is used by existing resource %s. In order to delete the network "+
+	return New(http.StatusBadRequest, "NicInUse", "Network Interface %s is used by existing resource %s. In order to delete the "+
+		"network "+
 		"interface, it must be dissociated from the resource. To learn more, see aka.ms/deletenic.", nic, vm)
 }
 
 // DiskExists is the answer to a disk name that is taken [V CAPZ #755].
 func DiskExists(disk, group string) *Error {
-	return New(http.StatusConflict, "ConflictingUserInput", "Disk %s already exists in resource group %s. Only CreateOption.Attach is "+
+	return New(http.StatusConflict, "ConflictingUserInput", "Disk %s already exists in resource group %s. Only "+
+		"CreateOption.Attach is "+
 		"supported.", disk, strings.ToUpper(group)).At("/subscriptions")
 }
 
 // QuotaExceeded is compute's answer to too many cores [V].
 func QuotaExceeded(family, location string, limit, used, more int) *Error {
-	return New(http.StatusConflict, "OperationNotAllowed", "Operation could not be completed as it results in exceeding approved %s Cores "+
-		"quota. Additional details - Deployment Model: Resource Manager, Location: %s, Current Limit: %d, Current Usage: %d, Additional "+
+	return New(http.StatusConflict, "OperationNotAllowed", "Operation could not be completed as it results in exceeding approved "+
+		"%s Cores "+
+		"quota. Additional details - Deployment Model: Resource Manager, Location: %s, Current Limit: %d, Current Usage: %d, "+
+		"Additional "+
 		"Required: %d, (Minimum) New Limit Required: %d. Setup Alerts when Quota reaches threshold. Learn more at "+
 		"https://aka.ms/quotamonitoringalerting .", family, location, limit, used, more, used+more)
 }
 
 // SKUNotAvailable is the answer to a size that is restricted, or a spot size that is sold out [V].
 func SKUNotAvailable(size, location string) *Error {
-	return New(http.StatusConflict, "SkuNotAvailable", "The requested VM size for resource 'Following SKUs have failed for Capacity "+
+	return New(http.StatusConflict, "SkuNotAvailable", "The requested VM size for resource 'Following SKUs have failed for "+
+		"Capacity "+
 		"Restrictions: %s' is currently not available in location '%s'. Please try another size or deploy to a different location or "+
 		"different zone. See https://aka.ms/azureskunotavailable for details.", size, location)
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/doc"
 )
 
-// Linked lists what the PUT of a VM needs beside its own right: an action at each resource that its body names, and those that the
-// platform does in the caller's name. joins are [D] (linked access checks); disks and inline NICs are [I]: no document says whether
-// compute asks for them, so the simulator does, and a role that passes here has one right too many at worst.
+// Linked lists what the PUT of a VM needs beside its own right: an action at each resource that its body names, and those that
+// the platform does in the caller's name. joins are [D] (linked access checks); disks and inline NICs are [I]: no document says
+// whether compute asks for them, so the simulator does, and a role that passes here has one right too many at worst.
 func Linked(vm doc.ID, body doc.Object) []Need {
 	var needs []Need
 	add := func(action, scope string) {
@@ -43,11 +43,15 @@ var links = []struct {
 }{
 	{"Microsoft.Compute/proximityPlacementGroups/write", []string{"properties", "proximityPlacementGroup", "id"}},
 	{"Microsoft.Compute/hostGroups/read", []string{"properties", "hostGroup", "id"}},
-	{"Microsoft.Compute/capacityReservationGroups/deploy/action",
-		[]string{"properties", "capacityReservation", "capacityReservationGroup", "id"}},
+	{
+		"Microsoft.Compute/capacityReservationGroups/deploy/action",
+		[]string{"properties", "capacityReservation", "capacityReservationGroup", "id"},
+	},
 	{"Microsoft.Compute/virtualMachineScaleSets/write", []string{"properties", "virtualMachineScaleSet", "id"}},
-	{"Microsoft.Compute/diskEncryptionSets/read",
-		[]string{"properties", "storageProfile", "osDisk", "managedDisk", "diskEncryptionSet", "id"}},
+	{
+		"Microsoft.Compute/diskEncryptionSets/read",
+		[]string{"properties", "storageProfile", "osDisk", "managedDisk", "diskEncryptionSet", "id"},
+	},
 }
 
 // imageAction is what reading an image needs. Community galleries and marketplace images need no right.

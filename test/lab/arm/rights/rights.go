@@ -55,7 +55,8 @@ func (r *Rights) Check(c Client, needs ...Need) *reply.Error {
 		if i == 0 {
 			return reply.AuthorizationFailed(c.ID, c.Object, need.Action, need.Scope)
 		}
-		return reply.LinkedAuthorizationFailed(c.ID, c.Object, [2]string{needs[0].Action, needs[0].Scope}, [2]string{need.Action, need.Scope})
+		return reply.LinkedAuthorizationFailed(c.ID, c.Object, [2]string{needs[0].Action, needs[0].Scope},
+			[2]string{need.Action, need.Scope})
 	}
 	return nil
 }
@@ -103,7 +104,8 @@ func matches(pattern, action string) bool {
 	}
 }
 
-// Action is what a call to a resource of a type needs [D resource-provider-operations]: read, write, delete, or the name of a POST.
+// Action is what a call to a resource of a type needs [D resource-provider-operations]: read, write, delete, or the name of a
+// POST.
 func Action(method, kind, post string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead:

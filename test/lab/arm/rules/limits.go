@@ -25,7 +25,8 @@ const (
 var limits = []Rule{
 	text("customData", inOS("customData"), func(v string) *reply.Error {
 		if !isData(v) {
-			return reply.InvalidParameter("customData", "Custom data in OSProfile must be in Base64 encoding and with a maximum length of %d "+
+			return reply.InvalidParameter("customData", "Custom data in OSProfile must be in Base64 encoding and with a maximum length "+
+				"of %d "+
 				"characters.", longestData)
 		}
 		return nil
@@ -39,14 +40,16 @@ var limits = []Rule{
 	}),
 	text("computerName", inOS("computerName"), func(v string) *reply.Error {
 		if len(v) > longestComputerName || allDigits.MatchString(v) || strings.ContainsAny(v, "`~!@#$%^&*()=+_[]{}\\|;:.'\",<>/? ") {
-			return reply.InvalidParameter("computerName", "Windows computer name cannot be more than 15 characters long, be entirely numeric, or "+
+			return reply.InvalidParameter("computerName", "Windows computer name cannot be more than 15 characters long, be entirely "+
+				"numeric, or "+
 				"contain the following characters: ` ~ ! @ # $ %% ^ & * ( ) = + _ [ ] { } \\ | ; : . ' \" , < > / ?.")
 		}
 		return nil
 	}),
 	text("adminUsername", inOS("adminUsername"), func(v string) *reply.Error {
 		if len(v) > longestAdminName || strings.HasSuffix(v, ".") || strings.ContainsAny(v, "\\/\"[]:|<>+=;,?*@&") {
-			return reply.InvalidParameter("adminUsername", "Windows admin user name cannot be more than 20 characters long, end with a period(.), "+
+			return reply.InvalidParameter("adminUsername", "Windows admin user name cannot be more than 20 characters long, end with a "+
+				"period(.), "+
 				"or contain the following characters: \\ / \" [ ] : | < > + = ; , ? * @ &.")
 		}
 		return nil
@@ -73,11 +76,12 @@ var limits = []Rule{
 	}),
 	text("timeZone", inOS("windowsConfiguration", "timeZone"), func(v string) *reply.Error {
 		if strings.Contains(v, "/") || !zoneName.MatchString(v) { // Windows' names have no slash: "W. Europe Standard Time", "UTC-11"
-			return reply.InvalidParameter("windowsConfiguration.timeZone", "The value of parameter windowsConfiguration.timeZone is invalid.")
+			return reply.InvalidParameter("windowsConfiguration.timeZone", "The value of parameter windowsConfiguration.timeZone is "+
+				"invalid.")
 		}
 		return nil
 	}),
-	text("notBeforeTimeout", in("scheduledEventsProfile", "terminateNotificationProfile", "notBeforeTimeout"), func(v string) *reply.Error {
+	text("notBeforeTimeout", terminateNotice, func(v string) *reply.Error {
 		if !slices.Contains([]string{"PT5M", "PT6M", "PT7M", "PT8M", "PT9M", "PT10M", "PT11M", "PT12M", "PT13M", "PT14M", "PT15M"}, v) {
 			return reply.InvalidParameter("terminateNotificationProfile.notBeforeTimeout",
 				"The value of parameter terminateNotificationProfile.notBeforeTimeout is invalid. It must be between PT5M and PT15M.")
@@ -96,7 +100,8 @@ var limits = []Rule{
 	{"dataDisks.diskSizeGB", eachDisk(func(d doc.Object) *reply.Error { return sized("dataDisk.diskSizeGB", d, largestDataDisk) })},
 	{"dataDisks.lun", eachDisk(func(d doc.Object) *reply.Error {
 		if lun := doc.Number(d, "lun"); lun < 0 || lun > mostLUN {
-			return reply.InvalidParameter("dataDisk.lun", "The value '%d' of parameter 'dataDisk.lun' is out of range. The value must be between 0 "+
+			return reply.InvalidParameter("dataDisk.lun", "The value '%d' of parameter 'dataDisk.lun' is out of range. The value must "+
+				"be between 0 "+
 				"and 63, inclusive.", lun)
 		}
 		return nil
@@ -110,7 +115,8 @@ var limits = []Rule{
 	}},
 	{"zones", func(r Request) *reply.Error {
 		if zones := doc.Texts(r.Body, "zones"); len(zones) > 1 {
-			return reply.InvalidParameter("zones", "The zone(s) '%s' for resource '%s' is not supported. A virtual machine can be in one zone.",
+			return reply.InvalidParameter("zones", "The zone(s) '%s' for resource '%s' is not supported. A virtual machine can be in "+
+				"one zone.",
 				strings.Join(zones, ","), r.ID)
 		}
 		return nil
@@ -130,14 +136,16 @@ var limits = []Rule{
 	}),
 	tags("length of tag names", func(name, _ string) *reply.Error {
 		if len(name) > longestTag {
-			return reply.New(400, "InvalidTagName", "Tag name too large. Following tag name '%s' exceeded the maximum length. Maximum allowed "+
+			return reply.New(400, "InvalidTagName", "Tag name too large. Following tag name '%s' exceeded the maximum length. Maximum "+
+				"allowed "+
 				"length for tag name - '%d' characters.", name, longestTag)
 		}
 		return nil
 	}),
 	tags("length of tag values", func(_, value string) *reply.Error {
 		if len(value) > longestTagged {
-			return reply.New(400, "InvalidTagValueLength", "Tag value too large. Following tag value '%s' exceeded the maximum length. Maximum "+
+			return reply.New(400, "InvalidTagValueLength", "Tag value too large. Following tag value '%s' exceeded the maximum length. "+
+				"Maximum "+
 				"allowed length for tag value - '%d' characters.", value, longestTagged)
 		}
 		return nil
@@ -145,7 +153,8 @@ var limits = []Rule{
 	{"user assigned identities' ids", func(r Request) *reply.Error {
 		for id := range doc.Of(r.Body, "identity", "userAssignedIdentities") {
 			if parsed, ok := doc.ParseID(id); !ok || !parsed.Is("Microsoft.ManagedIdentity/userAssignedIdentities") {
-				return reply.New(400, "LinkedInvalidPropertyId", "Property id '%s' at path 'identity.userAssignedIdentities' is invalid. Expect "+
+				return reply.New(400, "LinkedInvalidPropertyId", "Property id '%s' at path 'identity.userAssignedIdentities' is invalid. "+
+					"Expect "+
 					"fully qualified resource Id that start with '/subscriptions/{subscriptionId}'.", id)
 			}
 		}
@@ -154,14 +163,19 @@ var limits = []Rule{
 }
 
 var (
+	terminateNotice = in("scheduledEventsProfile", "terminateNotificationProfile", "notBeforeTimeout")
+
 	allDigits = regexp.MustCompile(`^\d+$`)
 	zoneName  = regexp.MustCompile(`^(UTC|.+ Time( \(Mexico\))?|UTC[+-]\d\d)$`)
 
 	// keptNames and knownPasswords are those of the reference [D].
-	keptNames = strings.Fields("administrator admin user user1 test user2 test1 user3 admin1 1 123 a actuser adm admin2 aspnet backup console " +
+	keptNames = strings.Fields("administrator admin user user1 test user2 test1 user3 admin1 1 123 a actuser adm admin2 aspnet " +
+		"backup console " +
 		"david guest john owner root server sql support support_388945a0 sys test2 test3 user4 user5")
-	knownPasswords = []string{"abc@123", "P@$$w0rd", "P@ssw0rd", "P@ssword123", "Pa$$word", "pass@word1", "Password!", "Password1",
-		"Password22", "iloveyou!"}
+	knownPasswords = []string{
+		"abc@123", "P@$$w0rd", "P@ssw0rd", "P@ssword123", "Pa$$word", "pass@word1", "Password!", "Password1",
+		"Password22", "iloveyou!",
+	}
 )
 
 func password(v string) *reply.Error {
@@ -172,7 +186,8 @@ func password(v string) *reply.Error {
 		}
 	}
 	if len(v) < shortestPassword || len(v) > longestPassword || kinds < 3 {
-		return reply.InvalidParameter("adminPassword", "The supplied password must be between %d-%d characters long and must satisfy at least 3 "+
+		return reply.InvalidParameter("adminPassword", "The supplied password must be between %d-%d characters long and must satisfy "+
+			"at least 3 "+
 			"of password complexity requirements from the following:\r\n1) Contains an uppercase character\r\n2) Contains a lowercase "+
 			"character\r\n3) Contains a numeric digit\r\n4) Contains a special character\r\n5) Control characters are not allowed",
 			shortestPassword, longestPassword)
@@ -190,7 +205,8 @@ func sized(name string, disk doc.Object, largest int) *reply.Error {
 		return nil
 	}
 	if gb := doc.Number(disk, "diskSizeGB"); gb < 1 || gb > largest {
-		return reply.InvalidParameter(name, "The value '%d' of parameter '%s' is out of range. The value must be between '1' and '%d', inclusive.",
+		return reply.InvalidParameter(name, "The value '%d' of parameter '%s' is out of range. The value must be between '1' and "+
+			"'%d', inclusive.",
 			gb, name, largest)
 	}
 	return nil

@@ -5,8 +5,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/reply"
 )
 
-// nicTree is the body of a NIC's PUT, from the reference "Network Interfaces - Create Or Update" [D]. A client that read a NIC may send back
-// what it read, so nothing but the first PUT refuses read-only members.
+// nicTree is the body of a NIC's PUT, from the reference "Network Interfaces - Create Or Update" [D]. A client that read a NIC
+// may send back what it read, so nothing but the first PUT refuses read-only members.
 var nicTree = parseTree(`
 id text
 name text

@@ -1,5 +1,5 @@
-// Package rules checks the body of a PUT as Azure does, by rules written by hand from the public reference of the REST API: they do not
-// come from the SDK, whose types our own client is made of.
+// Package rules checks the body of a PUT as Azure does, by rules written by hand from the public reference of the REST API: they
+// do not come from the SDK, whose types our own client is made of.
 //
 //	rules.go    a request and how it is checked
 //	schema.go   the tree of known members: what is required, read-only, an id, one of some values, newer than an api-version

@@ -92,8 +92,10 @@ func Members(of string) []Member {
 	var all []Member
 	tree.walk(func(n *node) {
 		if n.required || n.readOnly || n.since != "" || n.values != nil || n.id != "" {
-			all = append(all, Member{Path: n.path, Kind: n.kind, Since: n.since, ID: n.id, Required: n.required, ReadOnly: n.readOnly,
-				Values: n.values, List: n.kind == "list"})
+			all = append(all, Member{
+				Path: n.path, Kind: n.kind, Since: n.since, ID: n.id, Required: n.required, ReadOnly: n.readOnly,
+				Values: n.values, List: n.kind == "list",
+			})
 		}
 	})
 	return all
@@ -234,7 +236,8 @@ func (n *node) checkID(name, id string) *reply.Error {
 		return nil
 	}
 	// [V] ARM's LinkedInvalidPropertyId
-	return reply.New(400, "LinkedInvalidPropertyId", "Property id '%s' at path '%s' is invalid. Expect fully qualified resource Id that start "+
+	return reply.New(400, "LinkedInvalidPropertyId", "Property id '%s' at path '%s' is invalid. Expect fully qualified resource "+
+		"Id that start "+
 		"with '/subscriptions/{subscriptionId}' or '/providers/{resourceProviderNamespace}/'.", id, "properties."+name)
 }
 

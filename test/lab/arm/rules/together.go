@@ -33,7 +33,8 @@ var together = []Rule{
 		return nil
 	}},
 	rule("image twice", "imageReference", func(p doc.Object) bool { return sources(p) > 1 },
-		"The imageReference may have only one of: id, sharedGalleryImageId, communityGalleryImageId, or publisher, offer, sku and version."),
+		"The imageReference may have only one of: id, sharedGalleryImageId, communityGalleryImageId, or publisher, offer, sku and "+
+			"version."),
 	rule("image incomplete", "imageReference", func(p doc.Object) bool {
 		i := doc.Of(p, "storageProfile", "imageReference")
 		return doc.Has(i, "publisher") && (!doc.Has(i, "offer") || !doc.Has(i, "sku") || !doc.Has(i, "version"))
@@ -46,7 +47,8 @@ var together = []Rule{
 	}, "Cannot attach an existing OS disk if the VM is created from a platform or user image."),
 	{"zone and availability set", func(r Request) *reply.Error {
 		if len(doc.Texts(r.Body, "zones")) > 0 && doc.Has(r.Body, "properties", "availabilitySet") {
-			return reply.New(400, "BadRequest", "Virtual Machine cannot be created because both Availability Zone and Availability Set were "+
+			return reply.New(400, "BadRequest", "Virtual Machine cannot be created because both Availability Zone and Availability Set "+
+				"were "+
 				"specified. Deploying an Availability Set to an Availability Zone isn't supported.") // [V]
 		}
 		return nil
@@ -64,7 +66,8 @@ var together = []Rule{
 	}, "A capacity reservation cannot be used with Spot priority, an availability set or a proximity placement group."),
 	rule("eviction of regular", "evictionPolicy", func(p doc.Object) bool { return doc.Has(p, "evictionPolicy") && !spot(p) },
 		"Eviction policy can be set only on Azure Spot Virtual Machines."),
-	rule("price of regular", "billingProfile", func(p doc.Object) bool { return doc.Has(p, "billingProfile", "maxPrice") && !spot(p) },
+	rule("price of "+
+		"regular", "billingProfile", func(p doc.Object) bool { return doc.Has(p, "billingProfile", "maxPrice") && !spot(p) },
 		"Max price can be set only on Azure Spot Virtual Machines."),
 	rule("ephemeral caching", "osDisk.caching", func(p doc.Object) bool {
 		return ephemeral(p) && doc.Text(p, "storageProfile", "osDisk", "caching") != "ReadOnly"
@@ -103,7 +106,8 @@ var together = []Rule{
 	})},
 	rule("LUN twice", "dataDisk.lun", func(p doc.Object) bool { return twice(doc.List(p, "storageProfile", "dataDisks"), "lun") },
 		"A disk at LUN already exists."),
-	rule("disk name twice", "dataDisk.name", func(p doc.Object) bool { return twice(diskNames(p), "name") }, "A disk named so already exists."),
+	rule("disk name twice", "dataDisk.name", func(p doc.Object) bool { return twice(diskNames(p), "name") }, "A disk named so "+
+		"already exists."),
 	create("no password", "adminPassword", func(p doc.Object) bool {
 		return doc.Has(p, "osProfile") && !doc.Has(p, "osProfile", "adminPassword")
 	}, "Required parameter 'adminPassword' is missing (null)."),
@@ -162,7 +166,8 @@ var together = []Rule{
 	{"WinRM certificate", func(r Request) *reply.Error {
 		for _, l := range doc.List(r.Body, "properties", "osProfile", "windowsConfiguration", "winRM", "listeners") {
 			if (doc.Text(l, "protocol") == "Https") != doc.Has(l, "certificateUrl") {
-				return reply.InvalidParameter("winRM.listeners", "A listener with protocol Https needs a certificateUrl, and no other may have one.")
+				return reply.InvalidParameter("winRM.listeners", "A listener with protocol Https needs a certificateUrl, and no other may "+
+					"have one.")
 			}
 		}
 		return nil
@@ -198,7 +203,8 @@ func patch(name string, broken func(mode string, windows doc.Object) bool, sente
 }
 
 func nics(p doc.Object) []doc.Object {
-	return append(doc.List(p, "networkProfile", "networkInterfaces"), doc.List(p, "networkProfile", "networkInterfaceConfigurations")...)
+	return append(doc.List(p, "networkProfile", "networkInterfaces"),
+		doc.List(p, "networkProfile", "networkInterfaceConfigurations")...)
 }
 
 func primaries(nics []doc.Object) (n int) {
@@ -225,9 +231,11 @@ func spot(p doc.Object) bool {
 }
 
 func ephemeral(p doc.Object) bool { return doc.Has(p, "storageProfile", "osDisk", "diffDiskSettings") }
+
 func confidential(p doc.Object) bool {
 	return doc.Text(p, "securityProfile", "securityType") == "ConfidentialVM"
 }
+
 func encryption(p doc.Object) string {
 	return doc.Text(p, "storageProfile", "osDisk", "managedDisk", "securityProfile", "securityEncryptionType")
 }

@@ -1,8 +1,12 @@
 package rules
 
-// vmTree is the body of a VM's PUT, from the reference "Virtual Machines - Create Or Update" of api-versions 2021-03-01 to 2026-04-01 [D].
-// A value's "~" stands for "_", its "_" for a blank.
-var vmTree = parseTree(`
+import "strings"
+
+const diskKinds = "Standard~LRS|Premium~LRS|StandardSSD~LRS|UltraSSD~LRS|Premium~ZRS|StandardSSD~ZRS|PremiumV2~LRS"
+
+// vmTree is the body of a VM's PUT, from the reference "Virtual Machines - Create Or Update" of api-versions 2021-03-01 to
+// 2026-04-01 [D]. A value's "~" stands for "_", its "_" for a blank.
+var vmTree = parseTree(strings.ReplaceAll(`
 id text readonly
 name text
 type text
@@ -66,7 +70,7 @@ properties object required
         enableFullCaching bool since=2025-04-01
       managedDisk object
         id text id=Microsoft.Compute/disks
-        storageAccountType text values=Standard~LRS|Premium~LRS|StandardSSD~LRS|UltraSSD~LRS|Premium~ZRS|StandardSSD~ZRS|PremiumV2~LRS
+        storageAccountType text values=DISKS
         diskEncryptionSet object
           id text required id=Microsoft.Compute/diskEncryptionSets
         securityProfile object since=2021-07-01
@@ -90,7 +94,7 @@ properties object required
       sourceResource any since=2024-03-01
       managedDisk object
         id text id=Microsoft.Compute/disks
-        storageAccountType text values=Standard~LRS|Premium~LRS|StandardSSD~LRS|UltraSSD~LRS|Premium~ZRS|StandardSSD~ZRS|PremiumV2~LRS
+        storageAccountType text values=DISKS
         diskEncryptionSet object
           id text required id=Microsoft.Compute/diskEncryptionSets
     diskControllerType text since=2022-08-01 values=SCSI|NVMe
@@ -207,4 +211,4 @@ properties object required
     osImageNotificationProfile any
   userData text since=2021-03-01
   applicationProfile any since=2021-07-01
-`)
+`, "values=DISKS", "values="+diskKinds))

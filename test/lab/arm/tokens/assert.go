@@ -41,23 +41,28 @@ func (t *Tokens) certificate(p *Principal, a *assertion) *refusal {
 			return nil
 		}
 	}
-	return refuse(http.StatusUnauthorized, "invalid_client", 700027, "The certificate with identifier used to sign the client assertion is "+
+	return refuse(http.StatusUnauthorized, "invalid_client", 700027, "The certificate with identifier used to sign the client "+
+		"assertion is "+
 		"not registered on application. [Reason - The key was not found.]")
 }
 
 // ours says whether an assertion is for this tenant's token endpoint.
 func (t *Tokens) ours(p *Principal, audience []string) bool {
 	return slices.ContainsFunc(audience, func(a string) bool {
-		return strings.EqualFold(a, t.Endpoint+"/"+p.Tenant+"/oauth2/v2.0/token") || strings.EqualFold(a, t.Endpoint+"/"+p.Tenant+"/v2.0")
+		return strings.EqualFold(a, t.Endpoint+"/"+p.Tenant+"/oauth2/v2.0/token") ||
+			strings.EqualFold(a, t.Endpoint+"/"+p.Tenant+"/v2.0")
 	})
 }
 
-// federated looks for a credential with the assertion's issuer, subject and audience, then checks the signature with the issuer's keys [D].
+// federated looks for a credential with the assertion's issuer, subject and audience, then checks the signature with the issuer's
+// keys [D].
 func (t *Tokens) federated(p *Principal, a *assertion) *refusal {
 	const see = "https://learn.microsoft.com/entra/workload-id/workload-identity-federation"
 	no := func(number int, what, is string) *refusal {
-		return refuse(http.StatusUnauthorized, "invalid_client", number, "No matching federated identity record found for presented assertion "+
-			"%s '%s'. Check your federated identity credential Subject, Audience and Issuer against the presented assertion. %s", what, is, see)
+		return refuse(http.StatusUnauthorized, "invalid_client", number, "No matching federated identity record found for presented "+
+			"assertion "+
+			"%s '%s'. Check your federated identity credential Subject, Audience and Issuer against the presented assertion. "+
+			"%s", what, is, see)
 	}
 	if !slices.ContainsFunc(p.Federated, func(f Federated) bool { return f.Issuer == a.claims.Issuer }) {
 		return no(700211, "issuer", a.claims.Issuer)
@@ -74,7 +79,8 @@ func (t *Tokens) federated(p *Principal, a *assertion) *refusal {
 			return refuse(http.StatusUnauthorized, "invalid_client", 50166, "Request to External OIDC endpoint failed: %v", err)
 		}
 		if !slices.ContainsFunc(keys, func(k jwk) bool { return k.ID == a.header.Key && a.signedBy(k.key()) }) {
-			return refuse(http.StatusUnauthorized, "invalid_client", 7000272, "Unable to verify token signature. The signing key identifier "+
+			return refuse(http.StatusUnauthorized, "invalid_client", 7000272, "Unable to verify token signature. The signing key "+
+				"identifier "+
 				"does not match any valid registered keys.")
 		}
 		return nil

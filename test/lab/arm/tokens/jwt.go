@@ -102,7 +102,15 @@ func (k jwk) key() crypto.PublicKey {
 	case "RSA":
 		return &rsa.PublicKey{N: number(k.N), E: int(number(k.E).Int64())}
 	case "EC":
-		return &ecdsa.PublicKey{Curve: elliptic.P256(), X: number(k.X), Y: number(k.Y)}
+		x, y := number(k.X), number(k.Y)
+		if x.BitLen() > 256 || y.BitLen() > 256 {
+			return nil
+		}
+		point := append([]byte{4}, x.FillBytes(make([]byte, 32))...)
+		point = append(point, y.FillBytes(make([]byte, 32))...)
+		if key, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), point); err == nil {
+			return key
+		}
 	}
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/capwin/cluster-api-provider-windows/test/lab/arm/reply"
 )
 
-// managed gives tokens of managed identities: over App Service's endpoint (IDENTITY_ENDPOINT, IDENTITY_HEADER), or over a VM's metadata
-// service with the header Metadata [D].
+// managed gives tokens of managed identities: over App Service's endpoint (IDENTITY_ENDPOINT, IDENTITY_HEADER), or over a VM's
+// metadata service with the header Metadata [D].
 func (t *Tokens) managed(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	appService := r.URL.Path == "/msi/token"
@@ -22,7 +22,8 @@ func (t *Tokens) managed(w http.ResponseWriter, r *http.Request) {
 		reply.JSON(w, http.StatusUnauthorized, map[string]any{"statusCode": 401, "message": "Invalid X-IDENTITY-HEADER."})
 		return
 	case !appService && r.Header.Get("Metadata") != "true":
-		reply.JSON(w, http.StatusBadRequest, map[string]any{"error": "invalid_request", "error_description": "Required metadata header not " +
+		reply.JSON(w, http.StatusBadRequest, map[string]any{"error": "invalid_request", "error_description": "Required metadata " +
+			"header not " +
 			"specified"})
 		return
 	case !t.audience(query.Get("resource")):
@@ -37,7 +38,8 @@ func (t *Tokens) managed(w http.ResponseWriter, r *http.Request) {
 	}
 	expires := t.now().Add(t.Life).Unix()
 	reply.JSON(w, http.StatusOK, map[string]any{
-		"access_token": t.Give(p, query.Get("resource")), "client_id": p.ClientID, "token_type": "Bearer", "resource": query.Get("resource"),
+		"access_token": t.Give(p, query.Get("resource")), "client_id": p.ClientID, "token_type": "Bearer",
+		"resource":   query.Get("resource"),
 		"expires_on": strconv.FormatInt(expires, 10), "expires_in": strconv.Itoa(int(t.Life.Seconds())),
 	})
 }

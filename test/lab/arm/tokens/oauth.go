@@ -75,14 +75,16 @@ func (t *Tokens) tenant(tenant string) *refusal {
 		slices.Contains([]string{"common", "organizations"}, tenant) {
 		return nil
 	}
-	return refuse(http.StatusBadRequest, "invalid_request", 90002, "Tenant '%s' not found. Check to make sure you have the correct tenant ID "+
+	return refuse(http.StatusBadRequest, "invalid_request", 90002, "Tenant '%s' not found. Check to make sure you have the "+
+		"correct tenant ID "+
 		"and are signing into the correct cloud. Check with your subscription administrator, this may happen if there are no active "+
 		"subscriptions for the tenant.", tenant)
 }
 
 func (t *Tokens) token(w http.ResponseWriter, r *http.Request, tenant string) {
 	if t.Down != 0 {
-		reply.JSON(w, t.Down, map[string]any{"error": "temporarily_unavailable", "error_description": "AADSTS90033: A transient error has " +
+		reply.JSON(w, t.Down, map[string]any{"error": "temporarily_unavailable", "error_description": "AADSTS90033: A transient " +
+			"error has " +
 			"occurred. Please try again.", "error_codes": []int{90033}})
 		return
 	}
@@ -109,7 +111,7 @@ func (t *Tokens) token(w http.ResponseWriter, r *http.Request, tenant string) {
 // resourceScope is the scope without those of OpenID Connect, which Microsoft's library always adds [V].
 func resourceScope(form url.Values) string {
 	var left []string
-	for _, scope := range strings.Fields(form.Get("scope")) {
+	for scope := range strings.FieldsSeq(form.Get("scope")) {
 		if !slices.Contains([]string{"openid", "offline_access", "profile"}, scope) {
 			left = append(left, scope)
 		}
@@ -121,11 +123,13 @@ func resourceScope(form url.Values) string {
 func (t *Tokens) scope(scope string) *refusal {
 	resource, ok := strings.CutSuffix(scope, "/.default")
 	if !ok {
-		return refuse(http.StatusBadRequest, "invalid_scope", 1002012, "The provided value for scope %s is not valid. Client credential flows "+
+		return refuse(http.StatusBadRequest, "invalid_scope", 1002012, "The provided value for scope %s is not valid. Client "+
+			"credential flows "+
 			"must have a scope value with /.default suffixed to the resource identifier (application ID URI).", scope)
 	}
 	if !t.audience(resource) {
-		return refuse(http.StatusBadRequest, "invalid_resource", 500011, "The resource principal named %s was not found in the tenant. This "+
+		return refuse(http.StatusBadRequest, "invalid_resource", 500011, "The resource principal named %s was not found in the "+
+			"tenant. This "+
 			"can happen if the application has not been installed by the administrator of the tenant or consented to by any user in the "+
 			"tenant. You might have sent your authentication request to the wrong tenant.", resource)
 	}
@@ -138,19 +142,23 @@ func (t *Tokens) caller(form url.Values, tenant string) (*Principal, *refusal) {
 		return nil, refused
 	}
 	if grant := form.Get("grant_type"); grant != "client_credentials" {
-		return nil, refuse(http.StatusBadRequest, "unsupported_grant_type", 70003, "The app requested an unsupported grant type '%s'.", grant)
+		return nil, refuse(http.StatusBadRequest, "unsupported_grant_type", 70003, "The app requested an unsupported grant type "+
+			"'%s'.", grant)
 	}
 	id := form.Get("client_id")
 	p := t.principal(func(p *Principal) bool { return p.ClientID == id && strings.EqualFold(p.Tenant, tenant) })
 	switch {
 	case p == nil:
-		return nil, refuse(http.StatusBadRequest, "unauthorized_client", 700016, "Application with identifier '%s' was not found in the "+
-			"directory '%s'. This can happen if the application has not been installed by the administrator of the tenant or consented to by "+
+		return nil, refuse(http.StatusBadRequest, "unauthorized_client", 700016, "Application with identifier '%s' was not found in "+
+			"the "+
+			"directory '%s'. This can happen if the application has not been installed by the administrator of the tenant or consented "+
+			"to by "+
 			"any user in the tenant. You may have sent your authentication request to the wrong tenant.", id, tenant)
 	case form.Get("client_assertion") != "":
 		return p, t.assertion(p, form)
 	case form.Get("client_secret") == "":
-		return nil, refuse(http.StatusUnauthorized, "invalid_client", 7000218, "The request body must contain the following parameter: "+
+		return nil, refuse(http.StatusUnauthorized, "invalid_client", 7000218, "The request body must contain the following "+
+			"parameter: "+
 			"'client_assertion' or 'client_secret'.")
 	}
 	for _, secret := range p.Secrets {
@@ -158,6 +166,7 @@ func (t *Tokens) caller(form url.Values, tenant string) (*Principal, *refusal) {
 			return p, nil
 		}
 	}
-	return nil, refuse(http.StatusUnauthorized, "invalid_client", 7000215, "Invalid client secret provided. Ensure the secret being sent in "+
+	return nil, refuse(http.StatusUnauthorized, "invalid_client", 7000215, "Invalid client secret provided. Ensure the secret "+
+		"being sent in "+
 		"the request is the client secret value, not the client secret ID, for a secret added to app '%s'.", id)
 }

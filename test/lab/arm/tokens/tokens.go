@@ -1,5 +1,5 @@
-// Package tokens is the part of Entra ID that gives tokens to programs: client secrets, certificates, federated credentials, and managed
-// identities over the endpoints of App Service and of a VM.
+// Package tokens is the part of Entra ID that gives tokens to programs: client secrets, certificates, federated credentials, and
+// managed identities over the endpoints of App Service and of a VM.
 //
 //	tokens.go   who there is, and tokens
 //	oauth.go    /TENANT/oauth2/v2.0/token, and what clients look up before it
@@ -29,7 +29,8 @@ type Principal struct {
 	Secrets      []string
 	Certificates []*x509.Certificate
 	Federated    []Federated
-	// ResourceID is that of a user assigned managed identity. System is the machine's own identity, which is asked for without an id.
+	// ResourceID is that of a user assigned managed identity. System is the machine's own identity, which is asked for without an
+	// id.
 	ResourceID string
 	System     bool
 }
@@ -76,7 +77,8 @@ func (t *Tokens) Add(p *Principal) {
 	t.principals = append(t.principals, p)
 }
 
-// Revoke has ARM refuse all tokens of a principal from now on, as after a conditional access policy; new ones are given out as before.
+// Revoke has ARM refuse all tokens of a principal from now on, as after a conditional access policy; new ones are given out as
+// before.
 func (t *Tokens) Revoke(clientID string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -116,14 +118,16 @@ func (t *Tokens) Give(p *Principal, audience string) string {
 	id := make([]byte, 8)
 	_, _ = rand.Read(id)
 	c := claims{
-		Audience: audience, Issuer: "https://sts.windows.net/" + p.Tenant + "/", From: t.now().Unix(), Expires: t.now().Add(t.Life).Unix(),
-		App: p.ClientID, Object: p.ObjectID, Tenant: p.Tenant, ID: p.ClientID + " " + base64.RawURLEncoding.EncodeToString(id),
+		Audience: audience, Issuer: "https://sts.windows.net/" + p.Tenant + "/", From: t.now().Unix(),
+		Expires: t.now().Add(t.Life).Unix(),
+		App:     p.ClientID, Object: p.ObjectID, Tenant: p.Tenant, ID: p.ClientID + " " + base64.RawURLEncoding.EncodeToString(id),
 	}
 	t.mu.Lock()
 	t.revoked[c.ID] = false
 	t.mu.Unlock()
 	body, _ := json.Marshal(c) // strings and numbers only
-	signed := base64.RawURLEncoding.EncodeToString([]byte(`{"typ":"JWT","alg":"HS256"}`)) + "." + base64.RawURLEncoding.EncodeToString(body)
+	signed := base64.RawURLEncoding.EncodeToString([]byte(`{"typ":"JWT","alg":"HS256"}`)) + "." +
+		base64.RawURLEncoding.EncodeToString(body)
 	return signed + "." + base64.RawURLEncoding.EncodeToString(t.sign(signed))
 }
 
@@ -157,7 +161,8 @@ func (t *Tokens) Check(header string) (p *Principal, code, message string) {
 			time.Unix(c.Expires, 0).UTC().Format("1/2/2006 3:04:05 PM") + "' is earlier than current UTC time '" +
 			t.now().UTC().Format("1/2/2006 3:04:05 PM") + "'."
 	case !t.audience(c.Audience):
-		return nil, "InvalidAuthenticationTokenAudience", "The access token has been obtained for wrong audience or resource '" + c.Audience +
+		return nil, "InvalidAuthenticationTokenAudience", "The access token has been obtained for wrong audience or resource '" +
+			c.Audience +
 			"'. It should exactly match with one of the allowed audiences '" + strings.Join(t.Audiences, "','") + "'."
 	case p == nil || t.isRevoked(c.ID):
 		return nil, "InvalidAuthenticationToken", "The access token has been revoked."

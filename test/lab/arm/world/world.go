@@ -1,5 +1,5 @@
-// Package world is what exists in the simulated cloud: resources of all kinds as JSON, groups, operations, and what clients see of them,
-// which is late. It knows no kind: packages compute and network do.
+// Package world is what exists in the simulated cloud: resources of all kinds as JSON, groups, operations, and what clients see
+// of them, which is late. It knows no kind: packages compute and network do.
 //
 // A World has no lock of its own: the server holds one for each request and each move of the clock.
 package world
@@ -28,8 +28,8 @@ type Resource struct {
 // Etag changes with every change.
 func (r *Resource) Etag() string { return fmt.Sprintf(`"%d"`, r.version) }
 
-// Lag is how late clients see what happened. Lists lag both ways (azure-sdk-for-python #8985, azure-rest-api-specs #21221), and a GET may
-// answer 404 after an accepted PUT (terraform-provider-azurerm #18268) [V].
+// Lag is how late clients see what happened. Lists lag both ways (azure-sdk-for-python #8985, azure-rest-api-specs #21221), and a
+// GET may answer 404 after an accepted PUT (terraform-provider-azurerm #18268) [V].
 type Lag struct{ List, Get time.Duration }
 
 // World is all there is.
