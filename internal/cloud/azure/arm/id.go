@@ -56,14 +56,15 @@ func (g ID) part(kind, name string) ID {
 
 // String is the ID as Azure's documentation writes it.
 func (g ID) String() string {
-	text := "/subscriptions/" + g.Subscription + "/resourceGroups/" + g.Group
+	var text strings.Builder
+	text.WriteString("/subscriptions/" + g.Subscription + "/resourceGroups/" + g.Group)
 	if g.Provider != "" {
-		text += "/providers/" + g.Provider
+		text.WriteString("/providers/" + g.Provider)
 	}
 	for i, kind := range g.Types {
-		text += "/" + kind + "/" + g.Names[i]
+		text.WriteString("/" + kind + "/" + g.Names[i])
 	}
-	return text
+	return text.String()
 }
 
 // Key is equal for IDs of the same resource.
@@ -127,7 +128,7 @@ func areNames(parts []string) bool {
 }
 
 func notInName(r rune) bool {
-	return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.()", r))
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.()", r)
 }
 
 func isGroup(name string) bool {
@@ -140,7 +141,7 @@ func isUUID(text string) bool {
 	}
 	for i, r := range strings.ToLower(text) {
 		dash := i == 8 || i == 13 || i == 18 || i == 23
-		if dash != (r == '-') || !dash && !(r >= '0' && r <= '9' || r >= 'a' && r <= 'f') {
+		if dash != (r == '-') || !dash && ((r < '0' || r > '9') && (r < 'a' || r > 'f')) {
 			return false
 		}
 	}

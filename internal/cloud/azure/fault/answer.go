@@ -108,9 +108,10 @@ func (a Answer) codes() []string {
 
 // texts are the messages of an answer and its details, in lower case.
 func (a Answer) texts() string {
-	all := strings.ToLower(a.Message)
+	var all strings.Builder
+	all.WriteString(strings.ToLower(a.Message))
 	for _, one := range a.Details {
-		all += "\n" + one.texts()
+		all.WriteString("\n" + one.texts())
 	}
-	return all
+	return all.String()
 }

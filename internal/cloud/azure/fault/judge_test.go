@@ -23,13 +23,21 @@ func TestJudge(t *testing.T) {
 		effect Effect
 		after  time.Duration
 	}{
-		{Answer{Status: 429, Code: "SubscriptionRequestsThrottled", RetryAfter: 6 * time.Second}, cloud.Throttled,
-			infrav1.CloudThrottledReason, Silences, 6 * time.Second},
-		{Answer{Status: 429, Code: "OperationNotAllowed", Details: []Answer{{Code: "TooManyRequests", Target: "PutVM3Min"}}},
+		{
+			Answer{Status: 429, Code: "SubscriptionRequestsThrottled", RetryAfter: 6 * time.Second},
 			cloud.Throttled,
-			infrav1.CloudThrottledReason, Silences, time.Second},
-		{Answer{Status: 409, Code: "OperationNotAllowed", Details: []Answer{{Code: "TooManyRequests"}}}, cloud.Throttled,
-			infrav1.CloudThrottledReason, Silences, time.Second},
+			infrav1.CloudThrottledReason, Silences, 6 * time.Second,
+		},
+		{
+			Answer{Status: 429, Code: "OperationNotAllowed", Details: []Answer{{Code: "TooManyRequests", Target: "PutVM3Min"}}},
+			cloud.Throttled,
+			infrav1.CloudThrottledReason, Silences, time.Second,
+		},
+		{
+			Answer{Status: 409, Code: "OperationNotAllowed", Details: []Answer{{Code: "TooManyRequests"}}},
+			cloud.Throttled,
+			infrav1.CloudThrottledReason, Silences, time.Second,
+		},
 		{Answer{Status: 429}, cloud.Throttled, infrav1.CloudThrottledReason, Silences, time.Second},
 		{Answer{Status: 429, Code: "RetryableErrorDueToAnotherOperation"}, cloud.Transient, infrav1.CloudTaskFailedReason, None, soon},
 		{Answer{Status: 404, Code: "ResourceNotFound"}, cloud.Transient, infrav1.CloudTaskFailedReason, Gone, soon},
@@ -43,11 +51,18 @@ func TestJudge(t *testing.T) {
 		{Answer{Status: 403, Code: "RequestDisallowedByPolicy"}, cloud.Exhausted, infrav1.CloudTaskFailedReason, None, slowly},
 		{Answer{Status: 403}, cloud.Denied, infrav1.CredentialsRejectedReason, None, slowly},
 		{Answer{Status: 409, Code: "ScopeLocked"}, cloud.Exhausted, infrav1.CloudTaskFailedReason, None, slowly},
-		{Answer{Status: 409, Code: "OperationNotAllowed",
-			Message: "Operation could not be completed as it results in exceeding approved Total Regional Cores quota."},
-			cloud.Exhausted, infrav1.CapacityExhaustedReason, ClosesFamily, quotaWait},
-		{Answer{Status: 409, Code: "OperationNotAllowed", Message: "... exceeding approved LowPriorityCores quota"}, cloud.Exhausted,
-			infrav1.CapacityExhaustedReason, ClosesFamily, quotaWait},
+		{
+			Answer{
+				Status: 409, Code: "OperationNotAllowed",
+				Message: "Operation could not be completed as it results in exceeding approved Total Regional Cores quota.",
+			},
+			cloud.Exhausted, infrav1.CapacityExhaustedReason, ClosesFamily, quotaWait,
+		},
+		{
+			Answer{Status: 409, Code: "OperationNotAllowed", Message: "... exceeding approved LowPriorityCores quota"},
+			cloud.Exhausted,
+			infrav1.CapacityExhaustedReason, ClosesFamily, quotaWait,
+		},
 		{Answer{Status: 400, Code: "QuotaExceeded"}, cloud.Exhausted, infrav1.CapacityExhaustedReason, ClosesFamily, quotaWait},
 		{Answer{Status: 409, Code: "SkuNotAvailable"}, cloud.Exhausted, infrav1.CapacityExhaustedReason, ClosesSize, scarce},
 		{Answer{Code: "AllocationFailed"}, cloud.Exhausted, infrav1.CapacityExhaustedReason, ClosesSize, scarce},
@@ -70,15 +85,22 @@ func TestJudge(t *testing.T) {
 		{Answer{Status: 409, Code: "PreconditionFailed"}, cloud.Transient, infrav1.NameTakenReason, Taken, soon},
 		{Answer{Code: "OperationPreempted"}, cloud.Transient, infrav1.CloudTaskFailedReason, None, soon},
 		{Answer{Status: 409, Code: "AnotherOperationInProgress"}, cloud.Transient, infrav1.CloudTaskFailedReason, None, soon},
-		{Answer{Status: 409, Code: "OperationNotAllowed", Message: "The request failed since the VM is marked for deletion"},
+		{
+			Answer{Status: 409, Code: "OperationNotAllowed", Message: "The request failed since the VM is marked for deletion"},
 			cloud.Transient,
-			infrav1.CloudTaskFailedReason, None, soon},
+			infrav1.CloudTaskFailedReason, None, soon,
+		},
 		{Answer{Status: 409, Code: "Unheard"}, cloud.Transient, infrav1.CloudTaskFailedReason, None, soon},
-		{Answer{Status: 400, Code: "CouldNotFindMember", Message: "Could not find member 'networkApiVersion'"}, cloud.Transient,
-			infrav1.CloudTaskFailedReason, Inline, time.Second},
-		{Answer{Status: 400, Code: "InvalidParameter", Message: "networkProfile.networkInterfaceConfigurations is not valid"},
+		{
+			Answer{Status: 400, Code: "CouldNotFindMember", Message: "Could not find member 'networkApiVersion'"},
 			cloud.Transient,
-			infrav1.CloudTaskFailedReason, Inline, time.Second},
+			infrav1.CloudTaskFailedReason, Inline, time.Second,
+		},
+		{
+			Answer{Status: 400, Code: "InvalidParameter", Message: "networkProfile.networkInterfaceConfigurations is not valid"},
+			cloud.Transient,
+			infrav1.CloudTaskFailedReason, Inline, time.Second,
+		},
 		{Answer{Status: 400, Code: "InvalidParameter"}, cloud.Invalid, infrav1.SpecInvalidReason, None, slowly},
 		{Answer{Status: 400, Code: "BadRequest"}, cloud.Invalid, infrav1.SpecInvalidReason, None, slowly},
 		{Answer{Status: 400, Code: "NoRegisteredProviderFound"}, cloud.Invalid, infrav1.SpecInvalidReason, None, slowly},
@@ -93,8 +115,10 @@ func TestJudge(t *testing.T) {
 		if diff := cmp.Diff(want, []any{got.Error.Kind, got.Error.Reason, got.Effect, got.Error.After}); diff != "" {
 			t.Errorf("%d %s %s:\n%s", test.answer.Status, test.answer.Code, test.answer.Message, diff)
 		}
-		if shouted := test.answer; Judge(Answer{Status: shouted.Status, Code: strings.ToUpper(shouted.Code), Message: shouted.Message,
-			Details: shouted.Details, RetryAfter: shouted.RetryAfter}).Effect != got.Effect {
+		if shouted := test.answer; Judge(Answer{
+			Status: shouted.Status, Code: strings.ToUpper(shouted.Code), Message: shouted.Message,
+			Details: shouted.Details, RetryAfter: shouted.RetryAfter,
+		}).Effect != got.Effect {
 			t.Errorf("%s is judged by its case", test.answer.Code)
 		}
 		if !strings.Contains(got.Error.Message, ": ") || len(got.Error.Message) > 600 {
@@ -140,10 +164,14 @@ func TestSentencesNameTheMissingRight(t *testing.T) {
 }
 
 func TestSentencesAreTheSameForEachTry(t *testing.T) {
-	one := Answer{Status: 500, Code: "X",
-		Message: "request 11111111-2222-3333-4444-555555555555 at 2026-01-01T00:00:00.1Z: try again after '6' seconds"}
-	other := Answer{Status: 500, Code: "X",
-		Message: "request 21111111-2222-3333-4444-555555555555 at 2026-01-02T00:00:00.2Z: try again after '17' seconds"}
+	one := Answer{
+		Status: 500, Code: "X",
+		Message: "request 11111111-2222-3333-4444-555555555555 at 2026-01-01T00:00:00.1Z: try again after '6' seconds",
+	}
+	other := Answer{
+		Status: 500, Code: "X",
+		Message: "request 21111111-2222-3333-4444-555555555555 at 2026-01-02T00:00:00.2Z: try again after '17' seconds",
+	}
 	if a, b := Judge(one).Error.Message, Judge(other).Error.Message; a != b {
 		t.Errorf("%q and %q", a, b)
 	}
@@ -157,8 +185,10 @@ func TestSentencesAreTheSameForEachTry(t *testing.T) {
 func TestRead(t *testing.T) {
 	body := `{"error":{"code":"OperationNotAllowed","message":"m","target":"t",` +
 		`"details":[{"code":"TooManyRequests","target":"PutVM3Min","message":"{x}"}]}}`
-	want := Answer{Status: 429, Code: "OperationNotAllowed", Message: "m", Target: "t", RetryAfter: 7 * time.Second,
-		Details: []Answer{{Code: "TooManyRequests", Target: "PutVM3Min", Message: "{x}"}}}
+	want := Answer{
+		Status: 429, Code: "OperationNotAllowed", Message: "m", Target: "t", RetryAfter: 7 * time.Second,
+		Details: []Answer{{Code: "TooManyRequests", Target: "PutVM3Min", Message: "{x}"}},
+	}
 	if diff := cmp.Diff(want, Read(429, http.Header{"Retry-After": {"7"}}, []byte(body))); diff != "" {
 		t.Error(diff)
 	}
@@ -214,8 +244,7 @@ func TestOfView(t *testing.T) {
 			t.Errorf("%s is not a failure", code)
 		}
 	}
-	var told *cloud.Error
-	if !errors.As(Judge(got).Error, &told) {
+	if _, ok := errors.AsType[*cloud.Error](Judge(got).Error); !ok {
 		t.Error("a verdict is an error of the seam")
 	}
 }

@@ -28,94 +28,164 @@ const (
 
 // rows are the errors that we know. Rows with a text stand before those of the same code without.
 var rows = []row{
-	{status: http.StatusTooManyRequests, codes: []string{"retryableerrorduetoanotheroperation"}, kind: cloud.Transient,
-		reason: infrav1.CloudTaskFailedReason, after: soon, say: byItself},
-	{status: http.StatusTooManyRequests, kind: cloud.Throttled, reason: infrav1.CloudThrottledReason, effect: Silences,
-		after: shortestWait, say: "the controller waits as long as Azure asks"},
-	{codes: []string{"toomanyrequests", "subscriptionrequeststhrottled"}, kind: cloud.Throttled,
-		reason: infrav1.CloudThrottledReason, effect: Silences, after: shortestWait, say: "the controller waits as long as Azure asks"},
+	{
+		status: http.StatusTooManyRequests, codes: []string{"retryableerrorduetoanotheroperation"}, kind: cloud.Transient,
+		reason: infrav1.CloudTaskFailedReason, after: soon, say: byItself,
+	},
+	{
+		status: http.StatusTooManyRequests, kind: cloud.Throttled, reason: infrav1.CloudThrottledReason, effect: Silences,
+		after: shortestWait, say: "the controller waits as long as Azure asks",
+	},
+	{
+		codes: []string{"toomanyrequests", "subscriptionrequeststhrottled"}, kind: cloud.Throttled,
+		reason: infrav1.CloudThrottledReason, effect: Silences, after: shortestWait, say: "the controller waits as long as Azure asks",
+	},
 
-	{codes: []string{"resourcegroupnotfound"}, kind: cloud.Invalid, reason: infrav1.PlacementNotFoundReason, effect: GroupGone,
-		after: slowly, say: "create the resource group, or correct it in a new WindowsMachineTemplate"},
-	{codes: []string{"subscriptionnotfound", "invalidsubscriptionid", "invalidauthenticationtokentenant"}, kind: cloud.Denied,
+	{
+		codes: []string{"resourcegroupnotfound"}, kind: cloud.Invalid, reason: infrav1.PlacementNotFoundReason, effect: GroupGone,
+		after: slowly, say: "create the resource group, or correct it in a new WindowsMachineTemplate",
+	},
+	{
+		codes: []string{"subscriptionnotfound", "invalidsubscriptionid", "invalidauthenticationtokentenant"}, kind: cloud.Denied,
 		reason: infrav1.CredentialsRejectedReason, after: slowly,
-		say: "check the subscription, and that the identity is of its tenant"},
-	{status: http.StatusUnauthorized, kind: cloud.Denied, reason: infrav1.CredentialsRejectedReason, after: slowly,
-		say: "correct the credentials"},
-	{codes: []string{"authorizationfailed", "linkedauthorizationfailed", "linkedaccesscheckfailed", "disallowedoperation"},
-		kind: cloud.Denied, reason: infrav1.CredentialsRejectedReason, after: slowly,
-		say: "give the identity the rights that docs/azure.md lists"},
-	{codes: []string{"requestdisallowedbypolicy"}, kind: cloud.Exhausted, reason: infrav1.CloudTaskFailedReason, after: slowly,
-		say: "change the spec so that the policy of the subscription allows it, or exempt the resource group from the policy"},
-	{codes: []string{"scopelocked", "readonlydisabledsubscription"}, kind: cloud.Exhausted, reason: infrav1.CloudTaskFailedReason,
-		after: slowly, say: "remove the lock of the resource group, or enable the subscription"},
+		say: "check the subscription, and that the identity is of its tenant",
+	},
+	{
+		status: http.StatusUnauthorized, kind: cloud.Denied, reason: infrav1.CredentialsRejectedReason, after: slowly,
+		say: "correct the credentials",
+	},
+	{
+		codes: []string{"authorizationfailed", "linkedauthorizationfailed", "linkedaccesscheckfailed", "disallowedoperation"},
+		kind:  cloud.Denied, reason: infrav1.CredentialsRejectedReason, after: slowly,
+		say: "give the identity the rights that docs/azure.md lists",
+	},
+	{
+		codes: []string{"requestdisallowedbypolicy"}, kind: cloud.Exhausted, reason: infrav1.CloudTaskFailedReason, after: slowly,
+		say: "change the spec so that the policy of the subscription allows it, or exempt the resource group from the policy",
+	},
+	{
+		codes: []string{"scopelocked", "readonlydisabledsubscription"}, kind: cloud.Exhausted, reason: infrav1.CloudTaskFailedReason,
+		after: slowly, say: "remove the lock of the resource group, or enable the subscription",
+	},
 
-	{codes: []string{"quotaexceeded", "resourcequotaexceeded"}, kind: cloud.Exhausted, reason: infrav1.CapacityExhaustedReason,
-		effect: ClosesFamily, after: quotaWait, say: "ask for a larger quota in this region, or remove machines"},
-	{codes: []string{"operationnotallowed"}, text: regexp.MustCompile(`exceed.*quota|quota.*exceed|lowprioritycores`),
+	{
+		codes: []string{"quotaexceeded", "resourcequotaexceeded"}, kind: cloud.Exhausted, reason: infrav1.CapacityExhaustedReason,
+		effect: ClosesFamily, after: quotaWait, say: "ask for a larger quota in this region, or remove machines",
+	},
+	{
+		codes: []string{"operationnotallowed"}, text: regexp.MustCompile(`exceed.*quota|quota.*exceed|lowprioritycores`),
 		kind:   cloud.Exhausted,
 		reason: infrav1.CapacityExhaustedReason, effect: ClosesFamily, after: quotaWait,
-		say: "ask for a larger quota in this region, or remove machines"},
-	{codes: []string{"skunotavailable", "notavailableforsubscription"}, kind: cloud.Exhausted,
+		say: "ask for a larger quota in this region, or remove machines",
+	},
+	{
+		codes: []string{"skunotavailable", "notavailableforsubscription"}, kind: cloud.Exhausted,
 		reason: infrav1.CapacityExhaustedReason,
-		effect: ClosesSize, after: scarce, say: "use another size, zone or location in a new WindowsMachineTemplate"},
-	{codes: []string{"allocationfailed", "zonalallocationfailed", "overconstrainedallocationrequest",
-		"overconstrainedzonalallocationrequest"}, kind: cloud.Exhausted, reason: infrav1.CapacityExhaustedReason, effect: ClosesSize,
-		after: scarce, say: "Azure has no room for this size now; wait, or use another size or zone in a new WindowsMachineTemplate"},
+		effect: ClosesSize, after: scarce, say: "use another size, zone or location in a new WindowsMachineTemplate",
+	},
+	{
+		codes: []string{
+			"allocationfailed", "zonalallocationfailed", "overconstrainedallocationrequest",
+			"overconstrainedzonalallocationrequest",
+		}, kind: cloud.Exhausted, reason: infrav1.CapacityExhaustedReason, effect: ClosesSize,
+		after: scarce, say: "Azure has no room for this size now; wait, or use another size or zone in a new WindowsMachineTemplate",
+	},
 
-	{codes: []string{"imagenotfound", "platformimagenotfound", "galleryimagenotfound",
-		"galleryimageversionnotfound", "communitygalleryimagenotfound"}, kind: cloud.Invalid, reason: infrav1.TemplateNotFoundReason,
-		after: slowly, say: "replicate the image to this location, or use another one in a new WindowsMachineTemplate"},
-	{codes: []string{"vmmarketplaceinvalidinput", "marketplacepurchaseeligibilityfailed", "resourcepurchasevalidationfailed"},
-		kind: cloud.Invalid, reason: infrav1.SpecInvalidReason, after: slowly,
-		say: "give the image the plan that its publisher asks for, or none, and accept its terms"},
-	{codes: []string{"subnetnotfound", "invalidresourcereference", "networksecuritygroupnotfound", "notfound"}, kind: cloud.Invalid,
+	{
+		codes: []string{
+			"imagenotfound", "platformimagenotfound", "galleryimagenotfound",
+			"galleryimageversionnotfound", "communitygalleryimagenotfound",
+		}, kind: cloud.Invalid, reason: infrav1.TemplateNotFoundReason,
+		after: slowly, say: "replicate the image to this location, or use another one in a new WindowsMachineTemplate",
+	},
+	{
+		codes: []string{"vmmarketplaceinvalidinput", "marketplacepurchaseeligibilityfailed", "resourcepurchasevalidationfailed"},
+		kind:  cloud.Invalid, reason: infrav1.SpecInvalidReason, after: slowly,
+		say: "give the image the plan that its publisher asks for, or none, and accept its terms",
+	},
+	{
+		codes: []string{"subnetnotfound", "invalidresourcereference", "networksecuritygroupnotfound", "notfound"}, kind: cloud.Invalid,
 		reason: infrav1.PlacementNotFoundReason, after: slowly,
-		say: "create what is missing, or correct it in a new WindowsMachineTemplate"},
-	{codes: []string{"subnetisfull"}, kind: cloud.Exhausted, reason: infrav1.CapacityExhaustedReason, after: slowly,
-		say: "remove machines or use a larger subnet"},
+		say: "create what is missing, or correct it in a new WindowsMachineTemplate",
+	},
+	{
+		codes: []string{"subnetisfull"}, kind: cloud.Exhausted, reason: infrav1.CapacityExhaustedReason, after: slowly,
+		say: "remove machines or use a larger subnet",
+	},
 
-	{codes: []string{"osprovisioningtimedout", "osprovisioningclienterror", "osprovisioninginternalerror"}, kind: cloud.Transient,
+	{
+		codes: []string{"osprovisioningtimedout", "osprovisioningclienterror", "osprovisioninginternalerror"}, kind: cloud.Transient,
 		reason: infrav1.CloudTaskFailedReason, effect: Guest, after: slowly,
-		say: "the guest may still finish; look at the boot diagnostics of the VM"},
-	{codes: []string{"vmstarttimedout", "internalexecutionerror", "networkinginternaloperationerror", "internaloperationerror",
-		"internalservererror"}, kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, after: later, say: byItself},
-	{codes: []string{"nicreservedforanothervm"}, kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, after: reserved,
-		say: byItself},
+		say: "the guest may still finish; look at the boot diagnostics of the VM",
+	},
+	{codes: []string{
+		"vmstarttimedout", "internalexecutionerror", "networkinginternaloperationerror", "internaloperationerror",
+		"internalservererror",
+	}, kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, after: later, say: byItself},
+	{
+		codes: []string{"nicreservedforanothervm"}, kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, after: reserved,
+		say: byItself,
+	},
 
-	{status: http.StatusPreconditionFailed, kind: cloud.Transient, reason: infrav1.NameTakenReason, effect: Taken, after: soon,
-		say: "the controller looks whose VM it is"},
-	{codes: []string{"preconditionfailed", "resourceexists"}, kind: cloud.Transient, reason: infrav1.NameTakenReason, effect: Taken,
-		after: soon, say: "the controller looks whose VM it is"},
-	{codes: []string{"operationpreempted", "conflict", "anotheroperationinprogress", "retryableerrorduetoanotheroperation",
-		"operationnotallowed", "resourcegroupbeingdeleted"}, kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, after: soon,
-		say: byItself},
+	{
+		status: http.StatusPreconditionFailed, kind: cloud.Transient, reason: infrav1.NameTakenReason, effect: Taken, after: soon,
+		say: "the controller looks whose VM it is",
+	},
+	{
+		codes: []string{"preconditionfailed", "resourceexists"}, kind: cloud.Transient, reason: infrav1.NameTakenReason, effect: Taken,
+		after: soon, say: "the controller looks whose VM it is",
+	},
+	{
+		codes: []string{
+			"operationpreempted", "conflict", "anotheroperationinprogress", "retryableerrorduetoanotheroperation",
+			"operationnotallowed", "resourcegroupbeingdeleted",
+		}, kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, after: soon,
+		say: byItself,
+	},
 
-	{codes: []string{"couldnotfindmember", "unknownproperty", "invalidrequestcontent"},
-		text: regexp.MustCompile(`networkinterfaceconfigurations|networkapiversion`),
+	{
+		codes: []string{"couldnotfindmember", "unknownproperty", "invalidrequestcontent"},
+		text:  regexp.MustCompile(`networkinterfaceconfigurations|networkapiversion`),
+		kind:  cloud.Transient, reason: infrav1.CloudTaskFailedReason, effect: Inline, after: shortestWait,
+		say: "the controller makes the adapter by itself",
+	},
+	{
+		codes: []string{"invalidparameter"}, text: regexp.MustCompile(`networkinterfaceconfigurations|networkapiversion`),
 		kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, effect: Inline, after: shortestWait,
-		say: "the controller makes the adapter by itself"},
-	{codes: []string{"invalidparameter"}, text: regexp.MustCompile(`networkinterfaceconfigurations|networkapiversion`),
-		kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, effect: Inline, after: shortestWait,
-		say: "the controller makes the adapter by itself"},
-	{codes: []string{"noregisteredproviderfound", "invalidresourcetype", "invalidapiversionparameter"}, kind: cloud.Invalid,
+		say: "the controller makes the adapter by itself",
+	},
+	{
+		codes: []string{"noregisteredproviderfound", "invalidresourcetype", "invalidapiversionparameter"}, kind: cloud.Invalid,
 		reason: infrav1.SpecInvalidReason, after: slowly,
-		say: "use a location that has this kind of resource, and a cloud with the compute API of 2021-03-01 or later"},
-	{codes: []string{"invalidparameter", "badrequest", "propertychangenotallowed", "invalidtemplate", "invalidrequestformat",
-		"invalidrequestcontent", "couldnotfindmember", "locationnotavailableforresourcetype", "invalidresourcelocation"},
-		kind: cloud.Invalid, reason: infrav1.SpecInvalidReason, after: slowly, say: mend},
-	{codes: []string{"resourcenotfound"}, kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, effect: Gone, after: soon,
-		say: byItself},
+		say: "use a location that has this kind of resource, and a cloud with the compute API of 2021-03-01 or later",
+	},
+	{
+		codes: []string{
+			"invalidparameter", "badrequest", "propertychangenotallowed", "invalidtemplate", "invalidrequestformat",
+			"invalidrequestcontent", "couldnotfindmember", "locationnotavailableforresourcetype", "invalidresourcelocation",
+		},
+		kind: cloud.Invalid, reason: infrav1.SpecInvalidReason, after: slowly, say: mend,
+	},
+	{
+		codes: []string{"resourcenotfound"}, kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, effect: Gone, after: soon,
+		say: byItself,
+	},
 	{status: http.StatusConflict, kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, after: soon, say: byItself},
-	{status: http.StatusForbidden, kind: cloud.Denied, reason: infrav1.CredentialsRejectedReason, after: slowly,
-		say: "give the identity the rights that docs/azure.md lists"},
+	{
+		status: http.StatusForbidden, kind: cloud.Denied, reason: infrav1.CredentialsRejectedReason, after: slowly,
+		say: "give the identity the rights that docs/azure.md lists",
+	},
 }
 
 // fallback are the rows of what we do not know, by the class of its status; zero is the end of an operation.
 var fallback = map[int]row{
 	http.StatusInternalServerError: {kind: cloud.Transient, reason: infrav1.CloudUnreachableReason, after: never, say: byItself},
-	http.StatusBadRequest: {kind: cloud.Exhausted, reason: infrav1.CloudTaskFailedReason, after: slowly,
-		say: "correct what Azure complains about; the controller tries again slowly"},
-	0: {kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, after: slowly,
-		say: "delete the Machine if it stays so, to get another VM"},
+	http.StatusBadRequest: {
+		kind: cloud.Exhausted, reason: infrav1.CloudTaskFailedReason, after: slowly,
+		say: "correct what Azure complains about; the controller tries again slowly",
+	},
+	0: {
+		kind: cloud.Transient, reason: infrav1.CloudTaskFailedReason, after: slowly,
+		say: "delete the Machine if it stays so, to get another VM",
+	},
 }

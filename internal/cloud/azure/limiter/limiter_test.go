@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/utils/ptr"
 )
 
 var paceStart = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -37,7 +36,7 @@ func (a *pacedAzure) put(now time.Time) Said {
 		return Said{Silence: 5 * time.Second}
 	}
 	a.door, a.service, a.taken = a.door-1, a.service-1, a.taken+1
-	return Said{LeftAtDoor: ptr.To(int(a.door)), LeftAtService: ptr.To(int(a.service))}
+	return Said{LeftAtDoor: new(int(a.door)), LeftAtService: new(int(a.service))}
 }
 
 // A pacedEvent is the next try of a machine, or the answer to a call.
@@ -128,8 +127,11 @@ func TestWhatIsSilenced(t *testing.T) {
 		{"reads", one, ListVMs, false},
 		{"another subscription", Scope{Principal: "p", Subscription: "other", Region: "r"}, PutVM, false},
 		{"another region", Scope{Principal: "p", Subscription: "one", Region: "other"}, PutVM, false},
-		{"another principal, whose calls the service counts, too",
-			Scope{Principal: "o", Subscription: "one", Region: "r"}, PutVM, true},
+		{
+			"another principal, whose calls the service counts, too",
+			Scope{Principal: "o", Subscription: "one", Region: "r"},
+			PutVM, true,
+		},
 	} {
 		if wait := l.Ask(test.scope, test.class, "b"); (wait >= 59*time.Second) != test.waits {
 			t.Errorf("%s: waits %s", test.name, wait)
@@ -174,20 +176,20 @@ func TestListen(t *testing.T) {
 		want    Said
 	}{
 		{"nothing", nil, Said{}},
-		{"the front door", map[string]string{"x-ms-ratelimit-remaining-subscription-writes": "199"}, Said{LeftAtDoor: ptr.To(199)}},
+		{"the front door", map[string]string{"x-ms-ratelimit-remaining-subscription-writes": "199"}, Said{LeftAtDoor: new(199)}},
 		{"both of its counters", map[string]string{
 			"x-ms-ratelimit-remaining-subscription-reads": "9", "x-ms-ratelimit-remaining-subscription-global-reads": "3749",
-		}, Said{LeftAtDoor: ptr.To(9)}},
+		}, Said{LeftAtDoor: new(9)}},
 		{"buckets of the service: the emptiest", map[string]string{
 			"x-ms-ratelimit-remaining-resource": "Microsoft.Compute/DeleteVM3Min;237,Microsoft.Compute/DeleteVM30Min;12",
-		}, Said{LeftAtService: ptr.To(12)}},
+		}, Said{LeftAtService: new(12)}},
 		{"not that of one VM", map[string]string{
 			"x-ms-ratelimit-remaining-resource": "Microsoft.Compute/PutVM;30, Microsoft.Compute/PutVMResourceMaximum;2",
-		}, Said{LeftAtService: ptr.To(30)}},
+		}, Said{LeftAtService: new(30)}},
 		{"nonsense", map[string]string{
 			"x-ms-ratelimit-remaining-resource": ";;x,y;,z", "x-ms-ratelimit-remaining-subscription-writes": "many",
 		}, Said{}},
-		{"less than nothing", map[string]string{"x-ms-ratelimit-remaining-subscription-writes": "-5"}, Said{LeftAtDoor: ptr.To(0)}},
+		{"less than nothing", map[string]string{"x-ms-ratelimit-remaining-subscription-writes": "-5"}, Said{LeftAtDoor: new(0)}},
 	} {
 		header := http.Header{}
 		for name, value := range test.headers {

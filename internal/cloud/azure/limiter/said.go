@@ -25,7 +25,7 @@ func Listen(get func(string) string, silence time.Duration) Said {
 			}
 		}
 	}
-	for _, one := range strings.Split(get("x-ms-ratelimit-remaining-resource"), ",") {
+	for one := range strings.SplitSeq(get("x-ms-ratelimit-remaining-resource"), ",") {
 		name, text, _ := strings.Cut(strings.TrimSpace(one), ";")
 		if count, err := strconv.Atoi(text); err == nil && !ofOneVM(name) {
 			said.LeftAtService = fewer(said.LeftAtService, count)

@@ -36,6 +36,7 @@ func stranger(_ *cloud.Machine, s *Survey)    { s.Seen = &Sight{State: Succeeded
 func ran(_ *cloud.Machine, s *Survey)         { s.Ran = true }
 func closed(_ *cloud.Machine, s *Survey)      { s.Choice, s.Closed = nil, errShut }
 func deleteFails(_ *cloud.Machine, s *Survey) { s.Delete = Delete{At: ago(time.Second), Err: errGone} }
+
 func taken(_ *cloud.Machine, s *Survey) {
 	s.Put = Put{At: ago(time.Second), Answer: Refused, Took: true}
 }
@@ -97,10 +98,14 @@ func TestDecide(t *testing.T) {
 		{name: "a report, too", want: Report, facts: []fact{unlisted}, act: List},
 		{name: "a deletion, too", want: Gone, facts: []fact{unlisted}, act: List},
 		{name: "a new machine gets its VM without a look", want: Running, act: Create},
-		{name: "a machine of an earlier process, too: the request says that no VM may exist", want: Running, facts: []fact{older},
-			act: Create},
-		{name: "an answer was lost: the request is repeated, for the same reason", want: Running, facts: []fact{put(Lost, time.Minute)},
-			act: Create},
+		{
+			name: "a machine of an earlier process, too: the request says that no VM may exist", want: Running, facts: []fact{older},
+			act: Create,
+		},
+		{
+			name: "an answer was lost: the request is repeated, for the same reason", want: Running, facts: []fact{put(Lost, time.Minute)},
+			act: Create,
+		},
 		{name: "a report makes nothing", want: Report, err: cloud.ErrNotFound},
 		{name: "a settled machine gets no VM", want: Running, facts: []fact{settled}, err: cloud.ErrNotFound},
 		{name: "no part of the spec is ours", want: Running, facts: []fact{noSpec}, err: errAny},
@@ -110,8 +115,10 @@ func TestDecide(t *testing.T) {
 		{name: "accepted long ago, and not in the list: look", want: Running, facts: []fact{put(Accepted, 11*time.Minute)}, act: Look},
 		{name: "one look proves nothing", want: Running, facts: []fact{put(Accepted, 11*time.Minute), missed(1, 0)}},
 		{name: "two looks at once prove nothing", want: Running, facts: []fact{put(Accepted, 11*time.Minute), missed(2, time.Second)}},
-		{name: "two looks apart: the VM vanished", want: Report, facts: []fact{existed, missed(2, time.Minute)},
-			err: cloud.ErrNotFound},
+		{
+			name: "two looks apart: the VM vanished", want: Report, facts: []fact{existed, missed(2, time.Minute)},
+			err: cloud.ErrNotFound,
+		},
 		{name: "a VM that was there is looked for before it is said to be gone", want: Report, facts: []fact{existed}, act: Look},
 
 		{name: "refused: not before its time", want: Running, facts: []fact{refusedUntil(time.Second)}, err: errPut},
@@ -133,22 +140,38 @@ func TestDecide(t *testing.T) {
 		{name: "a deletion that is not ours", want: Running, facts: []fact{vm(Deleting, On)}},
 		{name: "failed: ask why, once", want: Running, facts: []fact{vm(Failed, "")}, act: View},
 		{name: "failed for good", want: Running, facts: []fact{vm(Failed, ""), because("InternalExecutionError")}, err: errAny},
-		{name: "failed, but it runs: the guest may still come", want: Running,
-			facts: []fact{vm(Failed, On), because("OSProvisioningTimedOut")}, state: cloud.Running},
-		{name: "no room for it: it is removed, to try elsewhere", want: Running,
-			facts: []fact{put(Accepted, time.Minute), vm(Failed, ""), because("AllocationFailed")}, act: Remove},
-		{name: "no room for it: a report removes nothing", want: Report,
-			facts: []fact{put(Accepted, time.Minute), vm(Failed, ""), because("AllocationFailed")}, err: errAny},
-		{name: "no room for a VM that ran: it is left alone", want: Running,
-			facts: []fact{put(Accepted, time.Minute), ran, vm(Failed, Deallocated), because("AllocationFailed")}, state: cloud.Stopped},
-		{name: "no room for a VM of an earlier process: it may have run", want: Running,
-			facts: []fact{vm(Failed, ""), because("AllocationFailed")}, err: errAny},
-		{name: "the next size waits until the failed VM is gone", want: Running,
-			facts: []fact{put(Accepted, time.Minute), deleted(true, time.Second), vm(Deleting, "")}},
-		{name: "the failed VM does not show any more, which proves nothing", want: Running,
-			facts: []fact{put(Accepted, time.Minute), deleted(true, time.Second)}, act: Look},
-		{name: "the failed VM is gone: the next size", want: Running,
-			facts: []fact{put(Accepted, 2*time.Minute), deleted(true, time.Minute), missed(2, time.Minute)}, act: Create},
+		{
+			name: "failed, but it runs: the guest may still come", want: Running,
+			facts: []fact{vm(Failed, On), because("OSProvisioningTimedOut")}, state: cloud.Running,
+		},
+		{
+			name: "no room for it: it is removed, to try elsewhere", want: Running,
+			facts: []fact{put(Accepted, time.Minute), vm(Failed, ""), because("AllocationFailed")}, act: Remove,
+		},
+		{
+			name: "no room for it: a report removes nothing", want: Report,
+			facts: []fact{put(Accepted, time.Minute), vm(Failed, ""), because("AllocationFailed")}, err: errAny,
+		},
+		{
+			name: "no room for a VM that ran: it is left alone", want: Running,
+			facts: []fact{put(Accepted, time.Minute), ran, vm(Failed, Deallocated), because("AllocationFailed")}, state: cloud.Stopped,
+		},
+		{
+			name: "no room for a VM of an earlier process: it may have run", want: Running,
+			facts: []fact{vm(Failed, ""), because("AllocationFailed")}, err: errAny,
+		},
+		{
+			name: "the next size waits until the failed VM is gone", want: Running,
+			facts: []fact{put(Accepted, time.Minute), deleted(true, time.Second), vm(Deleting, "")},
+		},
+		{
+			name: "the failed VM does not show any more, which proves nothing", want: Running,
+			facts: []fact{put(Accepted, time.Minute), deleted(true, time.Second)}, act: Look,
+		},
+		{
+			name: "the failed VM is gone: the next size", want: Running,
+			facts: []fact{put(Accepted, 2*time.Minute), deleted(true, time.Minute), missed(2, time.Minute)}, act: Create,
+		},
 
 		{name: "remove what is there", want: Gone, facts: []fact{vm(Succeeded, On)}, act: Remove},
 		{name: "one deletion is enough", want: Gone, facts: []fact{vm(Succeeded, On), deleted(true, time.Minute)}},
@@ -157,17 +180,27 @@ func TestDecide(t *testing.T) {
 		{name: "the deletion was refused", want: Gone, facts: []fact{vm(Succeeded, On), deleteFails}, err: errGone},
 		{name: "a VM that Azure does not show yet is removed", want: Gone, facts: []fact{put(Accepted, time.Minute)}, act: Remove},
 		{name: "one that may be a stranger's is looked at first", want: Gone, facts: []fact{put(Lost, time.Minute)}, act: Look},
-		{name: "a stranger that an earlier process may have met is not removed", want: Gone, facts: []fact{justOpened, stranger},
-			err: cloud.ErrNotFound},
-		{name: "a stranger took the name of a VM that was there", want: Report, facts: []fact{existed, stranger},
-			err: cloud.ErrNotFound},
-		{name: "a deletion that found nothing proves nothing so early", want: Gone,
-			facts: []fact{put(Accepted, 5*time.Minute), deleted(false, 3*time.Minute)}, act: Remove},
-		{name: "an accepted one lets us look", want: Gone, facts: []fact{put(Accepted, 5*time.Minute), deleted(true, time.Minute)},
-			act: Look},
+		{
+			name: "a stranger that an earlier process may have met is not removed", want: Gone, facts: []fact{justOpened, stranger},
+			err: cloud.ErrNotFound,
+		},
+		{
+			name: "a stranger took the name of a VM that was there", want: Report, facts: []fact{existed, stranger},
+			err: cloud.ErrNotFound,
+		},
+		{
+			name: "a deletion that found nothing proves nothing so early", want: Gone,
+			facts: []fact{put(Accepted, 5*time.Minute), deleted(false, 3*time.Minute)}, act: Remove,
+		},
+		{
+			name: "an accepted one lets us look", want: Gone, facts: []fact{put(Accepted, 5*time.Minute), deleted(true, time.Minute)},
+			act: Look,
+		},
 		{name: "looked once", want: Gone, facts: []fact{put(Accepted, 5*time.Minute), deleted(true, time.Minute), missed(1, 0)}},
-		{name: "looked twice", want: Gone, facts: []fact{put(Accepted, 5*time.Minute), deleted(true, time.Minute), missed(2, apart)},
-			err: cloud.ErrNotFound},
+		{
+			name: "looked twice", want: Gone, facts: []fact{put(Accepted, 5*time.Minute), deleted(true, time.Minute), missed(2, apart)},
+			err: cloud.ErrNotFound,
+		},
 		{name: "a machine that never sent a request blocks nothing", want: Gone, err: cloud.ErrNotFound},
 		{name: "nor does one whose request was refused", want: Gone, facts: []fact{refusedUntil(time.Hour)}, err: cloud.ErrNotFound},
 		{name: "an earlier process may have sent one a moment ago", want: Gone, facts: []fact{justOpened}, act: Look},
@@ -175,15 +208,19 @@ func TestDecide(t *testing.T) {
 		{name: "it had not", want: Gone, facts: []fact{older, missed(2, time.Minute)}, err: cloud.ErrNotFound},
 		{name: "a list that fails is not a group that is gone", want: Gone, facts: []fact{older, noGroup(2, time.Hour)}, act: Look},
 		{name: "three times at once is not, either", want: Gone, facts: []fact{older, noGroup(3, time.Minute)}, act: Look},
-		{name: "the group is gone, and its VMs with it", want: Gone, facts: []fact{existed, noGroup(3, groupGone)},
-			err: cloud.ErrNotFound},
+		{
+			name: "the group is gone, and its VMs with it", want: Gone, facts: []fact{existed, noGroup(3, groupGone)},
+			err: cloud.ErrNotFound,
+		},
 		{name: "but a living machine does not believe it", want: Report, facts: []fact{existed, noGroup(3, groupGone)}, act: Look},
 		{name: "Azure may still remove the adapter", want: Gone, facts: []fact{left(time.Minute)}},
 		{name: "it has not", want: Gone, facts: []fact{left(remnant)}, act: Sweep},
 		{name: "nothing is swept while the VM may be there", want: Gone, facts: []fact{existed, older, left(remnant)}, act: Look},
 	} {
-		m := cloud.Machine{Identity: cloud.Identity{Name: "win-1"}, Created: ago(time.Hour),
-			Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}}}
+		m := cloud.Machine{
+			Identity: cloud.Identity{Name: "win-1"}, Created: ago(time.Hour),
+			Spec: infrav1.WindowsMachineSpec{Azure: &infrav1.AzureVM{}},
+		}
 		s := Survey{Now: noon, Opened: ago(24 * time.Hour), Listed: ago(time.Second), Choice: &firstTry}
 		for _, f := range test.facts {
 			f(&m, &s)
@@ -220,11 +257,16 @@ func TestEverySurvey(t *testing.T) {
 	seen = append(seen, nothing, stranger, unlisted)
 	groups := [][]fact{
 		seen,
-		{nothing, existed}, {nothing, settled}, {nothing, older, justOpened}, {nothing, ran},
+		{nothing, existed},
+		{nothing, settled},
+		{nothing, older, justOpened},
+		{nothing, ran},
 		{nothing, put(Accepted, time.Minute), put(Accepted, time.Hour), put(Lost, time.Minute), refusedUntil(time.Hour), taken},
 		{nothing, deleted(true, time.Second), deleted(false, time.Second), deleted(true, time.Hour), deleteFails},
-		{nothing, missed(1, 0), missed(2, time.Minute)}, {nothing, because("AllocationFailed"), because("OSProvisioningTimedOut")},
-		{nothing, left(time.Hour)}, {nothing, closed},
+		{nothing, missed(1, 0), missed(2, time.Minute)},
+		{nothing, because("AllocationFailed"), because("OSProvisioningTimedOut")},
+		{nothing, left(time.Hour)},
+		{nothing, closed},
 	}
 	count := 0
 	var all func(m cloud.Machine, s Survey, rest [][]fact)

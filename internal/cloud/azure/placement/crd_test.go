@@ -22,8 +22,10 @@ const capz = "sigs.k8s.io/cluster-api-provider-azure@v1.26.0"
 // TestExamplesAreThoseOfCAPZ checks our examples as an API server with the real CRDs does: they are valid, and it knows all their
 // fields.
 func TestExamplesAreThoseOfCAPZ(t *testing.T) {
-	for example, plural := range map[string]string{"azurecluster": "azureclusters",
-		"azureclusteridentity": "azureclusteridentities"} {
+	for example, plural := range map[string]string{
+		"azurecluster":         "azureclusters",
+		"azureclusteridentity": "azureclusteridentities",
+	} {
 		of := capzSchema(t, plural)
 		object := blueObject(t, example).Object
 		validator, _, err := validation.NewSchemaValidator(of)
@@ -55,7 +57,7 @@ func capzSchema(t *testing.T, plural string) *apiextensions.JSONSchemaProps {
 	if err := json.Unmarshal(out, &module); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(module.Dir, "config/crd/bases", "infrastructure.cluster.x-k8s.io_"+plural+".yaml"))
+	text, err := os.ReadFile(filepath.Join(module.Dir, "config", "crd", "bases", "infrastructure.cluster.x-k8s.io_"+plural+".yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,16 +29,21 @@ var (
 		{"a selector with it", &Allowed{Selector: &metav1.LabelSelector{MatchLabels: byTeam.Labels}}, true},
 		{"a selector without it", &Allowed{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"azure": "no"}}}, false},
 		{"a selector that cannot be read", &Allowed{Selector: &metav1.LabelSelector{
-			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "azure", Operator: "Never"}}}}, false},
-		{"a list without it, a selector with it",
-			&Allowed{List: []string{}, Selector: &metav1.LabelSelector{MatchLabels: byTeam.Labels}}, true},
+			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "azure", Operator: "Never"}},
+		}}, false},
+		{
+			"a list without it, a selector with it",
+			&Allowed{List: []string{}, Selector: &metav1.LabelSelector{MatchLabels: byTeam.Labels}}, true,
+		},
 		{"a list with it, an empty selector", &Allowed{List: []string{"team"}, Selector: &metav1.LabelSelector{}}, true},
 	}
 )
 
 func someIdentity(kind string, allowed *Allowed) Identity {
-	return Identity{Namespace: "identities", Name: "clusters", Type: kind, ClientID: "client", TenantID: "tenant",
-		SecretNamespace: "identities", SecretName: "proof", Allowed: allowed}
+	return Identity{
+		Namespace: "identities", Name: "clusters", Type: kind, ClientID: "client", TenantID: "tenant",
+		SecretNamespace: "identities", SecretName: "proof", Allowed: allowed,
+	}
 }
 
 // TestWhoMayUseAnIdentity goes through each type and each allowance, for identities of two namespaces: 132 cells.
@@ -48,9 +53,12 @@ func TestWhoMayUseAnIdentity(t *testing.T) {
 		proof  Proof // none: refused whoever asks
 		secret bool
 	}{
-		{"WorkloadIdentity", WorkloadToken, false}, {"UserAssignedMSI", ManagedIdentity, false},
-		{"ServicePrincipal", ClientSecret, true}, {"ManualServicePrincipal", ClientSecret, true},
-		{"ServicePrincipalCertificate", Certificate, true}, {"UserAssignedIdentityCredential", "", false},
+		{"WorkloadIdentity", WorkloadToken, false},
+		{"UserAssignedMSI", ManagedIdentity, false},
+		{"ServicePrincipal", ClientSecret, true},
+		{"ManualServicePrincipal", ClientSecret, true},
+		{"ServicePrincipalCertificate", Certificate, true},
+		{"UserAssignedIdentityCredential", "", false},
 	}
 	cells := 0
 	for _, kind := range types {

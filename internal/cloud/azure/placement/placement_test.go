@@ -89,54 +89,80 @@ func TestResolve(t *testing.T) {
 		from       *unstructured.Unstructured
 		want       Placement
 	}{
-		{name: "a spec that says nothing has all from the AzureCluster", spec: &infrav1.AzureVM{},
-			from: blueObject(t, "azurecluster"), want: blue},
+		{
+			name: "a spec that says nothing has all from the AzureCluster", spec: &infrav1.AzureVM{},
+			from: blueObject(t, "azurecluster"), want: blue,
+		},
 		{name: "a spec that says all needs no AzureCluster", spec: wholeSpec(), want: Placement{
 			Cloud: infrav1.AzurePublicCloud, Group: arm.GroupID(wholeSpec().SubscriptionID, "own"), Location: "westeurope",
 			Subnets: []string{otherSubnet},
 		}},
-		{name: "the spec's group goes before the cluster's, whose pool stays in its own group",
+		{
+			name: "the spec's group goes before the cluster's, whose pool stays in its own group",
 			spec: &infrav1.AzureVM{ResourceGroup: "mine"}, from: blueObject(t, "azurecluster"),
-			want: but(func(p *Placement) { p.Group.Group = "mine" })},
-		{name: "the providerID goes before all, because the VM is there", spec: &infrav1.AzureVM{ResourceGroup: "mine"},
+			want: but(func(p *Placement) { p.Group.Group = "mine" }),
+		},
+		{
+			name: "the providerID goes before all, because the VM is there", spec: &infrav1.AzureVM{ResourceGroup: "mine"},
 			providerID: arm.ProviderID(arm.GroupID(blueSubscription, "claimed").VM("w")), from: blueObject(t, "azurecluster"),
-			want: but(func(p *Placement) { p.Group.Group = "claimed" })},
-		{name: "a VM of another subscription joins no pool", spec: &infrav1.AzureVM{SubscriptionID: wholeSpec().SubscriptionID},
+			want: but(func(p *Placement) { p.Group.Group = "claimed" }),
+		},
+		{
+			name: "a VM of another subscription joins no pool", spec: &infrav1.AzureVM{SubscriptionID: wholeSpec().SubscriptionID},
 			from: blueObject(t, "azurecluster"),
-			want: but(func(p *Placement) { none(p); p.Group.Subscription = wholeSpec().SubscriptionID })},
-		{name: "a subnet of another network joins no pool", spec: adapters(otherSubnet), from: blueObject(t, "azurecluster"),
-			want: but(func(p *Placement) { none(p); p.Subnets = []string{otherSubnet} })},
-		{name: "a subnet with a NAT gateway joins no pool, whatever the case of its ID",
+			want: but(func(p *Placement) { none(p); p.Group.Subscription = wholeSpec().SubscriptionID }),
+		},
+		{
+			name: "a subnet of another network joins no pool", spec: adapters(otherSubnet), from: blueObject(t, "azurecluster"),
+			want: but(func(p *Placement) { none(p); p.Subnets = []string{otherSubnet} }),
+		},
+		{
+			name: "a subnet with a NAT gateway joins no pool, whatever the case of its ID",
 			spec: adapters(strings.ToUpper(blueNetwork + "/virtualNetworks/blue-vnet/subnets/more")), from: blueObject(t, "azurecluster"),
 			want: but(func(p *Placement) {
 				p.Subnets = []string{strings.ToUpper(blueNetwork + "/virtualNetworks/blue-vnet/subnets/more")}
 				p.SecurityGroup = "/subscriptions/" + blueSubscription +
 					"/resourceGroups/sec/providers/Microsoft.Network/networkSecurityGroups/x"
 				p.RouteTable, p.OutboundPool = "", ""
-			})},
-		{name: "a second adapter without a subnet is in the node's", spec: adapters(otherSubnet, ""), from: blueObject(t,
-			"azurecluster"),
-			want: but(func(p *Placement) { none(p); p.Subnets = []string{otherSubnet, blue.Subnets[0]} })},
-		{name: "no subnet of nodes: that of the cluster", spec: &infrav1.AzureVM{},
+			}),
+		},
+		{
+			name: "a second adapter without a subnet is in the node's", spec: adapters(otherSubnet, ""), from: blueObject(t,
+				"azurecluster"),
+			want: but(func(p *Placement) { none(p); p.Subnets = []string{otherSubnet, blue.Subnets[0]} }),
+		},
+		{
+			name: "no subnet of nodes: that of the cluster", spec: &infrav1.AzureVM{},
 			from: blueWith(t, []any{map[string]any{"name": "any", "role": "cluster"}}, "spec.networkSpec.subnets"),
 			want: but(func(p *Placement) {
 				p.Subnets, p.SecurityGroup, p.RouteTable = []string{blueNetwork + "/virtualNetworks/blue-vnet/subnets/any"}, "", ""
-			})},
-		{name: "a pool without a name has that of the defaults", spec: &infrav1.AzureVM{},
+			}),
+		},
+		{
+			name: "a pool without a name has that of the defaults", spec: &infrav1.AzureVM{},
 			from: blueWith(t, nil, "spec.networkSpec.nodeOutboundLB.backendPool"),
 			want: but(func(p *Placement) {
 				p.OutboundPool = strings.TrimSuffix(p.OutboundPool, "out") + "blue-outboundBackendPool"
-			})},
-		{name: "no balancer, no pool", spec: &infrav1.AzureVM{}, from: blueWith(t, nil, "spec.networkSpec.nodeOutboundLB"),
-			want: but(func(p *Placement) { p.Balancer, p.OutboundPool = "", "" })},
-		{name: "no environment is the public one", spec: &infrav1.AzureVM{}, from: blueWith(t, nil, "spec.azureEnvironment"),
-			want: but(func(p *Placement) { p.Cloud = infrav1.AzurePublicCloud })},
-		{name: "a network in the cluster's group", spec: adapters(otherSubnet), from: blueWith(t, nil,
-			"spec.networkSpec.vnet.resourceGroup"),
-			want: but(func(p *Placement) { none(p); p.Subnets = []string{otherSubnet} })},
-		{name: "failure domains of the later contract", spec: &infrav1.AzureVM{},
+			}),
+		},
+		{
+			name: "no balancer, no pool", spec: &infrav1.AzureVM{}, from: blueWith(t, nil, "spec.networkSpec.nodeOutboundLB"),
+			want: but(func(p *Placement) { p.Balancer, p.OutboundPool = "", "" }),
+		},
+		{
+			name: "no environment is the public one", spec: &infrav1.AzureVM{}, from: blueWith(t, nil, "spec.azureEnvironment"),
+			want: but(func(p *Placement) { p.Cloud = infrav1.AzurePublicCloud }),
+		},
+		{
+			name: "a network in the cluster's group", spec: adapters(otherSubnet), from: blueWith(t, nil,
+				"spec.networkSpec.vnet.resourceGroup"),
+			want: but(func(p *Placement) { none(p); p.Subnets = []string{otherSubnet} }),
+		},
+		{
+			name: "failure domains of the later contract", spec: &infrav1.AzureVM{},
 			from: blueWith(t, []any{map[string]any{"name": "3"}, map[string]any{"name": "1"}}, "status.failureDomains"),
-			want: but(func(p *Placement) { p.FailureDomains = []string{"1", "3"} })},
+			want: but(func(p *Placement) { p.FailureDomains = []string{"1", "3"} }),
+		},
 	} {
 		got, err := Resolve(test.spec, test.providerID, test.from)
 		if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
@@ -148,9 +174,9 @@ func TestResolve(t *testing.T) {
 func TestResolveRefuses(t *testing.T) {
 	paused := blueObject(t, "azurecluster")
 	paused.SetAnnotations(map[string]string{"cluster.x-k8s.io/paused": ""})
-	without := func(clear func(*infrav1.AzureVM)) *infrav1.AzureVM {
+	without := func(empty func(*infrav1.AzureVM)) *infrav1.AzureVM {
 		spec := wholeSpec()
-		clear(spec)
+		empty(spec)
 		return spec
 	}
 	for _, test := range []struct {
@@ -162,45 +188,77 @@ func TestResolveRefuses(t *testing.T) {
 		want       string
 	}{
 		{"no spec", nil, "", nil, cloud.Invalid, "spec.azure is missing"},
-		{"no subscription", without(func(s *infrav1.AzureVM) { s.SubscriptionID = "" }), "", nil, cloud.Invalid,
-			"spec.azure.subscriptionID is not set"},
-		{"no group", without(func(s *infrav1.AzureVM) { s.ResourceGroup = "" }), "", nil, cloud.Invalid,
-			"spec.azure.resourceGroup is not set"},
-		{"no location", without(func(s *infrav1.AzureVM) { s.Location = "" }), "", nil, cloud.Invalid,
-			"spec.azure.location is not set"},
-		{"no subnet", without(func(s *infrav1.AzureVM) { s.NetworkInterfaces[0].Subnet.ID = "" }), "", nil, cloud.Invalid,
-			"spec.azure.networkInterfaces[0].subnet.id is not set"},
+		{
+			"no subscription", without(func(s *infrav1.AzureVM) { s.SubscriptionID = "" }), "", nil, cloud.Invalid,
+			"spec.azure.subscriptionID is not set",
+		},
+		{
+			"no group", without(func(s *infrav1.AzureVM) { s.ResourceGroup = "" }), "", nil, cloud.Invalid,
+			"spec.azure.resourceGroup is not set",
+		},
+		{
+			"no location", without(func(s *infrav1.AzureVM) { s.Location = "" }), "", nil, cloud.Invalid,
+			"spec.azure.location is not set",
+		},
+		{
+			"no subnet", without(func(s *infrav1.AzureVM) { s.NetworkInterfaces[0].Subnet.ID = "" }), "", nil, cloud.Invalid,
+			"spec.azure.networkInterfaces[0].subnet.id is not set",
+		},
 		{"a providerID of another cloud", wholeSpec(), "vsphere://x", nil, cloud.Invalid, "is not valid for Azure"},
 		{"a paused AzureCluster", wholeSpec(), "", paused, cloud.Transient, "is paused"},
-		{"a half-filled one: subscription", &infrav1.AzureVM{}, "", blueWith(t, nil, "spec.subscriptionID"), cloud.Transient,
-			"has no spec.subscriptionID yet"},
-		{"a half-filled one: group", &infrav1.AzureVM{}, "", blueWith(t, nil, "spec.resourceGroup"), cloud.Transient,
-			"has no spec.resourceGroup yet"},
-		{"a half-filled one: location", &infrav1.AzureVM{}, "", blueWith(t, nil, "spec.location"), cloud.Transient,
-			"has no spec.location yet"},
-		{"a half-filled one: network", &infrav1.AzureVM{}, "", blueWith(t, nil, "spec.networkSpec"), cloud.Transient,
-			"has no spec.networkSpec.vnet.name yet"},
-		{"a half-filled one: subnets", &infrav1.AzureVM{}, "", blueWith(t, nil, "spec.networkSpec.subnets"), cloud.Transient,
-			"has no spec.networkSpec.subnets"},
-		{"a subnet with a name that climbs", &infrav1.AzureVM{}, "",
+		{
+			"a half-filled one: subscription", &infrav1.AzureVM{}, "", blueWith(t, nil, "spec.subscriptionID"), cloud.Transient,
+			"has no spec.subscriptionID yet",
+		},
+		{
+			"a half-filled one: group", &infrav1.AzureVM{}, "", blueWith(t, nil, "spec.resourceGroup"), cloud.Transient,
+			"has no spec.resourceGroup yet",
+		},
+		{
+			"a half-filled one: location", &infrav1.AzureVM{}, "", blueWith(t, nil, "spec.location"), cloud.Transient,
+			"has no spec.location yet",
+		},
+		{
+			"a half-filled one: network", &infrav1.AzureVM{}, "", blueWith(t, nil, "spec.networkSpec"), cloud.Transient,
+			"has no spec.networkSpec.vnet.name yet",
+		},
+		{
+			"a half-filled one: subnets", &infrav1.AzureVM{}, "", blueWith(t, nil, "spec.networkSpec.subnets"), cloud.Transient,
+			"has no spec.networkSpec.subnets",
+		},
+		{
+			"a subnet with a name that climbs", &infrav1.AzureVM{}, "",
 			blueWith(t, []any{map[string]any{"name": "../x", "role": "node"}}, "spec.networkSpec.subnets"), cloud.Transient,
-			"has no spec.networkSpec.subnets"},
-		{"a group with a query", &infrav1.AzureVM{}, "", blueWith(t, "g?x", "spec.resourceGroup"), cloud.Invalid,
-			"not the ID of a resource group"},
-		{"a subscription that is not a UUID", &infrav1.AzureVM{}, "", blueWith(t, "mine", "spec.subscriptionID"), cloud.Invalid,
-			"not the ID of a resource group"},
+			"has no spec.networkSpec.subnets",
+		},
+		{
+			"a group with a query", &infrav1.AzureVM{}, "", blueWith(t, "g?x", "spec.resourceGroup"), cloud.Invalid,
+			"not the ID of a resource group",
+		},
+		{
+			"a subscription that is not a UUID", &infrav1.AzureVM{}, "", blueWith(t, "mine", "spec.subscriptionID"), cloud.Invalid,
+			"not the ID of a resource group",
+		},
 		{"an edge zone", &infrav1.AzureVM{}, "", blueWith(t, "losangeles", "spec.extendedLocation.name"), cloud.Invalid, "edge zone"},
-		{"a cloud of no name", &infrav1.AzureVM{}, "", blueWith(t, "AzureGermanCloud", "spec.azureEnvironment"), cloud.Invalid,
-			"which is not known"},
-		{"a tag that Azure refuses", &infrav1.AzureVM{}, "", blueWith(t, map[string]any{"a/b": ""}, "spec.additionalTags"),
-			cloud.Invalid, "spec.additionalTags"},
+		{
+			"a cloud of no name", &infrav1.AzureVM{}, "", blueWith(t, "AzureGermanCloud", "spec.azureEnvironment"), cloud.Invalid,
+			"which is not known",
+		},
+		{
+			"a tag that Azure refuses", &infrav1.AzureVM{}, "", blueWith(t, map[string]any{"a/b": ""}, "spec.additionalTags"),
+			cloud.Invalid, "spec.additionalTags",
+		},
 		{"a number for a text", &infrav1.AzureVM{}, "", blueWith(t, int64(1), "spec.location"), cloud.Invalid, "in spec.location"},
-		{"texts for subnets", &infrav1.AzureVM{}, "", blueWith(t, []any{"x"}, "spec.networkSpec.subnets"), cloud.Invalid,
-			"in spec.networkSpec.subnets"},
+		{
+			"texts for subnets", &infrav1.AzureVM{}, "", blueWith(t, []any{"x"}, "spec.networkSpec.subnets"), cloud.Invalid,
+			"in spec.networkSpec.subnets",
+		},
 		{"a number in a subnet", &infrav1.AzureVM{}, "", blueWith(t, []any{map[string]any{"role": int64(1)}},
 			"spec.networkSpec.subnets"), cloud.Invalid, "in role"},
-		{"a text for failure domains", &infrav1.AzureVM{}, "", blueWith(t, "1", "status.failureDomains"), cloud.Invalid,
-			"in status.failureDomains"},
+		{
+			"a text for failure domains", &infrav1.AzureVM{}, "", blueWith(t, "1", "status.failureDomains"), cloud.Invalid,
+			"in status.failureDomains",
+		},
 	} {
 		_, err := Resolve(test.spec, test.providerID, test.from)
 		var told *cloud.Error

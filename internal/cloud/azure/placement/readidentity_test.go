@@ -61,8 +61,11 @@ func TestIdentityOfAnAzureCluster(t *testing.T) {
 	}{
 		{"no AzureCluster", nil, types.NamespacedName{}, true},
 		{"another namespace", blueObject(t, "azurecluster"), types.NamespacedName{Namespace: "identities", Name: "clusters"}, true},
-		{"no namespace", blueWith(t, nil, "spec.identityRef.namespace"), types.NamespacedName{Namespace: "team", Name: "clusters"},
-			true},
+		{
+			"no namespace", blueWith(t, nil, "spec.identityRef.namespace"),
+			types.NamespacedName{Namespace: "team", Name: "clusters"},
+			true,
+		},
 		{"none", blueWith(t, nil, "spec.identityRef"), types.NamespacedName{}, true},
 		{"another kind", blueWith(t, "Secret", "spec.identityRef.kind"), types.NamespacedName{}, false},
 		{"no name", blueWith(t, nil, "spec.identityRef.name"), types.NamespacedName{}, false},

@@ -48,7 +48,9 @@ func TestAzureTakesTheRequest(t *testing.T) {
 	t.Logf("%d calls", len(c.Calls())-before)
 	expect.Got(vms.BeginDelete(t.Context(), armsim.Group, "win-1", nil))(t)
 	c.Advance(10 * time.Minute)
-	for _, kind := range []string{"Microsoft.Compute/virtualMachines", "Microsoft.Compute/disks", "Microsoft.Network/networkInterfaces"} {
+	for _, kind := range []string{
+		"Microsoft.Compute/virtualMachines", "Microsoft.Compute/disks", "Microsoft.Network/networkInterfaces",
+	} {
 		if left := c.Names(armsim.Group, kind); len(left) > 0 {
 			t.Errorf("%s are left: %s", kind, left)
 		}

@@ -48,11 +48,11 @@ func VM(w Want) armcompute.VirtualMachine {
 		Location: &w.Placement.Location,
 		Tags:     tags(w),
 		Properties: &armcompute.VirtualMachineProperties{
-			HardwareProfile:    &armcompute.HardwareProfile{VMSize: ptr.To(armcompute.VirtualMachineSizeTypes(w.Choice.Size))},
+			HardwareProfile:    &armcompute.HardwareProfile{VMSize: new(armcompute.VirtualMachineSizeTypes(w.Choice.Size))},
 			StorageProfile:     disks(w),
 			OSProfile:          system(w),
 			NetworkProfile:     adapters(w),
-			DiagnosticsProfile: &armcompute.DiagnosticsProfile{BootDiagnostics: &armcompute.BootDiagnostics{Enabled: ptr.To(true)}},
+			DiagnosticsProfile: &armcompute.DiagnosticsProfile{BootDiagnostics: &armcompute.BootDiagnostics{Enabled: new(true)}},
 		},
 	}
 	if w.Choice.Zone != "" {
@@ -76,7 +76,7 @@ func disks(w Want) *armcompute.StorageProfile {
 	return &armcompute.StorageProfile{
 		ImageReference: &armcompute.ImageReference{ID: &w.Machine.Spec.Azure.Image.ID},
 		OSDisk: &armcompute.OSDisk{
-			Name:         ptr.To(SystemDisk(w.Machine.Name)),
+			Name:         new(SystemDisk(w.Machine.Name)),
 			OSType:       ptr.To(armcompute.OperatingSystemTypesWindows),
 			CreateOption: ptr.To(armcompute.DiskCreateOptionTypesFromImage),
 			DeleteOption: ptr.To(armcompute.DiskDeleteOptionTypesDelete),
@@ -88,12 +88,12 @@ func disks(w Want) *armcompute.StorageProfile {
 func system(w Want) *armcompute.OSProfile {
 	return &armcompute.OSProfile{
 		ComputerName:  &w.Machine.Name,
-		AdminUsername: ptr.To(admin),
+		AdminUsername: new(admin),
 		AdminPassword: &w.Password,
-		CustomData:    ptr.To(base64.StdEncoding.EncodeToString(w.UserData)),
+		CustomData:    new(base64.StdEncoding.EncodeToString(w.UserData)),
 		WindowsConfiguration: &armcompute.WindowsConfiguration{
-			ProvisionVMAgent:       ptr.To(true),
-			EnableAutomaticUpdates: ptr.To(false),
+			ProvisionVMAgent:       new(true),
+			EnableAutomaticUpdates: new(false),
 			PatchSettings:          &armcompute.PatchSettings{PatchMode: ptr.To(armcompute.WindowsVMGuestPatchModeManual)},
 		},
 	}
@@ -105,14 +105,14 @@ func adapters(w Want) *armcompute.NetworkProfile {
 	for i, subnet := range w.Placement.Subnets {
 		profile.NetworkInterfaceConfigurations = append(profile.NetworkInterfaceConfigurations,
 			&armcompute.VirtualMachineNetworkInterfaceConfiguration{
-				Name: ptr.To(adapterName(w.Machine, i)),
+				Name: new(adapterName(w.Machine, i)),
 				Tags: tags(w),
 				Properties: &armcompute.VirtualMachineNetworkInterfaceConfigurationProperties{
-					Primary:                     ptr.To(i == 0),
+					Primary:                     new(i == 0),
 					DeleteOption:                ptr.To(armcompute.DeleteOptionsDelete),
 					EnableAcceleratedNetworking: &w.Accelerated,
 					IPConfigurations: []*armcompute.VirtualMachineNetworkInterfaceIPConfiguration{
-						{Name: ptr.To("first"), Properties: address(w, i == 0, subnet)},
+						{Name: new("first"), Properties: address(w, i == 0, subnet)},
 					},
 				},
 			})
@@ -130,7 +130,7 @@ func adapterName(m cloud.Machine, i int) string {
 // address is that of an adapter. Only the first adapter joins the pool through which nodes reach the Internet.
 func address(w Want, first bool, subnet string) *armcompute.VirtualMachineNetworkInterfaceIPConfigurationProperties {
 	p := &armcompute.VirtualMachineNetworkInterfaceIPConfigurationProperties{
-		Primary: ptr.To(true),
+		Primary: new(true),
 		Subnet:  &armcompute.SubResource{ID: &subnet},
 	}
 	if first && w.Placement.OutboundPool != "" {

@@ -119,12 +119,14 @@ func TestCheckUserData(t *testing.T) {
 }
 
 func TestPassword(t *testing.T) {
-	one, err := Password(bytes.NewReader(bytes.Repeat([]byte{0}, 100)))
+	one, err := Password(bytes.NewReader(make([]byte, 100)))
 	if err != nil || len(one) < 12 || len(one) > 123 {
 		t.Errorf("%d characters, %v", len(one), err)
 	}
-	for name, is := range map[string]func(rune) bool{"small": unicode.IsLower, "capital": unicode.IsUpper,
-		"digit": unicode.IsDigit} {
+	for name, is := range map[string]func(rune) bool{
+		"small": unicode.IsLower, "capital": unicode.IsUpper,
+		"digit": unicode.IsDigit,
+	} {
 		if !strings.ContainsFunc(one, is) {
 			t.Errorf("%s has no %s letter", one, name)
 		}

@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -83,33 +84,40 @@ func (s Size) can(body doc.Object) *reply.Error {
 	}
 	properties := doc.Of(body, "properties")
 	os := doc.Of(properties, "storageProfile", "osDisk")
-	security := doc.Text(properties, "securityProfile", "securityType")
 	switch {
 	case strings.HasPrefix(doc.Text(os, "managedDisk", "storageAccountType"), "Premium") && !s.Premium:
 		return bad("osDisk.managedDisk.storageAccountType",
 			"Requested operation cannot be performed because the VM size %s does not support the storage account type Premium_LRS of "+
-				"disk "+
-				"'%s'. Consider updating the VM to a size that supports Premium storage.", s.Name, doc.Text(os, "name"))
+				"disk '%s'. Consider updating the VM to a size that supports Premium storage.", s.Name, doc.Text(os, "name"))
 	case doc.Has(os, "diffDiskSettings") && s.CacheGB == 0 && s.ResourceGB == 0:
-		return reply.New(http.StatusConflict, "OperationNotAllowed", "OS disk of Ephemeral VM is not supported for VM size "+
-			"%s.", s.Name).
-			At("osDisk.diffDiskSettings")
+		return reply.New(http.StatusConflict, "OperationNotAllowed", "OS disk of Ephemeral VM is not supported for VM size %s.",
+			s.Name).At("osDisk.diffDiskSettings")
 	case doc.Flag(properties, "securityProfile", "encryptionAtHost") && !s.HostEncryption:
 		return bad("securityProfile.encryptionAtHost", "The VM size '%s' does not support encryption at host.", s.Name)
-	case security == "TrustedLaunch" && (s.NoTrusted || s.Generations == "V1"):
-		return bad("securityProfile.securityType", "The VM size '%s' is not supported for creation of VMs with 'TrustedLaunch' "+
-			"security "+
-			"type.", s.Name)
-	case security == "ConfidentialVM" && s.Confidential == "":
-		return bad("securityProfile.securityType", "The VM size '%s' is not supported for creation of VMs with 'ConfidentialVM' "+
-			"security "+
-			"type.", s.Name)
 	}
+	return cmp.Or(s.canSecure(doc.Text(properties, "securityProfile", "securityType")), s.canAccelerate(properties))
+}
+
+func (s Size) canSecure(security string) *reply.Error {
+	refused := func() *reply.Error {
+		return reply.New(http.StatusBadRequest, "InvalidParameter",
+			"The VM size '%s' is not supported for creation of VMs with '%s' security type.", s.Name, security).
+			At("securityProfile.securityType")
+	}
+	switch {
+	case security == "TrustedLaunch" && (s.NoTrusted || s.Generations == "V1"):
+		return refused()
+	case security == "ConfidentialVM" && s.Confidential == "":
+		return refused()
+	}
+	return nil
+}
+
+func (s Size) canAccelerate(properties doc.Object) *reply.Error {
 	for _, nic := range doc.List(properties, "networkProfile", "networkInterfaceConfigurations") {
 		if doc.Flag(nic, "properties", "enableAcceleratedNetworking") && !s.Accelerated {
 			return reply.New(http.StatusBadRequest, "VMSizeIsNotPermittedToEnableAcceleratedNetworking", "VM size %s specified for "+
-				"virtual "+
-				"machine is not permitted to enable accelerated networking on its network interfaces.", s.Name)
+				"virtual machine is not permitted to enable accelerated networking on its network interfaces.", s.Name)
 		}
 	}
 	return nil

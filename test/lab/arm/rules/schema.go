@@ -186,45 +186,56 @@ func typeOf(path []string) string {
 func (n *node) own(root *node) []Rule {
 	var all []Rule
 	name := strings.TrimPrefix(strings.Join(n.path, "."), "properties.")
-	add := func(what string, check func(r Request, holder doc.Object) *reply.Error) {
-		all = append(all, Rule{Name: what + " " + name, Check: func(r Request) *reply.Error {
+	for _, m := range n.marks(name) {
+		all = append(all, Rule{Name: m.what + " " + name, Check: func(r Request) *reply.Error {
 			for _, holder := range root.holders(r.Body, n.path) {
-				if refused := check(r, holder); refused != nil {
+				if refused := m.check(r, holder); refused != nil {
 					return refused
 				}
 			}
 			return nil
 		}})
 	}
+	return all
+}
+
+// mark is what is told of a member, and what refuses a request that does not heed it.
+type mark struct {
+	what  string
+	check func(r Request, holder doc.Object) *reply.Error
+}
+
+func (n *node) marks(name string) (all []mark) {
 	if n.required {
-		add("required", func(r Request, holder doc.Object) *reply.Error {
-			if r.Create && holder[n.name] == nil {
-				return reply.InvalidParameter(name, "Required parameter '%s' is missing (null).", name)
-			}
-			return nil
-		})
+		all = append(all, mark{"required", func(r Request, holder doc.Object) *reply.Error {
+			return unless(!r.Create || holder[n.name] != nil, name, "Required parameter '%s' is missing (null).", name)
+		}})
 	}
-	if n.readOnly {
-		add("read-only", func(r Request, holder doc.Object) *reply.Error {
-			if r.Create && holder[n.name] != nil {
-				return reply.InvalidParameter(name, "Parameter '%s' is not allowed.", name) // [I]: some are ignored, none is right
-			}
-			return nil
-		})
+	if n.readOnly { // [I]: some are ignored, none is right
+		all = append(all, mark{"read-only", func(r Request, holder doc.Object) *reply.Error {
+			return unless(!r.Create || holder[n.name] == nil, name, "Parameter '%s' is not allowed.", name)
+		}})
 	}
 	if n.values != nil {
-		add("value of", func(_ Request, holder doc.Object) *reply.Error {
-			if v := doc.Text(holder, n.name); v != "" && !slices.Contains(n.values, v) {
-				return reply.InvalidParameter(name, "The value '%s' of parameter '%s' is not allowed. Allowed values are %s.", v, name,
-					strings.Join(n.values, ","))
-			}
-			return nil
-		})
+		all = append(all, mark{"value of", func(_ Request, holder doc.Object) *reply.Error {
+			v := doc.Text(holder, n.name)
+			return unless(v == "" || slices.Contains(n.values, v), name,
+				"The value '%s' of parameter '%s' is not allowed. Allowed values are %s.", v, name, strings.Join(n.values, ","))
+		}})
 	}
 	if n.id != "" {
-		add("id form of", func(_ Request, holder doc.Object) *reply.Error { return n.checkID(name, doc.Text(holder, n.name)) })
+		all = append(all, mark{"id form of", func(_ Request, holder doc.Object) *reply.Error {
+			return n.checkID(name, doc.Text(holder, n.name))
+		}})
 	}
 	return all
+}
+
+func unless(good bool, name, format string, args ...any) *reply.Error {
+	if good {
+		return nil
+	}
+	return reply.InvalidParameter(name, format, args...)
 }
 
 func (n *node) checkID(name, id string) *reply.Error {
