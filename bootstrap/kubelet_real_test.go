@@ -26,7 +26,7 @@ var refusedByTheKubelet = map[string]string{
 	"unknown-gate":     `{"featureGates": {"WinDRS": true}}`,
 	"locked-gate":      `{"featureGates": {"WinDSR": false}}`,
 	"gate-is-needed":   `{"featureGates": {"GracefulNodeShutdown": false}}`,
-	"gate-needs":       `{"featureGates": {"ClusterTrustBundleProjection": true}}`,
+	"gate-needs":       `{"featureGates": {"TopologyAwareWorkloadScheduling": true}}`,
 	"wrong-type":       `{"containerLogMaxFiles": "three"}`,
 	"one-log-file":     `{"containerLogMaxFiles": 1}`,
 	"no-log-workers":   `{"containerLogMaxWorkers": 0}`,

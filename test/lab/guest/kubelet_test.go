@@ -77,7 +77,7 @@ func TestLabIsLikeTheRealKubelet(t *testing.T) {
 		"unknown-gate": "unrecognized feature gate: WinDRS",
 		"locked-gate":  "cannot set feature gate WinDSR to false, feature is locked to true",
 		"one-log-file": "containerLogMaxFiles", "no-log-workers": "containerLogMaxWorkers",
-		"gate-needs":       "ClusterTrustBundleProjection is enabled, but depends on",
+		"gate-needs":       "TopologyAwareWorkloadScheduling is enabled, but depends on",
 		"gate-is-needed":   "depends on features that are disabled",
 		"hasty-monitor":    "containerLogMonitorInterval",
 		"image-thresholds": "imageGCLowThresholdPercent", "image-ages": "imageMaximumGCAge", "parallel-pulls": "maxParallelImagePulls",
