@@ -58,6 +58,14 @@ func TestProvision(t *testing.T) {
 		"stopped": {
 			vm: cloud.VM{State: cloud.Stopped}, did: "Ensure", want: phase.Stop{Reason: infrav1.VMNotRunningReason, Wakes: phase.VM},
 		},
+		"evicted": {
+			vm: cloud.VM{State: cloud.Stopped, Why: cloud.Evicted}, did: "Ensure",
+			want: phase.Stop{Reason: infrav1.VMEvictedReason, Wakes: phase.VM},
+		},
+		"deallocated": {
+			vm: cloud.VM{State: cloud.Stopped, Why: cloud.Deallocated}, did: "Ensure",
+			want: phase.Stop{Reason: infrav1.VMDeallocatedReason, Wakes: phase.VM},
+		},
 		"being made":    {did: "Ensure", want: phase.Stop{Reason: infrav1.ProvisioningReason, After: time.Minute}},
 		"had one, runs": {facts: had, vm: cloud.VM{State: cloud.Running}, did: "Observe"},
 		"goes, never had": {

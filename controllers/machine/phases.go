@@ -212,7 +212,7 @@ func (r *Reconciler) provision(ctx context.Context, f *facts) error {
 	case cloud.Running:
 		return nil
 	case cloud.Stopped:
-		return phase.Wait(phase.VM, infrav1.VMNotRunningReason, "VM %s is not running; start it or delete the Machine", f.identity.Name)
+		return off(f.identity.Name, vm.Why)
 	default:
 		return phase.WaitFor(reread, infrav1.ProvisioningReason, "VM %s: %s", f.identity.Name, vm.Detail)
 	}

@@ -2,7 +2,8 @@
 // machine as lists of phases, phases.go has the phases, secrets.go those that read Secrets, and report.go writes the status:
 // guest.go takes over what the guest tells, at a pace, story.go tells what the guest does, progress.go reads its reports, and
 // overdue.go notices when it has been silent for too long. erase.go has the user data taken out of the VM when the guest is done
-// with them. measure.go and census.go are for the metrics: how long machines took, and how many there are.
+// with them. off.go tells why a VM does not run. measure.go and census.go are for the metrics: how long machines took, and how
+// many there are.
 package machine
 
 import (

@@ -88,8 +88,11 @@ func allocatableOf(f *facts) corev1.ResourceList {
 		return nil
 	}
 	var size bootstrap.Size
-	if spec := f.windows.Spec.VSphere; spec != nil {
+	switch spec := f.windows.Spec.VSphere; {
+	case spec != nil:
 		size = bootstrap.Size{CPUs: int(spec.CPUs), MemoryMiB: int(spec.MemoryMiB)}
+	case f.vm != nil && f.vm.Size != (cloud.Size{}):
+		size = bootstrap.Size{CPUs: int(f.vm.Size.CPUs), MemoryMiB: int(f.vm.Size.MemoryMiB)}
 	}
 	allocatable, err := bootstrap.Allocatable(f.config.Spec, size)
 	if err != nil {
@@ -185,7 +188,7 @@ func phaseOf(f *facts) infrav1.Phase {
 		return infrav1.PhaseRunning
 	case runs(f):
 		return infrav1.PhaseBootstrapping
-	case reason == infrav1.VMNotRunningReason, hadVM(f) && f.windows.Status.Phase == infrav1.PhaseStopped:
+	case offs[reason], hadVM(f) && f.windows.Status.Phase == infrav1.PhaseStopped:
 		return infrav1.PhaseStopped
 	case f.vm != nil || hadVM(f):
 		return infrav1.PhaseProvisioning

@@ -218,6 +218,12 @@ func TestAllocatable(t *testing.T) {
 		"no VM yet":    {"it is written together with the first word of the VM", world(sized, deadline(0)), nil},
 		"other config": {"what another provider reserves is not known", world(sized, vm(cloud.Creating, "")), nil},
 		"no size":      {"the template's is not known here", world(vm(cloud.Creating, ""), deadline(0)), amounts{"pods": "110"}},
+		"the cloud's size": {
+			"a size that has only a name is told by the cloud", world(vm(cloud.Creating, ""), reserved, func(f *facts) {
+				f.vm.Size = cloud.Size{CPUs: 4, MemoryMiB: 16384}
+			}),
+			amounts{"cpu": "2500m", "memory": "12800Mi", "pods": "110"},
+		},
 		"explicit": {
 			"the size less what is reserved", world(sized, reserved, vm(cloud.Creating, "")),
 			amounts{"cpu": "2500m", "memory": "12800Mi", "pods": "110"},

@@ -88,6 +88,12 @@ const (
 	// VMNotRunningReason: the VM exists but does not run.
 	VMNotRunningReason = "VMNotRunning"
 
+	// VMEvictedReason: the cloud took the VM's place for others, as it may do with a spot VM.
+	VMEvictedReason = "VMEvicted"
+
+	// VMDeallocatedReason: the VM is stopped and has given its place in the cloud back.
+	VMDeallocatedReason = "VMDeallocated"
+
 	// VMVanishedReason: the VM existed and is gone. It is not made again.
 	VMVanishedReason = "VMVanished"
 
