@@ -114,18 +114,8 @@ func (in *input) take(content, password, raw []byte) error {
 
 // matching finds the certificate of the key. One without its key would be the account of another, who proved it.
 func matching(chain []*x509.Certificate, key *rsa.PrivateKey) (int, bool) {
-	signer, ok := key.(crypto.Signer)
-	if !ok {
-		return 0, false
-	}
-	want, ok := signer.Public().(interface {
-		Equal(other crypto.PublicKey) bool
-	})
-	if !ok {
-		return 0, false
-	}
 	for i, c := range chain {
-		if want.Equal(c.PublicKey) {
+		if key.PublicKey.Equal(c.PublicKey) {
 			return i, true
 		}
 	}
