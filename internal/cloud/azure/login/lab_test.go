@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/compute/armcompute/v8"
 
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
@@ -202,4 +203,14 @@ func certificateOf(public crypto.PublicKey, signer crypto.Signer) ([]byte, error
 		}
 	}
 	return text.Bytes(), nil
+}
+
+var forARM = policy.TokenRequestOptions{Scopes: []string{"https://arm.test/.default"}}
+
+func newPages(p *Principal) (*runtime.Pager[armcompute.VirtualMachinesClientListResponse], error) {
+	vms, err := armcompute.NewVirtualMachinesClient(armsim.Subscription, p.Credential, p.Options())
+	if err != nil {
+		return nil, err
+	}
+	return vms.NewListPager(armsim.Group, nil), nil
 }

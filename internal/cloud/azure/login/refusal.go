@@ -84,6 +84,8 @@ func (r refusals) error(l *last) *cloud.Error {
 	switch {
 	case l.err != nil || l.status == 0:
 		return r.unanswered(l.err)
+	case r.tokenFile != "" && l.status < http.StatusBadRequest && !readable(r.tokenFile):
+		return r.transient("%s cannot be read: check that it is mounted; the controller tries again", r.source)
 	case l.status == http.StatusTooManyRequests:
 		e := cloud.Errorf(cloud.Throttled, infrav1.CloudThrottledReason,
 			"Entra ID limits the requests for tokens of client %s: the controller waits as long as it asks", r.client)
@@ -104,6 +106,11 @@ func (r refusals) error(l *last) *cloud.Error {
 			"and correct the app or {source}"
 	}
 	return r.denied("%s%s", r.fill(say), code(number))
+}
+
+func readable(file string) bool {
+	_, err := os.ReadFile(file) //nolint:gosec // because the path is from the manager's environment
+	return err == nil
 }
 
 // sayings are what to do about Entra ID's errors, by their numbers.
@@ -148,7 +155,7 @@ const maxClaim = 128
 
 // federated are the issuer, the subject and the audience of the manager's own token: not what an answer says that they are.
 func (r refusals) federated() (issuer, subject, audience string) {
-	content, _ := os.ReadFile(r.tokenFile) // without it the sentence names what is unknown
+	content, _ := os.ReadFile(r.tokenFile) //nolint:gosec // because the path is from the manager's environment
 	var claims struct {
 		Issuer   string   `json:"iss"`
 		Subject  string   `json:"sub"`
@@ -178,8 +185,6 @@ func (r refusals) unanswered(cause error) *cloud.Error {
 		e = r.transient("Entra ID of %s answers with a redirect, which is not followed: check the authority", r.cloud)
 	case errors.Is(cause, errTooLarge):
 		e = r.transient("the answer of Entra ID of %s is larger than any token: check the authority", r.cloud)
-	case cause == nil && r.tokenFile != "":
-		e = r.transient("%s cannot be read: check that it is mounted; the controller tries again", r.source)
 	case r.proof == placement.ManagedIdentity:
 		e = r.transient("the endpoint for managed identities does not answer: run the manager on a node in Azure with a managed " +
 			"identity, or use another type of identity; the controller tries again")
