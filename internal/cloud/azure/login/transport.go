@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	_ "golang.org/x/crypto/x509roots/fallback" // counts where the system has no CA certificates, as in our image
+
 	"github.com/capwin/cluster-api-provider-windows/internal/cloud/azure/clouds"
 )
 
