@@ -55,7 +55,7 @@ func newLab(t *testing.T) *lab {
 	certificate := expect.Got(x509.ParseCertificate(block.Bytes))(t)
 	pfx := expect.Got(os.ReadFile("testdata/client.pfx"))(t)
 	var opened input
-	expect.OK(t, opened.take(pfx, []byte("opens-it"), nil))
+	expect.OK(t, opened.take(pfx, []byte("opens-it")))
 	l.cloud.Change(func(w *armsim.Inside) {
 		w.Tokens.Header = "the node's header"
 		for _, p := range []*entra.Principal{

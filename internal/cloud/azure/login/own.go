@@ -60,7 +60,7 @@ func manager(at clouds.Cloud) (input, error) {
 		if err != nil {
 			return in, missing("the file that the manager's environment names in %s cannot be read: correct it", envCertificate)
 		}
-		if err := in.take(content, []byte(os.Getenv(envPassword)), nil); err != nil {
+		if err := in.take(content, []byte(os.Getenv(envPassword))); err != nil {
 			return in, err
 		}
 	case envTokenFile:

@@ -1,13 +1,11 @@
 package login
 
 import (
-	"bytes"
 	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
-	"sync"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -63,33 +61,25 @@ func (*pair) String() string { return "[hidden]" }
 func (*pair) GoString() string { return "[hidden]" }
 
 const (
-	maxPEM    = 64 << 10
-	maxPKCS12 = 16 << 10
-	maxChain  = 8
+	maxPEM   = 64 << 10
+	maxKey   = 6 << 10 // more than one of 8,192 bits has; reading takes the longer, the larger it is
+	maxChain = 8
 )
 
-// opening is held while a PKCS#12 file is opened: whoever made it says how long that takes.
-var opening sync.Mutex
-
-// take reads PEM, or PKCS#12 as it stands in raw.
-func (in *input) take(content, password, raw []byte) error {
+// take reads PEM, and PKCS#12 if there is a password for it. Whoever makes a PKCS#12 file says how long it takes to open, so that
+// one from a Secret is not opened.
+func (in *input) take(content, password []byte) error {
 	wrong := func(what string) error {
-		return rejected("the certificate in %s %s: use PEM with a certificate and its key that is not encrypted, or PKCS#12 with its "+
-			"password", in.source, what)
+		return rejected("the certificate in %s %s: use PEM with a certificate and its RSA key that is not encrypted", in.source, what)
 	}
-	limit := maxPEM
-	if !bytes.Contains(content, []byte("-----BEGIN ")) {
-		limit = maxPKCS12
-		if raw != nil {
-			content = raw // its last byte may be a line end
-		}
-		opening.Lock()
-		defer opening.Unlock()
-	} else {
-		password = nil // the SDK takes what has a password for PKCS#12
-	}
-	if len(content) > limit {
+	block, _ := pem.Decode(content)
+	switch {
+	case len(content) > maxPEM || !slight(content):
 		return wrong("is too large")
+	case block == nil && password == nil: // the SDK would take it for PKCS#12
+		return wrong("is not PEM; convert PKCS#12 with openssl pkcs12 -in FILE -nodes")
+	case block != nil:
+		password = nil // the SDK takes what has a password for PKCS#12
 	}
 	chain, anyKey, err := azidentity.ParseCertificates(content, password)
 	if err != nil {
@@ -110,6 +100,19 @@ func (in *input) take(content, password, raw []byte) error {
 	both := append(x509.MarshalPKCS1PrivateKey(key), chain[0].Raw...)
 	in.proof, in.pair = placement.Certificate, &pair{chain: chain, key: key, sum: sha256.Sum256(both)}
 	return nil
+}
+
+// slight says whether no key in PEM form is too large.
+func slight(content []byte) bool {
+	for {
+		var block *pem.Block
+		if block, content = pem.Decode(content); block == nil {
+			return true
+		}
+		if block.Type != "CERTIFICATE" && len(block.Bytes) > maxKey {
+			return false
+		}
+	}
 }
 
 // matching finds the certificate of the key. One without its key would be the account of another, who proved it.

@@ -16,7 +16,6 @@ const (
 	keyClient        = "clientID"
 	keySecret        = "clientSecret"
 	keyCertificate   = "certificate"
-	keyPassword      = "password"
 	keyCloud         = "cloud"
 	keyEndpoint      = "resourceManagerEndpoint"
 	keyAuthority     = "authority"
@@ -28,7 +27,7 @@ const (
 
 var (
 	keys = []string{
-		keyTenant, keyClient, keySecret, keyCertificate, keyPassword, keyCloud, keyEndpoint, keyAuthority, keyAudience, keyCABundle,
+		keyTenant, keyClient, keySecret, keyCertificate, keyCloud, keyEndpoint, keyAuthority, keyAudience, keyCABundle,
 		keyStorageSuffix, keyVersion,
 	}
 	// partsOfACloud need an endpoint beside them.
@@ -142,11 +141,11 @@ func (s secret) cloud(name string, book clouds.Book) (clouds.Cloud, error) {
 
 // proof takes the secret or the certificate. For an identity with a certificate, Cluster API Provider Azure reads clientSecret.
 func (s secret) proof(in *input, grant placement.Grant) error {
-	content, raw := s.value(keyCertificate), s[keyCertificate]
+	content := s.value(keyCertificate)
 	asCAPZ := grant.ClientID != "" && grant.Proof == placement.Certificate && content == ""
 	switch {
 	case asCAPZ:
-		content, raw = s.value(keySecret), s[keySecret]
+		content = s.value(keySecret)
 	case content != "" && s.has(keySecret):
 		return rejected("%s has both %s and %s: remove the one that is not in use", ofSecret, keySecret, keyCertificate)
 	case content != "" && grant.ClientID != "" && grant.Proof == placement.ClientSecret:
@@ -155,12 +154,9 @@ func (s secret) proof(in *input, grant placement.Grant) error {
 	}
 	switch {
 	case content != "":
-		return in.take([]byte(content), []byte(s.value(keyPassword)), raw)
+		return in.take([]byte(content), nil)
 	case asCAPZ:
 		return missing("%s has no key %s: add it", ofSecret, keyCertificate)
-	case s.has(keyPassword):
-		return missing("%s has the key %s, which opens a certificate, but no %s: add it, or use %s for a client secret", ofSecret,
-			keyPassword, keyCertificate, keySecret)
 	case !s.has(keySecret):
 		return missing("%s has neither %s nor %s: add one of them", ofSecret, keySecret, keyCertificate)
 	case len(s[keySecret]) > maxSecret:
