@@ -8,8 +8,8 @@
 //
 //   - Requests go over TLS to the hosts of the cloud alone. Redirects are not followed; answers and waits are bounded.
 //
-//   - An error has a sentence of ours, the number of Entra ID's error, and nothing else from an answer. Neither errors nor a printed
-//     principal have a secret, key or token.
+//   - An error has a sentence of ours, the number of Entra ID's error, and nothing else from an answer. No error and no printed
+//     principal has a secret, key or token.
 //
 //     login.go   who there is, and what they are called    own.go        the manager's own proof, from its environment
 //     secret.go  what a Secret may have                    transport.go  how requests go out and answers come in
